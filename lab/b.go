@@ -1,0 +1,230 @@
+package lab
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime/metrics"
+	"sync"
+	"time"
+)
+
+// windowsPerBlock is how many windows the block time is cut into. Few enough
+// that reading the heap at each cut does not show in the figures.
+const windowsPerBlock = 16
+
+// B is one block: what Variant.Run gets to do its operations with. Its
+// methods are for the goroutine that runs Variant.Run.
+type B struct {
+	// N is the number of operations that the loops of this block run in all.
+	N int64
+	// Dir is an empty folder that this block has for itself. It is removed
+	// after the block, by another process.
+	Dir string
+	// Params are the experiment's.
+	Params Params
+	// Rand is seeded for this block; the blocks of one round share the seed,
+	// so that variants are given the same work.
+	Rand *rand.Rand
+
+	ctx     context.Context
+	batch   int64
+	window  time.Duration
+	started bool
+	start   time.Time
+	wall    time.Duration
+	meter   meter
+	w       *Worker // of Loop
+	workers []*Worker
+	bytes   int64
+	extra   map[string]float64
+	missing map[string]string
+}
+
+// Context is done when the run was cancelled.
+func (b *B) Context() context.Context { return b.ctx }
+
+// Loop reports whether another operation is to be done. The timer starts at
+// its first call and stops at its last, the one that returns false. One
+// reading of the clock ends an operation and starts the next (chained
+// readings), so no time falls between operations; operations that take less
+// than a microsecond are timed several at a time.
+func (b *B) Loop() bool {
+	if b.w == nil {
+		b.w = b.worker(b.N)
+		b.begin()
+	}
+	if b.w.Loop() {
+		return true
+	}
+	b.end()
+	return false
+}
+
+// I is the number of the operation that Loop admitted last, from 0.
+func (b *B) I() int64 { return b.w.I() }
+
+// Parallel runs f in n goroutines, which share the N operations equally, and
+// waits for all. The timer runs from the start of the first to the end of
+// the last. It returns the first error.
+func (b *B) Parallel(n int, f func(w *Worker) error) error {
+	ws := make([]*Worker, n)
+	share, rest := b.N/int64(n), b.N%int64(n)
+	for i := range ws {
+		k := share
+		if int64(i) < rest {
+			k++
+		}
+		ws[i] = b.worker(k)
+		ws[i].ID = i
+	}
+	var (
+		wg    sync.WaitGroup
+		once  sync.Once
+		first error
+	)
+	b.begin()
+	for _, w := range ws {
+		wg.Go(func() {
+			if err := f(w); err != nil {
+				once.Do(func() { first = err })
+			}
+		})
+	}
+	wg.Wait()
+	b.end()
+	return first
+}
+
+// SetBytes says how many bytes one operation moved, for throughput.
+func (b *B) SetBytes(perOp int64) { b.bytes = perOp }
+
+// Report adds a metric of the variant's own to the block.
+func (b *B) Report(name string, value float64) {
+	if b.extra == nil {
+		b.extra = map[string]float64{}
+	}
+	b.extra[name] = value
+}
+
+// ReportMissing says why a metric of the variant's own could not be taken.
+func (b *B) ReportMissing(name, reason string) {
+	if b.missing == nil {
+		b.missing = map[string]string{}
+	}
+	b.missing[name] = reason
+}
+
+func (b *B) begin() {
+	if b.started {
+		panic("lab: a block has one loop: call B.Loop or B.Parallel once")
+	}
+	b.started = true
+	b.meter.begin()
+	b.start = time.Now()
+}
+
+func (b *B) end() {
+	b.wall = time.Since(b.start)
+	b.meter.end()
+}
+
+func (b *B) worker(n int64) *Worker {
+	w := &Worker{b: b, n: n, batch: b.batch, hist: NewHistogram(), gcs: newGCReader()}
+	b.workers = append(b.workers, w)
+	return w
+}
+
+// A Worker is one goroutine of B.Parallel. Its methods are for that
+// goroutine only.
+type Worker struct {
+	// ID numbers the workers of a block from 0.
+	ID int
+
+	b     *B
+	n     int64 // operations that this worker does
+	done  int64 // operations finished and counted
+	left  int64 // operations admitted and not yet finished
+	inner int64 // of left, those that run before the clock is read again
+	batch int64
+	last  time.Duration // since b.start
+	hist  *Histogram
+	win   Window
+	wins  []Window
+	gcs   gcReader
+}
+
+// I is the number of the operation that Loop admitted last, from 0, of this
+// worker.
+func (w *Worker) I() int64 { return w.done + w.left - w.inner - 1 }
+
+// Loop is B.Loop for one worker.
+func (w *Worker) Loop() bool {
+	if w.inner > 0 {
+		w.inner--
+		return true
+	}
+	return w.next()
+}
+
+// next reads the clock, books the operations since the last reading, and
+// admits the next ones.
+func (w *Worker) next() bool {
+	now := time.Since(w.b.start)
+	if w.left > 0 {
+		took := int64(now - w.last)
+		per := took / w.left
+		w.hist.Record(max(per, 1))
+		w.done += w.left
+		w.win.Ops += w.left
+		w.win.Mean += float64(took) // a sum until the window is cut
+		w.win.Max = max(w.win.Max, float64(took)/float64(w.left))
+		if now-time.Duration(w.win.At) >= w.b.window {
+			w.cut(now)
+			now = time.Since(w.b.start) // the cut itself is not an operation
+		}
+	} else {
+		w.win.At = Nanos(now)
+	}
+	w.last = now
+	w.left = min(w.batch, w.n-w.done)
+	if w.left <= 0 || w.b.ctx.Err() != nil {
+		w.left = 0
+		w.cut(now)
+		return false
+	}
+	w.inner = w.left - 1
+	return true
+}
+
+func (w *Worker) cut(now time.Duration) {
+	if w.win.Ops > 0 {
+		w.win.Mean /= float64(w.win.Ops)
+		w.win.Len = Nanos(now) - w.win.At
+		if w.ID == 0 {
+			w.win.Heap, w.win.GCs = w.gcs.read()
+		}
+		w.wins = append(w.wins, w.win)
+	}
+	w.win = Window{At: Nanos(now)}
+}
+
+// gcReader reads the heap size and the number of collections without
+// stopping the world.
+type gcReader struct {
+	samples []metrics.Sample
+	last    int64
+}
+
+func newGCReader() gcReader {
+	return gcReader{samples: []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/gc/cycles/total:gc-cycles"},
+	}}
+}
+
+func (g *gcReader) read() (heap, gcs int64) {
+	metrics.Read(g.samples)
+	n := int64(g.samples[1].Value.Uint64())
+	gcs, g.last = n-g.last, n
+	return int64(g.samples[0].Value.Uint64()), gcs
+}

@@ -1,0 +1,147 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+)
+
+// An Experiment is one job, the ways of doing it and the parameters it is
+// done with. A job that is measured for several parameters is several
+// experiments with the same Name and different Params.
+type Experiment struct {
+	// Suite is the question this experiment belongs to, "mkdir" for example.
+	Suite string
+	// Name is the job, in lower case with hyphens: "fresh-7".
+	Name string
+	// Params are the parameters of the job. They are part of the identity.
+	Params Params
+	// Question is one sentence that the verdict answers.
+	Question string
+	// Op says what one operation is: "one path of 7 new directories".
+	Op string
+	// Variants are the ways of doing the job. Within one promise the variant
+	// marked Baseline, else the first one, is what the others are compared with.
+	Variants []Variant
+	// Ops fixes the number of operations of a block. 0 lets a pilot choose
+	// it so that a block takes about Options.BlockTime.
+	Ops int64
+	// MaxOps bounds what the pilot may choose; 0 is no bound.
+	MaxOps int64
+	// Env is added to the environment of the block's process, "GOGC=off" for
+	// example.
+	Env []string
+}
+
+// Params are named parameters, written key=value.
+type Params map[string]string
+
+// String returns the parameters as "k=v/k=v", ordered by key.
+func (p Params) String() string {
+	keys := make([]string, 0, len(p))
+	for k := range p {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	parts := make([]string, len(keys))
+	for i, k := range keys {
+		parts[i] = k + "=" + p[k]
+	}
+	return strings.Join(parts, "/")
+}
+
+// A Variant is one way of doing the job of its experiment.
+type Variant struct {
+	// Name is short and unique in the experiment: "os.MkdirAll".
+	Name string
+	// Doc says in one line how this way works.
+	Doc string
+	// Promise is what a finished operation survives, and what a crash leaves.
+	Promise durability.Promise
+	// Baseline marks the variant that others of the same promise are
+	// compared with.
+	Baseline bool
+	// Run does b.N operations in b.Dir, in a fresh process:
+	//
+	//	prepare()          // not measured
+	//	for b.Loop() {     // measured, from the first call to the last
+	//		operation()
+	//	}
+	Run func(b *B) error
+}
+
+// ID is what identifies the experiment in files and on the command line:
+// suite/name, and the parameters where it has any.
+func (e *Experiment) ID() string {
+	id := e.Suite + "/" + e.Name
+	if len(e.Params) > 0 {
+		id += "/" + e.Params.String()
+	}
+	return id
+}
+
+// Variant returns the variant of that name, or nil.
+func (e *Experiment) Variant(name string) *Variant {
+	for i := range e.Variants {
+		if e.Variants[i].Name == name {
+			return &e.Variants[i]
+		}
+	}
+	return nil
+}
+
+// BaselineFor returns the variant that variants of promise p are compared
+// with: the first one of that promise marked Baseline, else the first one.
+func (e *Experiment) BaselineFor(p durability.Promise) *Variant {
+	var first *Variant
+	for i := range e.Variants {
+		v := &e.Variants[i]
+		if v.Promise != p {
+			continue
+		}
+		if v.Baseline {
+			return v
+		}
+		if first == nil {
+			first = v
+		}
+	}
+	return first
+}
+
+// Validate reports everything in the experiment that cannot be run.
+func (e *Experiment) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("experiment %s: "+format, append([]any{e.ID()}, args...)...))
+	}
+	if e.Suite == "" || e.Name == "" {
+		bad("needs a suite and a name")
+	}
+	if len(e.Variants) == 0 {
+		bad("has no variants")
+	}
+	seen := map[string]bool{}
+	for i := range e.Variants {
+		v := &e.Variants[i]
+		switch {
+		case v.Name == "":
+			bad("variant %d has no name", i)
+		case seen[v.Name]:
+			bad("two variants are named %q", v.Name)
+		case v.Run == nil:
+			bad("variant %q has no Run function", v.Name)
+		}
+		seen[v.Name] = true
+	}
+	return errors.Join(errs...)
+}
+
+// timedInBatches is the duration of an operation below which the clock is
+// read once for several operations: reading it for each would be a visible
+// part of the figure.
+const timedInBatches = time.Microsecond

@@ -1,0 +1,275 @@
+package lab
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab/env"
+)
+
+// Schema names the layout of a Run written as JSON. The number grows when a
+// reader of the old layout would misread the new one; fields may be added
+// without that.
+const Schema = "stele.run/1"
+
+// A Run is everything one call of the lab found: raw blocks, what was
+// derived from them, where and with which settings. It is what --json writes
+// and what compare and report read.
+type Run struct {
+	Schema   string    `json:"schema"`
+	Version  string    `json:"stele_version"`     // of the program that measured
+	Command  []string  `json:"command,omitempty"` // as it was called
+	Started  time.Time `json:"started"`           //
+	Duration Nanos     `json:"duration_ns"`       // wall time of the whole run
+	Seed     uint64    `json:"seed"`              // of the order of blocks and of the bootstrap
+	Partial  string    `json:"partial,omitempty"` // why the run is not complete; empty when it is
+	Settings Settings  `json:"settings"`          // what the run was asked to do
+	Clock    Clock     `json:"clock"`             // what reading the clock cost here
+	Places   []Place   `json:"places"`            // where it was measured
+	Results  []*Result `json:"results"`           // one an experiment and place
+	Claims   []Claim   `json:"claims,omitempty"`  // verdicts on published claims
+	Notes    []string  `json:"notes,omitempty"`   // what a reader should know about the whole run
+}
+
+// Nanos is a duration in nanoseconds.
+type Nanos int64
+
+// Settings are the options that decide what the figures mean.
+type Settings struct {
+	Rounds    int     `json:"rounds"`          // blocks a variant
+	BlockTime Nanos   `json:"block_time_ns"`   // aimed at by the pilot
+	Tolerance float64 `json:"tolerance"`       // 0.05 is 5 %
+	Test      string  `json:"test"`            // "bootstrap", "welch" or "mannwhitney"
+	MixLevels bool    `json:"mix_levels"`      // comparisons across promises were asked for
+	InProcess bool    `json:"in_process"`      // blocks shared a process: weaker isolation
+	Quick     bool    `json:"quick,omitempty"` // the quick set, not the full one
+}
+
+// Clock is the cost of the timer itself, measured in this run and not
+// subtracted from anything.
+type Clock struct {
+	PerReading Nanos   `json:"reading_ns"`    // median of one reading
+	PerOp      float64 `json:"loop_ns"`       // the whole of B.Loop, an empty operation
+	Resolution Nanos   `json:"resolution_ns"` // smallest difference seen
+}
+
+// A Place is a folder in which experiments were run.
+type Place struct {
+	Name        string          `json:"name"` // as asked for: a folder, or "ext4" for a loop image
+	Environment env.Environment `json:"environment"`
+}
+
+// A Result is one experiment in one place.
+type Result struct {
+	ID       string `json:"id"`
+	Suite    string `json:"suite"`
+	Name     string `json:"name"`
+	Params   Params `json:"params,omitempty"`
+	Question string `json:"question"`
+	Op       string `json:"op"`
+	Place    string `json:"place"` // Name of the Place
+	// Variants in the order of the experiment.
+	Variants []VariantResult `json:"variants"`
+	// Comparisons, one for each variant that has a baseline other than itself.
+	Comparisons []Comparison `json:"comparisons"`
+	// Refused says for each variant that was not compared with the
+	// experiment's first baseline why not.
+	Refused []string `json:"refused,omitempty"`
+	// Noise is the A/A calibration: how far apart two runs of the very same
+	// variant were. nil where it was switched off.
+	Noise *Noise `json:"noise,omitempty"`
+	// Verdict is one sentence that answers the question.
+	Verdict string `json:"verdict"`
+	// Blocks are the raw data, in the order in which they ran.
+	Blocks []Block `json:"blocks"`
+}
+
+// A VariantResult is what was found about one variant alone.
+type VariantResult struct {
+	Name     string             `json:"name"`
+	Doc      string             `json:"doc"`
+	Promise  durability.Promise `json:"promise"`
+	Baseline bool               `json:"baseline"`
+	Error    string             `json:"error,omitempty"` // why it could not be measured
+	// Time is the time of one operation in nanoseconds, one datum a block.
+	Time Estimate `json:"time_ns"`
+	// Batch is the number of operations a clock reading stands for; 1 where
+	// each operation was timed by itself.
+	Batch int64 `json:"batch"`
+	// Latency holds percentiles of single operations over all blocks.
+	Latency []Percentile `json:"latency"`
+	// Metrics are medians over the blocks, by name; see Metrics for units.
+	Metrics map[string]Estimate `json:"metrics"`
+	// Missing says why a metric is not available here, by name.
+	Missing map[string]string `json:"missing,omitempty"`
+	// Syscalls are calls an operation by name, from the counting blocks.
+	// nil where they could not be counted; then Missing["syscalls"] says why.
+	Syscalls map[string]float64 `json:"syscalls_per_op,omitempty"`
+	// Outliers are rounds whose datum lies outside Tukey's fences (1.5 IQR).
+	// They are flagged, and stay in every figure.
+	Outliers []int `json:"outlier_rounds,omitempty"`
+	// Steady is the verdict of SNIA's steady-state rule on the blocks in time order.
+	Steady Steady `json:"steady"`
+	// Warnings for a person.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// An Estimate is a median with its order-statistic interval. Lo and Hi are
+// NaN, and null in JSON, where there are too few blocks for an interval.
+type Estimate struct {
+	Median     float64
+	Lo, Hi     float64
+	Confidence float64 // the actual one, at least what was asked for
+	N          int
+}
+
+type estimateJSON struct {
+	Median     *float64 `json:"median"`
+	Lo         *float64 `json:"lo"`
+	Hi         *float64 `json:"hi"`
+	Confidence float64  `json:"confidence"`
+	N          int      `json:"n"`
+}
+
+// MarshalJSON writes what is not a finite number as null.
+func (e Estimate) MarshalJSON() ([]byte, error) {
+	finite := func(f float64) *float64 {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil
+		}
+		return &f
+	}
+	return json.Marshal(estimateJSON{finite(e.Median), finite(e.Lo), finite(e.Hi), e.Confidence, e.N})
+}
+
+// UnmarshalJSON reads null as NaN.
+func (e *Estimate) UnmarshalJSON(data []byte) error {
+	var j estimateJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	number := func(f *float64) float64 {
+		if f == nil {
+			return math.NaN()
+		}
+		return *f
+	}
+	*e = Estimate{number(j.Median), number(j.Lo), number(j.Hi), j.Confidence, j.N}
+	return nil
+}
+
+// A Percentile of the latency of single operations.
+type Percentile struct {
+	P       float64 `json:"p"` // 50, 99, 99.9
+	NS      float64 `json:"ns"`
+	Refused string  `json:"refused,omitempty"` // why there is no figure
+}
+
+// Steady says whether a variant had settled.
+type Steady struct {
+	Reached   bool    `json:"reached"`
+	Excursion float64 `json:"excursion"` // (max-min)/mean over the window
+	Slope     float64 `json:"slope"`     // rise of the fitted line over the window, as a share of the mean
+	Trend     string  `json:"trend"`     // "none", "rising" or "falling" over all blocks
+	TrendP    float64 `json:"trend_p"`   // Mann-Kendall, two-sided
+	Reason    string  `json:"reason,omitempty"`
+}
+
+// Verdict words. They are never used loosely: "same" is shown by the data,
+// "cannot tell" is not.
+const (
+	Faster     = "faster"
+	Slower     = "slower"
+	Same       = "same"
+	CannotTell = "cannot tell"
+)
+
+// A Comparison of a variant with its baseline.
+type Comparison struct {
+	Variant  string `json:"variant"`
+	Baseline string `json:"baseline"`
+	// Mixed is set when the two promise different things. Such a comparison
+	// is only made when asked for, and is marked wherever it shows.
+	Mixed bool `json:"mixed,omitempty"`
+	// Ratio of the variant's time to the baseline's, with its interval.
+	Ratio Estimate `json:"ratio"`
+	// P is the p-value of Test, PHolm the same after Holm's correction over
+	// all comparisons of the run.
+	P         float64 `json:"p"`
+	PHolm     float64 `json:"p_holm"`
+	Test      string  `json:"test"`
+	Tolerance float64 `json:"tolerance"` // the one applied: never less than the noise
+	Verdict   string  `json:"verdict"`
+}
+
+// Noise is what the A/A calibration found.
+type Noise struct {
+	Variant string   `json:"variant"`
+	Ratio   Estimate `json:"ratio"` // of the variant to itself
+	Floor   float64  `json:"floor"` // differences below it mean nothing here
+}
+
+// Roles of a block.
+const (
+	RoleTimed       = "timed"       // one datum
+	RolePilot       = "pilot"       // chose the number of operations; not a datum
+	RoleCalibration = "calibration" // the baseline once more, for the noise
+	RoleCounted     = "counted"     // system calls counted, which slows them: never a datum
+)
+
+// A Block is one process that ran one variant for a while.
+type Block struct {
+	Variant string `json:"variant"`
+	Role    string `json:"role"`
+	Round   int    `json:"round"`
+	Start   Nanos  `json:"start_ns"` // since the run started
+	Ops     int64  `json:"ops"`
+	Batch   int64  `json:"batch"`   // operations a latency sample
+	Wall    Nanos  `json:"wall_ns"` // of the timed part
+	// Latency of single operations, nil where nothing was timed.
+	Latency *Histogram `json:"latency,omitempty"`
+	// Windows cut the block into pieces of equal time.
+	Windows []Window `json:"windows,omitempty"`
+	// Metrics by name; see Metrics for what each is and its unit.
+	Metrics map[string]float64 `json:"metrics"`
+	// Missing says why a metric is not available, by name. A metric is in
+	// exactly one of the two maps: nothing is reported as zero that was not seen.
+	Missing map[string]string `json:"missing,omitempty"`
+	// Syscalls of the timed part by name, counted blocks only.
+	Syscalls map[string]int64 `json:"syscalls,omitempty"`
+	Error    string           `json:"error,omitempty"`
+}
+
+// PerOp is the datum of the block: wall time of one operation in nanoseconds.
+func (b *Block) PerOp() float64 {
+	if b.Ops == 0 {
+		return 0
+	}
+	return float64(b.Wall) / float64(b.Ops)
+}
+
+// A Window is what happened in one stretch of a block.
+type Window struct {
+	At   Nanos   `json:"at_ns"`   // its start since the block's timer started
+	Len  Nanos   `json:"len_ns"`  //
+	Ops  int64   `json:"ops"`     //
+	Mean float64 `json:"mean_ns"` // of the operations in it
+	Max  float64 `json:"max_ns"`  //
+	Heap int64   `json:"heap_bytes"`
+	GCs  int64   `json:"gcs"` // garbage collections finished in it
+}
+
+// A Claim is a published statement put to the test.
+type Claim struct {
+	ID        string   `json:"id"`        // "D1"; never changes
+	Statement string   `json:"statement"` // the workload
+	Claimed   string   `json:"claimed"`   // what the report said
+	Measured  string   `json:"measured"`  // what was found here
+	Verdict   string   `json:"verdict"`   // holds, does not hold, depends, cannot be tested here
+	Why       string   `json:"why"`       // on what it depends, what is missing, how the verdict was reached
+	Promise   string   `json:"promise"`   // the durability of what was compared
+	Place     string   `json:"place"`
+	Results   []string `json:"results"` // IDs of the experiments behind it
+}
