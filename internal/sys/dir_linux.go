@@ -1,0 +1,289 @@
+package sys
+
+import (
+	"io/fs"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// CanSyncDir tells whether this system can make a directory's entries
+// durable.
+const CanSyncDir = true
+
+// A Dir is an open directory. Its methods take paths relative to it, return
+// bare errors (syscall.Errno here) and do not allocate for paths shorter
+// than pathBuf.
+type Dir struct{ fd int }
+
+// DirUse says what a directory is opened for.
+type DirUse int
+
+const (
+	// ForPath: only to name what is below it (O_PATH). Needs no permission
+	// on the directory itself.
+	ForPath DirUse = unix.O_PATH
+	// ForSync: to sync its entries. fsync(2) refuses an O_PATH descriptor,
+	// so this needs read permission.
+	ForSync DirUse = unix.O_RDONLY
+)
+
+// DirInfo is what Stat and Lstat tell.
+type DirInfo struct {
+	IsDir     bool
+	IsSymlink bool
+	// Born is when the file was made, in nanoseconds of the file system's own
+	// clock, or 0 where the file system does not record it.
+	Born int64
+}
+
+// OpenDir opens the directory name, following symlinks.
+func OpenDir(name string, how DirUse) (Dir, error) {
+	return openat(unix.AT_FDCWD, name, int(how)|unix.O_DIRECTORY|unix.O_CLOEXEC)
+}
+
+// Confine returns d in a form that can be confined, which is d: here the
+// caller confines, by OpenChild and OpenBeneath.
+func Confine(d Dir) (Dir, error) { return d, nil }
+
+// Mkdir is mkdirat(2).
+func (d Dir) Mkdir(path string, perm fs.FileMode) error { return mkdirat(d.fd, path, perm) }
+
+// CurrentDir stands for the working directory of the process, whichever that
+// is when a method is called. It need not be closed.
+func CurrentDir() Dir { return Dir{unix.AT_FDCWD} }
+
+// Open opens the directory path, following symlinks.
+func (d Dir) Open(path string, how DirUse) (Dir, error) {
+	return openat(d.fd, path, int(how)|unix.O_DIRECTORY|unix.O_CLOEXEC)
+}
+
+// OpenChild opens the directory name, one component. A symlink is refused
+// with ENOTDIR (O_NOFOLLOW together with O_DIRECTORY).
+func (d Dir) OpenChild(name string, how DirUse) (Dir, error) {
+	return openat(d.fd, name, int(how)|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC)
+}
+
+// noOpenat2 is set once the kernel, or a seccomp filter, refused openat2(2).
+var noOpenat2 atomic.Bool
+
+// OpenBeneath opens the directory path without following any symlink and
+// without leaving d: in one openat2(2) (Linux 5.6), or component by component
+// where there is none.
+func (d Dir) OpenBeneath(path string, how DirUse) (Dir, error) {
+	if !noOpenat2.Load() {
+		sub, err := d.openat2(path, how)
+		switch err {
+		case unix.ENOSYS, unix.EPERM: // EPERM: seccomp filters older than openat2
+			noOpenat2.Store(true)
+		case unix.EAGAIN: // the kernel could not tell, because of a rename meanwhile
+		default:
+			return sub, err
+		}
+	}
+	return d.walk(path, how)
+}
+
+func (d Dir) openat2(path string, how DirUse) (Dir, error) {
+	var buf [pathBuf]byte
+	p, err := dirPath(&buf, path)
+	if err != nil {
+		return Dir{}, err
+	}
+	h := unix.OpenHow{
+		Flags:   uint64(how) | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	}
+	for {
+		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT2, uintptr(d.fd), uintptr(unsafe.Pointer(p)),
+			uintptr(unsafe.Pointer(&h)), unsafe.Sizeof(h), 0, 0)
+		if e == unix.EINTR {
+			continue
+		}
+		if e != 0 {
+			return Dir{}, e
+		}
+		return Dir{int(fd)}, nil
+	}
+}
+
+// walk is openat2 for kernels without it. path is clean: no "..".
+func (d Dir) walk(path string, how DirUse) (Dir, error) {
+	at := d
+	for {
+		i := 0
+		for i < len(path) && path[i] != '/' {
+			i++
+		}
+		last := i == len(path)
+		h := ForPath
+		if last {
+			h = how
+		}
+		next, err := at.OpenChild(path[:i], h)
+		if at != d {
+			at.Close()
+		}
+		if err != nil || last {
+			return next, err
+		}
+		at, path = next, path[i+1:]
+	}
+}
+
+// Rmdir removes the empty directory path (unlinkat(2) with AT_REMOVEDIR).
+// Anything but a directory is refused with ENOTDIR, a symlink too.
+func (d Dir) Rmdir(path string) error {
+	var buf [pathBuf]byte
+	p, err := dirPath(&buf, path)
+	if err != nil {
+		return err
+	}
+	return dirCall(func() syscall.Errno {
+		_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(d.fd), uintptr(unsafe.Pointer(p)), unix.AT_REMOVEDIR)
+		return e
+	})
+}
+
+// Stat follows a symlink at the end of path.
+func (d Dir) Stat(path string) (DirInfo, error) { return statx(d.fd, path, 0) }
+
+// Lstat does not.
+func (d Dir) Lstat(path string) (DirInfo, error) {
+	return statx(d.fd, path, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// Sync makes the directory's entries durable (fsync(2): syncing a file does
+// not sync the entry that names it; that takes an fsync of the directory).
+func (d Dir) Sync() error {
+	return dirCall(func() syscall.Errno {
+		_, _, e := syscall.Syscall(unix.SYS_FSYNC, uintptr(d.fd), 0, 0)
+		return e
+	})
+}
+
+// Close closes the descriptor. Linux frees it even when it answers EINTR, so
+// close(2) is never repeated.
+func (d Dir) Close() error {
+	if err := unix.Close(d.fd); err != nil && err != unix.EINTR {
+		return err
+	}
+	return nil
+}
+
+func mkdirat(fd int, path string, perm fs.FileMode) error {
+	var buf [pathBuf]byte
+	p, err := dirPath(&buf, path)
+	if err != nil {
+		return err
+	}
+	mode := uintptr(perm.Perm())
+	if perm&fs.ModeSetuid != 0 {
+		mode |= unix.S_ISUID
+	}
+	if perm&fs.ModeSetgid != 0 {
+		mode |= unix.S_ISGID
+	}
+	if perm&fs.ModeSticky != 0 {
+		mode |= unix.S_ISVTX
+	}
+	return dirCall(func() syscall.Errno {
+		_, _, e := syscall.Syscall(unix.SYS_MKDIRAT, uintptr(fd), uintptr(unsafe.Pointer(p)), mode)
+		return e
+	})
+}
+
+func openat(fd int, path string, flags int) (Dir, error) {
+	var buf [pathBuf]byte
+	p, err := dirPath(&buf, path)
+	if err != nil {
+		return Dir{}, err
+	}
+	for {
+		r, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(fd), uintptr(unsafe.Pointer(p)), uintptr(flags), 0, 0, 0)
+		if e == unix.EINTR {
+			continue
+		}
+		if e != 0 {
+			return Dir{}, e
+		}
+		return Dir{int(r)}, nil
+	}
+}
+
+// statx is used for its birth time, and because it has one number and one
+// struct on every architecture.
+func statx(fd int, path string, flags int) (DirInfo, error) {
+	var buf [pathBuf]byte
+	p, err := dirPath(&buf, path)
+	if err != nil {
+		return DirInfo{}, err
+	}
+	var st unix.Statx_t
+	err = dirCall(func() syscall.Errno {
+		_, _, e := syscall.Syscall6(unix.SYS_STATX, uintptr(fd), uintptr(unsafe.Pointer(p)),
+			uintptr(flags), unix.STATX_TYPE|unix.STATX_BTIME, uintptr(unsafe.Pointer(&st)), 0)
+		return e
+	})
+	if err == unix.ENOSYS || err == unix.EPERM {
+		return fstatat(fd, path, flags) // before Linux 4.11, or an old seccomp filter
+	}
+	if err != nil {
+		return DirInfo{}, err
+	}
+	fi := dirInfo(uint32(st.Mode))
+	if st.Mask&unix.STATX_BTIME != 0 {
+		fi.Born = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+	}
+	return fi, nil
+}
+
+func fstatat(fd int, path string, flags int) (DirInfo, error) {
+	var st unix.Stat_t
+	for {
+		err := unix.Fstatat(fd, path, &st, flags)
+		if err == unix.EINTR {
+			continue
+		}
+		return dirInfo(st.Mode), err
+	}
+}
+
+func dirInfo(mode uint32) DirInfo {
+	return DirInfo{IsDir: mode&unix.S_IFMT == unix.S_IFDIR, IsSymlink: mode&unix.S_IFMT == unix.S_IFLNK}
+}
+
+// dirCall repeats a call that a signal interrupted. Not all file systems honour
+// SA_RESTART, with which the Go runtime installs its handlers.
+func dirCall(call func() syscall.Errno) error {
+	for {
+		switch e := call(); e {
+		case 0:
+			return nil
+		case unix.EINTR:
+		default:
+			return e
+		}
+	}
+}
+
+// pathBuf is the length of path up to which the NUL-terminated copy that the
+// kernel wants stays on the stack.
+const pathBuf = 256
+
+func dirPath(buf *[pathBuf]byte, s string) (*byte, error) {
+	for i := range len(s) {
+		if s[i] == 0 {
+			return nil, unix.EINVAL
+		}
+	}
+	b := buf[:]
+	if len(s) >= len(b) {
+		b = make([]byte, len(s)+1)
+	}
+	copy(b, s)
+	b[len(s)] = 0
+	return &b[0], nil
+}

@@ -1,0 +1,92 @@
+package sys
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The way of kernels without openat2 must answer as openat2 does.
+func TestDirWalkLikeOpenat2(t *testing.T) {
+	d, name := openDir(t, ForPath)
+	if err := os.MkdirAll(filepath.Join(name, "a/b/c"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(name, "a/f"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{"in": "a", "out": "/", "a/up": "..", "a/self": "self"} {
+		if err := os.Symlink(target, filepath.Join(name, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func(f func(string, DirUse) (Dir, error), p string) (ino uint64, err error) {
+		sub, err := f(p, ForSync)
+		if err != nil {
+			return 0, err
+		}
+		defer sub.Close()
+		if err := sub.Sync(); err != nil { // a real descriptor, not O_PATH
+			t.Error(err)
+		}
+		var st unix.Stat_t
+		return st.Ino, unix.Fstat(sub.fd, &st)
+	}
+	if _, err := open(d.openat2, "a"); err == unix.ENOSYS || err == unix.EPERM {
+		t.Skip("no openat2 here: ", err)
+	}
+	for _, p := range []string{"a", "a/b", "a/b/c", "no", "a/no/c", "a/f", "a/f/x", "in", "in/b", "out/tmp", "a/up/a", "a/self"} {
+		ino, err := open(d.walk, p)
+		wantIno, want := open(d.openat2, p)
+		if want == unix.ELOOP {
+			want = unix.ENOTDIR // O_NOFOLLOW|O_DIRECTORY
+		}
+		if ino != wantIno || err != want {
+			t.Errorf("%s: walk gives %d, %v; openat2 %d, %v", p, ino, err, wantIno, want)
+		}
+	}
+}
+
+func TestDirWalkLeaksNothing(t *testing.T) {
+	d, name := openDir(t, ForPath)
+	if err := os.MkdirAll(filepath.Join(name, "a/b/c"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := countFDs(t)
+	for _, p := range []string{"a/b/c", "a/b/no", "a/no/c"} {
+		if sub, err := d.walk(p, ForPath); err == nil {
+			sub.Close()
+		}
+	}
+	if after := countFDs(t); after != before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}
+
+func countFDs(t *testing.T) int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(fds)
+}
+
+func TestDirPaths(t *testing.T) {
+	d, _ := openDir(t, ForPath)
+	if err := d.Mkdir("a\x00b", 0o755); err != syscall.EINVAL {
+		t.Errorf("NUL in a path: %v", err)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		d.Mkdir("a", 0o755)
+		d.Lstat("a")
+		if sub, err := d.OpenBeneath("a", ForPath); err == nil {
+			sub.Close()
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,300 @@
+package mkdir
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"sync"
+	"sync/atomic"
+)
+
+// Batch makes all the directories rels, as All does for one, and each
+// distinct directory among them and their parents once, by one mkdirat. It
+// tells what it made. What a finished batch made survives what Options.Level
+// says; each path is there up to some level after a crash in the middle
+// (durability.Prefix).
+//
+// rels is read once, to its end, before anything is made. If one of the paths
+// is refused nothing is made.
+//
+// On error, a cancelled ctx among them, Created holds what was made until
+// then. It can be undone, or the batch run again, which makes the rest. At
+// level Power what a failed batch made is not known to be durable.
+//
+// The directories of one parent are made one after the other, by one
+// goroutine, because the kernel locks the parent for each. A batch takes about
+// 50 bytes of memory a directory and the length of each path.
+func (m *Maker) Batch(ctx context.Context, rels iter.Seq[string], perm fs.FileMode) (*Created, error) {
+	created := &Created{m: m}
+	paths, bad, err := collect(rels, ctx.Err)
+	if err != nil {
+		return created, &fs.PathError{Op: "mkdir", Path: bad, Err: err}
+	}
+	if err := m.acquire(""); err != nil {
+		return created, err
+	}
+	defer m.release()
+
+	b := &batch{m: m, ctx: ctx, perm: perm, plan: newPlan(paths, m.known.has)}
+	b.wake.L = &b.mu
+	err = b.run()
+	created.take(b)
+	if err == nil || !m.power {
+		b.remember()
+	}
+	return created, err
+}
+
+// batch is a Batch under way.
+type batch struct {
+	m    *Maker
+	ctx  context.Context
+	perm fs.FileMode
+	plan plan
+
+	stale atomic.Bool // a directory that was believed to be there was not
+
+	mu     sync.Mutex
+	wake   sync.Cond
+	parent []int32 // nodes that exist and whose children are to be made
+	active int     // workers that may still add to parent
+	err    error   // the first one; ends the batch
+	spans  []span
+}
+
+// span is the first and the last directory that one worker made, 0 if none.
+// Created.Undo takes from their birth times when the batch ran.
+type span struct{ first, last int32 }
+
+// serial is the number of nodes below which starting goroutines costs more
+// than it gains.
+const serial = 32
+
+// run makes what is to be made and, at level Power, durable.
+func (b *batch) run() error {
+	for try := 1; ; try++ {
+		err := b.makeAll()
+		if err != nil || !b.m.power {
+			return err
+		}
+		err = b.syncAll()
+		if err == nil || !notThere(err) || try == tries {
+			return err
+		}
+		b.reset(recalled | there) // somebody has moved a part away meanwhile
+	}
+}
+
+// reset makes nodes in one of states be made again.
+func (b *batch) reset(states uint32) {
+	for i := range b.plan {
+		if n := &b.plan[i]; n.state.Load()&states != 0 {
+			n.state.And(made)
+		}
+	}
+}
+
+// makeAll makes every node of the plan that is not known.
+func (b *batch) makeAll() error {
+	workers := b.m.workers
+	if len(b.plan) < serial {
+		workers = 1
+	}
+	for {
+		b.parent = append(b.parent[:0], 0)
+		b.active = workers
+		var wg sync.WaitGroup
+		for range workers - 1 {
+			wg.Go(b.work)
+		}
+		b.work()
+		wg.Wait()
+		if b.err != nil || !b.stale.Swap(false) {
+			return b.err
+		}
+		// The cache was wrong about one directory: ask the disk about all.
+		b.reset(recalled)
+	}
+}
+
+// work takes parents and fills them until there are none and nobody is left
+// who could add one.
+func (b *batch) work() {
+	var s span
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.err == nil {
+		if n := len(b.parent); n > 0 {
+			p := b.parent[n-1]
+			b.parent = b.parent[:n-1]
+			b.mu.Unlock()
+			err := b.fill(p, &s)
+			b.mu.Lock()
+			if err != nil && b.err == nil {
+				b.err = err
+			}
+			before := len(b.parent)
+			for c := b.plan[p].child; c != 0; c = b.plan[c].next {
+				if b.plan[c].child != 0 {
+					b.parent = append(b.parent, c)
+				}
+			}
+			if len(b.parent) > before+1 || b.err != nil {
+				b.wake.Broadcast()
+			}
+			continue
+		}
+		b.active--
+		if b.active == 0 {
+			b.wake.Broadcast()
+			break
+		}
+		b.wake.Wait()
+		b.active++
+	}
+	if s.first != 0 {
+		b.spans = append(b.spans, s)
+	}
+}
+
+// fill makes the children of p.
+func (b *batch) fill(p int32, s *span) error {
+	m := b.m
+	d, cut, entered := m.root, 0, false
+	defer func() { m.leave(d) }()
+	for c := b.plan[p].child; c != 0; c = b.plan[c].next {
+		n := &b.plan[c]
+		if n.state.Load()&^made != todo {
+			continue
+		}
+		if err := b.ctx.Err(); err != nil {
+			return m.fail(n.path, err)
+		}
+		var err error
+		if !entered {
+			d, cut, err = m.enter(b.plan[p].path)
+			if err != nil {
+				d = m.root
+			}
+			entered = err == nil
+		}
+		if err == nil {
+			err = d.Mkdir(n.path[cut:], b.perm)
+			if err == nil {
+				b.made(c, s)
+				continue
+			}
+		}
+		if errors.Is(err, fs.ErrExist) {
+			err = nil // if it is no directory, its children will tell
+			if n.child == 0 {
+				err = m.checkDir(d, n.path[cut:])
+			}
+		}
+		switch {
+		case err == nil:
+			n.state.Or(there)
+		case notThere(err):
+			if err := b.repair(c, s); err != nil {
+				return err
+			}
+			m.leave(d)
+			d, entered = m.root, false
+		default:
+			return m.fail(n.path, err)
+		}
+	}
+	return nil
+}
+
+// repair makes node c, and above it what somebody has removed.
+func (b *batch) repair(c int32, s *span) error {
+	path := b.plan[c].path
+	trusted := len(parent(path))
+	relied, err := b.m.climb(path, trusted, b.perm, func(end int) {
+		i := c
+		for len(b.plan[i].path) > end {
+			i = b.plan[i].up
+		}
+		b.made(i, s)
+	})
+	if relied < trusted {
+		b.stale.Store(true)
+	}
+	if err == nil {
+		b.plan[c].state.Or(there)
+	}
+	return err
+}
+
+func (b *batch) made(i int32, s *span) {
+	b.plan[i].state.Store(there | made)
+	if s.first == 0 {
+		s.first = i
+	}
+	s.last = i
+}
+
+// syncAll syncs, once each, the parents of all that is not known to be
+// durable. What was found is synced like what was made: whoever made it may
+// not have come to sync it yet.
+func (b *batch) syncAll() error {
+	var parents []string
+	for i := range b.plan {
+		for c := b.plan[i].child; c != 0; c = b.plan[c].next {
+			if b.plan[c].state.Load()&recalled == 0 {
+				parents = append(parents, b.plan[i].path)
+				break
+			}
+		}
+	}
+	var (
+		next atomic.Int64
+		wg   sync.WaitGroup
+		once sync.Once
+		err  error
+	)
+	work := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(parents) {
+				return
+			}
+			e := b.ctx.Err()
+			if e != nil {
+				e = b.m.fail(parents[i], e)
+			} else {
+				e = b.m.syncDir(parents[i])
+			}
+			if e != nil {
+				once.Do(func() { err = e })
+				next.Store(int64(len(parents)))
+			}
+		}
+	}
+	for range min(b.m.workers, len(parents)) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	return err
+}
+
+// remember adds to the cache what is there now.
+func (b *batch) remember() {
+	const slab = 128 // entries an allocation; one that stays keeps its slab
+	dirs := make([]knownDir, 0, slab)
+	for i := range b.plan {
+		n := &b.plan[i]
+		if n.state.Load()&there == 0 {
+			continue
+		}
+		if len(dirs) == slab {
+			b.m.known.add(dirs)
+			dirs = make([]knownDir, 0, slab)
+		}
+		dirs = append(dirs, knownDir{path: n.path})
+	}
+	b.m.known.add(dirs)
+}

@@ -1,0 +1,138 @@
+package mkdir
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// tries bounds how often a call begins again because somebody removes what it
+// has just made.
+const tries = 100
+
+// climb makes the levels of path after its first `from` bytes, which are
+// believed to be there. If they are not it begins again at the root. It
+// returns how many bytes it relied on in the end, and calls made, unless nil,
+// for the end of each new level.
+func (m *Maker) climb(path string, from int, perm fs.FileMode, made func(end int)) (int, error) {
+	wrong := from > 0 // a level that is made is one that was believed to be there
+	for try := 1; ; try++ {
+		first := true
+		relied := from
+		bad, err := m.levels(path, from, perm, func(end int) {
+			if relied == 0 && wrong && first {
+				m.known.forgetBelow(path[:end])
+				first = false
+			}
+			if made != nil {
+				made(end)
+			}
+		})
+		switch {
+		case err == nil:
+			return from, nil
+		case !notThere(err):
+			return from, m.fail(path[:bad], err)
+		case from > 0:
+			for end := 0; end < from; {
+				end = levelEnd(path, end)
+				m.known.forget(path[:end])
+			}
+			from = 0
+			continue
+		case isNotDir(err), bad == 0, try == tries:
+			return 0, m.fail(path[:bad], err)
+		}
+		// ENOENT is also what a symlink to nowhere gives, and on some systems
+		// a file in the way.
+		if fi, err := m.lstat(path[:bad]); err == nil && fi.IsSymlink {
+			return 0, m.fail(path[:bad], errExist) // as os.MkdirAll says it
+		} else if err == nil && !fi.IsDir {
+			return 0, m.fail(path[:bad], errNotDir)
+		}
+	}
+}
+
+// levels makes the levels of path after its first `from` bytes, each by one
+// mkdirat. After an error it returns the end of the level to blame: the
+// parent, if that is missing or no directory.
+func (m *Maker) levels(path string, from int, perm fs.FileMode, made func(end int)) (int, error) {
+	d, cut, err := m.enter(path[:from])
+	if err != nil {
+		return from, err
+	}
+	defer func() { m.leave(d) }()
+	for end := from; ; {
+		above := end
+		end = levelEnd(path, end)
+		name := path[cut:end]
+		err := d.Mkdir(name, perm)
+		switch {
+		case err == nil:
+			made(end)
+		case errors.Is(err, fs.ErrExist):
+			if end == len(path) {
+				return end, m.checkDir(d, name)
+			}
+		case notThere(err):
+			return above, err
+		default:
+			return end, err
+		}
+		if end == len(path) {
+			return end, nil
+		}
+		if m.confined {
+			next, err := d.OpenChild(name, sys.ForPath)
+			if err != nil {
+				return end, symlinkOr(err, d, name)
+			}
+			m.leave(d)
+			d, cut = next, end+1
+		}
+	}
+}
+
+// checkDir tells, after EEXIST, whether name is a directory.
+func (m *Maker) checkDir(d sys.Dir, name string) error {
+	stat := d.Stat
+	if m.confined {
+		stat = d.Lstat
+	}
+	switch fi, err := stat(name); {
+	case err == nil && fi.IsDir:
+		return nil
+	case err == nil && fi.IsSymlink:
+		return errLoop
+	case err == nil:
+		return errNotDir
+	default:
+		// A symlink to nowhere is what os.MkdirAll calls EEXIST.
+		if fi, err := d.Lstat(name); err == nil && fi.IsSymlink {
+			return errExist
+		}
+		return err
+	}
+}
+
+// symlinkOr says ELOOP instead of ENOTDIR if name is a symlink, as openat2
+// does.
+func symlinkOr(err error, d sys.Dir, name string) error {
+	if err == errNotDir {
+		if fi, lerr := d.Lstat(name); lerr == nil && fi.IsSymlink {
+			return errLoop
+		}
+	}
+	return err
+}
+
+// lstat asks for path as the Maker reaches it.
+func (m *Maker) lstat(path string) (sys.DirInfo, error) {
+	d, cut, err := m.enter(parent(path))
+	if err != nil {
+		return sys.DirInfo{}, err
+	}
+	defer m.leave(d)
+	return d.Lstat(path[cut:])
+}

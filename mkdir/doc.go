@@ -1,0 +1,83 @@
+// Package mkdir makes directory trees with the fewest system calls.
+//
+// [All] does what os.MkdirAll does. A [Maker] is for a service that makes
+// directories all day below one root: it holds a descriptor of the root and
+// remembers which directories are there.
+//
+// # What survives
+//
+// All promises durability.Kill: a directory is in the kernel's metadata when
+// All returns. A Maker promises what Options.Level says, Power unless set.
+// At Power every entry of a requested path, from the root down, has been made
+// durable by an fsync of the directory that holds it: "calling fsync() does
+// not necessarily ensure that the entry in the directory containing the file
+// has also reached disk; for that an explicit fsync() on a file descriptor
+// for the directory is also needed" (fsync(2)). The root's own entry in its
+// parent is not covered: make the root with a Maker of the directory above.
+// After a crash in the middle of a call a path is there up to some level
+// (durability.Prefix); in a batch, that holds for each path.
+//
+// # What it costs
+//
+// System calls, on Linux, at level Kill; d is the number of new levels:
+//
+//	                         All            Maker        Maker, confined
+//	known path               1 statx        0            0
+//	d fresh levels           1 statx,       d mkdirat    d mkdirat, d-1 openat and close
+//	                         2d-1 mkdirat
+//	new below a known dir.   1 statx,       1 mkdirat    1 openat2, mkdirat, close
+//	                         1 mkdirat
+//	directory met first      1 statx        1 mkdirat    1 mkdirat, openat and close a level,
+//	                                        a level,     1 statx
+//	                                        1 statx
+//	batch                    -              1 mkdirat a  the same, 1 openat2 and close
+//	                                        directory    a directory that has children
+//
+// A batch ends with two statx a worker, which Created.Undo needs (confined,
+// each with an openat2 and close). Level Power
+// adds openat, fsync and close for each parent not yet known to be durable.
+//
+// A Maker does not ask before it makes: mkdirat(2) answers EEXIST for what is
+// there and ENOENT for what has lost its parent, which is all that one needs
+// to know. Nor does it hold descriptors of directories below the root. A
+// descriptor follows its directory when that is renamed, so that a later
+// mkdirat through it would grow the tree in the wrong place; a path looked up
+// from the root cannot.
+//
+// # What it notices
+//
+// A path that the Maker knows is answered from memory: if somebody else has
+// removed it meanwhile, All does not notice. The next creation below it does:
+// the kernel answers ENOENT (or ENOTDIR, if something else has its place),
+// the Maker walks the path again from the root, makes what is missing and
+// forgets all it knew below that.
+//
+// What another process removes and makes again is not noticed, and need not
+// be at level Kill. At level Power it means that the entry of a directory
+// that this Maker had synced, and that another process has replaced, is as
+// durable as that process made it.
+//
+// # Confined
+//
+// With Options.Confined nothing is made outside the root, whatever symlinks
+// there are or come to be below it: each level is one mkdirat of one name in
+// a directory that was reached without following a symlink
+// (openat(O_NOFOLLOW), or openat2(RESOLVE_BENEATH|RESOLVE_NO_SYMLINKS) where
+// the kernel has it). A symlink in the path is an error, ELOOP. A mkdirat of
+// several components would follow symlinks in all but the last.
+//
+// Between reaching a directory and making the next one in it, somebody may
+// rename the first. What is made is then in the renamed directory, just as if
+// the rename had come a moment later. So whoever may move a directory out of
+// the root moves with it what is being made in it at that moment.
+//
+// Without Confined symlinks are followed, out of the root too. Either way a
+// path that is absolute or leaves the root by ".." is refused.
+//
+// # Other systems
+//
+// Off Linux, All is os.MkdirAll, and a Maker makes the same calls by name; if
+// confined, through os.Root, which follows symlinks that stay inside. On macOS
+// a sync is F_FULLFSYNC. Windows offers no way to sync a directory: there
+// OpenRoot refuses level Power with errors.ErrUnsupported.
+package mkdir

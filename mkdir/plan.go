@@ -1,0 +1,126 @@
+package mkdir
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// A plan is the tree of a batch: every distinct prefix of its paths once. The
+// nodes stand in pre-order, so that a directory comes before what is in it
+// and, read backwards, after it. Node 0 is the root.
+type plan []node
+
+type node struct {
+	path  string // a prefix of a requested path, in the memory of the batch
+	child int32  // the first; 0 is none
+	next  int32  // the next one with the same parent; 0 is none
+	up    int32  // the parent
+	state atomic.Uint32
+}
+
+// The state of a node: one of todo, recalled and there, and perhaps made.
+const (
+	todo     = 0
+	recalled = 1 << iota // from the Maker's memory
+	there                // made or found (EEXIST)
+	made                 // by this batch; Created tells of it
+)
+
+// newPlan makes the plan of paths, which it sorts. isKnown may be nil.
+func newPlan(paths []string, isKnown func(path string) bool) plan {
+	if !slices.IsSortedFunc(paths, comparePaths) {
+		slices.SortFunc(paths, comparePaths)
+	}
+	p := make(plan, 1, 1+len(paths)+len(paths)/2)
+	var (
+		line = []int32{0} // from the root to the node added last
+		last = []int32{0} // the last child so far of each in line
+		prev string
+	)
+	for _, path := range paths {
+		// Keep of the line what path shares with the path before it.
+		same := commonPrefix(prev, path)
+		keep := 1
+		for keep < len(line) {
+			end := len(p[line[keep]].path)
+			if end > same || end < len(path) && path[end] != '/' {
+				break
+			}
+			keep++
+		}
+		line, last = line[:keep], last[:keep]
+		for end := len(p[line[keep-1]].path); end < len(path); {
+			end = levelEnd(path, end)
+			i, up := int32(len(p)), line[len(line)-1]
+			p = append(p, node{path: path[:end], up: up})
+			if isKnown(path[:end]) {
+				p[i].state.Store(recalled)
+			}
+			if before := last[len(last)-1]; before == 0 {
+				p[up].child = i
+			} else {
+				p[before].next = i
+			}
+			last[len(last)-1] = i
+			line, last = append(line, i), append(last, 0)
+		}
+		prev = path
+	}
+	return p
+}
+
+// comparePaths orders paths so that a directory comes right before what is in
+// it: like strings.Compare with '/' below every other byte.
+func comparePaths(a, b string) int {
+	i := commonPrefix(a, b)
+	switch {
+	case i == len(a) || i == len(b):
+		return len(a) - len(b)
+	case a[i] == '/':
+		return -1
+	case b[i] == '/':
+		return 1
+	}
+	return int(a[i]) - int(b[i])
+}
+
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// collect reads rels to the end into memory of our own, cleaned. The root is
+// left out. On error it returns the path to blame.
+func collect(rels iter.Seq[string], stop func() error) (paths []string, bad string, err error) {
+	// The paths stand in chunks, one allocation for about a hundred. The
+	// cache keeps a chunk as long as it keeps one of its paths.
+	const chunkSize = 4 << 10
+	var chunk strings.Builder
+	for rel := range rels {
+		if err := stop(); err != nil {
+			return nil, rel, err
+		}
+		path, err := clean(rel)
+		if err != nil {
+			return nil, rel, err
+		}
+		if path == "." {
+			continue
+		}
+		if chunk.Cap()-chunk.Len() < len(path) {
+			chunk = strings.Builder{}
+			chunk.Grow(max(chunkSize, len(path)))
+		}
+		start := chunk.Len()
+		chunk.WriteString(path)
+		paths = append(paths, chunk.String()[start:])
+	}
+	return paths, "", nil
+}
