@@ -17,6 +17,10 @@ type Environment struct {
 	Throttled int64   `json:"throttled"` // thermal throttle events since boot, all cores
 	Virtual   string  `json:"virtual"`   // hypervisor or container; empty on bare metal
 	Load      float64 `json:"load1"`     // load average of the last minute
+	// Shares of all processors' time during a short look, 0 to 1.
+	Busy   float64 `json:"cpu_busy"`   // running something
+	IOWait float64 `json:"cpu_iowait"` // idle, with a task waiting for a disk
+	Steal  float64 `json:"cpu_steal"`  // taken by the hypervisor for others
 	// The Go side.
 	Go         string            `json:"go"`
 	GOMAXPROCS int               `json:"gomaxprocs"`
@@ -36,7 +40,12 @@ type Environment struct {
 	Rotational string `json:"rotational"`  // "yes", "no" or ""
 	Scheduler  string `json:"scheduler"`   // I/O scheduler
 	WriteCache string `json:"write_cache"` // "write back" or "write through"
-	Backing    string `json:"backing"`     // the file under a loop device
+	Backing    string `json:"backing"`     // the file under a loop device; empty for others
+	BackingFS  string `json:"backing_fs"`  // the file system under a loop device or an overlay; else empty
+	BackingIO  string `json:"backing_io"`  // "direct" or "buffered": how a loop device reaches Backing; else empty
+	// Members are the devices that Device is made of, where it is a
+	// device-mapper, md or multi-device btrfs one: "/dev/sda2".
+	Members []string `json:"members,omitempty"`
 	// Unknown says, by JSON name, why a field could not be found out.
 	Unknown map[string]string `json:"unknown,omitempty"`
 	// Warnings name what makes a measurement here doubtful.
@@ -45,6 +54,6 @@ type Environment struct {
 
 // A Warning is one thing that makes figures from here doubtful.
 type Warning struct {
-	Code string `json:"code"` // "no-journal", "tmpfs", "busy", "throttled", "governor", "overlay", "low-space", …
+	Code string `json:"code"` // see the Warn constants
 	Text string `json:"text"` // what, why it matters and what to do
 }

@@ -1,0 +1,25 @@
+package sys
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// TryLock takes flock(2)'s exclusive lock on f without waiting. It reports
+// false when somebody else holds it. The kernel drops the lock when the last
+// descriptor of this open file is closed, so also when the process is killed.
+func TryLock(f *os.File) (bool, error) {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch err {
+		case nil:
+			return true, nil
+		case unix.EINTR:
+			continue
+		case unix.EWOULDBLOCK:
+			return false, nil
+		}
+		return false, &os.PathError{Op: "flock", Path: f.Name(), Err: err}
+	}
+}

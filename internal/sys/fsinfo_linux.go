@@ -1,0 +1,131 @@
+package sys
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// StatFS asks the file system of path how full it is.
+func StatFS(path string) (FSInfo, error) {
+	var st unix.Statfs_t
+	for {
+		err := unix.Statfs(path, &st)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return FSInfo{}, &os.PathError{Op: "statfs", Path: path, Err: err}
+		}
+		// statfs(2) counts in f_frsize where it is set, else in f_bsize.
+		unit := uint64(st.Frsize)
+		if unit == 0 {
+			unit = uint64(st.Bsize)
+		}
+		return FSInfo{
+			Magic: uint32(st.Type),
+			Free:  int64(st.Bavail * unit),
+			Total: int64(st.Blocks * unit),
+		}, nil
+	}
+}
+
+// FSName names the file systems whose magic number tells them apart, and
+// returns "" for the rest. ext2, ext3 and ext4 share one number.
+func FSName(magic uint32) string {
+	switch magic {
+	case unix.EXT4_SUPER_MAGIC:
+		return "ext2/ext3/ext4"
+	case unix.XFS_SUPER_MAGIC:
+		return "xfs"
+	case unix.BTRFS_SUPER_MAGIC:
+		return "btrfs"
+	case unix.F2FS_SUPER_MAGIC:
+		return "f2fs"
+	case unix.TMPFS_MAGIC:
+		return "tmpfs"
+	case unix.RAMFS_MAGIC:
+		return "ramfs"
+	case unix.OVERLAYFS_SUPER_MAGIC:
+		return "overlay"
+	case unix.NFS_SUPER_MAGIC:
+		return "nfs"
+	case unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC:
+		return "cifs"
+	case unix.CEPH_SUPER_MAGIC:
+		return "ceph"
+	case unix.V9FS_MAGIC:
+		return "9p"
+	case unix.FUSE_SUPER_MAGIC:
+		return "fuse"
+	case unix.BCACHEFS_SUPER_MAGIC:
+		return "bcachefs"
+	case 0x2fc12fc1: // OpenZFS, not in the kernel's list
+		return "zfs"
+	}
+	return ""
+}
+
+// StatPath tells what path lies on.
+func StatPath(path string) (Statx, error) { return statxFile(unix.AT_FDCWD, path, 0, path) }
+
+// StatFile tells what f lies on.
+func StatFile(f *os.File) (Statx, error) {
+	return statxFile(int(f.Fd()), "", unix.AT_EMPTY_PATH, f.Name())
+}
+
+func statxFile(dirfd int, path string, flags int, name string) (Statx, error) {
+	// A kernel that does not know a mask bit leaves it out of stx_mask.
+	const mask = unix.STATX_BASIC_STATS | unix.STATX_MNT_ID | unix.STATX_DIOALIGN | unix.STATX_WRITE_ATOMIC
+	var s unix.Statx_t
+	for {
+		err := unix.Statx(dirfd, path, flags, mask, &s)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return Statx{}, &os.PathError{Op: "statx", Path: name, Err: err}
+		}
+		break
+	}
+	st := Statx{
+		Dev:          fmt.Sprintf("%d:%d", s.Dev_major, s.Dev_minor),
+		Rdev:         fmt.Sprintf("%d:%d", s.Rdev_major, s.Rdev_minor),
+		DirectKnown:  s.Mask&unix.STATX_DIOALIGN != 0,
+		DirectMem:    int(s.Dio_mem_align),
+		DirectOffset: int(s.Dio_offset_align),
+		AtomicKnown:  s.Mask&unix.STATX_WRITE_ATOMIC != 0,
+		AtomicMin:    int64(s.Atomic_write_unit_min),
+		AtomicMax:    int64(s.Atomic_write_unit_max),
+	}
+	if s.Mask&unix.STATX_MNT_ID != 0 {
+		st.MountID = s.Mnt_id
+	}
+	return st, nil
+}
+
+// Mounts lists what is mounted in this process's mount namespace.
+func Mounts() ([]MountPoint, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ParseMounts(f)
+}
+
+// OwnFile reports whether the file belongs to the user of this process.
+func OwnFile(fi os.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// AllocatedBytes returns how much room on the disk a file takes.
+func AllocatedBytes(fi os.FileInfo) int64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return st.Blocks * 512 // stat(2): whatever the block size
+	}
+	return 0
+}

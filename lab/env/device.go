@@ -1,0 +1,268 @@
+package env
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// lower is what describe needs to follow a mount down to its device.
+type lower struct {
+	mounts []sys.MountPoint
+	stat   func(path string) (sys.Statx, error)
+}
+
+// mountOf returns the mount that path lies on.
+func (l lower) mountOf(path string) (sys.MountPoint, error) {
+	st, err := l.stat(path)
+	if err != nil {
+		return sys.MountPoint{}, err
+	}
+	m, ok := sys.FindMount(l.mounts, path, st)
+	if !ok {
+		return m, fmt.Errorf("no mount is above %s", path)
+	}
+	return m, nil
+}
+
+// describe fills in all that follows from the mount of the folder.
+func (s system) describe(e *Environment, m sys.MountPoint, l lower) {
+	e.FS, e.Mount = m.FS, m.Path
+	e.Options = strings.Join(optionSet(m.Options+","+m.Super), ",")
+
+	// What an overlay writes goes to the file system of its upper directory.
+	if m.FS == "overlay" {
+		upper, ok := option(m.Super, "upperdir")
+		if !ok {
+			s.noDevice(e, "an overlay without an upper directory is not written to")
+			return
+		}
+		under, err := l.mountOf(upper)
+		if err != nil {
+			s.noDevice(e, "the overlay's upper directory cannot be seen from here: "+err.Error())
+			return
+		}
+		m, e.BackingFS = under, under.FS
+	}
+
+	dir, err := s.blockDir(m, l)
+	if err != nil {
+		s.noDevice(e, err.Error())
+		e.Journal = s.journal(e, m.FS, "")
+		return
+	}
+	e.Journal = s.journal(e, m.FS, filepath.Base(dir))
+	s.readDevice(e, dir, l)
+	if m.FS == "btrfs" {
+		s.btrfsMembers(e, filepath.Base(dir))
+	}
+}
+
+var deviceFields = []string{"device", "device_id", "model", "rotational", "scheduler", "write_cache"}
+
+func (s system) noDevice(e *Environment, reason string) {
+	for _, field := range deviceFields {
+		e.unknown(field, reason)
+	}
+	if e.Journal == "" {
+		e.Journal = "n/a"
+		e.unknown("journal", reason)
+	}
+}
+
+// blockDir returns the folder in /sys of the device that m is mounted from.
+func (s system) blockDir(m sys.MountPoint, l lower) (string, error) {
+	dev := m.Dev
+	if strings.HasPrefix(dev, "0:") { // made up by the file system
+		switch {
+		case inMemory(m.FS):
+			return "", fmt.Errorf("%s is kept in memory", m.FS)
+		case !strings.HasPrefix(m.Source, "/"):
+			return "", fmt.Errorf("%s names no local device: its source is %q", m.FS, m.Source)
+		}
+		st, err := l.stat(m.Source)
+		if err != nil {
+			return "", fmt.Errorf("%s is mounted from %s: %w", m.FS, m.Source, err)
+		}
+		if dev = st.Rdev; strings.HasPrefix(dev, "0:") {
+			return "", fmt.Errorf("%s is mounted from %s, which is no device", m.FS, m.Source)
+		}
+	}
+	dir, err := filepath.EvalSymlinks(s.path("/sys/dev/block/" + dev))
+	if err != nil {
+		return "", fmt.Errorf("/sys does not know the device %s", dev)
+	}
+	return dir, nil
+}
+
+// journal tells the journal mode of a file system from the device's name in
+// /sys. /proc/fs/ext4 and /sys/fs/ext4 can be read by everybody.
+func (s system) journal(e *Environment, fs, device string) string {
+	switch fs {
+	case "ext4", "ext3", "ext2":
+		options, err := s.read("/proc/fs/ext4/" + device + "/options")
+		if err == nil && device != "" {
+			return parseExt4Journal(options)
+		}
+		// Without a journal this file says so instead of naming its thread.
+		if task, err := s.read("/sys/fs/ext4/" + device + "/journal_task"); err == nil && task == "<none>" {
+			return "none"
+		}
+		e.unknown("journal", "cannot read the effective options: "+why(err))
+	case "xfs":
+		return "metadata" // always, and only that
+	case "btrfs", "zfs", "bcachefs", "f2fs", "nilfs2":
+		e.unknown("journal", fs+" writes to new places instead of keeping a journal")
+	case "tmpfs", "ramfs":
+		e.unknown("journal", fs+" is kept in memory")
+	default:
+		e.unknown("journal", "not known for "+fs)
+	}
+	return "n/a"
+}
+
+// readDevice describes the device whose folder in /sys is dir.
+func (s system) readDevice(e *Environment, dir string, l lower) {
+	e.Device = s.deviceName(dir)
+	if id, err := readIn(dir, "dev"); err == nil {
+		e.DeviceID = id
+	} else {
+		e.unknown("device_id", why(err))
+	}
+	// A partition is a folder within its disk's, which has the queue.
+	if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
+		dir = filepath.Dir(dir)
+	}
+	if slaves := s.slaves(dir); len(slaves) > 0 {
+		for _, sl := range slaves {
+			e.Members = append(e.Members, s.deviceName(sl))
+		}
+	}
+	switch v, err := readIn(dir, "queue/rotational"); {
+	case err != nil:
+		e.unknown("rotational", why(err))
+	case v == "0":
+		e.Rotational = "no"
+	default:
+		e.Rotational = "yes"
+	}
+	if v, err := readIn(dir, "queue/write_cache"); err == nil {
+		e.WriteCache = v
+	} else {
+		e.unknown("write_cache", why(err))
+	}
+	// A device made of one disk queues and is called as that disk.
+	disk := s.leaf(dir)
+	if v, err := readIn(disk, "queue/scheduler"); err == nil {
+		e.Scheduler = parseScheduler(v)
+	} else {
+		e.unknown("scheduler", why(err))
+	}
+	if e.Model = model(disk); e.Model == "" {
+		e.unknown("model", "the driver of "+filepath.Base(disk)+" tells none")
+	}
+	s.readBacking(e, dir, l)
+}
+
+func (s system) deviceName(dir string) string {
+	uevent, _ := readIn(dir, "uevent")
+	if name := parseUevent(uevent)["DEVNAME"]; name != "" {
+		return "/dev/" + name
+	}
+	return "/dev/" + filepath.Base(dir)
+}
+
+func (s system) readBacking(e *Environment, dir string, l lower) {
+	file, err := readIn(dir, "loop/backing_file")
+	if err != nil {
+		return // not a loop device
+	}
+	e.Backing = file
+	switch v, err := readIn(dir, "loop/dio"); {
+	case err != nil:
+		e.unknown("backing_io", why(err))
+	case v == "1":
+		e.BackingIO = "direct"
+	default:
+		e.BackingIO = "buffered"
+	}
+	// The kernel marks a file that was removed; its folder may be there.
+	m, err := l.mountOf(filepath.Dir(strings.TrimSuffix(file, " (deleted)")))
+	if err != nil {
+		e.unknown("backing_fs", why(err))
+		return
+	}
+	e.BackingFS = m.FS
+}
+
+// slaves returns the folders in /sys of the devices that a device-mapper or
+// md device is made of.
+func (s system) slaves(dir string) []string {
+	links, _ := filepath.Glob(filepath.Join(dir, "slaves", "*"))
+	var dirs []string
+	for _, link := range links {
+		if d, err := filepath.EvalSymlinks(link); err == nil {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}
+
+// leaf follows single members and partitions down to a disk. It stops at a
+// device of several members, which has no one disk.
+func (s system) leaf(dir string) string {
+	for range 16 { // more levels than anybody stacks
+		if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
+			dir = filepath.Dir(dir)
+			continue
+		}
+		slaves := s.slaves(dir)
+		if len(slaves) != 1 {
+			break
+		}
+		dir = slaves[0]
+	}
+	return dir
+}
+
+// model reads the name that the driver gives a disk: SCSI, SATA, NVMe and
+// virtio-scsi under model, memory cards under name.
+func model(dir string) string {
+	for _, name := range []string{"device/model", "device/name"} {
+		if v, err := readIn(dir, name); err == nil && v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// btrfsMembers lists the devices of the btrfs that device belongs to, where
+// there are several.
+func (s system) btrfsMembers(e *Environment, device string) {
+	found, _ := filepath.Glob(s.path("/sys/fs/btrfs/*/devices/" + device))
+	if len(found) != 1 {
+		return
+	}
+	entries, _ := os.ReadDir(filepath.Dir(found[0]))
+	if len(entries) < 2 {
+		return
+	}
+	for _, d := range entries {
+		if name := "/dev/" + d.Name(); !slices.Contains(e.Members, name) {
+			e.Members = append(e.Members, name)
+		}
+	}
+}
+
+func readIn(dir, name string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	return strings.TrimSpace(string(data)), err
+}
+
+func inMemory(fs string) bool {
+	return fs == "tmpfs" || fs == "ramfs" || fs == "devtmpfs"
+}

@@ -1,0 +1,118 @@
+package env
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Difference is one field in which two environments differ.
+type Difference struct {
+	Field string `json:"field"` // its JSON name
+	Old   string `json:"old"`
+	New   string `json:"new"`
+	// Matters is set where figures from the two cannot be compared for it.
+	// Where a run was, and how full or busy the machine was just then, does
+	// not matter.
+	Matters bool `json:"matters"`
+}
+
+// Diff returns the fields in which o, the newer one, differs from e, those
+// that matter first. What could not be found out is "", and differs from
+// what could.
+func (e Environment) Diff(o Environment) []Difference {
+	var matter, rest []Difference
+	for _, f := range compared {
+		was, is := f.get(&e), f.get(&o)
+		if was == is {
+			continue
+		}
+		d := Difference{f.name, was, is, f.matters}
+		if f.same != nil && f.same(&e, &o) {
+			d.Matters = false
+		}
+		if d.Matters {
+			matter = append(matter, d)
+		} else {
+			rest = append(rest, d)
+		}
+	}
+	return append(matter, rest...)
+}
+
+type comparedField struct {
+	name    string
+	matters bool
+	get     func(e *Environment) string
+	same    func(a, b *Environment) bool // near enough not to matter; nil: only if equal
+}
+
+var compared = []comparedField{
+	{"os", true, func(e *Environment) string { return e.OS }, nil},
+	{"arch", true, func(e *Environment) string { return e.Arch }, nil},
+	{"kernel", true, func(e *Environment) string { return e.Kernel }, nil},
+	{"cpu", true, func(e *Environment) string { return e.CPU }, nil},
+	{"cpus", true, func(e *Environment) string { return strconv.Itoa(e.CPUs) }, nil},
+	{"memory_bytes", true, func(e *Environment) string { return strconv.FormatInt(e.Memory, 10) }, nearMemory},
+	{"governor", true, func(e *Environment) string { return e.Governor }, nil},
+	{"virtual", true, func(e *Environment) string { return e.Virtual }, nil},
+	{"go", true, func(e *Environment) string { return e.Go }, nil},
+	{"gomaxprocs", true, func(e *Environment) string { return strconv.Itoa(e.GOMAXPROCS) }, nil},
+	{"go_settings", true, goSettings, nil},
+	{"fs", true, func(e *Environment) string { return e.FS }, nil},
+	{"mount_options", true, sortedOptions, nil},
+	{"journal", true, func(e *Environment) string { return e.Journal }, nil},
+	{"model", true, func(e *Environment) string { return e.Model }, nil},
+	{"rotational", true, func(e *Environment) string { return e.Rotational }, nil},
+	{"scheduler", true, func(e *Environment) string { return e.Scheduler }, nil},
+	{"write_cache", true, func(e *Environment) string { return e.WriteCache }, nil},
+	{"backing_fs", true, func(e *Environment) string { return e.BackingFS }, nil},
+	{"backing_io", true, func(e *Environment) string { return e.BackingIO }, nil},
+	// Where it was, and how it was there just then. Devices are numbered
+	// anew at each boot and each mount of an image.
+	{"hostname", false, func(e *Environment) string { return e.Hostname }, nil},
+	{"dir", false, func(e *Environment) string { return e.Dir }, nil},
+	{"mount", false, func(e *Environment) string { return e.Mount }, nil},
+	{"device", false, func(e *Environment) string { return e.Device }, nil},
+	{"device_id", false, func(e *Environment) string { return e.DeviceID }, nil},
+	{"backing", false, func(e *Environment) string { return e.Backing }, nil},
+	{"members", false, func(e *Environment) string { return strings.Join(e.Members, ",") }, nil},
+	{"throttled", false, func(e *Environment) string { return strconv.FormatInt(e.Throttled, 10) }, nil},
+	{"load1", false, func(e *Environment) string { return fmt.Sprintf("%.2f", e.Load) }, nil},
+	{"cpu_busy", false, func(e *Environment) string { return fmt.Sprintf("%.2f", e.Busy) }, nil},
+	{"cpu_iowait", false, func(e *Environment) string { return fmt.Sprintf("%.2f", e.IOWait) }, nil},
+	{"cpu_steal", false, func(e *Environment) string { return fmt.Sprintf("%.2f", e.Steal) }, nil},
+	{"free_bytes", false, func(e *Environment) string { return strconv.FormatInt(e.FreeBytes, 10) }, nil},
+	{"total_bytes", false, func(e *Environment) string { return strconv.FormatInt(e.TotalBytes, 10) }, nil},
+}
+
+// nearMemory: what a kernel keeps for itself differs between boots.
+func nearMemory(a, b *Environment) bool {
+	lo, hi := min(a.Memory, b.Memory), max(a.Memory, b.Memory)
+	return lo > 0 && float64(hi-lo) <= 0.05*float64(hi)
+}
+
+func goSettings(e *Environment) string {
+	var s []string
+	for k, v := range e.GoSettings {
+		s = append(s, k+"="+v)
+	}
+	slices.Sort(s)
+	return strings.Join(s, " ")
+}
+
+// sortedOptions leaves out the size of a tmpfs and the folders of an overlay,
+// which say where and how large but not how fast.
+func sortedOptions(e *Environment) string {
+	opts := slices.DeleteFunc(optionSet(e.Options), func(o string) bool {
+		for _, p := range []string{"size=", "nr_inodes=", "upperdir=", "workdir=", "lowerdir=", "lowerdir+=", "subvolid=", "subvol="} {
+			if strings.HasPrefix(o, p) {
+				return true
+			}
+		}
+		return false
+	})
+	slices.Sort(opts)
+	return strings.Join(opts, ",")
+}

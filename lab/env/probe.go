@@ -1,0 +1,213 @@
+package env
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// ProbeSchema names the layout of Capabilities written as JSON. Fields and
+// capabilities may be added without the number growing.
+const ProbeSchema = "stele.probe/1"
+
+// Capabilities are what the file system under a folder can do.
+type Capabilities struct {
+	Schema       string       `json:"schema"`
+	Environment  Environment  `json:"environment"`
+	Capabilities []Capability `json:"capabilities"`
+}
+
+// Answers of a Capability.
+const (
+	Yes      = "yes"       // tried, and the result was looked at
+	No       = "no"        // the kernel or the file system refused it, or did something else
+	NotTried = "not tried" // or the try failed for a reason of its own; Detail tells
+)
+
+// A Capability is one thing that a file system can do or not.
+type Capability struct {
+	Name      string `json:"name"` // the kernel's own: "O_TMPFILE"
+	Supported string `json:"supported"`
+	Detail    string `json:"detail,omitempty"` // the refusal, or figures such as an alignment
+	Doc       string `json:"doc"`              // what it is good for
+}
+
+// Get returns the capability of that name.
+func (c *Capabilities) Get(name string) (Capability, bool) {
+	for _, one := range c.Capabilities {
+		if one.Name == name {
+			return one, true
+		}
+	}
+	return Capability{}, false
+}
+
+// Probe tries on files of its own in dir what the file system there can do.
+// The files are in a folder stele-probe-*, which is removed; those that can
+// do without a name lose it at once, so that a process killed in the middle
+// leaves at most a folder with a few files of a byte. Probe writes a few
+// megabytes; its try of syncfs also writes out whatever else the file system
+// has waiting, which may take a while on a busy one.
+//
+// An error means that dir is missing, is not a folder or cannot be written to.
+func Probe(dir string) (*Capabilities, error) {
+	if fi, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("probe: %w", err)
+	} else if !fi.IsDir() {
+		return nil, fmt.Errorf("probe: %s is not a folder", dir)
+	}
+	own, err := os.MkdirTemp(dir, "stele-probe-")
+	if err != nil {
+		return nil, fmt.Errorf("probe: cannot write to %s, and all is tried on files there: %w", dir, err)
+	}
+	defer os.RemoveAll(own)
+	c := &Capabilities{Schema: ProbeSchema, Environment: Read(dir)}
+	for _, t := range tries {
+		c.Capabilities = append(c.Capabilities, t.run(own))
+	}
+	return c, os.RemoveAll(own)
+}
+
+// A try finds out about one capability in a folder of its own.
+type try struct {
+	name, doc string
+	linux     bool // exists on Linux only
+	f         func(dir string) (detail string, err error)
+}
+
+// errWrong is the answer "no" of a call that did not fail but did not do
+// what it is for either.
+type errWrong string
+
+func (e errWrong) Error() string { return string(e) }
+
+// errNot is a reason for which something could not be tried.
+type errNot string
+
+func (e errNot) Error() string { return string(e) }
+
+func (t try) run(own string) Capability {
+	c := Capability{Name: t.name, Doc: t.doc, Supported: NotTried}
+	if t.linux && runtime.GOOS != "linux" {
+		c.Detail = "Linux only"
+		return c
+	}
+	dir, err := os.MkdirTemp(own, "")
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	defer os.RemoveAll(dir)
+	c.Detail, err = t.f(dir)
+	c.Supported, c.Detail = answer(c.Detail, err)
+	return c
+}
+
+// answer tells a refusal from a failure: a full disk or a filter on system
+// calls says nothing of what the file system can do.
+func answer(detail string, err error) (supported, text string) {
+	var wrong errWrong
+	var not errNot
+	switch {
+	case err == nil:
+		return Yes, detail
+	case errors.As(err, &wrong):
+		return No, err.Error()
+	case errors.As(err, &not):
+		return NotTried, err.Error()
+	case sys.Absent(err):
+		return No, named(err)
+	}
+	return NotTried, "the try failed: " + named(err)
+}
+
+// named puts the kernel's name of the error before its text.
+func named(err error) string {
+	if name := sys.ErrName(err); name != "" {
+		return name + ": " + err.Error()
+	}
+	return err.Error()
+}
+
+// Supports reports whether every one of the named capabilities is there.
+func (c *Capabilities) Supports(names ...string) bool {
+	for _, name := range names {
+		if one, ok := c.Get(name); !ok || one.Supported != Yes {
+			return false
+		}
+	}
+	return true
+}
+
+// scratch makes a file in dir, gives it the content and takes its name away.
+// Where an open file cannot be removed it goes with the folder.
+func scratch(dir string, content []byte) (*os.File, error) {
+	f, err := os.CreateTemp(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(f.Name())
+	if _, err := f.WriteAt(content, 0); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// blockLen is the length of the blocks that files are cut into for a try: a
+// multiple of the block size of every file system that is in use.
+const blockLen = 64 << 10
+
+// blocks makes the content of a file: for each letter a block full of it,
+// for a dot a block of zeros.
+func blocks(pattern string) []byte {
+	b := make([]byte, len(pattern)*blockLen)
+	for i, c := range []byte(pattern) {
+		if c == '.' {
+			continue
+		}
+		block := b[i*blockLen : (i+1)*blockLen]
+		for j := range block {
+			block[j] = c
+		}
+	}
+	return b
+}
+
+// mustHold compares the content of f with a pattern.
+func mustHold(f *os.File, pattern string) error {
+	want := blocks(pattern)
+	got, err := io.ReadAll(io.NewSectionReader(f, 0, int64(len(want))+1))
+	if err != nil {
+		return err
+	}
+	if string(got) != string(want) {
+		return errWrong("the call succeeded, but the file does not hold what it should")
+	}
+	return nil
+}
+
+// WriteText writes the environment and a table of the capabilities for
+// people to read.
+func (c *Capabilities) WriteText(w io.Writer) error {
+	var b strings.Builder
+	c.Environment.text(&b)
+	wide := 0
+	for _, one := range c.Capabilities {
+		wide = max(wide, len(one.Name))
+	}
+	b.WriteString("\ncapabilities, tried on files in the folder\n")
+	for _, one := range c.Capabilities {
+		fmt.Fprintf(&b, "  %-*s  %-9s  %s\n", wide, one.Name, one.Supported, one.Doc)
+		if one.Detail != "" {
+			fmt.Fprintf(&b, "  %*s  %9s  %s\n", wide, "", "", one.Detail)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

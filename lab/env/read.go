@@ -1,0 +1,268 @@
+package env
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// look is how long Read watches the processors: long enough for the kernel's
+// ticks of 10 ms to make a share, short enough not to be noticed.
+const look = 200 * time.Millisecond
+
+// Read returns the fingerprint of this machine and of the folder dir. It
+// takes about a fifth of a second, and needs no rights beyond reading /proc
+// and /sys.
+func Read(dir string) Environment {
+	s := system{root: "/"}
+	e := Environment{Dir: dir, Unknown: map[string]string{}}
+	if abs, err := filepath.Abs(dir); err == nil {
+		e.Dir = abs
+	}
+	readGo(&e, os.LookupEnv)
+	e.OS, e.Arch = runtime.GOOS, runtime.GOARCH
+	if host, err := os.Hostname(); err == nil {
+		e.Hostname = host
+	} else {
+		e.unknown("hostname", err.Error())
+	}
+	if runtime.GOOS != "linux" {
+		e.CPUs = runtime.NumCPU()
+		for _, field := range linuxOnly {
+			e.unknown(field, "found out on Linux only")
+		}
+		e.Warnings = warnings(&e)
+		return e
+	}
+	s.readMachine(&e)
+	s.readUse(&e, look)
+	s.readFolder(&e)
+	e.Warnings = warnings(&e)
+	return e
+}
+
+// linuxOnly are the fields that are read from /proc, /sys and Linux's own calls.
+var linuxOnly = []string{
+	"kernel", "cpu", "memory_bytes", "governor", "throttled", "virtual", "load1", "cpu_busy", "cpu_iowait",
+	"cpu_steal", "fs", "mount", "mount_options", "journal", "free_bytes", "total_bytes", "device", "device_id",
+	"model", "rotational", "scheduler", "write_cache",
+}
+
+func (e *Environment) unknown(field, reason string) { e.Unknown[field] = reason }
+
+func readGo(e *Environment, lookup func(string) (string, bool)) {
+	e.Go, e.GOMAXPROCS = runtime.Version(), runtime.GOMAXPROCS(0)
+	for _, name := range []string{"GOGC", "GOMEMLIMIT", "GODEBUG", "GOMAXPROCS"} {
+		if v, ok := lookup(name); ok {
+			if e.GoSettings == nil {
+				e.GoSettings = map[string]string{}
+			}
+			e.GoSettings[name] = v
+		}
+	}
+}
+
+// A system reads files under root: "/", or in tests a tree that looks like
+// another machine.
+type system struct{ root string }
+
+func (s system) path(name string) string { return filepath.Join(s.root, name) }
+
+// read returns a file without the newline at its end.
+func (s system) read(name string) (string, error) {
+	data, err := os.ReadFile(s.path(name))
+	return strings.TrimRight(string(data), "\n\x00"), err
+}
+
+func (s system) exists(name string) bool {
+	_, err := os.Stat(s.path(name))
+	return err == nil
+}
+
+// field reads a file into *to, or says why not.
+func (s system) field(e *Environment, field, name string, to *string) {
+	v, err := s.read(name)
+	if err != nil {
+		e.unknown(field, why(err))
+		return
+	}
+	*to = v
+}
+
+// why shortens an error to what a reader of a report can use.
+func why(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) && errors.Is(err, fs.ErrNotExist) {
+		return "there is no " + p.Path
+	}
+	return err.Error()
+}
+
+func (s system) readMachine(e *Environment) {
+	s.field(e, "kernel", "/proc/sys/kernel/osrelease", &e.Kernel)
+
+	info, err := s.read("/proc/cpuinfo")
+	cpu := parseCPUInfo(info)
+	if e.CPU = cpu.model; e.CPU == "" {
+		e.unknown("cpu", "/proc/cpuinfo names no model")
+		if err != nil {
+			e.unknown("cpu", why(err))
+		}
+	}
+	e.CPUs = runtime.NumCPU()
+	if online, err := s.read("/sys/devices/system/cpu/online"); err == nil {
+		if n, err := parseCPUList(online); err == nil {
+			e.CPUs = n
+		}
+	}
+
+	mem, err := s.read("/proc/meminfo")
+	if err == nil {
+		e.Memory, err = parseMemTotal(mem)
+	}
+	if err != nil {
+		e.unknown("memory_bytes", why(err))
+	}
+	s.readGovernor(e)
+	s.readThrottled(e)
+	e.Virtual = s.virtual(cpu)
+}
+
+func (s system) readGovernor(e *Environment) {
+	files, _ := filepath.Glob(s.path("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
+	var seen []string
+	for _, f := range files {
+		if data, err := os.ReadFile(f); err == nil {
+			seen = addWord(seen, strings.TrimSpace(string(data)))
+		}
+	}
+	if e.Governor = strings.Join(seen, ", "); e.Governor == "" {
+		e.unknown("governor", "the kernel does not scale the clock here (no cpufreq), as in most virtual machines")
+	}
+}
+
+func addWord(words []string, w string) []string {
+	if slices.Contains(words, w) {
+		return words
+	}
+	return append(words, w)
+}
+
+// readThrottled adds up the events of all cores. The siblings of a core each
+// show the core's count, so a core is counted once.
+func (s system) readThrottled(e *Environment) {
+	files, _ := filepath.Glob(s.path("/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count"))
+	seen := map[string]bool{}
+	found := false
+	for _, f := range files {
+		cpu := filepath.Dir(filepath.Dir(f))
+		data, err := os.ReadFile(f)
+		if err != nil {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+		if err != nil {
+			continue
+		}
+		found = true
+		pkg, err1 := os.ReadFile(filepath.Join(cpu, "topology/physical_package_id"))
+		core, err2 := os.ReadFile(filepath.Join(cpu, "topology/core_id"))
+		if err1 == nil && err2 == nil {
+			id := string(pkg) + "/" + string(core)
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+		}
+		e.Throttled += n
+	}
+	if !found {
+		e.unknown("throttled", "the kernel counts no thermal throttling here (no thermal_throttle in /sys/devices/system/cpu)")
+	}
+}
+
+func (s system) readUse(e *Environment, d time.Duration) {
+	load, err := s.read("/proc/loadavg")
+	if err == nil {
+		e.Load, err = parseLoad(load)
+	}
+	if err != nil {
+		e.unknown("load1", why(err))
+	}
+	before, err := s.cpuTimes()
+	if err == nil {
+		time.Sleep(d)
+		var after cpuTimes
+		if after, err = s.cpuTimes(); err == nil {
+			e.Busy, e.IOWait, e.Steal, err = after.since(before)
+		}
+	}
+	if err != nil {
+		for _, field := range []string{"cpu_busy", "cpu_iowait", "cpu_steal"} {
+			e.unknown(field, why(err))
+		}
+	}
+}
+
+func (s system) cpuTimes() (cpuTimes, error) {
+	stat, err := s.read("/proc/stat")
+	if err != nil {
+		return cpuTimes{}, err
+	}
+	return parseCPUTimes(stat)
+}
+
+// readFolder asks the kernel about the folder itself, and /proc and /sys
+// about what it lies on.
+func (s system) readFolder(e *Environment) {
+	all := func(reason string) {
+		for _, field := range folderFields {
+			if field != "fs" || e.FS == "" {
+				e.unknown(field, reason)
+			}
+		}
+	}
+	real, err := filepath.EvalSymlinks(e.Dir)
+	if err != nil {
+		all(why(err))
+		e.unknown("free_bytes", why(err))
+		e.unknown("total_bytes", why(err))
+		return
+	}
+	if info, err := sys.StatFS(real); err != nil {
+		e.unknown("free_bytes", err.Error())
+		e.unknown("total_bytes", err.Error())
+	} else {
+		e.FreeBytes, e.TotalBytes = info.Free, info.Total
+		e.FS = sys.FSName(info.Magic)
+	}
+	st, err := sys.StatPath(real)
+	if err != nil {
+		all(why(err))
+		return
+	}
+	mounts, err := sys.Mounts()
+	if err != nil {
+		all(why(err))
+		return
+	}
+	m, ok := sys.FindMount(mounts, real, st)
+	if !ok {
+		all(fmt.Sprintf("no mount in /proc/self/mountinfo is above %s", real))
+		return
+	}
+	s.describe(e, m, lower{mounts: mounts, stat: sys.StatPath})
+}
+
+var folderFields = []string{
+	"fs", "mount", "mount_options", "journal", "device", "device_id", "model", "rotational", "scheduler", "write_cache",
+}

@@ -1,0 +1,131 @@
+package place_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/place"
+)
+
+// What the lab says of an image: this holds both packages against real file
+// systems of each kind.
+func TestEnvironmentOfImages(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		t.Skip("images need Linux and root")
+	}
+	for _, c := range []struct {
+		fs, journal string
+		size        int64
+		yes, no     []string
+	}{
+		{"ext4", "ordered", 64 << 20, []string{"O_TMPFILE", "FALLOC_FL_INSERT_RANGE", "O_DIRECT", "xattr", "acl"}, []string{"FICLONE"}},
+		{"xfs", "metadata", 300 << 20, []string{"FICLONE", "FICLONERANGE", "FALLOC_FL_INSERT_RANGE", "FALLOC_FL_UNSHARE_RANGE", "O_DIRECT"}, nil},
+		{"btrfs", "n/a", 128 << 20, []string{"FICLONE", "FICLONERANGE", "FALLOC_FL_PUNCH_HOLE"}, []string{"FALLOC_FL_INSERT_RANGE"}},
+		{"tmpfs", "n/a", 8 << 20, []string{"O_TMPFILE"}, []string{"FICLONE", "FALLOC_FL_INSERT_RANGE"}},
+	} {
+		t.Run(c.fs, func(t *testing.T) {
+			store := t.TempDir()
+			p, err := place.Image(t.Context(), place.Options{FS: c.fs, Size: c.size, Store: store})
+			var path *os.PathError
+			if errors.Is(err, os.ErrNotExist) && errors.As(err, &path) ||
+				err != nil && (strings.Contains(err.Error(), "is not installed") || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EPERM)) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			can, err := env.Probe(p.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := can.Environment
+			if e.FS != c.fs || e.Journal != c.journal || e.Mount != filepath.Dir(p.Path) || e.TotalBytes > c.size {
+				t.Errorf("fs %q, journal %q, mount %q, %d bytes", e.FS, e.Journal, e.Mount, e.TotalBytes)
+			}
+			warned := map[string]bool{}
+			for _, w := range e.Warnings {
+				warned[w.Code] = true
+			}
+			if c.fs == "tmpfs" {
+				if e.Device != "" || e.Unknown["device"] == "" || !warned[env.WarnTmpfs] {
+					t.Errorf("%+v", e)
+				}
+			} else {
+				image := filepath.Join(filepath.Dir(e.Mount), "image")
+				if !strings.HasPrefix(e.Device, "/dev/loop") || e.Backing != image || e.BackingFS == "" || e.BackingIO == "" {
+					t.Errorf("device %q over %q (want %q) on %q, %q", e.Device, e.Backing, image, e.BackingFS, e.BackingIO)
+				}
+				if !warned[env.WarnLoop] && !warned[env.WarnMemoryDisk] || warned[env.WarnNoJournal] {
+					t.Errorf("warnings %+v", e.Warnings)
+				}
+				under := env.Read(store)
+				if e.BackingFS != under.FS {
+					t.Errorf("image on %q, store on %q", e.BackingFS, under.FS)
+				}
+			}
+			for _, name := range c.yes {
+				if !can.Supports(name) {
+					one, _ := can.Get(name)
+					t.Errorf("%s: %s (%s)", name, one.Supported, one.Detail)
+				}
+			}
+			for _, name := range c.no {
+				if one, _ := can.Get(name); one.Supported != env.No {
+					t.Errorf("%s: %s (%s)", name, one.Supported, one.Detail)
+				}
+			}
+		})
+	}
+}
+
+// A run on a fresh image is comparable with an earlier one on another.
+func TestTwoImagesAreOneEnvironment(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		t.Skip("images need Linux and root")
+	}
+	var envs []env.Environment
+	for range 2 {
+		p, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 32 << 20, Store: t.TempDir()})
+		if err != nil {
+			t.Skip(err) // why is TestImage's to say
+		}
+		defer p.Close()
+		envs = append(envs, env.Read(p.Path))
+	}
+	diffs := envs[0].Diff(envs[1])
+	for _, d := range diffs {
+		if d.Matters {
+			t.Errorf("%+v", d)
+		}
+	}
+	if len(diffs) == 0 {
+		t.Error("not even the folders differ")
+	}
+}
+
+func Example() {
+	// What earlier runs left behind, killed before they could clean up.
+	if _, err := place.Sweep(os.TempDir()); err != nil {
+		fmt.Println(err)
+	}
+	p, err := place.Dir(os.TempDir())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = os.WriteFile(filepath.Join(p.Path, "x"), []byte("measured"), 0o600)
+	fmt.Println(err, p.Close())
+	// Output: <nil> <nil>
+}

@@ -1,0 +1,321 @@
+package place
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// The test binary runs itself as the process that makes places and is killed.
+const holderEnv = "STELE_PLACE_TEST_HOLD"
+
+func TestMain(m *testing.M) {
+	if what := os.Getenv(holderEnv); what != "" {
+		hold(what, os.Getenv(holderEnv+"_STORE"))
+	}
+	os.Exit(m.Run())
+}
+
+// hold makes a place, prints its path and waits until stdin ends or it is killed.
+func hold(what, store string) {
+	var p *Place
+	var err error
+	if what == "dir" {
+		p, err = Dir(store)
+	} else {
+		p, err = Image(context.Background(), Options{FS: what, Size: makers[what].min, Store: store})
+	}
+	if err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	if err := os.WriteFile(filepath.Join(p.Path, "data"), []byte("data"), 0o600); err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	fmt.Println(p.Path)
+	io.Copy(io.Discard, os.Stdin)
+	os.Exit(0) // without Close
+}
+
+// holder starts such a process and returns the path of its place.
+func holder(t *testing.T, what, store string) (path string, kill func()) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), holderEnv+"="+what, holderEnv+"_STORE="+store)
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	dead := false
+	kill = func() {
+		if !dead {
+			dead = true
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+	}
+	t.Cleanup(kill)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	line = strings.TrimSpace(line)
+	if err != nil || strings.HasPrefix(line, "error:") {
+		kill()
+		if strings.Contains(line, "no such device") || strings.Contains(line, "CAP_SYS_ADMIN") {
+			t.Skip(line)
+		}
+		t.Fatalf("the process that holds a place: %q %v", line, err)
+	}
+	return line, kill
+}
+
+func TestSweepAfterKill(t *testing.T) {
+	for _, what := range []string{"dir", "tmpfs", "ext4"} {
+		t.Run(what, func(t *testing.T) {
+			if what == "dir" {
+				if ok, why := canLock(t); !ok {
+					t.Skip(why)
+				}
+			} else {
+				needImages(t)
+				needMkfs(t, what)
+			}
+			store := realDir(t)
+			path, kill := holder(t, what, store)
+			data := filepath.Join(path, "data")
+
+			report, err := Sweep(store)
+			if err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(data); err != nil {
+				t.Fatalf("Sweep took a place from under a living process: %v; %q", err, report)
+			}
+			if mentions(report, store) {
+				t.Errorf("a living place is nothing to report: %q", report)
+			}
+
+			kill()
+			if _, err := os.Stat(data); err != nil {
+				t.Fatalf("nothing left to sweep: %v", err)
+			}
+			if what == "dir" {
+				report, err = Sweep(store)
+			} else {
+				report, err = Sweep() // mounts and loop devices are found without their store
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			if !mentions(report, store) {
+				t.Errorf("report %q does not tell what was removed", report)
+			}
+			if _, ok := mountedAtAny(store); ok {
+				t.Error("still mounted")
+			}
+			noLoop(t, store)
+			if got := names(t, store); len(got) != 0 {
+				t.Errorf("left behind: %q", got)
+			}
+		})
+	}
+}
+
+func TestSweepBusyImage(t *testing.T) {
+	needImages(t)
+	store := realDir(t)
+	path, kill := holder(t, "tmpfs", store)
+	f, err := os.Open(filepath.Join(path, "data")) // somebody else uses it
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	report, err := Sweep(store)
+	if err != nil || !mentions(report, "still uses it") {
+		t.Errorf("%q %v", report, err)
+	}
+	if _, err := os.Stat(f.Name()); err != nil {
+		t.Errorf("taken away in use: %v", err)
+	}
+	f.Close()
+	if _, err := Sweep(store); err != nil {
+		t.Error(err)
+	}
+	if got := names(t, store); len(got) != 0 {
+		t.Errorf("left behind: %q", got)
+	}
+}
+
+func canLock(t *testing.T) (bool, string) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := sys.TryLock(f); err != nil {
+		return false, "without locks an abandoned place cannot be told for sure: " + err.Error()
+	}
+	return true, ""
+}
+
+func mentions(report []string, what string) bool {
+	return strings.Contains(strings.Join(report, "\n"), what)
+}
+
+func mountedAtAny(dir string) (sys.MountPoint, bool) {
+	ms, _ := sys.Mounts()
+	for _, m := range ms {
+		if strings.HasPrefix(m.Path, dir+"/") {
+			return m, true
+		}
+	}
+	return sys.MountPoint{}, false
+}
+
+// A held lock means a living owner, whatever the owner file says: a child
+// that inherited the lock, or a process of another PID namespace.
+func TestSweepRespectsLock(t *testing.T) {
+	if ok, why := canLock(t); !ok {
+		t.Skip(why)
+	}
+	store := realDir(t)
+	p, err := Dir(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := newOwner("directory", true)
+	o.PID = 1 << 30
+	if err := writeOwner(p.owner, o); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := Sweep(store); err != nil || mentions(report, store) {
+		t.Errorf("%q %v", report, err)
+	}
+	if _, err := os.Stat(p.Path); err != nil {
+		t.Error(err)
+	}
+	p.owner.Close()
+	if report, err := Sweep(store); err != nil || !mentions(report, "removed "+p.root) {
+		t.Errorf("%q %v", report, err)
+	}
+}
+
+// What is not a place, or not for sure, is left as it is.
+func TestSweepLeaves(t *testing.T) {
+	const id = "0123456789abcdef"
+	dead := `{"schema":"stele.place/1","kind":"directory","locked":true,"pid":1073741824}`
+	for _, c := range []struct {
+		name  string
+		dir   string
+		owner string // "-": none
+	}{
+		{"another name", prefix + "0123", dead},
+		{"a name with more behind", prefix + id + "-x", dead},
+		{"no owner file", prefix + id, "-"},
+		{"a foreign owner file", prefix + id, "hello"},
+		{"an empty owner file beside data", prefix + id, ""},
+		{"another machine", prefix + id, strings.Replace(dead, `"pid"`, `"host":"elsewhere.","pid"`, 1)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store := realDir(t)
+			work := filepath.Join(store, c.dir, workName)
+			if err := os.MkdirAll(work, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if c.owner != "-" {
+				if err := os.WriteFile(filepath.Join(store, c.dir, ownerName), []byte(c.owner), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			report, err := Sweep(store)
+			if err != nil || mentions(report, "removed "+store) {
+				t.Errorf("%q %v", report, err)
+			}
+			if _, err := os.Stat(work); err != nil {
+				t.Errorf("removed: %v", err)
+			}
+		})
+	}
+}
+
+// A maker may be killed between any two steps.
+func TestSweepUnborn(t *testing.T) {
+	if ok, why := canLock(t); !ok {
+		t.Skip(why)
+	}
+	store := realDir(t)
+	first := filepath.Join(store, prefix+"0000000000000001")
+	second := filepath.Join(store, prefix+"0000000000000002")
+	for _, dir := range []string{first, second} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(second, ownerName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Sweep(store, store, filepath.Join(store, "none"))
+	if err != nil || len(report) != 2 {
+		t.Errorf("%q %v", report, err)
+	}
+	if got := names(t, store); len(got) != 0 {
+		t.Errorf("left behind: %q", got)
+	}
+}
+
+// Neither a symlink in place of a folder nor one in place of the owner file
+// may lead Sweep elsewhere.
+func TestSweepFollowsNothing(t *testing.T) {
+	store, elsewhere := realDir(t), realDir(t)
+	p, err := Dir(elsewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An abandoned place, but not in the store.
+	o := newOwner("directory", true)
+	o.PID = 1 << 30
+	if err := writeOwner(p.owner, o); err != nil {
+		t.Fatal(err)
+	}
+	p.owner.Close()
+	if err := os.Symlink(p.root, filepath.Join(store, prefix+"0000000000000001")); err != nil {
+		t.Skip(err)
+	}
+	dir := filepath.Join(store, prefix+"0000000000000002")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(elsewhere, "owner")
+	dead := `{"schema":"stele.place/1","kind":"directory","locked":true,"pid":1073741824}`
+	if err := os.WriteFile(foreign, []byte(dead), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(foreign, filepath.Join(dir, ownerName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Sweep(store); err != nil {
+		t.Error(err)
+	}
+	for _, path := range []string{p.Path, foreign, dir} {
+		if _, err := os.Lstat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
