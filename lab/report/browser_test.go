@@ -1,0 +1,307 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// The browser test looks at the structure of the rendered page, not at its
+// pixels, which differ with every font and release of the browser.
+func TestBrowser(t *testing.T) {
+	r := sampleRun(t)
+	b := openPage(t, r)
+
+	t.Run("structure", func(t *testing.T) {
+		b.screen(t, 1280, "light")
+		type section struct{ Title, Verdict string }
+		sections := eval[[]section](t, b, `[...document.querySelectorAll("section.job")].map(s => ({
+			Title: s.querySelector("h2").textContent, Verdict: [...s.querySelectorAll(".verdict")].map(v => v.textContent.trim()).join("|")}))`)
+		groups := grouped(r)
+		if len(sections) != len(groups) {
+			t.Fatalf("%d sections for %d experiments", len(sections), len(groups))
+		}
+		for i, g := range groups {
+			if !strings.Contains(sections[i].Title, g.Title) {
+				t.Errorf("section %d is titled %q; want %q in it", i, sections[i].Title, g.Title)
+			}
+			for _, res := range g.Results {
+				if !strings.Contains(sections[i].Verdict, strings.Join(strings.Fields(res.Verdict), " ")) {
+					t.Errorf("section %s does not show the verdict of %s", g.Title, res.ID)
+				}
+			}
+		}
+		want := 0
+		for _, res := range r.Results {
+			for _, blocks := range timedBlocks(res) {
+				want += len(blocks)
+			}
+		}
+		if want == 0 {
+			t.Fatal("the sample has no timed block")
+		}
+		dots := eval[int](t, b, `document.querySelectorAll("circle.dot").length`)
+		if dots != want {
+			t.Errorf("%d dots for %d timed blocks", dots, want)
+		}
+		badges := eval[int](t, b, `document.querySelectorAll("#claims .badge").length`)
+		if badges != len(r.Claims) {
+			t.Errorf("%d verdicts on %d claims", badges, len(r.Claims))
+		}
+		broken := eval[int](t, b, `[...document.querySelectorAll("nav a, main a")].filter(a => !document.getElementById(a.getAttribute("href").slice(1))).length`)
+		if broken > 0 {
+			t.Errorf("%d links lead nowhere", broken)
+		}
+		unnamed := eval[int](t, b, `[...document.querySelectorAll("svg[role=img]")].filter(s => !s.querySelector(":scope > title")?.textContent.trim()).length
+			+ [...document.querySelectorAll("svg svg[role]")].length + [...document.querySelectorAll("th:not([scope])")].length`)
+		if unnamed > 0 {
+			t.Errorf("%d pictures without a title or table heads without a scope", unnamed)
+		}
+	})
+
+	for _, width := range []int64{1280, 400} {
+		t.Run(fmt.Sprintf("width %d", width), func(t *testing.T) {
+			b.screen(t, width, "light")
+			b.fold(t, true)
+			overflow := eval[float64](t, b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`)
+			if overflow > 0 {
+				t.Errorf("the page is %v px wider than the window", overflow)
+			}
+			pictures := eval[int](t, b, `document.querySelectorAll("svg.plot").length`)
+			if pictures == 0 {
+				t.Fatal("no charts")
+			}
+			bad := eval[[]string](t, b, `[...document.querySelectorAll("svg.plot")].filter(s => s.checkVisibility()).filter(s => {
+				const r = s.getBoundingClientRect();
+				return r.width < 100 || r.height < 15 || r.left < 0 || r.right > innerWidth + 0.5;
+			}).map(s => s.querySelector("title").textContent)`)
+			if len(bad) > 0 {
+				t.Errorf("charts without a size or outside the window: %q", bad)
+			}
+			bad = eval[[]string](t, b, overlapping)
+			if len(bad) > 0 {
+				t.Errorf("labels of an axis overlap: %q", bad)
+			}
+		})
+	}
+
+	backgrounds := map[string]string{}
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
+			b.screen(t, 1280, scheme)
+			backgrounds[scheme] = eval[string](t, b, `getComputedStyle(document.body).backgroundColor`)
+			poor := eval[[]string](t, b, contrast)
+			if len(poor) > 0 {
+				t.Errorf("too little contrast: %q", poor)
+			}
+		})
+	}
+	if backgrounds["light"] == backgrounds["dark"] {
+		t.Errorf("dark mode keeps the background %s", backgrounds["light"])
+	}
+
+	t.Run("print", func(t *testing.T) {
+		b.screen(t, 690, "dark") // A4 without its margins; a dark desktop must not print dark
+		b.media(t, "print", "dark")
+		b.fold(t, false)
+		background := eval[string](t, b, `getComputedStyle(document.body).backgroundColor`)
+		if background != "rgb(255, 255, 255)" {
+			t.Errorf("the background on paper is %s", background)
+		}
+		if overflow := eval[float64](t, b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); overflow > 0 {
+			t.Errorf("%v px would be cut off on paper", overflow)
+		}
+		hidden := eval[int](t, b, `[...document.querySelectorAll("details")].filter(d => d.lastElementChild.getBoundingClientRect().height < 1 || !d.lastElementChild.checkVisibility({contentVisibilityAuto: true})).length`)
+		if hidden > 0 {
+			t.Errorf("%d folded parts would not be printed", hidden)
+		}
+	})
+
+	t.Run("legend hides a variant", func(t *testing.T) {
+		b.screen(t, 1280, "light")
+		const shown = `[...document.querySelector("section.job").querySelectorAll(".strip.v0")].filter(e => e.checkVisibility()).length`
+		before := eval[int](t, b, shown)
+		b.do(t, chromedp.Click(chromedp.CSS(".job .toggle0")))
+		after := eval[int](t, b, shown)
+		if before == 0 || after != 0 {
+			t.Errorf("%d rows of the variant before it was hidden, %d after", before, after)
+		}
+	})
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.errors) > 0 {
+		t.Errorf("the console has errors: %q", b.errors)
+	}
+	for _, u := range b.requests {
+		if u != b.url {
+			t.Errorf("the page asked for %s", u)
+		}
+	}
+	if len(b.requests) == 0 {
+		t.Error("no request was seen, not even for the page: the check sees nothing")
+	}
+}
+
+// overlapping lists neighbouring labels of one axis that touch.
+const overlapping = `[...document.querySelectorAll("svg.plot")].filter(s => s.checkVisibility()).flatMap(s => {
+	const boxes = [...s.querySelectorAll("text.tick")].map(t => [t.getBoundingClientRect(), t.textContent]);
+	const bad = [];
+	for (let i = 0; i < boxes.length; i++) for (let j = i + 1; j < boxes.length; j++) {
+		const [a, x] = boxes[i], [b, y] = boxes[j];
+		if (a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom)
+			bad.push(s.querySelector("title").textContent + ": " + x + " and " + y);
+	}
+	return bad;
+})`
+
+// contrast lists texts below WCAG's 4.5 to 1, each kind once. The background
+// is that of the nearest element which has one.
+const contrast = `(() => {
+	const parse = c => c.match(/[\d.]+/g).map(Number);
+	const lum = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+	const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } return [255, 255, 255]; };
+	const poor = new Set();
+	let seen = 0;
+	for (const e of document.querySelectorAll("body, body *")) {
+		const svg = e instanceof SVGElement;
+		if (svg ? e.tagName !== "text" : ![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+		if (e.closest(".skip")) continue;
+		seen++;
+		const style = getComputedStyle(e);
+		const a = lum(parse(svg ? style.fill : style.color)), b = lum(behind(e));
+		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+		if (ratio < 4.5) poor.add(e.tagName + "." + (e.getAttribute("class") ?? "") + " in ." + (e.parentElement.getAttribute("class") ?? "") + " " + ratio.toFixed(2));
+	}
+	if (seen < 100) poor.add("only " + seen + " texts seen");
+	return [...poor];
+})()`
+
+type browser struct {
+	ctx context.Context
+	url string
+
+	mu       sync.Mutex
+	errors   []string
+	requests []string
+}
+
+func openPage(t *testing.T, r *lab.Run) *browser {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("no chromium, chromium-browser or google-chrome on PATH")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "report.html")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := HTML(f, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx,
+		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.UserDataDir(filepath.Join(dir, "profile")))
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &browser{ctx: ctx, url: (&url.URL{Scheme: "file", Path: file}).String()}
+	err = chromedp.Listen(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *network.EventRequestWillBeSent:
+			b.requests = append(b.requests, e.Request.URL)
+		case *runtime.EventExceptionThrown:
+			b.errors = append(b.errors, e.ExceptionDetails.Text)
+		case *runtime.EventConsoleAPICalled:
+			b.errors = append(b.errors, "console."+e.Type.String())
+		case *cdplog.EventEntryAdded:
+			b.errors = append(b.errors, e.Entry.Text)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, cdplog.Enable, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, runtime.Enable, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	b.do(t, chromedp.Navigate(b.url))
+	return b
+}
+
+func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eval is the value of an expression in the page.
+func eval[T any](t *testing.T, b *browser, js string) T {
+	t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](js))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// media makes the page think it is shown on a screen or printed, on a light
+// or a dark desktop.
+func (b *browser) media(t *testing.T, media, scheme string) {
+	t.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media: media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *browser) screen(t *testing.T, width int64, scheme string) {
+	t.Helper()
+	b.do(t, chromedp.EmulateViewport(width, 900))
+	b.media(t, "screen", scheme)
+}
+
+func (b *browser) fold(t *testing.T, open bool) {
+	t.Helper()
+	b.do(t, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelectorAll("details").forEach(d => d.open = %t)`, open)))
+}

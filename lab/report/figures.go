@@ -1,0 +1,184 @@
+package report
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// A figure is a text, or the reason why there is none.
+type figure struct {
+	Text string
+	Why  string // empty where there is a figure
+}
+
+func missing(why ...string) figure {
+	for _, w := range why {
+		if w != "" {
+			return figure{notAvailable, clean(w)}
+		}
+	}
+	return figure{notAvailable, "not recorded in this run"}
+}
+
+// failure is why a variant could not be measured, or "".
+func failure(v *lab.VariantResult) string {
+	if v.Error == "" {
+		return ""
+	}
+	return "could not be measured: " + v.Error
+}
+
+func timeFigure(v *lab.VariantResult, write func(lab.Estimate) string) figure {
+	if v.Time.N == 0 || !known(v.Time.Median) {
+		return missing(failure(v), "no block was finished")
+	}
+	return figure{Text: write(v.Time)}
+}
+
+func percentileFigure(v *lab.VariantResult, p float64) figure {
+	for _, l := range v.Latency {
+		if l.P != p {
+			continue
+		}
+		if l.Refused != "" || !known(l.NS) {
+			return missing(l.Refused)
+		}
+		if v.Batch > 1 {
+			return figure{Text: duration(l.NS) + batchMark}
+		}
+		return figure{Text: duration(l.NS)}
+	}
+	return missing(v.Missing["latency"], failure(v))
+}
+
+func metricFigure(v *lab.VariantResult, m lab.Metric) figure {
+	if e, ok := v.Metrics[m.Name]; ok && known(e.Median) {
+		return figure{Text: quantity(e.Median, m.Unit)}
+	}
+	if m.Name == syscallsPerOp {
+		if v.Syscalls != nil {
+			sum := 0.0
+			for _, n := range v.Syscalls {
+				sum += n
+			}
+			return figure{Text: count(sum)}
+		}
+		return missing(v.Missing[m.Name], v.Missing["syscalls"], failure(v))
+	}
+	return missing(v.Missing[m.Name], failure(v))
+}
+
+const (
+	allocsPerOp   = "allocs_per_op"
+	syscallsPerOp = "syscalls_per_op"
+)
+
+// metricsOf lists what the variants of res carry: the lab's own figures
+// first, in the lab's order, then the variants' own by name.
+func metricsOf(res *lab.Result) []lab.Metric {
+	seen := map[string]bool{"syscalls": true, "latency": true}
+	has := func(name string) bool {
+		return slices.ContainsFunc(res.Variants, func(v lab.VariantResult) bool {
+			_, measured := v.Metrics[name]
+			_, why := v.Missing[name]
+			return measured || why
+		})
+	}
+	var out []lab.Metric
+	for _, m := range lab.Metrics() {
+		seen[m.Name] = true
+		if has(m.Name) || m.Name == syscallsPerOp {
+			out = append(out, m)
+		}
+	}
+	var own []string
+	for _, v := range res.Variants {
+		for name := range v.Metrics {
+			own = append(own, name)
+		}
+		for name := range v.Missing {
+			own = append(own, name)
+		}
+	}
+	sort.Strings(own)
+	for _, name := range slices.Compact(own) {
+		if !seen[name] {
+			out = append(out, lab.Metric{Name: name, Unit: "1", Doc: "reported by the variant itself"})
+		}
+	}
+	return out
+}
+
+// metricTitle is the name of a metric for people: "cpu user/op". The figure
+// beside it carries the unit.
+func metricTitle(m lab.Metric) string {
+	s := m.Name
+	if m.Unit == "ns" {
+		s = strings.TrimSuffix(strings.Replace(s, "_ns_per_op", "_per_op", 1), "_ns")
+	}
+	if m.Unit == "B" {
+		s = strings.TrimSuffix(s, "_bytes")
+	}
+	s = strings.Replace(s, "_per_op", "/op", 1)
+	s = strings.Replace(s, "_per_second", "/s", 1)
+	return clean(strings.ReplaceAll(s, "_", " "))
+}
+
+// gaps collects why figures are missing, each reason once.
+type gaps struct {
+	reasons []*gap
+	all     int // variants in the experiment
+}
+
+type gap struct {
+	Reason string
+	items  []gapItem
+}
+
+type gapItem struct {
+	what     string
+	variants []string
+}
+
+// add notes a missing figure and returns the number of its reason, from 1.
+func (g *gaps) add(what, variant, reason string) int {
+	at := slices.IndexFunc(g.reasons, func(x *gap) bool { return x.Reason == reason })
+	if at < 0 {
+		at = len(g.reasons)
+		g.reasons = append(g.reasons, &gap{Reason: reason})
+	}
+	x := g.reasons[at]
+	for i := range x.items {
+		if x.items[i].what == what {
+			if !slices.Contains(x.items[i].variants, variant) {
+				x.items[i].variants = append(x.items[i].variants, variant)
+			}
+			return at + 1
+		}
+	}
+	x.items = append(x.items, gapItem{what, []string{variant}})
+	return at + 1
+}
+
+// Where says which figures the reason is about.
+func (x *gap) Where(all int) string {
+	var order []string
+	whats := map[string][]string{} // by who
+	for _, it := range x.items {
+		who := strings.Join(it.variants, ", ")
+		if len(it.variants) == all && all > 1 {
+			who = "all variants"
+		}
+		if whats[who] == nil {
+			order = append(order, who)
+		}
+		whats[who] = append(whats[who], it.what)
+	}
+	for i, who := range order {
+		order[i] = strings.Join(whats[who], ", ") + " (" + who + ")"
+	}
+	return strings.Join(order, "; ")
+}

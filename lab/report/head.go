@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/env"
+)
+
+func headline(r *lab.Run) string {
+	return clean(fmt.Sprintf("Stele %s: %s, %s", r.Version, plural(len(r.Results), "experiment"), r.Started.UTC().Format("2006-01-02 15:04 UTC")))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func settingsLine(r *lab.Run) string {
+	s := r.Settings
+	parts := []string{
+		fmt.Sprintf("%d rounds of blocks of about %s", s.Rounds, duration(float64(s.BlockTime))),
+		"tolerance ±" + percent(s.Tolerance),
+		"test " + s.Test,
+		fmt.Sprintf("seed %d", r.Seed),
+		"took " + wall(r.Duration),
+		fmt.Sprintf("one clock reading %s, the measuring loop %s an operation, not subtracted", duration(float64(r.Clock.PerReading)), duration(r.Clock.PerOp)),
+	}
+	if s.Quick {
+		parts = append(parts, "quick set")
+	}
+	if s.InProcess {
+		parts = append(parts, "blocks shared one process, so they are less independent")
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+func placeLine(p lab.Place) string {
+	e := p.Environment
+	return clean(p.Name + ": " + e.FS + " at " + e.Dir + ", " + device(e) + ", journal " + orUnknown(e.Journal, e.Unknown["journal"]))
+}
+
+func device(e env.Environment) string {
+	s := "device " + orUnknown(e.Device, e.Unknown["device"])
+	if e.Model != "" {
+		s += " (" + e.Model + ")"
+	}
+	if e.Backing != "" {
+		s += " on " + e.Backing
+	}
+	if e.WriteCache != "" {
+		s += ", write cache " + e.WriteCache
+	}
+	return s
+}
+
+func machineLine(p lab.Place) string {
+	e := p.Environment
+	s := fmt.Sprintf("%s, %s/%s %s, %s, %d CPUs, GOMAXPROCS %d", e.Go, e.OS, e.Arch, e.Kernel, orUnknown(e.CPU, e.Unknown["cpu"]), e.CPUs, e.GOMAXPROCS)
+	if e.Virtual != "" {
+		s += ", virtual (" + e.Virtual + ")"
+	}
+	return s
+}
+
+// orUnknown is s, or n/a and why.
+func orUnknown(s, why string) string {
+	switch {
+	case s != "" && s != notAvailable:
+		return s
+	case why != "":
+		return notAvailable + " (" + why + ")"
+	}
+	return notAvailable
+}
+
+// A fact is one line of the environment.
+type fact struct{ Name, Value string }
+
+// facts lists the whole environment; what could not be found out says why.
+func facts(e env.Environment) []fact {
+	var out []fact
+	add := func(title, name, value string) {
+		out = append(out, fact{title, clean(orUnknown(value, e.Unknown[name]))})
+	}
+	number := func(title, name string, n int64, write func(float64) string) {
+		if n == 0 {
+			add(title, name, "")
+			return
+		}
+		add(title, name, write(float64(n)))
+	}
+	add("File system", "fs", e.FS)
+	add("Journal", "journal", e.Journal)
+	add("Device", "device", strings.TrimSpace(e.Device+" "+e.DeviceID))
+	add("Model", "model", e.Model)
+	if e.Backing != "" {
+		add("Backed by", "backing", e.Backing)
+	}
+	add("Rotational", "rotational", e.Rotational)
+	add("I/O scheduler", "scheduler", e.Scheduler)
+	add("Write cache", "write_cache", e.WriteCache)
+	add("Folder", "dir", e.Dir)
+	add("Mounted at", "mount", e.Mount)
+	add("Mount options", "mount_options", e.Options)
+	number("Free space", "free_bytes", e.FreeBytes, size)
+	number("Size", "total_bytes", e.TotalBytes, size)
+	add("System", "kernel", strings.TrimSpace(e.OS+"/"+e.Arch+" "+e.Kernel))
+	add("CPU", "cpu", e.CPU)
+	number("CPUs online", "cpus", int64(e.CPUs), count)
+	number("Memory", "memory_bytes", e.Memory, size)
+	add("CPU governor", "governor", e.Governor)
+	if why, ok := e.Unknown["throttled"]; ok {
+		add("Thermal throttling", "throttled", orUnknown("", why))
+	} else {
+		add("Thermal throttling", "throttled", count(float64(e.Throttled))+" events since boot")
+	}
+	if e.Virtual == "" && e.Unknown["virtual"] == "" {
+		add("Virtual machine", "virtual", "none found")
+	} else {
+		add("Virtual machine", "virtual", e.Virtual)
+	}
+	if e.Load == 0 && e.Unknown["load1"] != "" {
+		add("Load", "load1", "")
+	} else {
+		add("Load", "load1", fmt.Sprintf("%.2f over the last minute", e.Load))
+	}
+	add("Go", "go", e.Go)
+	number("GOMAXPROCS", "gomaxprocs", int64(e.GOMAXPROCS), count)
+	add("Go settings", "go_settings", settingsOr(e.GoSettings))
+	add("Host", "hostname", e.Hostname)
+	return out
+}
+
+func settingsOr(m map[string]string) string {
+	if len(m) == 0 {
+		return "defaults"
+	}
+	return strings.ReplaceAll(lab.Params(m).String(), "/", " ")
+}

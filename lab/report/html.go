@@ -1,0 +1,290 @@
+package report
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+)
+
+//go:embed page.tmpl page.css
+var pageFiles embed.FS
+
+var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
+	"clean":   clean,
+	"add1":    func(n int) int { return n + 1 },
+	"columns": func(what string, names []columnHead) any { return columns{what, names} },
+}).ParseFS(pageFiles, "page.tmpl"))
+
+// HTML writes the run as one file that needs nothing else: no network, no
+// script. It can be read in light and dark, on paper and on a narrow screen.
+func HTML(w io.Writer, r *lab.Run) error {
+	css, err := pageFiles.ReadFile("page.css")
+	if err != nil {
+		return fmt.Errorf("report: style sheet: %w", err)
+	}
+	p := newPage(r)
+	p.CSS = template.CSS(string(css) + hidingRules(r))
+	if err := pageTemplate.Execute(w, p); err != nil {
+		return fmt.Errorf("report: write HTML: %w", err)
+	}
+	return nil
+}
+
+// hidingRules let the boxes of a legend hide a variant without a script.
+func hidingRules(r *lab.Run) string {
+	most := 0
+	for _, res := range r.Results {
+		most = max(most, len(res.Variants))
+	}
+	var b strings.Builder
+	for i := range most {
+		fmt.Fprintf(&b, ".job:has(.toggle%d:not(:checked)) .v%d{display:none}\n", i, i)
+	}
+	return b.String()
+}
+
+type columns struct {
+	What  string
+	Names []columnHead
+}
+
+type page struct {
+	CSS         template.CSS
+	Title       string
+	Headline    string
+	Settings    string
+	Partial     string
+	Notes       []string
+	Verdicts    []verdictItem
+	Promises    []promiseItem
+	MixedLegend string
+	Places      []placeItem
+	Claims      []claimItem
+	Jobs        []*job
+	Method      method
+	Glossary    []glossaryItem
+}
+
+type verdictItem struct {
+	Anchor, ID, Sentence string
+	Tally                []tally
+}
+
+// A tally counts the comparisons of one verdict.
+type tally struct {
+	Word, Class string
+	N           int
+	Mixed       bool
+}
+
+type promiseItem struct{ Promise, Level, Survives, After string }
+
+type placeItem struct {
+	Name, Line, Machine string
+	Facts               []fact
+	Warnings            []warningItem
+}
+
+type warningItem struct{ Code, Text string }
+
+type claimItem struct {
+	lab.Claim
+	Class string
+}
+
+type glossaryItem struct{ Anchor, Title, Name, Doc, Better string }
+
+type method struct {
+	Command, Schema, Version                  string
+	Rounds                                    int
+	BlockTime, Tolerance, Test                string
+	Seed                                      uint64
+	Reading, Loop, Resolution, Started, Took  string
+	InProcess, MixLevels, Quick, HasBootstrap bool
+}
+
+// A job is one group: its results, and what is shown over all of them.
+type job struct {
+	Anchor, Title, Place, Question, Op string
+	Multi                              bool
+	Legend                             []legendTier
+	Curves                             []chart
+	Matrix                             *matrix
+	MatrixLegend                       string
+	Results                            []*resultView
+}
+
+type legendTier struct {
+	Promise, Level, Survives string
+	Variants                 []legendItem
+}
+
+type legendItem struct {
+	Key       key
+	Name, Doc string
+}
+
+type matrix struct {
+	Head []string
+	Rows []matrixRow
+}
+
+type matrixRow struct {
+	Heading string
+	Key     key
+	Name    string
+	Cells   []matrixCellView
+}
+
+type matrixCellView struct{ Text, Class string }
+
+func newPage(r *lab.Run) *page {
+	p := &page{
+		Title:    "Stele report, " + r.Started.UTC().Format("2 January 2006"),
+		Headline: headline(r), Settings: clean(settingsLine(r)), Partial: clean(r.Partial),
+		Method: newMethod(r),
+	}
+	for _, n := range r.Notes {
+		p.Notes = append(p.Notes, clean(n))
+	}
+	if anyMixed(r) {
+		p.MixedLegend = mixedLegend
+	}
+	for _, pr := range promises(r) {
+		p.Promises = append(p.Promises, promiseItem{pr.String(), pr.Level.String(), pr.Level.Survives(), afterWords(pr.After)})
+	}
+	for _, pl := range r.Places {
+		item := placeItem{Name: clean(pl.Name), Line: placeLine(pl), Machine: clean(machineLine(pl)), Facts: facts(pl.Environment)}
+		for _, w := range pl.Environment.Warnings {
+			item.Warnings = append(item.Warnings, warningItem{clean(w.Code), clean(w.Text)})
+		}
+		p.Places = append(p.Places, item)
+	}
+	for _, c := range r.Claims {
+		for _, s := range []*string{&c.Statement, &c.Claimed, &c.Measured, &c.Why} {
+			if *s == "" {
+				*s = notAvailable
+			}
+		}
+		p.Claims = append(p.Claims, claimItem{c, verdictClass(c.Verdict)})
+	}
+	seen := map[string]bool{}
+	for i, g := range grouped(r) {
+		j := newJob(r, g, fmt.Sprintf("e%d", i+1))
+		p.Jobs = append(p.Jobs, j)
+		for k, res := range g.Results {
+			p.Verdicts = append(p.Verdicts, verdictItem{j.Results[k].Anchor, verdictLine(r, res), clean(res.Verdict), tallies(res)})
+			for _, m := range metricsOf(res) {
+				if !seen[m.Name] {
+					seen[m.Name] = true
+					p.Glossary = append(p.Glossary, glossaryItem{metricAnchor(m.Name), metricTitle(m), clean(m.Name), clean(m.Doc), better(m.Better)})
+				}
+			}
+		}
+	}
+	return p
+}
+
+func metricAnchor(name string) string { return "m-" + benchWord(name) }
+
+func better(b int) string {
+	switch {
+	case b < 0:
+		return "less is better"
+	case b > 0:
+		return "more is better"
+	}
+	return ""
+}
+
+func tallies(res *lab.Result) []tally {
+	var out []tally
+	add := func(word string, mixed bool) {
+		for i := range out {
+			if out[i].Word == word && out[i].Mixed == mixed {
+				out[i].N++
+				return
+			}
+		}
+		out = append(out, tally{word, verdictClass(word), 1, mixed})
+	}
+	for _, c := range res.Comparisons {
+		add(clean(c.Verdict), c.Mixed)
+	}
+	for _, v := range res.Variants {
+		if v.Error != "" {
+			add("failed", false)
+		}
+	}
+	return out
+}
+
+func newMethod(r *lab.Run) method {
+	s := r.Settings
+	return method{
+		Command: clean(strings.Join(r.Command, " ")), Schema: clean(r.Schema), Version: clean(r.Version),
+		Rounds: s.Rounds, BlockTime: duration(float64(s.BlockTime)), Tolerance: percent(s.Tolerance), Test: clean(s.Test), Seed: r.Seed,
+		Reading: duration(float64(r.Clock.PerReading)), Loop: duration(r.Clock.PerOp), Resolution: duration(float64(r.Clock.Resolution)),
+		Started: r.Started.UTC().Format("2006-01-02 15:04:05 UTC"), Took: wall(r.Duration),
+		InProcess: s.InProcess, MixLevels: s.MixLevels, Quick: s.Quick, HasBootstrap: s.Test == "bootstrap",
+	}
+}
+
+func newJob(r *lab.Run, g *group, anchor string) *job {
+	first := g.Results[0]
+	j := &job{Anchor: anchor, Title: g.Title, Question: clean(first.Question), Op: clean(first.Op), Multi: len(g.Results) > 1}
+	if len(r.Places) > 1 {
+		j.Place = g.Place
+	}
+	for _, t := range tiers(first) {
+		l := legendTier{Promise: t.Promise.String(), Level: t.Promise.Level.String(), Survives: t.Promise.Level.Survives()}
+		for _, row := range t.Rows {
+			l.Variants = append(l.Variants, legendItem{key{row.Index}, clean(row.V.Name), clean(row.V.Doc)})
+		}
+		j.Legend = append(j.Legend, l)
+	}
+	if j.Multi {
+		j.Curves = paramCharts(g)
+		j.Matrix = newMatrix(g)
+		j.MatrixLegend = matrixLegend
+	}
+	for i, res := range g.Results {
+		a := anchor
+		if j.Multi {
+			a = fmt.Sprintf("%s-%d", anchor, i+1)
+		}
+		j.Results = append(j.Results, newResultView(res, a, j.Multi))
+	}
+	return j
+}
+
+func newMatrix(g *group) *matrix {
+	t := matrixOf(g)
+	m := &matrix{Head: t.head[1:]}
+	order := variantOrder(g.Results[0]) // as the table's rows
+	for _, l := range t.lines {
+		row := matrixRow{Heading: l.heading}
+		if l.cells != nil {
+			row.Key, order = key{order[0]}, order[1:]
+			row.Name = strings.TrimSpace(l.cells[0].text)
+			for _, c := range l.cells[1:] {
+				row.Cells = append(row.Cells, matrixCellView{c.text, signClass(c.text)})
+			}
+		}
+		m.Rows = append(m.Rows, row)
+	}
+	return m
+}
+
+func signClass(text string) string {
+	for _, word := range []string{lab.Faster, lab.Slower, lab.Same, lab.CannotTell} {
+		if strings.HasSuffix(text, " "+verdictSign(word)) {
+			return verdictClass(word)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,238 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// A resultView is one result, laid out for the page.
+type resultView struct {
+	Anchor   string
+	Point    string // "depth=4"; empty where there is only one
+	Verdict  string
+	Tally    []tally
+	Tiers    []resultTier
+	Boxes    []stripTier
+	Forest   []stripTier
+	ECDF     []chart
+	Timeline *timeline
+	Names    []columnHead
+	// The tables below have a column for each variant of Names.
+	Metrics     []metricRow
+	Percentiles []metricRow
+	Syscalls    []metricRow
+	Gaps        []gapView
+	Cautions    []string
+	Refused     []string
+	Batch       string
+	Noise       string
+}
+
+type columnHead struct {
+	Key           key
+	Name, Promise string
+}
+
+type resultTier struct {
+	Promise, Survives string
+	Rows              []resultRow
+}
+
+type resultRow struct {
+	Key           key
+	Name, Doc     string
+	Time, Ratio   note
+	Word, Class   string
+	Against       string // what a mixed comparison is to
+	P             string
+	P50, P99      note
+	Allocs, Calls note
+	Settled       string
+	SettledLong   string
+	Mixed         bool
+}
+
+// A note is a figure, or n/a with the number of its reason in the list
+// below the tables.
+type note struct {
+	Text string
+	Gap  int
+	Full string // for the pointer
+}
+
+type metricRow struct {
+	Title, Anchor, Doc string
+	Cells              []note
+}
+
+type gapView struct {
+	N             int
+	Anchor        string
+	Where, Reason string
+}
+
+func newResultView(res *lab.Result, anchor string, multi bool) *resultView {
+	v := &resultView{
+		Anchor: anchor, Verdict: clean(res.Verdict), Tally: tallies(res), Boxes: boxStrips(res), Forest: forestStrips(res), ECDF: ecdfCharts(res),
+		Timeline: newTimeline(res), Cautions: cautions(res), Batch: batchNote(res), Noise: noiseNote(res),
+	}
+	if multi {
+		v.Point = pointLabel(res)
+	}
+	for _, s := range res.Refused {
+		v.Refused = append(v.Refused, clean(s))
+	}
+	gp := &gaps{all: len(res.Variants)}
+	for _, t := range tiers(res) {
+		rt := resultTier{Promise: t.Promise.String(), Survives: t.Promise.Level.Survives()}
+		for _, r := range t.Rows {
+			rt.Rows = append(rt.Rows, resultRows(res, r, gp)...)
+		}
+		v.Tiers = append(v.Tiers, rt)
+	}
+	order := variantOrder(res)
+	for _, i := range order {
+		vr := &res.Variants[i]
+		v.Names = append(v.Names, columnHead{key{i}, clean(vr.Name), vr.Promise.String()})
+	}
+	v.Metrics = metricRows(res, order, gp)
+	v.Percentiles = percentileRows(res, order, gp)
+	v.Syscalls = syscallRows(res, order, gp)
+	for i, x := range gp.reasons {
+		v.Gaps = append(v.Gaps, gapView{i + 1, fmt.Sprintf("%s-n%d", anchor, i+1), clean(x.Where(gp.all)), x.Reason})
+	}
+	return v
+}
+
+// variantOrder groups the columns by promise.
+func variantOrder(res *lab.Result) []int {
+	var out []int
+	for _, t := range tiers(res) {
+		for _, r := range t.Rows {
+			out = append(out, r.Index)
+		}
+	}
+	return out
+}
+
+func noted(gp *gaps, what string, v *lab.VariantResult, f figure) note {
+	if f.Why != "" {
+		return note{f.Text, gp.add(what, clean(v.Name), f.Why), f.Why}
+	}
+	return note{Text: f.Text}
+}
+
+func resultRows(res *lab.Result, r row, gp *gaps) []resultRow {
+	v := r.V
+	word := r.verdictWord(res)
+	out := resultRow{
+		Key: key{r.Index}, Name: clean(v.Name), Doc: clean(v.Doc), Word: clean(word), Class: verdictClass(word),
+		Time:   noted(gp, "time/op", v, timeFigure(v, spread)),
+		P50:    noted(gp, "p50", v, percentileFigure(v, 50)),
+		P99:    noted(gp, "p99", v, percentileFigure(v, 99)),
+		Allocs: noted(gp, "allocs/op", v, metricFigure(v, lab.Metric{Name: allocsPerOp, Unit: "1"})),
+		Calls:  noted(gp, "syscalls/op", v, metricFigure(v, lab.Metric{Name: syscallsPerOp, Unit: "1"})),
+	}
+	out.Settled, out.SettledLong = settled(v)
+	if c := r.Comparison; c != nil {
+		out.Ratio = note{Text: ratio(c.Ratio), Full: comparisonDoc(*c)}
+		out.P = pValue(c.PHolm)
+	}
+	rows := []resultRow{out}
+	for _, c := range r.Mixed {
+		rows = append(rows, resultRow{
+			Key: key{r.Index}, Name: clean(v.Name), Against: clean(c.Baseline), Mixed: true, Word: clean(c.Verdict), Class: verdictClass(c.Verdict),
+			Ratio: note{Text: ratio(c.Ratio), Full: comparisonDoc(c)}, P: pValue(c.PHolm),
+		})
+	}
+	return rows
+}
+
+func comparisonDoc(c lab.Comparison) string {
+	return clean(fmt.Sprintf("to %s; %s; p %s, after Holm %s; tolerance ±%s", c.Baseline, c.Test, pValue(c.P), pValue(c.PHolm), percent(c.Tolerance)))
+}
+
+// settled is the steady state in one word, and in a sentence.
+func settled(v *lab.VariantResult) (short, long string) {
+	switch {
+	case v.Time.N == 0:
+		return "", ""
+	case v.Steady.Reached:
+		return "yes", fmt.Sprintf("excursion %s, slope %s, trend %s", percent(v.Steady.Excursion), percent(v.Steady.Slope), v.Steady.Trend)
+	}
+	return "no", clean(v.Steady.Reason)
+}
+
+func metricRows(res *lab.Result, order []int, gp *gaps) []metricRow {
+	var out []metricRow
+	for _, m := range metricsOf(res) {
+		row := metricRow{Title: metricTitle(m), Anchor: metricAnchor(m.Name), Doc: clean(m.Doc)}
+		for _, i := range order {
+			v := &res.Variants[i]
+			n := noted(gp, row.Title, v, metricFigure(v, m))
+			if e, ok := v.Metrics[m.Name]; ok && n.Gap == 0 && hasInterval(e) {
+				n.Full = fmt.Sprintf("%s to %s over %s", quantity(e.Lo, m.Unit), quantity(e.Hi, m.Unit), plural(e.N, "block"))
+			}
+			row.Cells = append(row.Cells, n)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func percentileRows(res *lab.Result, order []int, gp *gaps) []metricRow {
+	var ps []float64
+	for _, v := range res.Variants {
+		for _, l := range v.Latency {
+			ps = append(ps, l.P)
+		}
+	}
+	sort.Float64s(ps)
+	var out []metricRow
+	for _, p := range slices.Compact(ps) {
+		row := metricRow{Title: fmt.Sprintf("p%v", p)}
+		for _, i := range order {
+			v := &res.Variants[i]
+			row.Cells = append(row.Cells, noted(gp, row.Title, v, percentileFigure(v, p)))
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func syscallRows(res *lab.Result, order []int, gp *gaps) []metricRow {
+	var names []string
+	for _, v := range res.Variants {
+		for name := range v.Syscalls {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	names = slices.Compact(names)
+	if len(names) == 0 {
+		return nil // the metrics table says why
+	}
+	var out []metricRow
+	for _, name := range names {
+		row := metricRow{Title: clean(name)}
+		for _, i := range order {
+			v := &res.Variants[i]
+			switch n, ok := v.Syscalls[name]; {
+			case v.Syscalls == nil:
+				row.Cells = append(row.Cells, noted(gp, "system calls", v, missing(v.Missing["syscalls"], v.Missing[syscallsPerOp], failure(v))))
+			case !ok:
+				row.Cells = append(row.Cells, note{Text: "0"}) // counted, and there was none
+			default:
+				row.Cells = append(row.Cells, note{Text: count(n)})
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// Span is the number of columns of the table that a tier's heading covers.
+func (t resultTier) Span() int { return 10 }

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab"
+)
+
+func render(t *testing.T, r *lab.Run) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := HTML(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A full run must stay a file that can be mailed and that opens at once.
+func TestFullRunStaysSmall(t *testing.T) {
+	r := sampleRun(t)
+	var vs []sampleVariant
+	for i := range 13 {
+		v := sampleVariants(1)[i%3]
+		v.name, v.base = fmt.Sprintf("variant %d", i), i == 0
+		if i > 6 {
+			v.level, v.base = durability.Power, i == 7
+		}
+		vs = append(vs, v)
+	}
+	first := r.Results[0]
+	full := sampleResult(newRand(), new(lab.Nanos), "full", "ext4", nil, vs)
+	r.Results = nil
+	for i := range 14 {
+		res := *full
+		res.ID, res.Name = fmt.Sprintf("mkdir/job-%d", i), fmt.Sprintf("job-%d", i)
+		res.Question, res.Op, res.Verdict = first.Question, first.Op, first.Verdict
+		r.Results = append(r.Results, &res)
+	}
+	start := time.Now()
+	n := len(render(t, r))
+	t.Logf("%.1f MB in %v", float64(n)/1e6, time.Since(start))
+	if n > 6e6 {
+		t.Errorf("a full run makes a page of %d bytes", n)
+	}
+}
+
+// Nothing that a run brings along may become markup.
+func TestHTMLEscapes(t *testing.T) {
+	const evil = `</title></script><img src=x onerror=alert(1)>"'&{{.}}`
+	r := sampleRun(t)
+	r.Version, r.Partial, r.Notes, r.Command, r.Settings.Test = evil, evil, []string{evil}, []string{evil}, evil
+	r.Places[0].Name = evil
+	r.Places[0].Environment.CPU = evil
+	r.Places[0].Environment.Warnings[0].Text = evil
+	for _, res := range r.Results {
+		res.Suite, res.Name, res.Question, res.Op, res.Verdict, res.Refused = evil, evil, evil, evil, evil, []string{evil}
+		if res.Params != nil {
+			res.Params = lab.Params{evil: res.Params["depth"] + evil}
+		}
+		old := res.Variants[0].Name
+		v := &res.Variants[0]
+		v.Name, v.Doc, v.Warnings = evil, evil, []string{evil}
+		v.Missing = map[string]string{evil: evil}
+		v.Syscalls = map[string]float64{evil: 1}
+		for i := range res.Blocks {
+			if res.Blocks[i].Variant == old {
+				res.Blocks[i].Variant = evil
+			}
+		}
+		for i := range res.Comparisons {
+			res.Comparisons[i].Baseline, res.Comparisons[i].Verdict, res.Comparisons[i].Test = evil, evil, evil
+		}
+	}
+	r.Claims[0] = lab.Claim{ID: evil, Statement: evil, Claimed: evil, Measured: evil, Verdict: evil, Why: evil, Promise: evil, Place: evil}
+	page := render(t, r)
+	if strings.Contains(page, "<img") || strings.Contains(page, "</script") || strings.Count(page, "</title>") < 2 {
+		t.Error("markup of the run got into the page")
+	}
+	if !strings.Contains(page, template.HTMLEscapeString(evil)[:20]) {
+		t.Error("the texts of the run do not show at all")
+	}
+	var md bytes.Buffer
+	if err := Markdown(&md, r); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(md.String(), "<img") {
+		t.Error("markup of the run got into the Markdown")
+	}
+}
+
+// The page needs nothing but itself.
+func TestHTMLLoadsNothing(t *testing.T) {
+	page := render(t, sampleRun(t))
+	if m := regexp.MustCompile(`(?i)<script|\bsrc=|@import|url\(|https?://|<link|<iframe| on[a-z]+=`).FindString(page); m != "" {
+		t.Errorf("the page has %q", m)
+	}
+	if !strings.Contains(page, "default-src 'none'") {
+		t.Error("no content security policy")
+	}
+}
+
+// Each row of a Markdown table has as many cells as its head.
+func TestMarkdownTables(t *testing.T) {
+	r := sampleRun(t)
+	r.Results[0].Variants[1].Name = "a|b `c` *d* <e> @f"
+	var b bytes.Buffer
+	if err := Markdown(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	cells := func(l string) int { return strings.Count(strings.ReplaceAll(l, `\|`, ""), "|") }
+	want, rows := 0, 0
+	for _, l := range strings.Split(b.String(), "\n") {
+		if !strings.HasPrefix(l, "|") {
+			want = 0
+			continue
+		}
+		rows++
+		if want == 0 {
+			want = cells(l)
+		}
+		if cells(l) != want {
+			t.Errorf("%d cells, the head has %d: %s", cells(l), want, l)
+		}
+	}
+	if rows < 50 {
+		t.Errorf("only %d rows of tables", rows)
+	}
+	if !strings.Contains(b.String(), "a\\|b \\`c\\` \\*d\\* &lt;e&gt; &#64;f") {
+		t.Error("a name is not escaped")
+	}
+}

@@ -1,0 +1,179 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// Markdown writes the run as GitHub Markdown.
+func Markdown(w io.Writer, r *lab.Run) error {
+	b := bufio.NewWriter(w)
+	m := &markdown{b}
+	m.head(r)
+	for _, g := range grouped(r) {
+		m.group(r, g)
+	}
+	m.claims(r)
+	return b.Flush()
+}
+
+type markdown struct{ w *bufio.Writer }
+
+func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }
+
+// escapeMarkdown makes s plain text anywhere in Markdown, tables included.
+func escapeMarkdown(s string) string {
+	var b strings.Builder
+	for _, r := range clean(s) {
+		switch r {
+		case '&':
+			b.WriteString("&amp;")
+			continue
+		case '<':
+			b.WriteString("&lt;")
+			continue
+		case '>':
+			b.WriteString("&gt;")
+			continue
+		case '\\', '`', '*', '_', '[', ']', '|', '#', '~', '!', '$':
+			b.WriteByte('\\')
+		case '@': // GitHub would notify somebody of that name
+			b.WriteString("&#64;")
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// row writes one row of a table; cells must be escaped.
+func (m *markdown) row(cells ...string) { m.printf("| %s |\n", strings.Join(cells, " | ")) }
+
+func (m *markdown) head(r *lab.Run) {
+	m.printf("# %s\n\n%s\n\n", escapeMarkdown(headline(r)), escapeMarkdown(settingsLine(r)))
+	if r.Partial != "" {
+		m.printf("> **Partial run.** %s\n\n", escapeMarkdown(r.Partial))
+	}
+	for _, n := range r.Notes {
+		m.printf("> %s\n\n", escapeMarkdown(n))
+	}
+	if len(r.Results) > 0 {
+		m.printf("## Verdicts\n\n")
+		for _, g := range grouped(r) {
+			for _, res := range g.Results {
+				m.printf("- **%s**: %s\n", escapeMarkdown(verdictLine(r, res)), escapeMarkdown(res.Verdict))
+			}
+		}
+		m.printf("\n")
+	}
+	m.printf("## Where\n\n")
+	for _, p := range r.Places {
+		m.printf("- %s\n  %s\n", escapeMarkdown(placeLine(p)), escapeMarkdown(machineLine(p)))
+		for _, w := range p.Environment.Warnings {
+			m.printf("  - **Warning, %s:** %s\n", escapeMarkdown(w.Code), escapeMarkdown(w.Text))
+		}
+	}
+	m.printf("\n## What survives a crash\n\n")
+	m.row("promise", "a finished write", "a crash in the middle leaves")
+	m.row("---", "---", "---")
+	for _, p := range promises(r) {
+		m.row(p.String(), p.Level.Survives(), afterWords(p.After))
+	}
+	m.printf("\n")
+	if anyMixed(r) {
+		m.printf("%s\n\n", mixedLegend)
+	}
+}
+
+func (m *markdown) group(r *lab.Run, g *group) {
+	title := g.Title
+	if len(r.Places) > 1 {
+		title += " in " + g.Place
+	}
+	first := g.Results[0]
+	m.printf("## %s\n\n%s One operation: %s.\n\n", escapeMarkdown(title), escapeMarkdown(first.Question), escapeMarkdown(first.Op))
+	if len(g.Results) > 1 {
+		m.matrix(g)
+	}
+	for _, res := range g.Results {
+		if len(g.Results) > 1 {
+			m.printf("### %s\n\n", escapeMarkdown(pointLabel(res)))
+		}
+		m.result(res)
+	}
+}
+
+func (m *markdown) matrix(g *group) {
+	t := matrixOf(g)
+	cells := []string{"variant"}
+	align := []string{"---"}
+	for _, h := range t.head[1:] {
+		cells = append(cells, escapeMarkdown(h))
+		align = append(align, "---:")
+	}
+	m.row(cells...)
+	m.row(align...)
+	for _, l := range t.lines {
+		if l.cells == nil {
+			m.row(append([]string{"**" + escapeMarkdown(l.heading) + "**"}, make([]string, len(t.head)-1)...)...)
+			continue
+		}
+		out := make([]string, len(l.cells))
+		for i, c := range l.cells {
+			out[i] = escapeMarkdown(strings.TrimSpace(c.text))
+		}
+		m.row(out...)
+	}
+	m.printf("\n%s\n\n", matrixLegend)
+}
+
+func (m *markdown) result(res *lab.Result) {
+	m.printf("**%s**\n\n", escapeMarkdown(res.Verdict))
+	m.row("variant", "survives", "time/op", "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op")
+	m.row("---", "---", "---:", "---:", "---", "---:", "---:", "---:", "---:", "---:")
+	gp := &gaps{all: len(res.Variants)}
+	for _, t := range tiers(res) {
+		promise := escapeMarkdown(t.Promise.String())
+		for _, r := range t.Rows {
+			// The text table's cells, with the whole interval of the time.
+			cells := rowCells(res, r, gp)
+			out := []string{escapeMarkdown(r.V.Name), promise, escapeMarkdown(timeFigure(r.V, spread).Text)}
+			for _, c := range cells[2:] {
+				out = append(out, escapeMarkdown(c.text))
+			}
+			m.row(out...)
+			for _, c := range r.Mixed {
+				m.row(mixedMark+" "+escapeMarkdown(r.V.Name+" to "+c.Baseline), promise+" "+mixedMark, "", mixedMark+" "+escapeMarkdown(ratio(c.Ratio)),
+					mixedMark+" "+escapeMarkdown(c.Verdict), escapeMarkdown(pValue(c.PHolm)), "", "", "", "")
+			}
+		}
+	}
+	m.printf("\n")
+	for _, x := range gp.reasons {
+		m.printf("- n/a: %s: %s\n", escapeMarkdown(x.Where(gp.all)), escapeMarkdown(x.Reason))
+	}
+	for _, s := range append(cautions(res), res.Refused...) {
+		m.printf("- %s\n", escapeMarkdown(s))
+	}
+	if s := batchNote(res); s != "" {
+		m.printf("- %s %s\n", escapeMarkdown(batchMark), escapeMarkdown(s))
+	}
+	m.printf("- %s\n\n", escapeMarkdown(noiseNote(res)))
+}
+
+func (m *markdown) claims(r *lab.Run) {
+	if len(r.Claims) == 0 {
+		return
+	}
+	m.printf("## Claims\n\n")
+	m.row("id", "workload", "claimed", "measured", "verdict", "why", "survives", "place")
+	m.row("---", "---", "---", "---", "---", "---", "---", "---")
+	for _, c := range r.Claims {
+		m.row(escapeMarkdown(c.ID), escapeMarkdown(c.Statement), escapeMarkdown(c.Claimed), escapeMarkdown(c.Measured),
+			"**"+escapeMarkdown(c.Verdict)+"**", escapeMarkdown(c.Why), escapeMarkdown(c.Promise), escapeMarkdown(c.Place))
+	}
+}

@@ -1,0 +1,210 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// A chart is one picture with what it is about.
+type chart struct {
+	Title   string
+	Note    string
+	Picture template.HTML
+}
+
+// ecdfPoints bounds the points of one curve: more would be finer than a
+// pixel.
+const ecdfPoints = 160
+
+// ecdfCharts draws for each promise the share of operations that took a time
+// or less.
+func ecdfCharts(res *lab.Result) []chart {
+	data := timedBlocks(res)
+	var out []chart
+	for _, t := range tiers(res) {
+		type curve struct {
+			key    key
+			points []lab.CumulativePoint
+		}
+		var list []curve
+		var ends []float64
+		var names []string
+		for _, r := range t.Rows {
+			h := lab.NewHistogram()
+			for _, b := range data[r.V.Name] {
+				h.Merge(b.Latency)
+			}
+			points := thin(h.Cumulative())
+			if len(points) == 0 {
+				continue
+			}
+			list = append(list, curve{key{r.Index}, points})
+			ends = append(ends, max(points[0].NS, 1), max(points[len(points)-1].NS, 1))
+			names = append(names, r.V.Name)
+		}
+		if list == nil {
+			continue
+		}
+		s := newScale(ends)
+		if !s.log {
+			lo, hi := ends[0], ends[0]
+			for _, x := range ends {
+				lo, hi = min(lo, x), max(hi, x)
+			}
+			s = logScale(lo, hi)
+		}
+		const top, bottom, height = 16.0, 190.0, 212.0
+		y := scale{0, 1, false}
+		p := newPicture("plot", height, "Distribution of latency, "+t.Promise.String(), "Cumulative share of operations over their time on a logarithmic axis, for "+strings.Join(names, ", "))
+		p.xAxis(s, top, bottom, 5, axisTime)
+		labels := p.yAxis(y, top, bottom, 4, percent)
+		p.curves(func(c *curves) {
+			for _, cv := range list {
+				var d strings.Builder
+				fmt.Fprintf(&d, "M%s %s", num(wide(s.at(cv.points[0].NS))), num(bottom))
+				for _, pt := range cv.points {
+					fmt.Fprintf(&d, "H%sV%s", num(wide(s.at(pt.NS))), num(bottom-pt.Q*(bottom-top)))
+				}
+				c.path("curve "+cv.key.Class(), d.String())
+			}
+		})
+		labels()
+		out = append(out, chart{Title: t.Promise.String(), Note: t.Promise.Level.Survives(), Picture: p.done()})
+	}
+	return out
+}
+
+// thin keeps the first and last points and those between that rise visibly.
+// Past the 99th percentile a rise is too small to see, so there the time
+// decides.
+func thin(points []lab.CumulativePoint) []lab.CumulativePoint {
+	if len(points) <= ecdfPoints {
+		return points
+	}
+	out := points[:1:1]
+	for _, pt := range points[1 : len(points)-1] {
+		last := out[len(out)-1]
+		if pt.Q-last.Q >= 1.0/ecdfPoints || pt.Q > .99 && pt.NS > last.NS*1.05 {
+			out = append(out, pt)
+		}
+	}
+	return append(out, points[len(points)-1])
+}
+
+// paramCharts draw for each promise the time of an operation over the
+// parameter, one line a variant.
+func paramCharts(g *group) []chart {
+	xs, labels, log := paramAxis(g)
+	s := newScale(xs)
+	if log {
+		s = logScale(xs[0], xs[len(xs)-1])
+	}
+	s = s.roomLeft()
+	var out []chart
+	for _, t := range tiers(g.Results[0]) {
+		var all []float64
+		times := make([][]lab.Estimate, len(t.Rows))
+		for i, r := range t.Rows {
+			for _, res := range g.Results {
+				e := timeAt(res, r.V.Name)
+				times[i] = append(times[i], e)
+				if e.N > 0 {
+					all = append(all, e.Median, e.Lo, e.Hi)
+				}
+			}
+		}
+		if len(finite(all)) == 0 {
+			continue
+		}
+		const top, bottom, height = 16.0, 220.0, 242.0
+		y := zeroScale(all)
+		at := func(x float64) float64 { return bottom - y.at(x)*(bottom-top) }
+		p := newPicture("plot", height, "Time of an operation by parameter, "+t.Promise.String(), strings.Join(labels, ", "))
+		yLabels := p.yAxis(y, top, bottom, 5, axisTime)
+		for i, x := range xs {
+			p.vline("grid", s.at(x), top, bottom)
+			if len(xs) <= 8 || i%2 == 0 {
+				p.text("tick", s.at(x), bottom+15, labels[i])
+			}
+		}
+		p.curves(func(c *curves) {
+			for i, r := range t.Rows {
+				var d strings.Builder
+				pen := "M"
+				for j, e := range times[i] {
+					if e.N == 0 || !known(e.Median) {
+						pen = "M" // a gap, not a bridge over what was not measured
+						continue
+					}
+					fmt.Fprintf(&d, "%s%s %s", pen, num(wide(s.at(xs[j]))), num(at(e.Median)))
+					pen = "L"
+				}
+				c.path("curve "+key{r.Index}.Class(), d.String())
+			}
+		})
+		for i, r := range t.Rows {
+			class := key{r.Index}.Class()
+			for j, e := range times[i] {
+				if e.N == 0 || !known(e.Median) {
+					continue
+				}
+				if hasInterval(e) {
+					p.vline("whisker "+class, s.at(xs[j]), at(e.Hi), at(e.Lo))
+				}
+				p.dot("point "+class, s.at(xs[j]), at(e.Median), 3.2, fmt.Sprintf("%s, %s: %s", r.V.Name, labels[j], spread(e)))
+			}
+		}
+		yLabels()
+		note := t.Promise.Level.Survives()
+		if y.log {
+			note += "; logarithmic"
+		}
+		out = append(out, chart{Title: t.Promise.String(), Note: note, Picture: p.done()})
+	}
+	return out
+}
+
+// paramAxis places the points: by value where one parameter is a number,
+// else side by side.
+func paramAxis(g *group) (xs []float64, labels []string, log bool) {
+	numeric := true
+	for _, res := range g.Results {
+		x := 0.0
+		label := pointLabel(res)
+		if len(res.Params) != 1 {
+			numeric = false
+		}
+		for _, v := range res.Params {
+			n, err := strconv.ParseFloat(v, 64)
+			if err != nil {
+				numeric = false
+			}
+			x = n
+		}
+		xs = append(xs, x)
+		labels = append(labels, label)
+	}
+	for i := 1; i < len(xs); i++ {
+		numeric = numeric && xs[i] > xs[i-1]
+	}
+	if !numeric {
+		for i := range xs {
+			xs[i] = float64(i)
+		}
+		return xs, labels, false
+	}
+	return xs, labels, xs[0] > 0 && xs[len(xs)-1]/xs[0] > 6
+}
+
+func timeAt(res *lab.Result, variant string) lab.Estimate {
+	for i := range res.Variants {
+		if v := &res.Variants[i]; v.Name == variant {
+			return v.Time
+		}
+	}
+	return lab.Estimate{}
+}

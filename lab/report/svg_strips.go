@@ -1,0 +1,267 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// A strip is one variant's row in a chart: its label is text of the page, so
+// that it wraps on a narrow screen; the picture is beside or below it.
+type strip struct {
+	Key     key
+	Name    string
+	Promise string
+	Against string // the baseline, where it is a ratio
+	Picture template.HTML
+	Value   string
+	Word    string // verdict
+	Class   string // of the verdict
+	Mixed   bool
+}
+
+// A stripTier is the strips of one promise, on one axis of their own:
+// variants of different promises are not to be compared by eye either.
+type stripTier struct {
+	Promise  string
+	Survives string
+	Strips   []strip
+	Axis     template.HTML
+	Log      bool
+}
+
+// A key gives a variant the same colour, and beyond the palette the same
+// dashes, in every chart.
+type key struct{ Index int }
+
+// paletteSize is the number of colours in the style sheet.
+const paletteSize = 8
+
+// Class is for the style sheet: v is the variant, for hiding it; c its colour.
+func (k key) Class() string {
+	s := fmt.Sprintf("v%d c%d", k.Index, k.Index%paletteSize)
+	if k.Index >= paletteSize {
+		s += " dashed"
+	}
+	return s
+}
+
+const (
+	boxHeight    = 46
+	forestHeight = 42
+)
+
+// boxStrips draws every timed block as a dot, the quartiles as a box, the
+// median as a line, and its interval as a bar.
+func boxStrips(res *lab.Result) []stripTier {
+	data := timedBlocks(res)
+	var out []stripTier
+	for _, t := range tiers(res) {
+		st := stripTier{Promise: t.Promise.String(), Survives: t.Promise.Level.Survives()}
+		var all []float64
+		for _, r := range t.Rows {
+			for _, b := range data[r.V.Name] {
+				all = append(all, b.PerOp())
+			}
+			if r.V.Time.N > 0 {
+				all = append(all, r.V.Time.Lo, r.V.Time.Hi)
+			}
+		}
+		s := newScale(all)
+		st.Log = s.log
+		for _, r := range t.Rows {
+			f := timeFigure(r.V, plusMinus)
+			st.Strips = append(st.Strips, strip{Key: key{r.Index}, Name: clean(r.V.Name), Promise: t.Promise.String(), Value: f.Text,
+				Picture: boxPicture(r.V, data[r.V.Name], s, t.Promise.String())})
+		}
+		st.Axis = axisPicture(s, axisTime)
+		out = append(out, st)
+	}
+	return out
+}
+
+// timedBlocks are the data of each variant, in the order in which they ran.
+func timedBlocks(res *lab.Result) map[string][]*lab.Block {
+	out := map[string][]*lab.Block{}
+	for i := range res.Blocks {
+		b := &res.Blocks[i]
+		if b.Role == lab.RoleTimed && b.Error == "" && b.Ops > 0 && b.Wall > 0 {
+			out[b.Variant] = append(out[b.Variant], b)
+		}
+	}
+	return out
+}
+
+func boxPicture(v *lab.VariantResult, blocks []*lab.Block, s scale, promise string) template.HTML {
+	title := fmt.Sprintf("%s (%s): %s", v.Name, promise, notAvailable)
+	if len(blocks) > 0 {
+		title = fmt.Sprintf("%s (%s): median %s an operation over %s, %s", v.Name, promise, spread(v.Time), plural(len(blocks), "block"), plural(len(v.Outliers), "outlier"))
+	}
+	p := newPicture("plot box", boxHeight, title, "")
+	p.xAxis(s, 0, boxHeight, 5, nil)
+	if len(blocks) == 0 {
+		p.text("tick", 0.5, boxHeight/2+4, timeFigure(v, plusMinus).Text)
+		return p.done()
+	}
+	perOp := make([]float64, len(blocks))
+	for i, b := range blocks {
+		perOp[i] = b.PerOp()
+	}
+	sorted := slices.Sorted(slices.Values(perOp))
+	p.rect("iqr", s.at(quantile(sorted, .25)), s.at(quantile(sorted, .75)), 7, 28)
+	for i, b := range blocks {
+		// From the first block at the top to the last at the bottom, so that
+		// a drift shows as a slant.
+		y := 10 + 22*(float64(i)+.5)/float64(len(blocks))
+		class, r, tip := "dot", 2.6, fmt.Sprintf("round %d: %s", b.Round, duration(perOp[i]))
+		if slices.Contains(v.Outliers, b.Round) {
+			class, r, tip = "dot out", 4, tip+", outlier"
+		}
+		p.dot(class, s.at(perOp[i]), y, r, tip)
+	}
+	if hasInterval(v.Time) {
+		p.rect("ci", s.at(v.Time.Lo), s.at(v.Time.Hi), 39, 4)
+	}
+	if known(v.Time.Median) {
+		p.vline("median", s.at(v.Time.Median), 4, 43)
+	}
+	return p.done()
+}
+
+// quantile interpolates between the order statistics of sorted data.
+func quantile(sorted []float64, q float64) float64 {
+	at := q * float64(len(sorted)-1)
+	i := int(at)
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+func axisPicture(s scale, label func(float64) string) template.HTML {
+	p := newPicture("plot axis", 20, "axis", "")
+	for _, t := range s.ticks(5) {
+		p.vline("grid", s.at(t), 0, 4)
+		p.text("tick", s.at(t), 16, label(t))
+	}
+	return p.done()
+}
+
+// forestStrips draws each ratio with its interval against the band of the
+// tolerance. Comparisons across promises come last, in a tier of their own.
+func forestStrips(res *lab.Result) []stripTier {
+	var out []stripTier
+	// Ratios without a finite value have no place on the axis.
+	var all []float64
+	for _, c := range res.Comparisons {
+		if c.Mixed {
+			continue
+		}
+		all = append(all, forestSpan(c)...)
+	}
+	s := forestScale(all)
+	for _, t := range tiers(res) {
+		st := stripTier{Promise: t.Promise.String(), Survives: t.Promise.Level.Survives()}
+		for _, r := range t.Rows {
+			if r.Comparison != nil {
+				st.Strips = append(st.Strips, forestStrip(r, *r.Comparison, t.Promise.String(), s))
+			}
+		}
+		if st.Strips != nil {
+			st.Axis = axisPicture(s, axisRatio)
+			out = append(out, st)
+		}
+	}
+	mixed := stripTier{Promise: mixedMark + " across promises", Survives: "part of the difference is what survives a crash"}
+	all = nil
+	for _, c := range res.Comparisons {
+		if c.Mixed {
+			all = append(all, forestSpan(c)...)
+		}
+	}
+	s = forestScale(all)
+	for _, t := range tiers(res) {
+		for _, r := range t.Rows {
+			for _, c := range r.Mixed {
+				mixed.Strips = append(mixed.Strips, forestStrip(r, c, t.Promise.String(), s))
+			}
+		}
+	}
+	if mixed.Strips != nil {
+		mixed.Axis = axisPicture(s, axisRatio)
+		out = append(out, mixed)
+	}
+	return out
+}
+
+func axisRatio(x float64) string {
+	f := fmt.Sprintf("%.3g", x)
+	return f + "x"
+}
+
+// band is the range of ratios that the tolerance calls the same, equally far
+// from 1 both ways.
+func band(tolerance float64) (lo, hi float64) { return 1 / (1 + tolerance), 1 + tolerance }
+
+func forestSpan(c lab.Comparison) []float64 {
+	lo, hi := band(c.Tolerance)
+	return []float64{c.Ratio.Median, c.Ratio.Lo, c.Ratio.Hi, lo, hi}
+}
+
+// forestScale is logarithmic, so that twice and half are equally far from 1.
+func forestScale(all []float64) scale {
+	lo, hi := 1.0, 1.0
+	for _, x := range all {
+		if known(x) && x > 0 {
+			lo, hi = min(lo, x), max(hi, x)
+		}
+	}
+	return logScale(min(lo, 0.9), max(hi, 1.1))
+}
+
+func forestStrip(r row, c lab.Comparison, promise string, s scale) strip {
+	lo, hi := band(c.Tolerance)
+	title := fmt.Sprintf("%s (%s) to %s: %s, %s; Holm p %s; tolerance ±%s", r.V.Name, promise, c.Baseline, ratio(c.Ratio), c.Verdict, pValue(c.PHolm), percent(c.Tolerance))
+	st := strip{Key: key{r.Index}, Name: clean(r.V.Name), Promise: promise, Against: clean(c.Baseline), Value: ratio(c.Ratio), Word: clean(c.Verdict), Class: verdictClass(c.Verdict), Mixed: c.Mixed}
+	if c.Mixed {
+		st.Name, st.Value, st.Word = mixedMark+" "+st.Name, mixedMark+" "+st.Value, mixedMark+" "+st.Word
+		title = mixedMark + " " + title
+	}
+	p := newPicture("plot forest", forestHeight, title, "")
+	p.rect("band", s.at(lo), s.at(hi), 0, forestHeight)
+	p.xAxis(s, 0, forestHeight, 5, nil)
+	p.vline("one", s.at(1), 0, forestHeight)
+	mid := float64(forestHeight) / 2
+	if hasInterval(c.Ratio) {
+		p.hline("whisker", s.at(c.Ratio.Lo), s.at(c.Ratio.Hi), mid)
+		p.vline("whisker", s.at(c.Ratio.Lo), mid-5, mid+5)
+		p.vline("whisker", s.at(c.Ratio.Hi), mid-5, mid+5)
+	}
+	if known(c.Ratio.Median) {
+		p.dot("ratio", s.at(c.Ratio.Median), mid, 5, "")
+	}
+	st.Picture = p.done()
+	return st
+}
+
+func verdictClass(word string) string {
+	switch word {
+	case lab.Faster, "holds":
+		return "good"
+	case lab.Slower, "does not hold", "failed":
+		return "bad"
+	case lab.Same:
+		return "even"
+	case lab.CannotTell, "depends":
+		return "open"
+	}
+	return "none"
+}
+
+// finite keeps what has a place on an axis.
+func finite(xs []float64) []float64 {
+	return slices.DeleteFunc(xs, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
+}

@@ -1,0 +1,359 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// TextOptions say for which terminal Text writes.
+type TextOptions struct {
+	Width int  // columns; 0 is 100
+	Color bool // ANSI colours
+}
+
+// Text writes the run for a terminal: where it was measured, a table for
+// each experiment, and at the end the verdict of each and the claims.
+func Text(w io.Writer, r *lab.Run, o TextOptions) error {
+	if o.Width == 0 {
+		o.Width = 100
+	}
+	b := bufio.NewWriter(w)
+	p := &printer{w: b, width: max(o.Width, 40), color: o.Color}
+	p.head(r)
+	for _, g := range grouped(r) {
+		p.group(r, g)
+	}
+	p.verdicts(r)
+	p.claims(r)
+	return b.Flush()
+}
+
+type printer struct {
+	w     *bufio.Writer // keeps the first error until Flush
+	width int
+	color bool
+}
+
+func (p *printer) paint(s style, text string) string {
+	if !p.color || s == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}
+
+func (p *printer) line(s string) {
+	p.w.WriteString(s)
+	p.w.WriteByte('\n')
+}
+
+func (p *printer) title(s string) {
+	p.line("")
+	p.line(p.paint(bold, s))
+}
+
+// para writes s wrapped, its first line after lead, the others indented as
+// far.
+func (p *printer) para(lead string, s style, text string) {
+	indent := strings.Repeat(" ", len([]rune(lead)))
+	for i, l := range wrap(clean(text), p.width-len([]rune(lead))) {
+		if i == 0 {
+			p.line(lead + p.paint(s, l))
+		} else {
+			p.line(indent + p.paint(s, l))
+		}
+	}
+}
+
+func (p *printer) head(r *lab.Run) {
+	p.line(p.paint(bold, headline(r)))
+	p.para("", dim, settingsLine(r))
+	if r.Partial != "" {
+		p.para("PARTIAL RUN: ", red, r.Partial)
+	}
+	for _, pl := range r.Places {
+		p.line("")
+		p.para("", bold, placeLine(pl))
+		p.para("  ", dim, machineLine(pl))
+		for _, w := range pl.Environment.Warnings {
+			p.para("  ! ", yellow, w.Code+": "+w.Text)
+		}
+	}
+	for _, n := range r.Notes {
+		p.para("  ! ", yellow, n)
+	}
+	p.title("What survives a crash")
+	for _, pr := range promises(r) {
+		p.para(fmt.Sprintf("  %-18s  ", pr), plain, pr.Level.Survives()+"; a crash in the middle leaves "+afterWords(pr.After))
+	}
+	if anyMixed(r) {
+		p.para("  ", yellow, mixedLegend)
+	}
+}
+
+func (p *printer) group(r *lab.Run, g *group) {
+	title := g.Title
+	if len(r.Places) > 1 {
+		title += " in " + g.Place
+	}
+	p.title(title)
+	first := g.Results[0]
+	p.para("", plain, first.Question)
+	p.para("", dim, "One operation: "+first.Op+".")
+	if len(g.Results) > 1 {
+		p.line("")
+		p.matrix(g)
+	}
+	t := &table{
+		head: []string{"variant", "time/op", "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op"},
+		left: []bool{true, false, false, true, false, false, false, false, false},
+	}
+	gp := &gaps{all: len(first.Variants)}
+	for _, res := range g.Results {
+		point := ""
+		if len(g.Results) > 1 {
+			point = pointLabel(res)
+		}
+		t.lines = append(t.lines, resultLines(res, point, gp)...)
+	}
+	for _, part := range t.split(p.width, 5) {
+		p.line("")
+		part.write(p)
+	}
+	p.line("")
+	for _, x := range gp.reasons {
+		p.para("  n/a  ", dim, x.Where(gp.all)+": "+x.Reason)
+	}
+	p.notes(g)
+}
+
+// A remark is a sentence below a table, and at which points it was said.
+type remark struct {
+	lead   string
+	style  style
+	text   string
+	points []string
+}
+
+// notes writes what is to be said below a table. What is the same at several
+// points of a group is said once.
+func (p *printer) notes(g *group) {
+	var all []*remark
+	for _, res := range g.Results {
+		add := func(lead string, s style, text string) {
+			if text == "" {
+				return
+			}
+			for _, r := range all {
+				if r.lead == lead && r.text == text {
+					r.points = append(r.points, pointLabel(res))
+					return
+				}
+			}
+			all = append(all, &remark{lead, s, text, []string{pointLabel(res)}})
+		}
+		for _, s := range cautions(res) {
+			add("  !    ", yellow, s)
+		}
+		for _, s := range res.Refused {
+			add("  --   ", dim, s)
+		}
+		add("  *    ", dim, batchNote(res))
+		add("  ~    ", dim, noiseNote(res))
+		add("  =>   ", bold, res.Verdict)
+	}
+	// By kind, in the order of the first result.
+	for _, lead := range []string{"  !    ", "  --   ", "  *    ", "  ~    ", "  =>   "} {
+		for _, r := range all {
+			if r.lead != lead {
+				continue
+			}
+			prefix := ""
+			if len(r.points) < len(g.Results) {
+				prefix = strings.Join(r.points, ", ") + ": "
+			}
+			p.para(r.lead, r.style, prefix+r.text)
+		}
+	}
+}
+
+// resultLines are the rows of one result, those of each promise under a
+// heading that says what survives.
+func resultLines(res *lab.Result, point string, gp *gaps) []line {
+	var out []line
+	for _, t := range tiers(res) {
+		heading := t.Promise.String() + ": " + t.Promise.Level.Survives()
+		if point != "" {
+			heading = point + ", " + heading
+		}
+		out = append(out, line{heading: heading, style: dim})
+		for _, r := range t.Rows {
+			out = append(out, line{cells: rowCells(res, r, gp)})
+			for _, c := range r.Mixed {
+				out = append(out, line{cells: []cell{
+					{"   " + mixedMark + " to " + clean(c.Baseline), yellow}, {}, {mixedMark + " " + ratio(c.Ratio), plain},
+					{mixedMark + " " + clean(c.Verdict), wordStyle(c.Verdict)}, {pValue(c.PHolm), plain}, {}, {}, {}, {}}})
+			}
+		}
+	}
+	return out
+}
+
+func rowCells(res *lab.Result, r row, gp *gaps) []cell {
+	v := r.V
+	show := func(what string, f figure) cell {
+		if f.Why != "" {
+			gp.add(what, clean(v.Name), f.Why)
+			return cell{f.Text, dim}
+		}
+		return cell{text: f.Text}
+	}
+	cells := []cell{{text: "  " + clean(v.Name)}, show("time/op", timeFigure(v, plusMinus)), {}, {}, {}}
+	word := r.verdictWord(res)
+	cells[3] = cell{clean(word), wordStyle(word)}
+	if c := r.Comparison; c != nil {
+		cells[2] = cell{text: ratio(c.Ratio)}
+		cells[4] = cell{text: pValue(c.PHolm)}
+	}
+	return append(cells,
+		show("p50", percentileFigure(v, 50)),
+		show("p99", percentileFigure(v, 99)),
+		show("allocs/op", metricFigure(v, lab.Metric{Name: allocsPerOp, Unit: "1"})),
+		show("calls/op", metricFigure(v, lab.Metric{Name: syscallsPerOp, Unit: "1"})))
+}
+
+func wordStyle(word string) style {
+	switch word {
+	case lab.Faster:
+		return green
+	case lab.Slower, "failed":
+		return red
+	case lab.Same:
+		return blue
+	case lab.CannotTell:
+		return yellow
+	}
+	return dim
+}
+
+// verdictSign is a verdict in one character, for the matrix.
+func verdictSign(word string) string {
+	switch word {
+	case lab.Faster:
+		return "▼"
+	case lab.Slower:
+		return "▲"
+	case lab.Same:
+		return "="
+	}
+	return "?"
+}
+
+const matrixLegend = "Baselines show their time; the others their ratio to it: ▼ faster, ▲ slower, = same, ? cannot tell."
+
+// matrix shows all points of a group at once, as many beside each other as
+// fit.
+func (p *printer) matrix(g *group) {
+	t := matrixOf(g)
+	w := t.widths()
+	var cuts []int
+	used := w[0]
+	for i := 1; i < len(w); i++ {
+		if used += columnGap + w[i]; used > p.width && i > 1 {
+			cuts = append(cuts, i)
+			used = w[0] + columnGap + w[i]
+		}
+	}
+	for i, part := range t.split(p.width, cuts...) {
+		if i > 0 {
+			p.line("")
+		}
+		part.write(p)
+	}
+	p.para("", dim, matrixLegend)
+}
+
+func matrixOf(g *group) *table {
+	t := &table{head: []string{""}, left: []bool{true}}
+	for _, res := range g.Results {
+		t.head = append(t.head, pointLabel(res))
+		t.left = append(t.left, false)
+	}
+	for _, tier := range tiers(g.Results[0]) {
+		t.lines = append(t.lines, line{heading: tier.Promise.String(), style: dim})
+		for _, first := range tier.Rows {
+			cells := []cell{{text: "  " + clean(first.V.Name)}}
+			for _, res := range g.Results {
+				cells = append(cells, matrixCell(res, first.V.Name))
+			}
+			t.lines = append(t.lines, line{cells: cells})
+		}
+	}
+	return t
+}
+
+func matrixCell(res *lab.Result, variant string) cell {
+	for _, t := range tiers(res) {
+		for _, r := range t.Rows {
+			switch {
+			case r.V.Name != variant:
+			case r.Comparison != nil && !known(r.Comparison.Ratio.Median):
+				return cell{notAvailable, dim}
+			case r.Comparison != nil:
+				c := r.Comparison
+				return cell{times(c.Ratio.Median) + " " + verdictSign(c.Verdict), wordStyle(c.Verdict)}
+			default:
+				return cell{timeFigure(r.V, func(e lab.Estimate) string { return duration(e.Median) }).Text, plain}
+			}
+		}
+	}
+	return cell{"-", dim}
+}
+
+func (p *printer) verdicts(r *lab.Run) {
+	if len(r.Results) == 0 {
+		return
+	}
+	p.title("Verdict per experiment")
+	for _, g := range grouped(r) {
+		for _, res := range g.Results {
+			p.line("  " + p.paint(bold, verdictLine(r, res)))
+			p.para("    ", plain, res.Verdict)
+		}
+	}
+}
+
+func (p *printer) claims(r *lab.Run) {
+	if len(r.Claims) == 0 {
+		return
+	}
+	p.title("Claims")
+	for _, c := range r.Claims {
+		where := c.Promise
+		if c.Place != "" {
+			where += ", in " + c.Place
+		}
+		p.line(clean(fmt.Sprintf("  %-4s", c.ID)) + p.paint(claimStyle(c.Verdict), clean(c.Verdict)) + p.paint(dim, "  ("+clean(where)+")"))
+		for _, f := range [][2]string{{"workload", c.Statement}, {"claimed", c.Claimed}, {"measured", c.Measured}, {"why", c.Why}} {
+			if f[1] == "" {
+				f[1] = notAvailable
+			}
+			p.para(fmt.Sprintf("      %-9s ", f[0]), plain, f[1])
+		}
+	}
+}
+
+func claimStyle(verdict string) style {
+	switch verdict {
+	case "holds":
+		return green
+	case "does not hold":
+		return red
+	case "depends":
+		return yellow
+	}
+	return dim
+}

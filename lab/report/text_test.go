@@ -1,0 +1,171 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stele-go/stele/lab"
+)
+
+func text(t *testing.T, r *lab.Run, o TextOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Text(&b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTextFitsWidth(t *testing.T) {
+	for _, width := range []int{80, 100, 140} {
+		for i, l := range strings.Split(text(t, sampleRun(t), TextOptions{Width: width}), "\n") {
+			if n := utf8.RuneCountInString(l); n > width {
+				t.Errorf("width %d, line %d has %d columns: %s", width, i+1, n, l)
+			}
+		}
+	}
+}
+
+func TestTextColorChangesNothingElse(t *testing.T) {
+	r := sampleRun(t)
+	coloured := text(t, r, TextOptions{Color: true})
+	if !strings.Contains(coloured, "\x1b[32mfaster") {
+		t.Error("no colour although asked for")
+	}
+	uncoloured := regexp.MustCompile("\x1b\\[[0-9]+m").ReplaceAllString(coloured, "")
+	if want := text(t, r, TextOptions{}); uncoloured != want {
+		t.Errorf("without the colours the text differs at %s", firstDifference(uncoloured, want))
+	}
+	if strings.ContainsRune(text(t, r, TextOptions{}), '\x1b') {
+		t.Error("an escape sequence without Color")
+	}
+}
+
+// A run read from somebody else's file must not write to the terminal on its own.
+func TestControlCharactersAreReplaced(t *testing.T) {
+	const evil = "a\x1b]0;title\x07b\u202ec\nd"
+	r := sampleRun(t)
+	r.Version, r.Partial, r.Notes = evil, evil, []string{evil}
+	r.Places[0].Name, r.Places[0].Environment.CPU = evil, evil
+	for _, res := range r.Results {
+		res.Suite, res.Name, res.Question, res.Op, res.Verdict, res.Refused = evil, evil, evil, evil, evil, []string{evil}
+		res.Variants[0].Name, res.Variants[0].Warnings = evil, []string{evil}
+		for i := range res.Comparisons {
+			res.Comparisons[i].Verdict = evil
+		}
+	}
+	r.Claims[0] = lab.Claim{ID: evil, Statement: evil, Claimed: evil, Measured: evil, Verdict: evil, Why: evil, Promise: evil, Place: evil}
+	for kind, write := range writers {
+		if kind == "color" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := write(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{"\x1b", "\x07", "\u202e"} {
+			if strings.Contains(b.String(), bad) {
+				t.Errorf("%s: %q got through", kind, bad)
+			}
+		}
+	}
+}
+
+// Every writer must survive a run with nothing in it, and one in which
+// nothing could be measured; and must not make a zero of what is missing.
+func TestNothingMeasured(t *testing.T) {
+	nan := math.NaN()
+	none := lab.Estimate{Median: nan, Lo: nan, Hi: nan}
+	r := &lab.Run{Results: []*lab.Result{{ID: "s/n", Suite: "s", Name: "n", Variants: []lab.VariantResult{
+		{Name: "a", Error: "broken"}, {Name: "b", Time: none, Metrics: map[string]lab.Estimate{allocsPerOp: none}},
+	}, Comparisons: []lab.Comparison{{Variant: "b", Baseline: "a", Ratio: none, P: nan, PHolm: nan, Verdict: lab.CannotTell}}}}}
+	for kind, write := range writers {
+		for _, run := range []*lab.Run{{}, r} {
+			var b bytes.Buffer
+			if err := write(&b, run); err != nil {
+				t.Errorf("%s: %v", kind, err)
+			}
+			if s := b.String(); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
+				t.Errorf("%s writes NaN or Inf", kind)
+			}
+		}
+	}
+	out := text(t, r, TextOptions{})
+	for _, want := range []string{"could not be measured: broken", "no block was finished", "not recorded in this run"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "[?]") {
+		t.Errorf("an interval of nothing in\n%s", out)
+	}
+	if regexp.MustCompile(`(?m)^  b .*\b0\b`).MatchString(out) {
+		t.Errorf("a zero that was not measured in\n%s", out)
+	}
+}
+
+// A mixed comparison is marked in every output that shows it.
+func TestMixedIsMarkedEverywhere(t *testing.T) {
+	r := sampleRun(t)
+	r.Results = r.Results[:1]
+	for _, kind := range []string{"text", "markdown", "html"} {
+		var b bytes.Buffer
+		if err := writers[kind](&b, r); err != nil {
+			t.Fatal(err)
+		}
+		marked := 0
+		for _, l := range strings.Split(b.String(), "\n") {
+			if strings.Contains(l, "77.2x") {
+				marked++
+				if !strings.Contains(l, mixedMark) {
+					t.Errorf("%s: not marked: %s", kind, l)
+				}
+			}
+		}
+		if marked == 0 {
+			t.Errorf("%s does not show the mixed comparison", kind)
+		}
+		if !strings.Contains(b.String(), "promise different things") {
+			t.Errorf("%s does not explain the mark", kind)
+		}
+	}
+}
+
+type failingWriter struct{ left int }
+
+var errFull = errors.New("full")
+
+func (f *failingWriter) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestWriteErrors(t *testing.T) {
+	r := sampleRun(t)
+	for kind, write := range writers {
+		if err := write(&failingWriter{left: 3000}, r); !errors.Is(err, errFull) {
+			t.Errorf("%s: a full disk gives %v", kind, err)
+		}
+	}
+}
+
+func TestParamsOrder(t *testing.T) {
+	g := grouped(sampleRun(t))
+	if len(g) != 4 {
+		t.Fatalf("%d groups; want fresh-7, batch, depth and fresh-7 in tmpfs", len(g))
+	}
+	var depths []string
+	for _, res := range g[2].Results {
+		depths = append(depths, res.Params["depth"])
+	}
+	if got := strings.Join(depths, " "); got != "1 2 4 8 16" {
+		t.Errorf("depths in the order %s", got)
+	}
+}

@@ -1,0 +1,253 @@
+// Package report turns what the lab found into something to read: text for a
+// terminal, Markdown, one HTML file, and the Go benchmark format.
+//
+// It only presents: every figure and every verdict is already in the
+// [lab.Run]. What was not measured shows as "n/a" with the reason, never as
+// zero, and a speed never shows without what survives a crash at that speed.
+package report
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab"
+)
+
+// mixedMark stands wherever two variants of different promises are compared.
+const mixedMark = "≠"
+
+const mixedLegend = mixedMark + " compares variants that promise different things: part of the difference is what survives a crash."
+
+// notAvailable is shown for what was not measured.
+const notAvailable = "n/a"
+
+// A group is one job in one place: one result, or one for each point of its
+// parameters.
+type group struct {
+	Title   string // "mkdir/fresh-7"
+	Place   string
+	Results []*lab.Result
+}
+
+// grouped collects the results of the same job and place, in the order in
+// which the first of each came, the points of a group by parameter.
+func grouped(r *lab.Run) []*group {
+	type key struct{ suite, name, place string }
+	var out []*group
+	byKey := map[key]*group{}
+	for _, res := range r.Results {
+		k := key{res.Suite, res.Name, res.Place}
+		g := byKey[k]
+		if g == nil {
+			g = &group{Title: clean(res.Suite + "/" + res.Name), Place: clean(res.Place)}
+			byKey[k] = g
+			out = append(out, g)
+		}
+		g.Results = append(g.Results, res)
+	}
+	for _, g := range out {
+		sort.SliceStable(g.Results, func(i, j int) bool {
+			return lessParams(g.Results[i].Params, g.Results[j].Params)
+		})
+	}
+	return out
+}
+
+// lessParams orders by key, numbers by value: depth=2 comes before depth=16.
+func lessParams(a, b lab.Params) bool {
+	keys := make([]string, 0, len(a))
+	for k := range a {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		if a[k] == b[k] {
+			continue
+		}
+		x, errX := strconv.ParseFloat(a[k], 64)
+		y, errY := strconv.ParseFloat(b[k], 64)
+		if errX == nil && errY == nil {
+			return x < y
+		}
+		return a[k] < b[k]
+	}
+	return false
+}
+
+// pointLabel names one point of a group: "depth=4".
+func pointLabel(res *lab.Result) string {
+	return clean(strings.ReplaceAll(res.Params.String(), "/", ", "))
+}
+
+// A tier is the variants of one promise: those that are compared with each
+// other.
+type tier struct {
+	Promise durability.Promise
+	Rows    []row
+}
+
+// A row is one variant and what it was compared with.
+type row struct {
+	Index      int // of the variant in the experiment
+	V          *lab.VariantResult
+	Comparison *lab.Comparison  // with the baseline of its promise; nil where there is none
+	Mixed      []lab.Comparison // across promises
+}
+
+func tiers(res *lab.Result) []*tier {
+	var out []*tier
+	for i := range res.Variants {
+		v := &res.Variants[i]
+		at := slices.IndexFunc(out, func(t *tier) bool { return t.Promise == v.Promise })
+		if at < 0 {
+			at = len(out)
+			out = append(out, &tier{Promise: v.Promise})
+		}
+		r := row{Index: i, V: v}
+		for j := range res.Comparisons {
+			c := &res.Comparisons[j]
+			switch {
+			case c.Variant != v.Name:
+			case c.Mixed:
+				r.Mixed = append(r.Mixed, *c)
+			case r.Comparison == nil:
+				r.Comparison = c
+			}
+		}
+		out[at].Rows = append(out[at].Rows, r)
+	}
+	return out
+}
+
+// isBaseline reports whether others are compared with this variant.
+func isBaseline(res *lab.Result, name string) bool {
+	return slices.ContainsFunc(res.Comparisons, func(c lab.Comparison) bool {
+		return !c.Mixed && c.Baseline == name
+	})
+}
+
+// verdictWord is the word for a row, "baseline" for what others are compared with.
+func (r row) verdictWord(res *lab.Result) string {
+	switch {
+	case r.V.Error != "" && r.V.Time.N == 0:
+		return "failed"
+	case r.Comparison != nil:
+		return r.Comparison.Verdict
+	case isBaseline(res, r.V.Name):
+		return "baseline"
+	}
+	return "not compared"
+}
+
+// cautions are the sentences about one result that a reader must not miss:
+// the lab's warnings, and why a variant failed where they do not say it.
+func cautions(res *lab.Result) []string {
+	var out []string
+	for _, v := range res.Variants {
+		said := slices.ContainsFunc(v.Warnings, func(w string) bool { return strings.Contains(w, v.Error) })
+		switch {
+		case v.Error == "" || said:
+		case v.Time.N == 0:
+			out = append(out, clean(v.Name+" could not be measured: "+v.Error))
+		default:
+			out = append(out, clean(v.Name+" failed in some blocks, which are in no figure: "+v.Error))
+		}
+		for _, w := range v.Warnings {
+			out = append(out, clean(v.Name+": "+w))
+		}
+	}
+	return out
+}
+
+// batchMark stands at percentiles of the means of several operations.
+const batchMark = "*"
+
+// batchNote explains batchMark, and is empty where it does not show.
+func batchNote(res *lab.Result) string {
+	var parts []string
+	for _, v := range res.Variants {
+		if v.Batch > 1 {
+			parts = append(parts, fmt.Sprintf("%s (%s at a time)", v.Name, count(float64(v.Batch))))
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return clean("means of several operations, timed together because one is too short for the clock: " + strings.Join(parts, ", ") +
+		". A single slow operation does not show in them.")
+}
+
+func noiseNote(res *lab.Result) string {
+	if res.Noise == nil {
+		return "Noise floor: not measured, so the tolerance is not checked against it."
+	}
+	n := res.Noise
+	return clean(fmt.Sprintf("Noise floor: %s (%s against itself: %s). Differences below it mean nothing here.",
+		percent(n.Floor), n.Variant, ratio(n.Ratio)))
+}
+
+// afterWords says what a crash in the middle of a write leaves.
+func afterWords(a durability.After) string {
+	switch a {
+	case durability.OldOrNew:
+		return "all of the old state or all of the new, never a mix"
+	case durability.Prefix:
+		return "a whole number of steps, from the first on"
+	case durability.Torn:
+		return "any part may be there and any part missing"
+	}
+	return a.String()
+}
+
+// promises lists every promise in the run, the strongest first.
+func promises(r *lab.Run) []durability.Promise {
+	var out []durability.Promise
+	for _, res := range r.Results {
+		for _, v := range res.Variants {
+			if !slices.Contains(out, v.Promise) {
+				out = append(out, v.Promise)
+			}
+		}
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if out[i].Level != out[j].Level {
+			return out[i].Level < out[j].Level
+		}
+		return out[i].After < out[j].After
+	})
+	return out
+}
+
+func anyMixed(r *lab.Run) bool {
+	return slices.ContainsFunc(r.Results, func(res *lab.Result) bool {
+		return slices.ContainsFunc(res.Comparisons, func(c lab.Comparison) bool { return c.Mixed })
+	})
+}
+
+// verdictLine names a result for the list of verdicts.
+func verdictLine(r *lab.Run, res *lab.Result) string {
+	s := res.ID
+	if len(r.Places) > 1 {
+		s += " in " + res.Place
+	}
+	return clean(s)
+}
+
+// clean replaces what could move a terminal's cursor or break a line. A Run
+// may come from a file that somebody else wrote.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
