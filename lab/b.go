@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"runtime/metrics"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type B struct {
 	batch   int64
 	window  time.Duration
 	started bool
+	ended   bool
 	start   time.Time
 	wall    time.Duration
 	meter   meter
@@ -119,6 +121,7 @@ func (b *B) begin() {
 		panic("lab: a block has one loop: call B.Loop or B.Parallel once")
 	}
 	b.started = true
+	runtime.GC() // what preparing left behind is not the operations' to collect
 	b.meter.begin()
 	b.start = time.Now()
 }
@@ -126,10 +129,11 @@ func (b *B) begin() {
 func (b *B) end() {
 	b.wall = time.Since(b.start)
 	b.meter.end()
+	b.ended = true
 }
 
 func (b *B) worker(n int64) *Worker {
-	w := &Worker{b: b, n: n, batch: b.batch, hist: NewHistogram(), gcs: newGCReader()}
+	w := &Worker{b: b, n: n, batch: b.batch, hist: NewHistogram(), gcs: newGCReader(), wins: make([]Window, 0, windowsPerBlock+2)}
 	b.workers = append(b.workers, w)
 	return w
 }

@@ -32,6 +32,10 @@ type Experiment struct {
 	Ops int64
 	// MaxOps bounds what the pilot may choose; 0 is no bound.
 	MaxOps int64
+	// Stateless says that operations leave nothing behind, so that blocks of
+	// different variants are comparable with different numbers of operations.
+	// Otherwise all variants of one promise do the same number.
+	Stateless bool
 	// Env is added to the environment of the block's process, "GOGC=off" for
 	// example.
 	Env []string

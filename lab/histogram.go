@@ -101,7 +101,8 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(histogramJSON{HDR: string(b), OutOfRange: h.out})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads what MarshalJSON wrote, and nothing with another range
+// or precision: its buckets would not be ours.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
 	var j histogramJSON
 	if err := json.Unmarshal(data, &j); err != nil {
@@ -110,6 +111,13 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	d, err := hdrhistogram.Decode([]byte(j.HDR))
 	if err != nil {
 		return fmt.Errorf("lab: decode a latency histogram: %w", err)
+	}
+	if d.LowestTrackableValue() != histogramMin || d.HighestTrackableValue() != histogramMax || d.SignificantFigures() != histogramDigits {
+		return fmt.Errorf("lab: a latency histogram from %d to %d with %d digits: want %d to %d with %d",
+			d.LowestTrackableValue(), d.HighestTrackableValue(), d.SignificantFigures(), histogramMin, int64(histogramMax), histogramDigits)
+	}
+	if j.OutOfRange < 0 {
+		return fmt.Errorf("lab: a latency histogram with %d values out of range", j.OutOfRange)
 	}
 	h.h, h.out = d, j.OutOfRange
 	return nil

@@ -1,8 +1,303 @@
 package lab
 
-// meter takes everything that is recorded for a block beside its latencies,
-// as differences over the timed part.
-type meter struct{}
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"time"
 
-func (m *meter) begin() {}
-func (m *meter) end()   {}
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// meter takes everything that is recorded for a block beside its latencies,
+// as differences over the timed part. The zero meter takes nothing.
+type meter struct {
+	*taken
+}
+
+type taken struct {
+	disk          *sys.Disk
+	noDisk        error
+	counters      blockCounters
+	before, after reading
+	peak          int64
+	noPeak        error
+	ended         bool
+}
+
+// reading is one look at everything that is taken as a difference.
+type reading struct {
+	counters counterReading
+	usage    sys.Usage
+	noUsage  error
+	mem      runtime.MemStats
+	waits    []metrics.Sample // one histogram
+	delays   map[int]time.Duration
+	noDelays error
+	disk     sys.DiskStat
+	noDisk   error
+	cpu      sys.CPUTime
+	noCPU    error
+}
+
+// newMeter prepares a meter for a block in the folder dir. It takes over the
+// counters that the parent opened for this process.
+func newMeter(dir string) meter {
+	t := &taken{counters: countersFromEnv()}
+	t.disk, t.noDisk = sys.DiskUnder(dir)
+	for _, r := range []*reading{&t.before, &t.after} {
+		r.counters = t.counters.newReading()
+		r.waits = []metrics.Sample{{Name: "/sched/latencies:seconds"}}
+	}
+	return meter{t}
+}
+
+// begin is the last thing before the timer starts. It reads in such an order
+// that no reading is in the figures of one taken after it: what costs most
+// comes first, what sees the finest last.
+func (m meter) begin() {
+	if m.taken == nil {
+		return
+	}
+	r := &m.before
+	m.readSlow(r)
+	runtime.ReadMemStats(&r.mem) // stops the world, and counts exactly
+	r.usage, r.noUsage = sys.SelfUsage()
+	m.counters.readHardware(&r.counters)
+	m.counters.readSyscalls(&r.counters)
+}
+
+// end is the first thing after the timer stopped: begin, backwards.
+func (m meter) end() {
+	if m.taken == nil {
+		return
+	}
+	r := &m.after
+	m.counters.readSyscalls(&r.counters)
+	m.counters.readHardware(&r.counters)
+	r.usage, r.noUsage = sys.SelfUsage()
+	runtime.ReadMemStats(&r.mem)
+	m.readSlow(r)
+	m.peak, m.noPeak = sys.PeakRSS()
+	m.counters.close()
+	m.ended = true
+}
+
+// readSlow reads files of the kernel and allocates.
+func (t *taken) readSlow(r *reading) {
+	r.cpu, r.noCPU = sys.AllCPUTime()
+	r.noDisk = t.noDisk
+	if r.noDisk == nil {
+		r.disk, r.noDisk = t.disk.Stat()
+	}
+	r.delays, r.noDelays = sys.RunDelays()
+	metrics.Read(r.waits)
+}
+
+// results returns what happened between begin and end, in which ops
+// operations were done. Each metric of the lab's is in exactly one of the
+// maps values and missing, but for bytes_per_second, of which only the
+// variant knows. syscalls is nil where system calls were not counted.
+func (m meter) results(ops int64) (values map[string]float64, missing map[string]string, syscalls map[string]int64) {
+	f := tally{ops: float64(ops), values: map[string]float64{}, missing: map[string]string{}}
+	switch {
+	case m.taken == nil || !m.ended:
+		f.missAll("the timed part of the block did not end")
+	case ops <= 0:
+		f.missAll("no operation was finished")
+	default:
+		m.book(&f)
+	}
+	return f.values, f.missing, f.syscalls
+}
+
+func (t *taken) book(f *tally) {
+	a, b := &t.before, &t.after
+
+	if f.have(b.noUsage, "cpu_user_ns_per_op", "cpu_sys_ns_per_op", "minor_faults_per_op", "major_faults_per_op",
+		"voluntary_switches_per_op", "involuntary_switches_per_op") {
+		f.perOp("cpu_user_ns_per_op", int64(b.usage.User-a.usage.User))
+		f.perOp("cpu_sys_ns_per_op", int64(b.usage.System-a.usage.System))
+		f.perOp("minor_faults_per_op", b.usage.MinorFaults-a.usage.MinorFaults)
+		f.perOp("major_faults_per_op", b.usage.MajorFaults-a.usage.MajorFaults)
+		f.perOp("voluntary_switches_per_op", b.usage.Voluntary-a.usage.Voluntary)
+		f.perOp("involuntary_switches_per_op", b.usage.Involuntary-a.usage.Involuntary)
+	}
+
+	f.perOp("allocs_per_op", int64(b.mem.Mallocs-a.mem.Mallocs))
+	f.perOp("alloc_bytes_per_op", int64(b.mem.TotalAlloc-a.mem.TotalAlloc))
+	f.values["gc_count"] = float64(b.mem.NumGC - a.mem.NumGC)
+	f.values["gc_pause_ns"] = float64(b.mem.PauseTotalNs - a.mem.PauseTotalNs)
+
+	waits, err := waitsP99(a.waits[0].Value, b.waits[0].Value)
+	if f.have(err, "sched_latency_p99_ns") {
+		f.values["sched_latency_p99_ns"] = waits
+	}
+	delay, err := runDelay(a, b)
+	if f.have(err, "run_delay_ns") {
+		f.values["run_delay_ns"] = float64(delay)
+	}
+	if f.have(t.noPeak, "peak_rss_bytes") {
+		f.values["peak_rss_bytes"] = float64(t.peak)
+	}
+	iowait, err := iowaitShare(a, b)
+	if f.have(err, "iowait_share") {
+		f.values["iowait_share"] = iowait
+	}
+	bookDisk(f, a, b)
+	t.bookCounters(f)
+}
+
+func bookDisk(f *tally, a, b *reading) {
+	err := b.noDisk
+	if err == nil {
+		err = a.noDisk
+	}
+	if !f.have(err, "device_reads_per_op", "device_writes_per_op", "device_flushes_per_op", "device_read_bytes_per_op", "device_write_bytes_per_op") {
+		return
+	}
+	f.perOp("device_reads_per_op", b.disk.Reads-a.disk.Reads)
+	f.perOp("device_writes_per_op", b.disk.Writes-a.disk.Writes)
+	f.perOp("device_read_bytes_per_op", b.disk.ReadBytes-a.disk.ReadBytes)
+	f.perOp("device_write_bytes_per_op", b.disk.WriteBytes-a.disk.WriteBytes)
+	if why := b.disk.NoFlushes; why != "" {
+		f.missing["device_flushes_per_op"] = why
+	} else {
+		f.perOp("device_flushes_per_op", b.disk.Flushes-a.disk.Flushes)
+	}
+}
+
+func (t *taken) bookCounters(f *tally) {
+	for metric, why := range t.counters.missing {
+		f.missing[metric] = why
+	}
+	a, b := &t.before.counters, &t.after.counters
+	for i, c := range t.counters.hardware {
+		n, err := hardwareBetween(a, b, i)
+		if f.have(err, c.metric) {
+			f.perOp(c.metric, int64(n))
+		}
+	}
+	if _, no := f.missing[syscallsMetric]; no {
+		return
+	}
+	f.syscalls = syscallsBetween(a, b)
+	var own int64
+	for name, n := range f.syscalls {
+		if !runtimeSyscall(name) {
+			own += n
+		}
+	}
+	f.perOp(syscallsMetric, own)
+}
+
+// runDelay sums the waits of all threads. A thread that began in the block
+// has all its wait in it; one that ended took its figure along, and the sum
+// would be too small by an unknown amount.
+func runDelay(a, b *reading) (time.Duration, error) {
+	if a.noDelays != nil {
+		return 0, a.noDelays
+	}
+	if b.noDelays != nil {
+		return 0, b.noDelays
+	}
+	var sum time.Duration
+	for _, d := range b.delays {
+		sum += d
+	}
+	ended := 0
+	for tid, d := range a.delays {
+		sum -= d
+		if _, alive := b.delays[tid]; !alive {
+			ended++
+		}
+	}
+	if ended > 0 {
+		return 0, fmt.Errorf("%d of %d threads ended in the block and took their figure along", ended, len(a.delays))
+	}
+	return sum, nil
+}
+
+// minTicks is how many ticks of the kernel's clock, all CPUs together, a
+// share needs: with fewer, one tick is more than 5 %.
+const minTicks = 20
+
+func iowaitShare(a, b *reading) (float64, error) {
+	if a.noCPU != nil {
+		return 0, a.noCPU
+	}
+	if b.noCPU != nil {
+		return 0, b.noCPU
+	}
+	ticks, waiting := b.cpu.Total-a.cpu.Total, b.cpu.IOWait-a.cpu.IOWait
+	if ticks < minTicks {
+		return 0, fmt.Errorf("the block lasted only %d ticks of the kernel's clock, and a share needs %d", ticks, minTicks)
+	}
+	if waiting < 0 { // proc(5): the kernel's iowait may fall
+		return 0, fmt.Errorf("the kernel's count of iowait went backwards")
+	}
+	return float64(waiting) / float64(ticks), nil
+}
+
+// minWaits is the number of samples from which, with 95 % confidence, the
+// largest is not below the 99th percentile: 0.99^299 < 0.05.
+const minWaits = 299
+
+// waitsP99 is the 99th percentile, in nanoseconds, of what the histogram b
+// holds more than a: the upper edge of its bucket, which is up to a quarter
+// too high.
+func waitsP99(a, b metrics.Value) (float64, error) {
+	if a.Kind() != metrics.KindFloat64Histogram || b.Kind() != metrics.KindFloat64Histogram {
+		return 0, fmt.Errorf("this Go runtime does not tell how long goroutines wait")
+	}
+	before, after := a.Float64Histogram(), b.Float64Histogram()
+	var total uint64
+	for i, n := range after.Counts {
+		total += n - before.Counts[i]
+	}
+	if total < minWaits {
+		return 0, fmt.Errorf("only %d waits of goroutines were sampled, and a 99th percentile needs %d", total, minWaits)
+	}
+	rank, seen := uint64(math.Ceil(0.99*float64(total))), uint64(0)
+	for i, n := range after.Counts {
+		if seen += n - before.Counts[i]; seen >= rank {
+			edge := after.Buckets[i+1]
+			if math.IsInf(edge, 1) {
+				edge = after.Buckets[i]
+			}
+			return edge * float64(time.Second), nil
+		}
+	}
+	panic("unreachable: the counts add up to total")
+}
+
+// tally collects the metrics of a block.
+type tally struct {
+	ops      float64
+	values   map[string]float64
+	missing  map[string]string
+	syscalls map[string]int64
+}
+
+func (f *tally) perOp(name string, n int64) { f.values[name] = float64(n) / f.ops }
+
+// have reports whether there was no error; else the metrics are missing
+// because of it.
+func (f *tally) have(err error, names ...string) bool {
+	if err == nil {
+		return true
+	}
+	for _, name := range names {
+		f.missing[name] = err.Error()
+	}
+	return false
+}
+
+func (f *tally) missAll(reason string) {
+	for _, m := range metricList {
+		if m.Name != "bytes_per_second" {
+			f.missing[m.Name] = reason
+		}
+	}
+}

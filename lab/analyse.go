@@ -1,0 +1,270 @@
+package lab
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/stele-go/stele/lab/stats"
+)
+
+// The tests that Settings.Test names.
+const (
+	TestBootstrap   = "bootstrap"   // the interval alone decides
+	TestWelch       = "welch"       // Welch's t must agree with it
+	TestMannWhitney = "mannwhitney" // Mann-Whitney's U must agree with it
+)
+
+// testSignedRank is the test whose p-value stands beside the interval where
+// no other was asked for.
+const testSignedRank = "wilcoxon"
+
+const (
+	confidence = 0.95
+	alpha      = 1 - confidence
+	// resamples of a bootstrap: some 60 of them lie beyond either end of an
+	// interval of 20 rounds, which then hardly moves from seed to seed.
+	resamples = 5_000
+	// trendAlpha is strict because every variant of a run is tested.
+	trendAlpha = 0.01
+)
+
+// Validate says what is wrong with settings that a Run cannot be analysed
+// with.
+func (s Settings) Validate() error {
+	switch s.Test {
+	case TestBootstrap, TestWelch, TestMannWhitney:
+	default:
+		return fmt.Errorf("lab: no test is named %q: want %s, %s or %s", s.Test, TestBootstrap, TestWelch, TestMannWhitney)
+	}
+	if !(s.Tolerance >= 0 && s.Tolerance < 1) {
+		return fmt.Errorf("lab: a tolerance of %g: want a share from 0 to 1, 0.05 for 5 %%", s.Tolerance)
+	}
+	return nil
+}
+
+// Analyse derives everything in the results that is not raw: what was found
+// about each variant, the comparisons, the noise and the verdicts. It takes
+// nothing but the blocks, what the variants promise, the seed and the
+// settings, which must be valid; so a Run read from a file and given other
+// settings (Test, Tolerance, MixLevels) can be analysed again. What an earlier
+// call derived is replaced.
+//
+// One datum is the time of one operation in one timed block that ended
+// without an error. A variant is compared with its baseline over the rounds
+// that both have, by stats.RatioPaired, with a 95 % interval. It is faster or
+// slower when the whole interval lies outside the tolerance, the same when it
+// lies wholly inside; else the verdict is CannotTell. Tolerances are symmetric
+// between the two: 5 % is from 1/1.05 to 1.05.
+//
+// The p-value beside it is that of Wilcoxon's signed-rank test over the
+// logarithms of the ratios, and decides nothing. With Settings.Test welch or
+// mannwhitney it is that test's, which ignores the pairing, and faster and
+// slower need PHolm < 0.05 as well; without it the verdict is CannotTell.
+//
+// The tolerance is never less than the noise: how far the calibration blocks,
+// which are the first baseline once more, came out from that baseline. Its
+// random part is in every interval already and is not added again.
+func (r *Run) Analyse() {
+	var all []*Comparison
+	for _, res := range r.Results {
+		res.analyse(r)
+		for i := range res.Comparisons {
+			all = append(all, &res.Comparisons[i])
+		}
+	}
+	p := make([]float64, len(all))
+	for i, c := range all {
+		p[i] = c.P
+	}
+	for i, holm := range stats.Holm(p) {
+		all[i].PHolm = holm
+	}
+	for _, res := range r.Results {
+		for i := range res.Comparisons {
+			c := &res.Comparisons[i]
+			c.Verdict = c.judge()
+			if res.variant(c.Variant).Error != "" || res.variant(c.Baseline).Error != "" {
+				c.Verdict = CannotTell // what failed once is not recommended
+			}
+		}
+		res.Verdict = res.sentence(r)
+	}
+}
+
+// judge applies the rule to a comparison that has everything else.
+func (c *Comparison) judge() string {
+	verdict := within(c.Ratio, c.Tolerance)
+	significant := c.Test == testSignedRank || c.PHolm < alpha
+	if (verdict == Faster || verdict == Slower) && !significant {
+		return CannotTell
+	}
+	return verdict
+}
+
+// within says where the interval of a ratio lies. An interval that is not
+// there (NaN) shows nothing.
+func within(ratio Estimate, tolerance float64) string {
+	least, most := 1/(1+tolerance), 1+tolerance
+	switch {
+	case ratio.Hi < least:
+		return Faster
+	case ratio.Lo > most:
+		return Slower
+	case ratio.Lo >= least && ratio.Hi <= most:
+		return Same
+	}
+	return CannotTell
+}
+
+// series are the data of one variant by round.
+type series map[int]float64
+
+// rounds returns the rounds that all of the series have, in order.
+func rounds(first series, others ...series) []int {
+	var common []int
+	for round := range first {
+		if !slices.ContainsFunc(others, func(s series) bool { _, ok := s[round]; return !ok }) {
+			common = append(common, round)
+		}
+	}
+	slices.Sort(common)
+	return common
+}
+
+func (s series) at(rounds []int) []float64 {
+	x := make([]float64, len(rounds))
+	for i, round := range rounds {
+		x[i] = s[round]
+	}
+	return x
+}
+
+// datum reports whether a block is one that figures are made from.
+func (b *Block) datum(role string) bool {
+	return b.Role == role && b.Error == "" && b.Ops > 0 && b.Wall > 0
+}
+
+// times returns the data of a variant in blocks of one role.
+func (res *Result) times(variant, role string) series {
+	s := series{}
+	for i := range res.Blocks {
+		if b := &res.Blocks[i]; b.Variant == variant && b.datum(role) {
+			s[b.Round] = b.PerOp()
+		}
+	}
+	return s
+}
+
+func (res *Result) variant(name string) *VariantResult {
+	for i := range res.Variants {
+		if res.Variants[i].Name == name {
+			return &res.Variants[i]
+		}
+	}
+	return nil
+}
+
+// baselineFor is Experiment.BaselineFor over what was recorded.
+func (res *Result) baselineFor(v *VariantResult) *VariantResult {
+	var first *VariantResult
+	for i := range res.Variants {
+		o := &res.Variants[i]
+		if o.Promise != v.Promise {
+			continue
+		}
+		if o.Baseline {
+			return o
+		}
+		if first == nil {
+			first = o
+		}
+	}
+	return first
+}
+
+func (res *Result) analyse(r *Run) {
+	for i := range res.Variants {
+		res.describe(&res.Variants[i])
+	}
+	res.Comparisons, res.Refused, res.Noise = []Comparison{}, nil, nil
+	if len(res.Variants) == 0 {
+		return
+	}
+	main := res.baselineFor(&res.Variants[0])
+	res.Noise = res.noise(r, main.Name)
+	for i := range res.Variants {
+		v := &res.Variants[i]
+		if base := res.baselineFor(v); base != v {
+			res.Comparisons = append(res.Comparisons, res.compare(r, v, base))
+		}
+		switch {
+		case v.Promise == main.Promise:
+		case r.Settings.MixLevels:
+			res.Comparisons = append(res.Comparisons, res.compare(r, v, main))
+		default:
+			res.Refused = append(res.Refused, fmt.Sprintf("%s promises %s; %s promises %s: not compared; --mix-levels compares them all the same",
+				v.Name, v.Promise, main.Name, main.Promise))
+		}
+	}
+}
+
+// noise compares the calibration blocks with the baseline's own. The floor is
+// the estimate itself. The far end of its interval would count chance twice,
+// for every comparison has it in its own interval; the near end would let half
+// of what is systematic through as a finding.
+func (res *Result) noise(r *Run, baseline string) *Noise {
+	again := res.times(baseline, RoleCalibration)
+	if len(again) == 0 {
+		return nil
+	}
+	n := &Noise{Variant: baseline, Ratio: res.ratio(r, "A/A", again, baseline, res.times(baseline, RoleTimed))}
+	if m := n.Ratio.Median; m > 0 {
+		n.Floor = max(m, 1/m) - 1
+	}
+	return n
+}
+
+func (res *Result) compare(r *Run, v, base *VariantResult) Comparison {
+	test, against := res.times(v.Name, RoleTimed), res.times(base.Name, RoleTimed)
+	c := Comparison{
+		Variant: v.Name, Baseline: base.Name, Mixed: v.Promise != base.Promise,
+		Ratio:     res.ratio(r, v.Name, test, base.Name, against),
+		Test:      r.Settings.Test,
+		Tolerance: r.Settings.Tolerance,
+	}
+	if res.Noise != nil {
+		c.Tolerance = max(c.Tolerance, res.Noise.Floor)
+	}
+	switch r.Settings.Test {
+	case TestWelch:
+		c.P = stats.Welch(test.at(rounds(test)), against.at(rounds(against)))
+	case TestMannWhitney:
+		c.P = stats.MannWhitney(test.at(rounds(test)), against.at(rounds(against)))
+	default:
+		c.Test = testSignedRank
+		var logs []float64
+		for _, round := range rounds(test, against) {
+			logs = append(logs, math.Log(test[round]/against[round]))
+		}
+		c.P = stats.SignedRank(logs)
+	}
+	return c
+}
+
+// ratio pairs two series by round. Its random source depends on the run's
+// seed and on what is compared, and not on what was compared before.
+func (res *Result) ratio(r *Run, testName string, test series, baseName string, base series) Estimate {
+	h := fnv.New64a()
+	for _, s := range []string{res.ID, res.Place, testName, baseName} {
+		fmt.Fprintf(h, "%q", s)
+	}
+	both := rounds(test, base)
+	return estimate(stats.RatioPaired(test.at(both), base.at(both), confidence, rand.New(rand.NewPCG(r.Seed, h.Sum64())), resamples))
+}
+
+func estimate(e stats.Estimate) Estimate {
+	return Estimate{Median: e.Value, Lo: e.Lo, Hi: e.Hi, Confidence: e.Confidence, N: e.N}
+}

@@ -1,0 +1,347 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/durability"
+)
+
+var powerPrefix = durability.Promise{Level: durability.Power, After: durability.Prefix}
+
+// exactRun has blocks without noise: each variant takes exactly its time.
+func exactRun(rounds int, variants []VariantResult, ns map[string]float64) *Run {
+	res := &Result{ID: "s/n", Suite: "s", Name: "n", Place: "here", Variants: variants}
+	for round := 1; round <= rounds; round++ {
+		for _, v := range variants {
+			if ns[v.Name] > 0 {
+				res.Blocks = append(res.Blocks, Block{Variant: v.Name, Role: RoleTimed, Round: round, Ops: 100, Batch: 1, Wall: Nanos(100 * ns[v.Name])})
+			}
+		}
+	}
+	return &Run{Schema: Schema, Seed: 1, Places: []Place{{Name: "here"}}, Results: []*Result{res}, Settings: Settings{Rounds: rounds, Tolerance: 0.05, Test: TestBootstrap}}
+}
+
+func named(p durability.Promise, names ...string) []VariantResult {
+	var vs []VariantResult
+	for _, n := range names {
+		vs = append(vs, VariantResult{Name: n, Promise: p})
+	}
+	return vs
+}
+
+func TestWithin(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		lo, hi float64
+		want   string
+	}{
+		{0.90, 0.951, Faster},
+		{0.90, 0.953, CannotTell}, // 1/1.05 is 0.9524
+		{0.953, 1.049, Same},
+		{1.051, 1.2, Slower},
+		{1.049, 1.2, CannotTell},
+		{0.8, 1.3, CannotTell},
+		{nan, nan, CannotTell},
+	} {
+		if got := within(Estimate{Lo: c.lo, Hi: c.hi}, 0.05); got != c.want {
+			t.Errorf("[%v, %v] is %q, want %q", c.lo, c.hi, got, c.want)
+		}
+	}
+}
+
+func TestOnlyTimedBlocksAreData(t *testing.T) {
+	r := exactRun(8, named(killPrefix, "a", "b"), map[string]float64{"a": 1000, "b": 500})
+	res := r.Results[0]
+	for _, b := range []Block{
+		{Variant: "b", Role: RolePilot, Ops: 1, Wall: 1e9},
+		{Variant: "b", Role: RoleCounted, Ops: 1, Wall: 1e9},
+		{Variant: "b", Role: RoleTimed, Round: 9, Ops: 1, Wall: 1e9, Error: "disk full\ngoroutine 1"},
+		{Variant: "b", Role: RoleTimed, Round: 10},
+		{Variant: "a", Role: RoleTimed, Round: 11, Ops: 1, Wall: 700}, // no partner in b
+	} {
+		res.Blocks = append(res.Blocks, b)
+	}
+	r.Analyse()
+	b := res.variant("b")
+	if b.Time.Median != 500 || b.Time.N != 8 || b.Time.Lo != 500 || b.Time.Hi != 500 {
+		t.Errorf("b takes %+v", b.Time)
+	}
+	if c := res.Comparisons[0]; c.Ratio.N != 8 || c.Ratio.Median != 0.5 || c.Verdict != Faster || c.P != 2.0/256 || c.Test != "wilcoxon" {
+		t.Errorf("the comparison is %+v", c)
+	}
+	if want := "2 of 10 blocks failed, the first with: disk full"; len(b.Warnings) != 1 || b.Warnings[0] != want {
+		t.Errorf("warnings: %q, want %q", b.Warnings, want)
+	}
+}
+
+func TestBaselinesAndPromises(t *testing.T) {
+	vs := append(named(killPrefix, "k1", "k2", "k3"), named(powerPrefix, "p1", "p2")...)
+	vs[1].Baseline = true
+	r := exactRun(8, vs, map[string]float64{"k1": 100, "k2": 200, "k3": 200, "p1": 9000, "p2": 3000})
+	r.Analyse()
+	res := r.Results[0]
+	pairs := func() (got []string) {
+		for _, c := range res.Comparisons {
+			s := c.Variant + "/" + c.Baseline + " " + c.Verdict
+			if c.Mixed {
+				s += " mixed"
+			}
+			got = append(got, s)
+		}
+		return got
+	}
+	if got, want := pairs(), []string{"k1/k2 faster", "k3/k2 same", "p2/p1 faster"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("comparisons are %q, want %q", got, want)
+	}
+	want := []string{
+		"p1 promises power, prefix; k2 promises kill, prefix: not compared; --mix-levels compares them all the same",
+		"p2 promises power, prefix; k2 promises kill, prefix: not compared; --mix-levels compares them all the same",
+	}
+	if !reflect.DeepEqual(res.Refused, want) {
+		t.Errorf("refused: %q", res.Refused)
+	}
+
+	r.Settings.MixLevels = true
+	r.Analyse()
+	if got, want := pairs(), []string{"k1/k2 faster", "k3/k2 same", "p1/k2 slower mixed", "p2/p1 faster", "p2/k2 slower mixed"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("with mixed levels comparisons are %q, want %q", got, want)
+	}
+	if res.Refused != nil {
+		t.Errorf("with mixed levels refused: %q", res.Refused)
+	}
+	if !strings.Contains(res.Verdict, "Across promises, so not like with like: p1 (power, prefix) takes 45.00x the time of k2 (kill, prefix)") {
+		t.Errorf("the verdict does not mark the mixing: %s", res.Verdict)
+	}
+}
+
+func TestHolmSpansTheRun(t *testing.T) {
+	r := exactRun(8, named(killPrefix, "a", "b", "c"), map[string]float64{"a": 100, "b": 50, "c": 200})
+	other := exactRun(8, named(killPrefix, "a", "b"), map[string]float64{"a": 100, "b": 30})
+	other.Results[0].ID = "s/other"
+	r.Results = append(r.Results, other.Results[0])
+	r.Analyse()
+	for _, res := range r.Results {
+		for _, c := range res.Comparisons {
+			if want := 3 * 2.0 / 256; c.PHolm != want {
+				t.Errorf("%s: PHolm is %v, want %v", c.Variant, c.PHolm, want)
+			}
+		}
+	}
+}
+
+// With another test than the default a difference that the interval shows
+// needs the test's consent.
+func TestOtherTestMustAgree(t *testing.T) {
+	// A drift of 1000 % over the rounds: paired, b is 20 % slower in each;
+	// unpaired, nothing is to be seen.
+	r := exactRun(10, named(killPrefix, "a", "b"), map[string]float64{"a": 1000, "b": 1200})
+	for i := range r.Results[0].Blocks {
+		b := &r.Results[0].Blocks[i]
+		b.Wall *= Nanos(b.Round)
+	}
+	for test, want := range map[string]string{TestBootstrap: Slower, TestWelch: CannotTell, TestMannWhitney: CannotTell} {
+		r.Settings.Test = test
+		r.Analyse()
+		c := r.Results[0].Comparisons[0]
+		if c.Verdict != want || c.Ratio.Lo < 1.19 {
+			t.Errorf("%s: %+v", test, c)
+		}
+		if want == CannotTell && (c.Test != test || c.PHolm < 0.05) {
+			t.Errorf("%s: %+v", test, c)
+		}
+		if got := strings.Contains(r.Results[0].Verdict, "is not confirmed by "+test+", corrected p "); got != (want == CannotTell) {
+			t.Errorf("%s: the verdict gives the wrong reason: %s", test, r.Results[0].Verdict)
+		}
+	}
+}
+
+// Analyse takes nothing from what it derived before, and a Run read from a
+// file gives the same as the one that was written.
+func TestAnalyseIsIdempotent(t *testing.T) {
+	r := simulated(3, 12, newDisk(3, 0.05), 1.3)
+	for i := range r.Results[0].Blocks {
+		b := &r.Results[0].Blocks[i]
+		b.Latency = NewHistogram()
+		b.Latency.Record(int64(b.PerOp()))
+		b.Metrics = map[string]float64{"allocs_per_op": 3}
+		b.Missing = map[string]string{"cache_misses_per_op": "no counter"}
+	}
+	r.Analyse()
+	var once, again, reread bytes.Buffer
+	if err := r.Write(&once); err != nil {
+		t.Fatal(err)
+	}
+	r.Settings.Test, r.Settings.Tolerance = TestWelch, 0.5
+	r.Analyse()
+	r.Settings.Test, r.Settings.Tolerance = TestBootstrap, 0.05
+	r.Analyse()
+	if err := r.Write(&again); err != nil {
+		t.Fatal(err)
+	}
+	if once.String() != again.String() {
+		t.Error("analysed again, a run comes out different")
+	}
+	back, err := ReadRun(&again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back.Analyse()
+	if err := back.Write(&reread); err != nil {
+		t.Fatal(err)
+	}
+	if once.String() != reread.String() {
+		t.Error("read back and analysed, a run comes out different")
+	}
+}
+
+func TestVariantFigures(t *testing.T) {
+	r := exactRun(20, named(killPrefix, "a"), map[string]float64{"a": 800})
+	res := r.Results[0]
+	for i := range res.Blocks {
+		b := &res.Blocks[i]
+		b.Batch = 12
+		b.Latency = NewHistogram()
+		for k := range int64(20) {
+			b.Latency.Record(700 + 10*k)
+		}
+		b.Metrics = map[string]float64{"allocs_per_op": float64(i)}
+		b.Missing = map[string]string{"cache_misses_per_op": "no hardware counters", "run_delay_ns": "odd"}
+		if i == 4 {
+			b.Latency.Record(-5)
+			b.Wall *= 3
+		} else {
+			b.Metrics["run_delay_ns"] = 5
+			delete(b.Missing, "run_delay_ns")
+		}
+	}
+	res.Blocks = append(res.Blocks, Block{Variant: "a", Role: RoleCounted, Ops: 50, Syscalls: map[string]int64{"mkdirat": 350, "fstat": 25}})
+	r.Analyse()
+	v := res.Variants[0]
+	if v.Batch != 12 {
+		t.Errorf("batch %d", v.Batch)
+	}
+	if m := v.Metrics["allocs_per_op"]; m.Median != 9.5 || m.N != 20 || math.IsNaN(m.Lo) {
+		t.Errorf("allocs_per_op is %+v", m)
+	}
+	if m := v.Metrics["run_delay_ns"]; m.N != 19 {
+		t.Errorf("run_delay_ns is %+v", m)
+	}
+	if got := v.Missing; len(got) != 1 || got["cache_misses_per_op"] != "no hardware counters" {
+		t.Errorf("missing: %v", got)
+	}
+	if v.Syscalls["mkdirat"] != 7 || v.Syscalls["fstat"] != 0.5 || v.Metrics["syscalls_per_op"].Median != 7.5 {
+		t.Errorf("system calls %v, %v", v.Syscalls, v.Metrics["syscalls_per_op"])
+	}
+	if !reflect.DeepEqual(v.Outliers, []int{5}) {
+		t.Errorf("outliers in rounds %v, want round 5", v.Outliers)
+	}
+	for i, p := range v.Latency {
+		refused := p.P == 99.9 // 400 samples are enough for p99, which needs 299
+		if p.P != percentiles[i] || (p.Refused != "") != refused || (p.NS == 0) != refused {
+			t.Errorf("percentile %+v", p)
+		}
+	}
+	all := strings.Join(v.Warnings, "\n")
+	for _, want := range []string{
+		"outliers (Tukey's fences) in round 5;",
+		"operations under 1 us: timed 12 at a time, percentiles are of the mean of 12",
+		"latencies out of range, in no percentile: 1",
+		"run_delay_ns is not available in 1 of 20 blocks: odd",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no warning %q in:\n%s", want, all)
+		}
+	}
+}
+
+// No call at all is a finding; no counting is not, and neither becomes the
+// other on the way through a file.
+func TestNoSystemCallsIsNotUncounted(t *testing.T) {
+	r := exactRun(6, named(killPrefix, "zero", "unable", "never", "broken"), map[string]float64{"zero": 50, "unable": 50, "never": 50, "broken": 50})
+	res := r.Results[0]
+	res.Blocks = append(res.Blocks,
+		Block{Variant: "zero", Role: RoleCounted, Ops: 10, Syscalls: map[string]int64{}},
+		Block{Variant: "unable", Role: RoleCounted, Ops: 10, Missing: map[string]string{"syscalls": "not root"}},
+		Block{Variant: "broken", Role: RoleCounted, Error: "killed"})
+	var buf bytes.Buffer
+	if err := r.Write(&buf); err != nil {
+		t.Fatal(err)
+	}
+	r, err := ReadRun(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Analyse()
+	res = r.Results[0]
+	if v := res.variant("zero"); v.Syscalls == nil || len(v.Missing) != 0 || v.Metrics["syscalls_per_op"].Median != 0 || v.Metrics["syscalls_per_op"].N != 1 {
+		t.Errorf("zero: %+v", v)
+	}
+	for name, want := range map[string]string{"unable": "not root", "never": "no block in which calls are counted was run", "broken": "the counting block failed: killed"} {
+		v := res.variant(name)
+		if _, ok := v.Metrics["syscalls_per_op"]; ok || v.Syscalls != nil || v.Missing["syscalls"] != want || v.Missing["syscalls_per_op"] != want {
+			t.Errorf("%s: %v, %v", name, v.Syscalls, v.Missing)
+		}
+	}
+}
+
+func TestSteadyAndTrend(t *testing.T) {
+	r := exactRun(10, named(killPrefix, "a"), map[string]float64{"a": 1000})
+	for i := range r.Results[0].Blocks {
+		r.Results[0].Blocks[i].Wall += Nanos(20_000 * i)
+	}
+	r.Analyse()
+	v := r.Results[0].Variants[0]
+	if v.Steady.Reached || v.Steady.Trend != "rising" || v.Steady.TrendP > 1e-5 || v.Steady.Reason == "" {
+		t.Errorf("steady: %+v", v.Steady)
+	}
+	all := strings.Join(v.Warnings, "\n")
+	if !strings.Contains(all, "rising: by 95 % from the first block to the last") || !strings.Contains(all, "not steady: no 5 rounds in a row") {
+		t.Errorf("warnings:\n%s", all)
+	}
+}
+
+func TestPartialData(t *testing.T) {
+	vs := named(killPrefix, "a", "b", "c")
+	vs[2].Error = "c: no space left"
+	r := exactRun(3, vs, map[string]float64{"a": 100, "b": 50})
+	r.Analyse()
+	res := r.Results[0]
+	for _, c := range res.Comparisons {
+		if c.Verdict != CannotTell {
+			t.Errorf("from 3 rounds: %+v", c)
+		}
+	}
+	if got, want := res.Verdict, "Cannot tell which is fastest; against a b (0.50x, too few rounds for an interval) shares too few rounds with it for an interval; each survives kill -9, not a power cut. c failed."; got != want {
+		t.Errorf("verdict:\n%s\nwant:\n%s", got, want)
+	}
+	if all := strings.Join(res.variant("b").Warnings, "\n"); !strings.Contains(all, "too few blocks: an interval at 95 % needs at least 6 samples, have 3") {
+		t.Errorf("warnings: %s", all)
+	}
+	if all := strings.Join(res.variant("c").Warnings, "\n"); !strings.Contains(all, "no block was timed") {
+		t.Errorf("warnings: %s", all)
+	}
+	if _, err := json.Marshal(r); err != nil {
+		t.Error(err)
+	}
+	empty := &Run{Results: []*Result{{ID: "s/n"}}}
+	empty.Analyse()
+	if got := empty.Results[0].Verdict; got != "Nothing was measured." {
+		t.Errorf("verdict on nothing: %s", got)
+	}
+}
+
+func TestFailedVariantIsNotRecommended(t *testing.T) {
+	vs := named(killPrefix, "a", "b")
+	vs[1].Error = "b: failed in round 9"
+	r := exactRun(8, vs, map[string]float64{"a": 100, "b": 50})
+	r.Analyse()
+	res := r.Results[0]
+	if res.Comparisons[0].Verdict != CannotTell || strings.Contains(res.Verdict, "takes") || !strings.Contains(res.Verdict, "b failed in the middle and is not judged.") {
+		t.Errorf("%+v\n%s", res.Comparisons[0], res.Verdict)
+	}
+}

@@ -1,0 +1,174 @@
+package lab
+
+import (
+	"cmp"
+
+	"github.com/stele-go/stele/lab/stats"
+)
+
+// percentiles are those that reports show.
+var percentiles = []float64{50, 90, 99, 99.9}
+
+// describe fills in what the blocks say about one variant alone.
+func (res *Result) describe(v *VariantResult) {
+	d := variantData{metrics: map[string][]float64{}, reasons: map[string]map[string]int{}, latency: NewHistogram()}
+	for i := range res.Blocks {
+		if res.Blocks[i].Variant == v.Name {
+			d.add(&res.Blocks[i])
+		}
+	}
+	s := res.times(v.Name, RoleTimed)
+	order := rounds(s)
+	data := s.at(order)
+	typical := stats.Median(data, confidence)
+	*v = VariantResult{
+		Name: v.Name, Doc: v.Doc, Promise: v.Promise, Baseline: v.Baseline, Error: v.Error,
+		Time: estimate(typical), Batch: max(d.batch, 1),
+		Metrics: map[string]Estimate{}, Missing: map[string]string{},
+	}
+	for _, i := range stats.Outliers(data) {
+		v.Outliers = append(v.Outliers, order[i])
+	}
+	v.Steady = steady(order, data)
+	v.Latency = d.percentiles()
+	d.fillMetrics(v)
+	d.fillSyscalls(v)
+	v.Warnings = d.warnings(v, data, typical.Warning)
+}
+
+// variantData gathers the blocks of one variant.
+type variantData struct {
+	timed, failed int
+	firstError    string
+	batch         int64
+	latency       *Histogram
+	metrics       map[string][]float64
+	reasons       map[string]map[string]int // metric, reason: timed blocks
+	counted       []*Block
+	notCounted    string
+}
+
+func (d *variantData) add(b *Block) {
+	switch {
+	case b.Role == RoleCounted:
+		d.addCounted(b)
+	case b.Role != RoleTimed:
+	case !b.datum(RoleTimed):
+		d.failed++
+		d.firstError = cmp.Or(d.firstError, b.Error, "it did no operations")
+	default:
+		d.timed++
+		d.batch = max(d.batch, b.Batch)
+		d.latency.Merge(b.Latency)
+		for name, x := range b.Metrics {
+			d.metrics[name] = append(d.metrics[name], x)
+		}
+		for name, why := range b.Missing {
+			if d.reasons[name] == nil {
+				d.reasons[name] = map[string]int{}
+			}
+			d.reasons[name][why]++
+		}
+	}
+}
+
+// addCounted keeps a block of counted system calls, or why it has none.
+func (d *variantData) addCounted(b *Block) {
+	if why := b.uncounted(); why != "" {
+		d.notCounted = cmp.Or(d.notCounted, why)
+		return
+	}
+	d.counted = append(d.counted, b)
+}
+
+// uncounted says why a block has no counts of system calls. A block without
+// calls and without a reason made none: its map is empty, and left out of the
+// JSON.
+func (b *Block) uncounted() string {
+	switch {
+	case b.Error != "":
+		return "the counting block failed: " + b.Error
+	case b.Ops == 0:
+		return "the counting block did no operations"
+	}
+	return cmp.Or(b.Missing[syscalls], b.Missing[syscallsPerOp])
+}
+
+// calls is the number of counted system calls an operation.
+func (b *Block) calls() float64 {
+	var n int64
+	for _, calls := range b.Syscalls {
+		n += calls
+	}
+	return float64(n) / float64(b.Ops)
+}
+
+// What blocks and variants call the counts of system calls.
+const (
+	syscalls      = "syscalls"
+	syscallsPerOp = "syscalls_per_op"
+)
+
+func (d *variantData) fillMetrics(v *VariantResult) {
+	for name, x := range d.metrics {
+		v.Metrics[name] = estimate(stats.Median(x, confidence))
+	}
+	for name, why := range d.reasons {
+		if _, ok := v.Metrics[name]; !ok {
+			v.Missing[name] = commonest(why)
+		}
+	}
+}
+
+// fillSyscalls takes the calls from the counting blocks, whatever the timed
+// ones say of them.
+func (d *variantData) fillSyscalls(v *VariantResult) {
+	delete(v.Metrics, syscallsPerOp)
+	delete(v.Missing, syscallsPerOp)
+	if len(d.counted) == 0 {
+		why := cmp.Or(d.notCounted, "no block in which calls are counted was run")
+		v.Missing[syscalls], v.Missing[syscallsPerOp] = why, why
+		return
+	}
+	delete(v.Missing, syscalls)
+	v.Syscalls = map[string]float64{}
+	var ops int64
+	var perOp []float64
+	for _, b := range d.counted {
+		for name, n := range b.Syscalls {
+			v.Syscalls[name] += float64(n)
+		}
+		ops += b.Ops
+		perOp = append(perOp, b.calls())
+	}
+	for name := range v.Syscalls {
+		v.Syscalls[name] /= float64(ops)
+	}
+	v.Metrics[syscallsPerOp] = estimate(stats.Median(perOp, confidence))
+}
+
+// commonest returns the reason given most often; of equals the first by name.
+func commonest(reasons map[string]int) string {
+	var best string
+	for why, n := range reasons {
+		if m := reasons[best]; n > m || n == m && why < best {
+			best = why
+		}
+	}
+	return best
+}
+
+func (d *variantData) percentiles() []Percentile {
+	var out []Percentile
+	for _, p := range percentiles {
+		out = append(out, percentile(d.latency, p))
+	}
+	return out
+}
+
+func percentile(h *Histogram, p float64) Percentile {
+	if err := stats.CheckPercentile(p, h.Count(), confidence); err != nil {
+		return Percentile{P: p, Refused: err.Error()}
+	}
+	return Percentile{P: p, NS: h.Quantile(p / 100)}
+}

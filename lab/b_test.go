@@ -1,0 +1,124 @@
+package lab
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+func emptyBlock(n, batch int64) *B {
+	return &B{N: n, ctx: context.Background(), batch: batch, window: time.Hour}
+}
+
+// BenchmarkLoop is the lab's own cost an operation: chained clock readings
+// (batch=1), and operations timed several at a time.
+func BenchmarkLoop(b *testing.B) {
+	for _, batch := range []int64{1, 100} {
+		b.Run("batch="+map[int64]string{1: "1", 100: "100"}[batch], func(b *testing.B) {
+			blk := emptyBlock(int64(b.N), batch)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for blk.Loop() {
+			}
+		})
+	}
+}
+
+func TestLoopCountsEveryOperation(t *testing.T) {
+	for _, c := range []struct{ n, batch, samples int64 }{
+		{1, 1, 1}, {7, 1, 7}, {7, 3, 3}, {100, 100, 1}, {100, 1000, 1}, {0, 1, 0},
+	} {
+		b := emptyBlock(c.n, c.batch)
+		var ran int64
+		for b.Loop() {
+			if b.I() != ran {
+				t.Fatalf("n=%d batch=%d: operation %d is numbered %d", c.n, c.batch, ran, b.I())
+			}
+			ran++
+		}
+		var block Block
+		b.meter = newMeter(t.TempDir())
+		b.fill(&block)
+		if ran != c.n || block.Ops != c.n {
+			t.Errorf("n=%d batch=%d: ran %d, booked %d", c.n, c.batch, ran, block.Ops)
+		}
+		if got := block.Latency.Count() + block.Latency.OutOfRange(); got != c.samples {
+			t.Errorf("n=%d batch=%d: %d latency samples, want %d", c.n, c.batch, got, c.samples)
+		}
+	}
+}
+
+// An operation that sleeps shows up in the latency, the wall time and the
+// windows, and all three tell the same story.
+func TestLoopTimesTheOperation(t *testing.T) {
+	b := emptyBlock(20, 1)
+	b.window = 10 * time.Millisecond
+	for b.Loop() {
+		time.Sleep(2 * time.Millisecond)
+	}
+	var block Block
+	b.meter = newMeter(t.TempDir())
+	b.fill(&block)
+	if low := block.Latency.Quantile(0); low < 1.98e6 {
+		t.Errorf("the fastest operation is said to take %v ns, and slept 2 ms", low)
+	}
+	var sum, ops float64
+	for _, w := range block.Windows {
+		sum += w.Mean * float64(w.Ops)
+		ops += float64(w.Ops)
+	}
+	if ops != 20 {
+		t.Errorf("the windows hold %v operations, want 20", ops)
+	}
+	if wall := float64(block.Wall); sum < 0.95*wall || sum > wall {
+		t.Errorf("the windows hold %v ns, the block took %v ns", sum, wall)
+	}
+	if len(block.Windows) < 3 {
+		t.Errorf("%d windows of 10 ms over 40 ms", len(block.Windows))
+	}
+}
+
+func TestParallelSharesTheOperations(t *testing.T) {
+	b := emptyBlock(10, 1)
+	counts := make([]int64, 3)
+	err := b.Parallel(3, func(w *Worker) error {
+		for w.Loop() {
+			counts[w.ID]++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counts[0] != 4 || counts[1] != 3 || counts[2] != 3 {
+		t.Errorf("10 operations were shared as %v", counts)
+	}
+}
+
+func TestCancelEndsTheLoop(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b := emptyBlock(1<<40, 1)
+	b.ctx = ctx
+	n := 0
+	for b.Loop() {
+		if n++; n == 5 {
+			cancel()
+		}
+		if n > 5 {
+			t.Fatal("an operation was admitted after the context was done")
+		}
+	}
+}
+
+func TestSecondLoopPanics(t *testing.T) {
+	b := emptyBlock(1, 1)
+	for b.Loop() {
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Parallel after Loop did not panic")
+		}
+	}()
+	b.Parallel(1, func(w *Worker) error { return nil })
+}

@@ -1,0 +1,77 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// aaExperiment sets making directories against making directories, the
+// second one slowed by a share of its own time.
+func aaExperiment(slowed float64) Experiment {
+	mk := func(slowed float64) func(*B) error {
+		return func(b *B) error {
+			paths := make([]string, b.N)
+			for i := range paths {
+				paths[i] = filepath.Join(b.Dir, fmt.Sprint(i), "x", "y", "z")
+			}
+			for b.Loop() {
+				start := time.Now()
+				if err := os.MkdirAll(paths[b.I()], 0o777); err != nil {
+					return err
+				}
+				if slowed > 0 {
+					until := time.Duration(float64(time.Since(start)) * (1 + slowed))
+					for time.Since(start) < until {
+					}
+				}
+			}
+			return nil
+		}
+	}
+	return Experiment{
+		Suite: "test", Name: fmt.Sprintf("aa-%g", slowed), Question: "Are they told apart?", Op: "one path of 4 new directories",
+		Variants: []Variant{
+			{Name: "a", Promise: kill, Run: mk(0)},
+			{Name: "b", Promise: kill, Run: mk(slowed)},
+		},
+	}
+}
+
+// TestVerdictsCanBeTrusted holds the lab's verdicts against the truth on the
+// disk it runs on: of 40 runs of one variant against itself at most one may
+// say faster or slower, and a variant slowed by 15 % must be called slower in
+// at least 18 of 20. It takes about ten minutes.
+func TestVerdictsCanBeTrusted(t *testing.T) {
+	if os.Getenv("STELE_LONG") == "" {
+		t.Skip("takes ten minutes; set STELE_LONG=1")
+	}
+	dir := os.Getenv("STELE_DIR")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	count := func(runs int, slowed float64) map[string]int {
+		verdicts := map[string]int{}
+		for i := range runs {
+			run, err := Measure(t.Context(), Options{
+				Places: []PlaceSpec{{Dir: dir}}, BlockTime: 100 * time.Millisecond, NoCounting: true, Seed: uint64(i + 1),
+			}, aaExperiment(slowed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := run.Results[0].Comparisons[0]
+			verdicts[c.Verdict]++
+			t.Logf("slowed by %g, run %2d: ratio %.3f [%.3f, %.3f], tolerance %.3f: %s", slowed, i+1, c.Ratio.Median, c.Ratio.Lo, c.Ratio.Hi, c.Tolerance, c.Verdict)
+		}
+		t.Logf("slowed by %g: %v", slowed, verdicts)
+		return verdicts
+	}
+	if v := count(40, 0); v[Faster]+v[Slower] > 1 {
+		t.Errorf("of 40 runs of one variant against itself %d said faster and %d slower, at most 1 may", v[Faster], v[Slower])
+	}
+	if v := count(20, 0.15); v[Slower] < 18 {
+		t.Errorf("slowed by 15 %%: %d of 20 runs said slower, at least 18 must", v[Slower])
+	}
+}

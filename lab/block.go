@@ -1,0 +1,184 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"runtime"
+	"time"
+)
+
+// blockEnv marks the process of a block. The specification comes on its
+// standard input and the Block goes to its standard output, as JSON.
+const blockEnv = "STELE_BLOCK"
+
+// blockSpec is what the runner tells the process of a block.
+type blockSpec struct {
+	Experiment string `json:"experiment"` // ID
+	Variant    string `json:"variant"`
+	Dir        string `json:"dir"`
+	Role       string `json:"role"`
+	Round      int    `json:"round"`
+	Ops        int64  `json:"ops"`
+	Batch      int64  `json:"batch"`
+	Seed       uint64 `json:"seed"`
+	Window     Nanos  `json:"window_ns"`
+}
+
+// IsBlock reports whether this process was started to run one block. A
+// program that calls Measure asks this first, before it reads its arguments,
+// and then hands over to RunBlock:
+//
+//	if lab.IsBlock() {
+//		os.Exit(lab.RunBlock(experiments))
+//	}
+func IsBlock() bool { return os.Getenv(blockEnv) != "" }
+
+// RunBlock runs the block that this process was started for and returns the
+// exit code of the process: 0 when the block was written, even one that
+// reports an error of its variant. The experiments must include those that
+// Measure was given.
+func RunBlock(experiments []Experiment) int {
+	// What a variant prints must not end up between the lines of the result.
+	out := os.Stdout
+	os.Stdout = os.Stderr
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	block, err := runBlockFrom(ctx, os.Stdin, experiments)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	if err := json.NewEncoder(out).Encode(block); err != nil {
+		fmt.Fprintln(os.Stderr, "lab: write the result of a block:", err)
+		return 2
+	}
+	return 0
+}
+
+func runBlockFrom(ctx context.Context, r io.Reader, experiments []Experiment) (Block, error) {
+	var spec blockSpec
+	if err := json.NewDecoder(r).Decode(&spec); err != nil {
+		return Block{}, fmt.Errorf("lab: read the specification of a block from standard input: %w", err)
+	}
+	for i := range experiments {
+		e := &experiments[i]
+		if e.ID() != spec.Experiment {
+			continue
+		}
+		v := e.Variant(spec.Variant)
+		if v == nil {
+			return Block{}, fmt.Errorf("lab: experiment %s has no variant %q in the process of the block", spec.Experiment, spec.Variant)
+		}
+		return runBlock(ctx, e, v, spec), nil
+	}
+	return Block{}, fmt.Errorf("lab: the process of a block does not know experiment %s: pass RunBlock the experiments that Measure gets", spec.Experiment)
+}
+
+// RunOnce runs one block of ops operations in this process and in the empty
+// folder dir, for tests of a variant. The figures of such a block share the
+// process with whatever else it does.
+func RunOnce(ctx context.Context, e *Experiment, v *Variant, dir string, ops int64, seed uint64) (Block, error) {
+	b := runBlock(ctx, e, v, blockSpec{
+		Experiment: e.ID(), Variant: v.Name, Dir: dir, Role: RoleTimed,
+		Ops: ops, Batch: 1, Seed: seed, Window: Nanos(time.Second),
+	})
+	if b.Error != "" {
+		return b, errors.New(b.Error)
+	}
+	return b, nil
+}
+
+func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) Block {
+	b := &B{
+		N:      spec.Ops,
+		Dir:    spec.Dir,
+		Params: e.Params,
+		Rand:   rand.New(rand.NewPCG(spec.Seed, 0)),
+		ctx:    ctx,
+		batch:  max(spec.Batch, 1),
+		window: time.Duration(spec.Window),
+		meter:  newMeter(spec.Dir),
+	}
+	block := Block{Variant: v.Name, Role: spec.Role, Round: spec.Round, Batch: b.batch}
+	err := callRun(v, b)
+	switch {
+	case err != nil:
+		block.Error = fmt.Sprintf("%s: %v", v.Name, err)
+	case !b.ended:
+		block.Error = fmt.Sprintf("%s: Run returned before the timed part ended: call B.Loop until it returns false, or B.Parallel", v.Name)
+	case ctx.Err() != nil:
+		block.Error = "interrupted"
+	}
+	b.fill(&block)
+	if block.Error == "" && block.Ops != b.N {
+		block.Error = fmt.Sprintf("%s: did %d of %d operations", v.Name, block.Ops, b.N)
+	}
+	return block
+}
+
+// callRun turns a panic of a variant into its error: one broken variant must
+// not take the others' results with it.
+func callRun(v *Variant, b *B) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			buf := make([]byte, 8<<10)
+			err = fmt.Errorf("panic: %v\n%s", p, buf[:runtime.Stack(buf, false)])
+		}
+	}()
+	return v.Run(b)
+}
+
+// fill books what the block found.
+func (b *B) fill(block *Block) {
+	block.Wall = Nanos(b.wall)
+	if len(b.workers) > 0 {
+		block.Latency = NewHistogram()
+	}
+	for _, w := range b.workers {
+		block.Ops += w.done
+		block.Latency.Merge(w.hist)
+	}
+	block.Windows = mergeWindows(b.workers, Nanos(b.window))
+	block.Metrics, block.Missing, block.Syscalls = b.meter.results(block.Ops)
+	if b.bytes > 0 && b.wall > 0 {
+		block.Metrics["bytes_per_second"] = float64(b.bytes) * float64(block.Ops) / b.wall.Seconds()
+	} else {
+		block.Missing["bytes_per_second"] = "the variant does not say how many bytes it moves (B.SetBytes)"
+	}
+	for name, v := range b.extra {
+		block.Metrics[name] = v
+	}
+	for name, why := range b.missing {
+		block.Missing[name] = why
+	}
+}
+
+// mergeWindows puts the windows of all workers on one grid of the given
+// width: each is booked where its middle lies.
+func mergeWindows(workers []*Worker, width Nanos) []Window {
+	if len(workers) == 1 {
+		return workers[0].wins
+	}
+	var grid []Window
+	for _, w := range workers {
+		for _, win := range w.wins {
+			i := int((win.At + win.Len/2) / width)
+			for len(grid) <= i {
+				grid = append(grid, Window{At: Nanos(len(grid)) * width, Len: width})
+			}
+			g := &grid[i]
+			g.Mean = (g.Mean*float64(g.Ops) + win.Mean*float64(win.Ops)) / float64(g.Ops+win.Ops)
+			g.Ops += win.Ops
+			g.Max = max(g.Max, win.Max)
+			g.Heap = max(g.Heap, win.Heap)
+			g.GCs += win.GCs
+		}
+	}
+	return grid
+}

@@ -1,0 +1,44 @@
+package lab
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// measureClock finds out what the timer itself costs here. It is reported,
+// and never subtracted from anything: the cost of a reading varies, and a
+// difference of two noisy numbers makes short timings look better than they
+// are.
+func measureClock() Clock {
+	const readings, repeats = 2000, 9
+	start := time.Now()
+	costs := make([]time.Duration, repeats)
+	smallest := time.Hour
+	var last time.Duration
+	for i := range costs {
+		begin := time.Since(start)
+		for range readings {
+			now := time.Since(start)
+			if d := now - last; d > 0 {
+				smallest = min(smallest, d)
+			}
+			last = now
+		}
+		costs[i] = time.Since(start) - begin
+	}
+	slices.Sort(costs)
+	loops := make([]float64, repeats)
+	for i := range loops {
+		b := &B{N: readings, ctx: context.Background(), batch: 1, window: time.Hour}
+		for b.Loop() {
+		}
+		loops[i] = float64(b.wall) / readings
+	}
+	slices.Sort(loops)
+	return Clock{
+		PerReading: Nanos(costs[repeats/2] / readings),
+		PerOp:      loops[repeats/2],
+		Resolution: Nanos(smallest),
+	}
+}

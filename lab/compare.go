@@ -1,0 +1,431 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stele-go/stele/lab/stats"
+)
+
+// MetricTime is the name of the time of one operation among the metrics that
+// Compare takes.
+const MetricTime = "time"
+
+// CompareOptions say what Compare holds against each other. The zero value
+// compares the time of an operation with a tolerance of 5 %.
+type CompareOptions struct {
+	// Tolerance by metric: 0.05 lets a figure get worse by 5 %, 0 not at all.
+	// The names are MetricTime, a percentile such as "p99" or "p99.9", those
+	// of Metrics, and what variants report themselves. Time is always
+	// compared, with 0.05 where it is not named.
+	Tolerance map[string]float64
+	// Force compares runs although experiments, promises or the environment
+	// differ, and lists the differences. What is in both is compared; a
+	// variant that is in both and has no data is Broken all the same.
+	Force bool
+}
+
+// An Outcome is what a comparison of two runs, or a row of it, comes to.
+type Outcome string
+
+// Outcomes, from best to worst. Inconclusive is not a pass: the data show
+// neither that a figure got worse nor that it did not.
+const (
+	Pass         Outcome = "pass"
+	Inconclusive Outcome = "inconclusive"
+	Regression   Outcome = "regression"
+	Broken       Outcome = "broken"
+)
+
+// ExitCode is the exit code of a gate: 0 pass, 1 regression, 2 inconclusive,
+// 3 broken, and whatever else there may be is broken too.
+func (o Outcome) ExitCode() int {
+	switch o {
+	case Pass:
+		return 0
+	case Regression:
+		return 1
+	case Inconclusive:
+		return 2
+	}
+	return 3
+}
+
+func (o Outcome) worse(than Outcome) bool {
+	order := []Outcome{Pass, Inconclusive, Regression, Broken}
+	return slices.Index(order, o) > slices.Index(order, than)
+}
+
+// A CompareReport is what Compare found.
+type CompareReport struct {
+	// Outcome is the worst of the rows', and Broken where the runs cannot be
+	// compared.
+	Outcome Outcome `json:"outcome"`
+	// Problems say why the runs cannot be compared.
+	Problems []string `json:"problems,omitempty"`
+	// Differences were overlooked, because Force was set or because they do
+	// not bear on what was compared.
+	Differences []string     `json:"differences,omitempty"`
+	Rows        []CompareRow `json:"rows"`
+}
+
+// A CompareRow is one metric of one variant.
+type CompareRow struct {
+	Experiment string   `json:"experiment"` // ID
+	Place      string   `json:"place"`      // as the new run names it
+	Variant    string   `json:"variant"`
+	Metric     string   `json:"metric"`
+	Unit       string   `json:"unit,omitempty"`
+	Better     int      `json:"better"` // as in Metric
+	Old        Estimate `json:"old"`
+	New        Estimate `json:"new"`
+	Ratio      Ratio    `json:"ratio"` // new to old
+	Tolerance  float64  `json:"tolerance"`
+	Outcome    Outcome  `json:"outcome"`
+	Reason     string   `json:"reason"` // one line
+}
+
+// A Ratio is an Estimate that may be infinite, where a figure was 0; JSON has
+// it as the string "inf" then.
+type Ratio Estimate
+
+// MarshalJSON writes NaN as null and infinity as "inf".
+func (r Ratio) MarshalJSON() ([]byte, error) {
+	value := func(f float64) any {
+		switch {
+		case math.IsNaN(f):
+			return nil
+		case math.IsInf(f, 1):
+			return "inf"
+		}
+		return f
+	}
+	return json.Marshal(struct {
+		Value      any     `json:"value"`
+		Lo         any     `json:"lo"`
+		Hi         any     `json:"hi"`
+		Confidence float64 `json:"confidence"`
+		N          int     `json:"n"`
+	}{value(r.Median), value(r.Lo), value(r.Hi), r.Confidence, r.N})
+}
+
+// Compare holds a new run against an old one, for a gate. Results are paired
+// by experiment and place, variants by name; where each run has one place, its
+// name does not matter. The figures are taken from the blocks.
+//
+// A figure of a block is a datum. Its change is the ratio of the medians, new
+// to old, with the 95 % interval of stats.RatioUnpaired: the runs are apart in
+// time, so there are no pairs, and what differed between the two times (load,
+// the fill of the disk) is not in the interval. Metrics with Better 0 may move
+// by the tolerance in either direction, the others in the better one at will.
+//
+//   - Pass: the whole interval is within the tolerance, or better.
+//   - Regression: the whole interval is beyond it.
+//   - Inconclusive: the interval reaches over it, or there are too few data.
+//   - Broken: a figure is missing, or the runs are not of the same
+//     experiments, promises and environment.
+func Compare(old, new *Run, o CompareOptions) *CompareReport {
+	c := &comparer{old: old, new: new, force: o.Force, report: &CompareReport{Outcome: Pass, Rows: []CompareRow{}}}
+	c.metrics = maps.Clone(o.Tolerance)
+	if c.metrics == nil {
+		c.metrics = map[string]float64{}
+	}
+	if _, ok := c.metrics[MetricTime]; !ok {
+		c.metrics[MetricTime] = 0.05
+	}
+	for name, t := range c.metrics {
+		if !(t >= 0) || math.IsInf(t, 1) {
+			c.problem("the tolerance of %s is %v: want a share, 0.05 for 5 %%", name, t)
+		}
+	}
+	if len(c.report.Problems) == 0 {
+		c.run()
+	}
+	if len(c.report.Problems) > 0 {
+		c.report.Outcome = Broken
+	}
+	for _, row := range c.report.Rows {
+		if row.Outcome.worse(c.report.Outcome) {
+			c.report.Outcome = row.Outcome
+		}
+	}
+	return c.report
+}
+
+type comparer struct {
+	old, new *Run
+	metrics  map[string]float64
+	force    bool
+	report   *CompareReport
+}
+
+func (c *comparer) problem(format string, args ...any) {
+	c.report.Problems = append(c.report.Problems, fmt.Sprintf(format, args...))
+}
+
+func (c *comparer) difference(format string, args ...any) {
+	c.report.Differences = append(c.report.Differences, fmt.Sprintf(format, args...))
+}
+
+// mismatch is a problem unless it was asked to be overlooked.
+func (c *comparer) mismatch(format string, args ...any) {
+	if c.force {
+		c.difference(format, args...)
+	} else {
+		c.problem(format, args...)
+	}
+}
+
+func (c *comparer) run() {
+	if c.old.Schema != c.new.Schema {
+		c.problem("the schemas differ: %q and %q", c.old.Schema, c.new.Schema)
+		return
+	}
+	if c.old.Partial != "" {
+		c.difference("the old run is not complete: %s", c.old.Partial)
+	}
+	if c.new.Partial != "" {
+		c.difference("the new run is not complete: %s", c.new.Partial)
+	}
+	if a, b := c.old.Settings.InProcess, c.new.Settings.InProcess; a != b {
+		c.mismatch("blocks ran in processes of their own: %v, now %v", !a, !b)
+	}
+	places := map[string]string{} // old name to new
+	for i := range c.old.Places {
+		p := &c.old.Places[i]
+		q := c.newPlace(p.Name)
+		if q == nil {
+			c.mismatch("the new run was not made in %s", p.Name)
+			continue
+		}
+		places[p.Name] = q.Name
+		for _, d := range environmentDifferences(&p.Environment, &q.Environment) {
+			c.mismatch("%s: %s", q.Name, d)
+		}
+	}
+	paired := map[*Result]bool{}
+	for _, a := range c.old.Results {
+		place, ok := places[a.Place]
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(c.new.Results, func(b *Result) bool { return b.ID == a.ID && b.Place == place })
+		if i < 0 {
+			c.mismatch("%s in %s is missing in the new run", a.ID, place)
+			continue
+		}
+		paired[c.new.Results[i]] = true
+		c.results(a, c.new.Results[i])
+	}
+	for _, b := range c.new.Results {
+		if !paired[b] {
+			c.difference("%s in %s is new and was not compared", b.ID, b.Place)
+		}
+	}
+	if len(c.report.Rows) == 0 {
+		c.problem("the runs have nothing in common: nothing was compared")
+	}
+}
+
+func (c *comparer) newPlace(name string) *Place {
+	if len(c.old.Places) == 1 && len(c.new.Places) == 1 {
+		return &c.new.Places[0]
+	}
+	for i := range c.new.Places {
+		if c.new.Places[i].Name == name {
+			return &c.new.Places[i]
+		}
+	}
+	return nil
+}
+
+func (c *comparer) results(a, b *Result) {
+	for i := range a.Variants {
+		v := &a.Variants[i]
+		w := b.variant(v.Name)
+		if w == nil {
+			c.mismatch("%s: %s is missing in the new run", a.ID, v.Name)
+			continue
+		}
+		if v.Promise != w.Promise {
+			c.mismatch("%s: %s promises %s, now %s", a.ID, v.Name, v.Promise, w.Promise)
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.metrics)) {
+			c.report.Rows = append(c.report.Rows, c.row(a, b, v, w, metricNamed(name)))
+		}
+	}
+	for i := range b.Variants {
+		if a.variant(b.Variants[i].Name) == nil {
+			c.difference("%s: %s is new and was not compared", b.ID, b.Variants[i].Name)
+		}
+	}
+}
+
+// metricNamed describes a metric; of those that variants report themselves
+// it is not known which way is better.
+func metricNamed(name string) Metric {
+	if name == MetricTime {
+		return Metric{Name: name, Unit: "ns", Better: -1}
+	}
+	if _, ok := percentileNamed(name); ok {
+		return Metric{Name: name, Unit: "ns", Better: -1}
+	}
+	for _, m := range Metrics() {
+		if m.Name == name {
+			return m
+		}
+	}
+	return Metric{Name: name}
+}
+
+// percentileNamed reads "p99.9".
+func percentileNamed(name string) (float64, bool) {
+	digits, ok := strings.CutPrefix(name, "p")
+	if !ok {
+		return 0, false
+	}
+	p, err := strconv.ParseFloat(digits, 64)
+	return p, err == nil && p > 0 && p < 100
+}
+
+// errTooFew marks figures that are refused for want of samples, which is not
+// the same as missing.
+var errTooFew = errors.New("too few samples")
+
+func (c *comparer) row(a, b *Result, v, w *VariantResult, m Metric) CompareRow {
+	row := CompareRow{
+		Experiment: b.ID, Place: b.Place, Variant: w.Name,
+		Metric: m.Name, Unit: m.Unit, Better: m.Better, Tolerance: c.metrics[m.Name],
+	}
+	was, errWas := figures(a, v, m)
+	is, errIs := figures(b, w, m)
+	row.Old, row.New = estimate(stats.Median(was, confidence)), estimate(stats.Median(is, confidence))
+	row.Ratio = Ratio{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+	if err := firstMissing(errWas, errIs); err != nil {
+		row.Outcome, row.Reason = Broken, err.Error()
+		if errors.Is(err, errTooFew) {
+			row.Outcome = Inconclusive
+		}
+		return row
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %q %q %q", b.ID, b.Place, w.Name, m.Name)
+	e := stats.RatioUnpaired(is, was, confidence, rand.New(rand.NewPCG(c.new.Seed, h.Sum64())), resamples)
+	if m.Name == syscallsPerOp {
+		e.Lo, e.Hi, e.Warning = e.Value, e.Value, nil // counted, not sampled
+	}
+	row.Ratio = Ratio(estimate(e))
+	row.Outcome, row.Reason = gate(e, m.Better, row.Tolerance)
+	return row
+}
+
+// firstMissing tells which run an error comes from; a missing figure comes
+// before one that is refused.
+func firstMissing(old, new error) error {
+	if new != nil && (old == nil || !errors.Is(new, errTooFew)) {
+		return fmt.Errorf("new run: %w", new)
+	}
+	if old != nil {
+		return fmt.Errorf("old run: %w", old)
+	}
+	return nil
+}
+
+// gate says what an interval of a ratio, new to old, comes to.
+func gate(ratio stats.Estimate, better int, tolerance float64) (Outcome, string) {
+	if ratio.Warning != nil {
+		return Inconclusive, ratio.Warning.Error()
+	}
+	least, most := 1/(1+tolerance), 1+tolerance
+	if better < 0 {
+		least = 0
+	}
+	if better > 0 {
+		most = math.Inf(1)
+	}
+	within := fmt.Sprintf("the tolerance of %s", percent(tolerance))
+	switch {
+	case ratio.Lo > most || ratio.Hi < least:
+		return Regression, "worse by more than " + within
+	case ratio.Lo >= least && ratio.Hi <= most:
+		return Pass, "within " + within + " or better"
+	}
+	return Inconclusive, "the interval reaches over " + within + ": more rounds would narrow it"
+}
+
+// figures returns a metric of a variant, one datum a block, or why there are
+// none that can be trusted.
+func figures(res *Result, v *VariantResult, m Metric) ([]float64, error) {
+	if v.Error != "" {
+		return nil, fmt.Errorf("%s failed: %s", v.Name, firstLine(v.Error))
+	}
+	role := RoleTimed
+	if m.Name == syscallsPerOp {
+		role = RoleCounted
+	}
+	var x []float64
+	for i := range res.Blocks {
+		b := &res.Blocks[i]
+		if b.Variant != v.Name || b.Role != role {
+			continue
+		}
+		if b.Error != "" {
+			return nil, fmt.Errorf("a block of %s failed: %s", v.Name, firstLine(b.Error))
+		}
+		f, err := b.figure(m)
+		if err != nil {
+			return nil, err
+		}
+		x = append(x, f)
+	}
+	if len(x) == 0 {
+		return nil, fmt.Errorf("%s has no %s blocks", v.Name, role)
+	}
+	return x, nil
+}
+
+// figure returns a metric of one block.
+func (b *Block) figure(m Metric) (float64, error) {
+	switch p, ok := percentileNamed(m.Name); {
+	case m.Name == MetricTime:
+		if !b.datum(b.Role) {
+			return 0, fmt.Errorf("%s did nothing in round %d", b.Variant, b.Round)
+		}
+		return b.PerOp(), nil
+	case ok:
+		if b.Latency == nil {
+			return 0, fmt.Errorf("%s has no latencies in round %d", b.Variant, b.Round)
+		}
+		if err := stats.CheckPercentile(p, b.Latency.Count(), confidence); err != nil {
+			return 0, fmt.Errorf("%w in round %d: %w", errTooFew, b.Round, err)
+		}
+		return b.Latency.Quantile(p / 100), nil
+	case m.Name == syscallsPerOp:
+		if why := b.uncounted(); why != "" {
+			return 0, fmt.Errorf("system calls of %s: %s", b.Variant, why)
+		}
+		return b.calls(), nil
+	}
+	x, ok := b.Metrics[m.Name]
+	switch {
+	case !ok && b.Missing[m.Name] != "":
+		return 0, fmt.Errorf("%s of %s: %s", m.Name, b.Variant, b.Missing[m.Name])
+	case !ok:
+		return 0, fmt.Errorf("%s has no %s", b.Variant, m.Name)
+	case !(x >= 0) || math.IsInf(x, 1):
+		return 0, fmt.Errorf("%s of %s is %v, of which there is no ratio", m.Name, b.Variant, x)
+	case m.Unit == "1" && strings.HasSuffix(m.Name, "_per_op"):
+		// A few allocations or switches of the runtime fall on every block,
+		// however many operations it did: 3.0004 is 3.
+		x = math.Round(x*100) / 100
+	}
+	return x, nil
+}

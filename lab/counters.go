@@ -1,0 +1,244 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// countersEnv hands the counters over to the process of a block.
+const countersEnv = "STELE_COUNTERS"
+
+// hardwareEvents are the metrics that the processor counts.
+var hardwareEvents = []hardwareEvent{
+	{"cache_misses_per_op", sys.PerfCacheMisses},
+	{"instructions_per_op", sys.PerfInstructions},
+}
+
+type hardwareEvent struct {
+	metric string
+	event  sys.PerfEvent
+}
+
+// handover is the value of countersEnv.
+type handover struct {
+	Syscalls bool              `json:"syscalls"`
+	FDs      map[string]int    `json:"fds,omitempty"`     // by metric
+	Missing  map[string]string `json:"missing,omitempty"` // by metric
+}
+
+// counterSet is the kernel's counters for the process of a block, on the
+// parent's side. System calls are counted in blocks of role counted, which
+// that slows, and hardware events in all others.
+type counterSet struct {
+	files []*os.File
+	give  handover
+}
+
+// openCounters opens what is counted in a block of that role. What the
+// machine does not offer is no error: the block reports it as missing.
+//
+// Hardware counters are inherited from the thread that starts the process,
+// so openCounters locks the goroutine to its thread until close.
+func openCounters(role string) (*counterSet, error) {
+	return openEvents(role, hardwareEvents), nil
+}
+
+func openEvents(role string, events []hardwareEvent) *counterSet {
+	runtime.LockOSThread()
+	c := &counterSet{give: handover{
+		Syscalls: role == RoleCounted, FDs: map[string]int{}, Missing: map[string]string{},
+	}}
+	for _, e := range events {
+		if c.give.Syscalls {
+			c.give.Missing[e.metric] = "not taken while system calls are counted; see the timed blocks"
+			continue
+		}
+		f, err := sys.OpenPerf(e.event)
+		if err != nil {
+			c.give.Missing[e.metric] = err.Error()
+			continue
+		}
+		c.give.FDs[e.metric] = len(c.files) // of ExtraFiles, until start knows the first
+		c.files = append(c.files, f)
+	}
+	return c
+}
+
+// start starts cmd with the counters. It must run on the goroutine of
+// openCounters.
+func (c *counterSet) start(cmd *exec.Cmd) error {
+	first := 3 + len(cmd.ExtraFiles) // after standard input, output and error
+	for metric := range c.give.FDs {
+		c.give.FDs[metric] += first
+	}
+	text, err := json.Marshal(c.give)
+	if err != nil {
+		return err
+	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, c.files...)
+	cmd.Env = append(cmd.Environ(), countersEnv+"="+string(text))
+	cmd.Env = append(cmd.Env, "GODEBUG="+stillGODEBUG(cmd.Env))
+	return cmd.Start()
+}
+
+// stillGODEBUG is the GODEBUG of env, where GOMAXPROCS does not change while
+// a block runs. The runtime else reads the CPU limit of its cgroup every
+// second or so, by a pread64 that would be counted as the variant's.
+func stillGODEBUG(env []string) string {
+	const still = "updatemaxprocs=0"
+	for _, e := range slices.Backward(env) { // the last one rules
+		if set, found := strings.CutPrefix(e, "GODEBUG="); found && set != "" {
+			return set + "," + still
+		}
+	}
+	return still
+}
+
+// close gives up the parent's side. The counters live on in the process.
+func (c *counterSet) close() {
+	for _, f := range c.files {
+		f.Close() // nothing was written
+	}
+	c.files = nil
+	runtime.UnlockOSThread()
+}
+
+// blockCounters is the process's side of a counterSet.
+type blockCounters struct {
+	hardware []hardwareCounter
+	syscalls *sys.SyscallCounter // nil when not counted
+	missing  map[string]string   // by metric
+}
+
+type hardwareCounter struct {
+	metric string
+	*sys.PerfCounter
+}
+
+// countersFromEnv takes over what the parent opened. It takes the variable
+// out of the environment, so that no process of the variant's follows it.
+func countersFromEnv() blockCounters {
+	var c blockCounters
+	text, found := os.LookupEnv(countersEnv)
+	if !found {
+		c.missAll("not counted: the block has no process of its own")
+		return c
+	}
+	os.Unsetenv(countersEnv)
+	var take handover
+	if err := json.Unmarshal([]byte(text), &take); err != nil {
+		c.missAll(fmt.Sprintf("read %s: %v", countersEnv, err))
+		return c
+	}
+	c.missing = take.Missing
+	if c.missing == nil {
+		c.missing = map[string]string{}
+	}
+	for metric, fd := range take.FDs {
+		c.hardware = append(c.hardware, hardwareCounter{metric, sys.NewPerfCounter(fd)})
+	}
+	if !take.Syscalls {
+		c.missing[syscallsMetric] = "counted in blocks of their own, because counting slows every call"
+		return c
+	}
+	var err error
+	if c.syscalls, err = sys.NewSyscallCounter(); err != nil {
+		c.missing[syscallsMetric] = err.Error()
+	}
+	return c
+}
+
+func (c *blockCounters) missAll(reason string) {
+	c.missing = map[string]string{syscallsMetric: reason}
+	for _, e := range hardwareEvents {
+		c.missing[e.metric] = reason
+	}
+}
+
+const syscallsMetric = "syscalls_per_op"
+
+// counterReading is one look at all of a block's counters. Filling it
+// neither allocates nor, as far as system calls go, counts itself.
+type counterReading struct {
+	hardware []uint64 // as blockCounters.hardware, and errs
+	errs     []error
+	syscalls sys.SyscallCounts
+}
+
+func (c *blockCounters) newReading() counterReading {
+	return counterReading{hardware: make([]uint64, len(c.hardware)), errs: make([]error, len(c.hardware))}
+}
+
+func (c *blockCounters) readHardware(into *counterReading) {
+	for i := range c.hardware {
+		into.hardware[i], into.errs[i] = c.hardware[i].Read()
+	}
+}
+
+func (c *blockCounters) readSyscalls(into *counterReading) {
+	if c.syscalls != nil {
+		c.syscalls.Read(&into.syscalls)
+	}
+}
+
+// close stops counting.
+func (c *blockCounters) close() {
+	if c.syscalls != nil {
+		c.syscalls.Close() // nothing was written
+		c.syscalls = nil
+	}
+}
+
+// hardwareBetween is the difference of two readings of counter i.
+func hardwareBetween(before, after *counterReading, i int) (uint64, error) {
+	if err := errors.Join(before.errs[i], after.errs[i]); err != nil {
+		return 0, err
+	}
+	return after.hardware[i] - before.hardware[i], nil
+}
+
+// syscallsBetween is the difference of two readings, by name.
+func syscallsBetween(before, after *counterReading) map[string]int64 {
+	calls := map[string]int64{}
+	for number, n := range after.syscalls {
+		if d := n - before.syscalls[number]; d > 0 {
+			calls[sys.SyscallName(number)] = int64(d)
+		}
+	}
+	return calls
+}
+
+// runtimeSyscalls are the calls that Go's scheduler, collector and signal
+// handling make by themselves. How many there are depends on how goroutines
+// happened to meet, not on the job.
+//
+// mmap and munmap, by which the heap grows, and epoll_ctl, the price of an
+// os.File in the poller, are not among them: a variant's choice decides
+// about those.
+var runtimeSyscalls = map[string]bool{
+	// Threads: waiting, waking, starting (with cgo, guard pages) and ending.
+	"futex": true, "futex_wait": true, "futex_wake": true, "nanosleep": true, "clock_nanosleep": true, "sched_yield": true,
+	"clone": true, "clone3": true, "exit": true, "mprotect": true, "gettid": true, "getpid": true, "sched_getaffinity": true,
+	"set_robust_list": true, "rseq": true,
+	// The network poller, when idle threads wait in it.
+	"epoll_pwait": true, "epoll_pwait2": true, "epoll_wait": true,
+	// Preemption by signals, and what a new thread does about signals.
+	"tgkill": true, "rt_sigreturn": true, "rt_sigprocmask": true, "rt_sigaction": true, "sigaltstack": true,
+	"restart_syscall": true,
+	// The heap: pages given back, and the names of its mappings.
+	"madvise": true, "prctl": true,
+	// The clock, where it cannot be read without a call.
+	"clock_gettime": true,
+}
+
+// runtimeSyscall reports whether a system call is counted as the Go
+// runtime's and not as the variant's.
+func runtimeSyscall(name string) bool { return runtimeSyscalls[name] }

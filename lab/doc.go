@@ -1,0 +1,32 @@
+// Package lab measures how fast ways of doing a job are, and says which of
+// them are faster only when the data show it.
+//
+// An [Experiment] is a job with its [Variant]s. [Measure] runs each variant
+// in many short blocks, every block a process of its own on fresh files, the
+// blocks of all variants interleaved and shuffled, so that a machine that
+// drifts does so for all of them. One block is one datum. The [Run] it returns
+// holds the raw blocks and what follows from them: medians with intervals,
+// ratios to a baseline with a verdict, percentiles, system calls by name,
+// where it was measured and what makes it doubtful there.
+//
+// Every variant carries what it promises (package durability), and variants
+// that promise different things are not compared unless asked for.
+//
+// Because a block is the running program started again, a program that
+// measures asks IsBlock first; see the example.
+//
+// # What a figure means
+//
+// The time of an operation is a block's wall time divided by its operations.
+// Its interval is that of the median by order statistics, which assumes
+// nothing about the distribution. A ratio comes from pairs of blocks of one
+// round, its interval from a bootstrap over the pairs. A variant is faster or
+// slower only when the whole interval of its ratio lies outside the tolerance,
+// the same only when it lies inside, and else the lab cannot tell. The
+// tolerance is never less than the A/A noise: how far apart the baseline and
+// the very same baseline were in the same run.
+//
+// The lab's own cost is one reading of the clock an operation, some 40 ns;
+// operations under a microsecond are timed several at a time, and the result
+// says so. Nothing is subtracted.
+package lab

@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Write writes the run as JSON in the layout that Schema names.
+func (r *Run) Write(w io.Writer) error {
+	out := *r
+	out.Schema = Schema
+	if out.Results == nil {
+		out.Results = []*Result{} // null is what ReadRun takes for a damaged file
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(&out); err != nil {
+		return fmt.Errorf("lab: write a run as JSON: %w", err)
+	}
+	return nil
+}
+
+// ReadRun reads what Run.Write wrote. Whatever is not a whole Run in a layout
+// that this version knows is an error: what cannot be read is never taken for
+// a run in which nothing was found. What was derived is returned as it was
+// written; Run.Analyse derives it anew.
+func ReadRun(r io.Reader) (*Run, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("lab: read a run: %w", err)
+	}
+	run, err := parseRun(data)
+	if err != nil {
+		return nil, fmt.Errorf("lab: read a run: %w", err)
+	}
+	return run, nil
+}
+
+func parseRun(data []byte) (*Run, error) {
+	if len(data) == 0 {
+		return nil, errors.New("the file is empty")
+	}
+	// The schema decides what the rest is to be read as.
+	var head struct {
+		Schema  *string          `json:"schema"`
+		Results *json.RawMessage `json:"results"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) && syntax.Offset >= int64(len(data)) {
+			return nil, fmt.Errorf("the file is cut off after %d bytes", len(data))
+		}
+		return nil, fmt.Errorf("not a Stele run: %w", err)
+	}
+	if head.Schema == nil {
+		return nil, errors.New("not a Stele run: it names no schema")
+	}
+	if err := checkSchema(*head.Schema); err != nil {
+		return nil, err
+	}
+	if head.Results == nil {
+		return nil, errors.New("the run has no results")
+	}
+	run := new(Run)
+	if err := json.Unmarshal(data, run); err != nil {
+		return nil, err
+	}
+	if err := run.check(); err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+func checkSchema(got string) error {
+	if got == Schema {
+		return nil
+	}
+	name, number, _ := strings.Cut(Schema, "/")
+	gotName, gotNumber, _ := strings.Cut(got, "/")
+	if gotName != name {
+		return fmt.Errorf("not a Stele run: its schema is %q, want %q", got, Schema)
+	}
+	have, _ := strconv.Atoi(number)
+	if n, err := strconv.Atoi(gotNumber); err == nil && n > have {
+		return fmt.Errorf("the run was written by a newer Stele: its schema is %q, this one reads %q", got, Schema)
+	}
+	return fmt.Errorf("the run has the schema %q, this Stele reads %q", got, Schema)
+}
+
+// check holds a Run from outside against what the rest of the package takes
+// for granted.
+func (r *Run) check() error {
+	if err := r.Settings.Validate(); err != nil {
+		return err
+	}
+	places := map[string]bool{}
+	for _, p := range r.Places {
+		if places[p.Name] {
+			return fmt.Errorf("two places are named %q", p.Name)
+		}
+		places[p.Name] = true
+	}
+	type key struct{ id, place string }
+	seen := map[key]bool{}
+	for i, res := range r.Results {
+		switch {
+		case res == nil || res.ID == "":
+			return fmt.Errorf("result %d has no id", i)
+		case !places[res.Place]:
+			return fmt.Errorf("result %s is from %q, which is not among the places", res.ID, res.Place)
+		case seen[key{res.ID, res.Place}]:
+			return fmt.Errorf("two results for %s in %q", res.ID, res.Place)
+		}
+		seen[key{res.ID, res.Place}] = true
+		if err := res.check(); err != nil {
+			return fmt.Errorf("result %s: %w", res.ID, err)
+		}
+	}
+	return nil
+}
+
+func (res *Result) check() error {
+	variants := map[string]bool{}
+	for _, v := range res.Variants {
+		if v.Name == "" || variants[v.Name] {
+			return fmt.Errorf("a variant has no name of its own: %q", v.Name)
+		}
+		variants[v.Name] = true
+	}
+	type key struct {
+		variant, role string
+		round         int
+	}
+	seen := map[key]bool{}
+	for i := range res.Blocks {
+		b := &res.Blocks[i]
+		switch {
+		case !variants[b.Variant]:
+			return fmt.Errorf("block %d is of %q, which is not among the variants", i, b.Variant)
+		case b.Ops < 0 || b.Wall < 0 || b.Batch < 0:
+			return fmt.Errorf("block %d has negative figures", i)
+		}
+		switch b.Role {
+		case RoleTimed, RoleCalibration:
+			k := key{b.Variant, b.Role, b.Round}
+			if seen[k] {
+				return fmt.Errorf("two %s blocks of %s in round %d", b.Role, b.Variant, b.Round)
+			}
+			seen[k] = true
+		case RolePilot, RoleCounted:
+		default:
+			return fmt.Errorf("block %d has the unknown role %q", i, b.Role)
+		}
+	}
+	return nil
+}

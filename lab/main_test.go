@@ -1,0 +1,41 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// The test binary starts itself again as two kinds of process: the block of
+// a run (IsBlock), and a helper of a test.
+
+// helperEnv names the helper that the process is to run, and nothing else.
+const helperEnv = "STELE_LAB_TEST_HELPER"
+
+// testHelpers are the helpers, by name. Files of tests add theirs in a
+// package-level declaration: var _ = addHelper("name", func() { ... }).
+var testHelpers = map[string]func(){}
+
+func addHelper(name string, f func()) bool {
+	testHelpers[name] = f
+	return true
+}
+
+func TestMain(m *testing.M) {
+	if IsBlock() {
+		os.Exit(RunBlock(append(testExperiments(), registered...)))
+	}
+	if name := os.Getenv(helperEnv); name != "" {
+		helper, found := testHelpers[name]
+		if !found {
+			fmt.Fprintf(os.Stderr, "no test helper is named %q\n", name)
+			os.Exit(2)
+		}
+		helper()
+		os.Exit(0)
+	}
+	// Under the race detector a process waits for a second before it ends,
+	// unless told not to; the tests start hundreds.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
+	os.Exit(m.Run())
+}

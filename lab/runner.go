@@ -1,0 +1,241 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/place"
+)
+
+// Options say how Measure runs. The zero value is a good run in the current
+// folder.
+type Options struct {
+	// Places are the folders to measure in, each by itself and all
+	// interleaved. None is the current folder.
+	Places []PlaceSpec
+	// Rounds is the number of timed blocks of each variant. 0 is 20.
+	Rounds int
+	// BlockTime is the time a block should take. 0 is 250 ms.
+	BlockTime time.Duration
+	// Budget, where set, lowers Rounds (never below MinRounds) so that one
+	// experiment in all places takes about that long.
+	Budget time.Duration
+	// Seed of the order of the blocks, the work they do and the bootstrap. 0
+	// draws one; the Run says which.
+	Seed uint64
+	// Tolerance is the smallest difference that counts, as a share. 0 is 0.05.
+	Tolerance float64
+	// Test is "bootstrap" (the empty string means it), "welch" or
+	// "mannwhitney": what must agree, beside the interval of the ratio, before
+	// a variant is called faster or slower.
+	Test string
+	// MixLevels compares variants that promise different things too, and
+	// marks each such comparison.
+	MixLevels bool
+	// NoCalibration leaves out the A/A blocks and with them the noise floor.
+	NoCalibration bool
+	// NoCounting leaves out the blocks in which system calls are counted.
+	NoCounting bool
+	// InProcess runs the blocks in this process: for experiments that cannot
+	// be run in another one. Blocks then share a heap and a page cache state.
+	InProcess bool
+	// Progress is told what happens, between blocks only, so that telling it
+	// does not disturb what is measured.
+	Progress func(Event)
+	// Command is noted in the Run: how the program was called.
+	Command []string
+	// Quick is noted in the Run: this is not the full set.
+	Quick bool
+}
+
+// MinRounds is the least number of rounds a Budget leaves. Six paired blocks
+// are the fewest from which a two-sided signed-rank test can reach p < 0.05.
+const MinRounds = 6
+
+// A PlaceSpec is a folder to measure in, with the name it is shown by.
+type PlaceSpec struct {
+	Name string // empty is Dir
+	Dir  string // must exist; blocks run in a private folder below it
+}
+
+// An Event tells how far a run is.
+type Event struct {
+	Kind       string  `json:"event"` // "pilot", "block", "count", "done"
+	Experiment string  `json:"experiment"`
+	Place      string  `json:"place"`
+	Variant    string  `json:"variant,omitempty"`
+	Round      int     `json:"round"`  // from 1
+	Rounds     int     `json:"rounds"` //
+	Index      int     `json:"index"`  // of the experiment, from 1
+	Of         int     `json:"of"`     // experiments
+	Elapsed    Nanos   `json:"elapsed_ns"`
+	Left       Nanos   `json:"left_ns"` // estimated; 0 while unknown
+	Share      float64 `json:"share"`   // of the whole run that is done, 0 to 1
+}
+
+// Measure runs the experiments in all places and returns what was found,
+// analysed. When ctx is cancelled it stops at once, ends its processes,
+// removes its files and returns what was measured, marked Partial, with a
+// nil error. An error means that nothing could be measured. A variant that
+// fails is reported in its result and leaves the others alone.
+func Measure(ctx context.Context, o Options, experiments ...Experiment) (*Run, error) {
+	o.Rounds = cmp.Or(o.Rounds, 20)
+	o.BlockTime = cmp.Or(o.BlockTime, 250*time.Millisecond)
+	o.Tolerance = cmp.Or(o.Tolerance, 0.05)
+	o.Test = cmp.Or(o.Test, "bootstrap")
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64()>>11 | 1 // fits a JSON number exactly
+	}
+	if len(o.Places) == 0 {
+		o.Places = []PlaceSpec{{Dir: "."}}
+	}
+	if err := validate(o, experiments); err != nil {
+		return nil, err
+	}
+	r := &runner{o: o, rng: rand.New(rand.NewPCG(o.Seed, 1)), start: time.Now(), total: len(experiments)}
+	r.run = &Run{
+		Schema: Schema, Version: Version(), Command: o.Command, Started: r.start, Seed: o.Seed,
+		Clock: measureClock(),
+		Settings: Settings{
+			Rounds: o.Rounds, BlockTime: Nanos(o.BlockTime), Tolerance: o.Tolerance, Test: o.Test,
+			MixLevels: o.MixLevels, InProcess: o.InProcess, Quick: o.Quick,
+		},
+	}
+	defer r.closePlaces()
+	if err := r.openPlaces(); err != nil {
+		return nil, err
+	}
+	// The parent-death signal of a block's process and the counters that it
+	// inherits belong to the thread that starts it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for i := range experiments {
+		if ctx.Err() != nil {
+			break
+		}
+		r.index = i
+		r.experiment(ctx, &experiments[i])
+	}
+	if ctx.Err() != nil {
+		r.run.Partial = fmt.Sprintf("%v after %v: %d of %d experiments were begun", context.Cause(ctx), time.Since(r.start).Round(time.Second), r.index+1, r.total)
+	}
+	r.run.Duration = Nanos(time.Since(r.start))
+	r.run.Analyse()
+	r.tell(Event{Kind: "done"})
+	return r.run, nil
+}
+
+func validate(o Options, experiments []Experiment) error {
+	errs := make([]error, 0, len(experiments))
+	seen := map[string]bool{}
+	for i := range experiments {
+		e := &experiments[i]
+		errs = append(errs, e.Validate())
+		if seen[e.ID()] {
+			errs = append(errs, fmt.Errorf("lab: two experiments are named %s", e.ID()))
+		}
+		seen[e.ID()] = true
+	}
+	switch {
+	case len(experiments) == 0:
+		errs = append(errs, errors.New("lab: no experiments to run"))
+	case o.Rounds < 1:
+		errs = append(errs, fmt.Errorf("lab: %d rounds: at least 1 is needed", o.Rounds))
+	case o.BlockTime < time.Millisecond || o.BlockTime > time.Hour:
+		errs = append(errs, fmt.Errorf("lab: a block time of %v: want 1ms to 1h", o.BlockTime))
+	case o.Tolerance < 0 || o.Tolerance >= 1:
+		errs = append(errs, fmt.Errorf("lab: a tolerance of %g: want a share from 0 to 1, 0.05 for 5 %%", o.Tolerance))
+	case o.Test != "bootstrap" && o.Test != "welch" && o.Test != "mannwhitney":
+		errs = append(errs, fmt.Errorf("lab: no test is named %q: want bootstrap, welch or mannwhitney", o.Test))
+	}
+	return errors.Join(errs...)
+}
+
+// runner is the state of one Measure.
+type runner struct {
+	o      Options
+	rng    *rand.Rand
+	run    *Run
+	start  time.Time
+	places []openPlace
+	index  int // of the experiment under way
+	total  int
+
+	costs  costs
+	rounds int // of the experiment under way
+}
+
+// An openPlace is a PlaceSpec with a private folder in it.
+type openPlace struct {
+	name  string
+	dir   string // private, removed at the end
+	close func() error
+	n     int // blocks so far, for their folders' names
+}
+
+func (r *runner) openPlaces() error {
+	seen := map[string]bool{}
+	for _, p := range r.o.Places {
+		name := cmp.Or(p.Name, p.Dir)
+		if seen[name] {
+			return fmt.Errorf("lab: two places are named %q", name)
+		}
+		seen[name] = true
+		abs, err := filepath.Abs(p.Dir)
+		if err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+		if st, err := os.Stat(abs); err != nil {
+			return fmt.Errorf("lab: the folder to measure in: %w", err)
+		} else if !st.IsDir() {
+			return fmt.Errorf("lab: %s is not a folder: name one to measure in", abs)
+		}
+		pl, err := place.Dir(abs)
+		if err != nil {
+			return fmt.Errorf("lab: make a private folder to measure in: %w", err)
+		}
+		r.places = append(r.places, openPlace{name: name, dir: pl.Path, close: pl.Close})
+		e := env.Read(abs)
+		if name == e.FS { // a tmpfs that was asked for by its name is no surprise
+			e.Warnings = slices.DeleteFunc(e.Warnings, func(w env.Warning) bool { return w.Code == env.WarnTmpfs })
+		}
+		r.run.Places = append(r.run.Places, Place{Name: name, Environment: e})
+	}
+	return nil
+}
+
+// closePlaces removes everything; a folder that could not be removed is a
+// note of the run, for its figures are good all the same.
+func (r *runner) closePlaces() {
+	for _, p := range r.places {
+		if err := p.close(); err != nil {
+			r.run.Notes = append(r.run.Notes, fmt.Sprintf("%s was left behind: %v", p.dir, err))
+		}
+	}
+}
+
+func (r *runner) tell(e Event) {
+	if r.o.Progress == nil {
+		return
+	}
+	e.Index, e.Of, e.Rounds = r.index+1, r.total, r.rounds
+	e.Elapsed = Nanos(time.Since(r.start))
+	left := r.costs.left(r.total - r.index - 1)
+	e.Left = Nanos(left)
+	if all := time.Duration(e.Elapsed) + left; left > 0 {
+		e.Share = float64(e.Elapsed) / float64(all)
+	}
+	if e.Kind == "done" {
+		e.Left, e.Share = 0, 1
+	}
+	r.o.Progress(e)
+}

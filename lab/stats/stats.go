@@ -1,0 +1,135 @@
+// Package stats holds the statistics that the lab's verdicts rest on, over
+// plain samples: it knows nothing of blocks, runs or files.
+//
+// What golang.org/x/perf/benchmath has is taken from there: the median with
+// its order-statistic interval, Mann-Whitney's U and Welch's t. The rest is
+// here, each with the paper it follows. Nothing in this package assumes that
+// timings are normally distributed, except Welch's t, which a user must ask
+// for.
+//
+// Samples must be finite numbers. No function changes its arguments, and all
+// of them are deterministic: what resamples is given its random source.
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+)
+
+// An Estimate is a point estimate with its two-sided confidence interval.
+type Estimate struct {
+	Value float64
+	// Lo and Hi bound the interval; both are NaN where there are too few
+	// samples for one.
+	Lo, Hi float64
+	// Confidence is the one the interval was made for; an order-statistic
+	// interval has only certain ones, and takes the next above what was asked.
+	// It is 0 where there is no interval.
+	Confidence float64
+	// N is the number of samples, or of pairs.
+	N int
+	// Warning says why there is no interval; nil where there is one.
+	Warning error
+}
+
+// ErrNoSamples says that there was nothing to estimate from.
+var ErrNoSamples = errors.New("stats: no samples")
+
+// noInterval is an estimate of which only the value is known.
+func noInterval(value float64, n int, why error) Estimate {
+	return Estimate{Value: value, Lo: math.NaN(), Hi: math.NaN(), N: n, Warning: why}
+}
+
+// MinSamples is the smallest number of samples whose least and greatest value
+// bound the quantile q (0 to 1) with the given confidence, whatever the
+// distribution: the smallest n with 1 - q^n - (1-q)^n >= confidence. The
+// quantile lies below all n samples with probability (1-q)^n and above all of
+// them with q^n; see David & Nagaraja, Order Statistics, 3rd ed., section 7.1.
+func MinSamples(q, confidence float64) int {
+	if q <= 0 || q >= 1 || confidence >= 1 {
+		return math.MaxInt
+	}
+	ok := func(n int) bool {
+		// 1e-12: 1-0.95 is not 0.05 in binary, and no count may hang on that.
+		return math.Pow(q, float64(n))+math.Pow(1-q, float64(n)) <= 1-confidence+1e-12
+	}
+	hi := 2
+	for !ok(hi) {
+		if hi > math.MaxInt/4 {
+			return math.MaxInt
+		}
+		hi *= 2
+	}
+	lo := 1 // not enough: q^1 + (1-q)^1 is 1
+	for hi-lo > 1 {
+		if mid := lo + (hi-lo)/2; ok(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// CheckPercentile returns nil when n samples are enough for an interval of
+// the percentile p (0 to 100) that lies within the sample, and otherwise an
+// error that says how many would be.
+func CheckPercentile(p float64, n int64, confidence float64) error {
+	need := MinSamples(p/100, confidence)
+	if n >= int64(need) {
+		return nil
+	}
+	return fmt.Errorf("p%g needs at least %d samples for its interval, have %d", p, need, n)
+}
+
+// Median returns the median with its order-statistic interval, which holds
+// for any distribution.
+func Median(x []float64, confidence float64) Estimate {
+	if len(x) == 0 {
+		return noInterval(math.NaN(), 0, ErrNoSamples)
+	}
+	s := benchmath.AssumeNothing.Summary(sample(x), confidence)
+	// A bound outside the sample is an infinite one for benchmath.
+	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
+		return noInterval(s.Center, len(x), tooFew(len(x), 0.5, confidence, "samples"))
+	}
+	return Estimate{Value: s.Center, Lo: s.Lo, Hi: s.Hi, Confidence: s.Confidence, N: len(x)}
+}
+
+func tooFew(n int, q, confidence float64, what string) error {
+	return fmt.Errorf("an interval at %g %% needs at least %d %s, have %d", confidence*100, MinSamples(q, confidence), what, n)
+}
+
+// Welch returns the two-sided p-value of Welch's t-test of equal means. It is
+// 1, which shows nothing, where the test cannot be made: fewer than two
+// samples, or no variance at all.
+func Welch(a, b []float64) float64 {
+	return compare(benchmath.AssumeNormal, a, b)
+}
+
+// MannWhitney returns the two-sided p-value of the Mann-Whitney U-test. It is
+// 1, which shows nothing, where the test cannot be made: no samples on one
+// side, or all of them equal.
+func MannWhitney(a, b []float64) float64 {
+	return compare(benchmath.AssumeNothing, a, b)
+}
+
+func compare(by benchmath.Assumption, a, b []float64) float64 {
+	if len(a) == 0 || len(b) == 0 {
+		return 1
+	}
+	p := by.Compare(sample(a), sample(b)).P
+	if math.IsNaN(p) {
+		return 1
+	}
+	return min(p, 1)
+}
+
+// sample copies x, because benchmath sorts what it is given.
+func sample(x []float64) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(x), &benchmath.DefaultThresholds)
+}
