@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/report"
+)
+
+func compare(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	f := newFlags("compare", `Usage: stele compare OLD.json NEW.json [flags]
+
+Holds a new run against an old one, both written by 'stele bench --json': a
+gate for CI. The change of a figure is the ratio of its medians, new to old,
+with a 95 % interval. The runs are apart in time, so what else changed between
+them is not in the interval; measure both in one job where you can.
+
+Exit codes: 0 no figure got worse by more than its tolerance, 1 one did, 2 the
+data cannot tell, 3 the runs cannot be compared: unreadable, incomplete, or of
+other experiments, promises or environments (unless --force).
+
+Examples:
+  stele compare old.json new.json
+  stele compare old.json new.json --tolerance time=0.03,allocs_per_op=0
+  stele compare old.json new.json --force --json -
+`)
+	broken := lab.Broken.ExitCode()
+	tolerances := f.StringSlice("tolerance", nil, "how much worse each `METRIC=SHARE` may get: time (0.05 unless set), p99, allocs_per_op, ...; 0.05 is 5 %")
+	force := f.Bool("force", false, "compare although experiments, promises or the environment differ, and list the differences")
+	file := f.String("json", "", "write the comparison as JSON to `FILE` instead; - is standard output")
+	if code, done := parse(f, args, broken, stdout, stderr); done {
+		return code
+	}
+	limits, err := parseTolerances(*tolerances)
+	if err == nil && f.NArg() != 2 {
+		err = fmt.Errorf("want two files, OLD.json and NEW.json, got %d", f.NArg())
+	}
+	if err != nil {
+		return usageError(stderr, "compare", broken, err)
+	}
+	old, errOld := readRun(f.Arg(0), stdin)
+	new, errNew := readRun(f.Arg(1), stdin)
+	if err := errors.Join(errOld, errNew); err != nil {
+		fmt.Fprintln(stderr, "stele compare:", err)
+		return broken
+	}
+	r := lab.Compare(old, new, lab.CompareOptions{Tolerance: limits, Force: *force})
+	if *file == "" {
+		err = report.Comparison(stdout, r)
+	} else {
+		err = writeFile(*file, stdout, func(w io.Writer) error {
+			enc := json.NewEncoder(w)
+			enc.SetIndent("", "  ")
+			return enc.Encode(r)
+		})
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintln(stderr, "stele compare:", p)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "stele compare:", err)
+		return broken
+	}
+	return r.Outcome.ExitCode()
+}
+
+func parseTolerances(args []string) (map[string]float64, error) {
+	limits := map[string]float64{}
+	for _, a := range args {
+		name, value, ok := strings.Cut(a, "=")
+		share, err := strconv.ParseFloat(value, 64)
+		if !ok || name == "" || err != nil || !(share >= 0) || math.IsInf(share, 1) {
+			return nil, fmt.Errorf("--tolerance %s: want METRIC=SHARE, for example time=0.05", a)
+		}
+		limits[name] = share
+	}
+	return limits, nil
+}

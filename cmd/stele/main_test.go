@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/lab"
+)
+
+func TestMain(m *testing.M) {
+	if lab.IsBlock() {
+		os.Exit(lab.RunBlock(experiments()))
+	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // each block is a process, and would wait for a second
+	os.Exit(m.Run())
+}
+
+// stele calls the program as a person would.
+func stele(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, diag bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(""), &out, &diag)
+	return code, out.String(), diag.String()
+}
+
+// measured changes into a fresh folder that holds run.json, old.json and
+// new.json, a short run of one experiment.
+func measured(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	code, _, diag := stele(t, "bench", "mkdir", "--filter", "depth=1$", "--rounds", "8", "--block-time", "5ms",
+		"--json", "run.json", "--html", "run.html", "--gobench", "run.txt", "--markdown", "run.md", "--progress", "none")
+	if code != exitOK {
+		t.Fatalf("bench: exit code %d: %s", code, diag)
+	}
+	data, err := os.ReadFile("run.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"old.json", "new.json"} {
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// slowed writes name as a copy of run.json in which every timed block took
+// factor times as long.
+func slowed(t *testing.T, name string, factor float64) {
+	t.Helper()
+	f, err := os.Open("run.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := lab.ReadRun(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, res := range r.Results {
+		for i := range res.Blocks {
+			res.Blocks[i].Wall = lab.Nanos(float64(res.Blocks[i].Wall) * factor)
+		}
+	}
+	var buf bytes.Buffer
+	if err := r.Write(&buf); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, buf.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every example of every help text is a call that works. Those that would
+// measure for minutes, or need root, are checked up to the measuring.
+func TestHelpExamples(t *testing.T) {
+	measured(t)
+	for _, c := range append(commands(), command{name: ""}) {
+		code, help, _ := stele(t, c.name, "--help")
+		if c.name == "" {
+			code, help, _ = stele(t)
+		}
+		if code != exitOK {
+			t.Errorf("%s --help: exit code %d", c.name, code)
+		}
+		_, examples, _ := strings.Cut(help, "Examples:\n")
+		for line := range strings.Lines(examples) {
+			line, _, _ = strings.Cut(strings.TrimSpace(line), "   ")
+			line = strings.TrimPrefix(line, "sudo ")
+			call, ok := strings.CutPrefix(line, "stele ")
+			if !ok {
+				break
+			}
+			args := strings.Fields(call)
+			if args[0] == "bench" {
+				args = append(args, "--list")
+			}
+			code, out, diag := stele(t, args...)
+			if code != exitOK && !(args[0] == "compare" && code == 2) {
+				t.Errorf("%s: exit code %d: %s", line, code, diag)
+			}
+			if out == "" && !strings.Contains(call, "--") {
+				t.Errorf("%s prints nothing", line)
+			}
+		}
+		if c.name != "version" && !strings.Contains(help, "Examples:\n  stele ") {
+			t.Errorf("the help of %q shows no examples", c.name)
+		}
+	}
+}
+
+func TestBenchWritesEveryOutput(t *testing.T) {
+	measured(t)
+	for name, want := range map[string]string{
+		"run.json": `"schema"`, "run.html": "<!doctype html>", "run.txt": "ns/op", "run.md": "| ",
+	} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !strings.Contains(strings.ToLower(string(data)), want) {
+			t.Errorf("%s does not contain %q", name, want)
+		}
+	}
+	left, err := filepath.Glob("stele-bench-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+	if part, _ := filepath.Glob("*.part"); len(part) > 0 {
+		t.Errorf("left behind: %v", part)
+	}
+}
+
+func TestJSONToStandardOutputIsOnlyJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, diag := stele(t, "bench", "mkdir", "--filter", "depth=1$", "--rounds", "6", "--block-time", "2ms", "--json", "-", "--html", "x.html", "--progress", "json")
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, diag)
+	}
+	if !json.Valid([]byte(out)) {
+		t.Errorf("standard output is not JSON: %.200s", out)
+	}
+	first, _, _ := strings.Cut(diag, "\n")
+	var e lab.Event
+	if err := json.Unmarshal([]byte(first), &e); err != nil || e.Kind == "" {
+		t.Errorf("the first line of progress is no event: %q: %v", first, err)
+	}
+}
+
+func TestCompareIsAGate(t *testing.T) {
+	measured(t)
+	slowed(t, "slow.json", 2)
+	slowed(t, "slight.json", 1.05)
+	if err := os.WriteFile("torn.json", []byte(`{"schema":"stele.run/1","results":[`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("other.json", []byte(`{"hello":"world"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		old, new string
+		codes    string
+	}{
+		{"run.json", "slow.json", "1"},
+		{"slow.json", "run.json", "0"},
+		{"run.json", "slight.json", "012"}, // depends on the noise, but is never broken
+		{"run.json", "torn.json", "3"},
+		{"run.json", "other.json", "3"},
+		{"run.json", "missing.json", "3"},
+	} {
+		code, out, diag := stele(t, "compare", c.old, c.new)
+		if !strings.Contains(c.codes, fmt.Sprint(code)) {
+			t.Errorf("compare %s %s: exit code %d, want one of %s\n%s%s", c.old, c.new, code, c.codes, out, diag)
+		}
+		if code == 3 && diag == "" {
+			t.Errorf("compare %s %s: broken, and nothing says why", c.old, c.new)
+		}
+	}
+}
+
+func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, diag bytes.Buffer
+	code := run(ctx, []string{"bench", "mkdir", "--filter", "depth=1$", "--json", "run.json", "--progress", "none"}, strings.NewReader(""), &out, &diag)
+	if code != exitInterrupted {
+		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, diag.String())
+	}
+	f, err := os.Open("run.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := lab.ReadRun(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Partial == "" {
+		t.Error("the run is not marked partial")
+	}
+}
+
+func TestBadCalls(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		call, want string
+		code       int
+	}{
+		{"dance", "no command", exitUsage},
+		{"bench nothing", "no suite or claim", exitUsage},
+		{"bench mkdir --rounds x", "rounds", exitUsage},
+		{"bench mkdir --rounds -1", "at least 1", exitFailed},
+		{"bench mkdir --filter [", "--filter", exitUsage},
+		{"bench mkdir --filter zzz", "no experiment is left", exitUsage},
+		{"bench mkdir --tolerance 7", "--tolerance", exitUsage},
+		{"bench mkdir --test magic", "--test", exitUsage},
+		{"bench mkdir --progress loud", "--progress", exitUsage},
+		{"bench mkdir --json - --html -", "standard output", exitUsage},
+		{"bench mkdir --dir nowhere", "nowhere", exitFailed},
+		{"bench mkdir --fs ext5", "ext5", exitFailed},
+		{"bench mkdir --fs ext4 --image-size 2Q", "2Q", exitFailed},
+		{"report", "want one file", exitUsage},
+		{"report nowhere.json", "nowhere.json", exitFailed},
+		{"compare one.json", "two files", 3},
+		{"probe nowhere", "nowhere", exitFailed},
+		{"version 2", "no arguments", exitUsage},
+	} {
+		code, _, diag := stele(t, strings.Fields(c.call)...)
+		if code != c.code || !strings.Contains(diag, c.want) {
+			t.Errorf("stele %s: exit code %d, want %d; standard error %q, want %q in it", c.call, code, c.code, diag, c.want)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for in, want := range map[string]int64{"1": 1, "512M": 512 << 20, "2G": 2 << 30, "2GiB": 2 << 30, "3kb": 3 << 10, "1T": 1 << 40} {
+		if got, err := parseSize(in); got != want || err != nil {
+			t.Errorf("parseSize(%q) = %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "G", "-1", "0", "2Q", "1.5G", "2GG", "99999999T", "2 G"} {
+		if got, err := parseSize(in); err == nil {
+			t.Errorf("parseSize(%q) = %d, want an error", in, got)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/report"
+)
+
+// outputs are the files a run can be written to.
+type outputs struct {
+	json, gobench, markdown, html string
+}
+
+func (o *outputs) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.json, "json", "", "write the whole run, raw blocks included, to `FILE`; - is standard output")
+	f.StringVar(&o.gobench, "gobench", "", "write Go's benchmark format, for benchstat, to `FILE`; - is standard output")
+	f.StringVar(&o.markdown, "markdown", "", "write Markdown to `FILE`; - is standard output")
+	f.StringVar(&o.html, "html", "", "write the HTML report to `FILE`; - is standard output")
+}
+
+// check refuses two outputs on one standard output; toStdout says whether
+// one goes there.
+func (o *outputs) check() (toStdout bool, err error) {
+	n := 0
+	for _, name := range []string{o.json, o.gobench, o.markdown, o.html} {
+		if name == "-" {
+			n++
+		}
+	}
+	if n > 1 {
+		return true, errors.New("only one of --json, --gobench, --markdown and --html can go to standard output (-)")
+	}
+	return n == 1, nil
+}
+
+func (o *outputs) write(r *lab.Run, stdout io.Writer) error {
+	var errs []error
+	for _, out := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{o.json, func(w io.Writer) error { return r.Write(w) }},
+		{o.gobench, func(w io.Writer) error { return report.GoBench(w, r) }},
+		{o.markdown, func(w io.Writer) error { return report.Markdown(w, r) }},
+		{o.html, func(w io.Writer) error { return report.HTML(w, r) }},
+	} {
+		if out.name != "" {
+			errs = append(errs, writeFile(out.name, stdout, out.write))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeFile writes to the named file, or to stdout for "-". A file appears
+// under its name only when it is complete.
+func writeFile(name string, stdout io.Writer, write func(io.Writer) error) (err error) {
+	if name == "-" {
+		return write(stdout)
+	}
+	tmp := name + ".part"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(tmp)
+		}
+	}()
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return os.Rename(tmp, name)
+}
+
+func reportCommand(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	f := newFlags("report", `Usage: stele report RUN.json [flags]
+
+Turns a run that 'stele bench --json' wrote into any other output; - reads it
+from standard input. Without flags it prints the text that bench prints. The
+verdicts are derived again from the raw blocks, so they can be asked for with
+another tolerance or test.
+
+Examples:
+  stele report run.json
+  stele report run.json --html run.html --markdown run.md
+  stele report run.json --tolerance 0.02 --test mannwhitney
+`)
+	var out outputs
+	out.flags(f)
+	var again analysis
+	again.flags(f)
+	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
+		return code
+	}
+	toStdout, err := out.check()
+	if err == nil && f.NArg() != 1 {
+		err = fmt.Errorf("want one file, got %d", f.NArg())
+	}
+	if err == nil {
+		err = again.check()
+	}
+	if err != nil {
+		return usageError(stderr, "report", exitUsage, err)
+	}
+	r, err := readRun(f.Arg(0), stdin)
+	if err == nil {
+		if again.apply(f, r) {
+			r.Analyse()
+		}
+		if err = out.write(r, stdout); err == nil && !toStdout && out == (outputs{}) {
+			err = report.Text(stdout, r, textOptions(stdout))
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "stele report:", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// analysis are the flags that decide how blocks become verdicts.
+type analysis struct {
+	tolerance float64
+	test      string
+	mixLevels bool
+}
+
+func (a *analysis) flags(f *pflag.FlagSet) {
+	f.Float64Var(&a.tolerance, "tolerance", 0.05, "smallest difference that counts, as a `SHARE`: 0.05 is 5 %; never less than the A/A noise")
+	f.StringVar(&a.test, "test", "bootstrap", "what must agree with the interval of the ratio: `TEST` is bootstrap (nothing else), welch or mannwhitney")
+	f.BoolVar(&a.mixLevels, "mix-levels", false, "compare variants that promise different things too, and mark it")
+}
+
+func (a *analysis) check() error {
+	if a.tolerance <= 0 || a.tolerance >= 1 {
+		return fmt.Errorf("--tolerance %g: want a share between 0 and 1, 0.05 for 5 %%", a.tolerance)
+	}
+	switch a.test {
+	case "bootstrap", "welch", "mannwhitney":
+		return nil
+	}
+	return fmt.Errorf("--test %s: want bootstrap, welch or mannwhitney", a.test)
+}
+
+// apply puts the flags that were given into the settings of a run that was
+// read, and says whether there were any.
+func (a *analysis) apply(f *pflag.FlagSet, r *lab.Run) bool {
+	var any bool
+	f.Visit(func(fl *pflag.Flag) {
+		switch fl.Name {
+		case "tolerance":
+			r.Settings.Tolerance = a.tolerance
+		case "test":
+			r.Settings.Test = a.test
+		case "mix-levels":
+			r.Settings.MixLevels = a.mixLevels
+		default:
+			return
+		}
+		any = true
+	})
+	return any
+}
+
+func readRun(name string, stdin io.Reader) (*lab.Run, error) {
+	if name == "-" {
+		r, err := lab.ReadRun(stdin)
+		if err != nil {
+			return nil, fmt.Errorf("standard input: %w", err)
+		}
+		return r, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := lab.ReadRun(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+func textOptions(stdout io.Writer) report.TextOptions {
+	n := width(stdout)
+	return report.TextOptions{Width: n, Color: n > 0 && os.Getenv("NO_COLOR") == ""}
+}
