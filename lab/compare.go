@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -207,8 +208,10 @@ func (c *comparer) run() {
 			continue
 		}
 		places[p.Name] = q.Name
-		for _, d := range environmentDifferences(&p.Environment, &q.Environment) {
-			c.mismatch("%s: %s", q.Name, d)
+		for _, d := range p.Environment.Diff(q.Environment) {
+			if d.Matters {
+				c.mismatch("%s: %s: %s, now %s", q.Name, d.Field, cmp.Or(d.Old, "not known"), cmp.Or(d.New, "not known"))
+			}
 		}
 	}
 	paired := map[*Result]bool{}

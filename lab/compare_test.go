@@ -205,9 +205,9 @@ func TestCompareDifferences(t *testing.T) {
 		want   string
 	}{
 		"kernel":   {func(r *Run) { r.Places[0].Environment.Kernel = "6.12" }, "kernel: not known, now 6.12"},
-		"go":       {func(r *Run) { r.Places[0].Environment.Go = "go1.27" }, "Go: not known, now go1.27"},
-		"settings": {func(r *Run) { r.Places[0].Environment.GoSettings = map[string]string{"GOGC": "off"} }, "Go settings: defaults, now GOGC=off"},
-		"mount":    {func(r *Run) { r.Places[0].Environment.Options = "rw,noatime" }, "mount options: not known, now noatime,rw"},
+		"go":       {func(r *Run) { r.Places[0].Environment.Go = "go1.27" }, "go: not known, now go1.27"},
+		"settings": {func(r *Run) { r.Places[0].Environment.GoSettings = map[string]string{"GOGC": "off"} }, "go_settings: not known, now GOGC=off"},
+		"mount":    {func(r *Run) { r.Places[0].Environment.Options = "rw,noatime" }, "mount_options: not known, now noatime,rw"},
 		"process":  {func(r *Run) { r.Settings.InProcess = true }, "blocks ran in processes of their own: true, now false"},
 		"variant": {func(r *Run) {
 			r.Results[0].Variants = r.Results[0].Variants[:1]

@@ -1,0 +1,123 @@
+package peers_test
+
+import (
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/peers"
+	"github.com/stele-go/stele/suites"
+)
+
+const securejoin = "securejoin.MkdirAllHandle"
+
+func full(t *testing.T) []lab.Experiment {
+	t.Helper()
+	for _, s := range suites.List() {
+		if s.Name == "mkdir" {
+			return s.Full
+		}
+	}
+	t.Fatal("there is no suite mkdir")
+	return nil
+}
+
+func TestExtendAddsToTheSameExperiments(t *testing.T) {
+	before := full(t)
+	after := peers.Extend(before)
+	if len(after) != len(before) {
+		t.Fatalf("%d experiments became %d", len(before), len(after))
+	}
+	added := 0
+	for i := range after {
+		e := &after[i]
+		if err := e.Validate(); err != nil {
+			t.Error(err)
+		}
+		if e.ID() != before[i].ID() {
+			t.Errorf("%s became %s", before[i].ID(), e.ID())
+		}
+		if before[i].Variant(securejoin) != nil {
+			t.Errorf("%s: Extend changed its argument", e.ID())
+		}
+		v := e.Variant(securejoin)
+		if v == nil {
+			continue
+		}
+		added++
+		if base := e.BaselineFor(v.Promise); base.Name != "os.MkdirAll" {
+			t.Errorf("%s compares the peer with %s", e.ID(), base.Name)
+		}
+	}
+	if runtime.GOOS == "linux" && added < len(after)-1 {
+		t.Errorf("the peer is in %d of %d experiments", added, len(after))
+	}
+}
+
+func TestOtherSuitesAreLeftAlone(t *testing.T) {
+	e := lab.Experiment{Suite: "other", Name: "x", Variants: []lab.Variant{{Name: "a"}}}
+	if got := peers.Extend([]lab.Experiment{e}); len(got[0].Variants) != 1 {
+		t.Errorf("suite other has %d variants, want its own one", len(got[0].Variants))
+	}
+}
+
+func TestSuitesHoldThePeers(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("filepath-securejoin's MkdirAll exists on Linux only")
+	}
+	for _, s := range peers.Suites() {
+		if s.Name == "mkdir" && (s.Full[0].Variant(securejoin) == nil || s.Quick[0].Variant(securejoin) == nil) {
+			t.Error("suite mkdir lacks the peer, in the full or the quick set")
+		}
+	}
+}
+
+// A peer is comparable when it makes the very tree that os.MkdirAll makes.
+func TestPeersMakeTheSameTree(t *testing.T) {
+	for _, e := range peers.Extend(full(t)) {
+		peer := e.Variant(securejoin)
+		if peer == nil {
+			continue
+		}
+		if e.Params["paths"] != "" {
+			e.Params = lab.Params{"paths": "100"}
+		}
+		var want []string
+		for _, v := range []*lab.Variant{e.Variant("os.MkdirAll"), peer} {
+			dir := t.TempDir()
+			if _, err := lab.RunOnce(t.Context(), &e, v, dir, 3, 7); err != nil {
+				t.Fatalf("%s: %s: %v", e.ID(), v.Name, err)
+			}
+			got := tree(t, dir)
+			if v != peer {
+				want = got
+			} else if !slices.Equal(got, want) {
+				t.Errorf("%s: the peer made %d directories, os.MkdirAll %d, or others", e.ID(), len(got), len(want))
+			}
+		}
+	}
+}
+
+func tree(t *testing.T, root string) []string {
+	t.Helper()
+	var list []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		list = append(list, rel+" "+info.Mode().String())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list[1:] // the root is the test's
+}

@@ -1,0 +1,34 @@
+// Package suites holds the questions that Stele's lab answers: for each the
+// experiments, the ways of doing the job that are compared, and the published
+// claims that are put to the test. A suite is data and functions; the lab
+// runs it and knows none of them.
+package suites
+
+import "github.com/stele-go/stele/lab"
+
+// A Suite is the experiments of one question.
+type Suite struct {
+	Name     string
+	Question string
+	// Full is every experiment of the suite.
+	Full []lab.Experiment
+	// Quick is one experiment of at most four variants, for a first answer
+	// in about a minute. It has the identity of its counterpart in Full, and
+	// its variants are those of Full under the same names.
+	Quick []lab.Experiment
+	// Claims are published statements about the same question.
+	Claims []Claim
+}
+
+// List returns every suite. The caller owns what it gets.
+func List() []Suite {
+	return []Suite{
+		{
+			Name:     "mkdir",
+			Question: "Which way of making directory trees is fastest here?",
+			Full:     mkdirFull(),
+			Quick:    mkdirQuick(),
+			Claims:   directoryClaims(),
+		},
+	}
+}
