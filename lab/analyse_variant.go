@@ -94,11 +94,14 @@ func (b *Block) uncounted() string {
 	return cmp.Or(b.Missing[syscalls], b.Missing[syscallsPerOp])
 }
 
-// calls is the number of counted system calls an operation.
+// calls is the number of counted system calls an operation, without those
+// that the Go runtime makes by itself.
 func (b *Block) calls() float64 {
 	var n int64
-	for _, calls := range b.Syscalls {
-		n += calls
+	for name, calls := range b.Syscalls {
+		if !RuntimeSyscall(name) {
+			n += calls
+		}
 	}
 	return float64(n) / float64(b.Ops)
 }

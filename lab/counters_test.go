@@ -119,7 +119,7 @@ func TestCountedBlockIsExact(t *testing.T) {
 			if n != helperDirs {
 				t.Errorf("%d %s, want exactly %d", n, name, helperDirs)
 			}
-		case runtimeSyscall(name):
+		case RuntimeSyscall(name):
 		case name == "mmap", name == "munmap": // the heap grew
 		default:
 			t.Errorf("%d %s, which the helper does not call", n, name)
@@ -127,7 +127,7 @@ func TestCountedBlockIsExact(t *testing.T) {
 	}
 	var own int64
 	for name, n := range m.Syscalls {
-		if !runtimeSyscall(name) {
+		if !RuntimeSyscall(name) {
 			own += n
 		}
 	}
@@ -228,12 +228,12 @@ func TestStillGODEBUG(t *testing.T) {
 
 func TestRuntimeSyscalls(t *testing.T) {
 	for _, own := range []string{"mkdirat", "openat", "fsync", "mmap", "epoll_ctl", "read", "write", "close", "newfstatat"} {
-		if runtimeSyscall(own) {
+		if RuntimeSyscall(own) {
 			t.Errorf("%s is a variant's call, not the runtime's", own)
 		}
 	}
 	for _, noise := range []string{"futex", "tgkill", "rt_sigreturn", "madvise", "sched_yield", "epoll_pwait", "nanosleep"} {
-		if !runtimeSyscall(noise) {
+		if !RuntimeSyscall(noise) {
 			t.Errorf("%s is the runtime's call", noise)
 		}
 	}

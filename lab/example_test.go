@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash/crc32"
+	"log"
 	"os"
 	"time"
 
@@ -13,43 +14,28 @@ import (
 )
 
 var (
-	page     = make([]byte, 4096)
-	inMemory = durability.Promise{Level: durability.None}
+	page   = make([]byte, 4096)
+	memory = durability.Promise{Level: durability.None}
 )
 
-// checksum is the question: which checksum of a page is faster?
-var checksum = lab.Experiment{
-	Suite: "mine", Name: "checksum", Op: "one page", Stateless: true,
-	Question: "Which checksum of a page is faster?",
-	Variants: []lab.Variant{
-		{Name: "sha256", Promise: inMemory, Run: func(b *lab.B) error {
-			for b.Loop() {
-				sha256.Sum256(page)
-			}
-			return nil
-		}},
-		{Name: "crc32", Promise: inMemory, Run: func(b *lab.B) error {
-			for b.Loop() {
-				crc32.ChecksumIEEE(page)
-			}
-			return nil
-		}},
-	},
-}
+func init() { lab.ProgramForTest("mine", Example) }
 
-func init() { lab.RegisterForTest(checksum) }
-
-// A function of your own, measured. In a program of yours this is main; the
-// whole of it, with the experiment above, is what a measurement takes.
+// Which of two functions of yours is faster? In a program of your own this is
+// main.
 func Example() {
+	checksum := lab.Experiment{
+		Suite: "mine", Name: "checksum", Stateless: true,
+		Variants: []lab.Variant{
+			lab.Func("sha256", memory, func() error { sha256.Sum256(page); return nil }),
+			lab.Func("crc32", memory, func() error { crc32.ChecksumIEEE(page); return nil }),
+		},
+	}
 	if lab.IsBlock() { // each block is this program, started again
 		os.Exit(lab.RunBlock([]lab.Experiment{checksum}))
 	}
-	options := lab.Options{Rounds: 10, BlockTime: 5 * time.Millisecond} // the zero value takes longer and knows more
-	run, err := lab.Measure(context.Background(), options, checksum)
+	run, err := lab.Measure(context.Background(), lab.Options{BlockTime: 10 * time.Millisecond}, checksum)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	c := run.Results[0].Comparisons[0]
 	fmt.Println(c.Variant, "is", c.Verdict, "than", c.Baseline)

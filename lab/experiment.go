@@ -32,6 +32,9 @@ type Experiment struct {
 	Ops int64
 	// MaxOps bounds what the pilot may choose; 0 is no bound.
 	MaxOps int64
+	// MaxRounds bounds the rounds of an experiment whose blocks are long. 0 is
+	// no bound.
+	MaxRounds int
 	// Stateless says that operations leave nothing behind, so that blocks of
 	// different variants are comparable with different numbers of operations.
 	// Otherwise all variants of one promise do the same number.
@@ -76,6 +79,20 @@ type Variant struct {
 	//		operation()
 	//	}
 	Run func(b *B) error
+}
+
+// Func is a variant whose operation is one call of op. A variant that has
+// something to prepare sets Run itself. The call through op is part of what
+// is measured, a nanosecond or two.
+func Func(name string, p durability.Promise, op func() error) Variant {
+	return Variant{Name: name, Promise: p, Run: func(b *B) error {
+		for b.Loop() {
+			if err := op(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
 }
 
 // ID is what identifies the experiment in files and on the command line:

@@ -1,8 +1,9 @@
 package lab
 
-// registered are experiments of the external tests, whose blocks the test
-// binary is to run too.
-var registered []Experiment
+// programs are the examples that measure, by the suite they measure. The
+// blocks of such a suite run the example itself, as they would in a program
+// of its own.
+var programs = map[string]func(){}
 
-// RegisterForTest makes the blocks of e known to TestMain.
-func RegisterForTest(e Experiment) { registered = append(registered, e) }
+// ProgramForTest says that the blocks of a suite are to run main.
+func ProgramForTest(suite string, main func()) { programs[suite] = main }

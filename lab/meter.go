@@ -185,7 +185,7 @@ func (t *taken) bookCounters(f *tally) {
 	f.syscalls = syscallsBetween(a, b)
 	var own int64
 	for name, n := range f.syscalls {
-		if !runtimeSyscall(name) {
+		if !RuntimeSyscall(name) {
 			own += n
 		}
 	}

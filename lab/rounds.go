@@ -59,6 +59,9 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 		}
 	}
 	r.rounds = r.roundsWithin(lanes)
+	if e.MaxRounds > 0 {
+		r.rounds = min(r.rounds, e.MaxRounds)
+	}
 	counting := lanes
 	if r.o.NoCounting || r.o.InProcess {
 		counting = nil

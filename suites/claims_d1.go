@@ -67,7 +67,7 @@ func d1Fresh() lab.Experiment {
 	return lab.Experiment{
 		Suite: "claims", Name: "D1-fresh", Question: d1Question,
 		Op:  "one relative path of 8 components, 7 of them new",
-		Ops: publishedOps, Env: asPublished(), Variants: relativeMkdirVariants(publishedDepth, false),
+		Ops: publishedOps, MaxRounds: 8, Env: asPublished(), Variants: relativeMkdirVariants(publishedDepth, false),
 	}
 }
 

@@ -66,7 +66,7 @@ type benchFlags struct {
 func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&b.dirs, "dir", nil, "measure in this `DIR` (default the current folder); may be repeated, several disks are measured side by side")
 	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems (`LIST` of ext4, xfs, btrfs, tmpfs), on loop devices; needs root")
-	f.StringVar(&b.imageSize, "image-size", "2G", "`SIZE` of each image of --fs")
+	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image takes what is written to it")
 	f.StringVar(&b.filter, "filter", "", "only experiments whose id matches this `REGEXP`")
 	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims, and measure nothing")
 	f.BoolVar(&b.quick, "quick", false, "the quick set of the suites named")

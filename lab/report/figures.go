@@ -59,13 +59,6 @@ func metricFigure(v *lab.VariantResult, m lab.Metric) figure {
 		return figure{Text: quantity(e.Median, m.Unit)}
 	}
 	if m.Name == syscallsPerOp {
-		if v.Syscalls != nil {
-			sum := 0.0
-			for _, n := range v.Syscalls {
-				sum += n
-			}
-			return figure{Text: count(sum)}
-		}
 		return missing(v.Missing[m.Name], v.Missing["syscalls"], failure(v))
 	}
 	return missing(v.Missing[m.Name], failure(v))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/stele-go/stele/lab"
 )
@@ -210,7 +211,17 @@ func syscallRows(res *lab.Result, order []int, gp *gaps) []metricRow {
 			names = append(names, name)
 		}
 	}
-	sort.Strings(names)
+	// The variants' own calls first: those of the Go runtime depend on how
+	// goroutines happened to meet.
+	slices.SortFunc(names, func(a, b string) int {
+		if ra, rb := lab.RuntimeSyscall(a), lab.RuntimeSyscall(b); ra != rb {
+			if rb {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
 	names = slices.Compact(names)
 	if len(names) == 0 {
 		return nil // the metrics table says why
@@ -218,6 +229,9 @@ func syscallRows(res *lab.Result, order []int, gp *gaps) []metricRow {
 	var out []metricRow
 	for _, name := range names {
 		row := metricRow{Title: clean(name)}
+		if lab.RuntimeSyscall(name) {
+			row.Title += " (Go runtime)"
+		}
 		for _, i := range order {
 			v := &res.Variants[i]
 			switch n, ok := v.Syscalls[name]; {
