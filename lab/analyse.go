@@ -6,7 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab/stats"
 )
 
@@ -195,6 +197,8 @@ func (res *Result) analyse(r *Run) {
 	}
 	main := res.baselineFor(&res.Variants[0])
 	res.Noise = res.noise(r, main.Name)
+	refused := map[durability.Promise][]string{}
+	var order []durability.Promise
 	for i := range res.Variants {
 		v := &res.Variants[i]
 		if base := res.baselineFor(v); base != v {
@@ -205,9 +209,15 @@ func (res *Result) analyse(r *Run) {
 		case r.Settings.MixLevels:
 			res.Comparisons = append(res.Comparisons, res.compare(r, v, main))
 		default:
-			res.Refused = append(res.Refused, fmt.Sprintf("%s promises %s; %s promises %s: not compared; --mix-levels compares them all the same",
-				v.Name, v.Promise, main.Name, main.Promise))
+			if refused[v.Promise] == nil {
+				order = append(order, v.Promise)
+			}
+			refused[v.Promise] = append(refused[v.Promise], v.Name)
 		}
+	}
+	for _, p := range order {
+		res.Refused = append(res.Refused, fmt.Sprintf("not compared with %s, which promises %s: %s (%s); --mix-levels compares them all the same",
+			main.Name, main.Promise, strings.Join(refused[p], ", "), p))
 	}
 }
 

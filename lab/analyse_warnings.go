@@ -2,9 +2,7 @@ package lab
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/stele-go/stele/lab/stats"
@@ -50,10 +48,11 @@ func (d *variantData) warnings(v *VariantResult, data []float64, tooFew error) [
 		warn("too few blocks: %v", tooFew)
 	}
 	if len(v.Outliers) > 0 {
-		warn("outliers (Tukey's fences) in %s; they stay in every figure", roundList(v.Outliers))
+		warn("outliers in %s; they stay in every figure", roundList(v.Outliers))
 	}
 	if d.timed >= stats.SteadyWindow && !v.Steady.Reached {
-		warn("not steady: %s", v.Steady.Reason)
+		warn("not steady by SNIA's rule: the last %d rounds lie %s apart, their line moves by %s",
+			stats.SteadyWindow, percent(v.Steady.Excursion), percent(math.Abs(v.Steady.Slope)))
 	}
 	if v.Steady.Trend != "none" {
 		warn("%s: by %s from the first block to the last (Mann-Kendall p = %.2g)",
@@ -64,11 +63,6 @@ func (d *variantData) warnings(v *VariantResult, data []float64, tooFew error) [
 	}
 	if n := d.latency.OutOfRange(); n > 0 {
 		warn("latencies out of range, in no percentile: %d (below 1 ns or above 1 h)", n)
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.metrics)) {
-		if why := d.reasons[name]; len(why) > 0 {
-			warn("%s is not available in %d of %d blocks: %s", name, d.timed-len(d.metrics[name]), d.timed, commonest(why))
-		}
 	}
 	return w
 }

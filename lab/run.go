@@ -74,8 +74,8 @@ type Result struct {
 	Variants []VariantResult `json:"variants"`
 	// Comparisons, one for each variant that has a baseline other than itself.
 	Comparisons []Comparison `json:"comparisons"`
-	// Refused says for each variant that was not compared with the
-	// experiment's first baseline why not.
+	// Refused says, a sentence a promise, which variants were not compared
+	// with the experiment's first baseline, and why.
 	Refused []string `json:"refused,omitempty"`
 	// Noise is the A/A calibration: how far apart two runs of the very same
 	// variant were. nil where it was switched off.
@@ -100,7 +100,8 @@ type VariantResult struct {
 	Batch int64 `json:"batch"`
 	// Latency holds percentiles of single operations over all blocks.
 	Latency []Percentile `json:"latency"`
-	// Metrics are medians over the blocks, by name; see Metrics for units.
+	// Metrics are medians over the blocks, by name; see Metrics for units. N
+	// of an estimate says how many blocks had the figure.
 	Metrics map[string]Estimate `json:"metrics"`
 	// Missing says why a metric is not available here, by name.
 	Missing map[string]string `json:"missing,omitempty"`

@@ -240,7 +240,7 @@ func sampleVariantResult(v sampleVariant, perOp []float64, h *lab.Histogram) lab
 	// The warnings that the lab's analysis gives for these.
 	if v.base {
 		out.Outliers = []int{13}
-		out.Warnings = append(out.Warnings, "outliers (Tukey's fences) in round 13; they stay in every figure")
+		out.Warnings = append(out.Warnings, "outliers in round 13; they stay in every figure")
 	}
 	if !out.Steady.Reached {
 		out.Warnings = append(out.Warnings, "not steady: "+out.Steady.Reason, "rising: by 12 % from the first block to the last (Mann-Kendall p = 0.003)")
