@@ -156,7 +156,7 @@ func TestJSONToStandardOutputIsOnlyJSON(t *testing.T) {
 
 func TestCompareIsAGate(t *testing.T) {
 	measured(t)
-	slowed(t, "slow.json", 2)
+	slowed(t, "slow.json", 50) // beyond any noise of a busy machine
 	slowed(t, "slight.json", 1.05)
 	if err := os.WriteFile("torn.json", []byte(`{"schema":"stele.run/1","results":[`), 0o666); err != nil {
 		t.Fatal(err)

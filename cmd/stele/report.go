@@ -112,9 +112,8 @@ Examples:
 	}
 	r, err := readRun(f.Arg(0), stdin)
 	if err == nil {
-		if again.apply(f, r) {
-			r.Analyse()
-		}
+		again.apply(f, r)
+		r.Analyse()
 		if err = out.write(r, stdout); err == nil && !toStdout && out == (outputs{}) {
 			err = report.Text(stdout, r, textOptions(stdout))
 		}
@@ -151,9 +150,8 @@ func (a *analysis) check() error {
 }
 
 // apply puts the flags that were given into the settings of a run that was
-// read, and says whether there were any.
-func (a *analysis) apply(f *pflag.FlagSet, r *lab.Run) bool {
-	var any bool
+// read; the others stay as they were when it was measured.
+func (a *analysis) apply(f *pflag.FlagSet, r *lab.Run) {
 	f.Visit(func(fl *pflag.Flag) {
 		switch fl.Name {
 		case "tolerance":
@@ -162,12 +160,8 @@ func (a *analysis) apply(f *pflag.FlagSet, r *lab.Run) bool {
 			r.Settings.Test = a.test
 		case "mix-levels":
 			r.Settings.MixLevels = a.mixLevels
-		default:
-			return
 		}
-		any = true
 	})
-	return any
 }
 
 func readRun(name string, stdin io.Reader) (*lab.Run, error) {
