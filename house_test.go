@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"suites":       {"*"},
 	"lab":          {"durability", "lab"},
 	"mkdir":        {"durability"},
+	"crashtest":    {"durability"},
 	"mpsc":         {},
 	"durability":   {},
 	"internal/sys": {},

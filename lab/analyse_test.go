@@ -57,15 +57,13 @@ func TestWithin(t *testing.T) {
 func TestOnlyTimedBlocksAreData(t *testing.T) {
 	r := exactRun(8, named(killPrefix, "a", "b"), map[string]float64{"a": 1000, "b": 500})
 	res := r.Results[0]
-	for _, b := range []Block{
-		{Variant: "b", Role: RolePilot, Ops: 1, Wall: 1e9},
-		{Variant: "b", Role: RoleCounted, Ops: 1, Wall: 1e9},
-		{Variant: "b", Role: RoleTimed, Round: 9, Ops: 1, Wall: 1e9, Error: "disk full\ngoroutine 1"},
-		{Variant: "b", Role: RoleTimed, Round: 10},
-		{Variant: "a", Role: RoleTimed, Round: 11, Ops: 1, Wall: 700}, // no partner in b
-	} {
-		res.Blocks = append(res.Blocks, b)
-	}
+	res.Blocks = append(res.Blocks,
+		Block{Variant: "b", Role: RolePilot, Ops: 1, Wall: 1e9},
+		Block{Variant: "b", Role: RoleCounted, Ops: 1, Wall: 1e9},
+		Block{Variant: "b", Role: RoleTimed, Round: 9, Ops: 1, Wall: 1e9, Error: "disk full\ngoroutine 1"},
+		Block{Variant: "b", Role: RoleTimed, Round: 10},
+		Block{Variant: "a", Role: RoleTimed, Round: 11, Ops: 1, Wall: 700}, // no partner in b
+	)
 	r.Analyse()
 	b := res.variant("b")
 	if b.Time.Median != 500 || b.Time.N != 8 || b.Time.Lo != 500 || b.Time.Hi != 500 {

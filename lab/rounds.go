@@ -9,14 +9,13 @@ import (
 // A lane is one variant in one place: what the pilot found out about it and
 // its blocks.
 type lane struct {
-	place   int
-	v       *Variant
-	role    string
-	ops     int64
-	batch   int64
-	perOp   time.Duration // from the pilot
-	failed  bool
-	counted bool
+	place  int
+	v      *Variant
+	role   string
+	ops    int64
+	batch  int64
+	perOp  time.Duration // from the pilot
+	failed bool
 }
 
 // experiment runs one experiment in all places: pilots, then rounds of
@@ -206,7 +205,6 @@ func (r *runner) roundsWithin(lanes []*lane) int {
 type costs struct {
 	begun     time.Time // of the experiment under way
 	first     time.Time
-	blocks    int // of this experiment
 	plan      int // blocks of this experiment; 0 before the pilots are done
 	done      int // of the plan
 	overTotal time.Duration

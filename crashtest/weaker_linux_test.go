@@ -1,0 +1,88 @@
+package crashtest_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/mkdir"
+)
+
+// What each of the weaker rigs sees, and what it does not see.
+
+func TestShutdown(t *testing.T) {
+	for _, fs := range []string{"ext4", "xfs"} {
+		t.Run(fs, func(t *testing.T) {
+			o := crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: oldBlocks}
+			run := func(flags int, sync func(*os.File) error) crashtest.Result {
+				return crashtest.Shutdown(t, o, 4, newBlocks(flags, sync), checkBlocks)
+			}
+			if res := run(0, fdatasync); len(res.Lost) > 0 {
+				t.Errorf("write and fdatasync: %v", res)
+			}
+			if res := run(0, noSync); len(res.Lost) != res.Cuts {
+				t.Errorf("write, no sync: it is not caught: %v", res)
+			}
+			// The reason for the write log.
+			if res := run(syscall.O_DIRECT, noSync); len(res.Lost) > 0 {
+				t.Errorf("O_DIRECT, no flush, is caught: %v; then say so in the documentation", res)
+			}
+			dirs := func(level durability.Level) crashtest.Result {
+				return crashtest.Shutdown(t, crashtest.Options{FS: fs, Seed: *seedFlag}, 4, race(2, mkdir.Options{Level: level}), checkDirs)
+			}
+			if res := dirs(durability.Power); len(res.Lost) > 0 {
+				t.Errorf("mkdir at level Power: %v", res)
+			}
+			if res := dirs(durability.Kill); len(res.Lost) == 0 {
+				t.Errorf("mkdir at level Kill is not caught: %v", res)
+			}
+		})
+	}
+}
+
+func TestKill(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		level durability.Level
+	}{
+		{"Power", durability.Power},
+		{"Kill, which it cannot tell from Power", durability.Kill},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			res := crashtest.Kill(t, 4, *seedFlag, race(2, mkdir.Options{Level: c.level}), checkDirs)
+			if t.Log(res); len(res.Lost) > 0 {
+				t.Error(res)
+			}
+		})
+	}
+	t.Run("mutant: acknowledged before it is written", func(t *testing.T) {
+		res := crashtest.Kill(t, 4, *seedFlag, func(dir string, ack func(int)) error {
+			var buf bytes.Buffer
+			for i := range 100 {
+				fmt.Fprintln(&buf, i)
+				ack(i)
+			}
+			time.Sleep(50 * time.Millisecond) // longer than the kill takes
+			return os.WriteFile(filepath.Join(dir, "lines"), buf.Bytes(), 0o600)
+		}, func(dir string, acked []int) error {
+			b, err := os.ReadFile(filepath.Join(dir, "lines"))
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			if lines := bytes.Count(b, []byte("\n")); lines < len(acked) {
+				return fmt.Errorf("%d lines of %d: %w", lines, len(acked), errLost)
+			}
+			return nil
+		})
+		if t.Log(res); len(res.Lost) == 0 {
+			t.Error("it is not caught")
+		}
+	})
+}
