@@ -1,0 +1,28 @@
+// Package mpsc is a queue from many goroutines to one: bounded, lossless, and
+// faster than a channel.
+//
+// When the queue is full a producer waits, or is told so: nothing is
+// overwritten and nothing dropped unseen. A value whose push returned nil is
+// given to the consumer exactly once, whatever contexts are cancelled and
+// whenever the queue is closed; one whose push returned an error never is.
+// The values of one producer come out in the order in which it pushed them;
+// the values of all come out in one order, that in which they were accepted.
+//
+// Nothing survives the end of the process: what is in the queue is in memory.
+//
+// # Waiting
+//
+// A producer is woken as soon as there is room, the consumer as soon as there
+// is a value. Producers that wait are woken in the order of their waiting, but
+// one that comes just then may be faster; so no producer is sure of a place
+// before another, as with a mutex. A push or a pop allocates nothing once as
+// many producers have waited at once as ever do.
+//
+// # When to use it
+//
+// For a writer that gathers what many goroutines hand it: PopBatch waits for
+// the first value only and takes all that are there. Where a goroutine must
+// wait for several things at once, use a channel, which select understands.
+// BenchmarkQueue holds the two against each other; with STELE_LONG=1 the test
+// Rate prints the ratio from interleaved rounds.
+package mpsc
