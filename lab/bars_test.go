@@ -46,10 +46,10 @@ func aaExperiment(slowed float64) Experiment {
 // disk it runs on: of 40 runs of one variant against itself at most one may
 // say faster or slower, and a variant slowed by 15 % must be called slower in
 // at least 18 of 20. It measures in the folder STELE_DIR or, without it and as
-// root, on an ext4 image, and takes about ten minutes.
+// root, on an ext4 image, and takes about fifteen minutes, so give go test -timeout 30m.
 func TestVerdictsCanBeTrusted(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
-		t.Skip("takes ten minutes; set STELE_LONG=1")
+		t.Skip("takes fifteen minutes; set STELE_LONG=1 and -timeout 30m")
 	}
 	dir := os.Getenv("STELE_DIR")
 	if dir == "" {
