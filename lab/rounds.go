@@ -66,7 +66,13 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 		counting = nil
 	}
 	r.costs.planned(r.rounds*len(lanes) + len(counting))
+	begun := time.Now()
 	for round := 1; round <= r.rounds; round++ {
+		// The pilot may have promised too much: a disk can become slower with
+		// every block.
+		if r.o.Budget > 0 && round > MinRounds && r.costs.sinceExperiment()+time.Since(begun)/time.Duration(round-1) > r.o.Budget {
+			break
+		}
 		seed := r.rng.Uint64()
 		r.rng.Shuffle(len(lanes), func(i, j int) { lanes[i], lanes[j] = lanes[j], lanes[i] })
 		for _, l := range lanes {

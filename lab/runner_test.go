@@ -73,6 +73,21 @@ func testExperiments() []Experiment {
 				return nil
 			}}},
 		},
+		{
+			// Fast in the pilot, and slow ever after.
+			Suite: "test", Name: "slowing", Question: "Does it end in time?", Op: "one sleep", Ops: 1,
+			Variants: []Variant{{Name: "sleep", Promise: kill, Run: func() func(*B) error {
+				calls := 0
+				return func(b *B) error {
+					for b.Loop() {
+						if calls++; calls > 1 {
+							time.Sleep(100 * time.Millisecond)
+						}
+					}
+					return nil
+				}
+			}()}},
+		},
 		aaExperiment(0),
 		aaExperiment(0.15),
 	}
@@ -190,6 +205,22 @@ func TestBrokenVariantsLeaveOthersAlone(t *testing.T) {
 		case want == "" && v.Time.N != 2:
 			t.Errorf("%s: %d data, want 2", v.Name, v.Time.N)
 		}
+	}
+}
+
+// A budget that is too short for what the pilot foretold still leaves the
+// fewest rounds that can say something, and no more.
+func TestBudget(t *testing.T) {
+	e := testExperiment(t, "slowing")
+	run, err := Measure(t.Context(), Options{
+		Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 50, BlockTime: 10 * time.Millisecond,
+		Budget: 400 * time.Millisecond, InProcess: true, NoCalibration: true,
+	}, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := run.Results[0].Variants[0].Time.N; n != MinRounds {
+		t.Errorf("%d rounds, want %d", n, MinRounds)
 	}
 }
 
