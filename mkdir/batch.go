@@ -36,11 +36,12 @@ func (m *Maker) Batch(ctx context.Context, rels iter.Seq[string], perm fs.FileMo
 	}
 	defer m.release()
 
-	b := &batch{m: m, ctx: ctx, perm: perm, plan: newPlan(paths, m.known.has)}
+	b := &batch{m: m, ctx: ctx, perm: perm, epoch: m.known.epoch.Load()}
+	b.plan = newPlan(paths, m.known.has)
 	b.wake.L = &b.mu
 	err = b.run()
 	created.take(b)
-	if err == nil || !m.power {
+	if err == nil {
 		b.remember()
 	}
 	return created, err
@@ -53,7 +54,7 @@ type batch struct {
 	perm fs.FileMode
 	plan plan
 
-	stale atomic.Bool // a directory that was believed to be there was not
+	epoch uint64 // of what the plan takes to be known
 
 	mu     sync.Mutex
 	wake   sync.Cond
@@ -79,11 +80,30 @@ func (b *batch) run() error {
 			return err
 		}
 		err = b.syncAll()
-		if err == nil || !notThere(err) || try == tries {
+		switch {
+		case err == nil && b.current():
+			return nil
+		case err != nil && !notThere(err):
 			return err
+		case try == tries:
+			return b.m.fail("", fs.ErrNotExist)
+		case err != nil: // somebody has moved a part away meanwhile
+			b.m.known.clear()
+			b.current()
 		}
-		b.reset(recalled | there) // somebody has moved a part away meanwhile
 	}
+}
+
+// current reports whether what the batch relied on still stands. If not, the
+// memory was wrong about one directory, and the disk is to be asked about all.
+func (b *batch) current() bool {
+	epoch := b.m.known.epoch.Load()
+	if epoch == b.epoch {
+		return true
+	}
+	b.epoch = epoch
+	b.reset(recalled | there)
+	return false
 }
 
 // reset makes nodes in one of states be made again.
@@ -101,7 +121,7 @@ func (b *batch) makeAll() error {
 	if len(b.plan) < serial {
 		workers = 1
 	}
-	for {
+	for try := 1; ; try++ {
 		b.parent = append(b.parent[:0], 0)
 		b.active = workers
 		var wg sync.WaitGroup
@@ -110,11 +130,9 @@ func (b *batch) makeAll() error {
 		}
 		b.work()
 		wg.Wait()
-		if b.err != nil || !b.stale.Swap(false) {
-			return b.err
+		if b.err != nil || b.current() || try == tries {
+			return b.err // after so many tries syncAll, or the next call, will tell
 		}
-		// The cache was wrong about one directory: ask the disk about all.
-		b.reset(recalled)
 	}
 }
 
@@ -188,7 +206,7 @@ func (b *batch) fill(p int32, s *span) error {
 		}
 		if errors.Is(err, fs.ErrExist) {
 			err = nil // if it is no directory, its children will tell
-			if n.child == 0 {
+			if !b.entersBelow(c) {
 				err = m.checkDir(d, n.path[cut:])
 			}
 		}
@@ -208,20 +226,28 @@ func (b *batch) fill(p int32, s *span) error {
 	return nil
 }
 
+// entersBelow reports whether anything is to be made in node c.
+func (b *batch) entersBelow(c int32) bool {
+	for i := b.plan[c].child; i != 0; i = b.plan[i].next {
+		if b.plan[i].state.Load()&recalled == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // repair makes node c, and above it what somebody has removed.
 func (b *batch) repair(c int32, s *span) error {
 	path := b.plan[c].path
 	trusted := len(parent(path))
-	relied, err := b.m.climb(path, trusted, b.perm, func(end int) {
+	var epoch uint64 // makeAll sees that it has changed
+	_, err := b.m.climb(path, trusted, b.perm, &epoch, func(end int) {
 		i := c
 		for len(b.plan[i].path) > end {
 			i = b.plan[i].up
 		}
 		b.made(i, s)
 	})
-	if relied < trusted {
-		b.stale.Store(true)
-	}
 	if err == nil {
 		b.plan[c].state.Or(there)
 	}
@@ -291,10 +317,10 @@ func (b *batch) remember() {
 			continue
 		}
 		if len(dirs) == slab {
-			b.m.known.add(dirs)
+			b.m.known.add(dirs, b.epoch)
 			dirs = make([]knownDir, 0, slab)
 		}
 		dirs = append(dirs, knownDir{path: n.path})
 	}
-	b.m.known.add(dirs)
+	b.m.known.add(dirs, b.epoch)
 }

@@ -12,33 +12,19 @@ import (
 const tries = 100
 
 // climb makes the levels of path after its first `from` bytes, which are
-// believed to be there. If they are not it begins again at the root. It
-// returns how many bytes it relied on in the end, and calls made, unless nil,
-// for the end of each new level.
-func (m *Maker) climb(path string, from int, perm fs.FileMode, made func(end int)) (int, error) {
-	wrong := from > 0 // a level that is made is one that was believed to be there
+// believed to be there. If they are not it forgets all that is known, notes
+// the new epoch, and begins again at the root. It returns how many bytes it
+// relied on in the end, and calls made for the end of each new level.
+func (m *Maker) climb(path string, from int, perm fs.FileMode, epoch *uint64, made func(end int)) (int, error) {
 	for try := 1; ; try++ {
-		first := true
-		relied := from
-		bad, err := m.levels(path, from, perm, func(end int) {
-			if relied == 0 && wrong && first {
-				m.known.forgetBelow(path[:end])
-				first = false
-			}
-			if made != nil {
-				made(end)
-			}
-		})
+		bad, err := m.levels(path, from, perm, made)
 		switch {
 		case err == nil:
 			return from, nil
 		case !notThere(err):
 			return from, m.fail(path[:bad], err)
 		case from > 0:
-			for end := 0; end < from; {
-				end = levelEnd(path, end)
-				m.known.forget(path[:end])
-			}
+			*epoch = m.known.clear()
 			from = 0
 			continue
 		case isNotDir(err), bad == 0, try == tries:

@@ -17,6 +17,8 @@ type Created struct {
 	// When the first and the last of them were made, by the file system's
 	// clock. Both are 0 where it does not tell.
 	first, last int64
+
+	unsync map[string]bool // parents of what Undo removed, not synced since
 }
 
 // take notes what b made.
@@ -33,19 +35,35 @@ func (c *Created) take(b *batch) {
 			c.paths = append(c.paths, b.plan[i].path)
 		}
 	}
-	var born []int64
+	var ends []string
 	for _, s := range b.spans {
-		for _, i := range []int32{s.first, s.last} {
-			fi, err := c.m.lstat(b.plan[i].path)
-			if err != nil {
-				fi.Born = 0 // gone already
-			}
-			born = append(born, fi.Born)
+		ends = append(ends, b.plan[s.first].path, b.plan[s.last].path)
+	}
+	if !c.bounds(ends) {
+		c.bounds(c.paths) // one is gone already: those that are left have to do
+	}
+}
+
+// bounds takes the times of birth from the directories paths, and reports
+// whether all were there.
+func (c *Created) bounds(paths []string) bool {
+	c.first, c.last = 0, 0
+	all := true
+	for _, path := range paths {
+		fi, err := c.m.lstat(path)
+		if err != nil {
+			all = false
+			continue
 		}
+		if fi.Born == 0 {
+			continue // this file system does not tell
+		}
+		if c.first == 0 || fi.Born < c.first {
+			c.first = fi.Born
+		}
+		c.last = max(c.last, fi.Born)
 	}
-	if len(born) > 0 && slices.Min(born) > 0 {
-		c.first, c.last = slices.Min(born), slices.Max(born)
-	}
+	return all
 }
 
 // Len is the number of directories that were made and not removed by Undo.
@@ -75,14 +93,17 @@ func (c *Created) Undo() error {
 	}
 	defer m.release()
 	var (
-		errs   []error
-		left   []string // deepest first
-		unsync = map[string]bool{}
-		d      = m.root
-		cut    int
-		inside string // d's path
+		errs    []error
+		removed bool
+		left    []string // deepest first
+		d       = m.root
+		cut     int
+		inside  string // d's path
 	)
 	defer func() { m.leave(d) }()
+	if c.unsync == nil {
+		c.unsync = map[string]bool{}
+	}
 	for _, path := range slices.Backward(c.paths) {
 		var err error
 		if up := parent(path); m.confined && up != inside {
@@ -97,9 +118,11 @@ func (c *Created) Undo() error {
 		}
 		switch {
 		case err == nil:
-			m.known.forget(path)
-			delete(unsync, path)
-			unsync[parent(path)] = true
+			removed = true
+			delete(c.unsync, path)
+			if m.power {
+				c.unsync[parent(path)] = true
+			}
 		case notThere(err): // nothing of ours
 		case errors.Is(err, fs.ErrExist): // ENOTEMPTY, or EEXIST on some systems
 			left = append(left, path)
@@ -108,14 +131,17 @@ func (c *Created) Undo() error {
 			errs = append(errs, &fs.PathError{Op: "mkdir.Undo", Path: m.join(path), Err: err})
 		}
 	}
+	if removed {
+		m.known.clear()
+	}
 	slices.Reverse(left)
 	c.paths = left
-	if m.power {
-		for dir := range unsync {
-			if err := m.syncDir(dir); err != nil && !notThere(err) {
-				errs = append(errs, err)
-			}
+	for dir := range c.unsync {
+		if err := m.syncDir(dir); err != nil && !notThere(err) {
+			errs = append(errs, err)
+			continue
 		}
+		delete(c.unsync, dir)
 	}
 	return errors.Join(errs...)
 }
@@ -127,7 +153,7 @@ func (c *Created) remove(d sys.Dir, path, name string) error {
 		if err != nil {
 			return err
 		}
-		if fi.IsDir && (fi.Born < c.first || fi.Born > c.last) {
+		if fi.IsDir && fi.Born != 0 && (fi.Born < c.first || fi.Born > c.last) {
 			return fs.ErrNotExist // ours does not
 		}
 	}

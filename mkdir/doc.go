@@ -57,13 +57,19 @@
 // A path that the Maker knows is answered from memory: if somebody else has
 // removed it meanwhile, All does not notice. The next creation below it does:
 // the kernel answers ENOENT (or ENOTDIR, if something else has its place),
-// the Maker walks the path again from the root, makes what is missing and
-// forgets all it knew below that.
+// the Maker forgets all it knew, walks the path again from the root and makes
+// what is missing. So does an Undo that removed something. A call of level
+// Power that had relied on what was forgotten begins again too.
 //
 // What another process removes and makes again is not noticed, and need not
 // be at level Kill. At level Power it means that the entry of a directory
 // that this Maker had synced, and that another process has replaced, is as
-// durable as that process made it.
+// durable as that process made it. The same holds for a directory that is
+// removed in the moment between a call's last sync and its return, and made
+// again by another goroutine of this Maker.
+//
+// At level Power and not confined, the entries on the path as it was given are
+// synced. Where a symlink leads, the directories above its target are not.
 //
 // # Confined
 //

@@ -2,7 +2,6 @@ package mkdir
 
 import (
 	"hash/maphash"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -16,6 +15,11 @@ import (
 type known struct {
 	seed  maphash.Seed
 	table atomic.Pointer[knownTable]
+
+	// epoch grows with each clear. Whoever relied on something that was known
+	// may only add what follows from it, and at level Power only answer, while
+	// the epoch is still the one it began in.
+	epoch atomic.Uint64
 
 	mu    sync.Mutex // held by whoever changes a table
 	limit int
@@ -58,13 +62,18 @@ func (k *known) has(path string) bool {
 	return false
 }
 
-// add takes dirs over. Their paths must not be parts of larger strings of
-// somebody else, which would be kept in memory with them.
-func (k *known) add(dirs []knownDir) {
+// add takes dirs over, which were found out in an epoch, and reports whether
+// that is still the epoch; if it is not they are dropped. Their paths must not
+// be parts of larger strings of somebody else, which would be kept in memory
+// with them.
+func (k *known) add(dirs []knownDir, epoch uint64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.epoch.Load() != epoch {
+		return false
+	}
 	if k.limit == 0 { // closed
-		return
+		return true
 	}
 	for i := range dirs {
 		if !k.has(dirs[i].path) {
@@ -72,6 +81,7 @@ func (k *known) add(dirs []knownDir) {
 			k.insert(&dirs[i])
 		}
 	}
+	return true
 }
 
 func (k *known) insert(d *knownDir) {
@@ -90,7 +100,7 @@ func (k *known) insert(d *knownDir) {
 		}
 		// The group is full. A table with many empty slots per entry seldom
 		// has a full group; at four, the oldest notion in the group goes.
-		if len(t)*ways >= 4*k.limit {
+		if len(t)*ways/4 >= k.limit {
 			k.hand++
 			g[k.hand%ways].Store(d)
 			return
@@ -135,35 +145,16 @@ func (k *known) evict() {
 	}
 }
 
-// forget drops path and, with all that is below it.
-func (k *known) forget(path string) {
+// clear forgets everything and returns the new epoch. It is for the rare case
+// that something believed to be there was not, or was removed by Undo: what
+// else rests on it is not worth finding out.
+func (k *known) clear() uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	hash := maphash.String(k.seed, path)
-	g, _ := k.table.Load().group(hash)
-	for i := range g {
-		if d := g[i].Load(); d != nil && d.hash == hash && d.path == path {
-			g[i].Store(nil)
-			k.count--
-		}
-	}
-}
-
-// forgetBelow drops everything below dir. It looks at the whole table, for
-// the rare case that a directory has gone behind the Maker's back.
-func (k *known) forgetBelow(dir string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	t := *k.table.Load()
-	for i := range t {
-		for j := range t[i] {
-			d := t[i][j].Load()
-			if d != nil && len(d.path) > len(dir) && d.path[len(dir)] == '/' && strings.HasPrefix(d.path, dir) {
-				t[i][j].Store(nil)
-				k.count--
-			}
-		}
-	}
+	k.count = 0
+	t := make(knownTable, 1)
+	k.table.Store(&t)
+	return k.epoch.Add(1)
 }
 
 // close forgets everything for good.

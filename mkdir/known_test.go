@@ -2,6 +2,7 @@ package mkdir
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 )
@@ -23,7 +24,7 @@ func TestKnownIsBounded(t *testing.T) {
 		k := newKnown(limit)
 		for i := range 3 * limit {
 			p := fmt.Sprint("dir/", i)
-			k.add([]knownDir{{path: p}})
+			k.add([]knownDir{{path: p}}, 0)
 			if !k.has(p) {
 				t.Fatalf("limit %d: %s is not known right after add", limit, p)
 			}
@@ -42,7 +43,7 @@ func TestKnownKeepsWhatFits(t *testing.T) {
 	k := newKnown(defaultCacheSize)
 	const n = 20_000
 	for i := range n {
-		k.add([]knownDir{{path: fmt.Sprint("some/directory/", i)}})
+		k.add([]knownDir{{path: fmt.Sprint("some/directory/", i)}}, 0)
 	}
 	for i := range n {
 		if !k.has(fmt.Sprint("some/directory/", i)) {
@@ -51,27 +52,39 @@ func TestKnownKeepsWhatFits(t *testing.T) {
 	}
 }
 
-func TestKnownForget(t *testing.T) {
+func TestKnownClear(t *testing.T) {
 	k := newKnown(100)
-	for _, p := range []string{"a", "a/b", "a/b/c", "a-b", "ab", "a/bc", "b/a/b"} {
-		k.add([]knownDir{{path: p}, {path: p}}) // twice is once
+	for _, p := range []string{"a", "a/b"} {
+		k.add([]knownDir{{path: p}, {path: p}}, 0) // twice is once
 	}
-	k.forgetBelow("a")
-	for p, want := range map[string]bool{
-		"a": true, "a/b": false, "a/b/c": false, "a-b": true, "ab": true, "a/bc": false, "b/a/b": true,
-	} {
-		if k.has(p) != want {
-			t.Errorf("after forgetBelow(a): has(%s) = %v", p, !want)
-		}
+	if k.size() != 2 || k.count != 2 {
+		t.Errorf("%d entries, %d counted, want 2", k.size(), k.count)
 	}
-	k.forget("ab")
-	if k.has("ab") || k.size() != 3 || k.count != 3 {
-		t.Errorf("after forget(ab): %d left, %d counted, want 3", k.size(), k.count)
+	epoch := k.clear()
+	if k.has("a") || k.has("a/b") || k.count != 0 {
+		t.Error("cleared, but knows something")
+	}
+	if k.add([]knownDir{{path: "a"}}, epoch-1) || k.has("a") {
+		t.Error("takes what was found out before it was cleared")
+	}
+	if !k.add([]knownDir{{path: "a"}}, epoch) || !k.has("a") {
+		t.Error("does not take what was found out since")
 	}
 	k.close()
-	k.add([]knownDir{{path: "a"}})
-	if k.has("a") {
+	k.add([]knownDir{{path: "b"}}, epoch)
+	if k.has("b") {
 		t.Error("closed, but takes entries")
+	}
+}
+
+// A limit beyond what a table can hold is no limit.
+func TestKnownHugeLimit(t *testing.T) {
+	k := newKnown(math.MaxInt)
+	for i := range 200 {
+		k.add([]knownDir{{path: fmt.Sprint(i)}}, 0)
+	}
+	if k.size() != 200 {
+		t.Errorf("%d of 200 entries are known", k.size())
 	}
 }
 
@@ -79,7 +92,7 @@ func TestKnownForget(t *testing.T) {
 // writers do to the rest.
 func TestKnownConcurrent(t *testing.T) {
 	k := newKnown(1 << 12)
-	k.add([]knownDir{{path: "stays"}})
+	k.add([]knownDir{{path: "stays"}}, 0)
 	stop := make(chan struct{})
 	var readers, writers sync.WaitGroup
 	for range 4 {
@@ -101,18 +114,14 @@ func TestKnownConcurrent(t *testing.T) {
 		writers.Go(func() {
 			for i := range 500 {
 				p := fmt.Sprint("goes", w, "/", i)
-				k.add([]knownDir{{path: p}})
-				if i%2 == 0 {
-					k.forget(p)
-				}
+				k.add([]knownDir{{path: p}}, 0)
 			}
-			k.forgetBelow(fmt.Sprint("goes", w))
 		})
 	}
 	writers.Wait()
 	close(stop)
 	readers.Wait()
-	if k.size() != 1 {
-		t.Errorf("%d entries left, want 1", k.size())
+	if n := k.size(); n != 2001 {
+		t.Errorf("%d entries, want 2001", n)
 	}
 }

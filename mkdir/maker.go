@@ -137,30 +137,35 @@ func (m *Maker) all(rel string, perm fs.FileMode) error {
 	}
 	path = strings.Clone(path) // for the cache
 
-	from := len(parent(path))
-	for from > 0 && !m.known.has(path[:from]) {
-		from = len(parent(path[:from]))
-	}
-	for try := 1; ; try++ {
-		if from, err = m.climb(path, from, perm, nil); err != nil {
+	for range tries {
+		epoch := m.known.epoch.Load()
+		from := len(parent(path))
+		for from > 0 && !m.known.has(path[:from]) {
+			from = len(parent(path[:from]))
+		}
+		if from, err = m.climb(path, from, perm, &epoch, func(int) {}); err != nil {
 			return err
 		}
-		err := m.syncAbove(path, from)
-		if err == nil {
-			break
-		}
-		if !notThere(err) || try == tries {
+		err = m.syncAbove(path, from)
+		if err != nil && !notThere(err) {
 			return err
 		}
-		from = 0 // somebody has moved it away meanwhile
+		if err != nil { // somebody has moved it away meanwhile
+			m.known.clear()
+			continue
+		}
+		dirs := make([]knownDir, 0, 1+strings.Count(path[from:], "/"))
+		for end := from; end < len(path); {
+			end = levelEnd(path, end)
+			dirs = append(dirs, knownDir{path: path[:end]})
+		}
+		if m.known.add(dirs, epoch) || !m.power {
+			return nil
+		}
+		// What this call relied on was removed and perhaps made again, and
+		// may not be durable: once more, from the root.
 	}
-	dirs := make([]knownDir, 0, 1+strings.Count(path[from:], "/"))
-	for end := from; end < len(path); {
-		end = levelEnd(path, end)
-		dirs = append(dirs, knownDir{path: path[:end]})
-	}
-	m.known.add(dirs)
-	return nil
+	return m.fail(path, fs.ErrNotExist)
 }
 
 // syncAbove syncs, at level Power, the parent of every level of path after
