@@ -231,9 +231,11 @@ func (res *Result) noise(r *Run, baseline string) *Noise {
 		return nil
 	}
 	n := &Noise{Variant: baseline, Ratio: res.ratio(r, "A/A", again, baseline, res.times(baseline, RoleTimed))}
-	if m := n.Ratio.Median; m > 0 {
-		n.Floor = max(m, 1/m) - 1
+	m := n.Ratio.Median
+	if !(m > 0) {
+		return nil // interrupted before a round had both
 	}
+	n.Floor = max(m, 1/m) - 1
 	return n
 }
 

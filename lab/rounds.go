@@ -61,9 +61,11 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 	if e.MaxRounds > 0 {
 		r.rounds = min(r.rounds, e.MaxRounds)
 	}
-	counting := lanes
-	if r.o.NoCounting || r.o.InProcess {
-		counting = nil
+	var counting []*lane
+	for _, l := range lanes {
+		if l.role == RoleTimed && !r.o.NoCounting && !r.o.InProcess {
+			counting = append(counting, l)
+		}
 	}
 	r.costs.planned(r.rounds*len(lanes) + len(counting))
 	begun := time.Now()
@@ -84,7 +86,7 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 		}
 	}
 	for _, l := range counting {
-		if l.failed || l.role != RoleTimed || ctx.Err() != nil {
+		if l.failed || ctx.Err() != nil {
 			continue
 		}
 		r.tell(Event{Kind: "count", Experiment: e.ID(), Place: r.places[l.place].name, Variant: l.v.Name, Round: r.rounds})
@@ -225,7 +227,8 @@ func (c *costs) nextExperiment() {
 	c.plan, c.done = 0, 0
 }
 
-func (c *costs) planned(blocks int) { c.plan = blocks }
+// planned says how many blocks are to come after the pilots.
+func (c *costs) planned(blocks int) { c.plan = c.done + blocks }
 
 func (c *costs) block(timed, whole time.Duration) {
 	c.overTotal += whole - timed

@@ -231,8 +231,8 @@ func (r *runner) tell(e Event) {
 	e.Elapsed = Nanos(time.Since(r.start))
 	left := r.costs.left(r.total - r.index - 1)
 	e.Left = Nanos(left)
-	if all := time.Duration(e.Elapsed) + left; left > 0 {
-		e.Share = float64(e.Elapsed) / float64(all)
+	if r.costs.plan > 0 {
+		e.Share = float64(e.Elapsed) / float64(time.Duration(e.Elapsed)+left)
 	}
 	if e.Kind == "done" {
 		e.Left, e.Share = 0, 1

@@ -92,6 +92,9 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	if err == nil {
 		err = b.analysis.check()
 	}
+	if err == nil {
+		err = b.check()
+	}
 	var chosen selection
 	if err == nil {
 		chosen, err = b.choose(f.Args())
@@ -130,6 +133,31 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	}
 	judge(run, chosen.claims)
 	return b.finish(run, chosen, toStdout, stdout, stderr)
+}
+
+// check refuses what could only fail later, before anything is set up.
+func (b *benchFlags) check() error {
+	switch {
+	case b.rounds < 1:
+		return fmt.Errorf("--rounds %d: at least 1 is needed", b.rounds)
+	case b.blockTime < time.Millisecond:
+		return fmt.Errorf("--block-time %v: at least 1ms is needed", b.blockTime)
+	case b.budget < 0:
+		return fmt.Errorf("--budget %v: want a time, 2m for example", b.budget)
+	}
+	for i, fs := range b.fs {
+		if !slices.Contains(place.Systems(), fs) {
+			return fmt.Errorf("--fs %s: want %s", fs, strings.Join(place.Systems(), ", "))
+		}
+		if slices.Contains(b.fs[:i], fs) {
+			return fmt.Errorf("--fs %s: named twice", fs)
+		}
+	}
+	_, err := parseSize(b.imageSize)
+	if err != nil {
+		return fmt.Errorf("--image-size: %w", err)
+	}
+	return nil
 }
 
 // finish writes every output and returns the exit code.
@@ -278,7 +306,7 @@ func (b *benchFlags) choose(args []string) (selection, error) {
 		}
 		s.experiments = slices.DeleteFunc(s.experiments, func(e lab.Experiment) bool { return !re.MatchString(e.ID()) })
 	}
-	if len(s.experiments) == 0 && len(s.claims) == 0 {
+	if len(s.experiments) == 0 {
 		return s, fmt.Errorf("no experiment is left; 'stele bench --list' lists them")
 	}
 	return s, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -36,6 +37,16 @@ func (o *outputs) check() (toStdout bool, err error) {
 	}
 	if n > 1 {
 		return true, errors.New("only one of --json, --gobench, --markdown and --html can go to standard output (-)")
+	}
+	for _, name := range []string{o.json, o.gobench, o.markdown, o.html} {
+		if name == "" || name == "-" {
+			continue
+		}
+		if st, err := os.Stat(filepath.Dir(name)); err != nil {
+			return false, fmt.Errorf("the folder of the output %s: %w", name, err)
+		} else if !st.IsDir() {
+			return false, fmt.Errorf("the folder of the output %s is not a folder", name)
+		}
 	}
 	return n == 1, nil
 }

@@ -22,7 +22,7 @@ func plural(n int, what string) string {
 func settingsLine(r *lab.Run) string {
 	s := r.Settings
 	parts := []string{
-		fmt.Sprintf("%d rounds of blocks of about %s", s.Rounds, duration(float64(s.BlockTime))),
+		fmt.Sprintf("up to %d rounds of blocks of about %s", s.Rounds, duration(float64(s.BlockTime))),
 		"tolerance ±" + percent(s.Tolerance),
 		"test " + s.Test,
 		fmt.Sprintf("seed %d", r.Seed),
