@@ -24,8 +24,10 @@ var mayImport = map[string][]string{
 	"suites":       {"*"},
 	"lab":          {"durability", "lab"},
 	"mkdir":        {"durability"},
+	"atomicfile":   {"durability"},
 	"crashtest":    {"durability"},
 	"mpsc":         {},
+	"newfile":      {"mpsc", "durability"},
 	"durability":   {},
 	"internal/sys": {},
 }
@@ -33,7 +35,7 @@ var mayImport = map[string][]string{
 // standalone packages import nothing outside the house but the standard
 // library and golang.org/x/sys, so that whoever needs one primitive pulls in
 // nothing else.
-var standalone = []string{"mkdir", "mpsc", "durability", "internal/sys"}
+var standalone = []string{"mkdir", "mpsc", "newfile", "atomicfile", "durability", "internal/sys"}
 
 func TestImportDirections(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {

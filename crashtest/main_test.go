@@ -81,3 +81,11 @@ func caught[T any](t *testing.T, rec *crashtest.Recording[T], n int, check func(
 		t.Logf("caught by %d of %d cuts (seed %d); the first: %v", len(res.Lost), res.Cuts, res.Seed, res.Lost[0].Err)
 	}
 }
+
+// onRequest skips a test that takes minutes unless it was asked for.
+func onRequest(t *testing.T) {
+	t.Helper()
+	if !long() && *cutsFlag == 0 {
+		t.Skip("takes minutes: set STELE_LONG=1 or -cuts N")
+	}
+}

@@ -1,0 +1,489 @@
+package atomicfile_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/durability"
+)
+
+var kill = atomicfile.Options{Level: durability.Kill}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t testing.TB, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	must(t, os.WriteFile(path, []byte(content), 0o644))
+	return path
+}
+
+// holds checks what a name leads to.
+func holds(t testing.TB, path, want string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil || string(b) != want {
+		t.Errorf("%s holds %.20q, %v; want %.20q", path, b, err, want)
+	}
+}
+
+// only checks that the folder holds these names, so no temporary ones.
+func only(t testing.TB, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s holds %q, want %q", dir, got, want)
+	}
+}
+
+// What os.WriteFile does, WriteFile does.
+func TestLikeOS(t *testing.T) {
+	big := strings.Repeat("stele", 100_000)
+	type state struct {
+		content string
+		mode    fs.FileMode
+		link    string
+		err     string
+	}
+	for _, c := range []struct {
+		name   string
+		before func(dir string) error
+		file   string
+		data   string
+		perm   fs.FileMode
+		differ bool // as the documentation says; then only err is compared with want
+		want   string
+	}{
+		{name: "new", file: "f", data: "new", perm: 0o644},
+		{name: "new, umask", file: "f", data: "new", perm: 0o666},
+		{name: "new, read-only", file: "f", data: "new", perm: 0o400},
+		{name: "empty", file: "f", perm: 0o600},
+		{name: "big", file: "f", data: big, perm: 0o600},
+		{name: "over another", before: file("f", 0o640), file: "f", data: "n", perm: 0o777},
+		{name: "over one the umask would not allow", before: file("f", 0o666), file: "f", data: "n", perm: 0o600},
+		{name: "over a setuid file", before: file("f", 0o755|fs.ModeSetuid), file: "f", data: "n", perm: 0o600, differ: runtime.GOOS == "linux"},
+		{name: "through a symlink", before: both(file("t", 0o640), link("f", "t")), file: "f", data: "n", perm: 0o600},
+		{name: "through two", before: both(file("t", 0o640), link("g", "t"), link("f", "g")), file: "f", data: "n", perm: 0o600},
+		{name: "through a dangling one", before: link("f", "t"), file: "f", data: "n", perm: 0o600},
+		{name: "into another folder", before: both(folder("d"), file("d/t", 0o600), link("f", "d/t")), file: "f", data: "n", perm: 0o600},
+		{name: "through a folder's symlink", before: both(folder("d/e"), link("l", "d/e"), file("d/t", 0o600), link("f", "l/../t")), file: "f", data: "n", perm: 0o600},
+		{name: "a circle", before: both(link("f", "g"), link("g", "f")), file: "f", data: "n", perm: 0o600},
+		{name: "a folder", before: folder("f"), file: "f", data: "n", perm: 0o600},
+		{name: "a trailing slash", before: folder("f"), file: "f/", data: "n", perm: 0o600},
+		{name: "no folder", file: "no/f", data: "n", perm: 0o600},
+		{name: "a file for a folder", before: file("d", 0o600), file: "d/f", data: "n", perm: 0o600},
+		{name: "a long name", file: strings.Repeat("n", 255), data: "n", perm: 0o600},
+		{name: "too long a name", file: strings.Repeat("n", 256), data: "n", perm: 0o600},
+		{name: "an unclean path", before: folder("d"), file: "d/..//./f", data: "n", perm: 0o600},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := func(write func(string, []byte, fs.FileMode) error) (state, string) {
+				dir := t.TempDir()
+				if c.before != nil {
+					if err := c.before(dir); err != nil {
+						t.Skip(err)
+					}
+				}
+				err := write(dir+"/"+c.file, []byte(c.data), c.perm)
+				var s state
+				if no := syscall.Errno(0); errors.As(err, &no) {
+					s.err = no.Error()
+				} else if err != nil {
+					s.err = err.Error()
+				}
+				if b, err := os.ReadFile(dir + "/" + c.file); err == nil {
+					s.content = string(b)
+				}
+				if fi, err := os.Stat(dir + "/" + c.file); err == nil {
+					s.mode = fi.Mode()
+				}
+				s.link, _ = os.Readlink(dir + "/" + c.file)
+				return s, dir
+			}
+			want, _ := run(os.WriteFile)
+			got, dir := run(atomicfile.WriteFile)
+			if c.differ {
+				got.mode, want.mode = 0, 0
+			}
+			if got != want {
+				t.Errorf("got %.200v\nwant %.200v", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
+			}
+			noTemps(t, dir)
+		})
+	}
+}
+
+func file(name string, mode fs.FileMode) func(string) error {
+	return func(dir string) error {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("old, and longer"), 0o600); err != nil {
+			return err
+		}
+		return os.Chmod(path, mode)
+	}
+}
+
+func link(name, target string) func(string) error {
+	return func(dir string) error { return os.Symlink(target, filepath.Join(dir, name)) }
+}
+
+func folder(name string) func(string) error {
+	return func(dir string) error { return os.MkdirAll(filepath.Join(dir, name), 0o755) }
+}
+
+func both(steps ...func(string) error) func(string) error {
+	return func(dir string) error {
+		for _, step := range steps {
+			if err := step(dir); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func noTemps(t *testing.T, dir string) {
+	t.Helper()
+	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if strings.Contains(filepath.Base(path), "stele-") {
+			t.Errorf("%s is left", path)
+		}
+		return err
+	}))
+}
+
+func TestFile(t *testing.T) {
+	for _, o := range []atomicfile.Options{{}, kill, {Level: durability.None}, {Sync: atomicfile.SyncEach}} {
+		dir := t.TempDir()
+		path := put(t, dir, "f", "old")
+		f, err := atomicfile.Create(path, 0o600, o)
+		must(t, err)
+		_, err = io.WriteString(f, "new ")
+		must(t, err)
+		// A reader that gives little at a time and ends with the last of it.
+		n, err := io.Copy(f, iotest.DataErrReader(iotest.OneByteReader(strings.NewReader("content"))))
+		if n != 7 || err != nil {
+			t.Errorf("copied %d, %v", n, err)
+		}
+		holds(t, path, "old")
+		must(t, f.Commit())
+		holds(t, path, "new content")
+		only(t, dir, "f")
+		f.Abort()
+		holds(t, path, "new content")
+		if _, err := f.Write([]byte("x")); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("Write after Commit: %v", err)
+		}
+		if err := f.Commit(); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("Commit again: %v", err)
+		}
+	}
+}
+
+func TestAbort(t *testing.T) {
+	dir := t.TempDir()
+	path := put(t, dir, "f", "old")
+	f, err := atomicfile.Create(path, 0o600, atomicfile.Options{})
+	must(t, err)
+	_, err = f.Write([]byte("new"))
+	must(t, err)
+	f.Abort()
+	f.Abort()
+	if err := f.Commit(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Commit after Abort: %v", err)
+	}
+	holds(t, path, "old")
+	only(t, dir, "f")
+}
+
+// What was cut short cannot be committed by mistake.
+func TestReaderFails(t *testing.T) {
+	dir := t.TempDir()
+	path := put(t, dir, "f", "old")
+	f, err := atomicfile.Create(path, 0o600, kill)
+	must(t, err)
+	broken := errors.New("broken")
+	if n, err := f.ReadFrom(io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken))); n != 4 || !errors.Is(err, broken) {
+		t.Errorf("ReadFrom: %d, %v", n, err)
+	}
+	if err := f.Commit(); !errors.Is(err, broken) {
+		t.Errorf("Commit: %v", err)
+	}
+	holds(t, path, "old")
+	only(t, dir, "f")
+}
+
+func TestNoReplace(t *testing.T) {
+	dir := t.TempDir()
+	o := atomicfile.Options{Level: durability.Kill, NoReplace: true}
+	for i, want := range []error{nil, fs.ErrExist} {
+		f, err := atomicfile.Create(filepath.Join(dir, "f"), 0o600, o)
+		must(t, err)
+		fmt.Fprint(f, i)
+		if err := f.Commit(); !errors.Is(err, want) {
+			t.Errorf("%d: %v, want %v", i, err, want)
+		}
+		holds(t, filepath.Join(dir, "f"), "0")
+		only(t, dir, "f")
+	}
+}
+
+func TestLinks(t *testing.T) {
+	for _, c := range []struct {
+		links  atomicfile.Links
+		err    error
+		f, t   string
+		isLink bool
+	}{
+		{atomicfile.ReplaceLinks, nil, "new", "old", false},
+		{atomicfile.FollowLinks, nil, "new", "new", true},
+		{atomicfile.RefuseLinks, syscall.ELOOP, "old", "old", true},
+	} {
+		for _, held := range []bool{false, true} {
+			dir := t.TempDir()
+			must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
+			target := put(t, dir, "d/t", "old")
+			path := filepath.Join(dir, "f")
+			if err := os.Symlink(filepath.FromSlash("d/t"), path); err != nil {
+				t.Skip(err)
+			}
+			o := atomicfile.Options{Links: c.links}
+			err := func() error {
+				if held {
+					d, err := atomicfile.OpenDir(dir, o)
+					must(t, err)
+					defer d.Close()
+					return d.WriteFile("f", []byte("new"), 0o600)
+				}
+				f, err := atomicfile.Create(path, 0o600, o)
+				if err != nil {
+					return err
+				}
+				fmt.Fprint(f, "new")
+				return f.Commit()
+			}()
+			if !errors.Is(err, c.err) {
+				t.Errorf("links %v, held %v: %v, want %v", c.links, held, err, c.err)
+			}
+			holds(t, path, c.f)
+			holds(t, target, c.t)
+			fi, err := os.Lstat(path)
+			must(t, err)
+			if isLink := fi.Mode()&fs.ModeSymlink != 0; isLink != c.isLink {
+				t.Errorf("links %v, held %v: the name is a symlink: %v", c.links, held, isLink)
+			}
+			noTemps(t, dir)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	dir := t.TempDir()
+	for _, o := range []atomicfile.Options{
+		{Level: 9}, {Sync: 9}, {Keep: 1 << 7}, {Links: 9},
+		{Temp: "no star"}, {Temp: "two**"}, {Temp: "a/*"}, {Temp: "*\x00"},
+	} {
+		_, err1 := atomicfile.OpenDir(dir, o)
+		_, err2 := atomicfile.Create(filepath.Join(dir, "f"), 0o600, o)
+		b := atomicfile.NewBatch(o)
+		err3, err4 := b.Add(filepath.Join(dir, "f"), nil, 0o600), b.Commit()
+		for _, err := range []error{err1, err2, err3, err4} {
+			if !errors.Is(err, fs.ErrInvalid) {
+				t.Errorf("%+v: %v", o, err)
+			}
+		}
+	}
+	f, err := atomicfile.Create(filepath.Join(dir, "f"), 0o600, atomicfile.Options{Level: durability.Kill, Temp: "x-*-y"})
+	must(t, err)
+	found, err := filepath.Glob(filepath.Join(dir, "x-stele-*-y"))
+	if len(found) != 1 || err != nil {
+		t.Errorf("found %q, %v", found, err)
+	}
+	f.Abort()
+	only(t, dir)
+}
+
+func TestDir(t *testing.T) {
+	for _, o := range []atomicfile.Options{{}, {Sync: atomicfile.SyncEach}, kill} {
+		dir := t.TempDir()
+		d, err := atomicfile.OpenDir(dir, o)
+		must(t, err)
+		for _, bad := range []string{"", ".", "..", "a/b", "/a"} {
+			if err := d.WriteFile(bad, nil, 0o600); !errors.Is(err, fs.ErrInvalid) {
+				t.Errorf("%q: %v", bad, err)
+			}
+		}
+		// Many goroutines, and some of them at one name.
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				for i := range 5 {
+					name := fmt.Sprint((g*5 + i) % 10)
+					content := strings.Repeat(name, 1000)
+					if err := d.WriteFile(name, []byte(content), 0o600); err != nil {
+						t.Error(err)
+					}
+					holds(t, filepath.Join(dir, name), content)
+				}
+			})
+		}
+		wg.Wait()
+		only(t, dir, "0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
+
+		f, err := d.Create("late", 0o600)
+		must(t, err)
+		must(t, d.Close())
+		must(t, f.Commit())
+		holds(t, filepath.Join(dir, "late"), "")
+		for _, err := range []error{d.Close(), d.WriteFile("f", nil, 0o600), d.Exchange("0", "1"), d.Batch().Add("f", nil, 0o600)} {
+			if !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("after Close: %v", err)
+			}
+		}
+	}
+}
+
+func TestBatch(t *testing.T) {
+	syncs := []atomicfile.Sync{atomicfile.SyncAuto, atomicfile.SyncEach}
+	if runtime.GOOS == "linux" {
+		syncs = append(syncs, atomicfile.SyncWholeFS)
+	}
+	for _, s := range syncs {
+		dir := t.TempDir()
+		must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
+		put(t, dir, "0", "old")
+		b := atomicfile.NewBatch(atomicfile.Options{Sync: s})
+		var want []string
+		for i := range 20 {
+			name := fmt.Sprint(i)
+			must(t, b.Add(filepath.Join(dir, name), []byte(name), 0o600))
+			must(t, b.Add(filepath.Join(dir, "d", name), []byte(name), 0o600))
+			want = append(want, name)
+		}
+		must(t, b.Add(filepath.Join(dir, "1"), []byte("later"), 0o600))
+		if err := b.Add(filepath.Join(dir, "no/f"), nil, 0o600); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Add: %v", err)
+		}
+		holds(t, filepath.Join(dir, "0"), "old")
+		must(t, b.Commit())
+		only(t, filepath.Join(dir, "d"), want...)
+		only(t, dir, append(want, "d")...)
+		holds(t, filepath.Join(dir, "0"), "0")
+		holds(t, filepath.Join(dir, "1"), "later")
+		holds(t, filepath.Join(dir, "d/19"), "19")
+		b.Abort()
+		for _, err := range []error{b.Commit(), b.Add("f", nil, 0o600)} {
+			if !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("after Commit: %v", err)
+			}
+		}
+	}
+}
+
+// One that fails does not take the others with it.
+func TestBatchPart(t *testing.T) {
+	dir := t.TempDir()
+	d, err := atomicfile.OpenDir(dir, kill)
+	must(t, err)
+	defer d.Close()
+	b := d.Batch()
+	for _, name := range []string{"a", "b", "c"} {
+		must(t, b.Add(name, []byte("new"), 0o600))
+	}
+	must(t, os.MkdirAll(filepath.Join(dir, "b/x"), 0o755))
+	var pe *fs.PathError
+	if err := b.Commit(); !errors.As(err, &pe) || pe.Path != filepath.Join(dir, "b") || pe.Op != "rename" {
+		t.Errorf("got %v", err)
+	}
+	only(t, dir, "a", "b", "c")
+	holds(t, filepath.Join(dir, "c"), "new")
+
+	b = d.Batch()
+	must(t, b.Add("d", bytes.Repeat([]byte("x"), 10_000), 0o600))
+	b.Abort()
+	only(t, dir, "a", "b", "c")
+}
+
+func TestExchange(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
+	a, b := put(t, dir, "a", "A"), put(t, dir, "d/b", "B")
+	err := atomicfile.Exchange(a, b, durability.Power)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		t.Skip(err)
+	}
+	must(t, err)
+	holds(t, a, "B")
+	holds(t, b, "A")
+	c := put(t, dir, "c", "C")
+	d, err := atomicfile.OpenDir(dir, atomicfile.Options{})
+	must(t, err)
+	defer d.Close()
+	must(t, d.Exchange("a", "c"))
+	holds(t, a, "C")
+	holds(t, c, "B")
+	if err := d.Exchange("a", "no"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if err := d.Exchange("a", "d/b"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+	only(t, dir, "a", "c", "d")
+}
+
+// A reader finds the old content or the new, whole, and always one of them.
+func TestReaders(t *testing.T) {
+	dir := t.TempDir()
+	d, err := atomicfile.OpenDir(dir, kill)
+	must(t, err)
+	defer d.Close()
+	content := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i%26)}, 20_000+i) }
+	must(t, d.WriteFile("f", content(0), 0o600))
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				b, err := os.ReadFile(filepath.Join(dir, "f"))
+				if err != nil || len(b) < 20_000 || !bytes.Equal(b, content(len(b)-20_000)) {
+					t.Errorf("read %d bytes, %v", len(b), err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		must(t, d.WriteFile("f", content(i), 0o600))
+	}
+	close(done)
+	wg.Wait()
+}

@@ -1,0 +1,75 @@
+// Package atomicfile replaces files all or nothing: after a crash at any time
+// a name holds the old content or the new, never a mix and never nothing.
+//
+// [WriteFile] does what os.WriteFile does. [Create] gives a [File] to write
+// to, then Commit or Abort. A [Dir] holds the folder in which many files are
+// replaced. A [Batch] replaces many files for the price of few syncs.
+// [Exchange] swaps two names. [Sweep] removes what dead writers left.
+//
+// # How
+//
+// The content is written to a new file under a temporary name in the same
+// folder, made durable, and renamed: "If newpath already exists, it will be
+// atomically replaced" (rename(2)). Then the folder is synced, as "calling
+// fsync() does not necessarily ensure that the entry in the directory
+// containing the file has also reached disk" (fsync(2)).
+//
+// # What survives
+//
+// At level Power, the default, the new content survives a power cut once
+// Commit has returned nil. At level Kill it survives kill -9; then a power cut
+// may also leave an empty or torn file where the file system does not order
+// data before names.
+//
+// SyncEach syncs the content with fdatasync(2) before the rename, which is
+// right wherever fsync is. On ext4 and XFS that commits the journal twice a
+// file. SyncAuto commits it once, through a Dir or in a Batch: the data is
+// written to the device, and the device has answered (sync_file_range(2) with
+// all its flags); then comes the rename, then the sync of the folder, which
+// commits the journal up to the rename. No commit can hold the rename without
+// the data: the file's extents are in the journal before the device's answer
+// is told, and each commit is preceded by a flush of the device. So this is
+// used only where that holds: ext4 with its journal on the same device and
+// data=ordered, and XFS without a log or realtime device. For btrfs,
+// sync_file_range says nothing about what a rename may name; there, and on
+// all that is not known, SyncAuto is SyncEach. Package crashtest holds all of
+// it against power cuts.
+//
+// A failed sync is final. The kernel tells a failed writeback once and then
+// takes the pages for clean, so a second sync would succeed and prove nothing.
+// A File whose sync failed is dropped, and the old content stays; where the
+// folder's sync failed, see [ErrNotDurable].
+//
+// # What it costs
+//
+// System calls a file, on Linux, from Create to the end of Commit, with one
+// write and at level Power:
+//
+//	Dir                              6: openat, write, sync_file_range or fdatasync, close, renameat, fsync
+//	Create and Commit by name        8: and openat, close of the folder
+//	WriteFile, new file              9: and newfstatat
+//	WriteFile, old file             10: and fstat of the new one; fchown, fchmod where they differ
+//	Batch of n files in a folder     5 a file, and one fsync; sync_file_range once more to begin the writeback
+//
+// Level Kill leaves out the syncs. Committing goroutines share a Dir's fsync
+// of the folder: while one is under way the others gather for the next.
+//
+// # What it cannot do
+//
+//   - Replace several files at once. Each file of a Batch is atomic by itself.
+//   - Keep hard links: the other names keep the old content.
+//   - Replace a file that is a mount point (EBUSY), as bind-mounted files in
+//     containers are.
+//   - Write where the folder may not be written to.
+//
+// # Other systems
+//
+// On macOS a sync is F_FULLFSYNC. On Windows a rename is MoveFileEx with
+// MOVEFILE_REPLACE_EXISTING, which fails while somebody has the old file open
+// without FILE_SHARE_DELETE; and there is no way to sync a folder: at level
+// Power the content is synced before the rename, so that the name holds old or
+// new, but after a power cut it may be the old although Commit returned nil.
+// Off Linux, Exchange, Sweep, SyncWholeFS, and to keep owner, attributes or
+// ACL fail with errors.ErrUnsupported, and NoReplace is a hard link and a
+// removal: for a moment the file has both names.
+package atomicfile

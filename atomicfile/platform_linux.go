@@ -1,0 +1,7 @@
+package atomicfile
+
+// What this system can do.
+const (
+	canKeep   = KeepAll
+	canSyncFS = true
+)

@@ -1,0 +1,441 @@
+package crashtest_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/durability"
+)
+
+// The proof of package atomicfile: whenever the power is cut, each name holds
+// the content that was acknowledged last, or a later one, whole.
+
+// A replaced is an entry of the ledger: name has version, durably. Or, begun:
+// whoever cuts the power from now on may find version.
+type replaced struct {
+	Name    string
+	Version int
+	Begun   bool
+}
+
+type replaceFiles = func(dir string, ack func(replaced)) error
+
+// versioned is the content of a file: it tells its version on every line, and
+// each version has another length.
+func versioned(name string, version int) []byte {
+	lines := 1 + (version*37+len(name))%400
+	return bytes.Repeat(fmt.Appendf(nil, "%s %06d\n", name, version), lines)
+}
+
+func versionOf(name string, content []byte) (int, error) {
+	first, _, _ := strings.Cut(string(content), "\n")
+	number, found := strings.CutPrefix(first, name+" ")
+	v, err := strconv.Atoi(number)
+	if !found || err != nil || !bytes.Equal(content, versioned(name, v)) {
+		return 0, fmt.Errorf("%s: torn, %d bytes that begin with %.30q: %w", name, len(content), content, errLost)
+	}
+	return v, nil
+}
+
+var atomicNames = []string{"a", "b", "c"}
+
+// firstVersions is what is there before the first cut.
+func firstVersions(dir string) error {
+	for _, name := range atomicNames {
+		if err := os.WriteFile(filepath.Join(dir, name), versioned(name, 0), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkVersions(dir string, ledger []replaced) error {
+	acked, begun := map[string]int{}, map[string]int{}
+	for _, name := range atomicNames {
+		begun[name] = 0 // is there from the first
+	}
+	for _, r := range ledger {
+		of := acked
+		if r.Begun {
+			of = begun
+		}
+		of[r.Name] = max(of[r.Name], r.Version)
+	}
+	for name := range begun {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			if !slices.Contains(atomicNames, name) && acked[name] == 0 {
+				continue
+			}
+			return fmt.Errorf("%s is gone: %w", name, errLost)
+		}
+		if err != nil {
+			return err
+		}
+		v, err := versionOf(name, content)
+		switch {
+		case err != nil:
+			return err
+		case v < acked[name]:
+			return fmt.Errorf("%s holds version %d, and %d was acknowledged: %w", name, v, acked[name], errLost)
+		case v > begun[name]:
+			return fmt.Errorf("%s holds version %d, and %d was the last begun", name, v, begun[name])
+		}
+	}
+	return checkTemps(dir, begun)
+}
+
+// checkTemps checks that a cut left nothing that Sweep does not know. It knows
+// that the writer is this process, which lives.
+func checkTemps(dir string, begun map[string]int) error {
+	swept, err := atomicfile.Sweep(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		_, known := begun[e.Name()]
+		known = known || e.Name() == mutantTemp || !e.Type().IsRegular() ||
+			slices.ContainsFunc(swept.Left, func(l atomicfile.Left) bool { return l.Name == e.Name() })
+		if !known {
+			return fmt.Errorf("%s is left, and Sweep does not know it", e.Name())
+		}
+	}
+	return nil
+}
+
+// mutantTemp is the temporary name of the mutants that are no package's.
+const mutantTemp = "temp"
+
+const (
+	versions   = 10
+	freshFiles = 8
+)
+
+// singles replaces the files one after the other.
+func singles(write func(dir, name string, data []byte) error) replaceFiles {
+	return func(dir string, ack func(replaced)) error {
+		for v := 1; v <= versions; v++ {
+			for _, name := range atomicNames {
+				ack(replaced{name, v, true})
+				if err := write(dir, name, versioned(name, v)); err != nil {
+					return err
+				}
+				ack(replaced{name, v, false})
+			}
+		}
+		return nil
+	}
+}
+
+// fresh makes a new file each time. Where one is replaced, ext4 begins to
+// write the new one out by itself (auto_da_alloc), and may be done in time.
+func fresh(files int, write func(dir, name string, data []byte) error) replaceFiles {
+	return func(dir string, ack func(replaced)) error {
+		for v := 1; v <= files; v++ {
+			name := fmt.Sprint("new", v)
+			ack(replaced{name, v, true})
+			if err := write(dir, name, versioned(name, v)); err != nil {
+				return err
+			}
+			ack(replaced{name, v, false})
+		}
+		return nil
+	}
+}
+
+func byWriteFile(dir, name string, data []byte) error {
+	return atomicfile.WriteFile(filepath.Join(dir, name), data, 0o600)
+}
+
+// inDir wraps work that needs a Dir.
+func inDir(o atomicfile.Options, work func(d *atomicfile.Dir, ack func(replaced)) error) replaceFiles {
+	return func(dir string, ack func(replaced)) error {
+		d, err := atomicfile.OpenDir(dir, o)
+		if err != nil {
+			return err
+		}
+		return errors.Join(work(d, ack), d.Close())
+	}
+}
+
+func dirSingles(d *atomicfile.Dir, ack func(replaced)) error {
+	return singles(func(_, name string, data []byte) error { return d.WriteFile(name, data, 0o600) })("", ack)
+}
+
+func dirFresh(d *atomicfile.Dir, ack func(replaced)) error {
+	return fresh(freshFiles, func(_, name string, data []byte) error { return d.WriteFile(name, data, 0o600) })("", ack)
+}
+
+func dirFreshBatches(d *atomicfile.Dir, ack func(replaced)) error {
+	return fresh(freshFiles, func(_, name string, data []byte) error {
+		b := d.Batch()
+		return errors.Join(b.Add(name, data, 0o600), b.Commit())
+	})("", ack)
+}
+
+func dirBatches(d *atomicfile.Dir, ack func(replaced)) error {
+	for v := 1; v <= versions; v++ {
+		b := d.Batch()
+		for _, name := range atomicNames {
+			ack(replaced{name, v, true})
+			if err := b.Add(name, versioned(name, v), 0o600); err != nil {
+				return err
+			}
+		}
+		if err := b.Commit(); err != nil {
+			return err
+		}
+		for _, name := range atomicNames {
+			ack(replaced{name, v, false})
+		}
+	}
+	return nil
+}
+
+// dirParallel gives each file a goroutine, which share syncs of the folder.
+func dirParallel(d *atomicfile.Dir, ack func(replaced)) error {
+	errs := make([]error, len(atomicNames))
+	var wg sync.WaitGroup
+	for i, name := range atomicNames {
+		wg.Go(func() {
+			for v := 1; v <= versions && errs[i] == nil; v++ {
+				ack(replaced{name, v, true})
+				if errs[i] = d.WriteFile(name, versioned(name, v), 0o600); errs[i] == nil {
+					ack(replaced{name, v, false})
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+var (
+	syncAuto  = atomicfile.Options{}
+	syncEach  = atomicfile.Options{Sync: atomicfile.SyncEach}
+	syncWhole = atomicfile.Options{Sync: atomicfile.SyncWholeFS}
+)
+
+func TestAtomicfilePower(t *testing.T) {
+	onRequest(t)
+	each(t, func(t *testing.T, fs string) {
+		for _, c := range []struct {
+			name string
+			work replaceFiles
+		}{
+			{"WriteFile", singles(byWriteFile)},
+			{"Dir", inDir(syncAuto, dirSingles)},
+			{"Dir, new names", inDir(syncAuto, dirFresh)},
+			{"Dir SyncEach", inDir(syncEach, dirSingles)},
+			{"Dir SyncEach, new names", inDir(syncEach, dirFresh)},
+			{"Dir, many goroutines", inDir(syncAuto, dirParallel)},
+			{"Dir SyncEach, many goroutines", inDir(syncEach, dirParallel)},
+			{"Batch", inDir(syncAuto, dirBatches)},
+			{"Batch SyncEach", inDir(syncEach, dirBatches)},
+			{"Batch SyncWholeFS", inDir(syncWhole, dirBatches)},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: firstVersions}, c.work)
+				keeps(t, rec, cuts(), checkVersions)
+			})
+		}
+	})
+}
+
+// At level Kill the end of the process leaves the old content or the new, and
+// what was acknowledged. The left-overs are of a process that is dead.
+func TestAtomicfileKill(t *testing.T) {
+	onRequest(t)
+	work := inDir(atomicfile.Options{Level: durability.Kill}, dirParallel)
+	res := crashtest.Kill(t, 4, *seedFlag, func(dir string, ack func(replaced)) error {
+		return errors.Join(firstVersions(dir), work(dir, ack))
+	}, func(dir string, ledger []replaced) error {
+		if err := checkVersions(dir, ledger); err != nil {
+			return err
+		}
+		if swept, err := atomicfile.Sweep(dir); len(swept.Left) > 0 || err != nil {
+			return fmt.Errorf("left: %+v, %w", swept.Left, err)
+		}
+		return nil
+	})
+	if t.Log(res); len(res.Lost) > 0 {
+		t.Errorf("%v", res)
+	}
+}
+
+// SyncAuto syncs the folder alone where that is enough, and is tested as such
+// above; elsewhere the content too.
+func TestAtomicfileSyncs(t *testing.T) {
+	onRequest(t)
+	each(t, func(t *testing.T, fs string) {
+		for _, work := range []func(*atomicfile.Dir, func(replaced)) error{dirSingles, dirBatches} {
+			contents, folders := 0, 0
+			crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: firstVersions, OnSync: func(s crashtest.Sync) crashtest.Fault {
+				if s.Path == "." {
+					folders++
+				} else {
+					contents++
+				}
+				return crashtest.NoFault
+			}}, inDir(syncAuto, work))
+			if folders == 0 || (contents > 0) != (fs == "btrfs") {
+				t.Errorf("%d syncs of files, %d of the folder", contents, folders)
+			}
+		}
+	})
+}
+
+// unordered is SyncAuto on ext4 and XFS without its wait for the data.
+func unordered(dir, name string, data []byte) error {
+	return renameAndSync(dir, name, data, func(*os.File) error { return nil })
+}
+
+// direct writes past the page cache, and does not flush the device before the
+// name nor after it.
+func direct(dir, name string, data []byte) (err error) {
+	temp := filepath.Join(dir, mutantTemp)
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_DIRECT, 0o600)
+	if err != nil {
+		return err
+	}
+	whole := (len(data) + blockSize - 1) / blockSize
+	for i := range whole {
+		block := aligned(0)
+		copy(block, data[i*blockSize:])
+		if _, err := f.Write(block); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	if err := errors.Join(f.Truncate(int64(len(data))), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp, filepath.Join(dir, name))
+}
+
+func renameAndSync(dir, name string, data []byte, before func(*os.File) error) error {
+	temp := filepath.Join(dir, mutantTemp)
+	f, err := os.Create(temp)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, before(f), f.Close(), os.Rename(temp, filepath.Join(dir, name))); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// A fault of the syncs of files, or of those of the folder.
+func faultOf(f crashtest.Fault, call string) func(crashtest.Sync) crashtest.Fault {
+	return func(s crashtest.Sync) crashtest.Fault {
+		if s.Call == call {
+			return f
+		}
+		return crashtest.NoFault
+	}
+}
+
+// Each way to do without a sync is caught.
+func TestAtomicfileMutants(t *testing.T) {
+	onRequest(t)
+	const content, folder, whole = "fdatasync", "fsync", "syncfs"
+	kill := atomicfile.Options{Level: durability.Kill}
+	each(t, func(t *testing.T, fs string) {
+		journal := fs != "btrfs" // which a sync of the folder commits, all of it
+		for _, c := range []struct {
+			name   string
+			work   replaceFiles
+			onSync func(crashtest.Sync) crashtest.Fault
+			// A sync of the folder covers data that the device has answered
+			// for: what SyncAuto rests on.
+			covered bool
+		}{
+			{name: "level Kill", work: inDir(kill, dirSingles)},
+			{name: "Batch at level Kill", work: inDir(kill, dirBatches)},
+			{name: "O_DIRECT and no flush", work: singles(direct)},
+			{name: "folder not synced", work: inDir(syncEach, dirSingles), onSync: faultOf(crashtest.SkipSync, folder)},
+			{name: "folder not synced, SyncAuto", work: inDir(syncAuto, dirSingles), onSync: faultOf(crashtest.SkipSync, folder)},
+			{name: "folder with sync_file_range, SyncAuto", work: inDir(syncAuto, dirSingles), onSync: faultOf(crashtest.WriteOnly, folder)},
+			{name: "folder not synced, Batch", work: inDir(syncAuto, dirBatches), onSync: faultOf(crashtest.SkipSync, folder)},
+			{name: "folder not synced, Batch SyncWholeFS", work: inDir(syncWhole, dirBatches), onSync: faultOf(crashtest.SkipSync, folder)},
+			{name: "folder not synced, WriteFile", work: singles(byWriteFile), onSync: faultOf(crashtest.SkipSync, folder)},
+			{name: "content not synced", work: inDir(syncEach, dirFresh), onSync: faultOf(crashtest.SkipSync, content)},
+			{name: "content not synced, WriteFile", work: fresh(freshFiles, byWriteFile), onSync: faultOf(crashtest.SkipSync, content)},
+			{name: "content not synced, Batch SyncWholeFS", work: inDir(syncWhole, dirFreshBatches), onSync: faultOf(crashtest.SkipSync, whole)},
+			{name: "content not written, only the folder synced", work: fresh(freshFiles, unordered)},
+			{name: "content with sync_file_range", work: inDir(syncEach, dirFresh), onSync: faultOf(crashtest.WriteOnly, content), covered: journal},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: firstVersions, OnSync: c.onSync}, c.work)
+				if c.covered {
+					keeps(t, rec, cuts(), checkVersions)
+					return
+				}
+				caught(t, rec, max(few(), 12), checkVersions)
+			})
+		}
+	})
+}
+
+// A run with any single one of its syncs removed is caught.
+func TestAtomicfileEachSync(t *testing.T) {
+	onRequest(t)
+	const n = 6 * freshFiles // a third of them come to each entry of the ledger
+	each(t, func(t *testing.T, fs string) {
+		for _, c := range []struct {
+			name string
+			work replaceFiles
+		}{
+			{"Dir", inDir(syncAuto, dirFresh)},
+			{"Dir SyncEach", inDir(syncEach, dirFresh)},
+			{"WriteFile", fresh(freshFiles, byWriteFile)},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				var seen []crashtest.Sync
+				run := func(without int) *crashtest.Recording[replaced] {
+					seen = nil
+					return crashtest.Record(t, crashtest.Options{
+						FS: fs, Seed: *seedFlag, Prepare: firstVersions,
+						OnSync: func(s crashtest.Sync) crashtest.Fault {
+							seen = append(seen, s)
+							if s.N == without {
+								return crashtest.SkipSync
+							}
+							return crashtest.NoFault
+						},
+					}, c.work)
+				}
+				keeps(t, run(-1), n, checkVersions)
+				syncs := seen
+				step := 1
+				if !long() {
+					step = len(syncs)/2 | 1 // odd: one of a file and one of the folder
+				}
+				for i := 0; i < len(syncs); i += step {
+					t.Logf("without %v:", syncs[i])
+					caught(t, run(i), n, checkVersions)
+				}
+			})
+		}
+	})
+}

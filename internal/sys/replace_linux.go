@@ -1,0 +1,271 @@
+package sys
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Temp is a file that is written before it gets its name. Its methods
+// return bare errors. It has none of the runtime poller's calls.
+type Temp struct{ fd int }
+
+// FileInfo is what is kept of a file when another takes its name.
+type FileInfo struct {
+	Mode     fs.FileMode // type, permissions, setuid, setgid and sticky bits
+	UID, GID int
+}
+
+// CreateTemp makes the file name, which must not be there, for writing.
+func (d Dir) CreateTemp(name string, perm fs.FileMode) (Temp, error) {
+	var buf [pathBuf]byte
+	p, err := dirPath(&buf, name)
+	if err != nil {
+		return Temp{}, err
+	}
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC
+	for {
+		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(p)), flags, modeBits(perm), 0, 0)
+		if e == unix.EINTR {
+			continue
+		}
+		if e != 0 {
+			return Temp{}, e
+		}
+		return Temp{int(fd)}, nil
+	}
+}
+
+// maxWrite is what one write(2) takes at most, less than the kernel's
+// MAX_RW_COUNT of 2 GiB minus a page.
+const maxWrite = 1 << 30
+
+// Write writes all of b at the file's offset, or tells how much of it and why
+// not more. The kernel writes less than it is told where it runs out of space
+// (write(2)); the next call then gives the reason.
+func (t Temp) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		m, err := unix.Write(t.fd, b[n:min(len(b), n+maxWrite)])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return n, err
+		case m <= 0:
+			return n, io.ErrUnexpectedEOF
+		default:
+			n += m
+		}
+	}
+	return n, nil
+}
+
+// Sync makes the file's content durable, with the metadata that is needed to
+// read it (fdatasync(2)).
+func (t Temp) Sync() error {
+	return dirCall(func() syscall.Errno {
+		_, _, e := syscall.Syscall(unix.SYS_FDATASYNC, uintptr(t.fd), 0, 0)
+		return e
+	})
+}
+
+// StartWriteback has the kernel begin to write the file out, and does not
+// wait (sync_file_range(2)). It is a hint, and tells no error.
+func (t Temp) StartWriteback() { unix.SyncFileRange(t.fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE) }
+
+// Writeback writes the file's data out and waits until the device has
+// answered, and tells what went wrong. It makes nothing durable.
+func (t Temp) Writeback() error {
+	// All three flags: only then is no page passed over that is busy
+	// (WB_SYNC_ALL in ksys_sync_file_range).
+	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
+	return retryErrno(func() error { return unix.SyncFileRange(t.fd, 0, 0, all) })
+}
+
+// Chmod sets the permissions, setuid, setgid and sticky bits.
+func (t Temp) Chmod(mode fs.FileMode) error {
+	return dirCall(func() syscall.Errno {
+		_, _, e := syscall.Syscall(unix.SYS_FCHMOD, uintptr(t.fd), modeBits(mode), 0)
+		return e
+	})
+}
+
+// Chown sets the owner, and clears setuid and setgid bits.
+func (t Temp) Chown(uid, gid int) error {
+	return dirCall(func() syscall.Errno {
+		_, _, e := syscall.Syscall(unix.SYS_FCHOWN, uintptr(t.fd), uintptr(uid), uintptr(gid))
+		return e
+	})
+}
+
+// Info tells the owner and mode of the file itself.
+func (t Temp) Info() (FileInfo, error) {
+	var st unix.Stat_t
+	for {
+		err := unix.Fstat(t.fd, &st)
+		if err == unix.EINTR {
+			continue
+		}
+		return fileInfo(&st), err
+	}
+}
+
+// Close closes the descriptor, once, whatever close(2) answers; see
+// Dir.Close. Where it is EIO or ENOSPC, what was written may be lost.
+func (t Temp) Close() error { return Dir(t).Close() }
+
+// Info tells about name, and does not follow it if it is a symlink.
+func (d Dir) Info(name string) (FileInfo, error) {
+	var st unix.Stat_t
+	for {
+		err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		if err == unix.EINTR {
+			continue
+		}
+		return fileInfo(&st), err
+	}
+}
+
+func fileInfo(st *unix.Stat_t) FileInfo {
+	fi := FileInfo{Mode: fs.FileMode(st.Mode & 0o777), UID: int(st.Uid), GID: int(st.Gid)}
+	if st.Mode&unix.S_ISUID != 0 {
+		fi.Mode |= fs.ModeSetuid
+	}
+	if st.Mode&unix.S_ISGID != 0 {
+		fi.Mode |= fs.ModeSetgid
+	}
+	if st.Mode&unix.S_ISVTX != 0 {
+		fi.Mode |= fs.ModeSticky
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		fi.Mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		fi.Mode |= fs.ModeSymlink
+	default:
+		fi.Mode |= fs.ModeIrregular
+	}
+	return fi
+}
+
+// Readlink returns what the symlink name holds.
+func (d Dir) Readlink(name string) (string, error) {
+	for size := 256; ; size *= 2 {
+		b := make([]byte, size)
+		n, err := unix.Readlinkat(d.fd, name, b)
+		switch {
+		case err == unix.EINTR:
+			size /= 2
+		case err != nil:
+			return "", err
+		case n < size:
+			return string(b[:n]), nil
+		}
+	}
+}
+
+// Exchange has the files a, in d, and b, in other, change names at once.
+func (d Dir) Exchange(a string, other Dir, b string) error {
+	return retryErrno(func() error { return unix.Renameat2(d.fd, a, other.fd, b, unix.RENAME_EXCHANGE) })
+}
+
+// SyncFS writes out the whole file system that d is on (syncfs(2)). It tells
+// of errors since d was opened (Linux 5.8).
+func (d Dir) SyncFS() error {
+	return retryErrno(func() error { return unix.Syncfs(d.fd) })
+}
+
+// Device is the number of the file system that d is on.
+func (d Dir) Device() (uint64, error) {
+	var st unix.Stat_t
+	for {
+		err := unix.Fstat(d.fd, &st)
+		if err == unix.EINTR {
+			continue
+		}
+		return st.Dev, err
+	}
+}
+
+// OrdersData reports whether d is on a file system whose journal keeps this
+// order: data that the device has answered for is durable no later than any
+// change to a directory that was made after the answer. Then a rename, once
+// durable, never names a file whose data is not.
+//
+// ext4: writeback ends after the extents are written to be "written" in the
+// running transaction (ext4_end_io_end), and a transaction's commit record
+// goes out behind a flush of the device (REQ_PREFLUSH in
+// journal_submit_commit_record). XFS: the same with the log's items
+// (xfs_end_ioend) and the flush that opens a checkpoint (xlog_cil_push_work).
+// Neither flush reaches data that is on a second device. What it cannot make
+// out, it denies.
+func (d Dir) OrdersData() bool {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(d.fd, &st); err != nil || st.Type != unix.EXT4_SUPER_MAGIC && st.Type != unix.XFS_SUPER_MAGIC {
+		return false
+	}
+	x, err := statxFile(d.fd, "", unix.AT_EMPTY_PATH, "")
+	if err != nil {
+		return false
+	}
+	mounts, err := Mounts()
+	if err != nil {
+		return false
+	}
+	i := slices.IndexFunc(mounts, func(m MountPoint) bool { return m.Dev == x.Dev })
+	if i < 0 {
+		return false
+	}
+	switch m := mounts[i]; m.FS {
+	case "ext4":
+		return !anyOption(m.Super, "data=writeback", "data=journal", "journal_async_commit", "nobarrier", "barrier=0") &&
+			hasInnerJournal(m.Dev)
+	case "xfs":
+		return !anyOption(m.Super, "rtdev=", "logdev=", "norecovery", "nobarrier")
+	}
+	return false // ext2, ext3
+}
+
+func anyOption(options string, prefixes ...string) bool {
+	for o := range strings.SplitSeq(options, ",") {
+		for _, p := range prefixes {
+			if strings.HasPrefix(o, p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasInnerJournal reports whether the ext4 on the device "major:minor" has a
+// journal on the same device: jbd2 names that by device and inode, and one on
+// a device of its own by that alone (jbd2_journal_init_inode).
+func hasInnerJournal(dev string) bool {
+	link, err := os.Readlink("/sys/dev/block/" + dev)
+	if err != nil {
+		return false
+	}
+	found, err := filepath.Glob("/proc/fs/jbd2/" + filepath.Base(link) + "-[0-9]*")
+	return err == nil && len(found) > 0
+}
+
+// IsLocal reports whether d is on a file system that one kernel at a time can
+// have mounted. What it does not know, it denies.
+func (d Dir) IsLocal() bool {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(d.fd, &st); err != nil {
+		return false
+	}
+	switch uint32(st.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.BCACHEFS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,78 @@
+package sys
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// A Process is told from every other one by its number, the time it started
+// at, the boot, and the PID namespace that the number is of.
+type Process struct {
+	PID       int
+	Start     uint64 // clock ticks since boot
+	Namespace uint64 // of its PID and its clock: two inodes of /proc/PID/ns
+	Boot      string // 32 hex digits
+}
+
+// ThisProcess tells who runs this. It fails where /proc is not there, or is
+// that of another PID namespace.
+func ThisProcess() (Process, error) {
+	p := Process{PID: os.Getpid()}
+	self, err := os.Readlink("/proc/self")
+	if err != nil {
+		return Process{}, err
+	}
+	if self != strconv.Itoa(p.PID) {
+		return Process{}, fmt.Errorf("/proc calls process %d %s", p.PID, self)
+	}
+	if p.Start, err = processStart("self"); err != nil {
+		return Process{}, err
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return Process{}, err
+	}
+	p.Boot = strings.ReplaceAll(strings.TrimSpace(string(boot)), "-", "")
+	fi, err := os.Stat("/proc/self/ns/pid")
+	if err != nil {
+		return Process{}, err
+	}
+	p.Namespace = fi.Sys().(*syscall.Stat_t).Ino << 32
+	// A time namespace (Linux 5.6) shifts the start times that it reads.
+	if fi, err := os.Stat("/proc/self/ns/time"); err == nil {
+		p.Namespace |= fi.Sys().(*syscall.Stat_t).Ino & 0xffffffff
+	}
+	return p, nil
+}
+
+// StartOf tells when the process pid started, in clock ticks since boot. The
+// error is os.ErrNotExist only if there is no such process: with the mount
+// option hidepid /proc denies those of other users.
+func StartOf(pid int) (uint64, error) {
+	if err := syscall.Kill(pid, 0); err == syscall.ESRCH {
+		return 0, os.ErrNotExist
+	}
+	start, err := processStart(strconv.Itoa(pid))
+	if err != nil {
+		return 0, fmt.Errorf("process %d lives, and /proc does not tell since when: %v", pid, err)
+	}
+	return start, nil
+}
+
+func processStart(pid string) (uint64, error) {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return 0, err
+	}
+	// Field 2, the program's name in parentheses, may itself hold spaces and
+	// parentheses. The time is field 22 (proc_pid_stat(5)).
+	i := strings.LastIndexByte(string(stat), ')')
+	fields := strings.Fields(string(stat[i+1:]))
+	if i < 0 || len(fields) <= 22-3 {
+		return 0, fmt.Errorf("cannot read /proc/%s/stat: %q", pid, stat)
+	}
+	return strconv.ParseUint(fields[22-3], 10, 64)
+}

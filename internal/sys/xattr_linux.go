@@ -1,0 +1,108 @@
+package sys
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// aclName is where the kernel keeps a file's POSIX access ACL (acl(5)).
+const aclName = "system.posix_acl_access"
+
+// Xattrs says which extended attributes CopyXattrs is to copy.
+type Xattrs struct {
+	ACL   bool // the access ACL
+	Other bool // all but the ACL, and but the signatures of the old content
+}
+
+// CopyXattrs gives t the extended attributes of the file name in d, and takes
+// from t those that name does not have. It needs read permission on name.
+func (d Dir) CopyXattrs(name string, t Temp, which Xattrs) error {
+	// O_NONBLOCK: name may have become a FIFO.
+	from, err := openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	old, err := listXattrs(from.fd)
+	if err != nil {
+		if err == unix.EOPNOTSUPP {
+			return nil // then t can have none either
+		}
+		return err
+	}
+	present, err := listXattrs(t.fd)
+	if err != nil {
+		return err
+	}
+	for _, attr := range old {
+		if !which.has(attr) {
+			continue
+		}
+		want, err := getXattr(from.fd, attr)
+		if err != nil {
+			return err
+		}
+		// A security module may have set it already, and not let us set it.
+		if got, err := getXattr(t.fd, attr); err == nil && bytes.Equal(got, want) {
+			continue
+		}
+		if err := retryErrno(func() error { return unix.Fsetxattr(t.fd, attr, want, 0) }); err != nil {
+			return err
+		}
+	}
+	for _, attr := range present {
+		if !which.has(attr) || slices.Contains(old, attr) {
+			continue
+		}
+		if err := retryErrno(func() error { return unix.Fremovexattr(t.fd, attr) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x Xattrs) has(attr string) bool {
+	switch attr {
+	case aclName:
+		return x.ACL
+	case "security.ima", "security.evm": // hashes of the content and of the inode
+		return false
+	}
+	// Other names of system.* are the file system's own.
+	return x.Other && !strings.HasPrefix(attr, "system.")
+}
+
+func listXattrs(fd int) ([]string, error) {
+	b, err := sized(func(b []byte) (int, error) { return unix.Flistxattr(fd, b) })
+	if err != nil || len(b) == 0 {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00"), nil
+}
+
+func getXattr(fd int, name string) ([]byte, error) {
+	return sized(func(b []byte) (int, error) { return unix.Fgetxattr(fd, name, b) })
+}
+
+// sized calls get with a buffer that is large enough: of no size first, which
+// asks for the size (listxattr(2)), and again if it grew meanwhile.
+func sized(get func([]byte) (int, error)) ([]byte, error) {
+	var b []byte
+	for {
+		n, err := get(b)
+		switch {
+		case err == unix.EINTR:
+		case err == unix.ERANGE:
+			b = nil
+		case err != nil:
+			return nil, err
+		case len(b) == 0 && n > 0:
+			b = make([]byte, n)
+		default:
+			return b[:n], nil
+		}
+	}
+}

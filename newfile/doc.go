@@ -1,0 +1,77 @@
+// Package newfile makes many files, fast.
+//
+// A [Dir] makes files in one folder or spread over hashed sub-folders, one by
+// one or in batches. A [Queue] makes them for many goroutines and answers each
+// request exactly once. [Anonymous] files get their name when they are
+// complete, [Memory] files never have one, and a [Pool] lends scratch files.
+// [Limits] and [Raise] are for descriptors, of which such programs run out.
+//
+// # What survives
+//
+// Creating a file makes a name, and the name is what Options.Level is about.
+// At Power, the default, the folder has been synced when Create, Touch or
+// Batch returns, and when a Queue answers: the file is there after a power
+// cut, empty or with any part of what was written since. fsync(2): "calling
+// fsync() does not necessarily ensure that the entry in the directory
+// containing the file has also reached disk". The entry of a sub-folder in the
+// folder is synced too, once; the folder's own entry in its parent is not. What
+// is written into the file is the caller's to sync, by File.Sync; its name need
+// not be synced again. At Kill nothing is synced: names survive kill -9, not
+// a power cut.
+//
+// A file that must never be seen half written is an Anonymous one. Publish at
+// level Power makes its content durable, then the name.
+//
+//	                    level Power                      level Kill
+//	Create, Touch       name: power, old or new          name: kill, old or new
+//	Batch               each name: power, old or new     each name: kill, old or new
+//	File.Publish        name and content: power,         name and content: kill;
+//	                    old or new                       torn by a power cut
+//	Memory, Pool        none                             none
+//
+// Package crashtest holds level Power against power cuts on ext4, XFS and
+// btrfs.
+//
+// Durability shared is cheaper: goroutines that make files in one folder at
+// the same time share its syncs, a Batch and a Queue's batch sync each folder
+// once.
+//
+// # What it costs
+//
+// System calls on Linux, the close included:
+//
+//	                       level Kill                    level Power adds
+//	os.Create (Go 1.26)    openat, 4 fcntl, epoll_ctl,   -
+//	                       close
+//	Dir.Create             openat, fcntl, close          fsync
+//	Dir.Touch              mknodat                       fsync
+//	Anonymous, Publish     openat, fcntl, linkat, close  2 fsync
+//	Memory                 memfd_create, fcntl, close    -
+//	Pool, used again       lseek, ftruncate              -
+//
+// With sub-folders each sync of one is openat, fsync and close, and the first
+// file in it costs a mkdirat and the call that failed.
+//
+// The file system locks a folder while a name is made in it, so goroutines
+// that fill one folder wait for each other. With Shards they seldom do.
+//
+// # What a file is
+//
+// An ordinary *os.File on a descriptor in blocking mode: regular files cannot be polled,
+// so the runtime's poller would refuse it, after five system calls. SetDeadline
+// fails with os.ErrNoDeadline, as for every regular file.
+//
+// # Descriptors
+//
+// When descriptors run out the error is a [LimitError]: it says which limit
+// was hit and what raises it, and errors.Is finds syscall.EMFILE or
+// syscall.ENFILE in it. A Queue waits instead. Touch needs no descriptor, but
+// for syncing sub-folders.
+//
+// # Other systems
+//
+// Off Linux the same is done by the calls that package os has: files are
+// made by name, Anonymous files have a hidden name, Memory files are temporary
+// ones, Limits and Raise are not offered. On macOS a sync is F_FULLFSYNC.
+// Windows offers no way to sync a folder: there OpenDir refuses level Power.
+package newfile

@@ -1,0 +1,144 @@
+package newfile
+
+import (
+	"context"
+	"os"
+	"slices"
+	"time"
+)
+
+// A drainer answers requests. One at a time takes some out of the queue: the
+// one that holds the baton.
+type drainer struct {
+	*Queue
+	made []answer // not yet durable
+}
+
+// answer is a request whose file is made.
+type answer struct {
+	request
+	file *os.File
+}
+
+// run answers requests until the queue is closed and empty.
+func (q *drainer) run() {
+	batch := make([]request, q.batch)
+	holding := false
+	for {
+		if !holding {
+			<-q.baton
+		}
+		n, err := q.requests.PopBatch(context.Background(), batch, q.linger)
+		// One request is done sooner than another drainer is awake.
+		holding = err == nil && n == 1
+		if !holding {
+			q.baton <- struct{}{}
+		}
+		if err != nil {
+			return // closed, and nothing is left
+		}
+		q.batches.Add(1)
+		q.busy.Add(1)
+		for _, r := range batch[:n] {
+			f, err := q.make(r)
+			if err == nil && q.d.power {
+				q.made = append(q.made, answer{r, f})
+			} else {
+				q.answer(r, f, err)
+			}
+		}
+		q.settle()
+		q.busy.Add(-1)
+		clear(batch[:n]) // so that nothing is kept alive
+	}
+}
+
+const firstLimitWait, lastLimitWait = time.Millisecond, 100 * time.Millisecond
+
+// make makes the file of r, and waits while there is no descriptor for it.
+func (q *drainer) make(r request) (*os.File, error) {
+	for wait := firstLimitWait; ; wait = min(2*wait, lastLimitWait) {
+		if r.ctx.Err() != nil {
+			return nil, fail("create", r.place.path, ctxErr(r.ctx))
+		}
+		f, err := q.makeNow(r)
+		if err == nil || !isLimit(err) {
+			return f, err
+		}
+		q.settle() // who gets these files may close them
+		q.limitWaits.Add(1)
+		select {
+		case <-time.After(wait):
+		case <-r.ctx.Done():
+		case <-q.closing:
+			return nil, err
+		}
+	}
+}
+
+func (q *Queue) makeNow(r request) (*os.File, error) {
+	if err := q.d.acquire("create", r.place.path); err != nil {
+		return nil, err
+	}
+	defer q.d.release()
+	return q.d.make(r.place, r.perm, !r.touch)
+}
+
+// settle makes durable what was made, one sync a folder, and answers.
+func (q *drainer) settle() {
+	if len(q.made) == 0 {
+		return
+	}
+	shards := make([]int, len(q.made))
+	for i, a := range q.made {
+		shards[i] = a.place.shard
+	}
+	slices.Sort(shards)
+	shards = slices.Compact(shards)
+	errs := make([]error, len(shards))
+	for i, s := range shards {
+		errs[i] = q.sync(s)
+	}
+	for _, a := range q.made {
+		i, _ := slices.BinarySearch(shards, a.place.shard)
+		if errs[i] != nil && a.file != nil {
+			a.file.Close() // nothing was written
+			a.file = nil
+		}
+		q.answer(a.request, a.file, errs[i])
+	}
+	clear(q.made)
+	q.made = q.made[:0]
+}
+
+func (q *Queue) sync(shard int) error {
+	if err := q.d.acquire("sync", q.d.shardPath(shard)); err != nil {
+		return err
+	}
+	defer q.d.release()
+	return q.d.syncShard(shard)
+}
+
+// answer gives r its one answer.
+func (q *Queue) answer(r request, f *os.File, err error) {
+	q.count(err)
+	if r.call == nil {
+		r.done(f, err)
+		return
+	}
+	if r.call.state.CompareAndSwap(callWaits, callAnswered) {
+		r.call.answer <- result{f, err}
+		return
+	}
+	q.abandoned.Add(1)
+	if f != nil {
+		f.Close() // nothing was written
+	}
+}
+
+func (q *Queue) count(err error) {
+	q.answered.Add(1)
+	if err != nil {
+		q.failed.Add(1)
+	}
+}

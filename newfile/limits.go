@@ -1,0 +1,103 @@
+package newfile
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// Descriptors are the limits on open files, and how near they are. A figure
+// that cannot be had is 0.
+type Descriptors struct {
+	// Soft is how many descriptors this process may have (RLIMIT_NOFILE); it
+	// can raise that itself, by Raise, up to Hard. Go programs begin with the
+	// soft limit at the hard one, their children with what was set outside.
+	Soft, Hard uint64
+	// Used is how many descriptors this process has.
+	Used uint64
+	// System is how many open files all processes together may have
+	// (fs.file-max), SystemUsed how many they have. Root may exceed it.
+	System, SystemUsed uint64
+}
+
+// Limits reads them. It fails with errors.ErrUnsupported off Linux. Where
+// /proc is not mounted only Soft and Hard are there, and the error is nil.
+func Limits() (Descriptors, error) {
+	var d Descriptors
+	var err error
+	if d.Soft, d.Hard, err = sys.FileLimits(); err != nil {
+		return d, fmt.Errorf("newfile: limits: %w", err)
+	}
+	if n, err := sys.OpenFiles(); err == nil {
+		d.Used = n
+	}
+	if used, most, err := sys.SystemFiles(); err == nil {
+		d.SystemUsed, d.System = used, most
+	}
+	return d, nil
+}
+
+// Raise raises the soft limit of this process to n, for its children too, and
+// returns what the limit is then. A limit of n or more stays as it is. Above
+// the hard limit Raise changes nothing and fails with a *LimitError that says
+// how to raise that.
+func Raise(n uint64) (soft uint64, err error) {
+	soft, hard, err := sys.FileLimits()
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("newfile: raise: %w", err)
+	case n <= soft:
+		return soft, nil
+	case n > hard:
+		return soft, fmt.Errorf("newfile: raise to %d: %w", n, &LimitError{Err: syscall.EMFILE, Soft: soft, Hard: hard})
+	}
+	if err := sys.SetFileLimit(n); err != nil {
+		return soft, fmt.Errorf("newfile: raise to %d: %w", n, err)
+	}
+	return n, nil
+}
+
+// A LimitError says which limit on open files was hit, and what to do.
+// errors.Is finds syscall.EMFILE (the limit of this process) or
+// syscall.ENFILE (that of the system) in it.
+type LimitError struct {
+	Err        syscall.Errno
+	Soft, Hard uint64 // the limits of this process; 0 where they are not known
+}
+
+func (e *LimitError) Unwrap() error { return e.Err }
+
+func (e *LimitError) Error() string {
+	const raiseHard = "ulimit -Hn, systemd's LimitNOFILE= or Docker's --ulimit nofile= raise"
+	switch {
+	case e.Err == syscall.ENFILE:
+		return fmt.Sprintf("%v: all processes together are at the limit fs.file-max; sysctl -w fs.file-max=N raises it", e.Err)
+	case e.Soft == 0:
+		return fmt.Sprintf("%v: this process is at its limit; close files, or raise it", e.Err)
+	case e.Soft < e.Hard:
+		return fmt.Sprintf("%v: the soft limit RLIMIT_NOFILE of this process is %d; newfile.Raise raises it up to the hard limit, %d, which %s",
+			e.Err, e.Soft, e.Hard, raiseHard)
+	}
+	return fmt.Sprintf("%v: the limit RLIMIT_NOFILE of this process is %d, soft and hard, which %s", e.Err, e.Soft, raiseHard)
+}
+
+// limited makes a *LimitError of an err that says that descriptors have run
+// out, and returns any other as it is.
+func limited(err error) error {
+	var no syscall.Errno
+	if !errors.As(err, &no) || no != syscall.EMFILE && no != syscall.ENFILE {
+		return err
+	}
+	soft, hard, limitErr := sys.FileLimits()
+	if limitErr != nil {
+		soft, hard = 0, 0
+	}
+	return &LimitError{Err: no, Soft: soft, Hard: hard}
+}
+
+// isLimit reports whether err says that descriptors have run out.
+func isLimit(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}

@@ -1,0 +1,58 @@
+package newfile
+
+import (
+	"errors"
+	"os"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// A MemoryFile is a file in memory. It may be used as any other, and handed to
+// another process. Nothing survives of it when the last descriptor is closed.
+type MemoryFile struct {
+	*os.File
+	temp string // what Close has to remove
+}
+
+// Memory makes an empty file in memory (memfd_create(2)) and opens it for
+// reading and writing. The name is for errors and /proc only; two files may
+// have the same. Off Linux it is a file in os.TempDir.
+func Memory(name string) (*MemoryFile, error) {
+	f, err := sys.NewMemory(name)
+	if err == nil {
+		return &MemoryFile{File: f}, nil
+	}
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return nil, fail("memfd_create", name, err)
+	}
+	f, err = os.CreateTemp("", "stele-memory-*")
+	if err != nil {
+		return nil, limited(err)
+	}
+	m := &MemoryFile{File: f}
+	if os.Remove(f.Name()) != nil { // Windows: not while it is open
+		m.temp = f.Name()
+	}
+	return m, nil
+}
+
+// Seal makes the file immutable, for every process that has it and for good:
+// it can be read and mapped, but not written, grown or shrunk (EPERM). It
+// fails with EBUSY while the file is mapped for writing, and with
+// errors.ErrUnsupported off Linux.
+func (m *MemoryFile) Seal() error {
+	if err := sys.Seal(m.File); err != nil {
+		return fail("seal", m.File.Name(), err)
+	}
+	return nil
+}
+
+// Close closes the file.
+func (m *MemoryFile) Close() error {
+	err := m.File.Close()
+	if m.temp != "" {
+		err = errors.Join(err, os.Remove(m.temp))
+		m.temp = ""
+	}
+	return err
+}

@@ -1,0 +1,291 @@
+package newfile_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/newfile"
+)
+
+var update = flag.Bool("update", false, "write the golden traces anew")
+
+// A scenario is what runs under strace. Only the calls of run are recorded.
+type scenario struct {
+	name    string
+	options newfile.Options
+	before  func(d *newfile.Dir) error
+	inject  string // what strace makes fail, in its words
+	run     func(d *newfile.Dir) error
+
+	// The number of calls by name, beside the golden file, which an update
+	// overwrites. Nil is not checked.
+	calls map[string]int
+}
+
+var (
+	power        = newfile.Options{}
+	killShards   = newfile.Options{Level: durability.Kill, Shards: 16}
+	powerShards  = newfile.Options{Shards: 16}
+	createAndEnd = func(d *newfile.Dir) error { return closed(d.Create("f", 0o644)) }
+	touch        = func(d *newfile.Dir) error { return d.Touch("f", 0o644) }
+)
+
+func publish(give func(*newfile.File, string) error) func(*newfile.Dir) error {
+	return func(d *newfile.Dir) error {
+		f, err := newfile.Anonymous(d, 0o644)
+		if err != nil {
+			return err
+		}
+		return errors.Join(give(f, "f"), f.Close())
+	}
+}
+
+// loan borrows a file, writes into it and gives it back.
+func loan(p *newfile.Pool) error {
+	s, err := p.Get(context.Background())
+	if err != nil {
+		return err
+	}
+	_, err = s.Write([]byte("x"))
+	return errors.Join(err, s.Close())
+}
+
+func hide(d *newfile.Dir) error { newfile.WithoutUnnamed(d); return nil }
+
+var scenarios = []scenario{
+	{name: "create", options: kill, run: createAndEnd, calls: map[string]int{"openat": 1, "fcntl": 1, "close": 1}},
+	{name: "touch", options: kill, run: touch, calls: map[string]int{"mknodat": 1}},
+	{name: "touch-without-mknodat", options: kill, inject: "mknodat:error=EPERM", run: touch,
+		calls: map[string]int{"mknodat": 1, "openat": 1, "close": 1}},
+	{name: "create-power", options: power, run: createAndEnd, calls: map[string]int{"openat": 1, "fcntl": 1, "fsync": 1, "close": 1}},
+	{name: "touch-power", options: power, run: touch, calls: map[string]int{"mknodat": 1, "fsync": 1}},
+	{name: "create-shards", options: killShards, before: touchOther, run: createAndEnd, calls: map[string]int{"openat": 1, "fcntl": 1, "close": 1}},
+	{name: "create-shards-fresh", options: killShards, run: createAndEnd,
+		calls: map[string]int{"openat": 2, "mkdirat": 1, "fcntl": 1, "close": 1}},
+	{name: "create-shards-power", options: powerShards, before: touchOther, run: createAndEnd,
+		calls: map[string]int{"openat": 2, "fcntl": 1, "fsync": 1, "close": 2}},
+	{name: "create-shards-power-fresh", options: powerShards, run: createAndEnd,
+		calls: map[string]int{"mkdirat": 1, "openat": 2, "fcntl": 1, "fsync": 2, "close": 2}},
+	{name: "create-sync-fails", options: power, inject: "fsync:error=EIO", run: func(d *newfile.Dir) error {
+		if err := createAndEnd(d); !errors.Is(err, unix.EIO) {
+			return fmt.Errorf("got %v, want EIO", err)
+		}
+		return nil
+	}},
+	{name: "sync-without-descriptors", options: powerShards, before: touchOther, run: func(d *newfile.Dir) error {
+		var r unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {
+			return err
+		}
+		r.Cur = 0
+		return errors.Join(unix.Setrlimit(unix.RLIMIT_NOFILE, &r), touch(d))
+	}, calls: map[string]int{"mknodat": 1, "openat": 1, "syncfs": 1}},
+	{name: "batch-shards-power", options: powerShards, run: func(d *newfile.Dir) error {
+		_, err := d.Batch(context.Background(), names(6), 0o644, nil)
+		return err
+	}},
+	{name: "publish", options: kill, run: publish((*newfile.File).Publish),
+		calls: map[string]int{"openat": 1, "fcntl": 1, "linkat": 1, "close": 1}},
+	{name: "publish-without-privilege", options: kill, inject: "linkat:error=ENOENT:when=1", run: publish((*newfile.File).Publish),
+		calls: map[string]int{"openat": 1, "fcntl": 1, "linkat": 2, "close": 1}},
+	{name: "publish-power", options: power, run: publish((*newfile.File).Publish),
+		calls: map[string]int{"openat": 1, "fcntl": 1, "fsync": 2, "linkat": 1, "close": 1}},
+	{name: "publish-sync-fails", options: power, inject: "fsync:error=EIO:when=1", run: func(d *newfile.Dir) error {
+		f, err := newfile.Anonymous(d, 0o644)
+		if err != nil {
+			return err
+		}
+		if err := f.Publish("f"); !errors.Is(err, unix.EIO) {
+			return fmt.Errorf("got %v, want EIO", err)
+		}
+		if err := f.Publish("f"); err == nil {
+			return errors.New("published after a failed sync")
+		}
+		return f.Close()
+	}},
+	{name: "replace-power", options: power, before: touch, run: publish((*newfile.File).Replace),
+		calls: map[string]int{"openat": 1, "fcntl": 1, "fsync": 2, "linkat": 1, "renameat2": 1, "close": 1}},
+	{name: "publish-hidden-power", options: power, before: hide, run: publish((*newfile.File).Publish),
+		calls: map[string]int{"openat": 1, "fcntl": 1, "fsync": 2, "renameat2": 1, "close": 1}},
+	{name: "publish-hidden-without-noreplace", options: kill, before: hide, inject: "renameat2:error=EINVAL", run: publish((*newfile.File).Publish),
+		calls: map[string]int{"openat": 1, "fcntl": 1, "renameat2": 1, "linkat": 1, "unlinkat": 1, "close": 1}},
+	{name: "pool", options: kill, run: func(d *newfile.Dir) error {
+		p, err := newfile.NewPool(d, 1)
+		if err != nil {
+			return err
+		}
+		if err := loan(p); err != nil {
+			return err
+		}
+		mark("begin") // again: only the second loan counts
+		err = loan(p)
+		mark("end")
+		return errors.Join(err, p.Close())
+	}, calls: map[string]int{"lseek": 1, "ftruncate": 1}},
+	{name: "memory", run: func(*newfile.Dir) error {
+		m, err := newfile.Memory("m")
+		if err != nil {
+			return err
+		}
+		return errors.Join(m.Seal(), m.Close())
+	}, calls: map[string]int{"memfd_create": 1, "fcntl": 2, "close": 1}},
+}
+
+// touchOther makes a file in the sub-folder of "f".
+func touchOther(d *newfile.Dir) error {
+	for i := 0; ; i++ {
+		if name := fmt.Sprint(i); filepath.Dir(d.Path(name)) == filepath.Dir(d.Path("f")) {
+			return d.Touch(name, 0o644)
+		}
+	}
+}
+
+const traceEnv = "STELE_TRACE_SCENARIO"
+
+// init keeps TestMain on the first thread, the only one that strace follows
+// without -f: so no call of the runtime's other threads gets in between.
+func init() {
+	if os.Getenv(traceEnv) != "" {
+		runtime.LockOSThread()
+	}
+}
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(traceEnv); name != "" {
+		if err := runScenario(name, os.Getenv(traceEnv+"_ROOT")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func runScenario(name, root string) error {
+	runtime.GOMAXPROCS(1) // a batch stays on the thread that is traced
+	i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
+	s := scenarios[i]
+	d, err := newfile.OpenDir(root, s.options)
+	if err != nil {
+		return err
+	}
+	if s.before != nil {
+		if err := s.before(d); err != nil {
+			return err
+		}
+	}
+	mark("begin")
+	err = s.run(d)
+	mark("end")
+	return err
+}
+
+// mark makes a call that nothing else makes, to be found in the trace.
+func mark(what string) { unix.Faccessat(unix.AT_FDCWD, "/stele-trace-"+what, 0, 0) }
+
+const traced = "openat,fcntl,mknodat,mkdirat,close,fsync,fdatasync,syncfs,linkat,renameat,renameat2,unlinkat,ftruncate,lseek,memfd_create,epoll_ctl,epoll_create1,eventfd2,newfstatat,fstat,statx,faccessat,faccessat2"
+
+func TestTraces(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed")
+	}
+	if out, err := exec.Command(strace, "-y", "-e", "trace="+traced, "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		t.Skipf("strace cannot trace here: %v: %s", err, out)
+	}
+	self, err := os.Executable()
+	must(t, err)
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			root, out := t.TempDir(), filepath.Join(t.TempDir(), "strace")
+			args := []string{"-y", "-e", "signal=none", "-e", "trace=" + traced, "-o", out}
+			if s.inject != "" {
+				args = append(args, "-e", "inject="+s.inject)
+			}
+			cmd := exec.Command(strace, append(args, self)...)
+			cmd.Env = append(os.Environ(), traceEnv+"="+s.name, traceEnv+"_ROOT="+root, "GOCOVERDIR="+t.TempDir())
+			if msg, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, msg)
+			}
+			raw, err := os.ReadFile(out)
+			must(t, err)
+			got := normalise(string(raw), root)
+			if s.calls != nil {
+				n := map[string]int{}
+				for line := range strings.Lines(got) {
+					call, _, _ := strings.Cut(line, "(")
+					n[call]++
+				}
+				if fmt.Sprint(n) != fmt.Sprint(s.calls) {
+					t.Errorf("calls %v, want %v", n, s.calls)
+				}
+			}
+			golden := filepath.Join("testdata", s.name+".trace")
+			if *update {
+				must(t, os.MkdirAll("testdata", 0o755))
+				must(t, os.WriteFile(golden, []byte(got), 0o644))
+				return
+			}
+			want, err := os.ReadFile(golden)
+			must(t, err)
+			if !bytes.Equal([]byte(got), want) {
+				t.Errorf("system calls differ from %s (-update writes it anew)\ngot\n%swant\n%s", golden, got, want)
+			}
+		})
+	}
+}
+
+var (
+	descriptor = regexp.MustCompile(`\b(?:\d+|AT_FDCWD)<([^>]*)>`)
+	flags      = regexp.MustCompile(`0x[0-9a-f]+`)
+	unnamed    = regexp.MustCompile(`#\d+>\(deleted\)`)
+	hidden     = regexp.MustCompile(`\.stele-unnamed-[0-9a-f]+`)
+	procFD     = regexp.MustCompile(`/proc/self/fd/\d+`)
+	message    = regexp.MustCompile(`( \([^()]*\))+$`)
+	padding    = regexp.MustCompile(`\)\s+= `)
+)
+
+// normalise returns the calls between the last begin mark and the end, with
+// directories in place of descriptors.
+func normalise(raw, root string) string {
+	var b strings.Builder
+	for line := range strings.Lines(raw) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.Contains(line, "/stele-trace-begin") {
+			b.Reset()
+			continue
+		}
+		if strings.Contains(line, "/stele-trace-end") {
+			break
+		}
+		line = strings.ReplaceAll(line, root, "ROOT")
+		line = descriptor.ReplaceAllStringFunc(line, func(d string) string {
+			if strings.HasPrefix(d, "AT_FDCWD") {
+				return "AT_FDCWD"
+			}
+			return d[strings.IndexByte(d, '<'):]
+		})
+		line = flags.ReplaceAllString(line, "{...}")
+		line = unnamed.ReplaceAllString(line, "UNNAMED>")
+		line = hidden.ReplaceAllString(line, "HIDDEN")
+		line = procFD.ReplaceAllString(line, "/proc/self/fd/N")
+		line = padding.ReplaceAllString(line, ") = ")
+		line = message.ReplaceAllString(line, "")
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
