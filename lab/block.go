@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -180,5 +181,20 @@ func mergeWindows(workers []*Worker, width Nanos) []Window {
 			g.GCs += win.GCs
 		}
 	}
-	return grid
+	// One worker reads the heap, when it cuts a window of its own: between two
+	// readings the last one stands, and before the first the first.
+	var heap int64
+	for i := range grid {
+		if grid[i].Heap == 0 {
+			grid[i].Heap = heap
+		}
+		heap = grid[i].Heap
+	}
+	for i := len(grid) - 1; i >= 0; i-- {
+		if grid[i].Heap == 0 {
+			grid[i].Heap = heap
+		}
+		heap = grid[i].Heap
+	}
+	return slices.DeleteFunc(grid, func(w Window) bool { return w.Ops == 0 })
 }

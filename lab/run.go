@@ -253,13 +253,13 @@ func (b *Block) PerOp() float64 {
 
 // A Window is what happened in one stretch of a block.
 type Window struct {
-	At   Nanos   `json:"at_ns"`   // its start since the block's timer started
-	Len  Nanos   `json:"len_ns"`  //
-	Ops  int64   `json:"ops"`     //
-	Mean float64 `json:"mean_ns"` // of the operations in it
-	Max  float64 `json:"max_ns"`  //
-	Heap int64   `json:"heap_bytes"`
-	GCs  int64   `json:"gcs"` // garbage collections finished in it
+	At   Nanos   `json:"at_ns"`      // its start since the block's timer started
+	Len  Nanos   `json:"len_ns"`     //
+	Ops  int64   `json:"ops"`        //
+	Mean float64 `json:"mean_ns"`    // of the operations in it
+	Max  float64 `json:"max_ns"`     //
+	Heap int64   `json:"heap_bytes"` // as last read; of a parallel block one worker reads it
+	GCs  int64   `json:"gcs"`        // garbage collections finished in it
 }
 
 // A Claim is a published statement put to the test.
