@@ -54,7 +54,7 @@ type Maker struct {
 	workers  int
 
 	known *known // at level Power: and durable, with all that is above
-	syncs flights
+	syncs sys.SharedSync[string]
 
 	mu     sync.RWMutex // read-held while root is in use, so that Close waits
 	root   sys.Dir
@@ -211,7 +211,7 @@ func (m *Maker) release() { m.mu.RUnlock() }
 
 // syncDir makes the entries of the directory path durable; "" is the root.
 func (m *Maker) syncDir(path string) error {
-	err := m.syncs.do(path, func() error {
+	err := m.syncs.Do(path, func() error {
 		if path == "" {
 			return m.root.Sync()
 		}

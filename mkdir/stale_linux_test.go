@@ -102,7 +102,7 @@ func TestStalePowerStaleFailed(t *testing.T) {
 	}
 	// nobody may fsync the root while we wait: hold the flight of root
 	hold := make(chan struct{})
-	go m.syncs.do("", func() error { <-hold; return nil })
+	go m.syncs.Do("", func() error { <-hold; return nil })
 	time.Sleep(20 * time.Millisecond)
 	done := make(chan error, 1)
 	go func() { done <- m.All("p/z", 0o755) }()
@@ -135,7 +135,7 @@ func TestStaleAllRetry(t *testing.T) {
 	m, dir := ropen(t, P)
 	rmust(t, m.All("a/b/x", 0o755))
 	holdB := make(chan struct{})
-	go m.syncs.do("a/b", func() error { <-holdB; return nil })
+	go m.syncs.Do("a/b", func() error { <-holdB; return nil })
 	time.Sleep(20 * time.Millisecond)
 	g1 := make(chan error, 1)
 	go func() { g1 <- m.All("a/b/new", 0o755) }()
@@ -144,7 +144,7 @@ func TestStaleAllRetry(t *testing.T) {
 	}
 	rmust(t, os.Rename(filepath.Join(dir, "a/b"), filepath.Join(dir, "z")))
 	holdA := make(chan struct{})
-	go m.syncs.do("a", func() error { <-holdA; return nil })
+	go m.syncs.Do("a", func() error { <-holdA; return nil })
 	time.Sleep(20 * time.Millisecond)
 	close(holdB)
 	for !rdir(dir, "a/b/new") {
@@ -175,7 +175,7 @@ func TestStaleUndoVsAll(t *testing.T) {
 	m.known.evict() // as an eviction does
 	hold := make(chan struct{})
 	entered := make(chan struct{})
-	go m.syncs.do("a", func() error { close(entered); <-hold; return nil })
+	go m.syncs.Do("a", func() error { close(entered); <-hold; return nil })
 	<-entered
 	g1 := make(chan error, 1)
 	go func() { g1 <- m.All("a/b", 0o755) }()
@@ -205,9 +205,9 @@ func TestStaleUndoSyncFail(t *testing.T) {
 	boom := errors.New("EIO")
 	hold := make(chan struct{})
 	entered := make(chan struct{})
-	go m.syncs.do("a", func() error { close(entered); <-hold; return nil })
+	go m.syncs.Do("a", func() error { close(entered); <-hold; return nil })
 	<-entered
-	go m.syncs.do("a", func() error { return boom }) // the next one, which Undo joins
+	go m.syncs.Do("a", func() error { return boom }) // the next one, which Undo joins
 	time.Sleep(20 * time.Millisecond)
 	u := make(chan error, 1)
 	go func() { u <- c.Undo() }()
@@ -215,7 +215,7 @@ func TestStaleUndoSyncFail(t *testing.T) {
 	close(hold)
 	t.Log("first Undo:", <-u)
 	hold2 := make(chan struct{})
-	go m.syncs.do("a", func() error { <-hold2; return boom })
+	go m.syncs.Do("a", func() error { <-hold2; return boom })
 	time.Sleep(20 * time.Millisecond)
 	u2 := make(chan error, 1)
 	go func() { u2 <- c.Undo() }()

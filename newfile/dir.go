@@ -60,7 +60,7 @@ type Dir struct {
 
 	durable   []atomic.Bool // by shard, at level Power: its own entry is
 	noUnnamed atomic.Bool   // the file system has no O_TMPFILE
-	syncs     flights
+	syncs     sys.SharedSync[int]
 
 	mu     sync.RWMutex // read-held while root is in use, so that Close waits
 	root   sys.Dir
@@ -245,7 +245,7 @@ func (d *Dir) syncShard(shard int) error {
 	if !d.power {
 		return nil
 	}
-	err := d.syncs.do(shard, func() error {
+	err := d.syncs.Do(shard, func() error {
 		if shard == rootShard {
 			return d.root.Sync()
 		}

@@ -1,4 +1,4 @@
-package mkdir
+package sys
 
 import (
 	"errors"
@@ -13,24 +13,24 @@ import (
 func TestFlightsShareTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var (
-			f     flights
+			f     SharedSync[string]
 			runs  atomic.Int32
 			first = make(chan struct{})
 			wg    sync.WaitGroup
 		)
 		wg.Go(func() {
-			f.do("d", func() error { runs.Add(1); <-first; return nil })
+			f.Do("d", func() error { runs.Add(1); <-first; return nil })
 		})
 		synctest.Wait() // the first is under way
 		failed := errors.New("failed")
 		for range 10 {
 			wg.Go(func() {
-				if err := f.do("d", func() error { runs.Add(1); return failed }); err != failed {
+				if err := f.Do("d", func() error { runs.Add(1); return failed }); err != failed {
 					t.Errorf("got %v, want the error of the shared sync", err)
 				}
 			})
 		}
-		if err := f.do("other", func() error { return nil }); err != nil {
+		if err := f.Do("other", func() error { return nil }); err != nil {
 			t.Error(err) // another directory does not wait
 		}
 		synctest.Wait()
@@ -43,7 +43,7 @@ func TestFlightsShareTheNext(t *testing.T) {
 			t.Errorf("%d syncs in all, want 2", n)
 		}
 		if len(f.now) != 0 {
-			t.Errorf("%d flights left", len(f.now))
+			t.Errorf("%d SharedSync[string] left", len(f.now))
 		}
 	})
 }

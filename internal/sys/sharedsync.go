@@ -1,15 +1,16 @@
-package newfile
+package sys
 
 import "sync"
 
-// flights lets callers that need the same folder synced share one sync.
+// SharedSync lets callers that need the same directory synced share one sync.
 //
-// A sync counts for a caller only if it began after the caller's own file was made.
+// A sync counts for a caller only if it began after what the caller wants
+// durable was done.
 // So whoever comes while one is under way waits for the next, which one of
 // the waiting runs for all of them.
-type flights struct {
+type SharedSync[K comparable] struct {
 	mu  sync.Mutex
-	now map[int]*flight // the one under way, by shard
+	now map[K]*flight // the one under way, by directory
 }
 
 type flight struct {
@@ -18,16 +19,16 @@ type flight struct {
 	next *flight // waits until this one is done; nobody has begun it
 }
 
-// do runs sync for a shard, or waits for one that began later than
+// Do runs sync for the directory dir, or waits for one that began later than
 // this call.
-func (f *flights) do(shard int, sync func() error) error {
+func (f *SharedSync[K]) Do(dir K, sync func() error) error {
 	f.mu.Lock()
 	mine := &flight{done: make(chan struct{})}
-	if cur := f.now[shard]; cur == nil {
+	if cur := f.now[dir]; cur == nil {
 		if f.now == nil {
-			f.now = map[int]*flight{}
+			f.now = map[K]*flight{}
 		}
-		f.now[shard] = mine
+		f.now[dir] = mine
 		f.mu.Unlock()
 	} else if next := cur.next; next != nil {
 		f.mu.Unlock()
@@ -43,9 +44,9 @@ func (f *flights) do(shard int, sync func() error) error {
 
 	f.mu.Lock()
 	if mine.next != nil {
-		f.now[shard] = mine.next
+		f.now[dir] = mine.next
 	} else {
-		delete(f.now, shard)
+		delete(f.now, dir)
 	}
 	f.mu.Unlock()
 	close(mine.done)
