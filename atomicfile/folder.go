@@ -19,7 +19,7 @@ type folder struct {
 	name    string // for errors
 	dir     sys.Dir
 	ordered bool // a sync of dir covers data that the device has answered for
-	syncs   syncer
+	syncs   sys.SharedSync[struct{}]
 
 	mu   sync.Mutex
 	refs int
@@ -71,7 +71,7 @@ func (at *folder) sync() error {
 	if !sys.CanSyncDir {
 		return nil
 	}
-	if err := at.syncs.do(at.dir.Sync); err != nil {
+	if err := at.syncs.Do(struct{}{}, at.dir.Sync); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotDurable, &fs.PathError{Op: "sync", Path: at.name, Err: err})
 	}
 	return nil

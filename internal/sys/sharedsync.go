@@ -7,7 +7,8 @@ import "sync"
 // A sync counts for a caller only if it began after what the caller wants
 // durable was done.
 // So whoever comes while one is under way waits for the next, which one of
-// the waiting runs for all of them.
+// the waiting runs for all of them. That no two run at once is also what btrfs
+// needs; see package mkdir.
 type SharedSync[K comparable] struct {
 	mu  sync.Mutex
 	now map[K]*flight // the one under way, by directory
