@@ -9,70 +9,84 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stele-go/stele/durability"
 )
 
-func rmust(t *testing.T, err error) {
+// What a Maker knows must not outlive what somebody else does to the tree. Each
+// test here is one way in which it could.
+
+func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
-func ropen(t *testing.T, o Options) (*Maker, string) {
+
+// atLevel are options with one worker, so that the order of the work is known.
+func atLevel(l durability.Level) Options { return Options{Level: l, Workers: 1} }
+
+func openFresh(t *testing.T, o Options) (*Maker, string) {
+	t.Helper()
 	dir := t.TempDir()
 	m, err := OpenRoot(dir, o)
-	rmust(t, err)
+	must(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m, dir
 }
-func rdir(p ...string) bool { fi, err := os.Stat(filepath.Join(p...)); return err == nil && fi.IsDir() }
 
-type hookCtx struct {
-	context.Context
-	n atomic.Int64
-	f func(n int64) error
+func isDir(elem ...string) bool {
+	fi, err := os.Stat(filepath.Join(elem...))
+	return err == nil && fi.IsDir()
 }
 
-func (c *hookCtx) Err() error { return c.f(c.n.Add(1)) }
+// atEachCheck is a context that calls f whenever it is asked whether it is done,
+// which Batch does before each path.
+type atEachCheck struct {
+	context.Context
+	f func() error
+}
 
-var bg = context.Background()
-var K = Options{Level: durability.Kill, Workers: 1}
-var P = Options{Level: durability.Power, Workers: 1}
+func (c *atEachCheck) Err() error { return c.f() }
 
-// 1 failed batch at Kill caches a file / symlink as directory
+func whenAsked(f func() error) context.Context {
+	return &atEachCheck{Context: context.Background(), f: f}
+}
+
+// A batch that fails because of a file or a symlink does not take it for a
+// directory later.
 func TestStaleFileCached(t *testing.T) {
-	m, dir := ropen(t, K)
-	rmust(t, os.WriteFile(filepath.Join(dir, "f"), nil, 0o644))
-	_, err := m.Batch(bg, slices.Values([]string{"f/x"}), 0o755)
+	m, dir := openFresh(t, atLevel(durability.Kill))
+	must(t, os.WriteFile(filepath.Join(dir, "f"), nil, 0o644))
+	_, err := m.Batch(t.Context(), slices.Values([]string{"f/x"}), 0o755)
 	t.Log("batch:", err)
 	if err := m.All("f", 0o755); err == nil {
 		t.Error("All(f) = nil, f is a file")
 	}
-	o := K
+	o := atLevel(durability.Kill)
 	o.Confined = true
-	m, dir = ropen(t, o)
-	rmust(t, os.Symlink(t.TempDir(), filepath.Join(dir, "out")))
-	_, err = m.Batch(bg, slices.Values([]string{"out/x"}), 0o755)
+	m, dir = openFresh(t, o)
+	must(t, os.Symlink(t.TempDir(), filepath.Join(dir, "out")))
+	_, err = m.Batch(t.Context(), slices.Values([]string{"out/x"}), 0o755)
 	t.Log("batch:", err)
 	if err := m.All("out", 0o755); err == nil {
 		t.Error("confined All(out) = nil, a symlink outside")
 	}
 }
 
-// 2 Batch returns nil with a file in the way because child recalled
+// A file in the place of a known directory fails the batch, though a directory
+// below it is known too.
 func TestStaleRecalledChildFile(t *testing.T) {
-	for _, o := range []Options{K, P} {
-		m, dir := ropen(t, o)
-		rmust(t, m.All("a/b/x", 0o755))
-		rmust(t, os.RemoveAll(filepath.Join(dir, "a/b")))
-		rmust(t, os.WriteFile(filepath.Join(dir, "a/b"), nil, 0o644))
+	for _, o := range []Options{atLevel(durability.Kill), atLevel(durability.Power)} {
+		m, dir := openFresh(t, o)
+		must(t, m.All("a/b/x", 0o755))
+		must(t, os.RemoveAll(filepath.Join(dir, "a/b")))
+		must(t, os.WriteFile(filepath.Join(dir, "a/b"), nil, 0o644))
 		t.Log("All:", m.All("a/b/new", 0o755))
 		t.Log("All(a/b):", m.All("a/b", 0o755))
-		_, err := m.Batch(bg, slices.Values([]string{"a/b", "a/b/x"}), 0o755)
+		_, err := m.Batch(t.Context(), slices.Values([]string{"a/b", "a/b/x"}), 0o755)
 		if err == nil {
 			t.Error("Batch nil with file a/b")
 		}
@@ -82,19 +96,19 @@ func TestStaleRecalledChildFile(t *testing.T) {
 	}
 }
 
-// 3 failed Power batch leaves cache saying durable for what it re-made and never synced
+// What a failed batch has made again and not synced is not known as durable.
 func TestStalePowerStaleFailed(t *testing.T) {
-	m, dir := ropen(t, P)
-	rmust(t, m.All("a/q", 0o755))
-	rmust(t, m.All("p/q", 0o755))
-	rmust(t, os.RemoveAll(filepath.Join(dir, "a")))
-	rmust(t, os.RemoveAll(filepath.Join(dir, "p")))
-	ctx := &hookCtx{Context: bg, f: func(int64) error {
-		if rdir(dir, "p") {
+	m, dir := openFresh(t, atLevel(durability.Power))
+	must(t, m.All("a/q", 0o755))
+	must(t, m.All("p/q", 0o755))
+	must(t, os.RemoveAll(filepath.Join(dir, "a")))
+	must(t, os.RemoveAll(filepath.Join(dir, "p")))
+	ctx := whenAsked(func() error {
+		if isDir(dir, "p") {
 			return context.Canceled
 		}
 		return nil
-	}}
+	})
 	c, err := m.Batch(ctx, slices.Values([]string{"a/new", "p"}), 0o755)
 	t.Log("batch:", err, slices.Collect(c.Paths()))
 	if m.known.has("p") {
@@ -114,40 +128,41 @@ func TestStalePowerStaleFailed(t *testing.T) {
 	close(hold)
 }
 
-// 3b re-made without forgetBelow
+// What was below a directory that a batch makes again is not known any more.
 func TestStaleBatchRemadeKeepsBelow(t *testing.T) {
-	m, dir := ropen(t, K)
-	rmust(t, m.All("a/q", 0o755))
-	rmust(t, m.All("p/q", 0o755))
-	rmust(t, os.RemoveAll(filepath.Join(dir, "a")))
-	rmust(t, os.RemoveAll(filepath.Join(dir, "p")))
-	c, err := m.Batch(bg, slices.Values([]string{"a/new", "p"}), 0o755)
-	rmust(t, err)
+	m, dir := openFresh(t, atLevel(durability.Kill))
+	must(t, m.All("a/q", 0o755))
+	must(t, m.All("p/q", 0o755))
+	must(t, os.RemoveAll(filepath.Join(dir, "a")))
+	must(t, os.RemoveAll(filepath.Join(dir, "p")))
+	c, err := m.Batch(t.Context(), slices.Values([]string{"a/new", "p"}), 0o755)
+	must(t, err)
 	t.Log(slices.Collect(c.Paths()))
-	rmust(t, m.All("p/q", 0o755))
-	if !rdir(dir, "p/q") {
+	must(t, m.All("p/q", 0o755))
+	if !isDir(dir, "p/q") {
 		t.Error("All(p/q)=nil after the batch re-made p; not there")
 	}
 }
 
-// 4 retry after sync ENOENT: no forget, no forgetBelow; early ack
+// A directory that was moved away before its sync is made again; nothing below
+// it is acknowledged before the new one is durable, or known from the old one.
 func TestStaleAllRetry(t *testing.T) {
-	m, dir := ropen(t, P)
-	rmust(t, m.All("a/b/x", 0o755))
+	m, dir := openFresh(t, atLevel(durability.Power))
+	must(t, m.All("a/b/x", 0o755))
 	holdB := make(chan struct{})
 	go m.syncs.Do("a/b", func() error { <-holdB; return nil })
 	time.Sleep(20 * time.Millisecond)
 	g1 := make(chan error, 1)
 	go func() { g1 <- m.All("a/b/new", 0o755) }()
-	for !rdir(dir, "a/b/new") {
+	for !isDir(dir, "a/b/new") {
 		time.Sleep(time.Millisecond)
 	}
-	rmust(t, os.Rename(filepath.Join(dir, "a/b"), filepath.Join(dir, "z")))
+	must(t, os.Rename(filepath.Join(dir, "a/b"), filepath.Join(dir, "z")))
 	holdA := make(chan struct{})
 	go m.syncs.Do("a", func() error { <-holdA; return nil })
 	time.Sleep(20 * time.Millisecond)
 	close(holdB)
-	for !rdir(dir, "a/b/new") {
+	for !isDir(dir, "a/b/new") {
 		time.Sleep(time.Millisecond)
 	}
 	g2 := make(chan error, 1)
@@ -158,20 +173,20 @@ func TestStaleAllRetry(t *testing.T) {
 	case <-time.After(300 * time.Millisecond):
 	}
 	close(holdA)
-	rmust(t, <-g1)
-	rmust(t, m.All("a/b/x", 0o755))
-	if !rdir(dir, "a/b/x") {
+	must(t, <-g1)
+	must(t, m.All("a/b/x", 0o755))
+	if !isDir(dir, "a/b/x") {
 		t.Error("a/b re-made by this Maker, a/b/x still 'known', missing")
 	}
 }
 
-// 5 Undo vs All in one Maker: add after forget
+// An All that waits for a sync while Undo removes its directory does not
+// leave it known.
 func TestStaleUndoVsAll(t *testing.T) {
-	m, dir := ropen(t, P)
-	rmust(t, m.All("a", 0o755))
-	ctx := bg
-	c, err := m.Batch(ctx, slices.Values([]string{"a/b"}), 0o755)
-	rmust(t, err)
+	m, dir := openFresh(t, atLevel(durability.Power))
+	must(t, m.All("a", 0o755))
+	c, err := m.Batch(t.Context(), slices.Values([]string{"a/b"}), 0o755)
+	must(t, err)
 	m.known.evict() // as an eviction does
 	hold := make(chan struct{})
 	entered := make(chan struct{})
@@ -182,26 +197,26 @@ func TestStaleUndoVsAll(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // G1 saw EEXIST and waits for its sync
 	u := make(chan error, 1)
 	go func() { u <- c.Undo() }()
-	for rdir(dir, "a/b") {
+	for isDir(dir, "a/b") {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(20 * time.Millisecond)
 	close(hold)
-	rmust(t, <-g1)
-	rmust(t, <-u)
-	rmust(t, m.All("a/b", 0o755))
-	if !rdir(dir, "a/b") {
+	must(t, <-g1)
+	must(t, <-u)
+	must(t, m.All("a/b", 0o755))
+	if !isDir(dir, "a/b") {
 		t.Error("after Undo returned, All(a/b)=nil and nothing is made")
 	}
-	rmust(t, m.All("a/b", 0o755))
+	must(t, m.All("a/b", 0o755))
 }
 
-// 7 Undo: second call forgets failed sync
+// A sync of Undo that failed is done again by the next Undo.
 func TestStaleUndoSyncFail(t *testing.T) {
-	m, _ := ropen(t, P)
-	rmust(t, m.All("a", 0o755))
-	c, err := m.Batch(bg, slices.Values([]string{"a/b"}), 0o755)
-	rmust(t, err)
+	m, _ := openFresh(t, atLevel(durability.Power))
+	must(t, m.All("a", 0o755))
+	c, err := m.Batch(t.Context(), slices.Values([]string{"a/b"}), 0o755)
+	must(t, err)
 	boom := errors.New("EIO")
 	hold := make(chan struct{})
 	entered := make(chan struct{})
@@ -227,53 +242,54 @@ func TestStaleUndoSyncFail(t *testing.T) {
 	close(hold2)
 }
 
-// 8 Undo birth check off when the first made has gone by the end of the batch
+// Undo leaves what somebody made anew, also where the first directory of the
+// batch is gone.
 func TestStaleUndoBirthOff(t *testing.T) {
-	m, dir := ropen(t, K)
+	m, dir := openFresh(t, atLevel(durability.Kill))
 	moved := false
-	ctx := &hookCtx{Context: bg, f: func(int64) error {
-		if !moved && rdir(dir, "b") {
+	ctx := whenAsked(func() error {
+		if !moved && isDir(dir, "b") {
 			moved = true
 			return os.Remove(filepath.Join(dir, "a"))
 		}
 		return nil
-	}}
+	})
 	c, err := m.Batch(ctx, slices.Values([]string{"a", "b", "c"}), 0o755)
-	rmust(t, err)
+	must(t, err)
 	t.Log(c.first, c.last, slices.Collect(c.Paths()))
 	time.Sleep(30 * time.Millisecond)
-	rmust(t, os.Remove(filepath.Join(dir, "c")))
-	rmust(t, os.Mkdir(filepath.Join(dir, "c"), 0o755))
-	rmust(t, c.Undo())
-	if !rdir(dir, "c") {
+	must(t, os.Remove(filepath.Join(dir, "c")))
+	must(t, os.Mkdir(filepath.Join(dir, "c"), 0o755))
+	must(t, c.Undo())
+	if !isDir(dir, "c") {
 		t.Error("Undo removed c, which somebody made after the batch (birth times are recorded)")
 	}
 }
 
-// 9 second file system without birth times in the tree
+// A file system without birth times below the root does not stop Undo.
 func TestStaleUndoMount(t *testing.T) {
-	m, dir := ropen(t, K)
+	m, dir := openFresh(t, atLevel(durability.Kill))
 	mp := filepath.Join(dir, "m")
-	rmust(t, os.Mkdir(mp, 0o755))
+	must(t, os.Mkdir(mp, 0o755))
 	if out, err := exec.Command("mount", "-t", "ramfs", "none", mp).CombinedOutput(); err != nil {
 		t.Skip(string(out))
 	}
 	defer exec.Command("umount", mp).Run()
-	c, err := m.Batch(bg, slices.Values([]string{"a/1", "m/x", "z/1"}), 0o755)
-	rmust(t, err)
-	rmust(t, c.Undo())
-	if rdir(dir, "m/x") {
+	c, err := m.Batch(t.Context(), slices.Values([]string{"a/1", "m/x", "z/1"}), 0o755)
+	must(t, err)
+	must(t, c.Undo())
+	if isDir(dir, "m/x") {
 		t.Error("Undo=nil, Len", c.Len(), "and m/x is left")
 	}
 }
 
-// 10 CacheSize overflow
+// The largest CacheSize is a large one.
 func TestStaleCacheHuge(t *testing.T) {
-	o := K
+	o := atLevel(durability.Kill)
 	o.CacheSize = math.MaxInt
-	m, _ := ropen(t, o)
+	m, _ := openFresh(t, o)
 	for i := range 200 {
-		rmust(t, m.All(fmt.Sprint("d", i), 0o755))
+		must(t, m.All(fmt.Sprint("d", i), 0o755))
 	}
 	n := 0
 	for i := range 200 {
@@ -286,21 +302,21 @@ func TestStaleCacheHuge(t *testing.T) {
 	}
 }
 
-// 11 batch remembers what a noticed removal took
+// A batch forgets what a removal took that it has noticed.
 func TestStaleBatchRemembersLost(t *testing.T) {
-	m, dir := ropen(t, K)
+	m, dir := openFresh(t, atLevel(durability.Kill))
 	done := false
-	ctx := &hookCtx{Context: bg, f: func(int64) error {
-		if !done && rdir(dir, "a/x") {
+	ctx := whenAsked(func() error {
+		if !done && isDir(dir, "a/x") {
 			done = true
 			return os.RemoveAll(filepath.Join(dir, "a"))
 		}
 		return nil
-	}}
+	})
 	_, err := m.Batch(ctx, slices.Values([]string{"a/x", "a/y"}), 0o755)
-	rmust(t, err)
-	rmust(t, m.All("a/x", 0o755))
-	if rdir(dir, "a/y") && !rdir(dir, "a/x") {
+	must(t, err)
+	must(t, m.All("a/x", 0o755))
+	if isDir(dir, "a/y") && !isDir(dir, "a/x") {
 		t.Error("Batch=nil and All(a/x)=nil, a was found removed and re-made, a/x missing")
 	}
 }
