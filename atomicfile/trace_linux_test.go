@@ -5,17 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/tracetest"
 	"github.com/stele-go/stele/lab/place"
 )
 
@@ -116,16 +112,6 @@ var scenarios = []scenario{
 	}, calls: 2},
 }
 
-const traceEnv = "STELE_TRACE_SCENARIO"
-
-// init keeps TestMain on the first thread, the only one that strace follows
-// without -f: so no call of the runtime's other threads gets in between.
-func init() {
-	if os.Getenv(traceEnv) != "" {
-		runtime.LockOSThread()
-	}
-}
-
 // How a traced process ends.
 const (
 	exitOK = iota
@@ -141,14 +127,14 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(exitBroken)
 	}
-	if name := os.Getenv(traceEnv); name != "" {
-		os.Exit(runScenario(name, os.Getenv(traceEnv+"_ROOT")))
+	if name, root := tracetest.Scenario(); name != "" {
+		os.Exit(runScenario(name, root))
 	}
 	os.Exit(m.Run())
 }
 
 func runScenario(name, root string) int {
-	all := slices.Concat(scenarios, faultScenarios)
+	all := slices.Concat(scenarios, faultScenarios, copyScenarios)
 	i := slices.IndexFunc(all, func(s scenario) bool { return s.name == name })
 	atomicfile.TempName() // asks once who this process is
 	run, err := all[i].prepare(root)
@@ -156,15 +142,15 @@ func runScenario(name, root string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return exitBroken
 	}
-	if os.Getenv(traceEnv+"_LIMIT") != "" {
+	if os.Getenv(limitEnv) != "" {
 		if err := limitFileSize(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return exitBroken
 		}
 	}
-	mark("begin")
+	tracetest.Begin()
 	err = run()
-	mark("end")
+	tracetest.End()
 	switch {
 	case err == nil:
 		return exitOK
@@ -176,41 +162,23 @@ func runScenario(name, root string) int {
 	return exitFailed
 }
 
-// mark makes a call that nothing else makes, to be found in the trace.
-func mark(what string) { unix.Faccessat(unix.AT_FDCWD, "/stele-trace-"+what, 0, 0) }
+const traced = "openat,newfstatat,fstat,write,copy_file_range,fsync,fdatasync,sync_file_range,syncfs,fchmod,fchown," +
+	"renameat,renameat2,linkat,unlinkat,close,readlinkat,flistxattr,fgetxattr,fsetxattr,fremovexattr"
 
-const traced = "openat,newfstatat,fstat,write,fsync,fdatasync,sync_file_range,syncfs,fchmod,fchown,renameat,renameat2,linkat,unlinkat,close," +
-	"readlinkat,flistxattr,fgetxattr,fsetxattr,fremovexattr,faccessat,faccessat2"
-
-// trace runs a scenario under strace and returns the trace, what the process
-// printed and how it ended.
-func trace(t *testing.T, s scenario, root string, env []string, options ...string) (raw, said string, exit int) {
+// trace runs a scenario in root, with faults as strace's option inject takes
+// them.
+func trace(t *testing.T, s scenario, root string, inject ...string) tracetest.Trace {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	out := filepath.Join(t.TempDir(), "strace")
-	args := append([]string{"-y", "-e", "signal=none", "-e", "trace=" + traced, "-o", out}, options...)
-	cmd := exec.Command("strace", append(args, self)...)
-	cmd.Env = append(os.Environ(), traceEnv+"="+s.name, traceEnv+"_ROOT="+root, "GOCOVERDIR="+t.TempDir())
-	cmd.Env = append(cmd.Env, env...)
-	msg, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == exitBroken || cmd.ProcessState.ExitCode() < 0 {
-		t.Fatalf("%v: %s", err, msg)
-	}
-	b, err := os.ReadFile(out)
-	must(t, err)
-	return string(b), string(msg), cmd.ProcessState.ExitCode()
+	return do(t, tracetest.Run{Scenario: s.name, Root: root, Calls: traced, Inject: inject})
 }
 
-func needStrace(t *testing.T) {
+func do(t *testing.T, run tracetest.Run) tracetest.Trace {
 	t.Helper()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is not installed")
+	tr := run.Do(t)
+	if tr.Exit == exitBroken {
+		t.Fatal(tr.Said)
 	}
-	if out, err := exec.Command(strace, "-y", "-e", "trace="+traced, "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		t.Skipf("strace cannot trace here: %v: %s", err, out)
-	}
+	return tr
 }
 
 // newRoot returns a folder for the scenario.
@@ -250,76 +218,28 @@ func ordered(t *testing.T, dir string) bool {
 	return d.Ordered()
 }
 
+var (
+	tempFile = regexp.MustCompile(`\.stele-[0-9a-z-]+\.tmp`)
+	rules    = []tracetest.Rule{
+		{Find: tempFile, By: "TEMP"},
+		{Find: regexp.MustCompile(`\{st_mode.*\}|0x[0-9a-f]+`), By: "{...}"},
+	}
+)
+
 func TestTraces(t *testing.T) {
-	needStrace(t)
+	tracetest.Need(t, traced)
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			root := newRoot(t, topOf(t, s))
-			raw, said, exit := trace(t, s, root, nil)
-			if exit != exitOK {
-				t.Fatal(said)
+			tr := trace(t, s, root)
+			if tr.Exit != exitOK {
+				t.Fatal(tr.Said)
 			}
 			holds(t, filepath.Join(root, "file"), "new")
-			got := normalise(raw, root)
-			if n := strings.Count(got, "\n"); s.calls != 0 && n != s.calls {
+			if n := len(tr.Calls()); s.calls != 0 && n != s.calls {
 				t.Errorf("%d calls, want %d", n, s.calls)
 			}
-			golden := filepath.Join("testdata", s.name+".trace")
-			if *update {
-				must(t, os.MkdirAll("testdata", 0o755))
-				must(t, os.WriteFile(golden, []byte(got), 0o644))
-				return
-			}
-			want, err := os.ReadFile(golden)
-			must(t, err)
-			if got != string(want) {
-				t.Errorf("system calls differ from %s (-update writes it anew)\ngot\n%swant\n%s", golden, got, want)
-			}
+			tracetest.Golden(t, s.name, tr.Normal(root, rules...), *update)
 		})
 	}
-}
-
-var (
-	descriptor = regexp.MustCompile(`\b(?:\d+|AT_FDCWD)<([^>]*)>`)
-	tempFile   = regexp.MustCompile(`\.stele-[0-9a-z-]+\.tmp`)
-	statResult = regexp.MustCompile(`\{st_mode.*\}|0x[0-9a-f]+`)
-	message    = regexp.MustCompile(`( \([^()]*\))+$`)
-	padding    = regexp.MustCompile(`\)\s+= `)
-)
-
-// between returns the lines between the marks.
-func between(raw string) []string {
-	var lines []string
-	for line := range strings.Lines(raw) {
-		switch {
-		case strings.Contains(line, "/stele-trace-begin"):
-			lines = nil
-		case strings.Contains(line, "/stele-trace-end"):
-			return lines
-		default:
-			lines = append(lines, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	return lines
-}
-
-// normalise returns the calls between the marks, with names in place of
-// descriptors and temporary names.
-func normalise(raw, root string) string {
-	var b strings.Builder
-	for _, line := range between(raw) {
-		line = strings.ReplaceAll(line, root, "ROOT")
-		line = tempFile.ReplaceAllString(line, "TEMP")
-		line = descriptor.ReplaceAllStringFunc(line, func(d string) string {
-			if strings.HasPrefix(d, "AT_FDCWD") {
-				return "AT_FDCWD"
-			}
-			return d[strings.IndexByte(d, '<'):]
-		})
-		line = statResult.ReplaceAllString(line, "{...}")
-		line = padding.ReplaceAllString(line, ") = ")
-		line = message.ReplaceAllString(line, "")
-		b.WriteString(line + "\n")
-	}
-	return b.String()
 }

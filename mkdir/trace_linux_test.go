@@ -1,24 +1,22 @@
 package mkdir_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/tracetest"
 	"github.com/stele-go/stele/mkdir"
 )
 
@@ -100,24 +98,14 @@ var scenarios = []scenario{
 		if err != nil {
 			return err
 		}
-		mark("begin") // again: only Undo counts
+		tracetest.Begin() // again: only Undo counts
 		return c.Undo()
 	}, calls: map[string]int{"statx": 2, "unlinkat": 2, "openat": 1, "fsync": 1, "close": 1}},
 }
 
-const traceEnv = "STELE_TRACE_SCENARIO"
-
-// init keeps TestMain on the first thread, the only one that strace follows
-// without -f: so no call of the runtime's other threads gets in between.
-func init() {
-	if os.Getenv(traceEnv) != "" {
-		runtime.LockOSThread()
-	}
-}
-
 func TestMain(m *testing.M) {
-	if name := os.Getenv(traceEnv); name != "" {
-		if err := runScenario(name, os.Getenv(traceEnv+"_ROOT")); err != nil {
+	if name, root := tracetest.Scenario(); name != "" {
+		if err := runScenario(name, root); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -148,98 +136,32 @@ func runScenario(name, root string) error {
 			return err
 		}
 	}
-	mark("begin")
+	tracetest.Begin()
 	err = s.run(m, root)
-	mark("end")
+	tracetest.End()
 	return err
 }
 
-// mark makes a call that nothing else makes, to be found in the trace.
-func mark(what string) { unix.Faccessat(unix.AT_FDCWD, "/stele-trace-"+what, 0, 0) }
+const traced = "mkdir,mkdirat,openat,openat2,newfstatat,fstat,statx,fsync,fdatasync,sync,syncfs,unlinkat,rmdir,renameat2,close"
 
-const traced = "mkdir,mkdirat,openat,openat2,newfstatat,fstat,statx,fsync,fdatasync,sync,syncfs,unlinkat,rmdir,renameat2,close,faccessat,faccessat2"
+var statResult = tracetest.Rule{Find: regexp.MustCompile(`\{stx_mask.*\}|0x[0-9a-f]+`), By: "{...}"}
 
 func TestTraces(t *testing.T) {
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is not installed")
-	}
-	if out, err := exec.Command(strace, "-y", "-e", "trace="+traced, "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		t.Skipf("strace cannot trace here: %v: %s", err, out)
-	}
-	self, err := os.Executable()
-	must(t, err)
+	tracetest.Need(t, traced)
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
-			root, out := t.TempDir(), filepath.Join(t.TempDir(), "strace")
-			args := []string{"-y", "-e", "signal=none", "-e", "trace=" + traced, "-o", out}
+			run := tracetest.Run{Scenario: s.name, Root: t.TempDir(), Calls: traced}
 			if s.inject != "" {
-				args = append(args, "-e", "inject="+s.inject)
+				run.Inject = []string{s.inject}
 			}
-			cmd := exec.Command(strace, append(args, self)...)
-			cmd.Env = append(os.Environ(), traceEnv+"="+s.name, traceEnv+"_ROOT="+root, "GOCOVERDIR="+t.TempDir())
-			if msg, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, msg)
+			tr := run.Do(t)
+			if tr.Exit != 0 {
+				t.Fatal(tr.Said)
 			}
-			raw, err := os.ReadFile(out)
-			must(t, err)
-			got := normalise(string(raw), root)
-			if s.calls != nil {
-				n := map[string]int{}
-				for line := range strings.Lines(got) {
-					call, _, _ := strings.Cut(line, "(")
-					n[call]++
-				}
-				if fmt.Sprint(n) != fmt.Sprint(s.calls) {
-					t.Errorf("calls %v, want %v", n, s.calls)
-				}
+			if n := tr.Count(); s.calls != nil && !maps.Equal(n, s.calls) {
+				t.Errorf("calls %v, want %v", n, s.calls)
 			}
-			golden := filepath.Join("testdata", s.name+".trace")
-			if *update {
-				must(t, os.MkdirAll("testdata", 0o755))
-				must(t, os.WriteFile(golden, []byte(got), 0o644))
-				return
-			}
-			want, err := os.ReadFile(golden)
-			must(t, err)
-			if !bytes.Equal([]byte(got), want) {
-				t.Errorf("system calls differ from %s (-update writes it anew)\ngot\n%swant\n%s", golden, got, want)
-			}
+			tracetest.Golden(t, s.name, tr.Normal(run.Root, statResult), *update)
 		})
 	}
-}
-
-var (
-	descriptor = regexp.MustCompile(`\b(?:\d+|AT_FDCWD)<([^>]*)>`)
-	statResult = regexp.MustCompile(`\{stx_mask.*\}|0x[0-9a-f]+`)
-	message    = regexp.MustCompile(`( \([^()]*\))+$`)
-	padding    = regexp.MustCompile(`\)\s+= `)
-)
-
-// normalise returns the calls between the last begin mark and the end, with
-// directories in place of descriptors.
-func normalise(raw, root string) string {
-	var b strings.Builder
-	for line := range strings.Lines(raw) {
-		line = strings.TrimSuffix(line, "\n")
-		if strings.Contains(line, "/stele-trace-begin") {
-			b.Reset()
-			continue
-		}
-		if strings.Contains(line, "/stele-trace-end") {
-			break
-		}
-		line = strings.ReplaceAll(line, root, "ROOT")
-		line = descriptor.ReplaceAllStringFunc(line, func(d string) string {
-			if strings.HasPrefix(d, "AT_FDCWD") {
-				return "AT_FDCWD"
-			}
-			return d[strings.IndexByte(d, '<'):]
-		})
-		line = statResult.ReplaceAllString(line, "{...}")
-		line = padding.ReplaceAllString(line, ") = ")
-		line = message.ReplaceAllString(line, "")
-		b.WriteString(line + "\n")
-	}
-	return b.String()
 }

@@ -1,23 +1,22 @@
 package newfile_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/tracetest"
 	"github.com/stele-go/stele/newfile"
 )
 
@@ -131,9 +130,9 @@ var scenarios = []scenario{
 		if err := loan(p); err != nil {
 			return err
 		}
-		mark("begin") // again: only the second loan counts
+		tracetest.Begin() // again: only the second loan counts
 		err = loan(p)
-		mark("end")
+		tracetest.End()
 		return errors.Join(err, p.Close())
 	}, calls: map[string]int{"lseek": 1, "ftruncate": 1}},
 	{name: "memory", run: func(*newfile.Dir) error {
@@ -154,19 +153,9 @@ func touchOther(d *newfile.Dir) error {
 	}
 }
 
-const traceEnv = "STELE_TRACE_SCENARIO"
-
-// init keeps TestMain on the first thread, the only one that strace follows
-// without -f: so no call of the runtime's other threads gets in between.
-func init() {
-	if os.Getenv(traceEnv) != "" {
-		runtime.LockOSThread()
-	}
-}
-
 func TestMain(m *testing.M) {
-	if name := os.Getenv(traceEnv); name != "" {
-		if err := runScenario(name, os.Getenv(traceEnv+"_ROOT")); err != nil {
+	if name, root := tracetest.Scenario(); name != "" {
+		if err := runScenario(name, root); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -188,104 +177,38 @@ func runScenario(name, root string) error {
 			return err
 		}
 	}
-	mark("begin")
+	tracetest.Begin()
 	err = s.run(d)
-	mark("end")
+	tracetest.End()
 	return err
 }
 
-// mark makes a call that nothing else makes, to be found in the trace.
-func mark(what string) { unix.Faccessat(unix.AT_FDCWD, "/stele-trace-"+what, 0, 0) }
+const traced = "openat,fcntl,mknodat,mkdirat,close,fsync,fdatasync,syncfs,linkat,renameat,renameat2,unlinkat,ftruncate,lseek,memfd_create,epoll_ctl,epoll_create1,eventfd2,newfstatat,fstat,statx"
 
-const traced = "openat,fcntl,mknodat,mkdirat,close,fsync,fdatasync,syncfs,linkat,renameat,renameat2,unlinkat,ftruncate,lseek,memfd_create,epoll_ctl,epoll_create1,eventfd2,newfstatat,fstat,statx,faccessat,faccessat2"
-
-func TestTraces(t *testing.T) {
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is not installed")
-	}
-	if out, err := exec.Command(strace, "-y", "-e", "trace="+traced, "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		t.Skipf("strace cannot trace here: %v: %s", err, out)
-	}
-	self, err := os.Executable()
-	must(t, err)
-	for _, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) {
-			root, out := t.TempDir(), filepath.Join(t.TempDir(), "strace")
-			args := []string{"-y", "-e", "signal=none", "-e", "trace=" + traced, "-o", out}
-			if s.inject != "" {
-				args = append(args, "-e", "inject="+s.inject)
-			}
-			cmd := exec.Command(strace, append(args, self)...)
-			cmd.Env = append(os.Environ(), traceEnv+"="+s.name, traceEnv+"_ROOT="+root, "GOCOVERDIR="+t.TempDir())
-			if msg, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, msg)
-			}
-			raw, err := os.ReadFile(out)
-			must(t, err)
-			got := normalise(string(raw), root)
-			if s.calls != nil {
-				n := map[string]int{}
-				for line := range strings.Lines(got) {
-					call, _, _ := strings.Cut(line, "(")
-					n[call]++
-				}
-				if fmt.Sprint(n) != fmt.Sprint(s.calls) {
-					t.Errorf("calls %v, want %v", n, s.calls)
-				}
-			}
-			golden := filepath.Join("testdata", s.name+".trace")
-			if *update {
-				must(t, os.MkdirAll("testdata", 0o755))
-				must(t, os.WriteFile(golden, []byte(got), 0o644))
-				return
-			}
-			want, err := os.ReadFile(golden)
-			must(t, err)
-			if !bytes.Equal([]byte(got), want) {
-				t.Errorf("system calls differ from %s (-update writes it anew)\ngot\n%swant\n%s", golden, got, want)
-			}
-		})
-	}
+// rules for names and numbers that each run has others of.
+var rules = []tracetest.Rule{
+	{Find: regexp.MustCompile(`0x[0-9a-f]+`), By: "{...}"}, // flags
+	{Find: regexp.MustCompile(`#\d+>\(deleted\)`), By: "UNNAMED>"},
+	{Find: regexp.MustCompile(`\.stele-unnamed-[0-9a-f]+`), By: "HIDDEN"},
+	{Find: regexp.MustCompile(`/proc/self/fd/\d+`), By: "/proc/self/fd/N"},
 }
 
-var (
-	descriptor = regexp.MustCompile(`\b(?:\d+|AT_FDCWD)<([^>]*)>`)
-	flags      = regexp.MustCompile(`0x[0-9a-f]+`)
-	unnamed    = regexp.MustCompile(`#\d+>\(deleted\)`)
-	hidden     = regexp.MustCompile(`\.stele-unnamed-[0-9a-f]+`)
-	procFD     = regexp.MustCompile(`/proc/self/fd/\d+`)
-	message    = regexp.MustCompile(`( \([^()]*\))+$`)
-	padding    = regexp.MustCompile(`\)\s+= `)
-)
-
-// normalise returns the calls between the last begin mark and the end, with
-// directories in place of descriptors.
-func normalise(raw, root string) string {
-	var b strings.Builder
-	for line := range strings.Lines(raw) {
-		line = strings.TrimSuffix(line, "\n")
-		if strings.Contains(line, "/stele-trace-begin") {
-			b.Reset()
-			continue
-		}
-		if strings.Contains(line, "/stele-trace-end") {
-			break
-		}
-		line = strings.ReplaceAll(line, root, "ROOT")
-		line = descriptor.ReplaceAllStringFunc(line, func(d string) string {
-			if strings.HasPrefix(d, "AT_FDCWD") {
-				return "AT_FDCWD"
+func TestTraces(t *testing.T) {
+	tracetest.Need(t, traced)
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			run := tracetest.Run{Scenario: s.name, Root: t.TempDir(), Calls: traced}
+			if s.inject != "" {
+				run.Inject = []string{s.inject}
 			}
-			return d[strings.IndexByte(d, '<'):]
+			tr := run.Do(t)
+			if tr.Exit != 0 {
+				t.Fatal(tr.Said)
+			}
+			if n := tr.Count(); s.calls != nil && !maps.Equal(n, s.calls) {
+				t.Errorf("calls %v, want %v", n, s.calls)
+			}
+			tracetest.Golden(t, s.name, tr.Normal(run.Root, rules...), *update)
 		})
-		line = flags.ReplaceAllString(line, "{...}")
-		line = unnamed.ReplaceAllString(line, "UNNAMED>")
-		line = hidden.ReplaceAllString(line, "HIDDEN")
-		line = procFD.ReplaceAllString(line, "/proc/self/fd/N")
-		line = padding.ReplaceAllString(line, ") = ")
-		line = message.ReplaceAllString(line, "")
-		b.WriteString(line + "\n")
 	}
-	return b.String()
 }
