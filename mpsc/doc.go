@@ -23,6 +23,11 @@
 // For a writer that gathers what many goroutines hand it: PopBatch waits for
 // the first value only and takes all that are there. Where a goroutine must
 // wait for several things at once, use a channel, which select understands.
+// With 4 to 64 producers on two cores PopBatch passed values of 8 and 64 bytes
+// at 3.8 and 2.7 times a channel's rate, Pop at 2.2 and 1.6 times: it frees
+// each slot by a store of its own, and each store waits for the ones before.
+// (To move values out of the ring ahead of Pop, still freeing one by one, made
+// that 1.7 and 1.2.)
 // BenchmarkQueue holds the two against each other; with STELE_LONG=1 the test
 // Rate prints the ratio from interleaved rounds.
 package mpsc

@@ -62,7 +62,7 @@ func Anonymous(d *Dir, perm fs.FileMode) (*File, error) {
 
 // hidden draws a name in the folder itself.
 func (d *Dir) hidden() (place, error) {
-	flat := Dir{name: d.name}
+	flat := Dir{prefix: d.prefix}
 	return flat.place("create", fmt.Sprintf("%s%016x", hiddenPrefix, rand.Uint64()))
 }
 

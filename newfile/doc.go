@@ -53,7 +53,16 @@
 // file in it costs a mkdirat and the call that failed.
 //
 // The file system locks a folder while a name is made in it, so goroutines
-// that fill one folder wait for each other. With Shards they seldom do.
+// that fill one folder wait for each other, and those that wait on a processor
+// keep it from the rest. With Shards they seldom do: on two cores 1,000
+// goroutines made 15,000 files in 256 sub-folders in little over half the time
+// that os.Create takes for one folder (a fresh ext4 with journal, level Kill), and
+// in about two thirds while other programs wanted the cores. TestBars measures
+// it.
+//
+// A sub-folder is searched for each name that is made in it, up to a block of
+// some 200 names: with 230 files in each it was two thirds on idle cores too.
+// So choose as many Shards as leave few files in each.
 //
 // # What a file is
 //

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,9 +30,10 @@ func (q *drainer) run() {
 		if !holding {
 			<-q.baton
 		}
-		n, err := q.requests.PopBatch(context.Background(), batch, q.linger)
-		// One request is done sooner than another drainer is awake.
-		holding = err == nil && n == 1
+		n, err := q.take(batch)
+		// One request without a sync is done sooner than another drainer is
+		// awake.
+		holding = err == nil && n == 1 && !q.d.power
 		if !holding {
 			q.baton <- struct{}{}
 		}
@@ -38,7 +41,6 @@ func (q *drainer) run() {
 			return // closed, and nothing is left
 		}
 		q.batches.Add(1)
-		q.busy.Add(1)
 		for _, r := range batch[:n] {
 			f, err := q.make(r)
 			if err == nil && q.d.power {
@@ -51,6 +53,28 @@ func (q *drainer) run() {
 		q.busy.Add(-1)
 		clear(batch[:n]) // so that nothing is kept alive
 	}
+}
+
+// take takes the next batch out of the queue, which counts as busy from then on.
+func (q *drainer) take(batch []request) (int, error) {
+	linger := q.linger
+	if q.lingerIfBusy {
+		linger = 0
+	}
+	n, err := q.requests.PopBatch(context.Background(), batch, linger)
+	if err != nil {
+		return 0, err
+	}
+	idle := q.busy.Add(1) == 1
+	if !q.lingerIfBusy || idle || n == len(batch) {
+		return n, nil
+	}
+	// The sync of this batch has to wait for those under way in any case: a
+	// journal commits one transaction after the other.
+	ctx, cancel := context.WithTimeout(context.Background(), q.linger)
+	defer cancel()
+	more, _ := q.requests.PopBatch(ctx, batch[n:], q.linger)
+	return n + more, nil
 }
 
 const firstLimitWait, lastLimitWait = time.Millisecond, 100 * time.Millisecond
@@ -95,10 +119,7 @@ func (q *drainer) settle() {
 	}
 	slices.Sort(shards)
 	shards = slices.Compact(shards)
-	errs := make([]error, len(shards))
-	for i, s := range shards {
-		errs[i] = q.sync(s)
-	}
+	errs := q.syncAll(shards)
 	for _, a := range q.made {
 		i, _ := slices.BinarySearch(shards, a.place.shard)
 		if errs[i] != nil && a.file != nil {
@@ -109,6 +130,25 @@ func (q *drainer) settle() {
 	}
 	clear(q.made)
 	q.made = q.made[:0]
+}
+
+// syncAll syncs several folders at once, so that a commit and a flush of the
+// disk serve many, but not more than maxWorkers, as each takes a descriptor.
+func (q *Queue) syncAll(shards []int) []error {
+	errs := make([]error, len(shards))
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(shards)); i = next.Add(1) - 1 {
+			errs[i] = q.sync(shards[i])
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(len(shards), maxWorkers) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	return errs
 }
 
 func (q *Queue) sync(shard int) error {

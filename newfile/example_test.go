@@ -49,18 +49,25 @@ func ExampleDir_Create() {
 	// 87/order-4711.json <nil>
 }
 
-func ExampleDir_Batch() {
+// openTemp opens a Dir in a folder that end removes.
+func openTemp(o newfile.Options) (d *newfile.Dir, end func()) {
 	tmp, err := os.MkdirTemp("", "example")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(tmp)
-
-	d, err := newfile.OpenDir(tmp, newfile.Options{Level: durability.Kill})
+	d, err = newfile.OpenDir(tmp, o)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer d.Close()
+	return d, func() {
+		d.Close()
+		os.RemoveAll(tmp)
+	}
+}
+
+func ExampleDir_Batch() {
+	d, end := openTemp(newfile.Options{Level: durability.Kill})
+	defer end()
 
 	names := []string{"a", "b", "c"}
 	made, err := d.Batch(context.Background(), slices.Values(names), 0o644, func(name string, f *os.File) error {
@@ -73,17 +80,8 @@ func ExampleDir_Batch() {
 
 // Many goroutines, one file each.
 func ExampleQueue() {
-	tmp, err := os.MkdirTemp("", "example")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(tmp)
-
-	d, err := newfile.OpenDir(tmp, newfile.Options{Level: durability.Kill, Shards: 16})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer d.Close()
+	d, end := openTemp(newfile.Options{Level: durability.Kill, Shards: 16})
+	defer end()
 	q, err := newfile.NewQueue(d, newfile.QueueOptions{})
 	if err != nil {
 		log.Fatal(err)
@@ -109,17 +107,8 @@ func ExampleQueue() {
 
 // A report that nobody sees before it is complete.
 func ExampleAnonymous() {
-	tmp, err := os.MkdirTemp("", "example")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(tmp)
-
-	d, err := newfile.OpenDir(tmp, newfile.Options{Level: durability.Kill})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer d.Close()
+	d, end := openTemp(newfile.Options{Level: durability.Kill})
+	defer end()
 	f, err := newfile.Anonymous(d, 0o644)
 	if err != nil {
 		log.Fatal(err)
@@ -138,17 +127,8 @@ func ExampleAnonymous() {
 }
 
 func ExamplePool() {
-	tmp, err := os.MkdirTemp("", "example")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(tmp)
-
-	d, err := newfile.OpenDir(tmp, newfile.Options{Level: durability.Kill})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer d.Close()
+	d, end := openTemp(newfile.Options{Level: durability.Kill})
+	defer end()
 	p, err := newfile.NewPool(d, 8) // at most eight files at once
 	if err != nil {
 		log.Fatal(err)

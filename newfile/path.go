@@ -46,18 +46,13 @@ func (d *Dir) place(op, name string) (place, error) {
 	if err := checkName(name); err != nil {
 		return place{}, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	const sep = string(os.PathSeparator)
-	dir := d.name
-	if !os.IsPathSeparator(dir[len(dir)-1]) {
-		dir += sep
-	}
 	if d.width == 0 {
-		path := dir + name
-		return place{rootShard, path, path[len(dir):]}, nil
+		path := d.prefix + name
+		return place{rootShard, path, path[len(d.prefix):]}, nil
 	}
 	s := shardOf(name, d.width)
-	path := dir + d.shardName(s) + sep + name
-	return place{s, path, path[len(dir):]}, nil
+	path := d.prefix + d.shardName(s) + string(os.PathSeparator) + name
+	return place{s, path, path[len(d.prefix):]}, nil
 }
 
 // Path returns where the file name is, or is to be: dir/name, and with Shards

@@ -25,13 +25,14 @@ type QueueOptions struct {
 	// 64. At level Power they share one sync of each folder.
 	Batch int
 	// Linger is how long the first request of a batch waits for others at
-	// most. The default, 0, is 1 ms at level Power, where a batch costs
-	// syncs, and no time at level Kill, where waiting would gain nothing. A
-	// negative Linger is none.
+	// most. The default, 0, is no time at level Kill, where waiting would gain
+	// nothing, and at level Power 1 ms while another batch is being synced,
+	// and else no time. A negative Linger is none.
 	Linger time.Duration
 	// Workers is how many batches are under way at once at most. The default,
-	// 0, is GOMAXPROCS but at most 8. At level Kill without Linger a Create
-	// that finds nobody waiting and a worker idle does the work itself.
+	// 0, is 16 at level Power, where they mostly wait for the disk, and else
+	// GOMAXPROCS but at most 8. Unless a Linger is set, a Create that finds
+	// nobody waiting and a worker idle does the work itself.
 	Workers int
 	// Perm, before umask, is for requests that say none, and for Create. The
 	// default, 0, is 0o666.
@@ -70,6 +71,8 @@ type Queue struct {
 	linger   time.Duration
 	perm     fs.FileMode
 
+	lingerIfBusy bool // and not else
+
 	closeOnce sync.Once
 	closing   chan struct{}
 	baton     chan struct{} // of capacity 1
@@ -92,6 +95,10 @@ type request struct {
 	call  *call // in place of done
 }
 
+// syncWorkers batches of the default size hold as many requests as wait at
+// most by default.
+const syncWorkers = 16
+
 // NewQueue starts a queue. Close it before d.
 func NewQueue(d *Dir, o QueueOptions) (*Queue, error) {
 	if o.Capacity < 0 || o.Capacity > 1<<31-1 || o.Batch < 0 || o.Batch > 1<<20 || o.Workers < 0 {
@@ -105,8 +112,12 @@ func NewQueue(d *Dir, o QueueOptions) (*Queue, error) {
 	}
 	if o.Workers == 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
+		if d.power {
+			o.Workers = syncWorkers
+		}
 	}
-	if o.Linger == 0 && d.power {
+	lingerIfBusy := o.Linger == 0 && d.power
+	if lingerIfBusy {
 		o.Linger = time.Millisecond
 	}
 	if o.Perm == 0 {
@@ -114,7 +125,8 @@ func NewQueue(d *Dir, o QueueOptions) (*Queue, error) {
 	}
 	q := &Queue{
 		d: d, requests: mpsc.New[request](o.Capacity), batch: o.Batch, linger: o.Linger, perm: o.Perm, workers: int64(o.Workers),
-		closing: make(chan struct{}), baton: make(chan struct{}, 1),
+		lingerIfBusy: lingerIfBusy,
+		closing:      make(chan struct{}), baton: make(chan struct{}, 1),
 	}
 	q.baton <- struct{}{}
 	for range o.Workers {
@@ -208,7 +220,9 @@ var calls = sync.Pool{New: func() any { return &call{answer: make(chan result, 1
 
 // Create is Dir.Create by way of the queue. If ctx is done first, Create
 // returns its error without waiting for its turn: the file is then not made if
-// that had not come, else it may be there, and its descriptor is closed.
+// that had not come, else it may be there, and its descriptor is closed. While
+// Create does the work itself, see QueueOptions.Workers, only waiting for a
+// descriptor ends with ctx.
 func (q *Queue) Create(ctx context.Context, name string) (*os.File, error) {
 	p, err := q.d.place("create", name)
 	if err != nil {
@@ -218,6 +232,12 @@ func (q *Queue) Create(ctx context.Context, name string) (*os.File, error) {
 		defer q.helped()
 		r := request{ctx: ctx, place: p, perm: q.perm}
 		f, err := (&drainer{Queue: q}).make(r)
+		if err == nil && q.d.power {
+			if err = q.sync(p.shard); err != nil {
+				f.Close() // nothing was written
+				f = nil
+			}
+		}
 		q.count(err)
 		return f, err
 	}
@@ -242,9 +262,10 @@ func (q *Queue) Create(ctx context.Context, name string) (*os.File, error) {
 
 // help reports whether a caller may make its file itself: nobody waits, no
 // batch is wanted, and fewer than Workers are at it. Handing a request over and
-// waking those concerned costs about as much as a file.
+// waking those concerned costs about as much as a file, and at level Power the
+// syncs of those who help themselves are shared as those of batches are.
 func (q *Queue) help() bool {
-	if q.linger > 0 || q.d.power || q.requests.Len() > 0 || q.busy.Load() >= q.workers || !q.helping.TryRLock() {
+	if q.linger > 0 && !q.lingerIfBusy || q.requests.Len() > 0 || q.busy.Load() >= q.workers || !q.helping.TryRLock() {
 		return false
 	}
 	q.busy.Add(1)

@@ -100,6 +100,22 @@ func TestQueueRequests(t *testing.T) {
 	}
 }
 
+// Who is alone is served at once: neither handed over nor made to linger.
+func TestQueueAlone(t *testing.T) {
+	levels(t, func(t *testing.T, l durability.Level) {
+		d, dir := open(t, newfile.Options{Level: l, Shards: 16})
+		q := openQueue(t, d, newfile.QueueOptions{})
+		for i := range 10 {
+			must(t, closed(q.Create(t.Context(), fileName(i))))
+		}
+		_, err := q.Create(t.Context(), fileName(0))
+		wantErr(t, err, fs.ErrExist, d.Path(fileName(0)))
+		if s := q.Stats(); s.Batches != 0 || s.Answered != 11 || s.Failed != 1 || countFiles(t, dir) != 10 {
+			t.Errorf("%+v, %d files", s, countFiles(t, dir))
+		}
+	})
+}
+
 // A full queue refuses or waits, and what it took before is made.
 func TestQueueFull(t *testing.T) {
 	d, dir := open(t, kill)

@@ -173,6 +173,33 @@ func (d Dir) Close() error {
 	return nil
 }
 
+// topDir is EXT4_TOPDIR_FL of <linux/fs.h>, the attribute T of chattr(1).
+const topDir = 0x00020000
+
+// Unrelated tells the file system, for good, that the directories made in d
+// have nothing to do with each other (chattr(1), T). ext4 spreads such
+// directories over its block groups, which it else fills one after the other
+// (Orlov's allocator); other file systems know no such thing. Only the owner
+// of d may say so.
+func (d Dir) Unrelated() error {
+	own, err := d.Open(".", ForSync) // ioctl(2) refuses an O_PATH descriptor
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	var flags uint32
+	err = retryErrno(func() (err error) {
+		flags, err = unix.IoctlGetUint32(own.fd, unix.FS_IOC_GETFLAGS)
+		return err
+	})
+	if err != nil || flags&topDir != 0 {
+		return err
+	}
+	return retryErrno(func() error {
+		return unix.IoctlSetPointerInt(own.fd, unix.FS_IOC_SETFLAGS, int(flags|topDir))
+	})
+}
+
 func mkdirat(fd int, path string, perm fs.FileMode) error {
 	var buf [pathBuf]byte
 	p, err := dirPath(&buf, path)

@@ -90,3 +90,34 @@ func TestDirPaths(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestUnrelated(t *testing.T) {
+	d, name := openDir(t, ForPath)
+	flags := func() uint32 {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		flags, err := unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+		if err != nil {
+			t.Skip("no attributes here: ", err)
+		}
+		return flags
+	}
+	before := flags()
+	for range 2 { // saying it again changes nothing
+		switch err := d.Unrelated(); err {
+		case nil:
+			if after := flags(); after != before|topDir {
+				t.Errorf("flags %#x, before %#x", after, before)
+			}
+		case unix.EOPNOTSUPP, unix.ENOTTY:
+			if after := flags(); after != before {
+				t.Errorf("%v, but flags %#x, before %#x", err, after, before)
+			}
+		default:
+			t.Error(err)
+		}
+	}
+}

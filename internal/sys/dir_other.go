@@ -54,6 +54,9 @@ func OpenDir(name string, _ DirUse) (Dir, error) {
 // is when a method is called. It need not be closed.
 func CurrentDir() Dir { return Dir{name: "."} }
 
+// Unrelated is not offered here.
+func (d Dir) Unrelated() error { return unavailable() }
+
 func openName(name string) (Dir, error) {
 	fi, err := os.Stat(name)
 	if err != nil {
