@@ -35,6 +35,7 @@ func OpenDir(dir string, o Options) (*Dir, error) {
 		return fail(err)
 	}
 	at.learn(o)
+	thisWriter() // asked now, and not by the first file
 	return &Dir{at: at, o: o}, nil
 }
 

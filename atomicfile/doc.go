@@ -28,17 +28,26 @@
 // all its flags); then comes the rename, then the sync of the folder, which
 // commits the journal up to the rename. No commit can hold the rename without
 // the data: the file's extents are in the journal before the device's answer
-// is told, and each commit is preceded by a flush of the device. So this is
-// used only where that holds: ext4 with its journal on the same device and
-// data=ordered, and XFS without a log or realtime device. For btrfs,
-// sync_file_range says nothing about what a rename may name; there, and on
-// all that is not known, SyncAuto is SyncEach. Package crashtest holds all of
-// it against power cuts.
+// is told, and each commit is preceded by a flush of the device.
 //
-// A failed sync is final. The kernel tells a failed writeback once and then
-// takes the pages for clean, so a second sync would succeed and prove nothing.
-// A File whose sync failed is dropped, and the old content stays; where the
-// folder's sync failed, see [ErrNotDurable].
+// So SyncAuto does this only where that is known to hold, and is SyncEach on
+// all else. It needs Linux 5.2; ext4 with its journal on the same device,
+// data=ordered, barriers and no fast commits; or XFS without a log or realtime
+// device; no DAX, and no flag of the folder that takes data another way
+// (chattr +j, XFS's rtinherit). It is denied on an overlay, whatever lies
+// below, and where /proc does not show the mount. It does not matter how ext4
+// allocates (delalloc, dioread_nolock, bigalloc, inline data) or whether XFS
+// shares extents. For btrfs, sync_file_range says nothing about what a rename
+// may name. A Dir or Batch finds out once, when it opens a folder: remounting
+// that with other options is not noticed. Package crashtest holds all of it
+// against power cuts.
+//
+// A failed sync is final. The kernel tells each open file once of a failed
+// writeback, in fdatasync and in sync_file_range alike and whoever began it
+// (file_check_and_advance_wb_err), and then takes the pages for clean: a second
+// sync would succeed and prove nothing. A File whose sync failed is dropped,
+// and the old content stays; where the folder's sync failed, see
+// [ErrNotDurable].
 //
 // # What it costs
 //

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/tracetest"
 )
 
 // faultScenarios have calls that depend on the file system and on who runs
@@ -53,55 +54,30 @@ var faults = map[string][]string{
 	"readlinkat":      {"EIO"},
 }
 
-// A call is one between the marks.
-type call struct {
-	name string
-	nth  int // of its name since the process began, from 1 on, as strace counts
-	line string
-}
-
-func callsOf(raw string) []call {
-	var calls []call
-	seen := map[string]int{}
-	for line := range strings.Lines(raw) {
-		name, _, _ := strings.Cut(line, "(")
-		seen[name]++
-		switch {
-		case strings.Contains(line, "/stele-trace-begin"):
-			calls = nil
-		case strings.Contains(line, "/stele-trace-end"):
-			return calls
-		default:
-			calls = append(calls, call{name, seen[name], strings.TrimSpace(line)})
-		}
-	}
-	return nil
-}
-
 // Every call fails in turn: the old content stays, whole, or the error says
 // that the new is there; and no temporary file stays that Sweep does not
 // remove.
 func TestFaults(t *testing.T) {
-	needStrace(t)
+	tracetest.Need(t, traced)
 	for _, s := range slices.Concat(scenarios, faultScenarios) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			top := topOf(t, s)
 			root := newRoot(t, top)
-			raw, said, exit := trace(t, s, root, nil)
-			if exit != exitOK {
-				t.Fatal(said)
+			tr := trace(t, s, root)
+			if tr.Exit != exitOK {
+				t.Fatal(tr.Said)
 			}
-			calls := callsOf(raw)
+			calls := tr.Calls()
 			if len(calls) < 2 {
 				t.Fatalf("found the calls %v", calls)
 			}
-			for i, c := range calls {
-				if faults[c.name] == nil {
-					t.Errorf("no fault for %s", c.line)
+			for _, c := range calls {
+				if faults[c.Name] == nil {
+					t.Errorf("no fault for %s", c.Line)
 				}
-				for _, fault := range faults[c.name] {
-					inject(t, s, top, calls, i, fault)
+				for _, fault := range faults[c.Name] {
+					inject(t, s, top, c, fault)
 				}
 			}
 		})
@@ -109,13 +85,13 @@ func TestFaults(t *testing.T) {
 }
 
 // inject fails one call of a scenario.
-func inject(t *testing.T, s scenario, top string, calls []call, i int, fault string) {
+func inject(t *testing.T, s scenario, top string, c tracetest.Call, fault string) {
 	t.Helper()
-	c := calls[i]
 	root := newRoot(t, top)
-	raw, said, exit := trace(t, s, root, nil, "-e", fmt.Sprintf("inject=%s:error=%s:when=%d", c.name, fault, c.nth))
-	what := fmt.Sprintf("%s of %s", fault, c.line)
-	if !slices.ContainsFunc(between(raw), func(l string) bool { return strings.Contains(l, "(INJECTED)") }) {
+	tr := trace(t, s, root, fmt.Sprintf("%s:error=%s:when=%d", c.Name, fault, c.Nth))
+	exit, said := tr.Exit, tr.Said
+	what := fmt.Sprintf("%s of %s", fault, c.Line)
+	if !slices.ContainsFunc(tr.Calls(), func(c tracetest.Call) bool { return strings.Contains(c.Line, "(INJECTED)") }) {
 		t.Errorf("%s was not injected between the marks", what)
 		return
 	}
@@ -126,7 +102,7 @@ func inject(t *testing.T, s scenario, top string, calls []call, i int, fault str
 		if !strings.Contains(said, root) {
 			t.Errorf("%s: the error %q does not name the path", what, said)
 		}
-	case exit == exitNotDurable && c.name == "fsync", exit == exitOK && harmless(c):
+	case exit == exitNotDurable && c.Name == "fsync", exit == exitOK && harmless(c):
 		want = "new"
 	default:
 		t.Errorf("%s: exit %d, %s", what, exit, said)
@@ -159,14 +135,14 @@ const noFile = "no file"
 
 // harmless reports whether nothing is lost when this call fails: closing what
 // was only read, a hint, or a look at what is then set anyway.
-func harmless(c call) bool {
-	switch c.name {
+func harmless(c tracetest.Call) bool {
+	switch c.Name {
 	case "close":
-		return !tempFile.MatchString(c.line)
+		return !tempFile.MatchString(c.Line)
 	case "sync_file_range":
-		return strings.Contains(c.line, ", SYNC_FILE_RANGE_WRITE)")
+		return strings.Contains(c.Line, ", SYNC_FILE_RANGE_WRITE)")
 	case "fgetxattr":
-		return tempFile.MatchString(c.line)
+		return tempFile.MatchString(c.Line)
 	}
 	return false
 }
@@ -184,12 +160,12 @@ func content(t *testing.T, root string) string {
 // Two faults: a temporary file that could not be removed either is left for
 // Sweep, which removes it, as its writer is dead.
 func TestFaultAndSweep(t *testing.T) {
-	needStrace(t)
+	tracetest.Need(t, traced)
 	i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == "dir" })
 	root := newRoot(t, t.TempDir())
-	_, _, exit := trace(t, scenarios[i], root, nil, "-e", "inject=fdatasync:error=EIO", "-e", "inject=unlinkat:error=EIO")
-	if exit != exitFailed {
-		t.Errorf("exit %d", exit)
+	tr := trace(t, scenarios[i], root, "fdatasync:error=EIO", "unlinkat:error=EIO")
+	if tr.Exit != exitFailed {
+		t.Errorf("exit %d", tr.Exit)
 	}
 	s, err := atomicfile.Sweep(root)
 	must(t, err)
@@ -200,6 +176,8 @@ func TestFaultAndSweep(t *testing.T) {
 	only(t, root, "file")
 }
 
+const limitEnv = "STELE_TRACE_LIMIT"
+
 // limitFileSize has the kernel write "n", and no more, of "new".
 func limitFileSize() error {
 	signal.Ignore(syscall.SIGXFSZ)
@@ -208,14 +186,15 @@ func limitFileSize() error {
 
 // A write that the kernel breaks off in the middle leaves the old content.
 func TestShortWrite(t *testing.T) {
-	needStrace(t)
+	tracetest.Need(t, traced)
 	for _, s := range scenarios {
 		if s.name == "exchange" {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
 			root := newRoot(t, topOf(t, s))
-			raw, said, exit := trace(t, s, root, []string{traceEnv + "_LIMIT=1"})
+			tr := do(t, tracetest.Run{Scenario: s.name, Root: root, Calls: traced, Env: []string{limitEnv + "=1"}})
+			raw, said, exit := tr.Raw, tr.Said, tr.Exit
 			if !strings.Contains(raw, `"new", 3) `) || !strings.Contains(raw, "= -1 EFBIG") {
 				t.Errorf("no short write in\n%s", raw)
 			}

@@ -3,7 +3,6 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"syscall"
 
@@ -141,35 +140,15 @@ func (f *File) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// copyBuffer is what ReadFrom moves at a time, in bytes.
-const copyBuffer = 256 << 10
-
-// ReadFrom appends all that r gives. io.Copy uses it. An error of r is
-// returned as it is, and final too: content that was cut short must not be
-// committed.
-func (f *File) ReadFrom(r io.Reader) (int64, error) {
+// SyscallConn gives access to the descriptor of the new content, as
+// syscall.Conn describes it, for writing by other means: ioctl(2),
+// copy_file_range(2). What those write at offsets does not move that of Write,
+// and their errors do not end the File: Abort it. Only Control is sure to work.
+func (f *File) SyscallConn() (syscall.RawConn, error) {
 	if err := f.usable("write"); err != nil {
-		return 0, err
+		return nil, err
 	}
-	var total int64
-	for buf := make([]byte, copyBuffer); ; {
-		n, err := r.Read(buf)
-		if n > 0 {
-			m, werr := f.t.Write(buf[:n])
-			total += int64(m)
-			if werr != nil {
-				return total, f.fatal("write", werr)
-			}
-		}
-		switch {
-		case err == io.EOF:
-			return total, nil
-		case err != nil:
-			f.err = err
-			f.drop()
-			return total, err
-		}
-	}
+	return f.t.SyscallConn()
 }
 
 // Commit gives the new content the name. After a crash at any time the name

@@ -13,6 +13,9 @@ type FSInfo struct {
 	Magic uint32 // statfs f_type
 	Free  int64  // bytes that this user may still write
 	Total int64  // bytes
+	// Inodes is how many files the file system has room for, FreeInodes how
+	// many more. Both are 0 where it has no such limit.
+	Inodes, FreeInodes int64
 }
 
 // A Statx is the part of statx(2) that tells what a file lies on.

@@ -25,9 +25,10 @@ func StatFS(path string) (FSInfo, error) {
 			unit = uint64(st.Bsize)
 		}
 		return FSInfo{
-			Magic: uint32(st.Type),
-			Free:  int64(st.Bavail * unit),
-			Total: int64(st.Blocks * unit),
+			Magic:  uint32(st.Type),
+			Free:   int64(st.Bavail * unit),
+			Total:  int64(st.Blocks * unit),
+			Inodes: int64(st.Files), FreeInodes: int64(st.Ffree),
 		}, nil
 	}
 }

@@ -3,10 +3,6 @@ package sys
 import (
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"unsafe"
 
@@ -64,6 +60,26 @@ func (t Temp) Write(b []byte) (n int, err error) {
 		}
 	}
 	return n, nil
+}
+
+// CopyFrom appends up to n bytes that src reads from its offset on, inside the
+// kernel (copy_file_range(2)): XFS and btrfs share the extents where they can.
+// It stops at the end of src, and where there is no more to be had in this
+// way, and tells how many bytes it was: read on from there to learn which.
+func (t Temp) CopyFrom(src syscall.RawConn, n int64) (copied int64) {
+	src.Control(func(fd uintptr) {
+		for copied < n {
+			m, err := unix.CopyFileRange(int(fd), nil, t.fd, nil, int(min(n-copied, maxWrite)), 0)
+			switch {
+			case err == unix.EINTR:
+			case err != nil || m <= 0:
+				return
+			default:
+				copied += int64(m)
+			}
+		}
+	})
+	return copied
 }
 
 // Sync makes the file's content durable, with the metadata that is needed to
@@ -192,68 +208,6 @@ func (d Dir) Device() (uint64, error) {
 		}
 		return st.Dev, err
 	}
-}
-
-// OrdersData reports whether d is on a file system whose journal keeps this
-// order: data that the device has answered for is durable no later than any
-// change to a directory that was made after the answer. Then a rename, once
-// durable, never names a file whose data is not.
-//
-// ext4: writeback ends after the extents are written to be "written" in the
-// running transaction (ext4_end_io_end), and a transaction's commit record
-// goes out behind a flush of the device (REQ_PREFLUSH in
-// journal_submit_commit_record). XFS: the same with the log's items
-// (xfs_end_ioend) and the flush that opens a checkpoint (xlog_cil_push_work).
-// Neither flush reaches data that is on a second device. What it cannot make
-// out, it denies.
-func (d Dir) OrdersData() bool {
-	var st unix.Statfs_t
-	if err := unix.Fstatfs(d.fd, &st); err != nil || st.Type != unix.EXT4_SUPER_MAGIC && st.Type != unix.XFS_SUPER_MAGIC {
-		return false
-	}
-	x, err := statxFile(d.fd, "", unix.AT_EMPTY_PATH, "")
-	if err != nil {
-		return false
-	}
-	mounts, err := Mounts()
-	if err != nil {
-		return false
-	}
-	i := slices.IndexFunc(mounts, func(m MountPoint) bool { return m.Dev == x.Dev })
-	if i < 0 {
-		return false
-	}
-	switch m := mounts[i]; m.FS {
-	case "ext4":
-		return !anyOption(m.Super, "data=writeback", "data=journal", "journal_async_commit", "nobarrier", "barrier=0") &&
-			hasInnerJournal(m.Dev)
-	case "xfs":
-		return !anyOption(m.Super, "rtdev=", "logdev=", "norecovery", "nobarrier")
-	}
-	return false // ext2, ext3
-}
-
-func anyOption(options string, prefixes ...string) bool {
-	for o := range strings.SplitSeq(options, ",") {
-		for _, p := range prefixes {
-			if strings.HasPrefix(o, p) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// hasInnerJournal reports whether the ext4 on the device "major:minor" has a
-// journal on the same device: jbd2 names that by device and inode, and one on
-// a device of its own by that alone (jbd2_journal_init_inode).
-func hasInnerJournal(dev string) bool {
-	link, err := os.Readlink("/sys/dev/block/" + dev)
-	if err != nil {
-		return false
-	}
-	found, err := filepath.Glob("/proc/fs/jbd2/" + filepath.Base(link) + "-[0-9]*")
-	return err == nil && len(found) > 0
 }
 
 // IsLocal reports whether d is on a file system that one kernel at a time can

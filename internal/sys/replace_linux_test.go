@@ -11,38 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestOrdersData(t *testing.T) {
-	d, name := openDir(t, ForPath)
-	st, err := StatFS(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if fs := FSName(st.Magic); d.OrdersData() && fs != "xfs" && fs != "ext2/ext3/ext4" {
-		t.Errorf("%s is said to order data before names", fs)
-	}
-	proc, err := OpenDir("/proc", ForPath)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer proc.Close()
-	if proc.OrdersData() || proc.IsLocal() {
-		t.Error("of /proc nothing is known")
-	}
-}
-
-func TestAnyOption(t *testing.T) {
-	for _, c := range []struct {
-		options string
-		want    bool
-	}{
-		{"rw", false}, {"rw,data=writeback", true}, {"data=journal,rw", true}, {"rw,rtdev=/dev/sdb", true}, {"rw,xdata=writeback", false}, {"", false},
-	} {
-		if got := anyOption(c.options, "data=writeback", "data=journal", "rtdev="); got != c.want {
-			t.Errorf("%q: %v", c.options, got)
-		}
-	}
-}
-
 func TestExchange(t *testing.T) {
 	d, name := openDir(t, ForPath)
 	e, other := openDir(t, ForPath)
@@ -59,6 +27,46 @@ func TestExchange(t *testing.T) {
 	}
 	if err := d.Exchange("no", e, "b"); err != unix.ENOENT {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What is copied is counted, and goes on where the last write ended.
+func TestCopyFrom(t *testing.T) {
+	d, name := openDir(t, ForPath)
+	path := filepath.Join(name, "source")
+	if err := os.WriteFile(path, []byte("0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	raw, err := src.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := d.CreateTemp("t", 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write([]byte("<")); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.CopyFrom(raw, 4); n == 0 {
+		t.Skip("no copy_file_range(2) here")
+	} else if n != 4 {
+		t.Errorf("%d of 4 bytes", n)
+	}
+	if n := f.CopyFrom(raw, math.MaxInt64); n != 6 {
+		t.Errorf("%d of the 6 that are left", n)
+	}
+	if n := f.CopyFrom(raw, 1); n != 0 {
+		t.Errorf("%d after the end", n)
+	}
+	if b, err := os.ReadFile(filepath.Join(name, "t")); string(b) != "<0123456789" || err != nil {
+		t.Errorf("%q, %v", b, err)
 	}
 }
 
@@ -98,6 +106,20 @@ func TestProcess(t *testing.T) {
 	}
 	if start, err := StartOf(cmd.Process.Pid); err == nil && start == me.Start {
 		t.Errorf("a process that has ended started at %d", start)
+	}
+}
+
+func TestParseStart(t *testing.T) {
+	const tail = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20"
+	for _, name := range []string{"sh", "a b", "x) S 1 (y"} {
+		if got, err := parseStart("12 (" + name + ")" + tail); err != nil || got != 777 {
+			t.Errorf("%q: %d, %v", name, got, err)
+		}
+	}
+	for _, bad := range []string{"", "12 sh S", "12 (sh) S 1 2"} {
+		if got, err := parseStart(bad); err == nil {
+			t.Errorf("%q gave %d", bad, got)
+		}
 	}
 }
 

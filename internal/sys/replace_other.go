@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // A Temp is a file that is written before it gets its name.
@@ -29,6 +30,9 @@ func (t Temp) Write(b []byte) (int, error) {
 	n, err := t.f.Write(b)
 	return n, bare(err)
 }
+
+// CopyFrom is not offered here: it copies nothing.
+func (t Temp) CopyFrom(syscall.RawConn, int64) int64 { return 0 }
 
 // Sync makes the file's content durable. On macOS that is F_FULLFSYNC, which
 // empties the device's write cache too; on Windows it is FlushFileBuffers.

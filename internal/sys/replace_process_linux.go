@@ -67,12 +67,17 @@ func processStart(pid string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Field 2, the program's name in parentheses, may itself hold spaces and
-	// parentheses. The time is field 22 (proc_pid_stat(5)).
-	i := strings.LastIndexByte(string(stat), ')')
-	fields := strings.Fields(string(stat[i+1:]))
-	if i < 0 || len(fields) <= 22-3 {
-		return 0, fmt.Errorf("cannot read /proc/%s/stat: %q", pid, stat)
+	return parseStart(string(stat))
+}
+
+// parseStart reads field 22 of /proc/PID/stat (proc_pid_stat(5)). Field 2, the
+// program's name in parentheses, may itself hold spaces and parentheses.
+func parseStart(stat string) (uint64, error) {
+	i := strings.LastIndexByte(stat, ')')
+	fields := strings.Fields(stat[i+1:])
+	const start = 22 - 3 // fields begins with field 3
+	if i < 0 || len(fields) <= start {
+		return 0, fmt.Errorf("cannot read /proc/PID/stat: %q", stat)
 	}
-	return strconv.ParseUint(fields[22-3], 10, 64)
+	return strconv.ParseUint(fields[start], 10, 64)
 }

@@ -71,8 +71,9 @@ func (x Xattrs) has(attr string) bool {
 	case "security.ima", "security.evm": // hashes of the content and of the inode
 		return false
 	}
-	// Other names of system.* are the file system's own.
-	return x.Other && !strings.HasPrefix(attr, "system.")
+	// Other names of system.* are the file system's own, and what package
+	// header notes of a file holds for that inode and content.
+	return x.Other && !strings.HasPrefix(attr, "system.") && !strings.HasPrefix(attr, "user.stele.")
 }
 
 func listXattrs(fd int) ([]string, error) {

@@ -8,7 +8,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"github.com/stele-go/stele/internal/sys"
 )
 
 const ownerSchema = "stele.place/1"
@@ -39,7 +40,9 @@ func newOwner(kind string, locked bool) owner {
 
 func thisProcess() process {
 	p := process{PID: os.Getpid()}
-	p.Start, _ = startOf(p.PID)
+	if start, err := sys.StartOf(p.PID); err == nil {
+		p.Start = strconv.FormatUint(start, 10)
+	}
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	p.Boot = strings.TrimSpace(string(boot))
 	p.Namespace, _ = os.Readlink("/proc/self/ns/pid")
@@ -89,13 +92,13 @@ func (o owner) left(me owner) (gone bool, why string) {
 		return false, fmt.Sprintf("made on another machine, %s", o.Host)
 	}
 	if o.Boot != "" && o.Boot == me.Boot && o.Namespace != "" && o.Namespace == me.Namespace && o.Start != "" {
-		start, err := startOf(o.PID)
+		start, err := sys.StartOf(o.PID)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			return true, ""
 		case err != nil:
 			return false, err.Error()
-		case start == o.Start:
+		case strconv.FormatUint(start, 10) == o.Start:
 			return false, fmt.Sprintf("process %d lives, though it holds no lock", o.PID)
 		}
 		return true, "" // the number was given to another process
@@ -104,37 +107,4 @@ func (o owner) left(me owner) (gone bool, why string) {
 		return true, ""
 	}
 	return false, fmt.Sprintf("cannot tell whether process %d lives: there are no file locks", o.PID)
-}
-
-// startOf returns when a process started, in clock ticks since boot.
-func startOf(pid int) (string, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		// The process may also end between open and read: ESRCH.
-		if errors.Is(err, syscall.ESRCH) {
-			err = os.ErrNotExist
-		}
-		return "", err
-	}
-	return parseStart(string(data))
-}
-
-// parseStart reads field 22 of /proc/PID/stat. Field 2, the program's name in
-// parentheses, may itself hold spaces and parentheses.
-func parseStart(stat string) (string, error) {
-	_, rest, ok := cutLast(stat, ")")
-	fields := strings.Fields(rest)
-	const start = 22 - 3 // fields counts from field 3 on
-	if !ok || len(fields) <= start {
-		return "", fmt.Errorf("cannot read /proc/PID/stat: %q", stat)
-	}
-	return fields[start], nil
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }

@@ -56,21 +56,6 @@ func FuzzReadOwner(f *testing.F) {
 	})
 }
 
-func TestParseStart(t *testing.T) {
-	const tail = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20"
-	for name, want := range map[string]string{"sh": "777", "a b": "777", "x) S 1 (y": "777"} {
-		got, err := parseStart("12 (" + name + ")" + tail)
-		if err != nil || got != want {
-			t.Errorf("%q: %q %v", name, got, err)
-		}
-	}
-	for _, bad := range []string{"", "12 sh S", "12 (sh) S 1 2"} {
-		if got, err := parseStart(bad); err == nil {
-			t.Errorf("%q gave %q", bad, got)
-		}
-	}
-}
-
 func TestOwnerLeft(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are told apart through /proc")

@@ -1,0 +1,34 @@
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// DropCache takes the pages of f out of the page cache, so that the next read
+// has to go to the device. Only clean pages can be dropped (posix_fadvise(2),
+// POSIX_FADV_DONTNEED), so f must have been synced. The kernel may keep pages
+// that somebody uses, and a file system in memory keeps all: CachedBytes
+// tells.
+func DropCache(f *os.File) error {
+	return retryCall("fadvise", func() error { return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) })
+}
+
+// CachedBytes tells how much of f is in the page cache (cachestat(2), Linux
+// 6.5). On older kernels it fails with errors.ErrUnsupported.
+func CachedBytes(f *os.File) (int64, error) {
+	var st unix.Cachestat_t
+	err := retryErrno(func() error {
+		return unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &st, 0) // length 0: to the end
+	})
+	switch err {
+	case nil:
+		return int64(st.Cache) * int64(os.Getpagesize()), nil
+	case unix.ENOSYS, unix.EPERM, unix.EOPNOTSUPP: // old, filtered, or a file system that has its own cache
+		return 0, fmt.Errorf("cachestat: %w: %w", err, errors.ErrUnsupported)
+	}
+	return 0, os.NewSyscallError("cachestat", err)
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package sys
+
+import (
+	"errors"
+	"os"
+)
+
+// DropCache is not available here.
+func DropCache(*os.File) error { return errors.ErrUnsupported }
+
+// CachedBytes is not available here.
+func CachedBytes(*os.File) (int64, error) { return 0, errors.ErrUnsupported }

@@ -1,0 +1,119 @@
+package sys
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// fiemap(2) has no man page of its own; linux/fiemap.h describes it.
+type (
+	fiemapExtent struct {
+		logical, physical, length uint64
+		_                         [2]uint64
+		flags                     uint32
+		_                         [3]uint32
+	}
+	fiemap struct {
+		start, length uint64
+		flags         uint32
+		mapped, count uint32
+		_             uint32
+		extents       [256]fiemapExtent
+	}
+)
+
+const (
+	fsIocFiemap = 0xc020660b // _IOWR('f', 11, struct fiemap)
+	fiemapSync  = 1          // write out first: what waits for its room has none yet
+
+	fiemapLast      = 0x1
+	fiemapUnwritten = 0x4 | 0x800                 // delayed: no room chosen yet; unwritten
+	fiemapOdd       = 0x8 | 0x100 | 0x200 | 0x400 // encoded, not aligned, inline, tail
+)
+
+// Extents lists the extents of f from its head on, also beyond its end, after
+// writing out what waits in the page cache. Neighbours may be in one or two.
+func Extents(f *os.File) ([]Extent, error) {
+	var list []Extent
+	m := new(fiemap)
+	for start := uint64(0); ; {
+		m.start, m.length, m.flags = start, ^uint64(0)-start, fiemapSync
+		m.mapped, m.count = 0, uint32(len(m.extents))
+		err := retryErrno(func() error {
+			if _, _, e := unix.Syscall(unix.SYS_IOCTL, f.Fd(), fsIocFiemap, uintptr(unsafe.Pointer(m))); e != 0 {
+				return e
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range m.extents[:m.mapped] {
+			list = append(list, Extent{
+				Off: int64(e.logical), Len: int64(e.length),
+				Unwritten: e.flags&fiemapUnwritten != 0, Odd: e.flags&fiemapOdd != 0,
+			})
+			start = e.logical + e.length
+			if e.flags&fiemapLast != 0 {
+				return list, nil
+			}
+		}
+		if m.mapped == 0 {
+			return list, nil
+		}
+	}
+}
+
+// Shifts reports whether the file system shifts extents without copying
+// (FALLOC_FL_INSERT_RANGE, FALLOC_FL_COLLAPSE_RANGE). f2fs has the calls, and
+// copies.
+func (l Layout) Shifts() bool {
+	return l.Magic == unix.EXT4_SUPER_MAGIC || l.Magic == unix.XFS_SUPER_MAGIC
+}
+
+// InsertRange puts n bytes of hole into f at off, by moving what is there and
+// behind. What of f was in the page cache is no longer there.
+func InsertRange(f *os.File, off, n int64) error {
+	return retryErrno(func() error { return unix.Fallocate(int(f.Fd()), FallocInsert, off, n) })
+}
+
+// CollapseRange takes n bytes at off out of f, by moving what is behind.
+func CollapseRange(f *os.File, off, n int64) error {
+	return retryErrno(func() error { return unix.Fallocate(int(f.Fd()), FallocCollapse, off, n) })
+}
+
+// OrdersData is Dir.OrdersData of the file system that f is on.
+func OrdersData(f *os.File) bool { return Dir{int(f.Fd())}.OrdersData() }
+
+// Inode is the number of the file that fi is of.
+func Inode(fi os.FileInfo) uint64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return st.Ino
+	}
+	return 0
+}
+
+// RemoveXattr removes an extended attribute.
+func RemoveXattr(f *os.File, name string) error {
+	return retryErrno(func() error { return unix.Fremovexattr(int(f.Fd()), name) })
+}
+
+// NoXattr reports whether err says that a file has no such extended attribute,
+// or its file system none at all.
+func NoXattr(err error) bool {
+	return err == unix.ENODATA || err == unix.EOPNOTSUPP || err == unix.ENOSYS
+}
+
+// CannotShift reports whether err is how fallocate(2) says that it does not
+// shift this file: these are not whole units of the file system (an ext4 with
+// clusters, an XFS realtime file), or it is no file of extents, or swap.
+func CannotShift(err error) bool {
+	switch err {
+	case unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL, unix.ETXTBSY:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,282 @@
+package sys
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What package header does to files. File descriptors are plain numbers where
+// the file is another package's; errors are bare.
+
+// OpenExact opens the file path itself: a symlink in its place is ELOOP.
+func OpenExact(path string, write bool) (*os.File, error) {
+	flags := unix.O_RDONLY
+	if write {
+		flags = unix.O_RDWR
+	}
+	var fd int
+	err := retryErrno(func() (err error) {
+		fd, err = unix.Openat(unix.AT_FDCWD, path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// Lock takes flock(2)'s exclusive lock on f and waits for it. The kernel drops
+// it when the last descriptor of this open file is closed, so also when the
+// process is killed. EBADF: on NFS it needs a descriptor for writing.
+func Lock(f *os.File) error {
+	return retryErrno(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX) })
+}
+
+// InodeOf is the number of the file's inode.
+func InodeOf(fd int) (uint64, error) {
+	var st unix.Stat_t
+	err := retryErrno(func() error { return unix.Fstat(fd, &st) })
+	return st.Ino, err
+}
+
+// AccessTime is when the file was last read, as far as the system records it.
+func AccessTime(fi fs.FileInfo) time.Time {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(st.Atim.Unix())
+	}
+	return time.Time{}
+}
+
+// SetTimes sets the times of access and modification (futimens(3)). Of a zero
+// time it leaves the one that is there.
+func SetTimes(fd int, access, modification time.Time) error {
+	var ts [2]unix.Timespec
+	for i, t := range []time.Time{access, modification} {
+		ts[i].Nsec = unix.UTIME_OMIT
+		if !t.IsZero() {
+			var err error
+			if ts[i], err = unix.TimeToTimespec(t); err != nil {
+				return err
+			}
+		}
+	}
+	return retryErrno(func() error { return unix.UtimesNanoAt(fd, "", ts[:], unix.AT_EMPTY_PATH) })
+}
+
+// GetAttr returns an extended attribute.
+func GetAttr(fd int, name string) ([]byte, error) {
+	buf := make([]byte, 512) // which most fit
+	for {
+		n, err := unix.Fgetxattr(fd, name, buf)
+		switch {
+		case err == unix.EINTR:
+		case err == unix.ERANGE: // longer, or it has grown
+			if n, err = unix.Fgetxattr(fd, name, nil); err != nil && err != unix.EINTR {
+				return nil, err
+			}
+			buf = make([]byte, n+64)
+		case err != nil:
+			return nil, err
+		default:
+			return buf[:n], nil
+		}
+	}
+}
+
+// SetAttr sets an extended attribute.
+func SetAttr(fd int, name string, value []byte) error {
+	return retryErrno(func() error { return unix.Fsetxattr(fd, name, value, 0) })
+}
+
+// NoRoomForAttr reports whether err says that this attribute cannot be kept
+// there: the file system has no such attributes, or no room for one more.
+func NoRoomForAttr(err error) bool {
+	switch err {
+	case unix.EOPNOTSUPP, unix.ENOSYS, unix.ENOSPC, unix.EDQUOT, unix.E2BIG, unix.EPERM, unix.EACCES:
+		return true
+	}
+	return false
+}
+
+// A Layout is what decides how a file can be moved about.
+type Layout struct {
+	Magic uint32 // of the file system
+	Block int64  // its unit of allocation, in bytes
+}
+
+// LayoutOf asks the file system of f.
+func LayoutOf(f *os.File) (Layout, error) {
+	var st unix.Statfs_t
+	err := retryErrno(func() error { return unix.Fstatfs(int(f.Fd()), &st) })
+	return Layout{Magic: uint32(st.Type), Block: int64(st.Bsize)}, err
+}
+
+// FastAllocation reports whether fallocate(2) before a write makes the write
+// cheaper. On ext4 and XFS it does: one extent is looked up, where each folio
+// would reserve its blocks. btrfs gains nothing, and would no longer compress.
+func (l Layout) FastAllocation() bool {
+	return l.Magic == unix.EXT4_SUPER_MAGIC || l.Magic == unix.XFS_SUPER_MAGIC
+}
+
+// NoSharing reports whether files are known not to share blocks here.
+func (l Layout) NoSharing() bool {
+	return l.Magic == unix.EXT4_SUPER_MAGIC || l.Magic == unix.TMPFS_MAGIC || l.Magic == unix.F2FS_SUPER_MAGIC
+}
+
+// Remote reports whether the data is on another machine, which may copy it
+// without sending it here and back.
+func (l Layout) Remote() bool {
+	return l.Magic == unix.NFS_SUPER_MAGIC || l.Magic == unix.SMB2_SUPER_MAGIC || l.Magic == unix.CIFS_SUPER_MAGIC || l.Magic == unix.CEPH_SUPER_MAGIC
+}
+
+// NextData is the first range of f from off on that holds data (SEEK_DATA,
+// SEEK_HOLE). It begins at size if there is none. It moves f's offset.
+func NextData(f *os.File, off, size int64) (start, end int64, err error) {
+	fd := int(f.Fd())
+	err = retryErrno(func() (err error) {
+		start, err = unix.Seek(fd, off, unix.SEEK_DATA)
+		return err
+	})
+	switch err {
+	case nil:
+	case unix.ENXIO: // a hole up to the end
+		return size, size, nil
+	case unix.EINVAL: // the file system does not tell
+		return off, size, nil
+	default:
+		return 0, 0, err
+	}
+	err = retryErrno(func() (err error) {
+		end, err = unix.Seek(fd, start, unix.SEEK_HOLE)
+		return err
+	})
+	return min(start, size), min(end, size), err
+}
+
+// CloneTail has dst share the blocks of src from off on to its end, at the
+// offset to (FICLONERANGE). Both offsets are multiples of the block.
+func CloneTail(dst int, to int64, src *os.File, off int64) error {
+	r := unix.FileCloneRange{Src_fd: int64(src.Fd()), Src_offset: uint64(off), Dest_offset: uint64(to)}
+	return retryErrno(func() error { return unix.IoctlFileCloneRange(dst, &r) })
+}
+
+// maxCopy is what one copy_file_range(2) takes at most, in bytes.
+const maxCopy = 1 << 30
+
+// CopyInKernel copies n bytes of src from off on to dst at the offset to, by
+// copy_file_range(2), and tells how many. Less without an error: src has become
+// shorter.
+func CopyInKernel(dst int, to int64, src *os.File, off, n int64) (done int64, err error) {
+	fd := int(src.Fd())
+	for done < n {
+		var m int
+		err := retryErrno(func() (err error) {
+			from, at := off+done, to+done
+			m, err = unix.CopyFileRange(fd, &from, dst, &at, int(min(n-done, maxCopy)), 0)
+			return err
+		})
+		if err != nil || m == 0 {
+			return done, err
+		}
+		done += int64(m)
+	}
+	return done, nil
+}
+
+// mappedPiece is what CopyMapped maps at a time. Above 4 MiB nothing is gained.
+const mappedPiece = 4 << 20
+
+// CopyMapped copies n bytes of src from off on to dst at the offset to, and
+// tells how many. It writes straight from a mapping, so that the bytes are
+// copied once in memory, not twice, and a page cache of large folios is
+// written to in large pieces. Where src has become shorter, or cannot be
+// read, that is EFAULT of write(2), no signal: nobody here touches the memory.
+func CopyMapped(dst int, to int64, src *os.File, off, n int64) (done int64, err error) {
+	fd := int(src.Fd())
+	page := int64(os.Getpagesize())
+	for done < n {
+		at := off + done
+		lead := at % page
+		piece := min(n-done, mappedPiece-lead)
+		if rest := n - done - piece; rest > 0 {
+			// The next piece is read from the disk while this one is written.
+			unix.Fadvise(fd, at+piece, min(rest, mappedPiece), unix.FADV_WILLNEED)
+		}
+		mem, err := unix.Mmap(fd, at-lead, int(lead+piece), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+		if err != nil {
+			return done, err
+		}
+		m, err := WriteAt(dst, mem[lead:], to+done)
+		unix.Munmap(mem)
+		done += int64(m)
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// Unreadable reports whether err of CopyMapped is about src.
+func Unreadable(err error) bool {
+	return err == unix.EFAULT || err == unix.ENODEV || err == unix.EACCES
+}
+
+// WriteAt writes all of b at off, or tells how much of it and why not more.
+func WriteAt(fd int, b []byte, off int64) (n int, err error) {
+	for n < len(b) {
+		var m int
+		err := retryErrno(func() (err error) {
+			m, err = unix.Pwrite(fd, b[n:min(len(b), n+maxWrite)], off+int64(n))
+			return err
+		})
+		switch {
+		case err != nil:
+			return n, err
+		case m <= 0:
+			return n, io.ErrUnexpectedEOF
+		}
+		n += m
+	}
+	return n, nil
+}
+
+// Allocate gives the range of the file blocks, and the file the size to its
+// end if it is shorter (fallocate(2)).
+func Allocate(fd int, off, n int64) error {
+	return retryErrno(func() error { return unix.Fallocate(fd, 0, off, n) })
+}
+
+// Truncate sets the size of the file.
+func Truncate(fd int, size int64) error {
+	return retryErrno(func() error { return unix.Ftruncate(fd, size) })
+}
+
+// SyncData makes the file's content durable, with the metadata that is needed
+// to read it, and SyncAll all that is known of it (fdatasync(2), fsync(2)).
+func SyncData(f *os.File) error {
+	return retryErrno(func() error { return unix.Fdatasync(int(f.Fd())) })
+}
+
+// SyncAll is fsync(2).
+func SyncAll(f *os.File) error {
+	return retryErrno(func() error { return unix.Fsync(int(f.Fd())) })
+}
+
+// rawTemp is a Temp as a syscall.RawConn. It is not polled.
+type rawTemp int
+
+// SyscallConn gives access to the descriptor.
+func (t Temp) SyscallConn() (syscall.RawConn, error) { return rawTemp(t.fd), nil }
+
+func (r rawTemp) Control(f func(fd uintptr)) error {
+	f(uintptr(r))
+	return nil
+}
+
+func (r rawTemp) Read(f func(fd uintptr) bool) error  { return syscall.EOPNOTSUPP }
+func (r rawTemp) Write(f func(fd uintptr) bool) error { return syscall.EOPNOTSUPP }
