@@ -66,9 +66,9 @@ func (s Settings) Validate() error {
 // mannwhitney it is that test's, which ignores the pairing, and faster and
 // slower need PHolm < 0.05 as well; without it the verdict is CannotTell.
 //
-// The tolerance is never less than the noise: how far the calibration blocks,
-// which are the first baseline once more, came out from that baseline. Its
-// random part is in every interval already and is not added again.
+// The tolerance is never less than the noise of the baseline: how far its
+// calibration blocks, which are that baseline once more, came out from it (the
+// first baseline's, where it has none of its own). The noise's random part is in every interval already and is not added again.
 func (r *Run) Analyse() {
 	var all []*Comparison
 	for _, res := range r.Results {
@@ -77,12 +77,16 @@ func (r *Run) Analyse() {
 			all = append(all, &res.Comparisons[i])
 		}
 	}
-	p := make([]float64, len(all))
+	p, least := make([]float64, len(all)), make([]float64, len(all))
 	for i, c := range all {
-		p[i] = c.P
+		p[i], least[i] = c.P, leastP(c.Test, c.Ratio.N)
 	}
+	leastHolm := stats.Holm(least)
 	for i, holm := range stats.Holm(p) {
 		all[i].PHolm = holm
+		if least[i] > 0 {
+			all[i].LeastPHolm = &leastHolm[i]
+		}
 	}
 	for _, res := range r.Results {
 		for i := range res.Comparisons {
@@ -94,6 +98,22 @@ func (r *Run) Analyse() {
 		}
 		res.Verdict = res.sentence(r)
 	}
+}
+
+// leastP is the smallest p-value that a test can give over so many rounds:
+// that of data which could not be clearer. Welch's has no such bound.
+func leastP(test string, rounds int) float64 {
+	low, high := make([]float64, rounds), make([]float64, rounds)
+	for i := range rounds {
+		low[i], high[i] = float64(i+1), float64(rounds+i+1)
+	}
+	switch test {
+	case testSignedRank:
+		return stats.SignedRank(high)
+	case TestMannWhitney:
+		return stats.MannWhitney(low, high)
+	}
+	return 0
 }
 
 // judge applies the rule to a comparison that has everything else.
@@ -191,12 +211,21 @@ func (res *Result) analyse(r *Run) {
 	for i := range res.Variants {
 		res.describe(&res.Variants[i])
 	}
-	res.Comparisons, res.Refused, res.Noise = []Comparison{}, nil, nil
+	res.Comparisons, res.Refused, res.Noise, res.MoreNoise, res.Rounds = []Comparison{}, nil, nil, nil, 0
 	if len(res.Variants) == 0 {
 		return
 	}
 	main := res.baselineFor(&res.Variants[0])
 	res.Noise = res.noise(r, main.Name)
+	for i := range res.Variants {
+		v := &res.Variants[i]
+		res.Rounds = max(res.Rounds, len(res.times(v.Name, RoleTimed)))
+		if v != main && res.baselineFor(v) == v {
+			if n := res.noise(r, v.Name); n != nil {
+				res.MoreNoise = append(res.MoreNoise, *n)
+			}
+		}
+	}
 	refused := map[durability.Promise][]string{}
 	var order []durability.Promise
 	for i := range res.Variants {
@@ -239,6 +268,20 @@ func (res *Result) noise(r *Run, baseline string) *Noise {
 	return n
 }
 
+// floor is the noise of a baseline: its own where it was measured, else that
+// of the first one.
+func (res *Result) floor(base *VariantResult) float64 {
+	for i := range res.MoreNoise {
+		if res.MoreNoise[i].Variant == base.Name {
+			return res.MoreNoise[i].Floor
+		}
+	}
+	if res.Noise != nil {
+		return res.Noise.Floor
+	}
+	return 0
+}
+
 func (res *Result) compare(r *Run, v, base *VariantResult) Comparison {
 	test, against := res.times(v.Name, RoleTimed), res.times(base.Name, RoleTimed)
 	c := Comparison{
@@ -247,8 +290,9 @@ func (res *Result) compare(r *Run, v, base *VariantResult) Comparison {
 		Test:      r.Settings.Test,
 		Tolerance: r.Settings.Tolerance,
 	}
-	if res.Noise != nil {
-		c.Tolerance = max(c.Tolerance, res.Noise.Floor)
+	c.Tolerance = max(c.Tolerance, res.floor(base))
+	if c.Mixed {
+		c.Tolerance = max(c.Tolerance, res.floor(res.baselineFor(v)))
 	}
 	switch r.Settings.Test {
 	case TestWelch:

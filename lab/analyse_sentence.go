@@ -36,7 +36,14 @@ func (res *Result) sentence(r *Run) string {
 		out = append(out, mixed)
 	}
 	for i := range res.Variants {
+		if s := res.Variants[i].whereSentence(); s != "" {
+			out = append(out, s)
+		}
+	}
+	for i := range res.Variants {
 		switch v := &res.Variants[i]; {
+		case v.Unsupported && v.Time.N == 0:
+			out = append(out, v.Name+" cannot be done here.")
 		case v.Error != "" && v.Time.N > 0:
 			out = append(out, v.Name+" failed in the middle and is not judged.")
 		case v.Error != "":
@@ -46,6 +53,16 @@ func (res *Result) sentence(r *Run) string {
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+// whereSentence names the cause that took most of a variant's goroutine time;
+// "" where none was watched.
+func (v *VariantResult) whereSentence() string {
+	if v.Waits == nil || len(v.Waits.Causes) == 0 {
+		return ""
+	}
+	c := &v.Waits.Causes[0]
+	return fmt.Sprintf("Where goroutines of %s are most, %.0f %% of their time: %s.", v.Name, 100*c.Share.Median, c.Cause)
 }
 
 // groupSentence speaks of the variants of one promise.

@@ -60,6 +60,7 @@ func TestOnlyTimedBlocksAreData(t *testing.T) {
 	res.Blocks = append(res.Blocks,
 		Block{Variant: "b", Role: RolePilot, Ops: 1, Wall: 1e9},
 		Block{Variant: "b", Role: RoleCounted, Ops: 1, Wall: 1e9},
+		Block{Variant: "b", Role: RoleWaits, Round: 1, Ops: 1, Wall: 1e9, Metrics: map[string]float64{"gc_count": 9}},
 		Block{Variant: "b", Role: RoleTimed, Round: 9, Ops: 1, Wall: 1e9, Error: "disk full\ngoroutine 1"},
 		Block{Variant: "b", Role: RoleTimed, Round: 10},
 		Block{Variant: "a", Role: RoleTimed, Round: 11, Ops: 1, Wall: 700}, // no partner in b
@@ -71,6 +72,9 @@ func TestOnlyTimedBlocksAreData(t *testing.T) {
 	}
 	if c := res.Comparisons[0]; c.Ratio.N != 8 || c.Ratio.Median != 0.5 || c.Verdict != Faster || c.P != 2.0/256 || c.Test != "wilcoxon" {
 		t.Errorf("the comparison is %+v", c)
+	}
+	if _, taken := b.Metrics["gc_count"]; taken || res.Rounds != 9 {
+		t.Errorf("a watched block is in the metrics, or %d rounds are not 9", res.Rounds)
 	}
 	if want := "2 of 10 blocks failed, the first with: disk full"; len(b.Warnings) != 1 || b.Warnings[0] != want {
 		t.Errorf("warnings: %q, want %q", b.Warnings, want)
@@ -127,6 +131,55 @@ func TestHolmSpansTheRun(t *testing.T) {
 			if want := 3 * 2.0 / 256; c.PHolm != want {
 				t.Errorf("%s: PHolm is %v, want %v", c.Variant, c.PHolm, want)
 			}
+		}
+	}
+}
+
+// Where so few rounds cannot give a small p, whatever the data, that is told.
+func TestLeastPHolm(t *testing.T) {
+	r := exactRun(6, named(killPrefix, "a", "b", "c"), map[string]float64{"a": 100, "b": 50, "c": 101})
+	r.Analyse()
+	for _, c := range r.Results[0].Comparisons {
+		// Two comparisons of six rounds: 2 * 2/2^6.
+		if c.LeastPHolm == nil || *c.LeastPHolm != 2*2.0/64 || c.PHolm < *c.LeastPHolm {
+			t.Errorf("%s: the least is %v, PHolm %v", c.Variant, c.LeastPHolm, c.PHolm)
+		}
+	}
+	r.Settings.Test = TestMannWhitney
+	r.Analyse()
+	if p := r.Results[0].Comparisons[0].LeastPHolm; p == nil || *p < 2*2.0/924*0.999 || *p > 0.05 { // 12 over 6
+		t.Errorf("Mann-Whitney: the least is %v", p)
+	}
+	r.Settings.Test = TestWelch
+	r.Analyse()
+	if p := r.Results[0].Comparisons[0].LeastPHolm; p != nil {
+		t.Errorf("Welch's test has no least p, got %v", *p)
+	}
+}
+
+// Each promise's comparisons rest on the noise of its own baseline.
+func TestNoiseOfEachPromise(t *testing.T) {
+	vs := append(named(killPrefix, "k1", "k2"), named(powerPrefix, "p1", "p2")...)
+	r := exactRun(8, vs, map[string]float64{"k1": 100, "k2": 50, "p1": 9000, "p2": 3000})
+	res := r.Results[0]
+	for round := 1; round <= 8; round++ {
+		res.Blocks = append(res.Blocks,
+			Block{Variant: "k1", Role: RoleCalibration, Round: round, Ops: 1, Wall: 110},
+			Block{Variant: "p1", Role: RoleCalibration, Round: round, Ops: 1, Wall: 12600})
+	}
+	r.Settings.MixLevels = true
+	r.Analyse()
+	if res.Noise == nil || res.Noise.Variant != "k1" || len(res.MoreNoise) != 1 || res.MoreNoise[0].Variant != "p1" {
+		t.Fatalf("noise: %+v and %+v", res.Noise, res.MoreNoise)
+	}
+	near := func(x, want float64) bool { return math.Abs(x-want) < 1e-9 }
+	for _, c := range res.Comparisons {
+		want := 0.1
+		if c.Variant != "k2" { // within p, or across: the larger of the two
+			want = 0.4
+		}
+		if !near(c.Tolerance, want) {
+			t.Errorf("%s to %s: the tolerance is %v, want %v", c.Variant, c.Baseline, c.Tolerance, want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (res *Result) describe(v *VariantResult) {
 	data := s.at(order)
 	typical := stats.Median(data, confidence)
 	*v = VariantResult{
-		Name: v.Name, Doc: v.Doc, Promise: v.Promise, Baseline: v.Baseline, Error: v.Error,
+		Name: v.Name, Doc: v.Doc, Promise: v.Promise, Baseline: v.Baseline, Error: v.Error, Unsupported: v.Unsupported,
 		Time: estimate(typical), Batch: max(d.batch, 1),
 		Metrics: map[string]Estimate{}, Missing: map[string]string{},
 	}
@@ -33,6 +33,7 @@ func (res *Result) describe(v *VariantResult) {
 	v.Latency = d.percentiles()
 	d.fillMetrics(v)
 	d.fillSyscalls(v)
+	v.Waits = waitsOf(d.watched)
 	v.Warnings = d.warnings(v, data, typical.Warning)
 }
 
@@ -45,6 +46,7 @@ type variantData struct {
 	metrics       map[string][]float64
 	reasons       map[string]map[string]int // metric, reason: timed blocks
 	counted       []*Block
+	watched       []*Block
 	notCounted    string
 }
 
@@ -52,6 +54,8 @@ func (d *variantData) add(b *Block) {
 	switch {
 	case b.Role == RoleCounted:
 		d.addCounted(b)
+	case b.Role == RoleWaits:
+		d.watched = append(d.watched, b)
 	case b.Role != RoleTimed:
 	case !b.datum(RoleTimed):
 		d.failed++

@@ -42,6 +42,7 @@ func (d *variantData) warnings(v *VariantResult, data []float64, tooFew error) [
 		warn("%d of %d blocks failed, the first with: %s", d.failed, d.failed+d.timed, firstLine(d.firstError))
 	}
 	switch {
+	case d.timed == 0 && v.Unsupported: // its error says all
 	case d.timed == 0:
 		warn("no block was timed")
 	case tooFew != nil:

@@ -28,6 +28,7 @@ type B struct {
 	Rand *rand.Rand
 
 	ctx     context.Context
+	shared  string // where Shared puts its folders; "" for a block by itself
 	batch   int64
 	window  time.Duration
 	started bool
@@ -35,7 +36,8 @@ type B struct {
 	start   time.Time
 	wall    time.Duration
 	meter   meter
-	w       *Worker // of Loop
+	watch   *selfTrace // nil but in blocks of role waits
+	w       *Worker    // of Loop
 	workers []*Worker
 	bytes   int64
 	extra   map[string]float64
@@ -92,7 +94,7 @@ func (b *B) Parallel(n int, f func(w *Worker) error) error {
 			}
 		})
 	}
-	wg.Wait()
+	b.watch.workers(wg.Wait)
 	b.end()
 	return first
 }
@@ -125,13 +127,17 @@ func (b *B) begin() {
 	for _, w := range b.workers {
 		w.gcs.read() // collections up to here are nobody's
 	}
+	b.watch.start()
 	b.meter.begin()
+	b.watch.begin()
 	b.start = time.Now()
 }
 
 func (b *B) end() {
 	b.wall = time.Since(b.start)
+	b.watch.end()
 	b.meter.end()
+	b.watch.stop()
 	b.ended = true
 }
 

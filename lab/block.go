@@ -29,6 +29,7 @@ type blockSpec struct {
 	Batch      int64  `json:"batch"`
 	Seed       uint64 `json:"seed"`
 	Window     Nanos  `json:"window_ns"`
+	Shared     string `json:"shared,omitempty"` // see B.Shared
 }
 
 // IsBlock reports whether this process was started to run one block. A
@@ -102,15 +103,20 @@ func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) Bl
 		Params: e.Params,
 		Rand:   rand.New(rand.NewPCG(spec.Seed, 0)),
 		ctx:    ctx,
+		shared: spec.Shared,
 		batch:  max(spec.Batch, 1),
 		window: time.Duration(spec.Window),
 		meter:  newMeter(spec.Dir),
+	}
+	if spec.Role == RoleWaits {
+		b.watch = new(selfTrace)
 	}
 	block := Block{Variant: v.Name, Role: spec.Role, Round: spec.Round, Batch: b.batch}
 	err := callRun(v, b)
 	switch {
 	case err != nil:
 		block.Error = fmt.Sprintf("%s: %v", v.Name, err)
+		block.Unsupported = errors.Is(err, errors.ErrUnsupported)
 	case !b.ended:
 		block.Error = fmt.Sprintf("%s: Run returned before the timed part ended: call B.Loop until it returns false, or B.Parallel", v.Name)
 	case ctx.Err() != nil:
@@ -147,6 +153,9 @@ func (b *B) fill(block *Block) {
 	}
 	block.Windows = mergeWindows(b.workers, Nanos(b.window))
 	block.Metrics, block.Missing, block.Syscalls = b.meter.results(block.Ops)
+	if b.watch != nil && b.ended {
+		block.Waits = b.watch.waits(b.wall)
+	}
 	if b.bytes > 0 && b.wall > 0 {
 		block.Metrics["bytes_per_second"] = float64(b.bytes) * float64(block.Ops) / b.wall.Seconds()
 	} else {

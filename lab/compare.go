@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stele-go/stele/lab/stats"
 )
@@ -146,6 +147,9 @@ func Compare(old, new *Run, o CompareOptions) *CompareReport {
 		if !(t >= 0) || math.IsInf(t, 1) {
 			c.problem("the tolerance of %s is %v: want a share, 0.05 for 5 %%", name, t)
 		}
+		if !known(name, old, new) {
+			c.problem("no figure is named %q: there are %s, percentiles such as p99, %s, and what variants report themselves", name, MetricTime, strings.Join(metricNames(), ", "))
+		}
 	}
 	if len(c.report.Problems) == 0 {
 		c.run()
@@ -198,6 +202,14 @@ func (c *comparer) run() {
 	}
 	if a, b := c.old.Settings.InProcess, c.new.Settings.InProcess; a != b {
 		c.mismatch("blocks ran in processes of their own: %v, now %v", !a, !b)
+	}
+	// A longer block leaves more files behind for its own operations to meet,
+	// and so does a block that need not wait for variants the quick set lacks.
+	if a, b := c.old.Settings.BlockTime, c.new.Settings.BlockTime; a != b {
+		c.mismatch("blocks were to take %v, now %v", time.Duration(a), time.Duration(b))
+	}
+	if a, b := c.old.Settings.Quick, c.new.Settings.Quick; a != b {
+		c.mismatch("it was the quick set: %v, now %v", a, b)
 	}
 	places := map[string]string{} // old name to new
 	for i := range c.old.Places {
@@ -287,6 +299,33 @@ func metricNamed(name string) Metric {
 		}
 	}
 	return Metric{Name: name}
+}
+
+func metricNames() []string {
+	var names []string
+	for _, m := range metricList {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// known reports whether a figure has that name: one of the lab's, or one that
+// a variant of the runs reports.
+func known(name string, runs ...*Run) bool {
+	if _, ok := percentileNamed(name); ok || name == MetricTime || slices.Contains(metricNames(), name) {
+		return true
+	}
+	for _, r := range runs {
+		for _, res := range r.Results {
+			for i := range res.Blocks {
+				_, had := res.Blocks[i].Metrics[name]
+				if _, missing := res.Blocks[i].Missing[name]; had || missing {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // percentileNamed reads "p99.9".

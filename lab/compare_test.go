@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab/stats"
@@ -208,6 +209,8 @@ func TestCompareDifferences(t *testing.T) {
 		"go":       {func(r *Run) { r.Places[0].Environment.Go = "go1.27" }, "go: not known, now go1.27"},
 		"settings": {func(r *Run) { r.Places[0].Environment.GoSettings = map[string]string{"GOGC": "off"} }, "go_settings: not known, now GOGC=off"},
 		"mount":    {func(r *Run) { r.Places[0].Environment.Options = "rw,noatime" }, "mount_options: not known, now noatime,rw"},
+		"time":     {func(r *Run) { r.Settings.BlockTime = Nanos(time.Second) }, "blocks were to take 0s, now 1s"},
+		"quick":    {func(r *Run) { r.Settings.Quick = true }, "it was the quick set: false, now true"},
 		"process":  {func(r *Run) { r.Settings.InProcess = true }, "blocks ran in processes of their own: true, now false"},
 		"variant": {func(r *Run) {
 			r.Results[0].Variants = r.Results[0].Variants[:1]
@@ -248,6 +251,25 @@ func TestCompareDifferences(t *testing.T) {
 	outcome(t, got, Pass, 0)
 	if all := strings.Join(got.Differences, "\n"); all != "s/n: c is new and was not compared" {
 		t.Errorf("differences: %s", all)
+	}
+}
+
+// A figure that nobody has is one error, and not a broken row a variant.
+func TestCompareUnknownFigure(t *testing.T) {
+	old := exactRun(8, named(killPrefix, "a", "b"), map[string]float64{"a": 100, "b": 100})
+	old.Results[0].Blocks[0].Metrics = map[string]float64{"depth": 3}
+	with := func(name string) *CompareReport {
+		return Compare(old, old, CompareOptions{Tolerance: map[string]float64{name: 0.1}, Force: true})
+	}
+	got := with("bogus")
+	outcome(t, got, Broken, 3)
+	if len(got.Problems) != 1 || len(got.Rows) != 0 || !strings.Contains(got.Problems[0], `no figure is named "bogus"`) || !strings.Contains(got.Problems[0], "allocs_per_op") {
+		t.Errorf("problems: %q, %d rows", got.Problems, len(got.Rows))
+	}
+	for _, name := range []string{"depth", "p99.9", "gc_count"} {
+		if got := with(name); len(got.Problems) > 0 {
+			t.Errorf("%s: %q", name, got.Problems)
+		}
 	}
 }
 

@@ -15,6 +15,17 @@
 // Because a block is the running program started again, a program that
 // measures asks IsBlock first; see the example.
 //
+// # Where goroutines wait
+//
+// An experiment that sets Waits, or a run with Options.Waits, has blocks of its
+// own for that question, of which no other figure is made. The process takes an
+// execution trace of itself, and its block and mutex profile; the runner samples
+// the kernel stacks of its threads from outside, where it may. Together they
+// divide the goroutine time by cause: running, waiting for the runtime, blocked
+// in the kernel. A thread that the runtime has parked is no waiting goroutine.
+// Tracing and sampling cost time, and stretch what they show: a share is worth
+// more than a time.
+//
 // # What a figure means
 //
 // The time of an operation is a block's wall time divided by its operations.

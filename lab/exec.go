@@ -23,6 +23,7 @@ func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSp
 	p.n++
 	spec.Experiment, spec.Variant = e.ID(), l.v.Name
 	spec.Dir = filepath.Join(p.dir, fmt.Sprintf("block-%06d", p.n))
+	spec.Shared = filepath.Join(p.dir, sharedName)
 	spec.Window = Nanos(r.o.BlockTime / windowsPerBlock)
 	start := Nanos(time.Since(r.start))
 	b, err := r.blockIn(ctx, e, l, spec)
@@ -63,9 +64,16 @@ func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec block
 		return Block{}, fmt.Errorf("open the counters of the block: %w", err)
 	}
 	defer counters.close()
+	var watch *sampler
 	err = counters.start(cmd)
 	if err == nil {
+		if spec.Role == RoleWaits {
+			watch = startSampler(cmd.Process.Pid)
+		}
 		err = cmd.Wait()
+	}
+	if watch != nil {
+		watch.stop()
 	}
 	if ctx.Err() != nil {
 		return Block{}, context.Cause(ctx)
@@ -76,6 +84,9 @@ func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec block
 	var b Block
 	if err := json.Unmarshal(out.Bytes(), &b); err != nil {
 		return Block{}, fmt.Errorf("read the result of the block (does the program call lab.RunBlock first?): %w: %s", err, tail(out.String()+diag.String()))
+	}
+	if watch != nil && b.Waits != nil {
+		watch.into(b.Waits, b.Wall)
 	}
 	return b, nil
 }

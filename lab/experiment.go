@@ -39,6 +39,9 @@ type Experiment struct {
 	// different variants are comparable with different numbers of operations.
 	// Otherwise all variants of one promise do the same number.
 	Stateless bool
+	// Waits asks for blocks of their own in which goroutines and threads are
+	// watched, which says where they wait.
+	Waits bool
 	// Env is added to the environment of the block's process, "GOGC=off" for
 	// example.
 	Env []string
@@ -78,6 +81,9 @@ type Variant struct {
 	//	for b.Loop() {     // measured, from the first call to the last
 	//		operation()
 	//	}
+	//
+	// An error that is an errors.ErrUnsupported says that this place cannot do
+	// it that way: the report says so, and the run is none the worse for it.
 	Run func(b *B) error
 }
 

@@ -144,6 +144,8 @@ func (res *Result) check() error {
 			return fmt.Errorf("block %d is of %q, which is not among the variants", i, b.Variant)
 		case b.Ops < 0 || b.Wall < 0 || b.Batch < 0:
 			return fmt.Errorf("block %d has negative figures", i)
+		case b.Waits != nil && !b.Waits.valid():
+			return fmt.Errorf("block %d has waits that do not fit together", i)
 		}
 		switch b.Role {
 		case RoleTimed, RoleCalibration:
@@ -152,7 +154,7 @@ func (res *Result) check() error {
 				return fmt.Errorf("two %s blocks of %s in round %d", b.Role, b.Variant, b.Round)
 			}
 			seen[k] = true
-		case RolePilot, RoleCounted:
+		case RolePilot, RoleCounted, RoleWaits:
 		default:
 			return fmt.Errorf("block %d has the unknown role %q", i, b.Role)
 		}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 )
@@ -19,7 +20,8 @@ type lane struct {
 }
 
 // experiment runs one experiment in all places: pilots, then rounds of
-// interleaved, shuffled blocks, then the blocks in which calls are counted.
+// interleaved, shuffled blocks, then the blocks in which calls are counted
+// and those in which goroutines are watched.
 func (r *runner) experiment(ctx context.Context, e *Experiment) {
 	results := make([]*Result, len(r.places))
 	var lanes []*lane
@@ -36,7 +38,7 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 			l.failed = true
 			for i := range res.Variants {
 				if res.Variants[i].Name == l.v.Name {
-					res.Variants[i].Error = b.Error
+					res.Variants[i].Error, res.Variants[i].Unsupported = b.Error, b.Unsupported
 				}
 			}
 		}
@@ -47,6 +49,7 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 	}
 
 	r.rounds = 0
+	r.share, r.most = r.shareOfBudget()
 	r.costs.nextExperiment()
 	for _, l := range lanes {
 		r.pilot(ctx, e, l, book)
@@ -54,26 +57,45 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 	r.shareOps(e, lanes)
 	if !r.o.NoCalibration {
 		for p := range r.places {
-			lanes = append(lanes, calibration(e, lanes, p)...)
+			lanes = append(lanes, calibrations(e, lanes, p)...)
 		}
 	}
-	r.rounds = r.roundsWithin(lanes)
-	if e.MaxRounds > 0 {
-		r.rounds = min(r.rounds, e.MaxRounds)
-	}
-	var counting []*lane
+	var counting, watching []*lane
 	for _, l := range lanes {
-		if l.role == RoleTimed && !r.o.NoCounting && !r.o.InProcess {
+		if l.role != RoleTimed || r.o.InProcess {
+			continue
+		}
+		if !r.o.NoCounting {
 			counting = append(counting, l)
 		}
+		if e.Waits || r.o.Waits {
+			watching = append(watching, l)
+		}
 	}
-	r.costs.planned(r.rounds*len(lanes) + len(counting))
+	// What comes after the rounds has its part of the budget too.
+	after := r.timeOf(counting, countedOps) + waitBlocks*r.timeOf(watching, waitOps)
+	wanted := r.o.Rounds
+	if e.MaxRounds > 0 {
+		wanted = min(wanted, e.MaxRounds)
+	}
+	r.rounds = min(r.roundsWithin(lanes, after), wanted)
+	r.costs.planned(r.rounds*len(lanes) + len(counting) + waitBlocks*len(watching))
+	foretold := max(r.timeOf(lanes, math.MaxInt64), 1)
 	begun := time.Now()
 	for round := 1; round <= r.rounds; round++ {
 		// The pilot may have promised too much: a disk can become slower with
 		// every block.
-		if r.o.Budget > 0 && round > MinRounds && r.costs.sinceExperiment()+time.Since(begun)/time.Duration(round-1) > r.o.Budget {
-			break
+		limit := r.share
+		if round <= MinRounds {
+			limit = r.most
+		}
+		if limit > 0 && round > 1 {
+			pace := time.Since(begun) / time.Duration(round-1)
+			slower := max(1, float64(pace)/float64(foretold))
+			if r.costs.sinceExperiment()+pace+time.Duration(slower*float64(after)) > limit {
+				r.rounds = round - 1
+				break
+			}
 		}
 		seed := r.rng.Uint64()
 		r.rng.Shuffle(len(lanes), func(i, j int) { lanes[i], lanes[j] = lanes[j], lanes[i] })
@@ -85,6 +107,12 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 			book(l, r.block(ctx, e, l, blockSpec{Role: l.role, Round: round, Ops: l.ops, Batch: l.batch, Seed: seed}))
 		}
 	}
+	if enough := min(wanted, MinRounds); r.rounds < enough && ctx.Err() == nil {
+		for _, res := range results {
+			res.Cut = fmt.Sprintf("the budget had room for %d of the %d rounds that a verdict takes; with their pilots they took %v. A longer budget brings a verdict",
+				r.rounds, enough, r.costs.sinceExperiment().Round(time.Second))
+		}
+	}
 	for _, l := range counting {
 		if l.failed || ctx.Err() != nil {
 			continue
@@ -92,6 +120,19 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 		r.tell(Event{Kind: "count", Experiment: e.ID(), Place: r.places[l.place].name, Variant: l.v.Name, Round: r.rounds})
 		ops := min(l.ops, countedOps)
 		book(l, r.block(ctx, e, l, blockSpec{Role: RoleCounted, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed}))
+	}
+	for n := 1; n <= waitBlocks; n++ {
+		if r.most > 0 && n > 1 && r.costs.sinceExperiment() > r.most {
+			break
+		}
+		for _, l := range watching {
+			if l.failed || ctx.Err() != nil {
+				continue
+			}
+			r.tell(Event{Kind: "waits", Experiment: e.ID(), Place: r.places[l.place].name, Variant: l.v.Name, Round: n})
+			ops := min(l.ops, waitOps)
+			book(l, r.block(ctx, e, l, blockSpec{Role: RoleWaits, Round: n, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed + uint64(n)}))
+		}
 	}
 }
 
@@ -114,18 +155,26 @@ func newResult(e *Experiment, place string) *Result {
 	return res
 }
 
-// calibration returns the lane that runs the first baseline of the
-// experiment a second time, as if it were another variant.
-func calibration(e *Experiment, lanes []*lane, place int) []*lane {
-	base := e.BaselineFor(e.Variants[0].Promise)
+// calibrations returns the lanes that run baselines a second time, as if they
+// were other variants: the experiment's first one, and that of each further
+// promise that something is compared within.
+func calibrations(e *Experiment, lanes []*lane, place int) []*lane {
+	main := e.BaselineFor(e.Variants[0].Promise)
+	compared := map[*Variant]int{}
 	for _, l := range lanes {
-		if l.place == place && l.v == base && !l.failed {
-			c := *l
-			c.role = RoleCalibration
-			return []*lane{&c}
+		if l.place == place && !l.failed {
+			compared[e.BaselineFor(l.v.Promise)]++
 		}
 	}
-	return nil
+	var again []*lane
+	for _, l := range lanes {
+		if l.place == place && !l.failed && (l.v == main || compared[l.v] > 1) {
+			c := *l
+			c.role = RoleCalibration
+			again = append(again, &c)
+		}
+	}
+	return again
 }
 
 // pilot finds out how many operations of a variant take about the block
@@ -192,20 +241,47 @@ func (r *runner) shareOps(e *Experiment, lanes []*lane) {
 	}
 }
 
-// roundsWithin lowers the number of rounds to what the budget allows.
-func (r *runner) roundsWithin(lanes []*lane) int {
+// overrun is how far a run may go beyond its budget for the sake of MinRounds,
+// without which there is no verdict.
+const overrun = 1.4
+
+// shareOfBudget is the time for the experiment under way, and the most that it
+// may take for MinRounds; 0 without a budget. What earlier ones left is shared
+// by those to come, and so is what they took too much. Each of those to come
+// keeps half of its part, whatever this one takes.
+func (r *runner) shareOfBudget() (share, most time.Duration) {
 	if r.o.Budget <= 0 {
+		return 0, 0
+	}
+	whole := r.o.Budget * time.Duration(r.total)
+	spent := time.Since(r.start)
+	after := time.Duration(r.total - r.index - 1)
+	share = max((whole-spent)/(after+1), 1)
+	most = time.Duration(overrun*float64(whole)) - spent - after*r.o.Budget/2
+	return share, max(most, share, r.o.Budget/2)
+}
+
+// roundsWithin lowers the number of rounds to what the budget allows, less the
+// time of what comes after them.
+func (r *runner) roundsWithin(lanes []*lane, after time.Duration) int {
+	if r.share <= 0 {
 		return r.o.Rounds
 	}
-	var round time.Duration
+	fit := func(time time.Duration) int {
+		return int((time - r.costs.sinceExperiment() - after) / max(r.timeOf(lanes, math.MaxInt64), 1))
+	}
+	return min(r.o.Rounds, max(fit(r.share), min(fit(r.most), MinRounds), 1))
+}
+
+// timeOf estimates the time of a block of each lane, of at most so many
+// operations.
+func (r *runner) timeOf(lanes []*lane, most int64) (sum time.Duration) {
 	for _, l := range lanes {
 		if !l.failed {
-			round += time.Duration(l.ops)*l.perOp + r.costs.overhead()
+			sum += time.Duration(min(l.ops, most))*l.perOp + r.costs.overhead()
 		}
 	}
-	left := r.o.Budget - r.costs.sinceExperiment()
-	fit := int(left / max(round, 1))
-	return min(r.o.Rounds, max(fit, MinRounds))
+	return sum
 }
 
 // costs tracks what blocks take beside their timed part, for the estimate of
@@ -225,6 +301,7 @@ func (c *costs) nextExperiment() {
 		c.first = c.begun
 	}
 	c.plan, c.done = 0, 0
+	c.overTotal, c.overCount = 0, 0 // another experiment leaves other work behind
 }
 
 // planned says how many blocks are to come after the pilots.
@@ -246,12 +323,17 @@ func (c *costs) overhead() time.Duration {
 func (c *costs) sinceExperiment() time.Duration { return time.Since(c.begun) }
 
 // left estimates the time to the end of the run from the pace of the
-// experiment under way, taking the ones after it to be alike.
-func (c *costs) left(experimentsAfter int) time.Duration {
+// experiment under way, taking the ones after it to be alike, but to keep to
+// their share of a budget if there is one.
+func (c *costs) left(experimentsAfter int, budget time.Duration) time.Duration {
 	if c.plan == 0 || c.done == 0 {
 		return 0
 	}
 	share := min(float64(c.done)/float64(c.plan), 1)
 	this := float64(c.sinceExperiment()) / share
-	return time.Duration(this*(1-share) + this*float64(experimentsAfter))
+	next := this
+	if budget > 0 {
+		next = min(next, float64(budget))
+	}
+	return time.Duration(this*(1-share) + next*float64(experimentsAfter))
 }

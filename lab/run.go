@@ -80,6 +80,14 @@ type Result struct {
 	// Noise is the A/A calibration: how far apart two runs of the very same
 	// variant were. nil where it was switched off.
 	Noise *Noise `json:"noise,omitempty"`
+	// MoreNoise is the same for the baselines of the other promises, where
+	// something was compared with them.
+	MoreNoise []Noise `json:"more_noise,omitempty"`
+	// Rounds is how many rounds were run; Settings.Rounds is the most there
+	// could be.
+	Rounds int `json:"rounds_run"`
+	// Cut says why fewer rounds were run than a verdict takes.
+	Cut string `json:"cut,omitempty"`
 	// Verdict is one sentence that answers the question.
 	Verdict string `json:"verdict"`
 	// Blocks are the raw data, in the order in which they ran.
@@ -93,6 +101,9 @@ type VariantResult struct {
 	Promise  durability.Promise `json:"promise"`
 	Baseline bool               `json:"baseline"`
 	Error    string             `json:"error,omitempty"` // why it could not be measured
+	// Unsupported: it could not be measured because this place cannot do it
+	// that way, and that is no failure of the run.
+	Unsupported bool `json:"unsupported,omitempty"`
 	// Time is the time of one operation in nanoseconds, one datum a block.
 	Time Estimate `json:"time_ns"`
 	// Batch is the number of operations a clock reading stands for; 1 where
@@ -108,6 +119,9 @@ type VariantResult struct {
 	// Syscalls are calls an operation by name, from the counting blocks.
 	// nil where they could not be counted; then Missing["syscalls"] says why.
 	Syscalls map[string]float64 `json:"syscalls_per_op,omitempty"`
+	// Waits say where goroutines were, and for how long, from blocks of their
+	// own; nil where that was not asked for.
+	Waits *VariantWaits `json:"waits,omitempty"`
 	// Outliers are rounds whose datum lies outside Tukey's fences (1.5 IQR).
 	// They are flagged, and stay in every figure.
 	Outliers []int `json:"outlier_rounds,omitempty"`
@@ -198,11 +212,15 @@ type Comparison struct {
 	Ratio Estimate `json:"ratio"`
 	// P is the p-value of Test, PHolm the same after Holm's correction over
 	// all comparisons of the run.
-	P         float64 `json:"p"`
-	PHolm     float64 `json:"p_holm"`
-	Test      string  `json:"test"`
-	Tolerance float64 `json:"tolerance"` // the one applied: never less than the noise
-	Verdict   string  `json:"verdict"`
+	P     float64 `json:"p"`
+	PHolm float64 `json:"p_holm"`
+	Test  string  `json:"test"`
+	// LeastPHolm is the smallest PHolm that so few rounds and so many
+	// comparisons allow, however clear the difference; nil where there is no
+	// such limit.
+	LeastPHolm *float64 `json:"least_p_holm,omitempty"`
+	Tolerance  float64  `json:"tolerance"` // the one applied: never less than the noise
+	Verdict    string   `json:"verdict"`
 }
 
 // Noise is what the A/A calibration found.
@@ -218,6 +236,7 @@ const (
 	RolePilot       = "pilot"       // chose the number of operations; not a datum
 	RoleCalibration = "calibration" // the baseline once more, for the noise
 	RoleCounted     = "counted"     // system calls counted, which slows them: never a datum
+	RoleWaits       = "waits"       // goroutines and threads watched, which slows them: never a datum
 )
 
 // A Block is one process that ran one variant for a while.
@@ -240,7 +259,11 @@ type Block struct {
 	Missing map[string]string `json:"missing,omitempty"`
 	// Syscalls of the timed part by name, counted blocks only.
 	Syscalls map[string]int64 `json:"syscalls,omitempty"`
-	Error    string           `json:"error,omitempty"`
+	// Waits of the timed part, blocks of role waits only.
+	Waits *Waits `json:"waits,omitempty"`
+	Error string `json:"error,omitempty"`
+	// Unsupported: Error is an errors.ErrUnsupported.
+	Unsupported bool `json:"unsupported,omitempty"`
 }
 
 // PerOp is the datum of the block: wall time of one operation in nanoseconds.

@@ -26,8 +26,10 @@ type Options struct {
 	Rounds int
 	// BlockTime is the time a block should take. 0 is 250 ms.
 	BlockTime time.Duration
-	// Budget, where set, lowers Rounds (never below MinRounds) so that one
-	// experiment in all places takes about that long.
+	// Budget, where set, lowers Rounds so that one experiment in all places
+	// takes about that long; what one leaves or takes too much is made up by
+	// those after it. It goes below MinRounds, and says so in Result.Cut, only
+	// where the whole run would else take more than 1.4 times its budget.
 	Budget time.Duration
 	// Seed of the order of the blocks, the work they do and the bootstrap. 0
 	// draws one; the Run says which.
@@ -45,6 +47,9 @@ type Options struct {
 	NoCalibration bool
 	// NoCounting leaves out the blocks in which system calls are counted.
 	NoCounting bool
+	// Waits watches goroutines and threads in every experiment, not only in
+	// those that ask for it: eight more blocks a variant.
+	Waits bool
 	// InProcess runs the blocks in this process: for experiments that cannot
 	// be run in another one. Blocks then share a heap and a page cache state.
 	InProcess bool
@@ -57,7 +62,7 @@ type Options struct {
 	Quick bool
 }
 
-// MinRounds is the least number of rounds a Budget leaves. Six paired blocks
+// MinRounds is the least number of rounds for a verdict. Six paired blocks
 // are the fewest from which a two-sided signed-rank test can reach p < 0.05.
 const MinRounds = 6
 
@@ -65,11 +70,15 @@ const MinRounds = 6
 type PlaceSpec struct {
 	Name string // empty is Dir
 	Dir  string // must exist; blocks run in a private folder below it
+	// Discarded: the caller throws the whole file system away after the run.
+	// Then what is left in Dir at its end stays there, for removing it file by
+	// file can take longer than the run.
+	Discarded bool
 }
 
 // An Event tells how far a run is.
 type Event struct {
-	Kind       string  `json:"event"` // "pilot", "block", "count", "done"
+	Kind       string  `json:"event"` // "pilot", "block", "count", "waits", "done"
 	Experiment string  `json:"experiment"`
 	Place      string  `json:"place"`
 	Variant    string  `json:"variant,omitempty"`
@@ -171,13 +180,15 @@ type runner struct {
 	total  int
 
 	costs  costs
-	rounds int // of the experiment under way
+	rounds int           // of the experiment under way
+	share  time.Duration // its part of the budget
+	most   time.Duration // what it may take of the budget for MinRounds
 }
 
 // An openPlace is a PlaceSpec with a private folder in it.
 type openPlace struct {
 	name  string
-	dir   string // private, removed at the end
+	dir   string // private, removed at the end unless it is discarded
 	close func() error
 	n     int // blocks so far, for their folders' names
 }
@@ -203,7 +214,11 @@ func (r *runner) openPlaces() error {
 		if err != nil {
 			return fmt.Errorf("lab: make a private folder to measure in: %w", err)
 		}
-		r.places = append(r.places, openPlace{name: name, dir: pl.Path, close: pl.Close})
+		closing := pl.Close
+		if p.Discarded {
+			closing = func() error { pl.Leave(); return nil }
+		}
+		r.places = append(r.places, openPlace{name: name, dir: pl.Path, close: closing})
 		e := env.Read(abs)
 		if name == e.FS { // a tmpfs that was asked for by its name is no surprise
 			e.Warnings = slices.DeleteFunc(e.Warnings, func(w env.Warning) bool { return w.Code == env.WarnTmpfs })
@@ -229,7 +244,7 @@ func (r *runner) tell(e Event) {
 	}
 	e.Index, e.Of, e.Rounds = r.index+1, r.total, r.rounds
 	e.Elapsed = Nanos(time.Since(r.start))
-	left := r.costs.left(r.total - r.index - 1)
+	left := r.costs.left(r.total-r.index-1, r.o.Budget)
 	e.Left = Nanos(left)
 	if r.costs.plan > 0 {
 		e.Share = float64(e.Elapsed) / float64(time.Duration(e.Elapsed)+left)

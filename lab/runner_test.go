@@ -88,6 +88,13 @@ func testExperiments() []Experiment {
 				}
 			}()}},
 		},
+		{
+			Suite: "test", Name: "waits", Question: "Where do they wait?", Op: "one turn", Ops: 40, Waits: true, MaxRounds: 1,
+			Variants: []Variant{
+				{Name: "lock", Promise: kill, Run: takeTurns},
+				{Name: "token", Promise: kill, Run: takeToken},
+			},
+		},
 		aaExperiment(0),
 		aaExperiment(0.15),
 	}
@@ -209,18 +216,24 @@ func TestBrokenVariantsLeaveOthersAlone(t *testing.T) {
 }
 
 // A budget that is too short for what the pilot foretold still leaves the
-// fewest rounds that can say something, and no more.
+// fewest rounds that can say something, unless it is much too short: then the
+// result says why there is no verdict.
 func TestBudget(t *testing.T) {
-	e := testExperiment(t, "slowing")
-	run, err := Measure(t.Context(), Options{
-		Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 50, BlockTime: 10 * time.Millisecond,
-		Budget: 400 * time.Millisecond, InProcess: true, NoCalibration: true,
-	}, e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := run.Results[0].Variants[0].Time.N; n != MinRounds {
-		t.Errorf("%d rounds, want %d", n, MinRounds)
+	for budget, want := range map[time.Duration]int{600 * time.Millisecond: MinRounds, 250 * time.Millisecond: 3} {
+		run, err := Measure(t.Context(), Options{
+			Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 50, BlockTime: 10 * time.Millisecond,
+			Budget: budget, InProcess: true, NoCalibration: true,
+		}, testExperiment(t, "slowing"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := run.Results[0]
+		if n := res.Variants[0].Time.N; n > want || n < 1 || res.Rounds != n {
+			t.Errorf("%v: %d rounds, want %d at most", budget, n, want)
+		}
+		if cut := res.Rounds < MinRounds; cut != (res.Cut != "") || budget < 300*time.Millisecond && !cut {
+			t.Errorf("%v: %d rounds, and it says %q", budget, res.Rounds, res.Cut)
+		}
 	}
 }
 
@@ -304,6 +317,46 @@ func TestBatchFor(t *testing.T) {
 	} {
 		if got := batchFor(c.perOp, c.ops); got != c.batch {
 			t.Errorf("operations of %v, %d of them: timed %d at a time, want %d", c.perOp, c.ops, got, c.batch)
+		}
+	}
+}
+
+// What an experiment leaves of the budget, or takes too much, is the others'.
+func TestBudgetIsShared(t *testing.T) {
+	for _, c := range []struct {
+		spent time.Duration
+		index int
+		want  time.Duration
+		most  time.Duration
+	}{
+		{0, 0, 10 * time.Second, 41 * time.Second},
+		{4 * time.Second, 1, 12 * time.Second, 42 * time.Second},
+		{25 * time.Second, 1, 5 * time.Second, 21 * time.Second},
+		{45 * time.Second, 3, 1, 11 * time.Second},
+		{70 * time.Second, 3, 1, 5 * time.Second},
+	} {
+		r := &runner{o: Options{Budget: 10 * time.Second}, start: time.Now().Add(-c.spent), total: 4, index: c.index}
+		share, most := r.shareOfBudget()
+		if share > c.want || share < c.want-time.Second || most > c.most || most < c.most-time.Second {
+			t.Errorf("after %v, %d of 4 done: %v, at most %v; want %v and %v", c.spent, c.index, share, most, c.want, c.most)
+		}
+	}
+	if share, most := (&runner{start: time.Now(), total: 4}).shareOfBudget(); share != 0 || most != 0 {
+		t.Errorf("no budget, and a share of %v, at most %v", share, most)
+	}
+}
+
+// What comes after the rounds is part of the budget too.
+func TestRoundsLeaveRoom(t *testing.T) {
+	r := &runner{o: Options{Rounds: 1000, Budget: time.Minute}, share: 10 * time.Second, most: 15 * time.Second}
+	r.costs.nextExperiment()
+	lanes := []*lane{{ops: 10, perOp: 10 * time.Millisecond}, {ops: 1, perOp: time.Hour, failed: true}}
+	if got := r.timeOf(lanes, 3); got != 30*time.Millisecond {
+		t.Errorf("three operations take %v", got)
+	}
+	for after, want := range map[time.Duration]int{0: 99, 8 * time.Second: 19, 9900 * time.Millisecond: MinRounds, 14700 * time.Millisecond: 2, time.Minute: 1} {
+		if got := r.roundsWithin(lanes, after); got < want || got > want+1 {
+			t.Errorf("%v after them: %d rounds, want about %d", after, got, want)
 		}
 	}
 }

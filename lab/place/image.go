@@ -30,6 +30,9 @@ type Options struct {
 	// disk is measured. "" is the current directory: the folder for temporary
 	// files is in memory on many machines.
 	Store string
+	// Tune are arguments of tune2fs(8) for the new file system, before it is
+	// mounted; ext4 only.
+	Tune []string
 }
 
 // A maker knows how one file system is made.
@@ -80,6 +83,9 @@ func Image(ctx context.Context, o Options) (*Place, error) {
 	}
 	if runtime.GOOS != "linux" {
 		return nil, fmt.Errorf("%s image: %w on %s", o.FS, errors.ErrUnsupported, runtime.GOOS)
+	}
+	if len(o.Tune) > 0 && o.FS != "ext4" {
+		return nil, fmt.Errorf("%s image: tune2fs is for ext4 only", o.FS)
 	}
 	if o.Size == 0 {
 		o.Size = DefaultSize
@@ -139,6 +145,15 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 		}
 		if err := run(ctx, mkfs, append(slices.Clone(args), path)...); err != nil {
 			return err
+		}
+		if len(o.Tune) > 0 {
+			tune2fs, err := find("tune2fs", "e2fsprogs")
+			if err != nil {
+				return err
+			}
+			if err := run(ctx, tune2fs, append(slices.Clone(o.Tune), path)...); err != nil {
+				return err
+			}
 		}
 		device, err := sys.LoopAttach(image)
 		if err != nil {

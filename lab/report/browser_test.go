@@ -64,6 +64,24 @@ func TestBrowser(t *testing.T) {
 		if badges != len(r.Claims) {
 			t.Errorf("%d verdicts on %d claims", badges, len(r.Claims))
 		}
+		areas := 0
+		for _, res := range r.Results {
+			for _, v := range res.Variants {
+				if v.Waits != nil {
+					areas += len(waitRows(v.Waits, causeKeys(res)))
+				}
+			}
+		}
+		if n := eval[int](t, b, `document.querySelectorAll("svg.waits path.area").length`); n != areas || areas == 0 {
+			t.Errorf("%d areas of waits, want %d", n, areas)
+		}
+		plain := eval[int](t, b, `[...document.querySelectorAll("svg.waits path.area")].filter(a => getComputedStyle(a).fill === "none" || a.getBoundingClientRect().width < 100).length`)
+		if plain > 0 {
+			t.Errorf("%d areas of waits are not filled, or have no width", plain)
+		}
+		if n := eval[int](t, b, `new Set([...document.querySelector("svg.waits").querySelectorAll("path.area")].map(a => getComputedStyle(a).fill)).size`); n != paletteSize {
+			t.Errorf("%d colours for %d causes", n, paletteSize)
+		}
 		broken := eval[int](t, b, `[...document.querySelectorAll("nav a, main a")].filter(a => !document.getElementById(a.getAttribute("href").slice(1))).length`)
 		if broken > 0 {
 			t.Errorf("%d links lead nowhere", broken)
@@ -135,7 +153,7 @@ func TestBrowser(t *testing.T) {
 
 	t.Run("legend hides a variant", func(t *testing.T) {
 		b.screen(t, 1280, "light")
-		const shown = `[...document.querySelector("section.job").querySelectorAll(".strip.v0")].filter(e => e.checkVisibility()).length`
+		const shown = `[...document.querySelector("section.job").querySelectorAll(".strip.v0, .wait.v0")].filter(e => e.checkVisibility()).length`
 		before := eval[int](t, b, shown)
 		b.do(t, chromedp.Click(chromedp.CSS(".job .toggle0")))
 		after := eval[int](t, b, shown)

@@ -216,7 +216,10 @@ func tallies(res *lab.Result) []tally {
 		add(clean(c.Verdict), c.Mixed)
 	}
 	for _, v := range res.Variants {
-		if v.Error != "" {
+		switch {
+		case v.Unsupported:
+			add("not here", false)
+		case v.Error != "":
 			add("failed", false)
 		}
 	}
@@ -257,7 +260,7 @@ func newJob(r *lab.Run, g *group, anchor string) *job {
 		if j.Multi {
 			a = fmt.Sprintf("%s-%d", anchor, i+1)
 		}
-		j.Results = append(j.Results, newResultView(res, a, j.Multi))
+		j.Results = append(j.Results, newResultView(r, res, a, j.Multi))
 	}
 	return j
 }

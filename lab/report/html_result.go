@@ -29,7 +29,9 @@ type resultView struct {
 	Cautions    []string
 	Refused     []string
 	Batch       string
-	Noise       string
+	Method      []string
+	Waits       []waitView
+	WaitLegend  string
 }
 
 type columnHead struct {
@@ -75,10 +77,17 @@ type gapView struct {
 	Where, Reason string
 }
 
-func newResultView(res *lab.Result, anchor string, multi bool) *resultView {
+func newResultView(r *lab.Run, res *lab.Result, anchor string, multi bool) *resultView {
 	v := &resultView{
 		Anchor: anchor, Verdict: clean(res.Verdict), Tally: tallies(res), Boxes: boxStrips(res), Forest: forestStrips(res), ECDF: ecdfCharts(res),
-		Timeline: newTimeline(res), Cautions: cautions(res), Batch: batchNote(res), Noise: noiseNote(res),
+		Timeline: newTimeline(res), Cautions: cautions(res), Batch: batchNote(res),
+		Method: methodNotes(r, res), Waits: waitViews(res),
+	}
+	if s := holmNote(res); s != "" {
+		v.Cautions = append(v.Cautions, s)
+	}
+	if v.Waits != nil {
+		v.WaitLegend = waitLegend
 	}
 	if multi {
 		v.Point = pointLabel(res)

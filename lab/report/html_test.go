@@ -69,6 +69,10 @@ func TestHTMLEscapes(t *testing.T) {
 		v.Name, v.Doc, v.Warnings = evil, evil, []string{evil}
 		v.Missing = map[string]string{evil: evil}
 		v.Syscalls = map[string]float64{evil: 1}
+		v.Waits = &lab.VariantWaits{
+			Blocks: 1, Missing: map[string]string{evil: evil}, Contention: []lab.Contention{{Profile: evil, Call: evil, In: evil}},
+			Causes: []lab.WaitCause{{Where: evil, Cause: evil, Symbol: evil, Share: lab.Estimate{Median: 1}, Over: []float64{1, 2}}},
+		}
 		for i := range res.Blocks {
 			if res.Blocks[i].Variant == old {
 				res.Blocks[i].Variant = evil

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/stele-go/stele/lab"
@@ -103,7 +104,7 @@ func (m *markdown) group(r *lab.Run, g *group) {
 		if len(g.Results) > 1 {
 			m.printf("### %s\n\n", escapeMarkdown(pointLabel(res)))
 		}
-		m.result(res)
+		m.result(r, res)
 	}
 }
 
@@ -131,7 +132,7 @@ func (m *markdown) matrix(g *group) {
 	m.printf("\n%s\n\n", matrixLegend)
 }
 
-func (m *markdown) result(res *lab.Result) {
+func (m *markdown) result(run *lab.Run, res *lab.Result) {
 	m.printf("**%s**\n\n", escapeMarkdown(res.Verdict))
 	m.row("variant", "survives", "time/op", "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op")
 	m.row("---", "---", "---:", "---:", "---", "---:", "---:", "---:", "---:", "---:")
@@ -156,13 +157,20 @@ func (m *markdown) result(res *lab.Result) {
 	for _, x := range gp.reasons {
 		m.printf("- n/a: %s: %s\n", escapeMarkdown(x.Where(gp.all)), escapeMarkdown(x.Reason))
 	}
-	for _, s := range append(cautions(res), res.Refused...) {
+	for _, s := range slices.Concat(cautions(res), res.Refused) {
+		m.printf("- %s\n", escapeMarkdown(s))
+	}
+	if s := holmNote(res); s != "" {
 		m.printf("- %s\n", escapeMarkdown(s))
 	}
 	if s := batchNote(res); s != "" {
 		m.printf("- %s %s\n", escapeMarkdown(batchMark), escapeMarkdown(s))
 	}
-	m.printf("- %s\n\n", escapeMarkdown(noiseNote(res)))
+	for _, s := range methodNotes(run, res) {
+		m.printf("- %s\n", escapeMarkdown(s))
+	}
+	m.printf("\n")
+	m.waits(res)
 }
 
 func (m *markdown) claims(r *lab.Run) {

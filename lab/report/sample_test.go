@@ -67,6 +67,13 @@ func sampleRun(t testing.TB) *lab.Run {
 	fresh.Op = "one path of 7 new directories"
 	fresh.Verdict = "Maker.All takes 0.48x the time of os.MkdirAll (0.46 to 0.50), both surviving kill -9; with every entry synced, Maker.All takes 0.34x the time of os.MkdirAll + fsync."
 
+	fresh.Rounds = 12
+	for i := range 2 {
+		fresh.Variants[i].Waits = sampleWaits(i)
+	}
+	cannot := .125
+	fresh.Comparisons[0].LeastPHolm = &cannot
+
 	vs := sampleVariants(30)
 	vs[4].failing = "sync of the parent: no space left on device <ENOSPC> & \x1b[31mred\x1b[0m | pipe"
 	batch := sampleResult(rng, &at, "batch", "ext4", nil, vs)
@@ -89,6 +96,39 @@ func sampleRun(t testing.TB) *lab.Run {
 	r.Results = append(r.Results, tmp)
 	r.Claims = sampleClaims()
 	return r
+}
+
+// sampleWaits has more causes than there are colours, one of them for a part
+// of the block only, and in the second variant a kernel that shows little.
+func sampleWaits(variant int) *lab.VariantWaits {
+	shares := []float64{.61, .2, .09, .04, .02, .015, .012, .008, .0045, .0005}
+	causes := []string{"ready, waiting for a processor (GOMAXPROCS)", "folder's lock (i_rwsem)", "in a system call, on a CPU or waiting for one",
+		"running Go code", "blocked: sync", "ext4 journal", "disk, flush", "name cache (another look-up of the name)", "blocked: select", "kernel, in vm_mmap_pgoff"}
+	w := &lab.VariantWaits{Blocks: 6, Goroutines: 438.6, Samples: 213, Threads: 43.5, Parked: 9.29, Missing: map[string]string{}}
+	for i, share := range shares {
+		c := lab.WaitCause{Cause: causes[i], Share: lab.Estimate{Median: share, Lo: share * .9, Hi: share * 1.1, Confidence: .97, N: 6},
+			PerOp: lab.Estimate{Median: share * 8e6, Lo: share * 7e6, Hi: share * 9e6, Confidence: .97, N: 6}}
+		if i == 1 || i > 4 {
+			c.Where, c.Symbol = lab.WaitKernel, "path_openat"
+		}
+		for k := range 32 {
+			x := share * 438.6 * (1.2 - .4*float64(k)/31)
+			if i == 4 && k > 16 {
+				x = 0
+			}
+			c.Over = append(c.Over, x)
+		}
+		w.Causes = append(w.Causes, c)
+	}
+	w.Contention = []lab.Contention{
+		{Profile: "block", Call: "sync.(*Mutex).Lock", In: "example.org/app.(*store).put <b>", Count: 41, Time: 81e6},
+		{Profile: "mutex", Call: "sync.(*Mutex).Unlock", In: "example.org/app.(*store).put", Count: 40, Time: 79e6},
+	}
+	if variant == 1 {
+		w.Missing["stack"] = "a thread's kernel stack may not be read (permission denied): causes are by wchan, the innermost function alone"
+		w.Causes = w.Causes[:3]
+	}
+	return w
 }
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(3, 14)) }

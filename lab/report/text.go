@@ -127,7 +127,8 @@ func (p *printer) group(r *lab.Run, g *group) {
 	for _, x := range gp.reasons {
 		p.para("  n/a  ", dim, x.Where(gp.all)+": "+x.Reason)
 	}
-	p.notes(g)
+	p.waits(g)
+	p.notes(r, g)
 }
 
 // A remark is a sentence below a table, and at which points it was said.
@@ -140,7 +141,7 @@ type remark struct {
 
 // notes writes what is to be said below a table. What is the same at several
 // points of a group is said once.
-func (p *printer) notes(g *group) {
+func (p *printer) notes(r *lab.Run, g *group) {
 	var all []*remark
 	for _, res := range g.Results {
 		add := func(lead string, s style, text string) {
@@ -158,11 +159,14 @@ func (p *printer) notes(g *group) {
 		for _, s := range cautions(res) {
 			add("  !    ", yellow, s)
 		}
+		add("  !    ", yellow, holmNote(res))
 		for _, s := range res.Refused {
 			add("  --   ", dim, s)
 		}
 		add("  *    ", dim, batchNote(res))
-		add("  ~    ", dim, noiseNote(res))
+		for _, s := range methodNotes(r, res) {
+			add("  ~    ", dim, s)
+		}
 		add("  =>   ", bold, res.Verdict)
 	}
 	// By kind, in the order of the first result.

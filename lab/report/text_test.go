@@ -169,3 +169,11 @@ func TestParamsOrder(t *testing.T) {
 		t.Errorf("depths in the order %s", got)
 	}
 }
+
+// A result without a verdict for want of rounds says so.
+func TestCutIsTold(t *testing.T) {
+	res := &lab.Result{Cut: "the budget had room for 2 of the 6 rounds"}
+	if got := cautions(res); len(got) != 1 || got[0] != "Too few rounds: the budget had room for 2 of the 6 rounds." {
+		t.Errorf("%q", got)
+	}
+}

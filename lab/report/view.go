@@ -134,6 +134,8 @@ func isBaseline(res *lab.Result, name string) bool {
 // verdictWord is the word for a row, "baseline" for what others are compared with.
 func (r row) verdictWord(res *lab.Result) string {
 	switch {
+	case r.V.Unsupported && r.V.Time.N == 0:
+		return "not here"
 	case r.V.Error != "" && r.V.Time.N == 0:
 		return "failed"
 	case r.Comparison != nil:
@@ -148,10 +150,15 @@ func (r row) verdictWord(res *lab.Result) string {
 // the lab's warnings, and why a variant failed where they do not say it.
 func cautions(res *lab.Result) []string {
 	var out []string
+	if res.Cut != "" {
+		out = append(out, clean("Too few rounds: "+res.Cut+"."))
+	}
 	for _, v := range res.Variants {
 		said := slices.ContainsFunc(v.Warnings, func(w string) bool { return strings.Contains(w, v.Error) })
 		switch {
 		case v.Error == "" || said:
+		case v.Unsupported && v.Time.N == 0:
+			out = append(out, clean(v.Name+" cannot be done here: "+strings.TrimPrefix(v.Error, v.Name+": ")))
 		case v.Time.N == 0:
 			out = append(out, clean(v.Name+" could not be measured: "+v.Error))
 		default:
@@ -182,13 +189,58 @@ func batchNote(res *lab.Result) string {
 		". A single slow operation does not show in them.")
 }
 
+// methodNotes say how far the figures of a result carry: how many rounds were
+// run, and the noise.
+func methodNotes(r *lab.Run, res *lab.Result) []string {
+	notes := []string{noiseNote(res)}
+	switch {
+	case res.Rounds == 0: // nothing was timed, or an older Stele wrote it
+	case res.Rounds < r.Settings.Rounds:
+		notes = append(notes, fmt.Sprintf("Rounds run: %d of at most %d.", res.Rounds, r.Settings.Rounds))
+	default:
+		notes = append(notes, fmt.Sprintf("Rounds run: %d.", res.Rounds))
+	}
+	return notes
+}
+
 func noiseNote(res *lab.Result) string {
 	if res.Noise == nil {
 		return "Noise floor: not measured, so the tolerance is not checked against it."
 	}
-	n := res.Noise
-	return clean(fmt.Sprintf("Noise floor: %s (%s against itself: %s). Differences below it mean nothing here.",
-		percent(n.Floor), n.Variant, ratio(n.Ratio)))
+	var parts []string
+	for _, n := range append([]lab.Noise{*res.Noise}, res.MoreNoise...) {
+		parts = append(parts, fmt.Sprintf("%s (%s against itself: %s)", percent(n.Floor), n.Variant, ratio(n.Ratio)))
+	}
+	return clean("Noise floor: " + strings.Join(parts, "; ") + ". Differences below it mean nothing here.")
+}
+
+// holmNote says where p-values cannot become small whatever is measured, so
+// that nobody takes a large one for a sign.
+func holmNote(res *lab.Result) string {
+	if res.Cut != "" { // which says more
+		return ""
+	}
+	const limit = 0.05
+	var stuck, decided int
+	least := 1.0
+	for _, c := range res.Comparisons {
+		if c.LeastPHolm == nil || *c.LeastPHolm < limit {
+			continue
+		}
+		stuck++
+		least = min(least, *c.LeastPHolm)
+		if c.Test == lab.TestMannWhitney {
+			decided++
+		}
+	}
+	if stuck == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("p (Holm) cannot fall below %s for %s, however clear the difference: there are too few rounds for so many comparisons", pValue(least), plural(stuck, "comparison"))
+	if decided > 0 {
+		return s + ", and with this test nothing can be called faster or slower."
+	}
+	return s + ". The verdict rests on the interval."
 }
 
 // afterWords says what a crash in the middle of a write leaves.

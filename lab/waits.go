@@ -1,0 +1,268 @@
+package lab
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/stele-go/stele/lab/stats"
+)
+
+// Where goroutines are.
+const (
+	WaitRunning = "running" // on a processor of the Go runtime, or on a CPU in the kernel
+	WaitRuntime = "runtime" // waiting for something of the Go runtime: a processor, a lock, a channel
+	WaitKernel  = "kernel"  // blocked in the kernel, by a system call or a page fault
+)
+
+// Causes that are neither a reason of the runtime's nor a lock of the kernel's.
+const (
+	CauseRunning     = "running Go code"
+	CauseRunnable    = "ready, waiting for a processor (GOMAXPROCS)"
+	CauseSyscall     = "in a system call"                              // where the kernel was not sampled
+	CauseSyscallBusy = "in a system call, on a CPU or waiting for one" // what is left when the blocked part is known
+	CauseFault       = "page fault"                                    // and what it waits for
+)
+
+// waitBlocks is how many blocks watch each variant. Six are the fewest of which
+// a median has an interval of 95 %; two may end before a sample was taken.
+const waitBlocks = 8
+
+// waitOps bounds the operations of such a block: an execution trace takes
+// memory for every event.
+const waitOps = 100_000
+
+// waitWindows is how many pieces of equal time such a block is cut into.
+const waitWindows = 32
+
+// Waits say where the goroutines of one block were while its timer ran, from
+// an execution trace that the process took of itself and from samples of its
+// threads that the runner took from outside. Goroutines of the runtime and of
+// the lab are not in it. The times of all series add up to the goroutine time
+// of the block: its goroutines, each as long as it lived.
+type Waits struct {
+	Begun  int64  `json:"begun_unix_ns"` // wall clock when the timer started
+	Window Nanos  `json:"window_ns"`     // length of the windows of the series
+	Total  Nanos  `json:"total_ns"`      // goroutine time
+	Series []Wait `json:"series"`
+	// Contention is what the block and the mutex profile found, the longest
+	// first. It is part of what the series show, not more time.
+	Contention []Contention `json:"contention,omitempty"`
+	// Samples is how often the runner looked at the threads, Threads how many
+	// it saw each time, and Parked how many of those were the runtime's own,
+	// idle: such a thread is no waiting goroutine and is in no series.
+	Samples int     `json:"samples"`
+	Threads float64 `json:"threads"`
+	Parked  float64 `json:"parked_threads"`
+	// Missing says why a source is not in it: "trace", "kernel", "block" or
+	// "mutex". "stack" is missing where the kernel was sampled by wchan, which
+	// names one function and not the path to it.
+	Missing map[string]string `json:"missing,omitempty"`
+}
+
+// A Wait is one cause and how much goroutine time it took.
+type Wait struct {
+	Where string `json:"where"` // WaitRunning, WaitRuntime or WaitKernel
+	Cause string `json:"cause"` // in plain words
+	// Symbols are the functions behind the cause, each with its time: of the
+	// kernel, or of the Go program.
+	Symbols map[string]Nanos `json:"symbols,omitempty"`
+	Time    []Nanos          `json:"time_ns"` // in each window
+}
+
+func (w *Wait) total() (sum Nanos) {
+	for _, t := range w.Time {
+		sum += t
+	}
+	return sum
+}
+
+// symbol is the function that most of the time belongs to.
+func (w *Wait) symbol() string {
+	best := ""
+	for _, s := range slices.Sorted(maps.Keys(w.Symbols)) {
+		if best == "" || w.Symbols[s] > w.Symbols[best] {
+			best = s
+		}
+	}
+	return best
+}
+
+// A Contention is a place in the program where goroutines waited for each
+// other, as the block profile (who waited) or the mutex profile (who made
+// others wait) shows it.
+type Contention struct {
+	Profile string `json:"profile"` // "block" or "mutex"
+	Call    string `json:"call"`    // what it waited in: "sync.(*Mutex).Lock"
+	In      string `json:"in"`      // the function that called it
+	Count   int64  `json:"count"`
+	Time    Nanos  `json:"time_ns"`
+}
+
+// VariantWaits are the Waits of all blocks of a variant.
+type VariantWaits struct {
+	Blocks     int     `json:"blocks"`
+	Goroutines float64 `json:"goroutines"` // alive at a time, on average
+	Samples    int     `json:"samples"`    // looks at the threads, all blocks
+	Threads    float64 `json:"threads"`
+	Parked     float64 `json:"parked_threads"`
+	// Causes, the one that took most first.
+	Causes []WaitCause `json:"causes"`
+	// Contention of all blocks, the longest first.
+	Contention []Contention      `json:"contention,omitempty"`
+	Missing    map[string]string `json:"missing,omitempty"`
+}
+
+// A WaitCause is a cause over all blocks of a variant.
+type WaitCause struct {
+	Where  string   `json:"where"`
+	Cause  string   `json:"cause"`
+	Symbol string   `json:"symbol,omitempty"` // the function most of it belongs to
+	Share  Estimate `json:"share"`            // of the goroutine time, one datum a block
+	PerOp  Estimate `json:"per_op_ns"`        // goroutine time an operation, one datum a block
+	// Over is how many goroutines were in it, on average over the blocks, in
+	// equal slices of the timed part.
+	Over []float64 `json:"over"`
+}
+
+// waitKey is what series of several blocks are put together by.
+type waitKey struct{ where, cause string }
+
+func (k waitKey) compare(o waitKey) int {
+	return cmp.Or(cmp.Compare(k.where, o.where), cmp.Compare(k.cause, o.cause))
+}
+
+// waitsOf puts the watched blocks of a variant together; nil where there are
+// none.
+func waitsOf(blocks []*Block) *VariantWaits {
+	v := &VariantWaits{Causes: []WaitCause{}, Missing: map[string]string{}}
+	sums := map[waitKey]*waitSum{}
+	contention := map[Contention]Contention{}
+	blocks = slices.DeleteFunc(slices.Clone(blocks), func(b *Block) bool {
+		return b.Waits == nil || b.Error != "" || b.Ops <= 0 || b.Wall <= 0
+	})
+	// Without its trace a block says nothing of goroutines, and its lack is no
+	// zero.
+	blocks = withSource(blocks, "trace")
+	// A short block may end between two looks at its threads.
+	blocks = withSource(blocks, "kernel")
+	for _, b := range blocks {
+		w := b.Waits
+		for name, why := range w.Missing {
+			v.Missing[name] = why
+		}
+		v.Blocks++
+		v.Samples += w.Samples
+		v.Threads += w.Threads
+		v.Parked += w.Parked
+		v.Goroutines += float64(w.Total) / float64(b.Wall)
+		for i := range w.Series {
+			s := &w.Series[i]
+			k := waitKey{s.Where, s.Cause}
+			if sums[k] == nil {
+				sums[k] = &waitSum{symbols: Wait{Symbols: map[string]Nanos{}}, over: make([]float64, waitWindows)}
+			}
+			sums[k].add(s, w, b)
+		}
+		for _, c := range w.Contention {
+			k := Contention{Profile: c.Profile, Call: c.Call, In: c.In}
+			sum := contention[k]
+			k.Count, k.Time = sum.Count+c.Count, sum.Time+c.Time
+			contention[Contention{Profile: c.Profile, Call: c.Call, In: c.In}] = k
+		}
+	}
+	if v.Blocks == 0 {
+		return nil
+	}
+	n := float64(v.Blocks)
+	v.Goroutines, v.Threads, v.Parked = v.Goroutines/n, v.Threads/n, v.Parked/n
+	for _, k := range slices.SortedFunc(maps.Keys(sums), waitKey.compare) {
+		v.Causes = append(v.Causes, sums[k].cause(k, v.Blocks))
+	}
+	slices.SortStableFunc(v.Causes, func(a, b WaitCause) int { return cmp.Compare(b.mean(), a.mean()) })
+	v.Contention = topContention(slices.Collect(maps.Values(contention)))
+	return v
+}
+
+// withSource leaves out the blocks that lack a source of waits, where others
+// have it.
+func withSource(blocks []*Block, name string) []*Block {
+	lacks := func(b *Block) bool { return b.Waits.Missing[name] != "" }
+	if !slices.ContainsFunc(blocks, func(b *Block) bool { return !lacks(b) }) {
+		return blocks
+	}
+	return slices.DeleteFunc(blocks, lacks)
+}
+
+// waitSum gathers one cause over blocks.
+type waitSum struct {
+	share, perOp []float64 // of the blocks that had it
+	symbols      Wait
+	over         []float64
+}
+
+func (s *waitSum) add(w *Wait, all *Waits, b *Block) {
+	t := float64(w.total())
+	s.share = append(s.share, t/max(float64(all.Total), 1))
+	s.perOp = append(s.perOp, t/float64(b.Ops))
+	for symbol, t := range w.Symbols {
+		s.symbols.Symbols[symbol] += t
+	}
+	for i, t := range w.Time {
+		if i < len(s.over) && all.Window > 0 {
+			s.over[i] += float64(t) / float64(all.Window)
+		}
+	}
+}
+
+// cause finishes a sum over n blocks. In those that did not have the cause it
+// took no time: that was seen, and is a zero.
+func (s *waitSum) cause(k waitKey, n int) WaitCause {
+	for len(s.share) < n {
+		s.share, s.perOp = append(s.share, 0), append(s.perOp, 0)
+	}
+	for i := range s.over {
+		s.over[i] /= float64(n)
+	}
+	return WaitCause{
+		Where: k.where, Cause: k.cause, Symbol: s.symbols.symbol(), Over: s.over,
+		Share: estimate(stats.Median(s.share, confidence)), PerOp: estimate(stats.Median(s.perOp, confidence)),
+	}
+}
+
+// mean number of goroutines in the cause.
+func (c *WaitCause) mean() (sum float64) {
+	for _, x := range c.Over {
+		sum += x
+	}
+	return sum / float64(max(len(c.Over), 1))
+}
+
+// mostContention is how many places are kept: what comes after is little.
+const mostContention = 10
+
+func topContention(list []Contention) []Contention {
+	slices.SortFunc(list, func(a, b Contention) int {
+		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Call, b.Call), cmp.Compare(a.In, b.In))
+	})
+	return list[:min(len(list), mostContention)]
+}
+
+// valid holds Waits from outside against what the rest of the package takes
+// for granted.
+func (w *Waits) valid() bool {
+	if w.Window < 0 || w.Total < 0 {
+		return false
+	}
+	return !slices.ContainsFunc(w.Series, func(s Wait) bool {
+		return len(s.Time) > waitWindows || slices.ContainsFunc(s.Time, func(t Nanos) bool { return t < 0 })
+	})
+}
+
+func sortedWaits(m map[waitKey]*Wait) []*Wait {
+	var list []*Wait
+	for _, k := range slices.SortedFunc(maps.Keys(m), waitKey.compare) {
+		list = append(list, m[k])
+	}
+	return list
+}

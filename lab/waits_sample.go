@@ -1,0 +1,371 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// sampleEvery is the time between two looks at the threads of a block. A
+// look at many threads takes long, and the watched ones are slowed by it: the
+// pause is at least four times what the last look took, a fifth of one CPU.
+const sampleEvery = 2 * time.Millisecond
+
+// A sampler looks from outside at what the threads of a process wait for in
+// the kernel (proc_pid_stack(5), proc_pid_wchan(5), proc_pid_syscall(5)).
+type sampler struct {
+	dir     string // /proc/PID/task
+	threads map[string]*thread
+	looks   []look
+	// How it may look, found out at the first thread. Later an error is only
+	// that of a thread: one that is ending may not be read, whoever asks.
+	noCalls, noStack     error
+	someCalls, someStack bool
+	told                 bool // wchan named a function at least once
+	err                  error
+	buf                  [4096]byte
+	quit, done           chan struct{}
+}
+
+// A look is all threads at one moment.
+type look struct {
+	at              int64 // wall clock, ns
+	threads, parked int
+	blocked         map[blockedIn]int
+}
+
+// blockedIn is what a thread waits for; fault tells that it is not in a
+// system call.
+type blockedIn struct {
+	cause, symbol string
+	fault         bool
+}
+
+// A thread keeps its files open: opening costs more than reading.
+type thread struct {
+	call, stack, wchan *os.File
+	seen               int // the look that saw it last
+}
+
+// startSampler watches a process until it is stopped.
+func startSampler(pid int) *sampler {
+	s := &sampler{dir: filepath.Join("/proc", strconv.Itoa(pid), "task"), threads: map[string]*thread{}, quit: make(chan struct{}), done: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+func (s *sampler) stop() {
+	close(s.quit)
+	<-s.done
+}
+
+func (s *sampler) run() {
+	defer close(s.done)
+	defer func() {
+		for _, t := range s.threads {
+			t.close()
+		}
+	}()
+	if runtime.GOOS != "linux" {
+		s.err = errors.New("only Linux shows what a thread waits for")
+		return
+	}
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-s.quit:
+			return
+		case <-pause.C:
+		}
+		begin := time.Now()
+		if err := s.look(begin); err != nil {
+			if !ended(s.dir) {
+				s.err = err
+			}
+			return
+		}
+		pause.Reset(max(sampleEvery, 4*time.Since(begin)))
+	}
+}
+
+// ended reports whether the thread of a folder of /proc is no more.
+func ended(dir string) bool {
+	_, err := os.Stat(dir)
+	return err != nil
+}
+
+func (s *sampler) look(now time.Time) error {
+	list, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	l := look{at: now.UnixNano(), blocked: map[blockedIn]int{}}
+	for _, entry := range list {
+		t := s.threads[entry.Name()]
+		if t == nil {
+			t = &thread{}
+			s.threads[entry.Name()] = t
+		}
+		t.seen = len(s.looks)
+		in, parked, err := s.state(filepath.Join(s.dir, entry.Name()), t)
+		if errors.Is(err, fs.ErrNotExist) {
+			// It has ended meanwhile. Its files show no other thread, not even
+			// one that is given its number.
+			t.close()
+			delete(s.threads, entry.Name())
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		l.threads++
+		switch {
+		case parked:
+			l.parked++
+		case in != blockedIn{}:
+			l.blocked[in]++
+		}
+	}
+	for name, t := range s.threads {
+		if t.seen != len(s.looks) {
+			t.close()
+			delete(s.threads, name)
+		}
+	}
+	// A look at a thousand threads takes milliseconds, and is of its middle.
+	l.at += time.Since(now).Nanoseconds() / 2
+	s.looks = append(s.looks, l)
+	return nil
+}
+
+// state says what a thread waits for: nothing when it runs or could, parked
+// when it is the runtime's own and idle.
+func (s *sampler) state(dir string, t *thread) (in blockedIn, parked bool, err error) {
+	if s.noCalls == nil {
+		call, err := s.read(&t.call, dir+"/syscall")
+		switch {
+		case noMoreFiles(err):
+			return in, false, err
+		case err != nil && (s.someCalls || ended(dir)):
+			return in, false, fs.ErrNotExist
+		case err != nil:
+			// Without it a stack does not tell whether its thread is blocked or
+			// only has no CPU; wchan does.
+			s.noCalls, s.noStack = err, err
+		default:
+			s.someCalls = true
+			// "running", or a number and arguments; -1 is outside of a call.
+			first, _, _ := strings.Cut(strings.TrimSpace(string(call)), " ")
+			number, err := strconv.Atoi(first)
+			if err != nil {
+				return in, false, nil
+			}
+			in.fault = number < 0
+			if number >= 0 && RuntimeSyscall(sys.SyscallName(number)) {
+				return blockedIn{}, true, nil
+			}
+		}
+	}
+	stack, err := s.functions(dir, t)
+	if err != nil || len(stack) == 0 {
+		return blockedIn{}, false, err
+	}
+	if startsWithAny(stack[0], parkedIn) || len(stack) > 1 && startsWithAny(stack[1], parkedIn) {
+		return blockedIn{}, true, nil
+	}
+	in.cause, in.symbol = kernelCause(stack)
+	return in, false, nil
+}
+
+// functions is the kernel stack of a thread, or where that may not be read
+// the one function that wchan tells.
+func (s *sampler) functions(dir string, t *thread) ([]string, error) {
+	if s.noStack == nil {
+		text, err := s.read(&t.stack, dir+"/stack")
+		if err == nil {
+			s.someStack = true
+			return parseStack(text), nil
+		}
+		if noMoreFiles(err) {
+			return nil, err
+		}
+		if s.someStack || ended(dir) {
+			return nil, fs.ErrNotExist
+		}
+		s.noStack = err // not permitted, or a kernel without CONFIG_STACKTRACE
+	}
+	text, err := s.read(&t.wchan, dir+"/wchan")
+	name := strings.TrimSpace(string(text))
+	switch {
+	case noMoreFiles(err):
+		return nil, err
+	case err != nil && (s.told || ended(dir)):
+		return nil, fs.ErrNotExist
+	case err != nil:
+		return nil, fmt.Errorf("%v, and %v", s.noStack, err)
+	case name == "0" || name == "":
+		return nil, nil
+	}
+	s.told = true
+	return []string{name}, nil
+}
+
+// noMoreFiles reports whether it is the runner that lacks descriptors: a thread
+// left out for that would look like one that is not blocked.
+func noMoreFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// read reads a file of /proc from its start. What it returns is good until the
+// next call.
+func (s *sampler) read(f **os.File, name string) ([]byte, error) {
+	if *f == nil {
+		var err error
+		if *f, err = os.Open(name); err != nil {
+			return nil, err
+		}
+	}
+	n, err := (*f).ReadAt(s.buf[:], 0)
+	if err == io.EOF {
+		err = nil
+	}
+	return s.buf[:n], err
+}
+
+func (t *thread) close() {
+	for _, f := range []*os.File{t.call, t.stack, t.wchan} {
+		if f != nil {
+			f.Close() // nothing was written
+		}
+	}
+}
+
+// into puts what the sampler saw into the waits that the process found out
+// about itself: the time in system calls, and that of page faults, is split
+// into what the threads waited for and the rest.
+func (s *sampler) into(w *Waits, wall Nanos) {
+	if w.Missing == nil { // empty, and left out of the block's JSON
+		w.Missing = map[string]string{}
+	}
+	looks := s.between(w.Begun, w.Begun+int64(wall))
+	if why := s.blind(looks); why != "" {
+		w.Missing["kernel"] = why
+		return
+	}
+	if s.noStack != nil {
+		w.Missing["stack"] = fmt.Sprintf("a thread's kernel stack may not be read (%v): causes are by wchan, the innermost function alone", s.noStack)
+	}
+	w.Samples = len(looks)
+	var threads, parked int
+	blocked := map[blockedIn][]Nanos{}
+	for i, l := range looks {
+		threads += l.threads
+		parked += l.parked
+		// A look stands for the time that is nearer to it than to others.
+		from, to := Nanos(0), wall
+		if i > 0 {
+			from = Nanos((looks[i-1].at+l.at)/2 - w.Begun)
+		}
+		if i < len(looks)-1 {
+			to = Nanos((l.at+looks[i+1].at)/2 - w.Begun)
+		}
+		for in, n := range l.blocked {
+			if blocked[in] == nil {
+				blocked[in] = make([]Nanos, waitWindows)
+			}
+			span := Wait{Time: make([]Nanos, waitWindows)}
+			span.spread(from, to, w.Window)
+			for k, t := range span.Time {
+				blocked[in][k] += Nanos(n) * t
+			}
+		}
+	}
+	w.Threads, w.Parked = float64(threads)/float64(len(looks)), float64(parked)/float64(len(looks))
+	w.split(blocked)
+}
+
+func (s *sampler) between(from, to int64) []look {
+	var in []look
+	for _, l := range s.looks {
+		if l.at >= from && l.at <= to {
+			in = append(in, l)
+		}
+	}
+	return in
+}
+
+// blind says why the samples show nothing, or "".
+func (s *sampler) blind(looks []look) string {
+	switch {
+	case s.err != nil:
+		return fmt.Sprintf("look at the threads of the block: %v", s.err)
+	case len(looks) == 0:
+		return fmt.Sprintf("no look at the threads fell into the timed part; there is one every %v", sampleEvery)
+	case s.noStack != nil && !s.told:
+		return fmt.Sprintf("%v, and wchan names no function", s.noStack)
+	}
+	return ""
+}
+
+// split takes blocked time out of the time in system calls, and that of
+// faults out of the time that seemed to run. Samples are not exact: where they
+// make more than there was, they share what there was.
+func (w *Waits) split(blocked map[blockedIn][]Nanos) {
+	pools := map[bool]*Wait{}
+	for i := range w.Series {
+		switch s := &w.Series[i]; s.Cause {
+		case CauseSyscall:
+			s.Where, s.Cause = WaitRunning, CauseSyscallBusy
+			pools[false] = s
+		case CauseRunning:
+			pools[true] = s
+		}
+	}
+	found := map[waitKey]*Wait{}
+	for fault, pool := range pools {
+		for k := range pool.Time {
+			var sum Nanos
+			for in, t := range blocked {
+				if in.fault == fault {
+					sum += t[k]
+				}
+			}
+			share := 1.0
+			if sum > pool.Time[k] {
+				share = float64(pool.Time[k]) / float64(sum)
+			}
+			for in, t := range blocked {
+				if in.fault != fault || t[k] == 0 {
+					continue
+				}
+				cause := in.cause
+				if fault {
+					cause = CauseFault + ": " + cause
+				}
+				key := waitKey{WaitKernel, cause}
+				if found[key] == nil {
+					found[key] = &Wait{Where: WaitKernel, Cause: cause, Symbols: map[string]Nanos{}, Time: make([]Nanos, waitWindows)}
+				}
+				part := Nanos(share * float64(t[k]))
+				found[key].Time[k] += part
+				found[key].Symbols[in.symbol] += part
+				pool.Time[k] -= part
+			}
+			pool.Time[k] = max(pool.Time[k], 0)
+		}
+	}
+	for _, s := range sortedWaits(found) {
+		w.Series = append(w.Series, *s)
+	}
+}

@@ -1,0 +1,360 @@
+package lab
+
+import (
+	"bytes"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// takeTurns has four goroutines hold one lock for a millisecond in turn.
+func takeTurns(b *B) error {
+	var mu sync.Mutex
+	return b.Parallel(4, func(w *Worker) error {
+		for w.Loop() {
+			mu.Lock()
+			time.Sleep(time.Millisecond)
+			mu.Unlock()
+		}
+		return nil
+	})
+}
+
+// takeToken has four goroutines pass a token through a pipe and keep it for a
+// while, in which one of the others is blocked in read(2) and the rest in the
+// lock that os.File has for its readers.
+func takeToken(b *B) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	defer w.Close()
+	r.Fd() // from here on reads block their thread, not the poller
+	if _, err := w.Write([]byte{1}); err != nil {
+		return err
+	}
+	return b.Parallel(4, func(worker *Worker) error {
+		token := make([]byte, 1)
+		for worker.Loop() {
+			if _, err := r.Read(token); err != nil {
+				return err
+			}
+			time.Sleep(2 * time.Millisecond)
+			if _, err := w.Write(token); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (v *VariantWaits) cause(name string) *WaitCause {
+	for i := range v.Causes {
+		if v.Causes[i].Cause == name {
+			return &v.Causes[i]
+		}
+	}
+	return nil
+}
+
+// A run that asks for it says where goroutines wait, from blocks that no other
+// figure is made from.
+func TestMeasureWaits(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows what a thread waits for")
+	}
+	run, err := Measure(t.Context(), Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, NoCalibration: true, NoCounting: true, BlockTime: 40 * time.Millisecond}, testExperiment(t, "waits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := run.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	if run, err = ReadRun(&file); err != nil {
+		t.Fatal(err)
+	}
+	run.Analyse()
+	res := run.Results[0]
+	if n := res.variant("lock").Time.N; n != 1 {
+		t.Errorf("%d data of one timed block: watched blocks are among them", n)
+	}
+
+	lock := res.variant("lock").Waits
+	if lock == nil || lock.Blocks == 0 {
+		t.Fatalf("the blocks were not watched: %+v", lock)
+	}
+	for _, w := range []*VariantWaits{lock, res.variant("token").Waits} {
+		if math.Abs(w.Goroutines-4) > 0.8 {
+			t.Errorf("%.2f goroutines at a time, want about 4: those of the lab and the runtime do not count", w.Goroutines)
+		}
+	}
+	// One of four sleeps, three wait for it.
+	turn, sleep := lock.cause("blocked: sync"), lock.cause("blocked: sleep")
+	if turn == nil || sleep == nil || turn.Share.Median < 0.5 || turn.Share.Median > 0.9 || sleep.Share.Median < 0.1 || sleep.Share.Median > 0.4 {
+		t.Fatalf("three of four wait for the lock: %+v", lock.Causes)
+	}
+	if !strings.Contains(turn.Symbol, "sync.(*Mutex).Lock in ") || !strings.Contains(turn.Symbol, "takeTurns") {
+		t.Errorf("they wait in %q", turn.Symbol)
+	}
+	found := false
+	for _, c := range lock.Contention {
+		found = found || c.Profile == "block" && c.Call == "sync.(*Mutex).Lock" && strings.Contains(c.In, "takeTurns") && c.Time > Nanos(20*time.Millisecond)
+	}
+	if !found {
+		t.Errorf("the block profile shows no wait for the lock: %+v", lock.Contention)
+	}
+
+	token := res.variant("token").Waits
+	if why := token.Missing["kernel"]; why != "" {
+		t.Skipf("the kernel does not show what threads wait for: %s", why)
+	}
+	blocked := token.cause("pipe")
+	if blocked == nil || blocked.Share.Median < 0.15 || blocked.Share.Median > 0.4 || blocked.Where != WaitKernel {
+		t.Fatalf("one of four waits for the token: %+v (%v)", token.Causes, token.Missing)
+	}
+	if !strings.Contains(blocked.Symbol, "pipe_") {
+		t.Errorf("they wait in %q", blocked.Symbol)
+	}
+	if len(blocked.Over) != waitWindows {
+		t.Errorf("%d slices, want %d", len(blocked.Over), waitWindows)
+	}
+	if token.Parked >= token.Threads {
+		t.Errorf("%.1f of %.1f threads are parked: none was left to wait", token.Parked, token.Threads)
+	}
+}
+
+// Where stacks may not be read the innermost function is better than nothing,
+// and where that is not told either, it is said and nothing is zero.
+func TestSamplerWithoutStacks(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux shows what a thread waits for")
+	}
+	cmd := exec.Command("sleep", "20")
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	s := startSampler(cmd.Process.Pid)
+	begun := time.Now()
+	time.Sleep(60 * time.Millisecond)
+	wall := Nanos(time.Since(begun))
+	s.stop()
+	w := &Waits{Begun: begun.UnixNano(), Window: wall/waitWindows + 1}
+	s.into(w, wall)
+	if why := w.Missing["kernel"]; why == "" && (w.Samples == 0 || w.Threads != 1) {
+		t.Errorf("one thread was to be seen: %+v", w)
+	}
+	if w.Missing["kernel"] == "" && w.Parked < 0.5 { // it was begun a moment ago
+		t.Errorf("a sleeping thread is not parked: %+v", w)
+	}
+
+	s.noStack, s.told = os.ErrPermission, false
+	w = &Waits{Begun: begun.UnixNano(), Window: wall/waitWindows + 1}
+	s.into(w, wall)
+	if w.Missing["kernel"] == "" || w.Samples != 0 || len(w.Series) != 0 {
+		t.Errorf("nothing was told, and still: %+v", w)
+	}
+	s.told = true
+	s.into(w, wall)
+	if !strings.Contains(w.Missing["stack"], "wchan") {
+		t.Errorf("missing: %v", w.Missing)
+	}
+}
+
+// A thread that ends may not be read, not even by root. That is no reason to
+// give up stacks for all others.
+func TestSamplerOutlivesThreads(t *testing.T) {
+	dir := t.TempDir()
+	write := func(tid, file, text string) string {
+		t.Helper()
+		if err := os.MkdirAll(dir+"/"+tid, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir+"/"+tid+"/"+file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return dir + "/" + tid
+	}
+	open := "257 0x1 0x2\n" // openat, on amd64; no call of the runtime's elsewhere
+	one := write("1", "syscall", open)
+	write("1", "stack", "[<0>] path_openat+0x1/0x2\n[<0>] do_filp_open+0x1/0x2\n")
+	s := &sampler{dir: dir, threads: map[string]*thread{}}
+	in, parked, err := s.state(one, &thread{})
+	if err != nil || parked || in != (blockedIn{CauseFolderLock, "path_openat", false}) {
+		t.Fatalf("%+v, parked %v: %v", in, parked, err)
+	}
+	// No files at all is how a thread that may not be read looks here.
+	if err := os.Mkdir(dir+"/2", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write("3", "syscall", open)
+	for _, tid := range []string{"2", "3"} {
+		if _, _, err := s.state(dir+"/"+tid, &thread{}); err == nil {
+			t.Errorf("thread %s was read", tid)
+		}
+	}
+	if s.noCalls != nil || s.noStack != nil {
+		t.Errorf("one thread that ended gives up all others: %v, %v", s.noCalls, s.noStack)
+	}
+	if err := s.look(time.Now()); err != nil || s.looks[0].threads != 1 || s.looks[0].blocked[in] != 1 {
+		t.Errorf("a look at one thread and two that end: %+v, %v", s.looks, err)
+	}
+
+	// The same from the start is a machine that shows nothing.
+	s = &sampler{dir: dir, threads: map[string]*thread{}}
+	if _, _, err := s.state(dir+"/2", &thread{}); err == nil || s.noCalls == nil || s.noStack == nil {
+		t.Errorf("nothing can be read: %v; %v, %v", err, s.noCalls, s.noStack)
+	}
+	write("2", "wchan", "path_openat")
+	if in, _, err := s.state(dir+"/2", &thread{}); err != nil || in.cause != CauseFolderLock {
+		t.Errorf("wchan: %+v, %v", in, err)
+	}
+}
+
+func TestKernelCause(t *testing.T) {
+	for _, c := range []struct{ stack, cause, symbol string }{
+		{"path_openat do_filp_open do_sys_openat2", CauseFolderLock, "path_openat"},
+		{"rwsem_down_write_slowpath down_write path_openat do_filp_open", CauseFolderLock, "path_openat"},
+		{"do_truncate path_openat do_filp_open", "file's lock (i_rwsem)", "do_truncate"},
+		{"d_alloc_parallel lookup_open path_openat", CauseNameCache, "d_alloc_parallel"},
+		{"do_get_write_access jbd2_journal_get_write_access __ext4_journal_get_write_access __ext4_new_inode ext4_create path_openat", CauseJournalInode, "do_get_write_access"},
+		{"start_this_handle jbd2__journal_start __ext4_journal_start_sb __ext4_new_inode ext4_create", CauseJournalInode, "start_this_handle"},
+		{"start_this_handle jbd2__journal_start __ext4_journal_start_sb ext4_da_write_begin", CauseJournal, "start_this_handle"},
+		{"__wait_on_buffer ext4_read_inode_bitmap __ext4_new_inode ext4_create", CauseInode, "__wait_on_buffer"},
+		{"jbd2_log_wait_commit ext4_sync_file do_fsync", "ext4 journal, waiting for a commit", "jbd2_log_wait_commit"},
+		{"blkdev_issue_flush ext4_sync_file do_fsync", "disk, flush", "blkdev_issue_flush"},
+		{"lock_mm_and_find_vma do_user_addr_fault", "address space (mmap_lock)", "lock_mm_and_find_vma"},
+		{"__wait_rcu_gp synchronize_rcu expand_files alloc_fd do_sys_openat2", "descriptor table, growing", "__wait_rcu_gp"},
+		{"schedule something_new", "kernel, in something_new", "something_new"},
+		{"", "kernel, not told where", ""},
+	} {
+		cause, symbol := kernelCause(strings.Fields(c.stack))
+		if cause != c.cause || symbol != c.symbol {
+			t.Errorf("%s: %q in %q, want %q in %q", c.stack, cause, symbol, c.cause, c.symbol)
+		}
+	}
+}
+
+func TestParseStack(t *testing.T) {
+	got := parseStack([]byte("[<0>] futex_do_wait+0x3b/0x70\n[<0>] jbd2_commit.isra.0+0x1/0x2 [jbd2]\nnonsense\n"))
+	if strings.Join(got, " ") != "futex_do_wait jbd2_commit" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	w := Wait{Time: make([]Nanos, 3)}
+	w.spread(5, 25, 10)
+	w.spread(28, 33, 10) // behind the last window by a little
+	if w.Time[0] != 5 || w.Time[1] != 10 || w.Time[2] != 10 {
+		t.Errorf("got %v", w.Time)
+	}
+}
+
+// Blocked time comes out of the time in system calls, and never makes more of
+// it than there was.
+func TestSplitKeepsTheWhole(t *testing.T) {
+	per := func(t ...Nanos) []Nanos { return append(t, make([]Nanos, waitWindows-len(t))...) }
+	w := &Waits{Total: 500, Series: []Wait{
+		{Where: WaitKernel, Cause: CauseSyscall, Time: per(100, 100, 100)},
+		{Where: WaitRunning, Cause: CauseRunning, Time: per(50, 50, 100)},
+	}}
+	w.split(map[blockedIn][]Nanos{
+		{"lock", "f", false}: per(60, 300, 0),
+		{"disk", "g", false}: per(0, 100, 0),
+		{"disk", "h", true}:  per(10, 0, 0),
+	})
+	got := map[string][]Nanos{}
+	var sum Nanos
+	for _, s := range w.Series {
+		got[s.Cause] = s.Time[:3]
+		sum += s.total()
+	}
+	want := map[string][]Nanos{
+		CauseSyscallBusy: {40, 0, 100}, CauseRunning: {40, 50, 100},
+		"lock": {60, 75, 0}, "disk": {0, 25, 0}, CauseFault + ": disk": {10, 0, 0},
+	}
+	for cause, times := range want {
+		for i, x := range times {
+			if len(got[cause]) != 3 || got[cause][i] != x {
+				t.Errorf("%s: %v, want %v", cause, got[cause], times)
+				break
+			}
+		}
+	}
+	if sum != w.Total || len(got) != len(want) {
+		t.Errorf("%d causes make %d ns of %d", len(got), sum, w.Total)
+	}
+}
+
+// A cause that a block did not have took no time there.
+func TestWaitsOfSeveralBlocks(t *testing.T) {
+	block := func(causes map[string]Nanos, missing string) *Block {
+		b := &Block{Ops: 10, Wall: 100, Waits: &Waits{Window: 100, Total: 100, Missing: map[string]string{}}}
+		for cause, t := range causes {
+			b.Waits.Series = append(b.Waits.Series, Wait{Where: WaitKernel, Cause: cause, Time: []Nanos{t}})
+		}
+		if missing != "" {
+			b.Waits.Missing["kernel"] = missing
+		}
+		return b
+	}
+	if waitsOf(nil) != nil {
+		t.Error("waits of no block")
+	}
+	blocks := []*Block{
+		block(map[string]Nanos{"a": 100}, ""), block(map[string]Nanos{"a": 100}, ""), block(map[string]Nanos{"a": 60, "b": 40}, ""),
+		block(map[string]Nanos{CauseSyscall: 100}, "too short"),
+		{Ops: 1, Wall: 1, Error: "failed"},
+		{Ops: 10, Wall: 100, Waits: &Waits{Window: 100, Missing: map[string]string{"trace": "cut off"}}},
+	}
+	w := waitsOf(blocks)
+	if w.Blocks != 3 || w.Goroutines != 1 || len(w.Missing) != 0 {
+		t.Errorf("got %+v", w)
+	}
+	if a, b := w.cause("a"), w.cause("b"); a.Share.Median != 1 || b.Share.Median != 0 || b.Share.N != 3 || a.PerOp.Median != 10 {
+		t.Errorf("got %+v and %+v", a, b)
+	}
+	if w := waitsOf(blocks[5:]); w == nil || len(w.Causes) != 0 || w.Missing["trace"] != "cut off" {
+		t.Errorf("without a trace: %+v", w)
+	}
+	if w := waitsOf(blocks[3:5]); w.Blocks != 1 || w.Missing["kernel"] != "too short" || w.cause(CauseSyscall) == nil {
+		t.Errorf("nothing was sampled: %+v", w)
+	}
+}
+
+func TestReadRunRefusesBadWaits(t *testing.T) {
+	for _, w := range []*Waits{{Window: -1}, {Series: []Wait{{Time: []Nanos{-1}}}}, {Series: []Wait{{Time: make([]Nanos, 1000)}}}} {
+		r := exactRun(2, named(killPrefix, "a"), map[string]float64{"a": 1})
+		r.Results[0].Blocks[0].Waits = w
+		var b bytes.Buffer
+		if err := r.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadRun(&b); err == nil {
+			t.Errorf("%+v was read", w)
+		}
+	}
+}
+
+// A sampler that has no descriptor left would take threads for not blocked.
+func TestSamplerWithoutDescriptors(t *testing.T) {
+	for _, err := range []error{syscall.EMFILE, &fs.PathError{Op: "open", Path: "/proc", Err: syscall.ENFILE}} {
+		if !noMoreFiles(err) {
+			t.Errorf("%v", err)
+		}
+	}
+	if noMoreFiles(nil) || noMoreFiles(syscall.ESRCH) {
+		t.Error("a thread that has ended is no lack of descriptors")
+	}
+}

@@ -1,0 +1,328 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/trace"
+	"strings"
+	"time"
+
+	exptrace "golang.org/x/exp/trace"
+)
+
+// What the lab writes into the trace: the ends of the timed part, and the
+// goroutine of B.Parallel while it waits for its workers, which is no wait of
+// the variant's.
+const (
+	traceCategory = "stele"
+	traceBegin    = "begin"
+	traceEnd      = "end"
+	traceWorkers  = "stele: waits for its workers"
+)
+
+// A selfTrace is the process of a block watching its own goroutines. nil
+// watches nothing.
+type selfTrace struct {
+	buf     bytes.Buffer
+	err     error
+	begun   int64
+	profile profiles
+}
+
+// start begins to watch, before the meter's first reading.
+func (t *selfTrace) start() {
+	if t == nil {
+		return
+	}
+	t.profile.start()
+	t.err = trace.Start(&t.buf)
+}
+
+// begin marks the start of the timed part, end its end.
+func (t *selfTrace) begin() {
+	if t != nil {
+		t.begun = time.Now().UnixNano()
+		trace.Log(context.Background(), traceCategory, traceBegin)
+	}
+}
+
+func (t *selfTrace) end() {
+	if t != nil {
+		trace.Log(context.Background(), traceCategory, traceEnd)
+	}
+}
+
+// stop ends watching, after the meter's last reading.
+func (t *selfTrace) stop() {
+	if t == nil {
+		return
+	}
+	if t.err == nil {
+		trace.Stop()
+	}
+	t.profile.stop()
+}
+
+// workers calls wait, which returns when all workers of the block are done.
+func (t *selfTrace) workers(wait func()) {
+	if t == nil {
+		wait()
+		return
+	}
+	trace.WithRegion(context.Background(), traceWorkers, wait)
+}
+
+// waits is what the process found out about itself.
+func (t *selfTrace) waits(wall time.Duration) *Waits {
+	w := &Waits{Begun: t.begun, Window: Nanos(wall)/waitWindows + 1, Series: []Wait{}, Missing: map[string]string{}}
+	w.Contention = topContention(t.profile.read(w.Missing))
+	err := t.err
+	if err == nil {
+		err = w.readTrace(&t.buf)
+	}
+	if err != nil {
+		w.Total, w.Series = 0, []Wait{}
+		w.Missing["trace"] = err.Error()
+	}
+	return w
+}
+
+// readTrace adds up what an execution trace says of goroutines between the
+// marks of the timed part.
+func (w *Waits) readTrace(data io.Reader) error {
+	r, err := exptrace.NewReader(data)
+	if err != nil {
+		return fmt.Errorf("read the execution trace: %w", err)
+	}
+	a := &accounts{waits: w, series: map[waitKey]*Wait{}, all: map[exptrace.GoID]*goroutine{}}
+	for !a.ended {
+		e, err := r.ReadEvent()
+		if errors.Is(err, io.EOF) {
+			return errors.New("the execution trace ends before the timed part does")
+		}
+		if err != nil {
+			return fmt.Errorf("read the execution trace: %w", err)
+		}
+		a.event(&e)
+	}
+	for _, s := range sortedWaits(a.series) {
+		w.Series = append(w.Series, *s)
+		w.Total += s.total()
+	}
+	return nil
+}
+
+// accounts are the goroutines of a trace while it is read.
+type accounts struct {
+	waits        *Waits
+	series       map[waitKey]*Wait
+	all          map[exptrace.GoID]*goroutine
+	begin        exptrace.Time
+	begun, ended bool
+}
+
+// A goroutine, and since when it has been in the state it is in.
+type goroutine struct {
+	state  exptrace.GoState
+	since  exptrace.Time
+	reason string // why it waits
+	symbol string // where
+	root   string // the function it was started with, once known
+	apart  bool   // waits for its workers
+}
+
+// counts reports whether a goroutine is one of the variant's.
+func (g *goroutine) counts() bool {
+	if g.apart || g.root == "" {
+		return false
+	}
+	if g.root == "runtime.main" {
+		return true
+	}
+	for _, of := range []string{"runtime.", "runtime/", "os/signal."} {
+		if strings.HasPrefix(g.root, of) {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *accounts) get(id exptrace.GoID) *goroutine {
+	g := a.all[id]
+	if g == nil {
+		g = &goroutine{}
+		a.all[id] = g
+	}
+	return g
+}
+
+func (a *accounts) event(e *exptrace.Event) {
+	switch e.Kind() {
+	case exptrace.EventLog:
+		if l := e.Log(); l.Category == traceCategory {
+			a.mark(e, l.Message)
+		}
+	case exptrace.EventRegionBegin, exptrace.EventRegionEnd:
+		if id := e.Goroutine(); id != exptrace.NoGoroutine && e.Region().Type == traceWorkers {
+			g := a.get(id)
+			a.book(g, e.Time())
+			g.apart = e.Kind() == exptrace.EventRegionBegin
+		}
+	case exptrace.EventStateTransition:
+		if s := e.StateTransition(); s.Resource.Kind == exptrace.ResourceGoroutine {
+			a.transition(e, &s)
+		}
+	}
+}
+
+// mark begins or ends the timed part.
+func (a *accounts) mark(e *exptrace.Event, message string) {
+	switch message {
+	case traceBegin:
+		a.begin, a.begun = e.Time(), true
+		for _, g := range a.all {
+			g.since = e.Time()
+		}
+		// Whoever starts the timer is the variant's, however deep its stack.
+		if g := a.get(e.Goroutine()); g.root == "" {
+			g.root = "runtime.main"
+		}
+	case traceEnd:
+		for _, g := range a.all {
+			a.book(g, e.Time())
+		}
+		a.ended = true
+	}
+}
+
+func (a *accounts) transition(e *exptrace.Event, s *exptrace.StateTransition) {
+	g := a.get(s.Resource.Goroutine())
+	_, to := s.Goroutine()
+	if g.root == "" {
+		g.root = rootOf(s.Stack)
+	}
+	a.book(g, e.Time())
+	if to == exptrace.GoNotExist {
+		delete(a.all, s.Resource.Goroutine())
+		return
+	}
+	g.state, g.reason, g.symbol = to, s.Reason, ""
+	if to == exptrace.GoWaiting {
+		g.symbol = blocker(s.Stack)
+	}
+}
+
+// book adds the time since the last transition to the state that ends.
+func (a *accounts) book(g *goroutine, now exptrace.Time) {
+	from := g.since
+	g.since = now
+	if !a.begun || !g.counts() || now <= from {
+		return
+	}
+	k := waitKey{WaitRuntime, CauseRunnable}
+	switch g.state {
+	case exptrace.GoRunning:
+		k = waitKey{WaitRunning, CauseRunning}
+	case exptrace.GoSyscall:
+		k = waitKey{WaitKernel, CauseSyscall}
+	case exptrace.GoWaiting:
+		k.cause = blockedOn(g.reason)
+	case exptrace.GoRunnable:
+	default:
+		return
+	}
+	s := a.series[k]
+	if s == nil {
+		s = &Wait{Where: k.where, Cause: k.cause, Time: make([]Nanos, waitWindows)}
+		a.series[k] = s
+	}
+	s.spread(Nanos(from-a.begin), Nanos(now-a.begin), a.waits.Window)
+	if g.symbol != "" {
+		if s.Symbols == nil {
+			s.Symbols = map[string]Nanos{}
+		}
+		s.Symbols[g.symbol] += Nanos(now - from)
+	}
+}
+
+// spread adds the time from one moment to another, since the timer started,
+// to the windows it lies in. What lies behind the last one, by the
+// nanoseconds that a mark in the trace costs, is the last one's.
+func (w *Wait) spread(from, to, width Nanos) {
+	for from < to {
+		i := min(int(from/width), len(w.Time)-1)
+		end := to
+		if i < len(w.Time)-1 {
+			end = min(to, Nanos(i+1)*width)
+		}
+		w.Time[i] += end - from
+		from = end
+	}
+}
+
+// blockedOn names a reason of the runtime's in its own word.
+func blockedOn(reason string) string {
+	if reason == "" {
+		reason = "reason not told"
+	}
+	return "blocked: " + reason
+}
+
+// rootOf is the outermost function of a stack, "" where there is none.
+func rootOf(s exptrace.Stack) string {
+	root := ""
+	for f := range s.Frames() {
+		root = f.Func
+	}
+	return root
+}
+
+// blocker names what a goroutine waits in and who called that.
+func blocker(s exptrace.Stack) string {
+	var names []string
+	for f := range s.Frames() {
+		names = append(names, f.Func)
+	}
+	switch call, in := callAndCaller(names); {
+	case call == "":
+		return in
+	case in == "":
+		return call
+	default:
+		return call + " in " + in
+	}
+}
+
+// callAndCaller finds, in a stack from the inside out, the outermost of the
+// innermost functions of the runtime and of package sync, which is the call
+// that waits, and the function that made it.
+func callAndCaller(names []string) (call, in string) {
+	for _, name := range names {
+		own := false
+		for _, of := range []string{"runtime.", "sync.", "internal/sync.", "internal/runtime", "internal/poll."} {
+			own = own || strings.HasPrefix(name, of)
+		}
+		if !own {
+			return call, name
+		}
+		call = name
+	}
+	return call, ""
+}
+
+// profiles are the runtime's block and mutex profile over a block.
+type profiles struct{ fraction int }
+
+func (p *profiles) start() {
+	runtime.SetBlockProfileRate(1)
+	p.fraction = runtime.SetMutexProfileFraction(1)
+}
+
+func (p *profiles) stop() {
+	runtime.SetBlockProfileRate(0)
+	runtime.SetMutexProfileFraction(p.fraction)
+}
