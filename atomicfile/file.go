@@ -123,7 +123,7 @@ func (f *File) permUntilCommit(perm fs.FileMode) fs.FileMode {
 	case f.o.Keep&KeepACL != 0:
 		return 0o600
 	case f.o.Keep&KeepMode != 0:
-		return f.old.Mode.Perm()
+		return f.old.Mode.Perm() | 0o200 // attributes are still to come
 	}
 	return perm
 }
@@ -198,6 +198,15 @@ func (f *File) adopt() error {
 		return nil
 	}
 	k := f.o.Keep
+	which := sys.Xattrs{ACL: k&KeepACL != 0, Other: k&KeepXattrs != 0}
+	if which.Other && f.old.Mode&0o200 == 0 {
+		// While it may be written to: what of attributes is the user's takes
+		// that permission, as content does (xattr(7)).
+		if err := f.at.dir.CopyXattrs(f.base, f.t, sys.Xattrs{Other: true}); err != nil {
+			return f.fatal("copy attributes", err)
+		}
+		which.Other = false
+	}
 	if k&(KeepMode|KeepOwner|KeepACL) != 0 {
 		now, err := f.t.Info()
 		if err != nil {
@@ -216,8 +225,7 @@ func (f *File) adopt() error {
 			}
 		}
 	}
-	if k&(KeepXattrs|KeepACL) != 0 {
-		which := sys.Xattrs{ACL: k&KeepACL != 0, Other: k&KeepXattrs != 0}
+	if which.ACL || which.Other {
 		if err := f.at.dir.CopyXattrs(f.base, f.t, which); err != nil {
 			return f.fatal("copy attributes", err)
 		}

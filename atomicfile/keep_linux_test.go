@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -170,4 +171,38 @@ func TestNoRightToFolder(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	holds(t, path, "old")
+}
+
+// Attributes of the user's take write permission, which the old file need not
+// have. Root has it anyway, so it is somebody else here.
+func TestKeepOfReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	path := put(t, dir, "f", "old")
+	setAttr(t, path, "user.mine", []byte("v"))
+	must(t, os.Chmod(path, 0o444))
+	try := func(t *testing.T) {
+		for _, keep := range []atomicfile.Keep{atomicfile.KeepAll &^ atomicfile.KeepOwner, atomicfile.KeepMode | atomicfile.KeepXattrs} {
+			f, err := atomicfile.Create(path, 0o600, atomicfile.Options{Level: durability.Kill, Keep: keep})
+			must(t, err)
+			must(t, f.Commit())
+			fi, err := os.Stat(path)
+			must(t, err)
+			if fi.Mode() != 0o444 || string(attr(path, "user.mine")) != "v" {
+				t.Errorf("keep %b: mode %v, attribute %q", keep, fi.Mode(), attr(path, "user.mine"))
+			}
+		}
+	}
+	if os.Geteuid() != 0 {
+		try(t)
+		return
+	}
+	const nobody = 65534
+	must(t, os.Chmod(filepath.Dir(dir), 0o755))
+	must(t, os.Chown(dir, nobody, nobody))
+	must(t, os.Chown(path, nobody, nobody))
+	t.Run("nobody", func(t *testing.T) {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		must(t, unix.Setfsuid(nobody))
+		try(t)
+	})
 }

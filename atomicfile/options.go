@@ -57,12 +57,16 @@ const (
 
 // Keep is a set of what the new file takes over from the old one, as it was
 // when the new one was created.
+//
+// KeepXattrs does not carry what holds of the old content or inode only:
+// security.ima, security.evm, and user.stele.*, which is what package header
+// notes of a file. So a header that was recorded is plain content afterwards.
 type Keep uint8
 
 const (
 	KeepMode   Keep = 1 << iota // permissions, setuid, setgid and sticky bits
 	KeepOwner                   // owner and group; Linux only
-	KeepXattrs                  // extended attributes but the ACL, security.ima and security.evm; Linux only
+	KeepXattrs                  // extended attributes, but see below; Linux only
 	KeepACL                     // the POSIX access ACL, and so the permissions too; Linux only
 
 	KeepAll = KeepMode | KeepOwner | KeepXattrs | KeepACL

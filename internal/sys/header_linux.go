@@ -70,7 +70,8 @@ func SetTimes(fd int, access, modification time.Time) error {
 
 // GetAttr returns an extended attribute.
 func GetAttr(fd int, name string) ([]byte, error) {
-	buf := make([]byte, 512) // which most fit
+	var most [512]byte
+	buf := most[:] // not on the heap, as most files have none
 	for {
 		n, err := unix.Fgetxattr(fd, name, buf)
 		switch {
@@ -83,7 +84,7 @@ func GetAttr(fd int, name string) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		default:
-			return buf[:n], nil
+			return append([]byte(nil), buf[:n]...), nil
 		}
 	}
 }
@@ -191,10 +192,13 @@ func CopyInKernel(dst int, to int64, src *os.File, off, n int64) (done int64, er
 // mappedPiece is what CopyMapped maps at a time. Above 4 MiB nothing is gained.
 const mappedPiece = 4 << 20
 
+// mappedWrite is what it writes at a time: for larger writes the page cache
+// takes larger pieces of memory, which may have to be made first.
+const mappedWrite = 128 << 10
+
 // CopyMapped copies n bytes of src from off on to dst at the offset to, and
 // tells how many. It writes straight from a mapping, so that the bytes are
-// copied once in memory, not twice, and a page cache of large folios is
-// written to in large pieces. Where src has become shorter, or cannot be
+// copied once in memory, not twice. Where src has become shorter, or cannot be
 // read, that is EFAULT of write(2), no signal: nobody here touches the memory.
 func CopyMapped(dst int, to int64, src *os.File, off, n int64) (done int64, err error) {
 	fd := int(src.Fd())
@@ -203,22 +207,37 @@ func CopyMapped(dst int, to int64, src *os.File, off, n int64) (done int64, err 
 		at := off + done
 		lead := at % page
 		piece := min(n-done, mappedPiece-lead)
-		if rest := n - done - piece; rest > 0 {
-			// The next piece is read from the disk while this one is written.
-			unix.Fadvise(fd, at+piece, min(rest, mappedPiece), unix.FADV_WILLNEED)
+		if done == 0 {
+			willNeed(fd, at, piece)
 		}
+		// The next piece is read from the disk while this one is written.
+		willNeed(fd, at+piece, min(n-done-piece, mappedPiece))
 		mem, err := unix.Mmap(fd, at-lead, int(lead+piece), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
 		if err != nil {
 			return done, err
 		}
-		m, err := WriteAt(dst, mem[lead:], to+done)
+		for rest := mem[lead:]; len(rest) > 0 && err == nil; {
+			var m int
+			m, err = WriteAt(dst, rest[:min(len(rest), mappedWrite)], to+done)
+			rest, done = rest[m:], done+int64(m)
+		}
 		unix.Munmap(mem)
-		done += int64(m)
 		if err != nil {
 			return done, err
 		}
 	}
 	return done, nil
+}
+
+// willNeed has the kernel begin to read n bytes at off, where it has them not
+// yet: by page faults alone it would read them one readahead window after the
+// other. One call reads no more than such a window, or one request of the
+// device (force_page_cache_ra); 128 KiB is what both are by default, or more.
+func willNeed(fd int, off, n int64) {
+	const window = 128 << 10
+	for ; n > 0; off, n = off+window, n-window {
+		unix.Fadvise(fd, off, min(n, window), unix.FADV_WILLNEED)
+	}
 }
 
 // Unreadable reports whether err of CopyMapped is about src.

@@ -1,0 +1,189 @@
+package header_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/header"
+)
+
+// What somebody writes without the lock, while a new file is made, is not
+// undone by it: that is an error. Pad is called in the middle of the change.
+func TestChangedMeanwhile(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(name string) error
+		want string
+	}{
+		{"appended", func(name string) error { return appendText(name, "!") }, "content!"},
+		{"written over", func(name string) error {
+			time.Sleep(10 * time.Millisecond) // of which the time of modification tells
+			f, err := os.OpenFile(name, os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.WriteAt([]byte("C"), 0)
+				err = errors.Join(err, f.Close())
+			}
+			return err
+		}, "Content"},
+		{"replaced", func(name string) error {
+			return errors.Join(os.WriteFile(name+".new", []byte("another"), 0o644), os.Rename(name+".new", name))
+		}, "another"},
+		{"removed", os.Remove, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			name := write(t, dir, []byte("content"))
+			o := header.Options{Level: durability.Kill, Pad: func(pad []byte) {
+				must(t, c.do(name))
+				header.PadByte(' ')(pad)
+			}}
+			_, err := header.Reserve(name, 100, o)
+			if errors.Is(err, syscall.EOPNOTSUPP) {
+				t.Skip(err)
+			}
+			if !errors.Is(err, syscall.EBUSY) && (c.want != "" || !errors.Is(err, os.ErrNotExist)) {
+				t.Errorf("%v", err)
+			}
+			if c.want == "" {
+				only(t, dir)
+				return
+			}
+			holds(t, name, []byte(c.want))
+			only(t, dir, filepath.Base(name))
+		})
+	}
+}
+
+func appendText(name, text string) error {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// Sizes up to the largest there are: done or refused, and never wrong.
+func TestHugeSparse(t *testing.T) {
+	i := slices.IndexFunc(images(), func(w where) bool { return w.name == "xfs" })
+	if i < 0 {
+		t.Skip("needs XFS, and so root, loop devices and mkfs.xfs")
+	}
+	pad := header.PadByte(' ')
+	for _, size := range []int64{1 << 60, 1<<62 + 4097, math.MaxInt64 - 4096, math.MaxInt64} {
+		for _, o := range []header.Options{{}, {Pad: pad}, {Mode: header.InPlace, Pad: pad}, {Mode: header.InPlace, Pad: pad, Level: durability.Kill}} {
+			name := write(t, images()[i].dir, []byte("content"))
+			if err := os.Truncate(name, size); err != nil {
+				t.Skip(err)
+			}
+			res, err := header.Insert(name, top, o)
+			fi, serr := os.Stat(name)
+			must(t, serr)
+			var st unix.Stat_t
+			must(t, unix.Stat(name, &st))
+			what := fmt.Sprintf("%d bytes, %v, padded %v: %v, %v", size, o.Mode, o.Pad != nil, res.Strategy, err)
+			switch {
+			case st.Blocks > 1000:
+				t.Errorf("%s: it takes %d blocks", what, st.Blocks)
+			case err == nil && fi.Size() != size+res.Moved, err != nil && fi.Size() != size:
+				t.Errorf("%s: now %d", what, fi.Size())
+			case err != nil && size < 1<<62 || err == nil && size == math.MaxInt64:
+				t.Error(what)
+			case err != nil && !errors.Is(err, syscall.EFBIG) && !errors.Is(err, syscall.EINVAL):
+				t.Error(what)
+			}
+			if state, err := header.Recover(name); state != header.Clean || err != nil {
+				t.Errorf("%s: then %v, %v", what, state, err)
+			}
+			must(t, os.Remove(name))
+		}
+	}
+}
+
+// A full disk leaves the file as it was, or the change is done.
+func TestFullDisk(t *testing.T) {
+	if len(images()) == 0 {
+		t.Skip("needs images, and so root, loop devices and mkfs")
+	}
+	for _, place := range images() {
+		t.Run(place.name, func(t *testing.T) {
+			dir, err := os.MkdirTemp(place.dir, "full")
+			must(t, err)
+			defer os.RemoveAll(dir)
+			content := bytesOf(3<<20 + 5)
+			filler, err := os.Create(filepath.Join(dir, "filler"))
+			must(t, err)
+			defer filler.Close()
+			failed, done := 0, 0
+			for _, left := range []int64{0, 4 << 10, 64 << 10, 1 << 20} {
+				for _, o := range []header.Options{
+					{Pad: header.PadByte('\n'), Mode: header.InPlace},
+					{Pad: header.PadByte('\n')},
+					{Strategy: header.Copy},
+					{Strategy: header.KernelCopy, Level: durability.Kill},
+				} {
+					name := filepath.Join(dir, "file")
+					must(t, os.WriteFile(name, content, 0o644))
+					must(t, fillUp(filler, left))
+					res, err := header.Insert(name, top, o)
+					state, rerr := header.Recover(name)
+					must(t, filler.Truncate(0))
+					if rerr != nil && !errors.Is(rerr, syscall.ENOSPC) {
+						t.Errorf("%+v: recover: %v, %v", res, state, rerr)
+					}
+					b, rerr := os.ReadFile(name)
+					must(t, rerr)
+					want := content
+					if err == nil {
+						done++
+						want = slices.Concat(top, make([]byte, res.Pad), content)
+						header.PadByte('\n')(want[len(top) : len(top)+int(res.Pad)])
+					} else {
+						failed++
+						if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, header.ErrStrategy) {
+							t.Errorf("%v", err)
+						}
+					}
+					if !slices.Equal(b, want) {
+						t.Errorf("%d bytes left, %+v: %v, and the file has %d bytes, want %d", left, res, err, len(b), len(want))
+					}
+					only(t, dir, "file", "filler")
+				}
+			}
+			if failed == 0 {
+				t.Error("the disk was never full")
+			}
+			t.Logf("%d done, %d failed", done, failed)
+		})
+	}
+}
+
+// fillUp takes all room but the given bytes.
+func fillUp(f *os.File, left int64) error {
+	var st unix.Statfs_t
+	if err := errors.Join(f.Truncate(0), f.Sync(), unix.Fstatfs(int(f.Fd()), &st)); err != nil {
+		return err
+	}
+	off := int64(0)
+	for n := int64(st.Bavail) * st.Bsize; n >= 4096; {
+		if err := unix.Fallocate(int(f.Fd()), 0, off, n); err != nil {
+			n /= 2
+			continue
+		}
+		off += n
+	}
+	if left == 0 {
+		return nil
+	}
+	return errors.Join(f.Truncate(max(0, off-left)), f.Sync())
+}

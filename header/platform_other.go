@@ -1,0 +1,11 @@
+//go:build !linux
+
+package header
+
+import "github.com/stele-go/stele/atomicfile"
+
+// What this system can do.
+const (
+	keepable = atomicfile.KeepMode
+	locking  = false
+)

@@ -1,0 +1,510 @@
+package header
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// ShiftingDirs returns folders on file systems that shift extents, by name.
+// The tests that make images set it.
+var ShiftingDirs func() map[string]string
+
+// onShifting runs f in a folder on each file system that shifts extents.
+func onShifting(t *testing.T, f func(t *testing.T, dir string)) {
+	dirs := ShiftingDirs()
+	if len(dirs) == 0 {
+		dirs = map[string]string{"tmp": os.TempDir()}
+	}
+	for name, dir := range dirs {
+		t.Run(name, func(t *testing.T) {
+			dir, err := os.MkdirTemp(dir, "shift-")
+			check(t, err)
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			if l := layoutOf(t, dir); !l.Shifts() {
+				t.Skip("temporary files are not on ext4 or XFS, and there are no images here")
+			}
+			f(t, dir)
+		})
+	}
+}
+
+func layoutOf(t *testing.T, dir string) sys.Layout {
+	t.Helper()
+	d, err := os.Open(dir)
+	check(t, err)
+	defer d.Close()
+	l, err := sys.LayoutOf(d)
+	check(t, err)
+	return l
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A shape is how a file lies on the disk.
+type shape struct {
+	name string
+	size int64
+	hole func(block int64) bool // unless nil
+	many bool                   // each block in an extent of its own
+	room bool                   // beyond the end
+}
+
+var shapes = []shape{
+	{name: "a byte", size: 1},
+	{name: "a block", size: 4096},
+	{name: "blocks", size: 10 * 4096},
+	{name: "not whole blocks", size: 1<<20 + 1},
+	{name: "room beyond the end", size: 30*4096 + 5, room: true},
+	{name: "holes", size: 50*4096 + 7, hole: func(b int64) bool { return b%5 > 2 }},
+	{name: "a hole at the head", size: 50 * 4096, hole: func(b int64) bool { return b < 9 }},
+	{name: "a hole at the end", size: 50 * 4096, hole: func(b int64) bool { return b > 30 }},
+	{name: "many extents", size: 900 * 4096, many: true},
+	{name: "many extents and holes", size: 900 * 4096, many: true, hole: func(b int64) bool { return b%100 == 7 }},
+}
+
+// make returns the file, open, and its content.
+func (s shape) make(t *testing.T, dir string) (*os.File, []byte) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(uint64(s.size), 3))
+	f, err := os.Create(filepath.Join(dir, strings.ReplaceAll(s.name, " ", "-")))
+	check(t, err)
+	t.Cleanup(func() { f.Close() })
+	other, err := os.Create(f.Name() + ".other")
+	check(t, err)
+	defer other.Close()
+	content := make([]byte, s.size)
+	check(t, f.Truncate(s.size))
+	for off := int64(0); off < s.size; off += 4096 {
+		if s.hole != nil && s.hole(off/4096) {
+			continue
+		}
+		if s.many { // another file takes the block behind it
+			check(t, errors.Join(sys.Fallocate(f, 0, off, min(4096, s.size-off)), sys.Fallocate(other, 0, off, 4096)))
+		}
+		b := content[off:min(off+4096, s.size)]
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		_, err := f.WriteAt(b, off)
+		check(t, err)
+	}
+	if s.many {
+		check(t, f.Sync())
+		// Only a fresh file system is sure to put the two files' blocks in turn:
+		// on a disk in use the allocator finds each a place of its own.
+		if extents, err := sys.Extents(f); err != nil || len(extents) < 500 && len(ShiftingDirs()) > 0 {
+			t.Fatalf("%d extents, %v: the file is not as it was to be", len(extents), err)
+		}
+	}
+	if s.room {
+		check(t, sys.Fallocate(f, sys.FallocKeepSize, s.size, 5*4096))
+	}
+	return f, content
+}
+
+func holds(t *testing.T, f *os.File, want []byte) {
+	t.Helper()
+	got, err := os.ReadFile(f.Name())
+	check(t, err)
+	if !bytes.Equal(got, want) {
+		at, _ := differs(append(got, make([]byte, max(0, len(want)-len(got)))...), append(want, make([]byte, max(0, len(got)-len(want)))...))
+		t.Fatalf("the file has %d bytes, want %d; the first difference is at %d", len(got), len(want), at)
+	}
+}
+
+func noIntent(t *testing.T, f *os.File) {
+	t.Helper()
+	if _, found, err := readIntent(f); found || err != nil {
+		t.Errorf("an intent is left (%v)", err)
+	}
+}
+
+func hasRecord(t *testing.T, f *os.File, want string) {
+	t.Helper()
+	got, err := sys.GetAttr(int(f.Fd()), recordName)
+	if err != nil && !sys.NoXattr(err) {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("the record is %q, want %q", got, want)
+	}
+}
+
+func shiftHead(blocks int) []byte {
+	return bytes.Repeat([]byte("the head\n12345678901234567890123"), blocks*4096/32)
+}
+
+func TestShift(t *testing.T) {
+	onShifting(t, func(t *testing.T, dir string) {
+		for _, sh := range shapes {
+			for _, blocks := range []int{1, 3} {
+				t.Run(fmt.Sprintf("%s, %d", sh.name, blocks), func(t *testing.T) {
+					f, content := sh.make(t, dir)
+					head := shiftHead(blocks)
+					before, err := f.Stat()
+					check(t, err)
+					s := shifter{f: f, block: 4096, record: []byte("mine"), sync: blocks == 3}
+					check(t, s.insert(head))
+					holds(t, f, append(head[:len(head):len(head)], content...))
+					noIntent(t, f)
+					hasRecord(t, f, "mine")
+					after, err := f.Stat()
+					check(t, err)
+					if more := sys.AllocatedBytes(after) - sys.AllocatedBytes(before); sh.hole != nil && more > 2*int64(len(head)) {
+						t.Errorf("the file takes %d bytes more: the holes are gone", more)
+					}
+					s.record = nil
+					check(t, s.remove(int64(len(head))))
+					holds(t, f, content)
+					noIntent(t, f)
+					hasRecord(t, f, "")
+				})
+			}
+		}
+	})
+}
+
+func TestShiftUnsuited(t *testing.T) {
+	onShifting(t, func(t *testing.T, dir string) {
+		refused := func(what string, f *os.File, head []byte) {
+			t.Helper()
+			before, err := os.ReadFile(f.Name())
+			check(t, err)
+			s := shifter{f: f, block: 4096}
+			if err := s.insert(head); !errors.Is(err, errUnsuited) {
+				t.Errorf("%s: %v", what, err)
+			}
+			holds(t, f, before)
+			noIntent(t, f)
+		}
+		f, _ := shape{name: "refused", size: 5000}.make(t, dir)
+		refused("half a block", f, make([]byte, 2048))
+		check(t, f.Truncate(0))
+		refused("nothing to shift", f, shiftHead(1))
+		check(t, f.Truncate(1<<20))
+		refused("one hole", f, shiftHead(1))
+		f, _ = shape{name: "holes everywhere", size: 9000 * 4096, hole: func(b int64) bool { return b%2 > 0 }}.make(t, dir)
+		if sys.FSName(layoutOf(t, dir).Magic) != "xfs" { // where an attribute can be 64 KiB
+			refused("more holes than an attribute holds", f, shiftHead(1))
+		}
+	})
+	f, err := os.Create("/dev/shm/stele-shift-test")
+	if err != nil {
+		return
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	_, err = f.WriteString("content")
+	check(t, err)
+	s := shifter{f: f, block: 4096}
+	if err := s.insert(shiftHead(1)); !errors.Is(err, errUnsuited) {
+		t.Errorf("on tmpfs: %v", err)
+	}
+}
+
+// interruptions are what a shift of base leaves when it is cut off, made by
+// hand: a gap at each extent, and what comes before and after. half is given
+// the file in the middle of the change.
+func interruptions(t *testing.T, f *os.File, base int64, head []byte) map[string]func() {
+	extents, err := sys.Extents(f)
+	check(t, err)
+	gap := int64(len(head))
+	at := func(x int64) func() { return func() { check(t, sys.InsertRange(f, x, gap)) } }
+	list := map[string]func(){
+		"nothing yet":       func() {},
+		"size, by a part":   func() { check(t, f.Truncate((base+4095)/4096*4096)) },
+		"size":              func() { check(t, f.Truncate(base+gap)) },
+		"all but the head":  at(0),
+		"all but a write":   func() { at(0)(); putAt(t, f, head[:4096], 0) },
+		"room for the head": func() { at(0)(); check(t, sys.Fallocate(f, 0, 0, gap)) },
+		"all":               func() { at(0)(); putAt(t, f, head, 0) },
+	}
+	for i, e := range extents {
+		if (i < 10 || i%100 == 0) && e.Off < base && e.Off > 0 {
+			list[fmt.Sprintf("extents from %d on", i)] = at(e.Off)
+		}
+	}
+	return list
+}
+
+func putAt(t *testing.T, f *os.File, b []byte, off int64) {
+	t.Helper()
+	_, err := f.WriteAt(b, off)
+	check(t, err)
+}
+
+func TestRecoverShift(t *testing.T) {
+	onShifting(t, func(t *testing.T, dir string) {
+		for _, sh := range shapes {
+			t.Run(sh.name, func(t *testing.T) {
+				f, content := sh.make(t, dir)
+				head := shiftHead(2)
+				for name, interrupt := range interruptions(t, f, sh.size, head) {
+					for _, kind := range []intentKind{insertShift, collapseShift} {
+						in := &intent{kind: kind, record: []byte("new")}
+						s := shifter{f: f, block: 4096}
+						check(t, s.plan(&in.shift, sh.size, 0, head)) // a collapse has the same base
+						check(t, writeIntent(f, in))
+						interrupt()
+						state, err := recoverLocked(f)
+						if err != nil {
+							t.Fatalf("%s, kind %d: %v", name, kind, err)
+						}
+						inserted := name == "all"
+						want, wantState := content, Old
+						if inserted {
+							want, wantState = append(head[:len(head):len(head)], content...), New
+						}
+						if kind == collapseShift { // where the base is the new file
+							wantState = Old + New - wantState
+						}
+						if state != wantState {
+							t.Errorf("%s, kind %d: state %d, want %d", name, kind, state, wantState)
+						}
+						holds(t, f, want)
+						noIntent(t, f)
+						record := ""
+						if wantState == New {
+							record = "new"
+						}
+						hasRecord(t, f, record)
+						check(t, setRecord(f, nil))
+						if inserted {
+							check(t, sys.CollapseRange(f, 0, int64(len(head))))
+						}
+						if state, err := recoverLocked(f); state != Clean || err != nil {
+							t.Errorf("%s: again: state %d, %v", name, state, err)
+						}
+					}
+				}
+			})
+		}
+	})
+}
+
+// What somebody else has written since is kept, and told.
+func TestRecoverOthers(t *testing.T) {
+	onShifting(t, func(t *testing.T, dir string) {
+		head := shiftHead(2)
+		for _, c := range []struct {
+			name    string
+			do      func(f *os.File)
+			state   State
+			damaged bool
+		}{
+			{"appended before", func(f *os.File) { appendTo(t, f, 9000) }, Old, false},
+			{"appended after", func(f *os.File) {
+				check(t, sys.InsertRange(f, 0, 8192))
+				putAt(t, f, head, 0)
+				appendTo(t, f, 9000)
+			}, New, false},
+			{"appended to a file with a gap", func(f *os.File) {
+				check(t, sys.InsertRange(f, 4096, 8192))
+				appendTo(t, f, 9000)
+			}, Old, false},
+			{"appended to a file that has only grown", func(f *os.File) {
+				check(t, f.Truncate(50*4096+8192))
+				appendTo(t, f, 9000)
+			}, Clean, true},
+			{"the head written over after", func(f *os.File) {
+				check(t, sys.InsertRange(f, 0, 8192))
+				putAt(t, f, head, 0)
+				putAt(t, f, []byte("mine"), 5000)
+			}, New, false},
+			{"the head written over before it was there", func(f *os.File) {
+				check(t, sys.InsertRange(f, 0, 8192))
+				putAt(t, f, []byte("mine"), 5000)
+			}, Clean, true},
+			{"cut short", func(f *os.File) { check(t, f.Truncate(5000)) }, Clean, true},
+			{"written into the gap", func(f *os.File) {
+				check(t, sys.InsertRange(f, 4096, 8192))
+				putAt(t, f, []byte("mine"), 5000)
+			}, Clean, true},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				sh := shape{name: c.name, size: 50 * 4096}
+				f, content := sh.make(t, dir)
+				in := &intent{kind: insertShift}
+				s := shifter{f: f, block: 4096}
+				check(t, s.plan(&in.shift, sh.size, 0, head))
+				check(t, writeIntent(f, in))
+				c.do(f)
+				before, err := os.ReadFile(f.Name())
+				check(t, err)
+				state, err := recoverLocked(f)
+				damaged, is := errors.AsType[*DamagedError](err)
+				switch {
+				case is != c.damaged || !c.damaged && err != nil:
+					t.Fatalf("state %d, %v", state, err)
+				case c.damaged:
+					if damaged.Path != f.Name() || damaged.Why == "" {
+						t.Errorf("%#v", damaged)
+					}
+					holds(t, f, before)
+					if _, found, _ := readIntent(f); !found {
+						t.Error("the intent is gone")
+					}
+					return
+				}
+				if state != c.state {
+					t.Errorf("state %d, want %d", state, c.state)
+				}
+				noIntent(t, f)
+				if strings.HasSuffix(c.name, "gap") {
+					want := append(content[:len(content):len(content)], bytes.Repeat([]byte("a"), 9000)...)
+					holds(t, f, want)
+				} else {
+					holds(t, f, before)
+				}
+			})
+		}
+		t.Run("zeros that fit two states", func(t *testing.T) {
+			const size = 50 * 4096
+			f, err := os.Create(filepath.Join(dir, "zeros"))
+			check(t, err)
+			defer f.Close()
+			putAt(t, f, make([]byte, size), 0)
+			check(t, errors.Join(f.Sync(), sys.Fallocate(f, sys.FallocKeepSize, size, 5*4096)))
+			in := &intent{kind: insertShift}
+			s := shifter{f: f, block: 4096}
+			check(t, s.plan(&in.shift, size, 0, head))
+			check(t, writeIntent(f, in))
+			check(t, f.Truncate(size+8192))
+			// To go on by another way would be wrong, so it is not unsuited.
+			if _, err := recoverLocked(f); !errors.As(err, new(*DamagedError)) || errors.Is(err, errUnsuited) {
+				t.Errorf("%v", err)
+			}
+			holds(t, f, make([]byte, size+8192))
+		})
+		t.Run("copied with its attributes", func(t *testing.T) {
+			f, content := shape{name: "copied", size: 50 * 4096}.make(t, dir)
+			in := &intent{kind: insertShift}
+			s := shifter{f: f, block: 4096}
+			check(t, s.plan(&in.shift, 50*4096, 0, head))
+			in.inode = 12345
+			check(t, sys.SetAttr(int(f.Fd()), intentName, in.encode()))
+			if state, err := recoverLocked(f); state != Clean || err != nil {
+				t.Errorf("state %d, %v", state, err)
+			}
+			noIntent(t, f)
+			holds(t, f, content)
+		})
+		t.Run("an intent of another version", func(t *testing.T) {
+			f, content := shape{name: "version", size: 4096}.make(t, dir)
+			check(t, sys.SetAttr(int(f.Fd()), intentName, []byte("StlI\xffwhatever it may say")))
+			if _, err := recoverLocked(f); !errors.As(err, new(*DamagedError)) {
+				t.Errorf("%v", err)
+			}
+			holds(t, f, content)
+		})
+	})
+}
+
+func appendTo(t *testing.T, f *os.File, n int) {
+	t.Helper()
+	a, err := os.OpenFile(f.Name(), os.O_APPEND|os.O_WRONLY, 0)
+	check(t, err)
+	_, err = a.Write(bytes.Repeat([]byte("a"), n))
+	check(t, errors.Join(err, a.Close()))
+}
+
+// Who appends to the file meanwhile loses nothing.
+func TestShiftBesideAppends(t *testing.T) {
+	onShifting(t, func(t *testing.T, dir string) {
+		f, content := shape{name: "log", size: 100 * 4096}.make(t, dir)
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		var appended int
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				appendTo(t, f, 100)
+				appended += 100
+			}
+		})
+		s := shifter{f: f, block: 4096}
+		var want []byte
+		for i := range 20 {
+			head := bytes.Repeat([]byte{byte('A' + i)}, 4096)
+			check(t, s.insert(head))
+			want = append(head, want...)
+		}
+		check(t, s.remove(4096))
+		close(stop)
+		wg.Wait()
+		want = append(append(want[4096:], content...), bytes.Repeat([]byte("a"), appended)...)
+		holds(t, f, want)
+	})
+}
+
+func TestRecoverSlot(t *testing.T) {
+	dir := t.TempDir()
+	old, data := bytes.Repeat([]byte("o"), 2000), bytes.Repeat([]byte("n"), 2000)
+	const off = 300
+	for _, c := range []struct {
+		name    string
+		write   func(slot []byte) // which begins at off
+		state   State
+		want    byte // of all bytes; 0: as they were
+		damaged bool
+	}{
+		{"nothing yet", func([]byte) {}, Old, 'o', false},
+		{"the first sector", func(b []byte) { copy(b[:212], data) }, New, 'n', false},
+		{"the last sector", func(b []byte) { copy(b[1748:], data) }, New, 'n', false},
+		{"all", func(b []byte) { copy(b, data) }, New, 'n', false},
+		{"all, and written over", func(b []byte) { copy(b, data); b[700] = 'x' }, New, 0, false},
+		{"nothing, and written over", func(b []byte) { b[700] = 'x' }, Old, 0, false},
+		{"all written over", func(b []byte) { copy(b, bytes.Repeat([]byte("x"), 2000)) }, Clean, 0, false},
+		{"torn and written over", func(b []byte) { copy(b[:212], data); b[700] = 'x' }, Clean, 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, err := os.Create(filepath.Join(dir, strings.ReplaceAll(c.name, " ", "-")))
+			check(t, err)
+			defer f.Close()
+			slot := bytes.Clone(old)
+			in := newSlotRedo(off, old, data, []byte("new"))
+			putAt(t, f, []byte(strings.Repeat("h", off)), 0)
+			putAt(t, f, []byte("tail"), off+2000)
+			c.write(slot)
+			putAt(t, f, slot, off)
+			if err := writeIntent(f, in); errors.Is(err, errUnsuited) {
+				t.Skip(err)
+			} else {
+				check(t, err)
+			}
+			state, err := recoverLocked(f)
+			if damaged := errors.As(err, new(*DamagedError)); damaged != c.damaged || err != nil && !damaged {
+				t.Fatal(err)
+			}
+			if c.want != 0 {
+				slot = bytes.Repeat([]byte{c.want}, 2000)
+			}
+			holds(t, f, []byte(strings.Repeat("h", off)+string(slot)+"tail"))
+			if c.damaged {
+				return
+			}
+			noIntent(t, f)
+			if state != c.state {
+				t.Errorf("state %d, want %d", state, c.state)
+			}
+		})
+	}
+}
