@@ -233,35 +233,29 @@ var (
 )
 
 func TestAtomicfilePower(t *testing.T) {
-	onRequest(t)
 	each(t, func(t *testing.T, fs string) {
-		for _, c := range []struct {
-			name string
-			work replaceFiles
-		}{
-			{"WriteFile", singles(byWriteFile)},
-			{"Dir", inDir(syncAuto, dirSingles)},
-			{"Dir, new names", inDir(syncAuto, dirFresh)},
-			{"Dir SyncEach", inDir(syncEach, dirSingles)},
-			{"Dir SyncEach, new names", inDir(syncEach, dirFresh)},
-			{"Dir, many goroutines", inDir(syncAuto, dirParallel)},
-			{"Dir SyncEach, many goroutines", inDir(syncEach, dirParallel)},
-			{"Batch", inDir(syncAuto, dirBatches)},
-			{"Batch SyncEach", inDir(syncEach, dirBatches)},
-			{"Batch SyncWholeFS", inDir(syncWhole, dirBatches)},
-		} {
-			t.Run(c.name, func(t *testing.T) {
-				rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: firstVersions}, c.work)
-				keeps(t, rec, cuts(), checkVersions)
-			})
+		proofs := []proof[replaced]{
+			{name: "WriteFile", work: singles(byWriteFile)},
+			{name: "Dir", work: inDir(syncAuto, dirSingles)},
+			{name: "Dir, new names", work: inDir(syncAuto, dirFresh)},
+			{name: "Dir SyncEach", work: inDir(syncEach, dirSingles)},
+			{name: "Dir SyncEach, new names", work: inDir(syncEach, dirFresh)},
+			{name: "Dir, many goroutines", work: inDir(syncAuto, dirParallel)},
+			{name: "Dir SyncEach, many goroutines", work: inDir(syncEach, dirParallel)},
+			{name: "Batch", work: inDir(syncAuto, dirBatches)},
+			{name: "Batch SyncEach", work: inDir(syncEach, dirBatches)},
+			{name: "Batch SyncWholeFS", work: inDir(syncWhole, dirBatches)},
 		}
+		for i := range proofs {
+			proofs[i].prepare = firstVersions
+		}
+		prove(t, fs, checkVersions, proofs)
 	})
 }
 
 // At level Kill the end of the process leaves the old content or the new, and
 // what was acknowledged. The left-overs are of a process that is dead.
 func TestAtomicfileKill(t *testing.T) {
-	onRequest(t)
 	work := inDir(atomicfile.Options{Level: durability.Kill}, dirParallel)
 	res := crashtest.Kill(t, 4, *seedFlag, func(dir string, ack func(replaced)) error {
 		return errors.Join(firstVersions(dir), work(dir, ack))
@@ -282,7 +276,6 @@ func TestAtomicfileKill(t *testing.T) {
 // SyncAuto syncs the folder alone where that is enough, and is tested as such
 // above; elsewhere the content too.
 func TestAtomicfileSyncs(t *testing.T) {
-	onRequest(t)
 	each(t, func(t *testing.T, fs string) {
 		for _, work := range []func(*atomicfile.Dir, func(replaced)) error{dirSingles, dirBatches} {
 			contents, folders := 0, 0
@@ -345,62 +338,44 @@ func renameAndSync(dir, name string, data []byte, before func(*os.File) error) e
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// A fault of the syncs of files, or of those of the folder.
-func faultOf(f crashtest.Fault, call string) func(crashtest.Sync) crashtest.Fault {
-	return func(s crashtest.Sync) crashtest.Fault {
-		if s.Call == call {
-			return f
-		}
-		return crashtest.NoFault
-	}
+func ofCall(call string) func(crashtest.Sync) bool {
+	return func(s crashtest.Sync) bool { return s.Call == call }
 }
 
 // Each way to do without a sync is caught.
 func TestAtomicfileMutants(t *testing.T) {
-	onRequest(t)
-	const content, folder, whole = "fdatasync", "fsync", "syncfs"
 	kill := atomicfile.Options{Level: durability.Kill}
+	content, folder, whole := ofCall("fdatasync"), ofCall("fsync"), ofCall("syncfs")
+	const skip, writeOnly = crashtest.SkipSync, crashtest.WriteOnly
 	each(t, func(t *testing.T, fs string) {
-		journal := fs != "btrfs" // which a sync of the folder commits, all of it
-		for _, c := range []struct {
-			name   string
-			work   replaceFiles
-			onSync func(crashtest.Sync) crashtest.Fault
-			// A sync of the folder covers data that the device has answered
-			// for: what SyncAuto rests on.
-			covered bool
-		}{
+		mutants := []mutant[replaced]{
 			{name: "level Kill", work: inDir(kill, dirSingles)},
 			{name: "Batch at level Kill", work: inDir(kill, dirBatches)},
 			{name: "O_DIRECT and no flush", work: singles(direct)},
-			{name: "folder not synced", work: inDir(syncEach, dirSingles), onSync: faultOf(crashtest.SkipSync, folder)},
-			{name: "folder not synced, SyncAuto", work: inDir(syncAuto, dirSingles), onSync: faultOf(crashtest.SkipSync, folder)},
-			{name: "folder with sync_file_range, SyncAuto", work: inDir(syncAuto, dirSingles), onSync: faultOf(crashtest.WriteOnly, folder)},
-			{name: "folder not synced, Batch", work: inDir(syncAuto, dirBatches), onSync: faultOf(crashtest.SkipSync, folder)},
-			{name: "folder not synced, Batch SyncWholeFS", work: inDir(syncWhole, dirBatches), onSync: faultOf(crashtest.SkipSync, folder)},
-			{name: "folder not synced, WriteFile", work: singles(byWriteFile), onSync: faultOf(crashtest.SkipSync, folder)},
-			{name: "content not synced", work: inDir(syncEach, dirFresh), onSync: faultOf(crashtest.SkipSync, content)},
-			{name: "content not synced, WriteFile", work: fresh(freshFiles, byWriteFile), onSync: faultOf(crashtest.SkipSync, content)},
-			{name: "content not synced, Batch SyncWholeFS", work: inDir(syncWhole, dirFreshBatches), onSync: faultOf(crashtest.SkipSync, whole)},
+			{name: "folder not synced", work: inDir(syncEach, dirSingles), onSync: where(skip, folder)},
+			{name: "folder not synced, SyncAuto", work: inDir(syncAuto, dirSingles), onSync: where(skip, folder)},
+			{name: "folder with sync_file_range, SyncAuto", work: inDir(syncAuto, dirSingles), onSync: where(writeOnly, folder)},
+			{name: "folder not synced, Batch", work: inDir(syncAuto, dirBatches), onSync: where(skip, folder)},
+			{name: "folder not synced, Batch SyncWholeFS", work: inDir(syncWhole, dirBatches), onSync: where(skip, folder)},
+			{name: "folder not synced, WriteFile", work: singles(byWriteFile), onSync: where(skip, folder)},
+			{name: "content not synced", work: inDir(syncEach, dirFresh), onSync: where(skip, content)},
+			{name: "content not synced, WriteFile", work: fresh(freshFiles, byWriteFile), onSync: where(skip, content)},
+			{name: "content not synced, Batch SyncWholeFS", work: inDir(syncWhole, dirFreshBatches), onSync: where(skip, whole)},
 			{name: "content not written, only the folder synced", work: fresh(freshFiles, unordered)},
-			{name: "content with sync_file_range", work: inDir(syncEach, dirFresh), onSync: faultOf(crashtest.WriteOnly, content), covered: journal},
-		} {
-			t.Run(c.name, func(t *testing.T) {
-				rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: firstVersions, OnSync: c.onSync}, c.work)
-				if c.covered {
-					keeps(t, rec, cuts(), checkVersions)
-					return
-				}
-				caught(t, rec, max(few(), 12), checkVersions)
-			})
+			// A sync of the folder commits the journal of ext4 and XFS, and
+			// covers data that the device has answered for: what SyncAuto
+			// rests on.
+			{name: "content with sync_file_range", work: inDir(syncEach, dirFresh), onSync: where(writeOnly, content), covered: fs != "btrfs"},
 		}
+		for i := range mutants {
+			mutants[i].prepare = firstVersions
+		}
+		refute(t, fs, checkVersions, mutants)
 	})
 }
 
 // A run with any single one of its syncs removed is caught.
 func TestAtomicfileEachSync(t *testing.T) {
-	onRequest(t)
-	const n = 6 * freshFiles // a third of them come to each entry of the ledger
 	each(t, func(t *testing.T, fs string) {
 		for _, c := range []struct {
 			name string
@@ -411,30 +386,8 @@ func TestAtomicfileEachSync(t *testing.T) {
 			{"WriteFile", fresh(freshFiles, byWriteFile)},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				var seen []crashtest.Sync
-				run := func(without int) *crashtest.Recording[replaced] {
-					seen = nil
-					return crashtest.Record(t, crashtest.Options{
-						FS: fs, Seed: *seedFlag, Prepare: firstVersions,
-						OnSync: func(s crashtest.Sync) crashtest.Fault {
-							seen = append(seen, s)
-							if s.N == without {
-								return crashtest.SkipSync
-							}
-							return crashtest.NoFault
-						},
-					}, c.work)
-				}
-				keeps(t, run(-1), n, checkVersions)
-				syncs := seen
-				step := 1
-				if !long() {
-					step = len(syncs)/2 | 1 // odd: one of a file and one of the folder
-				}
-				for i := 0; i < len(syncs); i += step {
-					t.Logf("without %v:", syncs[i])
-					caught(t, run(i), n, checkVersions)
-				}
+				t.Parallel()
+				refuteEach(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: firstVersions}, 0, c.work, checkVersions)
 			})
 		}
 	})

@@ -11,6 +11,11 @@ type Options struct {
 	// FS is the file system: "ext4" (the default), "xfs" or "btrfs", made by
 	// mkfs with the settings it has by default.
 	FS string
+	// Mkfs are more arguments of mkfs: []string{"-O", "bigalloc"}.
+	Mkfs []string
+	// Mount are options of mount(8), with commas between. The default, "", is
+	// the file system's own.
+	Mount string
 	// Size of the device in bytes, a multiple of 4,096. The default, 0, is
 	// small: 64 MiB for ext4, 300 MiB for xfs (the least that mkfs.xfs
 	// takes), 128 MiB for btrfs. It takes memory only for what is written.

@@ -99,7 +99,7 @@ func TestFile(t *testing.T) {
 				}
 				rec := crashtest.Record(t, o, newBlocks(c.flags, c.sync))
 				if c.lost {
-					caught(t, rec, few(), checkBlocks)
+					caught(t, rec, checkBlocks)
 				} else {
 					keeps(t, rec, cuts(), checkBlocks)
 				}

@@ -1,11 +1,15 @@
 package crashtest
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A fileSystem is what the rig has to know about a file system.
 type fileSystem struct {
 	name string
 	mkfs []string // the image's name comes last
+	opts string   // of the mount
 	size int64    // by default, bytes
 	// super is where the superblock lies, from byte to byte. It is written in
 	// place and read before any journal is replayed, under one checksum: a
@@ -37,6 +41,8 @@ func fileSystemOf(o Options) (fileSystem, error) {
 		if fs.name != o.FS {
 			continue
 		}
+		fs.mkfs = slices.Concat(fs.mkfs, o.Mkfs)
+		fs.opts = o.Mount
 		if o.Size != 0 {
 			fs.size = o.Size
 		}

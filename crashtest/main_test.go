@@ -17,7 +17,16 @@ var (
 
 func TestMain(m *testing.M) {
 	crashtest.ServeDisk()
+	flag.Parse()
+	if !given("test.parallel") {
+		flag.Set("test.parallel", "8") // whatever the processors: a mount mostly waits
+	}
 	os.Exit(m.Run())
+}
+
+func given(name string) (is bool) {
+	flag.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
 }
 
 func cuts() int {
@@ -30,16 +39,13 @@ func cuts() int {
 	return 6
 }
 
-// few is how many cuts a mutant gets: it is caught early or not at all.
-func few() int { return min(cuts(), 30) }
-
 func long() bool { return os.Getenv("STELE_LONG") == "1" }
 
 // each runs f for each file system that there can be here.
 func each(t *testing.T, f func(t *testing.T, fs string)) {
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
-			t.Parallel() // a mount mostly waits
+			t.Parallel()
 			f(t, fs)
 		})
 	}
@@ -66,26 +72,130 @@ func keeps[T any](t *testing.T, rec *crashtest.Recording[T], n int, check func(d
 // returns would not show that the rig sees the loss.
 var errLost = errors.New("acknowledged, and lost")
 
-// caught fails the test unless a cut loses something.
-func caught[T any](t *testing.T, rec *crashtest.Recording[T], n int, check func(dir string, acked []T) error) {
+// caught fails the test unless a cut loses something. Most mutants are caught
+// by one of the first cuts, so few are made first; then more, as some can only
+// be seen at the one or other place.
+func caught[T any](t *testing.T, rec *crashtest.Recording[T], check func(dir string, acked []T) error) {
 	t.Helper()
-	res := rec.Check(t, n, check)
-	for _, l := range res.Lost {
-		if !errors.Is(l.Err, errLost) {
-			t.Errorf("%v: %v", l.Cut, l.Err)
+	var res crashtest.Result
+	for _, n := range []int{4, 16, 64, 128} {
+		res = rec.Check(t, n, check)
+		for _, l := range res.Lost {
+			if !errors.Is(l.Err, errLost) {
+				t.Errorf("%v: %v", l.Cut, l.Err)
+			}
+		}
+		if len(res.Lost) > 0 {
+			t.Logf("caught by %d of %d cuts (seed %d); the first: %v", len(res.Lost), n, res.Seed, res.Lost[0].Err)
+			return
 		}
 	}
-	if len(res.Lost) == 0 {
-		t.Errorf("the mutant was not caught: %v", res)
-	} else {
-		t.Logf("caught by %d of %d cuts (seed %d); the first: %v", len(res.Lost), res.Cuts, res.Seed, res.Lost[0].Err)
+	t.Errorf("the mutant was not caught: %v", res)
+}
+
+// A proof is work that must lose nothing.
+type proof[T any] struct {
+	name    string
+	work    func(dir string, ack func(T)) error
+	prepare func(dir string) error
+	runs    int                               // recordings that the cuts are spread over; 0 is 1
+	except  map[string]string                 // why not on this file system
+	check   func(dir string, acked []T) error // unless nil, in the place of the common one
+}
+
+// prove cuts each of the proofs.
+func prove[T any](t *testing.T, fs string, check func(dir string, acked []T) error, proofs []proof[T]) {
+	for _, p := range proofs {
+		t.Run(p.name, func(t *testing.T) {
+			if why := p.except[fs]; why != "" {
+				t.Skip(why)
+			}
+			t.Parallel()
+			if p.check == nil {
+				p.check = check
+			}
+			runs := max(1, p.runs)
+			for range runs {
+				rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: p.prepare}, p.work)
+				keeps(t, rec, (cuts()+runs-1)/runs, p.check)
+			}
+		})
 	}
 }
 
-// onRequest skips a test that takes minutes unless it was asked for.
-func onRequest(t *testing.T) {
-	t.Helper()
-	if !long() && *cutsFlag == 0 {
-		t.Skip("takes minutes: set STELE_LONG=1 or -cuts N")
+// A mutant is work that lacks something that it needs.
+type mutant[T any] struct {
+	name    string
+	work    func(dir string, ack func(T)) error
+	prepare func(dir string) error
+	onSync  func(crashtest.Sync) crashtest.Fault
+	covered bool // it does not need it here: then it must lose nothing
+	check   func(dir string, acked []T) error
+}
+
+// refute shows that each of the mutants is caught.
+func refute[T any](t *testing.T, fs string, check func(dir string, acked []T) error, mutants []mutant[T]) {
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			if m.check == nil {
+				m.check = check
+			}
+			rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: m.prepare, OnSync: m.onSync}, m.work)
+			if m.covered {
+				keeps(t, rec, cuts(), m.check)
+			} else {
+				caught(t, rec, m.check)
+			}
+		})
+	}
+}
+
+// always has each sync fail in one way.
+func always(f crashtest.Fault) func(crashtest.Sync) crashtest.Fault {
+	return func(crashtest.Sync) crashtest.Fault { return f }
+}
+
+// where has those syncs fail that it is true of.
+func where(f crashtest.Fault, is func(crashtest.Sync) bool) func(crashtest.Sync) crashtest.Fault {
+	return func(s crashtest.Sync) crashtest.Fault {
+		if is(s) {
+			return f
+		}
+		return crashtest.NoFault
+	}
+}
+
+func ofRoot(s crashtest.Sync) bool { return s.Path == "." }
+func ofFile(s crashtest.Sync) bool { return s.Path != "." }
+
+// refuteEach removes the syncs of work, from the given one on, one in each
+// run, and shows that each is missed. Unless STELE_LONG is set it leaves out
+// most of the runs.
+func refuteEach[T any](t *testing.T, o crashtest.Options, from int, work func(dir string, ack func(T)) error, check func(dir string, acked []T) error) {
+	var seen []crashtest.Sync
+	run := func(without int) *crashtest.Recording[T] {
+		seen = nil
+		o.OnSync = func(s crashtest.Sync) crashtest.Fault {
+			seen = append(seen, s)
+			if s.N == without {
+				return crashtest.SkipSync
+			}
+			return crashtest.NoFault
+		}
+		return crashtest.Record(t, o, work)
+	}
+	keeps(t, run(-1), cuts(), check)
+	syncs := seen
+	if len(syncs) < from+8 {
+		t.Fatalf("the work made the syncs %v, fewer than it must", syncs)
+	}
+	step := 1
+	if !long() {
+		step = (len(syncs)-from)/2 | 1 // odd: one of a file and one of its folder, where they alternate
+	}
+	for i := from; i < len(syncs); i += step {
+		t.Logf("without %v:", syncs[i])
+		caught(t, run(i), check)
 	}
 }

@@ -113,66 +113,41 @@ func checkDirs(dir string, acked []string) error {
 
 func TestMkdirPower(t *testing.T) {
 	each(t, func(t *testing.T, fs string) {
-		for _, c := range []struct {
-			name string
-			work makeDirs
-			runs int // recordings that the cuts are spread over
-		}{
-			{"All", maker(mkdir.Options{}, makeAll), 1},
-			{"Batch", maker(mkdir.Options{}, makeBatches), 1},
-			{"Batch confined", maker(mkdir.Options{Confined: true}, makeBatches), 1},
-			{"one Maker, many goroutines", race(1, mkdir.Options{}), 3},
-			{"two Makers", race(2, mkdir.Options{}), 3},
-		} {
-			t.Run(c.name, func(t *testing.T) {
-				if fs == "btrfs" && c.name == "two Makers" {
-					t.Skip("btrfs: where several fsyncs of one directory run at once, one may return before what was made in it is durable; " +
-						"on Linux 6.18 os.Mkdir and fsync from six goroutines lose directories so, without a Maker. " +
-						"One Maker does not run two at once")
-				}
-				for range c.runs {
-					rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag}, c.work)
-					keeps(t, rec, (cuts()+c.runs-1)/c.runs, checkDirs)
-				}
-			})
-		}
+		prove(t, fs, checkDirs, []proof[string]{
+			{name: "All", work: maker(mkdir.Options{}, makeAll)},
+			{name: "Batch", work: maker(mkdir.Options{}, makeBatches)},
+			{name: "Batch confined", work: maker(mkdir.Options{Confined: true}, makeBatches)},
+			{name: "one Maker, many goroutines", work: race(1, mkdir.Options{}), runs: 3},
+			{name: "two Makers", work: race(2, mkdir.Options{}), runs: 3, except: map[string]string{
+				"btrfs": "where several fsyncs of one directory run at once, one may return before what was made in it is durable; " +
+					"on Linux 6.18 os.Mkdir and fsync from six goroutines lose directories so, without a Maker. " +
+					"One Maker does not run two at once",
+			}},
+		})
 	})
 }
 
-// Each way to do without a sync is caught.
+// Each way to do without a sync is caught. O_DIRECT is for data, and a
+// directory has none.
 func TestMkdirMutants(t *testing.T) {
-	always := func(f crashtest.Fault) func(crashtest.Sync) crashtest.Fault {
-		return func(crashtest.Sync) crashtest.Fault { return f }
-	}
 	kill := mkdir.Options{Level: durability.Kill}
 	each(t, func(t *testing.T, fs string) {
-		for _, c := range []struct {
-			name   string
-			work   makeDirs
-			onSync func(crashtest.Sync) crashtest.Fault
-		}{
-			{"All at level Kill", maker(kill, makeAll), nil},
-			{"Batch at level Kill", maker(kill, makeBatches), nil},
-			{"two Makers at level Kill", race(2, kill), nil},
-			{"All without its syncs", maker(mkdir.Options{}, makeAll), always(crashtest.SkipSync)},
-			{"Batch without its syncs", maker(mkdir.Options{}, makeBatches), always(crashtest.SkipSync)},
-			{"All with sync_file_range", maker(mkdir.Options{}, makeAll), always(crashtest.WriteOnly)},
-			{"Batch with sync_file_range", maker(mkdir.Options{}, makeBatches), always(crashtest.WriteOnly)},
-			{"sync of another file", syncOther(otherFile), nil},
-			{"sync of another directory", syncOther(otherDir), nil},
-		} {
-			if fs == "ext4" && c.name == "sync of another directory" {
-				// ext4 answers fsync of any directory by committing the whole
-				// journal (ext4_fsync_journal): nothing is lost there.
-				continue
-			}
-			t.Run(c.name, func(t *testing.T) {
-				rec := crashtest.Record(t, crashtest.Options{
-					FS: fs, Seed: *seedFlag, Prepare: makeOther, OnSync: c.onSync,
-				}, c.work)
-				caught(t, rec, few(), checkDirs)
-			})
+		mutants := []mutant[string]{
+			{name: "All at level Kill", work: maker(kill, makeAll)},
+			{name: "Batch at level Kill", work: maker(kill, makeBatches)},
+			{name: "two Makers at level Kill", work: race(2, kill)},
+			{name: "All without its syncs", work: maker(mkdir.Options{}, makeAll), onSync: always(crashtest.SkipSync)},
+			{name: "Batch without its syncs", work: maker(mkdir.Options{}, makeBatches), onSync: always(crashtest.SkipSync)},
+			{name: "All with sync_file_range", work: maker(mkdir.Options{}, makeAll), onSync: always(crashtest.WriteOnly)},
+			{name: "Batch with sync_file_range", work: maker(mkdir.Options{}, makeBatches), onSync: always(crashtest.WriteOnly)},
+			{name: "sync of another file", work: syncOther(otherFile), prepare: makeOther},
 		}
+		if fs != "ext4" {
+			// ext4 answers fsync of any directory by committing the whole
+			// journal (ext4_fsync_journal): nothing is lost there.
+			mutants = append(mutants, mutant[string]{name: "sync of another directory", work: syncOther(otherDir), prepare: makeOther})
+		}
+		refute(t, fs, checkDirs, mutants)
 	})
 }
 
@@ -247,7 +222,8 @@ func TestMkdirEachSync(t *testing.T) {
 		return nil
 	})
 	each(t, func(t *testing.T, fs string) {
-		t.Run("All", func(t *testing.T) { removeEachSync(t, fs, prepare, all, 0) })
+		options := crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: prepare}
+		t.Run("All", func(t *testing.T) { refuteEach(t, options, 0, all, checkDirs) })
 		if fs != "btrfs" {
 			// ext4 and XFS write all of the journal whichever directory is
 			// synced: one sync of several suffices, and what is not lost
@@ -255,39 +231,6 @@ func TestMkdirEachSync(t *testing.T) {
 			return
 		}
 		// The first batch also syncs the root, for the parents' own entries.
-		t.Run("Batch", func(t *testing.T) { removeEachSync(t, fs, prepare, batch, 1+len(parents)) })
+		t.Run("Batch", func(t *testing.T) { refuteEach(t, options, 1+len(parents), batch, checkDirs) })
 	})
-}
-
-// removeEachSync removes the syncs of work, from the given one on, one in
-// each run. Unless STELE_LONG is set it leaves out most of the runs.
-func removeEachSync(t *testing.T, fs string, prepare func(string) error, work makeDirs, from int) {
-	const n = 24 // a third of them, at acknowledgements, is enough for each
-	var seen []crashtest.Sync
-	run := func(without int) *crashtest.Recording[string] {
-		seen = nil
-		return crashtest.Record(t, crashtest.Options{
-			FS: fs, Seed: *seedFlag, Prepare: prepare,
-			OnSync: func(s crashtest.Sync) crashtest.Fault {
-				seen = append(seen, s)
-				if s.N == without {
-					return crashtest.SkipSync
-				}
-				return crashtest.NoFault
-			},
-		}, work)
-	}
-	keeps(t, run(-1), n, checkDirs)
-	syncs := seen
-	if len(syncs) < from+8 {
-		t.Fatalf("the work made the syncs %v, fewer than it must", syncs)
-	}
-	step := 1
-	if !long() {
-		step = (len(syncs) - from) / 2
-	}
-	for i := from; i < len(syncs); i += step {
-		t.Logf("without %v:", syncs[i])
-		caught(t, run(i), n, checkDirs)
-	}
 }

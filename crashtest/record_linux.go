@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -61,16 +62,23 @@ func Record[T any](t testing.TB, o Options, work func(dir string, ack func(entry
 
 func (rec *Recording[T]) record(t testing.TB, o Options, work func(dir string, ack func(entry T)) error) (err error) {
 	tp := rec.tape
+	// Each step says so in its error: a rig has many that can fail.
+	step := func(name string, err error) error {
+		if err != nil {
+			return fmt.Errorf("crashtest: %s: %w", name, err)
+		}
+		return nil
+	}
 	rec.rig, tp.base, err = newRig(t, tp.fs)
 	if err != nil {
-		return err
+		return step("make the disk", err)
 	}
 	dir, err := rec.rig.mountDisk()
 	if err != nil {
-		return err
+		return step("mount the disk", err)
 	}
 	begin, end, err := rec.run(dir, o, work)
-	if err := errors.Join(err, unmount(dir)); err != nil {
+	if err := errors.Join(err, step("unmount the disk", unmount(dir))); err != nil {
 		return err
 	}
 	// What came later is the doing of the unmount.
@@ -86,7 +94,7 @@ func (rec *Recording[T]) record(t testing.TB, o Options, work func(dir string, a
 func (rec *Recording[T]) run(dir string, o Options, work func(dir string, ack func(entry T)) error) (begin, end int64, err error) {
 	if o.Prepare != nil {
 		if err := o.Prepare(dir); err != nil {
-			return 0, 0, err
+			return 0, 0, fmt.Errorf("crashtest: prepare: %w", err)
 		}
 	}
 	if err := sys.Syncfs(dir); err != nil {
@@ -117,7 +125,7 @@ func (rec *Recording[T]) run(dir string, o Options, work func(dir string, ack fu
 		rec.tape.acks = append(rec.tape.acks, length)
 	})
 	if err = errors.Join(err, ackErr); err != nil {
-		return 0, 0, err
+		return 0, 0, fmt.Errorf("crashtest: work: %w", err)
 	}
 	end, err = rec.rig.position()
 	return begin, end, err

@@ -65,8 +65,8 @@ type rig struct {
 
 // newRig starts a disk that holds an empty file system. Its end unmounts what
 // is mounted and ends the process, however the test ends.
-func newRig(t testing.TB, fs fileSystem) (r *rig, base *image, err error) {
-	r = &rig{fs: fs, dir: t.TempDir()}
+func newRig(t testing.TB, fs fileSystem) (_ *rig, base *image, err error) {
+	r := &rig{fs: fs, dir: t.TempDir()}
 	t.Cleanup(func() {
 		if err := r.close(); err != nil {
 			t.Error(err)
@@ -99,13 +99,29 @@ func makeFS(fs fileSystem) (f *os.File, m *image, err error) {
 	if err := f.Truncate(fs.size); err != nil {
 		return nil, nil, err
 	}
-	mkfs := exec.Command(fs.mkfs[0], append(fs.mkfs[1:len(fs.mkfs):len(fs.mkfs)], "/proc/self/fd/3")...)
-	mkfs.ExtraFiles = []*os.File{f}
-	if out, err := mkfs.CombinedOutput(); err != nil {
-		return nil, nil, fmt.Errorf("crashtest: %v: %w: %s", mkfs.Args, err, bytes.TrimSpace(out))
+	if err := runMkfs(fs, f); err != nil {
+		return nil, nil, err
 	}
 	m, err = readImage(f)
 	return f, m, err
+}
+
+// runMkfs makes the file system on f. mkfs.btrfs looks first whether f is
+// mounted, at each loop device that is, and fails with ENXIO at one that is
+// detached while it looks: others come and go beside this test. So it gets
+// more than one try.
+func runMkfs(fs fileSystem, f *os.File) error {
+	for try := 1; ; try++ {
+		mkfs := exec.Command(fs.mkfs[0], append(fs.mkfs[1:len(fs.mkfs):len(fs.mkfs)], "/proc/self/fd/3")...)
+		mkfs.ExtraFiles = []*os.File{f}
+		out, err := mkfs.CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		if try == 20 || !bytes.Contains(out, []byte("cannot check mount status")) {
+			return fmt.Errorf("%v: %w: %s", mkfs.Args, err, bytes.TrimSpace(out))
+		}
+	}
 }
 
 // scratch returns an empty file without a name, in memory where there is room
@@ -254,7 +270,7 @@ func mountImage(f *os.File, fs fileSystem, dir string) error {
 }
 
 func mount(device *os.File, fs fileSystem, dir string) error {
-	err := sys.Mount(device.Name(), dir, fs.name, "")
+	err := sys.Mount(device.Name(), dir, fs.name, fs.opts)
 	if errors.Is(err, syscall.ENODEV) {
 		err = fmt.Errorf("%w: the kernel has no %s: %w", errUnavailable, fs.name, err)
 	}

@@ -135,6 +135,18 @@ func publishFiles(d *newfile.Dir, ack func(string)) error {
 	return nil
 }
 
+// publishDirect writes past the page cache, and has nothing flushed.
+func publishDirect(dir string, ack func(string)) error {
+	for v := range 25 {
+		name := fmt.Sprint("p", v)
+		if err := direct(dir, name, content(v)); err != nil {
+			return err
+		}
+		ack(name)
+	}
+	return nil
+}
+
 // replaceFile acknowledges "r", as often as it is replaced.
 func replaceFile(d *newfile.Dir, ack func(string)) error {
 	for v := range 25 {
@@ -206,83 +218,45 @@ func checkFiles(dir string, acked []string) error {
 }
 
 func TestNewfilePower(t *testing.T) {
-	onRequest(t)
-	shards := newfile.Options{Shards: 16}
+	plain, shards := newfile.Options{}, newfile.Options{Shards: 16}
 	each(t, func(t *testing.T, fs string) {
-		for _, c := range []struct {
-			name string
-			work makeFiles
-			runs int // recordings that the cuts are spread over
-		}{
-			{"Create", filer(newfile.Options{}, createFiles), 1},
-			{"Create in shards", filer(shards, createFiles), 1},
-			{"Touch in shards", filer(shards, touchFiles), 1},
-			{"Batch", filer(newfile.Options{}, batchFiles), 1},
-			{"Batch in shards", filer(shards, batchFiles), 1},
-			{"Touch, many goroutines", filer(newfile.Options{}, raceFiles), 3},
-			{"Queue in shards", filer(shards, queueFiles), 3},
-			{"Publish", filer(newfile.Options{}, publishFiles), 1},
-			{"Publish in shards", filer(shards, publishFiles), 1},
-			{"Replace in shards", filer(shards, replaceFile), 1},
-		} {
-			t.Run(c.name, func(t *testing.T) {
-				for range c.runs {
-					rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag}, c.work)
-					keeps(t, rec, (cuts()+c.runs-1)/c.runs, checkFiles)
-				}
-			})
-		}
+		prove(t, fs, checkFiles, []proof[string]{
+			{name: "Create", work: filer(plain, createFiles)},
+			{name: "Create in shards", work: filer(shards, createFiles)},
+			{name: "Touch in shards", work: filer(shards, touchFiles)},
+			{name: "Batch", work: filer(plain, batchFiles)},
+			{name: "Batch in shards", work: filer(shards, batchFiles)},
+			{name: "Touch, many goroutines", work: filer(plain, raceFiles), runs: 3},
+			{name: "Queue in shards", work: filer(shards, queueFiles), runs: 3},
+			{name: "Publish", work: filer(plain, publishFiles)},
+			{name: "Publish in shards", work: filer(shards, publishFiles)},
+			{name: "Replace in shards", work: filer(shards, replaceFile)},
+		})
 	})
 }
 
-// Each way to do without a sync is caught.
+// Each way to do without a sync is caught. Without shards the only folder that
+// is synced is the root.
 func TestNewfileMutants(t *testing.T) {
-	onRequest(t)
-	always := func(f crashtest.Fault) func(crashtest.Sync) crashtest.Fault {
-		return func(crashtest.Sync) crashtest.Fault { return f }
-	}
-	// Without shards the only folder that is synced is the root.
-	onlyRoot := func(f crashtest.Fault) func(crashtest.Sync) crashtest.Fault {
-		return func(s crashtest.Sync) crashtest.Fault {
-			if s.Path == "." {
-				return f
-			}
-			return crashtest.NoFault
-		}
-	}
-	onlyFile := func(f crashtest.Fault) func(crashtest.Sync) crashtest.Fault {
-		return func(s crashtest.Sync) crashtest.Fault {
-			if s.Path != "." {
-				return f
-			}
-			return crashtest.NoFault
-		}
-	}
-	kill, shards := newfile.Options{Level: durability.Kill}, newfile.Options{Shards: 16}
+	kill, plain, shards := newfile.Options{Level: durability.Kill}, newfile.Options{}, newfile.Options{Shards: 16}
+	const skip = crashtest.SkipSync
 	each(t, func(t *testing.T, fs string) {
-		for _, c := range []struct {
-			name   string
-			work   makeFiles
-			onSync func(crashtest.Sync) crashtest.Fault
-		}{
-			{"Create at level Kill", filer(kill, createFiles), nil},
-			{"Touch at level Kill", filer(kill, touchFiles), nil},
-			{"Batch at level Kill", filer(kill, batchFiles), nil},
-			{"Queue at level Kill", filer(kill, queueFiles), nil},
-			{"Publish at level Kill", filer(kill, publishFiles), nil},
-			{"Create without its syncs", filer(shards, createFiles), always(crashtest.SkipSync)},
-			{"Batch without its syncs", filer(shards, batchFiles), always(crashtest.SkipSync)},
-			{"Queue without its syncs", filer(shards, queueFiles), always(crashtest.SkipSync)},
-			{"Create with sync_file_range", filer(shards, createFiles), always(crashtest.WriteOnly)},
-			{"Publish without sync of the folder", filer(newfile.Options{}, publishFiles), onlyRoot(crashtest.SkipSync)},
-			{"Publish without sync of the file", filer(newfile.Options{}, publishFiles), onlyFile(crashtest.SkipSync)},
-			{"Replace without its syncs", filer(newfile.Options{}, replaceFile), always(crashtest.SkipSync)},
-			{"Replace without sync of the file", filer(newfile.Options{}, replaceFile), onlyFile(crashtest.SkipSync)},
-		} {
-			t.Run(c.name, func(t *testing.T) {
-				rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, OnSync: c.onSync}, c.work)
-				caught(t, rec, few(), checkFiles)
-			})
-		}
+		refute(t, fs, checkFiles, []mutant[string]{
+			{name: "Create at level Kill", work: filer(kill, createFiles)},
+			{name: "Touch at level Kill", work: filer(kill, touchFiles)},
+			{name: "Batch at level Kill", work: filer(kill, batchFiles)},
+			{name: "Queue at level Kill", work: filer(kill, queueFiles)},
+			{name: "Publish at level Kill", work: filer(kill, publishFiles)},
+			{name: "Create without its syncs", work: filer(shards, createFiles), onSync: always(skip)},
+			{name: "Batch without its syncs", work: filer(shards, batchFiles), onSync: always(skip)},
+			{name: "Queue without its syncs", work: filer(shards, queueFiles), onSync: always(skip)},
+			{name: "Create with sync_file_range", work: filer(shards, createFiles), onSync: always(crashtest.WriteOnly)},
+			{name: "Publish without sync of the folder", work: filer(plain, publishFiles), onSync: where(skip, ofRoot)},
+			{name: "Publish without sync of the file", work: filer(plain, publishFiles), onSync: where(skip, ofFile)},
+			{name: "Publish with sync_file_range", work: filer(plain, publishFiles), onSync: always(crashtest.WriteOnly)},
+			{name: "Publish with O_DIRECT and no flush", work: publishDirect},
+			{name: "Replace without its syncs", work: filer(plain, replaceFile), onSync: always(skip)},
+			{name: "Replace without sync of the file", work: filer(plain, replaceFile), onSync: where(skip, ofFile)},
+		})
 	})
 }

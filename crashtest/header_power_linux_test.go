@@ -1,0 +1,245 @@
+package crashtest_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/internal/sys"
+)
+
+func TestHeaderPower(t *testing.T) {
+	each(t, func(t *testing.T, fs string) {
+		for _, w := range headWays {
+			if !slices.Contains(w.fs, fs) {
+				continue
+			}
+			h := w.at(durability.Power)
+			prove(t, fs, h.check, []proof[int]{{name: w.name, work: h.work, prepare: w.prepare}})
+			t.Cleanup(func() {
+				t.Logf("%s: of %d cuts %d left neither old nor new; Recover took %d back and finished %d",
+					w.name, cuts(), h.partial.Load(), h.old.Load(), h.new.Load())
+			})
+		}
+	})
+}
+
+// An interruptedShift is a file whose shift is cut off at block x, and then
+// ended by a Recover that is cut off itself.
+type interruptedShift struct {
+	x      int64
+	block  int64 // bytes
+	base   [sha256.Size]byte
+	intent []byte
+	middle atomic.Int64 // cuts that moved the gap
+}
+
+const (
+	intentAttr = "user.stele.intent"
+	recordAttr = "user.stele.header"
+)
+
+// prepare makes the file, and gets the intent that a shift of it notes.
+func (s *interruptedShift) prepare(dir string) error {
+	if err := prepareMany(dir); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, headedName)
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	s.base = sha256.Sum256(b)
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	layout, err := sys.LayoutOf(f)
+	if err != nil {
+		return err
+	}
+	s.block = layout.Block
+	noted, stop := make(chan []byte), make(chan struct{})
+	go func() {
+		for {
+			if b, err := sys.GetAttr(int(f.Fd()), intentAttr); err == nil {
+				noted <- b
+				return
+			}
+			select {
+			case <-stop:
+				close(noted)
+				return
+			default:
+			}
+		}
+	}()
+	_, err = header.Insert(name, headText("head", int(2*s.block)), header.Options{Mode: header.InPlace, Strategy: header.Shift, Pad: header.PadByte(' ')})
+	close(stop)
+	if s.intent = <-noted; err == nil && s.intent == nil {
+		err = errors.New("no intent was seen during a shift")
+	}
+	return errors.Join(err, sys.CollapseRange(f, 0, 2*s.block), sys.RemoveXattr(f, recordAttr))
+}
+
+// work has the shift cut off and ended, several times.
+func (s *interruptedShift) work(dir string, ack func(int)) error {
+	name := filepath.Join(dir, headedName)
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return besideSyncs(dir, func() error {
+		for round := range 4 {
+			err := sys.SetAttr(int(f.Fd()), intentAttr, s.intent)
+			if s.x < manyExtents {
+				err = errors.Join(err, sys.InsertRange(f, s.x*s.block, 2*s.block))
+			} else {
+				err = errors.Join(err, f.Truncate((manyExtents+2)*s.block))
+			}
+			if err != nil {
+				return err
+			}
+			if state, err := header.Recover(name); state != header.Old || err != nil {
+				return fmt.Errorf("Recover: state %v, %w", state, err)
+			}
+			ack(round)
+		}
+		return nil
+	})
+}
+
+func (s *interruptedShift) check(dir string, acked []int) error {
+	name := filepath.Join(dir, headedName)
+	switch x, err := s.gap(name); {
+	case err != nil:
+		return err
+	case x > s.x && x < manyExtents:
+		s.middle.Add(1)
+	}
+	if _, err := header.Recover(name); err != nil {
+		return fmt.Errorf("Recover: %w: %w", errLost, err)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if sha256.Sum256(b) != s.base {
+		return fmt.Errorf("the file, %d bytes, is not what it was: %w", len(b), errLost)
+	}
+	return nil
+}
+
+// gap is the first block of the file that is a hole.
+func (s *interruptedShift) gap(name string) (int64, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	extents, err := sys.Extents(f)
+	end := int64(0)
+	for _, e := range extents {
+		if e.Off > end {
+			break
+		}
+		end = e.Off + e.Len
+	}
+	return end / s.block, err
+}
+
+// Whenever the power is cut while Recover ends an interrupted shift, the next
+// Recover ends it.
+func TestHeaderRecover(t *testing.T) {
+	each(t, func(t *testing.T, fs string) {
+		if fs == "btrfs" {
+			t.Skip("btrfs does not shift")
+		}
+		for _, x := range []int64{0, manyExtents / 2, manyExtents} {
+			s := &interruptedShift{x: x}
+			prove(t, fs, s.check, []proof[int]{{name: fmt.Sprint("from block ", x), work: s.work, prepare: s.prepare}})
+			t.Cleanup(func() { t.Logf("from block %d: %d of %d cuts were in the middle of it", x, s.middle.Load(), cuts()) })
+		}
+	})
+}
+
+// shiftAlone is a shift as it is published: insert a range, write into it,
+// sync. There is no intent.
+func shiftAlone(name string) (header.Result, error) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return header.Result{}, err
+	}
+	err = sys.InsertRange(f, 0, blockSize)
+	if err == nil {
+		_, err = f.WriteAt(headText("alone", blockSize), 0)
+	}
+	return header.Result{Strategy: header.Shift}, errors.Join(err, f.Sync(), f.Close())
+}
+
+// copyDirect is a copy past the page cache, of which nothing is flushed.
+func copyDirect(name string) (header.Result, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return header.Result{}, err
+	}
+	b = append(headText("direct", 1000), b...)
+	return header.Result{Strategy: header.Copy}, direct(filepath.Dir(name), filepath.Base(name), b)
+}
+
+func times(n int, step headStep) []headStep { return slices.Repeat([]headStep{step}, n) }
+
+// Each way to do without a sync, or without the intent, is caught.
+func TestHeaderMutants(t *testing.T) {
+	const skip, writeOnly = crashtest.SkipSync, crashtest.WriteOnly
+	even := func(s crashtest.Sync) bool { return s.N%2 == 0 }
+	odd := func(s crashtest.Sync) bool { return s.N%2 == 1 }
+	each(t, func(t *testing.T, fs string) {
+		var mutants []mutant[int]
+		add := func(name string, w headWay, h *headed, onSync func(crashtest.Sync) crashtest.Fault) *mutant[int] {
+			if slices.Contains(w.fs, fs) {
+				mutants = append(mutants, mutant[int]{name: name, work: h.work, prepare: w.prepare, onSync: onSync, check: h.check})
+				return &mutants[len(mutants)-1]
+			}
+			return new(mutant[int])
+		}
+		for _, name := range []string{"Copy", "KernelCopy", "Clone", "Slot", "Shift"} {
+			w := headWayOf(name)
+			add(name+" at level Kill", w, w.at(durability.Kill), nil)
+		}
+		for _, name := range []string{"Copy", "KernelCopy", "Clone"} {
+			w := headWayOf(name)
+			add(name+", folder not synced", w, w.at(durability.Power), where(skip, ofRoot))
+			add(name+", folder with sync_file_range", w, w.at(durability.Power), where(writeOnly, ofRoot))
+			add(name+", content not synced", w, w.at(durability.Power), where(skip, ofFile))
+			// As with atomicfile: the journal's flush covers what was written.
+			add(name+", content with sync_file_range", w, w.at(durability.Power), where(writeOnly, ofFile)).covered = fs != "btrfs"
+		}
+		slot, shift, many := headWayOf("Slot"), headWayOf("Shift"), headWayOf("Shift of many extents")
+		for _, f := range []struct {
+			name  string
+			fault crashtest.Fault
+		}{{"not synced", skip}, {"with sync_file_range", writeOnly}} {
+			// btrfs writes to new blocks, so that a slot is not torn there.
+			add("Slot, intent "+f.name, slot, slot.at(durability.Power), where(f.fault, ofCall("fsync"))).covered = fs == "btrfs"
+			add("Slot, content "+f.name, slot, slot.at(durability.Power), where(f.fault, ofCall("fdatasync")))
+			add("Shift "+f.name, shift, shift.at(durability.Power), where(f.fault, odd))
+			// The intent is in the journal, and in it before the shift.
+			add("Shift, intent "+f.name, shift, shift.at(durability.Power), where(f.fault, even)).covered = true
+		}
+		add("Shift without an intent", many, &headed{steps: times(8, shiftAlone), beside: true}, nil)
+		cp := headWayOf("Copy")
+		add("O_DIRECT and no flush", cp, &headed{steps: times(6, copyDirect)}, nil)
+		refute(t, fs, nil, mutants)
+	})
+}
