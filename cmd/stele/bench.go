@@ -38,6 +38,7 @@ Examples:
   stele bench mkdir --filter batch --dir /data
   sudo stele bench mkdir --fs ext4,xfs,btrfs
   stele bench D1 D8 --json claims.json
+  sudo stele bench mkdir --filter overlap --waits --fs ext4
   stele bench --list
 
 Exit codes: 0 measured, 1 something could not be measured, 2 wrong call,
@@ -59,6 +60,7 @@ type benchFlags struct {
 	progress  string
 	noNoise   bool
 	noCalls   bool
+	waits     bool
 	analysis
 	outputs
 }
@@ -72,11 +74,12 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&b.quick, "quick", false, "the quick set of the suites named")
 	f.IntVar(&b.rounds, "rounds", 20, "timed blocks of each variant")
 	f.DurationVar(&b.blockTime, "block-time", 250*time.Millisecond, "time a block should take")
-	f.DurationVar(&b.budget, "budget", 0, "lower the rounds, to 6 at least, so that the whole run takes about this `LONG`; the quick set's default is 2m30s")
+	f.DurationVar(&b.budget, "budget", 0, "lower the rounds so that the whole run takes about this `LONG`, to 6 at least unless it would then take 1.4 times as long; the quick set's default is 2m30s")
 	f.Uint64Var(&b.seed, "seed", 0, "of the order of blocks, their work and the bootstrap; 0 draws one and the report says which")
 	f.StringVar(&b.progress, "progress", "auto", "on standard error: "+strings.Join(progressModes, ", "))
 	f.BoolVar(&b.noNoise, "no-calibration", false, "leave out the A/A blocks, and with them the noise floor")
 	f.BoolVar(&b.noCalls, "no-counting", false, "leave out the blocks in which system calls are counted")
+	f.BoolVar(&b.waits, "waits", false, "watch goroutines and threads in eight more blocks of each variant, and say where they wait (by kernel stacks as root, else less closely); claims about waiting always do")
 	b.analysis.flags(f)
 	b.outputs.flags(f)
 }
@@ -123,7 +126,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		Places: places, Rounds: b.rounds, BlockTime: b.blockTime,
 		Budget: b.budget / time.Duration(len(chosen.experiments)), Seed: b.seed,
 		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
-		NoCalibration: b.noNoise, NoCounting: b.noCalls,
+		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits,
 		Progress: show.tell, Command: append([]string{"stele", "bench"}, args...), Quick: chosen.quick,
 	}, chosen.experiments...)
 	show.end()
@@ -187,7 +190,7 @@ func (b *benchFlags) finish(run *lab.Run, chosen selection, toStdout bool, stdou
 	}
 	for _, r := range run.Results {
 		for _, v := range r.Variants {
-			if v.Error != "" {
+			if v.Error != "" && !v.Unsupported {
 				return exitFailed
 			}
 		}
@@ -230,7 +233,7 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 			return nil, cleanup, fmt.Errorf("--fs %s: %w", fs, err)
 		}
 		open = append(open, p)
-		specs = append(specs, lab.PlaceSpec{Name: fs, Dir: p.Path})
+		specs = append(specs, lab.PlaceSpec{Name: fs, Dir: p.Path, Discarded: true})
 	}
 	return specs, cleanup, nil
 }
@@ -323,15 +326,35 @@ func unique(es []lab.Experiment) []lab.Experiment {
 }
 
 func (s selection) list(w io.Writer) {
+	suite := ""
 	for _, e := range s.experiments {
-		fmt.Fprintf(w, "%-40s %s\n", e.ID(), e.Question)
+		if e.Suite != suite {
+			if suite != "" {
+				fmt.Fprintln(w)
+			}
+			suite = e.Suite
+			fmt.Fprintln(w, s.heading(suite))
+		}
+		fmt.Fprintf(w, "  %-38s %s\n", e.ID(), e.Question)
 		for _, v := range e.Variants {
-			fmt.Fprintf(w, "    %-32s %-18s %s\n", v.Name, v.Promise, v.Doc)
+			fmt.Fprintf(w, "      %-32s %-18s %s\n", v.Name, v.Promise, v.Doc)
 		}
 	}
-	for _, c := range s.claims {
-		fmt.Fprintf(w, "%-4s %s\n     claimed: %s\n", c.ID, c.Statement, c.Claimed)
+	if len(s.claims) > 0 {
+		fmt.Fprintln(w, "\nverdicts on claims")
 	}
+	for _, c := range s.claims {
+		fmt.Fprintf(w, "  %-4s %s\n       claimed: %s\n", c.ID, c.Statement, c.Claimed)
+	}
+}
+
+func (s selection) heading(suite string) string {
+	for _, of := range s.suites {
+		if of.Name == suite {
+			return suite + ": " + of.Question
+		}
+	}
+	return suite + ": experiments behind published claims"
 }
 
 // more says what the full set adds to the quick one.
@@ -355,8 +378,12 @@ func (s selection) more() string {
 	return b.String()
 }
 
-// judge puts the verdicts on the claims.
+// judge puts the verdicts on the claims, in place of those there were. A claim
+// that this Stele does not know keeps the verdict it had.
 func judge(run *lab.Run, claims []suites.Claim) {
+	run.Claims = slices.DeleteFunc(run.Claims, func(had lab.Claim) bool {
+		return slices.ContainsFunc(claims, func(c suites.Claim) bool { return c.ID == had.ID })
+	})
 	for _, c := range claims {
 		run.Claims = append(run.Claims, c.Judge(run.Results, run.Places)...)
 	}

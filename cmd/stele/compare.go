@@ -24,7 +24,7 @@ them is not in the interval; measure both in one job where you can.
 
 Exit codes: 0 no figure got worse by more than its tolerance, 1 one did, 2 the
 data cannot tell, 3 the runs cannot be compared: unreadable, incomplete, or of
-other experiments, promises or environments (unless --force).
+other experiments, promises, environments or block times (unless --force).
 
 Examples:
   stele compare old.json new.json

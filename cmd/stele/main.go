@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -21,9 +22,15 @@ func main() {
 	if lab.IsBlock() {
 		os.Exit(lab.RunBlock(experiments()))
 	}
+	os.Exit(run(interruptible(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// interruptible is done at the first signal, which ends the work cleanly. From
+// then on signals are not caught: a second Ctrl-C ends the program at once.
+func interruptible() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	context.AfterFunc(ctx, stop)
+	return ctx
 }
 
 // Exit codes of every command but compare, whose codes are those of a gate.
@@ -46,6 +53,7 @@ func commands() []command {
 		{"bench", "measure on this disk: suites, or the published claims", bench},
 		{"compare", "hold a new run against an old one: a gate for CI", compare},
 		{"report", "turn the JSON of a run into text, Markdown, HTML or Go's benchmark format", reportCommand},
+		{"header", "write, change and check headers of many files: licences, banners", headerCommand},
 		{"probe", "what the machine is and what the file system of a folder can do", probe},
 		{"version", "print the version", versionCommand},
 	}
@@ -57,7 +65,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitOK
 	}
 	if args[0] == "help" {
-		args = []string{args[1], "--help"}
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	for _, c := range commands() {
 		if c.name == args[0] {

@@ -77,10 +77,24 @@ func slowed(t *testing.T, name string, factor float64) {
 	}
 }
 
+// words splits a call as a shell does, as far as examples need it.
+func words(call string) []string {
+	var args []string
+	for i, part := range strings.Split(call, "'") {
+		if i%2 == 1 {
+			args = append(args, part)
+		} else {
+			args = append(args, strings.Fields(part)...)
+		}
+	}
+	return args
+}
+
 // Every example of every help text is a call that works. Those that would
 // measure for minutes, or need root, are checked up to the measuring.
 func TestHelpExamples(t *testing.T) {
 	measured(t)
+	sources(t)
 	for _, c := range append(commands(), command{name: ""}) {
 		code, help, _ := stele(t, c.name, "--help")
 		if c.name == "" {
@@ -97,7 +111,7 @@ func TestHelpExamples(t *testing.T) {
 			if !ok {
 				break
 			}
-			args := strings.Fields(call)
+			args := words(call)
 			if args[0] == "bench" {
 				args = append(args, "--list")
 			}

@@ -104,6 +104,8 @@ func describe(e lab.Event) string {
 		b.WriteString("  pilot")
 	case "count":
 		b.WriteString("  counting system calls")
+	case "waits":
+		b.WriteString("  watching goroutines")
 	default:
 		fmt.Fprintf(&b, "  round %d/%d", e.Round, e.Rounds)
 	}

@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
+	"github.com/stele-go/stele/suites"
 )
 
 // outputs are the files a run can be written to.
@@ -96,8 +98,8 @@ func reportCommand(_ context.Context, args []string, stdin io.Reader, stdout, st
 
 Turns a run that 'stele bench --json' wrote into any other output; - reads it
 from standard input. Without flags it prints the text that bench prints. The
-verdicts are derived again from the raw blocks, so they can be asked for with
-another tolerance or test.
+verdicts, those on claims too, are derived again from the raw blocks, so they
+can be asked for with another tolerance or test.
 
 Examples:
   stele report run.json
@@ -125,6 +127,7 @@ Examples:
 	if err == nil {
 		again.apply(f, r)
 		r.Analyse()
+		judge(r, claimsIn(r))
 		if err = out.write(r, stdout); err == nil && !toStdout && out == (outputs{}) {
 			err = report.Text(stdout, r, textOptions(stdout))
 		}
@@ -134,6 +137,19 @@ Examples:
 		return exitFailed
 	}
 	return exitOK
+}
+
+// claimsIn are the claims that a run has verdicts on.
+func claimsIn(r *lab.Run) []suites.Claim {
+	var in []suites.Claim
+	for _, s := range suites.List() {
+		for _, c := range s.Claims {
+			if slices.ContainsFunc(r.Claims, func(had lab.Claim) bool { return had.ID == c.ID }) {
+				in = append(in, c)
+			}
+		}
+	}
+	return in
 }
 
 // analysis are the flags that decide how blocks become verdicts.

@@ -1,0 +1,110 @@
+package notice
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A Glob is a pattern for slash-separated paths: * and ? stay within one
+// element, ** does not, [a-z] and [!a-z] are classes, {a,b} is either.
+type Glob struct {
+	pattern string
+	re      *regexp.Regexp
+}
+
+// ParseGlob reads a pattern.
+func ParseGlob(pattern string) (Glob, error) {
+	var b strings.Builder
+	depth := 0
+	b.WriteString(`(?s)\A`)
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case strings.HasPrefix(pattern[i:], "**/") && (i == 0 || pattern[i-1] == '/'):
+			b.WriteString(`(?:.*/)?`)
+			i += len("**/") - 1
+		case strings.HasPrefix(pattern[i:], "**"):
+			b.WriteString(`.*`)
+			i++
+		case c == '*':
+			b.WriteString(`[^/]*`)
+		case c == '?':
+			b.WriteString(`[^/]`)
+		case c == '[':
+			n := strings.IndexByte(pattern[i:], ']')
+			if n < 2 {
+				return Glob{}, fmt.Errorf("the pattern %q has a [ without its ]", pattern)
+			}
+			class := pattern[i+1 : i+n]
+			if class[0] == '!' || class[0] == '^' {
+				class = "^/" + class[1:]
+			}
+			b.WriteString("[" + strings.ReplaceAll(class, `\`, `\\`) + "]")
+			i += n
+		case c == '{':
+			depth++
+			b.WriteString(`(?:`)
+		case c == '}' && depth > 0:
+			depth--
+			b.WriteString(`)`)
+		case c == ',' && depth > 0:
+			b.WriteString(`|`)
+		case c == '\\' && i+1 < len(pattern):
+			i++
+			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
+		default:
+			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
+		}
+	}
+	if depth > 0 {
+		return Glob{}, fmt.Errorf("the pattern %q has a { without its }", pattern)
+	}
+	re, err := regexp.Compile(b.String() + `\z`)
+	if err != nil {
+		return Glob{}, fmt.Errorf("the pattern %q: %w", pattern, err)
+	}
+	return Glob{pattern, re}, nil
+}
+
+// HasMeta says whether s is more than a plain path.
+func HasMeta(s string) bool { return strings.ContainsAny(s, "*?[{") }
+
+// Base returns the folder that everything the pattern matches is in.
+func (g Glob) Base() string {
+	dir := g.pattern
+	if i := strings.IndexAny(dir, "*?[{\\"); i >= 0 {
+		dir = dir[:i]
+	}
+	i := strings.LastIndexByte(dir, '/')
+	switch {
+	case i < 0:
+		return "."
+	case i == 0:
+		return "/"
+	}
+	return dir[:i]
+}
+
+// Match says whether the pattern matches the whole path.
+func (g Glob) Match(path string) bool { return g.re.MatchString(path) }
+
+// MatchAny says whether a pattern matches one of the paths, or, if it has no
+// slash, one of their elements.
+func MatchAny(globs []Glob, paths ...string) bool {
+	for _, g := range globs {
+		for _, path := range paths {
+			if g.Match(path) {
+				return true
+			}
+			if strings.Contains(g.pattern, "/") {
+				continue
+			}
+			for e := range strings.SplitSeq(path, "/") {
+				if g.Match(e) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
