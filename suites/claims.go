@@ -268,7 +268,7 @@ func together(answers ...answer) (a answer, mixed bool) {
 }
 
 // tooWide is the reason for CannotTest where an interval decides nothing.
-const tooWide = "cannot tell: an interval reaches over the limit; ask for more rounds. "
+const tooWide = "cannot tell: an interval reaches over the limit, or there are too few rounds for one; ask for more rounds. "
 
 // decide is the verdict on answers that all have to be yes.
 func decide(why, on string, answers ...answer) (verdict, reason string) {

@@ -30,5 +30,25 @@ func List() []Suite {
 			Quick:    mkdirQuick(),
 			Claims:   directoryClaims(),
 		},
+		{
+			Name:     "newfile",
+			Question: "Which way of creating many files is fastest here?",
+			Full:     newfileFull(),
+			Quick:    newfileQuick(),
+			Claims:   creationClaims(),
+		},
+		{
+			Name:     "replace",
+			Question: "Which way of replacing files all or nothing is fastest here?",
+			Full:     replaceFull(),
+			Quick:    replaceQuick(),
+		},
+		{
+			Name:     "header",
+			Question: "Which way of writing before a file's first byte is fastest here?",
+			Full:     headerFull(),
+			Quick:    headerQuick(),
+			Claims:   headerClaims(),
+		},
 	}
 }
