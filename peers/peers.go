@@ -17,14 +17,10 @@ func Extend(experiments []lab.Experiment) []lab.Experiment {
 	out := slices.Clone(experiments)
 	for i := range out {
 		e := &out[i]
-		if e.Suite != "mkdir" {
-			continue
-		}
 		e.Variants = slices.Clone(e.Variants)
-		for _, w := range mkdirWays() {
+		for _, v := range variants(e) {
 			// Where all ways promise more than the peer does, it has nothing
 			// to be compared with.
-			v := w.Variant(e)
 			if e.BaselineFor(v.Promise) != nil {
 				e.Variants = append(e.Variants, v)
 			}
@@ -33,11 +29,32 @@ func Extend(experiments []lab.Experiment) []lab.Experiment {
 	return out
 }
 
-// Suites returns Stele's suites, full and quick, with the peers in them.
-func Suites() []suites.Suite {
-	list := suites.List()
-	for i := range list {
-		list[i].Full, list[i].Quick = Extend(list[i].Full), Extend(list[i].Quick)
+// variants are the peers' for an experiment of one of Stele's suites.
+func variants(e *lab.Experiment) (list []lab.Variant) {
+	switch e.Suite {
+	case "mkdir":
+		for _, w := range mkdirWays() {
+			list = append(list, w.Variant(e))
+		}
+	case "replace":
+		for _, w := range replaceWays() {
+			list = append(list, w.Variant(e))
+		}
+	}
+	return list
+}
+
+// Experiments returns those of the full sets in which there is a peer, and
+// what BesideRenameio makes.
+func Experiments() []lab.Experiment {
+	var list []lab.Experiment
+	for _, s := range suites.List() {
+		for i, e := range Extend(s.Full) {
+			if len(e.Variants) > len(s.Full[i].Variants) {
+				list = append(list, e)
+			}
+		}
+		list = append(list, BesideRenameio(s.Full)...)
 	}
 	return list
 }

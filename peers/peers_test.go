@@ -64,14 +64,28 @@ func TestOtherSuitesAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestSuitesHoldThePeers(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("filepath-securejoin's MkdirAll exists on Linux only")
-	}
-	for _, s := range peers.Suites() {
-		if s.Name == "mkdir" && (s.Full[0].Variant(securejoin) == nil || s.Quick[0].Variant(securejoin) == nil) {
-			t.Error("suite mkdir lacks the peer, in the full or the quick set")
+// Experiments has no experiment that is as it was without peers.
+func TestExperimentsHaveAPeer(t *testing.T) {
+	n := map[string]int{}
+	for _, s := range suites.List() {
+		for _, e := range s.Full {
+			n[e.ID()] = len(e.Variants)
 		}
+	}
+	list := peers.Experiments()
+	for _, e := range list {
+		if e.Name != "beside-renameio" && len(e.Variants) <= n[e.ID()] {
+			t.Errorf("%s has %d variants, as without peers", e.ID(), len(e.Variants))
+		}
+		if e.Suite != "mkdir" && e.Suite != "replace" {
+			t.Errorf("%s: there is no peer of suite %s", e.ID(), e.Suite)
+		}
+	}
+	holds := func(variant string) bool {
+		return slices.ContainsFunc(list, func(e lab.Experiment) bool { return e.Variant(variant) != nil })
+	}
+	if !holds("natefinch/atomic.WriteFile") || runtime.GOOS == "linux" && !holds(securejoin) {
+		t.Error("a peer is in no experiment")
 	}
 }
 

@@ -9,18 +9,19 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/peers"
 )
 
 // Blocks run this test binary again.
 func TestMain(m *testing.M) {
 	if lab.IsBlock() {
-		os.Exit(lab.RunBlock(experiments()))
+		os.Exit(lab.RunBlock(peers.Experiments()))
 	}
 	os.Exit(m.Run())
 }
 
 func TestWrongCalls(t *testing.T) {
-	for _, args := range [][]string{{"--filter", "("}, {"--filter", "nothing-is-called-so"}, {"mkdir"}, {"--no-such-flag"}} {
+	for _, args := range [][]string{{"--filter", "("}, {"--filter", "nothing-is-called-so"}, {"mkdir"}, {"--no-such-flag"}, {"--fs", "fat"}} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != 2 || errs.Len() == 0 || out.Len() != 0 {
 			t.Errorf("%q: exit code %d, want 2 with a message; output %q, message %q", args, code, out.String(), errs.String())
@@ -32,9 +33,15 @@ func TestMeasuresThePeerBesideStele(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the peers exist on Linux only")
 	}
+	// In memory, where no block waits for what others write.
+	dir, err := os.MkdirTemp("/dev/shm", "stele-peers-")
+	if err != nil {
+		dir = t.TempDir()
+	}
+	defer os.RemoveAll(dir)
 	file := filepath.Join(t.TempDir(), "run.json")
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"--dir", t.TempDir(), "--filter", "existing", "--rounds", "1", "--json", file}, &out, &errs); code != 0 {
+	if code := run(t.Context(), []string{"--dir", dir, "--filter", "existing", "--rounds", "1", "--json", file}, &out, &errs); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
 	f, err := os.Open(file)

@@ -1,0 +1,24 @@
+//go:build !windows
+
+package peers
+
+import (
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/stele-go/stele/suites"
+)
+
+// renameioWays are renameio as it comes, which looks anew each time whether
+// the temporary folder is on the same file system, and told where to write.
+func renameioWays() []suites.ReplaceWay {
+	return []suites.ReplaceWay{
+		replaceWay(renameioDefault, "renameio as it comes, trying TMPDIR for each file",
+			func(path string, data []byte) error { return renameio.WriteFile(path, data, filePerm) }),
+		replaceWay("renameio.WriteFile, folder given", "renameio with WithTempDir, as it advises for many files",
+			func(path string, data []byte) error {
+				return renameio.WriteFile(path, data, filePerm, renameio.WithTempDir(filepath.Dir(path)))
+			}),
+	}
+}

@@ -1,0 +1,77 @@
+package peers
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+
+	"github.com/moby/sys/atomicwriter"
+	"github.com/natefinch/atomic"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites"
+)
+
+// filePerm is what suite replace gives its files.
+const filePerm = 0o644
+
+// replaceWays are the peers of package atomicfile. All of them sync the
+// content before the rename, and none the folder after it: a power cut leaves
+// old or new, but what was acknowledged may be the old again. So their level
+// is Kill, where they stand beside ways that sync nothing at all.
+func replaceWays() []suites.ReplaceWay {
+	return append(renameioWays(),
+		replaceWay("natefinch/atomic.WriteFile", "from an io.Reader, with the old file's permissions",
+			func(path string, data []byte) error { return atomic.WriteFile(path, bytes.NewReader(data)) }),
+		replaceWay("moby/atomicwriter.WriteFile", "moby/sys/atomicwriter, Docker's",
+			func(path string, data []byte) error { return atomicwriter.WriteFile(path, data, filePerm) }),
+	)
+}
+
+func replaceWay(name, doc string, write func(path string, data []byte) error) suites.ReplaceWay {
+	return suites.ReplaceWay{
+		Name: name, Level: durability.Kill, After: durability.OldOrNew,
+		Doc: doc + "; syncs the content, not the folder",
+		Open: func(dir string) (suites.Replacer, error) {
+			return suites.Replacer{Write: func(name string, data []byte) error {
+				return write(filepath.Join(dir, name), data)
+			}}, nil
+		},
+	}
+}
+
+// renameioDefault is the peer that others are held against in BesideRenameio.
+const renameioDefault = "renameio.WriteFile"
+
+// BesideRenameio makes an experiment of each one of suite replace that
+// replaces single files: Stele's ways of level Power beside the peers, with
+// renameio's default as the baseline. As the peers promise less, it compares
+// only where comparisons across promises are asked for.
+func BesideRenameio(replace []lab.Experiment) []lab.Experiment {
+	var list []lab.Experiment
+	for _, e := range replace {
+		if e.Suite != "replace" || e.Name != "single" {
+			continue
+		}
+		beside := e
+		beside.Name = "beside-renameio"
+		beside.Question = "What does it cost to sync the folder too, which renameio does not?"
+		beside.Variants = nil
+		for _, w := range replaceWays() {
+			w.Baseline = w.Name == renameioDefault
+			beside.Variants = append(beside.Variants, w.Variant(&e))
+		}
+		if beside.Variant(renameioDefault) == nil {
+			continue // it does not exist on this system
+		}
+		stele := []string{"atomicfile.WriteFile", "Dir.WriteFile", "Dir.WriteFile SyncEach"}
+		for _, v := range e.Variants {
+			if slices.Contains(stele, v.Name) {
+				beside.Variants = append(beside.Variants, v)
+			}
+		}
+		list = append(list, beside)
+	}
+	return list
+}
