@@ -3,6 +3,7 @@ package suites
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -39,7 +40,7 @@ func c6Init(kind string) func(i int64) func() error {
 	}
 	s := newStopwatch(c6Compute)
 	return func(int64) func() error {
-		return func() error { chain(1, s.steps); return nil }
+		return func() error { runtime.KeepAlive(chain(1, s.steps)); return nil }
 	}
 }
 

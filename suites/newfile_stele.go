@@ -84,7 +84,7 @@ func dirTouch(level durability.Level) NewfileWay {
 		func(d *newfile.Dir) (Files, error) {
 			return Files{Create: func(_, name string, data []byte) error {
 				if len(data) > 0 {
-					return errors.New("Touch makes empty files only")
+					return errors.New("touch makes empty files only")
 				}
 				return d.Touch(name, filePerm)
 			}}, nil

@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func overview(w io.Writer) {
 	fmt.Fprint(w, `Stele measures how fast the ways of doing file I/O are on your own disk, and
-says what each of them survives.
+says what each of them survives. It also keeps the headers of source trees.
 
 Usage: stele COMMAND [ARGUMENTS]
 
@@ -93,6 +93,7 @@ Examples:
   stele bench mkdir --dir /data   the full set of one suite, on /data
   stele bench claims              published claims, each with a verdict
   stele probe .                   what this folder stands on
+  stele header check .            which source files lack a notice
 
 'stele help COMMAND' tells more. Exit codes: 0 done, 1 failed, 2 wrong call,
 130 interrupted; those of compare are in its help.
