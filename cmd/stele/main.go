@@ -93,7 +93,7 @@ Examples:
   stele bench mkdir --dir /data   the full set of one suite, on /data
   stele bench claims              published claims, each with a verdict
   stele probe .                   what this folder stands on
-  stele header check .            which source files lack a notice
+  stele header styles             the languages whose files it can head
 
 'stele help COMMAND' tells more. Exit codes: 0 done, 1 failed, 2 wrong call,
 130 interrupted; those of compare are in its help.
