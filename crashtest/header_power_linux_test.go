@@ -68,8 +68,23 @@ func (s *interruptedShift) prepare(dir string) error {
 		return err
 	}
 	s.block = layout.Block
-	noted, stop := make(chan []byte), make(chan struct{})
+	// On a busy machine who watches may be given no processor in time.
+	for range 100 {
+		s.intent, err = s.intentOfInsert(f)
+		err = errors.Join(err, sys.CollapseRange(f, 0, 2*s.block), sys.RemoveXattr(f, recordAttr))
+		if err != nil || s.intent != nil {
+			return err
+		}
+	}
+	return errors.New("no intent was seen during 100 shifts")
+}
+
+// intentOfInsert shifts the file and returns the intent that it had meanwhile,
+// nil if that was missed.
+func (s *interruptedShift) intentOfInsert(f *os.File) ([]byte, error) {
+	noted, stop := make(chan []byte, 1), make(chan struct{})
 	go func() {
+		defer close(noted)
 		for {
 			if b, err := sys.GetAttr(int(f.Fd()), intentAttr); err == nil {
 				noted <- b
@@ -77,18 +92,14 @@ func (s *interruptedShift) prepare(dir string) error {
 			}
 			select {
 			case <-stop:
-				close(noted)
 				return
 			default:
 			}
 		}
 	}()
-	_, err = header.Insert(name, headText("head", int(2*s.block)), header.Options{Mode: header.InPlace, Strategy: header.Shift, Pad: header.PadByte(' ')})
+	_, err := header.Insert(f.Name(), headText("head", int(2*s.block)), header.Options{Mode: header.InPlace, Strategy: header.Shift, Pad: header.PadByte(' ')})
 	close(stop)
-	if s.intent = <-noted; err == nil && s.intent == nil {
-		err = errors.New("no intent was seen during a shift")
-	}
-	return errors.Join(err, sys.CollapseRange(f, 0, 2*s.block), sys.RemoveXattr(f, recordAttr))
+	return <-noted, err
 }
 
 // work has the shift cut off and ended, several times.
