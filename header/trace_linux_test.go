@@ -6,10 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/internal/tracetest"
 )
 
 var update = flag.Bool("update", false, "write the golden traces anew")
@@ -80,14 +79,6 @@ var scenarios = []scenario{
 
 const traceEnv = roleEnv + "_TRACE"
 
-// init keeps TestMain on the first thread, the only one that strace follows
-// without -f: so no call of the runtime's other threads gets in between.
-func init() {
-	if strings.HasPrefix(os.Getenv(roleEnv), "trace:") {
-		runtime.LockOSThread()
-	}
-}
-
 // How a traced process ends.
 const (
 	exitOK = iota
@@ -109,9 +100,9 @@ func playTrace(name, file string) int {
 		fmt.Println(err)
 		return exitBroken
 	}
-	mark("begin")
+	tracetest.Begin()
 	res, err := s.run(file)
-	mark("end")
+	tracetest.End()
 	fmt.Printf("%+v, %v\n", res, err)
 	switch {
 	case err == nil && res.Strategy != s.way && os.Getenv(traceEnv) == "":
@@ -126,11 +117,8 @@ func playTrace(name, file string) int {
 	return exitFailed
 }
 
-// mark makes a call that nothing else makes, to be found in the trace.
-func mark(what string) { unix.Faccessat(unix.AT_FDCWD, "/stele-trace-"+what, 0, 0) }
-
 const traced = "openat,newfstatat,fstat,fstatfs,flock,lseek,pread64,pwrite64,write,fallocate,ftruncate,copy_file_range,ioctl,utimensat," +
-	"fsync,fdatasync,sync_file_range,fchmod,fchown,renameat2,unlinkat,close,readlinkat,flistxattr,fgetxattr,fsetxattr,fremovexattr,faccessat,faccessat2"
+	"fsync,fdatasync,sync_file_range,fchmod,fchown,renameat2,unlinkat,close,readlinkat,flistxattr,fgetxattr,fsetxattr,fremovexattr"
 
 // A stage is a folder with a file for a scenario.
 type stage struct{ dir, file string }
@@ -152,111 +140,71 @@ func (s scenario) stage(t *testing.T) stage {
 	return st
 }
 
-// trace runs a scenario under strace.
-func (s scenario) trace(t *testing.T, st stage, options ...string) (raw, said string, exit int) {
+// trace runs a scenario under strace, with faults unless there are none.
+func (s scenario) trace(t *testing.T, st stage, faults ...string) tracetest.Trace {
 	t.Helper()
-	if _, err := exec.LookPath("strace"); err != nil {
-		t.Skip("strace is not installed")
+	run := tracetest.Run{
+		Scenario: s.name, Root: st.dir, Calls: traced, Inject: faults, Killed: len(faults) > 0,
+		Env: []string{roleEnv + "=trace:" + s.name, roleEnv + "_FILE=" + st.file},
 	}
-	out := filepath.Join(t.TempDir(), "strace")
-	args := append([]string{"-y", "-e", "signal=none", "-e", "trace=" + traced, "-o", out}, options...)
-	cmd := exec.Command("strace", append(args, os.Args[0])...)
-	cmd.Env = append(os.Environ(), roleEnv+"=trace:"+s.name, roleEnv+"_FILE="+st.file, "GOCOVERDIR="+t.TempDir())
-	if len(options) > 0 {
-		cmd.Env = append(cmd.Env, traceEnv+"=fault")
+	if len(faults) > 0 {
+		run.Env = append(run.Env, traceEnv+"=fault")
 	}
-	msg, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == exitBroken || cmd.ProcessState.ExitCode() < 0 && len(options) == 0 {
-		t.Fatalf("%v: %s", err, msg)
+	tr := run.Do(t)
+	if tr.Exit == exitBroken {
+		t.Fatal(tr.Said)
 	}
-	b, err := os.ReadFile(out)
+	return tr
+}
+
+// undisturbed runs a scenario and returns its calls, those to be disturbed, and
+// the file before and after.
+func (s scenario) undisturbed(t *testing.T) (calls []tracetest.Call, old, want []byte) {
+	t.Helper()
+	st := s.stage(t)
+	old, err := os.ReadFile(st.file)
 	must(t, err)
-	return string(b), string(msg), cmd.ProcessState.ExitCode()
-}
-
-// A call is one between the marks.
-type call struct {
-	name string
-	nth  int // of its name since the process began, from 1 on, as strace counts
-	line string
-}
-
-func callsOf(raw string) (calls []call) {
-	seen := map[string]int{}
-	for line := range strings.Lines(raw) {
-		name, _, _ := strings.Cut(line, "(")
-		seen[name]++
-		switch {
-		case strings.Contains(line, "/stele-trace-begin"):
-			calls = nil
-		case strings.Contains(line, "/stele-trace-end"):
-			return calls
-		default:
-			calls = append(calls, call{name, seen[name], strings.TrimSpace(line)})
-		}
+	tr := s.trace(t, st)
+	if tr.Exit != exitOK {
+		t.Fatal(tr.Said)
 	}
-	return nil
+	want, err = os.ReadFile(st.file)
+	must(t, err)
+	if calls = tr.Calls(); len(calls) < 10 {
+		t.Fatalf("found the calls %v", calls)
+	}
+	return slices.DeleteFunc(calls, func(c tracetest.Call) bool {
+		return s.fails != "" && !slices.Contains(strings.Split(s.fails, ","), c.Name)
+	}), old, want
 }
 
-var (
-	tempFile   = regexp.MustCompile(`\.stele-[0-9a-z-]+\.tmp`)
-	descriptor = regexp.MustCompile(`(AT_FDCWD|\b[0-9]+)<[^>]*>`)
-	address    = regexp.MustCompile(`\b0x[0-9a-f]+`)
-	text       = regexp.MustCompile(`"(?:[^"\\]|\\.)*"\.{0,3}, ([0-9]+)`)
-	braces     = regexp.MustCompile(`\{.*\}|\[.*\]`)
-	padding    = regexp.MustCompile(`\) += `)
-	message    = regexp.MustCompile(` \([A-Z][^)]*\)$`)
-)
+var tempFile = regexp.MustCompile(`\.stele-[0-9a-z-]+\.tmp`)
 
-// normalise returns calls with names in place of descriptors, and without
-// what is another each time.
-func normalise(calls []call, dir string) string {
-	var b strings.Builder
-	for _, c := range calls {
-		line := strings.ReplaceAll(c.line, dir, "ROOT")
-		line = tempFile.ReplaceAllString(line, "TEMP")
-		line = descriptor.ReplaceAllStringFunc(line, func(d string) string {
-			if strings.HasPrefix(d, "AT_FDCWD") {
-				return "AT_FDCWD"
-			}
-			return d[strings.IndexByte(d, '<'):]
-		})
-		line = address.ReplaceAllString(line, "ADDRESS")
-		if c.name != "openat" && c.name != "renameat2" && c.name != "newfstatat" {
-			line = text.ReplaceAllString(line, "..., $1")
-		}
-		line = braces.ReplaceAllString(line, "{...}")
-		line = padding.ReplaceAllString(line, ") = ")
-		line = message.ReplaceAllString(line, "")
-		b.WriteString(line + "\n")
-	}
-	return b.String()
+// rules for names, addresses and bytes that each run has others of. Of what is
+// read and written the length stays.
+var rules = []tracetest.Rule{
+	{Find: tempFile, By: "TEMP"},
+	{Find: regexp.MustCompile(`\b0x[0-9a-f]+`), By: "ADDRESS"},
+	{
+		Find: regexp.MustCompile(`^((?:pwrite64|pread64|write|flistxattr)\([^"]*|f[gs]etxattr\([^"]*"[^"]*", )"(?:[^"\\]|\\.)*"\.{0,3}, ([0-9]+)`),
+		By:   "${1}..., $2", Groups: true,
+	},
+	{Find: regexp.MustCompile(`\{.*\}|\[.*\]`), By: "{...}"},
 }
 
 func TestTraces(t *testing.T) {
+	tracetest.Need(t, traced)
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			st := s.stage(t)
-			raw, said, exit := s.trace(t, st)
-			if exit != exitOK {
-				t.Fatal(said)
+			tr := s.trace(t, st)
+			if tr.Exit != exitOK {
+				t.Fatal(tr.Said)
 			}
-			calls := callsOf(raw)
-			got := normalise(calls, st.dir)
-			if len(calls) != s.calls {
-				t.Errorf("%d calls, want %d", len(calls), s.calls)
+			if n := len(tr.Calls()); n != s.calls {
+				t.Errorf("%d calls, want %d", n, s.calls)
 			}
-			golden := filepath.Join("testdata", s.name+".trace")
-			if *update {
-				must(t, os.MkdirAll("testdata", 0o755))
-				must(t, os.WriteFile(golden, []byte(got), 0o644))
-				return
-			}
-			want, err := os.ReadFile(golden)
-			must(t, err)
-			if got != string(want) {
-				t.Errorf("system calls differ from %s (-update writes it anew)\ngot\n%swant\n%s", golden, got, want)
-			}
+			tracetest.Golden(t, s.name, tr.Normal(st.dir, rules...), *update)
 		})
 	}
 }
@@ -264,27 +212,17 @@ func TestTraces(t *testing.T) {
 // Killed at every call, once before it and once behind it: the file is as it
 // was or as it was to be, after Recover where it was changed in place.
 func TestKilled(t *testing.T) {
+	tracetest.Need(t, traced)
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			st := s.stage(t)
-			old, err := os.ReadFile(st.file)
-			must(t, err)
-			raw, said, exit := s.trace(t, st)
-			if exit != exitOK {
-				t.Fatal(said)
-			}
-			want, err := os.ReadFile(st.file)
-			must(t, err)
+			calls, old, want := s.undisturbed(t)
 			var states [3]int
-			for _, c := range callsOf(raw) {
-				if s.fails != "" && !slices.Contains(strings.Split(s.fails, ","), c.name) {
-					continue
-				}
+			for _, c := range calls {
 				for _, how := range []string{":error=EIO:signal=KILL", ":signal=KILL"} {
 					st := s.stage(t)
-					if _, said, exit := s.trace(t, st, "-e", fmt.Sprintf("inject=%s%s:when=%d", c.name, how, c.nth)); exit >= 0 {
-						t.Errorf("%s: not killed: %s", c.line, said)
+					if tr := s.trace(t, st, fmt.Sprintf("%s%s:when=%d", c.Name, how, c.Nth)); tr.Exit >= 0 {
+						t.Errorf("%s: not killed: %s", c.Line, tr.Said)
 					}
 					state, err := header.Recover(st.file)
 					must(t, err)
@@ -292,10 +230,10 @@ func TestKilled(t *testing.T) {
 					must(t, err)
 					isOld, isNew := bytes.Equal(now, old), bytes.Equal(now, want)
 					if !isOld && !isNew || state == header.Old && !isOld || state == header.New && !isNew {
-						t.Errorf("killed at %s: %v, old %v, new %v", c.line, state, isOld, isNew)
+						t.Errorf("killed at %s: %v, old %v, new %v", c.Line, state, isOld, isNew)
 					}
 					if got, err := header.Read(st.file); isNew && s.name != "swap" && (err != nil || !bytes.Equal(got, top)) {
-						t.Errorf("killed at %s: the new header reads %q, %v", c.line, got, err)
+						t.Errorf("killed at %s: the new header reads %q, %v", c.Line, got, err)
 					}
 					states[state]++
 					_, err = atomicfile.Sweep(st.dir)
@@ -341,16 +279,16 @@ var faults = map[string][]string{
 // mayPass reports whether a call's failure may leave no trace in the outcome:
 // closing what was only read, another way that is taken instead, or a record
 // that is not kept. What has to be durable, or to be written, is none of it.
-func mayPass(c call, fault string) bool {
-	switch c.name {
+func mayPass(c tracetest.Call, fault string) bool {
+	switch c.Name {
 	case "close":
-		return !tempFile.MatchString(c.line)
+		return !tempFile.MatchString(c.Line)
 	case "fallocate", "ioctl", "copy_file_range":
 		return fault == "EOPNOTSUPP" || fault == "EXDEV"
 	case "fsetxattr":
-		return fault == "ENOSPC" && strings.Contains(c.line, "user.stele.")
+		return fault == "ENOSPC" && strings.Contains(c.Line, "user.stele.")
 	case "fgetxattr":
-		return fault == "EOPNOTSUPP" || tempFile.MatchString(c.line)
+		return fault == "EOPNOTSUPP" || tempFile.MatchString(c.Line)
 	}
 	return false
 }
@@ -359,30 +297,16 @@ func mayPass(c call, fault string) bool {
 // the error says that it may be neither, Recover makes it one of both. No
 // temporary file stays that Sweep does not remove.
 func TestFaults(t *testing.T) {
+	tracetest.Need(t, traced)
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			st := s.stage(t)
-			old, err := os.ReadFile(st.file)
-			must(t, err)
-			raw, said, exit := s.trace(t, st)
-			if exit != exitOK {
-				t.Fatal(said)
-			}
-			want, err := os.ReadFile(st.file)
-			must(t, err)
-			calls := callsOf(raw)
-			if len(calls) < 10 {
-				t.Fatalf("found the calls %v", calls)
-			}
+			calls, old, want := s.undisturbed(t)
 			for _, c := range calls {
-				if s.fails != "" && !slices.Contains(strings.Split(s.fails, ","), c.name) {
-					continue
+				if faults[c.Name] == nil {
+					t.Errorf("no fault for %s", c.Line)
 				}
-				if faults[c.name] == nil {
-					t.Errorf("no fault for %s", c.line)
-				}
-				for _, fault := range faults[c.name] {
+				for _, fault := range faults[c.Name] {
 					s.inject(t, c, fault, old, want)
 				}
 			}
@@ -391,13 +315,13 @@ func TestFaults(t *testing.T) {
 }
 
 // inject fails one call of a scenario.
-func (s scenario) inject(t *testing.T, c call, fault string, old, want []byte) {
+func (s scenario) inject(t *testing.T, c tracetest.Call, fault string, old, want []byte) {
 	t.Helper()
 	st := s.stage(t)
 	defer os.RemoveAll(st.dir)
-	raw, said, exit := s.trace(t, st, "-e", fmt.Sprintf("inject=%s:error=%s:when=%d", c.name, fault, c.nth))
-	what := fmt.Sprintf("%s of %s", fault, c.line)
-	if !slices.ContainsFunc(callsOf(raw), func(c call) bool { return strings.Contains(c.line, "(INJECTED)") }) {
+	tr := s.trace(t, st, fmt.Sprintf("%s:error=%s:when=%d", c.Name, fault, c.Nth))
+	what := fmt.Sprintf("%s of %s", fault, c.Line)
+	if !slices.ContainsFunc(tr.Calls(), func(c tracetest.Call) bool { return strings.Contains(c.Line, "(INJECTED)") }) {
 		t.Errorf("%s was not injected between the marks", what)
 		return
 	}
@@ -406,24 +330,24 @@ func (s scenario) inject(t *testing.T, c call, fault string, old, want []byte) {
 	isOld, isNew := bytes.Equal(now, old), bytes.Equal(now, want)
 	// Without the right strategy the padding is another.
 	elsewise := bytes.HasPrefix(now, top) && bytes.HasSuffix(now, old[min(len(old), 20):]) && mayPass(c, fault)
-	switch exit {
+	switch tr.Exit {
 	case exitOK:
 		if !mayPass(c, fault) {
-			t.Errorf("%s: taken for success: %s", what, said)
+			t.Errorf("%s: taken for success: %s", what, tr.Said)
 		}
 		if !isNew && !elsewise {
 			t.Errorf("%s: success, and the file is not new", what)
 		}
 	case exitFailed:
 		if !isOld {
-			t.Errorf("%s: the file is not as it was: %s", what, said)
+			t.Errorf("%s: the file is not as it was: %s", what, tr.Said)
 		}
-		if !strings.Contains(said, st.dir) {
-			t.Errorf("%s: the error %q does not name the path", what, said)
+		if !strings.Contains(tr.Said, st.dir) {
+			t.Errorf("%s: the error %q does not name the path", what, tr.Said)
 		}
 	case exitNotDurable:
-		if c.name != "fsync" || !isNew {
-			t.Errorf("%s: the file is not new: %s", what, said)
+		if c.Name != "fsync" || !isNew {
+			t.Errorf("%s: the file is not new: %s", what, tr.Said)
 		}
 	case exitInterrupted:
 		state, err := header.Recover(st.file)

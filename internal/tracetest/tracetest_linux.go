@@ -63,6 +63,7 @@ type Run struct {
 	Calls    string   // the system calls to record, with commas between
 	Inject   []string // faults, as strace's option inject takes them
 	Env      []string // more of its environment
+	Killed   bool     // it may be, by what is injected: then its exit code is below 0
 }
 
 // A Trace is what a traced process did.
@@ -72,7 +73,8 @@ type Trace struct {
 	Exit int    // its exit code
 }
 
-// Do runs the process. A process that did not exit by itself fails the test.
+// Do runs the process. A process that did not exit by itself fails the test,
+// unless it may be killed.
 func (r Run) Do(t *testing.T) Trace {
 	t.Helper()
 	self, err := os.Executable()
@@ -88,7 +90,7 @@ func (r Run) Do(t *testing.T) Trace {
 	cmd.Env = append(os.Environ(), scenarioEnv+"="+r.Scenario, rootEnv+"="+r.Root, "GOCOVERDIR="+t.TempDir())
 	cmd.Env = append(cmd.Env, r.Env...)
 	said, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0 {
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0 && !r.Killed {
 		t.Fatalf("%v: %s", err, said)
 	}
 	raw, err := os.ReadFile(out)
@@ -135,8 +137,9 @@ func (tr Trace) Count() map[string]int {
 
 // A Rule replaces what differs from run to run by what does not.
 type Rule struct {
-	Find *regexp.Regexp
-	By   string
+	Find   *regexp.Regexp
+	By     string
+	Groups bool // By names groups of Find, as $1; else it is taken as it is
 }
 
 var (
@@ -159,7 +162,11 @@ func (tr Trace) Normal(root string, rules ...Rule) string {
 			return d[strings.IndexByte(d, '<'):]
 		})
 		for _, r := range rules {
-			line = r.Find.ReplaceAllLiteralString(line, r.By)
+			if r.Groups {
+				line = r.Find.ReplaceAllString(line, r.By)
+			} else {
+				line = r.Find.ReplaceAllLiteralString(line, r.By)
+			}
 		}
 		line = padding.ReplaceAllString(line, ") = ")
 		line = message.ReplaceAllString(line, "")

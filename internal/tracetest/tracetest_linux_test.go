@@ -43,7 +43,7 @@ func TestTrace(t *testing.T) {
 	if c := tr.Calls()[0]; c.Name != "mkdirat" || c.Nth != 3 {
 		t.Errorf("%+v, want the third mkdirat of the process", c)
 	}
-	Golden(t, "made", tr.Normal(root, Rule{regexp.MustCompile("nothing"), "$1"}), false)
+	Golden(t, "made", tr.Normal(root, Rule{Find: regexp.MustCompile("nothing"), By: "$1"}), false)
 }
 
 func TestInject(t *testing.T) {
