@@ -48,6 +48,8 @@ var faults = map[string][]string{
 	"renameat2":       {"EIO"},
 	"close":           {"EIO"},
 	"flistxattr":      {"EIO"},
+	"llistxattr":      {"EIO"},
+	"lgetxattr":       {"EIO"},
 	"fgetxattr":       {"EIO"},
 	"fsetxattr":       {"ENOSPC"},
 	"fremovexattr":    {"EIO"},

@@ -163,7 +163,7 @@ func runScenario(name, root string) int {
 }
 
 const traced = "openat,newfstatat,fstat,write,copy_file_range,fsync,fdatasync,sync_file_range,syncfs,fchmod,fchown," +
-	"renameat,renameat2,linkat,unlinkat,close,readlinkat,flistxattr,fgetxattr,fsetxattr,fremovexattr"
+	"renameat,renameat2,linkat,unlinkat,close,readlinkat,flistxattr,llistxattr,fgetxattr,lgetxattr,fsetxattr,fremovexattr"
 
 // trace runs a scenario in root, with faults as strace's option inject takes
 // them.

@@ -3,6 +3,7 @@ package sys
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -18,15 +19,25 @@ type Xattrs struct {
 }
 
 // CopyXattrs gives t the extended attributes of the file name in d, and takes
-// from t those that name does not have. It needs read permission on name.
+// from t those that name does not have. It needs read permission on name, and
+// where /proc is mounted no descriptor: a batch that holds all the process may
+// have can still be committed.
 func (d Dir) CopyXattrs(name string, t Temp, which Xattrs) error {
-	// O_NONBLOCK: name may have become a FIFO.
-	from, err := openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC)
-	if err != nil {
-		return err
+	path := "/proc/self/fd/" + strconv.Itoa(d.fd) + "/" + name
+	get := func(attr string) ([]byte, error) {
+		return sized(func(b []byte) (int, error) { return unix.Lgetxattr(path, attr, b) })
 	}
-	defer from.Close()
-	old, err := listXattrs(from.fd)
+	old, err := list(func(b []byte) (int, error) { return unix.Llistxattr(path, b) })
+	if err == unix.ENOENT || err == unix.ENOTDIR || err == unix.EACCES {
+		// No /proc, or no file. O_NONBLOCK: name may have become a FIFO.
+		var from Dir
+		if from, err = openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
+			return err
+		}
+		defer from.Close()
+		get = func(attr string) ([]byte, error) { return getXattr(from.fd, attr) }
+		old, err = listXattrs(from.fd)
+	}
 	if err != nil {
 		if err == unix.EOPNOTSUPP {
 			return nil // then t can have none either
@@ -41,7 +52,7 @@ func (d Dir) CopyXattrs(name string, t Temp, which Xattrs) error {
 		if !which.has(attr) {
 			continue
 		}
-		want, err := getXattr(from.fd, attr)
+		want, err := get(attr)
 		if err != nil {
 			return err
 		}
@@ -77,7 +88,11 @@ func (x Xattrs) has(attr string) bool {
 }
 
 func listXattrs(fd int) ([]string, error) {
-	b, err := sized(func(b []byte) (int, error) { return unix.Flistxattr(fd, b) })
+	return list(func(b []byte) (int, error) { return unix.Flistxattr(fd, b) })
+}
+
+func list(call func([]byte) (int, error)) ([]string, error) {
+	b, err := sized(call)
 	if err != nil || len(b) == 0 {
 		return nil, err
 	}
@@ -88,10 +103,11 @@ func getXattr(fd int, name string) ([]byte, error) {
 	return sized(func(b []byte) (int, error) { return unix.Fgetxattr(fd, name, b) })
 }
 
-// sized calls get with a buffer that is large enough: of no size first, which
-// asks for the size (listxattr(2)), and again if it grew meanwhile.
+// sized calls get with a buffer that is large enough for most attributes, and
+// where it is not, with one of the size that the kernel then tells
+// (listxattr(2)); again if it grew meanwhile.
 func sized(get func([]byte) (int, error)) ([]byte, error) {
-	var b []byte
+	b := make([]byte, 256)
 	for {
 		n, err := get(b)
 		switch {

@@ -143,6 +143,7 @@ type Rule struct {
 }
 
 var (
+	procfd     = regexp.MustCompile(`"/proc/self/fd/\d+`)
 	descriptor = regexp.MustCompile(`\b(?:\d+|AT_FDCWD)<([^>]*)>`)
 	message    = regexp.MustCompile(`( \([^()]*\))+$`)
 	padding    = regexp.MustCompile(`\)\s+= `)
@@ -155,6 +156,7 @@ func (tr Trace) Normal(root string, rules ...Rule) string {
 	var b strings.Builder
 	for _, c := range tr.Calls() {
 		line := strings.ReplaceAll(c.Line, root, "ROOT")
+		line = procfd.ReplaceAllString(line, `"/proc/self/fd/N`)
 		line = descriptor.ReplaceAllStringFunc(line, func(d string) string {
 			if strings.HasPrefix(d, "AT_FDCWD") {
 				return "AT_FDCWD"
