@@ -143,7 +143,7 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 		if err := image.Truncate(o.Size); err != nil {
 			return err
 		}
-		if err := run(ctx, mkfs, append(slices.Clone(args), path)...); err != nil {
+		if err := runMkfs(ctx, mkfs, append(slices.Clone(args), path)); err != nil {
 			return err
 		}
 		if len(o.Tune) > 0 {
@@ -169,6 +169,18 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 		return err
 	}
 	return ctx.Err()
+}
+
+// runMkfs runs mkfs more than once where it must: mkfs.btrfs looks at each
+// loop device that is mounted, and fails at one that another program detaches
+// just then.
+func runMkfs(ctx context.Context, mkfs string, args []string) error {
+	for try := 1; ; try++ {
+		err := run(ctx, mkfs, args...)
+		if err == nil || try == 20 || !strings.Contains(err.Error(), "cannot check mount status") {
+			return err
+		}
+	}
 }
 
 func mount(source, target, fstype, options string) error {
