@@ -20,17 +20,22 @@ const module = "github.com/stele-go/stele"
 // inside the house, beside internal/sys, which everyone may. A folder stands
 // for the packages below it too.
 var mayImport = map[string][]string{
-	"cmd/stele":    {"*"},
-	"suites":       {"*"},
-	"lab":          {"durability", "lab"},
-	"mkdir":        {"durability"},
-	"atomicfile":   {"durability"},
-	"header":       {"atomicfile", "durability"},
-	"crashtest":    {"durability"},
-	"mpsc":         {},
-	"newfile":      {"mpsc", "durability"},
-	"durability":   {},
-	"internal/sys": {},
+	"cmd/stele":     {"*"},
+	"suites":        {"*"},
+	"lab":           {"durability", "lab"},
+	"mkdir":         {"durability"},
+	"atomicfile":    {"durability"},
+	"header":        {"atomicfile", "durability"},
+	"crashtest":     {"durability"},
+	"mpsc":          {},
+	"newfile":       {"mpsc", "durability"},
+	"profile":       {},
+	"fileio":        {"durability", "profile"},
+	"fileio/pace":   {},
+	"fileio/otelio": {"fileio"},
+	"wal":           {"mpsc", "newfile", "mkdir", "durability", "profile"},
+	"durability":    {},
+	"internal/sys":  {},
 	// For tests only: nobody may import it.
 	"internal/tracetest": {},
 }
@@ -38,7 +43,7 @@ var mayImport = map[string][]string{
 // standalone packages import nothing outside the house but the standard
 // library and golang.org/x/sys, so that whoever needs one primitive pulls in
 // nothing else.
-var standalone = []string{"mkdir", "mpsc", "newfile", "atomicfile", "header", "durability", "internal/sys"}
+var standalone = []string{"mkdir", "mpsc", "newfile", "atomicfile", "header", "fileio", "wal", "profile", "durability", "internal/sys"}
 
 func TestImportDirections(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {

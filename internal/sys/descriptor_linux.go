@@ -10,6 +10,9 @@ import (
 // to read it, are durable.
 const DataSync = unix.O_DSYNC
 
+// DirectFlag is O_DIRECT: reads and writes go past the page cache.
+const DirectFlag = unix.O_DIRECT
+
 // Redirect makes the descriptor of to refer to what from refers to (dup3(2)),
 // closing what it referred to before. The two share offset and flags. It
 // takes no new descriptor, so it does not run into the limit on them.

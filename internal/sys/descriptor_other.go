@@ -10,6 +10,9 @@ import (
 // DataSync is not available here.
 const DataSync = 0
 
+// DirectFlag is not available here.
+const DirectFlag = 0
+
 // Redirect is not available here.
 func Redirect(to, from *os.File) error { return errors.ErrUnsupported }
 

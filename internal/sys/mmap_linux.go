@@ -1,0 +1,54 @@
+package sys
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Advice on mapped memory, madvise(2).
+const (
+	MemNormal     = unix.MADV_NORMAL
+	MemRandom     = unix.MADV_RANDOM
+	MemSequential = unix.MADV_SEQUENTIAL
+	MemWillNeed   = unix.MADV_WILLNEED
+	MemDontNeed   = unix.MADV_DONTNEED
+	MemHuge       = unix.MADV_HUGEPAGE      // huge pages by and by
+	MemCollapse   = unix.MADV_COLLAPSE      // huge pages now; Linux 6.1
+	MemPopulate   = unix.MADV_POPULATE_READ // read and map now, errors instead of SIGBUS; Linux 5.14
+)
+
+// Mmap maps n bytes of f from its start, for reading, shared: what is written
+// to the file by whatever way is seen. populate fills the page table first,
+// as far as that can be done without an error.
+func Mmap(f *os.File, n int, populate bool) ([]byte, error) {
+	flags := unix.MAP_SHARED
+	if populate {
+		flags |= unix.MAP_POPULATE
+	}
+	// Not unix.Mmap, which keeps a table of all mappings behind a lock.
+	p, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(n), unix.PROT_READ, flags)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	return unsafe.Slice((*byte)(p), n), nil
+}
+
+// Munmap takes a mapping of Mmap away.
+func Munmap(mem []byte) error {
+	return os.NewSyscallError("munmap", unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem))))
+}
+
+// Madvise is madvise(2) on a part of a mapping. It begins at the page of the
+// part's first byte.
+func Madvise(mem []byte, advice int) error {
+	if len(mem) == 0 {
+		return nil
+	}
+	p := unsafe.Pointer(unsafe.SliceData(mem))
+	before := uintptr(p) & uintptr(os.Getpagesize()-1)
+	return retryErrno(func() error {
+		return unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(p, -int(before))), len(mem)+int(before)), advice)
+	})
+}

@@ -1,0 +1,97 @@
+package sys
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Flags of preadv2(2).
+const (
+	ReadDontCache = unix.RWF_DONTCACHE // Linux 6.14
+	ReadNoWait    = unix.RWF_NOWAIT    // EAGAIN where a device would be waited for
+)
+
+// Advice on a file's range, posix_fadvise(2). Normal, random and sequential
+// hold for the whole descriptor whatever the range.
+const (
+	AdviseNormal     = unix.FADV_NORMAL
+	AdviseRandom     = unix.FADV_RANDOM
+	AdviseSequential = unix.FADV_SEQUENTIAL
+	AdviseWillNeed   = unix.FADV_WILLNEED
+	AdviseDontNeed   = unix.FADV_DONTNEED
+	AdviseNoReuse    = unix.FADV_NOREUSE
+)
+
+// OpenRead opens a file for reading. A FIFO is not waited for (O_NONBLOCK):
+// the caller looks at what it got. Regular files and directories take no
+// notice of the flag.
+//
+// See CreateFile for why this is not os.OpenFile.
+func OpenRead(name string, direct bool) (*os.File, error) {
+	flags := unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
+	if direct {
+		flags |= unix.O_DIRECT
+	}
+	var fd int
+	err := retryErrno(func() (err error) {
+		fd, err = unix.Open(name, flags|unix.O_NONBLOCK, 0)
+		return err
+	})
+	if err == nil {
+		// Taken back, lest os.NewFile try the runtime's poller.
+		if _, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&unix.O_DIRECT|unix.O_LARGEFILE); err != nil {
+			err = errors.Join(err, unix.Close(fd))
+		}
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// Pread is one pread(2): it may read less than asked for, and 0 bytes without
+// an error are the end of the file.
+func Pread(f *os.File, p []byte, off int64) (int, error) {
+	fd := int(f.Fd())
+	for {
+		n, err := syscall.Pread(fd, p, off)
+		if err == unix.EINTR {
+			continue
+		}
+		return max(n, 0), err
+	}
+}
+
+// PreadFlags is one preadv2(2) with one buffer.
+func PreadFlags(f *os.File, p []byte, off int64, flags int) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	fd := f.Fd()
+	iov := unix.Iovec{Base: &p[0]}
+	iov.SetLen(len(p))
+	// The offset is two words, of which 64-bit kernels read the first.
+	const half = unsafe.Sizeof(uintptr(0)) * 8 / 2
+	for {
+		n, _, e := unix.Syscall6(unix.SYS_PREADV2, fd, uintptr(unsafe.Pointer(&iov)), 1,
+			uintptr(off), uintptr(uint64(off)>>half>>half), uintptr(flags))
+		switch e {
+		case 0:
+			return int(n), nil
+		case unix.EINTR:
+			continue
+		}
+		return 0, e
+	}
+}
+
+// Fadvise tells the kernel what will be done with n bytes of f at off; n = 0
+// is up to the end.
+func Fadvise(f *os.File, off, n int64, advice int) error {
+	return retryErrno(func() error { return unix.Fadvise(int(f.Fd()), off, n, advice) })
+}

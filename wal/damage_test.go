@@ -1,0 +1,77 @@
+package wal
+
+import "math/rand/v2"
+
+// A damage is something that happens to a file: to its content at an offset.
+// old is what the file, or one like it, held in a former life. These know
+// nothing of the layout of a log, so that other logs can be tried with them.
+type damage struct {
+	name string
+	do   func(content []byte, at int, old []byte) []byte
+}
+
+var damages = []damage{
+	{"bit flip", func(b []byte, at int, _ []byte) []byte {
+		b[at] ^= 1 << (at % 8)
+		return b
+	}},
+	{"byte zero", func(b []byte, at int, _ []byte) []byte {
+		b[at] = 0
+		return b
+	}},
+	{"sector zero", func(b []byte, at int, _ []byte) []byte {
+		clear(around(b, at, 512))
+		return b
+	}},
+	{"block zero", func(b []byte, at int, _ []byte) []byte {
+		clear(around(b, at, 4096))
+		return b
+	}},
+	{"zeros to the end", func(b []byte, at int, _ []byte) []byte {
+		clear(b[at:])
+		return b
+	}},
+	{"old sector", func(b []byte, at int, old []byte) []byte {
+		copy(around(b, at, 512), around(old, at, 512))
+		return b
+	}},
+	{"old block", func(b []byte, at int, old []byte) []byte {
+		copy(around(b, at, 4096), around(old, at, 4096))
+		return b
+	}},
+	{"old to the end", func(b []byte, at int, old []byte) []byte {
+		copy(b[at:], old[at:])
+		return b
+	}},
+	{"garbage sector", func(b []byte, at int, _ []byte) []byte {
+		fillGarbage(around(b, at, 512), at)
+		return b
+	}},
+	{"garbage to the end", func(b []byte, at int, _ []byte) []byte {
+		fillGarbage(b[at:], at)
+		return b
+	}},
+	{"doubled", func(b []byte, at int, _ []byte) []byte { // what comes next is there twice
+		n := min(700, (len(b)-at)/2)
+		copy(b[at+n:], b[at:at+n])
+		return b
+	}},
+	{"moved down", func(b []byte, at int, _ []byte) []byte { // a sector is missing
+		copy(b[at:], b[min(at+512, len(b)):])
+		return b
+	}},
+	{"cut off", func(b []byte, at int, _ []byte) []byte { return b[:at] }},
+}
+
+// around is the aligned n bytes that at lies in.
+func around(b []byte, at, n int) []byte {
+	from := at / n * n
+	return b[from:min(from+n, len(b))]
+}
+
+func fillGarbage(b []byte, seed int) {
+	r := rand.New(rand.NewPCG(uint64(seed), 1))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+}

@@ -1,0 +1,87 @@
+package wal
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// The layout of a log on the disk is drawn in the package comment. All of its
+// numbers and names are here. Integers are little endian.
+const (
+	version = 1
+
+	lockName   = "LOCK"
+	metaName   = "META"
+	segmentExt = ".wal" // %016d.wal, from 1 on
+	tempExt    = ".new" // a segment, or META, that is being made
+
+	segmentMagic = "STELEWAL"
+	metaMagic    = "STELEWMT"
+
+	// firstOffset is where the records of a segment begin: behind its header,
+	// which has a block of its own.
+	firstOffset = 4096
+	// headerSize is what a record takes beside its payload, in bytes.
+	headerSize = 24
+	// endSize is the record that completes a segment: its payload is the
+	// number of the next one.
+	endSize = headerSize + 8
+	// reserve is what a segment keeps for a closed mark and its end record, so
+	// that both always find room.
+	reserve = headerSize + endSize
+
+	minSegmentSize     = 64 << 10
+	maxSegmentSize     = 1 << 30
+	defaultSegmentSize = 64 << 20
+)
+
+// Types of records. Control records, all but typeData, carry the position of
+// the next data record, and use none themselves.
+const (
+	typeData   = 1
+	typeEnd    = 2 // the segment is complete; payload: number of the next segment, 8 bytes
+	typeClosed = 3 // the log was closed; no payload
+	typePad    = 4 // to be skipped
+)
+
+// room is how many bytes of payload a record at off may have in a segment of
+// size bytes; less than 0 if not even an empty one fits.
+func room(size, off int64) int64 { return size - off - reserve - headerSize }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum is the sum of a payload (CRC-32C). It does not depend on where the
+// record will be, so that an appender may compute it before it has a place.
+func checksum(payload []byte) uint32 { return crc32.Update(0, castagnoli, payload) }
+
+// addUint64 continues the CRC-32C crc over v. It is here because a buffer
+// passed to crc32.Update escapes.
+func addUint64(crc uint32, v uint64) uint32 {
+	crc = ^crc
+	for range 8 {
+		crc = castagnoli[byte(crc)^byte(v)] ^ crc>>8
+		v >>= 8
+	}
+	return ^crc
+}
+
+// appendRecord appends to dst the record that stands at the offset off of a
+// segment whose salt has the sum seed (segment.seed), and allocates nothing if
+// dst has room. sum is checksum(payload). All bytes of the segment before
+// off-back must be durable.
+func appendRecord(dst []byte, seed uint32, off int64, typ byte, pos Position, back, sum uint32, payload []byte) []byte {
+	at := len(dst)
+	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, sum)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(payload))|uint32(typ)<<24)
+	dst = binary.LittleEndian.AppendUint32(dst, back)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(pos))
+	binary.LittleEndian.PutUint32(dst[at:], headSum(seed, off, dst[at:at+headerSize]))
+	return append(dst, payload...)
+}
+
+// headSum is the sum of the head of a record: over salt, offset, and all of
+// the head but the sum itself.
+func headSum(seed uint32, off int64, head []byte) uint32 {
+	return crc32.Update(addUint64(seed, uint64(off)), castagnoli, head[4:headerSize])
+}

@@ -1,0 +1,115 @@
+package wal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The worked example of the package comment is what the code writes.
+func TestWorkedExample(t *testing.T) {
+	seed := seedOf(0x0123456789abcdef)
+	var got []byte
+	off := func() int64 { return firstOffset + int64(len(got)) }
+	got = appendRecord(got, seed, off(), typeData, 1, 0, checksum([]byte("stele")), []byte("stele"))
+	got = appendRecord(got, seed, off(), typeData, 2, uint32(len(got)), checksum(nil), nil)
+	got = appendRecord(got, seed, off(), typeClosed, 3, 0, checksum(nil), nil)
+
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []byte
+	for _, m := range regexp.MustCompile(`(?m)^//\t(1[0-9a-f]{3})((?: +[0-9a-f]{2})+)$`).FindAllSubmatch(doc, -1) {
+		if at := fmt.Sprintf("%x", firstOffset+len(want)); at != string(m[1]) {
+			t.Errorf("the line of offset %s is at %s", m[1], at)
+		}
+		b, err := hex.DecodeString(strings.ReplaceAll(string(m[2]), " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, b...)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the package comment has\n%swritten is\n%s", hex.Dump(want), hex.Dump(got))
+	}
+}
+
+// The checksum of a head is CRC-32C over what the package comment says, by the
+// standard library's own.
+func TestHeadSum(t *testing.T) {
+	const salt, off = 0xfedcba9876543210, 0x12345678
+	rec := appendRecord(nil, seedOf(salt), off, typeData, 77, 5, checksum([]byte("x")), []byte("x"))
+	covered := []byte{0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe, 0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0}
+	covered = append(covered, rec[4:headerSize]...)
+	want := crc32.Checksum(covered, crc32.MakeTable(crc32.Castagnoli))
+	r, ok := parseHead(rec, seedOf(salt), off)
+	if !ok || rec[0] != byte(want) || rec[3] != byte(want>>24) {
+		t.Errorf("the head is %x, its checksum should be %08x", rec[:headerSize], want)
+	}
+	if r.typ != typeData || r.pos != 77 || r.back != 5 || r.off != off || r.next != off+headerSize+1 {
+		t.Errorf("read back as %+v", r)
+	}
+	if _, ok := parseHead(rec, seedOf(salt), off+1); ok {
+		t.Error("the head is valid at another offset")
+	}
+	if _, ok := parseHead(rec, seedOf(salt+1), off); ok {
+		t.Error("the head is valid with another salt")
+	}
+}
+
+// Whatever is appended, a closed mark and then the end record find room.
+func TestReserve(t *testing.T) {
+	const size = minSegmentSize
+	for off := int64(size - 4*reserve); off < size; off++ {
+		if room(size, off) < 0 {
+			continue
+		}
+		after := off + headerSize + room(size, off) // a record that takes all of it
+		if left := size - after; left != headerSize+endSize {
+			t.Fatalf("behind a record at %d that fills the segment %d bytes are left", off, left)
+		}
+	}
+	if r := room(size, size-reserve); r >= 0 {
+		t.Errorf("behind the last record there is room for %d bytes", r)
+	}
+}
+
+func TestAppendRecordAllocatesNothing(t *testing.T) {
+	buf := make([]byte, 0, 4096)
+	payload := make([]byte, 1000)
+	g := &segment{seed: seedOf(9)}
+	n := testing.AllocsPerRun(100, func() {
+		buf = g.appendRecord(buf[:0], firstOffset, typeData, 1, 0, checksum(payload), payload)
+	})
+	if n != 0 {
+		t.Errorf("%v allocations a record", n)
+	}
+}
+
+func TestSegmentNames(t *testing.T) {
+	for name, want := range map[string]uint64{
+		"0000000000000001.wal":  1,
+		"9999999999999999.wal":  9999999999999999,
+		"10000000000000000.wal": 10000000000000000,
+		"0000000000000000.wal":  0,
+		"1.wal":                 0,
+		"+000000000000001.wal":  0,
+		"0000000000000001.new":  0,
+		"0000000000000001.wal~": 0,
+		"00000000000000001.wal": 0,
+	} {
+		if got := segmentNumber(name); got != want {
+			t.Errorf("%s: number %d, want %d", name, got, want)
+		}
+	}
+}
+
+// putSum makes the checksum at off of a header or a slot of META right.
+func putSum(b []byte, off int64) { binary.LittleEndian.PutUint32(b[off:], sumOf(b[:off])) }

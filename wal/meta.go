@@ -1,0 +1,138 @@
+package wal
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+const (
+	metaSlot  = 512  // bytes of a slot that are written at once: a sector
+	metaApart = 4096 // bytes from slot to slot: a block, as some disks rewrite all of one for a sector
+	metaSize  = 2 * metaApart
+	metaSum   = 56 // offset of the checksum in a slot
+)
+
+// A meta is what META holds. Both slots hold the same once it is written, so
+// that either is enough.
+type meta struct {
+	id [16]byte // of the log
+	// sequence grows with each write. 1: the log is being made, and may have
+	// no segment yet.
+	sequence uint64
+	first    Position // all before it is given up
+	segment  uint64   // the first that belongs to the log
+}
+
+func newMeta() meta {
+	m := meta{sequence: 1, first: 1, segment: 1}
+	rand.Read(m.id[:]) // never fails
+	return m
+}
+
+func (m meta) encode() []byte {
+	b := make([]byte, metaSlot)
+	copy(b, metaMagic)
+	binary.LittleEndian.PutUint32(b[8:], version)
+	copy(b[16:], m.id[:])
+	binary.LittleEndian.PutUint64(b[32:], m.sequence)
+	binary.LittleEndian.PutUint64(b[40:], uint64(m.first))
+	binary.LittleEndian.PutUint64(b[48:], m.segment)
+	binary.LittleEndian.PutUint32(b[metaSum:], sumOf(b[:metaSum]))
+	return b
+}
+
+// decodeMeta reads one slot. Its reason is "" if the slot is valid.
+func decodeMeta(b []byte) (m meta, v uint32, reason string) {
+	if len(b) < metaSlot {
+		return meta{}, 0, "it is too short"
+	}
+	if string(b[:len(metaMagic)]) != metaMagic {
+		return meta{}, 0, "it does not begin with " + metaMagic
+	}
+	if binary.LittleEndian.Uint32(b[metaSum:]) != sumOf(b[:metaSum]) {
+		return meta{}, 0, "its checksum is wrong"
+	}
+	if v = binary.LittleEndian.Uint32(b[8:]); v != version {
+		return meta{}, v, ""
+	}
+	m = meta{
+		id:       [16]byte(b[16:32]),
+		sequence: binary.LittleEndian.Uint64(b[32:]),
+		first:    Position(binary.LittleEndian.Uint64(b[40:])),
+		segment:  binary.LittleEndian.Uint64(b[48:]),
+	}
+	if m.sequence == 0 || m.first == 0 || m.segment == 0 {
+		return meta{}, v, "it holds a number that is never written"
+	}
+	return m, v, ""
+}
+
+// readMeta reads META. stale is the slot to be written first: the one that is
+// not valid, if half, or else the older.
+func readMeta(f *os.File, path string) (m meta, stale int, half bool, err error) {
+	b := make([]byte, metaSize)
+	n, err := f.ReadAt(b, 0)
+	if err != nil && err != io.EOF {
+		return meta{}, 0, false, fmt.Errorf("wal: %w", err)
+	}
+	return parseMeta(b[:n], path)
+}
+
+// parseMeta is readMeta of the file's bytes.
+func parseMeta(b []byte, path string) (m meta, stale int, half bool, err error) {
+	var reasons [2]string
+	var slots [2]meta
+	for i := range slots {
+		var v uint32
+		slots[i], v, reasons[i] = decodeMeta(b[min(i*metaApart, len(b)):])
+		if reasons[i] == "" && v != version {
+			return meta{}, 0, false, &VersionError{File: path, Version: v}
+		}
+	}
+	switch {
+	case reasons[0] != "" && reasons[1] != "":
+		return meta{}, 0, false, &CorruptError{File: path, Reason: "slot 0: " + reasons[0] + "; slot 1: " + reasons[1]}
+	case reasons[0] != "":
+		return slots[1], 0, true, nil
+	case reasons[1] != "":
+		return slots[0], 1, true, nil
+	case slots[0].id != slots[1].id:
+		return meta{}, 0, false, &CorruptError{File: path, Offset: metaApart, Reason: "the slots are of two logs"}
+	case slots[0].sequence < slots[1].sequence:
+		return slots[1], 0, false, nil
+	}
+	return slots[0], 1, false, nil
+}
+
+// writeMeta writes m into both slots, stale first, so that one is valid at any
+// time. Once it has returned, m survives a power cut and the loss of one slot;
+// meanwhile META is the old one or the new.
+func writeMeta(f *os.File, m meta, stale int) error {
+	slot := m.encode()
+	for _, i := range []int{stale, 1 - stale} {
+		if _, err := f.WriteAt(slot, int64(i*metaApart)); err != nil {
+			return fmt.Errorf("wal: %w", err)
+		}
+		if err := sys.SyncData(f); err != nil {
+			return pathError("fdatasync", f.Name(), err)
+		}
+	}
+	return nil
+}
+
+// metaFile is the content of a new META.
+func metaFile(m meta) []byte {
+	b := make([]byte, metaSize)
+	copy(b, m.encode())
+	copy(b[metaApart:], b[:metaSlot])
+	return b
+}
+
+func errNoMeta(path string) error {
+	return &CorruptError{File: path, Reason: "the file is missing beside segments"}
+}

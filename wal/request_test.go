@@ -1,0 +1,108 @@
+package wal
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// How a request ends, by how far the flusher was when the context was done.
+func TestRequestStates(t *testing.T) {
+	failure := errors.New("failure")
+	for _, c := range []struct {
+		name    string
+		before  func(r *request) // ctx is done
+		after   func(r *request) // and the appender has looked
+		unsure  bool
+		written bool // the appender gets the result
+		flusher bool // recycles the request
+	}{
+		{name: "waiting", after: func(r *request) {
+			if r.take() {
+				t.Error("the flusher takes a request whose appender has gone")
+			}
+		}, flusher: true},
+		{name: "taken", before: func(r *request) { r.take() }, after: func(r *request) {
+			if r.copied() {
+				t.Error("the flusher keeps a request that is waited for")
+			}
+		}, unsure: true},
+		{name: "taken, failed", before: func(r *request) { r.take() }, after: func(r *request) { r.finish(failure) }, unsure: true},
+		{name: "copied", before: func(r *request) { r.take(); r.copied() }, after: func(r *request) { r.finish(nil) }, unsure: true, flusher: true},
+		{name: "finished", before: func(r *request) { r.take(); r.copied(); r.finish(nil) }, written: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &request{pos: 7, done: make(chan struct{}, 1)}
+			if c.before != nil {
+				c.before(r)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			var pos Position
+			var err error
+			ended := make(chan bool)
+			go func() {
+				pos, err = r.await(ctx)
+				close(ended)
+			}()
+			if c.after != nil {
+				if !c.flusher { // it waits for the flusher
+					for r.state.Load() != stLeaving {
+						time.Sleep(time.Millisecond)
+					}
+				} else {
+					<-ended
+				}
+				c.after(r)
+			}
+			<-ended
+			if c.written {
+				if pos != 7 || err != nil {
+					t.Errorf("%d, %v", pos, err)
+				}
+				return
+			}
+			if !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnsure) != c.unsure {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The budget lets nobody over it, and lets who wants more than all go alone.
+func TestBudget(t *testing.T) {
+	var b budget
+	b.init(10)
+	if b.take(6) || b.take(4) {
+		t.Error("waited while there was room")
+	}
+	took := make(chan int)
+	for _, n := range []int{1, 25} {
+		go func() {
+			if !b.take(n) {
+				t.Error("did not wait")
+			}
+			took <- n
+		}()
+		select {
+		case <-took:
+			t.Error("got what was not there")
+		case <-time.After(10 * time.Millisecond):
+		}
+		b.release(6)
+		if n == 25 {
+			b.release(4)
+		}
+		if got := <-took; got != n {
+			t.Error(got)
+		}
+		if n == 1 {
+			b.take(5)
+		}
+	}
+	b.release(25)
+	if b.left != 10 {
+		t.Errorf("%d left", b.left)
+	}
+}
