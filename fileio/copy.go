@@ -1,0 +1,213 @@
+package fileio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+const (
+	// copyPiece is what is copied between two looks at the context, in bytes.
+	copyPiece = 64 << 20
+	// copyBuffer is what is moved at a time where the kernel does not copy.
+	// sendfile(2) is no better there: between two files on one ext4 it was as
+	// fast as a buffer, and to another file system as well.
+	copyBuffer = 256 << 10
+)
+
+// CopyOptions are the settings of a copy.
+type CopyOptions struct {
+	// Sparse leaves out the holes of the source, if the target ends at its
+	// offset or before, so that they are holes there too. Elsewhere, and by
+	// default, they are copied as the zeros that they read as; where the file
+	// system shares blocks, it shares holes as well.
+	Sparse bool
+	// Trace, unless nil, is told of each piece after it.
+	Trace func(Op)
+}
+
+// Copied tells how many bytes were copied, and how.
+type Copied struct {
+	Bytes  int64 // all of them
+	Kernel int64 // by copy_file_range(2), which may have shared blocks; else through memory
+	Holes  int64 // left out
+}
+
+// Copy copies src from its offset on, up to its end, to dst at its offset. Both
+// offsets move. What is copied survives the process, not a power cut: sync dst.
+//
+// It is copied by the kernel where it can be, which on XFS and btrfs shares
+// the blocks, and through a buffer elsewhere: to another file system, to a
+// file that was opened with O_APPEND, from or to what is no file. After an
+// error, Copied tells how much of it is in dst. ctx is looked at every 64 MiB.
+func Copy(ctx context.Context, dst, src *os.File, o CopyOptions) (Copied, error) {
+	return newCopier(dst, src, o).run(ctx, math.MaxInt64)
+}
+
+// CopyN is Copy of n bytes. Where src has fewer, it fails with io.EOF.
+func CopyN(ctx context.Context, dst, src *os.File, n int64, o CopyOptions) (Copied, error) {
+	done, err := newCopier(dst, src, o).run(ctx, n)
+	if err == nil && done.Bytes < n {
+		err = io.EOF
+	}
+	return done, err
+}
+
+type copier struct {
+	dst, src *os.File
+	o        CopyOptions
+	buffered bool // the kernel does not copy here
+	done     Copied
+}
+
+func newCopier(dst, src *os.File, o CopyOptions) *copier { return &copier{dst: dst, src: src, o: o} }
+
+func (c *copier) run(ctx context.Context, n int64) (Copied, error) {
+	var err error
+	if c.o.Sparse && c.endsHere() {
+		err = c.sparse(ctx, n)
+	} else {
+		_, err = c.pieces(ctx, n)
+	}
+	return c.done, err
+}
+
+// pieces copies n bytes, and tells whether src has ended before.
+func (c *copier) pieces(ctx context.Context, n int64) (ended bool, err error) {
+	for n > 0 {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		m, err := c.piece(min(n, copyPiece))
+		if err != nil || m == 0 {
+			return m == 0, err
+		}
+		n -= m
+	}
+	return false, nil
+}
+
+// piece copies up to n bytes; 0 is the end of src.
+func (c *copier) piece(n int64) (int64, error) {
+	start := time.Now()
+	m, err := c.kernel(n)
+	if m == 0 && c.buffered {
+		m, err = c.memory(n)
+	}
+	c.done.Bytes += m
+	if c.o.Trace != nil {
+		c.o.Trace(Op{Kind: OpCopy, Name: c.dst.Name(), Offset: -1, Bytes: m, Start: start, Duration: time.Since(start), Err: err})
+	}
+	return m, err
+}
+
+func (c *copier) kernel(n int64) (int64, error) {
+	if c.buffered {
+		return 0, nil
+	}
+	raw, err := c.src.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	m, err := sys.CopyOn(c.dst, nil, raw, n)
+	if err != nil && !sys.NoKernelCopy(err) {
+		return m, &os.LinkError{Op: "copy", Old: c.src.Name(), New: c.dst.Name(), Err: err}
+	}
+	// 0 bytes may also be a file of /proc, whose size is 0 (copy_file_range(2)):
+	// reading tells.
+	c.buffered = m == 0
+	c.done.Kernel += m
+	return m, nil
+}
+
+// memory copies through a buffer, a piece of its size.
+func (c *copier) memory(n int64) (int64, error) {
+	buf := getBuffer(copyBuffer)
+	defer buf.put()
+	got, err := c.src.Read(buf.b[:min(n, copyBuffer)])
+	if err != nil && err != io.EOF {
+		return 0, err
+	}
+	m, err := c.dst.Write(buf.b[:got])
+	return int64(m), err
+}
+
+// endsHere reports whether dst ends at its offset or before, so that what is
+// not written there reads as zeros.
+func (c *copier) endsHere() bool {
+	at, err := c.dst.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return false
+	}
+	info, err := c.dst.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > at {
+		return false
+	}
+	appends, err := sys.AppendsOnly(c.dst)
+	return err == nil && !appends
+}
+
+// sparse copies the data of src, and moves over its holes.
+func (c *copier) sparse(ctx context.Context, n int64) error {
+	from, err := c.src.Seek(0, io.SeekCurrent)
+	if err != nil {
+		_, err := c.pieces(ctx, n) // a pipe has no holes
+		return err
+	}
+	to, err := c.dst.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	info, err := c.src.Stat()
+	if err != nil {
+		return err
+	}
+	end := from + max(0, min(n, info.Size()-from))
+	at := from
+	for at < end {
+		data, hole, err := sys.NextData(c.src, at, end)
+		if err != nil {
+			return &os.PathError{Op: "seek", Path: c.src.Name(), Err: err}
+		}
+		c.done.Bytes += data - at
+		c.done.Holes += data - at
+		if err := c.seek(data, to+data-from); err != nil {
+			return err
+		}
+		ended, err := c.pieces(ctx, hole-data)
+		if err != nil {
+			return err
+		}
+		if at = hole; ended { // src has become shorter
+			at = from + c.done.Bytes
+			break
+		}
+	}
+	if c.done.Holes > 0 {
+		// What ends in a hole has no last byte that would give it its size.
+		if err := c.dst.Truncate(to + at - from); err != nil {
+			return err
+		}
+	}
+	if err := c.seek(at, to+at-from); err != nil {
+		return err
+	}
+	// A file that grows, or one of /proc, which has no size.
+	_, err = c.pieces(ctx, n-c.done.Bytes)
+	return err
+}
+
+func (c *copier) seek(from, to int64) error {
+	_, err := c.src.Seek(from, io.SeekStart)
+	_, err2 := c.dst.Seek(to, io.SeekStart)
+	if err := errors.Join(err, err2); err != nil {
+		return fmt.Errorf("copy: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package fileio_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/internal/tracetest"
+)
+
+var (
+	update   = flag.Bool("update", false, "write the golden traces anew")
+	cutsFlag = flag.Int("cuts", 0, "power cuts for each file system and workload (default 5, or 500 with STELE_LONG=1)")
+	seedFlag = flag.Uint64("seed", 0, "seed of the cuts (default: drawn and printed)")
+)
+
+// A scenario is what runs in a process of its own, under strace, in the folder
+// root. Only the calls of what it returns are recorded.
+type scenario func(root string) (run func() error, err error)
+
+// scenarios by name. Test files add to it when they are initialised.
+var scenarios = map[string]scenario{}
+
+// How a traced process ends.
+const (
+	exitOK = iota
+	exitBroken
+	exitFailed // with an error, which it says
+)
+
+func TestMain(m *testing.M) {
+	crashtest.ServeDisk()
+	if name, root := tracetest.Scenario(); name != "" {
+		os.Exit(runScenario(name, root))
+	}
+	os.Exit(m.Run())
+}
+
+func runScenario(name, root string) int {
+	run, err := scenarios[name](root)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitBroken
+	}
+	tracetest.Begin()
+	err = run()
+	tracetest.End()
+	if err != nil {
+		fmt.Println(err)
+		return exitFailed
+	}
+	return exitOK
+}

@@ -1,0 +1,151 @@
+package fileio
+
+import (
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"unsafe"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// mapFile maps the file as it is, and does what the options ask for.
+func (r *Reader) mapFile(o Options) error {
+	if r.size == 0 {
+		return nil // mmap(2) refuses a length of 0
+	}
+	if int64(int(r.size)) != r.size {
+		return errTooLarge
+	}
+	// With huge pages to come the page table is not filled with small ones.
+	mem, err := sys.Mmap(r.f, int(r.size), o.Populate && !o.HugePages)
+	if err != nil {
+		return err
+	}
+	r.mem = mem
+	if o.HugePages {
+		// Refusals leave small pages; the trace shows them.
+		_ = r.madvise(mem, sys.MemHuge)
+		if o.Populate && r.madvise(mem, sys.MemCollapse) != nil {
+			_ = r.madvise(mem, sys.MemPopulate)
+		}
+	}
+	return nil
+}
+
+// readMapped copies from the mapping, and reads what lies behind it.
+func (r *Reader) readMapped(p []byte, off int64) (n int, err error) {
+	if off < int64(len(r.mem)) {
+		n = len(p)
+		if rest := len(r.mem) - int(off); n > rest {
+			n = rest
+		}
+		if !r.copyMapped(p[:n], int(off)) {
+			return r.readAfterFault(p[:n], off)
+		}
+		if n == len(p) {
+			return n, nil
+		}
+	}
+	m, err := r.pread(p[n:], off+int64(n))
+	return n + m, err
+}
+
+// copyMapped reports whether no fault came in its way.
+func (r *Reader) copyMapped(p []byte, off int) (whole bool) {
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if !whole {
+			if v := recover(); !r.faultIn(v) {
+				panic(v)
+			}
+		}
+	}()
+	copy(p, r.mem[off:])
+	return true
+}
+
+// readAfterFault reads by pread(2) what a fault kept from being copied: that
+// tells how much there is, and what the disk has to say.
+func (r *Reader) readAfterFault(p []byte, off int64) (int, error) {
+	n, err := r.pread(p, off)
+	if err == io.EOF {
+		err = r.fail("read", off+int64(n), ErrTruncated)
+	}
+	return n, err
+}
+
+// viewMapped calls f with memory of the mapping.
+func (r *Reader) viewMapped(off int64, n int, f func([]byte) error) (err error) {
+	old := debug.SetPanicOnFault(true)
+	done := false
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if !done {
+			// nil: f ended its goroutine by runtime.Goexit.
+			if v := recover(); v != nil {
+				err = r.whyFault(v)
+			}
+		}
+	}()
+	err = f(r.mem[off : off+int64(n) : off+int64(n)])
+	done = true
+	return err
+}
+
+// faultIn reports whether v, which was recovered, is a fault in the mapping.
+func (r *Reader) faultIn(v any) bool {
+	_, ok := r.faultAt(v)
+	return ok
+}
+
+func (r *Reader) faultAt(v any) (off int64, ok bool) {
+	e, ok := v.(interface {
+		runtime.Error
+		Addr() uintptr
+	})
+	if !ok {
+		return 0, false
+	}
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(r.mem)))
+	page := uintptr(os.Getpagesize())
+	size := (uintptr(len(r.mem)) + page - 1) &^ (page - 1)
+	if e.Addr()-base >= size { // also where it is less than base
+		return 0, false
+	}
+	return int64(e.Addr() - base), true
+}
+
+// whyFault turns a fault in the mapping into an error, and panics again with
+// anything else.
+func (r *Reader) whyFault(v any) error {
+	off, ok := r.faultAt(v)
+	if !ok {
+		panic(v)
+	}
+	fi, err := r.f.Stat()
+	if err == nil && fi.Size() > off {
+		// It is there again, or the disk fails, or it was a write.
+		buf := getBuffer(1)
+		_, err = sys.Pread(r.f, buf.b, off)
+		buf.put()
+		if err == nil && fi.Size() == r.size && fi.ModTime().Equal(r.changed) {
+			panic(v) // nothing happened to the file
+		}
+	}
+	if err == nil {
+		err = ErrTruncated
+	}
+	return r.fail("view", off, err)
+}
+
+// prefaultRange enters in the page table what was read ahead before.
+func (r *Reader) prefaultRange(from, to int64) {
+	to = min(to, int64(len(r.mem)))
+	if from < to {
+		// A refusal, as of a file that became shorter, leaves it to page faults.
+		_ = r.madvise(r.mem[from:to], sys.MemPopulate)
+	}
+}

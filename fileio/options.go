@@ -1,0 +1,142 @@
+package fileio
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/stele-go/stele/profile"
+)
+
+// Way is how a Reader or a Writer moves bytes.
+type Way uint8
+
+const (
+	Auto     Way = iota // by size, pattern and free memory
+	Buffered            // read(2) and write(2) through the page cache
+	Mapped              // mmap(2); readers only
+	Direct              // O_DIRECT, past the page cache
+	Uncached            // through the page cache, dropped behind (RWF_DONTCACHE, Linux 6.14)
+)
+
+var wayNames = [...]string{"auto", "buffered", "mapped", "direct", "uncached"}
+
+func (w Way) String() string {
+	if int(w) < len(wayNames) {
+		return wayNames[w]
+	}
+	return fmt.Sprintf("Way(%d)", uint8(w))
+}
+
+// ParseWay reads the name of a way, as String gives it and a profile holds it.
+func ParseWay(s string) (Way, error) {
+	for w, name := range wayNames {
+		if s == name {
+			return Way(w), nil
+		}
+	}
+	return Auto, fmt.Errorf("fileio: no way is called %q; the ways are %q", s, wayNames)
+}
+
+// Pattern is the order in which a file is read.
+type Pattern uint8
+
+const (
+	Unknown    Pattern = iota // not known, or none
+	Sequential                // from the start to the end
+	Random                    // anywhere
+	Backward                  // from the end to the start
+	Strided                   // pieces at equal distances
+)
+
+func (p Pattern) String() string {
+	names := [...]string{"unknown", "sequential", "random", "backward", "strided"}
+	if int(p) < len(names) {
+		return names[p]
+	}
+	return fmt.Sprintf("Pattern(%d)", uint8(p))
+}
+
+// Readahead says who reads ahead, and how much: the values below, or a number
+// of bytes from MinWindow to MaxWindow that is kept ahead of every reader that
+// goes forward, backward or in strides. It is for the ways Buffered and
+// Mapped; the others read what they are asked for.
+type Readahead int
+
+const (
+	// ReadaheadAuto leaves what goes forward to the kernel, reads ahead of
+	// what goes backward or in strides, and turns the kernel's readahead off
+	// where offsets are random.
+	ReadaheadAuto Readahead = 0
+	// ReadaheadKernel leaves everything to the kernel.
+	ReadaheadKernel Readahead = -1
+	// ReadaheadOff has nothing read ahead, by the kernel neither.
+	ReadaheadOff Readahead = -2
+)
+
+// The window that is read ahead of a reader, in bytes.
+const (
+	MinWindow = 32 << 10
+	MaxWindow = 2 << 20
+)
+
+// Options are the settings of a Reader. The zero value works.
+type Options struct {
+	Way Way
+	// Pattern is what the caller knows of the order of reads: Unknown,
+	// Sequential or Random. Auto chooses by it, and the kernel is told. The
+	// Reader finds out about the others by itself.
+	Pattern Pattern
+	// BufferSize is how much Read asks the kernel for at once, in bytes, up to
+	// 1 GiB; it is rounded up to whole blocks for direct reads. 0 is the
+	// profile's, else 128 KiB, and 1 MiB for direct reads, which nothing reads
+	// ahead for.
+	BufferSize int
+	Readahead  Readahead
+
+	// The following are for mapped files, and refused with another Way than
+	// Mapped or Auto.
+
+	// Populate reads and maps the whole file in Open.
+	Populate bool
+	// HugePages asks for huge pages, now with Populate (MADV_COLLAPSE), else by
+	// and by (MADV_HUGEPAGE). Whether there are some is the file system's and
+	// the kernel's affair; Trace tells of a refusal.
+	HugePages bool
+	// Prefault maps what was read ahead of a reader that goes forward before it
+	// gets there, a window at a time, instead of by a page fault every 64 KiB.
+	Prefault bool
+
+	// Profile is what is known about the disk; nil is nothing.
+	Profile *profile.Profile
+	// Trace is told of each operation after it ended, in the goroutine that
+	// did it. nil costs nothing.
+	Trace func(Op)
+}
+
+const (
+	defaultBuffer = 128 << 10
+	directBuffer  = 1 << 20
+	maxBuffer     = 1 << 30
+)
+
+func (o *Options) check(name string) error {
+	bad := func(format string, args ...any) error {
+		return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf(format, args...)}
+	}
+	switch {
+	case o.Way > Uncached:
+		return bad("no such way: %v", o.Way)
+	case o.Pattern > Random:
+		return bad("pattern %v is for the Reader to find; Unknown, Sequential or Random can be given", o.Pattern)
+	case o.BufferSize < 0 || o.BufferSize > maxBuffer:
+		return bad("a buffer of %d bytes; it may have up to %d", o.BufferSize, maxBuffer)
+	case o.Readahead < ReadaheadOff || o.Readahead > 0 && (o.Readahead < MinWindow || o.Readahead > MaxWindow):
+		return bad("readahead of %d bytes; it may be from %d to %d", o.Readahead, MinWindow, MaxWindow)
+	case (o.Populate || o.HugePages || o.Prefault) && o.Way != Mapped && o.Way != Auto:
+		return bad("Populate, HugePages and Prefault are for mapped files, and this one is to be %v: %w", o.Way, errors.ErrUnsupported)
+	case o.Prefault && (o.Readahead == ReadaheadKernel || o.Readahead == ReadaheadOff):
+		return bad("Prefault follows what this package reads ahead, and Readahead has it read nothing")
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package fileio_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/fileio"
+)
+
+func cuts() int {
+	switch {
+	case *cutsFlag > 0:
+		return *cutsFlag
+	case os.Getenv("STELE_LONG") == "1":
+		return 500
+	}
+	return 5
+}
+
+const powerRecords = 18
+
+// powerRecord is the i-th record: of a length of its own, so that tails,
+// whole blocks and more than the buffer come by.
+func powerRecord(i int) []byte {
+	size := []int{100, 4096, 3000, 9000, 1, 20_000}[i%6]
+	return bytes.Repeat([]byte{byte('a' + i)}, size)
+}
+
+// promised writes records, and acknowledges how many bytes the writer says are
+// durable.
+func promised(o fileio.WriterOptions, commitEvery int) func(dir string, ack func(int64)) error {
+	return func(dir string, ack func(int64)) (err error) {
+		f, err := os.OpenFile(filepath.Join(dir, "file"), os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		o.BufferSize = 8192
+		w, err := fileio.NewWriter(f, o)
+		if err != nil {
+			return err
+		}
+		for i := range powerRecords {
+			if _, err := w.Write(powerRecord(i)); err != nil {
+				return err
+			}
+			if i%commitEvery == commitEvery-1 {
+				if err := w.Commit(); err != nil {
+					return err
+				}
+			}
+			if o.Policy == fileio.EveryInterval(time.Millisecond) {
+				time.Sleep(3 * time.Millisecond)
+			}
+			ack(durable(w))
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+		ack(w.Offset())
+		return nil
+	}
+}
+
+// durable is what the writer's promise comes to. Settings that promise less
+// than power are taken for what they do not promise: those are the mutants.
+func durable(w *fileio.Writer) int64 {
+	if _, commit := w.Promise(); commit.Level != durability.Power {
+		return w.Offset()
+	}
+	return w.Durable()
+}
+
+// emptyFile is there before the first cut, with its name: the writer promises
+// nothing of that.
+func emptyFile(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)
+}
+
+var errLost = errors.New("acknowledged, and lost")
+
+func checkRecords(dir string, acked []int64) error {
+	got, err := os.ReadFile(filepath.Join(dir, "file"))
+	if err != nil {
+		return err
+	}
+	var want []byte
+	for i := range powerRecords {
+		want = append(want, powerRecord(i)...)
+	}
+	if len(acked) == 0 {
+		return nil
+	}
+	n := int(acked[len(acked)-1])
+	if len(got) < n || !bytes.Equal(got[:n], want[:n]) {
+		return fmt.Errorf("%d bytes are durable, the file has %d: %w", n, len(got), errLost)
+	}
+	return nil
+}
+
+// What the writer calls durable is there after a power cut, by every mechanism
+// and policy; and the rig sees where it would not be.
+func TestWriterPower(t *testing.T) {
+	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
+		for _, c := range []struct {
+			name   string
+			o      fileio.WriterOptions
+			commit int
+			lost   bool
+			short  bool // on each file system, however few the cuts
+		}{
+			{name: "commit, fdatasync", commit: 3},
+			{name: "commit of three, dsync", o: fileio.WriterOptions{Sync: fileio.SyncDsync}, commit: 3, short: true},
+			{name: "commit, dsync", o: fileio.WriterOptions{Sync: fileio.SyncDsync}, commit: 1},
+			{name: "commit, o_dsync", o: fileio.WriterOptions{Sync: fileio.SyncODsync}, commit: 2},
+			{name: "direct, dsync", o: fileio.WriterOptions{Way: fileio.Direct, Sync: fileio.SyncDsync}, commit: 1, short: true},
+			{name: "direct, fdatasync", o: fileio.WriterOptions{Way: fileio.Direct}, commit: 1},
+			{name: "each write, fsync, preallocated", o: fileio.WriterOptions{Sync: fileio.SyncFsync, Policy: fileio.EachWrite(), Preallocate: 1 << 16}, commit: 100},
+			{name: "every 10,000 bytes, uncached", o: fileio.WriterOptions{Policy: fileio.EveryBytes(10_000), Way: fileio.Uncached}, commit: 100},
+			{name: "every millisecond", o: fileio.WriterOptions{Policy: fileio.EveryInterval(time.Millisecond)}, commit: 100},
+			{name: "mutant: sync_file_range", o: fileio.WriterOptions{Sync: fileio.SyncRange}, commit: 1, lost: true, short: true},
+			{name: "mutant: no sync", o: fileio.WriterOptions{Policy: fileio.Never()}, commit: 1, lost: true},
+		} {
+			t.Run(fs+"/"+c.name, func(t *testing.T) {
+				if testing.Short() {
+					t.Skip("cuts the power")
+				}
+				if fs != "ext4" && !c.short && cuts() < 20 {
+					t.Skip("with -cuts 20, or more")
+				}
+				t.Parallel()
+				rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: emptyFile}, promised(c.o, c.commit))
+				if !c.lost {
+					if res := rec.Check(t, cuts(), checkRecords); len(res.Lost) > 0 {
+						t.Error(res)
+					}
+					return
+				}
+				for _, n := range []int{4, 16, 64} {
+					res := rec.Check(t, n, checkRecords)
+					for _, l := range res.Lost {
+						if !errors.Is(l.Err, errLost) {
+							t.Error(l.Err)
+						}
+					}
+					if len(res.Lost) > 0 {
+						t.Logf("caught by %d of %d cuts", len(res.Lost), n)
+						return
+					}
+				}
+				t.Error("the mutant was not caught")
+			})
+		}
+	}
+}

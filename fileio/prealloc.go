@@ -1,0 +1,42 @@
+package fileio
+
+import "github.com/stele-go/stele/internal/sys"
+
+// reserve reserves room up to end, at least, in whole steps. It is a wish: a
+// disk that has no room for a step may have room for the bytes, so its error
+// ends only the wishing.
+func (w *Writer) reserve(end int64) {
+	if w.step == 0 || w.noRoom || end <= w.reserved {
+		return
+	}
+	n := (end - w.reserved + w.step - 1) / w.step * w.step
+	start := w.now()
+	err := sys.Preallocate(w.f, w.reserved, n)
+	w.told(OpPrealloc, w.reserved, n, start, err)
+	if err != nil {
+		w.noRoom, w.stats.Fallback = true, w.pathError("preallocate", err)
+		return
+	}
+	w.reserved += n
+	w.stats.Preallocated += n
+}
+
+// trim gives back the room behind the end of the file. Truncated to the size
+// it has, a file loses the blocks behind it (ext4_setattr: "to truncate
+// possible preallocated blocks").
+func (w *Writer) trim() error {
+	if w.stats.Preallocated == 0 {
+		return nil
+	}
+	info, err := w.f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() >= w.reserved {
+		return nil
+	}
+	if err := sys.Truncate(int(w.f.Fd()), info.Size()); err != nil {
+		return w.pathError("truncate", err)
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package fileio
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// Stats are what a Reader knows of its readahead.
+type Stats struct {
+	Pattern Pattern // found in the recent requests
+	Window  int64   // bytes that are kept ahead of the stream that was read last; 0: none
+	Counts
+}
+
+// A readahead watches the requests of a Reader and reads ahead of them. It is
+// never waited for: a request that comes while another is looked at is not
+// looked at.
+//
+// What is read ahead is asked for in the goroutine of the request that makes
+// it due. posix_fadvise(POSIX_FADV_WILLNEED) submits the reads and returns, and
+// a goroutine of its own would cost a wake-up for each window.
+type readahead struct {
+	r *Reader
+
+	mu    sync.Mutex
+	det   detector
+	told  bool // the kernel was told that offsets are random
+	begun time.Time
+
+	// quiet says which requests need not be looked at, since nothing is to be
+	// done about them as long as they go on like this. turn counts some of
+	// them, end is where the last one ended.
+	quiet atomic.Uint32
+	turn  atomic.Uint32
+	end   atomic.Int64
+
+	off atomic.Bool // by advice
+
+	probe [1]byte // guarded by busy
+	busy  atomic.Bool
+}
+
+const (
+	lookAtAll   = iota
+	quietRandom // but for samples, and what goes on where the last one ended
+	quietOnward // as long as each begins where the one before ended
+)
+
+// Of every sampleOf requests without an order, sampled in a row are looked at: enough
+// to find a stride.
+const (
+	sampleOf = 128
+	sampled  = 8
+)
+
+func newReadahead(r *Reader, size int64, o Options) *readahead {
+	ra := &readahead{r: r, begun: time.Now()}
+	ra.det = detector{size: size, min: MinWindow, max: MaxWindow}
+	switch n := int64(o.Readahead); {
+	case n > 0:
+		ra.det.min, ra.det.max, ra.det.forward = n, n, true
+	case o.Profile != nil && o.Profile.Read.Readahead > 0:
+		ra.det.max = min(max(int64(o.Profile.Read.Readahead), MinWindow), MaxWindow)
+		ra.det.forward = true
+	}
+	if o.Prefault {
+		ra.det.forward = true
+	}
+	if o.Pattern == Random {
+		ra.quiet.Store(quietRandom)
+		ra.told = true // in Open
+		ra.det.seen, ra.det.random = randomAfter, true
+	}
+	return ra
+}
+
+// saw is told of each request before it is served.
+func (ra *readahead) saw(off int64, n int) {
+	if n <= 0 || ra.off.Load() {
+		return
+	}
+	end := off + int64(n)
+	quiet := ra.quiet.Load()
+	before := ra.end.Load()
+	switch quiet {
+	case quietRandom:
+		ra.end.Store(end)
+		if ra.turn.Add(1)%sampleOf >= sampled && off != before && end != before {
+			return
+		}
+	case quietOnward:
+		if off == before {
+			ra.end.Store(end)
+			return
+		}
+	}
+	if !ra.mu.TryLock() {
+		return
+	}
+	if quiet == quietOnward {
+		ra.det.onward(before)
+	}
+	p := ra.det.observe(off, int64(n), ra.now)
+	random := ra.det.random
+	turned := random != ra.told
+	ra.told = random
+	switch {
+	case random || ra.det.idle >= randomAfter:
+		ra.end.Store(end)
+		ra.quiet.Store(quietRandom)
+	case ra.det.kernels():
+		ra.end.Store(end)
+		ra.quiet.Store(quietOnward)
+	default:
+		ra.quiet.Store(lookAtAll)
+	}
+	ra.mu.Unlock()
+	if turned {
+		ra.r.tellRandom(random)
+	}
+	if p.count > 0 {
+		ra.run(p)
+	}
+}
+
+func (ra *readahead) now() int64 { return int64(time.Since(ra.begun)) + 1 }
+
+// run reads ahead what p wants, unless it is in the page cache already.
+func (ra *readahead) run(p plan) {
+	if ra.r.prefault && p.kind == Sequential {
+		// The page faults that this saves would have the kernel read ahead; so
+		// does this.
+		ra.r.prefaultRange(p.from, p.to)
+		return
+	}
+	warm := ra.cached(p)
+	for i := 0; i < p.count && !warm; i++ {
+		off, n := p.piece(i)
+		if ra.r.fadvise(off, n, sys.AdviseWillNeed) != nil {
+			return // nothing was promised; the reads themselves will tell
+		}
+	}
+	ra.mu.Lock()
+	if warm {
+		ra.det.found(p)
+	} else {
+		ra.det.issued(p)
+	}
+	ra.mu.Unlock()
+}
+
+// cached reports whether the furthest byte of p is in the page cache: a read
+// that may not wait gets it. Warm files so cost one short call a window.
+func (ra *readahead) cached(p plan) bool {
+	if !ra.busy.CompareAndSwap(false, true) {
+		return false
+	}
+	defer ra.busy.Store(false)
+	off, n := p.piece(p.count - 1)
+	if p.kind == Sequential {
+		off += n - 1
+	}
+	got, err := sys.PreadFlags(ra.r.f, ra.probe[:], off, sys.ReadNoWait)
+	return got == 1 && err == nil
+}
+
+// reset forgets the pattern.
+func (ra *readahead) reset() {
+	ra.mu.Lock()
+	defer ra.mu.Unlock()
+	d := &ra.det
+	for i := range d.streams {
+		d.count.Wasted += d.streams[i].left()
+	}
+	d.streams, d.recent, d.last = [maxStreams]stream{}, [ringSize]request{}, nil
+	d.ordered, d.seen, d.idle, d.random = 0, 0, 0, false
+	ra.told = false
+	ra.quiet.Store(lookAtAll)
+}
+
+func (ra *readahead) stats() Stats {
+	ra.mu.Lock()
+	defer ra.mu.Unlock()
+	s := Stats{Pattern: ra.det.pattern(), Counts: ra.det.count}
+	if l := ra.det.last; l != nil && l.planAt != 0 && !ra.det.random {
+		s.Window = l.window
+	}
+	return s
+}
+
+// tellRandom turns the kernel's own readahead off or on.
+func (r *Reader) tellRandom(random bool) {
+	file, mem := sys.AdviseNormal, sys.MemNormal
+	if random {
+		file, mem = sys.AdviseRandom, sys.MemRandom
+	}
+	// A refusal changes no result.
+	_ = errors.Join(r.fadvise(0, 0, file), r.madvise(r.mem, mem))
+}

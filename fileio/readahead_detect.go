@@ -1,0 +1,348 @@
+package fileio
+
+import "math/bits"
+
+// A detector finds out in which order a file is read, and says what to read
+// ahead. It does no I/O and reads no clock.
+//
+// A request that continues a stream goes to that stream. Any other is compared
+// with the recent ones: two that touch, or three at equal distances,
+// begin a stream. So several streams may be interleaved.
+type detector struct {
+	size    int64 // of the file: nothing is read ahead past it
+	min     int64 // first window
+	max     int64 // largest
+	forward bool  // whether to read ahead of forward streams too
+
+	recent  [ringSize]request // that continued no stream, the newest first
+	streams [maxStreams]stream
+	tick    uint32
+	last    *stream // that was continued last
+	// ordered has a bit for each recent request, the newest lowest: 1 where it
+	// continued a stream or was near another request.
+	ordered uint32
+	seen    int
+	idle    int // requests since one continued a stream
+	random  bool
+
+	count Counts
+}
+
+const (
+	ringSize   = 8
+	maxStreams = 4
+	// randomAfter is how many requests it takes to call them random: as many
+	// as ordered has bits.
+	randomAfter = 32
+	// near is how far two requests may lie apart and still not be random: a
+	// reader that leaves things out profits from the kernel's readahead.
+	near = 256 << 10
+	// maxStep bounds the strides, lest random reads look like some.
+	maxStep = 8 << 20
+	// maxPieces bounds the calls that one plan takes.
+	maxPieces = 64
+	// piece is what the kernel reads ahead at once at least: a request of more
+	// than the device's readahead and optimal size is cut without a word
+	// (force_page_cache_ra in mm/readahead.c), and 128 KiB is the least usual.
+	piece = 128 << 10
+	// lead is how long before a reader gets there its bytes should be asked for.
+	lead = 20e6 // ns
+)
+
+type request struct{ off, n int64 }
+
+// Counts are what became of the bytes that were read ahead by the Reader, not
+// by the kernel.
+type Counts struct {
+	Hits   int64 // requests that lay wholly in what had been read ahead
+	Issued int64 // bytes asked for ahead
+	Useful int64 // of these, bytes that were read later
+	Wasted int64 // of these, bytes that their reader left behind or out
+}
+
+// A stream is a reader with an order. Its place is counted in the direction it
+// goes: offsets forward, negated offsets backward, and bytes read in strides.
+type stream struct {
+	kind Pattern // Unknown: this place is free
+	last request
+	step int64 // of Strided
+	run  int   // requests that came where the stream said, in a row
+	used uint32
+	id   uint32 // of the stream, as places are used again
+
+	pos    int64 // where the next request is expected
+	edge   int64 // up to where bytes were asked for or found there
+	window int64
+	warm   int     // plans that were in the page cache, in a row
+	segs   [4]span // asked for and not yet passed; at most a few are
+	// place and time of the plan before, which give the speed
+	planPos int64
+	planAt  int64
+}
+
+type span struct{ from, to int64 }
+
+// A plan is a row of pieces to be read ahead, nearest first.
+type plan struct {
+	off, step int64
+	n         int64 // bytes of each
+	count     int
+
+	kind     Pattern
+	stream   *stream
+	id       uint32
+	pos      int64 // of the reader, in the stream's own places, as the next two
+	from, to int64
+}
+
+// observe notes a request and returns what to read ahead of it; count is 0
+// where that is nothing. now is asked for the time in nanoseconds only when
+// something is.
+func (d *detector) observe(off, n int64, now func() int64) plan {
+	d.tick++
+	d.seen++
+	d.ordered <<= 1
+	req := request{off, n}
+	for i := range d.streams {
+		if s := &d.streams[i]; s.kind != Unknown && s.take(d, req) {
+			d.ordered |= 1
+			d.last = s
+			if s.run > 1 { // the first may be by chance
+				d.random, d.idle = false, 0
+			}
+			return d.planFor(s, now)
+		}
+	}
+	d.idle++
+	d.begin(req)
+	copy(d.recent[1:], d.recent[:])
+	d.recent[0] = req
+	// Enough were seen, and next to none had to do with another.
+	d.random = d.seen >= randomAfter && bits.OnesCount32(d.ordered) <= 2
+	return plan{}
+}
+
+// pattern is the order that was found.
+func (d *detector) pattern() Pattern {
+	if d.random {
+		return Random
+	}
+	if d.last != nil && d.ordered&0xff != 0 {
+		return d.last.kind
+	}
+	return Unknown
+}
+
+// begin looks for a request that req continues.
+func (d *detector) begin(req request) {
+	for i := range d.recent {
+		r := d.recent[i]
+		if r.n == 0 {
+			break
+		}
+		step := req.off - r.off
+		if -near <= step && step <= near+r.n {
+			d.ordered |= 1
+		}
+		switch {
+		case step == r.n:
+			d.start(stream{kind: Sequential, pos: req.off + req.n}, req)
+			return
+		case step == -req.n:
+			d.start(stream{kind: Backward, pos: -req.off}, req)
+			return
+		case step == 0 || step < -maxStep || step > maxStep || req.n != r.n:
+			continue
+		}
+		for _, q := range d.recent[i+1:] {
+			if r.off-q.off == step && q.n == r.n {
+				d.start(stream{kind: Strided, step: step, pos: req.n}, req)
+				return
+			}
+		}
+	}
+}
+
+// start puts s in the place of the stream that was continued longest ago.
+func (d *detector) start(s stream, req request) {
+	old := &d.streams[0]
+	for i := range d.streams {
+		if c := &d.streams[i]; c.kind == Unknown || d.tick-c.used > d.tick-old.used {
+			old = c
+			if c.kind == Unknown {
+				break
+			}
+		}
+	}
+	d.count.Wasted += old.left()
+	s.last, s.run, s.used, s.id, s.edge = req, 1, d.tick, d.tick, s.pos
+	s.window = d.min
+	*old = s
+	d.ordered |= 1
+}
+
+// take reports whether req continues s, and notes it then. It may also lie a
+// little further, in what was read ahead: another goroutine's request that is
+// not known here lay between.
+func (s *stream) take(d *detector, req request) bool {
+	var from int64
+	switch s.kind {
+	case Sequential:
+		from = req.off
+	case Backward:
+		from = -(req.off + req.n)
+	case Strided:
+		k := (req.off - s.last.off) / s.step
+		if k < 1 || s.last.off+k*s.step != req.off || req.n != s.last.n {
+			return false
+		}
+		from = s.pos + (k-1)*req.n
+	}
+	if from != s.pos && (from < s.pos || from >= s.edge) {
+		return false
+	}
+	to := from + req.n
+	d.count.hit(s, from, to)
+	s.last, s.used, s.pos = req, d.tick, to
+	s.edge = max(s.edge, to)
+	s.run++
+	return true
+}
+
+// hit counts what of [from, to) had been read ahead, and forgets what lies
+// before to.
+func (c *Counts) hit(s *stream, from, to int64) {
+	var useful int64
+	for i := range s.segs {
+		g := &s.segs[i]
+		if g.from >= to || g.from == g.to {
+			continue
+		}
+		c.Wasted += max(0, min(from, g.to)-g.from) // passed over
+		useful += max(0, min(to, g.to)-max(from, g.from))
+		g.from = min(to, g.to)
+	}
+	c.Useful += useful
+	if useful == to-from {
+		c.Hits++
+	}
+}
+
+// left is what was read ahead of s and not read.
+func (s *stream) left() (n int64) {
+	for _, g := range s.segs {
+		n += g.to - g.from
+	}
+	return n
+}
+
+// planFor says what to read ahead of s.
+func (d *detector) planFor(s *stream, now func() int64) plan {
+	// Three requests in a row are needed, four in strides.
+	if s.run < 2 || s.kind == Strided && s.run < 3 || s.kind == Sequential && !d.forward {
+		return plan{}
+	}
+	if s.edge-s.pos > s.window/2 {
+		return plan{}
+	}
+	t := now()
+	if s.planAt != 0 {
+		// Half of the window was used up: twice as much the next time, but no
+		// more than the reader takes in the lead time.
+		rate := float64(s.pos-s.planPos) / float64(max(t-s.planAt, 1))
+		s.window = max(d.min, min(2*s.window, d.max, int64(rate*lead)))
+	}
+	s.planPos, s.planAt = s.pos, t
+	p := plan{kind: s.kind, stream: s, id: s.id, pos: s.pos, from: s.edge, to: s.pos + s.window}
+	switch s.kind {
+	case Sequential:
+		p.to = min(p.to, d.size)
+		p.off, p.step, p.n = p.from, piece, piece
+	case Backward:
+		p.to = min(p.to, 0)
+		p.off, p.step, p.n = -p.from-piece, -piece, piece
+	case Strided:
+		p.n, p.step = s.last.n, s.step
+		ahead := (s.edge - s.pos) / p.n // requests that were asked for already
+		more := min((p.to-p.from+p.n-1)/p.n, maxPieces)
+		p.off = s.last.off + (ahead+1)*p.step
+		switch {
+		case p.off < 0 || p.off >= d.size:
+			more = 0
+		case p.step > 0:
+			more = min(more, (d.size-1-p.off)/p.step+1)
+		default:
+			more = min(more, p.off/-p.step+1)
+		}
+		p.to = p.from + more*p.n
+	}
+	if p.to <= p.from {
+		return plan{}
+	}
+	p.count = int((p.to - p.from + p.n - 1) / p.n)
+	s.edge = p.to
+	return p
+}
+
+// piece is the i-th range of the file that p wants, the nearest first.
+func (p plan) piece(i int) (off, n int64) {
+	off, n = p.off+int64(i)*p.step, p.n
+	if p.kind == Strided {
+		return off, n
+	}
+	over := int64(i+1)*p.n - (p.to - p.from) // the last piece is the rest
+	if over > 0 {
+		n -= over
+		if p.kind == Backward {
+			off += over
+		}
+	}
+	return off, n
+}
+
+// found notes that p was in the page cache already. The more often in a row, the
+// longer the stream is left alone.
+func (d *detector) found(p plan) {
+	s := p.stream
+	if s.id != p.id {
+		return
+	}
+	s.warm = min(s.warm+1, 4)
+	s.edge = max(s.edge, p.to+int64(s.warm)*(p.to-p.from))
+}
+
+// kernels reports whether the last request belongs to the kernel's readahead.
+func (d *detector) kernels() bool {
+	return !d.forward && d.last != nil && d.last.kind == Sequential && d.last.used == d.tick && d.last.run > 1
+}
+
+// onward tells that the stream which went last went on up to end.
+func (d *detector) onward(end int64) {
+	if s := d.last; s != nil && s.kind == Sequential && s.pos < end {
+		s.last = request{end - s.last.n, s.last.n}
+		s.pos, s.edge = end, max(s.edge, end)
+	}
+}
+
+// issued notes that p was read ahead.
+func (d *detector) issued(p plan) {
+	s := p.stream
+	d.count.Issued += p.to - p.from
+	if s.id != p.id { // the stream was given up meanwhile
+		d.count.Wasted += p.to - p.from
+		return
+	}
+	s.warm = 0
+	oldest := 0
+	for i, g := range s.segs {
+		if g.to == p.from && g.from < g.to { // goes on where this one ended
+			s.segs[i].to = p.to
+			return
+		}
+		if g.to-g.from < s.segs[oldest].to-s.segs[oldest].from {
+			oldest = i
+		}
+	}
+	d.count.Wasted += s.segs[oldest].to - s.segs[oldest].from
+	s.segs[oldest] = span{p.from, p.to}
+}

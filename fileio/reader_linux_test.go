@@ -1,0 +1,529 @@
+package fileio_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/tracetest"
+	"github.com/stele-go/stele/profile"
+)
+
+var page = os.Getpagesize()
+
+// A mapped file that loses its end is an error of each call that meets it; the
+// calls that do not, go on.
+func TestTruncatedMapping(t *testing.T) {
+	want := content(100 * page)
+	name := fileOf(t, want)
+	r := open(t, name, fileio.Options{Way: fileio.Mapped})
+	if err := os.Truncate(name, int64(10*page+100)); err != nil {
+		t.Fatal(err)
+	}
+	at := func(pages int) int64 { return int64(pages * page) }
+	truncated := func(what string, err error) {
+		t.Helper()
+		var pe *fs.PathError
+		if !errors.Is(err, fileio.ErrTruncated) || !errors.As(err, &pe) || pe.Path != name {
+			t.Errorf("%s: %v; want ErrTruncated", what, err)
+		}
+	}
+	b := make([]byte, 5*page)
+	n, err := r.ReadAt(b, at(50))
+	if truncated("ReadAt behind the end", err); n != 0 {
+		t.Errorf("read %d bytes", n)
+	}
+	n, err = r.ReadAt(b, at(8))
+	if truncated("ReadAt over the end", err); n != 2*page+100 || !bytes.Equal(b[:n], want[8*page:8*page+n]) {
+		t.Errorf("read %d bytes", n)
+	}
+	if n, err := r.ReadAt(b, 0); n != len(b) || err != nil || !bytes.Equal(b, want[:len(b)]) {
+		t.Error("before the end:", n, err)
+	}
+	r.Seek(at(20), io.SeekStart)
+	_, err = r.Read(b)
+	truncated("Read", err)
+	r.Seek(0, io.SeekStart)
+	_, err = r.WriteTo(&bytes.Buffer{})
+	truncated("WriteTo", err)
+
+	deferred := false
+	truncated("View", r.View(at(9), 3*page, func(b []byte) error {
+		defer func() { deferred = true }()
+		t.Log(b[2*page])
+		t.Error("read what is not there")
+		return nil
+	}))
+	if !deferred {
+		t.Error("the deferred call did not run")
+	}
+
+	// The rest of the last page is zeros, and no error.
+	zeros := make([]byte, page-100)
+	if _, err := r.ReadAt(b[:page], at(10)); err != nil || !bytes.Equal(b[:100], want[10*page:10*page+100]) || !bytes.Equal(b[100:page], zeros) {
+		t.Error("the last page is not its 100 bytes and zeros:", err)
+	}
+	if err := r.View(at(10)+100, page-100, func(b []byte) error {
+		if !bytes.Equal(b, zeros) {
+			t.Error("a view of the last page is not zeros")
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	// Calls of package os that meet it say what it is to them.
+	if _, err := r.WriteTo(newFile(t)); err != nil && !errors.Is(err, unix.EFAULT) && !errors.Is(err, fileio.ErrTruncated) {
+		t.Error(err)
+	}
+}
+
+func newFile(t *testing.T) *os.File {
+	f, err := os.Create(filepath.Join(t.TempDir(), "new"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// The others meet the end of the file.
+func TestTruncated(t *testing.T) {
+	for _, w := range []fileio.Way{fileio.Buffered, fileio.Direct, fileio.Uncached} {
+		t.Run(w.String(), func(t *testing.T) {
+			name := fileOf(t, content(100_000))
+			r, err := fileio.Open(name, fileio.Options{Way: w})
+			if errors.Is(err, errors.ErrUnsupported) {
+				t.Skip(err)
+			}
+			defer r.Close()
+			if err := os.Truncate(name, 50_000); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := r.ReadAt(make([]byte, 20_000), 40_000); n != 10_000 || err != io.EOF {
+				t.Error(n, err)
+			}
+			if err := r.View(60_000, 1, func([]byte) error { return nil }); err != io.EOF {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The file shrinks and grows again while many read it, as a program that
+// rewrites it in place would have it: no call dies, no goroutine is lost.
+func TestTruncatedMeanwhile(t *testing.T) {
+	want := bytes.Repeat([]byte{1}, 64*page)
+	name := fileOf(t, want)
+	r := open(t, name, fileio.Options{Way: fileio.Mapped})
+	stop := make(chan struct{})
+	faults := make(chan int, 4)
+	for g := range cap(faults) {
+		go func() {
+			n := 0
+			b := make([]byte, len(want))
+			for {
+				select {
+				case <-stop:
+					faults <- n
+					return
+				default:
+				}
+				var err error
+				if g%2 == 0 {
+					_, err = r.ReadAt(b, 0)
+				} else {
+					err = r.View(0, len(want), func(b []byte) error { _ = sum(b); return nil })
+				}
+				if err != nil {
+					n++
+					if !errors.Is(err, fileio.ErrTruncated) {
+						t.Error(err)
+					}
+				}
+			}
+		}()
+	}
+	for range 40 {
+		if err := os.WriteFile(name, want, 0o600); err != nil { // O_TRUNC
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	total := 0
+	for range cap(faults) {
+		total += <-faults
+	}
+	t.Logf("%d errors", total)
+}
+
+// A fault elsewhere is none of the Reader's, nor is a write to its memory.
+func TestForeignFaults(t *testing.T) {
+	name := fileOf(t, content(10*page))
+	r := open(t, name, fileio.Options{Way: fileio.Mapped})
+	other := newFile(t)
+	if err := other.Truncate(int64(page)); err != nil {
+		t.Fatal(err)
+	}
+	mem, err := unix.Mmap(int(other.Fd()), 0, page, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(mem)
+	if err := other.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	panics := func(what string, f func(b []byte) error) {
+		t.Helper()
+		defer func() {
+			if _, ok := recover().(runtime.Error); !ok {
+				t.Errorf("%s did not panic", what)
+			}
+			if debug.SetPanicOnFault(false) {
+				t.Errorf("%s: SetPanicOnFault was left on", what)
+			}
+		}()
+		t.Errorf("%s: %v", what, r.View(0, page, f))
+	}
+	panics("a fault in another mapping", func([]byte) error { t.Log(mem[0]); return nil })
+	panics("a write", func(b []byte) error { b[0] = 1; return nil })
+	panics("an index out of range", func(b []byte) error { t.Log(b[len(b):][0]); return nil })
+}
+
+func TestSpecialFiles(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{fifo, "/dev/null", "/dev/zero"} {
+		for _, w := range []fileio.Way{fileio.Auto, fileio.Buffered, fileio.Mapped} {
+			var pe *fs.PathError
+			if _, err := fileio.Open(name, fileio.Options{Way: w}); !errors.As(err, &pe) || !strings.Contains(err.Error(), "not a regular file") {
+				t.Errorf("%v of %s: %v", w, name, err)
+			}
+		}
+	}
+	if _, err := fileio.Open(t.TempDir(), fileio.Options{}); !errors.Is(err, syscall.EISDIR) {
+		t.Error(err)
+	}
+	// A file that has no size and content all the same.
+	for _, w := range []fileio.Way{fileio.Buffered, fileio.Mapped} {
+		r := open(t, "/proc/self/status", fileio.Options{Way: w})
+		if b, err := io.ReadAll(r); err != nil || !bytes.HasPrefix(b, []byte("Name:")) {
+			t.Errorf("%v: %q, %v", w, b, err)
+		}
+	}
+}
+
+func profileOf(sequential string) *profile.Profile {
+	return &profile.Profile{Read: profile.Read{Sequential: sequential}}
+}
+
+// In memory there is nothing to be uncached, and Linux says so.
+func TestUnsupported(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "fileio")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "file")
+	want := content(10_000)
+	if err := os.WriteFile(name, want, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fileio.Open(name, fileio.Options{Way: fileio.Uncached}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("uncached in memory: %v", err)
+	}
+	r := open(t, name, fileio.Options{Pattern: fileio.Sequential, Profile: profileOf("uncached")})
+	if r.Way() != fileio.Buffered {
+		t.Errorf("Auto with a profile that says uncached took %v", r.Way())
+	}
+	if b, err := io.ReadAll(r); err != nil || !bytes.Equal(b, want) {
+		t.Error(len(b), err)
+	}
+	// /proc has no direct I/O.
+	if _, err := fileio.Open("/proc/self/status", fileio.Options{Way: fileio.Direct}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("direct in /proc: %v", err)
+	}
+	r = open(t, "/proc/self/status", fileio.Options{Pattern: fileio.Sequential, Profile: profileOf("direct")})
+	if r.Way() != fileio.Buffered {
+		t.Errorf("Auto with a profile that says direct took %v", r.Way())
+	}
+}
+
+// Each option of a mapping works, whatever the kernel makes of it.
+func TestMappingOptions(t *testing.T) {
+	want := content(5 << 20)
+	name := fileOf(t, want)
+	for _, o := range []fileio.Options{
+		{Populate: true}, {HugePages: true}, {Populate: true, HugePages: true}, {Prefault: true},
+		{Prefault: true, Readahead: 1 << 20}, {Pattern: fileio.Random}, {Pattern: fileio.Sequential}, {Readahead: fileio.ReadaheadOff},
+	} {
+		o.Way = fileio.Mapped
+		var advised atomic.Int64
+		o.Trace = func(op fileio.Op) {
+			if op.Kind == fileio.OpAdvise {
+				advised.Add(1)
+			}
+		}
+		r := open(t, name, o)
+		var all bytes.Buffer
+		for off := 0; off < len(want); off += 64 << 10 {
+			if err := r.View(int64(off), 64<<10, func(b []byte) error { all.Write(b); return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(all.Bytes(), want) {
+			t.Errorf("%+v: other bytes", o)
+		}
+		if advised.Load() == 0 && (o.HugePages || o.Prefault || o.Pattern != 0 || o.Readahead != 0) {
+			t.Errorf("%+v: the kernel was told nothing", o)
+		}
+	}
+}
+
+// Populate maps the file: mincore would find it in the page cache in any case,
+// so the page faults of reading it are counted.
+func TestPopulate(t *testing.T) {
+	name := fileOf(t, content(8<<20))
+	faults := func(o fileio.Options) int64 {
+		r := open(t, name, o)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var before, after unix.Rusage
+		unix.Getrusage(unix.RUSAGE_THREAD, &before)
+		if err := r.View(0, 8<<20, func(b []byte) error { _ = sum(b); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		unix.Getrusage(unix.RUSAGE_THREAD, &after)
+		return after.Minflt - before.Minflt
+	}
+	with, without := faults(fileio.Options{Way: fileio.Mapped, Populate: true}), faults(fileio.Options{Way: fileio.Mapped})
+	if with > 3 || without <= with {
+		t.Errorf("%d page faults with Populate, %d without", with, without)
+	}
+}
+
+// What Advise asks for is seen in the page cache.
+func TestAdviseCache(t *testing.T) {
+	const size = 4 << 20
+	for _, w := range []fileio.Way{fileio.Buffered, fileio.Mapped} {
+		name := bigFile(t, t.TempDir(), size)
+		r := open(t, name, fileio.Options{Way: w})
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		cached := func() int64 {
+			n, err := sys.CachedBytes(f)
+			if err != nil {
+				t.Skip(err)
+			}
+			return n
+		}
+		r.View(0, size, func(b []byte) error { _ = sum(b); return nil })
+		if err := r.Advise(0, 0, fileio.AdviceDontNeed); err != nil {
+			t.Fatal(err)
+		}
+		dropped := cached()
+		if dropped > size/4 {
+			t.Skipf("%d of %d bytes stay in the page cache: is this a file system in memory?", dropped, size)
+		}
+		if err := r.Advise(0, 0, fileio.AdviceWillNeed); err != nil {
+			t.Fatal(err)
+		}
+		deadline := time.Now().Add(5 * time.Second)
+		for cached() < size && time.Now().Before(deadline) {
+			time.Sleep(time.Millisecond)
+		}
+		if n := cached(); n < size {
+			t.Errorf("%v: %d of %d bytes in the page cache after AdviceWillNeed", w, n, size)
+		}
+	}
+}
+
+// Uncached reads leave nothing behind, and buffered ones do.
+func TestUncachedLeavesNothing(t *testing.T) {
+	const size = 4 << 20
+	name := bigFile(t, t.TempDir(), size)
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	left := func(w fileio.Way) int64 {
+		if err := sys.DropCache(f); err != nil {
+			t.Fatal(err)
+		}
+		r, err := fileio.Open(name, fileio.Options{Way: w})
+		if err != nil {
+			t.Skip(err)
+		}
+		defer r.Close()
+		if _, err := io.Copy(io.Discard, io.Reader(struct{ io.Reader }{r})); err != nil {
+			t.Fatal(err)
+		}
+		n, err := sys.CachedBytes(f)
+		if err != nil {
+			t.Skip(err)
+		}
+		return n
+	}
+	if n := left(fileio.Buffered); n < size {
+		t.Skipf("a buffered read leaves %d of %d bytes in the page cache", n, size)
+	}
+	if n := left(fileio.Uncached); n > size/2 {
+		t.Errorf("an uncached read leaves %d of %d bytes in the page cache", n, size)
+	}
+	if n := left(fileio.Direct); n > 64<<10 {
+		t.Errorf("a direct read leaves %d of %d bytes in the page cache", n, size)
+	}
+}
+
+// The Reader finds the order of cold reads, reads ahead, and accounts for it.
+func TestReadaheadOfFile(t *testing.T) {
+	const size = 16 << 20
+	name := bigFile(t, t.TempDir(), size)
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, c := range []struct {
+		pattern fileio.Pattern
+		at      func(i int) int64
+		ahead   bool
+	}{
+		{fileio.Backward, func(i int) int64 { return size - int64(i+1)*8192 }, true},
+		{fileio.Strided, func(i int) int64 { return int64(i) * 40960 }, true},
+		{fileio.Sequential, func(i int) int64 { return int64(i) * 8192 }, false},
+	} {
+		for _, w := range []fileio.Way{fileio.Buffered, fileio.Mapped} {
+			if err := sys.DropCache(f); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := sys.CachedBytes(f); err != nil || n > size/4 {
+				t.Skipf("%d bytes stay in the page cache, %v", n, err)
+			}
+			r := open(t, name, fileio.Options{Way: w})
+			b := make([]byte, 8192)
+			for i := range 300 {
+				if _, err := r.ReadAt(b, c.at(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := r.Stats()
+			if s.Pattern != c.pattern || (s.Issued > 0) != c.ahead && w == fileio.Buffered || s.Useful+s.Wasted > s.Issued || c.ahead && s.Window < fileio.MinWindow {
+				t.Errorf("%v, %v: %+v", c.pattern, w, s)
+			}
+			if c.ahead && w == fileio.Buffered && (s.Hits < 200 || s.Useful < 200*8192) {
+				t.Errorf("%v, %v: %+v of 300 requests", c.pattern, w, s)
+			}
+		}
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector has pools drop buffers")
+	}
+	eachWay(t, func(t *testing.T, w fileio.Way) {
+		const size = 1 << 20
+		r := open(t, bigFile(t, t.TempDir(), size), fileio.Options{Way: w})
+		b := fileio.AlignedBuffer(8192)
+		var s uint64
+		add := func(v []byte) error { s += sum(v); return nil }
+		off := int64(0)
+		for what, f := range map[string]func() error{
+			"ReadAt":           func() error { _, err := r.ReadAt(b, off); return err },
+			"ReadAt unaligned": func() error { _, err := r.ReadAt(b[1:5001], off+7); return err },
+			"View":             func() error { return r.View(off, 5000, add) },
+			"Read": func() error {
+				n, err := r.Read(b[:4096])
+				if n == 0 && err == io.EOF {
+					_, err = r.Seek(0, io.SeekStart)
+				}
+				return err
+			},
+		} {
+			n := testing.AllocsPerRun(300, func() {
+				off = (off + 3*4096) % (size - 16384)
+				if err := f(); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if n >= 1 {
+				t.Errorf("%s allocates %.0f times", what, n)
+			}
+		}
+	})
+}
+
+// The system calls of each way, and what a failing one is told as.
+func init() {
+	for _, w := range ways {
+		scenarios["read-"+w.String()] = func(root string) (func() error, error) {
+			r, err := fileio.Open(filepath.Join(root, "file"), fileio.Options{Way: w})
+			if err != nil {
+				return nil, err
+			}
+			return func() error {
+				b := fileio.AlignedBuffer(8192)
+				n, err := r.ReadAt(b, 4096)
+				if n == len(b) && b[0] != 1 {
+					return errors.New("other bytes")
+				}
+				return err
+			}, nil
+		}
+	}
+}
+
+func TestFaultyReads(t *testing.T) {
+	const calls = "pread64,preadv2"
+	tracetest.Need(t, calls)
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "file"), bytes.Repeat([]byte{1}, 100_000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []fileio.Way{fileio.Buffered, fileio.Direct, fileio.Uncached} {
+		t.Run(w.String(), func(t *testing.T) {
+			if r, err := fileio.Open(filepath.Join(root, "file"), fileio.Options{Way: w}); err != nil {
+				t.Skip(err)
+			} else {
+				r.Close()
+			}
+			run := func(inject ...string) tracetest.Trace {
+				return tracetest.Run{Scenario: "read-" + w.String(), Root: root, Calls: calls, Inject: inject}.Do(t)
+			}
+			tr := run()
+			made := tr.Calls()
+			if tr.Exit != exitOK || len(made) != 1 {
+				t.Fatalf("exit %d, %s: %v; want one call", tr.Exit, tr.Said, made)
+			}
+			when := fmt.Sprint(":when=", made[0].Nth)
+			tr = run(made[0].Name + ":error=EIO" + when)
+			if tr.Exit != exitFailed || !strings.Contains(tr.Said, "read "+filepath.Join(root, "file")+": at offset 4096: input/output error") {
+				t.Errorf("EIO: exit %d, %q", tr.Exit, tr.Said)
+			}
+			if tr = run(made[0].Name + ":error=EINTR" + when); tr.Exit != exitOK || len(tr.Calls()) != 2 {
+				t.Errorf("EINTR: exit %d, %q, %v", tr.Exit, tr.Said, tr.Calls())
+			}
+		})
+	}
+}

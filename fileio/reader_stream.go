@@ -1,0 +1,165 @@
+package fileio
+
+import (
+	"io"
+	"math"
+)
+
+// Read is io.Reader, by a pooled buffer of Options.BufferSize. Requests of that
+// size or more go to the kernel as they are; those of a mapped file are copied
+// from the mapping.
+func (r *Reader) Read(p []byte) (n int, err error) {
+	if !r.gate.enter() {
+		return 0, r.closed("read")
+	}
+	defer r.gate.leave()
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if n = r.buffered(p); n > 0 {
+		r.pos += int64(n)
+		return n, nil
+	}
+	switch {
+	case r.way == Mapped, len(p) >= r.bufSize && (r.way != Direct || r.align.fits(p, r.pos)):
+		n, err = r.read(p, r.pos)
+	default:
+		if err = r.fill(); r.bufLen > 0 {
+			n = r.buffered(p)
+		}
+	}
+	r.pos += int64(n)
+	if n > 0 && err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// buffered copies what the buffer has of the position.
+func (r *Reader) buffered(p []byte) int {
+	skip := r.pos - r.bufAt
+	if r.buf == nil || skip < 0 || skip >= int64(r.bufLen) {
+		return 0
+	}
+	return copy(p, r.buf.b[skip:r.bufLen])
+}
+
+// fill reads the buffer from the position on, or from the block of it. An
+// error with bytes before it comes again with the next fill.
+func (r *Reader) fill() error {
+	if r.buf == nil {
+		r.buf = getBuffer(r.bufSize)
+	}
+	r.bufAt, r.bufLen = r.pos, 0
+	if r.way == Direct {
+		r.bufAt, _ = r.align.around(r.pos, 0)
+	}
+	n, err := r.read(r.buf.b, r.bufAt)
+	if r.bufLen = n; r.bufAt+int64(n) > r.pos {
+		return nil
+	}
+	r.dropBuffer() // at the end of the file nobody needs it
+	return err
+}
+
+func (r *Reader) dropBuffer() {
+	if r.buf != nil {
+		r.buf.put()
+		r.buf = nil
+	}
+	r.bufLen = 0
+}
+
+// Seek is io.Seeker. io.SeekEnd is from where the file ends now.
+func (r *Reader) Seek(offset int64, whence int) (int64, error) {
+	if !r.gate.enter() {
+		return 0, r.closed("seek")
+	}
+	defer r.gate.leave()
+	var from int64
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		from = r.pos
+	case io.SeekEnd:
+		size, err := r.Size()
+		if err != nil {
+			return 0, r.fail("seek", offset, err)
+		}
+		from = size
+	default:
+		return 0, r.fail("seek", offset, errWhence)
+	}
+	if offset > 0 && from > math.MaxInt64-offset || from+offset < 0 {
+		return 0, r.fail("seek", offset, errNegative)
+	}
+	r.pos = from + offset
+	return r.pos, nil
+}
+
+// WriteTo is io.WriterTo: it writes from the position on to the end. The bytes
+// of a mapped file go to w without a copy; w must not keep them.
+//
+// Where both ends are files, Copy may be faster.
+func (r *Reader) WriteTo(w io.Writer) (done int64, err error) {
+	if !r.gate.enter() {
+		return 0, r.closed("read")
+	}
+	defer r.gate.leave()
+	for {
+		var n int
+		if r.way == Mapped && r.pos < int64(len(r.mem)) {
+			n, err = r.writeMapped(w)
+		} else {
+			n, err = r.writeBuffered(w)
+		}
+		done += int64(n)
+		r.pos += int64(n)
+		if err == io.EOF {
+			return done, nil
+		}
+		if err != nil {
+			return done, err
+		}
+	}
+}
+
+// writeBuffered writes what the buffer has of the position, after filling it
+// where it has nothing.
+func (r *Reader) writeBuffered(w io.Writer) (int, error) {
+	if r.buf == nil || r.pos < r.bufAt || r.pos >= r.bufAt+int64(r.bufLen) {
+		if err := r.fill(); err != nil {
+			return 0, err
+		}
+	}
+	return writeAll(w, r.buf.b[r.pos-r.bufAt:r.bufLen])
+}
+
+// writeMapped writes the next part of the mapping.
+func (r *Reader) writeMapped(w io.Writer) (n int, err error) {
+	size := min(int64(len(r.mem))-r.pos, MaxWindow)
+	if r.ra != nil {
+		r.ra.saw(r.pos, int(size))
+	}
+	start := r.start()
+	verr := r.viewMapped(r.pos, int(size), func(b []byte) error {
+		n, err = writeAll(w, b)
+		return nil
+	})
+	r.tell(OpView, r.pos, int64(n), start, verr)
+	if verr != nil {
+		return n, verr
+	}
+	return n, err
+}
+
+func writeAll(w io.Writer, b []byte) (int, error) {
+	n, err := w.Write(b)
+	if n < 0 || n > len(b) {
+		panic("fileio: the Writer wrote more than it was given")
+	}
+	if n < len(b) && err == nil {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}

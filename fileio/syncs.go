@@ -1,0 +1,100 @@
+package fileio
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// settle makes all durable that was written until now. It is called, and
+// returns, with mu held, and lets it go while it syncs.
+func (w *Writer) settle() error {
+	if err := w.flush(true); err != nil {
+		return err
+	}
+	target := w.written()
+	if w.synced >= target {
+		return nil
+	}
+	w.mu.Unlock()
+	w.syncing.Lock()
+	w.mu.Lock()
+	defer w.syncing.Unlock()
+	switch {
+	case w.err != nil:
+		return w.err
+	case w.synced >= target: // by the one who held it
+		return nil
+	case w.closed:
+		return w.usable()
+	}
+	from, to := w.synced, w.written()
+	mechanism := w.sync
+	w.mu.Unlock()
+	start := w.now()
+	err := w.syncFile(mechanism, from, to-from)
+	w.told(OpSync, from, to-from, start, err)
+	w.mu.Lock()
+	w.stats.Syncs++
+	switch {
+	case err == nil:
+		w.synced = max(w.synced, to)
+	case w.err == nil:
+		return w.fail(string(mechanism), err)
+	}
+	// A write may have failed meanwhile: who commits what is durable is not
+	// told of that, the next one is.
+	return err
+}
+
+func (w *Writer) syncFile(m Mechanism, off, n int64) error {
+	switch m {
+	case SyncFsync:
+		return sys.SyncAll(w.f)
+	case SyncRange:
+		return sys.SyncRange(w.f, off, n)
+	}
+	return sys.SyncData(w.f)
+}
+
+// openDurable opens the file once more so that each write is durable, unless
+// it was opened so: on a descriptor that is open the flag cannot be set
+// (fcntl(2), F_SETFL).
+func (w *Writer) openDurable() error {
+	already, err := sys.OpenedDurable(w.f)
+	if err != nil || already {
+		return err
+	}
+	if w.durable, err = sys.Reopen(w.f, false, true); err != nil {
+		return fmt.Errorf("%s: %w", SyncODsync, bareCause(err))
+	}
+	return nil
+}
+
+// arm starts the clock of EveryInterval, if something is to be made durable
+// and it does not run.
+func (w *Writer) arm() {
+	if w.policy.when != everyInterval || w.armed || w.closed || w.err != nil || w.synced >= w.base+int64(w.hi) {
+		return
+	}
+	w.armed = true
+	if w.timer == nil {
+		w.timer = time.AfterFunc(w.policy.every, w.tick)
+	} else {
+		w.timer.Reset(w.policy.every)
+	}
+}
+
+// tick makes all durable once the time has come. An error stays with the
+// Writer.
+func (w *Writer) tick() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.armed = false
+	if w.usable() != nil {
+		return
+	}
+	w.settle()
+	w.arm()
+}

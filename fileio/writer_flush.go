@@ -1,0 +1,178 @@
+package fileio
+
+import (
+	"os"
+	"unsafe"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// written is the offset before which all is in the kernel.
+func (w *Writer) written() int64 { return w.base + int64(w.clean) }
+
+// moveTo begins a new, empty window for what comes at off.
+func (w *Writer) moveTo(off int64) {
+	lead := off % int64(w.unit)
+	w.base = off - lead
+	w.lo, w.clean, w.hi = int(lead), int(lead), int(lead)
+}
+
+// take takes all of p: into the buffer, or, if it is large or has to go to the
+// kernel now, past it. due says that it is made durable next.
+func (w *Writer) take(p []byte, due bool) error {
+	if w.way != Direct && (due || len(p) >= w.size) {
+		return w.pass(p, due)
+	}
+	for len(p) > 0 {
+		if w.way == Direct && w.clean == w.hi && w.hi%w.unit == 0 {
+			// Blocks of the caller's that could be the buffer's.
+			if n := w.wholeBlocks(p); n >= w.size || due && n > 0 {
+				if err := w.passBlocks(p[:n], due && n == len(p)); err != nil {
+					return err
+				}
+				p = p[n:]
+				continue
+			}
+		}
+		if w.buf == nil {
+			w.buf = getBuffer(w.size)
+		}
+		n := copy(w.buf.b[w.hi:], p)
+		w.hi += n
+		p = p[n:]
+		if w.hi == w.size {
+			if err := w.flush(due && len(p) == 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wholeBlocks is how many bytes of p can be written past the page cache as
+// they are.
+func (w *Writer) wholeBlocks(p []byte) int {
+	if uintptr(unsafe.Pointer(unsafe.SliceData(p)))%bufferAlign != 0 {
+		return 0
+	}
+	return len(p) - len(p)%w.unit
+}
+
+// pass writes what is buffered and then p, in one call.
+func (w *Writer) pass(p []byte, due bool) error {
+	var rest []byte
+	if w.clean < w.hi {
+		rest = w.buf.b[w.clean:w.hi]
+	}
+	from := w.written()
+	n, err := w.send(w.plain(), rest, p, from, due && w.oneWrite())
+	w.moveTo(from + int64(n))
+	if err != nil {
+		return w.fail("write", err)
+	}
+	return nil
+}
+
+// passBlocks writes whole blocks of the caller's.
+func (w *Writer) passBlocks(p []byte, due bool) error {
+	from := w.written()
+	n, err := w.send(w.blocks, p, nil, from, due && w.oneWrite())
+	w.moveTo(from + int64(n))
+	if err != nil {
+		return w.fail("write", err)
+	}
+	return nil
+}
+
+// oneWrite reports whether a single write that takes all that is buffered can
+// make everything durable: the flag is about the bytes of that write only.
+func (w *Writer) oneWrite() bool { return w.sync == SyncDsync && w.synced == w.written() }
+
+// plain is where bytes go through the page cache.
+func (w *Writer) plain() *os.File {
+	if w.durable != nil {
+		return w.durable
+	}
+	return w.f
+}
+
+// flush gives what is buffered to the kernel. due says that it is made
+// durable next.
+func (w *Writer) flush(due bool) error {
+	durable := due && w.oneWrite()
+	for w.clean < w.hi {
+		f, from, to := w.plain(), w.clean, w.hi
+		if w.way == Direct {
+			f, from, to = w.nextPiece()
+		}
+		n, err := w.send(f, w.buf.b[from:to], nil, w.base+int64(from), durable)
+		w.clean = max(w.clean, from+n)
+		if err != nil {
+			return w.fail("write", err)
+		}
+	}
+	if w.hi == w.size {
+		w.moveTo(w.base + int64(w.size))
+	}
+	return nil
+}
+
+// nextPiece is what flush writes next where whole blocks go past the page
+// cache: rest of a block that began before the first write, whole blocks, or
+// the beginning of one that is not full yet. The kernel keeps the two ways
+// coherent: a direct write first writes out and then drops the pages it covers
+// (kiocb_invalidate_pages).
+func (w *Writer) nextPiece() (f *os.File, from, to int) {
+	begin := w.clean - w.clean%w.unit
+	end := w.hi - w.hi%w.unit
+	switch {
+	case begin < w.lo:
+		return w.plain(), w.clean, min(begin+w.unit, w.hi)
+	case begin < end:
+		return w.blocks, begin, end
+	}
+	return w.plain(), w.clean, w.hi
+}
+
+// send writes a and b at off, and durably if it is to be; that is, to the end,
+// unless it fails. Where the file system does not know a flag, it goes on
+// without.
+func (w *Writer) send(f *os.File, a, b []byte, off int64, durable bool) (n int, err error) {
+	all := len(a) + len(b)
+	if all == 0 {
+		return 0, nil
+	}
+	w.reserve(off + int64(all))
+	for {
+		var mode sys.WriteMode
+		if w.way == Uncached {
+			mode |= sys.WriteUncached
+		}
+		if durable {
+			mode |= sys.WriteDurable
+		}
+		start := w.now()
+		n, err = sys.WriteVec(f, a, b, off, mode)
+		w.told(OpWrite, off, int64(n), start, err)
+		w.stats.Calls++
+		w.stats.Bytes += int64(n)
+		if n > 0 || mode == 0 || !sys.NoSuchWrite(err) {
+			break
+		}
+		w.stats.Fallback = err
+		if mode&sys.WriteUncached != 0 {
+			w.way = Buffered // and with the other flag once more
+		} else {
+			w.sync, durable = SyncFdatasync, false
+		}
+	}
+	switch {
+	case err != nil:
+	case durable:
+		w.stats.Syncs++
+		w.synced = off + int64(all)
+	case w.sync == SyncODsync:
+		w.synced = off + int64(all)
+	}
+	return n, err
+}
