@@ -19,10 +19,14 @@ func DropCache(f *os.File) error {
 
 // CachedBytes tells how much of f is in the page cache (cachestat(2), Linux
 // 6.5). On older kernels it fails with errors.ErrUnsupported.
-func CachedBytes(f *os.File) (int64, error) {
+func CachedBytes(f *os.File) (int64, error) { return CachedRange(f, 0, 0) }
+
+// CachedRange is CachedBytes for the pages of n bytes from off on; n of 0 is
+// to the end.
+func CachedRange(f *os.File, off, n int64) (int64, error) {
 	var st unix.Cachestat_t
 	err := retryErrno(func() error {
-		return unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &st, 0) // length 0: to the end
+		return unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Off: uint64(off), Len: uint64(n)}, &st, 0)
 	})
 	switch err {
 	case nil:

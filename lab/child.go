@@ -1,0 +1,34 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// Child returns a command that runs a variant in a process of its own: for a
+// variant whose job takes several processes. The child does ops operations in
+// dir and writes its Block to standard output as JSON; it ends with this
+// process. That it is a child, and with which files, the caller has to tell it
+// by its environment. The program must be one that calls RunBlock, with e among
+// its experiments, as Measure needs it too.
+func Child(ctx context.Context, e *Experiment, variant, dir string, ops int64, seed uint64) (*exec.Cmd, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program, to start a process of a block: %w", err)
+	}
+	input, err := json.Marshal(blockSpec{
+		Experiment: e.ID(), Variant: variant, Dir: dir, Role: RoleTimed, Ops: ops, Batch: 1, Seed: seed, Window: 1e9,
+	})
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, exe)
+	cmd.Stdin = bytes.NewReader(input)
+	cmd.Env = append(os.Environ(), blockEnv+"=1")
+	endWithParent(cmd)
+	return cmd, nil
+}
