@@ -97,6 +97,9 @@ func (r *Run) Analyse() {
 			}
 		}
 		res.Verdict = res.sentence(r)
+		if knees := res.kneeSentence(); knees != "" {
+			res.Verdict = knees // of so many settings the ratios say less
+		}
 	}
 }
 
@@ -211,7 +214,7 @@ func (res *Result) analyse(r *Run) {
 	for i := range res.Variants {
 		res.describe(&res.Variants[i])
 	}
-	res.Comparisons, res.Refused, res.Noise, res.MoreNoise, res.Rounds = []Comparison{}, nil, nil, nil, 0
+	res.Comparisons, res.Refused, res.Noise, res.MoreNoise, res.Rounds, res.Surfaces = []Comparison{}, nil, nil, nil, 0, nil
 	if len(res.Variants) == 0 {
 		return
 	}
@@ -226,6 +229,7 @@ func (res *Result) analyse(r *Run) {
 			}
 		}
 	}
+	res.Surfaces = res.surfaces(r)
 	refused := map[durability.Promise][]string{}
 	var order []durability.Promise
 	for i := range res.Variants {

@@ -22,7 +22,7 @@ func (res *Result) describe(v *VariantResult) {
 	data := s.at(order)
 	typical := stats.Median(data, confidence)
 	*v = VariantResult{
-		Name: v.Name, Doc: v.Doc, Promise: v.Promise, Baseline: v.Baseline, Error: v.Error, Unsupported: v.Unsupported,
+		Name: v.Name, Doc: v.Doc, Promise: v.Promise, Baseline: v.Baseline, Cell: v.Cell, Error: v.Error, Unsupported: v.Unsupported,
 		Time: estimate(typical), Batch: max(d.batch, 1),
 		Metrics: map[string]Estimate{}, Missing: map[string]string{},
 	}

@@ -35,6 +35,8 @@ type B struct {
 	ended   bool
 	start   time.Time
 	wall    time.Duration
+	pace    time.Duration // between the starts of two operations; 0 is as soon as can be
+	idle    time.Duration // spent waiting for the next start
 	meter   meter
 	watch   *selfTrace // nil but in blocks of role waits
 	w       *Worker    // of Loop
@@ -62,6 +64,30 @@ func (b *B) Loop() bool {
 	}
 	b.end()
 	return false
+}
+
+// Pace makes Loop start an operation every interval: before the next one it
+// waits until that much has passed since the last one started. An operation
+// that takes longer is followed by the next at once, and none is made up for.
+// What Loop waits is neither in a latency nor in the block's wall time; the
+// windows lie in the real time. Call it before Loop; it does not concern
+// Parallel. Operations are timed one by one, so fix Experiment.Ops: the pilot
+// sees nothing of the waiting.
+func (b *B) Pace(interval time.Duration) { b.pace, b.batch = interval, 1 }
+
+// await waits until the next operation may start, and returns the time then.
+func (b *B) await(last, now time.Duration) time.Duration {
+	wait := last + b.pace - now
+	if wait <= 0 {
+		return now
+	}
+	select {
+	case <-time.After(wait):
+	case <-b.ctx.Done():
+	}
+	started := time.Since(b.start)
+	b.idle += started - now
+	return started
 }
 
 // I is the number of the operation that Loop admitted last, from 0.
@@ -134,7 +160,7 @@ func (b *B) begin() {
 }
 
 func (b *B) end() {
-	b.wall = time.Since(b.start)
+	b.wall = time.Since(b.start) - b.idle
 	b.watch.end()
 	b.meter.end()
 	b.watch.stop()
@@ -194,6 +220,9 @@ func (w *Worker) next() bool {
 		if now-time.Duration(w.win.At) >= w.b.window {
 			w.cut(now)
 			now = time.Since(w.b.start) // the cut itself is not an operation
+		}
+		if w.b.pace > 0 && w == w.b.w && w.done < w.n {
+			now = w.b.await(w.last, now)
 		}
 	} else {
 		w.win.At = Nanos(now)

@@ -122,3 +122,43 @@ func TestSecondLoopPanics(t *testing.T) {
 	}()
 	b.Parallel(1, func(w *Worker) error { return nil })
 }
+
+// A paced operation is neither late nor early, and the waiting is in no
+// figure.
+func TestPaceWaitsBetweenOperations(t *testing.T) {
+	const interval = 10 * time.Millisecond
+	b := emptyBlock(8, 100)
+	b.Pace(interval)
+	begin := time.Now()
+	for b.Loop() {
+		time.Sleep(time.Millisecond)
+	}
+	if took := time.Since(begin); took < 7*interval {
+		t.Errorf("8 operations, one every %v, took %v in all", interval, took)
+	}
+	if b.wall >= 7*interval || b.wall < 8*time.Millisecond {
+		t.Errorf("wall time %v: want that of 8 operations of 1 ms, without the waiting", b.wall)
+	}
+	var block Block
+	b.meter = newMeter(t.TempDir())
+	b.fill(&block)
+	if n := block.Latency.Count(); n != 8 || b.batch != 1 {
+		t.Errorf("%d latencies, timed %d at a time; want 8, one by one", n, b.batch)
+	}
+}
+
+// A cancelled run does not wait for the next operation.
+func TestPaceEndsWithTheRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b := emptyBlock(2, 1)
+	b.ctx = ctx
+	b.Pace(time.Hour)
+	begin := time.Now()
+	for b.Loop() {
+		cancel()
+	}
+	if took := time.Since(begin); took > time.Minute {
+		t.Errorf("it took %v to end", took)
+	}
+}

@@ -113,6 +113,7 @@ func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) Bl
 	}
 	block := Block{Variant: v.Name, Role: spec.Role, Round: spec.Round, Batch: b.batch}
 	err := callRun(v, b)
+	block.Batch = b.batch // Pace times one by one
 	switch {
 	case err != nil:
 		block.Error = fmt.Sprintf("%s: %v", v.Name, err)

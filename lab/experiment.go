@@ -75,6 +75,9 @@ type Variant struct {
 	// Baseline marks the variant that others of the same promise are
 	// compared with.
 	Baseline bool
+	// Cell places the variant on a surface, for experiments that measure one
+	// way with many settings; nil for all others.
+	Cell *Cell
 	// Run does b.N operations in b.Dir, in a fresh process:
 	//
 	//	prepare()          // not measured

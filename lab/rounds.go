@@ -149,7 +149,7 @@ func newResult(e *Experiment, place string) *Result {
 		v := &e.Variants[i]
 		res.Variants = append(res.Variants, VariantResult{
 			Name: v.Name, Doc: v.Doc, Promise: v.Promise,
-			Baseline: e.BaselineFor(v.Promise) == v,
+			Baseline: e.BaselineFor(v.Promise) == v, Cell: v.Cell,
 		})
 	}
 	return res

@@ -83,6 +83,8 @@ type Result struct {
 	// MoreNoise is the same for the baselines of the other promises, where
 	// something was compared with them.
 	MoreNoise []Noise `json:"more_noise,omitempty"`
+	// Surfaces are heat maps over the settings of a way, and their knees.
+	Surfaces []Surface `json:"surfaces,omitempty"`
 	// Rounds is how many rounds were run; Settings.Rounds is the most there
 	// could be.
 	Rounds int `json:"rounds_run"`
@@ -100,6 +102,7 @@ type VariantResult struct {
 	Doc      string             `json:"doc"`
 	Promise  durability.Promise `json:"promise"`
 	Baseline bool               `json:"baseline"`
+	Cell     *Cell              `json:"cell,omitempty"`  // its place on a surface
 	Error    string             `json:"error,omitempty"` // why it could not be measured
 	// Unsupported: it could not be measured because this place cannot do it
 	// that way, and that is no failure of the run.

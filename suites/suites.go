@@ -50,5 +50,26 @@ func List() []Suite {
 			Quick:    headerQuick(),
 			Claims:   headerClaims(),
 		},
+		{
+			Name:     "rw",
+			Question: "Which way of reading and writing files is fastest here?",
+			Full:     rwFull(1),
+			Quick:    rwQuick(1),
+			Claims:   inOrder(readingClaims(1), rwClaims()),
+		},
+		{
+			Name:     "sync",
+			Question: "Which way of making writes durable is fastest here, and how even is it?",
+			Full:     syncFull(),
+			Quick:    syncQuick(),
+			Claims:   syncClaims(),
+		},
+		{
+			Name:     "wal",
+			Question: "Which write-ahead log takes records fastest here, and how long does it take to be open again?",
+			Full:     walFull(1),
+			Quick:    walQuick(),
+			Claims:   inOrder(logClaims(1), walClaims()),
+		},
 	}
 }

@@ -181,6 +181,10 @@ func (s system) readBacking(e *Environment, dir string, l lower) {
 	if err != nil {
 		return // not a loop device
 	}
+	if strings.HasPrefix(file, "/dev/loop") { // one on another: what counts lies under both
+		s.readBacking(e, filepath.Join(filepath.Dir(dir), filepath.Base(file)), l)
+		return
+	}
 	e.Backing = file
 	switch v, err := readIn(dir, "loop/dio"); {
 	case err != nil:

@@ -23,6 +23,7 @@ const (
 	WarnGovernor     = "governor"
 	WarnVirtual      = "virtual"
 	WarnFewCPUs      = "few-cpus"
+	WarnVolume       = "volume" // given by who limits the device: it is not seen from here
 )
 
 // Limits past which a warning is given.

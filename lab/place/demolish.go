@@ -21,6 +21,9 @@ const patience = 2 * time.Second
 // file and the folder, so that what a failure or a crash leaves is still
 // known for a place. The caller holds the owner's lock.
 func demolish(root string) error {
+	if err := unlimit(root); err != nil {
+		return err
+	}
 	if err := unmountAll(root); err != nil {
 		return err
 	}
@@ -54,11 +57,11 @@ func demolish(root string) error {
 	return nil
 }
 
-// unmountAll unmounts what is mounted on the place's own mount point. If
+// unmountAll unmounts what is mounted on the place's own mount points. If
 // anything else is mounted under the place it fails, lest the contents of a
 // foreign file system be removed.
 func unmountAll(root string) error {
-	own := filepath.Join(root, mountName)
+	mnt, group := filepath.Join(root, mountName), filepath.Join(root, groupName)
 	deadline := time.Now().Add(patience)
 	for {
 		ms, err := sys.Mounts()
@@ -68,15 +71,15 @@ func unmountAll(root string) error {
 		if err != nil {
 			return err
 		}
-		found := false
+		own := ""
 		for _, m := range ms {
-			if m.Path == own {
-				found = true
+			if m.Path == mnt || m.Path == group {
+				own = m.Path
 			} else if m.Path == root || strings.HasPrefix(m.Path, root+"/") {
 				return fmt.Errorf("%s: not removed: a %s is mounted at %s; unmount it first", root, m.FS, m.Path)
 			}
 		}
-		if !found {
+		if own == "" {
 			return nil
 		}
 		err = sys.Unmount(own)

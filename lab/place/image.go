@@ -33,6 +33,9 @@ type Options struct {
 	// Tune are arguments of tune2fs(8) for the new file system, before it is
 	// mounted; ext4 only.
 	Tune []string
+	// Limit is the rate of the device, from when it is mounted until Close.
+	// The zero value is no limit.
+	Limit Limit
 }
 
 // A maker knows how one file system is made.
@@ -83,6 +86,12 @@ func Image(ctx context.Context, o Options) (*Place, error) {
 	}
 	if runtime.GOOS != "linux" {
 		return nil, fmt.Errorf("%s image: %w on %s", o.FS, errors.ErrUnsupported, runtime.GOOS)
+	}
+	if o.Limit.IOPS < 0 || o.Limit.BytesPerSecond < 0 {
+		return nil, fmt.Errorf("%s image: a limit of %d IOPS and %d bytes a second: want none below 0", o.FS, o.Limit.IOPS, o.Limit.BytesPerSecond)
+	}
+	if o.FS == "tmpfs" && o.Limit != (Limit{}) {
+		return nil, fmt.Errorf("tmpfs image: it has no device that could be limited: %w", errors.ErrUnsupported)
 	}
 	if len(o.Tune) > 0 && o.FS != "ext4" {
 		return nil, fmt.Errorf("%s image: tune2fs is for ext4 only", o.FS)
@@ -160,8 +169,21 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 			return err
 		}
 		defer device.Close() // the mount keeps it
+		limited := o.Limit != (Limit{})
+		if limited {
+			// See Limit for why there are two.
+			if device, err = sys.LoopAttach(device); err != nil {
+				return err
+			}
+			defer device.Close()
+		}
 		if err := mount(device.Name(), mnt, o.FS, ""); err != nil {
 			return err
+		}
+		if limited {
+			if err := p.limit(o.Limit); err != nil {
+				return err
+			}
 		}
 	}
 	p.Path = filepath.Join(mnt, workName)

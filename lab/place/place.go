@@ -9,6 +9,7 @@
 //	    work/     the folder to measure in (Dir)
 //	    image     the sparse file under the loop device (Image, not tmpfs)
 //	    mnt/      the mount point; mnt/work is the folder to measure in (Image)
+//	    blkio/    where the controller is mounted that limits the device (Image with a Limit)
 //
 // A maker that is killed leaves its places behind. The kernel drops its lock
 // on owner, by which Sweep knows them later.

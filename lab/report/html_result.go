@@ -32,6 +32,8 @@ type resultView struct {
 	Method      []string
 	Waits       []waitView
 	WaitLegend  string
+	Heats       []heatView
+	HeatLegend  string
 }
 
 type columnHead struct {
@@ -88,6 +90,12 @@ func newResultView(r *lab.Run, res *lab.Result, anchor string, multi bool) *resu
 	}
 	if v.Waits != nil {
 		v.WaitLegend = waitLegend
+	}
+	if v.Heats = heatViews(res); v.Heats != nil {
+		v.HeatLegend = heatLegend
+		// Dozens of settings of one way: the map shows them better than as many
+		// curves.
+		v.Forest, v.ECDF, v.Timeline = nil, nil, nil
 	}
 	if multi {
 		v.Point = pointLabel(res)

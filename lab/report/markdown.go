@@ -134,6 +134,7 @@ func (m *markdown) matrix(g *group) {
 
 func (m *markdown) result(run *lab.Run, res *lab.Result) {
 	m.printf("**%s**\n\n", escapeMarkdown(res.Verdict))
+	m.heats(res)
 	m.row("variant", "survives", "time/op", "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op")
 	m.row("---", "---", "---:", "---:", "---", "---:", "---:", "---:", "---:", "---:")
 	gp := &gaps{all: len(res.Variants)}

@@ -107,6 +107,7 @@ func (p *printer) group(r *lab.Run, g *group) {
 		p.line("")
 		p.matrix(g)
 	}
+	p.heats(g)
 	t := &table{
 		head: []string{"variant", "time/op", "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op"},
 		left: []bool{true, false, false, true, false, false, false, false, false},
@@ -261,7 +262,13 @@ const matrixLegend = "Baselines show their time; the others their ratio to it: â
 // matrix shows all points of a group at once, as many beside each other as
 // fit.
 func (p *printer) matrix(g *group) {
-	t := matrixOf(g)
+	p.columns(matrixOf(g))
+	p.para("", dim, matrixLegend)
+}
+
+// columns writes a table, its first column again before each part of the
+// others that fits.
+func (p *printer) columns(t *table) {
 	w := t.widths()
 	var cuts []int
 	used := w[0]
@@ -277,7 +284,6 @@ func (p *printer) matrix(g *group) {
 		}
 		part.write(p)
 	}
-	p.para("", dim, matrixLegend)
 }
 
 func matrixOf(g *group) *table {

@@ -1,0 +1,41 @@
+package sys
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// mincore and cachestat see the same pages.
+func TestResidentBytes(t *testing.T) {
+	page := int64(os.Getpagesize())
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	check := func(what string, want int64) {
+		t.Helper()
+		if got, err := mincoreBytes(f); err != nil || got != want {
+			t.Errorf("%s: mincore sees %d bytes, want %d (%v)", what, got, want, err)
+		}
+		if got, err := ResidentBytes(f); err != nil || got != want {
+			t.Errorf("%s: %d bytes, want %d (%v)", what, got, want, err)
+		}
+		if got, err := CachedBytes(f); !errors.Is(err, errors.ErrUnsupported) && (err != nil || got != want) {
+			t.Errorf("%s: cachestat sees %d bytes, want %d (%v)", what, got, want, err)
+		}
+	}
+	check("an empty file", 0)
+	if err := f.Truncate(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("x"), 5*page); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("xy"), 1<<20-1); err != nil { // the last page and one byte of the next
+		t.Fatal(err)
+	}
+	check("three pages", 3*page)
+}

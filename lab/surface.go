@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// kneeShare is the share of the best throughput at which a surface has its
+// knee: the settings beyond it cost more and bring less than one part in
+// twenty.
+const kneeShare = 0.95
+
+// A Cell is the place of a variant on a surface: throughput over two settings,
+// drawn as a heat map. Variants of one experiment with the same Surface belong
+// together.
+type Cell struct {
+	Surface string `json:"surface"` // what is set: "io_uring"
+	XName   string `json:"x_name"`  // "in flight in each ring"
+	YName   string `json:"y_name"`  // "rings"; empty where there is one setting only
+	X       int    `json:"x"`
+	Y       int    `json:"y"`
+	// Latency is the metric, in nanoseconds, that stands beside the throughput:
+	// where several operations are in flight, the time between two that end is
+	// not the time that one takes. Empty is the median of single operations.
+	Latency string `json:"latency,omitempty"`
+}
+
+// A Surface is what was found about the cells of one name.
+type Surface struct {
+	Name  string `json:"name"`
+	XName string `json:"x_name"`
+	YName string `json:"y_name"`
+	// Best is the variant with the highest throughput, "" where nothing was
+	// measured.
+	Best string `json:"best"`
+	// The knee is the cheapest cell with at least 95 % of the best one's
+	// throughput: that with the smallest X times Y, of those the one with the
+	// smallest Y. A cell's share is the ratio of paired blocks, with its 95 %
+	// interval; a difference that is less than the noise floor counts as none.
+	// KneeLo is the cheapest variant of which the interval does not rule out
+	// that it reaches the share, KneeHi the cheapest of which the interval shows
+	// it. Where the two differ the knee is somewhere from the one to the other.
+	KneeLo string `json:"knee_lo"`
+	KneeHi string `json:"knee_hi"`
+	// Verdict says it in a sentence.
+	Verdict string `json:"verdict"`
+}
+
+// surfaces derives the surfaces of a result, in the order in which the first
+// cell of each comes.
+func (res *Result) surfaces(r *Run) []Surface {
+	cells := map[string][]*VariantResult{}
+	var out []Surface
+	for i := range res.Variants {
+		v := &res.Variants[i]
+		if v.Cell == nil {
+			continue
+		}
+		if cells[v.Cell.Surface] == nil {
+			out = append(out, Surface{Name: v.Cell.Surface, XName: v.Cell.XName, YName: v.Cell.YName})
+		}
+		cells[v.Cell.Surface] = append(cells[v.Cell.Surface], v)
+	}
+	for i := range out {
+		out[i].find(r, res, cells[out[i].Name])
+	}
+	return out
+}
+
+func (s *Surface) find(r *Run, res *Result, cells []*VariantResult) {
+	cells = slices.DeleteFunc(cells, func(v *VariantResult) bool { return v.Time.N == 0 || v.Error != "" })
+	if len(cells) == 0 {
+		s.Verdict = fmt.Sprintf("nothing of %s was measured", s.Name)
+		return
+	}
+	slices.SortStableFunc(cells, func(a, b *VariantResult) int {
+		return cmp.Or(cmp.Compare(a.Cell.X*a.Cell.Y, b.Cell.X*b.Cell.Y), cmp.Compare(a.Cell.Y, b.Cell.Y))
+	})
+	best := slices.MinFunc(cells, func(a, b *VariantResult) int { return cmp.Compare(a.Time.Median, b.Time.Median) })
+	s.Best = best.Name
+	limit := 1 / kneeShare
+	if res.Noise != nil {
+		limit = max(limit, 1+res.Noise.Floor)
+	}
+	for _, v := range cells {
+		ratio := Estimate{Median: 1, Lo: 1, Hi: 1}
+		if v != best {
+			ratio = res.ratio(r, v.Name, res.times(v.Name, RoleTimed), best.Name, res.times(best.Name, RoleTimed))
+		}
+		if s.KneeLo == "" && !(ratio.Lo > limit) { // without an interval nothing is ruled out
+			s.KneeLo = v.Name
+		}
+		if ratio.Hi <= limit {
+			s.KneeHi = v.Name
+			break
+		}
+	}
+	at := func(name string) string {
+		v := res.variant(name)
+		return fmt.Sprintf("%s (%.0f/s)", v.Cell.at(), 1e9/v.Time.Median)
+	}
+	last := cells[len(cells)-1]
+	switch {
+	case s.KneeLo != s.KneeHi:
+		s.Verdict = fmt.Sprintf("knee of %s: from %s to %s, the intervals do not tell where", s.Name, at(s.KneeLo), at(s.KneeHi))
+	case s.KneeHi == last.Name && len(cells) > 1:
+		s.Verdict = fmt.Sprintf("no knee of %s up to %s: it still gains there", s.Name, at(s.KneeHi))
+	default:
+		s.Verdict = fmt.Sprintf("knee of %s: %s", s.Name, at(s.KneeHi))
+	}
+	if s.KneeHi != s.Best {
+		s.Verdict += fmt.Sprintf("; the best is %s", at(s.Best))
+	}
+}
+
+// at names the place of a cell: "goroutines 8", "in flight 32, threads 2".
+func (c *Cell) at() string {
+	s := fmt.Sprintf("%s %d", c.XName, c.X)
+	if c.YName != "" {
+		s += fmt.Sprintf(", %s %d", c.YName, c.Y)
+	}
+	return s
+}
+
+// kneeSentence is what a result's verdict says of its surfaces.
+func (res *Result) kneeSentence() string {
+	var parts []string
+	for _, s := range res.Surfaces {
+		parts = append(parts, upperFirst(s.Verdict)+".")
+	}
+	return strings.Join(parts, " ")
+}
+
+func upperFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

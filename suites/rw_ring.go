@@ -1,0 +1,145 @@
+package suites
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+)
+
+// A ringLoop keeps so many requests of one size in flight, through an io_uring. It
+// is for one goroutine.
+type ringLoop struct {
+	u     *sys.URing
+	bufs  [][]byte
+	free  []int       // buffers that no request has
+	begun []time.Time // of the request that has the buffer
+	at    []int64     // its offset
+	done  []sys.URingDone
+	hist  *lab.Histogram // from Push to the result
+}
+
+// openRing makes one that is depth deep, with buffers for blocks that are
+// aligned for direct I/O.
+func openRing(depth, block int) (*ringLoop, error) {
+	if err := sys.ProbeURing(); err != nil {
+		return nil, err
+	}
+	u, err := sys.NewURing(depth)
+	if err != nil {
+		return nil, err
+	}
+	r := &ringLoop{u: u, begun: make([]time.Time, depth), at: make([]int64, depth), done: make([]sys.URingDone, depth), hist: lab.NewHistogram()}
+	for i := range depth {
+		r.bufs = append(r.bufs, touched(sys.AlignedBuffer(block, pageBytes)))
+		r.free = append(r.free, i)
+	}
+	return r, nil
+}
+
+func (r *ringLoop) close() error { return r.u.Close() }
+
+// run does n requests. An operation of the loop is one that has ended; before
+// the first the ring is filled, and it stays as full as there are requests left.
+func (r *ringLoop) run(loop func() bool, n int64, where order, request sys.URingRequest, ended func(off int64, p []byte) error) error {
+	var issued int64
+	var ready []sys.URingDone
+	for loop() {
+		if len(ready) == 0 {
+			if len(r.free) > 0 && issued < n {
+				now := time.Now()
+				for ; len(r.free) > 0 && issued < n; issued++ {
+					k := r.free[len(r.free)-1]
+					r.free = r.free[:len(r.free)-1]
+					r.begun[k], r.at[k] = now, where(issued)
+					q := request
+					q.Buf, q.Offset, q.Tag = r.bufs[k], r.at[k], uint64(k)
+					if err := r.u.Push(q); err != nil {
+						return err
+					}
+				}
+			}
+			k, err := r.u.Wait(r.done, 1)
+			if err != nil {
+				return err
+			}
+			if ready = r.done[:k]; k == 0 {
+				return fmt.Errorf("io_uring: %d requests were handed in and fewer came back", issued)
+			}
+			now := time.Now()
+			for _, d := range ready {
+				r.hist.Record(max(1, int64(now.Sub(r.begun[d.Tag]))))
+			}
+		}
+		d := ready[0]
+		ready = ready[1:]
+		buf := r.bufs[d.Tag]
+		switch {
+		case d.Err != nil:
+			return d.Err
+		case d.N != len(buf):
+			return fmt.Errorf("io_uring %v at offset %d moved %d of %d bytes", request.Op, r.at[d.Tag], d.N, len(buf))
+		}
+		if ended != nil {
+			if err := ended(r.at[d.Tag], buf); err != nil {
+				return err
+			}
+		}
+		r.free = append(r.free, int(d.Tag))
+	}
+	return nil
+}
+
+// Names of what a request took. With more than one in flight the time between
+// two that end, which the lab takes, says nothing of it.
+const (
+	requestP50 = "request_p50_ns"
+	requestP99 = "request_p99_ns"
+)
+
+func reportRequests(b *lab.B, hists ...*lab.Histogram) {
+	all := stopclock{lab.NewHistogram()}
+	for _, h := range hists {
+		all.hist.Merge(h)
+	}
+	all.report(b, "request")
+}
+
+// runRings does the block's operations in so many goroutines, each with a ring
+// of its own.
+func runRings(b *lab.B, f *os.File, threads, depth, block int, where func(id int) (order, error), request sys.URingRequest, look bool) (err error) {
+	rings, orders := make([]*ringLoop, threads), make([]order, threads)
+	for i := range rings {
+		if orders[i], err = where(i); err != nil {
+			return err
+		}
+		if rings[i], err = openRing(depth, block); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, rings[i].close()) }()
+	}
+	request.File = f
+	one := func(loop func() bool, id int) error {
+		var l looker
+		var ended func(off int64, p []byte) error
+		if look {
+			ended = func(off int64, p []byte) error { l.off = off; return l.look(p) }
+		}
+		return rings[id].run(loop, shareOf(b.N, threads, id), orders[id], request, ended)
+	}
+	b.SetBytes(int64(block))
+	if threads == 1 {
+		err = one(b.Loop, 0)
+	} else {
+		err = b.Parallel(threads, func(w *lab.Worker) error { return one(w.Loop, w.ID) })
+	}
+	var hists []*lab.Histogram
+	for _, r := range rings {
+		hists = append(hists, r.hist)
+	}
+	reportRequests(b, hists...)
+	return err
+}

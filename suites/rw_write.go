@@ -1,0 +1,266 @@
+package suites
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+)
+
+var killTorn = promise(durability.Kill, durability.Torn)
+
+// A pageWriteWay is a way of overwriting pages of a file.
+type pageWriteWay struct {
+	name, doc string
+	promise   durability.Promise
+	baseline  bool
+	depth     int // of an io_uring; 0 is none
+	flags     int // of the file
+	sync      bool
+}
+
+// pageWriteWays are the ways through the page cache, or past it.
+func pageWriteWays(state string) []pageWriteWay {
+	file, how := "os.File", "os.File.WriteAt: pwrite(2) into the page cache"
+	if state == cacheDirect {
+		file, how = "os.File O_DIRECT", "os.File.WriteAt of a file opened with O_DIRECT, from aligned memory"
+	}
+	ring := fmt.Sprintf("io_uring, %d in flight", ringDepth)
+	return []pageWriteWay{
+		{name: file, doc: how, promise: killTorn, baseline: true},
+		{name: ring, doc: "the same through one io_uring by one goroutine", promise: killTorn, depth: ringDepth},
+		{name: file + " + fdatasync", doc: how + ", and fdatasync(2) after each", promise: powerTorn, baseline: true, sync: true},
+		{name: file + " O_DSYNC", doc: how + "; O_DSYNC makes each durable", promise: powerTorn, flags: sys.DataSync},
+		{name: ring + ", RWF_DSYNC", doc: "through one io_uring by one goroutine; RWF_DSYNC makes each durable", promise: powerTorn, depth: ringDepth},
+	}
+}
+
+func (w pageWriteWay) variant(size int64, state string) lab.Variant {
+	return lab.Variant{Name: w.name, Doc: w.doc, Promise: w.promise, Baseline: w.baseline, Run: func(b *lab.B) error {
+		f, err := newRewritten(b, size, state)
+		if err != nil {
+			return err
+		}
+		if err = w.write(b, f, state); err == nil {
+			err = stillIs(b, f, state)
+		}
+		return errors.Join(err, f.Close())
+	}}
+}
+
+// newRewritten makes a file of pages that is written already, for one block.
+func newRewritten(b *lab.B, size int64, state string) (*bigFile, error) {
+	name := filepath.Join(b.Dir, "data")
+	if err := writeBig(name, size, numberPages()); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	big := &bigFile{f, size}
+	if err := bringAbout(big, state); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return big, nil
+}
+
+func (w pageWriteWay) write(b *lab.B, f *bigFile, state string) error {
+	out, err := openerOf(state)(f.Name(), os.O_WRONLY|w.flags)
+	if err != nil {
+		return err
+	}
+	where, err := randomOrder(b.Rand, f.size, pageBytes, b.N, false)
+	if err != nil {
+		return errors.Join(err, out.Close())
+	}
+	if w.depth > 0 {
+		durable := w.promise.Level == durability.Power
+		err = runRings(b, out, 1, w.depth, pageBytes, func(int) (order, error) { return where, nil },
+			sys.URingRequest{Op: sys.URingWrite, Durable: durable}, false)
+		return errors.Join(err, out.Close())
+	}
+	page := touched(sys.AlignedBuffer(pageBytes, pageBytes))
+	b.SetBytes(pageBytes)
+	for b.Loop() {
+		page[0]++
+		if _, err = out.WriteAt(page, where(b.I())); err == nil && w.sync {
+			err = sys.Fdatasync(out)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errors.Join(err, out.Close())
+}
+
+// A streamWriteWay is a way of writing a file from its start to its end.
+type streamWriteWay struct {
+	name, doc string
+	promise   durability.Promise
+	baseline  bool
+	// write writes size bytes, all alike but not zero, into the empty file.
+	write func(f *os.File, size int64, block int) error
+}
+
+// atLevel makes a way for each level of one that flushes, and syncs where asked.
+func atLevel(name, doc, sync string, write func(f *os.File, size int64, block int, power bool) error) []streamWriteWay {
+	return []streamWriteWay{
+		{name: name, doc: doc, promise: killTorn,
+			write: func(f *os.File, size int64, block int) error { return write(f, size, block, false) }},
+		{name: name + " + " + sync, doc: doc + "; " + sync + " at the end", promise: powerTorn,
+			write: func(f *os.File, size int64, block int) error { return write(f, size, block, true) }},
+	}
+}
+
+// streamWriteWays are all of them, those of level Kill first.
+func streamWriteWays() []streamWriteWay {
+	var kills, powers []streamWriteWay
+	add := func(pair []streamWriteWay) {
+		kills, powers = append(kills, pair[0]), append(powers, pair[1])
+	}
+	add(atLevel("os.File", "os.File.Write of each block", "fdatasync",
+		func(f *os.File, size int64, block int, power bool) error {
+			return synced(f, power, writeStream(f, size, block))
+		}))
+	add(atLevel("bufio", "bufio.Writer with a buffer of the block's size, filled 4 KiB at a time", "fdatasync",
+		func(f *os.File, size int64, block int, power bool) error {
+			w := bufio.NewWriterSize(f, block)
+			err := writeStream(w, size, pageBytes)
+			return synced(f, power, errors.Join(err, w.Flush()))
+		}))
+	add(atLevel("os.File O_DIRECT", "os.File.Write of each block past the page cache, from aligned memory", "fdatasync",
+		func(f *os.File, size int64, block int, power bool) error {
+			return pastCache(f, func(f *os.File) error { return synced(f, power, writeStream(f, size, block)) })
+		}))
+	for _, way := range []fileio.Way{fileio.Buffered, fileio.Direct, fileio.Uncached} {
+		add(atLevel("fileio "+way.String(), "fileio.Writer, "+way.String()+", with a buffer of the block's size, filled 4 KiB at a time", "Commit",
+			func(f *os.File, size int64, block int, power bool) error {
+				return writeStele(f, size, block, way, power)
+			}))
+	}
+	add(atLevel(fmt.Sprintf("io_uring, %d in flight", streamDepth), "writes past the page cache through one io_uring, from aligned memory", "fdatasync",
+		func(f *os.File, size int64, block int, power bool) error {
+			return pastCache(f, func(f *os.File) error { return synced(f, power, ringStream(f, size, block)) })
+		}))
+	kills[0].baseline, powers[0].baseline = true, true
+	return append(kills, powers...)
+}
+
+func (w streamWriteWay) variant(size int64, block int) lab.Variant {
+	return lab.Variant{Name: w.name, Doc: w.doc, Promise: w.promise, Baseline: w.baseline, Run: func(b *lab.B) error {
+		// The file is there and its name durable, so that of a stream that was
+		// synced nothing is missing.
+		f, err := os.OpenFile(filepath.Join(b.Dir, "stream"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		defer f.Close() // what counts was checked before
+		if err := errors.Join(f.Sync(), syncDir(b.Dir)); err != nil {
+			return err
+		}
+		b.SetBytes(size)
+		for b.Loop() {
+			if _, err := f.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+			if err := w.write(f, size, block); err != nil {
+				return err
+			}
+		}
+		info, err := f.Stat()
+		if err == nil && info.Size() != size {
+			err = fmt.Errorf("the stream has %d bytes, want %d", info.Size(), size)
+		}
+		return err
+	}}
+}
+
+// streamByte is what streams are full of.
+const streamByte = 's'
+
+func streamBlock(block int) []byte {
+	p := sys.AlignedBuffer(block, pageBytes)
+	for i := range p {
+		p[i] = streamByte
+	}
+	return p
+}
+
+func writeStream(w io.Writer, size int64, block int) error {
+	p := streamBlock(block)
+	for left := size; left > 0; left -= int64(len(p)) {
+		p = p[:min(left, int64(len(p)))]
+		if _, err := w.Write(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func synced(f *os.File, power bool, err error) error {
+	if err == nil && power {
+		err = sys.Fdatasync(f)
+	}
+	return err
+}
+
+// pastCache opens the file once more, past the page cache.
+func pastCache(f *os.File, use func(f *os.File) error) error {
+	d, err := openPastCache(f.Name(), os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(d), d.Close())
+}
+
+// writeStele writes through a fileio.Writer. One that fell back to another way
+// is not measured as if it had not.
+func writeStele(f *os.File, size int64, block int, way fileio.Way, power bool) error {
+	o := fileio.WriterOptions{Way: way, BufferSize: block, Policy: fileio.Never()}
+	if power {
+		o.Policy = fileio.OnCommit()
+	}
+	w, err := fileio.NewWriter(f, o)
+	if err != nil {
+		return err
+	}
+	if err = writeStream(w, size, pageBytes); err == nil {
+		if power {
+			err = w.Commit()
+		} else {
+			err = w.Flush()
+		}
+	}
+	if why := w.Stats().Fallback; err == nil && why != nil {
+		err = &notHere{why.Error()}
+	}
+	return errors.Join(err, w.Close())
+}
+
+// streamDepth is how many blocks of a stream are in flight.
+const streamDepth = 8
+
+func ringStream(f *os.File, size int64, block int) (err error) {
+	if size%int64(block) != 0 {
+		return fmt.Errorf("a stream of %d bytes is no number of blocks of %d", size, block)
+	}
+	r, err := openRing(streamDepth, block)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	for i := range r.bufs {
+		copy(r.bufs[i], streamBlock(block))
+	}
+	n, done := size/int64(block), int64(0)
+	loop := func() bool { done++; return done <= n }
+	return r.run(loop, n, sequentialOrder(size, int64(block)), sys.URingRequest{Op: sys.URingWrite, File: f}, nil)
+}
