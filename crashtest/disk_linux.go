@@ -35,10 +35,12 @@ const (
 	fdLog   = 4 // open for appending
 )
 
-// ServeDisk serves the disk if this process is one that Record started, and
-// then ends the process; otherwise it does nothing. TestMain must call it
-// first: Record starts the test binary again.
+// ServeDisk serves the disk if this process is one that Record started, or the
+// mount if it is one of RecordMount or FaultsMount, and then ends the process;
+// otherwise it does nothing. TestMain must call it first: they start the test
+// binary again.
 func ServeDisk() {
+	serveMount()
 	dir := os.Getenv(diskEnv)
 	if dir == "" {
 		return

@@ -29,9 +29,9 @@ type gp3Limits struct {
 }
 
 // AWS, "Amazon EBS General Purpose SSD volumes" and "Amazon EBS volume types"
-// (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html), read in
-// November 2026; the former limits are those of the same page before the
-// announcement of September 2025.
+// (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html). The base
+// and the ratio are those since 2020; today's most are taken from reports
+// about the announcement of September 2025.
 var r6Published = [...]gp3Limits{
 	{"today", 125, 2000, 0.25, 3000, 80_000},
 	{"until September 2025", 125, 1000, 0.25, 3000, 16_000},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/stele-go/stele/fileio/pace"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/lab/report"
@@ -37,6 +38,8 @@ Examples:
   stele bench
   stele bench mkdir --filter batch --dir /data
   sudo stele bench mkdir --fs ext4,xfs,btrfs
+  sudo stele bench sync --volume gp3
+  sudo stele bench replace --fs xfs --volume essd-pl1,size=200
   stele bench D1 D8 --json claims.json
   sudo stele bench mkdir --filter overlap --waits --fs ext4
   stele bench --list
@@ -50,6 +53,7 @@ type benchFlags struct {
 	dirs      []string
 	fs        []string
 	imageSize string
+	volume    string
 	filter    string
 	list      bool
 	quick     bool
@@ -69,6 +73,7 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&b.dirs, "dir", nil, "measure in this `DIR` (default the current folder); may be repeated, several disks are measured side by side")
 	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems (`LIST` of ext4, xfs, btrfs, tmpfs), on loop devices; needs root")
 	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image takes what is written to it")
+	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (without it an ext4) as a cloud volume is limited: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root and cgroup v1")
 	f.StringVar(&b.filter, "filter", "", "only experiments whose id matches this `REGEXP`")
 	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims, and measure nothing")
 	f.BoolVar(&b.quick, "quick", false, "the quick set of the suites named")
@@ -134,6 +139,8 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		fmt.Fprintln(stderr, "stele bench:", err)
 		return exitFailed
 	}
+	run.Notes = append(run.Notes, suites.Notes(run.Results)...)
+	b.noteVolume(run)
 	judge(run, chosen.claims)
 	return b.finish(run, chosen, toStdout, stdout, stderr)
 }
@@ -147,6 +154,14 @@ func (b *benchFlags) check() error {
 		return fmt.Errorf("--block-time %v: at least 1ms is needed", b.blockTime)
 	case b.budget < 0:
 		return fmt.Errorf("--budget %v: want a time, 2m for example", b.budget)
+	}
+	if b.volume != "" {
+		if _, err := pace.Parse(b.volume); err != nil {
+			return fmt.Errorf("--volume: %w", err)
+		}
+		if len(b.fs) == 0 {
+			b.fs = []string{"ext4"}
+		}
 	}
 	for i, fs := range b.fs {
 		if !slices.Contains(place.Systems(), fs) {
@@ -227,13 +242,17 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 	if err != nil {
 		return nil, cleanup, fmt.Errorf("--image-size: %w", err)
 	}
+	limit, err := b.limit()
+	if err != nil {
+		return nil, cleanup, fmt.Errorf("--volume: %w", err)
+	}
 	for _, fs := range b.fs {
-		p, err := place.Image(ctx, place.Options{FS: fs, Size: size})
+		p, err := place.Image(ctx, place.Options{FS: fs, Size: size, Limit: limit})
 		if err != nil {
 			return nil, cleanup, fmt.Errorf("--fs %s: %w", fs, err)
 		}
 		open = append(open, p)
-		specs = append(specs, lab.PlaceSpec{Name: fs, Dir: p.Path, Discarded: true})
+		specs = append(specs, lab.PlaceSpec{Name: b.volumePlace(fs), Dir: p.Path, Discarded: true})
 	}
 	return specs, cleanup, nil
 }

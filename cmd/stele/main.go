@@ -15,10 +15,12 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/stele-go/stele/crashtest"
 	"github.com/stele-go/stele/lab"
 )
 
 func main() {
+	crashtest.ServeDisk() // of a claim that cuts the power
 	if lab.IsBlock() {
 		os.Exit(lab.RunBlock(experiments()))
 	}
@@ -54,6 +56,7 @@ func commands() []command {
 		{"compare", "hold a new run against an old one: a gate for CI", compare},
 		{"report", "turn the JSON of a run into text, Markdown, HTML or Go's benchmark format", reportCommand},
 		{"header", "write, change and check headers of many files: licences, banners", headerCommand},
+		{"inspect", "show and verify a write-ahead log", inspect},
 		{"probe", "what the machine is and what the file system of a folder can do", probe},
 		{"version", "print the version", versionCommand},
 	}

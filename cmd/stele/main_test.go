@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stele-go/stele/crashtest"
 	"github.com/stele-go/stele/lab"
 )
 
 func TestMain(m *testing.M) {
+	crashtest.ServeDisk()
 	if lab.IsBlock() {
 		os.Exit(lab.RunBlock(experiments()))
 	}
@@ -95,6 +97,7 @@ func words(call string) []string {
 func TestHelpExamples(t *testing.T) {
 	measured(t)
 	sources(t)
+	aLog(t)
 	for _, c := range append(commands(), command{name: ""}) {
 		code, help, _ := stele(t, c.name, "--help")
 		if c.name == "" {

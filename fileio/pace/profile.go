@@ -46,9 +46,10 @@ type essd struct {
 }
 
 // Alibaba Cloud, "ESSDs", table of performance levels
-// (help.aliyun.com/en/ecs/user-guide/essds). The line of PL1 and the most of
-// each level were read again in November 2026; the slope of PL0 and the least
-// sizes are as of 2024.
+// (help.aliyun.com/en/ecs/user-guide/essds). PL1's line was read on the
+// vendor's page of AutoPL disks, which have it as their base, in November
+// 2026; the other lines are as of 2024 and were not read again: give the
+// limits by hand where it matters.
 var essds = map[string]essd{
 	"essd-pl0": {1800, 12, 10_000, 100, 0.25, 180, 1},
 	"essd-pl1": {1800, 50, 50_000, 120, 0.5, 350, 20},
@@ -57,8 +58,9 @@ var essds = map[string]essd{
 }
 
 // AWS, "General Purpose SSD volumes" and "Amazon EBS I/O characteristics"
-// (docs.aws.amazon.com/ebs/latest/userguide), read November 2026. Until
-// September 2025 the most were 16,000 IOPS, 1,000 MiB/s and 16 TiB.
+// (docs.aws.amazon.com/ebs/latest/userguide). The base and the ratios are
+// those since 2020; the most, of September 2025, are taken from reports about
+// that page. Before, they were 16,000 IOPS, 1,000 MiB/s and 16 TiB.
 const (
 	gp3BaseIOPS   = 3_000
 	gp3MostIOPS   = 80_000

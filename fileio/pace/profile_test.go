@@ -60,3 +60,27 @@ func TestESSDLevels(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Whatever is accepted has a limit, and a name that is accepted again.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"gp3", "gp3,size=500,iops=6000,mbps=500", "essd-pl1,size=500", "iops=3000,mbps=125", "gp3,,", "=,="} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := pace.Parse(s)
+		if err != nil {
+			return
+		}
+		if p.IOPS <= 0 && p.BytesPerSecond <= 0 || p.IOPS < 0 || p.BytesPerSecond < 0 {
+			t.Errorf("%q: %+v", s, p)
+		}
+		if p.Name != "" {
+			if _, err := pace.Parse(p.Name); err != nil {
+				t.Error(err)
+			}
+		}
+		if pace.New(p).Profile() != p {
+			t.Error("a limiter forgets its profile")
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stele-go/stele/fileio/pace"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/place"
+)
+
+// limit is what --volume asks for.
+func (b *benchFlags) limit() (place.Limit, error) {
+	if b.volume == "" {
+		return place.Limit{}, nil
+	}
+	p, err := pace.Parse(b.volume)
+	return place.Limit{IOPS: int64(p.IOPS), BytesPerSecond: p.BytesPerSecond}, err
+}
+
+// volumePlace names a limited place.
+func (b *benchFlags) volumePlace(fs string) string {
+	if b.volume == "" {
+		return fs
+	}
+	return fs + " on " + b.volume
+}
+
+// noteVolume warns of what a limit does not imitate. The limit cannot be seen
+// from inside a place, so the environment's own warnings do not know of it.
+func (b *benchFlags) noteVolume(run *lab.Run) {
+	if b.volume == "" {
+		return
+	}
+	profile, err := pace.Parse(b.volume)
+	if err != nil { // check has parsed it
+		return
+	}
+	text := fmt.Sprintf("The kernel limits this image to %v, reads and writes each by itself. "+
+		"A cloud volume's latency and jitter cannot be imitated so: within the limits a request takes what the disk here takes, without a network, and there are no neighbours and no burst credits. "+
+		"Trust what is said about being limited; measure the rest on the volume.", profile)
+	if profile.IOSize > 0 {
+		text += fmt.Sprintf(" The volume counts a request once for every %d KiB of it, the kernel once as the device gets it.", profile.IOSize>>10)
+	}
+	for i := range run.Places {
+		if strings.HasSuffix(run.Places[i].Name, b.volumePlace("")) {
+			e := &run.Places[i].Environment
+			e.Warnings = append(e.Warnings, env.Warning{Code: env.WarnVolume, Text: text})
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/env"
+)
+
+func TestVolumeIsChecked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, volume := range []string{"gp9", "iops=0", "gp3,iops=2", "mbps"} {
+		code, _, diag := stele(t, "bench", "mkdir", "--volume", volume)
+		if code != exitUsage || !strings.Contains(diag, "--volume") {
+			t.Errorf("--volume %s: exit code %d: %s", volume, code, diag)
+		}
+	}
+	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
+		return
+	}
+	code, _, diag := stele(t, "bench", "mkdir", "--volume", "gp3")
+	if code != exitFailed || diag == "" {
+		t.Errorf("where there are no images: exit code %d: %s", code, diag)
+	}
+}
+
+// A limited place is told by its name, and says what it does not imitate.
+func TestVolumeIsTold(t *testing.T) {
+	b := benchFlags{volume: "gp3", rounds: 1, blockTime: time.Second, imageSize: "1G"}
+	if err := b.check(); err != nil {
+		t.Error(err)
+	}
+	if len(b.fs) != 1 || b.fs[0] != "ext4" {
+		t.Errorf("--volume alone measures on %q, want an ext4", b.fs)
+	}
+	run := &lab.Run{Places: []lab.Place{{Name: b.volumePlace("ext4")}, {Name: "."}}}
+	b.noteVolume(run)
+	ws := run.Places[0].Environment.Warnings
+	if len(ws) != 1 || ws[0].Code != env.WarnVolume {
+		t.Fatalf("warnings %+v", ws)
+	}
+	for _, want := range []string{"3000 IOPS, 125 MiB/s", "latency and jitter cannot be imitated", "256 KiB"} {
+		if !strings.Contains(ws[0].Text, want) {
+			t.Errorf("no %q in %q", want, ws[0].Text)
+		}
+	}
+	if len(run.Places[1].Environment.Warnings) != 0 {
+		t.Error("a folder is said to be limited")
+	}
+	var none benchFlags
+	run.Places = []lab.Place{{Name: "ext4 on "}}
+	if none.noteVolume(run); len(run.Places[0].Environment.Warnings) != 0 {
+		t.Error("without --volume a place is said to be limited")
+	}
+}

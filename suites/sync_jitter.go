@@ -1,0 +1,126 @@
+package suites
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// jumps is how many times the jitter of every lower rate is a jump.
+const jumps = 2
+
+// jitterRule says what the rate of a jump is.
+var jitterRule = fmt.Sprintf("Jitter is the standard deviation of the operations of a block. It jumps at the first rate from which on it is at least %d times what it is at every lower one, by its interval.", jumps)
+
+// jitterJump returns the first and the last index at which jitter, by rate,
+// may jump, as far as the intervals tell. len(jitter) stands for no jump.
+func jitterJump(jitter []lab.Estimate) (lo, hi int) {
+	lo, hi = len(jitter), len(jitter)
+	for i := 1; i < len(jitter); i++ {
+		certain, possible := true, true
+		for _, high := range jitter[i:] {
+			for _, low := range jitter[:i] {
+				a := atLeast(quotient(high, low), jumps)
+				certain = certain && a == yes
+				possible = possible && a != no
+			}
+		}
+		if possible {
+			lo = min(lo, i)
+		}
+		if certain {
+			return lo, i
+		}
+	}
+	return lo, hi
+}
+
+// jumpText says where jitter jumps, for the rates that it was taken at.
+func jumpText(rates []int, jitter []lab.Estimate) string {
+	none := len(jitter)
+	switch lo, hi := jitterJump(jitter); {
+	case lo == none:
+		return fmt.Sprintf("no jump up to %d a second", rates[none-1])
+	case lo == hi:
+		return fmt.Sprintf("jump at %d a second", rates[lo])
+	case lo == none-1:
+		return fmt.Sprintf("cannot tell: a jump at %d a second, or none", rates[lo])
+	case hi == none:
+		return fmt.Sprintf("cannot tell: a jump at %d a second or above, or none", rates[lo])
+	default:
+		return fmt.Sprintf("jump between %d and %d a second", rates[lo], rates[hi])
+	}
+}
+
+// lasting writes a time that may be many milliseconds.
+func lasting(e lab.Estimate) string {
+	if e.Median >= 1e6 {
+		return fmt.Sprintf("%.1f ms", e.Median/1e6)
+	}
+	return nanos(e)
+}
+
+// Notes are what results say together that none says by itself, a sentence
+// each: for suite sync, at which rate the jitter of each way jumps.
+func Notes(results []*lab.Result) []string {
+	type series struct{ place, file string }
+	of := map[series]map[int]*lab.Result{}
+	var order []series
+	for _, r := range results {
+		if r.Suite != "sync" || r.Name != "frequency" {
+			continue
+		}
+		hz, err := strconv.Atoi(r.Params["hz"])
+		if err != nil {
+			continue
+		}
+		s := series{r.Place, r.Params["file"]}
+		if of[s] == nil {
+			of[s] = map[int]*lab.Result{}
+			order = append(order, s)
+		}
+		of[s][hz] = r
+	}
+	var notes []string
+	for _, s := range order {
+		if n := jitterNote(of[s]); n != "" {
+			notes = append(notes, fmt.Sprintf("sync/frequency, file=%s, in %s: %s. %s", s.file, s.place, n, jitterRule))
+		}
+	}
+	return notes
+}
+
+// jitterNote is about one file of one place, whose results are given by rate.
+func jitterNote(byRate map[int]*lab.Result) string {
+	var rates []int
+	for hz := range byRate {
+		rates = append(rates, hz)
+	}
+	if len(rates) < 2 {
+		return ""
+	}
+	slices.Sort(rates)
+	var parts []string
+	for _, v := range byRate[rates[0]].Variants {
+		var jitter []lab.Estimate
+		for _, hz := range rates {
+			r := byRate[hz]
+			i := slices.IndexFunc(r.Variants, func(o lab.VariantResult) bool { return o.Name == v.Name })
+			if i < 0 {
+				break
+			}
+			e, ok := r.Variants[i].Metrics[jitterMetric]
+			if !ok {
+				break
+			}
+			jitter = append(jitter, e)
+		}
+		if len(jitter) == len(rates) {
+			parts = append(parts, v.Name+": "+jumpText(rates, jitter))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
