@@ -120,7 +120,7 @@ func judgeR6(f *found, id string, published []gp3Limits) finding {
 			}
 		}
 	}
-	why := fmt.Sprintf("Judged by arithmetic against the vendor's published limits (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html, read November 2026; the limits before as of the announcement of September 2025), to within %.0f %% at %.0f to %.0f IOPS: a formula has to hold all over its range. IOPS and throughput are bought apart, so no formula gives the one from the other; it can only be the most that can be bought. A volume that we throttle ourselves proves nothing about the vendor's.",
+	why := fmt.Sprintf("Judged by arithmetic against the vendor's published limits (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html, today's most as reported in November 2026, those before as of the announcement of September 2025), to within %.0f %% at %.0f to %.0f IOPS: a formula has to hold all over its range. IOPS and throughput are bought apart, so no formula gives the one from the other; it can only be the most that can be bought. A volume that we throttle ourselves proves nothing about the vendor's.",
 		100*r6Same, r6IOPS[0], r6IOPS[len(r6IOPS)-1])
 	switch {
 	case len(wrong) == 0:
