@@ -21,6 +21,9 @@ const (
 	AdviceNoReuse                  // read once: these pages push out no others (Linux 6.3)
 )
 
+// noMemAdvice: madvise(2) has none like it.
+const noMemAdvice = -1
+
 var advices = [...]struct {
 	name      string
 	file, mem int
@@ -30,7 +33,7 @@ var advices = [...]struct {
 	{"random", sys.AdviseRandom, sys.MemRandom},
 	{"will need", sys.AdviseWillNeed, sys.MemWillNeed},
 	{"don't need", sys.AdviseDontNeed, sys.MemDontNeed},
-	{"no reuse", sys.AdviseNoReuse, sys.MemNormal},
+	{"no reuse", sys.AdviseNoReuse, noMemAdvice},
 }
 
 func (a Advice) String() string {
@@ -51,7 +54,7 @@ func (a Advice) String() string {
 // mapped by others.
 //
 // A Reader that goes past the page cache has no use for advice and returns
-// nil.
+// nil. Outside of Linux the error is errors.ErrUnsupported.
 func (r *Reader) Advise(off, n int64, a Advice) error {
 	if int(a) >= len(advices) {
 		return r.fail("advise", off, fmt.Errorf("no such advice: %v", a))
@@ -111,7 +114,11 @@ func (r *Reader) advise(off, n int64, a Advice) error {
 		}
 		return sys.Fadvise(r.f, off, n, how.file)
 	}
-	return errors.Join(sys.Fadvise(r.f, off, max(n, 0), how.file), sys.Madvise(mem, how.mem))
+	err = sys.Fadvise(r.f, off, max(n, 0), how.file)
+	if how.mem != noMemAdvice {
+		err = errors.Join(err, sys.Madvise(mem, how.mem))
+	}
+	return err
 }
 
 // fadvise is advice that the Reader gives on its own account.

@@ -170,7 +170,7 @@ func TestCopyFaults(t *testing.T) {
 		{"copy_file_range:error=EINTR:when=1..2", exitOK, ""},
 	} {
 		root := t.TempDir()
-		tr := tracetest.Run{Scenario: "copy", Root: root, Calls: calls, Inject: []string{c.inject}}.Do(t)
+		tr := traced(t, "copy", root, calls, c.inject)
 		if tr.Exit != c.exit || !strings.Contains(tr.Said, c.want) || c.exit == exitFailed && (!strings.Contains(tr.Said, root+"/src") || !strings.Contains(tr.Said, root+"/dst")) {
 			t.Errorf("%s: exit %d, %s", c.inject, tr.Exit, tr.Said)
 		}

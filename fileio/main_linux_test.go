@@ -53,3 +53,11 @@ func runScenario(name, root string) int {
 	}
 	return exitOK
 }
+
+// traced runs a scenario with faults as strace's option inject takes them.
+func traced(t *testing.T, name, root, calls string, inject ...string) tracetest.Trace {
+	t.Helper()
+	return tracetest.Run{Scenario: name, Root: root, Calls: calls, Inject: inject,
+		Env: []string{"GORACE=atexit_sleep_ms=0"}, // the race detector would sleep for a second
+	}.Do(t)
+}

@@ -59,8 +59,8 @@ func (p Pattern) String() string {
 
 // Readahead says who reads ahead, and how much: the values below, or a number
 // of bytes from MinWindow to MaxWindow that is kept ahead of every reader that
-// goes forward, backward or in strides. It is for the ways Buffered and
-// Mapped; the others read what they are asked for.
+// goes forward, backward or in strides. That is for the ways Buffered and
+// Mapped; Uncached has the kernel's readahead or none, and Direct none.
 type Readahead int
 
 const (
@@ -92,7 +92,8 @@ type Options struct {
 	// profile's, else 128 KiB, and 1 MiB for direct reads, which nothing reads
 	// ahead for.
 	BufferSize int
-	Readahead  Readahead
+	// Readahead is who reads ahead. The default is ReadaheadAuto.
+	Readahead Readahead
 
 	// The following are for mapped files, and refused with another Way than
 	// Mapped or Auto.
@@ -103,14 +104,19 @@ type Options struct {
 	// and by (MADV_HUGEPAGE). Whether there are some is the file system's and
 	// the kernel's affair; Trace tells of a refusal.
 	HugePages bool
-	// Prefault maps what was read ahead of a reader that goes forward before it
-	// gets there, a window at a time, instead of by a page fault every 64 KiB.
+	// Prefault reads and maps what lies ahead of a reader that goes forward, a
+	// window at a time (MADV_POPULATE_READ), so that it meets no page faults;
+	// it waits for the window instead. Where the page cache is in large
+	// folios, the page faults are so few that this takes longer than they do.
 	Prefault bool
 
-	// Profile is what is known about the disk; nil is nothing.
+	// Profile is what is known about the disk, of which Read is used: the ways
+	// for Auto, the sizes where BufferSize and Readahead are not set. nil is
+	// nothing.
 	Profile *profile.Profile
 	// Trace is told of each operation after it ended, in the goroutine that
-	// did it. nil costs nothing.
+	// did it, so of several at once. It must not call the Reader. nil costs
+	// nothing.
 	Trace func(Op)
 }
 
@@ -133,6 +139,8 @@ func (o *Options) check(name string) error {
 		return bad("a buffer of %d bytes; it may have up to %d", o.BufferSize, maxBuffer)
 	case o.Readahead < ReadaheadOff || o.Readahead > 0 && (o.Readahead < MinWindow || o.Readahead > MaxWindow):
 		return bad("readahead of %d bytes; it may be from %d to %d", o.Readahead, MinWindow, MaxWindow)
+	case o.Readahead > 0 && (o.Way == Direct || o.Way == Uncached):
+		return bad("readahead of %d bytes is for buffered and mapped files, and this one is to be %v: %w", o.Readahead, o.Way, errors.ErrUnsupported)
 	case (o.Populate || o.HugePages || o.Prefault) && o.Way != Mapped && o.Way != Auto:
 		return bad("Populate, HugePages and Prefault are for mapped files, and this one is to be %v: %w", o.Way, errors.ErrUnsupported)
 	case o.Prefault && (o.Readahead == ReadaheadKernel || o.Readahead == ReadaheadOff):

@@ -13,10 +13,10 @@ import (
 //	policy            a Write that returned      Commit
 //	OnCommit          none                       power
 //	EachWrite         power                      power
-//	EveryBytes(n)     none; at most n bytes of   power
-//	                  all Writes are not durable
-//	EveryInterval(d)  none; after d, and the     power
-//	                  time of a sync, power
+//	EveryBytes(n)     none, but for all that     power
+//	                  lies n bytes back: power
+//	EveryInterval(d)  none; power after d and    power
+//	                  the time of a sync
 //	Never             none                       kill
 //
 // none, kill and power are durability.Levels: bytes in the Writer's buffer die

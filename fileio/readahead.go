@@ -32,8 +32,9 @@ type readahead struct {
 	begun time.Time
 
 	// quiet says which requests need not be looked at, since nothing is to be
-	// done about them as long as they go on like this. turn counts some of
-	// them, end is where the last one ended.
+	// done about them as long as they go on like this: one of the constants
+	// below. turn counts requests for the samples, end is where the last one
+	// ended. A race between goroutines has one looked at too many or too few.
 	quiet atomic.Uint32
 	turn  atomic.Uint32
 	end   atomic.Int64
@@ -50,8 +51,8 @@ const (
 	quietOnward // as long as each begins where the one before ended
 )
 
-// Of every sampleOf requests without an order, sampled in a row are looked at: enough
-// to find a stride.
+// Of every sampleOf requests without an order, sampled in a row are looked at:
+// enough to find a stride.
 const (
 	sampleOf = 128
 	sampled  = 8
@@ -67,7 +68,7 @@ func newReadahead(r *Reader, size int64, o Options) *readahead {
 		ra.det.max = min(max(int64(o.Profile.Read.Readahead), MinWindow), MaxWindow)
 		ra.det.forward = true
 	}
-	if o.Prefault {
+	if r.prefault {
 		ra.det.forward = true
 	}
 	if o.Pattern == Random {

@@ -91,8 +91,7 @@ type plan struct {
 	kind     Pattern
 	stream   *stream
 	id       uint32
-	pos      int64 // of the reader, in the stream's own places, as the next two
-	from, to int64
+	from, to int64 // in the stream's own places
 }
 
 // observe notes a request and returns what to read ahead of it; count is 0
@@ -192,7 +191,10 @@ func (s *stream) take(d *detector, req request) bool {
 	case Backward:
 		from = -(req.off + req.n)
 	case Strided:
-		k := (req.off - s.last.off) / s.step
+		k := int64(1)
+		if req.off != s.last.off+s.step {
+			k = (req.off - s.last.off) / s.step
+		}
 		if k < 1 || s.last.off+k*s.step != req.off || req.n != s.last.n {
 			return false
 		}
@@ -212,6 +214,9 @@ func (s *stream) take(d *detector, req request) bool {
 // hit counts what of [from, to) had been read ahead, and forgets what lies
 // before to.
 func (c *Counts) hit(s *stream, from, to int64) {
+	if s.segs == ([len(s.segs)]span{}) {
+		return
+	}
 	var useful int64
 	for i := range s.segs {
 		g := &s.segs[i]
@@ -220,7 +225,9 @@ func (c *Counts) hit(s *stream, from, to int64) {
 		}
 		c.Wasted += max(0, min(from, g.to)-g.from) // passed over
 		useful += max(0, min(to, g.to)-max(from, g.from))
-		g.from = min(to, g.to)
+		if g.from = min(to, g.to); g.from == g.to {
+			*g = span{}
+		}
 	}
 	c.Useful += useful
 	if useful == to-from {
@@ -253,7 +260,7 @@ func (d *detector) planFor(s *stream, now func() int64) plan {
 		s.window = max(d.min, min(2*s.window, d.max, int64(rate*lead)))
 	}
 	s.planPos, s.planAt = s.pos, t
-	p := plan{kind: s.kind, stream: s, id: s.id, pos: s.pos, from: s.edge, to: s.pos + s.window}
+	p := plan{kind: s.kind, stream: s, id: s.id, from: s.edge, to: s.pos + s.window}
 	switch s.kind {
 	case Sequential:
 		p.to = min(p.to, d.size)

@@ -256,6 +256,7 @@ func FuzzDetector(f *testing.F) {
 	f.Add([]byte("aaaabbbbccccabcabcabc"), true)
 	f.Add([]byte{0, 255, 3, 3, 3, 9, 9, 1}, false)
 	f.Fuzz(func(t *testing.T, moves []byte, forward bool) {
+		moves = moves[:min(len(moves), 1000)]
 		r := newReading()
 		r.d.size, r.d.forward = 8<<20, forward
 		off, n := int64(4<<20), int64(4096)

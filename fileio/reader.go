@@ -16,7 +16,8 @@ import (
 // may be called from many goroutines at once; Read, Seek and WriteTo share one
 // position and are for one goroutine.
 //
-// In steady state ReadAt, Read and View do not allocate.
+// In steady state ReadAt, Read and View do not allocate. A Reader must be
+// closed: the collector does not take a mapping away.
 type Reader struct {
 	name  string
 	f     *os.File
@@ -92,9 +93,8 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if !r.gate.enter() {
 		return 0, r.closed("read")
 	}
-	n, err := r.read(p, off)
-	r.gate.leave()
-	return n, err
+	defer r.gate.leave() // also where Trace panics
+	return r.read(p, off)
 }
 
 // read serves a request by the Reader's way, within the gate.

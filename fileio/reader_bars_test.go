@@ -3,10 +3,10 @@ package fileio_test
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -17,6 +17,9 @@ import (
 )
 
 func needLong(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the bars are for Linux")
+	}
 	if os.Getenv("STELE_LONG") == "" {
 		t.Skip("measures for half a minute, and not beside other tests; set STELE_LONG=1")
 	}
@@ -46,8 +49,8 @@ func bigFile(t testing.TB, dir string, size int64) string {
 	return name
 }
 
-// median of the ratios of pairs, with the smallest and the largest quarter's
-// ends beside it.
+// quartiles of ratios of pairs: the median, and where the lowest and the
+// highest quarter end.
 func quartiles(x []float64) (lo, mid, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	return x[len(x)/4], x[len(x)/2], x[3*len(x)/4]
@@ -64,7 +67,8 @@ func sum(b []byte) (s uint64) {
 }
 
 // TestBars holds a mapped Reader against pread(2): 4 KiB at random offsets of
-// 1 GiB in the page cache, every byte touched by both.
+// 1 GiB in the page cache, every byte touched by both. The fastest round of each
+// is held against the bar: what else runs on the machine only adds to the others.
 func TestBars(t *testing.T) {
 	needLong(t)
 	const (
@@ -101,6 +105,7 @@ func TestBars(t *testing.T) {
 		},
 	}
 	var ratios []float64
+	var best [2]time.Duration
 	for round := range rounds {
 		var took [2]time.Duration
 		var sums [2]uint64
@@ -112,6 +117,9 @@ func TestBars(t *testing.T) {
 				sums[w] += ways[w](rng.Int64N(size/block) * block)
 			}
 			took[w] = time.Since(start)
+			if best[w] == 0 || took[w] < best[w] {
+				best[w] = took[w]
+			}
 		}
 		if sums[0] != sums[1] {
 			t.Fatalf("the sums are %d and %d", sums[0], sums[1])
@@ -119,27 +127,29 @@ func TestBars(t *testing.T) {
 		ratios = append(ratios, float64(took[0])/float64(took[1]))
 	}
 	lo, mid, hi := quartiles(ratios)
-	t.Logf("mapped View / pread: %.2f [%.2f, %.2f] (quartiles of %d rounds)", mid, lo, hi, rounds)
-	if mid > 0.75 {
-		t.Errorf("a mapped View takes %.2f of pread's time; the bar is 0.75", mid)
+	ratio := float64(best[0]) / float64(best[1])
+	t.Logf("mapped View / pread: %.2f of the fastest rounds, %v and %v a read; median %.2f [%.2f, %.2f] (quartiles of %d rounds)",
+		ratio, best[0]/reads, best[1]/reads, mid, lo, hi, rounds)
+	if ratio > 0.75 {
+		t.Error("the bar is 0.75")
 	}
 }
 
-// A load reads a file in some order. It returns the bytes it read.
+// A load reads a file in some order.
 type load struct {
 	name string
-	do   func(t *testing.T, r *fileio.Reader, rng *rand.Rand) int64
-	warm bool // all of it, before
-	half bool // every second MiB is warm
+	do   func(t *testing.T, r *fileio.Reader, rng *rand.Rand)
+	warm bool // the file is in the page cache
+	half bool // every second MiB of it is
 	way  fileio.Way
-	// beside runs until stop is closed.
+	// beside runs meanwhile, until stop is closed.
 	beside func(dir string, stop chan struct{}) error
 }
 
 const loadSize = 256 << 20
 
-func reads(n, size int, at func(i int, rng *rand.Rand) int64) func(*testing.T, *fileio.Reader, *rand.Rand) int64 {
-	return func(t *testing.T, r *fileio.Reader, rng *rand.Rand) int64 {
+func reads(n, size int, at func(i int, rng *rand.Rand) int64) func(*testing.T, *fileio.Reader, *rand.Rand) {
+	return func(t *testing.T, r *fileio.Reader, rng *rand.Rand) {
 		buf := make([]byte, size)
 		for i := range n {
 			off := at(i, rng)
@@ -150,7 +160,6 @@ func reads(n, size int, at func(i int, rng *rand.Rand) int64) func(*testing.T, *
 				t.Fatalf("at %d is %d", off, got)
 			}
 		}
-		return int64(n * size)
 	}
 }
 
@@ -159,6 +168,9 @@ func forward(size int) func(int, *rand.Rand) int64 {
 }
 func backward(size int) func(int, *rand.Rand) int64 {
 	return func(i int, _ *rand.Rand) int64 { return loadSize - int64((i+1)*size) }
+}
+func twice(size int) func(int, *rand.Rand) int64 {
+	return func(i int, _ *rand.Rand) int64 { return int64(i%2)*loadSize/2 + int64(i/2*size) }
 }
 func strided(step int) func(int, *rand.Rand) int64 {
 	return func(i int, _ *rand.Rand) int64 { return int64(i * step) }
@@ -192,6 +204,10 @@ var loads = []load{
 	{name: "random 4 KiB beside writes (L8)", do: reads(2000, 4<<10, random), beside: writeBeside},
 	{name: "random 4 KiB, warm", do: reads(20000, 4<<10, random), warm: true},
 	{name: "random 4 KiB, mapped, cold", do: reads(300, 4<<10, random), way: fileio.Mapped},
+	{name: "random 4 KiB, mapped, warm", do: reads(20000, 4<<10, random), way: fileio.Mapped, warm: true},
+	{name: "forward 64 KiB, mapped, cold", do: reads(2048, 64<<10, forward(64<<10)), way: fileio.Mapped},
+	{name: "backward 64 KiB, mapped, cold", do: reads(2048, 64<<10, backward(64<<10)), way: fileio.Mapped},
+	{name: "two forward 64 KiB, cold", do: reads(2048, 64<<10, twice(64<<10))},
 	{name: "forward 64 KiB, cold", do: reads(2048, 64<<10, forward(64<<10))},
 	{name: "forward 4 KiB, cold", do: reads(16384, 4<<10, forward(4<<10))},
 	{name: "forward 4 KiB, warm", do: reads(16384, 4<<10, forward(4<<10)), warm: true},
@@ -229,7 +245,7 @@ func TestReadaheadBars(t *testing.T) {
 }
 
 func compare(t *testing.T, dir, name string, l load) {
-	const rounds = 9
+	const rounds = 11
 	settings := [2]fileio.Readahead{fileio.ReadaheadAuto, fileio.ReadaheadKernel}
 	var ratios []float64
 	var best [2]time.Duration
@@ -271,9 +287,11 @@ func compare(t *testing.T, dir, name string, l load) {
 		ratios = append(ratios, float64(took[0])/float64(took[1]))
 	}
 	lo, mid, hi := quartiles(ratios)
-	fmt.Printf("%-45s %.2f [%.2f, %.2f], fastest %v and %v, %+v\n", t.Name()[len("TestReadaheadBars/"):], mid, lo, hi, best[0], best[1], stats)
-	if lo > 1.05 {
-		t.Errorf("takes %.2f [%.2f, %.2f] of the kernel's time; the bar is 1.05", mid, lo, hi)
+	t.Logf("%.2f [%.2f, %.2f] of the kernel's time (quartiles of %d rounds); fastest %v and %v; %+v", mid, lo, hi, rounds, best[0], best[1], stats)
+	// Something else that runs on the machine makes single pairs differ by more
+	// than 5 %, in both directions.
+	if mid > 1.05 && lo > 1 {
+		t.Error("the bar is 1.05")
 	}
 }
 

@@ -8,10 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -23,83 +20,6 @@ import (
 	"github.com/stele-go/stele/internal/tracetest"
 	"github.com/stele-go/stele/profile"
 )
-
-var page = os.Getpagesize()
-
-// A mapped file that loses its end is an error of each call that meets it; the
-// calls that do not, go on.
-func TestTruncatedMapping(t *testing.T) {
-	want := content(100 * page)
-	name := fileOf(t, want)
-	r := open(t, name, fileio.Options{Way: fileio.Mapped})
-	if err := os.Truncate(name, int64(10*page+100)); err != nil {
-		t.Fatal(err)
-	}
-	at := func(pages int) int64 { return int64(pages * page) }
-	truncated := func(what string, err error) {
-		t.Helper()
-		var pe *fs.PathError
-		if !errors.Is(err, fileio.ErrTruncated) || !errors.As(err, &pe) || pe.Path != name {
-			t.Errorf("%s: %v; want ErrTruncated", what, err)
-		}
-	}
-	b := make([]byte, 5*page)
-	n, err := r.ReadAt(b, at(50))
-	if truncated("ReadAt behind the end", err); n != 0 {
-		t.Errorf("read %d bytes", n)
-	}
-	n, err = r.ReadAt(b, at(8))
-	if truncated("ReadAt over the end", err); n != 2*page+100 || !bytes.Equal(b[:n], want[8*page:8*page+n]) {
-		t.Errorf("read %d bytes", n)
-	}
-	if n, err := r.ReadAt(b, 0); n != len(b) || err != nil || !bytes.Equal(b, want[:len(b)]) {
-		t.Error("before the end:", n, err)
-	}
-	r.Seek(at(20), io.SeekStart)
-	_, err = r.Read(b)
-	truncated("Read", err)
-	r.Seek(0, io.SeekStart)
-	_, err = r.WriteTo(&bytes.Buffer{})
-	truncated("WriteTo", err)
-
-	deferred := false
-	truncated("View", r.View(at(9), 3*page, func(b []byte) error {
-		defer func() { deferred = true }()
-		t.Log(b[2*page])
-		t.Error("read what is not there")
-		return nil
-	}))
-	if !deferred {
-		t.Error("the deferred call did not run")
-	}
-
-	// The rest of the last page is zeros, and no error.
-	zeros := make([]byte, page-100)
-	if _, err := r.ReadAt(b[:page], at(10)); err != nil || !bytes.Equal(b[:100], want[10*page:10*page+100]) || !bytes.Equal(b[100:page], zeros) {
-		t.Error("the last page is not its 100 bytes and zeros:", err)
-	}
-	if err := r.View(at(10)+100, page-100, func(b []byte) error {
-		if !bytes.Equal(b, zeros) {
-			t.Error("a view of the last page is not zeros")
-		}
-		return nil
-	}); err != nil {
-		t.Error(err)
-	}
-	// Calls of package os that meet it say what it is to them.
-	if _, err := r.WriteTo(newFile(t)); err != nil && !errors.Is(err, unix.EFAULT) && !errors.Is(err, fileio.ErrTruncated) {
-		t.Error(err)
-	}
-}
-
-func newFile(t *testing.T) *os.File {
-	f, err := os.Create(filepath.Join(t.TempDir(), "new"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
 
 // The others meet the end of the file.
 func TestTruncated(t *testing.T) {
@@ -122,86 +42,6 @@ func TestTruncated(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The file shrinks and grows again while many read it, as a program that
-// rewrites it in place would have it: no call dies, no goroutine is lost.
-func TestTruncatedMeanwhile(t *testing.T) {
-	want := bytes.Repeat([]byte{1}, 64*page)
-	name := fileOf(t, want)
-	r := open(t, name, fileio.Options{Way: fileio.Mapped})
-	stop := make(chan struct{})
-	faults := make(chan int, 4)
-	for g := range cap(faults) {
-		go func() {
-			n := 0
-			b := make([]byte, len(want))
-			for {
-				select {
-				case <-stop:
-					faults <- n
-					return
-				default:
-				}
-				var err error
-				if g%2 == 0 {
-					_, err = r.ReadAt(b, 0)
-				} else {
-					err = r.View(0, len(want), func(b []byte) error { _ = sum(b); return nil })
-				}
-				if err != nil {
-					n++
-					if !errors.Is(err, fileio.ErrTruncated) {
-						t.Error(err)
-					}
-				}
-			}
-		}()
-	}
-	for range 40 {
-		if err := os.WriteFile(name, want, 0o600); err != nil { // O_TRUNC
-			t.Fatal(err)
-		}
-	}
-	close(stop)
-	total := 0
-	for range cap(faults) {
-		total += <-faults
-	}
-	t.Logf("%d errors", total)
-}
-
-// A fault elsewhere is none of the Reader's, nor is a write to its memory.
-func TestForeignFaults(t *testing.T) {
-	name := fileOf(t, content(10*page))
-	r := open(t, name, fileio.Options{Way: fileio.Mapped})
-	other := newFile(t)
-	if err := other.Truncate(int64(page)); err != nil {
-		t.Fatal(err)
-	}
-	mem, err := unix.Mmap(int(other.Fd()), 0, page, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Munmap(mem)
-	if err := other.Truncate(0); err != nil {
-		t.Fatal(err)
-	}
-	panics := func(what string, f func(b []byte) error) {
-		t.Helper()
-		defer func() {
-			if _, ok := recover().(runtime.Error); !ok {
-				t.Errorf("%s did not panic", what)
-			}
-			if debug.SetPanicOnFault(false) {
-				t.Errorf("%s: SetPanicOnFault was left on", what)
-			}
-		}()
-		t.Errorf("%s: %v", what, r.View(0, page, f))
-	}
-	panics("a fault in another mapping", func([]byte) error { t.Log(mem[0]); return nil })
-	panics("a write", func(b []byte) error { b[0] = 1; return nil })
-	panics("an index out of range", func(b []byte) error { t.Log(b[len(b):][0]); return nil })
 }
 
 func TestSpecialFiles(t *testing.T) {
@@ -262,59 +102,6 @@ func TestUnsupported(t *testing.T) {
 	r = open(t, "/proc/self/status", fileio.Options{Pattern: fileio.Sequential, Profile: profileOf("direct")})
 	if r.Way() != fileio.Buffered {
 		t.Errorf("Auto with a profile that says direct took %v", r.Way())
-	}
-}
-
-// Each option of a mapping works, whatever the kernel makes of it.
-func TestMappingOptions(t *testing.T) {
-	want := content(5 << 20)
-	name := fileOf(t, want)
-	for _, o := range []fileio.Options{
-		{Populate: true}, {HugePages: true}, {Populate: true, HugePages: true}, {Prefault: true},
-		{Prefault: true, Readahead: 1 << 20}, {Pattern: fileio.Random}, {Pattern: fileio.Sequential}, {Readahead: fileio.ReadaheadOff},
-	} {
-		o.Way = fileio.Mapped
-		var advised atomic.Int64
-		o.Trace = func(op fileio.Op) {
-			if op.Kind == fileio.OpAdvise {
-				advised.Add(1)
-			}
-		}
-		r := open(t, name, o)
-		var all bytes.Buffer
-		for off := 0; off < len(want); off += 64 << 10 {
-			if err := r.View(int64(off), 64<<10, func(b []byte) error { all.Write(b); return nil }); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if !bytes.Equal(all.Bytes(), want) {
-			t.Errorf("%+v: other bytes", o)
-		}
-		if advised.Load() == 0 && (o.HugePages || o.Prefault || o.Pattern != 0 || o.Readahead != 0) {
-			t.Errorf("%+v: the kernel was told nothing", o)
-		}
-	}
-}
-
-// Populate maps the file: mincore would find it in the page cache in any case,
-// so the page faults of reading it are counted.
-func TestPopulate(t *testing.T) {
-	name := fileOf(t, content(8<<20))
-	faults := func(o fileio.Options) int64 {
-		r := open(t, name, o)
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		var before, after unix.Rusage
-		unix.Getrusage(unix.RUSAGE_THREAD, &before)
-		if err := r.View(0, 8<<20, func(b []byte) error { _ = sum(b); return nil }); err != nil {
-			t.Fatal(err)
-		}
-		unix.Getrusage(unix.RUSAGE_THREAD, &after)
-		return after.Minflt - before.Minflt
-	}
-	with, without := faults(fileio.Options{Way: fileio.Mapped, Populate: true}), faults(fileio.Options{Way: fileio.Mapped})
-	if with > 3 || without <= with {
-		t.Errorf("%d page faults with Populate, %d without", with, without)
 	}
 }
 
@@ -395,6 +182,27 @@ func TestUncachedLeavesNothing(t *testing.T) {
 	}
 }
 
+// dropAll takes the whole file out of the page cache. Pages that are still being
+// read stay at first.
+func dropAll(t *testing.T, f *os.File) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if err := sys.DropCache(f); err != nil {
+			t.Fatal(err)
+		}
+		n, err := sys.CachedBytes(f)
+		if err != nil {
+			t.Skip(err)
+		}
+		if n == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Skipf("%d bytes stay in the page cache", n)
+		}
+	}
+}
+
 // The Reader finds the order of cold reads, reads ahead, and accounts for it.
 func TestReadaheadOfFile(t *testing.T) {
 	const size = 16 << 20
@@ -414,12 +222,7 @@ func TestReadaheadOfFile(t *testing.T) {
 		{fileio.Sequential, func(i int) int64 { return int64(i) * 8192 }, false},
 	} {
 		for _, w := range []fileio.Way{fileio.Buffered, fileio.Mapped} {
-			if err := sys.DropCache(f); err != nil {
-				t.Fatal(err)
-			}
-			if n, err := sys.CachedBytes(f); err != nil || n > size/4 {
-				t.Skipf("%d bytes stay in the page cache, %v", n, err)
-			}
+			dropAll(t, f)
 			r := open(t, name, fileio.Options{Way: w})
 			b := make([]byte, 8192)
 			for i := range 300 {
@@ -428,6 +231,7 @@ func TestReadaheadOfFile(t *testing.T) {
 				}
 			}
 			s := r.Stats()
+			r.Close() // what is mapped cannot be dropped
 			if s.Pattern != c.pattern || (s.Issued > 0) != c.ahead && w == fileio.Buffered || s.Useful+s.Wasted > s.Issued || c.ahead && s.Window < fileio.MinWindow {
 				t.Errorf("%v, %v: %+v", c.pattern, w, s)
 			}
@@ -500,6 +304,9 @@ func TestFaultyReads(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "file"), bytes.Repeat([]byte{1}, 100_000), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	if tr := (tracetest.Run{Scenario: "read-mapped", Root: root, Calls: calls}).Do(t); tr.Exit != exitOK || len(tr.Calls()) != 0 {
+		t.Errorf("mapped: exit %d, %q, %v; want no call", tr.Exit, tr.Said, tr.Calls())
 	}
 	for _, w := range []fileio.Way{fileio.Buffered, fileio.Direct, fileio.Uncached} {
 		t.Run(w.String(), func(t *testing.T) {

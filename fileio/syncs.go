@@ -2,6 +2,7 @@ package fileio
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/stele-go/stele/internal/sys"
@@ -26,8 +27,8 @@ func (w *Writer) settle() error {
 		return w.err
 	case w.synced >= target: // by the one who held it
 		return nil
-	case w.closed:
-		return w.usable()
+	case w.released:
+		return w.pathError("sync", os.ErrClosed)
 	}
 	from, to := w.synced, w.written()
 	mechanism := w.sync

@@ -42,8 +42,10 @@ type WriterOptions struct {
 	// is not a whole block, at the first offset and behind the last block,
 	// goes through the page cache, and is written again past it once its
 	// block is whole: so a crash never shows padding, and as a sector is
-	// written whole or not at all, nothing that was durable is lost. It pays
-	// where flushes are large. The file is opened once more through /proc.
+	// written whole or not at all, nothing that was durable is lost. Each
+	// flush waits for the device, so that a stream takes about twice the time
+	// of Buffered with a sync at its end: it is for who wants to leave the
+	// page cache to others. The file is opened once more through /proc.
 	// Where there is no direct I/O, NewWriter fails with
 	// errors.ErrUnsupported, or falls back to Buffered if the profile chose.
 	//
@@ -71,8 +73,8 @@ type WriterOptions struct {
 	// are not set.
 	Profile *profile.Profile
 	// Trace, unless nil, is told of each operation after it: of the calls to
-	// the kernel, not of those of Write. It must not call the Writer, and is
-	// called by a goroutine that writes and one that syncs at once.
+	// the kernel, not of those of Write. It must not call the Writer. One
+	// goroutine may call it that writes while another does that syncs.
 	Trace func(Op)
 }
 
@@ -86,7 +88,7 @@ type WriterOptions struct {
 //
 // Its methods may be called by several goroutines. The bytes of a Write stay
 // together. While one waits for a sync, others can write, and commits that
-// wait for the same sync share it.
+// wait meanwhile share the next one.
 type Writer struct {
 	f       *os.File // the caller's
 	blocks  *os.File // for whole blocks past the page cache, or nil
@@ -119,13 +121,14 @@ type Writer struct {
 	noRoom        bool  // and is not any more
 	timer         *time.Timer
 	armed         bool
-	closed        bool
+	closed        bool // Close was called: nobody else gets in
+	released      bool // and has ended: the file is no longer ours
 	stats         WriterStats
 }
 
 // WriterStats are counted since the Writer was made.
 type WriterStats struct {
-	Writes       int64 // calls of Write, WriteString, and reads of ReadFrom
+	Writes       int64 // of the caller; each piece of a ReadFrom is one
 	Calls        int64 // writes to the kernel
 	Bytes        int64 // that went to the kernel; with the way Direct, part of a block may count twice
 	Copied       int64 // of them those that the kernel copied from another file
@@ -260,7 +263,7 @@ func (w *Writer) write(p []byte) (int, error) {
 	w.stats.Writes++
 	from := w.base + int64(w.hi)
 	due := w.policy.due(from + int64(len(p)) - w.synced)
-	if err := w.take(p, due); err != nil {
+	if err := w.take(p, due); err != nil { // of p, what the kernel has got
 		return int(min(max(w.written()-from, 0), int64(len(p)))), err
 	}
 	if due {
@@ -311,23 +314,24 @@ func (w *Writer) Close() error {
 		return w.pathError("close", os.ErrClosed)
 	}
 	start := w.now()
-	err := w.err
-	if err == nil {
-		if w.policy.when == never {
-			err = w.flush(false)
-		} else {
-			err = w.settle()
-		}
-	}
 	w.closed = true
 	if w.timer != nil {
 		w.timer.Stop()
+	}
+	err := w.err
+	switch {
+	case err != nil:
+	case w.policy.when == never:
+		err = w.flush(false)
+	default:
+		err = w.settle()
 	}
 	w.mu.Unlock()
 	w.syncing.Lock() // a sync of another goroutine still uses the file
 	defer w.syncing.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.released = true
 	if terr := w.trim(); terr != nil && err == nil {
 		err = terr
 	}

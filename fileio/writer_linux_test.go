@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab/place"
 )
 
@@ -243,6 +245,18 @@ func TestUncached(t *testing.T) {
 		t.Log("no RWF_DONTCACHE here: ", w.Stats().Fallback)
 	case w.Way() != fileio.Uncached || w.Stats().Fallback != nil:
 		t.Errorf("way %v, %v", w.Way(), w.Stats().Fallback)
+	default:
+		// The pages go once they are written, by another thread.
+		for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+			cached, err := sys.CachedBytes(f)
+			if err != nil || cached < 1<<19 {
+				break
+			}
+			if time.Since(begin) > 5*time.Second {
+				t.Errorf("%d bytes are in the page cache", cached)
+				break
+			}
+		}
 	}
 	ok(t, w.Close())
 	holds(t, f.Name(), make([]byte, 1<<20))

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -500,6 +501,81 @@ func TestWriterShared(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Close takes all that others have written before it, and refuses the rest.
+func TestWriterCloseMeanwhile(t *testing.T) {
+	for _, p := range policies() {
+		f := create(t)
+		w := newWriter(t, f, fileio.WriterOptions{Policy: p})
+		var wg sync.WaitGroup
+		var taken atomic.Int64
+		for range 4 {
+			wg.Go(func() {
+				for {
+					n, err := w.WriteString("record")
+					taken.Add(int64(n))
+					if errors.Is(err, os.ErrClosed) {
+						return
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if rand.IntN(50) == 0 {
+						if err := w.Commit(); err != nil && !errors.Is(err, os.ErrClosed) {
+							t.Error(err)
+						}
+					}
+				}
+			})
+		}
+		time.Sleep(5 * time.Millisecond)
+		ok(t, w.Close())
+		ok(t, f.Close()) // nobody uses it any more
+		wg.Wait()
+		info, err := os.Stat(f.Name())
+		ok(t, err)
+		if info.Size() != taken.Load() {
+			t.Errorf("%v: %d bytes were taken, the file has %d", p, taken.Load(), info.Size())
+		}
+	}
+}
+
+// Commits that wait for a sync share the next one.
+func TestCommitsShare(t *testing.T) {
+	const others = 10
+	first, on := make(chan bool), make(chan bool)
+	f := create(t)
+	w := newWriter(t, f, fileio.WriterOptions{Trace: func(op fileio.Op) {
+		if op.Kind == fileio.OpSync && op.Offset == 0 {
+			close(first)
+			<-on // the sync takes its time
+		}
+	}})
+	var wg sync.WaitGroup
+	commit := func() {
+		if _, err := w.WriteString("x"); err != nil {
+			t.Error(err)
+		}
+		if err := w.Commit(); err != nil {
+			t.Error(err)
+		}
+	}
+	wg.Go(commit)
+	<-first
+	for range others {
+		wg.Go(commit)
+	}
+	for w.Stats().Calls < 1+others { // all have written, and wait
+		time.Sleep(time.Millisecond)
+	}
+	close(on)
+	wg.Wait()
+	if s := w.Stats(); s.Syncs != 2 || w.Durable() != 1+others {
+		t.Errorf("%d commits took %d syncs; %d bytes are durable", 1+others, s.Syncs, w.Durable())
+	}
+	ok(t, w.Close())
 }
 
 func TestWriterAllocates(t *testing.T) {

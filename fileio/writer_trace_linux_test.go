@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -110,6 +111,13 @@ func init() {
 
 const writeCalls = "write,pwrite64,pwritev,pwritev2,fsync,fdatasync,sync_file_range,fallocate,ftruncate,copy_file_range,lseek,fstat,close"
 
+var traceRules = []tracetest.Rule{
+	{Find: regexp.MustCompile(`\{st_mode.*\}`), By: "{...}"},
+	{Find: regexp.MustCompile(`"(?:[^"\\]|\\.)*"\.\.\.`), By: "DATA"},
+	// Not every strace knows the flag's name.
+	{Find: regexp.MustCompile(`0x80 /\* RWF_\?\?\? \*/`), By: "RWF_DONTCACHE"},
+}
+
 func TestWriterTraces(t *testing.T) {
 	tracetest.Need(t, writeCalls)
 	dir := t.TempDir()
@@ -125,7 +133,7 @@ func TestWriterTraces(t *testing.T) {
 			}
 			root, err := os.MkdirTemp(dir, "root")
 			ok(t, err)
-			tr := tracetest.Run{Scenario: "write-" + c.name, Root: root, Calls: writeCalls}.Do(t)
+			tr := traced(t, "write-"+c.name, root, writeCalls)
 			if tr.Exit != exitOK {
 				t.Fatal(tr.Said)
 			}
@@ -165,8 +173,7 @@ func TestWriterFaults(t *testing.T) {
 		t.Run(strings.Join([]string{c.scenario, c.call, c.fault}, "/"), func(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
-			run := tracetest.Run{Scenario: "write-" + c.scenario, Root: root, Calls: writeCalls, Inject: []string{c.call + ":error=" + c.fault}}
-			tr := run.Do(t)
+			tr := traced(t, "write-"+c.scenario, root, writeCalls, c.call+":error="+c.fault)
 			if tr.Exit != exitFailed || !strings.Contains(tr.Said, c.want+" "+root) {
 				t.Fatalf("exit %d, %s", tr.Exit, tr.Said)
 			}
@@ -200,7 +207,7 @@ func TestWriterFallback(t *testing.T) {
 		t.Run(c.scenario, func(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
-			tr := tracetest.Run{Scenario: "write-" + c.scenario, Root: root, Calls: writeCalls, Inject: []string{"pwritev2:error=EOPNOTSUPP"}}.Do(t)
+			tr := traced(t, "write-"+c.scenario, root, writeCalls, "pwritev2:error=EOPNOTSUPP")
 			if tr.Exit != exitOK || fmt.Sprint(tr.Count()) != fmt.Sprint(c.want) {
 				t.Errorf("exit %d, %s\n%s", tr.Exit, tr.Said, tr.Raw)
 			}
@@ -213,7 +220,7 @@ func TestWriterFallback(t *testing.T) {
 func TestWriterShort(t *testing.T) {
 	tracetest.Need(t, writeCalls)
 	root := t.TempDir()
-	tr := tracetest.Run{Scenario: "write-large", Root: root, Calls: writeCalls, Inject: []string{"pwritev:retval=700:when=1"}}.Do(t)
+	tr := traced(t, "write-large", root, writeCalls, "pwritev:retval=700:when=1")
 	if tr.Exit != exitOK {
 		t.Fatal(tr.Said)
 	}
