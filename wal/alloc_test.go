@@ -27,7 +27,7 @@ func TestAllocations(t *testing.T) {
 		{Level: durability.None},
 	} {
 		t.Run(fmt.Sprint(o.Level, "/", o.Sync), func(t *testing.T) {
-			o.SegmentSize = 64 << 20
+			o.SegmentSize = 16 << 20
 			l, err := wal.Open(t.TempDir(), o)
 			if err != nil {
 				t.Skip(err)

@@ -77,7 +77,7 @@ func (l *Log) accepts(ctx context.Context, size int) error {
 		return fmt.Errorf("wal: append to %s: %w: %d bytes, and %d is the most", l.dir, ErrTooLarge, size, l.maxRecord)
 	}
 	if ctx.Err() != nil {
-		return cancelled(ctx)
+		return cancelled("append", ctx)
 	}
 	return l.refuses()
 }
@@ -109,7 +109,7 @@ func (l *Log) enqueue(ctx context.Context, r *request) error {
 	}
 	l.queued.Add(-1)
 	if ctx.Err() != nil {
-		return cancelled(ctx)
+		return cancelled("append", ctx)
 	}
 	return l.errClosed("append")
 }

@@ -181,17 +181,19 @@ func TestBars(t *testing.T) {
 			middle(func(r round) float64 { return r.p99[i] }), middle(func(r round) float64 { return r.shared[i] }))
 	}
 	s := l.Stats()
-	t.Logf("%d times on to the next segment, %v at most; waited for a processor %.2f of the time", s.Switches, s.LongestSwitch, middle(func(r round) float64 { return r.wait }))
+	t.Logf("%d times on to the next segment, %v at most", s.Switches, s.LongestSwitch)
 	gain := middle(func(r round) float64 { return r.rate[2] / r.rate[0] })
 	tail := middle(func(r round) float64 { return r.p99[1] / r.p50[0] })
 	t.Logf("1,024 appenders have %.1fx the rate of one; p99 of 64 is %.1fx the p50 of one", gain, tail)
 	if gain < 25 {
 		t.Error("1,024 appenders have less than 25x the rate of one")
 	}
-	switch noise := middle(func(r round) float64 { return r.p99[0] / r.p50[0] }); {
+	noise := middle(func(r round) float64 { return r.p99[0] / r.p50[0] })
+	wait := middle(func(r round) float64 { return r.wait })
+	switch {
 	case tail <= 5:
-	case noise > 3:
-		t.Skipf("others use the machine: one appender's p99 is %.1fx its p50", noise)
+	case noise > 3 || wait > 0.25:
+		t.Skipf("others use the machine, so the p99 of 64 says nothing: one appender's is %.1fx its p50, and threads waited for a processor %.2f of the time", noise, wait)
 	default:
 		t.Error("p99 of 64 appenders is more than 5x the p50 of one")
 	}

@@ -62,13 +62,14 @@
 //
 //	0  8  "STELEWMT"        40  8  position before which all is given up
 //	8  4  version, 1        48  8  number of the first segment of the log
-//	12 4  0                 56  4  checksum of the bytes before
-//	16 16 id of log         60     zeros
-//	32 8  sequence
+//	12 4  0                 56  8  position that the log has reached
+//	16 16 id of log         64  4  checksum of the bytes before
+//	32 8  sequence          68     zeros
 //
 // Each change is written to one slot, synced, then to the other, synced. The
 // valid one with the higher sequence counts. As both hold it before anything
-// is done that rests on it, one damaged slot does no harm.
+// is done that rests on it, one damaged slot does no harm. It is written by
+// Open, TruncateBefore and Close.
 //
 // # A worked example
 //
@@ -110,10 +111,11 @@
 //
 // An acknowledged record is never cut by this rule unless it was damaged:
 // it was durable before it was acknowledged, so it is there, and so is all
-// before it; X is behind it. The limit of the rule is the very last flush
-// before a crash. If a bit of that flips, no later record speaks for it, and it
-// cannot be told from a torn one. After a clean close there is one, the
-// closed mark.
+// before it; X is behind it. The limit of the rule is damage behind which
+// nothing is left that speaks for what was there: a flipped bit in the very
+// last flush before a crash, or zeros from some place on to the end. That
+// cannot be told from a torn tail. But what was there when the log was last
+// opened, truncated or closed can: META says which position it had reached.
 //
 // What is cut is overwritten by zeros, durably, before anything is appended,
 // so that it cannot come back behind new records. What Open found at the end

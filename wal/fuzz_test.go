@@ -158,7 +158,7 @@ func mutate(b, old, ops []byte) []byte {
 func FuzzMeta(f *testing.F) {
 	m := newMeta()
 	f.Add(metaFile(m))
-	m.sequence, m.first, m.segment = 7, 1000, 3
+	m.sequence, m.first, m.segment, m.next = 7, 1000, 3, 1001
 	newer := m.encode()
 	f.Add(append(metaFile(m)[:metaApart], newer...))
 	f.Add([]byte(metaMagic))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -111,7 +112,7 @@ func Inspect(dir string) (*Inspection, error) {
 func Verify(dir string) (Report, error) {
 	r, err := verifyOnce(dir)
 	// A log in use changes while it is read. Damage stays where it is.
-	for range 5 {
+	for range 20 {
 		if err == nil {
 			break
 		}
@@ -243,9 +244,14 @@ func (in *Inspection) inspect(c *scanner, info *SegmentInfo) {
 	fail := func(err error) {
 		info.State, info.Err = StateDamaged, err
 	}
+	// Since the folder was read it may have been truncated away, and used
+	// again: then it was renamed first.
 	g, err := openSegment(info.File, info.Number, in.meta.id)
-	if errors.Is(err, fs.ErrNotExist) {
-		info.State = StateLeftover // truncated away since the folder was read
+	if _, gone := os.Lstat(info.File); errors.Is(gone, fs.ErrNotExist) {
+		if err == nil {
+			g.close()
+		}
+		info.State = StateLeftover
 		return
 	}
 	if err != nil {
@@ -255,6 +261,10 @@ func (in *Inspection) inspect(c *scanner, info *SegmentInfo) {
 	defer g.close()
 	info.Size, info.Salt, info.Was, info.End = g.size, g.salt, g.was, firstOffset
 	last, err := in.read(c, g, func(r record) bool { info.add(r); return true })
+	if !g.named() {
+		*info = SegmentInfo{File: info.File, Number: info.Number, State: StateLeftover}
+		return
+	}
 	if err != nil {
 		fail(err)
 		return
@@ -322,7 +332,7 @@ func (in *Inspection) read(c *scanner, g *segment, see func(record) bool) (endin
 
 // Records goes through the records of the log from the position from on,
 // control records included; 0 is the first that is there. An error, that of
-// damage included, is the last step.
+// damage included, is the last step; ErrTruncated: meanwhile.
 func (in *Inspection) Records(from Position) iter.Seq2[RecordInfo, error] {
 	from = max(from, in.meta.first)
 	return func(yield func(RecordInfo, error) bool) {
@@ -335,7 +345,7 @@ func (in *Inspection) Records(from Position) iter.Seq2[RecordInfo, error] {
 				return
 			}
 			g, err := openSegment(path, n, in.meta.id)
-			if errors.Is(err, fs.ErrNotExist) && i == 0 {
+			if errors.Is(err, fs.ErrNotExist) {
 				err = fmt.Errorf("wal: %s: %w", path, ErrTruncated) // meanwhile
 			}
 			if err != nil {
@@ -353,6 +363,9 @@ func (in *Inspection) Records(from Position) iter.Seq2[RecordInfo, error] {
 				}, nil)
 				return !stopped
 			})
+			if !stopped && err != nil && !g.named() {
+				err = fmt.Errorf("wal: %s: %w", path, ErrTruncated)
+			}
 			g.close()
 			if stopped {
 				return

@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -35,13 +36,18 @@ func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 		}
 		// Somebody may have removed the file that was opened before the lock
 		// was taken: then the lock is on nothing.
-		if named, err := os.Lstat(path); err == nil {
-			if mine, err := f.Stat(); err == nil && os.SameFile(named, mine) {
+		named, err := os.Lstat(path)
+		if err == nil {
+			var mine os.FileInfo
+			if mine, err = f.Stat(); err == nil && os.SameFile(named, mine) {
 				writeHolder(f)
 				return f, nil
 			}
 		}
 		f.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("wal: %w", err)
+		}
 	}
 }
 

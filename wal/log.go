@@ -74,8 +74,8 @@ type Log struct {
 	fullAt  time.Time
 }
 
-// noneBatch is how much is kept in memory at level None, in bytes: half of the
-// buffer, so that appends need not fail as soon as a write does.
+// noneBatch is how large the buffer is at level None, in bytes. Half full, it is
+// written; appends fail only if it is full because that failed.
 const noneBatch = 128 << 10
 
 // Open opens the log in dir, or makes one there. It verifies what it finds,
@@ -118,7 +118,7 @@ func newLog(dir string, o Options, st *store, report Report) (*Log, error) {
 	l.out.way = way{mech: SyncFdatasync, align: 1}
 	switch o.Level {
 	case durability.None:
-		l.batch = noneBatch
+		l.batch = min(noneBatch, o.MaxBatch)
 	case durability.Power:
 		var err error
 		if l.out.way, err = findWay(dir, o.Sync); err != nil {

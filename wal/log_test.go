@@ -162,7 +162,7 @@ func TestLongBatch(t *testing.T) {
 
 // The longest record there is, larger than every buffer.
 func TestLongRecord(t *testing.T) {
-	for _, o := range []wal.Options{{Sync: wal.SyncFdatasync}, {Sync: wal.SyncDirect}, {Level: durability.None}} {
+	for _, o := range []wal.Options{{Sync: wal.SyncDirect}, {Level: durability.None}} {
 		l, err := wal.Open(t.TempDir(), o)
 		if err != nil && o.Sync == wal.SyncDirect {
 			continue

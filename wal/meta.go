@@ -14,7 +14,7 @@ const (
 	metaSlot  = 512  // bytes of a slot that are written at once: a sector
 	metaApart = 4096 // bytes from slot to slot: a block, as some disks rewrite all of one for a sector
 	metaSize  = 2 * metaApart
-	metaSum   = 56 // offset of the checksum in a slot
+	metaSum   = 64 // offset of the checksum in a slot
 )
 
 // A meta is what META holds. Both slots hold the same once it is written, so
@@ -26,10 +26,13 @@ type meta struct {
 	sequence uint64
 	first    Position // all before it is given up
 	segment  uint64   // the first that belongs to the log
+	// next is a position that the log had reached, durably, when it was last
+	// opened, truncated or closed. A log that ends before is damaged.
+	next Position
 }
 
 func newMeta() meta {
-	m := meta{sequence: 1, first: 1, segment: 1}
+	m := meta{sequence: 1, first: 1, segment: 1, next: 1}
 	rand.Read(m.id[:]) // never fails
 	return m
 }
@@ -42,6 +45,7 @@ func (m meta) encode() []byte {
 	binary.LittleEndian.PutUint64(b[32:], m.sequence)
 	binary.LittleEndian.PutUint64(b[40:], uint64(m.first))
 	binary.LittleEndian.PutUint64(b[48:], m.segment)
+	binary.LittleEndian.PutUint64(b[56:], uint64(m.next))
 	binary.LittleEndian.PutUint32(b[metaSum:], sumOf(b[:metaSum]))
 	return b
 }
@@ -65,9 +69,10 @@ func decodeMeta(b []byte) (m meta, v uint32, reason string) {
 		sequence: binary.LittleEndian.Uint64(b[32:]),
 		first:    Position(binary.LittleEndian.Uint64(b[40:])),
 		segment:  binary.LittleEndian.Uint64(b[48:]),
+		next:     Position(binary.LittleEndian.Uint64(b[56:])),
 	}
-	if m.sequence == 0 || m.first == 0 || m.segment == 0 {
-		return meta{}, v, "it holds a number that is never written"
+	if m.sequence == 0 || m.first == 0 || m.segment == 0 || m.next < m.first {
+		return meta{}, v, "it holds numbers that are never written"
 	}
 	return m, v, ""
 }

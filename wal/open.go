@@ -109,6 +109,12 @@ func (s *store) recover(r finding, f folder) error {
 	if r.last.closed && !r.tear.torn(tail) {
 		s.closedAt = r.last.off
 	}
+	if r.before != nil {
+		// Its end record is there, but maybe not its sync.
+		if err := settleClosed(*r.before); err != nil {
+			return err
+		}
+	}
 	if err := settle(tail, r.last, r.tear); err != nil {
 		return err
 	}
@@ -118,6 +124,7 @@ func (s *store) recover(r finding, f folder) error {
 		return err
 	}
 	s.meta.sequence++
+	s.meta.next = r.next
 	if err := writeMeta(s.metaFile, s.meta, s.stale); err != nil {
 		return err
 	}
@@ -159,6 +166,14 @@ func settle(g *segment, s scanned, t tear) error {
 		}
 	}
 	return g.sync()
+}
+
+// settleClosed is settle of a complete segment, which is not open.
+func settleClosed(s scanned) error {
+	if err := s.g.open(true); err != nil {
+		return err
+	}
+	return errors.Join(settle(s.g, s, tear{}), s.g.close())
 }
 
 // createMeta makes META, durably with its name, or not at all.

@@ -30,6 +30,7 @@ const (
 	// can (FUA) one command.
 	SyncDsync Mechanism = "dsync"
 	// SyncDirect is SyncDsync of whole blocks past the page cache (O_DIRECT).
+	// A reader that follows the log then reads from the disk.
 	SyncDirect Mechanism = "direct"
 )
 
@@ -37,10 +38,10 @@ const (
 type Options struct {
 	// Level is what an acknowledged record survives. The default is Power.
 	//
-	// At Kill nothing is synced but by Sync, Close, and every SyncEvery; at
-	// None records are kept in memory until 64 KiB of them wait, or one of
-	// these is called. What is lost by a power cut is then the end of the
-	// log, never a part within it.
+	// At Kill nothing is synced but by Sync, Close, TruncateBefore, and every
+	// SyncEvery. At None records are kept in memory until 64 KiB of them wait,
+	// or half of MaxBatch, or one of these comes, or a Reader does. What is
+	// lost by a power cut is then the end of the log, never a part within it.
 	Level durability.Level
 	// SyncEvery, at levels below Power, is how long a record may wait to be
 	// made durable all the same. The default, 0, is for ever.

@@ -70,7 +70,7 @@ func (p *Pending) Wait(ctx context.Context) (Position, error) {
 		select {
 		case <-p.done:
 		case <-ctx.Done():
-			return 0, unsure(cancelled(ctx))
+			return 0, unsure(cancelled("append", ctx))
 		}
 	}
 	pos, err := p.pos, p.err

@@ -154,7 +154,7 @@ func (r *Reader) follow(ctx context.Context) error {
 	case <-r.wake:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wal: read %s: %w", r.l.dir, ctx.Err())
+		return cancelled("follow", ctx)
 	}
 }
 

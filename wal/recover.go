@@ -164,7 +164,10 @@ type finding struct {
 	segments []*segment // closed; with their first positions
 	tail     int        // index of the last that is in use; behind it are prepared ones
 	last     scanned    // the tail
-	tear     tear       // at its end
+	// before is the segment before the tail, if the tail has no record: then
+	// nobody has vouched for its end.
+	before   *scanned
+	tear     tear // at its end
 	next     Position
 	verified int64
 }
@@ -178,16 +181,13 @@ func examine(f folder, m meta, numbers []uint64, lazy bool) (finding, error) {
 	}
 	r := finding{}
 	if lazy {
-		// The last that has a record, and the one behind it, in which the
-		// first may be damaged.
-		last := 0
+		last := 0 // that has a record
 		for i := range found {
 			if found[i].headed {
 				last = i
 			}
 		}
-		end := min(last+2, len(numbers))
-		whole, err := scanAll(f, m.id, numbers[last:end], false)
+		whole, err := scanAll(f, m.id, numbers[last:last+1], false)
 		if err != nil {
 			return finding{}, err
 		}
@@ -213,12 +213,15 @@ func examine(f folder, m meta, numbers []uint64, lazy bool) (finding, error) {
 	}
 	r.last = found[r.tail]
 	r.next = r.last.next
+	if r.tail > 0 && !r.last.headed {
+		r.before = &found[r.tail-1]
+	}
 	if err := r.checkTail(found[r.tail+1:], lazy); err != nil {
 		return finding{}, err
 	}
-	if r.next < m.first {
+	if r.next < m.next {
 		return finding{}, &CorruptError{File: r.last.g.path, Offset: r.last.off,
-			Reason: fmt.Sprintf("the log ends before record %d, but has been truncated before %d", r.next, m.first)}
+			Reason: fmt.Sprintf("%s; the log ends before record %d, and once ended before %d", r.last.corrupt.Reason, r.next, m.next)}
 	}
 	return r, nil
 }

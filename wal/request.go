@@ -93,17 +93,17 @@ func (r *request) await(ctx context.Context) (Position, error) {
 		switch r.state.Load() {
 		case stWaiting:
 			if r.state.CompareAndSwap(stWaiting, stGone) {
-				return 0, cancelled(ctx)
+				return 0, cancelled("append", ctx)
 			}
 		case stTaken:
 			if r.state.CompareAndSwap(stTaken, stLeaving) {
 				<-r.done
 				r.recycle()
-				return 0, unsure(cancelled(ctx))
+				return 0, unsure(cancelled("append", ctx))
 			}
 		case stCopied:
 			if r.state.CompareAndSwap(stCopied, stGone) {
-				return 0, unsure(cancelled(ctx))
+				return 0, unsure(cancelled("append", ctx))
 			}
 		default:
 			<-r.done
@@ -121,13 +121,13 @@ func (r *request) result() (Position, error) {
 	return pos, nil
 }
 
-// cancelled is the error of an append whose ctx is done.
-func cancelled(ctx context.Context) error {
+// cancelled is the error of op for a ctx that is done.
+func cancelled(op string, ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {
-		return fmt.Errorf("wal: append: %w", err)
+		return fmt.Errorf("wal: %s: %w", op, err)
 	}
-	return fmt.Errorf("wal: append: %w: %w", err, cause)
+	return fmt.Errorf("wal: %s: %w: %w", op, err, cause)
 }
 
 // unsure is err of an append that may all the same be found after a crash, or

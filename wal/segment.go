@@ -72,6 +72,16 @@ func (g *segment) open(write bool) error {
 	return nil
 }
 
+// named reports whether the name of an open segment still leads to it.
+func (g *segment) named() bool {
+	mine, err := g.file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(g.path)
+	return err == nil && os.SameFile(there, mine)
+}
+
 func (g *segment) close() error {
 	if g.file == nil {
 		return nil

@@ -119,7 +119,7 @@ func (s *store) truncate(pos Position) error {
 	if pos <= m.first {
 		return nil
 	}
-	m.first = pos
+	m.first, m.next = pos, max(m.next, pos)
 	m.sequence++
 	if err := writeMeta(s.metaFile, m, s.stale); err != nil {
 		return err
@@ -250,8 +250,8 @@ func (s *store) close(off int64, next Position, mark bool) error {
 	return errors.Join(err, s.give())
 }
 
-// mark writes the closed mark. The sync before is what it says: that all
-// before it is durable.
+// mark writes the closed mark, and notes in META where the log ends. The sync
+// before is what the mark says: that all before it is durable.
 func (s *store) mark(off int64, next Position) error {
 	if off == s.closedAt {
 		return nil
@@ -263,7 +263,17 @@ func (s *store) mark(off int64, next Position) error {
 	if err := g.write(g.appendRecord(nil, off, typeClosed, next, 0, 0, nil), off); err != nil {
 		return err
 	}
-	return g.sync()
+	if err := g.sync(); err != nil {
+		return err
+	}
+	s.truncating.Lock()
+	defer s.truncating.Unlock()
+	s.mu.Lock()
+	s.meta.sequence++
+	s.meta.next = next
+	m := s.meta
+	s.mu.Unlock()
+	return writeMeta(s.metaFile, m, s.stale)
 }
 
 // give closes what the store has open.

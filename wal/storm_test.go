@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -265,26 +266,25 @@ func follow(t *testing.T, stop context.Context, l *wal.Log, into map[wal.Positio
 func TestCancelBeforeTaken(t *testing.T) {
 	l := open(t, t.TempDir(), wal.Options{SegmentSize: 64 << 10, Sync: wal.SyncFdatasync, MaxDelay: 20 * time.Millisecond})
 	var wg sync.WaitGroup
+	var unsure atomic.Int64
 	for range 20 {
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 			defer cancel()
-			if _, err := l.Append(ctx, []byte("cancelled")); !errors.Is(err, context.DeadlineExceeded) {
+			_, err := l.Append(ctx, []byte("cancelled"))
+			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
-			} else if !errors.Is(err, wal.ErrUnsure) {
-				return
 			}
-			t.Log("the flusher was faster")
+			if errors.Is(err, wal.ErrUnsure) {
+				unsure.Add(1) // the flusher was faster
+			}
 		})
 	}
 	wg.Wait()
 	check(t, l.Sync())
-	n := 0
-	for range l.All(0) {
-		n++
-	}
-	if s := l.Stats(); s.Dropped+uint64(n) != 20 || s.Dropped < 10 {
-		t.Errorf("%d records are there, %d were dropped", n, s.Dropped)
+	n := int64(len(read(t, l, 0)))
+	if s := l.Stats(); n > unsure.Load() || s.Dropped == 0 {
+		t.Errorf("%d records are there, %d were dropped, %d are unsure", n, s.Dropped, unsure.Load())
 	}
 }
 

@@ -140,9 +140,9 @@ func newCandidate(f *os.File, m Mechanism, off int64) (*candidate, error) {
 		case err != nil:
 			return nil, err
 		case !st.DirectKnown:
-			return nil, errors.New("statx(2) does not tell the alignment of direct I/O (STATX_DIOALIGN)")
+			return nil, fmt.Errorf("statx(2) does not tell the alignment of direct I/O (STATX_DIOALIGN): %w", errors.ErrUnsupported)
 		case st.DirectOffset == 0:
-			return nil, errors.New("it has no direct I/O")
+			return nil, fmt.Errorf("it has no direct I/O: %w", errors.ErrUnsupported)
 		}
 		c.align = int64(max(st.DirectOffset, st.DirectMem))
 		if c.align > maxAlign || maxAlign%c.align != 0 {

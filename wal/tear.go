@@ -36,10 +36,10 @@ func (t tear) end(g *segment) int64 {
 	return t.written
 }
 
-// searchTear looks for records behind off, byte by byte, as nothing tells
-// where they begin. pos is the least position that they may have. A false find
-// takes 56 bits of type and position and 32 of a salted checksum; a record of
-// a former life, or one within a payload, has another salt or offset.
+// searchTear looks for records with positions from lo to hi at off and behind,
+// byte by byte, as nothing tells where they begin. A false find takes such a
+// position and 32 bits of a salted checksum; a record of a former life, or one
+// within a payload, has another salt or offset.
 func searchTear(g *segment, off int64, lo, hi Position) (tear, error) {
 	t := tear{off: off, written: off, filled: off}
 	var whole scanner

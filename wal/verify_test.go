@@ -204,3 +204,35 @@ func TestScannerLimits(t *testing.T) {
 		t.Errorf("seek what is behind: %v", err)
 	}
 }
+
+// A record with a right checksum that cannot be the next one was written by a
+// program that is wrong: no crash leaves that, and nothing is cut.
+func TestScannerRefuses(t *testing.T) {
+	next := []byte{2, 0, 0, 0, 0, 0, 0, 0}
+	for _, c := range []struct {
+		what    string
+		typ     byte
+		pos     Position
+		back    uint32
+		payload []byte
+	}{
+		{"a position too high", typeData, 6, 0, nil},
+		{"a position too low", typeData, 4, 0, nil},
+		{"no position", typeData, 0, 0, nil},
+		{"an unknown type", 5, 5, 0, nil},
+		{"back before the first", typeData, 5, 1 << 20, nil},
+		{"an end without a number", typeEnd, 5, 0, nil},
+		{"an end with another number", typeEnd, 5, 0, []byte{3, 0, 0, 0, 0, 0, 0, 0}},
+		{"a closed mark with a payload", typeClosed, 5, 0, next},
+	} {
+		seg := memorySegment(t, nil)
+		content := seg.appendRecord(nil, firstOffset, typeData, 4, 0, checksum(nil), nil)
+		at := firstOffset + int64(len(content))
+		setContent(t, seg, seg.appendRecord(content, at, c.typ, c.pos, c.back, checksum(c.payload), c.payload))
+		var s scanner
+		found, err := scanSegment(&s, seg, false)
+		if err != nil || !found.wrong || found.off != at || found.next != 5 || found.corrupt.Offset != at {
+			t.Errorf("%s: %+v, %v", c.what, found, err)
+		}
+	}
+}
