@@ -1,5 +1,69 @@
-// Package crashtest cuts the power under a real file system, hundreds of
-// times, and asks each time whether what was promised is still there.
+// Package crashtest crashes file systems, real ones and models of them, and
+// asks each time whether what was promised is still there.
+//
+// Whatever is tested, there are two functions: the work, which tells by ack
+// what it promises from now on, and the check, which gets what a crash has left
+// and what had been promised until then. The same check goes with all of these:
+//
+//   - [RecordFS] and [RecordMount] record the operations of the work, in a file
+//     system in memory or below a mount. [History.CheckFS] and
+//     [History.CheckDir] make all states that a crash may leave: of a short
+//     history every one, of a long one thousands, in seconds. A failure tells
+//     which operations were lost. It needs no rights in memory, and is the one
+//     to begin with.
+//   - [FaultsFS] and [FaultsMount] have each call of the work fail, in each way
+//     that it can, and a crash come after that if wanted.
+//   - [Record] cuts the power under a real ext4, XFS or btrfs. It shows what
+//     those do, bugs included, where a model shows what they may do. It needs
+//     root, and a second for some dozen cuts.
+//   - [Kill] ends the work by kill -9, [Shutdown] stops the file system under
+//     it: they are quick and show less.
+//
+// What is right under [POSIX] is right on every file system that keeps to it.
+// Much code in use is not; under [Journaled] it may be, and then rests on the
+// habits of ext4 and XFS. And a model knows only what its author knew: what holds data
+// that matters goes under the power cuts of Record too.
+//
+// # Crash states
+//
+// A program that takes its file system as an interface is given an [FS]:
+//
+//	h, err := crashtest.RecordFS(nil, func(fsys *crashtest.FS, ack func(string)) error {
+//		... // write to fsys; once a write is done and synced, ack it
+//	})
+//	report := h.CheckFS(crashtest.StateOptions{}, func(fsys *crashtest.FS, acked []string) error {
+//		... // is all that was acked in fsys?
+//	})
+//	if err := report.Err(); err != nil {
+//		t.Error(err)
+//	}
+//
+// Any other, also one that is not written in Go, runs below a mount:
+//
+//	h := crashtest.RecordMount(t, crashtest.MountOptions{}, func(dir string, ack func(string)) error { ... })
+//	report := h.CheckDir(crashtest.StateOptions{}, func(dir string, acked []string) error { ... })
+//
+// A history is cut before each sync, before each acknowledgement and at its
+// end: what a cut elsewhere leaves, one of these leaves too. At each place
+// some operations are durable, by syncs; each of the others may be there, be
+// lost, or be torn, by the rules of the [Model]. States that look the same to
+// a program are checked once. If there are more than StateOptions.Max, some
+// are drawn by the seed, and the report says so. A state that fails is reduced
+// to what it needs to fail, and has an ID that brings back just that one.
+// StateOptions.OnSync leaves syncs out: each that can be left out and is not
+// missed is superfluous, or the check is too weak.
+//
+// # Faults
+//
+//	report := crashtest.FaultsFS(nil, crashtest.FaultOptions{}, work, check)
+//
+// runs the work once to count its calls, then once for each call and each of
+// EIO, ENOSPC, EINTR and a short write that its manual page lists. The work may
+// fail then, but what it has acknowledged must be there. A sync that failed
+// may have lost what it was to cover, for ever: FaultOptions.Crash shows who
+// calls it again and believes the second answer.
+//
+// # Power cuts
 //
 //	func TestMain(m *testing.M) {
 //		crashtest.ServeDisk()
@@ -17,8 +81,6 @@
 //			t.Error(res)
 //		}
 //	}
-//
-// # How
 //
 // [Record] makes a file system on a loop device over a file that a process of
 // its own serves by FUSE. That process, the disk, logs every write, discard
@@ -41,7 +103,21 @@
 // too, the same code with a sync removed. Options.OnSync removes them from
 // outside, one by one, without a change to the code.
 //
-// # What it does not model
+// # What the models do not have
+//
+//   - What a file system does wrong, and its own recovery. (On btrfs, Linux
+//     6.18, a name that was synced may be gone once a file was renamed over it
+//     and another one, that took its old name, was synced: only Record shows
+//     that.)
+//   - Old content of the disk in a file that has grown: there are zeros. A
+//     write torn elsewhere than where a sector of 512 bytes begins.
+//   - Times, and room: the disk is full only where a fault says so.
+//   - sync(2) and syncfs(2) below a mount, and collapsing and inserting of
+//     ranges, which the kernel keeps from a FUSE. setuid bits and devices.
+//   - Orders in which parallel work might have run, and did not: one run is
+//     recorded. Record it several times.
+//
+// # What the power cuts do not have
 //
 //   - A disk that lies: one that answers a flush without flushing, that
 //     writes half a sector, that damages sectors it was not writing, or that
