@@ -76,6 +76,7 @@ func serveDisk(dir string) error {
 		return fmt.Errorf("disk: mount FUSE on %s: %w", dir, err)
 	}
 	fmt.Println("ready")
+	parent := os.Getppid()
 	io.Copy(io.Discard, os.Stdin) // until the test closes it, or has ended
 
 	// A test that was killed has left its file systems mounted. Most times
@@ -85,6 +86,11 @@ func serveDisk(dir string) error {
 	}
 	if err := server.Unmount(); err != nil {
 		return fmt.Errorf("disk: unmount FUSE from %s: %w", dir, err)
+	}
+	if os.Getppid() != parent { // nor is there anybody to remove the mount points
+		for _, name := range []string{dirCut, dirFS, dirDisk, ""} {
+			os.Remove(filepath.Join(dir, name)) // if there is nothing in it
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -44,7 +44,8 @@
 //	report := h.CheckDir(crashtest.StateOptions{}, func(dir string, acked []string) error { ... })
 //
 // A history is cut before each sync, before each acknowledgement and at its
-// end: what a cut elsewhere leaves, one of these leaves too. At each place
+// end: what a cut elsewhere leaves, with the same ledger, one of these leaves
+// too. At each place
 // some operations are durable, by syncs; each of the others may be there, be
 // lost, or be torn, by the rules of the [Model]. States that look the same to
 // a program are checked once. If there are more than StateOptions.Max, some
@@ -52,6 +53,10 @@
 // to what it needs to fail, and has an ID that brings back just that one.
 // StateOptions.OnSync leaves syncs out: each that can be left out and is not
 // missed is superfluous, or the check is too weak.
+//
+// A program that takes its file system as an interface wants a method around
+// OpenFile, as Go has it: FS.OpenFile returns a *File, not the program's own
+// interface. The examples show one.
 //
 // # Faults
 //
@@ -61,7 +66,8 @@
 // EIO, ENOSPC, EINTR and a short write that its manual page lists. The work may
 // fail then, but what it has acknowledged must be there. A sync that failed
 // may have lost what it was to cover, for ever: FaultOptions.Crash shows who
-// calls it again and believes the second answer.
+// calls it again and believes the second answer. FaultOptions.Only makes just
+// the run that has failed, by its ID.
 //
 // # Power cuts
 //
@@ -106,14 +112,18 @@
 // # What the models do not have
 //
 //   - What a file system does wrong, and its own recovery. (On btrfs, Linux
-//     6.18, a name that was synced may be gone once a file was renamed over it
-//     and another one, that took its old name, was synced: only Record shows
-//     that.)
+//     6.18, a name that was created and synced may be gone, with the old file
+//     and the new one, once a file that was not synced was renamed over it and
+//     any third one was synced: only Record shows that. The test
+//     TestBtrfsLosesBothNames does it.)
 //   - Old content of the disk in a file that has grown: there are zeros. A
-//     write torn elsewhere than where a sector of 512 bytes begins.
+//     write torn elsewhere than where a sector of 512 bytes begins. Of a write
+//     to more than three sectors not every mixture is tried.
 //   - Times, and room: the disk is full only where a fault says so.
-//   - sync(2) and syncfs(2) below a mount, and collapsing and inserting of
-//     ranges, which the kernel keeps from a FUSE. setuid bits and devices.
+//   - Below a mount: sync(2) and syncfs(2), which the kernel answers without a
+//     word to a FUSE; collapsing and inserting of ranges, which fail there, as
+//     do clones (FICLONE) and attributes other than user.*; setuid bits and
+//     what is in devices.
 //   - Orders in which parallel work might have run, and did not: one run is
 //     recorded. Record it several times.
 //

@@ -12,11 +12,23 @@ import (
 )
 
 // A program that is to be tested declares what it needs of a file system. In
-// production that is a few lines around package os, in tests a crashtest.FS.
+// production that is a few lines around package os.
 type configFS interface {
-	OpenFile(name string, flag int, perm fs.FileMode) (*crashtest.File, error)
+	OpenFile(name string, flag int, perm fs.FileMode) (configFile, error)
 	Rename(oldname, newname string) error
 	SyncDir(name string) error
+}
+
+type configFile interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// In tests it is a crashtest.FS, whose OpenFile returns a *crashtest.File.
+type inMemory struct{ *crashtest.FS }
+
+func (m inMemory) OpenFile(name string, flag int, perm fs.FileMode) (configFile, error) {
+	return m.FS.OpenFile(name, flag, perm)
 }
 
 // A configWriter replaces a configuration as it is often done: it writes a new
@@ -54,7 +66,7 @@ func oldConfig() *crashtest.FS {
 
 // work saves a new configuration, and promises that it is there then.
 func (w configWriter) work(fsys *crashtest.FS, ack func(string)) error {
-	if err := w.save(fsys, "new"); err != nil {
+	if err := w.save(inMemory{fsys}, "new"); err != nil {
 		return err
 	}
 	ack("new")
@@ -90,11 +102,12 @@ func ExampleHistory_CheckFS_fileNotSynced() {
 	reportConfig(w, crashtest.StateOptions{Model: crashtest.Journaled})
 	// Output:
 	// journaled: 4 operations, cut at 2 places: 12 crash states, 10 different ones checked, exhaustive, 4 failed
-	// state 3:1,0,1, 0 acknowledged: app.conf holds ""
+	// state J3.0:1,0,1, 0 acknowledged: app.conf holds ""
 	// 	  1 create app.conf.tmp
 	// 	  2 write app.conf.tmp [0, 3)  <- lost
 	// 	  3 rename app.conf.tmp to app.conf
 	// 	    -- crash
+	// to check just the first of them: StateOptions{Only: "J3.0:1,0,1"}
 }
 
 // Without a sync of the folder the file is whole, but the old one may come
@@ -103,13 +116,14 @@ func ExampleHistory_CheckFS_folderNotSynced() {
 	w := configWriter{syncFile: true}
 	reportConfig(w, crashtest.StateOptions{})
 	// Output:
-	// POSIX: 4 operations, cut at 3 places: 11 crash states, 7 different ones checked, exhaustive, 2 failed
-	// state 4:1,0, 1 acknowledged: app.conf holds "old"
+	// POSIX: 4 operations, cut at 3 places: 12 crash states, 8 different ones checked, exhaustive, 2 failed
+	// state P4.1:1,0, 1 acknowledged: app.conf holds "old"
 	// 	  1 create app.conf.tmp
 	// 	  2 write app.conf.tmp [0, 3)
 	// 	  3 fsync app.conf.tmp
 	// 	  4 rename app.conf.tmp to app.conf  <- lost
 	// 	    -- crash
+	// to check just the first of them: StateOptions{Only: "P4.1:1,0"}
 }
 
 // With both there is nothing to find.
@@ -195,12 +209,13 @@ func ExampleRecordFS() {
 		}
 	}
 	// Output:
-	// no sync: 22 of 26 states failed
-	// state 1:0, 1 acknowledged: "line 0\n" was acknowledged, and the log holds ""
+	// no sync: 30 of 40 states failed
+	// state P2.1:0,1, 1 acknowledged: "line 0\n" was acknowledged, and the log holds "\x00\x00\x00\x00\x00\x00\x00line 1\n"
 	// 	  1 write log [0, 7)  <- lost
+	// 	  2 write log [7, 14)
 	// 	    -- crash
-	// acknowledged before the sync: 6 of 10 states failed
-	// state 1:0, 1 acknowledged: "line 0\n" was acknowledged, and the log holds ""
+	// acknowledged before the sync: 6 of 16 states failed
+	// state P1.1:0, 1 acknowledged: "line 0\n" was acknowledged, and the log holds ""
 	// 	  1 write log [0, 7)  <- lost
 	// 	    -- crash
 	// right: 0 of 10 states failed
@@ -253,7 +268,7 @@ func ExampleFaultsFS() {
 	// Output:
 	// 8 calls, 8 runs, 3 failed; the first:
 	// EIO at call 2 (sync log), of which the work said nothing, and a crash
-	// state 4:0,1, 1 acknowledged: "line 0\n" was acknowledged, and the log holds "\x00\x00\x00\x00\x00\x00\x00line 1\n"
+	// state P4.1:0,1, 1 acknowledged: "line 0\n" was acknowledged, and the log holds "\x00\x00\x00\x00\x00\x00\x00line 1\n"
 	// 	  1 write log [0, 7)  <- lost
 	// 	  2 failed sync log
 	// 	  3 fdatasync log

@@ -18,6 +18,9 @@ type FaultOptions struct {
 	// that is full, or broken, until the end of the work. The default is one
 	// call alone. EINTR does not stay: who gets it may try again for ever.
 	Stays bool
+	// Only is the ID of a fault, as a failure has it: just that run is made. It
+	// is good for work that always makes the same calls.
+	Only string
 	// Max is how many runs are made, at most, drawn by Seed; 0 is all.
 	Max int
 	// Seed draws the runs, and the crash states. 0 draws one.
@@ -45,6 +48,7 @@ type FaultReport struct {
 
 // A FaultFailure is a run after which the check failed.
 type FaultFailure struct {
+	ID    string        // for FaultOptions.Only: "EIO@12"
 	Fault string        // "EIO at call 12 (sync conf.tmp)"
 	Work  error         // what the work returned
 	Err   error         // what the check returned, right after the run
@@ -89,6 +93,13 @@ func (r FaultReport) String() string {
 			break
 		}
 		fmt.Fprintf(&b, "\n%v", f)
+	}
+	if len(r.Failures) > 0 {
+		f, only := r.Failures[0], ""
+		if f.State != nil {
+			only = fmt.Sprintf(", Crash: &StateOptions{Only: %q}", f.State.ID)
+		}
+		fmt.Fprintf(&b, "\nto run just the first of them: FaultOptions{Only: %q%s}", f.ID, only)
 	}
 	return b.String()
 }
@@ -147,7 +158,12 @@ func tryFaults(o FaultOptions, run func(plan) faultRun) (r FaultReport) {
 		return r
 	}
 	r.Calls = len(first.calls)
-	for _, p := range plans(o, first.calls, r.Seed) {
+	tries := plans(o, first.calls, r.Seed)
+	if o.Only != "" && len(tries) == 0 {
+		r.Broken = fmt.Errorf("crashtest: %q is no ID of a fault of this work, which made %d calls", o.Only, r.Calls)
+		return r
+	}
+	for _, p := range tries {
 		r.Runs++
 		got := run(p)
 		if got.broken != nil {
@@ -157,7 +173,7 @@ func tryFaults(o FaultOptions, run func(plan) faultRun) (r FaultReport) {
 		if got.hits == 0 {
 			r.Missed++
 		}
-		f := FaultFailure{Fault: p.String(), Work: got.work, Err: got.live()}
+		f := FaultFailure{ID: p.id(), Fault: p.String(), Work: got.work, Err: got.live()}
 		if errors.Is(f.Err, errBroken) {
 			r.Broken = f.Err
 			return r
@@ -190,9 +206,10 @@ func plans(o FaultOptions, calls []call, seed uint64) []plan {
 	var all []plan
 	for i, c := range calls {
 		for _, fault := range allFaults {
-			wanted := (o.Faults == nil || slices.Contains(o.Faults, fault)) && !(o.Stays && fault == FailEINTR)
+			p := plan{At: i, Fault: fault, Call: c, Stays: o.Stays}
+			wanted := o.Only == "" && (o.Faults == nil || slices.Contains(o.Faults, fault)) && !(o.Stays && fault == FailEINTR) || o.Only == p.id()
 			if wanted && slices.Contains(faultsOf[c.Call], fault) {
-				all = append(all, plan{At: i, Fault: fault, Call: c, Stays: o.Stays})
+				all = append(all, p)
 			}
 		}
 	}

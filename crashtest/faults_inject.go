@@ -105,6 +105,8 @@ type plan struct {
 	Stays bool
 }
 
+func (p plan) id() string { return fmt.Sprintf("%s@%d", p.Fault, p.At) }
+
 func (p plan) String() string {
 	s := fmt.Sprintf("%s at call %d (%v)", p.Fault, p.At, p.Call)
 	if p.Stays {

@@ -244,9 +244,13 @@ func (t *tree) rename(dir uint64, name string, dir2 uint64, name2 string, noRepl
 		}
 	}
 	t.setName(to, name2, n)
-	if n.is(typeDir) && !exchange {
+	if n.is(typeDir) {
 		from.nlink--
 		to.nlink++
+	}
+	if exchange && old.is(typeDir) {
+		from.nlink++
+		to.nlink--
 	}
 	from.mtime = time.Now()
 	t.record(o)

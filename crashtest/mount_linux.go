@@ -81,9 +81,10 @@ func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string
 	}); err != nil {
 		failed = fmt.Errorf("crashtest: work: %w", err)
 	}
-	end, err := m.position()
 	calls, endErr := m.do(mountCommand{Do: "end"})
+	// What was written to a mapping arrives when it is unmounted, at the latest.
 	_, unmountErr := m.do(mountCommand{Do: "unmount"})
+	end, err := m.position()
 	if err := errors.Join(err, ackErr, endErr, unmountErr); err != nil {
 		return nil, calls, failed, err
 	}

@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,11 +17,11 @@ import (
 // of t.Log are dropped.
 //
 // Of a TB there is what this package uses: Error, Fatal, Log, Skip and their
-// kin, Helper, Cleanup, TempDir, Failed, Skipped. All else panics, which is an
-// error too. A program that uses [Record] so must call [ServeDisk] first in
+// kin, Helper, Cleanup, TempDir, Context, Failed, Skipped. All else panics,
+// which is an error too. [SyncTable] stops when ctx is done. A program that uses [Record] so must call [ServeDisk] first in
 // its main.
-func Outside(f func(t testing.TB)) error {
-	t := &outside{}
+func Outside(ctx context.Context, f func(t testing.TB)) error {
+	t := &outside{ctx: ctx}
 	done := make(chan struct{})
 	// FailNow and SkipNow end the goroutine, as in a test.
 	go func() {
@@ -35,6 +36,7 @@ func Outside(f func(t testing.TB)) error {
 
 type outside struct {
 	testing.TB // nil: it has a method that only package testing can have
+	ctx        context.Context
 	errs       []error
 	failed     bool
 	skipped    bool
@@ -67,6 +69,7 @@ func (t *outside) skip(why string) {
 	runtime.Goexit()
 }
 
+func (t *outside) Context() context.Context          { return t.ctx }
 func (t *outside) Helper()                           {}
 func (t *outside) Log(...any)                        {}
 func (t *outside) Logf(string, ...any)               {}

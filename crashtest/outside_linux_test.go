@@ -10,7 +10,7 @@ import (
 // A power cut in a program that is no test.
 func TestRecordOutside(t *testing.T) {
 	var res crashtest.Result
-	err := crashtest.Outside(func(t testing.TB) {
+	err := crashtest.Outside(t.Context(), func(t testing.TB) {
 		rec := crashtest.Record(t, crashtest.Options{Seed: *seedFlag, Prepare: oldBlocks}, newBlocks(0, noSync))
 		res = rec.Check(t, 6, checkBlocks)
 	})

@@ -1,6 +1,7 @@
 package crashtest_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,7 +14,7 @@ import (
 func TestOutside(t *testing.T) {
 	var order []string
 	var dir string
-	err := crashtest.Outside(func(t testing.TB) {
+	err := crashtest.Outside(t.Context(), func(t testing.TB) {
 		dir = t.TempDir()
 		t.Cleanup(func() { order = append(order, "first") })
 		t.Cleanup(func() { order = append(order, "second") })
@@ -26,7 +27,7 @@ func TestOutside(t *testing.T) {
 	}
 
 	cleaned := false
-	err = crashtest.Outside(func(t testing.TB) {
+	err = crashtest.Outside(t.Context(), func(t testing.TB) {
 		t.Cleanup(func() { cleaned = true })
 		t.Error(fs.ErrExist)
 		t.Errorf("number %d", 2)
@@ -37,7 +38,14 @@ func TestOutside(t *testing.T) {
 		t.Errorf("%v; cleaned up: %v", err, cleaned)
 	}
 
-	err = crashtest.Outside(func(t testing.TB) { t.Skip("no ", "disk") })
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	err = crashtest.Outside(ctx, func(t testing.TB) { crashtest.SyncTable(t, crashtest.Options{}, crashtest.SyncWays()[0], 1) })
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("cancelled: %v", err)
+	}
+
+	err = crashtest.Outside(t.Context(), func(t testing.TB) { t.Skip("no ", "disk") })
 	if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "no disk") {
 		t.Errorf("skipped: %v", err)
 	}
@@ -45,7 +53,7 @@ func TestOutside(t *testing.T) {
 		func(testing.TB) { panic("at the disco") },
 		func(t testing.TB) { t.Setenv("X", "y") }, // not offered
 	} {
-		if err := crashtest.Outside(f); err == nil || !strings.Contains(err.Error(), "panic") {
+		if err := crashtest.Outside(t.Context(), f); err == nil || !strings.Contains(err.Error(), "panic") {
 			t.Errorf("a panic is %v", err)
 		}
 	}

@@ -91,8 +91,9 @@ type StateOptions struct {
 	// it. The same seed on the same history gives the same states.
 	Seed uint64
 	// Only is the ID of a state, as a failure has it: just that one is
-	// checked. It is good for the same history only, and so for work that
-	// always does the same.
+	// checked, under the model in which it was found. It is good for the same
+	// history only, and so for work that always does the same, and for the same
+	// OnSync.
 	Only string
 	// OnSync, unless nil, is asked about each sync of the history, and can
 	// leave it out (SkipSync, or WriteOnly, which is no better here): so each
@@ -163,36 +164,59 @@ func (h *history) without(ask func(Sync) Fault) *history {
 	return mutant
 }
 
-// places are where a cut shows what no later one shows: before a sync, before
-// an acknowledgement, and at the end. A cut elsewhere leaves what one at the
-// next of these places leaves as well.
-func (h *history) places() []int {
-	at := []int{len(h.ops)}
-	for i := range h.ops {
-		if !h.ops[i].mutates() {
-			at = append(at, i)
-		}
-	}
-	for _, n := range h.acks {
-		if n > 0 {
-			at = append(at, n-1)
-		}
-	}
-	slices.Sort(at)
-	return slices.Compact(at)
-}
+// A place is where the history can be cut: after so many operations and so
+// many acknowledgements.
+type place struct{ at, acked int }
 
-// frames calls visit at each of the places, in order, until it returns false.
-func (h *history) frames(kind Model, places []int, visit func(f *frame) bool) {
-	m := &model{kind: kind, ops: h.ops, durable: h.base.clone()}
+// places are where a cut shows what no later one shows: before a sync, before
+// an acknowledgement, and at the end. Between two of them the ledger stays as
+// it is, and what a crash may leave only grows.
+func (h *history) places() []place {
+	var all []place
+	acked := 0
 	for i := 0; ; i++ {
-		if _, is := slices.BinarySearch(places, i); is && !visit(m.frame(i, h.ackedAt(i))) {
-			return
+		for first := true; acked < len(h.acks) && h.acks[acked] == i; first = false {
+			// Right after a sync there is nothing that was not there before it.
+			if !first || i == 0 || h.ops[i-1].mutates() {
+				all = append(all, place{i, acked})
+			}
+			acked++
 		}
 		if i == len(h.ops) {
-			return
+			return append(all, place{i, acked})
 		}
-		m.step(i)
+		if !h.ops[i].mutates() {
+			all = append(all, place{i, acked})
+		}
+	}
+}
+
+// has reports whether the history passes through p.
+func (h *history) has(p place) bool {
+	if p.at < 0 || p.at > len(h.ops) {
+		return false
+	}
+	before := 0
+	if p.at > 0 {
+		before = h.ackedAt(p.at - 1)
+	}
+	return before <= p.acked && p.acked <= h.ackedAt(p.at)
+}
+
+// frames calls visit at each of the places, which are in order, until it
+// returns false.
+func (h *history) frames(kind Model, places []place, visit func(f *frame) bool) {
+	m := &model{kind: kind, ops: h.ops, durable: h.base.clone()}
+	for i := 0; len(places) > 0; i++ {
+		for len(places) > 0 && places[0].at == i {
+			if !visit(m.frame(places[0])) {
+				return
+			}
+			places = places[1:]
+		}
+		if len(places) > 0 {
+			m.step(i)
+		}
 	}
 }
 
@@ -337,14 +361,17 @@ func (c *checking) fail(f *frame, v []int, err error) {
 
 // only checks the state that has the ID o.Only.
 func (c *checking) only(o StateOptions) {
-	at, v, err := parseStateID(o.Only)
+	kind, at, v, err := parseStateID(o.Only)
 	if err != nil {
 		c.Broken = err
 		return
 	}
-	c.Places = 1
+	c.Places, c.Model = 1, kind
 	c.Broken = fmt.Errorf("crashtest: %q is the ID of a state of another history", o.Only)
-	c.h.frames(o.Model, []int{at}, func(f *frame) bool {
+	if !c.h.has(at) {
+		return
+	}
+	c.h.frames(kind, []place{at}, func(f *frame) bool {
 		for i, out := range v {
 			if len(v) != len(f.change) || out >= outTorn+len(f.tears[i]) {
 				return false

@@ -24,9 +24,8 @@ const (
 
 // A frame is all that may be there or not at one place of the history.
 type frame struct {
-	model  *model
-	at     int // operations before the cut
-	acked  int
+	model *model
+	place
 	change []*change
 	deps   [][]int   // indexes of changes that must be there for each
 	tears  [][]piece // the ways that each may be torn
@@ -40,8 +39,8 @@ type content struct {
 	sum  [sha256.Size]byte
 }
 
-func (m *model) frame(at, acked int) *frame {
-	f := &frame{model: m, at: at, acked: acked, change: slices.Clone(m.pending), contents: map[string]content{}}
+func (m *model) frame(at place) *frame {
+	f := &frame{model: m, place: at, change: slices.Clone(m.pending), contents: map[string]content{}}
 	index := map[*change]int{}
 	for i, c := range f.change {
 		index[c] = i
@@ -62,7 +61,8 @@ func (m *model) frame(at, acked int) *frame {
 }
 
 // tearsOf are the ways in which a write may be there in part. The first `basic`
-// ones are at its first and its last boundary between sectors.
+// ones are at its first and its last boundary between sectors; of three sectors
+// or fewer these are all mixtures.
 func tearsOf(o *op) (tears []piece, basic int) {
 	end, longer := o.Off+o.Len, o.extends()
 	var cuts []int64
@@ -70,24 +70,29 @@ func tearsOf(o *op) (tears []piece, basic int) {
 		cuts = append(cuts, at)
 	}
 	if longer { // the size may be there before the data
-		tears = append(tears, piece{o.Off, o.Off, end})
+		tears = append(tears, piece{from: o.Off, to: o.Off, size: end})
 	}
-	tear := func(at int64, full bool) {
-		tears = append(tears, piece{o.Off, at, at})
-		if longer && full {
-			tears = append(tears, piece{o.Off, at, end})
+	tear := func(at int64) {
+		tears = append(tears, piece{from: o.Off, to: at, size: at})
+		if longer {
+			tears = append(tears, piece{from: o.Off, to: at, size: end})
 		}
-		tears = append(tears, piece{at, end, end})
+		tears = append(tears, piece{from: at, to: end, size: end})
 	}
+	hole := func(from, to int64) { tears = append(tears, piece{from: from, to: to, size: end, hole: true}) }
 	if len(cuts) > 0 {
-		tear(cuts[0], false)
+		tear(cuts[0])
 	}
 	if len(cuts) > 1 {
-		tear(cuts[len(cuts)-1], true)
+		first, last := cuts[0], cuts[len(cuts)-1]
+		tear(last)
+		hole(first, last)
+		tears = append(tears, piece{from: first, to: last, size: end})
 	}
 	basic = len(tears)
 	for i := 1; i < len(cuts)-1; i++ {
-		tear(cuts[i], true)
+		tear(cuts[i])
+		hole(cuts[i-1], cuts[i])
 	}
 	return tears, basic
 }

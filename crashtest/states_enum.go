@@ -284,32 +284,44 @@ func vectorID(v []int) string {
 	return strings.Join(parts, ",")
 }
 
-// stateID names a state of one history: the place of the cut, and what became
-// of each change.
-func (f *frame) stateID(v []int) string { return fmt.Sprintf("%d:%s", f.at, vectorID(v)) }
+// stateID names a state of one history: the model, the place of the cut, and
+// what became of each change: "P4.1:1,0".
+func (f *frame) stateID(v []int) string {
+	return fmt.Sprintf("%c%d.%d:%s", modelLetters[f.model.kind], f.at, f.acked, vectorID(v))
+}
 
-func parseStateID(id string) (at int, v []int, err error) {
+const modelLetters = "PJ"
+
+func parseStateID(id string) (kind Model, p place, v []int, err error) {
 	wrong := fmt.Errorf("crashtest: %q is no ID of a state", id)
-	place, vector, ok := strings.Cut(id, ":")
-	if at, err = strconv.Atoi(place); !ok || err != nil || at < 0 {
-		return 0, nil, wrong
+	where, vector, ok := strings.Cut(id, ":")
+	if ok = ok && where != ""; ok {
+		kind = Model(strings.IndexByte(modelLetters, where[0]))
+		at, acked, _ := strings.Cut(where[1:], ".")
+		var errAt, errAcked error
+		p.at, errAt = strconv.Atoi(at)
+		p.acked, errAcked = strconv.Atoi(acked)
+		ok = kind >= 0 && errAt == nil && errAcked == nil
+	}
+	if !ok {
+		return 0, p, nil, wrong
 	}
 	if vector == "" {
-		return at, nil, nil
+		return kind, p, nil, nil
 	}
 	for part := range strings.SplitSeq(vector, ",") {
 		outcome, times, repeated := strings.Cut(part, "*")
 		n := 1
 		if repeated {
 			if n, err = strconv.Atoi(times); err != nil || n < 1 || n > 1<<20 {
-				return 0, nil, wrong
+				return 0, p, nil, wrong
 			}
 		}
 		out, err := strconv.Atoi(outcome)
 		if err != nil || out < 0 {
-			return 0, nil, wrong
+			return 0, p, nil, wrong
 		}
 		v = append(v, slices.Repeat([]int{out}, n)...)
 	}
-	return at, v, nil
+	return kind, p, v, nil
 }

@@ -60,7 +60,7 @@ func randomHistory(t *testing.T, rng *rand.Rand) *history {
 
 // keys are the states that are there when the history is cut at these places,
 // each with what was acknowledged; all vectors, or the product of the groups.
-func (h *history) keys(kind Model, places []int, grouped bool) map[string]bool {
+func (h *history) keys(kind Model, places []place, grouped bool) map[string]bool {
 	keys := map[string]bool{}
 	h.frames(kind, places, func(f *frame) bool {
 		add := func(v []int) bool {
@@ -98,9 +98,15 @@ func TestPlacesAndGroups(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		h := randomHistory(t, rng)
-		var everywhere []int
-		for i := range len(h.ops) + 1 {
-			everywhere = append(everywhere, i)
+		everywhere := []place{{}}
+		for at := range len(h.ops) + 1 {
+			for everywhere[len(everywhere)-1].acked < h.ackedAt(at) {
+				everywhere = append(everywhere, place{at, everywhere[len(everywhere)-1].acked})
+				everywhere[len(everywhere)-1].acked++
+			}
+			if at < len(h.ops) {
+				everywhere = append(everywhere, place{at + 1, h.ackedAt(at)})
+			}
 		}
 		for _, kind := range []Model{POSIX, Journaled} {
 			few, all := h.keys(kind, h.places(), true), h.keys(kind, everywhere, false)

@@ -22,21 +22,23 @@ const (
 	//     are kept in their order, as is all that comes after a file was cut
 	//     shorter.
 	//   - A write may be torn where a sector of 512 bytes begins: its first
-	//     part, or its last, is there. The size may be there without the data:
-	//     then there are zeros.
+	//     part, its last, both without what is between them, or just that, is
+	//     there. The size may be there without the data: then there are zeros.
 	//   - A rename within a folder is there or not, as a whole. Of one between
 	//     two folders the new name may be there without the old one being
 	//     gone, and the old one gone without the new one being there, until
-	//     the folders are synced. Folders, and exchanges, move as a whole.
+	//     the folders are synced. Folders, and exchanges, move as a whole, so
+	//     that a sync of one of the two folders covers both names.
 	POSIX Model = iota
 	// Journaled is what ext4 (data=ordered, without auto_da_alloc) and XFS do:
 	//
 	//   - Metadata (names, modes, sizes that were set by truncate) is kept in
 	//     order: what is there is always a beginning of it.
-	//   - fsync of a file that was changed, also by a new name, makes all
-	//     metadata until now durable, its name included. So does fdatasync of
-	//     a file that is new, or longer. fsync of a folder does, if names in
-	//     it were changed.
+	//   - fsync of a file that is new, longer, or has another name or mode,
+	//     makes all metadata until now durable, its name included. So does
+	//     fdatasync of a file that is new, or longer. fsync of a folder does, if
+	//     names in it were changed. One of a file whose bytes were only
+	//     overwritten does not.
 	//   - Data is as in POSIX, zeros included: ext4 writes the new size of a
 	//     file before it turns the blocks that were reserved for the data into
 	//     written ones (dioread_nolock, its default), and of a block that was
@@ -101,11 +103,10 @@ type change struct {
 	node uint64
 	sets []nameSet
 
-	deps     []*change // it is only there if these are
-	unsynced []uint64  // folders whose names it changes, not synced since
-	stuck    bool      // a sync of it failed: no later one makes it durable
-	forced   bool      // it is there
-	done     bool      // it is there and in model.durable
+	deps   []*change // it is only there if these are
+	stuck  bool      // a sync of it failed: no later one makes it durable
+	forced bool      // it is there
+	done   bool      // it is there and in model.durable
 }
 
 type changeKind uint8
@@ -173,13 +174,17 @@ func (m *model) covers(o *op, c *change) bool {
 	case opDatasync:
 		return c.node == o.Node && (c.kind == changeData || c.kind == changeSize)
 	case opSyncDir:
-		if c.kind == changeName {
-			c.unsynced = slices.DeleteFunc(c.unsynced, func(d uint64) bool { return d == o.Node })
-			return len(c.unsynced) == 0
+		if c.kind == changeName { // what is in two folders moves as a whole
+			return c.within(o.Node)
 		}
 		return c.node == o.Node
 	}
 	return false
+}
+
+// within reports whether c changes names in the folder dir.
+func (c *change) within(dir uint64) bool {
+	return slices.ContainsFunc(c.sets, func(s nameSet) bool { return s.dir == dir })
 }
 
 // commits reports whether a sync has the journal written: if what it is about
@@ -190,11 +195,13 @@ func (m *model) commits(o *op) bool {
 		of := &m.ops[c.op]
 		switch o.Kind {
 		case opSync:
-			return c.node == o.Node
+			// A write changes the time in the inode too, but not if that is of the
+			// same tick of the clock (inode_needs_update_time).
+			return c.node == o.Node && (c.kind != changeData || of.extends())
 		case opDatasync:
 			return c.node == o.Node && (of.Kind == opCreate || c.kind == changeSize || c.kind == changeData && of.extends())
 		case opSyncDir:
-			return c.node == o.Node || slices.ContainsFunc(c.sets, func(s nameSet) bool { return s.dir == o.Node })
+			return c.node == o.Node || c.within(o.Node)
 		}
 		return false
 	})
@@ -264,12 +271,15 @@ func (a meta) changed(o *op) meta {
 	return a
 }
 
-// A piece is the part of a write that is there: the bytes of [from, to), and
-// a file that is at least size bytes long.
-type piece struct{ from, to, size int64 }
+// A piece is the part of a write that is there: the bytes of [from, to) or, of
+// a hole, all but these; and a file that is at least size bytes long.
+type piece struct {
+	from, to, size int64
+	hole           bool
+}
 
 // kept is all of it.
-func kept(o *op) piece { return piece{o.Off, o.Off + o.Len, o.Off + o.Len} }
+func kept(o *op) piece { return piece{from: o.Off, to: o.Off + o.Len, size: o.Off + o.Len} }
 
 // written returns a copy of data with the operation done to it.
 func written(data []byte, o *op, p piece) []byte {
@@ -280,13 +290,18 @@ func written(data []byte, o *op, p piece) []byte {
 	}
 	b := make([]byte, max(int64(len(data)), p.size))
 	copy(b, data)
-	if p.from >= p.to {
-		return b
+	put := func(from, to int64) {
+		if from < to && o.Kind == opZero {
+			clear(b[from:to])
+		} else if from < to {
+			copy(b[from:to], o.Data[from-o.Off:])
+		}
 	}
-	if o.Kind == opZero {
-		clear(b[p.from:p.to])
+	if p.hole {
+		put(o.Off, p.from)
+		put(p.to, o.Off+o.Len)
 	} else {
-		copy(b[p.from:p.to], o.Data[p.from-o.Off:])
+		put(p.from, p.to)
 	}
 	return b
 }
@@ -299,13 +314,7 @@ func (m *model) change(i int, o *op) {
 		m.pending = append(m.pending, &c)
 	}
 	names := func(half string, sets ...nameSet) {
-		c := change{node: o.Node, kind: changeName, half: half, sets: sets}
-		for _, s := range sets {
-			if !slices.Contains(c.unsynced, s.dir) {
-				c.unsynced = append(c.unsynced, s.dir)
-			}
-		}
-		add(c)
+		add(change{node: o.Node, kind: changeName, half: half, sets: sets})
 	}
 	switch o.Kind {
 	case opCreate, opTmpfile:
@@ -341,6 +350,13 @@ func (m *model) change(i int, o *op) {
 	}
 }
 
+// movesFolder reports whether a folder gets another name. Such moves are kept
+// in their order: one without the other could put two folders into each other.
+func (m *model) movesFolder(o *op) bool {
+	return (o.Kind == opRename || o.Kind == opExchange) && o.Mode&typeMask == typeDir ||
+		o.Kind == opExchange && m.durable.meta[o.Other].mode&typeMask == typeDir
+}
+
 // depend finds what must be there if c is.
 func (m *model) depend(c *change) {
 	o := &m.ops[c.op]
@@ -349,8 +365,7 @@ func (m *model) depend(c *change) {
 		var dep bool
 		switch c.kind {
 		case changeName:
-			moves := func(o *op) bool { return o.Kind == opRename && o.Mode&typeMask == typeDir }
-			dep = moves(o) && moves(before) || p.kind == changeName && slices.ContainsFunc(c.sets, func(s nameSet) bool {
+			dep = m.movesFolder(o) && m.movesFolder(before) || p.kind == changeName && slices.ContainsFunc(c.sets, func(s nameSet) bool {
 				return slices.ContainsFunc(p.sets, func(q nameSet) bool { return s.dir == q.dir && s.name == q.name })
 			})
 		case changeMeta:

@@ -9,7 +9,7 @@ import (
 type StateReport struct {
 	Model      Model
 	Ops        int    // in the history
-	Places     int    // where it was cut: before each sync and acknowledgement, and at the end
+	Places     int    // where it was cut: before each sync and each acknowledgement, and at the end
 	States     int    // that there may be; some of them look the same
 	More       bool   // States is only where counting ended
 	Checked    int    // that looked different, or came with another ledger
@@ -77,6 +77,9 @@ func (r StateReport) String() string {
 	for _, f := range r.Failures {
 		fmt.Fprintf(&b, "\n%v", f)
 	}
+	if len(r.Failures) > 0 {
+		fmt.Fprintf(&b, "\nto check just the first of them: StateOptions{Only: %q}", r.Failures[0].ID)
+	}
 	return b.String()
 }
 
@@ -105,9 +108,16 @@ func (f *frame) failure(v []int, err error) StateFailure {
 			what = "lost"
 		case v[i] >= outTorn:
 			p := f.tears[i][v[i]-outTorn]
-			what = fmt.Sprintf("torn: only [%d, %d) is there", p.from, p.to)
-			if p.from == p.to {
+			switch {
+			case p.hole:
+				what = fmt.Sprintf("torn: [%d, %d) is not there", p.from, p.to)
+			case p.from == p.to:
 				what = "torn: the size is there, the data is not"
+			default:
+				what = fmt.Sprintf("torn: only [%d, %d) is there", p.from, p.to)
+				if p.to < p.size && o.extends() {
+					what += ", and the size"
+				}
 			}
 		default:
 			continue

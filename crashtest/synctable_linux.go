@@ -143,6 +143,9 @@ func SyncTable(t testing.TB, o Options, w SyncWay, n int) SyncRow {
 	t.Helper()
 	row := SyncRow{Way: w.Name}
 	for k := range SyncKinds {
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
 		var cell SyncCell
 		row.FS, cell = syncCell(t, o, w, k, n)
 		row.Cells[k] = cell
@@ -174,6 +177,9 @@ func syncCell(t testing.TB, o Options, w SyncWay, kind SyncKind, n int) (fs stri
 	})
 	cell = SyncCell{Promised: w.promises(kind)}
 	res := rec.Check(t, n, func(dir string, acked []syncStep) error {
+		if t.Context().Err() != nil {
+			return nil // the row is not used
+		}
 		if len(acked) > 0 {
 			cell.Cuts++
 		}
@@ -184,6 +190,9 @@ func syncCell(t testing.TB, o Options, w SyncWay, kind SyncKind, n int) (fs stri
 		}
 		return nil
 	})
+	if err := t.Context().Err(); err != nil {
+		t.Fatal(err)
+	}
 	cell.Seed, cell.Lost = res.Seed, len(res.Lost)
 	if cell.Lost > 0 {
 		cell.First = res.Lost[0].Err

@@ -46,6 +46,9 @@ type Copied struct {
 // the blocks, and through a buffer elsewhere: to another file system, to a
 // file that was opened with O_APPEND, from or to what is no file. After an
 // error, Copied tells how much of it is in dst. ctx is looked at every 64 MiB.
+//
+// A file can be copied to itself, up to the end that it has at first; that
+// fails where the two parts overlap.
 func Copy(ctx context.Context, dst, src *os.File, o CopyOptions) (Copied, error) {
 	return newCopier(dst, src, o).run(ctx, math.MaxInt64)
 }
@@ -69,7 +72,10 @@ type copier struct {
 func newCopier(dst, src *os.File, o CopyOptions) *copier { return &copier{dst: dst, src: src, o: o} }
 
 func (c *copier) run(ctx context.Context, n int64) (Copied, error) {
-	var err error
+	n, err := c.within(n)
+	if err != nil {
+		return c.done, err
+	}
 	if c.o.Sparse && c.endsHere() {
 		err = c.sparse(ctx, n)
 	} else {
@@ -77,6 +83,39 @@ func (c *copier) run(ctx context.Context, n int64) (Copied, error) {
 	}
 	return c.done, err
 }
+
+// within is how much of n is copied where src and dst are one file, which would
+// have no end otherwise: what is there now. copy_file_range(2) refuses parts
+// that overlap, and a buffer would copy what it has just written.
+func (c *copier) within(n int64) (int64, error) {
+	from, err := c.src.Stat()
+	if err != nil {
+		return 0, err
+	}
+	to, err := c.dst.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !from.Mode().IsRegular() || !os.SameFile(from, to) {
+		return n, nil
+	}
+	at, err := c.src.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, err
+	}
+	n = max(0, min(n, from.Size()-at))
+	appends, err := sys.AppendsOnly(c.dst)
+	if err != nil || appends {
+		return n, err
+	}
+	target, err := c.dst.Seek(0, io.SeekCurrent)
+	if err == nil && at < target+n && target < at+n {
+		err = &os.LinkError{Op: "copy", Old: c.src.Name(), New: c.dst.Name(), Err: errOverlap}
+	}
+	return n, err
+}
+
+var errOverlap = errors.New("the parts of the file overlap")
 
 // pieces copies n bytes, and tells whether src has ended before.
 func (c *copier) pieces(ctx context.Context, n int64) (ended bool, err error) {
@@ -135,6 +174,10 @@ func (c *copier) memory(n int64) (int64, error) {
 		return 0, err
 	}
 	m, err := c.dst.Write(buf.b[:got])
+	if m < got {
+		// What dst has not got, src is to give again; a pipe cannot.
+		_, _ = c.src.Seek(int64(m-got), io.SeekCurrent)
+	}
 	return int64(m), err
 }
 
@@ -182,18 +225,15 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 		}
 		ended, err := c.pieces(ctx, hole-data)
 		if err != nil {
-			return err
+			return errors.Join(err, c.endAt(to+c.done.Bytes))
 		}
 		if at = hole; ended { // src has become shorter
 			at = from + c.done.Bytes
 			break
 		}
 	}
-	if c.done.Holes > 0 {
-		// What ends in a hole has no last byte that would give it its size.
-		if err := c.dst.Truncate(to + at - from); err != nil {
-			return err
-		}
+	if err := c.endAt(to + at - from); err != nil {
+		return err
 	}
 	if err := c.seek(at, to+at-from); err != nil {
 		return err
@@ -201,6 +241,15 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 	// A file that grows, or one of /proc, which has no size.
 	_, err = c.pieces(ctx, n-c.done.Bytes)
 	return err
+}
+
+// endAt sets the size of dst, if holes were left out: what ends in one has no
+// last byte that would give it its size.
+func (c *copier) endAt(size int64) error {
+	if c.done.Holes == 0 {
+		return nil
+	}
+	return c.dst.Truncate(size)
 }
 
 func (c *copier) seek(from, to int64) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/fileio"
@@ -130,5 +131,49 @@ func TestCopyEnds(t *testing.T) {
 	defer readOnly.Close()
 	if done, err := fileio.Copy(t.Context(), readOnly, src, fileio.CopyOptions{}); done.Bytes != 0 || err == nil {
 		t.Errorf("to a file that is open for reading: %+v, %v", done, err)
+	}
+}
+
+// A file is copied to itself up to the end that it has at first, and not onto
+// what is still to be copied.
+func TestCopyToItself(t *testing.T) {
+	data := []byte(strings.Repeat("0123456789", 1000))
+	for _, c := range []struct {
+		flags    int
+		from, to int64
+		n        int64 // -1: all
+		want     string
+		overlap  bool
+	}{
+		{0, 0, 10_000, -1, string(data) + string(data), false},
+		{os.O_APPEND, 0, 0, -1, string(data) + string(data), false},
+		{0, 9_000, 10_000, 5_000, string(data) + string(data[9_000:]), false},
+		{0, 5_000, 0, 5_000, string(data[5_000:]) + string(data[5_000:]), false},
+		{0, 0, 100, 1_000, string(data), true},
+		{0, 100, 0, 1_000, string(data), true},
+	} {
+		for _, sparse := range []bool{false, true} {
+			src := create(t)
+			_, err := src.Write(data)
+			ok(t, err)
+			dst, err := os.OpenFile(src.Name(), os.O_RDWR|c.flags, 0)
+			ok(t, err)
+			defer dst.Close()
+			_, err = src.Seek(c.from, io.SeekStart)
+			ok(t, err)
+			_, err = dst.Seek(c.to, io.SeekStart)
+			ok(t, err)
+			o := fileio.CopyOptions{Sparse: sparse}
+			if c.n < 0 {
+				_, err = fileio.Copy(t.Context(), dst, src, o)
+			} else if _, err = fileio.CopyN(t.Context(), dst, src, c.n, o); err == io.EOF && c.n > int64(len(data))-c.from {
+				err = nil
+			}
+			var le *os.LinkError
+			if errors.As(err, &le) != c.overlap || !c.overlap && err != nil {
+				t.Errorf("%+v: %v", c, err)
+			}
+			holds(t, src.Name(), []byte(c.want))
+		}
 	}
 }

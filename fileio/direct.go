@@ -81,7 +81,9 @@ func (r *Reader) readDirect(p []byte, off int64) (n int, err error) {
 // met the end of the file; to ask on from there would be EINVAL.
 func (r *Reader) preadDirect(p []byte, off int64) (n int, err error) {
 	for n < len(p) {
-		m, err := sys.Pread(r.f, p[n:], off+int64(n))
+		// In parts of whole blocks: the kernel cuts what is longer than 2 GiB at
+		// a page (MAX_RW_COUNT), which need not be the end of a block.
+		m, err := sys.Pread(r.f, p[n:min(len(p), n+maxBuffer)], off+int64(n))
 		n += m
 		if err != nil {
 			return n, r.fail("read", off+int64(n), err)

@@ -60,8 +60,11 @@
 // in 20 ms. Bytes that are in the page cache already are not asked for: one read
 // that may not wait (RWF_NOWAIT) tells. Where offsets are random, the kernel's
 // readahead is turned off (POSIX_FADV_RANDOM, and MADV_RANDOM in a mapping, where
-// each page fault would read 128 KiB and more). [Reader.Stats] tells what was
-// found and what became of the bytes.
+// each page fault would read 128 KiB and more). Where more of what was read ahead
+// is wasted than used, as with runs that are short, nothing is for a while,
+// which gets longer until it is of use again. [Reader.Stats] tells what was
+// found and what became of the bytes. A request that is not looked at more
+// closely costs 3 ns, of the 570 that 4 KiB from the page cache take.
 //
 // Times of that beside the kernel's default, both from the same run, on the
 // root disk and on a journaled ext4 image, medians of nine pairs or more:
@@ -85,7 +88,8 @@
 // # Files that change
 //
 // A Reader does not lock. What is written meanwhile is seen or not, byte for
-// byte, as with read(2). Reads reach what was appended since Open. A file that is
+// byte, as with read(2); by Read, where its buffer is filled the next time.
+// Reads reach what was appended since Open. A file that is
 // truncated while it is mapped makes the kernel send a signal to who touches
 // the pages that are gone (SIGBUS), which ends a Go process; within Read, ReadAt, WriteTo
 // and View it becomes an error (debug.SetPanicOnFault). The last page that

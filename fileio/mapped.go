@@ -42,7 +42,7 @@ func (r *Reader) readMapped(p []byte, off int64) (n int, err error) {
 			n = rest
 		}
 		if !r.copyMapped(p[:n], int(off)) {
-			return r.readAfterFault(p[:n], off)
+			return r.readAfterFault(p, off)
 		}
 		if n == len(p) {
 			return n, nil
@@ -71,7 +71,7 @@ func (r *Reader) copyMapped(p []byte, off int) (whole bool) {
 // tells how much there is, and what the disk has to say.
 func (r *Reader) readAfterFault(p []byte, off int64) (int, error) {
 	n, err := r.pread(p, off)
-	if err == io.EOF {
+	if err == io.EOF && off+int64(n) < int64(len(r.mem)) {
 		err = r.fail("read", off+int64(n), ErrTruncated)
 	}
 	return n, err

@@ -226,3 +226,46 @@ func TestPopulate(t *testing.T) {
 		t.Errorf("%d page faults with Populate, %d without", with, without)
 	}
 }
+
+// A mapped file may have grown since it was opened, and a fault may be gone when
+// the bytes are read for it: a request over the end of the mapping is still
+// served whole.
+func TestFaultBeforeTheEnd(t *testing.T) {
+	want := content(3 * page)
+	name := fileOf(t, want)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := open(t, name, fileio.Options{Way: fileio.Mapped})
+	if _, err := f.Write(want); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			// Gone and back: the reader may meet the one or the other.
+			if os.Truncate(name, int64(page)) != nil || os.Truncate(name, int64(6*page)) != nil {
+				return
+			}
+		}
+	}()
+	b := make([]byte, 4*page)
+	for range 20_000 {
+		n, err := r.ReadAt(b, int64(page))
+		if n < len(b) && err == nil {
+			t.Errorf("%d bytes and no error", n)
+			break
+		}
+	}
+	close(stop)
+	<-stopped
+}

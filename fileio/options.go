@@ -65,8 +65,8 @@ type Readahead int
 
 const (
 	// ReadaheadAuto leaves what goes forward to the kernel, reads ahead of
-	// what goes backward or in strides, and turns the kernel's readahead off
-	// where offsets are random.
+	// what goes backward or in strides, as long as that is of use, and turns
+	// the kernel's readahead off where offsets are random.
 	ReadaheadAuto Readahead = 0
 	// ReadaheadKernel leaves everything to the kernel.
 	ReadaheadKernel Readahead = -1

@@ -117,7 +117,8 @@ func (p Policy) due(unsynced int64) bool {
 type Mechanism string
 
 const (
-	// SyncAuto is what Options.Profile found fastest, else SyncFdatasync.
+	// SyncAuto is what WriterOptions.Profile found fastest, else SyncFdatasync;
+	// never SyncRange, which promises less.
 	SyncAuto Mechanism = ""
 	// SyncFdatasync is fdatasync(2).
 	SyncFdatasync Mechanism = "fdatasync"
@@ -126,12 +127,15 @@ const (
 	// SyncDsync has the write itself be durable (pwritev2(2) with RWF_DSYNC)
 	// where one write holds all that is not durable, so that a commit is one
 	// call, and is fdatasync(2) elsewhere, as the flag is about the bytes of
-	// that write only. Where the file system does not know it, it is
-	// SyncFdatasync; Stats tells.
+	// that write only: so the first commit of a Writer that does not begin at
+	// offset 0 is fdatasync(2) too. Where the file system does not know the
+	// flag, it is SyncFdatasync; Stats tells.
 	SyncDsync Mechanism = "dsync"
 	// SyncODsync opens the file once more with O_DSYNC, unless it was opened
 	// so, and has no calls to sync: every write to the kernel is durable,
-	// whatever the policy, also one that a full buffer causes. It needs /proc.
+	// whatever the policy, also one that a full buffer causes. A Writer that
+	// does not begin at offset 0 has one fdatasync(2), at its first commit. It
+	// needs /proc.
 	SyncODsync Mechanism = "o_dsync"
 	// SyncRange is sync_file_range(2), which sends the data to the device and
 	// waits for its answer, and nothing else. It bounds how much is dirty,

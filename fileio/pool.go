@@ -55,9 +55,16 @@ func sizeClass(size int) int {
 
 // AlignedBuffer returns n bytes of memory that begin at a page boundary, as
 // direct reads and writes want it: with a length and an offset that are
-// multiples of the device's block they go to the kernel without a copy.
+// multiples of the device's block they go to the kernel without a copy. The
+// memory is there already, not only promised: on btrfs a direct read into pages
+// that nobody has written to yet goes through the page cache, and leaves it and
+// more behind there (btrfs_direct_read gives up at the page faults).
 func AlignedBuffer(n int) []byte {
 	b := make([]byte, n+bufferAlign)
 	skip := -int(uintptr(unsafe.Pointer(&b[0]))) & (bufferAlign - 1)
-	return b[skip : skip+n : skip+n]
+	b = b[skip : skip+n : skip+n]
+	for i := 0; i < n; i += bufferAlign {
+		b[i] = 0
+	}
+	return b
 }

@@ -69,6 +69,54 @@ func promised(o fileio.WriterOptions, commitEvery int) func(dir string, ack func
 	}
 }
 
+// afterOthers is promised for a Writer that goes on where somebody else has
+// written and not synced: the first records are theirs.
+func afterOthers(o fileio.WriterOptions) func(dir string, ack func(int64)) error {
+	return func(dir string, ack func(int64)) (err error) {
+		f, err := os.OpenFile(filepath.Join(dir, "file"), os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		for i := range 12 {
+			if _, err := f.Write(powerRecord(i)); err != nil {
+				return err
+			}
+		}
+		w, err := fileio.NewWriter(f, o)
+		if err != nil {
+			return err
+		}
+		for i := 12; i < powerRecords; i++ {
+			if _, err := w.Write(powerRecord(i)); err != nil {
+				return err
+			}
+			if err := w.Commit(); err != nil {
+				return err
+			}
+			ack(w.Durable())
+		}
+		return w.Close()
+	}
+}
+
+// A commit covers what was in the file before the Writer, by the mechanisms too
+// that are about single writes.
+func TestWriterPowerAfterOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("cuts the power")
+	}
+	for _, m := range []fileio.Mechanism{fileio.SyncDsync, fileio.SyncODsync} {
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			rec := crashtest.Record(t, crashtest.Options{FS: "ext4", Seed: *seedFlag, Prepare: emptyFile}, afterOthers(fileio.WriterOptions{Sync: m}))
+			if res := rec.Check(t, cuts(), checkRecords); len(res.Lost) > 0 {
+				t.Error(res)
+			}
+		})
+	}
+}
+
 // durable is what the writer's promise comes to. Settings that promise less
 // than power are taken for what they do not promise: those are the mutants.
 func durable(w *fileio.Writer) int64 {

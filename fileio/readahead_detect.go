@@ -26,6 +26,14 @@ type detector struct {
 	random  bool
 
 	count Counts
+	// judged is count when its use was looked at last. pause is how many
+	// requests were left alone for waste, found how often in a row what was to
+	// be read ahead was in the page cache.
+	judged Counts
+	pause  uint32
+	found  uint32
+	// rest is how many requests need not be observed; the caller takes it.
+	rest uint32
 }
 
 const (
@@ -47,6 +55,15 @@ const (
 	piece = 128 << 10
 	// lead is how long before a reader gets there its bytes should be asked for.
 	lead = 20e6 // ns
+	// judgeAfter is of how many bytes the fate is to be known, to judge by them
+	// whether reading ahead pays.
+	judgeAfter = 64 << 10
+	// The pauses after more bytes were wasted than used, in requests. Each is
+	// twice the one before, until one trial has gone well.
+	minPause, maxPause = 64, 1024
+	// Those where all was in the page cache: shorter, as the file may soon be
+	// cold where the reader comes.
+	minWarmPause, maxWarmPause = 32, 256
 )
 
 type request struct{ off, n int64 }
@@ -73,7 +90,6 @@ type stream struct {
 	pos    int64 // where the next request is expected
 	edge   int64 // up to where bytes were asked for or found there
 	window int64
-	warm   int     // plans that were in the page cache, in a row
 	segs   [4]span // asked for and not yet passed; at most a few are
 	// place and time of the plan before, which give the speed
 	planPos int64
@@ -252,6 +268,9 @@ func (d *detector) planFor(s *stream, now func() int64) plan {
 	if s.edge-s.pos > s.window/2 {
 		return plan{}
 	}
+	if !d.pays() {
+		return plan{}
+	}
 	t := now()
 	if s.planAt != 0 {
 		// Half of the window was used up: twice as much the next time, but no
@@ -291,6 +310,40 @@ func (d *detector) planFor(s *stream, now func() int64) plan {
 	return p
 }
 
+// pays reports whether to read ahead: not for a while after more was wasted
+// than used, as with runs that are short, or strides that are chance.
+func (d *detector) pays() bool {
+	used, wasted := d.count.Useful-d.judged.Useful, d.count.Wasted-d.judged.Wasted
+	if used+wasted < judgeAfter {
+		return true
+	}
+	d.judged = d.count
+	if wasted <= used {
+		d.pause = 0
+		return true
+	}
+	d.pause = min(max(2*d.pause, minPause), maxPause)
+	return !d.leave(d.pause)
+}
+
+// leave has the next n requests not looked at, unless somebody has fixed the
+// window: that is kept in any case. What was read ahead counts as wasted, as
+// nobody sees them use it, but not against what is read ahead later.
+func (d *detector) leave(n uint32) bool {
+	if d.min == d.max {
+		return false
+	}
+	d.rest = n
+	for i := range d.streams {
+		s := &d.streams[i]
+		d.count.Wasted += s.left()
+		d.judged.Wasted += s.left()
+		s.segs, s.edge = [len(s.segs)]span{}, s.pos
+	}
+	d.recent = [ringSize]request{}
+	return true
+}
+
 // piece is the i-th range of the file that p wants, the nearest first.
 func (p plan) piece(i int) (off, n int64) {
 	off, n = p.off+int64(i)*p.step, p.n
@@ -307,15 +360,15 @@ func (p plan) piece(i int) (off, n int64) {
 	return off, n
 }
 
-// found notes that p was in the page cache already. The more often in a row, the
-// longer the stream is left alone.
-func (d *detector) found(p plan) {
-	s := p.stream
-	if s.id != p.id {
-		return
+// cached notes that what a plan wanted was in the page cache already. That may
+// be the kernel's own readahead, which page faults cause in every direction, up
+// to the largest window; the more often after that, the longer the reader is
+// left alone.
+func (d *detector) cached() {
+	const growth = 6 // from MinWindow to MaxWindow
+	if d.found++; d.found > growth {
+		d.leave(min(uint32(minWarmPause)<<min(d.found-growth-1, 8), maxWarmPause))
 	}
-	s.warm = min(s.warm+1, 4)
-	s.edge = max(s.edge, p.to+int64(s.warm)*(p.to-p.from))
 }
 
 // kernels reports whether the last request belongs to the kernel's readahead.
@@ -334,12 +387,12 @@ func (d *detector) onward(end int64) {
 // issued notes that p was read ahead.
 func (d *detector) issued(p plan) {
 	s := p.stream
+	d.found = 0
 	d.count.Issued += p.to - p.from
 	if s.id != p.id { // the stream was given up meanwhile
 		d.count.Wasted += p.to - p.from
 		return
 	}
-	s.warm = 0
 	oldest := 0
 	for i, g := range s.segs {
 		if g.to == p.from && g.from < g.to { // goes on where this one ended

@@ -20,6 +20,10 @@ func newReading() *reading {
 // at makes a request, a microsecond after the one before.
 func (r *reading) at(off, n int64) {
 	r.clock += 1000
+	if r.d.rest > 0 {
+		r.d.rest--
+		return
+	}
 	p := r.d.observe(off, n, func() int64 { return r.clock })
 	for i := range p.count {
 		off, n := p.piece(i)
@@ -235,19 +239,31 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// What is in the page cache is asked about more and more seldom.
-func TestFound(t *testing.T) {
-	r := newReading()
-	plans := 0
-	for i := int64(1); i < 20_000; i++ {
-		r.clock += 1000
-		if p := r.d.observe(200<<20-i*4096, 4096, func() int64 { return r.clock }); p.count > 0 {
-			plans++
-			r.d.found(p)
+// Requests to what is in the page cache are looked at more and more seldom, those
+// of short runs too.
+func TestCached(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	for _, run := range []int64{20_000, 4} {
+		r := newReading()
+		plans, looked, at := 0, 0, int64(0)
+		for i := range int64(20_000) {
+			r.clock += 1000
+			if at -= 4096; i%run == 0 {
+				at = 100<<20 + rng.Int64N(25<<10)*4096
+			}
+			if r.d.rest > 0 {
+				r.d.rest--
+				continue
+			}
+			looked++
+			if p := r.d.observe(at, 4096, func() int64 { return r.clock }); p.count > 0 {
+				plans++
+				r.d.cached()
+			}
 		}
-	}
-	if plans > 40 || r.d.count != (Counts{}) { // 80 MB
-		t.Errorf("%d plans, %+v", plans, r.d.count)
+		if plans == 0 || plans > 100 || looked > 600 || r.d.count != (Counts{}) {
+			t.Errorf("runs of %d: %d plans, %d looked at, %+v", run, plans, looked, r.d.count)
+		}
 	}
 }
 
@@ -307,9 +323,52 @@ func BenchmarkObserve(b *testing.B) {
 					off = rng.Int64N(1 << 40)
 				}
 				if p := d.observe(off, 4096, func() int64 { now += 1000; return now }); p.count > 0 {
-					d.found(p)
+					d.issued(p)
 				}
 			}
 		})
+	}
+}
+
+// Who goes on for a few requests only has next to nothing read ahead, as soon
+// as that is seen; and all of it again once it is of use.
+func TestPays(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	r := newReading()
+	short := func(runs int) (asked int64) {
+		before := r.d.count.Issued
+		for range runs {
+			at := 100<<20 + rng.Int64N(25<<10)*4096
+			for i := range int64(4) {
+				r.at(at-i*4096, 4096)
+			}
+		}
+		return r.d.count.Issued - before
+	}
+	long := func() (hits int64) {
+		before := r.d.count.Hits
+		for i := range int64(2000) {
+			r.at(90<<20-i*4096, 4096)
+		}
+		return r.d.count.Hits - before
+	}
+	if n := short(2000); n == 0 || n > 4<<20 {
+		t.Errorf("%d bytes were read ahead of 2,000 short runs", n)
+	}
+	short(2000)
+	if n := short(2000); n > 4<<20 { // of 32 MiB that are read
+		t.Errorf("%d bytes were read ahead of 2,000 more", n)
+	}
+	long() // waits for the pause to end
+	long()
+	if n := long(); n < 1900 {
+		t.Errorf("%d hits in 2,000 requests that go on", n)
+	}
+
+	fixed := newReading()
+	fixed.d.min, fixed.d.max, fixed.d.forward = 1<<20, 1<<20, true
+	r = fixed
+	if n := short(200); n < 200<<19 {
+		t.Errorf("%d bytes were read ahead where 1 MiB was asked for", n)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/internal/tracetest"
+	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -179,6 +180,41 @@ func TestUncachedLeavesNothing(t *testing.T) {
 	}
 	if n := left(fileio.Direct); n > 64<<10 {
 		t.Errorf("a direct read leaves %d of %d bytes in the page cache", n, size)
+	}
+}
+
+// Direct reads leave nothing in the page cache of btrfs either, where those into
+// memory that is not there yet would.
+func TestDirectOnBtrfs(t *testing.T) {
+	image, err := place.Image(t.Context(), place.Options{FS: "btrfs", Size: 256 << 20, Store: t.TempDir()})
+	if err != nil {
+		t.Skip(err)
+	}
+	defer image.Close()
+	name := bigFile(t, image.Path, 16<<20)
+	f, err := os.Open(name)
+	ok(t, err)
+	defer f.Close()
+	for what, read := range map[string]func(r *fileio.Reader) error{
+		"aligned": func(r *fileio.Reader) error {
+			_, err := r.ReadAt(fileio.AlignedBuffer(9<<20), 0) // larger than what is pooled
+			return err
+		},
+		"unaligned": func(r *fileio.Reader) error { _, err := r.ReadAt(make([]byte, 1<<20), 5); return err },
+		"view":      func(r *fileio.Reader) error { return r.View(5, 9<<20, func([]byte) error { return nil }) },
+		"stream":    func(r *fileio.Reader) error { _, err := r.Read(make([]byte, 1)); return err },
+	} {
+		dropAll(t, f)
+		r := open(t, name, fileio.Options{Way: fileio.Direct})
+		ok(t, read(r))
+		n, err := sys.ResidentBytes(f)
+		if err != nil {
+			t.Skip(err)
+		}
+		if n > 0 {
+			t.Errorf("%s: %d bytes in the page cache", what, n)
+		}
+		ok(t, r.Close())
 	}
 }
 

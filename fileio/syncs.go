@@ -15,7 +15,7 @@ func (w *Writer) settle() error {
 		return err
 	}
 	target := w.written()
-	if w.synced >= target {
+	if w.settled(target) {
 		return nil
 	}
 	w.mu.Unlock()
@@ -25,7 +25,7 @@ func (w *Writer) settle() error {
 	switch {
 	case w.err != nil:
 		return w.err
-	case w.synced >= target: // by the one who held it
+	case w.settled(target): // by the one who held it
 		return nil
 	case w.released:
 		return w.pathError("sync", os.ErrClosed)
@@ -39,14 +39,20 @@ func (w *Writer) settle() error {
 	w.mu.Lock()
 	w.stats.Syncs++
 	switch {
-	case err == nil:
-		w.synced = max(w.synced, to)
-	case w.err == nil:
+	case err != nil && w.err == nil:
 		return w.fail(string(mechanism), err)
+	case err != nil:
+		return w.pathError(string(mechanism), err)
 	}
 	// A write may have failed meanwhile: who commits what is durable is not
 	// told of that, the next one is.
-	return err
+	w.synced, w.older = max(w.synced, to), false
+	return nil
+}
+
+// settled reports whether all that was written before target is durable.
+func (w *Writer) settled(target int64) bool {
+	return w.synced >= target && (!w.older || target == w.start)
 }
 
 func (w *Writer) syncFile(m Mechanism, off, n int64) error {

@@ -106,9 +106,10 @@ type Writer struct {
 	// once could leave the one with a success that the other's error denies.
 	syncing sync.Mutex
 
-	mu  sync.Mutex
-	err error // sticky
-	way Way
+	mu    sync.Mutex
+	err   error // sticky
+	quick bool  // a Write that the buffer has room for needs no more than a copy
+	way   Way
 	// buf is a window on the file, from base on; nil until bytes are copied
 	// into it. Of it [lo, hi) is what was written, and [lo, clean) of that is
 	// in the kernel: lo <= clean <= hi. Nothing is known of what lies before
@@ -116,14 +117,18 @@ type Writer struct {
 	buf           *buffer
 	base          int64
 	lo, clean, hi int
-	synced        int64 // what lies before it has been synced
-	reserved      int64 // room has been reserved up to it
-	noRoom        bool  // and is not any more
-	timer         *time.Timer
-	armed         bool
-	closed        bool // Close was called: nobody else gets in
-	released      bool // and has ended: the file is no longer ours
-	stats         WriterStats
+	synced        int64 // what the Writer wrote before it has been synced
+	// older: what was in the file before start may not be durable, and the
+	// mechanism is one that makes only what it writes durable. The file is
+	// synced whole once, lest the new bytes outlive those before them.
+	older    bool
+	reserved int64 // room has been reserved up to it
+	noRoom   bool  // and is not any more
+	timer    *time.Timer
+	armed    bool
+	closed   bool // Close was called: nobody else gets in
+	released bool // and has ended: the file is no longer ours
+	stats    WriterStats
 }
 
 // WriterStats are counted since the Writer was made.
@@ -190,7 +195,9 @@ func (w *Writer) open(p *profile.Profile) error {
 	}
 	w.size = (w.size + w.unit - 1) / w.unit * w.unit
 	w.moveTo(w.start)
+	w.quick = w.policy.when == onCommit || w.policy.when == never
 	w.synced, w.reserved = w.start, w.start
+	w.older = w.start > 0 && (w.sync == SyncDsync || w.sync == SyncODsync)
 	return nil
 }
 
@@ -208,7 +215,14 @@ func (w *Writer) choose(p *profile.Profile) (err error) {
 		}
 	}
 	w.size = cmp.Or(w.size, p.Write.BufferSize)
-	w.sync = cmp.Or(w.sync, Mechanism(p.Write.Sync), SyncFdatasync)
+	if w.sync == SyncAuto {
+		w.sync = cmp.Or(Mechanism(p.Write.Sync), SyncFdatasync)
+		// What was measured to be fast may not weaken a promise, nor be at
+		// odds with the policy.
+		if w.sync == SyncRange || w.policy.when == never {
+			w.sync = SyncFdatasync
+		}
+	}
 	return nil
 }
 
@@ -246,7 +260,12 @@ func (w *Writer) seek(appends bool) (err error) {
 // They survive what the Policy says. p is the caller's again when it returns.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.mu.Unlock() // also where p is a View's that ends in a fault
+	if w.quick && len(p) < w.size-w.hi && w.buf != nil {
+		w.hi += copy(w.buf.b[w.hi:], p)
+		w.stats.Writes++
+		return len(p), nil
+	}
 	if err := w.usable(); err != nil {
 		return 0, err
 	}
@@ -293,7 +312,9 @@ func (w *Writer) Commit() error {
 }
 
 // Sync makes all that was written durable, whatever the policy: it survives a
-// power cut once Sync has returned, unless the mechanism is SyncRange.
+// power cut once Sync has returned, unless the mechanism is SyncRange. So does
+// what was in the file before the offset that the Writer began at. Where
+// nothing was written since the last time, nothing is done.
 func (w *Writer) Sync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -314,7 +335,7 @@ func (w *Writer) Close() error {
 		return w.pathError("close", os.ErrClosed)
 	}
 	start := w.now()
-	w.closed = true
+	w.closed, w.quick = true, false
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -369,8 +390,8 @@ func (w *Writer) Offset() int64 {
 	return w.base + int64(w.hi)
 }
 
-// Durable is an offset before which all that was written survives a power cut.
-// It moves with the syncs.
+// Durable is an offset before which all that the Writer wrote survives a power
+// cut. It moves with the syncs.
 func (w *Writer) Durable() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -425,7 +446,7 @@ func (w *Writer) usable() error {
 
 // fail makes err final.
 func (w *Writer) fail(op string, err error) error {
-	w.err = w.pathError(op, err)
+	w.err, w.quick = w.pathError(op, err), false
 	w.hi = w.clean // what is buffered will never be written
 	return w.err
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -125,9 +124,9 @@ func TestWriterBars(t *testing.T) {
 			}
 		}
 		for i, w := range c.ways {
-			lo, mid, hi := quartiles(slices.Clone(ratios[i]))
-			t.Logf("%s: %s takes %.2fx of %s (quartiles %.2f, %.2f)", c.name, w.name, mid, c.base.name, lo, hi)
-			if lo > 1.1 && w.name != direct {
+			e := middle(t, ratios[i])
+			t.Logf("%s: %s takes %.2fx of %s [%.2f, %.2f], %d pairs", c.name, w.name, e.Value, c.base.name, e.Lo, e.Hi, rounds)
+			if e.Lo > 1.1 && w.name != direct {
 				t.Errorf("%s: %s is slower", c.name, w.name)
 			}
 		}

@@ -65,7 +65,7 @@ func (w *Writer) pass(p []byte, due bool) error {
 		rest = w.buf.b[w.clean:w.hi]
 	}
 	from := w.written()
-	n, err := w.send(w.plain(), rest, p, from, due && w.oneWrite())
+	n, err := w.send(w.plain(), rest, p, from, due)
 	w.moveTo(from + int64(n))
 	if err != nil {
 		return w.fail("write", err)
@@ -76,7 +76,7 @@ func (w *Writer) pass(p []byte, due bool) error {
 // passBlocks writes whole blocks of the caller's.
 func (w *Writer) passBlocks(p []byte, due bool) error {
 	from := w.written()
-	n, err := w.send(w.blocks, p, nil, from, due && w.oneWrite())
+	n, err := w.send(w.blocks, p, nil, from, due)
 	w.moveTo(from + int64(n))
 	if err != nil {
 		return w.fail("write", err)
@@ -84,9 +84,12 @@ func (w *Writer) passBlocks(p []byte, due bool) error {
 	return nil
 }
 
-// oneWrite reports whether a single write that takes all that is buffered can
-// make everything durable: the flag is about the bytes of that write only.
-func (w *Writer) oneWrite() bool { return w.sync == SyncDsync && w.synced == w.written() }
+// oneWrite reports whether a durable write that goes on from what is in the
+// kernel leaves nothing before its end that is not: the flag is about the bytes
+// of that write only.
+func (w *Writer) oneWrite() bool {
+	return w.sync == SyncDsync && !w.older && w.synced == w.written()
+}
 
 // plain is where bytes go through the page cache.
 func (w *Writer) plain() *os.File {
@@ -99,13 +102,12 @@ func (w *Writer) plain() *os.File {
 // flush gives what is buffered to the kernel. due says that it is made
 // durable next.
 func (w *Writer) flush(due bool) error {
-	durable := due && w.oneWrite()
 	for w.clean < w.hi {
 		f, from, to := w.plain(), w.clean, w.hi
 		if w.way == Direct {
 			f, from, to = w.nextPiece()
 		}
-		n, err := w.send(f, w.buf.b[from:to], nil, w.base+int64(from), durable)
+		n, err := w.send(f, w.buf.b[from:to], nil, w.base+int64(from), due)
 		w.clean = max(w.clean, from+n)
 		if err != nil {
 			return w.fail("write", err)
@@ -134,15 +136,16 @@ func (w *Writer) nextPiece() (f *os.File, from, to int) {
 	return w.plain(), w.clean, w.hi
 }
 
-// send writes a and b at off, and durably if it is to be; that is, to the end,
-// unless it fails. Where the file system does not know a flag, it goes on
-// without.
-func (w *Writer) send(f *os.File, a, b []byte, off int64, durable bool) (n int, err error) {
+// send writes a and b at off, all of it unless it fails; and durably if that is
+// due and this write can do it. Where the file system does not know a flag, it
+// goes on without.
+func (w *Writer) send(f *os.File, a, b []byte, off int64, due bool) (n int, err error) {
 	all := len(a) + len(b)
 	if all == 0 {
 		return 0, nil
 	}
 	w.reserve(off + int64(all))
+	durable := due && w.oneWrite()
 	for {
 		var mode sys.WriteMode
 		if w.way == Uncached {

@@ -91,8 +91,9 @@ func (w *Writer) kernelCopy(src syscall.RawConn, n int64) (int64, error) {
 		return 0, err
 	}
 	// What is to go past the page cache, or to be dropped from it, is not for
-	// the kernel; it refuses a file that is appended to itself.
-	if w.way != Buffered {
+	// the kernel; it refuses a file that is appended to itself. And O_DSYNC is
+	// about writes: not every file system heeds it when it copies (FUSE).
+	if w.way != Buffered || w.sync == SyncODsync {
 		return 0, nil
 	}
 	if err := w.flush(false); err != nil {
@@ -110,9 +111,6 @@ func (w *Writer) kernelCopy(src syscall.RawConn, n int64) (int64, error) {
 	w.stats.Bytes += n
 	w.stats.Copied += n
 	w.moveTo(from + n)
-	if w.sync == SyncODsync {
-		w.synced = w.written()
-	}
 	if w.policy.due(w.written() - w.synced) {
 		return n, w.settle()
 	}

@@ -3,6 +3,7 @@ package fileio_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/profile"
 )
 
 // calls are the operations that a writer tells of.
@@ -260,4 +262,65 @@ func TestUncached(t *testing.T) {
 	}
 	ok(t, w.Close())
 	holds(t, f.Name(), make([]byte, 1<<20))
+}
+
+// What others wrote before the Writer is made durable with its first commit,
+// by one sync of the whole file where the mechanism is about single writes.
+func TestOlderBytes(t *testing.T) {
+	for _, m := range []fileio.Mechanism{fileio.SyncFdatasync, fileio.SyncDsync, fileio.SyncODsync} {
+		f := create(t)
+		_, err := f.WriteString("a header that nobody has synced")
+		ok(t, err)
+		var ops calls
+		w := newWriter(t, f, fileio.WriterOptions{Sync: m, Trace: ops.trace})
+		ok(t, w.Commit())
+		if n := len(ops.of(fileio.OpSync)); n != 0 {
+			t.Errorf("%s: %d syncs where nothing was written", m, n)
+		}
+		var syncs []int
+		for range 3 {
+			_, err := w.Write([]byte("record"))
+			ok(t, err)
+			ok(t, w.Commit())
+			syncs = append(syncs, len(ops.of(fileio.OpSync)))
+			if w.Durable() != w.Offset() {
+				t.Errorf("%s: %d of %d bytes are durable", m, w.Durable(), w.Offset())
+			}
+		}
+		ok(t, w.Close())
+		if want := map[bool]string{true: "[1 2 3]", false: "[1 1 1]"}[m == fileio.SyncFdatasync]; fmt.Sprint(syncs) != want {
+			t.Errorf("%s: %v syncs of the file after each commit; want %s", m, syncs, want)
+		}
+	}
+}
+
+// A profile may not promise less than was asked for.
+func TestProfileKeepsPromises(t *testing.T) {
+	for _, m := range []fileio.Mechanism{fileio.SyncRange, fileio.SyncODsync} {
+		for _, p := range []fileio.Policy{fileio.OnCommit(), fileio.Never()} {
+			w := newWriter(t, create(t), fileio.WriterOptions{Policy: p, Profile: &profile.Profile{Write: profile.Write{Sync: string(m)}}})
+			if got := w.Mechanism(); got == fileio.SyncRange || p == fileio.Never() && got != fileio.SyncFdatasync {
+				t.Errorf("%s, %s: %s", m, p, got)
+			}
+		}
+	}
+}
+
+// A Write whose bytes cannot be read any more leaves the Writer as it was.
+func TestWriteOfTruncatedView(t *testing.T) {
+	name := fileOf(t, content(4*page))
+	r := open(t, name, fileio.Options{Way: fileio.Mapped})
+	f := create(t)
+	w := newWriter(t, f, fileio.WriterOptions{})
+	_, err := w.WriteString("before, ")
+	ok(t, err)
+	ok(t, os.Truncate(name, 0))
+	err = r.View(0, page, func(b []byte) error { _, err := w.Write(b); return err })
+	if !errors.Is(err, fileio.ErrTruncated) {
+		t.Errorf("%v", err)
+	}
+	_, err = w.WriteString("after")
+	ok(t, err)
+	ok(t, w.Close())
+	holds(t, f.Name(), []byte("before, after"))
 }

@@ -34,6 +34,7 @@ func (res *Result) describe(v *VariantResult) {
 	d.fillMetrics(v)
 	d.fillSyscalls(v)
 	v.Waits = waitsOf(d.watched)
+	v.Trace = traceOf(d.watched, d.traced)
 	v.Warnings = d.warnings(v, data, typical.Warning)
 }
 
@@ -47,6 +48,7 @@ type variantData struct {
 	reasons       map[string]map[string]int // metric, reason: timed blocks
 	counted       []*Block
 	watched       []*Block
+	traced        []*Block
 	notCounted    string
 }
 
@@ -56,6 +58,8 @@ func (d *variantData) add(b *Block) {
 		d.addCounted(b)
 	case b.Role == RoleWaits:
 		d.watched = append(d.watched, b)
+	case b.Role == RoleTraced:
+		d.traced = append(d.traced, b)
 	case b.Role != RoleTimed:
 	case !b.datum(RoleTimed):
 		d.failed++

@@ -39,9 +39,11 @@ type B struct {
 	idle    time.Duration // spent waiting for the next start
 	meter   meter
 	watch   *selfTrace // nil but in blocks of role waits
+	timer   *callTimer // nil but in blocks of role traced
 	w       *Worker    // of Loop
 	workers []*Worker
 	bytes   int64
+	latency *Histogram // in place of that of the workers, where it is not nil
 	extra   map[string]float64
 	missing map[string]string
 }
@@ -128,6 +130,11 @@ func (b *B) Parallel(n int, f func(w *Worker) error) error {
 // SetBytes says how many bytes one operation moved, for throughput.
 func (b *B) SetBytes(perOp int64) { b.bytes = perOp }
 
+// SetLatency gives the times of single operations, in place of those that Loop
+// takes: of operations of which several are under way at once, the time between
+// two that end says nothing about how long one takes.
+func (b *B) SetLatency(h *Histogram) { b.latency = h }
+
 // Report adds a metric of the variant's own to the block.
 func (b *B) Report(name string, value float64) {
 	if b.extra == nil {
@@ -156,11 +163,13 @@ func (b *B) begin() {
 	b.watch.start()
 	b.meter.begin()
 	b.watch.begin()
+	b.timer.begin()
 	b.start = time.Now()
 }
 
 func (b *B) end() {
 	b.wall = time.Since(b.start) - b.idle
+	b.timer.end()
 	b.watch.end()
 	b.meter.end()
 	b.watch.stop()

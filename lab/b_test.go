@@ -162,3 +162,26 @@ func TestPaceEndsWithTheRun(t *testing.T) {
 		t.Errorf("it took %v to end", took)
 	}
 }
+
+// A variant that knows better how long its operations took is believed.
+func TestSetLatency(t *testing.T) {
+	e := Experiment{Suite: "t", Name: "t"}
+	v := Variant{Name: "v", Run: func(b *B) error {
+		h := NewHistogram()
+		for b.Loop() {
+			h.Record(5_000_000)
+		}
+		b.SetLatency(h)
+		return nil
+	}}
+	b, err := RunOnce(t.Context(), &e, &v, t.TempDir(), 40, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := b.Latency.Quantile(.5); b.Latency.Count() != 40 || q < 4.9e6 || q > 5.1e6 || b.Batch != 1 {
+		t.Errorf("%d latencies, the median %v ns, in batches of %d", b.Latency.Count(), q, b.Batch)
+	}
+	if b.Wall > Nanos(5_000_000) {
+		t.Errorf("the wall time is not what passed: %v", b.Wall)
+	}
+}

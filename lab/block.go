@@ -30,6 +30,8 @@ type blockSpec struct {
 	Seed       uint64 `json:"seed"`
 	Window     Nanos  `json:"window_ns"`
 	Shared     string `json:"shared,omitempty"` // see B.Shared
+	Chains     bool   `json:"chains,omitempty"` // role waits: follow who waited for whom
+	NoBPF      bool   `json:"no_bpf,omitempty"` // role traced: the runner times the calls, from outside
 }
 
 // IsBlock reports whether this process was started to run one block. A
@@ -108,8 +110,12 @@ func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) Bl
 		window: time.Duration(spec.Window),
 		meter:  newMeter(spec.Dir),
 	}
-	if spec.Role == RoleWaits {
-		b.watch = new(selfTrace)
+	switch spec.Role {
+	case RoleWaits:
+		b.watch = &selfTrace{chains: spec.Chains}
+	case RoleTraced:
+		b.timer = newCallTimer(spec.NoBPF)
+		defer b.timer.close()
 	}
 	block := Block{Variant: v.Name, Role: spec.Role, Round: spec.Round, Batch: b.batch}
 	err := callRun(v, b)
@@ -152,10 +158,16 @@ func (b *B) fill(block *Block) {
 		block.Ops += w.done
 		block.Latency.Merge(w.hist)
 	}
+	if b.latency != nil {
+		block.Latency, block.Batch = b.latency, 1
+	}
 	block.Windows = mergeWindows(b.workers, Nanos(b.window))
 	block.Metrics, block.Missing, block.Syscalls = b.meter.results(block.Ops)
 	if b.watch != nil && b.ended {
 		block.Waits = b.watch.waits(b.wall)
+	}
+	if b.timer != nil && b.ended {
+		b.timer.fill(block)
 	}
 	if b.bytes > 0 && b.wall > 0 {
 		block.Metrics["bytes_per_second"] = float64(b.bytes) * float64(block.Ops) / b.wall.Seconds()

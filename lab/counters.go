@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab/internal/calls"
 )
 
 // countersEnv hands the counters over to the process of a block.
@@ -114,8 +115,8 @@ func (c *counterSet) close() {
 // blockCounters is the process's side of a counterSet.
 type blockCounters struct {
 	hardware []hardwareCounter
-	syscalls *sys.SyscallCounter // nil when not counted
-	missing  map[string]string   // by metric
+	syscalls *calls.Counter    // nil when not counted
+	missing  map[string]string // by metric
 }
 
 type hardwareCounter struct {
@@ -150,7 +151,7 @@ func countersFromEnv() blockCounters {
 		return c
 	}
 	var err error
-	if c.syscalls, err = sys.NewSyscallCounter(); err != nil {
+	if c.syscalls, err = calls.NewCounter(); err != nil {
 		c.missing[syscallsMetric] = err.Error()
 	}
 	return c
@@ -170,7 +171,7 @@ const syscallsMetric = "syscalls_per_op"
 type counterReading struct {
 	hardware []uint64 // as blockCounters.hardware, and errs
 	errs     []error
-	syscalls sys.SyscallCounts
+	syscalls calls.Counts
 }
 
 func (c *blockCounters) newReading() counterReading {
@@ -207,13 +208,13 @@ func hardwareBetween(before, after *counterReading, i int) (uint64, error) {
 
 // syscallsBetween is the difference of two readings, by name.
 func syscallsBetween(before, after *counterReading) map[string]int64 {
-	calls := map[string]int64{}
+	made := map[string]int64{}
 	for number, n := range after.syscalls {
 		if d := n - before.syscalls[number]; d > 0 {
-			calls[sys.SyscallName(number)] = int64(d)
+			made[sys.SyscallName(number)] = int64(d)
 		}
 	}
-	return calls
+	return made
 }
 
 // runtimeSyscalls are the calls that Go's scheduler, collector and signal

@@ -26,6 +26,15 @@
 // Tracing and sampling cost time, and stretch what they show: a share is worth
 // more than a time.
 //
+// # What the time went to
+//
+// A run with Options.Trace has those blocks too, and follows in their execution
+// trace who waited for whom: each wait back to the goroutine that ended it, to
+// what that one did in the meantime, and to who ended its own waits. Three more
+// blocks of each variant have a BPF program time every system call, or, where
+// the kernel refuses that, its tracepoints. Both are in VariantResult.Trace; see
+// [Chain] and [CallLatency] for what they can tell and what not.
+//
 // # What a figure means
 //
 // The time of an operation is a block's wall time divided by its operations.

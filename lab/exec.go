@@ -58,23 +58,31 @@ func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec block
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &diag
 	cmd.Env = append(append(os.Environ(), blockEnv+"=1"), e.Env...)
 	endWithParent(cmd)
+	// Asked first, a block takes away what it has mounted.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	counters, err := openCounters(spec.Role)
 	if err != nil {
 		return Block{}, fmt.Errorf("open the counters of the block: %w", err)
 	}
 	defer counters.close()
+	var outside *callWatch
+	if spec.Role == RoleTraced && spec.NoBPF {
+		outside = watchCalls()
+	}
 	var watch *sampler
 	err = counters.start(cmd)
 	if err == nil {
 		if spec.Role == RoleWaits {
 			watch = startSampler(cmd.Process.Pid)
 		}
+		outside.start(cmd.Process.Pid)
 		err = cmd.Wait()
 	}
 	if watch != nil {
 		watch.stop()
 	}
+	outside.stop()
 	if ctx.Err() != nil {
 		return Block{}, context.Cause(ctx)
 	}
@@ -87,6 +95,9 @@ func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec block
 	}
 	if watch != nil && b.Waits != nil {
 		watch.into(b.Waits, b.Wall)
+	}
+	if outside != nil && b.Error == "" {
+		outside.into(&b)
 	}
 	return b, nil
 }

@@ -146,6 +146,8 @@ func (res *Result) check() error {
 			return fmt.Errorf("block %d has negative figures", i)
 		case b.Waits != nil && !b.Waits.valid():
 			return fmt.Errorf("block %d has waits that do not fit together", i)
+		case !validCalls(b.Calls):
+			return fmt.Errorf("block %d has times of system calls that do not fit together", i)
 		}
 		switch b.Role {
 		case RoleTimed, RoleCalibration:
@@ -154,7 +156,7 @@ func (res *Result) check() error {
 				return fmt.Errorf("two %s blocks of %s in round %d", b.Role, b.Variant, b.Round)
 			}
 			seen[k] = true
-		case RolePilot, RoleCounted, RoleWaits:
+		case RolePilot, RoleCounted, RoleWaits, RoleTraced:
 		default:
 			return fmt.Errorf("block %d has the unknown role %q", i, b.Role)
 		}

@@ -68,18 +68,22 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 		if !r.o.NoCounting {
 			counting = append(counting, l)
 		}
-		if e.Waits || r.o.Waits {
+		if e.Waits || r.o.Waits || r.o.Trace {
 			watching = append(watching, l)
 		}
 	}
 	// What comes after the rounds has its part of the budget too.
-	after := r.timeOf(counting, countedOps) + waitBlocks*r.timeOf(watching, waitOps)
+	var tracing []*lane
+	if r.o.Trace {
+		tracing = watching
+	}
+	after := r.timeOf(counting, countedOps) + waitBlocks*r.timeOf(watching, waitOps) + tracedBlocks*r.timeOf(tracing, waitOps)
 	wanted := r.o.Rounds
 	if e.MaxRounds > 0 {
 		wanted = min(wanted, e.MaxRounds)
 	}
 	r.rounds = min(r.roundsWithin(lanes, after), wanted)
-	r.costs.planned(r.rounds*len(lanes) + len(counting) + waitBlocks*len(watching))
+	r.costs.planned(r.rounds*len(lanes) + len(counting) + waitBlocks*len(watching) + tracedBlocks*len(tracing))
 	foretold := max(r.timeOf(lanes, math.MaxInt64), 1)
 	begun := time.Now()
 	for round := 1; round <= r.rounds; round++ {
@@ -131,7 +135,32 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 			}
 			r.tell(Event{Kind: "waits", Experiment: e.ID(), Place: r.places[l.place].name, Variant: l.v.Name, Round: n})
 			ops := min(l.ops, waitOps)
-			book(l, r.block(ctx, e, l, blockSpec{Role: RoleWaits, Round: n, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed + uint64(n)}))
+			book(l, r.block(ctx, e, l, blockSpec{Role: RoleWaits, Round: n, Chains: r.o.Trace, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed + uint64(n)}))
+		}
+	}
+	r.traced(ctx, e, tracing, book)
+}
+
+// traced runs the blocks in which the kernel times system calls.
+func (r *runner) traced(ctx context.Context, e *Experiment, tracing []*lane, book func(*lane, Block)) {
+	if len(tracing) == 0 {
+		return
+	}
+	noBPF, blocks := bpfRefused(), tracedBlocks
+	if noBPF && tracepointsRefused() {
+		blocks = 1 // it says why
+	}
+	for n := 1; n <= blocks; n++ {
+		if r.most > 0 && n > 1 && r.costs.sinceExperiment() > r.most {
+			return
+		}
+		for _, l := range tracing {
+			if l.failed || ctx.Err() != nil {
+				continue
+			}
+			r.tell(Event{Kind: "trace", Experiment: e.ID(), Place: r.places[l.place].name, Variant: l.v.Name, Round: n})
+			ops := min(l.ops, waitOps)
+			book(l, r.block(ctx, e, l, blockSpec{Role: RoleTraced, Round: n, NoBPF: noBPF, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed + uint64(n)}))
 		}
 	}
 }

@@ -125,6 +125,9 @@ type VariantResult struct {
 	// Waits say where goroutines were, and for how long, from blocks of their
 	// own; nil where that was not asked for.
 	Waits *VariantWaits `json:"waits,omitempty"`
+	// Trace is what was attributed on request: who waited for whom, and how
+	// long each system call took; nil where that was not asked for.
+	Trace *VariantTrace `json:"trace,omitempty"`
 	// Outliers are rounds whose datum lies outside Tukey's fences (1.5 IQR).
 	// They are flagged, and stay in every figure.
 	Outliers []int `json:"outlier_rounds,omitempty"`
@@ -240,6 +243,7 @@ const (
 	RoleCalibration = "calibration" // the baseline once more, for the noise
 	RoleCounted     = "counted"     // system calls counted, which slows them: never a datum
 	RoleWaits       = "waits"       // goroutines and threads watched, which slows them: never a datum
+	RoleTraced      = "traced"      // system calls timed by the kernel, which slows them: never a datum
 )
 
 // A Block is one process that ran one variant for a while.
@@ -264,6 +268,13 @@ type Block struct {
 	Syscalls map[string]int64 `json:"syscalls,omitempty"`
 	// Waits of the timed part, blocks of role waits only.
 	Waits *Waits `json:"waits,omitempty"`
+	// Calls are how long the system calls of the timed part took, by name,
+	// traced blocks only; where that could not be had Missing["calls"] says why.
+	Calls map[string]*CallTimes `json:"call_times,omitempty"`
+	// Timed is what timed them: SourceBPF or SourceTracepoints.
+	Timed string `json:"call_source,omitempty"`
+	// Begun is the wall clock when the timer started, traced blocks only.
+	Begun int64  `json:"begun_unix_ns,omitempty"`
 	Error string `json:"error,omitempty"`
 	// Unsupported: Error is an errors.ErrUnsupported.
 	Unsupported bool `json:"unsupported,omitempty"`

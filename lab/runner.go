@@ -50,6 +50,11 @@ type Options struct {
 	// Waits watches goroutines and threads in every experiment, not only in
 	// those that ask for it: eight more blocks a variant.
 	Waits bool
+	// Trace attributes the time of every experiment: Waits, who waited for whom
+	// (see Chain), and three more blocks a variant in which the kernel times
+	// each system call. It needs root; VariantTrace.Missing says what could not
+	// be had.
+	Trace bool
 	// InProcess runs the blocks in this process: for experiments that cannot
 	// be run in another one. Blocks then share a heap and a page cache state.
 	InProcess bool
@@ -78,7 +83,7 @@ type PlaceSpec struct {
 
 // An Event tells how far a run is.
 type Event struct {
-	Kind       string  `json:"event"` // "pilot", "block", "count", "waits", "done"
+	Kind       string  `json:"event"` // "pilot", "block", "count", "waits", "trace", "done"
 	Experiment string  `json:"experiment"`
 	Place      string  `json:"place"`
 	Variant    string  `json:"variant,omitempty"`

@@ -89,6 +89,10 @@ func testExperiments() []Experiment {
 			}()}},
 		},
 		{
+			Suite: "test", Name: "trace", Question: "Who waits for whom?", Op: "one answer", Ops: 30, MaxRounds: 1,
+			Variants: []Variant{{Name: "server", Promise: kill, Run: appendAndWait}},
+		},
+		{
 			Suite: "test", Name: "waits", Question: "Where do they wait?", Op: "one turn", Ops: 40, Waits: true, MaxRounds: 1,
 			Variants: []Variant{
 				{Name: "lock", Promise: kill, Run: takeTurns},

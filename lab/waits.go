@@ -48,6 +48,15 @@ type Waits struct {
 	// Contention is what the block and the mutex profile found, the longest
 	// first. It is part of what the series show, not more time.
 	Contention []Contention `json:"contention,omitempty"`
+	// Chains say who waited for whom, the one with most time first, where that
+	// was asked for (Chained); Followed is the time of all the waits that were
+	// followed, those of chains too short to be listed included.
+	Chained  bool    `json:"chained,omitempty"`
+	Chains   []Chain `json:"chains,omitempty"`
+	Followed Nanos   `json:"followed_ns,omitempty"`
+	// Kernel is the time that samples found threads blocked in each system
+	// call, by cause.
+	Kernel map[string]map[string]Nanos `json:"kernel_by_call,omitempty"`
 	// Samples is how often the runner looked at the threads, Threads how many
 	// it saw each time, and Parked how many of those were the runtime's own,
 	// idle: such a thread is no waiting goroutine and is in no series.
@@ -251,7 +260,7 @@ func topContention(list []Contention) []Contention {
 // valid holds Waits from outside against what the rest of the package takes
 // for granted.
 func (w *Waits) valid() bool {
-	if w.Window < 0 || w.Total < 0 {
+	if w.Window < 0 || w.Total < 0 || w.Followed < 0 || slices.ContainsFunc(w.Chains, func(c Chain) bool { return c.Time < 0 || len(c.Links) == 0 }) {
 		return false
 	}
 	return !slices.ContainsFunc(w.Series, func(s Wait) bool {

@@ -49,6 +49,7 @@ type look struct {
 type blockedIn struct {
 	cause, symbol string
 	fault         bool
+	call          string // the system call; "" where it was not told
 }
 
 // A thread keeps its files open: opening costs more than reading.
@@ -172,7 +173,10 @@ func (s *sampler) state(dir string, t *thread) (in blockedIn, parked bool, err e
 				return in, false, nil
 			}
 			in.fault = number < 0
-			if number >= 0 && RuntimeSyscall(sys.SyscallName(number)) {
+			if number >= 0 {
+				in.call = sys.SyscallName(number)
+			}
+			if RuntimeSyscall(in.call) {
 				return blockedIn{}, true, nil
 			}
 		}
@@ -288,11 +292,26 @@ func (s *sampler) into(w *Waits, wall Nanos) {
 			span.spread(from, to, w.Window)
 			for k, t := range span.Time {
 				blocked[in][k] += Nanos(n) * t
+				w.inKernel(in, Nanos(n)*t)
 			}
 		}
 	}
 	w.Threads, w.Parked = float64(threads)/float64(len(looks)), float64(parked)/float64(len(looks))
 	w.split(blocked)
+}
+
+// inKernel adds blocked time to its call, where chains want to know.
+func (w *Waits) inKernel(in blockedIn, t Nanos) {
+	if !w.Chained || in.call == "" || t == 0 {
+		return
+	}
+	if w.Kernel == nil {
+		w.Kernel = map[string]map[string]Nanos{}
+	}
+	if w.Kernel[in.call] == nil {
+		w.Kernel[in.call] = map[string]Nanos{}
+	}
+	w.Kernel[in.call][in.cause] += t
 }
 
 func (s *sampler) between(from, to int64) []look {

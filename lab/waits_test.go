@@ -190,7 +190,7 @@ func TestSamplerOutlivesThreads(t *testing.T) {
 	write("1", "stack", "[<0>] path_openat+0x1/0x2\n[<0>] do_filp_open+0x1/0x2\n")
 	s := &sampler{dir: dir, threads: map[string]*thread{}}
 	in, parked, err := s.state(one, &thread{})
-	if err != nil || parked || in != (blockedIn{CauseFolderLock, "path_openat", false}) {
+	if err != nil || parked || in != (blockedIn{cause: CauseFolderLock, symbol: "path_openat", call: "openat"}) {
 		t.Fatalf("%+v, parked %v: %v", in, parked, err)
 	}
 	// No files at all is how a thread that may not be read looks here.
@@ -270,9 +270,9 @@ func TestSplitKeepsTheWhole(t *testing.T) {
 		{Where: WaitRunning, Cause: CauseRunning, Time: per(50, 50, 100)},
 	}}
 	w.split(map[blockedIn][]Nanos{
-		{"lock", "f", false}: per(60, 300, 0),
-		{"disk", "g", false}: per(0, 100, 0),
-		{"disk", "h", true}:  per(10, 0, 0),
+		{"lock", "f", false, ""}: per(60, 300, 0),
+		{"disk", "g", false, ""}: per(0, 100, 0),
+		{"disk", "h", true, ""}:  per(10, 0, 0),
 	})
 	got := map[string][]Nanos{}
 	var sum Nanos

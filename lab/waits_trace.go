@@ -27,6 +27,7 @@ const (
 // A selfTrace is the process of a block watching its own goroutines. nil
 // watches nothing.
 type selfTrace struct {
+	chains  bool // follow who waited for whom
 	buf     bytes.Buffer
 	err     error
 	begun   int64
@@ -80,12 +81,14 @@ func (t *selfTrace) workers(wait func()) {
 func (t *selfTrace) waits(wall time.Duration) *Waits {
 	w := &Waits{Begun: t.begun, Window: Nanos(wall)/waitWindows + 1, Series: []Wait{}, Missing: map[string]string{}}
 	w.Contention = topContention(t.profile.read(w.Missing))
+	w.Chained = t.chains
 	err := t.err
 	if err == nil {
 		err = w.readTrace(&t.buf)
 	}
 	if err != nil {
 		w.Total, w.Series = 0, []Wait{}
+		w.Chains, w.Followed = nil, 0
 		w.Missing["trace"] = err.Error()
 	}
 	return w
@@ -99,6 +102,9 @@ func (w *Waits) readTrace(data io.Reader) error {
 		return fmt.Errorf("read the execution trace: %w", err)
 	}
 	a := &accounts{waits: w, series: map[waitKey]*Wait{}, all: map[exptrace.GoID]*goroutine{}}
+	if w.Chained {
+		a.chains = newChainBuilder()
+	}
 	for !a.ended {
 		e, err := r.ReadEvent()
 		if errors.Is(err, io.EOF) {
@@ -113,6 +119,9 @@ func (w *Waits) readTrace(data io.Reader) error {
 		w.Series = append(w.Series, *s)
 		w.Total += s.total()
 	}
+	if a.chains != nil {
+		w.Chains, w.Followed = a.chains.chains()
+	}
 	return nil
 }
 
@@ -123,6 +132,7 @@ type accounts struct {
 	all          map[exptrace.GoID]*goroutine
 	begin        exptrace.Time
 	begun, ended bool
+	chains       *chainBuilder // nil where nobody asked who waited for whom
 }
 
 // A goroutine, and since when it has been in the state it is in.
@@ -133,6 +143,7 @@ type goroutine struct {
 	symbol string // where
 	root   string // the function it was started with, once known
 	apart  bool   // waits for its workers
+	life   *life  // of chains
 }
 
 // counts reports whether a goroutine is one of the variant's.
@@ -187,6 +198,7 @@ func (a *accounts) mark(e *exptrace.Event, message string) {
 		for _, g := range a.all {
 			g.since = e.Time()
 		}
+		a.chains.begin(e.Time())
 		// Whoever starts the timer is the variant's, however deep its stack.
 		if g := a.get(e.Goroutine()); g.root == "" {
 			g.root = "runtime.main"
@@ -194,6 +206,7 @@ func (a *accounts) mark(e *exptrace.Event, message string) {
 	case traceEnd:
 		for _, g := range a.all {
 			a.book(g, e.Time())
+			a.chains.left(g, e.Time())
 		}
 		a.ended = true
 	}
@@ -206,6 +219,9 @@ func (a *accounts) transition(e *exptrace.Event, s *exptrace.StateTransition) {
 		g.root = rootOf(s.Stack)
 	}
 	a.book(g, e.Time())
+	if a.chains != nil {
+		a.chains.transition(a, e, s, g, to)
+	}
 	if to == exptrace.GoNotExist {
 		delete(a.all, s.Resource.Goroutine())
 		return

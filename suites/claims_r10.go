@@ -20,7 +20,7 @@ func claimR10() Claim {
 		ID:        "R10",
 		Statement: "mixed read, write, stat: 100 and 1,000 goroutines: scheduler latency, idle processors",
 		Claimed:   "12 us, 31 %; 89 us, 5 %",
-		Promise:   killText,
+		Promise:   "kill, torn, all variants: what is written survives kill -9, not a power cut",
 		verdict:   judgeR10,
 	}
 	for _, n := range r10Goroutines {

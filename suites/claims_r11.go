@@ -45,7 +45,7 @@ func r11Local(fs string) lab.Experiment {
 			Run: func(b *lab.B) error {
 				for b.Loop() {
 					var row crashtest.SyncRow
-					err := crashtest.Outside(func(t testing.TB) {
+					err := crashtest.Outside(b.Context(), func(t testing.TB) {
 						row = crashtest.SyncTable(t, crashtest.Options{FS: fs, Seed: b.Rand.Uint64() | 1}, way, r11Cuts)
 					})
 					if err != nil {

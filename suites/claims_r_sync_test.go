@@ -214,6 +214,7 @@ func files(t *testing.T, dir string) []string {
 
 // One file system, both flags, each kind of change, all cuts.
 func TestR11Cuts(t *testing.T) {
+	t.Parallel()
 	e := r11Local("ext4")
 	for i := range e.Variants {
 		v := &e.Variants[i]

@@ -82,6 +82,18 @@ func TestBigFileIsAsLargeAsThereIsRoom(t *testing.T) {
 	}
 }
 
+// Limits of control groups are where the kernel has them.
+func TestMemoryLimits(t *testing.T) {
+	got := memoryLimits("9:name=systemd:/x\n4:cpu,memory:/a/b\n0::/u.slice\nnonsense\n")
+	want := []string{
+		"/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+		"/sys/fs/cgroup/u.slice/memory.max", "/sys/fs/cgroup/memory.max",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // What is cold is read from the disk, what is warm is not, and part is part.
 func TestBigFileCacheStates(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
@@ -93,7 +105,7 @@ func TestBigFileCacheStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	big := &bigFile{f, 8 * mebibyte}
+	big := &bigFile{File: f, size: 8 * mebibyte}
 	if err := big.chill(); errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	} else if err != nil {

@@ -7,7 +7,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +28,21 @@ const (
 type bigFile struct {
 	*os.File
 	size int64
+	// release, where it is not nil, lets pages go that are locked in the page
+	// cache.
+	release func() error
+}
+
+// Close lets the pages go, too.
+func (f *bigFile) Close() error { return errors.Join(f.letGo(), f.File.Close()) }
+
+func (f *bigFile) letGo() error {
+	release := f.release
+	f.release = nil
+	if release == nil {
+		return nil
+	}
+	return release()
 }
 
 // Bounds of a large file beside its published size.
@@ -61,7 +78,7 @@ func openBig(b *lab.B, name string, want int64, fill func(p []byte)) (*bigFile, 
 		return nil, errors.Join(err, f.Close())
 	}
 	b.Report("file_bytes", float64(info.Size()))
-	return &bigFile{f, info.Size()}, nil
+	return &bigFile{File: f, size: info.Size()}, nil
 }
 
 func bigSize(dir string, want int64) (int64, error) {
@@ -107,7 +124,7 @@ func writeBig(name string, size int64, fill func(p []byte)) error {
 // memoryAvailable is what can be had in bytes without swapping, 0 where that
 // is not known. Page cache counts towards the limit of a control group.
 func memoryAvailable() int64 {
-	var available int64
+	available := int64(0)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
 		for line := range strings.Lines(string(text)) {
 			if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
@@ -116,12 +133,46 @@ func memoryAvailable() int64 {
 			}
 		}
 	}
-	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
-		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return available
+	}
+	for _, file := range memoryLimits(string(groups)) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil { // else it is "max"
 			available = min(available, limit)
 		}
 	}
 	return available
+}
+
+// memoryLimits are the files in which the limits of control groups stand, of
+// those that /proc/self/cgroup names and of the ones above: of version 2 and
+// of version 1.
+func memoryLimits(groups string) (files []string) {
+	for line := range strings.Lines(groups) { // 0::/a/b or 4:memory:/a/b
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		root, name := "/sys/fs/cgroup", "memory.max"
+		if fields[0] != "0" {
+			if !slices.Contains(strings.Split(fields[1], ","), "memory") {
+				continue
+			}
+			root, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		}
+		for dir := path.Clean("/" + fields[2]); ; dir = path.Dir(dir) {
+			files = append(files, path.Join(root, dir, name))
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	return files
 }
 
 // noise fills with bytes that no file system can compress.
@@ -130,8 +181,22 @@ func noise() func(p []byte) {
 	return func(p []byte) { rng.Read(p) } // never fails
 }
 
-// warm brings all of the file into the page cache and makes sure of it.
+// warm brings all of the file into the page cache and makes sure of it. Where
+// this process may lock so much memory it stays there until Close.
 func (f *bigFile) warm() error {
+	if err := f.read(); err != nil || f.release != nil {
+		return err
+	}
+	release, err := sys.LockCached(f.File, int(f.size))
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	f.release = release
+	return err
+}
+
+// read brings it there, and leaves it to the kernel how long it stays.
+func (f *bigFile) read() error {
 	cached, err := sys.CachedBytes(f.File)
 	if err == nil && cached >= f.size {
 		return nil
@@ -150,12 +215,17 @@ func (f *bigFile) warm() error {
 }
 
 // chill takes all of the file out of the page cache and makes sure of it.
-func (f *bigFile) chill() error { return chill(f.Name()) }
+func (f *bigFile) chill() error {
+	if err := f.letGo(); err != nil {
+		return err
+	}
+	return dropPages(f.File)
+}
 
 // warmPart leaves the first share of the file in the page cache, and takes out
 // the rest.
 func (f *bigFile) warmPart(share float64) error {
-	if err := f.warm(); err != nil {
+	if err := f.read(); err != nil {
 		return err
 	}
 	part := int64(share*float64(f.size)) / pageBytes * pageBytes

@@ -2,7 +2,6 @@ package suites
 
 import (
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/stele-go/stele/crashtest"
@@ -13,8 +12,11 @@ func TestMain(m *testing.M) {
 	crashtest.ServeDisk() // R11 cuts the power
 	if lab.IsBlock() {    // L6 takes several processes
 		var all []lab.Experiment
-		for _, c := range slices.Concat(readingClaims(1), logClaims(1)) {
-			all = append(all, c.Experiments...)
+		for _, s := range List() {
+			all = append(all, s.Full...)
+			for _, c := range s.Claims {
+				all = append(all, c.Experiments...)
+			}
 		}
 		os.Exit(lab.RunBlock(all))
 	}

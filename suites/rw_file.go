@@ -67,7 +67,7 @@ func bringAbout(f *bigFile, state string) error {
 	case cacheWarm:
 		return f.warm()
 	case cacheCold, cacheDirect:
-		return dropPages(f.File)
+		return f.chill()
 	}
 	return fmt.Errorf("parameter cache=%q: want %s, %s or %s", state, cacheWarm, cacheCold, cacheDirect)
 }
@@ -95,7 +95,7 @@ func dropPages(f *os.File) error {
 	if info, err := sys.StatFS(f.Name()); err == nil && sys.FSName(info.Magic) == "tmpfs" {
 		return &notHere{"tmpfs keeps its files in the page cache, so nothing can be cold or past it"}
 	}
-	return fmt.Errorf("%d bytes of %s stay in the page cache, so it is not cold", left, f.Name())
+	return &notHere{fmt.Sprintf("no file can be cold here: %d bytes of one stay in the page cache", left)}
 }
 
 // warmShare is how much of a warm file must be in the page cache still after a

@@ -147,7 +147,7 @@ func steleView() readWay {
 
 func ringReads() readWay {
 	return readWay{name: fmt.Sprintf("io_uring, %d in flight", ringDepth), depth: ringDepth,
-		doc: "reads through one io_uring by one goroutine; request_p50_ns is what one of them takes"}
+		doc: "reads through one io_uring by one goroutine; percentiles are of one request, from when it is handed in"}
 }
 
 // readWays are the ways for a state of the page cache, the baseline first.

@@ -22,22 +22,30 @@ type ringLoop struct {
 	hist  *lab.Histogram // from Push to the result
 }
 
-// openRing makes one that is depth deep, with buffers for blocks that are
-// aligned for direct I/O.
-func openRing(depth, block int) (*ringLoop, error) {
+// openRing makes one with a request in flight for each buffer.
+func openRing(bufs [][]byte) (*ringLoop, error) {
 	if err := sys.ProbeURing(); err != nil {
 		return nil, err
 	}
+	depth := len(bufs)
 	u, err := sys.NewURing(depth)
 	if err != nil {
 		return nil, err
 	}
-	r := &ringLoop{u: u, begun: make([]time.Time, depth), at: make([]int64, depth), done: make([]sys.URingDone, depth), hist: lab.NewHistogram()}
+	r := &ringLoop{u: u, bufs: bufs, begun: make([]time.Time, depth), at: make([]int64, depth), done: make([]sys.URingDone, depth), hist: lab.NewHistogram()}
 	for i := range depth {
-		r.bufs = append(r.bufs, touched(sys.AlignedBuffer(block, pageBytes)))
 		r.free = append(r.free, i)
 	}
 	return r, nil
+}
+
+// ringBuffers are memory for depth blocks, aligned for direct I/O.
+func ringBuffers(depth, block int) [][]byte {
+	bufs := make([][]byte, depth)
+	for i := range bufs {
+		bufs[i] = touched(sys.AlignedBuffer(block, pageBytes))
+	}
+	return bufs
 }
 
 func (r *ringLoop) close() error { return r.u.Close() }
@@ -93,19 +101,18 @@ func (r *ringLoop) run(loop func() bool, n int64, where order, request sys.URing
 	return nil
 }
 
-// Names of what a request took. With more than one in flight the time between
-// two that end, which the lab takes, says nothing of it.
-const (
-	requestP50 = "request_p50_ns"
-	requestP99 = "request_p99_ns"
-)
+// requestP50 is what a request took, from when it was handed in until it ended.
+const requestP50 = "request_p50_ns"
 
+// reportRequests gives that to the lab, which would else take the time between
+// two that end.
 func reportRequests(b *lab.B, hists ...*lab.Histogram) {
 	all := stopclock{lab.NewHistogram()}
 	for _, h := range hists {
 		all.hist.Merge(h)
 	}
 	all.report(b, "request")
+	b.SetLatency(all.hist)
 }
 
 // runRings does the block's operations in so many goroutines, each with a ring
@@ -116,7 +123,7 @@ func runRings(b *lab.B, f *os.File, threads, depth, block int, where func(id int
 		if orders[i], err = where(i); err != nil {
 			return err
 		}
-		if rings[i], err = openRing(depth, block); err != nil {
+		if rings[i], err = openRing(ringBuffers(depth, block)); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, rings[i].close()) }()

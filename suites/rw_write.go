@@ -65,9 +65,9 @@ func newRewritten(b *lab.B, size int64, state string) (*bigFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	big := &bigFile{f, size}
+	big := &bigFile{File: f, size: size}
 	if err := bringAbout(big, state); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, big.Close())
 	}
 	return big, nil
 }
@@ -106,17 +106,17 @@ type streamWriteWay struct {
 	name, doc string
 	promise   durability.Promise
 	baseline  bool
-	// write writes size bytes, all alike but not zero, into the empty file.
-	write func(f *os.File, size int64, block int) error
+	// write writes size bytes into the empty file, block after block.
+	write func(f *os.File, size int64, block []byte) error
 }
 
 // atLevel makes a way for each level of one that flushes, and syncs where asked.
-func atLevel(name, doc, sync string, write func(f *os.File, size int64, block int, power bool) error) []streamWriteWay {
+func atLevel(name, doc, sync string, write func(f *os.File, size int64, block []byte, power bool) error) []streamWriteWay {
 	return []streamWriteWay{
 		{name: name, doc: doc, promise: killTorn,
-			write: func(f *os.File, size int64, block int) error { return write(f, size, block, false) }},
+			write: func(f *os.File, size int64, block []byte) error { return write(f, size, block, false) }},
 		{name: name + " + " + sync, doc: doc + "; " + sync + " at the end", promise: powerTorn,
-			write: func(f *os.File, size int64, block int) error { return write(f, size, block, true) }},
+			write: func(f *os.File, size int64, block []byte) error { return write(f, size, block, true) }},
 	}
 }
 
@@ -127,27 +127,27 @@ func streamWriteWays() []streamWriteWay {
 		kills, powers = append(kills, pair[0]), append(powers, pair[1])
 	}
 	add(atLevel("os.File", "os.File.Write of each block", "fdatasync",
-		func(f *os.File, size int64, block int, power bool) error {
-			return synced(f, power, writeStream(f, size, block))
+		func(f *os.File, size int64, block []byte, power bool) error {
+			return synced(f, power, writeBlocks(f, size, block))
 		}))
 	add(atLevel("bufio", "bufio.Writer with a buffer of the block's size, filled 4 KiB at a time", "fdatasync",
-		func(f *os.File, size int64, block int, power bool) error {
-			w := bufio.NewWriterSize(f, block)
-			err := writeStream(w, size, pageBytes)
+		func(f *os.File, size int64, block []byte, power bool) error {
+			w := bufio.NewWriterSize(f, len(block))
+			err := writeBlocks(w, size, block[:pageBytes])
 			return synced(f, power, errors.Join(err, w.Flush()))
 		}))
 	add(atLevel("os.File O_DIRECT", "os.File.Write of each block past the page cache, from aligned memory", "fdatasync",
-		func(f *os.File, size int64, block int, power bool) error {
-			return pastCache(f, func(f *os.File) error { return synced(f, power, writeStream(f, size, block)) })
+		func(f *os.File, size int64, block []byte, power bool) error {
+			return pastCache(f, func(f *os.File) error { return synced(f, power, writeBlocks(f, size, block)) })
 		}))
 	for _, way := range []fileio.Way{fileio.Buffered, fileio.Direct, fileio.Uncached} {
 		add(atLevel("fileio "+way.String(), "fileio.Writer, "+way.String()+", with a buffer of the block's size, filled 4 KiB at a time", "Commit",
-			func(f *os.File, size int64, block int, power bool) error {
+			func(f *os.File, size int64, block []byte, power bool) error {
 				return writeStele(f, size, block, way, power)
 			}))
 	}
 	add(atLevel(fmt.Sprintf("io_uring, %d in flight", streamDepth), "writes past the page cache through one io_uring, from aligned memory", "fdatasync",
-		func(f *os.File, size int64, block int, power bool) error {
+		func(f *os.File, size int64, block []byte, power bool) error {
 			return pastCache(f, func(f *os.File) error { return synced(f, power, ringStream(f, size, block)) })
 		}))
 	kills[0].baseline, powers[0].baseline = true, true
@@ -166,12 +166,13 @@ func (w streamWriteWay) variant(size int64, block int) lab.Variant {
 		if err := errors.Join(f.Sync(), syncDir(b.Dir)); err != nil {
 			return err
 		}
+		p := streamBlock(block)
 		b.SetBytes(size)
 		for b.Loop() {
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
 				return err
 			}
-			if err := w.write(f, size, block); err != nil {
+			if err := w.write(f, size, p); err != nil {
 				return err
 			}
 		}
@@ -195,10 +196,15 @@ func streamBlock(block int) []byte {
 }
 
 func writeStream(w io.Writer, size int64, block int) error {
-	p := streamBlock(block)
-	for left := size; left > 0; left -= int64(len(p)) {
-		p = p[:min(left, int64(len(p)))]
-		if _, err := w.Write(p); err != nil {
+	return writeBlocks(w, size, streamBlock(block))
+}
+
+// writeBlocks writes the same block again and again. Who times it makes the
+// block before.
+func writeBlocks(w io.Writer, size int64, block []byte) error {
+	for left := size; left > 0; left -= int64(len(block)) {
+		block = block[:min(left, int64(len(block)))]
+		if _, err := w.Write(block); err != nil {
 			return err
 		}
 	}
@@ -223,8 +229,8 @@ func pastCache(f *os.File, use func(f *os.File) error) error {
 
 // writeStele writes through a fileio.Writer. One that fell back to another way
 // is not measured as if it had not.
-func writeStele(f *os.File, size int64, block int, way fileio.Way, power bool) error {
-	o := fileio.WriterOptions{Way: way, BufferSize: block, Policy: fileio.Never()}
+func writeStele(f *os.File, size int64, block []byte, way fileio.Way, power bool) error {
+	o := fileio.WriterOptions{Way: way, BufferSize: len(block), Policy: fileio.Never()}
 	if power {
 		o.Policy = fileio.OnCommit()
 	}
@@ -232,7 +238,7 @@ func writeStele(f *os.File, size int64, block int, way fileio.Way, power bool) e
 	if err != nil {
 		return err
 	}
-	if err = writeStream(w, size, pageBytes); err == nil {
+	if err = writeBlocks(w, size, block[:pageBytes]); err == nil {
 		if power {
 			err = w.Commit()
 		} else {
@@ -248,19 +254,20 @@ func writeStele(f *os.File, size int64, block int, way fileio.Way, power bool) e
 // streamDepth is how many blocks of a stream are in flight.
 const streamDepth = 8
 
-func ringStream(f *os.File, size int64, block int) (err error) {
-	if size%int64(block) != 0 {
-		return fmt.Errorf("a stream of %d bytes is no number of blocks of %d", size, block)
+func ringStream(f *os.File, size int64, block []byte) (err error) {
+	if size%int64(len(block)) != 0 {
+		return fmt.Errorf("a stream of %d bytes is no number of blocks of %d", size, len(block))
 	}
-	r, err := openRing(streamDepth, block)
+	bufs := make([][]byte, streamDepth)
+	for i := range bufs {
+		bufs[i] = block // who writes one only reads it
+	}
+	r, err := openRing(bufs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	for i := range r.bufs {
-		copy(r.bufs[i], streamBlock(block))
-	}
-	n, done := size/int64(block), int64(0)
+	n, done := size/int64(len(block)), int64(0)
 	loop := func() bool { done++; return done <= n }
-	return r.run(loop, n, sequentialOrder(size, int64(block)), sys.URingRequest{Op: sys.URingWrite, File: f}, nil)
+	return r.run(loop, n, sequentialOrder(size, int64(len(block))), sys.URingRequest{Op: sys.URingWrite, File: f}, nil)
 }

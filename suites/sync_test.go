@@ -15,6 +15,7 @@ import (
 
 // Each variant of the suite does its job, with few operations.
 func TestSyncWaysWrite(t *testing.T) {
+	t.Parallel()
 	for _, e := range syncFull() {
 		if hz, writers := e.Params["hz"], e.Params["writers"]; hz != "" && hz != "200" || writers != "" && writers != "4" {
 			continue // they differ in how long they wait, or in nothing but a number

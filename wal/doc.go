@@ -1,6 +1,22 @@
 // Package wal is a write-ahead log: records are appended, numbered one after
 // the other, and read back in that order after any crash.
 //
+// # Use
+//
+//	l, err := wal.Open("log", wal.Options{}) // takes the lock, verifies, cuts a torn tail
+//	pos, err := l.Append(ctx, rec)           // returns when rec survives a power cut
+//	p := l.AppendAsync(rec)                  // does not wait; p.Wait does
+//	for rec, err := range l.All(0) { }       // reads, from the first record on
+//	err = l.TruncateBefore(pos)              // gives up what is not needed any more
+//	err = l.Close()
+//
+// Appends of many goroutines share a sync: each write takes all that came
+// while the one before was under way, so to add more appenders costs little,
+// and there is nothing to tune for that. A goroutine that is alone writes and
+// syncs by itself. Appending allocates nothing. [Reader] follows the log as it
+// grows, [Inspect] and [Verify] look at one that may be in use elsewhere, as
+// the command stele inspect does.
+//
 // # What survives
 //
 // A record that Append has acknowledged survives what [Options.Level] says: at
@@ -133,8 +149,13 @@
 // # Limits
 //
 // One process has a log open at a time; a second gets [ErrLocked] and is told
-// which. Off Linux nobody is kept out, and Windows, which cannot sync a folder,
-// has no level Power.
+// which. That is by flock(2), which on a network file system is worth what its
+// server makes of it. Off Linux nobody is kept out, and Windows, which cannot
+// sync a folder, has no level Power.
+//
+// A record has at most [MaxRecord] bytes, and a quarter of a segment. A log
+// takes the room of its segments whole, with at least one for later. To begin
+// reading within a segment all heads before are read: there is no index.
 //
 // The log believes the disk that a flush was a flush, and that it writes a
 // sector of 512 bytes wholly or not at all.

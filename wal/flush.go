@@ -110,7 +110,9 @@ func (l *Log) encode(rec []byte, sum uint32) (Position, error) {
 		}
 	}
 	off := l.off + int64(len(l.buf)-l.kept)
-	if l.seg.room(off) < int64(len(rec)) {
+	// More than once where files of a smaller size were prepared by a log with
+	// another option.
+	for l.seg.room(off) < int64(len(rec)) {
 		if err := l.commit(); err != nil {
 			return 0, err
 		}
@@ -186,6 +188,7 @@ func (l *Log) commit() error {
 	}
 	l.keepBlock()
 	l.tail.publish(l.seg.number, l.off)
+	l.store.tailAt.Store(l.off)
 	l.acknowledge(nil)
 	return nil
 }

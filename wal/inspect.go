@@ -35,8 +35,8 @@ type SegmentInfo struct {
 	Number uint64
 	State  State
 
-	// Of the header. Was is the number of the file's former life, 0 if it had
-	// none.
+	// Of the header, but Size of a leftover is that of the file. Was is the
+	// number of the file's former life, 0 if it had none.
 	Size int64
 	Salt uint64
 	Was  uint64
@@ -206,6 +206,8 @@ func (in *Inspection) Segments() iter.Seq[SegmentInfo] {
 			}
 			if n >= in.meta.segment {
 				in.inspect(&c, &info)
+			} else if fi, err := os.Lstat(info.File); err == nil {
+				info.Size = fi.Size()
 			}
 			if !put(info) {
 				return

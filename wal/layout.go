@@ -55,7 +55,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func checksum(payload []byte) uint32 { return crc32.Update(0, castagnoli, payload) }
 
 // addUint64 continues the CRC-32C crc over v. It is here because a buffer
-// passed to crc32.Update escapes.
+// passed to crc32.Update escapes. (Eight tables instead of one, slicing-by-8,
+// were slower: they take 8 KiB of the nearest cache.)
 func addUint64(crc uint32, v uint64) uint32 {
 	crc = ^crc
 	for range 8 {

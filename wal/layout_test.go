@@ -49,18 +49,40 @@ func TestHeadSum(t *testing.T) {
 	covered := []byte{0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe, 0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0}
 	covered = append(covered, rec[4:headerSize]...)
 	want := crc32.Checksum(covered, crc32.MakeTable(crc32.Castagnoli))
-	r, ok := parseHead(rec, seedOf(salt), off)
+	var r record
+	ok := r.parse(rec, seedOf(salt), off)
 	if !ok || rec[0] != byte(want) || rec[3] != byte(want>>24) {
 		t.Errorf("the head is %x, its checksum should be %08x", rec[:headerSize], want)
 	}
 	if r.typ != typeData || r.pos != 77 || r.back != 5 || r.off != off || r.next != off+headerSize+1 {
 		t.Errorf("read back as %+v", r)
 	}
-	if _, ok := parseHead(rec, seedOf(salt), off+1); ok {
+	if new(record).parse(rec, seedOf(salt), off+1) {
 		t.Error("the head is valid at another offset")
 	}
-	if _, ok := parseHead(rec, seedOf(salt+1), off); ok {
+	if new(record).parse(rec, seedOf(salt+1), off) {
 		t.Error("the head is valid with another salt")
+	}
+}
+
+// The header of a segment is what the package comment draws.
+func TestHeaderBytes(t *testing.T) {
+	g := &segment{path: "7", number: 7, size: 1 << 20, salt: 0x1122334455667788, was: 3}
+	id := [16]byte{0: 0xa0, 15: 0xaf}
+	want := make([]byte, 4096)
+	copy(want, "STELEWAL\x01\x00\x00\x00\x00\x00\x00\x00\xa0")
+	want[31] = 0xaf
+	want[32] = 7                                            // number
+	want[42] = 0x10                                         // size: 1 MiB is 0x100000
+	copy(want[48:], "\x88\x77\x66\x55\x44\x33\x22\x11\x03") // salt, was
+	binary.LittleEndian.PutUint32(want[64:], crc32.Checksum(want[:64], crc32.MakeTable(crc32.Castagnoli)))
+	got := g.header(id)
+	if !bytes.Equal(got, want) {
+		t.Errorf("written is\n%swant\n%s", hex.Dump(got[:80]), hex.Dump(want[:80]))
+	}
+	read := &segment{path: "7", number: 7}
+	if err := read.parseHeader(got, id, 1<<20); err != nil || read.size != g.size || read.salt != g.salt || read.was != 3 {
+		t.Errorf("read back as %+v, %v", read, err)
 	}
 }
 

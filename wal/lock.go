@@ -17,7 +17,7 @@ import (
 // holds the process id, for whoever is refused.
 func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
-	for {
+	for range 100 {
 		f, err := d.CreateFile(lockName, path, 0o666, sys.CreateOpen)
 		if err != nil {
 			return nil, pathError("open", path, err)
@@ -49,12 +49,17 @@ func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 			return nil, fmt.Errorf("wal: %w", err)
 		}
 	}
+	return nil, fmt.Errorf("wal: open %s: the file changes whenever it is locked: %w", path, ErrLocked)
 }
 
 // unlockFolder gives the lock back. The file stays: to remove it would let
 // two processes lock two files.
+//
+// To close it is not enough: a process that is being started holds a copy of
+// every descriptor from its fork(2) to its execve(2), and a lock lasts as long
+// as the last copy.
 func unlockFolder(f *os.File) error {
-	return errors.Join(f.Truncate(0), f.Close())
+	return errors.Join(f.Truncate(0), sys.Unlock(f), f.Close())
 }
 
 // writeHolder is help for others, and none is no error: a full disk does not

@@ -121,7 +121,11 @@ func newLog(dir string, o Options, st *store, report Report) (*Log, error) {
 		l.batch = min(noneBatch, o.MaxBatch)
 	case durability.Power:
 		var err error
-		if l.out.way, err = findWay(dir, o.Sync); err != nil {
+		l.out.way, err = findWay(dir, o.Sync)
+		if err != nil && o.advised {
+			l.out.way, err = findWay(dir, SyncAuto)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -213,13 +217,13 @@ func (l *Log) syncWritten() error {
 		return err
 	}
 	defer l.store.release(g)
-	err = sys.SyncData(g.file)
-
-	l.right.Lock()
-	defer l.right.Unlock()
-	if err != nil {
+	if err = sys.SyncData(g.file); err != nil {
+		// Before anything else: the kernel tells an error once, so that a sync
+		// of advance at the same time may have succeeded.
 		return l.poison(err)
 	}
+	l.right.Lock()
+	defer l.right.Unlock()
 	l.stats.syncs.Add(1)
 	if l.seg == g { // else it is durable already, by advance
 		l.durable = max(l.durable, off)

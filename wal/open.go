@@ -22,7 +22,7 @@ func openStore(dir string, o Options) (_ *store, _ Report, err error) {
 	if !sys.CanSyncDir && o.Level == durability.Power {
 		return nil, Report{}, fmt.Errorf("wal: open %s: a folder cannot be made durable here, so a log cannot be at level Power: %w", dir, errors.ErrUnsupported)
 	}
-	if err := makeFolder(dir, o.Level); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return nil, Report{}, err
 	}
 	d, err := sys.OpenDir(dir, sys.ForSync)
@@ -105,8 +105,11 @@ func (s *store) recover(r finding, f folder) error {
 		}
 	}
 	s.lastNumber = r.segments[len(r.segments)-1].number
+	s.tailAt.Store(r.last.off)
 	s.tailOff, s.tailNext = r.last.off, r.next
-	if r.last.closed && !r.tear.torn(tail) {
+	if r.last.closed {
+		// Also if there is a torn record behind the mark, which settle cuts: a
+		// segment keeps room for one mark only.
 		s.closedAt = r.last.off
 	}
 	if r.before != nil {
@@ -209,8 +212,9 @@ func (s *store) syncDir() error {
 	return nil
 }
 
-// makeFolder makes dir and what is missing above it, durably.
-func makeFolder(dir string, level durability.Level) error {
+// makeFolder makes dir and what is missing above it, where the system can
+// durably, at every level: a Sync promises no less.
+func makeFolder(dir string) error {
 	if dir == "" {
 		return pathError("open", dir, syscall.ENOENT)
 	}
@@ -229,6 +233,10 @@ func makeFolder(dir string, level durability.Level) error {
 	}
 	if missing == "" {
 		return nil
+	}
+	level := durability.Power
+	if !sys.CanSyncDir {
+		level = durability.Kill
 	}
 	m, err := mkdir.OpenRoot(there, mkdir.Options{Level: level})
 	if err == nil {

@@ -10,8 +10,9 @@ import (
 )
 
 // A Position is the place of a record in the log: a sequence number. The first
-// record of a log is 1, each other one is one more than that before it, and a
-// number is never used twice. 0 is no position.
+// record of a log is 1, each other one is one more than that before it. A
+// number is not used again, but for those of records that a crash has cut off,
+// which at level Power nobody was told of. 0 is no position.
 type Position uint64
 
 // MaxRecord is the most bytes a record may have: 16 MiB less one.
@@ -73,24 +74,29 @@ type Options struct {
 	// SyncAuto. What the file system cannot do is refused by Open. Below Power
 	// nothing else than fdatasync(2) is of use, and any other is refused.
 	Sync Mechanism
-	// Profile, unless nil, is used for what is not set here: for Sync,
-	// MaxDelay and SegmentSize.
+	// Profile, unless nil, is used for what is not set here: for SegmentSize,
+	// and at level Power for Sync and MaxDelay. A mechanism that cannot be had
+	// here, as the profile is of another disk, leaves it to SyncAuto.
 	Profile *profile.Profile
 
 	// LazyVerify leaves the checksums of all but the last segment to those who
 	// read them. The default is to verify every record on Open, at more than
 	// 1 GiB/s from the page cache.
 	LazyVerify bool
+
+	advised bool // Sync is the profile's
 }
 
 // fill returns o with every default in place of a zero, or says what is out of
 // range.
 func (o Options) fill() (Options, error) {
 	if p := o.Profile; p != nil {
-		if o.Sync == SyncAuto && o.Level == durability.Power {
-			o.Sync = Mechanism(p.WAL.Sync)
+		if o.Level == durability.Power { // below, no sync is saved by waiting
+			if o.Sync == SyncAuto {
+				o.Sync, o.advised = Mechanism(p.WAL.Sync), true
+			}
+			o.MaxDelay = cmp.Or(o.MaxDelay, p.WAL.MaxDelay)
 		}
-		o.MaxDelay = cmp.Or(o.MaxDelay, p.WAL.MaxDelay)
 		o.SegmentSize = cmp.Or(o.SegmentSize, p.WAL.SegmentSize)
 	}
 	o.SegmentSize = cmp.Or(o.SegmentSize, defaultSegmentSize)

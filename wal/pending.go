@@ -21,9 +21,11 @@ const maxKeptCopy = 64 << 10
 var errWaited = errors.New("wal: Wait was called again after it had returned")
 
 // AppendAsync adds rec and does not wait until it is durable: Wait of what it
-// returns does. rec is copied, and the caller's again at once. Appends of one
-// goroutine keep their order, with those of Append too. Whoever never calls
-// Wait never hears whether the record is in the log; it still becomes durable.
+// returns does. Once Wait has returned a position, rec survives what Append
+// says; until then it may be gone after a crash, or be there whole. rec is
+// copied, and the caller's again at once. Appends of one goroutine keep their
+// order, with those of Append too. Whoever never calls Wait never hears whether
+// the record came to be in the log; it is written all the same.
 //
 // It waits only while twice Options.MaxBatch bytes, or Options.Queue records,
 // are under way.

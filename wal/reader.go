@@ -188,6 +188,10 @@ func (r *Reader) nextSegment() error {
 func (r *Reader) failed(err error) error {
 	switch err {
 	case errInvalid:
+		if r.l.closing.Load() && !r.g.named() {
+			// Whoever has the log now has given the file up, and uses it again.
+			return r.l.errClosed("read")
+		}
 		return r.scan.corrupt()
 	case errEnd:
 		return &CorruptError{File: r.g.path, Offset: r.scan.off, Reason: "the segment has no end record"}
@@ -247,8 +251,11 @@ func (t *tail) publish(number uint64, off int64) {
 func (t *tail) limit(number uint64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if number < t.number {
+	switch {
+	case number < t.number:
 		return unlimited
+	case number > t.number:
+		return firstOffset // it was found before the tail moved there
 	}
 	return t.off
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stele-go/stele/internal/sys"
 )
@@ -43,6 +44,9 @@ type store struct {
 	urgent     bool     // and somebody waits for one
 	prepareErr error    // why they could not be
 	closing    bool
+	// tailAt is where the log has come to in the last segment: how soon the
+	// next one is needed.
+	tailAt atomic.Int64
 
 	// What openStore found, and closed marks.
 	tailOff  int64
@@ -94,6 +98,7 @@ func (s *store) advance(off, durable int64, next Position) (*segment, error) {
 	to.first = next
 	to.refs = 1
 	s.used = append(s.used, to)
+	s.tailAt.Store(firstOffset)
 	s.closedAt = 0
 	s.start(false)
 	// Its close tells nothing that the sync has not told.
@@ -109,6 +114,10 @@ func (s *store) truncate(pos Position) error {
 	s.truncating.Lock()
 	defer s.truncating.Unlock()
 	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		return ErrClosed
+	}
 	m := s.meta
 	gone := 0
 	for gone+1 < len(s.used) && s.used[gone+1].first <= pos {
@@ -243,6 +252,9 @@ func (s *store) close(off int64, next Position, mark bool) error {
 		s.cond.Wait()
 	}
 	s.mu.Unlock()
+	// One that is under way ends before META is another process's to write.
+	s.truncating.Lock()
+	defer s.truncating.Unlock()
 	var err error
 	if mark {
 		err = s.mark(off, next)
@@ -251,7 +263,8 @@ func (s *store) close(off int64, next Position, mark bool) error {
 }
 
 // mark writes the closed mark, and notes in META where the log ends. The sync
-// before is what the mark says: that all before it is durable.
+// before is what the mark says: that all before it is durable. The caller
+// holds truncating, or is alone.
 func (s *store) mark(off int64, next Position) error {
 	if off == s.closedAt {
 		return nil
@@ -266,8 +279,6 @@ func (s *store) mark(off int64, next Position) error {
 	if err := g.sync(); err != nil {
 		return err
 	}
-	s.truncating.Lock()
-	defer s.truncating.Unlock()
 	s.mu.Lock()
 	s.meta.sequence++
 	s.meta.next = next

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -213,7 +214,7 @@ func fastest(all []*candidate) way {
 func probeFile(dir string) (f *os.File, remove func(), err error) {
 	remove = func() { f.Close() }
 	if f, err = sys.OpenTmpfile(dir); err != nil {
-		if f, err = os.CreateTemp(dir, "probe-*"+tempExt); err != nil {
+		if f, err = namedProbe(dir); err != nil {
 			return nil, nil, err
 		}
 		remove = func() {
@@ -229,4 +230,10 @@ func probeFile(dir string) (f *os.File, remove func(), err error) {
 		return nil, nil, err
 	}
 	return f, remove, nil
+}
+
+// namedProbe makes the file under a name that Open removes, should the process
+// be killed.
+func namedProbe(dir string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dir, metaName+tempExt), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 }

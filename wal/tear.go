@@ -44,8 +44,9 @@ func searchTear(g *segment, off int64, lo, hi Position) (tear, error) {
 	t := tear{off: off, written: off, filled: off}
 	var whole scanner
 	buf := make([]byte, min(tearPiece, g.size-off))
-	// Pieces overlap by a head, as one may begin in the last bytes of a piece.
-	for at := off; at < g.size; at += tearPiece - headerSize {
+	// Pieces overlap by all of a head but one byte, as one may begin in the last
+	// bytes of a piece.
+	for at := off; at < g.size; at += tearPiece - (headerSize - 1) {
 		b := buf[:min(int64(len(buf)), g.size-at)]
 		if n, err := g.file.ReadAt(b, at); err == io.EOF {
 			b = b[:n]
@@ -64,8 +65,8 @@ func searchTear(g *segment, off int64, lo, hi Position) (tear, error) {
 				continue
 			}
 			o := at + int64(i)
-			r, ok := parseHead(b[i:i+headerSize], g.seed, o)
-			if !ok || r.typ < typeData || r.typ > typePad || r.next > g.size || r.durable() < firstOffset {
+			var r record
+			if !r.parse(b[i:i+headerSize], g.seed, o) || r.typ < typeData || r.typ > typePad || r.next > g.size || r.durable() < firstOffset {
 				continue
 			}
 			t.heads++

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab/place"
 )
 
@@ -53,7 +54,7 @@ func big(t testing.TB, dir string, n, size int) (bytes int64) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	for _, size := range []int{64, 1 << 10, 16 << 10} {
+	for _, size := range []int{64, 140, 1 << 10, 16 << 10} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
 			dir := b.TempDir()
 			b.SetBytes(big(b, dir, 2, size))
@@ -70,7 +71,8 @@ func BenchmarkVerify(b *testing.B) {
 //
 //	STELE_LONG=1 go test -run TestVerifyBar -v ./wal
 //
-// At least 1 GiB/s on ext4, with records of 1 KiB, every checksum verified.
+// At least 1 GiB/s on ext4, with records of 1 KiB and with those of 140 bytes,
+// every checksum verified.
 func TestVerifyBar(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
 		t.Skip("writes 300 MiB to an image; set STELE_LONG=1")
@@ -80,10 +82,18 @@ func TestVerifyBar(t *testing.T) {
 		t.Skip(err)
 	}
 	defer p.Close()
-	dir := filepath.Join(p.Path, "log")
-	total := big(t, dir, 4, 1<<10)
+	for _, size := range []int{1 << 10, 140} {
+		t.Run(fmt.Sprintf("size=%d", size), func(t *testing.T) {
+			dir := filepath.Join(p.Path, fmt.Sprintf("log-%d", size))
+			verifyBar(t, dir, big(t, dir, 4, size))
+		})
+	}
+}
+
+func verifyBar(t *testing.T, dir string, total int64) {
 	o := Options{SegmentSize: defaultSegmentSize, Spares: 1}
 	var rates []float64
+	before, start := waited(t), time.Now()
 	for range 5 {
 		began := time.Now()
 		s, rep, err := openStore(dir, o)
@@ -102,9 +112,22 @@ func TestVerifyBar(t *testing.T) {
 	}
 	slices.Sort(rates)
 	t.Logf("%.2f GiB/s (%.2f to %.2f)", rates[2], rates[0], rates[4])
-	if rates[2] < 1 {
+	wait := float64(waited(t)-before) / float64(time.Since(start))
+	switch {
+	case rates[2] >= 1:
+	case wait > 0.25:
+		t.Skipf("others use the machine: threads waited for a processor %.2f of the time", wait)
+	default:
 		t.Errorf("%.2f GiB/s, want at least 1", rates[2])
 	}
+}
+
+// waited is how long the threads of this process have waited for a processor.
+func waited(t testing.TB) (sum time.Duration) {
+	for _, d := range must(sys.RunDelays())(t) {
+		sum += d
+	}
+	return sum
 }
 
 // The whole life of a store on the file systems that it is for. On one that

@@ -42,6 +42,7 @@ Examples:
   sudo stele bench replace --fs xfs --volume essd-pl1,size=200
   stele bench D1 D8 --json claims.json
   sudo stele bench mkdir --filter overlap --waits --fs ext4
+  sudo stele bench wal --quick --trace --fs ext4
   stele bench --list
 
 Exit codes: 0 measured, 1 something could not be measured, 2 wrong call,
@@ -65,6 +66,7 @@ type benchFlags struct {
 	noNoise   bool
 	noCalls   bool
 	waits     bool
+	trace     bool
 	analysis
 	outputs
 }
@@ -85,6 +87,7 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&b.noNoise, "no-calibration", false, "leave out the A/A blocks, and with them the noise floor")
 	f.BoolVar(&b.noCalls, "no-counting", false, "leave out the blocks in which system calls are counted")
 	f.BoolVar(&b.waits, "waits", false, "watch goroutines and threads in eight more blocks of each variant, and say where they wait (by kernel stacks as root, else less closely); claims about waiting always do")
+	f.BoolVar(&b.trace, "trace", false, "say what the time of each variant went to: --waits, and who waited for whom, and how long each system call took (three more blocks in which the kernel times them; needs root)")
 	b.analysis.flags(f)
 	b.outputs.flags(f)
 }
@@ -131,7 +134,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		Places: places, Rounds: b.rounds, BlockTime: b.blockTime,
 		Budget: b.budget / time.Duration(len(chosen.experiments)), Seed: b.seed,
 		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
-		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits,
+		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits, Trace: b.trace,
 		Progress: show.tell, Command: append([]string{"stele", "bench"}, args...), Quick: chosen.quick,
 	}, chosen.experiments...)
 	show.end()
@@ -410,7 +413,7 @@ func judge(run *lab.Run, claims []suites.Claim) {
 
 // experiments is all that a block may be asked to run.
 func experiments() []lab.Experiment {
-	var all []lab.Experiment
+	all := suites.TuneExperiments()
 	for _, s := range suites.List() {
 		all = append(all, s.Full...)
 		for _, c := range s.Claims {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -131,5 +132,21 @@ func TestBenchWaits(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" && !strings.Contains(out, "running Go code") {
 		t.Errorf("no goroutine was seen running\n%s", out)
+	}
+}
+
+// Attribution says what the time went to, or what is missing for that.
+func TestBenchTrace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, diag := stele(t, "bench", "D8", "--filter", "perm=0755", "--trace", "--rounds", "1", "--block-time", "5ms", "--no-calibration", "--no-counting", "--html", "x.html", "--progress", "none")
+	if code != exitOK || !strings.Contains(out, "Where goroutines are") || !strings.Contains(out, "Who waits for whom") {
+		t.Fatalf("exit code %d: %s\n%s", code, diag, out)
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	missing := "times of system calls: n/a, time system calls"
+	if timed := regexp.MustCompile(`(?m)^ +mkdirat +[0-9,]+ `); timed.MatchString(out) == strings.Contains(out, missing) {
+		t.Errorf("mkdirat is timed, or it is said why not\n%s", out)
 	}
 }

@@ -57,6 +57,7 @@ func commands() []command {
 		{"report", "turn the JSON of a run into text, Markdown, HTML or Go's benchmark format", reportCommand},
 		{"header", "write, change and check headers of many files: licences, banners", headerCommand},
 		{"inspect", "show and verify a write-ahead log", inspect},
+		{"tune", "find the settings that suit a disk, and write them as a profile", tune},
 		{"probe", "what the machine is and what the file system of a folder can do", probe},
 		{"version", "print the version", versionCommand},
 	}
@@ -95,6 +96,7 @@ Examples:
   stele bench                     the quick set, about three minutes
   stele bench mkdir --dir /data   the full set of one suite, on /data
   stele bench claims              published claims, each with a verdict
+  stele tune .                    the settings that suit this disk, in two minutes
   stele probe .                   what this folder stands on
   stele header styles             the languages whose files it can head
 

@@ -115,7 +115,7 @@ func TestHelpExamples(t *testing.T) {
 				break
 			}
 			args := words(call)
-			if args[0] == "bench" {
+			if args[0] == "bench" || args[0] == "tune" {
 				args = append(args, "--list")
 			}
 			code, out, diag := stele(t, args...)

@@ -106,6 +106,8 @@ func describe(e lab.Event) string {
 		b.WriteString("  counting system calls")
 	case "waits":
 		b.WriteString("  watching goroutines")
+	case "trace":
+		b.WriteString("  timing system calls")
 	default:
 		fmt.Fprintf(&b, "  round %d/%d", e.Round, e.Rounds)
 	}

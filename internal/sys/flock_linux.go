@@ -6,6 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Unlock gives back a lock of TryLock or Lock, also if a child process has a
+// copy of the descriptor.
+func Unlock(f *os.File) error {
+	if err := retryErrno(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }); err != nil {
+		return &os.PathError{Op: "flock", Path: f.Name(), Err: err}
+	}
+	return nil
+}
+
 // TryLock takes flock(2)'s exclusive lock on f without waiting. It reports
 // false when somebody else holds it. The kernel drops the lock when the last
 // descriptor of this open file is closed, so also when the process is killed.

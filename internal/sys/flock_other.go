@@ -11,3 +11,6 @@ import (
 func TryLock(f *os.File) (bool, error) {
 	return false, &os.PathError{Op: "flock", Path: f.Name(), Err: errors.ErrUnsupported}
 }
+
+// Unlock has nothing to give back here.
+func Unlock(*os.File) error { return nil }

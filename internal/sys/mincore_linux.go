@@ -2,6 +2,7 @@ package sys
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"unsafe"
 
@@ -57,4 +58,25 @@ func mincoreBytes(f *os.File) (bytes int64, err error) {
 		}
 	}
 	return bytes, nil
+}
+
+// LockCached keeps the first n bytes of f in the page cache until release: it
+// maps them and locks the mapping in memory (mlock(2)), which reads what is not
+// there. Without it the kernel may take pages of a file that nobody has touched
+// for a while (DAMON_RECLAIM), however much memory is free. Who is not root may
+// lock RLIMIT_MEMLOCK, 8 MiB as a rule: then the error is an
+// errors.ErrUnsupported.
+func LockCached(f *os.File, n int) (release func() error, err error) {
+	mem, err := Mmap(f, n, false)
+	if err != nil {
+		return nil, err
+	}
+	err = retryErrno(func() error { return unix.Mlock(mem) })
+	switch {
+	case err == nil:
+		return func() error { return Munmap(mem) }, nil
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EAGAIN):
+		err = fmt.Errorf("%w: %w", err, errors.ErrUnsupported)
+	}
+	return nil, errors.Join(fmt.Errorf("lock %d bytes of %s in memory: %w", n, f.Name(), err), Munmap(mem))
 }

@@ -39,3 +39,49 @@ func TestResidentBytes(t *testing.T) {
 	}
 	check("three pages", 3*page)
 }
+
+// What is locked stays when it is to be dropped, and goes when it is released.
+func TestLockCached(t *testing.T) {
+	const size = 1 << 20
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	left := func() int64 {
+		t.Helper()
+		if err := errors.Join(f.Sync(), DropCache(f)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := ResidentBytes(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if left() > 0 {
+		t.Skip("nothing can be dropped here")
+	}
+	release, err := LockCached(f, size)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := left(); n != size {
+		t.Errorf("locked, %d of %d bytes are left", n, size)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if n := left(); n != 0 {
+		t.Errorf("released, %d bytes are left", n)
+	}
+	if _, err := LockCached(f, -1); err == nil {
+		t.Error("a length below 0 gave no error")
+	}
+}

@@ -43,7 +43,8 @@ func WriteDurably(fd int, b []byte, off int64) (n int, err error) {
 // now: past the page cache (O_DIRECT), or with every write durable before it
 // returns (O_DSYNC), or both.
 func Reopen(f *os.File, direct, dsync bool) (*os.File, error) {
-	flags := unix.O_RDWR | unix.O_CLOEXEC
+	// Not O_RDWR: an owner may write a file of mode 0200 and not read it.
+	flags := unix.O_WRONLY | unix.O_CLOEXEC
 	if direct {
 		flags |= unix.O_DIRECT
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -107,6 +108,29 @@ func TestProcess(t *testing.T) {
 	if start, err := StartOf(cmd.Process.Pid); err == nil && start == me.Start {
 		t.Errorf("a process that has ended started at %d", start)
 	}
+}
+
+// A process that nobody has waited for is gone all the same.
+func TestStartOfUnreaped(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer cmd.Wait()
+	if start, err := StartOf(cmd.Process.Pid); err != nil || start == 0 {
+		t.Errorf("it lives: %d, %v", start, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for range 500 {
+		if _, err = StartOf(cmd.Process.Pid); errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("killed: %v", err)
 }
 
 func TestParseStart(t *testing.T) {

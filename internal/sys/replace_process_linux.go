@@ -49,13 +49,21 @@ func ThisProcess() (Process, error) {
 }
 
 // StartOf tells when the process pid started, in clock ticks since boot. The
-// error is os.ErrNotExist only if there is no such process: with the mount
+// error is os.ErrNotExist only if there is no such process, or nothing is left
+// of it but its exit code: with the mount
 // option hidepid /proc denies those of other users.
 func StartOf(pid int) (uint64, error) {
 	if err := syscall.Kill(pid, 0); err == syscall.ESRCH {
 		return 0, os.ErrNotExist
 	}
-	start, err := processStart(strconv.Itoa(pid))
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err == nil && hasEnded(string(stat)) {
+		return 0, os.ErrNotExist
+	}
+	start := uint64(0)
+	if err == nil {
+		start, err = parseStart(string(stat))
+	}
 	if err != nil {
 		return 0, fmt.Errorf("process %d lives, and /proc does not tell since when: %v", pid, err)
 	}
@@ -68,6 +76,15 @@ func processStart(pid string) (uint64, error) {
 		return 0, err
 	}
 	return parseStart(string(stat))
+}
+
+// hasEnded tells from /proc/PID/stat that a process has let go of all that it
+// had, and only waits for its parent to look at it (proc_pid_stat(5), field 3).
+// Programs in Go do not end their first thread, whose state it is, before the
+// others.
+func hasEnded(stat string) bool {
+	state := strings.TrimSpace(stat[strings.LastIndexByte(stat, ')')+1:])
+	return strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 }
 
 // parseStart reads field 22 of /proc/PID/stat (proc_pid_stat(5)). Field 2, the

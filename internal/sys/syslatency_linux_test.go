@@ -18,8 +18,11 @@ func TestSyscallWatch(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	w, err := WatchSyscalls()
-	if err != nil {
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOSYS) {
 		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer w.Close()
 	cmd := exec.Command("sleep", "0.03")
@@ -89,11 +92,12 @@ func TestRingDrain(t *testing.T) {
 func TestSyscallWatchPairs(t *testing.T) {
 	page := func() *unix.PerfEventMmapPage { return new(unix.PerfEventMmapPage) }
 	w := &SyscallWatch{enter: 1, exit: 2, entered: map[uint32]enteredCall{}, rings: []ring{{meta: page(), data: make([]byte, 512)}, {meta: page(), data: make([]byte, 512)}}}
+	process := uint32(77)
 	put := func(cpu int, point uint16, thread uint32, at int64, number int64) {
 		b := binary.NativeEndian.AppendUint32(nil, unix.PERF_RECORD_SAMPLE)
 		b = append(b, 0, 0)
 		b = binary.NativeEndian.AppendUint16(b, 48)
-		b = binary.NativeEndian.AppendUint32(b, 77)
+		b = binary.NativeEndian.AppendUint32(b, process)
 		b = binary.NativeEndian.AppendUint32(b, thread)
 		b = binary.NativeEndian.AppendUint64(b, uint64(at))
 		b = binary.NativeEndian.AppendUint32(b, 20)
@@ -109,14 +113,14 @@ func TestSyscallWatchPairs(t *testing.T) {
 	put(1, 2, 6, 300, 4) // its entry was not seen
 	put(1, 1, 8, 400, -1)
 	put(1, 2, 8, 500, -1)
+	process = 78 // another one's call
+	put(0, 1, 9, 600, 3)
+	put(0, 2, 9, 700, 3)
 	w.Drain(77)
 	list, lost := w.Calls()
 	want := []SyscallTime{{SyscallSlots - 1, 400, 100}, {3, 200, 700}}
 	if !slices.Equal(list, want) || lost != 0 {
 		t.Errorf("got %+v, want %+v", list, want)
-	}
-	if w.Drain(78); len(w.calls) != 2 {
-		t.Error("calls of another process count")
 	}
 	w.rings = nil
 }

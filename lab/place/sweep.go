@@ -24,7 +24,8 @@ import (
 func Sweep(stores ...string) (report []string, err error) {
 	me := newOwner("", false)
 	var errs []error
-	for _, root := range candidates(stores) {
+	// What lies in another place goes before that one.
+	for _, root := range slices.Backward(candidates(stores)) {
 		line, err := sweepOne(root, me)
 		if line != "" {
 			report = append(report, line)

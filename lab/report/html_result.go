@@ -32,6 +32,9 @@ type resultView struct {
 	Method      []string
 	Waits       []waitView
 	WaitLegend  string
+	Traces      []traceView
+	ChainLegend string
+	CallLegend  string
 	Heats       []heatView
 	HeatLegend  string
 }
@@ -90,6 +93,9 @@ func newResultView(r *lab.Run, res *lab.Result, anchor string, multi bool) *resu
 	}
 	if v.Waits != nil {
 		v.WaitLegend = waitLegend
+	}
+	if v.Traces = traceViews(res); v.Traces != nil {
+		v.ChainLegend, v.CallLegend = chainLegend, callLegend
 	}
 	if v.Heats = heatViews(res); v.Heats != nil {
 		v.HeatLegend = heatLegend

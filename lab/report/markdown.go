@@ -172,6 +172,7 @@ func (m *markdown) result(run *lab.Run, res *lab.Result) {
 	}
 	m.printf("\n")
 	m.waits(res)
+	m.trace(res)
 }
 
 func (m *markdown) claims(r *lab.Run) {

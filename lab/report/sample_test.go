@@ -70,6 +70,7 @@ func sampleRun(t testing.TB) *lab.Run {
 	fresh.Rounds = 12
 	for i := range 2 {
 		fresh.Variants[i].Waits = sampleWaits(i)
+		fresh.Variants[i].Trace = sampleTrace(i)
 	}
 	cannot := .125
 	fresh.Comparisons[0].LeastPHolm = &cannot

@@ -129,6 +129,7 @@ func (p *printer) group(r *lab.Run, g *group) {
 		p.para("  n/a  ", dim, x.Where(gp.all)+": "+x.Reason)
 	}
 	p.waits(g)
+	p.trace(g)
 	p.notes(r, g)
 }
 

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/profile"
+	"github.com/stele-go/stele/suites"
+)
+
+func TestTune(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("disk", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	code, out, diag := stele(t, "tune", "disk", "--budget", "6s", "--only", "write", "--json", "run.json", "--progress", "none", "--seed", "7")
+	took := time.Since(begun)
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, diag)
+	}
+	if limit := 6*time.Second + 10*time.Second; took > limit { // of it up to 10 s for cleaning, on a busy machine
+		t.Errorf("it took %v", took)
+	}
+	p, err := profile.Load("disk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if abs, _ := filepath.Abs("disk"); p.Dir != abs || p.FileSystem == "" || time.Since(p.Made) > time.Minute {
+		t.Errorf("the profile is of %q on %q at %v", p.Dir, p.FileSystem, p.Made)
+	}
+	if len(p.Figures) == 0 {
+		t.Errorf("no figures: %s", out)
+	}
+	for _, f := range p.Figures {
+		if !strings.HasPrefix(f.For, "write.") || f.Value <= 0 || !strings.Contains(out, f.Name) {
+			t.Errorf("figure %+v", f)
+		}
+	}
+	for _, want := range []string{"write.way: ", "write.sync: ", "16 MiB in writes", "no room", "In a program:|Nothing was found", "Profile: disk/" + profile.FileName} {
+		some := false
+		for w := range strings.SplitSeq(want, "|") {
+			some = some || strings.Contains(out, w)
+		}
+		if !some {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "wal.sync") {
+		t.Errorf("more than was asked for:\n%s", out)
+	}
+	r, err := readRun("run.json", nil)
+	if err != nil || r.Seed != 7 || len(r.Results) == 0 {
+		t.Errorf("run %+v, %v", r, err)
+	}
+	if left, _ := filepath.Glob("disk/*"); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+	if left, _ := filepath.Glob("disk/.*"); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Standard output is the profile and nothing else.
+func TestTuneToStandardOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, diag := stele(t, "tune", "--budget", "5s", "--only", "header", "--out", "-", "--progress", "none")
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, diag)
+	}
+	if err := os.WriteFile("p.json", []byte(out), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := profile.Load("p.json"); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(diag, "header.strategy") {
+		t.Errorf("the text is nowhere: %s", diag)
+	}
+	if _, err := os.Stat(profile.FileName); err == nil {
+		t.Error("a profile was written besides")
+	}
+}
+
+// An interrupted run tells what it found, and does not put a part of a profile
+// in the place of a whole one.
+func TestTuneInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(profile.FileName, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, diag bytes.Buffer
+	code := run(ctx, []string{"tune", "--progress", "none"}, strings.NewReader(""), &out, &diag)
+	if code != exitInterrupted {
+		t.Errorf("exit code %d: %s", code, diag.String())
+	}
+	if !strings.Contains(out.String(), "wal.sync: the default") || !strings.Contains(out.String(), "Interrupted: no profile was written") {
+		t.Errorf("%s", out.String())
+	}
+	if data, err := os.ReadFile(profile.FileName); err != nil || string(data) != "old" {
+		t.Errorf("the profile is now %q, %v", data, err)
+	}
+	if left, _ := filepath.Glob("stele-bench-*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestTuneDryRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	var out, diag bytes.Buffer
+	run(ctx, []string{"tune", "--dry-run", "--only", "header", "--progress", "plain"}, strings.NewReader(""), &out, &diag)
+	if left, _ := filepath.Glob("*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if !strings.Contains(diag.String(), "tune/header.strategy") {
+		t.Errorf("no progress: %s", diag.String())
+	}
+}
+
+func TestTuneBadCalls(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll("full/"+profile.FileName, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("readonly", 0o555); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		call, want string
+		code       int
+	}{
+		{"nowhere", "nowhere", exitFailed},
+		{"file", "file", exitFailed},
+		{"full", profile.FileName, exitFailed},
+		{"readonly", "permission denied", exitFailed},
+		{". .", "want one folder", exitUsage},
+		{"--fast", "fast", exitUsage},
+		{"--budget 1s", "at least 5s", exitUsage},
+		{"--budget -2m", "--budget", exitUsage},
+		{"--budget soon", "budget", exitUsage},
+		{"--only wal,disk", "--only disk: want wal", exitUsage},
+		{"--appenders 7", "want one of [1 16 64 256]", exitUsage},
+		{"--out a/b.json", "the folder of the output", exitUsage},
+		{"--out file/b.json", "the folder of the output", exitUsage},
+		{"--json nowhere/b.json", "nowhere", exitUsage},
+		{"--out x.json --dry-run", "do not go together", exitUsage},
+		{"--out - --json -", "standard output", exitUsage},
+		{"--progress loud", "--progress", exitUsage},
+	} {
+		if c.call == "readonly" && os.Geteuid() == 0 {
+			continue // root writes everywhere
+		}
+		begun := time.Now()
+		code, _, diag := stele(t, append([]string{"tune"}, strings.Fields(c.call)...)...)
+		if code != c.code || !strings.Contains(diag, c.want) {
+			t.Errorf("stele tune %s: exit code %d, want %d; standard error %q, want %q in it", c.call, code, c.code, diag, c.want)
+		}
+		if time.Since(begun) > 10*time.Second {
+			t.Errorf("stele tune %s: measured before it refused", c.call)
+		}
+	}
+}
+
+// Two minutes are enough for all of it.
+func TestTunePlanFitsItsBudget(t *testing.T) {
+	all := suites.Tuning(0)
+	if kept := within(all, 2*time.Minute); len(kept) != len(all) {
+		t.Errorf("two minutes have room for %d of %d choices", len(kept), len(all))
+	}
+	few := within(all, 30*time.Second)
+	if len(few) == 0 || len(few) == len(all) || few[0].Field != all[0].Field {
+		t.Errorf("half a minute has room for %d of %d choices", len(few), len(all))
+	}
+	if len(within(all, time.Second)) != 1 {
+		t.Error("not even one")
+	}
+}
+
+// What there was no room for is named, with what to do about it.
+func TestTuneTellsWhatItLeftOut(t *testing.T) {
+	o := tuneFlags{dir: t.TempDir(), dry: true}
+	all := suites.Tuning(0)
+	r := &lab.Run{Places: []lab.Place{{Name: "d"}}}
+	var out, diag bytes.Buffer
+	if code := o.finish(all, all[:1], r, &out, &diag); code != exitOK {
+		t.Errorf("exit code %d: %s", code, diag.String())
+	}
+	if !strings.Contains(out.String(), "header.strategy: the default, clone, kernel-copy or copy: the first that the file system has and the size is for\n  the budget has no room for it: give more") {
+		t.Errorf("%s", out.String())
+	}
+}
+
+func TestTuneTextOfAProfile(t *testing.T) {
+	for _, c := range []struct {
+		p    profile.Profile
+		want []string
+	}{
+		{profile.Profile{}, []string{"Nothing was found to be better"}},
+		{profile.Profile{WAL: profile.WAL{Sync: "dsync"}}, []string{"profile.Load", "wal.Options{Profile: p}"}},
+		{profile.Profile{Read: profile.Read{Readahead: 1 << 20}}, []string{"profile.Load", "fileio.Options{Profile: p}"}},
+		{profile.Profile{Read: profile.Read{Parallel: 8}}, []string{"goroutines that read: 8"}},
+		{profile.Profile{Write: profile.Write{Way: "direct"}}, []string{"profile.Load", "fileio.WriterOptions{Profile: p}"}},
+		{profile.Profile{Create: profile.Create{Shards: 16, Goroutines: 4}}, []string{"newfile.Options{Shards: 16}", "make files: 4"}},
+		{profile.Profile{Header: profile.Header{Strategy: "kernel-copy"}}, []string{"header.Options{Strategy: header.KernelCopy"}},
+	} {
+		var b bytes.Buffer
+		text := tuneText{w: &b}
+		text.use(&c.p)
+		for _, want := range c.want {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%+v: %q is missing in\n%s", c.p, want, b.String())
+			}
+		}
+		if lines := strings.Count(b.String(), "\n    "); len(c.want) > 1 && lines != len(c.want) {
+			t.Errorf("%+v: %d lines:\n%s", c.p, lines, b.String())
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/profile"
+	"github.com/stele-go/stele/suites"
+)
+
+// listChoices says what tune would do.
+func listChoices(w io.Writer, choices []suites.Choice) {
+	for _, c := range choices {
+		fmt.Fprintf(w, "%s: %s\n  default: %s\n", c.Field, c.Question, c.Default)
+		for _, s := range c.Settings {
+			fmt.Fprintf(w, "      %-28s %s\n", s.Name, s.Doc)
+		}
+		for _, l := range c.Loads {
+			fmt.Fprintf(w, "  with %s\n", l.Name)
+		}
+	}
+}
+
+// tuneText prints what was found, for people. The first error stays.
+type tuneText struct {
+	w   io.Writer
+	err error
+}
+
+func (t *tuneText) printf(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format, args...)
+	}
+}
+
+// head says what the figures stand on.
+func (t *tuneText) head(run *lab.Run) {
+	e := run.Places[0].Environment
+	what := e.FS
+	if e.Journal != "" && e.Journal != "n/a" {
+		what += ", journal " + e.Journal
+	}
+	if e.Device != "" {
+		what += ", on " + e.Device
+	}
+	if e.Model != "" {
+		what += " (" + e.Model + ")"
+	}
+	t.printf("%s: %s; %d processors, Linux %s\n", e.Dir, what, e.CPUs, e.Kernel)
+	t.printf("measured for %v\n", time.Duration(run.Duration).Round(time.Second))
+	for _, w := range e.Warnings {
+		t.printf("warning: %s\n", w.Text)
+	}
+	for _, note := range run.Notes {
+		t.printf("note: %s\n", note)
+	}
+	if run.Partial != "" {
+		t.printf("note: not complete: %s\n", run.Partial)
+	}
+}
+
+// decision prints a choice and all its figures.
+func (t *tuneText) decision(d suites.Decision) {
+	if d.Taken != nil {
+		t.printf("\n%s: %s\n  %s. Set: %s.\n", d.Field, d.Taken.Name, d.Why, d.Taken.Says)
+	} else {
+		t.printf("\n%s: the default, %s\n  %s.\n", d.Field, d.Default, d.Why)
+	}
+	if t.err != nil {
+		return
+	}
+	tab := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
+	load := ""
+	for _, f := range d.Figures {
+		if f.Load != load {
+			load = f.Load
+			fmt.Fprintf(tab, "  with %s\n", load)
+		}
+		fmt.Fprintf(tab, "    %s\t%s\t%s\t%s\t%s\n", f.Name, interval(f), ratio(f), f.Verdict, mark(f.Taken))
+	}
+	t.err = tab.Flush()
+	for _, line := range d.Absent {
+		t.printf("  cannot be measured here: %s\n", line)
+	}
+}
+
+func interval(f profile.Figure) string {
+	text := shortDuration(f.Value)
+	if f.Hi > 0 {
+		text += fmt.Sprintf(" [%s, %s]", shortDuration(f.Lo), shortDuration(f.Hi))
+	}
+	return text
+}
+
+func ratio(f profile.Figure) string {
+	switch {
+	case f.Ratio == 0:
+		return ""
+	case f.RatioHi == 0:
+		return fmt.Sprintf("%.2fx", f.Ratio)
+	}
+	return fmt.Sprintf("%.2fx [%.2f, %.2f]", f.Ratio, f.RatioLo, f.RatioHi)
+}
+
+func mark(taken bool) string {
+	if taken {
+		return "<- taken"
+	}
+	return ""
+}
+
+// shortDuration is a time with three digits.
+func shortDuration(ns float64) string {
+	for _, u := range []struct {
+		name string
+		ns   float64
+	}{{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}} {
+		if ns >= u.ns {
+			return fmt.Sprintf("%.3g %s", ns/u.ns, u.name)
+		}
+	}
+	return fmt.Sprintf("%.3g ns", ns)
+}
+
+// use says how the profile comes into a program.
+func (t *tuneText) use(p *profile.Profile) {
+	var b strings.Builder
+	if p.Read != (profile.Read{Parallel: p.Read.Parallel}) || p.Write != (profile.Write{}) || p.WAL != (profile.WAL{}) {
+		b.WriteString("    p, err := profile.Load(...)\n")
+	}
+	if p.WAL != (profile.WAL{}) {
+		b.WriteString("    wal.Options{Profile: p}\n")
+	}
+	if p.Read != (profile.Read{Parallel: p.Read.Parallel}) {
+		b.WriteString("    fileio.Options{Profile: p}\n")
+	}
+	if p.Write != (profile.Write{}) {
+		b.WriteString("    fileio.WriterOptions{Profile: p}\n")
+	}
+	// These packages read no profile.
+	if n := p.Create.Shards; n > 0 {
+		fmt.Fprintf(&b, "    newfile.Options{Shards: %d}\n", n)
+	}
+	if s := p.Header.Strategy; s != "" {
+		fmt.Fprintf(&b, "    header.Options{Strategy: header.%s, Pad: ...}\n", map[string]string{"clone": "Clone", "kernel-copy": "KernelCopy", "copy": "Copy"}[s])
+	}
+	if n := p.Create.Goroutines; n > 0 {
+		fmt.Fprintf(&b, "    goroutines that make files: %d\n", n)
+	}
+	if n := p.Read.Parallel; n > 0 {
+		fmt.Fprintf(&b, "    goroutines that read: %d\n", n)
+	}
+	if b.Len() == 0 {
+		t.printf("\nNothing was found to be better than the defaults.\n")
+		return
+	}
+	t.printf("\nIn a program:\n%s", b.String())
+}

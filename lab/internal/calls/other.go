@@ -1,0 +1,43 @@
+//go:build !linux || !(amd64 || arm64)
+
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+func unavailable() error {
+	return fmt.Errorf("system calls are counted and timed on Linux, on amd64 and arm64, and not on %s/%s: %w", runtime.GOOS, runtime.GOARCH, errors.ErrUnsupported)
+}
+
+// A Counter counts system calls where that is possible.
+type Counter struct{}
+
+// NewCounter reports that there is none.
+func NewCounter() (*Counter, error) { return nil, unavailable() }
+
+// Read does nothing.
+func (c *Counter) Read(into *Counts) {}
+
+// Close does nothing.
+func (c *Counter) Close() error { return nil }
+
+// A Timer times system calls where that is possible.
+type Timer struct{}
+
+// NewTimer reports that there is none.
+func NewTimer() (*Timer, error) { return nil, unavailable() }
+
+// Begin does nothing.
+func (t *Timer) Begin() {}
+
+// End does nothing.
+func (t *Timer) End() {}
+
+// Read returns nothing.
+func (t *Timer) Read() map[int]*Latency { return nil }
+
+// Close does nothing.
+func (t *Timer) Close() error { return nil }

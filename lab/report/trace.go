@@ -1,0 +1,244 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// leastChain is the share of the waiting time below which a chain is not
+// listed, mostChains and mostCalls are how many are.
+const (
+	leastChain = 0.01
+	mostChains = 8
+	mostCalls  = 12
+)
+
+const chainLegend = "Who waits, and below it who had to act before it went on, and what that one did in the meantime. Shares are of all the time that goroutines of the variant were not running: sixty-four that wait for one sync wait sixty-four times as long as it takes."
+
+const callLegend = "From the kernel's entry to its exit, the time without a CPU included, over blocks of their own; percentiles to a fifth of their value, n/a where too few calls stand behind them. Timing adds to each call about a microsecond by BPF, and several by tracepoints. Calls of the Go runtime are threads that park and wake, and no wait of the variant's."
+
+func hasTrace(res *lab.Result) bool {
+	return slices.ContainsFunc(res.Variants, func(v lab.VariantResult) bool { return v.Trace != nil })
+}
+
+// short takes the path off the functions in s: "wal.(*Log).Append".
+func short(s string) string {
+	words := strings.Fields(clean(s))
+	for i, w := range words {
+		words[i] = w[strings.LastIndexByte(w, '/')+1:]
+	}
+	return strings.Join(words, " ")
+}
+
+// linkDoes is what the goroutines of a link do.
+func linkDoes(l lab.Link) string {
+	switch {
+	case l.How == lab.HowSyscall && l.Call != "" && l.In != "":
+		return "in " + clean(l.Call) + " (" + short(l.In) + ")"
+	case l.How == lab.HowSyscall && l.Call != "":
+		return "in " + clean(l.Call)
+	case l.In != "" && l.How == lab.HowSyscall:
+		return clean(l.How) + " (" + short(l.In) + ")"
+	case l.In != "":
+		return clean(l.How) + " in " + short(l.In)
+	}
+	return clean(l.How)
+}
+
+func linkText(l lab.Link) string { return short(l.Who) + ": " + linkDoes(l) }
+
+// chainLines are the links of a chain, from who waits to what it waits for.
+func chainLines(c lab.ChainShare) []string {
+	var out []string
+	for _, l := range c.Links {
+		s := linkText(l)
+		if l.By != "" {
+			s += "; releases it in " + short(l.By)
+		}
+		out = append(out, s)
+	}
+	if len(c.Kernel) > 0 {
+		var parts []string
+		for _, k := range c.Kernel[:min(len(c.Kernel), 3)] {
+			parts = append(parts, clean(k.Cause)+" "+percent(k.Share))
+		}
+		out = append(out, "kernel: "+strings.Join(parts, "; "))
+	}
+	return out
+}
+
+// shownChains are those worth a line.
+func shownChains(t *lab.VariantTrace) []lab.ChainShare {
+	n := 0
+	for n < len(t.Chains) && n < mostChains && t.Chains[n].Share >= leastChain {
+		n++
+	}
+	return t.Chains[:n]
+}
+
+// restOfChains says how much is not listed, or "".
+func restOfChains(t *lab.VariantTrace) string {
+	rest := 1.0
+	for _, c := range shownChains(t) {
+		rest -= c.Share
+	}
+	if t.ChainBlocks == 0 || rest < leastChain/2 {
+		return ""
+	}
+	return percent(rest) + " in other chains, each less"
+}
+
+// A callRow is one system call of a variant, ready to be shown.
+type callRow struct{ Call, Count, PerOp, P50, P99, Max, Total string }
+
+func callRows(t *lab.VariantTrace) []callRow {
+	var rows []callRow
+	for _, c := range t.Calls[:min(len(t.Calls), mostCalls)] {
+		name := clean(c.Call)
+		if c.Runtime {
+			name += " (Go runtime)"
+		}
+		rows = append(rows, callRow{name, count(float64(c.Count)), count(c.PerOp), callPercentile(c.P50), callPercentile(c.P99), duration(float64(c.Max)), duration(float64(c.Total))})
+	}
+	return rows
+}
+
+func callPercentile(p lab.Percentile) string {
+	if p.Refused != "" {
+		return notAvailable
+	}
+	return duration(p.NS)
+}
+
+// traceGaps are what could not be had, each with its reason.
+func traceGaps(t *lab.VariantTrace) []string {
+	names := map[string]string{"calls": "times of system calls", "chains": "who waits for whom"}
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(t.Missing)) {
+		name := names[k]
+		if name == "" {
+			name = k
+		}
+		out = append(out, clean(name+": "+notAvailable+", "+t.Missing[k]))
+	}
+	return out
+}
+
+// traceHead says what the figures of a variant are from.
+func traceHead(t *lab.VariantTrace) string {
+	var parts []string
+	if t.ChainBlocks > 0 {
+		parts = append(parts, fmt.Sprintf("%s of waiting followed in %s", duration(float64(t.Followed)), plural(t.ChainBlocks, "block")))
+	}
+	if t.Blocks > 0 {
+		by := map[string]string{lab.SourceBPF: "BPF", lab.SourceTracepoints: "tracepoints"}[t.Source]
+		if by == "" {
+			by = t.Source
+		}
+		parts = append(parts, fmt.Sprintf("system calls timed by %s in %s", by, plural(t.Blocks, "block")))
+	}
+	return clean(strings.Join(parts, ", "))
+}
+
+// trace writes what the variants' time went to, for each result of a group.
+func (p *printer) trace(g *group) {
+	if !slices.ContainsFunc(g.Results, hasTrace) {
+		return
+	}
+	p.para("", plain, "Who waits for whom, and for which system calls")
+	p.para("", dim, chainLegend)
+	p.para("", dim, callLegend)
+	for _, res := range g.Results {
+		for i := range res.Variants {
+			v := &res.Variants[i]
+			if v.Trace == nil {
+				continue
+			}
+			name := clean(v.Name)
+			if len(g.Results) > 1 {
+				name = pointLabel(res) + ", " + name
+			}
+			p.traceOf(name, v.Trace)
+		}
+	}
+	p.line("")
+}
+
+func (p *printer) traceOf(name string, t *lab.VariantTrace) {
+	head := name
+	if s := traceHead(t); s != "" {
+		head += ": " + s
+	}
+	p.para("", dim, head)
+	for _, c := range shownChains(t) {
+		for i, s := range chainLines(c) {
+			lead := "         <- "
+			if i == 0 {
+				lead = fmt.Sprintf("  %6s  ", percent(c.Share))
+			}
+			p.para(lead, plain, s)
+		}
+	}
+	if s := restOfChains(t); s != "" {
+		p.para("          ", dim, s)
+	}
+	if rows := callRows(t); len(rows) > 0 {
+		tb := &table{head: []string{"  call", "count", "per op", "p50", "p99", "max", "total"}, left: []bool{true, false, false, false, false, false, false}}
+		for _, r := range rows {
+			tb.lines = append(tb.lines, line{cells: []cell{{text: "  " + r.Call}, {text: r.Count}, {text: r.PerOp}, {text: r.P50}, {text: r.P99}, {text: r.Max}, {text: r.Total}}})
+		}
+		for _, part := range tb.split(p.width, 3) {
+			part.write(p)
+		}
+		if n := len(t.Calls) - len(rows); n > 0 {
+			p.para("  ", dim, plural(n, "other call")+" took less.")
+		}
+	}
+	for _, s := range traceGaps(t) {
+		p.para("  ", dim, s)
+	}
+}
+
+func (m *markdown) trace(res *lab.Result) {
+	if !hasTrace(res) {
+		return
+	}
+	m.printf("Who waits for whom. %s\n\n", escapeMarkdown(chainLegend))
+	for i := range res.Variants {
+		v := &res.Variants[i]
+		if v.Trace == nil {
+			continue
+		}
+		m.printf("- %s\n", escapeMarkdown(v.Name+": "+traceHead(v.Trace)))
+		for _, c := range shownChains(v.Trace) {
+			m.printf("  - %s %s\n", escapeMarkdown(percent(c.Share)), escapeMarkdown(strings.Join(chainLines(c), " ← ")))
+		}
+		if s := restOfChains(v.Trace); s != "" {
+			m.printf("  - %s\n", escapeMarkdown(s))
+		}
+		for _, s := range traceGaps(v.Trace) {
+			m.printf("  - %s\n", escapeMarkdown(s))
+		}
+	}
+	if !slices.ContainsFunc(res.Variants, func(v lab.VariantResult) bool { return v.Trace != nil && len(v.Trace.Calls) > 0 }) {
+		m.printf("\n")
+		return
+	}
+	m.printf("\nHow long system calls take. %s\n\n", escapeMarkdown(callLegend))
+	m.row("variant", "call", "count", "per op", "p50", "p99", "max", "total")
+	m.row("---", "---", "---:", "---:", "---:", "---:", "---:", "---:")
+	for i := range res.Variants {
+		v := &res.Variants[i]
+		if v.Trace == nil {
+			continue
+		}
+		for _, r := range callRows(v.Trace) {
+			m.row(escapeMarkdown(v.Name), escapeMarkdown(r.Call), r.Count, r.PerOp, r.P50, r.P99, r.Max, r.Total)
+		}
+	}
+	m.printf("\n")
+}

@@ -1,0 +1,178 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// sampleTrace has chains of one to four links, one too small to be drawn, and
+// calls from nanoseconds to seconds; the second variant shows what it lacks.
+func sampleTrace(variant int) *lab.VariantTrace {
+	if variant == 1 {
+		return &lab.VariantTrace{Missing: map[string]string{
+			"calls":  "time system calls with BPF: create a map: operation not permitted; run as root",
+			"chains": "the execution trace ends before the timed part does",
+		}}
+	}
+	const app = "example.org/app/store.(*Log)."
+	appender := lab.Link{Who: app + "Append", How: lab.HowBlocked, In: "sync.(*Cond).Wait in " + app + "await"}
+	flusher := lab.Link{Who: app + "flush", How: lab.HowSyscall, In: "os.(*File).Sync in " + app + "commit", Call: "fsync", By: app + "flush"}
+	hand := lab.Link{Who: app + "flush", How: lab.HowBlocked, In: app + "flush", By: app + "flush"}
+	journal := []lab.KernelShare{{Cause: "ext4 journal, waiting for a commit", Share: .79}, {Cause: "disk, flush <b>", Share: .21}}
+	chain := func(share float64, kernel []lab.KernelShare, links ...lab.Link) lab.ChainShare {
+		return lab.ChainShare{Chain: lab.Chain{Links: links, Time: lab.Nanos(share * 4e9)}, Share: share, Kernel: kernel}
+	}
+	t := &lab.VariantTrace{Blocks: 3, Source: lab.SourceBPF, ChainBlocks: 8, Followed: 4e9, Chains: []lab.ChainShare{
+		chain(.62, journal, appender, flusher),
+		chain(.18, nil, appender, hand, lab.Link{Who: app + "Append", How: lab.HowRunning, By: "runtime.chansend1"}),
+		chain(.09, nil, lab.Link{Who: app + "Append", How: lab.HowReady}),
+		chain(.05, nil, appender, lab.Link{Who: app + "flush", How: lab.HowSyscall, In: app + "write", By: app + "flush"}),
+		chain(.004, nil, lab.Link{Who: "sync.(*WaitGroup).Go.func1", How: lab.HowUnfollowed}),
+		chain(.001, nil, appender, lab.Link{Who: "a timer of the Go runtime", How: lab.HowRunning}),
+	}}
+	call := func(name string, from lab.Nanos, counts ...int64) {
+		c := lab.CallLatency{Call: name, Runtime: lab.RuntimeSyscall(name)}
+		for _, n := range counts {
+			c.Buckets = append(c.Buckets, lab.CallBucket{From: from, To: from + from/4 + 1, Count: n})
+			c.Count, c.Total, c.Max = c.Count+n, c.Total+lab.Nanos(n)*from, from+from/5
+			from += from/4 + 1
+		}
+		c.PerOp = float64(c.Count) / 1000
+		c.P50 = lab.Percentile{P: 50, NS: float64(c.Total) / float64(c.Count)}
+		c.P99 = lab.Percentile{P: 99, NS: float64(c.Max)}
+		if c.Count < 299 {
+			c.P99 = lab.Percentile{P: 99, Refused: "p99 needs at least 299 samples for its interval"}
+		}
+		t.Calls = append(t.Calls, c)
+	}
+	call("fsync", 4e6, 12, 80, 31, 9, 3, 0, 0, 0, 1)
+	call("write", 1500, 90, 700, 410, 60, 9, 2, 0, 0, 0, 0, 0, 0, 1)
+	call("getppid", 60, 5, 31, 12)
+	call("futex", 900, 100, 10, 500, 3, 1)
+	return t
+}
+
+// Every way to write a run says the same of who waits for whom, and says what
+// is missing.
+func TestTraceIsShown(t *testing.T) {
+	r := sampleRun(t)
+	r.Results = r.Results[:1]
+	for _, kind := range []string{"text", "markdown", "html"} {
+		var b bytes.Buffer
+		if err := writers[kind](&b, r); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(strings.NewReplacer("\\", "", "&lt;", "<", "&gt;", ">").Replace(b.String())), " ")
+		for _, want := range []string{
+			"store.(*Log).Append: blocked in sync.(*Cond).Wait in store.(*Log).await",
+			"store.(*Log).flush: in fsync (os.(*File).Sync in store.(*Log).commit); releases it in store.(*Log).flush",
+			"kernel: ext4 journal, waiting for a commit 79 %; disk, flush <b> 21 %",
+			"6 % in other chains, each less",
+			"times of system calls: n/a, time system calls with BPF",
+			"who waits for whom: n/a, the execution trace ends",
+			"futex (Go runtime)",
+			"system calls timed by BPF in 3 blocks",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q", kind, want)
+			}
+		}
+		if strings.Contains(text, "example.org/app/store.(*Log).Append: blocked") {
+			t.Errorf("%s shows the path of a package", kind)
+		}
+		if strings.Contains(b.String(), "<b>") && kind != "text" && strings.Contains(b.String(), "flush <b>") {
+			t.Errorf("%s does not escape", kind)
+		}
+	}
+}
+
+// A box is as high as its share, boxes lie within the picture, and what is too
+// small is left out.
+func TestChainPicture(t *testing.T) {
+	trace := sampleTrace(0)
+	root := chainTree(trace)
+	if len(root.next) != 3 || len(root.next[0].next) != 4 || root.depth(0) != 3 {
+		t.Fatalf("%d beginnings, the first leads to %d, %d deep", len(root.next), len(root.next[0].next), root.depth(0))
+	}
+	if got := root.next[0].share; got < .850 || got > .852 {
+		t.Errorf("the appenders wait for %g", got)
+	}
+	kernel := root.next[0].next[0].next
+	if len(kernel) != 2 || kernel[0].second != "ext4 journal, waiting for a commit" || kernel[0].share < .48 || kernel[0].share > .5 {
+		t.Errorf("the sync leads to %+v", kernel)
+	}
+	if d := root.depth(.6); d != 2 {
+		t.Errorf("%d columns of large boxes", d)
+	}
+	picture := string(chainPicture("a <b>", trace))
+	if n := strings.Count(picture, `<svg class="clip"`); n != 8 {
+		t.Errorf("%d boxes, want 8: %s", n, picture)
+	}
+	if strings.Contains(picture, "<b>") {
+		t.Error("a name is not escaped")
+	}
+	if chainPicture("a", &lab.VariantTrace{}) != "" {
+		t.Error("nothing is drawn")
+	}
+}
+
+// A histogram has a bar for each bucket with calls, the highest as high as the
+// picture; all calls of a variant share an axis.
+func TestCallPictures(t *testing.T) {
+	list := callPictures("a", sampleTrace(0))
+	if len(list) != 3 {
+		t.Fatalf("%d pictures: the calls of the Go runtime are not drawn", len(list))
+	}
+	bars := regexp.MustCompile(`<rect class="lat c0" x="([0-9.]+)%" width="([0-9.]+)%" y="([0-9.]+)" height="([0-9.]+)"`)
+	for i, want := range []int{6, 7, 3} {
+		got := bars.FindAllStringSubmatch(string(list[i].Picture), -1)
+		if len(got) != want {
+			t.Errorf("%s: %d bars, want %d", list[i].Call, len(got), want)
+		}
+		highest := 0
+		for _, bar := range got {
+			if bar[4] == "70" && bar[3] == "6" {
+				highest++
+			}
+		}
+		if highest != 1 {
+			t.Errorf("%s: %d bars as high as the picture", list[i].Call, highest)
+		}
+	}
+	fsync, getppid := bars.FindStringSubmatch(string(list[0].Picture)), bars.FindStringSubmatch(string(list[2].Picture))
+	if len(fsync[1]) < 5 || fsync[1] < "50" || getppid[1] > "6" {
+		t.Errorf("fsync begins at %s %%, getppid at %s %%", fsync[1], getppid[1])
+	}
+	if callPictures("a", sampleTrace(1)) != nil {
+		t.Error("what was not timed is drawn")
+	}
+}
+
+// Nothing of a trace may become markup or move a cursor.
+func TestTraceIsCleaned(t *testing.T) {
+	const evil = "a<img src=x>\x1b]0;x\x07"
+	r := sampleRun(t)
+	r.Results = r.Results[:1]
+	r.Results[0].Variants[0].Trace = &lab.VariantTrace{
+		Blocks: 1, ChainBlocks: 1, Source: evil, Missing: map[string]string{evil: evil},
+		Calls: []lab.CallLatency{{Call: evil, Count: 1, Buckets: []lab.CallBucket{{From: 1, To: 2, Count: 1}}}},
+		Chains: []lab.ChainShare{{Share: 1, Kernel: []lab.KernelShare{{Cause: evil, Share: 1}},
+			Chain: lab.Chain{Links: []lab.Link{{Who: evil, How: evil, In: evil, By: evil}, {Who: evil, How: lab.HowSyscall, In: evil, Call: evil}}}}},
+	}
+	for kind, write := range writers {
+		if kind == "color" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := write(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(b.String(), "\x1b\x07") || kind != "text" && strings.Contains(b.String(), "<img") {
+			t.Errorf("%s: markup or a control character got through", kind)
+		}
+	}
+}

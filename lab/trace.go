@@ -1,0 +1,116 @@
+package lab
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A VariantTrace attributes the time of a variant, from blocks of which no
+// other figure is made: who waited for whom from the watched ones, the times
+// of system calls from the traced ones.
+type VariantTrace struct {
+	// Blocks is how many the calls were timed in, Source by what: SourceBPF or
+	// SourceTracepoints.
+	Blocks int    `json:"blocks"`
+	Source string `json:"source,omitempty"`
+	// Calls, those of the Go runtime's last, else the one that took longest in
+	// all first.
+	Calls []CallLatency `json:"calls,omitempty"`
+	// ChainBlocks is how many blocks were followed, Followed the time of the
+	// waits in them.
+	ChainBlocks int   `json:"chain_blocks"`
+	Followed    Nanos `json:"followed_ns"`
+	// Chains, the one with most time first. They are not all: what is left is
+	// spread over many.
+	Chains []ChainShare `json:"chains,omitempty"`
+	// Missing says why "calls" or "chains" could not be had, or how far they
+	// fall short.
+	Missing map[string]string `json:"missing,omitempty"`
+}
+
+// A ChainShare is a chain over all blocks of a variant.
+type ChainShare struct {
+	Chain
+	Share float64 `json:"share"` // of the time of all waits followed
+	// Kernel are what threads in the last link's system call waited for, where
+	// that was sampled, each with its share of those samples, the largest first.
+	Kernel []KernelShare `json:"kernel,omitempty"`
+}
+
+// A KernelShare is one cause in the kernel, in the words of Wait.Cause.
+type KernelShare struct {
+	Cause string  `json:"cause"`
+	Share float64 `json:"share"`
+}
+
+// traceOf puts the blocks of a variant together; nil where none was traced.
+func traceOf(watched, traced []*Block) *VariantTrace {
+	v := &VariantTrace{Missing: map[string]string{}}
+	if len(traced) == 0 && !slices.ContainsFunc(watched, func(b *Block) bool { return b.Waits != nil && b.Waits.Chained }) {
+		return nil
+	}
+	v.addCalls(traced)
+	v.addChains(watched)
+	return v
+}
+
+func (v *VariantTrace) addChains(watched []*Block) {
+	sums := map[string]*ChainShare{}
+	kernel := map[string]map[string]Nanos{}
+	for _, b := range watched {
+		if b.Waits == nil || b.Error != "" {
+			continue
+		}
+		if why := b.Waits.Missing["trace"]; why != "" {
+			v.Missing["chains"] = why
+			continue
+		}
+		if !b.Waits.Chained {
+			continue
+		}
+		v.ChainBlocks++
+		v.Followed += b.Waits.Followed
+		for _, c := range b.Waits.Chains {
+			k := c.key()
+			if sums[k] == nil {
+				sums[k] = &ChainShare{Chain: Chain{Links: c.Links}}
+			}
+			sums[k].Time += c.Time
+		}
+		for call, causes := range b.Waits.Kernel {
+			if kernel[call] == nil {
+				kernel[call] = map[string]Nanos{}
+			}
+			for cause, t := range causes {
+				kernel[call][cause] += t
+			}
+		}
+	}
+	if v.ChainBlocks > 0 {
+		delete(v.Missing, "chains") // some blocks were followed
+	}
+	for _, c := range sums {
+		c.Share = float64(c.Time) / float64(max(v.Followed, 1))
+		c.Kernel = kernelShares(kernel[c.Links[len(c.Links)-1].Call])
+		v.Chains = append(v.Chains, *c)
+	}
+	slices.SortFunc(v.Chains, func(a, b ChainShare) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.key(), b.key())) })
+	v.Chains = v.Chains[:min(len(v.Chains), mostChains)]
+}
+
+func kernelShares(causes map[string]Nanos) []KernelShare {
+	var all Nanos
+	for _, t := range causes {
+		all += t
+	}
+	var out []KernelShare
+	for cause, t := range causes {
+		if all > 0 {
+			out = append(out, KernelShare{cause, float64(t) / float64(all)})
+		}
+	}
+	slices.SortFunc(out, func(a, b KernelShare) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Cause, b.Cause))
+	})
+	return out
+}

@@ -1,0 +1,391 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	exptrace "golang.org/x/exp/trace"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// How the goroutines of a Link spend the time.
+const (
+	HowBlocked    = "blocked" // by another goroutine, a timer or the network poller
+	HowSyscall    = "in a system call"
+	HowReady      = "ready, waiting for a processor"
+	HowRunning    = "running"
+	HowWaitsAgain = "blocked, not followed further"
+	HowUnfollowed = "not followed" // what it did lies too far back
+)
+
+// Who ends waits that no goroutine ends.
+const (
+	whoTimer     = "a timer of the Go runtime"
+	whoPoller    = "the network poller of the Go runtime"
+	whoGoRuntime = "the Go runtime"
+)
+
+// How far waits are followed. In a queue of a thousand for one lock each wait
+// leads back through a thousand others.
+const (
+	mostLinks      = 5         // of a chain, and who ends the last
+	mostSteps      = 4000      // back in time, for one wait
+	allSteps       = 2_000_000 // for all waits of a block
+	mostStretches  = 400_000   // remembered, of all goroutines
+	mostChains     = 24        // kept of a variant
+	mostChainsKept = 64        // kept of a block
+)
+
+// A Chain says who waited for whom: the goroutines of the first link waited,
+// those of each further one had to do what it says before they released the
+// one before, and the last link is what the time went to. Its time is
+// goroutine time of the first link's: sixty-four goroutines that wait for one
+// sync wait sixty-four times as long as it takes.
+type Chain struct {
+	Links []Link `json:"links"`
+	Time  Nanos  `json:"time_ns"`
+}
+
+// A Link is goroutines of one kind doing one thing.
+type Link struct {
+	// Who: the variant's function that they run, the outermost one; where none
+	// was seen, the function they were started with.
+	Who string `json:"who"`
+	How string `json:"how"`          // one of the How constants
+	In  string `json:"in,omitempty"` // "sync.(*Mutex).Lock in example.org/app.(*store).put"
+	// Call is the system call, "fdatasync", where the Go function that makes it
+	// is named after it.
+	Call string `json:"call,omitempty"`
+	// By is where it released the link before.
+	By string `json:"released_by,omitempty"`
+}
+
+func (c *Chain) key() string { return fmt.Sprintf("%q", c.Links) }
+
+// callNames are the system calls by their plain name.
+var callNames = func() map[string]string {
+	names := map[string]string{}
+	for number := range sys.SyscallSlots {
+		name := sys.SyscallName(number)
+		names[plainCall(name)] = name
+	}
+	return names
+}()
+
+// plainCall makes the name of a system call and that of its function in Go
+// equal: pread64 and syscall.pread, newfstatat and unix.Fstatat.
+func plainCall(name string) string {
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "")
+	return strings.TrimSuffix(strings.TrimPrefix(name, "new"), "64")
+}
+
+// chainBuilder follows waits back through what those did who ended them.
+type chainBuilder struct {
+	from     exptrace.Time // of the timed part
+	begun    bool
+	places   map[exptrace.Stack]*stackPlace
+	links    []Link // each once; a path holds their indices
+	index    map[Link]int32
+	sums     map[path]Nanos
+	followed Nanos
+	steps    int
+}
+
+// A path is the links of a chain.
+type path struct {
+	n  int
+	at [mostLinks + 1]int32
+}
+
+// with is the path with one link more.
+func (p path) with(link int32) path {
+	p.at[p.n] = link
+	p.n++
+	return p
+}
+
+// A life is what a goroutine did lately, and what it is doing.
+type life struct {
+	who  string
+	root string // the function it was started with
+	done []stretch
+	now  stretch // since its from; to is not known
+}
+
+// A stretch is a time in one state.
+type stretch struct {
+	from, to exptrace.Time
+	state    exptrace.GoState
+	place    *stackPlace
+	reason   string
+	by       *life       // who ended it, where that was a goroutine
+	bySite   *stackPlace // and where
+}
+
+// A stackPlace is what a stack says.
+type stackPlace struct{ in, call, who string }
+
+func newChainBuilder() *chainBuilder {
+	return &chainBuilder{places: map[exptrace.Stack]*stackPlace{}, index: map[Link]int32{}, sums: map[path]Nanos{}}
+}
+
+// begin marks the start of the timed part.
+func (c *chainBuilder) begin(at exptrace.Time) {
+	if c != nil {
+		c.from, c.begun = at, true
+	}
+}
+
+func (c *chainBuilder) place(s exptrace.Stack) *stackPlace {
+	p := c.places[s]
+	if p == nil {
+		var names []string
+		for f := range s.Frames() {
+			names = append(names, f.Func)
+		}
+		p = placeOf(names)
+		c.places[s] = p
+	}
+	return p
+}
+
+// placeOf reads a stack from the inside out.
+func placeOf(names []string) *stackPlace {
+	p := new(stackPlace)
+	inner := ""
+	for _, name := range names {
+		if p.call == "" {
+			p.call = callOf(name)
+		}
+		if !startsWithAny(name, notTheCaller) {
+			p.in = name
+			break
+		}
+		inner = name
+	}
+	switch {
+	case p.in == "":
+		p.in = inner
+	case inner != "":
+		p.in = inner + " in " + p.in
+	}
+	for _, name := range names {
+		if !startsWithAny(name, notTheWorker) {
+			p.who = name
+		}
+	}
+	return p
+}
+
+// notTheCaller are the packages between a caller and the runtime or the
+// kernel, notTheWorker those that start goroutines for others.
+var (
+	notTheCaller = []string{"runtime.", "internal/", "sync.", "time.Sleep", "syscall.", "os.", "golang.org/x/sys/unix.", "github.com/stele-go/stele/internal/sys."}
+	notTheWorker = []string{"runtime.", "runtime/", "internal/", "sync.", "time.", "os/signal.", "testing.", "main.", "github.com/stele-go/stele/lab.(*B).", "github.com/stele-go/stele/lab.callRun", "github.com/stele-go/stele/lab.runBlock", "github.com/stele-go/stele/lab.RunBlock"}
+)
+
+// callOf is the system call that a function makes, by its name; "" where that
+// does not tell.
+func callOf(function string) string {
+	if f, ours := strings.CutPrefix(function, houseSys); ours {
+		return cmp.Or(houseCalls[f], callNames[f])
+	}
+	if startsWithAny(function, wrappers) {
+		return callNames[plainCall(function[strings.LastIndexByte(function, '.')+1:])]
+	}
+	return ""
+}
+
+// wrappers are the packages whose functions are named after system calls;
+// houseCalls are functions of our own that are not.
+var wrappers = []string{"syscall.", "golang.org/x/sys/unix.", "internal/syscall/unix."}
+
+const houseSys = "github.com/stele-go/stele/internal/sys."
+
+var houseCalls = map[string]string{
+	"WriteDurably": "pwritev2", "PreadFlags": "preadv2", "(*URing).enter": "io_uring_enter",
+	"Dir.Sync": "fsync", "Dir.Rmdir": "unlinkat", "Dir.Remove": "unlinkat", "Dir.Rename": "renameat2", "Dir.openFile": "openat",
+	"Dir.openat2": "openat2", "Dir.CreateTemp": "openat", "Temp.Sync": "fdatasync", "Temp.Chmod": "fchmod", "Temp.Chown": "fchown",
+}
+
+// transition ends a goroutine's stretch and begins the next one.
+func (c *chainBuilder) transition(a *accounts, e *exptrace.Event, s *exptrace.StateTransition, g *goroutine, to exptrace.GoState) {
+	l := c.lifeOf(g, e.Time())
+	if l.now.state != exptrace.GoUndetermined && l.now.state != exptrace.GoNotExist {
+		done := l.now
+		done.to = e.Time()
+		if done.state == exptrace.GoWaiting {
+			if id := e.Goroutine(); id != exptrace.NoGoroutine && id != s.Resource.Goroutine() {
+				done.by, done.bySite = c.lifeOf(a.get(id), e.Time()), c.place(e.Stack())
+			}
+		}
+		if c.begun && g.counts() {
+			c.follow(l, done)
+		}
+		c.remember(l, done, len(a.all))
+	}
+	l.now = stretch{from: e.Time(), state: to, place: c.place(s.Stack), reason: s.Reason}
+	if l.who == "" {
+		l.who = l.now.place.who
+	}
+}
+
+func (c *chainBuilder) lifeOf(g *goroutine, now exptrace.Time) *life {
+	if g.life == nil {
+		g.life = &life{now: stretch{from: now, state: g.state}}
+	}
+	g.life.root = g.root
+	return g.life
+}
+
+// left follows what a goroutine is still in when the timed part ends.
+func (c *chainBuilder) left(g *goroutine, now exptrace.Time) {
+	if c == nil || g.life == nil || !g.counts() {
+		return
+	}
+	open := g.life.now
+	open.to = now
+	c.follow(g.life, open)
+}
+
+// remember keeps a stretch for those who wait for this goroutine.
+func (c *chainBuilder) remember(l *life, s stretch, goroutines int) {
+	most := max(mostStretches/max(goroutines, 1), 64)
+	if len(l.done) >= most {
+		l.done = append(l.done[:0], l.done[len(l.done)/2:]...)
+	}
+	l.done = append(l.done, s)
+}
+
+// follow books one stretch of a goroutine of the variant's, if it was a wait.
+func (c *chainBuilder) follow(l *life, s stretch) {
+	s.from = max(s.from, c.from)
+	if s.to <= s.from || s.state == exptrace.GoRunning || c.steps >= allSteps {
+		return
+	}
+	c.followed += Nanos(s.to - s.from)
+	steps := mostSteps
+	c.attribute(l, s, s.from, s.to, path{}, "", &steps)
+	c.steps += mostSteps - steps
+}
+
+// attribute says what the time between two moments, in which a goroutine was
+// in one state, went to. waiters are those who waited for it, site is where it
+// released the last of them.
+func (c *chainBuilder) attribute(l *life, s stretch, from, to exptrace.Time, waiters path, site string, steps *int) {
+	*steps--
+	link := l.link(s)
+	link.By = site
+	if waiters.n > 0 {
+		last := c.links[waiters.at[waiters.n-1]]
+		if last.Who == link.Who && last.How == link.How && last.In == link.In {
+			waiters.n-- // one queue: each in it waits for the one before
+			waiters.at[waiters.n] = 0
+			link.By = last.By
+		}
+	}
+	if s.state != exptrace.GoWaiting || s.by == nil {
+		p := waiters.with(c.intern(link))
+		if who := nobody(s); who != "" {
+			p = p.with(c.intern(Link{Who: who, How: HowRunning}))
+		}
+		c.sums[p] += Nanos(to - from)
+		return
+	}
+	if waiters.n == mostLinks-1 || *steps <= 0 {
+		link.How = HowWaitsAgain
+		c.sums[waiters.with(c.intern(link))] += Nanos(to - from)
+		return
+	}
+	waiters = waiters.with(c.intern(link))
+	// What he did who ended the wait, backwards from its end.
+	by, upTo := s.by, to
+	visit := func(x stretch) (more bool) {
+		if lo, hi := max(x.from, from), min(x.to, upTo); hi > lo {
+			c.attribute(by, x, lo, hi, waiters, s.bySite.in, steps)
+			upTo = lo
+		}
+		return upTo > from && *steps > 0
+	}
+	open := by.now
+	open.to = max(to, open.from)
+	more := visit(open)
+	i := sort.Search(len(by.done), func(i int) bool { return by.done[i].from >= to })
+	for i--; more && i >= 0; i-- {
+		more = visit(by.done[i])
+	}
+	if upTo > from {
+		c.sums[waiters.with(c.intern(Link{Who: by.name(), How: HowUnfollowed, By: s.bySite.in}))] += Nanos(upTo - from)
+	}
+}
+
+func (c *chainBuilder) intern(l Link) int32 {
+	i, found := c.index[l]
+	if !found {
+		i = int32(len(c.links))
+		c.links = append(c.links, l)
+		c.index[l] = i
+	}
+	return i
+}
+
+// nobody names who ends a wait that no goroutine ends; "" where it is not
+// known.
+func nobody(s stretch) string {
+	if s.state != exptrace.GoWaiting {
+		return ""
+	}
+	switch s.reason {
+	case "sleep":
+		return whoTimer
+	case "network":
+		return whoPoller
+	}
+	return ""
+}
+
+func (l *life) name() string {
+	return cmp.Or(l.who, l.root, whoGoRuntime)
+}
+
+// link is a goroutine in a stretch of its life.
+func (l *life) link(s stretch) Link {
+	k := Link{Who: l.name()}
+	switch s.state {
+	case exptrace.GoWaiting:
+		k.How = HowBlocked
+	case exptrace.GoSyscall:
+		k.How = HowSyscall
+	case exptrace.GoRunnable:
+		k.How = HowReady
+	case exptrace.GoRunning:
+		k.How = HowRunning
+	default:
+		k.How = HowUnfollowed
+	}
+	if s.place != nil && (k.How == HowBlocked || k.How == HowSyscall) {
+		k.In = s.place.in
+	}
+	if s.place != nil && k.How == HowSyscall {
+		k.Call = s.place.call
+	}
+	return k
+}
+
+// chains are those with most time, and the time of all.
+func (c *chainBuilder) chains() ([]Chain, Nanos) {
+	var list []Chain
+	for p, t := range c.sums {
+		chain := Chain{Time: t}
+		for _, i := range p.at[:p.n] {
+			chain.Links = append(chain.Links, c.links[i])
+		}
+		list = append(list, chain)
+	}
+	slices.SortFunc(list, func(a, b Chain) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.key(), b.key())) })
+	return list[:min(len(list), mostChainsKept)], c.followed
+}

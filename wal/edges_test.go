@@ -1,0 +1,215 @@
+package wal
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stele-go/stele/durability"
+)
+
+// Files of a smaller size, prepared before the option was changed, are passed
+// over by records that do not fit.
+func TestLongerThanSpares(t *testing.T) {
+	dir := t.TempDir()
+	ctx := context.Background()
+	l := must(Open(dir, Options{SegmentSize: minSegmentSize, Spares: 2}))(t)
+	must(l.Append(ctx, []byte("short")))(t)
+	for l.Stats().Prepared < 2 {
+		must(l.Append(ctx, nil))(t)
+	}
+	_, next := l.Bounds()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	long := make([]byte, 200<<10)
+	fillGarbage(long, 1)
+	l = must(Open(dir, Options{SegmentSize: 1 << 20}))(t)
+	if pos, err := l.Append(ctx, long); pos != next || err != nil {
+		t.Fatalf("position %d, %v; want %d", pos, err, next)
+	}
+	r := must(l.Reader(next))(t)
+	if rec := must(r.Next())(t); !slices.Equal(rec.Data, long) {
+		t.Error("other bytes were read")
+	}
+	n := Position(0)
+	for rec, err := range l.All(0) {
+		if n++; err != nil || rec.Position != n {
+			t.Fatalf("record %d at the place of %d, %v", rec.Position, n, err)
+		}
+	}
+	if n != next {
+		t.Errorf("%d records, want %d", n, next)
+	}
+	if err := errors.Join(r.Close(), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Verify(dir)
+	if err != nil || rep.Next != next+1 || !rep.Clean {
+		t.Errorf("%+v, %v", rep, err)
+	}
+}
+
+// A segment that is full and was closed, whose end record a crash has torn,
+// has room for no second closed mark.
+func TestEndTornBehindClosedMark(t *testing.T) {
+	dir := t.TempDir()
+	p, _ := openPen(t, dir, small())
+	p.append(make([]byte, p.g.room(p.off)))
+	p.close()
+	p, _ = openPen(t, dir, small())
+	if err := p.g.write([]byte("torn"), p.off+4); err != nil {
+		t.Fatal(err)
+	}
+	p.kill()
+	p, rep := openPen(t, dir, small())
+	if rep.Torn == nil {
+		t.Fatal("nothing is torn")
+	}
+	p.close()
+	p, _ = openPen(t, dir, small())
+	p.append([]byte("more"))
+	p.close()
+	if rep, err := Verify(dir); err != nil || rep.Next != 3 || !rep.Clean {
+		t.Errorf("%+v, %v", rep, err)
+	}
+}
+
+// While the log goes on to the next segment, a reader may find that segment
+// before the tail is in it.
+func TestTailBeforeNextSegment(t *testing.T) {
+	var a tail
+	a.publish(7, 50_000)
+	for number, want := range map[uint64]int64{6: unlimited, 7: 50_000, 8: firstOffset} {
+		if got := a.limit(number); got != want {
+			t.Errorf("segment %d is read up to %d, want %d", number, got, want)
+		}
+	}
+}
+
+// A head at the seam of two pieces counts once.
+func TestTearAtSeam(t *testing.T) {
+	g := memorySegment(t, nil)
+	g.size = 2 * tearPiece
+	if err := g.file.Truncate(g.size); err != nil {
+		t.Fatal(err)
+	}
+	const from = int64(firstOffset)
+	for off := from + tearPiece - headerSize - 2; off <= from+tearPiece-headerSize+2; off++ {
+		if err := errors.Join(g.file.Truncate(off), g.file.Truncate(g.size)); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.write(g.appendRecord(nil, off, typeData, 7, 0, checksum([]byte("x")), []byte("x")), off); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := searchTear(g, from, 5, 9); err != nil || got.heads != 1 || got.records != 1 {
+			t.Errorf("at %d: %+v, %v", off, got, err)
+		}
+	}
+}
+
+// A file that was kept for another use, and is gone by then, is missed by
+// nobody.
+func TestLeftoverRemoved(t *testing.T) {
+	p, _ := openPen(t, t.TempDir(), Options{SegmentSize: minSegmentSize})
+	defer p.close()
+	p.s.free = append(p.s.free, 77)
+	g, err := p.s.make(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.close(); err != nil || g.was != 0 {
+		t.Errorf("was %d, %v", g.was, err)
+	}
+}
+
+// After Close another process may use a file again that a reader still has
+// open: that is no damage.
+func TestReaderOfRecycled(t *testing.T) {
+	dir := t.TempDir()
+	ctx := context.Background()
+	o := Options{SegmentSize: minSegmentSize, Level: durability.Kill}
+	l := must(Open(dir, o))(t)
+	rec := make([]byte, 15<<10)
+	for l.Stats().Switches == 0 {
+		must(l.Append(ctx, rec))(t)
+	}
+	r := must(l.Reader(1))(t)
+	r.scan.buf = make([]byte, 0, 16<<10) // that it reads record by record
+	must(r.Next())(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := must(Open(dir, o))(t)
+	defer other.Close()
+	_, next := other.Bounds()
+	if err := other.TruncateBefore(next); err != nil {
+		t.Fatal(err)
+	}
+	for other.Stats().Switches < 3 {
+		must(other.Append(ctx, rec))(t)
+	}
+	for {
+		_, err := r.Next()
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%v, want ErrClosed", err)
+		}
+		break
+	}
+}
+
+// A truncation that comes after Close leaves META to whoever has the log now.
+func TestTruncateAfterClose(t *testing.T) {
+	dir := t.TempDir()
+	p, _ := openPen(t, dir, small())
+	p.append(payload(1), payload(2))
+	p.close()
+	if err := p.s.truncate(2); !errors.Is(err, ErrClosed) {
+		t.Errorf("%v, want ErrClosed", err)
+	}
+}
+
+// A process that is being started may hold a copy of every descriptor until it
+// runs its own program. The lock goes with Close all the same.
+func TestLockIsNotInherited(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	p, _ := openPen(t, dir, small())
+	child := exec.Command(sleep, "60")
+	child.ExtraFiles = []*os.File{p.s.lock}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	defer child.Process.Kill()
+	p.close()
+	p, _ = openPen(t, dir, small())
+	p.close()
+}
+
+// A probe that was killed leaves nothing that Open does not remove.
+func TestProbeFileIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	f, err := namedProbe(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	p, _ := openPen(t, dir, small())
+	p.close()
+	for _, name := range names(t, dir) {
+		if filepath.Ext(name) == tempExt {
+			t.Errorf("%s is left", name)
+		}
+	}
+}
