@@ -40,12 +40,19 @@ func variants(e *lab.Experiment) (list []lab.Variant) {
 		for _, w := range replaceWays() {
 			list = append(list, w.Variant(e))
 		}
+	case "wal":
+		if e.Name != "append" {
+			break // the others compare settings of Stele
+		}
+		for _, w := range walWays() {
+			list = append(list, w.Variant(e))
+		}
 	}
 	return list
 }
 
 // Experiments returns those of the full sets in which there is a peer, and
-// what BesideRenameio makes.
+// what BesideRenameio and BesidePeers make.
 func Experiments() []lab.Experiment {
 	var list []lab.Experiment
 	for _, s := range suites.List() {
@@ -55,6 +62,7 @@ func Experiments() []lab.Experiment {
 			}
 		}
 		list = append(list, BesideRenameio(s.Full)...)
+		list = append(list, BesidePeers(s.Full)...)
 	}
 	return list
 }

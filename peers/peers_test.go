@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/lab"
@@ -74,17 +75,23 @@ func TestExperimentsHaveAPeer(t *testing.T) {
 	}
 	list := peers.Experiments()
 	for _, e := range list {
-		if e.Name != "beside-renameio" && len(e.Variants) <= n[e.ID()] {
+		if err := e.Validate(); err != nil {
+			t.Error(err)
+		}
+		if base := e.BaselineFor(e.Variants[0].Promise); e.Name != "beside-renameio" && strings.HasPrefix(e.Name, "beside-") && strings.HasPrefix(base.Name, "wal.") {
+			t.Errorf("%s: its baseline is Stele", e.ID())
+		}
+		if !strings.HasPrefix(e.Name, "beside-") && len(e.Variants) <= n[e.ID()] {
 			t.Errorf("%s has %d variants, as without peers", e.ID(), len(e.Variants))
 		}
-		if e.Suite != "mkdir" && e.Suite != "replace" {
+		if !slices.Contains([]string{"mkdir", "replace", "wal"}, e.Suite) {
 			t.Errorf("%s: there is no peer of suite %s", e.ID(), e.Suite)
 		}
 	}
 	holds := func(variant string) bool {
 		return slices.ContainsFunc(list, func(e lab.Experiment) bool { return e.Variant(variant) != nil })
 	}
-	if !holds("natefinch/atomic.WriteFile") || runtime.GOOS == "linux" && !holds(securejoin) {
+	if !holds("natefinch/atomic.WriteFile") || !holds("etcd wal.Save") || !holds("tidwall/wal Write") || runtime.GOOS == "linux" && !holds(securejoin) {
 		t.Error("a peer is in no experiment")
 	}
 }

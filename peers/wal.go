@@ -1,0 +1,183 @@
+package peers
+
+import (
+	"slices"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites"
+)
+
+// Names of the peers of package wal.
+const (
+	etcdEach    = "etcd wal.Save"
+	etcdBatch   = "etcd wal.Save, batched"
+	raftEach    = "raft-wal StoreLogs"
+	raftBatch   = "raft-wal StoreLogs, batched"
+	pebbleFresh = "pebble LogWriter"
+	pebbleReuse = "pebble LogWriter, recycled file"
+	tidwallEach = "tidwall/wal Write"
+	tidwallMany = "tidwall/wal WriteBatch, batched"
+)
+
+// walWays are the peers of package wal. All acknowledge what is synced.
+//
+// Those of etcd, HashiCorp and tidwall want records numbered one after the
+// other, and so one caller at a time: a mutex here. Their users, which are
+// consensus libraries for the first two, hand them many records in one call;
+// so each is there a second time, behind a goroutine that takes all records
+// that wait and appends them in one call. pebble's writer gathers by itself.
+func walWays() []suites.WALWay {
+	return []suites.WALWay{
+		walWay(etcdEach, "one call a record, under a mutex; segments of 64 MB are preallocated", durability.Prefix, each(openEtcd)),
+		walWay(etcdBatch, "one call for all that wait, as its raft does", durability.Prefix, batched(openEtcd)),
+		walWay(raftEach, "one call a record, under a mutex; segments of 64 MiB are preallocated", durability.Prefix, each(openRaft)),
+		walWay(raftBatch, "one call for all that wait, as its raft does", durability.Prefix, batched(openRaft)),
+		walWay(pebbleFresh, "SyncRecord, its own flush loop and queue; a new file, preallocated as pebble does by default", durability.Prefix, openPebble(false)),
+		walWay(pebbleReuse, "the same into a file that was written before, as pebble has it after some minutes", durability.Prefix, openPebble(true)),
+		// Records have no checksum, a log with a torn tail is not opened, and
+		// the folder is never synced.
+		walWay(tidwallEach, "NoSync off, one call a record", durability.Torn, each(openTidwall)),
+		walWay(tidwallMany, "NoSync off, one call for all that wait", durability.Torn, batched(openTidwall)),
+	}
+}
+
+type openLog func(dir string, records int64, size int) (suites.WALLog, error)
+
+func walWay(name, doc string, after durability.After, open openLog) suites.WALWay {
+	return suites.WALWay{Name: name, Doc: doc, Level: durability.Power, After: after, Open: open}
+}
+
+// BesidePeers makes experiments of those of suite wal that have the same job,
+// in which a peer is the baseline that wal.Append is held against: the ratio of
+// the report is then that of the two. Beside tidwall/wal, which promises less,
+// it compares only where comparisons across promises are asked for.
+func BesidePeers(appends []lab.Experiment) []lab.Experiment {
+	var list []lab.Experiment
+	for _, e := range appends {
+		if e.Suite != "wal" || e.Name != "append" || e.Params["size"] != "1024" {
+			continue
+		}
+		lone := e.Params["appenders"] == "1"
+		for _, p := range []struct{ name, lone, many string }{
+			{"beside-etcd", etcdEach, etcdBatch},
+			{"beside-raft-wal", raftEach, raftBatch},
+			{"beside-pebble", pebbleReuse, pebbleReuse},
+			{"beside-tidwall", tidwallEach, tidwallMany},
+		} {
+			beside := e
+			beside.Name = p.name
+			beside.Question = "Is wal.Append faster than this peer is at its best?"
+			best := p.many
+			if lone {
+				best = p.lone
+			}
+			beside.Variants = nil
+			for _, w := range walWays() {
+				if w.Name == best {
+					w.Baseline = true
+					beside.Variants = append(beside.Variants, w.Variant(&e))
+				}
+			}
+			own := slices.IndexFunc(e.Variants, func(v lab.Variant) bool { return v.Name == "wal.Append" })
+			if len(beside.Variants) == 0 || own < 0 {
+				continue
+			}
+			beside.Variants = append(beside.Variants, e.Variants[own])
+			list = append(list, beside)
+		}
+	}
+	return list
+}
+
+// A saver appends records in one call, and returns when they are synced.
+type saver struct {
+	save  func(recs [][]byte) error
+	close func() error
+}
+
+// each calls save for each record, one caller at a time.
+func each(open func(dir string) (saver, error)) openLog {
+	return func(dir string, _ int64, _ int) (suites.WALLog, error) {
+		s, err := open(dir)
+		if err != nil {
+			return suites.WALLog{}, err
+		}
+		turn := make(chan [][]byte, 1)
+		turn <- make([][]byte, 1)
+		return suites.WALLog{
+			Append: func(rec []byte) error {
+				one := <-turn
+				one[0] = rec
+				err := s.save(one)
+				turn <- one
+				return err
+			},
+			Close: s.close,
+		}, nil
+	}
+}
+
+// batchRecords is how many records one call takes at most.
+const batchRecords = 1024
+
+type batchRequest struct {
+	rec  []byte
+	done chan error
+}
+
+// batched calls save for all records that wait.
+func batched(open func(dir string) (saver, error)) openLog {
+	return func(dir string, _ int64, _ int) (suites.WALLog, error) {
+		s, err := open(dir)
+		if err != nil {
+			return suites.WALLog{}, err
+		}
+		requests := make(chan batchRequest, batchRecords)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			saveAll(s.save, requests)
+		}()
+		answers := make(chan chan error, 1<<16) // of appends that are over
+		return suites.WALLog{
+			Append: func(rec []byte) error {
+				var r batchRequest
+				select {
+				case done := <-answers:
+					r = batchRequest{rec, done}
+				default:
+					r = batchRequest{rec, make(chan error, 1)}
+				}
+				requests <- r
+				err := <-r.done
+				select {
+				case answers <- r.done:
+				default:
+				}
+				return err
+			},
+			Close: func() error {
+				close(requests)
+				<-ended
+				return s.close()
+			},
+		}, nil
+	}
+}
+
+func saveAll(save func(recs [][]byte) error, requests <-chan batchRequest) {
+	var waiting []batchRequest
+	var recs [][]byte
+	for r := range requests {
+		waiting, recs = append(waiting[:0], r), append(recs[:0], r.rec)
+		for len(waiting) < batchRecords && len(requests) > 0 {
+			r := <-requests // none but this goroutine takes from it
+			waiting, recs = append(waiting, r), append(recs, r.rec)
+		}
+		err := save(recs)
+		for _, r := range waiting {
+			r.done <- err
+		}
+	}
+}
