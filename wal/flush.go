@@ -188,7 +188,6 @@ func (l *Log) commit() error {
 	}
 	l.keepBlock()
 	l.tail.publish(l.seg.number, l.off)
-	l.store.tailAt.Store(l.off)
 	l.acknowledge(nil)
 	return nil
 }

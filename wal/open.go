@@ -105,7 +105,6 @@ func (s *store) recover(r finding, f folder) error {
 		}
 	}
 	s.lastNumber = r.segments[len(r.segments)-1].number
-	s.tailAt.Store(r.last.off)
 	s.tailOff, s.tailNext = r.last.off, r.next
 	if r.last.closed {
 		// Also if there is a torn record behind the mark, which settle cuts: a

@@ -18,28 +18,28 @@ func lazy() Options {
 // finds the damage. All else it finds as any other.
 func TestLazyVerify(t *testing.T) {
 	sp := grow(t, true, false)
-	open := func(do func(f map[string][]byte)) (Report, error, string) {
+	open := func(do func(f map[string][]byte)) (rep Report, dir string, err error) {
 		files := map[string][]byte{}
 		for name, b := range sp.files {
 			files[name] = slices.Clone(b)
 		}
 		do(files)
-		dir := putFiles(t, files)
+		dir = putFiles(t, files)
 		s, rep, err := openStore(dir, lazy())
 		if err == nil {
 			s.close(0, 0, false)
 		}
-		return rep, err, dir
+		return rep, dir, err
 	}
 	name := func(i int) string { return segmentName(sp.segments[i]) }
 	sealed, active := sp.records[sp.segments[1]], sp.records[sp.segments[2]]
 
-	rep, err, _ := open(func(map[string][]byte) {})
+	rep, _, err := open(func(map[string][]byte) {})
 	if err != nil || rep.Next != sp.next || rep.First != sp.first || rep.Segments != 3 || rep.Verified >= minSegmentSize {
 		t.Errorf("%+v, %v", rep, err)
 	}
 	hurt := sealed[len(sealed)/2]
-	_, err, dir := open(func(f map[string][]byte) { f[name(1)][hurt.off+headerSize+1] ^= 1 })
+	_, dir, err := open(func(f map[string][]byte) { f[name(1)][hurt.off+headerSize+1] ^= 1 })
 	if err != nil {
 		t.Errorf("within a complete segment: %v", err)
 	}
@@ -61,7 +61,7 @@ func TestLazyVerify(t *testing.T) {
 		{"end record before the active", func(f map[string][]byte) { f[name(1)][sealed[len(sealed)-1].off] ^= 1 }, outcome{next: sp.next}},
 		{"active's last flush", func(f map[string][]byte) { f[name(2)][active[len(active)-3].off] ^= 1 }, outcome{next: active[len(active)-3].pos}},
 	} {
-		rep, err, dir := open(c.do)
+		rep, dir, err := open(c.do)
 		var ce *CorruptError
 		switch {
 		case c.want.file == "" && (err != nil || rep.Next != c.want.next):

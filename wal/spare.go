@@ -14,17 +14,12 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// fillPiece is how many bytes are written over at once where nobody else waits
-// for the device.
+// fillPiece is how many bytes of a new segment are written, and in the
+// background synced, at once.
 const fillPiece = 1 << 20
 
-// A new segment is made in pieces of zeroPiece bytes, with a rest after each
-// that is shorter than maxRest: an append that comes upon one waits for so
-// many bytes more, and few do.
-const (
-	zeroPiece = 128 << 10
-	maxRest   = 20 * time.Millisecond
-)
+// maxPause bounds how long the background rests between two pieces.
+const maxPause = 50 * time.Millisecond
 
 // prepare has Options.Spares segments made ready in the background, unless
 // that is under way. Its errors come out of advance, which tries again.
@@ -88,29 +83,12 @@ func (s *store) take() (*segment, error) {
 	return g, nil
 }
 
-// rest is how long the background rests after a piece that took so long, when
-// it has come to off in a segment of size bytes: not at all if somebody waits
-// for that segment, four times as long if it will be ready in good time, else
-// just as long. The error is that nobody wants it any more.
-func (s *store) rest(took time.Duration, off, size int64) (time.Duration, error) {
+// hurried reports whether somebody waits for the segment that is being made,
+// and whether nobody wants it any more.
+func (s *store) hurried() (urgent, closing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.closing:
-		return 0, ErrClosed
-	case s.urgent:
-		return 0, nil
-	case len(s.ready) > 0 || s.early(off, size):
-		took *= 4
-	}
-	return min(took, maxRest), nil
-}
-
-// early reports whether a segment of size bytes that is made up to off will be
-// ready when three quarters of the last one are used. The caller holds mu.
-func (s *store) early(off, size int64) bool {
-	last := s.used[len(s.used)-1]
-	return float64(off)/float64(size) >= float64(s.tailAt.Load())/float64(last.size)*4/3
+	return s.urgent, s.closing
 }
 
 // make makes a segment, ready to be used and durable with its name. It is open
@@ -174,41 +152,29 @@ func (s *store) create(g *segment, temp string) error {
 		}
 		return nil
 	}
-	zeros := make([]byte, zeroPiece)
+	zeros := make([]byte, fillPiece)
 	for off := int64(0); off < g.size; {
 		began := time.Now()
-		n, err := f.WriteAt(zeros[:min(zeroPiece, g.size-off)], off)
+		n, err := f.WriteAt(zeros[:min(fillPiece, g.size-off)], off)
 		if err != nil {
 			return fmt.Errorf("wal: %w", err)
 		}
-		if err := s.yield(f, off, int64(n), g.size, began); err != nil {
-			return err
-		}
 		off += int64(n)
+		urgent, closing := s.hurried()
+		if closing {
+			return ErrClosed
+		}
+		if urgent {
+			continue
+		}
+		// Appends share the device. Its queue is kept short, and left to them
+		// half of the time.
+		if err := sys.SyncData(f); err != nil {
+			return pathError("fdatasync", s.path(temp), err)
+		}
+		time.Sleep(min(time.Since(began), maxPause))
 	}
 	return nil
-}
-
-// yield leaves the device to appends, after n bytes at off of a segment of size
-// bytes were written, since began: its queue is kept short, and it is given a
-// rest. To write the bytes out is enough: to make them durable piece by piece
-// would each time commit the journal, which appends have no need of.
-func (s *store) yield(f *os.File, off, n, size int64, began time.Time) error {
-	rest, err := s.rest(1, off, size)
-	if err != nil || rest == 0 {
-		return err
-	}
-	err = sys.SyncRange(f, off, n)
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = sys.SyncData(f)
-	}
-	if err != nil {
-		return pathError("sync_file_range", f.Name(), err)
-	}
-	if rest, err = s.rest(time.Since(began), off+n, size); err == nil {
-		time.Sleep(rest)
-	}
-	return err
 }
 
 // renew makes the file temp of a segment that is no longer needed. It has its

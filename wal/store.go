@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/stele-go/stele/internal/sys"
 )
@@ -44,10 +43,6 @@ type store struct {
 	urgent     bool     // and somebody waits for one
 	prepareErr error    // why they could not be
 	closing    bool
-	// tailAt is where the log has come to in the last segment: how soon the
-	// next one is needed.
-	tailAt atomic.Int64
-
 	// What openStore found, and closed marks.
 	tailOff  int64
 	tailNext Position
@@ -98,7 +93,6 @@ func (s *store) advance(off, durable int64, next Position) (*segment, error) {
 	to.first = next
 	to.refs = 1
 	s.used = append(s.used, to)
-	s.tailAt.Store(firstOffset)
 	s.closedAt = 0
 	s.start(false)
 	// Its close tells nothing that the sync has not told.
