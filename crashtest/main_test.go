@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	cutsFlag = flag.Int("cuts", 0, "power cuts for each file system and workload (default 6, or 500 with STELE_LONG=1)")
+	cutsFlag = flag.Int("cuts", 0, "power cuts for each file system and workload (default 4, or 500 with STELE_LONG=1)")
 	seedFlag = flag.Uint64("seed", 0, "seed of the cuts (default: drawn and printed)")
 )
 
@@ -36,15 +36,20 @@ func cuts() int {
 	case long():
 		return 500
 	}
-	return 6
+	return 4
 }
 
 func long() bool { return os.Getenv("STELE_LONG") == "1" }
 
-// each runs f for each file system that there can be here.
+// each runs f for each file system that there can be here. With the race
+// detector, which sees no more on three of them than on one, it is ext4 alone,
+// unless -cuts or STELE_LONG is set.
 func each(t *testing.T, f func(t *testing.T, fs string)) {
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
+			if raceDetector && fs != "ext4" && *cutsFlag == 0 && !long() {
+				t.Skip("with the race detector ext4 alone is cut; set -cuts or STELE_LONG=1")
+			}
 			t.Parallel()
 			f(t, fs)
 		})

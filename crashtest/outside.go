@@ -113,4 +113,4 @@ func asError(args []any) error {
 	return errors.New(fmt.Sprint(args...))
 }
 
-func formatted(format string, args []any) error { return errors.New(fmt.Sprintf(format, args...)) }
+func formatted(format string, args []any) error { return fmt.Errorf(format, args...) }

@@ -40,7 +40,7 @@ func TestWalFaults(t *testing.T) {
 		o    crashtest.FaultOptions
 		runs int // unless STELE_LONG is set
 	}{
-		{"once", crashtest.FaultOptions{}, 25},
+		{"once", crashtest.FaultOptions{}, 15},
 		{"until the end", crashtest.FaultOptions{Stays: true}, 12},
 		{"once, then a crash", crashtest.FaultOptions{Crash: &crashtest.StateOptions{Max: 20}}, 12},
 		{"a full disk, then a crash", crashtest.FaultOptions{Stays: true, Faults: []crashtest.CallFault{crashtest.FailENOSPC}, Crash: &crashtest.StateOptions{Max: 20, Model: crashtest.Journaled}}, 8},

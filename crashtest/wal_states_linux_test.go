@@ -23,7 +23,7 @@ func TestWalStates(t *testing.T) {
 	}
 	if !long() {
 		rand.Shuffle(len(three), func(i, j int) { three[i], three[j] = three[j], three[i] })
-		three = three[:10]
+		three = three[:6]
 	}
 	for _, steps := range append(short, three...) {
 		t.Run(strings.Join(steps, ","), func(t *testing.T) {
