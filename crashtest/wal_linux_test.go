@@ -34,7 +34,7 @@ func walRecord(id string) []byte {
 	if strings.HasPrefix(id, "large") {
 		most = 15_000
 	}
-	return []byte(id + "|" + strings.Repeat(id+".", int(h.Sum32())%most/len(id)) + "|")
+	return []byte(id + "|" + strings.Repeat(id+".", int(h.Sum32())%most/(len(id)+1)) + "|")
 }
 
 // walOptions has small segments, so that they are used up and recycled soon.
