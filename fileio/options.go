@@ -89,14 +89,14 @@ type Options struct {
 	Pattern Pattern
 	// BufferSize is how much Read asks the kernel for at once, in bytes, up to
 	// 1 GiB; it is rounded up to whole blocks for direct reads. 0 is the
-	// profile's, else 128 KiB, and 1 MiB for direct reads, which nothing reads
+	// profile's with Auto, else 128 KiB, and 1 MiB for direct reads, which nothing reads
 	// ahead for.
 	BufferSize int
 	// Readahead is who reads ahead. The default is ReadaheadAuto.
 	Readahead Readahead
 
 	// The following are for mapped files, and refused with another Way than
-	// Mapped or Auto.
+	// Mapped or Auto. With Auto they count where it maps; Reader.Way tells.
 
 	// Populate reads and maps the whole file in Open.
 	Populate bool

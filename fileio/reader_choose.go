@@ -46,8 +46,8 @@ func choose(size int64, o Options, memory int64, known bool) Way {
 		}
 	}
 	w, err := ParseWay(profiled)
-	if err != nil || w == Auto || w == Mapped && !(fits && size >= autoMap) {
-		return way // of an unknown name too: a profile only advises
+	if err != nil || w == Auto || size < autoMap || w == Mapped && !fits {
+		return way // of an unknown name too: a profile only advises, and of long files
 	}
 	return w
 }

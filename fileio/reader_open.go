@@ -102,7 +102,7 @@ func (r *Reader) begin(o Options) (err error) {
 	if r.way == Direct {
 		r.bufSize = directBuffer
 	}
-	if o.Profile != nil && o.Profile.Read.BufferSize > 0 {
+	if o.Profile != nil && o.Way == Auto && o.Profile.Read.BufferSize > 0 { // measured with the way it names
 		r.bufSize = min(o.Profile.Read.BufferSize, maxBuffer)
 	}
 	if o.BufferSize > 0 {

@@ -207,6 +207,7 @@ func (w *Writer) choose(p *profile.Profile) (err error) {
 		p = &profile.Profile{}
 	}
 	if w.way == Auto {
+		w.size = cmp.Or(w.size, p.Write.BufferSize) // measured with the way it names
 		w.way = Buffered
 		if p.Write.Way != "" {
 			if w.way, err = ParseWay(p.Write.Way); err != nil {
@@ -214,7 +215,6 @@ func (w *Writer) choose(p *profile.Profile) (err error) {
 			}
 		}
 	}
-	w.size = cmp.Or(w.size, p.Write.BufferSize)
 	if w.sync == SyncAuto {
 		w.sync = cmp.Or(Mechanism(p.Write.Sync), SyncFdatasync)
 		// What was measured to be fast may not weaken a promise, nor be at

@@ -1,6 +1,6 @@
 // Package profile holds what was found out about a disk, for those that write
-// to it and read from it: package wal, package fileio, and the log store.
-// stele tune measures and writes it.
+// to it and read from it: package wal and package fileio. stele tune measures
+// and writes it.
 //
 // A profile never changes what a call promises. It only chooses among ways
 // that promise the same, and sizes.
@@ -69,7 +69,7 @@ type Write struct {
 type WAL struct {
 	Sync        string        `json:"sync,omitempty"`         // "fdatasync", "dsync", "direct"
 	MaxDelay    time.Duration `json:"max_delay_ns,omitempty"` // the group-commit window
-	SegmentSize int64         `json:"segment_size,omitempty"` // bytes
+	SegmentSize int64         `json:"segment_size,omitempty"` // bytes; set by hand, stele tune does not measure it
 }
 
 // Create is for users of package newfile, which reads no profile: Shards goes

@@ -84,9 +84,9 @@ func syncWriters(file string, writers int) lab.Experiment {
 	return withSyncWays(lab.Experiment{
 		Name: "writers", Params: lab.Params{"file": file, "writers": strconv.Itoa(writers)},
 		Question: fmt.Sprintf("Which way lets %s share a device best?", writersText(writers)),
-		Op:       "one durable write of 4 KiB to one of the writers' own files",
+		Op:       "one write of 4 KiB to one of the writers' own files, durable where the way promises it",
 		MaxOps:   20_000,
-	}, powerWays(), runSyncWriters)
+	}, crashtest.SyncWays(), runSyncWriters)
 }
 
 // syncFrequency is one writer that writes so many times a second and waits
@@ -96,9 +96,9 @@ func syncFrequency(file string, hz int) lab.Experiment {
 	return withSyncWays(lab.Experiment{
 		Name: "frequency", Params: lab.Params{"file": file, "hz": strconv.Itoa(hz)},
 		Question: fmt.Sprintf("How long, and how even, is a durable write that comes %d times a second?", hz),
-		Op:       fmt.Sprintf("one durable write of 4 KiB, %d a second", hz),
+		Op:       fmt.Sprintf("one write of 4 KiB, durable where the way promises it, %d a second", hz),
 		Ops:      pacedOps(hz), MaxRounds: 6,
-	}, powerWays(), runSyncPaced)
+	}, crashtest.SyncWays(), runSyncPaced)
 }
 
 // pacedOps is a second of operations, and not so few that they say nothing of
@@ -117,11 +117,6 @@ func writersText(n int) string {
 		return "1 writer"
 	}
 	return strconv.Itoa(n) + " writers"
-}
-
-// powerWays are the ways that promise level Power.
-func powerWays() []crashtest.SyncWay {
-	return slices.DeleteFunc(crashtest.SyncWays(), func(w crashtest.SyncWay) bool { return w.Level != durability.Power })
 }
 
 // syncWay returns the way of that name.

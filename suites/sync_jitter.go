@@ -64,12 +64,17 @@ func lasting(e lab.Estimate) string {
 }
 
 // Notes are what results say together that none says by itself, a sentence
-// each: for suite sync, at which rate the jitter of each way jumps.
+// each: for suite sync, at which rate the jitter of each way jumps, and where
+// it is shown what its ways make durable, which no time shows.
 func Notes(results []*lab.Result) []string {
 	type series struct{ place, file string }
 	of := map[series]map[int]*lab.Result{}
 	var order []series
+	var notes []string
 	for _, r := range results {
+		if r.Suite == "sync" && r.Name == "mechanism" && len(notes) == 0 {
+			notes = append(notes, "What each way to sync makes durable is shown by power cuts, not by times: go test github.com/stele-go/stele/crashtest -run TestSyncTable -v (as root)")
+		}
 		if r.Suite != "sync" || r.Name != "frequency" {
 			continue
 		}
@@ -84,7 +89,6 @@ func Notes(results []*lab.Result) []string {
 		}
 		of[s][hz] = r
 	}
-	var notes []string
 	for _, s := range order {
 		if n := jitterNote(of[s]); n != "" {
 			notes = append(notes, fmt.Sprintf("sync/frequency, file=%s, in %s: %s. %s", s.file, s.place, n, jitterRule))

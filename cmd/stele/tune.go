@@ -26,7 +26,7 @@ const tuneUsage = `Usage: stele tune [DIR] [flags]
 
 Finds out which settings of Stele's packages suit the disk under DIR (default
 the current folder), prints each with the figures behind it, and writes them to
-DIR/` + profile.FileName + `, a profile that wal, fileio and the log store load:
+DIR/` + profile.FileName + `, a profile that wal and fileio load:
 
   p, err := profile.Load("/data")
   l, err := wal.Open("/data/log", wal.Options{Profile: p})

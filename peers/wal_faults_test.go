@@ -1,0 +1,89 @@
+package peers
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stele-go/stele/crashtest"
+)
+
+// faultSteps are what a log is made to do while its calls fail.
+var faultSteps = []string{"append", "batch", "append"}
+
+// TestFaults prints what each library makes of calls that fail: every call of
+// three steps, by every error that its manual page lists, one at a time, and
+// then the log is opened again.
+//
+//	go test -run Faults -v
+//
+// STELE_LONG=1 tries all of them, else a sample is drawn.
+func TestFaults(t *testing.T) {
+	seed := rand.Uint64()
+	table := fmt.Sprintf("seed %d\n%-14s %6s %6s %7s", seed, "", "calls", "runs", "failed")
+	for _, l := range logs() {
+		o := crashtest.FaultOptions{Prepare: l.prepare, Max: 25, Seed: seed}
+		if os.Getenv("STELE_LONG") != "" {
+			o.Max = 0
+		}
+		rep := crashtest.FaultsMount(t, o, l.faultWork(faultSteps), l.crashCheck)
+		table += fmt.Sprintf("\n%-14s %6d %6d %7d", l.name, rep.Calls, rep.Runs, rep.Failed)
+		if rep.Broken != nil {
+			// A library that keeps a file open after an error keeps the mount
+			// busy: then the runs after that one are not made.
+			if l.name == "stele wal" {
+				t.Fatal(rep.Broken)
+			}
+			table += fmt.Sprintf("  ended there: %v", rep.Broken)
+			continue
+		}
+		if rep.Failed == 0 {
+			continue
+		}
+		table += fmt.Sprintf("  %s: %v", rep.Failures[0].ID, rep.Failures[0].Err)
+		if l.name == "stele wal" {
+			t.Error(rep)
+		}
+	}
+	t.Log(table)
+}
+
+// faultWork is crashWork that ends at the first error, as a program does.
+func (l log) faultWork(steps []string) func(dir string, ack func(crashNote)) error {
+	return func(dir string, ack func(crashNote)) error {
+		var failed error
+		err := l.crashWork(steps, &failed)(dir, ack)
+		return errors.Join(failed, err)
+	}
+}
+
+// TestPowerCuts prints how many power cuts under a real ext4 each library
+// outlived: all that it acknowledged is there, and it goes on.
+//
+//	go test -run PowerCuts -v    # as root
+func TestPowerCuts(t *testing.T) {
+	steps := []string{"append", "batch", "append", "append", "batch", "append"}
+	cuts := 12
+	if os.Getenv("STELE_LONG") != "" {
+		cuts = 200
+	}
+	table := fmt.Sprintf("%-14s %6s %7s", "", "cuts", "failed")
+	for _, l := range logs() {
+		if !l.appends() {
+			continue // what it begins with is one file without a name that is durable
+		}
+		rec := crashtest.Record(t, crashtest.Options{Prepare: l.prepare, Size: 256 << 20}, l.faultWork(steps))
+		res := rec.Check(t, cuts, l.crashCheck)
+		table += fmt.Sprintf("\n%-14s %6d %7d", l.name, res.Cuts, len(res.Lost))
+		if len(res.Lost) == 0 {
+			continue
+		}
+		table += fmt.Sprintf("  %v", res.Lost[0].Err)
+		if l.name == "stele wal" {
+			t.Error(res)
+		}
+	}
+	t.Log(table)
+}
