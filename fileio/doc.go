@@ -66,17 +66,18 @@
 // found and what became of the bytes. A request that is not looked at more
 // closely costs 3 ns, of the 570 that 4 KiB from the page cache take.
 //
-// Times of that beside the kernel's default, both from the same run, on the
-// root disk and on a journaled ext4 image, medians of nine pairs or more:
+// Times of that beside the kernel's default, both from the same run, on a
+// journaled ext4 image, medians of 41 pairs (STELE_LONG=1 go test -run
+// TestReadaheadBars/ext4 -v):
 //
-//	4 KiB backward, cold                    0.07x, 0.06x
-//	64 KiB backward, cold                   0.37x, 0.35x
-//	64 KiB backward, mapped, cold           0.76x, 0.67x
-//	4 KiB every 64 KiB, cold                0.19x, 0.21x
-//	16 KiB every 1 MiB, cold                0.38x, 0.35x
-//	4 KiB at random, mapped, cold           0.61x, 0.38x
-//	4 KiB at random, half of them cached    0.9x to 1x
-//	all others, warm ones too               no difference that could be told
+//	4 KiB backward, cold                    0.10x
+//	64 KiB backward, cold                   0.33x
+//	64 KiB backward, mapped, cold           0.87x
+//	4 KiB every 64 KiB, cold                0.24x
+//	16 KiB every 1 MiB, cold                0.31x
+//	4 KiB at random, mapped, cold           0.35x
+//	4 KiB at random, half of them cached    0.95x
+//	all others, warm ones too               0.97x to 1.03x; short runs in strides 1.07x
 //
 // Of the random reads where half was cached, a quarter of the bytes came from
 // the disk that came by the kernel's default.
