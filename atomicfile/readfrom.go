@@ -3,9 +3,9 @@ package atomicfile
 import (
 	"io"
 	"math"
-	"reflect"
 	"sync"
-	"syscall"
+
+	"github.com/stele-go/stele/internal/sys"
 )
 
 const (
@@ -62,38 +62,16 @@ func (f *File) ReadFrom(r io.Reader) (int64, error) {
 func (f *File) copyFrom(r io.Reader) int64 {
 	limited, ok := r.(*io.LimitedReader)
 	if !ok {
-		if src := osFile(r); src != nil {
+		if src := sys.RawFile(r); src != nil {
 			return f.t.CopyFrom(src, math.MaxInt64)
 		}
 		return 0
 	}
-	src := osFile(limited.R)
+	src := sys.RawFile(limited.R)
 	if src == nil {
 		return 0
 	}
 	n := f.t.CopyFrom(src, limited.N)
 	limited.N -= n
 	return n
-}
-
-// osFile returns the descriptor of an *os.File, also in the form in which
-// io.Copy gets it from (*os.File).WriteTo: a type of package os, too, that
-// hides that method. Types of other packages may do more than read it.
-func osFile(r io.Reader) syscall.RawConn {
-	t := reflect.TypeOf(r)
-	if t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == nil || t.PkgPath() != "os" {
-		return nil
-	}
-	c, ok := r.(syscall.Conn)
-	if !ok {
-		return nil
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return raw
 }

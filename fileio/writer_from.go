@@ -3,7 +3,6 @@ package fileio
 import (
 	"io"
 	"math"
-	"reflect"
 	"syscall"
 
 	"github.com/stele-go/stele/internal/sys"
@@ -68,7 +67,7 @@ func (w *Writer) copyFrom(r io.Reader) (total int64, err error) {
 		r, most = limited.R, limited.N
 		defer func() { limited.N -= total }()
 	}
-	src := rawFile(r)
+	src := sys.RawFile(r)
 	if src == nil {
 		return 0, nil
 	}
@@ -116,26 +115,4 @@ func (w *Writer) kernelCopy(src syscall.RawConn, n int64) (int64, error) {
 	}
 	w.arm()
 	return n, nil
-}
-
-// rawFile returns the descriptor of an *os.File, also in the form in which
-// io.Copy gets it from (*os.File).WriteTo: a type of package os, too, that
-// hides that method. Types of other packages may do more than read it.
-func rawFile(r io.Reader) syscall.RawConn {
-	t := reflect.TypeOf(r)
-	if t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == nil || t.PkgPath() != "os" {
-		return nil
-	}
-	c, ok := r.(syscall.Conn)
-	if !ok {
-		return nil
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return raw
 }
