@@ -1,0 +1,225 @@
+// Package filter tells which blocks of lines cannot hold what is searched for.
+//
+// A Builder takes in the texts of a block and makes its filter: a set of keys in
+// which some more seem to be, one in 256. A Needle is the keys that a text has
+// for sure if what is searched for is in it. Keys are hashes of
+//
+//   - the tokens: the longest runs of letters, digits and marks of every script,
+//     with the case folded (the smallest rune that unicode.SimpleFold leads to);
+//   - of scripts without spaces, and Hangul, each rune, and each two that follow
+//     each other;
+//   - four numbers with points between them, as in an address;
+//   - each four letters that follow each other in a token, for needles that begin
+//     or end inside one.
+//
+// # Layout
+//
+// One filter, or a list of them, one for each block that was joined:
+//
+//	one:   | 1 | flags | major | minor | segment bits | seed | CRC-32C (4) | slots ... |
+//	list:  | 2 | length | one | length | one | ...
+//	every: | 3 |
+//
+// Flag 1: the four letters are among the keys. Major and minor are the version of
+// Unicode that says what a letter is. A segment has 1<<bits slots of a byte;
+// there are at least three segments, or none if there is no key. Where a key is
+// in the slots tells type fuse. The checksum, little-endian, is of all before it
+// and behind it. A length is an unsigned varint. Every seems to have every key.
+package filter
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+const (
+	versionOne   = 1
+	versionList  = 2
+	versionEvery = 3
+
+	atFlags   = 1
+	atUnicode = 2
+	atBits    = 4
+	atSeed    = 5
+	atSum     = 6
+	oneHead   = 10
+
+	flagGrams = 1
+
+	maxSegmentBits = 18
+)
+
+// unicodeVersion is what the tables of package unicode are of. Runes that were
+// given a meaning since are cut otherwise than they were.
+var unicodeVersion = func() (v [2]byte) {
+	for i, part := range strings.SplitN(unicode.Version, ".", 3)[:2] {
+		n, _ := strconv.ParseUint(part, 10, 8)
+		v[i] = byte(n)
+	}
+	return v
+}()
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func sumOf(one []byte) uint32 {
+	return crc32.Update(crc32.Checksum(one[:atSum], castagnoli), castagnoli, one[oneHead:])
+}
+
+// Append appends the filter of all that was added.
+func (b *Builder) Append(dst []byte) []byte {
+	keys, flags := room(b.list, b.tokens.n+b.grams.n)[:0], byte(0)
+	for k := range b.tokens.all {
+		keys = append(keys, k)
+	}
+	if b.grams.n <= b.bytes/bytesPerGram {
+		flags = flagGrams
+		for k := range b.grams.all {
+			if !b.tokens.has(k) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	b.list = keys
+	f, seed, slots, ok := b.peeler.build(keys)
+	if !ok {
+		return append(dst, versionEvery)
+	}
+	at := len(dst)
+	dst = append(dst, versionOne, flags, unicodeVersion[0], unicodeVersion[1], f.segmentBits, seed, 0, 0, 0, 0)
+	dst = append(dst, slots...)
+	binary.LittleEndian.PutUint32(dst[at+atSum:], sumOf(dst[at:]))
+	return dst
+}
+
+// Join appends the filter of a block that has the rows of several: nothing is
+// built anew. It looks like each of them, one after the other, and as often
+// seems to have what none has. A filter that is damaged makes one that has
+// everything.
+func Join(dst []byte, filters ...[]byte) []byte {
+	if len(filters) == 1 {
+		return append(dst, filters[0]...)
+	}
+	at := len(dst)
+	dst = append(dst, versionList)
+	for _, f := range filters {
+		for part, err := range parts(f) {
+			if err != nil || part[0] == versionEvery {
+				return append(dst[:at], versionEvery)
+			}
+			dst = binary.AppendUvarint(dst, uint64(len(part)))
+			dst = append(dst, part...)
+		}
+	}
+	return dst
+}
+
+// May reports whether a text that was added to the filter may have the needle.
+// A filter that is damaged may have everything, or what it had and more: only
+// Check tells that bytes of it are not as they were.
+func May(filter []byte, n Needle) bool {
+	if n.Empty() {
+		return true
+	}
+	for part, err := range parts(filter) {
+		if err != nil || mayOne(part, n) {
+			return true
+		}
+	}
+	return false
+}
+
+func mayOne(part []byte, n Needle) bool {
+	if part[0] == versionEvery {
+		return true
+	}
+	if n.wide && [2]byte(part[atUnicode:]) != unicodeVersion {
+		return true
+	}
+	keys := n.keys
+	if part[atFlags]&flagGrams == 0 {
+		keys = keys[:n.tokens]
+	}
+	slots := part[oneHead:]
+	if len(slots) == 0 {
+		return len(keys) == 0
+	}
+	f := fuse{part[atBits], uint32(len(slots)>>part[atBits]) - 2}
+	for _, k := range keys {
+		if !f.has(slots, hashOf(k, part[atSeed])) {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	errEmpty = errors.New("filter: no bytes")
+	errList  = errors.New("filter: length of a part is not what there is")
+)
+
+// parts ranges over the filters of a list, or the one that there is. Each has a
+// form that mayOne can read.
+func parts(filter []byte) func(yield func([]byte, error) bool) {
+	return func(yield func([]byte, error) bool) {
+		if len(filter) == 0 {
+			yield(nil, errEmpty)
+			return
+		}
+		if filter[0] != versionList {
+			yield(filter, form(filter))
+			return
+		}
+		for rest := filter[1:]; len(rest) > 0; {
+			n, size := binary.Uvarint(rest)
+			if size <= 0 || n == 0 || n > uint64(len(rest)-size) {
+				yield(nil, errList)
+				return
+			}
+			part := rest[size : size+int(n)]
+			rest = rest[size+int(n):]
+			if err := form(part); !yield(part, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// form verifies the head of one filter.
+func form(one []byte) error {
+	switch {
+	case one[0] == versionEvery && len(one) == 1:
+		return nil
+	case one[0] != versionOne:
+		return fmt.Errorf("filter: unknown version %d", one[0])
+	case len(one) < oneHead:
+		return fmt.Errorf("filter: %d bytes are no head", len(one))
+	case one[atFlags]&^flagGrams != 0:
+		return fmt.Errorf("filter: unknown flags %#x", one[atFlags])
+	case len(one) == oneHead && one[atBits] == 0:
+		return nil
+	}
+	segmentBits, slots := one[atBits], len(one)-oneHead
+	if segmentBits > maxSegmentBits || slots&(1<<segmentBits-1) != 0 || slots>>segmentBits < 3 || bits.Len(uint(slots)) > 31 {
+		return fmt.Errorf("filter: %d slots in segments of 1<<%d", slots, segmentBits)
+	}
+	return nil
+}
+
+// Check verifies a filter: its form and the checksum of each part.
+func Check(filter []byte) error {
+	for part, err := range parts(filter) {
+		if err != nil {
+			return err
+		}
+		if part[0] == versionOne && binary.LittleEndian.Uint32(part[atSum:]) != sumOf(part) {
+			return errors.New("filter: checksum does not match")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package filter
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+)
+
+// A Needle is what a text must have in it to be searched at all. The zero value
+// asks for nothing. It may be used by many goroutines.
+type Needle struct {
+	keys   []uint64 // of tokens, and then of grams
+	tokens int      // how many are of tokens
+	wide   bool     // made of text that is not ASCII: it depends on the version of Unicode
+}
+
+// With so many keys of a kind nothing seems to be in a filter by chance.
+const maxNeedleKeys = 16
+
+// Empty: every text may have it.
+func (n Needle) Empty() bool { return len(n.keys) == 0 }
+
+// Substring is what each text has that contains s, in whatever case (see
+// ContainsFold). s may begin or end in the middle of a word, and of a rune.
+//
+// It is Empty where s has no whole token and no four letters beside each other,
+// as "4711" without anything around it.
+func Substring(s []byte) Needle { return needle(s, false) }
+
+// Word is what each text has that contains s without cutting a token, in
+// whatever case (see HasWord).
+func Word(s []byte) Needle { return needle(s, true) }
+
+type needleKey struct {
+	key   uint64
+	bytes int
+}
+
+func needle(s []byte, whole bool) Needle {
+	text := aligned(s)
+	var c cutter
+	c.reset(text, 0)
+	var found []needleKey
+	var grams []uint64
+	single := false // the last of found is of one dense rune
+	for t, ok := c.next(); ok; t, ok = c.next() {
+		if t.folded == nil {
+			if t.before != 0 && single {
+				found = found[:len(found)-1] // two have what one has, and more
+			}
+			single = t.before == 0
+			found = append(found, needleKey{denseKey(t.before, t.dense), t.end - t.start})
+			continue
+		}
+		single = false
+		// At an end of s the token may go on, unless s is a whole.
+		known := func(end int) bool { return whole || t.start > 0 && end < len(text) }
+		if known(t.end) {
+			found = append(found, needleKey{wordKey(t.folded), len(t.folded)})
+		}
+		if startsQuad(text, t.start, t.end) {
+			if end := quadAt(text, t.start); end >= 0 && known(end) {
+				found = append(found, needleKey{wordKey(text[t.start:end]), end - t.start})
+			}
+		}
+		grams = appendGrams(grams, t.folded)
+	}
+	// Long words are rare: they come first, as the first that is not there ends
+	// the search.
+	slices.SortStableFunc(found, func(a, b needleKey) int { return cmp.Compare(b.bytes, a.bytes) })
+	var n Needle
+	for _, k := range found {
+		n.add(k.key, maxNeedleKeys)
+	}
+	n.tokens = len(n.keys)
+	for _, k := range grams {
+		n.add(k, n.tokens+maxNeedleKeys)
+	}
+	n.wide = slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf })
+	return n
+}
+
+func (n *Needle) add(key uint64, limit int) {
+	if len(n.keys) < limit && !slices.Contains(n.keys, key) {
+		n.keys = append(n.keys, key)
+	}
+}
+
+// aligned returns the part of s in which it is known where runes begin, wherever
+// in a text s is. The first bytes may belong to a rune that began before s, and
+// the last rune may end behind it. What is right before and behind that part is
+// not known; of a word it cuts no token.
+func aligned(s []byte) []byte {
+	for len(s) > 0 && !utf8.RuneStart(s[0]) {
+		s = s[1:]
+	}
+	for i := max(0, len(s)-(utf8.UTFMax-1)); i < len(s); i++ {
+		if utf8.RuneStart(s[i]) && !utf8.FullRune(s[i:]) {
+			return s[:i]
+		}
+	}
+	return s
+}

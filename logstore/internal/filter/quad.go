@@ -1,0 +1,52 @@
+package filter
+
+import "unicode/utf8"
+
+// Four numbers of up to three digits with points between them, as an address
+// has, are a key of their own: of two hundred hosts each of the numbers is in
+// most blocks, and that they are in one address is what is searched for.
+
+const (
+	quadNumbers = 4
+	quadDigits  = 3
+)
+
+// quadAt returns where the quad ends that begins with the token text[start:], or -1.
+func quadAt(text []byte, start int) int {
+	i := start
+	for n := 1; ; n++ {
+		first := i
+		for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+			i++
+		}
+		if i == first || i-first > quadDigits {
+			return -1
+		}
+		if n == quadNumbers {
+			break
+		}
+		if i == len(text) || text[i] != '.' {
+			return -1
+		}
+		i++
+	}
+	if i == len(text) {
+		return i
+	}
+	if b := text[i]; b < utf8.RuneSelf {
+		if asciiFold[b] != 0 {
+			return -1
+		}
+		return i
+	}
+	r, _ := utf8.DecodeRune(text[i:])
+	if c, _ := classify(r); c == word {
+		return -1
+	}
+	return i
+}
+
+// startsQuad tells the few tokens for which quadAt is worth a look.
+func startsQuad(text []byte, start, end int) bool {
+	return end < len(text) && text[end] == '.' && end-start <= quadDigits
+}
