@@ -1,0 +1,254 @@
+// Package labelindex numbers streams and finds them by their labels.
+//
+// A stream is found by its labels in a hash table that readers take no lock
+// for, and by conditions on labels in postings: for each name and value the
+// numbers of the streams that have it, a few as a sorted list, more as a
+// roaring bitmap (Lemire et al., Roaring Bitmaps, 2018).
+package labelindex
+
+import (
+	"hash/maphash"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// A Label is a name and its value.
+type Label struct{ Name, Value string }
+
+// An Index knows streams by number. Numbers are dense, begin at 0, and those of
+// removed streams are used again, see Pin. It may be used by many goroutines
+// at once; a stream is found as soon as Add has returned, also by an Add of
+// another goroutine that returned the same number.
+type Index struct {
+	decode func(enc string) []Label
+	seed   maphash.Seed
+
+	// Changed with mu held, read without.
+	byLabels table
+	byNumber numbers
+
+	mu    sync.RWMutex
+	names map[string]*name
+	all   *roaring.Bitmap
+	next  uint32   // the lowest number never used
+	free  []uint32 // numbers to be used again
+	limbo []leaving
+
+	// pins counts, for each epoch, who pinned while it was the current one.
+	// Each Remove begins another epoch.
+	pinMu sync.Mutex
+	epoch uint64
+	pins  map[uint64]int
+}
+
+// A stream is never changed.
+type stream struct {
+	enc    string
+	hash   uint64
+	number uint32
+}
+
+// A leaving number was removed when epoch ended; whoever pinned in it or before
+// may still hold it.
+type leaving struct {
+	number uint32
+	epoch  uint64
+}
+
+// New returns an empty index. decode takes labels apart, which are given
+// encoded and are the identity of a stream. Labels with an empty value count as
+// if they were not there.
+func New(decode func(enc string) []Label) *Index {
+	return &Index{
+		decode: decode,
+		seed:   maphash.MakeSeed(),
+		names:  map[string]*name{},
+		all:    roaring.New(),
+		pins:   map[uint64]int{},
+	}
+}
+
+// Find returns the number of the stream, if it is there. It takes no lock.
+func (x *Index) Find(enc string) (n uint32, ok bool) {
+	s := x.byLabels.find(maphash.String(x.seed, enc), enc)
+	if s == nil {
+		return 0, false
+	}
+	return s.number, true
+}
+
+// Add returns the number of the stream with these labels; isNew tells that it
+// was not there. It keeps a copy of enc. There can be 1<<32 - 1 streams.
+func (x *Index) Add(enc string) (n uint32, isNew bool) {
+	hash := maphash.String(x.seed, enc)
+	if s := x.byLabels.find(hash, enc); s != nil {
+		return s.number, false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s := x.byLabels.find(hash, enc); s != nil {
+		return s.number, false
+	}
+	s := &stream{enc: strings.Clone(enc), hash: hash, number: x.take()}
+	for _, l := range x.decode(s.enc) {
+		if l.Value == "" {
+			continue
+		}
+		nm := x.names[l.Name]
+		if nm == nil {
+			nm = newName()
+			x.names[l.Name] = nm
+		}
+		nm.add(l.Value, s.number)
+	}
+	x.all.Add(s.number)
+	x.byNumber.set(s.number, s)
+	// Last: who finds it here relies on the postings.
+	x.byLabels.insert(s)
+	return s.number, true
+}
+
+// Labels returns the labels of a stream, encoded. Those of a removed one are
+// there for as long as somebody has pinned its number. It takes no lock.
+func (x *Index) Labels(n uint32) (enc string, ok bool) {
+	s := x.byNumber.get(n)
+	if s == nil {
+		return "", false
+	}
+	return s.enc, true
+}
+
+// Len is how many streams there are.
+func (x *Index) Len() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return int(x.all.GetCardinality())
+}
+
+// Remove forgets streams: Find, Select, Names and Values do not find them any
+// more, and an Add of the same labels makes a new one. The caller sees to it
+// that nobody is about to add entries to them.
+func (x *Index) Remove(n ...uint32) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.pinMu.Lock()
+	epoch := x.epoch
+	x.pinMu.Unlock()
+	emptied := map[string]*name{}
+	for _, number := range n {
+		if !x.all.CheckedRemove(number) {
+			continue
+		}
+		s := x.byNumber.get(number)
+		x.byLabels.remove(s)
+		for _, l := range x.decode(s.enc) {
+			if nm := x.names[l.Name]; nm != nil && nm.remove(l.Value, number) {
+				emptied[l.Name] = nm
+			}
+		}
+		x.limbo = append(x.limbo, leaving{number, epoch})
+	}
+	for name, nm := range emptied {
+		if nm.compact(); len(nm.list) == 0 {
+			delete(x.names, name)
+		}
+	}
+	// Whoever pins from now on cannot have found these streams after it.
+	x.pinMu.Lock()
+	x.epoch++
+	x.pinMu.Unlock()
+	x.settle()
+}
+
+// Pin holds numbers: until release is called, that of a stream which was there
+// when Pin was called is not given to another one, and Labels has its labels,
+// though it be removed. Who keeps numbers for a while, as a query does, pins
+// before he takes them, and before he takes anything that names streams by
+// number. release may be called more than once.
+func (x *Index) Pin() (release func()) {
+	x.pinMu.Lock()
+	epoch := x.epoch
+	x.pins[epoch]++
+	x.pinMu.Unlock()
+	released := false
+	return func() {
+		x.pinMu.Lock()
+		defer x.pinMu.Unlock()
+		if released {
+			return
+		}
+		released = true
+		if x.pins[epoch]--; x.pins[epoch] == 0 {
+			delete(x.pins, epoch)
+		}
+	}
+}
+
+// settle frees the numbers that nobody can hold any more. mu is held.
+func (x *Index) settle() {
+	oldest := uint64(math.MaxUint64)
+	x.pinMu.Lock()
+	for epoch := range x.pins {
+		oldest = min(oldest, epoch)
+	}
+	x.pinMu.Unlock()
+	done := 0
+	for done < len(x.limbo) && x.limbo[done].epoch < oldest {
+		number := x.limbo[done].number
+		x.byNumber.set(number, nil)
+		x.free = append(x.free, number)
+		done++
+	}
+	if done == 0 {
+		return
+	}
+	x.limbo = append(x.limbo[:0], x.limbo[done:]...)
+}
+
+// take returns a number for a new stream. mu is held.
+func (x *Index) take() uint32 {
+	if len(x.free) == 0 && len(x.limbo) > 0 {
+		x.settle()
+	}
+	if last := len(x.free) - 1; last >= 0 {
+		n := x.free[last]
+		x.free = x.free[:last]
+		return n
+	}
+	x.next++
+	return x.next - 1
+}
+
+// numbers maps numbers to streams.
+type numbers struct {
+	slots atomic.Pointer[[]atomic.Pointer[stream]]
+}
+
+func (t *numbers) get(n uint32) *stream {
+	slots := t.slots.Load()
+	if slots == nil || int64(n) >= int64(len(*slots)) {
+		return nil
+	}
+	return (*slots)[n].Load()
+}
+
+// set is for one goroutine at a time.
+func (t *numbers) set(n uint32, s *stream) {
+	var old []atomic.Pointer[stream]
+	if p := t.slots.Load(); p != nil {
+		old = *p
+	}
+	if int(n) >= len(old) {
+		larger := make([]atomic.Pointer[stream], max(64, 2*len(old), int(n)+1))
+		for i := range old {
+			larger[i].Store(old[i].Load())
+		}
+		t.slots.Store(&larger)
+		old = larger
+	}
+	old[n].Store(s)
+}

@@ -1,0 +1,136 @@
+package labelindex
+
+import (
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// most is how many numbers a posting keeps as a list. A bitmap takes some 200
+// bytes before it holds anything, which is too much for values that one stream
+// or a few have.
+const most = 16
+
+// A posting is the streams that have one value of one name.
+type posting struct {
+	value string
+	few   []uint32        // sorted; nil once there is
+	many  *roaring.Bitmap // for more than most
+}
+
+func (p *posting) add(n uint32) {
+	if p.many != nil {
+		p.many.Add(n)
+		return
+	}
+	i, found := slices.BinarySearch(p.few, n)
+	switch {
+	case found:
+	case len(p.few) < most:
+		p.few = slices.Insert(p.few, i, n)
+	default:
+		p.many = roaring.BitmapOf(p.few...)
+		p.many.Add(n)
+		p.few = nil
+	}
+}
+
+// remove leaves a bitmap a bitmap until it is half of what made it one.
+func (p *posting) remove(n uint32) {
+	if p.many != nil {
+		p.many.Remove(n)
+		if p.many.GetCardinality() <= most/2 {
+			p.few, p.many = p.many.ToArray(), nil
+		}
+		return
+	}
+	if i, found := slices.BinarySearch(p.few, n); found {
+		p.few = slices.Delete(p.few, i, i+1)
+	}
+}
+
+func (p *posting) len() int {
+	if p.many != nil {
+		return int(p.many.GetCardinality())
+	}
+	return len(p.few)
+}
+
+func (p *posting) intersects(set *roaring.Bitmap) bool {
+	if p.many != nil {
+		return p.many.Intersects(set)
+	}
+	return slices.ContainsFunc(p.few, set.Contains)
+}
+
+// union returns the streams of all postings, in a bitmap of its own.
+func union(postings []*posting) *roaring.Bitmap {
+	var few []uint32
+	var many []*roaring.Bitmap
+	for _, p := range postings {
+		if p.many != nil {
+			many = append(many, p.many)
+		} else {
+			few = append(few, p.few...)
+		}
+	}
+	// In order, each number goes into the container of the one before.
+	slices.Sort(few)
+	b := roaring.BitmapOf(few...)
+	switch len(many) {
+	case 0:
+	case 1:
+		b.Or(many[0])
+	default:
+		b.Or(roaring.FastOr(many...))
+	}
+	return b
+}
+
+// A name is the postings of one name of labels.
+type name struct {
+	values map[string]*posting
+	// list has the same postings. Elements below its length never change, so
+	// that a copy of the slice may be read with no lock held; to remove some,
+	// compact makes another.
+	list []*posting
+	// all are the streams with a value of this name.
+	all *roaring.Bitmap
+}
+
+func newName() *name { return &name{values: map[string]*posting{}, all: roaring.New()} }
+
+func (nm *name) add(value string, n uint32) {
+	p := nm.values[value]
+	if p == nil {
+		p = &posting{value: value}
+		nm.values[value] = p
+		nm.list = append(nm.list, p)
+	}
+	p.add(n)
+	nm.all.Add(n)
+}
+
+// remove tells that it has left an empty posting, which is for compact.
+func (nm *name) remove(value string, n uint32) (empty bool) {
+	p := nm.values[value]
+	if p == nil {
+		return false
+	}
+	p.remove(n)
+	nm.all.Remove(n)
+	return p.len() == 0
+}
+
+// compact drops postings that are empty, of which there are some.
+func (nm *name) compact() {
+	kept := make([]*posting, 0, len(nm.list)-1)
+	for _, p := range nm.list {
+		if p.len() > 0 {
+			kept = append(kept, p)
+		} else {
+			delete(nm.values, p.value)
+		}
+	}
+	nm.list = kept
+}

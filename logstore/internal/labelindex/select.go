@@ -1,0 +1,223 @@
+package labelindex
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// A Condition is on the value of one label, "" where there is none.
+type Condition struct {
+	Name string
+	// Value is what the value must be. If Match is not nil, it decides instead:
+	// it is asked about "" and about each value of the name, not about each
+	// stream, and with no lock held. What it says of a value must not change.
+	Value string
+	Match func(value string) bool
+	// Not turns the condition round.
+	Not bool
+}
+
+func (c Condition) meets(value string) bool {
+	if c.Match != nil {
+		return c.Match(value) != c.Not
+	}
+	return (value == c.Value) != c.Not
+}
+
+// Select returns the streams that meet all conditions, all streams if there are
+// none. The bitmap is the caller's.
+func (x *Index) Select(conditions ...Condition) *roaring.Bitmap {
+	terms := make([]term, len(conditions))
+	for i, c := range conditions {
+		terms[i] = term{Condition: c, without: c.meets("")}
+	}
+	// Match may take long, so it is asked with no lock held, and again about
+	// the values that came meanwhile, until there are none.
+	x.mu.RLock()
+	for x.collect(terms) {
+		x.mu.RUnlock()
+		for i := range terms {
+			terms[i].judge()
+		}
+		x.mu.RLock()
+	}
+	defer x.mu.RUnlock()
+	return x.evaluate(terms)
+}
+
+// A term is a condition and what was found out about it.
+type term struct {
+	Condition
+	// without tells that streams without the label meet the condition. Such a
+	// term takes away the streams that do not meet it; another one picks those
+	// that do.
+	without bool
+
+	values []*posting // of the name
+	met    []bool     // for the first of them, whether they meet it
+
+	chosen *roaring.Bitmap // streams that the term picks or takes away; not to be changed
+	few    []*posting      // or their postings, while chosen is nil
+	weight int             // how many they are
+}
+
+// collect notes the values that there are, and tells whether any is to be judged.
+// mu is held for reading.
+func (x *Index) collect(terms []term) (more bool) {
+	for i := range terms {
+		t := &terms[i]
+		nm := x.names[t.Name]
+		if t.Match == nil || nm == nil {
+			continue
+		}
+		// A list that does not begin with what was judged had values removed.
+		if n := len(t.met); n > 0 && (n > len(nm.list) || nm.list[n-1] != t.values[n-1]) {
+			t.met = nil
+		}
+		t.values = nm.list
+		more = more || len(t.met) < len(t.values)
+	}
+	return more
+}
+
+func (t *term) judge() {
+	t.met = slices.Grow(t.met, len(t.values)-len(t.met))
+	for _, p := range t.values[len(t.met):] {
+		t.met = append(t.met, t.meets(p.value))
+	}
+}
+
+// evaluate picks the streams, the fewest first, and takes others away. mu is
+// held for reading.
+func (x *Index) evaluate(terms []term) *roaring.Bitmap {
+	for i := range terms {
+		t := &terms[i]
+		if t.choose(x.names[t.Name]); t.weight == 0 && !t.without {
+			return roaring.New()
+		}
+	}
+	slices.SortFunc(terms, func(a, b term) int { return cmp.Compare(a.weight, b.weight) })
+	var found *roaring.Bitmap
+	for i := range terms {
+		switch t := &terms[i]; {
+		case t.without:
+		case found == nil:
+			found = t.own()
+		default:
+			found.And(t.bitmap())
+		}
+	}
+	if found == nil {
+		found = x.all.Clone()
+	}
+	for i := range terms {
+		if t := &terms[i]; t.without && t.weight > 0 && !found.IsEmpty() {
+			found.AndNot(t.bitmap())
+		}
+	}
+	return found
+}
+
+// choose finds what the term picks or takes away: the postings of the values
+// that are not treated as a missing label is.
+func (t *term) choose(nm *name) {
+	switch {
+	case nm == nil:
+		return
+	case t.Match == nil && t.Value == "":
+		t.chosen = nm.all
+	case t.Match == nil:
+		if p := nm.values[t.Value]; p != nil {
+			t.few = []*posting{p}
+		}
+	default:
+		for i, p := range t.values {
+			if t.met[i] != t.without {
+				t.few = append(t.few, p)
+			}
+		}
+		if len(t.few) == len(t.values) {
+			t.chosen = nm.all
+		}
+	}
+	switch {
+	case t.chosen != nil:
+		t.weight = int(t.chosen.GetCardinality())
+	case len(t.few) == 1 && t.few[0].many != nil:
+		t.chosen = t.few[0].many
+		t.weight = t.few[0].len()
+	default:
+		for _, p := range t.few {
+			t.weight += p.len()
+		}
+	}
+}
+
+// bitmap is for reading, own is the caller's.
+func (t *term) bitmap() *roaring.Bitmap {
+	if t.chosen == nil {
+		t.chosen = union(t.few)
+	}
+	return t.chosen
+}
+
+func (t *term) own() *roaring.Bitmap {
+	if t.chosen == nil {
+		return union(t.few)
+	}
+	return t.chosen.Clone()
+}
+
+// Names returns the names of labels of the streams in set (nil: of all), sorted.
+func (x *Index) Names(set *roaring.Bitmap) []string {
+	x.mu.RLock()
+	var names []string
+	for n, nm := range x.names {
+		if set == nil || nm.all.Intersects(set) {
+			names = append(names, n)
+		}
+	}
+	x.mu.RUnlock()
+	slices.Sort(names)
+	return names
+}
+
+// Values returns the values that the streams in set (nil: all) have of a label,
+// sorted, without "".
+func (x *Index) Values(name string, set *roaring.Bitmap) []string {
+	var values []string
+	x.mu.RLock()
+	if nm := x.names[name]; nm != nil {
+		if set != nil && set.GetCardinality() < uint64(len(nm.list)) {
+			values = x.valuesOf(name, set)
+		} else {
+			for _, p := range nm.list {
+				if set == nil || p.intersects(set) {
+					values = append(values, p.value)
+				}
+			}
+		}
+	}
+	x.mu.RUnlock()
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// valuesOf looks at the labels of each stream, for sets that are smaller than
+// the number of values. mu is held for reading.
+func (x *Index) valuesOf(name string, set *roaring.Bitmap) (values []string) {
+	for it := set.Iterator(); it.HasNext(); {
+		n := it.Next()
+		if !x.all.Contains(n) {
+			continue
+		}
+		for _, l := range x.decode(x.byNumber.get(n).enc) {
+			if l.Name == name && l.Value != "" {
+				values = append(values, l.Value)
+			}
+		}
+	}
+	return values
+}

@@ -1,0 +1,85 @@
+package labelindex
+
+import "sync/atomic"
+
+// A table is a hash table with linear probing. Readers take no lock: a slot
+// goes from empty to a stream to gone and never back, and a table that becomes
+// too full is replaced by another. One goroutine at a time may change it.
+type table struct {
+	slots atomic.Pointer[[]atomic.Pointer[stream]] // a power of two of them
+	used  int                                      // slots that are not empty
+	live  int                                      // of those, slots that are not gone
+}
+
+// gone is in the slots of removed streams, so that probing goes on behind them.
+var gone = &stream{}
+
+func (t *table) find(hash uint64, enc string) *stream {
+	p := t.slots.Load()
+	if p == nil {
+		return nil
+	}
+	slots := *p
+	mask := uint64(len(slots) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		s := slots[i].Load()
+		if s == nil {
+			return nil
+		}
+		if s.hash == hash && s.enc == enc && s != gone {
+			return s
+		}
+	}
+}
+
+// insert adds a stream that is not there.
+func (t *table) insert(s *stream) {
+	var slots []atomic.Pointer[stream]
+	if p := t.slots.Load(); p != nil {
+		slots = *p
+	}
+	// Half full at most, so that probes stay short and end.
+	if 2*(t.used+1) > len(slots) {
+		slots = t.grow(slots)
+	}
+	put(slots, s)
+	t.used++
+	t.live++
+}
+
+func (t *table) grow(old []atomic.Pointer[stream]) []atomic.Pointer[stream] {
+	size := 64
+	for size < 4*(t.live+1) {
+		size *= 2
+	}
+	slots := make([]atomic.Pointer[stream], size)
+	for i := range old {
+		if s := old[i].Load(); s != nil && s != gone {
+			put(slots, s)
+		}
+	}
+	t.used = t.live
+	t.slots.Store(&slots)
+	return slots
+}
+
+func put(slots []atomic.Pointer[stream], s *stream) {
+	mask := uint64(len(slots) - 1)
+	i := s.hash & mask
+	for slots[i].Load() != nil {
+		i = (i + 1) & mask
+	}
+	slots[i].Store(s)
+}
+
+// remove removes a stream that is there.
+func (t *table) remove(s *stream) {
+	slots := *t.slots.Load()
+	mask := uint64(len(slots) - 1)
+	i := s.hash & mask
+	for slots[i].Load() != s {
+		i = (i + 1) & mask
+	}
+	slots[i].Store(gone)
+	t.live--
+}

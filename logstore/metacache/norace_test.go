@@ -1,0 +1,5 @@
+//go:build !race
+
+package metacache
+
+const raceEnabled = false
