@@ -1,0 +1,126 @@
+package block
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	errNoRows  = errors.New("a block has at least one row")
+	errNotOpen = errors.New("no block is open")
+)
+
+// An encoding writes blocks of one version. It is for one goroutine.
+type encoding interface {
+	// encode appends the block of r, which has at least one row and is within bounds.
+	encode(dst []byte, r *rows) ([]byte, error)
+}
+
+// A decoding reads blocks of one version, one at a time. It is for one goroutine.
+type decoding interface {
+	// open verifies what can be without reading the rows, and holds on to p.
+	open(p []byte) (rows int, err error)
+	// times appends the times of all rows.
+	times(dst []int64) ([]int64, error)
+	// texts fills the columns, which are empty; after an error they are again.
+	texts(lines, meta *column) error
+}
+
+// An Encoder collects rows. Reset makes it as new and keeps its memory. It is
+// for one goroutine. The zero value is ready.
+type Encoder struct {
+	rows     rows
+	encoding encoding
+}
+
+// Add adds a row. meta is the encoding of its metadata, mostly empty. Both are
+// copied. More than MaxRows, or MaxRaw bytes, make Append fail.
+func (e *Encoder) Add(time int64, line, meta []byte) { e.rows.add(time, line, meta) }
+
+// Rows is how many rows were added, and Raw how many bytes lines and metadata have.
+func (e *Encoder) Rows() int { return len(e.rows.times) }
+func (e *Encoder) Raw() int  { return e.rows.raw }
+
+// Append appends the block of the rows that were added, of which there must be one.
+func (e *Encoder) Append(dst []byte) ([]byte, error) {
+	if e.Rows() == 0 {
+		return dst, errNoRows
+	}
+	if e.Rows() > MaxRows || e.Raw() > MaxRaw {
+		return dst, fmt.Errorf("a block has at most %d rows of %d bytes: %d of %d are too many", MaxRows, MaxRaw, e.Rows(), e.Raw())
+	}
+	if e.encoding == nil {
+		e.encoding = new(encoder1)
+	}
+	return e.encoding.encode(dst, &e.rows)
+}
+
+// Reset forgets all rows.
+func (e *Encoder) Reset() { e.rows.reset() }
+
+// A Decoder reads a block. Open may be called again, for another block; it
+// keeps its memory. It is for one goroutine. The zero value is ready for Open.
+type Decoder struct {
+	decoding decoding // nil unless a block is open
+	version1 decoder1
+	count    int
+	rows     rows // what has been decoded so far
+}
+
+// Open looks at the head of a block, and decompresses nothing yet. The
+// Decoder holds on to p.
+func (d *Decoder) Open(p []byte) error {
+	d.decoding, d.count = nil, 0
+	d.rows.reset()
+	if len(p) == 0 {
+		return damaged("it is empty")
+	}
+	if p[0] != version1 {
+		return damaged("it has version %d, and this program knows up to %d", p[0], version1)
+	}
+	count, err := d.version1.open(p)
+	if err != nil {
+		return err
+	}
+	d.decoding, d.count = &d.version1, count
+	return nil
+}
+
+// Rows is how many rows the block has.
+func (d *Decoder) Rows() int { return d.count }
+
+// Times returns the times of all rows, until the next Open.
+func (d *Decoder) Times() ([]int64, error) {
+	if d.decoding == nil {
+		return nil, errNotOpen
+	}
+	if len(d.rows.times) == 0 {
+		times, err := d.decoding.times(d.rows.times)
+		if err != nil {
+			return nil, err
+		}
+		d.rows.times = times
+	}
+	return d.rows.times, nil
+}
+
+// Lines decompresses lines and metadata, for Line and Meta.
+func (d *Decoder) Lines() error {
+	if d.decoding == nil {
+		return errNotOpen
+	}
+	if !d.rows.lines.empty() {
+		return nil
+	}
+	return d.decoding.texts(&d.rows.lines, &d.rows.meta)
+}
+
+// Line and Meta return those of row i, until the next Open. Lines must have
+// been called without an error.
+func (d *Decoder) Line(i int) []byte { return d.rows.lines.at(i) }
+func (d *Decoder) Meta(i int) []byte {
+	if d.rows.meta.empty() {
+		return nil
+	}
+	return d.rows.meta.at(i)
+}

@@ -1,0 +1,80 @@
+package block
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+)
+
+// Whatever the bytes are, nothing panics, and a Decoder that met them reads
+// the next block. Checksums are made right, else nothing would get past them.
+func FuzzDecoder(f *testing.F) {
+	for _, rows := range shapes() {
+		rows = rows[:min(len(rows), 50)]
+		if len(rows[0].line) < 1<<10 { // large ones would take all the time
+			f.Add(encode(f, rows))
+		}
+	}
+	want := logRows(3, 1)
+	good := encode(f, want)
+	var e Encoder // for all inputs of this process, which come one by one
+	var d Decoder
+	f.Fuzz(func(t *testing.T, p []byte) {
+		p = append([]byte(nil), p...)
+		reseal(p)
+		rows, err := decode(&d, p)
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			t.Errorf("an error of another kind: %v", err)
+		}
+		if err == nil {
+			got, err := decode(&d, encodeBy(t, &e, rows))
+			if err == nil {
+				err = same(got, rows)
+			}
+			if err != nil {
+				t.Errorf("encoded once more: %v", err)
+			}
+		}
+		got, err := decode(&d, good)
+		if err == nil {
+			err = same(got, want)
+		}
+		if err != nil {
+			t.Errorf("the next block: %v", err)
+		}
+	})
+}
+
+// Rows come back as they were. Each takes from data a head of 10 bytes: its
+// time, and how long its line and its metadata are.
+func FuzzRoundTrip(f *testing.F) {
+	f.Add([]byte("01234567\x05\x01helloM01234567\x00\x00"))
+	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x80\x03\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01\x01ab"))
+	var e Encoder // for all inputs of this process, which come one by one
+	var d Decoder
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var want []row
+		take := func(n int) string {
+			n = min(n, len(data))
+			s := data[:n]
+			data = data[n:]
+			return string(s)
+		}
+		for len(data) >= 10 {
+			at := int64(binary.LittleEndian.Uint64(data))
+			line, meta := int(data[8]), int(data[9]>>4)
+			data = data[10:]
+			want = append(want, row{at, take(line), take(meta)})
+		}
+		if len(want) == 0 {
+			return
+		}
+		got, err := decode(&d, encodeBy(t, &e, want))
+		if err == nil {
+			err = same(got, want)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package block
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// The layout is drawn in the package comment; its numbers are here.
+const (
+	version1 = 1
+
+	headSize    = 84
+	sectionsAt  = 8
+	sectionSize = 12
+	headSumAt   = headSize - 4
+
+	// separator follows each line. UTF-8 never has it (RFC 3629, section 3).
+	separator = 0xff
+
+	// timesHead is the most bytes that a times section has before its varints:
+	// the first time, the unit, the order, the width.
+	timesHead = 8 + binary.MaxVarintLen64 + 2
+
+	// maxTimeBits leaves room in 64 bits for what of the last byte is left.
+	maxTimeBits = 56
+)
+
+// Sections in the order of the layout.
+const (
+	sectionTimes = iota
+	sectionTimeBits
+	sectionLines
+	sectionLineLengths
+	sectionMeta
+	sectionMetaLengths
+	sections
+)
+
+const (
+	// MaxRows is how many rows a block has at most.
+	MaxRows = 1 << 20
+	// MaxRaw is how many bytes the lines and the metadata of a block have at most.
+	MaxRaw = 16 << 20
+)
+
+// ErrDamaged is in the chain of each error that tells of bytes which are no
+// block of a known version.
+var ErrDamaged = errors.New("the block is damaged")
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
+
+// A section is what the head says of one.
+type section struct {
+	stored, raw, sum uint32
+	zipped           bool
+}
+
+// maxSection is how many raw bytes a section of a block may have, by its rows.
+func maxSection(id int, rows int) int {
+	switch id {
+	case sectionTimes:
+		return timesHead + (rows-1)*binary.MaxVarintLen64
+	case sectionTimeBits:
+		return timeBits(rows, maxTimeBits)
+	case sectionLines, sectionMeta:
+		return MaxRaw + rows // a separator each
+	default:
+		return rows * binary.MaxVarintLen32
+	}
+}
+
+// A head is the first bytes of a block of version 1.
+type head struct {
+	rows     int
+	sections [sections]section
+}
+
+func (h *head) put(p []byte) {
+	clear(p[:headSize])
+	p[0] = version1
+	binary.LittleEndian.PutUint32(p[4:], uint32(h.rows))
+	for i, s := range h.sections {
+		if s.zipped {
+			p[1] |= 1 << i
+		}
+		at := p[sectionsAt+i*sectionSize:]
+		binary.LittleEndian.PutUint32(at, s.stored)
+		binary.LittleEndian.PutUint32(at[4:], s.raw)
+		binary.LittleEndian.PutUint32(at[8:], s.sum)
+	}
+	binary.LittleEndian.PutUint32(p[headSumAt:], checksum(p[:headSumAt]))
+}
+
+// parse reads the head of the block p, and verifies that nothing it says is
+// out of bounds.
+func (h *head) parse(p []byte) error {
+	if len(p) < headSize {
+		return damaged("%d bytes are no head", len(p))
+	}
+	if binary.LittleEndian.Uint32(p[headSumAt:]) != checksum(p[:headSumAt]) {
+		return damaged("the checksum of the head is wrong")
+	}
+	rows := binary.LittleEndian.Uint32(p[4:])
+	if p[1]>>sections != 0 || p[2] != 0 || p[3] != 0 {
+		return damaged("the head has bits that nothing is known of")
+	}
+	if rows == 0 || rows > MaxRows {
+		return damaged("%d rows", rows)
+	}
+	h.rows = int(rows)
+	size := uint64(headSize)
+	for i := range h.sections {
+		at := p[sectionsAt+i*sectionSize:]
+		s := section{
+			stored: binary.LittleEndian.Uint32(at),
+			raw:    binary.LittleEndian.Uint32(at[4:]),
+			sum:    binary.LittleEndian.Uint32(at[8:]),
+			zipped: p[1]>>i&1 != 0,
+		}
+		if int64(s.raw) > int64(maxSection(i, h.rows)) {
+			return damaged("section %d has %d bytes for %d rows", i, s.raw, rows)
+		}
+		if s.zipped && s.stored >= s.raw || !s.zipped && s.stored != s.raw {
+			return damaged("section %d has %d bytes in %d", i, s.raw, s.stored)
+		}
+		size += uint64(s.stored)
+		h.sections[i] = s
+	}
+	if int(h.sections[sectionLines].raw)+int(h.sections[sectionMeta].raw) > MaxRaw+2*h.rows {
+		return damaged("more than %d bytes of lines and metadata", MaxRaw)
+	}
+	if size != uint64(len(p)) {
+		return damaged("%d bytes of %d", len(p), size)
+	}
+	return nil
+}

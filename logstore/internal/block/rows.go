@@ -1,0 +1,61 @@
+package block
+
+import "bytes"
+
+// rows are the rows of a block in memory, by columns.
+type rows struct {
+	times       []int64
+	lines, meta column // meta is empty if no row has any
+	raw         int    // bytes of lines and meta, no separators
+}
+
+func (r *rows) add(time int64, line, meta []byte) {
+	if len(meta) > 0 || !r.meta.empty() {
+		for r.meta.len() < len(r.times) {
+			r.meta.add(nil) // the rows before the first with metadata
+		}
+		r.meta.add(meta)
+	}
+	r.lines.add(line)
+	r.times = append(r.times, time)
+	r.raw += len(line) + len(meta)
+}
+
+func (r *rows) reset() {
+	r.times = r.times[:0]
+	r.lines.reset()
+	r.meta.reset()
+	r.raw = 0
+}
+
+// A column is a text of each row.
+type column struct {
+	text      []byte   // each text, and a separator
+	starts    []uint32 // of each text, and one more: len(text); or nothing at all
+	ambiguous bool     // some text has a separator in it
+}
+
+func (c *column) empty() bool { return len(c.starts) == 0 }
+
+func (c *column) len() int { return max(len(c.starts)-1, 0) }
+
+// at returns the i-th text. Appending to it does not overwrite the next one.
+func (c *column) at(i int) []byte {
+	from, to := c.starts[i], c.starts[i+1]-1
+	return c.text[from:to:to]
+}
+
+// add adds a text. The Encoder refuses what would not fit in 32 bits before
+// the starts are used.
+func (c *column) add(text []byte) {
+	if len(c.starts) == 0 {
+		c.starts = append(c.starts, 0)
+	}
+	c.ambiguous = c.ambiguous || bytes.IndexByte(text, separator) >= 0
+	c.text = append(append(c.text, text...), separator)
+	c.starts = append(c.starts, uint32(len(c.text)))
+}
+
+func (c *column) reset() {
+	c.text, c.starts, c.ambiguous = c.text[:0], c.starts[:0], false
+}

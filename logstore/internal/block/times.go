@@ -1,0 +1,165 @@
+package block
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// clearBits is how many bits of the steps, on average, go through the
+// compressor, sign included. Those below are noise: all patterns are about
+// alike likely, and one byte of them looks like the next. (Steps of 6 ms by
+// chance, in nanoseconds, have 24 bits of entropy. They took 3.9 bytes as
+// varints and 3.5 compressed; they take 3.1 with 3 or 4 bits, 3.2 with 6.)
+const clearBits = 4
+
+// A timesEncoder is memory to encode times in.
+type timesEncoder struct {
+	steps  []int64
+	varint []byte // section times
+	bits   []byte // section time bits
+}
+
+// encode makes the sections of times, of which there is one at least.
+func (e *timesEncoder) encode(times []int64) {
+	unit := unitOf(times)
+	e.steps = e.steps[:0]
+	var length1, length2 int // of all differences, in bits
+	var last int64
+	for i, t := range times[1:] {
+		d := t - times[i]
+		if unit > 1 {
+			d /= int64(unit)
+		}
+		length1 += bits.Len64(zigzag(d))
+		length2 += bits.Len64(zigzag(d - last))
+		last = d
+		e.steps = append(e.steps, d)
+	}
+	order, length := byte(1), length1
+	if length2 < length1 {
+		order, length = 2, length2
+		last = 0
+		for i, d := range e.steps {
+			e.steps[i], last = d-last, d
+		}
+	}
+	width := min(max(length/max(len(e.steps), 1)-clearBits, 0), maxTimeBits)
+
+	e.varint = binary.LittleEndian.AppendUint64(e.varint[:0], uint64(times[0]))
+	e.varint = binary.AppendUvarint(e.varint, unit)
+	e.varint = append(e.varint, order, byte(width))
+	e.bits = e.bits[:0]
+	var low uint64 // the last n bits, which are not yet in e.bits
+	n := 0
+	for _, d := range e.steps {
+		e.varint = binary.AppendVarint(e.varint, d>>width)
+		if width == 0 {
+			continue
+		}
+		low |= uint64(d) & (1<<width - 1) << n
+		for n += width; n >= 8; n -= 8 {
+			e.bits = append(e.bits, byte(low))
+			low >>= 8
+		}
+	}
+	if n > 0 {
+		e.bits = append(e.bits, byte(low))
+	}
+}
+
+func zigzag(v int64) uint64 { return uint64(v<<1 ^ v>>63) }
+
+// timeBits is how many bytes a section of time bits has.
+func timeBits(rows, width int) int { return ((rows-1)*width + 7) / 8 }
+
+// unitOf is the greatest common divisor of the differences of neighbours, 1 if
+// all times are the same. 1<<63 is one of them: as an int64 it is negative,
+// and dividing and multiplying by it still give back what they got.
+func unitOf(times []int64) uint64 {
+	var unit uint64
+	for i, t := range times[1:] {
+		d := t - times[i]
+		if d < 0 {
+			d = -d
+		}
+		if u := uint64(d); unit == 0 {
+			unit = u
+		} else if u%unit != 0 {
+			unit = gcd(unit, u%unit)
+		}
+		if unit == 1 {
+			break
+		}
+	}
+	return max(unit, 1)
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// parseTimes appends to dst the times of n rows, n at least 1, that the two
+// sections have. They have been found to be no longer than n rows may make
+// them, and dst grows only after they were found to be no shorter.
+func parseTimes(dst []int64, p, low []byte, n int) ([]int64, error) {
+	if len(p) < 8 {
+		return dst, damaged("%d bytes of times", len(p))
+	}
+	t := int64(binary.LittleEndian.Uint64(p))
+	p = p[8:]
+	u, size := binary.Uvarint(p)
+	if size <= 0 || u == 0 || u > 1<<63 || len(p) < size+2 {
+		return dst, damaged("no unit of times")
+	}
+	unit, order, width := int64(u), p[size], int(p[size+1])
+	p = p[size+2:]
+	if order != 1 && order != 2 || width > maxTimeBits {
+		return dst, damaged("times of order %d with %d bits", order, width)
+	}
+	if len(p) < n-1 || len(low) != timeBits(n, width) {
+		return dst, damaged("%d and %d bytes of times for %d rows", len(p), len(low), n)
+	}
+	dst = append(slices.Grow(dst, n), t)
+	var step int64
+	for i := range n - 1 {
+		var v uint64
+		if len(p) > 0 && p[0] < 0x80 {
+			v, p = uint64(p[0]), p[1:]
+		} else {
+			if v, size = binary.Uvarint(p); size <= 0 {
+				return dst, damaged("times end before all rows")
+			}
+			p = p[size:]
+		}
+		d := int64(v>>1) ^ -int64(v&1)
+		if width > 0 {
+			d = d<<width | int64(bitsAt(low, i*width)&(1<<width-1))
+		}
+		if order == 1 {
+			step = d
+		} else {
+			step += d
+		}
+		t += step * unit
+		dst = append(dst, t)
+	}
+	if len(p) != 0 {
+		return dst, damaged("%d bytes behind the times", len(p))
+	}
+	return dst, nil
+}
+
+// bitsAt returns what p has from a bit on: 57 bits or more, or all there are.
+func bitsAt(p []byte, bit int) uint64 {
+	p = p[bit/8:]
+	if len(p) >= 8 {
+		return binary.LittleEndian.Uint64(p) >> (bit % 8)
+	}
+	var last [8]byte
+	copy(last[:], p)
+	return binary.LittleEndian.Uint64(last[:]) >> (bit % 8)
+}

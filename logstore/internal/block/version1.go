@@ -1,0 +1,198 @@
+package block
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// An encoder1 writes blocks of version 1.
+type encoder1 struct {
+	zip     compressor
+	times   timesEncoder
+	lengths [2][]byte
+}
+
+func (e *encoder1) encode(dst []byte, r *rows) ([]byte, error) {
+	e.times.encode(r.times)
+	raw := [sections][]byte{sectionTimes: e.times.varint, sectionTimeBits: e.times.bits}
+	for i, c := range []*column{&r.lines, &r.meta} {
+		e.lengths[i] = appendLengths(e.lengths[i][:0], c)
+		raw[sectionLines+2*i], raw[sectionLineLengths+2*i] = c.text, e.lengths[i]
+	}
+	start := len(dst)
+	dst = append(dst, make([]byte, headSize)...)
+	h := head{rows: len(r.times)}
+	for i, p := range raw {
+		if len(p) == 0 {
+			continue
+		}
+		from, zipped := len(dst), false
+		if i == sectionTimeBits {
+			dst = append(dst, p...)
+		} else {
+			var err error
+			if dst, zipped, err = e.zip.append(dst, p); err != nil {
+				return dst[:start], err
+			}
+		}
+		stored := dst[from:]
+		h.sections[i] = section{uint32(len(stored)), uint32(len(p)), checksum(stored), zipped}
+	}
+	h.put(dst[start:])
+	return dst, nil
+}
+
+// appendLengths appends the lengths section of c: nothing if the separators
+// tell where each text ends.
+func appendLengths(dst []byte, c *column) []byte {
+	if !c.ambiguous {
+		return dst
+	}
+	for i, start := range c.starts[1:] {
+		dst = binary.AppendUvarint(dst, uint64(start-1-c.starts[i]))
+	}
+	return dst
+}
+
+// A decoder1 reads blocks of version 1.
+type decoder1 struct {
+	zip     decompressor
+	head    head
+	stored  [sections][]byte
+	scratch [2][]byte // of small
+}
+
+func (d *decoder1) open(p []byte) (int, error) {
+	if err := d.head.parse(p); err != nil {
+		return 0, err
+	}
+	p = p[headSize:]
+	for i, s := range d.head.sections {
+		d.stored[i], p = p[:s.stored], p[s.stored:]
+	}
+	return d.head.rows, nil
+}
+
+// verified returns the stored bytes of a section, which are as they were written.
+func (d *decoder1) verified(id int) ([]byte, error) {
+	p := d.stored[id]
+	if len(p) > 0 && checksum(p) != d.head.sections[id].sum {
+		return nil, damaged("the checksum of section %d is wrong", id)
+	}
+	return p, nil
+}
+
+// small returns the raw bytes of a section that are needed until the next ones
+// in the same memory, 0 or 1.
+func (d *decoder1) small(id, memory int) ([]byte, error) {
+	p, err := d.verified(id)
+	if err != nil || !d.head.sections[id].zipped {
+		return p, err
+	}
+	m := &d.scratch[memory]
+	*m, err = d.zip.decompress(*m, p, int(d.head.sections[id].raw))
+	return *m, err
+}
+
+func (d *decoder1) times(dst []int64) ([]int64, error) {
+	p, err := d.small(sectionTimes, 0)
+	if err != nil {
+		return dst, err
+	}
+	low, err := d.small(sectionTimeBits, 1)
+	if err != nil {
+		return dst, err
+	}
+	return parseTimes(dst, p, low, d.head.rows)
+}
+
+func (d *decoder1) texts(lines, meta *column) error {
+	if d.head.sections[sectionLines].raw == 0 {
+		return damaged("no lines")
+	}
+	err := d.column(lines, sectionLines)
+	if err == nil {
+		err = d.column(meta, sectionMeta)
+	}
+	if err != nil {
+		lines.reset()
+		meta.reset()
+	}
+	return err
+}
+
+// column decodes the texts of section id and their lengths, if there are any,
+// of the section behind it.
+func (d *decoder1) column(c *column, id int) error {
+	s := d.head.sections[id]
+	if s.raw == 0 && d.head.sections[id+1].raw == 0 {
+		return nil
+	}
+	if int(s.raw) < d.head.rows {
+		return damaged("section %d has %d bytes for %d rows", id, s.raw, d.head.rows)
+	}
+	p, err := d.verified(id)
+	if err != nil {
+		return err
+	}
+	if s.zipped {
+		if c.text, err = d.zip.decompress(c.text, p, int(s.raw)); err != nil {
+			return err
+		}
+	} else {
+		c.text = append(c.text, p...)
+	}
+	if cap(c.starts) < d.head.rows+1 {
+		c.starts = make([]uint32, 0, d.head.rows+1)
+	}
+	if d.head.sections[id+1].raw == 0 {
+		return c.split(d.head.rows)
+	}
+	lengths, err := d.small(id+1, 0)
+	if err != nil {
+		return err
+	}
+	return c.cut(lengths, d.head.rows)
+}
+
+// split finds the n texts by their separators.
+func (c *column) split(n int) error {
+	starts := append(c.starts[:0], 0)
+	at := 0
+	for range n {
+		i := bytes.IndexByte(c.text[at:], separator)
+		if i < 0 {
+			return damaged("texts end before all rows")
+		}
+		at += i + 1
+		starts = append(starts, uint32(at))
+	}
+	if at != len(c.text) {
+		return damaged("%d bytes behind the texts", len(c.text)-at)
+	}
+	c.starts = starts
+	return nil
+}
+
+// cut finds the n texts by their lengths.
+func (c *column) cut(lengths []byte, n int) error {
+	starts := append(c.starts[:0], 0)
+	at := uint64(0)
+	for range n {
+		l, size := binary.Uvarint(lengths)
+		if size <= 0 || l >= uint64(len(c.text))-at {
+			return damaged("texts end before all rows")
+		}
+		lengths = lengths[size:]
+		at += l + 1
+		if c.text[at-1] != separator {
+			return damaged("a text does not end with its row")
+		}
+		starts = append(starts, uint32(at))
+	}
+	if at != uint64(len(c.text)) || len(lengths) != 0 {
+		return damaged("bytes behind the texts")
+	}
+	c.starts = starts
+	return nil
+}
