@@ -1,0 +1,150 @@
+// Package segment writes and reads the immutable files that blocks are kept in.
+//
+// A segment stands for itself: its index and all checksums are in it, so it can
+// be copied to another machine, or to a store of objects, and be read there by
+// ranges. It is opened by its end, without a look at a block; a block, a filter
+// and the runs of a stream are one range each.
+//
+// # Layout
+//
+// All integers are little endian, all checksums CRC-32C, uvarints those of
+// encoding/binary, signed ones zigzag:
+//
+//	header
+//	frames of blocks, and between them, every 256 KiB, those of their filters
+//	list of runs of each stream, by labels
+//	table of blocks
+//	table of streams
+//	end
+//
+// Filters stand together so that to ask many touches few pages. The header:
+//
+//	offset  bytes
+//	0       8  "STELESEG"
+//	8       4  version, 1
+//	12      8  salt: random
+//	20      4  checksum of the bytes before
+//
+// A frame:
+//
+//	0   4  checksum of the salt (8 bytes), the frame's offset (8), and bytes 4 to 28
+//	4   4  "BLOK" or "FLTR"
+//	8   4  number of the block
+//	12  4  bytes of the list, 0 for a filter
+//	16  4  bytes of the block (package block) or filter (package filter)
+//	20  4  checksum of the list
+//	24  4  checksum of the block or filter
+//	28     list of the runs in the block, then the block or filter
+//
+// So what stands at another place than it was written for, or is of another
+// file, is no frame, and no line can be made to look like one. The list has for
+// each run, in the order of rows:
+//
+//	labels      how many bytes are those of the labels before, how many follow
+//	            (uvarints), and those; each 16th stands for itself
+//	seq         uvarint: of two runs of a stream the one with the lower comes first
+//	rows        uvarint
+//	time        of the first row, signed, less that of the run before
+//	span        uvarint, to the time of the last row
+//	raw         uvarint, bytes of lines and metadata
+//
+// The list of a stream has for each run, by seq, less those of the run before
+// where a sign or "step" says so:
+//
+//	block       signed step
+//	first       uvarint, row of the block
+//	rows        uvarint
+//	time        signed step
+//	span, raw   uvarints
+//	seq         uvarint step
+//
+// The table of blocks has for each:
+//
+//	0   8  offset of the frame
+//	8   4  bytes of the list
+//	12  4  bytes of the block
+//	16  4  checksum of the block
+//	20  8  offset of the filter's frame
+//	28  4  bytes of the filter, 0: it has none, and any line may be in it
+//	32  4  rows
+//	36  4  bytes of lines and metadata
+//	40  4  runs
+//
+// The table of streams begins with how many bytes all labels have (uvarint),
+// and has for each stream, by labels:
+//
+//	labels      as above
+//	time        uvarint, the first less that of the segment
+//	span        uvarint, to the last
+//	rows, raw   uvarints
+//	seqs        uvarint, one more than the highest seq
+//	size        uvarint, bytes of its list of runs; the lists follow each other
+//	sum         4 bytes, checksum of the list
+//
+// The end:
+//
+//	0    8  after               64   8  offset of the lists of runs
+//	8    8  upto                72   8  offset of the table of blocks
+//	16   8  created             80   8  offset of the table of streams
+//	24   8  first time          88   8  salt
+//	32   8  last time           96   4  generation
+//	40   8  rows                100  4  streams
+//	48   8  raw                 104  4  checksum of the table of blocks
+//	56   8  bytes of the file   108  4  checksum of the table of streams
+//	                            112  4  version, 1
+//	                            116  4  checksum of the bytes before
+//	                            120  8  "STELEEND"
+//
+// # What damage does
+//
+// Whatever is damaged: no row is returned that was not written, and none is
+// left out without an error. Checksums are verified whenever a block, a list or
+// a table is read; that of a filter when it is first asked after Open or Trim.
+// A filter that is damaged later, in memory or in the page cache, is not
+// noticed before Verify.
+//
+// All that the index says of a block is in its frame too. So of one damaged
+// place one block is lost at most:
+//
+//	a block                   its rows
+//	the head of a block       nothing: the index tells
+//	its list of runs          nothing: the index tells
+//	a filter                  nothing; Salvage leaves it away, and the block is always read
+//	a stream's list of runs   nothing: Salvage takes the blocks' own
+//	a table, or the end       nothing: Scan finds the blocks
+//	the header                nothing
+//
+// Salvage makes an intact segment of what there is. Where both the header and
+// the end are gone, nothing can be found.
+//
+// # A worked example
+//
+// One block, "rows", of two streams, "app" with two rows at the times 5 and 6,
+// and "apple" with one at 7, with 10 and 4 bytes; its filter is "words". After
+// 0, upto 3, generation 1, created at 9, salt 0x0123456789abcdef.
+//
+//	0000  53 54 45 4c 45 53 45 47  01 00 00 00 ef cd ab 89
+//	0010  67 45 23 01 89 a1 45 04
+//	0018  19 3f 5b c9 42 4c 4f 4b  00 00 00 00 13 00 00 00
+//	0028  04 00 00 00 75 65 f7 7a  4d 09 9b af
+//	0034  00 03 61 70 70 00 02 0a  01 0a 03 02 6c 65 00 01
+//	0044  04 00 04
+//	0047  72 6f 77 73
+//	004b  d8 d1 06 f6 46 4c 54 52  00 00 00 00 00 00 00 00
+//	005b  05 00 00 00 00 00 00 00  72 e1 2a 68
+//	0067  77 6f 72 64 73
+//	006c  00 00 02 0a 01 0a 00
+//	0073  00 02 01 0e 00 04 00
+//	007a  18 00 00 00 00 00 00 00 13 00 00 00 04 00 00 00 4d 09 9b af 4b 00
+//	0090  00 00 00 00 00 00 05 00 00 00 03 00 00 00 0e 00 00 00 02 00 00 00
+//	00a6  08 00 03 61 70 70 00 01  02 0a 01 07 7a 94 2f 9d
+//	00b6  03 02 6c 65 02 00 01 04  01 07 4a b5 28 24
+//	00c4  00 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00
+//	00d4  09 00 00 00 00 00 00 00  05 00 00 00 00 00 00 00
+//	00e4  07 00 00 00 00 00 00 00  03 00 00 00 00 00 00 00
+//	00f4  0e 00 00 00 00 00 00 00  44 01 00 00 00 00 00 00
+//	0104  6c 00 00 00 00 00 00 00  7a 00 00 00 00 00 00 00
+//	0114  a6 00 00 00 00 00 00 00  ef cd ab 89 67 45 23 01
+//	0124  01 00 00 00 02 00 00 00  12 15 73 2f a4 b9 fa 14
+//	0134  01 00 00 00 4e ab 23 f0  53 54 45 4c 45 45 4e 44
+package segment

@@ -1,0 +1,63 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/stele-go/stele/fileio"
+)
+
+// A CorruptError tells of bytes that are not as they were written. Block is -1
+// where it is the index.
+type CorruptError struct {
+	File   string
+	Offset int64 // bytes
+	Block  int
+	Reason string
+}
+
+func (e *CorruptError) Error() string {
+	if e.Block < 0 {
+		return fmt.Sprintf("segment: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
+	}
+	return fmt.Sprintf("segment: %s is damaged at offset %d: block %d: %s", e.File, e.Offset, e.Block, e.Reason)
+}
+
+// A VersionError is the error of a segment of a layout that this package does
+// not know: it is not damaged, and must not be treated so.
+type VersionError struct {
+	File    string
+	Version uint32
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("segment: %s has layout version %d, this program knows up to %d: read it with the program that wrote it, or a newer one",
+		e.File, e.Version, version)
+}
+
+func isCorrupt(err error) bool {
+	_, ok := errors.AsType[*CorruptError](err)
+	return ok
+}
+
+func corrupt(src Source, off int64, block int, format string, args ...any) error {
+	return &CorruptError{File: src.Name(), Offset: off, Block: block, Reason: fmt.Sprintf(format, args...)}
+}
+
+// readFull fills p from off. A source that ends before is damage: its size was
+// told, and is in the file too. Other errors are those of the disk.
+func readFull(src Source, p []byte, off int64, block int) error {
+	n, err := src.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	return readError(src, err, off+int64(n), block)
+}
+
+func readError(src Source, err error, off int64, block int) error {
+	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, fileio.ErrTruncated) {
+		return corrupt(src, off, block, "the file ends here")
+	}
+	return fmt.Errorf("segment: reading %s at %d: %w", src.Name(), off, err)
+}

@@ -1,0 +1,139 @@
+package segment
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// Hostile bytes never panic, never take more memory than there are bytes for,
+// and end in errors.
+func FuzzSegment(f *testing.F) {
+	few := someEntries(rand.New(rand.NewPCG(1, 1)), 12, 3)
+	intact := pack(f, few, Info{Upto: 5}, 100, 3)
+	f.Add(intact)
+	f.Add(intact[:len(intact)-1])
+	f.Add([]byte(headMagic))
+	var out bytes.Buffer
+	w := newWriter(&out, 1)
+	if err := w.AddBlock([]byte("block"), []byte("filter"), []StreamRun{{"a", Run{Rows: 3, MinTime: 1, MaxTime: 5, Raw: 7}}, {"b", Run{First: 3, Rows: 1}}}); err != nil {
+		f.Fatal(err)
+	}
+	if _, err := w.Finish(Info{Upto: 3}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(out.Bytes())
+	f.Fuzz(func(t *testing.T, p []byte) {
+		everything(t, p)
+		// Sums that are right lead further in.
+		everything(t, repair(bytes.Clone(p)))
+	})
+}
+
+// everything does all that can be done with a segment.
+func everything(t *testing.T, p []byte) {
+	size := int64(len(p))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := Open(inMemory(p), size)
+	if err != nil {
+		s, _, err = Scan(t.Context(), inView(p), size, Info{})
+	}
+	runtime.ReadMemStats(&after)
+	if most := uint64(1<<20 + 200*size); after.TotalAlloc-before.TotalAlloc > most {
+		t.Fatalf("%d bytes of memory for a file of %d", after.TotalAlloc-before.TotalAlloc, size)
+	}
+	if err != nil {
+		return
+	}
+	for i := range s.Info().Streams {
+		s.Stream(i)
+		s.Runs(i)
+	}
+	for i := range s.Info().Blocks {
+		s.Block(i)
+		s.May(i, filter.Word([]byte("word")))
+		s.ReadBlock(nil, i)
+	}
+	s.Verify(context.Background(), nil)
+	Merge(t.Context(), io.Discard, []*Segment{s}, MergeOptions{BlockRaw: 100})
+	var out bytes.Buffer
+	if _, _, err := Salvage(t.Context(), &out, s, MergeOptions{}); err == nil {
+		if _, err := Open(inMemory(out.Bytes()), int64(out.Len())); err != nil {
+			t.Fatalf("what was salvaged cannot be opened: %v", err)
+		}
+	}
+}
+
+// repair makes the sums of the end and the tables right, and those of frames
+// that stand where the table says.
+func repair(p []byte) []byte {
+	if len(p) < headSize+endSize {
+		return p
+	}
+	e, _, _ := parseEndUnchecked(p[len(p)-endSize:])
+	size := int64(len(p))
+	e.info.Size = size
+	if 0 <= e.blocks && e.blocks <= e.streams && e.streams <= size-endSize {
+		e.blocksSum = checksum(p[e.blocks:e.streams])
+		e.streamsSum = checksum(p[e.streams : size-endSize])
+	}
+	copy(p[size-endSize:], e.append(nil))
+	copy(p, header(e.salt))
+	return p
+}
+
+func parseEndUnchecked(p []byte) (end, uint32, bool) {
+	q := bytes.Clone(p)
+	copy(q[endSize-8:], endMagic)
+	sum := checksum(q[:endSize-12])
+	for i := range 4 {
+		q[endSize-12+i] = byte(sum >> (8 * i))
+	}
+	return parseEnd(q)
+}
+
+// The lists are decoded from any bytes; what is decoded is encoded to the same.
+func FuzzLists(f *testing.F) {
+	f.Add(appendPlaced(nil, []placed{
+		{StreamRun{"app", Run{Rows: 3, MinTime: 5, MaxTime: 9, Raw: 70}}, 2},
+		{StreamRun{"apple", Run{First: 3, Rows: 1, MinTime: -5, MaxTime: -5}}, 0},
+	}))
+	var w listWriter
+	f.Add(w.append(w.append(nil, listed{Run{Block: 3, Rows: 3}, 0}), listed{Run{Block: 1, First: 2, Rows: 1, MinTime: 1, MaxTime: 1}, 4}))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		if runs, _, _, err := parsePlaced(nil, p, 3); err == nil {
+			again, _, _, err := parsePlaced(nil, appendPlaced(nil, runs), 3)
+			if err != nil || len(again) != len(runs) {
+				t.Fatalf("%v: %+v of %+v", err, again, runs)
+			}
+			for i := range runs {
+				if runs[i] != again[i] {
+					t.Fatalf("%+v, and was %+v", again[i], runs[i])
+				}
+			}
+		}
+		blocks := func(i int64) (record, bool) { return record{rows: 10, raw: 100}, 0 <= i && i < 20 }
+		if list, err := parseList(p, blocks); err == nil {
+			var w listWriter
+			var enc []byte
+			for _, r := range list {
+				enc = w.append(enc, r)
+			}
+			again, err := parseList(enc, blocks)
+			if err != nil || len(again) != len(list) {
+				t.Fatalf("%v: %+v of %+v", err, again, list)
+			}
+			for i := range list {
+				if list[i] != again[i] {
+					t.Fatalf("%+v, and was %+v", again[i], list[i])
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package segment
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// The layout is drawn in the package comment. All of its numbers are here.
+// Integers are little endian.
+const (
+	version = 1
+
+	headMagic = "STELESEG"
+	endMagic  = "STELEEND"
+
+	// headSize is what a file has before its first frame.
+	headSize = 24
+	// frameSize is what a frame has before its list and its payload.
+	frameSize = 28
+	// recordSize is a record of the table of blocks.
+	recordSize = 44
+	// endSize is the fixed end of a file.
+	endSize = 128
+
+	// minStream is the least that a stream has in the table of streams, minRun
+	// what a run has in a list: what bounds memory by what is in the file.
+	minStream = 12
+	minPlaced = 7
+	minRun    = 7
+
+	// restart is how many labels follow each other that may begin as the one
+	// before. So labels take at most so many times the bytes that are there.
+	restart = 16
+	// maxLabels is the most bytes that the labels of a stream may have.
+	maxLabels = 64 << 10
+
+	// groupSize is how many bytes of filters are collected before they are
+	// written one behind the other, and the most that is written in one call.
+	groupSize = 256 << 10
+
+	// tailSize is how much Open reads first: the index of most segments.
+	tailSize = 64 << 10
+)
+
+// A kind is what a frame holds.
+type kind [4]byte
+
+var (
+	kindBlock  = kind{'B', 'L', 'O', 'K'}
+	kindFilter = kind{'F', 'L', 'T', 'R'}
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
+
+// addChecksum continues a checksum.
+func addChecksum(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
+
+// header returns the first bytes of a file.
+func header(salt uint64) []byte {
+	p := append(make([]byte, 0, headSize), headMagic...)
+	p = binary.LittleEndian.AppendUint32(p, version)
+	p = binary.LittleEndian.AppendUint64(p, salt)
+	return binary.LittleEndian.AppendUint32(p, checksum(p))
+}
+
+// parseHeader returns what is said in the first bytes of a file; ok is false if
+// they are damaged.
+func parseHeader(p []byte) (ver uint32, salt uint64, ok bool) {
+	if len(p) < headSize || string(p[:8]) != headMagic || binary.LittleEndian.Uint32(p[20:]) != checksum(p[:20]) {
+		return 0, 0, false
+	}
+	return binary.LittleEndian.Uint32(p[8:]), binary.LittleEndian.Uint64(p[12:]), true
+}
+
+// A frame is the head of a block or a filter.
+type frame struct {
+	kind    kind
+	number  uint32 // of the block
+	list    uint32 // bytes of the list of runs
+	payload uint32 // bytes of the block or filter
+	listSum uint32
+	sum     uint32 // of the payload
+}
+
+func (f frame) size() int64 { return frameSize + int64(f.list) + int64(f.payload) }
+
+// append appends the head of a frame that stands at the offset off.
+func (f frame) append(dst []byte, salt uint64, off int64) []byte {
+	at := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = append(dst, f.kind[:]...)
+	for _, v := range [...]uint32{f.number, f.list, f.payload, f.listSum, f.sum} {
+		dst = binary.LittleEndian.AppendUint32(dst, v)
+	}
+	binary.LittleEndian.PutUint32(dst[at:], frameSum(salt, off, dst[at:at+frameSize]))
+	return dst
+}
+
+// parseFrame returns the head of the frame at the offset off; ok is false if
+// there is none.
+func parseFrame(p []byte, salt uint64, off int64) (f frame, ok bool) {
+	if len(p) < frameSize || binary.LittleEndian.Uint32(p) != frameSum(salt, off, p[:frameSize]) {
+		return frame{}, false
+	}
+	f.kind = kind(p[4:8])
+	for i, v := range [...]*uint32{&f.number, &f.list, &f.payload, &f.listSum, &f.sum} {
+		*v = binary.LittleEndian.Uint32(p[8+4*i:])
+	}
+	return f, f.kind == kindBlock || f.kind == kindFilter && f.list == 0
+}
+
+// frameSum is the sum of the head of a frame, over the salt of the file and the
+// offset too: so what stands at another place than it was written for, or in
+// another file, is no frame, and no line can look like one.
+func frameSum(salt uint64, off int64, head []byte) uint32 {
+	return crc32.Update(addUint64(addUint64(0, salt), uint64(off)), castagnoli, head[4:frameSize])
+}
+
+// addUint64 continues the CRC-32C crc over v. It is here because a buffer
+// passed to crc32.Update escapes.
+func addUint64(crc uint32, v uint64) uint32 {
+	crc = ^crc
+	for range 8 {
+		crc = castagnoli[byte(crc)^byte(v)] ^ crc>>8
+		v >>= 8
+	}
+	return ^crc
+}
+
+// A record is what the table of blocks says of one.
+type record struct {
+	off        int64 // of the frame
+	list, size uint32
+	sum        uint32 // of the block
+	filterOff  int64  // of the filter's frame
+	filterSize uint32
+	rows, raw  uint32
+	runs       uint32
+}
+
+func (r record) payload() int64 { return r.off + frameSize + int64(r.list) }
+
+func (r record) append(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(r.off))
+	for _, v := range [...]uint32{r.list, r.size, r.sum} {
+		dst = binary.LittleEndian.AppendUint32(dst, v)
+	}
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(r.filterOff))
+	for _, v := range [...]uint32{r.filterSize, r.rows, r.raw, r.runs} {
+		dst = binary.LittleEndian.AppendUint32(dst, v)
+	}
+	return dst
+}
+
+func parseRecord(p []byte) record {
+	u32, u64 := binary.LittleEndian.Uint32, binary.LittleEndian.Uint64
+	return record{
+		off: int64(u64(p)), list: u32(p[8:]), size: u32(p[12:]), sum: u32(p[16:]),
+		filterOff: int64(u64(p[20:])), filterSize: u32(p[28:]),
+		rows: u32(p[32:]), raw: u32(p[36:]), runs: u32(p[40:]),
+	}
+}
+
+// An end is the fixed end of a file.
+type end struct {
+	info       Info
+	index      int64 // offset of the lists of runs, behind the last frame
+	blocks     int64 // offset of the table of blocks
+	streams    int64 // offset of the table of streams, which reaches to the end
+	salt       uint64
+	blocksSum  uint32
+	streamsSum uint32
+}
+
+func (e end) append(dst []byte) []byte {
+	at := len(dst)
+	for _, v := range [...]uint64{
+		e.info.After, e.info.Upto, uint64(e.info.Created), uint64(e.info.MinTime), uint64(e.info.MaxTime),
+		uint64(e.info.Rows), uint64(e.info.Raw), uint64(e.info.Size), uint64(e.index), uint64(e.blocks), uint64(e.streams), e.salt,
+	} {
+		dst = binary.LittleEndian.AppendUint64(dst, v)
+	}
+	for _, v := range [...]uint32{e.info.Generation, uint32(e.info.Streams), e.blocksSum, e.streamsSum, version} {
+		dst = binary.LittleEndian.AppendUint32(dst, v)
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, checksum(dst[at:]))
+	return append(dst, endMagic...)
+}
+
+// parseEnd returns what stands in the fixed end of a file, and the version of
+// its layout; ok is false if it is damaged. Of another version the rest of what
+// is returned means nothing: only the last 16 bytes are the same in all.
+func parseEnd(p []byte) (e end, ver uint32, ok bool) {
+	if len(p) != endSize || string(p[endSize-8:]) != endMagic || binary.LittleEndian.Uint32(p[endSize-12:]) != checksum(p[:endSize-12]) {
+		return end{}, 0, false
+	}
+	u64 := func(i int) uint64 { return binary.LittleEndian.Uint64(p[8*i:]) }
+	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(p[96+4*i:]) }
+	e = end{
+		info: Info{
+			After: u64(0), Upto: u64(1), Created: int64(u64(2)), MinTime: int64(u64(3)), MaxTime: int64(u64(4)),
+			Rows: int64(u64(5)), Raw: int64(u64(6)), Size: int64(u64(7)),
+			Generation: u32(0), Streams: int(u32(1)),
+		},
+		index: int64(u64(8)), blocks: int64(u64(9)), streams: int64(u64(10)), salt: u64(11),
+		blocksSum: u32(2), streamsSum: u32(3),
+	}
+	return e, u32(4), true
+}

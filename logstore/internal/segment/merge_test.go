@@ -1,0 +1,252 @@
+package segment
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// mergeAll merges, and verifies what must be true of any merge.
+func mergeAll(t testing.TB, sources []*Segment, o MergeOptions) *Segment {
+	t.Helper()
+	var out bytes.Buffer
+	largest := 0
+	o.Pace = func(_ context.Context, n int) error { largest = max(largest, n); return nil }
+	info, err := Merge(t.Context(), &out, sources, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if largest > 256<<10 {
+		t.Errorf("%d bytes at once", largest)
+	}
+	s := open(t, out.Bytes())
+	mustVerify(t, s)
+	if s.Info() != info {
+		t.Errorf("%+v, and Merge says %+v", s.Info(), info)
+	}
+	first, last := sources[0].Info(), sources[len(sources)-1].Info()
+	if info.After != first.After || info.Upto != last.Upto || info.Generation != o.Generation || info.Created != o.Created {
+		t.Errorf("%+v of %+v and %+v", info, first, last)
+	}
+	return s
+}
+
+// Random entries are packed into segments that are merged again and again, in
+// any grouping of neighbours: a reader sees what was appended, in its order.
+func TestMergesLoseNothing(t *testing.T) {
+	for seed := range uint64(25) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		var all []entry
+		var segments []*Segment
+		n := 1 + r.IntN(8)
+		for i := range n {
+			part := someEntries(r, r.IntN(1500), 1+r.IntN(120))
+			all = append(all, part...)
+			info := Info{After: uint64(10 * i), Upto: uint64(10*i + r.IntN(11))}
+			segments = append(segments, open(t, pack(t, part, info, 1+r.IntN(6<<10), 1+r.IntN(100))))
+		}
+		want := byStream(all)
+		for len(segments) > 1 {
+			from := r.IntN(len(segments) - 1)
+			to := from + 2 + r.IntN(min(4, len(segments)-from-1))
+			o := MergeOptions{BlockRaw: 1 + r.IntN(8<<10), Generation: 5, Created: 77}
+			merged := mergeAll(t, segments[from:to], o)
+			segments = slices.Replace(segments, from, to, merged)
+		}
+		got, errs := read(segments[0])
+		if len(errs) > 0 {
+			t.Fatalf("seed %d: %v", seed, errs)
+		}
+		same(t, got, want)
+		checkFilters(t, segments[0], got)
+
+		// What was scanned is the same, and so is what is salvaged of it.
+		p := bytesOf(t, segments[0])
+		scanned, lost, err := Scan(t.Context(), inMemory(p), int64(len(p)), segments[0].Info())
+		if err != nil || len(lost) > 0 {
+			t.Fatalf("seed %d: Scan: %v, %v", seed, err, lost)
+		}
+		got, errs = read(scanned)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		same(t, got, want)
+		mustVerify(t, scanned)
+		saved := salvage(t, scanned, 0)
+		got, errs = read(saved)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		same(t, got, want)
+	}
+}
+
+func bytesOf(t testing.TB, s *Segment) []byte {
+	t.Helper()
+	p := make([]byte, s.Info().Size)
+	if err := readFull(s.src, p, 0, -1); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// salvage salvages, and wants so many to be lost.
+func salvage(t testing.TB, s *Segment, lose int) *Segment {
+	t.Helper()
+	var out bytes.Buffer
+	_, lost, err := Salvage(t.Context(), &out, s, MergeOptions{Generation: 9})
+	if err != nil || len(lost) != lose {
+		t.Fatalf("%v; lost %v, want %d", err, lost, lose)
+	}
+	saved := open(t, out.Bytes())
+	mustVerify(t, saved)
+	return saved
+}
+
+// checkFilters asks for each line's first word.
+func checkFilters(t testing.TB, s *Segment, all map[string][]entry) {
+	t.Helper()
+	for i := range s.Info().Streams {
+		st, err := s.Stream(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, err := s.Runs(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			rows, err := readRun(s, st.Labels, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range rows {
+				if may, err := s.May(r.Block, wordOf(e)); !may || err != nil {
+					t.Fatalf("block %d cannot have %q: %v", r.Block, e.line, err)
+				}
+			}
+		}
+	}
+	if may, _ := s.May(0, wordOf(entry{line: "nothingofthis"})); may && s.Info().Blocks > 0 && len(all) > 0 {
+		passed := 0
+		for i := range s.Info().Blocks {
+			if may, _ := s.May(i, wordOf(entry{line: "nothingofthis"})); may {
+				passed++
+			}
+		}
+		if passed > 1+s.Info().Blocks/4 {
+			t.Errorf("%d of %d filters rule nothing out", passed, s.Info().Blocks)
+		}
+	}
+}
+
+// Good blocks are copied, byte for byte; small ones are not left.
+func TestMergeCopiesWhatIsGood(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	var sources []*Segment
+	good := map[string]bool{}
+	const raw = 4 << 10
+	for i := range 6 {
+		s := open(t, pack(t, someEntries(r, 2000, 60), Info{After: uint64(i), Upto: uint64(i + 1)}, raw, 200))
+		sources = append(sources, s)
+		for b := range s.Info().Blocks {
+			at, err := s.Block(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at.Raw >= raw/2 {
+				p, err := s.ReadBlock(nil, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				good[string(p)] = false
+			}
+		}
+	}
+	s := mergeAll(t, sources, MergeOptions{BlockRaw: raw})
+	small := 0
+	for b := range s.Info().Blocks {
+		p, err := s.ReadBlock(nil, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, _ := s.Block(b)
+		if seen, ok := good[string(p)]; ok {
+			if seen {
+				t.Errorf("block %d is there twice", b)
+			}
+			good[string(p)] = true
+		} else if at.Raw < raw/2 {
+			small++
+		}
+	}
+	for _, seen := range good {
+		if !seen {
+			t.Fatal("a good block has not been copied")
+		}
+	}
+	if len(good) < 10 || small > 1 {
+		t.Errorf("%d good blocks, %d small ones left", len(good), small)
+	}
+}
+
+func TestMergeRefuses(t *testing.T) {
+	a := open(t, pack(t, someEntries(rand.New(rand.NewPCG(1, 1)), 500, 20), Info{After: 5, Upto: 9}, 1<<10, 20))
+	b := open(t, pack(t, nil, Info{After: 9, Upto: 12}, 1<<10, 20))
+	o := MergeOptions{BlockRaw: 1 << 10}
+	if _, err := Merge(t.Context(), io.Discard, nil, o); err == nil {
+		t.Error("nothing is merged")
+	}
+	if _, err := Merge(t.Context(), io.Discard, []*Segment{b, a}, o); err == nil {
+		t.Error("the wrong order is merged")
+	}
+	if _, err := Merge(t.Context(), io.Discard, []*Segment{a, b}, MergeOptions{}); err == nil {
+		t.Error("blocks of no size are made")
+	}
+	if _, err := Merge(t.Context(), full{}, []*Segment{a, b}, o); !errors.Is(err, errFull) {
+		t.Errorf("to a full disk: %v", err)
+	}
+	s := mergeAll(t, []*Segment{a, b}, o)
+	if s.Info().Rows != 500 {
+		t.Errorf("%+v", s.Info())
+	}
+}
+
+// A merge ends at each step where it is asked to.
+func TestMergeIsCancelled(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	var sources []*Segment
+	for i := range 3 {
+		sources = append(sources, open(t, pack(t, someEntries(r, 300, 20), Info{After: uint64(i), Upto: uint64(i + 1)}, 2<<10, 20)))
+	}
+	steps := 0
+	o := MergeOptions{BlockRaw: 2 << 10, Pace: func(context.Context, int) error { steps++; return nil }}
+	if _, err := Merge(t.Context(), io.Discard, sources, o); err != nil {
+		t.Fatal(err)
+	}
+	if steps < 10 {
+		t.Fatalf("%d steps", steps)
+	}
+	all := steps
+	for stop := range all {
+		ctx, cancel := context.WithCancel(t.Context())
+		steps = 0
+		o.Pace = func(ctx context.Context, _ int) error {
+			if steps++; steps > stop {
+				cancel()
+			}
+			return ctx.Err()
+		}
+		if _, err := Merge(ctx, io.Discard, sources, o); !errors.Is(err, context.Canceled) {
+			t.Fatalf("cancelled at step %d of %d: %v", stop, all, err)
+		}
+		cancel()
+		if steps > stop+1 {
+			t.Fatalf("%d steps after it was cancelled", steps-stop)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package segment
+
+import (
+	"context"
+	"io"
+	"runtime"
+)
+
+// paced returns the segment as it is read by a merge: in steps, and with what
+// it keeps of its own, whatever Trim does to s.
+func (s *Segment) paced(ctx context.Context, pace func(context.Context, int) error) (*Segment, *tables, error) {
+	t, err := s.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &Segment{src: &pacedSource{ctx, s.src, pace}, end: s.end, scanned: s.scanned}
+	p.tables.Store(t)
+	return p, t, nil
+}
+
+// step waits until n bytes may be read or written. Goroutines that wait for a
+// CPU come first: they may be of appends.
+func step(ctx context.Context, pace func(context.Context, int) error, n int) error {
+	runtime.Gosched()
+	if err := ctx.Err(); err != nil || pace == nil {
+		return err
+	}
+	return pace(ctx, n)
+}
+
+// A pacedSource reads in steps of groupSize.
+type pacedSource struct {
+	ctx context.Context
+	Source
+	pace func(context.Context, int) error
+}
+
+func (s *pacedSource) ReadAt(p []byte, off int64) (done int, err error) {
+	for done < len(p) && err == nil {
+		n := min(len(p)-done, groupSize)
+		if err := step(s.ctx, s.pace, n); err != nil {
+			return done, err
+		}
+		got := 0
+		got, err = s.Source.ReadAt(p[done:done+n], off+int64(done))
+		done += got
+		if err == nil && got < n {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	return done, err
+}
+
+// A pacedWriter writes what a Writer gives it: groupSize at most.
+type pacedWriter struct {
+	ctx  context.Context
+	w    io.Writer
+	pace func(context.Context, int) error
+}
+
+func (w *pacedWriter) Write(p []byte) (int, error) {
+	if err := step(w.ctx, w.pace, len(p)); err != nil {
+		return 0, err
+	}
+	return w.w.Write(p)
+}

@@ -1,0 +1,251 @@
+package segment
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// A buffer is memory for one read, from a pool.
+type buffer struct{ p []byte }
+
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+// keepBuffer is the most bytes that go back to the pool.
+const keepBuffer = 1 << 20
+
+func getBuffer(n int) *buffer {
+	b := buffers.Get().(*buffer)
+	b.p = slices.Grow(b.p[:0], n)[:n]
+	return b
+}
+
+func (b *buffer) put() {
+	if cap(b.p) <= keepBuffer {
+		buffers.Put(b)
+	}
+}
+
+// look calls f, whose errors are of damage, with n bytes at off: without a copy
+// where the source can.
+func (s *Segment) look(off int64, n, block int, f func([]byte) error) error {
+	if s.view != nil {
+		err := s.view.View(off, n, f)
+		if err != nil && !isCorrupt(err) {
+			err = readError(s.src, err, off, block)
+		}
+		return err
+	}
+	buf := getBuffer(n)
+	defer buf.put()
+	if err := readFull(s.src, buf.p, off, block); err != nil {
+		return err
+	}
+	return f(buf.p)
+}
+
+// Runs reads the runs of a stream: one range of the file.
+func (s *Segment) Runs(stream int) ([]Run, error) {
+	t, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.list(t, stream)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]Run, len(list))
+	for i, r := range list {
+		runs[i] = r.Run
+	}
+	return runs, nil
+}
+
+// list reads the list of runs of a stream, and compares it with what the table
+// says of the stream.
+func (s *Segment) list(t *tables, stream int) (list []listed, err error) {
+	if t.lists != nil {
+		return t.lists[stream], nil
+	}
+	want := t.streams[stream]
+	damaged := func(why string) error {
+		return corrupt(s.src, want.off, -1, "the list of runs of stream %d: %s", stream, why)
+	}
+	err = s.look(want.off, int(want.size), -1, func(p []byte) error {
+		if checksum(p) != want.sum {
+			return damaged("the checksum does not match")
+		}
+		var err error
+		if list, err = parseList(p, t.block); err != nil {
+			return damaged(err.Error())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	has := Stream{Labels: want.Labels, MinTime: list[0].MinTime, MaxTime: list[0].MaxTime}
+	for _, r := range list {
+		has.MinTime, has.MaxTime = min(has.MinTime, r.MinTime), max(has.MaxTime, r.MaxTime)
+		has.Rows += int64(r.Rows)
+		has.Raw += r.Raw
+	}
+	if has != want.Stream || list[len(list)-1].seq+1 != want.seqs {
+		return nil, damaged("it does not add up to what the table says")
+	}
+	return list, nil
+}
+
+// ReadBlock appends the bytes of the block, whose checksum it has verified: one
+// range of the file. After an error dst is returned as it was.
+func (s *Segment) ReadBlock(dst []byte, block int) ([]byte, error) {
+	t, err := s.load()
+	if err != nil {
+		return dst, err
+	}
+	r, at := t.record(block), len(dst)
+	p := slices.Grow(dst, int(r.size))[:at+int(r.size)]
+	if err := readFull(s.src, p[at:], r.payload(), block); err != nil {
+		return dst, err
+	}
+	if checksum(p[at:]) != r.sum {
+		return dst, corrupt(s.src, r.payload(), block, "the checksum does not match")
+	}
+	return p, nil
+}
+
+// A probe asks one filter. It is kept in a pool with the method that View is to
+// call, so that to ask costs no memory.
+type probe struct {
+	s       *Segment
+	block   int
+	rec     record
+	intact  bool // the checksum has been verified
+	needles []filter.Needle
+	may     bool
+	call    func([]byte) error
+}
+
+var probes = sync.Pool{New: func() any {
+	p := new(probe)
+	p.call = p.ask
+	return p
+}}
+
+// May reports whether a row of the block may have all of the needles. It is
+// true, beside an error too, where the filter cannot be read or is damaged: so
+// no line is hidden. The checksum of a filter is verified when it is asked
+// first after Open or Trim; later only its form is.
+func (s *Segment) May(block int, needles ...filter.Needle) (bool, error) {
+	t, err := s.load()
+	if err != nil {
+		return true, err
+	}
+	rec := t.record(block)
+	if rec.filterSize == 0 || !slices.ContainsFunc(needles, func(n filter.Needle) bool { return !n.Empty() }) {
+		return true, nil
+	}
+	word, bit := &t.intact[block/64], uint64(1)<<(block%64)
+	p := probes.Get().(*probe)
+	p.s, p.block, p.rec, p.needles, p.may = s, block, rec, needles, true
+	p.intact = word.Load()&bit != 0
+	off, n := rec.filterOff, frameSize+int(rec.filterSize)
+	if p.intact {
+		off, n = off+frameSize, n-frameSize
+	}
+	err = s.look(off, n, block, p.call)
+	if err == nil && !p.intact {
+		word.Or(bit)
+	}
+	may := p.may || err != nil
+	p.s, p.needles = nil, nil
+	probes.Put(p)
+	return may, err
+}
+
+func (p *probe) ask(b []byte) error {
+	if !p.intact {
+		if why := p.s.checkFilter(b, p.block, p.rec); why != "" {
+			return corrupt(p.s.src, p.rec.filterOff, p.block, "%s", why)
+		}
+		b = b[frameSize:]
+	}
+	for _, n := range p.needles {
+		if !filter.May(b, n) {
+			p.may = false
+			break
+		}
+	}
+	return nil
+}
+
+// checkFilter verifies the frame of the filter of a block. It returns what is
+// wrong, or "".
+func (s *Segment) checkFilter(b []byte, block int, rec record) string {
+	f, ok := parseFrame(b, s.end.salt, rec.filterOff)
+	switch {
+	case !ok || f.kind != kindFilter || f.payload != rec.filterSize || !s.scanned && int(f.number) != block:
+		return "the head of the filter is not as it was written"
+	case checksum(b[frameSize:]) != f.sum:
+		return "the checksum of the filter does not match"
+	}
+	return ""
+}
+
+// A blockFrame is a block with all that stands beside it.
+type blockFrame struct {
+	payload []byte
+	runs    []placed
+	// What is wrong with the head or the list of runs, and with the block. Where
+	// it is not nil, runs or payload are not to be used.
+	listErr, payloadErr error
+}
+
+// readFrame reads a block with its frame into buf. The error is that of the
+// source; runs is memory for those of the block.
+func (s *Segment) readFrame(buf *buffer, runs []placed, t *tables, block int) (b blockFrame, err error) {
+	rec := t.record(block)
+	n := frameSize + int(rec.list) + int(rec.size)
+	buf.p = slices.Grow(buf.p[:0], n)[:n]
+	if err := readFull(s.src, buf.p, rec.off, block); err != nil {
+		return b, err
+	}
+	list := buf.p[frameSize : frameSize+rec.list]
+	b.payload, b.runs = buf.p[frameSize+rec.list:], runs[:0]
+	if checksum(b.payload) != rec.sum {
+		b.payloadErr = corrupt(s.src, rec.payload(), block, "the checksum does not match")
+	}
+	f, ok := parseFrame(buf.p, s.end.salt, rec.off)
+	switch {
+	case !ok || f.kind != kindBlock || f.list != rec.list || f.payload != rec.size || f.sum != rec.sum || !s.scanned && int(f.number) != block:
+		b.listErr = corrupt(s.src, rec.off, block, "its head is not as it was written")
+	case checksum(list) != f.listSum:
+		b.listErr = corrupt(s.src, rec.off+frameSize, block, "the checksum of its list of runs does not match")
+	default:
+		var rows, raw int64
+		b.runs, rows, raw, err = parsePlaced(b.runs, list, block)
+		if err != nil || rows != int64(rec.rows) || raw != int64(rec.raw) || len(b.runs) != int(rec.runs) {
+			b.listErr = corrupt(s.src, rec.off+frameSize, block, "its list of runs is not that of the table of blocks")
+		}
+	}
+	return b, nil
+}
+
+// readFilter reads the filter of a block into buf; nil if it has none. Damage
+// is a *CorruptError.
+func (s *Segment) readFilter(buf *buffer, t *tables, block int) ([]byte, error) {
+	rec := t.record(block)
+	if rec.filterSize == 0 {
+		return nil, nil
+	}
+	n := frameSize + int(rec.filterSize)
+	buf.p = slices.Grow(buf.p[:0], n)[:n]
+	if err := readFull(s.src, buf.p, rec.filterOff, block); err != nil {
+		return nil, err
+	}
+	if why := s.checkFilter(buf.p, block, rec); why != "" {
+		return nil, corrupt(s.src, rec.filterOff, block, "%s", why)
+	}
+	return buf.p[frameSize:], nil
+}

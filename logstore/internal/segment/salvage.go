@@ -1,0 +1,97 @@
+package segment
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+)
+
+// Salvage writes a segment with what is intact of s, which has the same After
+// and Upto. lost are the blocks that are not. A block whose list of runs is
+// damaged is kept by what the index says of it, and the other way round; one
+// whose filter is damaged is kept without.
+//
+// An error of reading that is not of damage ends it: what cannot be read now
+// may be read later.
+func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info Info, lost []error, err error) {
+	s, t, err := s.paced(ctx, o.Pace)
+	if err != nil {
+		return Info{}, nil, err
+	}
+	out := NewWriter(&pacedWriter{ctx, w, o.Pace})
+	var (
+		frame, filter buffer
+		runs          []placed
+		index         map[int][]placed // what the index says of all blocks, once it is needed
+		decoder       block.Decoder
+	)
+	for i := range t.count {
+		b, err := s.readFrame(&frame, runs, t, i)
+		if err == nil && b.listErr != nil && b.payloadErr == nil {
+			if index == nil {
+				if index, err = s.runsByBlock(t); err != nil {
+					return Info{}, nil, err
+				}
+			}
+			if b.runs = index[i]; b.runs != nil {
+				b.listErr = nil
+			}
+		} else {
+			runs = b.runs
+		}
+		damage := cmp.Or(err, b.payloadErr, b.listErr)
+		if damage == nil {
+			if err := checkRows(&decoder, b.payload, t.record(i), b.runs); err != nil {
+				damage = corrupt(s.src, t.record(i).payload(), i, "%v", err)
+			}
+		}
+		if damage != nil {
+			if !isCorrupt(damage) {
+				return Info{}, nil, damage
+			}
+			lost = append(lost, damage)
+			continue
+		}
+		f, err := s.readFilter(&filter, t, i)
+		if err != nil && !isCorrupt(err) {
+			return Info{}, nil, err
+		}
+		if err := out.add(b.payload, f, b.runs); err != nil {
+			return Info{}, nil, err
+		}
+	}
+	was := s.Info()
+	info, err = out.Finish(Info{After: was.After, Upto: was.Upto, Generation: o.Generation, Created: o.Created})
+	return info, lost, err
+}
+
+// runsByBlock returns the runs of each block, as far as the lists of the streams
+// tell all of them.
+func (s *Segment) runsByBlock(t *tables) (map[int][]placed, error) {
+	all := map[int][]placed{}
+	for i := range t.streams {
+		list, err := s.list(t, i)
+		if err != nil && !isCorrupt(err) {
+			return nil, err
+		}
+		for _, r := range list {
+			all[r.Block] = append(all[r.Block], placed{StreamRun{t.streams[i].Labels, r.Run}, r.seq})
+		}
+	}
+	for i, runs := range all {
+		slices.SortFunc(runs, func(a, b placed) int { return cmp.Compare(a.First, b.First) })
+		rows := 0
+		for _, r := range runs {
+			if r.First == rows {
+				rows += r.Rows
+			}
+		}
+		if rec := t.record(i); rows != int(rec.rows) || len(runs) != int(rec.runs) {
+			delete(all, i)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,227 @@
+package segment
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+)
+
+// Scan opens a segment whose index or end is damaged (the error of Open is a
+// *CorruptError) by what its blocks say of themselves, for Salvage. Of info,
+// After, Upto, Generation and Created are to be set: the name of the file
+// tells them. lost is what could not be read.
+//
+// It reads the heads of all blocks, and byte by byte what is none. What is
+// known of the segment stays in memory until Close.
+func Scan(ctx context.Context, src Source, size int64, info Info) (s *Segment, lost []error, err error) {
+	sc := scan{src: src, size: size, streams: map[string]*scannedStream{}}
+	if err := sc.salt(); err != nil {
+		return nil, nil, err
+	}
+	for off := int64(headSize); off < sc.stop; {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		f, next, err := sc.find(ctx, off)
+		if err != nil {
+			return nil, nil, err
+		}
+		if next > off {
+			sc.lost = append(sc.lost, corrupt(src, off, -1, "%d bytes are no block and no filter", next-off))
+		}
+		if next == sc.stop {
+			break
+		}
+		if err := sc.take(f, next); err != nil {
+			return nil, nil, err
+		}
+		off = next + f.size()
+	}
+	if !sc.ends {
+		sc.lost = append(sc.lost, corrupt(src, size, -1, "the end is not as it was written: what blocks there were at the end of the file is not known"))
+	}
+	return sc.segment(info), sc.lost, nil
+}
+
+// A scan is one under way.
+type scan struct {
+	src  Source
+	size int64
+	stop int64 // where the index begins, if the end is intact
+	end  end
+	ends bool // it is
+	lost []error
+
+	records []record
+	numbers []uint32 // of the blocks
+	streams map[string]*scannedStream
+	placed  []placed
+}
+
+type scannedStream struct {
+	Stream
+	runs []listed
+}
+
+// salt finds out what the frames of the file are known by.
+func (sc *scan) salt() error {
+	if sc.size < headSize+endSize {
+		return corrupt(sc.src, 0, -1, "%d bytes are no segment", sc.size)
+	}
+	p := make([]byte, headSize)
+	if err := readFull(sc.src, p, 0, -1); err != nil {
+		return err
+	}
+	ver, salt, begins := parseHeader(p)
+	if begins && ver != version {
+		return &VersionError{sc.src.Name(), ver}
+	}
+	p = make([]byte, endSize)
+	if err := readFull(sc.src, p, sc.size-endSize, -1); err != nil && !isCorrupt(err) {
+		return err
+	}
+	sc.end, ver, sc.ends = parseEnd(p)
+	if sc.ends && ver != version {
+		return &VersionError{sc.src.Name(), ver}
+	}
+	sc.stop = sc.size
+	if sc.ends = sc.ends && sc.end.info.Size == sc.size && sc.end.index >= headSize && sc.end.index < sc.size; sc.ends {
+		sc.stop = sc.end.index
+		salt = sc.end.salt
+	}
+	if !begins {
+		sc.lost = append(sc.lost, corrupt(sc.src, 0, -1, "the header is not as it was written"))
+	}
+	if !begins && !sc.ends {
+		return corrupt(sc.src, 0, -1, "both the header and the end are damaged: nothing tells what its blocks are known by")
+	}
+	sc.end.salt = salt
+	return nil
+}
+
+// find returns the first frame at or behind off; where there is none, next is
+// sc.stop.
+func (sc *scan) find(ctx context.Context, off int64) (f frame, next int64, err error) {
+	buf := getBuffer(frameSize)
+	defer buf.put()
+	for at := off; at+frameSize <= sc.stop; {
+		if err := ctx.Err(); err != nil {
+			return frame{}, 0, err
+		}
+		if at > off { // not where it should be: look at more
+			buf.p = slices.Grow(buf.p[:0], groupSize)[:min(groupSize, sc.stop-at)]
+		}
+		if err := readFull(sc.src, buf.p, at, -1); err != nil {
+			if isCorrupt(err) { // the file is shorter than it was
+				return frame{}, sc.stop, nil
+			}
+			return frame{}, 0, err
+		}
+		for i := range candidates(buf.p) {
+			if f, ok := parseFrame(buf.p[i:], sc.end.salt, at+int64(i)); ok && f.size() <= sc.stop-at-int64(i) {
+				return f, at + int64(i), nil
+			}
+		}
+		at += int64(len(buf.p)) - frameSize + 1
+	}
+	return frame{}, sc.stop, nil
+}
+
+// candidates ranges over where the head of a frame may be.
+func candidates(p []byte) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for at := 4; at+frameSize-4 <= len(p); at++ {
+			i := bytes.IndexAny(p[at:], "BF")
+			if i < 0 {
+				return
+			}
+			at += i
+			if k := p[at:]; bytes.HasPrefix(k, kindBlock[:]) || bytes.HasPrefix(k, kindFilter[:]) {
+				if !yield(at - 4) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// take takes note of a frame.
+func (sc *scan) take(f frame, off int64) error {
+	if f.kind == kindFilter {
+		if i, ok := slices.BinarySearch(sc.numbers, f.number); ok {
+			sc.records[i].filterOff, sc.records[i].filterSize = off, f.payload
+		}
+		return nil
+	}
+	lose := func(why string) {
+		sc.lost = append(sc.lost, corrupt(sc.src, off, int(f.number), "%s", why))
+	}
+	if n := len(sc.numbers); n > 0 && f.number <= sc.numbers[n-1] {
+		lose("its number is not behind that of the block before")
+		return nil
+	}
+	buf := getBuffer(int(f.list))
+	defer buf.put()
+	if err := readFull(sc.src, buf.p, off+frameSize, int(f.number)); err != nil {
+		return err
+	}
+	if checksum(buf.p) != f.listSum {
+		lose("the checksum of its list of runs does not match")
+		return nil
+	}
+	runs, rows, raw, err := parsePlaced(sc.placed[:0], buf.p, len(sc.records))
+	if sc.placed = runs; err != nil {
+		lose("its list of runs: " + err.Error())
+		return nil
+	}
+	sc.numbers = append(sc.numbers, f.number)
+	sc.records = append(sc.records, record{
+		off: off, list: f.list, size: f.payload, sum: f.sum, rows: uint32(rows), raw: uint32(raw), runs: uint32(len(runs)),
+	})
+	for _, r := range runs {
+		s := sc.streams[r.Labels]
+		if s == nil {
+			s = &scannedStream{Stream: Stream{Labels: r.Labels, MinTime: r.MinTime, MaxTime: r.MaxTime}}
+			sc.streams[r.Labels] = s
+		}
+		s.runs = append(s.runs, listed{r.Run, r.seq})
+		s.MinTime, s.MaxTime = min(s.MinTime, r.MinTime), max(s.MaxTime, r.MaxTime)
+		s.Rows += int64(r.Rows)
+		s.Raw += r.Raw
+	}
+	return nil
+}
+
+// segment makes the tables that the file should have.
+func (sc *scan) segment(info Info) *Segment {
+	var streams []inStream
+	var lists [][]listed
+	info.MinTime, info.MaxTime, info.Rows, info.Raw = 0, 0, 0, 0
+	for i, labels := range slices.Sorted(maps.Keys(sc.streams)) {
+		s := sc.streams[labels]
+		slices.SortStableFunc(s.runs, func(a, b listed) int { return cmp.Compare(a.seq, b.seq) })
+		streams = append(streams, inStream{Stream: s.Stream, seqs: s.runs[len(s.runs)-1].seq + 1})
+		lists = append(lists, s.runs)
+		if i == 0 {
+			info.MinTime, info.MaxTime = s.MinTime, s.MaxTime
+		}
+		info.MinTime, info.MaxTime = min(info.MinTime, s.MinTime), max(info.MaxTime, s.MaxTime)
+		info.Rows += s.Rows
+		info.Raw += s.Raw
+	}
+	info.Streams, info.Blocks, info.Size = len(streams), len(sc.records), sc.size
+	var records []byte
+	for _, r := range sc.records {
+		records = r.append(records)
+	}
+	out := &Segment{src: sc.src, end: end{info: info, salt: sc.end.salt}, scanned: true}
+	out.view, _ = sc.src.(Viewer)
+	t := newTables(streams, records)
+	if t.lists = lists; lists == nil {
+		t.lists = [][]listed{}
+	}
+	out.tables.Store(t)
+	return out
+}

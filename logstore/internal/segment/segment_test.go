@@ -1,0 +1,281 @@
+package segment
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+func TestWrittenIsRead(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ n, streams, raw, rows int }{
+		{0, 1, 100, 10}, {1, 1, 100, 10}, {1000, 1, 1 << 10, 50}, {5000, 300, 4 << 10, 40}, {3000, 3, 1, 1}, {2000, 1000, 1 << 20, 1 << 20},
+	} {
+		entries := someEntries(r, c.n, c.streams)
+		info := Info{After: 7, Upto: 99, Generation: 3, Created: 1234}
+		p := pack(t, entries, info, c.raw, c.rows)
+		for _, src := range []Source{inMemory(p), inView(p)} {
+			s, err := Open(src, int64(len(p)))
+			if err != nil {
+				t.Fatalf("%+v: %v", c, err)
+			}
+			got, errs := read(s)
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			same(t, got, byStream(entries))
+			mustVerify(t, s)
+			i := s.Info()
+			if i.After != 7 || i.Upto != 99 || i.Generation != 3 || i.Created != 1234 || i.Rows != int64(c.n) || i.Size != int64(len(p)) {
+				t.Errorf("%+v", i)
+			}
+			s.Trim()
+			again, errs := read(s)
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			same(t, again, got)
+		}
+	}
+}
+
+// Each word of each line is found in the filter of its block, and most blocks
+// are ruled out for a word of one.
+func TestMay(t *testing.T) {
+	entries := someEntries(rand.New(rand.NewPCG(3, 4)), 3000, 40)
+	p := pack(t, entries, Info{}, 2<<10, 20)
+	for _, src := range []Source{inMemory(p), inView(p)} {
+		s, err := Open(src, int64(len(p)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, passed := 0, 0
+		for i := range s.Info().Streams {
+			st, _ := s.Stream(i)
+			runs, err := s.Runs(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range runs {
+				rows, err := readRun(s, st.Labels, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range rows {
+					if e.line == "" {
+						continue
+					}
+					word, _, _ := bytes.Cut([]byte(e.line), []byte(" "))
+					if may, err := s.May(r.Block, filter.Word(word), filter.Substring(word)); !may || err != nil {
+						t.Fatalf("block %d cannot have %q: %v", r.Block, word, err)
+					}
+					asked++
+					if may, _ := s.May((r.Block+1)%s.Info().Blocks, filter.Word(word)); may {
+						passed++
+					}
+				}
+			}
+		}
+		if asked == 0 || passed > asked/20 {
+			t.Errorf("of %d blocks without the word %d are not ruled out", asked, passed)
+		}
+		if may, err := s.May(0); !may || err != nil {
+			t.Errorf("asked for nothing: %v, %v", may, err)
+		}
+	}
+}
+
+func TestMayWithoutAllocating(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
+	p := pack(t, someEntries(rand.New(rand.NewPCG(3, 4)), 3000, 40), Info{}, 2<<10, 20)
+	needles := []filter.Needle{filter.Word([]byte("nowhere"))}
+	for _, src := range []Source{inMemory(p), inView(p)} {
+		s, err := Open(src, int64(len(p)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		block := 0
+		n := testing.AllocsPerRun(1000, func() {
+			if _, err := s.May(block%s.Info().Blocks, needles...); err != nil {
+				t.Fatal(err)
+			}
+			block++
+		})
+		if n >= 1 { // the pool may be emptied now and then
+			t.Errorf("%T: %v allocations", src, n)
+		}
+	}
+}
+
+func TestWriterRefuses(t *testing.T) {
+	one := Run{Rows: 1}
+	for name, add := range map[string]func(*Writer) error{
+		"no block": func(w *Writer) error { return w.AddBlock(nil, nil, []StreamRun{{"a", one}}) },
+		"no runs":  func(w *Writer) error { return w.AddBlock([]byte("b"), nil, nil) },
+		"a gap": func(w *Writer) error {
+			return w.AddBlock([]byte("b"), nil, []StreamRun{{"a", one}, {"b", Run{First: 2, Rows: 1}}})
+		},
+		"no rows": func(w *Writer) error { return w.AddBlock([]byte("b"), nil, []StreamRun{{"a", Run{}}}) },
+		"backward": func(w *Writer) error {
+			return w.AddBlock([]byte("b"), nil, []StreamRun{{"a", Run{Rows: 1, MinTime: 1}}})
+		},
+		"negative": func(w *Writer) error { return w.AddBlock([]byte("b"), nil, []StreamRun{{"a", Run{Rows: 1, Raw: -1}}}) },
+		"labels": func(w *Writer) error {
+			return w.AddBlock([]byte("b"), nil, []StreamRun{{string(make([]byte, maxLabels+1)), one}})
+		},
+		"positions": func(w *Writer) error { _, err := w.Finish(Info{After: 2, Upto: 1}); return err },
+		"finished":  func(w *Writer) error { w.Finish(Info{}); return w.AddBlock([]byte("b"), nil, []StreamRun{{"a", one}}) },
+		"disk full": func(w *Writer) error {
+			w.w = full{}
+			return w.AddBlock(make([]byte, 1<<20), nil, []StreamRun{{"a", one}})
+		},
+		"short disk": func(w *Writer) error { w.w = short{}; _, err := w.Finish(Info{}); return err },
+	} {
+		w := NewWriter(io.Discard)
+		err := add(w)
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if _, again := w.Finish(Info{}); again == nil {
+			t.Errorf("%s: it can be finished", name)
+		}
+	}
+}
+
+var errFull = errors.New("full")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+type short struct{}
+
+func (short) Write(p []byte) (int, error) { return len(p) - 1, nil }
+
+// The Writer gives away what it has in pieces.
+type pieces struct{ largest int }
+
+func (p *pieces) Write(b []byte) (int, error) { p.largest = max(p.largest, len(b)); return len(b), nil }
+
+func TestWritesInPieces(t *testing.T) {
+	var p pieces
+	w := NewWriter(&p)
+	for range 5 {
+		if err := w.AddBlock(make([]byte, 3<<20), make([]byte, 200<<10), []StreamRun{{"a", Run{Rows: 1}}}); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.filters) > groupSize {
+			t.Errorf("%d bytes of filters wait", len(w.filters))
+		}
+	}
+	if _, err := w.Finish(Info{}); err != nil || p.largest > groupSize {
+		t.Errorf("%d bytes at once, %v", p.largest, err)
+	}
+}
+
+// A source whose reads fail.
+type failing struct {
+	Source
+	err  error
+	from int64
+}
+
+func (f failing) ReadAt(p []byte, off int64) (int, error) {
+	if off+int64(len(p)) > f.from {
+		return 0, f.err
+	}
+	return f.Source.ReadAt(p, off)
+}
+
+func TestErrorsOfTheSource(t *testing.T) {
+	p := pack(t, someEntries(rand.New(rand.NewPCG(5, 6)), 3000, 30), Info{}, 1<<10, 20)
+	disk := errors.New("input/output error")
+	if _, err := Open(failing{inMemory(p), disk, 0}, int64(len(p))); !errors.Is(err, disk) || isCorrupt(err) {
+		t.Errorf("Open: %v", err)
+	}
+	s := open(t, p)
+	s.src = failing{s.src, disk, 0}
+	if _, err := s.Runs(0); !errors.Is(err, disk) || isCorrupt(err) {
+		t.Errorf("Runs: %v", err)
+	}
+	if b, err := s.ReadBlock([]byte("x"), 0); !errors.Is(err, disk) || string(b) != "x" {
+		t.Errorf("ReadBlock: %q, %v", b, err)
+	}
+	if may, err := s.May(0, filter.Word([]byte("nowhere"))); !may || !errors.Is(err, disk) {
+		t.Errorf("May: %v, %v", may, err)
+	}
+	if err := s.Verify(t.Context(), nil); !errors.Is(err, disk) || isCorrupt(err) {
+		t.Errorf("Verify: %v", err)
+	}
+	if _, _, err := Salvage(t.Context(), io.Discard, s, MergeOptions{BlockRaw: 1}); !errors.Is(err, disk) {
+		t.Errorf("Salvage: %v", err)
+	}
+	if _, err := Merge(t.Context(), io.Discard, []*Segment{s}, MergeOptions{BlockRaw: 1}); !errors.Is(err, disk) {
+		t.Errorf("Merge: %v", err)
+	}
+	if _, _, err := Scan(t.Context(), s.src, int64(len(p)), Info{}); !errors.Is(err, disk) {
+		t.Errorf("Scan: %v", err)
+	}
+	s.Trim()
+	if _, err := s.Stream(0); !errors.Is(err, disk) {
+		t.Errorf("Stream: %v", err)
+	}
+	if _, err := s.Block(0); !errors.Is(err, disk) {
+		t.Errorf("Block: %v", err)
+	}
+
+	// A file that is shorter than it was told is damaged.
+	for _, n := range []int{0, 10, headSize + endSize, len(p) / 2, len(p) - 1} {
+		for _, src := range []Source{inMemory(p[:n]), inView(p[:n])} {
+			if _, err := Open(src, int64(len(p))); !isCorrupt(err) {
+				t.Errorf("%d of %d bytes: %v", n, len(p), err)
+			}
+			s := open(t, p)
+			s.src = src
+			s.view, _ = src.(Viewer)
+			if err := s.Verify(t.Context(), nil); !isCorrupt(err) {
+				t.Errorf("Verify of %d of %d bytes: %v", n, len(p), err)
+			}
+		}
+	}
+
+	s = open(t, p)
+	s.Close()
+	if _, err := s.Runs(0); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// Trim may be called at any time, beside readers.
+func TestTrimBesideReaders(t *testing.T) {
+	p := pack(t, someEntries(rand.New(rand.NewPCG(8, 8)), 2000, 50), Info{Upto: 1}, 1<<10, 20)
+	s := open(t, p)
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for i := range 500 {
+				if _, err := s.Runs(i % s.Info().Streams); err != nil {
+					t.Error(err)
+				}
+				if may, err := s.May(i%s.Info().Blocks, filter.Word([]byte("word"))); err != nil {
+					t.Error(may, err)
+				}
+				if _, err := s.ReadBlock(nil, i%s.Info().Blocks); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 500 {
+		s.Trim()
+	}
+	readers.Wait()
+}

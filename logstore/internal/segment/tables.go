@@ -1,0 +1,163 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// An inStream is a stream of the table, and where its list of runs is.
+type inStream struct {
+	Stream
+	off  int64  // of the list
+	size uint32 // bytes of it
+	sum  uint32
+	seqs uint64 // one more than the highest seq of its runs
+}
+
+// append appends what the table says of a stream behind its labels. base is
+// the segment's MinTime.
+func (s inStream) append(dst []byte, base int64) []byte {
+	dst = binary.AppendUvarint(dst, uint64(s.MinTime-base))
+	dst = binary.AppendUvarint(dst, uint64(s.MaxTime-s.MinTime))
+	dst = binary.AppendUvarint(dst, uint64(s.Rows))
+	dst = binary.AppendUvarint(dst, uint64(s.Raw))
+	dst = binary.AppendUvarint(dst, s.seqs)
+	dst = binary.AppendUvarint(dst, uint64(s.size))
+	return binary.LittleEndian.AppendUint32(dst, s.sum)
+}
+
+// The tables of a segment say what it has and where: what Trim gives up.
+type tables struct {
+	streams []inStream // by labels
+	records []byte     // of all blocks, as in the file
+	count   int        // of blocks
+	// lists are those of the streams if the segment was scanned, else nil.
+	lists [][]listed
+	// intact has a bit for each filter whose checksum has been verified.
+	intact []atomic.Uint64
+}
+
+func newTables(streams []inStream, records []byte) *tables {
+	n := len(records) / recordSize
+	return &tables{streams: streams, records: records, count: n, intact: make([]atomic.Uint64, (n+63)/64)}
+}
+
+func (t *tables) record(i int) record { return parseRecord(t.records[i*recordSize:]) }
+
+// block is for parseList.
+func (t *tables) block(i int64) (record, bool) {
+	if i < 0 || i >= int64(t.count) {
+		return record{}, false
+	}
+	return t.record(int(i)), true
+}
+
+var errTotals = errors.New("its streams do not add up to what the end says")
+
+// parseStreams decodes the table of streams, and compares it with what the end
+// says of all of them.
+func parseStreams(p []byte, e end) ([]inStream, error) {
+	c := cursor{p: p}
+	total := c.most(uint64(len(p)) * restart)
+	count := e.info.Streams
+	if c.bad || count < 0 || int64(count) > int64(len(c.p)/minStream) {
+		return nil, errForm
+	}
+	var labels labelReader
+	labels.all.Grow(int(total))
+	streams := make([]inStream, count)
+	off := e.index
+	all := Info{MinTime: math.MaxInt64, MaxTime: math.MinInt64}
+	for i := range streams {
+		s := &streams[i]
+		s.Labels = labels.next(&c)
+		s.MinTime = e.info.MinTime + int64(c.uvarint())
+		s.MaxTime = s.MinTime + int64(c.uvarint())
+		s.Rows = int64(c.most(math.MaxInt64))
+		s.Raw = int64(c.most(math.MaxInt64))
+		s.seqs = c.most(math.MaxInt64)
+		s.off = off
+		s.size = uint32(c.most(uint64(min(e.blocks-off, math.MaxUint32))))
+		if sum := c.take(4); len(sum) == 4 {
+			s.sum = binary.LittleEndian.Uint32(sum)
+		}
+		switch {
+		case c.bad || uint64(labels.all.Len()) > total:
+			return nil, errForm
+		case i > 0 && s.Labels <= streams[i-1].Labels:
+			return nil, errLabels
+		case s.MaxTime < s.MinTime || s.Rows > e.info.Rows-all.Rows || s.Raw > e.info.Raw-all.Raw:
+			return nil, errTotals
+		}
+		off += int64(s.size)
+		all.Rows += s.Rows
+		all.Raw += s.Raw
+		all.MinTime, all.MaxTime = min(all.MinTime, s.MinTime), max(all.MaxTime, s.MaxTime)
+	}
+	if count == 0 {
+		all.MinTime, all.MaxTime = 0, 0
+	}
+	switch {
+	case len(c.p) > 0 || uint64(labels.all.Len()) != total || off != e.blocks:
+		return nil, errForm
+	case all.Rows != e.info.Rows || all.Raw != e.info.Raw || all.MinTime != e.info.MinTime || all.MaxTime != e.info.MaxTime:
+		return nil, errTotals
+	}
+	return streams, nil
+}
+
+// checkRecords verifies that the blocks and filters of the table follow each
+// other from the header to the index, with nothing between them: so each byte
+// of the file is under some checksum, and nothing is read beside the frames.
+// An error is of the block bad, or of all if that is -1.
+func (t *tables) checkRecords(e end) (bad int, err error) {
+	var rows, raw int64
+	next, filter := int64(headSize), 0
+	// group is what stands between two blocks: the filters of those before, as
+	// far as they are not behind them yet.
+	group := func(upto int) bool {
+		for ; filter < upto; filter++ {
+			f := t.record(filter)
+			if f.filterSize == 0 {
+				continue
+			}
+			if f.filterOff != next {
+				return false
+			}
+			next += frameSize + int64(f.filterSize)
+		}
+		return next <= e.index
+	}
+	for i := range t.count {
+		r := t.record(i)
+		if r.off != next && !group(i) {
+			return filter, errForm
+		}
+		if r.off != next || r.size == 0 || r.rows == 0 || r.runs == 0 || int64(r.runs) > int64(r.list)/minPlaced {
+			return i, errForm
+		}
+		if next = r.payload() + int64(r.size); next > e.index {
+			return i, errForm
+		}
+		rows += int64(r.rows)
+		raw += int64(r.raw)
+	}
+	switch {
+	case !group(t.count):
+		return filter, errForm
+	case next != e.index:
+		return -1, errForm
+	case rows != e.info.Rows || raw != e.info.Raw:
+		return -1, errors.New("its blocks do not add up to what the end says")
+	}
+	return 0, nil
+}
+
+// find returns the number of the stream with these labels.
+func (t *tables) find(labels string) (i int, ok bool) {
+	return slices.BinarySearchFunc(t.streams, labels, func(s inStream, l string) int { return strings.Compare(s.Labels, l) })
+}

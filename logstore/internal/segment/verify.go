@@ -1,0 +1,209 @@
+package segment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+var (
+	errRows  = errors.New("it does not have the rows that the index says")
+	errBytes = errors.New("it does not have the bytes that the index says")
+	errTimes = errors.New("its times are not those that the index says, or not in order")
+	errRuns  = errors.New("its list of runs and those of the streams differ")
+)
+
+// Verify reads all of the segment and verifies every checksum, decodes every
+// block, and compares all that is said twice. bad, unless nil, is told of each
+// thing that is damaged, in a *CorruptError; the error is the first of them, or
+// one that is not a *CorruptError and ended it.
+func (s *Segment) Verify(ctx context.Context, bad func(error)) error {
+	v := verifier{s: s, bad: bad}
+	if !s.scanned {
+		if err := errors.Join(v.header(), v.index()); err != nil {
+			return err
+		}
+	}
+	t, err := s.load()
+	if err != nil {
+		return cmp.Or(v.first, err)
+	}
+	v.t = t
+	listed, lost := 0, false
+	for i := range t.streams {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		list, err := s.list(t, i)
+		if err := v.tell(err); err != nil {
+			return err
+		}
+		lost = lost || err != nil
+		v.lists = append(v.lists, list)
+		listed += len(list)
+	}
+	for i := range t.count {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := v.block(i); err != nil {
+			return err
+		}
+	}
+	if !lost && v.first == nil && v.matched != listed {
+		v.tell(corrupt(s.src, s.end.index, -1, "the lists of the streams have %d runs, and the blocks %d of them", listed, v.matched))
+	}
+	return v.first
+}
+
+// A verifier is a Verify under way.
+type verifier struct {
+	s     *Segment
+	t     *tables
+	bad   func(error)
+	first error
+	// lists are those of the streams, nil where one cannot be read.
+	lists   [][]listed
+	matched int // runs of blocks that stand in them
+
+	frame, filter buffer
+	placed        []placed
+	decoder       block.Decoder
+}
+
+// tell takes note of damage. It returns errors that are not of damage.
+func (v *verifier) tell(err error) error {
+	if err == nil {
+		return nil
+	}
+	if !isCorrupt(err) {
+		return err
+	}
+	if v.first == nil {
+		v.first = err
+	}
+	if v.bad != nil {
+		v.bad(err)
+	}
+	return nil
+}
+
+func (v *verifier) header() error {
+	p := make([]byte, headSize)
+	err := readFull(v.s.src, p, 0, -1)
+	if err == nil {
+		if _, salt, ok := parseHeader(p); !ok || salt != v.s.end.salt {
+			err = corrupt(v.s.src, 0, -1, "the header is not as it was written")
+		}
+	}
+	return v.tell(err)
+}
+
+// index reads the end and the tables once more, as they may be in memory.
+func (v *verifier) index() error {
+	again, err := Open(v.s.src, v.s.end.info.Size)
+	if err == nil && again.end != v.s.end {
+		err = corrupt(v.s.src, v.s.end.info.Size-endSize, -1, "the end is not what it was when the segment was opened")
+	}
+	return v.tell(err)
+}
+
+func (v *verifier) block(i int) error {
+	b, err := v.s.readFrame(&v.frame, v.placed, v.t, i)
+	if err != nil {
+		return v.tell(err)
+	}
+	v.placed = b.runs
+	if b.listErr == nil && !v.sameRuns(b.runs) {
+		b.listErr = corrupt(v.s.src, v.t.record(i).off, i, "%v", errRuns)
+	}
+	if b.payloadErr == nil {
+		runs := b.runs
+		if b.listErr != nil {
+			runs = nil
+		}
+		if err := checkRows(&v.decoder, b.payload, v.t.record(i), runs); err != nil {
+			b.payloadErr = corrupt(v.s.src, v.t.record(i).payload(), i, "%v", err)
+		}
+	}
+	if err := errors.Join(v.tell(b.listErr), v.tell(b.payloadErr)); err != nil {
+		return err
+	}
+	f, err := v.s.readFilter(&v.filter, v.t, i)
+	if err == nil && f != nil {
+		if why := filter.Check(f); why != nil {
+			err = corrupt(v.s.src, v.t.record(i).filterOff+frameSize, i, "%v", why)
+		}
+	}
+	return v.tell(err)
+}
+
+// sameRuns reports whether the runs of a block are in the lists of their
+// streams. A list that cannot be read has been told of.
+func (v *verifier) sameRuns(runs []placed) bool {
+	for _, r := range runs {
+		i, ok := v.t.find(r.Labels)
+		if !ok {
+			return false
+		}
+		if v.lists[i] == nil {
+			continue
+		}
+		at, ok := slices.BinarySearchFunc(v.lists[i], r.seq, func(l listed, seq uint64) int {
+			switch {
+			case l.seq < seq:
+				return -1
+			case l.seq > seq:
+				return 1
+			}
+			return 0
+		})
+		if !ok || v.lists[i][at].Run != r.Run {
+			return false
+		}
+		v.matched++
+	}
+	return true
+}
+
+// checkRows decodes a block and compares it with what the index says. Where
+// runs is nil only the totals are compared.
+func checkRows(d *block.Decoder, p []byte, rec record, runs []placed) error {
+	if err := d.Open(p); err != nil {
+		return err
+	}
+	if d.Rows() != int(rec.rows) {
+		return errRows
+	}
+	times, err := d.Times()
+	if err != nil {
+		return err
+	}
+	if err := d.Lines(); err != nil {
+		return err
+	}
+	if runs == nil {
+		runs = []placed{{StreamRun: StreamRun{Run: Run{Rows: d.Rows(), Raw: int64(rec.raw)}}}}
+	} else {
+		for _, r := range runs {
+			part := times[r.First : r.First+r.Rows]
+			if part[0] != r.MinTime || part[r.Rows-1] != r.MaxTime || !slices.IsSorted(part) {
+				return errTimes
+			}
+		}
+	}
+	for _, r := range runs {
+		raw := int64(0)
+		for i := r.First; i < r.First+r.Rows; i++ {
+			raw += int64(len(d.Line(i)) + len(d.Meta(i)))
+		}
+		if raw != r.Raw {
+			return errBytes
+		}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package segment
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// A Writer writes a segment to w, from its first byte to its last, in pieces of
+// 256 KiB at most. The order of calls: for each block AddBlock, with the runs in
+// it, whose streams are given by their labels; then Finish. It is for one
+// goroutine. After an error all calls return it.
+//
+// In memory it has some 512 KiB, and of each stream, run and block what will be
+// in the index.
+type Writer struct {
+	w    io.Writer
+	salt uint64
+	err  error
+
+	buf     []byte // not yet written
+	flushed int64  // bytes that have been
+
+	// The filters of the last blocks, to be written as a group.
+	filters []byte
+	pending []pendingFilter
+
+	records []record
+	streams map[string]*outStream
+	info    Info // so far
+
+	list   []byte // scratch
+	placed []placed
+}
+
+type pendingFilter struct{ block, size int }
+
+// An outStream is a stream of the segment that is being written.
+type outStream struct {
+	Stream
+	runs []listed
+	seqs uint64 // one more than the highest seq
+}
+
+// A StreamRun is a Run of a stream that is told by its labels; Block is set by
+// AddBlock.
+type StreamRun struct {
+	Labels string
+	Run
+}
+
+// NewWriter returns a Writer to w.
+func NewWriter(w io.Writer) *Writer {
+	return newWriter(w, rand.Uint64())
+}
+
+func newWriter(w io.Writer, salt uint64) *Writer {
+	return &Writer{w: w, salt: salt, buf: append(make([]byte, 0, groupSize), header(salt)...), streams: map[string]*outStream{}}
+}
+
+// AddBlock writes a block. The runs cover its rows, from the first to the last;
+// of one stream they must come in the order that Run tells of. A filter without
+// bytes rules nothing out. Nothing of the arguments is kept but the labels.
+func (w *Writer) AddBlock(block, filter []byte, runs []StreamRun) error {
+	w.placed = w.placed[:0]
+	for _, r := range runs {
+		s := w.stream(r.Labels)
+		w.placed = append(w.placed, placed{r, s.seqs})
+		s.seqs++
+	}
+	return w.add(block, filter, w.placed)
+}
+
+// add is AddBlock of runs that have their place.
+func (w *Writer) add(block, filter []byte, runs []placed) error {
+	if w.err != nil {
+		return w.err
+	}
+	rec, err := w.check(block, filter, runs)
+	if err != nil {
+		w.err = fmt.Errorf("segment: block %d: %w", len(w.records), err)
+		return w.err
+	}
+	w.list = appendPlaced(w.list[:0], runs)
+	number := len(w.records)
+	head := frame{
+		kind: kindBlock, number: uint32(number), list: uint32(len(w.list)), payload: rec.size,
+		listSum: checksum(w.list), sum: rec.sum,
+	}
+	rec.off, rec.list = w.Written(), head.list
+	w.records = append(w.records, rec)
+	w.put(head.append(nil, w.salt, rec.off))
+	w.put(w.list)
+	w.put(block)
+	for _, r := range runs {
+		w.note(r, number)
+	}
+	if len(filter) > 0 {
+		w.pending = append(w.pending, pendingFilter{number, len(filter)})
+		w.filters = append(w.filters, filter...)
+		if len(w.filters) >= groupSize {
+			w.putFilters()
+		}
+	}
+	return w.err
+}
+
+// check verifies what the caller says of a block, and returns the beginning of
+// its record.
+func (w *Writer) check(block, filter []byte, runs []placed) (record, error) {
+	var rows, raw int64
+	for i, r := range runs {
+		switch {
+		case len(r.Labels) > maxLabels:
+			return record{}, fmt.Errorf("%d bytes of labels are more than %d", len(r.Labels), maxLabels)
+		case int64(r.First) != rows || r.Rows <= 0:
+			return record{}, fmt.Errorf("run %d is of %d rows from %d on, and should begin at %d", i, r.Rows, r.First, rows)
+		case r.MaxTime < r.MinTime:
+			return record{}, fmt.Errorf("run %d ends before it begins", i)
+		case r.Raw < 0:
+			return record{}, fmt.Errorf("run %d has %d bytes", i, r.Raw)
+		}
+		rows += int64(r.Rows)
+		raw += r.Raw
+		if rows > math.MaxInt32 || raw > math.MaxInt32 {
+			return record{}, errors.New("it has too many rows or bytes")
+		}
+	}
+	switch {
+	case rows == 0 || len(block) == 0:
+		return record{}, errors.New("it is empty")
+	case len(block) > math.MaxInt32 || len(filter) > math.MaxInt32 || len(w.records) == math.MaxInt32:
+		return record{}, errors.New("it is too large")
+	}
+	return record{
+		size: uint32(len(block)), sum: checksum(block), filterSize: uint32(len(filter)),
+		rows: uint32(rows), raw: uint32(raw), runs: uint32(len(runs)),
+	}, nil
+}
+
+func (w *Writer) stream(labels string) *outStream {
+	s := w.streams[labels]
+	if s == nil {
+		s = &outStream{Stream: Stream{Labels: labels}}
+		w.streams[labels] = s
+	}
+	return s
+}
+
+// note adds a run to what is known of its stream and of the segment.
+func (w *Writer) note(r placed, block int) {
+	s := w.stream(r.Labels)
+	if s.Rows == 0 {
+		s.MinTime, s.MaxTime = r.MinTime, r.MaxTime
+	}
+	if w.info.Rows == 0 {
+		w.info.MinTime, w.info.MaxTime = r.MinTime, r.MaxTime
+	}
+	r.Block = block
+	s.runs = append(s.runs, listed{r.Run, r.seq})
+	s.seqs = max(s.seqs, r.seq+1)
+	s.MinTime, s.MaxTime = min(s.MinTime, r.MinTime), max(s.MaxTime, r.MaxTime)
+	s.Rows += int64(r.Rows)
+	s.Raw += r.Raw
+	w.info.MinTime, w.info.MaxTime = min(w.info.MinTime, r.MinTime), max(w.info.MaxTime, r.MaxTime)
+	w.info.Rows += int64(r.Rows)
+	w.info.Raw += r.Raw
+}
+
+func (w *Writer) putFilters() {
+	rest := w.filters
+	for _, p := range w.pending {
+		f := rest[:p.size]
+		rest = rest[p.size:]
+		head := frame{kind: kindFilter, number: uint32(p.block), payload: uint32(p.size), sum: checksum(f)}
+		off := w.Written()
+		w.records[p.block].filterOff = off
+		w.put(head.append(nil, w.salt, off))
+		w.put(f)
+	}
+	w.filters, w.pending = w.filters[:0], w.pending[:0]
+}
+
+func (w *Writer) put(p []byte) {
+	for len(p) > 0 && w.err == nil {
+		n := min(len(p), groupSize-len(w.buf))
+		w.buf = append(w.buf, p[:n]...)
+		p = p[n:]
+		if len(w.buf) == groupSize {
+			w.flush()
+		}
+	}
+}
+
+func (w *Writer) flush() {
+	if w.err != nil {
+		return
+	}
+	n, err := w.w.Write(w.buf)
+	if err == nil && n < len(w.buf) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		w.err = fmt.Errorf("segment: %w", err)
+		return
+	}
+	w.flushed += int64(n)
+	w.buf = w.buf[:0]
+}
+
+// Written is how many bytes the segment has so far, without the filters that
+// wait for their group.
+func (w *Writer) Written() int64 { return w.flushed + int64(len(w.buf)) }
+
+// Finish writes the index, and what has not been written yet. Of info, After,
+// Upto, Generation and Created are to be set.
+func (w *Writer) Finish(info Info) (Info, error) {
+	if w.err == nil && info.After > info.Upto {
+		w.err = fmt.Errorf("segment: it cannot have what is after %d, up to %d", info.After, info.Upto)
+	}
+	if w.err != nil {
+		return Info{}, w.err
+	}
+	w.putFilters()
+	w.info.After, w.info.Upto, w.info.Generation, w.info.Created = info.After, info.Upto, info.Generation, info.Created
+	w.info.Streams, w.info.Blocks = len(w.streams), len(w.records)
+	e := end{index: w.Written(), salt: w.salt}
+	table := w.putLists()
+	e.blocks = w.Written()
+	for _, r := range w.records {
+		w.list = r.append(w.list[:0])
+		e.blocksSum = addChecksum(e.blocksSum, w.list)
+		w.put(w.list)
+	}
+	e.streams = w.Written()
+	e.streamsSum = checksum(table)
+	w.put(table)
+	w.info.Size = w.Written() + endSize
+	e.info = w.info
+	w.put(e.append(nil))
+	w.flush()
+	if w.err != nil {
+		return Info{}, w.err
+	}
+	w.err = errors.New("segment: it is finished")
+	return w.info, nil
+}
+
+// putLists writes the list of runs of each stream, by labels, and returns the
+// table of streams.
+func (w *Writer) putLists() (table []byte) {
+	names := slices.Sorted(maps.Keys(w.streams))
+	total := 0
+	for _, name := range names {
+		total += len(name)
+	}
+	table = binary.AppendUvarint(nil, uint64(total))
+	var labels labelWriter
+	for _, name := range names {
+		s := w.streams[name]
+		slices.SortFunc(s.runs, func(a, b listed) int { return cmp.Compare(a.seq, b.seq) })
+		w.list = w.list[:0]
+		var lw listWriter
+		for _, r := range s.runs {
+			w.list = lw.append(w.list, r)
+		}
+		w.put(w.list)
+		table = labels.append(table, name)
+		table = inStream{Stream: s.Stream, seqs: s.seqs, size: uint32(len(w.list)), sum: checksum(w.list)}.append(table, w.info.MinTime)
+	}
+	return table
+}

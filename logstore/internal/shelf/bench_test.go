@@ -1,0 +1,119 @@
+package shelf
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+// manySegments makes a folder with segments of that many streams each, with one
+// block of 4 rows of each stream.
+func manySegments(b *testing.B, segments, streams int) string {
+	b.Helper()
+	dir := b.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, segmentsDir), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	const rows = 4
+	var enc block.Encoder
+	var words filter.Builder
+	for i := range segments {
+		at := int64(1e18) + int64(i)*1e9
+		enc.Reset()
+		words.Reset()
+		var runs []segment.StreamRun
+		for n := range streams {
+			before := enc.Raw()
+			for k := range rows {
+				line := fmt.Appendf(nil, "stream %d, line %d: request %d was answered in %d ms", n, k, i*n, n%100)
+				enc.Add(at+int64(k), line, nil)
+				words.Add(line)
+			}
+			runs = append(runs, segment.StreamRun{Labels: fmt.Sprintf("app-%03d host-%02d", n/20, n%20), Run: segment.Run{
+				First: n * rows, Rows: rows, MinTime: at, MaxTime: at + rows - 1, Raw: int64(enc.Raw() - before),
+			}})
+		}
+		sp := span{after: uint64(i), upto: uint64(i) + 1}
+		f, err := os.Create(filepath.Join(dir, segmentsDir, sp.String()))
+		if err != nil {
+			b.Fatal(err)
+		}
+		w := segment.NewWriter(f)
+		bytes, err := enc.Append(nil)
+		if err == nil {
+			err = w.AddBlock(bytes, words.Append(nil), runs)
+		}
+		if err == nil {
+			_, err = w.Finish(segment.Info{After: sp.after, Upto: sp.upto})
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func BenchmarkOpen(b *testing.B) {
+	for _, segments := range []int{100, 1000} {
+		b.Run(fmt.Sprintf("segments=%d/streams=400", segments), func(b *testing.B) {
+			dir := manySegments(b, segments, 400)
+			o, _ := testOptions()
+			o.Files = 512
+			for b.Loop() {
+				o := freshStreams(o)
+				s := open(b, dir, o)
+				b.StopTimer()
+				if st := s.Stats(); st.Segments != int64(segments) || st.Streams != int64(segments)*400 {
+					b.Fatalf("stats: %+v", st)
+				}
+				s.Close()
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	o, _ := testOptions()
+	s := open(b, b.TempDir(), o)
+	publish(b, s, 1, rowsOf(1e18, 3, "a"))
+	b.Run("goroutines=1", func(b *testing.B) {
+		for b.Loop() {
+			s.Snapshot().Release()
+		}
+	})
+	b.Run("goroutines=many", func(b *testing.B) {
+		b.RunParallel(func(p *testing.PB) {
+			for p.Next() {
+				s.Snapshot().Release()
+			}
+		})
+	})
+}
+
+// BenchmarkMay is what a search costs a block, of 1,000 segments that are open.
+func BenchmarkMay(b *testing.B) {
+	dir := manySegments(b, 1000, 400)
+	o, _ := testOptions()
+	o.Files = 4000
+	s := open(b, dir, o)
+	n := s.Snapshot()
+	defer n.Release()
+	needle := filter.Word([]byte("nowherefound"))
+	for b.Loop() {
+		for _, f := range n.v.order {
+			if may, err := n.May(f.id, 0, needle); may || err != nil {
+				b.Fatal(may, err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(n.v.order)), "ns/block")
+}

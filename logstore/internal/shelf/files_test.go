@@ -1,0 +1,99 @@
+package shelf
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// The number of open files is bounded however many segments there are, and
+// however many read.
+func TestFilesAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	o.Files = 1 // so few that the least holds: minHandles
+	s := open(t, dir, o)
+	const segments = 5 * minHandles
+	var want []string
+	for i := range segments {
+		rows := rowsOf(1e18+int64(i)*1e10, 3, fmt.Sprint("s", i))
+		publish(t, s, 1, rows)
+		want = append(want, sortedLines(rows)...)
+	}
+	needle := filter.Word([]byte("answered"))
+	var wg sync.WaitGroup
+	for g := range 4 * minHandles {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 1))
+			n := s.Snapshot()
+			defer n.Release()
+			for range 50 {
+				id := n.v.order[r.IntN(len(n.v.order))].id
+				if may, err := n.May(id, 0, needle); !may || err != nil {
+					t.Errorf("May: %v, %v", may, err)
+				}
+				if _, err := n.ReadBlock(nil, id, 0); err != nil {
+					t.Error(err)
+				}
+				if open := s.Stats().Open; open > minHandles {
+					t.Errorf("%d segments are open, at most %d may be", open, minHandles)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := served(t, s); len(got) != len(want) {
+		t.Errorf("%d lines, want %d", len(got), len(want))
+	}
+	if runtime.GOOS == "linux" {
+		if n := openIn(t, dir); n > minHandles*descriptors+2 {
+			t.Errorf("%d descriptors in the folder", n)
+		}
+		closeShelf(t, s)
+		if n := openIn(t, dir); n != 0 {
+			t.Errorf("%d descriptors in the folder once it is closed", n)
+		}
+	}
+}
+
+// openIn counts the descriptors of this process that lead into the folder.
+func openIn(t *testing.T, dir string) (n int) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(to, dir) {
+			n++
+		}
+	}
+	return n
+}
+
+// A needle that is not there leaves blocks out, by the mapping as by a copy.
+func TestMay(t *testing.T) {
+	o, _ := testOptions()
+	s := open(t, t.TempDir(), o)
+	publish(t, s, 1, rowsOf(1e18, 16, "a"))
+	n := s.Snapshot()
+	defer n.Release()
+	id := n.v.order[0].id
+	for word, want := range map[string]bool{"answered": true, "nowherefound": false} {
+		may, err := n.May(id, 0, filter.Word([]byte(word)))
+		if err != nil || may != want {
+			t.Errorf("%s: %v, %v, want %v", word, may, err, want)
+		}
+	}
+	if _, err := n.May(id+1, 0); err == nil {
+		t.Error("a segment that is not in the snapshot: no error")
+	}
+	if _, err := n.ReadBlock(nil, id+1, 0); err == nil {
+		t.Error("a segment that is not in the snapshot: no error")
+	}
+}

@@ -1,0 +1,146 @@
+package shelf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/atomicfile"
+)
+
+// publishSmall publishes segments that are merged into one.
+func publishSmall(t *testing.T, s *Shelf) (want []string) {
+	t.Helper()
+	var all []map[string][]row
+	for i := range 8 {
+		rows := rowsOf(1e18+int64(i)*1e9, 4, "a", fmt.Sprint("s", i%3))
+		publish(t, s, 2, rows)
+		all = append(all, rows)
+	}
+	return sortedLines(all...)
+}
+
+func TestMaintainMerges(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	s := open(t, dir, o)
+	want := publishSmall(t, s)
+	n := s.Snapshot()
+	maintain(t, s)
+	st := s.Stats()
+	if st.Segments != 1 || st.Merges != 1 || st.Merged != 8 || st.Unreaped != 8 || st.Rows != int64(len(want)) {
+		t.Errorf("stats: %+v", st)
+	}
+	equalLines(t, "merged", served(t, s), want)
+	if lines, errs := linesOf(n, o.Streams); len(errs) > 0 {
+		t.Error(errs)
+	} else {
+		equalLines(t, "a snapshot of before", flat(lines), want)
+	}
+	// Equal times are in the order of publication, before and after.
+	if a, b := n.Rank(n.v.order[0].id), n.Rank(n.v.order[1].id); a >= b {
+		t.Errorf("ranks %d and %d", a, b)
+	}
+	n.Release()
+	maintain(t, s)
+	if got := namesIn(t, dir, segmentsDir); len(got) != 1 || s.Stats().Unreaped != 0 {
+		t.Errorf("files: %v", got)
+	}
+	maintain(t, s) // nothing is left to do
+	if st := s.Stats(); st.Merges != 1 {
+		t.Errorf("stats: %+v", st)
+	}
+}
+
+func TestMergeIsCancelled(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Room = func(bytes int64) bool {
+		cancel() // the merge is about to begin
+		return true
+	}
+	s := open(t, dir, o)
+	want := publishSmall(t, s)
+	if err := s.Maintain(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if got := namesIn(t, dir, segmentsDir); len(got) != 8 {
+		t.Errorf("files: %v", got)
+	}
+	equalLines(t, "as before", served(t, s), want)
+	maintain(t, s) // nothing keeps it from being done now
+	if st := s.Stats(); st.Merges != 1 || st.FailedMerges != 0 {
+		t.Errorf("stats: %+v", st)
+	}
+}
+
+func TestNoRoomForMerges(t *testing.T) {
+	o, _ := testOptions()
+	var asked int64
+	o.Room = func(bytes int64) bool { asked = bytes; return false }
+	s := open(t, t.TempDir(), o)
+	publishSmall(t, s)
+	maintain(t, s)
+	if st := s.Stats(); st.Merges != 0 || asked != st.Bytes {
+		t.Errorf("asked for %d bytes, stats: %+v", asked, st)
+	}
+}
+
+// After a merge that could not be written the next is tried a while later.
+func TestMergeFails(t *testing.T) {
+	dir := t.TempDir()
+	o, c := testOptions()
+	s := open(t, dir, o)
+	want := publishSmall(t, s)
+	if err := s.out.Close(); err != nil { // now nothing can be written
+		t.Fatal(err)
+	}
+	if err := s.Maintain(t.Context()); !errors.Is(err, errWrite) || !strings.Contains(err.Error(), "merging 8 segments") {
+		t.Errorf("error %v", err)
+	}
+	for range 2 {
+		maintain(t, s)
+	}
+	if st := s.Stats(); st.FailedMerges != 1 {
+		t.Errorf("stats: %+v", st)
+	}
+	var err error
+	if s.out, err = atomicfile.OpenDir(filepath.Join(dir, segmentsDir), atomicfile.Options{Temp: "*" + tempSuffix}); err != nil {
+		t.Fatal(err)
+	}
+	c.forward(retryAfter + time.Second)
+	maintain(t, s)
+	if st := s.Stats(); st.FailedMerges != 1 || st.Merges != 1 {
+		t.Errorf("stats: %+v", st)
+	}
+	equalLines(t, "merged", served(t, s), want)
+}
+
+func TestPacer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := newPacer(1 << 20)
+	begin := time.Now()
+	// 256 KiB pass at once; 512 KiB more are half of what may be read and
+	// written in half a second.
+	if err := p.wait(ctx, stepBytes+512<<10); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(begin); d < 240*time.Millisecond {
+		t.Errorf("768 KiB at 1 MiB a second each way took %v", d)
+	}
+	go cancel()
+	if err := newPacer(1).wait(ctx, 100<<20); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if err := newPacer(0).wait(t.Context(), 1<<40); err != nil {
+		t.Errorf("without a limit: %v", err)
+	}
+	if err := newPacer(0).wait(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("without a limit, cancelled: %v", err)
+	}
+}

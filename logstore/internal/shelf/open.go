@@ -1,0 +1,308 @@
+package shelf
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/metacache"
+	"github.com/stele-go/stele/logstore/timeindex"
+	"github.com/stele-go/stele/mkdir"
+)
+
+// Open opens every segment in dir/segments, makes the folders that are
+// missing, removes leftovers, and moves what is damaged to dir/quarantine. The
+// lock on the store must be held.
+func Open(ctx context.Context, dir string, o Options) (*Shelf, error) {
+	s := &Shelf{
+		o: o, dir: dir,
+		table:       newTable(filepath.Join(dir, segmentsDir), o.Files, o.Profile),
+		pace:        newPacer(o.Rate),
+		released:    make(chan struct{}, 1),
+		maintaining: make(chan struct{}, 1),
+	}
+	s.maintaining <- struct{}{}
+	s.floor.Store(o.Floor)
+	if err := makeFolders(dir); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.at, err = sys.OpenDir(dir, sys.ForPath); err != nil {
+		return nil, fmt.Errorf("shelf: opening %s: %w", dir, err)
+	}
+	s.out, err = atomicfile.OpenDir(filepath.Join(dir, segmentsDir), atomicfile.Options{Temp: "*" + tempSuffix})
+	if err != nil {
+		s.at.Close()
+		return nil, err
+	}
+	s.cache = metacache.New(o.CacheBytes, runsCost)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if err := s.begin(ctx); err != nil {
+		s.cancel()
+		s.table.close()
+		s.cache.Close()
+		s.out.Close()
+		s.at.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func makeFolders(dir string) error {
+	m, err := mkdir.OpenRoot(dir, mkdir.Options{})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	for _, name := range []string{segmentsDir, quarantineDir} {
+		if err := m.All(name, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A found is a segment in the folder, as Open finds it.
+type found struct {
+	name string
+	span span
+	file *file
+	// items is what the index is to know; bad is why there is none.
+	items []timeindex.Item
+	bad   *segment.CorruptError
+	// foreign is the name that it should have, if that is another.
+	foreign string
+}
+
+// begin makes the first version.
+func (s *Shelf) begin(ctx context.Context) error {
+	all, err := s.list()
+	if err != nil {
+		return err
+	}
+	if err := s.readAll(ctx, all); err != nil {
+		return err
+	}
+	sorted := sortOut(all, s.floor.Load())
+	unserved := sorted.leftovers
+	for _, f := range sorted.leftovers {
+		s.table.forget(f.file)
+		if err := s.remove(f.name); err != nil {
+			return err
+		}
+		s.figures.leftovers.Add(1)
+	}
+	for _, c := range sorted.outcasts {
+		s.table.forget(c.file)
+		unserved = append(unserved, c.found)
+		r := &report{span: c.span, found: s.o.Now(), reason: c.why, kept: c.kept}
+		if err := s.quarantine(c.name, r); err != nil {
+			return err
+		}
+	}
+	if len(sorted.leftovers)+len(sorted.outcasts) > 0 {
+		if err := s.syncFolders(); err != nil {
+			return err
+		}
+	}
+
+	var files []*file
+	n := 0
+	for _, f := range sorted.served {
+		n += len(f.items)
+	}
+	items := make([]timeindex.Item, 0, n)
+	for _, f := range sorted.served {
+		files = append(files, f.file)
+		items = append(items, f.items...)
+		s.upto.Store(max(s.upto.Load(), f.span.upto))
+	}
+	for _, f := range sorted.broken {
+		f.file.damage.Store(f.bad)
+		s.broken = append(s.broken, f.file)
+		s.figures.damaged.Add(1)
+		s.upto.Store(max(s.upto.Load(), f.span.upto))
+	}
+	s.figures.broken.Store(int64(len(s.broken)))
+	empty := &version{index: &timeindex.Tree{}}
+	first := empty.with(files, nil, items, nil)
+	s.now.Store(first)
+
+	// Streams that only what is not served has.
+	unknown := map[uint32]bool{}
+	for _, f := range unserved {
+		for _, it := range f.items {
+			if _, there := first.index.Newest(it.Stream); !there {
+				unknown[it.Stream] = true
+			}
+		}
+	}
+	s.o.Streams.Remove(slices.Collect(maps.Keys(unknown))...)
+	return nil
+}
+
+// list lists the segments, and removes what was not written to its end.
+func (s *Shelf) list() (all []*found, err error) {
+	for _, dir := range []string{segmentsDir, quarantineDir} {
+		entries, err := os.ReadDir(filepath.Join(s.dir, dir))
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			name := entry.Name()
+			if strings.HasSuffix(name, tempSuffix) {
+				if err := s.at.Remove(dir + "/" + name); err != nil {
+					return nil, fmt.Errorf("shelf: removing %s: %w", filepath.Join(s.dir, dir, name), err)
+				}
+				continue
+			}
+			if dir == quarantineDir {
+				if strings.HasSuffix(name, suffix) {
+					s.figures.quarantined.Add(1)
+				}
+				continue
+			}
+			if sp, ok := parseName(name); ok {
+				all = append(all, &found{name: name, span: sp, file: s.newFile(name, sp)})
+			}
+		}
+	}
+	return all, nil
+}
+
+// readAll opens all files, several at once.
+func (s *Shelf) readAll(ctx context.Context, all []*found) error {
+	next := make(chan *found)
+	errs := make(chan error, 1)
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for f := range next {
+				if err := s.read(f); err != nil {
+					select {
+					case errs <- err:
+					default:
+					}
+				}
+			}
+		})
+	}
+	var err error
+	for _, f := range all {
+		if err = ctx.Err(); err != nil || len(errs) > 0 {
+			break
+		}
+		next <- f
+	}
+	close(next)
+	wg.Wait()
+	select {
+	case err = <-errs:
+	default:
+	}
+	return err
+}
+
+func (s *Shelf) read(f *found) error {
+	items, err := s.load(f.file)
+	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
+		f.bad = bad
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.items = items
+	if told := spanOf(f.file.info); told != f.span {
+		f.foreign = told.String()
+	}
+	// Its tables of streams and blocks are read again when they are asked for.
+	if h := f.file.handle.Load(); h != nil && h.enter() {
+		h.seg.Trim()
+		h.done()
+	}
+	return nil
+}
+
+// sorted is what is to be done with what Open finds.
+type sorted struct {
+	served    []*found
+	broken    []*found  // to be salvaged
+	leftovers []*found  // to be removed
+	outcasts  []outcast // to be quarantined
+}
+
+type outcast struct {
+	*found
+	why, kept string
+}
+
+// sortOut decides. Of segments whose positions meet one is served: of higher
+// generations first, then of more positions, then the older. floor is the
+// position before the log's first.
+func sortOut(all []*found, floor uint64) (s sorted) {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b *found) int {
+		switch x, y := a.span, b.span; {
+		case (a.bad == nil) != (b.bad == nil):
+			if a.bad == nil { // the intact ones first
+				return -1
+			}
+			return 1
+		case x.generation != y.generation:
+			return cmp.Compare(y.generation, x.generation)
+		case x.upto-x.after != y.upto-y.after:
+			return cmp.Compare(y.upto-y.after, x.upto-x.after)
+		case a.file.info.Created != b.file.info.Created:
+			return cmp.Compare(a.file.info.Created, b.file.info.Created)
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	meeting := func(f *found) *found {
+		for _, kept := range [][]*found{s.served, s.broken} {
+			if i := slices.IndexFunc(kept, func(k *found) bool { return k.span.meets(f.span) }); i >= 0 {
+				return kept[i]
+			}
+		}
+		return nil
+	}
+	for _, f := range all {
+		by := meeting(f)
+		cast := func(why, kept string) { s.outcasts = append(s.outcasts, outcast{f, why, kept}) }
+		switch {
+		case f.foreign != "":
+			// Who believed its name would serve it twice, or in another's place.
+			cast("by what is in it, its name should be "+f.foreign, "nothing of it by this name")
+		case by != nil && by.span.generation > f.span.generation && by.span == (span{f.span.after, f.span.upto, by.span.generation}):
+			cast("damaged; a crash came between its salvage and its quarantine", "what was intact, in "+by.name)
+		case by != nil && by.span.generation > f.span.generation && by.span.holds(f.span) && by.bad == nil:
+			s.leftovers = append(s.leftovers, f)
+		case by != nil && f.bad != nil:
+			cast(f.bad.Error(), "its positions, or some of them, by "+by.name)
+		case by != nil:
+			cast("its positions meet those of "+by.name+", and neither was made from the other", "its positions, or some of them, by "+by.name)
+		case f.bad != nil && f.span.after >= floor:
+			cast(f.bad.Error(), "all that was in it, which the log still has and replays")
+		case f.bad != nil:
+			s.broken = append(s.broken, f)
+		default:
+			s.served = append(s.served, f)
+		}
+	}
+	return s
+}
+
+// retryAfter is how long what could not be merged or repaired is left alone.
+const retryAfter = 10 * time.Minute

@@ -1,0 +1,274 @@
+package shelf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/labelindex"
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+func TestSortOut(t *testing.T) {
+	const served, broken, leftover, outcast = "served", "broken", "leftover", "outcast"
+	type one struct {
+		after, upto uint64
+		generation  uint32
+		created     int64
+		bad         bool
+		want        string
+	}
+	for _, c := range []struct {
+		name  string
+		floor uint64
+		list  []one
+	}{
+		{"nothing is wrong", 9, []one{{0, 5, 0, 1, false, served}, {5, 9, 2, 2, false, served}, {20, 30, 0, 3, false, served}}},
+		{"a merge and its sources", 9, []one{
+			{0, 5, 0, 1, false, leftover}, {5, 9, 1, 2, false, leftover}, {0, 9, 2, 3, false, served},
+		}},
+		{"a merge and the last of its sources", 9, []one{{5, 9, 0, 2, false, leftover}, {0, 9, 1, 3, false, served}}},
+		{"a merge of a merge, and a source of the first", 9, []one{
+			{5, 7, 0, 2, false, leftover}, {5, 9, 1, 2, false, leftover}, {0, 9, 2, 3, false, served},
+		}},
+		{"a salvage and what it is of", 9, []one{{0, 5, 1, 1, false, outcast}, {0, 5, 2, 2, false, served}}},
+		{"a damaged source of a merge", 9, []one{{0, 5, 0, 1, true, leftover}, {0, 9, 1, 3, false, served}}},
+		{"a damaged merge and its sources", 9, []one{
+			{0, 5, 0, 1, false, served}, {5, 9, 0, 2, false, served}, {0, 9, 1, 3, true, outcast},
+		}},
+		{"damaged", 9, []one{{0, 5, 0, 1, true, broken}, {5, 9, 0, 2, false, served}}},
+		{"damaged, and the log has it", 5, []one{{0, 5, 0, 1, false, served}, {5, 9, 0, 2, true, outcast}}},
+		{"damaged, and the log has a part of it", 7, []one{{0, 5, 0, 1, false, served}, {5, 9, 0, 2, true, broken}}},
+		{"they cross: the lower generation", 9, []one{{0, 6, 1, 1, false, served}, {5, 9, 0, 2, false, outcast}}},
+		{"they cross: the one with fewer positions", 9, []one{{0, 6, 1, 1, false, served}, {5, 9, 1, 2, false, outcast}}},
+		{"they cross: the newer", 9, []one{{0, 6, 1, 2, false, outcast}, {5, 11, 1, 1, false, served}}},
+		{"one within the other, of one generation", 9, []one{{0, 9, 1, 2, false, served}, {3, 5, 1, 1, false, outcast}}},
+	} {
+		var all []*found
+		want := map[string]string{}
+		for _, o := range c.list {
+			sp := span{o.after, o.upto, o.generation}
+			f := &found{name: sp.String(), span: sp, file: &file{info: segment.Info{Created: o.created}}}
+			if o.bad {
+				f.bad = &segment.CorruptError{Reason: "damaged"}
+			}
+			all = append(all, f)
+			want[f.name] = o.want
+		}
+		for range 2 { // in whatever order they are listed
+			s := sortOut(all, c.floor)
+			got := map[string]string{}
+			for what, list := range map[string][]*found{served: s.served, broken: s.broken, leftover: s.leftovers} {
+				for _, f := range list {
+					got[f.name] = what
+				}
+			}
+			for _, f := range s.outcasts {
+				got[f.name] = outcast
+				if f.why == "" || f.kept == "" {
+					t.Errorf("%s: %s: no reason", c.name, f.name)
+				}
+			}
+			for name, w := range want {
+				if got[name] != w {
+					t.Errorf("%s: %s is %s, want %s", c.name, name, got[name], w)
+				}
+			}
+			slices.Reverse(all)
+		}
+	}
+}
+
+func freshStreams(o Options) Options {
+	o.Streams = labelindex.New(func(enc string) []labelindex.Label { return []labelindex.Label{{Name: "name", Value: enc}} })
+	return o
+}
+
+// copyFolder is what a crash leaves at some moment: the folder as it is.
+func copyFolder(t testing.TB, dir string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func copyFile(t testing.TB, to, from string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every state that a crash in a merge leaves: the merge, and any of its sources.
+func TestCrashInMerge(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	s := open(t, dir, o)
+	var all []map[string][]row
+	for i := range 4 {
+		rows := rowsOf(1e18+int64(i)*1e12, 20, "a", fmt.Sprint("s", i))
+		all = append(all, rows)
+		publish(t, s, 3, rows)
+	}
+	want := sortedLines(all...)
+	before := copyFolder(t, dir)
+	sources := namesIn(t, dir, segmentsDir)
+	if err := s.CompactAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	equalLines(t, "merged", served(t, s), want)
+	merged := namesIn(t, dir, segmentsDir)
+	if len(merged) != 1 || merged[0] != (span{0, 12, 1}).String() {
+		t.Fatalf("merged: %v", merged)
+	}
+	closeShelf(t, s)
+	for set := range 1 << len(sources) {
+		crashed := copyFolder(t, dir)
+		for i, name := range sources {
+			if set&(1<<i) != 0 {
+				copyFile(t, filepath.Join(crashed, segmentsDir, name), filepath.Join(before, segmentsDir, name))
+			}
+		}
+		// And one that was being written.
+		part := filepath.Join(crashed, segmentsDir, (span{12, 13, 0}).String()+".x"+tempSuffix)
+		if err := os.WriteFile(part, []byte("half"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, crashed, freshStreams(o))
+		equalLines(t, "after a crash", served(t, s), want)
+		if got := namesIn(t, crashed, segmentsDir); !slices.Equal(got, merged) {
+			t.Errorf("sources %b: left: %v", set, got)
+		}
+		if got := namesIn(t, crashed, quarantineDir); len(got) > 0 {
+			t.Errorf("sources %b: in quarantine: %v", set, got)
+		}
+		closeShelf(t, s)
+	}
+}
+
+// What is no segment is left alone.
+func TestOtherFilesStay(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	s := open(t, dir, o)
+	publish(t, s, 3, rowsOf(1e18, 5, "a"))
+	closeShelf(t, s)
+	for _, name := range []string{"notes.txt", "0-1-2.seg", "x" + (span{0, 3, 0}).String()} {
+		if err := os.WriteFile(filepath.Join(dir, segmentsDir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = open(t, dir, o)
+	if got := namesIn(t, dir, segmentsDir); len(got) != 4 {
+		t.Errorf("left: %v", got)
+	}
+	if n := len(served(t, s)); n != 5 {
+		t.Errorf("%d lines, want 5", n)
+	}
+}
+
+// A segment under a name that is not its own is not served.
+func TestRenamed(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	s := open(t, dir, o)
+	publish(t, s, 3, rowsOf(1e18, 5, "a"))
+	closeShelf(t, s)
+	at := func(sp span) string { return filepath.Join(dir, segmentsDir, sp.String()) }
+	copyFile(t, at(span{3, 9, 0}), at(span{0, 3, 0}))
+	s = open(t, dir, freshStreams(o))
+	if n := len(served(t, s)); n != 5 {
+		t.Errorf("%d lines, want 5", n)
+	}
+	if st := s.Stats(); st.Broken != 0 || st.Quarantined != 1 || s.Upto() != 3 {
+		t.Errorf("Upto %d, stats: %+v", s.Upto(), st)
+	}
+	reports := reportsIn(t, dir)
+	if len(reports) != 1 || !strings.Contains(reports[0], (span{0, 3, 0}).String()) {
+		t.Errorf("reports: %q", reports)
+	}
+}
+
+// Of two segments whose positions meet one is served, and the streams that only
+// the other has are not known.
+func TestConflict(t *testing.T) {
+	o, _ := testOptions()
+	dir, other := t.TempDir(), t.TempDir()
+	s := open(t, dir, o)
+	publish(t, s, 5, rowsOf(1e18, 3, "a", "both"))
+	publish(t, s, 1, rowsOf(1e18, 3, "a"))
+	closeShelf(t, s)
+	s = open(t, other, freshStreams(o))
+	publish(t, s, 4, rowsOf(1e18, 3, "x", "both"))
+	closeShelf(t, s)
+	name := (span{0, 4, 0}).String()
+	copyFile(t, filepath.Join(dir, segmentsDir, name), filepath.Join(other, segmentsDir, name))
+
+	s = open(t, dir, freshStreams(o))
+	equalLines(t, "served", served(t, s), sortedLines(rowsOf(1e18, 3, "a", "both"), rowsOf(1e18, 3, "a")))
+	if _, ok := s.o.Streams.Find("x"); ok || s.o.Streams.Len() != 2 {
+		t.Errorf("%d streams, want 2", s.o.Streams.Len())
+	}
+	if r := reportsIn(t, dir); len(r) != 1 || !strings.Contains(r[0], "neither was made from the other") {
+		t.Errorf("reports: %q", r)
+	}
+}
+
+func reportsIn(t testing.TB, dir string) (texts []string) {
+	t.Helper()
+	for _, name := range namesIn(t, dir, quarantineDir) {
+		if strings.HasSuffix(name, reportSuffix) {
+			b, err := os.ReadFile(filepath.Join(dir, quarantineDir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, string(b))
+		}
+	}
+	return texts
+}
+
+// An error of the disk is not damage: nothing is moved, and Open fails.
+func TestOpenFails(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Log("as root no file is unreadable: a folder stands for it")
+	}
+	dir := t.TempDir()
+	o, _ := testOptions()
+	s := open(t, dir, o)
+	publish(t, s, 3, rowsOf(1e18, 5, "a"))
+	closeShelf(t, s)
+	bad := filepath.Join(dir, segmentsDir, (span{3, 4, 0}).String())
+	if err := os.Mkdir(bad, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), dir, o); err == nil || !strings.Contains(err.Error(), bad) {
+		t.Errorf("Open: %v, want an error that names %s", err, bad)
+	}
+	if got := namesIn(t, dir, quarantineDir); len(got) > 0 {
+		t.Errorf("in quarantine: %v", got)
+	}
+	if err := os.Remove(bad); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ctx, dir, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("Open of a context that is done: %v", err)
+	}
+	if _, err := Open(t.Context(), filepath.Join(dir, "none"), o); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open of no folder: %v", err)
+	}
+}

@@ -1,0 +1,51 @@
+package shelf
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// stepBytes is how much is written, and paid for, at once: appenders that wait
+// for the same disk wait for no more than that.
+const stepBytes = 256 << 10
+
+// A pacer keeps the background work to a rate.
+type pacer struct{ limit *rate.Limiter }
+
+// newPacer allows perSecond bytes a second to be read, and as many to be
+// written; perSecond <= 0 is no limit.
+func newPacer(perSecond int64) *pacer {
+	if perSecond <= 0 {
+		return &pacer{}
+	}
+	// What is merged is read once and written once, so the two share a bucket
+	// of twice the rate.
+	return &pacer{rate.NewLimiter(rate.Limit(2*float64(perSecond)), stepBytes)}
+}
+
+// wait waits until n more bytes may pass, or ctx is done.
+func (p *pacer) wait(ctx context.Context, n int) error {
+	if p.limit == nil {
+		runtime.Gosched() // to appenders, between two steps
+		return ctx.Err()
+	}
+	for n > 0 {
+		part := min(n, stepBytes)
+		n -= part
+		r := p.limit.ReserveN(time.Now(), part)
+		if d := r.Delay(); d > 0 {
+			t := time.NewTimer(d)
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+				t.Stop()
+				r.Cancel()
+				return ctx.Err()
+			}
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,134 @@
+package shelf
+
+import (
+	"math"
+	"time"
+)
+
+// # Which segments are merged
+//
+// Neighbours by position, without a gap between them, never into more than
+// SegmentSize bytes, nor into more than SegmentSpan from the first entry to the
+// last; but where one of them has a longer span, as one with old entries has, up
+// to that. Segments are merged where it gets them somewhere:
+//
+//	tier   together they have at least growth times the bytes of the largest
+//	full   together they have at least half of SegmentSize, none of them has,
+//	       and the next segment would be too much
+//	long   together they span at least half of SegmentSpan, none of them does,
+//	       and the next segment would be too long after the first
+//
+// So each byte is written again at most
+//
+//	log(SegmentSize / size first published) / log(growth) + 2
+//
+// times: by a tier it comes into a segment that is growth times larger, and it
+// comes into one that is full, or long, only once. (O'Neil et al., The
+// Log-Structured Merge-Tree, 1996, has the argument.) A small segment at the end
+// waits for others and is not merged into a large one before it each time.
+//
+// And few segments stay: of those of one tier and one day less than growth
+// follow each other, as more would be merged.
+const growth = 4
+
+// A candidate is what the policy looks at of a segment.
+type candidate struct {
+	span     span
+	size     int64
+	min, max int64 // times of the first and last entry
+	// alone: it is not to be merged, as it is damaged, or an attempt failed.
+	alone bool
+}
+
+// limits are the bounds of merges.
+type limits struct {
+	size  int64
+	span  time.Duration
+	count int // of segments in one merge
+}
+
+// A window is neighbours that may be merged, and what that would give.
+type window struct {
+	from, to int // of a list: [from, to)
+	size     int64
+	largest  int64
+	min, max int64
+	longest  int64 // span of time of the longest
+}
+
+func newWindow(list []candidate, i int) window {
+	c := list[i]
+	return window{from: i, to: i + 1, size: c.size, largest: c.size, min: c.min, max: c.max, longest: length(c.min, c.max)}
+}
+
+// length is how long it is from the first entry to the last, without overflow.
+func length(first, last int64) int64 {
+	if d := last - first; d >= 0 {
+		return d
+	}
+	return math.MaxInt64
+}
+
+// grown returns the window with the next segment, if that may be. Else long
+// tells that it would be too long, full that it would be too much.
+func (w window) grown(list []candidate, l limits) (next window, ok, full, long bool) {
+	if w.to == len(list) || w.to-w.from == l.count {
+		return w, false, false, false
+	}
+	c, last := list[w.to], list[w.to-1]
+	if c.alone || last.alone || c.span.after != last.span.upto {
+		return w, false, false, false
+	}
+	next = window{
+		from: w.from, to: w.to + 1,
+		size: w.size + c.size, largest: max(w.largest, c.size),
+		min: min(w.min, c.min), max: max(w.max, c.max),
+		longest: max(w.longest, length(c.min, c.max)),
+	}
+	full = next.size > l.size
+	long = length(next.min, next.max) > max(int64(l.span), next.longest)
+	return next, !full && !long, full, long
+}
+
+// pick returns the neighbours that are to be merged next: of those that may be,
+// the ones with the most bytes, as they would be written anyway, and the smaller
+// ones among them are then written once instead of several times. list is by
+// position.
+func pick(list []candidate, l limits) (best window, ok bool) {
+	for i := range list {
+		w := newWindow(list, i)
+		for {
+			next, grows, full, long := w.grown(list, l)
+			worth := w.size/growth >= w.largest ||
+				full && w.size >= l.size/2 && w.largest < l.size/2 ||
+				long && length(w.min, w.max) >= int64(l.span)/2 && w.longest < int64(l.span)/2
+			if worth && w.to-w.from > 1 && (!ok || w.size > best.size) {
+				best, ok = w, true
+			}
+			if !grows {
+				break
+			}
+			w = next
+		}
+	}
+	return best, ok
+}
+
+// pack returns the first neighbours that the bounds allow to be merged, as many
+// as there may be.
+func pack(list []candidate, l limits) (w window, ok bool) {
+	for i := 0; i < len(list); i = w.to {
+		w = newWindow(list, i)
+		for {
+			next, grows, _, _ := w.grown(list, l)
+			if !grows {
+				break
+			}
+			w = next
+		}
+		if w.to-w.from > 1 {
+			return w, true
+		}
+	}
+	return w, false
+}

@@ -1,0 +1,208 @@
+package shelf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/timeindex"
+)
+
+// Publish makes a segment of what write writes, under a name made of info's
+// positions, of which After is Upto() or more. When it is durable (level Power,
+// whatever that of the store), step is called with the function that puts it
+// into snapshots: whoever calls that under a lock of his own can change
+// something else in the same step. Under that lock, Snapshot, Upto, SetFloor
+// and Stats may be called, and nothing that changes the shelf. A step that is
+// nil, or calls nothing, publishes no less.
+//
+// If Publish fails nothing is published, and it may be called again. It leaves
+// nothing behind but, where the disk fails too, a file that the next segment of
+// the same positions replaces.
+func (s *Shelf) Publish(ctx context.Context, info segment.Info, write func(w *segment.Writer) error, step func(publish func())) error {
+	leave, err := s.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	if upto := s.Upto(); info.After < upto || info.Upto <= info.After {
+		return fmt.Errorf("shelf: a segment of the positions after %d up to %d, where there is one up to %d", info.After, info.Upto, upto)
+	}
+	f, items, err := s.write(ctx, spanOf(info), func(ctx context.Context, o *output) (segment.Info, error) {
+		w := segment.NewWriter(o)
+		if err := write(w); err != nil {
+			return info, err
+		}
+		return w.Finish(info)
+	})
+	if err != nil {
+		return err
+	}
+	s.figures.published.Add(1)
+	s.figures.publishedBytes.Add(f.info.Size)
+	s.change([]*file{f}, items, nil, step)
+	return nil
+}
+
+func spanOf(info segment.Info) span { return span{info.After, info.Upto, info.Generation} }
+
+// write makes a file of what content writes, durable, and opens it: what cannot
+// be read back is no reason to give anything up for it.
+func (s *Shelf) write(ctx context.Context, want span, content func(context.Context, *output) (segment.Info, error)) (*file, []timeindex.Item, error) {
+	name := want.String()
+	ctx, cancel := s.join(ctx)
+	defer cancel()
+	to, err := s.out.Create(name, 0o644)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errWrite, err)
+	}
+	defer to.Abort()
+	info, err := content(ctx, &output{ctx: ctx, to: to})
+	if err != nil {
+		return nil, nil, err
+	}
+	if spanOf(info) != want || info.Rows == 0 {
+		return nil, nil, fmt.Errorf("shelf: a segment with %d entries that should be %s is %s", info.Rows, name, spanOf(info))
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err = to.Commit(); err != nil {
+		err = fmt.Errorf("%w: %w", errWrite, err)
+	} else {
+		f := s.newFile(name, want)
+		var items []timeindex.Item
+		if items, err = s.load(f); err == nil {
+			return f, items, nil
+		}
+		s.table.forget(f)
+	}
+	if to.Err() == nil || errors.Is(err, atomicfile.ErrNotDurable) {
+		err = errors.Join(err, s.remove(name))
+	}
+	return nil, nil, err
+}
+
+func (s *Shelf) newFile(name string, sp span) *file {
+	return &file{id: s.ids.Add(1), name: name, span: sp}
+}
+
+// load opens a file and returns what the index is to know of it.
+func (s *Shelf) load(f *file) ([]timeindex.Item, error) {
+	h, err := s.table.use(f)
+	if err != nil {
+		return nil, err
+	}
+	defer h.done()
+	f.info = h.seg.Info()
+	items := make([]timeindex.Item, f.info.Streams)
+	for i := range items {
+		st, err := h.seg.Stream(i)
+		if err != nil {
+			return nil, err
+		}
+		number, _ := s.o.Streams.Add(st.Labels)
+		items[i] = timeindex.Item{
+			Stream: number, Ordinal: uint32(i), Segment: f.id,
+			// A range of the index has no end behind the last time there is, so
+			// an item must begin before that to be found at all.
+			Min: min(st.MinTime, math.MaxInt64-1), Max: st.MaxTime,
+			Rows: st.Rows, Raw: st.Raw,
+		}
+	}
+	return items, nil
+}
+
+// change makes the next version: with the files added, of which the index is to
+// know items, and without those in the graves. Readers see all of it in one step.
+func (s *Shelf) change(added []*file, items []timeindex.Item, dead []*grave, step func(publish func())) {
+	removed := make([]*file, len(dead))
+	for i, g := range dead {
+		removed[i] = g.file
+	}
+	s.mu.Lock()
+	was := s.now.Load()
+	gone := was.itemsOf(removed)
+	next := was.with(added, removed, items, gone)
+	publish := func() {
+		if s.now.CompareAndSwap(was, next) {
+			for _, f := range added {
+				s.upto.Store(max(s.upto.Load(), f.span.upto))
+			}
+		}
+	}
+	if step != nil {
+		step(publish)
+	}
+	publish()
+	for _, g := range dead {
+		g.until = next.number
+	}
+	s.old = append(s.old, was)
+	s.graves = append(s.graves, dead...)
+	s.figures.unreaped.Store(int64(len(s.graves)))
+	s.mu.Unlock()
+	s.leave(was)
+
+	if s.o.Gone == nil {
+		return
+	}
+	var streams []uint32
+	for _, it := range gone {
+		if _, there := next.index.Newest(it.Stream); !there && (len(streams) == 0 || streams[len(streams)-1] != it.Stream) {
+			streams = append(streams, it.Stream)
+		}
+	}
+	if len(streams) > 0 {
+		s.o.Gone(streams)
+	}
+}
+
+// errWrite is in the error of what could not be written, or not durably.
+var errWrite = errors.New("writing a segment")
+
+// An output is a segment that is being written: in steps, which ctx ends.
+type output struct {
+	ctx   context.Context
+	to    *atomicfile.File
+	size  int64
+	begun int64 // of size, what the disk was told to write
+}
+
+// behindBytes is how much is written to memory before the disk is told to begin
+// with it: so the sync at the end finds little left, and does not keep the
+// syncs of appenders waiting for a whole segment.
+const behindBytes = 1 << 20
+
+func (o *output) Write(p []byte) (n int, err error) {
+	for len(p) > 0 {
+		if err := context.Cause(o.ctx); err != nil {
+			return n, err
+		}
+		m, err := o.to.Write(p[:min(len(p), stepBytes)])
+		n += m
+		o.size += int64(m)
+		p = p[m:]
+		if err != nil {
+			return n, fmt.Errorf("%w: %w", errWrite, err)
+		}
+		if o.size-o.begun >= behindBytes {
+			o.begin()
+		}
+	}
+	return n, nil
+}
+
+// begin is a hint: an error of the disk comes with the sync.
+func (o *output) begin() {
+	if c, err := o.to.SyscallConn(); err == nil {
+		c.Control(func(fd uintptr) { sys.StartWriteback(int(fd), o.begun, o.size-o.begun) })
+	}
+	o.begun = o.size
+}

@@ -1,0 +1,118 @@
+package shelf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// A report tells people what was wrong with a segment, and what became of it.
+type report struct {
+	span   span
+	found  time.Time
+	reason string   // why it is in quarantine
+	kept   string   // what of it is still served, and where
+	lost   []string // what is damaged, piece by piece
+}
+
+// reportLines is how many damaged pieces are listed.
+const reportLines = 1000
+
+func (r *report) text(name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "segment:     %s\n", name)
+	fmt.Fprintf(&b, "positions:   after %d, up to %d\n", r.span.after, r.span.upto)
+	fmt.Fprintf(&b, "generation:  %d\n", r.span.generation)
+	fmt.Fprintf(&b, "quarantined: %s\n", r.found.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&b, "why:         %s\n", r.reason)
+	fmt.Fprintf(&b, "served:      %s\n", r.kept)
+	if len(r.lost) > 0 {
+		fmt.Fprintf(&b, "damaged:     %d\n", len(r.lost))
+	}
+	for i, l := range r.lost {
+		if i == reportLines {
+			fmt.Fprintf(&b, "  and %d more\n", len(r.lost)-i)
+			break
+		}
+		fmt.Fprintf(&b, "  %s\n", l)
+	}
+	return b.String()
+}
+
+// quarantine moves a file of the folder of segments into quarantine, under its
+// name or, where that is taken, the next one with a number. Its report is there
+// and durable before it is. The move is durable after syncFolders.
+func (s *Shelf) quarantine(name string, r *report) error {
+	base := strings.TrimSuffix(name, suffix)
+	for n := 1; ; n++ {
+		to := base
+		if n > 1 {
+			to = fmt.Sprintf("%s.%d", base, n)
+		}
+		taken, err := s.quarantined(to)
+		if err != nil {
+			return err
+		}
+		if taken {
+			continue
+		}
+		path := filepath.Join(s.dir, quarantineDir, to)
+		err = s.writeReport(path+reportSuffix, r.text(to+suffix))
+		if err != nil {
+			return err
+		}
+		err = s.at.RenameNew(segmentsDir+"/"+name, quarantineDir+"/"+to+suffix)
+		if errors.Is(err, fs.ErrExist) {
+			continue // of somebody else, who put it there just now
+		}
+		if err != nil {
+			return &fs.PathError{Op: "rename", Path: path + suffix, Err: err}
+		}
+		s.figures.quarantined.Add(1)
+		return nil
+	}
+}
+
+// quarantined reports whether a segment of that name is in quarantine. A report
+// alone is of a move that a crash has cut short: it is written again.
+func (s *Shelf) quarantined(base string) (bool, error) {
+	_, err := s.at.Lstat(quarantineDir + "/" + base + suffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, &fs.PathError{Op: "stat", Path: filepath.Join(s.dir, quarantineDir, base+suffix), Err: err}
+	}
+	return true, nil
+}
+
+func (s *Shelf) writeReport(path, text string) error {
+	f, err := atomicfile.Create(path, 0o644, atomicfile.Options{Temp: "*" + tempSuffix})
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	if _, err := f.Write([]byte(text)); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// syncFolder makes the names in a folder of the store durable.
+func (s *Shelf) syncFolder(name string) error {
+	d, err := s.at.Open(name, sys.ForSync)
+	if err == nil {
+		err = d.Sync()
+		d.Close()
+	}
+	if err != nil {
+		return &fs.PathError{Op: "sync", Path: filepath.Join(s.dir, name), Err: err}
+	}
+	return nil
+}

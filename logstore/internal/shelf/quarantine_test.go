@@ -1,0 +1,307 @@
+package shelf
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+// damagedFolder makes a folder of two segments, and what is in them.
+func damagedFolder(t testing.TB, o Options) (dir string, first, second map[string][]row) {
+	t.Helper()
+	dir = t.TempDir()
+	s := open(t, dir, o)
+	first, second = rowsOf(1e18, 40, "a", "b", "c"), rowsOf(1e18+1e12, 40, "b", "c", "d")
+	publish(t, s, 1, first)
+	publish(t, s, 1, second)
+	closeShelf(t, s)
+	return dir, first, second
+}
+
+// One byte is wrong, anywhere in a file: all else stays readable, nothing is
+// made up or served twice, at most a block is lost, and a report tells of it.
+func TestOneByteWrong(t *testing.T) {
+	const perBlock = 16
+	o, _ := testOptions()
+	dir, first, second := damagedFolder(t, o)
+	name := (span{0, 1, 0}).String()
+	whole, err := os.ReadFile(filepath.Join(dir, segmentsDir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := sortedLines(first, second)
+	isLine := map[string]bool{}
+	for _, l := range all {
+		isLine[l] = true
+	}
+	intact := sortedLines(second)
+	step := 1
+	if len(whole) > 150 {
+		step = len(whole)/150 | 1
+	}
+	needle := filter.Word([]byte("answered")) // which is in every line
+	seen := map[string]int{}
+	for off := 0; off < len(whole); off += step {
+		bad := slices.Clone(whole)
+		bad[off] ^= 1 << (off % 8)
+		crashed := copyFolder(t, dir)
+		path := filepath.Join(crashed, segmentsDir, name)
+		if err := os.WriteFile(path, bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, crashed, freshStreams(o))
+		check := func(when string, lines []string) {
+			t.Helper()
+			got := map[string]bool{}
+			for _, l := range lines {
+				if !isLine[l] || got[l] {
+					t.Fatalf("byte %d, %s: %q was never written, or is served twice", off, when, l)
+				}
+				got[l] = true
+			}
+			for _, l := range intact {
+				if !got[l] {
+					t.Fatalf("byte %d, %s: %q of the other segment is missing", off, when, l)
+				}
+			}
+		}
+		n := s.Snapshot()
+		lines, errs := linesOf(n, s.o.Streams)
+		for it := range n.Index.All(0, math.MaxInt64) {
+			runs, _ := n.Runs(it)
+			for _, r := range runs {
+				if may, err := n.May(it.Segment, r.Block, needle); !may {
+					t.Fatalf("byte %d: a block is ruled out that has the needle: %v", off, err)
+				}
+			}
+		}
+		n.Release()
+		check("before", flat(lines))
+		if missing := len(all) - len(flat(lines)); missing > 0 && len(errs) == 0 && s.Stats().Broken == 0 {
+			t.Fatalf("byte %d: %d lines are missing without an error", off, missing)
+		}
+		maintain(t, s)
+		lines2, errs := linesOf2(t, s)
+		check("after", lines2)
+		if len(errs) > 0 {
+			t.Fatalf("byte %d: not repaired: %v", off, errs)
+		}
+		lost := len(all) - len(lines2)
+		st, reports := s.Stats(), reportsIn(t, crashed)
+		switch {
+		case lost > perBlock:
+			t.Fatalf("byte %d: %d lines are lost, a block has %d", off, lost, perBlock)
+		case lost > 0 && (len(reports) != 1 || st.Quarantined != 1 || st.LostRows != int64(lost)):
+			t.Fatalf("byte %d: %d lines are lost; stats %+v, reports %q", off, lost, st, reports)
+		case lost > 0:
+			seen["lines lost"]++
+			fallthrough
+		case st.Quarantined > 0:
+			seen["quarantined"]++
+			if !strings.Contains(reports[0], name) || !strings.Contains(reports[0], (span{0, 1, 1}).String()) {
+				t.Fatalf("byte %d: report %q", off, reports[0])
+			}
+			kept, err := os.ReadFile(filepath.Join(crashed, quarantineDir, name))
+			if err != nil || !slices.Equal(kept, bad) {
+				t.Fatalf("byte %d: what is in quarantine is not the damaged file: %v", off, err)
+			}
+			if files := namesIn(t, crashed, segmentsDir); !slices.Equal(files, []string{(span{0, 1, 1}).String(), (span{1, 2, 0}).String()}) {
+				t.Fatalf("byte %d: files %v", off, files)
+			}
+		default:
+			seen["not read"]++ // the head of the file, for one
+		}
+		closeShelf(t, s)
+		// And it stays so.
+		s = open(t, crashed, freshStreams(o))
+		equalLines(t, fmt.Sprintf("byte %d, opened again", off), served(t, s), lines2)
+		closeShelf(t, s)
+		if err := os.RemoveAll(crashed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d bytes: %v", (len(whole)+step-1)/step, seen)
+	if seen["lines lost"] == 0 || seen["quarantined"] <= seen["lines lost"] {
+		t.Errorf("the damage was not where it should be: %v", seen)
+	}
+}
+
+func linesOf2(t testing.TB, s *Shelf) ([]string, []error) {
+	t.Helper()
+	n := s.Snapshot()
+	defer n.Release()
+	lines, errs := linesOf(n, s.o.Streams)
+	return flat(lines), errs
+}
+
+// A crash at each step of a repair: what is there afterwards is repaired too.
+func TestCrashInRepair(t *testing.T) {
+	o, _ := testOptions()
+	dir, first, second := damagedFolder(t, o)
+	name, salvage := (span{0, 1, 0}).String(), (span{0, 1, 1}).String()
+	path := filepath.Join(dir, segmentsDir, name)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole[200] ^= 1 // in the first block
+	if err := os.WriteFile(path, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := copyFolder(t, dir)
+	s := open(t, dir, freshStreams(o))
+	if _, errs := linesOf2(t, s); len(errs) == 0 {
+		t.Fatal("the damage was not found")
+	}
+	maintain(t, s)
+	want, errs := linesOf2(t, s)
+	if len(errs) > 0 || len(want) >= len(sortedLines(first, second)) {
+		t.Fatalf("%d lines, errors %v", len(want), errs)
+	}
+	closeShelf(t, s)
+
+	for _, c := range []struct {
+		name  string
+		files [][3]string // folder, file, from: b(efore) or a(fter)
+	}{
+		{"the salvage is published", [][3]string{{segmentsDir, salvage, "a"}}},
+		{"the report is written", [][3]string{{segmentsDir, salvage, "a"}, {quarantineDir, strings.TrimSuffix(name, suffix) + reportSuffix, "a"}}},
+	} {
+		crashed := copyFolder(t, before)
+		for _, f := range c.files {
+			from := map[string]string{"a": dir, "b": before}[f[2]]
+			copyFile(t, filepath.Join(crashed, f[0], f[1]), filepath.Join(from, f[0], f[1]))
+		}
+		s := open(t, crashed, freshStreams(o))
+		equalLines(t, c.name, served(t, s), want)
+		if st := s.Stats(); st.Quarantined != 1 || st.Segments != 2 {
+			t.Errorf("%s: stats %+v", c.name, st)
+		}
+		if got := namesIn(t, crashed, quarantineDir); len(got) != 2 {
+			t.Errorf("%s: in quarantine: %v", c.name, got)
+		}
+		closeShelf(t, s)
+	}
+}
+
+// Two damaged files of one name are both kept.
+func TestQuarantineClobbersNothing(t *testing.T) {
+	o, _ := testOptions()
+	o.Floor = 0 // so they go into quarantine as they are
+	dir := t.TempDir()
+	name := (span{0, 1, 0}).String()
+	for i := range 3 {
+		text := fmt.Sprint("no segment, of attempt ", i)
+		s := open(t, dir, o)
+		closeShelf(t, s)
+		if err := os.WriteFile(filepath.Join(dir, segmentsDir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, dir, o)
+		if s.Upto() != 0 {
+			t.Errorf("Upto is %d, want 0: the log replays what was in it", s.Upto())
+		}
+		if st := s.Stats(); st.Quarantined != int64(i+1) || st.Segments != 0 {
+			t.Errorf("stats: %+v", st)
+		}
+		closeShelf(t, s)
+		base := strings.TrimSuffix(name, suffix)
+		if i > 0 {
+			base = fmt.Sprintf("%s.%d", base, i+1)
+		}
+		if b, err := os.ReadFile(filepath.Join(dir, quarantineDir, base+suffix)); string(b) != text {
+			t.Errorf("%s has %q, %v", base, b, err)
+		}
+		if r := reportsIn(t, dir); len(r) != i+1 || !strings.Contains(r[0], "which the log still has") {
+			t.Errorf("reports: %q", r)
+		}
+	}
+}
+
+// Nothing is intact: the file goes, the others stay, and positions are not used
+// again.
+func TestNothingToSalvage(t *testing.T) {
+	o, _ := testOptions()
+	dir, first, _ := damagedFolder(t, o)
+	path := filepath.Join(dir, segmentsDir, (span{1, 2, 0}).String())
+	if err := os.WriteFile(path, make([]byte, 1000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, freshStreams(o))
+	if st := s.Stats(); st.Broken != 1 || s.Upto() != 2 {
+		t.Errorf("Upto %d, stats %+v", s.Upto(), st)
+	}
+	maintain(t, s)
+	equalLines(t, "the other", served(t, s), sortedLines(first))
+	if st := s.Stats(); st.Broken != 0 || st.Quarantined != 1 || st.Salvaged != 0 {
+		t.Errorf("stats %+v", st)
+	}
+	if r := reportsIn(t, dir); len(r) != 1 || !strings.Contains(r[0], "served:      nothing") {
+		t.Errorf("reports: %q", r)
+	}
+	publish(t, s, 1, rowsOf(1e18, 1, "z"))
+	if got := namesIn(t, dir, segmentsDir); !slices.Contains(got, (span{2, 3, 0}).String()) {
+		t.Errorf("files: %v", got)
+	}
+}
+
+// Damage that is gone when it is read again leaves the file as it is.
+func TestFalseAlarm(t *testing.T) {
+	o, c := testOptions()
+	dir, first, second := damagedFolder(t, o)
+	s := open(t, dir, freshStreams(o))
+	s.note(s.now.Load().order[0], &segment.CorruptError{Reason: "a bit of memory"})
+	maintain(t, s)
+	equalLines(t, "afterwards", served(t, s), sortedLines(first, second))
+	if st := s.Stats(); st.Damaged != 1 || st.FalseAlarms != 1 || st.Quarantined != 0 || st.Unreaped != 0 {
+		t.Errorf("stats %+v", st)
+	}
+	// It is left alone for a while, even if the alarm is raised again.
+	s.note(s.now.Load().order[0], &segment.CorruptError{Reason: "a bit of memory"})
+	maintain(t, s)
+	if st := s.Stats(); st.Damaged != 2 || st.FalseAlarms != 1 {
+		t.Errorf("stats %+v", st)
+	}
+	c.forward(retryAfter + time.Second)
+	maintain(t, s)
+	if st := s.Stats(); st.FalseAlarms != 2 {
+		t.Errorf("stats %+v", st)
+	}
+}
+
+// A merge that meets damage has it repaired, and is made then.
+func TestMergeMeetsDamage(t *testing.T) {
+	o, _ := testOptions()
+	dir, first, second := damagedFolder(t, o)
+	path := filepath.Join(dir, segmentsDir, (span{0, 1, 0}).String())
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[200] ^= 1
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, freshStreams(o))
+	if err := s.CompactAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines, errs := linesOf2(t, s)
+	if want := len(sortedLines(first, second)); len(errs) > 0 || len(lines) != want-16 {
+		t.Errorf("%d lines, want %d; errors %v", len(lines), want-16, errs)
+	}
+	if st := s.Stats(); st.Segments != 1 || st.Merges != 1 || st.Salvaged != 1 || st.LostRows != 16 || st.Quarantined != 1 {
+		t.Errorf("stats %+v", st)
+	}
+	if got := namesIn(t, dir, segmentsDir); !slices.Equal(got, []string{(span{0, 2, 2}).String()}) {
+		t.Errorf("files %v", got)
+	}
+}

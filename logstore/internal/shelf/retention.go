@@ -1,0 +1,68 @@
+package shelf
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// retireEvery is how long retention waits at most for a merge under way.
+const retireEvery = time.Second
+
+// retireBeside is Options.Pace of a merge or a salvage: a long one at a low rate
+// keeps retention waiting for no longer than retireEvery, as a full disk may
+// need it. What goes wrong Maintain finds again.
+func (s *Shelf) retireBeside(busy []*file) func(ctx context.Context, n int) error {
+	last := s.o.Now()
+	return func(ctx context.Context, n int) error {
+		if now := s.o.Now(); now.Sub(last) >= retireEvery {
+			last = now
+			s.retire(busy)
+			s.reap()
+		}
+		return s.pace.wait(ctx, n)
+	}
+}
+
+// retire takes out of the version what Options.Retention and RetainBytes say,
+// but for what is being merged. reap deletes it.
+func (s *Shelf) retire(busy []*file) {
+	old := expired(s.now.Load().order, s.o.Now().UnixNano(), s.o.Retention, s.o.RetainBytes, s.floor.Load())
+	old = slices.DeleteFunc(old, func(f *file) bool { return slices.Contains(busy, f) })
+	if len(old) == 0 {
+		return
+	}
+	dead := make([]*grave, len(old))
+	for i, f := range old {
+		dead[i] = &grave{file: f}
+		s.figures.retired.Add(1)
+		s.figures.retiredBytes.Add(f.info.Size)
+	}
+	s.change(nil, nil, dead, nil)
+}
+
+// expired returns the files that are not kept any more: those whose newest
+// entry is older than retention, and of the rest, the ones with the oldest
+// newest entries, until they have at most retainBytes. Those with positions
+// above floor stay, for the log would replay them.
+func expired(files []*file, now int64, retention time.Duration, retainBytes int64, floor uint64) (old []*file) {
+	byTime := slices.Clone(files)
+	slices.SortStableFunc(byTime, func(a, b *file) int { return cmp.Compare(a.info.MaxTime, b.info.MaxTime) })
+	var bytes int64
+	for _, f := range files {
+		bytes += f.info.Size
+	}
+	for _, f := range byTime {
+		late := retention > 0 && f.info.MaxTime < now-int64(retention)
+		much := retainBytes > 0 && bytes > retainBytes
+		if !late && !much {
+			break // those behind are newer
+		}
+		if f.span.upto <= floor {
+			old = append(old, f)
+			bytes -= f.info.Size
+		}
+	}
+	return old
+}

@@ -1,0 +1,207 @@
+package shelf
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+func TestExpired(t *testing.T) {
+	const hour = int64(time.Hour)
+	mk := func(upto uint64, hours, size int64) *file {
+		return &file{span: span{upto - 1, upto, 0}, info: segment.Info{MaxTime: hours * hour, Size: size}}
+	}
+	a, b, c, d := mk(1, 5, 10), mk(2, 3, 10), mk(3, 9, 10), mk(4, 8, 10)
+	all := []*file{a, b, c, d}
+	for _, k := range []struct {
+		name   string
+		now    int64
+		age    time.Duration
+		bytes  int64
+		floor  uint64
+		expect []*file
+	}{
+		{"for ever", 1000, 0, 0, 9, nil},
+		{"none is old", 9, 6 * time.Hour, 0, 9, nil},
+		{"by age, the oldest first", 12, 4 * time.Hour, 0, 9, []*file{b, a}},
+		{"by bytes", 9, 0, 25, 9, []*file{b, a}},
+		{"by bytes, exactly", 9, 0, 30, 9, []*file{b}},
+		{"by both", 9, 5 * time.Hour, 15, 9, []*file{b, a, d}},
+		{"the log still has it", 100, time.Hour, 0, 2, []*file{b, a}},
+		{"the log still has the oldest", 9, 0, 25, 1, []*file{a}},
+	} {
+		got := expired(all, k.now*hour, k.age, k.bytes, k.floor)
+		if !slices.Equal(got, k.expect) {
+			t.Errorf("%s: %d files, want %d", k.name, len(got), len(k.expect))
+		}
+	}
+}
+
+// A deleted segment can be read by who has a snapshot, even if it must be
+// opened again, and its file goes when nobody has one.
+func TestRetentionBesideReaders(t *testing.T) {
+	dir := t.TempDir()
+	o, c := testOptions()
+	o.Retention = time.Hour
+	var gone []uint32
+	o.Gone = func(streams []uint32) { gone = append(gone, streams...) }
+	s := open(t, dir, o)
+	now := c.Now().UnixNano()
+	old, young := rowsOf(now-2*int64(time.Hour), 30, "old", "both"), rowsOf(now-int64(time.Minute), 30, "both")
+	publish(t, s, 2, old)
+	publish(t, s, 2, young)
+	n := s.Snapshot()
+	maintain(t, s)
+	equalLines(t, "what is kept", served(t, s), sortedLines(young))
+	if number, _ := o.Streams.Find("old"); !slices.Equal(gone, []uint32{number}) {
+		t.Errorf("gone are %v, want %d", gone, number)
+	}
+	if files := namesIn(t, dir, segmentsDir); len(files) != 2 {
+		t.Errorf("files beside a reader: %v", files)
+	}
+	// It is opened again by its name.
+	for _, f := range n.v.order {
+		if !s.table.forget(f) {
+			t.Fatalf("%s is in use", f.name)
+		}
+	}
+	lines, errs := linesOf(n, o.Streams)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	equalLines(t, "the snapshot", flat(lines), sortedLines(old, young))
+	if st := s.Stats(); st.Unreaped != 1 || st.Retired != 1 || st.Segments != 1 {
+		t.Errorf("stats: %+v", st)
+	}
+	n.Release()
+	maintain(t, s)
+	if files := namesIn(t, dir, segmentsDir); len(files) != 1 {
+		t.Errorf("files after the reader: %v", files)
+	}
+	if st := s.Stats(); st.Unreaped != 0 || st.Deleted != 1 {
+		t.Errorf("stats: %+v", st)
+	}
+}
+
+// A merge does not keep retention waiting, nor does that take its sources away.
+func TestRetentionBesideMerge(t *testing.T) {
+	o, c := testOptions()
+	o.Retention = time.Hour
+	merging := false
+	o.Room = func(int64) bool { merging = true; return true }
+	o.Now = func() time.Time {
+		if merging { // time goes on
+			c.forward(30 * time.Second)
+		}
+		return c.Now()
+	}
+	during := -1
+	var s *Shelf
+	o.Gone = func(streams []uint32) {
+		if during < 0 {
+			during = int(s.Stats().Merges)
+		}
+	}
+	s = open(t, t.TempDir(), o)
+	now := c.Now().UnixNano()
+	// Old in a moment, and too large to be merged with the others.
+	publish(t, s, 1, rowsOf(now-int64(time.Hour)-400e9+40e9, 400, "before"))
+	for range 4 {
+		publish(t, s, 1, rowsOf(now, 3, "merged"))
+	}
+	maintain(t, s)
+	if st := s.Stats(); during != 0 || st.Merges != 1 || st.Retired != 1 || st.Segments != 1 {
+		t.Errorf("%d merges when the old one went; stats: %+v", during, st)
+	}
+	if got := len(served(t, s)); got != 12 {
+		t.Errorf("%d lines, want 12", got)
+	}
+}
+
+// The log's floor: what it would replay is not deleted.
+func TestRetentionWaitsForTheLog(t *testing.T) {
+	o, c := testOptions()
+	o.Retention, o.Floor = time.Hour, 0
+	s := open(t, t.TempDir(), o)
+	publish(t, s, 2, rowsOf(c.Now().UnixNano()-3*int64(time.Hour), 3, "a"))
+	maintain(t, s)
+	if got := len(served(t, s)); got != 3 {
+		t.Errorf("%d lines, want 3: the log still has them", got)
+	}
+	s.SetFloor(2)
+	s.SetFloor(1) // nothing is taken back
+	maintain(t, s)
+	if got := len(served(t, s)); got != 0 {
+		t.Errorf("%d lines, want none", got)
+	}
+	if s.Upto() != 2 {
+		t.Errorf("Upto is %d, want 2: positions are not used again", s.Upto())
+	}
+}
+
+// A merge is not deleted while a file that it was made from is still there: a
+// crash would leave that alone, and serve what had been deleted.
+func TestSourcesGoFirst(t *testing.T) {
+	dir := t.TempDir()
+	o, c := testOptions()
+	o.Retention = time.Hour
+	s := open(t, dir, o)
+	for range 4 {
+		publish(t, s, 1, rowsOf(c.Now().UnixNano(), 3, "a"))
+	}
+	n := s.Snapshot() // uses the sources
+	if err := s.CompactAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.forward(2 * time.Hour)
+	maintain(t, s)
+	if got := len(served(t, s)); got != 0 {
+		t.Errorf("%d lines, want none", got)
+	}
+	// Nobody uses the merge, but the sources are there, and so it stays.
+	if files := namesIn(t, dir, segmentsDir); len(files) != 5 {
+		t.Errorf("%d files, want the merge and its 4 sources: %v", len(files), files)
+	}
+	n.Release()
+	maintain(t, s)
+	if files := namesIn(t, dir, segmentsDir); len(files) != 0 {
+		t.Errorf("left: %v", files)
+	}
+}
+
+// Where a file cannot be removed, what needs that waits, and the rest goes on.
+func TestRemovalFails(t *testing.T) {
+	dir := t.TempDir()
+	o, c := testOptions()
+	o.Retention = time.Hour
+	s := open(t, dir, o)
+	old := c.Now().UnixNano() - 2*int64(time.Hour)
+	publish(t, s, 1, rowsOf(old, 3, "a"))
+	publish(t, s, 1, rowsOf(old, 3, "a"))
+	// What is in the place of the first cannot be removed: a folder that is not empty.
+	first := filepath.Join(dir, segmentsDir, (span{0, 1, 0}).String())
+	if err := os.Remove(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(first, "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Maintain(t.Context()); err == nil || !strings.Contains(err.Error(), first) {
+		t.Errorf("error %v, want one that names %s", err, first)
+	}
+	if files := namesIn(t, dir, segmentsDir); len(files) != 1 {
+		t.Errorf("left: %v", files)
+	}
+	if err := os.RemoveAll(first); err != nil {
+		t.Fatal(err)
+	}
+	maintain(t, s)
+	if st := s.Stats(); st.Unreaped != 0 {
+		t.Errorf("stats: %+v", st)
+	}
+}

@@ -1,0 +1,208 @@
+// Package shelf holds the segments of a store: it opens, indexes, publishes,
+// merges, retires and quarantines them.
+//
+// # Folder
+//
+//	DIR/segments/AFTER-UPTO-GENERATION.seg   hexadecimal, 16, 16 and 8 digits
+//	DIR/segments/*.part                      is being written; in quarantine too
+//	DIR/quarantine/AFTER-UPTO-GENERATION.seg a segment that was found damaged
+//	DIR/quarantine/AFTER-UPTO-GENERATION.txt what was wrong, and what was saved
+//
+// A segment has the positions (AFTER, UPTO] of the log. Those that are served
+// do not meet, so no entry is served twice. All that makes files here has the
+// lock on the store.
+//
+// # What a crash leaves
+//
+// A segment is written under another name, synced, renamed, and the folder is
+// synced: it is there whole or not at all. Then only does the owner truncate
+// its log, and a merge give up its sources. Generations order what is there
+// after a crash:
+//
+//	left                                     Open
+//	*.part                                   removes it
+//	a merge and some of its sources, whose   removes the sources
+//	  positions it has, of lower generations
+//	a salvage and the segment it is of, with moves the latter into quarantine
+//	  the same positions
+//	a deleted segment that is back           serves it: it is deleted once more
+//
+// The third line rests on this order: a merge is deleted, by retention or
+// another merge, only after its sources were deleted and the folder was synced.
+// Else a crash could bring back the sources of a merge that is gone, and with
+// them what had been deleted long ago. Retention deletes only what the log has
+// truncated, so that what it deleted is not replayed.
+//
+// # Damage
+//
+// A segment whose bytes are not as they were written is salvaged: what is
+// intact goes into a segment of the next generation, the damaged file into
+// quarantine, with a report. Until then its intact blocks are served from where
+// they are, and each read of a damaged one is an error. Where the index is
+// damaged nothing of it is served until it is salvaged; if the log still has
+// all of it, it is replayed instead. A merge does not join segments with a gap
+// between them. So a file that is moved back out of quarantine has no other
+// where its positions are, unless it was salvaged, and then it is moved again.
+//
+// An error of the disk (EIO, too many open files) is not damage, and a segment
+// of an unknown version is not damaged. At Open they are errors of Open: who
+// went on without the file would replay or merge as if it were not there.
+package shelf
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/logstore/internal/labelindex"
+	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/metacache"
+	"github.com/stele-go/stele/profile"
+)
+
+// ErrClosed: the shelf has been closed.
+var ErrClosed = errors.New("the segments are closed")
+
+// Options are the settings of a shelf; see those of package logstore. All are
+// set, but for those that say what their zero value is.
+type Options struct {
+	Retention   time.Duration // 0: for ever
+	RetainBytes int64         // 0: any number
+	SegmentSize int64
+	SegmentSpan time.Duration
+	BlockRaw    int
+	CacheBytes  int64
+	Files       int   // how many descriptors segments are read by at once, at most; 16 if it is less
+	Rate        int64 // bytes a second, <= 0: no limit
+	Streams     *labelindex.Index
+	Profile     *profile.Profile // or nil
+	// Floor is the position before the first that the log still has, see SetFloor.
+	Floor uint64
+	// Room, unless nil, reports whether the file system has so many bytes for a
+	// merge, which needs them until its sources are deleted.
+	Room func(bytes int64) bool
+	// Gone, unless nil, is called when streams have no entry in any segment any
+	// more; snapshots of before may still have some, and there may be new ones by
+	// the time it looks. It must not call
+	// Publish, Maintain or Close.
+	Gone func(streams []uint32)
+	Now  func() time.Time
+}
+
+// A Shelf is the segments of one folder. Its methods may be called by many
+// goroutines at once.
+type Shelf struct {
+	o     Options
+	dir   string // the folder of the store, for errors
+	at    sys.Dir
+	out   *atomicfile.Dir // the folder of segments
+	table *table
+	cache *metacache.Cache[[]segment.Run]
+	pace  *pacer
+
+	now      atomic.Pointer[version] // nil: closed
+	released chan struct{}           // told when an old version is released
+	upto     atomic.Uint64           // only grows, unlike that of the segments
+	floor    atomic.Uint64
+	ids      atomic.Uint64
+	figures  figures
+
+	// publishing is held while a segment is published: they follow each other.
+	publishing sync.Mutex
+	// maintaining holds one token: who has it merges, retires, repairs, deletes.
+	maintaining chan struct{}
+	// Of whoever has it:
+	broken     []*file   // not served: the index is damaged
+	mergeAfter time.Time // nothing is merged before, as there was no writing
+	unsynced   error     // the folder could not be synced: nothing is deleted any more
+
+	// mu is held while the version is changed, so also while Publish calls step.
+	// Nothing that readers call takes it.
+	mu     sync.Mutex
+	old    []*version // that may still be in use
+	graves []*grave   // files that have left the version, until they are gone
+
+	ctx    context.Context // done: closed
+	cancel context.CancelFunc
+	life   sync.RWMutex // read-held by calls that write
+	closed bool         // guarded by life
+}
+
+// Upto is the highest position of the log that a segment has, or has had.
+func (s *Shelf) Upto() uint64 { return s.upto.Load() }
+
+// SetFloor says that the log no longer has positions up to this one: the owner
+// calls it after truncating. Retention deletes nothing above.
+func (s *Shelf) SetFloor(upto uint64) {
+	for {
+		old := s.floor.Load()
+		if upto <= old || s.floor.CompareAndSwap(old, upto) {
+			return
+		}
+	}
+}
+
+// enter keeps the shelf open until leave is called.
+func (s *Shelf) enter() (leave func(), err error) {
+	s.life.RLock()
+	if s.closed {
+		s.life.RUnlock()
+		return nil, ErrClosed
+	}
+	return s.life.RUnlock, nil
+}
+
+// join returns a context that is done when ctx is, or the shelf is closed.
+func (s *Shelf) join(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// Close ends what is under way, waits for snapshots to be released, and closes
+// all files.
+func (s *Shelf) Close() error {
+	s.cancel()
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.closed = true
+	s.mu.Lock()
+	last := s.now.Swap(nil)
+	s.old = append(s.old, last)
+	s.mu.Unlock()
+	s.leave(last)
+	for !s.unused() {
+		<-s.released
+	}
+	err := s.reap()
+	s.table.close()
+	s.cache.Close()
+	return errors.Join(err, s.out.Close(), s.at.Close())
+}
+
+// unused reports whether no snapshot is in use.
+func (s *Shelf) unused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetVersions()
+	return len(s.old) == 0
+}
+
+// forgetVersions forgets those that nobody uses. mu is held.
+func (s *Shelf) forgetVersions() {
+	kept := s.old[:0]
+	for _, v := range s.old {
+		if v.refs.Load() > 0 {
+			kept = append(kept, v)
+		}
+	}
+	clear(s.old[len(kept):])
+	s.old = kept
+}

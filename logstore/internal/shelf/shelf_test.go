@@ -1,0 +1,362 @@
+package shelf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/labelindex"
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+// A line of a test is told apart from all others by its text, which also says
+// when it was.
+type row struct {
+	time int64
+	line string
+}
+
+// rowsOf makes rows of streams: n of each, from time on, a second apart.
+func rowsOf(time int64, n int, streams ...string) map[string][]row {
+	m := map[string][]row{}
+	for _, s := range streams {
+		for i := range n {
+			t := time + int64(i)*1e9
+			m[s] = append(m[s], row{t, fmt.Sprintf("%s at %d: request %d was answered in %d ms", s, t, i*7919, i%100)})
+		}
+	}
+	return m
+}
+
+// writeRows writes blocks of at most perBlock rows, each of one stream.
+func writeRows(w *segment.Writer, rows map[string][]row, perBlock int) error {
+	var enc block.Encoder
+	var words filter.Builder
+	for _, labels := range slices.Sorted(maps.Keys(rows)) {
+		for part := range slices.Chunk(rows[labels], perBlock) {
+			enc.Reset()
+			words.Reset()
+			for _, r := range part {
+				enc.Add(r.time, []byte(r.line), nil)
+				words.Add([]byte(r.line))
+			}
+			b, err := enc.Append(nil)
+			if err != nil {
+				return err
+			}
+			run := segment.StreamRun{Labels: labels, Run: segment.Run{
+				Rows: len(part), MinTime: part[0].time, MaxTime: part[len(part)-1].time, Raw: int64(enc.Raw()),
+			}}
+			if err := w.AddBlock(b, words.Append(nil), []segment.StreamRun{run}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A clock is set by the test.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) forward(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func testOptions() (Options, *clock) {
+	c := &clock{now: time.Unix(1_800_000_000, 0)}
+	return Options{
+		SegmentSize: 64 << 20, SegmentSpan: 24 * time.Hour, BlockRaw: 4 << 10, CacheBytes: 1 << 20, Files: 64,
+		Streams: labelindex.New(func(enc string) []labelindex.Label { return []labelindex.Label{{Name: "name", Value: enc}} }),
+		Floor:   math.MaxUint64, Now: c.Now,
+	}, c
+}
+
+func open(t testing.TB, dir string, o Options) *Shelf {
+	t.Helper()
+	s, err := Open(context.Background(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func closeShelf(t testing.TB, s *Shelf) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publish publishes rows under the next n positions.
+func publish(t testing.TB, s *Shelf, n uint64, rows map[string][]row) {
+	t.Helper()
+	info := segment.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.o.Now().UnixNano()}
+	err := s.Publish(context.Background(), info, func(w *segment.Writer) error { return writeRows(w, rows, 16) }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func maintain(t testing.TB, s *Shelf) {
+	t.Helper()
+	if err := s.Maintain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// linesOf reads all that a snapshot has, stream by stream, in the order of
+// their runs, and the errors of what cannot be read.
+func linesOf(n *Snapshot, x *labelindex.Index) (lines map[string][]string, errs []error) {
+	lines = map[string][]string{}
+	var dec block.Decoder
+	for it := range n.Index.All(math.MinInt64, math.MaxInt64) {
+		labels, ok := x.Labels(it.Stream)
+		if !ok {
+			errs = append(errs, fmt.Errorf("stream %d has no labels", it.Stream))
+		}
+		runs, err := n.Runs(it)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, r := range runs {
+			b, err := n.ReadBlock(nil, it.Segment, r.Block)
+			if err == nil {
+				err = dec.Open(b)
+			}
+			if err == nil {
+				err = dec.Lines()
+			}
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			for i := range r.Rows {
+				lines[labels] = append(lines[labels], string(dec.Line(r.First+i)))
+			}
+		}
+	}
+	return lines, errs
+}
+
+// served is linesOf all there is now, sorted.
+func served(t testing.TB, s *Shelf) []string {
+	t.Helper()
+	n := s.Snapshot()
+	defer n.Release()
+	lines, errs := linesOf(n, s.o.Streams)
+	if len(errs) > 0 {
+		t.Fatal(errors.Join(errs...))
+	}
+	return flat(lines)
+}
+
+func flat(lines map[string][]string) []string {
+	var all []string
+	for _, l := range lines {
+		all = append(all, l...)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func sortedLines(rows ...map[string][]row) []string {
+	var all []string
+	for _, m := range rows {
+		for _, list := range m {
+			for _, r := range list {
+				all = append(all, r.line)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func equalLines(t testing.TB, what string, got, want []string) {
+	t.Helper()
+	if slices.Equal(got, want) {
+		return
+	}
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			t.Fatalf("%s: %d lines, want %d; the first that differs, by number %d: %q, want %q", what, len(got), len(want), i, at(got, i), at(want, i))
+		}
+	}
+}
+
+func at(list []string, i int) string {
+	if i < len(list) {
+		return list[i]
+	}
+	return "(none)"
+}
+
+// namesIn are the files in a folder of the store.
+func namesIn(t testing.TB, dir, sub string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, sub))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestPublishAndReopen(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	s := open(t, dir, o)
+	first, second := rowsOf(1e18, 40, "a", "b"), rowsOf(1e18+60e9, 40, "b", "c")
+	publish(t, s, 10, first)
+	publish(t, s, 5, second)
+	want := sortedLines(first, second)
+	equalLines(t, "published", served(t, s), want)
+	if got := s.Upto(); got != 15 {
+		t.Errorf("Upto is %d, want 15", got)
+	}
+	st := s.Stats()
+	if st.Segments != 2 || st.Rows != 160 || st.Published != 2 || st.Streams != 4 || st.Bytes != st.PublishedBytes || st.Bytes == 0 {
+		t.Errorf("stats: %+v", st)
+	}
+	closeShelf(t, s)
+
+	o.Streams = labelindex.New(func(enc string) []labelindex.Label { return []labelindex.Label{{Name: "name", Value: enc}} })
+	s = open(t, dir, o)
+	equalLines(t, "opened again", served(t, s), want)
+	if got := s.Upto(); got != 15 {
+		t.Errorf("opened again, Upto is %d, want 15", got)
+	}
+	if got := o.Streams.Len(); got != 3 {
+		t.Errorf("%d streams, want 3", got)
+	}
+	names := namesIn(t, dir, segmentsDir)
+	if !slices.Equal(names, []string{"0000000000000000-000000000000000a-00000000.seg", "000000000000000a-000000000000000f-00000000.seg"}) {
+		t.Errorf("files: %v", names)
+	}
+}
+
+// step decides when a segment is seen, and all of it is seen at once.
+func TestPublishInOneStep(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	s := open(t, dir, o)
+	rows := rowsOf(1e18, 3, "a")
+	var before, after int
+	err := s.Publish(t.Context(), segment.Info{Upto: 1}, func(w *segment.Writer) error { return writeRows(w, rows, 16) }, func(publish func()) {
+		before = len(served(t, s))
+		if s.Stats().Segments != 0 || s.Upto() != 0 {
+			t.Error("the segment is there before the step")
+		}
+		publish()
+		after = len(served(t, s))
+	})
+	if err != nil || before != 0 || after != 3 {
+		t.Errorf("%d lines before the step, %d after, want 0 and 3; error %v", before, after, err)
+	}
+}
+
+func TestPublishFails(t *testing.T) {
+	dir := t.TempDir()
+	o, _ := testOptions()
+	s := open(t, dir, o)
+	publish(t, s, 10, rowsOf(1e18, 3, "a"))
+	want := served(t, s)
+	cancelled, cancel := context.WithCancel(t.Context())
+	ours := errors.New("ours")
+	cases := []struct {
+		name  string
+		info  segment.Info
+		write func(w *segment.Writer) error
+		is    error
+		says  string
+	}{
+		{"positions that are there", segment.Info{After: 9, Upto: 12}, nil, nil, "where there is one up to 10"},
+		{"no positions", segment.Info{After: 10, Upto: 10}, nil, nil, "where there is one up to 10"},
+		{"an error of the caller", segment.Info{After: 10, Upto: 12}, func(w *segment.Writer) error {
+			return errors.Join(writeRows(w, rowsOf(1e18, 1000, "a"), 16), ours)
+		}, ours, ""},
+		{"no rows", segment.Info{After: 10, Upto: 12}, func(w *segment.Writer) error { return nil }, nil, ""},
+		{"cancelled", segment.Info{After: 10, Upto: 12}, func(w *segment.Writer) error {
+			cancel()
+			return writeRows(w, rowsOf(1e18, 1000, "a"), 16)
+		}, context.Canceled, ""},
+	}
+	for _, c := range cases {
+		ctx := t.Context()
+		if c.name == "cancelled" {
+			ctx = cancelled
+		}
+		err := s.Publish(ctx, c.info, c.write, func(publish func()) { t.Errorf("%s: step was called", c.name) })
+		if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error %v, want %v %q", c.name, err, c.is, c.says)
+		}
+		if names := namesIn(t, dir, segmentsDir); len(names) != 1 {
+			t.Errorf("%s: left behind: %v", c.name, names)
+		}
+	}
+	equalLines(t, "after failures", served(t, s), want)
+	publish(t, s, 2, rowsOf(1e18, 3, "b")) // the same positions, this time for good
+}
+
+func TestClose(t *testing.T) {
+	o, _ := testOptions()
+	s := open(t, t.TempDir(), o)
+	publish(t, s, 1, rowsOf(1e18, 3, "a"))
+	n := s.Snapshot()
+	closed := make(chan error)
+	go func() { closed <- s.Close() }()
+	for { // until Close is under way
+		now := s.Snapshot()
+		if now == nil {
+			break
+		}
+		now.Release()
+		select {
+		case err := <-closed:
+			t.Fatalf("closed (%v) with a snapshot in use", err)
+		default:
+		}
+	}
+	if lines, errs := linesOf(n, o.Streams); len(lines["a"]) != 3 || len(errs) > 0 {
+		t.Errorf("a snapshot of a shelf that closes has %v, errors %v", lines, errs)
+	}
+	n.Release()
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if err := s.Maintain(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("Maintain: %v", err)
+	}
+	if err := s.Publish(t.Context(), segment.Info{Upto: 9}, nil, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("Publish: %v", err)
+	}
+	if err := s.Close(); !errors.Is(err, ErrClosed) {
+		t.Errorf("Close: %v", err)
+	}
+}

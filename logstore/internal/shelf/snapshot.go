@@ -1,0 +1,226 @@
+package shelf
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/metacache"
+	"github.com/stele-go/stele/logstore/timeindex"
+)
+
+// A version is the segments of one moment. It is never changed.
+type version struct {
+	number uint64 // they count up
+	index  *timeindex.Tree
+	byID   map[uint64]*file
+	order  []*file // by position; their spans do not meet
+	bytes  int64   // of all files
+	rows   int64
+	raw    int64
+	blocks int64
+
+	// refs are the snapshots, and the shelf for the version of now. At 0 nobody
+	// enters any more.
+	refs atomic.Int64
+}
+
+// with returns the version after v, without and with some files.
+func (v *version) with(added, removed []*file, items, gone []timeindex.Item) *version {
+	n := &version{
+		number: v.number + 1,
+		index:  v.index.With(items, gone),
+		byID:   make(map[uint64]*file, len(v.byID)+len(added)),
+		order:  make([]*file, 0, len(v.order)+len(added)),
+	}
+	n.refs.Store(1)
+	for _, f := range v.order {
+		if !slices.Contains(removed, f) {
+			n.order = append(n.order, f)
+		}
+	}
+	n.order = append(n.order, added...)
+	slices.SortFunc(n.order, func(a, b *file) int { return cmp.Compare(a.span.after, b.span.after) })
+	for _, f := range n.order {
+		n.byID[f.id] = f
+		n.bytes += f.info.Size
+		n.rows += f.info.Rows
+		n.raw += f.info.Raw
+		n.blocks += int64(f.info.Blocks)
+	}
+	return n
+}
+
+// itemsOf are what the index says of the files.
+func (v *version) itemsOf(files []*file) []timeindex.Item {
+	if len(files) == 0 {
+		return nil
+	}
+	from, to, n := int64(math.MaxInt64), int64(math.MinInt64), 0
+	of := make(map[uint64]bool, len(files))
+	for _, f := range files {
+		from, to = min(from, f.info.MinTime), max(to, f.info.MaxTime)
+		of[f.id] = true
+		n += f.info.Streams
+	}
+	items := make([]timeindex.Item, 0, n)
+	for it := range v.index.All(from, behind(to)) {
+		if of[it.Segment] {
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
+// behind is the end, not included, of a range that has time t, as far as there
+// is one: see load.
+func behind(t int64) int64 {
+	if t == math.MaxInt64 {
+		return t
+	}
+	return t + 1
+}
+
+// enter counts one more who uses the version, unless nobody does any more.
+func (v *version) enter() bool {
+	for {
+		n := v.refs.Load()
+		if n == 0 {
+			return false
+		}
+		if v.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// A Snapshot is the segments of one moment, each entry in one of them. They
+// stay readable until it is released, whatever is merged or deleted meanwhile.
+// It may be used by many goroutines at once.
+type Snapshot struct {
+	Index *timeindex.Tree
+
+	v     *version
+	shelf *Shelf
+}
+
+// Snapshot returns the segments of now. It takes no lock, and is nil once the
+// shelf is closed. Release it.
+func (s *Shelf) Snapshot() *Snapshot {
+	for {
+		v := s.now.Load()
+		if v == nil {
+			return nil
+		}
+		if v.enter() {
+			return &Snapshot{Index: v.index, v: v, shelf: s}
+		}
+	}
+}
+
+// Release gives the snapshot back. It is called once, and nothing else after.
+func (n *Snapshot) Release() { n.shelf.leave(n.v) }
+
+func (s *Shelf) leave(v *version) {
+	if v.refs.Add(-1) == 0 {
+		select {
+		case s.released <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Rank orders segments by the positions of the WAL that they have.
+func (n *Snapshot) Rank(segment uint64) uint64 {
+	if f := n.v.byID[segment]; f != nil {
+		return f.span.after
+	}
+	return 0
+}
+
+// Runs are the runs that an item of the index stands for, from the cache. They
+// are not to be changed.
+func (n *Snapshot) Runs(i timeindex.Item) ([]segment.Run, error) {
+	f, err := n.file(i.Segment)
+	if err != nil {
+		return nil, err
+	}
+	// A version is not needed to tell old from new, as ids are not used again:
+	// it is one more guard against serving one file's runs for another's.
+	k := metacache.Key{Segment: f.id, Part: i.Ordinal}
+	return n.shelf.cache.Get(k, uint64(f.span.generation), func() ([]segment.Run, error) {
+		h, err := n.shelf.table.use(f)
+		if err != nil {
+			return nil, n.shelf.note(f, err)
+		}
+		defer h.done()
+		runs, err := h.seg.Runs(int(i.Ordinal))
+		return runs, n.shelf.note(f, err)
+	})
+}
+
+// runsCost is what a list of runs takes in memory.
+func runsCost(runs []segment.Run) int {
+	return int(unsafe.Sizeof(runs)) + cap(runs)*int(unsafe.Sizeof(segment.Run{}))
+}
+
+// May is that of the segment, and true beside an error. Of damage the shelf takes
+// note: Maintain salvages what is intact. An error of the disk is returned and
+// counted, and the segment stays as it is: the next read may succeed, and a copy
+// could not be made. That holds for Runs and ReadBlock too.
+func (n *Snapshot) May(segment uint64, block int, needles ...filter.Needle) (bool, error) {
+	f, err := n.file(segment)
+	if err != nil {
+		return true, err
+	}
+	h, err := n.shelf.table.use(f)
+	if err != nil {
+		return true, n.shelf.note(f, err)
+	}
+	may, err := h.seg.May(block, needles...)
+	h.done()
+	return may, n.shelf.note(f, err)
+}
+
+// ReadBlock appends the bytes of the block to dst.
+func (n *Snapshot) ReadBlock(dst []byte, segment uint64, block int) ([]byte, error) {
+	f, err := n.file(segment)
+	if err != nil {
+		return dst, err
+	}
+	h, err := n.shelf.table.use(f)
+	if err != nil {
+		return dst, n.shelf.note(f, err)
+	}
+	dst, err = h.seg.ReadBlock(dst, block)
+	h.done()
+	return dst, n.shelf.note(f, err)
+}
+
+func (n *Snapshot) file(id uint64) (*file, error) {
+	if f := n.v.byID[id]; f != nil {
+		return f, nil
+	}
+	return nil, fmt.Errorf("shelf: no segment %d in this snapshot", id)
+}
+
+// note takes note of what the error of a read says about the file.
+func (s *Shelf) note(f *file, err error) error {
+	if err == nil {
+		return nil
+	}
+	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
+		if f.damage.CompareAndSwap(nil, bad) {
+			s.figures.damaged.Add(1)
+		}
+	} else {
+		s.figures.readErrors.Add(1)
+	}
+	return err
+}

@@ -1,0 +1,61 @@
+package shelf
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/profile"
+)
+
+// A source is the file of a segment. Blocks are read through the page cache, so
+// that what queries and merges read does not count as memory of the process;
+// filters, of which a search touches a few bytes each, are viewed in a mapping,
+// which is made when the first of them is asked for.
+type source struct {
+	*fileio.Reader
+	profile *profile.Profile
+
+	mu     sync.Mutex // for the making of mapped
+	mapped atomic.Pointer[fileio.Reader]
+}
+
+func openSource(path string, p *profile.Profile) (*source, error) {
+	r, err := fileio.Open(path, fileio.Options{Way: fileio.Buffered, Profile: p})
+	if err != nil {
+		return nil, err
+	}
+	return &source{Reader: r, profile: p}, nil
+}
+
+// View is what package segment reads filters by.
+func (s *source) View(off int64, n int, f func([]byte) error) error {
+	r := s.mapped.Load()
+	if r == nil {
+		r = s.mapFile()
+	}
+	return r.View(off, n, f)
+}
+
+// mapFile returns the mapping, or the other reader, whose View is a copy, where
+// there can be none: too many mappings, too little room for addresses.
+func (s *source) mapFile() *fileio.Reader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.mapped.Load(); r != nil {
+		return r
+	}
+	r, err := fileio.Open(s.Name(), fileio.Options{Way: fileio.Mapped, Pattern: fileio.Random, Profile: s.profile})
+	if err != nil {
+		r = s.Reader
+	}
+	s.mapped.Store(r)
+	return r
+}
+
+func (s *source) Close() error {
+	if r := s.mapped.Load(); r != nil && r != s.Reader {
+		r.Close() // of a file that was only read, there is nothing to tell
+	}
+	return s.Reader.Close()
+}
