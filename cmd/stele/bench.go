@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -43,6 +44,7 @@ Examples:
   stele bench D1 D8 --json claims.json
   sudo stele bench mkdir --filter overlap --waits --fs ext4
   sudo stele bench wal --quick --trace --fs ext4
+  stele bench log --quick --corpus /var/log/samples
   stele bench --list
 
 Exit codes: 0 measured, 1 something could not be measured, 2 wrong call,
@@ -55,6 +57,7 @@ type benchFlags struct {
 	fs        []string
 	imageSize string
 	volume    string
+	corpus    string
 	filter    string
 	list      bool
 	quick     bool
@@ -76,6 +79,7 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems (`LIST` of ext4, xfs, btrfs, tmpfs), on loop devices; needs root")
 	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image takes what is written to it")
 	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (without it an ext4) as a cloud volume is limited: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root and cgroup v1")
+	f.StringVar(&b.corpus, "corpus", os.Getenv(suites.CorpusEnv), "suite log takes its lines from the real logs (*.log) in this `DIR` instead of making them up")
 	f.StringVar(&b.filter, "filter", "", "only experiments whose id matches this `REGEXP`")
 	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims, and measure nothing")
 	f.BoolVar(&b.quick, "quick", false, "the quick set of the suites named")
@@ -174,9 +178,26 @@ func (b *benchFlags) check() error {
 			return fmt.Errorf("--fs %s: named twice", fs)
 		}
 	}
-	_, err := parseSize(b.imageSize)
-	if err != nil {
+	if _, err := parseSize(b.imageSize); err != nil {
 		return fmt.Errorf("--image-size: %w", err)
+	}
+	return b.checkCorpus()
+}
+
+// checkCorpus makes the folder's name absolute: blocks have other folders.
+func (b *benchFlags) checkCorpus() error {
+	if b.corpus == "" {
+		return nil
+	}
+	logs, err := filepath.Glob(filepath.Join(b.corpus, "*.log"))
+	if err == nil && len(logs) == 0 {
+		err = fmt.Errorf("%s has no files *.log", b.corpus)
+	}
+	if err == nil {
+		b.corpus, err = filepath.Abs(b.corpus)
+	}
+	if err != nil {
+		return fmt.Errorf("--corpus: %w", err)
 	}
 	return nil
 }
@@ -286,7 +307,7 @@ type selection struct {
 
 // choose finds what the arguments name.
 func (b *benchFlags) choose(args []string) (selection, error) {
-	s := selection{quick: b.quick || len(args) == 0 && !b.list, suites: suites.List()}
+	s := selection{quick: b.quick || len(args) == 0 && !b.list, suites: suites.ListOf(b.corpus)}
 	var names []string
 	wanted := map[string]bool{}
 	for _, a := range args {

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
-	"strings"
-	"text/tabwriter"
 
+	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/wal"
 )
 
@@ -18,44 +18,71 @@ import (
 const inspectSchema = "stele.inspect/1"
 
 func inspect(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := newFlags("inspect", `Usage: stele inspect DIR [flags]
+	f := newFlags("inspect", `Usage: stele inspect PATH [flags]
 
-Shows what is in the folder DIR of a write-ahead log (package wal), and verifies
-every checksum. It writes nothing and takes no lock, so it can look at a log
-that a process has open; then the tail may look torn while it is written.
+Shows what is in PATH, and verifies every checksum. PATH is the folder of a log
+store (package logstore), one of its segments, or the folder of a write-ahead
+log (package wal), such as the folder wal of a store. It writes nothing and
+takes no lock, so it can look at what a process has open; then it tells what is
+a little older, and the tail of a log may look torn while it is written.
 
-With --json each line is an object: first one of kind "log", then one of kind
-"segment" for each file, "record" for each record (with --records), and last one
-of kind "verdict".
+With --json each line is an object. Of a log: first one of kind "log", then one
+of kind "segment" for each file, "record" for each record (with --records). Of
+a store: "store", "sealed" for each segment, and "quarantined". Of a segment, in
+a store or alone: "sealed", "stream" for each stream (with --streams), "block"
+for each block (with --blocks). For each damaged place of a store or a segment
+"damage", and last one of kind "verdict".
 
-Exit codes: 0 the log is sound (a torn tail is: opening the log cuts it), 1 it
-is damaged or cannot be read, 2 wrong call, 130 interrupted.
+Exit codes: 0 it is sound (a torn tail of a log is: opening the log cuts it; and
+so is a store with segments in quarantine), 1 it is damaged or cannot be read, 2
+wrong call, 130 interrupted.
 
 Examples:
+  stele inspect store
+  stele inspect store --blocks --json -
+  stele inspect store/segments/0000000000000000-0000000000000003-00000000.seg --streams
   stele inspect log
   stele inspect log --records --from 2
   stele inspect log --records --json -
 `)
-	records := f.Bool("records", false, "list the records too")
-	from := f.Uint64("from", 0, "list the records from the position `N` on; needs --records")
+	var o inspectOptions
+	f.BoolVar(&o.streams, "streams", false, "list the streams of each segment")
+	f.BoolVar(&o.blocks, "blocks", false, "list the blocks of each segment")
+	f.BoolVar(&o.records, "records", false, "list the records of a log too")
+	f.Uint64Var(&o.from, "from", 0, "list the records from the position `N` on; needs --records")
 	file := f.String("json", "", "write it as lines of JSON to `FILE` instead; - is standard output")
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
+	wrong := func(err error) int { return usageError(stderr, "inspect", exitUsage, err) }
 	switch {
 	case f.NArg() != 1:
-		return usageError(stderr, "inspect", exitUsage, fmt.Errorf("want one folder, got %d", f.NArg()))
-	case f.Changed("from") && !*records:
-		return usageError(stderr, "inspect", exitUsage, errors.New("--from needs --records"))
+		return wrong(fmt.Errorf("want one folder or file, got %d", f.NArg()))
+	case f.Changed("from") && !o.records:
+		return wrong(errors.New("--from needs --records"))
 	}
-	look := func(w io.Writer, p inspectPrinter) error {
-		return inspectLog(ctx, f.Arg(0), *records, wal.Position(*from), p)
+	path := f.Arg(0)
+	isStore, isSegment := whatIs(path)
+	switch {
+	case (isStore || isSegment) && o.records:
+		return wrong(errors.New("--records is for a log: that of a store is in its folder wal"))
+	case !isStore && !isSegment && (o.streams || o.blocks):
+		return wrong(errors.New("--streams and --blocks are for a store or a segment"))
+	}
+	look := func(p inspectPrinter) error {
+		switch {
+		case isStore:
+			return inspectStore(ctx, path, o, p, stderr)
+		case isSegment:
+			return inspectSegment(ctx, path, o, p, stderr)
+		}
+		return inspectLog(ctx, path, o.records, wal.Position(o.from), p)
 	}
 	var err error
 	if *file == "" {
-		err = look(stdout, &inspectText{w: stdout})
+		err = look(&inspectText{w: stdout})
 	} else {
-		err = writeFile(*file, stdout, func(w io.Writer) error { return look(w, inspectJSON{json.NewEncoder(w)}) })
+		err = writeFile(*file, stdout, func(w io.Writer) error { return look(&inspectJSON{enc: json.NewEncoder(w)}) })
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -67,12 +94,39 @@ Examples:
 	return exitOK
 }
 
-// An inspectPrinter is told of a log, part by part.
+// inspectOptions say how much is shown.
+type inspectOptions struct {
+	streams, blocks, records bool
+	from                     uint64
+}
+
+// whatIs tells a store and a segment from a log, and from what is neither.
+func whatIs(path string) (store, segment bool) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return false, false
+	}
+	if !fi.IsDir() {
+		return false, true
+	}
+	fi, err = os.Stat(filepath.Join(path, "segments"))
+	return err == nil && fi.IsDir(), false
+}
+
+// An inspectPrinter is told of a log or a store, part by part.
 type inspectPrinter interface {
 	log(*wal.Inspection) error
 	segment(wal.SegmentInfo) error
 	record(wal.RecordInfo) error
 	verdict(wal.Report, error) error
+
+	store(*logstore.Inspection) error
+	sealed(logstore.SegmentInfo) error
+	stream(logstore.StreamInfo) error
+	block(logstore.BlockInfo) error
+	quarantined(logstore.Quarantined) error
+	damage(error) error
+	storeVerdict(*logstore.Verification) error
 }
 
 // inspectLog goes through the log in dir. The error is the damage, or why it
@@ -102,189 +156,4 @@ func inspectLog(ctx context.Context, dir string, records bool, from wal.Position
 	}
 	rep, damage := wal.Verify(dir)
 	return errors.Join(p.verdict(rep, damage), damage)
-}
-
-// inspectText prints for people.
-type inspectText struct {
-	w     io.Writer
-	table *tabwriter.Writer
-	rows  string // what the table has rows of
-}
-
-// row prints a row of the table of that kind, whose first row is head.
-func (p *inspectText) row(kind, head, format string, args ...any) error {
-	if p.rows != kind {
-		if err := p.end(); err != nil {
-			return err
-		}
-		p.rows = kind
-		p.table = tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(p.table, "\n%s\n", head)
-	}
-	_, err := fmt.Fprintf(p.table, format+"\n", args...)
-	return err
-}
-
-func (p *inspectText) end() error {
-	if p.table == nil {
-		return nil
-	}
-	err := p.table.Flush()
-	p.table = nil
-	return err
-}
-
-func (p *inspectText) log(in *wal.Inspection) error {
-	_, err := fmt.Fprintf(p.w, "log %s in %s, layout version %d\nbegins at position %d, in segment %d\n",
-		in.ID, in.Dir, in.Version, in.First, in.FirstSegment)
-	return err
-}
-
-func (p *inspectText) segment(s wal.SegmentInfo) error {
-	positions, notes := "", []string{}
-	if s.Records > 0 {
-		positions = fmt.Sprintf("%d-%d", s.First, s.Last)
-	}
-	if s.Was != 0 {
-		notes = append(notes, fmt.Sprintf("was %d", s.Was))
-	}
-	if s.Closed {
-		notes = append(notes, "closed")
-	}
-	if t := s.Torn; t != nil {
-		notes = append(notes, fmt.Sprintf("torn from %d on, %d bytes", t.Offset, t.Bytes))
-	}
-	if s.Err != nil {
-		notes = append(notes, s.Err.Error())
-	}
-	return p.row("segments", "file\tstate\tsize\trecords\tpositions\tpayload\tend\t",
-		"%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s", filepath.Base(s.File), s.State, s.Size, s.Records, positions, s.Payload, s.End, strings.Join(notes, ", "))
-}
-
-func (p *inspectText) record(r wal.RecordInfo) error {
-	return p.row("records", "position\ttype\tsegment\toffset\tback\tlength\tdata",
-		"%d\t%s\t%d\t%d\t%d\t%d\t%s", r.Position, r.Type, r.Segment, r.Offset, r.Back, len(r.Data), preview(r))
-}
-
-// preview is the beginning of what a record holds.
-func preview(r wal.RecordInfo) string {
-	const most = 32
-	if r.Type != "data" {
-		return ""
-	}
-	if len(r.Data) > most {
-		return fmt.Sprintf("%q...", r.Data[:most])
-	}
-	return fmt.Sprintf("%q", r.Data)
-}
-
-func (p *inspectText) verdict(r wal.Report, damage error) error {
-	if err := p.end(); err != nil {
-		return err
-	}
-	if damage != nil {
-		_, err := fmt.Fprintf(p.w, "\ndamaged: %v\n", damage)
-		return err
-	}
-	state := "not closed"
-	if r.Clean {
-		state = "closed"
-	}
-	fmt.Fprintf(p.w, "\nsound, %s: positions %d to before %d, %d bytes verified\n", state, r.First, r.Next, r.Verified)
-	if t := r.Torn; t != nil {
-		fmt.Fprintf(p.w, "torn: %s from offset %d on, %d bytes (%d whole records); opening the log cuts it\n", t.File, t.Offset, t.Bytes, t.Records)
-	}
-	if r.HalfMeta {
-		fmt.Fprintln(p.w, "one slot of META is damaged; opening the log writes it again")
-	}
-	return nil
-}
-
-// inspectJSON prints for programs, a line each.
-type inspectJSON struct{ enc *json.Encoder }
-
-func (p inspectJSON) log(in *wal.Inspection) error {
-	return p.enc.Encode(struct {
-		Schema   string       `json:"schema"`
-		Kind     string       `json:"kind"`
-		Dir      string       `json:"dir"`
-		ID       string       `json:"id"`
-		Version  uint32       `json:"version"`
-		First    wal.Position `json:"first"`
-		Segment  uint64       `json:"first_segment"`
-		Sequence uint64       `json:"sequence"`
-		HalfMeta bool         `json:"half_meta"`
-		Error    string       `json:"error,omitempty"`
-	}{inspectSchema, "log", in.Dir, in.ID, in.Version, in.First, in.FirstSegment, in.Sequence, in.HalfMeta, text(in.MetaErr)})
-}
-
-func (p inspectJSON) segment(s wal.SegmentInfo) error {
-	return p.enc.Encode(struct {
-		Kind    string       `json:"kind"`
-		File    string       `json:"file"`
-		Number  uint64       `json:"number"`
-		State   wal.State    `json:"state"`
-		Size    int64        `json:"size"`
-		Was     uint64       `json:"was"`
-		Salt    string       `json:"salt"` // as text: a float has no room for 64 bits
-		First   wal.Position `json:"first"`
-		Last    wal.Position `json:"last"`
-		Records int64        `json:"records"`
-		Payload int64        `json:"payload"`
-		End     int64        `json:"end"`
-		Closed  bool         `json:"closed"`
-		Torn    *inspectTorn `json:"torn,omitempty"`
-		Error   string       `json:"error,omitempty"`
-	}{"segment", s.File, s.Number, s.State, s.Size, s.Was, fmt.Sprintf("%016x", s.Salt), s.First, s.Last, s.Records, s.Payload, s.End,
-		s.Closed, tornJSON(s.Torn), text(s.Err)})
-}
-
-func (p inspectJSON) record(r wal.RecordInfo) error {
-	return p.enc.Encode(struct {
-		Kind     string       `json:"kind"`
-		Position wal.Position `json:"position"`
-		Type     string       `json:"type"`
-		Segment  uint64       `json:"segment"`
-		Offset   int64        `json:"offset"`
-		Back     int64        `json:"back"`
-		Length   int          `json:"length"`
-		Data     []byte       `json:"data"` // base64
-	}{"record", r.Position, r.Type, r.Segment, r.Offset, r.Back, len(r.Data), r.Data})
-}
-
-func (p inspectJSON) verdict(r wal.Report, damage error) error {
-	return p.enc.Encode(struct {
-		Kind     string       `json:"kind"`
-		Sound    bool         `json:"sound"`
-		Clean    bool         `json:"clean"`
-		First    wal.Position `json:"first"`
-		Next     wal.Position `json:"next"`
-		Segments int          `json:"segments"`
-		Prepared int          `json:"prepared"`
-		Verified int64        `json:"verified"`
-		Torn     *inspectTorn `json:"torn,omitempty"`
-		Error    string       `json:"error,omitempty"`
-	}{"verdict", damage == nil, r.Clean, r.First, r.Next, r.Segments, r.Prepared, r.Verified, tornJSON(r.Torn), text(damage)})
-}
-
-type inspectTorn struct {
-	File    string `json:"file"`
-	Offset  int64  `json:"offset"`
-	Bytes   int64  `json:"bytes"`
-	Records int    `json:"records"`
-}
-
-func tornJSON(t *wal.Torn) *inspectTorn {
-	if t == nil {
-		return nil
-	}
-	torn := inspectTorn(*t)
-	return &torn
-}
-
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

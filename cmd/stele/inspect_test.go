@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,16 +94,22 @@ func TestInspectTellsDamage(t *testing.T) {
 
 func TestInspectRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
+	if err := errors.Join(os.MkdirAll("store/segments", 0o777), os.WriteFile("file", []byte("no store"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		code int
 		diag string
 	}{
-		{[]string{"inspect"}, exitUsage, "want one folder, got 0"},
-		{[]string{"inspect", "a", "b"}, exitUsage, "want one folder, got 2"},
+		{[]string{"inspect"}, exitUsage, "want one folder or file, got 0"},
+		{[]string{"inspect", "a", "b"}, exitUsage, "want one folder or file, got 2"},
 		{[]string{"inspect", ".", "--from", "3"}, exitUsage, "--from needs --records"},
 		{[]string{"inspect", "."}, exitFailed, "there is no log in this folder"},
 		{[]string{"inspect", "nowhere"}, exitFailed, "no such file"},
+		{[]string{"inspect", ".", "--blocks"}, exitUsage, "are for a store or a segment"},
+		{[]string{"inspect", "store", "--records"}, exitUsage, "in its folder wal"},
+		{[]string{"inspect", "file"}, exitFailed, "file is damaged at 0: 8 bytes are no segment"},
 	} {
 		code, out, diag := stele(t, c.args...)
 		if code != c.code || out != "" || !strings.Contains(diag, c.diag) {

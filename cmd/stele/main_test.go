@@ -98,6 +98,7 @@ func TestHelpExamples(t *testing.T) {
 	measured(t)
 	sources(t)
 	aLog(t)
+	aStore(t)
 	for _, c := range append(commands(), command{name: ""}) {
 		code, help, _ := stele(t, c.name, "--help")
 		if c.name == "" {

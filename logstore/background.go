@@ -1,0 +1,46 @@
+package logstore
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// A signal wakes a goroutine. Several that come before it looks are one.
+type signal chan struct{}
+
+func (c signal) wake() {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// trouble is the errors of background work, by what it was about, each until
+// it has gone well.
+type trouble struct {
+	mu   sync.Mutex
+	errs map[string]error
+}
+
+func (t *trouble) set(work string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		delete(t.errs, work)
+	} else {
+		t.errs[work] = fmt.Errorf("%s: %w", work, err)
+	}
+}
+
+func (t *trouble) get() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var errs []error
+	for _, work := range slices.Sorted(maps.Keys(t.errs)) {
+		errs = append(errs, t.errs[work])
+	}
+	return errors.Join(errs...)
+}

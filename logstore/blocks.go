@@ -1,0 +1,116 @@
+package logstore
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+// A blockMaker encodes blocks, one after the other. Store.makers keeps them, as
+// their memory is a few MiB.
+type blockMaker struct {
+	enc  block.Encoder
+	filt filter.Builder
+}
+
+// A made block is what a blockMaker has made.
+type madeBlock struct {
+	block, filter []byte
+	runs          []segment.StreamRun
+	bytes         int64 // of the memtable
+	err           error
+}
+
+// make encodes a block of runs of m into the memory of b.
+func (k *blockMaker) make(m *memtable, runs []run, b *madeBlock) {
+	k.enc.Reset()
+	k.filt.Reset()
+	b.runs, b.bytes = b.runs[:0], 0
+	for _, r := range runs {
+		first, raw := k.enc.Rows(), k.enc.Raw()
+		for _, row := range r.rows {
+			line, meta := m.line(row), m.meta(row)
+			k.enc.Add(row.time, line, meta)
+			k.filt.Add(line)
+			if len(meta) > 0 {
+				for _, v := range (Labels{string(meta)}).All() {
+					k.filt.Add([]byte(v))
+				}
+			}
+		}
+		b.runs = append(b.runs, segment.StreamRun{Labels: r.labels, Run: segment.Run{
+			First: first, Rows: len(r.rows),
+			MinTime: r.rows[0].time, MaxTime: r.rows[len(r.rows)-1].time,
+			Raw: int64(k.enc.Raw() - raw),
+		}})
+		b.bytes += int64(k.enc.Raw()-raw) + int64(len(r.rows))*rowSize
+	}
+	b.block, b.err = k.enc.Append(b.block[:0])
+	b.filter = k.filt.Append(b.filter[:0])
+}
+
+// writeBlocks writes all of m, in which nothing changes any more. Several
+// goroutines encode; the blocks are written in order.
+func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	blocks := blocksOf(m, func(n uint32) string {
+		enc, _ := s.labels.Labels(n)
+		return enc
+	})
+	workers := min(s.sealWorkers, len(blocks))
+	// Each worker makes every workers-th block, into one of two places, so that
+	// it is one block ahead of the writer.
+	made := make([]chan *madeBlock, workers)
+	empty := make([]chan *madeBlock, workers)
+	for i := range workers {
+		made[i], empty[i] = make(chan *madeBlock, 2), make(chan *madeBlock, 2)
+		empty[i] <- new(madeBlock)
+		empty[i] <- new(madeBlock)
+		k := s.makers.Get().(*blockMaker)
+		go func() {
+			defer s.makers.Put(k)
+			defer close(made[i])
+			for j := i; j < len(blocks); j += workers {
+				var b *madeBlock
+				select {
+				case b = <-empty[i]:
+				case <-ctx.Done():
+					return
+				}
+				k.make(m, blocks[j], b)
+				made[i] <- b
+				// Appends that wait for a processor come first.
+				runtime.Gosched()
+			}
+		}()
+	}
+	defer func() {
+		// Nobody may look at m any more when this returns.
+		cancel()
+		for _, c := range made {
+			for range c {
+			}
+		}
+	}()
+	var done int64
+	for j := range blocks {
+		b, ok := <-made[j%workers]
+		if !ok {
+			return context.Cause(ctx)
+		}
+		if b.err != nil {
+			return b.err
+		}
+		if err := w.AddBlock(b.block, b.filter, b.runs); err != nil {
+			return err
+		}
+		done += b.bytes
+		s.pace.sealed(done)
+		empty[j%workers] <- b
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package logstore
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// check takes the batch apart: rows are the entries that can be kept, parts
+// and pieces how they go into records, rejected the others, with the reason.
+func (w *appending) check(s *Store, b Batch) {
+	c := checker{o: &s.o, now: s.o.now().UnixNano(), most: s.recordSize}
+	for i := range b {
+		entries := b[i].Entries
+		st := s.streams.find(b[i].Labels)
+		newest := int64(noTime)
+		if st != nil {
+			newest = st.newest.Load()
+		}
+		w.openPart(b[i].Labels, i)
+		for j := range entries {
+			e := &entries[j]
+			if c.refuses(b[i].Labels, e, newest) {
+				why := c.why(b[i].Labels, e, newest)
+				w.rejected = append(w.rejected, Rejection{Stream: i, Entry: j, Time: e.Time, Err: why})
+				continue
+			}
+			w.addRow(e, j, c.most)
+			newest = max(newest, e.Time)
+		}
+		if st == nil && len(w.rows) > w.parts[len(w.parts)-1].first {
+			st = s.streams.add(b[i].Labels)
+		}
+		w.closePart(st)
+		if st != nil {
+			// At once, so that the next stream of the batch, which may have the
+			// same labels, knows of it.
+			st.advance(newest)
+		}
+	}
+	w.closePiece()
+}
+
+// checker says which entries cannot be kept.
+type checker struct {
+	o    *Options
+	now  int64
+	most int
+}
+
+func (c *checker) refuses(l Labels, e *Entry, newest int64) bool {
+	o := c.o
+	return e.Time < 0 || e.Time == math.MaxInt64 || len(e.Line) > o.MaxLine || l.enc == "" ||
+		o.LateWindow >= 0 && newest-e.Time > int64(o.LateWindow) ||
+		o.FutureWindow >= 0 && e.Time-c.now > int64(o.FutureWindow) ||
+		o.Retention > 0 && c.now-e.Time > int64(o.Retention)
+}
+
+// why says why an entry is refused, and what would do.
+func (c *checker) why(l Labels, e *Entry, newest int64) error {
+	o := c.o
+	switch {
+	case l.enc == "":
+		return fmt.Errorf("%w: a stream has at least one label", ErrLabels)
+	case len(e.Line) > o.MaxLine:
+		return fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooLong, len(e.Line), o.MaxLine)
+	case e.Time < 0:
+		return fmt.Errorf("%w: the time %d is before 1970", ErrTooOld, e.Time)
+	case e.Time == math.MaxInt64:
+		return fmt.Errorf("%w: the time %d is none", ErrFuture, e.Time)
+	case o.FutureWindow >= 0 && e.Time-c.now > int64(o.FutureWindow):
+		return fmt.Errorf("%w: %s, at %s times up to %s are taken", ErrFuture, clock(e.Time), clock(c.now), clock(c.now+int64(o.FutureWindow)))
+	case o.Retention > 0 && c.now-e.Time > int64(o.Retention):
+		return fmt.Errorf("%w: %s, times from %s on are taken, %s back", ErrExpired, clock(e.Time), clock(c.now-int64(o.Retention)), o.Retention)
+	}
+	return fmt.Errorf("%w: %s, the newest is of %s, so times from %s on are taken", ErrTooOld, clock(e.Time), clock(newest), clock(newest-int64(o.LateWindow)))
+}
+
+func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+
+// openPart begins the rows of the stream at place.
+func (w *appending) openPart(l Labels, place int) {
+	w.parts = append(w.parts, part{labels: l, place: place, first: len(w.rows), last: len(w.rows)})
+	if len(w.pieces) == 0 {
+		w.pieces = append(w.pieces, piece{})
+	}
+}
+
+// addRow adds an entry to the last part, and begins another piece where the
+// record would have more than most bytes.
+func (w *appending) addRow(e *Entry, entry, most int) {
+	p := &w.parts[len(w.parts)-1]
+	last := &w.pieces[len(w.pieces)-1]
+	n := 0
+	if len(w.rows) == p.first {
+		n = firstLen(e)
+	} else {
+		n = entryLen(e, w.rows[len(w.rows)-1].time)
+	}
+	// Those before it have been counted, the heads of this part and the record
+	// not yet; they have no more than this.
+	const heads = 32
+	if last.rows > 0 && last.size+len(p.labels.enc)+n+heads > most {
+		again := *p
+		again.first, again.raw = p.last, 0
+		w.closePart(nil)
+		w.closePiece()
+		w.pieces = append(w.pieces, piece{first: len(w.parts), last: len(w.parts)})
+		w.parts = append(w.parts, again)
+		p, last = &w.parts[len(w.parts)-1], &w.pieces[len(w.pieces)-1]
+		n = firstLen(e)
+	}
+	w.rows = append(w.rows, headRow{time: e.Time, off: uint32(entry)})
+	p.last = len(w.rows)
+	p.raw += int64(len(e.Line) + len(e.Metadata.enc))
+	last.size += n
+	last.rows++
+}
+
+// closePart ends the last part; without rows it is dropped.
+func (w *appending) closePart(st *stream) {
+	last := len(w.parts) - 1
+	p := &w.parts[last]
+	// Those that were cut off before belong to the same stream.
+	for i := last; i >= 0 && w.parts[i].place == p.place; i-- {
+		w.parts[i].stream = st
+	}
+	if p.first == p.last {
+		w.parts = w.parts[:last]
+		return
+	}
+	g := &w.pieces[len(w.pieces)-1]
+	g.size += partLen(p.labels, p.last-p.first)
+	g.last = last + 1
+}
+
+// closePiece ends the last piece; without rows it is dropped.
+func (w *appending) closePiece() {
+	if len(w.pieces) == 0 {
+		return
+	}
+	last := len(w.pieces) - 1
+	g := &w.pieces[last]
+	if g.rows == 0 {
+		w.pieces = w.pieces[:last]
+		return
+	}
+	g.size += 1 + uvarintLen(uint64(g.last-g.first))
+}

@@ -1,0 +1,218 @@
+package logstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Bucket is how many entries, and bytes, there are from Start on, for as long
+// as the step of the counting.
+type Bucket struct {
+	Start   int64
+	Entries int64
+	// Bytes are those of lines and of metadata, as these are encoded. Without a
+	// filter no line is read, and where some entries of a run in a block belong
+	// to another bucket, or to none, its bytes are shared out by the number of
+	// entries: the sum over all buckets is exact but for runs that From or To
+	// cuts.
+	Bytes int64
+}
+
+// A StreamCount is the buckets of a stream, by time, without the empty ones.
+type StreamCount struct {
+	Labels  Labels
+	Buckets []Bucket
+}
+
+// Count counts what Query would find, without Limit and Order, for each stream,
+// in buckets of step that begin at multiples of it; step 0 is one bucket, whose
+// Start is q.From. Where there is no filter it reads no line, and what lies in
+// one bucket as a whole is counted from the index. Streams are ordered by their
+// labels.
+//
+// If some entries cannot be read the others are counted, and the error wraps a
+// *CorruptError for each damaged place, or is ErrReplaying: the only errors with
+// which there are counts.
+func (s *Store) Count(ctx context.Context, q Query, step time.Duration) ([]StreamCount, error) {
+	counts, err := s.count(ctx, q, step)
+	if err != nil {
+		err = fmt.Errorf("logstore: count in %s: %w", s.dir, err)
+	}
+	return counts, err
+}
+
+func (s *Store) count(ctx context.Context, q Query, step time.Duration) ([]StreamCount, error) {
+	if step < 0 {
+		return nil, fmt.Errorf("a step of %v", step)
+	}
+	q.Limit, q.Order = 0, Forward
+	c := counting{step: int64(step), tallies: map[*name]*tally{}}
+	partial, err := s.survey(ctx, q, func(x *search) (wholeFunc, surveyJob) {
+		c.x = x
+		return c.whole, c.candidate
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.result(), partial
+}
+
+// A surveyJob is what is done with each candidate that has to be looked at. It
+// returns what is left of it.
+type surveyJob func(w *scratch, c candidate) (rest []candidate, err error)
+
+// survey looks at all that q asks for, in no order. partial tells of what could
+// not be looked at.
+func (s *Store) survey(ctx context.Context, q Query, begin func(*search) (wholeFunc, surveyJob)) (partial, err error) {
+	x, err := s.search(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer x.end()
+	whole, job := begin(x)
+	w, err := newSweep(x)
+	if err != nil {
+		return nil, err
+	}
+	defer w.end()
+	w.whole = whole
+	w.job = func(scr *scratch, c candidate, _, _ int64) (out outcome) {
+		var err error
+		out.more, err = job(scr, c)
+		out.add(err)
+		return out
+	}
+	if err := x.candidates(whole, w.push); err != nil {
+		return nil, err
+	}
+	var bad []error
+	err = w.finish(func(_ Found, err error) bool {
+		bad = append(bad, err)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if x.view.partial != nil {
+		bad = append(bad, x.view.partial)
+	}
+	return errors.Join(bad...), nil
+}
+
+// A counting is one Count.
+type counting struct {
+	x    *search
+	step int64
+
+	mu      sync.Mutex
+	tallies map[*name]*tally
+}
+
+// A tally is the buckets of one stream, in no order.
+type tally struct {
+	buckets []Bucket
+	at      map[int64]int
+	last    int // what was added to last
+}
+
+func (t *tally) add(start, entries, bytes int64) {
+	if t.last >= len(t.buckets) || t.buckets[t.last].Start != start {
+		i, ok := t.at[start]
+		if !ok {
+			i = len(t.buckets)
+			t.at[start] = i
+			t.buckets = append(t.buckets, Bucket{Start: start})
+		}
+		t.last = i
+	}
+	t.buckets[t.last].Entries += entries
+	t.buckets[t.last].Bytes += bytes
+}
+
+// bucket returns the start of the bucket that a time is in.
+func (c *counting) bucket(time int64) int64 {
+	if c.step == 0 {
+		return c.x.from
+	}
+	return time - time%c.step
+}
+
+func (c *counting) add(n *name, start, entries, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tallies[n]
+	if t == nil {
+		t = &tally{at: map[int64]int{}}
+		c.tallies[n] = t
+	}
+	t.add(start, entries, bytes)
+}
+
+// whole counts what is in the range and in one bucket.
+func (c *counting) whole(n *name, min, max, rows, raw int64) bool {
+	if c.x.filter != nil || min < c.x.from || max >= c.x.to || c.bucket(min) != c.bucket(max) {
+		return false
+	}
+	c.add(n, c.bucket(min), rows, raw)
+	return true
+}
+
+func (c *counting) candidate(w *scratch, can candidate) (rest []candidate, err error) {
+	of := func(int32) *name { return can.memory.name }
+	bytes := func(p pick) int64 { return int64(len(w.line(p)) + len(w.meta(p))) }
+	if can.memory != nil {
+		_, r, more := c.x.scanMemory(w, can, idle)
+		if more {
+			rest = append(rest, r)
+		}
+	} else {
+		mode := withLines
+		if c.x.filter == nil {
+			mode = timesOnly
+			bytes = func(p pick) int64 { return can.block.spans[p.span].share(p.row) }
+		}
+		if err := c.x.scanBlock(w, can, idle, mode); err != nil {
+			return nil, err
+		}
+		of = func(i int32) *name { return can.block.spans[i].name }
+	}
+	// Entries of one stream and one bucket stand together, mostly.
+	for picks := w.picks; len(picks) > 0; {
+		span, start := picks[0].span, c.bucket(picks[0].time)
+		n, sum := 0, int64(0)
+		for ; n < len(picks) && picks[n].span == span && c.bucket(picks[n].time) == start; n++ {
+			sum += bytes(picks[n])
+		}
+		c.add(of(span), start, int64(n), sum)
+		picks = picks[n:]
+	}
+	return rest, nil
+}
+
+// share returns the part of a row in the bytes of a span. The parts of all add
+// up to them.
+func (s span) share(row int32) int64 {
+	i, n := int64(row)-int64(s.first), int64(s.rows)
+	return s.raw*(i+1)/n - s.raw*i/n
+}
+
+func (c *counting) result() []StreamCount {
+	names := make([]*name, 0, len(c.tallies))
+	for n := range c.tallies {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b *name) int { return strings.Compare(a.order, b.order) })
+	counts := make([]StreamCount, len(names))
+	for i, n := range names {
+		buckets := c.tallies[n].buckets
+		slices.SortFunc(buckets, func(a, b Bucket) int { return cmp.Compare(a.Start, b.Start) })
+		counts[i] = StreamCount{n.labels, buckets}
+	}
+	return counts
+}

@@ -1,0 +1,79 @@
+package logstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+func Example() {
+	dir, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := logstore.Open(dir, logstore.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	now := time.Now().UnixNano()
+	err = s.Append(ctx, logstore.Batch{
+		{Labels: logstore.MustLabels("app", "api", "level", "info"), Entries: []logstore.Entry{
+			{Time: now, Line: []byte("GET /index.html 200")},
+			{Time: now + 1, Line: []byte("GET /favicon.ico 404")},
+		}},
+		{Labels: logstore.MustLabels("app", "db", "level", "info"), Entries: []logstore.Entry{
+			{Time: now, Line: []byte("checkpoint took 12 ms")},
+		}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// From here on the lines survive a power cut, and are found.
+	for f, err := range s.Query(ctx, logstore.Query{Order: logstore.Backward, Limit: 2}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s %s\n", f.Labels, f.Line)
+	}
+	if err := s.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// {app="api", level="info"} GET /favicon.ico 404
+	// {app="db", level="info"} checkpoint took 12 ms
+}
+
+// Entries that cannot be kept are told one by one; the others are kept.
+func ExampleStore_Append() {
+	dir, err := os.MkdirTemp("", "logs")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := logstore.Open(dir, logstore.Options{MaxLine: 10})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	now := time.Now().UnixNano()
+	err = s.Append(context.Background(), logstore.Batch{{
+		Labels: logstore.MustLabels("app", "api"),
+		Entries: []logstore.Entry{
+			{Time: now, Line: []byte("short")},
+			{Time: now, Line: []byte("longer than ten bytes")},
+		},
+	}})
+	var r *logstore.RejectedError
+	if errors.As(err, &r) {
+		fmt.Println(r.Accepted, "kept;", r.Rejected[0].Err)
+	}
+	// Output:
+	// 1 kept; the line is too long: 21 bytes, at most 10 are taken
+}

@@ -1,0 +1,17 @@
+package logstore
+
+import "time"
+
+// For the tests of package logstore_test.
+
+// OpenAt is Open with another clock.
+func OpenAt(dir string, o Options, now func() time.Time) (*Store, error) {
+	o.now = now
+	return Open(dir, o)
+}
+
+// ParseLabels takes the encoding of labels, as it is in segments, apart.
+func ParseLabels(enc string) (Labels, error) { return parseLabels(enc) }
+
+// Tailed reports whether a Tail has begun.
+func (s *Store) Tailed() bool { return s.reads.tails.any.Load() }

@@ -1,0 +1,169 @@
+package logstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"regexp"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// A Filter says which entries a query wants, by line and metadata. Filters are
+// made by the functions below; they may be used by many queries at once.
+type Filter interface {
+	// Match reports whether the entry is wanted.
+	Match(line []byte, metadata Labels) bool
+	compiled() *condition
+}
+
+// A condition is every Filter.
+type condition struct {
+	// wants is Match with the metadata as they are encoded: a query has them so,
+	// and from a file, where the encoding may be wrong.
+	wants func(line, meta []byte) bool
+	need  need
+}
+
+func (c *condition) Match(line []byte, metadata Labels) bool {
+	return c.wants(line, []byte(metadata.enc))
+}
+
+func (c *condition) compiled() *condition { return c }
+
+// Contains wants lines with s in them, anywhere.
+func Contains(s string) Filter {
+	b := []byte(s)
+	return &condition{
+		func(line, _ []byte) bool { return bytes.Contains(line, b) },
+		needAll(filter.Substring(b)),
+	}
+}
+
+// ContainsFold is Contains in whatever case: letters are the same if
+// unicode.SimpleFold leads from one to the other.
+func ContainsFold(s string) Filter {
+	b := []byte(s)
+	return &condition{
+		func(line, _ []byte) bool { return filter.ContainsFold(line, b) },
+		needAll(filter.Substring(b)),
+	}
+}
+
+// Word wants lines with s in them where it is not part of something longer: no
+// end of s is between two letters, digits or marks. In scripts that are written
+// without spaces, such as Chinese, Word is as Contains. It finds what is rare
+// faster than Contains, as the index knows words and not their parts.
+func Word(s string) Filter {
+	b := []byte(s)
+	return &condition{
+		func(line, _ []byte) bool { return filter.HasWord(line, b, false) },
+		needAll(filter.Word(b)),
+	}
+}
+
+// Regexp wants lines that re matches, anywhere. Literal text that each match
+// must have in it is looked up in the index.
+func Regexp(re *regexp.Regexp) Filter {
+	n, literal := required(re)
+	if len(literal) == 0 {
+		return &condition{func(line, _ []byte) bool { return re.Match(line) }, n}
+	}
+	return &condition{
+		func(line, _ []byte) bool { return bytes.Contains(line, literal) && re.Match(line) },
+		n,
+	}
+}
+
+// MetadataMatches wants entries whose metadata meet the condition.
+func MetadataMatches(m Matcher) (Filter, error) {
+	m, err := m.compile()
+	if err != nil {
+		return nil, err
+	}
+	c := &condition{wants: func(_, meta []byte) bool { return m.meets(metadataValue(meta, m.Name)) }}
+	if values, only := m.literals(); only && m.positive() {
+		// The filter of a block has each value as a text of its own.
+		var any []need
+		for _, v := range values {
+			any = append(any, needAll(filter.Word([]byte(v))))
+		}
+		c.need = needAny(any...)
+	}
+	return c, nil
+}
+
+// Not wants what f does not.
+func Not(f Filter) Filter {
+	wants := f.compiled().wants
+	return &condition{wants: func(line, meta []byte) bool { return !wants(line, meta) }}
+}
+
+// All wants what all of filters want: everything if there are none. They are
+// asked in this order.
+func All(filters ...Filter) Filter {
+	var list []func(line, meta []byte) bool
+	var n need
+	for _, f := range filters {
+		c := f.compiled()
+		list = append(list, c.wants)
+		n = n.and(c.need)
+	}
+	return &condition{func(line, meta []byte) bool {
+		for _, wants := range list {
+			if !wants(line, meta) {
+				return false
+			}
+		}
+		return true
+	}, n}
+}
+
+// Any wants what at least one of filters wants: nothing if there are none.
+func Any(filters ...Filter) Filter {
+	var list []func(line, meta []byte) bool
+	var needs []need
+	for _, f := range filters {
+		c := f.compiled()
+		list = append(list, c.wants)
+		needs = append(needs, c.need)
+	}
+	return &condition{func(line, meta []byte) bool {
+		for _, wants := range list {
+			if wants(line, meta) {
+				return true
+			}
+		}
+		return false
+	}, needAny(needs...)}
+}
+
+// Func wants what f reports. The line is valid during the call only. f is
+// called by several goroutines at once.
+func Func(f func(line []byte, metadata Labels) bool) Filter {
+	return &condition{wants: func(line, meta []byte) bool {
+		if len(meta) == 0 {
+			return f(line, Labels{})
+		}
+		md, err := parseLabels(string(meta))
+		return err == nil && f(line, md)
+	}}
+}
+
+// metadataValue returns the value of a name in encoded labels, which may come
+// from a damaged file; "" if it is not there.
+func metadataValue(enc []byte, name string) string {
+	for len(enc) > 0 {
+		var pair [2][]byte
+		for i := range pair {
+			n, w := binary.Uvarint(enc)
+			if w <= 0 || n > uint64(len(enc)-w) {
+				return ""
+			}
+			pair[i], enc = enc[w:w+int(n)], enc[w+int(n):]
+		}
+		if string(pair[0]) == name {
+			return string(pair[1])
+		}
+	}
+	return ""
+}

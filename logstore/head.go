@@ -1,0 +1,156 @@
+package logstore
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sync"
+	"unsafe"
+)
+
+// A headRow is an entry in memory: where its line is, without a pointer that the
+// garbage collector would have to follow.
+type headRow struct {
+	time  int64
+	pos   uint32 // position of its record, counted from memtable.base
+	chunk uint32 // of the memtable's arena
+	off   uint32 // of the line, in the chunk
+	size  uint32 // of the line, times two; the lowest bit tells that metadata follow
+}
+
+func (r headRow) lineLen() int  { return int(r.size >> 1) }
+func (r headRow) hasMeta() bool { return r.size&1 != 0 }
+
+// compareRows is the order of a stream: by time, equal times as they were
+// appended, that is by position, and within a record by place.
+func compareRows(a, b headRow) int {
+	switch {
+	case a.time != b.time:
+		return cmp.Compare(a.time, b.time)
+	case a.pos != b.pos:
+		return cmp.Compare(a.pos, b.pos)
+	}
+	return cmp.Compare(a.off, b.off)
+}
+
+const rowSize = int64(unsafe.Sizeof(headRow{}))
+
+// reach and reachEach bound how many rows are moved to put others in their
+// place among them: so many, and so many for each of the others. Appenders that
+// share a stream overtake each other by a few.
+const (
+	reach     = 64
+	reachEach = 4
+)
+
+// A head is the entries of one stream in one memtable.
+type head struct {
+	mu   sync.Mutex
+	rows []headRow // ordered
+	// late are the rows that came too far behind to be put into their place in
+	// rows. They are ordered when somebody reads them.
+	late     []headRow
+	unsorted bool
+	min, max int64 // times, if there are rows
+	raw      int64 // bytes of lines and metadata
+}
+
+// add adds rows, which it may put into another order, and returns how many bytes
+// of memory that took.
+func (h *head) add(rows []headRow, raw int64) (grown int64) {
+	if !slices.IsSortedFunc(rows, compareRows) {
+		slices.SortFunc(rows, compareRows)
+	}
+	first, last := rows[0].time, rows[len(rows)-1].time
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := cap(h.rows) + cap(h.late)
+	if len(h.rows) == 0 {
+		h.min, h.max = first, last
+	}
+	h.min, h.max = min(h.min, first), max(h.max, last)
+	h.raw += raw
+	floor := max(0, len(h.rows)-reach-reachEach*len(rows))
+	if floor == 0 || compareRows(h.rows[floor-1], rows[0]) < 0 {
+		i, _ := slices.BinarySearchFunc(h.rows[floor:], rows[0], compareRows)
+		h.rows = mergeAt(h.rows, floor+i, rows)
+	} else {
+		h.late, h.unsorted = append(h.late, rows...), true
+	}
+	return int64(cap(h.rows)+cap(h.late)-before) * rowSize
+}
+
+// mergeAt merges two ordered lists, of which the second has nothing that
+// belongs before place i of the first, into the memory of the first.
+func mergeAt(into []headRow, i int, rows []headRow) []headRow {
+	n := len(into)
+	into = append(into, rows...)
+	if i == n {
+		return into
+	}
+	// From the end on: what is read has not been written over.
+	a, b := n-1, len(rows)-1
+	for w := len(into) - 1; b >= 0; w-- {
+		if a >= i && compareRows(into[a], rows[b]) > 0 {
+			into[w] = into[a]
+			a--
+		} else {
+			into[w] = rows[b]
+			b--
+		}
+	}
+	return into
+}
+
+// between appends the rows in [from, to), ordered, to dst.
+func (h *head) between(dst []headRow, from, to int64) []headRow {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sortLate()
+	return mergeRows(dst, cut(h.rows, from, to), cut(h.late, from, to))
+}
+
+// all returns all rows, ordered. Nothing may be added any more.
+func (h *head) all() []headRow {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.late) > 0 {
+		h.sortLate()
+		h.rows, h.late = mergeRows(make([]headRow, 0, len(h.rows)+len(h.late)), h.rows, h.late), nil
+	}
+	return h.rows
+}
+
+func (h *head) sortLate() {
+	if h.unsorted {
+		slices.SortFunc(h.late, compareRows)
+		h.unsorted = false
+	}
+}
+
+// cut returns those of ordered rows that are in [from, to).
+func cut(rows []headRow, from, to int64) []headRow {
+	byTime := func(r headRow, t int64) int { return cmp.Compare(r.time, t) }
+	first, _ := slices.BinarySearchFunc(rows, from, byTime)
+	rows = rows[first:]
+	last, _ := slices.BinarySearchFunc(rows, to, byTime)
+	return rows[:last]
+}
+
+// mergeRows appends a and b, both ordered, to dst.
+func mergeRows(dst, a, b []headRow) []headRow {
+	for len(a) > 0 && len(b) > 0 {
+		if compareRows(a[0], b[0]) < 0 {
+			dst, a = append(dst, a[0]), a[1:]
+		} else {
+			dst, b = append(dst, b[0]), b[1:]
+		}
+	}
+	return append(append(dst, a...), b...)
+}
+
+// metaAfter returns the metadata that stand behind a line.
+func metaAfter(p []byte) []byte {
+	n, w := binary.Uvarint(p)
+	return p[w : w+int(n)]
+}

@@ -1,0 +1,217 @@
+package logstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/labelindex"
+)
+
+func newTestLabels() *labelindex.Index { return labelindex.New(splitLabels) }
+
+func fixedClock(ns int64) func() time.Time { return func() time.Time { return time.Unix(0, ns) } }
+
+// testClock is a clock that stands still until it is moved.
+type testClock struct{ ns atomic.Int64 }
+
+func newTestClock() *testClock {
+	c := new(testClock)
+	c.ns.Store(time.Date(2026, 5, 17, 12, 0, 0, 0, time.UTC).UnixNano())
+	return c
+}
+
+func (c *testClock) now() time.Time           { return time.Unix(0, c.ns.Load()) }
+func (c *testClock) at(d time.Duration) int64 { return c.ns.Load() + int64(d) }
+
+// small are options for a store that needs little room; its disk is never low.
+func small() Options { return Options{Memory: leastMemory, MinFree: 1} }
+
+// openTest opens a store that is closed when the test ends, and waits until it
+// is ready.
+func openTest(t testing.TB, dir string, o Options) *Store {
+	t.Helper()
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	<-s.Ready()
+	return s
+}
+
+func mustAppend(t testing.TB, s *Store, b Batch) {
+	t.Helper()
+	if err := s.Append(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// one is a batch of one line.
+func one(l Labels, at int64, line string) Batch {
+	return Batch{{l, []Entry{{Time: at, Line: []byte(line)}}}}
+}
+
+// A kept entry is one that is in a view.
+type kept struct {
+	labels string
+	time   int64
+	line   string
+	meta   string
+}
+
+func (k kept) String() string {
+	return fmt.Sprintf("%s %d %q %q", Labels{k.labels}, k.time, k.line, k.meta)
+}
+
+// contents are all entries of a store, in memory and in segments; each stream
+// in its order.
+func contents(t testing.TB, s *Store) []kept {
+	t.Helper()
+	v, err := s.acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.release()
+	return v.contents(t, s)
+}
+
+func (v *view) contents(t testing.TB, s *Store) (all []kept) {
+	t.Helper()
+	labels := func(n uint32) string {
+		enc, ok := s.labels.Labels(n)
+		if !ok {
+			t.Fatalf("stream %d has no labels", n)
+		}
+		return enc
+	}
+	for item := range v.segs.Index.All(0, math.MaxInt64) {
+		runs, err := v.segs.Runs(item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			b, err := v.segs.ReadBlock(nil, item.Segment, r.Block)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var d block.Decoder
+			if err := d.Open(b); err != nil {
+				t.Fatal(err)
+			}
+			times, err := d.Times()
+			if err == nil {
+				err = d.Lines()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := r.First; i < r.First+r.Rows; i++ {
+				all = append(all, kept{labels(item.Stream), times[i], string(d.Line(i)), string(d.Meta(i))})
+			}
+		}
+	}
+	for _, m := range v.mems {
+		m.streams(func(n uint32, _, _, _, _ int64) {
+			for _, r := range m.rows(nil, n, 0, math.MaxInt64) {
+				all = append(all, kept{labels(n), r.time, string(m.line(r)), string(m.meta(r))})
+			}
+		})
+	}
+	return all
+}
+
+// counted is how often each entry is there.
+func counted(all []kept) map[kept]int {
+	n := map[kept]int{}
+	for _, k := range all {
+		n[k]++
+	}
+	return n
+}
+
+func sameCounts(t testing.TB, what string, got, want map[kept]int) {
+	t.Helper()
+	wrong := 0
+	for k, n := range want {
+		if got[k] != n {
+			wrong++
+			if wrong < 5 {
+				t.Errorf("%s: %d times %v, not %d", what, got[k], k, n)
+			}
+		}
+	}
+	for k, n := range got {
+		if want[k] == 0 {
+			wrong++
+			if wrong < 5 {
+				t.Errorf("%s: %d times %v, which nobody has appended", what, n, k)
+			}
+		}
+	}
+	if wrong > 4 {
+		t.Errorf("%s: and %d more", what, wrong-4)
+	}
+	if wrong > 0 {
+		t.FailNow()
+	}
+}
+
+// copyStore copies the folder of a store that is open, as kill -9 would leave
+// it. Nothing of it changes meanwhile but for files that the log makes ready.
+func copyStore(t testing.TB, dir string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, path)
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o777)
+		}
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), data, 0o666)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// until waits for a condition, for minutes on a busy machine.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func lines(n, size int) [][]byte {
+	list := make([][]byte, n)
+	for i := range list {
+		list[i] = bytes.Repeat([]byte{'x'}, size)
+		copy(list[i], fmt.Sprintf("%d ", i))
+	}
+	return list
+}

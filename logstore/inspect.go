@@ -1,0 +1,199 @@
+package logstore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stele-go/stele/wal"
+)
+
+// The folders of a store beside that of its log, as package shelf makes them.
+const (
+	segmentFolder    = "segments"
+	quarantineFolder = "quarantine"
+	segmentSuffix    = ".seg"
+	reportSuffix     = ".txt"
+)
+
+// A SegmentInfo is what a segment says of itself.
+type SegmentInfo struct {
+	File string
+	Size int64 // bytes
+	// After and Upto: it has what the records of the log after After and up to
+	// Upto had in them. Generation is how often that was merged, or repaired.
+	After, Upto uint64
+	Generation  uint32
+	Created     time.Time
+	// Of all entries: the first and the last time, in nanoseconds since 1970,
+	// how many there are, and the bytes of their lines and metadata.
+	MinTime, MaxTime int64
+	Rows, Raw        int64
+	Streams, Blocks  int
+	// BlockBytes and FilterBytes are the bytes of all blocks and of all filters.
+	BlockBytes, FilterBytes int64
+
+	// Leftover: another segment has all that this one has. Opening the store
+	// removes it.
+	Leftover bool
+	// Err is a *CorruptError if the index is damaged: then the rest is what the
+	// blocks say of themselves. It is another error if the file cannot be read,
+	// or is of a later version.
+	Err error
+}
+
+// A Quarantined is a file in the folder of damaged segments.
+type Quarantined struct {
+	File   string
+	Size   int64
+	Report string // the file that tells what was wrong, "" if there is none
+}
+
+// An IndexInfo is what the index of a store has, which is in memory only.
+type IndexInfo struct {
+	Streams int // with entries in segments
+	Names   int // of labels
+	Values  int // of labels, counted for each name
+	// Items is how many pairs of a segment and a stream there are, of which the
+	// index of times knows each.
+	Items int64
+}
+
+// An Inspection is a store that is looked at, and not touched.
+type Inspection struct {
+	Dir string
+	// Segments are by positions of the log.
+	Segments    []SegmentInfo
+	Quarantined []Quarantined
+	Index       IndexInfo
+
+	// Log is the log, LogErr why there is none to be seen. See package wal for
+	// more of it.
+	LogDir string
+	Log    *wal.Inspection
+	LogErr error
+}
+
+// Inspect looks at the store in dir: at the ends of its segments, at the names
+// of streams, and at the beginning of its log. It writes nothing and takes no
+// lock, so it can be used beside the process that has the store open: then what
+// it tells is a little older than the store. The error is that of a folder
+// which cannot be read or has no store in it; damage is told in the fields, and
+// by Verify.
+func Inspect(dir string) (*Inspection, error) {
+	in := &Inspection{Dir: dir, LogDir: filepath.Join(dir, logFolder)}
+	files, err := segmentFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	streams, names, values := map[Labels]bool{}, map[string]bool{}, map[Label]bool{}
+	for _, file := range files {
+		s, err := InspectSegment(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // merged or retired meanwhile
+		}
+		if err != nil {
+			in.Segments = append(in.Segments, SegmentInfo{File: file, Err: err})
+			continue
+		}
+		in.Index.Items += int64(s.SegmentInfo.Streams)
+		for i := range s.Streams {
+			labels, _, err := s.labels(i)
+			if err != nil {
+				s.Err = cmp.Or(s.Err, err)
+				break
+			}
+			if streams[labels] {
+				continue
+			}
+			streams[labels] = true
+			for name, value := range labels.All() {
+				names[name], values[Label{name, value}] = true, true
+			}
+		}
+		in.Segments = append(in.Segments, s.SegmentInfo)
+		s.Close()
+	}
+	in.Index.Streams, in.Index.Names, in.Index.Values = len(streams), len(names), len(values)
+	in.sortSegments()
+	if in.Quarantined, err = quarantined(dir); err != nil {
+		return nil, err
+	}
+	in.Log, in.LogErr = wal.Inspect(in.LogDir)
+	return in, nil
+}
+
+// segmentFiles returns the paths of all segments of a store. The error is also
+// that of a folder that is none.
+func segmentFiles(dir string) (files []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, segmentFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, there := os.Stat(dir); there == nil {
+			err = errors.New("there is no store in this folder")
+		}
+		return nil, fmt.Errorf("logstore: %w", &fs.PathError{Op: "inspect", Path: dir, Err: cause(err)})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("logstore: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), segmentSuffix) && e.Type().IsRegular() {
+			files = append(files, filepath.Join(dir, segmentFolder, e.Name()))
+		}
+	}
+	return files, nil
+}
+
+// cause is the error below a path that will be told.
+func cause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+// sortSegments sorts by positions, and finds leftovers.
+func (in *Inspection) sortSegments() {
+	slices.SortFunc(in.Segments, func(a, b SegmentInfo) int {
+		return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(b.Upto, a.Upto), cmp.Compare(b.Generation, a.Generation))
+	})
+	for i := range in.Segments {
+		s := &in.Segments[i]
+		s.Leftover = slices.ContainsFunc(in.Segments, func(o SegmentInfo) bool {
+			return o.Err == nil && o.After <= s.After && s.Upto <= o.Upto && o.Generation > s.Generation
+		})
+	}
+}
+
+func quarantined(dir string) (list []Quarantined, err error) {
+	folder := filepath.Join(dir, quarantineFolder)
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("logstore: %w", err)
+	}
+	for _, e := range entries {
+		base, ok := strings.CutSuffix(e.Name(), segmentSuffix)
+		if !ok {
+			continue
+		}
+		q := Quarantined{File: filepath.Join(folder, e.Name())}
+		if fi, err := e.Info(); err == nil {
+			q.Size = fi.Size()
+		}
+		report := filepath.Join(folder, base+reportSuffix)
+		if _, err := os.Stat(report); err == nil {
+			q.Report = report
+		}
+		list = append(list, q)
+	}
+	return list, nil
+}

@@ -1,0 +1,189 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"time"
+
+	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+// A SegmentInspection is a segment that is looked at. Close it.
+type SegmentInspection struct {
+	SegmentInfo
+	// Lost is what cannot be read if the index is damaged, piece by piece.
+	Lost []error
+
+	file *fileio.Reader
+	seg  *segment.Segment
+}
+
+// A StreamInfo is what a segment has of a stream.
+type StreamInfo struct {
+	File             string // the segment
+	Labels           Labels
+	MinTime, MaxTime int64 // ns since 1970, of the first and the last entry
+	Rows, Raw        int64 // entries, and bytes of their lines and metadata
+	Runs             int   // pieces, each in a block
+}
+
+// A BlockInfo is what a segment says of a block.
+type BlockInfo struct {
+	File                      string // the segment
+	Number                    int
+	Offset, Bytes             int64
+	FilterOffset, FilterBytes int64 // 0 bytes: it has no filter
+	MinTime, MaxTime          int64 // ns since 1970
+	Rows, Raw                 int64
+	Streams                   int // that it has entries of
+}
+
+// InspectSegment looks at a segment, in a store or anywhere else. Where its
+// index is damaged it goes by what the blocks say of themselves (SegmentInfo.Err
+// is set). It writes nothing.
+func InspectSegment(file string) (*SegmentInspection, error) {
+	f, err := fileio.Open(file, fileio.Options{Way: fileio.Buffered})
+	if err != nil {
+		return nil, fmt.Errorf("logstore: %w", err)
+	}
+	s := &SegmentInspection{SegmentInfo: SegmentInfo{File: file}, file: f}
+	if err := s.open(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	info := s.seg.Info()
+	s.Size, s.After, s.Upto, s.Generation = info.Size, info.After, info.Upto, info.Generation
+	s.MinTime, s.MaxTime, s.Rows, s.Raw = info.MinTime, info.MaxTime, info.Rows, info.Raw
+	s.Streams, s.Blocks = info.Streams, info.Blocks
+	if info.Created != 0 {
+		s.Created = time.Unix(0, info.Created)
+	}
+	for i := range info.Blocks {
+		b, err := s.seg.Block(i)
+		if err != nil {
+			s.Close()
+			return nil, public(err)
+		}
+		s.BlockBytes += b.Bytes
+		s.FilterBytes += b.FilterBytes
+	}
+	return s, nil
+}
+
+func (s *SegmentInspection) open() error {
+	size, err := s.file.Size()
+	if err != nil {
+		return fmt.Errorf("logstore: %w", err)
+	}
+	if s.seg, err = segment.Open(s.file, size); err == nil {
+		return nil
+	}
+	damage := public(err)
+	if _, ok := errors.AsType[*CorruptError](damage); !ok {
+		return err
+	}
+	// The name tells what the end would.
+	var info segment.Info
+	if _, err := fmt.Sscanf(filepath.Base(s.File), "%x-%x-%x"+segmentSuffix, &info.After, &info.Upto, &info.Generation); err != nil {
+		info = segment.Info{}
+	}
+	seg, lost, err := segment.Scan(context.Background(), s.file, size, info)
+	if err != nil {
+		return damage // there is nothing left to tell of
+	}
+	for _, err := range lost {
+		s.Lost = append(s.Lost, public(err))
+	}
+	s.seg, s.Err = seg, damage
+	return nil
+}
+
+// public is an error of package segment as users of this package know it.
+func public(err error) error {
+	if c, ok := errors.AsType[*segment.CorruptError](err); ok {
+		reason := c.Reason
+		if c.Block >= 0 {
+			reason = fmt.Sprintf("block %d: %s", c.Block, reason)
+		}
+		return &CorruptError{c.File, c.Offset, reason}
+	}
+	return err
+}
+
+// labels returns those of the i-th stream.
+func (s *SegmentInspection) labels(i int) (Labels, segment.Stream, error) {
+	st, err := s.seg.Stream(i)
+	if err != nil {
+		return Labels{}, st, public(err)
+	}
+	labels, err := parseLabels(st.Labels)
+	if err != nil {
+		return Labels{}, st, &CorruptError{File: s.File, Reason: fmt.Sprintf("stream %d: %v", i, err)}
+	}
+	return labels, st, nil
+}
+
+// EachStream ranges over the streams, by the encoding of their labels. An error
+// is the last step.
+func (s *SegmentInspection) EachStream() iter.Seq2[StreamInfo, error] {
+	return func(yield func(StreamInfo, error) bool) {
+		for i := range s.Streams {
+			labels, st, err := s.labels(i)
+			if err != nil {
+				yield(StreamInfo{}, err)
+				return
+			}
+			info := StreamInfo{File: s.File, Labels: labels, MinTime: st.MinTime, MaxTime: st.MaxTime, Rows: st.Rows, Raw: st.Raw}
+			runs, err := s.seg.Runs(i)
+			info.Runs = len(runs)
+			if !yield(info, public(err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// EachBlock ranges over the blocks, in the order of the file. An error is the
+// last step.
+func (s *SegmentInspection) EachBlock() iter.Seq2[BlockInfo, error] {
+	return func(yield func(BlockInfo, error) bool) {
+		blocks := make([]BlockInfo, s.Blocks)
+		for i := range s.Streams {
+			runs, err := s.seg.Runs(i)
+			if err != nil {
+				yield(BlockInfo{}, public(err))
+				return
+			}
+			for _, r := range runs {
+				b := &blocks[r.Block]
+				if b.Rows == 0 {
+					b.MinTime, b.MaxTime = r.MinTime, r.MaxTime
+				}
+				b.MinTime, b.MaxTime = min(b.MinTime, r.MinTime), max(b.MaxTime, r.MaxTime)
+				b.Rows += int64(r.Rows)
+			}
+		}
+		for i, b := range blocks {
+			at, err := s.seg.Block(i)
+			if err != nil {
+				yield(BlockInfo{}, public(err))
+				return
+			}
+			b.File, b.Number, b.Offset, b.Bytes, b.FilterOffset, b.FilterBytes = s.File, i, at.Offset, at.Bytes, at.FilterOffset, at.FilterBytes
+			b.Rows, b.Raw, b.Streams = int64(at.Rows), at.Raw, at.Runs
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Close closes the file.
+func (s *SegmentInspection) Close() error {
+	s.seg.Close()
+	return s.file.Close()
+}

@@ -1,0 +1,175 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/wal"
+)
+
+// A VerifyProgress tells how far a verification is.
+type VerifyProgress struct {
+	File string // that is being read
+	Done int64  // bytes that have been read, of all segments so far
+}
+
+// A SegmentVerdict is what verifying a segment has found.
+type SegmentVerdict struct {
+	File   string
+	Size   int64 // bytes
+	Rows   int64
+	Blocks int
+	// Damage is each thing that is damaged, a *CorruptError, or one error that
+	// tells why the segment cannot be read.
+	Damage []error
+}
+
+// Err is the first damage, nil if the segment is intact.
+func (v SegmentVerdict) Err() error {
+	if len(v.Damage) == 0 {
+		return nil
+	}
+	return v.Damage[0]
+}
+
+// A Verification is what was verified, and what of it is damaged.
+type Verification struct {
+	Segments []SegmentVerdict // by name
+	// Log is what was found in the log, LogErr its damage.
+	Log    wal.Report
+	LogErr error
+}
+
+// Verify verifies the store in dir: it reads all segments and the log, verifies
+// every checksum, decodes every block, and compares all that is said twice.
+// progress, unless nil, is called now and then, never twice at once. Verify
+// writes nothing and takes no lock, as Inspect.
+//
+// The error is nil if all is intact. Else it is the first damage, of which the
+// Verification tells the rest; or, without a Verification, that of ctx or of a
+// folder that cannot be read or has no store in it. A torn tail of the log is
+// not damage.
+func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Verification, error) {
+	files, err := segmentFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	v := new(Verification)
+	if v.Segments, err = verifySegments(ctx, files, progress); err != nil {
+		return nil, err
+	}
+	v.Log, v.LogErr = wal.Verify(filepath.Join(dir, logFolder))
+	for _, s := range v.Segments {
+		if err := s.Err(); err != nil {
+			return v, err
+		}
+	}
+	return v, v.LogErr
+}
+
+// VerifySegment verifies one segment, in a store or anywhere else. The error is
+// that of ctx, or of a file that is not there; damage is in the verdict.
+func VerifySegment(ctx context.Context, file string, progress func(VerifyProgress)) (SegmentVerdict, error) {
+	list, err := verifySegments(ctx, []string{file}, progress)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("logstore: %w", &fs.PathError{Op: "verify", Path: file, Err: fs.ErrNotExist})
+	}
+	if err != nil {
+		return SegmentVerdict{}, err
+	}
+	return list[0], nil
+}
+
+// verifySegments verifies as many segments at once as there are CPUs. Those
+// that are gone by then, merged or retired, are left out.
+func verifySegments(ctx context.Context, files []string, progress func(VerifyProgress)) ([]SegmentVerdict, error) {
+	verdicts := make([]SegmentVerdict, len(files))
+	meter := &meter{tell: progress}
+	var workers sync.WaitGroup
+	next := make(chan int)
+	for range min(runtime.GOMAXPROCS(0), len(files)) {
+		workers.Go(func() {
+			for i := range next {
+				verdicts[i] = verifySegment(ctx, files[i], meter)
+			}
+		})
+	}
+	for i := range files {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(verdicts, func(v SegmentVerdict) bool { return errors.Is(v.Err(), fs.ErrNotExist) }), nil
+}
+
+func verifySegment(ctx context.Context, file string, m *meter) (v SegmentVerdict) {
+	v.File = file
+	fail := func(err error) SegmentVerdict {
+		v.Damage = append(v.Damage, public(err))
+		return v
+	}
+	f, err := fileio.Open(file, fileio.Options{Way: fileio.Buffered, Pattern: fileio.Sequential})
+	if err != nil {
+		return fail(fmt.Errorf("logstore: %w", err))
+	}
+	defer f.Close()
+	if v.Size, err = f.Size(); err != nil {
+		return fail(fmt.Errorf("logstore: %w", err))
+	}
+	s, err := segment.Open(metered{f, m}, v.Size)
+	if err != nil {
+		return fail(err)
+	}
+	defer s.Close()
+	v.Rows, v.Blocks = s.Info().Rows, s.Info().Blocks
+	err = s.Verify(ctx, func(err error) { v.Damage = append(v.Damage, public(err)) })
+	if _, told := errors.AsType[*segment.CorruptError](err); err != nil && !told {
+		return fail(err)
+	}
+	return v
+}
+
+// A meter counts what is read. tell may be nil.
+type meter struct {
+	mu   sync.Mutex
+	done int64
+	tell func(VerifyProgress)
+}
+
+func (m *meter) add(file string, n int) {
+	if m.tell == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done += int64(n)
+	m.tell(VerifyProgress{file, m.done})
+}
+
+// metered is a segment's source whose reads are counted.
+type metered struct {
+	file *fileio.Reader
+	*meter
+}
+
+func (m metered) Name() string { return m.file.Name() }
+
+func (m metered) ReadAt(p []byte, off int64) (int, error) {
+	n, err := m.file.ReadAt(p, off)
+	m.add(m.file.Name(), n)
+	return n, err
+}

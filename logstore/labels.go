@@ -1,0 +1,167 @@
+package logstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Label is a name and its value.
+type Label struct{ Name, Value string }
+
+// Labels name a stream: a set of labels, none of them with an empty value.
+// Labels are values: equal sets are == to each other, and may be keys of a
+// map. The zero value is the empty set.
+type Labels struct{ enc string }
+
+// MaxLabelBytes is the most bytes that the names and values of one set may
+// have, with a few for each that say how long it is.
+const MaxLabelBytes = 64 << 10
+
+// ErrLabels is the error of a set of labels that cannot be one.
+var ErrLabels = errors.New("not a set of labels")
+
+// NewLabels makes a set of labels, given in any order. A label with an empty
+// value is as if it were not there. Names must not be empty, nor be there
+// twice; names and values must be UTF-8.
+func NewLabels(labels ...Label) (Labels, error) {
+	sorted := slices.Clone(labels)
+	slices.SortFunc(sorted, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
+	var enc []byte
+	for i, l := range sorted {
+		switch {
+		case l.Name == "":
+			return Labels{}, fmt.Errorf("%w: the label with the value %q has no name", ErrLabels, l.Value)
+		case i > 0 && l.Name == sorted[i-1].Name:
+			return Labels{}, fmt.Errorf("%w: %q is there twice", ErrLabels, l.Name)
+		case !utf8.ValidString(l.Name) || !utf8.ValidString(l.Value):
+			return Labels{}, fmt.Errorf("%w: %q=%q is not UTF-8", ErrLabels, l.Name, l.Value)
+		case l.Value == "":
+			continue
+		}
+		enc = appendString(appendString(enc, l.Name), l.Value)
+	}
+	if len(enc) > MaxLabelBytes {
+		return Labels{}, fmt.Errorf("%w: %d bytes of labels are more than %d", ErrLabels, len(enc), MaxLabelBytes)
+	}
+	return Labels{string(enc)}, nil
+}
+
+// MustLabels is NewLabels of names and values in turn. It panics where that
+// has an error: for labels that are in the source.
+func MustLabels(namesAndValues ...string) Labels {
+	if len(namesAndValues)%2 != 0 {
+		panic("logstore: a name without a value")
+	}
+	var labels []Label
+	for pair := range slices.Chunk(namesAndValues, 2) {
+		labels = append(labels, Label{pair[0], pair[1]})
+	}
+	l, err := NewLabels(labels...)
+	if err != nil {
+		panic("logstore: " + err.Error())
+	}
+	return l
+}
+
+// Get returns the value of the label of that name, "" if there is none.
+func (l Labels) Get(name string) string {
+	for n, v := range l.All() {
+		if n == name {
+			return v
+		}
+	}
+	return ""
+}
+
+// All ranges over names and values, by name.
+func (l Labels) All() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for rest := l.enc; rest != ""; {
+			var name, value string
+			name, rest = cutString(rest)
+			value, rest = cutString(rest)
+			if !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// Len is how many labels there are.
+func (l Labels) Len() int {
+	n := 0
+	for range l.All() {
+		n++
+	}
+	return n
+}
+
+// String returns the labels as they are written in queries:
+// {app="api", level="error"}.
+func (l Labels) String() string {
+	b := []byte{'{'}
+	for name, value := range l.All() {
+		if len(b) > 1 {
+			b = append(b, ", "...)
+		}
+		b = append(b, name...)
+		b = append(b, '=')
+		b = strconv.AppendQuote(b, value)
+	}
+	return string(append(b, '}'))
+}
+
+// The encoding, in the WAL and in segments: for each label, by name, the length
+// of the name (uvarint), the name, the length of the value, the value.
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// cutString is for encodings that are known to be right.
+func cutString(enc string) (s, rest string) {
+	n, shift := 0, 0
+	for i := 0; i < len(enc); i++ {
+		n |= int(enc[i]&0x7f) << shift
+		if enc[i] < 0x80 {
+			return enc[i+1 : i+1+n], enc[i+1+n:]
+		}
+		shift += 7
+	}
+	return "", ""
+}
+
+// parseLabels verifies an encoding that comes from a file.
+func parseLabels(enc string) (Labels, error) {
+	bad := func(why string) (Labels, error) { return Labels{}, fmt.Errorf("%w: %s", ErrLabels, why) }
+	if len(enc) > MaxLabelBytes {
+		return bad("too long")
+	}
+	last := ""
+	rest := []byte(enc)
+	for len(rest) > 0 {
+		var pair [2]string
+		for i := range pair {
+			n, w := binary.Uvarint(rest)
+			if w <= 0 || w > 1 && rest[w-1] == 0 || n == 0 || n > uint64(len(rest)-w) {
+				return bad("a length is wrong")
+			}
+			pair[i] = string(rest[w : w+int(n)])
+			rest = rest[w+int(n):]
+			if !utf8.ValidString(pair[i]) {
+				return bad("not UTF-8")
+			}
+		}
+		if pair[0] <= last {
+			return bad("names are not in order")
+		}
+		last = pair[0]
+	}
+	return Labels{enc}, nil
+}

@@ -1,0 +1,161 @@
+package logstore
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestHeadKeepsOrder(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var h head
+		var want []headRow
+		memory := int64(0)
+		// Appends come in nearly in the order of their positions.
+		positions := rng.Perm(rng.IntN(60))
+		slices.SortFunc(positions, func(a, b int) int { return a/4 - b/4 })
+		for _, p := range positions {
+			pos := uint32(p)
+			var rows []headRow
+			at := 1000 + rng.Int64N(1<<rng.IntN(12))
+			for i := range uint32(1 + rng.IntN(20)) {
+				at = max(0, at+rng.Int64N(20)-rng.Int64N(1<<rng.IntN(6)))
+				rows = append(rows, headRow{time: at, pos: pos, off: i})
+			}
+			want = append(want, rows...)
+			memory += h.add(rows, 1)
+		}
+		slices.SortStableFunc(want, compareRows)
+		from, to := rng.Int64N(2000), rng.Int64N(4000)
+		for _, r := range [][2]int64{{0, math.MaxInt64}, {from, to}, {to, from}} {
+			got := h.between(nil, r[0], r[1])
+			expected := slices.DeleteFunc(slices.Clone(want), func(x headRow) bool { return x.time < r[0] || x.time >= r[1] })
+			if !slices.Equal(got, expected) {
+				t.Fatalf("seed %d, %d to %d: %v, not %v", seed, r[0], r[1], got, expected)
+			}
+		}
+		if memory != int64(cap(h.rows)+cap(h.late))*rowSize {
+			t.Fatalf("seed %d: %d bytes counted, %d are there", seed, memory, int64(cap(h.rows)+cap(h.late))*rowSize)
+		}
+		if got := h.all(); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: all: %v, not %v", seed, got, want)
+		}
+		if len(want) > 0 && (h.min != want[0].time || h.max != want[len(want)-1].time) {
+			t.Fatalf("seed %d: from %d to %d", seed, h.min, h.max)
+		}
+	}
+}
+
+// TestFreeze is the argument at memtable, tried: many goroutines take positions
+// of a log while memtables are frozen, and each memtable gets the positions
+// between its boundaries.
+func TestFreeze(t *testing.T) {
+	var log sync.Mutex
+	var next atomic.Uint64 // acknowledged
+	next.Store(1)
+	pool := &chunkPool{most: 4}
+	none := func(int64) {}
+	s := &Store{}
+	first := newMemtable(1, pool, none)
+	s.active.Store(first)
+	s.o.now = fixedClock(1)
+	s.seals.signal = make(signal, 1)
+	s.sealSize = math.MaxInt64
+	const appenders, each = 8, 3000
+	var all sync.WaitGroup
+	for g := range appenders {
+		all.Go(func() {
+			st := &stream{n: uint32(g % 3)}
+			for i := range each {
+				m := s.enter()
+				buf, chunk, off := m.arena.reserve(16)
+				rec := fmt.Appendf(buf[:0], "%d/%d", g, i)
+				log.Lock()
+				pos := next.Load()
+				next.Store(pos + 1)
+				log.Unlock()
+				set := rowSet{rows: []headRow{{time: int64(pos), size: uint32(len(rec)) << 1}}}
+				s.insert(m, pos, &set, []part{{stream: st, last: 1, raw: int64(len(rec))}}, rec, spot{chunk, off})
+				m.leave()
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	var frozen []*memtable
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		m := s.active.Load()
+		after := newMemtable(0, pool, none)
+		m.freeze(after, next.Load)
+		s.active.Store(after)
+		m.drained()
+		frozen = append(frozen, m)
+	}
+	expected := uint64(1)
+	found := map[string]bool{}
+	for _, m := range frozen {
+		if m.base != expected {
+			t.Fatalf("a memtable begins at %d, the one before ended at %d", m.base, expected)
+		}
+		expected = m.boundary.Load()
+		rows := 0
+		for n, h := range m.all() {
+			for _, r := range m.rows(nil, n, 0, math.MaxInt64) {
+				rows++
+				found[string(m.line(r))] = true
+				if pos := uint64(r.time); pos < m.base || pos >= expected || m.base+uint64(r.pos) != pos {
+					t.Fatalf("position %d (%d) in the memtable from %d to %d", pos, m.base+uint64(r.pos), m.base, expected)
+				}
+			}
+			_ = h
+		}
+		if uint64(rows) != expected-m.base || m.count.Load() != int64(rows) {
+			t.Fatalf("%d entries, %d counted, of %d positions", rows, m.count.Load(), expected-m.base)
+		}
+	}
+	if len(found) != appenders*each {
+		t.Errorf("%d of %d lines", len(found), appenders*each)
+	}
+}
+
+func TestMemoryOfMemtables(t *testing.T) {
+	pool := &chunkPool{most: 2}
+	var taken int64
+	m := newMemtable(1, pool, func(n int64) { taken += n })
+	for range 5 {
+		m.arena.reserve(chunkSize - 10)
+	}
+	large, _, _ := m.arena.reserve(3 * chunkSize)
+	if len(large) != 3*chunkSize {
+		t.Errorf("%d bytes", len(large))
+	}
+	small, chunk, off := m.arena.reserve(10)
+	if chunk == 5 || len(small) != 10 || off != chunkSize-10 {
+		t.Errorf("10 bytes at %d of chunk %d: not what was left of the one before", off, chunk)
+	}
+	for n := range uint32(1000) {
+		m.head(n)
+	}
+	if want := 8*chunkSize + 1000*headBytes; taken != want || m.bytes.Load() != want {
+		t.Errorf("%d bytes counted, %d by the memtable, not %d", taken, m.bytes.Load(), want)
+	}
+	m.acquire()
+	m.release()
+	if len(pool.free) != 0 {
+		t.Error("memory was given back that a view has")
+	}
+	m.release()
+	if len(pool.free) != 2 {
+		t.Errorf("%d chunks were kept, not 2", len(pool.free))
+	}
+}

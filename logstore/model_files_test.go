@@ -1,0 +1,188 @@
+package logstore_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+// A fileState is what tells whether a file was written to.
+type fileState struct {
+	name     string
+	size     int64
+	modified time.Time
+}
+
+func filesBelow(dir string) (list []fileState, err error) {
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			rel, _ := filepath.Rel(dir, name)
+			list = append(list, fileState{rel, info.Size(), info.ModTime()})
+		}
+		return err
+	})
+	return list, err
+}
+
+// copyQuiet copies the folder of an open store as it is at one moment: at one
+// where nobody writes. The steps before are over, so what goes on in the
+// background comes to an end.
+func copyQuiet(dst, src string) error {
+	const still = 20 * time.Millisecond // more than a tick of the clock of a file system
+	for begin := time.Now(); time.Since(begin) < 2*time.Minute; time.Sleep(still) {
+		before, err := filesBelow(src)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		newest := slices.MaxFunc(before, func(a, b fileState) int { return a.modified.Compare(b.modified) })
+		if time.Since(newest.modified) < still {
+			continue
+		}
+		err = os.CopyFS(dst, os.DirFS(src))
+		after, again := filesBelow(src)
+		if err == nil && again == nil && slices.Equal(before, after) {
+			return nil
+		}
+		if err := os.RemoveAll(dst); err != nil {
+			return err
+		}
+	}
+	return errors.New("the store writes for minutes though nothing is asked of it")
+}
+
+// segments are the names of the segments of the store.
+func (m *model) segments() ([]string, error) {
+	return filepath.Glob(filepath.Join(m.dir, "segments", "*.seg"))
+}
+
+// damage flips a bit. What lies in the block that it belongs to, and nothing
+// else, may be gone from now on; if it belongs to no block, the whole segment.
+func (m *model) damage(d damageStep) error {
+	names, err := m.segments()
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	slices.Sort(names)
+	f, err := os.OpenFile(names[d.segment*len(names)/1000], os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // merged or retired since
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	at := int64(d.place) * info.Size() / 1000
+	lost, err := rowsAround(f, info.Size(), at)
+	if err != nil {
+		if m.damaged {
+			return nil // it has been damaged before
+		}
+		return err
+	}
+	m.damaged = true
+	for i, e := range m.ref.entries {
+		if slices.ContainsFunc(lost, e.same) {
+			m.ref.entries[i].unsure = true
+		}
+	}
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], at); err != nil {
+		return err
+	}
+	b[0] ^= 1 << d.bit
+	_, err = f.WriteAt(b[:], at)
+	return err
+}
+
+// rowsAround returns the entries of the block that has the byte, or of all.
+func rowsAround(f *os.File, size, at int64) ([]refEntry, error) {
+	s, err := segment.Open(f, size)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	of := -1
+	for i := range s.Info().Blocks {
+		b, err := s.Block(i)
+		if err != nil {
+			return nil, err
+		}
+		if at >= b.Offset && at < b.Offset+b.Bytes {
+			of = i
+		}
+	}
+	var list []refEntry
+	for n := range s.Info().Streams {
+		st, err := s.Stream(n)
+		if err != nil {
+			return nil, err
+		}
+		labels, err := logstore.ParseLabels(st.Labels)
+		if err != nil {
+			return nil, err
+		}
+		runs, err := s.Runs(n)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			if of >= 0 && r.Block != of {
+				continue
+			}
+			rows, err := rowsOf(s, r)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range rows {
+				e.labels = labels
+				list = append(list, e)
+			}
+		}
+	}
+	return list, nil
+}
+
+func rowsOf(s *segment.Segment, r segment.Run) ([]refEntry, error) {
+	p, err := s.ReadBlock(nil, r.Block)
+	if err != nil {
+		return nil, err
+	}
+	var d block.Decoder
+	if err := d.Open(p); err != nil {
+		return nil, err
+	}
+	times, err := d.Times()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Lines(); err != nil {
+		return nil, err
+	}
+	var list []refEntry
+	for i := r.First; i < r.First+r.Rows; i++ {
+		metadata, err := logstore.ParseLabels(string(d.Meta(i)))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, refEntry{time: times[i], line: string(d.Line(i)), metadata: metadata})
+	}
+	return list, nil
+}

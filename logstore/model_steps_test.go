@@ -1,0 +1,362 @@
+package logstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+// A step is one thing that the model test does to the store and to the
+// reference. Times in it are relative to the clock, so that a step means
+// something whichever steps were left out before it.
+type step interface {
+	fmt.Stringer
+	run(m *model) error
+}
+
+type (
+	streamSpec struct {
+		labels  logstore.Labels
+		entries []entrySpec
+	}
+	entrySpec struct {
+		ago      time.Duration
+		line     string
+		metadata logstore.Labels
+	}
+)
+
+func (m *model) batch(spec []streamSpec) logstore.Batch {
+	now := m.clock.Load()
+	var b logstore.Batch
+	for _, s := range spec {
+		stream := logstore.Stream{Labels: s.labels}
+		for _, e := range s.entries {
+			stream.Entries = append(stream.Entries, logstore.Entry{Time: now - int64(e.ago), Line: []byte(e.line), Metadata: e.metadata})
+		}
+		b = append(b, stream)
+	}
+	return b
+}
+
+// A relQuery is a query whose range is relative to the clock.
+type relQuery struct {
+	selector       []refMatcher
+	filter         *refFilter
+	fromAgo, toAgo *time.Duration
+	order          logstore.Order
+	limit          int
+}
+
+func (m *model) query(r relQuery) refQuery {
+	q := refQuery{selector: r.selector, filter: r.filter, order: r.order, limit: r.limit}
+	if r.fromAgo != nil {
+		q.from = m.clock.Load() - int64(*r.fromAgo)
+	}
+	if r.toAgo != nil {
+		q.to = m.clock.Load() - int64(*r.toAgo)
+	}
+	return q
+}
+
+func (r relQuery) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v", r.selector)
+	if r.filter != nil {
+		fmt.Fprintf(&b, " | %v", r.filter)
+	}
+	if r.fromAgo != nil {
+		fmt.Fprintf(&b, ", from %v ago", *r.fromAgo)
+	}
+	if r.toAgo != nil {
+		fmt.Fprintf(&b, ", to %v ago", *r.toAgo)
+	}
+	return b.String() + fmt.Sprintf(", %s, limit %d", [...]string{"forward", "backward"}[r.order], r.limit)
+}
+
+type appendStep struct{ spec []streamSpec }
+
+func (s appendStep) String() string { return fmt.Sprintf("append(%v)", s.spec) }
+
+func (s appendStep) run(m *model) error {
+	b := m.batch(s.spec)
+	return m.ref.append(b, m.store.Append(m.ctx, b), m.clock.Load())
+}
+
+type queryStep struct{ q relQuery }
+
+func (s queryStep) String() string { return fmt.Sprintf("query(%v)", s.q) }
+
+func (s queryStep) run(m *model) error { return m.compare(m.query(s.q)) }
+
+type countStep struct {
+	q    relQuery
+	step time.Duration
+}
+
+func (s countStep) String() string { return fmt.Sprintf("count(%v, step %v)", s.q, s.step) }
+
+func (s countStep) run(m *model) error {
+	q := m.query(s.q)
+	built, err := q.build()
+	if err != nil {
+		return err
+	}
+	got, err := m.store.Count(m.ctx, built, s.step)
+	if err != nil && !m.tolerates(err) {
+		return fmt.Errorf("count: %w", err)
+	}
+	return checkCount(q, m.ref.count(q, s.step, m.clock.Load()), got)
+}
+
+type seriesStep struct {
+	q    relQuery
+	name string
+}
+
+func (s seriesStep) String() string { return fmt.Sprintf("series(%v, values of %s)", s.q, s.name) }
+
+func (s seriesStep) run(m *model) error {
+	q := m.query(s.q)
+	q.filter = nil
+	built, err := q.build()
+	if err != nil {
+		return err
+	}
+	series, names, values := m.ref.series(q, s.name, m.clock.Load())
+	gotSeries, err := m.store.Series(m.ctx, built.Selector, q.from, q.to)
+	if err == nil || m.tolerates(err) {
+		err = series.check(gotSeries, compareLabels)
+	}
+	if err != nil {
+		return fmt.Errorf("series: %w", err)
+	}
+	gotNames, err := m.store.Labels(m.ctx, built.Selector, q.from, q.to)
+	if err == nil || m.tolerates(err) {
+		err = names.check(gotNames, strings.Compare)
+	}
+	if err != nil {
+		return fmt.Errorf("names: %w", err)
+	}
+	gotValues, err := m.store.LabelValues(m.ctx, s.name, built.Selector, q.from, q.to)
+	if err == nil || m.tolerates(err) {
+		err = values.check(gotValues, strings.Compare)
+	}
+	if err != nil {
+		return fmt.Errorf("values of %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// A stopStep breaks off a query after some entries.
+type stopStep struct {
+	q     relQuery
+	after int
+}
+
+func (s stopStep) String() string { return fmt.Sprintf("query(%v), stopped after %d", s.q, s.after) }
+
+func (s stopStep) run(m *model) error {
+	q := m.query(s.q)
+	built, err := q.build()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(m.ctx)
+	defer cancel()
+	n := 0
+	for _, err := range m.store.Query(ctx, built) {
+		if err != nil && !m.tolerates(err) {
+			return err
+		}
+		if n++; n > s.after {
+			break
+		}
+	}
+	cancel()
+	// A query whose context is done says so, unless it was over before.
+	for _, err := range m.store.Query(ctx, built) {
+		if err != nil && !errors.Is(err, context.Canceled) && !m.tolerates(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+type sealStep struct{}
+
+func (sealStep) String() string { return "seal()" }
+
+func (sealStep) run(m *model) error { return m.store.Seal(m.ctx) }
+
+type compactStep struct{}
+
+func (compactStep) String() string { return "compact()" }
+
+func (compactStep) run(m *model) error { return m.store.Compact(m.ctx) }
+
+type advanceStep struct{ by time.Duration }
+
+func (s advanceStep) String() string { return fmt.Sprintf("advance(%v)", s.by) }
+
+func (s advanceStep) run(m *model) error {
+	m.clock.Add(int64(s.by))
+	return nil
+}
+
+type reopenStep struct{}
+
+func (reopenStep) String() string { return "close(); open()" }
+
+func (reopenStep) run(m *model) error {
+	if err := m.store.Close(); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	return m.open()
+}
+
+// A crashStep goes on with a copy of the folder, made while the store is open,
+// as it would be found after kill -9.
+type crashStep struct{}
+
+func (crashStep) String() string { return "crash(); open()" }
+
+func (crashStep) run(m *model) error {
+	m.lives++
+	copied := m.folder()
+	if err := copyQuiet(copied, m.dir); err != nil {
+		return err
+	}
+	err := m.store.Close()
+	if err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	old := m.dir
+	m.dir = copied
+	return errors.Join(m.open(), os.RemoveAll(old))
+}
+
+// A damageStep flips a bit of a segment.
+type damageStep struct {
+	segment, place int // by the thousand of those that there are
+	bit            uint
+}
+
+func (s damageStep) String() string {
+	return fmt.Sprintf("damage(segment %d, place %d, bit %d)", s.segment, s.place, s.bit)
+}
+
+func (s damageStep) run(m *model) error {
+	if !m.mayDamage {
+		return nil
+	}
+	return m.damage(s)
+}
+
+// A tailStep follows the store while batches are appended.
+type tailStep struct {
+	q     relQuery
+	specs [][]streamSpec
+}
+
+func (s tailStep) String() string { return fmt.Sprintf("tail(%v) of append%v", s.q, s.specs) }
+
+func (s tailStep) run(m *model) error {
+	q := m.query(s.q)
+	q.from, q.to, q.order, q.limit = 0, 0, logstore.Forward, 0
+	built, err := q.build()
+	if err != nil {
+		return err
+	}
+	t := follow(m.ctx, m.store, built)
+	defer t.cancel()
+	begin := len(m.ref.entries)
+	for _, spec := range s.specs {
+		b := m.batch(spec)
+		if err := m.ref.append(b, m.store.Append(m.ctx, b), m.clock.Load()); err != nil {
+			return err
+		}
+	}
+	var want []refEntry
+	for _, e := range m.ref.entries[begin:] {
+		if q.selects(e.labels) && (q.filter == nil || q.filter.match(e.line, e.metadata)) {
+			want = append(want, e)
+		}
+	}
+	if err := t.end(want); err != nil {
+		return fmt.Errorf("tail: %w", err)
+	}
+	return nil
+}
+
+// A parallelStep has goroutines append at once, each to streams of its own, and
+// seals, compacts and queries meanwhile.
+type parallelStep struct {
+	of            [][][]streamSpec // goroutine, batch
+	seal, compact bool
+}
+
+func (s parallelStep) String() string {
+	return fmt.Sprintf("parallel(%v, seal %t, compact %t)", s.of, s.seal, s.compact)
+}
+
+func (s parallelStep) run(m *model) error {
+	now := m.clock.Load()
+	// What queries meanwhile may find, in an order that holds for all streams.
+	during := newReference(m.ref.o)
+	during.entries = append(during.entries, m.ref.entries...)
+	batches := make([][]logstore.Batch, len(s.of))
+	said := make([][]error, len(s.of))
+	for g, specs := range s.of {
+		for _, spec := range specs {
+			b := m.batch(spec)
+			batches[g] = append(batches[g], b)
+			for _, st := range b {
+				for _, e := range st.Entries {
+					during.entries = append(during.entries, refEntry{labels: st.Labels, time: e.Time, line: string(e.Line), metadata: e.Metadata, unsure: true})
+				}
+			}
+		}
+	}
+	want := during.find(refQuery{})
+	var appenders, others sync.WaitGroup
+	var done atomic.Bool
+	errs := make([]error, 3)
+	for g := range batches {
+		appenders.Go(func() {
+			for _, b := range batches[g] {
+				said[g] = append(said[g], m.store.Append(m.ctx, b))
+			}
+		})
+	}
+	others.Go(func() {
+		for again := true; again && errs[0] == nil; {
+			again = !done.Load()
+			_, errs[0] = m.explain(want, refQuery{})
+		}
+	})
+	if s.seal {
+		others.Go(func() { errs[1] = m.store.Seal(m.ctx) })
+	}
+	if s.compact {
+		others.Go(func() { errs[2] = m.store.Compact(m.ctx) })
+	}
+	appenders.Wait()
+	done.Store(true)
+	others.Wait()
+	for g := range batches {
+		for i, b := range batches[g] {
+			if err := m.ref.append(b, said[g][i], now); err != nil {
+				return fmt.Errorf("goroutine %d, batch %d: %w", g, i, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

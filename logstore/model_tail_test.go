@@ -1,0 +1,86 @@
+package logstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+// A follower is a Tail that runs.
+type follower struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu    sync.Mutex
+	found []refEntry
+	lost  int64 // entries that it was told it has missed
+	err   error
+}
+
+// follow begins a Tail, the only one. It returns when that has begun.
+func follow(ctx context.Context, s *logstore.Store, q logstore.Query) *follower {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &follower{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(t.done)
+		for f, err := range s.Tail(ctx, q.Selector, q.Filter) {
+			t.take(f, err)
+		}
+	}()
+	for !s.Tailed() && !t.ended() {
+		time.Sleep(100 * time.Microsecond)
+	}
+	return t
+}
+
+func (t *follower) take(f logstore.Found, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var lagged *logstore.LaggedError
+	switch {
+	case errors.As(err, &lagged):
+		t.lost += lagged.Lost
+	case err != nil:
+		t.err = err
+	default:
+		t.found = append(t.found, entryOf(f))
+	}
+}
+
+func (t *follower) ended() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// has reports whether n entries have come, or been lost.
+func (t *follower) has(n int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return int64(len(t.found))+t.lost >= int64(n)
+}
+
+// end compares what has come with what must, in the order in which it was
+// acknowledged, and ends the Tail.
+func (t *follower) end(want []refEntry) error {
+	for begin := time.Now(); !t.has(len(want)) && !t.ended() && time.Since(begin) < 2*time.Minute; {
+		time.Sleep(100 * time.Microsecond)
+	}
+	t.cancel()
+	<-t.done
+	if !errors.Is(t.err, context.Canceled) {
+		return fmt.Errorf("it ended with %w", t.err)
+	}
+	gone, err := explain(want, func(refEntry) bool { return t.lost > 0 }, t.found, 0)
+	if err == nil && int64(len(gone)) > t.lost {
+		err = fmt.Errorf("%d entries did not come, and %d were told to be lost", len(gone), t.lost)
+	}
+	return err
+}

@@ -1,0 +1,268 @@
+package logstore_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/logstore"
+)
+
+// The model test does to a store what users and accidents do to it, at random,
+// and compares it with the reference after each step. One that fails is made
+// again with fewer and fewer steps, and those that are left are printed.
+
+var (
+	modelSeed  = flag.Uint64("model.seed", 0, "seed of the model test (default: drawn and printed)")
+	modelSteps = flag.String("model.steps", "", "numbers of the steps that are made, with commas (default: all)")
+	modelTime  = flag.Duration("model.time", 0, "how long the model test draws seeds (default 4s, or 10m with STELE_LONG=1)")
+)
+
+// longModel is for longer sequences, and many of them.
+func longModel() bool { return os.Getenv("STELE_LONG") == "1" }
+
+func TestModel(t *testing.T) {
+	seed, only := *modelSeed, *modelSeed != 0
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	length, atLeast, budget := 60, 3, 4*time.Second
+	if longModel() {
+		length, budget = 300, 10*time.Minute
+	}
+	if *modelTime > 0 {
+		budget = *modelTime
+	}
+	for i, begin := 0, time.Now(); i < atLeast || time.Since(begin) < budget; i++ {
+		if !runModel(t, seed, length) || only {
+			return
+		}
+		seed = rand.New(rand.NewPCG(seed, 1)).Uint64()
+	}
+}
+
+// runModel makes the steps of a seed, and reports whether all went well.
+func runModel(t *testing.T, seed uint64, length int) bool {
+	c := newModelCase(seed, length)
+	keep := all(len(c.steps))
+	if *modelSteps != "" {
+		keep = nil
+		for s := range strings.SplitSeq(*modelSteps, ",") {
+			n, err := strconv.Atoi(s)
+			if err != nil || n < 0 || n >= len(c.steps) {
+				t.Fatalf("-model.steps: %q is no step of %d", s, len(c.steps))
+			}
+			keep = append(keep, n)
+		}
+	}
+	failed := c.run(t, keep)
+	if failed == nil {
+		t.Logf("seed %d (%v): %d steps", seed, c, len(keep))
+		return true
+	}
+	t.Errorf("seed %d (%v): %v", seed, c, failed)
+	keep, failed = shrink(keep, failed, time.Minute, func(keep []int) *modelError { return c.run(t, keep) })
+	t.Errorf("what is left of it fails with: %v\n%s", failed, c.print(keep))
+	t.Errorf("to make these steps again: STELE_LONG=%s go test ./logstore -run 'TestModel$' -model.seed %d -model.steps %s", os.Getenv("STELE_LONG"), seed, numbers(keep))
+	return false
+}
+
+func all(n int) []int {
+	keep := make([]int, n)
+	for i := range keep {
+		keep[i] = i
+	}
+	return keep
+}
+
+func numbers(list []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
+}
+
+// A modelCase is a kind of store and the steps that are made with it.
+type modelCase struct {
+	o         logstore.Options
+	mayDamage bool
+	steps     []step
+}
+
+func newModelCase(seed uint64, length int) *modelCase {
+	g := &generator{rng: rand.New(rand.NewPCG(seed, 0)), maxLine: 4 << 10}
+	if g.one(3) {
+		g.maxLine = 64 << 10
+	}
+	c := &modelCase{mayDamage: g.one(3), o: logstore.Options{
+		Level:          pick(g, []durability.Level{durability.Power, durability.Kill}),
+		LateWindow:     pick(g, []time.Duration{0, 0, -1, 10 * time.Minute}),
+		FutureWindow:   pick(g, []time.Duration{0, 0, -1}),
+		Retention:      pick(g, []time.Duration{0, 0, 2 * time.Hour, 30 * time.Minute}),
+		MaxLine:        g.maxLine,
+		Memory:         32 << 20,
+		MinFree:        1,
+		Workers:        1 + g.rng.IntN(3),
+		BackgroundRate: -1,
+	}}
+	c.steps = g.steps(length)
+	return c
+}
+
+func (c *modelCase) String() string {
+	return fmt.Sprintf("level %v, late %v, future %v, retention %v, workers %d, lines of %d, damage %t",
+		c.o.Level, c.o.LateWindow, c.o.FutureWindow, c.o.Retention, c.o.Workers, c.o.MaxLine, c.mayDamage)
+}
+
+func (c *modelCase) print(keep []int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "store(%v)\n", c)
+	for _, i := range keep {
+		fmt.Fprintf(&b, "%4d  %v\n", i, c.steps[i])
+	}
+	return b.String()
+}
+
+// A modelError is a step after which store and reference differ.
+type modelError struct {
+	step int
+	what string
+	err  error
+}
+
+func (e *modelError) Error() string { return fmt.Sprintf("step %d, %.200s: %v", e.step, e.what, e.err) }
+func (e *modelError) Unwrap() error { return e.err }
+
+// run makes the steps that are kept.
+func (c *modelCase) run(t *testing.T, keep []int) (failed *modelError) {
+	root := t.TempDir()
+	defer os.RemoveAll(root) // a shrinking test makes many
+	m := &model{modelCase: c, root: root, ctx: t.Context(), ref: newReference(c.o)}
+	m.dir = m.folder()
+	m.clock.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixNano())
+	if err := m.open(); err != nil {
+		return &modelError{-1, "open", err}
+	}
+	defer func() {
+		if m.store == nil {
+			return
+		}
+		if err := m.store.Close(); err != nil && failed == nil {
+			failed = &modelError{len(c.steps), "close", err}
+		}
+	}()
+	for _, i := range keep {
+		err := c.steps[i].run(m)
+		if err == nil {
+			err = m.compareAll()
+		}
+		if err != nil {
+			return &modelError{i, c.steps[i].String(), err}
+		}
+	}
+	return nil
+}
+
+// A model is a store and the reference beside it.
+type model struct {
+	*modelCase
+	root, dir string
+	lives     int // folders that were made
+	ctx       context.Context
+	clock     atomic.Int64
+	store     *logstore.Store
+	ref       *reference
+	damaged   bool
+}
+
+func (m *model) folder() string { return filepath.Join(m.root, fmt.Sprintf("store-%d", m.lives)) }
+
+// open opens the store, queries it while it replays, and waits for the end of that.
+func (m *model) open() (err error) {
+	m.store = nil
+	s, err := logstore.OpenAt(m.dir, m.o, func() time.Time { return time.Unix(0, m.clock.Load()) })
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	m.store = s
+	early := newReference(m.ref.o)
+	for _, e := range m.ref.entries {
+		e.unsure = true
+		early.entries = append(early.entries, e)
+	}
+	if _, err := m.explain(early.find(refQuery{}), refQuery{}); err != nil && !errors.Is(err, logstore.ErrReplaying) {
+		return fmt.Errorf("while it replays: %w", err)
+	}
+	select {
+	case <-s.Ready():
+	case <-time.After(2 * time.Minute):
+		return errors.New("it does not get ready")
+	}
+	return nil
+}
+
+// tolerates reports whether err is of bytes that the test has damaged.
+func (m *model) tolerates(err error) bool {
+	var corrupt *logstore.CorruptError
+	return m.damaged && errors.As(err, &corrupt)
+}
+
+// explain queries the store, and explains what it finds, see the function.
+func (m *model) explain(want []refEntry, q refQuery) (gone []int, err error) {
+	built, err := q.build()
+	if err != nil {
+		return nil, err
+	}
+	var found []refEntry
+	var last error
+	for f, err := range m.store.Query(m.ctx, built) {
+		switch {
+		case last != nil:
+			return nil, fmt.Errorf("the query goes on after %w", last)
+		case m.tolerates(err):
+		case err != nil:
+			last = err
+		default:
+			found = append(found, entryOf(f))
+		}
+	}
+	if last != nil && !errors.Is(last, logstore.ErrReplaying) {
+		return nil, fmt.Errorf("query: %w", last)
+	}
+	now := m.clock.Load()
+	gone, err = explain(want, func(e refEntry) bool { return m.ref.mayBeGone(e, now) }, found, q.limit)
+	if err != nil {
+		return nil, err
+	}
+	return gone, last
+}
+
+// compare makes a query of the store and of the reference.
+func (m *model) compare(q refQuery) error {
+	_, err := m.explain(m.ref.find(q), q)
+	return err
+}
+
+// compareAll compares all there is, and forgets what was given up: it must not
+// come back. What was damaged is not forgotten: its lines cannot be read, but
+// until it is salvaged the index still counts it.
+func (m *model) compareAll() error {
+	want := m.ref.find(refQuery{})
+	gone, err := m.explain(want, refQuery{})
+	if err != nil {
+		return fmt.Errorf("of all entries: %w", err)
+	}
+	gone = slices.DeleteFunc(gone, func(i int) bool { return want[i].unsure })
+	if len(gone) > 0 {
+		m.ref.forget(want, gone)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package logstore
+
+import (
+	"container/heap"
+	"math"
+)
+
+// maxNearest is the highest limit of a query for which its bound is kept.
+const maxNearest = 1 << 13
+
+// nearest are the lowest keys of those that were found, as many as the query's
+// limit. What lies behind them all need not be looked at.
+type nearest struct {
+	most int
+	keys keyHeap
+}
+
+// add takes in one more.
+func (n *nearest) add(key int64) {
+	switch {
+	case len(n.keys) < n.most:
+		heap.Push(&n.keys, key)
+	case key < n.keys[0]:
+		n.keys[0] = key
+		heap.Fix(&n.keys, 0)
+	}
+}
+
+// bound returns the highest key that an entry may have and still be wanted.
+func (n *nearest) bound() int64 {
+	if n == nil || len(n.keys) < n.most {
+		return math.MaxInt64
+	}
+	return n.keys[0]
+}
+
+// A keyHeap has the highest key first.
+type keyHeap []int64
+
+func (h keyHeap) Len() int           { return len(h) }
+func (h keyHeap) Less(i, j int) bool { return h[i] > h[j] }
+func (h keyHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *keyHeap) Push(x any)        { *h = append(*h, x.(int64)) }
+func (h *keyHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}

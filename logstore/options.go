@@ -1,0 +1,170 @@
+package logstore
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+)
+
+// Options are the settings of a store. The zero value is the safe one.
+type Options struct {
+	// Level is what an acknowledged batch survives. The default is Power. At
+	// Kill nothing is synced but every SyncEvery, when memory is sealed, and on
+	// Close. None is refused.
+	Level durability.Level
+	// SyncEvery, at level Kill, is how long a batch may wait to be made durable
+	// against a power cut. The default, 0, is until its entries are sealed.
+	SyncEvery time.Duration
+
+	// LateWindow is how much older than the newest entry of its stream an entry
+	// may be; the newest is that of all entries before it, those of its own
+	// batch too. 0 is an hour; a negative one is any time.
+	LateWindow time.Duration
+	// FutureWindow is how far ahead of the clock an entry may be. 0 is ten
+	// minutes; a negative one is any time.
+	FutureWindow time.Duration
+	// MaxLine is the most bytes that a line may have. 0 is 256 KiB; at most 1 MiB.
+	MaxLine int
+
+	// Retention is how long entries are kept, by their time. The default, 0,
+	// is for ever. Segments are deleted whole, once their newest entry is
+	// older, so entries stay a little longer: see SegmentSpan. RetainBytes, if
+	// not 0, is the most bytes that all segments may have; the oldest go first.
+	Retention   time.Duration
+	RetainBytes int64
+	// MinFree is how many bytes of the file system stay free: appends are
+	// refused (ErrLowSpace) where less is. 0 is 1 GiB, or a twentieth of the
+	// file system if that is less, and never less than two segments of the log
+	// and what is in memory.
+	MinFree int64
+
+	// Memory is how many bytes the store may use in all, for what is not yet
+	// sealed, for caches and for queries. 0 is 256 MiB; at least 32 MiB.
+	// Appends wait where it is used up.
+	Memory int64
+	// SealAge is how long entries stay in memory until they are sealed into a
+	// segment, if there are not enough of them before. 0 is 5 minutes.
+	SealAge time.Duration
+	// SegmentSize is the size in bytes that segments are merged up to, and
+	// SegmentSpan the time from their oldest to their newest entry. 0 is 256
+	// MiB, and an eighth of Retention or a day, whichever is less.
+	SegmentSize int64
+	SegmentSpan time.Duration
+	// Workers is how many goroutines seal and merge, and how many answer one
+	// query. 0 is GOMAXPROCS.
+	Workers int
+	// BackgroundRate is how many bytes a second merges may read and write
+	// each. 0 is 64 MiB; a negative one is no limit.
+	BackgroundRate int64
+
+	// Profile is the file with what stele tune found out about the disk. "" is
+	// stele-profile.json in the folder of the store, if it is there.
+	Profile string
+
+	now func() time.Time // the clock; tests have their own
+}
+
+const (
+	leastMemory  = 32 << 20
+	leastSegment = 1 << 20
+	// blockRaw is how many bytes of lines a block is to have: enough for zstd
+	// to find what repeats, and few enough for a query that wants one line.
+	blockRaw = 256 << 10
+	// openFiles is how many segments are held open.
+	openFiles = 256
+	// leastLogSegment is the least size of a file of the log: four records.
+	leastLogSegment = 4 * recordSize
+	mostLogSegment  = 256 << 20
+)
+
+// resolve returns the options with every default filled in, or says what is
+// wrong with them.
+func (o Options) resolve() (Options, error) {
+	switch {
+	case o.Level == durability.None:
+		return o, errors.New("level None would lose acknowledged lines when the process ends: take Kill, or Power")
+	case o.Level > durability.None:
+		return o, fmt.Errorf("there is no level %d", o.Level)
+	case o.SyncEvery < 0:
+		return o, fmt.Errorf("a SyncEvery of %s is negative", o.SyncEvery)
+	case o.SyncEvery > 0 && o.Level != durability.Kill:
+		return o, fmt.Errorf("the option SyncEvery is for level Kill: at level %s every batch is synced", o.Level)
+	case o.MaxLine < 0 || o.MaxLine > maxLine:
+		return o, fmt.Errorf("a MaxLine of %d is not within 0 to %d", o.MaxLine, maxLine)
+	case o.Retention < 0 || o.RetainBytes < 0 || o.MinFree < 0:
+		return o, errors.New("none of Retention, RetainBytes and MinFree can be negative")
+	case o.Memory != 0 && o.Memory < leastMemory:
+		return o, fmt.Errorf("a Memory of %d is less than %d MiB", o.Memory, leastMemory>>20)
+	case o.SealAge < 0 || o.SegmentSpan < 0:
+		return o, errors.New("neither SealAge nor SegmentSpan can be negative")
+	case o.SegmentSize != 0 && o.SegmentSize < leastSegment:
+		return o, fmt.Errorf("a SegmentSize of %d is less than %d MiB", o.SegmentSize, leastSegment>>20)
+	case o.Workers < 0:
+		return o, fmt.Errorf("%d workers are too few", o.Workers)
+	}
+	or := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	or(&o.LateWindow, time.Hour)
+	or(&o.FutureWindow, 10*time.Minute)
+	or(&o.SealAge, 5*time.Minute)
+	span := 24 * time.Hour
+	if o.Retention > 0 {
+		span = max(min(span, o.Retention/8), time.Nanosecond)
+	}
+	or(&o.SegmentSpan, span)
+	if o.MaxLine == 0 {
+		o.MaxLine = 256 << 10
+	}
+	if o.Memory == 0 {
+		o.Memory = 256 << 20
+	}
+	if o.SegmentSize == 0 {
+		o.SegmentSize = 256 << 20
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.BackgroundRate == 0 {
+		o.BackgroundRate = 64 << 20
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	return o, nil
+}
+
+// The shares of Options.Memory.
+
+// unsealed is for memtables: the one that fills and the one that is sealed.
+func (o *Options) unsealed() int64 { return o.Memory * 3 / 8 }
+
+// cached is for what is known of segments.
+func (o *Options) cached() int64 { return o.Memory / 8 }
+
+// logSegment is the size of a file of the log. It has room for what one memtable
+// has, so that each time one is sealed the log is done with one file or none:
+// it keeps one to be used again, and would have to fill others with zeros.
+func (o *Options) logSegment() int64 {
+	need := (o.unsealed()/2 + leastLogSegment - 1) / leastLogSegment * leastLogSegment
+	return min(need, mostLogSegment)
+}
+
+// minFree is MinFree on a file system of so many bytes.
+func (o *Options) minFree(total int64) int64 {
+	free := o.MinFree
+	if free == 0 {
+		free = min(1<<30, total/20)
+	}
+	least := 2*o.logSegment() + o.unsealed()
+	if free > math.MaxInt64-least {
+		return free
+	}
+	return max(free, least)
+}

@@ -1,0 +1,75 @@
+package logstore
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+)
+
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Level: durability.None}, "level None"},
+		{Options{Level: 9}, "no level 9"},
+		{Options{SyncEvery: time.Second}, "for level Kill"},
+		{Options{SyncEvery: -1, Level: durability.Kill}, "negative"},
+		{Options{MaxLine: 1<<20 + 1}, "MaxLine"},
+		{Options{MaxLine: -1}, "MaxLine"},
+		{Options{Retention: -1}, "negative"},
+		{Options{RetainBytes: -1}, "negative"},
+		{Options{MinFree: -1}, "negative"},
+		{Options{Memory: 1 << 20}, "32 MiB"},
+		{Options{SealAge: -1}, "negative"},
+		{Options{SegmentSpan: -1}, "negative"},
+		{Options{SegmentSize: 1}, "SegmentSize"},
+		{Options{Workers: -1}, "workers"},
+		{Options{Profile: "no such file"}, "no such file"},
+	} {
+		dir := t.TempDir()
+		if s, err := Open(dir, c.o); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) {
+			s.Close()
+			t.Errorf("%+v: %v", c.o, err)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	o, err := Options{Workers: 3}.resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Options{
+		LateWindow: time.Hour, FutureWindow: 10 * time.Minute, MaxLine: 256 << 10, Memory: 256 << 20,
+		SealAge: 5 * time.Minute, SegmentSize: 256 << 20, SegmentSpan: 24 * time.Hour, Workers: 3, BackgroundRate: 64 << 20,
+	}
+	got := o
+	got.now = nil
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if o, _ := (Options{Retention: 80 * time.Hour}).resolve(); o.SegmentSpan != 10*time.Hour {
+		t.Errorf("segments of %s are deleted after 80 hours", o.SegmentSpan)
+	}
+	for _, c := range []struct{ given, total, want int64 }{
+		{0, 1 << 40, 1 << 30},
+		{0, 10 << 30, 512 << 20},
+		{0, 1 << 30, 192 << 20}, // two segments of the log, and memory
+		{1, 1 << 40, 192 << 20},
+		{4 << 30, 1 << 30, 4 << 30},
+	} {
+		o := o
+		if o.MinFree = c.given; o.minFree(c.total) != c.want {
+			t.Errorf("MinFree %d on %d bytes: %d stay free, not %d", c.given, c.total, o.minFree(c.total), c.want)
+		}
+	}
+	for memory, want := range map[int64]int64{32 << 20: 16 << 20, 256 << 20: 48 << 20, 512 << 20: 96 << 20, 1 << 40: 256 << 20} {
+		if o := (Options{Memory: memory}); o.logSegment() != want {
+			t.Errorf("with %d MiB of memory the log's files have %d MiB", memory>>20, o.logSegment()>>20)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Appends that come as fast as they can are slowed down so that memory is not
+// used up before it has been sealed; slower ones are not.
+func TestPace(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		gap   time.Duration // between appends of each
+		slow  bool
+		least int64 // that are used at the end
+	}{
+		{"as fast as they can", 0, true, 80 << 20},
+		{"slower than sealing", 40 * time.Millisecond, false, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			const limit, all, each = 96 << 20, 48 << 20, 200 << 10
+			p := newPacer(limit, nil, func() {})
+			p.take(all)
+			p.seals(all)
+			sealed := make(chan struct{})
+			var used int64 // when all was sealed
+			go func() {    // 96 MiB/s
+				for done := int64(0); done < all; done += 256 << 10 {
+					time.Sleep(2600 * time.Microsecond)
+					p.sealed(done)
+				}
+				time.Sleep(20 * time.Millisecond)
+				used = p.used.Load()
+				close(sealed)
+				p.ends()
+				p.giveBack(all)
+			}()
+			var longest time.Duration
+			var mu sync.Mutex
+			var group sync.WaitGroup
+			for range 4 {
+				group.Go(func() {
+					for {
+						select {
+						case <-sealed:
+							return
+						default:
+						}
+						begun := time.Now()
+						if err := p.enter(t.Context(), claim{arena: 3 * each}, func() error { return nil }); err != nil {
+							t.Error(err)
+							return
+						}
+						p.take(each)
+						p.entered(3 * each)
+						mu.Lock()
+						longest = max(longest, time.Since(begun))
+						mu.Unlock()
+						time.Sleep(c.gap)
+						if c.gap == 0 {
+							time.Sleep(100 * time.Microsecond) // the write
+						}
+					}
+				})
+			}
+			group.Wait()
+			if n := p.stops.Load(); n > 4 { // one each, at the very end
+				t.Errorf("%s: %d appends found no room", c.name, n)
+			}
+			if longest > 25*time.Millisecond || !c.slow && longest > 0 {
+				t.Errorf("%s: one waited for %s", c.name, longest)
+			}
+			if used < c.least || used > limit {
+				t.Errorf("%s: %d MiB are used", c.name, used>>20)
+			}
+		})
+	}
+}
+
+func TestNoRoom(t *testing.T) {
+	closed := make(chan struct{})
+	var asked int
+	p := newPacer(32*chunkSize, closed, func() { asked++ })
+	if p.most != 30*chunkSize {
+		t.Fatal(p.most)
+	}
+	p.take(29 * chunkSize)
+	fine := func() error { return nil }
+	if err := p.enter(context.Background(), claim{chunkSize, 0}, fine); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := p.enter(ctx, claim{0, 1}, fine); !errors.Is(err, context.Canceled) || asked == 0 {
+		t.Errorf("%v, %d times was asked for a seal", err, asked)
+	}
+	p.entered(chunkSize)
+	if err := p.enter(ctx, claim{0, 1}, fine); err != nil {
+		t.Error(err)
+	}
+	p.entered(1)
+	close(closed)
+	if err := p.enter(context.Background(), claim{2 * chunkSize, 0}, fine); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	p.giveBack(22 * chunkSize)
+	// More than there is, but alone.
+	if err := p.enter(context.Background(), claim{100 * chunkSize, 0}, fine); err != nil {
+		t.Error(err)
+	}
+	if p.claimed.Load() != 100*chunkSize || p.waiting.Load() != 0 || p.stops.Load() != 2 {
+		t.Errorf("claimed %d, waiting %d, %d stops", p.claimed.Load(), p.waiting.Load(), p.stops.Load())
+	}
+}

@@ -1,0 +1,196 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+// Order is the order of the entries that a query finds.
+type Order uint8
+
+const (
+	Forward  Order = iota // the oldest first
+	Backward              // the newest first
+)
+
+// A Query says which entries are wanted.
+type Query struct {
+	Selector Selector // of streams; nil is all
+	Filter   Filter   // of entries; nil is all
+	// From and To are the times, in nanoseconds since 1970, of the entries:
+	// From <= time < To. To 0 is no end.
+	From, To int64
+	// Order is by time; entries of one stream with equal times are in the order
+	// they were appended in, those of different streams in that of their labels,
+	// by names and values. Backward is all of that the other way round.
+	Order Order
+	// Limit is how many entries are found at most. 0 is all.
+	Limit int
+}
+
+// Query ranges over the entries that q asks for, as they are when the iteration
+// begins: each acknowledged before is found, each once. It streams, stops early
+// at the limit, and uses a bounded part of Options.Memory whatever it finds: a
+// query that has none waits for others to end. Many goroutines may query at
+// once; the iterator is for one.
+//
+// An error that is a *CorruptError tells of entries that cannot be read, and
+// the iteration goes on; any other one is the last step: that of ctx, ErrClosed,
+// or one of a file that cannot be read. A store that still replays its log after
+// a crash (see Store.Ready) yields what it has by then, and a last error that is
+// ErrReplaying.
+func (s *Store) Query(ctx context.Context, q Query) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		more := true
+		err := s.query(ctx, q, func(f Found, err error) bool {
+			more = yield(f, err)
+			return more
+		})
+		if err != nil && more {
+			yield(Found{}, fmt.Errorf("logstore: query of %s: %w", s.dir, err))
+		}
+	}
+}
+
+func (s *Store) query(ctx context.Context, q Query, yield func(Found, error) bool) error {
+	x, err := s.search(ctx, q)
+	if err != nil {
+		return err
+	}
+	defer x.end()
+	w, err := newSweep(x)
+	if err != nil {
+		return err
+	}
+	defer w.end()
+	if err := x.candidates(nil, w.push); err != nil {
+		return err
+	}
+	if x.limit > 0 && x.limit <= maxNearest {
+		w.nearest = &nearest{most: x.limit}
+		if x.filter == nil {
+			// Which entries are wanted is told by times alone: lines are read only
+			// where some are.
+			if err := w.narrow(yield); err != nil || w.enough {
+				return err
+			}
+		}
+	}
+	w.job = w.find
+	if err := w.emit(yield); err != nil {
+		return err
+	}
+	if w.enough {
+		return nil
+	}
+	return x.view.partial
+}
+
+// A search is what a query looks through.
+type search struct {
+	ctx      context.Context
+	store    *Store
+	view     *view
+	names    names
+	selector Selector
+	from, to int64
+	backward bool
+	limit    int
+	filter   *condition // or nil
+	need     need
+
+	endContext func()
+}
+
+// search begins one: end it.
+func (s *Store) search(ctx context.Context, q Query) (*search, error) {
+	x := &search{store: s, selector: q.Selector, from: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit}
+	if x.to == 0 {
+		x.to = math.MaxInt64
+	}
+	switch {
+	case q.From < 0 || q.To < 0 || q.From > x.to:
+		return nil, fmt.Errorf("times from %d to %d are no range", q.From, q.To)
+	case q.Order > Backward:
+		return nil, fmt.Errorf("unknown order %d", q.Order)
+	case q.Limit < 0:
+		return nil, fmt.Errorf("a limit of %d", q.Limit)
+	}
+	if q.Filter != nil {
+		x.filter = q.Filter.compiled()
+		x.need = x.filter.need
+	}
+	x.ctx, x.endContext = s.reads.begin(ctx)
+	if x.ctx.Err() != nil {
+		x.endContext()
+		return nil, context.Cause(x.ctx)
+	}
+	var err error
+	if x.view, err = s.acquire(); err != nil {
+		x.endContext()
+		return nil, err
+	}
+	x.names = names{labels: s.labels, known: map[uint32]*name{}}
+	return x, nil
+}
+
+func (x *search) end() {
+	x.view.release()
+	x.endContext()
+}
+
+// A key is a time such that what comes first has the lower key.
+func (x *search) key(time int64) int64 {
+	if x.backward {
+		return ^time
+	}
+	return time
+}
+
+// keys returns the keys of the first and the last of the times min to max that
+// are searched.
+func (x *search) keys(min_, max_ int64) (start, end int64) {
+	min_, max_ = max(min_, x.from), min(max_, x.to-1)
+	if x.backward {
+		return ^max_, ^min_
+	}
+	return min_, max_
+}
+
+// cut returns the times, [from, to), of the keys from start to end.
+func (x *search) cut(start, end int64) (from, to int64) {
+	if x.backward {
+		start, end = ^end, ^start
+	}
+	from = max(x.from, start)
+	if to = x.to; end < to {
+		to = end + 1
+	}
+	return from, to
+}
+
+// damage returns the error of damaged bytes as this package tells of it, and
+// whether err is one.
+func damage(err error) (*CorruptError, bool) {
+	if c, ok := errors.AsType[*segment.CorruptError](err); ok {
+		return &CorruptError{c.File, c.Offset, c.Reason}, true
+	}
+	if c, ok := errors.AsType[*CorruptError](err); ok {
+		return c, true
+	}
+	return nil, false
+}
+
+// wrong is the error of a block that has its checksum and is wrong all the same.
+func (b *blockSource) wrong(err error) error {
+	if err == nil || !errors.Is(err, block.ErrDamaged) {
+		return err
+	}
+	return &CorruptError{fmt.Sprintf("segment %d, block %d", b.segment, b.block), 0, err.Error()}
+}

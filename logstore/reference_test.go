@@ -1,0 +1,620 @@
+package logstore_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+// The reference store: a slice of entries, searched from end to end. It says
+// what package logstore must say, as slowly and plainly as that can be said.
+
+// A refEntry is an entry that was acknowledged.
+type refEntry struct {
+	labels   logstore.Labels
+	time     int64
+	line     string
+	metadata logstore.Labels
+	// unsure: it need not be there: it was in bytes of a segment that the test
+	// has damaged, or its append is under way.
+	unsure bool
+}
+
+func (e refEntry) String() string {
+	return fmt.Sprintf("%v %d %.60q %v", e.labels, e.time, e.line, e.metadata)
+}
+
+// same reports whether they cannot be told apart.
+func (e refEntry) same(o refEntry) bool {
+	return e.time == o.time && e.labels == o.labels && e.line == o.line && e.metadata == o.metadata
+}
+
+// A reference is the store.
+type reference struct {
+	o       logstore.Options // the windows, Retention and MaxLine, as a store resolves them
+	entries []refEntry       // in the order in which they were acknowledged
+	// newest is the time of the newest entry that each stream ever had.
+	newest map[logstore.Labels]int64
+}
+
+func newReference(o logstore.Options) *reference {
+	if o.LateWindow == 0 {
+		o.LateWindow = time.Hour
+	}
+	if o.FutureWindow == 0 {
+		o.FutureWindow = 10 * time.Minute
+	}
+	if o.MaxLine == 0 {
+		o.MaxLine = 256 << 10
+	}
+	return &reference{o: o, newest: map[logstore.Labels]int64{}}
+}
+
+// mayBeGone reports whether a store need not have the entry (any more).
+func (r *reference) mayBeGone(e refEntry, now int64) bool {
+	return e.unsure || r.o.Retention > 0 && e.time < now-int64(r.o.Retention)
+}
+
+// append takes the batch over, given what the store said of it: everything
+// that it refused it must refuse, with the right reason, and nothing else.
+func (r *reference) append(b logstore.Batch, said error, now int64) error {
+	refused := map[[2]int]logstore.Rejection{}
+	var rejected *logstore.RejectedError
+	if errors.As(said, &rejected) {
+		for _, rej := range rejected.Rejected {
+			refused[[2]int{rej.Stream, rej.Entry}] = rej
+		}
+	} else if said != nil {
+		return fmt.Errorf("append: %w", said)
+	}
+	accepted := 0
+	for i, s := range b {
+		for j, e := range s.Entries {
+			rej, is := refused[[2]int{i, j}]
+			delete(refused, [2]int{i, j})
+			reason, sure := r.refusal(s.Labels, e, now)
+			switch {
+			case is && (rej.Time != e.Time || rej.Err == nil):
+				return fmt.Errorf("the rejection of stream %d, entry %d at %d is %+v", i, j, e.Time, rej)
+			case is && (reason == nil || !errors.Is(rej.Err, reason)):
+				return fmt.Errorf("stream %d, entry %d at %d is refused: %v; want %v", i, j, e.Time, rej.Err, reason)
+			case !is && sure:
+				return fmt.Errorf("stream %d, entry %d at %d is accepted; want %v", i, j, e.Time, reason)
+			case is:
+				continue
+			}
+			accepted++
+			r.newest[s.Labels] = max(e.Time, r.newest[s.Labels])
+			r.entries = append(r.entries, refEntry{labels: s.Labels, time: e.Time, line: string(e.Line), metadata: e.Metadata})
+		}
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("rejections of entries that were not in the batch: %v", refused)
+	}
+	if rejected != nil && rejected.Accepted != accepted {
+		return fmt.Errorf("the store says that it accepted %d of the batch; %d were not refused", rejected.Accepted, accepted)
+	}
+	return nil
+}
+
+// refusal is why an entry must be refused, or nil. Not sure: it may be, as the
+// newest of its stream may be gone, which the store then need not remember.
+func (r *reference) refusal(l logstore.Labels, e logstore.Entry, now int64) (reason error, sure bool) {
+	switch {
+	case l.Len() == 0:
+		return logstore.ErrLabels, true
+	case len(e.Line) > r.o.MaxLine:
+		return logstore.ErrTooLong, true
+	case e.Time < 0:
+		return logstore.ErrTooOld, true
+	case r.o.FutureWindow > 0 && e.Time > now+int64(r.o.FutureWindow):
+		return logstore.ErrFuture, true
+	case r.o.Retention > 0 && e.Time < now-int64(r.o.Retention):
+		return logstore.ErrExpired, true
+	case r.o.LateWindow < 0:
+		return nil, false
+	}
+	newest, any := r.newest[l]
+	if !any || e.Time >= newest-int64(r.o.LateWindow) {
+		return nil, false
+	}
+	for _, have := range r.entries {
+		if have.labels == l && !r.mayBeGone(have, now) && e.Time < have.time-int64(r.o.LateWindow) {
+			return logstore.ErrTooOld, true
+		}
+	}
+	return logstore.ErrTooOld, false
+}
+
+// find returns what the query finds, without its limit, in its order.
+func (r *reference) find(q refQuery) []refEntry {
+	var found []refEntry
+	for _, e := range r.entries {
+		if e.time >= q.from && e.time < q.end() && q.selects(e.labels) && (q.filter == nil || q.filter.match(e.line, e.metadata)) {
+			found = append(found, e)
+		}
+	}
+	// Stable: entries of a stream with equal times stay as they came.
+	slices.SortStableFunc(found, func(a, b refEntry) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), compareLabels(a.labels, b.labels))
+	})
+	if q.order == logstore.Backward {
+		slices.Reverse(found)
+	}
+	return found
+}
+
+// compareLabels orders streams: by the first name that differs, then value.
+func compareLabels(a, b logstore.Labels) int {
+	return slices.CompareFunc(pairs(a), pairs(b), func(x, y [2]string) int {
+		return cmp.Or(strings.Compare(x[0], y[0]), strings.Compare(x[1], y[1]))
+	})
+}
+
+func pairs(l logstore.Labels) (list [][2]string) {
+	for name, value := range l.All() {
+		list = append(list, [2]string{name, value})
+	}
+	return list
+}
+
+// explain compares what a store found with what the query must find. found may
+// lack the entries that may be gone, and must end at the limit. gone are the
+// indexes in want of those that it lacks.
+//
+// Where entries are equal there may be several ways to explain what was found;
+// all are followed, one line of want after the other.
+func explain(want []refEntry, mayBeGone func(refEntry) bool, found []refEntry, limit int) (gone []int, err error) {
+	type way struct{ used, before int } // used: entries of found; before: the way it comes from, in the step before
+	full := func(w way) bool { return limit > 0 && w.used == limit }
+	steps := make([][]way, 1, len(want)+1)
+	steps[0] = []way{{}}
+	furthest := 0
+	for _, e := range want {
+		var next []way
+		add := func(w way) {
+			if !slices.ContainsFunc(next, func(o way) bool { return o.used == w.used }) {
+				next = append(next, w)
+			}
+		}
+		for i, w := range steps[len(steps)-1] {
+			switch {
+			case full(w):
+				add(way{w.used, i})
+				continue
+			case w.used < len(found) && e.same(found[w.used]):
+				add(way{w.used + 1, i})
+			}
+			if mayBeGone(e) {
+				add(way{w.used, i})
+			}
+		}
+		if len(next) == 0 {
+			used := 0
+			for _, w := range steps[len(steps)-1] {
+				used = max(used, w.used)
+			}
+			if used < len(found) {
+				return nil, fmt.Errorf("entry %d of %d is %v, want %v (the %d-th of %d)", used, len(found), found[used], e, len(steps)-1, len(want))
+			}
+			return nil, fmt.Errorf("only %d entries, want after them %v (the %d-th of %d)", len(found), e, len(steps)-1, len(want))
+		}
+		for _, w := range next {
+			furthest = max(furthest, w.used)
+		}
+		steps = append(steps, next)
+	}
+	at := slices.IndexFunc(steps[len(steps)-1], func(w way) bool { return w.used == len(found) })
+	if at < 0 {
+		return nil, fmt.Errorf("entry %d of %d is %v, want none such there", furthest, len(found), found[min(furthest, len(found)-1)])
+	}
+	for i := len(steps) - 1; i > 0; i-- {
+		w := steps[i][at]
+		before := steps[i-1][w.before]
+		if before.used == w.used && !full(before) {
+			gone = append(gone, i-1)
+		}
+		at = w.before
+	}
+	return gone, nil
+}
+
+// A refQuery is a query as the test writes it.
+type refQuery struct {
+	selector []refMatcher
+	filter   *refFilter
+	from, to int64
+	order    logstore.Order
+	limit    int
+}
+
+func (q refQuery) end() int64 {
+	if q.to == 0 {
+		return math.MaxInt64
+	}
+	return q.to
+}
+
+func (q refQuery) selects(l logstore.Labels) bool {
+	for _, m := range q.selector {
+		if !m.match(l) {
+			return false
+		}
+	}
+	return true
+}
+
+func (q refQuery) build() (logstore.Query, error) {
+	sel, err := buildSelector(q.selector)
+	if err != nil {
+		return logstore.Query{}, err
+	}
+	built := logstore.Query{Selector: sel, From: q.from, To: q.to, Order: q.order, Limit: q.limit}
+	if q.filter != nil {
+		built.Filter, err = q.filter.build()
+	}
+	return built, err
+}
+
+func buildSelector(ms []refMatcher) (logstore.Selector, error) {
+	var sel logstore.Selector
+	for _, m := range ms {
+		built, err := m.build()
+		if err != nil {
+			return nil, err
+		}
+		sel = append(sel, built)
+	}
+	return sel, nil
+}
+
+// A refMatcher is a condition on a label.
+type refMatcher struct {
+	name  string
+	op    logstore.MatchOp
+	value string
+	re    *regexp.Regexp // of value, for Matches and NotMatches
+}
+
+func newMatcher(name string, op logstore.MatchOp, value string) refMatcher {
+	m := refMatcher{name: name, op: op, value: value}
+	if op == logstore.Matches || op == logstore.NotMatches {
+		m.re = regexp.MustCompile("^(?s:" + value + ")$")
+	}
+	return m
+}
+
+func (m refMatcher) match(l logstore.Labels) bool {
+	value := l.Get(m.name)
+	switch m.op {
+	case logstore.Equal:
+		return value == m.value
+	case logstore.NotEqual:
+		return value != m.value
+	}
+	return m.re.MatchString(value) == (m.op == logstore.Matches)
+}
+
+func (m refMatcher) build() (logstore.Matcher, error) {
+	return logstore.Match(m.name, m.op, m.value)
+}
+
+func (m refMatcher) String() string {
+	return fmt.Sprintf("%s%s%q", m.name, [...]string{"=", "!=", "=~", "!~"}[m.op], m.value)
+}
+
+// A refFilter is a condition on an entry.
+type refFilter struct {
+	kind string // contains, fold, word, regexp, metadata, not, all, any, func
+	text string
+	re   *regexp.Regexp
+	on   refMatcher // of metadata
+	of   []*refFilter
+}
+
+func (f *refFilter) match(line string, metadata logstore.Labels) bool {
+	switch f.kind {
+	case "contains":
+		return strings.Contains(line, f.text)
+	case "fold":
+		return containsFold(line, f.text)
+	case "word":
+		return containsWord(line, f.text)
+	case "regexp":
+		return f.re.MatchString(line)
+	case "metadata":
+		return f.on.match(metadata)
+	case "func":
+		return len(line)%2 == 0
+	case "not":
+		return !f.of[0].match(line, metadata)
+	}
+	for _, sub := range f.of {
+		if sub.match(line, metadata) != (f.kind == "all") {
+			return f.kind == "any"
+		}
+	}
+	return f.kind == "all"
+}
+
+// containsFold compares rune by rune, at each place. text is UTF-8.
+func containsFold(line, text string) bool {
+	want := []rune(text)
+	if len(want) == 0 {
+		return true
+	}
+	for i, r := range line {
+		if !strings.EqualFold(string(r), string(want[0])) {
+			continue
+		}
+		rest := []rune(line[i:min(len(line), i+utf8.UTFMax*len(want))])
+		if len(rest) >= len(want) && strings.EqualFold(string(rest[:len(want)]), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// containsWord looks for text no end of which is within a word.
+func containsWord(line, text string) bool {
+	for from := 0; from <= len(line); from++ {
+		if strings.HasPrefix(line[from:], text) && !withinWord(line, from) && !withinWord(line, from+len(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// withinWord reports whether a word goes on over line[at]. Scripts that are
+// written without spaces have no words, only runes.
+func withinWord(line string, at int) bool {
+	if at == 0 || at == len(line) {
+		return false
+	}
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+	for start := at - 1; start >= max(0, at-utf8.UTFMax+1); start-- {
+		if r, size := utf8.DecodeRuneInString(line[start:]); start+size > at {
+			return inWord(r)
+		}
+	}
+	before, _ := utf8.DecodeLastRuneInString(line[:at])
+	behind, _ := utf8.DecodeRuneInString(line[at:])
+	return inWord(before) && inWord(behind) && !unicode.In(before, withoutSpaces...) && !unicode.In(behind, withoutSpaces...)
+}
+
+// withoutSpaces has those that the test writes in.
+var withoutSpaces = []*unicode.RangeTable{unicode.Han, unicode.Thai}
+
+func (f *refFilter) build() (logstore.Filter, error) {
+	var of []logstore.Filter
+	for _, sub := range f.of {
+		built, err := sub.build()
+		if err != nil {
+			return nil, err
+		}
+		of = append(of, built)
+	}
+	switch f.kind {
+	case "contains":
+		return logstore.Contains(f.text), nil
+	case "fold":
+		return logstore.ContainsFold(f.text), nil
+	case "word":
+		return logstore.Word(f.text), nil
+	case "regexp":
+		return logstore.Regexp(f.re), nil
+	case "metadata":
+		m, err := f.on.build()
+		if err != nil {
+			return nil, err
+		}
+		return logstore.MetadataMatches(m)
+	case "func":
+		return logstore.Func(func(line []byte, _ logstore.Labels) bool { return len(line)%2 == 0 }), nil
+	case "not":
+		return logstore.Not(of[0]), nil
+	case "all":
+		return logstore.All(of...), nil
+	}
+	return logstore.Any(of...), nil
+}
+
+func (f *refFilter) String() string {
+	switch f.kind {
+	case "metadata":
+		return fmt.Sprintf("metadata(%v)", f.on)
+	case "func":
+		return "even length"
+	case "not", "all", "any":
+		var of []string
+		for _, sub := range f.of {
+			of = append(of, sub.String())
+		}
+		return f.kind + "(" + strings.Join(of, ", ") + ")"
+	}
+	if f.re != nil {
+		return fmt.Sprintf("regexp(%q)", f.re)
+	}
+	return fmt.Sprintf("%s(%q)", f.kind, f.text)
+}
+
+// A span is how many there are at least, and at most.
+type span struct{ least, most int64 }
+
+func (s span) has(n int64) bool { return n >= s.least && n <= s.most }
+
+func (s *span) add(n int64, mayBeGone bool) {
+	if s.most += n; !mayBeGone {
+		s.least += n
+	}
+}
+
+// A refCount is the entries of a stream by bucket, and the bytes of all.
+type refCount struct {
+	buckets map[int64]*span
+	bytes   span
+}
+
+func (r *reference) count(q refQuery, step time.Duration, now int64) map[logstore.Labels]*refCount {
+	counts := map[logstore.Labels]*refCount{}
+	for _, e := range r.find(q) {
+		start := q.from
+		if step > 0 {
+			start = e.time - e.time%int64(step)
+		}
+		c := counts[e.labels]
+		if c == nil {
+			c = &refCount{buckets: map[int64]*span{}}
+			counts[e.labels] = c
+		}
+		if c.buckets[start] == nil {
+			c.buckets[start] = new(span)
+		}
+		gone := r.mayBeGone(e, now)
+		c.buckets[start].add(1, gone)
+		c.bytes.add(int64(len(e.line))+encodedBytes(e.metadata), gone)
+	}
+	return counts
+}
+
+// encodedBytes is how many bytes labels have where they are stored: a length of
+// one byte for each seven bits before each name and value.
+func encodedBytes(l logstore.Labels) (n int64) {
+	for _, p := range pairs(l) {
+		for _, s := range p {
+			n += int64(len(s) + max(1, (bits.Len(uint(len(s)))+6)/7))
+		}
+	}
+	return n
+}
+
+// checkCount compares what a store counted. Where a run may be cut, bytes are
+// what the store takes them for.
+func checkCount(q refQuery, want map[logstore.Labels]*refCount, got []logstore.StreamCount) error {
+	exact := q.filter != nil || q.from == 0 && q.to == 0
+	for i, s := range got {
+		if i > 0 && compareLabels(got[i-1].Labels, s.Labels) >= 0 {
+			return fmt.Errorf("%v comes behind %v", s.Labels, got[i-1].Labels)
+		}
+		w := want[s.Labels]
+		if w == nil || len(s.Buckets) == 0 {
+			return fmt.Errorf("%v has the buckets %v, want %v", s.Labels, s.Buckets, w)
+		}
+		bytes := int64(0)
+		for j, b := range s.Buckets {
+			if j > 0 && s.Buckets[j-1].Start >= b.Start {
+				return fmt.Errorf("%v: the bucket %d comes behind %d", s.Labels, b.Start, s.Buckets[j-1].Start)
+			}
+			if n := w.buckets[b.Start]; b.Entries == 0 || n == nil || !n.has(b.Entries) {
+				return fmt.Errorf("%v: the bucket %d has %d entries, want %v", s.Labels, b.Start, b.Entries, n)
+			}
+			delete(w.buckets, b.Start)
+			bytes += b.Bytes
+		}
+		if exact && !w.bytes.has(bytes) {
+			return fmt.Errorf("%v has %d bytes, want %v", s.Labels, bytes, w.bytes)
+		}
+	}
+	for l, w := range want {
+		for start, n := range w.buckets {
+			if n.least > 0 {
+				return fmt.Errorf("%v: the bucket %d is not there, want %v", l, start, *n)
+			}
+		}
+	}
+	return nil
+}
+
+// A choice is what must be in an answer, and what may be.
+type choice[T comparable] struct{ must, may map[T]bool }
+
+func newChoice[T comparable]() choice[T] { return choice[T]{map[T]bool{}, map[T]bool{}} }
+
+func (c choice[T]) add(v T, mayBeGone bool) {
+	if c.may[v] = true; !mayBeGone {
+		c.must[v] = true
+	}
+}
+
+func (c choice[T]) check(got []T, compare func(a, b T) int) error {
+	for i, v := range got {
+		if i > 0 && compare(got[i-1], v) >= 0 {
+			return fmt.Errorf("%v comes behind %v", v, got[i-1])
+		}
+		if !c.may[v] {
+			return fmt.Errorf("%v, want only %v", v, slices.Collect(maps.Keys(c.may)))
+		}
+	}
+	for v := range c.must {
+		if !slices.Contains(got, v) {
+			return fmt.Errorf("%v, want %v too", got, v)
+		}
+	}
+	return nil
+}
+
+// series returns the streams that have entries the query finds, their names
+// of labels, and the values of one.
+func (r *reference) series(q refQuery, name string, now int64) (series choice[logstore.Labels], names, values choice[string]) {
+	series, names, values = newChoice[logstore.Labels](), newChoice[string](), newChoice[string]()
+	for _, e := range r.find(q) {
+		gone := r.mayBeGone(e, now)
+		series.add(e.labels, gone)
+		for n, v := range e.labels.All() {
+			if names.add(n, gone); n == name {
+				values.add(v, gone)
+			}
+		}
+	}
+	return series, names, values
+}
+
+// entryOf takes over what a query has found.
+func entryOf(f logstore.Found) refEntry {
+	return refEntry{labels: f.Labels, time: f.Time, line: string(bytes.Clone(f.Line)), metadata: f.Metadata}
+}
+
+// forget removes those of the entries in list that are gone.
+func (r *reference) forget(list []refEntry, gone []int) {
+	// Equal entries of a stream are in list as they are here.
+	nth := func(of []refEntry, i int) (n int) {
+		for _, e := range of[:i] {
+			if e.same(of[i]) {
+				n++
+			}
+		}
+		return n
+	}
+	remove := map[int]bool{}
+	for _, g := range gone {
+		n := nth(list, g)
+		for i, e := range r.entries {
+			if e.same(list[g]) {
+				if n == 0 {
+					remove[i] = true
+					break
+				}
+				n--
+			}
+		}
+	}
+	kept := r.entries[:0:0]
+	for i, e := range r.entries {
+		if !remove[i] {
+			kept = append(kept, e)
+		}
+	}
+	r.entries = kept
+}

@@ -1,0 +1,142 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/stele-go/stele/wal"
+)
+
+// replaying is the state of the replay of the log after Open.
+type replaying struct {
+	ready chan struct{} // closed when it has ended
+	// next is the position that is replayed next, 0 when it has ended: then the
+	// log itself knows.
+	next        atomic.Uint64
+	first, last uint64 // positions to be replayed: from first, to before last
+	err         atomic.Pointer[error]
+}
+
+// state is nil if all of the log has been replayed.
+func (r *replaying) state() error {
+	select {
+	case <-r.ready:
+		return r.failure()
+	default:
+		return ErrReplaying
+	}
+}
+
+// failure is why the replay could not come to its end, or nil.
+func (r *replaying) failure() error {
+	if err := r.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Ready is closed once the log has been replayed, or has turned out to be
+// damaged: then Append and the end of each query have an error that says so.
+// Until then appends wait, and queries yield what is there.
+func (s *Store) Ready() <-chan struct{} { return s.replay.ready }
+
+// beginReplay finds out what of the log has to be replayed: what is in no
+// segment.
+func (s *Store) beginReplay() error {
+	first, next := s.log.Bounds()
+	upto := s.shelf.Upto()
+	if upto >= uint64(next) {
+		return fmt.Errorf("the segments have the log's positions up to %d, and the log ends before %d: it is another log, or an old copy; bring back the right folder %s, or move the folder segments away",
+			upto, next, logFolder)
+	}
+	s.replay.first, s.replay.last = max(uint64(first), upto+1), uint64(next)
+	s.replay.next.Store(s.replay.first)
+	return nil
+}
+
+// runReplay puts into memory what of the log is in no segment.
+//
+// The records of one position are put in once, in the order of positions. The
+// memtables that fill are sealed as always, at boundaries that are positions,
+// with replay.next for the log's own next: insert looks at the boundary after
+// it was set to the position after. So if the process is killed again, the next
+// replay begins after what was sealed.
+func (s *Store) runReplay(ctx context.Context) {
+	err := s.replayAll(ctx)
+	if ctx.Err() != nil {
+		return // closed: nobody waits for ready any more
+	}
+	if err != nil {
+		err = s.fail(fmt.Errorf("replay of the log: %w", err))
+		s.replay.err.Store(&err)
+	} else {
+		s.replay.next.Store(0)
+	}
+	close(s.replay.ready)
+}
+
+func (s *Store) replayAll(ctx context.Context) error {
+	if s.replay.first >= s.replay.last {
+		return nil
+	}
+	r, err := s.log.Reader(wal.Position(s.replay.first))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var set rowSet
+	for ctx.Err() == nil {
+		rec, err := r.Next()
+		if err == io.EOF || err == nil && uint64(rec.Position) >= s.replay.last {
+			return nil
+		}
+		if err != nil {
+			return damaged(err)
+		}
+		if err := s.replayOne(ctx, &set, rec); err != nil {
+			return fmt.Errorf("position %d: %w", rec.Position, err)
+		}
+	}
+	return ctx.Err()
+}
+
+func (s *Store) replayOne(ctx context.Context, set *rowSet, rec wal.Record) error {
+	err := set.parse(rec.Data, func(enc []byte) *stream { return s.streams.find(Labels{string(enc)}) })
+	if err != nil {
+		return err
+	}
+	c := claimOf(len(rec.Data), len(set.rows), len(set.parts))
+	// Where nothing can be sealed the replay waits: it will be tried again.
+	patient := func() error { return nil }
+	if err := s.pace.enter(ctx, c, patient); err != nil {
+		return err
+	}
+	defer s.pace.entered(c.heads)
+	m := s.enter()
+	defer m.leave()
+	buf, chunk, off := m.arena.reserve(len(rec.Data))
+	s.pace.entered(c.arena)
+	copy(buf, rec.Data)
+	for i := range set.parts {
+		p := &set.parts[i]
+		if p.stream == nil {
+			p.stream = s.streams.add(p.labels)
+		}
+		p.stream = s.streams.hold(p.stream, m)
+	}
+	s.replay.next.Store(uint64(rec.Position) + 1)
+	s.insert(m, uint64(rec.Position), set, set.parts, buf, spot{chunk, off})
+	return nil
+}
+
+// damaged tells what to do about a log that is damaged.
+func damaged(err error) error {
+	var c *wal.CorruptError
+	if errors.As(err, &c) {
+		return fmt.Errorf("%w; nothing was changed; stele inspect shows what is intact", err)
+	}
+	return err
+}

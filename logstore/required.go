@@ -1,0 +1,180 @@
+package logstore
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// What a match of a regular expression must have in it is found as in Cox,
+// Regular Expression Matching with a Trigram Index, 2012: a part of the
+// expression either matches one of a few exact texts, which neighbours make
+// longer, or asks for what its own parts need.
+
+const (
+	maxExact      = 16  // texts that a part may match
+	maxExactBytes = 128 // of each
+)
+
+// required returns what is needed for re to match, and, unless it is empty, a
+// text that is in each match byte by byte.
+func required(re *regexp.Regexp) (need, []byte) {
+	tree, err := syntax.Parse(re.String(), syntax.Perl)
+	if err != nil {
+		return need{}, nil // re was compiled with other flags
+	}
+	var a analysis
+	p := a.part(tree)
+	n := a.needOf(p)
+	if !a.folds {
+		return n, []byte(a.longest)
+	}
+	return n, nil
+}
+
+// A matched is what a part matches: one of exact, or, if that is nil, something
+// that needs need.
+type matched struct {
+	exact []string
+	need  need
+}
+
+type analysis struct {
+	folds   bool   // some part matches in whatever case
+	longest string // text that is in each match
+	depth   int    // of parts that need not be in a match
+}
+
+func (a *analysis) part(re *syntax.Regexp) matched {
+	switch re.Op {
+	case syntax.OpLiteral:
+		a.folds = a.folds || re.Flags&syntax.FoldCase != 0
+		s := string(re.Rune)
+		if strings.ContainsRune(s, utf8.RuneError) || len(s) > maxExactBytes {
+			// That rune matches bytes that are not UTF-8, too.
+			return matched{}
+		}
+		return matched{exact: []string{s}}
+	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
+		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return matched{exact: []string{""}}
+	case syntax.OpCharClass:
+		return a.class(re)
+	case syntax.OpCapture:
+		return a.part(re.Sub[0])
+	case syntax.OpConcat:
+		return a.concat(re.Sub)
+	case syntax.OpAlternate:
+		return a.alternate(re.Sub)
+	case syntax.OpQuest:
+		a.depth++
+		p := a.part(re.Sub[0])
+		a.depth--
+		if p.exact == nil || len(p.exact) == maxExact {
+			return matched{}
+		}
+		return matched{exact: append(p.exact, "")}
+	case syntax.OpPlus:
+		return matched{need: a.needOf(a.part(re.Sub[0]))}
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return matched{need: a.needOf(a.part(re.Sub[0]))}
+		}
+	}
+	return matched{}
+}
+
+func (a *analysis) class(re *syntax.Regexp) matched {
+	var exact []string
+	for i := 0; i < len(re.Rune); i += 2 {
+		lo, hi := re.Rune[i], re.Rune[i+1]
+		if int(hi-lo) >= maxExact-len(exact) || lo <= utf8.RuneError && utf8.RuneError <= hi {
+			return matched{}
+		}
+		for r := lo; r <= hi; r++ {
+			exact = append(exact, string(r))
+		}
+	}
+	if len(exact) == 0 {
+		return matched{}
+	}
+	return matched{exact: exact}
+}
+
+func (a *analysis) concat(parts []*syntax.Regexp) matched {
+	var n need
+	run := []string{""} // what the parts since the last inexact one match
+	whole := true
+	for _, re := range parts {
+		p := a.part(re)
+		if longer := product(run, p.exact); longer != nil {
+			run = longer
+			continue
+		}
+		whole = false
+		n = n.and(a.needOf(matched{exact: run}))
+		if run = p.exact; run == nil {
+			n = n.and(p.need)
+			run = []string{""}
+		}
+	}
+	if whole {
+		return matched{exact: run}
+	}
+	return matched{need: n.and(a.needOf(matched{exact: run}))}
+}
+
+func (a *analysis) alternate(parts []*syntax.Regexp) matched {
+	a.depth++
+	defer func() { a.depth-- }()
+	var exact []string
+	var needs []need
+	for _, re := range parts {
+		p := a.part(re)
+		needs = append(needs, a.needOf(p))
+		if p.exact == nil || len(exact)+len(p.exact) > maxExact {
+			for _, rest := range parts[len(needs):] {
+				needs = append(needs, a.needOf(a.part(rest)))
+			}
+			return matched{need: needAny(needs...)}
+		}
+		exact = append(exact, p.exact...)
+	}
+	return matched{exact: exact}
+}
+
+// product returns each of a followed by each of b, nil if that is too many or
+// too much.
+func product(a, b []string) []string {
+	if b == nil || len(a)*len(b) > maxExact {
+		return nil
+	}
+	var all []string
+	for _, x := range a {
+		for _, y := range b {
+			if len(x)+len(y) > maxExactBytes {
+				return nil
+			}
+			all = append(all, x+y)
+		}
+	}
+	return all
+}
+
+// needOf is what a part needs where what stands beside it is not known.
+func (a *analysis) needOf(p matched) need {
+	if p.exact == nil {
+		return p.need
+	}
+	if len(p.exact) == 1 && a.depth == 0 && len(p.exact[0]) > len(a.longest) {
+		a.longest = p.exact[0]
+	}
+	var any []need
+	for _, s := range p.exact {
+		any = append(any, needAll(filter.Substring([]byte(s))))
+	}
+	return needAny(any...)
+}

@@ -1,0 +1,304 @@
+package logstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/wal"
+)
+
+// sealing is what callers and the goroutine that seals tell each other.
+type sealing struct {
+	signal
+
+	mu      sync.Mutex
+	waiters []chan error // of Seal
+
+	now    atomic.Bool           // a memtable is being sealed
+	count  atomic.Uint64         // memtables that became segments
+	failed atomic.Pointer[error] // of the last attempt, nil if it went well
+}
+
+func (l *sealing) asked() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiters) > 0
+}
+
+func (l *sealing) takeWaiters() []chan error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.waiters
+	l.waiters = nil
+	return w
+}
+
+// Seal writes all that is in memory into segments. What was acknowledged before
+// is in segments, durable as at level Power, when it returns nil, and the log
+// has given it up. If ctx is done first, the sealing goes on all the same.
+func (s *Store) Seal(ctx context.Context) error {
+	if err := s.admitsMaintenance(ctx); err != nil {
+		return fmt.Errorf("logstore: seal %s: %w", s.dir, err)
+	}
+	done := make(chan error, 1)
+	s.seals.mu.Lock()
+	s.seals.waiters = append(s.seals.waiters, done)
+	s.seals.mu.Unlock()
+	s.seals.wake()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-s.closed:
+		err = ErrClosed
+	}
+	if err != nil {
+		return fmt.Errorf("logstore: seal %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// admitsMaintenance waits for the end of replay.
+func (s *Store) admitsMaintenance(ctx context.Context) error {
+	select {
+	case <-s.replay.ready:
+		return s.replay.failure()
+	case <-s.closed:
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sealer seals until ctx is done.
+func (s *Store) sealer(ctx context.Context) {
+	age := time.NewTimer(s.o.SealAge)
+	defer age.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.seals.signal:
+		case <-age.C:
+		}
+		for s.sealDue() && ctx.Err() == nil {
+			s.sealAll(ctx)
+		}
+		wait := s.o.SealAge
+		if oldest := s.active.Load().oldest.Load(); oldest != 0 {
+			wait = max(wait-time.Duration(s.o.now().UnixNano()-oldest), time.Millisecond)
+		}
+		age.Reset(wait)
+	}
+}
+
+// sealDue tells whether there is a reason to seal the active memtable.
+func (s *Store) sealDue() bool {
+	if s.seals.asked() {
+		return true
+	}
+	m := s.active.Load()
+	if m.count.Load() == 0 {
+		return false
+	}
+	return m.bytes.Load() >= s.sealSize || s.pace.stuck.Load() > 0 ||
+		s.o.now().UnixNano()-m.oldest.Load() >= int64(s.o.SealAge)
+}
+
+// sealAll seals all that is in memory, and answers those who asked for it.
+func (s *Store) sealAll(ctx context.Context) {
+	waiters := s.seals.takeWaiters()
+	answer := func(err error) {
+		for _, w := range waiters {
+			w <- err
+		}
+		waiters = nil
+	}
+	m := s.active.Load()
+	if m.count.Load() == 0 { // what was acknowledged has been counted
+		answer(nil)
+		return
+	}
+	m = s.freeze()
+	m.drained()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
+		err := s.seal(ctx, m)
+		if err == nil {
+			s.seals.failed.Store(nil)
+			break
+		}
+		if errors.Is(err, syscall.ENOSPC) {
+			err = s.space.full(err)
+		}
+		if ctx.Err() != nil {
+			err = ErrClosed
+		}
+		s.seals.failed.Store(&err)
+		answer(err)
+		s.pace.wakeAll() // who waits for room is told why there is none
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		waiters = append(waiters, s.seals.takeWaiters()...)
+	}
+	answer(nil)
+	s.maintain.wake()
+}
+
+// freeze makes a new memtable the active one and returns the old one, which gets
+// nothing more but from those who are inside.
+func (s *Store) freeze() *memtable {
+	m := s.active.Load()
+	next := newMemtable(0, &s.chunks, s.pace.take)
+	m.freeze(next, s.nextPosition)
+	s.mu.Lock()
+	s.mems = append(slices.Clone(s.mems), next)
+	s.mu.Unlock()
+	s.active.Store(next)
+	return m
+}
+
+// nextPosition is the position after the last that may have been inserted.
+func (s *Store) nextPosition() uint64 {
+	if next := s.replay.next.Load(); next != 0 {
+		return next
+	}
+	_, next := s.log.Bounds()
+	return uint64(next)
+}
+
+// seal makes a segment of m, in which nobody is inside, and has the log give up
+// what is in it.
+//
+// Each entry is in a segment or is replayed, never both: the segment says that
+// it has all positions after that of the one before it, up to the boundary of
+// m, and it is durable before the log gives anything up. A crash before that
+// leaves the log as it was; a crash between leaves both, and replay begins after
+// the highest position that a segment has. What the log has acknowledged below
+// level Power is synced first: after a power cut, a segment with positions that
+// the log has lost would hide the entries that get these positions next.
+func (s *Store) seal(ctx context.Context, m *memtable) error {
+	s.seals.now.Store(true)
+	defer s.seals.now.Store(false)
+	bytes := m.bytes.Load()
+	s.pace.seals(bytes)
+	defer s.pace.ends()
+	if s.o.Level != durability.Power {
+		if err := s.log.Sync(); err != nil {
+			return err
+		}
+	}
+	boundary := m.boundary.Load()
+	info := segment.Info{
+		After:   m.base - 1,
+		Upto:    boundary - 1,
+		Created: s.o.now().UnixNano(),
+	}
+	write := func(w *segment.Writer) error { return s.writeBlocks(ctx, w, m) }
+	if err := s.shelf.Publish(ctx, info, write, func(publish func()) { s.drop(m, publish) }); err != nil {
+		return err
+	}
+	s.seals.count.Add(1)
+	s.space.wrote(bytes)
+	// An error leaves in the log what is in the segment too. The next one will
+	// take it away, or replay leave it out.
+	s.truncate(boundary)
+	return nil
+}
+
+// drop takes m out of the list, in one step with what publish does.
+func (s *Store) drop(m *memtable, publish func()) {
+	s.mu.Lock()
+	s.mems = slices.DeleteFunc(slices.Clone(s.mems), func(o *memtable) bool { return o == m })
+	publish()
+	s.mu.Unlock()
+	bytes := m.bytes.Load()
+	s.pace.giveBack(bytes)
+	m.release()
+}
+
+// truncate has the log give up what is before position next.
+func (s *Store) truncate(next uint64) {
+	err := s.log.TruncateBefore(wal.Position(next))
+	s.failing.set("giving up what is sealed of the log", err)
+	first, _ := s.log.Bounds()
+	s.shelf.SetFloor(uint64(first) - 1)
+}
+
+// A run is consecutive rows of one stream.
+type run struct {
+	labels string
+	rows   []headRow
+}
+
+// blocksOf divides the entries of a memtable into blocks: a stream with much in
+// it has its own, of equal size; of the others, by labels, several share one.
+// Blocks have between half of blockRaw and a little more than all of it, but
+// for the last of those that are shared.
+func blocksOf(m *memtable, labels func(n uint32) string) [][]run {
+	type item struct {
+		labels string
+		head   *head
+	}
+	var items []item
+	for n, h := range m.all() {
+		if len(h.all()) > 0 {
+			items = append(items, item{labels(n), h})
+		}
+	}
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.labels, b.labels) })
+	var blocks [][]run
+	var shared []run
+	var sharedRaw int64
+	for _, it := range items {
+		raw, rows := it.head.raw, it.head.all()
+		if raw < blockRaw/2 {
+			shared = append(shared, run{it.labels, rows})
+			if sharedRaw += raw; sharedRaw >= blockRaw/2 {
+				blocks = append(blocks, shared)
+				shared, sharedRaw = nil, 0
+			}
+			continue
+		}
+		for _, part := range divide(rows, raw) {
+			blocks = append(blocks, []run{{it.labels, part}})
+		}
+	}
+	if len(shared) > 0 {
+		blocks = append(blocks, shared)
+	}
+	return blocks
+}
+
+// divide cuts rows, which have raw bytes, into parts of about equal size, of
+// blockRaw at most, and a line.
+func divide(rows []headRow, raw int64) [][]headRow {
+	n := (raw + blockRaw - 1) / blockRaw
+	each := raw / n
+	var parts [][]headRow
+	var size int64
+	first := 0
+	for i, r := range rows {
+		// Metadata are not looked for here: they are few.
+		if size += int64(r.lineLen()); size >= each && int64(len(parts)) < n-1 {
+			parts = append(parts, rows[first:i+1])
+			first, size = i+1, 0
+		}
+	}
+	if first < len(rows) {
+		parts = append(parts, rows[first:])
+	}
+	return parts
+}

@@ -1,0 +1,261 @@
+package logstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+)
+
+func TestSealByAge(t *testing.T) {
+	o := small()
+	o.SealAge = time.Millisecond
+	s := openTest(t, t.TempDir(), o)
+	mustAppend(t, s, one(MustLabels("app", "api"), 1, "x"))
+	until(t, "it is sealed", func() bool { return s.Stats().Sealed == 1 })
+	// And again, after a while without anything.
+	mustAppend(t, s, one(MustLabels("app", "api"), 2, "y"))
+	until(t, "it is sealed", func() bool { return s.Stats().Sealed == 2 })
+	if n := len(contents(t, s)); n != 2 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+func TestSealOfNothing(t *testing.T) {
+	s := openTest(t, t.TempDir(), small())
+	if err := s.Seal(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := s.Compact(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if st := s.Stats(); st.Sealed != 0 {
+		t.Errorf("%d segments of nothing", st.Sealed)
+	}
+}
+
+// However fast appends come, memory is within the limit, and chunks are used
+// again.
+func TestMemoryBudget(t *testing.T) {
+	o := small()
+	o.Level = durability.Kill
+	s := openTest(t, t.TempDir(), o)
+	line := bytes.Repeat([]byte("0123456789"), 100)
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			for i := range 16 {
+				st := Stream{Labels: MustLabels("app", "api", "g", fmt.Sprint(g))}
+				for range 500 {
+					st.Entries = append(st.Entries, Entry{Time: int64(i), Line: line})
+				}
+				if err := s.Append(context.Background(), Batch{st}); err != nil {
+					t.Error(err)
+				}
+				if st := s.Stats(); st.MemoryUsed > st.MemoryLimit {
+					t.Errorf("%d bytes, at most %d", st.MemoryUsed, st.MemoryLimit)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if st := s.Stats(); st.Sealed < 2 || st.Entries != 32000 {
+		t.Errorf("%+v", st)
+	}
+	if err := s.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.MemoryUsed != 0 || len(s.chunks.free) == 0 || len(s.chunks.free) > s.chunks.most {
+		t.Errorf("%d bytes are used when all is sealed, %d chunks kept", st.MemoryUsed, len(s.chunks.free))
+	}
+}
+
+// A view keeps what it has seen, whatever is sealed and merged meanwhile.
+func TestViewStays(t *testing.T) {
+	s := openTest(t, t.TempDir(), small())
+	want := appendSome(t, s, 10)
+	v, err := s.acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Compact(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	appendSome(t, s, 20)
+	sameCounts(t, "an old view", counted(v.contents(t, s)), want)
+	v.release()
+}
+
+// A stream that has no entry any more is forgotten, and one that still has some
+// in memory is not.
+func TestStreamsGone(t *testing.T) {
+	clock := newTestClock()
+	o := small()
+	o.now, o.Retention, o.SegmentSpan = clock.now, time.Hour, time.Minute
+	dir := t.TempDir()
+	s := openTest(t, dir, o)
+	old, stays := MustLabels("app", "old"), MustLabels("app", "stays")
+	mustAppend(t, s, Batch{
+		{old, []Entry{{Time: clock.at(0), Line: []byte("x")}}},
+		{stays, []Entry{{Time: clock.at(0), Line: []byte("x")}}},
+	})
+	if err := s.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.ns.Add(int64(3 * time.Hour))
+	mustAppend(t, s, one(stays, clock.at(0), "y"))
+	s.maintain.wake()
+	until(t, "the segment is deleted", func() bool { return s.labels.Len() == 1 })
+	// A new stream does not get the number of one that a view still has.
+	mustAppend(t, s, one(MustLabels("app", "new"), clock.at(0), "z"))
+	if got := counted(v.contents(t, s)); got[kept{old.enc, clock.at(-3 * time.Hour), "x", ""}] != 1 {
+		t.Errorf("an old view has %v", got)
+	}
+	v.release()
+	want := map[kept]int{{stays.enc, clock.at(0), "y", ""}: 1, {MustLabels("app", "new").enc, clock.at(0), "z", ""}: 1}
+	sameCounts(t, "what is kept", counted(contents(t, s)), want)
+	// It may come back.
+	mustAppend(t, s, one(old, clock.at(0), "again"))
+	want[kept{old.enc, clock.at(0), "again", ""}] = 1
+	sameCounts(t, "with the old one again", counted(contents(t, s)), want)
+	dir = copyStore(t, dir)
+	// The file may have been there still: it is deleted once more.
+	again := openTest(t, dir, o)
+	until(t, "it is deleted", func() bool { return len(contents(t, again)) == len(want) })
+	sameCounts(t, "opened anew", counted(contents(t, again)), want)
+}
+
+// Streams are forgotten all the time while they are appended to.
+func TestStreamsGoneStorm(t *testing.T) {
+	clock := newTestClock()
+	o := small()
+	o.now, o.Retention, o.LateWindow, o.Level = clock.now, time.Hour, -1, durability.Kill
+	s := openTest(t, t.TempDir(), o)
+	var group sync.WaitGroup
+	stop := make(chan struct{})
+	group.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := s.Seal(context.Background()); err != nil {
+				t.Error(err)
+				return
+			}
+			s.maintain.wake()
+		}
+	})
+	var appenders sync.WaitGroup
+	for g := range 4 {
+		appenders.Go(func() {
+			for i := range 1000 {
+				// About to expire: it is gone with the next step of the clock.
+				at := clock.at(-time.Hour + time.Second)
+				l := MustLabels("app", "api", "g", fmt.Sprint(g), "i", fmt.Sprint(i%20))
+				if err := s.Append(context.Background(), one(l, at, fmt.Sprint(i))); err != nil {
+					continue // the clock went on
+				}
+				v, err := s.acquire()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n, ok := s.labels.Find(l.enc)
+				if enc, found := s.labels.Labels(n); ok && (!found || enc != l.enc) {
+					t.Errorf("%s has the number of %s", l, Labels{enc})
+				}
+				for _, m := range v.mems {
+					for _, r := range m.rows(nil, n, at, at+1) {
+						if line := string(m.line(r)); ok && atoi(line)%20 != i%20 {
+							t.Errorf("%s has the line %q", l, line)
+						}
+					}
+				}
+				v.release()
+				if i%10 == 0 {
+					clock.ns.Add(int64(time.Second))
+				}
+			}
+		})
+	}
+	appenders.Wait()
+	close(stop)
+	group.Wait()
+	for _, k := range contents(t, s) {
+		if l := (Labels{k.labels}); l.Get("i") != fmt.Sprint(atoi(k.line)%20) {
+			t.Errorf("%s has the line %q", l, k.line)
+		}
+	}
+	clock.ns.Add(int64(2 * time.Hour))
+	until(t, "all streams are forgotten", func() bool {
+		if err := s.Seal(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		s.maintain.wake()
+		return s.labels.Len() == 0
+	})
+}
+
+func atoi(s string) (n int) {
+	fmt.Sscan(s, &n)
+	return n
+}
+
+func TestBlocksOf(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 30 {
+		m := newMemtable(1, &chunkPool{}, func(int64) {})
+		streams := 1 + rng.IntN(60)
+		rows := 0
+		for n := range uint32(streams) {
+			size := rng.IntN(1 << rng.IntN(21))
+			var list []headRow
+			raw := int64(0)
+			for raw < int64(size) {
+				line := rng.IntN(2000)
+				list = append(list, headRow{time: int64(rng.IntN(1000)), size: uint32(line) << 1})
+				raw += int64(line)
+			}
+			if len(list) > 0 {
+				m.head(n).add(list, raw)
+				rows += len(list)
+			}
+		}
+		blocks := blocksOf(m, func(n uint32) string { return fmt.Sprintf("%03d", n) })
+		got := 0
+		small := 0
+		for _, b := range blocks {
+			raw := 0
+			for _, r := range b {
+				if !slices.IsSortedFunc(r.rows, compareRows) {
+					t.Fatal("rows are not in order")
+				}
+				for _, row := range r.rows {
+					raw += row.lineLen()
+				}
+				got += len(r.rows)
+			}
+			if raw < blockRaw/2-2000 {
+				small++
+			}
+			if raw > blockRaw+2000 {
+				t.Errorf("a block of %d bytes", raw)
+			}
+		}
+		if got != rows || small > 1 {
+			t.Errorf("%d rows of %d, %d small blocks", got, rows, small)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package logstore
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/stele-go/stele/logstore/internal/labelindex"
+)
+
+// A MatchOp is how a Matcher compares.
+type MatchOp uint8
+
+const (
+	Equal MatchOp = iota
+	NotEqual
+	Matches    // the whole value matches the regular expression
+	NotMatches // it does not
+)
+
+func (o MatchOp) String() string {
+	if int(o) < len(operators) {
+		return operators[o]
+	}
+	return fmt.Sprintf("MatchOp(%d)", uint8(o))
+}
+
+var operators = [...]string{"=", "!=", "=~", "!~"}
+
+// A Matcher is a condition on the value of one label. A label that is not there
+// has the value "". It is made by Match, or written down: then its regular
+// expression is compiled each time it is used.
+type Matcher struct {
+	Name  string
+	Op    MatchOp
+	Value string
+	re    *regexp.Regexp
+}
+
+// Match makes a Matcher. The error is that of a regular expression, which has
+// the syntax of package regexp; a dot matches a line feed too.
+func Match(name string, op MatchOp, value string) (Matcher, error) {
+	return Matcher{Name: name, Op: op, Value: value}.compile()
+}
+
+func (m Matcher) compile() (Matcher, error) {
+	switch {
+	case m.Name == "":
+		return m, fmt.Errorf("%w: a matcher without a name", ErrLabels)
+	case int(m.Op) >= len(operators):
+		return m, fmt.Errorf("matcher of %s: unknown %v", m.Name, m.Op)
+	case m.Op < Matches || m.re != nil:
+		return m, nil
+	}
+	// By itself first: "a)|(b" is not to become right by what is put around it.
+	if _, err := regexp.Compile(m.Value); err != nil {
+		return m, fmt.Errorf("matcher of %s: %w", m.Name, err)
+	}
+	re, err := regexp.Compile(`\A(?s:` + m.Value + `)\z`)
+	if err != nil {
+		return m, fmt.Errorf("matcher of %s: %w", m.Name, err)
+	}
+	m.re = re
+	return m, nil
+}
+
+func (m Matcher) String() string { return fmt.Sprintf("%s%s%q", m.Name, m.Op, m.Value) }
+
+// positive: it is not the contrary of another one.
+func (m Matcher) positive() bool { return m.Op == Equal || m.Op == Matches }
+
+// meets reports whether a value meets the condition. m was compiled.
+func (m Matcher) meets(value string) bool {
+	if m.Op < Matches {
+		return (value == m.Value) == m.positive()
+	}
+	return m.re.MatchString(value) == m.positive()
+}
+
+// literals returns the values that are meant, if they are few: that of Equal and
+// NotEqual, or those of a regular expression that is literals or a choice of
+// them.
+func (m Matcher) literals() (values []string, only bool) {
+	if m.Op < Matches {
+		return []string{m.Value}, true
+	}
+	tree, err := syntax.Parse(m.Value, syntax.Perl|syntax.DotNL)
+	if err != nil || !literal(tree) {
+		return nil, false
+	}
+	var a analysis
+	p := a.part(tree)
+	if p.exact == nil || a.folds {
+		return nil, false
+	}
+	slices.Sort(p.exact)
+	return slices.Compact(p.exact), true
+}
+
+// literal reports whether an expression has nothing in it that depends on what
+// stands beside it, as the beginning of a line does.
+func literal(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpLiteral, syntax.OpEmptyMatch, syntax.OpCharClass, syntax.OpCapture, syntax.OpConcat, syntax.OpAlternate, syntax.OpQuest:
+		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !literal(sub) })
+	}
+	return false
+}
+
+// A Selector selects the streams that meet all its conditions.
+type Selector []Matcher
+
+func (sel Selector) String() string {
+	b := []byte{'{'}
+	for i, m := range sel {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(b, m.String()...)
+	}
+	return string(append(b, '}'))
+}
+
+func (sel Selector) compile() (Selector, error) {
+	sel = slices.Clone(sel)
+	for i, m := range sel {
+		var err error
+		if sel[i], err = m.compile(); err != nil {
+			return nil, err
+		}
+	}
+	return sel, nil
+}
+
+// matches reports whether a stream is selected. sel was compiled.
+func (sel Selector) matches(l Labels) bool {
+	for _, m := range sel {
+		if !m.meets(l.Get(m.Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// streams returns the streams that are selected, nil for all there are.
+func (sel Selector) streams(x *labelindex.Index) (*roaring.Bitmap, error) {
+	if len(sel) == 0 {
+		return nil, nil
+	}
+	sel, err := sel.compile()
+	if err != nil {
+		return nil, err
+	}
+	var conditions []labelindex.Condition
+	var choices []Matcher
+	for _, m := range sel {
+		c := labelindex.Condition{Name: m.Name, Not: !m.positive()}
+		values, only := m.literals()
+		switch {
+		case only && len(values) == 1:
+			c.Value = values[0]
+		case only:
+			choices = append(choices, m)
+			continue
+		case m.Value == ".+":
+			c.Not = !c.Not // of the empty value
+		default:
+			c.Match = m.re.MatchString
+		}
+		conditions = append(conditions, c)
+	}
+	set := x.Select(conditions...)
+	for _, m := range choices {
+		// By postings, so that no value is compared with an expression.
+		values, _ := m.literals()
+		meant := roaring.New()
+		for _, v := range values {
+			meant.Or(x.Select(labelindex.Condition{Name: m.Name, Value: v}))
+		}
+		if m.positive() {
+			set.And(meant)
+		} else {
+			set.AndNot(meant)
+		}
+	}
+	return set, nil
+}

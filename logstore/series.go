@@ -1,0 +1,110 @@
+package logstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// Labels returns the names of the labels of the streams that sel selects and
+// that have entries between from and to: from <= time < to, to 0 is no end. They
+// are sorted. Errors with which there are results are those of Count.
+func (s *Store) Labels(ctx context.Context, sel Selector, from, to int64) ([]string, error) {
+	defer s.labels.Pin()()
+	p, err := s.present(ctx, sel, from, to)
+	if p == nil {
+		return nil, err
+	}
+	return s.labels.Names(p.streams), err
+}
+
+// LabelValues returns the values of a label, as Labels does the names.
+func (s *Store) LabelValues(ctx context.Context, name string, sel Selector, from, to int64) ([]string, error) {
+	defer s.labels.Pin()()
+	p, err := s.present(ctx, sel, from, to)
+	if p == nil {
+		return nil, err
+	}
+	return s.labels.Values(name, p.streams), err
+}
+
+// Series returns the labels of the streams, as Labels does the names. They are
+// ordered by names and values.
+func (s *Store) Series(ctx context.Context, sel Selector, from, to int64) ([]Labels, error) {
+	p, err := s.present(ctx, sel, from, to)
+	if p == nil {
+		return nil, err
+	}
+	slices.SortFunc(p.names, func(a, b *name) int { return strings.Compare(a.order, b.order) })
+	series := make([]Labels, len(p.names))
+	for i, n := range p.names {
+		series[i] = n.labels
+	}
+	return series, err
+}
+
+// A presence is which streams have entries in the range of a search.
+type presence struct {
+	x       *search
+	mu      sync.Mutex
+	streams *roaring.Bitmap
+	names   []*name
+}
+
+// present finds them. It is nil where an error leaves nothing.
+func (s *Store) present(ctx context.Context, sel Selector, from, to int64) (*presence, error) {
+	p := &presence{streams: roaring.New()}
+	partial, err := s.survey(ctx, Query{Selector: sel, From: from, To: to}, func(x *search) (wholeFunc, surveyJob) {
+		p.x = x
+		return p.whole, p.candidate
+	})
+	if err != nil {
+		p, partial = nil, err
+	}
+	if partial != nil {
+		partial = fmt.Errorf("logstore: streams of %s: %w", s.dir, partial)
+	}
+	return p, partial
+}
+
+func (p *presence) add(n *name) {
+	if p.streams.CheckedAdd(n.stream) {
+		p.names = append(p.names, n)
+	}
+}
+
+// whole takes what has its first or its last entry in the range, and leaves
+// what goes over both of its ends, and may have none in it.
+func (p *presence) whole(n *name, min, max, _, _ int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if min >= p.x.from || max < p.x.to {
+		p.add(n)
+	}
+	return p.streams.Contains(n.stream)
+}
+
+func (p *presence) candidate(w *scratch, c candidate) (rest []candidate, err error) {
+	if m := c.memory; m != nil {
+		w.heads = m.mem.rows(w.heads[:0], m.stream, m.from, m.to)
+		if len(w.heads) > 0 {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.add(m.name)
+		}
+		return nil, nil
+	}
+	if err := p.x.scanBlock(w, c, idle, timesOnly); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range w.picks {
+		p.add(c.block.spans[k.span].name)
+	}
+	return nil, nil
+}

@@ -1,0 +1,106 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/lab/place"
+)
+
+// On a small file system that gets full, appends are refused before the log
+// cannot write, nothing that was acknowledged is lost, and they go on when
+// there is room.
+func TestFullDisk(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// least is what the store believes it must leave free.
+		least int64
+	}{{"refused before", 0}, {"refused by the disk", 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 192 << 20, Store: t.TempDir()})
+			if err != nil {
+				t.Skip(err)
+			}
+			defer func() {
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			dir := filepath.Join(p.Path, "store")
+			s := openTest(t, dir, Options{Memory: leastMemory})
+			defer s.Close()
+			if c.least > 0 {
+				s.space.least = c.least
+			}
+			ballast := filepath.Join(p.Path, "ballast")
+			if err := occupy(ballast, s.space.least+12<<20); err != nil {
+				t.Fatal(err)
+			}
+			s.space.soon.wake()
+			now := time.Now().UnixNano()
+			want := map[kept]int{}
+			add := func(i int) error {
+				st := Stream{Labels: MustLabels("app", "api")}
+				for j, line := range lines(50, 8000) {
+					for k := range line { // hard to make small, and without a word
+						line[k] = byte(uint64(i*7919+j*104729+k*k*31+k*i) * 0x9e3779b97f4a7c15 >> 59)
+					}
+					st.Entries = append(st.Entries, Entry{Time: now + int64(i), Line: line})
+				}
+				err := s.Append(context.Background(), Batch{st})
+				if err == nil {
+					for _, e := range st.Entries {
+						want[kept{st.Labels.enc, e.Time, string(e.Line), ""}]++
+					}
+				}
+				return err
+			}
+			i := 0
+			for ; i < 1000 && err == nil; i++ {
+				err = add(i)
+			}
+			if !errors.Is(err, ErrLowSpace) || errors.Is(err, ErrUnsure) {
+				t.Fatalf("after %d batches of 400 kB: %v", i, err)
+			}
+			if full := errors.Is(err, syscall.ENOSPC); c.least == 0 && full {
+				t.Errorf("the log could not write: %v", err)
+			}
+			sameCounts(t, "on a full disk", counted(contents(t, s)), want)
+			if err := os.Remove(ballast); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "appends go on", func() bool { i++; return add(i) == nil })
+			until(t, "memory is sealed", func() bool { return s.Seal(context.Background()) == nil })
+			sameCounts(t, "with room again", counted(contents(t, s)), want)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again := openTest(t, dir, Options{Memory: leastMemory})
+			sameCounts(t, "opened anew", counted(contents(t, again)), want)
+			again.Close()
+		})
+	}
+}
+
+// occupy makes a file so large that only free bytes are left.
+func occupy(name string, free int64) error {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(filepath.Dir(name), &st); err != nil {
+		return err
+	}
+	n := int64(st.Bavail)*st.Bsize - free
+	if n <= 0 {
+		return fmt.Errorf("only %d bytes are free", int64(st.Bavail)*st.Bsize)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syscall.Fallocate(int(f.Fd()), 0, 0, n), f.Close())
+}

@@ -1,0 +1,124 @@
+package logstore
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Stats are figures of a store. Those that count begin at 0 with Open. They are
+// read one after the other while the store goes on, so they may not fit
+// together to the last one.
+type Stats struct {
+	// What was appended: entries, bytes of lines and metadata, and entries that
+	// were refused. Replayed entries count as appended.
+	Entries, Bytes, Rejected uint64
+
+	Streams int // that have entries
+
+	// What is in memory and not yet in a segment.
+	MemoryEntries int64
+	MemoryLines   int64 // bytes of lines and metadata
+	MemoryUsed    int64 // bytes of memory taken for them, bounded by MemoryLimit
+	MemoryLimit   int64 // a share of Options.Memory
+
+	Sealed  uint64 // memtables that became segments
+	Sealing bool   // one does just now
+
+	// Segments, the bytes of their files, and what is in them: blocks, entries,
+	// and bytes of lines and metadata.
+	Segments, SegmentBytes             int64
+	Blocks, SealedEntries, SealedLines int64
+	// Merges that were made, and the bytes that they have written.
+	Merges, MergedBytes int64
+	// Segments that were deleted by Retention or RetainBytes.
+	Retired int64
+	// Segments that were found damaged since Open, entries of them that were
+	// lost, where it is known how many, and segments that are in quarantine, those
+	// of earlier times too.
+	Damaged, LostEntries, Quarantined int64
+	OpenFiles                         int64 // segments that are open
+	// CacheHits is the share of looks into the cache of what is known of
+	// segments that found it there, 0 to 1; CacheBytes is its size.
+	CacheHits  float64
+	CacheBytes int64
+
+	// Appends that wait now, for room in memory or for replay, those that found
+	// no room at all, and the time that all have been delayed.
+	Waiting int64
+	Stopped int64
+	Delayed time.Duration
+
+	// The log: the positions of its first record and the next one, and the bytes
+	// that its files take.
+	LogFirst, LogNext uint64
+	LogBytes          int64
+
+	// Replay after Open: positions that there were, and that are yet to come.
+	Replayed, ToReplay uint64
+
+	// Bytes that the file system has free, as it was last looked, and those
+	// that must stay free; LowSpace refuses appends.
+	Free, MinFree int64
+	LowSpace      bool
+
+	// Failed is why nothing is appended until the store is opened anew, nil if
+	// it is. Trouble is what background work has failed to do, and tries again;
+	// it is nil when all went well the last time.
+	Failed, Trouble error
+}
+
+// counts are what Store counts.
+type counts struct {
+	entries, bytes, rejected atomic.Uint64
+	waiting                  atomic.Int64 // for the end of replay
+}
+
+// Stats returns the figures of now.
+func (s *Store) Stats() Stats {
+	st := Stats{
+		Entries: s.counts.entries.Load(), Bytes: s.counts.bytes.Load(), Rejected: s.counts.rejected.Load(),
+		Streams:     s.labels.Len(),
+		MemoryUsed:  s.pace.used.Load(),
+		MemoryLimit: s.pace.limit,
+		Sealed:      s.seals.count.Load(), Sealing: s.seals.now.Load(),
+		Waiting: s.pace.waiting.Load() + s.counts.waiting.Load(),
+		Stopped: s.pace.stops.Load(),
+		Delayed: time.Duration(s.pace.delays.Load()),
+		Free:    s.space.free.Load(), MinFree: s.space.least, LowSpace: s.space.low.Load(),
+		Trouble: s.failing.get(),
+	}
+	s.mu.Lock()
+	for _, m := range s.mems {
+		st.MemoryEntries += m.count.Load()
+		st.MemoryLines += m.raw.Load()
+	}
+	s.mu.Unlock()
+	first, next := s.log.Bounds()
+	st.LogFirst, st.LogNext = uint64(first), uint64(next)
+	ls := s.log.Stats()
+	st.LogBytes = int64(ls.Segments+ls.Prepared) * s.o.logSegment()
+	st.Replayed = s.replay.last - s.replay.first
+	if at := s.replay.next.Load(); at != 0 {
+		st.ToReplay = s.replay.last - at
+		st.Replayed -= st.ToReplay
+	}
+	if err := s.failed.Load(); err != nil {
+		st.Failed = *err
+	}
+	s.shelfStats(&st)
+	return st
+}
+
+func (s *Store) shelfStats(st *Stats) {
+	f := s.shelf.Stats()
+	st.Segments, st.SegmentBytes = f.Segments, f.Bytes
+	st.Blocks, st.SealedEntries, st.SealedLines = f.Blocks, f.Rows, f.Raw
+	st.Merges, st.MergedBytes = f.Merges, f.MergedBytes
+	st.Retired = f.Retired
+	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows, f.Quarantined
+	st.OpenFiles = f.Open
+	if looks := f.Cache.Hits + f.Cache.Misses; looks > 0 {
+		st.CacheHits = float64(f.Cache.Hits) / float64(looks)
+	}
+	st.CacheBytes = f.Cache.Bytes
+}

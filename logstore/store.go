@@ -1,0 +1,283 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-go/stele/logstore/internal/labelindex"
+	"github.com/stele-go/stele/logstore/internal/shelf"
+	"github.com/stele-go/stele/profile"
+	"github.com/stele-go/stele/wal"
+)
+
+// logFolder is the folder of the log in that of the store. The other names in
+// there are those of package shelf.
+const logFolder = "wal"
+
+// A Store is an open store. Its methods may be called by many goroutines at
+// once.
+type Store struct {
+	dir string
+	o   Options // every default filled in
+
+	labels  *labelindex.Index
+	streams streamTable
+	log     *wal.Log
+	shelf   *shelf.Shelf
+	reads   *reads
+
+	chunks     chunkPool
+	pace       *pacer
+	space      spaceWatch
+	seals      sealing
+	replay     replaying
+	maintain   signal
+	recordSize int   // of a record, at most, see record.go
+	sealSize   int64 // bytes of memory after which a memtable is sealed
+
+	// mu makes what a query sees one step: mems and what is in the shelf's
+	// snapshots change together. It is never held while something is waited for.
+	mu     sync.Mutex
+	mems   []*memtable // the oldest first; the last is active. A new slice with each change.
+	active atomic.Pointer[memtable]
+
+	sealWorkers int
+	makers      sync.Pool // of *blockMaker
+
+	failed  atomic.Pointer[error]
+	failing trouble
+	counts  counts
+
+	// life is held for reading by each Append: Close waits for it.
+	life       sync.RWMutex
+	closed     chan struct{}
+	stop       context.CancelFunc
+	background sync.WaitGroup
+	closeOnce  sync.Once
+	closeErr   error
+}
+
+// Open opens the store in dir, or makes one there. It returns when all segments
+// are known and the log has been verified; what of the log is in no segment is
+// replayed after that, in the background: see Ready.
+//
+// Damaged segments are moved to the folder quarantine, and the others are
+// served. Errors: ErrLocked, if the store is open already; a *wal.CorruptError,
+// if the log is damaged, and then nothing was changed; those of Options, and of
+// the file system.
+func Open(dir string, o Options) (*Store, error) {
+	o, err := o.resolve()
+	if err != nil {
+		return nil, fmt.Errorf("logstore: open %s: %w", dir, err)
+	}
+	s, err := open(dir, o)
+	if err != nil {
+		return nil, fmt.Errorf("logstore: open %s: %w", dir, damaged(err))
+	}
+	return s, nil
+}
+
+func open(dir string, o Options) (_ *Store, err error) {
+	p, err := loadProfile(dir, o.Profile)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		dir: dir, o: o,
+		labels:      labelindex.New(splitLabels),
+		reads:       newReads(o.Memory, o.Workers),
+		seals:       sealing{signal: make(signal, 1)},
+		replay:      replaying{ready: make(chan struct{})},
+		maintain:    make(signal, 1),
+		recordSize:  recordSize,
+		sealSize:    o.unsealed() / 2,
+		sealWorkers: max(1, o.Workers/2),
+		makers:      sync.Pool{New: func() any { return new(blockMaker) }},
+		closed:      make(chan struct{}),
+	}
+	s.failing.errs = map[string]error{}
+	s.streams = streamTable{labels: s.labels, newest: s.newestSealed}
+	s.chunks.most = int(o.unsealed() / chunkSize)
+	s.pace = newPacer(o.unsealed(), s.closed, s.seals.wake)
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	defer func() {
+		if err != nil {
+			stop()
+			err = errors.Join(err, s.closeFiles())
+		}
+	}()
+	s.log, err = wal.Open(filepath.Join(dir, logFolder), wal.Options{
+		Level: o.Level, SyncEvery: o.SyncEvery, SegmentSize: o.logSegment(), Profile: p,
+	})
+	if errors.Is(err, wal.ErrLocked) {
+		err = fmt.Errorf("%w: %w", ErrLocked, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.space.begin(dir, &o); err != nil {
+		return nil, err
+	}
+	first, _ := s.log.Bounds()
+	s.shelf, err = shelf.Open(ctx, dir, shelf.Options{
+		Retention: o.Retention, RetainBytes: o.RetainBytes,
+		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan,
+		BlockRaw: blockRaw, CacheBytes: o.cached(), Files: openFiles, Rate: o.BackgroundRate,
+		Streams: s.labels, Profile: p, Floor: uint64(first) - 1,
+		Room: s.space.room, Gone: s.gone, Now: o.now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.beginReplay(); err != nil {
+		return nil, err
+	}
+	m := newMemtable(s.replay.first, &s.chunks, s.pace.take)
+	s.mems = []*memtable{m}
+	s.active.Store(m)
+	s.maintain.wake()
+	s.background.Go(func() { s.sealer(ctx) })
+	s.background.Go(func() { s.maintainer(ctx) })
+	s.background.Go(func() { s.space.run(ctx, s.maintain.wake) })
+	s.background.Go(func() { s.runReplay(ctx) })
+	return s, nil
+}
+
+// loadProfile loads the profile of that name, or that of the folder if it has one.
+func loadProfile(dir, name string) (*profile.Profile, error) {
+	if name != "" {
+		return profile.Load(name)
+	}
+	p, err := profile.Load(filepath.Join(dir, profile.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return p, err
+}
+
+func splitLabels(enc string) []labelindex.Label {
+	var list []labelindex.Label
+	for name, value := range (Labels{enc}).All() {
+		list = append(list, labelindex.Label{Name: name, Value: value})
+	}
+	return list
+}
+
+func (s *Store) closing() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// noRoom says why an append that finds no room need not wait for it: nothing
+// can be sealed.
+func (s *Store) noRoom() error {
+	if err := s.failed.Load(); err != nil {
+		return *err
+	}
+	if err := s.seals.failed.Load(); err != nil {
+		return fmt.Errorf("memory is full and cannot be sealed: %w", *err)
+	}
+	return nil
+}
+
+// newestSealed is the time of the newest entry of stream n in segments.
+func (s *Store) newestSealed(n uint32) (int64, bool) {
+	snap := s.shelf.Snapshot()
+	defer snap.Release()
+	return snap.Index.Newest(n)
+}
+
+// gone is told of streams that no segment has any more.
+func (s *Store) gone(streams []uint32) {
+	s.streams.forget(streams, func(n uint32) bool {
+		// In one step, as an entry goes from memory to a segment in one.
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, m := range s.mems {
+			if m.find(n) != nil {
+				return true
+			}
+		}
+		snap := s.shelf.Snapshot()
+		defer snap.Release()
+		_, there := snap.Index.Newest(n)
+		return there
+	})
+}
+
+// maintainEvery is how often retention is looked after when nothing is sealed.
+const maintainEvery = 10 * time.Second
+
+// maintainer merges and retires until ctx is done.
+func (s *Store) maintainer(ctx context.Context) {
+	tick := time.NewTicker(maintainEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-s.maintain:
+		}
+		s.failing.set("maintenance of the segments", s.shelf.Maintain(ctx))
+		s.gone(nil) // those that were still in memory when they were gone
+	}
+}
+
+// Compact seals what is in memory, and merges segments until there is nothing
+// left to merge. All that it does is durable as at level Power, and changes
+// nothing that a query finds.
+func (s *Store) Compact(ctx context.Context) error {
+	if err := s.Seal(ctx); err != nil {
+		return err
+	}
+	if err := s.shelf.CompactAll(ctx); err != nil {
+		if s.closing() {
+			err = ErrClosed
+		}
+		return fmt.Errorf("logstore: compact %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// Close ends the store. Appends under way come to their end; those that wait,
+// queries and tails get ErrClosed. All that was acknowledged is durable as at
+// level Power then. What is in memory is not sealed, so that Close takes no
+// longer than a sync: the next Open replays it. Whoever wants that to be fast
+// calls Seal before. Closing again returns what the first did.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() {
+		s.mu.Lock()
+		close(s.closed)
+		s.mu.Unlock()
+		s.stop()
+		s.reads.close()
+		s.background.Wait()
+		s.life.Lock()
+		defer s.life.Unlock()
+		s.closeErr = s.closeFiles()
+	})
+	return s.closeErr
+}
+
+func (s *Store) closeFiles() error {
+	var errs []error
+	if s.shelf != nil {
+		errs = append(errs, s.shelf.Close())
+	}
+	if s.log != nil {
+		errs = append(errs, s.log.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,380 @@
+package logstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestBudget(t *testing.T) {
+	b := &budget{free: 10}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := b.take(ctx, 6); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.try(10, 1); got != 3 {
+		t.Errorf("%d bytes without waiting, not 3", got)
+	}
+	waiting := func(n int) {
+		t.Helper()
+		until(t, "others wait", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return len(b.waiting) == n })
+	}
+	large, small := make(chan error, 1), make(chan error, 1)
+	go func() { large <- b.take(ctx, 8) }()
+	waiting(1)
+	go func() { small <- b.take(context.Background(), 1) }()
+	waiting(2)
+	if got := b.try(1, 0); got != 0 {
+		t.Errorf("%d bytes for one who does not wait, while others do", got)
+	}
+	// The first in turn gives up: the next one finds enough.
+	cancel()
+	if err := <-large; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := <-small; err != nil {
+		t.Error(err)
+	}
+	b.give(10)
+	if b.free != 10 {
+		t.Errorf("%d bytes are free", b.free)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for most := 1; most < 20; most++ {
+		n := &nearest{most: most}
+		var all []int64
+		for range 200 {
+			k := rnd.Int64N(100) - 50
+			n.add(k)
+			all = append(all, k)
+			slices.Sort(all)
+			want := int64(idle)
+			if len(all) >= most {
+				want = all[most-1]
+			}
+			if got := n.bound(); got != want {
+				t.Fatalf("the bound of %d is %d, not %d", most, got, want)
+			}
+		}
+	}
+	var none *nearest
+	if none.bound() != idle {
+		t.Error("there is a bound without a limit")
+	}
+}
+
+// Streams whose blocks are all of the same time need far more memory at once
+// than a query may have.
+func TestQueryMemory(t *testing.T) {
+	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+	const streams, each = 50, 300
+	line := bytes.Repeat([]byte("a line of some length "), 8)
+	for i := range streams {
+		st := Stream{Labels: MustLabels("n", fmt.Sprint(i))}
+		for j := range each {
+			st.Entries = append(st.Entries, Entry{Time: int64(j*1000 + i), Line: fmt.Appendf(nil, "%d/%d %s", i, j, line)})
+		}
+		a.add(t, Batch{st})
+		if i == streams/2 {
+			if err := a.Seal(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const most = 512 << 10
+	a.reads.grant, a.reads.most = 128<<10, most
+	for _, q := range []Query{{}, {Order: Backward}, {Filter: Contains("line")}} {
+		x, err := a.search(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := newSweep(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := x.candidates(nil, w.push); err != nil {
+			t.Fatal(err)
+		}
+		w.job = w.find
+		peak, n := int64(0), 0
+		var got []archived
+		err = w.emit(func(f Found, err error) bool {
+			if n++; n%256 == 0 {
+				// A consumer that is slow: what is held does not grow.
+				time.Sleep(time.Millisecond)
+			}
+			w.mu.Lock()
+			peak = max(peak, w.held)
+			w.mu.Unlock()
+			got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
+			return err == nil
+		})
+		if err != nil || w.held != 0 {
+			t.Errorf("%v, and at the end %d bytes are held", err, w.held)
+		}
+		w.end()
+		x.end()
+		sameFound(t, "all", got, a.find(q))
+		// What is reserved may be exceeded by the rounding of each piece, and by
+		// the least that each of them keeps.
+		if peak > 2*most {
+			t.Errorf("%d bytes were held, of %d", peak, most)
+		}
+		if peak < most/4 {
+			t.Errorf("only %d bytes were held: this tests nothing", peak)
+		}
+	}
+}
+
+// A query that finds no budget waits until another one ends.
+func TestQueriesShareBudget(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	mustAppend(t, s, one(MustLabels("app", "x"), 1, "a"))
+	all := s.reads.budget.try(1<<40, 0)
+	done := make(chan int)
+	go func() { done <- len(query(t, s, Query{})) }()
+	until(t, "it waits", func() bool {
+		s.reads.budget.mu.Lock()
+		defer s.reads.budget.mu.Unlock()
+		return len(s.reads.budget.waiting) == 1
+	})
+	s.reads.budget.give(all)
+	if n := <-done; n != 1 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+// Damage in a block loses the entries of that block, and is told.
+func TestQueryDamage(t *testing.T) {
+	for _, way := range []string{"query", "limit", "count", "series"} {
+		t.Run(way, func(t *testing.T) {
+			dir := t.TempDir()
+			a := &archive{Store: openTest(t, dir, anyTime())}
+			rnd := rand.New(rand.NewPCG(1, 1))
+			for i := range 40 {
+				st := Stream{Labels: MustLabels("app", "x")}
+				for j := range 100 {
+					st.Entries = append(st.Entries, Entry{Time: int64(i*100 + j), Line: bytes.Repeat(fmt.Appendf(nil, "%x", rnd.Uint64()), 20)})
+				}
+				a.add(t, Batch{st})
+			}
+			if err := a.Seal(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(dir, "segments", "*.seg"))
+			if err != nil || len(files) != 1 {
+				t.Fatal(files, err)
+			}
+			f, err := os.OpenFile(files[0], os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			damage := make([]byte, 64)
+			if _, err := f.WriteAt(damage, 2000); err != nil {
+				t.Fatal(err)
+			}
+			var damaged *CorruptError
+			check := func(n, most int) {
+				t.Helper()
+				if damaged == nil || damaged.File == "" || damaged.Reason == "" {
+					t.Errorf("the error is %v", damaged)
+				}
+				if n == 0 || n >= most {
+					t.Errorf("%d entries of %d", n, most)
+				}
+			}
+			switch way {
+			case "query", "limit":
+				q := Query{}
+				if way == "limit" {
+					q.Limit = len(a.all) - 1
+				}
+				n := 0
+				for _, err := range a.Query(context.Background(), q) {
+					if err != nil && !errors.As(err, &damaged) {
+						t.Fatal(err)
+					} else if err == nil {
+						n++
+					}
+				}
+				check(n, len(a.all))
+			case "count":
+				counts, err := a.Count(context.Background(), Query{Filter: Contains("")}, 0)
+				errors.As(err, &damaged)
+				if len(counts) != 1 {
+					t.Fatal(counts, err)
+				}
+				check(int(counts[0].Buckets[0].Entries), len(a.all))
+			case "series":
+				// The ends of the range are inside the first block.
+				series, err := a.Series(context.Background(), nil, 10, 11)
+				errors.As(err, &damaged)
+				check(1-len(series), 2)
+			}
+		})
+	}
+}
+
+// What the store does not have yet, or cannot have, is the last error.
+func TestQueryPartial(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	mustAppend(t, s, one(MustLabels("app", "x"), 1, "a"))
+	why := errors.New("the log is damaged")
+	s.replay.err.Store(&why)
+	n := 0
+	var last error
+	for _, err := range s.Query(context.Background(), Query{}) {
+		if last = err; err == nil {
+			n++
+		}
+	}
+	if n != 1 || !errors.Is(last, why) {
+		t.Errorf("%d entries, and %v", n, last)
+	}
+	if counts, err := s.Count(context.Background(), Query{}, 0); len(counts) != 1 || !errors.Is(err, why) {
+		t.Errorf("%v, %v", counts, err)
+	}
+	if names, err := s.Labels(context.Background(), nil, 0, 0); len(names) != 1 || !errors.Is(err, why) {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
+// Queries beside appends and seals: each finds all that was acknowledged
+// before, in order, and nothing twice.
+func TestQueryWhileAppending(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	const appenders, batches = 3, 60
+	var acked [appenders]atomic.Int64
+	var wg, queries sync.WaitGroup
+	stop := make(chan struct{})
+	for i := range appenders {
+		wg.Go(func() {
+			l := MustLabels("app", fmt.Sprint(i))
+			for j := range batches {
+				st := Stream{Labels: l}
+				for k := range 10 {
+					n := j*10 + k
+					// All at nearly the same time, so that order is by arrival.
+					st.Entries = append(st.Entries, Entry{Time: int64(n / 100), Line: fmt.Append(nil, n)})
+				}
+				mustAppend(t, s, Batch{st})
+				acked[i].Store(int64(j+1) * 10)
+			}
+		})
+	}
+	queries.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(10 * time.Millisecond):
+				if err := s.Seal(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	for i := range 2 {
+		queries.Go(func() {
+			for round := 0; ; round++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				who := (i + round) % appenders
+				before := acked[who].Load()
+				next := int64(0)
+				q := Query{Selector: Selector{{Name: "app", Value: fmt.Sprint(who)}}}
+				if round%2 == 0 {
+					q.Filter = Not(Contains("x"))
+				}
+				for f, err := range s.Query(context.Background(), q) {
+					if err != nil || string(f.Line) != fmt.Sprint(next) {
+						t.Errorf("%q, %v; not %d", f.Line, err, next)
+						return
+					}
+					next++
+				}
+				if next < before {
+					t.Errorf("%d entries, and %d were acknowledged before", next, before)
+					return
+				}
+				counts, err := s.Count(context.Background(), q, 0)
+				if err != nil || before > 0 && (len(counts) != 1 || counts[0].Buckets[0].Entries < next) {
+					t.Errorf("%v, %v; a query before found %d", counts, err, next)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(stop)
+	queries.Wait()
+}
+
+func TestLabelsAndValues(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	ctx := context.Background()
+	a, b := MustLabels("app", "a", "host", "h1"), MustLabels("app", "b", "zone", "z")
+	for sealed := range 2 {
+		// Stream a has entries at 100 and 300, and none between them.
+		mustAppend(t, s, Batch{{a, []Entry{{Time: 100}, {Time: 300}}}, {b, []Entry{{Time: 200}}}})
+		for _, c := range []struct {
+			from, to      int64
+			names, values []string
+		}{
+			{0, 0, []string{"app", "host", "zone"}, []string{"a", "b"}},
+			{100, 101, []string{"app", "host"}, []string{"a"}},
+			{150, 250, []string{"app", "zone"}, []string{"b"}},
+			{150, 200, nil, nil},
+			{300, 0, []string{"app", "host"}, []string{"a"}},
+			{301, 0, nil, nil},
+			{200, 200, nil, nil},
+		} {
+			names, err := s.Labels(ctx, nil, c.from, c.to)
+			if err != nil || !slices.Equal(names, c.names) {
+				t.Errorf("sealed %d, [%d, %d): names %v, %v", sealed, c.from, c.to, names, err)
+			}
+			values, err := s.LabelValues(ctx, "app", nil, c.from, c.to)
+			if err != nil || !slices.Equal(values, c.values) {
+				t.Errorf("sealed %d, [%d, %d): values %v, %v", sealed, c.from, c.to, values, err)
+			}
+		}
+		values, err := s.LabelValues(ctx, "app", Selector{{Name: "host", Op: NotEqual}}, 0, 0)
+		if err != nil || !slices.Equal(values, []string{"a"}) {
+			t.Errorf("values of those with a host: %v, %v", values, err)
+		}
+		if err := s.Seal(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestLabelsOrder(t *testing.T) {
+	sets := []Labels{
+		{}, MustLabels("a", "b"), MustLabels("a", "b", "c", "d"), MustLabels("a", "bc"), MustLabels("a", "b\x00"), MustLabels("a", "b\x00c"),
+		MustLabels("a", "b\x01"), MustLabels("a\x00", "b"), MustLabels("ab", "c"), MustLabels("a", strings.Repeat("x", 300)), MustLabels("a", "é"),
+	}
+	for _, a := range sets {
+		for _, b := range sets {
+			if got, want := strings.Compare(a.order(), b.order()), compareLabels(a, b); got != want {
+				t.Errorf("%v and %v compare as %d, not %d", a, b, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package logstore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// A LaggedError tells that a consumer of Tail was too slow.
+type LaggedError struct {
+	// Lost is how many entries of the streams that it asked for it did not get.
+	// Nobody has looked whether they pass its filter.
+	Lost int64
+}
+
+func (e *LaggedError) Error() string {
+	return fmt.Sprintf("the consumer was too slow and has missed %d entries", e.Lost)
+}
+
+// Tail ranges over the entries that come from now on, in the order in which
+// they were acknowledged, until ctx is done. It begins with the first step of
+// the iteration: a batch whose Append is called after that is seen. A consumer
+// that is too slow misses some: then a step has an error that is a
+// *LaggedError, which says how many, and the iteration goes on. Any other error
+// is the last step; it is ErrClosed when the store is.
+//
+// What waits for slow consumers takes a bounded part of Options.Memory, which
+// they share.
+func (s *Store) Tail(ctx context.Context, sel Selector, f Filter) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		if err := s.tail(ctx, sel, f, yield); err != nil {
+			yield(Found{}, err)
+		}
+	}
+}
+
+// tail returns nil if yield wants no more.
+func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Found, error) bool) error {
+	sel, err := sel.compile()
+	if err != nil {
+		return err
+	}
+	ctx, end := s.reads.begin(ctx)
+	defer end()
+	t := &tail{selector: sel, wanted: map[Labels]bool{}, news: make(chan struct{}, 1)}
+	s.reads.tails.add(t)
+	defer s.reads.tails.remove(t)
+	var had tailBuffer
+	for {
+		had = t.swap(had)
+		for _, e := range had.entries {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			line := had.lines[e.from:e.to:e.to]
+			if f != nil && !f.Match(line, e.metadata) {
+				continue
+			}
+			if !yield(Found{e.labels, Entry{e.time, line, e.metadata}}, nil) {
+				return nil
+			}
+		}
+		if had.lost > 0 && !yield(Found{}, &LaggedError{had.lost}) {
+			return nil
+		}
+		select {
+		case <-t.news:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// tails are the consumers of Tail.
+type tails struct {
+	memory int64
+	any    atomic.Bool // whether list has one: all that an append looks at
+	mu     sync.Mutex
+	list   []*tail
+}
+
+func (ts *tails) add(t *tail) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.list = append(ts.list, t)
+	ts.any.Store(true)
+}
+
+func (ts *tails) remove(t *tail) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.list = slices.DeleteFunc(ts.list, func(x *tail) bool { return x == t })
+	ts.any.Store(len(ts.list) > 0)
+}
+
+// tell hands the entries of a batch that were not refused to all tails. An
+// append calls it when queries find its entries, before it returns.
+func (s *Store) tell(b Batch, refused []Rejection) {
+	ts := &s.reads.tails
+	if !ts.any.Load() {
+		return
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if len(ts.list) == 0 {
+		return
+	}
+	// Each has two buffers: one is filled, one is with the consumer.
+	share := ts.memory / int64(2*len(ts.list))
+	for _, t := range ts.list {
+		t.put(b, refused, share)
+	}
+}
+
+// A tail is one consumer of Tail.
+type tail struct {
+	selector Selector
+	news     chan struct{}
+
+	mu     sync.Mutex
+	wanted map[Labels]bool // what the selector said of streams
+	buffer tailBuffer
+}
+
+// tailBuffer are entries, and how many were lost after them.
+type tailBuffer struct {
+	entries []tailEntry
+	lines   []byte
+	lost    int64
+}
+
+type tailEntry struct {
+	time             int64
+	from, to         int // of lines
+	labels, metadata Labels
+}
+
+// tailEntryBytes is about what an entry takes beside its line.
+const tailEntryBytes = 64
+
+// maxWanted bounds what a tail remembers of streams.
+const maxWanted = 1 << 14
+
+// put takes the entries in, as long as they fit into most bytes.
+func (t *tail) put(b Batch, refused []Rejection, most int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := len(t.buffer.entries) + int(t.buffer.lost)
+	for i, st := range b {
+		var not []Rejection
+		if len(refused) > 0 {
+			n := 0
+			for n < len(refused) && refused[n].Stream == i {
+				n++
+			}
+			not, refused = refused[:n], refused[n:]
+		}
+		if len(st.Entries) == len(not) || !t.wants(st.Labels) {
+			continue
+		}
+		for j, e := range st.Entries {
+			if len(not) > 0 && not[0].Entry == j {
+				not = not[1:]
+				continue
+			}
+			t.buffer.add(st.Labels, e, most)
+		}
+	}
+	if len(t.buffer.entries)+int(t.buffer.lost) > before {
+		select {
+		case t.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (t *tail) wants(l Labels) bool {
+	if len(t.selector) == 0 {
+		return true
+	}
+	w, ok := t.wanted[l]
+	if !ok {
+		if len(t.wanted) >= maxWanted {
+			clear(t.wanted)
+		}
+		w = t.selector.matches(l)
+		t.wanted[l] = w
+	}
+	return w
+}
+
+// add takes an entry in. Once one is lost the next ones are too, until the
+// consumer has what came before: so it learns where they are missing.
+func (b *tailBuffer) add(l Labels, e Entry, most int64) {
+	size := int64(len(b.lines)+len(e.Line)) + int64(len(b.entries)+1)*tailEntryBytes
+	if b.lost > 0 || len(b.entries) > 0 && size > most {
+		b.lost++
+		return
+	}
+	from := len(b.lines)
+	b.lines = append(b.lines, e.Line...)
+	b.entries = append(b.entries, tailEntry{e.Time, from, len(b.lines), l, e.Metadata})
+}
+
+// swap returns what has come, and takes a buffer to fill whose entries were consumed.
+func (t *tail) swap(empty tailBuffer) tailBuffer {
+	clear(empty.entries)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	full := t.buffer
+	t.buffer = tailBuffer{entries: empty.entries[:0], lines: empty.lines[:0]}
+	return full
+}

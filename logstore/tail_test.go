@@ -1,0 +1,231 @@
+package logstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// begun returns the steps of a Tail that has begun.
+func begun(t testing.TB, s *Store, ctx context.Context, sel Selector, f Filter) (next func() (Found, error, bool), stop func()) {
+	t.Helper()
+	before := s.tailing()
+	type step struct {
+		f   Found
+		err error
+	}
+	steps, ended := make(chan step), make(chan struct{})
+	goOn := make(chan struct{})
+	go func() {
+		defer close(steps)
+		for f, err := range s.Tail(ctx, sel, f) {
+			select {
+			case steps <- step{f, err}:
+			case <-ended:
+				return
+			}
+			select {
+			case <-goOn:
+			case <-ended:
+				return
+			}
+		}
+	}()
+	until(t, "the tail has begun", func() bool { return s.tailing() > before })
+	waits := false
+	return func() (Found, error, bool) {
+			if waits {
+				goOn <- struct{}{}
+			}
+			st, ok := <-steps
+			waits = ok
+			return st.f, st.err, ok
+		}, sync.OnceFunc(func() {
+			close(ended)
+			for range steps {
+			}
+		})
+}
+
+func (s *Store) tailing() int {
+	s.reads.tails.mu.Lock()
+	defer s.reads.tails.mu.Unlock()
+	return len(s.reads.tails.list)
+}
+
+func TestTail(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	mustAppend(t, s, one(MustLabels("app", "a"), 1, "before"))
+	next, stop := begun(t, s, ctx, Selector{{Name: "app", Value: "a"}}, Contains("x"))
+	defer stop()
+	mustAppend(t, s, Batch{
+		{MustLabels("app", "a"), []Entry{{Time: 5, Line: []byte("x1"), Metadata: MustLabels("k", "v")}, {Time: 4, Line: []byte("no")}}},
+		{MustLabels("app", "b"), []Entry{{Time: 5, Line: []byte("x of b")}}},
+		{MustLabels("app", "a"), []Entry{{Time: 3, Line: []byte("x2")}}},
+	})
+	// In a stream that nobody knew when the tail began; with something refused.
+	l := MustLabels("app", "a", "host", "new")
+	err := s.Append(context.Background(), Batch{{l, []Entry{{Time: -1, Line: []byte("x refused")}, {Time: 9, Line: []byte("x3")}}}})
+	var rejected *RejectedError
+	if !errors.As(err, &rejected) || rejected.Accepted != 1 {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`{app="a"} 5 "x1" {k="v"}`, `{app="a"} 3 "x2" {}`, `{app="a", host="new"} 9 "x3" {}`,
+	} {
+		f, err, ok := next()
+		if got := (archived{0, f.Labels, f.Entry}).String(); err != nil || !ok || got != want {
+			t.Fatalf("%s, %v, %v; not %s", got, err, ok, want)
+		}
+	}
+	cancel()
+	if _, err, ok := next(); !ok || !errors.Is(err, context.Canceled) {
+		t.Errorf("after ctx was done: %v, %v", err, ok)
+	}
+	if _, _, ok := next(); ok {
+		t.Error("it goes on after ctx is done")
+	}
+}
+
+func TestTailLags(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	s.reads.tails.memory = 20 << 10
+	next, stop := begun(t, s, context.Background(), nil, nil)
+	defer stop()
+	l := MustLabels("app", "a")
+	const all = 1000
+	mustAppend(t, s, one(l, 0, "0"))
+	if f, err, _ := next(); err != nil || f.Time != 0 {
+		t.Fatal(f, err)
+	}
+	// It has the first, and asks for no other.
+	for i := 1; i < all; i++ {
+		mustAppend(t, s, one(l, int64(i), fmt.Sprint(i)))
+	}
+	got, lost := int64(1), int64(0)
+	for got+lost < all {
+		f, err, ok := next()
+		var lagged *LaggedError
+		switch {
+		case !ok:
+			t.Fatal("it has ended")
+		case errors.As(err, &lagged):
+			lost += lagged.Lost
+		case err != nil:
+			t.Fatal(err)
+		case f.Time != got+lost || string(f.Line) != fmt.Sprint(f.Time):
+			t.Fatalf("entry %d %q after %d entries and %d lost", f.Time, f.Line, got, lost)
+		default:
+			got++
+		}
+	}
+	if lost == 0 || got < 20 {
+		t.Errorf("%d entries, %d lost", got, lost)
+	}
+	// And then it goes on; a line that is longer than all buffers comes too.
+	long := string(make([]byte, 100<<10))
+	mustAppend(t, s, one(l, all, long))
+	if f, err, _ := next(); err != nil || string(f.Line) != long {
+		t.Errorf("%d bytes, %v", len(f.Line), err)
+	}
+}
+
+func TestTailEnds(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	before := runtime.NumGoroutine()
+	// The consumer wants no more.
+	next, stop := begun(t, s, context.Background(), nil, nil)
+	mustAppend(t, s, one(MustLabels("app", "a"), 1, "x"))
+	if _, err, _ := next(); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	until(t, "the tail has ended", func() bool { return s.tailing() == 0 && runtime.NumGoroutine() <= before })
+	if s.reads.tails.any.Load() {
+		t.Error("appends still look for tails")
+	}
+	// The store is closed.
+	next, stop = begun(t, s, context.Background(), nil, nil)
+	defer stop()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err, _ := next(); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	pull, stopPull := iter.Pull2(s.Tail(context.Background(), nil, nil))
+	defer stopPull()
+	if _, err, _ := pull(); !errors.Is(err, ErrClosed) {
+		t.Errorf("of a closed store: %v", err)
+	}
+	for _, err := range s.Tail(context.Background(), Selector{{}}, nil) {
+		if !errors.Is(err, ErrLabels) {
+			t.Errorf("of a wrong selector: %v", err)
+		}
+	}
+}
+
+// Many appenders and tails at once: each tail has each entry once, or is told.
+func TestTailConcurrent(t *testing.T) {
+	s := openTest(t, t.TempDir(), anyTime())
+	const appenders, each, tails = 4, 50, 3
+	var wg sync.WaitGroup
+	for range tails {
+		next, stop := begun(t, s, context.Background(), nil, nil)
+		wg.Go(func() {
+			defer stop()
+			seen := map[string]bool{}
+			lost := int64(0)
+			for int64(len(seen))+lost < appenders*each {
+				f, err, ok := next()
+				var lagged *LaggedError
+				if errors.As(err, &lagged) {
+					lost += lagged.Lost
+					continue
+				}
+				if !ok || err != nil || seen[string(f.Line)] {
+					t.Errorf("%q, %v, %v", f.Line, err, ok)
+					return
+				}
+				seen[string(f.Line)] = true
+			}
+		})
+	}
+	for i := range appenders {
+		wg.Go(func() {
+			for j := range each {
+				mustAppend(t, s, one(MustLabels("app", fmt.Sprint(i%2)), int64(j), fmt.Sprintf("%d/%d", i, j)))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkTell(b *testing.B) {
+	l := MustLabels("app", "a", "host", "h")
+	batch := Batch{{l, make([]Entry, 1000)}}
+	for i := range batch[0].Entries {
+		batch[0].Entries[i] = Entry{Time: int64(i), Line: []byte("a line of about the length that lines have, which is a hundred bytes and forty; and so it goes on")}
+	}
+	for _, n := range []int{0, 1} {
+		b.Run(fmt.Sprintf("tails=%d", n), func(b *testing.B) {
+			s := &Store{reads: newReads(256<<20, 2)}
+			tl := &tail{wanted: map[Labels]bool{}, news: make(chan struct{}, 1)}
+			if n > 0 {
+				s.reads.tails.add(tl)
+			}
+			var had tailBuffer
+			b.ReportAllocs()
+			for b.Loop() {
+				s.tell(batch, nil)
+				had = tl.swap(had)
+			}
+		})
+	}
+}
