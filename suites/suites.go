@@ -4,7 +4,11 @@
 // runs it and knows none of them.
 package suites
 
-import "github.com/stele-go/stele/lab"
+import (
+	"os"
+
+	"github.com/stele-go/stele/lab"
+)
 
 // A Suite is the experiments of one question.
 type Suite struct {
@@ -20,8 +24,13 @@ type Suite struct {
 	Claims []Claim
 }
 
-// List returns every suite. The caller owns what it gets.
-func List() []Suite {
+// List returns every suite. The caller owns what it gets. Suite log has the
+// lines of CorpusEnv.
+func List() []Suite { return ListOf(os.Getenv(CorpusEnv)) }
+
+// ListOf is List with the lines of suite log from the folder corpus, "" for
+// lines that are made up.
+func ListOf(corpus string) []Suite {
 	return []Suite{
 		{
 			Name:     "mkdir",
@@ -70,6 +79,13 @@ func List() []Suite {
 			Full:     walFull(1),
 			Quick:    walQuick(),
 			Claims:   inOrder(logClaims(1), walClaims()),
+		},
+		{
+			Name:     "log",
+			Question: "Which store keeps log lines fastest here, and finds them again?",
+			Full:     logFull(1, corpus),
+			Quick:    logQuick(1, corpus),
+			Claims:   storeClaims(),
 		},
 	}
 }

@@ -44,7 +44,6 @@ Examples:
   stele bench D1 D8 --json claims.json
   sudo stele bench mkdir --filter overlap --waits --fs ext4
   sudo stele bench wal --quick --trace --fs ext4
-  stele bench log --quick --corpus /var/log/samples
   stele bench --list
 
 Exit codes: 0 measured, 1 something could not be measured, 2 wrong call,
