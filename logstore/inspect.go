@@ -11,15 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-go/stele/logstore/internal/shelf"
 	"github.com/stele-go/stele/wal"
-)
-
-// The folders of a store beside that of its log, as package shelf makes them.
-const (
-	segmentFolder    = "segments"
-	quarantineFolder = "quarantine"
-	segmentSuffix    = ".seg"
-	reportSuffix     = ".txt"
 )
 
 // A SegmentInfo is what a segment says of itself.
@@ -132,7 +125,7 @@ func Inspect(dir string) (*Inspection, error) {
 // segmentFiles returns the paths of all segments of a store. The error is also
 // that of a folder that is none.
 func segmentFiles(dir string) (files []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(dir, segmentFolder))
+	entries, err := os.ReadDir(filepath.Join(dir, shelf.SegmentFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, there := os.Stat(dir); there == nil {
 			err = errors.New("there is no store in this folder")
@@ -143,8 +136,8 @@ func segmentFiles(dir string) (files []string, err error) {
 		return nil, fmt.Errorf("logstore: %w", err)
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), segmentSuffix) && e.Type().IsRegular() {
-			files = append(files, filepath.Join(dir, segmentFolder, e.Name()))
+		if strings.HasSuffix(e.Name(), shelf.SegmentSuffix) && e.Type().IsRegular() {
+			files = append(files, filepath.Join(dir, shelf.SegmentFolder, e.Name()))
 		}
 	}
 	return files, nil
@@ -172,7 +165,7 @@ func (in *Inspection) sortSegments() {
 }
 
 func quarantined(dir string) (list []Quarantined, err error) {
-	folder := filepath.Join(dir, quarantineFolder)
+	folder := filepath.Join(dir, shelf.QuarantineFolder)
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -181,7 +174,7 @@ func quarantined(dir string) (list []Quarantined, err error) {
 		return nil, fmt.Errorf("logstore: %w", err)
 	}
 	for _, e := range entries {
-		base, ok := strings.CutSuffix(e.Name(), segmentSuffix)
+		base, ok := strings.CutSuffix(e.Name(), shelf.SegmentSuffix)
 		if !ok {
 			continue
 		}
@@ -189,7 +182,7 @@ func quarantined(dir string) (list []Quarantined, err error) {
 		if fi, err := e.Info(); err == nil {
 			q.Size = fi.Size()
 		}
-		report := filepath.Join(folder, base+reportSuffix)
+		report := filepath.Join(folder, base+shelf.ReportSuffix)
 		if _, err := os.Stat(report); err == nil {
 			q.Report = report
 		}

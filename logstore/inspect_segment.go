@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/shelf"
 )
 
 // A SegmentInspection is a segment that is looked at. Close it.
@@ -87,10 +88,7 @@ func (s *SegmentInspection) open() error {
 		return err
 	}
 	// The name tells what the end would.
-	var info segment.Info
-	if _, err := fmt.Sscanf(filepath.Base(s.File), "%x-%x-%x"+segmentSuffix, &info.After, &info.Upto, &info.Generation); err != nil {
-		info = segment.Info{}
-	}
+	info, _ := shelf.InfoOf(filepath.Base(s.File))
 	seg, lost, err := segment.Scan(context.Background(), s.file, size, info)
 	if err != nil {
 		return damage // there is nothing left to tell of

@@ -95,7 +95,7 @@ func open(dir string, o Options) (_ *Store, err error) {
 		seals:       sealing{signal: make(signal, 1)},
 		replay:      replaying{ready: make(chan struct{})},
 		maintain:    make(signal, 1),
-		recordSize:  recordSize,
+		recordSize:  int(min(recordSize, o.logSegment()/4)),
 		sealSize:    o.unsealed() / 2,
 		sealWorkers: max(1, o.Workers/2),
 		makers:      sync.Pool{New: func() any { return new(blockMaker) }},
@@ -104,6 +104,7 @@ func open(dir string, o Options) (_ *Store, err error) {
 	s.failing.errs = map[string]error{}
 	s.streams = streamTable{labels: s.labels, newest: s.newestSealed}
 	s.chunks.most = int(o.unsealed() / chunkSize)
+	s.chunks.rows.most = o.unsealed() / 4
 	s.pace = newPacer(o.unsealed(), s.closed, s.seals.wake)
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -130,7 +131,7 @@ func open(dir string, o Options) (_ *Store, err error) {
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan,
 		BlockRaw: blockRaw, CacheBytes: o.cached(), Files: openFiles, Rate: o.BackgroundRate,
-		Streams: s.labels, Profile: p, Floor: uint64(first) - 1,
+		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Floor: uint64(first) - 1,
 		Room: s.space.room, Gone: s.gone, Now: o.now,
 	})
 	if err != nil {
@@ -168,6 +169,11 @@ func splitLabels(enc string) []labelindex.Label {
 		list = append(list, labelindex.Label{Name: name, Value: value})
 	}
 	return list
+}
+
+func checkLabels(enc string) error {
+	_, err := parseLabels(enc)
+	return err
 }
 
 func (s *Store) closing() bool {

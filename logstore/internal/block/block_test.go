@@ -147,6 +147,9 @@ func TestRoundTrip(t *testing.T) {
 		if limit := headSize + timesHead + 10*len(want) + raw + len(want) + len(want)*4; len(p) > limit {
 			t.Errorf("%s: %d bytes of at most %d", name, len(p), limit)
 		}
+		if name == "logs" && len(p) > raw/4 {
+			t.Errorf("%d bytes of lines became %d", raw, len(p))
+		}
 	}
 }
 

@@ -119,6 +119,18 @@ func Join(dst []byte, filters ...[]byte) []byte {
 	return dst
 }
 
+// Parts returns how many filters one is joined of, 1 if it is as it was built,
+// 0 if it rules nothing out.
+func Parts(filter []byte) (n int) {
+	for part, err := range parts(filter) {
+		if err != nil || part[0] == versionEvery {
+			return 0
+		}
+		n++
+	}
+	return n
+}
+
 // May reports whether a text that was added to the filter may have the needle.
 // A filter that is damaged may have everything, or what it had and more: only
 // Check tells that bytes of it are not as they were.

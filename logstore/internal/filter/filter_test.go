@@ -320,3 +320,22 @@ func FuzzFilter(f *testing.F) {
 		}
 	})
 }
+
+func TestParts(t *testing.T) {
+	var b Builder
+	b.Add([]byte("some words"))
+	one := b.Append(nil)
+	two := Join(nil, one, one)
+	for _, c := range []struct {
+		name   string
+		filter []byte
+		want   int
+	}{
+		{"as built", one, 1}, {"joined", two, 2}, {"joined again", Join(nil, two, one), 3},
+		{"every", []byte{versionEvery}, 0}, {"with none", Join(nil, one, nil), 0}, {"none", nil, 0}, {"cut", two[:len(two)-1], 0},
+	} {
+		if n := Parts(c.filter); n != c.want {
+			t.Errorf("%s: %d parts, want %d", c.name, n, c.want)
+		}
+	}
+}

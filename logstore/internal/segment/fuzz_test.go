@@ -3,7 +3,6 @@ package segment
 import (
 	"bytes"
 	"context"
-	"io"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -61,8 +60,22 @@ func everything(t *testing.T, p []byte) {
 		s.ReadBlock(nil, i)
 	}
 	s.Verify(context.Background(), nil)
-	Merge(t.Context(), io.Discard, []*Segment{s}, MergeOptions{BlockRaw: 100})
 	var out bytes.Buffer
+	sources := []*Segment{s}
+	if next, err := Open(inView(p), size); err == nil {
+		next.end.info.After = next.end.info.Upto
+		sources = append(sources, next)
+	}
+	if _, err := Merge(t.Context(), &out, sources, MergeOptions{BlockRaw: 100}); err == nil {
+		// The sources would be deleted.
+		merged := open(t, out.Bytes())
+		for i := range merged.Info().Streams {
+			if _, err := merged.Runs(i); err != nil {
+				t.Fatalf("what was merged cannot be read: %v", err)
+			}
+		}
+	}
+	out.Reset()
 	if _, _, err := Salvage(t.Context(), &out, s, MergeOptions{}); err == nil {
 		if _, err := Open(inMemory(out.Bytes()), int64(out.Len())); err != nil {
 			t.Fatalf("what was salvaged cannot be opened: %v", err)

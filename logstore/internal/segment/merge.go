@@ -22,14 +22,18 @@ type MergeOptions struct {
 
 // Merge writes one segment that has all rows of sources, which follow each
 // other: each one's After is the Upto of the one before, or more. Blocks that
-// are good are copied as they are; small ones become larger ones. Filters are
-// never built anew.
+// are good are copied as they are; small ones that follow each other become
+// larger ones, up to BlockRaw and 16 filters that are joined. Filters are never
+// built anew.
 //
-// In memory it has what a Writer has, a few blocks, and the tables of the
-// sources.
+// In memory it has what a Writer has, a few blocks, the tables of the sources,
+// and of each run in a small block as much again.
 func Merge(ctx context.Context, w io.Writer, sources []*Segment, o MergeOptions) (Info, error) {
 	m, err := newMerger(ctx, w, sources, o)
 	if err != nil {
+		return Info{}, err
+	}
+	if err := m.plan(); err != nil {
 		return Info{}, err
 	}
 	for {
@@ -41,28 +45,25 @@ func Merge(ctx context.Context, w io.Writer, sources []*Segment, o MergeOptions)
 			return Info{}, err
 		}
 	}
-	if err := m.shared.write(m); err != nil {
-		return Info{}, err
+	var g gather
+	for _, b := range m.batches {
+		if err := g.write(m, b); err != nil {
+			return Info{}, err
+		}
 	}
 	first, last := sources[0].Info(), sources[len(sources)-1].Info()
 	return m.w.Finish(Info{After: first.After, Upto: last.Upto, Generation: o.Generation, Created: o.Created})
 }
 
-// A merger merges stream by stream, by labels: of each the runs of all sources,
-// in their order. A good block is copied when the first of its streams is at
-// turn, for all of them: so runs of one stream are not written in their order,
-// and each carries its place (seq) along.
+// A merger goes stream by stream, by labels, over the runs of all sources, in
+// their order. A block that is copied is so when the first of its streams is at
+// turn, for all of them; those made of small ones come last. So runs of one
+// stream are not written in their order, and each carries its place (seq) along.
 type merger struct {
-	ctx     context.Context
 	w       *Writer
 	o       MergeOptions
 	sources []*mergeSource
-
-	cache blockCache
-	group []part // small runs that follow each other
-	own   gather // blocks of one stream
-	// shared has the rows of several streams that have too few for a block.
-	shared gather
+	batches []*batch
 
 	frame, filter buffer
 	placed        []placed
@@ -72,14 +73,16 @@ type merger struct {
 type mergeSource struct {
 	*Segment
 	t      *tables
-	stream int    // the next one
-	copied []bool // blocks
+	stream int     // the next one
+	places []place // of blocks
 }
 
-// A part is a small run.
-type part struct {
-	source int
-	listed
+// A place is where the rows of a block go: into a batch, of which it is the
+// slot-th block, or nil if it is copied.
+type place struct {
+	batch  *batch
+	slot   int
+	copied bool // already
 }
 
 func newMerger(ctx context.Context, w io.Writer, sources []*Segment, o MergeOptions) (*merger, error) {
@@ -89,7 +92,7 @@ func newMerger(ctx context.Context, w io.Writer, sources []*Segment, o MergeOpti
 	if o.BlockRaw <= 0 {
 		return nil, fmt.Errorf("segment: blocks of %d bytes", o.BlockRaw)
 	}
-	m := &merger{ctx: ctx, w: NewWriter(&pacedWriter{ctx, w, o.Pace}), o: o}
+	m := &merger{w: NewWriter(&pacedWriter{ctx, w, o.Pace}), o: o}
 	upto := sources[0].Info().After
 	for _, s := range sources {
 		if s.Info().After < upto {
@@ -100,16 +103,10 @@ func newMerger(ctx context.Context, w io.Writer, sources []*Segment, o MergeOpti
 		if err != nil {
 			return nil, err
 		}
-		m.sources = append(m.sources, &mergeSource{Segment: paced, t: t, copied: make([]bool, t.count)})
+		m.sources = append(m.sources, &mergeSource{Segment: paced, t: t, places: make([]place, t.count)})
 	}
 	return m, nil
 }
-
-// weight is the bytes of lines, or what many empty lines cost in their place.
-func weight(rows, raw int64) int64 { return max(raw, 4*rows) }
-
-// good reports whether a block is copied as it is.
-func (m *merger) good(rows, raw int64) bool { return 2*weight(rows, raw) >= int64(m.o.BlockRaw) }
 
 // next returns the labels of the stream that is at turn.
 func (m *merger) next() (labels string, more bool) {
@@ -123,14 +120,10 @@ func (m *merger) next() (labels string, more bool) {
 	return labels, more
 }
 
-// stream merges one stream.
+// stream goes over the runs of one stream.
 func (m *merger) stream(labels string) error {
-	base, rows, raw := uint64(0), int64(0), int64(0)
-	flush := func() error {
-		err := m.flush(labels, rows, raw)
-		m.group, rows, raw = m.group[:0], 0, 0
-		return err
-	}
+	base := uint64(0)
+	var last *batch // that the run before goes into
 	for i, s := range m.sources {
 		if s.stream == len(s.t.streams) || s.t.streams[s.stream].Labels != labels {
 			continue
@@ -140,37 +133,32 @@ func (m *merger) stream(labels string) error {
 			return err
 		}
 		for _, r := range list {
-			if rec := s.t.record(r.Block); m.good(int64(rec.rows), int64(rec.raw)) {
-				// Rows on both sides of it stay apart: of equal times those
-				// before it come before its own.
-				if err := errors.Join(flush(), m.copy(i, r.Block)); err != nil {
+			p := s.places[r.Block]
+			if p.batch == nil {
+				if err := m.copy(i, r.Block); err != nil {
 					return err
 				}
-				continue
+			} else {
+				r.seq += base
+				// Runs become one only if none stands between them: of equal times
+				// those before it come before its own.
+				p.batch.add(labels, part{p.slot, r}, p.batch == last)
 			}
-			r.seq += base
-			m.group = append(m.group, part{i, r})
-			rows += int64(r.Rows)
-			raw += r.Raw
-			if weight(rows, raw) >= int64(m.o.BlockRaw) {
-				if err := flush(); err != nil {
-					return err
-				}
-			}
+			last = p.batch
 		}
 		base += s.t.streams[s.stream].seqs
 		s.stream++
 	}
-	return flush()
+	return nil
 }
 
 // copy copies a block with all its runs, once.
 func (m *merger) copy(source, block int) error {
 	s := m.sources[source]
-	if s.copied[block] {
+	if s.places[block].copied {
 		return nil
 	}
-	s.copied[block] = true
+	s.places[block].copied = true
 	b, err := s.readFrame(&m.frame, m.placed, s.t, block)
 	if err := errors.Join(err, b.listErr, b.payloadErr); err != nil {
 		return err
@@ -194,22 +182,4 @@ func (m *merger) base(source int, labels string) (base uint64) {
 		}
 	}
 	return base
-}
-
-// flush makes one run of the group, in a block of its own, or in the shared one.
-func (m *merger) flush(labels string, rows, raw int64) error {
-	if len(m.group) == 0 {
-		return nil
-	}
-	g := &m.shared
-	if m.good(rows, raw) {
-		g = &m.own
-	}
-	if err := g.add(m, labels, m.group); err != nil {
-		return err
-	}
-	if g == &m.own || weight(int64(g.encoder.Rows()), int64(g.encoder.Raw())) >= int64(m.o.BlockRaw) {
-		return g.write(m)
-	}
-	return nil
 }

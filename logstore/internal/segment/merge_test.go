@@ -38,7 +38,11 @@ func mergeAll(t testing.TB, sources []*Segment, o MergeOptions) *Segment {
 // Random entries are packed into segments that are merged again and again, in
 // any grouping of neighbours: a reader sees what was appended, in its order.
 func TestMergesLoseNothing(t *testing.T) {
-	for seed := range uint64(25) {
+	seeds := uint64(25)
+	if raceEnabled {
+		seeds = 6
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 9))
 		var all []entry
 		var segments []*Segment
@@ -248,5 +252,39 @@ func TestMergeIsCancelled(t *testing.T) {
 		if steps > stop+1 {
 			t.Fatalf("%d steps after it was cancelled", steps-stop)
 		}
+	}
+}
+
+// Segments that are made so that the places of runs meet, or overflow, are not
+// merged into one that cannot be read.
+func TestMergeRefusesPlaces(t *testing.T) {
+	made := func(seqs ...uint64) (p []byte, err error) {
+		var out bytes.Buffer
+		w := NewWriter(&out)
+		for _, seq := range seqs {
+			run := placed{seq: seq, StreamRun: StreamRun{"app", Run{Rows: 1}}}
+			if err := w.add([]byte("block"), nil, []placed{run}); err != nil {
+				return nil, err
+			}
+		}
+		_, err = w.Finish(Info{})
+		return out.Bytes(), err
+	}
+	if _, err := made(7, 7); err == nil {
+		t.Error("two runs have one place")
+	}
+	if _, err := made(1<<63 - 1); err == nil {
+		t.Error("a place that no list can tell")
+	}
+	p, err := made(1<<63 - 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, p)
+	if _, err := s.Runs(0); err != nil {
+		t.Error(err)
+	}
+	if _, err := Merge(t.Context(), io.Discard, []*Segment{s, s}, MergeOptions{BlockRaw: 1}); err == nil {
+		t.Error("places overflow")
 	}
 }

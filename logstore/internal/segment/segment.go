@@ -46,7 +46,7 @@ type Block struct {
 	FilterOffset, FilterBytes int64 // 0 bytes: it has no filter
 	Rows                      int
 	Raw                       int64
-	Runs                      int // how many streams it has rows of
+	Runs                      int // in most blocks as many as streams
 }
 
 // A Source is what a segment is read from, such as a file, or an object in a

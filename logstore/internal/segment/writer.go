@@ -123,6 +123,8 @@ func (w *Writer) check(block, filter []byte, runs []placed) (record, error) {
 			return record{}, fmt.Errorf("run %d is of %d rows from %d on, and should begin at %d", i, r.Rows, r.First, rows)
 		case r.MaxTime < r.MinTime:
 			return record{}, fmt.Errorf("run %d ends before it begins", i)
+		case r.seq >= math.MaxInt64:
+			return record{}, fmt.Errorf("run %d has no place among those of its stream", i)
 		case r.Raw < 0:
 			return record{}, fmt.Errorf("run %d has %d bytes", i, r.Raw)
 		}
@@ -267,7 +269,10 @@ func (w *Writer) putLists() (table []byte) {
 		slices.SortFunc(s.runs, func(a, b listed) int { return cmp.Compare(a.seq, b.seq) })
 		w.list = w.list[:0]
 		var lw listWriter
-		for _, r := range s.runs {
+		for i, r := range s.runs {
+			if i > 0 && r.seq == s.runs[i-1].seq && w.err == nil { // in a source that was made so
+				w.err = errors.New("segment: two runs of a stream have one place")
+			}
 			w.list = lw.append(w.list, r)
 		}
 		w.put(w.list)

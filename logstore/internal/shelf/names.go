@@ -1,14 +1,17 @@
 package shelf
 
-import "fmt"
+import (
+	"fmt"
 
-// Names below the folder of the store. The layout is drawn in the package
-// comment.
+	"github.com/stele-go/stele/logstore/internal/segment"
+)
+
+// Names below the folder of a store. The layout is drawn in the package comment.
 const (
-	segmentsDir   = "segments"
-	quarantineDir = "quarantine"
-	suffix        = ".seg"
-	reportSuffix  = ".txt"
+	SegmentFolder    = "segments"
+	QuarantineFolder = "quarantine"
+	SegmentSuffix    = ".seg"
+	ReportSuffix     = ".txt" // of what tells why a segment is in quarantine
 	// tempSuffix ends the names of files that are being written. Whoever holds
 	// the lock on the store knows that nobody writes them any more.
 	tempSuffix = ".part"
@@ -21,16 +24,26 @@ type span struct {
 }
 
 func (s span) String() string {
-	return fmt.Sprintf("%016x-%016x-%08x%s", s.after, s.upto, s.generation, suffix)
+	return fmt.Sprintf("%016x-%016x-%08x%s", s.after, s.upto, s.generation, SegmentSuffix)
+}
+
+// InfoOf is what the name of a segment, without folders, says of it: After, Upto
+// and Generation. ok is false for a name that none has.
+func InfoOf(name string) (info segment.Info, ok bool) {
+	s, ok := parseName(name)
+	return segment.Info{After: s.after, Upto: s.upto, Generation: s.generation}, ok
 }
 
 // parseName takes the name of a segment apart. ok is false for whatever String
 // does not return.
 func parseName(name string) (s span, ok bool) {
-	if _, err := fmt.Sscanf(name, "%16x-%16x-%8x.seg", &s.after, &s.upto, &s.generation); err != nil {
+	if _, err := fmt.Sscanf(name, "%16x-%16x-%8x"+SegmentSuffix, &s.after, &s.upto, &s.generation); err != nil {
 		return span{}, false
 	}
-	return s, s.String() == name && s.after < s.upto
+	if s.String() != name || s.after >= s.upto {
+		return span{}, false
+	}
+	return s, true
 }
 
 // holds reports whether s has all positions of t.

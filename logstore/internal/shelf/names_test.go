@@ -3,12 +3,17 @@ package shelf
 import (
 	"math"
 	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
 func TestNames(t *testing.T) {
 	for _, sp := range []span{{0, 1, 0}, {10, 20, 3}, {math.MaxUint64 - 1, math.MaxUint64, math.MaxUint32}} {
 		if got, ok := parseName(sp.String()); !ok || got != sp {
 			t.Errorf("%s is read as %v, %v", sp, got, ok)
+		}
+		if got, ok := InfoOf(sp.String()); !ok || spanOf(got) != sp {
+			t.Errorf("%s says %+v, %v", sp, got, ok)
 		}
 	}
 	const good = "0000000000000001-000000000000000a-00000002.seg"
@@ -25,6 +30,9 @@ func TestNames(t *testing.T) {
 	} {
 		if sp, ok := parseName(name); ok {
 			t.Errorf("%q is read as %v", name, sp)
+		}
+		if info, ok := InfoOf(name); ok || info != (segment.Info{}) {
+			t.Errorf("%q says %+v", name, info)
 		}
 	}
 }

@@ -28,7 +28,7 @@ import (
 func Open(ctx context.Context, dir string, o Options) (*Shelf, error) {
 	s := &Shelf{
 		o: o, dir: dir,
-		table:       newTable(filepath.Join(dir, segmentsDir), o.Files, o.Profile),
+		table:       newTable(filepath.Join(dir, SegmentFolder), o.Files, o.Profile),
 		pace:        newPacer(o.Rate),
 		released:    make(chan struct{}, 1),
 		maintaining: make(chan struct{}, 1),
@@ -42,7 +42,7 @@ func Open(ctx context.Context, dir string, o Options) (*Shelf, error) {
 	if s.at, err = sys.OpenDir(dir, sys.ForPath); err != nil {
 		return nil, fmt.Errorf("shelf: opening %s: %w", dir, err)
 	}
-	s.out, err = atomicfile.OpenDir(filepath.Join(dir, segmentsDir), atomicfile.Options{Temp: "*" + tempSuffix})
+	s.out, err = atomicfile.OpenDir(filepath.Join(dir, SegmentFolder), atomicfile.Options{Temp: "*" + tempSuffix})
 	if err != nil {
 		s.at.Close()
 		return nil, err
@@ -66,7 +66,7 @@ func makeFolders(dir string) error {
 		return err
 	}
 	defer m.Close()
-	for _, name := range []string{segmentsDir, quarantineDir} {
+	for _, name := range []string{SegmentFolder, QuarantineFolder} {
 		if err := m.All(name, 0o755); err != nil {
 			return err
 		}
@@ -96,6 +96,14 @@ func (s *Shelf) begin(ctx context.Context) error {
 		return err
 	}
 	sorted := sortOut(all, s.floor.Load())
+	changes := len(sorted.leftovers)+len(sorted.outcasts) > 0
+	if changes {
+		// What takes their place may have been renamed just before a kill, and
+		// not be durable yet.
+		if err := s.syncFolder(SegmentFolder); err != nil {
+			return err
+		}
+	}
 	unserved := sorted.leftovers
 	for _, f := range sorted.leftovers {
 		s.table.forget(f.file)
@@ -112,7 +120,7 @@ func (s *Shelf) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(sorted.leftovers)+len(sorted.outcasts) > 0 {
+	if changes {
 		if err := s.syncFolders(); err != nil {
 			return err
 		}
@@ -155,7 +163,7 @@ func (s *Shelf) begin(ctx context.Context) error {
 
 // list lists the segments, and removes what was not written to its end.
 func (s *Shelf) list() (all []*found, err error) {
-	for _, dir := range []string{segmentsDir, quarantineDir} {
+	for _, dir := range []string{SegmentFolder, QuarantineFolder} {
 		entries, err := os.ReadDir(filepath.Join(s.dir, dir))
 		if err != nil {
 			return nil, err
@@ -168,8 +176,8 @@ func (s *Shelf) list() (all []*found, err error) {
 				}
 				continue
 			}
-			if dir == quarantineDir {
-				if strings.HasSuffix(name, suffix) {
+			if dir == QuarantineFolder {
+				if strings.HasSuffix(name, SegmentSuffix) {
 					s.figures.quarantined.Add(1)
 				}
 				continue
@@ -278,6 +286,7 @@ func sortOut(all []*found, floor uint64) (s sorted) {
 		}
 		return nil
 	}
+	upto := uint64(0)
 	for _, f := range all {
 		by := meeting(f)
 		cast := func(why, kept string) { s.outcasts = append(s.outcasts, outcast{f, why, kept}) }
@@ -293,12 +302,13 @@ func sortOut(all []*found, floor uint64) (s sorted) {
 			cast(f.bad.Error(), "its positions, or some of them, by "+by.name)
 		case by != nil:
 			cast("its positions meet those of "+by.name+", and neither was made from the other", "its positions, or some of them, by "+by.name)
-		case f.bad != nil && f.span.after >= floor:
+		case f.bad != nil && f.span.after >= floor && f.span.after >= upto:
 			cast(f.bad.Error(), "all that was in it, which the log still has and replays")
 		case f.bad != nil:
 			s.broken = append(s.broken, f)
 		default:
 			s.served = append(s.served, f)
+			upto = max(upto, f.span.upto) // all of them come before the first that is bad
 		}
 	}
 	return s

@@ -45,6 +45,12 @@ func TestSortOut(t *testing.T) {
 		{"damaged", 9, []one{{0, 5, 0, 1, true, broken}, {5, 9, 0, 2, false, served}}},
 		{"damaged, and the log has it", 5, []one{{0, 5, 0, 1, false, served}, {5, 9, 0, 2, true, outcast}}},
 		{"damaged, and the log has a part of it", 7, []one{{0, 5, 0, 1, false, served}, {5, 9, 0, 2, true, broken}}},
+		{"damaged, and the log has it, but is replayed behind it", 5, []one{
+			{0, 5, 0, 1, false, served}, {5, 9, 0, 2, true, broken}, {9, 12, 0, 3, false, served},
+		}},
+		{"the last two are damaged, and the log has them", 5, []one{
+			{0, 5, 0, 1, false, served}, {5, 9, 0, 2, true, outcast}, {9, 12, 0, 3, true, outcast},
+		}},
 		{"they cross: the lower generation", 9, []one{{0, 6, 1, 1, false, served}, {5, 9, 0, 2, false, outcast}}},
 		{"they cross: the one with fewer positions", 9, []one{{0, 6, 1, 1, false, served}, {5, 9, 1, 2, false, outcast}}},
 		{"they cross: the newer", 9, []one{{0, 6, 1, 2, false, outcast}, {5, 11, 1, 1, false, served}}},
@@ -124,12 +130,12 @@ func TestCrashInMerge(t *testing.T) {
 	}
 	want := sortedLines(all...)
 	before := copyFolder(t, dir)
-	sources := namesIn(t, dir, segmentsDir)
+	sources := namesIn(t, dir, SegmentFolder)
 	if err := s.CompactAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	equalLines(t, "merged", served(t, s), want)
-	merged := namesIn(t, dir, segmentsDir)
+	merged := namesIn(t, dir, SegmentFolder)
 	if len(merged) != 1 || merged[0] != (span{0, 12, 1}).String() {
 		t.Fatalf("merged: %v", merged)
 	}
@@ -138,20 +144,20 @@ func TestCrashInMerge(t *testing.T) {
 		crashed := copyFolder(t, dir)
 		for i, name := range sources {
 			if set&(1<<i) != 0 {
-				copyFile(t, filepath.Join(crashed, segmentsDir, name), filepath.Join(before, segmentsDir, name))
+				copyFile(t, filepath.Join(crashed, SegmentFolder, name), filepath.Join(before, SegmentFolder, name))
 			}
 		}
 		// And one that was being written.
-		part := filepath.Join(crashed, segmentsDir, (span{12, 13, 0}).String()+".x"+tempSuffix)
+		part := filepath.Join(crashed, SegmentFolder, (span{12, 13, 0}).String()+".x"+tempSuffix)
 		if err := os.WriteFile(part, []byte("half"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		s := open(t, crashed, freshStreams(o))
 		equalLines(t, "after a crash", served(t, s), want)
-		if got := namesIn(t, crashed, segmentsDir); !slices.Equal(got, merged) {
+		if got := namesIn(t, crashed, SegmentFolder); !slices.Equal(got, merged) {
 			t.Errorf("sources %b: left: %v", set, got)
 		}
-		if got := namesIn(t, crashed, quarantineDir); len(got) > 0 {
+		if got := namesIn(t, crashed, QuarantineFolder); len(got) > 0 {
 			t.Errorf("sources %b: in quarantine: %v", set, got)
 		}
 		closeShelf(t, s)
@@ -166,12 +172,12 @@ func TestOtherFilesStay(t *testing.T) {
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
 	closeShelf(t, s)
 	for _, name := range []string{"notes.txt", "0-1-2.seg", "x" + (span{0, 3, 0}).String()} {
-		if err := os.WriteFile(filepath.Join(dir, segmentsDir, name), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, SegmentFolder, name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s = open(t, dir, o)
-	if got := namesIn(t, dir, segmentsDir); len(got) != 4 {
+	if got := namesIn(t, dir, SegmentFolder); len(got) != 4 {
 		t.Errorf("left: %v", got)
 	}
 	if n := len(served(t, s)); n != 5 {
@@ -186,7 +192,7 @@ func TestRenamed(t *testing.T) {
 	s := open(t, dir, o)
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
 	closeShelf(t, s)
-	at := func(sp span) string { return filepath.Join(dir, segmentsDir, sp.String()) }
+	at := func(sp span) string { return filepath.Join(dir, SegmentFolder, sp.String()) }
 	copyFile(t, at(span{3, 9, 0}), at(span{0, 3, 0}))
 	s = open(t, dir, freshStreams(o))
 	if n := len(served(t, s)); n != 5 {
@@ -214,7 +220,7 @@ func TestConflict(t *testing.T) {
 	publish(t, s, 4, rowsOf(1e18, 3, "x", "both"))
 	closeShelf(t, s)
 	name := (span{0, 4, 0}).String()
-	copyFile(t, filepath.Join(dir, segmentsDir, name), filepath.Join(other, segmentsDir, name))
+	copyFile(t, filepath.Join(dir, SegmentFolder, name), filepath.Join(other, SegmentFolder, name))
 
 	s = open(t, dir, freshStreams(o))
 	equalLines(t, "served", served(t, s), sortedLines(rowsOf(1e18, 3, "a", "both"), rowsOf(1e18, 3, "a")))
@@ -228,9 +234,9 @@ func TestConflict(t *testing.T) {
 
 func reportsIn(t testing.TB, dir string) (texts []string) {
 	t.Helper()
-	for _, name := range namesIn(t, dir, quarantineDir) {
-		if strings.HasSuffix(name, reportSuffix) {
-			b, err := os.ReadFile(filepath.Join(dir, quarantineDir, name))
+	for _, name := range namesIn(t, dir, QuarantineFolder) {
+		if strings.HasSuffix(name, ReportSuffix) {
+			b, err := os.ReadFile(filepath.Join(dir, QuarantineFolder, name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,14 +256,14 @@ func TestOpenFails(t *testing.T) {
 	s := open(t, dir, o)
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
 	closeShelf(t, s)
-	bad := filepath.Join(dir, segmentsDir, (span{3, 4, 0}).String())
+	bad := filepath.Join(dir, SegmentFolder, (span{3, 4, 0}).String())
 	if err := os.Mkdir(bad, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), dir, o); err == nil || !strings.Contains(err.Error(), bad) {
 		t.Errorf("Open: %v, want an error that names %s", err, bad)
 	}
-	if got := namesIn(t, dir, quarantineDir); len(got) > 0 {
+	if got := namesIn(t, dir, QuarantineFolder); len(got) > 0 {
 		t.Errorf("in quarantine: %v", got)
 	}
 	if err := os.Remove(bad); err != nil {

@@ -101,6 +101,9 @@ func (s *Shelf) load(f *file) ([]timeindex.Item, error) {
 	}
 	defer h.done()
 	f.info = h.seg.Info()
+	if err := s.checkLabels(f, h.seg); err != nil {
+		return nil, err
+	}
 	items := make([]timeindex.Item, f.info.Streams)
 	for i := range items {
 		st, err := h.seg.Stream(i)
@@ -117,6 +120,24 @@ func (s *Shelf) load(f *file) ([]timeindex.Item, error) {
 		}
 	}
 	return items, nil
+}
+
+// checkLabels verifies the labels of streams that are not known yet, before one
+// of them is.
+func (s *Shelf) checkLabels(f *file, seg *segment.Segment) error {
+	for i := range seg.Info().Streams {
+		st, err := seg.Stream(i)
+		if err != nil {
+			return err
+		}
+		if _, known := s.o.Streams.Find(st.Labels); known {
+			continue
+		}
+		if err := s.o.CheckLabels(st.Labels); err != nil {
+			return &segment.CorruptError{File: s.path(f), Block: -1, Reason: fmt.Sprintf("stream %d: %v", i, err)}
+		}
+	}
+	return nil
 }
 
 // change makes the next version: with the files added, of which the index is to

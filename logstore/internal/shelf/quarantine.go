@@ -49,7 +49,7 @@ func (r *report) text(name string) string {
 // name or, where that is taken, the next one with a number. Its report is there
 // and durable before it is. The move is durable after syncFolders.
 func (s *Shelf) quarantine(name string, r *report) error {
-	base := strings.TrimSuffix(name, suffix)
+	base := strings.TrimSuffix(name, SegmentSuffix)
 	for n := 1; ; n++ {
 		to := base
 		if n > 1 {
@@ -62,17 +62,17 @@ func (s *Shelf) quarantine(name string, r *report) error {
 		if taken {
 			continue
 		}
-		path := filepath.Join(s.dir, quarantineDir, to)
-		err = s.writeReport(path+reportSuffix, r.text(to+suffix))
+		path := filepath.Join(s.dir, QuarantineFolder, to)
+		err = s.writeReport(path+ReportSuffix, r.text(to+SegmentSuffix))
 		if err != nil {
 			return err
 		}
-		err = s.at.RenameNew(segmentsDir+"/"+name, quarantineDir+"/"+to+suffix)
+		err = s.at.RenameNew(SegmentFolder+"/"+name, QuarantineFolder+"/"+to+SegmentSuffix)
 		if errors.Is(err, fs.ErrExist) {
 			continue // of somebody else, who put it there just now
 		}
 		if err != nil {
-			return &fs.PathError{Op: "rename", Path: path + suffix, Err: err}
+			return &fs.PathError{Op: "rename", Path: path + SegmentSuffix, Err: err}
 		}
 		s.figures.quarantined.Add(1)
 		return nil
@@ -82,12 +82,12 @@ func (s *Shelf) quarantine(name string, r *report) error {
 // quarantined reports whether a segment of that name is in quarantine. A report
 // alone is of a move that a crash has cut short: it is written again.
 func (s *Shelf) quarantined(base string) (bool, error) {
-	_, err := s.at.Lstat(quarantineDir + "/" + base + suffix)
+	_, err := s.at.Lstat(QuarantineFolder + "/" + base + SegmentSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, &fs.PathError{Op: "stat", Path: filepath.Join(s.dir, quarantineDir, base+suffix), Err: err}
+		return false, &fs.PathError{Op: "stat", Path: filepath.Join(s.dir, QuarantineFolder, base+SegmentSuffix), Err: err}
 	}
 	return true, nil
 }

@@ -33,7 +33,7 @@ func TestOneByteWrong(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, second := damagedFolder(t, o)
 	name := (span{0, 1, 0}).String()
-	whole, err := os.ReadFile(filepath.Join(dir, segmentsDir, name))
+	whole, err := os.ReadFile(filepath.Join(dir, SegmentFolder, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestOneByteWrong(t *testing.T) {
 		bad := slices.Clone(whole)
 		bad[off] ^= 1 << (off % 8)
 		crashed := copyFolder(t, dir)
-		path := filepath.Join(crashed, segmentsDir, name)
+		path := filepath.Join(crashed, SegmentFolder, name)
 		if err := os.WriteFile(path, bad, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -109,11 +109,11 @@ func TestOneByteWrong(t *testing.T) {
 			if !strings.Contains(reports[0], name) || !strings.Contains(reports[0], (span{0, 1, 1}).String()) {
 				t.Fatalf("byte %d: report %q", off, reports[0])
 			}
-			kept, err := os.ReadFile(filepath.Join(crashed, quarantineDir, name))
+			kept, err := os.ReadFile(filepath.Join(crashed, QuarantineFolder, name))
 			if err != nil || !slices.Equal(kept, bad) {
 				t.Fatalf("byte %d: what is in quarantine is not the damaged file: %v", off, err)
 			}
-			if files := namesIn(t, crashed, segmentsDir); !slices.Equal(files, []string{(span{0, 1, 1}).String(), (span{1, 2, 0}).String()}) {
+			if files := namesIn(t, crashed, SegmentFolder); !slices.Equal(files, []string{(span{0, 1, 1}).String(), (span{1, 2, 0}).String()}) {
 				t.Fatalf("byte %d: files %v", off, files)
 			}
 		default:
@@ -147,7 +147,7 @@ func TestCrashInRepair(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, second := damagedFolder(t, o)
 	name, salvage := (span{0, 1, 0}).String(), (span{0, 1, 1}).String()
-	path := filepath.Join(dir, segmentsDir, name)
+	path := filepath.Join(dir, SegmentFolder, name)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -172,8 +172,8 @@ func TestCrashInRepair(t *testing.T) {
 		name  string
 		files [][3]string // folder, file, from: b(efore) or a(fter)
 	}{
-		{"the salvage is published", [][3]string{{segmentsDir, salvage, "a"}}},
-		{"the report is written", [][3]string{{segmentsDir, salvage, "a"}, {quarantineDir, strings.TrimSuffix(name, suffix) + reportSuffix, "a"}}},
+		{"the salvage is published", [][3]string{{SegmentFolder, salvage, "a"}}},
+		{"the report is written", [][3]string{{SegmentFolder, salvage, "a"}, {QuarantineFolder, strings.TrimSuffix(name, SegmentSuffix) + ReportSuffix, "a"}}},
 	} {
 		crashed := copyFolder(t, before)
 		for _, f := range c.files {
@@ -185,7 +185,7 @@ func TestCrashInRepair(t *testing.T) {
 		if st := s.Stats(); st.Quarantined != 1 || st.Segments != 2 {
 			t.Errorf("%s: stats %+v", c.name, st)
 		}
-		if got := namesIn(t, crashed, quarantineDir); len(got) != 2 {
+		if got := namesIn(t, crashed, QuarantineFolder); len(got) != 2 {
 			t.Errorf("%s: in quarantine: %v", c.name, got)
 		}
 		closeShelf(t, s)
@@ -202,7 +202,7 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 		text := fmt.Sprint("no segment, of attempt ", i)
 		s := open(t, dir, o)
 		closeShelf(t, s)
-		if err := os.WriteFile(filepath.Join(dir, segmentsDir, name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, SegmentFolder, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		s = open(t, dir, o)
@@ -213,11 +213,11 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 			t.Errorf("stats: %+v", st)
 		}
 		closeShelf(t, s)
-		base := strings.TrimSuffix(name, suffix)
+		base := strings.TrimSuffix(name, SegmentSuffix)
 		if i > 0 {
 			base = fmt.Sprintf("%s.%d", base, i+1)
 		}
-		if b, err := os.ReadFile(filepath.Join(dir, quarantineDir, base+suffix)); string(b) != text {
+		if b, err := os.ReadFile(filepath.Join(dir, QuarantineFolder, base+SegmentSuffix)); string(b) != text {
 			t.Errorf("%s has %q, %v", base, b, err)
 		}
 		if r := reportsIn(t, dir); len(r) != i+1 || !strings.Contains(r[0], "which the log still has") {
@@ -231,7 +231,7 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 func TestNothingToSalvage(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, _ := damagedFolder(t, o)
-	path := filepath.Join(dir, segmentsDir, (span{1, 2, 0}).String())
+	path := filepath.Join(dir, SegmentFolder, (span{1, 2, 0}).String())
 	if err := os.WriteFile(path, make([]byte, 1000), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestNothingToSalvage(t *testing.T) {
 		t.Errorf("reports: %q", r)
 	}
 	publish(t, s, 1, rowsOf(1e18, 1, "z"))
-	if got := namesIn(t, dir, segmentsDir); !slices.Contains(got, (span{2, 3, 0}).String()) {
+	if got := namesIn(t, dir, SegmentFolder); !slices.Contains(got, (span{2, 3, 0}).String()) {
 		t.Errorf("files: %v", got)
 	}
 }
@@ -281,7 +281,7 @@ func TestFalseAlarm(t *testing.T) {
 func TestMergeMeetsDamage(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, second := damagedFolder(t, o)
-	path := filepath.Join(dir, segmentsDir, (span{0, 1, 0}).String())
+	path := filepath.Join(dir, SegmentFolder, (span{0, 1, 0}).String())
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +301,42 @@ func TestMergeMeetsDamage(t *testing.T) {
 	if st := s.Stats(); st.Segments != 1 || st.Merges != 1 || st.Salvaged != 1 || st.LostRows != 16 || st.Quarantined != 1 {
 		t.Errorf("stats %+v", st)
 	}
-	if got := namesIn(t, dir, segmentsDir); !slices.Equal(got, []string{(span{0, 2, 2}).String()}) {
+	if got := namesIn(t, dir, SegmentFolder); !slices.Equal(got, []string{(span{0, 2, 2}).String()}) {
 		t.Errorf("files %v", got)
+	}
+}
+
+// A segment whose checksums are right, and whose labels are none, is not served,
+// and no stream of it is known.
+func TestBadLabels(t *testing.T) {
+	dir := t.TempDir()
+	o, c := testOptions()
+	check := o.CheckLabels
+	o.CheckLabels = func(string) error { return nil }
+	s := open(t, dir, o)
+	first := rowsOf(1e18, 5, "a", "b")
+	publish(t, s, 3, first)
+	publish(t, s, 3, rowsOf(1e18, 5, "a", "c", "bad"))
+	closeShelf(t, s)
+
+	o = freshStreams(o)
+	o.CheckLabels = check
+	s = open(t, dir, o)
+	for range 2 {
+		equalLines(t, "served", served(t, s), sortedLines(first))
+		if n := o.Streams.Len(); n != 2 || s.Upto() != 6 || s.Stats().Broken != 1 {
+			t.Errorf("%d streams, want 2; Upto %d; stats %+v", n, s.Upto(), s.Stats())
+		}
+		if err := s.Maintain(t.Context()); err == nil || !strings.Contains(err.Error(), "bad labels") {
+			t.Errorf("it is repaired: %v", err)
+		}
+		c.forward(retryAfter)
+	}
+	if names := namesIn(t, dir, SegmentFolder); len(names) != 2 {
+		t.Errorf("files: %v", names)
+	}
+	err := s.Publish(t.Context(), segment.Info{After: 6, Upto: 7}, func(w *segment.Writer) error { return writeRows(w, rowsOf(1e18, 1, "bad"), 16) }, nil)
+	if err == nil || o.Streams.Len() != 2 || len(namesIn(t, dir, SegmentFolder)) != 2 {
+		t.Errorf("published: %v", err)
 	}
 }

@@ -114,9 +114,9 @@ func (s *Shelf) bury(g *grave) error {
 // remove removes a file from the folder of segments. That none is there is no
 // error: somebody has helped.
 func (s *Shelf) remove(name string) error {
-	err := s.at.Remove(segmentsDir + "/" + name)
+	err := s.at.Remove(SegmentFolder + "/" + name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &fs.PathError{Op: "remove", Path: filepath.Join(s.dir, segmentsDir, name), Err: err}
+		return &fs.PathError{Op: "remove", Path: filepath.Join(s.dir, SegmentFolder, name), Err: err}
 	}
 	s.figures.deleted.Add(1)
 	return nil
@@ -125,7 +125,7 @@ func (s *Shelf) remove(name string) error {
 // syncFolders makes durable which names are in both folders: first where names
 // are added, and then where they are taken away.
 func (s *Shelf) syncFolders() error {
-	for _, name := range []string{quarantineDir, segmentsDir} {
+	for _, name := range []string{QuarantineFolder, SegmentFolder} {
 		if err := s.syncFolder(name); err != nil {
 			return fmt.Errorf("nothing is deleted until the segments are opened anew: %w", err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-func (s *Shelf) path(f *file) string { return filepath.Join(s.dir, segmentsDir, f.name) }
+func (s *Shelf) path(f *file) string { return filepath.Join(s.dir, SegmentFolder, f.name) }
 
 // toRepair returns a damaged file, nil if there is none, or it is not yet time
 // to try again.

@@ -40,9 +40,10 @@
 // quarantine, with a report. Until then its intact blocks are served from where
 // they are, and each read of a damaged one is an error. Where the index is
 // damaged nothing of it is served until it is salvaged; if the log still has
-// all of it, it is replayed instead. A merge does not join segments with a gap
-// between them. So a file that is moved back out of quarantine has no other
-// where its positions are, unless it was salvaged, and then it is moved again.
+// all of it, and of what comes behind it too, it is replayed instead. A merge
+// does not join segments with a gap between them. So a file that is moved back
+// out of quarantine has no other where its positions are, unless it was
+// salvaged, and then it is moved again.
 //
 // An error of the disk (EIO, too many open files) is not damage, and a segment
 // of an unknown version is not damaged. At Open they are errors of Open: who
@@ -79,6 +80,8 @@ type Options struct {
 	Files       int   // how many descriptors segments are read by at once, at most; 16 if it is less
 	Rate        int64 // bytes a second, <= 0: no limit
 	Streams     *labelindex.Index
+	// CheckLabels tells why labels, which a segment has, are none: it is damaged then.
+	CheckLabels func(enc string) error
 	Profile     *profile.Profile // or nil
 	// Floor is the position before the first that the log still has, see SetFloor.
 	Floor uint64

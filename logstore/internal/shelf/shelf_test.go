@@ -89,7 +89,13 @@ func testOptions() (Options, *clock) {
 	return Options{
 		SegmentSize: 64 << 20, SegmentSpan: 24 * time.Hour, BlockRaw: 4 << 10, CacheBytes: 1 << 20, Files: 64,
 		Streams: labelindex.New(func(enc string) []labelindex.Label { return []labelindex.Label{{Name: "name", Value: enc}} }),
-		Floor:   math.MaxUint64, Now: c.Now,
+		CheckLabels: func(enc string) error {
+			if strings.HasPrefix(enc, "bad") {
+				return errors.New("bad labels")
+			}
+			return nil
+		},
+		Floor: math.MaxUint64, Now: c.Now,
 	}, c
 }
 
@@ -255,7 +261,7 @@ func TestPublishAndReopen(t *testing.T) {
 	if got := o.Streams.Len(); got != 3 {
 		t.Errorf("%d streams, want 3", got)
 	}
-	names := namesIn(t, dir, segmentsDir)
+	names := namesIn(t, dir, SegmentFolder)
 	if !slices.Equal(names, []string{"0000000000000000-000000000000000a-00000000.seg", "000000000000000a-000000000000000f-00000000.seg"}) {
 		t.Errorf("files: %v", names)
 	}
@@ -316,7 +322,7 @@ func TestPublishFails(t *testing.T) {
 		if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error %v, want %v %q", c.name, err, c.is, c.says)
 		}
-		if names := namesIn(t, dir, segmentsDir); len(names) != 1 {
+		if names := namesIn(t, dir, SegmentFolder); len(names) != 1 {
 			t.Errorf("%s: left behind: %v", c.name, names)
 		}
 	}

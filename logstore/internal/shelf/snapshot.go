@@ -144,6 +144,14 @@ func (n *Snapshot) Rank(segment uint64) uint64 {
 	return 0
 }
 
+// Path is that of the segment's file, "" if it is not in the snapshot.
+func (n *Snapshot) Path(segment uint64) string {
+	if f := n.v.byID[segment]; f != nil {
+		return n.shelf.path(f)
+	}
+	return ""
+}
+
 // Runs are the runs that an item of the index stands for, from the cache. They
 // are not to be changed.
 func (n *Snapshot) Runs(i timeindex.Item) ([]segment.Run, error) {

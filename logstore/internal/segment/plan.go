@@ -1,0 +1,95 @@
+package segment
+
+import "github.com/stele-go/stele/logstore/internal/filter"
+
+// maxParts is how many filters are joined to one at most, and how many blocks
+// are combined: a key that none of them has seems to be in one of 256 filters,
+// so in less than one of 16 that are joined.
+const maxParts = 16
+
+// A batch is small blocks that become one.
+type batch struct {
+	blocks []blockID
+	groups []group
+	parts  int // that the joined filter will have; 0: it rules nothing out
+	rows   int64
+	raw    int64
+}
+
+// A blockID is a block of a source.
+type blockID struct{ source, block int }
+
+// A group is runs of a stream, in its order, that become one.
+type group struct {
+	labels string
+	parts  []part
+}
+
+// A part is a run of the slot-th block of a batch.
+type part struct {
+	slot int
+	listed
+}
+
+// add adds a run to the last group, or to a new one.
+func (b *batch) add(labels string, p part, goesOn bool) {
+	if !goesOn {
+		b.groups = append(b.groups, group{labels: labels})
+	}
+	g := &b.groups[len(b.groups)-1]
+	g.parts = append(g.parts, p)
+}
+
+// weight is the bytes of lines, or what many empty lines cost in their place.
+func weight(rows, raw int64) int64 { return max(raw, 4*rows) }
+
+// good reports whether a block is copied as it is.
+func (m *merger) good(rows, raw int64) bool { return 2*weight(rows, raw) >= int64(m.o.BlockRaw) }
+
+// plan puts small blocks that follow each other, by source and number, into
+// batches. A batch has whole blocks, so each filter is in one joined filter
+// only, and that one tells of the rows beside it and no others. It grows as far
+// as BlockRaw and maxParts allow. A block that fits with neither neighbour is
+// copied though it is small.
+func (m *merger) plan() error {
+	var last *batch
+	for i, s := range m.sources {
+		for n := range s.t.count {
+			rec := s.t.record(n)
+			if m.good(int64(rec.rows), int64(rec.raw)) {
+				continue
+			}
+			f, err := s.readFilter(&m.filter, s.t, n)
+			if err != nil {
+				return err
+			}
+			next := batch{parts: filter.Parts(f), rows: int64(rec.rows), raw: int64(rec.raw)}
+			if last == nil || !m.fits(last, next) {
+				last = new(batch)
+				m.batches = append(m.batches, last)
+			}
+			s.places[n] = place{batch: last, slot: len(last.blocks)}
+			last.blocks = append(last.blocks, blockID{i, n})
+			last.parts += next.parts
+			last.rows += next.rows
+			last.raw += next.raw
+		}
+	}
+	several := m.batches[:0]
+	for _, b := range m.batches {
+		if len(b.blocks) > 1 {
+			several = append(several, b)
+		} else {
+			m.sources[b.blocks[0].source].places[b.blocks[0].block].batch = nil
+		}
+	}
+	m.batches = several
+	return nil
+}
+
+// fits reports whether the batch may have next too. A filter that rules nothing
+// out is not joined with others: it would be all that is left of them.
+func (m *merger) fits(b *batch, next batch) bool {
+	return len(b.blocks) < maxParts && b.parts+next.parts <= maxParts && (b.parts == 0) == (next.parts == 0) &&
+		weight(b.rows+next.rows, b.raw+next.raw) <= int64(m.o.BlockRaw)
+}
