@@ -107,9 +107,9 @@ func makeFS(fs fileSystem) (f *os.File, m *image, err error) {
 }
 
 // runMkfs makes the file system on f. mkfs.btrfs looks first whether f is
-// mounted, at each loop device that is, and fails with ENXIO at one that is
-// detached while it looks: others come and go beside this test. So it gets
-// more than one try.
+// mounted, at each loop device that is, and fails at one that is detached while
+// it looks, or whose file is on a disk that has just ended: others come and go
+// beside this test. So it gets more than one try.
 func runMkfs(fs fileSystem, f *os.File) error {
 	for try := 1; ; try++ {
 		mkfs := exec.Command(fs.mkfs[0], append(fs.mkfs[1:len(fs.mkfs):len(fs.mkfs)], "/proc/self/fd/3")...)
@@ -118,9 +118,10 @@ func runMkfs(fs fileSystem, f *os.File) error {
 		if err == nil {
 			return nil
 		}
-		if try == 20 || !bytes.Contains(out, []byte("cannot check mount status")) {
+		if try == 100 || !bytes.Contains(out, []byte("cannot check mount status")) {
 			return fmt.Errorf("%v: %w: %s", mkfs.Args, err, bytes.TrimSpace(out))
 		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

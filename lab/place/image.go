@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/stele-go/stele/internal/sys"
 )
@@ -199,9 +200,10 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 func runMkfs(ctx context.Context, mkfs string, args []string) error {
 	for try := 1; ; try++ {
 		err := run(ctx, mkfs, args...)
-		if err == nil || try == 20 || !strings.Contains(err.Error(), "cannot check mount status") {
+		if err == nil || try == 100 || ctx.Err() != nil || !strings.Contains(err.Error(), "cannot check mount status") {
 			return err
 		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 
