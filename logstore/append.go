@@ -43,6 +43,7 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 			if i > 0 {
 				err = unsure(err)
 			}
+			s.withdraw(w.parts)
 			return fmt.Errorf("logstore: append to %s: %w", s.dir, err)
 		}
 	}
@@ -56,9 +57,6 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 
 // admits says why nothing can be appended now. It waits for the end of replay.
 func (s *Store) admits(ctx context.Context) error {
-	if s.closing() {
-		return ErrClosed
-	}
 	select {
 	case <-s.replay.ready:
 	default:
@@ -71,6 +69,9 @@ func (s *Store) admits(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("the log is being replayed: %w", context.Cause(ctx))
 		}
+	}
+	if s.closing() {
+		return ErrClosed
 	}
 	if err := s.failed.Load(); err != nil {
 		return *err
@@ -89,6 +90,9 @@ type appending struct {
 	rowSet
 	pieces   []piece
 	rejected []Rejection
+	// seen is the newest entry of each stream so far. Several streams of the
+	// batch may be the same.
+	seen map[*stream]int64
 }
 
 // A piece becomes one record: parts first to last.
@@ -98,12 +102,15 @@ type piece struct {
 	size        int // bytes of the record
 }
 
-var appendings = sync.Pool{New: func() any { return new(appending) }}
+func newAppending() *appending { return &appending{seen: map[*stream]int64{}} }
+
+var appendings = sync.Pool{New: func() any { return newAppending() }}
 
 func (w *appending) giveBack() {
 	w.reset()
 	w.pieces = w.pieces[:0]
 	w.rejected = nil // the caller's
+	clear(w.seen)
 	if cap(w.rows) <= 1<<16 && cap(w.parts) <= 1<<14 {
 		appendings.Put(w)
 	}
@@ -123,6 +130,7 @@ func (s *Store) keep(ctx context.Context, w *appending, b Batch, p piece) error 
 	buf, chunk, off := m.arena.reserve(p.size)
 	s.pace.entered(c.arena)
 	rec := w.appendRecord(buf[:0:len(buf)], b, parts)
+	m.arena.written(chunk)
 	for i := range parts {
 		parts[i].stream = s.streams.hold(parts[i].stream, m)
 	}
@@ -135,6 +143,19 @@ func (s *Store) keep(ctx context.Context, w *appending, b Batch, p piece) error 
 	s.space.wrote(int64(p.size))
 	s.insert(m, uint64(pos), &w.rowSet, parts, rec, spot{chunk, off})
 	return nil
+}
+
+// withdraw has the streams forgotten that were made for an append that has failed.
+func (s *Store) withdraw(parts []part) {
+	var made []uint32
+	for i := range parts {
+		if st := parts[i].stream; st.newest.Load() == noTime && s.streams.at(st.n) == st {
+			made = append(made, st.n)
+		}
+	}
+	if len(made) > 0 {
+		s.gone(made)
+	}
 }
 
 // enter returns the active memtable, with the caller counted inside.
@@ -164,6 +185,7 @@ func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []part, rec [
 		var buf []byte
 		buf, at.chunk, at.off = m.arena.reserve(len(rec))
 		copy(buf, rec)
+		m.arena.written(at.chunk)
 	}
 	var rows, raw int64
 	for i := range parts {

@@ -8,10 +8,12 @@ import (
 // chunkSize is how much memory a memtable takes at once.
 const chunkSize = 1 << 20
 
-// A chunkPool keeps chunks for other memtables: they are most of the memory of
-// a store, and if each new one were the garbage collector's, the process would
-// grow to twice of that.
+// A chunkPool keeps chunks for other memtables, and lists of rows: they are most
+// of the memory of a store, and if each new one were the garbage collector's,
+// the process would grow to twice of that.
 type chunkPool struct {
+	rows rowPool
+
 	mu   sync.Mutex
 	free [][]byte
 	most int // chunks that are kept
@@ -31,12 +33,12 @@ func (p *chunkPool) get() []byte {
 
 // put takes back chunks. One that was made for a longer record is left to the
 // garbage collector.
-func (p *chunkPool) put(chunks [][]byte) {
+func (p *chunkPool) put(chunks []chunk) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range chunks {
-		if len(c) == chunkSize && len(p.free) < p.most {
-			p.free = append(p.free, c)
+		if len(c.mem) == chunkSize && len(p.free) < p.most {
+			p.free = append(p.free, c.mem)
 		}
 	}
 }
@@ -48,41 +50,75 @@ type arena struct {
 	taken func(bytes int64) // told of each chunk
 
 	mu     sync.Mutex
-	used   int // of the last chunk that is shared
-	last   uint32
-	chunks atomic.Pointer[[][]byte] // changed with mu held
+	room   []byte                  // what is left of the last chunk that is shared
+	last   uint32                  // that chunk
+	chunks atomic.Pointer[[]chunk] // changed with mu held
 }
 
-// reserve returns n bytes, and where they are.
+// A chunk is memory that pieces are cut from.
+type chunk struct {
+	mem     []byte
+	writers *atomic.Int32 // pieces that are not yet written
+}
+
+// reserve returns n bytes, and where they are. Call written when they are.
 func (a *arena) reserve(n int) (p []byte, chunk, off uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if n > chunkSize {
-		c := make([]byte, n)
-		return c, a.add(c), 0
+		p = make([]byte, n)
+		return p, a.add(p, 1), 0
 	}
-	if a.chunks.Load() == nil || a.used+n > chunkSize {
-		a.last, a.used = a.add(a.pool.get()), 0
+	if n > len(a.room) {
+		a.room = a.pool.get()
+		a.last = a.add(a.room, 0)
 	}
-	from := a.used
-	a.used += n
-	return a.chunk(a.last)[from:a.used:a.used], a.last, uint32(from)
+	(*a.chunks.Load())[a.last].writers.Add(1)
+	p, off = a.room[:n:n], uint32(chunkSize-len(a.room))
+	a.room = a.room[n:]
+	return p, a.last, off
 }
 
-// add makes c the last chunk. mu is held.
-func (a *arena) add(c []byte) uint32 {
-	var old [][]byte
+// add makes mem the last chunk. mu is held.
+func (a *arena) add(mem []byte, writers int32) uint32 {
+	var old []chunk
 	if p := a.chunks.Load(); p != nil {
 		old = *p
 	}
+	c := chunk{mem, new(atomic.Int32)}
+	c.writers.Store(writers)
 	// Readers see the old slice or the new; they share what they both have.
 	now := append(old, c)
 	a.chunks.Store(&now)
-	a.taken(int64(len(c)))
+	a.taken(int64(len(mem)))
 	return uint32(len(now) - 1)
 }
 
-func (a *arena) chunk(i uint32) []byte { return (*a.chunks.Load())[i] }
+// written tells that a piece of chunk i is not written to any more.
+func (a *arena) written(i uint32) { (*a.chunks.Load())[i].writers.Add(-1) }
+
+// quiet returns chunk i if nothing will be written to it any more, else nil.
+// Behind the last piece it has what was there in a former life.
+func (a *arena) quiet(i uint32) []byte {
+	a.mu.Lock()
+	shared := i == a.last && len(a.room) > 0
+	a.mu.Unlock()
+	c := (*a.chunks.Load())[i]
+	if shared || c.writers.Load() != 0 {
+		return nil
+	}
+	return c.mem
+}
+
+// len is how many chunks there are.
+func (a *arena) len() int {
+	if p := a.chunks.Load(); p != nil {
+		return len(*p)
+	}
+	return 0
+}
+
+func (a *arena) chunk(i uint32) []byte { return (*a.chunks.Load())[i].mem }
 
 // release gives all memory back. Nobody may hold a piece of it.
 func (a *arena) release() {

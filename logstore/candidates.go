@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/shelf"
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
@@ -23,18 +24,27 @@ type candidate struct {
 
 // A segmentSource is what the time index says of one segment.
 type segmentSource struct {
-	items []timeindex.Item
+	segs  *shelf.Snapshot
+	rank  uint64
+	items []sourceItem
+}
+
+type sourceItem struct {
+	timeindex.Item
+	only *stretch // of its rows; nil: all
 }
 
 // A blockSource is a block.
 type blockSource struct {
+	segs          *shelf.Snapshot
 	segment, rank uint64
 	block         int
 	spans         []span // by labels, those of one stream in order
 	asked         bool   // its filter has been asked
+	handed        bool   // spans may be parts of runs, see sweep.handOver
 }
 
-// A span is a run of a stream in a block.
+// A span is a run of a stream in a block, or a part of one.
 type span struct {
 	*name
 	run         int // of the stream, in its segment
@@ -62,6 +72,18 @@ type memorySource struct {
 // firstMemoryRank is that of the oldest memtable: what is in memory came after
 // all that is in segments.
 const firstMemoryRank = 1 << 63
+
+// memoryRank is that of the i-th memtable, sealedRank that of its rest once it
+// is handed over: which comes, in the order of the search, after what was found
+// before.
+func memoryRank(i int) uint64 { return firstMemoryRank + 3*uint64(i) + 1 }
+
+func (x *search) sealedRank(i int) uint64 {
+	if x.backward {
+		return memoryRank(i) - 1
+	}
+	return memoryRank(i) + 1
+}
 
 // A wholeFunc is told of entries of a stream, from min to max, before they are
 // looked at one by one, and reports whether that need not be. Several
@@ -95,10 +117,10 @@ func (x *search) candidates(whole wholeFunc, push func(candidate)) error {
 		}
 		s := bySegment[it.Segment]
 		if s == nil {
-			s = &segmentSource{}
+			s = &segmentSource{segs: x.view.segs, rank: x.view.segs.Rank(it.Segment)}
 			bySegment[it.Segment] = s
 		}
-		s.items = append(s.items, it)
+		s.items = append(s.items, sourceItem{it, nil})
 	}
 	if set == nil {
 		for it := range x.view.segs.Index.All(x.from, x.to) {
@@ -142,7 +164,7 @@ func (x *search) candidates(whole wholeFunc, push func(candidate)) error {
 			c.start, c.end = x.keys(min, max)
 			from, to := x.cut(c.start, c.end)
 			c.memory = &memorySource{
-				name: name, mem: m, rank: firstMemoryRank + uint64(i), stream: n,
+				name: name, mem: m, rank: memoryRank(i), stream: n,
 				from: from, to: to, step: x.firstStep(max-min, rows),
 			}
 			push(c)
@@ -154,27 +176,37 @@ func (x *search) candidates(whole wholeFunc, push func(candidate)) error {
 // expand returns the blocks of a segment. bad is told of what cannot be read.
 func (x *search) expand(s *segmentSource, whole wholeFunc, bad func(error)) []candidate {
 	// So the spans come nearly in order: segments have streams by labels.
-	slices.SortFunc(s.items, func(a, b timeindex.Item) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	slices.SortFunc(s.items, func(a, b sourceItem) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	spans := make([]span, 0, 2*len(s.items))
+	handed := false
 	for _, it := range s.items {
 		n, err := x.names.of(it.Stream)
 		if err != nil {
 			bad(err)
 			continue
 		}
-		runs, err := x.view.segs.Runs(it)
+		runs, err := s.segs.Runs(it.Item)
 		if err != nil {
 			bad(err)
 			continue
 		}
+		rows := 0 // in runs before
 		for i, r := range runs {
+			before := rows
+			rows += r.Rows
 			if r.MaxTime < x.from || r.MinTime >= x.to || r.Rows <= 0 {
 				continue
 			}
-			if whole != nil && whole(n, r.MinTime, r.MaxTime, int64(r.Rows), r.Raw) {
+			sp := span{n, i, r.Block, r.First, r.Rows, r.MinTime, r.MaxTime, r.Raw}
+			switch {
+			case it.only != nil:
+				if handed = true; !sp.narrow(it.only, before) {
+					continue
+				}
+			case whole != nil && whole(n, r.MinTime, r.MaxTime, int64(r.Rows), r.Raw):
 				continue
 			}
-			spans = append(spans, span{n, i, r.Block, r.First, r.Rows, r.MinTime, r.MaxTime, r.Raw})
+			spans = append(spans, sp)
 		}
 	}
 	// A block is read once, however many streams are in it.
@@ -184,18 +216,26 @@ func (x *search) expand(s *segmentSource, whole wholeFunc, bad func(error)) []ca
 			return cmp.Compare(a.block, b.block)
 		case a.name != b.name:
 			return strings.Compare(a.order, b.order)
+		case a.run != b.run:
+			return cmp.Compare(a.run, b.run)
 		}
-		return cmp.Compare(a.run, b.run)
+		return cmp.Compare(a.first, b.first)
 	})
 	id := s.items[0].Segment
-	rank := x.view.segs.Rank(id)
-	var list []candidate
+	blocks := 0
+	for i := range spans {
+		if i == 0 || spans[i].block != spans[i-1].block {
+			blocks++
+		}
+	}
+	list, sources := make([]candidate, 0, blocks), make([]blockSource, blocks)
 	for len(spans) > 0 {
 		n := 1
 		for n < len(spans) && spans[n].block == spans[0].block {
 			n++
 		}
-		c := candidate{block: &blockSource{segment: id, rank: rank, block: spans[0].block, spans: spans[:n:n]}}
+		c := candidate{block: &sources[len(list)]}
+		*c.block = blockSource{segs: s.segs, segment: id, rank: s.rank, block: spans[0].block, spans: spans[:n:n], handed: handed}
 		c.start, c.end = x.keys(spans[0].min, spans[0].max)
 		for _, sp := range spans[:n] {
 			start, end := x.keys(sp.min, sp.max)
@@ -211,6 +251,6 @@ func (x *search) expand(s *segmentSource, whole wholeFunc, bad func(error)) []ca
 // may reports whether the filter of the block lets something through.
 func (x *search) may(b *blockSource) (bool, error) {
 	return x.need.may(func(needles ...filter.Needle) (bool, error) {
-		return x.view.segs.May(b.segment, b.block, needles...)
+		return b.segs.May(b.segment, b.block, needles...)
 	})
 }

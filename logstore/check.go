@@ -13,10 +13,7 @@ func (w *appending) check(s *Store, b Batch) {
 	for i := range b {
 		entries := b[i].Entries
 		st := s.streams.find(b[i].Labels)
-		newest := int64(noTime)
-		if st != nil {
-			newest = st.newest.Load()
-		}
+		newest := w.newest(st)
 		w.openPart(b[i].Labels, i)
 		for j := range entries {
 			e := &entries[j]
@@ -32,13 +29,25 @@ func (w *appending) check(s *Store, b Batch) {
 			st = s.streams.add(b[i].Labels)
 		}
 		w.closePart(st)
-		if st != nil {
-			// At once, so that the next stream of the batch, which may have the
-			// same labels, knows of it.
-			st.advance(newest)
+		if st != nil && i < len(b)-1 {
+			w.seen[st] = newest
 		}
 	}
 	w.closePiece()
+}
+
+// newest is the time of the newest entry before the next one of st: one that was
+// kept, or one of this batch, which the stream is not told of yet: the batch may
+// not be kept.
+func (w *appending) newest(st *stream) int64 {
+	if st == nil {
+		return noTime
+	}
+	newest := st.newest.Load()
+	if t, ok := w.seen[st]; ok {
+		newest = max(newest, t)
+	}
+	return newest
 }
 
 // checker says which entries cannot be kept.

@@ -74,12 +74,8 @@ func (s *Store) survey(ctx context.Context, q Query, begin func(*search) (wholeF
 	if err != nil {
 		return nil, err
 	}
-	defer x.end()
 	whole, job := begin(x)
-	w, err := newSweep(x)
-	if err != nil {
-		return nil, err
-	}
+	w := newSweep(x)
 	defer w.end()
 	w.whole = whole
 	w.job = func(scr *scratch, c candidate, _, _ int64) (out outcome) {
@@ -88,7 +84,7 @@ func (s *Store) survey(ctx context.Context, q Query, begin func(*search) (wholeF
 		out.add(err)
 		return out
 	}
-	if err := x.candidates(whole, w.push); err != nil {
+	if err := w.begin(); err != nil {
 		return nil, err
 	}
 	var bad []error
@@ -173,7 +169,7 @@ func (c *counting) candidate(w *scratch, can candidate) (rest []candidate, err e
 		}
 	} else {
 		mode := withLines
-		if c.x.filter == nil {
+		if c.x.filter == nil && !can.block.handed {
 			mode = timesOnly
 			bytes = func(p pick) int64 { return can.block.spans[p.span].share(p.row) }
 		}

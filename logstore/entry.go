@@ -3,7 +3,7 @@ package logstore
 // An Entry is a line and when it was written.
 type Entry struct {
 	// Time is in nanoseconds since the beginning of 1970, UTC (time.UnixNano),
-	// and not negative.
+	// and not negative; math.MaxInt64 is none, but the end of all times.
 	Time int64
 	// Line is any bytes; at most Options.MaxLine.
 	Line []byte

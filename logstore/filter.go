@@ -22,6 +22,8 @@ type condition struct {
 	// and from a file, where the encoding may be wrong.
 	wants func(line, meta []byte) bool
 	need  need
+	// literal is for many lines at once, see absent.
+	literal literalNeed
 }
 
 func (c *condition) Match(line []byte, metadata Labels) bool {
@@ -36,6 +38,7 @@ func Contains(s string) Filter {
 	return &condition{
 		func(line, _ []byte) bool { return bytes.Contains(line, b) },
 		needAll(filter.Substring(b)),
+		needLiteral(b),
 	}
 }
 
@@ -46,6 +49,7 @@ func ContainsFold(s string) Filter {
 	return &condition{
 		func(line, _ []byte) bool { return filter.ContainsFold(line, b) },
 		needAll(filter.Substring(b)),
+		nil,
 	}
 }
 
@@ -58,6 +62,7 @@ func Word(s string) Filter {
 	return &condition{
 		func(line, _ []byte) bool { return filter.HasWord(line, b, false) },
 		needAll(filter.Word(b)),
+		needLiteral(b),
 	}
 }
 
@@ -66,11 +71,12 @@ func Word(s string) Filter {
 func Regexp(re *regexp.Regexp) Filter {
 	n, literal := required(re)
 	if len(literal) == 0 {
-		return &condition{func(line, _ []byte) bool { return re.Match(line) }, n}
+		return &condition{func(line, _ []byte) bool { return re.Match(line) }, n, nil}
 	}
 	return &condition{
 		func(line, _ []byte) bool { return bytes.Contains(line, literal) && re.Match(line) },
 		n,
+		needLiteral(literal),
 	}
 }
 
@@ -102,10 +108,12 @@ func Not(f Filter) Filter {
 // asked in this order.
 func All(filters ...Filter) Filter {
 	var list []func(line, meta []byte) bool
+	var literals []literalNeed
 	var n need
 	for _, f := range filters {
 		c := f.compiled()
 		list = append(list, c.wants)
+		literals = append(literals, c.literal)
 		n = n.and(c.need)
 	}
 	return &condition{func(line, meta []byte) bool {
@@ -115,16 +123,18 @@ func All(filters ...Filter) Filter {
 			}
 		}
 		return true
-	}, n}
+	}, n, allLiterals(literals)}
 }
 
 // Any wants what at least one of filters wants: nothing if there are none.
 func Any(filters ...Filter) Filter {
 	var list []func(line, meta []byte) bool
+	var literals []literalNeed
 	var needs []need
 	for _, f := range filters {
 		c := f.compiled()
 		list = append(list, c.wants)
+		literals = append(literals, c.literal)
 		needs = append(needs, c.need)
 	}
 	return &condition{func(line, meta []byte) bool {
@@ -134,7 +144,7 @@ func Any(filters ...Filter) Filter {
 			}
 		}
 		return false
-	}, needAny(needs...)}
+	}, needAny(needs...), anyLiteral(literals)}
 }
 
 // Func wants what f reports. The line is valid during the call only. f is

@@ -277,3 +277,24 @@ func FuzzSelector(f *testing.F) {
 		}
 	})
 }
+
+// An expression may mean another thing if it was compiled as POSIX has it.
+func TestRequiredPOSIX(t *testing.T) {
+	expr := `user(4711)+?x`
+	perl, posix := regexp.MustCompile(expr), regexp.MustCompilePOSIX(expr)
+	line := []byte("userx")
+	if perl.Match(line) || !posix.Match(line) {
+		t.Fatal("both mean the same: this tests nothing")
+	}
+	if !Regexp(posix).Match(line, Labels{}) {
+		t.Error("the line is not found")
+	}
+	if n, _ := required(posix); !n.empty() {
+		t.Errorf("it needs %v", n)
+	}
+	for _, both := range []string{`connection (refused|reset)`, `a.+?timeout`, `time.*out`, `\d+ of timeouts in`} {
+		if n, _ := required(regexp.MustCompile(both)); n.empty() {
+			t.Errorf("%s needs nothing", both)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package logstore
 
 import (
 	"context"
-	"fmt"
 	"math"
 )
 
@@ -46,7 +45,11 @@ func (s *sweep) find(w *scratch, c candidate, bound, room int64) (out outcome) {
 
 func (x *search) copy(w *scratch, c candidate, picks []pick, size int64) *found {
 	f := x.store.reads.founds.get(len(picks), size)
-	f.block, f.memory = c.block, c.memory
+	if c.memory != nil {
+		f.mem, f.rank = c.memory.name, c.memory.rank
+	} else {
+		f.block, f.rank = c.block, c.block.rank
+	}
 	for _, p := range picks {
 		line, meta := w.line(p), w.meta(p)
 		r := foundRow{p.time, uint32(p.span), uint32(p.row), uint32(len(f.data)), uint32(len(line)), uint32(len(meta))}
@@ -99,6 +102,7 @@ func (s *sweep) narrow(yield func(Found, error) bool) error {
 	// No worker is at anything, and none begins before there is something to do.
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.job = s.find // first: workers that sleep may wake at any time
 	bound := s.nearest.bound()
 	for _, c := range s.kept {
 		if c.start <= bound {
@@ -250,7 +254,7 @@ func (e *emitter) emit(f *found) bool {
 	var err error
 	if string(meta) != e.last.enc {
 		if e.last, err = parseLabels(string(meta)); err != nil {
-			err = &CorruptError{fmt.Sprintf("segment %d, block %d", f.block.segment, f.block.block), 0, err.Error()}
+			err = f.block.corrupt(err)
 		}
 	}
 	if err != nil {

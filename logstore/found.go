@@ -13,9 +13,10 @@ type found struct {
 	rows []foundRow
 	next int
 	data []byte // lines, each followed by its metadata
-	// Where they are from: one of these.
-	block  *blockSource
-	memory *memorySource
+	// Where they are from: a block, or a memtable. That is not kept.
+	block *blockSource
+	mem   *name
+	rank  uint64
 }
 
 type foundRow struct {
@@ -30,18 +31,18 @@ const foundRowBytes = int64(unsafe.Sizeof(foundRow{}))
 func (f *found) head() *foundRow { return &f.rows[f.next] }
 
 func (f *found) name(r *foundRow) *name {
-	if f.memory != nil {
-		return f.memory.name
+	if f.mem != nil {
+		return f.mem
 	}
 	return f.block.spans[r.span].name
 }
 
 // place tells rows of one stream with equal times apart.
 func (f *found) place(r *foundRow) (rank uint64, run int) {
-	if f.memory != nil {
-		return f.memory.rank, int(r.span)
+	if f.mem != nil {
+		return f.rank, int(r.span)
 	}
-	return f.block.rank, f.block.spans[r.span].run
+	return f.rank, f.block.spans[r.span].run
 }
 
 // compare is the order of Forward.

@@ -45,6 +45,8 @@ const (
 
 // A head is the entries of one stream in one memtable.
 type head struct {
+	pool *rowPool // of the lists
+
 	mu   sync.Mutex
 	rows []headRow // ordered
 	// late are the rows that came too far behind to be put into their place in
@@ -73,9 +75,9 @@ func (h *head) add(rows []headRow, raw int64) (grown int64) {
 	floor := max(0, len(h.rows)-reach-reachEach*len(rows))
 	if floor == 0 || compareRows(h.rows[floor-1], rows[0]) < 0 {
 		i, _ := slices.BinarySearchFunc(h.rows[floor:], rows[0], compareRows)
-		h.rows = mergeAt(h.rows, floor+i, rows)
+		h.rows = mergeAt(h.pool.grow(h.rows, len(rows)), floor+i, rows)
 	} else {
-		h.late, h.unsorted = append(h.late, rows...), true
+		h.late, h.unsorted = append(h.pool.grow(h.late, len(rows)), rows...), true
 	}
 	return int64(cap(h.rows)+cap(h.late)-before) * rowSize
 }
@@ -116,9 +118,21 @@ func (h *head) all() []headRow {
 	defer h.mu.Unlock()
 	if len(h.late) > 0 {
 		h.sortLate()
-		h.rows, h.late = mergeRows(make([]headRow, 0, len(h.rows)+len(h.late)), h.rows, h.late), nil
+		rows, late := h.rows, h.late
+		h.rows, h.late = mergeRows(h.pool.get(len(rows)+len(late)), rows, late), nil
+		h.pool.put(rows)
+		h.pool.put(late)
 	}
 	return h.rows
+}
+
+// release gives the lists back.
+func (h *head) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pool.put(h.rows)
+	h.pool.put(h.late)
+	h.rows, h.late = nil, nil
 }
 
 func (h *head) sortLate() {

@@ -34,7 +34,7 @@ func (c *testClock) now() time.Time           { return time.Unix(0, c.ns.Load())
 func (c *testClock) at(d time.Duration) int64 { return c.ns.Load() + int64(d) }
 
 // small are options for a store that needs little room; its disk is never low.
-func small() Options { return Options{Memory: leastMemory, MinFree: 1} }
+func small() Options { return Options{Memory: leastMemory, MinFree: 1, logFile: 4 << 20} }
 
 // openTest opens a store that is closed when the test ends, and waits until it
 // is ready.

@@ -55,6 +55,8 @@ type memtable struct {
 	inside   atomic.Int64
 	left     chan struct{} // told when nobody is inside, once the boundary is set
 	refs     atomic.Int64  // the store's and those of views
+	// sealed is set when it has left the store while views have it.
+	sealed atomic.Pointer[sealedMemtable]
 
 	mu    sync.Mutex // for new heads
 	heads atomic.Pointer[[]atomic.Pointer[head]]
@@ -155,7 +157,7 @@ func (m *memtable) head(n uint32) *head {
 		m.heads.Store(&more)
 		slots = more
 	}
-	h := new(head)
+	h := &head{pool: &m.arena.pool.rows}
 	slots[n].Store(h)
 	m.charge(headBytes)
 	return h
@@ -235,6 +237,12 @@ func (m *memtable) acquire() { m.refs.Add(1) }
 
 func (m *memtable) release() {
 	if m.refs.Add(-1) == 0 {
+		for _, h := range m.all() {
+			h.release()
+		}
 		m.arena.release()
+		if t := m.sealed.Load(); t != nil {
+			t.release()
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/sys"
 )
 
 // Options are the settings of a store. The zero value is the safe one.
@@ -54,8 +55,8 @@ type Options struct {
 	// MiB, and an eighth of Retention or a day, whichever is less.
 	SegmentSize int64
 	SegmentSpan time.Duration
-	// Workers is how many goroutines seal and merge, and how many answer one
-	// query. 0 is GOMAXPROCS.
+	// Workers is how many goroutines answer one query; half as many seal. 0 is
+	// GOMAXPROCS.
 	Workers int
 	// BackgroundRate is how many bytes a second merges may read and write
 	// each. 0 is 64 MiB; a negative one is no limit.
@@ -65,7 +66,11 @@ type Options struct {
 	// stele-profile.json in the folder of the store, if it is there.
 	Profile string
 
-	now func() time.Time // the clock; tests have their own
+	// Tests have their own clock and free space, and files of the log with fewer
+	// bytes than logSegment says.
+	now     func() time.Time
+	statfs  func(string) (sys.FSInfo, error)
+	logFile int64
 }
 
 const (
@@ -137,13 +142,16 @@ func (o Options) resolve() (Options, error) {
 	if o.now == nil {
 		o.now = time.Now
 	}
+	if o.statfs == nil {
+		o.statfs = sys.StatFS
+	}
 	return o, nil
 }
 
 // The shares of Options.Memory.
 
 // unsealed is for memtables: the one that fills and the one that is sealed.
-func (o *Options) unsealed() int64 { return o.Memory * 3 / 8 }
+func (o *Options) unsealed() int64 { return o.Memory / 8 * 3 }
 
 // cached is for what is known of segments.
 func (o *Options) cached() int64 { return o.Memory / 8 }
@@ -152,6 +160,9 @@ func (o *Options) cached() int64 { return o.Memory / 8 }
 // has, so that each time one is sealed the log is done with one file or none:
 // it keeps one to be used again, and would have to fill others with zeros.
 func (o *Options) logSegment() int64 {
+	if o.logFile != 0 {
+		return o.logFile
+	}
 	need := (o.unsealed()/2 + leastLogSegment - 1) / leastLogSegment * leastLogSegment
 	return min(need, mostLogSegment)
 }

@@ -3,6 +3,7 @@ package logstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,8 +35,9 @@ type pacer struct {
 	left atomic.Int64 // bytes yet to be sealed, of the one that is being sealed
 	rate atomic.Int64 // bytes sealed in a second
 
-	mu   sync.Mutex
-	room chan struct{} // closed and made anew when there is more room
+	mu    sync.Mutex
+	turns []*turn       // of appends that found no room, in their order
+	room  chan struct{} // closed and made anew when there is more room
 	// Of the memtable that is being sealed: when that began, its bytes, and the
 	// rate until then.
 	begun  time.Time
@@ -77,6 +79,7 @@ func (p *pacer) giveBack(n int64) {
 func (p *pacer) wakeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.grant()
 	close(p.room)
 	p.room = make(chan struct{})
 	p.spent = time.Time{}
@@ -98,40 +101,100 @@ func claimOf(size, rows, streams int) claim {
 func (c claim) taken() int64 { return (c.arena + c.heads) / 3 }
 
 // enter waits until the memory may be taken that c claims. An append that finds
-// the memory all but empty always may. refuse says why waiting is of no use, or
-// returns nil.
+// the memory all but empty always may. Those that find no room get it in the
+// order in which they came, so that one which wants much is not overtaken for
+// ever. refuse says why waiting is of no use, or returns nil.
 func (p *pacer) enter(ctx context.Context, c claim, refuse func() error) error {
 	if d, room := p.delay(c.taken()); d > 0 {
-		if err := p.wait(ctx, d, room, refuse); err != nil {
+		if err := p.wait(ctx, d, nil, room, refuse); err != nil {
 			return err
 		}
 	}
-	for first := true; ; first = false {
+	n := c.arena + c.heads
+	if p.stuck.Load() == 0 && p.try(n) {
+		return nil
+	}
+	p.stops.Add(1)
+	t := &turn{n, make(chan struct{})}
+	p.mu.Lock()
+	p.turns = append(p.turns, t)
+	p.grant()
+	p.mu.Unlock()
+	for {
 		p.mu.Lock()
-		room := p.room // before the look at what is used: a change after it closes it
+		room := p.room
 		p.mu.Unlock()
-		n := c.arena + c.heads
-		if all := p.claimed.Add(n); p.used.Load()+all <= p.most || all == n && p.used.Load() <= p.limit/4 {
+		select {
+		case <-t.come:
 			return nil
+		default:
 		}
-		p.claimed.Add(-n)
-		if first {
-			p.stops.Add(1)
-		}
-		p.stuck.Add(1)
 		p.wanted()
-		err := p.wait(ctx, 0, room, refuse)
-		p.stuck.Add(-1)
-		if err != nil {
+		if err := p.wait(ctx, 0, t.come, room, refuse); err != nil {
+			p.abandon(t)
 			return err
 		}
 	}
 }
 
-func (p *pacer) entered(n int64) { p.claimed.Add(-n) }
+// A turn is an append that waits for room.
+type turn struct {
+	n    int64
+	come chan struct{} // closed when it has its claim
+}
 
-// wait waits for d, if that is not 0, or until room is closed.
-func (p *pacer) wait(ctx context.Context, d time.Duration, room <-chan struct{}, refuse func() error) error {
+// try makes a claim if there is room for it. After one that fails the caller
+// sees to it that grant is called: it may have been in the way of another.
+func (p *pacer) try(n int64) bool {
+	if all := p.claimed.Add(n); p.used.Load()+all <= p.most || all == n && p.used.Load() <= p.limit/4 {
+		return true
+	}
+	p.claimed.Add(-n)
+	return false
+}
+
+// grant gives their claims to those whose turn it is. mu is held.
+func (p *pacer) grant() {
+	// Told before it is looked: what gets less after the look finds it.
+	p.stuck.Store(int64(len(p.turns)))
+	for len(p.turns) > 0 && p.try(p.turns[0].n) {
+		close(p.turns[0].come)
+		p.turns = slices.Delete(p.turns, 0, 1)
+		p.stuck.Store(int64(len(p.turns)))
+	}
+}
+
+// abandon gives up a turn, or the claim that it has come to.
+func (p *pacer) abandon(t *turn) {
+	p.mu.Lock()
+	i := slices.Index(p.turns, t)
+	if i >= 0 {
+		p.turns = slices.Delete(p.turns, i, i+1)
+		p.grant()
+	}
+	p.mu.Unlock()
+	if i < 0 {
+		p.entered(t.n)
+	}
+}
+
+// entered gives up a claim: what it was for has been taken, and counted, or
+// never will be.
+func (p *pacer) entered(n int64) {
+	p.claimed.Add(-n)
+	if p.stuck.Load() == 0 {
+		return
+	}
+	p.mu.Lock()
+	p.grant()
+	p.mu.Unlock()
+	if p.stuck.Load() > 0 {
+		p.wanted() // there may have been nothing to seal before
+	}
+}
+
+// wait waits for d, if that is not 0, or until come or room is closed.
+func (p *pacer) wait(ctx context.Context, d time.Duration, come, room <-chan struct{}, refuse func() error) error {
 	if err := refuse(); err != nil {
 		return err
 	}
@@ -149,6 +212,8 @@ func (p *pacer) wait(ctx context.Context, d time.Duration, room <-chan struct{},
 	}
 	select {
 	case <-timer:
+	case <-come:
+		return nil
 	case <-room:
 	case <-p.closed:
 		return ErrClosed

@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"github.com/stele-go/stele/logstore/internal/block"
-	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
 // Order is the order of the entries that a query finds.
@@ -24,7 +23,8 @@ type Query struct {
 	Selector Selector // of streams; nil is all
 	Filter   Filter   // of entries; nil is all
 	// From and To are the times, in nanoseconds since 1970, of the entries:
-	// From <= time < To. To 0 is no end.
+	// From <= time < To. To 0 is no end: no entry has the time math.MaxInt64,
+	// which Append refuses.
 	From, To int64
 	// Order is by time; entries of one stream with equal times are in the order
 	// they were appended in, those of different streams in that of their labels,
@@ -38,7 +38,9 @@ type Query struct {
 // begins: each acknowledged before is found, each once. It streams, stops early
 // at the limit, and uses a bounded part of Options.Memory whatever it finds: a
 // query that has none waits for others to end. Many goroutines may query at
-// once; the iterator is for one.
+// once; the iterator is for one. Its consumer may take its time: no append waits
+// for it, and it keeps nothing in memory beyond that part; but the files of
+// segments that are merged or deleted meanwhile stay on the disk until it ends.
 //
 // An error that is a *CorruptError tells of entries that cannot be read, and
 // the iteration goes on; any other one is the last step: that of ctx, ErrClosed,
@@ -63,15 +65,12 @@ func (s *Store) query(ctx context.Context, q Query, yield func(Found, error) boo
 	if err != nil {
 		return err
 	}
-	defer x.end()
-	w, err := newSweep(x)
-	if err != nil {
-		return err
-	}
+	w := newSweep(x)
 	defer w.end()
-	if err := x.candidates(nil, w.push); err != nil {
+	if err := w.begin(); err != nil {
 		return err
 	}
+	w.job = w.find
 	if x.limit > 0 && x.limit <= maxNearest {
 		w.nearest = &nearest{most: x.limit}
 		if x.filter == nil {
@@ -82,7 +81,6 @@ func (s *Store) query(ctx context.Context, q Query, yield func(Found, error) boo
 			}
 		}
 	}
-	w.job = w.find
 	if err := w.emit(yield); err != nil {
 		return err
 	}
@@ -104,11 +102,12 @@ type search struct {
 	limit    int
 	filter   *condition // or nil
 	need     need
+	absent   absent
 
 	endContext func()
 }
 
-// search begins one: end it.
+// search begins one, with the least memory that a query has: a sweep ends it.
 func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	x := &search{store: s, selector: q.Selector, from: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit}
 	if x.to == 0 {
@@ -125,24 +124,26 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if q.Filter != nil {
 		x.filter = q.Filter.compiled()
 		x.need = x.filter.need
+		x.absent.need = x.filter.literal
 	}
 	x.ctx, x.endContext = s.reads.begin(ctx)
 	if x.ctx.Err() != nil {
 		x.endContext()
 		return nil, context.Cause(x.ctx)
 	}
-	var err error
+	// Memory first: a query that waits for it has no view, which would keep memtables.
+	err := s.reads.budget.take(x.ctx, s.reads.grant)
+	if err != nil {
+		x.endContext()
+		return nil, err
+	}
 	if x.view, err = s.acquire(); err != nil {
+		s.reads.budget.give(s.reads.grant)
 		x.endContext()
 		return nil, err
 	}
 	x.names = names{labels: s.labels, known: map[uint32]*name{}}
 	return x, nil
-}
-
-func (x *search) end() {
-	x.view.release()
-	x.endContext()
 }
 
 // A key is a time such that what comes first has the lower key.
@@ -178,13 +179,7 @@ func (x *search) cut(start, end int64) (from, to int64) {
 // damage returns the error of damaged bytes as this package tells of it, and
 // whether err is one.
 func damage(err error) (*CorruptError, bool) {
-	if c, ok := errors.AsType[*segment.CorruptError](err); ok {
-		return &CorruptError{c.File, c.Offset, c.Reason}, true
-	}
-	if c, ok := errors.AsType[*CorruptError](err); ok {
-		return c, true
-	}
-	return nil, false
+	return errors.AsType[*CorruptError](public(err))
 }
 
 // wrong is the error of a block that has its checksum and is wrong all the same.
@@ -192,5 +187,9 @@ func (b *blockSource) wrong(err error) error {
 	if err == nil || !errors.Is(err, block.ErrDamaged) {
 		return err
 	}
-	return &CorruptError{fmt.Sprintf("segment %d, block %d", b.segment, b.block), 0, err.Error()}
+	return b.corrupt(err)
+}
+
+func (b *blockSource) corrupt(err error) *CorruptError {
+	return &CorruptError{b.segs.Path(b.segment), 0, fmt.Sprintf("block %d: %v", b.block, err)}
 }

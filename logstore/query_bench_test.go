@@ -79,15 +79,6 @@ func BenchmarkQuery(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(max(1, n)), "ns/entry")
 		}
 	}
-	b.Run("find=rare-word", find(Query{Filter: Contains(" xylophone")}))
-	b.Run("find=rare-word-last-100", find(Query{Filter: Word("xylophone"), Order: Backward, Limit: 100}))
-	b.Run("find=nothing", find(Query{Filter: Word("glockenspiel")}))
-	b.Run("find=common-word-last-100", find(Query{Filter: Contains("status=ok"), Order: Backward, Limit: 100}))
-	b.Run("find=last-100-of-all", find(Query{Order: Backward, Limit: 100}))
-	b.Run("find=first-100-of-all", find(Query{Limit: 100}))
-	b.Run("find=last-100-of-a-stream", find(Query{Selector: one, Order: Backward, Limit: 100}))
-	b.Run("find=a-stream", find(Query{Selector: one}))
-	b.Run("find=all", find(Query{}))
 	count := func(q Query, step time.Duration) func(*testing.B) {
 		return func(b *testing.B) {
 			b.ReportAllocs()
@@ -98,14 +89,30 @@ func BenchmarkQuery(b *testing.B) {
 			}
 		}
 	}
-	b.Run("count=total", count(Query{}, 0))
-	b.Run("count=by-minute", count(Query{}, time.Minute))
-	b.Run("count=common-word", count(Query{Filter: Contains("status=ok")}, 0))
-	b.Run("series", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := s.Series(context.Background(), nil, 0, 0); err != nil {
+	for _, state := range []string{"", "sealed/"} {
+		if state != "" {
+			if err := s.Seal(context.Background()); err != nil {
 				b.Fatal(err)
 			}
 		}
-	})
+		b.Run(state+"find=rare-word", find(Query{Filter: Contains(" xylophone")}))
+		b.Run(state+"find=rare-word-last-100", find(Query{Filter: Word("xylophone"), Order: Backward, Limit: 100}))
+		b.Run(state+"find=nothing", find(Query{Filter: Word("glockenspiel")}))
+		b.Run(state+"find=common-word-last-100", find(Query{Filter: Contains("status=ok"), Order: Backward, Limit: 100}))
+		b.Run(state+"find=last-100-of-all", find(Query{Order: Backward, Limit: 100}))
+		b.Run(state+"find=first-100-of-all", find(Query{Limit: 100}))
+		b.Run(state+"find=last-100-of-a-stream", find(Query{Selector: one, Order: Backward, Limit: 100}))
+		b.Run(state+"find=a-stream", find(Query{Selector: one}))
+		b.Run(state+"find=all", find(Query{}))
+		b.Run(state+"count=total", count(Query{}, 0))
+		b.Run(state+"count=by-minute", count(Query{}, time.Minute))
+		b.Run(state+"count=common-word", count(Query{Filter: Contains("status=ok")}, 0))
+		b.Run(state+"series", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Series(context.Background(), nil, 0, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

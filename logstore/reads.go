@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -21,6 +22,7 @@ type reads struct {
 	mu     sync.Mutex
 	closed bool
 	ends   map[*context.CancelCauseFunc]struct{} // of those that run
+	sweeps map[*sweep]struct{}                   // that may have to hand memtables over
 }
 
 // The share of Options.Memory that is for queries is a quarter: results, the
@@ -34,7 +36,7 @@ const (
 )
 
 func newReads(memory int64, workers int) *reads {
-	r := &reads{workers: workers, ends: map[*context.CancelCauseFunc]struct{}{}}
+	r := &reads{workers: workers, ends: map[*context.CancelCauseFunc]struct{}{}, sweeps: map[*sweep]struct{}{}}
 	r.budget.free = memory / resultShare
 	r.grant = min(r.budget.free/8, 2<<20)
 	r.most = r.budget.free / 2
@@ -72,6 +74,23 @@ func (r *reads) close() {
 	r.closed = true
 	for cancel := range r.ends {
 		(*cancel)(ErrClosed)
+	}
+}
+
+// handOver has all queries give back the memtables that have been sealed.
+func (r *reads) handOver() {
+	r.mu.Lock()
+	sweeps := slices.Collect(maps.Keys(r.sweeps))
+	r.mu.Unlock()
+	for _, s := range sweeps {
+		s.mu.Lock()
+		if !s.closed {
+			s.handOver()
+			if len(s.begun) > 0 {
+				s.report() // to workers, and a consumer that had some to wait for
+			}
+		}
+		s.mu.Unlock()
 	}
 }
 

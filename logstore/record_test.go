@@ -20,7 +20,7 @@ func checked(t testing.TB, b Batch, most int) *appending {
 	s := &Store{o: o, recordSize: most}
 	s.labels = newTestLabels()
 	s.streams = streamTable{labels: s.labels, newest: func(uint32) (int64, bool) { return 0, false }}
-	w := new(appending)
+	w := newAppending()
 	w.check(s, b)
 	return w
 }
@@ -209,7 +209,7 @@ func FuzzParse(f *testing.F) {
 
 // records2 writes a batch without checking it.
 func records2(t *testing.T, b Batch) [][]byte {
-	w := new(appending)
+	w := newAppending()
 	for i, st := range b {
 		w.openPart(st.Labels, i)
 		for j := range st.Entries {

@@ -39,8 +39,9 @@ func (r *replaying) failure() error {
 }
 
 // Ready is closed once the log has been replayed, or has turned out to be
-// damaged: then Append and the end of each query have an error that says so.
-// Until then appends wait, and queries yield what is there.
+// damaged: then Append and the end of each query have an error that says so. It
+// is closed by Close too. Until then appends wait, and queries yield what is
+// there.
 func (s *Store) Ready() <-chan struct{} { return s.replay.ready }
 
 // beginReplay finds out what of the log has to be replayed: what is in no
@@ -66,13 +67,14 @@ func (s *Store) beginReplay() error {
 // replay begins after what was sealed.
 func (s *Store) runReplay(ctx context.Context) {
 	err := s.replayAll(ctx)
-	if ctx.Err() != nil {
-		return // closed: nobody waits for ready any more
-	}
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		err = ErrClosed
+		s.replay.err.Store(&err)
+	case err != nil:
 		err = s.fail(fmt.Errorf("replay of the log: %w", err))
 		s.replay.err.Store(&err)
-	} else {
+	default:
 		s.replay.next.Store(0)
 	}
 	close(s.replay.ready)
@@ -120,6 +122,7 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec wal.Record) erro
 	buf, chunk, off := m.arena.reserve(len(rec.Data))
 	s.pace.entered(c.arena)
 	copy(buf, rec.Data)
+	m.arena.written(chunk)
 	for i := range set.parts {
 		p := &set.parts[i]
 		if p.stream == nil {

@@ -139,6 +139,10 @@ func TestCloseWhileReplaying(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+		<-s.Ready() // nobody waits for ever
+		if err := s.Append(t.Context(), one(MustLabels("a", "b"), 1, "x")); !errors.Is(err, ErrClosed) {
+			t.Errorf("an append after it was closed: %v", err)
+		}
 	}
 	sameCounts(t, "replayed", counted(contents(t, openTest(t, dir, small()))), want)
 }

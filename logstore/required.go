@@ -1,6 +1,7 @@
 package logstore
 
 import (
+	"reflect"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -21,18 +22,30 @@ const (
 
 // required returns what is needed for re to match, and, unless it is empty, a
 // text that is in each match byte by byte.
+//
+// How re was compiled it does not tell, and "(ab)+?" is at least one ab for
+// regexp.Compile, and maybe none for regexp.CompilePOSIX. What may be either
+// needs nothing, unless it needs the same.
 func required(re *regexp.Regexp) (need, []byte) {
-	tree, err := syntax.Parse(re.String(), syntax.Perl)
+	n, literal, perl := requiredAs(re.String(), syntax.Perl)
+	m, other, posix := requiredAs(re.String(), syntax.POSIX)
+	if !perl || posix && (string(literal) != string(other) || !reflect.DeepEqual(n, m)) {
+		return need{}, nil
+	}
+	return n, literal
+}
+
+func requiredAs(expr string, flags syntax.Flags) (_ need, literal []byte, ok bool) {
+	tree, err := syntax.Parse(expr, flags)
 	if err != nil {
-		return need{}, nil // re was compiled with other flags
+		return need{}, nil, false
 	}
 	var a analysis
-	p := a.part(tree)
-	n := a.needOf(p)
+	n := a.needOf(a.part(tree))
 	if !a.folds {
-		return n, []byte(a.longest)
+		literal = []byte(a.longest)
 	}
-	return n, nil
+	return n, literal, true
 }
 
 // A matched is what a part matches: one of exact, or, if that is nil, something

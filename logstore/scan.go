@@ -73,7 +73,7 @@ func (x *search) scanBlock(w *scratch, c candidate, bound int64, mode scanMode) 
 	b := c.block
 	w.mem, w.picks = nil, w.picks[:0]
 	var err error
-	if w.stored, err = x.view.segs.ReadBlock(w.stored[:0], b.segment, b.block); err != nil {
+	if w.stored, err = b.segs.ReadBlock(w.stored[:0], b.segment, b.block); err != nil {
 		return err
 	}
 	if err := w.block.Open(w.stored); err != nil {
@@ -181,7 +181,11 @@ func (x *search) scanMemory(w *scratch, c candidate, bound int64) (slice, rest c
 	case n > 2*sliceRows:
 		after.step = max(1, after.step/2)
 	}
+	absent := x.absent.chunks(m.mem)
 	for i, r := range w.heads {
+		if x.absent.from(absent, m.mem, r.chunk) {
+			continue
+		}
 		if m.hasLast {
 			if d := compareRows(r, m.last); d == 0 || (d < 0) != x.backward {
 				continue

@@ -1,7 +1,6 @@
 package logstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,11 +107,14 @@ func (s *Store) sealDue() bool {
 		return true
 	}
 	m := s.active.Load()
+	if s.pace.stuck.Load() > 0 && m.bytes.Load() > 0 {
+		return true
+	}
 	if m.count.Load() == 0 {
 		return false
 	}
-	return m.bytes.Load() >= s.sealSize || s.pace.stuck.Load() > 0 ||
-		s.o.now().UnixNano()-m.oldest.Load() >= int64(s.o.SealAge)
+	age := s.o.now().UnixNano() - m.oldest.Load() // negative: the clock was set back
+	return m.bytes.Load() >= s.sealSize || age >= int64(s.o.SealAge) || age < 0
 }
 
 // sealAll seals all that is in memory, and answers those who asked for it.
@@ -125,19 +127,28 @@ func (s *Store) sealAll(ctx context.Context) {
 		waiters = nil
 	}
 	m := s.active.Load()
-	if m.count.Load() == 0 { // what was acknowledged has been counted
+	if m.count.Load() == 0 && m.bytes.Load() == 0 { // what was acknowledged has been counted
 		answer(nil)
 		return
 	}
 	m = s.freeze()
 	m.drained()
+	if m.count.Load() == 0 {
+		// Appends have taken its memory, and the log could not be written.
+		s.drop(m, func() {})
+		s.reads.handOver()
+		answer(nil)
+		return
+	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		err := s.seal(ctx, m)
 		if err == nil {
 			s.seals.failed.Store(nil)
-			break
+			answer(nil)
+			s.maintain.wake()
+			return
 		}
-		if errors.Is(err, syscall.ENOSPC) {
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			err = s.space.full(err)
 		}
 		if ctx.Err() != nil {
@@ -145,16 +156,18 @@ func (s *Store) sealAll(ctx context.Context) {
 		}
 		s.seals.failed.Store(&err)
 		answer(err)
+		// Those who have asked since hear of it too. If it goes well after all
+		// they stay for what comes after m, which may be what they asked for.
+		for _, w := range s.seals.takeWaiters() {
+			w <- err
+		}
 		s.pace.wakeAll() // who waits for room is told why there is none
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		waiters = append(waiters, s.seals.takeWaiters()...)
 	}
-	answer(nil)
-	s.maintain.wake()
 }
 
 // freeze makes a new memtable the active one and returns the old one, which gets
@@ -210,6 +223,7 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 	if err := s.shelf.Publish(ctx, info, write, func(publish func()) { s.drop(m, publish) }); err != nil {
 		return err
 	}
+	s.reads.handOver()
 	s.seals.count.Add(1)
 	s.space.wrote(bytes)
 	// An error leaves in the log what is in the segment too. The next one will
@@ -223,6 +237,7 @@ func (s *Store) drop(m *memtable, publish func()) {
 	s.mu.Lock()
 	s.mems = slices.DeleteFunc(slices.Clone(s.mems), func(o *memtable) bool { return o == m })
 	publish()
+	m.enterShelf(s.shelf)
 	s.mu.Unlock()
 	bytes := m.bytes.Load()
 	s.pace.giveBack(bytes)
@@ -235,70 +250,4 @@ func (s *Store) truncate(next uint64) {
 	s.failing.set("giving up what is sealed of the log", err)
 	first, _ := s.log.Bounds()
 	s.shelf.SetFloor(uint64(first) - 1)
-}
-
-// A run is consecutive rows of one stream.
-type run struct {
-	labels string
-	rows   []headRow
-}
-
-// blocksOf divides the entries of a memtable into blocks: a stream with much in
-// it has its own, of equal size; of the others, by labels, several share one.
-// Blocks have between half of blockRaw and a little more than all of it, but
-// for the last of those that are shared.
-func blocksOf(m *memtable, labels func(n uint32) string) [][]run {
-	type item struct {
-		labels string
-		head   *head
-	}
-	var items []item
-	for n, h := range m.all() {
-		if len(h.all()) > 0 {
-			items = append(items, item{labels(n), h})
-		}
-	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.labels, b.labels) })
-	var blocks [][]run
-	var shared []run
-	var sharedRaw int64
-	for _, it := range items {
-		raw, rows := it.head.raw, it.head.all()
-		if raw < blockRaw/2 {
-			shared = append(shared, run{it.labels, rows})
-			if sharedRaw += raw; sharedRaw >= blockRaw/2 {
-				blocks = append(blocks, shared)
-				shared, sharedRaw = nil, 0
-			}
-			continue
-		}
-		for _, part := range divide(rows, raw) {
-			blocks = append(blocks, []run{{it.labels, part}})
-		}
-	}
-	if len(shared) > 0 {
-		blocks = append(blocks, shared)
-	}
-	return blocks
-}
-
-// divide cuts rows, which have raw bytes, into parts of about equal size, of
-// blockRaw at most, and a line.
-func divide(rows []headRow, raw int64) [][]headRow {
-	n := (raw + blockRaw - 1) / blockRaw
-	each := raw / n
-	var parts [][]headRow
-	var size int64
-	first := 0
-	for i, r := range rows {
-		// Metadata are not looked for here: they are few.
-		if size += int64(r.lineLen()); size >= each && int64(len(parts)) < n-1 {
-			parts = append(parts, rows[first:i+1])
-			first, size = i+1, 0
-		}
-	}
-	if first < len(rows) {
-		parts = append(parts, rows[first:])
-	}
-	return parts
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -211,51 +209,4 @@ func TestStreamsGoneStorm(t *testing.T) {
 func atoi(s string) (n int) {
 	fmt.Sscan(s, &n)
 	return n
-}
-
-func TestBlocksOf(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	for range 30 {
-		m := newMemtable(1, &chunkPool{}, func(int64) {})
-		streams := 1 + rng.IntN(60)
-		rows := 0
-		for n := range uint32(streams) {
-			size := rng.IntN(1 << rng.IntN(21))
-			var list []headRow
-			raw := int64(0)
-			for raw < int64(size) {
-				line := rng.IntN(2000)
-				list = append(list, headRow{time: int64(rng.IntN(1000)), size: uint32(line) << 1})
-				raw += int64(line)
-			}
-			if len(list) > 0 {
-				m.head(n).add(list, raw)
-				rows += len(list)
-			}
-		}
-		blocks := blocksOf(m, func(n uint32) string { return fmt.Sprintf("%03d", n) })
-		got := 0
-		small := 0
-		for _, b := range blocks {
-			raw := 0
-			for _, r := range b {
-				if !slices.IsSortedFunc(r.rows, compareRows) {
-					t.Fatal("rows are not in order")
-				}
-				for _, row := range r.rows {
-					raw += row.lineLen()
-				}
-				got += len(r.rows)
-			}
-			if raw < blockRaw/2-2000 {
-				small++
-			}
-			if raw > blockRaw+2000 {
-				t.Errorf("a block of %d bytes", raw)
-			}
-		}
-		if got != rows || small > 1 {
-			t.Errorf("%d rows of %d, %d small blocks", got, rows, small)
-		}
-	}
 }

@@ -19,9 +19,8 @@ type spaceWatch struct {
 	free    atomic.Int64 // bytes, when it looked last
 	low     atomic.Bool
 	soon    signal
-	// statfs is sys.StatFS but in tests.
-	statfs func(string) (sys.FSInfo, error)
-	known  bool // statfs works here
+	statfs  func(string) (sys.FSInfo, error)
+	known   bool // statfs works here
 }
 
 const (
@@ -32,10 +31,7 @@ const (
 
 // begin looks for the first time. Off Linux there may be nothing to ask.
 func (w *spaceWatch) begin(dir string, o *Options) error {
-	w.dir, w.soon = dir, make(signal, 1)
-	if w.statfs == nil {
-		w.statfs = sys.StatFS
-	}
+	w.dir, w.soon, w.statfs = dir, make(signal, 1), o.statfs
 	info, err := w.statfs(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil

@@ -12,17 +12,18 @@ import (
 
 // Appends are refused while there is too little room, and go on by themselves.
 func TestLowSpace(t *testing.T) {
-	s := openTest(t, t.TempDir(), small())
 	var free atomic.Int64
 	free.Store(1 << 40)
-	s.space.statfs = func(string) (sys.FSInfo, error) { return sys.FSInfo{Free: free.Load(), Total: 1 << 40}, nil }
+	o := small()
+	o.statfs = func(string) (sys.FSInfo, error) { return sys.FSInfo{Free: free.Load(), Total: 1 << 40}, nil }
+	s := openTest(t, t.TempDir(), o)
 	l := MustLabels("app", "api")
 	mustAppend(t, s, one(l, 1, "before"))
 	free.Store(s.space.least - 1)
 	s.space.soon.wake()
 	until(t, "the store knows", func() bool { return s.Stats().LowSpace })
 	err := s.Append(context.Background(), one(l, 2, "x"))
-	if !errors.Is(err, ErrLowSpace) || errors.Is(err, ErrUnsure) || !strings.Contains(err.Error(), "43 MiB, and 44 are to stay free") {
+	if !errors.Is(err, ErrLowSpace) || errors.Is(err, ErrUnsure) || !strings.Contains(err.Error(), "19 MiB, and 20 are to stay free") {
 		t.Error(err)
 	}
 	if n := len(contents(t, s)); n != 1 {

@@ -3,6 +3,7 @@ package logstore
 import (
 	"context"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -37,8 +38,11 @@ type sweep struct {
 	done     sync.Cond   // for the consumer: it can go on
 	queue    []candidate // a heap, by start
 	begun    []int64     // for each worker the start of what it reads, or idle
+	reading  []*memtable // for each worker that which it reads, or nil
 	idle     int         // of begun
+	leaving  bool        // a memtable is given back when no worker reads it
 	ended    bool
+	closed   bool  // the view is released
 	err      error // why it ended
 	ready    []*found
 	bad      []error // damage that the consumer has to be told of
@@ -63,24 +67,40 @@ type outcome struct {
 	keep  *candidate // for kept
 }
 
-// newSweep waits for memory. End it.
-func newSweep(x *search) (*sweep, error) {
+// newSweep makes one, which ends the search when it ends. End it.
+func newSweep(x *search) *sweep {
 	s := &sweep{x: x, grant: x.store.reads.grant}
-	if err := x.store.reads.budget.take(x.ctx, s.grant); err != nil {
-		return nil, err
-	}
 	s.work.L, s.done.L = &s.mu, &s.mu
 	s.stopWait = context.AfterFunc(x.ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.fail(context.Cause(x.ctx))
 	})
-	return s, nil
+	return s
+}
+
+// begin makes the candidates.
+func (s *sweep) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.x.candidates(s.whole, s.push); err != nil {
+		return err
+	}
+	r := s.x.store.reads
+	r.mu.Lock()
+	r.sweeps[s] = struct{}{}
+	r.mu.Unlock()
+	s.handOver() // what was sealed before that
+	return nil
 }
 
 // end waits for the workers, which are at most at one candidate each, and gives
 // all memory back.
 func (s *sweep) end() {
+	r := s.x.store.reads
+	r.mu.Lock()
+	delete(r.sweeps, s)
+	r.mu.Unlock()
 	s.stopWait()
 	s.halted.Store(true)
 	s.mu.Lock()
@@ -88,7 +108,12 @@ func (s *sweep) end() {
 	s.work.Broadcast()
 	s.mu.Unlock()
 	s.wg.Wait()
-	s.x.store.reads.budget.give(s.grant)
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.x.view.release()
+	s.x.endContext()
+	r.budget.give(s.grant)
 }
 
 // fail ends the sweep. mu is held.
@@ -153,7 +178,7 @@ func (s *sweep) over() bool { return len(s.queue) == 0 && s.idle == len(s.begun)
 // staff starts a worker if there is something to do for one more. mu is held.
 func (s *sweep) staff() {
 	if !s.ended && len(s.queue) > 0 && s.idle == 0 && len(s.begun) < s.x.store.reads.workers {
-		s.begun = append(s.begun, idle)
+		s.begun, s.reading = append(s.begun, idle), append(s.reading, nil)
 		s.idle++
 		s.wg.Add(1)
 		go s.worker(len(s.begun) - 1)
@@ -193,6 +218,9 @@ func (s *sweep) worker(me int) {
 			}
 		}
 		s.begun[me] = batch[0].start
+		if m := batch[0].memory; m != nil {
+			s.reading[me] = m.mem
+		}
 		s.idle--
 		room := s.share(batch[0])
 		s.held += room
@@ -203,12 +231,18 @@ func (s *sweep) worker(me int) {
 		s.mu.Unlock()
 		w := s.x.store.reads.borrow()
 		out := s.read(w, batch, bound, room)
+		// An append that is ready to run must not wait for all of a query.
+		runtime.Gosched()
 		s.mu.Lock()
 		s.held -= room
 		s.publish(out, bound)
 		s.x.store.reads.giveBack(w)
-		s.begun[me] = idle
+		clear(batch)
+		s.begun[me], s.reading[me] = idle, nil
 		s.idle++
+		if s.leaving {
+			s.handOver()
+		}
 		s.report()
 	}
 }

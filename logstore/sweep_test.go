@@ -101,11 +101,8 @@ func TestQueryMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := newSweep(x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := x.candidates(nil, w.push); err != nil {
+		w := newSweep(x)
+		if err := w.begin(); err != nil {
 			t.Fatal(err)
 		}
 		w.job = w.find
@@ -126,7 +123,6 @@ func TestQueryMemory(t *testing.T) {
 			t.Errorf("%v, and at the end %d bytes are held", err, w.held)
 		}
 		w.end()
-		x.end()
 		sameFound(t, "all", got, a.find(q))
 		// What is reserved may be exceeded by the rounding of each piece, and by
 		// the least that each of them keeps.

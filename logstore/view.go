@@ -11,8 +11,10 @@ import (
 // streams keep their meaning, for streams that are looked up after acquire.
 // Entries that come later may show up in the youngest memtable.
 type view struct {
-	mems []*memtable // the oldest first
+	mems []*memtable // the oldest first; nil: it was given back, see sweep.handOver
 	segs *shelf.Snapshot
+	// sealed is where those are that were given back.
+	sealed []*sealedMemtable
 	// partial is nil if the view has all that was acknowledged before. It is
 	// ErrReplaying while the log is being replayed, and an error that tells why
 	// if that has failed.
@@ -45,7 +47,12 @@ func (s *Store) acquire() (*view, error) {
 
 func (v *view) release() {
 	for _, m := range v.mems {
-		m.release()
+		if m != nil {
+			m.release()
+		}
+	}
+	for _, t := range v.sealed {
+		t.release()
 	}
 	v.segs.Release()
 	v.unpin()

@@ -1,0 +1,82 @@
+package logstore
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A run is consecutive rows of one stream.
+type run struct {
+	labels string
+	rows   []headRow
+}
+
+// weight is what rows with so many bytes of lines and metadata count for in a
+// block. Those that are empty have a place in it all the same; so no block has
+// more rows than the codec takes, whatever their lines are.
+func weight(rows int, raw int64) int64 { return max(raw, 4*int64(rows)) }
+
+// blocksOf divides the entries of a memtable into blocks: a stream with much in
+// it has its own, of equal weight; of the others, by labels, several share one.
+// Blocks weigh between half of blockRaw and a little more than all of it, but
+// for the last of a stream and the last of those that are shared.
+func blocksOf(m *memtable, labels func(n uint32) string) [][]run {
+	type item struct {
+		labels string
+		rows   []headRow
+		raw    int64
+	}
+	var items []item
+	for n, h := range m.all() {
+		if rows := h.all(); len(rows) > 0 {
+			items = append(items, item{labels(n), rows, h.raw})
+		}
+	}
+	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.labels, b.labels) })
+	var blocks [][]run
+	var shared []run
+	var sharedWeight int64
+	for _, it := range items {
+		own := weight(len(it.rows), it.raw)
+		if own >= blockRaw/2 {
+			for _, part := range m.divide(it.rows, own) {
+				blocks = append(blocks, []run{{it.labels, part}})
+			}
+			continue
+		}
+		shared = append(shared, run{it.labels, it.rows})
+		// A segment tells the labels beside each block.
+		if sharedWeight += own + int64(len(it.labels)); sharedWeight >= blockRaw/2 {
+			blocks = append(blocks, shared)
+			shared, sharedWeight = nil, 0
+		}
+	}
+	if len(shared) > 0 {
+		blocks = append(blocks, shared)
+	}
+	return blocks
+}
+
+// divide cuts rows, which weigh all, into parts of about equal weight, of
+// blockRaw at most, and an entry.
+func (m *memtable) divide(rows []headRow, all int64) [][]headRow {
+	n := (all + blockRaw - 1) / blockRaw
+	each := (all + n - 1) / n
+	var parts [][]headRow
+	var raw int64
+	first := 0
+	for i, r := range rows {
+		raw += int64(r.lineLen())
+		if r.hasMeta() {
+			raw += int64(len(m.meta(r)))
+		}
+		if weight(i+1-first, raw) >= each {
+			parts = append(parts, rows[first:i+1])
+			first, raw = i+1, 0
+		}
+	}
+	if first < len(rows) {
+		parts = append(parts, rows[first:])
+	}
+	return parts
+}

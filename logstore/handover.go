@@ -1,0 +1,162 @@
+package logstore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/stele-go/stele/logstore/internal/shelf"
+	"github.com/stele-go/stele/logstore/timeindex"
+)
+
+// A query may last for hours, as its consumer likes, and a memtable of its view
+// is sealed within seconds. If the query kept it, there would soon be far more
+// in memory than Options.Memory. So it gives the memtable back at once, and goes
+// on in the segment, without its consumer, who need not come back for that: what
+// was found is a copy, and what is left to be read is known by candidates alone.
+//
+// The segment has of each stream the same rows in the same order as the
+// memtable. So a candidate, which is a stretch of these, stands for the same
+// entries in both, and the query finds exactly what it would have found. It must
+// be the segment that was made of just this memtable, and not one into which it
+// was merged since with others: a snapshot of the moment in which it entered the
+// shelf has it.
+
+// A sealedMemtable is where the entries of a memtable are when it is sealed.
+type sealedMemtable struct {
+	segs *shelf.Snapshot
+	rank uint64 // of the segment in segs
+	refs atomic.Int64
+}
+
+func (t *sealedMemtable) release() {
+	if t.refs.Add(-1) == 0 {
+		t.segs.Release()
+	}
+}
+
+// item is what the index says of a stream in the segment.
+func (t *sealedMemtable) item(stream uint32, from, to int64) (timeindex.Item, bool) {
+	for it := range t.segs.Index.Overlapping(stream, from, to) {
+		if t.segs.Rank(it.Segment) == t.rank {
+			return it, true
+		}
+	}
+	return timeindex.Item{}, false
+}
+
+// enterShelf is for when the segment of m has just entered the shelf, and m has
+// left the list of memtables: nobody can begin to use it.
+func (m *memtable) enterShelf(s *shelf.Shelf) {
+	if m.refs.Load() == 1 {
+		return // only the store has it
+	}
+	if segs := s.Snapshot(); segs != nil {
+		t := &sealedMemtable{segs: segs, rank: m.base - 1}
+		t.refs.Store(1)
+		m.sealed.Store(t)
+	}
+}
+
+// A stretch is consecutive rows of a stream in a segment, [first, behind) of all
+// that it has there, with times from min to max.
+type stretch struct {
+	first, behind int
+	min, max      int64
+}
+
+// stretch returns which rows a candidate of a sealed memtable stands for.
+func (x *search) stretch(m *memorySource) stretch {
+	rows := m.mem.find(m.stream).all()
+	at := func(time int64) int {
+		i, _ := slices.BinarySearchFunc(rows, time, func(r headRow, t int64) int { return cmp.Compare(r.time, t) })
+		return i
+	}
+	t := stretch{at(m.from), at(m.to), m.from, m.to - 1}
+	if m.hasLast {
+		i, _ := slices.BinarySearchFunc(rows, m.last, compareRows)
+		if x.backward {
+			t.behind = min(t.behind, i)
+		} else {
+			t.first = max(t.first, i+1)
+		}
+	}
+	return t
+}
+
+// narrow leaves of a run, before which its stream has so many rows, what is in
+// the stretch, and reports whether that is anything.
+func (sp *span) narrow(t *stretch, before int) bool {
+	from, to := max(before, t.first), min(before+sp.rows, t.behind)
+	if from >= to {
+		return false
+	}
+	sp.raw = int64(float64(sp.raw) * float64(to-from) / float64(sp.rows))
+	sp.first, sp.rows = sp.first+from-before, to-from
+	sp.min, sp.max = max(sp.min, t.min), min(sp.max, t.max)
+	return true
+}
+
+// handOver goes on in segments where memtables of the view have been sealed, and
+// releases those that no worker is just reading: who reads one calls it after
+// that. mu is held.
+func (s *sweep) handOver() {
+	s.leaving = false
+	for i, m := range s.x.view.mems {
+		if m == nil {
+			continue
+		}
+		to := m.sealed.Load()
+		if to == nil {
+			continue
+		}
+		queue := s.handed(s.queue, i, to)
+		s.queue = make([]candidate, 0, len(queue))
+		for _, c := range queue {
+			s.push(c)
+		}
+		s.kept = s.handed(s.kept, i, to)
+		if slices.Contains(s.reading, m) {
+			s.leaving = true
+			continue
+		}
+		to.refs.Add(1)
+		s.x.view.sealed = append(s.x.view.sealed, to)
+		s.x.view.mems[i] = nil
+		m.release()
+	}
+}
+
+// handed returns the list with one candidate in the place of those of the i-th
+// memtable.
+func (s *sweep) handed(list []candidate, i int, to *sealedMemtable) []candidate {
+	m := s.x.view.mems[i]
+	others := make([]candidate, 0, len(list)+1)
+	all := candidate{segment: &segmentSource{segs: to.segs, rank: s.x.sealedRank(i)}}
+	for _, c := range list {
+		if c.memory == nil || c.memory.mem != m {
+			others = append(others, c)
+			continue
+		}
+		t := s.x.stretch(c.memory)
+		if t.first >= t.behind {
+			continue
+		}
+		it, ok := to.item(c.memory.stream, t.min, t.max+1)
+		if !ok {
+			s.fail(fmt.Errorf("stream %d is not in the segment that it was sealed into", c.memory.stream))
+			continue
+		}
+		if len(all.segment.items) == 0 {
+			all.start, all.end = c.start, c.end
+		}
+		all.start, all.end = min(all.start, c.start), max(all.end, c.end)
+		all.raw += c.raw
+		all.segment.items = append(all.segment.items, sourceItem{it, &t})
+	}
+	if len(all.segment.items) == 0 {
+		return others
+	}
+	return append(others, all)
+}

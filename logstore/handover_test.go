@@ -1,0 +1,315 @@
+package logstore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// given waits until the memory of the memtables has been given back.
+func given(t testing.TB, mems []*memtable) {
+	t.Helper()
+	for _, m := range mems {
+		until(t, "a sealed memtable is given back", func() bool { return m.refs.Load() == 0 })
+	}
+}
+
+func (s *Store) memtables() []*memtable {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.mems)
+}
+
+// A consumer that does not come back keeps no memtable that is sealed, and
+// finds what it would have found.
+func TestHandOver(t *testing.T) {
+	seed := rand.Uint64()
+	for round := range uint64(8) {
+		t.Run(fmt.Sprintf("seed=%d", seed+round), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed+round, 6))
+			a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+			if round%4 > 0 {
+				a.reads.grant, a.reads.most = 2<<10, 2<<10
+			}
+			clock := int64(1_700_000_000_000_000_000)
+			// Mostly many entries of one time.
+			tick := []int64{0, 0, 1, int64(time.Second)}[rnd.IntN(4)]
+			for pass := range 10 {
+				for range 1 + rnd.IntN(6) {
+					a.add(t, randomBatch(rnd, &clock, tick))
+				}
+				q := a.randomQuery(rnd)
+				want := a.find(q)
+				l := MustLabels("later", fmt.Sprint(pass))
+				stops := 1 + rnd.IntN(3)
+				every := 1 + len(want)/(stops+1)
+				var got []archived
+				for f, err := range a.Query(context.Background(), q) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
+					if len(got)%every != 0 {
+						continue
+					}
+					if rnd.IntN(3) == 0 {
+						a.add(t, one(l, clock, "GET later"))
+					}
+					mems := a.memtables()
+					if err := a.Seal(context.Background()); err != nil {
+						t.Fatal(err)
+					}
+					if rnd.IntN(2) == 0 {
+						if err := a.Compact(context.Background()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					given(t, mems[:len(mems)-1])
+					if mems[len(mems)-1].count.Load() > 0 {
+						given(t, mems[len(mems)-1:])
+					}
+				}
+				// Those that came later may be found or not.
+				all := len(got)
+				got = slices.DeleteFunc(got, func(e archived) bool { return e.labels == l })
+				if q.Limit > 0 {
+					want = want[:min(len(want), q.Limit-(all-len(got)))]
+				}
+				sameFound(t, fmt.Sprintf("%v [%d, %d) order %d limit %d", q.Selector, q.From, q.To, q.Order, q.Limit), got, want)
+			}
+		})
+	}
+}
+
+// What is sealed while a worker reads it is given back as soon as it has done so.
+func TestHandOverWhileRead(t *testing.T) {
+	for _, way := range []string{"query", "backward", "limit", "count"} {
+		t.Run(way, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(7, 8))
+			a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+			clock := int64(1_700_000_000_000_000_000)
+			for range 120 {
+				a.add(t, randomBatch(rnd, &clock, 1))
+			}
+			mems := a.memtables()
+			var once sync.Once
+			seal := Func(func([]byte, Labels) bool {
+				once.Do(func() {
+					if err := a.Seal(context.Background()); err != nil {
+						t.Error(err)
+					}
+				})
+				return true
+			})
+			q := Query{Filter: seal}
+			switch way {
+			case "backward":
+				q.Order = Backward
+			case "limit":
+				q.Limit = len(a.all) - 10
+			case "count":
+				got, err := a.Count(context.Background(), q, time.Microsecond)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameCount(t, "all", got, a.count(Query{}, time.Microsecond), true)
+				given(t, mems)
+				return
+			}
+			want := a.find(Query{Order: q.Order, Limit: q.Limit})
+			var got []archived
+			for f, err := range a.Query(context.Background(), q) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}}); len(got) == 1 {
+					given(t, mems)
+				}
+			}
+			sameFound(t, "all", got, want)
+		})
+	}
+}
+
+// A count of what is sealed before the first of it is read is as exact as in
+// memory.
+func TestHandOverBeforeCount(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(9, 8))
+	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+	clock := int64(1_700_000_000_000_000_000)
+	for range 60 {
+		a.add(t, randomBatch(rnd, &clock, int64(time.Second)))
+	}
+	mems := a.memtables()
+	c := counting{step: int64(time.Minute), tallies: map[*name]*tally{}}
+	q := Query{From: clock - int64(time.Hour)}
+	partial, err := a.survey(context.Background(), q, func(x *search) (wholeFunc, surveyJob) {
+		if err := a.Seal(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		c.x = x
+		return c.whole, func(w *scratch, can candidate) ([]candidate, error) {
+			if can.memory != nil {
+				t.Error("it is read in memory")
+			}
+			return c.candidate(w, can)
+		}
+	})
+	if partial != nil || err != nil {
+		t.Fatal(partial, err)
+	}
+	sameCount(t, "all", c.result(), a.count(q, time.Minute), true)
+	given(t, mems)
+}
+
+// Of many queries whose consumers have all gone away, none keeps anything of
+// what is appended and sealed meanwhile.
+func TestHandOverOfMany(t *testing.T) {
+	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+	a.reads.grant, a.reads.most = 2<<10, 2<<10
+	const queries = 6
+	gone, back := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	l := MustLabels("app", "x")
+	long := strings.Repeat("so that there are several blocks ", 60)
+	var mems []*memtable
+	for i := range queries {
+		st := Stream{Labels: l}
+		for j := range 300 {
+			st.Entries = append(st.Entries, Entry{Time: int64(i*300+j) / 7, Line: fmt.Append(nil, i, j, long)})
+		}
+		a.add(t, Batch{st})
+		q := Query{Order: Order(i % 2)}
+		want := a.find(q)
+		wg.Go(func() {
+			var got []archived
+			for f, err := range a.Query(context.Background(), q) {
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}}); len(got) == 1 {
+					gone <- struct{}{}
+					<-back
+				}
+			}
+			if !slices.EqualFunc(got, want, func(a, b archived) bool { return a.String() == b.String() }) {
+				t.Errorf("%d entries, not %d", len(got), len(want))
+			}
+		})
+		<-gone
+		mems = append(mems, a.memtables()...)
+		if err := a.Seal(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		given(t, slices.DeleteFunc(slices.Clone(mems), func(m *memtable) bool { return m.count.Load() == 0 }))
+	}
+	close(back)
+	wg.Wait()
+}
+
+// What is kept for its times alone is handed over too.
+func TestHandOverOfNarrowed(t *testing.T) {
+	for _, order := range []Order{Forward, Backward} {
+		rnd := rand.New(rand.NewPCG(11, 8))
+		a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+		clock := int64(1_700_000_000_000_000_000)
+		for range 120 {
+			a.add(t, randomBatch(rnd, &clock, 1))
+		}
+		mems := a.memtables()
+		q := Query{Order: order, Limit: 1000}
+		x, err := a.search(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newSweep(x)
+		defer w.end()
+		if err := w.begin(); err != nil {
+			t.Fatal(err)
+		}
+		w.nearest = &nearest{most: q.Limit}
+		w.job = w.note
+		var got []archived
+		yield := func(f Found, err error) bool {
+			got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
+			return err == nil
+		}
+		if err := w.finish(yield); err != nil || len(w.kept) == 0 {
+			t.Fatalf("%v; %d kept", err, len(w.kept))
+		}
+		if err := a.Seal(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		given(t, mems)
+		if err := w.narrow(yield); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.emit(yield); err != nil {
+			t.Fatal(err)
+		}
+		sameFound(t, "all", got, a.find(q))
+	}
+}
+
+// A stretch has the rows of its candidate, and no others.
+func TestStretch(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 9))
+	for range 200 {
+		m := newMemtable(1, &chunkPool{}, func(int64) {})
+		var all []headRow
+		for i := range 1 + rnd.IntN(50) {
+			all = append(all, headRow{time: rnd.Int64N(10), pos: uint32(i)})
+		}
+		for _, r := range all {
+			m.head(0).add([]headRow{r}, 0)
+		}
+		slices.SortFunc(all, compareRows)
+		x := &search{backward: rnd.IntN(2) == 0}
+		src := &memorySource{mem: m, from: rnd.Int64N(10)}
+		src.to = src.from + 1 + rnd.Int64N(10)
+		if src.hasLast = rnd.IntN(2) == 0; src.hasLast {
+			src.last = all[rnd.IntN(len(all))]
+		}
+		var want []headRow
+		for _, r := range all {
+			d := compareRows(r, src.last)
+			if x.backward {
+				d = -d
+			}
+			if r.time >= src.from && r.time < src.to && (!src.hasLast || d > 0) {
+				want = append(want, r)
+			}
+		}
+		s := x.stretch(src)
+		var got []headRow
+		if s.first < s.behind {
+			got = all[s.first:s.behind]
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("rows %d to %d, not %v", s.first, s.behind, want)
+		}
+		// Runs of it are cut so that they have just these.
+		var cutTo []headRow
+		for at := 0; at < len(all); {
+			n := min(1+rnd.IntN(9), len(all)-at)
+			sp := span{rows: n, first: 100 + at, min: all[at].time, max: all[at+n-1].time, raw: 10}
+			if sp.narrow(&s, at) {
+				rows := all[sp.first-100:][:sp.rows]
+				cutTo = append(cutTo, rows...)
+				if sp.min > rows[0].time || sp.max < rows[len(rows)-1].time {
+					t.Fatalf("times %d to %d of %v", sp.min, sp.max, rows)
+				}
+			}
+			at += n
+		}
+		if !slices.Equal(cutTo, want) {
+			t.Fatalf("%v, not %v", cutTo, want)
+		}
+	}
+}
