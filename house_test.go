@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"fileio/pace":   {},
 	"fileio/otelio": {"fileio"},
 	"wal":           {"mpsc", "newfile", "mkdir", "durability", "profile"},
+	"logstore":      {"wal", "fileio", "atomicfile", "mkdir", "durability", "profile"},
 	"durability":    {},
 	"internal/sys":  {},
 	// For tests only: nobody may import it.

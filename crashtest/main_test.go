@@ -104,6 +104,7 @@ type proof[T any] struct {
 	work    func(dir string, ack func(T)) error
 	prepare func(dir string) error
 	runs    int                               // recordings that the cuts are spread over; 0 is 1
+	size    int64                             // of the device, if not the least
 	except  map[string]string                 // why not on this file system
 	check   func(dir string, acked []T) error // unless nil, in the place of the common one
 }
@@ -121,7 +122,7 @@ func prove[T any](t *testing.T, fs string, check func(dir string, acked []T) err
 			}
 			runs := max(1, p.runs)
 			for range runs {
-				rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: p.prepare}, p.work)
+				rec := crashtest.Record(t, crashtest.Options{FS: fs, Size: p.size, Seed: *seedFlag, Prepare: p.prepare}, p.work)
 				keeps(t, rec, (cuts()+runs-1)/runs, p.check)
 			}
 		})
@@ -134,6 +135,7 @@ type mutant[T any] struct {
 	work    func(dir string, ack func(T)) error
 	prepare func(dir string) error
 	onSync  func(crashtest.Sync) crashtest.Fault
+	size    int64
 	covered bool // it does not need it here: then it must lose nothing
 	check   func(dir string, acked []T) error
 }
@@ -146,7 +148,7 @@ func refute[T any](t *testing.T, fs string, check func(dir string, acked []T) er
 			if m.check == nil {
 				m.check = check
 			}
-			rec := crashtest.Record(t, crashtest.Options{FS: fs, Seed: *seedFlag, Prepare: m.prepare, OnSync: m.onSync}, m.work)
+			rec := crashtest.Record(t, crashtest.Options{FS: fs, Size: m.size, Seed: *seedFlag, Prepare: m.prepare, OnSync: m.onSync}, m.work)
 			if m.covered {
 				keeps(t, rec, cuts(), m.check)
 			} else {

@@ -124,6 +124,13 @@ func (g *generator) batch(streams []logstore.Labels, most int) []streamSpec {
 	batch := make([]streamSpec, g.rng.IntN(4))
 	for i := range batch {
 		batch[i].labels = pick(g, streams)
+		if g.one(20) {
+			// Enough that some come far behind those that they belong before.
+			for range 300 {
+				batch[i].entries = append(batch[i].entries, entrySpec{ago: g.ago(), line: pick(g, modelWords)})
+			}
+			continue
+		}
 		for range g.rng.IntN(most) {
 			batch[i].entries = append(batch[i].entries, entrySpec{ago: g.ago(), line: g.line(), metadata: pick(g, modelMetadata)})
 		}

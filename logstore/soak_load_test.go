@@ -325,7 +325,7 @@ func (k *soak) find(q logstore.Query, of *writer, stop int, nap time.Duration) (
 		}
 	}
 	k.found.Add(int64(n))
-	if !ready && (n == stop || n == q.Limit) {
+	if !ready && stop > 0 && n == stop {
 		return n, horizon, false // it ended before it could hear that the log was being replayed
 	}
 	if q.Filter == nil || q.Filter == soakWord || q.Filter == soakFold {
