@@ -174,13 +174,20 @@ func (s *Store) sealAll(ctx context.Context) {
 // nothing more but from those who are inside.
 func (s *Store) freeze() *memtable {
 	m := s.active.Load()
-	next := newMemtable(0, &s.chunks, s.pace.take)
+	next := s.addMemtable()
 	m.freeze(next, s.nextPosition)
-	s.mu.Lock()
-	s.mems = append(slices.Clone(s.mems), next)
-	s.mu.Unlock()
 	s.active.Store(next)
 	return m
+}
+
+// addMemtable makes one that queries see. So they do before an append that is in
+// the one before can find it: what it puts there is acknowledged.
+func (s *Store) addMemtable() *memtable {
+	next := newMemtable(0, &s.chunks, s.pace.take)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mems = append(slices.Clone(s.mems), next)
+	return next
 }
 
 // nextPosition is the position after the last that may have been inserted.

@@ -44,7 +44,7 @@ type Store struct {
 	// mu makes what a query sees one step: mems and what is in the shelf's
 	// snapshots change together. It is never held while something is waited for.
 	mu     sync.Mutex
-	mems   []*memtable // the oldest first; the last is active. A new slice with each change.
+	mems   []*memtable // the oldest first; the last is active, or about to be. A new slice with each change.
 	active atomic.Pointer[memtable]
 
 	sealWorkers int

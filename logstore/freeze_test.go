@@ -1,0 +1,32 @@
+package logstore
+
+import (
+	"context"
+	"testing"
+)
+
+// An append that finds its memtable frozen goes on to the next one, and queries
+// see that from then on: here the freeze stops between two of its steps.
+func TestFreezeHidesNothing(t *testing.T) {
+	s := openTest(t, t.TempDir(), small())
+	m := s.active.Load()
+	next := s.addMemtable()
+	m.freeze(next, s.nextPosition)
+	mustAppend(t, s, one(MustLabels("a", "b"), s.o.now().UnixNano(), "acknowledged"))
+	if next.count.Load() != 1 {
+		t.Fatal("it is not in the next memtable")
+	}
+	n := 0
+	for _, err := range s.Query(context.Background(), Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("an acknowledged entry is found %d times", n)
+	}
+	s.active.Store(next)
+	m.drained()
+	s.drop(m, func() {})
+}
