@@ -175,14 +175,15 @@ func pairs(l logstore.Labels) (list [][2]string) {
 // indexes in want of those that it lacks.
 //
 // Where entries are equal there may be several ways to explain what was found;
-// all are followed, one line of want after the other.
+// they are followed side by side, one entry of want after the other. To skip one
+// that fits can only help if an equal one comes that must be there.
 func explain(want []refEntry, mayBeGone func(refEntry) bool, found []refEntry, limit int) (gone []int, err error) {
 	type way struct{ used, before int } // used: entries of found; before: the way it comes from, in the step before
 	full := func(w way) bool { return limit > 0 && w.used == limit }
 	steps := make([][]way, 1, len(want)+1)
 	steps[0] = []way{{}}
 	furthest := 0
-	for _, e := range want {
+	for at, e := range want {
 		var next []way
 		add := func(w way) {
 			if !slices.ContainsFunc(next, func(o way) bool { return o.used == w.used }) {
@@ -196,6 +197,9 @@ func explain(want []refEntry, mayBeGone func(refEntry) bool, found []refEntry, l
 				continue
 			case w.used < len(found) && e.same(found[w.used]):
 				add(way{w.used + 1, i})
+				if !needed(e, want[at+1:], mayBeGone) {
+					continue
+				}
 			}
 			if mayBeGone(e) {
 				add(way{w.used, i})
@@ -229,6 +233,20 @@ func explain(want []refEntry, mayBeGone func(refEntry) bool, found []refEntry, l
 		at = w.before
 	}
 	return gone, nil
+}
+
+// needed reports whether there must be one that is equal to e among those that
+// come next.
+func needed(e refEntry, next []refEntry, mayBeGone func(refEntry) bool) bool {
+	for _, o := range next {
+		if o.time != e.time || o.labels != e.labels {
+			return false
+		}
+		if o.same(e) && !mayBeGone(o) {
+			return true
+		}
+	}
+	return false
 }
 
 // A refQuery is a query as the test writes it.
