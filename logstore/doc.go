@@ -40,9 +40,9 @@
 // for queries, an eighth for what is known of segments; the rest is for the
 // buffers of the log and of sealing. Appends that come faster than sealing are
 // slowed down before the memory is used up, each by a little, and wait where it
-// is. What a query still reads when it has been sealed and deleted from memory
-// stays until the query ends, beside that budget: so end queries whose results
-// nobody takes.
+// is. A query lets go of memory that is sealed meanwhile, and goes on in the
+// segment, so a slow one costs no more; but segments that were merged or deleted
+// keep their room on the disk until the queries that began before have ended.
 //
 // Appenders share syncs, so many of them with single lines are as good as few
 // with batches, as far as the disk is concerned; a line costs less in a batch.
