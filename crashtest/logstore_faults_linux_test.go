@@ -100,14 +100,15 @@ func TestLogstoreFaults(t *testing.T) {
 
 // All that a crash may leave, also where the file system keeps no more than it must.
 func TestLogstoreStates(t *testing.T) {
+	if racing() {
+		t.Skip("not with the race detector; set -cuts or STELE_LONG=1")
+	}
 	most := 6
 	switch {
 	case *cutsFlag > 0:
 		most = *cutsFlag
 	case long():
 		most = 3000
-	case racing():
-		most = 1
 	}
 	for name, work := range map[string]func(dir string, ack func(logNote)) error{
 		"steps":        logSteps("append", "seal", "append", "append", "seal", "compact", "append", "reopen", "append", "seal"),
