@@ -63,7 +63,8 @@ type Options struct {
 	BackgroundRate int64
 
 	// Profile is the file with what stele tune found out about the disk. "" is
-	// stele-profile.json in the folder of the store, if it is there.
+	// stele-profile.json in the folder of the store, if it is there. The files of
+	// the log have the size of what is in memory, whatever it says of that.
 	Profile string
 
 	// Tests have their own clock and free space, and files of the log with fewer
