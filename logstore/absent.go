@@ -1,7 +1,6 @@
 package logstore
 
 import (
-	"bytes"
 	"sync"
 	"sync/atomic"
 )
@@ -18,7 +17,8 @@ func needLiteral(s []byte) literalNeed {
 	if len(s) == 0 {
 		return nil
 	}
-	return func(text []byte) bool { return bytes.Contains(text, s) }
+	at := rareByte(s)
+	return func(text []byte) bool { return containsRare(text, s, at) }
 }
 
 // allLiterals is what all of needs ask for.

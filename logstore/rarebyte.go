@@ -1,0 +1,55 @@
+package logstore
+
+import "bytes"
+
+// bytes.Contains looks for the first byte of what is searched, and that is in
+// most lines. In a text as long as a chunk it pays to look for the byte that
+// logs have least of.
+
+// common are the bytes that logs are mostly made of, the most common first;
+// all others are rarer. It is an order to choose by, and nothing depends on it.
+const common = " 0e1t2aroi3ns5.4d67l98c:-upm/,=_h\"bfg[]gvyw;Tk()DAISx\x00\x01'RE{}COPNLMjFUBzWHVGqKXYJQZ@%#&+*"
+
+// rank is how common a byte is: the higher the rarer.
+var rank = func() (r [256]uint8) {
+	for i := range r {
+		r[i] = 255
+	}
+	for i := len(common) - 1; i >= 0; i-- {
+		r[common[i]] = uint8(i)
+	}
+	return r
+}()
+
+// rareByte returns the place of the rarest byte of s, which is not empty.
+func rareByte(s []byte) int {
+	best := 0
+	for i, c := range s {
+		if rank[c] > rank[s[best]] {
+			best = i
+		}
+	}
+	return best
+}
+
+// containsRare is bytes.Contains for long texts that mostly have not got s. at
+// is the place of its rarest byte.
+func containsRare(text, s []byte, at int) bool {
+	fails := 0
+	for pos := at; pos < len(text); {
+		i := bytes.IndexByte(text[pos:], s[at])
+		if i < 0 {
+			return false
+		}
+		begin := pos + i - at
+		if bytes.HasPrefix(text[begin:], s) {
+			return true
+		}
+		pos += i + 1
+		// The byte is not rare here.
+		if fails++; fails > 16+pos>>8 {
+			return bytes.Contains(text[pos-at:], s)
+		}
+	}
+	return false
+}
