@@ -34,12 +34,11 @@ const (
 	// soakAhead is the most that may have been counted and not yet appended.
 	soakAhead = 4 << 20
 
-	// soakResident is by how much the resident memory may grow. 1.6 times the
-	// budget is what the garbage collector makes of a budget of which the arenas,
-	// three eighths, are used again and the rest is collected when it has doubled.
-	// The constant is for what is no part of it: the state of the compressors,
-	// streams, the runtime, and the ledger of this test.
-	soakResident = soakMemory*16/10 + 64<<20
+	// soakResident is by how much the resident memory may grow: twice the budget
+	// and what is beside it, the state of the compressors, streams, and the
+	// ledger of this test, as the garbage collector begins when the heap has
+	// doubled (GOGC=100); and pages of filters that are mapped.
+	soakResident = 2*(soakMemory+48<<20) + 32<<20
 	// soakFiles is how many descriptors a store may have: 256 for segments
 	// (openFiles), those of a merge, of a segment that is being published, of
 	// the log with the file that it makes ready, of folders and locks.
