@@ -148,20 +148,7 @@ func TestLogstoreStatesMutants(t *testing.T) {
 		{"the folder of the store", ofRoot},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			left := 0
-			o.OnSync = func(s crashtest.Sync) crashtest.Fault {
-				if c.of(s) {
-					left++
-					return crashtest.SkipSync
-				}
-				return crashtest.NoFault
-			}
-			rep := h.CheckDir(o, checkStore)
-			if left == 0 || rep.Failed == 0 {
-				t.Errorf("%d syncs are left out, and nothing is lost: %v", left, rep)
-				return
-			}
-			t.Logf("%d syncs left out: %d of %d states fail, the first: %v", left, rep.Failed, rep.Checked, rep.Failures[0])
+			missed(t, h, o, checkStore, c.of)
 		})
 	}
 }

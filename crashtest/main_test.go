@@ -176,6 +176,26 @@ func where(f crashtest.Fault, is func(crashtest.Sync) bool) func(crashtest.Sync)
 func ofRoot(s crashtest.Sync) bool { return s.Path == "." }
 func ofFile(s crashtest.Sync) bool { return s.Path != "." }
 
+// missed checks that states which the history may leave fail once the syncs
+// that of chooses are left out.
+func missed[T any](t *testing.T, h *crashtest.History[T], o crashtest.StateOptions, check func(dir string, acked []T) error, of func(crashtest.Sync) bool) {
+	t.Helper()
+	left := 0
+	o.OnSync = func(s crashtest.Sync) crashtest.Fault {
+		if of(s) {
+			left++
+			return crashtest.SkipSync
+		}
+		return crashtest.NoFault
+	}
+	rep := h.CheckDir(o, check)
+	if left == 0 || rep.Failed == 0 {
+		t.Errorf("%d syncs are left out, and nothing is lost: %v", left, rep)
+		return
+	}
+	t.Logf("%d syncs left out: %d of %d states fail, the first: %v", left, rep.Failed, rep.Checked, rep.Failures[0])
+}
+
 // refuteEach removes the syncs of work, from the given one on, one in each
 // run, and shows that each is missed. Unless STELE_LONG is set it leaves out
 // most of the runs.

@@ -78,20 +78,7 @@ func TestWalStatesMutants(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			left := 0
-			o.OnSync = func(s crashtest.Sync) crashtest.Fault {
-				if c.of(s) {
-					left++
-					return crashtest.SkipSync
-				}
-				return crashtest.NoFault
-			}
-			rep := h.CheckDir(o, checkWal)
-			if left == 0 || rep.Failed == 0 {
-				t.Errorf("%d syncs are left out, and nothing is lost: %v", left, rep)
-				return
-			}
-			t.Logf("%d syncs left out: %d of %d states fail, the first: %v", left, rep.Failed, rep.Checked, rep.Failures[0])
+			missed(t, h, o, checkWal, c.of)
 		})
 	}
 }
