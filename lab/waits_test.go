@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -144,6 +145,7 @@ func TestSamplerWithoutStacks(t *testing.T) {
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
+	untilAsleep(t, cmd.Process.Pid)
 	s := startSampler(cmd.Process.Pid)
 	begun := time.Now()
 	time.Sleep(60 * time.Millisecond)
@@ -154,7 +156,7 @@ func TestSamplerWithoutStacks(t *testing.T) {
 	if why := w.Missing["kernel"]; why == "" && (w.Samples == 0 || w.Threads != 1) {
 		t.Errorf("one thread was to be seen: %+v", w)
 	}
-	if w.Missing["kernel"] == "" && w.Parked < 0.5 { // it was begun a moment ago
+	if w.Missing["kernel"] == "" && w.Parked < 0.5 {
 		t.Errorf("a sleeping thread is not parked: %+v", w)
 	}
 
@@ -169,6 +171,21 @@ func TestSamplerWithoutStacks(t *testing.T) {
 	if !strings.Contains(w.Missing["stack"], "wchan") {
 		t.Errorf("missing: %v", w.Missing)
 	}
+}
+
+// untilAsleep waits until the process of sleep(1) was loaded, which takes any
+// time on a busy machine, and sleeps. Where the kernel does not tell, it gives
+// the process a second.
+func untilAsleep(t *testing.T, pid int) {
+	t.Helper()
+	for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(time.Millisecond) {
+		in, err := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid))
+		told := err == nil && string(in) != "0"
+		if strings.Contains(string(in), "nanosleep") || !told && time.Since(begun) > time.Second {
+			return
+		}
+	}
+	t.Fatal("the process did not begin to sleep within 20 s")
 }
 
 // A thread that ends may not be read, not even by root. That is no reason to
