@@ -14,6 +14,7 @@ import (
 type blockMaker struct {
 	enc  block.Encoder
 	filt filter.Builder
+	sum  byte // of nothing: so that bytes are read for it
 }
 
 // A made block is what a blockMaker has made.
@@ -24,6 +25,9 @@ type madeBlock struct {
 	err           error
 }
 
+// nearRows is how many rows are brought into the cache of the processor at once.
+const nearRows = 32
+
 // make encodes a block of runs of m into the memory of b.
 func (k *blockMaker) make(m *memtable, runs []run, b *madeBlock) {
 	k.enc.Reset()
@@ -31,7 +35,13 @@ func (k *blockMaker) make(m *memtable, runs []run, b *madeBlock) {
 	b.runs, b.bytes = b.runs[:0], 0
 	for _, r := range runs {
 		first, raw := k.enc.Rows(), k.enc.Raw()
-		for _, row := range r.rows {
+		for i, row := range r.rows {
+			if i%nearRows == 0 {
+				// Appends that wait for a processor come first: a block takes
+				// milliseconds.
+				runtime.Gosched()
+				k.sum += m.fetch(r.rows[i:min(i+nearRows, len(r.rows))])
+			}
 			line, meta := m.line(row), m.meta(row)
 			k.enc.Add(row.time, line, meta)
 			k.filt.Add(line)
@@ -48,7 +58,9 @@ func (k *blockMaker) make(m *memtable, runs []run, b *madeBlock) {
 		}})
 		b.bytes += int64(k.enc.Raw()-raw) + int64(len(r.rows))*rowSize
 	}
+	runtime.Gosched()
 	b.block, b.err = k.enc.Append(b.block[:0])
+	runtime.Gosched()
 	b.filter = k.filt.Append(b.filter[:0])
 }
 
@@ -61,7 +73,7 @@ func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable)
 		enc, _ := s.labels.Labels(n)
 		return enc
 	})
-	workers := min(s.sealWorkers, len(blocks))
+	workers := min(s.o.Workers, len(blocks))
 	// Each worker makes every workers-th block, into one of two places, so that
 	// it is one block ahead of the writer.
 	made := make([]chan *madeBlock, workers)

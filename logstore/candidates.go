@@ -1,11 +1,6 @@
 package logstore
 
 import (
-	"cmp"
-	"slices"
-	"strings"
-
-	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/shelf"
 	"github.com/stele-go/stele/logstore/timeindex"
 )
@@ -18,20 +13,9 @@ type candidate struct {
 	skip int
 	// Exactly one of these:
 	segment *segmentSource
+	group   *blockGroup
 	block   *blockSource
 	memory  *memorySource
-}
-
-// A segmentSource is what the time index says of one segment.
-type segmentSource struct {
-	segs  *shelf.Snapshot
-	rank  uint64
-	items []sourceItem
-}
-
-type sourceItem struct {
-	timeindex.Item
-	only *stretch // of its rows; nil: all
 }
 
 // A blockSource is a block.
@@ -40,7 +24,6 @@ type blockSource struct {
 	segment, rank uint64
 	block         int
 	spans         []span // by labels, those of one stream in order
-	asked         bool   // its filter has been asked
 	handed        bool   // spans may be parts of runs, see sweep.handOver
 }
 
@@ -120,7 +103,7 @@ func (x *search) candidates(whole wholeFunc, push func(candidate)) error {
 			s = &segmentSource{segs: x.view.segs, rank: x.view.segs.Rank(it.Segment)}
 			bySegment[it.Segment] = s
 		}
-		s.items = append(s.items, sourceItem{it, nil})
+		s.items = append(s.items, sourceItem{Item: it})
 	}
 	if set == nil {
 		for it := range x.view.segs.Index.All(x.from, x.to) {
@@ -171,86 +154,4 @@ func (x *search) candidates(whole wholeFunc, push func(candidate)) error {
 		})
 	}
 	return failed
-}
-
-// expand returns the blocks of a segment. bad is told of what cannot be read.
-func (x *search) expand(s *segmentSource, whole wholeFunc, bad func(error)) []candidate {
-	// So the spans come nearly in order: segments have streams by labels.
-	slices.SortFunc(s.items, func(a, b sourceItem) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	spans := make([]span, 0, 2*len(s.items))
-	handed := false
-	for _, it := range s.items {
-		n, err := x.names.of(it.Stream)
-		if err != nil {
-			bad(err)
-			continue
-		}
-		runs, err := s.segs.Runs(it.Item)
-		if err != nil {
-			bad(err)
-			continue
-		}
-		rows := 0 // in runs before
-		for i, r := range runs {
-			before := rows
-			rows += r.Rows
-			if r.MaxTime < x.from || r.MinTime >= x.to || r.Rows <= 0 {
-				continue
-			}
-			sp := span{n, i, r.Block, r.First, r.Rows, r.MinTime, r.MaxTime, r.Raw}
-			switch {
-			case it.only != nil:
-				if handed = true; !sp.narrow(it.only, before) {
-					continue
-				}
-			case whole != nil && whole(n, r.MinTime, r.MaxTime, int64(r.Rows), r.Raw):
-				continue
-			}
-			spans = append(spans, sp)
-		}
-	}
-	// A block is read once, however many streams are in it.
-	slices.SortFunc(spans, func(a, b span) int {
-		switch {
-		case a.block != b.block:
-			return cmp.Compare(a.block, b.block)
-		case a.name != b.name:
-			return strings.Compare(a.order, b.order)
-		case a.run != b.run:
-			return cmp.Compare(a.run, b.run)
-		}
-		return cmp.Compare(a.first, b.first)
-	})
-	id := s.items[0].Segment
-	blocks := 0
-	for i := range spans {
-		if i == 0 || spans[i].block != spans[i-1].block {
-			blocks++
-		}
-	}
-	list, sources := make([]candidate, 0, blocks), make([]blockSource, blocks)
-	for len(spans) > 0 {
-		n := 1
-		for n < len(spans) && spans[n].block == spans[0].block {
-			n++
-		}
-		c := candidate{block: &sources[len(list)]}
-		*c.block = blockSource{segs: s.segs, segment: id, rank: s.rank, block: spans[0].block, spans: spans[:n:n], handed: handed}
-		c.start, c.end = x.keys(spans[0].min, spans[0].max)
-		for _, sp := range spans[:n] {
-			start, end := x.keys(sp.min, sp.max)
-			c.start, c.end = min(c.start, start), max(c.end, end)
-			c.raw += sp.raw
-		}
-		list = append(list, c)
-		spans = spans[n:]
-	}
-	return list
-}
-
-// may reports whether the filter of the block lets something through.
-func (x *search) may(b *blockSource) (bool, error) {
-	return x.need.may(func(needles ...filter.Needle) (bool, error) {
-		return b.segs.May(b.segment, b.block, needles...)
-	})
 }

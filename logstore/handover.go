@@ -153,7 +153,7 @@ func (s *sweep) handed(list []candidate, i int, to *sealedMemtable) []candidate 
 		}
 		all.start, all.end = min(all.start, c.start), max(all.end, c.end)
 		all.raw += c.raw
-		all.segment.items = append(all.segment.items, sourceItem{it, &t})
+		all.segment.items = append(all.segment.items, sourceItem{Item: it, only: &t})
 	}
 	if len(all.segment.items) == 0 {
 		return others

@@ -39,7 +39,7 @@ type Options struct {
 	RetainBytes int64
 	// MinFree is how many bytes of the file system stay free: appends are
 	// refused (ErrLowSpace) where less is. 0 is 1 GiB, or a twentieth of the
-	// file system if that is less, and never less than two segments of the log
+	// file system if that is less, and never less than four files of the log
 	// and what is in memory.
 	MinFree int64
 
@@ -55,7 +55,7 @@ type Options struct {
 	// MiB, and an eighth of Retention or a day, whichever is less.
 	SegmentSize int64
 	SegmentSpan time.Duration
-	// Workers is how many goroutines answer one query; half as many seal. 0 is
+	// Workers is how many goroutines answer one query, and how many seal. 0 is
 	// GOMAXPROCS.
 	Workers int
 	// BackgroundRate is how many bytes a second merges may read and write
@@ -64,7 +64,7 @@ type Options struct {
 
 	// Profile is the file with what stele tune found out about the disk. "" is
 	// stele-profile.json in the folder of the store, if it is there. The files of
-	// the log have the size of what is in memory, whatever it says of that.
+	// the log have a size that goes with Memory, whatever it says of that.
 	Profile string
 
 	// Tests have their own clock and free space, and files of the log with fewer
@@ -157,16 +157,21 @@ func (o *Options) unsealed() int64 { return o.Memory / 8 * 3 }
 // cached is for what is known of segments.
 func (o *Options) cached() int64 { return o.Memory / 8 }
 
-// logSegment is the size of a file of the log. It has room for what one memtable
-// has, so that each time one is sealed the log is done with one file or none:
-// it keeps one to be used again, and would have to fill others with zeros.
+// logSegment is the size of a file of the log: a quarter of what is in memory
+// while it is sealed, so that the log is done with several files each time.
 func (o *Options) logSegment() int64 {
 	if o.logFile != 0 {
 		return o.logFile
 	}
-	need := (o.unsealed()/2 + leastLogSegment - 1) / leastLogSegment * leastLogSegment
-	return min(need, mostLogSegment)
+	const round = 1 << 20
+	need := (o.unsealed()/4 + round - 1) / round * round
+	return min(max(need, leastLogSegment), mostLogSegment)
 }
+
+// logSpares is how many files the log has ready, and as many it keeps to be used
+// again. It must not run out of them while a memtable is being sealed: appends
+// would wait until a file was filled with zeros.
+const logSpares = 3
 
 // minFree is MinFree on a file system of so many bytes.
 func (o *Options) minFree(total int64) int64 {
@@ -174,7 +179,7 @@ func (o *Options) minFree(total int64) int64 {
 	if free == 0 {
 		free = min(1<<30, total/20)
 	}
-	least := 2*o.logSegment() + o.unsealed()
+	least := (logSpares+1)*o.logSegment() + o.unsealed()
 	if free > math.MaxInt64-least {
 		return free
 	}

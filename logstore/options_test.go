@@ -58,7 +58,7 @@ func TestDefaults(t *testing.T) {
 	for _, c := range []struct{ given, total, want int64 }{
 		{0, 1 << 40, 1 << 30},
 		{0, 10 << 30, 512 << 20},
-		{0, 1 << 30, 192 << 20}, // two segments of the log, and memory
+		{0, 1 << 30, 192 << 20}, // four files of the log, and memory
 		{1, 1 << 40, 192 << 20},
 		{4 << 30, 1 << 30, 4 << 30},
 	} {
@@ -67,7 +67,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("MinFree %d on %d bytes: %d stay free, not %d", c.given, c.total, o.minFree(c.total), c.want)
 		}
 	}
-	for memory, want := range map[int64]int64{32 << 20: 16 << 20, 256 << 20: 48 << 20, 512 << 20: 96 << 20, 1 << 40: 256 << 20} {
+	for memory, want := range map[int64]int64{32 << 20: 16 << 20, 256 << 20: 24 << 20, 512 << 20: 48 << 20, 1 << 40: 256 << 20} {
 		if o := (Options{Memory: memory}); o.logSegment() != want {
 			t.Errorf("with %d MiB of memory the log's files have %d MiB", memory>>20, o.logSegment()>>20)
 		}

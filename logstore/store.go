@@ -47,8 +47,7 @@ type Store struct {
 	mems   []*memtable // the oldest first; the last is active, or about to be. A new slice with each change.
 	active atomic.Pointer[memtable]
 
-	sealWorkers int
-	makers      sync.Pool // of *blockMaker
+	makers sync.Pool // of *blockMaker
 
 	failed  atomic.Pointer[error]
 	failing trouble
@@ -90,16 +89,15 @@ func open(dir string, o Options) (_ *Store, err error) {
 	}
 	s := &Store{
 		dir: dir, o: o,
-		labels:      labelindex.New(splitLabels),
-		reads:       newReads(o.Memory, o.Workers),
-		seals:       sealing{signal: make(signal, 1)},
-		replay:      replaying{ready: make(chan struct{})},
-		maintain:    make(signal, 1),
-		recordSize:  int(min(recordSize, o.logSegment()/4)),
-		sealSize:    o.unsealed() / 2,
-		sealWorkers: max(1, o.Workers/2),
-		makers:      sync.Pool{New: func() any { return new(blockMaker) }},
-		closed:      make(chan struct{}),
+		labels:     labelindex.New(splitLabels),
+		reads:      newReads(o.Memory, o.Workers),
+		seals:      sealing{signal: make(signal, 1)},
+		replay:     replaying{ready: make(chan struct{})},
+		maintain:   make(signal, 1),
+		recordSize: int(min(recordSize, o.logSegment()/4)),
+		sealSize:   o.unsealed() / 2,
+		makers:     sync.Pool{New: func() any { return new(blockMaker) }},
+		closed:     make(chan struct{}),
 	}
 	s.failing.errs = map[string]error{}
 	s.streams = streamTable{labels: s.labels, newest: s.newestSealed}
@@ -115,7 +113,7 @@ func open(dir string, o Options) (_ *Store, err error) {
 		}
 	}()
 	s.log, err = wal.Open(filepath.Join(dir, logFolder), wal.Options{
-		Level: o.Level, SyncEvery: o.SyncEvery, SegmentSize: o.logSegment(), Profile: p,
+		Level: o.Level, SyncEvery: o.SyncEvery, SegmentSize: o.logSegment(), Spares: logSpares, Profile: p,
 	})
 	if errors.Is(err, wal.ErrLocked) {
 		err = fmt.Errorf("%w: %w", ErrLocked, err)

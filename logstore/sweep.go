@@ -190,12 +190,8 @@ func (s *sweep) admits() bool {
 	return s.held < s.x.store.reads.grant || s.waiting && s.queue[0].start <= s.wanted
 }
 
-// maxAsked is how many filters of blocks a worker asks at a time.
-const maxAsked = 16
-
 func (s *sweep) worker(me int) {
 	defer s.wg.Done()
-	var batch []candidate
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -211,18 +207,13 @@ func (s *sweep) worker(me int) {
 			s.report()
 			continue
 		}
-		batch = append(batch[:0], s.pop())
-		if s.toAsk(batch[0]) {
-			for len(batch) < maxAsked && len(s.queue) > 0 && s.toAsk(s.queue[0]) && s.queue[0].start <= bound {
-				batch = append(batch, s.pop())
-			}
-		}
-		s.begun[me] = batch[0].start
-		if m := batch[0].memory; m != nil {
-			s.reading[me] = m.mem
+		c := s.pop()
+		s.begun[me] = c.start
+		if c.memory != nil {
+			s.reading[me] = c.memory.mem
 		}
 		s.idle--
-		room := s.share(batch[0])
+		room := s.share(c)
 		s.held += room
 		s.staff()
 		if len(s.queue) > 0 {
@@ -230,14 +221,13 @@ func (s *sweep) worker(me int) {
 		}
 		s.mu.Unlock()
 		w := s.x.store.reads.borrow()
-		out := s.read(w, batch, bound, room)
+		out := s.read(w, c, bound, room)
 		// An append that is ready to run must not wait for all of a query.
 		runtime.Gosched()
 		s.mu.Lock()
 		s.held -= room
 		s.publish(out, bound)
 		s.x.store.reads.giveBack(w)
-		clear(batch)
 		s.begun[me], s.reading[me] = idle, nil
 		s.idle++
 		if s.leaving {
@@ -247,47 +237,17 @@ func (s *sweep) worker(me int) {
 	}
 }
 
-// toAsk: the candidate is a block whose filter may rule it out.
-func (s *sweep) toAsk(c candidate) bool {
-	return c.block != nil && !c.block.asked && !s.x.need.empty()
-}
-
-// read reads the first of the batch that may have anything; those behind it
-// become candidates again, but for those that were ruled out.
-func (s *sweep) read(w *scratch, batch []candidate, bound, room int64) (out outcome) {
-	first := -1
-	for i, c := range batch {
-		if s.toAsk(c) {
-			ok, err := s.x.may(c.block)
-			if err != nil {
-				// The block may be intact where its filter is not.
-				if _, damaged := damage(err); !damaged {
-					out.err = err
-					return out
-				}
-				ok = true
-			}
-			if !ok {
-				continue
-			}
-			c.block.asked = true
-		}
-		if first < 0 {
-			first = i
-			continue
-		}
-		out.more = append(out.more, c)
-	}
-	if first < 0 || s.halted.Load() {
-		return out
-	}
-	more := out.more
-	if c := batch[first]; c.segment != nil {
-		out.more = s.x.expand(c.segment, s.whole, func(err error) { out.add(err) })
-	} else {
+// read does what a candidate of its kind is there for.
+func (s *sweep) read(w *scratch, c candidate, bound, room int64) (out outcome) {
+	switch {
+	case s.halted.Load():
+	case c.segment != nil:
+		out.more = s.expand(c, bound, out.add)
+	case c.group != nil:
+		out.more = s.ask(c.group, bound, out.add)
+	default:
 		out = s.job(w, c, bound, room)
 	}
-	out.more = append(out.more, more...)
 	return out
 }
 
@@ -352,7 +312,7 @@ const (
 
 // share returns how many bytes of a candidate's entries may be kept. mu is held.
 func (s *sweep) share(c candidate) int64 {
-	if c.segment != nil {
+	if c.segment != nil || c.group != nil {
 		return 0
 	}
 	// Those that begin before this one ends are needed beside it. Some of the

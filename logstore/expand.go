@@ -1,0 +1,310 @@
+package logstore
+
+import (
+	"cmp"
+	"math"
+	"runtime"
+	"slices"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+	"github.com/stele-go/stele/logstore/internal/segment"
+	"github.com/stele-go/stele/logstore/internal/shelf"
+	"github.com/stele-go/stele/logstore/timeindex"
+)
+
+// A segment has tens of thousands of blocks, and a query wants few of them. So
+// they do not all become candidates. Where a limit bounds what is wanted, the
+// segment is cut into slices of time, and the later ones are not looked at once
+// enough was found. Where a filter does, blocks are put into groups, and those
+// of a group whose filters let something through become candidates.
+
+// A segmentSource is what the time index says of one segment. One goroutine at
+// a time has it.
+type segmentSource struct {
+	segs  *shelf.Snapshot
+	rank  uint64
+	items []sourceItem
+
+	ready bool  // what follows, and that of items, is set
+	next  int64 // runs with lower keys became candidates already
+	step  int64 // of keys, of the next slice
+}
+
+type sourceItem struct {
+	timeindex.Item
+	only *stretch // of its rows; nil: all
+
+	name *name
+	runs []segment.Run
+}
+
+// A runRef is a run of a segment that is searched.
+type runRef struct{ block, item, run int32 }
+
+// A blockGroup is blocks whose filters are to be asked.
+type blockGroup struct {
+	of   *segmentSource
+	refs []runRef // those of a block stand together
+}
+
+const (
+	// groupBlocks is how many blocks a group has.
+	groupBlocks = 256
+	// yieldBlocks is how many of them are asked until appends may go on that wait
+	// for a processor.
+	yieldBlocks = 16
+	// A first slice has firstRows entries, or, if it is more, limitSlices times
+	// those that are wanted; each one sliceGrowth times the time of the one before.
+	firstRows   = 1 << 14
+	limitSlices = 4
+	sliceGrowth = 4
+)
+
+// prepare finds the runs of all items. Of an item whose runs cannot be read, bad
+// is told, and it is left out.
+func (s *segmentSource) prepare(x *search, bad func(error)) {
+	s.ready, s.next = true, math.MinInt64
+	kept := s.items[:0]
+	for _, it := range s.items {
+		var err error
+		if it.name, err = x.names.of(it.Stream); err == nil {
+			it.runs, err = s.segs.Runs(it.Item)
+		}
+		if err != nil {
+			bad(err)
+			continue
+		}
+		kept = append(kept, it)
+	}
+	clear(s.items[len(kept):])
+	s.items = kept
+	// Spans of a block come in this order.
+	slices.SortFunc(s.items, func(a, b sourceItem) int {
+		if a.name != b.name {
+			return cmp.Compare(a.name.order, b.name.order)
+		}
+		return cmp.Compare(a.only.begin(), b.only.begin())
+	})
+}
+
+func (t *stretch) begin() int {
+	if t == nil {
+		return 0
+	}
+	return t.first
+}
+
+// firstSlice is how much of the keys the first slice of a candidate has.
+func (s *sweep) firstSlice(c candidate) int64 {
+	if s.nearest == nil {
+		return math.MaxInt64
+	}
+	rows := int64(0)
+	for _, it := range c.segment.items {
+		rows += it.Rows
+	}
+	want := max(firstRows, limitSlices*int64(s.x.limit))
+	if rows <= want {
+		return math.MaxInt64
+	}
+	return int64(float64(c.end-c.start)/float64(rows)*float64(want)) + 1
+}
+
+// expand returns the blocks, or groups of them, of the next slice of a segment,
+// and what is left of it.
+func (s *sweep) expand(c candidate, bound int64, bad func(error)) []candidate {
+	x, src := s.x, c.segment
+	if !src.ready {
+		src.prepare(x, bad)
+		src.step = s.firstSlice(c)
+	}
+	until := int64(math.MaxInt64) // the slice ends before it
+	if src.step < math.MaxInt64-max(c.start, 0) {
+		until = c.start + src.step
+	}
+	var refs []runRef
+	rest, raw := int64(math.MaxInt64), int64(0)
+	low, high := int32(math.MaxInt32), int32(-1)
+	for i := range src.items {
+		it := &src.items[i]
+		rows := 0 // in runs before
+		for j := range it.runs {
+			r := &it.runs[j]
+			before := rows
+			rows += r.Rows
+			if r.MaxTime < x.from || r.MinTime >= x.to || r.Rows <= 0 {
+				continue
+			}
+			from, to := r.MinTime, r.MaxTime
+			if it.only != nil {
+				sp := span{rows: r.Rows, first: r.First, min: from, max: to}
+				if !sp.narrow(it.only, before) {
+					continue
+				}
+				from, to = sp.min, sp.max
+			}
+			start, _ := x.keys(from, to)
+			if start < src.next {
+				continue
+			}
+			if start >= until && until < math.MaxInt64 {
+				rest = min(rest, start)
+				continue
+			}
+			if it.only == nil && s.whole != nil && s.whole(it.name, r.MinTime, r.MaxTime, int64(r.Rows), r.Raw) {
+				continue
+			}
+			b := int32(r.Block)
+			refs = append(refs, runRef{b, int32(i), int32(j)})
+			low, high, raw = min(low, b), max(high, b), raw+r.Raw
+		}
+	}
+	src.next = until
+	if src.step < math.MaxInt64/sliceGrowth {
+		src.step *= sliceGrowth
+	} else {
+		src.step = math.MaxInt64
+	}
+	refs = byBlock(refs, low, high)
+	var list []candidate
+	if x.need.empty() {
+		list = src.blocks(x, refs)
+	} else {
+		list = src.groups(x, refs)
+	}
+	if rest <= bound && rest < math.MaxInt64 {
+		c.start, c.raw = rest, max(1, c.raw-raw)
+		list = append(list, c)
+	}
+	return list
+}
+
+// byBlock orders refs, whose blocks are from low to high, by these, and leaves
+// those of one block in the order they are in.
+func byBlock(refs []runRef, low, high int32) []runRef {
+	if len(refs) < 2 {
+		return refs
+	}
+	at := make([]int32, int(high-low)+2) // where those of a block begin
+	for _, r := range refs {
+		at[r.block-low+1]++
+	}
+	for i := 1; i < len(at); i++ {
+		at[i] += at[i-1]
+	}
+	sorted := make([]runRef, len(refs))
+	for _, r := range refs {
+		sorted[at[r.block-low]] = r
+		at[r.block-low]++
+	}
+	return sorted
+}
+
+// nextBlock returns the refs of the first block, and the others.
+func nextBlock(refs []runRef) (block, rest []runRef) {
+	n := 1
+	for n < len(refs) && refs[n].block == refs[0].block {
+		n++
+	}
+	return refs[:n], refs[n:]
+}
+
+// blocks makes a candidate of each block.
+func (s *segmentSource) blocks(x *search, refs []runRef) []candidate {
+	spans := make([]span, 0, len(refs))
+	var list []candidate
+	for len(refs) > 0 {
+		var block []runRef
+		block, refs = nextBlock(refs)
+		var c candidate
+		c, spans = s.candidate(x, block, spans)
+		list = append(list, c)
+	}
+	return list
+}
+
+// candidate makes one of the runs of a block. It puts their spans behind spans,
+// and returns all of these.
+func (s *segmentSource) candidate(x *search, refs []runRef, spans []span) (candidate, []span) {
+	b := &blockSource{segs: s.segs, segment: s.items[0].Segment, rank: s.rank, block: int(refs[0].block)}
+	c := candidate{start: math.MaxInt64, end: math.MinInt64, block: b}
+	first := len(spans)
+	for _, ref := range refs {
+		it := &s.items[ref.item]
+		r := &it.runs[ref.run]
+		sp := span{it.name, int(ref.run), r.Block, r.First, r.Rows, r.MinTime, r.MaxTime, r.Raw}
+		if it.only != nil {
+			before := 0
+			for i := range ref.run {
+				before += it.runs[i].Rows
+			}
+			b.handed = true
+			sp.narrow(it.only, before)
+		}
+		start, end := x.keys(sp.min, sp.max)
+		c.start, c.end = min(c.start, start), max(c.end, end)
+		c.raw += sp.raw
+		spans = append(spans, sp)
+	}
+	b.spans = spans[first:len(spans):len(spans)]
+	return c, spans
+}
+
+// groups makes candidates of groups of blocks.
+func (s *segmentSource) groups(x *search, refs []runRef) []candidate {
+	var list []candidate
+	for len(refs) > 0 {
+		c := candidate{start: math.MaxInt64, end: math.MinInt64}
+		rest := refs
+		for n := 0; n < groupBlocks && len(rest) > 0; n++ {
+			var block []runRef
+			block, rest = nextBlock(rest)
+			for _, ref := range block {
+				r := &s.items[ref.item].runs[ref.run]
+				start, end := x.keys(r.MinTime, r.MaxTime)
+				c.start, c.end = min(c.start, start), max(c.end, end)
+				c.raw += r.Raw
+			}
+		}
+		c.group = &blockGroup{s, refs[:len(refs)-len(rest)]}
+		list = append(list, c)
+		refs = rest
+	}
+	return list
+}
+
+// ask returns the blocks of a group that may have what is searched for, and
+// begin before bound.
+func (s *sweep) ask(g *blockGroup, bound int64, bad func(error)) (list []candidate) {
+	refs := g.refs
+	for n := 1; len(refs) > 0 && !s.halted.Load(); n++ {
+		var block []runRef
+		block, refs = nextBlock(refs)
+		ok, err := s.x.may(g.of, int(block[0].block))
+		if err != nil {
+			// The block may be intact where its filter is not.
+			if _, damaged := damage(err); !damaged {
+				bad(err)
+				return nil
+			}
+			ok = true
+		}
+		if ok {
+			c, _ := g.of.candidate(s.x, block, make([]span, 0, len(block)))
+			if c.start <= bound {
+				list = append(list, c)
+			}
+		}
+		if n%yieldBlocks == 0 {
+			runtime.Gosched()
+		}
+	}
+	return list
+}
+
+// may reports whether the filter of a block lets something through.
+func (x *search) may(s *segmentSource, block int) (bool, error) {
+	return x.need.may(func(needles ...filter.Needle) (bool, error) {
+		return s.segs.May(s.items[0].Segment, block, needles...)
+	})
+}
