@@ -1,8 +1,11 @@
 package logstore
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/stele-go/stele/internal/sys"
 )
 
 // chunkSize is how much memory a memtable takes at once.
@@ -11,15 +14,40 @@ const chunkSize = 1 << 20
 // A chunkPool keeps chunks for other memtables, and lists of rows: they are most
 // of the memory of a store, and if each new one were the garbage collector's,
 // the process would grow to twice of that.
+//
+// So chunks are not the collector's at all, but cut from one mapping. Who has
+// one has the pool too, by the arena, and the mapping goes with the pool.
 type chunkPool struct {
 	rows rowPool
 
-	mu   sync.Mutex
-	free [][]byte
-	most int // chunks that are kept
+	mu     sync.Mutex
+	free   []*chunkMem
+	most   int // chunks that are kept
+	mapped *mapping
+	cut    int  // bytes of mapped that have become chunks
+	closed bool // the memory of what is given back goes back to the kernel
 }
 
-func (p *chunkPool) get() []byte {
+// chunkMem is the memory of a chunk.
+type chunkMem struct {
+	mem    []byte
+	mapped bool
+}
+
+// A mapping is memory that is not the garbage collector's.
+type mapping struct{ mem []byte }
+
+func newMapping(size int) *mapping {
+	mem, err := mapMemory(size)
+	if err != nil {
+		return new(mapping) // chunks are made otherwise
+	}
+	m := &mapping{mem}
+	runtime.AddCleanup(m, func(mem []byte) { sys.Munmap(mem) }, mem)
+	return m
+}
+
+func (p *chunkPool) get() *chunkMem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if last := len(p.free) - 1; last >= 0 {
@@ -28,19 +56,51 @@ func (p *chunkPool) get() []byte {
 		p.free = p.free[:last]
 		return c
 	}
-	return make([]byte, chunkSize)
+	if p.mapped == nil {
+		p.mapped = newMapping(p.most * chunkSize)
+	}
+	if rest := p.mapped.mem[p.cut:]; len(rest) > 0 {
+		p.cut += chunkSize
+		return &chunkMem{rest[:chunkSize:chunkSize], true}
+	}
+	return &chunkMem{mem: make([]byte, chunkSize)}
 }
 
-// put takes back chunks. One that was made for a longer record is left to the
-// garbage collector.
+// put takes back chunks. Of those that are the garbage collector's it keeps as
+// many as are missing from the mapping, and none that was made for a longer
+// record.
 func (p *chunkPool) put(chunks []chunk) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range chunks {
-		if len(c.mem) == chunkSize && len(p.free) < p.most {
-			p.free = append(p.free, c.mem)
+		switch {
+		case c.mapped && p.closed:
+			p.drop(c.chunkMem)
+		case c.mapped || len(c.mem) == chunkSize && len(p.free) < p.most && len(p.mapped.mem) == 0:
+			p.free = append(p.free, c.chunkMem)
 		}
 	}
+}
+
+// drop gives the memory of a chunk back to the kernel. It can still be read: it
+// is zeros then.
+func (p *chunkPool) drop(c *chunkMem) {
+	// An error leaves it as it is until the mapping goes.
+	_ = sys.Madvise(c.mem, sys.MemDontNeed)
+}
+
+// close gives the memory of all chunks back that nobody has, and sees to it that
+// that of the others follows.
+func (p *chunkPool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, c := range p.free {
+		if c.mapped {
+			p.drop(c)
+		}
+	}
+	p.free = nil
 }
 
 // An arena is memory for the records of one memtable. It hands out pieces that
@@ -57,7 +117,7 @@ type arena struct {
 
 // A chunk is memory that pieces are cut from.
 type chunk struct {
-	mem     []byte
+	*chunkMem
 	writers *atomic.Int32 // pieces that are not yet written
 }
 
@@ -67,11 +127,12 @@ func (a *arena) reserve(n int) (p []byte, chunk, off uint32) {
 	defer a.mu.Unlock()
 	if n > chunkSize {
 		p = make([]byte, n)
-		return p, a.add(p, 1), 0
+		return p, a.add(&chunkMem{mem: p}, 1), 0
 	}
 	if n > len(a.room) {
-		a.room = a.pool.get()
-		a.last = a.add(a.room, 0)
+		c := a.pool.get()
+		a.room = c.mem
+		a.last = a.add(c, 0)
 	}
 	(*a.chunks.Load())[a.last].writers.Add(1)
 	p, off = a.room[:n:n], uint32(chunkSize-len(a.room))
@@ -80,7 +141,7 @@ func (a *arena) reserve(n int) (p []byte, chunk, off uint32) {
 }
 
 // add makes mem the last chunk. mu is held.
-func (a *arena) add(mem []byte, writers int32) uint32 {
+func (a *arena) add(mem *chunkMem, writers int32) uint32 {
 	var old []chunk
 	if p := a.chunks.Load(); p != nil {
 		old = *p
@@ -90,7 +151,7 @@ func (a *arena) add(mem []byte, writers int32) uint32 {
 	// Readers see the old slice or the new; they share what they both have.
 	now := append(old, c)
 	a.chunks.Store(&now)
-	a.taken(int64(len(mem)))
+	a.taken(int64(len(mem.mem)))
 	return uint32(len(now) - 1)
 }
 

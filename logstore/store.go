@@ -271,6 +271,7 @@ func (s *Store) Close() error {
 		s.life.Lock()
 		defer s.life.Unlock()
 		s.closeErr = s.closeFiles()
+		s.chunks.close()
 	})
 	return s.closeErr
 }

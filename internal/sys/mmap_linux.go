@@ -35,7 +35,20 @@ func Mmap(f *os.File, n int, populate bool) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), n), nil
 }
 
-// Munmap takes a mapping of Mmap away.
+// MmapMemory maps n bytes of memory of no file, which the garbage collector
+// knows nothing of. Pages are taken as they are written to, huge ones where the
+// kernel has them.
+func MmapMemory(n int) ([]byte, error) {
+	p, err := unix.MmapPtr(-1, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	mem := unsafe.Slice((*byte)(p), n)
+	_ = Madvise(mem, MemHuge) // a kernel may be built without them
+	return mem, nil
+}
+
+// Munmap takes a mapping away.
 func Munmap(mem []byte) error {
 	return os.NewSyscallError("munmap", unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem))))
 }

@@ -21,6 +21,9 @@ const (
 // Mmap is not offered here.
 func Mmap(f *os.File, n int, populate bool) ([]byte, error) { return nil, errors.ErrUnsupported }
 
+// MmapMemory is not offered here.
+func MmapMemory(n int) ([]byte, error) { return nil, errors.ErrUnsupported }
+
 // Munmap is not offered here.
 func Munmap(mem []byte) error { return errors.ErrUnsupported }
 

@@ -1,0 +1,7 @@
+//go:build !race
+
+package logstore
+
+import "github.com/stele-go/stele/internal/sys"
+
+func mapMemory(n int) ([]byte, error) { return sys.MmapMemory(n) }
