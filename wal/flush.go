@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/stele-go/stele/durability"
@@ -18,8 +19,8 @@ import (
 // of goroutines (BenchmarkHandOver). While a flush is under way the appenders
 // of the one before queue up again, so 64 appenders form two halves that take
 // turns. To have the flusher wait for those it has just woken, so that all
-// share one sync, was tried, by yielding, spinning and sleeping: it made no
-// difference, or made it slower.
+// share one sync, was tried, by spinning and sleeping: it made no difference, or
+// made it slower. It yields to them, but for another reason.
 func (l *Log) flusher() {
 	defer close(l.flushed)
 	got := make([]*request, l.queue.Cap())
@@ -28,6 +29,7 @@ func (l *Log) flusher() {
 		if err != nil {
 			return // it is closed, and empty
 		}
+		l.yield()
 		l.right.Lock()
 		n = l.takeMore(got, n)
 		l.stats.deepest.Store(max(l.stats.deepest.Load(), uint64(n)))
@@ -35,6 +37,24 @@ func (l *Log) flusher() {
 		l.right.Unlock()
 		l.queued.Add(-int64(n))
 		clear(got[:n])
+		// One of those that were woken, if it led now, would write its own record
+		// only, and keep the others waiting at its P: see yield.
+		l.crowd.Store(n > 1 && l.o.Level == durability.Power)
+	}
+}
+
+// yield lets those go first that are ready to run. While a goroutine is in a
+// call, others that are queued at its P (in the words of Go's scheduler) stay
+// there until the monitor of the runtime takes the P away, which looks every
+// 20 us to 10 ms, and leaves it alone if the call is not the one it saw before.
+// Another P steals them, but not as long as it has something else to do: a query
+// will. So those that were woken by the flush before would wait for this one.
+// Once is not enough: now and then a P takes the next goroutine, which may be
+// the one that yields, from the queue of all Ps, and the rest of its own later.
+func (l *Log) yield() {
+	if l.o.Level == durability.Power {
+		runtime.Gosched()
+		runtime.Gosched()
 	}
 }
 
