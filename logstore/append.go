@@ -38,16 +38,19 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 	w := appendings.Get().(*appending)
 	defer w.giveBack()
 	w.check(s, b)
-	for i, p := range w.pieces {
+	kept := 0
+	for _, p := range w.pieces {
 		if err := s.keep(ctx, w, b, p); err != nil {
-			if i > 0 {
+			if kept > 0 {
 				err = unsure(err)
+				s.tell(b, w.rejected, kept)
 			}
 			s.withdraw(w.parts)
 			return fmt.Errorf("logstore: append to %s: %w", s.dir, err)
 		}
+		kept += p.rows
 	}
-	s.tell(b, w.rejected)
+	s.tell(b, w.rejected, kept)
 	if len(w.rejected) > 0 {
 		s.counts.rejected.Add(uint64(len(w.rejected)))
 		return &RejectedError{Accepted: len(w.rows), Rejected: w.rejected}
@@ -153,8 +156,8 @@ func (s *Store) withdraw(parts []part) {
 			made = append(made, st.n)
 		}
 	}
-	if len(made) > 0 {
-		s.gone(made)
+	if len(made) > 0 && !s.shelf.Unmaintained(func() { s.gone(made) }) {
+		s.streams.doubt(made)
 	}
 }
 

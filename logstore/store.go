@@ -202,7 +202,11 @@ func (s *Store) newestSealed(n uint32) (int64, bool) {
 	return snap.Index.Newest(n)
 }
 
-// gone is told of streams that no segment has any more.
+// gone is told of streams that no segment has any more, and forgets them and
+// those that were in memory when it was told of them, as far as they are not
+// now. Only one goroutine is in it at a time, the one that maintains the shelf:
+// of a segment that is salvaged, streams may have been numbered that nobody else
+// has, and that are not in the index yet.
 func (s *Store) gone(streams []uint32) {
 	s.streams.forget(streams, func(n uint32) bool {
 		// In one step, as an entry goes from memory to a segment in one.
@@ -235,7 +239,6 @@ func (s *Store) maintainer(ctx context.Context) {
 		case <-s.maintain:
 		}
 		s.failing.set("maintenance of the segments", s.shelf.Maintain(ctx))
-		s.gone(nil) // those that were still in memory when they were gone
 	}
 }
 

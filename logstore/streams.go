@@ -128,6 +128,13 @@ func (t *streamTable) set(n uint32, st *stream) {
 	list[n].Store(st)
 }
 
+// doubt takes note of streams that may have no entry anywhere, for forget.
+func (t *streamTable) doubt(streams []uint32) {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	t.gone = append(t.gone, streams...)
+}
+
 // forget takes note that streams have no entry in any segment any more, and
 // forgets all those of which used says that they are not used otherwise. used
 // is called while no append can begin to use one.

@@ -96,9 +96,10 @@ func (ts *tails) remove(t *tail) {
 	ts.any.Store(len(ts.list) > 0)
 }
 
-// tell hands the entries of a batch that were not refused to all tails. An
-// append calls it when queries find its entries, before it returns.
-func (s *Store) tell(b Batch, refused []Rejection) {
+// tell hands the first entries of a batch, as many as were kept, and not those
+// that were refused, to all tails. An append calls it when queries find them,
+// before it returns.
+func (s *Store) tell(b Batch, refused []Rejection, kept int) {
 	ts := &s.reads.tails
 	if !ts.any.Load() {
 		return
@@ -111,7 +112,7 @@ func (s *Store) tell(b Batch, refused []Rejection) {
 	// Each has two buffers: one is filled, one is with the consumer.
 	share := ts.memory / int64(2*len(ts.list))
 	for _, t := range ts.list {
-		t.put(b, refused, share)
+		t.put(b, refused, kept, share)
 	}
 }
 
@@ -144,8 +145,9 @@ const tailEntryBytes = 64
 // maxWanted bounds what a tail remembers of streams.
 const maxWanted = 1 << 14
 
-// put takes the entries in, as long as they fit into most bytes.
-func (t *tail) put(b Batch, refused []Rejection, most int64) {
+// put takes the first entries in that were kept and not refused, as long as they
+// fit into most bytes.
+func (t *tail) put(b Batch, refused []Rejection, kept int, most int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := len(t.buffer.entries) + int(t.buffer.lost)
@@ -158,10 +160,18 @@ func (t *tail) put(b Batch, refused []Rejection, most int64) {
 			}
 			not, refused = refused[:n], refused[n:]
 		}
-		if len(st.Entries) == len(not) || !t.wants(st.Labels) {
+		if kept == 0 {
+			break
+		}
+		entries, accepted := st.Entries, len(st.Entries)-len(not)
+		if accepted > kept {
+			entries, accepted = firstOf(entries, not, kept), kept
+		}
+		kept -= accepted
+		if accepted == 0 || !t.wants(st.Labels) {
 			continue
 		}
-		for j, e := range st.Entries {
+		for j, e := range entries {
 			if len(not) > 0 && not[0].Entry == j {
 				not = not[1:]
 				continue
@@ -175,6 +185,18 @@ func (t *tail) put(b Batch, refused []Rejection, most int64) {
 		default:
 		}
 	}
+}
+
+// firstOf returns the entries up to the n-th that is not refused.
+func firstOf(entries []Entry, refused []Rejection, n int) []Entry {
+	for i := range entries {
+		if len(refused) > 0 && refused[0].Entry == i {
+			refused = refused[1:]
+		} else if n--; n == 0 {
+			return entries[:i+1]
+		}
+	}
+	return entries
 }
 
 func (t *tail) wants(l Labels) bool {

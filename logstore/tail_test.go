@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -207,6 +208,33 @@ func TestTailConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
+// Of a batch of which only the first entries were kept, tails are told of just
+// these.
+func TestTellsWhatWasKept(t *testing.T) {
+	a, b := MustLabels("app", "a"), MustLabels("app", "b")
+	batch := Batch{{Labels: a}, {Labels: b}, {Labels: a}}
+	for i := range batch {
+		for j := range 3 {
+			batch[i].Entries = append(batch[i].Entries, Entry{Time: int64(10*i + j)})
+		}
+	}
+	refused := []Rejection{{Stream: 0, Entry: 1}, {Stream: 1, Entry: 0}, {Stream: 1, Entry: 1}, {Stream: 1, Entry: 2}, {Stream: 2, Entry: 0}, {Stream: 2, Entry: 2}}
+	all := []int64{0, 2, 21} // those that are not refused
+	for kept := range len(all) + 1 {
+		for _, sel := range []Selector{nil, {{Name: "app", Value: "a"}}} {
+			tl := &tail{selector: sel, wanted: map[Labels]bool{}, news: make(chan struct{}, 1)}
+			tl.put(batch, refused, kept, 1<<20)
+			var told []int64
+			for _, e := range tl.swap(tailBuffer{}).entries {
+				told = append(told, e.time)
+			}
+			if !slices.Equal(told, all[:kept]) {
+				t.Errorf("of %d kept: told %v, want %v", kept, told, all[:kept])
+			}
+		}
+	}
+}
+
 func BenchmarkTell(b *testing.B) {
 	l := MustLabels("app", "a", "host", "h")
 	batch := Batch{{l, make([]Entry, 1000)}}
@@ -223,7 +251,7 @@ func BenchmarkTell(b *testing.B) {
 			var had tailBuffer
 			b.ReportAllocs()
 			for b.Loop() {
-				s.tell(batch, nil)
+				s.tell(batch, nil, len(batch[0].Entries))
 				had = tl.swap(had)
 			}
 		})

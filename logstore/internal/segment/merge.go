@@ -18,6 +18,9 @@ type MergeOptions struct {
 	// Created is for the new segment's Info.
 	Created    int64
 	Generation uint32
+	// CheckLabels, unless nil, tells why labels are none: Salvage takes a block
+	// with a run of these for damaged.
+	CheckLabels func(enc string) error
 }
 
 // Merge writes one segment that has all rows of sources, which follow each

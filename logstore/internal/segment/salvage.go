@@ -48,6 +48,14 @@ func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info
 				damage = corrupt(s.src, t.record(i).payload(), i, "%v", err)
 			}
 		}
+		if damage == nil && o.CheckLabels != nil {
+			for _, r := range b.runs {
+				if err := o.CheckLabels(r.Labels); err != nil {
+					damage = corrupt(s.src, t.record(i).payload(), i, "labels of a run: %v", err)
+					break
+				}
+			}
+		}
 		if damage != nil {
 			if !isCorrupt(damage) {
 				return Info{}, nil, damage

@@ -27,6 +27,19 @@ func (s *Shelf) CompactAll(ctx context.Context) error {
 	return s.maintain(ctx, pack)
 }
 
+// Unmaintained calls f if nothing is being maintained, and nothing is while f
+// runs. It reports whether it did.
+func (s *Shelf) Unmaintained(f func()) bool {
+	select {
+	case <-s.maintaining:
+		defer func() { s.maintaining <- struct{}{} }()
+		f()
+		return true
+	default:
+		return false
+	}
+}
+
 func (s *Shelf) maintain(ctx context.Context, choose func([]candidate, limits) (window, bool)) error {
 	leave, err := s.enter()
 	if err != nil {
@@ -40,6 +53,9 @@ func (s *Shelf) maintain(ctx context.Context, choose func([]candidate, limits) (
 		defer func() { s.maintaining <- struct{}{} }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+	if s.o.Gone != nil {
+		s.o.Gone(nil)
 	}
 	var failed, unreaped error
 	for {

@@ -103,7 +103,7 @@ func (s *Shelf) salvageSegment(ctx context.Context, f *file, seg *segment.Segmen
 	want.generation++
 	o := segment.MergeOptions{
 		BlockRaw: s.o.BlockRaw, Pace: s.retireBeside([]*file{f}),
-		Created: s.o.Now().UnixNano(), Generation: want.generation,
+		Created: s.o.Now().UnixNano(), Generation: want.generation, CheckLabels: s.o.CheckLabels,
 	}
 	to, items, err := s.write(ctx, want, func(ctx context.Context, to *output) (info segment.Info, err error) {
 		if seg == nil {

@@ -90,8 +90,9 @@ type Options struct {
 	Room func(bytes int64) bool
 	// Gone, unless nil, is called when streams have no entry in any segment any
 	// more; snapshots of before may still have some, and there may be new ones by
-	// the time it looks. It must not call
-	// Publish, Maintain or Close.
+	// the time it looks. Each Maintain begins with a call that tells of none. It
+	// is called by one goroutine at a time, and must not call Publish, Maintain or
+	// Close.
 	Gone func(streams []uint32)
 	Now  func() time.Time
 }
