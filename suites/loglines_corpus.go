@@ -33,14 +33,30 @@ var logTimes = []struct {
 
 var logIPs = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`)
 
-// addCorpus adds each file *.log of the folder as a system.
-func (b *logBuilder) addCorpus(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
+// CorpusFiles lists the logs in a folder, the files *.log. It is an error if
+// there are none.
+func CorpusFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir) // in order
 	if err != nil {
-		return err
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".log") && !e.IsDir() {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("no file *.log in %s", dir)
+		return nil, fmt.Errorf("no file *.log in %s", dir)
+	}
+	return files, nil
+}
+
+// addCorpus adds each file *.log of the folder as a system.
+func (b *logBuilder) addCorpus(dir string) error {
+	files, err := CorpusFiles(dir)
+	if err != nil {
+		return err
 	}
 	for i, f := range files {
 		text, err := os.ReadFile(f)

@@ -188,10 +188,7 @@ func (b *benchFlags) checkCorpus() error {
 	if b.corpus == "" {
 		return nil
 	}
-	logs, err := filepath.Glob(filepath.Join(b.corpus, "*.log"))
-	if err == nil && len(logs) == 0 {
-		err = fmt.Errorf("%s has no files *.log", b.corpus)
-	}
+	_, err := suites.CorpusFiles(b.corpus)
 	if err == nil {
 		b.corpus, err = filepath.Abs(b.corpus)
 	}
