@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stele-go/stele/crashtest"
 	"github.com/stele-go/stele/durability"
@@ -69,14 +70,14 @@ func (s *interruptedShift) prepare(dir string) error {
 	}
 	s.block = layout.Block
 	// On a busy machine who watches may be given no processor in time.
-	for range 100 {
+	for begun, tries := time.Now(), 0; tries < 100 || time.Since(begun) < time.Minute; tries++ {
 		s.intent, err = s.intentOfInsert(f)
 		err = errors.Join(err, sys.CollapseRange(f, 0, 2*s.block), sys.RemoveXattr(f, recordAttr))
 		if err != nil || s.intent != nil {
 			return err
 		}
 	}
-	return errors.New("no intent was seen during 100 shifts")
+	return errors.New("no intent was seen during all shifts of a minute")
 }
 
 // intentOfInsert shifts the file and returns the intent that it had meanwhile,

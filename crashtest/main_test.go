@@ -180,7 +180,7 @@ func ofFile(s crashtest.Sync) bool { return s.Path != "." }
 // that of chooses are left out.
 func missed[T any](t *testing.T, h *crashtest.History[T], o crashtest.StateOptions, check func(dir string, acked []T) error, of func(crashtest.Sync) bool) {
 	t.Helper()
-	left := 0
+	var left int
 	o.OnSync = func(s crashtest.Sync) crashtest.Fault {
 		if of(s) {
 			left++
@@ -188,12 +188,18 @@ func missed[T any](t *testing.T, h *crashtest.History[T], o crashtest.StateOptio
 		}
 		return crashtest.NoFault
 	}
-	rep := h.CheckDir(o, check)
-	if left == 0 || rep.Failed == 0 {
-		t.Errorf("%d syncs are left out, and nothing is lost: %v", left, rep)
-		return
+	// How many states fail depends on how goroutines happened to meet: where
+	// they are few, a sample may have none of them, and a larger one is drawn.
+	var rep crashtest.StateReport
+	for range 3 {
+		left = 0
+		if rep = h.CheckDir(o, check); left > 0 && rep.Failed > 0 {
+			t.Logf("%d syncs left out: %d of %d states fail, the first: %v", left, rep.Failed, rep.Checked, rep.Failures[0])
+			return
+		}
+		o.Max *= 5
 	}
-	t.Logf("%d syncs left out: %d of %d states fail, the first: %v", left, rep.Failed, rep.Checked, rep.Failures[0])
+	t.Errorf("%d syncs are left out, and nothing is lost: %v", left, rep)
 }
 
 // refuteEach removes the syncs of work, from the given one on, one in each

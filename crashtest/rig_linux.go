@@ -283,7 +283,7 @@ func mount(device *os.File, fs fileSystem, dir string) error {
 func unmount(dir string) error {
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		err := sys.Unmount(dir)
-		if !errors.Is(err, syscall.EBUSY) || time.Since(begin) > 5*time.Second {
+		if !errors.Is(err, syscall.EBUSY) || time.Since(begin) > time.Minute {
 			return err
 		}
 	}

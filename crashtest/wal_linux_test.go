@@ -63,7 +63,7 @@ func (w *walWriter) open() (err error) {
 	// descriptor until it execs.
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		w.log, err = wal.Open(w.dir, w.o)
-		if !errors.Is(err, wal.ErrLocked) || time.Since(begin) > 5*time.Second {
+		if !errors.Is(err, wal.ErrLocked) || time.Since(begin) > 2*time.Minute {
 			break
 		}
 	}

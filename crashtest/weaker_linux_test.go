@@ -63,26 +63,46 @@ func TestKill(t *testing.T) {
 		})
 	}
 	t.Run("mutant: acknowledged before it is written", func(t *testing.T) {
-		res := crashtest.Kill(t, 4, *seedFlag, func(dir string, ack func(int)) error {
-			var buf bytes.Buffer
-			for i := range 100 {
-				fmt.Fprintln(&buf, i)
-				ack(i)
+		var res crashtest.Result
+		for pause := 50 * time.Millisecond; pause < 10*time.Second; pause *= 5 {
+			if res = killLate(t, pause); len(res.Lost) > 0 {
+				break
 			}
-			time.Sleep(50 * time.Millisecond) // longer than the kill takes
-			return os.WriteFile(filepath.Join(dir, "lines"), buf.Bytes(), 0o600)
-		}, func(dir string, acked []int) error {
-			b, err := os.ReadFile(filepath.Join(dir, "lines"))
-			if err != nil && !errors.Is(err, os.ErrNotExist) {
-				return err
-			}
-			if lines := bytes.Count(b, []byte("\n")); lines < len(acked) {
-				return fmt.Errorf("%d lines of %d: %w", lines, len(acked), errLost)
-			}
-			return nil
-		})
+		}
 		if t.Log(res); len(res.Lost) == 0 {
 			t.Error("it is not caught")
 		}
+	})
+}
+
+// killLate kills work that writes what it has acknowledged after a pause, which
+// should be longer than the kill takes: on a busy machine that takes long.
+func killLate(t *testing.T, pause time.Duration) crashtest.Result {
+	t.Helper()
+	const told = "STELE_CRASHTEST_PAUSE" // to the process that is killed
+	if s := os.Getenv(told); s != "" {
+		var err error
+		if pause, err = time.ParseDuration(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv(told, pause.String())
+	return crashtest.Kill(t, 4, *seedFlag, func(dir string, ack func(int)) error {
+		var buf bytes.Buffer
+		for i := range 100 {
+			fmt.Fprintln(&buf, i)
+			ack(i)
+		}
+		time.Sleep(pause)
+		return os.WriteFile(filepath.Join(dir, "lines"), buf.Bytes(), 0o600)
+	}, func(dir string, acked []int) error {
+		b, err := os.ReadFile(filepath.Join(dir, "lines"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if lines := bytes.Count(b, []byte("\n")); lines < len(acked) {
+			return fmt.Errorf("%d lines of %d: %w", lines, len(acked), errLost)
+		}
+		return nil
 	})
 }

@@ -2,6 +2,8 @@ package lab
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,38 +107,42 @@ func runHelper(t *testing.T, name, role string, events []hardwareEvent) measured
 // A counted block knows each of its system calls, from all its threads, and
 // not one of the meter's.
 func TestCountedBlockIsExact(t *testing.T) {
-	m := runHelper(t, "mkdir", RoleCounted, hardwareEvents)
-	everyMetric(t, m.Values, m.Missing)
-	if why := m.Missing[syscallsMetric]; why != "" {
-		if os.Geteuid() == 0 && strings.HasPrefix(why, "not counted") {
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
-	for name, n := range m.Syscalls {
-		switch {
-		case name == "mkdirat":
-			if n != helperDirs {
-				t.Errorf("%d %s, want exactly %d", n, name, helperDirs)
+	oneOfFive(t, func() error { // Go's scheduler may wake its poller, by a write and a read
+		m := runHelper(t, "mkdir", RoleCounted, hardwareEvents)
+		everyMetric(t, m.Values, m.Missing)
+		if why := m.Missing[syscallsMetric]; why != "" {
+			if os.Geteuid() == 0 && strings.HasPrefix(why, "not counted") {
+				t.Fatal(why)
 			}
-		case RuntimeSyscall(name):
-		case name == "mmap", name == "munmap": // the heap grew
-		default:
-			t.Errorf("%d %s, which the helper does not call", n, name)
+			t.Skip(why)
 		}
-	}
-	var own int64
-	for name, n := range m.Syscalls {
-		if !RuntimeSyscall(name) {
+		if !strings.Contains(m.Missing["cache_misses_per_op"], "timed blocks") {
+			t.Errorf("cache misses of a counted block: %q", m.Missing["cache_misses_per_op"])
+		}
+		if n := m.Syscalls["mkdirat"]; n != helperDirs {
+			t.Errorf("%d mkdirat, want exactly %d", n, helperDirs)
+		}
+		var own int64
+		var odd []string
+		for name, n := range m.Syscalls {
+			if RuntimeSyscall(name) {
+				continue
+			}
 			own += n
+			if name != "mkdirat" && name != "mmap" && name != "munmap" { // for the heap
+				odd = append(odd, fmt.Sprintf("%d %s, which the helper does not call", n, name))
+			}
 		}
-	}
-	if got := m.Values[syscallsMetric]; got != float64(own)/helperDirs || got < 1 || got > 1.05 {
-		t.Errorf("%v system calls an operation, want 1 or hardly more: %v", got, m.Syscalls)
-	}
-	if !strings.Contains(m.Missing["cache_misses_per_op"], "timed blocks") {
-		t.Errorf("cache misses of a counted block: %q", m.Missing["cache_misses_per_op"])
-	}
+		if got := m.Values[syscallsMetric]; got != float64(own)/helperDirs || got < 1 {
+			t.Errorf("%v system calls an operation, want %v: %v", got, float64(own)/helperDirs, m.Syscalls)
+		} else if got > 1.05 {
+			odd = append(odd, fmt.Sprintf("%v system calls an operation, want 1 or hardly more: %v", got, m.Syscalls))
+		}
+		if len(odd) > 0 {
+			return errors.New(strings.Join(odd, "; "))
+		}
+		return nil
+	})
 }
 
 // A timed block does not count system calls, and says so.
@@ -159,18 +165,21 @@ func TestTimedBlockDoesNotCountSyscalls(t *testing.T) {
 // knows how many there were.
 func TestInheritedCounters(t *testing.T) {
 	events := []hardwareEvent{{"page_faults", sys.PerfPageFaults}}
-	m := runHelper(t, "faults", RoleTimed, events)
-	if why, gone := m.Missing["page_faults"]; gone {
-		if runtime.GOOS == "linux" && os.Geteuid() == 0 && !strings.Contains(why, "not allowed") {
-			t.Fatal(why)
+	oneOfFive(t, func() error { // the two are read one after the other
+		m := runHelper(t, "faults", RoleTimed, events)
+		if why, gone := m.Missing["page_faults"]; gone {
+			if runtime.GOOS == "linux" && os.Geteuid() == 0 && !strings.Contains(why, "not allowed") {
+				t.Fatal(why)
+			}
+			t.Skip(why)
 		}
-		t.Skip(why)
-	}
-	got := m.Values["page_faults"] * helperFaults
-	want := (m.Values["minor_faults_per_op"] + m.Values["major_faults_per_op"]) * helperFaults
-	if want < 4 || got < want-8 || got > want+8 {
-		t.Errorf("%v page faults by the inherited counter, %v by getrusage", got, want)
-	}
+		got := m.Values["page_faults"] * helperFaults
+		want := (m.Values["minor_faults_per_op"] + m.Values["major_faults_per_op"]) * helperFaults
+		if want < 4 || got < want-8 || got > want+8 {
+			return fmt.Errorf("%v page faults by the inherited counter, %v by getrusage", got, want)
+		}
+		return nil
+	})
 }
 
 func TestHandover(t *testing.T) {

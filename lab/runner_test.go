@@ -115,10 +115,27 @@ func testExperiment(t *testing.T, name string) Experiment {
 }
 
 func TestMeasure(t *testing.T) {
+	block := 2 * time.Millisecond
+	oneOfFive(t, func() error {
+		// Where others have the processors too a block is to be long beside the
+		// time for which they have them.
+		block = block * 5 / 2
+		c := measureSpins(t, block)
+		if c.Ratio.Median < 1.3 || c.Ratio.Median > 3 {
+			return fmt.Errorf("twice as long: the ratio is %+v", c.Ratio)
+		}
+		return nil
+	})
+}
+
+// measureSpins runs a short measurement and checks all of it but its figures.
+// It returns how one spin compares with another that is twice as long.
+func measureSpins(t *testing.T, block time.Duration) Comparison {
+	t.Helper()
 	dir := t.TempDir()
 	var events []Event
 	run, err := Measure(t.Context(), Options{
-		Places: []PlaceSpec{{Dir: dir}}, Rounds: 8, BlockTime: 5 * time.Millisecond, Seed: 7,
+		Places: []PlaceSpec{{Dir: dir}}, Rounds: 8, BlockTime: block, Seed: 7,
 		Progress: func(e Event) { events = append(events, e) },
 	}, testExperiment(t, "spin"))
 	if err != nil {
@@ -144,10 +161,6 @@ func TestMeasure(t *testing.T) {
 	if len(res.Comparisons) != 1 || res.Comparisons[0].Variant != "twice" {
 		t.Fatalf("comparisons: %+v", res.Comparisons)
 	}
-	// The bounds are wide because tests share the machine with other tests.
-	if c := res.Comparisons[0]; c.Ratio.Median < 1.3 || c.Ratio.Median > 3 {
-		t.Errorf("twice as long: the ratio is %+v", c.Ratio)
-	}
 	if len(res.Refused) != 1 || !strings.Contains(res.Refused[0], "durable") {
 		t.Errorf("refused: %q", res.Refused)
 	}
@@ -164,6 +177,7 @@ func TestMeasure(t *testing.T) {
 	if run.Partial != "" {
 		t.Errorf("partial: %s", run.Partial)
 	}
+	return res.Comparisons[0]
 }
 
 // The order of blocks is shuffled anew for each round, and repeats by seed.
@@ -269,7 +283,7 @@ func TestCancelKeepsWhatWasMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 2*time.Minute { // the pilot alone is to take a quarter of an hour
 		t.Errorf("it took %v to stop", took)
 	}
 	if run.Partial == "" {
@@ -339,9 +353,11 @@ func TestBudgetIsShared(t *testing.T) {
 		{45 * time.Second, 3, 1, 11 * time.Second},
 		{70 * time.Second, 3, 1, 5 * time.Second},
 	} {
-		r := &runner{o: Options{Budget: 10 * time.Second}, start: time.Now().Add(-c.spent), total: 4, index: c.index}
+		begun := time.Now()
+		r := &runner{o: Options{Budget: 10 * time.Second}, start: begun.Add(-c.spent), total: 4, index: c.index}
 		share, most := r.shareOfBudget()
-		if share > c.want || share < c.want-time.Second || most > c.most || most < c.most-time.Second {
+		slack := time.Second + time.Since(begun)
+		if share > c.want || share < c.want-slack || most > c.most || most < c.most-slack {
 			t.Errorf("after %v, %d of 4 done: %v, at most %v; want %v and %v", c.spent, c.index, share, most, c.want, c.most)
 		}
 	}
@@ -353,13 +369,16 @@ func TestBudgetIsShared(t *testing.T) {
 // What comes after the rounds is part of the budget too.
 func TestRoundsLeaveRoom(t *testing.T) {
 	r := &runner{o: Options{Rounds: 1000, Budget: time.Minute}, share: 10 * time.Second, most: 15 * time.Second}
-	r.costs.nextExperiment()
-	lanes := []*lane{{ops: 10, perOp: 10 * time.Millisecond}, {ops: 1, perOp: time.Hour, failed: true}}
+	const round = 100 * time.Millisecond
+	lanes := []*lane{{ops: 10, perOp: round / 10}, {ops: 1, perOp: time.Hour, failed: true}}
 	if got := r.timeOf(lanes, 3); got != 30*time.Millisecond {
 		t.Errorf("three operations take %v", got)
 	}
 	for after, want := range map[time.Duration]int{0: 99, 8 * time.Second: 19, 9900 * time.Millisecond: MinRounds, 14700 * time.Millisecond: 2, time.Minute: 1} {
-		if got := r.roundsWithin(lanes, after); got < want || got > want+1 {
+		r.costs.nextExperiment()
+		got := r.roundsWithin(lanes, after)
+		late := int(time.Since(r.costs.begun) / round) // rounds for which no time was left meanwhile
+		if got < max(want-late, 1) || got > want+1 {
 			t.Errorf("%v after them: %d rounds, want about %d", after, got, want)
 		}
 	}

@@ -2,11 +2,13 @@ package lab
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +66,27 @@ func TestMeasureTrace(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows what a thread waits for")
 	}
+	// Where others have the processors the server is ready and not in its call,
+	// and finds its pipe full when it comes to read.
+	oneOfFive(t, func() error {
+		v := measureTrace(t)
+		if err := chainsOfServer(v); err != nil {
+			return err
+		}
+		if why := v.Trace.Missing["calls"]; why != "" {
+			if v.Trace.Calls != nil || v.Trace.Blocks != 0 {
+				t.Errorf("missing (%s), and there: %+v", why, v.Trace.Calls)
+			}
+			t.Skipf("system calls cannot be timed here: %s", why)
+		}
+		return readsOfServer(v)
+	})
+}
+
+// measureTrace measures the server, and checks what does not depend on how busy
+// the machine is.
+func measureTrace(t *testing.T) *VariantResult {
+	t.Helper()
 	run, err := Measure(t.Context(), Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 1, NoCalibration: true, NoCounting: true, Trace: true, BlockTime: 40 * time.Millisecond}, testExperiment(t, "trace"))
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +103,17 @@ func TestMeasureTrace(t *testing.T) {
 	if v.Time.N != 1 || v.Error != "" {
 		t.Errorf("%d data of one timed block (%s): traced blocks are among them", v.Time.N, v.Error)
 	}
-	if v.Waits == nil || v.Trace == nil || v.Trace.ChainBlocks == 0 {
+	if v.Waits == nil || v.Trace == nil {
 		t.Fatalf("nothing was followed: %+v", v.Trace)
+	}
+	return v
+}
+
+// chainsOfServer: each request of three workers waits for three reads, and the
+// server for its own.
+func chainsOfServer(v *VariantResult) error {
+	if v.Trace.ChainBlocks == 0 {
+		return fmt.Errorf("nothing was followed: %+v", v.Trace)
 	}
 	var viaServer, sum float64
 	for _, c := range v.Trace.Chains {
@@ -90,33 +122,26 @@ func TestMeasureTrace(t *testing.T) {
 		if len(c.Links) == 2 && strings.Contains(c.Links[0].Who, "appendAndWait") && strings.HasSuffix(last.Who, ".server") && last.Call == "read" && last.How == HowSyscall {
 			viaServer += c.Share
 			if !strings.Contains(last.By, "server") && !strings.Contains(last.By, "appendAndWait") {
-				t.Errorf("released in %q", last.By)
+				return fmt.Errorf("released in %q", last.By)
 			}
 		}
 	}
-	// Each request of three workers waits for three reads, and the server for
-	// its own.
 	if viaServer < 0.5 || sum > 1.001 {
-		t.Errorf("%.2f of the wait is for the server's read, of %.2f: %+v", viaServer, sum, v.Trace.Chains)
+		return fmt.Errorf("%.2f of the wait is for the server's read, of %.2f: %+v", viaServer, sum, v.Trace.Chains)
 	}
+	return nil
+}
 
-	if why := v.Trace.Missing["calls"]; why != "" {
-		if v.Trace.Calls != nil || v.Trace.Blocks != 0 {
-			t.Errorf("missing (%s), and there: %+v", why, v.Trace.Calls)
-		}
-		t.Skipf("system calls cannot be timed here: %s", why)
-	}
-	i := 0
-	for i < len(v.Trace.Calls) && v.Trace.Calls[i].Call != "read" {
-		i++
-	}
-	if i == len(v.Trace.Calls) {
-		t.Fatalf("no read was timed: %+v", v.Trace.Calls)
+func readsOfServer(v *VariantResult) error {
+	i := slices.IndexFunc(v.Trace.Calls, func(c CallLatency) bool { return c.Call == "read" })
+	if i < 0 {
+		return fmt.Errorf("no read was timed: %+v", v.Trace.Calls)
 	}
 	read := v.Trace.Calls[i]
 	if mean := float64(read.Total) / float64(read.Count); mean < 1e6 || mean > 50e6 || read.Runtime || read.Max < Nanos(mean) {
-		t.Errorf("reads that wait 2 ms took %+v", read)
+		return fmt.Errorf("reads that wait 2 ms took %+v", read)
 	}
+	return nil
 }
 
 // Where the kernel refuses both ways that is said, and nothing is zero.
@@ -330,24 +355,27 @@ func TestTimedFromOutside(t *testing.T) {
 		t.Skip(watchCalls().err)
 	}
 	e := testExperiment(t, "trace")
-	dir := t.TempDir()
-	r := &runner{o: Options{BlockTime: 40 * time.Millisecond}, places: []openPlace{{dir: dir}}}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	b, err := r.blockIn(t.Context(), &e, &lane{v: e.Variant("server")}, blockSpec{
-		Experiment: e.ID(), Variant: "server", Dir: filepath.Join(dir, "b"), Role: RoleTraced, NoBPF: true, Ops: 30, Batch: 1, Window: Nanos(time.Second)})
-	if err != nil || b.Error != "" {
-		t.Fatal(err, b.Error)
-	}
-	read := b.Calls["read"]
-	if b.Timed != SourceTracepoints || read == nil {
-		t.Fatalf("timed by %q (%s): %v", b.Timed, b.Missing["calls"], b.Calls)
-	}
-	var n int64
-	for _, k := range read.Counts {
-		n += k
-	}
-	if n < 28 || n > 30 || math.Abs(float64(read.Total)-float64(b.Wall)) > 0.5*float64(b.Wall) {
-		t.Errorf("%d reads of 30 took %d ns of %d", n, read.Total, b.Wall)
-	}
+	oneOfFive(t, func() error { // the server finds its pipe full when it comes late
+		dir := t.TempDir()
+		r := &runner{o: Options{BlockTime: 40 * time.Millisecond}, places: []openPlace{{dir: dir}}}
+		b, err := r.blockIn(t.Context(), &e, &lane{v: e.Variant("server")}, blockSpec{
+			Experiment: e.ID(), Variant: "server", Dir: filepath.Join(dir, "b"), Role: RoleTraced, NoBPF: true, Ops: 30, Batch: 1, Window: Nanos(time.Second)})
+		if err != nil || b.Error != "" {
+			t.Fatal(err, b.Error)
+		}
+		read := b.Calls["read"]
+		if b.Timed != SourceTracepoints || read == nil {
+			return fmt.Errorf("timed by %q (%s): %v", b.Timed, b.Missing["calls"], b.Calls)
+		}
+		var n int64
+		for _, k := range read.Counts {
+			n += k
+		}
+		if n < 28 || n > 30 || math.Abs(float64(read.Total)-float64(b.Wall)) > 0.5*float64(b.Wall) {
+			return fmt.Errorf("%d reads of 30 took %d ns of %d", n, read.Total, b.Wall)
+		}
+		return nil
+	})
 }

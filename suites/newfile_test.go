@@ -147,7 +147,7 @@ func TestTooFewInodesAreNamed(t *testing.T) {
 	if err != nil || info.Inodes == 0 {
 		t.Skipf("%s has no limit on inodes: %v", dir, err)
 	}
-	err = roomFor(dir, info.Inodes+1)
+	err = roomFor(dir, 1<<60) // XFS makes inodes of whatever is free, which changes
 	if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "inodes") {
 		t.Errorf("%v", err)
 	}

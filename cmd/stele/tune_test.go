@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,31 +20,23 @@ func TestTune(t *testing.T) {
 	if err := os.Mkdir("disk", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	begun := time.Now()
-	code, out, diag := stele(t, "tune", "disk", "--budget", "6s", "--only", "write", "--json", "run.json", "--progress", "none", "--seed", "7")
-	took := time.Since(begun)
-	if code != exitOK {
-		t.Fatalf("exit code %d: %s", code, diag)
+	p, out, why := tuneWrites(t, 6*time.Second)
+	for _, longer := range []time.Duration{6 * time.Second, 20 * time.Second, 60 * time.Second} {
+		if why == "" {
+			break
+		}
+		t.Log(why) // as it may be on a busy machine
+		p, out, why = tuneWrites(t, longer)
 	}
-	if limit := 6*time.Second + 10*time.Second; took > limit { // of it up to 10 s for cleaning, on a busy machine
-		t.Errorf("it took %v", took)
-	}
-	p, err := profile.Load("disk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if abs, _ := filepath.Abs("disk"); p.Dir != abs || p.FileSystem == "" || time.Since(p.Made) > time.Minute {
-		t.Errorf("the profile is of %q on %q at %v", p.Dir, p.FileSystem, p.Made)
-	}
-	if len(p.Figures) == 0 {
-		t.Errorf("no figures: %s", out)
+	if why != "" {
+		t.Error(why)
 	}
 	for _, f := range p.Figures {
 		if !strings.HasPrefix(f.For, "write.") || f.Value <= 0 || !strings.Contains(out, f.Name) {
 			t.Errorf("figure %+v", f)
 		}
 	}
-	for _, want := range []string{"write.way: ", "write.sync: ", "16 MiB in writes", "no room", "In a program:|Nothing was found", "Profile: disk/" + profile.FileName} {
+	for _, want := range []string{"write.way: ", "write.sync: ", "16 MiB in writes", "In a program:|Nothing was found", "Profile: disk/" + profile.FileName} {
 		some := false
 		for w := range strings.SplitSeq(want, "|") {
 			some = some || strings.Contains(out, w)
@@ -65,6 +58,36 @@ func TestTune(t *testing.T) {
 	if left, _ := filepath.Glob("disk/.*"); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+// tuneWrites tunes the folder disk. why says what the machine has kept from
+// being as it should: there are no figures, or the budget was not kept.
+func tuneWrites(t *testing.T, budget time.Duration) (p *profile.Profile, out, why string) {
+	t.Helper()
+	begun := time.Now()
+	code, out, diag := stele(t, "tune", "disk", "--budget", budget.String(), "--only", "write", "--json", "run.json", "--progress", "none", "--seed", "7")
+	ended := time.Now()
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, diag)
+	}
+	p, err := profile.Load("disk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The time is rounded to seconds.
+	if abs, _ := filepath.Abs("disk"); p.Dir != abs || p.FileSystem == "" || p.Made.Before(begun.Add(-time.Second)) || p.Made.After(ended.Add(time.Second)) {
+		t.Errorf("the profile is of %q on %q at %v", p.Dir, p.FileSystem, p.Made)
+	}
+	if budget <= 6*time.Second && !strings.Contains(out, "no room") {
+		t.Errorf("all fitted into %v:\n%s", budget, out)
+	}
+	switch took := ended.Sub(begun); {
+	case len(p.Figures) == 0:
+		why = fmt.Sprintf("no figures in %v:\n%s", budget, out)
+	case took > budget+10*time.Second: // for cleaning
+		why = fmt.Sprintf("a budget of %v took %v", budget, took)
+	}
+	return p, out, why
 }
 
 // Standard output is the profile and nothing else.
@@ -115,16 +138,33 @@ func TestTuneInterrupted(t *testing.T) {
 
 func TestTuneDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	const first = "tune/header.strategy" // in the first line of progress
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	var out, diag bytes.Buffer
+	var out bytes.Buffer
+	diag := untilSaid{text: first, then: cancel}
 	run(ctx, []string{"tune", "--dry-run", "--only", "header", "--progress", "plain"}, strings.NewReader(""), &out, &diag)
 	if left, _ := filepath.Glob("*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if !strings.Contains(diag.String(), "tune/header.strategy") {
+	if !strings.Contains(diag.String(), first) {
 		t.Errorf("no progress: %s", diag.String())
 	}
+}
+
+// untilSaid calls then when text was written to it.
+type untilSaid struct {
+	bytes.Buffer
+	text string
+	then func()
+}
+
+func (u *untilSaid) Write(p []byte) (int, error) {
+	n, err := u.Buffer.Write(p)
+	if strings.Contains(u.String(), u.text) {
+		u.then()
+	}
+	return n, err
 }
 
 func TestTuneBadCalls(t *testing.T) {
@@ -168,7 +208,7 @@ func TestTuneBadCalls(t *testing.T) {
 		if code != c.code || !strings.Contains(diag, c.want) {
 			t.Errorf("stele tune %s: exit code %d, want %d; standard error %q, want %q in it", c.call, code, c.code, diag, c.want)
 		}
-		if time.Since(begun) > 10*time.Second {
+		if time.Since(begun) > time.Minute { // it would measure for two
 			t.Errorf("stele tune %s: measured before it refused", c.call)
 		}
 	}

@@ -28,11 +28,7 @@ func TestThrottle(t *testing.T) {
 	if err := MountBlkio(dir); err != nil {
 		t.Skip(err)
 	}
-	defer func() {
-		if err := Unmount(dir); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer unmount(t, dir)
 	image, err := os.Create(filepath.Join(t.TempDir(), "image"))
 	if err != nil {
 		t.Fatal(err)

@@ -55,15 +55,19 @@ func TestDirWalkLeaksNothing(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(name, "a/b/c"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	before := countFDs(t)
-	for _, p := range []string{"a/b/c", "a/b/no", "a/no/c"} {
-		if sub, err := d.walk(p, ForPath); err == nil {
-			sub.Close()
+	var before, after int
+	for range 5 { // a collection may close a file meanwhile
+		before = countFDs(t)
+		for _, p := range []string{"a/b/c", "a/b/no", "a/no/c"} {
+			if sub, err := d.walk(p, ForPath); err == nil {
+				sub.Close()
+			}
+		}
+		if after = countFDs(t); after == before {
+			return
 		}
 	}
-	if after := countFDs(t); after != before {
-		t.Errorf("%d descriptors before, %d after", before, after)
-	}
+	t.Errorf("%d descriptors before, %d after", before, after)
 }
 
 func countFDs(t *testing.T) int {
@@ -75,12 +79,22 @@ func countFDs(t *testing.T) int {
 	return len(fds)
 }
 
+// leastAllocs is the least that AllocsPerRun tells of a few times: what else
+// the process allocates counts there, as when a collection closes files.
+func leastAllocs(runs int, f func()) float64 {
+	least := testing.AllocsPerRun(runs, f)
+	for i := 0; i < 5 && least > 0; i++ {
+		least = min(least, testing.AllocsPerRun(runs, f))
+	}
+	return least
+}
+
 func TestDirPaths(t *testing.T) {
 	d, _ := openDir(t, ForPath)
 	if err := d.Mkdir("a\x00b", 0o755); err != syscall.EINVAL {
 		t.Errorf("NUL in a path: %v", err)
 	}
-	if n := testing.AllocsPerRun(100, func() {
+	if n := leastAllocs(100, func() {
 		d.Mkdir("a", 0o755)
 		d.Lstat("a")
 		if sub, err := d.OpenBeneath("a", ForPath); err == nil {

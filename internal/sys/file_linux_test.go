@@ -83,14 +83,24 @@ func TestFileLimits(t *testing.T) {
 	if used, most, err := SystemFiles(); err != nil || used == 0 || used > most {
 		t.Errorf("%d of %d, %v", used, most, err)
 	}
-	if n, err := OpenFiles(); err != nil || n != uint64(countFDs(t)-1) { // that one counts its own
-		t.Errorf("%d open files, %v; want %d", n, err, countFDs(t)-1)
+	// A collection may close a file between the two counts.
+	var n uint64
+	var want int
+	for range 5 {
+		n, err = OpenFiles()
+		want = countFDs(t) - 1 // that one counts its own
+		if err != nil || n == uint64(want) {
+			break
+		}
+	}
+	if err != nil || n != uint64(want) {
+		t.Errorf("%d open files, %v; want %d", n, err, want)
 	}
 }
 
 func TestTouchFileAllocates0(t *testing.T) {
 	d, _ := openDir(t, ForPath)
-	if n := testing.AllocsPerRun(100, func() {
+	if n := leastAllocs(100, func() {
 		d.TouchFile("f", 0o600)
 		d.TouchFile("f", 0o600)
 	}); n != 0 {

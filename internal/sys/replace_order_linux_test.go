@@ -1,11 +1,14 @@
 package sys
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -180,7 +183,7 @@ func mountImage(t *testing.T, mkfs, options string) string {
 		t.Fatal(err)
 	}
 	args := append(strings.Fields(mkfs), f.Name())
-	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+	if out, err := runMkfs(args[0], args[1:]...); err != nil {
 		t.Skipf("%v: %s", err, out)
 	}
 	device, err := LoopAttach(f)
@@ -197,9 +200,28 @@ func mountImage(t *testing.T, mkfs, options string) string {
 	return dir
 }
 
+// runMkfs runs mkfs more than once where it must: mkfs.btrfs looks at each loop
+// device that is mounted, and fails at one that another program detaches just
+// then.
+func runMkfs(mkfs string, args ...string) (out []byte, err error) {
+	for try := 1; ; try++ {
+		out, err = exec.Command(mkfs, args...).CombinedOutput()
+		if err == nil || try == 100 || !bytes.Contains(out, []byte("cannot check mount status")) {
+			return out, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// unmount has patience: a process that is being started elsewhere has copies of
+// this one's descriptors until it execs.
 func unmount(t *testing.T, dir string) {
 	t.Helper()
-	if err := Unmount(dir); err != nil {
+	err := Unmount(dir)
+	for begun := time.Now(); errors.Is(err, unix.EBUSY) && time.Since(begun) < time.Minute; err = Unmount(dir) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err != nil {
 		t.Error(err)
 	}
 }

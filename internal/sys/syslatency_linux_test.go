@@ -3,6 +3,7 @@ package sys
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -12,11 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process that sleeps for 30 ms has one call that takes as long, when it
-// ran; calls of this process are not among them.
+// A process that sleeps for 30 ms has one call to sleep, which takes as long,
+// when it ran; calls of this process are not among them.
 func TestSyscallWatch(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	// The clocks that tell when a call began are set beside each other when the
+	// watch begins, which may be held up between the two.
+	var err error
+	for range 5 {
+		if err = watchSleep(t); err == nil {
+			return
+		}
+		t.Log(err)
+	}
+	t.Error("each of five times a call was not while the process ran")
+}
+
+func watchSleep(t *testing.T) (otherTime error) {
+	t.Helper()
 	w, err := WatchSyscalls()
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOSYS) {
 		t.Skip(err)
@@ -46,18 +61,22 @@ func TestSyscallWatch(t *testing.T) {
 	if lost > 0 || len(list) < 10 {
 		t.Fatalf("%d calls, %d lost", len(list), lost)
 	}
-	long := slices.DeleteFunc(slices.Clone(list), func(c SyscallTime) bool { return c.Took < 30e6 })
-	if len(long) != 1 || long[0].Number != unix.SYS_CLOCK_NANOSLEEP && long[0].Number != unix.SYS_NANOSLEEP {
-		t.Fatalf("one call of 30 ms was made: %+v", long)
+	// On a busy machine any of the others may take as long.
+	sleeps := slices.DeleteFunc(slices.Clone(list), func(c SyscallTime) bool {
+		return c.Number != unix.SYS_CLOCK_NANOSLEEP && c.Number != unix.SYS_NANOSLEEP
+	})
+	if len(sleeps) != 1 || sleeps[0].Took < 30e6 {
+		t.Fatalf("one sleep of 30 ms was made: %+v", sleeps)
 	}
 	for _, c := range list {
 		if c.Begun < begin.UnixNano() || c.Begun+c.Took > end.UnixNano() || c.Took < 0 {
-			t.Errorf("%s at %d for %d ns: not while the process ran", SyscallName(c.Number), c.Begun, c.Took)
+			otherTime = fmt.Errorf("%s at %d for %d ns: not while the process ran, %d to %d", SyscallName(c.Number), c.Begun, c.Took, begin.UnixNano(), end.UnixNano())
 		}
 		if c.Number == unix.SYS_WAITID {
 			t.Error("a call of this process is among them")
 		}
 	}
+	return otherTime
 }
 
 // Records that run over the end of a ring are read whole, and their room is

@@ -15,7 +15,7 @@ import (
 
 // patience is how long a mount may stay busy after the processes that used
 // it were told to end.
-const patience = 2 * time.Second
+const patience = 5 * time.Second
 
 // demolish removes a place: mounts, loop devices, files, and last the owner
 // file and the folder, so that what a failure or a crash leaves is still

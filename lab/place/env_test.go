@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stele-go/stele/lab/env"
 	"github.com/stele-go/stele/lab/place"
@@ -42,7 +43,11 @@ func TestEnvironmentOfImages(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() {
-				if err := p.Close(); err != nil {
+				err := p.Close()
+				for begun := time.Now(); errors.Is(err, syscall.EBUSY) && time.Since(begun) < time.Minute; {
+					err = p.Close() // a process that is being started has copies of our files
+				}
+				if err != nil {
 					t.Error(err)
 				}
 			}()

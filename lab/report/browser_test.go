@@ -157,6 +157,9 @@ func TestBrowser(t *testing.T) {
 		before := eval[int](t, b, shown)
 		b.do(t, chromedp.Click(chromedp.CSS(".job .toggle0")))
 		after := eval[int](t, b, shown)
+		for begun := time.Now(); after != 0 && time.Since(begun) < time.Minute; after = eval[int](t, b, shown) {
+			time.Sleep(10 * time.Millisecond) // the page has not been told of the click yet
+		}
 		if before == 0 || after != 0 {
 			t.Errorf("%d rows of the variant before it was hidden, %d after", before, after)
 		}
@@ -244,13 +247,14 @@ func openPage(t *testing.T, r *lab.Run) *browser {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	const patience = 3 * time.Minute // a browser starts slowly on a busy machine
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx,
+	ctx, cancel = chromedp.NewExecAllocator(ctx, chromedp.WSURLReadTimeout(patience),
 		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-		chromedp.UserDataDir(filepath.Join(dir, "profile")))
+		chromedp.UserDataDir(profileDir(t)))
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -285,6 +289,27 @@ func openPage(t *testing.T, r *lab.Run) *browser {
 	return b
 }
 
+// profileDir is a folder for the browser. Its processes write to it until the
+// last of them has ended, which may be after the allocator has: so it is
+// removed more than once, and not by t.TempDir.
+func profileDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "stele-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := os.RemoveAll(dir)
+		for begun := time.Now(); err != nil && time.Since(begun) < time.Minute; err = os.RemoveAll(dir) {
+			time.Sleep(20 * time.Millisecond)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(b.ctx, actions...); err != nil {
@@ -317,6 +342,12 @@ func (b *browser) screen(t *testing.T, width int64, scheme string) {
 	t.Helper()
 	b.do(t, chromedp.EmulateViewport(width, 900))
 	b.media(t, "screen", scheme)
+	now := fmt.Sprintf(`innerWidth === %d && matchMedia("screen and (prefers-color-scheme: %s)").matches`, width, scheme)
+	for begun := time.Now(); !eval[bool](t, b, now); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("the page is not shown %d px wide in %s mode", width, scheme)
+		}
+	}
 }
 
 func (b *browser) fold(t *testing.T, open bool) {

@@ -4,6 +4,7 @@ package calls
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -39,6 +41,22 @@ func openCounter(t testing.TB) *Counter {
 // process.
 func TestCounterIsExact(t *testing.T) {
 	c := openCounter(t)
+	// Go's scheduler may wake its poller meanwhile, which reads: of a few tries
+	// one has the counts for itself.
+	var odd string
+	for range 5 {
+		if odd = callsOfWorkers(t, c); odd == "" {
+			return
+		}
+		t.Log(odd)
+	}
+	t.Error("five times: " + odd)
+}
+
+// callsOfWorkers makes calls from several threads, and tells which others were
+// counted, or "".
+func callsOfWorkers(t *testing.T, c *Counter) (odd string) {
+	t.Helper()
 	dir := t.TempDir()
 	const workers, each = 4, 250
 	names := make([]string, workers*each)
@@ -64,18 +82,20 @@ func TestCounterIsExact(t *testing.T) {
 	}
 	for _, none := range []int{unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_READ, unix.SYS_OPENAT} {
 		if got := after[none] - before[none]; got != 0 {
-			t.Errorf("counted %d %s, want none", got, sys.SyscallName(none))
+			odd += fmt.Sprintf("counted %d %s, want none; ", got, sys.SyscallName(none))
 		}
 	}
+	return odd
 }
 
 // Reading the counts is not counted, nor does it allocate.
 func TestCounterReadLeavesNoTrace(t *testing.T) {
 	c := openCounter(t)
-	// A preemption or the scheduler may make a call of its own in between, so
-	// one clean pass of ten is asked for.
+	// A preemption, the scheduler or its monitor, which is awake every 20 us at
+	// times, may make a call of their own in between, so one clean pass of many
+	// is asked for.
 	var before, after Counts
-	for range 10 {
+	for begun, tries := time.Now(), 0; tries < 100 || time.Since(begun) < 5*time.Second; tries++ {
 		c.Read(&before)
 		allocs := testing.AllocsPerRun(10, func() { c.Read(&after) })
 		c.Read(&before)
@@ -84,7 +104,7 @@ func TestCounterReadLeavesNoTrace(t *testing.T) {
 			return
 		}
 	}
-	t.Error("ten pairs of readings, one right after the other, all differ or allocate")
+	t.Error("of all pairs of readings, one right after the other, no two are alike, or they allocate")
 }
 
 func TestCounterOtherSlot(t *testing.T) {
