@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/internal/tracetest"
@@ -203,7 +206,15 @@ func topOf(t *testing.T, s scenario) string {
 	if err != nil {
 		t.Skip("needs an ext4 with a journal, or an XFS: ", err)
 	}
-	t.Cleanup(func() { image.Close() })
+	t.Cleanup(func() {
+		err := image.Close()
+		for end := time.Now().Add(2 * time.Minute); errors.Is(err, unix.EBUSY) && time.Now().Before(end); {
+			err = image.Close() // a process that is being started has copies of our descriptors
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
 	if !ordered(t, image.Path) {
 		t.Error("a new ext4 is not known to order data before names")
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -57,9 +58,16 @@ func newDisk(t *testing.T, mkfs string, size int64) *disk {
 	return d
 }
 
+// unmount waits until dir can be unmounted. The file of a loop device is in use
+// until that has ended, which is when nobody has it open any more: neither does
+// somebody who looks for a free one and finds this.
 func unmount(t *testing.T, dir string) {
 	t.Helper()
-	if err := sys.Unmount(dir); err != nil {
+	err := sys.Unmount(dir)
+	for end := time.Now().Add(2 * time.Minute); errors.Is(err, unix.EBUSY) && time.Now().Before(end); err = sys.Unmount(dir) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
 		t.Error(err)
 	}
 }

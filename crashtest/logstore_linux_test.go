@@ -120,7 +120,7 @@ func openStore(dir string, o logstore.Options, ack func(logNote)) (*storeUse, er
 func openAgain(dir string, o logstore.Options) (*logstore.Store, error) {
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		s, err := logstore.Open(dir, o)
-		if !errors.Is(err, logstore.ErrLocked) || time.Since(begin) > 5*time.Second {
+		if !errors.Is(err, logstore.ErrLocked) || time.Since(begin) > 2*time.Minute {
 			return s, err
 		}
 	}

@@ -221,9 +221,16 @@ func TestPopulate(t *testing.T) {
 		unix.Getrusage(unix.RUSAGE_THREAD, &after)
 		return after.Minflt - before.Minflt
 	}
-	with, without := faults(fileio.Options{Way: fileio.Mapped, Populate: true}), faults(fileio.Options{Way: fileio.Mapped})
-	if with > 3 || without <= with {
-		t.Errorf("%d page faults with Populate, %d without", with, without)
+	for again := 5; ; again-- {
+		with, without := faults(fileio.Options{Way: fileio.Mapped, Populate: true}), faults(fileio.Options{Way: fileio.Mapped})
+		if with <= 3 && without > with {
+			return
+		}
+		// The thread may have faults of its own: a signal's, or the collector's; and
+		// pages may go again where memory is short.
+		if again == 0 {
+			t.Fatalf("%d page faults with Populate, %d without", with, without)
+		}
 	}
 }
 

@@ -124,23 +124,28 @@ func TestAdviseCache(t *testing.T) {
 			}
 			return n
 		}
-		r.View(0, size, func(b []byte) error { _ = sum(b); return nil })
-		if err := r.Advise(0, 0, fileio.AdviceDontNeed); err != nil {
-			t.Fatal(err)
-		}
-		dropped := cached()
-		if dropped > size/4 {
-			t.Skipf("%d of %d bytes stay in the page cache: is this a file system in memory?", dropped, size)
-		}
-		if err := r.Advise(0, 0, fileio.AdviceWillNeed); err != nil {
-			t.Fatal(err)
-		}
-		deadline := time.Now().Add(5 * time.Second)
-		for cached() < size && time.Now().Before(deadline) {
-			time.Sleep(time.Millisecond)
-		}
-		if n := cached(); n < size {
-			t.Errorf("%v: %d of %d bytes in the page cache after AdviceWillNeed", w, n, size)
+		// What is read ahead may go again before it is seen, where memory is short.
+		for again := 5; ; again-- {
+			r.View(0, size, func(b []byte) error { _ = sum(b); return nil })
+			if err := r.Advise(0, 0, fileio.AdviceDontNeed); err != nil {
+				t.Fatal(err)
+			}
+			if dropped := cached(); dropped > size/4 {
+				t.Skipf("%d of %d bytes stay in the page cache: is this a file system in memory?", dropped, size)
+			}
+			if err := r.Advise(0, 0, fileio.AdviceWillNeed); err != nil {
+				t.Fatal(err)
+			}
+			n := cached()
+			for end := time.Now().Add(15 * time.Second); n < size && time.Now().Before(end); n = cached() {
+				time.Sleep(time.Millisecond)
+			}
+			if n >= size {
+				break
+			}
+			if again == 0 {
+				t.Fatalf("%v: %d of %d bytes in the page cache after AdviceWillNeed", w, n, size)
+			}
 		}
 	}
 }
@@ -175,11 +180,18 @@ func TestUncachedLeavesNothing(t *testing.T) {
 	if n := left(fileio.Buffered); n < size {
 		t.Skipf("a buffered read leaves %d of %d bytes in the page cache", n, size)
 	}
-	if n := left(fileio.Uncached); n > size/2 {
-		t.Errorf("an uncached read leaves %d of %d bytes in the page cache", n, size)
-	}
-	if n := left(fileio.Direct); n > 64<<10 {
-		t.Errorf("a direct read leaves %d of %d bytes in the page cache", n, size)
+	for _, c := range []struct {
+		way  fileio.Way
+		most int64
+	}{{fileio.Uncached, size / 2}, {fileio.Direct, 64 << 10}} {
+		// Pages that somebody else just looks at stay: then once more.
+		n := left(c.way)
+		for again := 5; n > c.most && again > 0; again-- {
+			n = left(c.way)
+		}
+		if n > c.most {
+			t.Errorf("a read by the way %v leaves %d of %d bytes in the page cache", c.way, n, size)
+		}
 	}
 }
 
@@ -222,7 +234,7 @@ func TestDirectOnBtrfs(t *testing.T) {
 // read stay at first.
 func dropAll(t *testing.T, f *os.File) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if err := sys.DropCache(f); err != nil {
 			t.Fatal(err)
 		}
@@ -258,21 +270,29 @@ func TestReadaheadOfFile(t *testing.T) {
 		{fileio.Sequential, func(i int) int64 { return int64(i) * 8192 }, false},
 	} {
 		for _, w := range []fileio.Way{fileio.Buffered, fileio.Mapped} {
-			dropAll(t, f)
-			r := open(t, name, fileio.Options{Way: w})
-			b := make([]byte, 8192)
-			for i := range 300 {
-				if _, err := r.ReadAt(b, c.at(i)); err != nil {
-					t.Fatal(err)
+			// Pages that the disk brings late, for the Reader before, are found there
+			// by this one: then once more.
+			for again := 5; ; again-- {
+				dropAll(t, f)
+				r := open(t, name, fileio.Options{Way: w})
+				b := make([]byte, 8192)
+				for i := range 300 {
+					if _, err := r.ReadAt(b, c.at(i)); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			s := r.Stats()
-			r.Close() // what is mapped cannot be dropped
-			if s.Pattern != c.pattern || (s.Issued > 0) != c.ahead && w == fileio.Buffered || s.Useful+s.Wasted > s.Issued || c.ahead && s.Window < fileio.MinWindow {
-				t.Errorf("%v, %v: %+v", c.pattern, w, s)
-			}
-			if c.ahead && w == fileio.Buffered && (s.Hits < 200 || s.Useful < 200*8192) {
-				t.Errorf("%v, %v: %+v of 300 requests", c.pattern, w, s)
+				s := r.Stats()
+				r.Close() // what is mapped cannot be dropped
+				if s.Pattern != c.pattern || s.Useful+s.Wasted > s.Issued || w == fileio.Buffered && !c.ahead && s.Issued > 0 {
+					t.Errorf("%v, %v: %+v", c.pattern, w, s)
+				}
+				enough := !c.ahead || s.Window >= fileio.MinWindow && (w != fileio.Buffered || s.Hits >= 200 && s.Useful >= 200*8192)
+				if enough {
+					break
+				}
+				if again == 0 {
+					t.Fatalf("%v, %v: %+v of 300 requests", c.pattern, w, s)
+				}
 			}
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stele-go/stele/durability"
@@ -220,71 +220,66 @@ func TestPolicyCounts(t *testing.T) {
 	}
 }
 
-// The interval is kept in real time, and the clock stands while there is
-// nothing to do.
+// The interval is kept, and the clock stands while there is nothing to do.
 func TestEveryInterval(t *testing.T) {
-	const every = 20 * time.Millisecond
-	var mu sync.Mutex
-	var syncs []fileio.Op
-	count := func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(syncs)
-	}
-	f := create(t)
-	w := newWriter(t, f, fileio.WriterOptions{Policy: fileio.EveryInterval(every), Trace: func(op fileio.Op) {
-		mu.Lock()
-		defer mu.Unlock()
-		if op.Kind == fileio.OpSync {
-			syncs = append(syncs, op)
-		}
-	}})
-	for i := range 3 {
-		begin := time.Now()
-		_, err := w.Write([]byte("some bytes"))
-		ok(t, err)
-		for count() == i {
-			if time.Since(begin) > 10*time.Second {
-				t.Fatal("no sync")
+	synctest.Test(t, func(t *testing.T) {
+		const every = 20 * time.Millisecond
+		f := create(t)
+		var syncs []time.Time
+		w := newWriter(t, f, fileio.WriterOptions{Policy: fileio.EveryInterval(every), Trace: func(op fileio.Op) {
+			if op.Kind == fileio.OpSync {
+				syncs = append(syncs, op.Start)
 			}
-			time.Sleep(time.Millisecond)
+		}})
+		for i := range 3 {
+			begin := time.Now()
+			_, err := w.Write([]byte("some bytes"))
+			ok(t, err)
+			time.Sleep(every - time.Nanosecond)
+			synctest.Wait()
+			if len(syncs) != i || w.Durable() != int64(10*i) {
+				t.Errorf("%d syncs before the time has come, of %d writes", len(syncs), i+1)
+			}
+			time.Sleep(time.Nanosecond)
+			synctest.Wait()
+			if len(syncs) != i+1 || syncs[i].Sub(begin) != every {
+				t.Fatalf("synced at %v, written at %v", syncs, begin)
+			}
+			if d := w.Durable(); d != int64(10*(i+1)) {
+				t.Errorf("%d bytes are durable after %d syncs", d, i+1)
+			}
 		}
-		mu.Lock()
-		if wait := syncs[i].Start.Sub(begin); wait < every || wait > every+2*time.Second {
-			t.Errorf("the sync began %v after the write, want %v", wait, every)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(syncs) != 3 {
+			t.Errorf("%d syncs of 3 writes", len(syncs))
 		}
-		mu.Unlock()
-		for w.Durable() != int64(10*(i+1)) {
-			time.Sleep(time.Millisecond)
-		}
-	}
-	time.Sleep(4 * every)
-	if n := count(); n != 3 {
-		t.Errorf("%d syncs of 3 writes", n)
-	}
-	ok(t, w.Close())
+		ok(t, w.Close())
+	})
 }
 
 // What the clock could not write is the error of every later call.
 func TestEveryIntervalFails(t *testing.T) {
-	f := create(t)
-	r, err := os.Open(f.Name())
-	ok(t, err)
-	defer r.Close()
-	w := newWriter(t, r, fileio.WriterOptions{Policy: fileio.EveryInterval(time.Millisecond)})
-	_, err = w.WriteString("to a file that is open for reading")
-	ok(t, err)
-	for begin := time.Now(); w.Err() == nil; time.Sleep(time.Millisecond) {
-		if time.Since(begin) > 10*time.Second {
+	synctest.Test(t, func(t *testing.T) {
+		f := create(t)
+		r, err := os.Open(f.Name())
+		ok(t, err)
+		defer r.Close()
+		w := newWriter(t, r, fileio.WriterOptions{Policy: fileio.EveryInterval(time.Millisecond)})
+		_, err = w.WriteString("to a file that is open for reading")
+		ok(t, err)
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if w.Err() == nil {
 			t.Fatal("no error")
 		}
-	}
-	if n, err := w.WriteString("more"); n != 0 || err != w.Err() {
-		t.Errorf("%d, %v", n, err)
-	}
-	if err := w.Close(); err != w.Err() {
-		t.Error(err)
-	}
+		if n, err := w.WriteString("more"); n != 0 || err != w.Err() {
+			t.Errorf("%d, %v", n, err)
+		}
+		if err := w.Close(); err != w.Err() {
+			t.Error(err)
+		}
+	})
 }
 
 func TestPromise(t *testing.T) {

@@ -27,11 +27,17 @@ func TestChangedMeanwhile(t *testing.T) {
 	}{
 		{"appended", func(name string) error { return appendText(name, "!") }, "content!"},
 		{"written over", func(name string) error {
-			time.Sleep(10 * time.Millisecond) // of which the time of modification tells
 			f, err := os.OpenFile(name, os.O_WRONLY, 0)
-			if err == nil {
-				_, err = f.WriteAt([]byte("C"), 0)
-				err = errors.Join(err, f.Close())
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			before, err := f.Stat()
+			for now := before; err == nil && now.ModTime().Equal(before.ModTime()); now, err = f.Stat() {
+				time.Sleep(time.Millisecond) // the clock that files have goes by ticks
+				if _, err := f.WriteAt([]byte("C"), 0); err != nil {
+					return err
+				}
 			}
 			return err
 		}, "Content"},

@@ -202,7 +202,7 @@ func TestShiftUnsuited(t *testing.T) {
 			refused("more holes than an attribute holds", f, shiftHead(1))
 		}
 	})
-	f, err := os.Create("/dev/shm/stele-shift-test")
+	f, err := os.CreateTemp("/dev/shm", "stele-shift-test")
 	if err != nil {
 		return
 	}

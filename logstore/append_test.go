@@ -238,6 +238,9 @@ func TestStorm(t *testing.T) {
 					}
 				}
 				mu.Unlock()
+				if g == 0 { // once, twice, three times
+					until(t, "memory is sealed", func() bool { return s.Stats().Sealed >= uint64(i+1)*3/each })
+				}
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -166,35 +167,39 @@ func sameCounts(t testing.TB, what string, got, want map[kept]int) {
 	}
 }
 
-// copyStore copies the folder of a store that is open, as kill -9 would leave
-// it. Nothing of it changes meanwhile but for files that the log makes ready.
-func copyStore(t testing.TB, dir string) string {
+// copyStore copies the folder of a store that is open, as kill -9 would leave it
+// at one moment: at one where no file came, went or was written to. What a store
+// does in the background comes to an end.
+func copyStore(t testing.TB, dir string) (to string) {
 	t.Helper()
-	to := filepath.Join(t.TempDir(), "copy")
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+	until(t, "a copy while nothing changes", func() bool {
+		to = filepath.Join(t.TempDir(), "copy")
+		before, err := filesIn(dir)
+		if err == nil {
+			err = os.CopyFS(to, os.DirFS(dir))
 		}
-		if err != nil {
-			return err
+		after, err2 := filesIn(dir)
+		if err = errors.Join(err, err2); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
 		}
-		rel, _ := filepath.Rel(dir, path)
-		if d.IsDir() {
-			return os.MkdirAll(filepath.Join(to, rel), 0o777)
-		}
-		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, rel), data, 0o666)
+		return err == nil && slices.Equal(before, after)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return to
+}
+
+// filesIn tells of each file below dir what changes when it is written to.
+func filesIn(dir string) (list []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			list = append(list, fmt.Sprint(path, info.Size(), info.ModTime().UnixNano()))
+		}
+		return err
+	})
+	return list, err
 }
 
 // until waits for a condition, for minutes on a busy machine.

@@ -17,7 +17,7 @@ import (
 func inspected(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := logstore.Open(dir, logstore.Options{})
+	s, err := logstore.Open(dir, logstore.Options{MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestVerifyTellsDamage(t *testing.T) {
 	}
 
 	// Opening the store repairs it, or puts it into quarantine.
-	s, err := logstore.Open(dir, logstore.Options{})
+	s, err := logstore.Open(dir, logstore.Options{MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestInspectTellsLeftovers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := logstore.Open(dir, logstore.Options{})
+	s, err := logstore.Open(dir, logstore.Options{MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/mkdir"
@@ -125,7 +124,7 @@ func TestUndoLeavesWhatIsNotOurs(t *testing.T) {
 		defer os.Chdir("/")
 		c, err := m.Batch(t.Context(), slices.Values([]string{"gone", "file", "dir", "moved/x", "fine"}), 0o755)
 		must(t, err)
-		time.Sleep(20 * time.Millisecond) // more than a tick of the kernel's coarse clock
+		mkdir.NextTick(t) // what is made anew is younger
 		remove("gone")(t)
 		remove("file")(t)
 		file("file")(t)

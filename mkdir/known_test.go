@@ -45,10 +45,16 @@ func TestKnownKeepsWhatFits(t *testing.T) {
 	for i := range n {
 		k.add([]knownDir{{path: fmt.Sprint("some/directory/", i)}}, 0)
 	}
+	lost := 0
 	for i := range n {
 		if !k.has(fmt.Sprint("some/directory/", i)) {
-			t.Fatalf("%d is lost", i)
+			lost++
 		}
+	}
+	// Nine meet in one of the 32,768 groups in one run of a thousand or two: the
+	// hash has another seed each time.
+	if lost > 4 {
+		t.Errorf("%d of %d are lost", lost, n)
 	}
 }
 
@@ -91,7 +97,9 @@ func TestKnownHugeLimit(t *testing.T) {
 // A reader must never miss what is there and is never removed, whatever
 // writers do to the rest.
 func TestKnownConcurrent(t *testing.T) {
-	k := newKnown(1 << 12)
+	// So many groups that no nine of the paths meet in one, whatever the seed of
+	// the hash: one of them would go.
+	k := newKnown(1 << 16)
 	k.add([]knownDir{{path: "stays"}}, 0)
 	stop := make(chan struct{})
 	var readers, writers sync.WaitGroup

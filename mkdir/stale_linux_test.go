@@ -9,8 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/stele-go/stele/durability"
 )
@@ -53,6 +54,16 @@ func (c *atEachCheck) Err() error { return c.f() }
 
 func whenAsked(f func() error) context.Context {
 	return &atEachCheck{Context: context.Background(), f: f}
+}
+
+// holdSyncs begins a sync of a directory, in a bubble of package synctest, and
+// returns when it is under way: whoever wants that directory synced waits for
+// the next one, and so until goOn is called.
+func holdSyncs(m *Maker, dir string) (goOn func()) {
+	hold := make(chan struct{})
+	go m.syncs.Do(dir, func() error { <-hold; return nil })
+	synctest.Wait()
+	return func() { close(hold) }
 }
 
 // A batch that fails because of a file or a symlink does not take it for a
@@ -98,34 +109,35 @@ func TestStaleRecalledChildFile(t *testing.T) {
 
 // What a failed batch has made again and not synced is not known as durable.
 func TestStalePowerStaleFailed(t *testing.T) {
-	m, dir := openFresh(t, atLevel(durability.Power))
-	must(t, m.All("a/q", 0o755))
-	must(t, m.All("p/q", 0o755))
-	must(t, os.RemoveAll(filepath.Join(dir, "a")))
-	must(t, os.RemoveAll(filepath.Join(dir, "p")))
-	ctx := whenAsked(func() error {
-		if isDir(dir, "p") {
-			return context.Canceled
+	synctest.Test(t, func(t *testing.T) {
+		m, dir := openFresh(t, atLevel(durability.Power))
+		must(t, m.All("a/q", 0o755))
+		must(t, m.All("p/q", 0o755))
+		must(t, os.RemoveAll(filepath.Join(dir, "a")))
+		must(t, os.RemoveAll(filepath.Join(dir, "p")))
+		ctx := whenAsked(func() error {
+			if isDir(dir, "p") {
+				return context.Canceled
+			}
+			return nil
+		})
+		c, err := m.Batch(ctx, slices.Values([]string{"a/new", "p"}), 0o755)
+		t.Log("batch:", err, slices.Collect(c.Paths()))
+		if m.known.has("p") {
+			t.Error("known (=durable) has p, made by the failed batch, never synced")
 		}
-		return nil
+		goOn := holdSyncs(m, "")
+		done := make(chan error, 1)
+		go func() { done <- m.All("p/z", 0o755) }()
+		synctest.Wait()
+		if len(done) > 0 {
+			t.Error("All(p/z) acknowledged at Power with no fsync of root:", <-done)
+			goOn()
+			return
+		}
+		goOn()
+		must(t, <-done)
 	})
-	c, err := m.Batch(ctx, slices.Values([]string{"a/new", "p"}), 0o755)
-	t.Log("batch:", err, slices.Collect(c.Paths()))
-	if m.known.has("p") {
-		t.Error("known (=durable) has p, made by the failed batch, never synced")
-	}
-	// nobody may fsync the root while we wait: hold the flight of root
-	hold := make(chan struct{})
-	go m.syncs.Do("", func() error { <-hold; return nil })
-	time.Sleep(20 * time.Millisecond)
-	done := make(chan error, 1)
-	go func() { done <- m.All("p/z", 0o755) }()
-	select {
-	case err := <-done:
-		t.Error("All(p/z) acknowledged at Power with no fsync of root:", err)
-	case <-time.After(300 * time.Millisecond):
-	}
-	close(hold)
 }
 
 // What was below a directory that a batch makes again is not known any more.
@@ -147,99 +159,98 @@ func TestStaleBatchRemadeKeepsBelow(t *testing.T) {
 // A directory that was moved away before its sync is made again; nothing below
 // it is acknowledged before the new one is durable, or known from the old one.
 func TestStaleAllRetry(t *testing.T) {
-	m, dir := openFresh(t, atLevel(durability.Power))
-	must(t, m.All("a/b/x", 0o755))
-	holdB := make(chan struct{})
-	go m.syncs.Do("a/b", func() error { <-holdB; return nil })
-	time.Sleep(20 * time.Millisecond)
-	g1 := make(chan error, 1)
-	go func() { g1 <- m.All("a/b/new", 0o755) }()
-	for !isDir(dir, "a/b/new") {
-		time.Sleep(time.Millisecond)
-	}
-	must(t, os.Rename(filepath.Join(dir, "a/b"), filepath.Join(dir, "z")))
-	holdA := make(chan struct{})
-	go m.syncs.Do("a", func() error { <-holdA; return nil })
-	time.Sleep(20 * time.Millisecond)
-	close(holdB)
-	for !isDir(dir, "a/b/new") {
-		time.Sleep(time.Millisecond)
-	}
-	g2 := make(chan error, 1)
-	go func() { g2 <- m.All("a/b/d", 0o755) }()
-	select {
-	case err := <-g2:
-		t.Error("All(a/b/d) acknowledged while a, which holds the re-made b, was not fsynced:", err)
-	case <-time.After(300 * time.Millisecond):
-	}
-	close(holdA)
-	must(t, <-g1)
-	must(t, m.All("a/b/x", 0o755))
-	if !isDir(dir, "a/b/x") {
-		t.Error("a/b re-made by this Maker, a/b/x still 'known', missing")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		m, dir := openFresh(t, atLevel(durability.Power))
+		must(t, m.All("a/b/x", 0o755))
+		goOnB := holdSyncs(m, "a/b")
+		g1 := make(chan error, 1)
+		go func() { g1 <- m.All("a/b/new", 0o755) }()
+		synctest.Wait() // it waits for its sync
+		if !isDir(dir, "a/b/new") {
+			t.Error("a/b/new is not made before the sync")
+		}
+		must(t, os.Rename(filepath.Join(dir, "a/b"), filepath.Join(dir, "z")))
+		goOnA := holdSyncs(m, "a")
+		goOnB()
+		synctest.Wait() // it has found out, and waits for the sync of a
+		if !isDir(dir, "a/b/new") {
+			t.Error("a/b/new is not made again")
+		}
+		g2 := make(chan error, 1)
+		go func() { g2 <- m.All("a/b/d", 0o755) }()
+		synctest.Wait()
+		if len(g2) > 0 {
+			t.Error("All(a/b/d) acknowledged while a, which holds the re-made b, was not fsynced")
+		}
+		goOnA()
+		must(t, <-g1)
+		must(t, <-g2)
+		must(t, m.All("a/b/x", 0o755))
+		if !isDir(dir, "a/b/x") {
+			t.Error("a/b re-made by this Maker, a/b/x still 'known', missing")
+		}
+	})
 }
 
 // An All that waits for a sync while Undo removes its directory does not
 // leave it known.
 func TestStaleUndoVsAll(t *testing.T) {
-	m, dir := openFresh(t, atLevel(durability.Power))
-	must(t, m.All("a", 0o755))
-	c, err := m.Batch(t.Context(), slices.Values([]string{"a/b"}), 0o755)
-	must(t, err)
-	m.known.evict() // as an eviction does
-	hold := make(chan struct{})
-	entered := make(chan struct{})
-	go m.syncs.Do("a", func() error { close(entered); <-hold; return nil })
-	<-entered
-	g1 := make(chan error, 1)
-	go func() { g1 <- m.All("a/b", 0o755) }()
-	time.Sleep(50 * time.Millisecond) // G1 saw EEXIST and waits for its sync
-	u := make(chan error, 1)
-	go func() { u <- c.Undo() }()
-	for isDir(dir, "a/b") {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(20 * time.Millisecond)
-	close(hold)
-	must(t, <-g1)
-	must(t, <-u)
-	must(t, m.All("a/b", 0o755))
-	if !isDir(dir, "a/b") {
-		t.Error("after Undo returned, All(a/b)=nil and nothing is made")
-	}
-	must(t, m.All("a/b", 0o755))
+	synctest.Test(t, func(t *testing.T) {
+		m, dir := openFresh(t, atLevel(durability.Power))
+		must(t, m.All("a", 0o755))
+		c, err := m.Batch(t.Context(), slices.Values([]string{"a/b"}), 0o755)
+		must(t, err)
+		m.known.evict() // as an eviction does
+		goOn := holdSyncs(m, "a")
+		g1 := make(chan error, 1)
+		go func() { g1 <- m.All("a/b", 0o755) }()
+		synctest.Wait() // it saw EEXIST and waits for its sync
+		u := make(chan error, 1)
+		go func() { u <- c.Undo() }()
+		synctest.Wait()
+		if isDir(dir, "a/b") {
+			t.Error("Undo waits for the sync before it removes")
+		}
+		goOn()
+		must(t, <-g1)
+		must(t, <-u)
+		must(t, m.All("a/b", 0o755))
+		if !isDir(dir, "a/b") {
+			t.Error("after Undo returned, All(a/b)=nil and nothing is made")
+		}
+		must(t, m.All("a/b", 0o755))
+	})
 }
 
 // A sync of Undo that failed is done again by the next Undo.
 func TestStaleUndoSyncFail(t *testing.T) {
-	m, _ := openFresh(t, atLevel(durability.Power))
-	must(t, m.All("a", 0o755))
-	c, err := m.Batch(t.Context(), slices.Values([]string{"a/b"}), 0o755)
-	must(t, err)
-	boom := errors.New("EIO")
-	hold := make(chan struct{})
-	entered := make(chan struct{})
-	go m.syncs.Do("a", func() error { close(entered); <-hold; return nil })
-	<-entered
-	go m.syncs.Do("a", func() error { return boom }) // the next one, which Undo joins
-	time.Sleep(20 * time.Millisecond)
-	u := make(chan error, 1)
-	go func() { u <- c.Undo() }()
-	time.Sleep(50 * time.Millisecond)
-	close(hold)
-	t.Log("first Undo:", <-u)
-	hold2 := make(chan struct{})
-	go m.syncs.Do("a", func() error { <-hold2; return boom })
-	time.Sleep(20 * time.Millisecond)
-	u2 := make(chan error, 1)
-	go func() { u2 <- c.Undo() }()
-	select {
-	case err := <-u2:
-		t.Error("second Undo did not sync a:", err)
-	case <-time.After(200 * time.Millisecond):
-	}
-	close(hold2)
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := openFresh(t, atLevel(durability.Power))
+		must(t, m.All("a", 0o755))
+		c, err := m.Batch(t.Context(), slices.Values([]string{"a/b"}), 0o755)
+		must(t, err)
+		boom := errors.New("EIO")
+		goOn := holdSyncs(m, "a")
+		go m.syncs.Do("a", func() error { return boom }) // the next one, which Undo joins
+		synctest.Wait()
+		u := make(chan error, 1)
+		go func() { u <- c.Undo() }()
+		synctest.Wait()
+		goOn()
+		if err := <-u; !errors.Is(err, boom) {
+			t.Error("the first Undo did not join the sync that fails:", err)
+		}
+		goOn = holdSyncs(m, "a")
+		go func() { u <- c.Undo() }()
+		synctest.Wait()
+		if len(u) > 0 {
+			t.Error("second Undo did not sync a:", <-u)
+			goOn()
+			return
+		}
+		goOn()
+		must(t, <-u)
+	})
 }
 
 // Undo leaves what somebody made anew, also where the first directory of the
@@ -257,7 +268,7 @@ func TestStaleUndoBirthOff(t *testing.T) {
 	c, err := m.Batch(ctx, slices.Values([]string{"a", "b", "c"}), 0o755)
 	must(t, err)
 	t.Log(c.first, c.last, slices.Collect(c.Paths()))
-	time.Sleep(30 * time.Millisecond)
+	NextTick(t)
 	must(t, os.Remove(filepath.Join(dir, "c")))
 	must(t, os.Mkdir(filepath.Join(dir, "c"), 0o755))
 	must(t, c.Undo())
@@ -274,7 +285,7 @@ func TestStaleUndoMount(t *testing.T) {
 	if out, err := exec.Command("mount", "-t", "ramfs", "none", mp).CombinedOutput(); err != nil {
 		t.Skip(string(out))
 	}
-	defer exec.Command("umount", mp).Run()
+	defer syscall.Unmount(mp, syscall.MNT_DETACH)
 	c, err := m.Batch(t.Context(), slices.Values([]string{"a/1", "m/x", "z/1"}), 0o755)
 	must(t, err)
 	must(t, c.Undo())

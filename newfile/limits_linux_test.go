@@ -27,7 +27,7 @@ func limited(t *testing.T) bool {
 	}
 	self, err := os.Executable()
 	must(t, err)
-	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=60s")
+	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), limitEnv+"="+t.Name(), "GOCOVERDIR="+t.TempDir())
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 		t.Errorf("%v\n%s", err, out)
@@ -179,7 +179,11 @@ func TestQueueWaitsForDescriptors(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				time.Sleep(time.Millisecond)
+				// Not before somebody waits for a descriptor, which in the end all
+				// others do.
+				for end := time.Now().Add(time.Minute); q.Stats().LimitWaits == 0 && time.Now().Before(end); {
+					time.Sleep(time.Millisecond)
+				}
 				f.Close()
 			})
 		}

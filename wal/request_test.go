@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -72,37 +73,38 @@ func TestRequestStates(t *testing.T) {
 
 // The budget lets nobody over it, and lets who wants more than all go alone.
 func TestBudget(t *testing.T) {
-	var b budget
-	b.init(10)
-	if b.take(6) || b.take(4) {
-		t.Error("waited while there was room")
-	}
-	took := make(chan int)
-	for _, n := range []int{1, 25} {
-		go func() {
-			if !b.take(n) {
-				t.Error("did not wait")
+	synctest.Test(t, func(t *testing.T) {
+		var b budget
+		b.init(10)
+		if b.take(6) || b.take(4) {
+			t.Error("waited while there was room")
+		}
+		took := make(chan int, 2)
+		for _, n := range []int{1, 25} {
+			go func() {
+				if !b.take(n) {
+					t.Error("did not wait")
+				}
+				took <- n
+			}()
+			synctest.Wait()
+			if len(took) > 0 {
+				t.Error("got what was not there")
 			}
-			took <- n
-		}()
-		select {
-		case <-took:
-			t.Error("got what was not there")
-		case <-time.After(10 * time.Millisecond):
+			b.release(6)
+			if n == 25 {
+				b.release(4)
+			}
+			if got := <-took; got != n {
+				t.Error(got)
+			}
+			if n == 1 {
+				b.take(5)
+			}
 		}
-		b.release(6)
-		if n == 25 {
-			b.release(4)
+		b.release(25)
+		if b.left != 10 {
+			t.Errorf("%d left", b.left)
 		}
-		if got := <-took; got != n {
-			t.Error(got)
-		}
-		if n == 1 {
-			b.take(5)
-		}
-	}
-	b.release(25)
-	if b.left != 10 {
-		t.Errorf("%d left", b.left)
-	}
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -258,33 +257,6 @@ func follow(t *testing.T, stop context.Context, l *wal.Log, into map[wal.Positio
 		}
 		into[rec.Position] = stampOf(t, rec.Data)
 		next++
-	}
-}
-
-// Appends that wait for the flusher are never written if their context is done
-// before it takes them.
-func TestCancelBeforeTaken(t *testing.T) {
-	l := open(t, t.TempDir(), wal.Options{SegmentSize: 64 << 10, Sync: wal.SyncFdatasync, MaxDelay: 20 * time.Millisecond})
-	var wg sync.WaitGroup
-	var unsure atomic.Int64
-	for range 20 {
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			defer cancel()
-			_, err := l.Append(ctx, []byte("cancelled"))
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Error(err)
-			}
-			if errors.Is(err, wal.ErrUnsure) {
-				unsure.Add(1) // the flusher was faster
-			}
-		})
-	}
-	wg.Wait()
-	check(t, l.Sync())
-	n := int64(len(read(t, l, 0)))
-	if s := l.Stats(); n > unsure.Load() || s.Dropped == 0 {
-		t.Errorf("%d records are there, %d were dropped, %d are unsure", n, s.Dropped, unsure.Load())
 	}
 }
 

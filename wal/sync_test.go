@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -214,5 +215,44 @@ func TestLead(t *testing.T) {
 	}
 	if !slices.Equal(got, []string{"first", "second"}) {
 		t.Errorf("%q: not in the order of their appends", got)
+	}
+}
+
+// Appends that wait for the flusher are never written if their context is done
+// before it takes them.
+func TestCancelBeforeTaken(t *testing.T) {
+	l, err := Open(t.TempDir(), Options{SegmentSize: 64 << 10, Sync: SyncFdatasync})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	l.right.Lock() // the flusher has to wait
+	ctx, cancel := context.WithCancel(t.Context())
+	const appends = 20
+	errs := make(chan error, appends)
+	for range appends {
+		go func() {
+			_, err := l.Append(ctx, []byte("cancelled"))
+			errs <- err
+		}()
+	}
+	for l.queued.Load() < appends {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	for range appends {
+		if err := <-errs; !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnsure) {
+			t.Error(err)
+		}
+	}
+	l.right.Unlock()
+	if err := l.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	for rec, err := range l.All(0) {
+		t.Errorf("%q is there, %v", rec.Data, err)
+	}
+	if n := l.Stats().Dropped; n != appends {
+		t.Errorf("%d of %d were dropped", n, appends)
 	}
 }
