@@ -74,6 +74,9 @@ func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable)
 		return enc
 	})
 	workers := min(s.o.Workers, len(blocks))
+	if s.pace.calm() {
+		workers = min(s.crew(), len(blocks))
+	}
 	// Each worker makes every workers-th block, into one of two places, so that
 	// it is one block ahead of the writer.
 	made := make([]chan *madeBlock, workers)

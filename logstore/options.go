@@ -55,7 +55,8 @@ type Options struct {
 	// MiB, and an eighth of Retention or a day, whichever is less.
 	SegmentSize int64
 	SegmentSpan time.Duration
-	// Workers is how many goroutines answer one query, and how many seal. 0 is
+	// Workers is how many goroutines answer one query, and how many seal: half of
+	// them while something is appended, unless memory is short. 0 is
 	// GOMAXPROCS.
 	Workers int
 	// BackgroundRate is how many bytes a second merges may read and write

@@ -66,6 +66,10 @@ func newPacer(limit int64, closed <-chan struct{}, wanted func()) *pacer {
 	return p
 }
 
+// calm tells that memory is not short: what is to be sealed has about all of it
+// that is taken, and the next memtable has hardly begun to fill.
+func (p *pacer) calm() bool { return p.used.Load() < p.limit/8*5 }
+
 // take counts memory of memtables, give back what is negative.
 func (p *pacer) take(n int64) { p.used.Add(n) }
 

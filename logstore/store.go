@@ -224,6 +224,16 @@ func (s *Store) gone(streams []uint32) {
 	})
 }
 
+// crew is how many workers of a query, or of sealing, may be at work: while
+// something is being appended half of them, so that there are processors for the
+// log, and for the kernel's threads that write it.
+func (s *Store) crew() int {
+	if s.active.Load().inside.Load() == 0 {
+		return s.reads.workers
+	}
+	return max(1, s.reads.workers/2)
+}
+
 // maintainEvery is how often retention is looked after when nothing is sealed.
 const maintainEvery = 10 * time.Second
 

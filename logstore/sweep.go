@@ -177,7 +177,7 @@ func (s *sweep) over() bool { return len(s.queue) == 0 && s.idle == len(s.begun)
 
 // staff starts a worker if there is something to do for one more. mu is held.
 func (s *sweep) staff() {
-	if !s.ended && len(s.queue) > 0 && s.idle == 0 && len(s.begun) < s.x.store.reads.workers {
+	if !s.ended && len(s.queue) > 0 && s.idle == 0 && len(s.begun) < s.x.store.crew() {
 		s.begun, s.reading = append(s.begun, idle), append(s.reading, nil)
 		s.idle++
 		s.wg.Add(1)
@@ -195,7 +195,9 @@ func (s *sweep) worker(me int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		for !s.ended && (len(s.queue) == 0 || !s.admits()) {
+		// Who waits because there are others at work need not be woken by them: they
+		// go on as long as there is something to do.
+		for !s.ended && (len(s.queue) == 0 || !s.admits() || len(s.begun)-s.idle >= s.x.store.crew()) {
 			s.work.Wait()
 		}
 		if s.ended {

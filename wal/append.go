@@ -86,7 +86,7 @@ func (l *Log) accepts(ctx context.Context, size int) error {
 // alone keeps the order: what it, or somebody it knows of, has queued before
 // must come before.
 func (l *Log) lead() bool {
-	if l.o.MaxDelay > 0 || l.crowd.Load() || l.queued.Load() > 0 || !l.right.TryLock() {
+	if l.o.MaxDelay > 0 || l.crowd.Load() > 0 || l.queued.Load() > 0 || !l.right.TryLock() {
 		return false
 	}
 	if l.queued.Load() > 0 {

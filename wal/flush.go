@@ -24,12 +24,13 @@ import (
 func (l *Log) flusher() {
 	defer close(l.flushed)
 	got := make([]*request, l.queue.Cap())
+	woken := 0
 	for {
 		n, err := l.queue.PopBatch(context.Background(), got, l.o.MaxDelay)
 		if err != nil {
 			return // it is closed, and empty
 		}
-		l.yield()
+		l.yield(woken)
 		l.right.Lock()
 		n = l.takeMore(got, n)
 		l.stats.deepest.Store(max(l.stats.deepest.Load(), uint64(n)))
@@ -37,10 +38,24 @@ func (l *Log) flusher() {
 		l.right.Unlock()
 		l.queued.Add(-int64(n))
 		clear(got[:n])
-		// One of those that were woken, if it led now, would write its own record
-		// only, and keep the others waiting at its P: see yield.
-		l.crowd.Store(n > 1 && l.o.Level == durability.Power)
+		l.crowd.Store(l.crowdAfter(n))
+		woken = n
 	}
+}
+
+// crowdAfter is what becomes of crowd after a flush of n requests. One of those
+// that were woken, if it led, would write its own record only, and keep the
+// others waiting at its P (see yield), and the next of them might do so too. So
+// it takes several flushes of one request until somebody leads.
+func (l *Log) crowdAfter(n int) int32 {
+	const flushes = 16
+	if l.o.Level != durability.Power {
+		return 0
+	}
+	if n > 1 {
+		return flushes
+	}
+	return max(0, l.crowd.Load()-1)
 }
 
 // yield lets those go first that are ready to run. While a goroutine is in a
@@ -49,11 +64,24 @@ func (l *Log) flusher() {
 // 20 us to 10 ms, and leaves it alone if the call is not the one it saw before.
 // Another P steals them, but not as long as it has something else to do: a query
 // will. So those that were woken by the flush before would wait for this one.
+//
 // Once is not enough: now and then a P takes the next goroutine, which may be
 // the one that yields, from the queue of all Ps, and the rest of its own later.
-func (l *Log) yield() {
-	if l.o.Level == durability.Power {
-		runtime.Gosched()
+// Those that were woken may all come again, and if they do not they are not
+// waited for for long.
+func (l *Log) yield(woken int) {
+	const (
+		least = 2
+		most  = 100 * time.Microsecond
+	)
+	if l.o.Level != durability.Power {
+		return
+	}
+	runtime.Gosched()
+	if woken < 2 && l.queued.Load() < 2 {
+		return
+	}
+	for begun, n := time.Now(), 1; n < least || l.queued.Load() < int64(woken) && time.Since(begun) < most; n++ {
 		runtime.Gosched()
 	}
 }

@@ -34,7 +34,7 @@ type Log struct {
 	maxRecord int
 
 	queue  *mpsc.Queue[*request]
-	crowd  atomic.Bool  // the last flush was of several requests, at Power: nobody leads
+	crowd  atomic.Int32 // not 0: appends have come together, and nobody leads
 	queued atomic.Int64 // requests that are in the queue, or that the flusher has; counted before they are pushed
 	budget budget
 	acked  atomic.Uint64 // the position behind the last that was acknowledged
