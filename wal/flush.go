@@ -16,11 +16,9 @@ import (
 //
 // It is for those only that find somebody writing: an append that is alone
 // writes in its own goroutine, since to go by the flusher costs it two switches
-// of goroutines (BenchmarkHandOver). While a flush is under way the appenders
-// of the one before queue up again, so 64 appenders form two halves that take
-// turns. To have the flusher wait for those it has just woken, so that all
-// share one sync, was tried, by spinning and sleeping: it made no difference, or
-// made it slower. It yields to them, but for another reason.
+// of goroutines (BenchmarkHandOver). It yields before it writes: see yield. So
+// appenders that go on at once share the next flush, all of them, instead of
+// forming two halves that take turns.
 func (l *Log) flusher() {
 	defer close(l.flushed)
 	got := make([]*request, l.queue.Cap())
