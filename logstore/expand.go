@@ -118,7 +118,7 @@ func (s *sweep) expand(c candidate, bound int64, bad func(error)) []candidate {
 		src.prepare(x, bad)
 		src.step = s.firstSlice(c)
 	}
-	until := int64(math.MaxInt64) // the slice ends before it
+	until := int64(math.MaxInt64) // the slice ends before it; no key is as high
 	if src.step < math.MaxInt64-max(c.start, 0) {
 		until = c.start + src.step
 	}
@@ -147,7 +147,7 @@ func (s *sweep) expand(c candidate, bound int64, bad func(error)) []candidate {
 			if start < src.next {
 				continue
 			}
-			if start >= until && until < math.MaxInt64 {
+			if start >= until {
 				rest = min(rest, start)
 				continue
 			}
