@@ -63,11 +63,7 @@ func newDisk(t *testing.T, mkfs string, size int64) *disk {
 // somebody who looks for a free one and finds this.
 func unmount(t *testing.T, dir string) {
 	t.Helper()
-	err := sys.Unmount(dir)
-	for end := time.Now().Add(2 * time.Minute); errors.Is(err, unix.EBUSY) && time.Now().Before(end); err = sys.Unmount(dir) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if err != nil {
+	if err := sys.UnmountIdle(dir, 2*time.Minute); err != nil {
 		t.Error(err)
 	}
 }

@@ -113,8 +113,8 @@ func (s *mountServer) mount(dir string) (err error) {
 	return s.server.WaitMount()
 }
 
-// unmount unmounts what is mounted. It may be busy for a moment: see the
-// unmount of the rig.
+// unmount unmounts what is mounted. It may be busy for a moment: see
+// sys.UnmountIdle.
 func (s *mountServer) unmount(flags int) error {
 	if s.server == nil {
 		return nil

@@ -3,6 +3,7 @@ package crashtest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -106,23 +107,18 @@ func makeFS(fs fileSystem) (f *os.File, m *image, err error) {
 	return f, m, err
 }
 
-// runMkfs makes the file system on f. mkfs.btrfs looks first whether f is
-// mounted, at each loop device that is, and fails at one that is detached while
-// it looks, or whose file is on a disk that has just ended: others come and go
-// beside this test. So it gets more than one try.
+// runMkfs makes the file system on f.
 func runMkfs(fs fileSystem, f *os.File) error {
-	for try := 1; ; try++ {
-		mkfs := exec.Command(fs.mkfs[0], append(fs.mkfs[1:len(fs.mkfs):len(fs.mkfs)], "/proc/self/fd/3")...)
+	args := append(fs.mkfs[:len(fs.mkfs):len(fs.mkfs)], "/proc/self/fd/3")
+	out, err := sys.Mkfs(context.Background(), func() ([]byte, error) {
+		mkfs := exec.Command(args[0], args[1:]...)
 		mkfs.ExtraFiles = []*os.File{f}
-		out, err := mkfs.CombinedOutput()
-		if err == nil {
-			return nil
-		}
-		if try == 100 || !bytes.Contains(out, []byte("cannot check mount status")) {
-			return fmt.Errorf("%v: %w: %s", mkfs.Args, err, bytes.TrimSpace(out))
-		}
-		time.Sleep(50 * time.Millisecond)
+		return mkfs.CombinedOutput()
+	})
+	if err != nil {
+		return fmt.Errorf("%v: %w: %s", args, err, bytes.TrimSpace(out))
 	}
+	return nil
 }
 
 // scratch returns an empty file without a name, in memory where there is room
@@ -278,16 +274,8 @@ func mount(device *os.File, fs fileSystem, dir string) error {
 	return err
 }
 
-// unmount unmounts dir. It may be busy for a moment: a process that is being
-// started elsewhere in this one has copies of its descriptors until it execs.
-func unmount(dir string) error {
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
-		err := sys.Unmount(dir)
-		if !errors.Is(err, syscall.EBUSY) || time.Since(begin) > time.Minute {
-			return err
-		}
-	}
-}
+// unmount unmounts dir, which may be busy for a moment.
+func unmount(dir string) error { return sys.UnmountIdle(dir, time.Minute) }
 
 // close ends the disk, which unmounts what is still mounted.
 func (r *rig) close() error {

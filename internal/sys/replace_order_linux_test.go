@@ -1,8 +1,7 @@
 package sys
 
 import (
-	"bytes"
-	"errors"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -200,28 +199,13 @@ func mountImage(t *testing.T, mkfs, options string) string {
 	return dir
 }
 
-// runMkfs runs mkfs more than once where it must: mkfs.btrfs looks at each loop
-// device that is mounted, and fails at one that another program detaches just
-// then.
 func runMkfs(mkfs string, args ...string) (out []byte, err error) {
-	for try := 1; ; try++ {
-		out, err = exec.Command(mkfs, args...).CombinedOutput()
-		if err == nil || try == 100 || !bytes.Contains(out, []byte("cannot check mount status")) {
-			return out, err
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	return Mkfs(context.Background(), func() ([]byte, error) { return exec.Command(mkfs, args...).CombinedOutput() })
 }
 
-// unmount has patience: a process that is being started elsewhere has copies of
-// this one's descriptors until it execs.
 func unmount(t *testing.T, dir string) {
 	t.Helper()
-	err := Unmount(dir)
-	for begun := time.Now(); errors.Is(err, unix.EBUSY) && time.Since(begun) < time.Minute; err = Unmount(dir) {
-		time.Sleep(5 * time.Millisecond)
-	}
-	if err != nil {
+	if err := UnmountIdle(dir, time.Minute); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/stele-go/stele/internal/sys"
 )
@@ -153,7 +152,10 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 		if err := image.Truncate(o.Size); err != nil {
 			return err
 		}
-		if err := runMkfs(ctx, mkfs, append(slices.Clone(args), path)); err != nil {
+		out, err := sys.Mkfs(ctx, func() ([]byte, error) {
+			return exec.CommandContext(ctx, mkfs, append(slices.Clone(args), path)...).CombinedOutput()
+		})
+		if err := ran(ctx, mkfs, out, err); err != nil {
 			return err
 		}
 		if len(o.Tune) > 0 {
@@ -194,19 +196,6 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 	return ctx.Err()
 }
 
-// runMkfs runs mkfs more than once where it must: mkfs.btrfs looks at each
-// loop device that is mounted, and fails at one that another program detaches
-// just then.
-func runMkfs(ctx context.Context, mkfs string, args []string) error {
-	for try := 1; ; try++ {
-		err := run(ctx, mkfs, args...)
-		if err == nil || try == 100 || ctx.Err() != nil || !strings.Contains(err.Error(), "cannot check mount status") {
-			return err
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
 func mount(source, target, fstype, options string) error {
 	err := sys.Mount(source, target, fstype, options)
 	switch {
@@ -229,16 +218,19 @@ func find(program, pkg string) (string, error) {
 }
 
 func run(ctx context.Context, program string, args ...string) error {
-	cmd := exec.CommandContext(ctx, program, args...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fmt.Errorf("%s: %w: %s", filepath.Base(program), err, strings.TrimSpace(out.String()))
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	return ran(ctx, program, out, err)
+}
+
+// ran is the error of a program that was run, with what it said.
+func ran(ctx context.Context, program string, out []byte, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return nil
+	return fmt.Errorf("%s: %w: %s", filepath.Base(program), err, bytes.TrimSpace(out))
 }
 
 func size(n int64) string {

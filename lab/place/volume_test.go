@@ -1,13 +1,11 @@
 package place
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -32,11 +30,7 @@ func rates(t *testing.T) string {
 		t.Skip(err)
 	}
 	defer func() {
-		err := sys.Unmount(dir)
-		for begun := time.Now(); errors.Is(err, syscall.EBUSY) && time.Since(begun) < time.Minute; err = sys.Unmount(dir) {
-			time.Sleep(5 * time.Millisecond) // a process that is being started has copies of our files
-		}
-		if err != nil {
+		if err := sys.UnmountIdle(dir, time.Minute); err != nil {
 			t.Error(err)
 		}
 	}()
