@@ -23,28 +23,36 @@ var mayImport = map[string][]string{
 	"cmd/stele":     {"*"},
 	"suites":        {"*"},
 	"lab":           {"durability", "lab"},
-	"mkdir":         {"durability"},
-	"atomicfile":    {"durability"},
-	"header":        {"atomicfile", "durability"},
+	"mkdir":         {"durability", "latency"},
+	"atomicfile":    {"durability", "latency", "internal/tempfile", "internal/oldfile"},
+	"header":        {"atomicfile", "durability", "latency", "internal/tempfile", "internal/oldfile"},
 	"crashtest":     {"durability"},
 	"mpsc":          {},
-	"newfile":       {"mpsc", "durability"},
+	"newfile":       {"mpsc", "durability", "latency", "internal/tempfile"},
 	"profile":       {},
-	"fileio":        {"durability", "profile"},
+	"fileio":        {"durability", "profile", "latency"},
 	"fileio/pace":   {},
 	"fileio/otelio": {"fileio"},
-	"wal":           {"mpsc", "newfile", "mkdir", "durability", "profile"},
-	"logstore":      {"wal", "fileio", "atomicfile", "mkdir", "durability", "profile"},
+	"wal":           {"mpsc", "newfile", "mkdir", "durability", "profile", "latency"},
+	"logstore":      {"wal", "fileio", "atomicfile", "mkdir", "durability", "profile", "latency"},
+	"latency":       {},
 	"durability":    {},
 	"internal/sys":  {},
+
+	"internal/tempfile": {},
+	"internal/oldfile":  {},
+	// Commands for working on the house: nobody may import them.
+	"internal/beforeafter": {"lab"},
 	// For tests only: nobody may import it.
-	"internal/tracetest": {},
+	"internal/tracetest":  {},
+	"internal/wine":       {},
+	"internal/accesstest": {},
 }
 
 // standalone packages import nothing outside the house but the standard
 // library and golang.org/x/sys, so that whoever needs one primitive pulls in
 // nothing else.
-var standalone = []string{"mkdir", "mpsc", "newfile", "atomicfile", "header", "fileio", "wal", "profile", "durability", "internal/sys"}
+var standalone = []string{"mkdir", "mpsc", "newfile", "atomicfile", "header", "fileio", "wal", "profile", "latency", "durability", "internal/sys", "internal/tempfile", "internal/oldfile"}
 
 func TestImportDirections(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {

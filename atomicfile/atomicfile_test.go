@@ -18,6 +18,7 @@ import (
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/wine"
 )
 
 var kill = atomicfile.Options{Level: durability.Kill}
@@ -129,6 +130,9 @@ func TestLikeOS(t *testing.T) {
 			if c.differ {
 				got.mode, want.mode = 0, 0
 			}
+			if runtime.GOOS == "windows" && c.name == "no folder" {
+				got.err, want.err = "", "" // one error for a file, another for a folder
+			}
 			if got != want {
 				t.Errorf("got %.200v\nwant %.200v", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
 			}
@@ -177,7 +181,7 @@ func noTemps(t *testing.T, dir string) {
 }
 
 func TestFile(t *testing.T) {
-	for _, o := range []atomicfile.Options{{}, kill, {Level: durability.None}, {Sync: atomicfile.SyncEach}} {
+	for _, o := range []atomicfile.Options{{}, kill, {Sync: atomicfile.SyncEach}} {
 		dir := t.TempDir()
 		path := put(t, dir, "f", "old")
 		f, err := atomicfile.Create(path, 0o600, o)
@@ -253,6 +257,9 @@ func TestNoReplace(t *testing.T) {
 }
 
 func TestLinks(t *testing.T) {
+	if wine.Running() {
+		t.Skip("Wine's symlinks are not told from what they point to")
+	}
 	for _, c := range []struct {
 		links  atomicfile.Links
 		err    error
@@ -304,7 +311,7 @@ func TestLinks(t *testing.T) {
 func TestOptions(t *testing.T) {
 	dir := t.TempDir()
 	for _, o := range []atomicfile.Options{
-		{Level: 9}, {Sync: 9}, {Keep: 1 << 7}, {Links: 9},
+		{Level: durability.None}, {Level: 9}, {OneMount: true}, {Sync: 9}, {Keep: 1 << 7}, {Links: 9},
 		{Temp: "no star"}, {Temp: "two**"}, {Temp: "a/*"}, {Temp: "*\x00"},
 	} {
 		_, err1 := atomicfile.OpenDir(dir, o)
@@ -328,6 +335,9 @@ func TestOptions(t *testing.T) {
 }
 
 func TestDir(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows refuses to replace a file that another replaces or reads")
+	}
 	for _, o := range []atomicfile.Options{{}, {Sync: atomicfile.SyncEach}, kill} {
 		dir := t.TempDir()
 		d, err := atomicfile.OpenDir(dir, o)
@@ -432,7 +442,7 @@ func TestExchange(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
 	a, b := put(t, dir, "a", "A"), put(t, dir, "d/b", "B")
-	err := atomicfile.Exchange(a, b, durability.Power)
+	err := atomicfile.Exchange(a, b, atomicfile.Options{})
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
 		t.Skip(err)
 	}
@@ -457,6 +467,9 @@ func TestExchange(t *testing.T) {
 
 // A reader finds the old content or the new, whole, and always one of them.
 func TestReaders(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows refuses to replace a file that another replaces or reads")
+	}
 	dir := t.TempDir()
 	d, err := atomicfile.OpenDir(dir, kill)
 	must(t, err)

@@ -14,8 +14,10 @@ import (
 // content or its new (durability.OldOrNew), some the one, some the other. One
 // goroutine at a time may use it.
 //
-// It holds a descriptor for each file, and for each folder, until Commit.
+// It holds a descriptor for each file, and for each folder, until Commit. Make
+// one with NewBatch or Dir.Batch: the zero Batch fails with fs.ErrInvalid.
 type Batch struct {
+	made    bool
 	o       Options
 	held    *Dir // unless nil, names are of this folder
 	bad     error
@@ -24,8 +26,10 @@ type Batch struct {
 	done    bool
 }
 
+var errNoBatch = fmt.Errorf("atomicfile: the zero Batch: %w", fs.ErrInvalid)
+
 // NewBatch begins a batch of files anywhere.
-func NewBatch(o Options) *Batch { return &Batch{o: o, bad: o.check()} }
+func NewBatch(o Options) *Batch { return &Batch{made: true, o: o, bad: o.check()} }
 
 // Add writes new content for the file name, and leaves what name leads to as
 // it is until Commit. It does not hold on to data. If it fails the file is not
@@ -41,16 +45,56 @@ func (b *Batch) Add(name string, data []byte, perm fs.FileMode) error {
 			return err
 		}
 	}
+	b.include(f)
+	return nil
+}
+
+// AddFunc is Add of content that the function write writes, to c. What write
+// returns, AddFunc returns, and then the file is not part of the batch, nor if
+// a write to c has failed, or write panics. c is of no use once write has
+// returned. write must not use the batch.
+func (b *Batch) AddFunc(name string, perm fs.FileMode, write func(c *Content) error) error {
+	f, err := b.create(name, perm)
+	if err != nil {
+		return err
+	}
+	f.shared = true
+	c := newContent(f)
+	included := false
+	defer func() { // also if write panics
+		c.end()
+		if !included {
+			f.Abort()
+		}
+	}()
+	if err := write(c); err != nil {
+		return err
+	}
+	c.end()
+	if err := f.usable("commit"); err != nil {
+		return err
+	}
+	if b.done { // by write
+		return f.fail("commit", errDone)
+	}
+	b.include(f)
+	included = true
+	return nil
+}
+
+// include makes f, all written, part of the batch.
+func (b *Batch) include(f *File) {
 	if b.o.Level == durability.Power && b.o.Sync != SyncWholeFS {
 		f.t.StartWriteback() // so that the disk is at work while the next is written
 	}
 	b.files = append(b.files, f)
-	return nil
 }
 
 func (b *Batch) create(name string, perm fs.FileMode) (*File, error) {
 	fail := func(err error) (*File, error) { return nil, &fs.PathError{Op: "create", Path: name, Err: err} }
 	switch {
+	case !b.made:
+		return fail(errNoBatch)
 	case b.bad != nil:
 		return fail(b.bad)
 	case b.done:
@@ -61,9 +105,6 @@ func (b *Batch) create(name string, perm fs.FileMode) (*File, error) {
 	dir, base, err := split(name)
 	if err != nil {
 		return fail(err)
-	}
-	if dir == "" {
-		dir = "."
 	}
 	at := b.folders[dir]
 	if at == nil {
@@ -83,14 +124,17 @@ func (b *Batch) create(name string, perm fs.FileMode) (*File, error) {
 // Commit gives every file of the batch its name. If it returns nil, all have
 // it, and that survives what Options.Level says.
 //
-// Else the error, made by errors.Join, tells of each file that failed, and of
-// each folder that could not be synced (ErrNotDurable), which concerns all its
-// files. A file that failed before it had the name keeps its old content; the
+// Else the error, made by errors.Join, tells of each file that failed, an
+// *fs.PathError with the path that it was added with, and of each folder that
+// could not be synced (ErrNotDurable), which concerns all its files. A file that failed before it had the name keeps its old content; the
 // others are committed.
 //
 // At level Power: the content of all files is written, and synced as
 // Options.Sync says, then come the renames, then one sync of each folder.
 func (b *Batch) Commit() error {
+	if !b.made {
+		return errNoBatch
+	}
 	if b.bad != nil {
 		return b.bad
 	}
@@ -98,7 +142,7 @@ func (b *Batch) Commit() error {
 		return fmt.Errorf("atomicfile: batch %w", errDone)
 	}
 	b.done = true
-	errs := b.each((*File).adopt)
+	errs := b.each((*File).settle)
 	if b.o.Level == durability.Power {
 		errs = append(errs, b.syncContents()...)
 	}

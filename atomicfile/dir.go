@@ -1,10 +1,12 @@
 package atomicfile
 
 import (
+	"fmt"
 	"io/fs"
 	"sync"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/tempfile"
 )
 
 // A Dir is a held folder, in which many files are replaced. It holds a
@@ -30,12 +32,15 @@ func OpenDir(dir string, o Options) (*Dir, error) {
 	if err := o.check(); err != nil {
 		return fail(err)
 	}
+	if dir == "" {
+		return fail(fs.ErrNotExist)
+	}
 	at, err := openFolder(dir, o)
 	if err != nil {
 		return fail(err)
 	}
 	at.learn(o)
-	thisWriter() // asked now, and not by the first file
+	tempfile.Warm() // now, and not by the first file
 	return &Dir{at: at, o: o}, nil
 }
 
@@ -53,7 +58,7 @@ func (d *Dir) Create(name string, perm fs.FileMode) (*File, error) {
 // (durability.OldOrNew), and once WriteFile has returned nil, the new, which
 // survives what Options.Level says, Power unless set. In all else it does
 // what the Options say: see Keep and Links for what os.WriteFile would do. It
-// takes 6 system calls if nothing is kept, no link followed.
+// takes 8 system calls if nothing is kept, no link followed.
 func (d *Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	f, err := d.Create(name, perm)
 	if err != nil {
@@ -63,7 +68,16 @@ func (d *Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
 }
 
 // Batch begins a batch of files in the folder. Their names are single ones.
-func (d *Dir) Batch() *Batch { return &Batch{o: d.o, held: d} }
+func (d *Dir) Batch() *Batch { return &Batch{made: true, o: d.o, held: d} }
+
+// Symlink has the name in the folder lead to target; see the function Symlink.
+func (d *Dir) Symlink(target, name string) error {
+	if err := d.enter("symlink", name); err != nil {
+		return err
+	}
+	defer d.at.release()
+	return symlink(d.at, target, name, join(d.at.name, name), d.o)
+}
 
 // Exchange has the files a and b in the folder change names; see the function
 // Exchange.
@@ -84,6 +98,9 @@ func (d *Dir) Exchange(a, b string) error {
 // Close closes the folder. Files that were created in it may still be
 // committed or aborted. Every other later call fails with fs.ErrClosed.
 func (d *Dir) Close() error {
+	if d.at == nil {
+		return &fs.PathError{Op: "close", Err: errNoDir}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -98,6 +115,9 @@ func (d *Dir) Close() error {
 
 // enter gives the caller a use of the folder.
 func (d *Dir) enter(op, name string) error {
+	if d.at == nil {
+		return &fs.PathError{Op: op, Path: name, Err: errNoDir}
+	}
 	err := single(name)
 	if err == nil {
 		d.mu.RLock()
@@ -110,6 +130,9 @@ func (d *Dir) enter(op, name string) error {
 	}
 	return &fs.PathError{Op: op, Path: join(d.at.name, name), Err: err}
 }
+
+// errNoDir is the error of the zero Dir.
+var errNoDir = fmt.Errorf("a Dir that OpenDir has not opened: %w", fs.ErrInvalid)
 
 // single refuses what is not the name of something in a folder.
 func single(name string) error {

@@ -1,10 +1,11 @@
 // Package atomicfile replaces files all or nothing: after a crash at any time
 // a name holds the old content or the new, never a mix and never nothing.
 //
-// [WriteFile] does what os.WriteFile does. [Create] gives a [File] to write
-// to, then Commit or Abort. A [Dir] holds the folder in which many files are
-// replaced. A [Batch] replaces many files for the price of few syncs.
-// [Exchange] swaps two names. [Sweep] removes what dead writers left.
+// [WriteFile] does what os.WriteFile does; [WriteFileWith] takes [Options].
+// [Create] gives a [File] to write to, then Commit or Abort. A [Dir] holds the
+// folder in which many files are replaced. A [Batch] replaces many files for
+// the price of few syncs. [Symlink] replaces a symlink, [Exchange] swaps two
+// names. [Sweep] removes what killed writers left.
 //
 // # How
 //
@@ -54,14 +55,28 @@
 // System calls a file, on Linux, from Create to the end of Commit, with one
 // write and at level Power:
 //
-//	Dir                              6: openat, write, sync_file_range or fdatasync, close, renameat, fsync
-//	Create and Commit by name        8: and openat, close of the folder
-//	WriteFile, new file              9: and newfstatat
-//	WriteFile, old file             10: and fstat of the new one; fchown, fchmod where they differ
-//	Batch of n files in a folder     5 a file, and one fsync; sync_file_range once more to begin the writeback
+//	Dir                              8: newfstatat, openat, flock, write, sync_file_range or fdatasync, renameat2, close, fsync
+//	Create and Commit by name       10: and openat, close of the folder
+//	WriteFile, new file             10: the same
+//	WriteFile, old file             13: and lgetxattr and fgetxattr, for the ACLs, and fstat of the new one; fchown, fchmod, fsetxattr where they differ
+//	Batch of n files in a folder     7 a file, and one fsync; sync_file_range once more to begin the writeback
+//	Symlink in a Dir                 4: newfstatat, symlinkat, renameat2, fsync
 //
-// Level Kill leaves out the syncs. Committing goroutines share a Dir's fsync
-// of the folder: while one is under way the others gather for the next.
+// newfstatat is what refuses a device; NoReplace does without. flock is what
+// Sweep goes by. ExactMode takes one fchmod more. Level Kill leaves out the
+// syncs; there, a file by name takes an fstatfs, and where close(2) may tell of
+// a write error (NFS, CIFS, FUSE, an overlay) a file is flushed before it gets
+// the name, by fcntl and close. Committing goroutines share a Dir's fsync of
+// the folder: while one is under way the others gather for the next.
+//
+// # What a kill leaves
+//
+// A process that is killed leaves the temporary files that it was writing, named
+// ".*.tmp" with a tag in the place of the star; see Options.Temp. Nobody reads
+// them, but they take space until [Sweep] or the command "stele sweep" removes
+// them: call it when a service starts, and from time to time on what many
+// services write to. It needs no agreement with the writers, as each holds a
+// lock on its file: not who a file is of counts, but whether it is held.
 //
 // # What it cannot do
 //
@@ -71,6 +86,24 @@
 //     containers are.
 //   - Write where the folder may not be written to.
 //
+// # Mistakes to avoid
+//
+//   - A defer of Abort belongs behind every Create: a File that is neither
+//     committed nor aborted keeps its descriptor and its temporary file for as
+//     long as the process lives.
+//   - Commit's error counts, at level Kill too: without it the old content has
+//     the name. To call Commit again does not help; write the file again.
+//   - A file that is written and then renamed by other means has not the lock
+//     that Sweep looks for, nor the tag: use Create for it.
+//   - perm is for the new file also where there is an old one. To keep what
+//     somebody has set with chmod or setfacl, set Options.Keep; WriteFile does.
+//   - Whoever has the old file open, or mapped, goes on with the old content;
+//     and a lock on the old file is not one on the new.
+//   - A Batch holds a descriptor for each of its files: commit thousands of
+//     files in groups of some hundred.
+//   - Confine with Options.Root what others may write to. A check of the path
+//     before the call is of no use: it may be another by then.
+//
 // # Other systems
 //
 // On macOS a sync is F_FULLFSYNC. On Windows a rename is MoveFileEx with
@@ -78,7 +111,7 @@
 // without FILE_SHARE_DELETE; and there is no way to sync a folder: at level
 // Power the content is synced before the rename, so that the name holds old or
 // new, but after a power cut it may be the old although Commit returned nil.
-// Off Linux, Exchange, Sweep, SyncWholeFS, and to keep owner, attributes or
-// ACL fail with errors.ErrUnsupported, and NoReplace is a hard link and a
-// removal: for a moment the file has both names.
+// Off Linux, Exchange, Sweep, SyncWholeFS, OneMount, and to keep owner,
+// attributes or ACL fail with errors.ErrUnsupported, and NoReplace is a hard link
+// and a removal: for a moment the file has both names.
 package atomicfile

@@ -1,6 +1,7 @@
 package atomicfile_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"path/filepath"
@@ -18,8 +19,8 @@ func ExampleSweep() {
 	}
 	defer f.Abort()
 
-	// Also while others write: their files are left.
-	swept, err := atomicfile.Sweep(dir)
-	fmt.Println(len(swept.Removed), len(swept.Left), err)
+	// Also while others write: their files are kept.
+	swept, err := atomicfile.Sweep(context.Background(), dir, atomicfile.SweepOptions{})
+	fmt.Println(len(swept.Removed), len(swept.Kept), err)
 	// Output: 0 1 <nil>
 }

@@ -1,13 +1,13 @@
 package atomicfile
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"syscall"
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/tempfile"
 )
 
 // A File is new content for a name. It is written under a temporary name in
@@ -24,11 +24,20 @@ type File struct {
 	base string // the name in the folder
 	temp string // the name in the folder until then
 
-	t    sys.Temp
-	open bool // t is; and temp is there
-	keep bool // old is to be kept, as o.Keep says
-	old  sys.FileInfo
-	err  error // the first, final
+	t      sys.Temp
+	open   bool        // t is; and temp is there
+	shared bool        // a Content has it: it is dropped when that ends
+	keep   bool        // old is to be kept, as o.Keep says
+	noACLs bool        // the file system has none
+	lent   fs.FileMode // permissions until Commit only
+	old    sys.FileInfo
+	err    error // the first, final
+
+	oldACL acl // of old; nil where its mode says all
+
+	chmod, chown bool // what Commit is to set, whatever is kept
+	mode         fs.FileMode
+	uid, gid     int
 }
 
 // errDone is the error of a File that was committed or aborted.
@@ -39,7 +48,11 @@ var errDone = fmt.Errorf("committed or aborted before: %w", fs.ErrClosed)
 // done, whatever happened; a defer will do.
 //
 // perm, before umask, is for the new file, also where it replaces one, but
-// see Options.Keep. The folder that holds name must be there.
+// see Options.Keep and ExactMode. The folder that holds name must be there.
+//
+// What is there and is no regular file, a device, a FIFO, a socket or a folder,
+// is refused; for a symlink see Options.Links. A device that is put there
+// between Create and Commit is replaced.
 func Create(name string, perm fs.FileMode, o Options) (*File, error) {
 	at, base, err := locate(name, o)
 	if err != nil {
@@ -57,98 +70,52 @@ func locate(name string, o Options) (*folder, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if dir == "" {
-		dir = "."
-	}
 	at, err := openFolder(dir, o)
 	return at, base, err
 }
 
 // create takes over the caller's use of at.
 func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, error) {
+	o.Keep &^= KeepNothing // which is nothing here anyway
 	f := &File{o: o, path: path}
 	fail := func(err error) (*File, error) { return nil, f.fail("create", err) }
 	var old *sys.FileInfo
-	if o.Keep != 0 || o.Links != ReplaceLinks {
-		var err error
+	var err error
+	switch {
+	case o.old != nil:
+		fi, err := sys.InfoOf(o.old)
+		if err != nil {
+			at.release()
+			return fail(err)
+		}
+		old = &fi
+	case o.Keep != 0 || o.Links != ReplaceLinks || !o.NoReplace:
 		if at, base, old, err = follow(at, base, o); err != nil {
 			return fail(err)
 		}
 	}
-	if old != nil {
-		var err error
-		switch kind := old.Mode.Type(); {
-		case kind == fs.ModeDir:
-			err = syscall.EISDIR
-		case kind == fs.ModeSymlink && o.Links == RefuseLinks:
-			err = syscall.ELOOP
-		case kind == fs.ModeSymlink: // which has nothing to keep
-		case kind != 0:
-			// A rename would put a file in the place of a device.
-			err = fmt.Errorf("%w: not a regular file", fs.ErrInvalid)
-		case o.Keep != 0:
-			f.keep, f.old = true, *old
-			perm = f.permUntilCommit(perm)
-		}
-		if err != nil {
-			at.release()
-			return fail(err)
-		}
-	}
-	pattern := o.Temp
-	if pattern == "" {
-		pattern = defaultTemp
-	}
 	f.at, f.base = at, base
-	for {
-		f.temp = tempName(pattern)
-		t, err := at.dir.CreateTemp(f.temp, perm)
-		if errors.Is(err, fs.ErrExist) {
-			continue // of 64 random bits
+	f.mode, f.chmod = perm, o.ExactMode
+	if old != nil {
+		err := unfit(*old, o.Links)
+		if err == nil && o.Keep != 0 && old.Mode.IsRegular() {
+			perm, err = f.remember(*old, perm)
 		}
 		if err != nil {
 			at.release()
 			return fail(err)
 		}
-		f.t, f.open = t, true
-		return f, nil
 	}
-}
-
-// permUntilCommit is what the new file is created with where permissions are
-// kept. Nobody may read it who may not read the old file: while the ACL is
-// not yet there, that leaves the owner.
-func (f *File) permUntilCommit(perm fs.FileMode) fs.FileMode {
-	switch {
-	case f.o.Keep&KeepACL != 0:
-		return 0o600
-	case f.o.Keep&KeepMode != 0:
-		return f.old.Mode.Perm() | 0o200 // attributes are still to come
+	if f.keep && o.Keep.grants() {
+		f.chmod = false // the old file's mode is what is wanted
 	}
-	return perm
-}
-
-// Write appends b to the new content.
-func (f *File) Write(b []byte) (int, error) {
-	if err := f.usable("write"); err != nil {
-		return 0, err
-	}
-	n, err := f.t.Write(b)
+	t, temp, err := tempfile.Create(at.dir, o.temp(), perm)
 	if err != nil {
-		return n, f.fatal("write", err)
+		at.release()
+		return fail(err)
 	}
-	return n, nil
-}
-
-// SyscallConn gives access to the descriptor of the new content, as
-// syscall.Conn describes it, for writing by other means: ioctl(2),
-// copy_file_range(2). What those write at offsets does not move that of Write,
-// and their errors do not end the File: Abort it. Only Control is sure to work.
-func (f *File) SyscallConn() (syscall.RawConn, error) {
-	if err := f.usable("write"); err != nil {
-		return nil, err
-	}
-	return f.t.SyscallConn()
+	f.temp, f.t, f.open = temp, t, true
+	return f, nil
 }
 
 // Commit gives the new content the name. After a crash at any time the name
@@ -161,7 +128,7 @@ func (f *File) Commit() error {
 	if err := f.usable("commit"); err != nil {
 		return err
 	}
-	if err := f.adopt(); err != nil {
+	if err := f.settle(); err != nil {
 		return err
 	}
 	if f.o.Level == durability.Power {
@@ -191,48 +158,6 @@ func (f *File) Abort() {
 	}
 }
 
-// adopt takes over what is to be kept: after the writes, which clear setuid
-// and setgid bits, and in this order, as a change of owner clears them too.
-func (f *File) adopt() error {
-	if !f.keep {
-		return nil
-	}
-	k := f.o.Keep
-	which := sys.Xattrs{ACL: k&KeepACL != 0, Other: k&KeepXattrs != 0}
-	if which.Other && f.old.Mode&0o200 == 0 {
-		// While it may be written to: what of attributes is the user's takes
-		// that permission, as content does (xattr(7)).
-		if err := f.at.dir.CopyXattrs(f.base, f.t, sys.Xattrs{Other: true}); err != nil {
-			return f.fatal("copy attributes", err)
-		}
-		which.Other = false
-	}
-	if k&(KeepMode|KeepOwner|KeepACL) != 0 {
-		now, err := f.t.Info()
-		if err != nil {
-			return f.fatal("stat", err)
-		}
-		if k&KeepOwner != 0 && (now.UID != f.old.UID || now.GID != f.old.GID) {
-			if err := f.t.Chown(f.old.UID, f.old.GID); err != nil {
-				return f.fatal("chown", err)
-			}
-			now.Mode &^= fs.ModeSetuid | fs.ModeSetgid
-		}
-		// With an ACL the group's bits are its mask, so it needs the others.
-		if k&(KeepMode|KeepACL) != 0 && now.Mode != f.old.Mode {
-			if err := f.t.Chmod(f.old.Mode); err != nil {
-				return f.fatal("chmod", err)
-			}
-		}
-	}
-	if which.ACL || which.Other {
-		if err := f.at.dir.CopyXattrs(f.base, f.t, which); err != nil {
-			return f.fatal("copy attributes", err)
-		}
-	}
-	return nil
-}
-
 // syncContent has the content on the device before the name leads to it:
 // flushed; or, where that is enough, about to be flushed with the name.
 func (f *File) syncContent() error {
@@ -251,24 +176,26 @@ func (f *File) syncContent() error {
 	return nil
 }
 
-// rename closes the file and gives it its name.
+// rename gives the file its name, and closes it. Its lock tells Sweep that
+// somebody holds it, so it is closed last.
 func (f *File) rename() error {
-	err := f.t.Close() // NFS tells here what it could not write
-	f.open = false
 	op := "close"
+	var err error
+	switch {
+	case sys.CloseBeforeRename:
+		err = f.t.Close()
+		f.open = false
+	case f.o.Level != durability.Power && f.at.isRemote():
+		err = f.t.Flush() // NFS tells here what it could not write
+	}
 	if err == nil {
 		op = "rename"
-		if f.o.NoReplace {
-			err = f.at.dir.RenameNew(f.temp, f.base)
-		} else {
-			err = f.at.dir.Rename(f.temp, f.base)
-		}
+		err = f.at.rename(f.temp, f.base, f.o)
 	}
 	if err != nil {
-		f.err = f.fail(op, err)
-		f.remove()
-		return f.err
+		return f.fatal(op, err)
 	}
+	f.close()
 	f.err = f.fail("commit", errDone)
 	return nil
 }
@@ -290,16 +217,36 @@ func (f *File) fatal(op string, err error) error {
 	return f.err
 }
 
+// drop removes the temporary name, and then closes the file, and with it the
+// lock. What cannot be removed, Sweep will.
 func (f *File) drop() {
-	f.t.Close() // what it would tell no longer matters
-	f.open = false
-	f.remove()
+	if f.shared {
+		return
+	}
+	if sys.CloseBeforeRename {
+		f.close()
+	}
+	f.at.dir.Remove(f.temp)
+	f.close()
+	f.at.release()
 }
 
-// remove removes the temporary name. If that fails Sweep will.
-func (f *File) remove() {
-	f.at.dir.Remove(f.temp)
-	f.at.release()
+// close closes the file once. What that tells no longer matters: the content
+// is synced, or flushed, or dropped.
+func (f *File) close() {
+	if f.open {
+		f.open = false
+		f.t.Close()
+	}
+}
+
+// plain gives an error that does not end the file operation and path. io.EOF
+// stays as it is.
+func (f *File) plain(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return f.fail(op, err)
 }
 
 func (f *File) fail(op string, err error) error {

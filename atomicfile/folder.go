@@ -19,19 +19,37 @@ type folder struct {
 	name    string // for errors
 	dir     sys.Dir
 	ordered bool // a sync of dir covers data that the device has answered for
-	syncs   sys.SharedSync[struct{}]
+	// remote: close(2) may tell of errors here. Only learn finds it out.
+	remote, learned bool
+	syncs           sys.SharedSync[struct{}]
 
 	mu   sync.Mutex
 	refs int
 }
 
-// openFolder opens the directory name for one user.
+// openFolder opens the directory name, "" for ".", for one user.
 func openFolder(name string, o Options) (*folder, error) {
-	dir, err := sys.OpenDir(name, o.use())
+	if name == "" {
+		name = "."
+	}
+	dir, err := openDir(name, o)
 	if err != nil {
 		return nil, err
 	}
 	return &folder{name: name, dir: dir, refs: 1}, nil
+}
+
+func openDir(name string, o Options) (sys.Dir, error) {
+	return o.open(func(path string, how sys.DirUse) (sys.Dir, error) { return sys.OpenIn(o.Root, path, how, o.OneMount) }, name)
+}
+
+// open opens a directory for what it is to be used for. Level power needs to
+// read it; that it may not, the error says.
+func (o Options) open(open func(string, sys.DirUse) (sys.Dir, error), path string) (sys.Dir, error) {
+	if o.use() == sys.ForSync {
+		return sys.OpenToSync(path, open)
+	}
+	return open(path, o.use())
 }
 
 // use is what a directory has to be opened for. fsync(2) and syncfs(2) refuse
@@ -47,6 +65,16 @@ func (o Options) use() sys.DirUse {
 // calls, too many for one file.
 func (at *folder) learn(o Options) {
 	at.ordered = o.Level == durability.Power && o.Sync == SyncAuto && at.dir.OrdersData()
+	at.remote = o.Level != durability.Power && !at.dir.IsLocal()
+	at.learned = true
+}
+
+// isRemote reports whether close(2) may tell of errors that write(2) did not.
+func (at *folder) isRemote() bool {
+	if at.learned {
+		return at.remote
+	}
+	return !at.dir.IsLocal()
 }
 
 func (at *folder) acquire() {
@@ -111,6 +139,11 @@ func follow(at *folder, base string, o Options) (*folder, string, *sys.FileInfo,
 
 // behind opens the folder that holds what the symlink base leads to.
 func (at *folder) behind(base string, o Options) (*folder, string, error) {
+	// The kernel follows it first, and so tells whether this process may: see
+	// fs.protected_symlinks in proc_sys_fs(5).
+	if _, err := at.dir.Stat(base); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", err
+	}
 	target, err := at.dir.Readlink(base)
 	if err != nil {
 		return nil, "", err
@@ -127,11 +160,46 @@ func (at *folder) behind(base string, o Options) (*folder, string, error) {
 		next, err := openFolder(dir, o)
 		return next, name, err
 	}
-	d, err := at.dir.Open(dir, o.use())
+	d, err := o.open(at.dir.Open, dir)
 	if err != nil {
 		return nil, "", err
 	}
 	return &folder{name: join(at.name, dir), dir: d, refs: 1}, name, nil
+}
+
+// look tells what base is, nil if there is nothing, and refuses what must not
+// be replaced.
+func (at *folder) look(base string, links Links) (*sys.FileInfo, error) {
+	fi, err := at.dir.Info(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &fi, unfit(fi, links)
+}
+
+// unfit says why old must not be replaced: a rename would put a file in the
+// place of a device.
+func unfit(old sys.FileInfo, links Links) error {
+	switch kind := old.Mode.Type(); {
+	case kind == fs.ModeDir:
+		return syscall.EISDIR
+	case kind == fs.ModeSymlink && links == RefuseLinks:
+		return syscall.ELOOP
+	case kind != 0 && kind != fs.ModeSymlink:
+		return fmt.Errorf("%w: not a regular file", fs.ErrInvalid)
+	}
+	return nil
+}
+
+// rename gives what has the temporary name temp the name base.
+func (at *folder) rename(temp, base string, o Options) error {
+	if o.NoReplace {
+		return at.dir.MoveNew(temp, at.dir, base)
+	}
+	return at.dir.Rename(temp, base)
 }
 
 // split cuts path before its last name. dir is "" or ends in a separator, and

@@ -57,15 +57,20 @@ func TestKeep(t *testing.T) {
 		attr, acl, owner bool
 	}{
 		{0, 0o600, false, false, false},
-		{atomicfile.KeepMode, 0o4674, false, false, false}, // as stat tells it: the mask in the group's place
+		// Of another owner, so without setuid, and with what group and others share.
+		{atomicfile.KeepMode, 0o644, false, false, false},
+		{atomicfile.KeepMode | atomicfile.KeepOwner, 0o4674, false, false, true},
 		{atomicfile.KeepXattrs, 0o600, true, false, false},
-		{atomicfile.KeepACL, 0o4670, false, true, false},
+		{atomicfile.KeepACL | atomicfile.KeepOwner, 0o4670, false, true, true},
 		{atomicfile.KeepOwner, 0o600, false, false, true},
 		{atomicfile.KeepAll, 0o4670, true, true, true},
 	} {
 		t.Run("", func(t *testing.T) {
 			if c.owner && os.Geteuid() != 0 {
 				t.Skip("to give a file away needs root")
+			}
+			if c.keep == atomicfile.KeepMode && os.Geteuid() != 0 {
+				c.mode = 0o4674 // the owner is the same
 			}
 			dir := t.TempDir()
 			path := put(t, dir, "f", "old")
@@ -190,6 +195,14 @@ func TestKeepOfReadOnly(t *testing.T) {
 			if fi.Mode() != 0o444 || string(attr(path, "user.mine")) != "v" {
 				t.Errorf("keep %b: mode %v, attribute %q", keep, fi.Mode(), attr(path, "user.mine"))
 			}
+		}
+		f, err := atomicfile.Create(path, 0o400, atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepXattrs})
+		must(t, err)
+		must(t, f.Commit())
+		fi, err := os.Stat(path)
+		must(t, err)
+		if fi.Mode() != 0o400 || string(attr(path, "user.mine")) != "v" {
+			t.Errorf("attributes only: mode %v, attribute %q", fi.Mode(), attr(path, "user.mine"))
 		}
 	}
 	if os.Geteuid() != 0 {

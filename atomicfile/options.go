@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"runtime"
 	"strings"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/tempfile"
 )
 
 // Options are the settings of a File, a Dir or a Batch. The zero value is the
@@ -14,8 +17,8 @@ import (
 // old file.
 type Options struct {
 	// Level is what a finished Commit survives. Power, the default, makes
-	// content and name durable. Kill does not sync; None is the same as Kill,
-	// as what is renamed is in the kernel.
+	// content and name durable, for which the folder must be readable. Kill
+	// does not sync. None is refused: what has a name outlives the process.
 	Level durability.Level
 	// Sync is how content is made durable at level Power. The default is
 	// SyncAuto.
@@ -30,10 +33,25 @@ type Options struct {
 	Links Links
 	// NoReplace has Commit fail with fs.ErrExist if there is such a name.
 	NoReplace bool
+	// ExactMode gives a new file the permissions, setuid, setgid and sticky
+	// bits that it is created with whatever the umask, from Commit on; one more
+	// system call. Where KeepMode or KeepACL take over those of an old file,
+	// they do so in any case.
+	ExactMode bool
+	// Root, unless nil, is what names are relative to. Then nothing below it
+	// follows a symlink: not the last name, not a folder before it, whoever
+	// puts one there meanwhile. A name that is absolute or holds ".." is an
+	// error. Root may be closed once a Dir is open.
+	Root *os.Root
+	// OneMount, with Root, makes it an error (syscall.EXDEV) to cross a mount
+	// point below Root. Linux only.
+	OneMount bool
 	// Temp is the pattern of the temporary names, with one "*", in whose
 	// place comes what Sweep knows them by, about 80 bytes. The default, "",
 	// is ".*.tmp".
 	Temp string
+
+	old *os.File // unless nil, what is kept is this open file's: see oldfile.Set
 }
 
 // Sync is how content is made durable at level Power, before the rename that
@@ -55,39 +73,20 @@ const (
 	SyncWholeFS
 )
 
-// Keep is a set of what the new file takes over from the old one, as it was
-// when the new one was created.
-//
-// KeepXattrs does not carry what holds of the old content or inode only:
-// security.ima, security.evm, and user.stele.*, which is what package header
-// notes of a file. So a header that was recorded is plain content afterwards.
-type Keep uint8
-
-const (
-	KeepMode   Keep = 1 << iota // permissions, setuid, setgid and sticky bits
-	KeepOwner                   // owner and group; Linux only
-	KeepXattrs                  // extended attributes, but see below; Linux only
-	KeepACL                     // the POSIX access ACL, and so the permissions too; Linux only
-
-	KeepAll = KeepMode | KeepOwner | KeepXattrs | KeepACL
-)
-
 // Links is what is done with a name that is a symlink. Symlinks in the path
-// before the last name are always followed.
+// before the last name are followed unless Options.Root is set.
 type Links uint8
 
 const (
 	// ReplaceLinks: the name no longer is a symlink. What it led to stays.
 	ReplaceLinks Links = iota
 	// FollowLinks: what it leads to is replaced, or made if there is nothing.
-	// That may be in another folder.
+	// That may be in another folder. Not with Options.Root.
 	FollowLinks
 	// RefuseLinks: an error of Create, ELOOP. A symlink that is put there
 	// between Create and Commit is replaced.
 	RefuseLinks
 )
-
-const defaultTemp = ".*.tmp"
 
 // ErrNotDurable is the error of a Commit at level Power that has given the
 // new content the name, but could not make the folder durable. The name holds
@@ -96,21 +95,51 @@ const defaultTemp = ".*.tmp"
 // once and may have dropped what it could not write. Write the file again.
 var ErrNotDurable = errors.New("replaced, but not known to be durable")
 
+// temp is the pattern of temporary names.
+func (o Options) temp() string {
+	if o.Temp == "" {
+		return tempfile.DefaultPattern
+	}
+	return o.Temp
+}
+
+// A badOption is the error of a setting.
+type badOption struct {
+	text string
+	is   error
+}
+
+func (e *badOption) Error() string        { return e.text }
+func (e *badOption) Is(target error) bool { return target == e.is }
+
 func (o Options) check() error {
-	bad := func(what string, v any) error { return fmt.Errorf("%w: %s %v", fs.ErrInvalid, what, v) }
+	bad := func(is error, format string, args ...any) error {
+		return &badOption{fmt.Sprintf("atomicfile: Options."+format, args...), is}
+	}
+	pattern := o.temp()
 	switch {
+	case o.Level == durability.None:
+		return bad(fs.ErrInvalid, "Level: none; want power or kill: a file that has a name outlives the process")
 	case o.Level > durability.None:
-		return bad("level", o.Level)
+		return bad(fs.ErrInvalid, "Level: %v; want power or kill", o.Level)
 	case o.Sync > SyncWholeFS:
-		return bad("sync", o.Sync)
-	case o.Keep&^KeepAll != 0:
-		return bad("set to keep", o.Keep)
+		return bad(fs.ErrInvalid, "Sync: %d; want SyncAuto, SyncEach or SyncWholeFS", o.Sync)
+	case o.Keep&^(KeepAll|KeepNothing) != 0, o.Keep&KeepNothing != 0 && o.Keep != KeepNothing:
+		return bad(fs.ErrInvalid, "Keep: %#b; want a set of KeepMode, KeepOwner, KeepXattrs and KeepACL, or KeepNothing alone", o.Keep)
 	case o.Links > RefuseLinks:
-		return bad("choice for links", o.Links)
-	case o.Temp != "" && (strings.Count(o.Temp, "*") != 1 || strings.Contains(o.Temp, "\x00") || hasSeparator(o.Temp)):
-		return bad("pattern", fmt.Sprintf("%q", o.Temp))
-	case o.Keep&^canKeep != 0, o.Sync == SyncWholeFS && !canSyncFS:
-		return errors.ErrUnsupported
+		return bad(fs.ErrInvalid, "Links: %d; want ReplaceLinks, FollowLinks or RefuseLinks", o.Links)
+	case o.Links == FollowLinks && o.Root != nil:
+		return bad(fs.ErrInvalid, "Links: FollowLinks with Root; want ReplaceLinks or RefuseLinks")
+	case o.OneMount && o.Root == nil:
+		return bad(fs.ErrInvalid, "OneMount: true without Root; want Root set")
+	case strings.Count(pattern, "*") != 1 || strings.Contains(pattern, "\x00") || hasSeparator(pattern):
+		return bad(fs.ErrInvalid, "Temp: %q; want a name with one *", o.Temp)
+	case o.Keep&^(canKeep|KeepNothing) != 0:
+		return bad(errors.ErrUnsupported, "Keep: %#b; want KeepMode at most: %s keeps no more", o.Keep, runtime.GOOS)
+	case o.Sync == SyncWholeFS && !canSyncFS:
+		return bad(errors.ErrUnsupported, "Sync: SyncWholeFS; want SyncAuto or SyncEach: %s has no such call", runtime.GOOS)
+	case o.OneMount && runtime.GOOS != "linux":
+		return bad(errors.ErrUnsupported, "OneMount: true; want false: %s does not tell mount points", runtime.GOOS)
 	}
 	return nil
 }

@@ -1,101 +1,164 @@
 package atomicfile
 
 import (
+	"context"
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/tempfile"
 )
 
-// A Swept is what Sweep found: temporary files, by their names in the folder.
-type Swept struct {
+// SweepOptions are the settings of Sweep. The zero value sweeps one folder.
+type SweepOptions struct {
+	// Recursive sweeps the folders below dir too. Symlinks are not followed.
+	Recursive bool
+	// DryRun removes nothing: Removed is what would be.
+	DryRun bool
+	// Root, unless nil, is what dir is relative to: then nothing below Root
+	// follows a symlink, on the way to dir either.
+	Root *os.Root
+	// OneMount leaves out the folders below dir at which something is mounted.
+	// With Root, a mount point on the way to dir is an error (syscall.EXDEV).
+	// Linux only.
+	OneMount bool
+}
+
+// A SweepResult is what Sweep did. Names are relative to the swept directory.
+type SweepResult struct {
 	Removed []string
-	Left    []Left
+	Kept    []KeptFile
 }
 
-// A Left is a temporary file that Sweep did not remove.
-type Left struct {
-	Name string
-	Why  string
+// A KeptFile is a temporary file that Sweep did not remove.
+type KeptFile struct {
+	Name   string
+	Reason string
 }
 
-// Sweep removes from the directory dir, not from those below it, the
-// temporary files of this package whose writers are dead, whatever pattern
-// they were made with. It may run while others write there: it removes
-// nothing of a writer that lives, or might.
+// Sweep removes from the directory dir the temporary files that the packages
+// of this module (atomicfile, header, newfile) left there when their process
+// was killed, whatever pattern they were made with. It may run while others
+// write there: it removes nothing that a living writer holds.
 //
-// A writer is known to be dead if it was of the same boot and PID namespace,
-// and its process is gone or its number has passed to another; or if it was
-// of another boot, and dir is on a file system that only one machine at a
-// time can mount. So what a container left is swept after the next boot of
-// its machine, and on a network file system the machine that left something
-// sweeps it, until its next boot.
+// A writer holds a lock on its file, flock(2), until the file has its name. A
+// file whose lock is free is removed, unless its process is known to live, or
+// cannot be looked for, as it was in another PID namespace, and the file is
+// less than a minute old. Also kept, with the reason, are files that cannot be
+// opened for reading or locked, and on a file system that other machines may
+// share, what was written before this boot; on any other, what another kernel,
+// to which this one may serve it, has written since this boot. A temporary
+// symlink has no lock: it is removed once it is a minute old and its process is
+// not known to live.
 //
 // A removal is not synced: what comes back after a power cut, the next Sweep
-// removes. Sweep needs Linux; elsewhere it fails with errors.ErrUnsupported.
-func Sweep(dir string) (Swept, error) {
-	fail := func(err error) (Swept, error) {
-		return Swept{}, &fs.PathError{Op: "sweep", Path: dir, Err: err}
-	}
-	me, err := thisWriter()
-	if err != nil {
-		return fail(err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return Swept{}, err
-	}
-	d, err := sys.OpenDir(dir, sys.ForPath)
-	if err != nil {
-		return fail(err)
-	}
-	defer d.Close()
-	local := d.IsLocal()
-	var (
-		s    Swept
-		errs []error
-	)
-	for _, e := range entries {
-		w, ok := parseTemp(e.Name())
-		if !ok || !e.Type().IsRegular() {
-			continue
-		}
-		if why := w.mayLive(me, local); why != "" {
-			s.Left = append(s.Left, Left{Name: e.Name(), Why: why})
-			continue
-		}
-		switch err := d.Remove(e.Name()); {
-		case err == nil:
-			s.Removed = append(s.Removed, e.Name())
-		case !errors.Is(err, fs.ErrNotExist): // else another Sweep was faster
-			errs = append(errs, &fs.PathError{Op: "remove", Path: join(dir, e.Name()), Err: err})
-		}
-	}
-	return s, errors.Join(errs...)
+// removes. The error, made by errors.Join, tells of each file and folder where
+// something failed; the others are swept. Once ctx is done Sweep returns what
+// it has done, with ctx's error.
+//
+// Sweep needs Linux; elsewhere it fails with errors.ErrUnsupported.
+func Sweep(ctx context.Context, dir string, o SweepOptions) (SweepResult, error) {
+	return sweepAt(ctx, dir, o, time.Now)
 }
 
-// mayLive says why the writer may still be there, or "" if it is dead.
-func (w writer) mayLive(me writer, local bool) string {
-	switch {
-	case w.start == 0 || w.pid <= 0:
-		return "its writer could not tell who it was"
-	case w.boot != me.boot && local:
-		return ""
-	case w.boot != me.boot:
-		return "written before this boot or on another machine, and this file system may be shared"
-	case w.namespace != me.namespace:
-		return "written in another PID namespace"
+func sweepAt(ctx context.Context, dir string, o SweepOptions, now func() time.Time) (SweepResult, error) {
+	fail := func(err error) (SweepResult, error) {
+		return SweepResult{}, &fs.PathError{Op: "sweep", Path: dir, Err: err}
 	}
-	start, err := sys.StartOf(w.pid)
+	if runtime.GOOS != "linux" {
+		return fail(errors.ErrUnsupported)
+	}
+	top, err := sys.OpenIn(o.Root, dir, sys.ForPath, o.OneMount)
+	if err != nil {
+		return fail(err)
+	}
+	defer top.Close()
+	s := sweep{top: top, dir: dir, o: o, now: now, todo: []string{"."}}
+	for len(s.todo) > 0 && ctx.Err() == nil {
+		rel := s.todo[len(s.todo)-1]
+		s.todo = s.todo[:len(s.todo)-1]
+		if err := s.folder(ctx, rel); err != nil {
+			s.errs = append(s.errs, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		s.errs = append(s.errs, &fs.PathError{Op: "sweep", Path: dir, Err: context.Cause(ctx)})
+	}
+	slices.Sort(s.Removed)
+	slices.SortFunc(s.Kept, func(a, b KeptFile) int { return strings.Compare(a.Name, b.Name) })
+	return s.SweepResult, errors.Join(s.errs...)
+}
+
+// A sweep is a running Sweep.
+type sweep struct {
+	SweepResult
+	top  sys.Dir
+	dir  string // for errors
+	o    SweepOptions
+	now  func() time.Time
+	todo []string // folders, relative to top
+	errs []error
+}
+
+// entriesAtOnce is how many entries of a folder are read at a time.
+const entriesAtOnce = 1024
+
+// folder sweeps one folder, which may be gone, or no longer one.
+func (s *sweep) folder(ctx context.Context, rel string) error {
+	path := filepath.Join(s.dir, rel)
+	at, err := s.top.OpenBeneath(rel, sys.ForPath, s.o.OneMount)
+	if err != nil {
+		gone := errors.Is(err, fs.ErrNotExist) || err == syscall.ELOOP || err == syscall.ENOTDIR
+		if rel != "." && (gone || err == syscall.EXDEV) {
+			return nil // removed or replaced since it was listed; or a mount point
+		}
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer at.Close()
+	list, err := at.OpenFileBeneath(".", path, os.O_RDONLY, 0, false)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer list.Close()
+	sweeper := tempfile.NewSweeper(at, s.o.DryRun, s.now)
+	for ctx.Err() == nil {
+		entries, err := list.ReadDir(entriesAtOnce)
+		for _, e := range entries {
+			if e.IsDir() && s.o.Recursive {
+				s.todo = append(s.todo, filepath.Join(rel, e.Name()))
+			}
+			if e.IsDir() || !tempfile.Is(e.Name()) {
+				continue
+			}
+			s.file(sweeper, filepath.Join(rel, e.Name()), e.Name())
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err // with operation and path
+		}
+	}
+	return nil
+}
+
+// file sweeps one file.
+func (s *sweep) file(sweeper *tempfile.Sweeper, rel, name string) {
+	removed, kept, err := sweeper.Sweep(name)
 	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return ""
 	case err != nil:
-		return err.Error()
-	case start == w.start:
-		return fmt.Sprintf("process %d is writing it", w.pid)
+		s.errs = append(s.errs, &fs.PathError{Op: "sweep", Path: filepath.Join(s.dir, rel), Err: err})
+	case removed:
+		s.Removed = append(s.Removed, rel)
+	case kept != "":
+		s.Kept = append(s.Kept, KeptFile{Name: rel, Reason: kept})
 	}
-	return "" // the number is another process's now
 }

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/internal/tracetest"
 	"github.com/stele-go/stele/lab/place"
 )
@@ -31,6 +33,9 @@ type scenario struct {
 	// The number of calls, beside the golden file, which an update
 	// overwrites.
 	calls int
+	// flushes is how many files are flushed where close(2) may tell of errors,
+	// with two calls each, and a golden file of its own.
+	flushes int
 }
 
 func byName(o atomicfile.Options) func(string) (func() error, error) {
@@ -82,30 +87,37 @@ func writeFile(name string) func(string) (func() error, error) {
 }
 
 var scenarios = []scenario{
-	{name: "writefile", prepare: writeFile("file"), calls: 10},
+	{name: "writefile", prepare: writeFile("file"), calls: 13},
 	{name: "writefile-new", prepare: func(dir string) (func() error, error) {
 		if err := os.Remove(filepath.Join(dir, "file")); err != nil {
 			return nil, err
 		}
 		return writeFile("file")(dir)
-	}, calls: 9},
-	{name: "writefile-link", prepare: writeFile("link"), calls: 12},
-	{name: "create", prepare: byName(syncEach), calls: 8},
+	}, calls: 10},
+	{name: "writefile-link", prepare: writeFile("link"), calls: 15},
+	{name: "create", prepare: byName(syncEach), calls: 10},
 	{name: "create-keep", prepare: byName(atomicfile.Options{Keep: atomicfile.KeepAll})},
-	{name: "create-kill", prepare: byName(kill), calls: 6},
-	{name: "dir", prepare: held(syncEach), calls: 6},
-	{name: "dir-ordered", prepare: held(atomicfile.Options{}), ordered: true, calls: 6},
-	{name: "dir-kill", prepare: held(kill), calls: 4},
+	{name: "create-kill", prepare: byName(kill), calls: 9, flushes: 1},
+	{name: "dir", prepare: held(syncEach), calls: 8},
+	{name: "dir-ordered", prepare: held(atomicfile.Options{}), ordered: true, calls: 8},
+	{name: "dir-kill", prepare: held(kill), calls: 6, flushes: 1},
 	{name: "dir-new", prepare: func(dir string) (func() error, error) {
 		if err := os.Remove(filepath.Join(dir, "file")); err != nil {
 			return nil, err
 		}
 		return held(atomicfile.Options{Sync: atomicfile.SyncEach, NoReplace: true})(dir)
-	}, calls: 6},
-	{name: "batch", prepare: heldBatch(syncEach), calls: 3*6 + 1},
-	{name: "batch-ordered", prepare: heldBatch(atomicfile.Options{}), ordered: true, calls: 3*6 + 1},
-	{name: "batch-syncfs", prepare: heldBatch(syncWhole), calls: 3*5 + 2},
-	{name: "batch-kill", prepare: heldBatch(kill), calls: 3 * 4},
+	}, calls: 7},
+	{name: "batch", prepare: heldBatch(syncEach), calls: 3*8 + 1},
+	{name: "batch-ordered", prepare: heldBatch(atomicfile.Options{}), ordered: true, calls: 3*8 + 1},
+	{name: "batch-syncfs", prepare: heldBatch(syncWhole), calls: 3*7 + 2},
+	{name: "batch-kill", prepare: heldBatch(kill), calls: 3 * 6, flushes: 3},
+	{name: "symlink", prepare: func(dir string) (func() error, error) {
+		d, err := atomicfile.OpenDir(dir, atomicfile.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return func() error { return d.Symlink("other", "file") }, os.WriteFile(filepath.Join(dir, "other"), []byte("new"), 0o644)
+	}, calls: 4},
 	{name: "exchange", prepare: func(dir string) (func() error, error) {
 		d, err := atomicfile.OpenDir(dir, atomicfile.Options{})
 		if err != nil {
@@ -125,10 +137,11 @@ const (
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(sweepEnv); dir != "" {
-		if err := writeUntilKilled(dir); err != nil {
+		if err := sweepProcess(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
+			os.Exit(exitBroken)
 		}
-		os.Exit(exitBroken)
+		os.Exit(exitOK)
 	}
 	if name, root := tracetest.Scenario(); name != "" {
 		os.Exit(runScenario(name, root))
@@ -139,7 +152,7 @@ func TestMain(m *testing.M) {
 func runScenario(name, root string) int {
 	all := slices.Concat(scenarios, faultScenarios, copyScenarios)
 	i := slices.IndexFunc(all, func(s scenario) bool { return s.name == name })
-	atomicfile.TempName() // asks once who this process is
+	atomicfile.Warm() // asks once who this process is
 	run, err := all[i].prepare(root)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -166,7 +179,7 @@ func runScenario(name, root string) int {
 }
 
 const traced = "openat,newfstatat,fstat,write,copy_file_range,fsync,fdatasync,sync_file_range,syncfs,fchmod,fchown," +
-	"renameat,renameat2,linkat,unlinkat,close,readlinkat,flistxattr,llistxattr,fgetxattr,lgetxattr,fsetxattr,fremovexattr"
+	"renameat,renameat2,linkat,unlinkat,close,readlinkat,flock,fstatfs,fcntl,symlinkat,flistxattr,llistxattr,fgetxattr,lgetxattr,fsetxattr,fremovexattr"
 
 // trace runs a scenario in root, with faults as strace's option inject takes
 // them.
@@ -233,7 +246,7 @@ var (
 	tempFile = regexp.MustCompile(`\.stele-[0-9a-z-]+\.tmp`)
 	rules    = []tracetest.Rule{
 		{Find: tempFile, By: "TEMP"},
-		{Find: regexp.MustCompile(`\{st_mode.*\}|0x[0-9a-f]+`), By: "{...}"},
+		{Find: regexp.MustCompile(`\{st_mode.*\}|\{f_type.*\}|0x[0-9a-f]+`), By: "{...}"},
 	}
 )
 
@@ -247,10 +260,82 @@ func TestTraces(t *testing.T) {
 				t.Fatal(tr.Said)
 			}
 			holds(t, filepath.Join(root, "file"), "new")
+			name := s.name
+			if s.flushes > 0 && !local(t, root) {
+				name += "-remote"
+				s.calls += 2 * s.flushes
+			}
 			if n := len(tr.Calls()); s.calls != 0 && n != s.calls {
 				t.Errorf("%d calls, want %d", n, s.calls)
 			}
-			tracetest.Golden(t, s.name, tr.Normal(root, rules...), *update)
+			tracetest.Golden(t, name, tr.Normal(root, rules...), *update)
 		})
+	}
+}
+
+func local(t *testing.T, dir string) bool {
+	t.Helper()
+	d, err := sys.OpenDir(dir, sys.ForPath)
+	must(t, err)
+	defer d.Close()
+	return d.IsLocal()
+}
+
+// overlay mounts one, which is not known to tell all errors of a file at
+// once.
+func overlay(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("to mount needs root")
+	}
+	top := t.TempDir() // not itself an upper layer where it is on an overlay
+	must(t, unix.Mount("none", top, "tmpfs", 0, ""))
+	t.Cleanup(func() { unix.Unmount(top, unix.MNT_DETACH) })
+	for _, name := range []string{"lower", "upper", "work", "merged"} {
+		must(t, os.Mkdir(filepath.Join(top, name), 0o755))
+	}
+	merged := filepath.Join(top, "merged")
+	err := unix.Mount("none", merged, "overlay", 0, fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", top))
+	if err != nil {
+		t.Skip("mount an overlay: ", err)
+	}
+	t.Cleanup(func() { unix.Unmount(merged, unix.MNT_DETACH) })
+	return merged
+}
+
+// Where a file system may tell of an error when a file is closed, it is asked
+// before the name leads to the file, and the file stays locked.
+func TestFlush(t *testing.T) {
+	tracetest.Need(t, traced)
+	top := overlay(t)
+	for _, s := range scenarios {
+		if s.flushes == 0 {
+			continue
+		}
+		root := newRoot(t, top)
+		tr := trace(t, s, root)
+		if tr.Exit != exitOK {
+			t.Fatal(tr.Said)
+		}
+		tracetest.Golden(t, s.name+"-remote", tr.Normal(root, rules...), *update)
+		n := 0
+		for _, c := range tr.Calls() {
+			if c.Name != "close" || !tempFile.MatchString(c.Line) {
+				continue
+			}
+			n++
+			root := newRoot(t, top)
+			tr := trace(t, s, root, fmt.Sprintf("close:error=EIO:when=%d", c.Nth))
+			if tr.Exit != exitFailed || !strings.Contains(tr.Said, "close "+root) {
+				t.Errorf("%s: exit %d, %s", c.Line, tr.Exit, tr.Said)
+			}
+			if n == 1 { // of file
+				holds(t, filepath.Join(root, "file"), "old")
+			}
+			noTemps(t, root)
+		}
+		if n != s.flushes {
+			t.Errorf("%s: %d files flushed, want %d", s.name, n, s.flushes)
+		}
 	}
 }

@@ -14,21 +14,34 @@ import (
 // ErrNotDurable.
 //
 // As os.WriteFile it follows a symlink, creates a file with perm (before
-// umask) or else keeps the permissions and the owner of the file that is
-// there, and makes no folder. It differs because the name gets a new file:
+// umask) or else keeps the permissions, the ACL and the owner of the file that
+// is there, and makes no folder. It differs because the name gets a new file:
 //
 //   - Other hard links to the file, and whoever has it open, keep the old
-//     content. Extended attributes and ACLs are not kept (see Options.Keep).
+//     content. Extended attributes are not kept (see Options.Keep).
+//   - Set-user-ID and set-group-ID bits stay, which a write in place clears
+//     unless the writer is privileged (CAP_FSETID).
 //   - It needs write permission on the folder, and none on the file.
 //   - What is no regular file, a device or a FIFO, is refused.
 //   - A file that cannot be given its old owner again is left as it is, with
 //     an error.
 //
-// It takes 9 system calls where there is no file and 10 where there is one, 2
-// more at most if its permissions do not pass the umask or its owner is
-// another, and more for a symlink.
+// It takes 10 system calls where there is no file and 13 where there is one, one
+// more each if its owner is another, if its permissions do not pass the umask
+// or the group may do what others may not, and for an ACL; and more for a
+// symlink.
 func WriteFile(name string, data []byte, perm fs.FileMode) error {
-	f, err := Create(name, perm, Options{Keep: likeOS, Links: FollowLinks})
+	return WriteFileWith(name, data, perm, Options{Keep: likeOS, Links: FollowLinks})
+}
+
+// WriteFileWith gives the file name new content, all or nothing: after a crash
+// at any time it holds the old content or the new (durability.OldOrNew), and
+// once WriteFileWith has returned nil, the new, which survives what
+// Options.Level says, Power unless set. It is Create, Write and Commit; so
+// unlike WriteFile it takes over what Options.Keep says, which by default is
+// nothing, and by default replaces a symlink.
+func WriteFileWith(name string, data []byte, perm fs.FileMode, o Options) error {
+	f, err := Create(name, perm, o)
 	if err != nil {
 		return err
 	}
@@ -52,8 +65,10 @@ func (f *File) writeAll(data []byte) error {
 //
 // A symlink is exchanged, not followed. It needs Linux and a file system that
 // knows RENAME_EXCHANGE; else it fails with errors.ErrUnsupported or EINVAL.
-func Exchange(a, b string, level durability.Level) error {
-	o := Options{Level: level}
+//
+// Of the Options only Level, Root and OneMount matter.
+func Exchange(a, b string, o Options) error {
+	o = Options{Level: o.Level, Root: o.Root, OneMount: o.OneMount}
 	in, nameA, err := locate(a, o)
 	if err != nil {
 		return &fs.PathError{Op: "exchange", Path: a, Err: err}
@@ -64,7 +79,7 @@ func Exchange(a, b string, level durability.Level) error {
 		return &fs.PathError{Op: "exchange", Path: b, Err: err}
 	}
 	defer other.release()
-	if err := exchange(in, nameA, other, nameB, a); err != nil || level != durability.Power {
+	if err := exchange(in, nameA, other, nameB, a); err != nil || o.Level != durability.Power {
 		return err
 	}
 	return errors.Join(in.sync(), other.sync())
@@ -78,5 +93,5 @@ func exchange(in *folder, a string, other *folder, b, path string) error {
 }
 
 // likeOS is what os.WriteFile, which truncates the file, leaves as it is. Off
-// Linux the owner is not known.
-const likeOS = (KeepMode | KeepOwner) & canKeep
+// Linux the owner cannot be kept.
+const likeOS = (KeepMode | KeepOwner | KeepACL) & canKeep

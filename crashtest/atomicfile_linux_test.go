@@ -2,6 +2,7 @@ package crashtest_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -100,7 +101,7 @@ func checkVersions(dir string, ledger []replaced) error {
 // checkTemps checks that a cut left nothing that Sweep does not know. It knows
 // that the writer is this process, which lives.
 func checkTemps(dir string, begun map[string]int) error {
-	swept, err := atomicfile.Sweep(dir)
+	swept, err := atomicfile.Sweep(context.Background(), dir, atomicfile.SweepOptions{})
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func checkTemps(dir string, begun map[string]int) error {
 	for _, e := range entries {
 		_, known := begun[e.Name()]
 		known = known || e.Name() == mutantTemp || !e.Type().IsRegular() ||
-			slices.ContainsFunc(swept.Left, func(l atomicfile.Left) bool { return l.Name == e.Name() })
+			slices.ContainsFunc(swept.Kept, func(l atomicfile.KeptFile) bool { return l.Name == e.Name() })
 		if !known {
 			return fmt.Errorf("%s is left, and Sweep does not know it", e.Name())
 		}
@@ -263,8 +264,8 @@ func TestAtomicfileKill(t *testing.T) {
 		if err := checkVersions(dir, ledger); err != nil {
 			return err
 		}
-		if swept, err := atomicfile.Sweep(dir); len(swept.Left) > 0 || err != nil {
-			return fmt.Errorf("left: %+v, %w", swept.Left, err)
+		if swept, err := atomicfile.Sweep(context.Background(), dir, atomicfile.SweepOptions{}); len(swept.Kept) > 0 || err != nil {
+			return fmt.Errorf("left: %+v, %w", swept.Kept, err)
 		}
 		return nil
 	})

@@ -55,16 +55,13 @@ func insertGroups(level durability.Level) func(dir string, ack func(headedAck)) 
 	return func(dir string, ack func(headedAck)) error {
 		for round := 1; round <= groupRounds; round++ {
 			head := func(string) ([]byte, error) { return groupHead(round), nil }
-			o := header.AllOptions{Options: header.Options{Level: level}, Workers: 2}
-			for d := range header.InsertAll(context.Background(), slices.Values(groupNames(dir)), head, o) {
-				if d.Err != nil {
-					return d.Err
+			o := header.AllOptions{Options: header.Options{Level: level}, Workers: 2, Report: func(r header.FileResult) {
+				if rel, err := filepath.Rel(dir, r.Name); err == nil && r.Err == nil {
+					ack(headedAck{rel, round})
 				}
-				rel, err := filepath.Rel(dir, d.Name)
-				if err != nil {
-					return err
-				}
-				ack(headedAck{rel, round})
+			}}
+			if _, err := header.InsertAll(context.Background(), slices.Values(groupNames(dir)), head, o); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -2,6 +2,7 @@ package crashtest_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -25,15 +26,19 @@ const headedName = "file"
 type headStep func(name string) (header.Result, error)
 
 func insert(text string, n int, o header.Options) headStep {
-	return func(name string) (header.Result, error) { return header.Insert(name, headText(text, n), o) }
+	return func(name string) (header.Result, error) {
+		return header.Insert(context.Background(), name, headText(text, n), o)
+	}
 }
 
 func replace(text string, n int, o header.Options) headStep {
-	return func(name string) (header.Result, error) { return header.Replace(name, headText(text, n), o) }
+	return func(name string) (header.Result, error) {
+		return header.Replace(context.Background(), name, headText(text, n), o)
+	}
 }
 
 func remove(o header.Options) headStep {
-	return func(name string) (header.Result, error) { return header.Remove(name, o) }
+	return func(name string) (header.Result, error) { return header.Remove(context.Background(), name, o) }
 }
 
 // swap swaps the first `old` bytes, whatever they are.
@@ -43,7 +48,7 @@ func swap(old int, text string, n int, o header.Options) headStep {
 		if err != nil {
 			return header.Result{}, err
 		}
-		return header.Swap(name, b[:old], headText(text, n), o)
+		return header.Swap(context.Background(), name, b[:old], headText(text, n), o)
 	}
 }
 
@@ -74,7 +79,7 @@ func lookAt(name string) (headedFile, error) {
 	if err != nil {
 		return headedFile{}, err
 	}
-	top, err := header.Read(name)
+	top, err := header.Read(context.Background(), name, header.Options{})
 	if err != nil && !errors.Is(err, header.ErrNoHeader) {
 		return headedFile{}, err
 	}
@@ -163,7 +168,7 @@ func (h *headed) check(dir string, acked []int) error {
 		h.partial.Add(1)
 	}
 	intent, _ := intentOf(name)
-	state, err := header.Recover(name)
+	state, err := header.Recover(context.Background(), name, header.Options{})
 	switch {
 	case err != nil:
 		return fmt.Errorf("Recover: %w: %w", errLost, err)
@@ -183,7 +188,7 @@ func (h *headed) check(dir string, acked []int) error {
 	if now != may[0] && now != may[len(may)-1] {
 		return fmt.Errorf("after step %d: Read returns %.20q (%d bytes), which is not the header of this content: %w", len(acked), now.top, len(now.top), errLost)
 	}
-	if state, err := header.Recover(name); state != header.Clean || err != nil {
+	if state, err := header.Recover(context.Background(), name, header.Options{}); state != header.Clean || err != nil {
 		return fmt.Errorf("after Recover there is something to recover: %v, %w", state, err)
 	}
 	return nil
@@ -213,7 +218,7 @@ func prepareSlot(dir string) error {
 	if err := prepareHeaded(dir); err != nil {
 		return err
 	}
-	_, err := header.Reserve(filepath.Join(dir, headedName), 4096, header.Options{Pad: header.PadByte('\n')})
+	_, err := header.Reserve(context.Background(), filepath.Join(dir, headedName), 4096, header.Options{Pad: header.PadByte('\n')})
 	return err
 }
 

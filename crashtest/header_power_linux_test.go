@@ -1,6 +1,7 @@
 package crashtest_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (s *interruptedShift) intentOfInsert(f *os.File) ([]byte, error) {
 			}
 		}
 	}()
-	_, err := header.Insert(f.Name(), headText("head", int(2*s.block)), header.Options{Mode: header.InPlace, Strategy: header.Shift, Pad: header.PadByte(' ')})
+	_, err := header.Insert(context.Background(), f.Name(), headText("head", int(2*s.block)), header.Options{Mode: header.InPlace, Strategy: header.Shift, Pad: header.PadByte(' ')})
 	close(stop)
 	return <-noted, err
 }
@@ -122,7 +123,7 @@ func (s *interruptedShift) work(dir string, ack func(int)) error {
 			if err != nil {
 				return err
 			}
-			if state, err := header.Recover(name); state != header.Old || err != nil {
+			if state, err := header.Recover(context.Background(), name, header.Options{}); state != header.Old || err != nil {
 				return fmt.Errorf("Recover: state %v, %w", state, err)
 			}
 			ack(round)
@@ -139,7 +140,7 @@ func (s *interruptedShift) check(dir string, acked []int) error {
 	case x > s.x && x < manyExtents:
 		s.middle.Add(1)
 	}
-	if _, err := header.Recover(name); err != nil {
+	if _, err := header.Recover(context.Background(), name, header.Options{}); err != nil {
 		return fmt.Errorf("Recover: %w: %w", errLost, err)
 	}
 	b, err := os.ReadFile(name)

@@ -32,15 +32,36 @@ func filer(o newfile.Options, work func(d *newfile.Dir, ack func(name string)) e
 		if err != nil {
 			return err
 		}
-		err = work(d, func(name string) {
-			rel, relErr := filepath.Rel(dir, d.Path(name))
-			if relErr != nil {
-				panic(relErr) // both begin with dir
-			}
-			ack(rel)
-		})
-		return errors.Join(err, d.Close())
+		return fileIn(d, dir, ack, work)
 	}
+}
+
+// rooted is filer with the folder as Options.Root.
+func rooted(o newfile.Options, work func(d *newfile.Dir, ack func(name string)) error) makeFiles {
+	return func(dir string, ack func(string)) error {
+		r, err := os.OpenRoot(dir)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		o.Root, o.OneMount = r, true
+		d, err := newfile.OpenDir(".", o)
+		if err != nil {
+			return err
+		}
+		return fileIn(d, dir, ack, work)
+	}
+}
+
+func fileIn(d *newfile.Dir, dir string, ack func(string), work func(d *newfile.Dir, ack func(name string)) error) error {
+	err := work(d, func(name string) {
+		rel, relErr := filepath.Rel(dir, d.Path(name))
+		if relErr != nil {
+			panic(relErr) // both begin with dir
+		}
+		ack(rel)
+	})
+	return errors.Join(err, d.Close())
 }
 
 func createFiles(d *newfile.Dir, ack func(string)) error {
@@ -231,6 +252,8 @@ func TestNewfilePower(t *testing.T) {
 			{name: "Publish", work: filer(plain, publishFiles)},
 			{name: "Publish in shards", work: filer(shards, publishFiles)},
 			{name: "Replace in shards", work: filer(shards, replaceFile)},
+			{name: "Create in shards below a root", work: rooted(shards, createFiles)},
+			{name: "Replace in shards below a root", work: rooted(shards, replaceFile)},
 		})
 	})
 }
@@ -255,6 +278,7 @@ func TestNewfileMutants(t *testing.T) {
 			{name: "Publish without sync of the file", work: filer(plain, publishFiles), onSync: where(skip, ofFile)},
 			{name: "Publish with sync_file_range", work: filer(plain, publishFiles), onSync: always(crashtest.WriteOnly)},
 			{name: "Publish with O_DIRECT and no flush", work: publishDirect},
+			{name: "Create below a root without its syncs", work: rooted(shards, createFiles), onSync: always(skip)},
 			{name: "Replace without its syncs", work: filer(plain, replaceFile), onSync: always(skip)},
 			{name: "Replace without sync of the file", work: filer(plain, replaceFile), onSync: where(skip, ofFile)},
 		})

@@ -4,6 +4,18 @@
 // write survives once the function has returned, and an [After], what a crash
 // in the middle of it leaves behind. Every variant the lab measures carries
 // both, because a speed without them says nothing.
+//
+// # Mistakes to avoid
+//
+//   - Comparing levels with < for "safer": Power is 0, and the safest.
+//   - Taking Power for more than one machine: it says that the device has the
+//     write, and nothing of a device that is lost.
+//   - Testing Power by kill -9: the kernel keeps what was written without a
+//     sync too. It takes a power cut, such as package crashtest makes.
+//   - Taking a finished write's Level for what a crash in the middle of it
+//     leaves: that is its After, and at level Power may be Torn all the same.
+//   - Asking for None to be fast. A package whose writes are in the kernel at
+//     once (mkdir, newfile) refuses it, and Kill costs it nothing more.
 package durability
 
 import "fmt"
@@ -21,8 +33,8 @@ const (
 	// Kill: the write survives the end of the process, kill -9 included. It
 	// is in the kernel's page cache and metadata, not yet on the device.
 	Kill
-	// None: the write may be gone when the process ends. It is in the memory
-	// of the process only.
+	// None: lost when the process exits. The write is in the memory of the
+	// process only. A package that can keep nothing there refuses the level.
 	None
 )
 
@@ -44,7 +56,7 @@ func (l Level) Survives() string {
 	case Kill:
 		return "survives kill -9, not a power cut"
 	case None:
-		return "may be gone when the process ends"
+		return "lost when the process exits"
 	}
 	return l.String()
 }

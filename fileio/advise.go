@@ -50,7 +50,8 @@ func (a Advice) String() string {
 // anew.
 //
 // AdviceWillNeed of more than the device's readahead is cut by the kernel, so
-// it goes there in pieces. AdviceDontNeed keeps pages that are dirty, locked or
+// it goes there in pieces, and as much of it as there is free memory: a file may
+// be sparse and say that it is of any size. AdviceDontNeed keeps pages that are dirty, locked or
 // mapped by others.
 //
 // A Reader that goes past the page cache has no use for advice and returns
@@ -62,10 +63,10 @@ func (r *Reader) Advise(off, n int64, a Advice) error {
 	if off < 0 || n < 0 {
 		return r.fail("advise", off, errNegative)
 	}
-	if !r.gate.enter() {
+	if !r.gate.Enter() {
 		return r.closed("advise")
 	}
-	defer r.gate.leave()
+	defer r.gate.Leave()
 	if r.way == Direct {
 		return nil
 	}
@@ -88,7 +89,7 @@ func (r *Reader) advise(off, n int64, a Advice) error {
 			r.ra.off.Store(true)
 		}
 	}
-	size, err := r.Size()
+	size, err := r.sizeNow()
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (r *Reader) advise(off, n int64, a Advice) error {
 	mem = mem[:max(0, min(n, int64(len(mem))))]
 	switch a {
 	case AdviceWillNeed:
-		for ; n > 0; off, n = off+piece, n-piece {
+		for n = min(n, roomFor(n)); n > 0; off, n = off+piece, n-piece {
 			if err := sys.Fadvise(r.f, off, min(n, piece), how.file); err != nil {
 				return err
 			}
@@ -114,6 +115,7 @@ func (r *Reader) advise(off, n int64, a Advice) error {
 		}
 		return sys.Fadvise(r.f, off, n, how.file)
 	}
+	r.told.Store(true)
 	err = sys.Fadvise(r.f, off, max(n, 0), how.file)
 	if how.mem != noMemAdvice {
 		err = errors.Join(err, sys.Madvise(mem, how.mem))
@@ -121,10 +123,24 @@ func (r *Reader) advise(off, n int64, a Advice) error {
 	return err
 }
 
+// roomFor is how many of n bytes it makes sense to have read ahead.
+func roomFor(n int64) int64 {
+	if n <= 64<<20 {
+		return n
+	}
+	if free, known := freeMemory("/"); known {
+		return free
+	}
+	return 1 << 30
+}
+
 // fadvise is advice that the Reader gives on its own account.
 func (r *Reader) fadvise(off, n int64, advice int) error {
 	start := r.start()
 	err := sys.Fadvise(r.f, off, n, advice)
+	if advice != sys.AdviseWillNeed {
+		r.told.Store(true)
+	}
 	r.tell(OpAdvise, off, n, start, err)
 	return err
 }

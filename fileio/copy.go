@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"time"
@@ -46,6 +47,8 @@ type Copied struct {
 // the blocks, and through a buffer elsewhere: to another file system, to a
 // file that was opened with O_APPEND, from or to what is no file. After an
 // error, Copied tells how much of it is in dst. ctx is looked at every 64 MiB.
+// Where src becomes shorter meanwhile, dst has what there was, and the error is
+// ErrTruncated.
 //
 // A file can be copied to itself, up to the end that it has at first; that
 // fails where the two parts overlap.
@@ -65,13 +68,17 @@ func CopyN(ctx context.Context, dst, src *os.File, n int64, o CopyOptions) (Copi
 type copier struct {
 	dst, src *os.File
 	o        CopyOptions
-	buffered bool // the kernel does not copy here
+	size     int64 // of src at first, if it is a regular file
+	buffered bool  // the kernel does not copy here
 	done     Copied
 }
 
 func newCopier(dst, src *os.File, o CopyOptions) *copier { return &copier{dst: dst, src: src, o: o} }
 
 func (c *copier) run(ctx context.Context, n int64) (Copied, error) {
+	if c.dst == nil || c.src == nil {
+		return c.done, fmt.Errorf("fileio: Copy of no file: %w", fs.ErrInvalid)
+	}
 	n, err := c.within(n)
 	if err != nil {
 		return c.done, err
@@ -81,7 +88,32 @@ func (c *copier) run(ctx context.Context, n int64) (Copied, error) {
 	} else {
 		_, err = c.pieces(ctx, n)
 	}
+	if err == nil && c.done.Bytes < n {
+		err = c.whole()
+	}
 	return c.done, err
+}
+
+// whole returns ErrTruncated if src has ended before it did at first, because
+// it became shorter. The size alone tells nothing: that of a file of /sys is a
+// page.
+func (c *copier) whole() error {
+	if c.done.Bytes >= c.size {
+		return nil
+	}
+	at, err := c.src.Seek(0, io.SeekCurrent)
+	if err != nil || at >= c.size {
+		return err
+	}
+	info, err := c.src.Stat()
+	if err == nil && info.Size() < c.size {
+		err = c.error(ErrTruncated)
+	}
+	return err
+}
+
+func (c *copier) error(err error) error {
+	return &os.LinkError{Op: "copy", Old: c.src.Name(), New: c.dst.Name(), Err: err}
 }
 
 // within is how much of n is copied where src and dst are one file, which would
@@ -96,7 +128,11 @@ func (c *copier) within(n int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !from.Mode().IsRegular() || !os.SameFile(from, to) {
+	if !from.Mode().IsRegular() {
+		return n, nil
+	}
+	c.size = from.Size()
+	if !os.SameFile(from, to) {
 		return n, nil
 	}
 	at, err := c.src.Seek(0, io.SeekCurrent)
@@ -104,13 +140,13 @@ func (c *copier) within(n int64) (int64, error) {
 		return 0, err
 	}
 	n = max(0, min(n, from.Size()-at))
-	appends, err := sys.AppendsOnly(c.dst)
-	if err != nil || appends {
+	opened, err := sys.OpenedFor(c.dst)
+	if err != nil || opened.Append {
 		return n, err
 	}
 	target, err := c.dst.Seek(0, io.SeekCurrent)
 	if err == nil && at < target+n && target < at+n {
-		err = &os.LinkError{Op: "copy", Old: c.src.Name(), New: c.dst.Name(), Err: errOverlap}
+		err = c.error(errOverlap)
 	}
 	return n, err
 }
@@ -156,7 +192,7 @@ func (c *copier) kernel(n int64) (int64, error) {
 	}
 	m, err := sys.CopyOn(c.dst, nil, raw, n)
 	if err != nil && !sys.NoKernelCopy(err) {
-		return m, &os.LinkError{Op: "copy", Old: c.src.Name(), New: c.dst.Name(), Err: err}
+		return m, c.error(err)
 	}
 	// 0 bytes may also be a file of /proc, whose size is 0 (copy_file_range(2)):
 	// reading tells.
@@ -192,8 +228,8 @@ func (c *copier) endsHere() bool {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > at {
 		return false
 	}
-	appends, err := sys.AppendsOnly(c.dst)
-	return err == nil && !appends
+	opened, err := sys.OpenedFor(c.dst)
+	return err == nil && !opened.Append
 }
 
 // sparse copies the data of src, and moves over its holes.
@@ -216,7 +252,21 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 	for at < end {
 		data, hole, err := sys.NextData(c.src, at, end)
 		if err != nil {
-			return &os.PathError{Op: "seek", Path: c.src.Name(), Err: err}
+			// Cut between the two seeks, src has nothing where there was data.
+			if info, statErr := c.src.Stat(); statErr == nil && info.Size() < end {
+				err = c.error(ErrTruncated)
+			} else {
+				err = &os.PathError{Op: "seek", Path: c.src.Name(), Err: err}
+			}
+			return errors.Join(err, c.endAt(to+at-from), c.seek(at, to+at-from))
+		}
+		if data == end {
+			// No data up to the end, which may be nearer now.
+			if info, err = c.src.Stat(); err != nil {
+				return err
+			}
+			data = max(at, min(end, info.Size()))
+			end, hole = data, data
 		}
 		c.done.Bytes += data - at
 		c.done.Holes += data - at

@@ -52,7 +52,8 @@ func TestCopySparse(t *testing.T) {
 			done, err := fileio.Copy(t.Context(), dst, src, fileio.CopyOptions{Sparse: true})
 			ok(t, err)
 			ok(t, dst.Sync())
-			if done.Bytes != size || (done.Holes > 0) != c.holes || (blocks(t, dst) < 1<<20) != c.holes {
+			// What is not left out is zeros, or a hole where blocks are shared.
+			if done.Bytes != size || (done.Holes > 0) != c.holes || c.holes && blocks(t, dst) >= 1<<20 {
 				t.Errorf("%+v; %d bytes of blocks", done, blocks(t, dst))
 			}
 			holds(t, dst.Name(), append(before[:c.to], want...))

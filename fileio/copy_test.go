@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/wine"
 )
 
 // Copy and CopyN do what io.Copy and io.CopyN do.
@@ -152,6 +153,9 @@ func TestCopyToItself(t *testing.T) {
 		{0, 0, 100, 1_000, string(data), true},
 		{0, 100, 0, 1_000, string(data), true},
 	} {
+		if c.flags&os.O_APPEND != 0 && wine.Running() {
+			continue // Wine writes where the file is, not at its end
+		}
 		for _, sparse := range []bool{false, true} {
 			src := create(t)
 			_, err := src.Write(data)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"unsafe"
 
@@ -96,14 +95,4 @@ func (r *Reader) preadDirect(p []byte, off int64) (n int, err error) {
 		}
 	}
 	return n, nil
-}
-
-// openDirect opens a file for direct reads.
-func openDirect(name string) (*os.File, error) {
-	f, err := sys.OpenRead(name, true)
-	if err != nil && sys.Absent(err) {
-		// open(2): EINVAL where the file system has no O_DIRECT.
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("direct I/O: %w: %w", errors.Unwrap(err), errors.ErrUnsupported)}
-	}
-	return f, err
 }

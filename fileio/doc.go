@@ -2,11 +2,15 @@
 // page cache, from a mapping, past the page cache, or through it and leaving
 // nothing behind.
 //
-// [Open] returns a [Reader], which is what an os.File is to who reads, and
-// [Reader.View], which gives memory of the mapping without a copy. [NewWriter]
-// returns a [Writer] with a buffer and a [Policy] that says when bytes are made
-// durable; what survives what stands there. [Copy] and [CopyN] copy files in the
-// kernel where it can.
+// [Open] and [NewReader] return a [Reader], which reads as an os.File does and is
+// an fs.File; [Reader.View] gives memory of the mapping without a copy.
+// [Options.Root] confines Open to what is below a folder. [NewWriter] returns a
+// [Writer] with a buffer and a [Policy] that says when bytes are made durable;
+// what survives what stands there. [Copy] and [CopyN] copy files in the kernel
+// where it can.
+//
+// [Reader.Stats] and [Writer.Stats] hold the latencies of reads, writes to the
+// kernel, syncs and commits, to be watched in production.
 // Options.Trace and WriterOptions.Trace are told of each operation; package
 // fileio/otelio makes spans of them. Package fileio/pace limits a reader or a
 // writer to the rate of a volume.
@@ -99,4 +103,24 @@
 // and View it becomes an error (debug.SetPanicOnFault). The last page that
 // stays is zeros behind the new end, and no error: who must tell zeros from
 // content needs a checksum, or asks Size.
+//
+// A source that becomes shorter while it is copied is [ErrTruncated] of
+// Reader.WriteTo, if it is mapped, and of Copy and CopyN. The target has what
+// there was, and a Writer goes on.
+//
+// # Mistakes to avoid
+//
+//   - A Write that returned is no promise with the policies OnCommit, EveryBytes
+//     and EveryInterval: its bytes may be in the Writer's buffer only. Never needs
+//     a Flush, Commit or Close before the process exits.
+//   - Do not go on with a Writer whose Sync or Commit failed, nor with another one
+//     on the same file: the next sync may succeed without the bytes that were lost.
+//   - A durable file needs a durable name. No sync of a Writer makes that of a
+//     new file so: see package newfile and package atomicfile.
+//   - Do not keep memory of a View after f has returned, nor give it to another
+//     goroutine: a file that is truncated ends the process there.
+//   - Close the Writer before its file, and check the error of both. With
+//     Preallocate, Close is what gives back the room that was not used.
+//   - Where a file may be replaced by someone else, open it below a root
+//     (Options.Root): without one Open follows symlinks.
 package fileio

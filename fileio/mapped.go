@@ -1,10 +1,12 @@
 package fileio
 
 import (
+	"errors"
 	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"unsafe"
 
 	"github.com/stele-go/stele/internal/sys"
@@ -92,16 +94,49 @@ func (r *Reader) viewMapped(off int64, n int, f func([]byte) error) (err error) 
 	}()
 	err = f(r.mem[off : off+int64(n) : off+int64(n)])
 	done = true
+	if errors.Is(err, syscall.EFAULT) {
+		return r.whyUnreadable(off, n, err)
+	}
 	return err
+}
+
+// whyUnreadable returns why the kernel could not read the part of the mapping
+// that f gave to it, which is all that EFAULT says.
+func (r *Reader) whyUnreadable(off int64, n int, unknown error) error {
+	fi, err := r.f.Stat()
+	if err != nil {
+		return r.fail("read", off, err)
+	}
+	if fi.Size() < off+int64(n) {
+		return r.fail("read", fi.Size(), ErrTruncated)
+	}
+	buf := getBuffer(defaultBuffer)
+	defer buf.put()
+	for end := off + int64(n); off < end; {
+		m, err := sys.Pread(r.f, buf.b[:min(end-off, int64(len(buf.b)))], off)
+		switch {
+		case err != nil:
+			return r.fail("read", off, err)
+		case m == 0:
+			return r.fail("read", off, ErrTruncated)
+		}
+		off += int64(m)
+	}
+	if fi.Size() != r.size || !fi.ModTime().Equal(r.changed) {
+		return r.fail("read", off, ErrTruncated) // and is as long as before again
+	}
+	return unknown // of other memory of f's
 }
 
 // faultIn reports whether v, which was recovered, is a fault in the mapping.
 func (r *Reader) faultIn(v any) bool {
-	_, ok := r.faultAt(v)
+	_, ok := faultAt(v, r.mem)
 	return ok
 }
 
-func (r *Reader) faultAt(v any) (off int64, ok bool) {
+// faultAt tells whether v, which was recovered, is a fault in the pages of mem,
+// and where.
+func faultAt(v any, mem []byte) (off int64, ok bool) {
 	e, ok := v.(interface {
 		runtime.Error
 		Addr() uintptr
@@ -109,19 +144,20 @@ func (r *Reader) faultAt(v any) (off int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(r.mem)))
 	page := uintptr(os.Getpagesize())
-	size := (uintptr(len(r.mem)) + page - 1) &^ (page - 1)
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
+	base := first &^ (page - 1)
+	size := (first + uintptr(len(mem)) - base + page - 1) &^ (page - 1)
 	if e.Addr()-base >= size { // also where it is less than base
 		return 0, false
 	}
-	return int64(e.Addr() - base), true
+	return max(0, int64(e.Addr()-first)), true
 }
 
 // whyFault turns a fault in the mapping into an error, and panics again with
 // anything else.
 func (r *Reader) whyFault(v any) error {
-	off, ok := r.faultAt(v)
+	off, ok := faultAt(v, r.mem)
 	if !ok {
 		panic(v)
 	}

@@ -3,7 +3,7 @@ package fileio
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+	"os"
 
 	"github.com/stele-go/stele/profile"
 )
@@ -82,6 +82,14 @@ const (
 
 // Options are the settings of a Reader. The zero value works.
 type Options struct {
+	// Root, unless nil, is what names are relative to. Nothing below it
+	// follows a symlink: not the last name, not a folder before it. A name
+	// that is absolute, empty or has ".." in it is refused.
+	Root *os.Root
+	// OneMount refuses, with syscall.EXDEV, what lies behind a mount point
+	// below Root. Outside of Linux it is errors.ErrUnsupported.
+	OneMount bool
+
 	Way Way
 	// Pattern is what the caller knows of the order of reads: Unknown,
 	// Sequential or Random. Auto chooses by it, and the kernel is told. The
@@ -126,25 +134,29 @@ const (
 	maxBuffer     = 1 << 30
 )
 
-func (o *Options) check(name string) error {
-	bad := func(format string, args ...any) error {
-		return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf(format, args...)}
-	}
+func (o *Options) check() error {
 	switch {
+	case o.Root == nil && o.OneMount:
+		return bad("Options.OneMount", "true without Options.Root; want both or none")
 	case o.Way > Uncached:
-		return bad("no such way: %v", o.Way)
+		return bad("Options.Way", "%v; want Auto, Buffered, Mapped, Direct or Uncached", o.Way)
 	case o.Pattern > Random:
-		return bad("pattern %v is for the Reader to find; Unknown, Sequential or Random can be given", o.Pattern)
+		return bad("Options.Pattern", "%v, which the Reader finds by itself; want Unknown, Sequential or Random", o.Pattern)
 	case o.BufferSize < 0 || o.BufferSize > maxBuffer:
-		return bad("a buffer of %d bytes; it may have up to %d", o.BufferSize, maxBuffer)
+		return bad("Options.BufferSize", "%d bytes; want 0 (the default) to %d", o.BufferSize, maxBuffer)
 	case o.Readahead < ReadaheadOff || o.Readahead > 0 && (o.Readahead < MinWindow || o.Readahead > MaxWindow):
-		return bad("readahead of %d bytes; it may be from %d to %d", o.Readahead, MinWindow, MaxWindow)
+		return bad("Options.Readahead", "%d bytes; want ReadaheadAuto, ReadaheadKernel, ReadaheadOff, or %d to %d", o.Readahead, MinWindow, MaxWindow)
 	case o.Readahead > 0 && (o.Way == Direct || o.Way == Uncached):
-		return bad("readahead of %d bytes is for buffered and mapped files, and this one is to be %v: %w", o.Readahead, o.Way, errors.ErrUnsupported)
+		return bad("Options.Readahead", "%d bytes with Options.Way %v; want Buffered, Mapped or Auto: %w", o.Readahead, o.Way, errors.ErrUnsupported)
 	case (o.Populate || o.HugePages || o.Prefault) && o.Way != Mapped && o.Way != Auto:
-		return bad("Populate, HugePages and Prefault are for mapped files, and this one is to be %v: %w", o.Way, errors.ErrUnsupported)
+		return bad("Options.Way", "%v with Populate, HugePages or Prefault; want Mapped or Auto: %w", o.Way, errors.ErrUnsupported)
 	case o.Prefault && (o.Readahead == ReadaheadKernel || o.Readahead == ReadaheadOff):
-		return bad("Prefault follows what this package reads ahead, and Readahead has it read nothing")
+		return bad("Options.Prefault", "true with Options.Readahead %d; want a readahead of this package, which it follows", o.Readahead)
 	}
 	return nil
+}
+
+// bad is the error of a setting.
+func bad(field, format string, args ...any) error {
+	return fmt.Errorf("fileio: "+field+": "+format, args...)
 }

@@ -80,9 +80,9 @@ func (p Policy) String() string {
 func (p Policy) check() error {
 	switch {
 	case p.when == everyBytes && p.bytes < 1:
-		return fmt.Errorf("a sync every %d bytes: want 1 or more", p.bytes)
+		return bad("WriterOptions.Policy", "a sync every %d bytes; want 1 or more", p.bytes)
 	case p.when == everyInterval && p.every <= 0:
-		return fmt.Errorf("a sync every %v: want more than 0", p.every)
+		return bad("WriterOptions.Policy", "a sync every %v; want more than 0", p.every)
 	}
 	return nil
 }

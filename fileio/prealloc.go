@@ -10,11 +10,15 @@ func (w *Writer) reserve(end int64) {
 		return
 	}
 	n := (end - w.reserved + w.step - 1) / w.step * w.step
-	start := w.now()
+	start := w.now(false)
 	err := sys.Preallocate(w.f, w.reserved, n)
 	w.told(OpPrealloc, w.reserved, n, start, err)
 	if err != nil {
 		w.noRoom, w.stats.Fallback = true, w.pathError("preallocate", err)
+		// ext4 keeps what it found before it ran out, so that nobody else finds any.
+		if info, err := w.f.Stat(); err == nil {
+			_ = w.f.Truncate(info.Size())
+		}
 		return
 	}
 	w.reserved += n
@@ -35,8 +39,8 @@ func (w *Writer) trim() error {
 	if info.Size() >= w.reserved {
 		return nil
 	}
-	if err := sys.Truncate(int(w.f.Fd()), info.Size()); err != nil {
-		return w.pathError("truncate", err)
+	if err := w.f.Truncate(info.Size()); err != nil {
+		return w.pathError("truncate", cause(err))
 	}
 	return nil
 }

@@ -7,14 +7,21 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/latency"
 )
 
-// Stats are what a Reader knows of its readahead.
+// Stats are what a Reader knows of its readahead and its reads.
 type Stats struct {
 	Pattern Pattern // found in the recent requests
 	Window  int64   // bytes that are kept ahead of the stream that was read last; 0: none
 	Counts
+	// Read is how long reads by pread(2) took: requests, or what fills the
+	// buffer of Read. One of 256 is timed, and none of a mapping.
+	Read latency.Snapshot
 }
+
+// readSample is how many reads there are to one that is timed.
+const readSample = 256
 
 // A readahead watches the requests of a Reader and reads ahead of them. It is
 // never waited for: a request that comes while another is looked at is not

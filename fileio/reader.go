@@ -7,23 +7,28 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/latency"
 )
 
-// A Reader reads one regular file. ReadAt, View, Advise, Size, Stats and Close
-// may be called from many goroutines at once; Read, Seek and WriteTo share one
-// position and are for one goroutine.
+// A Reader reads one regular file. ReadAt, View, Advise, Size, Stat, Stats and
+// Close may be called from many goroutines at once; Read, Seek and WriteTo
+// share one position and are for one goroutine.
 //
 // In steady state ReadAt, Read and View do not allocate. A Reader must be
-// closed: the collector does not take a mapping away.
+// closed: the collector does not take a mapping away. The methods of the zero
+// Reader fail with fs.ErrInvalid.
 type Reader struct {
 	name  string
 	f     *os.File
+	owns  bool        // f is the Reader's to close
+	told  atomic.Bool // the kernel was told how f will be read
 	way   Way
 	trace func(Op)
-	gate  gate
+	gate  sys.Gate
 
 	// size and changed are what the file was like when it was opened.
 	size    int64
@@ -31,6 +36,7 @@ type Reader struct {
 
 	mem      []byte // of Mapped: the file as it was when it was opened
 	prefault bool
+	reads    latency.Sampler
 	align    alignment // of Direct
 	flags    int       // of preadv2(2); 0: pread(2)
 	ra       *readahead
@@ -44,14 +50,16 @@ type Reader struct {
 }
 
 var (
+	_ fs.File           = (*Reader)(nil)
 	_ io.ReadSeekCloser = (*Reader)(nil)
 	_ io.ReaderAt       = (*Reader)(nil)
 	_ io.WriterTo       = (*Reader)(nil)
 )
 
 // ErrTruncated is the error of a read from a mapping whose file somebody has
-// made shorter since it was opened. Other ways return io.EOF there.
-var ErrTruncated = errors.New("the file is shorter than it was when it was mapped")
+// made shorter since it was opened, and of a Copy whose source has become
+// shorter since it began. Readers by other ways return io.EOF there.
+var ErrTruncated = errors.New("the file has become shorter")
 
 var errNegative = errors.New("negative offset or length")
 
@@ -61,17 +69,36 @@ func (r *Reader) Name() string { return r.name }
 // Way is the way in use, never Auto.
 func (r *Reader) Way() Way { return r.way }
 
-// Stats returns what is known of the readahead. They are zero where nothing
-// is read ahead here.
-func (r *Reader) Stats() Stats {
-	if r.ra == nil {
-		return Stats{}
+// Stats returns what is known of the readahead, which is zero where nothing
+// is read ahead here, and how long reads took.
+func (r *Reader) Stats() (s Stats) {
+	if r.ra != nil {
+		s = r.ra.stats()
 	}
-	return r.ra.stats()
+	s.Read = r.reads.Snapshot()
+	return s
 }
 
 // Size is how long the file is now, in bytes.
 func (r *Reader) Size() (int64, error) {
+	fi, err := r.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return fi.Size(), nil
+}
+
+// Stat describes the file as it is now, as os.File does.
+func (r *Reader) Stat() (fs.FileInfo, error) {
+	if !r.gate.Enter() {
+		return nil, r.closed("stat")
+	}
+	defer r.gate.Leave()
+	return r.f.Stat()
+}
+
+// sizeNow is Size within the gate.
+func (r *Reader) sizeNow() (int64, error) {
 	fi, err := r.f.Stat()
 	if err != nil {
 		return 0, err
@@ -90,10 +117,10 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, r.fail("read", off, errNegative)
 	}
-	if !r.gate.enter() {
+	if !r.gate.Enter() {
 		return 0, r.closed("read")
 	}
-	defer r.gate.leave() // also where Trace panics
+	defer r.gate.Leave() // also where Trace panics
 	return r.read(p, off)
 }
 
@@ -106,17 +133,32 @@ func (r *Reader) read(p []byte, off int64) (n int, err error) {
 		r.ra.saw(off, len(p))
 	}
 	start := r.start()
-	switch r.way {
-	case Mapped:
+	switch {
+	case r.way == Mapped:
 		n, err = r.readMapped(p, off)
-	case Direct:
-		n, err = r.readDirect(p, off)
+	case r.reads.Chosen():
+		n, err = r.readTimed(p, off)
 	default:
-		n, err = r.pread(p, off)
+		n, err = r.readFile(p, off)
 	}
 	if r.trace != nil {
 		r.tell(OpRead, off, int64(n), start, err)
 	}
+	return n, err
+}
+
+func (r *Reader) readFile(p []byte, off int64) (int, error) {
+	if r.way == Direct {
+		return r.readDirect(p, off)
+	}
+	return r.pread(p, off)
+}
+
+// readTimed is readFile of a request that is a sample.
+func (r *Reader) readTimed(p []byte, off int64) (int, error) {
+	start := time.Now()
+	n, err := r.readFile(p, off)
+	r.reads.Record(time.Since(start))
 	return n, err
 }
 
@@ -141,7 +183,8 @@ func (r *Reader) pread(p []byte, off int64) (n int, err error) {
 }
 
 // View calls f with n bytes at off, which are memory of the mapping where the
-// file is mapped, and a pooled copy elsewhere. It returns what f returns. They
+// file is mapped, and a copy elsewhere, of up to 1 GiB; a larger one is
+// errors.ErrUnsupported. View returns what f returns. They
 // are f's until it returns, and not to be written to. Where the file has not
 // that many, f is not called, and the error is io.EOF if it has none there and
 // io.ErrUnexpectedEOF if it has fewer.
@@ -156,10 +199,10 @@ func (r *Reader) View(off int64, n int, f func([]byte) error) (err error) {
 	if off < 0 || n < 0 {
 		return r.fail("view", off, errNegative)
 	}
-	if !r.gate.enter() {
+	if !r.gate.Enter() {
 		return r.closed("view")
 	}
-	defer r.gate.leave()
+	defer r.gate.Leave()
 	if off > math.MaxInt64-int64(n)-int64(r.align.offset) {
 		return io.EOF
 	}
@@ -178,17 +221,23 @@ func (r *Reader) View(off int64, n int, f func([]byte) error) (err error) {
 	return r.viewCopy(off, n, f)
 }
 
+// maxView bounds the memory that a number read from a file can have View make:
+// a sparse file has as many bytes as it says.
+const maxView = 1 << 30
+
 // viewCopy is View where nothing is mapped.
 func (r *Reader) viewCopy(off int64, n int, f func([]byte) error) error {
 	if n > 1<<maxClass {
 		// Not to ask for memory that the file cannot fill.
-		switch size, err := r.Size(); {
+		switch size, err := r.sizeNow(); {
 		case err != nil:
 			return r.fail("view", off, err)
 		case off >= size:
 			return io.EOF
 		case int64(n) > size-off:
 			return io.ErrUnexpectedEOF
+		case n > maxView:
+			return r.fail("view", off, fmt.Errorf("%d bytes; want up to %d where the file is not mapped: %w", n, maxView, errors.ErrUnsupported))
 		}
 	}
 	// Direct reads begin and end at blocks; the buffer has room for them.
@@ -213,8 +262,11 @@ func (r *Reader) viewCopy(off int64, n int, f func([]byte) error) error {
 // Close waits for the calls that are under way, and has later ones fail with
 // os.ErrClosed. So no memory is taken away under a View; and a function that
 // View calls must not close its own Reader, which would wait for itself.
+//
+// It closes the file if Open opened it. A file of NewReader's stays open, and
+// goes back to normal advice (POSIX_FADV_NORMAL) if it was given any.
 func (r *Reader) Close() error {
-	if !r.gate.close() {
+	if r.f == nil || !r.gate.Close() {
 		return r.closed("close")
 	}
 	r.dropBuffer()
@@ -224,12 +276,18 @@ func (r *Reader) Close() error {
 		err = sys.Munmap(r.mem)
 		r.mem = nil
 	}
-	err = errors.Join(err, r.f.Close())
+	if !r.owns && r.told.Load() {
+		_ = r.fadvise(0, 0, sys.AdviseNormal) // what it was before cannot be asked for
+	}
+	err = errors.Join(err, r.release())
 	r.tell(OpClose, -1, 0, start, err)
 	return err
 }
 
 func (r *Reader) closed(op string) error {
+	if r.f == nil {
+		return errNoReader
+	}
 	return &fs.PathError{Op: op, Path: r.name, Err: fs.ErrClosed}
 }
 

@@ -53,7 +53,7 @@ func TestSpecialFiles(t *testing.T) {
 	for _, name := range []string{fifo, "/dev/null", "/dev/zero"} {
 		for _, w := range []fileio.Way{fileio.Auto, fileio.Buffered, fileio.Mapped} {
 			var pe *fs.PathError
-			if _, err := fileio.Open(name, fileio.Options{Way: w}); !errors.As(err, &pe) || !strings.Contains(err.Error(), "not a regular file") {
+			if _, err := fileio.Open(name, fileio.Options{Way: w}); !errors.As(err, &pe) || !strings.Contains(err.Error(), "want a regular file") {
 				t.Errorf("%v of %s: %v", w, name, err)
 			}
 		}

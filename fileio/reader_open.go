@@ -3,17 +3,19 @@ package fileio
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/stele-go/stele/internal/sys"
 )
 
 var (
-	errTooLarge   = fmt.Errorf("larger than the address space: %w", errors.ErrUnsupported)
-	errNotRegular = errors.New("not a regular file")
-	errWhence     = errors.New("invalid whence")
+	errTooLarge = fmt.Errorf("larger than the address space: %w", errors.ErrUnsupported)
+	errWhence   = errors.New("invalid whence")
+	errNoReader = fmt.Errorf("fileio: a Reader that neither Open nor NewReader made: %w", fs.ErrInvalid)
 )
 
 // Open opens a regular file for reading; anything else, a FIFO for example, is
@@ -21,21 +23,87 @@ var (
 // does not have is an error that is errors.ErrUnsupported, but Auto takes
 // another one then; Reader.Way tells which.
 func Open(name string, o Options) (*Reader, error) {
-	if err := o.check(name); err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
-	r := &Reader{name: name, way: o.Way, trace: o.Trace, gate: gate{empty: make(chan struct{}, 1)}}
-	start := r.start()
-	err := r.open(o)
+	open := func(direct bool) (*os.File, error) { return sys.OpenRead(name, direct) }
+	if o.Root != nil {
+		open = func(direct bool) (*os.File, error) { return sys.OpenReadBeneath(o.Root, name, direct, o.OneMount) }
+	}
+	r := &Reader{name: name, owns: true}
+	start := r.begun(o)
+	err := r.open(o, open)
 	r.tell(OpOpen, -1, 0, start, err)
 	if err != nil {
 		return nil, err
 	}
+	r.gate.Open()
 	return r, nil
 }
 
-func (r *Reader) open(o Options) error {
-	if err := r.openFile(r.way == Direct); err != nil {
+// NewReader returns a Reader of f, which must be a regular file that is open
+// for reading. Read begins at f's offset, and does not move it. f stays the
+// caller's, to be closed after the Reader, whose Close leaves it open. Until
+// then the kernel is told of f what it is told of a file of the Reader's own,
+// as by Advise; Close sets it back to normal advice, whatever was set before.
+//
+// For the way Direct the file is opened once more, through /proc.
+func NewReader(f *os.File, o Options) (*Reader, error) {
+	switch {
+	case f == nil:
+		return nil, fmt.Errorf("fileio: NewReader: no file; want one that is open for reading: %w", fs.ErrInvalid)
+	case o.Root != nil:
+		return nil, bad("Options.Root", "%s; want none for NewReader, which opens no name", o.Root.Name())
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	r := &Reader{name: f.Name()}
+	start := r.begun(o)
+	err := r.adopt(f, o)
+	r.tell(OpOpen, -1, 0, start, err)
+	if err != nil {
+		return nil, &fs.PathError{Op: "reader", Path: r.name, Err: cause(err)}
+	}
+	r.gate.Open()
+	return r, nil
+}
+
+func (r *Reader) adopt(f *os.File, o Options) error {
+	mode, err := sys.OpenedFor(f)
+	if err != nil {
+		return err
+	}
+	if !mode.Read {
+		return fmt.Errorf("opened for writing only: %w", syscall.EBADF)
+	}
+	open := func(direct bool) (*os.File, error) {
+		r.owns = direct
+		if direct {
+			return sys.ReopenRead(f)
+		}
+		return f, nil
+	}
+	if err := r.open(o, open); err != nil {
+		return err
+	}
+	if r.pos, err = f.Seek(0, io.SeekCurrent); err != nil {
+		return errors.Join(err, r.release())
+	}
+	return nil
+}
+
+// begun prepares what the first operation needs, and tells when that began.
+func (r *Reader) begun(o Options) (start time.Time) {
+	r.way, r.trace = o.Way, o.Trace
+	r.reads.OneOf = readSample
+	return r.start()
+}
+
+// open gets the file, by a function that can also open it for direct reads,
+// and makes it ready.
+func (r *Reader) open(o Options, file func(direct bool) (*os.File, error)) error {
+	if err := r.get(file, r.way == Direct); err != nil {
 		return err
 	}
 	if r.way != Auto {
@@ -46,10 +114,10 @@ func (r *Reader) open(o Options) error {
 		memory, known = freeMemory("/")
 	}
 	if r.way = choose(r.size, o, memory, known); r.way == Direct {
-		r.f.Close()
-		if r.openFile(true) != nil {
+		r.release()
+		if r.get(file, true) != nil {
 			r.way = Buffered
-			if err := r.openFile(false); err != nil {
+			if err := r.get(file, false); err != nil {
 				return err
 			}
 		}
@@ -58,44 +126,79 @@ func (r *Reader) open(o Options) error {
 	if err != nil && r.way != Buffered {
 		// It cannot be had after all: the way that can be had everywhere.
 		r.way = Buffered
-		if err = r.openFile(false); err == nil {
+		if err = r.get(file, false); err == nil {
 			err = r.begin(o)
 		}
 	}
 	return err
 }
 
-// openFile opens the file and looks at what it is.
-func (r *Reader) openFile(direct bool) (err error) {
-	if direct {
-		r.f, err = openDirect(r.name)
-	} else {
-		r.f, err = sys.OpenRead(r.name, false)
-	}
-	if err != nil {
-		return err
+// get gets the file and looks at what it is.
+func (r *Reader) get(file func(direct bool) (*os.File, error), direct bool) (err error) {
+	if r.f, err = file(direct); err != nil {
+		if direct && sys.Absent(err) {
+			// open(2): EINVAL where the file system has no O_DIRECT.
+			err = fmt.Errorf("direct I/O: %w: %w", cause(err), errors.ErrUnsupported)
+		}
+		return r.openError(err)
 	}
 	fi, err := r.f.Stat()
-	switch {
-	case err != nil:
-	case fi.IsDir():
-		err = &fs.PathError{Op: "open", Path: r.name, Err: syscall.EISDIR}
-	case !fi.Mode().IsRegular():
-		err = &fs.PathError{Op: "open", Path: r.name, Err: fmt.Errorf("%w: %v", errNotRegular, fi.Mode().Type())}
-	default:
-		r.size, r.changed = fi.Size(), fi.ModTime()
-		return nil
+	if err == nil {
+		err = wantRegular(fi.Mode())
 	}
-	r.f.Close()
-	return err
+	if err != nil {
+		r.release()
+		return r.openError(err)
+	}
+	r.size, r.changed = fi.Size(), fi.ModTime()
+	return nil
 }
 
-// begin gets the Reader's way ready. It closes the file where that fails.
+// wantRegular refuses what is no regular file, by its name.
+func wantRegular(m fs.FileMode) error {
+	switch {
+	case m.IsRegular():
+		return nil
+	case m.IsDir():
+		return syscall.EISDIR
+	}
+	return fmt.Errorf("%s; want a regular file: %w", kindOf(m), fs.ErrInvalid)
+}
+
+func kindOf(m fs.FileMode) string {
+	switch m.Type() {
+	case fs.ModeDir:
+		return "a folder"
+	case fs.ModeNamedPipe:
+		return "a pipe"
+	case fs.ModeSocket:
+		return "a socket"
+	case fs.ModeDevice:
+		return "a block device"
+	case fs.ModeDevice | fs.ModeCharDevice:
+		return "a character device"
+	}
+	return "a file of another kind (" + m.Type().String() + ")"
+}
+
+// release closes the file, if it is the Reader's.
+func (r *Reader) release() error {
+	if r.owns {
+		return r.f.Close()
+	}
+	return nil
+}
+
+func (r *Reader) openError(err error) error {
+	return &fs.PathError{Op: "open", Path: r.name, Err: cause(err)}
+}
+
+// begin gets the Reader's way ready. It releases the file where that fails.
 func (r *Reader) begin(o Options) (err error) {
 	defer func() {
 		if err != nil {
-			r.f.Close()
-			err = &fs.PathError{Op: "open", Path: r.name, Err: cause(err)}
+			r.release()
+			err = r.openError(err)
 		}
 	}()
 	r.bufSize = defaultBuffer
@@ -154,8 +257,7 @@ func (r *Reader) setReadahead(o Options) {
 
 // cause is what lies in an error that names operation and file already.
 func cause(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

@@ -9,10 +9,10 @@ import (
 // size or more go to the kernel as they are; those of a mapped file are copied
 // from the mapping.
 func (r *Reader) Read(p []byte) (n int, err error) {
-	if !r.gate.enter() {
+	if !r.gate.Enter() {
 		return 0, r.closed("read")
 	}
-	defer r.gate.leave()
+	defer r.gate.Leave()
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -72,17 +72,17 @@ func (r *Reader) dropBuffer() {
 
 // Seek is io.Seeker. io.SeekEnd is from where the file ends now.
 func (r *Reader) Seek(offset int64, whence int) (int64, error) {
-	if !r.gate.enter() {
+	if !r.gate.Enter() {
 		return 0, r.closed("seek")
 	}
-	defer r.gate.leave()
+	defer r.gate.Leave()
 	var from int64
 	switch whence {
 	case io.SeekStart:
 	case io.SeekCurrent:
 		from = r.pos
 	case io.SeekEnd:
-		size, err := r.Size()
+		size, err := r.sizeNow()
 		if err != nil {
 			return 0, r.fail("seek", offset, err)
 		}
@@ -98,14 +98,15 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 }
 
 // WriteTo is io.WriterTo: it writes from the position on to the end. The bytes
-// of a mapped file go to w without a copy; w must not keep them.
+// of a mapped file go to w without a copy; w must not keep them. Where a mapped
+// file has become shorter, w gets what there is, and the error is ErrTruncated.
 //
 // Where both ends are files, Copy may be faster.
 func (r *Reader) WriteTo(w io.Writer) (done int64, err error) {
-	if !r.gate.enter() {
+	if !r.gate.Enter() {
 		return 0, r.closed("read")
 	}
-	defer r.gate.leave()
+	defer r.gate.Leave()
 	for {
 		var n int
 		if r.way == Mapped && r.pos < int64(len(r.mem)) {
@@ -116,7 +117,7 @@ func (r *Reader) WriteTo(w io.Writer) (done int64, err error) {
 		done += int64(n)
 		r.pos += int64(n)
 		if err == io.EOF {
-			return done, nil
+			return done, r.stillWhole()
 		}
 		if err != nil {
 			return done, err
@@ -135,21 +136,42 @@ func (r *Reader) writeBuffered(w io.Writer) (int, error) {
 	return writeAll(w, r.buf.b[r.pos-r.bufAt:r.bufLen])
 }
 
-// writeMapped writes the next part of the mapping.
+// stillWhole returns ErrTruncated if the file is shorter than its mapping. The
+// last page of a file reads as zeros behind the end, which nothing else tells.
+func (r *Reader) stillWhole() error {
+	if len(r.mem) == 0 {
+		return nil
+	}
+	size, err := r.sizeNow()
+	if err == nil && size < int64(len(r.mem)) {
+		err = ErrTruncated
+	}
+	if err != nil {
+		return r.fail("read", size, err)
+	}
+	return nil
+}
+
+// writeMapped writes the next part of the mapping, as far as the file reaches
+// now: a fault would leave w without what there is before it.
 func (r *Reader) writeMapped(w io.Writer) (n int, err error) {
-	size := min(int64(len(r.mem))-r.pos, MaxWindow)
+	now, err := r.sizeNow()
+	if err != nil {
+		return 0, r.fail("read", r.pos, err)
+	}
+	if now <= r.pos {
+		return 0, r.fail("read", now, ErrTruncated)
+	}
+	size := min(min(now, int64(len(r.mem)))-r.pos, MaxWindow)
 	if r.ra != nil {
 		r.ra.saw(r.pos, int(size))
 	}
 	start := r.start()
-	verr := r.viewMapped(r.pos, int(size), func(b []byte) error {
+	err = r.viewMapped(r.pos, int(size), func(b []byte) (err error) {
 		n, err = writeAll(w, b)
-		return nil
+		return err
 	})
-	r.tell(OpView, r.pos, int64(n), start, verr)
-	if verr != nil {
-		return n, verr
-	}
+	r.tell(OpView, r.pos, int64(n), start, err)
 	return n, err
 }
 

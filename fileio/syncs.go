@@ -11,6 +11,22 @@ import (
 // settle makes all durable that was written until now. It is called, and
 // returns, with mu held, and lets it go while it syncs.
 func (w *Writer) settle() error {
+	if w.clean == w.hi && w.settled(w.written()) {
+		return nil
+	}
+	return w.settleFrom(time.Now())
+}
+
+// settleFrom is settle of what began to be written at start.
+func (w *Writer) settleFrom(start time.Time) error {
+	err := w.flushAndSync()
+	if err == nil {
+		w.times.commit.Record(time.Since(start))
+	}
+	return err
+}
+
+func (w *Writer) flushAndSync() error {
 	if err := w.flush(true); err != nil {
 		return err
 	}
@@ -33,8 +49,11 @@ func (w *Writer) settle() error {
 	from, to := w.synced, w.written()
 	mechanism := w.sync
 	w.mu.Unlock()
-	start := w.now()
+	start := time.Now()
 	err := w.syncFile(mechanism, from, to-from)
+	if err == nil {
+		w.times.sync.Record(time.Since(start))
+	}
 	w.told(OpSync, from, to-from, start, err)
 	w.mu.Lock()
 	w.stats.Syncs++
@@ -69,12 +88,12 @@ func (w *Writer) syncFile(m Mechanism, off, n int64) error {
 // it was opened so: on a descriptor that is open the flag cannot be set
 // (fcntl(2), F_SETFL).
 func (w *Writer) openDurable() error {
-	already, err := sys.OpenedDurable(w.f)
-	if err != nil || already {
-		return err
+	opened, err := sys.OpenedFor(w.f)
+	if err != nil || opened.Durable {
+		return cause(err)
 	}
 	if w.durable, err = sys.Reopen(w.f, false, true); err != nil {
-		return fmt.Errorf("%s: %w", SyncODsync, bareCause(err))
+		return fmt.Errorf("%s: %w", SyncODsync, cause(err))
 	}
 	return nil
 }
@@ -102,6 +121,6 @@ func (w *Writer) tick() {
 	if w.usable() != nil {
 		return
 	}
-	w.settle()
+	_ = w.flushAndSync() // not settle: nobody waits for this one
 	w.arm()
 }

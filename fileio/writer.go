@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 	"unsafe"
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/latency"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -88,7 +91,8 @@ type WriterOptions struct {
 //
 // Its methods may be called by several goroutines. The bytes of a Write stay
 // together. While one waits for a sync, others can write, and commits that
-// wait meanwhile share the next one.
+// wait meanwhile share the next one. Those of the zero Writer fail with
+// fs.ErrInvalid.
 type Writer struct {
 	f       *os.File // the caller's
 	blocks  *os.File // for whole blocks past the page cache, or nil
@@ -129,6 +133,7 @@ type Writer struct {
 	closed   bool // Close was called: nobody else gets in
 	released bool // and has ended: the file is no longer ours
 	stats    WriterStats
+	times    writerTimes
 }
 
 // WriterStats are counted since the Writer was made.
@@ -142,35 +147,69 @@ type WriterStats struct {
 	// Fallback is why the way or the mechanism in use is not the one asked
 	// for, or why no more room is reserved; nil where all is as it was asked.
 	Fallback error
+
+	// How long the writes to the kernel took, of which one of 32 is timed;
+	// each call to sync, and each durable write; and each Commit, Sync, Close
+	// and Write that made something durable, with its wait for the syncs of
+	// others. What failed is not among them.
+	Flush, Sync, Commit latency.Snapshot
 }
 
-// NewWriter returns a writer to f from f's offset on. The file stays the
+type writerTimes struct {
+	flush        latency.Sampler
+	draw         uint64 // the state of chosen
+	sync, commit latency.Histogram
+}
+
+// flushSample is how many writes to the kernel there are to one that is timed:
+// a small one takes 1 us, and to read the clock twice a tenth of that.
+const flushSample = 32
+
+// chosen decides whether a write is timed, as latency.Sampler.Chosen does, but
+// at 1 ns instead of 5 to 15: mu is held, so a generator of our own will do.
+func (t *writerTimes) chosen() bool {
+	t.draw = t.draw*6364136223846793005 + 1442695040888963407
+	return t.draw>>32*flushSample < 1<<32
+}
+
+func (t *writerTimes) wrote(d time.Duration, durable bool) {
+	if durable {
+		t.sync.Record(d)
+	} else {
+		t.flush.Record(d)
+	}
+}
+
+// NewWriter returns a writer to f from f's offset on. f is a regular file, or
+// another that is written at offsets, and open for writing. It stays the
 // caller's, to be closed after the Writer.
 func NewWriter(f *os.File, o WriterOptions) (*Writer, error) {
 	if f == nil {
-		return nil, os.ErrInvalid
+		return nil, fmt.Errorf("fileio: NewWriter: no file; want one that is open for writing: %w", fs.ErrInvalid)
 	}
 	w := &Writer{f: f, policy: o.Policy, sync: o.Sync, way: o.Way, size: o.BufferSize, unit: bufferAlign, step: o.Preallocate, trace: o.Trace}
-	if err := w.open(o.Profile); err != nil {
+	w.times.flush.OneOf = flushSample
+	w.times.draw = rand.Uint64()
+	ours := w.way == Auto // then there may be another
+	if err := w.choose(o.Profile); err != nil {
+		return nil, err
+	}
+	if err := w.check(); err != nil {
+		return nil, err
+	}
+	if err := w.open(ours); err != nil {
 		w.release()
 		return nil, &fs.PathError{Op: "writer", Path: f.Name(), Err: err}
 	}
 	return w, nil
 }
 
-func (w *Writer) open(p *profile.Profile) error {
-	ours := w.way == Auto // then there may be another
-	if err := w.choose(p); err != nil {
-		return err
-	}
-	if err := w.check(); err != nil {
-		return err
-	}
-	appends, err := sys.AppendsOnly(w.f)
+func (w *Writer) open(ours bool) error {
+	mode, err := sys.OpenedFor(w.f)
 	if err != nil {
-		return err
+		return cause(err)
 	}
-	if err := w.seek(appends); err != nil {
+	if err := w.seek(mode); err != nil {
 		return err
 	}
 	if w.sync == SyncODsync {
@@ -179,7 +218,7 @@ func (w *Writer) open(p *profile.Profile) error {
 		}
 	}
 	if w.way == Direct {
-		err := w.openDirect(appends)
+		err := w.openDirect(mode.Append)
 		if err != nil && !ours {
 			return err
 		}
@@ -211,7 +250,7 @@ func (w *Writer) choose(p *profile.Profile) (err error) {
 		w.way = Buffered
 		if p.Write.Way != "" {
 			if w.way, err = ParseWay(p.Write.Way); err != nil {
-				return err
+				return bad("WriterOptions.Profile", "%w", err)
 			}
 		}
 	}
@@ -229,35 +268,54 @@ func (w *Writer) choose(p *profile.Profile) (err error) {
 func (w *Writer) check() error {
 	switch {
 	case w.size < 0 || w.size > maxWriteBuffer:
-		return fmt.Errorf("a buffer of %d bytes: want up to %d", w.size, maxWriteBuffer)
+		return bad("WriterOptions.BufferSize", "%d bytes; want 0 (the default) to %d", w.size, maxWriteBuffer)
 	case w.step < 0:
-		return fmt.Errorf("room in steps of %d bytes: want 0 or more", w.step)
+		return bad("WriterOptions.Preallocate", "%d bytes; want 0 (none) or more", w.step)
 	case w.way != Buffered && w.way != Direct && w.way != Uncached:
-		return fmt.Errorf("a writer has no way %q", w.way)
+		return bad("WriterOptions.Way", "%v; want Auto, Buffered, Direct or Uncached", w.way)
 	case w.policy.when == never && w.sync == SyncODsync:
-		return errors.New("the policy never syncs, the mechanism o_dsync always does")
+		return bad("WriterOptions.Sync", "%q, which always syncs, with the policy Never; want another of the two", w.sync)
 	case w.sync == SyncRange && runtime.GOOS != "linux":
-		return fmt.Errorf("%s: %w on %s", w.sync, errors.ErrUnsupported, runtime.GOOS)
+		return bad("WriterOptions.Sync", "%q on %s: %w", w.sync, runtime.GOOS, errors.ErrUnsupported)
 	case !slices.Contains(mechanisms(), w.sync):
-		return fmt.Errorf("no mechanism is called %q; want one of %q", w.sync, mechanisms())
+		return bad("WriterOptions.Sync", "%q; want one of %q", w.sync, mechanisms())
 	}
 	return w.policy.check()
 }
 
-// seek finds where the first byte goes.
-func (w *Writer) seek(appends bool) (err error) {
+// seek finds where the first byte goes, and refuses what cannot be written
+// there.
+func (w *Writer) seek(mode sys.Opened) (err error) {
+	if !mode.Write || runtime.GOOS != "linux" { // elsewhere the mode is not known
+		fi, err := w.f.Stat()
+		switch {
+		case err != nil:
+			return cause(err)
+		case fi.IsDir():
+			return syscall.EISDIR
+		case !mode.Write:
+			return fmt.Errorf("opened for reading only: %w", syscall.EBADF)
+		}
+	}
 	whence := io.SeekCurrent
-	if appends {
+	if mode.Append {
 		whence = io.SeekEnd
 	}
-	if w.start, err = w.f.Seek(0, whence); err != nil {
-		return bareCause(err)
+	if w.start, err = w.f.Seek(0, whence); err == nil {
+		return nil
 	}
-	return nil
+	if fi, serr := w.f.Stat(); serr == nil && !fi.Mode().IsRegular() {
+		return fmt.Errorf("%s; want a file that is written at offsets: %w", kindOf(fi.Mode()), cause(err))
+	}
+	return cause(err)
 }
 
 // Write takes p, and returns how many of its bytes the file or the buffer has.
 // They survive what the Policy says. p is the caller's again when it returns.
+//
+// Memory that cannot be read, of a mapping whose file became shorter, is
+// syscall.EFAULT, the one error that does not stay: the Writer has written what
+// it had before and what there was of p, and goes on.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock() // also where p is a View's that ends in a fault
@@ -278,18 +336,38 @@ func (w *Writer) WriteString(s string) (int, error) {
 }
 
 // write is Write, with mu held.
-func (w *Writer) write(p []byte) (int, error) {
+func (w *Writer) write(p []byte) (n int, err error) {
 	w.stats.Writes++
 	from := w.base + int64(w.hi)
+	defer w.faulted(p, from, &n, &err)
 	due := w.policy.due(from + int64(len(p)) - w.synced)
+	var start time.Time
+	if due {
+		start = time.Now()
+	}
 	if err := w.take(p, due); err != nil { // of p, what the kernel has got
 		return int(min(max(w.written()-from, 0), int64(len(p)))), err
 	}
 	if due {
-		return len(p), w.settle()
+		return len(p), w.settleFrom(start)
 	}
 	w.arm()
 	return len(p), nil
+}
+
+// faulted turns a fault in p, which began at from, into the error that the
+// kernel has for it. Faults are panics below a View only
+// (debug.SetPanicOnFault); else they end the process.
+func (w *Writer) faulted(p []byte, from int64, n *int, err *error) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if _, ok := faultAt(v, p); !ok {
+		panic(v)
+	}
+	*n, *err = int(w.base+int64(w.hi)-from), w.pathError("write", syscall.EFAULT)
+	w.arm()
 }
 
 // Flush gives the buffer to the kernel: what was written survives the process.
@@ -330,11 +408,11 @@ func (w *Writer) Sync() error {
 // written any more. Every later call fails with os.ErrClosed.
 func (w *Writer) Close() error {
 	w.mu.Lock()
-	if w.closed {
+	if err := w.gone("close"); err != nil {
 		w.mu.Unlock()
-		return w.pathError("close", os.ErrClosed)
+		return err
 	}
-	start := w.now()
+	start := w.now(false)
 	w.closed, w.quick = true, false
 	if w.timer != nil {
 		w.timer.Stop()
@@ -360,7 +438,7 @@ func (w *Writer) Close() error {
 		err = serr
 	}
 	if cerr := w.release(); cerr != nil && err == nil {
-		err = w.pathError("close", bareCause(cerr))
+		err = w.pathError("close", cause(cerr))
 	}
 	w.told(OpClose, -1, 0, start, err)
 	return err
@@ -407,14 +485,19 @@ func (w *Writer) Durable() int64 {
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.f == nil {
+		return errNoWriter
+	}
 	return w.err
 }
 
 // Stats returns what was counted.
 func (w *Writer) Stats() WriterStats {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.stats
+	s := w.stats
+	w.mu.Unlock()
+	s.Flush, s.Sync, s.Commit = w.times.flush.Snapshot(), w.times.sync.Snapshot(), w.times.commit.Snapshot()
+	return s
 }
 
 // Way is how bytes go to the file: Buffered, Direct or Uncached.
@@ -438,11 +521,24 @@ func (w *Writer) Promise() (write, commit durability.Promise) {
 
 // usable returns why the Writer cannot be used, if it cannot.
 func (w *Writer) usable() error {
-	if w.closed {
-		return w.pathError("write", os.ErrClosed)
+	if err := w.gone("write"); err != nil {
+		return err
 	}
 	return w.err
 }
+
+// gone returns an error if the Writer is closed, or none that NewWriter made.
+func (w *Writer) gone(op string) error {
+	switch {
+	case w.f == nil:
+		return errNoWriter
+	case w.closed:
+		return w.pathError(op, os.ErrClosed)
+	}
+	return nil
+}
+
+var errNoWriter = fmt.Errorf("fileio: a Writer that NewWriter did not make: %w", fs.ErrInvalid)
 
 // fail makes err final.
 func (w *Writer) fail(op string, err error) error {
@@ -455,17 +551,9 @@ func (w *Writer) pathError(op string, err error) error {
 	return &fs.PathError{Op: op, Path: w.f.Name(), Err: err}
 }
 
-// bareCause takes the operation and the path off err.
-func bareCause(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
-}
-
-// now is when an operation begins, if that is to be told.
-func (w *Writer) now() time.Time {
-	if w.trace == nil {
+// now is when an operation begins, if that is to be told or recorded.
+func (w *Writer) now(timed bool) time.Time {
+	if w.trace == nil && !timed {
 		return time.Time{}
 	}
 	return time.Now()

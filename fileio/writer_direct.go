@@ -15,7 +15,7 @@ func (w *Writer) openDirect(appends bool) error {
 	}
 	st, err := sys.StatFile(w.f)
 	if err != nil {
-		return bareCause(err)
+		return cause(err)
 	}
 	switch {
 	case !st.DirectKnown:
@@ -29,7 +29,7 @@ func (w *Writer) openDirect(appends bool) error {
 		w.unit = max(w.unit, st.DirectOffset)
 	}
 	if w.blocks, err = sys.Reopen(w.f, true, w.sync == SyncODsync); err != nil {
-		return fmt.Errorf("%w: O_DIRECT: %w", errors.ErrUnsupported, bareCause(err))
+		return fmt.Errorf("%w: O_DIRECT: %w", errors.ErrUnsupported, cause(err))
 	}
 	return nil
 }

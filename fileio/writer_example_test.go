@@ -36,12 +36,12 @@ func ExampleWriter() {
 		fmt.Println(err)
 	}
 	written, committed := w.Promise()
-	fmt.Println("a Write", written.Level.Survives())
-	fmt.Println("a Commit", committed.Level.Survives())
+	fmt.Println("a Write:", written.Level.Survives())
+	fmt.Println("a Commit:", committed.Level.Survives())
 	// Output:
 	// 8 of 14 bytes are durable
-	// a Write may be gone when the process ends
-	// a Commit survives a power cut
+	// a Write: lost when the process exits
+	// a Commit: survives a power cut
 }
 
 // Each Write is durable when it returns, by one call where the device can.

@@ -1,7 +1,10 @@
 package fileio
 
 import (
+	"cmp"
 	"os"
+	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/stele-go/stele/internal/sys"
@@ -66,11 +69,25 @@ func (w *Writer) pass(p []byte, due bool) error {
 	}
 	from := w.written()
 	n, err := w.send(w.plain(), rest, p, from, due)
-	w.moveTo(from + int64(n))
-	if err != nil {
-		return w.fail("write", err)
+	if n < len(rest) && err == syscall.EFAULT {
+		w.clean += n
+		return cmp.Or(w.flush(false), w.pathError("write", err))
 	}
-	return nil
+	w.moveTo(from + int64(n))
+	return w.ended(err)
+}
+
+// ended makes the error of a write of the caller's bytes final, unless it is
+// about their memory.
+func (w *Writer) ended(err error) error {
+	switch err {
+	case nil:
+		return nil
+	case syscall.EFAULT:
+		w.arm()
+		return w.pathError("write", err)
+	}
+	return w.fail("write", err)
 }
 
 // passBlocks writes whole blocks of the caller's.
@@ -78,10 +95,7 @@ func (w *Writer) passBlocks(p []byte, due bool) error {
 	from := w.written()
 	n, err := w.send(w.blocks, p, nil, from, due)
 	w.moveTo(from + int64(n))
-	if err != nil {
-		return w.fail("write", err)
-	}
-	return nil
+	return w.ended(err)
 }
 
 // oneWrite reports whether a durable write that goes on from what is in the
@@ -154,8 +168,12 @@ func (w *Writer) send(f *os.File, a, b []byte, off int64, due bool) (n int, err 
 		if durable {
 			mode |= sys.WriteDurable
 		}
-		start := w.now()
+		timed := durable || w.times.chosen()
+		start := w.now(timed)
 		n, err = sys.WriteVec(f, a, b, off, mode)
+		if timed && err == nil {
+			w.times.wrote(time.Since(start), durable)
+		}
 		w.told(OpWrite, off, int64(n), start, err)
 		w.stats.Calls++
 		w.stats.Bytes += int64(n)

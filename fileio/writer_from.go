@@ -14,8 +14,14 @@ import (
 // copy.
 const kernelCopyAfter = 1 << 20
 
+// maxIdle is how often in a row a reader may give nothing, as in package bufio.
+const maxIdle = 100
+
 // ReadFrom writes all that r gives; io.Copy uses it. As to the Policy, what r
 // gives at once is a Write.
+//
+// A reader that gives neither bytes nor an error 100 times in a row ends it with
+// io.ErrNoProgress.
 //
 // What an *os.File holds beyond its first MiB is copied by the kernel, if the
 // way is Buffered: XFS and btrfs then share it between the two files. Each 64
@@ -32,9 +38,11 @@ func (w *Writer) ReadFrom(r io.Reader) (total int64, err error) {
 	// meanwhile. What fills it goes to the kernel from here, without a copy.
 	buf := getBuffer(size)
 	defer buf.put()
-	for tried := false; ; {
+	for tried, idle := false, 0; ; {
 		n, rerr := r.Read(buf.b)
+		idle++
 		if n > 0 {
+			idle = 0
 			m, err := w.Write(buf.b[:n])
 			total += int64(m)
 			if err != nil {
@@ -46,6 +54,8 @@ func (w *Writer) ReadFrom(r io.Reader) (total int64, err error) {
 			return total, nil
 		case rerr != nil:
 			return total, rerr
+		case idle == maxIdle:
+			return total, io.ErrNoProgress
 		case total >= kernelCopyAfter && !tried:
 			tried = true
 			n, err := w.copyFrom(r)
@@ -100,7 +110,7 @@ func (w *Writer) kernelCopy(src syscall.RawConn, n int64) (int64, error) {
 	}
 	from := w.written()
 	to := from
-	start := w.now()
+	start := w.now(false)
 	n, err := sys.CopyOn(w.plain(), &to, src, n)
 	w.told(OpCopy, from, n, start, err)
 	if n == 0 {

@@ -157,7 +157,7 @@ func TestWriterAllocates(t *testing.T) {
 			if n := testing.AllocsPerRun(100, write); n != 0 {
 				t.Errorf("%v allocations a write", n)
 			}
-			if n := testing.AllocsPerRun(5, func() { write(); ok(t, w.Commit()) }); n != 0 {
+			if n := testing.AllocsPerRun(60, func() { write(); ok(t, w.Commit()) }); n != 0 {
 				t.Errorf("%v allocations a commit", n)
 			}
 			ok(t, w.Close())

@@ -21,6 +21,8 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
+var record = []byte(strings.Repeat("r", 1000))
+
 // create makes an empty file in a new folder.
 func create(t testing.TB) *os.File {
 	t.Helper()
@@ -154,7 +156,7 @@ func writeRandomly(t *testing.T, rnd *rand.Rand, o fileio.WriterOptions) {
 	if now, err := f.Seek(0, io.SeekCurrent); now != int64(at) || err != nil {
 		t.Errorf("the file is at %d, %v; want %d", now, err, at)
 	}
-	if way := w.Way(); o.Way == fileio.Direct && way != o.Way || w.Stats().Fallback != nil && o.Way != fileio.Uncached {
+	if way := w.Way(); o.Way == fileio.Direct && way != o.Way || w.Stats().Fallback != nil && o.Way != fileio.Uncached && runtime.GOOS == "linux" {
 		t.Errorf("it took the way %v: %v", way, w.Stats().Fallback)
 	}
 }
@@ -262,11 +264,9 @@ func TestEveryInterval(t *testing.T) {
 func TestEveryIntervalFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := create(t)
-		r, err := os.Open(f.Name())
-		ok(t, err)
-		defer r.Close()
-		w := newWriter(t, r, fileio.WriterOptions{Policy: fileio.EveryInterval(time.Millisecond)})
-		_, err = w.WriteString("to a file that is open for reading")
+		w := newWriter(t, f, fileio.WriterOptions{Policy: fileio.EveryInterval(time.Millisecond)})
+		ok(t, f.Close())
+		_, err := w.WriteString("to a file that is closed")
 		ok(t, err)
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
@@ -314,9 +314,7 @@ func TestWriterRefuses(t *testing.T) {
 		{Profile: &profile.Profile{Write: profile.Write{Way: "mapped"}}},
 		{Profile: &profile.Profile{Write: profile.Write{Sync: "sometimes"}}},
 	} {
-		f := create(t)
-		_, err := fileio.NewWriter(f, o)
-		if pe, ok := errors.AsType[*fs.PathError](err); !ok || pe.Path != f.Name() {
+		if _, err := fileio.NewWriter(create(t), o); err == nil || !strings.HasPrefix(err.Error(), "fileio: WriterOptions.") || !strings.Contains(err.Error(), "; ") {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
@@ -372,10 +370,8 @@ func TestWriterClosed(t *testing.T) {
 func TestWriterFails(t *testing.T) {
 	f := create(t)
 	ok(t, os.WriteFile(f.Name(), []byte("old"), 0o600))
-	r, err := os.Open(f.Name())
-	ok(t, err)
-	defer r.Close()
-	w := newWriter(t, r, fileio.WriterOptions{})
+	w := newWriter(t, f, fileio.WriterOptions{})
+	ok(t, f.Close())
 	n, err := w.Write([]byte("buffered"))
 	if n != 8 || err != nil {
 		t.Fatal(n, err)

@@ -33,8 +33,6 @@ func writing(o fileio.WriterOptions, do func(w *fileio.Writer) error) scenario {
 	}
 }
 
-var record = []byte(strings.Repeat("r", 1000))
-
 // twoCommitted writes two records and commits each.
 func twoCommitted(w *fileio.Writer) error {
 	for range 2 {

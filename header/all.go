@@ -1,18 +1,23 @@
 package header
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/oldfile"
+	"github.com/stele-go/stele/internal/sys"
 )
 
 // AllOptions are the settings of InsertAll and SwapAll.
@@ -20,10 +25,27 @@ type AllOptions struct {
 	Options
 	// Workers is how many files are worked on at once. 0 is GOMAXPROCS.
 	Workers int
+	// LockWait is how long the lock of a file is waited for that somebody else
+	// holds. It then is the error of that file, and the others are gone on with. 0
+	// waits until the context is done.
+	LockWait time.Duration
+	// Report, unless nil, is told of each file as it is done, by one goroutine at
+	// a time, in no certain order. No lock is held for its file by then.
+	Report func(FileResult)
 }
 
-// A Done is what became of one file.
-type Done struct {
+func (o AllOptions) check() error {
+	switch {
+	case o.Workers < 0:
+		return fmt.Errorf("header: AllOptions.Workers: %d; want 0 (GOMAXPROCS) or more: %w", o.Workers, fs.ErrInvalid)
+	case o.LockWait < 0:
+		return fmt.Errorf("header: AllOptions.LockWait: %v; want 0 (until the context is done) or more: %w", o.LockWait, fs.ErrInvalid)
+	}
+	return o.Options.check()
+}
+
+// A FileResult is what became of one file.
+type FileResult struct {
 	Name   string
 	Result Result
 	Err    error
@@ -33,20 +55,22 @@ type Done struct {
 // be nothing: then the file stays as it is. Each file is changed, and
 // promised, as by Insert; there is no promise for all of them together.
 //
-// Results come as files are done, in no certain order, each name once. At
-// level Power the files that get new ones are committed in groups of up to
-// 64 a worker: all are written, then synced, then renamed, and each folder is
-// synced once a group. So a file's result comes when its group is done.
+// It returns when all is done, with one result for each file that was begun,
+// in the order of names. The error tells how many failed, and wraps the first
+// of their errors. Once ctx is done no other file is begun, those that were begun
+// are ended, and the error wraps that of ctx.
 //
-// It reads names while it works, in a goroutine of its own. Once ctx is done,
-// or the loop over the results is left, no other file is begun; those that
-// were begun are ended, and then the loop ends. What was not begun has no
-// result: ctx.Err() tells.
+// At level Power the files that get new ones are committed in groups of up to
+// 64 a worker: all are written, then synced, then renamed, and each folder is
+// synced once a group. So a file is done when its group is. Below a Root each file
+// is a group.
 //
 // head is called by several goroutines at once, while no file is locked by
-// them: it may use this package. So may names, which may also wait for results:
-// a group that gets no other name within 1 ms is committed.
-func InsertAll(ctx context.Context, names iter.Seq[string], head func(name string) ([]byte, error), o AllOptions) iter.Seq[Done] {
+// them: it may use this package. names is called in a goroutine of its own, and
+// may wait for what Report is told: a group that gets no other name within 1 ms
+// is committed. names must end once ctx is done, should it wait for anything
+// else: InsertAll does not return before, nor does a panic of Report.
+func InsertAll(ctx context.Context, names iter.Seq[string], head func(name string) ([]byte, error), o AllOptions) ([]FileResult, error) {
 	return all(ctx, "insert", names, o, func(name string) (change, error) {
 		data, err := head(name)
 		if err != nil || len(data) == 0 {
@@ -58,7 +82,7 @@ func InsertAll(ctx context.Context, names iter.Seq[string], head func(name strin
 
 // SwapAll is InsertAll with Swap. An old and data that are the same, or both
 // nil, leave the file as it is.
-func SwapAll(ctx context.Context, names iter.Seq[string], swap func(name string) (old, data []byte, err error), o AllOptions) iter.Seq[Done] {
+func SwapAll(ctx context.Context, names iter.Seq[string], swap func(name string) (old, data []byte, err error), o AllOptions) ([]FileResult, error) {
 	return all(ctx, "swap", names, o, func(name string) (change, error) {
 		old, data, err := swap(name)
 		if err != nil || len(old) == 0 && len(data) == 0 {
@@ -72,78 +96,133 @@ func SwapAll(ctx context.Context, names iter.Seq[string], swap func(name string)
 // open, and its lock.
 const groupMost = 64
 
-func all(ctx context.Context, op string, names iter.Seq[string], o AllOptions, what func(name string) (change, error)) iter.Seq[Done] {
-	return func(yield func(Done) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		todo, done := make(chan string), make(chan Done, groupMost)
-		defer func() { // so that nothing is left half done, whatever the loop did
-			cancel()
-			for range done {
-			}
-		}()
-		var workers sync.WaitGroup
-		n := o.Workers
-		if n <= 0 {
-			n = runtime.GOMAXPROCS(0)
-		}
-		for range n {
-			workers.Go(func() {
-				w := worker{op: op, o: o.Options, what: what, done: done}
-				w.run(ctx, todo)
-			})
-		}
-		go func() {
-			for name := range names {
-				if ctx.Err() != nil {
-					break
-				}
-				select {
-				case todo <- name:
-				case <-ctx.Done():
-				}
-			}
-			close(todo)
-			workers.Wait()
-			close(done)
-		}()
-		for d := range done {
-			if !yield(d) {
-				return
-			}
-		}
+// groupSize is how many files each of the workers may have in its group: all
+// together leave the rest of the process half of its descriptors.
+func groupSize(o AllOptions, workers int) int {
+	if o.Level != durability.Power || o.Root != nil {
+		return 1
 	}
+	soft, _, err := sys.FileLimits()
+	if err != nil {
+		return groupMost
+	}
+	return int(max(1, min(groupMost, soft/4/uint64(workers))))
 }
 
-// A worker changes files one after the other.
-type worker struct {
-	op   string
-	o    Options
-	what func(name string) (change, error)
-	done chan<- Done
-
-	// At level Power, the files that are written and wait to be committed
-	// together. They are locked: so while there are any, no other lock is
-	// waited for, as two workers or processes would wait for each other.
-	batch *atomicfile.Batch
-	group []waiting
-	later []Done // for the same reason: the consumer may be waiting for one of the locks
-}
-
-type waiting struct {
-	done Done
-	t    *target
-	f    *atomicfile.File
+// A numbered result is that of the nth name.
+type numbered struct {
+	n int
+	FileResult
 }
 
 // A task is a file to be changed. What is asked of the caller for it is asked
 // while no lock is held: it may wait for one.
 type task struct {
+	n    int
 	name string
 	c    change
 	err  error
 }
 
-func (w *worker) run(ctx context.Context, todo <-chan string) {
+func all(ctx context.Context, op string, names iter.Seq[string], o AllOptions, what func(name string) (change, error)) ([]FileResult, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	todo, done := make(chan task), make(chan numbered, groupMost)
+	var workers sync.WaitGroup
+	count := cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	most := groupSize(o, count)
+	for range count {
+		workers.Go(func() {
+			w := worker{op: op, o: o, what: what, done: done, most: most}
+			w.run(ctx, todo)
+		})
+	}
+	given := 0
+	go func() {
+		for name := range names {
+			if ctx.Err() == nil {
+				select {
+				case todo <- task{n: given, name: name}:
+				case <-ctx.Done():
+				}
+			}
+			if given++; ctx.Err() != nil {
+				break
+			}
+		}
+		close(todo)
+		workers.Wait()
+		close(done)
+	}()
+	defer func() { // so that nothing is left half done should Report panic
+		cancel()
+		for range done {
+		}
+	}()
+	var results []numbered
+	for d := range done {
+		results = append(results, d)
+		if o.Report != nil {
+			o.Report(d.FileResult)
+		}
+	}
+	var err error
+	if len(results) < given {
+		err = ctx.Err()
+	}
+	return inOrder(results, err)
+}
+
+// inOrder returns results in the order of the names, and the error of all of them.
+// early is the reason why some have none.
+func inOrder(results []numbered, early error) ([]FileResult, error) {
+	slices.SortFunc(results, func(a, b numbered) int { return a.n - b.n })
+	list := make([]FileResult, len(results))
+	var first error
+	failed := 0
+	for i, r := range results {
+		list[i] = r.FileResult
+		if r.Err != nil {
+			failed++
+			first = cmp.Or(first, r.Err)
+		}
+	}
+	switch {
+	case early != nil && first != nil:
+		return list, fmt.Errorf("header: %w; %d of %d files failed, the first: %w", early, failed, len(list), first)
+	case early != nil:
+		return list, fmt.Errorf("header: %w; %d files done", early, len(list))
+	case first != nil:
+		return list, fmt.Errorf("header: %d of %d files failed, the first: %w", failed, len(list), first)
+	}
+	return list, nil
+}
+
+// A worker changes files one after the other.
+type worker struct {
+	op   string
+	o    AllOptions
+	what func(name string) (change, error)
+	done chan<- numbered
+
+	// At level Power, the files that are written and wait to be committed
+	// together. They are locked: so while there are any, no other lock is
+	// waited for, as two workers or processes would wait for each other.
+	batch *atomicfile.Batch
+	added bool // the file is part of it
+	group []waiting
+	most  int        // how many files make a group
+	later []numbered // for the same reason: the consumer may be waiting for one of the locks
+}
+
+type waiting struct {
+	done numbered
+	t    *target
+}
+
+func (w *worker) run(ctx context.Context, todo <-chan task) {
 	for {
 		tasks := w.take(todo)
 		if len(tasks) == 0 {
@@ -153,9 +232,12 @@ func (w *worker) run(ctx context.Context, todo <-chan string) {
 			if ctx.Err() != nil {
 				break
 			}
-			res, err := w.one(k)
+			res, err := w.one(ctx, k)
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) && !isLocked(err) {
+				break // ctx was done before the file was touched: it was not begun
+			}
 			if err != errWaits {
-				w.tell(Done{k.name, res, err})
+				w.tell(numbered{k.n, FileResult{k.name, res, err}})
 			}
 		}
 		w.commit()
@@ -167,20 +249,16 @@ func (w *worker) run(ctx context.Context, todo <-chan string) {
 const idle = time.Millisecond
 
 // take takes what makes a group, at least one name; none at the end.
-func (w *worker) take(todo <-chan string) (tasks []task) {
-	most := 1
-	if w.o.Level == durability.Power {
-		most = groupMost
-	}
+func (w *worker) take(todo <-chan task) (tasks []task) {
 	var late <-chan time.Time
-	for len(tasks) < most {
+	for len(tasks) < w.most {
 		select {
-		case name, ok := <-todo:
+		case k, ok := <-todo:
 			if !ok {
 				return tasks
 			}
-			c, err := w.what(name)
-			tasks = append(tasks, task{name, c, err})
+			k.c, k.err = w.what(k.name)
+			tasks = append(tasks, k)
 			late = time.After(idle)
 		case <-late:
 			return tasks
@@ -189,29 +267,25 @@ func (w *worker) take(todo <-chan string) (tasks []task) {
 	return tasks
 }
 
-func (w *worker) one(k task) (Result, error) {
-	if err := w.o.check(); err != nil {
-		return Result{}, wrap(w.op, k.name, err)
-	}
-	name, c := k.name, k.c
+func (w *worker) one(ctx context.Context, k task) (Result, error) {
 	switch {
 	case k.err != nil:
-		return Result{}, wrap(w.op, name, k.err)
-	case c == nil:
-		return nothing(w.o), nil
-	case w.o.Level != durability.Power:
-		return apply(w.op, name, w.o, c)
+		return Result{}, wrap(w.op, k.name, k.err)
+	case k.c == nil:
+		return nothing(w.o.Options), nil
+	case w.o.Level != durability.Power, w.o.Root != nil: // whose folders are open, each its own
+		return apply(ctx, w.op, k.name, w.o.Options, w.o.LockWait, k.c)
 	}
-	res, err := w.join(name, c)
+	res, err := w.join(ctx, k)
 	if len(w.group) > 0 && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) {
 		w.commit() // which holds most of the descriptors
-		res, err = w.join(name, c)
+		res, err = w.join(ctx, k)
 	}
 	return res, err
 }
 
 // tell tells a result, and waits for the consumer only if no lock is held.
-func (w *worker) tell(d Done) {
+func (w *worker) tell(d numbered) {
 	if len(w.group) == 0 {
 		w.done <- d
 		return
@@ -227,45 +301,50 @@ func (w *worker) tell(d Done) {
 var errWaits = errors.New("waits for its group")
 
 // join changes a file, and makes it one of the group if it has to be committed.
-func (w *worker) join(name string, c change) (Result, error) {
-	t, err := lockIfFree(name, w.o.Mode == InPlace)
+func (w *worker) join(ctx context.Context, k task) (Result, error) {
+	t, err := lockIfFree(ctx, k.name, w.o.Mode == InPlace, w.o.Options)
 	if errors.Is(err, errBusy) {
 		w.commit()
-		t, err = lockTarget(name, w.o.Mode == InPlace)
+		t, err = lockTarget(ctx, k.name, w.o.Mode == InPlace, w.o.Options, w.o.LockWait)
 	}
 	if err != nil {
-		return Result{}, wrap(w.op, name, err)
+		return Result{}, wrap(w.op, k.name, err)
 	}
-	e, err := c(t, w.o)
+	e, err := k.c(t, w.o.Options)
 	if err != nil || e == nil {
 		t.close()
 		if err != nil {
-			return Result{}, wrap(w.op, name, err)
+			return Result{}, wrap(w.op, k.name, err)
 		}
-		return nothing(w.o), nil
+		return nothing(w.o.Options), nil
 	}
-	f, res, err := t.make(e, w.o, w.create)
-	if err == nil && f != nil {
-		if err = w.batch.Include(f); err == nil {
-			if !locking {
-				t.close()
-			}
-			w.group = append(w.group, waiting{Done{Name: name, Result: res}, t, f})
-			return Result{}, errWaits
+	w.added = false
+	_, res, err := t.make(e, w.o.Options, func(o atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error) {
+		return nil, w.create(t, perm, o, fill)
+	})
+	if err == nil && w.added {
+		if !locking {
+			t.close()
 		}
+		w.group = append(w.group, waiting{numbered{k.n, FileResult{Name: k.name, Result: res}}, t})
+		return Result{}, errWaits
 	}
 	t.close()
 	if err != nil {
-		return Result{}, wrap(w.op, name, err)
+		return Result{}, wrap(w.op, k.name, err)
 	}
 	return res, nil
 }
 
-func (w *worker) create(path string, perm fs.FileMode) (*atomicfile.File, error) {
+// create adds a new file to the batch, which alone may commit it.
+func (w *worker) create(t *target, perm fs.FileMode, o atomicfile.Options, fill func(content) error) error {
 	if w.batch == nil {
-		w.batch = atomicfile.NewBatch(w.o.atomicfile())
+		w.batch = atomicfile.NewBatch(o)
 	}
-	return w.batch.Create(path, perm)
+	oldfile.Set(w.batch, t.f) // whose content the new file gets
+	err := w.batch.AddFunc(t.path, perm, func(c *atomicfile.Content) error { return fill(c) })
+	w.added = err == nil
+	return err
 }
 
 // commit commits the group and tells what became of each of its files.
@@ -275,9 +354,7 @@ func (w *worker) commit() {
 	}
 	err := w.batch.Commit()
 	for _, g := range w.group {
-		if ferr := g.f.Err(); ferr != nil {
-			g.done.Result, g.done.Err = Result{}, wrap(w.op, g.done.Name, ferr)
-		} else if ferr = folderError(err, g.t.path); ferr != nil {
+		if ferr := errorOf(err, g.t.path); ferr != nil {
 			g.done.Result, g.done.Err = Result{}, wrap(w.op, g.done.Name, ferr)
 		}
 		g.t.close()
@@ -290,15 +367,20 @@ func (w *worker) commit() {
 	w.later = nil
 }
 
-// folderError is that of a batch's errors which is about the folder of path.
-func folderError(err error, path string) error {
+// errorOf is that of a batch's errors which is about the file path, or about
+// its folder. A path is locked, and so in one group only once.
+func errorOf(err error, path string) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return nil
 	}
 	for _, err := range joined.Unwrap() {
-		if pe, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, atomicfile.ErrNotDurable) &&
-			filepath.Clean(pe.Path) == filepath.Dir(path) {
+		pe, ok := errors.AsType[*fs.PathError](err)
+		if !ok {
+			continue
+		}
+		folder := errors.Is(err, atomicfile.ErrNotDurable) && filepath.Clean(pe.Path) == filepath.Dir(path)
+		if pe.Path == path || folder {
 			return err
 		}
 	}

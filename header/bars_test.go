@@ -2,6 +2,7 @@ package header_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -74,7 +75,7 @@ func TestBars(t *testing.T) {
 		room bool
 	}
 	insert := func(o header.Options) func(string) error {
-		return func(name string) error { return second(header.Insert(name, head, o)) }
+		return func(name string) error { return second(header.Insert(context.Background(), name, head, o)) }
 	}
 	ways := []way{
 		{name: "read-and-rewrite", do: func(name string) error { return rewrite(name, head) }},
@@ -102,7 +103,7 @@ func TestBars(t *testing.T) {
 					}
 					must(t, os.WriteFile(name, content, 0o644))
 					if w.room {
-						must(t, second(header.Reserve(name, 4096, padded)))
+						must(t, second(header.Reserve(context.Background(), name, 4096, padded)))
 					}
 					f, err := os.Open(name)
 					must(t, err)

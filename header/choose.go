@@ -5,7 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/stele-go/stele/atomicfile"
-	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/oldfile"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -73,9 +73,18 @@ func (t *target) make(e *edit, o Options, create creator) (*atomicfile.File, Res
 	return nil, Result{}, fmt.Errorf("%w: %s", ErrStrategy, tried.Why)
 }
 
-// create begins a new file by itself.
-func (o Options) create(path string, perm fs.FileMode) (*atomicfile.File, error) {
-	return atomicfile.Create(path, perm, o.atomicfile())
+// create writes a new file by itself.
+func (t *target) create(o atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error) {
+	oldfile.Set(&o, t.f)
+	f, err := atomicfile.Create(t.path, perm, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(f); err != nil {
+		f.Abort()
+		return nil, err
+	}
+	return f, nil
 }
 
 var strategyNames = [...]string{"auto", "slot", "shift", "clone", "kernel-copy", "copy"}
@@ -96,21 +105,4 @@ func (m Mode) String() string {
 		return modeNames[m]
 	}
 	return fmt.Sprintf("header.Mode(%d)", uint8(m))
-}
-
-func (o Options) check() error {
-	bad := func(what string, v any) error { return fmt.Errorf("%w: %s %v", fs.ErrInvalid, what, v) }
-	switch {
-	case o.Mode > InPlace:
-		return bad("mode", o.Mode)
-	case o.Strategy > Copy:
-		return bad("strategy", o.Strategy)
-	case o.Level > durability.None:
-		return bad("level", o.Level)
-	case o.Drop&^atomicfile.KeepAll != 0:
-		return bad("set to drop", o.Drop)
-	case o.Mode == Atomic && (o.Strategy == Slot || o.Strategy == Shift):
-		return fmt.Errorf("%w: %v is not atomic: set Mode to InPlace", ErrStrategy, o.Strategy)
-	}
-	return nil
 }

@@ -13,7 +13,8 @@
 // old or the new, whole. Other hard links, and whoever has the file open, keep
 // the old. It needs write permission on the folder, read permission on the
 // file, and room for a copy where blocks cannot be shared. What a killed process
-// leaves in the folder, atomicfile.Sweep removes.
+// leaves in the folder, a temporary file, atomicfile.Sweep removes; the command
+// "stele header recover" does so for a tree, and calls Recover for its files.
 //
 // InPlace: the file stays the same file, so hard links and open descriptors
 // see the change; who reads meanwhile may see a mix. It needs write permission
@@ -76,13 +77,31 @@
 // way, and does nothing to a file without a note. A file that was copied
 // in the middle of a change cannot be recovered; the note does not hold for it.
 //
+// [Interrupted] tells whether there is anything to end, and changes nothing.
+//
+// # Waiting
+//
+// Whoever may read a file may lock it, by flock(2), for as long as they like. So
+// every function that locks takes a context. It tries the lock after pauses that
+// grow from 1 to 50 ms, and leaves no goroutine behind; once the context is
+// done the error is a [LockedError], which names the process that holds the lock
+// where the system tells. A change that has begun is ended whatever the
+// context says. AllOptions.LockWait gives one locked file up, and does the others.
+//
+// # Roots
+//
+// With Options.Root names are relative to an os.Root, and nothing below it follows
+// a symlink. The folder of a file is opened once, and the file is opened, compared
+// and replaced in that folder, wherever its name leads meanwhile.
+//
 // # What is recorded
 //
 // Headers, padding and reserved room are told from content by a record, the
 // attribute user.stele.header, with checksums of all of it. A head that
 // somebody else has changed is nobody's header, a copied file has no record,
-// and of more than some dozens of headers the oldest become content. Where a
-// file cannot have such attributes, Insert and Swap work, and nothing else.
+// and of more than some dozens of headers the oldest become content, as does one
+// of more than 64 MiB. A record or a note may come from a stranger: lengths in it
+// are held against the file before there is memory for them. Where a file cannot have such attributes, Insert and Swap work, and nothing else.
 //
 // # Limits
 //
@@ -100,11 +119,12 @@
 //   - Hard links: after an atomic change the other names keep the old file.
 //   - Open readers: after an atomic change they read the old file to its end.
 //     In place they see the content move under their offsets.
-//   - Symlinks: followed; the lock, and the new file, are where the link leads.
-//     What is no regular file is refused.
+//   - Symlinks: followed, but for Options.Root; the lock, and the new file, are
+//     where the link leads. What is no regular file is refused.
 //   - A shift drops what of the file is in the page cache: the next read comes
 //     from the disk.
-//   - Mode, owner, attributes and ACL are kept, or it is an error, unless dropped.
+//   - Mode, owner, attributes and ACL are kept, or it is an error, but see Options.Keep.
+//     atomicfile.Keep says what is carried of them: file capabilities are not.
 //     In place, whoever lacks CAP_FSETID clears setuid and setgid bits by it,
 //     as by every write, and the file's capabilities go in any case.
 //   - The time of modification is that of the change unless Options.KeepTimes.
@@ -118,4 +138,19 @@
 //
 // Off Linux there is only copy; nothing is recorded, no lock is taken, times
 // cannot be kept, and of the old file only the permissions are.
+//
+// # Mistakes to avoid
+//
+//   - context.Background() for files that others may read: any of them can hold
+//     the lock, and then the call does not return. Give it a deadline.
+//   - Reading a file that was changed in place after a crash, without Recover: it
+//     may hold a part of the change.
+//   - An Insert where a Swap is meant. Headers stack: a second Insert puts a second
+//     header before the first.
+//   - Copying a file and expecting Replace to know its header: the record is the
+//     inode's. The same goes for git, tar and editors that write a new file.
+//   - Editing in a program that does not take the lock while this package changes
+//     the file: its writes between the last look and the rename are lost.
+//   - A name built from what a stranger says, without Options.Root: symlinks are
+//     followed.
 package header

@@ -61,6 +61,9 @@ func (e *edit) finish(extra int64) ([]byte, *record) {
 // extraFor is how much padding makes grow a multiple of block, and whether
 // that may be.
 func (e *edit) extraFor(block int64) (int64, error) {
+	if block < sector || block > maxBlock { // statfs(2) of a FUSE file system may say anything, and often 0
+		return 0, unsuited(fmt.Sprintf("the file system says that its blocks are of %d bytes", block), nil)
+	}
 	over := e.grow() % block
 	switch {
 	case over == 0:
@@ -87,7 +90,7 @@ func (t *target) recorded() (known, error) {
 	no := func(why string) (known, error) {
 		return known{why: fmt.Errorf("%w: %s", ErrNoHeader, why)}, nil
 	}
-	b, err := sys.GetAttr(int(t.f.Fd()), recordName)
+	b, err := getAttr(t.f, recordName)
 	switch {
 	case err == nil:
 	case sys.NoRoomForAttr(err):
@@ -116,6 +119,11 @@ func (t *target) slotsOf(r *record, n int) ([]byte, error) {
 		}
 		total += s.length
 	}
+	if total > pieceSize { // a record may be wrong, or lie
+		if err := t.compare(r.slots[:n]); err != nil {
+			return nil, err
+		}
+	}
 	b, err := t.read(0, total)
 	if err != nil {
 		return nil, err
@@ -124,11 +132,38 @@ func (t *target) slotsOf(r *record, n int) ([]byte, error) {
 	for i := range n {
 		s := &r.slots[i]
 		if !s.holds(rest[:s.length]) {
-			return nil, fmt.Errorf("%w: the head of the file is not as recorded", ErrNoHeader)
+			return nil, errNotAsRecorded
 		}
 		rest = rest[s.length:]
 	}
 	return b, nil
+}
+
+var errNotAsRecorded = fmt.Errorf("%w: the head of the file is not as recorded", ErrNoHeader)
+
+// compare finds out whether the head of the file is what is recorded, without
+// having all of it in memory.
+func (t *target) compare(slots []slot) error {
+	off := int64(0)
+	same := func(n int64, want uint32) error {
+		got, err := checksum(t.f, off, n)
+		off += n
+		if err == nil && got != want {
+			err = errNotAsRecorded
+		}
+		return err
+	}
+	for i := range slots {
+		for _, e := range slots[i].headers {
+			if err := same(e.length, e.sum); err != nil {
+				return err
+			}
+		}
+		if err := same(slots[i].room(), slots[i].padSum); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // base is the record that an insert builds on: empty where none holds.
@@ -167,6 +202,9 @@ func (t *target) insertion(data []byte, o Options) (*edit, error) {
 		return e, nil
 	}
 	e.fixed, e.elastic = data, o.Pad != nil
+	if n > maxRoom && e.moot == nil {
+		e.moot = fmt.Errorf("a header of more than %d MiB is content", maxRoom>>20)
+	}
 	e.record = k.record.with(0, slot{length: n, headers: []entry{newEntry(data)}})
 	return e, nil
 }
@@ -210,6 +248,10 @@ func (t *target) change(data []byte, o Options) (*edit, error) {
 	gone, used := s.headers[0].length, s.used()
 	padding := mine[used:]
 
+	if len(data) > maxRoom {
+		return nil, fmt.Errorf("%w: a header of %d bytes; want at most %d", fs.ErrInvalid, len(data), maxRoom)
+	}
+
 	e := &edit{old: head, cut: int64(len(head)), pad: o.Pad, header: int64(len(data)), last: at}
 	e.fixed = slices.Concat(before, data, mine[gone:used])
 	s.headers = slices.Clone(s.headers[1:])
@@ -237,14 +279,10 @@ func (t *target) change(data []byte, o Options) (*edit, error) {
 	return e, nil
 }
 
-// maxReserve is what Reserve reserves at most, in bytes, as it is checked, and
-// so read, at each change.
-const maxReserve = 1 << 30
-
 // reservation is the edit of Reserve, or nil if the room is there.
 func (t *target) reservation(size int64, o Options) (*edit, error) {
-	if size < 0 || size > maxReserve {
-		return nil, fmt.Errorf("%w: room for %d bytes", fs.ErrInvalid, size)
+	if size < 0 || size > maxRoom {
+		return nil, fmt.Errorf("%w: room for %d bytes; want 0 to %d", fs.ErrInvalid, size, maxRoom)
 	}
 	k, top, err := t.base()
 	if err != nil {

@@ -1,6 +1,7 @@
 package header_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/stele-go/stele/header"
@@ -12,13 +13,13 @@ func ExampleReserve() {
 	name, remove := exampleFile("content\n")
 	defer remove()
 	o := header.Options{Pad: header.PadByte(' ')}
-	if _, err := header.Reserve(name, 12, o); err != nil {
+	if _, err := header.Reserve(context.Background(), name, 12, o); err != nil {
 		fmt.Println(err)
 		return
 	}
 	o.Mode = header.InPlace
 	for _, h := range []string{"first|", "2nd|"} {
-		res, err := header.Insert(name, []byte(h), o)
+		res, err := header.Insert(context.Background(), name, []byte(h), o)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -26,7 +27,7 @@ func ExampleReserve() {
 		fmt.Println(res.Strategy, "moved", res.Moved)
 	}
 	show(name)
-	h, err := header.Read(name)
+	h, err := header.Read(context.Background(), name, header.Options{})
 	fmt.Printf("%s %v\n", h, err)
 	// Output:
 	// slot moved 0

@@ -38,7 +38,7 @@ func show(name string) {
 func ExampleInsert() {
 	name, remove := exampleFile("1,2\n3,4\n")
 	defer remove()
-	res, err := header.Insert(name, []byte("a,b\n"), header.Options{})
+	res, err := header.Insert(context.Background(), name, []byte("a,b\n"), header.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -57,13 +57,13 @@ func ExampleInsert() {
 func ExampleSwap() {
 	name, remove := exampleFile("// 2025\npackage p\n")
 	defer remove()
-	_, err := header.Swap(name, []byte("// 2025\n"), []byte("// 2026\n"), header.Options{})
+	_, err := header.Swap(context.Background(), name, []byte("// 2025\n"), []byte("// 2026\n"), header.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	show(name)
-	_, err = header.Swap(name, []byte("// 2025\n"), nil, header.Options{})
+	_, err = header.Swap(context.Background(), name, []byte("// 2025\n"), nil, header.Options{})
 	fmt.Println(errors.Is(err, header.ErrChanged))
 	// Output:
 	// // 2026
@@ -76,10 +76,9 @@ func ExampleInsertAll() {
 	defer remove()
 	head := func(name string) ([]byte, error) { return []byte("// SPDX-License-Identifier: Apache-2.0\n\n"), nil }
 	o := header.AllOptions{Options: header.Options{Level: durability.Kill}}
-	for done := range header.InsertAll(context.Background(), slices.Values([]string{name}), head, o) {
-		if done.Err != nil {
-			fmt.Println(done.Err)
-		}
+	if _, err := header.InsertAll(context.Background(), slices.Values([]string{name}), head, o); err != nil {
+		fmt.Println(err)
+		return
 	}
 	show(name)
 	// Output:

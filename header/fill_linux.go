@@ -6,12 +6,11 @@ import (
 	"io"
 	"syscall"
 
-	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/internal/sys"
 )
 
 // fill writes the content of the new file.
-func (t *target) fill(f *atomicfile.File, e *edit, p *plan, how Strategy) error {
+func (t *target) fill(f content, e *edit, p *plan, how Strategy) error {
 	return control(f, func(fd int) error {
 		if how == Clone {
 			return t.fillShared(fd, e, p)

@@ -4,12 +4,10 @@ package header
 
 import (
 	"io"
-
-	"github.com/stele-go/stele/atomicfile"
 )
 
 // fill writes the content of the new file. Holes become zeros here.
-func (t *target) fill(f *atomicfile.File, e *edit, p *plan, how Strategy) error {
+func (t *target) fill(f content, e *edit, p *plan, how Strategy) error {
 	if how != Copy {
 		return unsuited("it needs Linux", nil)
 	}

@@ -1,9 +1,12 @@
 package header
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"time"
 
 	"github.com/stele-go/stele/durability"
 )
@@ -32,11 +35,16 @@ var (
 // padding only where Options.Pad allows it. Of data without bytes it does
 // nothing.
 //
+// Whoever may read the file may lock it. The lock is waited for until ctx is
+// done: then the error is a *[LockedError], which says who holds it where that
+// is known, and the file is as it was. A change that has begun is ended
+// whatever ctx says. So it is with all functions of this package.
+//
 // Where nothing can be recorded of the file (a file system without user
-// attributes), the header is inserted all the same. Result.Why says so, and
+// attributes, a header of more than 64 MiB), the header is inserted all the same. Result.Why says so, and
 // Replace, Remove and Read do not know it.
-func Insert(name string, data []byte, o Options) (Result, error) {
-	return apply("insert", name, o, insertion(data))
+func Insert(ctx context.Context, name string, data []byte, o Options) (Result, error) {
+	return apply(ctx, "insert", name, o, 0, insertion(data))
 }
 
 func insertion(data []byte) change {
@@ -53,8 +61,8 @@ func insertion(data []byte) change {
 // Options.Pad is set and the header has padding or room that data fits in,
 // nothing moves; else the file becomes longer or shorter by as much as the
 // header.
-func Replace(name string, data []byte, o Options) (Result, error) {
-	return apply("replace", name, o, func(t *target, o Options) (*edit, error) {
+func Replace(ctx context.Context, name string, data []byte, o Options) (Result, error) {
+	return apply(ctx, "replace", name, o, 0, func(t *target, o Options) (*edit, error) {
 		if len(data) == 0 {
 			return nil, fmt.Errorf("%w: an empty header; see Remove", fs.ErrInvalid)
 		}
@@ -66,14 +74,18 @@ func Replace(name string, data []byte, o Options) (Result, error) {
 // promises what Insert promises. ErrNoHeader: there is none. Room that was
 // reserved stays, filled by Options.Pad; without Pad it becomes shorter by
 // the header.
-func Remove(name string, o Options) (Result, error) {
-	return apply("remove", name, o, func(t *target, o Options) (*edit, error) { return t.change(nil, o) })
+func Remove(ctx context.Context, name string, o Options) (Result, error) {
+	return apply(ctx, "remove", name, o, 0, func(t *target, o Options) (*edit, error) { return t.change(nil, o) })
 }
 
 // Read returns the header that Insert put there last. ErrNoHeader: there is
 // none. It waits for changes that are under way, and ends an interrupted one.
-func Read(name string) ([]byte, error) {
-	t, err := lockTarget(name, false)
+// Of the options only Root and OneMount count.
+func Read(ctx context.Context, name string, o Options) ([]byte, error) {
+	if err := o.check(); err != nil {
+		return nil, wrap("read", name, err)
+	}
+	t, err := lockTarget(ctx, name, false, o, 0)
 	if err != nil {
 		return nil, wrap("read", name, err)
 	}
@@ -94,17 +106,17 @@ func Read(name string) ([]byte, error) {
 //
 // What is reserved is part of the file for whoever reads it. Each change of
 // the headers reads it whole, to find out whether it still is as it was left;
-// so size is at most 1 GiB, and better some KiB.
-func Reserve(name string, size int64, o Options) (Result, error) {
-	return apply("reserve", name, o, func(t *target, o Options) (*edit, error) { return t.reservation(size, o) })
+// so size is at most 64 MiB, and better some KiB.
+func Reserve(ctx context.Context, name string, size int64, o Options) (Result, error) {
+	return apply(ctx, "reserve", name, o, 0, func(t *target, o Options) (*edit, error) { return t.reservation(size, o) })
 }
 
 // Swap puts data in the place of old, with which the file must begin, else
 // ErrChanged. old may be empty, and data. It promises what Insert promises. It is not a
 // header for Replace, Remove and Read, and there is none after it: what was
 // recorded is dropped. If old and data are the same it does nothing.
-func Swap(name string, old, data []byte, o Options) (Result, error) {
-	return apply("swap", name, o, swapping(old, data))
+func Swap(ctx context.Context, name string, old, data []byte, o Options) (Result, error) {
+	return apply(ctx, "swap", name, o, 0, swapping(old, data))
 }
 
 func swapping(old, data []byte) change {
@@ -137,9 +149,13 @@ func (s State) String() string {
 // ErrInterrupted: afterwards the file is as before the change or as after it,
 // durably. Interrupted itself, it can be called again. Every function of this
 // package does the same first. A *[DamagedError] is the error of a file that
-// somebody else has changed since, so that neither can be had.
-func Recover(name string) (State, error) {
-	t, err := lockTarget(name, false)
+// somebody else has changed since, so that neither can be had. Of the options
+// only Root and OneMount count.
+func Recover(ctx context.Context, name string, o Options) (State, error) {
+	if err := o.check(); err != nil {
+		return Clean, wrap("recover", name, err)
+	}
+	t, err := lockTarget(ctx, name, false, o, 0)
 	if err != nil {
 		return Clean, wrap("recover", name, err)
 	}
@@ -147,15 +163,33 @@ func Recover(name string) (State, error) {
 	return t.state, nil
 }
 
+// Interrupted reports whether a change in place of the file was interrupted,
+// which Recover would end, and changes nothing. It waits for one that is under
+// way. Of the options only Root and OneMount count.
+func Interrupted(ctx context.Context, name string, o Options) (is bool, err error) {
+	if err := o.check(); err != nil {
+		return false, wrap("recover", name, err)
+	}
+	t, err := locked(ctx, name, false, o, func(f *os.File) error { return lockFile(ctx, f, &patience{}) }, func(t *target) (bool, error) {
+		is, err = t.interrupted()
+		return false, err
+	})
+	if err != nil {
+		return false, wrap("recover", name, err)
+	}
+	t.close()
+	return is, nil
+}
+
 // A change makes the edit of a locked file, or none if nothing is to be done.
 type change func(t *target, o Options) (*edit, error)
 
-// apply makes one change of one file.
-func apply(op, name string, o Options, c change) (Result, error) {
+// apply makes one change of one file, whose lock it waits for as lockTarget does.
+func apply(ctx context.Context, op, name string, o Options, wait time.Duration, c change) (Result, error) {
 	if err := o.check(); err != nil {
 		return Result{}, wrap(op, name, err)
 	}
-	t, err := lockTarget(name, o.Mode == InPlace)
+	t, err := lockTarget(ctx, name, o.Mode == InPlace, o, wait)
 	if err != nil {
 		return Result{}, wrap(op, name, err)
 	}
@@ -167,7 +201,7 @@ func apply(op, name string, o Options, c change) (Result, error) {
 	if e == nil {
 		return nothing(o), nil
 	}
-	f, res, err := t.make(e, o, o.create)
+	f, res, err := t.make(e, o, t.create)
 	if err == nil && f != nil {
 		if !locking {
 			t.close() // Windows renames nothing over an open file
@@ -182,7 +216,7 @@ func apply(op, name string, o Options, c change) (Result, error) {
 
 // nothing is the result where nothing was to be done.
 func nothing(o Options) Result {
-	return Result{Promise: durability.Promise{Level: o.promises()}, Why: "nothing to do"}
+	return Result{Promise: durability.Promise{Level: o.Level}, Why: "nothing to do"}
 }
 
 // wrap has an error carry operation and path.

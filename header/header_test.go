@@ -2,6 +2,7 @@ package header_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
 )
@@ -133,36 +135,36 @@ func oneFile(t *testing.T, dir string, o header.Options, content, head []byte) s
 		return true
 	}
 
-	res, err := header.Insert(name, head, o)
+	res, err := header.Insert(context.Background(), name, head, o)
 	if !do("insert", 0, int64(len(head)), slices.Concat(head, content), res, err) {
 		return "cannot"
 	}
 	slot := res.Header + res.Pad
-	switch got, err := header.Read(name); {
+	switch got, err := header.Read(context.Background(), name, header.Options{}); {
 	case errors.Is(err, header.ErrNoHeader) && res.Why != "": // nothing can be recorded here
 		return "done"
 	case err != nil || !bytes.Equal(got, head):
 		t.Fatalf("%s: read %d bytes, %v", what, len(got), err)
 	}
 	for _, other := range [][]byte{bytesOf(len(head) + 77), bytesOf(max(1, len(head)/2)), bytesOf(len(head))} {
-		res, err = header.Replace(name, other, o)
+		res, err = header.Replace(context.Background(), name, other, o)
 		if do("replace", slot, int64(len(other)), slices.Concat(other, content), res, err) {
 			slot = res.Header + res.Pad
-			got, err := header.Read(name)
+			got, err := header.Read(context.Background(), name, header.Options{})
 			if err != nil || !bytes.Equal(got, other) {
 				t.Fatalf("%s: read %d bytes, %v", what, len(got), err)
 			}
 		}
 	}
-	res, err = header.Remove(name, o)
+	res, err = header.Remove(context.Background(), name, o)
 	if !do("remove", slot, 0, content, res, err) {
 		return "in part"
 	}
-	if _, err := header.Read(name); !errors.Is(err, header.ErrNoHeader) {
+	if _, err := header.Read(context.Background(), name, header.Options{}); !errors.Is(err, header.ErrNoHeader) {
 		t.Fatalf("%s: read after remove: %v", what, err)
 	}
 	old := content[:min(len(content), 100)]
-	res, err = header.Swap(name, old, head, o)
+	res, err = header.Swap(context.Background(), name, old, head, o)
 	if res.Strategy != header.Auto {
 		do("swap", int64(len(old)), int64(len(head)), slices.Concat(head, content[len(old):]), res, err)
 	}
@@ -178,7 +180,7 @@ func TestSlot(t *testing.T) {
 				content := bytesOf(100_000)
 				name := write(t, place.dir, content)
 				o := header.Options{Level: level, Mode: header.InPlace, Pad: header.PadByte(' ')}
-				if _, err := header.Reserve(name, 4096, header.Options{Pad: o.Pad}); err != nil {
+				if _, err := header.Reserve(context.Background(), name, 4096, header.Options{Pad: o.Pad}); err != nil {
 					t.Skip("nothing can be reserved here: ", err)
 				}
 				before, err := os.Stat(name)
@@ -196,22 +198,22 @@ func TestSlot(t *testing.T) {
 					}
 					holds(t, name, slices.Concat(want, content))
 				}
-				res, err := header.Insert(name, []byte("one"), o)
+				res, err := header.Insert(context.Background(), name, []byte("one"), o)
 				slot(res, err, "one")
-				res, err = header.Insert(name, []byte("second"), o)
+				res, err = header.Insert(context.Background(), name, []byte("second"), o)
 				slot(res, err, "second", "one")
-				res, err = header.Replace(name, []byte("2"), o)
+				res, err = header.Replace(context.Background(), name, []byte("2"), o)
 				slot(res, err, "2", "one")
-				res, err = header.Remove(name, o)
+				res, err = header.Remove(context.Background(), name, o)
 				slot(res, err, "one")
-				res, err = header.Remove(name, o)
+				res, err = header.Remove(context.Background(), name, o)
 				slot(res, err)
 				after, err := os.Stat(name)
 				must(t, err)
 				if !os.SameFile(before, after) {
 					t.Error("another file has the name")
 				}
-				if state, err := header.Recover(name); state != header.Clean || err != nil {
+				if state, err := header.Recover(context.Background(), name, header.Options{}); state != header.Clean || err != nil {
 					t.Errorf("%v, %v", state, err)
 				}
 			})
@@ -228,21 +230,21 @@ func TestSlotTooLarge(t *testing.T) {
 		}
 		name := write(t, place.dir, bytesOf(10))
 		o := header.Options{Level: durability.Kill, Mode: header.InPlace, Pad: header.PadByte(' ')}
-		_, err := header.Reserve(name, 16<<10, o)
+		_, err := header.Reserve(context.Background(), name, 16<<10, o)
 		must(t, err)
 		head := bytesOf(8 << 10)
-		res, err := header.Insert(name, head, o)
+		res, err := header.Insert(context.Background(), name, head, o)
 		must(t, err)
 		if res.Strategy != header.Slot || res.Promise.After != durability.Torn || res.Why == "" {
 			t.Errorf("%+v", res)
 		}
-		got, err := header.Read(name)
+		got, err := header.Read(context.Background(), name, header.Options{})
 		if err != nil || !bytes.Equal(got, head) {
 			t.Errorf("read %d bytes, %v", len(got), err)
 		}
 		o.Level = durability.Power
 		slices.Reverse(head)
-		res, err = header.Replace(name, head, o)
+		res, err = header.Replace(context.Background(), name, head, o)
 		must(t, err)
 		if res.Strategy == header.Slot || res.Promise.After != durability.OldOrNew || res.Why == "" {
 			t.Errorf("%+v", res)
@@ -256,17 +258,17 @@ func TestStack(t *testing.T) {
 		var want []string
 		for i := range 20 {
 			h := fmt.Sprintf("header %d\n", i)
-			_, err := header.Insert(name, []byte(h), o)
+			_, err := header.Insert(context.Background(), name, []byte(h), o)
 			must(t, err)
 			want = append(want, h)
 		}
 		for i := len(want) - 1; i >= 0; i-- {
-			got, err := header.Read(name)
+			got, err := header.Read(context.Background(), name, header.Options{})
 			must(t, err)
 			if string(got) != want[i] {
 				t.Fatalf("read %q, want %q", got, want[i])
 			}
-			_, err = header.Remove(name, o)
+			_, err = header.Remove(context.Background(), name, o)
 			must(t, err)
 		}
 		holds(t, name, []byte("content"))
@@ -279,14 +281,14 @@ func TestManyHeaders(t *testing.T) {
 	var want []byte
 	for i := range 100 {
 		h := []byte{byte(i)}
-		_, err := header.Insert(name, h, kill)
+		_, err := header.Insert(context.Background(), name, h, kill)
 		must(t, err)
 		want = append(h, want...)
 	}
 	holds(t, name, want)
 	n := 0
 	for ; ; n++ {
-		if _, err := header.Remove(name, kill); errors.Is(err, header.ErrNoHeader) {
+		if _, err := header.Remove(context.Background(), name, kill); errors.Is(err, header.ErrNoHeader) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
@@ -309,57 +311,57 @@ func TestReserve(t *testing.T) {
 		}
 		holds(t, name, []byte(want))
 	}
-	if _, err := header.Reserve(name, 16, kill); !errors.Is(err, fs.ErrInvalid) {
+	if _, err := header.Reserve(context.Background(), name, 16, kill); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("Reserve without Pad: %v", err)
 	}
 	atomic := header.Options{Level: durability.Kill, Pad: in.Pad} // in place it would be whole blocks
-	res, err := header.Reserve(name, 16, atomic)
+	res, err := header.Reserve(context.Background(), name, 16, atomic)
 	step("reserve", res, err, header.Copy, "................content")
-	res, err = header.Reserve(name, 10, in)
+	res, err = header.Reserve(context.Background(), name, 10, in)
 	step("reserve less", res, err, header.Auto, "................content")
-	if _, err := header.Read(name); !errors.Is(err, header.ErrNoHeader) {
+	if _, err := header.Read(context.Background(), name, header.Options{}); !errors.Is(err, header.ErrNoHeader) {
 		t.Errorf("Read of empty room: %v", err)
 	}
-	res, err = header.Insert(name, []byte("abc"), in)
+	res, err = header.Insert(context.Background(), name, []byte("abc"), in)
 	step("insert", res, err, header.Slot, "abc.............content")
 	if res.Header != 3 || res.Pad != 13 || res.Moved != 0 {
 		t.Errorf("%+v", res)
 	}
-	res, err = header.Insert(name, []byte("DEFG"), header.Options{Level: durability.Power, Mode: header.InPlace})
+	res, err = header.Insert(context.Background(), name, []byte("DEFG"), header.Options{Level: durability.Power, Mode: header.InPlace})
 	step("insert before", res, err, header.Slot, "DEFGabc.........content")
 	if res.Promise != (durability.Promise{}) {
 		t.Errorf("promises %v", res.Promise)
 	}
-	res, err = header.Replace(name, []byte("hi"), in)
+	res, err = header.Replace(context.Background(), name, []byte("hi"), in)
 	step("replace", res, err, header.Slot, "hiabc...........content")
-	res, err = header.Replace(name, []byte("0123456789abc"), in)
+	res, err = header.Replace(context.Background(), name, []byte("0123456789abc"), in)
 	step("fill", res, err, header.Slot, "0123456789abcabccontent")
-	if _, err := header.Insert(name, []byte("x"), header.Options{Mode: header.InPlace, Strategy: header.Slot}); !errors.Is(err, header.ErrStrategy) {
+	if _, err := header.Insert(context.Background(), name, []byte("x"), header.Options{Mode: header.InPlace, Strategy: header.Slot}); !errors.Is(err, header.ErrStrategy) {
 		t.Errorf("insert into a full slot: %v", err)
 	}
-	res, err = header.Remove(name, in)
+	res, err = header.Remove(context.Background(), name, in)
 	step("remove", res, err, header.Slot, "abc.............content")
-	res, err = header.Reserve(name, 20, atomic)
+	res, err = header.Reserve(context.Background(), name, 20, atomic)
 	step("reserve more", res, err, header.Copy, "abc.................content")
 	// Atomic changes use the room too, and leave its size as it is.
-	res, err = header.Insert(name, []byte("new"), header.Options{})
+	res, err = header.Insert(context.Background(), name, []byte("new"), header.Options{})
 	step("atomic insert", res, err, header.Copy, "newabc..............content")
-	res, err = header.Remove(name, header.Options{})
+	res, err = header.Remove(context.Background(), name, header.Options{})
 	step("atomic remove, no padding", res, err, header.Copy, "abc..............content")
-	res, err = header.Remove(name, in)
+	res, err = header.Remove(context.Background(), name, in)
 	step("remove last", res, err, header.Slot, ".................content")
-	if _, err := header.Remove(name, in); !errors.Is(err, header.ErrNoHeader) {
+	if _, err := header.Remove(context.Background(), name, in); !errors.Is(err, header.ErrNoHeader) {
 		t.Errorf("remove from empty room: %v", err)
 	}
 	// A header below empty room is still known.
 	must(t, os.WriteFile(name, []byte("content"), 0o644))
-	_, err = header.Insert(name, []byte("old\n"), kill)
+	_, err = header.Insert(context.Background(), name, []byte("old\n"), kill)
 	must(t, err)
-	_, err = header.Reserve(name, 8, atomic)
+	_, err = header.Reserve(context.Background(), name, 8, atomic)
 	must(t, err)
-	res, err = header.Replace(name, []byte("changed\n"), kill)
+	res, err = header.Replace(context.Background(), name, []byte("changed\n"), kill)
 	step("replace below room", res, err, header.Copy, "........changed\ncontent")
-	res, err = header.Remove(name, kill)
+	res, err = header.Remove(context.Background(), name, kill)
 	step("remove below room", res, err, header.Copy, "........content")
 }
 
@@ -379,27 +381,27 @@ func TestForeign(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			name := write(t, home(t), []byte("content"))
-			_, err := header.Reserve(name, 32, header.Options{Pad: in.Pad})
+			_, err := header.Reserve(context.Background(), name, 32, header.Options{Pad: in.Pad})
 			must(t, err)
-			_, err = header.Insert(name, []byte("header"), in)
+			_, err = header.Insert(context.Background(), name, []byte("header"), in)
 			must(t, err)
 			c.change(t, name)
 			before, err := os.ReadFile(name)
 			must(t, err)
 			for op, f := range map[string]func() (any, error){
-				"read":    func() (any, error) { return header.Read(name) },
-				"remove":  func() (any, error) { return header.Remove(name, in) },
-				"replace": func() (any, error) { return header.Replace(name, []byte("x"), in) },
+				"read":    func() (any, error) { return header.Read(context.Background(), name, header.Options{}) },
+				"remove":  func() (any, error) { return header.Remove(context.Background(), name, in) },
+				"replace": func() (any, error) { return header.Replace(context.Background(), name, []byte("x"), in) },
 			} {
 				if _, err := f(); !errors.Is(err, header.ErrNoHeader) {
 					t.Errorf("%s: %v", op, err)
 				}
 			}
 			holds(t, name, before)
-			_, err = header.Insert(name, []byte("top\n"), kill)
+			_, err = header.Insert(context.Background(), name, []byte("top\n"), kill)
 			must(t, err)
 			holds(t, name, slices.Concat([]byte("top\n"), before))
-			_, err = header.Remove(name, kill)
+			_, err = header.Remove(context.Background(), name, kill)
 			must(t, err)
 			holds(t, name, before)
 		})
@@ -416,38 +418,38 @@ func overwrite(t *testing.T, name, s string, off int64) {
 
 func TestSwap(t *testing.T) {
 	name := write(t, home(t), []byte("// Copyright 2020\npackage x\n"))
-	res, err := header.Swap(name, []byte("// Copyright 2020\n"), []byte("// Copyright 2026\n"), header.Options{})
+	res, err := header.Swap(context.Background(), name, []byte("// Copyright 2020\n"), []byte("// Copyright 2026\n"), header.Options{})
 	must(t, err)
 	if res.Strategy != header.Copy || res.Promise != (durability.Promise{}) {
 		t.Errorf("%+v", res)
 	}
 	holds(t, name, []byte("// Copyright 2026\npackage x\n"))
-	if _, err := header.Swap(name, []byte("// Copyright 2020\n"), []byte("x"), kill); !errors.Is(err, header.ErrChanged) {
+	if _, err := header.Swap(context.Background(), name, []byte("// Copyright 2020\n"), []byte("x"), kill); !errors.Is(err, header.ErrChanged) {
 		t.Errorf("%v", err)
 	}
-	if _, err := header.Swap(name, bytes.Repeat([]byte("x"), 1000), nil, kill); !errors.Is(err, header.ErrChanged) {
+	if _, err := header.Swap(context.Background(), name, bytes.Repeat([]byte("x"), 1000), nil, kill); !errors.Is(err, header.ErrChanged) {
 		t.Errorf("%v", err)
 	}
 	holds(t, name, []byte("// Copyright 2026\npackage x\n"))
-	res, err = header.Swap(name, []byte("// Copyright 2026\n"), []byte("// Copyright 2026\n"), kill)
+	res, err = header.Swap(context.Background(), name, []byte("// Copyright 2026\n"), []byte("// Copyright 2026\n"), kill)
 	must(t, err)
 	if res.Strategy != header.Auto {
 		t.Errorf("%+v", res)
 	}
-	_, err = header.Swap(name, []byte("// Copyright 2026\n"), nil, kill)
+	_, err = header.Swap(context.Background(), name, []byte("// Copyright 2026\n"), nil, kill)
 	must(t, err)
 	holds(t, name, []byte("package x\n"))
 
 	// In place, where it stays as long; and what was recorded goes.
-	_, err = header.Insert(name, []byte("head\n"), kill)
+	_, err = header.Insert(context.Background(), name, []byte("head\n"), kill)
 	must(t, err)
-	res, err = header.Swap(name, []byte("head\n"), []byte("HEAD\n"), header.Options{Mode: header.InPlace})
+	res, err = header.Swap(context.Background(), name, []byte("head\n"), []byte("HEAD\n"), header.Options{Mode: header.InPlace})
 	must(t, err)
 	if res.Strategy == header.Auto || res.Moved != 0 {
 		t.Errorf("%+v", res)
 	}
 	holds(t, name, []byte("HEAD\npackage x\n"))
-	if _, err := header.Read(name); !errors.Is(err, header.ErrNoHeader) {
+	if _, err := header.Read(context.Background(), name, header.Options{}); !errors.Is(err, header.ErrNoHeader) {
 		t.Errorf("%v", err)
 	}
 }
@@ -456,23 +458,24 @@ func TestRefused(t *testing.T) {
 	dir := home(t)
 	name := write(t, dir, []byte("content"))
 	for what, err := range map[string]error{
-		"mode":     second(header.Insert(name, []byte("x"), header.Options{Mode: 9})),
-		"strategy": second(header.Insert(name, []byte("x"), header.Options{Strategy: 9})),
-		"level":    second(header.Insert(name, []byte("x"), header.Options{Level: 9})),
-		"drop":     second(header.Insert(name, []byte("x"), header.Options{Drop: 0x80})),
-		"folder":   second(header.Insert(dir, []byte("x"), kill)),
-		"missing":  second(header.Insert(filepath.Join(dir, "none"), []byte("x"), kill)),
-		"empty":    second(header.Insert("", []byte("x"), kill)),
-		"replace":  second(header.Replace(name, nil, kill)),
-		"reserve":  second(header.Reserve(name, -1, header.Options{Pad: header.PadByte(0)})),
-		"atomic":   second(header.Insert(name, []byte("x"), header.Options{Strategy: header.Slot})),
+		"mode":     second(header.Insert(context.Background(), name, []byte("x"), header.Options{Mode: 9})),
+		"strategy": second(header.Insert(context.Background(), name, []byte("x"), header.Options{Strategy: 9})),
+		"level":    second(header.Insert(context.Background(), name, []byte("x"), header.Options{Level: 9})),
+		"keep":     second(header.Insert(context.Background(), name, []byte("x"), header.Options{Keep: 0x80})),
+		"nothing":  second(header.Insert(context.Background(), name, []byte("x"), header.Options{Keep: atomicfile.KeepNothing | atomicfile.KeepMode})),
+		"folder":   second(header.Insert(context.Background(), dir, []byte("x"), kill)),
+		"missing":  second(header.Insert(context.Background(), filepath.Join(dir, "none"), []byte("x"), kill)),
+		"empty":    second(header.Insert(context.Background(), "", []byte("x"), kill)),
+		"replace":  second(header.Replace(context.Background(), name, nil, kill)),
+		"reserve":  second(header.Reserve(context.Background(), name, -1, header.Options{Pad: header.PadByte(0)})),
+		"atomic":   second(header.Insert(context.Background(), name, []byte("x"), header.Options{Strategy: header.Slot})),
 	} {
 		if _, ok := errors.AsType[*fs.PathError](err); !ok {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	holds(t, name, []byte("content"))
-	res, err := header.Insert(name, nil, header.Options{})
+	res, err := header.Insert(context.Background(), name, nil, header.Options{})
 	if err != nil || res.Strategy != header.Auto {
 		t.Errorf("nothing to insert: %+v, %v", res, err)
 	}

@@ -239,13 +239,22 @@ func writeIntent(f *os.File, in *intent) error {
 	if len(b) > intentMax {
 		return unsuited(fmt.Sprintf("what Recover would need takes %d bytes, and an extended attribute at most %d", len(b), intentMax), nil)
 	}
-	if err := sys.SetAttr(int(f.Fd()), intentName, b); err != nil {
+	if err := withFD(f, func(fd int) error { return sys.SetAttr(fd, intentName, b) }); err != nil {
 		if sys.NoRoomForAttr(err) {
 			return unsuited(fmt.Sprintf("what Recover would need, %d bytes, cannot be kept as an extended attribute", len(b)), err)
 		}
 		return &fs.PathError{Op: "write intent", Path: f.Name(), Err: err}
 	}
 	return nil
+}
+
+// getAttr returns an attribute of f.
+func getAttr(f *os.File, name string) (value []byte, err error) {
+	err = withFD(f, func(fd int) (err error) {
+		value, err = sys.GetAttr(fd, name)
+		return err
+	})
+	return value, err
 }
 
 // clearIntent removes the file's intent. That is durable no later than any
@@ -260,7 +269,7 @@ func clearIntent(f *os.File) error {
 // readIntent returns the file's intent, and whether it has one. One that came
 // with a copy of another file is nil.
 func readIntent(f *os.File) (in *intent, found bool, err error) {
-	b, err := sys.GetAttr(int(f.Fd()), intentName)
+	b, err := getAttr(f, intentName)
 	if sys.NoXattr(err) {
 		return nil, false, nil
 	}

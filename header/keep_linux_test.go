@@ -2,6 +2,7 @@ package header_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -29,16 +30,17 @@ func attr(t *testing.T, name, attr string) string {
 	return string(b[:n])
 }
 
-// A new file takes over what the old one had, but for what is dropped.
+// A new file takes over what the old one had, and of that what is asked for.
 func TestKeeps(t *testing.T) {
 	for _, c := range []struct {
-		drop atomicfile.Keep
-		mode uint32
-		attr string
+		keep  atomicfile.Keep
+		mode  uint32
+		owner bool
+		attr  string
 	}{
-		{0, 0o4710, "mine"},
-		{atomicfile.KeepXattrs, 0o4710, ""},
-		{atomicfile.KeepMode | atomicfile.KeepACL | atomicfile.KeepOwner, 0o644, "mine"},
+		{0, 0o4710, true, "mine"},
+		{atomicfile.KeepAll &^ atomicfile.KeepXattrs, 0o4710, true, ""},
+		{atomicfile.KeepAll &^ atomicfile.KeepMode, 0o4710, true, "mine"},
 	} {
 		name := write(t, home(t), []byte("content"))
 		if os.Geteuid() == 0 {
@@ -47,21 +49,21 @@ func TestKeeps(t *testing.T) {
 		must(t, unix.Setxattr(name, "user.a", []byte("mine"), 0))
 		must(t, syscall.Chmod(name, 0o4710))
 		old := syscall.Umask(0o022)
-		_, err := header.Insert(name, top, header.Options{Drop: c.drop})
+		_, err := header.Insert(context.Background(), name, top, header.Options{Keep: c.keep})
 		syscall.Umask(old)
 		must(t, err)
 		var st unix.Stat_t
 		must(t, unix.Stat(name, &st))
 		if st.Mode&0o7777 != c.mode {
-			t.Errorf("without %b the mode is %o, want %o", c.drop, st.Mode&0o7777, c.mode)
+			t.Errorf("keep %b: the mode is %o, want %o", c.keep, st.Mode&0o7777, c.mode)
 		}
-		if os.Geteuid() == 0 && (st.Uid == 1 && st.Gid == 2) != (c.drop&atomicfile.KeepOwner == 0) {
-			t.Errorf("without %b the owner is %d:%d", c.drop, st.Uid, st.Gid)
+		if os.Geteuid() == 0 && (st.Uid == 1 && st.Gid == 2) != c.owner {
+			t.Errorf("keep %b: the owner is %d:%d", c.keep, st.Uid, st.Gid)
 		}
 		if got := attr(t, name, "user.a"); got != c.attr {
-			t.Errorf("without %b the attribute is %q", c.drop, got)
+			t.Errorf("keep %b: the attribute is %q", c.keep, got)
 		}
-		got, err := header.Read(name) // which is no attribute of the user's
+		got, err := header.Read(context.Background(), name, header.Options{}) // which is no attribute of the user's
 		if err != nil || !bytes.Equal(got, top) {
 			t.Errorf("read %q, %v", got, err)
 		}
@@ -73,10 +75,10 @@ func TestTimes(t *testing.T) {
 	for _, mode := range []header.Mode{header.Atomic, header.InPlace} {
 		for _, keep := range []bool{false, true} {
 			name := write(t, home(t), []byte("content"))
-			_, err := header.Reserve(name, 100, header.Options{Pad: header.PadByte(' ')})
+			_, err := header.Reserve(context.Background(), name, 100, header.Options{Pad: header.PadByte(' ')})
 			must(t, err)
 			must(t, os.Chtimes(name, past, past))
-			_, err = header.Insert(name, top, header.Options{Level: durability.Kill, Mode: mode, KeepTimes: keep})
+			_, err = header.Insert(context.Background(), name, top, header.Options{Level: durability.Kill, Mode: mode, KeepTimes: keep})
 			must(t, err)
 			var st unix.Stat_t
 			must(t, unix.Stat(name, &st))
@@ -104,7 +106,7 @@ func TestLinks(t *testing.T) {
 	must(t, err)
 	defer open.Close()
 
-	_, err = header.Insert(link, top, header.Options{})
+	_, err = header.Insert(context.Background(), link, top, header.Options{})
 	must(t, err)
 	holds(t, real, slices.Concat(top, []byte("content")))
 	holds(t, hard, []byte("content")) // the old file
@@ -119,16 +121,16 @@ func TestLinks(t *testing.T) {
 
 	// A name without a folder.
 	t.Chdir(filepath.Join(dir, "sub"))
-	_, err = header.Insert("file", top, kill)
+	_, err = header.Insert(context.Background(), "file", top, kill)
 	must(t, err)
 	holds(t, real, slices.Concat(top, top, []byte("content")))
 
 	must(t, unix.Mkfifo("fifo", 0o644))
-	if _, err := header.Insert("fifo", top, kill); !errors.Is(err, os.ErrInvalid) {
+	if _, err := header.Insert(context.Background(), "fifo", top, kill); !errors.Is(err, os.ErrInvalid) {
 		t.Errorf("FIFO: %v", err)
 	}
 	must(t, os.Symlink("loop", "loop"))
-	if _, err := header.Insert("loop", top, kill); err == nil {
+	if _, err := header.Insert(context.Background(), "loop", top, kill); err == nil {
 		t.Error("a loop of links was followed")
 	}
 }
@@ -137,21 +139,21 @@ func TestLinks(t *testing.T) {
 // of the old file is noted does not get into a new one.
 func TestCopiedRecord(t *testing.T) {
 	name := write(t, home(t), []byte("content"))
-	_, err := header.Insert(name, top, kill)
+	_, err := header.Insert(context.Background(), name, top, kill)
 	must(t, err)
 	b, err := os.ReadFile(name)
 	must(t, err)
 	other := write(t, filepath.Dir(name), b)
 	must(t, unix.Setxattr(other, "user.stele.header", []byte(attr(t, name, "user.stele.header")), 0))
-	if _, err := header.Read(other); !errors.Is(err, header.ErrNoHeader) {
+	if _, err := header.Read(context.Background(), other, header.Options{}); !errors.Is(err, header.ErrNoHeader) {
 		t.Errorf("%v", err)
 	}
 	must(t, unix.Setxattr(other, "user.stele.header", []byte("damaged"), 0))
-	if _, err := header.Remove(other, kill); !errors.Is(err, header.ErrNoHeader) {
+	if _, err := header.Remove(context.Background(), other, kill); !errors.Is(err, header.ErrNoHeader) {
 		t.Errorf("%v", err)
 	}
 	holds(t, other, b)
-	_, err = header.Swap(other, top, nil, kill)
+	_, err = header.Swap(context.Background(), other, top, nil, kill)
 	must(t, err)
 	if got := attr(t, other, "user.stele.header"); got != "" {
 		t.Errorf("the record is %q", got)
@@ -175,7 +177,7 @@ func TestSparse(t *testing.T) {
 					t.Skip("this file system has no holes")
 				}
 				o := header.Options{Strategy: way, Level: durability.Kill, Pad: header.PadByte('\n')}
-				res, err := header.Insert(name, top, o)
+				res, err := header.Insert(context.Background(), name, top, o)
 				if errors.Is(err, header.ErrStrategy) && !slices.Contains(place.can, way) {
 					t.Skip(err)
 				}
@@ -218,7 +220,7 @@ func TestHoleFirst(t *testing.T) {
 			_, err = f.Write(bytesOf(n))
 			must(t, errors.Join(err, f.Close()))
 			for _, way := range []header.Strategy{header.Copy, header.KernelCopy} {
-				_, err = header.Insert(name, top, header.Options{Strategy: way, Level: durability.Kill})
+				_, err = header.Insert(context.Background(), name, top, header.Options{Strategy: way, Level: durability.Kill})
 				must(t, err)
 				content = slices.Concat(top, content)
 				holds(t, name, content)
@@ -244,24 +246,24 @@ func TestNothingRecorded(t *testing.T) {
 	name := write(t, dir, []byte("content"))
 	for _, o := range []header.Options{kill, {}, {Mode: header.InPlace, Pad: header.PadByte(' ')}} {
 		must(t, os.WriteFile(name, []byte("content"), 0o644))
-		res, err := header.Insert(name, top, o)
+		res, err := header.Insert(context.Background(), name, top, o)
 		must(t, err)
 		if !strings.Contains(res.Why, "nothing is recorded") {
 			t.Errorf("%+v", res)
 		}
 		holds(t, name, slices.Concat(top, []byte("content")))
 		for _, err := range []error{
-			second(header.Read(name)), second(header.Remove(name, o)), second(header.Replace(name, top, o)),
+			second(header.Read(context.Background(), name, header.Options{})), second(header.Remove(context.Background(), name, o)), second(header.Replace(context.Background(), name, top, o)),
 		} {
 			if !errors.Is(err, header.ErrNoHeader) || !errors.Is(err, syscall.EOPNOTSUPP) {
 				t.Error(err)
 			}
 		}
 	}
-	if _, err := header.Reserve(name, 100, header.Options{Pad: header.PadByte(' ')}); !errors.Is(err, syscall.EOPNOTSUPP) {
+	if _, err := header.Reserve(context.Background(), name, 100, header.Options{Pad: header.PadByte(' ')}); !errors.Is(err, syscall.EOPNOTSUPP) {
 		t.Error(err)
 	}
-	_, err := header.Swap(name, top, nil, header.Options{})
+	_, err := header.Swap(context.Background(), name, top, nil, header.Options{})
 	must(t, err)
 	holds(t, name, []byte("content"))
 }
@@ -303,7 +305,7 @@ func TestCutMeanwhile(t *testing.T) {
 		}
 	}()
 	for range 20 {
-		if _, err := header.Insert(name, []byte("x"), kill); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.EBUSY) {
+		if _, err := header.Insert(context.Background(), name, []byte("x"), kill); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.EBUSY) {
 			t.Error(err)
 		}
 	}
@@ -322,16 +324,25 @@ func TestFewDescriptors(t *testing.T) {
 		open, err := os.ReadDir("/proc/self/fd")
 		must(t, err)
 		must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(len(open)) + more, Max: old.Max}))
-		n := 0
-		for d := range header.InsertAll(t.Context(), slices.Values(names), headOf, header.AllOptions{Workers: 1}) {
-			if d.Err != nil {
-				t.Errorf("%d more descriptors: %v", more, d.Err)
-			}
-			n++
-		}
+		results, err := header.InsertAll(t.Context(), slices.Values(names), headOf, header.AllOptions{Workers: 1})
 		must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old))
-		if n != len(names) {
-			t.Errorf("%d more descriptors: %d results", more, n)
+		if err != nil || len(results) != len(names) {
+			t.Errorf("%d more descriptors: %d results, %v", more, len(results), err)
 		}
+	}
+}
+
+// The groups of many workers leave each other descriptors.
+func TestFewDescriptorsManyWorkers(t *testing.T) {
+	var old syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old))
+	_, names := manyFiles(t, 400)
+	open, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(len(open)) + 120, Max: old.Max}))
+	results, err := header.InsertAll(t.Context(), slices.Values(names), headOf, header.AllOptions{Workers: 8})
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old))
+	if err != nil || len(results) != len(names) {
+		t.Errorf("%d results, %v", len(results), err)
 	}
 }

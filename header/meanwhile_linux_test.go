@@ -1,6 +1,7 @@
 package header_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -53,7 +54,7 @@ func TestChangedMeanwhile(t *testing.T) {
 				must(t, c.do(name))
 				header.PadByte(' ')(pad)
 			}}
-			_, err := header.Reserve(name, 100, o)
+			_, err := header.Reserve(context.Background(), name, 100, o)
 			if errors.Is(err, syscall.EOPNOTSUPP) {
 				t.Skip(err)
 			}
@@ -92,7 +93,7 @@ func TestHugeSparse(t *testing.T) {
 			if err := os.Truncate(name, size); err != nil {
 				t.Skip(err)
 			}
-			res, err := header.Insert(name, top, o)
+			res, err := header.Insert(context.Background(), name, top, o)
 			fi, serr := os.Stat(name)
 			must(t, serr)
 			var st unix.Stat_t
@@ -108,7 +109,7 @@ func TestHugeSparse(t *testing.T) {
 			case err != nil && !errors.Is(err, syscall.EFBIG) && !errors.Is(err, syscall.EINVAL):
 				t.Error(what)
 			}
-			if state, err := header.Recover(name); state != header.Clean || err != nil {
+			if state, err := header.Recover(context.Background(), name, header.Options{}); state != header.Clean || err != nil {
 				t.Errorf("%s: then %v, %v", what, state, err)
 			}
 			must(t, os.Remove(name))
@@ -141,8 +142,8 @@ func TestFullDisk(t *testing.T) {
 					name := filepath.Join(dir, "file")
 					must(t, os.WriteFile(name, content, 0o644))
 					must(t, fillUp(filler, left))
-					res, err := header.Insert(name, top, o)
-					state, rerr := header.Recover(name)
+					res, err := header.Insert(context.Background(), name, top, o)
+					state, rerr := header.Recover(context.Background(), name, header.Options{})
 					must(t, filler.Truncate(0))
 					if rerr != nil && !errors.Is(rerr, syscall.ENOSPC) {
 						t.Errorf("%+v: recover: %v, %v", res, state, rerr)
@@ -192,4 +193,44 @@ func fillUp(f *os.File, left int64) error {
 		return nil
 	}
 	return errors.Join(f.Truncate(max(0, off-left)), f.Sync())
+}
+
+// In a folder like /tmp the kernel follows nobody's symlink but one's own or
+// the folder's owner's (fs.protected_symlinks).
+func TestProtectedSymlinks(t *testing.T) {
+	if b, err := os.ReadFile("/proc/sys/fs/protected_symlinks"); err != nil || string(b) != "1\n" || os.Geteuid() != 0 {
+		t.Skip("needs fs.protected_symlinks, and root to give a symlink away")
+	}
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	must(t, os.WriteFile(target, []byte("old"), 0o600))
+	must(t, os.Symlink("target", link))
+	must(t, os.Chmod(dir, 0o777|os.ModeSticky))
+	must(t, os.Lchown(link, 65534, 65534))
+	if _, err := os.Stat(link); !errors.Is(err, os.ErrPermission) {
+		t.Skip("not protected here: ", err)
+	}
+	_, err := header.Insert(t.Context(), link, top, kill)
+	if !errors.Is(err, os.ErrPermission) {
+		t.Errorf("%v", err)
+	}
+	if b, err := os.ReadFile(target); err != nil || string(b) != "old" {
+		t.Errorf("the target now has %q, %v", b, err)
+	}
+}
+
+// A mount with nosymfollow leads nowhere by symlinks, for us neither.
+func TestNoSymFollow(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSYMFOLLOW, "size=1m"); err != nil {
+		t.Skip("no such mount here: ", err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	link := filepath.Join(dir, "link")
+	must(t, os.WriteFile(filepath.Join(dir, "target"), []byte("old"), 0o600))
+	must(t, os.Symlink("target", link))
+	_, err := header.Insert(t.Context(), link, top, kill)
+	if !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("%v", err)
+	}
 }

@@ -1,6 +1,10 @@
 package header
 
 import (
+	"fmt"
+	"io/fs"
+	"os"
+
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
 )
@@ -49,18 +53,28 @@ type Options struct {
 	// Result tells which, and why no faster one.
 	Strategy Strategy
 	// Level is what a finished change survives. The default is Power. None is
-	// the same as Kill, as the bytes are in the kernel.
+	// refused: what this package writes is in the kernel.
 	Level durability.Level
 	// Pad allows padding: bytes between the header and the old content, where
 	// whole blocks are faster. It fills all of what it is given, which is all
 	// padding behind one header. The default, nil, is no padding: then only the
 	// given bytes are inserted. See PadByte.
 	Pad func(pad []byte)
-	// Drop is what a new file does not take over from the old one: mode (it
-	// is then 0666 before umask), owner, extended attributes, ACL. The default,
-	// 0, keeps all of them, and it is an error if one cannot be kept. In place
-	// all stays that a write leaves; see the package comment.
-	Drop atomicfile.Keep
+	// Keep is what a new file takes over from the old one. The default, 0, is
+	// all that this system can take over: atomicfile.KeepAll on Linux, else
+	// atomicfile.KeepMode. What cannot be kept is an error. The permissions are
+	// kept in any case, also with atomicfile.KeepNothing, as the new file has
+	// the old content: see atomicfile.KeepMode for what is left of them where
+	// the owner is another. In place all stays that a write leaves; see the
+	// package comment.
+	Keep atomicfile.Keep
+	// Root, unless nil, is what names are relative to, and nothing below it
+	// follows a symlink: not the last name, which is syscall.ELOOP, and not a
+	// folder before it. A name that is absolute, empty or holds ".." is an error.
+	Root *os.Root
+	// OneMount, with Root, makes crossing a mount point below Root an error
+	// (syscall.EXDEV). Linux only.
+	OneMount bool
 	// KeepTimes leaves the times of access and modification as they are. By
 	// default the time of modification is that of the change.
 	KeepTimes bool
@@ -87,4 +101,26 @@ type Result struct {
 	// bytes; older headers in the same room are between them. Moved is by how
 	// much the old content moved: less than 0 towards the head.
 	Header, Pad, Moved int64
+}
+
+// check refuses settings that nothing can be done by.
+func (o Options) check() error {
+	bad := func(field string, v any, want string) error {
+		return fmt.Errorf("header: Options.%s: %v; want %s: %w", field, v, want, fs.ErrInvalid)
+	}
+	switch {
+	case o.Mode > InPlace:
+		return bad("Mode", o.Mode, "Atomic or InPlace")
+	case o.Strategy > Copy:
+		return bad("Strategy", o.Strategy, "Auto, Slot, Shift, Clone, KernelCopy or Copy")
+	case o.Level > durability.Kill:
+		return bad("Level", o.Level, "Power or Kill")
+	case o.Keep&^atomicfile.KeepAll != 0 && o.Keep != atomicfile.KeepNothing:
+		return bad("Keep", fmt.Sprintf("%#x", uint8(o.Keep)), "atomicfile.KeepNothing or a set of the others")
+	case o.OneMount && o.Root == nil:
+		return bad("OneMount", o.OneMount, "Root to be set")
+	case o.Mode == Atomic && (o.Strategy == Slot || o.Strategy == Shift):
+		return fmt.Errorf("header: Options.Strategy: %v; want Mode to be InPlace, as it is not atomic: %w", o.Strategy, ErrStrategy)
+	}
+	return nil
 }

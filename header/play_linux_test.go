@@ -1,6 +1,7 @@
 package header_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
 )
@@ -26,6 +29,8 @@ func play(role string) int {
 	case "insert":
 		n, _ := strconv.Atoi(os.Getenv(roleEnv + "_N"))
 		err = insertMany(name, arg, n)
+	case "lock":
+		err = playLock(name)
 	case "trace":
 		return playTrace(arg, name)
 	default:
@@ -51,13 +56,17 @@ func line(who string, i int) string {
 	return fmt.Sprintf("<%s %d %s>\n", who, i, strings.Repeat("x", i%50))
 }
 
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
+
 func insertMany(name, who string, n int) error {
 	for i := range n {
 		o := modes[rand.IntN(len(modes))]
 		if o.Strategy == header.KernelCopy {
 			o.Strategy = header.Auto
 		}
-		if _, err := header.Insert(name, []byte(line(who, i)), o); err != nil {
+		if _, err := header.Insert(context.Background(), name, []byte(line(who, i)), o); err != nil {
 			return fmt.Errorf("%s %d: %w", who, i, err)
 		}
 	}
@@ -105,7 +114,7 @@ func TestManyWriters(t *testing.T) {
 		t.Run(place.name, func(t *testing.T) {
 			name := filepath.Join(place.dir, "shared")
 			must(t, os.WriteFile(name, []byte("content\n"), 0o644))
-			if _, err := header.Reserve(name, 2000, header.Options{Pad: header.PadByte(' ')}); err != nil {
+			if _, err := header.Reserve(context.Background(), name, 2000, header.Options{Pad: header.PadByte(' ')}); err != nil {
 				t.Log(err)
 			}
 			errs := make(chan error)

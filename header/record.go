@@ -51,6 +51,12 @@ const (
 	recordVersion = 1
 	recordHead    = len(recordMagic) + 1 + 8
 
+	// maxRoom is how long a header that is recorded may be, and a room that is
+	// reserved, in bytes, and maxHead all of what is recorded: it is read, and
+	// held in memory, at each change.
+	maxRoom = 64 << 20
+	maxHead = 2 * maxRoom
+
 	// maxEntries is how many slots and headers in all are kept. Older ones are
 	// forgotten: they have become content. It keeps a record below the room
 	// that ext4 has for all attributes of a file, one block.
@@ -88,10 +94,11 @@ func newEntry(header []byte) entry { return entry{int64(len(header)), sum(header
 
 // trim forgets what is too old.
 func (r *record) trim() {
-	n := 0
+	n, length := 0, int64(0)
 	for i := range r.slots {
 		n += 1 + len(r.slots[i].headers)
-		if n > maxEntries {
+		length += r.slots[i].length
+		if n > maxEntries || length > maxHead {
 			r.slots = slices.Clip(r.slots[:i])
 			return
 		}
@@ -130,7 +137,7 @@ func decodeRecord(b []byte) (*record, uint64, error) {
 	inode := binary.LittleEndian.Uint64(b[len(recordMagic)+1:])
 	d := decoder{b: b[recordHead : len(b)-4]}
 	r := &record{}
-	left := int64(maxEntries)
+	left, bytesLeft := int64(maxEntries), int64(maxHead)
 	slots := d.size()
 	if slots > left {
 		return nil, 0, errRecord
@@ -142,6 +149,9 @@ func decodeRecord(b []byte) (*record, uint64, error) {
 			return nil, 0, errRecord
 		default:
 			s.reserved = flag[0] == 1
+		}
+		if bytesLeft -= s.length; bytesLeft < 0 {
+			return nil, 0, errRecord
 		}
 		s.padSum = d.sum()
 		headers := d.size()

@@ -3,6 +3,7 @@ package header
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -63,7 +64,7 @@ func recoverLocked(f *os.File) (State, error) {
 func setRecord(f *os.File, value []byte) error {
 	var err error
 	if len(value) > 0 {
-		err = sys.SetAttr(int(f.Fd()), recordName, value)
+		err = withFD(f, func(fd int) error { return sys.SetAttr(fd, recordName, value) })
 	} else if err = sys.RemoveXattr(f, recordName); sys.NoXattr(err) {
 		err = nil
 	}
@@ -127,10 +128,8 @@ func (in *intent) writeSlot(f *os.File, which func(i int) bool) error {
 }
 
 func rewriteAt(f *os.File, b []byte, off int64) error {
-	if _, err := sys.WriteAt(int(f.Fd()), b, off); err != nil {
-		return &fs.PathError{Op: "write", Path: f.Name(), Err: err}
-	}
-	return nil
+	_, err := f.WriteAt(b, off)
+	return err
 }
 
 // endShift takes a shift back or finishes it: whichever is to close the gap.
@@ -139,6 +138,13 @@ func (in *intent) endShift(f *os.File) (State, error) {
 	base, head := Old, New
 	if in.kind == collapseShift {
 		base, head = New, Old
+	}
+	layout, err := sys.LayoutOf(f)
+	if err != nil {
+		return Clean, &fs.PathError{Op: "statfs", Path: f.Name(), Err: err}
+	}
+	if p.block != layout.Block {
+		return Clean, &DamagedError{Path: f.Name(), Why: fmt.Sprintf("its blocks were of %d bytes, and are of %d", p.block, layout.Block)}
 	}
 	m, err := readMap(f, p.block)
 	if errors.Is(err, errUnsuited) { // and here no other way could be taken
@@ -230,9 +236,21 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// checksum of n bytes of f at off.
+// checksum of n bytes of f at off, which must be there.
 func checksum(f *os.File, off, n int64) (uint32, error) {
-	b := make([]byte, n)
-	_, err := f.ReadAt(b, off)
-	return sum(b), err
+	buf := buffers.Get().(*[pieceSize]byte)
+	defer buffers.Put(buf)
+	s := uint32(0)
+	for n > 0 {
+		piece := buf[:min(n, pieceSize)]
+		if _, err := f.ReadAt(piece, off); err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, bare(err)
+		}
+		s = crc32.Update(s, castagnoli, piece)
+		off, n = off+int64(len(piece)), n-int64(len(piece))
+	}
+	return s, nil
 }

@@ -15,9 +15,15 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A creator begins to write new content for a file: atomicfile.Create, or a
-// batch.
-type creator func(path string, perm fs.FileMode) (*atomicfile.File, error)
+// A creator writes new content for a file: for one that it returns, to be
+// committed by the caller, or for one of a batch.
+type creator func(o atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error)
+
+// content is what a new file is filled through.
+type content interface {
+	io.Writer
+	syscall.Conn
+}
 
 // rewrite is the strategies Clone, KernelCopy and Copy: it makes a new file,
 // which is the old one with another head. To commit it is the caller's.
@@ -26,27 +32,20 @@ func (t *target) rewrite(e *edit, o Options, how Strategy, layout sys.Layout, cr
 	if err != nil {
 		return nil, Result{}, err
 	}
-	perm := t.info.Mode().Perm()
-	if o.Drop&atomicfile.KeepMode != 0 {
-		perm = 0o666
-	}
-	f, err := create(t.path, perm)
-	if err != nil {
-		return nil, Result{}, err
-	}
 	res := Result{
 		Strategy: how, Header: e.header, Pad: p.pad(e), Moved: int64(len(p.head)) - e.cut,
-		Promise: durability.Promise{Level: o.promises()},
+		Promise: durability.Promise{Level: o.Level},
 	}
-	err = t.fill(f, e, p, how)
-	if err == nil {
-		err = t.unchanged(layout)
-	}
-	if err == nil {
-		err = control(f, func(fd int) error { return t.note(fd, e, p, o, &res) })
-	}
+	f, err := create(t.atomicfile(o), t.info.Mode().Perm(), func(to content) error {
+		if err := t.fill(to, e, p, how); err != nil {
+			return err
+		}
+		if err := t.unchanged(layout); err != nil {
+			return err
+		}
+		return control(to, func(fd int) error { return t.note(fd, e, p, o, &res) })
+	})
 	if err != nil {
-		f.Abort()
 		return nil, Result{}, err
 	}
 	return f, res, nil
@@ -63,7 +62,7 @@ var (
 // was then. Who does not take the lock is so found out in most cases; and in a
 // mapping the last page of a file that was cut reads as zeros.
 func (t *target) unchanged(layout sys.Layout) error {
-	now, err := os.Lstat(t.path)
+	now, err := t.lstat()
 	switch {
 	case err != nil:
 		return fmt.Errorf("stat: %w", bare(err))
@@ -153,8 +152,9 @@ func (t *target) note(fd int, e *edit, p *plan, o Options, res *Result) error {
 	return nil
 }
 
-// control calls do with the descriptor of new content.
-func control(f *atomicfile.File, do func(fd int) error) error {
+// control calls do with the descriptor of new content, which stays open
+// meanwhile.
+func control(f syscall.Conn, do func(fd int) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
@@ -171,17 +171,17 @@ var buffers = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 // pieceSize in bytes: below it, to map a file costs more than to copy twice.
 const pieceSize = 256 << 10
 
-// promises is the level that a finished change has: what was handed to the
-// kernel survives the end of the process, asked or not.
-func (o Options) promises() durability.Level {
-	return min(o.Level, durability.Kill)
+// keeps is what a new file takes over: the permissions always, as it has the
+// old content.
+func (o Options) keeps() atomicfile.Keep {
+	if o.Keep == 0 {
+		return keepable
+	}
+	return o.Keep&^atomicfile.KeepNothing | atomicfile.KeepMode
 }
 
-// keeps is what a new file takes over.
-func (o Options) keeps() atomicfile.Keep { return keepable &^ o.Drop }
-
-func (o Options) atomicfile() atomicfile.Options {
-	return atomicfile.Options{Level: o.Level, Keep: o.keeps(), Links: atomicfile.RefuseLinks}
+func (t *target) atomicfile(o Options) atomicfile.Options {
+	return atomicfile.Options{Level: o.Level, Keep: o.keeps(), Links: atomicfile.RefuseLinks, Root: t.folder, OneMount: o.OneMount}
 }
 
 func (r *Result) addWhy(why string) {

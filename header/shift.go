@@ -50,7 +50,7 @@ func (t *target) shift(e *edit, o Options) (Result, error) {
 	}
 	s := shifter{f: t.f, block: layout.Block, record: value, sync: o.Level == durability.Power}
 	if o.KeepTimes {
-		s.last = func() error { return t.restoreTimes(int(t.f.Fd())) }
+		s.last = func() error { return withFD(t.f, t.restoreTimes) }
 	}
 	switch {
 	case len(head) > len(e.old) && bytes.HasSuffix(head, e.old):
@@ -65,7 +65,7 @@ func (t *target) shift(e *edit, o Options) (Result, error) {
 	}
 	return Result{
 		Strategy: Shift,
-		Promise:  durability.Promise{Level: o.promises()},
+		Promise:  durability.Promise{Level: o.Level},
 		Header:   e.header, Pad: padding(e, head, rec), Moved: e.grow() + extra,
 	}, nil
 }
@@ -93,8 +93,8 @@ func (s *shifter) insert(head []byte) error {
 		if err := sys.InsertRange(s.f, 0, int64(len(head))); err != nil {
 			return err
 		}
-		_, err := sys.WriteAt(int(s.f.Fd()), head, 0)
-		return err
+		_, err := s.f.WriteAt(head, 0)
+		return bare(err)
 	})
 }
 

@@ -2,6 +2,7 @@ package header_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -31,7 +32,7 @@ func TestShiftBar(t *testing.T) {
 	shift := header.Options{Level: durability.Kill, Mode: header.InPlace, Strategy: header.Shift, Pad: header.PadByte('\n')}
 	ways := []func(name string) error{
 		func(name string) error { return rewrite(name, head) },
-		func(name string) error { return second(header.Insert(name, head, shift)) },
+		func(name string) error { return second(header.Insert(context.Background(), name, head, shift)) },
 	}
 	const rounds = 15
 	for _, place := range images() {

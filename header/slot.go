@@ -35,7 +35,7 @@ func (t *target) overwrite(e *edit, o Options) (Result, error) {
 
 	res := Result{
 		Strategy: Slot, Header: e.header, Pad: padding(e, head, rec),
-		Promise: durability.Promise{Level: o.promises()},
+		Promise: durability.Promise{Level: o.Level},
 	}
 	noted := true
 	switch err := writeIntent(t.f, newSlotRedo(int64(at), old, data, value)); {
@@ -56,7 +56,7 @@ func (t *target) overwrite(e *edit, o Options) (Result, error) {
 		return Result{}, t.left(noted, "record", bare(err))
 	}
 	if o.KeepTimes {
-		if err := t.restoreTimes(int(t.f.Fd())); err != nil {
+		if err := withFD(t.f, t.restoreTimes); err != nil {
 			return Result{}, t.left(noted, "set times", err)
 		}
 	}
@@ -70,7 +70,6 @@ func (t *target) overwrite(e *edit, o Options) (Result, error) {
 
 // overwriteNoted writes data over old.
 func (t *target) overwriteNoted(at int64, old, data []byte, o Options, noted bool) error {
-	fd := int(t.f.Fd())
 	power := o.Level == durability.Power
 	if power {
 		if err := sys.SyncAll(t.f); err != nil {
@@ -78,11 +77,12 @@ func (t *target) overwriteNoted(at int64, old, data []byte, o Options, noted boo
 			return &fs.PathError{Op: "sync", Path: t.path, Err: err}
 		}
 	}
-	n, err := sys.WriteAt(fd, data, at)
+	n, err := t.f.WriteAt(data, at)
 	if err != nil {
 		// What was overwritten has its blocks, but on btrfs those are new ones
 		// again.
-		if _, again := sys.WriteAt(fd, old[:n], at); again != nil {
+		err = bare(err)
+		if _, again := t.f.WriteAt(old[:n], at); again != nil {
 			return t.left(noted, "write", err)
 		}
 		if noted {

@@ -1,20 +1,22 @@
 package header
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/stele-go/stele/internal/sys"
 )
 
 // A target is a file that is to be changed, under its lock.
 type target struct {
-	path  string // where the name leads: no symlink
+	place
+	path  string // place's name: for messages, and for package atomicfile
 	f     *os.File
 	info  fs.FileInfo
 	state State // what came of an interrupted change
@@ -30,79 +32,77 @@ const maxMoves = 10_000
 // taken. Whoever holds the lock of the inode that the name leads to is
 // the only one, of those who use this package, to change the file or the name.
 //
-// Of an interrupted change it makes an end first.
-func lockTarget(name string, write bool) (*target, error) { return acquire(name, write, sys.Lock) }
-
-// errBusy: somebody else has the lock.
-var errBusy = errors.New("the file is locked")
+// Of an interrupted change it makes an end first. The lock is waited for until
+// ctx is done, or for so long, unless that is 0.
+func lockTarget(ctx context.Context, name string, write bool, o Options, wait time.Duration) (*target, error) {
+	p := patience{most: wait}
+	return acquire(ctx, name, write, o, func(f *os.File) error { return lockFile(ctx, f, &p) })
+}
 
 // lockIfFree is lockTarget, but errBusy if it would wait.
-func lockIfFree(name string, write bool) (*target, error) {
-	return acquire(name, write, func(f *os.File) error {
-		ok, err := sys.TryLock(f)
-		if err == nil && !ok {
-			err = errBusy
+func lockIfFree(ctx context.Context, name string, write bool, o Options) (*target, error) {
+	return acquire(ctx, name, write, o, tryLock)
+}
+
+func acquire(ctx context.Context, name string, write bool, o Options, lock func(*os.File) error) (*target, error) {
+	return locked(ctx, name, write, o, lock, func(t *target) (again bool, err error) {
+		interrupted, err := t.interrupted()
+		if err != nil || !interrupted {
+			return false, err
 		}
-		return bare(err)
+		if !write {
+			write = true // to be opened anew
+			return true, nil
+		}
+		if t.state, err = recoverLocked(t.f); err == nil {
+			t.info, err = t.f.Stat()
+		}
+		return false, err
 	})
 }
 
-func acquire(name string, write bool, lock func(*os.File) error) (*target, error) {
-	path, err := resolve(name)
+// locked locks the file, and has begin look at it, which may ask for the same
+// again for writing.
+func locked(ctx context.Context, name string, write bool, o Options, lock func(*os.File) error, begin func(t *target) (again bool, err error)) (*target, error) {
+	p, err := o.locate(name)
 	if err != nil {
 		return nil, err
 	}
 	for range maxMoves {
-		t, err := tryTarget(path, write, lock)
+		t, err := tryTarget(p, write, lock)
 		if err != nil {
+			p.close()
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil { // after the lock was tried, so that a refused one names its holder
+			if t != nil {
+				t.f.Close()
+			}
+			p.close()
 			return nil, err
 		}
 		if t == nil {
 			continue
 		}
-		interrupted, err := t.interrupted()
-		if err == nil && interrupted {
-			if !write {
-				t.f.Close() // to be opened anew
-				write = true
-				continue
-			}
-			if t.state, err = recoverLocked(t.f); err == nil {
-				t.info, err = t.f.Stat()
-			}
+		again, err := begin(t)
+		if again {
+			t.f.Close()
+			write = true
+			continue
 		}
 		if err != nil {
-			t.f.Close()
+			t.close()
 			return nil, err
 		}
 		return t, nil
 	}
+	p.close()
 	return nil, fmt.Errorf("replaced %d times while its lock was waited for: %w", maxMoves, syscall.EBUSY)
 }
 
-// resolve tells where name leads: to the same, unless that is a symlink.
-func resolve(name string) (string, error) {
-	fi, err := os.Lstat(name)
-	if err != nil {
-		return "", bare(err)
-	}
-	switch fi.Mode().Type() {
-	case 0:
-		return name, nil
-	case fs.ModeSymlink:
-		path, err := filepath.EvalSymlinks(name)
-		return path, bare(err)
-	case fs.ModeDir:
-		return "", syscall.EISDIR
-	}
-	return "", errIrregular
-}
-
-var errIrregular = fmt.Errorf("%w: not a regular file", fs.ErrInvalid)
-
 // tryTarget returns nil if path led to another file in the end.
-func tryTarget(path string, write bool, lock func(*os.File) error) (*target, error) {
-	f, err := sys.OpenExact(path, write)
+func tryTarget(p place, write bool, lock func(*os.File) error) (*target, error) {
+	f, err := p.open(write)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func tryTarget(path string, write bool, lock func(*os.File) error) (*target, err
 			f.Close()
 		}
 	}()
-	t := &target{path: path, f: f}
+	t := &target{place: p, path: p.name, f: f}
 	if t.info, err = f.Stat(); err != nil {
 		return nil, bare(err)
 	}
@@ -121,14 +121,14 @@ func tryTarget(path string, write bool, lock func(*os.File) error) (*target, err
 	}
 	switch err := lock(f); {
 	case errors.Is(err, syscall.EBADF) && !write:
-		return tryTarget(path, true, lock)
+		return tryTarget(p, true, lock)
 	case errors.Is(err, errors.ErrUnsupported) && !locking:
-	case errors.Is(err, errBusy):
+	case errors.Is(err, errBusy), isLocked(err):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	now, err := os.Lstat(path)
+	now, err := p.lstat()
 	if err != nil {
 		return nil, bare(err)
 	}
@@ -142,7 +142,7 @@ func tryTarget(path string, write bool, lock func(*os.File) error) (*target, err
 
 // interrupted reports whether a crash has left an intent at the file.
 func (t *target) interrupted() (bool, error) {
-	_, err := sys.GetAttr(int(t.f.Fd()), intentName)
+	_, err := getAttr(t.f, intentName)
 	switch {
 	case err == nil:
 		return true, nil
@@ -155,7 +155,23 @@ func (t *target) interrupted() (bool, error) {
 func (t *target) size() int64 { return t.info.Size() }
 
 // close drops the lock, after what has been changed has its name.
-func (t *target) close() { t.f.Close() }
+func (t *target) close() {
+	t.f.Close()
+	t.place.close()
+}
+
+// withFD calls do with the descriptor of f, which stays open meanwhile. It does
+// not allocate: the compiler sees through SyscallConn of an *os.File.
+func withFD(f *os.File, do func(fd int) error) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return bare(err)
+	}
+	if cerr := conn.Control(func(fd uintptr) { err = do(int(fd)) }); cerr != nil {
+		return fs.ErrClosed
+	}
+	return err
+}
 
 // read returns n bytes at off, which must be there.
 func (t *target) read(off, n int64) ([]byte, error) {

@@ -1,8 +1,13 @@
 package lab
 
 import (
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -108,17 +113,46 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
+	if err := checkGeometry(j.HDR); err != nil {
+		return fmt.Errorf("lab: decode a latency histogram: %w", err)
+	}
 	d, err := hdrhistogram.Decode([]byte(j.HDR))
 	if err != nil {
 		return fmt.Errorf("lab: decode a latency histogram: %w", err)
-	}
-	if d.LowestTrackableValue() != histogramMin || d.HighestTrackableValue() != histogramMax || d.SignificantFigures() != histogramDigits {
-		return fmt.Errorf("lab: a latency histogram from %d to %d with %d digits: want %d to %d with %d",
-			d.LowestTrackableValue(), d.HighestTrackableValue(), d.SignificantFigures(), histogramMin, int64(histogramMax), histogramDigits)
 	}
 	if j.OutOfRange < 0 {
 		return fmt.Errorf("lab: a latency histogram with %d values out of range", j.OutOfRange)
 	}
 	h.h, h.out = d, j.OutOfRange
+	return nil
+}
+
+// checkGeometry refuses the encoding of a histogram with another range or
+// precision than ours before Decode makes its counts: a hundred bytes can ask for
+// 64 MiB of them.
+func checkGeometry(encoded string) error {
+	// The layout: a cookie and a length of 4 bytes each, then compressed a cookie,
+	// a length, an offset, the digits, and as 8 bytes each the least and the
+	// greatest value; all big-endian.
+	const outer, inner = 8, 32
+	r := base64.NewDecoder(base64.StdEncoding, strings.NewReader(encoded))
+	if _, err := io.CopyN(io.Discard, r, outer); err != nil {
+		return fmt.Errorf("cut off in its first %d bytes: %w", outer, err)
+	}
+	z, err := zlib.NewReader(r)
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	var head [inner]byte
+	if _, err := io.ReadFull(z, head[:]); err != nil {
+		return fmt.Errorf("cut off in its header: %w", err)
+	}
+	digits := int32(binary.BigEndian.Uint32(head[12:]))
+	least, most := int64(binary.BigEndian.Uint64(head[16:])), int64(binary.BigEndian.Uint64(head[24:]))
+	if least != histogramMin || most != histogramMax || digits != histogramDigits {
+		return fmt.Errorf("it goes from %d to %d with %d digits: want %d to %d with %d",
+			least, most, digits, histogramMin, int64(histogramMax), histogramDigits)
+	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,8 +31,11 @@ func (r *Run) Write(w io.Writer) error {
 // that this version knows is an error: what cannot be read is never taken for
 // a run in which nothing was found. What was derived is returned as it was
 // written; Run.Analyse derives it anew.
+//
+// No more is read than begins like JSON, and no more than 256 MiB: the longest
+// runs have a few.
 func ReadRun(r io.Reader) (*Run, error) {
-	data, err := io.ReadAll(r)
+	data, err := readBounded(r)
 	if err != nil {
 		return nil, fmt.Errorf("lab: read a run: %w", err)
 	}
@@ -39,6 +44,29 @@ func ReadRun(r io.Reader) (*Run, error) {
 		return nil, fmt.Errorf("lab: read a run: %w", err)
 	}
 	return run, nil
+}
+
+const maxRun = 256 << 20 // bytes
+
+// readBounded reads what may be a run. A file that does not begin like one is not
+// read to its end, however long it is.
+func readBounded(r io.Reader) ([]byte, error) {
+	br := bufio.NewReader(io.LimitReader(r, maxRun+1))
+	begin, err := br.Peek(4096)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if text := bytes.TrimLeft(begin, " \t\r\n"); len(begin) > 0 && (len(text) == 0 || text[0] != '{') {
+		return nil, fmt.Errorf("not a Stele run: it begins with %.10q", begin)
+	}
+	data, err := io.ReadAll(br)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxRun {
+		return nil, fmt.Errorf("more than %d MiB; no run is as long", maxRun>>20)
+	}
+	return data, nil
 }
 
 func parseRun(data []byte) (*Run, error) {

@@ -35,6 +35,7 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 	if err := s.admits(ctx); err != nil {
 		return fmt.Errorf("logstore: append to %s: %w", s.dir, err)
 	}
+	t := s.counts.appends.Start()
 	w := appendings.Get().(*appending)
 	defer w.giveBack()
 	w.check(s, b)
@@ -51,6 +52,9 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 		kept += p.rows
 	}
 	s.tell(b, w.rejected, kept)
+	if kept > 0 {
+		t.Stop()
+	}
 	if len(w.rejected) > 0 {
 		s.counts.rejected.Add(uint64(len(w.rejected)))
 		return &RejectedError{Accepted: len(w.rows), Rejected: w.rejected}
@@ -60,6 +64,9 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 
 // admits says why nothing can be appended now. It waits for the end of replay.
 func (s *Store) admits(ctx context.Context) error {
+	if s.log == nil {
+		return errUnopened
+	}
 	select {
 	case <-s.replay.ready:
 	default:

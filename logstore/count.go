@@ -49,7 +49,7 @@ func (s *Store) Count(ctx context.Context, q Query, step time.Duration) ([]Strea
 
 func (s *Store) count(ctx context.Context, q Query, step time.Duration) ([]StreamCount, error) {
 	if step < 0 {
-		return nil, fmt.Errorf("a step of %v", step)
+		return nil, fmt.Errorf("step: %v; want 0 (one bucket) or more", step)
 	}
 	q.Limit, q.Order = 0, Forward
 	c := counting{step: int64(step), tallies: map[*name]*tally{}}

@@ -49,6 +49,23 @@
 // That all lines of a stream come in the order of their times is best. Those that
 // are late by up to Options.LateWindow cost a little more.
 //
+// # Mistakes to avoid
+//
+//   - A *RejectedError is no failure of the batch: what it does not name has been
+//     kept. To append the whole batch again keeps the others twice.
+//   - After ErrUnsure some of the batch may be there, and equal lines are kept.
+//     Query before you append again.
+//   - A query may yield a *CorruptError and go on. Do not end at it, and do not
+//     take the result for complete.
+//   - A query before the channel of Ready is closed ends with ErrReplaying, and
+//     does not have all that was acknowledged.
+//   - Found.Line is valid until the next step of the iteration. Copy what you keep.
+//   - What differs in each line, such as a request's id, is metadata and not a
+//     label: each set of labels is a stream, which takes memory as long as it has
+//     entries.
+//   - Close leaves what is in memory to the log. Call Seal before it if the next
+//     Open must be fast.
+//
 // # Limits
 //
 // One process has a store open at a time. Streams that have entries are known in

@@ -3,6 +3,7 @@ package logstore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 var (
@@ -31,6 +32,10 @@ var (
 	ErrFuture  = errors.New("too far in the future")
 	ErrTooLong = errors.New("the line is too long")
 )
+
+// errUnopened is the error of a Store or a SegmentInspection that this package
+// has not made.
+var errUnopened = fmt.Errorf("it was made without Open: %w", fs.ErrInvalid)
 
 // A Rejection is an entry that was refused, and why.
 type Rejection struct {

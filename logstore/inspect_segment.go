@@ -182,6 +182,9 @@ func (s *SegmentInspection) EachBlock() iter.Seq2[BlockInfo, error] {
 
 // Close closes the file.
 func (s *SegmentInspection) Close() error {
+	if s.file == nil {
+		return fmt.Errorf("logstore: close: %w", errUnopened)
+	}
 	s.seg.Close()
 	return s.file.Close()
 }

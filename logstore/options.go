@@ -1,9 +1,7 @@
 package logstore
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"time"
 
@@ -39,8 +37,8 @@ type Options struct {
 	RetainBytes int64
 	// MinFree is how many bytes of the file system stay free: appends are
 	// refused (ErrLowSpace) where less is. 0 is 1 GiB, or a twentieth of the
-	// file system if that is less, and never less than four files of the log
-	// and what is in memory.
+	// file system if that is less, and never less than four files of the log,
+	// without those it has ready, and what is in memory.
 	MinFree int64
 
 	// Memory is how many bytes the store may use in all, for what is not yet
@@ -93,25 +91,31 @@ const (
 func (o Options) resolve() (Options, error) {
 	switch {
 	case o.Level == durability.None:
-		return o, errors.New("level None would lose acknowledged lines when the process ends: take Kill, or Power")
+		return o, fmt.Errorf("Options.Level: %v: acknowledged lines would be lost when the process exits; want %v or %v", o.Level, durability.Power, durability.Kill)
 	case o.Level > durability.None:
-		return o, fmt.Errorf("there is no level %d", o.Level)
+		return o, fmt.Errorf("Options.Level: %v; want %v or %v", o.Level, durability.Power, durability.Kill)
 	case o.SyncEvery < 0:
-		return o, fmt.Errorf("a SyncEvery of %s is negative", o.SyncEvery)
+		return o, fmt.Errorf("Options.SyncEvery: %v; want 0 or more", o.SyncEvery)
 	case o.SyncEvery > 0 && o.Level != durability.Kill:
-		return o, fmt.Errorf("the option SyncEvery is for level Kill: at level %s every batch is synced", o.Level)
+		return o, fmt.Errorf("Options.SyncEvery: %v at level %v, where every batch is synced; want 0, or level %v", o.SyncEvery, o.Level, durability.Kill)
 	case o.MaxLine < 0 || o.MaxLine > maxLine:
-		return o, fmt.Errorf("a MaxLine of %d is not within 0 to %d", o.MaxLine, maxLine)
-	case o.Retention < 0 || o.RetainBytes < 0 || o.MinFree < 0:
-		return o, errors.New("none of Retention, RetainBytes and MinFree can be negative")
+		return o, fmt.Errorf("Options.MaxLine: %d bytes; want 0 to %d", o.MaxLine, maxLine)
+	case o.Retention < 0:
+		return o, fmt.Errorf("Options.Retention: %v; want 0 (for ever) or more", o.Retention)
+	case o.RetainBytes < 0:
+		return o, fmt.Errorf("Options.RetainBytes: %d bytes; want 0 (no limit) or more", o.RetainBytes)
+	case o.MinFree < 0:
+		return o, fmt.Errorf("Options.MinFree: %d bytes; want 0 (the default) or more", o.MinFree)
 	case o.Memory != 0 && o.Memory < leastMemory:
-		return o, fmt.Errorf("a Memory of %d is less than %d MiB", o.Memory, leastMemory>>20)
-	case o.SealAge < 0 || o.SegmentSpan < 0:
-		return o, errors.New("neither SealAge nor SegmentSpan can be negative")
+		return o, fmt.Errorf("Options.Memory: %d bytes; want 0, or at least %d", o.Memory, leastMemory)
+	case o.SealAge < 0:
+		return o, fmt.Errorf("Options.SealAge: %v; want 0 (the default) or more", o.SealAge)
+	case o.SegmentSpan < 0:
+		return o, fmt.Errorf("Options.SegmentSpan: %v; want 0 (the default) or more", o.SegmentSpan)
 	case o.SegmentSize != 0 && o.SegmentSize < leastSegment:
-		return o, fmt.Errorf("a SegmentSize of %d is less than %d MiB", o.SegmentSize, leastSegment>>20)
+		return o, fmt.Errorf("Options.SegmentSize: %d bytes; want 0, or at least %d", o.SegmentSize, leastSegment)
 	case o.Workers < 0:
-		return o, fmt.Errorf("%d workers are too few", o.Workers)
+		return o, fmt.Errorf("Options.Workers: %d; want 0 or more", o.Workers)
 	}
 	or := func(v *time.Duration, d time.Duration) {
 		if *v == 0 {
@@ -176,13 +180,12 @@ const logSpares = 3
 
 // minFree is MinFree on a file system of so many bytes.
 func (o *Options) minFree(total int64) int64 {
-	free := o.MinFree
-	if free == 0 {
-		free = min(1<<30, total/20)
+	if o.MinFree != 0 {
+		return o.MinFree
 	}
-	least := (logSpares+1)*o.logSegment() + o.unsealed()
-	if free > math.MaxInt64-least {
-		return free
-	}
-	return max(free, least)
+	return min(1<<30, total/20)
 }
+
+// ownFree is what the store may yet write of what it has accepted: files of the
+// log, and what is in memory.
+func (o *Options) ownFree() int64 { return (logSpares+1)*o.logSegment() + o.unsealed() }

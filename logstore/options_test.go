@@ -14,20 +14,20 @@ func TestOptions(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Level: durability.None}, "level None"},
-		{Options{Level: 9}, "no level 9"},
-		{Options{SyncEvery: time.Second}, "for level Kill"},
-		{Options{SyncEvery: -1, Level: durability.Kill}, "negative"},
-		{Options{MaxLine: 1<<20 + 1}, "MaxLine"},
-		{Options{MaxLine: -1}, "MaxLine"},
-		{Options{Retention: -1}, "negative"},
-		{Options{RetainBytes: -1}, "negative"},
-		{Options{MinFree: -1}, "negative"},
-		{Options{Memory: 1 << 20}, "32 MiB"},
-		{Options{SealAge: -1}, "negative"},
-		{Options{SegmentSpan: -1}, "negative"},
-		{Options{SegmentSize: 1}, "SegmentSize"},
-		{Options{Workers: -1}, "workers"},
+		{Options{Level: durability.None}, "Options.Level: none"},
+		{Options{Level: 9}, "Options.Level: durability.Level(9); want power or kill"},
+		{Options{SyncEvery: time.Second}, "Options.SyncEvery: 1s at level power"},
+		{Options{SyncEvery: -1, Level: durability.Kill}, "Options.SyncEvery: -1ns; want"},
+		{Options{MaxLine: 1<<20 + 1}, "Options.MaxLine: 1048577 bytes; want 0 to 1048576"},
+		{Options{MaxLine: -1}, "Options.MaxLine"},
+		{Options{Retention: -1}, "Options.Retention"},
+		{Options{RetainBytes: -1}, "Options.RetainBytes"},
+		{Options{MinFree: -1}, "Options.MinFree"},
+		{Options{Memory: 1 << 20}, "Options.Memory: 1048576 bytes; want 0, or at least 33554432"},
+		{Options{SealAge: -1}, "Options.SealAge"},
+		{Options{SegmentSpan: -1}, "Options.SegmentSpan"},
+		{Options{SegmentSize: 1}, "Options.SegmentSize: 1 bytes"},
+		{Options{Workers: -1}, "Options.Workers: -1"},
 		{Options{Profile: "no such file"}, "no such file"},
 	} {
 		dir := t.TempDir()
@@ -58,14 +58,16 @@ func TestDefaults(t *testing.T) {
 	for _, c := range []struct{ given, total, want int64 }{
 		{0, 1 << 40, 1 << 30},
 		{0, 10 << 30, 512 << 20},
-		{0, 1 << 30, 192 << 20}, // four files of the log, and memory
-		{1, 1 << 40, 192 << 20},
+		{1, 1 << 40, 1},
 		{4 << 30, 1 << 30, 4 << 30},
 	} {
 		o := o
 		if o.MinFree = c.given; o.minFree(c.total) != c.want {
 			t.Errorf("MinFree %d on %d bytes: %d stay free, not %d", c.given, c.total, o.minFree(c.total), c.want)
 		}
+	}
+	if n := o.ownFree(); n != 192<<20 { // four files of the log, and memory
+		t.Errorf("the store itself needs %d bytes free", n)
 	}
 	for memory, want := range map[int64]int64{32 << 20: 16 << 20, 256 << 20: 24 << 20, 512 << 20: 48 << 20, 1 << 40: 256 << 20} {
 		if o := (Options{Memory: memory}); o.logSegment() != want {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 
+	"github.com/stele-go/stele/latency"
 	"github.com/stele-go/stele/logstore/internal/block"
 )
 
@@ -50,13 +51,20 @@ type Query struct {
 func (s *Store) Query(ctx context.Context, q Query) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		more := true
+		whole := s.counts.queries.Start()
+		first := s.counts.firsts.Start()
 		err := s.query(ctx, q, func(f Found, err error) bool {
+			first.Stop()
+			first = latency.Timer{}
 			more = yield(f, err)
 			return more
 		})
-		if err != nil && more {
-			yield(Found{}, fmt.Errorf("logstore: query of %s: %w", s.dir, err))
+		if err == nil || !more {
+			first.Stop()
+			whole.Stop()
+			return
 		}
+		yield(Found{}, fmt.Errorf("logstore: query of %s: %w", s.dir, err))
 	}
 }
 
@@ -109,17 +117,20 @@ type search struct {
 
 // search begins one, with the least memory that a query has: a sweep ends it.
 func (s *Store) search(ctx context.Context, q Query) (*search, error) {
+	if s.log == nil {
+		return nil, errUnopened
+	}
 	x := &search{store: s, selector: q.Selector, from: q.From, to: q.To, backward: q.Order == Backward, limit: q.Limit}
 	if x.to == 0 {
 		x.to = math.MaxInt64
 	}
 	switch {
 	case q.From < 0 || q.To < 0 || q.From > x.to:
-		return nil, fmt.Errorf("times from %d to %d are no range", q.From, q.To)
+		return nil, fmt.Errorf("Query.From, To: %d to %d; want 0 or more, and no end before the beginning", q.From, q.To)
 	case q.Order > Backward:
-		return nil, fmt.Errorf("unknown order %d", q.Order)
+		return nil, fmt.Errorf("Query.Order: %d; want Forward or Backward", q.Order)
 	case q.Limit < 0:
-		return nil, fmt.Errorf("a limit of %d", q.Limit)
+		return nil, fmt.Errorf("Query.Limit: %d; want 0 (no limit) or more", q.Limit)
 	}
 	if q.Filter != nil {
 		x.filter = q.Filter.compiled()

@@ -42,7 +42,14 @@ func (r *replaying) failure() error {
 // damaged: then Append and the end of each query have an error that says so. It
 // is closed by Close too. Until then appends wait, and queries yield what is
 // there.
-func (s *Store) Ready() <-chan struct{} { return s.replay.ready }
+func (s *Store) Ready() <-chan struct{} {
+	if s.log == nil { // it will never be: whoever waits is to see the errors
+		closed := make(chan struct{})
+		close(closed)
+		return closed
+	}
+	return s.replay.ready
+}
 
 // beginReplay finds out what of the log has to be replayed: what is in no
 // segment.

@@ -69,6 +69,9 @@ func (s *Store) Seal(ctx context.Context) error {
 
 // admitsMaintenance waits for the end of replay.
 func (s *Store) admitsMaintenance(ctx context.Context) error {
+	if s.log == nil {
+		return errUnopened
+	}
 	select {
 	case <-s.replay.ready:
 		return s.replay.failure()
@@ -212,6 +215,7 @@ func (s *Store) nextPosition() uint64 {
 func (s *Store) seal(ctx context.Context, m *memtable) error {
 	s.seals.now.Store(true)
 	defer s.seals.now.Store(false)
+	t := s.counts.seals.Start()
 	bytes := m.bytes.Load()
 	s.pace.seals(bytes)
 	defer s.pace.ends()
@@ -232,6 +236,7 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 	}
 	s.reads.handOver()
 	s.seals.count.Add(1)
+	t.Stop()
 	s.space.wrote(bytes)
 	// An error leaves in the log what is in the segment too. The next one will
 	// take it away, or replay leave it out.

@@ -14,6 +14,9 @@ import (
 // that have entries between from and to: from <= time < to, to 0 is no end. They
 // are sorted. Errors with which there are results are those of Count.
 func (s *Store) Labels(ctx context.Context, sel Selector, from, to int64) ([]string, error) {
+	if s.log == nil {
+		return nil, fmt.Errorf("logstore: streams: %w", errUnopened)
+	}
 	defer s.labels.Pin()()
 	p, err := s.present(ctx, sel, from, to)
 	if p == nil {
@@ -24,6 +27,9 @@ func (s *Store) Labels(ctx context.Context, sel Selector, from, to int64) ([]str
 
 // LabelValues returns the values of a label, as Labels does the names.
 func (s *Store) LabelValues(ctx context.Context, name string, sel Selector, from, to int64) ([]string, error) {
+	if s.log == nil {
+		return nil, fmt.Errorf("logstore: streams: %w", errUnopened)
+	}
 	defer s.labels.Pin()()
 	p, err := s.present(ctx, sel, from, to)
 	if p == nil {

@@ -13,14 +13,19 @@ import (
 // A spaceWatch knows how much room the file system has. It looks about once a
 // second, and whenever much has been written.
 type spaceWatch struct {
-	dir     string
-	least   int64 // bytes that must be free
-	written atomic.Int64
-	free    atomic.Int64 // bytes, when it looked last
-	low     atomic.Bool
-	soon    signal
-	statfs  func(string) (sys.FSInfo, error)
-	known   bool // statfs works here
+	dir string
+	// Bytes that must be free: for others, by Options.MinFree, and for the log
+	// and what is in memory, where the files that the log has ready count as
+	// free. They are: the log writes to them before it asks for more.
+	others, own int64
+	ready       func() int64
+	least       atomic.Int64 // of both, when it looked last
+	written     atomic.Int64
+	free        atomic.Int64 // bytes, when it looked last
+	low         atomic.Bool
+	soon        signal
+	statfs      func(string) (sys.FSInfo, error)
+	known       bool // statfs works here
 }
 
 const (
@@ -29,9 +34,10 @@ const (
 	spaceBytes = 32 << 20
 )
 
-// begin looks for the first time. Off Linux there may be nothing to ask.
-func (w *spaceWatch) begin(dir string, o *Options) error {
-	w.dir, w.soon, w.statfs = dir, make(signal, 1), o.statfs
+// begin looks for the first time. ready returns the bytes of the files that the
+// log has made and not yet written to. Off Linux there may be nothing to ask.
+func (w *spaceWatch) begin(dir string, o *Options, ready func() int64) error {
+	w.dir, w.soon, w.statfs, w.ready = dir, make(signal, 1), o.statfs, ready
 	info, err := w.statfs(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
@@ -40,7 +46,7 @@ func (w *spaceWatch) begin(dir string, o *Options) error {
 		return err
 	}
 	w.known = true
-	w.least = o.minFree(info.Total)
+	w.others, w.own = o.minFree(info.Total), o.ownFree()
 	w.look()
 	return nil
 }
@@ -52,7 +58,7 @@ func (w *spaceWatch) room(n int64) bool {
 		return true
 	}
 	w.look()
-	return w.free.Load()-w.least >= n
+	return w.free.Load()-w.least.Load() >= n
 }
 
 // look asks the file system. An error leaves what was known: a file system that
@@ -63,8 +69,10 @@ func (w *spaceWatch) look() {
 	if err != nil {
 		return
 	}
+	least := max(w.others, w.own-w.ready())
 	w.free.Store(info.Free)
-	w.low.Store(info.Free < w.least)
+	w.least.Store(least)
+	w.low.Store(info.Free < least)
 }
 
 // wrote tells that n bytes were written.
@@ -80,7 +88,7 @@ func (w *spaceWatch) refuses() error {
 	if !w.low.Load() {
 		return nil
 	}
-	return fmt.Errorf("%w: %d MiB, and %d are to stay free; appends go on when there is room", ErrLowSpace, w.free.Load()>>20, w.least>>20)
+	return fmt.Errorf("%w: %d MiB, and %d are to stay free; appends go on when there is room", ErrLowSpace, w.free.Load()>>20, w.least.Load()>>20)
 }
 
 // full is the error of a write that the file system had no room for.

@@ -19,9 +19,9 @@ import (
 func TestFullDisk(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// least is what the store believes it must leave free.
-		least int64
-	}{{"refused before", 0}, {"refused by the disk", 1}} {
+		// blind: the store believes that it need leave nothing free.
+		blind bool
+	}{{"refused before", false}, {"refused by the disk", true}} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 192 << 20, Store: t.TempDir()})
 			if err != nil {
@@ -35,11 +35,12 @@ func TestFullDisk(t *testing.T) {
 			dir := filepath.Join(p.Path, "store")
 			s := openTest(t, dir, Options{Memory: leastMemory})
 			defer s.Close()
-			if c.least > 0 {
-				s.space.least = c.least
+			free := s.space.own
+			if c.blind {
+				s.space.others, s.space.own, free = 1, 0, 1
 			}
 			ballast := filepath.Join(p.Path, "ballast")
-			if err := occupy(ballast, s.space.least+12<<20); err != nil {
+			if err := occupy(ballast, free+12<<20); err != nil {
 				t.Fatal(err)
 			}
 			s.space.soon.wake()
@@ -68,7 +69,7 @@ func TestFullDisk(t *testing.T) {
 			if !errors.Is(err, ErrLowSpace) || errors.Is(err, ErrUnsure) {
 				t.Fatalf("after %d batches of 400 kB: %v", i, err)
 			}
-			if full := errors.Is(err, syscall.ENOSPC); c.least == 0 && full {
+			if full := errors.Is(err, syscall.ENOSPC); !c.blind && full {
 				t.Errorf("the log could not write: %v", err)
 			}
 			sameCounts(t, "on a full disk", counted(contents(t, s)), want)

@@ -16,15 +16,16 @@ func TestLowSpace(t *testing.T) {
 	var free atomic.Int64
 	free.Store(1 << 40)
 	o := small()
+	o.MinFree = 1 << 30 // more than the store itself needs, which changes
 	o.statfs = func(string) (sys.FSInfo, error) { return sys.FSInfo{Free: free.Load(), Total: 1 << 40}, nil }
 	s := openTest(t, t.TempDir(), o)
 	l := MustLabels("app", "api")
 	mustAppend(t, s, one(l, 1, "before"))
-	free.Store(s.space.least - 1)
+	free.Store(s.space.least.Load() - 1)
 	s.space.soon.wake()
 	until(t, "the store knows", func() bool { return s.Stats().LowSpace })
 	err := s.Append(context.Background(), one(l, 2, "x"))
-	says := fmt.Sprintf("%d MiB, and %d are to stay free", (s.space.least-1)>>20, s.space.least>>20)
+	says := fmt.Sprintf("%d MiB, and %d are to stay free", (s.space.least.Load()-1)>>20, s.space.least.Load()>>20)
 	if !errors.Is(err, ErrLowSpace) || errors.Is(err, ErrUnsure) || !strings.Contains(err.Error(), says) {
 		t.Error(err)
 	}
@@ -34,7 +35,7 @@ func TestLowSpace(t *testing.T) {
 	if s.space.room(1) {
 		t.Error("there is room for a merge")
 	}
-	free.Store(s.space.least + 100)
+	free.Store(s.space.least.Load() + 100)
 	if !s.space.room(100) || s.space.room(101) {
 		t.Error("room for a merge is not what appends leave")
 	}
@@ -46,5 +47,35 @@ func TestLowSpace(t *testing.T) {
 	}
 	if s.space.written.Load() != 0 {
 		t.Error("nobody looks after much was written")
+	}
+}
+
+// The files that the log has ready are room for it: a store that has made them
+// on a small file system is not short of what they take. What Options.MinFree
+// leaves to others stays free all the same.
+func TestReadyFilesAreRoom(t *testing.T) {
+	o := small()
+	own := o.ownFree()
+	free, ready := own-1, int64(0)
+	o.statfs = func(string) (sys.FSInfo, error) { return sys.FSInfo{Free: free, Total: 1 << 30}, nil }
+	for _, c := range []struct {
+		minFree, free, ready int64
+		low                  bool
+	}{
+		{1, own, 0, false},
+		{1, own - 1, 0, true},
+		{1, own - o.logFile, o.logFile, false},
+		{1, own - o.logFile - 1, o.logFile, true},
+		{100, 100, 2 * own, false},
+		{100, 99, 2 * own, true},
+	} {
+		o.MinFree, free, ready = c.minFree, c.free, c.ready
+		var w spaceWatch
+		if err := w.begin("dir", &o, func() int64 { return ready }); err != nil {
+			t.Fatal(err)
+		}
+		if low := w.refuses() != nil; low != c.low {
+			t.Errorf("MinFree %d, %d bytes free and %d ready: refused %v; want %v", c.minFree, c.free, c.ready, low, c.low)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package logstore
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/stele-go/stele/latency"
 )
 
 // Stats are figures of a store. Those that count begin at 0 with Open. They are
@@ -53,6 +55,20 @@ type Stats struct {
 	LogFirst, LogNext uint64
 	LogBytes          int64
 
+	// Latencies. Append has the calls that kept their batch, or what of it was
+	// not refused, with the time that they waited for memory and for the sync:
+	// all of them at Power, one of 16 below. Sync has the syncs of the log, at
+	// Power with the write before each.
+	Append, Sync latency.Snapshot
+	// Seal is how long memtables took to become segments, Merge how long merges
+	// took, which are slowed down by Options.BackgroundRate.
+	Seal, Merge latency.Snapshot
+	// Query has the calls of Query that ended without an error, or were ended by
+	// their consumer: from the first step of the iteration to the last, with the
+	// time that the consumer took. QueryFirst ends with the first step, or where
+	// there is none with the iteration. It has those too that failed after a step.
+	Query, QueryFirst latency.Snapshot
+
 	// Replay after Open: positions that there were, and that are yet to come.
 	Replayed, ToReplay uint64
 
@@ -69,12 +85,18 @@ type Stats struct {
 
 // counts are what Store counts.
 type counts struct {
+	appends                  latency.Sampler
+	seals                    latency.Histogram
+	queries, firsts          latency.Histogram
 	entries, bytes, rejected atomic.Uint64
 	waiting                  atomic.Int64 // for the end of replay
 }
 
 // Stats returns the figures of now.
 func (s *Store) Stats() Stats {
+	if s.log == nil {
+		return Stats{Failed: errUnopened}
+	}
 	st := Stats{
 		Entries: s.counts.entries.Load(), Bytes: s.counts.bytes.Load(), Rejected: s.counts.rejected.Load(),
 		Streams:     s.labels.Len(),
@@ -84,7 +106,7 @@ func (s *Store) Stats() Stats {
 		Waiting: s.pace.waiting.Load() + s.counts.waiting.Load(),
 		Stopped: s.pace.stops.Load(),
 		Delayed: time.Duration(s.pace.delays.Load()),
-		Free:    s.space.free.Load(), MinFree: s.space.least, LowSpace: s.space.low.Load(),
+		Free:    s.space.free.Load(), MinFree: s.space.least.Load(), LowSpace: s.space.low.Load(),
 		Trouble: s.failing.get(),
 	}
 	s.mu.Lock()
@@ -96,6 +118,8 @@ func (s *Store) Stats() Stats {
 	first, next := s.log.Bounds()
 	st.LogFirst, st.LogNext = uint64(first), uint64(next)
 	ls := s.log.Stats()
+	st.Append, st.Sync, st.Seal = s.counts.appends.Snapshot(), ls.Sync, s.counts.seals.Snapshot()
+	st.Query, st.QueryFirst = s.counts.queries.Snapshot(), s.counts.firsts.Snapshot()
 	st.LogBytes = int64(ls.Segments+ls.Prepared) * s.o.logSegment()
 	st.Replayed = s.replay.last - s.replay.first
 	if at := s.replay.next.Load(); at != 0 {
@@ -113,7 +137,7 @@ func (s *Store) shelfStats(st *Stats) {
 	f := s.shelf.Stats()
 	st.Segments, st.SegmentBytes = f.Segments, f.Bytes
 	st.Blocks, st.SealedEntries, st.SealedLines = f.Blocks, f.Rows, f.Raw
-	st.Merges, st.MergedBytes = f.Merges, f.MergedBytes
+	st.Merges, st.MergedBytes, st.Merge = f.Merges, f.MergedBytes, f.Merge
 	st.Retired = f.Retired
 	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows, f.Quarantined
 	st.OpenFiles = f.Open

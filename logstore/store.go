@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
 	"github.com/stele-go/stele/logstore/internal/shelf"
 	"github.com/stele-go/stele/profile"
@@ -99,6 +100,9 @@ func open(dir string, o Options) (_ *Store, err error) {
 		makers:     sync.Pool{New: func() any { return new(blockMaker) }},
 		closed:     make(chan struct{}),
 	}
+	if o.Level != durability.Power {
+		s.counts.appends.OneOf = 16
+	}
 	s.failing.errs = map[string]error{}
 	s.streams = streamTable{labels: s.labels, newest: s.newestSealed}
 	s.chunks.most = int(o.unsealed() / chunkSize)
@@ -121,7 +125,7 @@ func open(dir string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.space.begin(dir, &o); err != nil {
+	if err := s.space.begin(dir, &o, s.logReady); err != nil {
 		return nil, err
 	}
 	first, _ := s.log.Bounds()
@@ -148,6 +152,9 @@ func open(dir string, o Options) (_ *Store, err error) {
 	s.background.Go(func() { s.runReplay(ctx) })
 	return s, nil
 }
+
+// logReady returns the bytes of the files that the log has ready.
+func (s *Store) logReady() int64 { return int64(s.log.Stats().Prepared) * s.o.logSegment() }
 
 // loadProfile loads the profile of that name, or that of the folder if it has one.
 func loadProfile(dir, name string) (*profile.Profile, error) {
@@ -274,6 +281,9 @@ func (s *Store) Compact(ctx context.Context) error {
 // longer than a sync: the next Open replays it. Whoever wants that to be fast
 // calls Seal before. Closing again returns what the first did.
 func (s *Store) Close() error {
+	if s.log == nil {
+		return fmt.Errorf("logstore: close: %w", errUnopened)
+	}
 	s.closeOnce.Do(func() {
 		s.mu.Lock()
 		close(s.closed)

@@ -39,6 +39,9 @@ func (s *Store) Tail(ctx context.Context, sel Selector, f Filter) iter.Seq2[Foun
 
 // tail returns nil if yield wants no more.
 func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Found, error) bool) error {
+	if s.log == nil {
+		return fmt.Errorf("logstore: tail: %w", errUnopened)
+	}
 	sel, err := sel.compile()
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stele-go/stele/internal/wine"
 	"github.com/stele-go/stele/mkdir"
 )
 
@@ -78,6 +79,9 @@ func TestAllLikeOS(t *testing.T) {
 	defer umask(0o027)()
 	for _, c := range conformance {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "path too long" && wine.Running() {
+				t.Skip("under Wine no path is too long to be made, and some are to be looked at")
+			}
 			want := runCase(t, os.MkdirAll, c.setup, c.path, c.perm)
 			got := runCase(t, mkdir.All, c.setup, c.path, c.perm)
 			if got != want {

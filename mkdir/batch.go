@@ -5,8 +5,11 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"math"
 	"sync"
 	"sync/atomic"
+
+	"github.com/stele-go/stele/internal/sys"
 )
 
 // Batch makes all the directories rels, as All does for one, and each
@@ -38,6 +41,9 @@ func (m *Maker) Batch(ctx context.Context, rels iter.Seq[string], perm fs.FileMo
 
 	b := &batch{m: m, ctx: ctx, perm: perm, epoch: m.known.epoch.Load()}
 	b.plan = newPlan(paths, m.known.has)
+	if m.undo {
+		b.ids = make([]uint64, len(b.plan))
+	}
 	b.wake.L = &b.mu
 	err = b.run()
 	created.take(b)
@@ -61,12 +67,9 @@ type batch struct {
 	parent []int32 // nodes that exist and whose children are to be made
 	active int     // workers that may still add to parent
 	err    error   // the first one; ends the batch
-	spans  []span
-}
 
-// span is the first and the last directory that one worker made, 0 if none.
-// Created.Undo takes from their birth times when the batch ran.
-type span struct{ first, last int32 }
+	ids []uint64 // by node, with Options.Undo: what was made, or 0
+}
 
 // serial is the number of nodes below which starting goroutines costs more
 // than it gains.
@@ -139,7 +142,6 @@ func (b *batch) makeAll() error {
 // work takes parents and fills them until there are none and nobody is left
 // who could add one.
 func (b *batch) work() {
-	var s span
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.err == nil {
@@ -147,7 +149,7 @@ func (b *batch) work() {
 			p := b.parent[n-1]
 			b.parent = b.parent[:n-1]
 			b.mu.Unlock()
-			err := b.fill(p, &s)
+			err := b.fill(p)
 			b.mu.Lock()
 			if err != nil && b.err == nil {
 				b.err = err
@@ -171,13 +173,10 @@ func (b *batch) work() {
 		b.wake.Wait()
 		b.active++
 	}
-	if s.first != 0 {
-		b.spans = append(b.spans, s)
-	}
 }
 
 // fill makes the children of p.
-func (b *batch) fill(p int32, s *span) error {
+func (b *batch) fill(p int32) error {
 	m := b.m
 	d, cut, entered := m.root, 0, false
 	defer func() { m.leave(d) }()
@@ -190,17 +189,18 @@ func (b *batch) fill(p int32, s *span) error {
 			return m.fail(n.path, err)
 		}
 		var err error
+		blame := n.path
 		if !entered {
 			d, cut, err = m.enter(b.plan[p].path)
 			if err != nil {
-				d = m.root
+				d, blame = m.root, b.plan[p].path
 			}
 			entered = err == nil
 		}
 		if err == nil {
 			err = d.Mkdir(n.path[cut:], b.perm)
 			if err == nil {
-				b.made(c, s)
+				b.made(c, d, n.path[cut:])
 				continue
 			}
 		}
@@ -214,13 +214,13 @@ func (b *batch) fill(p int32, s *span) error {
 		case err == nil:
 			n.state.Or(there)
 		case notThere(err):
-			if err := b.repair(c, s); err != nil {
+			if err := b.repair(c); err != nil {
 				return err
 			}
 			m.leave(d)
 			d, entered = m.root, false
 		default:
-			return m.fail(n.path, err)
+			return m.fail(blame, err)
 		}
 	}
 	return nil
@@ -237,16 +237,16 @@ func (b *batch) entersBelow(c int32) bool {
 }
 
 // repair makes node c, and above it what somebody has removed.
-func (b *batch) repair(c int32, s *span) error {
+func (b *batch) repair(c int32) error {
 	path := b.plan[c].path
 	trusted := len(parent(path))
 	var epoch uint64 // makeAll sees that it has changed
-	_, err := b.m.climb(path, trusted, b.perm, &epoch, func(end int) {
+	_, err := b.m.climb(path, trusted, b.perm, &epoch, func(d sys.Dir, name string, end int) {
 		i := c
 		for len(b.plan[i].path) > end {
 			i = b.plan[i].up
 		}
-		b.made(i, s)
+		b.made(i, d, name)
 	})
 	if err == nil {
 		b.plan[c].state.Or(there)
@@ -254,12 +254,22 @@ func (b *batch) repair(c int32, s *span) error {
 	return err
 }
 
-func (b *batch) made(i int32, s *span) {
+// unidentified is the id of a directory that was made and could not be asked for
+// its own.
+const unidentified = math.MaxUint64
+
+// made notes that node i was made, as name in d.
+func (b *batch) made(i int32, d sys.Dir, name string) {
 	b.plan[i].state.Store(there | made)
-	if s.first == 0 {
-		s.first = i
+	if b.ids != nil {
+		var err error
+		if b.ids[i], err = d.Handle(name); err != nil {
+			b.ids[i] = unidentified
+		}
+		if notThere(err) {
+			b.ids[i] = 0 // gone already: nothing for Undo
+		}
 	}
-	s.last = i
 }
 
 // syncAll syncs, once each, the parents of all that is not known to be

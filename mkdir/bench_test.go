@@ -101,10 +101,10 @@ func BenchmarkBatch(b *testing.B) {
 		}
 	})
 	for _, o := range []mkdir.Options{
-		{Workers: 1}, {}, {Workers: 1, Confined: true}, {Confined: true},
+		{Workers: 1}, {}, {Workers: 1, Confined: true}, {Confined: true}, {Workers: 1, Undo: true},
 	} {
 		o.Level = durability.Kill
-		run(fmt.Sprintf("Batch/confined=%v/workers=%d", o.Confined, o.Workers), func(dir string) {
+		run(fmt.Sprintf("Batch/confined=%v/undo=%v/workers=%d", o.Confined, o.Undo, o.Workers), func(dir string) {
 			m := openAt(b, dir, o)
 			_, err := m.Batch(b.Context(), slices.Values(paths), 0o755)
 			must(b, err)

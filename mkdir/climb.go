@@ -14,8 +14,9 @@ const tries = 100
 // climb makes the levels of path after its first `from` bytes, which are
 // believed to be there. If they are not it forgets all that is known, notes
 // the new epoch, and begins again at the root. It returns how many bytes it
-// relied on in the end, and calls made for the end of each new level.
-func (m *Maker) climb(path string, from int, perm fs.FileMode, epoch *uint64, made func(end int)) (int, error) {
+// relied on in the end, and calls made for each new level, which is name in d
+// and ends at byte end of path.
+func (m *Maker) climb(path string, from int, perm fs.FileMode, epoch *uint64, made func(d sys.Dir, name string, end int)) (int, error) {
 	for try := 1; ; try++ {
 		bad, err := m.levels(path, from, perm, made)
 		switch {
@@ -43,7 +44,7 @@ func (m *Maker) climb(path string, from int, perm fs.FileMode, epoch *uint64, ma
 // levels makes the levels of path after its first `from` bytes, each by one
 // mkdirat. After an error it returns the end of the level to blame: the
 // parent, if that is missing or no directory.
-func (m *Maker) levels(path string, from int, perm fs.FileMode, made func(end int)) (int, error) {
+func (m *Maker) levels(path string, from int, perm fs.FileMode, made func(d sys.Dir, name string, end int)) (int, error) {
 	d, cut, err := m.enter(path[:from])
 	if err != nil {
 		return from, err
@@ -56,7 +57,7 @@ func (m *Maker) levels(path string, from int, perm fs.FileMode, made func(end in
 		err := d.Mkdir(name, perm)
 		switch {
 		case err == nil:
-			made(end)
+			made(d, name, end)
 		case errors.Is(err, fs.ErrExist):
 			if end == len(path) {
 				return end, m.checkDir(d, name)
@@ -70,7 +71,7 @@ func (m *Maker) levels(path string, from int, perm fs.FileMode, made func(end in
 			return end, nil
 		}
 		if m.confined {
-			next, err := d.OpenChild(name, sys.ForPath)
+			next, err := m.child(d, name)
 			if err != nil {
 				return end, symlinkOr(err, d, name)
 			}
@@ -80,8 +81,24 @@ func (m *Maker) levels(path string, from int, perm fs.FileMode, made func(end in
 	}
 }
 
-// checkDir tells, after EEXIST, whether name is a directory.
+// child opens name, one component, in d.
+func (m *Maker) child(d sys.Dir, name string) (sys.Dir, error) {
+	if m.oneMount {
+		return d.OpenBeneath(name, sys.ForPath, true)
+	}
+	return d.OpenChild(name, sys.ForPath)
+}
+
+// checkDir tells, after EEXIST, whether name is a directory, and with OneMount
+// not behind a mount point.
 func (m *Maker) checkDir(d sys.Dir, name string) error {
+	if m.oneMount {
+		sub, err := m.child(d, name)
+		if err != nil {
+			return symlinkOr(err, d, name)
+		}
+		return sub.Close()
+	}
 	stat := d.Stat
 	if m.confined {
 		stat = d.Lstat

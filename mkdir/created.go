@@ -2,6 +2,7 @@ package mkdir
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"slices"
@@ -13,10 +14,7 @@ import (
 type Created struct {
 	m     *Maker
 	paths []string // each after its parent
-
-	// When the first and the last of them were made, by the file system's
-	// clock. Both are 0 where it does not tell.
-	first, last int64
+	ids   []uint64 // of paths, with Options.Undo
 
 	unsync map[string]bool // parents of what Undo removed, not synced since
 }
@@ -30,40 +28,18 @@ func (c *Created) take(b *batch) {
 		}
 	}
 	c.paths = make([]string, 0, n)
+	if b.ids != nil {
+		c.ids = make([]uint64, 0, n)
+	}
 	for i := range b.plan {
-		if b.plan[i].state.Load()&made != 0 {
-			c.paths = append(c.paths, b.plan[i].path)
-		}
-	}
-	var ends []string
-	for _, s := range b.spans {
-		ends = append(ends, b.plan[s.first].path, b.plan[s.last].path)
-	}
-	if !c.bounds(ends) {
-		c.bounds(c.paths) // one is gone already: those that are left have to do
-	}
-}
-
-// bounds takes the times of birth from the directories paths, and reports
-// whether all were there.
-func (c *Created) bounds(paths []string) bool {
-	c.first, c.last = 0, 0
-	all := true
-	for _, path := range paths {
-		fi, err := c.m.lstat(path)
-		if err != nil {
-			all = false
+		if b.plan[i].state.Load()&made == 0 {
 			continue
 		}
-		if fi.Born == 0 {
-			continue // this file system does not tell
+		c.paths = append(c.paths, b.plan[i].path)
+		if b.ids != nil {
+			c.ids = append(c.ids, b.ids[i])
 		}
-		if c.first == 0 || fi.Born < c.first {
-			c.first = fi.Born
-		}
-		c.last = max(c.last, fi.Born)
 	}
-	return all
 }
 
 // Len is the number of directories that were made and not removed by Undo.
@@ -73,20 +49,32 @@ func (c *Created) Len() int { return len(c.paths) }
 func (c *Created) Paths() iter.Seq[string] { return slices.Values(c.paths) }
 
 // Undo removes what the batch made and is still empty, deepest first. What is
-// not empty stays, and is no error. What is gone or has been replaced since
-// by something that is no directory is left alone. So is a directory that was
-// not born while the batch ran, on file systems that record that (statx(2),
-// STATX_BTIME; ext4, XFS, btrfs): an inode number would not do, as a file
-// system may give it to the next directory. Where birth times are not
-// recorded an empty directory of the same name is taken for the batch's.
+// not empty stays, and is no error. It needs Options.Undo, without which it
+// fails with fs.ErrInvalid, and the Maker open.
+//
+// What is gone, or has been replaced by something else since, is left alone: a
+// directory of the same name that somebody else has made within the same tick
+// of the clock, too. The batch notes, right after each mkdirat(2), the handle of
+// the directory (name_to_handle_at(2)), which holds a number that the next user
+// of the inode does not get. Linux cannot make a directory and tell its handle
+// in one call, nor remove one by its handle: a replacement between two such
+// calls of a batch or of Undo, which follow each other within microseconds, is
+// taken for the batch's, and removed if it is empty. Where a file system has
+// no handles the inode's number and its time of birth have to do, which a
+// replacement within one tick may share; off Linux the name alone. A directory
+// whose handle could not be read is left, with an error.
+//
 // Unless the Maker is confined, symlinks on the way are followed, as they were
 // by the batch.
 //
 // A removal survives what Options.Level says; a crash in the middle leaves
 // some of the directories, none of them without its parent
 // (durability.Prefix). Undo goes on after an error and returns all of them;
-// it may be called again, for what it left. It needs the Maker open.
+// it may be called again, for what it left.
 func (c *Created) Undo() error {
+	if err := c.undoable(); err != nil {
+		return err
+	}
 	m := c.m
 	if err := m.acquire(""); err != nil {
 		return err
@@ -95,7 +83,7 @@ func (c *Created) Undo() error {
 	var (
 		errs    []error
 		removed bool
-		left    []string // deepest first
+		left    []int // of paths, deepest first
 		d       = m.root
 		cut     int
 		inside  string // d's path
@@ -104,7 +92,7 @@ func (c *Created) Undo() error {
 	if c.unsync == nil {
 		c.unsync = map[string]bool{}
 	}
-	for _, path := range slices.Backward(c.paths) {
+	for i, path := range slices.Backward(c.paths) {
 		var err error
 		if up := parent(path); m.confined && up != inside {
 			m.leave(d)
@@ -114,7 +102,7 @@ func (c *Created) Undo() error {
 			}
 		}
 		if err == nil {
-			err = c.remove(d, path, path[cut:])
+			err = c.remove(d, i, path[cut:])
 		}
 		switch {
 		case err == nil:
@@ -125,9 +113,9 @@ func (c *Created) Undo() error {
 			}
 		case notThere(err): // nothing of ours
 		case errors.Is(err, fs.ErrExist): // ENOTEMPTY, or EEXIST on some systems
-			left = append(left, path)
+			left = append(left, i)
 		default:
-			left = append(left, path)
+			left = append(left, i)
 			errs = append(errs, &fs.PathError{Op: "mkdir.Undo", Path: m.join(path), Err: err})
 		}
 	}
@@ -135,7 +123,10 @@ func (c *Created) Undo() error {
 		m.known.clear()
 	}
 	slices.Reverse(left)
-	c.paths = left
+	for to, from := range left {
+		c.paths[to], c.ids[to] = c.paths[from], c.ids[from]
+	}
+	c.paths, c.ids = c.paths[:len(left)], c.ids[:len(left)]
 	for dir := range c.unsync {
 		if err := m.syncDir(dir); err != nil && !notThere(err) {
 			errs = append(errs, err)
@@ -146,16 +137,26 @@ func (c *Created) Undo() error {
 	return errors.Join(errs...)
 }
 
-// remove removes path, which is name in d, if it is the batch's.
-func (c *Created) remove(d sys.Dir, path, name string) error {
-	if c.first != 0 {
-		fi, err := d.Lstat(name)
-		if err != nil {
-			return err
-		}
-		if fi.IsDir && fi.Born != 0 && (fi.Born < c.first || fi.Born > c.last) {
-			return fs.ErrNotExist // ours does not
-		}
+func (c *Created) undoable() error {
+	switch {
+	case c.m == nil:
+		return fmt.Errorf("mkdir: Created.Undo: %w: no Batch made this Created", fs.ErrInvalid)
+	case !c.m.undo:
+		return &badOption{"mkdir: Options.Undo: false; want true for Created.Undo", fs.ErrInvalid}
+	}
+	return nil
+}
+
+var errUnidentified = errors.New("whether it is the directory that was made is not known: it could not be identified then")
+
+// remove removes path i, which is name in d, if it is the batch's.
+func (c *Created) remove(d sys.Dir, i int, name string) error {
+	if id, err := d.Handle(name); err != nil {
+		return err
+	} else if c.ids[i] == unidentified {
+		return errUnidentified
+	} else if id != c.ids[i] {
+		return fs.ErrNotExist // ours does not
 	}
 	return d.Rmdir(name)
 }

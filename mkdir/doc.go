@@ -40,10 +40,12 @@
 //	                                        1 statx
 //	batch                    -              1 mkdirat a  the same, 1 openat2 and close
 //	                                        directory    a directory that has children
+//	Verify, known and there  -              1 statx      1 openat2 and close
 //
-// A batch ends with two statx a worker, which Created.Undo needs (confined,
-// each with an openat2 and close). Level Power
-// adds openat, fsync and close for each parent not yet known to be durable.
+// With Options.Undo a batch adds one name_to_handle_at a directory. With
+// Options.OneMount openat2 takes the place of openat, and openat2 and close that
+// of statx. Level Power adds openat, fsync and close for each parent not yet
+// known to be durable.
 //
 // A Maker does not ask before it makes: mkdirat(2) answers EEXIST for what is
 // there and ENOENT for what has lost its parent, which is all that one needs
@@ -60,6 +62,10 @@
 // the Maker forgets all it knew, walks the path again from the root and makes
 // what is missing. So does an Undo that removed something. A call of level
 // Power that had relied on what was forgotten begins again too.
+//
+// Whoever learns of a removal in another way, because a file cannot be made in
+// the directory, say, tells the Maker: Verify asks the disk and makes what is
+// missing, Forget has the next All ask.
 //
 // What another process removes and makes again is not noticed, and need not
 // be at level Kill. At level Power it means that the entry of a directory
@@ -85,13 +91,36 @@
 // the rename had come a moment later. So whoever may move a directory out of
 // the root moves with it what is being made in it at that moment.
 //
+// With Options.Root the Maker is confined too, and its own root is reached in
+// the same way from an os.Root, which confines the whole tree that one program
+// works in. With Options.OneMount a mount point on the way is refused as a
+// symlink is, with EXDEV; a bind mount of the same file system too, and one
+// that is mounted later, at the next creation below it.
+//
 // Without Confined symlinks are followed, out of the root too. Either way a
 // path that is absolute or leaves the root by ".." is refused.
+//
+// # Mistakes to avoid
+//
+//   - Calling All again because a file could not be made in the directory: a
+//     known directory is answered from memory. Call Verify.
+//   - A Maker for one path. All costs less: a Maker pays by being kept.
+//   - Two Makers of one tree in a process. Neither knows what the other has
+//     made, and at level Power both sync it.
+//   - Undo as a general removal: it takes only what this batch made, and what
+//     is empty.
+//   - Taking level Power of a directory for that of the files in it: package
+//     newfile or atomicfile syncs their names.
+//   - A path from outside without Root or Confined: symlinks below the root are
+//     followed.
 //
 // # Other systems
 //
 // Off Linux, All is os.MkdirAll, and a Maker makes the same calls by name; if
-// confined, through os.Root, which follows symlinks that stay inside. On macOS
-// a sync is F_FULLFSYNC. Windows offers no way to sync a directory: there
-// OpenRoot refuses level Power with errors.ErrUnsupported.
+// confined, through os.Root, after a look for symlinks: one that is planted
+// between the look and the call is followed if it stays inside. OneMount is
+// refused with errors.ErrUnsupported, and Undo takes an empty directory of the
+// same name for the batch's. On macOS a sync is F_FULLFSYNC. Windows offers no
+// way to sync a directory: there OpenRoot refuses level Power with
+// errors.ErrUnsupported.
 package mkdir

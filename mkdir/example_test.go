@@ -2,9 +2,12 @@ package mkdir_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -62,7 +65,7 @@ func ExampleMaker_Batch() {
 	}
 	defer os.RemoveAll(root)
 
-	m, err := mkdir.OpenRoot(root, mkdir.Options{Level: durability.Kill})
+	m, err := mkdir.OpenRoot(root, mkdir.Options{Level: durability.Kill, Undo: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -92,4 +95,44 @@ func ExampleMaker_Batch() {
 	// src/cmd/vet
 	// src/os
 	// left: [src src/os] <nil>
+}
+
+// A file is made in a directory that somebody else may remove. Before the
+// second try the Maker is told to look: All would say from memory that the
+// directory is there, and the loop would not end.
+func ExampleMaker_Verify() {
+	root, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(root)
+
+	m, err := mkdir.OpenRoot(root, mkdir.Options{Level: durability.Kill})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+
+	create := func(rel string) error {
+		dir := path.Dir(rel)
+		if err := m.All(dir, 0o755); err != nil {
+			return err
+		}
+		for range 3 { // somebody may be removing all the time
+			err = os.WriteFile(filepath.Join(root, rel), nil, 0o644)
+			if !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			if err := m.Verify(dir, 0o755); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	fmt.Println(create("tenant/7/a"))
+	os.RemoveAll(filepath.Join(root, "tenant"))
+	fmt.Println(create("tenant/7/b"))
+	// Output:
+	// <nil>
+	// <nil>
 }

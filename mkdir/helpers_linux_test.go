@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -53,11 +54,52 @@ func remountInodes(t *testing.T, dir string, n int) {
 	}
 }
 
-func hasBirthTimes(t *testing.T, dir string) bool {
+// born is the time of birth of dir, 0 where the file system does not tell.
+func born(t *testing.T, dir string) int64 {
 	t.Helper()
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_BTIME, &st); err != nil {
 		t.Fatal(err)
 	}
-	return st.Mask&unix.STATX_BTIME != 0
+	return st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+}
+
+// hasHandles reports whether directories have handles to be told apart by.
+func hasHandles(dir string) bool {
+	const handleFID = 0x200 // AT_HANDLE_FID, Linux 6.5
+	_, _, err := unix.NameToHandleAt(unix.AT_FDCWD, dir, handleFID)
+	if err == unix.EINVAL {
+		_, _, err = unix.NameToHandleAt(unix.AT_FDCWD, dir, 0)
+	}
+	return err == nil
+}
+
+// bind mounts the directory at on another.
+func bind(t *testing.T, dir, at string) {
+	t.Helper()
+	if err := syscall.Mount(dir, at, "", syscall.MS_BIND, ""); err != nil {
+		t.Skip("cannot bind: ", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(at, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// asNobody runs f as a user who owns nothing.
+func asNobody(t *testing.T, f func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("to become another user needs root")
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const nobody = 65534
+	unix.SetfsuidRetUid(nobody)
+	defer unix.SetfsuidRetUid(0)
+	if now, err := unix.SetfsuidRetUid(-1); err != nil || now != nobody {
+		t.Skip("cannot become another user: ", err)
+	}
+	f()
 }

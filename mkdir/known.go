@@ -50,7 +50,11 @@ func (t knownTable) group(hash uint64) (*knownGroup, int) {
 	return &t[hash&uint64(len(t)-1)], int(hash >> 61)
 }
 
+// has may be asked of a nil *known, that of a zero Maker.
 func (k *known) has(path string) bool {
+	if k == nil {
+		return false
+	}
 	hash := maphash.String(k.seed, path)
 	g, first := k.table.Load().group(hash)
 	for i := range ways {
@@ -155,6 +159,22 @@ func (k *known) clear() uint64 {
 	t := make(knownTable, 1)
 	k.table.Store(&t)
 	return k.epoch.Add(1)
+}
+
+// forget forgets the paths that gone chooses, and begins a new epoch.
+func (k *known) forget(gone func(path string) bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t := *k.table.Load()
+	for i := range t {
+		for w := range t[i] {
+			if d := t[i][w].Load(); d != nil && gone(d.path) {
+				t[i][w].Store(nil)
+				k.count--
+			}
+		}
+	}
+	k.epoch.Add(1)
 }
 
 // close forgets everything for good.

@@ -5,37 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
-)
-
-// Options are the settings of a Maker. The zero value is the safe one, but
-// for Confined: by default symlinks below the root are followed, as
-// os.MkdirAll does.
-type Options struct {
-	// Level is what a finished All, Batch or Undo survives. Power, the
-	// default, syncs the parents of whatever is not known to be durable, and
-	// needs read permission on them. Kill does not sync. None is the same as
-	// Kill: a directory that is made is in the kernel.
-	Level durability.Level
-	// Confined refuses every symlink below the root; see the package comment.
-	Confined bool
-	// Workers is how many goroutines a Batch uses at most, each with a system
-	// call under way. The default, 0, is GOMAXPROCS but at most 8.
-	Workers int
-	// CacheSize is how many directories the Maker remembers at most. The
-	// default, 0, is 65,536. Each takes about 100 bytes and its path, so
-	// about 10 MB when full.
-	CacheSize int
-}
-
-const (
-	defaultCacheSize = 1 << 16
-	maxWorkers       = 8 // beyond it the file system's journal is the limit
 )
 
 // A Maker makes directories below one root. It may be used by many goroutines
@@ -46,11 +19,14 @@ const (
 // fs.ErrNotExist. (Off Linux, an unconfined Maker holds the root by name.)
 //
 // Errors are *fs.PathError. Op is "mkdir" or "sync", and Path begins with the
-// root's name; only a path that is refused is named as it was given.
+// root's name; only a path that is refused is named as it was given. The zero
+// Maker is not open: its methods fail with fs.ErrInvalid.
 type Maker struct {
 	name     string // of the root, for errors
 	power    bool
 	confined bool
+	oneMount bool
+	undo     bool
 	workers  int
 
 	known *known // at level Power: and durable, with all that is above
@@ -61,54 +37,13 @@ type Maker struct {
 	closed bool
 }
 
-// OpenRoot opens the directory dir, which must exist. Close it after use.
-func OpenRoot(dir string, o Options) (*Maker, error) {
-	fail := func(err error) (*Maker, error) {
-		return nil, &fs.PathError{Op: "mkdir.OpenRoot", Path: dir, Err: err}
-	}
-	if o.Level > durability.None || o.Workers < 0 || o.CacheSize < 0 {
-		return fail(fmt.Errorf("%w: %+v", fs.ErrInvalid, o))
-	}
-	m := &Maker{
-		name:     dir,
-		power:    o.Level == durability.Power,
-		confined: o.Confined,
-		workers:  o.Workers,
-	}
-	if m.workers == 0 {
-		m.workers = min(runtime.GOMAXPROCS(0), maxWorkers)
-	}
-	if o.CacheSize == 0 {
-		o.CacheSize = defaultCacheSize
-	}
-	m.known = newKnown(o.CacheSize)
-	if m.power && !sys.CanSyncDir {
-		return fail(fmt.Errorf("level power: this system cannot sync a directory: %w", errors.ErrUnsupported))
-	}
-	use := sys.ForPath
-	if m.power {
-		use = sys.ForSync
-	}
-	root, err := sys.OpenDir(dir, use)
-	if err != nil {
-		return fail(err)
-	}
-	if m.confined {
-		if root, err = sys.Confine(root); err != nil {
-			return fail(err)
-		}
-	}
-	m.root = root
-	return m, nil
-}
-
 // All makes the directory rel, which is relative to the root and separated by
 // slashes, and whatever of its parents is missing. What it made survives what
 // Options.Level says; a crash in the middle leaves the path up to some level
 // (durability.Prefix). perm, before umask, is for every directory it makes.
 //
 // A known directory costs no system call, no lock and no allocation, and is
-// not looked for on disk; see the package comment. "." is the root. Other "."
+// not looked for on disk: see Verify. "." is the root. Other "."
 // and empty elements are dropped and ".." is resolved by its words alone, so
 // that "link/.." is the root. A path that is empty, absolute or leaves the
 // root is refused with fs.ErrInvalid.
@@ -143,7 +78,7 @@ func (m *Maker) all(rel string, perm fs.FileMode) error {
 		for from > 0 && !m.known.has(path[:from]) {
 			from = len(parent(path[:from]))
 		}
-		if from, err = m.climb(path, from, perm, &epoch, func(int) {}); err != nil {
+		if from, err = m.climb(path, from, perm, &epoch, func(sys.Dir, string, int) {}); err != nil {
 			return err
 		}
 		err = m.syncAbove(path, from)
@@ -187,8 +122,8 @@ func (m *Maker) syncAbove(path string, from int) error {
 func (m *Maker) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
-		return m.fail("", fs.ErrClosed)
+	if err := m.usable(); err != nil {
+		return m.fail("", err)
 	}
 	m.closed = true
 	m.known.close() // else it would go on answering
@@ -200,9 +135,19 @@ func (m *Maker) Close() error {
 
 func (m *Maker) acquire(path string) error {
 	m.mu.RLock()
-	if m.closed {
+	if err := m.usable(); err != nil {
 		m.mu.RUnlock()
-		return m.fail(path, fs.ErrClosed)
+		return m.fail(path, err)
+	}
+	return nil
+}
+
+func (m *Maker) usable() error {
+	switch {
+	case m.known == nil:
+		return fmt.Errorf("%w: a Maker that OpenRoot did not open", fs.ErrInvalid)
+	case m.closed:
+		return fs.ErrClosed
 	}
 	return nil
 }
@@ -215,7 +160,7 @@ func (m *Maker) syncDir(path string) error {
 		if path == "" {
 			return m.root.Sync()
 		}
-		d, err := m.open(path, sys.ForSync)
+		d, err := m.open(path)
 		if err != nil {
 			return err
 		}
@@ -227,11 +172,17 @@ func (m *Maker) syncDir(path string) error {
 	return nil
 }
 
-func (m *Maker) open(path string, use sys.DirUse) (sys.Dir, error) {
+// open opens the directory path to sync it.
+func (m *Maker) open(path string) (sys.Dir, error) {
+	open := m.root.Open
 	if m.confined {
-		return m.root.OpenBeneath(path, use)
+		open = m.openBeneath
 	}
-	return m.root.Open(path, use)
+	return sys.OpenToSync(path, open)
+}
+
+func (m *Maker) openBeneath(path string, use sys.DirUse) (sys.Dir, error) {
+	return m.root.OpenBeneath(path, use, m.oneMount)
 }
 
 // enter returns the directory in which the children of path are to be made,
@@ -241,7 +192,7 @@ func (m *Maker) enter(path string) (d sys.Dir, cut int, err error) {
 	if !m.confined || path == "" {
 		return m.root, 0, nil
 	}
-	d, err = m.root.OpenBeneath(path, sys.ForPath)
+	d, err = m.openBeneath(path, sys.ForPath)
 	return d, len(path) + 1, err
 }
 

@@ -25,8 +25,18 @@ func open(t testing.TB, o mkdir.Options) (*mkdir.Maker, string) {
 	return openAt(t, dir, o), dir
 }
 
+// belowRoot stands for a Root that openAt opens: that of the folder above.
+var belowRoot = new(os.Root)
+
 func openAt(t testing.TB, dir string, o mkdir.Options) *mkdir.Maker {
 	t.Helper()
+	if o.Root == belowRoot {
+		r, err := os.OpenRoot(filepath.Dir(dir))
+		must(t, err)
+		defer r.Close() // the Maker does not need it
+		o.Root, dir = r, filepath.Base(dir)
+		o.Confined = false // Root stands for it
+	}
 	m, err := mkdir.OpenRoot(dir, o)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
@@ -47,8 +57,12 @@ func modes(t *testing.T, f func(t *testing.T, o mkdir.Options)) {
 		{Level: durability.Kill, Workers: 4, Confined: true},
 		{Level: durability.Power, Workers: 2},
 		{Level: durability.Power, Workers: 2, Confined: true},
+		{Level: durability.Kill, Workers: 2, Confined: true, Root: belowRoot},
+		{Level: durability.Power, Workers: 2, Confined: true, Root: belowRoot, OneMount: runtime.GOOS == "linux"},
 	} {
-		t.Run(fmt.Sprintf("level=%s/confined=%v/workers=%d", o.Level, o.Confined, o.Workers), func(t *testing.T) { f(t, o) })
+		o.Undo = true
+		name := fmt.Sprintf("level=%s/confined=%v/root=%v/workers=%d", o.Level, o.Confined, o.Root != nil, o.Workers)
+		t.Run(name, func(t *testing.T) { f(t, o) })
 	}
 }
 
@@ -117,13 +131,25 @@ func TestOpenRootErrors(t *testing.T) {
 	if _, err := mkdir.OpenRoot(filepath.Join(dir, "f"), kill); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("root is a file: %v", err)
 	}
-	for _, o := range []mkdir.Options{{Level: 9}, {Workers: -1}, {CacheSize: -1}} {
-		if _, err := mkdir.OpenRoot(dir, o); !errors.Is(err, fs.ErrInvalid) {
-			t.Errorf("%+v: %v", o, err)
+	for want, o := range map[string]mkdir.Options{
+		"mkdir: Options.Level: durability.Level(9); want power or kill":                                  {Level: 9},
+		"mkdir: Options.Level: none; want power or kill: a directory outlives the process that makes it": {Level: durability.None},
+		"mkdir: Options.Workers: -1; want 0 (GOMAXPROCS, at most 8) or more":                             {Level: durability.Kill, Workers: -1},
+		"mkdir: Options.CacheSize: -1 directories; want 0 (65536) or more":                               {Level: durability.Kill, CacheSize: -1},
+		"mkdir: Options.OneMount: true without Root or Confined; want one of them":                       {Level: durability.Kill, OneMount: true},
+	} {
+		if _, err := mkdir.OpenRoot(dir, o); !errors.Is(err, fs.ErrInvalid) || err.Error() != want {
+			t.Errorf("%+v: %v; want %s", o, err, want)
 		}
 	}
-	m := openAt(t, dir, mkdir.Options{Level: durability.None})
-	must(t, m.All("none/is/kill", 0o755))
+	r, err := os.OpenRoot(dir)
+	must(t, err)
+	defer r.Close()
+	for _, p := range []string{"", dir, "..", "d/..", "d/../d"} {
+		if _, err := mkdir.OpenRoot(p, mkdir.Options{Level: durability.Kill, Root: r}); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("OpenRoot(%q) below a Root: %v", p, err)
+		}
+	}
 	if runtime.GOOS == "windows" {
 		if _, err := mkdir.OpenRoot(dir, mkdir.Options{}); !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("level power: %v", err)

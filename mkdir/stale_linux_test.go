@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -27,7 +28,7 @@ func must(t *testing.T, err error) {
 }
 
 // atLevel are options with one worker, so that the order of the work is known.
-func atLevel(l durability.Level) Options { return Options{Level: l, Workers: 1} }
+func atLevel(l durability.Level) Options { return Options{Level: l, Workers: 1, Undo: true} }
 
 func openFresh(t *testing.T, o Options) (*Maker, string) {
 	t.Helper()
@@ -255,7 +256,7 @@ func TestStaleUndoSyncFail(t *testing.T) {
 
 // Undo leaves what somebody made anew, also where the first directory of the
 // batch is gone.
-func TestStaleUndoBirthOff(t *testing.T) {
+func TestStaleUndoFirstGone(t *testing.T) {
 	m, dir := openFresh(t, atLevel(durability.Kill))
 	moved := false
 	ctx := whenAsked(func() error {
@@ -267,13 +268,11 @@ func TestStaleUndoBirthOff(t *testing.T) {
 	})
 	c, err := m.Batch(ctx, slices.Values([]string{"a", "b", "c"}), 0o755)
 	must(t, err)
-	t.Log(c.first, c.last, slices.Collect(c.Paths()))
-	NextTick(t)
 	must(t, os.Remove(filepath.Join(dir, "c")))
 	must(t, os.Mkdir(filepath.Join(dir, "c"), 0o755))
 	must(t, c.Undo())
 	if !isDir(dir, "c") {
-		t.Error("Undo removed c, which somebody made after the batch (birth times are recorded)")
+		t.Error("Undo removed c, which somebody made after the batch")
 	}
 }
 
@@ -329,5 +328,28 @@ func TestStaleBatchRemembersLost(t *testing.T) {
 	must(t, m.All("a/x", 0o755))
 	if isDir(dir, "a/y") && !isDir(dir, "a/x") {
 		t.Error("Batch=nil and All(a/x)=nil, a was found removed and re-made, a/x missing")
+	}
+}
+
+// What could not be identified when it was made is not removed, and Undo says
+// so.
+func TestUndoUnidentified(t *testing.T) {
+	dir := t.TempDir()
+	m, err := OpenRoot(dir, Options{Level: durability.Kill, Undo: true})
+	must(t, err)
+	defer m.Close()
+	c, err := m.Batch(t.Context(), slices.Values([]string{"d"}), 0o755)
+	must(t, err)
+	c.ids[0] = unidentified
+	name := filepath.Join(dir, "d")
+	var pe *fs.PathError
+	if err := c.Undo(); !errors.As(err, &pe) || pe.Path != name || c.Len() != 1 {
+		t.Errorf("%v, %d left; want an error of %s", err, c.Len(), name)
+	}
+	if err := os.Remove(name); err != nil {
+		t.Error(err)
+	}
+	if err := c.Undo(); err != nil || c.Len() != 0 {
+		t.Errorf("once it is gone: %v, %d left", err, c.Len())
 	}
 }

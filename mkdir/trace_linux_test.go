@@ -38,14 +38,20 @@ type scenario struct {
 }
 
 var (
-	plain    = mkdir.Options{Level: durability.Kill, Workers: 1}
-	confined = mkdir.Options{Level: durability.Kill, Workers: 1, Confined: true}
-	power    = mkdir.Options{Level: durability.Power, Workers: 1}
-	both     = mkdir.Options{Level: durability.Power, Workers: 1, Confined: true}
+	plain         = mkdir.Options{Level: durability.Kill, Workers: 1}
+	confined      = mkdir.Options{Level: durability.Kill, Workers: 1, Confined: true}
+	power         = mkdir.Options{Level: durability.Power, Workers: 1}
+	belowRootOnly = mkdir.Options{Level: durability.Kill, Workers: 1, Root: belowRoot}
+	oneMount      = mkdir.Options{Level: durability.Kill, Workers: 1, Root: belowRoot, OneMount: true}
+	both          = mkdir.Options{Level: durability.Power, Workers: 1, Confined: true}
 )
 
 func all(rel string) func(*mkdir.Maker, string) error {
 	return func(m *mkdir.Maker, _ string) error { return m.All(rel, 0o755) }
+}
+
+func verify(rel string) func(*mkdir.Maker, string) error {
+	return func(m *mkdir.Maker, _ string) error { return m.Verify(rel, 0o755) }
 }
 
 func batch(rels ...string) func(*mkdir.Maker, string) error {
@@ -70,15 +76,22 @@ var scenarios = []scenario{
 	{name: "below-known-confined", options: confined, before: []string{"1/2/3"}, run: all("1/2/3/4"), calls: map[string]int{"openat2": 1, "mkdirat": 1, "close": 1}},
 	{name: "below-known-confined-without-openat2", options: confined, before: []string{"1/2/3"}, inject: "openat2:error=ENOSYS", run: all("1/2/3/4")},
 	{name: "first-met", options: plain, disk: []string{"1/2/3"}, run: all("1/2/3")},
+	{name: "below-root", options: belowRootOnly, before: []string{"1/2/3"}, run: all("1/2/3/4"), calls: map[string]int{"openat2": 1, "mkdirat": 1, "close": 1}},
+	{name: "below-root-one-mount", options: oneMount, run: all("1/2"), calls: map[string]int{"mkdirat": 2, "openat2": 1, "close": 1}},
+	{name: "verify", options: plain, before: []string{"1/2/3"}, run: verify("1/2/3"), calls: map[string]int{"statx": 1}},
+	{name: "verify-confined", options: confined, before: []string{"1/2/3"}, run: verify("1/2/3"), calls: map[string]int{"openat2": 1, "close": 1}},
+	{name: "verify-removed", options: plain, before: []string{"1/2/3"}, removed: "1/2/3", run: verify("1/2/3")},
 	{name: "repair", options: plain, before: []string{"1/2/3"}, removed: "1/2", run: all("1/2/3/4")},
 	{name: "repair-confined", options: confined, before: []string{"1/2/3"}, removed: "1/2", run: all("1/2/3/4")},
-	{name: "batch", options: plain, run: batch(shared...), calls: map[string]int{"mkdirat": 7, "statx": 2}},
-	{name: "batch-confined", options: confined, run: batch(shared...), calls: map[string]int{"mkdirat": 7, "statx": 2, "openat2": 4, "close": 4}},
+	{name: "batch", options: plain, run: batch(shared...), calls: map[string]int{"mkdirat": 7}},
+	{name: "batch-undo", options: mkdir.Options{Level: durability.Kill, Workers: 1, Undo: true}, run: batch(shared...),
+		calls: map[string]int{"mkdirat": 7, "name_to_handle_at": 7}},
+	{name: "batch-confined", options: confined, run: batch(shared...), calls: map[string]int{"mkdirat": 7, "openat2": 3, "close": 3}},
 	{name: "power-fresh-3", options: power, run: all("1/2/3"), calls: map[string]int{"mkdirat": 3, "fsync": 3, "openat": 2, "close": 2}},
 	{name: "power-below-known", options: power, before: []string{"1/2"}, run: all("1/2/3"), calls: map[string]int{"mkdirat": 1, "fsync": 1, "openat": 1, "close": 1}},
 	// Somebody else made all of it: nobody knows whether it was synced.
 	{name: "power-first-met", options: power, disk: []string{"1/2/3"}, run: all("1/2/3"), calls: map[string]int{"mkdirat": 3, "statx": 1, "fsync": 3, "openat": 2, "close": 2}},
-	{name: "power-batch", options: power, disk: []string{"s"}, run: batch(shared...), calls: map[string]int{"mkdirat": 7, "statx": 2, "fsync": 4, "openat": 3, "close": 3}},
+	{name: "power-batch", options: power, disk: []string{"s"}, run: batch(shared...), calls: map[string]int{"mkdirat": 7, "fsync": 4, "openat": 3, "close": 3}},
 	// A sync that fails is reported, and nothing counts as durable.
 	{name: "power-sync-fails", options: power, inject: "fsync:error=EIO:when=2", run: func(m *mkdir.Maker, root string) error {
 		var pe *fs.PathError
@@ -93,14 +106,14 @@ var scenarios = []scenario{
 		}
 		return batch("1/2")(m, root)
 	}},
-	{name: "power-undo", options: power, disk: []string{"s"}, run: func(m *mkdir.Maker, _ string) error {
+	{name: "power-undo", options: mkdir.Options{Workers: 1, Undo: true}, disk: []string{"s"}, run: func(m *mkdir.Maker, _ string) error {
 		c, err := m.Batch(context.Background(), slices.Values([]string{"s/a/x"}), 0o755)
 		if err != nil {
 			return err
 		}
 		tracetest.Begin() // again: only Undo counts
 		return c.Undo()
-	}, calls: map[string]int{"statx": 2, "unlinkat": 2, "openat": 1, "fsync": 1, "close": 1}},
+	}, calls: map[string]int{"name_to_handle_at": 2, "unlinkat": 2, "openat": 1, "fsync": 1, "close": 1}},
 }
 
 func TestMain(m *testing.M) {
@@ -114,7 +127,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func runScenario(name, root string) error {
+func runScenario(name, root string) (err error) {
 	i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
 	s := scenarios[i]
 	for _, p := range s.disk {
@@ -122,7 +135,14 @@ func runScenario(name, root string) error {
 			return err
 		}
 	}
-	m, err := mkdir.OpenRoot(root, s.options)
+	top := root
+	if s.options.Root == belowRoot {
+		if s.options.Root, err = os.OpenRoot(root); err != nil {
+			return err
+		}
+		top = "."
+	}
+	m, err := mkdir.OpenRoot(top, s.options)
 	if err != nil {
 		return err
 	}
@@ -142,9 +162,12 @@ func runScenario(name, root string) error {
 	return err
 }
 
-const traced = "mkdir,mkdirat,openat,openat2,newfstatat,fstat,statx,fsync,fdatasync,sync,syncfs,unlinkat,rmdir,renameat2,close"
+const traced = "mkdir,mkdirat,name_to_handle_at,openat,openat2,newfstatat,fstat,statx,fsync,fdatasync,sync,syncfs,unlinkat,rmdir,renameat2,close"
 
-var statResult = tracetest.Rule{Find: regexp.MustCompile(`\{stx_mask.*\}|0x[0-9a-f]+`), By: "{...}"}
+var results = []tracetest.Rule{
+	{Find: regexp.MustCompile(`\{stx_mask.*\}|0x[0-9a-f]+`), By: "{...}"},
+	{Find: regexp.MustCompile(`\{handle_bytes=.*\}, \[\d+\], .*\) = `), By: "{...}, AT_HANDLE_FID) = "},
+}
 
 func TestTraces(t *testing.T) {
 	tracetest.Need(t, traced)
@@ -161,7 +184,7 @@ func TestTraces(t *testing.T) {
 			if n := tr.Count(); s.calls != nil && !maps.Equal(n, s.calls) {
 				t.Errorf("calls %v, want %v", n, s.calls)
 			}
-			tracetest.Golden(t, s.name, tr.Normal(run.Root, statResult), *update)
+			tracetest.Golden(t, s.name, tr.Normal(run.Root, results...), *update)
 		})
 	}
 }

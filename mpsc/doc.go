@@ -18,6 +18,18 @@
 // before another, as with a mutex. A push or a pop allocates nothing once as
 // many producers have waited at once as ever do.
 //
+// # Mistakes to avoid
+//
+//   - Pop, TryPop and PopBatch belong to one goroutine at a time. Two consumers at
+//     once are a data race.
+//   - After Close the consumer must go on until ErrClosed, or what was accepted is
+//     lost with the queue.
+//   - A nil error of Push says that the consumer is given the value, not that it
+//     has been. Answer the producer by a channel in the value where it matters.
+//   - TryPop may find nothing although a Push has returned, while an earlier Push
+//     is under way. Wait with Pop.
+//   - Do not use the zero value of a Queue; New makes one.
+//
 // # When to use it
 //
 // For a writer that gathers what many goroutines hand it: PopBatch waits for

@@ -3,6 +3,8 @@ package mpsc
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"time"
 )
 
@@ -12,12 +14,17 @@ var (
 	// ErrClosed is what producers get once Close was called, and the consumer
 	// once it has also been given all that was accepted before.
 	ErrClosed = errors.New("mpsc: queue is closed")
+
+	errUnmade = fmt.Errorf("mpsc: queue was not made by New: %w", fs.ErrInvalid)
 )
 
 // A Queue passes values from many goroutines to one. Push, TryPush, Close,
 // Len and Cap may be called by any goroutine at any time. Pop, TryPop and
 // PopBatch belong to the consumer: one goroutine, or several that see to it
 // that only one of them is in a call.
+//
+// A Queue is made by New. The zero value holds nothing: pushes and pops have an
+// error that wraps fs.ErrInvalid.
 type Queue[T any] struct {
 	// values[p&mask] belongs to the producer that claimed p, until it marks p
 	// as filled; then to the consumer, until it moves head above p.
@@ -86,6 +93,9 @@ func (q *Queue[T]) Pop(ctx context.Context) (v T, err error) {
 	if ctx.Err() != nil {
 		return v, cancelled("pop", ctx)
 	}
+	if q.capacity == 0 {
+		return v, errUnmade
+	}
 	if !q.isFilled(q.next) {
 		if err := q.await(ctx); err != nil {
 			return v, err
@@ -103,7 +113,7 @@ func (q *Queue[T]) Pop(ctx context.Context) (v T, err error) {
 // Values are given out in the order in which they were accepted. So while one
 // Push is under way, TryPop may find none although a later Push has returned.
 func (q *Queue[T]) TryPop() (v T, ok bool) {
-	if !q.isFilled(q.next) {
+	if q.capacity == 0 || !q.isFilled(q.next) {
 		return v, false
 	}
 	i := q.next & q.mask
@@ -128,6 +138,9 @@ func (q *Queue[T]) PopBatch(ctx context.Context, dst []T, linger time.Duration) 
 	}
 	if len(dst) == 0 {
 		return 0, nil
+	}
+	if q.capacity == 0 {
+		return 0, errUnmade
 	}
 	n := q.take(dst)
 	if n == 0 {

@@ -75,6 +75,9 @@ func (r *ring) claim() (uint64, error) {
 			}
 			limit := r.head.Load() + r.capacity
 			if p >= limit {
+				if r.capacity == 0 {
+					return 0, errUnmade
+				}
 				return 0, ErrFull
 			}
 			r.limit.Store(limit)

@@ -4,16 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"sync"
+	"syscall"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/tempfile"
 )
 
 // A File is a file that has no name until Publish or Replace gives it one. It
-// is written like any other. Close it, not the os.File in it.
+// is written like any other. Close it, not the os.File in it. The zero File is
+// not open: its methods fail with fs.ErrInvalid.
 type File struct {
 	*os.File
 	d *Dir
@@ -21,20 +23,25 @@ type File struct {
 	mu     sync.Mutex
 	hidden string // the name it has meanwhile where the file system knows no files without
 	done   bool   // published, or closed
+	shut   bool   // on Windows: closed to be renamed
 }
 
-// hiddenPrefix begins the names of files that are not published.
-const hiddenPrefix = ".stele-unnamed-"
-
 // Anonymous makes a file in d that has no name (O_TMPFILE) and opens it for
-// reading and writing. perm is before umask. Nobody else finds it, and
-// nothing is left of it when it is closed without having been published, or
-// when the process ends.
+// reading and writing. Nobody else finds it, and nothing is left of it when it
+// is closed without having been published, or when the process ends.
 //
-// Where the file system has no such files it is made under a hidden name in
-// the Dir's folder, ".stele-unnamed-" and 16 hexadecimal digits, and Close
-// removes that. A process that is killed leaves it behind.
+// perm is before umask. Where the Dir's folder has a default ACL the file gets
+// that in the place of the umask, as every file made there does; that of a
+// sub-folder in which it is published does not count.
+//
+// Where the file system has no such files it is made under a temporary name in
+// the Dir's folder, and Close removes that. A process that is killed leaves it
+// behind, for atomicfile.Sweep: which takes none that a living process writes,
+// as the file is locked (flock(2)) while it has such a name.
 func Anonymous(d *Dir, perm fs.FileMode) (*File, error) {
+	if !d.opened() {
+		return nil, fail("create", "", errNotOpen)
+	}
 	if err := d.acquire("create", d.name); err != nil {
 		return nil, err
 	}
@@ -48,22 +55,40 @@ func Anonymous(d *Dir, perm fs.FileMode) (*File, error) {
 			return nil, fail("create", d.name, err)
 		}
 	}
-	p, err := d.hidden()
-	if err != nil {
-		return nil, err
-	}
-	f, err := d.root.CreateFile(p.rel, p.path, perm, sys.CreateNew)
-	if err != nil {
-		return nil, fail("create", p.path, err)
-	}
-	d.noUnnamed.Store(true)
-	return &File{File: f, d: d, hidden: p.rel}, nil
+	return d.hide(perm)
 }
 
-// hidden draws a name in the folder itself.
-func (d *Dir) hidden() (place, error) {
-	flat := Dir{prefix: d.prefix}
-	return flat.place("create", fmt.Sprintf("%s%016x", hiddenPrefix, rand.Uint64()))
+// hide makes a file under a temporary name in the folder itself, locked.
+func (d *Dir) hide(perm fs.FileMode) (*File, error) {
+	for try := 1; ; try++ {
+		name := tempfile.Name(tempfile.DefaultPattern)
+		f, err := d.root.CreateFile(name, d.prefix+name, perm, sys.CreateNew)
+		if err != nil {
+			return nil, fail("create", d.prefix+name, err)
+		}
+		if tempfile.Lock(f) {
+			d.noUnnamed.Store(true)
+			return &File{File: f, d: d, hidden: name}, nil
+		}
+		// A sweeper was faster.
+		f.Close()
+		d.root.Remove(name) // unless the sweeper does
+		if try == tries {
+			return nil, fail("create", d.name, errSwept)
+		}
+	}
+}
+
+// errSwept: a sweeper, or whoever does as one does, has each new file locked.
+var errSwept = fmt.Errorf("every new temporary file is locked by another process: %w", syscall.EBUSY)
+
+// Name is the name that errors tell: that of the Dir's folder, or the temporary
+// one. It does not become the one that Publish gives.
+func (f *File) Name() string {
+	if f.File == nil {
+		return ""
+	}
+	return f.File.Name()
 }
 
 // Publish gives the file the name name in its Dir, where Create would make it,
@@ -77,19 +102,34 @@ func (d *Dir) hidden() (place, error) {
 // kill -9 only: after a power cut the name may be there with any part of the
 // data (durability.Torn).
 //
+// Owner, mode and ACL are those that the file has: change them before, by
+// Chmod say.
+//
 // If a sync fails the file may have the name or not, and cannot be published
 // again. Publish may be called once; the file stays open (on Windows, which
 // renames no open file, it is closed).
 func (f *File) Publish(name string) error { return f.publish(name, false) }
 
-// Replace is Publish in the place of what is there, if anything: a crash in
-// the middle leaves the old file or the new, and may leave a hidden name.
+// Replace is Publish in the place of what is there, if anything, and survives
+// what Publish does: a crash in the middle leaves the old file or the new.
+//
+// It replaces regular files, and symlinks, which it does not follow; a
+// directory is refused with EISDIR, and a device, FIFO or socket with
+// fs.ErrInvalid. Nothing is kept of the old file, its mode neither.
+//
+// Linux gives a file that has no name only a new one. So a file that replaces
+// another has a temporary name for a moment, between two system calls. What a
+// process that is killed in between leaves is removed by atomicfile.Sweep, which
+// takes none that a living process writes.
 func (f *File) Replace(name string) error { return f.publish(name, true) }
 
 var errPublished = badName("the file is published already, or closed")
 
 func (f *File) publish(name string, replace bool) error {
 	d := f.d
+	if d == nil {
+		return fail("publish", name, errNotOpen)
+	}
 	p, err := d.place("publish", name)
 	if err != nil {
 		return err
@@ -113,36 +153,90 @@ func (f *File) publish(name string, replace bool) error {
 		if err := f.File.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 			return err
 		}
+		f.shut = true
 	}
-	if err := d.inShard("publish", p, func() error { return f.give(p.rel, replace) }); err != nil {
+	give := func() error {
+		return d.within(p, func(at sys.Dir, name string) error { return f.give(at, name, replace) })
+	}
+	if err := d.inShard("publish", p, give); err != nil {
 		return err
 	}
-	f.done, f.hidden = true, ""
+	f.done = true
 	return d.syncShard(p.shard)
 }
 
-// give gives the file its name.
-func (f *File) give(rel string, replace bool) error {
+// give gives the file the name name in at.
+func (f *File) give(at sys.Dir, name string, replace bool) error {
+	there := false
+	if replace {
+		var err error
+		if there, err = replaceable(at, name); err != nil {
+			return err
+		}
+	}
+	if f.hidden != "" {
+		move := f.d.root.MoveNew
+		if replace {
+			move = f.d.root.Move
+		}
+		if err := move(f.hidden, at, name); err != nil {
+			return err
+		}
+		f.named()
+		return nil
+	}
+	if !there {
+		err := at.LinkFile(f.File, name)
+		if !replace || !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		// Somebody was faster.
+	}
+	return f.linkOver(at, name)
+}
+
+// linkOver gives the file, which has no name, that of another. linkat(2) never
+// replaces, so it takes a temporary name and a rename.
+func (f *File) linkOver(at sys.Dir, name string) error {
 	root := f.d.root
+	temp := tempfile.Name(tempfile.DefaultPattern)
+	tempfile.Lock(f.File) // which nobody else has open
+	if err := root.LinkFile(f.File, temp); err != nil {
+		sys.Unlock(f.File)
+		return err
+	}
+	// A file that has lost its last name cannot be linked again, so it keeps
+	// this one until it is renamed, or closed.
+	f.hidden = temp
+	if err := root.Move(temp, at, name); err != nil {
+		return err
+	}
+	f.named()
+	return nil
+}
+
+// named drops the lock, which is for files with a temporary name, and which
+// others may want of a file that has its own.
+func (f *File) named() {
+	f.hidden = ""
+	sys.Unlock(f.File) // Windows has closed it
+}
+
+// replaceable reports whether there is a file of that name, which may be
+// replaced.
+func replaceable(at sys.Dir, name string) (there bool, err error) {
+	fi, err := at.Info(name)
 	switch {
-	case f.hidden != "" && replace:
-		return root.Rename(f.hidden, rel)
-	case f.hidden != "":
-		return root.RenameNew(f.hidden, rel)
-	case !replace:
-		return root.LinkFile(f.File, rel)
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case fi.Mode.IsDir():
+		return true, syscall.EISDIR
+	case fi.Mode.Type() != 0 && fi.Mode.Type() != fs.ModeSymlink:
+		return true, errNotRegular
 	}
-	// linkat(2) never replaces. A file that has lost its last name cannot be
-	// linked again, so it keeps this one until it is renamed, or closed.
-	p, err := f.d.hidden()
-	if err != nil {
-		return err
-	}
-	if err := root.LinkFile(f.File, p.rel); err != nil {
-		return err
-	}
-	f.hidden = p.rel
-	return root.Rename(p.rel, rel)
+	return true, nil
 }
 
 // Close closes the file. One that was not published is gone then; a published
@@ -151,6 +245,9 @@ func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.File.Close()
+	if f.shut && errors.Is(err, fs.ErrClosed) {
+		f.shut, err = false, nil // Publish has closed it
+	}
 	f.done = true
 	if f.hidden == "" {
 		return err
@@ -160,7 +257,8 @@ func (f *File) Close() error {
 		return errors.Join(err, e)
 	}
 	defer f.d.release()
-	if e := f.d.root.Remove(f.hidden); e != nil {
+	// A sweeper may have been faster: the lock went with the descriptor.
+	if e := f.d.root.Remove(f.hidden); e != nil && !errors.Is(e, fs.ErrNotExist) {
 		return errors.Join(err, fail("remove", path, e))
 	}
 	f.hidden = ""

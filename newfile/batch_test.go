@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -50,6 +52,36 @@ func TestBatch(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What the function of a batch calls is refused once Close is called, and does
+// not wait for it, which waits for the batch.
+func TestBatchWhileClosing(t *testing.T) {
+	d, dir := open(t, kill)
+	closed := make(chan error, 1)
+	touched := 0
+	made, err := d.Batch(t.Context(), slices.Values([]string{"a", "b"}), 0o600, func(name string, f *os.File) error {
+		if name == "b" {
+			return nil
+		}
+		go func() { closed <- d.Close() }()
+		for {
+			err := d.Touch("touched"+strconv.Itoa(touched), 0o600)
+			if errors.Is(err, fs.ErrClosed) {
+				return nil
+			}
+			must(t, err)
+			touched++
+			runtime.Gosched()
+		}
+	})
+	if made != 2 || err != nil {
+		t.Errorf("made %d, %v; want 2", made, err)
+	}
+	must(t, <-closed)
+	if n := countFiles(t, dir); n != 2+touched {
+		t.Errorf("%d files, want %d", n, 2+touched)
+	}
 }
 
 func TestBatchFails(t *testing.T) {

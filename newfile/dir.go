@@ -6,43 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"sync"
 	"sync/atomic"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
 )
-
-// Existing says what is done with a name that is there already.
-type Existing int
-
-const (
-	// Refuse it, with fs.ErrExist; a symlink too, wherever it leads.
-	Refuse Existing = iota
-	// Truncate the file that is there.
-	Truncate
-	// Keep the file that is there, with what is in it.
-	Keep
-)
-
-// Options are the settings of a Dir. The zero value is the safe one: names
-// survive a power cut, no file that is there is touched, and all files are in
-// the folder itself.
-type Options struct {
-	// Level is what the name of a file survives once the function that made
-	// it has returned. Power, the default, syncs the folder that holds it. Kill
-	// does not sync. None is the same as Kill: a name is in the kernel. What is
-	// written into the file is not covered; see the package comment.
-	Level durability.Level
-	// Shards is the number of sub-folders that the files are spread over: 0,
-	// 16, 256 or 4096. See Path for the layout. At level Kill the folder is
-	// given, for good, the attribute T of chattr(1), by which ext4 spreads new
-	// sub-folders over the disk, so that they do not wait for each other.
-	Shards int
-	// Existing says what is done with a name that is there already. With
-	// Truncate and Keep a symlink is refused with ELOOP (off Linux followed).
-	Existing Existing
-}
 
 // A Dir makes files in one folder, or spread over its sub-folders. It may be
 // used by many goroutines at once.
@@ -53,82 +20,22 @@ type Options struct {
 //
 // Errors are *fs.PathError. Op is "create", "touch", "publish" or "sync"; Path
 // begins with the folder's name. If descriptors have run out, the cause is a
-// *LimitError.
+// *LimitError. The zero Dir is not open: its methods fail with fs.ErrInvalid.
 type Dir struct {
-	name   string
-	prefix string // name and a separator
-	power  bool
-	use    sys.CreateUse
-	width  int // hexadecimal digits of a sub-folder's name
+	name     string
+	prefix   string // name and a separator; "" in the zero Dir
+	power    bool
+	confined bool // by Options.Root
+	oneMount bool
+	use      sys.CreateUse
+	width    int // hexadecimal digits of a sub-folder's name
 
 	durable   []atomic.Bool // by shard, at level Power: its own entry is
 	noUnnamed atomic.Bool   // the file system has no O_TMPFILE
 	syncs     sys.SharedSync[int]
 
-	mu     sync.RWMutex // read-held while root is in use, so that Close waits
-	root   sys.Dir
-	closed bool
-}
-
-// OpenDir opens the folder dir, which must exist. Close it after use.
-// Sub-folders are made when the first file is made in them, with mode 0777
-// before umask.
-//
-// Where the system cannot sync a folder (Windows) level Power is refused with
-// errors.ErrUnsupported.
-func OpenDir(dir string, o Options) (*Dir, error) {
-	fail := func(err error) (*Dir, error) {
-		return nil, &fs.PathError{Op: "newfile.OpenDir", Path: dir, Err: limited(err)}
-	}
-	d := &Dir{name: dir, power: o.Level == durability.Power}
-	switch o.Existing {
-	case Refuse:
-		d.use = sys.CreateNew
-	case Truncate:
-		d.use = sys.CreateEmpty
-	case Keep:
-		d.use = sys.CreateOpen
-	default:
-		return fail(fmt.Errorf("%w: %+v", fs.ErrInvalid, o))
-	}
-	switch o.Shards {
-	case 0:
-	case 16:
-		d.width = 1
-	case 256:
-		d.width = 2
-	case 4096:
-		d.width = 3
-	default:
-		return fail(fmt.Errorf("%w: %d shards; want 0, 16, 256 or 4096", fs.ErrInvalid, o.Shards))
-	}
-	if o.Level > durability.None {
-		return fail(fmt.Errorf("%w: %+v", fs.ErrInvalid, o))
-	}
-	d.durable = make([]atomic.Bool, o.Shards)
-	use := sys.ForPath
-	if d.power {
-		if !sys.CanSyncDir {
-			return fail(fmt.Errorf("level power: this system cannot sync a directory: %w", errors.ErrUnsupported))
-		}
-		use = sys.ForSync
-	}
-	root, err := sys.OpenDir(dir, use)
-	if err != nil {
-		return fail(err)
-	}
-	d.root = root
-	d.prefix = dir
-	if !os.IsPathSeparator(dir[len(dir)-1]) {
-		d.prefix += string(os.PathSeparator)
-	}
-	if o.Shards > 0 && !d.power {
-		// Files of one block group share its bitmap and, by 16, blocks of its
-		// inode table: who makes files there waits for others, and for reads.
-		// At level Power it is worth more that few blocks are written by a sync.
-		root.Unrelated() // a hint: where it cannot be given, things are as ever
-	}
-	return d, nil
+	uses sys.Gate // entered while root is in use, so that Close waits
+	root sys.Dir
 }
 
 // Create makes the file name and opens it for reading and writing. Unless
@@ -196,10 +103,57 @@ func (d *Dir) make(p place, perm fs.FileMode, open bool) (f *os.File, err error)
 		if !open {
 			return d.touch(p, perm)
 		}
-		f, err = d.root.CreateFile(p.rel, p.path, perm, d.use)
+		f, err = d.open(p, perm)
 		return err
 	})
 	return f, err
+}
+
+func (d *Dir) open(p place, perm fs.FileMode) (f *os.File, err error) {
+	if d.confined {
+		f, err = d.root.OpenFileBeneath(p.rel, p.path, os.O_CREATE|os.O_RDWR|int(d.use), perm, d.oneMount)
+	} else {
+		f, err = d.root.CreateFile(p.rel, p.path, perm, d.use)
+	}
+	if err != nil || d.use == sys.CreateNew {
+		return f, err
+	}
+	// What was there may be a device or a FIFO.
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		f.Close() // nothing was written
+		return nil, err
+	}
+	return f, nil
+}
+
+// errNotRegular: what has the name is no file that can be written or replaced
+// like one.
+var errNotRegular = badName("not a regular file")
+
+// within calls f with the directory that holds p's file, and its name in that:
+// unless d is confined the folder itself, from which one call reaches the
+// sub-folder and may follow a symlink in its place.
+func (d *Dir) within(p place, f func(at sys.Dir, name string) error) error {
+	if !d.confined || p.shard == rootShard {
+		return f(d.root, p.rel)
+	}
+	sub, err := d.openShard(p.shard, sys.ForPath)
+	if err != nil {
+		return err
+	}
+	defer sub.Close() // nothing was written through it
+	return f(sub, p.name())
+}
+
+func (d *Dir) openShard(shard int, use sys.DirUse) (sys.Dir, error) {
+	if d.confined {
+		return d.root.OpenBeneath(d.shardName(shard), use, d.oneMount)
+	}
+	return d.root.Open(d.shardName(shard), use)
 }
 
 // inShard calls f, which makes a name, and makes the sub-folder for it where
@@ -225,11 +179,11 @@ func (d *Dir) inShard(op string, p place, f func() error) error {
 }
 
 func (d *Dir) touch(p place, perm fs.FileMode) error {
-	err := d.root.TouchFile(p.rel, perm)
+	err := d.within(p, func(at sys.Dir, name string) error { return at.TouchFile(name, perm) })
 	if d.use == sys.CreateNew || !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	f, err := d.root.CreateFile(p.rel, p.path, perm, d.use)
+	f, err := d.open(p, perm)
 	if err != nil {
 		return err
 	}
@@ -265,7 +219,7 @@ func (d *Dir) syncShard(shard int) error {
 		if shard == rootShard {
 			return d.root.Sync()
 		}
-		sub, err := d.root.Open(d.shardName(shard), sys.ForSync)
+		sub, err := sys.OpenToSync("", func(_ string, use sys.DirUse) (sys.Dir, error) { return d.openShard(shard, use) })
 		if isLimit(err) {
 			// Needs no descriptor: who waits for this sync may be who would
 			// close one.
@@ -283,14 +237,16 @@ func (d *Dir) syncShard(shard int) error {
 }
 
 // Close waits for the calls under way and closes the folder. Files made stay
-// open. Every later call fails with fs.ErrClosed.
+// open. Every later call fails with fs.ErrClosed, one that the function of a
+// Batch makes meanwhile too; that function must not call Close itself, which
+// would wait for it.
 func (d *Dir) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
+	if !d.opened() {
+		return fail("close", d.name, errNotOpen)
+	}
+	if !d.uses.Close() {
 		return fail("close", d.name, fs.ErrClosed)
 	}
-	d.closed = true
 	if err := d.root.Close(); err != nil {
 		return fail("close", d.name, err)
 	}
@@ -298,15 +254,22 @@ func (d *Dir) Close() error {
 }
 
 func (d *Dir) acquire(op, path string) error {
-	d.mu.RLock()
-	if d.closed {
-		d.mu.RUnlock()
+	switch {
+	case !d.opened():
+		return fail(op, path, errNotOpen)
+	case !d.uses.Enter():
 		return fail(op, path, fs.ErrClosed)
 	}
 	return nil
 }
 
-func (d *Dir) release() { d.mu.RUnlock() }
+// opened reports whether OpenDir made d.
+func (d *Dir) opened() bool { return d != nil && d.prefix != "" }
+
+// errNotOpen is the error of a zero value.
+var errNotOpen = badName("not open: the zero value of its type")
+
+func (d *Dir) release() { d.uses.Leave() }
 
 // ctxErr is the error of a ctx that is done, with its cause.
 func ctxErr(ctx context.Context) error {

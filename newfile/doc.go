@@ -46,11 +46,16 @@
 //	Dir.Create             openat, fcntl, close          fsync
 //	Dir.Touch              mknodat                       fsync
 //	Anonymous, Publish     openat, fcntl, linkat, close  2 fsync
+//	Anonymous, Replace     the same and newfstatat, and  2 fsync
+//	                       where there is a file 2 flock
+//	                       and renameat2
 //	Memory                 memfd_create, fcntl, close    -
 //	Pool, used again       lseek, ftruncate              -
 //
 // With sub-folders each sync of one is openat, fsync and close, and the first
-// file in it costs a mkdirat and the call that failed.
+// file in it costs a mkdirat and the call that failed. With Options.Root openat2
+// takes the place of openat; with sub-folders too, Touch and Publish add openat2
+// and close.
 //
 // The file system locks a folder while a name is made in it, so goroutines
 // that fill one folder wait for each other, and those that wait on a processor
@@ -64,11 +69,30 @@
 // some 200 names: with 230 files in each it was two thirds on idle cores too.
 // So choose as many Shards as leave few files in each.
 //
+// # Below a root
+//
+// With Options.Root the folder is reached from an os.Root, and nothing below
+// that follows a symlink, whoever plants it and whenever: neither the folder,
+// nor a sub-folder of Shards, nor a file. What stands in a sub-folder's place is
+// refused with ELOOP (a symlink) or ENOTDIR. With OneMount a mount point is
+// refused with EXDEV. Without Root the folder's own path, and sub-folders, are
+// followed as package os does: put one on another disk by a symlink, if you
+// like.
+//
+// # What a kill leaves
+//
+// Whole files, of Create and Touch empty ones. A file that Replace is about to
+// put in the place of another has a temporary name for a moment, and so has
+// each Anonymous file where the file system knows none without a name. Such
+// names stay when the process is killed; atomicfile.Sweep and stele sweep remove
+// them, and none of a living process.
+//
 // # What a file is
 //
 // An ordinary *os.File on a descriptor in blocking mode: regular files cannot be polled,
 // so the runtime's poller would refuse it, after five system calls. SetDeadline
-// fails with os.ErrNoDeadline, as for every regular file.
+// fails with os.ErrNoDeadline, as for every regular file. Its mode is perm less
+// the umask or, where the folder has a default ACL, what that leaves of perm.
 //
 // # Descriptors
 //
@@ -77,10 +101,24 @@
 // syscall.ENFILE in it. A Queue waits instead. Touch needs no descriptor, but
 // for syncing sub-folders.
 //
+// # Mistakes to avoid
+//
+//   - Taking level Power for the content: it is about the name. What is written
+//     into a file of Create has to be synced, by File.Sync.
+//   - Create and then write, where a reader or a crash may come in between. Write
+//     an Anonymous file, and Publish it.
+//   - Create again after fs.ErrNotExist: the Dir holds its folder, and one that
+//     is removed does not come back. Make the folder (mkdir.Maker.Verify), and
+//     open a new Dir.
+//   - Another number of Shards for a folder that has files: they are not found.
+//   - A Done that waits for the queue it is called by: no other request is
+//     answered meanwhile.
+//   - Closing the os.File in a File, and not the File: a hidden name stays.
+//
 // # Other systems
 //
 // Off Linux the same is done by the calls that package os has: files are
-// made by name, Anonymous files have a hidden name, Memory files are temporary
+// made by name, Anonymous files have a temporary name, Memory files are temporary
 // ones, Limits and Raise are not offered. On macOS a sync is F_FULLFSYNC.
 // Windows offers no way to sync a folder: there OpenDir refuses level Power.
 package newfile

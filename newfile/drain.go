@@ -41,6 +41,7 @@ func (q *drainer) run() {
 			return // closed, and nothing is left
 		}
 		q.batches.Add(1)
+		timer := q.drains.Start()
 		for _, r := range batch[:n] {
 			f, err := q.make(r)
 			if err == nil && q.d.power {
@@ -50,6 +51,7 @@ func (q *drainer) run() {
 			}
 		}
 		q.settle()
+		timer.Stop()
 		q.busy.Add(-1)
 		clear(batch[:n]) // so that nothing is kept alive
 	}
@@ -161,7 +163,7 @@ func (q *Queue) sync(shard int) error {
 
 // answer gives r its one answer.
 func (q *Queue) answer(r request, f *os.File, err error) {
-	q.count(err)
+	q.count(r, err)
 	if r.call == nil {
 		r.done(f, err)
 		return
@@ -176,7 +178,8 @@ func (q *Queue) answer(r request, f *os.File, err error) {
 	}
 }
 
-func (q *Queue) count(err error) {
+func (q *Queue) count(r request, err error) {
+	r.timer.Stop()
 	q.answered.Add(1)
 	if err != nil {
 		q.failed.Add(1)

@@ -1,6 +1,8 @@
 package newfile_test
 
 import (
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -17,9 +19,25 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// belowRoot stands for a Root that openAt opens: that of the folder above, or
+// the folder itself with OneMount.
+var belowRoot = new(os.Root)
+
 // openAt opens a Dir for as long as the test runs.
 func openAt(t testing.TB, dir string, o newfile.Options) *newfile.Dir {
 	t.Helper()
+	if o.Root == belowRoot {
+		top := filepath.Dir(dir)
+		if o.OneMount {
+			top = dir
+		}
+		r, err := os.OpenRoot(top)
+		must(t, err)
+		defer r.Close() // the Dir does not need it
+		o.Root = r
+		dir, err = filepath.Rel(top, dir)
+		must(t, err)
+	}
 	d, err := newfile.OpenDir(dir, o)
 	must(t, err)
 	t.Cleanup(func() { d.Close() })

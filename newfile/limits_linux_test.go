@@ -229,3 +229,24 @@ func TestQueueEndsItsWait(t *testing.T) {
 		t.Errorf("%d of 10 answered", n)
 	}
 }
+
+// Warm makes no file if there are not descriptors enough for all.
+func TestPoolWarmLimit(t *testing.T) {
+	if !limited(t) {
+		return
+	}
+	d, _ := open(t, kill)
+	p, err := newfile.NewPool(d, 10)
+	must(t, err)
+	soft := leave(t, 6)
+	before := openDescriptors(t)
+	var le *newfile.LimitError
+	if err := p.Warm(t.Context(), 10); !errors.Is(err, syscall.EMFILE) || !errors.As(err, &le) || le.Soft != soft {
+		t.Errorf("got %v, want a LimitError with the limit %d", err, soft)
+	}
+	if now := openDescriptors(t); now != before {
+		t.Errorf("%d descriptors before, %d after", before, now)
+	}
+	must(t, p.Warm(t.Context(), 2))
+	must(t, p.Close())
+}

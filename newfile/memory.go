@@ -8,7 +8,9 @@ import (
 )
 
 // A MemoryFile is a file in memory. It may be used as any other, and handed to
-// another process. Nothing survives of it when the last descriptor is closed.
+// another process. Nothing survives of it when the last descriptor is closed
+// (durability.None). The zero MemoryFile is not open: its methods fail with
+// fs.ErrInvalid.
 type MemoryFile struct {
 	*os.File
 	temp string // what Close has to remove
@@ -41,6 +43,9 @@ func Memory(name string) (*MemoryFile, error) {
 // fails with EBUSY while the file is mapped for writing, and with
 // errors.ErrUnsupported off Linux.
 func (m *MemoryFile) Seal() error {
+	if m.File == nil {
+		return fail("seal", "", errNotOpen)
+	}
 	if err := sys.Seal(m.File); err != nil {
 		return fail("seal", m.File.Name(), err)
 	}
@@ -55,4 +60,12 @@ func (m *MemoryFile) Close() error {
 		m.temp = ""
 	}
 	return err
+}
+
+// Name is the name that Memory was given.
+func (m *MemoryFile) Name() string {
+	if m.File == nil {
+		return ""
+	}
+	return m.File.Name()
 }

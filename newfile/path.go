@@ -57,7 +57,7 @@ func (d *Dir) place(op, name string) (place, error) {
 
 // Path returns where the file name is, or is to be: dir/name, and with Shards
 // dir/shard/name. It makes no system call. For a name that Create refuses it
-// returns "".
+// returns "", as the zero Dir does.
 //
 // The layout is the same on every system and in every version. The shard is
 // the hash of the name's bytes as hexadecimal digits in lower case: one for 16
@@ -66,7 +66,7 @@ func (d *Dir) place(op, name string) (place, error) {
 // does not find the files: the number belongs to the folder.
 func (d *Dir) Path(name string) string {
 	p, err := d.place("", name)
-	if err != nil {
+	if err != nil || !d.opened() {
 		return ""
 	}
 	return p.path

@@ -172,3 +172,78 @@ func TestPoolClose(t *testing.T) {
 		t.Errorf("%d descriptors before, %d after", fds, now)
 	}
 }
+
+// Who borrows from a warmed pool does not wait for files to be made.
+func TestPoolWarm(t *testing.T) {
+	p := openPool(t, 4)
+	fds := openDescriptors(t)
+	must(t, p.Warm(t.Context(), 0))
+	must(t, p.Warm(t.Context(), 3))
+	must(t, p.Warm(t.Context(), 2)) // there are more
+	if now := openDescriptors(t); fds != 0 && now != fds+3 {
+		t.Errorf("warming with 3 files took %d descriptors", now-fds)
+	}
+	var lent []*newfile.Scratch
+	for range 3 {
+		s, err := p.Get(t.Context())
+		must(t, err)
+		lent = append(lent, s)
+	}
+	if now := openDescriptors(t); fds != 0 && now != fds+3 {
+		t.Errorf("three loans from a warm pool took %d descriptors more", now-fds-3)
+	}
+	must(t, p.Warm(t.Context(), 4)) // those that are lent count
+	if now := openDescriptors(t); fds != 0 && now != fds+4 {
+		t.Errorf("%d descriptors, want 4", now-fds)
+	}
+	for _, s := range lent {
+		must(t, s.Close())
+	}
+	for _, n := range []int{-1, 5} {
+		if err := p.Warm(t.Context(), n); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("Warm(%d): %v", n, err)
+		}
+	}
+	cold := openPool(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := cold.Warm(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	must(t, cold.Close())
+	if err := cold.Warm(t.Context(), 1); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// Users and Warm together never have more files than the limit.
+func TestPoolWarmBeside(t *testing.T) {
+	const limit = 5
+	p := openPool(t, limit)
+	fds := openDescriptors(t)
+	var wg sync.WaitGroup
+	for g := range 6 {
+		wg.Go(func() {
+			for range 50 {
+				if g < 2 {
+					if err := p.Warm(t.Context(), limit); err != nil {
+						t.Error(err)
+					}
+					continue
+				}
+				s, err := p.Get(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if now := openDescriptors(t); fds != 0 && now != fds+limit {
+		t.Errorf("%d files, want %d", now-fds, limit)
+	}
+}

@@ -11,11 +11,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stele-go/stele/latency"
 	"github.com/stele-go/stele/mpsc"
 )
 
 // ErrFull is what TrySubmit says when QueueOptions.Capacity requests wait.
-var ErrFull = errors.New("newfile: queue is full")
+// errors.Is finds mpsc.ErrFull in it too.
+var ErrFull error = fullError{}
+
+type fullError struct{}
+
+func (fullError) Error() string { return "newfile: queue is full" }
+func (fullError) Unwrap() error { return mpsc.ErrFull }
 
 // QueueOptions are the settings of a Queue. The zero value works.
 type QueueOptions struct {
@@ -64,6 +71,8 @@ type Request struct {
 // last, until somebody has closed a file. Requests behind that one wait too.
 // The waiting ends with the ctx of the request, and with Close: then the answer
 // is the *LimitError.
+//
+// The zero Queue is not open: its methods fail with fs.ErrInvalid.
 type Queue struct {
 	d        *Dir
 	requests *mpsc.Queue[request]
@@ -83,10 +92,14 @@ type Queue struct {
 	helping sync.RWMutex // read-held by the latter, so that Close waits
 
 	answered, failed, abandoned, batches, waits, limitWaits atomic.Uint64
+
+	creates latency.Sampler
+	drains  latency.Sampler
 }
 
 // request is a Request, or a call of Create, under way.
 type request struct {
+	timer latency.Timer // from the call on, or none
 	ctx   context.Context
 	place place
 	perm  fs.FileMode
@@ -99,16 +112,38 @@ type request struct {
 // most by default.
 const syncWorkers = 16
 
-// NewQueue starts a queue. Close it before d.
+func (o QueueOptions) check() error {
+	switch {
+	case o.Capacity < 0 || o.Capacity > 1<<31-1:
+		return invalid("QueueOptions.Capacity: %d requests; want 0 (%d) to %d", o.Capacity, defaultCapacity, 1<<31-1)
+	case o.Batch < 0 || o.Batch > 1<<20:
+		return invalid("QueueOptions.Batch: %d requests; want 0 (%d) to %d", o.Batch, defaultBatch, 1<<20)
+	case o.Workers < 0:
+		return invalid("QueueOptions.Workers: %d; want 0 (%d at level power, else GOMAXPROCS but at most %d) or more", o.Workers, syncWorkers, maxWorkers)
+	}
+	return nil
+}
+
+const defaultCapacity, defaultBatch = 1024, 64
+
+// timedAtKill is how many requests, or batches, there are to one that is timed
+// at level Kill, where reading the clock twice would cost a few per cent of one.
+const timedAtKill = 16
+
+// NewQueue starts a queue. Close it before d. A setting that is refused is
+// fs.ErrInvalid.
 func NewQueue(d *Dir, o QueueOptions) (*Queue, error) {
-	if o.Capacity < 0 || o.Capacity > 1<<31-1 || o.Batch < 0 || o.Batch > 1<<20 || o.Workers < 0 {
-		return nil, fmt.Errorf("newfile: queue: %w: %+v", fs.ErrInvalid, o)
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if !d.opened() {
+		return nil, invalid("NewQueue: d: a Dir that OpenDir did not open")
 	}
 	if o.Capacity == 0 {
-		o.Capacity = 1024
+		o.Capacity = defaultCapacity
 	}
 	if o.Batch == 0 {
-		o.Batch = 64
+		o.Batch = defaultBatch
 	}
 	if o.Workers == 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
@@ -127,6 +162,9 @@ func NewQueue(d *Dir, o QueueOptions) (*Queue, error) {
 		d: d, requests: mpsc.New[request](o.Capacity), batch: o.Batch, linger: o.Linger, perm: o.Perm, workers: int64(o.Workers),
 		lingerIfBusy: lingerIfBusy,
 		closing:      make(chan struct{}), baton: make(chan struct{}, 1),
+	}
+	if !d.power {
+		q.creates.OneOf, q.drains.OneOf = timedAtKill, timedAtKill
 	}
 	q.baton <- struct{}{}
 	for range o.Workers {
@@ -168,6 +206,9 @@ func (q *Queue) TrySubmit(r Request) error {
 }
 
 func (q *Queue) request(ctx context.Context, r Request) (request, error) {
+	if q.d == nil {
+		return request{}, fail("create", r.Name, errNotOpen)
+	}
 	p, err := q.d.place("create", r.Name)
 	if err != nil {
 		return request{}, err
@@ -178,7 +219,7 @@ func (q *Queue) request(ctx context.Context, r Request) (request, error) {
 	if r.Perm == 0 {
 		r.Perm = q.perm
 	}
-	return request{ctx: ctx, place: p, perm: r.Perm, touch: r.Touch, done: r.Done}, nil
+	return request{timer: q.creates.Start(), ctx: ctx, place: p, perm: r.Perm, touch: r.Touch, done: r.Done}, nil
 }
 
 func (q *Queue) push(r request) error {
@@ -224,13 +265,17 @@ var calls = sync.Pool{New: func() any { return &call{answer: make(chan result, 1
 // Create does the work itself, see QueueOptions.Workers, only waiting for a
 // descriptor ends with ctx.
 func (q *Queue) Create(ctx context.Context, name string) (*os.File, error) {
+	if q.d == nil {
+		return nil, fail("create", name, errNotOpen)
+	}
 	p, err := q.d.place("create", name)
 	if err != nil {
 		return nil, err
 	}
+	timer := q.creates.Start()
 	if q.help() {
 		defer q.helped()
-		r := request{ctx: ctx, place: p, perm: q.perm}
+		r := request{timer: timer, ctx: ctx, place: p, perm: q.perm}
 		f, err := (&drainer{Queue: q}).make(r)
 		if err == nil && q.d.power {
 			if err = q.sync(p.shard); err != nil {
@@ -238,12 +283,12 @@ func (q *Queue) Create(ctx context.Context, name string) (*os.File, error) {
 				f = nil
 			}
 		}
-		q.count(err)
+		q.count(r, err)
 		return f, err
 	}
 	c := calls.Get().(*call)
 	c.state.Store(callWaits)
-	if err := q.push(request{ctx: ctx, place: p, perm: q.perm, call: c}); err != nil {
+	if err := q.push(request{timer: timer, ctx: ctx, place: p, perm: q.perm, call: c}); err != nil {
 		calls.Put(c)
 		return nil, err
 	}
@@ -281,6 +326,9 @@ func (q *Queue) helped() {
 // fs.ErrClosed. It returns when all that were accepted are answered. Closing
 // again does nothing but wait.
 func (q *Queue) Close() error {
+	if q.d == nil {
+		return fail("close", "", errNotOpen)
+	}
 	q.closeOnce.Do(func() {
 		close(q.closing)
 		q.requests.Close()
@@ -290,7 +338,7 @@ func (q *Queue) Close() error {
 	return nil
 }
 
-// QueueStats counts what a Queue has done since it was made.
+// QueueStats counts and times what a Queue has done since it was made.
 type QueueStats struct {
 	Depth      int    // requests that wait now
 	Batches    uint64 // taken out of the queue by its goroutines
@@ -299,13 +347,26 @@ type QueueStats struct {
 	Abandoned  uint64 // and of which nobody waited for any more: the file was closed
 	Waits      uint64 // requests that found the queue full
 	LimitWaits uint64 // times the queue waited for a descriptor
+
+	// Create is how long requests took, from the call of Submit, TrySubmit or
+	// Create to their answer, the waiting for their turn included; those
+	// answered with an error too, and those that Submit refused not. At level
+	// Power all are timed, at level Kill one of 16, chosen at random.
+	Create latency.Snapshot
+	// Drain is how long batches took, from their being taken out of the queue
+	// until all their requests were answered; as often as requests.
+	Drain latency.Snapshot
 }
 
 // Stats may be called at any time, and may be out of date when it returns.
 func (q *Queue) Stats() QueueStats {
+	if q.d == nil {
+		return QueueStats{}
+	}
 	return QueueStats{
 		Depth: q.requests.Len(), Batches: q.batches.Load(),
 		Answered: q.answered.Load(), Failed: q.failed.Load(), Abandoned: q.abandoned.Load(),
 		Waits: q.waits.Load(), LimitWaits: q.limitWaits.Load(),
+		Create: q.creates.Snapshot(), Drain: q.drains.Snapshot(),
 	}
 }

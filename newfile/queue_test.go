@@ -93,9 +93,14 @@ func TestQueueRequests(t *testing.T) {
 	_, err := q.Create(t.Context(), "x")
 	wantErr(t, err, fs.ErrClosed, d.Path("x"))
 	must(t, q.Close())
-	for _, o := range []newfile.QueueOptions{{Capacity: -1}, {Batch: -1}, {Batch: 1 << 30}, {Workers: -1}} {
-		if _, err := newfile.NewQueue(d, o); !errors.Is(err, fs.ErrInvalid) {
-			t.Errorf("%+v: %v", o, err)
+	for want, o := range map[string]newfile.QueueOptions{
+		"Capacity: -1 requests; want 0 (1024) to 2147483647":                             {Capacity: -1},
+		"Batch: -1 requests; want 0 (64) to 1048576":                                     {Batch: -1},
+		"Batch: 1073741824 requests; want 0 (64) to 1048576":                             {Batch: 1 << 30},
+		"Workers: -1; want 0 (16 at level power, else GOMAXPROCS but at most 8) or more": {Workers: -1},
+	} {
+		if _, err := newfile.NewQueue(d, o); !errors.Is(err, fs.ErrInvalid) || err.Error() != "newfile: QueueOptions."+want {
+			t.Errorf("%+v: %v, want %s", o, err, want)
 		}
 	}
 }
@@ -321,4 +326,38 @@ func TestQueueOfClosedDir(t *testing.T) {
 	must(t, d.Close())
 	_, err := q.Create(t.Context(), "f")
 	wantErr(t, err, fs.ErrClosed, d.Path("f"))
+}
+
+// Each request is timed at level power, and some at level kill.
+func TestQueueLatency(t *testing.T) {
+	levels(t, func(t *testing.T, l durability.Level) {
+		d, _ := open(t, newfile.Options{Level: l})
+		q, err := newfile.NewQueue(d, newfile.QueueOptions{})
+		must(t, err)
+		const requests = 400
+		var wg sync.WaitGroup
+		wg.Add(requests)
+		for i := range requests {
+			if i%2 == 0 {
+				must(t, closed(q.Create(t.Context(), fileName(i))))
+				wg.Done()
+				continue
+			}
+			must(t, q.Submit(t.Context(), newfile.Request{Name: fileName(i), Touch: true, Done: func(_ *os.File, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+				wg.Done()
+			}}))
+		}
+		wg.Wait()
+		must(t, q.Close())
+		st := q.Stats()
+		if l == durability.Power && (st.Create.Count() != requests || st.Drain.Count() != st.Batches) {
+			t.Errorf("%d of %d requests timed, %d of %d batches", st.Create.Count(), requests, st.Drain.Count(), st.Batches)
+		}
+		if st.Create.Count() == 0 || st.Create.Max() <= 0 || st.Drain.Count() != 0 && st.Drain.Max() <= 0 {
+			t.Errorf("requests took %v at most, batches %v", st.Create.Max(), st.Drain.Max())
+		}
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/tempfile"
 	"github.com/stele-go/stele/internal/tracetest"
 	"github.com/stele-go/stele/newfile"
 )
@@ -93,6 +94,12 @@ var scenarios = []scenario{
 		r.Cur = 0
 		return errors.Join(unix.Setrlimit(unix.RLIMIT_NOFILE, &r), touch(d))
 	}, calls: map[string]int{"mknodat": 1, "openat": 1, "syncfs": 1}},
+	{name: "create-below-root", options: newfile.Options{Level: durability.Kill, Shards: 16, Root: belowRoot}, before: touchOther, run: createAndEnd,
+		calls: map[string]int{"openat2": 1, "fcntl": 1, "close": 1}},
+	{name: "touch-below-root", options: newfile.Options{Level: durability.Kill, Shards: 16, Root: belowRoot}, before: touchOther, run: touch,
+		calls: map[string]int{"openat2": 1, "mknodat": 1, "close": 1}},
+	{name: "create-below-root-power", options: newfile.Options{Shards: 16, Root: belowRoot, OneMount: true}, before: touchOther, run: createAndEnd,
+		calls: map[string]int{"openat2": 2, "fcntl": 1, "fsync": 1, "close": 2}},
 	{name: "batch-shards-power", options: powerShards, run: func(d *newfile.Dir) error {
 		_, err := d.Batch(context.Background(), names(6), 0o644, nil)
 		return err
@@ -117,11 +124,13 @@ var scenarios = []scenario{
 		return f.Close()
 	}},
 	{name: "replace-power", options: power, before: touch, run: publish((*newfile.File).Replace),
-		calls: map[string]int{"openat": 1, "fcntl": 1, "fsync": 2, "linkat": 1, "renameat2": 1, "close": 1}},
+		calls: map[string]int{"openat": 1, "fcntl": 1, "fsync": 2, "newfstatat": 1, "flock": 2, "linkat": 1, "renameat2": 1, "close": 1}},
+	{name: "replace-nothing", options: kill, run: publish((*newfile.File).Replace),
+		calls: map[string]int{"openat": 1, "fcntl": 1, "newfstatat": 1, "linkat": 1, "close": 1}},
 	{name: "publish-hidden-power", options: power, before: hide, run: publish((*newfile.File).Publish),
-		calls: map[string]int{"openat": 1, "fcntl": 1, "fsync": 2, "renameat2": 1, "close": 1}},
+		calls: map[string]int{"openat": 1, "fcntl": 1, "fsync": 2, "flock": 2, "renameat2": 1, "close": 1}},
 	{name: "publish-hidden-without-noreplace", options: kill, before: hide, inject: "renameat2:error=EINVAL", run: publish((*newfile.File).Publish),
-		calls: map[string]int{"openat": 1, "fcntl": 1, "renameat2": 1, "linkat": 1, "unlinkat": 1, "close": 1}},
+		calls: map[string]int{"openat": 1, "fcntl": 1, "flock": 2, "renameat2": 1, "linkat": 1, "unlinkat": 1, "close": 1}},
 	{name: "pool", options: kill, run: func(d *newfile.Dir) error {
 		p, err := newfile.NewPool(d, 1)
 		if err != nil {
@@ -161,6 +170,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if dir := os.Getenv(replacerEnv); dir != "" {
+		replaceForEver(dir)
+	}
 	os.Exit(m.Run())
 }
 
@@ -168,7 +180,15 @@ func runScenario(name, root string) error {
 	runtime.GOMAXPROCS(1) // a batch stays on the thread that is traced
 	i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
 	s := scenarios[i]
-	d, err := newfile.OpenDir(root, s.options)
+	top := root
+	if s.options.Root == belowRoot {
+		var err error
+		if s.options.Root, err = os.OpenRoot(root); err != nil {
+			return err
+		}
+		top = "."
+	}
+	d, err := newfile.OpenDir(top, s.options)
 	if err != nil {
 		return err
 	}
@@ -177,19 +197,20 @@ func runScenario(name, root string) error {
 			return err
 		}
 	}
+	tempfile.Warm()
 	tracetest.Begin()
 	err = s.run(d)
 	tracetest.End()
 	return err
 }
 
-const traced = "openat,fcntl,mknodat,mkdirat,close,fsync,fdatasync,syncfs,linkat,renameat,renameat2,unlinkat,ftruncate,lseek,memfd_create,epoll_ctl,epoll_create1,eventfd2,newfstatat,fstat,statx"
+const traced = "openat,openat2,flock,fcntl,mknodat,mkdirat,close,fsync,fdatasync,syncfs,linkat,renameat,renameat2,unlinkat,ftruncate,lseek,memfd_create,epoll_ctl,epoll_create1,eventfd2,newfstatat,fstat,statx"
 
 // rules for names and numbers that each run has others of.
 var rules = []tracetest.Rule{
 	{Find: regexp.MustCompile(`0x[0-9a-f]+`), By: "{...}"}, // flags
 	{Find: regexp.MustCompile(`#\d+>\(deleted\)`), By: "UNNAMED>"},
-	{Find: regexp.MustCompile(`\.stele-unnamed-[0-9a-f]+`), By: "HIDDEN"},
+	{Find: regexp.MustCompile(`\.stele-[0-9a-z-]+\.tmp`), By: "HIDDEN"},
 	{Find: regexp.MustCompile(`/proc/self/fd/\d+`), By: "/proc/self/fd/N"},
 }
 

@@ -4,6 +4,18 @@
 //
 // A profile never changes what a call promises. It only chooses among ways
 // that promise the same, and sizes.
+//
+// # Mistakes to avoid
+//
+//   - Carrying a profile to another machine, disk or file system: it holds what
+//     was fast on the one that Dir, FileSystem and Device name.
+//   - Keeping one for good. A new kernel, a fuller disk or another mount option
+//     is a reason to run stele tune again; Made tells how old it is.
+//   - Measuring while the disk has other work, unless it always has.
+//   - Taking an empty field for a measured zero: it was not measured, or nothing
+//     was better than the default.
+//   - Expecting newfile to read it: Create.Shards goes into newfile.Options by
+//     hand, as the number of shards belongs to a folder that has files.
 package profile
 
 import (
@@ -111,7 +123,7 @@ func Load(name string) (*Profile, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, FileName)
 	}
-	data, err := os.ReadFile(name)
+	data, err := read(name)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +132,34 @@ func Load(name string) (*Profile, error) {
 		return nil, &fs.PathError{Op: "read profile", Path: name, Err: err}
 	}
 	return p, nil
+}
+
+const maxSize = 1 << 20 // bytes; a profile has some thousand
+
+// read returns the bytes of a file that may be a profile. It waits for no FIFO and
+// reads no more than a profile can have.
+func read(name string) ([]byte, error) {
+	refuse := func(why string) ([]byte, error) {
+		return nil, &fs.PathError{Op: "read profile", Path: name, Err: errors.New(why)}
+	}
+	if info, err := os.Stat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return refuse("not a regular file")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxSize {
+		return refuse(fmt.Sprintf("more than %d bytes; no profile is as long", maxSize))
+	}
+	return data, nil
 }
 
 func parse(data []byte) (*Profile, error) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +127,32 @@ func TestLoadMissing(t *testing.T) {
 		if _, err := profile.Load(name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A file that is no profile is not read whole, and not waited for.
+func TestLoadOfHugeFiles(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "p.json")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(1 << 30); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = profile.Load(name)
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), name) {
+		t.Error(err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20 {
+		t.Errorf("a file of zeros took %d bytes of memory", took)
+	}
+	if _, err := profile.Load(os.DevNull); err == nil {
+		t.Error("a device was taken for a profile")
 	}
 }
 

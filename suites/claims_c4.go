@@ -76,7 +76,7 @@ func reuse(b *lab.B, filled bool) (err error) {
 
 // borrow is the same by Stele's own pool, whose files have no name.
 func borrow(b *lab.B) (err error) {
-	d, err := newfile.OpenDir(b.Dir, newfile.Options{Level: durability.None})
+	d, err := newfile.OpenDir(b.Dir, newfile.Options{Level: durability.Kill})
 	if err != nil {
 		return err
 	}

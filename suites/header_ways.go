@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -138,7 +139,7 @@ func insertionPromising(p durability.Promise, name, doc string, o header.Options
 		name += " power"
 	}
 	return HeaderWay{Name: name, Doc: doc, Promise: p, Insert: func(name string, head []byte) error {
-		r, err := header.Insert(name, head, o)
+		r, err := header.Insert(context.Background(), name, head, o)
 		return asPromised(r, err, p)
 	}}
 }
@@ -177,7 +178,7 @@ func reserved(level durability.Level, after durability.After) HeaderWay {
 	}
 	w := insertionPromising(promise(level, after), "Insert into a slot", "header.Insert into room reserved at the head; after a crash header.Recover makes it old or new", o)
 	w.Prepare = func(name string, room int64) error {
-		_, err := header.Reserve(name, room, header.Options{Level: durability.Kill, Pad: o.Pad})
+		_, err := header.Reserve(context.Background(), name, room, header.Options{Level: durability.Kill, Pad: o.Pad})
 		return err
 	}
 	return w

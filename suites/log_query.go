@@ -377,7 +377,7 @@ func (l *logFile) commonWord() (string, error) {
 	return most, err
 }
 
-// copyStore makes a store of the files of another, which is closed. Segments
+// copyStore makes a store of the files of another, which nobody changes. Segments
 // never change: their files are shared where the file system has hard links.
 func copyStore(from, to string) error {
 	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {

@@ -1,11 +1,13 @@
 package suites
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/stele-go/stele/internal/sys"
@@ -110,8 +112,48 @@ func killedStore(b *lab.B, lines *logFile, sealed bool) (string, error) {
 				return err
 			}
 		}
-		return copyStore(open, dir)
+		return copyKilled(b.Context(), open, dir)
 	})
+}
+
+// copyKilled copies a store that is open, as kill -9 would leave it at one
+// moment. What a store does in the background (it prepares files of its log,
+// and removes those that it is done with) goes on for a while after its last
+// append, so a copy counts only if the same files were there before and after.
+func copyKilled(ctx context.Context, from, to string) error {
+	for {
+		before, err := namesIn(from)
+		if err == nil {
+			err = copyStore(from, to)
+		}
+		after, err2 := namesIn(from)
+		err = errors.Join(err, err2)
+		if err == nil && slices.Equal(before, after) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// namesIn are the paths of the regular files below dir.
+func namesIn(dir string) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
 }
 
 // roomForAll are the options of a store that seals nothing of so many bytes of

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/tempfile"
 	"github.com/stele-go/stele/newfile"
 )
 
@@ -46,10 +46,15 @@ func openFilled(root string, o newfile.Options) (*newfile.Dir, error) {
 	return d, nil
 }
 
-// dirWay opens a Dir, and makes of it what creates files.
+// dirWay opens a Dir, and makes of it what creates files. Level None is for
+// files without a name, for which a Dir of level Kill does.
 func dirWay(name, doc string, after durability.After, o newfile.Options, files func(d *newfile.Dir) (Files, error)) NewfileWay {
+	level := o.Level
+	if level == durability.None {
+		o.Level = durability.Kill
+	}
 	return NewfileWay{
-		Name: at(o.Level, name), Doc: doc, Level: o.Level, After: after,
+		Name: at(level, name), Doc: doc, Level: level, After: after,
 		Open: func(root string) (Files, error) {
 			d, err := openFilled(root, o)
 			if err != nil {
@@ -107,7 +112,7 @@ func needUnnamed(d *newfile.Dir) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(filepath.Base(f.Name()), ".stele-unnamed-") {
+	if tempfile.Is(filepath.Base(f.Name())) {
 		err = &notHere{"the file system has no files without a name (O_TMPFILE)"}
 	}
 	return errors.Join(err, f.Close())

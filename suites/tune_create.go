@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -118,12 +119,12 @@ func tuneReplace(b *lab.B, size int64, p durability.Promise, o header.Options) e
 	}
 	head := headOf(128)
 	first := header.Options{Pad: o.Pad}
-	if _, err := header.Insert(f.Name(), head, first); err != nil {
+	if _, err := header.Insert(context.Background(), f.Name(), head, first); err != nil {
 		return err
 	}
 	for b.Loop() {
 		copy(head, strconv.FormatInt(b.I(), 10))
-		r, err := header.Replace(f.Name(), head, o)
+		r, err := header.Replace(context.Background(), f.Name(), head, o)
 		if err := asPromised(r, err, p); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 
 // Append adds rec and returns its position once it is durable at the level of
 // the log: at Power it survives a power cut, at Kill kill -9, at None it may be
-// gone when the process ends. After a crash in the middle of it the record is
+// lost when the process exits. After a crash in the middle of it the record is
 // there whole or not at all; records that Append returned before are there.
 // rec may be empty, and is the caller's again when Append returns.
 //
@@ -26,6 +26,15 @@ import (
 // ENOSPC, after which the record is not in the log, nor ever will be, unless
 // the error wraps ErrUnsure.
 func (l *Log) Append(ctx context.Context, rec []byte) (Position, error) {
+	t := l.stats.appends.Start()
+	pos, err := l.append(ctx, rec)
+	if err == nil {
+		t.Stop()
+	}
+	return pos, err
+}
+
+func (l *Log) append(ctx context.Context, rec []byte) (Position, error) {
 	if err := l.accepts(ctx, len(rec)); err != nil {
 		return 0, err
 	}
@@ -50,6 +59,15 @@ func (l *Log) Append(ctx context.Context, rec []byte) (Position, error) {
 // error that wraps ErrUnsure, the first of them may be there without the
 // others. An empty batch adds nothing; its position is 0.
 func (l *Log) AppendBatch(ctx context.Context, recs [][]byte) (Position, error) {
+	t := l.stats.appends.Start()
+	pos, err := l.appendBatch(ctx, recs)
+	if err == nil && len(recs) > 0 {
+		t.Stop()
+	}
+	return pos, err
+}
+
+func (l *Log) appendBatch(ctx context.Context, recs [][]byte) (Position, error) {
 	longest := 0
 	for _, rec := range recs {
 		longest = max(longest, len(rec))
@@ -73,6 +91,9 @@ func (l *Log) AppendBatch(ctx context.Context, recs [][]byte) (Position, error) 
 
 // accepts says why no record of so many bytes can be added.
 func (l *Log) accepts(ctx context.Context, size int) error {
+	if l.store == nil {
+		return errUnopened
+	}
 	if size > l.maxRecord {
 		return fmt.Errorf("wal: append to %s: %w: %d bytes, and %d is the most", l.dir, ErrTooLarge, size, l.maxRecord)
 	}

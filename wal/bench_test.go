@@ -181,7 +181,7 @@ func TestBars(t *testing.T) {
 			middle(func(r round) float64 { return r.p99[i] }), middle(func(r round) float64 { return r.shared[i] }))
 	}
 	s := l.Stats()
-	t.Logf("%d times on to the next segment, %v at most", s.Switches, s.LongestSwitch)
+	t.Logf("%d times on to the next segment, %v at most", s.Switch.Count(), s.Switch.Max())
 	gain := middle(func(r round) float64 { return r.rate[2] / r.rate[0] })
 	tail := middle(func(r round) float64 { return r.p99[1] / r.p50[0] })
 	t.Logf("1,024 appenders have %.1fx the rate of one; p99 of 64 is %.1fx the p50 of one", gain, tail)

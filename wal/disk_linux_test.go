@@ -151,6 +151,9 @@ func TestDiskTraces(t *testing.T) {
 	for name := range diskScenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "make" && neverInPlace(t.TempDir()) {
+				t.Skip("this file system never writes in place, so a new file is not filled with zeros")
+			}
 			tr, root := traceDisk(t, name)
 			if tr.Said != "" {
 				t.Fatal(tr.Said)

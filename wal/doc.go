@@ -30,6 +30,22 @@
 // and told ([Report]); of the second nothing is cut, and the error is a
 // [*CorruptError] with file and offset. Checksums are verified on every read.
 //
+// # Mistakes to avoid
+//
+//   - A cancelled context does not undo an append. After [ErrUnsure] the record
+//     may be there: read before you append it again.
+//   - AppendBatch is no transaction. After a crash its first records may be there
+//     without the others; what belongs together goes into one record.
+//   - Do not go on after [ErrPoisoned], nor sync again: close the log, open it
+//     anew, and read what is there.
+//   - Record.Data is valid until the next call of the reader. Copy what you keep.
+//   - Wait is called once for each Pending, and a Pending that nobody waits for
+//     hides its error.
+//   - TruncateBefore is what frees the disk. A log that is never truncated grows
+//     without end.
+//   - At [durability.Kill] a power cut loses the end of the log, at
+//     [durability.None] the end of the process does. Set SyncEvery to bound that.
+//
 // # On the disk
 //
 // A log is a folder:

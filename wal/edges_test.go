@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -130,12 +131,15 @@ func TestLeftoverRemoved(t *testing.T) {
 // After Close another process may use a file again that a reader still has
 // open: that is no damage.
 func TestReaderOfRecycled(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a reader holds its segment until it is collected, and a folder with an open file cannot be removed there")
+	}
 	dir := t.TempDir()
 	ctx := context.Background()
 	o := Options{SegmentSize: minSegmentSize, Level: durability.Kill}
 	l := must(Open(dir, o))(t)
 	rec := make([]byte, 15<<10)
-	for l.Stats().Switches == 0 {
+	for l.Stats().Switch.Count() == 0 {
 		must(l.Append(ctx, rec))(t)
 	}
 	r := must(l.Reader(1))(t)
@@ -150,7 +154,7 @@ func TestReaderOfRecycled(t *testing.T) {
 	if err := other.TruncateBefore(next); err != nil {
 		t.Fatal(err)
 	}
-	for other.Stats().Switches < 3 {
+	for other.Stats().Switch.Count() < 3 {
 		must(other.Append(ctx, rec))(t)
 	}
 	for {

@@ -44,6 +44,10 @@ func (e *VersionError) Error() string {
 // nobody knows what of the segment is on the disk: the log is poisoned.
 var errUnknownState = errors.New("what is on the disk is not known")
 
+// errUnopened is the error of a Log, a Reader or a Pending that this package
+// has not made.
+var errUnopened = fmt.Errorf("wal: it was made without Open: %w", fs.ErrInvalid)
+
 // pathError is the error of a call that gives a bare one.
 func pathError(op, path string, err error) error {
 	return fmt.Errorf("wal: %w", &fs.PathError{Op: op, Path: path, Err: err})

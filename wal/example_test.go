@@ -1,3 +1,7 @@
+//go:build !windows
+
+// A log at level Power is refused where a folder cannot be synced.
+
 package wal_test
 
 import (
@@ -5,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -129,4 +134,34 @@ func ExampleVerify() {
 	// Output:
 	// 0000000000000001.wal 4096
 	// the checksum of the payload is wrong; it had been durable when the record at 4150 was written
+}
+
+// What a service exports every minute: the latencies since the last time.
+func ExampleLog_Stats() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	l, err := wal.Open(dir, wal.Options{SegmentSize: 1 << 20})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Close()
+
+	before := l.Stats()
+	for range 200 {
+		if _, err := l.Append(context.Background(), []byte("a record")); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	now := l.Stats()
+	appends := now.Append.Sub(before.Append)
+	p99, longest := appends.Quantile(0.99), appends.Max()
+	log.Printf("append p99 %v, max %v; sync %v", p99, longest, now.Sync.Sub(before.Sync))
+	fmt.Println(appends.Count(), "appends;", "p99 is known:", p99 > 0 && p99 <= longest)
+	// Output: 200 appends; p99 is known: true
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/latency"
 )
 
 // flusher runs until the queue is closed, and empty. It is the queue's only
@@ -128,6 +129,9 @@ func (l *Log) flush(reqs []*request) {
 // nothing of it was encoded.
 func (l *Log) finish(r *request, err error, first Position) {
 	l.budget.release(r.weight)
+	if err == nil {
+		r.timer.Stop()
+	}
 	r.finish(l.outcome(err, first))
 }
 
@@ -215,6 +219,10 @@ func (l *Log) commit() error {
 		return nil
 	}
 	l.tried = false
+	var t latency.Timer
+	if l.o.Level == durability.Power {
+		t = l.stats.syncs.Start()
+	}
 	if err := l.write(); err != nil {
 		if l.o.Level != durability.None {
 			l.next = l.written
@@ -229,7 +237,7 @@ func (l *Log) commit() error {
 	l.stats.flushes.Add(1)
 	l.written = l.next
 	if l.o.Level == durability.Power {
-		l.stats.syncs.Add(1)
+		t.Stop()
 		l.durable = l.off
 	}
 	l.keepBlock()
@@ -332,7 +340,7 @@ func (l *Log) advance() error {
 	if err := l.wipe(); err != nil {
 		return err
 	}
-	start := time.Now()
+	t := l.stats.switches.Start()
 	g, err := l.store.advance(l.off, l.durable, l.next)
 	if errors.Is(err, errUnknownState) {
 		return l.poison(err)
@@ -346,8 +354,7 @@ func (l *Log) advance() error {
 	l.seg, l.off, l.durable, l.buf, l.kept = g, firstOffset, firstOffset, l.buf[:0], 0
 	l.out.close()
 	l.tail.publish(g.number, firstOffset)
-	l.stats.switches.Add(1)
-	l.stats.longestSwitch.Store(max(l.stats.longestSwitch.Load(), int64(time.Since(start))))
+	t.Stop()
 	l.store.prepare()
 	return nil
 }

@@ -116,6 +116,7 @@ func newLog(dir string, o Options, st *store, report Report) (*Log, error) {
 		batch:     o.MaxBatch,
 	}
 	l.budget.init(2 * o.MaxBatch)
+	l.stats.init(o.Level)
 	l.out.way = way{mech: SyncFdatasync, align: 1}
 	switch o.Level {
 	case durability.None:
@@ -152,6 +153,9 @@ func (l *Log) Recovered() Report { return l.report }
 // Bounds returns the positions of the first record that is there and of the
 // one that comes next; they are equal if there is none.
 func (l *Log) Bounds() (first, next Position) {
+	if l.store == nil {
+		return 0, 0
+	}
 	first = l.store.first() // before next, which is not below it
 	return first, Position(l.acked.Load())
 }
@@ -218,14 +222,15 @@ func (l *Log) syncWritten() error {
 		return err
 	}
 	defer l.store.release(g)
+	t := l.stats.syncs.Start()
 	if err = sys.SyncData(g.file); err != nil {
 		// Before anything else: the kernel tells an error once, so that a sync
 		// of advance at the same time may have succeeded.
 		return l.poison(err)
 	}
+	t.Stop()
 	l.right.Lock()
 	defer l.right.Unlock()
-	l.stats.syncs.Add(1)
 	if l.seg == g { // else it is durable already, by advance
 		l.durable = max(l.durable, off)
 	}
@@ -271,6 +276,9 @@ func (l *Log) syncEvery() {
 // Power, marks the log as closed and gives it free for others. From then on
 // everything gives ErrClosed. Closing again returns what the first did.
 func (l *Log) Close() error {
+	if l.store == nil {
+		return errUnopened
+	}
 	l.closed.Do(func() { l.closeErr = l.close() })
 	return l.closeErr
 }
@@ -302,6 +310,9 @@ func (l *Log) close() error {
 
 // refuses says why nothing can be appended: ErrClosed or ErrPoisoned.
 func (l *Log) refuses() error {
+	if l.store == nil {
+		return errUnopened
+	}
 	if l.closing.Load() {
 		return l.errClosed("append")
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/wal"
 )
@@ -30,6 +31,9 @@ func open(t testing.TB, dir string, o wal.Options) *wal.Log {
 
 func check(t testing.TB, err error) {
 	t.Helper()
+	if errors.Is(err, errors.ErrUnsupported) && !sys.CanSyncDir {
+		t.Skip(err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -25,6 +26,9 @@ func (m *model) next() wal.Position { return m.first + wal.Position(len(m.recs))
 
 // Whatever is done to a log, it holds what its model holds.
 func TestLogAgainstModel(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a reader holds its segment until it is collected, and a folder with an open file cannot be removed there")
+	}
 	seed := *modelSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())

@@ -86,6 +86,7 @@ func grow(t testing.TB, recycled, clean bool) *specimen {
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
+		needPower(t, err)
 		if err != nil {
 			t.Fatal(err)
 		}

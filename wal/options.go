@@ -109,15 +109,15 @@ func (o Options) fill() (Options, error) {
 	}
 	switch {
 	case o.Level > durability.None:
-		return bad("Level", "%v", o.Level)
+		return bad("Level", "%v; want power, kill or none", o.Level)
 	case o.SyncEvery < 0 || o.SyncEvery > 0 && o.Level == durability.Power:
-		return bad("SyncEvery", "%v at level %v; it is for those below Power, and not negative", o.SyncEvery, o.Level)
+		return bad("SyncEvery", "%v at level %v; want 0, or more at a level below power", o.SyncEvery, o.Level)
 	case o.SegmentSize < minSegmentSize || o.SegmentSize > maxSegmentSize || o.SegmentSize%firstOffset != 0:
 		return bad("SegmentSize", "%d bytes; want a multiple of 4096 from %d to %d", o.SegmentSize, minSegmentSize, maxSegmentSize)
 	case o.Spares < 0:
-		return bad("Spares", "%d", o.Spares)
+		return bad("Spares", "%d; want 0 (one) or more", o.Spares)
 	case o.MaxDelay < 0:
-		return bad("MaxDelay", "%v", o.MaxDelay)
+		return bad("MaxDelay", "%v; want 0 or more", o.MaxDelay)
 	case o.MaxBatch < 4<<10 || o.MaxBatch > 64<<20:
 		return bad("MaxBatch", "%d bytes; want 4 KiB to 64 MiB", o.MaxBatch)
 	case o.Queue < 1 || o.Queue > 1<<20:
@@ -127,10 +127,10 @@ func (o Options) fill() (Options, error) {
 	case SyncAuto, SyncFdatasync:
 	case SyncDsync, SyncDirect:
 		if o.Level != durability.Power {
-			return bad("Sync", "%q at level %v; below Power it is %q", o.Sync, o.Level, SyncFdatasync)
+			return bad("Sync", "%q at level %v; want %q below level power", o.Sync, o.Level, SyncFdatasync)
 		}
 	default:
-		return bad("Sync", "no mechanism is called %q", o.Sync)
+		return bad("Sync", "%q; want %q, %q, %q or \"\"", o.Sync, SyncFdatasync, SyncDsync, SyncDirect)
 	}
 	return o, nil
 }

@@ -35,6 +35,7 @@ func (l *Log) AppendAsync(rec []byte) *Pending {
 	if err := l.accepts(ctx, len(rec)); err != nil {
 		return p.failed(err)
 	}
+	p.timer = l.stats.async.Start()
 	if l.budget.take(len(rec) + headerSize) {
 		l.stats.waits.Add(1)
 	}
@@ -65,6 +66,9 @@ func (p *Pending) failed(err error) *Pending {
 func (p *Pending) Wait(ctx context.Context) (Position, error) {
 	if p.state.Load() == stGone {
 		return 0, errWaited
+	}
+	if p.done == nil {
+		return 0, errUnopened
 	}
 	select {
 	case <-p.done:

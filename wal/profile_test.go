@@ -51,6 +51,7 @@ func TestProfileOfAnotherDisk(t *testing.T) {
 	}
 	o.Sync, o.Profile = SyncAuto, &profile.Profile{WAL: profile.WAL{Sync: "direct"}}
 	l, err := Open(dir, o)
+	needPower(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ type Reader struct {
 // ErrTruncated: it has been given up. from may be at most the position that
 // comes next.
 func (l *Log) Reader(from Position) (*Reader, error) {
+	if l.store == nil {
+		return nil, errUnopened
+	}
 	if l.closing.Load() {
 		return nil, l.errClosed("read")
 	}
@@ -103,7 +107,7 @@ func (r *Reader) enter(g *segment) {
 func (r *Reader) Next() (Record, error) {
 	for {
 		if r.g == nil {
-			return Record{}, r.end
+			return Record{}, cmp.Or(r.end, errUnopened)
 		}
 		rec, err := r.scan.next(r.limit)
 		switch {
@@ -208,6 +212,9 @@ func (r *Reader) leave(end error) {
 
 // Close ends the reader. Closing again does nothing.
 func (r *Reader) Close() error {
+	if r.l == nil {
+		return errUnopened
+	}
 	r.leave(r.l.errClosed("read"))
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/stele-go/stele/latency"
 )
 
 // A request is an append that goes through the queue. At any time it belongs
@@ -18,6 +20,8 @@ type request struct {
 	many bool
 	recs [][]byte
 
+	// timer, of AppendAsync, runs from the call on, if it was chosen.
+	timer latency.Timer
 	// weight is how much of Log.budget it has.
 	weight int
 

@@ -46,7 +46,11 @@ func (s *store) run() {
 	for s.prepareErr = nil; !s.closing && (len(s.ready) < s.spares || len(s.ready) == 0); {
 		number := s.lastNumber + 1
 		s.mu.Unlock()
+		t := s.made.Start()
 		g, err := s.make(number)
+		if err == nil {
+			t.Stop()
+		}
 		s.mu.Lock()
 		if err != nil {
 			s.prepareErr = err
@@ -141,7 +145,7 @@ func (s *store) create(g *segment, temp string) error {
 		return pathError("open", s.path(temp), err)
 	}
 	g.file = f
-	err = sys.Allocate(int(f.Fd()), 0, g.size)
+	err = sys.AllocateTo(f, g.size)
 	reserved := err == nil
 	if err != nil && !sys.Absent(err) {
 		return pathError("fallocate", s.path(temp), err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/latency"
 )
 
 // A store is the folder of an open log: lock, META and segments. tail,
@@ -24,6 +25,8 @@ type store struct {
 	segmentSize int64
 	spares      int
 	cow         bool // the file system never writes in place
+
+	made latency.Histogram // how long segments took to make
 
 	// truncating is held while META is written. It guards metaFile and stale,
 	// and is taken before mu.

@@ -70,7 +70,7 @@ func (o *output) write(b []byte, off int64) (err error, lost bool) {
 	if o.opened {
 		_, err = f.WriteAt(b, off)
 	} else {
-		_, err = sys.WriteDurably(int(f.Fd()), b, off)
+		_, err = sys.WriteDurably(f, b, off)
 	}
 	return err, !beforeWriting(err)
 }

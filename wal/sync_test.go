@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,9 @@ import (
 // Every way writes what it is told, where it is told, in one file after the
 // other.
 func TestOutput(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is open cannot be removed there, and none of the ways is offered")
+	}
 	dir := t.TempDir()
 	for _, w := range []way{
 		{SyncFdatasync, 1, false},
@@ -102,6 +106,7 @@ func TestPoisoned(t *testing.T) {
 		dir := t.TempDir()
 		o := Options{Level: level, SegmentSize: 64 << 10, Sync: SyncFdatasync}
 		l, err := Open(dir, o)
+		needPower(t, err)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,6 +196,7 @@ func TestPoisoned(t *testing.T) {
 // The right to flush can be had as long as nobody waits.
 func TestLead(t *testing.T) {
 	l, err := Open(t.TempDir(), Options{SegmentSize: 64 << 10, Sync: SyncFdatasync})
+	needPower(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,6 +228,7 @@ func TestLead(t *testing.T) {
 // before it takes them.
 func TestCancelBeforeTaken(t *testing.T) {
 	l, err := Open(t.TempDir(), Options{SegmentSize: 64 << 10, Sync: SyncFdatasync})
+	needPower(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}

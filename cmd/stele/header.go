@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,8 @@ the comments of each file's language, and changes, checks and removes it.
   replace   puts it in the place of an older one, or where none is
   remove    takes it out; after insert, each byte is as before
   check     lists the files without; writes nothing
-  recover   ends changes in place (--raw) that a crash interrupted
+  recover   ends what a crash or a kill interrupted: changes in place (--raw) are
+            finished or taken back, and temporary files left behind are removed
   styles    lists the comment styles and the file names they belong to
 
 PATH is a file, a folder or a glob in quotes ('src/**/*.go'). Folders of
@@ -50,7 +52,10 @@ removed, whole: look at --dry-run --diff first.
 
 What is written is replaced file by file: a reader, and a crash, sees the old
 file or the new one. Files are written in groups that share their syncs. Ctrl-C
-ends after the files under way. 'stele header VERB --help' lists the flags.
+ends after the files under way. A file that another process keeps locked
+(flock(2) needs no more than the right to read it) fails after --lock-timeout;
+the others are done. After a kill, recover on the same PATHs removes what is
+left. 'stele header VERB --help' lists the flags.
 
 With --raw, insert, replace and remove work on bytes instead: what is given is
 put before the first byte of each PATH, as it is, and recorded, so that replace
@@ -64,6 +69,7 @@ Examples:
   stele header replace --text 'Copyright {{.Year}} ACME Ltd' --marker ACME --dry-run --diff src
   stele header remove --marker ACME 'src/**/*.go'
   stele header insert --raw --text v1 --pad newline data.log
+  stele header recover .
   stele header styles
 
 Exit codes: 0 done, or all have it; 1 check found files without, or a file
@@ -116,6 +122,7 @@ type headerFlags struct {
 	level        string
 	workers      int
 	keepTimes    bool
+	lockWait     time.Duration
 	raw          bool
 	rawFlags
 }
@@ -148,6 +155,7 @@ func (h *headerFlags) flags(f *pflag.FlagSet) {
 	if h.writes() {
 		f.StringVar(&h.level, "level", "power", "what the changes survive: power (a power cut) or kill (kill -9)")
 		f.BoolVar(&h.keepTimes, "keep-times", false, "leave the times of the files as they are")
+		lockFlag(f, &h.lockWait)
 		f.BoolVar(&h.raw, "raw", false, "put the bytes of the text there as they are, and record them; see above")
 		h.rawFlags.flags(f, h.verb)
 	}
@@ -185,6 +193,7 @@ func headerComments(ctx context.Context, verb notice.Verb, args []string, stdin 
 	}
 	r := headerRun{plan: p, write: h.writes() && !h.dryRun, diff: h.diff, tell: tell}
 	r.options.Level, r.options.KeepTimes, r.options.Workers = level, h.keepTimes, h.workers
+	r.options.LockWait = h.lockWait
 	outcomes := r.run(ctx, files)
 	end()
 	return h.report(ctx, outcomes, level, stdout, stderr)
@@ -199,6 +208,8 @@ func (h *headerFlags) check(f *pflag.FlagSet) (level durability.Level, err error
 		return level, errors.New("--text and --file are two texts; give one")
 	case h.workers < 0:
 		return level, fmt.Errorf("--workers %d: want 1 or more", h.workers)
+	case h.lockWait < 0:
+		return level, fmt.Errorf("--lock-timeout %v: want 0 or more", h.lockWait)
 	}
 	if _, err := (&outputs{json: h.json}).check(); err != nil {
 		return level, err
@@ -251,15 +262,27 @@ func (h *headerFlags) readText(stdin io.Reader) (string, error) {
 	case "":
 		return strings.Join(h.text, "\n"), nil
 	case "-":
-		data, err := io.ReadAll(stdin)
-		if err != nil {
-			return "", fmt.Errorf("--file -: %w", err)
-		}
-		return string(data), nil
+		return readMost(stdin, "--file -")
 	}
-	data, err := os.ReadFile(h.file)
+	f, err := os.Open(h.file)
 	if err != nil {
 		return "", fmt.Errorf("--file: %w", err)
+	}
+	defer f.Close()
+	return readMost(f, "--file")
+}
+
+// textMost is how long a header may be, in bytes: what is longer is a mistake,
+// as a --file that never ends.
+const textMost = 16 << 20
+
+func readMost(r io.Reader, flag string) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(r, textMost+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", flag, err)
+	case len(data) > textMost:
+		return "", fmt.Errorf("%s: a header of more than %d MiB", flag, textMost>>20)
 	}
 	return string(data), nil
 }
@@ -308,7 +331,7 @@ func (h *headerFlags) report(ctx context.Context, files []outcome, level durabil
 	case err != nil:
 		fmt.Fprintln(stderr, "stele header:", err)
 		return exitFailed
-	case r.Interrupted && r.Summary[string(stateNotBegun)] > 0:
+	case r.Interrupted && (r.Summary[string(stateNotBegun)] > 0 || slices.ContainsFunc(files, func(f outcome) bool { return f.interrupted })):
 		fmt.Fprintf(stderr, "stele header: interrupted; %s not begun\n", countFiles(r.Summary[string(stateNotBegun)]))
 		return exitInterrupted
 	case r.Summary[string(stateFailed)] > 0, h.verb == notice.Check && r.Summary[string(notice.Missing)] > 0:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stele-go/stele/cmd/stele/internal/notice"
+	"github.com/stele-go/stele/internal/tempfile"
 )
 
 // A fileChoice is which files a call is about.
@@ -157,7 +159,7 @@ func (s *fileChoice) folder(ctx context.Context, root string) ([]found, error) {
 			return nil
 		case d.IsDir() && path != root && (slices.Contains(s.skipDirs, d.Name()) || notice.MatchAny(s.exclude, namesOf(path, root)...)):
 			return filepath.SkipDir
-		case strings.HasPrefix(d.Name(), ".stele-") && strings.HasSuffix(d.Name(), ".tmp"):
+		case tempfile.Is(d.Name()):
 			// A file that another call is about to put in place (package atomicfile).
 		case !d.IsDir() && s.wanted(path, root):
 			all = append(all, file(path, d.Type()))
@@ -172,12 +174,18 @@ func (s *fileChoice) tracked(ctx context.Context, root string) ([]found, error) 
 	cmd := exec.CommandContext(ctx, "git", "-C", root, "ls-files", "-z")
 	var diag bytes.Buffer
 	cmd.Stderr = &diag
-	out, err := cmd.Output()
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("--git: git ls-files in %s: %w: %s", root, err, strings.TrimSpace(diag.String()))
+		return nil, fmt.Errorf("--git: git ls-files in %s: %w", root, err)
 	}
 	var all []found
-	for name := range strings.SplitSeq(string(out), "\x00") {
+	names := bufio.NewScanner(out)
+	names.Split(scanNames)
+	for names.Scan() {
+		name := names.Text()
 		parts := strings.Split(name, "/")
 		path := filepath.Join(root, filepath.FromSlash(name))
 		skipped := slices.ContainsFunc(parts[:len(parts)-1], func(dir string) bool { return slices.Contains(s.skipDirs, dir) })
@@ -192,5 +200,24 @@ func (s *fileChoice) tracked(ctx context.Context, root string) ([]found, error) 
 			all = append(all, file(path, info.Mode()))
 		}
 	}
+	if err := names.Err(); err != nil { // no path is so long
+		cmd.Cancel()
+		cmd.Wait()
+		return nil, fmt.Errorf("--git: git ls-files in %s: %w", root, err)
+	}
+	if err := cmd.Wait(); err != nil {
+		return nil, fmt.Errorf("--git: git ls-files in %s: %w: %s", root, err, strings.TrimSpace(diag.String()))
+	}
 	return all, nil
+}
+
+// scanNames splits what ends with NUL.
+func scanNames(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if n := bytes.IndexByte(data, 0); n >= 0 {
+		return n + 1, data[:n], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
 }

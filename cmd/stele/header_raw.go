@@ -37,7 +37,7 @@ func (w *rawFlags) has(flag string) bool {
 func (h *headerFlags) checkRaw(f *pflag.FlagSet, given bool) error {
 	var err error
 	f.Visit(func(fl *pflag.Flag) {
-		if !h.rawFlags.has(fl.Name) && !slices.Contains([]string{"raw", "text", "file", "json", "level", "keep-times"}, fl.Name) {
+		if !h.rawFlags.has(fl.Name) && !slices.Contains([]string{"raw", "text", "file", "json", "level", "keep-times", "lock-timeout"}, fl.Name) {
 			err = fmt.Errorf("--%s does not go with --raw", fl.Name)
 		}
 	})
@@ -103,19 +103,19 @@ func (h *headerFlags) runRaw(ctx context.Context, paths []string, level durabili
 		return usageError(stderr, "header "+string(h.verb), exitUsage, err)
 	}
 	o.Level, o.KeepTimes = level, h.keepTimes
-	return h.rawReport(ctx, paths, level, stdout, stderr, func(path string) (header.Result, error) {
+	return h.rawReport(ctx, paths, level, stdout, stderr, func(ctx context.Context, path string) (header.Result, error) {
 		switch h.verb {
 		case notice.Replace:
-			return header.Replace(path, []byte(data), o)
+			return header.Replace(ctx, path, []byte(data), o)
 		case notice.Remove:
-			return header.Remove(path, o)
+			return header.Remove(ctx, path, o)
 		}
 		if reserve > 0 {
-			if res, err := header.Reserve(path, reserve, o); err != nil {
+			if res, err := header.Reserve(ctx, path, reserve, o); err != nil {
 				return res, err
 			}
 		}
-		return header.Insert(path, []byte(data), o)
+		return header.Insert(ctx, path, []byte(data), o)
 	})
 }
 
@@ -123,15 +123,17 @@ var rawStates = map[notice.Verb]notice.State{notice.Insert: notice.Inserted, not
 
 // rawReport works on the paths one after the other and prints what the package
 // says of each.
-func (h *headerFlags) rawReport(ctx context.Context, paths []string, level durability.Level, stdout, stderr io.Writer, do func(path string) (header.Result, error)) int {
+func (h *headerFlags) rawReport(ctx context.Context, paths []string, level durability.Level, stdout, stderr io.Writer, do func(ctx context.Context, path string) (header.Result, error)) int {
 	var files []outcome
 	for _, path := range paths {
 		f := outcome{Path: path, State: stateNotBegun}
 		if ctx.Err() == nil {
-			res, err := do(path)
+			wait, cancel := withLockTimeout(ctx, h.lockWait)
+			res, err := do(wait, path)
+			cancel()
 			f.State = rawStates[h.verb]
 			if err != nil {
-				f.State, f.Error = stateFailed, err.Error()
+				f.State, f.Error, f.interrupted = stateFailed, err.Error(), errors.Is(err, context.Canceled)
 			} else {
 				f.Result = &rawResult{res.Strategy.String(), res.Why, res.Promise, res.Header, res.Pad, res.Moved}
 			}
@@ -149,29 +151,4 @@ func (h *headerFlags) rawReport(ctx context.Context, paths []string, level durab
 		stdout = io.Discard // printed, file by file
 	}
 	return h.report(ctx, files, level, stdout, stderr)
-}
-
-func headerRecover(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	f := newFlags("header recover", headerUsage)
-	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
-		return code
-	}
-	if f.NArg() == 0 {
-		return usageError(stderr, f.Name(), exitUsage, errors.New("want at least one PATH"))
-	}
-	code := exitOK
-	words := [...]string{header.Clean: "nothing was interrupted", header.Old: "the change was taken back", header.New: "the change was finished"}
-	for _, path := range f.Args() {
-		if ctx.Err() != nil {
-			return exitInterrupted
-		}
-		state, err := header.Recover(path)
-		if err != nil {
-			fmt.Fprintln(stderr, "stele header:", err)
-			code = exitFailed
-			continue
-		}
-		fmt.Fprintf(stdout, "%s: %s\n", path, words[state])
-	}
-	return code
 }

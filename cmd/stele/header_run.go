@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-go/stele/cmd/stele/internal/notice"
 	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/internal/sys"
 )
 
 // What became of a file that no plan had a word about.
@@ -30,6 +31,8 @@ type outcome struct {
 	Error  string       `json:"error,omitempty"`
 	Diff   string       `json:"diff,omitempty"`
 	Result *rawResult   `json:"result,omitempty"` // with --raw
+
+	interrupted bool // it failed as the call was interrupted
 }
 
 // A headerRun carries a plan out on many files.
@@ -99,19 +102,19 @@ func (r *headerRun) writeAll(ctx context.Context, names []string, last bool) (ag
 		r.mu.Unlock()
 		return c.Old, c.New, nil
 	}
-	for d := range header.SwapAll(ctx, slices.Values(names), decide, r.options) {
+	o := r.options
+	o.Report = func(d header.FileResult) {
 		r.mu.Lock()
 		c := planned[d.Name]
 		r.mu.Unlock()
-		switch {
-		case errors.Is(d.Err, header.ErrChanged) && !last:
+		if errors.Is(d.Err, header.ErrChanged) && !last {
 			again = append(again, d.Name)
-			continue
-		case d.Err != nil && ctx.Err() != nil && errors.Is(d.Err, ctx.Err()):
-			continue
+			return
 		}
 		r.finish(d.Name, c, d.Err)
 	}
+	// What was not begun stays so, and each error is one of the files.
+	header.SwapAll(ctx, slices.Values(names), decide, o)
 	return again
 }
 
@@ -142,7 +145,7 @@ func (r *headerRun) finish(name string, c change, err error) {
 	defer r.mu.Unlock()
 	*r.outcomes[name] = outcome{Path: name, State: c.State, Style: c.Style, Reason: c.Reason, Diff: c.diff}
 	if err != nil {
-		*r.outcomes[name] = outcome{Path: name, State: stateFailed, Style: c.Style, Error: err.Error()}
+		*r.outcomes[name] = outcome{Path: name, State: stateFailed, Style: c.Style, Error: err.Error(), interrupted: errors.Is(err, context.Canceled)}
 	}
 	r.done++
 	r.tell(r.done, r.of, name)
@@ -152,17 +155,17 @@ func (r *headerRun) finish(name string, c change, err error) {
 // not end there.
 const (
 	firstRead = 16 << 10
-	mostRead  = 4 << 20
+	mostRead  = 1 << 20
 )
 
 // look reads the head of a file and decides what is to be done.
 func (r *headerRun) look(name string) (change, error) {
-	f, err := os.Open(name)
+	f, err := sys.OpenRegular(name, false)
 	if errors.Is(err, fs.ErrNotExist) { // it was there when the files were collected
 		return change{Change: notice.Change{State: notice.Skipped, Reason: "gone meanwhile"}}, nil
 	}
 	if err != nil {
-		return change{}, err
+		return change{}, &os.PathError{Op: "open", Path: name, Err: err}
 	}
 	defer f.Close()
 	size := firstRead
@@ -172,6 +175,9 @@ func (r *headerRun) look(name string) (change, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return change{}, err
+	}
+	if !st.Mode().IsRegular() { // it was, when the files were collected
+		return change{Change: notice.Change{State: notice.Skipped, Reason: "not a regular file"}}, nil
 	}
 	for {
 		src := make([]byte, min(int64(size), st.Size()+1))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stele-go/stele/cmd/stele/internal/notice"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/tempfile"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -344,7 +345,7 @@ func TestHeaderConcurrent(t *testing.T) {
 // A file that goes away after it was collected is no failure.
 func TestHeaderFileGone(t *testing.T) {
 	t.Chdir(t.TempDir())
-	plant(t, map[string]string{"a.go": "package a\n", ".stele-1.tmp": "x"})
+	plant(t, map[string]string{"a.go": "package a\n", tempfile.Name(tempfile.DefaultPattern): "x"})
 	var choice fileChoice
 	all, err := choice.collect(t.Context(), []string{"."})
 	if err != nil || len(all) != 1 {

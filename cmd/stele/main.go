@@ -56,6 +56,7 @@ func commands() []command {
 		{"compare", "hold a new run against an old one: a gate for CI", compare},
 		{"report", "turn the JSON of a run into text, Markdown, HTML or Go's benchmark format", reportCommand},
 		{"header", "write, change and check headers of many files: licences, banners", headerCommand},
+		{"sweep", "remove the temporary files that killed processes left", sweepCommand},
 		{"inspect", "show and verify a log store, its segments, or a write-ahead log", inspect},
 		{"tune", "find the settings that suit a disk, and write them as a profile", tune},
 		{"probe", "what the machine is and what the file system of a folder can do", probe},

@@ -14,7 +14,13 @@ import (
 	"github.com/stele-go/stele/lab"
 )
 
+// steleArgs, in the environment, makes this test program the program stele.
+const steleArgs = "STELE_TEST_ARGS"
+
 func TestMain(m *testing.M) {
+	if args := os.Getenv(steleArgs); args != "" {
+		os.Exit(run(interruptible(), strings.Split(args, "\n"), os.Stdin, os.Stdout, os.Stderr))
+	}
 	crashtest.ServeDisk()
 	if lab.IsBlock() {
 		os.Exit(lab.RunBlock(experiments()))

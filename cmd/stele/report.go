@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/suites"
@@ -72,25 +74,29 @@ func (o *outputs) write(r *lab.Run, stdout io.Writer) error {
 }
 
 // writeFile writes to the named file, or to stdout for "-". A file appears
-// under its name only when it is complete.
-func writeFile(name string, stdout io.Writer, write func(io.Writer) error) (err error) {
+// under its name only when it is complete, with the permissions of the one that
+// was there. A device or a FIFO is written to.
+func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error {
 	if name == "-" {
 		return write(stdout)
 	}
-	tmp := name + ".part"
-	f, err := os.Create(tmp)
+	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	o := atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepMode, Links: atomicfile.FollowLinks}
+	f, err := atomicfile.Create(name, 0o666, o)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(tmp)
-		}
-	}()
-	if err := errors.Join(write(f), f.Close()); err != nil {
+	defer f.Abort()
+	if err := write(f); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return os.Rename(tmp, name)
+	return f.Commit()
 }
 
 func reportCommand(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {

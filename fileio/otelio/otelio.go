@@ -1,10 +1,23 @@
-// Package otelio makes OpenTelemetry spans of the operations that package
-// fileio tells of. It stands alone so that fileio needs no OpenTelemetry.
+// Package otelio makes OpenTelemetry spans of slow reads and writes: of the
+// operations that package fileio tells of, and of any io.Reader or io.Writer. It
+// stands alone so that fileio needs no OpenTelemetry.
 //
 //	tracer := otel.Tracer("my/service")
-//	w, err := fileio.NewWriter(f, fileio.WriterOptions{
-//		Trace: otelio.Trace(ctx, tracer, otelio.Options{Slower: 10 * time.Millisecond}),
-//	})
+//	o := otelio.Options{Slower: 10 * time.Millisecond}
+//	w, err := fileio.NewWriter(f, fileio.WriterOptions{Trace: otelio.Trace(ctx, tracer, o)})
+//	r := otelio.NewReader(ctx, resp.Body, tracer, o)
+//
+// # Mistakes to avoid
+//
+//   - With Options{} every operation becomes a span, which costs more than a
+//     small read. Set Slower.
+//   - Spans are below the one in ctx. A file that outlives a request needs a
+//     context that does so too.
+//   - ctx is for spans only: it does not cancel a read or a write.
+//   - io.Copy to or from what NewReader and NewWriter return does not copy in the
+//     kernel. To trace that, trace package fileio's Copy.
+//   - A span shows one slow operation, not how many there are. Watch those in a
+//     histogram: see package latency, and the Stats of package fileio.
 package otelio
 
 import (
@@ -42,18 +55,22 @@ type Options struct {
 	Kinds []fileio.OpKind
 }
 
+func (o Options) takes(kind fileio.OpKind, d time.Duration, failed bool) bool {
+	return (d >= o.Slower || failed) && (len(o.Kinds) == 0 || slices.Contains(o.Kinds, kind))
+}
+
 // Trace returns a function for the option Trace of package fileio. It makes a
 // span of each operation that o takes, from its start to its end, below the
 // span in ctx: a file that outlives a request is traced with a context that
 // does so too. The span has the name of the operation: "fileio.write".
 //
-// An error is recorded and makes the span's status one, but for io.EOF, with
-// which a file that was read ends. The function may be called by several
-// goroutines at once.
+// An error is recorded and makes the span's status one, but for the io.EOF of a
+// read, with which a file ends. The function may be called by several goroutines
+// at once.
 func Trace(ctx context.Context, tracer trace.Tracer, o Options) func(fileio.Op) {
 	return func(op fileio.Op) {
-		failed := op.Err != nil && !errors.Is(op.Err, io.EOF)
-		if op.Duration < o.Slower && !failed || len(o.Kinds) > 0 && !slices.Contains(o.Kinds, op.Kind) {
+		failed := isFailure(op.Kind, op.Err)
+		if !o.takes(op.Kind, op.Duration, failed) {
 			return
 		}
 		_, span := tracer.Start(ctx, "fileio."+op.Kind.String(),
@@ -68,6 +85,13 @@ func Trace(ctx context.Context, tracer trace.Tracer, o Options) func(fileio.Op) 
 	}
 }
 
+// isFailure reports whether err is more than the end of what is read. To a write
+// io.EOF says that the other end is gone.
+func isFailure(kind fileio.OpKind, err error) bool {
+	reads := kind == fileio.OpRead || kind == fileio.OpView
+	return err != nil && !(reads && errors.Is(err, io.EOF))
+}
+
 // errorType is the system's word for what went wrong, where it is an error of
 // the system: few values, and none of them with a path in it.
 func errorType(err error) attribute.KeyValue {
@@ -78,7 +102,10 @@ func errorType(err error) attribute.KeyValue {
 }
 
 func attributes(op fileio.Op) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{semconv.FilePath(op.Name), BytesKey.Int64(op.Bytes)}
+	attrs := []attribute.KeyValue{BytesKey.Int64(op.Bytes)}
+	if op.Name != "" {
+		attrs = append(attrs, semconv.FilePath(op.Name))
+	}
 	if op.Offset >= 0 {
 		attrs = append(attrs, OffsetKey.Int64(op.Offset))
 	}

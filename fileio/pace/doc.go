@@ -15,4 +15,17 @@
 // one to the device, with O_DIRECT or a sync after it, or where the page cache
 // is written out as fast as it is filled. That latency and jitter of a cloud's
 // volume are like this is not said.
+//
+// A limiter of NewAdaptive also backs off while the volume is saturated, which
+// it tells from how long operations take; see there.
+//
+// # Mistakes to avoid
+//
+//   - A limiter for each file or goroutine. The limits are the volume's: make
+//     one limiter, and share it.
+//   - Pacing writes to the page cache and expecting the device to keep to the
+//     rate: write with O_DIRECT, or sync.
+//   - Leaving out syncs. Wait(ctx, 0) counts one operation.
+//   - Observing operations that the page cache serves: their latency says
+//     nothing of the volume, and becomes the baseline of those that reach it.
 package pace

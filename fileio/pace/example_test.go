@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/stele-go/stele/fileio/pace"
 )
@@ -62,4 +63,25 @@ func ExampleLimiter_Wait() {
 	}
 	fmt.Println(f.Sync())
 	// Output: <nil>
+}
+
+// Background work that yields to whoever else needs the volume.
+func ExampleNewAdaptive() {
+	lim, err := pace.NewAdaptive(pace.Profile{IOPS: 3000, BytesPerSecond: 125 * pace.MiB}, pace.AdaptOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	for range 3 {
+		if err := lim.Wait(ctx, 4096); err != nil {
+			fmt.Println(err)
+			return
+		}
+		began := time.Now()
+		// ... read a page ...
+		lim.ObserveRead(4096, time.Since(began))
+	}
+	fmt.Println("share of the limits:", lim.Share())
+	// Output: share of the limits: 1
 }

@@ -17,10 +17,12 @@ const burstTime = 10 * time.Millisecond
 
 // A Limiter lets operations pass as fast as a volume takes them. It is for one
 // volume and for all who use it: any number of goroutines, Writers and Readers
-// share its limits.
+// share its limits. It is made by New or NewAdaptive; the zero value has no
+// limits.
 type Limiter struct {
 	profile    Profile
 	ops, bytes *rate.Limiter // nil: no such limit
+	adapt      *adapter      // nil: the limits stay
 }
 
 // New returns a limiter with the limits of p. It begins with a whole burst.
@@ -36,10 +38,14 @@ func New(p Profile) *Limiter {
 }
 
 func newLimiter(perSecond float64, burst int) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(perSecond), burstOf(perSecond, burst))
+}
+
+func burstOf(perSecond float64, burst int) int {
 	if burst <= 0 {
 		burst = max(1, int(perSecond*burstTime.Seconds()))
 	}
-	return rate.NewLimiter(rate.Limit(perSecond), burst)
+	return burst
 }
 
 // Profile returns what the limiter was made with.
@@ -90,8 +96,12 @@ func reserve(lim *rate.Limiter, now time.Time, n int) (*rate.Reservation, int) {
 	if lim == nil || n == 0 {
 		return nil, n
 	}
-	n = min(n, lim.Burst())
-	return lim.ReserveN(now, n), n
+	for {
+		n = min(n, lim.Burst())
+		if r := lim.ReserveN(now, n); r.OK() {
+			return r, n
+		} // else the burst has shrunk just now
+	}
 }
 
 func delay(r *rate.Reservation, now time.Time) time.Duration {
@@ -155,7 +165,7 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 		if err := w.lim.take(w.ctx, 1, len(part)); err != nil {
 			return n, err
 		}
-		m, err := w.w.Write(part)
+		m, err := w.write(part)
 		n += m
 		switch {
 		case err != nil:
@@ -166,6 +176,19 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 			return n, nil
 		}
 	}
+}
+
+// write writes p and, for an adaptive limiter, measures it.
+func (w *Writer) write(p []byte) (int, error) {
+	if w.lim.adapt == nil {
+		return w.w.Write(p)
+	}
+	began := time.Now()
+	n, err := w.w.Write(p)
+	if err == nil {
+		w.lim.ObserveWrite(n, time.Since(began))
+	}
+	return n, err
 }
 
 // A Reader paces what is read through it.
@@ -188,9 +211,22 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if err := r.lim.take(r.ctx, 1, 0); err != nil {
 		return 0, err
 	}
-	n, err := r.r.Read(p[:min(len(p), r.lim.piece())])
+	n, err := r.read(p[:min(len(p), r.lim.piece())])
 	if werr := r.lim.take(r.ctx, 0, n); err == nil {
 		err = werr
+	}
+	return n, err
+}
+
+// read reads into p and, for an adaptive limiter, measures it.
+func (r *Reader) read(p []byte) (int, error) {
+	if r.lim.adapt == nil {
+		return r.r.Read(p)
+	}
+	began := time.Now()
+	n, err := r.r.Read(p)
+	if err == nil && n > 0 {
+		r.lim.ObserveRead(n, time.Since(began))
 	}
 	return n, err
 }

@@ -17,7 +17,7 @@ const DirectFlag = unix.O_DIRECT
 // closing what it referred to before. The two share offset and flags. It
 // takes no new descriptor, so it does not run into the limit on them.
 func Redirect(to, from *os.File) error {
-	return retryCall("dup3", func() error { return unix.Dup3(int(from.Fd()), int(to.Fd()), unix.O_CLOEXEC) })
+	return os.NewSyscallError("dup3", withFDs(from, to, func(fd, number int) error { return unix.Dup3(fd, number, unix.O_CLOEXEC) }))
 }
 
 // CreateNewBeneath is CreateBeneath of a file that must not be there, else
@@ -28,5 +28,5 @@ func CreateNewBeneath(dir *os.File, rel string) (*os.File, error) {
 		Mode:    0o600,
 		Resolve: unix.RESOLVE_BENEATH,
 	}
-	return openCall("openat2", rel, func() (int, error) { return unix.Openat2(int(dir.Fd()), rel, &how) })
+	return openAt(dir, rel, &how)
 }

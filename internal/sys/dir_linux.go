@@ -2,7 +2,6 @@ package sys
 
 import (
 	"io/fs"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -16,7 +15,14 @@ const CanSyncDir = true
 // A Dir is an open directory. Its methods take paths relative to it, return
 // bare errors (syscall.Errno here) and do not allocate for paths shorter
 // than pathBuf.
-type Dir struct{ fd int }
+//
+// The zero Dir is no directory: its methods fail with EBADF, and its Close
+// leaves standard input, descriptor 0, open.
+type Dir struct{ ref int } // the descriptor plus one
+
+func newDir(fd int) Dir { return Dir{fd + 1} }
+
+func (d Dir) fd() int { return d.ref - 1 }
 
 // DirUse says what a directory is opened for.
 type DirUse int
@@ -49,88 +55,21 @@ func OpenDir(name string, how DirUse) (Dir, error) {
 func Confine(d Dir) (Dir, error) { return d, nil }
 
 // Mkdir is mkdirat(2).
-func (d Dir) Mkdir(path string, perm fs.FileMode) error { return mkdirat(d.fd, path, perm) }
+func (d Dir) Mkdir(path string, perm fs.FileMode) error { return mkdirat(d.fd(), path, perm) }
 
 // CurrentDir stands for the working directory of the process, whichever that
 // is when a method is called. It need not be closed.
-func CurrentDir() Dir { return Dir{unix.AT_FDCWD} }
+func CurrentDir() Dir { return newDir(unix.AT_FDCWD) }
 
 // Open opens the directory path, following symlinks.
 func (d Dir) Open(path string, how DirUse) (Dir, error) {
-	return openat(d.fd, path, int(how)|unix.O_DIRECTORY|unix.O_CLOEXEC)
+	return openat(d.fd(), path, int(how)|unix.O_DIRECTORY|unix.O_CLOEXEC)
 }
 
 // OpenChild opens the directory name, one component. A symlink is refused
 // with ENOTDIR (O_NOFOLLOW together with O_DIRECTORY).
 func (d Dir) OpenChild(name string, how DirUse) (Dir, error) {
-	return openat(d.fd, name, int(how)|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC)
-}
-
-// noOpenat2 is set once the kernel, or a seccomp filter, refused openat2(2).
-var noOpenat2 atomic.Bool
-
-// OpenBeneath opens the directory path without following any symlink and
-// without leaving d: in one openat2(2) (Linux 5.6), or component by component
-// where there is none.
-func (d Dir) OpenBeneath(path string, how DirUse) (Dir, error) {
-	if !noOpenat2.Load() {
-		sub, err := d.openat2(path, how)
-		switch err {
-		case unix.ENOSYS, unix.EPERM: // EPERM: seccomp filters older than openat2
-			noOpenat2.Store(true)
-		case unix.EAGAIN: // the kernel could not tell, because of a rename meanwhile
-		default:
-			return sub, err
-		}
-	}
-	return d.walk(path, how)
-}
-
-func (d Dir) openat2(path string, how DirUse) (Dir, error) {
-	var buf [pathBuf]byte
-	p, err := dirPath(&buf, path)
-	if err != nil {
-		return Dir{}, err
-	}
-	h := unix.OpenHow{
-		Flags:   uint64(how) | unix.O_DIRECTORY | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
-	}
-	for {
-		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT2, uintptr(d.fd), uintptr(unsafe.Pointer(p)),
-			uintptr(unsafe.Pointer(&h)), unsafe.Sizeof(h), 0, 0)
-		if e == unix.EINTR {
-			continue
-		}
-		if e != 0 {
-			return Dir{}, e
-		}
-		return Dir{int(fd)}, nil
-	}
-}
-
-// walk is openat2 for kernels without it. path is clean: no "..".
-func (d Dir) walk(path string, how DirUse) (Dir, error) {
-	at := d
-	for {
-		i := 0
-		for i < len(path) && path[i] != '/' {
-			i++
-		}
-		last := i == len(path)
-		h := ForPath
-		if last {
-			h = how
-		}
-		next, err := at.OpenChild(path[:i], h)
-		if at != d {
-			at.Close()
-		}
-		if err != nil || last {
-			return next, err
-		}
-		at, path = next, path[i+1:]
-	}
+	return openat(d.fd(), name, int(how)|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 }
 
 // Rmdir removes the empty directory path (unlinkat(2) with AT_REMOVEDIR).
@@ -142,24 +81,24 @@ func (d Dir) Rmdir(path string) error {
 		return err
 	}
 	return dirCall(func() syscall.Errno {
-		_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(d.fd), uintptr(unsafe.Pointer(p)), unix.AT_REMOVEDIR)
+		_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)), unix.AT_REMOVEDIR)
 		return e
 	})
 }
 
 // Stat follows a symlink at the end of path.
-func (d Dir) Stat(path string) (DirInfo, error) { return statx(d.fd, path, 0) }
+func (d Dir) Stat(path string) (DirInfo, error) { return statx(d.fd(), path, 0) }
 
 // Lstat does not.
 func (d Dir) Lstat(path string) (DirInfo, error) {
-	return statx(d.fd, path, unix.AT_SYMLINK_NOFOLLOW)
+	return statx(d.fd(), path, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 // Sync makes the directory's entries durable (fsync(2): syncing a file does
 // not sync the entry that names it; that takes an fsync of the directory).
 func (d Dir) Sync() error {
 	return dirCall(func() syscall.Errno {
-		_, _, e := syscall.Syscall(unix.SYS_FSYNC, uintptr(d.fd), 0, 0)
+		_, _, e := syscall.Syscall(unix.SYS_FSYNC, uintptr(d.fd()), 0, 0)
 		return e
 	})
 }
@@ -167,7 +106,7 @@ func (d Dir) Sync() error {
 // Close closes the descriptor. Linux frees it even when it answers EINTR, so
 // close(2) is never repeated.
 func (d Dir) Close() error {
-	if err := unix.Close(d.fd); err != nil && err != unix.EINTR {
+	if err := unix.Close(d.fd()); err != nil && err != unix.EINTR {
 		return err
 	}
 	return nil
@@ -189,14 +128,14 @@ func (d Dir) Unrelated() error {
 	defer own.Close()
 	var flags uint32
 	err = retryErrno(func() (err error) {
-		flags, err = unix.IoctlGetUint32(own.fd, unix.FS_IOC_GETFLAGS)
+		flags, err = unix.IoctlGetUint32(own.fd(), unix.FS_IOC_GETFLAGS)
 		return err
 	})
 	if err != nil || flags&topDir != 0 {
 		return err
 	}
 	return retryErrno(func() error {
-		return unix.IoctlSetPointerInt(own.fd, unix.FS_IOC_SETFLAGS, int(flags|topDir))
+		return unix.IoctlSetPointerInt(own.fd(), unix.FS_IOC_SETFLAGS, int(flags|topDir))
 	})
 }
 
@@ -223,20 +162,29 @@ func mkdirat(fd int, path string, perm fs.FileMode) error {
 }
 
 func openat(fd int, path string, flags int) (Dir, error) {
-	var buf [pathBuf]byte
-	p, err := dirPath(&buf, path)
+	r, err := openFD(fd, path, flags, 0)
 	if err != nil {
 		return Dir{}, err
 	}
+	return newDir(r), nil
+}
+
+// openFD is openat(2).
+func openFD(fd int, path string, flags int, mode uintptr) (int, error) {
+	var buf [pathBuf]byte
+	p, err := dirPath(&buf, path)
+	if err != nil {
+		return -1, err
+	}
 	for {
-		r, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(fd), uintptr(unsafe.Pointer(p)), uintptr(flags), 0, 0, 0)
+		r, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(fd), uintptr(unsafe.Pointer(p)), uintptr(flags), mode, 0, 0)
 		if e == unix.EINTR {
 			continue
 		}
 		if e != 0 {
-			return Dir{}, e
+			return -1, e
 		}
-		return Dir{int(r)}, nil
+		return int(r), nil
 	}
 }
 

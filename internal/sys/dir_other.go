@@ -43,6 +43,9 @@ type DirInfo struct {
 
 // OpenDir opens the directory name, following symlinks.
 func OpenDir(name string, _ DirUse) (Dir, error) {
+	if name == "" { // to filepath.Abs, the working directory
+		return Dir{}, syscall.ENOENT
+	}
 	abs, err := filepath.Abs(name)
 	if err != nil {
 		return Dir{}, err
@@ -88,35 +91,14 @@ func (d Dir) Mkdir(path string, perm fs.FileMode) error {
 // Open opens the directory path, following symlinks.
 func (d Dir) Open(path string, _ DirUse) (Dir, error) {
 	if d.root != nil {
-		return d.OpenBeneath(path, ForPath)
+		return d.openIn(path)
 	}
 	return openName(d.join(path))
 }
 
 // OpenChild opens the directory name, one component. Symlinks are treated as
 // os.Root treats them: followed while they stay inside.
-func (d Dir) OpenChild(name string, how DirUse) (Dir, error) { return d.OpenBeneath(name, how) }
-
-// OpenBeneath opens the directory path without leaving d, as os.Root does.
-func (d Dir) OpenBeneath(path string, _ DirUse) (Dir, error) {
-	var (
-		r   *os.Root
-		err error
-	)
-	if d.root != nil {
-		r, err = d.root.OpenRoot(path)
-	} else {
-		var top *os.Root
-		if top, err = os.OpenRoot(d.name); err == nil {
-			r, err = top.OpenRoot(path)
-			top.Close()
-		}
-	}
-	if err != nil {
-		return Dir{}, bare(err)
-	}
-	return Dir{name: d.join(path), root: r}, nil
-}
+func (d Dir) OpenChild(name string, _ DirUse) (Dir, error) { return d.openIn(name) }
 
 // Rmdir removes the empty directory path and refuses anything else with
 // ENOTDIR.
@@ -180,20 +162,18 @@ func (d Dir) Close() error {
 	return nil
 }
 
-func (d Dir) join(path string) string { return filepath.Join(d.name, filepath.FromSlash(path)) }
+// join names path in d. In the zero Dir, which is no directory, it names
+// nothing, and not what is in the working directory.
+func (d Dir) join(path string) string {
+	if d.name == "" {
+		return ""
+	}
+	return filepath.Join(d.name, filepath.FromSlash(path))
+}
 
 func dirInfo(fi fs.FileInfo, err error) (DirInfo, error) {
 	if err != nil {
 		return DirInfo{}, bare(err)
 	}
 	return DirInfo{IsDir: fi.IsDir(), IsSymlink: fi.Mode()&fs.ModeSymlink != 0}, nil
-}
-
-// bare takes the cause out of a *fs.PathError, as the callers add a path of
-// their own.
-func bare(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }

@@ -37,7 +37,7 @@ func TestDir(t *testing.T) {
 	if err := d.Mkdir("no/a", 0o755); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Mkdir without parent: %v", err)
 	}
-	for _, open := range []func(string, DirUse) (Dir, error){d.Open, d.OpenBeneath} {
+	for _, open := range []func(string, DirUse) (Dir, error){d.Open, beneath(d)} {
 		sub, err := open("a/b", ForPath)
 		if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ func (d Dir) openFile(path, name string, flags int, perm fs.FileMode) (*os.File,
 		return nil, err
 	}
 	for {
-		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(p)),
+		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)),
 			uintptr(flags|unix.O_CLOEXEC|unix.O_LARGEFILE), modeBits(perm), 0, 0)
 		if e == unix.EINTR {
 			continue
@@ -69,7 +69,7 @@ func (d Dir) TouchFile(path string, perm fs.FileMode) error {
 		return err
 	}
 	err = dirCall(func() syscall.Errno {
-		_, _, e := syscall.Syscall6(unix.SYS_MKNODAT, uintptr(d.fd), uintptr(unsafe.Pointer(p)), unix.S_IFREG|modeBits(perm), 0, 0, 0)
+		_, _, e := syscall.Syscall6(unix.SYS_MKNODAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)), unix.S_IFREG|modeBits(perm), 0, 0, 0)
 		return e
 	})
 	if err != unix.EPERM && err != unix.ENOSYS {
@@ -77,7 +77,7 @@ func (d Dir) TouchFile(path string, perm fs.FileMode) error {
 	}
 	// A seccomp filter that fears device nodes.
 	for {
-		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(p)),
+		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)),
 			unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, modeBits(perm), 0, 0)
 		if e == unix.EINTR {
 			continue
@@ -85,7 +85,7 @@ func (d Dir) TouchFile(path string, perm fs.FileMode) error {
 		if e != 0 {
 			return e
 		}
-		return Dir{int(fd)}.Close()
+		return newDir(int(fd)).Close()
 	}
 }
 
@@ -110,15 +110,14 @@ var noEmptyPath atomic.Bool
 // LinkFile gives f, which may have no name, the name path. A name that is
 // there is refused with EEXIST.
 func (d Dir) LinkFile(f *os.File, path string) error {
-	fd := int(f.Fd())
 	if !noEmptyPath.Load() {
-		err := retryErrno(func() error { return unix.Linkat(fd, "", d.fd, path, unix.AT_EMPTY_PATH) })
+		err := withFD(f, func(fd int) error { return unix.Linkat(fd, "", d.fd(), path, unix.AT_EMPTY_PATH) })
 		if err != unix.ENOENT && err != unix.EINVAL && err != unix.EPERM {
 			return err
 		}
 	}
-	err := retryErrno(func() error {
-		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd, path, unix.AT_SYMLINK_FOLLOW)
+	err := withFD(f, func(fd int) error {
+		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd(), path, unix.AT_SYMLINK_FOLLOW)
 	})
 	if err == nil {
 		noEmptyPath.Store(true)
@@ -129,19 +128,39 @@ func (d Dir) LinkFile(f *os.File, path string) error {
 // RenameNew renames the file from to a name that must not be there, else
 // EEXIST.
 func (d Dir) RenameNew(from, to string) error {
-	err := retryErrno(func() error { return unix.Renameat2(d.fd, from, d.fd, to, unix.RENAME_NOREPLACE) })
+	left, err := d.moveNew(from, d, to)
+	if err == nil && left != unix.ENOENT {
+		err = left
+	}
+	return err
+}
+
+// MoveNew is RenameNew of a temporary file, into any directory of the file
+// system. Where that is two calls it is done after the first: if the old name
+// cannot be removed, it is left.
+func (d Dir) MoveNew(from string, other Dir, to string) error {
+	_, err := d.moveNew(from, other, to)
+	return err
+}
+
+// moveNew also tells why the old name is left, if it is.
+func (d Dir) moveNew(from string, other Dir, to string) (left, err error) {
+	err = retryErrno(func() error { return unix.Renameat2(d.fd(), from, other.fd(), to, unix.RENAME_NOREPLACE) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
-		return err
+		return nil, err
 	}
 	// The file system does not know the flag.
-	if err := retryErrno(func() error { return unix.Linkat(d.fd, from, d.fd, to, 0) }); err != nil {
-		return err
+	if err := retryErrno(func() error { return unix.Linkat(d.fd(), from, other.fd(), to, 0) }); err != nil {
+		return nil, err
 	}
-	return d.Remove(from)
+	return d.Remove(from), nil
 }
 
 // Rename renames the file from to the name to, in place of what is there.
-func (d Dir) Rename(from, to string) error {
+func (d Dir) Rename(from, to string) error { return d.Move(from, d, to) }
+
+// Move is Rename into another directory of the file system.
+func (d Dir) Move(from string, other Dir, to string) error {
 	var buf, buf2 [pathBuf]byte
 	p, err := dirPath(&buf, from)
 	if err != nil {
@@ -153,8 +172,8 @@ func (d Dir) Rename(from, to string) error {
 	}
 	// Not renameat(2): riscv64 has only renameat2.
 	return dirCall(func() syscall.Errno {
-		_, _, e := syscall.Syscall6(unix.SYS_RENAMEAT2, uintptr(d.fd), uintptr(unsafe.Pointer(p)),
-			uintptr(d.fd), uintptr(unsafe.Pointer(q)), 0, 0)
+		_, _, e := syscall.Syscall6(unix.SYS_RENAMEAT2, uintptr(d.fd()), uintptr(unsafe.Pointer(p)),
+			uintptr(other.fd()), uintptr(unsafe.Pointer(q)), 0, 0)
 		return e
 	})
 }
@@ -167,7 +186,7 @@ func (d Dir) Remove(path string) error {
 		return err
 	}
 	return dirCall(func() syscall.Errno {
-		_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(d.fd), uintptr(unsafe.Pointer(p)), 0)
+		_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)), 0)
 		return e
 	})
 }
@@ -188,8 +207,8 @@ func NewMemory(name string) (*os.File, error) {
 // Seal makes a file of NewMemory immutable: no write, no other size, and no
 // other seals (fcntl(2), F_ADD_SEALS). EBUSY: it is mapped for writing.
 func Seal(f *os.File) error {
-	return retryErrno(func() error {
-		_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS,
+	return withFD(f, func(fd int) error {
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS,
 			unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
 		return err
 	})

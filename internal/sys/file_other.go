@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // CreateUse says what CreateFile does with a name that is there already.
@@ -22,8 +23,7 @@ const (
 
 // CreateFile makes the file path and opens it for reading and writing.
 func (d Dir) CreateFile(path, _ string, perm fs.FileMode, use CreateUse) (*os.File, error) {
-	f, err := os.OpenFile(d.join(path), int(use)|os.O_CREATE|os.O_RDWR, perm)
-	return f, bare(err)
+	return d.openFile(path, int(use)|os.O_CREATE|os.O_RDWR, perm)
 }
 
 // OpenUnnamed fails with errors.ErrUnsupported.
@@ -44,7 +44,11 @@ func (d Dir) LinkFile(*os.File, string) error { return errors.ErrUnsupported }
 // RenameNew renames the file from to a name that must not be there: by a hard
 // link, which no system makes in place of something.
 func (d Dir) RenameNew(from, to string) error {
-	if err := os.Link(d.join(from), d.join(to)); err != nil {
+	link := os.Link
+	if d.root != nil {
+		link = d.root.Link
+	}
+	if err := link(d.path(from), d.path(to)); err != nil {
 		return bareLink(err)
 	}
 	return d.Remove(from)
@@ -52,11 +56,62 @@ func (d Dir) RenameNew(from, to string) error {
 
 // Rename renames the file from to the name to, in place of what is there.
 func (d Dir) Rename(from, to string) error {
-	return bareLink(os.Rename(d.join(from), d.join(to)))
+	rename := os.Rename
+	if d.root != nil {
+		rename = d.root.Rename
+	}
+	return bareLink(rename(d.path(from), d.path(to)))
+}
+
+// MoveNew is RenameNew into a directory below d.
+func (d Dir) MoveNew(from string, other Dir, to string) error {
+	to, err := d.below(other, to)
+	if err != nil {
+		return err
+	}
+	return d.RenameNew(from, to)
+}
+
+// Move is Rename into a directory below d.
+func (d Dir) Move(from string, other Dir, to string) error {
+	to, err := d.below(other, to)
+	if err != nil {
+		return err
+	}
+	return d.Rename(from, to)
+}
+
+// below is name in other as d names it.
+func (d Dir) below(other Dir, name string) (string, error) {
+	rel, err := filepath.Rel(d.name, other.name)
+	return filepath.Join(rel, name), err
 }
 
 // Remove removes the file path.
-func (d Dir) Remove(path string) error { return bare(os.Remove(d.join(path))) }
+func (d Dir) Remove(path string) error {
+	remove := os.Remove
+	if d.root != nil {
+		remove = d.root.Remove
+	}
+	return bare(remove(d.path(path)))
+}
+
+func (d Dir) openFile(path string, flags int, perm fs.FileMode) (*os.File, error) {
+	if d.root != nil {
+		f, err := d.root.OpenFile(path, flags, perm.Perm()) // os.Root refuses other bits
+		return f, bare(err)
+	}
+	f, err := openShared(d.join(path), flags, perm)
+	return f, bare(err)
+}
+
+// path is what the functions of package os, or the methods of d.root, take.
+func (d Dir) path(path string) string {
+	if d.root != nil {
+		return path
+	}
+	return d.join(path)
+}
 
 func bareLink(err error) error {
 	if le, ok := errors.AsType[*os.LinkError](err); ok {

@@ -73,8 +73,12 @@ func FSName(magic uint32) string {
 func StatPath(path string) (Statx, error) { return statxFile(unix.AT_FDCWD, path, 0, path) }
 
 // StatFile tells what f lies on.
-func StatFile(f *os.File) (Statx, error) {
-	return statxFile(int(f.Fd()), "", unix.AT_EMPTY_PATH, f.Name())
+func StatFile(f *os.File) (st Statx, err error) {
+	err = withFD(f, func(fd int) (err error) {
+		st, err = statxFile(fd, "", unix.AT_EMPTY_PATH, f.Name())
+		return err
+	})
+	return st, err
 }
 
 func statxFile(dirfd int, path string, flags int, name string) (Statx, error) {

@@ -10,31 +10,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What package header does to files. File descriptors are plain numbers where
-// the file is another package's; errors are bare.
+// What package header does to files. Numbers of descriptors are of a
+// syscall.RawConn, and valid for the call; errors are bare.
 
 // OpenExact opens the file path itself: a symlink in its place is ELOOP.
 func OpenExact(path string, write bool) (*os.File, error) {
-	flags := unix.O_RDONLY
+	return openExact(path, ExactFlags(write)&^unix.O_NONBLOCK)
+}
+
+// OpenRegular is OpenExact of a path in whose place a stranger may put a FIFO:
+// its other end is not waited for.
+func OpenRegular(path string, write bool) (*os.File, error) {
+	return openExact(path, ExactFlags(write))
+}
+
+// ExactFlags are the flags of OpenRegular.
+func ExactFlags(write bool) int {
 	if write {
-		flags = unix.O_RDWR
+		return unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	}
+	return unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK
+}
+
+func openExact(path string, flags int) (*os.File, error) {
 	var fd int
 	err := retryErrno(func() (err error) {
-		fd, err = unix.Openat(unix.AT_FDCWD, path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err = unix.Openat(unix.AT_FDCWD, path, flags|unix.O_CLOEXEC, 0)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), path), nil
-}
-
-// Lock takes flock(2)'s exclusive lock on f and waits for it. The kernel drops
-// it when the last descriptor of this open file is closed, so also when the
-// process is killed. EBADF: on NFS it needs a descriptor for writing.
-func Lock(f *os.File) error {
-	return retryErrno(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX) })
 }
 
 // InodeOf is the number of the file's inode.
@@ -68,7 +75,12 @@ func SetTimes(fd int, access, modification time.Time) error {
 	return retryErrno(func() error { return unix.UtimesNanoAt(fd, "", ts[:], unix.AT_EMPTY_PATH) })
 }
 
-// GetAttr returns an extended attribute.
+// maxAttr is XATTR_SIZE_MAX, the longest value of an extended attribute, and
+// XATTR_LIST_MAX, the longest list of their names.
+const maxAttr = 64 << 10
+
+// GetAttr returns an extended attribute. A longer one than Linux allows, which
+// a file system of a user may claim to have, is E2BIG.
 func GetAttr(fd int, name string) ([]byte, error) {
 	var most [512]byte
 	buf := most[:] // not on the heap, as most files have none
@@ -76,11 +88,17 @@ func GetAttr(fd int, name string) ([]byte, error) {
 		n, err := unix.Fgetxattr(fd, name, buf)
 		switch {
 		case err == unix.EINTR:
+		case err == unix.ERANGE && len(buf) > maxAttr:
+			return nil, unix.E2BIG
 		case err == unix.ERANGE: // longer, or it has grown
 			if n, err = unix.Fgetxattr(fd, name, nil); err != nil && err != unix.EINTR {
 				return nil, err
 			}
-			buf = make([]byte, n+64)
+			if n > maxAttr {
+				return nil, unix.E2BIG
+			}
+			// At least twice as long as before: it may have grown in between.
+			buf = make([]byte, max(n+64, min(2*len(buf), maxAttr+1)))
 		case err != nil:
 			return nil, err
 		default:
@@ -113,7 +131,7 @@ type Layout struct {
 // LayoutOf asks the file system of f.
 func LayoutOf(f *os.File) (Layout, error) {
 	var st unix.Statfs_t
-	err := retryErrno(func() error { return unix.Fstatfs(int(f.Fd()), &st) })
+	err := withFD(f, func(fd int) error { return unix.Fstatfs(fd, &st) })
 	return Layout{Magic: uint32(st.Type), Block: int64(st.Bsize)}, err
 }
 
@@ -138,8 +156,7 @@ func (l Layout) Remote() bool {
 // NextData is the first range of f from off on that holds data (SEEK_DATA,
 // SEEK_HOLE). It begins at size if there is none. It moves f's offset.
 func NextData(f *os.File, off, size int64) (start, end int64, err error) {
-	fd := int(f.Fd())
-	err = retryErrno(func() (err error) {
+	err = withFD(f, func(fd int) (err error) {
 		start, err = unix.Seek(fd, off, unix.SEEK_DATA)
 		return err
 	})
@@ -152,7 +169,7 @@ func NextData(f *os.File, off, size int64) (start, end int64, err error) {
 	default:
 		return 0, 0, err
 	}
-	err = retryErrno(func() (err error) {
+	err = withFD(f, func(fd int) (err error) {
 		end, err = unix.Seek(fd, start, unix.SEEK_HOLE)
 		return err
 	})
@@ -162,8 +179,10 @@ func NextData(f *os.File, off, size int64) (start, end int64, err error) {
 // CloneTail has dst share the blocks of src from off on to its end, at the
 // offset to (FICLONERANGE). Both offsets are multiples of the block.
 func CloneTail(dst int, to int64, src *os.File, off int64) error {
-	r := unix.FileCloneRange{Src_fd: int64(src.Fd()), Src_offset: uint64(off), Dest_offset: uint64(to)}
-	return retryErrno(func() error { return unix.IoctlFileCloneRange(dst, &r) })
+	return withFD(src, func(fd int) error {
+		r := unix.FileCloneRange{Src_fd: int64(fd), Src_offset: uint64(off), Dest_offset: uint64(to)}
+		return unix.IoctlFileCloneRange(dst, &r)
+	})
 }
 
 // maxCopy is what one copy_file_range(2) takes at most, in bytes.
@@ -173,10 +192,9 @@ const maxCopy = 1 << 30
 // copy_file_range(2), and tells how many. Less without an error: src has become
 // shorter.
 func CopyInKernel(dst int, to int64, src *os.File, off, n int64) (done int64, err error) {
-	fd := int(src.Fd())
 	for done < n {
 		var m int
-		err := retryErrno(func() (err error) {
+		err := withFD(src, func(fd int) (err error) {
 			from, at := off+done, to+done
 			m, err = unix.CopyFileRange(fd, &from, dst, &at, int(min(n-done, maxCopy)), 0)
 			return err
@@ -201,7 +219,17 @@ const mappedWrite = 128 << 10
 // copied once in memory, not twice. Where src has become shorter, or cannot be
 // read, that is EFAULT of write(2), no signal: nobody here touches the memory.
 func CopyMapped(dst int, to int64, src *os.File, off, n int64) (done int64, err error) {
-	fd := int(src.Fd())
+	conn, err := src.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if cerr := conn.Control(func(fd uintptr) { done, err = copyMapped(dst, to, int(fd), off, n) }); cerr != nil {
+		return 0, os.ErrClosed
+	}
+	return done, err
+}
+
+func copyMapped(dst int, to int64, fd int, off, n int64) (done int64, err error) {
 	page := int64(os.Getpagesize())
 	for done < n {
 		at := off + done
@@ -278,19 +306,19 @@ func Truncate(fd int, size int64) error {
 // SyncData makes the file's content durable, with the metadata that is needed
 // to read it, and SyncAll all that is known of it (fdatasync(2), fsync(2)).
 func SyncData(f *os.File) error {
-	return retryErrno(func() error { return unix.Fdatasync(int(f.Fd())) })
+	return withFD(f, unix.Fdatasync)
 }
 
 // SyncAll is fsync(2).
 func SyncAll(f *os.File) error {
-	return retryErrno(func() error { return unix.Fsync(int(f.Fd())) })
+	return withFD(f, unix.Fsync)
 }
 
 // rawTemp is a Temp as a syscall.RawConn. It is not polled.
 type rawTemp int
 
 // SyscallConn gives access to the descriptor.
-func (t Temp) SyscallConn() (syscall.RawConn, error) { return rawTemp(t.fd), nil }
+func (t Temp) SyscallConn() (syscall.RawConn, error) { return rawTemp(t.fd()), nil }
 
 func (r rawTemp) Control(f func(fd uintptr)) error {
 	f(uintptr(r))

@@ -13,16 +13,20 @@ import (
 // OpenExact opens the file path. A symlink that has taken its place is
 // followed here.
 func OpenExact(path string, write bool) (*os.File, error) {
-	flags := os.O_RDONLY
-	if write {
-		flags = os.O_RDWR
-	}
-	f, err := os.OpenFile(path, flags, 0)
+	f, err := openShared(path, ExactFlags(write), 0)
 	return f, bare(err)
 }
 
-// Lock is not offered here.
-func Lock(f *os.File) error { return errors.ErrUnsupported }
+// OpenRegular is OpenExact here.
+func OpenRegular(path string, write bool) (*os.File, error) { return OpenExact(path, write) }
+
+// ExactFlags are the flags of OpenRegular.
+func ExactFlags(write bool) int {
+	if write {
+		return os.O_RDWR
+	}
+	return os.O_RDONLY
+}
 
 // InodeOf is not known here.
 func InodeOf(fd int) (uint64, error) { return 0, errors.ErrUnsupported }

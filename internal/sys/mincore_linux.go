@@ -33,9 +33,13 @@ func mincoreBytes(f *os.File) (bytes int64, err error) {
 	present := make([]byte, min(piece, info.Size()+page)/page+1)
 	for off := int64(0); off < info.Size(); off += piece {
 		n := int(min(piece, info.Size()-off))
-		mem, err := unix.Mmap(int(f.Fd()), off, n, unix.PROT_READ, unix.MAP_SHARED)
+		var mem []byte
+		err := namedCall("mmap", f, func(fd int) (err error) {
+			mem, err = unix.Mmap(fd, off, n, unix.PROT_READ, unix.MAP_SHARED)
+			return err
+		})
 		if err != nil {
-			return 0, os.NewSyscallError("mmap", err)
+			return 0, err
 		}
 		pages := (int64(n) + page - 1) / page
 		err = retryCall("mincore", func() error {

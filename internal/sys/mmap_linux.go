@@ -28,7 +28,11 @@ func Mmap(f *os.File, n int, populate bool) ([]byte, error) {
 		flags |= unix.MAP_POPULATE
 	}
 	// Not unix.Mmap, which keeps a table of all mappings behind a lock.
-	p, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(n), unix.PROT_READ, flags)
+	var p unsafe.Pointer
+	err := withFD(f, func(fd int) (err error) {
+		p, err = unix.MmapPtr(fd, 0, nil, uintptr(n), unix.PROT_READ, flags)
+		return err
+	})
 	if err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -33,18 +34,47 @@ const (
 //
 // See CreateFile for why this is not os.OpenFile.
 func OpenRead(name string, direct bool) (*os.File, error) {
-	flags := unix.O_RDONLY | unix.O_CLOEXEC | unix.O_LARGEFILE
+	return openRead(name, direct, func(flags int) (fd int, err error) { return unix.Open(name, flags|unix.O_CLOEXEC, 0) })
+}
+
+// OpenReadBeneath is OpenRead below root, as OpenFileBeneath is.
+func OpenReadBeneath(root *os.Root, name string, direct, oneMount bool) (*os.File, error) {
+	path, err := CleanBeneath(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	d, err := RootDir(root, ForPath)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: root.Name(), Err: err}
+	}
+	defer d.Close()
+	return openRead(name, direct, func(flags int) (int, error) { return d.openFileBeneath(path, flags, 0, oneMount) })
+}
+
+// ReopenRead opens the file behind f once more for reading past the page cache.
+func ReopenRead(f *os.File) (*os.File, error) {
+	return openRead(f.Name(), true, func(flags int) (fd int, err error) {
+		err = withFD(f, func(old int) (err error) {
+			fd, err = unix.Open("/proc/self/fd/"+strconv.Itoa(old), flags|unix.O_CLOEXEC, 0)
+			return err
+		})
+		return fd, err
+	})
+}
+
+func openRead(name string, direct bool, open func(flags int) (int, error)) (*os.File, error) {
+	flags := unix.O_RDONLY | unix.O_LARGEFILE
 	if direct {
 		flags |= unix.O_DIRECT
 	}
 	var fd int
 	err := retryErrno(func() (err error) {
-		fd, err = unix.Open(name, flags|unix.O_NONBLOCK, 0)
+		fd, err = open(flags | unix.O_NONBLOCK)
 		return err
 	})
 	if err == nil {
 		// Taken back, lest os.NewFile try the runtime's poller.
-		if _, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&unix.O_DIRECT|unix.O_LARGEFILE); err != nil {
+		if _, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags); err != nil {
 			err = errors.Join(err, unix.Close(fd))
 		}
 	}
@@ -57,41 +87,37 @@ func OpenRead(name string, direct bool) (*os.File, error) {
 // Pread is one pread(2): it may read less than asked for, and 0 bytes without
 // an error are the end of the file.
 func Pread(f *os.File, p []byte, off int64) (int, error) {
-	fd := int(f.Fd())
-	for {
-		n, err := syscall.Pread(fd, p, off)
-		if err == unix.EINTR {
-			continue
-		}
-		return max(n, 0), err
-	}
+	var n int
+	err := withFD(f, func(fd int) (err error) {
+		n, err = syscall.Pread(fd, p, off)
+		return err
+	})
+	return max(n, 0), err
 }
 
 // PreadFlags is one preadv2(2) with one buffer.
-func PreadFlags(f *os.File, p []byte, off int64, flags int) (int, error) {
+func PreadFlags(f *os.File, p []byte, off int64, flags int) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	fd := f.Fd()
 	iov := unix.Iovec{Base: &p[0]}
 	iov.SetLen(len(p))
 	// The offset is two words, of which 64-bit kernels read the first.
 	const half = unsafe.Sizeof(uintptr(0)) * 8 / 2
-	for {
-		n, _, e := unix.Syscall6(unix.SYS_PREADV2, fd, uintptr(unsafe.Pointer(&iov)), 1,
+	err = withFD(f, func(fd int) error {
+		m, _, e := unix.Syscall6(unix.SYS_PREADV2, uintptr(fd), uintptr(unsafe.Pointer(&iov)), 1,
 			uintptr(off), uintptr(uint64(off)>>half>>half), uintptr(flags))
-		switch e {
-		case 0:
-			return int(n), nil
-		case unix.EINTR:
-			continue
+		if e != 0 {
+			return e
 		}
-		return 0, e
-	}
+		n = int(m)
+		return nil
+	})
+	return n, err
 }
 
 // Fadvise tells the kernel what will be done with n bytes of f at off; n = 0
 // is up to the end.
 func Fadvise(f *os.File, off, n int64, advice int) error {
-	return retryErrno(func() error { return unix.Fadvise(int(f.Fd()), off, n, advice) })
+	return withFD(f, func(fd int) error { return unix.Fadvise(fd, off, n, advice) })
 }

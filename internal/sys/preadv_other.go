@@ -5,6 +5,7 @@ package sys
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -30,6 +31,33 @@ func OpenRead(name string, direct bool) (*os.File, error) {
 	}
 	return os.Open(name)
 }
+
+// OpenReadBeneath is OpenRead below root, as OpenFileBeneath is.
+func OpenReadBeneath(root *os.Root, name string, direct, oneMount bool) (*os.File, error) {
+	fail := func(path string, err error) (*os.File, error) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	path, err := CleanBeneath(name)
+	if err != nil {
+		return fail(name, err)
+	}
+	if direct {
+		return fail(name, errors.ErrUnsupported)
+	}
+	d, err := RootDir(root, ForPath)
+	if err != nil {
+		return fail(root.Name(), err)
+	}
+	defer d.Close()
+	f, err := d.OpenFileBeneath(path, name, os.O_RDONLY, 0, oneMount)
+	if err != nil {
+		return fail(name, bare(err))
+	}
+	return f, nil
+}
+
+// ReopenRead is not offered here.
+func ReopenRead(f *os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 // Pread reads at off: 0 bytes without an error are the end of the file.
 func Pread(f *os.File, p []byte, off int64) (int, error) {

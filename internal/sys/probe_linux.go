@@ -70,9 +70,8 @@ func OpenTmpfile(dir string) (*os.File, error) {
 // LinkTmpfile gives a file without a name the name path. It goes through
 // /proc, since AT_EMPTY_PATH needs CAP_DAC_READ_SEARCH on kernels before 6.10.
 func LinkTmpfile(f *os.File, path string) error {
-	fd := "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))
-	return retryCall("linkat", func() error {
-		return unix.Linkat(unix.AT_FDCWD, fd, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	return namedCall("linkat", f, func(fd int) error {
+		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
 	})
 }
 
@@ -91,7 +90,17 @@ func CreateBeneath(dir *os.File, rel string) (*os.File, error) {
 		Mode:    0o600,
 		Resolve: unix.RESOLVE_BENEATH,
 	}
-	return openCall("openat2", rel, func() (int, error) { return unix.Openat2(int(dir.Fd()), rel, &how) })
+	return openAt(dir, rel, &how)
+}
+
+func openAt(dir *os.File, rel string, how *unix.OpenHow) (*os.File, error) {
+	return openCall("openat2", rel, func() (fd int, err error) {
+		err = withFD(dir, func(d int) (err error) {
+			fd, err = unix.Openat2(d, rel, how)
+			return err
+		})
+		return fd, err
+	})
 }
 
 // Memfd makes a file in memory.
@@ -101,39 +110,40 @@ func Memfd(name string) (*os.File, error) {
 
 // Fallocate is fallocate(2).
 func Fallocate(f *os.File, mode uint32, off, n int64) error {
-	return retryCall("fallocate", func() error { return unix.Fallocate(int(f.Fd()), mode, off, n) })
+	return namedCall("fallocate", f, func(fd int) error { return unix.Fallocate(fd, mode, off, n) })
 }
 
 // Clone makes dst share all extents of src.
 func Clone(dst, src *os.File) error {
-	return retryCall("ioctl FICLONE", func() error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) })
+	return os.NewSyscallError("ioctl FICLONE", withFDs(dst, src, unix.IoctlFileClone))
 }
 
 // CloneRange makes dst share n bytes of src, at the same offset.
 func CloneRange(dst, src *os.File, off, n int64) error {
-	r := unix.FileCloneRange{
-		Src_fd: int64(src.Fd()), Src_offset: uint64(off), Src_length: uint64(n), Dest_offset: uint64(off),
-	}
-	return retryCall("ioctl FICLONERANGE", func() error { return unix.IoctlFileCloneRange(int(dst.Fd()), &r) })
+	return os.NewSyscallError("ioctl FICLONERANGE", withFDs(dst, src, func(to, from int) error {
+		return unix.IoctlFileCloneRange(to, &unix.FileCloneRange{
+			Src_fd: int64(from), Src_offset: uint64(off), Src_length: uint64(n), Dest_offset: uint64(off),
+		})
+	}))
 }
 
 // CopyFileRange copies up to n bytes from the head of src to the head of dst
 // in the kernel, and returns how many.
 func CopyFileRange(dst, src *os.File, n int) (int, error) {
 	var done int
-	err := retryCall("copy_file_range", func() (err error) {
-		var from, to int64
-		done, err = unix.CopyFileRange(int(src.Fd()), &from, int(dst.Fd()), &to, n, 0)
+	err := withFDs(dst, src, func(to, from int) (err error) {
+		var at, off int64
+		done, err = unix.CopyFileRange(from, &off, to, &at, n, 0)
 		return err
 	})
-	return done, err
+	return done, os.NewSyscallError("copy_file_range", err)
 }
 
 // WriteFlags is pwritev2(2) with one buffer.
 func WriteFlags(f *os.File, buf []byte, off int64, flags int) (int, error) {
 	var n int
-	err := retryCall("pwritev2", func() (err error) {
-		n, err = unix.Pwritev2(int(f.Fd()), [][]byte{buf}, off, flags)
+	err := namedCall("pwritev2", f, func(fd int) (err error) {
+		n, err = unix.Pwritev2(fd, [][]byte{buf}, off, flags)
 		return err
 	})
 	return n, err
@@ -156,14 +166,14 @@ func RenameFlags(from, to string, flags uint) error {
 
 // SetXattr sets an extended attribute.
 func SetXattr(f *os.File, name string, value []byte) error {
-	return retryCall("fsetxattr", func() error { return unix.Fsetxattr(int(f.Fd()), name, value, 0) })
+	return namedCall("fsetxattr", f, func(fd int) error { return unix.Fsetxattr(fd, name, value, 0) })
 }
 
 // GetXattr reads an extended attribute into buf and returns its length.
 func GetXattr(f *os.File, name string, buf []byte) (int, error) {
 	var n int
-	err := retryCall("fgetxattr", func() (err error) {
-		n, err = unix.Fgetxattr(int(f.Fd()), name, buf)
+	err := namedCall("fgetxattr", f, func(fd int) (err error) {
+		n, err = unix.Fgetxattr(fd, name, buf)
 		return err
 	})
 	return n, err
@@ -173,12 +183,12 @@ func GetXattr(f *os.File, name string, buf []byte) (int, error) {
 // nothing durable: no metadata is written and no disk cache flushed.
 func SyncFileRange(f *os.File) error {
 	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
-	return retryCall("sync_file_range", func() error { return unix.SyncFileRange(int(f.Fd()), 0, 0, all) })
+	return namedCall("sync_file_range", f, func(fd int) error { return unix.SyncFileRange(fd, 0, 0, all) })
 }
 
 // Fdatasync is fdatasync(2).
 func Fdatasync(f *os.File) error {
-	return retryCall("fdatasync", func() error { return unix.Fdatasync(int(f.Fd())) })
+	return namedCall("fdatasync", f, unix.Fdatasync)
 }
 
 // SyncWhole is syncfs(2) on the file system of dir.

@@ -15,28 +15,29 @@ import (
 // returns how much it wrote. Other bytes of the file are not made durable.
 //
 // unix.Pwritev2 would allocate its vector.
-func WriteDurably(fd int, b []byte, off int64) (n int, err error) {
-	for n < len(b) {
-		rest := b[n:min(len(b), n+maxWrite)]
-		iov := unix.Iovec{Base: &rest[0]}
-		iov.SetLen(len(rest))
-		at := uint64(off) + uint64(n)
-		// The kernel puts the offset together from two longs, whose size it
-		// knows (pos_from_hilo).
-		const longBits = 8 * unix.SizeofLong
-		m, _, e := syscall.Syscall6(unix.SYS_PWRITEV2, uintptr(fd), uintptr(unsafe.Pointer(&iov)), 1,
-			uintptr(at), uintptr(at>>(longBits-1)>>1), unix.RWF_DSYNC)
-		switch {
-		case e == unix.EINTR:
-			continue
-		case e != 0:
-			return n, e
-		case m == 0:
-			return n, io.ErrUnexpectedEOF
+func WriteDurably(f *os.File, b []byte, off int64) (n int, err error) {
+	err = withFD(f, func(fd int) error {
+		for n < len(b) {
+			rest := b[n:min(len(b), n+maxWrite)]
+			iov := unix.Iovec{Base: &rest[0]}
+			iov.SetLen(len(rest))
+			at := uint64(off) + uint64(n)
+			// The kernel puts the offset together from two longs, whose size it
+			// knows (pos_from_hilo).
+			const longBits = 8 * unix.SizeofLong
+			m, _, e := syscall.Syscall6(unix.SYS_PWRITEV2, uintptr(fd), uintptr(unsafe.Pointer(&iov)), 1,
+				uintptr(at), uintptr(at>>(longBits-1)>>1), unix.RWF_DSYNC)
+			if e != 0 {
+				return e
+			}
+			if m == 0 {
+				return io.ErrUnexpectedEOF
+			}
+			n += int(m)
 		}
-		n += int(m)
-	}
-	return n, nil
+		return nil
+	})
+	return n, err
 }
 
 // Reopen opens the file behind f once more for writing, whatever its name is
@@ -52,8 +53,8 @@ func Reopen(f *os.File, direct, dsync bool) (*os.File, error) {
 		flags |= unix.O_DSYNC
 	}
 	var fd int
-	err := retryErrno(func() (err error) {
-		fd, err = unix.Open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), flags, 0)
+	err := withFD(f, func(old int) (err error) {
+		fd, err = unix.Open("/proc/self/fd/"+strconv.Itoa(old), flags, 0)
 		return err
 	})
 	if err != nil {

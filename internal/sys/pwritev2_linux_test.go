@@ -20,7 +20,7 @@ func TestWriteDurably(t *testing.T) {
 		text string
 		off  int64
 	}{{"hello", 3}, {"", 0}, {"x", 1 << 32}} {
-		n, err := WriteDurably(int(f.Fd()), []byte(c.text), c.off)
+		n, err := WriteDurably(f, []byte(c.text), c.off)
 		if Absent(err) {
 			t.Skip("no RWF_DSYNC here: ", err)
 		}
@@ -33,7 +33,7 @@ func TestWriteDurably(t *testing.T) {
 		}
 	}
 	b := []byte("allocates nothing")
-	if n := leastAllocs(10, func() { WriteDurably(int(f.Fd()), b, 0) }); n != 0 {
+	if n := leastAllocs(10, func() { WriteDurably(f, b, 0) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	r, err := os.Open(name)
@@ -41,7 +41,7 @@ func TestWriteDurably(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if n, err := WriteDurably(int(r.Fd()), b, 0); n != 0 || err != unix.EBADF {
+	if n, err := WriteDurably(r, b, 0); n != 0 || err != unix.EBADF {
 		t.Errorf("to a file that is open for reading: %d, %v", n, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // WriteDurably is not offered here.
-func WriteDurably(fd int, b []byte, off int64) (int, error) { return 0, errors.ErrUnsupported }
+func WriteDurably(f *os.File, b []byte, off int64) (int, error) { return 0, errors.ErrUnsupported }
 
 // Reopen is not offered here.
 func Reopen(f *os.File, direct, dsync bool) (*os.File, error) { return nil, errors.ErrUnsupported }

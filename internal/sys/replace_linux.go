@@ -3,6 +3,7 @@ package sys
 import (
 	"io"
 	"io/fs"
+	"os"
 	"syscall"
 	"unsafe"
 
@@ -10,32 +11,38 @@ import (
 )
 
 // A Temp is a file that is written before it gets its name. Its methods
-// return bare errors. It has none of the runtime poller's calls.
-type Temp struct{ fd int }
+// return bare errors. It has none of the runtime poller's calls. The
+// zero Temp is no file: see Dir.
+type Temp struct{ ref int } // the descriptor plus one
+
+func newTemp(fd int) Temp { return Temp{fd + 1} }
+
+func (t Temp) fd() int { return t.ref - 1 }
 
 // FileInfo is what is kept of a file when another takes its name.
 type FileInfo struct {
 	Mode     fs.FileMode // type, permissions, setuid, setgid and sticky bits
 	UID, GID int
+	dev, ino uint64 // so that == tells files apart
 }
 
-// CreateTemp makes the file name, which must not be there, for writing.
+// CreateTemp makes the file name, which must not be there, for writing and reading.
 func (d Dir) CreateTemp(name string, perm fs.FileMode) (Temp, error) {
 	var buf [pathBuf]byte
 	p, err := dirPath(&buf, name)
 	if err != nil {
 		return Temp{}, err
 	}
-	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC
+	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC
 	for {
-		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(p)), flags, modeBits(perm), 0, 0)
+		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)), flags, modeBits(perm), 0, 0)
 		if e == unix.EINTR {
 			continue
 		}
 		if e != 0 {
 			return Temp{}, e
 		}
-		return Temp{int(fd)}, nil
+		return newTemp(int(fd)), nil
 	}
 }
 
@@ -48,7 +55,7 @@ const maxWrite = 1 << 30
 // (write(2)); the next call then gives the reason.
 func (t Temp) Write(b []byte) (n int, err error) {
 	for n < len(b) {
-		m, err := unix.Write(t.fd, b[n:min(len(b), n+maxWrite)])
+		m, err := unix.Write(t.fd(), b[n:min(len(b), n+maxWrite)])
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
@@ -69,7 +76,7 @@ func (t Temp) Write(b []byte) (n int, err error) {
 func (t Temp) CopyFrom(src syscall.RawConn, n int64) (copied int64) {
 	src.Control(func(fd uintptr) {
 		for copied < n {
-			m, err := unix.CopyFileRange(int(fd), nil, t.fd, nil, int(min(n-copied, maxWrite)), 0)
+			m, err := unix.CopyFileRange(int(fd), nil, t.fd(), nil, int(min(n-copied, maxWrite)), 0)
 			switch {
 			case err == unix.EINTR:
 			case err != nil || m <= 0:
@@ -86,14 +93,14 @@ func (t Temp) CopyFrom(src syscall.RawConn, n int64) (copied int64) {
 // read it (fdatasync(2)).
 func (t Temp) Sync() error {
 	return dirCall(func() syscall.Errno {
-		_, _, e := syscall.Syscall(unix.SYS_FDATASYNC, uintptr(t.fd), 0, 0)
+		_, _, e := syscall.Syscall(unix.SYS_FDATASYNC, uintptr(t.fd()), 0, 0)
 		return e
 	})
 }
 
 // StartWriteback has the kernel begin to write the file out, and does not
 // wait (sync_file_range(2)). It is a hint, and tells no error.
-func (t Temp) StartWriteback() { unix.SyncFileRange(t.fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE) }
+func (t Temp) StartWriteback() { unix.SyncFileRange(t.fd(), 0, 0, unix.SYNC_FILE_RANGE_WRITE) }
 
 // Writeback writes the file's data out and waits until the device has
 // answered, and tells what went wrong. It makes nothing durable.
@@ -101,13 +108,13 @@ func (t Temp) Writeback() error {
 	// All three flags: only then is no page passed over that is busy
 	// (WB_SYNC_ALL in ksys_sync_file_range).
 	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
-	return retryErrno(func() error { return unix.SyncFileRange(t.fd, 0, 0, all) })
+	return retryErrno(func() error { return unix.SyncFileRange(t.fd(), 0, 0, all) })
 }
 
 // Chmod sets the permissions, setuid, setgid and sticky bits.
 func (t Temp) Chmod(mode fs.FileMode) error {
 	return dirCall(func() syscall.Errno {
-		_, _, e := syscall.Syscall(unix.SYS_FCHMOD, uintptr(t.fd), modeBits(mode), 0)
+		_, _, e := syscall.Syscall(unix.SYS_FCHMOD, uintptr(t.fd()), modeBits(mode), 0)
 		return e
 	})
 }
@@ -115,7 +122,7 @@ func (t Temp) Chmod(mode fs.FileMode) error {
 // Chown sets the owner, and clears setuid and setgid bits.
 func (t Temp) Chown(uid, gid int) error {
 	return dirCall(func() syscall.Errno {
-		_, _, e := syscall.Syscall(unix.SYS_FCHOWN, uintptr(t.fd), uintptr(uid), uintptr(gid))
+		_, _, e := syscall.Syscall(unix.SYS_FCHOWN, uintptr(t.fd()), uintptr(uid), uintptr(gid))
 		return e
 	})
 }
@@ -124,7 +131,7 @@ func (t Temp) Chown(uid, gid int) error {
 func (t Temp) Info() (FileInfo, error) {
 	var st unix.Stat_t
 	for {
-		err := unix.Fstat(t.fd, &st)
+		err := unix.Fstat(t.fd(), &st)
 		if err == unix.EINTR {
 			continue
 		}
@@ -140,7 +147,7 @@ func (t Temp) Close() error { return Dir(t).Close() }
 func (d Dir) Info(name string) (FileInfo, error) {
 	var st unix.Stat_t
 	for {
-		err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		err := unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if err == unix.EINTR {
 			continue
 		}
@@ -148,8 +155,17 @@ func (d Dir) Info(name string) (FileInfo, error) {
 	}
 }
 
+// InfoOf tells about the open file f.
+func InfoOf(f *os.File) (fi FileInfo, err error) {
+	err = withFD(f, func(fd int) error {
+		fi, err = newTemp(fd).Info()
+		return err
+	})
+	return fi, err
+}
+
 func fileInfo(st *unix.Stat_t) FileInfo {
-	fi := FileInfo{Mode: fs.FileMode(st.Mode & 0o777), UID: int(st.Uid), GID: int(st.Gid)}
+	fi := FileInfo{Mode: fs.FileMode(st.Mode & 0o777), UID: int(st.Uid), GID: int(st.Gid), dev: uint64(st.Dev), ino: st.Ino}
 	if st.Mode&unix.S_ISUID != 0 {
 		fi.Mode |= fs.ModeSetuid
 	}
@@ -175,7 +191,7 @@ func fileInfo(st *unix.Stat_t) FileInfo {
 func (d Dir) Readlink(name string) (string, error) {
 	for size := 256; ; size *= 2 {
 		b := make([]byte, size)
-		n, err := unix.Readlinkat(d.fd, name, b)
+		n, err := unix.Readlinkat(d.fd(), name, b)
 		switch {
 		case err == unix.EINTR:
 			size /= 2
@@ -189,20 +205,20 @@ func (d Dir) Readlink(name string) (string, error) {
 
 // Exchange has the files a, in d, and b, in other, change names at once.
 func (d Dir) Exchange(a string, other Dir, b string) error {
-	return retryErrno(func() error { return unix.Renameat2(d.fd, a, other.fd, b, unix.RENAME_EXCHANGE) })
+	return retryErrno(func() error { return unix.Renameat2(d.fd(), a, other.fd(), b, unix.RENAME_EXCHANGE) })
 }
 
 // SyncFS writes out the whole file system that d is on (syncfs(2)). It tells
 // of errors since d was opened (Linux 5.8).
 func (d Dir) SyncFS() error {
-	return retryErrno(func() error { return unix.Syncfs(d.fd) })
+	return retryErrno(func() error { return unix.Syncfs(d.fd()) })
 }
 
 // Device is the number of the file system that d is on.
 func (d Dir) Device() (uint64, error) {
 	var st unix.Stat_t
 	for {
-		err := unix.Fstat(d.fd, &st)
+		err := unix.Fstat(d.fd(), &st)
 		if err == unix.EINTR {
 			continue
 		}
@@ -214,7 +230,7 @@ func (d Dir) Device() (uint64, error) {
 // have mounted. What it does not know, it denies.
 func (d Dir) IsLocal() bool {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(d.fd, &st); err != nil {
+	if err := unix.Fstatfs(d.fd(), &st); err != nil {
 		return false
 	}
 	switch uint32(st.Type) {

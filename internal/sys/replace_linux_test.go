@@ -161,37 +161,32 @@ func TestCopyXattrs(t *testing.T) {
 		t.Skip("no extended attributes here: ", err)
 	}
 	for _, attr := range []string{"user.a", "user.b"} {
-		if err := unix.Fsetxattr(f.fd, attr, []byte("old"), 0); err != nil {
+		if err := unix.Fsetxattr(f.fd(), attr, []byte("old"), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := d.CopyXattrs("f", f, Xattrs{ACL: true}); err != nil {
+	if err := d.CopyXattrs("f", f); err != nil {
 		t.Error(err)
 	}
-	if b, err := getXattr(f.fd, "user.b"); string(b) != "old" || err != nil {
-		t.Errorf("user.b is %q, %v", b, err)
-	}
-	if err := d.CopyXattrs("f", f, Xattrs{Other: true}); err != nil {
-		t.Error(err)
-	}
-	if b, err := getXattr(f.fd, "user.a"); string(b) != "1" || err != nil {
+	if b, err := getXattr(f.fd(), "user.a"); string(b) != "1" || err != nil {
 		t.Errorf("user.a is %q, %v", b, err)
 	}
-	if _, err := getXattr(f.fd, "user.b"); err != unix.ENODATA {
+	if _, err := getXattr(f.fd(), "user.b"); err != unix.ENODATA {
 		t.Errorf("user.b is still there: %v", err)
 	}
-	if err := d.CopyXattrs("no", f, Xattrs{Other: true}); err != unix.ENOENT {
+	if err := d.CopyXattrs("no", f); err != unix.ENOENT {
 		t.Errorf("of nothing: %v", err)
 	}
 }
 
-func TestXattrsHas(t *testing.T) {
-	all := Xattrs{ACL: true, Other: true}
+func TestCarried(t *testing.T) {
 	for attr, want := range map[string]bool{
-		"user.a": true, "security.capability": true, "trusted.x": true, aclName: true,
-		"security.ima": false, "security.evm": false, "system.nfs4_acl": false,
+		"user.a": true, "trusted.x": true, "security.selinux": true, "btrfs.compression": true,
+		"security.ima": false, "security.evm": false, "security.capability": false, "system.nfs4_acl": false, aclName: false,
+		"trusted.SGI_ACL_FILE": false, "trusted.SGI_ACL_DEFAULT": false, "trusted.overlay.metacopy": false,
+		"user.overlay.metacopy": false, "user.stele.header": false, "bcachefs_effective.compression": false,
 	} {
-		if got := all.has(attr); got != want {
+		if got := carried(attr); got != want {
 			t.Errorf("%s: %v", attr, got)
 		}
 	}

@@ -36,7 +36,7 @@ func (d Dir) OrdersData() bool { return d.whyUnordered() == "" }
 // whyUnordered says why OrdersData denies, or "".
 func (d Dir) whyUnordered() string {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(d.fd, &st); err != nil {
+	if err := unix.Fstatfs(d.fd(), &st); err != nil {
 		return err.Error()
 	}
 	// An overlay or a FUSE file system tells its own number, not that of what
@@ -52,7 +52,7 @@ func (d Dir) whyUnordered() string {
 	if why := d.whyFlagsUnordered(); why != "" {
 		return why
 	}
-	x, err := statxFile(d.fd, "", unix.AT_EMPTY_PATH, "")
+	x, err := statxFile(d.fd(), "", unix.AT_EMPTY_PATH, "")
 	if err != nil {
 		return err.Error()
 	}
@@ -126,7 +126,7 @@ const (
 // whyFlagsUnordered says which flag of d, that new files inherit, takes their
 // data another way than the argument above.
 func (d Dir) whyFlagsUnordered() string {
-	flags, err := unix.IoctlGetUint32(d.fd, unix.FS_IOC_GETFLAGS)
+	flags, err := unix.IoctlGetUint32(d.fd(), unix.FS_IOC_GETFLAGS)
 	if err != nil {
 		return "flags of the folder: " + err.Error()
 	}
@@ -186,7 +186,7 @@ func (d Dir) whyFastCommits(dev string) string {
 // read is an ioctl(2) that fills what p points to.
 func (d Dir) read(request uintptr, p unsafe.Pointer) error {
 	for {
-		_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(d.fd), request, uintptr(p))
+		_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(d.fd()), request, uintptr(p))
 		switch e {
 		case 0:
 			return nil

@@ -12,17 +12,17 @@ import (
 // A Temp is a file that is written before it gets its name.
 type Temp struct{ f *os.File }
 
-// FileInfo is what is kept of a file when another takes its name. The owner
-// is not known here.
+// FileInfo is what is kept of a file when another takes its name. Windows has
+// no owner of the kind.
 type FileInfo struct {
 	Mode     fs.FileMode
 	UID, GID int
 }
 
-// CreateTemp makes the file name, which must not be there, for writing.
+// CreateTemp makes the file name, which must not be there, for writing and reading.
 func (d Dir) CreateTemp(name string, perm fs.FileMode) (Temp, error) {
-	f, err := os.OpenFile(d.join(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	return Temp{f}, bare(err)
+	f, err := d.openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+	return Temp{f}, err
 }
 
 // Write writes all of b, or tells how much of it and why not more.
@@ -56,24 +56,35 @@ func (t Temp) Info() (FileInfo, error) {
 	if err != nil {
 		return FileInfo{}, bare(err)
 	}
-	return FileInfo{Mode: fi.Mode()}, nil
+	return infoOf(fi), nil
 }
 
 // Close closes the file.
 func (t Temp) Close() error { return bare(t.f.Close()) }
 
+// InfoOf tells about the open file f.
+func InfoOf(f *os.File) (FileInfo, error) { return Temp{f}.Info() }
+
 // Info tells about name, and does not follow it if it is a symlink.
 func (d Dir) Info(name string) (FileInfo, error) {
-	fi, err := os.Lstat(d.join(name))
+	lstat := os.Lstat
+	if d.root != nil {
+		lstat = d.root.Lstat
+	}
+	fi, err := lstat(d.path(name))
 	if err != nil {
 		return FileInfo{}, bare(err)
 	}
-	return FileInfo{Mode: fi.Mode()}, nil
+	return infoOf(fi), nil
 }
 
 // Readlink returns what the symlink name holds.
 func (d Dir) Readlink(name string) (string, error) {
-	target, err := os.Readlink(d.join(name))
+	readlink := os.Readlink
+	if d.root != nil {
+		readlink = d.root.Readlink
+	}
+	target, err := readlink(d.path(name))
 	return target, bare(err)
 }
 

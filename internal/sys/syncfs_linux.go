@@ -14,10 +14,5 @@ func Syncfs(dir string) error {
 		return err
 	}
 	defer f.Close()
-	for {
-		err := unix.Syncfs(int(f.Fd()))
-		if err != unix.EINTR {
-			return os.NewSyscallError("syncfs", err)
-		}
-	}
+	return namedCall("syncfs", f, unix.Syncfs)
 }

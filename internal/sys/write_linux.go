@@ -26,20 +26,20 @@ const (
 // WriteVec writes a and then b at off, in one call where the kernel takes all
 // of it (pwritev2(2)), and tells how many bytes it was and why not more.
 func WriteVec(f *os.File, a, b []byte, off int64, flags WriteMode) (n int, err error) {
-	fd := int(f.Fd())
-	for n < len(a)+len(b) {
-		m, err := pwritev2(fd, a[min(n, len(a)):], b[max(0, n-len(a)):], off+int64(n), flags)
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return n, err
-		case m <= 0:
-			return n, io.ErrUnexpectedEOF
-		default:
+	err = withFD(f, func(fd int) error {
+		for n < len(a)+len(b) {
+			m, err := pwritev2(fd, a[min(n, len(a)):], b[max(0, n-len(a)):], off+int64(n), flags)
+			if err != nil {
+				return err
+			}
+			if m <= 0 {
+				return io.ErrUnexpectedEOF
+			}
 			n += m
 		}
-	}
-	return n, nil
+		return nil
+	})
+	return n, err
 }
 
 // pwritev2 makes one call; without flags it is pwrite(2) or pwritev(2), which
@@ -86,7 +86,13 @@ func NoSuchWrite(err error) bool {
 // Preallocate reserves blocks for the range and leaves the file's size as it
 // is (FALLOC_FL_KEEP_SIZE).
 func Preallocate(f *os.File, off, n int64) error {
-	return retryErrno(func() error { return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, off, n) })
+	return withFD(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, off, n) })
+}
+
+// AllocateTo gives the file blocks up to size, and that size if it is shorter
+// (fallocate(2)).
+func AllocateTo(f *os.File, size int64) error {
+	return withFD(f, func(fd int) error { return unix.Fallocate(fd, 0, 0, size) })
 }
 
 // SyncRange writes the range out and waits until the device has answered. It
@@ -94,23 +100,24 @@ func Preallocate(f *os.File, off, n int64) error {
 // are, nor is the device told to empty its cache (sync_file_range(2)).
 func SyncRange(f *os.File, off, n int64) error {
 	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
-	return retryErrno(func() error { return unix.SyncFileRange(int(f.Fd()), off, n, all) })
+	return withFD(f, func(fd int) error { return unix.SyncFileRange(fd, off, n, all) })
 }
 
-// AppendsOnly reports whether f was opened with O_APPEND, so that pwrite(2)
-// does not heed its offset.
-func AppendsOnly(f *os.File) (bool, error) { return hasFlag(f, unix.O_APPEND) }
-
-// OpenedDurable reports whether f was opened with O_DSYNC or O_SYNC.
-func OpenedDurable(f *os.File) (bool, error) { return hasFlag(f, unix.O_DSYNC) }
-
-func hasFlag(f *os.File, flag int) (bool, error) {
+// OpenedFor tells how f was opened.
+func OpenedFor(f *os.File) (Opened, error) {
 	var flags int
-	err := retryErrno(func() (err error) {
-		flags, err = unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	err := withFD(f, func(fd int) (err error) {
+		flags, err = unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 		return err
 	})
-	return flags&flag != 0, err
+	access := flags & unix.O_ACCMODE
+	open := err == nil && flags&unix.O_PATH == 0
+	return Opened{
+		Read:    open && access != unix.O_WRONLY,
+		Write:   open && access != unix.O_RDONLY,
+		Append:  flags&unix.O_APPEND != 0,
+		Durable: flags&unix.O_DSYNC != 0,
+	}, err
 }
 
 // CopyOn copies up to n bytes of src, from its offset on, to dst at *to, or
@@ -118,15 +125,15 @@ func hasFlag(f *os.File, flag int) (bool, error) {
 // system may share blocks between the two. The offsets move. 0 bytes without
 // an error: the end of src.
 func CopyOn(dst *os.File, to *int64, src syscall.RawConn, n int64) (copied int64, err error) {
-	cerr := src.Control(func(fd uintptr) {
-		err = retryErrno(func() error {
-			m, err := unix.CopyFileRange(int(fd), nil, int(dst.Fd()), to, int(min(n, maxCopy)), 0)
+	cerr := src.Control(func(from uintptr) {
+		err = withFD(dst, func(fd int) error {
+			m, err := unix.CopyFileRange(int(from), nil, fd, to, int(min(n, maxCopy)), 0)
 			copied = int64(max(m, 0))
 			return err
 		})
 	})
 	if cerr != nil {
-		return 0, cerr
+		return 0, os.ErrClosed
 	}
 	return copied, err
 }

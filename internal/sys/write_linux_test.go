@@ -107,15 +107,26 @@ func TestOpenFlags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		appends, err := AppendsOnly(f)
-		durable, err2 := OpenedDurable(f)
-		if appends != c.appends || durable != c.durable || err != nil || err2 != nil {
-			t.Errorf("%#x: %v, %v, %v, %v", c.flags, appends, durable, err, err2)
+		want := Opened{Write: true, Append: c.appends, Durable: c.durable}
+		if got, err := OpenedFor(f); got != want || err != nil {
+			t.Errorf("%#x: %+v, %v", c.flags, got, err)
 		}
 		f.Close()
-		if _, err := AppendsOnly(f); err == nil {
-			t.Error("of a closed file")
+		if got, err := OpenedFor(f); got != (Opened{}) || err != os.ErrClosed {
+			t.Errorf("of a closed file: %+v, %v", got, err)
 		}
+	}
+	for flags, want := range map[int]Opened{
+		os.O_RDONLY: {Read: true}, os.O_WRONLY: {Write: true}, os.O_RDWR: {Read: true, Write: true}, unix.O_PATH: {},
+	} {
+		f, err := os.OpenFile(name, flags, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := OpenedFor(f); got != want || err != nil {
+			t.Errorf("%#x: %+v, %v; want %+v", flags, got, err, want)
+		}
+		f.Close()
 	}
 }
 

@@ -39,14 +39,20 @@ func NoSuchWrite(err error) bool { return errors.Is(err, errors.ErrUnsupported) 
 // Preallocate is not offered here.
 func Preallocate(f *os.File, off, n int64) error { return errors.ErrUnsupported }
 
+// AllocateTo is not offered here.
+func AllocateTo(f *os.File, size int64) error { return errors.ErrUnsupported }
+
 // SyncRange is not offered here.
 func SyncRange(f *os.File, off, n int64) error { return errors.ErrUnsupported }
 
-// AppendsOnly is not known here: os.File.WriteAt refuses such files itself.
-func AppendsOnly(f *os.File) (bool, error) { return false, nil }
-
-// OpenedDurable is not known here.
-func OpenedDurable(f *os.File) (bool, error) { return false, nil }
+// OpenedFor is not known here: any file may be read and written, until that
+// fails.
+func OpenedFor(f *os.File) (Opened, error) {
+	if f == nil {
+		return Opened{}, os.ErrInvalid
+	}
+	return Opened{Read: true, Write: true}, nil
+}
 
 // CopyOn is not offered here.
 func CopyOn(dst *os.File, to *int64, src syscall.RawConn, n int64) (int64, error) {

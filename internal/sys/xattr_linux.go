@@ -2,6 +2,7 @@ package sys
 
 import (
 	"bytes"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,82 +10,114 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// aclName is where the kernel keeps a file's POSIX access ACL (acl(5)).
-const aclName = "system.posix_acl_access"
-
-// Xattrs says which extended attributes CopyXattrs is to copy.
-type Xattrs struct {
-	ACL   bool // the access ACL
-	Other bool // all but the ACL, and but the signatures of the old content
+// attrs gives access to the attributes of the file name in d, by a path where
+// /proc is mounted: that takes no descriptor, so a batch that holds all the
+// process may have can still be committed, and no permission on the file. Call
+// done afterwards, whatever happened.
+func (d Dir) attrs(name string) (names []string, get func(attr string) ([]byte, error), done func(), err error) {
+	path := "/proc/self/fd/" + strconv.Itoa(d.fd()) + "/" + name
+	done = func() {}
+	names, err = list(func(b []byte) (int, error) { return unix.Llistxattr(path, b) })
+	if !indirect(err) {
+		get = func(attr string) ([]byte, error) {
+			return sized(func(b []byte) (int, error) { return unix.Lgetxattr(path, attr, b) })
+		}
+		return names, get, done, err
+	}
+	// O_NONBLOCK: name may have become a FIFO.
+	from, err := openat(d.fd(), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC)
+	if err != nil {
+		return nil, nil, done, err
+	}
+	names, err = listXattrs(from.fd())
+	get = func(attr string) ([]byte, error) { return getXattr(from.fd(), attr) }
+	return names, get, func() { from.Close() }, err
 }
 
-// CopyXattrs gives t the extended attributes of the file name in d, and takes
-// from t those that name does not have. It needs read permission on name, and
-// where /proc is mounted no descriptor: a batch that holds all the process may
-// have can still be committed.
-func (d Dir) CopyXattrs(name string, t Temp, which Xattrs) error {
-	path := "/proc/self/fd/" + strconv.Itoa(d.fd) + "/" + name
-	get := func(attr string) ([]byte, error) {
-		return sized(func(b []byte) (int, error) { return unix.Lgetxattr(path, attr, b) })
+// indirect reports whether a path through /proc failed as one does where there
+// is no /proc. It may also be that there is no such file.
+func indirect(err error) bool {
+	return err == unix.ENOENT || err == unix.ENOTDIR || err == unix.EACCES
+}
+
+// CopyXattrs gives t the extended attributes of the file name in d, but the
+// ACL and what holds of the old file only; see carried. It takes from t those
+// that name does not have. Attributes of the user's take write permission on
+// t, and read permission on name (xattr(7)).
+func (d Dir) CopyXattrs(name string, t Temp) error {
+	old, get, done, err := d.attrs(name)
+	defer done()
+	return t.takeXattrs(old, get, err)
+}
+
+// CopyXattrsOf is CopyXattrs from the open file f.
+func CopyXattrsOf(f *os.File, t Temp) error {
+	return withFD(f, func(fd int) error {
+		old, err := listXattrs(fd)
+		return t.takeXattrs(old, func(attr string) ([]byte, error) { return getXattr(fd, attr) }, err)
+	})
+}
+
+// takeXattrs gives t the attributes old, whose values get tells, unless err is
+// why they are not known.
+func (t Temp) takeXattrs(old []string, get func(attr string) ([]byte, error), err error) error {
+	if err == unix.EOPNOTSUPP {
+		return nil // then t can have none either
 	}
-	old, err := list(func(b []byte) (int, error) { return unix.Llistxattr(path, b) })
-	if err == unix.ENOENT || err == unix.ENOTDIR || err == unix.EACCES {
-		// No /proc, or no file. O_NONBLOCK: name may have become a FIFO.
-		var from Dir
-		if from, err = openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
+	if err != nil {
+		return err
+	}
+	present, err := listXattrs(t.fd())
+	if err != nil {
+		return err
+	}
+	for _, attr := range present {
+		// What a security module has set at creation is its own.
+		if !carried(attr) || slices.Contains(old, attr) || strings.HasPrefix(attr, "security.") {
+			continue
+		}
+		if err := retryErrno(func() error { return unix.Fremovexattr(t.fd(), attr) }); err != nil {
 			return err
 		}
-		defer from.Close()
-		get = func(attr string) ([]byte, error) { return getXattr(from.fd, attr) }
-		old, err = listXattrs(from.fd)
-	}
-	if err != nil {
-		if err == unix.EOPNOTSUPP {
-			return nil // then t can have none either
-		}
-		return err
-	}
-	present, err := listXattrs(t.fd)
-	if err != nil {
-		return err
 	}
 	for _, attr := range old {
-		if !which.has(attr) {
+		if !carried(attr) {
 			continue
 		}
 		want, err := get(attr)
+		if err == unix.ENODATA {
+			continue // gone, or trusted.*, which btrfs lists for those who may not read it
+		}
 		if err != nil {
 			return err
 		}
 		// A security module may have set it already, and not let us set it.
-		if got, err := getXattr(t.fd, attr); err == nil && bytes.Equal(got, want) {
+		if got, err := getXattr(t.fd(), attr); err == nil && bytes.Equal(got, want) {
 			continue
 		}
-		if err := retryErrno(func() error { return unix.Fsetxattr(t.fd, attr, want, 0) }); err != nil {
-			return err
-		}
-	}
-	for _, attr := range present {
-		if !which.has(attr) || slices.Contains(old, attr) {
-			continue
-		}
-		if err := retryErrno(func() error { return unix.Fremovexattr(t.fd, attr) }); err != nil {
+		if err := retryErrno(func() error { return unix.Fsetxattr(t.fd(), attr, want, 0) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (x Xattrs) has(attr string) bool {
-	switch attr {
-	case aclName:
-		return x.ACL
-	case "security.ima", "security.evm": // hashes of the content and of the inode
-		return false
-	}
-	// Other names of system.* are the file system's own, and what package
-	// header notes of a file holds for that inode and content.
-	return x.Other && !strings.HasPrefix(attr, "system.") && !strings.HasPrefix(attr, "user.stele.")
+// notCarried are attributes that hold of a content or an inode. Of system.*,
+// which is the file system's, nothing is carried.
+var notCarried = []string{
+	"security.ima", "security.evm", // hashes of the content and of the inode
+	"security.capability", // what the content was trusted with; a write removes it
+	"trusted.SGI_",        // how XFS shows its ACLs to CAP_SYS_ADMIN (xfs_xattr.c)
+	"trusted.overlay.",    // of a layer: where the rest of the file is (overlayfs.rst)
+	"user.overlay.",       // the same, for mounts with userxattr
+	"user.stele.",         // what package header notes of a file
+}
+
+// carried reports whether a new file takes over attr. btrfs.* are properties,
+// as compression.
+func carried(attr string) bool {
+	has := func(prefix string) bool { return strings.HasPrefix(attr, prefix) }
+	return slices.ContainsFunc([]string{"user.", "trusted.", "security.", "btrfs."}, has) && !slices.ContainsFunc(notCarried, has)
 }
 
 func listXattrs(fd int) ([]string, error) {
@@ -105,19 +138,26 @@ func getXattr(fd int, name string) ([]byte, error) {
 
 // sized calls get with a buffer that is large enough for most attributes, and
 // where it is not, with one of the size that the kernel then tells
-// (listxattr(2)); again if it grew meanwhile.
+// (listxattr(2)); again, and at least twice as large, if it grew meanwhile. More
+// than Linux allows, which a file system of a user may claim, is E2BIG.
 func sized(get func([]byte) (int, error)) ([]byte, error) {
 	b := make([]byte, 256)
 	for {
 		n, err := get(b)
 		switch {
 		case err == unix.EINTR:
+		case err == unix.ERANGE && len(b) > maxAttr:
+			return nil, unix.E2BIG
 		case err == unix.ERANGE:
-			b = nil
+			if n, err = get(nil); err != nil && err != unix.EINTR {
+				return nil, err
+			}
+			if n > maxAttr {
+				return nil, unix.E2BIG
+			}
+			b = make([]byte, max(n, min(2*len(b), maxAttr+1)))
 		case err != nil:
 			return nil, err
-		case len(b) == 0 && n > 0:
-			b = make([]byte, n)
 		default:
 			return b[:n], nil
 		}

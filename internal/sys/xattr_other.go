@@ -2,13 +2,13 @@
 
 package sys
 
-import "errors"
-
-// Xattrs says which extended attributes CopyXattrs is to copy.
-type Xattrs struct {
-	ACL   bool
-	Other bool
-}
+import (
+	"errors"
+	"os"
+)
 
 // CopyXattrs is not offered here.
-func (d Dir) CopyXattrs(name string, t Temp, which Xattrs) error { return errors.ErrUnsupported }
+func (d Dir) CopyXattrs(name string, t Temp) error { return errors.ErrUnsupported }
+
+// CopyXattrsOf is not offered here.
+func CopyXattrsOf(f *os.File, t Temp) error { return errors.ErrUnsupported }

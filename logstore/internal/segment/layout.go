@@ -34,6 +34,11 @@ const (
 	// maxLabels is the most bytes that the labels of a stream may have.
 	maxLabels = 64 << 10
 
+	// maxPart is the most bytes that a block or a filter may have. Those that the
+	// store makes have less than 7 MiB: a quarter of a MiB of lines and an entry
+	// more, which is less than 4, and 29 bytes beside each of at most 64 Ki rows.
+	maxPart = piece
+
 	// groupSize is how many bytes of filters are collected before they are
 	// written one behind the other, and the most that is written in one call.
 	groupSize = 256 << 10
@@ -108,7 +113,7 @@ func parseFrame(p []byte, salt uint64, off int64) (f frame, ok bool) {
 	for i, v := range [...]*uint32{&f.number, &f.list, &f.payload, &f.listSum, &f.sum} {
 		*v = binary.LittleEndian.Uint32(p[8+4*i:])
 	}
-	return f, f.kind == kindBlock || f.kind == kindFilter && f.list == 0
+	return f, f.payload <= maxPart && (f.kind == kindBlock || f.kind == kindFilter && f.list == 0)
 }
 
 // frameSum is the sum of the head of a frame, over the salt of the file and the

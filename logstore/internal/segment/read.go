@@ -29,17 +29,17 @@ func (b *buffer) put() {
 
 // look calls f, whose errors are of damage, with n bytes at off: without a copy
 // where the source can.
-func (s *Segment) look(off int64, n, block int, f func([]byte) error) error {
-	if s.view != nil {
-		err := s.view.View(off, n, f)
+func (s *Segment) look(off, n int64, block int, f func([]byte) error) error {
+	if s.view != nil && n <= piece {
+		err := s.view.View(off, int(n), f)
 		if err != nil && !isCorrupt(err) {
 			err = readError(s.src, err, off, block)
 		}
 		return err
 	}
-	buf := getBuffer(n)
+	buf := getBuffer(0)
 	defer buf.put()
-	if err := readFull(s.src, buf.p, off, block); err != nil {
+	if err := buf.fill(s.src, n, off, block); err != nil {
 		return err
 	}
 	return f(buf.p)
@@ -72,7 +72,7 @@ func (s *Segment) list(t *tables, stream int) (list []listed, err error) {
 	damaged := func(why string) error {
 		return corrupt(s.src, want.off, -1, "the list of runs of stream %d: %s", stream, why)
 	}
-	err = s.look(want.off, int(want.size), -1, func(p []byte) error {
+	err = s.look(want.off, int64(want.size), -1, func(p []byte) error {
 		if checksum(p) != want.sum {
 			return damaged("the checksum does not match")
 		}
@@ -105,8 +105,8 @@ func (s *Segment) ReadBlock(dst []byte, block int) ([]byte, error) {
 		return dst, err
 	}
 	r, at := t.record(block), len(dst)
-	p := slices.Grow(dst, int(r.size))[:at+int(r.size)]
-	if err := readFull(s.src, p[at:], r.payload(), block); err != nil {
+	p, err := readPieces(s.src, dst, int64(r.size), r.payload(), block)
+	if err != nil {
 		return dst, err
 	}
 	if checksum(p[at:]) != r.sum {
@@ -150,7 +150,7 @@ func (s *Segment) May(block int, needles ...filter.Needle) (bool, error) {
 	p := probes.Get().(*probe)
 	p.s, p.block, p.rec, p.needles, p.may = s, block, rec, needles, true
 	p.intact = word.Load()&bit != 0
-	off, n := rec.filterOff, frameSize+int(rec.filterSize)
+	off, n := rec.filterOff, frameSize+int64(rec.filterSize)
 	if p.intact {
 		off, n = off+frameSize, n-frameSize
 	}
@@ -206,9 +206,16 @@ type blockFrame struct {
 // source; runs is memory for those of the block.
 func (s *Segment) readFrame(buf *buffer, runs []placed, t *tables, block int) (b blockFrame, err error) {
 	rec := t.record(block)
-	n := frameSize + int(rec.list) + int(rec.size)
-	buf.p = slices.Grow(buf.p[:0], n)[:n]
-	if err := readFull(s.src, buf.p, rec.off, block); err != nil {
+	n := frameSize + int64(rec.list) + int64(rec.size)
+	if n <= piece {
+		err = buf.fill(s.src, n, rec.off, block)
+	} else { // only lists have no holes
+		err = buf.fill(s.src, n-int64(rec.size), rec.off, block)
+		if err == nil {
+			buf.p, err = readPieces(s.src, buf.p, int64(rec.size), rec.payload(), block)
+		}
+	}
+	if err != nil {
 		return b, err
 	}
 	list := buf.p[frameSize : frameSize+rec.list]
@@ -239,9 +246,7 @@ func (s *Segment) readFilter(buf *buffer, t *tables, block int) ([]byte, error) 
 	if rec.filterSize == 0 {
 		return nil, nil
 	}
-	n := frameSize + int(rec.filterSize)
-	buf.p = slices.Grow(buf.p[:0], n)[:n]
-	if err := readFull(s.src, buf.p, rec.filterOff, block); err != nil {
+	if err := buf.fill(s.src, frameSize+int64(rec.filterSize), rec.filterOff, block); err != nil {
 		return nil, err
 	}
 	if why := s.checkFilter(buf.p, block, rec); why != "" {

@@ -162,9 +162,13 @@ func (sc *scan) take(f frame, off int64) error {
 		lose("its number is not behind that of the block before")
 		return nil
 	}
-	buf := getBuffer(int(f.list))
+	buf := getBuffer(0)
 	defer buf.put()
-	if err := readFull(sc.src, buf.p, off+frameSize, int(f.number)); err != nil {
+	if err := buf.fill(sc.src, int64(f.list), off+frameSize, int(f.number)); err != nil {
+		if isCorrupt(err) {
+			sc.lost = append(sc.lost, err)
+			return nil
+		}
 		return err
 	}
 	if checksum(buf.p) != f.listSum {

@@ -114,9 +114,9 @@ func Open(src Source, size int64) (*Segment, error) {
 func (s *Segment) loadTables(p []byte) error {
 	e := s.end
 	if p == nil {
-		buf := getBuffer(int(e.info.Size - endSize - e.blocks))
+		buf := getBuffer(0)
 		defer buf.put()
-		if err := readFull(s.src, buf.p, e.blocks, -1); err != nil {
+		if err := buf.fill(s.src, e.info.Size-endSize-e.blocks, e.blocks, -1); err != nil {
 			return err
 		}
 		p = buf.p

@@ -137,7 +137,7 @@ func (t *tables) checkRecords(e end) (bad int, err error) {
 		if r.off != next && !group(i) {
 			return filter, errForm
 		}
-		if r.off != next || r.size == 0 || r.rows == 0 || r.runs == 0 || int64(r.runs) > int64(r.list)/minPlaced {
+		if r.off != next || r.size == 0 || r.size > maxPart || r.filterSize > maxPart || r.rows == 0 || r.runs == 0 || int64(r.runs) > int64(r.list)/minPlaced {
 			return i, errForm
 		}
 		if next = r.payload() + int64(r.size); next > e.index {

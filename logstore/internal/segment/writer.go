@@ -137,7 +137,7 @@ func (w *Writer) check(block, filter []byte, runs []placed) (record, error) {
 	switch {
 	case rows == 0 || len(block) == 0:
 		return record{}, errors.New("it is empty")
-	case len(block) > math.MaxInt32 || len(filter) > math.MaxInt32 || len(w.records) == math.MaxInt32:
+	case len(block) > maxPart || len(filter) > maxPart || len(w.records) == math.MaxInt32:
 		return record{}, errors.New("it is too large")
 	}
 	return record{

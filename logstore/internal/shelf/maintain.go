@@ -106,7 +106,11 @@ func (s *Shelf) toMerge(choose func([]candidate, limits) (window, bool)) []*file
 // merge makes one segment of the files and puts it in their place. If it fails
 // nothing has changed, and they are left alone for a while.
 func (s *Shelf) merge(ctx context.Context, files []*file) error {
+	t := s.figures.merging.Start()
 	err := s.mergeFiles(ctx, files)
+	if err == nil {
+		t.Stop()
+	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -73,7 +73,9 @@ func (s *Shelf) write(ctx context.Context, want span, content func(context.Conte
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err = to.Commit(); err != nil {
+	err = to.Commit()
+	named := err == nil || errors.Is(err, atomicfile.ErrNotDurable)
+	if err != nil {
 		err = fmt.Errorf("%w: %w", errWrite, err)
 	} else {
 		f := s.newFile(name, want)
@@ -83,7 +85,7 @@ func (s *Shelf) write(ctx context.Context, want span, content func(context.Conte
 		}
 		s.table.forget(f)
 	}
-	if to.Err() == nil || errors.Is(err, atomicfile.ErrNotDurable) {
+	if named {
 		err = errors.Join(err, s.remove(name))
 	}
 	return nil, nil, err

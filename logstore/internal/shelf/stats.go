@@ -3,6 +3,7 @@ package shelf
 import (
 	"sync/atomic"
 
+	"github.com/stele-go/stele/latency"
 	"github.com/stele-go/stele/logstore/metacache"
 )
 
@@ -21,10 +22,11 @@ type Stats struct {
 	// published, the more the smaller that was (see policy.go).
 	MergedBytes, PublishedBytes int64
 	FailedMerges                int64
-	Retired, RetiredBytes       int64 // deleted by age or size
-	Deleted                     int64 // files removed from the folder, sources of merges among them
-	Unreaped                    int64 // files that are still there for a snapshot, or until Maintain comes by
-	Leftovers                   int64 // of a crash, removed at Open
+	Merge                       latency.Snapshot // of those that were made
+	Retired, RetiredBytes       int64            // deleted by age or size
+	Deleted                     int64            // files removed from the folder, sources of merges among them
+	Unreaped                    int64            // files that are still there for a snapshot, or until Maintain comes by
+	Leftovers                   int64            // of a crash, removed at Open
 
 	Damaged     int64 // segments that were found so
 	Broken      int64 // of which nothing is served until they are salvaged
@@ -43,6 +45,7 @@ type figures struct {
 	published, publishedBytes         atomic.Int64
 	merges, merged, mergedBytes       atomic.Int64
 	failedMerges                      atomic.Int64
+	merging                           latency.Histogram
 	retired, retiredBytes             atomic.Int64
 	deleted, unreaped, leftovers      atomic.Int64
 	damaged, broken, salvaged         atomic.Int64
@@ -61,8 +64,8 @@ func (s *Shelf) Stats() Stats {
 		Deleted: f.deleted.Load(), Unreaped: f.unreaped.Load(), Leftovers: f.leftovers.Load(),
 		Damaged: f.damaged.Load(), Broken: f.broken.Load(), Salvaged: f.salvaged.Load(),
 		LostRows: f.lostRows.Load(), FalseAlarms: f.falseAlarms.Load(), ReadErrors: f.readErrors.Load(),
-		Quarantined: f.quarantined.Load(),
-		Open:        s.table.open.Load(), Opens: s.table.opens.Load(),
+		Quarantined: f.quarantined.Load(), Merge: f.merging.Snapshot(),
+		Open: s.table.open.Load(), Opens: s.table.opens.Load(),
 	}
 	n := s.Snapshot()
 	if n == nil {

@@ -115,6 +115,26 @@ func frontMatter(_ *language, src []byte, line int) int {
 	return unended
 }
 
+// jsPragma is what Jest and its like look for in the first comment of a file only.
+var jsPragma = regexp.MustCompile(`@(?:jest-[\w-]+|flow|noflow|format|noformat|prettier|noprettier)\b`)
+
+// docblock is such a comment. One that is a notice too is none of it: a header
+// behind would be a second one.
+func docblock(_ *language, src []byte, line int) int {
+	if !bytes.HasPrefix(src, []byte("/*")) {
+		return 0
+	}
+	n := bytes.Index(src[len("/*"):], []byte("*/"))
+	if n < 0 {
+		return unended
+	}
+	n += len("/**/")
+	if text := src[:n]; line > 1 || !jsPragma.Match(text) || legal.Match(text) || generated.Match(text) {
+		return 0
+	}
+	return n + blankRest(src[n:])
+}
+
 var (
 	emacsMode = regexp.MustCompile(`-\*-.*-\*-`)
 	vimMode   = regexp.MustCompile(`\b(?:vim?|ex):[ \t]`)

@@ -73,7 +73,8 @@ type language struct {
 }
 
 // languages is what is known by name. An extension with several meanings whose
-// comments differ (.m, .cls, .inc, .tpl) is not taken: Options.Styles tells.
+// comments differ (.m, .cls, .inc, .tpl) is not taken: Options.Styles tells. Of
+// some the content does: see ambiguities.
 var languages = []language{
 	{forms: []comment{slashes, starred}, names: `
 		.go go.mod go.work .cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .tpp .inl .cppm .ixx .cu .cuh .mm .cs .csx
@@ -81,14 +82,16 @@ var languages = []language{
 		.vapi .ck .fan .jsonc .json5 .jsonnet .libsonnet .cue .prisma .bicep .gv .dot .qml .typ .res .resi .re .rei
 		.scad .avdl .smithy .tsp .dts .dtsi .overlay .pkl .yara .yar .templ Jenkinsfile .glsl .vert .frag .comp
 		.geom .tesc .tese`},
-	{forms: []comment{slashes}, names: ".adoc .asciidoc"},
+	{forms: []comment{slashes}, first: []firstRule{frontMatter}, names: ".adoc .asciidoc"},
 	{forms: []comment{slashes, parens}, names: ".fs .fsi .fsx"},
 	{forms: []comment{slashes, nested}, names: ".rs .dart .scala .sc .sbt .mill .kt .kts .ceylon .carbon"},
 	{forms: []comment{slashes, nested}, first: []firstRule{swiftTools}, names: ".swift"},
 	{forms: []comment{slashes, starred, plusD}, names: ".d .di"},
+	{forms: []comment{starred, slashes}, first: []firstRule{frontMatter, docblock}, names: ".js .mjs .cjs .jsx .ts .mts .cts .tsx .es6"},
+	{forms: []comment{starred, slashes}, first: []firstRule{frontMatter}, names: ".less"},
 	{forms: []comment{starred, slashes}, names: `
-		.c .h .java .groovy .gradle .js .mjs .cjs .jsx .ts .mts .cts .tsx .es6 .y .yy .l .ll .lex .ld .lds .aidl
-		.hal .g4 .peg .pegjs .rl .idl .x .rc .less .styl .flex .jj .jjt .bt .stan`},
+		.c .h .java .groovy .gradle .y .yy .l .ll .lex .ld .lds .aidl
+		.hal .g4 .peg .pegjs .rl .idl .x .rc .styl .flex .jj .jjt .bt .stan`},
 	{forms: []comment{starred, slashes, hashAsm}, names: ".s"},
 	{forms: []comment{starred, slashes}, first: []firstRule{charset, frontMatter}, names: ".css .scss .pcss .postcss"},
 	{forms: []comment{slashes, starred}, first: []firstRule{charset, frontMatter}, names: ".sass"},
@@ -110,13 +113,14 @@ var languages = []language{
 		.mk .mak .make Makefile makefile GNUmakefile BSDmakefile Makefile.* Kbuild Kconfig Kconfig.* Justfile
 		justfile .just .ninja .gn .gni .bp .am .pc .pro .pri meson.build meson_options.txt meson.options Doxyfile
 		.doxy .pl .pm .t .pod6 .raku .rakumod .tcl .tk .exp .r .ex .exs .cr .awk .gawk .sed .nim .nims .nimble
-		.coffee .gd .jq .rego .pp .nu .elv .gnuplot .gp .plt .feature .robot .graphql .gql .graphqls .sparql .rq
+		.gd .jq .rego .pp .nu .elv .gnuplot .gp .plt .feature .robot .graphql .gql .graphqls .sparql .rq
 		.ttl .n3 .promql .ksy .toml .conf .cfg .cnf .properties .desktop .service .socket .timer .mount .automount
 		.path .slice .target .network .netdev .spec .repo .rules .bb .bbappend .bbclass .its Pipfile Procfile
 		Caddyfile Earthfile CODEOWNERS OWNERS MANIFEST.in requirements.txt requirements-*.txt constraints.txt
 		.editorconfig .gitignore .gitattributes .gitmodules .gitconfig .dockerignore .npmignore .npmrc .eslintignore
 		.prettierignore .helmignore .hgignore .ignore .mailmap .env .flake8 .pylintrc .coveragerc .condarc .inputrc
 		.curlrc .wgetrc .gdbinit .screenrc`},
+	{forms: []comment{hash}, first: []firstRule{frontMatter}, names: ".coffee"},
 	{forms: []comment{hash, longCMake}, names: ".cmake CMakeLists.txt"},
 	{forms: []comment{hash, longJulia}, names: ".jl"},
 	{forms: []comment{hash, longPower}, names: ".ps1 .psm1 .psd1"},
@@ -150,9 +154,9 @@ var languages = []language{
 	{forms: []comment{parens}, names: ".ml .mli .mll .mly .sml .sig .thy .wl .wls .eliom .eliomi"},
 	{forms: []comment{curly, parensOne, slashes}, names: ".pas .dpr .dpk .lpr"},
 	{forms: []comment{goTrim, goText, markup}, names: ".tmpl .gotmpl .gohtml .gotxt .ctmpl _*.tpl"},
-	{forms: []comment{jinja, jinjaOld, markup}, names: ".j2 .jinja .jinja2 .twig .njk .tera"},
-	{forms: []comment{bars, markup}, names: ".hbs .handlebars"},
-	{forms: []comment{erb, markup}, names: ".erb .rhtml .ejs .eex .leex"},
+	{forms: []comment{jinja, jinjaOld, markup}, first: []firstRule{frontMatter}, names: ".j2 .jinja .jinja2 .twig .njk .tera"},
+	{forms: []comment{bars, markup}, first: []firstRule{frontMatter}, names: ".hbs .handlebars"},
+	{forms: []comment{erb, markup}, first: []firstRule{frontMatter}, names: ".erb .rhtml .ejs .eex .leex"},
 	{forms: []comment{jsp, markup}, names: ".jsp .jspf .tag .gsp .aspx .ascx .master"},
 	{forms: []comment{asp, markup}, names: ".cshtml .vbhtml .razor"},
 	{forms: []comment{freemark, markup}, names: ".ftl .ftlh .ftlx"},

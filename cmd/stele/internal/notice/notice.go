@@ -171,6 +171,10 @@ func (p *Plan) Decide(name string, src []byte, whole bool) (Change, error) {
 	if lang == nil {
 		return skip("unknown type"), nil
 	}
+	lang, reason := p.catalog.unsure(name, lang, src)
+	if reason != "" {
+		return skip(reason), nil
+	}
 	form := lang.forms[0]
 	d := decision{Plan: p, name: name, form: form}
 	eol := endOfLine(src)

@@ -1,0 +1,63 @@
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stele-go/stele/durability"
+)
+
+// Group bits that were an ACL's mask are nobody's once the ACL is gone, or the
+// name is another file's: so neither gave the group what both together say.
+func TestChangedBetweenModeAndACL(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "f")
+	o := Options{Level: durability.Kill, Keep: KeepACL}
+	write := func(mode fs.FileMode) {
+		if err := errors.Join(os.WriteFile(name, nil, mode), os.Chmod(name, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, now := range []fs.FileMode{0o600, 0o640} {
+		write(0o660)
+		at, err := openFolder(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, err := at.dir.Info("f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		write(now)
+		f := &File{o: o, at: at, base: "f"}
+		perm, err := f.remember(old, 0o666)
+		if err != nil || f.old.Mode != now || perm&0o77 != 0 {
+			t.Errorf("%v and then %v: mode %v is kept, created with %v, %v", old.Mode, now, f.old.Mode, perm, err)
+		}
+		at.release()
+	}
+}
+
+// What is gone has nothing to keep.
+func TestKeepXattrsOfNothing(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Create(name, 0o666, Options{Level: durability.Kill, Keep: KeepAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(name), f.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Stat(name); err != nil || fi.Mode() != 0o600 {
+		t.Errorf("%v, %v", fi, err)
+	}
+}

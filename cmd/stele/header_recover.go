@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/header"
+)
+
+// lockTimeout is how long the lock of a file is waited for, unless
+// --lock-timeout tells.
+const lockTimeout = 10 * time.Second
+
+func lockFlag(f *pflag.FlagSet, to *time.Duration) {
+	f.DurationVar(to, "lock-timeout", lockTimeout, "give a file up that another process keeps locked for so long; 0 waits until interrupted")
+}
+
+// withLockTimeout returns the context for the lock of one file.
+func withLockTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// A recovery ends what a killed call left behind, in files and folders.
+type recovery struct {
+	files    fileChoice
+	dryRun   bool
+	lockWait time.Duration
+	verbose  bool
+
+	stdout, stderr io.Writer
+
+	looked, ended, removed, kept, failed int
+}
+
+func headerRecover(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	f := newFlags("header recover", headerUsage)
+	r := recovery{stdout: stdout, stderr: stderr}
+	r.files.flags(f)
+	f.BoolVar(&r.dryRun, "dry-run", false, "change and remove nothing, say what would be done")
+	f.BoolVarP(&r.verbose, "verbose", "v", false, "list the temporary files that are kept, too, and why")
+	lockFlag(f, &r.lockWait)
+	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
+		return code
+	}
+	if f.NArg() == 0 {
+		return usageError(stderr, f.Name(), exitUsage, errors.New("want at least one PATH"))
+	}
+	if r.lockWait < 0 {
+		return usageError(stderr, f.Name(), exitUsage, fmt.Errorf("--lock-timeout %v: want 0 or more", r.lockWait))
+	}
+	var folders []string
+	for _, path := range f.Args() {
+		found, err := r.files.collect(ctx, []string{path})
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			r.fail(err)
+			continue
+		}
+		// A file that is named itself is answered for, also if it is well.
+		named := len(found) == 1 && found[0].path == filepath.Clean(path)
+		if !named {
+			folders = append(folders, r.foldersOf(path)...)
+		}
+		for _, file := range found {
+			if ctx.Err() != nil {
+				break
+			}
+			folders = append(folders, filepath.Dir(file.path))
+			r.file(ctx, file, named)
+		}
+	}
+	slices.Sort(folders)
+	r.sweep(ctx, slices.Compact(folders))
+	return r.end(ctx)
+}
+
+// foldersOf returns path, if it is a folder: there may be no file left in it.
+func (r *recovery) foldersOf(path string) []string {
+	if _, err := filepath.EvalSymlinks(path); err != nil || r.files.git {
+		return nil
+	}
+	return []string{filepath.Clean(path)}
+}
+
+func (r *recovery) fail(err error) {
+	r.failed++
+	fmt.Fprintln(r.stderr, "stele header:", err)
+}
+
+// file ends what was interrupted in one file.
+func (r *recovery) file(ctx context.Context, f found, named bool) {
+	switch {
+	case f.err != nil:
+		r.fail(f.err)
+		return
+	case f.reason != "" && !named:
+		return
+	}
+	r.looked++
+	wait, cancel := withLockTimeout(ctx, r.lockWait)
+	defer cancel()
+	state, words := header.Clean, [...]string{
+		header.Clean: "nothing was interrupted", header.Old: "the change was taken back", header.New: "the change was finished"}
+	interrupted, err := header.Interrupted(wait, f.path, header.Options{})
+	switch {
+	case err == nil && interrupted && !r.dryRun:
+		state, err = header.Recover(wait, f.path, header.Options{})
+	case err == nil && interrupted:
+		r.ended++
+		fmt.Fprintf(r.stdout, "%s: a change was interrupted\n", f.path)
+		return
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !named: // gone meanwhile
+	case err != nil:
+		r.fail(err)
+	case state != header.Clean || named:
+		fmt.Fprintf(r.stdout, "%s: %s\n", f.path, words[state])
+		if state != header.Clean {
+			r.ended++
+		}
+	}
+}
+
+// sweep removes the temporary files in the folders whose writers were killed.
+func (r *recovery) sweep(ctx context.Context, folders []string) {
+	did := "removed"
+	if r.dryRun {
+		did = "would be removed"
+	}
+	for _, dir := range folders {
+		if ctx.Err() != nil {
+			return
+		}
+		res, err := atomicfile.Sweep(ctx, dir, atomicfile.SweepOptions{DryRun: r.dryRun})
+		for _, name := range res.Removed {
+			r.removed++
+			fmt.Fprintf(r.stdout, "%s: temporary file %s\n", filepath.Join(dir, name), did)
+		}
+		for _, k := range res.Kept {
+			r.kept++
+			if r.verbose {
+				fmt.Fprintf(r.stdout, "%s: temporary file kept: %s\n", filepath.Join(dir, k.Name), k.Reason)
+			}
+		}
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) && ctx.Err() == nil {
+			r.fail(err)
+		}
+	}
+}
+
+// end prints the summary and returns the exit code.
+func (r *recovery) end(ctx context.Context) int {
+	if ctx.Err() != nil {
+		fmt.Fprintln(r.stderr, "stele header: interrupted")
+		return exitInterrupted
+	}
+	ended, removed := "ended", "removed"
+	if r.dryRun {
+		ended, removed = "to be ended", "to be removed"
+	}
+	fmt.Fprintf(r.stdout, "%s: %d interrupted changes %s, %d temporary files %s", countFiles(r.looked), r.ended, ended, r.removed, removed)
+	if r.kept > 0 {
+		fmt.Fprintf(r.stdout, ", %d kept", r.kept)
+	}
+	if r.failed > 0 {
+		fmt.Fprintf(r.stdout, "; %d failed", r.failed)
+	}
+	fmt.Fprintln(r.stdout)
+	if r.failed > 0 {
+		return exitFailed
+	}
+	return exitOK
+}

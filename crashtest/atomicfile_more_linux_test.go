@@ -1,0 +1,195 @@
+package crashtest_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/durability"
+)
+
+// The rest of the promises of package atomicfile: what a new file takes over,
+// symlinks, content that a function writes, names below a root.
+
+const keptMode, keptAttr = 0o640, "user.kept"
+
+func keptVersions(dir string) error {
+	if err := firstVersions(dir); err != nil {
+		return err
+	}
+	for _, name := range atomicNames {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.Chmod(path, keptMode), unix.Setxattr(path, keptAttr, []byte(name), 0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKept checks also that mode and attribute are there with the content,
+// whichever that is: durable together, or a cut shows a secret or loses a name.
+func checkKept(dir string, ledger []replaced) error {
+	if err := checkVersions(dir, ledger); err != nil {
+		return err
+	}
+	for _, name := range atomicNames {
+		path := filepath.Join(dir, name)
+		fi, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		value := make([]byte, 64)
+		n, err := unix.Getxattr(path, keptAttr, value)
+		if err != nil || string(value[:n]) != name || fi.Mode() != keptMode {
+			return fmt.Errorf("%s has mode %v, attribute %q, %v: %w", name, fi.Mode(), value[:max(n, 0)], err, errLost)
+		}
+	}
+	return nil
+}
+
+func keepAll(level durability.Level, sync atomicfile.Sync) atomicfile.Options {
+	return atomicfile.Options{Level: level, Sync: sync, Keep: atomicfile.KeepAll}
+}
+
+// byFunc is a batch whose content functions write.
+func byFunc(d *atomicfile.Dir, ack func(replaced)) error {
+	for v := 1; v <= versions; v++ {
+		b := d.Batch()
+		for _, name := range atomicNames {
+			ack(replaced{name, v, true})
+			err := b.AddFunc(name, 0o600, func(c *atomicfile.Content) error {
+				data := versioned(name, v)
+				_, err := c.Write(data[:len(data)/2])
+				if err == nil {
+					_, err = c.Write(data[len(data)/2:])
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if err := b.Commit(); err != nil {
+			return err
+		}
+		for _, name := range atomicNames {
+			ack(replaced{name, v, false})
+		}
+	}
+	return nil
+}
+
+// belowRoot writes through an os.Root, into a folder below it.
+func belowRoot(dir string, ack func(replaced)) (err error) {
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	o := atomicfile.Options{Root: root}
+	return singles(func(_, name string, data []byte) error {
+		return atomicfile.WriteFileWith(filepath.Join(filepath.Base(dir), name), data, 0o600, o)
+	})(dir, ack)
+}
+
+// chmodLate gives the file its mode and attribute once it has the name.
+func chmodLate(dir, name string, data []byte) error {
+	path := filepath.Join(dir, name)
+	return errors.Join(byWriteFile(dir, name, data), unix.Setxattr(path, keptAttr, []byte(name), 0), os.Chmod(path, keptMode))
+}
+
+func TestAtomicfileKeepPower(t *testing.T) {
+	each(t, func(t *testing.T, fs string) {
+		prove(t, fs, checkKept, []proof[replaced]{
+			{name: "Dir", prepare: keptVersions, work: inDir(keepAll(durability.Power, atomicfile.SyncAuto), dirSingles)},
+			{name: "Dir SyncEach", prepare: keptVersions, work: inDir(keepAll(durability.Power, atomicfile.SyncEach), dirSingles)},
+			{name: "Batch", prepare: keptVersions, work: inDir(keepAll(durability.Power, atomicfile.SyncAuto), dirBatches)},
+			{name: "AddFunc", prepare: firstVersions, work: inDir(syncAuto, byFunc), check: checkVersions},
+			{name: "below a root", prepare: firstVersions, work: belowRoot, check: checkVersions},
+		})
+		refute(t, fs, checkKept, []mutant[replaced]{
+			{name: "mode and attribute after the rename", prepare: keptVersions, work: singles(chmodLate)},
+			{name: "level Kill", prepare: keptVersions, work: inDir(keepAll(durability.Kill, atomicfile.SyncAuto), dirSingles)},
+		})
+	})
+}
+
+// The version of a symlink is in its target.
+func symlinks(link func(dir, target, name string) error) replaceFiles {
+	return func(dir string, ack func(replaced)) error {
+		for v := 1; v <= versions; v++ {
+			for _, name := range atomicNames {
+				ack(replaced{name, v, true})
+				if err := link(dir, targetOf(v), name); err != nil {
+					return err
+				}
+				ack(replaced{name, v, false})
+			}
+		}
+		return nil
+	}
+}
+
+// targetOf is longer than what ext4 and XFS keep in the inode for odd versions.
+func targetOf(v int) string { return strings.Repeat("../", v%2*300) + fmt.Sprint("v", v) }
+
+func firstLinks(dir string) error {
+	for _, name := range atomicNames {
+		if err := os.Symlink(targetOf(0), filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLinks(dir string, ledger []replaced) error {
+	acked := map[string]int{}
+	for _, r := range ledger {
+		if !r.Begun {
+			acked[r.Name] = max(acked[r.Name], r.Version)
+		}
+	}
+	for _, name := range atomicNames {
+		target, err := os.Readlink(filepath.Join(dir, name))
+		if err != nil {
+			return fmt.Errorf("%w: %w", err, errLost)
+		}
+		v, err := strconv.Atoi(target[strings.LastIndexByte(target, '/')+2:])
+		if err != nil || target != targetOf(v) || v < acked[name] {
+			return fmt.Errorf("%s leads to %.40q, and version %d was acknowledged: %w", name, target, acked[name], errLost)
+		}
+	}
+	return nil
+}
+
+func TestAtomicfileSymlinkPower(t *testing.T) {
+	with := func(o atomicfile.Options) replaceFiles {
+		return symlinks(func(dir, target, name string) error { return atomicfile.Symlink(target, filepath.Join(dir, name), o) })
+	}
+	inHeld := func(dir string, ack func(replaced)) error {
+		d, err := atomicfile.OpenDir(dir, syncAuto)
+		if err != nil {
+			return err
+		}
+		work := symlinks(func(_, target, name string) error { return d.Symlink(target, name) })
+		return errors.Join(work(dir, ack), d.Close())
+	}
+	each(t, func(t *testing.T, fs string) {
+		prove(t, fs, checkLinks, []proof[replaced]{
+			{name: "Symlink", prepare: firstLinks, work: with(syncAuto)},
+			{name: "Dir", prepare: firstLinks, work: inHeld},
+		})
+		refute(t, fs, checkLinks, []mutant[replaced]{
+			{name: "level Kill", prepare: firstLinks, work: with(atomicfile.Options{Level: durability.Kill})},
+			{name: "folder not synced", prepare: firstLinks, work: with(syncAuto), onSync: where(crashtest.SkipSync, ofCall("fsync"))},
+		})
+	})
+}

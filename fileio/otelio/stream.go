@@ -1,0 +1,221 @@
+package otelio
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/stele-go/stele/fileio"
+)
+
+// A stream traces the calls of one reader or writer. Its methods are those that
+// the wrapped one may have; what NewReader and NewWriter return has those that
+// it does have.
+type stream struct {
+	name string
+	o    Options
+	tell func(fileio.Op)
+
+	r  io.Reader
+	ra io.ReaderAt
+	s  io.Seeker
+	w  io.Writer
+	wa io.WriterAt
+	sy syncer
+	c  io.Closer
+}
+
+type syncer interface{ Sync() error }
+
+func newStream(ctx context.Context, of any, tracer trace.Tracer, o Options) *stream {
+	s := &stream{o: o, tell: Trace(ctx, tracer, o)}
+	if n, ok := of.(interface{ Name() string }); ok {
+		s.name = n.Name()
+	}
+	return s
+}
+
+// told tells of an operation if it is to be a span. It costs two readings of the
+// clock, and nothing else, where it is not.
+func (s *stream) told(kind fileio.OpKind, off int64, n int, start time.Time, err error) {
+	d := time.Since(start)
+	if s.o.takes(kind, d, isFailure(kind, err)) {
+		s.tell(fileio.Op{Kind: kind, Name: s.name, Offset: off, Bytes: int64(n), Start: start, Duration: d, Err: err})
+	}
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	start := time.Now()
+	n, err := s.r.Read(p)
+	s.told(fileio.OpRead, -1, n, start, err)
+	return n, err
+}
+
+func (s *stream) ReadAt(p []byte, off int64) (int, error) {
+	start := time.Now()
+	n, err := s.ra.ReadAt(p, off)
+	s.told(fileio.OpRead, off, n, start, err)
+	return n, err
+}
+
+func (s *stream) Seek(offset int64, whence int) (int64, error) { return s.s.Seek(offset, whence) }
+
+func (s *stream) Write(p []byte) (int, error) {
+	start := time.Now()
+	n, err := s.w.Write(p)
+	s.told(fileio.OpWrite, -1, n, start, err)
+	return n, err
+}
+
+func (s *stream) WriteAt(p []byte, off int64) (int, error) {
+	start := time.Now()
+	n, err := s.wa.WriteAt(p, off)
+	s.told(fileio.OpWrite, off, n, start, err)
+	return n, err
+}
+
+func (s *stream) Sync() error {
+	start := time.Now()
+	err := s.sy.Sync()
+	s.told(fileio.OpSync, -1, 0, start, err)
+	return err
+}
+
+func (s *stream) Close() error {
+	start := time.Now()
+	err := s.c.Close()
+	s.told(fileio.OpClose, -1, 0, start, err)
+	return err
+}
+
+// NewReader returns a reader from r whose operations become spans as Trace makes
+// them: those that o takes, below the span in ctx, with a failure recorded, but
+// for the io.EOF of a read. The spans are named fileio.read and fileio.close, and have the
+// path of r if it has a method Name, as files have.
+//
+// The result is also an io.ReaderAt, io.Seeker and io.Closer where r is. It is
+// never an io.WriterTo, nor are other methods of r kept: with them bytes would
+// pass that no span tells of. So a copy of it is made by Read. Where no operation
+// is slow, each costs two readings of the clock.
+func NewReader(ctx context.Context, r io.Reader, tracer trace.Tracer, o Options) io.Reader {
+	s := newStream(ctx, r, tracer, o)
+	s.r = r
+	var at, seek, closes bool
+	s.ra, at = r.(io.ReaderAt)
+	s.s, seek = r.(io.Seeker)
+	s.c, closes = r.(io.Closer)
+	type (
+		reader   = io.Reader
+		readerAt = io.ReaderAt
+		seeker   = io.Seeker
+		closer   = io.Closer
+	)
+	switch {
+	case at && seek && closes:
+		return struct {
+			reader
+			readerAt
+			seeker
+			closer
+		}{s, s, s, s}
+	case at && seek:
+		return struct {
+			reader
+			readerAt
+			seeker
+		}{s, s, s}
+	case at && closes:
+		return struct {
+			reader
+			readerAt
+			closer
+		}{s, s, s}
+	case seek && closes:
+		return struct {
+			reader
+			seeker
+			closer
+		}{s, s, s}
+	case at:
+		return struct {
+			reader
+			readerAt
+		}{s, s}
+	case seek:
+		return struct {
+			reader
+			seeker
+		}{s, s}
+	case closes:
+		return struct {
+			reader
+			closer
+		}{s, s}
+	}
+	return struct{ reader }{s}
+}
+
+// NewWriter returns a writer to w whose operations become spans, as NewReader
+// does for readers: fileio.write, fileio.sync and fileio.close. What is written
+// survives what it would survive in w; the writer keeps nothing.
+//
+// The result is also an io.WriterAt and an io.Closer, and has a method Sync() error,
+// where w does. It is never an io.ReaderFrom or io.Seeker.
+func NewWriter(ctx context.Context, w io.Writer, tracer trace.Tracer, o Options) io.Writer {
+	s := newStream(ctx, w, tracer, o)
+	s.w = w
+	var at, syncs, closes bool
+	s.wa, at = w.(io.WriterAt)
+	s.sy, syncs = w.(syncer)
+	s.c, closes = w.(io.Closer)
+	type (
+		writer   = io.Writer
+		writerAt = io.WriterAt
+		closer   = io.Closer
+	)
+	switch {
+	case at && syncs && closes:
+		return struct {
+			writer
+			writerAt
+			syncer
+			closer
+		}{s, s, s, s}
+	case at && syncs:
+		return struct {
+			writer
+			writerAt
+			syncer
+		}{s, s, s}
+	case at && closes:
+		return struct {
+			writer
+			writerAt
+			closer
+		}{s, s, s}
+	case syncs && closes:
+		return struct {
+			writer
+			syncer
+			closer
+		}{s, s, s}
+	case at:
+		return struct {
+			writer
+			writerAt
+		}{s, s}
+	case syncs:
+		return struct {
+			writer
+			syncer
+		}{s, s}
+	case closes:
+		return struct {
+			writer
+			closer
+		}{s, s}
+	}
+	return struct{ writer }{s}
+}

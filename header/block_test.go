@@ -1,0 +1,16 @@
+package header
+
+import "testing"
+
+// A FUSE file system that does not implement statfs(2) has blocks of 0 bytes,
+// and a hostile one may say anything.
+func TestBlockSizeOfNoFileSystem(t *testing.T) {
+	for _, block := range []int64{-1, 0, 1, maxBlock + 1, 1 << 40} {
+		for _, elastic := range []bool{false, true} {
+			e := &edit{fixed: []byte("head"), elastic: elastic}
+			if extra, err := e.extraFor(block); !isUnsuited(err) || extra != 0 {
+				t.Errorf("blocks of %d bytes, elastic %v: %d more, %v", block, elastic, extra, err)
+			}
+		}
+	}
+}

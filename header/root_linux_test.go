@@ -1,0 +1,167 @@
+package header_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/header"
+)
+
+// rooted is a folder with d/e/file, and outside of it a folder with the same,
+// to which links lead.
+func rooted(t *testing.T) (root *os.Root, dir, outside string) {
+	t.Helper()
+	top := home(t)
+	top, err := os.MkdirTemp(top, "rooted")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(top) })
+	dir, outside = filepath.Join(top, "root"), filepath.Join(top, "outside")
+	for _, d := range []string{dir, outside} {
+		must(t, os.MkdirAll(filepath.Join(d, "d", "e"), 0o755))
+		must(t, os.WriteFile(filepath.Join(d, "d", "e", "file"), []byte("content of "+filepath.Base(d)+"\n"), 0o644))
+	}
+	must(t, os.Symlink(filepath.Join(outside, "d"), filepath.Join(dir, "to-d")))
+	must(t, os.Symlink("d", filepath.Join(dir, "inside")))
+	must(t, os.Symlink(filepath.Join(outside, "d", "e", "file"), filepath.Join(dir, "d", "e", "to-file")))
+	root, err = os.OpenRoot(dir)
+	must(t, err)
+	t.Cleanup(func() { root.Close() })
+	return root, dir, outside
+}
+
+func TestRoot(t *testing.T) {
+	root, dir, outside := rooted(t)
+	for op := range locking {
+		for name, want := range map[string]error{
+			"to-d/e/file": syscall.ELOOP, "inside/e/file": syscall.ELOOP, "d/e/to-file": syscall.ELOOP,
+			"d/e": syscall.EISDIR, "../outside/d/e/file": nil, filepath.Join(outside, "d", "e", "file"): nil, "": nil, "d/../d/e/file": nil,
+			"d/e/none": os.ErrNotExist,
+		} {
+			o := header.Options{Root: root}
+			var err error
+			switch op {
+			case "insert":
+				err = second(header.Insert(t.Context(), name, top, o))
+			case "read":
+				err = second(header.Read(t.Context(), name, o))
+			case "recover":
+				err = second(header.Recover(t.Context(), name, o))
+			case "swap":
+				o.Mode = header.InPlace
+				err = second(header.Swap(t.Context(), name, []byte("c"), []byte("C"), o))
+			default:
+				continue
+			}
+			if err == nil || want != nil && !errors.Is(err, want) {
+				t.Errorf("%s %q: %v, want %v", op, name, err, want)
+			}
+		}
+	}
+	pad := header.PadByte(' ')
+	for i, o := range []header.Options{
+		{}, {Level: durability.Kill}, {Mode: header.InPlace, Pad: pad}, {OneMount: true}, {Strategy: header.KernelCopy},
+	} {
+		o.Root = root
+		if _, err := header.Insert(t.Context(), "d/e/file", []byte("a"), o); err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+		if got, err := header.Read(t.Context(), "d//./e/file", o); err != nil || string(got) != "a" {
+			t.Errorf("%d: read %q, %v", i, got, err)
+		}
+		if _, err := header.Remove(t.Context(), "d/e/file", o); err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	o := header.AllOptions{Options: header.Options{Root: root}}
+	if _, err := header.InsertAll(t.Context(), slices.Values([]string{"d/e/file"}), headOf, o); err != nil {
+		t.Error(err)
+	}
+	holds(t, filepath.Join(dir, "d/e/file"), []byte("head of file\ncontent of root\n"))
+	holds(t, filepath.Join(outside, "d/e/file"), []byte("content of outside\n"))
+	only(t, filepath.Join(dir, "d/e"), "file", "to-file")
+	if _, err := header.Insert(t.Context(), "file", top, header.Options{OneMount: true}); !errors.Is(err, os.ErrInvalid) {
+		t.Errorf("OneMount without Root: %v", err)
+	}
+}
+
+func TestRootOneMount(t *testing.T) {
+	root, dir, _ := rooted(t)
+	at := filepath.Join(dir, "d", "e")
+	if err := unix.Mount("none", at, "tmpfs", 0, ""); err != nil {
+		t.Skipf("needs the right to mount: %v", err)
+	}
+	defer unix.Unmount(at, unix.MNT_DETACH)
+	must(t, os.WriteFile(filepath.Join(at, "file"), []byte("content"), 0o644))
+	_, err := header.Insert(t.Context(), "d/e/file", top, header.Options{Root: root, OneMount: true})
+	if !errors.Is(err, syscall.EXDEV) {
+		t.Errorf("%v", err)
+	}
+	_, err = header.Insert(t.Context(), "d/e/file", top, header.Options{Root: root})
+	must(t, err)
+}
+
+// Folders are swapped for links to the outside all the while: nothing there
+// changes.
+func TestRootSwaps(t *testing.T) {
+	root, dir, outside := rooted(t)
+	must(t, os.Symlink(filepath.Join(outside, "d", "e"), filepath.Join(dir, "d", "to-e")))
+	stop, swapped := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				swapped <- nil
+				return
+			default:
+			}
+			a, b := filepath.Join(dir, "d"), filepath.Join(dir, "to-d")
+			if i%2 == 1 {
+				a, b = filepath.Join(dir, "d", "e"), filepath.Join(dir, "d", "to-e")
+			}
+			if err := exchange(a, b); err != nil && i%2 == 0 {
+				swapped <- err
+				return
+			}
+			if err := exchange(a, b); err != nil && i%2 == 0 {
+				swapped <- err
+				return
+			}
+		}
+	}()
+	done, refused := 0, 0
+	for n := 0; n < 5000 || n < 50_000 && (done == 0 || refused == 0); n++ {
+		o := header.Options{Root: root, Level: durability.Kill}
+		if n%2 == 1 {
+			o.Mode, o.Pad = header.InPlace, header.PadByte(' ')
+		}
+		_, err := header.Swap(t.Context(), "d/e/file", []byte("content of"), []byte("content of"+" "), o)
+		if err == nil {
+			done++
+			_, err = header.Swap(t.Context(), "d/e/file", []byte("content of "), []byte("content of"), o)
+		}
+		if err != nil {
+			refused++
+		}
+	}
+	close(stop)
+	must(t, <-swapped)
+	holds(t, filepath.Join(outside, "d/e/file"), []byte("content of outside\n"))
+	for _, d := range []string{"", "d", "d/e"} {
+		entries, err := os.ReadDir(filepath.Join(outside, d))
+		must(t, err)
+		if len(entries) != 1 {
+			t.Errorf("outside/%s holds %v", d, entries)
+		}
+	}
+	t.Logf("%d done, %d refused", done, refused)
+	if done == 0 || refused == 0 {
+		t.Skip("the two did not meet")
+	}
+}

@@ -1,0 +1,71 @@
+package sys
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrEscapes is the error of a path that is not one below a root.
+var ErrEscapes = errors.New("want a path below the root: relative, not empty, and without \"..\"")
+
+// CleanBeneath returns path in the form that OpenBeneath and OpenFileBeneath
+// take, or ErrEscapes. "a/.." is refused as well: what ".." leads to depends on
+// whether a is a symlink.
+func CleanBeneath(path string) (string, error) {
+	if !filepath.IsLocal(path) {
+		return "", ErrEscapes
+	}
+	for rest := path; rest != ""; {
+		n := 0
+		for n < len(rest) && !isSeparator(rest[n]) {
+			n++
+		}
+		if rest[:n] == ".." {
+			return "", ErrEscapes
+		}
+		rest = rest[min(n+1, len(rest)):]
+	}
+	return filepath.Clean(path), nil
+}
+
+func isSeparator(c byte) bool { return c == '/' || c == filepath.Separator }
+
+// OpenIn opens the directory name: as OpenDir does where root is nil, else below
+// root, as OpenBeneath does. What is no path below a root is ErrEscapes.
+func OpenIn(root *os.Root, name string, how DirUse, oneMount bool) (Dir, error) {
+	if root == nil {
+		return OpenDir(name, how)
+	}
+	clean, err := CleanBeneath(name)
+	if err != nil {
+		return Dir{}, err
+	}
+	top, err := RootDir(root, ForPath)
+	if err != nil {
+		return Dir{}, err
+	}
+	defer top.Close()
+	return top.OpenBeneath(clean, how, oneMount)
+}
+
+// splitBeneath cuts a clean path before its last name. dir is "." if there is
+// one name only.
+func splitBeneath(path string) (dir, base string) {
+	for i := len(path) - 1; i >= 0; i-- {
+		if isSeparator(path[i]) {
+			return path[:i], path[i+1:]
+		}
+	}
+	return ".", path
+}
+
+// bare takes the cause out of a *fs.PathError, as the callers add a path of
+// their own.
+func bare(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package sys
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Calls on an open file go by withFD and withFDs, never by (*os.File).Fd. The
+// number that Fd returns is another file's once the file is closed and the next
+// one opened. And Fd makes a pipe block: it heeds neither deadlines nor Close
+// from then on.
+//
+// Neither allocates: the compiler sees through SyscallConn of an *os.File, so
+// the closures stay on the stack. Tests of the hot paths hold it to that.
+
+// withFD calls call with f's descriptor until it is not interrupted. f is not
+// closed meanwhile. The error is call's, os.ErrClosed if f is closed, or
+// os.ErrInvalid if it is nil.
+func withFD(f *os.File, call func(fd int) error) (err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return os.ErrInvalid
+	}
+	cerr := raw.Control(func(fd uintptr) {
+		for {
+			if err = call(int(fd)); err != unix.EINTR {
+				return
+			}
+		}
+	})
+	if cerr != nil {
+		return os.ErrClosed // its only error, in a form that os does not export
+	}
+	return err
+}
+
+// withFDs is withFD of two files.
+func withFDs(f, g *os.File, call func(fd, gd int) error) error {
+	return withFD(f, func(fd int) error {
+		return withFD(g, func(gd int) error { return call(fd, gd) })
+	})
+}
+
+// namedCall is withFD with the name of the call in its error.
+func namedCall(name string, f *os.File, call func(fd int) error) error {
+	return os.NewSyscallError(name, withFD(f, call))
+}

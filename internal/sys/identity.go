@@ -1,0 +1,17 @@
+package sys
+
+import (
+	"io/fs"
+	"time"
+)
+
+// An Identity tells a file from every other one of its file system that is
+// there at the same time.
+type Identity struct {
+	Dev, Inode uint64
+	Type       fs.FileMode // the type bits; 0 is a regular file
+	Changed    time.Time   // of content or inode, by the file system's clock; nobody can set it
+}
+
+// Same reports whether both are of one file.
+func (i Identity) Same(other Identity) bool { return i.Dev == other.Dev && i.Inode == other.Inode }

@@ -1,0 +1,36 @@
+package sys
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Fd makes a pipe block, and its number is another file's once the file is
+// closed: see withFD. What only measures may call by number.
+func TestNoCallByNumber(t *testing.T) {
+	measures := map[string]bool{"aio_linux.go": true, "loop_linux.go": true, "uring_linux.go": true}
+	call := regexp.MustCompile(`\.Fd\(\)`)
+	for _, dir := range []string{".", "../tempfile", "../../fileio", "../../wal", "../../newfile", "../../mkdir", "../../atomicfile", "../../header"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") || measures[name] {
+				continue
+			}
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range strings.Split(string(b), "\n") {
+				if call.MatchString(line) {
+					t.Errorf("%s:%d: %s", name, i+1, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,17 @@
+//go:build unix && !linux
+
+package sys
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// infoOf is what fi tells, the owner too.
+func infoOf(fi fs.FileInfo) FileInfo {
+	info := FileInfo{Mode: fi.Mode()}
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		info.UID, info.GID = int(st.Uid), int(st.Gid)
+	}
+	return info
+}

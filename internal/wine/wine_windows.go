@@ -1,0 +1,10 @@
+// Package wine tells tests whether the Windows that they run on is Wine, which
+// differs in places.
+package wine
+
+import "syscall"
+
+// Running reports whether this process runs under Wine.
+func Running() bool {
+	return syscall.NewLazyDLL("ntdll.dll").NewProc("wine_get_version").Find() == nil
+}

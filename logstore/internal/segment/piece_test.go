@@ -1,0 +1,163 @@
+package segment
+
+import (
+	"bytes"
+	"io"
+	"runtime"
+	"testing"
+
+	"github.com/stele-go/stele/logstore/internal/filter"
+)
+
+// A sparse is a file of zeros but for a few pieces, as a sparse file is.
+type sparse struct {
+	size   int64
+	pieces map[int64][]byte
+	specks bool // there is a byte that is not zero in each piece
+}
+
+func (s sparse) Name() string { return "a.seg" }
+
+func (s sparse) ReadAt(p []byte, off int64) (int, error) {
+	n := int(min(int64(len(p)), max(s.size-off, 0)))
+	clear(p[:n])
+	if s.specks {
+		for at := -off & (piece - 1); at < int64(n); at += piece {
+			p[at] = 1
+		}
+	}
+	for at, b := range s.pieces {
+		if from, to := max(at, off), min(at+int64(len(b)), off+int64(n)); from < to {
+			copy(p[from-off:to-off], b[from-at:])
+		}
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// crafted is a file of one block and one stream, all of whose numbers are right,
+// but what stands behind r and listSize are holes.
+func crafted(t *testing.T, r record, listSize uint32) sparse {
+	t.Helper()
+	const salt = 7
+	e := end{info: Info{Upto: 3, MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7, Streams: 1}, salt: salt}
+	r.off, r.rows, r.raw, r.runs = headSize, 3, 7, 1
+	e.index = r.payload() + int64(r.size)
+	if r.filterSize > 0 {
+		r.filterOff = e.index
+		e.index += frameSize + int64(r.filterSize)
+	}
+	var labels labelWriter
+	table := inStream{Stream: Stream{Labels: "a", MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7}, seqs: 1, size: listSize}.
+		append(labels.append([]byte{1}, "a"), 1)
+	records := r.append(nil)
+	e.blocks = e.index + int64(listSize)
+	e.streams = e.blocks + int64(len(records))
+	e.info.Size = e.streams + int64(len(table)) + endSize
+	e.blocksSum, e.streamsSum = checksum(records), checksum(table)
+	s := sparse{e.info.Size, map[int64][]byte{
+		0:                     header(salt),
+		r.off:                 frame{kind: kindBlock, list: r.list, payload: r.size}.append(nil, salt, r.off),
+		e.blocks:              records,
+		e.streams:             table,
+		e.info.Size - endSize: e.append(nil),
+	}, true}
+	if r.filterSize > 0 {
+		s.pieces[r.filterOff] = frame{kind: kindFilter, payload: r.filterSize}.append(nil, salt, r.filterOff)
+	}
+	return s
+}
+
+// Files of up to a terabyte that take some KiB on the disk say that nearly all of
+// it is a table, a list, a block or a filter, with a byte in each piece that is
+// not zero. No memory is made for that.
+func TestSparseFilesTakeLittleMemory(t *testing.T) {
+	const huge, most = 1 << 40, 1<<32 - 1
+	const tablesSize = (huge - endSize - headSize) / recordSize * recordSize
+	whole := end{info: Info{Size: huge, Upto: 3}, index: headSize, blocks: headSize, streams: headSize}
+	blocks := whole
+	blocks.streams += tablesSize
+	for name, src := range map[string]sparse{
+		"table of blocks":  {huge, map[int64][]byte{0: header(0), huge - endSize: blocks.append(nil)}, true},
+		"table of streams": {huge, map[int64][]byte{0: header(0), huge - endSize: whole.append(nil)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := littleMemory(t, func() error { _, err := Open(src, src.size); return err }); !isCorrupt(err) {
+				t.Errorf("Open: %v; want a *CorruptError", err)
+			}
+		})
+	}
+	list := crafted(t, record{list: 9, size: 5}, most)
+	payload := crafted(t, record{list: 9, size: most}, 9)
+	filtered := crafted(t, record{list: 9, size: 5, filterSize: most}, 9)
+	lists := crafted(t, record{list: most, size: 5}, 9)
+	var frames, runs buffer
+	for _, c := range []struct {
+		name string
+		src  sparse
+		read func(s *Segment) error
+	}{
+		{"list of a stream", list, func(s *Segment) error { _, err := s.Runs(0); return err }},
+		{"block", payload, func(s *Segment) error { _, err := s.ReadBlock(nil, 0); return err }},
+		{"filter", filtered, func(s *Segment) error { _, err := s.May(0, filter.Word([]byte("word"))); return err }},
+		{"filter to verify", filtered, func(s *Segment) error { _, err := s.readFilter(&runs, s.tables.Load(), 0); return err }},
+		{"frame", lists, func(s *Segment) error { _, err := s.readFrame(&frames, nil, s.tables.Load(), 0); return err }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := littleMemory(t, func() error {
+				s, err := Open(c.src, c.src.size)
+				if err != nil {
+					return err
+				}
+				return c.read(s)
+			})
+			if !isCorrupt(err) {
+				t.Errorf("%v; want a *CorruptError", err)
+			}
+		})
+	}
+	t.Run("list of a block, scanned", func(t *testing.T) {
+		sc := scan{src: lists, size: lists.size, streams: map[string]*scannedStream{}}
+		if err := sc.salt(); err != nil {
+			t.Fatal(err)
+		}
+		f, at, err := sc.find(t.Context(), headSize)
+		if err != nil || at != headSize {
+			t.Fatal(at, err)
+		}
+		_, err = littleMemory(t, func() error { return sc.take(f, at) })
+		if err != nil || len(sc.records) != 0 || len(sc.lost) != 1 || !isCorrupt(sc.lost[0]) {
+			t.Errorf("%v, %d blocks, %v; want the block to be lost", err, len(sc.records), sc.lost)
+		}
+	})
+}
+
+// littleMemory fails if f makes much of it.
+func littleMemory(t *testing.T, f func() error) (bytes uint64, err error) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = f()
+	runtime.ReadMemStats(&after)
+	if bytes = after.TotalAlloc - before.TotalAlloc; bytes > 4*piece {
+		t.Errorf("%d MiB of memory; want %d at most", bytes>>20, 4*piece>>20)
+	}
+	return bytes, err
+}
+
+// What is longer than a piece is read whole.
+func TestLongReads(t *testing.T) {
+	want := make([]byte, 2*piece+12345)
+	for i := range want {
+		want[i] = byte(i * 7 >> 3)
+	}
+	got, err := readPieces(inMemory(want), []byte("before"), int64(len(want)-100), 100, -1)
+	if err != nil || string(got[:6]) != "before" || !bytes.Equal(got[6:], want[100:]) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if got, err := readPieces(inMemory(want), []byte("before"), int64(len(want)), 100, -1); !isCorrupt(err) || string(got) != "before" {
+		t.Errorf("beyond the end: %q, %v", got, err)
+	}
+}
