@@ -57,7 +57,5 @@ func runScenario(name, root string) int {
 // traced runs a scenario with faults as strace's option inject takes them.
 func traced(t *testing.T, name, root, calls string, inject ...string) tracetest.Trace {
 	t.Helper()
-	return tracetest.Run{Scenario: name, Root: root, Calls: calls, Inject: inject,
-		Env: []string{"GORACE=atexit_sleep_ms=0"}, // the race detector would sleep for a second
-	}.Do(t)
+	return tracetest.Run{Scenario: name, Root: root, Calls: calls, Inject: inject}.Do(t)
 }

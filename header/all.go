@@ -142,13 +142,7 @@ func all(ctx context.Context, op string, names iter.Seq[string], o AllOptions, w
 	given := 0
 	go func() {
 		for name := range names {
-			if ctx.Err() == nil {
-				select {
-				case todo <- task{n: given, name: name}:
-				case <-ctx.Done():
-				}
-			}
-			if given++; ctx.Err() != nil {
+			if given++; ctx.Err() != nil || !give(ctx, todo, task{n: given - 1, name: name}) {
 				break
 			}
 		}
@@ -173,6 +167,16 @@ func all(ctx context.Context, op string, names iter.Seq[string], o AllOptions, w
 		err = ctx.Err()
 	}
 	return inOrder(results, err)
+}
+
+// give hands a task to a worker, unless ctx ends first.
+func give(ctx context.Context, todo chan<- task, t task) bool {
+	select {
+	case todo <- t:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // inOrder returns results in the order of the names, and the error of all of them.

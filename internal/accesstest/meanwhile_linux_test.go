@@ -16,6 +16,14 @@ import (
 // This program, started again with this in its environment, runs cells.
 const workerEnv = "STELE_ACCESS_WORKER"
 
+// While init runs, the goroutine is on the main thread: locked to it, the
+// thread that is traced is the process, and dies with it.
+func init() {
+	if os.Getenv(workerEnv) != "" {
+		runtime.LockOSThread()
+	}
+}
+
 func TestMain(m *testing.M) {
 	if os.Getenv(workerEnv) != "" {
 		if err := work(); err != nil {
@@ -27,10 +35,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// work runs the cells that standard input names, on one thread, and raises
+// work runs the cells that standard input names, on the main thread, and raises
 // SIGUSR1 after each.
 func work() error {
-	runtime.LockOSThread()
 	fmt.Println(unix.Gettid())
 	cells := matrix()
 	in := bufio.NewReader(os.Stdin)

@@ -89,6 +89,10 @@ func TestRun(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip(err)
 	}
+	for _, k := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} { // as in a hook
+		t.Setenv(k, "")
+		os.Unsetenv(k)
+	}
 	repo, dir := t.TempDir(), t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
@@ -121,7 +125,7 @@ func Benchmark%s(b *testing.B) { for b.Loop() {} }
 	}
 	git := func(args ...string) {
 		t.Helper()
-		c := exec.Command("git", append([]string{"-C", repo, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"}, args...)...)
+		c := exec.Command("git", append([]string{"-C", repo, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", "-c", "commit.gpgsign=false"}, args...)...)
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}
@@ -131,7 +135,7 @@ func Benchmark%s(b *testing.B) { for b.Loop() {} }
 	git("init", "-q")
 	git("add", ".")
 	git("commit", "-q", "-m", "before")
-	write("p/p_test.go", source("20*time.Millisecond", "New"))
+	write("p/p_test.go", source("100*time.Millisecond", "New"))
 	write("q/q_test.go", source("0", "New"))
 
 	t.Chdir(repo)

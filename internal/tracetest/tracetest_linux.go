@@ -87,7 +87,9 @@ func (r Run) Do(t *testing.T) Trace {
 		args = append(args, "-e", "inject="+fault)
 	}
 	cmd := exec.Command("strace", append(args, self)...)
-	cmd.Env = append(os.Environ(), scenarioEnv+"="+r.Scenario, rootEnv+"="+r.Root, "GOCOVERDIR="+t.TempDir())
+	cmd.Env = append(os.Environ(), scenarioEnv+"="+r.Scenario, rootEnv+"="+r.Root, "GOCOVERDIR="+t.TempDir(),
+		"GODEBUG=asyncpreemptoff=1", // a pending SIGURG ends copy_file_range and its like early
+		"GORACE=atexit_sleep_ms=0")  // the race detector waits a second otherwise
 	cmd.Env = append(cmd.Env, r.Env...)
 	said, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0 && !r.Killed {

@@ -131,7 +131,7 @@ func TestLongHeads(t *testing.T) {
 		p := planOf(t, Replace, mit, func(o *Options) { o.Markers = []string{"ACME"} })
 		p.Decide(name, []byte(src), false)
 		p.Decide(name, []byte(src+"x"), true)
-		if d := time.Since(begun); d > 20*time.Second {
+		if d := time.Since(begun); d > 2*time.Minute {
 			t.Errorf("%s of %q: %v", name, piece, d)
 		}
 	}
