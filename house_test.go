@@ -2,6 +2,7 @@
 package stele_test
 
 import (
+	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -56,6 +57,9 @@ var standalone = []string{"mkdir", "mpsc", "newfile", "atomicfile", "header", "f
 
 func TestImportDirections(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && name != "." { // a test of another package was done with it
+			return nil
+		}
 		if err != nil {
 			return err
 		}

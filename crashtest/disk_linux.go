@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
@@ -84,7 +85,12 @@ func serveDisk(dir string) error {
 	for _, name := range []string{dirCut, dirFS} {
 		unmount(filepath.Join(dir, name))
 	}
-	if err := server.Unmount(); err != nil {
+	// mkfs of anybody opens each loop device for a moment, and so the file below it.
+	err = server.Unmount()
+	for begun := time.Now(); err != nil && time.Since(begun) < time.Minute; err = server.Unmount() {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err != nil {
 		return fmt.Errorf("disk: unmount FUSE from %s: %w", dir, err)
 	}
 	if os.Getppid() != parent { // nor is there anybody to remove the mount points

@@ -118,7 +118,8 @@ func TestFaultsFS(t *testing.T) {
 func TestFaultsMount(t *testing.T) {
 	for _, c := range faultCases {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+			// One after the other: a child of another, forked and not yet another
+			// program, closes its copies of the descriptors in this one's mount.
 			o := crashtest.FaultOptions{Prepare: func(dir string) error {
 				return os.WriteFile(filepath.Join(dir, "log"), nil, 0o600)
 			}}

@@ -120,7 +120,7 @@ func (s *mountServer) unmount(flags int) error {
 		return nil
 	}
 	err := s.server.Unmount()
-	for begin := time.Now(); err != nil && flags == 0 && time.Since(begin) < 3*time.Second; {
+	for begin := time.Now(); err != nil && flags == 0 && time.Since(begin) < time.Minute; {
 		time.Sleep(5 * time.Millisecond)
 		err = s.server.Unmount()
 	}

@@ -85,6 +85,9 @@ func lockFile(ctx context.Context, f *os.File, p *patience) error {
 		case <-ctx.Done():
 			return givenUp(ctx.Err())
 		case <-p.over:
+			if err := tryLock(f); err != errBusy { // this process may have slept meanwhile
+				return err
+			}
 			return givenUp(context.DeadlineExceeded)
 		case <-timer.C:
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab/place"
 )
 
@@ -33,12 +34,19 @@ func TestFullDisk(t *testing.T) {
 				}
 			}()
 			dir := filepath.Join(p.Path, "store")
-			s := openTest(t, dir, Options{Memory: leastMemory})
-			defer s.Close()
-			free := s.space.own
+			o := Options{Memory: leastMemory}
+			free := o.ownFree()
 			if c.blind {
-				s.space.others, s.space.own, free = 1, 0, 1
+				more := free - 1
+				o.MinFree, o.statfs = 1, func(name string) (sys.FSInfo, error) {
+					info, err := sys.StatFS(name)
+					info.Free += more
+					return info, err
+				}
+				free = 1
 			}
+			s := openTest(t, dir, o)
+			defer s.Close()
 			ballast := filepath.Join(p.Path, "ballast")
 			if err := occupy(ballast, free+12<<20); err != nil {
 				t.Fatal(err)

@@ -29,6 +29,17 @@ func FlockHolder(f *os.File) (pid int, command string) {
 	if !ok {
 		return 0, ""
 	}
+	// The kernel lists locks a page at a time: one may be missing once, when
+	// another was dropped meanwhile.
+	for range 3 {
+		if pid, command = flockHolder(f, fi, st); pid != 0 {
+			break
+		}
+	}
+	return pid, command
+}
+
+func flockHolder(f *os.File, fi os.FileInfo, st *syscall.Stat_t) (pid int, command string) {
 	exact := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
 	var others []int
 	for _, l := range flocks() {

@@ -247,7 +247,7 @@ func openPage(t *testing.T, r *lab.Run) *browser {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	const patience = 3 * time.Minute // a browser starts slowly on a busy machine
+	const patience = 8 * time.Minute // a browser starts slowly on a busy machine
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, chromedp.WSURLReadTimeout(patience),
