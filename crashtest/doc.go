@@ -140,4 +140,17 @@
 //   - Orders in which the kernel might have sent the writes, and did not: one
 //     run is recorded, and cut everywhere. Record parallel work several times.
 //   - Errors of the disk, and a disk that is full.
+//
+// # Mistakes to avoid
+//
+//   - Acknowledging before the sync has returned, or doing more before the
+//     acknowledgement: the ledger then promises what nobody promised, or too little.
+//   - A check that cannot fail. Run it on a mutant, the same work with one sync left
+//     out (OnSync of Options and of StateOptions): if that passes, the check is too
+//     weak or the sync superfluous.
+//   - Showing level Power by Kill or Shutdown: what is in the page cache, or in the
+//     device's cache, survives them.
+//   - Passing under Journaled and promising every file system.
+//   - Files that work keeps open, or goroutines that it leaves: they write beside the
+//     check, and the file system cannot be unmounted.
 package crashtest

@@ -49,4 +49,20 @@
 // The lab's own cost is one reading of the clock an operation, some 40 ns;
 // operations under a microsecond are timed several at a time, and the result
 // says so. Nothing is subtracted.
+//
+// # Mistakes to avoid
+//
+//   - Timing what is prepared. Everything before the first call of B.Loop and after
+//     the last one is outside the figure; everything between them is in it, the
+//     removal of files too.
+//   - Files outside B.Dir. Only B.Dir is on the file system that is measured, and is
+//     empty for each block.
+//   - Claiming in Variant.Promise what the operation does not do. The lab measures
+//     time; it does not check a promise. Package crashtest does.
+//   - Forgetting IsBlock: each block would start a whole measurement. It comes before
+//     the program reads its arguments.
+//   - Reading "cannot tell" as "the same". The same needs the whole interval within
+//     the tolerance.
+//   - Comparing two runs of different days by eye. Compare knows what changed between
+//     them, and RatioUnpaired has no pairs to cancel it.
 package lab

@@ -2,6 +2,14 @@
 // experiments, the ways of doing the job that are compared, and the published
 // claims that are put to the test. A suite is data and functions; the lab
 // runs it and knows none of them.
+//
+// # Mistakes to avoid
+//
+//   - Comparing variants of different promises. The lab refuses unless asked for, and
+//     then marks the result.
+//   - Quoting a claim's verdict without its place: one disk holds what another one
+//     refutes.
+//   - Judging before each experiment of the claim was run in every place.
 package suites
 
 import (

@@ -1,5 +1,13 @@
 // Package env tells what a measurement stands on: the machine, the system,
 // and the file system and device under a folder.
+//
+// # Mistakes to avoid
+//
+//   - Taking an empty field or 0 for an answer. Environment.Unknown says of each that
+//     could not be found out why.
+//   - Trusting what a virtual disk says of itself: WriteCache and Rotational are
+//     what the device reports, and a hypervisor may report anything.
+//   - Probing a busy file system while others wait for it: Probe calls syncfs.
 package env
 
 // An Environment is the fingerprint of a machine and of one folder on it.

@@ -13,6 +13,18 @@
 //
 // A maker that is killed leaves its places behind. The kernel drops its lock
 // on owner, by which Sweep knows them later.
+//
+// # Mistakes to avoid
+//
+//   - Leaving out Close: an image stays mounted after the process has ended. Sweep
+//     removes it then, but somebody has to call it.
+//   - Taking an Image for the disk below it. Its file system is real and its device
+//     is a file: every write goes through two file systems. Compare variants on it,
+//     and take absolute times from Dir.
+//   - A Store in memory. /tmp is a tmpfs on many machines; an image there measures
+//     memory.
+//   - Sweep in the middle of a program's own measurement. It spares what a living
+//     process holds, but is for the moment before the first place is made.
 package place
 
 import (

@@ -4,6 +4,13 @@
 // It only presents: every figure and every verdict is already in the
 // [lab.Run]. What was not measured shows as "n/a" with the reason, never as
 // zero, and a speed never shows without what survives a crash at that speed.
+//
+// # Mistakes to avoid
+//
+//   - Parsing Text or Markdown. They are for people, and change; programs read the
+//     run's JSON or GoBench.
+//   - Putting GoBench of two places into one benchstat table: its lines are data of
+//     the place they were measured in.
 package report
 
 import (

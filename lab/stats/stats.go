@@ -9,6 +9,16 @@
 //
 // Samples must be finite numbers. No function changes its arguments, and all
 // of them are deterministic: what resamples is given its random source.
+//
+// # Mistakes to avoid
+//
+//   - Pairing what was not measured together. RatioPaired cancels what both of a pair
+//     met; where nothing pairs the samples it is RatioUnpaired.
+//   - Reading an interval that is not there: Lo and Hi are NaN where there are too few
+//     samples, and every comparison with NaN is false.
+//   - Taking p = 1 for evidence that nothing differs. It also stands for a test that
+//     could not be made.
+//   - Testing many pairs at 5 % each. Holm corrects for their number.
 package stats
 
 import (

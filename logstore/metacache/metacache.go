@@ -12,6 +12,15 @@
 // ATC 2017), and the one that finds more gets more of the bytes.
 //
 // The package knows nothing of files and may be used alone.
+//
+// # Mistakes to avoid
+//
+//   - Changing a value that came out of the cache: others read it.
+//   - Using a segment's id again for another file. Old values of the same version
+//     would be returned.
+//   - A cost that leaves out what the value points to. The limit is on the sum of
+//     what cost says, and on nothing else.
+//   - Leaving out Close, which frees the memory.
 package metacache
 
 import (

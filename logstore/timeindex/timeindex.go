@@ -12,6 +12,13 @@
 // take no lock and see one moment, for as long as they hold the tree.
 //
 // The package knows nothing of files and may be used alone.
+//
+// # Mistakes to avoid
+//
+//   - Dropping the result of With: the tree it is called on does not change.
+//   - One With for each item. It copies the way down for each call; give it many.
+//   - Taking an item for entries. It says that the segment may have some in the range:
+//     its own Min and Max lie around a gap as well.
 package timeindex
 
 import (
