@@ -139,12 +139,7 @@ func follow(at *folder, base string, o Options) (*folder, string, *sys.FileInfo,
 
 // behind opens the folder that holds what the symlink base leads to.
 func (at *folder) behind(base string, o Options) (*folder, string, error) {
-	// The kernel follows it first, and so tells whether this process may: see
-	// fs.protected_symlinks in proc_sys_fs(5).
-	if _, err := at.dir.Stat(base); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, "", err
-	}
-	target, err := at.dir.Readlink(base)
+	target, err := at.dir.FollowLink(base)
 	if err != nil {
 		return nil, "", err
 	}

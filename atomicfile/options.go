@@ -81,7 +81,10 @@ const (
 	// ReplaceLinks: the name no longer is a symlink. What it led to stays.
 	ReplaceLinks Links = iota
 	// FollowLinks: what it leads to is replaced, or made if there is nothing.
-	// That may be in another folder. Not with Options.Root.
+	// That may be in another folder. Not with Options.Root. On Linux a symlink
+	// in a sticky folder that everybody may write to, as /tmp, must be the
+	// caller's or the folder's owner's, else it is an error (EACCES): as with
+	// fs.protected_symlinks in proc_sys_fs(5), whether that is set or not.
 	FollowLinks
 	// RefuseLinks: an error of Create, ELOOP. A symlink that is put there
 	// between Create and Commit is replaced.

@@ -94,7 +94,7 @@ var scenarios = []scenario{
 		}
 		return writeFile("file")(dir)
 	}, calls: 10},
-	{name: "writefile-link", prepare: writeFile("link"), calls: 15},
+	{name: "writefile-link", prepare: writeFile("link"), calls: 20},
 	{name: "create", prepare: byName(syncEach), calls: 10},
 	{name: "create-keep", prepare: byName(atomicfile.Options{Keep: atomicfile.KeepAll})},
 	{name: "create-kill", prepare: byName(kill), calls: 9, flushes: 1},

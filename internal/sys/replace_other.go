@@ -88,6 +88,15 @@ func (d Dir) Readlink(name string) (string, error) {
 	return target, bare(err)
 }
 
+// FollowLink returns what the symlink name holds, for one who follows it
+// himself. Whether this process may, the system is asked first.
+func (d Dir) FollowLink(name string) (string, error) {
+	if _, err := d.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return d.Readlink(name)
+}
+
 // Exchange is not offered here.
 func (d Dir) Exchange(string, Dir, string) error { return errors.ErrUnsupported }
 
