@@ -29,7 +29,8 @@ the comments of each file's language, and changes, checks and removes it.
   remove    takes it out; after insert, each byte is as before
   check     lists the files without; writes nothing
   recover   ends what a crash or a kill interrupted: changes in place (--raw) are
-            finished or taken back, and temporary files left behind are removed
+            finished or taken back, and temporary files left behind are removed,
+            from every folder that is looked into
   styles    lists the comment styles and the file names they belong to
 
 PATH is a file, a folder or a glob in quotes ('src/**/*.go'). Folders of

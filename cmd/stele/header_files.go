@@ -25,6 +25,16 @@ type fileChoice struct {
 	skipDirs           []string
 	git                bool
 	include, exclude   []notice.Glob
+
+	// entered is told, unless it is nil, of each folder that was looked into,
+	// whether anything in it is meant or not.
+	entered func(dir string)
+}
+
+func (s *fileChoice) enter(dir string) {
+	if s.entered != nil {
+		s.entered(filepath.Clean(dir))
+	}
 }
 
 func (s *fileChoice) flags(f *pflag.FlagSet) {
@@ -96,6 +106,7 @@ func (s *fileChoice) path(ctx context.Context, p string) ([]found, error) {
 	if !s.wanted(clean, "") {
 		return nil, nil
 	}
+	s.enter(filepath.Dir(clean))
 	return []found{file(clean, info.Mode())}, nil
 }
 
@@ -159,9 +170,11 @@ func (s *fileChoice) folder(ctx context.Context, root string) ([]found, error) {
 			return nil
 		case d.IsDir() && path != root && (slices.Contains(s.skipDirs, d.Name()) || notice.MatchAny(s.exclude, namesOf(path, root)...)):
 			return filepath.SkipDir
+		case d.IsDir():
+			s.enter(path)
 		case tempfile.Is(d.Name()):
 			// A file that another call is about to put in place (package atomicfile).
-		case !d.IsDir() && s.wanted(path, root):
+		case s.wanted(path, root):
 			all = append(all, file(path, d.Type()))
 		}
 		return nil
@@ -189,7 +202,11 @@ func (s *fileChoice) tracked(ctx context.Context, root string) ([]found, error) 
 		parts := strings.Split(name, "/")
 		path := filepath.Join(root, filepath.FromSlash(name))
 		skipped := slices.ContainsFunc(parts[:len(parts)-1], func(dir string) bool { return slices.Contains(s.skipDirs, dir) })
-		if name == "" || skipped || !s.wanted(path, root) {
+		if name == "" || skipped || notice.MatchAny(s.exclude, namesOf(path, root)...) {
+			continue
+		}
+		s.enter(filepath.Dir(path))
+		if !s.wanted(path, root) {
 			continue
 		}
 		switch info, err := os.Lstat(path); {

@@ -61,6 +61,7 @@ func headerRecover(ctx context.Context, args []string, stdout, stderr io.Writer)
 		return usageError(stderr, f.Name(), exitUsage, fmt.Errorf("--lock-timeout %v: want 0 or more", r.lockWait))
 	}
 	var folders []string
+	r.files.entered = func(dir string) { folders = append(folders, dir) }
 	for _, path := range f.Args() {
 		found, err := r.files.collect(ctx, []string{path})
 		if ctx.Err() != nil {
@@ -72,28 +73,21 @@ func headerRecover(ctx context.Context, args []string, stdout, stderr io.Writer)
 		}
 		// A file that is named itself is answered for, also if it is well.
 		named := len(found) == 1 && found[0].path == filepath.Clean(path)
-		if !named {
-			folders = append(folders, r.foldersOf(path)...)
+		if named && found[0].reason != "" {
+			if to, err := filepath.EvalSymlinks(path); err == nil {
+				folders = append(folders, filepath.Dir(to)) // where its content is replaced
+			}
 		}
 		for _, file := range found {
 			if ctx.Err() != nil {
 				break
 			}
-			folders = append(folders, filepath.Dir(file.path))
 			r.file(ctx, file, named)
 		}
 	}
 	slices.Sort(folders)
 	r.sweep(ctx, slices.Compact(folders))
 	return r.end(ctx)
-}
-
-// foldersOf returns path, if it is a folder: there may be no file left in it.
-func (r *recovery) foldersOf(path string) []string {
-	if _, err := filepath.EvalSymlinks(path); err != nil || r.files.git {
-		return nil
-	}
-	return []string{filepath.Clean(path)}
 }
 
 func (r *recovery) fail(err error) {
@@ -157,7 +151,7 @@ func (r *recovery) sweep(ctx context.Context, folders []string) {
 				fmt.Fprintf(r.stdout, "%s: temporary file kept: %s\n", filepath.Join(dir, k.Name), k.Reason)
 			}
 		}
-		if err != nil && !errors.Is(err, errors.ErrUnsupported) && ctx.Err() == nil {
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
 			r.fail(err)
 		}
 	}
