@@ -140,6 +140,9 @@ func (r *Reader) get(file func(direct bool) (*os.File, error), direct bool) (err
 			// open(2): EINVAL where the file system has no O_DIRECT.
 			err = fmt.Errorf("direct I/O: %w: %w", cause(err), errors.ErrUnsupported)
 		}
+		if errors.Is(err, syscall.ENXIO) {
+			err = fmt.Errorf("a socket, or a device that is not there; want a regular file: %w", cause(err))
+		}
 		return r.openError(err)
 	}
 	fi, err := r.f.Stat()
@@ -156,29 +159,10 @@ func (r *Reader) get(file func(direct bool) (*os.File, error), direct bool) (err
 
 // wantRegular refuses what is no regular file, by its name.
 func wantRegular(m fs.FileMode) error {
-	switch {
-	case m.IsRegular():
-		return nil
-	case m.IsDir():
+	if m.IsDir() {
 		return syscall.EISDIR
 	}
-	return fmt.Errorf("%s; want a regular file: %w", kindOf(m), fs.ErrInvalid)
-}
-
-func kindOf(m fs.FileMode) string {
-	switch m.Type() {
-	case fs.ModeDir:
-		return "a folder"
-	case fs.ModeNamedPipe:
-		return "a pipe"
-	case fs.ModeSocket:
-		return "a socket"
-	case fs.ModeDevice:
-		return "a block device"
-	case fs.ModeDevice | fs.ModeCharDevice:
-		return "a character device"
-	}
-	return "a file of another kind (" + m.Type().String() + ")"
+	return sys.NotRegular(m)
 }
 
 // release closes the file, if it is the Reader's.

@@ -305,7 +305,7 @@ func (w *Writer) seek(mode sys.Opened) (err error) {
 		return nil
 	}
 	if fi, serr := w.f.Stat(); serr == nil && !fi.Mode().IsRegular() {
-		return fmt.Errorf("%s; want a file that is written at offsets: %w", kindOf(fi.Mode()), cause(err))
+		return fmt.Errorf("%s; want a file that is written at offsets: %w", sys.KindOf(fi.Mode()), cause(err))
 	}
 	return cause(err)
 }

@@ -136,7 +136,7 @@ func segmentFiles(dir string) (files []string, err error) {
 		return nil, fmt.Errorf("logstore: %w", err)
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), shelf.SegmentSuffix) && e.Type().IsRegular() {
+		if strings.HasSuffix(e.Name(), shelf.SegmentSuffix) {
 			files = append(files, filepath.Join(dir, shelf.SegmentFolder, e.Name()))
 		}
 	}

@@ -4,6 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/stele-go/stele/internal/sys"
 )
 
 var (
@@ -47,6 +52,28 @@ var errUnknownState = errors.New("what is on the disk is not known")
 // errUnopened is the error of a Log, a Reader or a Pending that this package
 // has not made.
 var errUnopened = fmt.Errorf("wal: it was made without Open: %w", fs.ErrInvalid)
+
+// irregular is the error of a name of the log's at which there is something
+// else than a regular file, which no crash leaves.
+func irregular(path string, mode fs.FileMode) error {
+	again := ", and put back the file that was there"
+	if name := filepath.Base(path); name == lockName || strings.HasSuffix(name, tempExt) {
+		again = ""
+	}
+	return &CorruptError{File: path, Reason: fmt.Sprintf("it is %s, not a file of the log: move it away%s", sys.KindOf(mode), again)}
+}
+
+// openFile opens a file of the log that is there.
+func openFile(path string, write bool) (*os.File, error) {
+	f, err := sys.OpenExact(path, write)
+	if e, ok := errors.AsType[*sys.NotRegularError](err); ok {
+		return nil, irregular(path, e.Mode)
+	}
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	return f, nil
+}
 
 // pathError is the error of a call that gives a bare one.
 func pathError(op, path string, err error) error {

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/stele-go/stele/internal/sys"
 )
 
 // A State is what a file of a log is good for.
@@ -132,6 +130,9 @@ func verifyOnce(dir string) (Report, error) {
 	if !f.hasMeta && len(f.numbers) == 0 {
 		return Report{}, pathError("verify", dir, errors.New("there is no log in this folder"))
 	}
+	if f.irregular != nil {
+		return Report{}, f.irregular
+	}
 	m, half, err := loadMeta(f)
 	if err != nil {
 		return Report{}, err
@@ -155,9 +156,9 @@ func loadMeta(f folder) (meta, bool, error) {
 	if !f.hasMeta {
 		return meta{}, false, errNoMeta(path)
 	}
-	file, err := sys.OpenExact(path, false)
+	file, err := openFile(path, false)
 	if err != nil {
-		return meta{}, false, pathError("open", path, err)
+		return meta{}, false, err
 	}
 	defer file.Close()
 	m, _, half, err := readMeta(file, path)
@@ -206,8 +207,10 @@ func (in *Inspection) Segments() iter.Seq[SegmentInfo] {
 			}
 			if n >= in.meta.segment {
 				in.inspect(&c, &info)
-			} else if fi, err := os.Lstat(info.File); err == nil {
+			} else if fi, err := os.Lstat(info.File); err == nil && fi.Mode().IsRegular() {
 				info.Size = fi.Size()
+			} else if err == nil {
+				info.State, info.Err = StateDamaged, irregular(info.File, fi.Mode())
 			}
 			if !put(info) {
 				return

@@ -20,7 +20,19 @@ func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 	for range 100 {
 		f, err := d.CreateFile(lockName, path, 0o666, sys.CreateOpen)
 		if err != nil {
+			if there, lerr := os.Lstat(path); lerr == nil && !there.Mode().IsRegular() {
+				return nil, irregular(path, there.Mode())
+			}
 			return nil, pathError("open", path, err)
+		}
+		mine, err := f.Stat()
+		switch {
+		case err != nil:
+			f.Close()
+			return nil, fmt.Errorf("wal: %w", err)
+		case !mine.Mode().IsRegular():
+			f.Close()
+			return nil, irregular(path, mine.Mode())
 		}
 		got, err := sys.TryLock(f)
 		switch {
@@ -37,12 +49,9 @@ func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 		// Somebody may have removed the file that was opened before the lock
 		// was taken: then the lock is on nothing.
 		named, err := os.Lstat(path)
-		if err == nil {
-			var mine os.FileInfo
-			if mine, err = f.Stat(); err == nil && os.SameFile(named, mine) {
-				writeHolder(f)
-				return f, nil
-			}
+		if err == nil && os.SameFile(named, mine) {
+			writeHolder(f)
+			return f, nil
 		}
 		f.Close()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -54,6 +54,9 @@ func (s *store) load(lazy bool) (r finding, half bool, f folder, err error) {
 	if f, err = readFolder(s.dir); err != nil {
 		return r, false, f, err
 	}
+	if f.irregular != nil {
+		return r, false, f, f.irregular
+	}
 	if !f.hasMeta {
 		if len(f.numbers) > 0 {
 			return r, false, f, errNoMeta(s.path(metaName))
@@ -63,8 +66,8 @@ func (s *store) load(lazy bool) (r finding, half bool, f folder, err error) {
 			return r, false, f, err
 		}
 	}
-	if s.metaFile, err = sys.OpenExact(s.path(metaName), true); err != nil {
-		return r, false, f, pathError("open", s.path(metaName), err)
+	if s.metaFile, err = openFile(s.path(metaName), true); err != nil {
+		return r, false, f, err
 	}
 	if s.meta, s.stale, half, err = readMeta(s.metaFile, s.path(metaName)); err != nil {
 		return r, half, f, err

@@ -44,6 +44,8 @@ type folder struct {
 	hasMeta bool
 	numbers []uint64 // of the segments, ascending
 	temps   []string // names of files that were being made
+	// irregular is why a name of the log's is not that of a file of the log.
+	irregular error
 }
 
 func readFolder(dir string) (folder, error) {
@@ -60,6 +62,11 @@ func readFolder(dir string) (folder, error) {
 			f.hasMeta = true
 		} else if base, ok := strings.CutSuffix(name, tempExt); ok && (base == metaName || segmentNumber(base+segmentExt) != 0) {
 			f.temps = append(f.temps, name)
+		} else if name != lockName {
+			continue
+		}
+		if !e.Type().IsRegular() && f.irregular == nil {
+			f.irregular = irregular(filepath.Join(dir, name), e.Type())
 		}
 	}
 	slices.Sort(f.numbers)

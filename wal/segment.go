@@ -64,9 +64,9 @@ func (g *segment) sync() error {
 
 // open opens the file of a segment whose header has been read.
 func (g *segment) open(write bool) error {
-	f, err := sys.OpenExact(g.path, write)
+	f, err := openFile(g.path, write)
 	if err != nil {
-		return pathError("open", g.path, err)
+		return err
 	}
 	g.file = f
 	return nil
@@ -173,7 +173,7 @@ func (g *segment) readHeader(id [16]byte) error {
 
 // readID is the id of the log that the segment path is of, by its header.
 func readID(path string) (id [16]byte, ok bool) {
-	f, err := sys.OpenExact(path, false)
+	f, err := openFile(path, false)
 	if err != nil {
 		return id, false
 	}

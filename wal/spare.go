@@ -187,9 +187,9 @@ func (s *store) renew(g *segment, temp string, old uint64) error {
 	if err := s.d.Rename(segmentName(old), temp); err != nil {
 		return pathError("rename", s.path(segmentName(old)), err)
 	}
-	f, err := sys.OpenExact(s.path(temp), true)
+	f, err := openFile(s.path(temp), true)
 	if err != nil {
-		return pathError("open", s.path(temp), err)
+		return err
 	}
 	g.file, g.was = f, old
 	return nil

@@ -235,5 +235,5 @@ func probeFile(dir string) (f *os.File, remove func(), err error) {
 // namedProbe makes the file under a name that Open removes, should the process
 // be killed.
 func namedProbe(dir string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(dir, metaName+tempExt), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+	return os.OpenFile(filepath.Join(dir, metaName+tempExt), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 }

@@ -81,7 +81,7 @@ func TestReportJudgesClaimsAgain(t *testing.T) {
 	}
 	change := func(f func(*lab.Run)) {
 		t.Helper()
-		r, err := readRun("run.json", nil)
+		r, err := readRun(t.Context(), "run.json", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

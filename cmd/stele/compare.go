@@ -14,7 +14,7 @@ import (
 	"github.com/stele-go/stele/lab/report"
 )
 
-func compare(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func compare(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("compare", `Usage: stele compare OLD.json NEW.json [flags]
 
 Holds a new run against an old one, both written by 'stele bench --json': a
@@ -45,8 +45,8 @@ Examples:
 	if err != nil {
 		return usageError(stderr, "compare", broken, err)
 	}
-	old, errOld := readRun(f.Arg(0), stdin)
-	new, errNew := readRun(f.Arg(1), stdin)
+	old, errOld := readRun(ctx, f.Arg(0), stdin)
+	new, errNew := readRun(ctx, f.Arg(1), stdin)
 	if err := errors.Join(errOld, errNew); err != nil {
 		fmt.Fprintln(stderr, "stele compare:", err)
 		return broken

@@ -99,7 +99,7 @@ func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error
 	return f.Commit()
 }
 
-func reportCommand(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func reportCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("report", `Usage: stele report RUN.json [flags]
 
 Turns a run that 'stele bench --json' wrote into any other output; - reads it
@@ -129,7 +129,7 @@ Examples:
 	if err != nil {
 		return usageError(stderr, "report", exitUsage, err)
 	}
-	r, err := readRun(f.Arg(0), stdin)
+	r, err := readRun(ctx, f.Arg(0), stdin)
 	if err == nil {
 		again.apply(f, r)
 		r.Analyse()
@@ -140,6 +140,9 @@ Examples:
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "stele report:", err)
+		if r == nil && ctx.Err() != nil {
+			return exitInterrupted
+		}
 		return exitFailed
 	}
 	return exitOK
@@ -197,7 +200,25 @@ func (a *analysis) apply(f *pflag.FlagSet, r *lab.Run) {
 	})
 }
 
-func readRun(name string, stdin io.Reader) (*lab.Run, error) {
+// readRun reads a run until ctx is done: a FIFO and standard input may be
+// silent for ever.
+func readRun(ctx context.Context, name string, stdin io.Reader) (*lab.Run, error) {
+	done := make(chan struct{})
+	var got *lab.Run
+	var failed error
+	go func() { // which ends with the process at last
+		defer close(done)
+		got, failed = readRunFrom(name, stdin)
+	}()
+	select {
+	case <-done:
+		return got, failed
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read %s: %w", name, ctx.Err())
+	}
+}
+
+func readRunFrom(name string, stdin io.Reader) (*lab.Run, error) {
 	if name == "-" {
 		r, err := lab.ReadRun(stdin)
 		if err != nil {

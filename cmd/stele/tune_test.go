@@ -48,7 +48,7 @@ func TestTune(t *testing.T) {
 	if strings.Contains(out, "wal.sync") {
 		t.Errorf("more than was asked for:\n%s", out)
 	}
-	r, err := readRun("run.json", nil)
+	r, err := readRun(t.Context(), "run.json", nil)
 	if err != nil || r.Seed != 7 || len(r.Results) == 0 {
 		t.Errorf("run %+v, %v", r, err)
 	}

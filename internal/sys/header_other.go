@@ -10,15 +10,25 @@ import (
 	"time"
 )
 
-// OpenExact opens the file path. A symlink that has taken its place is
-// followed here.
+// OpenExact opens the regular file path itself. What else is there is a
+// *NotRegularError; what takes its place at that moment may be waited for.
 func OpenExact(path string, write bool) (*os.File, error) {
+	fi, err := os.Lstat(path)
+	if err == nil {
+		err = NotRegular(fi.Mode())
+	}
+	if err != nil {
+		return nil, bare(err)
+	}
+	return OpenRegular(path, write)
+}
+
+// OpenRegular opens the file path. A symlink that has taken its place is
+// followed here.
+func OpenRegular(path string, write bool) (*os.File, error) {
 	f, err := openShared(path, ExactFlags(write), 0)
 	return f, bare(err)
 }
-
-// OpenRegular is OpenExact here.
-func OpenRegular(path string, write bool) (*os.File, error) { return OpenExact(path, write) }
 
 // ExactFlags are the flags of OpenRegular.
 func ExactFlags(write bool) int {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -171,6 +172,9 @@ func (s *Shelf) list() (all []*found, err error) {
 		for _, entry := range entries {
 			name := entry.Name()
 			if strings.HasSuffix(name, tempSuffix) {
+				if !entry.Type().IsRegular() {
+					return nil, fmt.Errorf("shelf: %s is %s, not a file of the store: move it away: %w", filepath.Join(s.dir, dir, name), sys.KindOf(entry.Type()), fs.ErrInvalid)
+				}
 				if err := s.at.Remove(dir + "/" + name); err != nil {
 					return nil, fmt.Errorf("shelf: removing %s: %w", filepath.Join(s.dir, dir, name), err)
 				}

@@ -1,0 +1,85 @@
+package logstore_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+// What is no regular file at the name of one of the store is told at once, and
+// stays where it is.
+func TestIrregular(t *testing.T) {
+	t.Chdir(t.TempDir()) // a socket's path is short
+	segment := filepath.Join("segments", "0000000000000000-0000000000000002-00000000.seg")
+	for kind, put := range map[string]func(name string) error{
+		"a pipe":   func(name string) error { return unix.Mkfifo(name, 0o600) },
+		"a folder": func(name string) error { return os.Mkdir(name, 0o700) },
+		"a symlink": func(name string) error { // to a FIFO, outside
+			return errors.Join(unix.Mkfifo(outsideFIFO, 0o600), os.Symlink(filepath.Join("..", "..", outsideFIFO), name))
+		},
+		"a socket": func(name string) error {
+			l, err := net.Listen("unix", name)
+			if err != nil {
+				return err
+			}
+			l.(*net.UnixListener).SetUnlinkOnClose(false)
+			return l.Close()
+		},
+	} {
+		for _, name := range []string{segment, filepath.Join("segments", "x.part"), filepath.Join("quarantine", "x.part"), filepath.Join("wal", "META")} {
+			dir := strings.ReplaceAll(kind+" "+filepath.Dir(name)+filepath.Ext(name), " ", "-")
+			s, err := logstore.Open(dir, logstore.Options{MinFree: 1})
+			if err == nil {
+				err = s.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			os.Remove(outsideFIFO)
+			path := filepath.Join(dir, name)
+			os.Remove(path)
+			if err := put(path); err != nil {
+				t.Fatal(err)
+			}
+			was, err := os.Lstat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := func(what string, err error) {
+				t.Helper()
+				if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "want a regular file") &&
+					!strings.Contains(err.Error(), "is a directory") && !strings.Contains(err.Error(), "move it away") {
+					t.Errorf("%s at %s: %s: %v; want it to name the file and say what it is", kind, name, what, err)
+				}
+			}
+			s, err = logstore.Open(dir, logstore.Options{MinFree: 1})
+			if told("Open", err); err == nil {
+				s.Close()
+			}
+			in, err := logstore.Inspect(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == segment {
+				if len(in.Segments) != 1 {
+					t.Fatalf("%+v", in.Segments)
+				}
+				told("Inspect", in.Segments[0].Err)
+				_, err = logstore.Verify(t.Context(), dir, nil)
+				told("Verify", err)
+			}
+			if now, err := os.Lstat(path); err != nil || !os.SameFile(was, now) {
+				t.Errorf("%s at %s: %v, and was %v", kind, name, err, was.Mode())
+			}
+		}
+	}
+}
+
+const outsideFIFO = "fifo"
