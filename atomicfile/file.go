@@ -83,12 +83,12 @@ func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, 
 	var err error
 	switch {
 	case o.old != nil:
-		fi, err := sys.InfoOf(o.old)
+		fi, err := at.held(base, o.old)
 		if err != nil {
 			at.release()
 			return fail(err)
 		}
-		old = &fi
+		old, f.old = &fi, fi
 	case o.Keep != 0 || o.Links != ReplaceLinks || !o.NoReplace:
 		if at, base, old, err = follow(at, base, o); err != nil {
 			return fail(err)
@@ -179,6 +179,11 @@ func (f *File) syncContent() error {
 // rename gives the file its name, and closes it. Its lock tells Sweep that
 // somebody holds it, so it is closed last.
 func (f *File) rename() error {
+	if f.o.old != nil {
+		if err := f.at.is(f.base, f.old); err != nil {
+			return f.fatal("commit", err)
+		}
+	}
 	op := "close"
 	var err error
 	switch {

@@ -162,6 +162,28 @@ func (at *folder) behind(base string, o Options) (*folder, string, error) {
 	return &folder{name: join(at.name, dir), dir: d, refs: 1}, name, nil
 }
 
+// errMoved: the caller's file has lost its name, in the folder that is open.
+var errMoved = fmt.Errorf("its name leads to another file than the one that is open: %w", syscall.EBUSY)
+
+// held tells about the open file old, which must be what base is: the folder was
+// found by a path, which may lead to another one by now.
+func (at *folder) held(base string, old *os.File) (sys.FileInfo, error) {
+	fi, err := sys.InfoOf(old)
+	if err != nil {
+		return fi, err
+	}
+	return fi, at.is(base, fi)
+}
+
+// is refuses a base that is not the file that fi tells of.
+func (at *folder) is(base string, fi sys.FileInfo) error {
+	now, err := at.dir.Info(base)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !now.Same(fi) {
+		return errMoved
+	}
+	return err
+}
+
 // look tells what base is, nil if there is nothing, and refuses what must not
 // be replaced.
 func (at *folder) look(base string, links Links) (*sys.FileInfo, error) {

@@ -1,9 +1,12 @@
 package header
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -13,55 +16,73 @@ import (
 )
 
 // Whoever may rename in a folder has another file there while the new one is
-// made, and the old one back before it is looked at again. Then content and
-// permissions are both the old one's: else everybody might read its secret.
+// made, or before it is committed: then everybody might read its secret, or it
+// would be lost. The new file has content and permissions of the locked one, and
+// takes no other file's place.
 func TestPermissionsOfLockedFile(t *testing.T) {
 	for _, batch := range []bool{false, true} {
-		dir := t.TempDir()
-		secret, public := filepath.Join(dir, "secret"), filepath.Join(dir, "public")
-		exchange := func() {
+		for when, swapped := range []string{"create", "commit", "never"} {
+			t.Run(fmt.Sprintf("batch %v swapped at %s", batch, swapped), func(t *testing.T) { swapLocked(t, batch, when) })
+		}
+	}
+}
+
+func swapLocked(t *testing.T, batch bool, when int) {
+	dir := t.TempDir()
+	secret, public := filepath.Join(dir, "secret"), filepath.Join(dir, "public")
+	for name, mode := range map[string]fs.FileMode{secret: 0o600, public: 0o644} {
+		must(t, os.WriteFile(name, []byte(filepath.Base(name)), mode))
+		if err := unix.Setxattr(name, "user.of", []byte(filepath.Base(name)), 0); err != nil {
+			t.Skip("no extended attributes here: ", err)
+		}
+	}
+	exchange := func(now int) {
+		if now == when {
 			must(t, unix.Renameat2(unix.AT_FDCWD, secret, unix.AT_FDCWD, public, unix.RENAME_EXCHANGE))
 		}
-		for name, mode := range map[string]fs.FileMode{secret: 0o600, public: 0o644} {
-			must(t, os.WriteFile(name, []byte(filepath.Base(name)), mode))
-			if err := unix.Setxattr(name, "user.of", []byte(filepath.Base(name)), 0); err != nil {
-				t.Skip("no extended attributes here: ", err)
-			}
-		}
-		o := Options{Level: durability.Kill, Strategy: Copy}
-		target, err := lockTarget(t.Context(), secret, false, o, 0)
-		must(t, err)
-		e, err := insertion([]byte("head of "))(target, o)
-		must(t, err)
-		w := worker{}
-		f, _, err := target.make(e, o, func(ao atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error) {
-			exchange()
-			back := func(to content) error {
-				exchange()
-				return fill(to)
-			}
-			if batch {
-				return nil, w.create(target, perm, ao, back)
-			}
-			return target.create(ao, perm, back)
-		})
-		must(t, err)
-		exchange()
+	}
+	o := Options{Level: durability.Kill, Strategy: Copy}
+	target, err := lockTarget(t.Context(), secret, false, o, 0)
+	must(t, err)
+	defer target.close()
+	e, err := insertion([]byte("head of "))(target, o)
+	must(t, err)
+	w := worker{}
+	f, _, err := target.make(e, o, func(ao atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error) {
+		exchange(0)
 		if batch {
-			must(t, w.batch.Commit())
-		} else {
-			must(t, f.Commit())
+			return nil, w.create(target, perm, ao, fill)
 		}
-		target.close()
-		fi, err := os.Stat(secret)
+		return target.create(ao, perm, fill)
+	})
+	if err == nil {
+		exchange(1)
+		if batch {
+			err = w.batch.Commit()
+		} else {
+			err = f.Commit()
+		}
+	}
+	want := "head of secret"
+	if when < 2 {
+		if !errors.Is(err, syscall.EBUSY) {
+			t.Errorf("got %v", err)
+		}
+		exchange(when) // back
+		want = "secret"
+	} else {
 		must(t, err)
-		content, err := os.ReadFile(secret)
+	}
+	for name, want := range map[string]string{secret: want, public: "public"} {
+		b, err := os.ReadFile(name)
+		must(t, err)
+		fi, err := os.Stat(name)
 		must(t, err)
 		value := make([]byte, 10)
-		n, err := unix.Getxattr(secret, "user.of", value)
+		n, err := unix.Getxattr(name, "user.of", value)
 		must(t, err)
-		if fi.Mode() != 0o600 || string(content) != "head of secret" || string(value[:n]) != "secret" {
-			t.Errorf("batch %v: mode %v, content %q, attribute %q", batch, fi.Mode(), content, value[:n])
+		if string(b) != want || (fi.Mode() == 0o600) != (name == secret) || string(value[:n]) != filepath.Base(name) {
+			t.Errorf("%s: mode %v, content %q, attribute %q", filepath.Base(name), fi.Mode(), b, value[:n])
 		}
 	}
 }

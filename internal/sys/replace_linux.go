@@ -26,6 +26,9 @@ type FileInfo struct {
 	dev, ino uint64 // so that == tells files apart
 }
 
+// Same reports whether both are of one file.
+func (fi FileInfo) Same(other FileInfo) bool { return fi.dev == other.dev && fi.ino == other.ino }
+
 // CreateTemp makes the file name, which must not be there, for writing and reading.
 func (d Dir) CreateTemp(name string, perm fs.FileMode) (Temp, error) {
 	var buf [pathBuf]byte
