@@ -3,12 +3,12 @@ package sys
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,32 +19,86 @@ import (
 //
 // proc_locks(5) names a file by the device of its file system and its inode. On
 // btrfs and overlayfs stat(2) tells another device, or another inode: there
-// the descriptors of the processes that hold a lock are looked at.
+// the descriptors of the processes that hold a lock are looked at. No file system
+// is asked anything for it, as one of a stranger may never answer.
 func FlockHolder(f *os.File) (pid int, command string) {
-	fi, err := f.Stat()
+	want, err := theFile(f)
 	if err != nil {
-		return 0, ""
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
 		return 0, ""
 	}
 	// The kernel lists locks a page at a time: one may be missing once, when
 	// another was dropped meanwhile.
 	for range 3 {
-		if pid, command = flockHolder(f, fi, st); pid != 0 {
-			break
+		if pid = want.holder(); pid != 0 {
+			return pid, commandOf(pid)
 		}
 	}
-	return pid, command
+	return 0, ""
 }
 
-func flockHolder(f *os.File, fi os.FileInfo, st *syscall.Stat_t) (pid int, command string) {
-	exact := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+// A lockedFile is a file as descriptors of it are known by.
+type lockedFile struct {
+	base  string // it was opened by
+	inode string // a line of proc_pid_fdinfo(5), "" before Linux 5.14
+	id    fileID
+}
+
+// A fileID is what stat(2) tells a file by.
+type fileID struct {
+	major, minor uint32
+	inode        uint64
+}
+
+func theFile(f *os.File) (want lockedFile, err error) {
+	want.base = filepath.Base(f.Name())
+	err = withFD(f, func(fd int) (err error) {
+		n := strconv.Itoa(fd)
+		info, _ := fdInfo("self", n)
+		want.inode = inodeLine(info)
+		want.id, err = cachedID(filepath.Join("/proc/self/fd", n))
+		return err
+	})
+	return want, err
+}
+
+// cachedID tells which file path is, as far as this kernel knows without asking
+// the file system's server.
+func cachedID(path string) (fileID, error) {
+	var st unix.Statx_t
+	err := retryErrno(func() error { return unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st) })
+	return fileID{st.Dev_major, st.Dev_minor, st.Ino}, err
+}
+
+// fdInfoMost is how much is read about a descriptor, in bytes. Its flock(2) comes
+// before the locks of fcntl(2), of which there may be any number.
+const fdInfoMost = 4 << 10
+
+func fdInfo(pid, fd string) (string, error) {
+	f, err := os.Open(filepath.Join("/proc", pid, "fdinfo", fd))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, fdInfoMost))
+	return string(b), err
+}
+
+// inodeLine is the line of the inode, as its file system numbers it itself.
+func inodeLine(info string) string {
+	for line := range strings.Lines(info) {
+		if strings.HasPrefix(line, "ino:") {
+			return line
+		}
+	}
+	return ""
+}
+
+func (want lockedFile) holder() (pid int) {
+	exact := fmt.Sprintf("%02x:%02x:%d", want.id.major, want.id.minor, want.id.inode)
 	var others []int
 	for _, l := range flocks() {
 		if l.file == exact {
-			return l.pid, commandOf(l.pid)
+			return l.pid
 		}
 		if !slices.Contains(others, l.pid) { // one process may have thousands of locks
 			others = append(others, l.pid)
@@ -52,11 +106,11 @@ func flockHolder(f *os.File, fi os.FileInfo, st *syscall.Stat_t) (pid int, comma
 	}
 	left := flockMost
 	for _, pid := range others {
-		if holds(pid, fi, filepath.Base(f.Name()), &left) {
-			return pid, commandOf(pid)
+		if want.lockedBy(pid, &left) {
+			return pid
 		}
 	}
-	return 0, ""
+	return 0
 }
 
 type flock struct {
@@ -90,14 +144,14 @@ func flocks() (list []flock) {
 	return list
 }
 
-// holds reports whether a process has a lock of the file, which it opened by
-// the name base: other files are not asked, as their file system may not
-// answer. It looks at *left descriptors at most, and takes them off that.
-func holds(pid int, file os.FileInfo, base string, left *int) bool {
+// lockedBy reports whether a process has a lock of the file. It looks at *left
+// descriptors at most, and takes them off that.
+func (want lockedFile) lockedBy(pid int, left *int) bool {
 	if *left <= 0 {
 		return false
 	}
-	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+	process := strconv.Itoa(pid)
+	dir := filepath.Join("/proc", process, "fd")
 	d, err := os.Open(dir)
 	if err != nil {
 		return false
@@ -107,14 +161,14 @@ func holds(pid int, file os.FileInfo, base string, left *int) bool {
 	*left -= len(names)
 	for _, name := range names {
 		to, err := os.Readlink(filepath.Join(dir, name))
-		if err != nil || filepath.Base(strings.TrimSuffix(to, " (deleted)")) != base {
+		if err != nil || filepath.Base(strings.TrimSuffix(to, " (deleted)")) != want.base {
 			continue
 		}
-		info, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "fdinfo", name))
-		if err != nil || !strings.Contains(string(info), "FLOCK") {
+		info, err := fdInfo(process, name)
+		if err != nil || !strings.Contains(info, "FLOCK") || inodeLine(info) != want.inode {
 			continue
 		}
-		if fi, err := os.Stat(filepath.Join(dir, name)); err == nil && os.SameFile(fi, file) {
+		if id, err := cachedID(filepath.Join(dir, name)); err == nil && id == want.id {
 			return true
 		}
 	}

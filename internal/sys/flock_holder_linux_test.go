@@ -1,33 +1,118 @@
 package sys
 
 import (
+	"context"
 	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
 	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// However many descriptors there are, a bounded number of them is looked at.
-func TestFlockHolderBudget(t *testing.T) {
+// locked makes a file that this process has a lock of.
+func locked(t *testing.T) *os.File {
+	t.Helper()
 	f, err := os.Create(t.TempDir() + "/file")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() })
 	if ok, err := TryLock(f); !ok {
 		t.Skip("lock: ", err)
+	}
+	return f
+}
+
+// However many descriptors there are, a bounded number of them is looked at.
+func TestFlockHolderBudget(t *testing.T) {
+	want, err := theFile(locked(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := flockMost
+	if !want.lockedBy(os.Getpid(), &left) || left >= flockMost {
+		t.Errorf("the lock of this process is not found, %d descriptors left", left)
+	}
+	left = 1 // standard input's
+	if want.lockedBy(os.Getpid(), &left) || left != 0 {
+		t.Errorf("looked at more than one descriptor, %d left", left)
+	}
+	if want.lockedBy(os.Getpid(), &left) || left != 0 {
+		t.Errorf("looked at a descriptor of %d left", left)
+	}
+}
+
+// A silentFile is on a file system that does not answer: it counts the questions.
+type silentFile struct {
+	fs.Inode
+	silent atomic.Bool
+	asked  atomic.Int32
+}
+
+func (f *silentFile) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	if f.silent.Load() {
+		f.asked.Add(1)
+	}
+	out.Mode = fuse.S_IFREG | 0o666
+	return 0
+}
+
+func (f *silentFile) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	return nil, 0, 0
+}
+
+type silentRoot struct {
+	fs.Inode
+	file *silentFile
+	ino  uint64
+}
+
+func (r *silentRoot) OnAdd(ctx context.Context) {
+	r.AddChild("file", r.NewPersistentInode(ctx, r.file, fs.StableAttr{Mode: fuse.S_IFREG, Ino: r.ino}), false)
+}
+
+// Who waits no longer for a lock is told who has it, or not, but never waits for
+// the file system of a stranger's file that looks like the one that is asked for:
+// that has its name, its inode's number and a lock.
+func TestFlockHolderAsksNoStranger(t *testing.T) {
+	f := locked(t)
+	if err := Unlock(f); err != nil {
+		t.Fatal(err)
 	}
 	fi, err := f.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := flockMost
-	if !holds(os.Getpid(), fi, "file", &left) || left >= flockMost {
-		t.Errorf("the lock of this process is not found, %d descriptors left", left)
+	root := &silentRoot{file: &silentFile{}, ino: fi.Sys().(*syscall.Stat_t).Ino}
+	dir := t.TempDir()
+	server, err := fs.Mount(dir, root, &fs.Options{MountOptions: fuse.MountOptions{FsName: "stele-sys", DirectMountStrict: true}})
+	if err != nil {
+		t.Skip("needs FUSE and the right to mount: ", err)
 	}
-	left = 1 // standard input's
-	if holds(os.Getpid(), fi, "file", &left) || left != 0 {
-		t.Errorf("looked at more than one descriptor, %d left", left)
+	t.Cleanup(func() {
+		if err := server.Unmount(); err != nil {
+			t.Error(err)
+		}
+	})
+	stranger, err := os.Open(filepath.Join(dir, "file"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if holds(os.Getpid(), fi, "file", &left) || left != 0 {
-		t.Errorf("looked at a descriptor of %d left", left)
+	defer stranger.Close()
+	if ok, err := TryLock(stranger); !ok {
+		t.Fatal(err)
+	}
+	root.file.silent.Store(true)
+	if pid, command := FlockHolder(f); pid != 0 {
+		t.Errorf("the lock is that of process %d, %s", pid, command)
+	}
+	if _, err := stranger.Stat(); err != nil || root.file.asked.Load() != 1 {
+		t.Errorf("the stranger's file system was asked %d times, want 1, by this test: %v", root.file.asked.Load(), err)
+	}
+	if pid, _ := FlockHolder(stranger); pid != os.Getpid() {
+		t.Errorf("the lock on the other file system is that of process %d, want %d", pid, os.Getpid())
 	}
 }
