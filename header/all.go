@@ -57,8 +57,9 @@ type FileResult struct {
 //
 // It returns when all is done, with one result for each file that was begun,
 // in the order of names. The error tells how many failed, and wraps the first
-// of their errors. Once ctx is done no other file is begun, those that were begun
-// are ended, and the error wraps that of ctx.
+// of their errors. Once ctx is done no other file is begun, and those that were
+// begun are ended. The error wraps that of ctx if ctx was done when names ended,
+// which may have had another name to give, or if a name was not begun.
 //
 // At level Power the files that get new ones are committed in groups of up to
 // 64 a worker: all are written, then synced, then renamed, and each folder is
@@ -140,12 +141,14 @@ func all(ctx context.Context, op string, names iter.Seq[string], o AllOptions, w
 		})
 	}
 	given := 0
+	var ended error // ctx's, once no name is given any more
 	go func() {
 		for name := range names {
 			if given++; ctx.Err() != nil || !give(ctx, todo, task{n: given - 1, name: name}) {
 				break
 			}
 		}
+		ended = ctx.Err() // names may have ended because of it
 		close(todo)
 		workers.Wait()
 		close(done)
@@ -162,11 +165,10 @@ func all(ctx context.Context, op string, names iter.Seq[string], o AllOptions, w
 			o.Report(d.FileResult)
 		}
 	}
-	var err error
-	if len(results) < given {
-		err = ctx.Err()
+	if ended == nil && len(results) < given {
+		ended = ctx.Err()
 	}
-	return inOrder(results, err)
+	return inOrder(results, ended)
 }
 
 // give hands a task to a worker, unless ctx ends first.
@@ -346,7 +348,7 @@ func (w *worker) create(t *target, perm fs.FileMode, o atomicfile.Options, fill 
 		w.batch = atomicfile.NewBatch(o)
 	}
 	oldfile.Set(w.batch, t.f) // whose content the new file gets
-	err := w.batch.AddFunc(t.path, perm, func(c *atomicfile.Content) error { return fill(c) })
+	err := w.batch.AddFunc(t.name, perm, func(c *atomicfile.Content) error { return fill(c) })
 	w.added = err == nil
 	return err
 }
@@ -358,7 +360,7 @@ func (w *worker) commit() {
 	}
 	err := w.batch.Commit()
 	for _, g := range w.group {
-		if ferr := errorOf(err, g.t.path); ferr != nil {
+		if ferr := errorOf(err, g.t.name); ferr != nil {
 			g.done.Result, g.done.Err = Result{}, wrap(w.op, g.done.Name, ferr)
 		}
 		g.t.close()

@@ -268,6 +268,31 @@ func TestInsertAllFeeds(t *testing.T) {
 	}
 }
 
+// names may end because ctx is done, as its doc asks: that is not the end of the
+// files.
+func TestInsertAllNamesEndWithContext(t *testing.T) {
+	_, names := manyFiles(t, 3)
+	for _, begun := range []int{0, 1, len(names)} {
+		ctx, cancel := context.WithCancel(t.Context())
+		results, err := header.InsertAll(ctx, func(yield func(string) bool) {
+			for _, name := range names[:begun] {
+				if !yield(name) {
+					return
+				}
+			}
+			cancel()
+			<-ctx.Done()
+		}, headOf, header.AllOptions{Options: kill, Workers: 1})
+		if !errors.Is(err, context.Canceled) || len(results) > begun {
+			t.Errorf("%d begun: %d results, %v", begun, len(results), err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := header.InsertAll(ctx, slices.Values(names), headOf, header.AllOptions{Options: kill})
+	cancel()
+	must(t, err)
+}
+
 // Two names of one inode are two files after an atomic change of each.
 func TestInsertAllHardLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -76,9 +76,9 @@ func (t *target) make(e *edit, o Options, create creator) (*atomicfile.File, Res
 // create writes a new file by itself.
 func (t *target) create(o atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error) {
 	oldfile.Set(&o, t.f)
-	f, err := atomicfile.Create(t.path, perm, o)
+	f, err := atomicfile.Create(t.name, perm, o)
 	if err != nil {
-		return nil, err
+		return nil, t.told(err)
 	}
 	if err := fill(f); err != nil {
 		f.Abort()

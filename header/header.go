@@ -206,7 +206,7 @@ func apply(ctx context.Context, op, name string, o Options, wait time.Duration, 
 		if !locking {
 			t.close() // Windows renames nothing over an open file
 		}
-		err = f.Commit()
+		err = t.told(f.Commit())
 	}
 	if err != nil {
 		return Result{}, wrap(op, name, err)

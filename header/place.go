@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -16,6 +17,7 @@ import (
 // the names that led there change.
 type place struct {
 	name     string   // no symlink
+	shown    string   // for messages: the name that was given, or where it leads
 	folder   *os.Root // nil without Options.Root
 	at       sys.Dir  // the same folder
 	own      bool     // folder is to be closed
@@ -26,6 +28,7 @@ type place struct {
 func (o Options) locate(name string) (p place, err error) {
 	if o.Root == nil {
 		p.name, err = resolve(name)
+		p.shown = p.name
 		return p, err
 	}
 	clean, err := sys.CleanBeneath(name)
@@ -33,7 +36,7 @@ func (o Options) locate(name string) (p place, err error) {
 		return p, err
 	}
 	dir, base := filepath.Split(clean)
-	p = place{name: base, oneMount: o.OneMount}
+	p = place{name: base, shown: name, oneMount: o.OneMount}
 	if err := p.enter(o.Root, filepath.Clean(dir)); err != nil {
 		return p, err
 	}
@@ -102,9 +105,22 @@ func (p *place) lstat() (fs.FileInfo, error) {
 // open opens what there is now, but no symlink.
 func (p *place) open(write bool) (*os.File, error) {
 	if p.folder != nil {
-		return p.at.OpenFileBeneath(p.name, p.name, sys.ExactFlags(write), 0, p.oneMount)
+		return p.at.OpenFileBeneath(p.name, p.shown, sys.ExactFlags(write), 0, p.oneMount)
 	}
 	return sys.OpenRegular(p.name, write)
+}
+
+// told gives an error of package atomicfile, which knows the file below a Root by
+// its name in the folder, the name that was given.
+func (p *place) told(err error) error {
+	pe, ok := errors.AsType[*fs.PathError](err)
+	switch {
+	case !ok || p.folder == nil:
+		return err
+	case errors.Is(err, atomicfile.ErrNotDurable):
+		return fmt.Errorf("%w: %w", atomicfile.ErrNotDurable, &fs.PathError{Op: pe.Op, Path: filepath.Dir(p.shown), Err: pe.Err})
+	}
+	return &fs.PathError{Op: pe.Op, Path: p.shown, Err: pe.Err}
 }
 
 func (p *place) close() {

@@ -165,3 +165,36 @@ func TestRootSwaps(t *testing.T) {
 		t.Skip("the two did not meet")
 	}
 }
+
+// Errors tell the name that was given, not one in a folder that it leads to.
+func TestRootErrors(t *testing.T) {
+	root, dir, _ := rooted(t)
+	const name, immutable, appendOnly = "d//e/file", 0x10, 0x20 // <linux/fs.h>
+	at, err := os.Open(filepath.Join(dir, "d", "e"))
+	must(t, err)
+	defer at.Close()
+	flags := func(flags int) error { return unix.IoctlSetPointerInt(int(at.Fd()), unix.FS_IOC_SETFLAGS, flags) }
+	t.Cleanup(func() { flags(0) })
+	for op, forbid := range map[string]int{"create": immutable, "rename": appendOnly} {
+		if err := flags(forbid); err != nil {
+			t.Skip("needs the right to forbid changes of a folder: ", err)
+		}
+		for _, level := range []durability.Level{durability.Kill, durability.Power} {
+			o := header.Options{Root: root, Level: level}
+			_, err := header.Insert(t.Context(), name, top, o)
+			if pe, ok := errors.AsType[*os.PathError](err); !ok || pe.Op != op || pe.Path != name || !errors.Is(err, syscall.EPERM) {
+				t.Errorf("insert, %v: %v, want %s %s", level, err, op, name)
+			}
+			results, err := header.InsertAll(t.Context(), slices.Values([]string{name}), headOf, header.AllOptions{Options: o})
+			if pe, ok := errors.AsType[*os.PathError](err); !ok || pe.Op != op || pe.Path != name || results[0].Name != name || results[0].Err != error(pe) {
+				t.Errorf("insert all, %v: %v, want %s %s", level, err, op, name)
+			}
+		}
+		must(t, flags(0))
+	}
+	must(t, unix.Setxattr(filepath.Join(dir, name), "user.stele.intent", []byte("x"), 0))
+	_, err = header.Recover(t.Context(), name, header.Options{Root: root})
+	if damaged, ok := errors.AsType[*header.DamagedError](err); !ok || damaged.Path != name {
+		t.Errorf("recover: %v, want the path %s", err, name)
+	}
+}

@@ -31,7 +31,7 @@ import (
 func (t *target) shift(e *edit, o Options) (Result, error) {
 	layout, err := sys.LayoutOf(t.f)
 	if err != nil {
-		return Result{}, &fs.PathError{Op: "statfs", Path: t.path, Err: err}
+		return Result{}, &fs.PathError{Op: "statfs", Path: t.shown, Err: err}
 	}
 	switch {
 	case !layout.Shifts():

@@ -74,7 +74,7 @@ func (t *target) overwriteNoted(at int64, old, data []byte, o Options, noted boo
 	if power {
 		if err := sys.SyncAll(t.f); err != nil {
 			clearIntent(t.f) // and if that fails: it says to write what is new, over what is old
-			return &fs.PathError{Op: "sync", Path: t.path, Err: err}
+			return &fs.PathError{Op: "sync", Path: t.shown, Err: err}
 		}
 	}
 	n, err := t.f.WriteAt(data, at)
@@ -88,7 +88,7 @@ func (t *target) overwriteNoted(at int64, old, data []byte, o Options, noted boo
 		if noted {
 			clearIntent(t.f)
 		}
-		return &fs.PathError{Op: "write", Path: t.path, Err: err}
+		return &fs.PathError{Op: "write", Path: t.shown, Err: err}
 	}
 	if power {
 		if err := sys.SyncData(t.f); err != nil {
@@ -104,7 +104,7 @@ func (t *target) left(noted bool, op string, err error) error {
 	if noted {
 		err = fmt.Errorf("%w: %w", ErrInterrupted, err)
 	}
-	return &fs.PathError{Op: op, Path: t.path, Err: err}
+	return &fs.PathError{Op: op, Path: t.shown, Err: err}
 }
 
 // differs returns the first byte in which a and b, of the same length, differ,

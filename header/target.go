@@ -16,7 +16,6 @@ import (
 // A target is a file that is to be changed, under its lock.
 type target struct {
 	place
-	path  string // place's name: for messages, and for package atomicfile
 	f     *os.File
 	info  fs.FileInfo
 	state State // what came of an interrupted change
@@ -112,7 +111,7 @@ func tryTarget(p place, write bool, lock func(*os.File) error) (*target, error) 
 			f.Close()
 		}
 	}()
-	t := &target{place: p, path: p.name, f: f}
+	t := &target{place: p, f: f}
 	if t.info, err = f.Stat(); err != nil {
 		return nil, bare(err)
 	}
