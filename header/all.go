@@ -25,21 +25,14 @@ type AllOptions struct {
 	Options
 	// Workers is how many files are worked on at once. 0 is GOMAXPROCS.
 	Workers int
-	// LockWait is how long the lock of a file is waited for that somebody else
-	// holds. It then is the error of that file, and the others are gone on with. 0
-	// waits until the context is done.
-	LockWait time.Duration
 	// Report, unless nil, is told of each file as it is done, by one goroutine at
 	// a time, in no certain order. No lock is held for its file by then.
 	Report func(FileResult)
 }
 
 func (o AllOptions) check() error {
-	switch {
-	case o.Workers < 0:
+	if o.Workers < 0 {
 		return fmt.Errorf("header: AllOptions.Workers: %d; want 0 (GOMAXPROCS) or more: %w", o.Workers, fs.ErrInvalid)
-	case o.LockWait < 0:
-		return fmt.Errorf("header: AllOptions.LockWait: %v; want 0 (until the context is done) or more: %w", o.LockWait, fs.ErrInvalid)
 	}
 	return o.Options.check()
 }
@@ -280,7 +273,7 @@ func (w *worker) one(ctx context.Context, k task) (Result, error) {
 	case k.c == nil:
 		return nothing(w.o.Options), nil
 	case w.o.Level != durability.Power, w.o.Root != nil: // whose folders are open, each its own
-		return apply(ctx, w.op, k.name, w.o.Options, w.o.LockWait, k.c)
+		return apply(ctx, w.op, k.name, w.o.Options, k.c)
 	}
 	res, err := w.join(ctx, k)
 	if len(w.group) > 0 && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) {

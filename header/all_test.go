@@ -210,7 +210,7 @@ func TestInsertAllOptions(t *testing.T) {
 		"Options.Mode: header.Mode(7); want ": {Options: header.Options{Mode: 7}},
 		"Options.Level: none; want ":          {Options: header.Options{Level: durability.None}},
 		"AllOptions.Workers: -1; want ":       {Workers: -1},
-		"AllOptions.LockWait: -1ns; want ":    {LockWait: -1},
+		"Options.LockWait: -1ns; want ":       {Options: header.Options{LockWait: -1}},
 	} {
 		results, err := header.InsertAll(t.Context(), slices.Values(names), headOf, o)
 		if !errors.Is(err, os.ErrInvalid) || !strings.HasPrefix(err.Error(), "header: "+field) || results != nil {

@@ -86,7 +86,7 @@
 // grow from 1 to 50 ms, and leaves no goroutine behind; once the context is
 // done the error is a [LockedError], which names the process that holds the lock
 // where the system tells. A change that has begun is ended whatever the
-// context says. AllOptions.LockWait gives one locked file up, and does the others.
+// context says. Options.LockWait gives up earlier, and of many files only the locked one.
 //
 // # Roots
 //

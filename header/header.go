@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/stele-go/stele/durability"
 )
@@ -36,15 +35,15 @@ var (
 // nothing.
 //
 // Whoever may read the file may lock it. The lock is waited for until ctx is
-// done: then the error is a *[LockedError], which says who holds it where that
-// is known, and the file is as it was. A change that has begun is ended
-// whatever ctx says. So it is with all functions of this package.
+// done, or for Options.LockWait: then the error is a *[LockedError], which says
+// who holds it where that is known, and the file is as it was. A change that has
+// begun is ended whatever ctx says. So it is with all functions of this package.
 //
 // Where nothing can be recorded of the file (a file system without user
 // attributes, a header of more than 64 MiB), the header is inserted all the same. Result.Why says so, and
 // Replace, Remove and Read do not know it.
 func Insert(ctx context.Context, name string, data []byte, o Options) (Result, error) {
-	return apply(ctx, "insert", name, o, 0, insertion(data))
+	return apply(ctx, "insert", name, o, insertion(data))
 }
 
 func insertion(data []byte) change {
@@ -62,7 +61,7 @@ func insertion(data []byte) change {
 // nothing moves; else the file becomes longer or shorter by as much as the
 // header.
 func Replace(ctx context.Context, name string, data []byte, o Options) (Result, error) {
-	return apply(ctx, "replace", name, o, 0, func(t *target, o Options) (*edit, error) {
+	return apply(ctx, "replace", name, o, func(t *target, o Options) (*edit, error) {
 		if len(data) == 0 {
 			return nil, fmt.Errorf("%w: an empty header; see Remove", fs.ErrInvalid)
 		}
@@ -75,17 +74,17 @@ func Replace(ctx context.Context, name string, data []byte, o Options) (Result, 
 // reserved stays, filled by Options.Pad; without Pad it becomes shorter by
 // the header.
 func Remove(ctx context.Context, name string, o Options) (Result, error) {
-	return apply(ctx, "remove", name, o, 0, func(t *target, o Options) (*edit, error) { return t.change(nil, o) })
+	return apply(ctx, "remove", name, o, func(t *target, o Options) (*edit, error) { return t.change(nil, o) })
 }
 
 // Read returns the header that Insert put there last. ErrNoHeader: there is
 // none. It waits for changes that are under way, and ends an interrupted one.
-// Of the options only Root and OneMount count.
+// Of the options only Root, OneMount and LockWait count.
 func Read(ctx context.Context, name string, o Options) ([]byte, error) {
 	if err := o.check(); err != nil {
 		return nil, wrap("read", name, err)
 	}
-	t, err := lockTarget(ctx, name, false, o, 0)
+	t, err := lockTarget(ctx, name, false, o, o.LockWait)
 	if err != nil {
 		return nil, wrap("read", name, err)
 	}
@@ -108,7 +107,7 @@ func Read(ctx context.Context, name string, o Options) ([]byte, error) {
 // the headers reads it whole, to find out whether it still is as it was left;
 // so size is at most 64 MiB, and better some KiB.
 func Reserve(ctx context.Context, name string, size int64, o Options) (Result, error) {
-	return apply(ctx, "reserve", name, o, 0, func(t *target, o Options) (*edit, error) { return t.reservation(size, o) })
+	return apply(ctx, "reserve", name, o, func(t *target, o Options) (*edit, error) { return t.reservation(size, o) })
 }
 
 // Swap puts data in the place of old, with which the file must begin, else
@@ -116,7 +115,7 @@ func Reserve(ctx context.Context, name string, size int64, o Options) (Result, e
 // header for Replace, Remove and Read, and there is none after it: what was
 // recorded is dropped. If old and data are the same it does nothing.
 func Swap(ctx context.Context, name string, old, data []byte, o Options) (Result, error) {
-	return apply(ctx, "swap", name, o, 0, swapping(old, data))
+	return apply(ctx, "swap", name, o, swapping(old, data))
 }
 
 func swapping(old, data []byte) change {
@@ -150,12 +149,12 @@ func (s State) String() string {
 // durably. Interrupted itself, it can be called again. Every function of this
 // package does the same first. A *[DamagedError] is the error of a file that
 // somebody else has changed since, so that neither can be had. Of the options
-// only Root and OneMount count.
+// only Root, OneMount and LockWait count.
 func Recover(ctx context.Context, name string, o Options) (State, error) {
 	if err := o.check(); err != nil {
 		return Clean, wrap("recover", name, err)
 	}
-	t, err := lockTarget(ctx, name, false, o, 0)
+	t, err := lockTarget(ctx, name, false, o, o.LockWait)
 	if err != nil {
 		return Clean, wrap("recover", name, err)
 	}
@@ -165,12 +164,12 @@ func Recover(ctx context.Context, name string, o Options) (State, error) {
 
 // Interrupted reports whether a change in place of the file was interrupted,
 // which Recover would end, and changes nothing. It waits for one that is under
-// way. Of the options only Root and OneMount count.
+// way. Of the options only Root, OneMount and LockWait count.
 func Interrupted(ctx context.Context, name string, o Options) (is bool, err error) {
 	if err := o.check(); err != nil {
 		return false, wrap("recover", name, err)
 	}
-	t, err := locked(ctx, name, false, o, func(f *os.File) error { return lockFile(ctx, f, &patience{}) }, func(t *target) (bool, error) {
+	t, err := locked(ctx, name, false, o, func(f *os.File) error { return lockFile(ctx, f, &patience{most: o.LockWait}) }, func(t *target) (bool, error) {
 		is, err = t.interrupted()
 		return false, err
 	})
@@ -184,12 +183,12 @@ func Interrupted(ctx context.Context, name string, o Options) (is bool, err erro
 // A change makes the edit of a locked file, or none if nothing is to be done.
 type change func(t *target, o Options) (*edit, error)
 
-// apply makes one change of one file, whose lock it waits for as lockTarget does.
-func apply(ctx context.Context, op, name string, o Options, wait time.Duration, c change) (Result, error) {
+// apply makes one change of one file.
+func apply(ctx context.Context, op, name string, o Options, c change) (Result, error) {
 	if err := o.check(); err != nil {
 		return Result{}, wrap(op, name, err)
 	}
-	t, err := lockTarget(ctx, name, o.Mode == InPlace, o, wait)
+	t, err := lockTarget(ctx, name, o.Mode == InPlace, o, o.LockWait)
 	if err != nil {
 		return Result{}, wrap(op, name, err)
 	}

@@ -18,7 +18,7 @@ type LockedError struct {
 	// run as another user on a file system whose locks are not listed.
 	PID     int
 	Command string
-	Err     error // the context's, or context.DeadlineExceeded after AllOptions.LockWait
+	Err     error // the context's, or context.DeadlineExceeded after Options.LockWait
 }
 
 func (e *LockedError) Error() string {

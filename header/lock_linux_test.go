@@ -117,7 +117,7 @@ func TestInsertAllLocked(t *testing.T) {
 		_, names := manyFiles(t, 20)
 		pid, _ := lockedBy(t, names[3])
 		results, err := header.InsertAll(t.Context(), slices.Values(names), headOf, header.AllOptions{
-			Options: header.Options{Level: level}, Workers: 2, LockWait: 2 * time.Millisecond,
+			Options: header.Options{Level: level, LockWait: 2 * time.Millisecond}, Workers: 2,
 		})
 		if !errors.Is(err, context.DeadlineExceeded) || len(results) != len(names) {
 			t.Errorf("%v: %d results, %v", level, len(results), err)

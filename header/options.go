@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
@@ -78,6 +79,12 @@ type Options struct {
 	// KeepTimes leaves the times of access and modification as they are. By
 	// default the time of modification is that of the change.
 	KeepTimes bool
+	// LockWait is how long the lock of a file is waited for that somebody else
+	// holds, from when it was first refused: a file that is free is done however
+	// long it takes to open it. Then the error is a *LockedError with
+	// context.DeadlineExceeded; of InsertAll and SwapAll it is the file's, and the
+	// others are gone on with. 0, the default, waits until the context is done.
+	LockWait time.Duration
 }
 
 // PadByte pads with one byte: '\n' or ' ' for text.
@@ -117,6 +124,8 @@ func (o Options) check() error {
 		return bad("Level", o.Level, "Power or Kill")
 	case o.Keep&^atomicfile.KeepAll != 0 && o.Keep != atomicfile.KeepNothing:
 		return bad("Keep", fmt.Sprintf("%#x", uint8(o.Keep)), "atomicfile.KeepNothing or a set of the others")
+	case o.LockWait < 0:
+		return bad("LockWait", o.LockWait, "0 (until the context is done) or more")
 	case o.OneMount && o.Root == nil:
 		return bad("OneMount", o.OneMount, "Root to be set")
 	case o.Mode == Atomic && (o.Strategy == Slot || o.Strategy == Shift):

@@ -219,3 +219,33 @@ func TestHeaderRecoverDryRun(t *testing.T) {
 		t.Errorf("interrupted: exit code %d: %s", code, said.String())
 	}
 }
+
+// The time that a lock is waited for begins once somebody else has it: however
+// long it takes to get there, a file that is free is done.
+func TestHeaderLockTimeoutOfFreeFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	recorded(t)
+	for _, args := range []string{
+		"insert --text x", "replace --text y --marker x", "remove --marker y",
+		"insert --raw --text x", "replace --raw --text y", "remove --raw", "recover",
+		"insert --raw --mode inplace --reserve 1K --pad space --text x",
+	} {
+		plant(t, map[string]string{"a.go": "package a\n"})
+		if strings.Contains(args, "--raw") && !strings.Contains(args, "insert") {
+			if code, _, diag := stele(t, "header", "insert", "--raw", "--text", "x", "a.go"); code != exitOK {
+				t.Fatal(diag)
+			}
+		}
+		code, out, diag := stele(t, append([]string{"header"}, strings.Fields(args+" --lock-timeout 1ns a.go")...)...)
+		if code != exitOK {
+			t.Errorf("%s: exit code %d: %s%s", args, code, out, diag)
+		}
+	}
+	flocked(t, "a.go")
+	for _, args := range []string{"insert --text z", "insert --raw --text x", "recover"} {
+		code, out, diag := stele(t, append([]string{"header"}, strings.Fields(args+" --lock-timeout 1ns a.go")...)...)
+		if code != exitFailed || !strings.Contains(diag, "a.go: locked by this process") {
+			t.Errorf("%s of a locked file: exit code %d: %s%s", args, code, out, diag)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (h *headerFlags) runRaw(ctx context.Context, paths []string, level durabili
 	if err != nil {
 		return usageError(stderr, "header "+string(h.verb), exitUsage, err)
 	}
-	o.Level, o.KeepTimes = level, h.keepTimes
+	o.Level, o.KeepTimes, o.LockWait = level, h.keepTimes, h.lockWait
 	return h.rawReport(ctx, paths, level, stdout, stderr, func(ctx context.Context, path string) (header.Result, error) {
 		switch h.verb {
 		case notice.Replace:
@@ -128,9 +128,7 @@ func (h *headerFlags) rawReport(ctx context.Context, paths []string, level durab
 	for _, path := range paths {
 		f := outcome{Path: path, State: stateNotBegun}
 		if ctx.Err() == nil {
-			wait, cancel := withLockTimeout(ctx, h.lockWait)
-			res, err := do(wait, path)
-			cancel()
+			res, err := do(ctx, path)
 			f.State = rawStates[h.verb]
 			if err != nil {
 				f.State, f.Error, f.interrupted = stateFailed, err.Error(), errors.Is(err, context.Canceled)

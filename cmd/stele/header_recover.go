@@ -24,14 +24,6 @@ func lockFlag(f *pflag.FlagSet, to *time.Duration) {
 	f.DurationVar(to, "lock-timeout", lockTimeout, "give a file up that another process keeps locked for so long; 0 waits until interrupted")
 }
 
-// withLockTimeout returns the context for the lock of one file.
-func withLockTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if d == 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, d)
-}
-
 // A recovery ends what a killed call left behind, in files and folders.
 type recovery struct {
 	files    fileChoice
@@ -105,14 +97,13 @@ func (r *recovery) file(ctx context.Context, f found, named bool) {
 		return
 	}
 	r.looked++
-	wait, cancel := withLockTimeout(ctx, r.lockWait)
-	defer cancel()
+	o := header.Options{LockWait: r.lockWait}
 	state, words := header.Clean, [...]string{
 		header.Clean: "nothing was interrupted", header.Old: "the change was taken back", header.New: "the change was finished"}
-	interrupted, err := header.Interrupted(wait, f.path, header.Options{})
+	interrupted, err := header.Interrupted(ctx, f.path, o)
 	switch {
 	case err == nil && interrupted && !r.dryRun:
-		state, err = header.Recover(wait, f.path, header.Options{})
+		state, err = header.Recover(ctx, f.path, o)
 	case err == nil && interrupted:
 		r.ended++
 		fmt.Fprintf(r.stdout, "%s: a change was interrupted\n", f.path)
