@@ -29,6 +29,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stele-go/stele/internal/sys"
 )
 
 // Schema names the layout of the file. The number grows when a reader of the
@@ -120,10 +122,11 @@ type Figure struct {
 // of a file that is none, or of a layout this version cannot read, says so;
 // one that is missing is fs.ErrNotExist.
 func Load(name string) (*Profile, error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		name = filepath.Join(name, FileName)
-	}
 	data, err := read(name)
+	if errors.Is(err, errFolder) {
+		name = filepath.Join(name, FileName)
+		data, err = read(name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -136,28 +139,38 @@ func Load(name string) (*Profile, error) {
 
 const maxSize = 1 << 20 // bytes; a profile has some thousand
 
+// errFolder is in the chain of an error of read of a folder.
+var errFolder = errors.New("a folder; want a regular file")
+
 // read returns the bytes of a file that may be a profile. It waits for no FIFO and
 // reads no more than a profile can have.
 func read(name string) ([]byte, error) {
-	refuse := func(why string) ([]byte, error) {
-		return nil, &fs.PathError{Op: "read profile", Path: name, Err: errors.New(why)}
+	refuse := func(err error) ([]byte, error) {
+		return nil, &fs.PathError{Op: "read profile", Path: name, Err: err}
 	}
-	if info, err := os.Stat(name); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return refuse("not a regular file")
-	}
-	f, err := os.Open(name)
+	f, err := sys.OpenRead(name, false)
 	if err != nil {
+		if info, serr := os.Stat(name); serr == nil && !info.Mode().IsRegular() { // a socket
+			return refuse(sys.NotRegular(info.Mode()))
+		}
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return refuse(errFolder)
+	case !info.Mode().IsRegular():
+		return refuse(sys.NotRegular(info.Mode()))
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(data) > maxSize {
-		return refuse(fmt.Sprintf("more than %d bytes; no profile is as long", maxSize))
+		return refuse(fmt.Errorf("more than %d bytes; no profile is as long", maxSize))
 	}
 	return data, nil
 }

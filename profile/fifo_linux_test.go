@@ -1,0 +1,77 @@
+package profile_test
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/profile"
+)
+
+// What is no regular file is told at once, and named.
+func TestLoadOfOtherFiles(t *testing.T) {
+	t.Chdir(t.TempDir()) // a socket's path is short
+	l, err := net.Listen("unix", "socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	in := filepath.Join("folder", profile.FileName)
+	if err := errors.Join(unix.Mkfifo("fifo", 0o600), os.Symlink("fifo", "link"), os.MkdirAll(in, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"fifo": "fifo: a pipe", "link": "link: a pipe", "socket": "socket: a socket", "folder": in + ": a folder"} {
+		if _, err := profile.Load(name); err == nil || !strings.Contains(err.Error(), want+"; want a regular file") {
+			t.Errorf("%s: %v; want %q", name, err, want)
+		}
+	}
+}
+
+// A FIFO that takes the place of a profile is not waited for.
+func TestLoadMeetsFIFO(t *testing.T) {
+	dir := t.TempDir()
+	name, fifo := filepath.Join(dir, "profile"), filepath.Join(dir, "fifo")
+	if err := errors.Join(os.WriteFile(name, []byte(`{"schema":"`+profile.Schema+`"}`), 0o600), unix.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	stop, stopped := make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			default:
+			}
+			if err := unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, fifo, unix.RENAME_EXCHANGE); err != nil {
+				stopped <- err
+				return
+			}
+		}
+	}()
+	loaded, refused := 0, 0
+	for range 20000 {
+		switch _, err := profile.Load(name); {
+		case err == nil:
+			loaded++
+		case errors.Is(err, fs.ErrInvalid):
+			refused++
+		default:
+			t.Error(err)
+		}
+		if loaded > 500 && refused > 500 {
+			break
+		}
+	}
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Skip(err)
+	}
+	t.Logf("%d times the profile, %d times the FIFO", loaded, refused)
+}
