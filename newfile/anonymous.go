@@ -242,6 +242,9 @@ func replaceable(at sys.Dir, name string) (there bool, err error) {
 // Close closes the file. One that was not published is gone then; a published
 // one stays. Close it before its Dir.
 func (f *File) Close() error {
+	if f.File == nil {
+		return fail("close", "", errNotOpen)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.File.Close()

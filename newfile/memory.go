@@ -54,6 +54,9 @@ func (m *MemoryFile) Seal() error {
 
 // Close closes the file.
 func (m *MemoryFile) Close() error {
+	if m.File == nil {
+		return fail("close", "", errNotOpen)
+	}
 	err := m.File.Close()
 	if m.temp != "" {
 		err = errors.Join(err, os.Remove(m.temp))

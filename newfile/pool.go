@@ -63,8 +63,11 @@ func (p *Pool) Warm(ctx context.Context, n int) error {
 		return invalid("Pool.Warm: n: %d files; want 0 to %d, the limit of the pool", n, cap(p.slots))
 	}
 	p.mu.Lock()
-	missing := n - p.files
+	missing, closed := n-p.files, p.closed
 	p.mu.Unlock()
+	if closed {
+		return fail("create", p.d.name, fs.ErrClosed)
+	}
 	if missing <= 0 {
 		return nil
 	}

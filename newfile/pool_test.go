@@ -211,8 +211,13 @@ func TestPoolWarm(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	must(t, cold.Close())
-	if err := cold.Warm(t.Context(), 1); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("closed: %v", err)
+	must(t, p.Close()) // which had enough
+	for _, closed := range []*newfile.Pool{cold, p} {
+		for n := range 2 {
+			if err := closed.Warm(t.Context(), n); !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("Warm(%d) of a closed pool: %v", n, err)
+			}
+		}
 	}
 }
 

@@ -2,7 +2,9 @@ package pace
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -143,7 +145,11 @@ func (l *Limiter) piece() int {
 	return defaultPiece
 }
 
-// A Writer paces what is written through it.
+// errUnmade is the error of a Writer or a Reader that no Limiter has made.
+var errUnmade = fmt.Errorf("it was made without a Limiter, or of nothing: %w", fs.ErrInvalid)
+
+// A Writer paces what is written through it. The zero Writer fails with
+// fs.ErrInvalid.
 type Writer struct {
 	ctx context.Context
 	lim *Limiter
@@ -160,6 +166,9 @@ func (l *Limiter) Writer(ctx context.Context, w io.Writer) *Writer {
 // does not tell how large that is), each in its turn. It returns the error of
 // the context if that ends, with what was written until then.
 func (w *Writer) Write(p []byte) (n int, err error) {
+	if w.w == nil || w.lim == nil {
+		return 0, fmt.Errorf("pace: write: %w", errUnmade)
+	}
 	for {
 		part := p[n:min(len(p), n+w.lim.piece())]
 		if err := w.lim.take(w.ctx, 1, len(part)); err != nil {
@@ -191,7 +200,8 @@ func (w *Writer) write(p []byte) (int, error) {
 	return n, err
 }
 
-// A Reader paces what is read through it.
+// A Reader paces what is read through it. The zero Reader fails with
+// fs.ErrInvalid.
 type Reader struct {
 	ctx context.Context
 	lim *Limiter
@@ -208,6 +218,9 @@ func (l *Limiter) Reader(ctx context.Context, r io.Reader) *Reader {
 // before how many there will be: where the context ends the wait for that,
 // they are returned with its error.
 func (r *Reader) Read(p []byte) (int, error) {
+	if r.r == nil || r.lim == nil {
+		return 0, fmt.Errorf("pace: read: %w", errUnmade)
+	}
 	if err := r.lim.take(r.ctx, 1, 0); err != nil {
 		return 0, err
 	}
