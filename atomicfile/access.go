@@ -97,7 +97,9 @@ func (f *File) Chmod(mode fs.FileMode) error {
 }
 
 // Chown has Commit give the file this owner and group, whatever Options.Keep
-// says; -1 leaves what there is. Linux only: elsewhere Commit fails.
+// says; -1 leaves what there is, or what Options.Keep says. What is kept of the
+// permissions is what this owner and group may have; see Keep. Linux only:
+// elsewhere Commit fails.
 func (f *File) Chown(uid, gid int) error {
 	if err := f.usable("chown"); err != nil {
 		return err
@@ -109,18 +111,17 @@ func (f *File) Chown(uid, gid int) error {
 // settle gives the file what it is to have beside its content: after the
 // writes, and the change of owner, which clear setuid and setgid bits.
 func (f *File) settle() error {
-	if err := f.adopt(); err != nil {
-		return err
-	}
-	if f.chown {
+	if f.keep {
+		if err := f.adopt(); err != nil {
+			return err
+		}
+	} else if f.chown {
 		if err := f.t.Chown(f.uid, f.gid); err != nil {
 			return f.fatal("chown", err)
 		}
 	}
 	if f.chmod {
-		if err := f.t.Chmod(f.mode); err != nil {
-			return f.fatal("chmod", err)
-		}
+		return f.setMode(f.mode)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@
 //	Dir                              8: newfstatat, openat, flock, write, sync_file_range or fdatasync, renameat2, close, fsync
 //	Create and Commit by name       10: and openat, close of the folder
 //	WriteFile, new file             10: the same
-//	WriteFile, old file             13: and lgetxattr and fgetxattr, for the ACLs, and fstat of the new one; fchown, fchmod, fsetxattr where they differ
+//	WriteFile, old file             14: and lgetxattr, newfstatat and fgetxattr, for the ACLs, and fstat of the new one; fchown, fchmod, fsetxattr where they differ
 //	Batch of n files in a folder     7 a file, and one fsync; sync_file_range once more to begin the writeback
 //	Symlink in a Dir                 4: newfstatat, symlinkat, renameat2, fsync
 //

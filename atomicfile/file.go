@@ -33,7 +33,9 @@ type File struct {
 	old    sys.FileInfo
 	err    error // the first, final
 
-	oldACL acl // of old; nil where its mode says all
+	oldACL acl    // of old; nil where its mode says all
+	later  []look // what old granted afterwards, where that is not the same
+	brief  bool   // written and committed at once
 
 	chmod, chown bool // what Commit is to set, whatever is kept
 	mode         fs.FileMode
@@ -180,7 +182,7 @@ func (f *File) syncContent() error {
 // somebody holds it, so it is closed last.
 func (f *File) rename() error {
 	if f.o.old != nil {
-		if err := f.at.is(f.base, f.old); err != nil {
+		if err := f.stillHeld(); err != nil {
 			return f.fatal("commit", err)
 		}
 	}

@@ -172,16 +172,17 @@ func (at *folder) held(base string, old *os.File) (sys.FileInfo, error) {
 	if err != nil {
 		return fi, err
 	}
-	return fi, at.is(base, fi)
+	_, err = at.is(base, fi)
+	return fi, err
 }
 
-// is refuses a base that is not the file that fi tells of.
-func (at *folder) is(base string, fi sys.FileInfo) error {
+// is tells about base, which must be the file that fi tells of.
+func (at *folder) is(base string, fi sys.FileInfo) (sys.FileInfo, error) {
 	now, err := at.dir.Info(base)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !now.Same(fi) {
-		return errMoved
+		err = errMoved
 	}
-	return err
+	return now, err
 }
 
 // look tells what base is, nil if there is nothing, and refuses what must not

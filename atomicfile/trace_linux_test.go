@@ -87,14 +87,14 @@ func writeFile(name string) func(string) (func() error, error) {
 }
 
 var scenarios = []scenario{
-	{name: "writefile", prepare: writeFile("file"), calls: 13},
+	{name: "writefile", prepare: writeFile("file"), calls: 14},
 	{name: "writefile-new", prepare: func(dir string) (func() error, error) {
 		if err := os.Remove(filepath.Join(dir, "file")); err != nil {
 			return nil, err
 		}
 		return writeFile("file")(dir)
 	}, calls: 10},
-	{name: "writefile-link", prepare: writeFile("link"), calls: 20},
+	{name: "writefile-link", prepare: writeFile("link"), calls: 21},
 	{name: "create", prepare: byName(syncEach), calls: 10},
 	{name: "create-keep", prepare: byName(atomicfile.Options{Keep: atomicfile.KeepAll})},
 	{name: "create-kill", prepare: byName(kill), calls: 9, flushes: 1},

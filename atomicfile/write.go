@@ -26,9 +26,10 @@ import (
 //   - A file that cannot be given its old owner again is left as it is, with
 //     an error.
 //
-// It takes 10 system calls where there is no file and 13 where there is one, one
-// more each if its owner is another, if its permissions do not pass the umask
-// or the group may do what others may not, and for an ACL; and more for a
+// It takes 10 system calls where there is no file, 13 where there is one that
+// is its owner's alone, and 14 where others may use it; one more each if its
+// owner is another, and if the new file cannot be created with its permissions,
+// for the umask or as the group may do what others may not; and more for a
 // symlink.
 func WriteFile(name string, data []byte, perm fs.FileMode) error {
 	return WriteFileWith(name, data, perm, Options{Keep: likeOS, Links: FollowLinks})
@@ -50,6 +51,7 @@ func WriteFileWith(name string, data []byte, perm fs.FileMode, o Options) error 
 
 // writeAll writes the content and commits it.
 func (f *File) writeAll(data []byte) error {
+	f.brief = true
 	if len(data) > 0 {
 		if _, err := f.Write(data); err != nil {
 			return err
