@@ -46,9 +46,17 @@ type Copied struct {
 // It is copied by the kernel where it can be, which on XFS and btrfs shares
 // the blocks, and through a buffer elsewhere: to another file system, to a
 // file that was opened with O_APPEND, from or to what is no file. After an
-// error, Copied tells how much of it is in dst. ctx is looked at every 64 MiB.
-// Where src becomes shorter meanwhile, dst has what there was, and the error is
-// ErrTruncated.
+// error, Copied tells how much of it is in dst. Where src becomes shorter
+// meanwhile, dst has what there was, and the error is ErrTruncated.
+//
+// ctx is looked at every 64 MiB, or 256 KiB where they go through a buffer. It
+// also ends a wait for the other end of src or dst, if that is a pipe, a socket
+// or another file with deadlines: then it sets the read deadline of src, and the
+// write deadline of dst, and clears both before Copy returns, whatever they were
+// before. What was read from a pipe by then and is not in dst is lost. A wait
+// for a file without deadlines, as for a terminal, a pipe that was opened to
+// block (which standard input often is), or a file on a server that does not
+// answer, does not end with ctx.
 //
 // A file can be copied to itself, up to the end that it has at first; that
 // fails where the two parts overlap.
@@ -68,6 +76,7 @@ func CopyN(ctx context.Context, dst, src *os.File, n int64, o CopyOptions) (Copi
 type copier struct {
 	dst, src *os.File
 	o        CopyOptions
+	regular  bool  // both are regular files, which have no other end
 	size     int64 // of src at first, if it is a regular file
 	buffered bool  // the kernel does not copy here
 	done     Copied
@@ -75,14 +84,14 @@ type copier struct {
 
 func newCopier(dst, src *os.File, o CopyOptions) *copier { return &copier{dst: dst, src: src, o: o} }
 
-func (c *copier) run(ctx context.Context, n int64) (Copied, error) {
+func (c *copier) run(ctx context.Context, n int64) (_ Copied, err error) {
 	if c.dst == nil || c.src == nil {
 		return c.done, fmt.Errorf("fileio: Copy of no file: %w", fs.ErrInvalid)
 	}
-	n, err := c.within(n)
-	if err != nil {
+	if n, err = c.within(n); err != nil {
 		return c.done, err
 	}
+	defer c.interruptible(ctx)(&err)
 	if c.o.Sparse && c.endsHere() {
 		err = c.sparse(ctx, n)
 	} else {
@@ -92,6 +101,37 @@ func (c *copier) run(ctx context.Context, n int64) (Copied, error) {
 		err = c.whole()
 	}
 	return c.done, err
+}
+
+// interruptible has calls that wait for the other end of src or dst fail once
+// ctx is done. What it returns takes that back, and makes such a failure the
+// error of ctx.
+func (c *copier) interruptible(ctx context.Context) (end func(err *error)) {
+	if c.regular || ctx.Done() == nil || ctx.Err() != nil {
+		return func(*error) {}
+	}
+	ended := make(chan struct{})
+	var read, write error
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		past := time.Unix(1, 0)
+		read, write = c.src.SetReadDeadline(past), c.dst.SetWriteDeadline(past)
+	})
+	return func(err *error) {
+		if stop() {
+			return
+		}
+		<-ended
+		if read == nil {
+			c.src.SetReadDeadline(time.Time{})
+		}
+		if write == nil {
+			c.dst.SetWriteDeadline(time.Time{})
+		}
+		if errors.Is(*err, os.ErrDeadlineExceeded) {
+			*err = c.error(ctx.Err())
+		}
+	}
 }
 
 // whole returns ErrTruncated if src has ended before it did at first, because
@@ -131,6 +171,7 @@ func (c *copier) within(n int64) (int64, error) {
 	if !from.Mode().IsRegular() {
 		return n, nil
 	}
+	c.regular = to.Mode().IsRegular()
 	c.size = from.Size()
 	if !os.SameFile(from, to) {
 		return n, nil
@@ -157,7 +198,7 @@ var errOverlap = errors.New("the parts of the file overlap")
 func (c *copier) pieces(ctx context.Context, n int64) (ended bool, err error) {
 	for n > 0 {
 		if err := ctx.Err(); err != nil {
-			return false, err
+			return false, c.error(err)
 		}
 		m, err := c.piece(min(n, copyPiece))
 		if err != nil || m == 0 {
