@@ -205,3 +205,49 @@ func TestCopyOfFilesOfTheKernel(t *testing.T) {
 		}
 	}
 }
+
+// Memory of a mapping that became shorter is EFAULT of a Write, but for one that
+// the buffer has room for: that is a fault, of which View makes ErrTruncated.
+// Either way the Writer has what Write and Offset tell, and goes on.
+func TestWriteOfMemoryThatIsGone(t *testing.T) {
+	const left = 2
+	want := content(40 * page)
+	for name, c := range map[string]struct {
+		buffer int
+		quick  bool
+	}{
+		"there is room for it": {64 * page, true},
+		"larger":               {8 * page, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := fileOf(t, want)
+			r := open(t, src, fileio.Options{Way: fileio.Mapped})
+			f := create(t)
+			w := newWriter(t, f, fileio.WriterOptions{BufferSize: c.buffer})
+			_, err := w.WriteString("before")
+			ok(t, err)
+			ok(t, os.Truncate(src, int64(left*page)))
+			n, returned := 0, false
+			err = r.View(0, len(want), func(b []byte) (err error) {
+				n, err = w.Write(b)
+				returned = true
+				if !errors.Is(err, syscall.EFAULT) {
+					t.Errorf("Write: %d, %v; want %v", n, err, syscall.EFAULT)
+				}
+				return err
+			})
+			isTruncated(t, err, src)
+			if returned == c.quick || n < 0 || n > left*page {
+				t.Errorf("Write has returned is %v, with %d bytes", returned, n)
+			}
+			ok(t, w.Err())
+			if at := w.Offset(); at != int64(len("before")+n) {
+				t.Errorf("the offset is %d after %d bytes", at, n)
+			}
+			_, err = w.WriteString("after")
+			ok(t, err)
+			ok(t, w.Close())
+			holds(t, f.Name(), append(append([]byte("before"), want[:n]...), "after"...))
+		})
+	}
+}

@@ -314,11 +314,20 @@ func (w *Writer) seek(mode sys.Opened) (err error) {
 // They survive what the Policy says. p is the caller's again when it returns.
 //
 // Memory that cannot be read, of a mapping whose file became shorter, is
-// syscall.EFAULT, the one error that does not stay: the Writer has written what
-// it had before and what there was of p, and goes on.
+// syscall.EFAULT, the one error that does not stay: the Writer has what it had
+// before and the bytes of p that it tells of, which may be fewer than there
+// were, and goes on.
+//
+// That is so where p goes to the kernel from where it is. What is copied into
+// the buffer faults: that ends the process, unless debug.SetPanicOnFault is set,
+// as within Reader.View. Then it is EFAULT as well, but for a p that the buffer
+// has room for: there the panic is left to the caller, View makes it ErrTruncated,
+// nothing of p is written, and the Writer goes on.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
-	defer w.mu.Unlock() // also where p is a View's that ends in a fault
+	// Also where the copy below faults: to recover from that here would cost each
+	// small Write 1 to 3 ns of 16.
+	defer w.mu.Unlock()
 	if w.quick && len(p) < w.size-w.hi && w.buf != nil {
 		w.hi += copy(w.buf.b[w.hi:], p)
 		w.stats.Writes++
