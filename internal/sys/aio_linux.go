@@ -64,19 +64,20 @@ func (a *AIO) WriteAt(f *os.File, p []byte, off int64) error {
 	defer pin.Unpin()
 	a.cb = iocb{
 		opcode: iocbPwrite,
-		fd:     uint32(f.Fd()),
 		buf:    uint64(uintptr(unsafe.Pointer(&p[0]))),
 		nbytes: uint64(len(p)),
 		offset: off,
 	}
-	for {
-		_, _, errno := unix.Syscall(unix.SYS_IO_SUBMIT, a.ctx, 1, uintptr(unsafe.Pointer(&a.cbs[0])))
-		if errno == 0 {
-			break
+	// From then on the kernel has a reference of its own.
+	err := withFD(f, func(fd int) error {
+		a.cb.fd = uint32(fd)
+		if _, _, errno := unix.Syscall(unix.SYS_IO_SUBMIT, a.ctx, 1, uintptr(unsafe.Pointer(&a.cbs[0]))); errno != 0 {
+			return errno
 		}
-		if errno != unix.EINTR {
-			return &os.PathError{Op: "io_submit", Path: f.Name(), Err: errno}
-		}
+		return nil
+	})
+	if err != nil {
+		return &os.PathError{Op: "io_submit", Path: nameOf(f), Err: err}
 	}
 	var ev ioEvent
 	for {
@@ -88,7 +89,6 @@ func (a *AIO) WriteAt(f *os.File, p []byte, off int64) error {
 			return &os.PathError{Op: "io_getevents", Path: f.Name(), Err: errno}
 		}
 	}
-	runtime.KeepAlive(f)
 	switch {
 	case ev.res < 0:
 		return &os.PathError{Op: "aio write", Path: f.Name(), Err: unix.Errno(-ev.res)}

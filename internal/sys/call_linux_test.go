@@ -76,6 +76,27 @@ func TestPipesStayNonBlocking(t *testing.T) {
 		"TryLock":     func() error { _, err := TryLock(r); return err },
 		"Seal":        func() error { return Seal(r) },
 		"CachedBytes": func() error { _, err := CachedBytes(r); return err },
+		"AIO": func() error {
+			a, err := NewAIO()
+			if err != nil {
+				return err
+			}
+			return errors.Join(a.WriteAt(w, []byte("x"), 0), a.Close())
+		},
+		"URing": func() error {
+			u, err := NewURing(2)
+			if err != nil {
+				return err
+			}
+			defer u.Close()
+			done := make([]URingDone, 1)
+			for _, q := range []URingRequest{{Op: URingWrite, File: w, Buf: []byte("x")}, {Op: URingRead, File: r, Buf: make([]byte, 1)}} {
+				err = errors.Join(err, u.Push(q))
+				_, werr := u.Wait(done, 1)
+				err = errors.Join(err, werr, done[0].Err)
+			}
+			return err
+		},
 	} {
 		t.Logf("%s: %v", name, ask())
 		for end, f := range map[string]*os.File{"read": r, "write": w} {

@@ -24,16 +24,17 @@ func LoopAttach(image *os.File) (*os.File, error) {
 		return nil, fmt.Errorf("loop device: %w", err)
 	}
 	defer control.Close()
-	config := unix.LoopConfig{Fd: uint32(image.Fd())}
+	var config unix.LoopConfig
 	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_DIRECT_IO
 	copy(config.Info.File_name[:len(config.Info.File_name)-1], image.Name())
 	// Between asking for a free device and taking it somebody else may take
 	// it: then LOOP_CONFIGURE says EBUSY, and the next free one is tried.
 	for range 64 {
-		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
-		if err == unix.EINTR {
-			continue
-		}
+		var n int
+		err := withFD(control, func(fd int) (err error) {
+			n, err = unix.IoctlRetInt(fd, unix.LOOP_CTL_GET_FREE)
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("loop device: LOOP_CTL_GET_FREE: %w", err)
 		}
@@ -42,12 +43,15 @@ func LoopAttach(image *os.File) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("loop device: %w", err)
 		}
-		err = unix.IoctlLoopConfigure(int(device.Fd()), &config)
+		err = withFDs(device, image, func(fd, image int) error {
+			config.Fd = uint32(image)
+			return unix.IoctlLoopConfigure(fd, &config)
+		})
 		if err == nil {
 			return device, nil
 		}
 		device.Close()
-		if err != unix.EBUSY && err != unix.EINTR {
+		if err != unix.EBUSY {
 			return nil, fmt.Errorf("loop device: LOOP_CONFIGURE %s over %s: %w", path, image.Name(), err)
 		}
 	}
@@ -69,7 +73,11 @@ func LoopDetach(path, image string) error {
 	if err := unix.Stat(image, &want); err != nil {
 		return &os.PathError{Op: "stat", Path: image, Err: err}
 	}
-	info, err := unix.IoctlLoopGetStatus64(int(device.Fd()))
+	var info *unix.LoopInfo64
+	err = withFD(device, func(fd int) (err error) {
+		info, err = unix.IoctlLoopGetStatus64(fd)
+		return err
+	})
 	if err == unix.ENXIO { // not attached any more
 		return nil
 	}
@@ -79,14 +87,12 @@ func LoopDetach(path, image string) error {
 	if info.Device != uint64(want.Dev) || info.Inode != want.Ino {
 		return nil
 	}
-	for {
-		_, err := unix.IoctlRetInt(int(device.Fd()), unix.LOOP_CLR_FD)
-		switch err {
-		case nil, unix.ENXIO:
-			return nil
-		case unix.EINTR:
-			continue
-		}
+	err = withFD(device, func(fd int) error {
+		_, err := unix.IoctlRetInt(fd, unix.LOOP_CLR_FD)
+		return err
+	})
+	if err != nil && err != unix.ENXIO {
 		return &os.PathError{Op: "LOOP_CLR_FD", Path: path, Err: err}
 	}
+	return nil
 }

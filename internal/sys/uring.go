@@ -27,7 +27,9 @@ func (op URingOp) String() string {
 
 // A URingRequest is one operation for a URing. Buffer and file belong to the
 // ring from Push until the request is handed back by Wait, or Close returns:
-// the file must not be closed, and the buffer neither read nor written.
+// the file must not be closed, and the buffer neither read nor written. Before
+// Linux 6.4 a pipe that does not block, as those of os.Pipe, is not waited for:
+// EAGAIN.
 type URingRequest struct {
 	Op     URingOp
 	File   *os.File

@@ -38,13 +38,15 @@ type URing struct {
 	slots []uringSlot // one a request in flight
 	free  []int       // numbers of slots not in use
 
+	entering uringEntering
+
 	registered bool           // buffers are
 	fixed      runtime.Pinner // they
 }
 
 // A uringSlot is a request from Push until Wait hands it back. Its number is
 // the user_data of its entry. It holds the references that keep the buffer and
-// the file's descriptor alive: the kernel has bare addresses and numbers.
+// the file alive: the kernel has bare addresses.
 type uringSlot struct {
 	req   URingRequest
 	moved int // bytes, by those parts of the request that have ended
@@ -131,6 +133,10 @@ func NewURing(depth int) (*URing, error) {
 	r := &URing{fd: int(fd), slots: make([]uringSlot, depth), free: make([]int, depth)}
 	for i := range r.free {
 		r.free[i] = depth - 1 - i
+	}
+	r.entering.hold = func(fd uintptr) {
+		r.entering.fd = int32(fd)
+		r.fill()
 	}
 	if p.features&(uringSingleMmap|uringNoDrop) != uringSingleMmap|uringNoDrop {
 		return nil, errors.Join(fmt.Errorf("io_uring: this kernel's is too old, 5.6 is needed: %w", errors.ErrUnsupported), r.unmap())
@@ -241,10 +247,7 @@ func (s *uringSlot) transfers() bool {
 // room: a slot has one entry at most, and there is an entry for each slot.
 func (r *URing) queue(i int) {
 	s := &r.slots[i]
-	e := uringSQE{opcode: uringOpcodes[s.req.Op], fd: -1, userData: uint64(i)}
-	if s.req.File != nil {
-		e.fd = int32(s.req.File.Fd())
-	}
+	e := uringSQE{opcode: uringOpcodes[s.req.Op], fd: -1, userData: uint64(i)} // fill knows the descriptor
 	switch {
 	case s.req.Op == URingFdatasync:
 		e.opFlags = uringDatasync
@@ -285,7 +288,7 @@ func (r *URing) Wait(done []URingDone, atLeast int) (n int, err error) {
 		if pending == 0 && n >= atLeast {
 			return n, nil
 		}
-		switch errno := r.enter(pending, max(atLeast-n, 0)); errno {
+		switch errno := r.hand(pending, max(atLeast-n, 0)); errno {
 		case 0, unix.EINTR:
 		case unix.EAGAIN, unix.EBUSY:
 			// The kernel has no room for more just now. What is under way will
@@ -296,7 +299,7 @@ func (r *URing) Wait(done []URingDone, atLeast int) (n int, err error) {
 			if r.InFlight() == pending {
 				return 0, os.NewSyscallError("io_uring_enter", errno)
 			}
-			if errno := r.enter(0, 1); errno != 0 && errno != unix.EINTR {
+			if errno := r.hand(0, 1); errno != 0 && errno != unix.EINTR {
 				return 0, os.NewSyscallError("io_uring_enter", errno)
 			}
 		default:
@@ -305,9 +308,56 @@ func (r *URing) Wait(done []URingDone, atLeast int) (n int, err error) {
 	}
 }
 
-// enter publishes the entries, hands so many of them to the kernel and waits
-// until so many results are there. A signal ends the wait: the caller looks
-// what there is and comes again.
+// hand hands so many entries to the kernel, with the descriptors of their files,
+// and waits until so many results are there. A signal ends the wait: the caller
+// looks what there is and comes again.
+//
+// No file is closed before the kernel has a reference of its own to it: so an
+// entry never reaches another file that has got the number. One of a file that
+// is closed already ends with EBADF.
+func (r *URing) hand(submit, wait int) unix.Errno {
+	r.entering.at, r.entering.submit, r.entering.wait = atomic.LoadUint32(r.sqHead), submit, wait
+	r.entering.file = nil
+	r.fill()
+	return r.entering.errno
+}
+
+// A uringEntering is a hand under way. It is a part of the ring, and hold is made
+// once, so that nothing is allocated.
+type uringEntering struct {
+	at           uint32 // entries from at on lack a descriptor
+	submit, wait int
+	file         *os.File // of the entry before at, and its descriptor
+	fd           int32
+	hold         func(fd uintptr)
+	errno        unix.Errno
+}
+
+// fill writes descriptors into the entries, and then enters. It is called again
+// by hold, below itself, for each file that it holds.
+func (r *URing) fill() {
+	in := &r.entering
+	for ; in.at != r.tail; in.at++ {
+		e := &r.sqes[in.at&uint32(len(r.sqes)-1)]
+		if e.userData >= uint64(len(r.slots)) {
+			continue // uringNobody
+		}
+		f := r.slots[e.userData].req.File
+		if f == nil {
+			continue
+		}
+		if f != in.file {
+			in.file, in.fd = f, -1
+			if raw, err := f.SyscallConn(); err == nil && raw.Control(in.hold) == nil {
+				return
+			} // else it is closed
+		}
+		e.fd = in.fd
+	}
+	in.errno = r.enter(in.submit, in.wait)
+}
+
+// enter publishes the entries, and enters the kernel.
 func (r *URing) enter(submit, wait int) unix.Errno {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), uintptr(wait), uringGetEvents, 0, 0)
@@ -390,9 +440,9 @@ func (r *URing) Close() error {
 		if r.InFlight() == 0 && r.pending() == 0 {
 			break
 		}
-		errno := r.enter(r.pending(), min(1, r.InFlight()))
+		errno := r.hand(r.pending(), min(1, r.InFlight()))
 		if errno == unix.EAGAIN || errno == unix.EBUSY {
-			errno = r.enter(0, 1)
+			errno = r.hand(0, 1)
 		}
 		if errno != 0 && errno != unix.EINTR {
 			// The memory may be written to: it stays pinned and the ring mapped.
