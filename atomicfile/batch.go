@@ -34,7 +34,7 @@ func NewBatch(o Options) *Batch { return &Batch{made: true, o: o, bad: o.check()
 // Add writes new content for the file name, and leaves what name leads to as
 // it is until Commit. It does not hold on to data. If it fails the file is not
 // part of the batch, and the others are. Of one name added twice the later
-// content stays.
+// content stays. perm is what it is to Create.
 func (b *Batch) Add(name string, data []byte, perm fs.FileMode) error {
 	f, err := b.create(name, perm)
 	if err != nil {

@@ -56,9 +56,12 @@ func (d *Dir) Create(name string, perm fs.FileMode) (*File, error) {
 // WriteFile gives the file name in the folder new content, all or nothing:
 // after a crash at any time it holds the old content or the new
 // (durability.OldOrNew), and once WriteFile has returned nil, the new, which
-// survives what Options.Level says, Power unless set. In all else it does
-// what the Options say: see Keep and Links for what os.WriteFile would do. It
-// takes 8 system calls if nothing is kept, no link followed.
+// survives what Options.Level says, Power unless set. A new file has perm,
+// before umask; one that replaces another grants no more than that did, unless
+// Options.Keep is KeepNothing. In all else it does what the Options say: see
+// Keep and Links for what os.WriteFile would do. It takes 8 system calls where
+// there is no file, or one that is its owner's alone; and 11 where others may
+// use it too, as long as no link is followed and nothing else is kept.
 func (d *Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	f, err := d.Create(name, perm)
 	if err != nil {

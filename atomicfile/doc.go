@@ -55,19 +55,24 @@
 // System calls a file, on Linux, from Create to the end of Commit, with one
 // write and at level Power:
 //
-//	Dir                              8: newfstatat, openat, flock, write, sync_file_range or fdatasync, renameat2, close, fsync
-//	Create and Commit by name       10: and openat, close of the folder
+//	Dir, new file                    8: newfstatat, openat, flock, write, sync_file_range or fdatasync, renameat2, close, fsync
+//	Dir, old file                   11: and lgetxattr, newfstatat and fgetxattr, for the ACLs
+//	Create and Commit by name        2 more: openat, close of the folder; Commit of an old file 2 more again, for a second look
 //	WriteFile, new file             10: the same
-//	WriteFile, old file             14: and lgetxattr, newfstatat and fgetxattr, for the ACLs, and fstat of the new one; fchown, fchmod, fsetxattr where they differ
-//	Batch of n files in a folder     7 a file, and one fsync; sync_file_range once more to begin the writeback
+//	WriteFile, old file             14: and fstat of the new one; fchown, fchmod, fsetxattr where they differ
+//	Batch of n files in a folder     7 a file, 12 an old one, and one fsync; sync_file_range once more to begin the writeback
 //	Symlink in a Dir                 4: newfstatat, symlinkat, renameat2, fsync
 //
 // newfstatat is what refuses a device; NoReplace does without. flock is what
-// Sweep goes by. ExactMode takes one fchmod more. Level Kill leaves out the
-// syncs; there, a file by name takes an fstatfs, and where close(2) may tell of
-// a write error (NFS, CIFS, FUSE, an overlay) a file is flushed before it gets
-// the name, by fcntl and close. Committing goroutines share a Dir's fsync of
-// the folder: while one is under way the others gather for the next.
+// Sweep goes by. An old file that grants nothing to anybody but its owner, or
+// where perm does not, costs what a new one does, and so does every one with
+// KeepNothing. Where the new one cannot be created with what it is to have, the
+// umask is looked up, 3 calls, and fstat and fchmod follow. ExactMode takes one
+// fchmod more. Level Kill leaves out the syncs; there, a file by name takes an
+// fstatfs, and where close(2) may tell of a write error (NFS, CIFS, FUSE, an
+// overlay) a file is flushed before it gets the name, by fcntl and close.
+// Committing goroutines share a Dir's fsync of the folder: while one is under
+// way the others gather for the next.
 //
 // # What a kill leaves
 //
@@ -95,8 +100,11 @@
 //     the name. To call Commit again does not help; write the file again.
 //   - A file that is written and then renamed by other means has not the lock
 //     that Sweep looks for, nor the tag: use Create for it.
-//   - perm is for the new file also where there is an old one. To keep what
-//     somebody has set with chmod or setfacl, set Options.Keep; WriteFile does.
+//   - perm neither widens what an old file grants nor keeps it: where that has
+//     0600, perm 0644 makes 0600; where it has 0644, perm 0600 makes 0600; and an
+//     ACL is gone. To keep what somebody has set with chmod or setfacl, set
+//     Options.Keep; WriteFile does. To have perm whatever there was, set
+//     KeepNothing.
 //   - Whoever has the old file open, or mapped, goes on with the old content;
 //     and a lock on the old file is not one on the new.
 //   - A Batch holds a descriptor for each of its files: commit thousands of

@@ -25,13 +25,17 @@ type File struct {
 	temp string // the name in the folder until then
 
 	t      sys.Temp
-	open   bool        // t is; and temp is there
-	shared bool        // a Content has it: it is dropped when that ends
-	keep   bool        // old is to be kept, as o.Keep says
-	noACLs bool        // the file system has none
-	lent   fs.FileMode // permissions until Commit only
+	open   bool // t is; and temp is there
+	shared bool // a Content has it: it is dropped when that ends
+	keep   bool // old is to be kept, as o.Keep says
+	noACLs bool // the file system has none
 	old    sys.FileInfo
 	err    error // the first, final
+
+	perm    fs.FileMode // asked for
+	created fs.FileMode // permissions it was created with
+	lent    fs.FileMode // and until Commit only
+	umask   fs.FileMode // as far as it matters beside those
 
 	oldACL acl    // of old; nil where its mode says all
 	later  []look // what old granted afterwards, where that is not the same
@@ -49,8 +53,9 @@ var errDone = fmt.Errorf("committed or aborted before: %w", fs.ErrClosed)
 // goes on finding the old content, or nothing, until Commit. Call Abort when
 // done, whatever happened; a defer will do.
 //
-// perm, before umask, is for the new file, also where it replaces one, but
-// see Options.Keep and ExactMode. The folder that holds name must be there.
+// perm, before umask, is for the new file. Where that replaces one, group and
+// others get no more than they had: see Options.Keep and ExactMode. The folder
+// that holds name must be there.
 //
 // What is there and is no regular file, a device, a FIFO, a socket or a folder,
 // is refused; for a symlink see Options.Links. A device that is put there
@@ -78,7 +83,8 @@ func locate(name string, o Options) (*folder, string, error) {
 
 // create takes over the caller's use of at.
 func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, error) {
-	o.Keep &^= KeepNothing // which is nothing here anyway
+	bare := o.Keep == KeepNothing
+	o.Keep &^= KeepNothing
 	f := &File{o: o, path: path}
 	fail := func(err error) (*File, error) { return nil, f.fail("create", err) }
 	var old *sys.FileInfo
@@ -100,7 +106,7 @@ func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, 
 	f.mode, f.chmod = perm, o.ExactMode
 	if old != nil {
 		err := unfit(*old, o.Links)
-		if err == nil && o.Keep != 0 && old.Mode.IsRegular() {
+		if err == nil && !bare && old.Mode.IsRegular() {
 			perm, err = f.remember(*old, perm)
 		}
 		if err != nil {
@@ -108,8 +114,8 @@ func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, 
 			return fail(err)
 		}
 	}
-	if f.keep && o.Keep.grants() {
-		f.chmod = false // the old file's mode is what is wanted
+	if f.keep {
+		f.chmod = false // the old file's mode has a say
 	}
 	t, temp, err := tempfile.Create(at.dir, o.temp(), perm)
 	if err != nil {
@@ -117,6 +123,12 @@ func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, 
 		return fail(err)
 	}
 	f.temp, f.t, f.open = temp, t, true
+	if f.noACLs {
+		// Before anything is written: it may have inherited one of the other kind.
+		if _, err := t.HasACL(); err != nil {
+			return nil, f.fatal("create", err)
+		}
+	}
 	return f, nil
 }
 

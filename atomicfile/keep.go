@@ -28,18 +28,14 @@ func init() {
 // Keep is a set of what the new file takes over from the old one: permissions,
 // owner and ACL as they were when the new one was created, and extended
 // attributes as they are at Commit, none if the name is gone by then. The zero
-// value is a package's default: here nothing, in package header all.
+// value is a package's default: here none of these, in package header all.
 //
-// What is denied between Create and Commit stays denied. Commit begins with a
-// second look at the file that has the name by then, and the new one grants what
-// both looks allow. Where owner or ACL are to be kept and have changed, Commit
-// fails with syscall.EBUSY instead. What is granted meanwhile is lost, and so is
-// what is changed after that look. WriteFile, WriteFileWith and Dir.WriteFile,
-// which write and commit at once, look once, unless KeepXattrs is set.
-//
-// With KeepMode or KeepACL nobody may do to the new file, or to the temporary
-// one meanwhile, what the old file denied; only its owner and its writer may
-// do with it as they like. Where less than all is kept that leaves less:
+// But with KeepNothing, nobody may do to the new file, or to the temporary one
+// meanwhile, what the old file denied; only its owner and its writer may do with
+// it as they like. Without KeepMode and KeepACL the group and the others may do
+// what both perm and the old file grant, and the owner what perm does; setuid,
+// setgid and sticky bits are those that both have. Where less than all is kept
+// that leaves less:
 //
 //   - Without KeepOwner, or with File.Chown, where the new file has another
 //     group, the group's bits and the others' become those that both had, and
@@ -49,9 +45,20 @@ func init() {
 //   - Without KeepACL an old file with an ACL leaves its group what the group's
 //     entry and the mask allow, and the others what they had, less what a named
 //     user or group lacks.
-//   - A default ACL of the folder gives the new file no entries. Without
-//     KeepMode and KeepACL it does, as it does every new file, and umask does
-//     not count; the group bits of perm bound what the entries allow.
+//   - A default ACL of the folder gives the new file no entries. They stay, but
+//     masked so that they grant nothing, where Keep is 0 and perm and the old
+//     file share no bit of the group's or the others'.
+//
+// What is denied between Create and Commit stays denied. Commit begins with a
+// second look at the file that has the name by then, and the new one grants what
+// both looks allow. Where owner or ACL are to be kept and have changed, Commit
+// fails with syscall.EBUSY instead. What is granted meanwhile is lost, and so is
+// what is changed after that look. WriteFile, WriteFileWith and Dir.WriteFile,
+// which write and commit at once, look once, unless KeepXattrs is set.
+//
+// With KeepNothing the new file has perm as it would if there were no old one. A
+// default ACL of the folder then gives it entries, as it does every new file, and
+// umask does not count; the group bits of perm bound what the entries allow.
 //
 // KeepXattrs has the new file have the attributes of the old one, and no
 // others, but for what is the file system's or a security module's own, or
@@ -73,31 +80,37 @@ const (
 	KeepOwner                    // owner and group; Linux only
 	KeepXattrs                   // extended attributes; Linux only
 	KeepACL                      // the POSIX access ACL, and so KeepMode; Linux only
-	KeepNothing                  // alone: nothing, also where that is not the default
+	KeepNothing                  // alone: nothing; not even what the old file denied
 
 	KeepAll = KeepMode | KeepOwner | KeepXattrs | KeepACL
 )
 
-// grants reports whether k bounds what the new file may grant.
+// grants reports whether the new file has the permissions of the old one, and
+// not those that it is created with.
 func (k Keep) grants() bool { return k&(KeepMode|KeepACL) != 0 }
 
 // remember notes what the new file is to take over from the one that is there,
 // and returns the permissions to create it with.
-func (f *File) remember(old sys.FileInfo, perm fs.FileMode) (_ fs.FileMode, err error) {
-	f.keep, f.old = true, old
-	if f.o.Keep&KeepXattrs != 0 {
-		f.lent = 0o200 // which setting those takes (xattr(7))
+func (f *File) remember(old sys.FileInfo, perm fs.FileMode) (fs.FileMode, error) {
+	f.keep, f.old, f.perm = true, old, perm
+	err := f.rememberACL()
+	if errors.Is(err, fs.ErrNotExist) {
+		f.keep = false // somebody has removed it meanwhile
+		return perm, nil
 	}
+	until := permissions{mode: f.old.Mode, acl: f.oldACL}.untilOwned()
 	if f.o.Keep.grants() {
-		err = f.rememberACL()
-		if errors.Is(err, fs.ErrNotExist) {
-			f.keep = false // somebody has removed it meanwhile
-			return perm, nil
-		}
-		perm = permissions{mode: f.old.Mode, acl: f.oldACL}.untilOwned()
+		f.created = until
+	} else {
+		f.created = perm & (0o700 | until&reach)
 	}
-	f.lent &^= perm
-	return perm | f.lent, err
+	if f.o.Keep&KeepXattrs != 0 {
+		f.lent = 0o200 &^ f.created // which setting those takes (xattr(7))
+	}
+	if err == nil && !f.o.Keep.grants() && !f.o.ExactMode && f.withheld()&reach != 0 {
+		f.umask, err = sys.Umask() // of which the new file's mode does not tell enough
+	}
+	return f.created | f.lent, err
 }
 
 // maxLooks is how often in a row the old file may change while its permissions
@@ -124,7 +137,7 @@ func (f *File) rememberACL() error {
 			return err
 		}
 		f.oldACL, f.noACLs = acl, !known
-		if !known || acl == nil && f.old.Mode&reach == 0 {
+		if !known || acl == nil && f.old.Mode&f.asked()&reach == 0 {
 			return nil
 		}
 		now, err := f.readInfo()
@@ -144,7 +157,15 @@ func (f *File) rememberACL() error {
 // asksACL reports whether it matters if the old file has an ACL, whose mask are
 // the group bits.
 func (f *File) asksACL() bool {
-	return f.o.Keep&KeepACL != 0 || f.old.Mode&reach != 0
+	return f.o.Keep&KeepACL != 0 || f.old.Mode&f.asked()&reach != 0
+}
+
+// asked are the permissions that the new file has if the old one grants them.
+func (f *File) asked() fs.FileMode {
+	if f.o.Keep.grants() {
+		return reach | special
+	}
+	return f.perm
 }
 
 func (f *File) readACL() (acl, bool, error) {
@@ -181,13 +202,11 @@ func (f *File) lookAgain() (there bool, err error) {
 	f.old, err = f.readInfo()
 	f.oldACL = nil
 	if err == nil && f.old.Mode.IsRegular() {
-		if f.o.Keep.grants() {
-			var same bool
-			if same, err = f.unchanged(was); same || err != nil {
-				return same, err
-			}
-			err = f.rememberACL()
+		var same bool
+		if same, err = f.unchanged(was); same || err != nil {
+			return same, err
 		}
+		err = f.rememberACL()
 	} else if err == nil {
 		err = fs.ErrNotExist
 	}
@@ -227,7 +246,7 @@ func (f *File) unchanged(was look) (bool, error) {
 // mayNarrow reports whether the old file can have come to grant less than it
 // did, so that the new one has to.
 func (f *File) mayNarrow() bool {
-	return f.o.Keep&KeepOwner != 0 || f.o.Keep.grants() && (f.old.Mode&(reach|special) != 0 || f.oldACL != nil)
+	return f.o.Keep&KeepOwner != 0 || f.old.Mode&f.asked()&(reach|special) != 0 || f.oldACL != nil
 }
 
 // stillHeld refuses a name that no longer is the caller's file, which has to be
@@ -273,19 +292,20 @@ func (f *File) adopt() error {
 			return f.fatal("commit", err)
 		}
 	}
+	done := f.hasAll()
+	if done && f.asked()&f.old.Mode&reach == 0 {
+		return nil // what the folder's default ACL has given it is masked
+	}
+	inherited, err := f.disinherit()
+	if err != nil {
+		return f.fatal("remove ACL", err)
+	}
+	if done && !inherited {
+		return nil
+	}
 	now, err := f.t.Info()
 	if err != nil {
 		return f.fatal("stat", err)
-	}
-	want := permissions{mode: now.Mode &^ f.lent}
-	if f.o.Keep.grants() && (f.oldACL == nil || f.o.Keep&KeepACL == 0) && !f.noACLs {
-		inherited, err := f.t.HasACL()
-		if err == nil && inherited {
-			err = f.t.SetACL(nil)
-		}
-		if err != nil {
-			return f.fatal("remove ACL", err)
-		}
 	}
 	if f.o.Keep&KeepXattrs != 0 {
 		if err := f.copyXattrs(); err != nil {
@@ -295,9 +315,7 @@ func (f *File) adopt() error {
 	if err := f.own(&now); err != nil {
 		return f.fatal("chown", err)
 	}
-	if f.o.Keep.grants() {
-		want = f.kept(now)
-	}
+	want := f.wanted(now)
 	if want.acl != nil {
 		if err := f.t.SetACL(want.acl); err != nil {
 			return f.fatal("set ACL", err)
@@ -308,6 +326,42 @@ func (f *File) adopt() error {
 		return f.setMode(want.mode)
 	}
 	return nil
+}
+
+// withheld is what the new file was not created with, and may yet get.
+func (f *File) withheld() fs.FileMode {
+	return f.perm & f.old.Mode & (reach | special) &^ f.created
+}
+
+// hasAll reports whether the new file was created with what it is to have,
+// whatever its group, unless it has inherited an ACL.
+func (f *File) hasAll() bool {
+	return f.withheld() == 0 && f.o.Keep == 0 && !f.o.ExactMode && !f.chown && !f.chmod && len(f.later) == 0
+}
+
+// disinherit takes from the new file the ACL that the folder's default ACL has
+// given it, if it is to have none.
+func (f *File) disinherit() (inherited bool, err error) {
+	if f.noACLs || f.oldACL != nil && f.o.Keep&KeepACL != 0 {
+		return false, nil
+	}
+	if inherited, err = f.t.HasACL(); inherited {
+		err = f.t.SetACL(nil)
+	}
+	return inherited, err
+}
+
+// wanted are the permissions of the new file, of which now tells.
+func (f *File) wanted(now sys.FileInfo) permissions {
+	p := f.kept(now)
+	if f.o.Keep.grants() {
+		return p
+	}
+	want := f.perm
+	if !f.o.ExactMode {
+		want &^= f.umask | f.created&^now.Mode
+	}
+	return permissions{mode: want & (0o700 | p.mode&(reach|special))}
 }
 
 // own gives the new file, of which now tells, its owner and group: those of

@@ -192,3 +192,118 @@ func TestKeepSetgidOfStrangers(t *testing.T) {
 	holds(t, path, "old")
 	only(t, dir, "f")
 }
+
+// Without a wish, the new file grants what perm and the old file both do; with
+// KeepNothing, what perm does.
+func TestDefaultGrants(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("to give a file away needs root")
+	}
+	const none = ^uint32(0)
+	noKeep, exact := atomicfile.Options{}, atomicfile.Options{ExactMode: true}
+	bare, bareExact := atomicfile.Options{Keep: atomicfile.KeepNothing}, atomicfile.Options{Keep: atomicfile.KeepNothing, ExactMode: true}
+	for i, c := range []struct {
+		o       atomicfile.Options
+		umask   int
+		perm    os.FileMode
+		old     uint32 // none: there is no old file
+		gid     int
+		acl     bool // that of acl()
+		inherit bool // the folder's default ACL is acl()
+		want    uint32
+	}{
+		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o600, want: 0o600},
+		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o644, want: 0o644},
+		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o444, want: 0o644}, // the owner has what perm says
+		{o: noKeep, umask: 0o022, perm: 0o600, old: 0o644, want: 0o600},
+		{o: noKeep, umask: 0o022, perm: 0o640, old: 0o640, want: 0o640},
+		{o: noKeep, umask: 0o077, perm: 0o640, old: 0o640, want: 0o600},
+		{o: noKeep, umask: 0o077, perm: 0o644, old: 0o644, want: 0o600},
+		{o: noKeep, umask: 0o022, perm: 0o666, old: 0o664, want: 0o644},
+		{o: noKeep, umask: 0o002, perm: 0o666, old: 0o664, want: 0o664},
+		{o: noKeep, umask: 0o022, perm: 0o755, old: 0o750, want: 0o750},
+		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o640, gid: 1, want: 0o600}, // the group is another
+		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o604, gid: 1, want: 0o600},
+		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o644, gid: 1, want: 0o644},
+		{o: noKeep, umask: 0o022, perm: 0o664, old: 0o664, gid: 1, want: 0o644},
+		{o: noKeep, umask: 0o022, perm: 0o755 | os.ModeSetuid, old: 0o755, want: 0o755},
+		{o: noKeep, umask: 0o022, perm: 0o755 | os.ModeSetuid, old: 0o4755, want: 0o4755},
+		{o: noKeep, umask: 0o022, perm: 0o755, old: 0o4755, want: 0o755},
+		{o: noKeep, umask: 0o022, perm: 0o755 | os.ModeSetgid, old: 0o2755, gid: 1, want: 0o755},
+		{o: noKeep, perm: 0o666, old: 0o660, acl: true, want: 0o640}, // acl's group has r, and its mask says rwx
+		{o: noKeep, umask: 0o022, perm: 0o644, old: none, want: 0o644},
+		{o: noKeep, umask: 0o077, perm: 0o644, old: 0o644, inherit: true, want: 0o640}, // acl's others have nothing, and umask does not count
+		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o600, inherit: true, want: 0o600},
+		{o: exact, umask: 0o077, perm: 0o644, old: 0o640, want: 0o640},
+		{o: exact, umask: 0o077, perm: 0o644, old: 0o600, want: 0o600},
+		{o: exact, umask: 0o077, perm: 0o644, old: none, want: 0o644},
+		{o: bare, umask: 0o022, perm: 0o666, old: 0o600, want: 0o644},
+		{o: bare, umask: 0o022, perm: 0o755 | os.ModeSetuid, old: none, want: 0o4755},
+		{o: bareExact, umask: 0o077, perm: 0o644, old: 0o600, want: 0o644},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "f")
+		if c.old != none {
+			put(t, dir, "f", "old")
+			must(t, os.Chown(path, 0, c.gid))
+			if c.acl {
+				setAttr(t, path, aclName, acl())
+			}
+			must(t, syscall.Chmod(path, c.old))
+		}
+		if c.inherit {
+			setAttr(t, dir, "system.posix_acl_default", acl())
+		}
+		c.o.Level = durability.Kill
+		ways := map[string]func() error{
+			"WriteFileWith": func() error { return atomicfile.WriteFileWith(path, []byte("new"), c.perm, c.o) },
+			"Dir.WriteFile": func() error {
+				d, err := atomicfile.OpenDir(dir, c.o)
+				must(t, err)
+				defer d.Close()
+				return d.WriteFile("f", []byte("new"), c.perm)
+			},
+			"Batch": func() error {
+				b := atomicfile.NewBatch(c.o)
+				return errors.Join(b.Add(path, []byte("new"), c.perm), b.Commit())
+			},
+		}
+		for name, write := range ways {
+			keep := filepath.Join(dir, "kept")
+			if c.old != none {
+				must(t, os.Link(path, keep))
+			}
+			umask := syscall.Umask(c.umask)
+			err := write()
+			syscall.Umask(umask)
+			must(t, err)
+			if got := modeOf(t, path); got != c.want {
+				t.Errorf("%d, %s: %+v: mode %o", i, name, c, got)
+			}
+			if c.old != none && c.old&0o077 != 0 && attr(path, aclName) != nil {
+				t.Errorf("%d, %s: %+v: has an ACL", i, name, c)
+			}
+			must(t, os.Remove(path))
+			if c.old != none {
+				must(t, os.Rename(keep, path))
+			}
+		}
+	}
+}
+
+// Where there are no ACLs the mode says all.
+func TestKeepWithoutACLs(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "ramfs", 0, ""); err != nil {
+		t.Skip("mount: ", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	for _, keep := range []atomicfile.Keep{0, atomicfile.KeepMode, atomicfile.KeepAll} {
+		path := put(t, dir, "f", "old")
+		must(t, os.Chmod(path, 0o640))
+		must(t, atomicfile.WriteFileWith(path, []byte("new"), 0o644, atomicfile.Options{Level: durability.Kill, Keep: keep}))
+		if got := modeOf(t, path); got != 0o640 {
+			t.Errorf("keep %b: mode %o", keep, got)
+		}
+	}
+}

@@ -111,16 +111,17 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A folder's default ACL is not for a file that keeps having none.
+// A folder's default ACL is not for a file that keeps having none; but where
+// nothing of the old one counts, it is.
 func TestKeepNoACL(t *testing.T) {
 	dir := t.TempDir()
 	path := put(t, dir, "f", "old")
 	setAttr(t, dir, "system.posix_acl_default", acl())
-	for _, keep := range []atomicfile.Keep{0, atomicfile.KeepACL} {
+	for _, keep := range []atomicfile.Keep{atomicfile.KeepNothing, 0, atomicfile.KeepACL} {
 		f, err := atomicfile.Create(path, 0o640, atomicfile.Options{Level: durability.Kill, Keep: keep})
 		must(t, err)
 		must(t, f.Commit())
-		if has := attr(path, aclName) != nil; has != (keep == 0) {
+		if has := attr(path, aclName) != nil; has != (keep == atomicfile.KeepNothing) {
 			t.Errorf("keep %b: has an ACL: %v", keep, has)
 		}
 		must(t, os.Remove(path))

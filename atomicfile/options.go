@@ -13,8 +13,8 @@ import (
 )
 
 // Options are the settings of a File, a Dir or a Batch. The zero value is the
-// safe one: level Power, nothing is followed, nothing is taken over from the
-// old file.
+// safe one: level Power, nothing is followed, nothing is granted that the old
+// file denied.
 type Options struct {
 	// Level is what a finished Commit survives. Power, the default, makes
 	// content and name durable, for which the folder must be readable. Kill
@@ -24,9 +24,10 @@ type Options struct {
 	// SyncAuto.
 	Sync Sync
 	// Keep is what the new file takes over from the old one. The default, 0,
-	// is nothing: the new file has the permissions that it was created with,
-	// before umask, and the owner who wrote it. What cannot be kept is an
-	// error, and the old file stays.
+	// gives it the permissions that it is created with, before umask, less what
+	// the old file denied to group and others, and the owner who wrote it.
+	// KeepNothing does not look at the old file's permissions. What cannot be
+	// kept is an error, and the old file stays.
 	Keep Keep
 	// Links is what is done with a name that is a symlink. The default is
 	// ReplaceLinks.
@@ -35,8 +36,8 @@ type Options struct {
 	NoReplace bool
 	// ExactMode gives a new file the permissions, setuid, setgid and sticky
 	// bits that it is created with whatever the umask, from Commit on; one more
-	// system call. Where KeepMode or KeepACL take over those of an old file,
-	// they do so in any case.
+	// system call. What an old file denied it does not grant, unless Keep is
+	// KeepNothing; and KeepMode and KeepACL take over those of the old file.
 	ExactMode bool
 	// Root, unless nil, is what names are relative to. Then nothing below it
 	// follows a symlink: not the last name, not a folder before it, whoever

@@ -77,6 +77,16 @@ func heldBatch(o atomicfile.Options) func(string) (func() error, error) {
 	}
 }
 
+// private has the old file be its owner's alone.
+func private(prepare func(string) (func() error, error)) func(string) (func() error, error) {
+	return func(dir string) (func() error, error) {
+		if err := os.Chmod(filepath.Join(dir, "file"), 0o600); err != nil {
+			return nil, err
+		}
+		return prepare(dir)
+	}
+}
+
 func writeFile(name string) func(string) (func() error, error) {
 	return func(dir string) (func() error, error) {
 		if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
@@ -95,22 +105,37 @@ var scenarios = []scenario{
 		return writeFile("file")(dir)
 	}, calls: 10},
 	{name: "writefile-link", prepare: writeFile("link"), calls: 21},
-	{name: "create", prepare: byName(syncEach), calls: 10},
+	{name: "create", prepare: byName(syncEach), calls: 15},
 	{name: "create-keep", prepare: byName(atomicfile.Options{Keep: atomicfile.KeepAll})},
-	{name: "create-kill", prepare: byName(kill), calls: 9, flushes: 1},
-	{name: "dir", prepare: held(syncEach), calls: 8},
-	{name: "dir-ordered", prepare: held(atomicfile.Options{}), ordered: true, calls: 8},
-	{name: "dir-kill", prepare: held(kill), calls: 6, flushes: 1},
+	{name: "create-kill", prepare: byName(kill), calls: 14, flushes: 1},
+	{name: "dir", prepare: held(syncEach), calls: 11},
+	{name: "dir-ordered", prepare: held(atomicfile.Options{}), ordered: true, calls: 11},
+	{name: "dir-kill", prepare: held(kill), calls: 9, flushes: 1},
+	{name: "dir-looked-new", prepare: func(dir string) (func() error, error) {
+		if err := os.Remove(filepath.Join(dir, "file")); err != nil {
+			return nil, err
+		}
+		return held(syncEach)(dir)
+	}, calls: 8},
+	{name: "dir-private", prepare: private(held(syncEach)), calls: 8},
+	{name: "dir-nothing", prepare: held(atomicfile.Options{Sync: atomicfile.SyncEach, Keep: atomicfile.KeepNothing}), calls: 8},
+	{name: "dir-group", prepare: func(dir string) (func() error, error) {
+		if err := os.Chmod(filepath.Join(dir, "file"), 0o640); err != nil {
+			return nil, err
+		}
+		return held(syncEach)(dir)
+	}, calls: 15},
+	{name: "writefile-private", prepare: private(writeFile("file")), calls: 13},
 	{name: "dir-new", prepare: func(dir string) (func() error, error) {
 		if err := os.Remove(filepath.Join(dir, "file")); err != nil {
 			return nil, err
 		}
 		return held(atomicfile.Options{Sync: atomicfile.SyncEach, NoReplace: true})(dir)
 	}, calls: 7},
-	{name: "batch", prepare: heldBatch(syncEach), calls: 3*8 + 1},
-	{name: "batch-ordered", prepare: heldBatch(atomicfile.Options{}), ordered: true, calls: 3*8 + 1},
-	{name: "batch-syncfs", prepare: heldBatch(syncWhole), calls: 3*7 + 2},
-	{name: "batch-kill", prepare: heldBatch(kill), calls: 3 * 6, flushes: 3},
+	{name: "batch", prepare: heldBatch(syncEach), calls: 3*8 + 5 + 1},
+	{name: "batch-ordered", prepare: heldBatch(atomicfile.Options{}), ordered: true, calls: 3*8 + 5 + 1},
+	{name: "batch-syncfs", prepare: heldBatch(syncWhole), calls: 3*7 + 5 + 2},
+	{name: "batch-kill", prepare: heldBatch(kill), calls: 3*6 + 5, flushes: 3},
 	{name: "symlink", prepare: func(dir string) (func() error, error) {
 		d, err := atomicfile.OpenDir(dir, atomicfile.Options{})
 		if err != nil {
@@ -246,6 +271,7 @@ var (
 	tempFile = regexp.MustCompile(`\.stele-[0-9a-z-]+\.tmp`)
 	rules    = []tracetest.Rule{
 		{Find: tempFile, By: "TEMP"},
+		{Find: regexp.MustCompile(`/proc/[0-9]+/task/[0-9]+`), By: "/proc/N/task/N"},
 		{Find: regexp.MustCompile(`\{st_mode.*\}|\{f_type.*\}|0x[0-9a-f]+`), By: "{...}"},
 	}
 )

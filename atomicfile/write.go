@@ -38,9 +38,9 @@ func WriteFile(name string, data []byte, perm fs.FileMode) error {
 // WriteFileWith gives the file name new content, all or nothing: after a crash
 // at any time it holds the old content or the new (durability.OldOrNew), and
 // once WriteFileWith has returned nil, the new, which survives what
-// Options.Level says, Power unless set. It is Create, Write and Commit; so
-// unlike WriteFile it takes over what Options.Keep says, which by default is
-// nothing, and by default replaces a symlink.
+// Options.Level says, Power unless set. It is Create, Write and Commit. So
+// unlike WriteFile it gives the file perm, less what an old file denied, unless
+// Options.Keep says otherwise; and by default it replaces a symlink.
 func WriteFileWith(name string, data []byte, perm fs.FileMode, o Options) error {
 	f, err := Create(name, perm, o)
 	if err != nil {

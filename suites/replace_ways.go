@@ -268,8 +268,8 @@ func oneFileWays() []ReplaceWay {
 		atomicDir("Dir.WriteFile SyncEach", "the same with an fdatasync of each file",
 			atomicfile.Options{Sync: atomicfile.SyncEach}),
 		plainReplaceKill(),
-		atomicDir("Dir.WriteFile kill", "through a held folder, nothing synced",
-			atomicfile.Options{Level: durability.Kill}),
+		atomicDir("Dir.WriteFile kill", "through a held folder, nothing synced; the old file's permissions are not asked for, as the others do not",
+			atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepNothing}),
 		osWriteFile(),
 	}
 }
@@ -284,7 +284,7 @@ func manyFilesWays() []ReplaceWay {
 			atomicfile.Options{Sync: atomicfile.SyncEach}),
 		atomicBatch("Batch SyncWholeFS", "the same with one syncfs for all",
 			atomicfile.Options{Sync: atomicfile.SyncWholeFS}),
-		atomicBatch("Batch kill", "all written, then renamed, nothing synced",
-			atomicfile.Options{Level: durability.Kill}),
+		atomicBatch("Batch kill", "all written, then renamed, nothing synced; the old files' permissions are not asked for",
+			atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepNothing}),
 	}, oneFileWays()[1:]...)
 }

@@ -35,7 +35,7 @@ func TestChangedAtEachCall(t *testing.T) {
 	w := newWorker(t)
 	cells := matrix()
 	refused := 0
-	for _, name := range []string{"WriteFile", "Create keep 00001", "Create keep 01000", "Batch keep 01111"} {
+	for _, name := range []string{"WriteFile", "Create keep 00000", "Create keep 00001", "Create keep 01000", "Batch keep 01111"} {
 		i := slices.IndexFunc(cells, func(c cell) bool { return c.way.name == name && c.writer.uid == 0 && c.uid == owner })
 		for _, change := range changes {
 			for turn := range 2 {

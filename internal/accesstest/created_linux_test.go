@@ -52,8 +52,16 @@ var makers = []maker{
 	{name: "atomicfile.WriteFile", run: func(in, name string, perm fs.FileMode) error {
 		return atomicfile.WriteFile(filepath.Join(in, name), content, perm)
 	}},
-	{name: "atomicfile without Keep", over: true, run: func(in, name string, perm fs.FileMode) error {
+	{name: "atomicfile.Create", run: func(in, name string, perm fs.FileMode) error {
 		f, err := atomicfile.Create(filepath.Join(in, name), perm, atomicfile.Options{Level: durability.Kill})
+		if err != nil {
+			return err
+		}
+		return f.Commit()
+	}},
+	{name: "atomicfile with KeepNothing", over: true, run: func(in, name string, perm fs.FileMode) error {
+		o := atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepNothing}
+		f, err := atomicfile.Create(filepath.Join(in, name), perm, o)
 		if err != nil {
 			return err
 		}

@@ -37,8 +37,8 @@ func (c cell) String() string {
 // A way is a function that gives a name new content.
 type way struct {
 	name string
-	// keeps is what the new file has to take over. A way that keeps the mode
-	// may grant nothing that the old file denied; perm bounds the others.
+	// keeps is what the new file has to take over. Only a way of KeepNothing may
+	// grant what the old file denied. perm bounds those that do not keep the mode.
 	keeps   atomicfile.Keep
 	inPlace bool // has no new file
 	prepare func(path string) error
@@ -71,7 +71,7 @@ func ways() (all []way) {
 			return f.Commit()
 		})
 	}
-	for _, keep := range []atomicfile.Keep{0, mode, atomicfile.KeepAll} {
+	for _, keep := range []atomicfile.Keep{0, mode, atomicfile.KeepAll, atomicfile.KeepNothing} {
 		o := atomicfile.Options{Level: durability.Kill, Keep: keep}
 		add(fmt.Sprintf("Dir.WriteFile keep %05b", keep), keep, func(path string) error {
 			d, err := atomicfile.OpenDir(filepath.Dir(path), o)
@@ -88,6 +88,12 @@ func ways() (all []way) {
 				return err
 			}
 			return b.Commit()
+		})
+	}
+	for _, o := range []atomicfile.Options{{}, {ExactMode: true}, {Links: atomicfile.FollowLinks}} {
+		o.Level = durability.Kill
+		add(fmt.Sprintf("WriteFileWith exact %v links %d", o.ExactMode, o.Links), 0, func(path string) error {
+			return atomicfile.WriteFileWith(path, content, perm, o)
 		})
 	}
 	return append(all, headerWays()...)
@@ -267,8 +273,10 @@ func (c cell) bound(before []rights) []rights {
 		switch {
 		case p.uid == c.writer.uid, p.uid == c.uid:
 			all[i] = 7 // whoever owns a file gives himself what he wants
-		case c.way.keeps&(atomicfile.KeepMode|atomicfile.KeepACL) == 0:
+		case c.way.keeps == atomicfile.KeepNothing:
 			all[i] = perm >> 3 & 7 // the mask bounds what is inherited
+		case c.way.keeps&(atomicfile.KeepMode|atomicfile.KeepACL) == 0:
+			all[i] &= perm >> 3 & 7
 		}
 	}
 	return all

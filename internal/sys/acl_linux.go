@@ -91,11 +91,21 @@ func aclFrom(get func(attr string) ([]byte, error), err error) (acl []byte, know
 	if get == nil {
 		return nil, false, nil
 	}
-	nfs4, err := get(nfs4Name)
-	if err == nil && namesSomebody(nfs4) {
-		return nil, false, ErrNFS4ACL
+	return nil, false, plainNFS4(get)
+}
+
+// plainNFS4 is ErrNFS4ACL for a file with an NFSv4 ACL that says more than a
+// mode can.
+func plainNFS4(get func(attr string) ([]byte, error)) error {
+	switch acl, err := get(nfs4Name); {
+	case err == unix.ENODATA, err == unix.EOPNOTSUPP:
+		return nil
+	case err != nil:
+		return fmt.Errorf("read NFSv4 ACL: %w", err)
+	case namesSomebody(acl):
+		return ErrNFS4ACL
 	}
-	return nil, false, nil
+	return nil
 }
 
 // nfs4Name is where an NFS client shows a file's NFSv4 ACL.
@@ -136,7 +146,8 @@ func namesSomebody(acl []byte) bool {
 }
 
 // HasACL reports whether t has an access ACL, which it takes from the default
-// ACL of its folder.
+// ACL of its folder. An NFSv4 ACL with entries for users or groups, which it may
+// inherit as well, is ErrNFS4ACL.
 func (t Temp) HasACL() (bool, error) {
 	var attr = [len(aclName) + 1]byte([]byte(aclName + "\x00"))
 	for {
@@ -145,8 +156,10 @@ func (t Temp) HasACL() (bool, error) {
 		case unix.EINTR:
 		case 0:
 			return true, nil
-		case unix.ENODATA, unix.EOPNOTSUPP:
+		case unix.ENODATA:
 			return false, nil
+		case unix.EOPNOTSUPP:
+			return false, plainNFS4(func(attr string) ([]byte, error) { return getXattr(t.fd(), attr) })
 		default:
 			return false, e
 		}

@@ -3,6 +3,7 @@ package sys
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,5 +98,57 @@ func TestNamesSomebody(t *testing.T) {
 		if got := namesSomebody(c.acl); got != c.want {
 			t.Errorf("%q: %v", c.acl, got)
 		}
+	}
+}
+
+// An ACL that cannot be read is not taken for none.
+func TestPlainNFS4(t *testing.T) {
+	somebody := append(make([]byte, 16), "\x00\x00\x00\x017\x00\x00\x00"...)
+	somebody[3] = 1
+	for _, c := range []struct {
+		acl       []byte
+		err, want error
+	}{
+		{make([]byte, 4), nil, nil},
+		{somebody, nil, ErrNFS4ACL},
+		{nil, unix.ENODATA, nil},
+		{nil, unix.EOPNOTSUPP, nil},
+		{nil, unix.EIO, unix.EIO},
+		{nil, unix.EACCES, unix.EACCES},
+	} {
+		get := func(attr string) ([]byte, error) {
+			if attr == aclName {
+				return nil, unix.EOPNOTSUPP
+			}
+			return c.acl, c.err
+		}
+		if _, known, err := aclFrom(get, nil); !errors.Is(err, c.want) || err != nil && c.want == nil || known {
+			t.Errorf("%q, %v: known %v, %v, want %v", c.acl, c.err, known, err, c.want)
+		}
+	}
+}
+
+// A file system without ACLs has none of the other kind either, but it is asked.
+func TestHasACLWithout(t *testing.T) {
+	name := t.TempDir()
+	if err := unix.Mount("none", name, "ramfs", 0, ""); err != nil {
+		t.Skip("mount: ", err)
+	}
+	t.Cleanup(func() { unix.Unmount(name, unix.MNT_DETACH) })
+	d, err := OpenDir(name, ForPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	f, err := d.CreateTemp("t", 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if has, err := f.HasACL(); has || err != nil {
+		t.Errorf("%v, %v", has, err)
+	}
+	if acl, known, err := d.ACL("t"); acl != nil || known || err != nil {
+		t.Errorf("%x, %v, %v", acl, known, err)
 	}
 }

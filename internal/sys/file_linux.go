@@ -103,6 +103,34 @@ func modeBits(perm fs.FileMode) uintptr {
 	return mode
 }
 
+// Umask is the umask of the calling thread, or 0 where there is no /proc that
+// tells it: umask(2) does so only to those who set another one, for all
+// threads. It takes three calls.
+func Umask() (fs.FileMode, error) {
+	const name, field = "/proc/thread-self/status", "\nUmask:\t"
+	fd, err := openFD(unix.AT_FDCWD, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if indirect(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	f := newTemp(fd)
+	defer f.Close()
+	var head [256]byte // the field is the second
+	n, err := f.Read(head[:])
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := bytes.Cut(head[:n], []byte(field))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	mask, err := strconv.ParseUint(string(line), 8, 9)
+	if err != nil {
+		return 0, nil // before Linux 4.7
+	}
+	return fs.FileMode(mask), nil
+}
+
 // noEmptyPath is set once linkat(2) has refused AT_EMPTY_PATH and taken the
 // way through /proc: before Linux 6.10 it wants CAP_DAC_READ_SEARCH.
 var noEmptyPath atomic.Bool

@@ -107,3 +107,12 @@ func TestTouchFileAllocates0(t *testing.T) {
 		t.Errorf("TouchFile: %v allocations", n)
 	}
 }
+
+func TestUmask(t *testing.T) {
+	old := unix.Umask(0o137)
+	got, err := Umask()
+	unix.Umask(old)
+	if got != 0o137 || err != nil {
+		t.Errorf("%o, %v", got, err)
+	}
+}

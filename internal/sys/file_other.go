@@ -120,6 +120,9 @@ func bareLink(err error) error {
 	return err
 }
 
+// Umask is not known here: 0.
+func Umask() (fs.FileMode, error) { return 0, nil }
+
 // NewMemory fails with errors.ErrUnsupported.
 func NewMemory(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
