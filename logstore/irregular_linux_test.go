@@ -83,3 +83,36 @@ func TestIrregular(t *testing.T) {
 }
 
 const outsideFIFO = "fifo"
+
+// Nor is a FIFO waited for in the place of a folder of the store.
+func TestIrregularFolders(t *testing.T) {
+	for _, name := range []string{"segments", "quarantine", "wal"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s, err := logstore.Open(dir, logstore.Options{MinFree: 1})
+			if err == nil {
+				err = s.Close()
+			}
+			path := filepath.Join(dir, name)
+			if err = errors.Join(err, os.RemoveAll(path), unix.Mkfifo(path, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if s, err := logstore.Open(dir, logstore.Options{MinFree: 1}); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("Open: %v; want it to name %s", err, path)
+				if err == nil {
+					s.Close()
+				}
+			}
+			in, err := logstore.Inspect(dir)
+			if err == nil {
+				err = in.LogErr
+			}
+			if err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("Inspect: %v; want it to name %s", err, path)
+			}
+			if fi, err := os.Lstat(path); err != nil || fi.Mode().Type() != os.ModeNamedPipe {
+				t.Errorf("%v, %v", fi, err)
+			}
+		})
+	}
+}

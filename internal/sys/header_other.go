@@ -11,7 +11,8 @@ import (
 )
 
 // OpenExact opens the regular file path itself. What else is there is a
-// *NotRegularError; what takes its place at that moment may be waited for.
+// *NotRegularError, and is not waited for; a symlink that takes its place at
+// that moment is followed here.
 func OpenExact(path string, write bool) (*os.File, error) {
 	fi, err := os.Lstat(path)
 	if err == nil {
@@ -20,7 +21,17 @@ func OpenExact(path string, write bool) (*os.File, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	return OpenRegular(path, write)
+	f, err := OpenRegular(path, write)
+	if err != nil {
+		return nil, err
+	}
+	if fi, err = f.Stat(); err == nil {
+		err = NotRegular(fi.Mode())
+	}
+	if err != nil {
+		return nil, errors.Join(bare(err), f.Close())
+	}
+	return f, nil
 }
 
 // OpenRegular opens the file path. A symlink that has taken its place is
@@ -33,9 +44,9 @@ func OpenRegular(path string, write bool) (*os.File, error) {
 // ExactFlags are the flags of OpenRegular.
 func ExactFlags(write bool) int {
 	if write {
-		return os.O_RDWR
+		return os.O_RDWR | nonBlock
 	}
-	return os.O_RDONLY
+	return os.O_RDONLY | nonBlock
 }
 
 // InodeOf is not known here.

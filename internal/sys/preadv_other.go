@@ -24,12 +24,13 @@ const (
 	AdviseNoReuse
 )
 
-// OpenRead opens a file for reading.
+// OpenRead opens a file for reading. A FIFO is not waited for: the caller looks
+// at what it got.
 func OpenRead(name string, direct bool) (*os.File, error) {
 	if direct {
 		return nil, &os.PathError{Op: "open O_DIRECT", Path: name, Err: errors.ErrUnsupported}
 	}
-	return os.Open(name)
+	return os.OpenFile(name, os.O_RDONLY|nonBlock, 0)
 }
 
 // OpenReadBeneath is OpenRead below root, as OpenFileBeneath is.
@@ -49,7 +50,7 @@ func OpenReadBeneath(root *os.Root, name string, direct, oneMount bool) (*os.Fil
 		return fail(root.Name(), err)
 	}
 	defer d.Close()
-	f, err := d.OpenFileBeneath(path, name, os.O_RDONLY, 0, oneMount)
+	f, err := d.OpenFileBeneath(path, name, os.O_RDONLY|nonBlock, 0, oneMount)
 	if err != nil {
 		return fail(name, bare(err))
 	}
