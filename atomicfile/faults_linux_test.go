@@ -214,3 +214,22 @@ func TestShortWrite(t *testing.T) {
 		})
 	}
 }
+
+// A file system that takes no name is not tried for ever.
+func TestNoNameFree(t *testing.T) {
+	tracetest.Need(t, traced)
+	for name, call := range map[string]string{"symlink": "symlinkat", "dir": "openat"} {
+		s := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })]
+		calls := trace(t, s, newRoot(t, t.TempDir())).Calls()
+		first := calls[slices.IndexFunc(calls, func(c tracetest.Call) bool { return c.Name == call })]
+		root := newRoot(t, t.TempDir())
+		tr := trace(t, s, root, fmt.Sprintf("%s:error=EEXIST:when=%d+", call, first.Nth))
+		if tr.Exit != exitFailed || !strings.Contains(tr.Said, syscall.EEXIST.Error()) {
+			t.Errorf("%s: exit %d, %s", name, tr.Exit, tr.Said)
+		}
+		if now := content(t, root); now != "old" {
+			t.Errorf("%s: the file holds %q", name, now)
+		}
+		noTemps(t, root)
+	}
+}

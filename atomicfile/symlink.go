@@ -1,7 +1,6 @@
 package atomicfile
 
 import (
-	"errors"
 	"io/fs"
 
 	"github.com/stele-go/stele/durability"
@@ -36,7 +35,7 @@ func symlink(at *folder, target, base, path string, o Options) error {
 			return fail(err)
 		}
 	}
-	temp, err := tempSymlink(at, target, o)
+	temp, err := tempfile.Symlink(at.dir, o.temp(), target)
 	if err != nil {
 		return fail(err)
 	}
@@ -48,15 +47,4 @@ func symlink(at *folder, target, base, path string, o Options) error {
 		return at.sync()
 	}
 	return nil
-}
-
-// tempSymlink makes the symlink under a temporary name. It cannot be locked:
-// Sweep goes by its age.
-func tempSymlink(at *folder, target string, o Options) (string, error) {
-	for {
-		temp := tempfile.Name(o.temp())
-		if err := at.dir.Symlink(target, temp); !errors.Is(err, fs.ErrExist) {
-			return temp, err
-		}
-	}
 }

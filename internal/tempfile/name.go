@@ -47,8 +47,20 @@ var thisWriter = sync.OnceValues(func() (writer, error) {
 	if err != nil {
 		return writer{}, err
 	}
-	return writer{pid: p.PID, start: p.Start, namespace: p.Namespace, boot: p.Boot[:16]}, nil
+	return writerOf(p)
 })
+
+var bootForm = regexp.MustCompile(`^[0-9a-f]{16}`)
+
+// writerOf fails for a boot whose id cannot stand in a tag: a sandbox's kernel
+// may tell any.
+func writerOf(p sys.Process) (writer, error) {
+	boot := bootForm.FindString(p.Boot)
+	if boot == "" {
+		return writer{}, fmt.Errorf("the boot's id is %q; want 32 hex digits", p.Boot)
+	}
+	return writer{pid: p.PID, start: p.Start, namespace: p.Namespace, boot: boot}, nil
+}
 
 // unknownWriter is one that cannot tell who it is.
 var unknownWriter = writer{boot: strings.Repeat("0", 16)}

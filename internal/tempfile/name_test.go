@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/internal/sys"
 )
 
 func TestTags(t *testing.T) {
@@ -38,6 +40,29 @@ func TestTags(t *testing.T) {
 	for _, pattern := range []string{"*", ".*.tmp", "x*y"} {
 		if w, ok := parse(Name(pattern)); !ok || w.pid != os.Getpid() {
 			t.Errorf("%q: %+v, %v", pattern, w, ok)
+		}
+	}
+}
+
+// A tag that nobody would know again is not made.
+func TestWriterOf(t *testing.T) {
+	for boot, want := range map[string]string{
+		"0123456789abcdef0123456789abcdef": "0123456789abcdef",
+		"0123456789abcdef":                 "0123456789abcdef",
+		"0123456789abcde":                  "",
+		"":                                 "",
+		"0123456789ABCDEF0123456789ABCDEF": "",
+		"sandbox-without-a-boot-id-so-far": "",
+	} {
+		w, err := writerOf(sys.Process{PID: 1, Boot: boot})
+		if w.boot != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %+v, %v", boot, w, err)
+		}
+		if err != nil {
+			continue
+		}
+		if got, ok := parse(w.tag(1)); !ok || got != w {
+			t.Errorf("%q: came back as %+v, %v", boot, got, ok)
 		}
 	}
 }
