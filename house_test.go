@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"lab":           {"durability", "lab"},
 	"mkdir":         {"durability", "latency"},
 	"atomicfile":    {"durability", "latency", "internal/tempfile", "internal/oldfile"},
-	"header":        {"atomicfile", "durability", "latency", "internal/tempfile", "internal/oldfile"},
+	"header":        {"atomicfile", "durability", "latency", "internal/tempfile", "internal/oldfile", "internal/belowroot"},
 	"crashtest":     {"durability"},
 	"mpsc":          {},
 	"newfile":       {"mpsc", "durability", "latency", "internal/tempfile"},
@@ -40,8 +40,9 @@ var mayImport = map[string][]string{
 	"durability":    {},
 	"internal/sys":  {},
 
-	"internal/tempfile": {},
-	"internal/oldfile":  {},
+	"internal/tempfile":  {},
+	"internal/oldfile":   {},
+	"internal/belowroot": {},
 	// Commands for working on the house: nobody may import them.
 	"internal/beforeafter": {"lab"},
 	// For tests only: nobody may import it.
@@ -53,7 +54,7 @@ var mayImport = map[string][]string{
 // standalone packages import nothing outside the house but the standard
 // library and golang.org/x/sys, so that whoever needs one primitive pulls in
 // nothing else.
-var standalone = []string{"mkdir", "mpsc", "newfile", "atomicfile", "header", "fileio", "wal", "profile", "latency", "durability", "internal/sys", "internal/tempfile", "internal/oldfile"}
+var standalone = []string{"mkdir", "mpsc", "newfile", "atomicfile", "header", "fileio", "wal", "profile", "latency", "durability", "internal/sys", "internal/tempfile", "internal/oldfile", "internal/belowroot"}
 
 func TestImportDirections(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {

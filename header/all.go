@@ -56,8 +56,7 @@ type FileResult struct {
 //
 // At level Power the files that get new ones are committed in groups of up to
 // 64 a worker: all are written, then synced, then renamed, and each folder is
-// synced once a group. So a file is done when its group is. Below a Root each file
-// is a group.
+// synced once a group. So a file is done when its group is.
 //
 // head is called by several goroutines at once, while no file is locked by
 // them: it may use this package. names is called in a goroutine of its own, and
@@ -93,14 +92,18 @@ const groupMost = 64
 // groupSize is how many files each of the workers may have in its group: all
 // together leave the rest of the process half of its descriptors.
 func groupSize(o AllOptions, workers int) int {
-	if o.Level != durability.Power || o.Root != nil {
+	if o.Level != durability.Power {
 		return 1
 	}
 	soft, _, err := sys.FileLimits()
 	if err != nil {
 		return groupMost
 	}
-	return int(max(1, min(groupMost, soft/4/uint64(workers))))
+	each := uint64(4)
+	if o.Root != nil {
+		each = 8 // two more for a folder of its own
+	}
+	return int(max(1, min(groupMost, soft/each/uint64(workers))))
 }
 
 // A numbered result is that of the nth name.
@@ -130,6 +133,9 @@ func all(ctx context.Context, op string, names iter.Seq[string], o AllOptions, w
 	for range count {
 		workers.Go(func() {
 			w := worker{op: op, o: o, what: what, done: done, most: most}
+			var last lastFolder
+			defer last.close()
+			w.o.last = &last
 			w.run(ctx, todo)
 		})
 	}
@@ -272,7 +278,7 @@ func (w *worker) one(ctx context.Context, k task) (Result, error) {
 		return Result{}, wrap(w.op, k.name, k.err)
 	case k.c == nil:
 		return nothing(w.o.Options), nil
-	case w.o.Level != durability.Power, w.o.Root != nil: // whose folders are open, each its own
+	case w.o.Level != durability.Power:
 		return apply(ctx, w.op, k.name, w.o.Options, k.c)
 	}
 	res, err := w.join(ctx, k)
@@ -338,12 +344,21 @@ func (w *worker) join(ctx context.Context, k task) (Result, error) {
 // create adds a new file to the batch, which alone may commit it.
 func (w *worker) create(t *target, perm fs.FileMode, o atomicfile.Options, fill func(content) error) error {
 	if w.batch == nil {
+		o.Root = w.o.Root // of all folders
 		w.batch = atomicfile.NewBatch(o)
 	}
 	oldfile.Set(w.batch, t.f) // whose content the new file gets
-	err := w.batch.AddFunc(t.name, perm, func(c *atomicfile.Content) error { return fill(c) })
+	err := w.batch.AddFunc(t.inBatch(), perm, func(c *atomicfile.Content) error { return fill(c) })
 	w.added = err == nil
-	return err
+	return t.told(err)
+}
+
+// inBatch is the name by which a batch knows the file.
+func (p *place) inBatch() string {
+	if p.folder != nil {
+		return p.below
+	}
+	return p.name
 }
 
 // commit commits the group and tells what became of each of its files.
@@ -353,8 +368,8 @@ func (w *worker) commit() {
 	}
 	err := w.batch.Commit()
 	for _, g := range w.group {
-		if ferr := errorOf(err, g.t.name); ferr != nil {
-			g.done.Result, g.done.Err = Result{}, wrap(w.op, g.done.Name, ferr)
+		if ferr := errorOf(err, g.t.inBatch()); ferr != nil {
+			g.done.Result, g.done.Err = Result{}, wrap(w.op, g.done.Name, g.t.told(ferr))
 		}
 		g.t.close()
 		w.later = append(w.later, g.done)

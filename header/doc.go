@@ -86,13 +86,17 @@
 // grow from 1 to 50 ms, and leaves no goroutine behind; once the context is
 // done the error is a [LockedError], which names the process that holds the lock
 // where the system tells. A change that has begun is ended whatever the
-// context says. Options.LockWait gives up earlier, and of many files only the locked one.
+// context says. Options.LockWait gives up earlier, and of many
+// files only the locked one.
 //
 // # Roots
 //
 // With Options.Root names are relative to an os.Root, and nothing below it follows
 // a symlink. The folder of a file is opened once, and the file is opened, compared
-// and replaced in that folder, wherever its name leads meanwhile.
+// and replaced in that folder, wherever its name leads meanwhile. Only a group of
+// InsertAll or SwapAll at level Power opens its folders again, to replace the
+// files: a name that leads to another file by then is that file's error
+// (syscall.EBUSY).
 //
 // # What is recorded
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/belowroot"
 )
 
 // A Mode is what a reader, and a crash, may see of a change.
@@ -85,6 +86,13 @@ type Options struct {
 	// context.DeadlineExceeded; of InsertAll and SwapAll it is the file's, and the
 	// others are gone on with. 0, the default, waits until the context is done.
 	LockWait time.Duration
+
+	below func(name string) string // unless nil, names are not relative to Root, but this is: see belowroot.Set
+	last  *lastFolder              // unless nil, the goroutine's
+}
+
+func init() {
+	belowroot.Set = func(to any, path func(name string) string) { to.(*Options).below = path }
 }
 
 // PadByte pads with one byte: '\n' or ' ' for text.

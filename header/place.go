@@ -16,12 +16,44 @@ import (
 // Options.Root. Such a folder is found once, so that it stays the same however
 // the names that led there change.
 type place struct {
-	name     string   // no symlink
-	shown    string   // for messages: the name that was given, or where it leads
-	folder   *os.Root // nil without Options.Root
-	at       sys.Dir  // the same folder
-	own      bool     // folder is to be closed
+	name     string // no symlink; in folder, if there is one
+	below    string // the same below Options.Root
+	shown    string // for messages: the name that was given, or where it leads
+	folder   *folder
 	oneMount bool
+}
+
+// A folder below Options.Root is open for the files in it that one goroutine
+// works on, and for its next.
+type folder struct {
+	root  *os.Root
+	own   bool    // root is to be closed
+	at    sys.Dir // the same folder
+	users int
+}
+
+func (d *folder) release() {
+	if d.users--; d.users > 0 {
+		return
+	}
+	d.at.Close()
+	if d.own {
+		d.root.Close()
+	}
+}
+
+// A lastFolder is the folder that a worker has used last. Names often come folder
+// by folder.
+type lastFolder struct {
+	dir string
+	*folder
+}
+
+func (l *lastFolder) close() {
+	if l.folder != nil {
+		l.folder.release()
+		l.folder = nil
+	}
 }
 
 // locate finds the place of a regular file.
@@ -31,52 +63,81 @@ func (o Options) locate(name string) (p place, err error) {
 		p.shown = p.name
 		return p, err
 	}
-	clean, err := sys.CleanBeneath(name)
-	if err != nil {
+	p = place{below: name, shown: name, oneMount: o.OneMount}
+	if o.below != nil {
+		p.below = o.below(name)
+	}
+	if p.below, err = sys.CleanBeneath(p.below); err != nil {
 		return p, err
 	}
-	dir, base := filepath.Split(clean)
-	p = place{name: base, shown: name, oneMount: o.OneMount}
-	if err := p.enter(o.Root, filepath.Clean(dir)); err != nil {
-		return p, err
-	}
-	fi, err := p.lstat()
-	if err == nil {
-		err = regular(fi.Mode())
-	}
-	if err != nil {
+	dir, base := filepath.Split(p.below)
+	dir, p.name = filepath.Clean(dir), base
+	known := o.last != nil && o.last.folder != nil && o.last.dir == dir
+	for {
+		if p.folder, err = o.enter(dir); err != nil {
+			return p, err
+		}
+		fi, err := p.lstat()
+		if err == nil {
+			err = regular(fi.Mode())
+		}
+		if err == nil {
+			return p, nil
+		}
 		p.close()
+		if !known {
+			return p, bare(err)
+		}
+		o.last.close() // there may be another folder of that name by now
+		known = false
 	}
-	return p, bare(err)
 }
 
-// enter opens the folder dir below root.
-func (p *place) enter(root *os.Root, dir string) error {
+// enter returns the folder dir below Options.Root, which is to be released.
+func (o Options) enter(dir string) (*folder, error) {
+	if o.last != nil && o.last.folder != nil && o.last.dir == dir {
+		o.last.users++
+		return o.last.folder, nil
+	}
+	d, err := openBelow(o.Root, dir, o.OneMount)
+	if err == nil && o.last != nil {
+		o.last.close()
+		*o.last = lastFolder{dir, d}
+		d.users++
+	}
+	return d, err
+}
+
+// openBelow opens the folder dir below root.
+func openBelow(root *os.Root, dir string, oneMount bool) (*folder, error) {
 	top, err := sys.RootDir(root, sys.ForPath)
 	if err != nil {
-		return bare(err)
+		return nil, bare(err)
 	}
 	defer top.Close()
-	if p.at, err = top.OpenBeneath(dir, sys.ForPath, p.oneMount); err != nil {
-		return err
+	d := &folder{root: root, users: 1}
+	if d.at, err = top.OpenBeneath(dir, sys.ForPath, oneMount); err != nil {
+		return nil, err
 	}
-	if p.folder = root; dir != "." {
-		if p.folder, err = root.OpenRoot(dir); err != nil {
-			p.at.Close()
-			return bare(err)
-		}
-		p.own = true
+	if dir == "." {
+		return d, nil
 	}
+	if d.root, err = root.OpenRoot(dir); err != nil {
+		d.at.Close()
+		return nil, bare(err)
+	}
+	d.own = true
 	// An os.Root follows symlinks that stay below it.
-	again, err := sys.RootDir(p.folder, sys.ForPath)
+	again, err := sys.RootDir(d.root, sys.ForPath)
 	if err == nil {
-		err = sameFolder(p.at, again)
+		err = sameFolder(d.at, again)
 		again.Close()
 	}
 	if err != nil {
-		p.close()
+		d.release()
+		return nil, bare(err)
 	}
-	return bare(err)
+	return d, nil
 }
 
 func sameFolder(a, b sys.Dir) error {
@@ -97,7 +158,7 @@ func sameFolder(a, b sys.Dir) error {
 // lstat tells what there is now.
 func (p *place) lstat() (fs.FileInfo, error) {
 	if p.folder != nil {
-		return p.folder.Lstat(p.name)
+		return p.folder.root.Lstat(p.name)
 	}
 	return os.Lstat(p.name)
 }
@@ -105,13 +166,13 @@ func (p *place) lstat() (fs.FileInfo, error) {
 // open opens what there is now, but no symlink.
 func (p *place) open(write bool) (*os.File, error) {
 	if p.folder != nil {
-		return p.at.OpenFileBeneath(p.name, p.shown, sys.ExactFlags(write), 0, p.oneMount)
+		return p.folder.at.OpenFileBeneath(p.name, p.shown, sys.ExactFlags(write), 0, p.oneMount)
 	}
 	return sys.OpenRegular(p.name, write)
 }
 
 // told gives an error of package atomicfile, which knows the file below a Root by
-// its name in the folder, the name that was given.
+// another name, the name that was given.
 func (p *place) told(err error) error {
 	pe, ok := errors.AsType[*fs.PathError](err)
 	switch {
@@ -124,12 +185,8 @@ func (p *place) told(err error) error {
 }
 
 func (p *place) close() {
-	if p.folder == nil {
-		return
-	}
-	p.at.Close()
-	if p.own {
-		p.folder.Close()
+	if p.folder != nil {
+		p.folder.release()
 	}
 }
 

@@ -181,7 +181,11 @@ func (o Options) keeps() atomicfile.Keep {
 }
 
 func (t *target) atomicfile(o Options) atomicfile.Options {
-	return atomicfile.Options{Level: o.Level, Keep: o.keeps(), Links: atomicfile.RefuseLinks, Root: t.folder, OneMount: o.OneMount}
+	ao := atomicfile.Options{Level: o.Level, Keep: o.keeps(), Links: atomicfile.RefuseLinks, OneMount: o.OneMount}
+	if t.folder != nil {
+		ao.Root = t.folder.root
+	}
+	return ao
 }
 
 func (r *Result) addWhy(why string) {

@@ -2,9 +2,11 @@ package header_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -196,5 +198,105 @@ func TestRootErrors(t *testing.T) {
 	_, err = header.Recover(t.Context(), name, header.Options{Root: root})
 	if damaged, ok := errors.AsType[*header.DamagedError](err); !ok || damaged.Path != name {
 		t.Errorf("recover: %v, want the path %s", err, name)
+	}
+}
+
+// Many files below a Root are committed in groups, as others are.
+func TestRootInsertAll(t *testing.T) {
+	for _, level := range []durability.Level{durability.Power, durability.Kill} {
+		dir, names := manyFiles(t, 150)
+		for i, name := range names {
+			rel, err := filepath.Rel(dir, name)
+			must(t, err)
+			names[i] = rel
+		}
+		must(t, os.Symlink("0", filepath.Join(dir, "link")))
+		asked := slices.Concat(names, []string{"link/f0", "0/missing", "none/f", "0//f0"})
+		root, err := os.OpenRoot(dir)
+		must(t, err)
+		defer root.Close()
+		o := header.AllOptions{Options: header.Options{Root: root, Level: level}, Workers: 3}
+		results, err := header.InsertAll(t.Context(), slices.Values(asked), headOf, o)
+		if err == nil || len(results) != len(asked) {
+			t.Fatalf("%d results, %v", len(results), err)
+		}
+		for i, r := range results {
+			want := map[string]error{"link/f0": syscall.ELOOP, "0/missing": syscall.ENOENT, "none/f": syscall.ENOENT}[asked[i]]
+			if r.Name != asked[i] || !errors.Is(r.Err, want) || r.Err != nil && !strings.Contains(r.Err.Error(), " "+asked[i]+": ") {
+				t.Errorf("%+v, want %v", r, want)
+			}
+		}
+		for i, name := range names {
+			head := fmt.Sprintf("head of f%d\n", i)
+			if i == 0 {
+				head += head
+			}
+			holds(t, filepath.Join(dir, name), fmt.Appendf(nil, "%scontent %d\n", head, i))
+		}
+		entries, err := os.ReadDir(filepath.Join(dir, "0"))
+		if err != nil || len(entries) != 50 {
+			t.Errorf("%d entries, %v", len(entries), err)
+		}
+	}
+}
+
+// A folder that is moved while a group of its files is made keeps its files as
+// they are, or all of them are done there; what comes to its name stays as it was.
+func TestRootInsertAllMoved(t *testing.T) {
+	root, dir, outside := rooted(t)
+	var names []string
+	for i := range 40 {
+		names = append(names, fmt.Sprintf("d/e/f%d", i))
+		for _, d := range []string{dir, outside} {
+			must(t, os.WriteFile(filepath.Join(d, names[i]), []byte("content\n"), 0o644))
+		}
+	}
+	stop, swapped := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				swapped <- nil
+				return
+			default:
+			}
+			if err := exchange(filepath.Join(dir, "d"), filepath.Join(dir, "to-d")); err != nil {
+				swapped <- err
+				return
+			}
+		}
+	}()
+	done, refused := 0, 0
+	for n := 0; n < 50 || n < 2000 && (done == 0 || refused == 0); n++ {
+		o := header.AllOptions{Options: header.Options{Root: root}, Workers: 2}
+		header.SwapAll(t.Context(), slices.Values(names), func(string) (old, data []byte, err error) {
+			return []byte("content"), []byte("content" + " "), nil
+		}, reporting(o, func(r header.FileResult) {
+			if r.Err == nil {
+				done++
+			} else {
+				refused++
+			}
+		}))
+	}
+	close(stop)
+	must(t, <-swapped)
+	for i, name := range names {
+		holds(t, filepath.Join(outside, name), []byte("content\n"))
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil { // it is swapped now
+			b, err = os.ReadFile(filepath.Join(dir, "to-d", name[2:]))
+		}
+		if err != nil || strings.TrimRight(strings.TrimPrefix(string(b), "content"), " \n") != "" {
+			t.Errorf("%d: %q, %v", i, b, err)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(outside, "d/e"))
+	if err != nil || len(entries) != len(names)+1 {
+		t.Errorf("outside holds %d entries, %v", len(entries), err)
+	}
+	t.Logf("%d done, %d refused", done, refused)
+	if done == 0 || refused == 0 {
+		t.Skip("the two did not meet")
 	}
 }

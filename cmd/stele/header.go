@@ -35,7 +35,8 @@ the comments of each file's language, and changes, checks and removes it.
 
 PATH is a file, a folder or a glob in quotes ('src/**/*.go'). Folders of
 --skip-dir are not walked. Symbolic links, binary files, files of unknown type
-and generated files are left out; -v tells which, and why.
+and generated files are left out; -v tells which, and why. On Linux a folder
+below PATH in whose place somebody puts a link meanwhile is not followed either.
 
 The text is a Go template; {{.Year}} is --year, {{.File}} the name of the file.
 The header stands first but for what must: a byte order mark, "#!", <?xml, a
@@ -178,8 +179,13 @@ func headerComments(ctx context.Context, verb notice.Verb, args []string, stdin 
 		p, err = h.plan(stdin)
 	}
 	var files []found
+	var within *confinement
 	if err == nil {
 		files, err = h.collect(ctx, f.Args())
+	}
+	if err == nil {
+		within, err = confine(files)
+		defer within.close()
 	}
 	if ctx.Err() != nil {
 		fmt.Fprintln(stderr, "stele header: interrupted; nothing was done")
@@ -192,7 +198,7 @@ func headerComments(ctx context.Context, verb notice.Verb, args []string, stdin 
 	if err != nil {
 		return usageError(stderr, f.Name(), exitUsage, err)
 	}
-	r := headerRun{plan: p, write: h.writes() && !h.dryRun, diff: h.diff, tell: tell}
+	r := headerRun{plan: p, within: within, write: h.writes() && !h.dryRun, diff: h.diff, tell: tell}
 	r.options.Level, r.options.KeepTimes, r.options.Workers = level, h.keepTimes, h.workers
 	r.options.LockWait = h.lockWait
 	outcomes := r.run(ctx, files)

@@ -26,15 +26,11 @@ type fileChoice struct {
 	git                bool
 	include, exclude   []notice.Glob
 
-	// entered is told, unless it is nil, of each folder that was looked into,
-	// whether anything in it is meant or not.
-	entered func(dir string)
+	entered []found // folders that were looked into, whether anything in them is meant or not
 }
 
-func (s *fileChoice) enter(dir string) {
-	if s.entered != nil {
-		s.entered(filepath.Clean(dir))
-	}
+func (s *fileChoice) enter(dir, top string) {
+	s.entered = append(s.entered, found{path: filepath.Clean(dir), top: top})
 }
 
 func (s *fileChoice) flags(f *pflag.FlagSet) {
@@ -47,6 +43,7 @@ func (s *fileChoice) flags(f *pflag.FlagSet) {
 // A found is a file, with the reason or the error if it is not to be worked on.
 type found struct {
 	path   string
+	top    string // the folder that was named: nothing below it is followed
 	reason string
 	err    error
 }
@@ -106,13 +103,13 @@ func (s *fileChoice) path(ctx context.Context, p string) ([]found, error) {
 	if !s.wanted(clean, "") {
 		return nil, nil
 	}
-	s.enter(filepath.Dir(clean))
-	return []found{file(clean, info.Mode())}, nil
+	s.enter(filepath.Dir(clean), filepath.Dir(clean))
+	return []found{file(clean, filepath.Dir(clean), info.Mode())}, nil
 }
 
 // file is a file that was found, if it is one.
-func file(path string, mode fs.FileMode) found {
-	f := found{path: path}
+func file(path, top string, mode fs.FileMode) found {
+	f := found{path: path, top: top}
 	switch {
 	case mode.Type() == fs.ModeSymlink:
 		f.reason = "symbolic link"
@@ -166,16 +163,16 @@ func (s *fileChoice) folder(ctx context.Context, root string) ([]found, error) {
 		case err != nil && path == root:
 			return err
 		case err != nil:
-			all = append(all, found{path: path, err: err})
+			all = append(all, found{path: path, top: root, err: err})
 			return nil
 		case d.IsDir() && path != root && (slices.Contains(s.skipDirs, d.Name()) || notice.MatchAny(s.exclude, namesOf(path, root)...)):
 			return filepath.SkipDir
 		case d.IsDir():
-			s.enter(path)
+			s.enter(path, root)
 		case tempfile.Is(d.Name()):
 			// A file that another call is about to put in place (package atomicfile).
 		case s.wanted(path, root):
-			all = append(all, file(path, d.Type()))
+			all = append(all, file(path, root, d.Type()))
 		}
 		return nil
 	})
@@ -205,16 +202,16 @@ func (s *fileChoice) tracked(ctx context.Context, root string) ([]found, error) 
 		if name == "" || skipped || notice.MatchAny(s.exclude, namesOf(path, root)...) {
 			continue
 		}
-		s.enter(filepath.Dir(path))
+		s.enter(filepath.Dir(path), root)
 		if !s.wanted(path, root) {
 			continue
 		}
 		switch info, err := os.Lstat(path); {
 		case errors.Is(err, fs.ErrNotExist): // deleted, and not yet from the index
 		case err != nil:
-			all = append(all, found{path: path, err: err})
+			all = append(all, found{path: path, top: root, err: err})
 		case !info.IsDir(): // a submodule
-			all = append(all, file(path, info.Mode()))
+			all = append(all, file(path, root, info.Mode()))
 		}
 	}
 	if err := names.Err(); err != nil { // no path is so long

@@ -33,12 +33,14 @@ type recovery struct {
 
 	stdout, stderr io.Writer
 
+	swept map[string]bool // folders
+
 	looked, ended, removed, kept, failed int
 }
 
 func headerRecover(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := newFlags("header recover", headerUsage)
-	r := recovery{stdout: stdout, stderr: stderr}
+	r := recovery{stdout: stdout, stderr: stderr, swept: map[string]bool{}}
 	r.files.flags(f)
 	f.BoolVar(&r.dryRun, "dry-run", false, "change and remove nothing, say what would be done")
 	f.BoolVarP(&r.verbose, "verbose", "v", false, "list the temporary files that are kept, too, and why")
@@ -52,34 +54,48 @@ func headerRecover(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if r.lockWait < 0 {
 		return usageError(stderr, f.Name(), exitUsage, fmt.Errorf("--lock-timeout %v: want 0 or more", r.lockWait))
 	}
-	var folders []string
-	r.files.entered = func(dir string) { folders = append(folders, dir) }
 	for _, path := range f.Args() {
-		found, err := r.files.collect(ctx, []string{path})
-		if ctx.Err() != nil {
-			break
-		}
-		if err != nil {
-			r.fail(err)
-			continue
-		}
-		// A file that is named itself is answered for, also if it is well.
-		named := len(found) == 1 && found[0].path == filepath.Clean(path)
-		if named && found[0].reason != "" {
-			if to, err := filepath.EvalSymlinks(path); err == nil {
-				folders = append(folders, filepath.Dir(to)) // where its content is replaced
-			}
-		}
-		for _, file := range found {
-			if ctx.Err() != nil {
-				break
-			}
-			r.file(ctx, file, named)
+		if ctx.Err() == nil {
+			r.path(ctx, path)
 		}
 	}
-	slices.Sort(folders)
-	r.sweep(ctx, slices.Compact(folders))
 	return r.end(ctx)
+}
+
+// path ends what was interrupted in the files that a PATH names, and in their
+// folders.
+func (r *recovery) path(ctx context.Context, path string) {
+	r.files.entered = nil
+	files, err := r.files.collect(ctx, []string{path})
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		r.fail(err)
+	}
+	folders := r.files.entered
+	// A file that is named itself is answered for, also if it is well, and a
+	// symlink that is named is followed.
+	if len(files) == 1 && files[0].path == filepath.Clean(path) {
+		if to, err := filepath.EvalSymlinks(path); err == nil && files[0].reason != "" {
+			folders = append(folders, found{path: filepath.Dir(to)}) // where its content is replaced
+		}
+		r.file(ctx, files[0], nil, true)
+		r.sweep(ctx, folders, nil)
+		return
+	}
+	within, err := confine(slices.Concat(files, folders))
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	defer within.close()
+	for _, f := range files {
+		if ctx.Err() == nil {
+			r.file(ctx, f, within, false)
+		}
+	}
+	r.sweep(ctx, folders, within)
 }
 
 func (r *recovery) fail(err error) {
@@ -88,7 +104,7 @@ func (r *recovery) fail(err error) {
 }
 
 // file ends what was interrupted in one file.
-func (r *recovery) file(ctx context.Context, f found, named bool) {
+func (r *recovery) file(ctx context.Context, f found, within *confinement, named bool) {
 	switch {
 	case f.err != nil:
 		r.fail(f.err)
@@ -98,6 +114,7 @@ func (r *recovery) file(ctx context.Context, f found, named bool) {
 	}
 	r.looked++
 	o := header.Options{LockWait: r.lockWait}
+	within.options(&o)
 	state, words := header.Clean, [...]string{
 		header.Clean: "nothing was interrupted", header.Old: "the change was taken back", header.New: "the change was finished"}
 	interrupted, err := header.Interrupted(ctx, f.path, o)
@@ -122,16 +139,22 @@ func (r *recovery) file(ctx context.Context, f found, named bool) {
 }
 
 // sweep removes the temporary files in the folders whose writers were killed.
-func (r *recovery) sweep(ctx context.Context, folders []string) {
+func (r *recovery) sweep(ctx context.Context, folders []found, within *confinement) {
 	did := "removed"
 	if r.dryRun {
 		did = "would be removed"
 	}
-	for _, dir := range folders {
+	for _, f := range folders {
+		dir := f.path
 		if ctx.Err() != nil {
 			return
 		}
-		res, err := atomicfile.Sweep(ctx, dir, atomicfile.SweepOptions{DryRun: r.dryRun})
+		if r.swept[dir] {
+			continue
+		}
+		r.swept[dir] = true
+		below, root := within.dir(dir)
+		res, err := atomicfile.Sweep(ctx, below, atomicfile.SweepOptions{DryRun: r.dryRun, Root: root})
 		for _, name := range res.Removed {
 			r.removed++
 			fmt.Fprintf(r.stdout, "%s: temporary file %s\n", filepath.Join(dir, name), did)
@@ -143,7 +166,7 @@ func (r *recovery) sweep(ctx context.Context, folders []string) {
 			}
 		}
 		if err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
-			r.fail(err)
+			r.fail(within.shown(err, below, dir))
 		}
 	}
 }

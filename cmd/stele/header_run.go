@@ -13,7 +13,6 @@ import (
 
 	"github.com/stele-go/stele/cmd/stele/internal/notice"
 	"github.com/stele-go/stele/header"
-	"github.com/stele-go/stele/internal/sys"
 )
 
 // What became of a file that no plan had a word about.
@@ -38,6 +37,7 @@ type outcome struct {
 // A headerRun carries a plan out on many files.
 type headerRun struct {
 	plan    *notice.Plan
+	within  *confinement
 	write   bool // else only say what would be done
 	diff    bool
 	options header.AllOptions
@@ -103,6 +103,7 @@ func (r *headerRun) writeAll(ctx context.Context, names []string, last bool) (ag
 		return c.Old, c.New, nil
 	}
 	o := r.options
+	r.within.options(&o.Options)
 	o.Report = func(d header.FileResult) {
 		r.mu.Lock()
 		c := planned[d.Name]
@@ -160,7 +161,7 @@ const (
 
 // look reads the head of a file and decides what is to be done.
 func (r *headerRun) look(name string) (change, error) {
-	f, err := sys.OpenRegular(name, false)
+	f, err := r.within.open(name)
 	if errors.Is(err, fs.ErrNotExist) { // it was there when the files were collected
 		return change{Change: notice.Change{State: notice.Skipped, Reason: "gone meanwhile"}}, nil
 	}
