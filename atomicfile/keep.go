@@ -30,12 +30,13 @@ func init() {
 // attributes as they are at Commit, none if the name is gone by then. The zero
 // value is a package's default: here none of these, in package header all.
 //
-// But with KeepNothing, nobody may do to the new file, or to the temporary one
-// meanwhile, what the old file denied; only its owner and its writer may do with
-// it as they like. Without KeepMode and KeepACL the group and the others may do
+// Unless KeepNothing is set, nobody may do to the new file, or to the temporary
+// one meanwhile, what the old file denied; only its owner and its writer may do
+// with it as they like. Without KeepMode and KeepACL the group and the others may do
 // what both perm and the old file grant, and the owner what perm does; setuid,
-// setgid and sticky bits are those that both have. Where less than all is kept
-// that leaves less:
+// setgid and sticky bits are those that both have. A symlink that is replaced
+// denies nothing, nor does a file that gets the name after Create. Where less
+// than all is kept that leaves less:
 //
 //   - Without KeepOwner, or with File.Chown, where the new file has another
 //     group, the group's bits and the others' become those that both had, and
@@ -71,8 +72,9 @@ func init() {
 // an error if the module refuses.
 //
 // Not kept are inode flags (chattr(1)), a project ID, the times and the time of
-// birth. An NFSv4 ACL with entries for users or groups is an error, where the
-// permissions or the ACL are to be kept.
+// birth. An NFSv4 ACL with entries for users or groups, of the old file or
+// inherited by the new one, is an error; but not with KeepNothing, nor, without
+// KeepACL, where the mode grants nothing to anybody but the owner.
 type Keep uint8
 
 const (
@@ -199,7 +201,11 @@ var errChanged = fmt.Errorf("its permissions or its owner were changed meanwhile
 func (f *File) lookAgain() (there bool, err error) {
 	was := look{f.old, f.oldACL}
 	defer func() { f.old, f.oldACL = was.info, was.acl }()
-	f.old, err = f.readInfo()
+	if f.o.old != nil {
+		f.old, err = f.at.is(f.base, was.info) // off Linux the caller's file may be closed by now
+	} else {
+		f.old, err = f.readInfo()
+	}
 	f.oldACL = nil
 	if err == nil && f.old.Mode.IsRegular() {
 		var same bool

@@ -6,7 +6,8 @@
 // system. The kernel is the oracle: it is asked, as each of a cast of people,
 // whether they may read, write or execute, before, after, and at every system
 // call meanwhile, of the temporary file too. Nobody may ever do to the new file
-// what the old one denied them.
+// what the old one denied them, but with atomicfile.KeepNothing; nor what it
+// denied before and after a change at any system call.
 //
 // It consists of tests only, for Linux and root.
 package accesstest
