@@ -124,7 +124,10 @@
 //   - Open readers: after an atomic change they read the old file to its end.
 //     In place they see the content move under their offsets.
 //   - Symlinks: followed, but for Options.Root; the lock, and the new file, are
-//     where the link leads. What is no regular file is refused.
+//     where the link leads. What is no regular file is refused. On Linux a symlink
+//     in a sticky folder that everybody may write to, as /tmp, must be the caller's
+//     or the folder's owner's, else it is an error (EACCES): as with
+//     fs.protected_symlinks in proc_sys_fs(5), whether that is set or not.
 //   - A shift drops what of the file is in the page cache: the next read comes
 //     from the disk.
 //   - Mode, owner, attributes and ACL are kept, or it is an error, but see Options.Keep.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -195,27 +196,113 @@ func fillUp(f *os.File, left int64) error {
 	return errors.Join(f.Truncate(max(0, off-left)), f.Sync())
 }
 
-// In a folder like /tmp the kernel follows nobody's symlink but one's own or
-// the folder's owner's (fs.protected_symlinks).
+// In a folder like /tmp nobody's symlink is followed but one's own or the folder's
+// owner's, whether fs.protected_symlinks is set or not: by its name somebody could
+// show a file of his own to whoever asks first.
 func TestProtectedSymlinks(t *testing.T) {
-	if b, err := os.ReadFile("/proc/sys/fs/protected_symlinks"); err != nil || string(b) != "1\n" || os.Geteuid() != 0 {
-		t.Skip("needs fs.protected_symlinks, and root to give a symlink away")
+	if os.Geteuid() != 0 {
+		t.Skip("to give a symlink away needs root")
 	}
 	dir := t.TempDir()
-	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	sticky, target := filepath.Join(dir, "sticky"), filepath.Join(dir, "target")
+	must(t, os.Mkdir(sticky, 0o777))
+	must(t, os.Chmod(sticky, 0o777|os.ModeSticky))
 	must(t, os.WriteFile(target, []byte("old"), 0o600))
-	must(t, os.Symlink("target", link))
-	must(t, os.Chmod(dir, 0o777|os.ModeSticky))
-	must(t, os.Lchown(link, 65534, 65534))
-	if _, err := os.Stat(link); !errors.Is(err, os.ErrPermission) {
-		t.Skip("not protected here: ", err)
-	}
-	_, err := header.Insert(t.Context(), link, top, kill)
-	if !errors.Is(err, os.ErrPermission) {
-		t.Errorf("%v", err)
+	theirs, own, mine := filepath.Join(sticky, "theirs"), filepath.Join(dir, "own"), filepath.Join(sticky, "mine")
+	must(t, os.Symlink("../target", theirs))
+	must(t, os.Lchown(theirs, 65534, 65534))
+	must(t, os.Symlink("sticky/theirs", own))
+	must(t, os.Symlink("../target", mine))
+	for _, link := range []string{theirs, own} {
+		for op, do := range locking {
+			if err := do(t.Context(), link); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), link) {
+				t.Errorf("%s %s: %v", op, link, err)
+			}
+		}
 	}
 	if b, err := os.ReadFile(target); err != nil || string(b) != "old" {
 		t.Errorf("the target now has %q, %v", b, err)
+	}
+	_, err := header.Insert(t.Context(), mine, []byte("new"), kill)
+	must(t, err)
+	holds(t, target, []byte("newold"))
+}
+
+// A symlink is shown at one look and somebody's own file at the next: what the
+// symlink leads to stays as it is.
+func TestProtectedSymlinkSwapped(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("to give a symlink away needs root")
+	}
+	dir := t.TempDir()
+	sticky, target := filepath.Join(dir, "sticky"), filepath.Join(dir, "target")
+	must(t, os.Mkdir(sticky, 0o777))
+	must(t, os.Chmod(sticky, 0o777|os.ModeSticky))
+	must(t, os.WriteFile(target, []byte("old"), 0o600))
+	a, b := filepath.Join(sticky, "a"), filepath.Join(sticky, "b")
+	must(t, os.Symlink("../target", a))
+	must(t, os.Lchown(a, 65534, 65534))
+	must(t, os.WriteFile(b, []byte("x"), 0o666))
+	stop, swapped := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				swapped <- nil
+				return
+			default:
+			}
+			if err := exchange(a, b); err != nil {
+				swapped <- err
+				return
+			}
+		}
+	}()
+	done, refused := 0, 0
+	for n := 0; n < 3000 || n < 50_000 && (done == 0 || refused == 0); n++ {
+		_, err := header.Swap(t.Context(), a, nil, []byte("y"), header.Options{Level: durability.Kill, Mode: header.InPlace})
+		switch {
+		case err == nil:
+			done++
+		case errors.Is(err, os.ErrPermission):
+			refused++
+		}
+	}
+	close(stop)
+	must(t, <-swapped)
+	holds(t, target, []byte("old"))
+	t.Logf("%d done, %d refused", done, refused)
+	if done == 0 || refused == 0 {
+		t.Skip("the two did not meet")
+	}
+}
+
+// Symlinks lead on, up, and round in a ring.
+func TestChainsOfLinks(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "a", "file"), nil, 0o644))
+	for link, to := range map[string]string{
+		"one": "to-b/../two", "to-b": "a/b", "a/two": filepath.Join(dir, "a", "b", "three"), "a/b/three": "./../file",
+		"ring": "ring", "dir": "a/", "dots": "a/..", "none": "a/none", "file-as-dir": "a/file/", "link-as-dir": "one/",
+	} {
+		must(t, os.Symlink(to, filepath.Join(dir, link)))
+	}
+	t.Chdir(dir)
+	for _, name := range []string{"one", "a/two", filepath.Join(dir, "one"), "to-b/three"} {
+		_, err := header.Insert(t.Context(), name, []byte("x"), kill)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	holds(t, "a/file", []byte("xxxx"))
+	for name, want := range map[string]error{
+		"ring": syscall.ELOOP, "dir": syscall.EISDIR, "dots": syscall.EISDIR, "none": syscall.ENOENT,
+		"file-as-dir": syscall.ENOTDIR, "link-as-dir": syscall.ENOTDIR,
+	} {
+		if _, err := header.Insert(t.Context(), name, []byte("x"), kill); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
 	}
 }
 

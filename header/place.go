@@ -1,6 +1,7 @@
 package header
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -190,22 +191,49 @@ func (p *place) close() {
 	}
 }
 
-// resolve tells where name leads: to the same, unless that is a symlink.
+// maxLinks is how many symlinks in a row the kernel follows
+// (path_resolution(7)).
+const maxLinks = 40
+
+// resolve tells where name leads: to the same, unless that is a symlink. Folders
+// before the last name are the kernel's to find.
 func resolve(name string) (string, error) {
-	fi, err := os.Lstat(name)
-	if err != nil {
-		return "", bare(err)
-	}
-	if fi.Mode().Type() == fs.ModeSymlink {
-		// The kernel follows it first, and so tells whether this process may: see
-		// fs.protected_symlinks in proc_sys_fs(5).
-		if _, err := os.Stat(name); err != nil {
+	for range maxLinks + 1 {
+		fi, err := os.Lstat(name)
+		if err != nil {
 			return "", bare(err)
 		}
-		path, err := filepath.EvalSymlinks(name)
-		return path, bare(err)
+		if fi.Mode().Type() != fs.ModeSymlink {
+			return name, regular(fi.Mode())
+		}
+		dir, base := filepath.Split(name)
+		to, err := follow(dir, base)
+		switch {
+		case errors.Is(err, syscall.EINVAL): // no symlink any more
+		case err != nil:
+			return "", bare(err)
+		case os.IsPathSeparator(to[0]), filepath.IsAbs(to):
+			name = to
+		default:
+			name = dir + to // not cleaned: "link/.." is not "."
+		}
 	}
-	return name, regular(fi.Mode())
+	return "", syscall.ELOOP
+}
+
+// follow returns what the symlink base in dir holds, if this process may follow
+// it.
+func follow(dir, base string) (string, error) {
+	at, err := sys.OpenDir(cmp.Or(dir, "."), sys.ForPath)
+	if err != nil {
+		return "", err
+	}
+	defer at.Close()
+	to, err := at.FollowLink(base)
+	if err == nil && to == "" { // on a file system that somebody has made
+		err = syscall.ENOENT
+	}
+	return to, err
 }
 
 var errIrregular = fmt.Errorf("%w: not a regular file", fs.ErrInvalid)
