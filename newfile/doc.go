@@ -113,6 +113,8 @@
 //   - Another number of Shards for a folder that has files: they are not found.
 //   - A Done that waits for the queue it is called by: no other request is
 //     answered meanwhile.
+//   - Replace over a file whose permissions matter: nothing of them is kept, and
+//     perm holds. Package atomicfile grants nobody what the old file denied.
 //   - Closing the os.File in a File, and not the File: a hidden name stays.
 //
 // # Other systems
