@@ -69,7 +69,7 @@ func TestHeaderInterruptedAtALock(t *testing.T) {
 			if d := time.Since(begun); d > time.Minute {
 				t.Errorf("%q: %v after the signal", args, d)
 			}
-			if !strings.Contains(said.String(), "not begun") {
+			if strings.Contains(said.String(), "locked by") {
 				break
 			}
 		}
