@@ -131,8 +131,8 @@ func (f *File) settle() error {
 func (f *File) Name() string { return f.path }
 
 // TempName is the path of the temporary file, which is there until Commit or
-// Abort: for a program that checks the new content. Who renames or removes it
-// makes Commit fail. It is relative to Options.Root, if that is set.
+// Abort: for a program that checks the new content. Commit fails if
+// it was renamed or removed. It is relative to Options.Root, if that is set.
 func (f *File) TempName() string {
 	if f.at == nil {
 		return ""

@@ -35,7 +35,7 @@ type File struct {
 	perm    fs.FileMode // asked for
 	created fs.FileMode // permissions it was created with
 	lent    fs.FileMode // and until Commit only
-	umask   fs.FileMode // as far as it matters beside those
+	umask   fs.FileMode // 0 unless a bit of perm was held back at creation
 
 	oldACL acl    // of old; nil where its mode says all
 	later  []look // what old granted afterwards, where that is not the same

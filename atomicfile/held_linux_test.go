@@ -47,8 +47,8 @@ func content(t *testing.T, path, want string) {
 	}
 }
 
-// Whoever has an open file replaced does not replace a stranger's of the same
-// name in a folder that has come to be at the path.
+// Replacing an open file leaves alone a file of the same name in another folder
+// that has taken the folder's path.
 func TestHeldFileFolderSwapped(t *testing.T) {
 	top, old, swap := swappable(t)
 	o := Options{Level: durability.Kill, Keep: KeepMode}

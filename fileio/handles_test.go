@@ -110,7 +110,7 @@ func TestNewReader(t *testing.T) {
 	})
 }
 
-// Who closes the file under a Reader is told.
+// A Reader whose file was closed under it says so.
 func TestNewReaderOfAFileThatIsClosed(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("os.File.Stat of a closed file says there that the handle is invalid, not fs.ErrClosed")

@@ -152,8 +152,8 @@ func (r *Reader) stillWhole() error {
 	return nil
 }
 
-// writeMapped writes the next part of the mapping, as far as the file reaches
-// now: a fault would leave w without what there is before it.
+// writeMapped writes the next part of the mapping, up to the file's present
+// size: a fault would keep the bytes before it from w.
 func (r *Reader) writeMapped(w io.Writer) (n int, err error) {
 	now, err := r.sizeNow()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 // A LockedError is the error of a file that somebody else kept locked for as
 // long as its lock was waited for. errors.Is finds the context's error in it.
 type LockedError struct {
-	// PID is the process that took the lock, as far as the system tells, and
-	// Command its name. 0 and "": unknown; it may be in another container, or
-	// run as another user on a file system whose locks are not listed.
+	// PID is the process that took the lock, and Command its name; 0 and "" if
+	// they are unknown. It may be in another container, or run as another user
+	// on a file system whose locks are not listed.
 	PID     int
 	Command string
 	Err     error // the context's, or context.DeadlineExceeded after Options.LockWait

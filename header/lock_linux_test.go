@@ -68,8 +68,8 @@ var locking = map[string]func(ctx context.Context, name string) error{
 	"recover": func(ctx context.Context, n string) error { return second(header.Recover(ctx, n, kill)) },
 }
 
-// Whoever may read a file may lock it, and does not stop anybody who has a
-// context: the error says who it is, and nothing of the file is changed.
+// A lock held by another process ends a call only by its context. The error
+// names the process, and the file is unchanged.
 func TestLockedByAnother(t *testing.T) {
 	for _, w := range places(t) {
 		t.Run(w.name, func(t *testing.T) {

@@ -173,7 +173,7 @@ func TestPoolClose(t *testing.T) {
 	}
 }
 
-// Who borrows from a warmed pool does not wait for files to be made.
+// Borrowing from a warmed pool makes no file.
 func TestPoolWarm(t *testing.T) {
 	p := openPool(t, 4)
 	fds := openDescriptors(t)

@@ -349,8 +349,8 @@ type QueueStats struct {
 	LimitWaits uint64 // times the queue waited for a descriptor
 
 	// Create is how long requests took, from the call of Submit, TrySubmit or
-	// Create to their answer, the waiting for their turn included; those
-	// answered with an error too, and those that Submit refused not. At level
+	// Create to their answer, the waiting for their turn included. Requests
+	// answered with an error count; requests that Submit refused do not. At level
 	// Power all are timed, at level Kill one of 16, chosen at random.
 	Create latency.Snapshot
 	// Drain is how long batches took, from their being taken out of the queue

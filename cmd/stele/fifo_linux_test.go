@@ -54,7 +54,7 @@ func TestReadRunFIFO(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	// Who waits in open(2) still is let go.
+	// Release a goroutine that still waits in open(2).
 	f, err := os.OpenFile(fifo, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

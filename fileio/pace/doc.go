@@ -26,6 +26,7 @@
 //   - Pacing writes to the page cache and expecting the device to keep to the
 //     rate: write with O_DIRECT, or sync.
 //   - Leaving out syncs. Wait(ctx, 0) counts one operation.
-//   - Observing operations that the page cache serves: their latency says
-//     nothing of the volume, and becomes the baseline of those that reach it.
+//   - Observing operations that the page cache serves: their latency
+//     says nothing about the volume, and becomes the baseline of operations that
+//     reach it.
 package pace

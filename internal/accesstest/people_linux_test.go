@@ -152,7 +152,7 @@ func (p person) may(dir int, name string) (r rights, err error) {
 	return r, nil
 }
 
-// become gives the calling thread p's identity as far as files are concerned.
+// become gives the calling thread p's identity for file system checks.
 func (p person) become() (back func() error, err error) {
 	if err := setThreadGroups(p.groups); err != nil {
 		return nil, err

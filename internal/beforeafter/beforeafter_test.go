@@ -28,7 +28,7 @@ PASS
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := results("BenchmarkX 7 many ns/op\n"); err == nil {
-		t.Error("a figure that is none is taken")
+		t.Error("ns/op that is no number is accepted")
 	}
 }
 

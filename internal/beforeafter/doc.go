@@ -14,8 +14,8 @@
 // did not change, a single series would mark some.
 //
 // CPU is user and system time of the process an iteration, less that of a run
-// of one iteration. The time to prepare is in neither as far as it is the same
-// however many iterations follow.
+// of one iteration. Time to prepare cancels where it does not depend on the
+// number of iterations.
 //
 // Files are in the folder for temporary files (TMPDIR), in -dir, or with -fs, as
 // root, on an image of each file system. The base is unpacked beside them, and

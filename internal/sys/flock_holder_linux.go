@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FlockHolder tells which process took the flock(2) lock of the file that f is
-// open at, and its name, as far as this process may know: 0 and "" otherwise.
-// A process that has ended may have left its lock to a child.
+// FlockHolder returns the process that took the flock(2) lock of the file that f
+// is open at, and its name; 0 and "" if this process may not know them. A
+// process that has ended may have left its lock to a child.
 //
 // proc_locks(5) names a file by the device of its file system and its inode. On
 // btrfs and overlayfs stat(2) tells another device, or another inode: there
@@ -61,8 +61,8 @@ func theFile(f *os.File) (want lockedFile, err error) {
 	return want, err
 }
 
-// cachedID tells which file path is, as far as this kernel knows without asking
-// the file system's server.
+// cachedID returns the identity of the file path from this kernel's cache,
+// without asking the file system's server.
 func cachedID(path string) (fileID, error) {
 	var st unix.Statx_t
 	err := retryErrno(func() error { return unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st) })

@@ -74,9 +74,8 @@ func (r *silentRoot) OnAdd(ctx context.Context) {
 	r.AddChild("file", r.NewPersistentInode(ctx, r.file, fs.StableAttr{Mode: fuse.S_IFREG, Ino: r.ino}), false)
 }
 
-// Who waits no longer for a lock is told who has it, or not, but never waits for
-// the file system of a stranger's file that looks like the one that is asked for:
-// that has its name, its inode's number and a lock.
+// FlockHolder never waits for the file system of another file that looks like
+// the one asked for: that has its name, its inode number and a lock.
 func TestFlockHolderAsksNoStranger(t *testing.T) {
 	f := locked(t)
 	if err := Unlock(f); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whoever is in has left before Close returns, however many come and go.
+// Close returns after every goroutine inside has left, however many come and go.
 func TestGate(t *testing.T) {
 	for range 200 {
 		var g Gate

@@ -67,9 +67,9 @@ func (t Temp) TryLock() (bool, error) {
 	return false, err
 }
 
-// Flush has the file system say what it could not write of the file, as far as
-// it says so when a descriptor is closed (NFS, CIFS, FUSE; close(2)): another
-// one of this open file, so that t and its lock stay.
+// Flush returns the write errors that the file system reports when a descriptor
+// is closed (NFS, CIFS, FUSE; close(2)). It closes a duplicate of t, so that t
+// and its lock stay.
 func (t Temp) Flush() error {
 	var fd int
 	err := retryErrno(func() (err error) {

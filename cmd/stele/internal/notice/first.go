@@ -118,8 +118,8 @@ func frontMatter(_ *language, src []byte, line int) int {
 // jsPragma is what Jest and its like look for in the first comment of a file only.
 var jsPragma = regexp.MustCompile(`@(?:jest-[\w-]+|flow|noflow|format|noformat|prettier|noprettier)\b`)
 
-// docblock is such a comment. One that is a notice too is none of it: a header
-// behind would be a second one.
+// docblock returns the end of such a comment. A comment that is also a notice
+// does not count: a header after it would be the second one.
 func docblock(_ *language, src []byte, line int) int {
 	if !bytes.HasPrefix(src, []byte("/*")) {
 		return 0
