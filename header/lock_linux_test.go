@@ -136,29 +136,14 @@ func TestFIFOInstead(t *testing.T) {
 	name := write(t, t.TempDir(), []byte("content\n"))
 	fifo := name + ".fifo"
 	must(t, syscall.Mkfifo(fifo, 0o666))
-	stop := make(chan struct{})
-	swapped := make(chan error)
-	go func() {
-		var err error
-		for err == nil {
-			select {
-			case <-stop:
-				swapped <- err
-				return
-			default:
-				err = exchange(name, fifo)
-			}
-		}
-		swapped <- err
-	}()
+	stop := repeating(func() error { return exchange(name, fifo) })
 	refused := 0
 	for n := 0; n < 2000 || refused == 0 && n < 1_000_000; n++ {
 		if _, err := header.Read(t.Context(), name, kill); errors.Is(err, os.ErrInvalid) {
 			refused++
 		}
 	}
-	close(stop)
-	must(t, <-swapped)
+	must(t, stop())
 	if refused == 0 {
 		t.Skip("Read never met the FIFO")
 	}

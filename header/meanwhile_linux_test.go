@@ -243,21 +243,7 @@ func TestProtectedSymlinkSwapped(t *testing.T) {
 	must(t, os.Symlink("../target", a))
 	must(t, os.Lchown(a, 65534, 65534))
 	must(t, os.WriteFile(b, []byte("x"), 0o666))
-	stop, swapped := make(chan struct{}), make(chan error, 1)
-	go func() {
-		for {
-			select {
-			case <-stop:
-				swapped <- nil
-				return
-			default:
-			}
-			if err := exchange(a, b); err != nil {
-				swapped <- err
-				return
-			}
-		}
-	}()
+	stop := repeating(func() error { return exchange(a, b) })
 	done, refused := 0, 0
 	for n := 0; n < 3000 || n < 50_000 && (done == 0 || refused == 0); n++ {
 		_, err := header.Swap(t.Context(), a, nil, []byte("y"), header.Options{Level: durability.Kill, Mode: header.InPlace})
@@ -268,8 +254,7 @@ func TestProtectedSymlinkSwapped(t *testing.T) {
 			refused++
 		}
 	}
-	close(stop)
-	must(t, <-swapped)
+	must(t, stop())
 	holds(t, target, []byte("old"))
 	t.Logf("%d done, %d refused", done, refused)
 	if done == 0 || refused == 0 {

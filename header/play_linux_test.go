@@ -60,6 +60,30 @@ func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
+// repeating calls f again and again in the background, until it fails or stop is
+// called, which returns f's error.
+func repeating(f func() error) (stop func() error) {
+	done, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-done:
+				ended <- nil
+				return
+			default:
+			}
+			if err := f(); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	return func() error {
+		close(done)
+		return <-ended
+	}
+}
+
 func insertMany(name, who string, n int) error {
 	for i := range n {
 		o := modes[rand.IntN(len(modes))]

@@ -114,29 +114,20 @@ func TestRootOneMount(t *testing.T) {
 func TestRootSwaps(t *testing.T) {
 	root, dir, outside := rooted(t)
 	must(t, os.Symlink(filepath.Join(outside, "d", "e"), filepath.Join(dir, "d", "to-e")))
-	stop, swapped := make(chan struct{}), make(chan error, 1)
-	go func() {
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				swapped <- nil
-				return
-			default:
-			}
-			a, b := filepath.Join(dir, "d"), filepath.Join(dir, "to-d")
-			if i%2 == 1 {
-				a, b = filepath.Join(dir, "d", "e"), filepath.Join(dir, "d", "to-e")
-			}
+	i := 0
+	stop := repeating(func() error {
+		a, b := filepath.Join(dir, "d"), filepath.Join(dir, "to-d")
+		if i%2 == 1 {
+			a, b = filepath.Join(dir, "d", "e"), filepath.Join(dir, "d", "to-e")
+		}
+		for range 2 {
 			if err := exchange(a, b); err != nil && i%2 == 0 {
-				swapped <- err
-				return
-			}
-			if err := exchange(a, b); err != nil && i%2 == 0 {
-				swapped <- err
-				return
+				return err
 			}
 		}
-	}()
+		i++
+		return nil
+	})
 	done, refused := 0, 0
 	for n := 0; n < 5000 || n < 50_000 && (done == 0 || refused == 0); n++ {
 		o := header.Options{Root: root, Level: durability.Kill}
@@ -152,8 +143,7 @@ func TestRootSwaps(t *testing.T) {
 			refused++
 		}
 	}
-	close(stop)
-	must(t, <-swapped)
+	must(t, stop())
 	holds(t, filepath.Join(outside, "d/e/file"), []byte("content of outside\n"))
 	for _, d := range []string{"", "d", "d/e"} {
 		entries, err := os.ReadDir(filepath.Join(outside, d))
@@ -251,21 +241,7 @@ func TestRootInsertAllMoved(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(d, names[i]), []byte("content\n"), 0o644))
 		}
 	}
-	stop, swapped := make(chan struct{}), make(chan error, 1)
-	go func() {
-		for {
-			select {
-			case <-stop:
-				swapped <- nil
-				return
-			default:
-			}
-			if err := exchange(filepath.Join(dir, "d"), filepath.Join(dir, "to-d")); err != nil {
-				swapped <- err
-				return
-			}
-		}
-	}()
+	stop := repeating(func() error { return exchange(filepath.Join(dir, "d"), filepath.Join(dir, "to-d")) })
 	done, refused := 0, 0
 	for n := 0; n < 50 || n < 2000 && (done == 0 || refused == 0); n++ {
 		o := header.AllOptions{Options: header.Options{Root: root}, Workers: 2}
@@ -279,8 +255,7 @@ func TestRootInsertAllMoved(t *testing.T) {
 			}
 		}))
 	}
-	close(stop)
-	must(t, <-swapped)
+	must(t, stop())
 	for i, name := range names {
 		holds(t, filepath.Join(outside, name), []byte("content\n"))
 		b, err := os.ReadFile(filepath.Join(dir, name))
