@@ -1,0 +1,30 @@
+module github.com/stele-go/stele/cmd/stele
+
+go 1.26.0
+
+require (
+	github.com/spf13/pflag v1.0.10
+	github.com/stele-go/stele v0.1.0
+	github.com/stele-go/stele/crashtest v0.1.0
+	github.com/stele-go/stele/fileio/pace v0.1.0
+	github.com/stele-go/stele/lab v0.1.0
+	github.com/stele-go/stele/logstore v0.1.0
+	github.com/stele-go/stele/suites v0.1.0
+	golang.org/x/sys v0.49.0
+	golang.org/x/term v0.47.0
+)
+
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
+	github.com/RoaringBitmap/roaring/v2 v2.30.0 // indirect
+	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
+	github.com/bits-and-blooms/bitset v1.24.4 // indirect
+	github.com/cilium/ebpf v0.22.0 // indirect
+	github.com/hanwen/go-fuse/v2 v2.12.1 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/maypok86/otter/v2 v2.4.0 // indirect
+	github.com/mschoch/smat v0.2.0 // indirect
+	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba // indirect
+	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
+	golang.org/x/time v0.16.0 // indirect
+)

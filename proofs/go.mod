@@ -1,0 +1,3 @@
+module github.com/stele-go/stele/proofs
+
+go 1.26.0
