@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/stele-go/stele/cmd/stele/internal/notice"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/header/notice"
 )
 
 const headerUsage = `Usage: stele header VERB [flags] PATH...

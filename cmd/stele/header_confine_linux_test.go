@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/stele-go/stele/cmd/stele/internal/notice"
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/header/notice"
 )
 
 // A folder of the tree that becomes a symlink once its files are known leads no

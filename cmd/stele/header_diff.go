@@ -1,22 +1,24 @@
-package notice
+package main
 
 import (
 	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/stele-go/stele/header/notice"
 )
 
 // diffContext is how many unchanged lines a diff shows on each side.
 const diffContext = 3
 
-// Diff shows the change of the file path, which begins with src (and is src, if
-// whole is true), in the form that patch and git apply read. There is one hunk:
-// a change of a notice is in one place.
-func (c Change) Diff(path string, src []byte, whole bool) string {
+// diff formats the change c of the file path as a patch for patch(1) and git
+// apply. src is the beginning of the file, or all of it if whole is set. The
+// patch has one hunk: a notice is in one place.
+func diff(c notice.Change, path string, src []byte, whole bool) string {
 	tail, n := src[len(c.Old):], 0
 	for range diffContext + 1 { // the first may be the rest of a line
-		n += len(lineAt(tail[n:]))
+		n += lineLength(tail[n:])
 	}
 	if tail = tail[:n]; !whole && !bytes.HasSuffix(tail, []byte("\n")) {
 		return fmt.Sprintf("# %s: a line at its head is too long to be shown\n", path)
@@ -44,6 +46,14 @@ func (c Change) Diff(path string, src []byte, whole bool) string {
 	diffSide(&out, '+', b[same:len(b)-end])
 	diffSide(&out, ' ', a[len(a)-end:toA])
 	return out.String()
+}
+
+// lineLength returns the length of the first line of text, its end included.
+func lineLength(text []byte) int {
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		return i + 1
+	}
+	return len(text)
 }
 
 func diffLines(text []byte) []string {

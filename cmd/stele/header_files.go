@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/stele-go/stele/cmd/stele/internal/notice"
 	"github.com/stele-go/stele/internal/tempfile"
 )
 
@@ -24,7 +23,7 @@ type fileChoice struct {
 	includes, excludes []string
 	skipDirs           []string
 	git                bool
-	include, exclude   []notice.Glob
+	include, exclude   []glob
 
 	entered []found // folders that were looked into, whether anything in them is meant or not
 }
@@ -70,10 +69,10 @@ func (s *fileChoice) collect(ctx context.Context, paths []string) ([]found, erro
 	return slices.CompactFunc(all, func(a, b found) bool { return a.path == b.path }), nil
 }
 
-func parseGlobs(patterns []string) ([]notice.Glob, error) {
-	var globs []notice.Glob
+func parseGlobs(patterns []string) ([]glob, error) {
+	var globs []glob
 	for _, p := range patterns {
-		g, err := notice.ParseGlob(strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/"))
+		g, err := parseGlob(strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/"))
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +83,7 @@ func parseGlobs(patterns []string) ([]notice.Glob, error) {
 
 func (s *fileChoice) path(ctx context.Context, p string) ([]found, error) {
 	info, err := os.Lstat(p)
-	if err != nil && notice.HasMeta(p) {
+	if err != nil && isPattern(p) {
 		return s.glob(ctx, p)
 	}
 	if err != nil {
@@ -122,7 +121,7 @@ func file(path, top string, mode fs.FileMode) found {
 // wanted applies --include and --exclude to a path and what it is below root.
 func (s *fileChoice) wanted(path, root string) bool {
 	names := namesOf(path, root)
-	return !notice.MatchAny(s.exclude, names...) && (len(s.include) == 0 || notice.MatchAny(s.include, names...))
+	return !matchAny(s.exclude, names...) && (len(s.include) == 0 || matchAny(s.include, names...))
 }
 
 func namesOf(path, root string) []string {
@@ -135,15 +134,15 @@ func namesOf(path, root string) []string {
 
 func (s *fileChoice) glob(ctx context.Context, pattern string) ([]found, error) {
 	pattern = strings.TrimPrefix(filepath.ToSlash(pattern), "./")
-	g, err := notice.ParseGlob(pattern)
+	g, err := parseGlob(pattern)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.folder(ctx, filepath.FromSlash(g.Base()))
+	all, err := s.folder(ctx, filepath.FromSlash(g.base()))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(f found) bool { return f.err == nil && !g.Match(filepath.ToSlash(f.path)) })
+	all = slices.DeleteFunc(all, func(f found) bool { return f.err == nil && !g.match(filepath.ToSlash(f.path)) })
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s matches no file", pattern)
 	}
@@ -165,7 +164,7 @@ func (s *fileChoice) folder(ctx context.Context, root string) ([]found, error) {
 		case err != nil:
 			all = append(all, found{path: path, top: root, err: err})
 			return nil
-		case d.IsDir() && path != root && (slices.Contains(s.skipDirs, d.Name()) || notice.MatchAny(s.exclude, namesOf(path, root)...)):
+		case d.IsDir() && path != root && (slices.Contains(s.skipDirs, d.Name()) || matchAny(s.exclude, namesOf(path, root)...)):
 			return filepath.SkipDir
 		case d.IsDir():
 			s.enter(path, root)
@@ -199,7 +198,7 @@ func (s *fileChoice) tracked(ctx context.Context, root string) ([]found, error) 
 		parts := strings.Split(name, "/")
 		path := filepath.Join(root, filepath.FromSlash(name))
 		skipped := slices.ContainsFunc(parts[:len(parts)-1], func(dir string) bool { return slices.Contains(s.skipDirs, dir) })
-		if name == "" || skipped || notice.MatchAny(s.exclude, namesOf(path, root)...) {
+		if name == "" || skipped || matchAny(s.exclude, namesOf(path, root)...) {
 			continue
 		}
 		s.enter(filepath.Dir(path), root)

@@ -1,4 +1,4 @@
-package notice
+package main
 
 import (
 	"fmt"
@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// A Glob is a pattern for slash-separated paths: * and ? stay within one
+// A glob is a pattern for slash-separated paths: * and ? stay within one
 // element, ** does not, [a-z] and [!a-z] are classes, {a,b} is either.
-type Glob struct {
+type glob struct {
 	pattern string
 	re      *regexp.Regexp
 }
 
-// ParseGlob reads a pattern.
-func ParseGlob(pattern string) (Glob, error) {
+// parseGlob reads a pattern.
+func parseGlob(pattern string) (glob, error) {
 	var b strings.Builder
 	depth := 0
 	b.WriteString(`(?s)\A`)
@@ -33,7 +33,7 @@ func ParseGlob(pattern string) (Glob, error) {
 		case c == '[':
 			n := strings.IndexByte(pattern[i:], ']')
 			if n < 2 {
-				return Glob{}, fmt.Errorf("the pattern %q has a [ without its ]", pattern)
+				return glob{}, fmt.Errorf("the pattern %q has a [ without its ]", pattern)
 			}
 			class := pattern[i+1 : i+n]
 			if class[0] == '!' || class[0] == '^' {
@@ -57,20 +57,20 @@ func ParseGlob(pattern string) (Glob, error) {
 		}
 	}
 	if depth > 0 {
-		return Glob{}, fmt.Errorf("the pattern %q has a { without its }", pattern)
+		return glob{}, fmt.Errorf("the pattern %q has a { without its }", pattern)
 	}
 	re, err := regexp.Compile(b.String() + `\z`)
 	if err != nil {
-		return Glob{}, fmt.Errorf("the pattern %q: %w", pattern, err)
+		return glob{}, fmt.Errorf("the pattern %q: %w", pattern, err)
 	}
-	return Glob{pattern, re}, nil
+	return glob{pattern, re}, nil
 }
 
-// HasMeta says whether s is more than a plain path.
-func HasMeta(s string) bool { return strings.ContainsAny(s, "*?[{") }
+// isPattern says whether s is more than a plain path.
+func isPattern(s string) bool { return strings.ContainsAny(s, "*?[{") }
 
 // Base returns the folder that everything the pattern matches is in.
-func (g Glob) Base() string {
+func (g glob) base() string {
 	dir := g.pattern
 	if i := strings.IndexAny(dir, "*?[{\\"); i >= 0 {
 		dir = dir[:i]
@@ -86,21 +86,21 @@ func (g Glob) Base() string {
 }
 
 // Match says whether the pattern matches the whole path.
-func (g Glob) Match(path string) bool { return g.re.MatchString(path) }
+func (g glob) match(path string) bool { return g.re.MatchString(path) }
 
-// MatchAny says whether a pattern matches one of the paths, or, if it has no
+// matchAny says whether a pattern matches one of the paths, or, if it has no
 // slash, one of their elements.
-func MatchAny(globs []Glob, paths ...string) bool {
+func matchAny(globs []glob, paths ...string) bool {
 	for _, g := range globs {
 		for _, path := range paths {
-			if g.Match(path) {
+			if g.match(path) {
 				return true
 			}
 			if strings.Contains(g.pattern, "/") {
 				continue
 			}
 			for e := range strings.SplitSeq(path, "/") {
-				if g.Match(e) {
+				if g.match(e) {
 					return true
 				}
 			}

@@ -1,4 +1,4 @@
-package notice
+package main
 
 import (
 	"strings"
@@ -19,24 +19,24 @@ func TestGlob(t *testing.T) {
 		{`a\*b`, "a*b", "axb"},
 		{"a.b+(c)", "a.b+(c)", "aXb+(c)"},
 	} {
-		g, err := ParseGlob(c.pattern)
+		g, err := parseGlob(c.pattern)
 		if err != nil {
 			t.Errorf("%s: %v", c.pattern, err)
 			continue
 		}
 		for _, name := range strings.Fields(c.yes) {
-			if !g.Match(name) {
+			if !g.match(name) {
 				t.Errorf("%s does not match %s", c.pattern, name)
 			}
 		}
 		for _, name := range strings.Fields(c.no) {
-			if g.Match(name) {
+			if g.match(name) {
 				t.Errorf("%s matches %s", c.pattern, name)
 			}
 		}
 	}
 	for _, bad := range []string{"[", "[]", "a[b", "{a"} {
-		if _, err := ParseGlob(bad); err == nil {
+		if _, err := parseGlob(bad); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
 	}

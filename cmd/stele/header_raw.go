@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/stele-go/stele/cmd/stele/internal/notice"
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/header/notice"
 )
 
 // rawFlags are the flags that go with --raw only.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stele-go/stele/cmd/stele/internal/notice"
+	"github.com/stele-go/stele/header/notice"
 )
 
 // recorded skips where the package header can record nothing of a file.

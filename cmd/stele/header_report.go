@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stele-go/stele/cmd/stele/internal/notice"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/header/notice"
 )
 
 // A headerReport is what --json writes.

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/stele-go/stele/cmd/stele/internal/notice"
 	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/header/notice"
 )
 
 // What became of a file that no plan had a word about.
@@ -198,7 +198,7 @@ func (r *headerRun) look(name string) (change, error) {
 			return c, &os.PathError{Op: string(r.plan.Verb) + " header", Path: name, Err: err}
 		}
 		if c.New != nil && r.diff {
-			c.diff = c.Diff(name, src, whole)
+			c.diff = diff(c.Change, name, src, whole)
 		}
 		if c.New != nil {
 			c.widen(src)

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/cmd/stele/internal/notice"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/header/notice"
 	"github.com/stele-go/stele/internal/tempfile"
 )
 
