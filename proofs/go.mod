@@ -1,3 +1,9 @@
 module github.com/stele-go/stele/proofs
 
 go 1.26.0
+
+require (
+	github.com/stele-go/stele v0.1.0
+	github.com/stele-go/stele/lab v0.1.0
+	golang.org/x/sys v0.49.0
+)

@@ -46,9 +46,8 @@ var mayImport = map[string][]string{
 	// Commands for working on the house: nobody may import them.
 	"internal/beforeafter": {"lab"},
 	// For tests only: nobody may import it.
-	"internal/tracetest":  {},
-	"internal/wine":       {},
-	"internal/accesstest": {},
+	"internal/tracetest": {},
+	"internal/wine":      {},
 }
 
 // standalone packages import nothing outside the house but the standard

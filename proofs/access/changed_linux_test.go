@@ -1,4 +1,4 @@
-package accesstest
+package access
 
 import (
 	"fmt"
