@@ -163,7 +163,7 @@ func (s *Store) withdraw(parts []part) {
 			made = append(made, st.n)
 		}
 	}
-	if len(made) > 0 && !s.shelf.Unmaintained(func() { s.gone(made) }) {
+	if len(made) > 0 && !s.catalog.Unmaintained(func() { s.gone(made) }) {
 		s.streams.doubt(made)
 	}
 }

@@ -1,7 +1,7 @@
 package logstore
 
 import (
-	"github.com/stele-go/stele/logstore/internal/shelf"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
@@ -20,7 +20,7 @@ type candidate struct {
 
 // A blockSource is a block.
 type blockSource struct {
-	segs          *shelf.Snapshot
+	segs          *catalog.Snapshot
 	segment, rank uint64
 	block         int
 	spans         []span // by labels, those of one stream in order

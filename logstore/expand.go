@@ -8,7 +8,7 @@ import (
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/internal/shelf"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
@@ -21,7 +21,7 @@ import (
 // A segmentSource is what the time index says of one segment. One goroutine at
 // a time has it.
 type segmentSource struct {
-	segs  *shelf.Snapshot
+	segs  *catalog.Snapshot
 	rank  uint64
 	items []sourceItem
 

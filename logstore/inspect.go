@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stele-go/stele/logstore/internal/shelf"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/wal"
 )
 
@@ -125,7 +125,7 @@ func Inspect(dir string) (*Inspection, error) {
 // segmentFiles returns the paths of all segments of a store. The error is also
 // that of a folder that is none.
 func segmentFiles(dir string) (files []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(dir, shelf.SegmentFolder))
+	entries, err := os.ReadDir(filepath.Join(dir, catalog.SegmentFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, there := os.Stat(dir); there == nil {
 			err = errors.New("there is no store in this folder")
@@ -136,8 +136,8 @@ func segmentFiles(dir string) (files []string, err error) {
 		return nil, fmt.Errorf("logstore: %w", err)
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), shelf.SegmentSuffix) {
-			files = append(files, filepath.Join(dir, shelf.SegmentFolder, e.Name()))
+		if strings.HasSuffix(e.Name(), catalog.SegmentSuffix) {
+			files = append(files, filepath.Join(dir, catalog.SegmentFolder, e.Name()))
 		}
 	}
 	return files, nil
@@ -165,7 +165,7 @@ func (in *Inspection) sortSegments() {
 }
 
 func quarantined(dir string) (list []Quarantined, err error) {
-	folder := filepath.Join(dir, shelf.QuarantineFolder)
+	folder := filepath.Join(dir, catalog.QuarantineFolder)
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -174,7 +174,7 @@ func quarantined(dir string) (list []Quarantined, err error) {
 		return nil, fmt.Errorf("logstore: %w", err)
 	}
 	for _, e := range entries {
-		base, ok := strings.CutSuffix(e.Name(), shelf.SegmentSuffix)
+		base, ok := strings.CutSuffix(e.Name(), catalog.SegmentSuffix)
 		if !ok {
 			continue
 		}
@@ -182,7 +182,7 @@ func quarantined(dir string) (list []Quarantined, err error) {
 		if fi, err := e.Info(); err == nil {
 			q.Size = fi.Size()
 		}
-		report := filepath.Join(folder, base+shelf.ReportSuffix)
+		report := filepath.Join(folder, base+catalog.ReportSuffix)
 		if _, err := os.Stat(report); err == nil {
 			q.Report = report
 		}

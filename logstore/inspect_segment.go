@@ -10,7 +10,7 @@ import (
 
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/internal/shelf"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
 // A SegmentInspection is a segment that is looked at. Close it.
@@ -88,7 +88,7 @@ func (s *SegmentInspection) open() error {
 		return err
 	}
 	// The name tells what the end would.
-	info, _ := shelf.InfoOf(filepath.Base(s.File))
+	info, _ := catalog.InfoOf(filepath.Base(s.File))
 	seg, lost, err := segment.Scan(context.Background(), s.file, size, info)
 	if err != nil {
 		return damage // there is nothing left to tell of

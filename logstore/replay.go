@@ -55,7 +55,7 @@ func (s *Store) Ready() <-chan struct{} {
 // segment.
 func (s *Store) beginReplay() error {
 	first, next := s.log.Bounds()
-	upto := s.shelf.Upto()
+	upto := s.catalog.Upto()
 	if upto >= uint64(next) {
 		return fmt.Errorf("the segments have the log's positions up to %d, and the log ends before %d: it is another log, or an old copy; bring back the right folder %s, or move the folder segments away",
 			upto, next, logFolder)

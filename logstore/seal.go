@@ -231,7 +231,7 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 		Created: s.o.now().UnixNano(),
 	}
 	write := func(w *segment.Writer) error { return s.writeBlocks(ctx, w, m) }
-	if err := s.shelf.Publish(ctx, info, write, func(publish func()) { s.drop(m, publish) }); err != nil {
+	if err := s.catalog.Publish(ctx, info, write, func(publish func()) { s.drop(m, publish) }); err != nil {
 		return err
 	}
 	s.reads.handOver()
@@ -249,7 +249,7 @@ func (s *Store) drop(m *memtable, publish func()) {
 	s.mu.Lock()
 	s.mems = slices.DeleteFunc(slices.Clone(s.mems), func(o *memtable) bool { return o == m })
 	publish()
-	m.enterShelf(s.shelf)
+	m.enterShelf(s.catalog)
 	s.mu.Unlock()
 	bytes := m.bytes.Load()
 	s.pace.giveBack(bytes)
@@ -261,5 +261,5 @@ func (s *Store) truncate(next uint64) {
 	err := s.log.TruncateBefore(wal.Position(next))
 	s.failing.set("giving up what is sealed of the log", err)
 	first, _ := s.log.Bounds()
-	s.shelf.SetFloor(uint64(first) - 1)
+	s.catalog.SetFloor(uint64(first) - 1)
 }

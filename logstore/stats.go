@@ -134,7 +134,7 @@ func (s *Store) Stats() Stats {
 }
 
 func (s *Store) shelfStats(st *Stats) {
-	f := s.shelf.Stats()
+	f := s.catalog.Stats()
 	st.Segments, st.SegmentBytes = f.Segments, f.Bytes
 	st.Blocks, st.SealedEntries, st.SealedLines = f.Blocks, f.Rows, f.Raw
 	st.Merges, st.MergedBytes, st.Merge = f.Merges, f.MergedBytes, f.Merge

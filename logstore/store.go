@@ -12,13 +12,13 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
-	"github.com/stele-go/stele/logstore/internal/shelf"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/wal"
 )
 
 // logFolder is the folder of the log in that of the store. The other names in
-// there are those of package shelf.
+// there are those of package catalog.
 const logFolder = "wal"
 
 // A Store is an open store. Its methods may be called by many goroutines at
@@ -30,7 +30,7 @@ type Store struct {
 	labels  *labelindex.Index
 	streams streamTable
 	log     *wal.Log
-	shelf   *shelf.Shelf
+	catalog   *catalog.Shelf
 	reads   *reads
 
 	chunks     chunkPool
@@ -129,7 +129,7 @@ func open(dir string, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	first, _ := s.log.Bounds()
-	s.shelf, err = shelf.Open(ctx, dir, shelf.Options{
+	s.catalog, err = catalog.Open(ctx, dir, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan,
 		BlockRaw: blockRaw, CacheBytes: o.cached(), Files: openFiles, Rate: o.BackgroundRate,
@@ -204,7 +204,7 @@ func (s *Store) noRoom() error {
 
 // newestSealed is the time of the newest entry of stream n in segments.
 func (s *Store) newestSealed(n uint32) (int64, bool) {
-	snap := s.shelf.Snapshot()
+	snap := s.catalog.Snapshot()
 	defer snap.Release()
 	return snap.Index.Newest(n)
 }
@@ -224,7 +224,7 @@ func (s *Store) gone(streams []uint32) {
 				return true
 			}
 		}
-		snap := s.shelf.Snapshot()
+		snap := s.catalog.Snapshot()
 		defer snap.Release()
 		_, there := snap.Index.Newest(n)
 		return there
@@ -255,7 +255,7 @@ func (s *Store) maintainer(ctx context.Context) {
 		case <-tick.C:
 		case <-s.maintain:
 		}
-		s.failing.set("maintenance of the segments", s.shelf.Maintain(ctx))
+		s.failing.set("maintenance of the segments", s.catalog.Maintain(ctx))
 	}
 }
 
@@ -266,7 +266,7 @@ func (s *Store) Compact(ctx context.Context) error {
 	if err := s.Seal(ctx); err != nil {
 		return err
 	}
-	if err := s.shelf.CompactAll(ctx); err != nil {
+	if err := s.catalog.CompactAll(ctx); err != nil {
 		if s.closing() {
 			err = ErrClosed
 		}
@@ -301,8 +301,8 @@ func (s *Store) Close() error {
 
 func (s *Store) closeFiles() error {
 	var errs []error
-	if s.shelf != nil {
-		errs = append(errs, s.shelf.Close())
+	if s.catalog != nil {
+		errs = append(errs, s.catalog.Close())
 	}
 	if s.log != nil {
 		errs = append(errs, s.log.Close())

@@ -3,7 +3,7 @@ package logstore
 import (
 	"slices"
 
-	"github.com/stele-go/stele/logstore/internal/shelf"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
 // A view is all entries of one moment, each once: those in memory, and those in
@@ -12,7 +12,7 @@ import (
 // Entries that come later may show up in the youngest memtable.
 type view struct {
 	mems []*memtable // the oldest first; nil: it was given back, see sweep.handOver
-	segs *shelf.Snapshot
+	segs *catalog.Snapshot
 	// sealed is where those are that were given back.
 	sealed []*sealedMemtable
 	// partial is nil if the view has all that was acknowledged before. It is
@@ -40,7 +40,7 @@ func (s *Store) acquire() (*view, error) {
 	for _, m := range v.mems {
 		m.acquire()
 	}
-	v.segs = s.shelf.Snapshot()
+	v.segs = s.catalog.Snapshot()
 	v.partial = s.replay.state()
 	return v, nil
 }

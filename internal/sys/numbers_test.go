@@ -12,7 +12,7 @@ import (
 // closed: see withFD.
 func TestNoCallByNumber(t *testing.T) {
 	call := regexp.MustCompile(`\.Fd\(\)`)
-	for _, dir := range []string{".", "../tempfile", "../../fileio", "../../wal", "../../newfile", "../../mkdir", "../../atomicfile", "../../header", "../oldfile", "../../profile", "../../fileio/pace", "../../fileio/otelio", "../../logstore", "../../logstore/internal/shelf", "../../logstore/internal/segment"} {
+	for _, dir := range []string{".", "../tempfile", "../../fileio", "../../wal", "../../newfile", "../../mkdir", "../../atomicfile", "../../header", "../oldfile", "../../profile", "../../fileio/pace", "../../fileio/otelio", "../../logstore", "../../logstore/internal/catalog", "../../logstore/internal/segment"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/stele-go/stele/logstore/internal/shelf"
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
@@ -25,7 +25,7 @@ import (
 
 // A sealedMemtable is where the entries of a memtable are when it is sealed.
 type sealedMemtable struct {
-	segs *shelf.Snapshot
+	segs *catalog.Snapshot
 	rank uint64 // of the segment in segs
 	refs atomic.Int64
 }
@@ -48,7 +48,7 @@ func (t *sealedMemtable) item(stream uint32, from, to int64) (timeindex.Item, bo
 
 // enterShelf is for when the segment of m has just entered the shelf, and m has
 // left the list of memtables: nobody can begin to use it.
-func (m *memtable) enterShelf(s *shelf.Shelf) {
+func (m *memtable) enterShelf(s *catalog.Shelf) {
 	if m.refs.Load() == 1 {
 		return // only the store has it
 	}

@@ -1,5 +1,5 @@
 //go:build !race
 
-package shelf
+package catalog
 
 const raceEnabled = false

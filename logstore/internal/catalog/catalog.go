@@ -48,7 +48,7 @@
 // An error of the disk (EIO, too many open files) is not damage, and a segment
 // of an unknown version is not damaged. At Open they are errors of Open: who
 // went on without the file would replay or merge as if it were not there.
-package shelf
+package catalog
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package shelf
+package catalog
 
 import (
 	"path/filepath"

@@ -1,0 +1,207 @@
+package logstore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/stele-go/stele/logstore/internal/block"
+)
+
+// A scratch is the memory that it takes to read one candidate.
+type scratch struct {
+	stored []byte
+	block  block.Decoder
+	heads  []headRow
+	mem    *memtable // that heads are of
+	picks  []pick
+}
+
+// A pick is an entry that is wanted: row of the block, or of heads.
+type pick struct {
+	time int64
+	span int32
+	row  int32
+}
+
+func (w *scratch) line(p pick) []byte {
+	if w.mem != nil {
+		return w.mem.line(w.heads[p.row])
+	}
+	return w.block.Line(int(p.row))
+}
+
+func (w *scratch) meta(p pick) []byte {
+	if w.mem != nil {
+		return w.mem.meta(w.heads[p.row])
+	}
+	return w.block.Meta(int(p.row))
+}
+
+// maxScratch is how much a scratch keeps for the next candidate.
+const maxScratch = 1 << 20
+
+// borrow waits for a scratch. Who has one does nothing that waits for others.
+func (r *reads) borrow() *scratch {
+	if w := <-r.scratch; w != nil {
+		return w
+	}
+	return new(scratch)
+}
+
+func (r *reads) giveBack(w *scratch) {
+	if cap(w.stored) > maxScratch || int64(cap(w.heads))*rowSize > maxScratch || cap(w.picks) > maxScratch/16 {
+		w = nil
+	}
+	if w != nil {
+		w.mem = nil
+	}
+	r.scratch <- w
+}
+
+// What scanBlock and scanMemory do beside picking.
+type scanMode uint8
+
+const (
+	timesOnly scanMode = iota // lines are not read; entries of several spans are in no order
+	withLines
+)
+
+// scanBlock picks the entries of a candidate with keys up to bound.
+func (x *search) scanBlock(w *scratch, c candidate, bound int64, mode scanMode) error {
+	b := c.block
+	w.mem, w.picks = nil, w.picks[:0]
+	var err error
+	if w.stored, err = b.segs.ReadBlock(w.stored[:0], b.segment, b.block); err != nil {
+		return err
+	}
+	if err := w.block.Open(w.stored); err != nil {
+		return b.wrong(err)
+	}
+	times, err := w.block.Times()
+	if err != nil {
+		return b.wrong(err)
+	}
+	from, to := x.cut(c.start, bound)
+	several := 0
+	for i, sp := range b.spans {
+		if sp.max < from || sp.min >= to {
+			continue
+		}
+		if sp.first < 0 || sp.rows < 0 || sp.first > len(times)-sp.rows {
+			return b.wrong(fmt.Errorf("%w: it has %d rows, and the index tells of %d from row %d on", block.ErrDamaged, len(times), sp.rows, sp.first))
+		}
+		run := times[sp.first : sp.first+sp.rows]
+		first := sort.Search(len(run), func(i int) bool { return run[i] >= from })
+		behind := first + sort.Search(len(run)-first, func(i int) bool { return run[first+i] >= to })
+		for row := first; row < behind; row++ {
+			w.picks = append(w.picks, pick{run[row], int32(i), int32(sp.first + row)})
+		}
+		if first < behind {
+			several++
+		}
+	}
+	if len(w.picks) > 0 && mode == withLines {
+		if err := w.block.Lines(); err != nil {
+			return b.wrong(err)
+		}
+	}
+	if x.filter != nil && mode == withLines {
+		w.picks = slices.DeleteFunc(w.picks, func(p pick) bool {
+			return !x.filter.wants(w.block.Line(int(p.row)), w.block.Meta(int(p.row)))
+		})
+	}
+	if several > 1 && mode == withLines {
+		slices.SortFunc(w.picks, func(a, b pick) int {
+			switch {
+			case a.time != b.time:
+				return cmp.Compare(a.time, b.time)
+			case a.span != b.span:
+				return cmp.Compare(a.span, b.span)
+			}
+			return cmp.Compare(a.row, b.row)
+		})
+	}
+	if x.backward {
+		slices.Reverse(w.picks)
+	}
+	w.picks = slices.Delete(w.picks, 0, min(c.skip, len(w.picks)))
+	return nil
+}
+
+const (
+	sliceRows    = 1 << 10 // entries of a slice of memory
+	minSliceRows = 1 << 6
+)
+
+// firstStep returns about how much time the entries of a first slice take.
+func (x *search) firstStep(span, rows int64) int64 {
+	want := int64(sliceRows)
+	if x.limit > 0 && x.filter == nil {
+		want = min(want, max(minSliceRows, 2*int64(x.limit)))
+	}
+	if rows <= want {
+		return max(1, span+1)
+	}
+	return int64(float64(span)/float64(rows)*float64(want)) + 1
+}
+
+// scanMemory picks the entries of the next slice of a candidate with keys up to
+// bound. slice is the candidate without the others, rest what comes after it,
+// if there is more.
+func (x *search) scanMemory(w *scratch, c candidate, bound int64) (slice, rest candidate, more bool) {
+	m := *c.memory
+	slice, rest = c, c
+	from, to := x.cut(c.start, bound)
+	from, to = max(from, m.from), min(to, m.to)
+	after := m
+	if !m.whole {
+		if x.backward {
+			if to-from > m.step {
+				from = to - m.step
+			}
+			after.to = from
+			more = after.to > m.from
+			rest.start = x.key(after.to - 1)
+		} else {
+			if to-from > m.step {
+				to = from + m.step
+			}
+			after.from = to
+			more = after.from < m.to
+			rest.start = x.key(after.from)
+		}
+	}
+	w.mem, w.picks = m.mem, w.picks[:0]
+	w.heads = m.mem.rows(w.heads[:0], m.stream, from, to)
+	switch n := len(w.heads); {
+	case n < sliceRows/2 && after.step < 1<<62:
+		after.step *= 2
+	case n > 2*sliceRows:
+		after.step = max(1, after.step/2)
+	}
+	absent := x.absent.chunks(m.mem)
+	for i, r := range w.heads {
+		if x.absent.from(absent, m.mem, r.chunk) {
+			continue
+		}
+		if m.hasLast {
+			if d := compareRows(r, m.last); d == 0 || (d < 0) != x.backward {
+				continue
+			}
+		}
+		if x.filter == nil || x.filter.wants(m.mem.line(r), m.mem.meta(r)) {
+			w.picks = append(w.picks, pick{r.time, 0, int32(i)})
+		}
+	}
+	if x.backward {
+		slices.Reverse(w.picks)
+	}
+	m.from, m.to, m.whole = from, to, true
+	slice.memory, rest.memory = &m, &after
+	if total := c.end - c.start; total > 0 && more {
+		rest.raw = int64(float64(c.raw) * float64(c.end-rest.start) / float64(total))
+	}
+	return slice, rest, more && rest.start <= bound
+}
