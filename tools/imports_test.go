@@ -1,5 +1,5 @@
 // Package stele_test holds the rules that span all packages.
-package stele_test
+package tools_test
 
 import (
 	"errors"

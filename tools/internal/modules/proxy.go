@@ -1,0 +1,105 @@
+package modules
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/sumdb/dirhash"
+	"golang.org/x/mod/zip"
+)
+
+// Sums are the two lines that a go.sum has of a module.
+type Sums struct{ Zip, GoMod string }
+
+// Write adds version of m, as it is in the tree below top, to a module proxy
+// in folder proxy: list, info, mod and zip, as GOPROXY=file:// reads them. The
+// zip has the files that cmd/go would put into it: no nested module, no file
+// of another.
+func Write(proxy, top string, m Module, version string) (Sums, error) {
+	escaped, err := module.EscapePath(m.Path)
+	if err != nil {
+		return Sums{}, err
+	}
+	dir := filepath.Join(proxy, filepath.FromSlash(escaped), "@v")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return Sums{}, err
+	}
+	mod, err := os.ReadFile(filepath.Join(top, m.Dir, "go.mod"))
+	if err != nil {
+		return Sums{}, err
+	}
+	zipped := filepath.Join(dir, version+".zip")
+	if err := writeZip(zipped, top, m.Dir, module.Version{Path: m.Path, Version: version}); err != nil {
+		return Sums{}, fmt.Errorf("%s: %w", m.Path, err)
+	}
+	for name, data := range map[string]string{
+		version + ".mod":  string(mod),
+		version + ".info": fmt.Sprintf(`{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, version),
+		"list":            version + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o666); err != nil {
+			return Sums{}, err
+		}
+	}
+	return sums(zipped, mod)
+}
+
+// Files returns the names of the files below dir that belong to its module:
+// those that its zip has.
+func Files(dir string) ([]string, error) {
+	checked, err := zip.CheckDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range checked.Valid {
+		name, err := filepath.Rel(dir, p)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// writeZip zips folder dir of the tree below top. A module without a licence
+// gets the repository's, as cmd/go does it, so that the sums are those of the
+// proxies.
+func writeZip(name, top, dir string, v module.Version) error {
+	names, err := Files(filepath.Join(top, dir))
+	if err != nil {
+		return err
+	}
+	var files []zip.File
+	for _, p := range names {
+		files = append(files, file{filepath.ToSlash(p), filepath.Join(top, dir, p)})
+	}
+	if !slices.Contains(names, "LICENSE") {
+		files = append(files, file{"LICENSE", filepath.Join(top, "LICENSE")})
+	}
+	var buf bytes.Buffer
+	if err := zip.Create(&buf, v, files); err != nil {
+		return err
+	}
+	return os.WriteFile(name, buf.Bytes(), 0o666)
+}
+
+// A file of a zip: its name there, and its name on this machine.
+type file struct{ path, name string }
+
+func (f file) Path() string                 { return f.path }
+func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.name) }
+func (f file) Open() (io.ReadCloser, error) { return os.Open(f.name) }
+
+func sums(zipped string, mod []byte) (s Sums, err error) {
+	if s.Zip, err = dirhash.HashZip(zipped, dirhash.Hash1); err != nil {
+		return s, err
+	}
+	s.GoMod, err = hashGoMod(mod)
+	return s, err
+}

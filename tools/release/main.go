@@ -1,0 +1,116 @@
+// Command release works on the modules of the workspace as those who require
+// them get them: each by itself, from a module proxy, without go.work.
+//
+//	go run ./tools/release tidy          go mod tidy in every module
+//	go run ./tools/release tidy -diff    the same, changing nothing: exit code 1 where it would
+//	go run ./tools/release mixed         build the last release of each library against the others as they are now
+//	go run ./tools/release proxy DIR     write a module proxy of this tree
+//	go run ./tools/release make v0.2.0   make a release: a commit and a tag for each module
+//
+// A release has one version for all modules. make sets what they require of
+// each other, the sums of that, and the date in CHANGELOG.md, commits, and tags
+// the commit once for each module (v0.2.0, lab/v0.2.0, ...). It pushes nothing,
+// and says how to. The tree must be clean.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/stele-go/stele/tools/internal/modules"
+)
+
+const usage = `usage: release tidy [-diff]
+       release mixed
+       release proxy DIR
+       release make [-date YYYY-MM-DD] VERSION
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, ".", os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+var errUsage = errors.New("wrong arguments")
+
+// run is the command in a tree that dir is in. Exit codes: 0, 1 for a
+// difference or a failure, 2 for wrong arguments.
+func run(ctx context.Context, dir string, args []string, stdout, stderr io.Writer) int {
+	err := do(ctx, dir, args, stdout)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(stderr, "release: %v\n%s", err, usage)
+		return 2
+	}
+	fmt.Fprintln(stderr, "release:", err)
+	return 1
+}
+
+func do(ctx context.Context, dir string, args []string, stdout io.Writer) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%w: no subcommand", errUsage)
+	}
+	top, err := modules.Top(dir)
+	if err != nil {
+		return err
+	}
+	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	diff := f.Bool("diff", false, "")
+	date := f.String("date", "", "")
+	if err := f.Parse(args[1:]); err != nil {
+		return fmt.Errorf("%w: %v", errUsage, err)
+	}
+	want := map[string]int{"tidy": 0, "mixed": 0, "proxy": 1, "make": 1}
+	n, known := want[args[0]]
+	switch {
+	case !known:
+		return fmt.Errorf("%w: no subcommand %q", errUsage, args[0])
+	case f.NArg() != n:
+		return fmt.Errorf("%w: %s takes %d, not %q", errUsage, args[0], n, strings.Join(f.Args(), " "))
+	}
+	tmp, err := os.MkdirTemp("", "stele-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	switch args[0] {
+	case "tidy":
+		return tidy(ctx, top, tmp, *diff, stdout)
+	case "mixed":
+		return mixed(ctx, top, tmp, stdout)
+	case "proxy":
+		return writeProxy(top, f.Arg(0), stdout)
+	}
+	return makeRelease(ctx, top, tmp, f.Arg(0), *date, stdout)
+}
+
+// writeProxy writes all published modules of the tree, at the version that
+// they require of each other.
+func writeProxy(top, dir string, stdout io.Writer) error {
+	list, err := modules.Load(top)
+	if err != nil {
+		return err
+	}
+	version := modules.Version(list)
+	for _, m := range list {
+		if !m.Published() {
+			continue
+		}
+		if _, err := modules.Write(dir, top, m, version); err != nil {
+			return err
+		}
+		fmt.Fprintln(stdout, m.Path, version)
+	}
+	return nil
+}
