@@ -2,7 +2,4 @@ module github.com/stele-go/stele
 
 go 1.26.0
 
-require (
-	github.com/hanwen/go-fuse/v2 v2.12.1
-	golang.org/x/sys v0.49.0
-)
+require golang.org/x/sys v0.49.0

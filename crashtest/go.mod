@@ -15,9 +15,5 @@ require (
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/maypok86/otter/v2 v2.4.0 // indirect
 	github.com/mschoch/smat v0.2.0 // indirect
-	github.com/stele-go/stele/fileio/pace v0.1.0
-	github.com/stele-go/stele/lab v0.1.0
-	github.com/stele-go/stele/logstore v0.1.0
-	github.com/stele-go/stele/suites v0.1.0
 	golang.org/x/time v0.16.0 // indirect
 )

@@ -17,8 +17,4 @@ require (
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/hanwen/go-fuse/v2 v2.12.1 // indirect
-	github.com/stele-go/stele/crashtest v0.1.0
-	github.com/stele-go/stele/fileio/pace v0.1.0
-	github.com/stele-go/stele/logstore v0.1.0
-	github.com/stele-go/stele/suites v0.1.0
 )

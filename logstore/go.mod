@@ -15,8 +15,4 @@ require (
 require (
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
 	github.com/mschoch/smat v0.2.0 // indirect
-	github.com/stele-go/stele/crashtest v0.1.0
-	github.com/stele-go/stele/fileio/pace v0.1.0
-	github.com/stele-go/stele/lab v0.1.0
-	github.com/stele-go/stele/suites v0.1.0
 )

@@ -2,7 +2,14 @@ module github.com/stele-go/stele/peers
 
 go 1.26.0
 
-replace github.com/stele-go/stele => ../
+replace (
+	github.com/stele-go/stele => ..
+	github.com/stele-go/stele/crashtest => ../crashtest
+	github.com/stele-go/stele/fileio/pace => ../fileio/pace
+	github.com/stele-go/stele/lab => ../lab
+	github.com/stele-go/stele/logstore => ../logstore
+	github.com/stele-go/stele/suites => ../suites
+)
 
 require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
@@ -14,7 +21,10 @@ require (
 	github.com/moby/sys/atomicwriter v0.1.0
 	github.com/natefinch/atomic v1.0.1
 	github.com/prometheus/client_golang v1.23.2
-	github.com/stele-go/stele v0.0.0-00010101000000-000000000000
+	github.com/stele-go/stele v0.1.0
+	github.com/stele-go/stele/crashtest v0.1.0
+	github.com/stele-go/stele/lab v0.1.0
+	github.com/stele-go/stele/suites v0.1.0
 	github.com/tidwall/wal v1.2.1
 	go.etcd.io/etcd/server/v3 v3.7.3
 	go.etcd.io/raft/v3 v3.7.0
@@ -66,6 +76,8 @@ require (
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
+	github.com/stele-go/stele/fileio/pace v0.1.0 // indirect
+	github.com/stele-go/stele/logstore v0.1.0 // indirect
 	github.com/tidwall/gjson v1.10.2 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect
@@ -74,6 +86,7 @@ require (
 	go.etcd.io/etcd/api/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/pkg/v3 v3.7.3 // indirect
+	go.opentelemetry.io/otel v1.47.0 // indirect
 	go.opentelemetry.io/otel/sdk/metric v1.47.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect

@@ -1,4 +1,4 @@
-// Package stele_test holds the rules that span all packages.
+// Package tools_test holds the rules that span all modules.
 package tools_test
 
 import (
@@ -13,85 +13,96 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/tools/internal/modules"
 )
 
-const module = "github.com/stele-go/stele"
+const house = "github.com/stele-go/stele"
 
-// mayImport is the house of DESIGN.md: for each package all it may import
-// inside the house, beside internal/sys, which everyone may. A folder stands
-// for the packages below it too.
+// mayImport is the house of DESIGN.md: for each folder all that its packages
+// may import of ours outside the folder. A folder stands for those below it
+// too, unless they have an entry.
 var mayImport = map[string][]string{
-	"cmd/stele":     {"*"},
-	"suites":        {"*"},
-	"lab":           {"durability", "lab"},
-	"mkdir":         {"durability", "latency"},
-	"atomicfile":    {"durability", "latency", "internal/tempfile", "internal/oldfile"},
-	"header":        {"atomicfile", "durability", "latency", "internal/tempfile", "internal/oldfile", "internal/belowroot"},
-	"crashtest":     {"durability"},
-	"mpsc":          {},
-	"newfile":       {"mpsc", "durability", "latency", "internal/tempfile"},
-	"profile":       {},
-	"fileio":        {"durability", "profile", "latency"},
-	"fileio/pace":   {},
-	"fileio/otelio": {"fileio"},
-	"wal":           {"mpsc", "newfile", "mkdir", "durability", "profile", "latency"},
-	"logstore":      {"wal", "fileio", "atomicfile", "mkdir", "durability", "profile", "latency"},
-	"latency":       {},
+	// The root module: the primitives.
 	"durability":    {},
-	"internal/sys":  {},
+	"latency":       {},
+	"profile":       {"internal/sys", "internal/setting"},
+	"mpsc":          {"internal/setting"},
+	"mkdir":         {"durability", "internal/sys", "internal/setting"},
+	"newfile":       {"durability", "latency", "internal/sys", "internal/setting", "internal/tempfile"},
+	"atomicfile":    {"durability", "internal/sys", "internal/setting", "internal/tempfile", "internal/oldfile"},
+	"header":        {"atomicfile", "durability", "internal/sys", "internal/setting", "internal/oldfile", "internal/belowroot"},
+	"header/notice": {},
+	"fileio":        {"durability", "latency", "profile", "internal/sys", "internal/setting", "internal/memory", "internal/units"},
+	"wal":           {"durability", "latency", "profile", "mkdir", "internal/sys", "internal/setting", "internal/units"},
 
-	"internal/tempfile":  {},
+	"internal/setting":   {},
+	"internal/units":     {},
+	"internal/sys":       {},
+	"internal/memory":    {"internal/sys"},
+	"internal/tempfile":  {"internal/sys"},
 	"internal/oldfile":   {},
 	"internal/belowroot": {},
-	// Commands for working on the house: nobody may import them.
-	"internal/beforeafter": {"lab"},
-	// For tests only: nobody may import it.
-	"internal/tracetest": {},
-	"internal/wine":      {},
+	"internal/measure":   {"internal/sys", "internal/setting", "internal/units"},
+
+	// Modules of their own.
+	"fileio/pace":   {"internal/setting"},
+	"fileio/otelio": {"fileio"},
+	"crashtest":     {"durability", "internal"},
+	"logstore":      {"wal", "fileio", "atomicfile", "mkdir", "durability", "profile", "latency", "internal/sys", "internal/setting", "internal/units", "internal/memory"},
+	"lab":           {"durability", "internal"},
+	"lab/run":       {"durability", "lab/stats", "internal/units", "internal/setting"},
+	"lab/report":    {"durability", "lab/run", "internal/units", "internal/setting"},
+	"suites":        {"*"},
+	"cmd/stele":     {"*"},
+	"proofs":        {"*"},
+	"tools":         {"lab", "internal"},
 }
 
-// standalone packages import nothing outside the house but the standard
-// library and golang.org/x/sys, so that whoever needs one primitive pulls in
-// nothing else.
-var standalone = []string{"mkdir", "mpsc", "newfile", "atomicfile", "header", "fileio", "wal", "profile", "latency", "durability", "internal/sys", "internal/tempfile", "internal/oldfile", "internal/belowroot"}
+// testHelpers are for tests: any of them may import them, and nothing else.
+var testHelpers = []string{"internal/tracetest", "internal/wine"}
 
-func TestImportDirections(t *testing.T) {
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) && name != "." { // a test of another package was done with it
+// mayRequire has the modules outside the house that the root's packages, tests
+// included, may import: a user of one primitive gets nothing else.
+const mayRequire = "golang.org/x/sys/"
+
+// sourceFiles calls f for every Go file of the workspace, by its name below
+// top, with its imports.
+func sourceFiles(t *testing.T, top string, f func(name string, imports []string)) {
+	t.Helper()
+	err := filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && name != top { // another test was done with it
 			return nil
 		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(top, name)
 		if err != nil {
 			return err
 		}
 		if d.IsDir() {
-			if strings.HasPrefix(d.Name(), ".") && name != "." || d.Name() == "testdata" || name == "peers" {
+			if strings.HasPrefix(d.Name(), ".") && rel != "." || d.Name() == "testdata" || rel == "peers" {
 				return filepath.SkipDir
 			}
 			return nil
 		}
-		// Tests may stand on more than what they test.
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+		if !strings.HasSuffix(name, ".go") {
 			return nil
 		}
-		pkg := filepath.ToSlash(filepath.Dir(name))
-		room, ok := roomOf(pkg)
-		if !ok {
-			t.Errorf("%s: package %s has no place in the house; add it to DESIGN.md and to mayImport", name, pkg)
-			return nil
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
-		for _, spec := range f.Imports {
+		var imports []string
+		for _, spec := range file.Imports {
 			imp, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
 				return err
 			}
-			if why := forbidden(room, imp); why != "" {
-				t.Errorf("%s imports %s; %s", name, imp, why)
-			}
+			imports = append(imports, imp)
 		}
+		f(filepath.ToSlash(rel), imports)
 		return nil
 	})
 	if err != nil {
@@ -99,28 +110,65 @@ func TestImportDirections(t *testing.T) {
 	}
 }
 
-// forbidden says why a package of room may not import imp, or "".
-func forbidden(room, imp string) string {
-	if inside, ok := strings.CutPrefix(imp, module+"/"); ok {
-		target, known := roomOf(inside)
-		switch {
-		case known && (target == room || target == "internal/sys"):
-		case known && (slices.Contains(mayImport[room], target) || slices.Contains(mayImport[room], "*")):
-		default:
-			return fmt.Sprintf("%s may import %v and internal/sys", room, mayImport[room])
-		}
-		return ""
+func loadModules(t *testing.T) (top string, list []modules.Module) {
+	t.Helper()
+	top, err := modules.Top(".")
+	if err != nil {
+		t.Fatal(err)
 	}
-	first, _, _ := strings.Cut(imp, "/")
-	std := !strings.Contains(first, ".")
-	if !std && slices.Contains(standalone, room) && !strings.HasPrefix(imp, "golang.org/x/sys/") {
-		return room + " may import only the standard library and golang.org/x/sys"
+	if list, err = modules.Load(top); err != nil {
+		t.Fatal(err)
 	}
-	return ""
+	return top, list
 }
 
-// roomOf is the entry of mayImport that pkg belongs to.
-func roomOf(pkg string) (string, bool) {
+// Imports point downwards only.
+func TestImportDirections(t *testing.T) {
+	top, _ := loadModules(t)
+	sourceFiles(t, top, func(name string, imports []string) {
+		pkg := path.Dir(name)
+		if strings.HasSuffix(name, "_test.go") || slices.Contains(testHelpers, pkg) {
+			return // what tests may import, their module's go.mod says
+		}
+		if _, ok := entryOf(pkg); !ok {
+			t.Errorf("%s: package %s has no place in the house; add it to DESIGN.md and to mayImport", name, pkg)
+			return
+		}
+		for _, imp := range imports {
+			if why := forbidden(pkg, imp); why != "" {
+				t.Errorf("%s imports %s; %s", name, imp, why)
+			}
+		}
+	})
+}
+
+// forbidden says why package pkg may not import imp, or "".
+func forbidden(pkg, imp string) string {
+	target, ours := strings.CutPrefix(imp, house+"/")
+	if !ours {
+		return ""
+	}
+	entry, _ := entryOf(pkg)
+	if slices.Contains(testHelpers, target) {
+		return "only tests may"
+	}
+	targetEntry, known := entryOf(target)
+	if !known {
+		return "there is no such package"
+	}
+	if targetEntry == entry || allowed(mayImport[entry], target) {
+		return ""
+	}
+	return fmt.Sprintf("%s may import %v", entry, mayImport[entry])
+}
+
+// allowed reports whether one of folders, or "*", has the package.
+func allowed(folders []string, pkg string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return f == "*" || f == pkg || strings.HasPrefix(pkg, f+"/") })
+}
+
+// entryOf is the entry of mayImport that pkg belongs to.
+func entryOf(pkg string) (string, bool) {
 	for p := pkg; p != "."; p = path.Dir(p) {
 		if _, ok := mayImport[p]; ok {
 			return p, true
@@ -129,19 +177,76 @@ func roomOf(pkg string) (string, bool) {
 	return "", false
 }
 
-// The test above would pass on an empty tree, or if the rules were never
+// Every import, those of tests too, is of the module itself or of one that its
+// go.mod requires: the workspace would hide a missing one. That the modules do
+// not require each other in a circle, Load has found out.
+func TestModulesRequireWhatTheyImport(t *testing.T) {
+	top, list := loadModules(t)
+	sourceFiles(t, top, func(name string, imports []string) {
+		m := moduleOf(list, path.Dir(name))
+		for _, imp := range imports {
+			if why := notRequired(list, m, imp); why != "" {
+				t.Errorf("%s imports %s; %s", name, imp, why)
+			}
+		}
+	})
+}
+
+// moduleOf returns the module that has folder dir.
+func moduleOf(list []modules.Module, dir string) (found modules.Module) {
+	for _, m := range list {
+		if (m.Dir == "." || dir == m.Dir || strings.HasPrefix(dir, m.Dir+"/")) && len(m.Path) > len(found.Path) {
+			found = m
+		}
+	}
+	return found
+}
+
+// notRequired says why no file of module m may import imp, or "".
+func notRequired(list []modules.Module, m modules.Module, imp string) string {
+	dir, ours := strings.CutPrefix(imp+"/", house+"/")
+	first, _, _ := strings.Cut(imp, "/")
+	switch {
+	case ours:
+		target := moduleOf(list, path.Clean(dir))
+		if target.Path != m.Path && !slices.ContainsFunc(m.Requires(list), func(o modules.Module) bool { return o.Path == target.Path }) {
+			return fmt.Sprintf("module %s does not require %s", m.Path, target.Path)
+		}
+	case strings.Contains(first, ".") && m.Dir == "." && !strings.HasPrefix(imp, mayRequire):
+		return "the root module may require only golang.org/x/sys, in its tests too"
+	}
+	return ""
+}
+
+// The tests above would pass on an empty tree, or if the rules were never
 // applied: this one shows that a wrong import is seen.
 func TestImportRulesBite(t *testing.T) {
-	for _, c := range []struct{ room, imp string }{
-		{"mkdir", module + "/lab"},
-		{"durability", module + "/mkdir"},
-		{"lab", module + "/mkdir"},
-		{"lab", module + "/suites"},
-		{"mkdir", "github.com/spf13/pflag"},
-		{"internal/sys", module + "/nowhere"},
+	for _, c := range []struct{ pkg, imp string }{
+		{"mkdir", house + "/lab"},
+		{"mkdir", house + "/internal/measure/uring"},
+		{"mkdir", house + "/internal/tracetest"},
+		{"durability", house + "/mkdir"},
+		{"lab", house + "/mkdir"},
+		{"lab", house + "/suites"},
+		{"lab/report", house + "/lab"},
+		{"lab/report", house + "/lab/env"},
+		{"fileio/pace", house + "/fileio"},
+		{"internal/sys", house + "/nowhere"},
 	} {
-		if forbidden(c.room, c.imp) == "" {
-			t.Errorf("%s importing %s passes", c.room, c.imp)
+		if forbidden(c.pkg, c.imp) == "" {
+			t.Errorf("%s importing %s passes", c.pkg, c.imp)
+		}
+	}
+	_, list := loadModules(t)
+	for _, c := range []struct{ dir, imp string }{
+		{"wal", house + "/lab/stats"},
+		{"internal/sys", house + "/crashtest/power"},
+		{"fileio", "github.com/hanwen/go-fuse/v2/fuse"},
+		{"fileio/pace", house + "/mkdir"},
+		{"crashtest/power", house + "/logstore"},
+	} {
+		if notRequired(list, moduleOf(list, c.dir), c.imp) == "" {
+			t.Errorf("a test in %s importing %s passes", c.dir, c.imp)
 		}
 	}
 }
