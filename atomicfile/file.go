@@ -117,7 +117,7 @@ func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, 
 	if f.keep {
 		f.chmod = false // the old file's mode has a say
 	}
-	t, temp, err := tempfile.Create(at.dir, o.temp(), perm)
+	t, temp, err := tempfile.Create(at.dir, o.pattern(), perm)
 	if err != nil {
 		at.release()
 		return fail(err)

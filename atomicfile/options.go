@@ -3,12 +3,12 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime"
 	"strings"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/tempfile"
 )
 
@@ -99,51 +99,46 @@ const (
 // once and may have dropped what it could not write. Write the file again.
 var ErrNotDurable = errors.New("replaced, but not known to be durable")
 
-// temp is the pattern of temporary names.
-func (o Options) temp() string {
+// pattern is the pattern of temporary names.
+func (o Options) pattern() string {
 	if o.Temp == "" {
 		return tempfile.DefaultPattern
 	}
 	return o.Temp
 }
 
-// A badOption is the error of a setting.
-type badOption struct {
-	text string
-	is   error
+func (o Options) check() error {
+	const levels = "power or kill: a file with a name outlives the process"
+	bits := setting.Text(fmt.Sprintf("%#b", o.Keep))
+	switch {
+	case o.Level >= durability.None:
+		return setting.Wrong("atomicfile: Options.Level", o.Level, levels)
+	case o.Sync > SyncWholeFS:
+		return setting.Wrong("atomicfile: Options.Sync", o.Sync, "SyncAuto, SyncEach or SyncWholeFS")
+	case o.Keep&^(KeepAll|KeepNothing) != 0, o.Keep&KeepNothing != 0 && o.Keep != KeepNothing:
+		return setting.Wrong("atomicfile: Options.Keep", bits, "a set of KeepMode, KeepOwner, KeepXattrs and KeepACL, or KeepNothing alone")
+	case o.Links > RefuseLinks:
+		return setting.Wrong("atomicfile: Options.Links", o.Links, "ReplaceLinks, FollowLinks or RefuseLinks")
+	case o.Links == FollowLinks && o.Root != nil:
+		return setting.Wrong("atomicfile: Options.Links", setting.Text("FollowLinks with Root"), "ReplaceLinks or RefuseLinks")
+	case o.OneMount && o.Root == nil:
+		return setting.Wrong("atomicfile: Options.OneMount", setting.Text("true without Root"), "Root to be set")
+	}
+	if p := o.pattern(); strings.Count(p, "*") != 1 || strings.Contains(p, "\x00") || hasSeparator(p) {
+		return setting.Wrong("atomicfile: Options.Temp", o.Temp, "a name with one *")
+	}
+	return o.checkSystem()
 }
 
-func (e *badOption) Error() string        { return e.text }
-func (e *badOption) Is(target error) bool { return target == e.is }
-
-func (o Options) check() error {
-	bad := func(is error, format string, args ...any) error {
-		return &badOption{fmt.Sprintf("atomicfile: Options."+format, args...), is}
-	}
-	pattern := o.temp()
+// checkSystem refuses settings that this system does not support.
+func (o Options) checkSystem() error {
 	switch {
-	case o.Level == durability.None:
-		return bad(fs.ErrInvalid, "Level: none; want power or kill: a file that has a name outlives the process")
-	case o.Level > durability.None:
-		return bad(fs.ErrInvalid, "Level: %v; want power or kill", o.Level)
-	case o.Sync > SyncWholeFS:
-		return bad(fs.ErrInvalid, "Sync: %d; want SyncAuto, SyncEach or SyncWholeFS", o.Sync)
-	case o.Keep&^(KeepAll|KeepNothing) != 0, o.Keep&KeepNothing != 0 && o.Keep != KeepNothing:
-		return bad(fs.ErrInvalid, "Keep: %#b; want a set of KeepMode, KeepOwner, KeepXattrs and KeepACL, or KeepNothing alone", o.Keep)
-	case o.Links > RefuseLinks:
-		return bad(fs.ErrInvalid, "Links: %d; want ReplaceLinks, FollowLinks or RefuseLinks", o.Links)
-	case o.Links == FollowLinks && o.Root != nil:
-		return bad(fs.ErrInvalid, "Links: FollowLinks with Root; want ReplaceLinks or RefuseLinks")
-	case o.OneMount && o.Root == nil:
-		return bad(fs.ErrInvalid, "OneMount: true without Root; want Root set")
-	case strings.Count(pattern, "*") != 1 || strings.Contains(pattern, "\x00") || hasSeparator(pattern):
-		return bad(fs.ErrInvalid, "Temp: %q; want a name with one *", o.Temp)
 	case o.Keep&^(canKeep|KeepNothing) != 0:
-		return bad(errors.ErrUnsupported, "Keep: %#b; want KeepMode at most: %s keeps no more", o.Keep, runtime.GOOS)
+		return setting.Refused(errors.ErrUnsupported, "atomicfile: Options.Keep", setting.Text(fmt.Sprintf("%#b", o.Keep)), "KeepMode or KeepNothing on %s", runtime.GOOS)
 	case o.Sync == SyncWholeFS && !canSyncFS:
-		return bad(errors.ErrUnsupported, "Sync: SyncWholeFS; want SyncAuto or SyncEach: %s has no such call", runtime.GOOS)
+		return setting.Refused(errors.ErrUnsupported, "atomicfile: Options.Sync", setting.Text("SyncWholeFS"), "SyncAuto or SyncEach on %s", runtime.GOOS)
 	case o.OneMount && runtime.GOOS != "linux":
-		return bad(errors.ErrUnsupported, "OneMount: true; want false: %s does not tell mount points", runtime.GOOS)
+		return setting.Refused(errors.ErrUnsupported, "atomicfile: Options.OneMount", true, "false on %s", runtime.GOOS)
 	}
 	return nil
 }

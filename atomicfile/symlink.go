@@ -35,7 +35,7 @@ func symlink(at *folder, target, base, path string, o Options) error {
 			return fail(err)
 		}
 	}
-	temp, err := tempfile.Symlink(at.dir, o.temp(), target)
+	temp, err := tempfile.Symlink(at.dir, o.pattern(), target)
 	if err != nil {
 		return fail(err)
 	}

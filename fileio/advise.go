@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -58,7 +59,7 @@ func (a Advice) String() string {
 // nil. Outside of Linux the error is errors.ErrUnsupported.
 func (r *Reader) Advise(off, n int64, a Advice) error {
 	if int(a) >= len(advices) {
-		return r.fail("advise", off, fmt.Errorf("no such advice: %v", a))
+		return r.fail("advise", off, setting.Wrong("fileio: Advice", a, "AdviceNormal to AdviceNoReuse"))
 	}
 	if off < 0 || n < 0 {
 		return r.fail("advise", off, errNegative)

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"time"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -86,7 +86,7 @@ func newCopier(dst, src *os.File, o CopyOptions) *copier { return &copier{dst: d
 
 func (c *copier) run(ctx context.Context, n int64) (_ Copied, err error) {
 	if c.dst == nil || c.src == nil {
-		return c.done, fmt.Errorf("fileio: Copy of no file: %w", fs.ErrInvalid)
+		return c.done, setting.Wrong("fileio: Copy: dst or src", nil, "two open files")
 	}
 	if n, err = c.within(n); err != nil {
 		return c.done, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -35,7 +36,7 @@ func ParseWay(s string) (Way, error) {
 			return Way(w), nil
 		}
 	}
-	return Auto, fmt.Errorf("fileio: no way is called %q; the ways are %q", s, wayNames)
+	return Auto, setting.Wrong("fileio: way", s, "one of %q", wayNames)
 }
 
 // Pattern is the order in which a file is read.
@@ -135,28 +136,24 @@ const (
 )
 
 func (o *Options) check() error {
+	const bytes = "ReadaheadAuto, ReadaheadKernel, ReadaheadOff, or %d to %d bytes"
 	switch {
 	case o.Root == nil && o.OneMount:
-		return bad("Options.OneMount", "true without Options.Root; want both or none")
+		return setting.Wrong("fileio: Options.OneMount", setting.Text("true without Root"), "Root to be set")
 	case o.Way > Uncached:
-		return bad("Options.Way", "%v; want Auto, Buffered, Mapped, Direct or Uncached", o.Way)
+		return setting.Wrong("fileio: Options.Way", o.Way, "Auto, Buffered, Mapped, Direct or Uncached")
 	case o.Pattern > Random:
-		return bad("Options.Pattern", "%v, which the Reader finds by itself; want Unknown, Sequential or Random", o.Pattern)
+		return setting.Wrong("fileio: Options.Pattern", o.Pattern, "Unknown, Sequential or Random; the Reader detects the others")
 	case o.BufferSize < 0 || o.BufferSize > maxBuffer:
-		return bad("Options.BufferSize", "%d bytes; want 0 (the default) to %d", o.BufferSize, maxBuffer)
+		return setting.Wrong("fileio: Options.BufferSize", setting.Bytes(o.BufferSize), "0 (the default) to %d bytes", maxBuffer)
 	case o.Readahead < ReadaheadOff || o.Readahead > 0 && (o.Readahead < MinWindow || o.Readahead > MaxWindow):
-		return bad("Options.Readahead", "%d bytes; want ReadaheadAuto, ReadaheadKernel, ReadaheadOff, or %d to %d", o.Readahead, MinWindow, MaxWindow)
+		return setting.Wrong("fileio: Options.Readahead", setting.Bytes(o.Readahead), bytes, MinWindow, MaxWindow)
 	case o.Readahead > 0 && (o.Way == Direct || o.Way == Uncached):
-		return bad("Options.Readahead", "%d bytes with Options.Way %v; want Buffered, Mapped or Auto: %w", o.Readahead, o.Way, errors.ErrUnsupported)
+		return setting.Refused(errors.ErrUnsupported, "fileio: Options.Readahead", setting.Bytes(o.Readahead), "ReadaheadAuto, ReadaheadKernel or ReadaheadOff with Way %v", o.Way)
 	case (o.Populate || o.HugePages || o.Prefault) && o.Way != Mapped && o.Way != Auto:
-		return bad("Options.Way", "%v with Populate, HugePages or Prefault; want Mapped or Auto: %w", o.Way, errors.ErrUnsupported)
+		return setting.Refused(errors.ErrUnsupported, "fileio: Options.Way", o.Way, "Mapped or Auto with Populate, HugePages or Prefault")
 	case o.Prefault && (o.Readahead == ReadaheadKernel || o.Readahead == ReadaheadOff):
-		return bad("Options.Prefault", "true with Options.Readahead %d; want a readahead of this package, which it follows", o.Readahead)
+		return setting.Wrong("fileio: Options.Prefault", true, "ReadaheadAuto or a number of bytes in Options.Readahead with it")
 	}
 	return nil
-}
-
-// bad is the error of a setting.
-func bad(field, format string, args ...any) error {
-	return fmt.Errorf("fileio: "+field+": "+format, args...)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 )
 
 // A Policy says when a Writer makes durable what was written. The zero value
@@ -80,9 +81,9 @@ func (p Policy) String() string {
 func (p Policy) check() error {
 	switch {
 	case p.when == everyBytes && p.bytes < 1:
-		return bad("WriterOptions.Policy", "a sync every %d bytes; want 1 or more", p.bytes)
+		return setting.Wrong("fileio: WriterOptions.Policy", p, "every 1 byte or more")
 	case p.when == everyInterval && p.every <= 0:
-		return bad("WriterOptions.Policy", "a sync every %v; want more than 0", p.every)
+		return setting.Wrong("fileio: WriterOptions.Policy", p, "an interval above 0s")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -51,9 +52,9 @@ func Open(name string, o Options) (*Reader, error) {
 func NewReader(f *os.File, o Options) (*Reader, error) {
 	switch {
 	case f == nil:
-		return nil, fmt.Errorf("fileio: NewReader: no file; want one that is open for reading: %w", fs.ErrInvalid)
+		return nil, setting.Wrong("fileio: NewReader: f", nil, "a file that is open for reading")
 	case o.Root != nil:
-		return nil, bad("Options.Root", "%s; want none for NewReader, which opens no name", o.Root.Name())
+		return nil, setting.Wrong("fileio: Options.Root", o.Root.Name(), "nil for NewReader, which opens no name")
 	}
 	if err := o.check(); err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"unsafe"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/latency"
 	"github.com/stele-go/stele/profile"
@@ -185,7 +186,7 @@ func (t *writerTimes) wrote(d time.Duration, durable bool) {
 // caller's, to be closed after the Writer.
 func NewWriter(f *os.File, o WriterOptions) (*Writer, error) {
 	if f == nil {
-		return nil, fmt.Errorf("fileio: NewWriter: no file; want one that is open for writing: %w", fs.ErrInvalid)
+		return nil, setting.Wrong("fileio: NewWriter: f", nil, "a file that is open for writing")
 	}
 	w := &Writer{f: f, policy: o.Policy, sync: o.Sync, way: o.Way, size: o.BufferSize, unit: bufferAlign, step: o.Preallocate, trace: o.Trace}
 	w.times.flush.OneOf = flushSample
@@ -250,7 +251,7 @@ func (w *Writer) choose(p *profile.Profile) (err error) {
 		w.way = Buffered
 		if p.Write.Way != "" {
 			if w.way, err = ParseWay(p.Write.Way); err != nil {
-				return bad("WriterOptions.Profile", "%w", err)
+				return setting.Wrong("fileio: WriterOptions.Profile.Write.Way", p.Write.Way, "one of %q", wayNames)
 			}
 		}
 	}
@@ -268,17 +269,17 @@ func (w *Writer) choose(p *profile.Profile) (err error) {
 func (w *Writer) check() error {
 	switch {
 	case w.size < 0 || w.size > maxWriteBuffer:
-		return bad("WriterOptions.BufferSize", "%d bytes; want 0 (the default) to %d", w.size, maxWriteBuffer)
+		return setting.Wrong("fileio: WriterOptions.BufferSize", setting.Bytes(w.size), "0 (the default) to %d bytes", maxWriteBuffer)
 	case w.step < 0:
-		return bad("WriterOptions.Preallocate", "%d bytes; want 0 (none) or more", w.step)
+		return setting.Wrong("fileio: WriterOptions.Preallocate", setting.Bytes(w.step), "0 (none) or more")
 	case w.way != Buffered && w.way != Direct && w.way != Uncached:
-		return bad("WriterOptions.Way", "%v; want Auto, Buffered, Direct or Uncached", w.way)
+		return setting.Wrong("fileio: WriterOptions.Way", w.way, "Auto, Buffered, Direct or Uncached")
 	case w.policy.when == never && w.sync == SyncODsync:
-		return bad("WriterOptions.Sync", "%q, which always syncs, with the policy Never; want another of the two", w.sync)
+		return setting.Wrong("fileio: WriterOptions.Sync", w.sync, "another mechanism with the policy Never: this one makes every write durable")
 	case w.sync == SyncRange && runtime.GOOS != "linux":
-		return bad("WriterOptions.Sync", "%q on %s: %w", w.sync, runtime.GOOS, errors.ErrUnsupported)
+		return setting.Refused(errors.ErrUnsupported, "fileio: WriterOptions.Sync", w.sync, "another mechanism on %s", runtime.GOOS)
 	case !slices.Contains(mechanisms(), w.sync):
-		return bad("WriterOptions.Sync", "%q; want one of %q", w.sync, mechanisms())
+		return setting.Wrong("fileio: WriterOptions.Sync", string(w.sync), "one of %q", mechanisms())
 	}
 	return w.policy.check()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/oldfile"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -32,7 +33,7 @@ type AllOptions struct {
 
 func (o AllOptions) check() error {
 	if o.Workers < 0 {
-		return fmt.Errorf("header: AllOptions.Workers: %d; want 0 (GOMAXPROCS) or more: %w", o.Workers, fs.ErrInvalid)
+		return setting.Wrong("header: AllOptions.Workers", o.Workers, "0 (GOMAXPROCS) or more")
 	}
 	return o.Options.check()
 }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -249,7 +249,7 @@ func (t *target) change(data []byte, o Options) (*edit, error) {
 	padding := mine[used:]
 
 	if len(data) > maxRoom {
-		return nil, fmt.Errorf("%w: a header of %d bytes; want at most %d", fs.ErrInvalid, len(data), maxRoom)
+		return nil, setting.Wrong("header: Replace: data", setting.Bytes(len(data)), "1 to %d", maxRoom)
 	}
 
 	e := &edit{old: head, cut: int64(len(head)), pad: o.Pad, header: int64(len(data)), last: at}
@@ -282,7 +282,7 @@ func (t *target) change(data []byte, o Options) (*edit, error) {
 // reservation is the edit of Reserve, or nil if the room is there.
 func (t *target) reservation(size int64, o Options) (*edit, error) {
 	if size < 0 || size > maxRoom {
-		return nil, fmt.Errorf("%w: room for %d bytes; want 0 to %d", fs.ErrInvalid, size, maxRoom)
+		return nil, setting.InRange("header: Reserve: size", setting.Bytes(size), 0, maxRoom)
 	}
 	k, top, err := t.base()
 	if err != nil {
@@ -299,7 +299,7 @@ func (t *target) reservation(size int64, o Options) (*edit, error) {
 		return nil, nil
 	}
 	if o.Pad == nil {
-		return nil, fmt.Errorf("%w: room has to be filled with something: set Options.Pad", fs.ErrInvalid)
+		return nil, setting.Wrong("header: Options.Pad", nil, "a function that fills the reserved bytes")
 	}
 	e := &edit{pad: o.Pad, elastic: true, fill: size - s.used(), needsRecord: true}
 	if old == 1 {

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 )
 
 var (
@@ -63,7 +64,7 @@ func insertion(data []byte) change {
 func Replace(ctx context.Context, name string, data []byte, o Options) (Result, error) {
 	return apply(ctx, "replace", name, o, func(t *target, o Options) (*edit, error) {
 		if len(data) == 0 {
-			return nil, fmt.Errorf("%w: an empty header; see Remove", fs.ErrInvalid)
+			return nil, setting.Wrong("header: Replace: data", setting.Bytes(0), "1 to %d; Remove takes the header out", maxRoom)
 		}
 		return t.change(data, o)
 	})

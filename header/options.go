@@ -2,13 +2,13 @@ package header
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/belowroot"
+	"github.com/stele-go/stele/internal/setting"
 )
 
 // A Mode is what a reader, and a crash, may see of a change.
@@ -118,26 +118,22 @@ type Result struct {
 	Header, Pad, Moved int64
 }
 
-// check refuses settings that nothing can be done by.
 func (o Options) check() error {
-	bad := func(field string, v any, want string) error {
-		return fmt.Errorf("header: Options.%s: %v; want %s: %w", field, v, want, fs.ErrInvalid)
-	}
 	switch {
 	case o.Mode > InPlace:
-		return bad("Mode", o.Mode, "Atomic or InPlace")
+		return setting.Wrong("header: Options.Mode", o.Mode, "Atomic or InPlace")
 	case o.Strategy > Copy:
-		return bad("Strategy", o.Strategy, "Auto, Slot, Shift, Clone, KernelCopy or Copy")
+		return setting.Wrong("header: Options.Strategy", o.Strategy, "Auto, Slot, Shift, Clone, KernelCopy or Copy")
 	case o.Level > durability.Kill:
-		return bad("Level", o.Level, "Power or Kill")
+		return setting.Wrong("header: Options.Level", o.Level, "Power or Kill")
 	case o.Keep&^atomicfile.KeepAll != 0 && o.Keep != atomicfile.KeepNothing:
-		return bad("Keep", fmt.Sprintf("%#x", uint8(o.Keep)), "atomicfile.KeepNothing or a set of the others")
+		return setting.Wrong("header: Options.Keep", setting.Text(fmt.Sprintf("%#b", o.Keep)), "a set of KeepMode, KeepOwner, KeepXattrs and KeepACL of package atomicfile, or its KeepNothing alone")
 	case o.LockWait < 0:
-		return bad("LockWait", o.LockWait, "0 (until the context is done) or more")
+		return setting.Wrong("header: Options.LockWait", o.LockWait, "0 (until the context is done) or more")
 	case o.OneMount && o.Root == nil:
-		return bad("OneMount", o.OneMount, "Root to be set")
+		return setting.Wrong("header: Options.OneMount", setting.Text("true without Root"), "Root to be set")
 	case o.Mode == Atomic && (o.Strategy == Slot || o.Strategy == Shift):
-		return fmt.Errorf("header: Options.Strategy: %v; want Mode to be InPlace, as it is not atomic: %w", o.Strategy, ErrStrategy)
+		return setting.Refused(ErrStrategy, "header: Options.Strategy", o.Strategy, "Mode InPlace with it: the strategy is not atomic")
 	}
 	return nil
 }

@@ -15,30 +15,47 @@ package setting
 import (
 	"fmt"
 	"io/fs"
+	"strconv"
 )
 
-// An Error reports a wrong setting. errors.Is(err, fs.ErrInvalid) holds.
+// An Error reports a wrong setting.
 type Error struct {
 	Name string // "wal: Options.SegmentSize"
 	Got  string // "7 bytes"
 	Want string // "a multiple of 4096 from 65536 to 1073741824"
+	Kind error  // what errors.Is finds: fs.ErrInvalid, or what Refused was given
 }
 
 func (e *Error) Error() string { return e.Name + ": " + e.Got + "; want " + e.Want }
 
-// Is reports whether target is fs.ErrInvalid.
-func (e *Error) Is(target error) bool { return target == fs.ErrInvalid }
+// Is reports whether target is e.Kind.
+func (e *Error) Is(target error) bool { return target == e.Kind }
 
 // Wrong returns an Error for the setting name, "package: Type.Field", whose
-// value is got. A string is quoted, other values are formatted by %v. want and
-// args are a format of what is allowed.
+// value is got. A string is quoted, nil is "nil", other values are formatted by
+// %v. want and args are a format of what is allowed. errors.Is finds
+// fs.ErrInvalid in the Error.
 func Wrong(name string, got any, want string, args ...any) error {
-	verb := "%v"
-	if _, ok := got.(string); ok {
-		verb = "%q"
-	}
-	return &Error{name, fmt.Sprintf(verb, got), fmt.Sprintf(want, args...)}
+	return Refused(fs.ErrInvalid, name, got, want, args...)
 }
+
+// Refused is Wrong for a value that is right elsewhere but not on this system
+// or for this call: errors.Is finds kind in the Error, for example
+// errors.ErrUnsupported, and not fs.ErrInvalid.
+func Refused(kind error, name string, got any, want string, args ...any) error {
+	text := "nil"
+	switch got := got.(type) {
+	case nil:
+	case string:
+		text = strconv.Quote(got)
+	default:
+		text = fmt.Sprint(got)
+	}
+	return &Error{name, text, fmt.Sprintf(want, args...), kind}
+}
+
+// Text is a value in words, which Wrong does not quote: "true without Root".
+type Text string
 
 // Bytes is a number of bytes: "1 byte", "4096 bytes".
 type Bytes int64

@@ -25,6 +25,10 @@ func TestWording(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", c.err, c.want)
 		}
 	}
+	err := Refused(errors.ErrUnsupported, "p: O.Root", nil, "a Root on %s", "linux")
+	if err.Error() != "p: O.Root: nil; want a Root on linux" || !errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("refused: %v", err)
+	}
 	if err := cmp.Or(InRange("p: O.N", 1, 1, 1), AtLeast("p: O.N", 2, 2)); err != nil {
 		t.Errorf("right settings: %v", err)
 	}
