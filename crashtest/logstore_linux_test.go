@@ -315,7 +315,7 @@ func readStore(s *logstore.Store) (logContent, error) {
 }
 
 // isEntry reports whether f is the n-th entry of the batch.
-func isEntry(f logstore.Found, b logstore.Batch, n int) bool {
+func isEntry(f logstore.Result, b logstore.Batch, n int) bool {
 	for _, s := range b {
 		if n < len(s.Entries) && n >= 0 {
 			e := s.Entries[n]

@@ -30,28 +30,28 @@ import (
 //
 // The lines are the caller's again when Append returns.
 func (s *Store) Append(ctx context.Context, b Batch) error {
-	s.life.RLock()
-	defer s.life.RUnlock()
-	if err := s.admits(ctx); err != nil {
+	s.closeMu.RLock()
+	defer s.closeMu.RUnlock()
+	if err := s.checkAppend(ctx); err != nil {
 		return fmt.Errorf("logstore: append to %s: %w", s.dir, err)
 	}
 	t := s.counts.appends.Start()
-	w := appendings.Get().(*appending)
-	defer w.giveBack()
-	w.check(s, b)
+	w := appendStates.Get().(*appendState)
+	defer w.release()
+	w.validate(s, b)
 	kept := 0
-	for _, p := range w.pieces {
-		if err := s.keep(ctx, w, b, p); err != nil {
+	for _, p := range w.records {
+		if err := s.appendRecord(ctx, w, b, p); err != nil {
 			if kept > 0 {
 				err = unsure(err)
-				s.tell(b, w.rejected, kept)
+				s.notifyTails(b, w.rejected, kept)
 			}
-			s.withdraw(w.parts)
+			s.forgetUnused(w.streams)
 			return fmt.Errorf("logstore: append to %s: %w", s.dir, err)
 		}
 		kept += p.rows
 	}
-	s.tell(b, w.rejected, kept)
+	s.notifyTails(b, w.rejected, kept)
 	if kept > 0 {
 		t.Stop()
 	}
@@ -62,16 +62,16 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 	return nil
 }
 
-// admits says why nothing can be appended now. It waits for the end of replay.
-func (s *Store) admits(ctx context.Context) error {
+// checkAppend says why nothing can be appended now. It waits for the end of replay.
+func (s *Store) checkAppend(ctx context.Context) error {
 	if s.log == nil {
 		return errUnopened
 	}
 	select {
 	case <-s.replay.ready:
 	default:
-		s.counts.waiting.Add(1)
-		defer s.counts.waiting.Add(-1)
+		s.counts.replayWaiters.Add(1)
+		defer s.counts.replayWaiters.Add(-1)
 		select {
 		case <-s.replay.ready:
 		case <-s.closed:
@@ -80,13 +80,13 @@ func (s *Store) admits(ctx context.Context) error {
 			return fmt.Errorf("the log is being replayed: %w", context.Cause(ctx))
 		}
 	}
-	if s.closing() {
+	if s.isClosed() {
 		return ErrClosed
 	}
 	if err := s.failed.Load(); err != nil {
 		return *err
 	}
-	if err := s.space.refuses(); err != nil {
+	if err := s.space.check(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -95,52 +95,52 @@ func (s *Store) admits(ctx context.Context) error {
 	return nil
 }
 
-// An appending is the memory of one Append.
-type appending struct {
+// An appendState is the memory of one Append.
+type appendState struct {
 	rowSet
-	pieces   []piece
+	records  []recordRange
 	rejected []Rejection
 	// seen is the newest entry of each stream so far. Several streams of the
 	// batch may be the same.
 	seen map[*stream]int64
 }
 
-// A piece becomes one record: parts first to last.
-type piece struct {
+// A recordRange becomes one record: parts first to last.
+type recordRange struct {
 	first, last int
 	rows        int
 	size        int // bytes of the record
 }
 
-func newAppending() *appending { return &appending{seen: map[*stream]int64{}} }
+func newAppendState() *appendState { return &appendState{seen: map[*stream]int64{}} }
 
-var appendings = sync.Pool{New: func() any { return newAppending() }}
+var appendStates = sync.Pool{New: func() any { return newAppendState() }}
 
-func (w *appending) giveBack() {
+func (w *appendState) release() {
 	w.reset()
-	w.pieces = w.pieces[:0]
+	w.records = w.records[:0]
 	w.rejected = nil // the caller's
 	clear(w.seen)
-	if cap(w.rows) <= 1<<16 && cap(w.parts) <= 1<<14 {
-		appendings.Put(w)
+	if cap(w.rows) <= 1<<16 && cap(w.streams) <= 1<<14 {
+		appendStates.Put(w)
 	}
 }
 
-// keep makes a record of a piece, appends it to the log, and puts its entries
+// appendRecord makes a record of a piece, appends it to the log, and puts its entries
 // into memory.
-func (s *Store) keep(ctx context.Context, w *appending, b Batch, p piece) error {
-	parts := w.parts[p.first:p.last]
-	c := claimOf(p.size, p.rows, len(parts))
-	if err := s.pace.enter(ctx, c, s.noRoom); err != nil {
+func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p recordRange) error {
+	parts := w.streams[p.first:p.last]
+	c := reservationFor(p.size, p.rows, len(parts))
+	if err := s.throttle.reserve(ctx, c, s.sealError); err != nil {
 		return err
 	}
-	defer s.pace.entered(c.heads)
+	defer s.throttle.unreserve(c.rows)
 	m := s.enter()
 	defer m.leave()
 	buf, chunk, off := m.arena.reserve(p.size)
-	s.pace.entered(c.arena)
-	rec := w.appendRecord(buf[:0:len(buf)], b, parts)
-	m.arena.written(chunk)
+	s.throttle.unreserve(c.arena)
+	rec := w.encode(buf[:0:len(buf)], b, parts)
+	m.arena.finish(chunk)
 	for i := range parts {
 		parts[i].stream = s.streams.hold(parts[i].stream, m)
 	}
@@ -151,20 +151,20 @@ func (s *Store) keep(ctx context.Context, w *appending, b Batch, p piece) error 
 		return s.logError(err)
 	}
 	s.space.wrote(int64(p.size))
-	s.insert(m, uint64(pos), &w.rowSet, parts, rec, spot{chunk, off})
+	s.insert(m, uint64(pos), &w.rowSet, parts, rec, arenaRef{chunk, off})
 	return nil
 }
 
-// withdraw has the streams forgotten that were made for an append that has failed.
-func (s *Store) withdraw(parts []part) {
+// forgetUnused has the streams forgotten that were made for an append that has failed.
+func (s *Store) forgetUnused(parts []recordStream) {
 	var made []uint32
 	for i := range parts {
-		if st := parts[i].stream; st.newest.Load() == noTime && s.streams.at(st.n) == st {
-			made = append(made, st.n)
+		if st := parts[i].stream; st.newest.Load() == noTime && s.streams.at(st.number) == st {
+			made = append(made, st.number)
 		}
 	}
-	if len(made) > 0 && !s.catalog.Unmaintained(func() { s.gone(made) }) {
-		s.streams.doubt(made)
+	if len(made) > 0 && !s.catalog.WhileIdle(func() { s.forgetStreams(made) }) {
+		s.streams.addUnused(made)
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *Store) withdraw(parts []part) {
 func (s *Store) enter() *memtable {
 	for {
 		m := s.active.Load()
-		m.inside.Add(1)
+		m.appenders.Add(1)
 		if s.active.Load() == m {
 			return m
 		}
@@ -180,14 +180,14 @@ func (s *Store) enter() *memtable {
 	}
 }
 
-// A spot is where a record is in an arena.
-type spot struct{ chunk, off uint32 }
+// A arenaRef is where a record is in an arena.
+type arenaRef struct{ chunk, off uint32 }
 
 // insert puts the rows of a record into the memtable that position pos belongs
 // to: m, which the caller has entered, or one after it.
-func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []part, rec []byte, at spot) {
+func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStream, rec []byte, at arenaRef) {
 	own := m
-	for !m.takes(pos) {
+	for !m.owns(pos) {
 		m = m.next.Load()
 	}
 	if m != own {
@@ -195,7 +195,7 @@ func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []part, rec [
 		var buf []byte
 		buf, at.chunk, at.off = m.arena.reserve(len(rec))
 		copy(buf, rec)
-		m.arena.written(at.chunk)
+		m.arena.finish(at.chunk)
 	}
 	var rows, raw int64
 	for i := range parts {
@@ -207,7 +207,7 @@ func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []part, rec [
 			r.pos, r.chunk, r.off = uint32(pos-m.base), at.chunk, r.off+at.off
 			newest = max(newest, r.time)
 		}
-		m.charge(m.head(p.stream.n).add(list, p.raw))
+		m.charge(m.stream(p.stream.number).add(list, p.raw))
 		p.stream.advance(newest)
 		rows += int64(len(list))
 		raw += p.raw
@@ -228,7 +228,7 @@ func (s *Store) logError(err error) error {
 	case errors.Is(err, wal.ErrClosed):
 		err = ErrClosed
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		err = s.space.full(err)
+		err = s.space.setLow(err)
 	}
 	if errors.Is(err, wal.ErrUnsure) {
 		err = unsure(err)
@@ -247,6 +247,6 @@ func unsure(err error) error {
 func (s *Store) fail(cause error) error {
 	err := fmt.Errorf("%w: %w", ErrFailed, cause)
 	s.failed.CompareAndSwap(nil, &err)
-	s.pace.wakeAll()
+	s.throttle.wakeAll()
 	return err
 }

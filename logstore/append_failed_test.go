@@ -16,9 +16,9 @@ import (
 
 // crowded has the memory of a store used up until the function is called.
 func crowded(s *Store) (leave func()) {
-	n := s.pace.limit
-	s.pace.claimed.Add(n)
-	return func() { s.pace.entered(n) }
+	n := s.throttle.limit
+	s.throttle.reserved.Add(n)
+	return func() { s.throttle.unreserve(n) }
 }
 
 // An append that is given up leaves nothing: no newest entry, after which those
@@ -62,7 +62,7 @@ func TestGivenUp(t *testing.T) {
 // Appends wait for each other's claims, not only for memory that is sealed.
 func TestClaimsGivenUp(t *testing.T) {
 	o := small()
-	o.Level, o.logFile = durability.Kill, 0 // records of up to 4 MiB
+	o.Level, o.logSegmentSize = durability.Kill, 0 // records of up to 4 MiB
 	s := openTest(t, t.TempDir(), o)
 	// Each of these claims all there is.
 	line := bytes.Repeat([]byte("x"), 200<<10)
@@ -92,7 +92,7 @@ func TestMemoryOfFailedAppends(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	for i := range uint64(3) {
 		m := s.enter()
-		for s.pace.used.Load() <= s.pace.most {
+		for s.throttle.used.Load() <= s.throttle.usable {
 			m.arena.reserve(chunkSize)
 		}
 		m.leave()

@@ -22,9 +22,9 @@ type chunkPool struct {
 
 	mu     sync.Mutex
 	free   []*chunkMem
-	most   int // chunks that are kept
+	max    int // chunks that are kept
 	mapped *mapping
-	cut    int  // bytes of mapped that have become chunks
+	used   int  // bytes of mapped that have become chunks
 	closed bool // the memory of what is given back goes back to the kernel
 }
 
@@ -57,10 +57,10 @@ func (p *chunkPool) get() *chunkMem {
 		return c
 	}
 	if p.mapped == nil {
-		p.mapped = newMapping(p.most * chunkSize)
+		p.mapped = newMapping(p.max * chunkSize)
 	}
-	if rest := p.mapped.mem[p.cut:]; len(rest) > 0 {
-		p.cut += chunkSize
+	if rest := p.mapped.mem[p.used:]; len(rest) > 0 {
+		p.used += chunkSize
 		return &chunkMem{rest[:chunkSize:chunkSize], true}
 	}
 	return &chunkMem{mem: make([]byte, chunkSize)}
@@ -76,7 +76,7 @@ func (p *chunkPool) put(chunks []chunk) {
 		switch {
 		case c.mapped && p.closed:
 			p.drop(c.chunkMem)
-		case c.mapped || len(c.mem) == chunkSize && len(p.free) < p.most && len(p.mapped.mem) == 0:
+		case c.mapped || len(c.mem) == chunkSize && len(p.free) < p.max && len(p.mapped.mem) == 0:
 			p.free = append(p.free, c.chunkMem)
 		}
 	}
@@ -106,13 +106,13 @@ func (p *chunkPool) close() {
 // An arena is memory for the records of one memtable. It hands out pieces that
 // stay where they are until all of it is given back.
 type arena struct {
-	pool  *chunkPool
-	taken func(bytes int64) // told of each chunk
+	pool    *chunkPool
+	onAlloc func(bytes int64) // told of each chunk
 
-	mu     sync.Mutex
-	room   []byte                  // what is left of the last chunk that is shared
-	last   uint32                  // that chunk
-	chunks atomic.Pointer[[]chunk] // changed with mu held
+	mu        sync.Mutex
+	rest      []byte                  // what is left of the last chunk that is shared
+	lastChunk uint32                  // that chunk
+	chunks    atomic.Pointer[[]chunk] // changed with mu held
 }
 
 // A chunk is memory that pieces are cut from.
@@ -129,15 +129,15 @@ func (a *arena) reserve(n int) (p []byte, chunk, off uint32) {
 		p = make([]byte, n)
 		return p, a.add(&chunkMem{mem: p}, 1), 0
 	}
-	if n > len(a.room) {
+	if n > len(a.rest) {
 		c := a.pool.get()
-		a.room = c.mem
-		a.last = a.add(c, 0)
+		a.rest = c.mem
+		a.lastChunk = a.add(c, 0)
 	}
-	(*a.chunks.Load())[a.last].writers.Add(1)
-	p, off = a.room[:n:n], uint32(chunkSize-len(a.room))
-	a.room = a.room[n:]
-	return p, a.last, off
+	(*a.chunks.Load())[a.lastChunk].writers.Add(1)
+	p, off = a.rest[:n:n], uint32(chunkSize-len(a.rest))
+	a.rest = a.rest[n:]
+	return p, a.lastChunk, off
 }
 
 // add makes mem the last chunk. mu is held.
@@ -151,18 +151,18 @@ func (a *arena) add(mem *chunkMem, writers int32) uint32 {
 	// Readers see the old slice or the new; they share what they both have.
 	now := append(old, c)
 	a.chunks.Store(&now)
-	a.taken(int64(len(mem.mem)))
+	a.onAlloc(int64(len(mem.mem)))
 	return uint32(len(now) - 1)
 }
 
-// written tells that a piece of chunk i is not written to any more.
-func (a *arena) written(i uint32) { (*a.chunks.Load())[i].writers.Add(-1) }
+// finish tells that a piece of chunk i is not written to any more.
+func (a *arena) finish(i uint32) { (*a.chunks.Load())[i].writers.Add(-1) }
 
-// quiet returns chunk i if nothing will be written to it any more, else nil.
+// immutable returns chunk i if nothing will be written to it any more, else nil.
 // Behind the last piece it has what was there in a former life.
-func (a *arena) quiet(i uint32) []byte {
+func (a *arena) immutable(i uint32) []byte {
 	a.mu.Lock()
-	shared := i == a.last && len(a.room) > 0
+	shared := i == a.lastChunk && len(a.rest) > 0
 	a.mu.Unlock()
 	c := (*a.chunks.Load())[i]
 	if shared || c.writers.Load() != 0 {

@@ -14,7 +14,7 @@ import (
 func TestArenaPieces(t *testing.T) {
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		a := arena{pool: &chunkPool{most: 2}, taken: func(int64) {}}
+		a := arena{pool: &chunkPool{max: 2}, onAlloc: func(int64) {}}
 		type piece struct {
 			p          []byte
 			chunk, off uint32

@@ -18,14 +18,14 @@ func (c signal) wake() {
 	}
 }
 
-// trouble is the errors of background work, by what it was about, each until
+// backgroundErrors is the errors of background work, by what it was about, each until
 // it has gone well.
-type trouble struct {
+type backgroundErrors struct {
 	mu   sync.Mutex
 	errs map[string]error
 }
 
-func (t *trouble) set(work string, err error) {
+func (t *backgroundErrors) set(work string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil {
@@ -35,7 +35,7 @@ func (t *trouble) set(work string, err error) {
 	}
 }
 
-func (t *trouble) get() error {
+func (t *backgroundErrors) get() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var errs []error

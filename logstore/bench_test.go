@@ -77,16 +77,16 @@ func BenchmarkParse(b *testing.B) {
 func BenchmarkHead(b *testing.B) {
 	for _, late := range []int64{0, 50, 100000} {
 		b.Run(fmt.Sprintf("behind=%d", late), func(b *testing.B) {
-			h := new(head)
-			rows := make([]headRow, 20)
+			h := new(memStream)
+			rows := make([]memRow, 20)
 			at := int64(1 << 30)
 			for i := 0; b.Loop(); i++ {
 				if i%5000 == 0 {
-					h = new(head)
+					h = new(memStream)
 				}
 				for j := range rows {
 					at++
-					rows[j] = headRow{time: at - late*int64(i%2)}
+					rows[j] = memRow{time: at - late*int64(i%2)}
 				}
 				h.add(rows, 0)
 			}

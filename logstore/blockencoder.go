@@ -9,38 +9,38 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-// A blockMaker encodes blocks, one after the other. Store.makers keeps them, as
+// A blockEncoder encodes blocks, one after the other. Store.makers keeps them, as
 // their memory is a few MiB.
-type blockMaker struct {
-	enc  block.Encoder
-	filt filter.Builder
-	sum  byte // of nothing: so that bytes are read for it
+type blockEncoder struct {
+	enc        block.Encoder
+	filt       filter.Builder
+	prefetched byte // of nothing: so that bytes are read for it
 }
 
 // A made block is what a blockMaker has made.
-type madeBlock struct {
+type encodedBlock struct {
 	block, filter []byte
 	runs          []segment.StreamRun
 	bytes         int64 // of the memtable
 	err           error
 }
 
-// nearRows is how many rows are brought into the cache of the processor at once.
-const nearRows = 32
+// prefetchRows is how many rows are brought into the cache of the processor at once.
+const prefetchRows = 32
 
-// make encodes a block of runs of m into the memory of b.
-func (k *blockMaker) make(m *memtable, runs []run, b *madeBlock) {
+// encode encodes a block of runs of m into the memory of b.
+func (k *blockEncoder) encode(m *memtable, runs []rowRun, b *encodedBlock) {
 	k.enc.Reset()
 	k.filt.Reset()
 	b.runs, b.bytes = b.runs[:0], 0
 	for _, r := range runs {
 		first, raw := k.enc.Rows(), k.enc.Raw()
 		for i, row := range r.rows {
-			if i%nearRows == 0 {
+			if i%prefetchRows == 0 {
 				// Appends that wait for a processor come first: a block takes
 				// milliseconds.
 				runtime.Gosched()
-				k.sum += m.fetch(r.rows[i:min(i+nearRows, len(r.rows))])
+				k.prefetched += m.prefetch(r.rows[i:min(i+prefetchRows, len(r.rows))])
 			}
 			line, meta := m.line(row), m.meta(row)
 			k.enc.Add(row.time, line, meta)
@@ -56,7 +56,7 @@ func (k *blockMaker) make(m *memtable, runs []run, b *madeBlock) {
 			MinTime: r.rows[0].time, MaxTime: r.rows[len(r.rows)-1].time,
 			Raw: int64(k.enc.Raw() - raw),
 		}})
-		b.bytes += int64(k.enc.Raw()-raw) + int64(len(r.rows))*rowSize
+		b.bytes += int64(k.enc.Raw()-raw) + int64(len(r.rows))*memRowSize
 	}
 	runtime.Gosched()
 	b.block, b.err = k.enc.Append(b.block[:0])
@@ -69,34 +69,34 @@ func (k *blockMaker) make(m *memtable, runs []run, b *madeBlock) {
 func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	blocks := blocksOf(m, func(n uint32) string {
+	blocks := splitBlocks(m, func(n uint32) string {
 		enc, _ := s.labels.Labels(n)
 		return enc
 	})
 	workers := min(s.o.Workers, len(blocks))
-	if s.pace.calm() {
-		workers = min(s.crew(), len(blocks))
+	if s.throttle.hasHeadroom() {
+		workers = min(s.maxWorkers(), len(blocks))
 	}
 	// Each worker makes every workers-th block, into one of two places, so that
 	// it is one block ahead of the writer.
-	made := make([]chan *madeBlock, workers)
-	empty := make([]chan *madeBlock, workers)
+	made := make([]chan *encodedBlock, workers)
+	empty := make([]chan *encodedBlock, workers)
 	for i := range workers {
-		made[i], empty[i] = make(chan *madeBlock, 2), make(chan *madeBlock, 2)
-		empty[i] <- new(madeBlock)
-		empty[i] <- new(madeBlock)
-		k := s.makers.Get().(*blockMaker)
+		made[i], empty[i] = make(chan *encodedBlock, 2), make(chan *encodedBlock, 2)
+		empty[i] <- new(encodedBlock)
+		empty[i] <- new(encodedBlock)
+		k := s.encoders.Get().(*blockEncoder)
 		go func() {
-			defer s.makers.Put(k)
+			defer s.encoders.Put(k)
 			defer close(made[i])
 			for j := i; j < len(blocks); j += workers {
-				var b *madeBlock
+				var b *encodedBlock
 				select {
 				case b = <-empty[i]:
 				case <-ctx.Done():
 					return
 				}
-				k.make(m, blocks[j], b)
+				k.encode(m, blocks[j], b)
 				made[i] <- b
 				// Appends that wait for a processor come first.
 				runtime.Gosched()
@@ -124,7 +124,7 @@ func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable)
 			return err
 		}
 		done += b.bytes
-		s.pace.sealed(done)
+		s.throttle.sealProgress(done)
 		empty[j%workers] <- b
 	}
 	return nil

@@ -24,12 +24,12 @@ type blockSource struct {
 	segment, rank uint64
 	block         int
 	spans         []span // by labels, those of one stream in order
-	handed        bool   // spans may be parts of runs, see sweep.handOver
+	clipped       bool   // spans may be parts of runs, see sweep.handOver
 }
 
 // A span is a run of a stream in a block, or a part of one.
 type span struct {
-	*name
+	*streamLabels
 	run         int // of the stream, in its segment
 	block       int
 	first, rows int
@@ -40,15 +40,15 @@ type span struct {
 // A memorySource is a stream in a memtable. It is read by slices of time, each
 // with about as many entries as are asked for at once.
 type memorySource struct {
-	*name
+	*streamLabels
 	mem      *memtable
 	rank     uint64
 	stream   uint32
 	from, to int64
 	step     int64 // of time
-	whole    bool  // it is a slice
+	slice    bool  // it is a slice
 	// If there is a last, entries that do not come after it were found already.
-	last    headRow
+	last    memRow
 	hasLast bool
 }
 
@@ -68,15 +68,15 @@ func (x *search) sealedRank(i int) uint64 {
 	return memoryRank(i) + 1
 }
 
-// A wholeFunc is told of entries of a stream, from min to max, before they are
+// A summaryFunc is told of entries of a stream, from min to max, before they are
 // looked at one by one, and reports whether that need not be. Several
 // goroutines call it.
-type wholeFunc func(n *name, min, max, rows, raw int64) bool
+type summaryFunc func(n *streamLabels, min, max, rows, raw int64) bool
 
 // candidates hands what there is in the range of the search to push. An item of
 // the index, or a memtable, of which whole reports that it has taken care is
 // left out; whole may be nil.
-func (x *search) candidates(whole wholeFunc, push func(candidate)) error {
+func (x *search) candidates(whole summaryFunc, push func(candidate)) error {
 	set, err := x.selector.streams(x.store.labels)
 	if err != nil {
 		return err
@@ -86,11 +86,11 @@ func (x *search) candidates(whole wholeFunc, push func(candidate)) error {
 	}
 	bySegment := map[uint64]*segmentSource{}
 	var failed error
-	var n *name // of the item before: those of a stream stand together
+	var n *streamLabels // of the item before: those of a stream stand together
 	add := func(it timeindex.Item) {
 		if whole != nil {
 			if n == nil || n.stream != it.Stream {
-				if n, failed = x.names.of(it.Stream); failed != nil {
+				if n, failed = x.labels.get(it.Stream); failed != nil {
 					return
 				}
 			}
@@ -131,11 +131,11 @@ func (x *search) candidates(whole wholeFunc, push func(candidate)) error {
 		push(c)
 	}
 	for i, m := range x.view.mems {
-		m.streams(func(n uint32, min, max, rows, raw int64) {
+		m.eachStream(func(n uint32, min, max, rows, raw int64) {
 			if max < x.from || min >= x.to || set != nil && !set.Contains(n) {
 				return
 			}
-			name, err := x.names.of(n)
+			name, err := x.labels.get(n)
 			if err != nil {
 				failed = err
 				return
@@ -145,9 +145,9 @@ func (x *search) candidates(whole wholeFunc, push func(candidate)) error {
 			}
 			c := candidate{raw: raw}
 			c.start, c.end = x.keys(min, max)
-			from, to := x.cut(c.start, c.end)
+			from, to := x.times(c.start, c.end)
 			c.memory = &memorySource{
-				name: name, mem: m, rank: memoryRank(i), stream: n,
+				streamLabels: name, mem: m, rank: memoryRank(i), stream: n,
 				from: from, to: to, step: x.firstStep(max-min, rows),
 			}
 			push(c)

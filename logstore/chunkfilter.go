@@ -9,11 +9,11 @@ import (
 // line, some 60 ns each; to look for the word in all the lines of a chunk at
 // once costs a tenth of that, and mostly it is in none of them.
 
-// A literalNeed reports whether a text may have in it a line that a filter
+// A textTest reports whether a text may have in it a line that a filter
 // wants. nil: nobody knows. It is about lines only, not about metadata.
-type literalNeed func(text []byte) bool
+type textTest func(text []byte) bool
 
-func needLiteral(s []byte) literalNeed {
+func literalTest(s []byte) textTest {
 	if len(s) == 0 {
 		return nil
 	}
@@ -21,9 +21,9 @@ func needLiteral(s []byte) literalNeed {
 	return func(text []byte) bool { return containsRare(text, s, at) }
 }
 
-// allLiterals is what all of needs ask for.
-func allLiterals(needs []literalNeed) literalNeed {
-	var known []literalNeed
+// allTests is what all of needs ask for.
+func allTests(needs []textTest) textTest {
+	var known []textTest
 	for _, n := range needs {
 		if n != nil {
 			known = append(known, n)
@@ -42,8 +42,8 @@ func allLiterals(needs []literalNeed) literalNeed {
 	}
 }
 
-// anyLiteral is what one of needs asks for.
-func anyLiteral(needs []literalNeed) literalNeed {
+// anyTest is what one of needs asks for.
+func anyTest(needs []textTest) textTest {
 	for _, n := range needs {
 		if n == nil {
 			return nil
@@ -59,53 +59,53 @@ func anyLiteral(needs []literalNeed) literalNeed {
 	}
 }
 
-// absent remembers, for one query, which chunks of memtables have no line that
+// chunkFilter remembers, for one query, which chunks of memtables have no line that
 // its filter wants. It may be used by many goroutines at once.
-type absent struct {
-	need literalNeed // nil: nothing is known
+type chunkFilter struct {
+	test textTest // nil: nothing is known
 
-	mu    sync.Mutex
-	known map[*memtable][]atomic.Uint32 // by chunk
+	mu         sync.Mutex
+	byMemtable map[*memtable][]atomic.Uint32 // by chunk
 }
 
 const (
 	chunkUnknown = iota
-	chunkAbsent
-	chunkPresent
+	chunkExcluded
+	chunkIncluded
 )
 
-// chunks returns what is known of the chunks of m that are full and that nobody
+// results returns what is known of the chunks of m that are full and that nobody
 // writes to any more. It is for from.
-func (a *absent) chunks(m *memtable) []atomic.Uint32 {
-	if a.need == nil {
+func (a *chunkFilter) results(m *memtable) []atomic.Uint32 {
+	if a.test == nil {
 		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	list, ok := a.known[m]
+	list, ok := a.byMemtable[m]
 	if !ok {
-		if a.known == nil {
-			a.known = map[*memtable][]atomic.Uint32{}
+		if a.byMemtable == nil {
+			a.byMemtable = map[*memtable][]atomic.Uint32{}
 		}
 		list = make([]atomic.Uint32, m.arena.len())
-		a.known[m] = list
+		a.byMemtable[m] = list
 	}
 	return list
 }
 
-// from reports whether chunk i of m, of which list is known, has no line that
+// excludes reports whether chunk i of m, of which list is known, has no line that
 // is wanted. Several goroutines may look at once: they find the same.
-func (a *absent) from(list []atomic.Uint32, m *memtable, i uint32) bool {
+func (a *chunkFilter) excludes(list []atomic.Uint32, m *memtable, i uint32) bool {
 	if int(i) >= len(list) {
 		return false
 	}
 	known := list[i].Load()
 	if known == chunkUnknown {
-		known = chunkPresent
-		if text := m.arena.quiet(i); text != nil && !a.need(text) {
-			known = chunkAbsent
+		known = chunkIncluded
+		if text := m.arena.immutable(i); text != nil && !a.test(text) {
+			known = chunkExcluded
 		}
 		list[i].Store(known)
 	}
-	return known == chunkAbsent
+	return known == chunkExcluded
 }

@@ -51,11 +51,11 @@ func TestAbsent(t *testing.T) {
 		if found != c.want {
 			t.Errorf("%v: found %d of %d", c, found, c.want)
 		}
-		a := absent{need: c.f.compiled().literal}
+		a := chunkFilter{test: c.f.compiled().text}
 		m := s.active.Load()
-		list, gone := a.chunks(m), 0
+		list, gone := a.results(m), 0
 		for i := range list {
-			if a.from(list, m, uint32(i)) {
+			if a.excludes(list, m, uint32(i)) {
 				gone++
 			}
 		}

@@ -52,10 +52,10 @@ func (s *Store) count(ctx context.Context, q Query, step time.Duration) ([]Strea
 		return nil, fmt.Errorf("step: %v; want 0 (one bucket) or more", step)
 	}
 	q.Limit, q.Order = 0, Forward
-	c := counting{step: int64(step), tallies: map[*name]*tally{}}
-	partial, err := s.survey(ctx, q, func(x *search) (wholeFunc, surveyJob) {
+	c := counter{step: int64(step), tallies: map[*streamLabels]*tally{}}
+	partial, err := s.scanAll(ctx, q, func(x *search) (summaryFunc, scanJob) {
 		c.x = x
-		return c.whole, c.candidate
+		return c.summary, c.candidate
 	})
 	if err != nil {
 		return nil, err
@@ -63,21 +63,21 @@ func (s *Store) count(ctx context.Context, q Query, step time.Duration) ([]Strea
 	return c.result(), partial
 }
 
-// A surveyJob is what is done with each candidate that has to be looked at. It
+// A scanJob is what is done with each candidate that has to be looked at. It
 // returns what is left of it.
-type surveyJob func(w *scratch, c candidate) (rest []candidate, err error)
+type scanJob func(w *scratch, c candidate) (rest []candidate, err error)
 
-// survey looks at all that q asks for, in no order. partial tells of what could
+// scanAll looks at all that q asks for, in no order. partial tells of what could
 // not be looked at.
-func (s *Store) survey(ctx context.Context, q Query, begin func(*search) (wholeFunc, surveyJob)) (partial, err error) {
+func (s *Store) scanAll(ctx context.Context, q Query, begin func(*search) (summaryFunc, scanJob)) (partial, err error) {
 	x, err := s.search(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	whole, job := begin(x)
-	w := newSweep(x)
+	w := newScan(x)
 	defer w.end()
-	w.whole = whole
+	w.summary = whole
 	w.job = func(scr *scratch, c candidate, _, _ int64) (out outcome) {
 		var err error
 		out.more, err = job(scr, c)
@@ -88,7 +88,7 @@ func (s *Store) survey(ctx context.Context, q Query, begin func(*search) (wholeF
 		return nil, err
 	}
 	var bad []error
-	err = w.finish(func(_ Found, err error) bool {
+	err = w.waitAll(func(_ Result, err error) bool {
 		bad = append(bad, err)
 		return true
 	})
@@ -101,13 +101,13 @@ func (s *Store) survey(ctx context.Context, q Query, begin func(*search) (wholeF
 	return errors.Join(bad...), nil
 }
 
-// A counting is one Count.
-type counting struct {
+// A counter is one Count.
+type counter struct {
 	x    *search
 	step int64
 
 	mu      sync.Mutex
-	tallies map[*name]*tally
+	tallies map[*streamLabels]*tally
 }
 
 // A tally is the buckets of one stream, in no order.
@@ -132,14 +132,14 @@ func (t *tally) add(start, entries, bytes int64) {
 }
 
 // bucket returns the start of the bucket that a time is in.
-func (c *counting) bucket(time int64) int64 {
+func (c *counter) bucket(time int64) int64 {
 	if c.step == 0 {
 		return c.x.from
 	}
 	return time - time%c.step
 }
 
-func (c *counting) add(n *name, start, entries, bytes int64) {
+func (c *counter) add(n *streamLabels, start, entries, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tallies[n]
@@ -150,8 +150,8 @@ func (c *counting) add(n *name, start, entries, bytes int64) {
 	t.add(start, entries, bytes)
 }
 
-// whole counts what is in the range and in one bucket.
-func (c *counting) whole(n *name, min, max, rows, raw int64) bool {
+// summary counts what is in the range and in one bucket.
+func (c *counter) summary(n *streamLabels, min, max, rows, raw int64) bool {
 	if c.x.filter != nil || min < c.x.from || max >= c.x.to || c.bucket(min) != c.bucket(max) {
 		return false
 	}
@@ -159,24 +159,24 @@ func (c *counting) whole(n *name, min, max, rows, raw int64) bool {
 	return true
 }
 
-func (c *counting) candidate(w *scratch, can candidate) (rest []candidate, err error) {
-	of := func(int32) *name { return can.memory.name }
+func (c *counter) candidate(w *scratch, can candidate) (rest []candidate, err error) {
+	of := func(int32) *streamLabels { return can.memory.streamLabels }
 	bytes := func(p pick) int64 { return int64(len(w.line(p)) + len(w.meta(p))) }
 	if can.memory != nil {
-		_, r, more := c.x.scanMemory(w, can, idle)
+		_, r, more := c.x.scanMemory(w, can, maxKey)
 		if more {
 			rest = append(rest, r)
 		}
 	} else {
 		mode := withLines
-		if c.x.filter == nil && !can.block.handed {
+		if c.x.filter == nil && !can.block.clipped {
 			mode = timesOnly
 			bytes = func(p pick) int64 { return can.block.spans[p.span].share(p.row) }
 		}
-		if err := c.x.scanBlock(w, can, idle, mode); err != nil {
+		if err := c.x.scanBlock(w, can, maxKey, mode); err != nil {
 			return nil, err
 		}
-		of = func(i int32) *name { return can.block.spans[i].name }
+		of = func(i int32) *streamLabels { return can.block.spans[i].streamLabels }
 	}
 	// Entries of one stream and one bucket stand together, mostly.
 	for picks := w.picks; len(picks) > 0; {
@@ -198,12 +198,12 @@ func (s span) share(row int32) int64 {
 	return s.raw*(i+1)/n - s.raw*i/n
 }
 
-func (c *counting) result() []StreamCount {
-	names := make([]*name, 0, len(c.tallies))
+func (c *counter) result() []StreamCount {
+	names := make([]*streamLabels, 0, len(c.tallies))
 	for n := range c.tallies {
 		names = append(names, n)
 	}
-	slices.SortFunc(names, func(a, b *name) int { return strings.Compare(a.order, b.order) })
+	slices.SortFunc(names, func(a, b *streamLabels) int { return strings.Compare(a.sortKey, b.sortKey) })
 	counts := make([]StreamCount, len(names))
 	for i, n := range names {
 		buckets := c.tallies[n].buckets

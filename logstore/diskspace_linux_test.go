@@ -34,8 +34,8 @@ func TestFullDisk(t *testing.T) {
 				}
 			}()
 			dir := filepath.Join(p.Path, "store")
-			o := Options{Memory: leastMemory}
-			free := o.ownFree()
+			o := Options{Memory: minMemory}
+			free := o.reservedFree()
 			if c.blind {
 				more := free - 1
 				o.MinFree, o.statfs = 1, func(name string) (sys.FSInfo, error) {
@@ -51,7 +51,7 @@ func TestFullDisk(t *testing.T) {
 			if err := occupy(ballast, free+12<<20); err != nil {
 				t.Fatal(err)
 			}
-			s.space.soon.wake()
+			s.space.refreshSignal.wake()
 			now := time.Now().UnixNano()
 			want := map[kept]int{}
 			add := func(i int) error {
@@ -90,7 +90,7 @@ func TestFullDisk(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			again := openTest(t, dir, Options{Memory: leastMemory})
+			again := openTest(t, dir, Options{Memory: minMemory})
 			sameCounts(t, "opened anew", counted(contents(t, again)), want)
 			again.Close()
 		})

@@ -21,29 +21,29 @@ func TestLowSpace(t *testing.T) {
 	s := openTest(t, t.TempDir(), o)
 	l := MustLabels("app", "api")
 	mustAppend(t, s, one(l, 1, "before"))
-	free.Store(s.space.least.Load() - 1)
-	s.space.soon.wake()
+	free.Store(s.space.required.Load() - 1)
+	s.space.refreshSignal.wake()
 	until(t, "the store knows", func() bool { return s.Stats().LowSpace })
 	err := s.Append(context.Background(), one(l, 2, "x"))
-	says := fmt.Sprintf("%d MiB, and %d are to stay free", (s.space.least.Load()-1)>>20, s.space.least.Load()>>20)
+	says := fmt.Sprintf("%d MiB, and %d are to stay free", (s.space.required.Load()-1)>>20, s.space.required.Load()>>20)
 	if !errors.Is(err, ErrLowSpace) || errors.Is(err, ErrUnsure) || !strings.Contains(err.Error(), says) {
 		t.Error(err)
 	}
 	if n := len(contents(t, s)); n != 1 {
 		t.Errorf("%d entries", n)
 	}
-	if s.space.room(1) {
+	if s.space.hasFree(1) {
 		t.Error("there is room for a merge")
 	}
-	free.Store(s.space.least.Load() + 100)
-	if !s.space.room(100) || s.space.room(101) {
+	free.Store(s.space.required.Load() + 100)
+	if !s.space.hasFree(100) || s.space.hasFree(101) {
 		t.Error("room for a merge is not what appends leave")
 	}
 	until(t, "the store takes more", func() bool { return s.Append(context.Background(), one(l, 2, "after")) == nil })
 	// Much is written: it looks before the second is over.
 	until(t, "it looks after much was written", func() bool { // but for a look in between, at once
 		s.space.written.Store(0)
-		for range spaceBytes >> 20 {
+		for range refreshBytes >> 20 {
 			s.space.wrote(1 << 20)
 		}
 		return s.space.written.Load() == 0
@@ -55,7 +55,7 @@ func TestLowSpace(t *testing.T) {
 // leaves to others stays free all the same.
 func TestReadyFilesAreRoom(t *testing.T) {
 	o := small()
-	own := o.ownFree()
+	own := o.reservedFree()
 	free, ready := own-1, int64(0)
 	o.statfs = func(string) (sys.FSInfo, error) { return sys.FSInfo{Free: free, Total: 1 << 30}, nil }
 	for _, c := range []struct {
@@ -64,17 +64,17 @@ func TestReadyFilesAreRoom(t *testing.T) {
 	}{
 		{1, own, 0, false},
 		{1, own - 1, 0, true},
-		{1, own - o.logFile, o.logFile, false},
-		{1, own - o.logFile - 1, o.logFile, true},
+		{1, own - o.logSegmentSize, o.logSegmentSize, false},
+		{1, own - o.logSegmentSize - 1, o.logSegmentSize, true},
 		{100, 100, 2 * own, false},
 		{100, 99, 2 * own, true},
 	} {
 		o.MinFree, free, ready = c.minFree, c.free, c.ready
-		var w spaceWatch
-		if err := w.begin("dir", &o, func() int64 { return ready }); err != nil {
+		var w diskSpace
+		if err := w.init("dir", &o, func() int64 { return ready }); err != nil {
 			t.Fatal(err)
 		}
-		if low := w.refuses() != nil; low != c.low {
+		if low := w.check() != nil; low != c.low {
 			t.Errorf("MinFree %d, %d bytes free and %d ready: refused %v; want %v", c.minFree, c.free, c.ready, low, c.low)
 		}
 	}

@@ -22,9 +22,9 @@ type Stream struct {
 // labels.
 type Batch []Stream
 
-// A Found is an entry that a query has found, and the labels of its stream.
+// A Result is an entry that a query has found, and the labels of its stream.
 // Line is valid until the next step of the iteration.
-type Found struct {
+type Result struct {
 	Labels Labels
 	Entry
 }

@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
@@ -32,9 +32,9 @@ type segmentSource struct {
 
 type sourceItem struct {
 	timeindex.Item
-	only *stretch // of its rows; nil: all
+	only *rowRange // of its rows; nil: all
 
-	name *name
+	name *streamLabels
 	runs []segment.Run
 }
 
@@ -67,7 +67,7 @@ func (s *segmentSource) prepare(x *search, bad func(error)) {
 	kept := s.items[:0]
 	for _, it := range s.items {
 		var err error
-		if it.name, err = x.names.of(it.Stream); err == nil {
+		if it.name, err = x.labels.get(it.Stream); err == nil {
 			it.runs, err = s.segs.Runs(it.Item)
 		}
 		if err != nil {
@@ -81,13 +81,13 @@ func (s *segmentSource) prepare(x *search, bad func(error)) {
 	// Spans of a block come in this order.
 	slices.SortFunc(s.items, func(a, b sourceItem) int {
 		if a.name != b.name {
-			return cmp.Compare(a.name.order, b.name.order)
+			return cmp.Compare(a.name.sortKey, b.name.sortKey)
 		}
-		return cmp.Compare(a.only.begin(), b.only.begin())
+		return cmp.Compare(a.only.start(), b.only.start())
 	})
 }
 
-func (t *stretch) begin() int {
+func (t *rowRange) start() int {
 	if t == nil {
 		return 0
 	}
@@ -95,8 +95,8 @@ func (t *stretch) begin() int {
 }
 
 // firstSlice is how much of the keys the first slice of a candidate has.
-func (s *sweep) firstSlice(c candidate) int64 {
-	if s.nearest == nil {
+func (s *scan) firstSlice(c candidate) int64 {
+	if s.top == nil {
 		return math.MaxInt64
 	}
 	rows := int64(0)
@@ -112,7 +112,7 @@ func (s *sweep) firstSlice(c candidate) int64 {
 
 // expand returns the blocks, or groups of them, of the next slice of a segment,
 // and what is left of it.
-func (s *sweep) expand(c candidate, bound int64, bad func(error)) []candidate {
+func (s *scan) expand(c candidate, bound int64, bad func(error)) []candidate {
 	x, src := s.x, c.segment
 	if !src.ready {
 		src.prepare(x, bad)
@@ -138,7 +138,7 @@ func (s *sweep) expand(c candidate, bound int64, bad func(error)) []candidate {
 			from, to := r.MinTime, r.MaxTime
 			if it.only != nil {
 				sp := span{rows: r.Rows, first: r.First, min: from, max: to}
-				if !sp.narrow(it.only, before) {
+				if !sp.clip(it.only, before) {
 					continue
 				}
 				from, to = sp.min, sp.max
@@ -151,7 +151,7 @@ func (s *sweep) expand(c candidate, bound int64, bad func(error)) []candidate {
 				rest = min(rest, start)
 				continue
 			}
-			if it.only == nil && s.whole != nil && s.whole(it.name, r.MinTime, r.MaxTime, int64(r.Rows), r.Raw) {
+			if it.only == nil && s.summary != nil && s.summary(it.name, r.MinTime, r.MaxTime, int64(r.Rows), r.Raw) {
 				continue
 			}
 			b := int32(r.Block)
@@ -167,7 +167,7 @@ func (s *sweep) expand(c candidate, bound int64, bad func(error)) []candidate {
 	}
 	refs = byBlock(refs, low, high)
 	var list []candidate
-	if x.need.empty() {
+	if x.require.empty() {
 		list = src.blocks(x, refs)
 	} else {
 		list = src.groups(x, refs)
@@ -238,8 +238,8 @@ func (s *segmentSource) candidate(x *search, refs []runRef, spans []span) (candi
 			for i := range ref.run {
 				before += it.runs[i].Rows
 			}
-			b.handed = true
-			sp.narrow(it.only, before)
+			b.clipped = true
+			sp.clip(it.only, before)
 		}
 		start, end := x.keys(sp.min, sp.max)
 		c.start, c.end = min(c.start, start), max(c.end, end)
@@ -273,17 +273,17 @@ func (s *segmentSource) groups(x *search, refs []runRef) []candidate {
 	return list
 }
 
-// ask returns the blocks of a group that may have what is searched for, and
+// filterGroup returns the blocks of a group that may have what is searched for, and
 // begin before bound.
-func (s *sweep) ask(g *blockGroup, bound int64, bad func(error)) (list []candidate) {
+func (s *scan) filterGroup(g *blockGroup, bound int64, bad func(error)) (list []candidate) {
 	refs := g.refs
 	for n := 1; len(refs) > 0 && !s.halted.Load(); n++ {
 		var block []runRef
 		block, refs = nextBlock(refs)
-		ok, err := s.x.may(g.of, int(block[0].block))
+		ok, err := s.x.mayMatch(g.of, int(block[0].block))
 		if err != nil {
 			// The block may be intact where its filter is not.
-			if _, damaged := damage(err); !damaged {
+			if _, damaged := asDamage(err); !damaged {
 				bad(err)
 				return nil
 			}
@@ -302,9 +302,9 @@ func (s *sweep) ask(g *blockGroup, bound int64, bad func(error)) (list []candida
 	return list
 }
 
-// may reports whether the filter of a block lets something through.
-func (x *search) may(s *segmentSource, block int) (bool, error) {
-	return x.need.may(func(needles ...filter.Needle) (bool, error) {
+// mayMatch reports whether the filter of a block lets something through.
+func (x *search) mayMatch(s *segmentSource, block int) (bool, error) {
+	return x.require.mayMatch(func(needles ...filter.Needle) (bool, error) {
 		return s.segs.May(s.items[0].Segment, block, needles...)
 	})
 }

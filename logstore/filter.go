@@ -18,16 +18,16 @@ type Filter interface {
 
 // A condition is every Filter.
 type condition struct {
-	// wants is Match with the metadata as they are encoded: a query has them so,
+	// match is Match with the metadata as they are encoded: a query has them so,
 	// and from a file, where the encoding may be wrong.
-	wants func(line, meta []byte) bool
-	need  need
-	// literal is for many lines at once, see absent.
-	literal literalNeed
+	match   func(line, meta []byte) bool
+	require requirement
+	// text is for many lines at once, see absent.
+	text textTest
 }
 
 func (c *condition) Match(line []byte, metadata Labels) bool {
-	return c.wants(line, []byte(metadata.enc))
+	return c.match(line, []byte(metadata.enc))
 }
 
 func (c *condition) compiled() *condition { return c }
@@ -37,8 +37,8 @@ func Contains(s string) Filter {
 	b := []byte(s)
 	return &condition{
 		func(line, _ []byte) bool { return bytes.Contains(line, b) },
-		needAll(filter.Substring(b)),
-		needLiteral(b),
+		requireAll(filter.Substring(b)),
+		literalTest(b),
 	}
 }
 
@@ -48,7 +48,7 @@ func ContainsFold(s string) Filter {
 	b := []byte(s)
 	return &condition{
 		func(line, _ []byte) bool { return filter.ContainsFold(line, b) },
-		needAll(filter.Substring(b)),
+		requireAll(filter.Substring(b)),
 		nil,
 	}
 }
@@ -61,8 +61,8 @@ func Word(s string) Filter {
 	b := []byte(s)
 	return &condition{
 		func(line, _ []byte) bool { return filter.HasWord(line, b, false) },
-		needAll(filter.Word(b)),
-		needLiteral(b),
+		requireAll(filter.Word(b)),
+		literalTest(b),
 	}
 }
 
@@ -76,7 +76,7 @@ func Regexp(re *regexp.Regexp) Filter {
 	return &condition{
 		func(line, _ []byte) bool { return bytes.Contains(line, literal) && re.Match(line) },
 		n,
-		needLiteral(literal),
+		literalTest(literal),
 	}
 }
 
@@ -86,35 +86,35 @@ func MetadataMatches(m Matcher) (Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &condition{wants: func(_, meta []byte) bool { return m.meets(metadataValue(meta, m.Name)) }}
+	c := &condition{match: func(_, meta []byte) bool { return m.matches(metadataValue(meta, m.Name)) }}
 	if values, only := m.literals(); only && m.positive() {
 		// The filter of a block has each value as a text of its own.
-		var any []need
+		var any []requirement
 		for _, v := range values {
-			any = append(any, needAll(filter.Word([]byte(v))))
+			any = append(any, requireAll(filter.Word([]byte(v))))
 		}
-		c.need = needAny(any...)
+		c.require = requireAny(any...)
 	}
 	return c, nil
 }
 
 // Not wants what f does not.
 func Not(f Filter) Filter {
-	wants := f.compiled().wants
-	return &condition{wants: func(line, meta []byte) bool { return !wants(line, meta) }}
+	wants := f.compiled().match
+	return &condition{match: func(line, meta []byte) bool { return !wants(line, meta) }}
 }
 
 // All wants what all of filters want: everything if there are none. They are
 // asked in this order.
 func All(filters ...Filter) Filter {
 	var list []func(line, meta []byte) bool
-	var literals []literalNeed
-	var n need
+	var literals []textTest
+	var n requirement
 	for _, f := range filters {
 		c := f.compiled()
-		list = append(list, c.wants)
-		literals = append(literals, c.literal)
-		n = n.and(c.need)
+		list = append(list, c.match)
+		literals = append(literals, c.text)
+		n = n.and(c.require)
 	}
 	return &condition{func(line, meta []byte) bool {
 		for _, wants := range list {
@@ -123,19 +123,19 @@ func All(filters ...Filter) Filter {
 			}
 		}
 		return true
-	}, n, allLiterals(literals)}
+	}, n, allTests(literals)}
 }
 
 // Any wants what at least one of filters wants: nothing if there are none.
 func Any(filters ...Filter) Filter {
 	var list []func(line, meta []byte) bool
-	var literals []literalNeed
-	var needs []need
+	var literals []textTest
+	var needs []requirement
 	for _, f := range filters {
 		c := f.compiled()
-		list = append(list, c.wants)
-		literals = append(literals, c.literal)
-		needs = append(needs, c.need)
+		list = append(list, c.match)
+		literals = append(literals, c.text)
+		needs = append(needs, c.require)
 	}
 	return &condition{func(line, meta []byte) bool {
 		for _, wants := range list {
@@ -144,13 +144,13 @@ func Any(filters ...Filter) Filter {
 			}
 		}
 		return false
-	}, needAny(needs...), anyLiteral(literals)}
+	}, requireAny(needs...), anyTest(literals)}
 }
 
 // Func wants what f reports. The line is valid during the call only. f is
 // called by several goroutines at once.
 func Func(f func(line []byte, metadata Labels) bool) Filter {
-	return &condition{wants: func(line, meta []byte) bool {
+	return &condition{match: func(line, meta []byte) bool {
 		if len(meta) == 0 {
 			return f(line, Labels{})
 		}

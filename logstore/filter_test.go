@@ -69,7 +69,7 @@ func FuzzMetadataValue(f *testing.F) {
 		if l, err := parseLabels(string(enc)); err == nil && name != "" && got != l.Get(name) {
 			t.Errorf("%q of %v is %q", name, l, got)
 		}
-		Func(func([]byte, Labels) bool { return true }).compiled().wants(nil, enc)
+		Func(func([]byte, Labels) bool { return true }).compiled().match(nil, enc)
 	})
 }
 
@@ -80,7 +80,7 @@ func passes(f Filter, lines ...string) bool {
 		b.Add([]byte(l))
 	}
 	fl := b.Append(nil)
-	ok, err := f.compiled().need.may(func(needles ...filter.Needle) (bool, error) {
+	ok, err := f.compiled().require.mayMatch(func(needles ...filter.Needle) (bool, error) {
 		for _, n := range needles {
 			if !filter.May(fl, n) {
 				return false, nil
@@ -131,7 +131,7 @@ func TestNeeds(t *testing.T) {
 			}
 		}
 		if c.not == "" {
-			if !c.f.compiled().need.empty() {
+			if !c.f.compiled().require.empty() {
 				t.Errorf("%s: it needs something", c.name)
 			}
 		} else if passes(c.f, c.not) {
@@ -211,12 +211,12 @@ func TestMatcher(t *testing.T) {
 	} {
 		m := must(Match("x", c.op, c.value))
 		for _, v := range c.meets {
-			if !m.meets(v) {
+			if !m.matches(v) {
 				t.Errorf("%v does not take %q", m, v)
 			}
 		}
 		for _, v := range c.not {
-			if m.meets(v) {
+			if m.matches(v) {
 				t.Errorf("%v takes %q", m, v)
 			}
 		}

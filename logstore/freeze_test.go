@@ -27,6 +27,6 @@ func TestFreezeHidesNothing(t *testing.T) {
 		t.Errorf("an acknowledged entry is found %d times", n)
 	}
 	s.active.Store(next)
-	m.drained()
-	s.drop(m, func() {})
+	m.waitDrained()
+	s.removeMemtable(m, func() {})
 }

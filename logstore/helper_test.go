@@ -35,7 +35,7 @@ func (c *testClock) now() time.Time           { return time.Unix(0, c.ns.Load())
 func (c *testClock) at(d time.Duration) int64 { return c.ns.Load() + int64(d) }
 
 // small are options for a store that needs little room; its disk is never low.
-func small() Options { return Options{Memory: leastMemory, MinFree: 1, logFile: 4 << 20} }
+func small() Options { return Options{Memory: minMemory, MinFree: 1, logSegmentSize: 4 << 20} }
 
 // openTest opens a store that is closed when the test ends, and waits until it
 // is ready.
@@ -122,7 +122,7 @@ func (v *view) contents(t testing.TB, s *Store) (all []kept) {
 		}
 	}
 	for _, m := range v.mems {
-		m.streams(func(n uint32, _, _, _, _ int64) {
+		m.eachStream(func(n uint32, _, _, _, _ int64) {
 			for _, r := range m.rows(nil, n, 0, math.MaxInt64) {
 				all = append(all, kept{labels(n), r.time, string(m.line(r)), string(m.meta(r))})
 			}

@@ -41,8 +41,8 @@ type SegmentInfo struct {
 	Err error
 }
 
-// A Quarantined is a file in the folder of damaged segments.
-type Quarantined struct {
+// A QuarantinedFile is a file in the folder of damaged segments.
+type QuarantinedFile struct {
 	File   string
 	Size   int64
 	Report string // the file that tells what was wrong, "" if there is none
@@ -63,7 +63,7 @@ type Inspection struct {
 	Dir string
 	// Segments are by positions of the log.
 	Segments    []SegmentInfo
-	Quarantined []Quarantined
+	Quarantined []QuarantinedFile
 	Index       IndexInfo
 
 	// Log is the log, LogErr why there is none to be seen. See package wal for
@@ -115,7 +115,7 @@ func Inspect(dir string) (*Inspection, error) {
 	}
 	in.Index.Streams, in.Index.Names, in.Index.Values = len(streams), len(names), len(values)
 	in.sortSegments()
-	if in.Quarantined, err = quarantined(dir); err != nil {
+	if in.Quarantined, err = listQuarantined(dir); err != nil {
 		return nil, err
 	}
 	in.Log, in.LogErr = wal.Inspect(in.LogDir)
@@ -164,7 +164,7 @@ func (in *Inspection) sortSegments() {
 	}
 }
 
-func quarantined(dir string) (list []Quarantined, err error) {
+func listQuarantined(dir string) (list []QuarantinedFile, err error) {
 	folder := filepath.Join(dir, catalog.QuarantineFolder)
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,7 +178,7 @@ func quarantined(dir string) (list []Quarantined, err error) {
 		if !ok {
 			continue
 		}
-		q := Quarantined{File: filepath.Join(folder, e.Name())}
+		q := QuarantinedFile{File: filepath.Join(folder, e.Name())}
 		if fi, err := e.Info(); err == nil {
 			q.Size = fi.Size()
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/fileio"
-	"github.com/stele-go/stele/logstore/internal/segment"
 	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
 // A SegmentInspection is a segment that is looked at. Close it.
@@ -67,7 +67,7 @@ func InspectSegment(file string) (*SegmentInspection, error) {
 		b, err := s.seg.Block(i)
 		if err != nil {
 			s.Close()
-			return nil, public(err)
+			return nil, exportError(err)
 		}
 		s.BlockBytes += b.Bytes
 		s.FilterBytes += b.FilterBytes
@@ -83,25 +83,25 @@ func (s *SegmentInspection) open() error {
 	if s.seg, err = segment.Open(s.file, size); err == nil {
 		return nil
 	}
-	damage := public(err)
+	damage := exportError(err)
 	if _, ok := errors.AsType[*CorruptError](damage); !ok {
 		return err
 	}
 	// The name tells what the end would.
-	info, _ := catalog.InfoOf(filepath.Base(s.File))
+	info, _ := catalog.ParseName(filepath.Base(s.File))
 	seg, lost, err := segment.Scan(context.Background(), s.file, size, info)
 	if err != nil {
 		return damage // there is nothing left to tell of
 	}
 	for _, err := range lost {
-		s.Lost = append(s.Lost, public(err))
+		s.Lost = append(s.Lost, exportError(err))
 	}
 	s.seg, s.Err = seg, damage
 	return nil
 }
 
-// public is an error of package segment as users of this package know it.
-func public(err error) error {
+// exportError is an error of package segment as users of this package know it.
+func exportError(err error) error {
 	if c, ok := errors.AsType[*segment.CorruptError](err); ok {
 		reason := c.Reason
 		if c.Block >= 0 {
@@ -116,7 +116,7 @@ func public(err error) error {
 func (s *SegmentInspection) labels(i int) (Labels, segment.Stream, error) {
 	st, err := s.seg.Stream(i)
 	if err != nil {
-		return Labels{}, st, public(err)
+		return Labels{}, st, exportError(err)
 	}
 	labels, err := parseLabels(st.Labels)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *SegmentInspection) EachStream() iter.Seq2[StreamInfo, error] {
 			info := StreamInfo{File: s.File, Labels: labels, MinTime: st.MinTime, MaxTime: st.MaxTime, Rows: st.Rows, Raw: st.Raw}
 			runs, err := s.seg.Runs(i)
 			info.Runs = len(runs)
-			if !yield(info, public(err)) || err != nil {
+			if !yield(info, exportError(err)) || err != nil {
 				return
 			}
 		}
@@ -153,7 +153,7 @@ func (s *SegmentInspection) EachBlock() iter.Seq2[BlockInfo, error] {
 		for i := range s.Streams {
 			runs, err := s.seg.Runs(i)
 			if err != nil {
-				yield(BlockInfo{}, public(err))
+				yield(BlockInfo{}, exportError(err))
 				return
 			}
 			for _, r := range runs {
@@ -168,7 +168,7 @@ func (s *SegmentInspection) EachBlock() iter.Seq2[BlockInfo, error] {
 		for i, b := range blocks {
 			at, err := s.seg.Block(i)
 			if err != nil {
-				yield(BlockInfo{}, public(err))
+				yield(BlockInfo{}, exportError(err))
 				return
 			}
 			b.File, b.Number, b.Offset, b.Bytes, b.FilterOffset, b.FilterBytes = s.File, i, at.Offset, at.Bytes, at.FilterOffset, at.FilterBytes

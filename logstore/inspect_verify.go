@@ -119,7 +119,7 @@ func verifySegments(ctx context.Context, files []string, progress func(VerifyPro
 func verifySegment(ctx context.Context, file string, m *meter) (v SegmentVerdict) {
 	v.File = file
 	fail := func(err error) SegmentVerdict {
-		v.Damage = append(v.Damage, public(err))
+		v.Damage = append(v.Damage, exportError(err))
 		return v
 	}
 	f, err := fileio.Open(file, fileio.Options{Way: fileio.Buffered, Pattern: fileio.Sequential})
@@ -130,13 +130,13 @@ func verifySegment(ctx context.Context, file string, m *meter) (v SegmentVerdict
 	if v.Size, err = f.Size(); err != nil {
 		return fail(fmt.Errorf("logstore: %w", err))
 	}
-	s, err := segment.Open(metered{f, m}, v.Size)
+	s, err := segment.Open(meteredSource{f, m}, v.Size)
 	if err != nil {
 		return fail(err)
 	}
 	defer s.Close()
 	v.Rows, v.Blocks = s.Info().Rows, s.Info().Blocks
-	err = s.Verify(ctx, func(err error) { v.Damage = append(v.Damage, public(err)) })
+	err = s.Verify(ctx, func(err error) { v.Damage = append(v.Damage, exportError(err)) })
 	if _, told := errors.AsType[*segment.CorruptError](err); err != nil && !told {
 		return fail(err)
 	}
@@ -160,15 +160,15 @@ func (m *meter) add(file string, n int) {
 	m.tell(VerifyProgress{file, m.done})
 }
 
-// metered is a segment's source whose reads are counted.
-type metered struct {
+// meteredSource is a segment's source whose reads are counted.
+type meteredSource struct {
 	file *fileio.Reader
 	*meter
 }
 
-func (m metered) Name() string { return m.file.Name() }
+func (m meteredSource) Name() string { return m.file.Name() }
 
-func (m metered) ReadAt(p []byte, off int64) (int, error) {
+func (m meteredSource) ReadAt(p []byte, off int64) (int, error) {
 	n, err := m.file.ReadAt(p, off)
 	m.add(m.file.Name(), n)
 	return n, err

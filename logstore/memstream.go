@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// A headRow is an entry in memory: where its line is, without a pointer that the
+// A memRow is an entry in memory: where its line is, without a pointer that the
 // garbage collector would have to follow.
-type headRow struct {
+type memRow struct {
 	time  int64
 	pos   uint32 // position of its record, counted from memtable.base
 	chunk uint32 // of the memtable's arena
@@ -18,12 +18,12 @@ type headRow struct {
 	size  uint32 // of the line, times two; the lowest bit tells that metadata follow
 }
 
-func (r headRow) lineLen() int  { return int(r.size >> 1) }
-func (r headRow) hasMeta() bool { return r.size&1 != 0 }
+func (r memRow) lineLen() int  { return int(r.size >> 1) }
+func (r memRow) hasMeta() bool { return r.size&1 != 0 }
 
 // compareRows is the order of a stream: by time, equal times as they were
 // appended, that is by position, and within a record by place.
-func compareRows(a, b headRow) int {
+func compareRows(a, b memRow) int {
 	switch {
 	case a.time != b.time:
 		return cmp.Compare(a.time, b.time)
@@ -33,25 +33,25 @@ func compareRows(a, b headRow) int {
 	return cmp.Compare(a.off, b.off)
 }
 
-const rowSize = int64(unsafe.Sizeof(headRow{}))
+const memRowSize = int64(unsafe.Sizeof(memRow{}))
 
 // reach and reachEach bound how many rows are moved to put others in their
 // place among them: so many, and so many for each of the others. Appenders that
 // share a stream overtake each other by a few.
 const (
-	reach     = 64
-	reachEach = 4
+	maxShift       = 64
+	maxShiftPerRow = 4
 )
 
-// A head is the entries of one stream in one memtable.
-type head struct {
+// A memStream is the entries of one stream in one memtable.
+type memStream struct {
 	pool *rowPool // of the lists
 
 	mu   sync.Mutex
-	rows []headRow // ordered
+	rows []memRow // ordered
 	// late are the rows that came too far behind to be put into their place in
 	// rows. They are ordered when somebody reads them.
-	late     []headRow
+	late     []memRow
 	unsorted bool
 	min, max int64 // times, if there are rows
 	raw      int64 // bytes of lines and metadata
@@ -59,7 +59,7 @@ type head struct {
 
 // add adds rows, which it may put into another order, and returns how many bytes
 // of memory that took.
-func (h *head) add(rows []headRow, raw int64) (grown int64) {
+func (h *memStream) add(rows []memRow, raw int64) (grown int64) {
 	if !slices.IsSortedFunc(rows, compareRows) {
 		slices.SortFunc(rows, compareRows)
 	}
@@ -72,19 +72,19 @@ func (h *head) add(rows []headRow, raw int64) (grown int64) {
 	}
 	h.min, h.max = min(h.min, first), max(h.max, last)
 	h.raw += raw
-	floor := max(0, len(h.rows)-reach-reachEach*len(rows))
+	floor := max(0, len(h.rows)-maxShift-maxShiftPerRow*len(rows))
 	if floor == 0 || compareRows(h.rows[floor-1], rows[0]) < 0 {
 		i, _ := slices.BinarySearchFunc(h.rows[floor:], rows[0], compareRows)
-		h.rows = mergeAt(h.pool.grow(h.rows, len(rows)), floor+i, rows)
+		h.rows = mergeFrom(h.pool.grow(h.rows, len(rows)), floor+i, rows)
 	} else {
 		h.late, h.unsorted = append(h.pool.grow(h.late, len(rows)), rows...), true
 	}
-	return int64(cap(h.rows)+cap(h.late)-before) * rowSize
+	return int64(cap(h.rows)+cap(h.late)-before) * memRowSize
 }
 
-// mergeAt merges two ordered lists, of which the second has nothing that
+// mergeFrom merges two ordered lists, of which the second has nothing that
 // belongs before place i of the first, into the memory of the first.
-func mergeAt(into []headRow, i int, rows []headRow) []headRow {
+func mergeFrom(into []memRow, i int, rows []memRow) []memRow {
 	n := len(into)
 	into = append(into, rows...)
 	if i == n {
@@ -105,15 +105,15 @@ func mergeAt(into []headRow, i int, rows []headRow) []headRow {
 }
 
 // between appends the rows in [from, to), ordered, to dst.
-func (h *head) between(dst []headRow, from, to int64) []headRow {
+func (h *memStream) between(dst []memRow, from, to int64) []memRow {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sortLate()
-	return mergeRows(dst, cut(h.rows, from, to), cut(h.late, from, to))
+	return mergeRows(dst, rowsBetween(h.rows, from, to), rowsBetween(h.late, from, to))
 }
 
 // all returns all rows, ordered. Nothing may be added any more.
-func (h *head) all() []headRow {
+func (h *memStream) all() []memRow {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.late) > 0 {
@@ -127,7 +127,7 @@ func (h *head) all() []headRow {
 }
 
 // release gives the lists back.
-func (h *head) release() {
+func (h *memStream) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pool.put(h.rows)
@@ -135,16 +135,16 @@ func (h *head) release() {
 	h.rows, h.late = nil, nil
 }
 
-func (h *head) sortLate() {
+func (h *memStream) sortLate() {
 	if h.unsorted {
 		slices.SortFunc(h.late, compareRows)
 		h.unsorted = false
 	}
 }
 
-// cut returns those of ordered rows that are in [from, to).
-func cut(rows []headRow, from, to int64) []headRow {
-	byTime := func(r headRow, t int64) int { return cmp.Compare(r.time, t) }
+// rowsBetween returns those of ordered rows that are in [from, to).
+func rowsBetween(rows []memRow, from, to int64) []memRow {
+	byTime := func(r memRow, t int64) int { return cmp.Compare(r.time, t) }
 	first, _ := slices.BinarySearchFunc(rows, from, byTime)
 	rows = rows[first:]
 	last, _ := slices.BinarySearchFunc(rows, to, byTime)
@@ -152,7 +152,7 @@ func cut(rows []headRow, from, to int64) []headRow {
 }
 
 // mergeRows appends a and b, both ordered, to dst.
-func mergeRows(dst, a, b []headRow) []headRow {
+func mergeRows(dst, a, b []memRow) []memRow {
 	for len(a) > 0 && len(b) > 0 {
 		if compareRows(a[0], b[0]) < 0 {
 			dst, a = append(dst, a[0]), a[1:]

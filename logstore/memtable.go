@@ -41,25 +41,25 @@ import (
 // are in there before their append leaves this one, and this one is sealed
 // first; so when next is sealed, they are in.
 type memtable struct {
-	base  uint64 // the boundary of the one before: no position is lower
-	arena arena
-	taken func(bytes int64) // told of memory taken
+	base    uint64 // the boundary of the one before: no position is lower
+	arena   arena
+	onAlloc func(bytes int64) // told of memory taken
 
 	bytes  atomic.Int64 // memory taken
 	count  atomic.Int64 // entries
 	raw    atomic.Int64 // bytes of lines and metadata
 	oldest atomic.Int64 // when the first entry came, by the clock, in ns; 0: none
 
-	boundary atomic.Uint64 // unset, deciding, or a position
-	next     atomic.Pointer[memtable]
-	inside   atomic.Int64
-	left     chan struct{} // told when nobody is inside, once the boundary is set
-	refs     atomic.Int64  // the store's and those of views
+	boundary  atomic.Uint64 // unset, deciding, or a position
+	next      atomic.Pointer[memtable]
+	appenders atomic.Int64
+	left      chan struct{} // told when nobody is inside, once the boundary is set
+	refs      atomic.Int64  // the store's and those of views
 	// sealed is set when it has left the store while views have it.
 	sealed atomic.Pointer[sealedMemtable]
 
 	mu    sync.Mutex // for new heads
-	heads atomic.Pointer[[]atomic.Pointer[head]]
+	slots atomic.Pointer[[]atomic.Pointer[memStream]]
 }
 
 // Values of memtable.boundary that are no position.
@@ -68,24 +68,24 @@ const (
 	deciding = ^uint64(0)
 )
 
-// headBytes is what a stream costs in a memtable, without its rows.
-const headBytes = int64(unsafe.Sizeof(head{})+unsafe.Sizeof(atomic.Pointer[head]{})) + 16
+// memStreamBytes is what a stream costs in a memtable, without its rows.
+const memStreamBytes = int64(unsafe.Sizeof(memStream{})+unsafe.Sizeof(atomic.Pointer[memStream]{})) + 16
 
 func newMemtable(base uint64, pool *chunkPool, taken func(int64)) *memtable {
-	m := &memtable{base: base, taken: taken, left: make(chan struct{}, 1)}
-	m.arena.pool, m.arena.taken = pool, m.charge
+	m := &memtable{base: base, onAlloc: taken, left: make(chan struct{}, 1)}
+	m.arena.pool, m.arena.onAlloc = pool, m.charge
 	m.refs.Store(1)
 	return m
 }
 
 func (m *memtable) charge(n int64) {
 	m.bytes.Add(n)
-	m.taken(n)
+	m.onAlloc(n)
 }
 
-// takes tells whether the entries of position pos belong in here, or else in
+// owns tells whether the entries of position pos belong in here, or else in
 // next or later. It is for who is counted inside, or in one before.
-func (m *memtable) takes(pos uint64) bool {
+func (m *memtable) owns(pos uint64) bool {
 	for {
 		switch b := m.boundary.Load(); b {
 		case unset:
@@ -119,7 +119,7 @@ func (m *memtable) added(rows, raw, now int64) {
 
 // leave is for who was counted inside.
 func (m *memtable) leave() {
-	if m.inside.Add(-1) == 0 && m.boundary.Load() != unset {
+	if m.appenders.Add(-1) == 0 && m.boundary.Load() != unset {
 		select {
 		case m.left <- struct{}{}:
 		default:
@@ -127,54 +127,54 @@ func (m *memtable) leave() {
 	}
 }
 
-// drained waits until nobody is inside. The boundary is set, and the memtable
+// waitDrained waits until nobody is inside. The boundary is set, and the memtable
 // is not the active one.
-func (m *memtable) drained() {
-	for m.inside.Load() != 0 {
+func (m *memtable) waitDrained() {
+	for m.appenders.Load() != 0 {
 		<-m.left
 	}
 }
 
-// head returns that of stream n, a new one if there is none.
-func (m *memtable) head(n uint32) *head {
-	if h := m.find(n); h != nil {
+// stream returns that of stream n, a new one if there is none.
+func (m *memtable) stream(n uint32) *memStream {
+	if h := m.findStream(n); h != nil {
 		return h
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h := m.find(n); h != nil {
+	if h := m.findStream(n); h != nil {
 		return h
 	}
-	var slots []atomic.Pointer[head]
-	if p := m.heads.Load(); p != nil {
+	var slots []atomic.Pointer[memStream]
+	if p := m.slots.Load(); p != nil {
 		slots = *p
 	}
 	if int(n) >= len(slots) {
-		more := make([]atomic.Pointer[head], max(64, 2*len(slots), int(n)+1))
+		more := make([]atomic.Pointer[memStream], max(64, 2*len(slots), int(n)+1))
 		for i := range slots {
 			more[i].Store(slots[i].Load())
 		}
-		m.heads.Store(&more)
+		m.slots.Store(&more)
 		slots = more
 	}
-	h := &head{pool: &m.arena.pool.rows}
+	h := &memStream{pool: &m.arena.pool.rows}
 	slots[n].Store(h)
-	m.charge(headBytes)
+	m.charge(memStreamBytes)
 	return h
 }
 
-func (m *memtable) find(n uint32) *head {
-	p := m.heads.Load()
+func (m *memtable) findStream(n uint32) *memStream {
+	p := m.slots.Load()
 	if p == nil || int(n) >= len(*p) {
 		return nil
 	}
 	return (*p)[n].Load()
 }
 
-// all ranges over the heads that have entries.
-func (m *memtable) all() iter.Seq2[uint32, *head] {
-	return func(yield func(uint32, *head) bool) {
-		p := m.heads.Load()
+// allStreams ranges over the heads that have entries.
+func (m *memtable) allStreams() iter.Seq2[uint32, *memStream] {
+	return func(yield func(uint32, *memStream) bool) {
+		p := m.slots.Load()
 		if p == nil {
 			return
 		}
@@ -186,19 +186,19 @@ func (m *memtable) all() iter.Seq2[uint32, *head] {
 	}
 }
 
-// streams tells of each stream that has entries: the times of the first and the
+// eachStream tells of each stream that has entries: the times of the first and the
 // last, how many there are, and the bytes of their lines and metadata.
-func (m *memtable) streams(f func(n uint32, min, max, rows, raw int64)) {
-	for n := range m.all() {
-		if min, max, rows, raw := m.stream(n); rows > 0 {
+func (m *memtable) eachStream(f func(n uint32, min, max, rows, raw int64)) {
+	for n := range m.allStreams() {
+		if min, max, rows, raw := m.streamStats(n); rows > 0 {
 			f(n, min, max, rows, raw)
 		}
 	}
 }
 
-// stream is streams of one of them; rows is 0 if it has no entries.
-func (m *memtable) stream(n uint32) (min, max, rows, raw int64) {
-	h := m.find(n)
+// streamStats is streams of one of them; rows is 0 if it has no entries.
+func (m *memtable) streamStats(n uint32) (min, max, rows, raw int64) {
+	h := m.findStream(n)
 	if h == nil {
 		return 0, 0, 0, 0
 	}
@@ -210,8 +210,8 @@ func (m *memtable) stream(n uint32) (min, max, rows, raw int64) {
 // rows appends the entries of stream n in [from, to) to dst, ordered by time,
 // equal times as they were appended. Entries may be added meanwhile. The rows
 // are good until the view that the memtable is of is released.
-func (m *memtable) rows(dst []headRow, n uint32, from, to int64) []headRow {
-	h := m.find(n)
+func (m *memtable) rows(dst []memRow, n uint32, from, to int64) []memRow {
+	h := m.findStream(n)
 	if h == nil {
 		return dst
 	}
@@ -219,14 +219,14 @@ func (m *memtable) rows(dst []headRow, n uint32, from, to int64) []headRow {
 }
 
 // line returns the line of a row, valid as long as the row.
-func (m *memtable) line(r headRow) []byte {
+func (m *memtable) line(r memRow) []byte {
 	return m.arena.chunk(r.chunk)[r.off:][:r.lineLen():r.lineLen()]
 }
 
-// fetch reads a byte of each cache line of the rows' lines. They lie far apart,
+// prefetch reads a byte of each cache line of the rows' lines. They lie far apart,
 // and each is waited for by itself if it is read when it is needed; here, the
 // processor waits for many at once.
-func (m *memtable) fetch(rows []headRow) (sum byte) {
+func (m *memtable) prefetch(rows []memRow) (sum byte) {
 	const cacheLine = 64
 	for _, r := range rows {
 		line := m.line(r)
@@ -239,7 +239,7 @@ func (m *memtable) fetch(rows []headRow) (sum byte) {
 
 // meta returns the metadata of a row, as they are encoded in Labels; empty if
 // there are none.
-func (m *memtable) meta(r headRow) []byte {
+func (m *memtable) meta(r memRow) []byte {
 	if !r.hasMeta() {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (m *memtable) acquire() { m.refs.Add(1) }
 
 func (m *memtable) release() {
 	if m.refs.Add(-1) == 0 {
-		for _, h := range m.all() {
+		for _, h := range m.allStreams() {
 			h.release()
 		}
 		m.arena.release()

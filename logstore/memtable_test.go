@@ -13,19 +13,19 @@ import (
 func TestHeadKeepsOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		var h head
-		var want []headRow
+		var h memStream
+		var want []memRow
 		memory := int64(0)
 		// Appends come in nearly in the order of their positions.
 		positions := rng.Perm(rng.IntN(60))
 		slices.SortFunc(positions, func(a, b int) int { return a/4 - b/4 })
 		for _, p := range positions {
 			pos := uint32(p)
-			var rows []headRow
+			var rows []memRow
 			at := 1000 + rng.Int64N(1<<rng.IntN(12))
 			for i := range uint32(1 + rng.IntN(20)) {
 				at = max(0, at+rng.Int64N(20)-rng.Int64N(1<<rng.IntN(6)))
-				rows = append(rows, headRow{time: at, pos: pos, off: i})
+				rows = append(rows, memRow{time: at, pos: pos, off: i})
 			}
 			want = append(want, rows...)
 			memory += h.add(rows, 1)
@@ -34,13 +34,13 @@ func TestHeadKeepsOrder(t *testing.T) {
 		from, to := rng.Int64N(2000), rng.Int64N(4000)
 		for _, r := range [][2]int64{{0, math.MaxInt64}, {from, to}, {to, from}} {
 			got := h.between(nil, r[0], r[1])
-			expected := slices.DeleteFunc(slices.Clone(want), func(x headRow) bool { return x.time < r[0] || x.time >= r[1] })
+			expected := slices.DeleteFunc(slices.Clone(want), func(x memRow) bool { return x.time < r[0] || x.time >= r[1] })
 			if !slices.Equal(got, expected) {
 				t.Fatalf("seed %d, %d to %d: %v, not %v", seed, r[0], r[1], got, expected)
 			}
 		}
-		if memory != int64(cap(h.rows)+cap(h.late))*rowSize {
-			t.Fatalf("seed %d: %d bytes counted, %d are there", seed, memory, int64(cap(h.rows)+cap(h.late))*rowSize)
+		if memory != int64(cap(h.rows)+cap(h.late))*memRowSize {
+			t.Fatalf("seed %d: %d bytes counted, %d are there", seed, memory, int64(cap(h.rows)+cap(h.late))*memRowSize)
 		}
 		if got := h.all(); !slices.Equal(got, want) {
 			t.Fatalf("seed %d: all: %v, not %v", seed, got, want)
@@ -58,7 +58,7 @@ func TestFreeze(t *testing.T) {
 	var log sync.Mutex
 	var next atomic.Uint64 // acknowledged
 	next.Store(1)
-	pool := &chunkPool{most: 4}
+	pool := &chunkPool{max: 4}
 	none := func(int64) {}
 	s := &Store{}
 	first := newMemtable(1, pool, none)
@@ -70,7 +70,7 @@ func TestFreeze(t *testing.T) {
 	var all sync.WaitGroup
 	for g := range appenders {
 		all.Go(func() {
-			st := &stream{n: uint32(g % 3)}
+			st := &stream{number: uint32(g % 3)}
 			for i := range each {
 				m := s.enter()
 				buf, chunk, off := m.arena.reserve(16)
@@ -79,8 +79,8 @@ func TestFreeze(t *testing.T) {
 				pos := next.Load()
 				next.Store(pos + 1)
 				log.Unlock()
-				set := rowSet{rows: []headRow{{time: int64(pos), size: uint32(len(rec)) << 1}}}
-				s.insert(m, pos, &set, []part{{stream: st, last: 1, raw: int64(len(rec))}}, rec, spot{chunk, off})
+				set := rowSet{rows: []memRow{{time: int64(pos), size: uint32(len(rec)) << 1}}}
+				s.insert(m, pos, &set, []recordStream{{stream: st, last: 1, raw: int64(len(rec))}}, rec, arenaRef{chunk, off})
 				m.leave()
 			}
 		})
@@ -98,7 +98,7 @@ func TestFreeze(t *testing.T) {
 		after := newMemtable(0, pool, none)
 		m.freeze(after, next.Load)
 		s.active.Store(after)
-		m.drained()
+		m.waitDrained()
 		frozen = append(frozen, m)
 	}
 	expected := uint64(1)
@@ -109,7 +109,7 @@ func TestFreeze(t *testing.T) {
 		}
 		expected = m.boundary.Load()
 		rows := 0
-		for n, h := range m.all() {
+		for n, h := range m.allStreams() {
 			for _, r := range m.rows(nil, n, 0, math.MaxInt64) {
 				rows++
 				found[string(m.line(r))] = true
@@ -129,7 +129,7 @@ func TestFreeze(t *testing.T) {
 }
 
 func TestMemoryOfMemtables(t *testing.T) {
-	pool := &chunkPool{most: 2}
+	pool := &chunkPool{max: 2}
 	var taken int64
 	m := newMemtable(1, pool, func(n int64) { taken += n })
 	for range 5 {
@@ -144,9 +144,9 @@ func TestMemoryOfMemtables(t *testing.T) {
 		t.Errorf("10 bytes at %d of chunk %d: not what was left of the one before", off, chunk)
 	}
 	for n := range uint32(1000) {
-		m.head(n)
+		m.stream(n)
 	}
-	if want := 8*chunkSize + 1000*headBytes; taken != want || m.bytes.Load() != want {
+	if want := 8*chunkSize + 1000*memStreamBytes; taken != want || m.bytes.Load() != want {
 		t.Errorf("%d bytes counted, %d by the memtable, not %d", taken, m.bytes.Load(), want)
 	}
 	m.acquire()

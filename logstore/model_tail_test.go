@@ -37,7 +37,7 @@ func follow(ctx context.Context, s *logstore.Store, q logstore.Query) *follower 
 	return t
 }
 
-func (t *follower) take(f logstore.Found, err error) {
+func (t *follower) take(f logstore.Result, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var lagged *logstore.LaggedError

@@ -68,22 +68,22 @@ type Options struct {
 
 	// Tests have their own clock and free space, and files of the log with fewer
 	// bytes than logSegment says.
-	now     func() time.Time
-	statfs  func(string) (sys.FSInfo, error)
-	logFile int64
+	now            func() time.Time
+	statfs         func(string) (sys.FSInfo, error)
+	logSegmentSize int64
 }
 
 const (
-	leastMemory  = 32 << 20
-	leastSegment = 1 << 20
+	minMemory      = 32 << 20
+	minSegmentSize = 1 << 20
 	// blockRaw is how many bytes of lines a block is to have: enough for zstd
 	// to find what repeats, and few enough for a query that wants one line.
 	blockRaw = 256 << 10
 	// openFiles is how many segments are held open.
 	openFiles = 256
-	// leastLogSegment is the least size of a file of the log: four records.
-	leastLogSegment = 4 * recordSize
-	mostLogSegment  = 256 << 20
+	// minLogSegment is the least size of a file of the log: four records.
+	minLogSegment = 4 * recordSize
+	maxLogSegment = 256 << 20
 )
 
 // resolve returns the options with every default filled in, or says what is
@@ -106,14 +106,14 @@ func (o Options) resolve() (Options, error) {
 		return o, fmt.Errorf("Options.RetainBytes: %d bytes; want 0 (no limit) or more", o.RetainBytes)
 	case o.MinFree < 0:
 		return o, fmt.Errorf("Options.MinFree: %d bytes; want 0 (the default) or more", o.MinFree)
-	case o.Memory != 0 && o.Memory < leastMemory:
-		return o, fmt.Errorf("Options.Memory: %d bytes; want 0, or at least %d", o.Memory, leastMemory)
+	case o.Memory != 0 && o.Memory < minMemory:
+		return o, fmt.Errorf("Options.Memory: %d bytes; want 0, or at least %d", o.Memory, minMemory)
 	case o.SealAge < 0:
 		return o, fmt.Errorf("Options.SealAge: %v; want 0 (the default) or more", o.SealAge)
 	case o.SegmentSpan < 0:
 		return o, fmt.Errorf("Options.SegmentSpan: %v; want 0 (the default) or more", o.SegmentSpan)
-	case o.SegmentSize != 0 && o.SegmentSize < leastSegment:
-		return o, fmt.Errorf("Options.SegmentSize: %d bytes; want 0, or at least %d", o.SegmentSize, leastSegment)
+	case o.SegmentSize != 0 && o.SegmentSize < minSegmentSize:
+		return o, fmt.Errorf("Options.SegmentSize: %d bytes; want 0, or at least %d", o.SegmentSize, minSegmentSize)
 	case o.Workers < 0:
 		return o, fmt.Errorf("Options.Workers: %d; want 0 or more", o.Workers)
 	}
@@ -156,21 +156,21 @@ func (o Options) resolve() (Options, error) {
 
 // The shares of Options.Memory.
 
-// unsealed is for memtables: the one that fills and the one that is sealed.
-func (o *Options) unsealed() int64 { return o.Memory / 8 * 3 }
+// memtableBytes is for memtables: the one that fills and the one that is sealed.
+func (o *Options) memtableBytes() int64 { return o.Memory / 8 * 3 }
 
-// cached is for what is known of segments.
-func (o *Options) cached() int64 { return o.Memory / 8 }
+// cacheBytes is for what is known of segments.
+func (o *Options) cacheBytes() int64 { return o.Memory / 8 }
 
 // logSegment is the size of a file of the log: a quarter of what is in memory
 // while it is sealed, so that the log is done with several files each time.
 func (o *Options) logSegment() int64 {
-	if o.logFile != 0 {
-		return o.logFile
+	if o.logSegmentSize != 0 {
+		return o.logSegmentSize
 	}
 	const round = 1 << 20
-	need := (o.unsealed()/4 + round - 1) / round * round
-	return min(max(need, leastLogSegment), mostLogSegment)
+	need := (o.memtableBytes()/4 + round - 1) / round * round
+	return min(max(need, minLogSegment), maxLogSegment)
 }
 
 // logSpares is how many files the log has ready, and as many it keeps to be used
@@ -186,6 +186,6 @@ func (o *Options) minFree(total int64) int64 {
 	return min(1<<30, total/20)
 }
 
-// ownFree is what the store may yet write of what it has accepted: files of the
+// reservedFree is what the store may yet write of what it has accepted: files of the
 // log, and what is in memory.
-func (o *Options) ownFree() int64 { return (logSpares+1)*o.logSegment() + o.unsealed() }
+func (o *Options) reservedFree() int64 { return (logSpares+1)*o.logSegment() + o.memtableBytes() }

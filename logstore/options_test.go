@@ -66,7 +66,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("MinFree %d on %d bytes: %d stay free, not %d", c.given, c.total, o.minFree(c.total), c.want)
 		}
 	}
-	if n := o.ownFree(); n != 192<<20 { // four files of the log, and memory
+	if n := o.reservedFree(); n != 192<<20 { // four files of the log, and memory
 		t.Errorf("the store itself needs %d bytes free", n)
 	}
 	for memory, want := range map[int64]int64{32 << 20: 16 << 20, 256 << 20: 24 << 20, 512 << 20: 48 << 20, 1 << 40: 256 << 20} {

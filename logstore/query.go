@@ -48,12 +48,12 @@ type Query struct {
 // or one of a file that cannot be read. A store that still replays its log after
 // a crash (see Store.Ready) yields what it has by then, and a last error that is
 // ErrReplaying.
-func (s *Store) Query(ctx context.Context, q Query) iter.Seq2[Found, error] {
-	return func(yield func(Found, error) bool) {
+func (s *Store) Query(ctx context.Context, q Query) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
 		more := true
 		whole := s.counts.queries.Start()
 		first := s.counts.firsts.Start()
-		err := s.query(ctx, q, func(f Found, err error) bool {
+		err := s.query(ctx, q, func(f Result, err error) bool {
 			first.Stop()
 			first = latency.Timer{}
 			more = yield(f, err)
@@ -64,27 +64,27 @@ func (s *Store) Query(ctx context.Context, q Query) iter.Seq2[Found, error] {
 			whole.Stop()
 			return
 		}
-		yield(Found{}, fmt.Errorf("logstore: query of %s: %w", s.dir, err))
+		yield(Result{}, fmt.Errorf("logstore: query of %s: %w", s.dir, err))
 	}
 }
 
-func (s *Store) query(ctx context.Context, q Query, yield func(Found, error) bool) error {
+func (s *Store) query(ctx context.Context, q Query, yield func(Result, error) bool) error {
 	x, err := s.search(ctx, q)
 	if err != nil {
 		return err
 	}
-	w := newSweep(x)
+	w := newScan(x)
 	defer w.end()
 	if err := w.begin(); err != nil {
 		return err
 	}
-	w.job = w.find
-	if x.limit > 0 && x.limit <= maxNearest {
-		w.nearest = &nearest{most: x.limit}
+	w.job = w.readEntries
+	if x.limit > 0 && x.limit <= maxTopKeys {
+		w.top = &topKeys{limit: x.limit}
 		if x.filter == nil {
 			// Which entries are wanted is told by times alone: lines are read only
 			// where some are.
-			if err := w.narrow(yield); err != nil || w.enough {
+			if err := w.scanTimes(yield); err != nil || w.stopped {
 				return err
 			}
 		}
@@ -92,7 +92,7 @@ func (s *Store) query(ctx context.Context, q Query, yield func(Found, error) boo
 	if err := w.emit(yield); err != nil {
 		return err
 	}
-	if w.enough {
+	if w.stopped {
 		return nil
 	}
 	return x.view.partial
@@ -103,14 +103,14 @@ type search struct {
 	ctx      context.Context
 	store    *Store
 	view     *view
-	names    names
+	labels   labelCache
 	selector Selector
 	from, to int64
 	backward bool
 	limit    int
 	filter   *condition // or nil
-	need     need
-	absent   absent
+	require  requirement
+	chunks   chunkFilter
 
 	endContext func()
 }
@@ -134,8 +134,8 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	}
 	if q.Filter != nil {
 		x.filter = q.Filter.compiled()
-		x.need = x.filter.need
-		x.absent.need = x.filter.literal
+		x.require = x.filter.require
+		x.chunks.test = x.filter.text
 	}
 	x.ctx, x.endContext = s.reads.begin(ctx)
 	if x.ctx.Err() != nil {
@@ -143,17 +143,17 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		return nil, context.Cause(x.ctx)
 	}
 	// Memory first: a query that waits for it has no view, which would keep memtables.
-	err := s.reads.budget.take(x.ctx, s.reads.grant)
+	err := s.reads.memory.acquire(x.ctx, s.reads.minBytes)
 	if err != nil {
 		x.endContext()
 		return nil, err
 	}
 	if x.view, err = s.acquire(); err != nil {
-		s.reads.budget.give(s.reads.grant)
+		s.reads.memory.release(s.reads.minBytes)
 		x.endContext()
 		return nil, err
 	}
-	x.names = names{labels: s.labels, known: map[uint32]*name{}}
+	x.labels = labelCache{index: s.labels, byStream: map[uint32]*streamLabels{}}
 	return x, nil
 }
 
@@ -175,8 +175,8 @@ func (x *search) keys(min_, max_ int64) (start, end int64) {
 	return min_, max_
 }
 
-// cut returns the times, [from, to), of the keys from start to end.
-func (x *search) cut(start, end int64) (from, to int64) {
+// times returns the times, [from, to), of the keys from start to end.
+func (x *search) times(start, end int64) (from, to int64) {
 	if x.backward {
 		start, end = ^end, ^start
 	}
@@ -187,14 +187,14 @@ func (x *search) cut(start, end int64) (from, to int64) {
 	return from, to
 }
 
-// damage returns the error of damaged bytes as this package tells of it, and
+// asDamage returns the error of damaged bytes as this package tells of it, and
 // whether err is one.
-func damage(err error) (*CorruptError, bool) {
-	return errors.AsType[*CorruptError](public(err))
+func asDamage(err error) (*CorruptError, bool) {
+	return errors.AsType[*CorruptError](exportError(err))
 }
 
-// wrong is the error of a block that has its checksum and is wrong all the same.
-func (b *blockSource) wrong(err error) error {
+// wrapDamage is the error of a block that has its checksum and is wrong all the same.
+func (b *blockSource) wrapDamage(err error) error {
 	if err == nil || !errors.Is(err, block.ErrDamaged) {
 		return err
 	}

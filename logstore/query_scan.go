@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// find copies the entries of a candidate that are wanted, as many as there is
+// readEntries copies the entries of a candidate that are wanted, as many as there is
 // room for.
-func (s *sweep) find(w *scratch, c candidate, bound, room int64) (out outcome) {
+func (s *scan) readEntries(w *scratch, c candidate, bound, room int64) (out outcome) {
 	x := s.x
 	rest, more := candidate{}, false
 	if c.memory != nil {
@@ -25,14 +25,14 @@ func (s *sweep) find(w *scratch, c candidate, bound, room int64) (out outcome) {
 	}
 	n, size := 0, int64(0)
 	for ; n < len(picks); n++ {
-		bytes := int64(len(w.line(picks[n]))+len(w.meta(picks[n]))) + foundRowBytes
+		bytes := int64(len(w.line(picks[n]))+len(w.meta(picks[n]))) + resultRowBytes
 		if n > 0 && size+bytes > room {
 			break
 		}
 		size += bytes
 	}
 	if n > 0 {
-		out.found = x.copy(w, c, picks[:n], size-int64(n)*foundRowBytes)
+		out.results = x.copyRows(w, c, picks[:n], size-int64(n)*resultRowBytes)
 	}
 	if n < len(picks) {
 		rest, more = x.resume(w, c, rest, picks, n), true
@@ -43,16 +43,16 @@ func (s *sweep) find(w *scratch, c candidate, bound, room int64) (out outcome) {
 	return out
 }
 
-func (x *search) copy(w *scratch, c candidate, picks []pick, size int64) *found {
-	f := x.store.reads.founds.get(len(picks), size)
+func (x *search) copyRows(w *scratch, c candidate, picks []pick, size int64) *results {
+	f := x.store.reads.results.get(len(picks), size)
 	if c.memory != nil {
-		f.mem, f.rank = c.memory.name, c.memory.rank
+		f.mem, f.rank = c.memory.streamLabels, c.memory.rank
 	} else {
 		f.block, f.rank = c.block, c.block.rank
 	}
 	for _, p := range picks {
 		line, meta := w.line(p), w.meta(p)
-		r := foundRow{p.time, uint32(p.span), uint32(p.row), uint32(len(f.data)), uint32(len(line)), uint32(len(meta))}
+		r := resultRow{p.time, uint32(p.span), uint32(p.row), uint32(len(f.data)), uint32(len(line)), uint32(len(meta))}
 		if c.memory != nil {
 			r.span, r.row = w.heads[p.row].pos, w.heads[p.row].off
 		}
@@ -92,30 +92,30 @@ func (x *search) resume(w *scratch, c, behind candidate, picks []pick, n int) ca
 	return rest
 }
 
-// narrow finds out by times alone which entries the limit leaves, and which
+// scanTimes finds out by times alone which entries the limit leaves, and which
 // candidates have them.
-func (s *sweep) narrow(yield func(Found, error) bool) error {
-	s.job = s.note
-	if err := s.finish(yield); err != nil || s.enough {
+func (s *scan) scanTimes(yield func(Result, error) bool) error {
+	s.job = s.readTimes
+	if err := s.waitAll(yield); err != nil || s.stopped {
 		return err
 	}
 	// No worker is at anything, and none begins before there is something to do.
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.job = s.find // first: workers that sleep may wake at any time
-	bound := s.nearest.bound()
-	for _, c := range s.kept {
+	s.job = s.readEntries // first: workers that sleep may wake at any time
+	bound := s.top.bound()
+	for _, c := range s.narrowed {
 		if c.start <= bound {
 			c.end = min(c.end, bound)
 			s.push(c)
 		}
 	}
-	s.kept = nil
+	s.narrowed = nil
 	return nil
 }
 
-// note takes down the times of a candidate's entries.
-func (s *sweep) note(w *scratch, c candidate, bound, _ int64) (out outcome) {
+// readTimes takes down the times of a candidate's entries.
+func (s *scan) readTimes(w *scratch, c candidate, bound, _ int64) (out outcome) {
 	x := s.x
 	slice := c
 	if c.memory != nil {
@@ -136,34 +136,34 @@ func (s *sweep) note(w *scratch, c candidate, bound, _ int64) (out outcome) {
 		k := x.key(p.time)
 		slice.start, slice.end = min(slice.start, k), max(slice.end, k)
 	}
-	out.keys, out.keep = w.picks, &slice
+	out.keys, out.narrowed = w.picks, &slice
 	return out
 }
 
-// finish waits until all candidates were read.
-func (s *sweep) finish(yield func(Found, error) bool) error {
+// waitAll waits until all candidates were read.
+func (s *scan) waitAll(yield func(Result, error) bool) error {
 	for {
 		s.mu.Lock()
-		for s.err == nil && len(s.bad) == 0 && !s.over() {
-			s.await(math.MaxInt64)
+		for s.err == nil && len(s.damage) == 0 && !s.drained() {
+			s.wait(math.MaxInt64)
 		}
-		err, bad, over := s.err, s.bad, s.over()
-		s.bad = nil
+		err, bad, over := s.err, s.damage, s.drained()
+		s.damage = nil
 		s.mu.Unlock()
 		if err != nil {
 			return err
 		}
-		if !s.pass(bad, yield) || over {
+		if !s.yieldDamage(bad, yield) || over {
 			return nil
 		}
 	}
 }
 
-// pass tells the consumer of damage, and reports whether it wants to go on.
-func (s *sweep) pass(bad []error, yield func(Found, error) bool) bool {
+// yieldDamage tells the consumer of damage, and reports whether it wants to go on.
+func (s *scan) yieldDamage(bad []error, yield func(Result, error) bool) bool {
 	for _, err := range bad {
-		if !yield(Found{}, err) {
-			s.enough = true
+		if !yield(Result{}, err) {
+			s.stopped = true
 			return false
 		}
 	}
@@ -171,8 +171,8 @@ func (s *sweep) pass(bad []error, yield func(Found, error) bool) bool {
 }
 
 // emit hands what is found to yield, in order.
-func (s *sweep) emit(yield func(Found, error) bool) error {
-	m := merge{backward: s.x.backward}
+func (s *scan) emit(yield func(Result, error) bool) error {
+	m := mergeHeap{backward: s.x.backward}
 	e := emitter{left: s.x.limit, yield: yield}
 	if e.left == 0 {
 		e.left = math.MaxInt
@@ -187,34 +187,34 @@ func (s *sweep) emit(yield func(Found, error) bool) error {
 			clear(s.ready)
 			s.ready = s.ready[:0]
 			frontier = s.frontier()
-			if s.err != nil || len(s.bad) > 0 || s.over() {
+			if s.err != nil || len(s.damage) > 0 || s.drained() {
 				break
 			}
 			next := int64(math.MaxInt64)
 			if len(m.heap) > 0 {
-				next = s.x.key(m.heap[0].head().time)
+				next = s.x.key(m.heap[0].first().time)
 			}
 			if next < frontier {
 				break
 			}
-			s.await(next)
+			s.wait(next)
 		}
-		err, bad := s.err, s.bad
-		s.bad = nil
-		over := s.over() && len(s.ready) == 0
+		err, bad := s.err, s.damage
+		s.damage = nil
+		over := s.drained() && len(s.ready) == 0
 		s.mu.Unlock()
 		if err != nil {
 			return err
 		}
-		if !s.pass(bad, yield) {
+		if !s.yieldDamage(bad, yield) {
 			return nil
 		}
-		for len(m.heap) > 0 && s.x.key(m.heap[0].head().time) < frontier {
+		for len(m.heap) > 0 && s.x.key(m.heap[0].first().time) < frontier {
 			if s.x.ctx.Err() != nil {
 				return context.Cause(s.x.ctx)
 			}
 			if !e.emit(m.heap[0]) {
-				s.enough = e.stopped
+				s.stopped = e.stopped
 				return nil
 			}
 			if empty := m.advance(); empty != nil {
@@ -228,27 +228,27 @@ func (s *sweep) emit(yield func(Found, error) bool) error {
 }
 
 // free gives the memory of what was consumed back.
-func (s *sweep) free(f *found) {
+func (s *scan) free(f *results) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held -= f.bytes()
-	s.x.store.reads.founds.put(f)
+	s.heldBytes -= f.bytes()
+	s.x.store.reads.results.put(f)
 	if len(s.queue) > 0 {
-		s.work.Signal()
+		s.workReady.Signal()
 	}
 }
 
 // An emitter makes of what was found what the consumer gets.
 type emitter struct {
 	left    int
-	yield   func(Found, error) bool
+	yield   func(Result, error) bool
 	stopped bool
 	last    Labels // the last metadata: they are often the same again
 }
 
 // emit hands over the next of f, and reports whether more is wanted.
-func (e *emitter) emit(f *found) bool {
-	r := f.head()
+func (e *emitter) emit(f *results) bool {
+	r := f.first()
 	p := f.data[r.off:]
 	line, meta := p[:r.line:r.line], p[r.line:r.line+r.meta]
 	var err error
@@ -258,10 +258,10 @@ func (e *emitter) emit(f *found) bool {
 		}
 	}
 	if err != nil {
-		e.stopped = !e.yield(Found{}, err)
+		e.stopped = !e.yield(Result{}, err)
 		return !e.stopped
 	}
-	if !e.yield(Found{f.name(r).labels, Entry{r.time, line, e.last}}, nil) {
+	if !e.yield(Result{f.name(r).labels, Entry{r.time, line, e.last}}, nil) {
 		e.stopped = true
 		return false
 	}

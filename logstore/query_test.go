@@ -215,7 +215,7 @@ func TestQueryAgainstArchive(t *testing.T) {
 			a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
 			if round%2 == 1 {
 				// Nothing beyond what a query begins with, and that is nearly nothing.
-				a.reads.grant, a.reads.most = 2<<10, 2<<10
+				a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10
 			}
 			clock := int64(1_700_000_000_000_000_000)
 			tick := []int64{1, int64(time.Millisecond), int64(time.Second)}[rnd.IntN(3)]
@@ -363,7 +363,7 @@ func TestQueryBreak(t *testing.T) {
 		}
 	}
 	until(t, "the store has settled", func() bool { return runtime.NumGoroutine() < 30 })
-	before, free := runtime.NumGoroutine(), a.reads.budget.free
+	before, free := runtime.NumGoroutine(), a.reads.memory.free
 	want := a.find(Query{})
 	for n := 1; n < len(want); n += 1 + len(want)/40 {
 		got := 0
@@ -379,8 +379,8 @@ func TestQueryBreak(t *testing.T) {
 			t.Fatalf("%d entries before the break, not %d", got, n)
 		}
 	}
-	if a.reads.budget.free != free {
-		t.Errorf("%d bytes of the budget are free, %d were", a.reads.budget.free, free)
+	if a.reads.memory.free != free {
+		t.Errorf("%d bytes of the budget are free, %d were", a.reads.memory.free, free)
 	}
 	until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }

@@ -10,8 +10,8 @@ import "bytes"
 // all others are rarer. It is an order to choose by, and nothing depends on it.
 const common = " 0e1t2aroi3ns5.4d67l98c:-upm/,=_h\"bfg[]gvyw;Tk()DAISx\x00\x01'RE{}COPNLMjFUBzWHVGqKXYJQZ@%#&+*"
 
-// rank is how common a byte is: the higher the rarer.
-var rank = func() (r [256]uint8) {
+// rarity is how common a byte is: the higher the rarer.
+var rarity = func() (r [256]uint8) {
 	for i := range r {
 		r[i] = 255
 	}
@@ -25,7 +25,7 @@ var rank = func() (r [256]uint8) {
 func rareByte(s []byte) int {
 	best := 0
 	for i, c := range s {
-		if rank[c] > rank[s[best]] {
+		if rarity[c] > rarity[s[best]] {
 			best = i
 		}
 	}

@@ -22,7 +22,7 @@ func TestContainsRare(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]int{"needle": 5, "timeout": 3, "a": 0, "  zz ": 2, "用户": 0} {
-		if got := rareByte([]byte(s)); rank[s[got]] < rank[s[want]] {
+		if got := rareByte([]byte(s)); rarity[s[got]] < rarity[s[want]] {
 			t.Errorf("%q: %d, not %d", s, got, want)
 		}
 	}

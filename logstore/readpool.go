@@ -7,22 +7,22 @@ import (
 	"sync"
 )
 
-// reads is what all queries and tails of a store share: the memory that they
+// readPool is what all queries and tails of a store share: the memory that they
 // may use, and the end of the store.
-type reads struct {
-	workers int
-	budget  budget        // bytes of results that wait for their consumers
-	grant   int64         // what a query has of it at least
-	most    int64         // and at most
-	leave   int64         // what is left of it for others, beyond grant
-	scratch chan *scratch // what decoding takes; as many as may be at it at once
-	founds  foundPools
-	tails   tails
+type readPool struct {
+	workers  int
+	memory   semaphore     // bytes of results that wait for their consumers
+	minBytes int64         // what a query has of it at least
+	maxBytes int64         // and at most
+	reserve  int64         // what is left of it for others, beyond grant
+	scratch  chan *scratch // what decoding takes; as many as may be at it at once
+	results  resultPools
+	tails    tails
 
-	mu     sync.Mutex
-	closed bool
-	ends   map[*context.CancelCauseFunc]struct{} // of those that run
-	sweeps map[*sweep]struct{}                   // that may have to hand memtables over
+	mu      sync.Mutex
+	closed  bool
+	cancels map[*context.CancelCauseFunc]struct{} // of those that run
+	scans   map[*scan]struct{}                    // that may have to hand memtables over
 }
 
 // The share of Options.Memory that is for queries is a quarter: results, the
@@ -35,12 +35,12 @@ const (
 	scratchBytes = 1 << 20
 )
 
-func newReads(memory int64, workers int) *reads {
-	r := &reads{workers: workers, ends: map[*context.CancelCauseFunc]struct{}{}, sweeps: map[*sweep]struct{}{}}
-	r.budget.free = memory / resultShare
-	r.grant = min(r.budget.free/8, 2<<20)
-	r.most = r.budget.free / 2
-	r.leave = r.budget.free / 2
+func newReadPool(memory int64, workers int) *readPool {
+	r := &readPool{workers: workers, cancels: map[*context.CancelCauseFunc]struct{}{}, scans: map[*scan]struct{}{}}
+	r.memory.free = memory / resultShare
+	r.minBytes = min(r.memory.free/8, 2<<20)
+	r.maxBytes = r.memory.free / 2
+	r.reserve = r.memory.free / 2
 	r.scratch = make(chan *scratch, max(2, min(memory/scratchShare/scratchBytes, int64(2*workers))))
 	for range cap(r.scratch) {
 		r.scratch <- nil
@@ -51,97 +51,97 @@ func newReads(memory int64, workers int) *reads {
 
 // begin returns a context that ends with ctx and, with the cause ErrClosed,
 // with the store. end frees it.
-func (r *reads) begin(ctx context.Context) (_ context.Context, end func()) {
+func (r *readPool) begin(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		cancel(ErrClosed)
 	}
-	r.ends[&cancel] = struct{}{}
+	r.cancels[&cancel] = struct{}{}
 	return ctx, func() {
 		cancel(nil)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.ends, &cancel)
+		delete(r.cancels, &cancel)
 	}
 }
 
 // close ends all queries and tails, with ErrClosed. It does not wait for them.
-func (r *reads) close() {
+func (r *readPool) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	for cancel := range r.ends {
+	for cancel := range r.cancels {
 		(*cancel)(ErrClosed)
 	}
 }
 
-// handOver has all queries give back the memtables that have been sealed.
-func (r *reads) handOver() {
+// switchSealed has all queries give back the memtables that have been sealed.
+func (r *readPool) switchSealed() {
 	r.mu.Lock()
-	sweeps := slices.Collect(maps.Keys(r.sweeps))
+	sweeps := slices.Collect(maps.Keys(r.scans))
 	r.mu.Unlock()
 	for _, s := range sweeps {
 		s.mu.Lock()
 		if !s.closed {
-			s.handOver()
-			if len(s.begun) > 0 {
-				s.report() // to workers, and a consumer that had some to wait for
+			s.switchSealed()
+			if len(s.starts) > 0 {
+				s.wake() // to workers, and a consumer that had some to wait for
 			}
 		}
 		s.mu.Unlock()
 	}
 }
 
-// A budget is bytes that many share. Those that wait get theirs in turn.
-type budget struct {
-	mu      sync.Mutex
-	free    int64
-	waiting []*waiter
+// A semaphore is bytes that many share. Those that wait get theirs in turn.
+type semaphore struct {
+	mu    sync.Mutex
+	free  int64
+	queue []*semaphoreWaiter
 }
 
-type waiter struct {
-	bytes int64
-	got   chan struct{}
+type semaphoreWaiter struct {
+	bytes   int64
+	granted chan struct{}
 }
 
-// take waits for n bytes.
-func (b *budget) take(ctx context.Context, n int64) error {
+// acquire waits for n bytes.
+func (b *semaphore) acquire(ctx context.Context, n int64) error {
 	b.mu.Lock()
-	if len(b.waiting) == 0 && b.free >= n {
+	if len(b.queue) == 0 && b.free >= n {
 		b.free -= n
 		b.mu.Unlock()
 		return nil
 	}
-	w := &waiter{n, make(chan struct{})}
-	b.waiting = append(b.waiting, w)
+	w := &semaphoreWaiter{n, make(chan struct{})}
+	b.queue = append(b.queue, w)
 	b.mu.Unlock()
 	select {
-	case <-w.got:
+	case <-w.granted:
 		return nil
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
-	i := slices.Index(b.waiting, w)
+	i := slices.Index(b.queue, w)
 	if i >= 0 {
-		b.waiting = slices.Delete(b.waiting, i, i+1)
+		b.queue = slices.Delete(b.queue, i, i+1)
 	}
 	b.mu.Unlock()
 	if i < 0 {
-		b.give(n) // it came at the same moment
+		b.release(n) // it came at the same moment
 	} else {
-		b.give(0) // the next one may need less
+		b.release(0) // the next one may need less
 	}
 	return context.Cause(ctx)
 }
 
-// try takes up to n bytes, but for the last leave ones, if nobody waits, and
+// tryAcquire takes up to n bytes, but for the last leave ones, if nobody waits, and
 // returns how many.
-func (b *budget) try(n, leave int64) int64 {
+func (b *semaphore) tryAcquire(n, leave int64) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting) > 0 {
+	if len(b.queue) > 0 {
 		return 0
 	}
 	n = max(0, min(n, b.free-leave))
@@ -149,13 +149,13 @@ func (b *budget) try(n, leave int64) int64 {
 	return n
 }
 
-func (b *budget) give(n int64) {
+func (b *semaphore) release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free += n
-	for len(b.waiting) > 0 && b.waiting[0].bytes <= b.free {
-		b.free -= b.waiting[0].bytes
-		close(b.waiting[0].got)
-		b.waiting = slices.Delete(b.waiting, 0, 1)
+	for len(b.queue) > 0 && b.queue[0].bytes <= b.free {
+		b.free -= b.queue[0].bytes
+		close(b.queue[0].granted)
+		b.queue = slices.Delete(b.queue, 0, 1)
 	}
 }

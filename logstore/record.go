@@ -40,11 +40,11 @@ const (
 	maxLine = 1 << 20
 )
 
-// A part is the entries of one stream in a record: rows first to last of a rowSet.
-type part struct {
+// A recordStream is the entries of one stream in a record: rows first to last of a rowSet.
+type recordStream struct {
 	labels Labels
 	stream *stream
-	place  int // in the Batch
+	index  int // in the Batch
 	first  int
 	last   int
 	raw    int64 // bytes of lines and metadata
@@ -53,13 +53,13 @@ type part struct {
 // A rowSet is the rows of one or more records, with off and chunk yet to be set
 // or counted from the beginning of the record.
 type rowSet struct {
-	parts []part
-	rows  []headRow
+	streams []recordStream
+	rows    []memRow
 }
 
 func (s *rowSet) reset() {
-	clear(s.parts)
-	s.parts, s.rows = s.parts[:0], s.rows[:0]
+	clear(s.streams)
+	s.streams, s.rows = s.streams[:0], s.rows[:0]
 }
 
 func uvarintLen(x uint64) int { return (bits.Len64(x|1) + 6) / 7 }
@@ -80,15 +80,15 @@ func bodyLen(e *Entry) int {
 	return uvarintLen(uint64(n)<<1) + n
 }
 
-// partLen is how many bytes stand before the entries of a stream.
-func partLen(l Labels, entries int) int {
+// streamLen is how many bytes stand before the entries of a stream.
+func streamLen(l Labels, entries int) int {
 	return uvarintLen(uint64(len(l.enc))) + len(l.enc) + uvarintLen(uint64(entries))
 }
 
-// appendRecord appends the record of parts, whose rows say in off which entry
+// encode appends the record of parts, whose rows say in off which entry
 // of the batch they are, and sets off to the place of the line from the
 // beginning of dst, and size.
-func (s *rowSet) appendRecord(dst []byte, b Batch, parts []part) []byte {
+func (s *rowSet) encode(dst []byte, b Batch, parts []recordStream) []byte {
 	dst = append(dst, recordVersion)
 	dst = binary.AppendUvarint(dst, uint64(len(parts)))
 	for i := range parts {
@@ -96,7 +96,7 @@ func (s *rowSet) appendRecord(dst []byte, b Batch, parts []part) []byte {
 		dst = appendString(dst, p.labels.enc)
 		rows := s.rows[p.first:p.last]
 		dst = binary.AppendUvarint(dst, uint64(len(rows)))
-		entries := b[p.place].Entries
+		entries := b[p.index].Entries
 		var before int64
 		for j := range rows {
 			e := &entries[rows[j].off]
@@ -106,13 +106,13 @@ func (s *rowSet) appendRecord(dst []byte, b Batch, parts []part) []byte {
 				dst = binary.AppendVarint(dst, e.Time-before)
 			}
 			before = e.Time
-			dst = s.appendBody(dst, e, &rows[j])
+			dst = s.encodeBody(dst, e, &rows[j])
 		}
 	}
 	return dst
 }
 
-func (s *rowSet) appendBody(dst []byte, e *Entry, r *headRow) []byte {
+func (s *rowSet) encodeBody(dst []byte, e *Entry, r *memRow) []byte {
 	r.size = uint32(len(e.Line)) << 1
 	if e.Metadata.enc != "" {
 		r.size |= 1
@@ -150,7 +150,7 @@ func (s *rowSet) parse(p []byte, known func(labels []byte) *stream) error {
 	// bounded by what is there.
 	n, err := r.count(3)
 	for ; n > 0 && err == nil; n-- {
-		err = s.parsePart(&r, known)
+		err = s.parseStream(&r, known)
 	}
 	if err == nil && r.off < len(p) {
 		err = r.bad("bytes behind its end")
@@ -158,12 +158,12 @@ func (s *rowSet) parse(p []byte, known func(labels []byte) *stream) error {
 	return err
 }
 
-func (s *rowSet) parsePart(r *recordReader, known func([]byte) *stream) error {
+func (s *rowSet) parseStream(r *recordReader, known func([]byte) *stream) error {
 	enc, err := r.bytes()
 	if err != nil {
 		return err
 	}
-	p := part{first: len(s.rows), stream: known(enc)}
+	p := recordStream{first: len(s.rows), stream: known(enc)}
 	if p.stream == nil {
 		if p.labels, err = parseLabels(string(enc)); err != nil {
 			return r.bad(err.Error())
@@ -189,12 +189,12 @@ func (s *rowSet) parsePart(r *recordReader, known func([]byte) *stream) error {
 		s.rows = append(s.rows, row)
 	}
 	p.last = len(s.rows)
-	s.parts = append(s.parts, p)
+	s.streams = append(s.streams, p)
 	return nil
 }
 
 // entry reads an entry that follows one with the time before.
-func (r *recordReader) entry(before int64, first bool) (row headRow, raw int64, err error) {
+func (r *recordReader) entry(before int64, first bool) (row memRow, raw int64, err error) {
 	if first {
 		t, err := r.uvarint()
 		if err != nil {

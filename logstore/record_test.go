@@ -11,7 +11,7 @@ import (
 
 // checked takes a batch apart as a store would that knows no stream and takes
 // everything.
-func checked(t testing.TB, b Batch, most int) *appending {
+func checked(t testing.TB, b Batch, most int) *appendState {
 	t.Helper()
 	o, err := Options{LateWindow: -1, FutureWindow: -1, MaxLine: maxLine}.resolve()
 	if err != nil {
@@ -20,8 +20,8 @@ func checked(t testing.TB, b Batch, most int) *appending {
 	s := &Store{o: o, recordSize: most}
 	s.labels = newTestLabels()
 	s.streams = streamTable{labels: s.labels, newest: func(uint32) (int64, bool) { return 0, false }}
-	w := newAppending()
-	w.check(s, b)
+	w := newAppendState()
+	w.validate(s, b)
 	return w
 }
 
@@ -35,8 +35,8 @@ func records(t testing.TB, b Batch, most int) [][]byte {
 		t.Fatal(w.rejected[0].Err)
 	}
 	var list [][]byte
-	for _, p := range w.pieces {
-		rec := w.appendRecord(nil, b, w.parts[p.first:p.last])
+	for _, p := range w.records {
+		rec := w.encode(nil, b, w.streams[p.first:p.last])
 		if len(rec) != p.size {
 			t.Fatalf("a record has %d bytes, %d were reserved", len(rec), p.size)
 		}
@@ -54,7 +54,7 @@ func batchOf(t testing.TB, recs ...[]byte) Batch {
 		if err := set.parse(rec, noStream); err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range set.parts {
+		for _, p := range set.streams {
 			st := Stream{Labels: p.labels}
 			raw := int64(0)
 			for _, r := range set.rows[p.first:p.last] {
@@ -140,7 +140,7 @@ func TestLargestRecordFitsTheLog(t *testing.T) {
 	long := make([]byte, maxLine)
 	value := string(bytes.Repeat([]byte{'v'}, MaxLabelBytes-10))
 	rec := records(t, Batch{{MustLabels("l", value), []Entry{{Line: long, Metadata: MustLabels("m", value)}}}}, recordSize)
-	if len(rec) != 1 || len(rec[0]) > leastLogSegment/4 {
+	if len(rec) != 1 || len(rec[0]) > minLogSegment/4 {
 		t.Errorf("%d records, the first of %d bytes", len(rec), len(rec[0]))
 	}
 }
@@ -190,8 +190,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if cap(set.rows) > 4*len(rec)+64 || cap(set.parts) > 4*len(rec)+64 {
-			t.Fatalf("%d rows and %d parts of %d bytes", cap(set.rows), cap(set.parts), len(rec))
+		if cap(set.rows) > 4*len(rec)+64 || cap(set.streams) > 4*len(rec)+64 {
+			t.Fatalf("%d rows and %d parts of %d bytes", cap(set.rows), cap(set.streams), len(rec))
 		}
 		b := batchOf(t, rec)
 		if len(b) == 0 {
@@ -209,18 +209,18 @@ func FuzzParse(f *testing.F) {
 
 // records2 writes a batch without checking it.
 func records2(t *testing.T, b Batch) [][]byte {
-	w := newAppending()
+	w := newAppendState()
 	for i, st := range b {
-		w.openPart(st.Labels, i)
+		w.openStream(st.Labels, i)
 		for j := range st.Entries {
 			w.addRow(&st.Entries[j], j, 1<<30)
 		}
-		w.closePart(nil)
+		w.closeStream(nil)
 	}
-	w.closePiece()
+	w.closeRecord()
 	var list [][]byte
-	for _, p := range w.pieces {
-		rec := w.appendRecord(nil, b, w.parts[p.first:p.last])
+	for _, p := range w.records {
+		rec := w.encode(nil, b, w.streams[p.first:p.last])
 		if len(rec) != p.size {
 			t.Fatalf("a record has %d bytes, %d were reserved", len(rec), p.size)
 		}

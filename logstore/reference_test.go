@@ -377,7 +377,7 @@ func (r *reference) series(q refQuery, name string, now int64) (series choice[lo
 }
 
 // entryOf takes over what a query has found.
-func entryOf(f logstore.Found) refEntry {
+func entryOf(f logstore.Result) refEntry {
 	return refEntry{labels: f.Labels, time: f.Time, line: string(bytes.Clone(f.Line)), metadata: f.Metadata}
 }
 

@@ -26,33 +26,33 @@ const (
 // How re was compiled it does not tell, and "(ab)+?" is at least one ab for
 // regexp.Compile, and maybe none for regexp.CompilePOSIX. What may be either
 // needs nothing, unless it needs the same.
-func required(re *regexp.Regexp) (need, []byte) {
+func required(re *regexp.Regexp) (requirement, []byte) {
 	n, literal, perl := requiredAs(re.String(), syntax.Perl)
 	m, other, posix := requiredAs(re.String(), syntax.POSIX)
 	if !perl || posix && (string(literal) != string(other) || !reflect.DeepEqual(n, m)) {
-		return need{}, nil
+		return requirement{}, nil
 	}
 	return n, literal
 }
 
-func requiredAs(expr string, flags syntax.Flags) (_ need, literal []byte, ok bool) {
+func requiredAs(expr string, flags syntax.Flags) (_ requirement, literal []byte, ok bool) {
 	tree, err := syntax.Parse(expr, flags)
 	if err != nil {
-		return need{}, nil, false
+		return requirement{}, nil, false
 	}
 	var a analysis
-	n := a.needOf(a.part(tree))
+	n := a.requirementOf(a.part(tree))
 	if !a.folds {
 		literal = []byte(a.longest)
 	}
 	return n, literal, true
 }
 
-// A matched is what a part matches: one of exact, or, if that is nil, something
+// A partMatch is what a part matches: one of exact, or, if that is nil, something
 // that needs need.
-type matched struct {
-	exact []string
-	need  need
+type partMatch struct {
+	exact   []string
+	require requirement
 }
 
 type analysis struct {
@@ -61,19 +61,19 @@ type analysis struct {
 	depth   int    // of parts that need not be in a match
 }
 
-func (a *analysis) part(re *syntax.Regexp) matched {
+func (a *analysis) part(re *syntax.Regexp) partMatch {
 	switch re.Op {
 	case syntax.OpLiteral:
 		a.folds = a.folds || re.Flags&syntax.FoldCase != 0
 		s := string(re.Rune)
 		if strings.ContainsRune(s, utf8.RuneError) || len(s) > maxExactBytes {
 			// That rune matches bytes that are not UTF-8, too.
-			return matched{}
+			return partMatch{}
 		}
-		return matched{exact: []string{s}}
+		return partMatch{exact: []string{s}}
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
 		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return matched{exact: []string{""}}
+		return partMatch{exact: []string{""}}
 	case syntax.OpCharClass:
 		return a.class(re)
 	case syntax.OpCapture:
@@ -87,38 +87,38 @@ func (a *analysis) part(re *syntax.Regexp) matched {
 		p := a.part(re.Sub[0])
 		a.depth--
 		if p.exact == nil || len(p.exact) == maxExact {
-			return matched{}
+			return partMatch{}
 		}
-		return matched{exact: append(p.exact, "")}
+		return partMatch{exact: append(p.exact, "")}
 	case syntax.OpPlus:
-		return matched{need: a.needOf(a.part(re.Sub[0]))}
+		return partMatch{require: a.requirementOf(a.part(re.Sub[0]))}
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			return matched{need: a.needOf(a.part(re.Sub[0]))}
+			return partMatch{require: a.requirementOf(a.part(re.Sub[0]))}
 		}
 	}
-	return matched{}
+	return partMatch{}
 }
 
-func (a *analysis) class(re *syntax.Regexp) matched {
+func (a *analysis) class(re *syntax.Regexp) partMatch {
 	var exact []string
 	for i := 0; i < len(re.Rune); i += 2 {
 		lo, hi := re.Rune[i], re.Rune[i+1]
 		if int(hi-lo) >= maxExact-len(exact) || lo <= utf8.RuneError && utf8.RuneError <= hi {
-			return matched{}
+			return partMatch{}
 		}
 		for r := lo; r <= hi; r++ {
 			exact = append(exact, string(r))
 		}
 	}
 	if len(exact) == 0 {
-		return matched{}
+		return partMatch{}
 	}
-	return matched{exact: exact}
+	return partMatch{exact: exact}
 }
 
-func (a *analysis) concat(parts []*syntax.Regexp) matched {
-	var n need
+func (a *analysis) concat(parts []*syntax.Regexp) partMatch {
+	var n requirement
 	run := []string{""} // what the parts since the last inexact one match
 	whole := true
 	for _, re := range parts {
@@ -128,35 +128,35 @@ func (a *analysis) concat(parts []*syntax.Regexp) matched {
 			continue
 		}
 		whole = false
-		n = n.and(a.needOf(matched{exact: run}))
+		n = n.and(a.requirementOf(partMatch{exact: run}))
 		if run = p.exact; run == nil {
-			n = n.and(p.need)
+			n = n.and(p.require)
 			run = []string{""}
 		}
 	}
 	if whole {
-		return matched{exact: run}
+		return partMatch{exact: run}
 	}
-	return matched{need: n.and(a.needOf(matched{exact: run}))}
+	return partMatch{require: n.and(a.requirementOf(partMatch{exact: run}))}
 }
 
-func (a *analysis) alternate(parts []*syntax.Regexp) matched {
+func (a *analysis) alternate(parts []*syntax.Regexp) partMatch {
 	a.depth++
 	defer func() { a.depth-- }()
 	var exact []string
-	var needs []need
+	var needs []requirement
 	for _, re := range parts {
 		p := a.part(re)
-		needs = append(needs, a.needOf(p))
+		needs = append(needs, a.requirementOf(p))
 		if p.exact == nil || len(exact)+len(p.exact) > maxExact {
 			for _, rest := range parts[len(needs):] {
-				needs = append(needs, a.needOf(a.part(rest)))
+				needs = append(needs, a.requirementOf(a.part(rest)))
 			}
-			return matched{need: needAny(needs...)}
+			return partMatch{require: requireAny(needs...)}
 		}
 		exact = append(exact, p.exact...)
 	}
-	return matched{exact: exact}
+	return partMatch{exact: exact}
 }
 
 // product returns each of a followed by each of b, nil if that is too many or
@@ -177,17 +177,17 @@ func product(a, b []string) []string {
 	return all
 }
 
-// needOf is what a part needs where what stands beside it is not known.
-func (a *analysis) needOf(p matched) need {
+// requirementOf is what a part needs where what stands beside it is not known.
+func (a *analysis) requirementOf(p partMatch) requirement {
 	if p.exact == nil {
-		return p.need
+		return p.require
 	}
 	if len(p.exact) == 1 && a.depth == 0 && len(p.exact[0]) > len(a.longest) {
 		a.longest = p.exact[0]
 	}
-	var any []need
+	var any []requirement
 	for _, s := range p.exact {
-		any = append(any, needAll(filter.Substring([]byte(s))))
+		any = append(any, requireAll(filter.Substring([]byte(s))))
 	}
-	return needAny(any...)
+	return requireAny(any...)
 }

@@ -117,28 +117,28 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec wal.Record) erro
 	if err != nil {
 		return err
 	}
-	c := claimOf(len(rec.Data), len(set.rows), len(set.parts))
+	c := reservationFor(len(rec.Data), len(set.rows), len(set.streams))
 	// Where nothing can be sealed the replay waits: it will be tried again.
 	patient := func() error { return nil }
-	if err := s.pace.enter(ctx, c, patient); err != nil {
+	if err := s.throttle.reserve(ctx, c, patient); err != nil {
 		return err
 	}
-	defer s.pace.entered(c.heads)
+	defer s.throttle.unreserve(c.rows)
 	m := s.enter()
 	defer m.leave()
 	buf, chunk, off := m.arena.reserve(len(rec.Data))
-	s.pace.entered(c.arena)
+	s.throttle.unreserve(c.arena)
 	copy(buf, rec.Data)
-	m.arena.written(chunk)
-	for i := range set.parts {
-		p := &set.parts[i]
+	m.arena.finish(chunk)
+	for i := range set.streams {
+		p := &set.streams[i]
 		if p.stream == nil {
 			p.stream = s.streams.add(p.labels)
 		}
 		p.stream = s.streams.hold(p.stream, m)
 	}
 	s.replay.next.Store(uint64(rec.Position) + 1)
-	s.insert(m, uint64(rec.Position), set, set.parts, buf, spot{chunk, off})
+	s.insert(m, uint64(rec.Position), set, set.streams, buf, arenaRef{chunk, off})
 	return nil
 }
 

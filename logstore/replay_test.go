@@ -232,8 +232,8 @@ func TestForeignLog(t *testing.T) {
 
 // A replay that finds no room waits until something could be sealed.
 func TestReplayIsPatient(t *testing.T) {
-	p := newPacer(32*chunkSize, nil, func() {})
-	p.take(30 * chunkSize)
+	p := newThrottle(32*chunkSize, nil, func() {})
+	p.addUsed(30 * chunkSize)
 	var refused atomic.Bool
 	refuse := func() error {
 		if refused.Load() {
@@ -242,17 +242,17 @@ func TestReplayIsPatient(t *testing.T) {
 		return nil
 	}
 	done := make(chan error, 1)
-	go func() { done <- p.enter(context.Background(), claim{arena: 10}, refuse) }()
-	until(t, "the append waits", func() bool { return p.stuck.Load() == 1 })
+	go func() { done <- p.reserve(context.Background(), reservation{arena: 10}, refuse) }()
+	until(t, "the append waits", func() bool { return p.blocked.Load() == 1 })
 	refused.Store(true)
 	p.wakeAll()
 	if err := <-done; err == nil {
 		t.Error("an append waits for what cannot be")
 	}
-	go func() { done <- p.enter(context.Background(), claim{arena: 10}, func() error { return nil }) }()
-	until(t, "the replay waits", func() bool { return p.stuck.Load() == 1 })
+	go func() { done <- p.reserve(context.Background(), reservation{arena: 10}, func() error { return nil }) }()
+	until(t, "the replay waits", func() bool { return p.blocked.Load() == 1 })
 	p.wakeAll()
-	p.giveBack(chunkSize)
+	p.free(chunkSize)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

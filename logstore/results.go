@@ -8,37 +8,37 @@ import (
 	"unsafe"
 )
 
-// found are entries of one candidate, copied, in the order of the search.
-type found struct {
-	rows []foundRow
+// results are entries of one candidate, copied, in the order of the search.
+type results struct {
+	rows []resultRow
 	next int
 	data []byte // lines, each followed by its metadata
 	// Where they are from: a block, or a memtable. That is not kept.
 	block *blockSource
-	mem   *name
+	mem   *streamLabels
 	rank  uint64
 }
 
-type foundRow struct {
+type resultRow struct {
 	time       int64
 	span, row  uint32 // of the block; of an entry in memory its position and place
 	off        uint32
 	line, meta uint32 // bytes
 }
 
-const foundRowBytes = int64(unsafe.Sizeof(foundRow{}))
+const resultRowBytes = int64(unsafe.Sizeof(resultRow{}))
 
-func (f *found) head() *foundRow { return &f.rows[f.next] }
+func (f *results) first() *resultRow { return &f.rows[f.next] }
 
-func (f *found) name(r *foundRow) *name {
+func (f *results) name(r *resultRow) *streamLabels {
 	if f.mem != nil {
 		return f.mem
 	}
-	return f.block.spans[r.span].name
+	return f.block.spans[r.span].streamLabels
 }
 
-// place tells rows of one stream with equal times apart.
-func (f *found) place(r *foundRow) (rank uint64, run int) {
+// tieBreak tells rows of one stream with equal times apart.
+func (f *results) tieBreak(r *resultRow) (rank uint64, run int) {
 	if f.mem != nil {
 		return f.rank, int(r.span)
 	}
@@ -46,16 +46,16 @@ func (f *found) place(r *foundRow) (rank uint64, run int) {
 }
 
 // compare is the order of Forward.
-func compareFound(f, g *found) int {
-	a, b := f.head(), g.head()
+func compareResults(f, g *results) int {
+	a, b := f.first(), g.first()
 	if a.time != b.time {
 		return cmp.Compare(a.time, b.time)
 	}
 	if n, m := f.name(a), g.name(b); n != m {
-		return strings.Compare(n.order, m.order)
+		return strings.Compare(n.sortKey, m.sortKey)
 	}
-	rankA, runA := f.place(a)
-	rankB, runB := g.place(b)
+	rankA, runA := f.tieBreak(a)
+	rankB, runB := g.tieBreak(b)
 	switch {
 	case rankA != rankB:
 		return cmp.Compare(rankA, rankB)
@@ -66,53 +66,53 @@ func compareFound(f, g *found) int {
 }
 
 // bytes is what it holds in memory.
-func (f *found) bytes() int64 {
-	return int64(cap(f.data)) + int64(cap(f.rows))*foundRowBytes + int64(unsafe.Sizeof(*f))
+func (f *results) bytes() int64 {
+	return int64(cap(f.data)) + int64(cap(f.rows))*resultRowBytes + int64(unsafe.Sizeof(*f))
 }
 
-// foundPools keep the memory of what was found, by its size, 1 KiB to 1 MiB, so
+// resultPools keep the memory of what was found, by its size, 1 KiB to 1 MiB, so
 // that little is never kept in much.
-type foundPools [11]sync.Pool
+type resultPools [11]sync.Pool
 
 func poolOf(size int64) int { return max(0, bits.Len64(uint64(size-1))-10) }
 
 // get returns one with room for rows with size bytes of lines and metadata.
-func (ps *foundPools) get(rows int, size int64) *found {
+func (ps *resultPools) get(rows int, size int64) *results {
 	pool := poolOf(size)
 	if pool >= len(ps) {
-		return &found{rows: make([]foundRow, 0, rows), data: make([]byte, 0, size)}
+		return &results{rows: make([]resultRow, 0, rows), data: make([]byte, 0, size)}
 	}
-	f, _ := ps[pool].Get().(*found)
+	f, _ := ps[pool].Get().(*results)
 	if f == nil {
-		f = &found{data: make([]byte, 0, 1024<<pool)}
+		f = &results{data: make([]byte, 0, 1024<<pool)}
 	}
 	if cap(f.rows) < rows || cap(f.rows) > 4*rows+64 {
-		f.rows = make([]foundRow, 0, rows)
+		f.rows = make([]resultRow, 0, rows)
 	}
 	return f
 }
 
-func (ps *foundPools) put(f *found) {
+func (ps *resultPools) put(f *results) {
 	pool := poolOf(int64(cap(f.data)))
 	if pool >= len(ps) {
 		return
 	}
-	*f = found{rows: f.rows[:0], data: f.data[:0]}
+	*f = results{rows: f.rows[:0], data: f.data[:0]}
 	ps[pool].Put(f)
 }
 
-// A merge has, of all that was found, what comes next on top.
-type merge struct {
+// A mergeHeap has, of all that was found, what comes next on top.
+type mergeHeap struct {
 	backward bool
-	heap     []*found
+	heap     []*results
 }
 
-func (m *merge) less(a, b *found) bool {
-	d := compareFound(a, b)
+func (m *mergeHeap) less(a, b *results) bool {
+	d := compareResults(a, b)
 	return d < 0 != m.backward && d != 0
 }
 
-func (m *merge) push(f *found) {
+func (m *mergeHeap) push(f *results) {
 	m.heap = append(m.heap, f)
 	for i := len(m.heap) - 1; i > 0; {
 		up := (i - 1) / 2
@@ -125,7 +125,7 @@ func (m *merge) push(f *found) {
 }
 
 // advance takes the top's first row away, and returns the top if it had no other.
-func (m *merge) advance() (empty *found) {
+func (m *mergeHeap) advance() (empty *results) {
 	top := m.heap[0]
 	if top.next++; top.next == len(top.rows) {
 		empty = top

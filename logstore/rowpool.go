@@ -14,9 +14,9 @@ import (
 // tells, under its lock. A nil pool keeps nothing.
 type rowPool struct {
 	mu   sync.Mutex
-	free [len(rowSizes)][][]headRow
+	free [len(rowSizes)][][]memRow
 	kept int64 // bytes
-	most int64
+	max  int64
 }
 
 // rowSizes are how many rows lists have room for: twice as many as the one
@@ -36,7 +36,7 @@ var rowSizes = func() (sizes [52]int) {
 }()
 
 // grow returns a list with the rows of list, and room for n more.
-func (p *rowPool) grow(list []headRow, n int) []headRow {
+func (p *rowPool) grow(list []memRow, n int) []memRow {
 	need := len(list) + n
 	if need <= cap(list) {
 		return list
@@ -47,10 +47,10 @@ func (p *rowPool) grow(list []headRow, n int) []headRow {
 }
 
 // get returns an empty list with room for n rows.
-func (p *rowPool) get(n int) []headRow {
+func (p *rowPool) get(n int) []memRow {
 	class, _ := slices.BinarySearch(rowSizes[:], n)
 	if class == len(rowSizes) {
-		return make([]headRow, 0, n+n/4)
+		return make([]memRow, 0, n+n/4)
 	}
 	if p != nil {
 		p.mu.Lock()
@@ -60,22 +60,22 @@ func (p *rowPool) get(n int) []headRow {
 			list := free[last]
 			free[last] = nil
 			p.free[class] = free[:last]
-			p.kept -= int64(cap(list)) * rowSize
+			p.kept -= int64(cap(list)) * memRowSize
 			return list
 		}
 	}
-	return make([]headRow, 0, rowSizes[class])
+	return make([]memRow, 0, rowSizes[class])
 }
 
 // put takes back a list that nobody reads any more.
-func (p *rowPool) put(list []headRow) {
+func (p *rowPool) put(list []memRow) {
 	class, ok := slices.BinarySearch(rowSizes[:], cap(list))
 	if p == nil || !ok {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := int64(cap(list)) * rowSize; p.kept+n <= p.most {
+	if n := int64(cap(list)) * memRowSize; p.kept+n <= p.max {
 		p.free[class] = append(p.free[class], list[:0])
 		p.kept += n
 	}

@@ -25,9 +25,9 @@ func TestRowSizes(t *testing.T) {
 }
 
 func TestRowPool(t *testing.T) {
-	p := &rowPool{most: 1 << 20}
+	p := &rowPool{max: 1 << 20}
 	rng := rand.New(rand.NewPCG(5, 6))
-	var out [][]headRow
+	var out [][]memRow
 	for range 2000 {
 		if len(out) > 0 && rng.IntN(2) == 0 {
 			i := rng.IntN(len(out))
@@ -36,7 +36,7 @@ func TestRowPool(t *testing.T) {
 			continue
 		}
 		n := rng.IntN(1 << (1 + rng.IntN(14)))
-		list := p.grow([]headRow{{time: 7}}, n)
+		list := p.grow([]memRow{{time: 7}}, n)
 		if len(list) != 1 || list[0].time != 7 || cap(list) < 1+n {
 			t.Fatalf("%d rows with room for %d, wanted %d", len(list), cap(list), 1+n)
 		}
@@ -48,11 +48,11 @@ func TestRowPool(t *testing.T) {
 			if cap(list) != rowSizes[class] || len(list) != 0 {
 				t.Fatalf("%d rows with room for %d, where there should be room for %d", len(list), cap(list), rowSizes[class])
 			}
-			kept += int64(cap(list)) * rowSize
+			kept += int64(cap(list)) * memRowSize
 		}
 	}
-	if kept != p.kept || kept > p.most || kept == 0 {
-		t.Errorf("%d bytes are kept, %d are counted, at most %d", kept, p.kept, p.most)
+	if kept != p.kept || kept > p.max || kept == 0 {
+		t.Errorf("%d bytes are kept, %d are counted, at most %d", kept, p.kept, p.max)
 	}
 	var none *rowPool
 	none.put(none.grow(nil, 10))

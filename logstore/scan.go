@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// A sweep goes over the candidates of a search in the order in which their
+// A scan goes over the candidates of a search in the order in which their
 // entries may begin, with several goroutines, and hands what they find to one
 // consumer, which merges it: an entry is next once no candidate that was not
 // read can have one before it.
@@ -23,54 +23,54 @@ import (
 // becomes a candidate again that begins with the first one that did not. At
 // least one entry is kept each time, so this comes to an end in any memory; it
 // costs that a block is decoded again for each share.
-type sweep struct {
+type scan struct {
 	x   *search
 	job func(w *scratch, c candidate, bound, room int64) outcome
-	// whole, unless nil, reports whether it has taken care of a run.
-	whole wholeFunc
+	// summary, unless nil, reports whether it has taken care of a run.
+	summary summaryFunc
 
-	wg     sync.WaitGroup
-	halted atomic.Bool // the consumer need not go on
-	enough bool        // it said so: its own
+	wg      sync.WaitGroup
+	halted  atomic.Bool // the consumer need not go on
+	stopped bool        // it said so: its own
 
-	mu       sync.Mutex
-	work     sync.Cond   // for workers: there are candidates, or there is room, or the end
-	done     sync.Cond   // for the consumer: it can go on
-	queue    []candidate // a heap, by start
-	begun    []int64     // for each worker the start of what it reads, or idle
-	reading  []*memtable // for each worker that which it reads, or nil
-	idle     int         // of begun
-	leaving  bool        // a memtable is given back when no worker reads it
-	ended    bool
-	closed   bool  // the view is released
-	err      error // why it ended
-	ready    []*found
-	bad      []error // damage that the consumer has to be told of
-	nearest  *nearest
-	kept     []candidate // by narrow
-	held     int64       // bytes of what was found, and of shares of those being read
-	grant    int64       // bytes of the store's budget
-	waiting  bool        // the consumer needs what may come up to wanted
-	wanted   int64
-	stopWait func() bool
+	mu             sync.Mutex
+	workReady      sync.Cond   // for workers: there are candidates, or there is room, or the end
+	progress       sync.Cond   // for the consumer: it can go on
+	queue          []candidate // a heap, by start
+	starts         []int64     // for each worker the start of what it reads, or idle
+	memtables      []*memtable // for each worker that which it reads, or nil
+	idleWorkers    int         // of begun
+	releasePending bool        // a memtable is given back when no worker reads it
+	ended          bool
+	closed         bool  // the view is released
+	err            error // why it ended
+	ready          []*results
+	damage         []error // damage that the consumer has to be told of
+	top            *topKeys
+	narrowed       []candidate // by narrow
+	heldBytes      int64       // bytes of what was found, and of shares of those being read
+	grantedBytes   int64       // bytes of the store's budget
+	waiting        bool        // the consumer needs what may come up to wanted
+	wantedKey      int64
+	stopWait       func() bool
 }
 
-const idle = math.MaxInt64
+const maxKey = math.MaxInt64
 
 // An outcome is what came of one candidate.
 type outcome struct {
-	found *found
-	more  []candidate
-	bad   []error
-	err   error      // of the whole search
-	keys  []pick     // of scratch: for nearest
-	keep  *candidate // for kept
+	results  *results
+	more     []candidate
+	damage   []error
+	err      error      // of the whole search
+	keys     []pick     // of scratch: for nearest
+	narrowed *candidate // for kept
 }
 
-// newSweep makes one, which ends the search when it ends. End it.
-func newSweep(x *search) *sweep {
-	s := &sweep{x: x, grant: x.store.reads.grant}
-	s.work.L, s.done.L = &s.mu, &s.mu
+// newScan makes one, which ends the search when it ends. End it.
+func newScan(x *search) *scan {
+	s := &scan{x: x, grantedBytes: x.store.reads.minBytes}
+	s.workReady.L, s.progress.L = &s.mu, &s.mu
 	s.stopWait = context.AfterFunc(x.ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -80,32 +80,32 @@ func newSweep(x *search) *sweep {
 }
 
 // begin makes the candidates.
-func (s *sweep) begin() error {
+func (s *scan) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.x.candidates(s.whole, s.push); err != nil {
+	if err := s.x.candidates(s.summary, s.push); err != nil {
 		return err
 	}
 	r := s.x.store.reads
 	r.mu.Lock()
-	r.sweeps[s] = struct{}{}
+	r.scans[s] = struct{}{}
 	r.mu.Unlock()
-	s.handOver() // what was sealed before that
+	s.switchSealed() // what was sealed before that
 	return nil
 }
 
 // end waits for the workers, which are at most at one candidate each, and gives
 // all memory back.
-func (s *sweep) end() {
+func (s *scan) end() {
 	r := s.x.store.reads
 	r.mu.Lock()
-	delete(r.sweeps, s)
+	delete(r.scans, s)
 	r.mu.Unlock()
 	s.stopWait()
 	s.halted.Store(true)
 	s.mu.Lock()
 	s.ended = true
-	s.work.Broadcast()
+	s.workReady.Broadcast()
 	s.mu.Unlock()
 	s.wg.Wait()
 	s.mu.Lock()
@@ -113,22 +113,22 @@ func (s *sweep) end() {
 	s.mu.Unlock()
 	s.x.view.release()
 	s.x.endContext()
-	r.budget.give(s.grant)
+	r.memory.release(s.grantedBytes)
 }
 
 // fail ends the sweep. mu is held.
-func (s *sweep) fail(err error) {
+func (s *scan) fail(err error) {
 	if s.err == nil {
 		s.err = err
 	}
 	s.ended = true
 	s.halted.Store(true)
-	s.work.Broadcast()
-	s.done.Signal()
+	s.workReady.Broadcast()
+	s.progress.Signal()
 }
 
 // push adds a candidate. There are no workers yet, or mu is held.
-func (s *sweep) push(c candidate) {
+func (s *scan) push(c candidate) {
 	s.queue = append(s.queue, c)
 	for i := len(s.queue) - 1; i > 0; {
 		up := (i - 1) / 2
@@ -140,7 +140,7 @@ func (s *sweep) push(c candidate) {
 	}
 }
 
-func (s *sweep) pop() candidate {
+func (s *scan) pop() candidate {
 	c := s.queue[0]
 	last := len(s.queue) - 1
 	s.queue[0], s.queue[last] = s.queue[last], candidate{}
@@ -161,92 +161,92 @@ func (s *sweep) pop() candidate {
 }
 
 // frontier is the key that nothing that was not read comes before. mu is held.
-func (s *sweep) frontier() int64 {
+func (s *scan) frontier() int64 {
 	f := int64(math.MaxInt64)
 	if len(s.queue) > 0 {
 		f = s.queue[0].start
 	}
-	for _, start := range s.begun {
+	for _, start := range s.starts {
 		f = min(f, start)
 	}
 	return f
 }
 
-// over: all candidates were read. mu is held.
-func (s *sweep) over() bool { return len(s.queue) == 0 && s.idle == len(s.begun) }
+// drained: all candidates were read. mu is held.
+func (s *scan) drained() bool { return len(s.queue) == 0 && s.idleWorkers == len(s.starts) }
 
-// staff starts a worker if there is something to do for one more. mu is held.
-func (s *sweep) staff() {
-	if !s.ended && len(s.queue) > 0 && s.idle == 0 && len(s.begun) < s.x.store.crew() {
-		s.begun, s.reading = append(s.begun, idle), append(s.reading, nil)
-		s.idle++
+// startWorker starts a worker if there is something to do for one more. mu is held.
+func (s *scan) startWorker() {
+	if !s.ended && len(s.queue) > 0 && s.idleWorkers == 0 && len(s.starts) < s.x.store.maxWorkers() {
+		s.starts, s.memtables = append(s.starts, maxKey), append(s.memtables, nil)
+		s.idleWorkers++
 		s.wg.Add(1)
-		go s.worker(len(s.begun) - 1)
+		go s.worker(len(s.starts) - 1)
 	}
 }
 
-// admits: the next candidate may be read. mu is held.
-func (s *sweep) admits() bool {
-	return s.held < s.x.store.reads.grant || s.waiting && s.queue[0].start <= s.wanted
+// mayRead: the next candidate may be read. mu is held.
+func (s *scan) mayRead() bool {
+	return s.heldBytes < s.x.store.reads.minBytes || s.waiting && s.queue[0].start <= s.wantedKey
 }
 
-func (s *sweep) worker(me int) {
+func (s *scan) worker(me int) {
 	defer s.wg.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		// Who waits because there are others at work need not be woken by them: they
 		// go on as long as there is something to do.
-		for !s.ended && (len(s.queue) == 0 || !s.admits() || len(s.begun)-s.idle >= s.x.store.crew()) {
-			s.work.Wait()
+		for !s.ended && (len(s.queue) == 0 || !s.mayRead() || len(s.starts)-s.idleWorkers >= s.x.store.maxWorkers()) {
+			s.workReady.Wait()
 		}
 		if s.ended {
 			return
 		}
-		bound := s.nearest.bound()
+		bound := s.top.bound()
 		if s.queue[0].start > bound {
 			s.queue = nil // and so is all the rest
-			s.report()
+			s.wake()
 			continue
 		}
 		c := s.pop()
-		s.begun[me] = c.start
+		s.starts[me] = c.start
 		if c.memory != nil {
-			s.reading[me] = c.memory.mem
+			s.memtables[me] = c.memory.mem
 		}
-		s.idle--
-		room := s.share(c)
-		s.held += room
-		s.staff()
+		s.idleWorkers--
+		room := s.shareFor(c)
+		s.heldBytes += room
+		s.startWorker()
 		if len(s.queue) > 0 {
-			s.work.Signal()
+			s.workReady.Signal()
 		}
 		s.mu.Unlock()
-		w := s.x.store.reads.borrow()
-		out := s.read(w, c, bound, room)
+		w := s.x.store.reads.acquireScratch()
+		out := s.process(w, c, bound, room)
 		// An append that is ready to run must not wait for all of a query.
 		runtime.Gosched()
 		s.mu.Lock()
-		s.held -= room
+		s.heldBytes -= room
 		s.publish(out, bound)
-		s.x.store.reads.giveBack(w)
-		s.begun[me], s.reading[me] = idle, nil
-		s.idle++
-		if s.leaving {
-			s.handOver()
+		s.x.store.reads.releaseScratch(w)
+		s.starts[me], s.memtables[me] = maxKey, nil
+		s.idleWorkers++
+		if s.releasePending {
+			s.switchSealed()
 		}
-		s.report()
+		s.wake()
 	}
 }
 
-// read does what a candidate of its kind is there for.
-func (s *sweep) read(w *scratch, c candidate, bound, room int64) (out outcome) {
+// process does what a candidate of its kind is there for.
+func (s *scan) process(w *scratch, c candidate, bound, room int64) (out outcome) {
 	switch {
 	case s.halted.Load():
 	case c.segment != nil:
 		out.more = s.expand(c, bound, out.add)
 	case c.group != nil:
-		out.more = s.ask(c.group, bound, out.add)
+		out.more = s.filterGroup(c.group, bound, out.add)
 	default:
 		out = s.job(w, c, bound, room)
 	}
@@ -258,62 +258,62 @@ func (o *outcome) add(err error) {
 	if err == nil {
 		return
 	}
-	if c, ok := damage(err); ok {
-		o.bad = append(o.bad, c)
+	if c, ok := asDamage(err); ok {
+		o.damage = append(o.damage, c)
 	} else if o.err == nil {
 		o.err = err
 	}
 }
 
 // publish takes in what came of a candidate. mu is held.
-func (s *sweep) publish(o outcome, bound int64) {
+func (s *scan) publish(o outcome, bound int64) {
 	if o.err != nil {
 		s.fail(o.err)
 	}
 	for _, c := range o.more {
 		s.push(c)
 	}
-	s.bad = append(s.bad, o.bad...)
-	if f := o.found; f != nil {
-		s.held += f.bytes()
+	s.damage = append(s.damage, o.damage...)
+	if f := o.results; f != nil {
+		s.heldBytes += f.bytes()
 		s.ready = append(s.ready, f)
-		s.wanted = min(s.wanted, s.x.key(f.head().time))
-		if s.nearest != nil && s.x.filter != nil {
+		s.wantedKey = min(s.wantedKey, s.x.key(f.first().time))
+		if s.top != nil && s.x.filter != nil {
 			for i := range f.rows[:min(len(f.rows), s.x.limit)] {
-				s.nearest.add(s.x.key(f.rows[i].time))
+				s.top.add(s.x.key(f.rows[i].time))
 			}
 		}
 	}
 	for _, p := range o.keys {
 		if k := s.x.key(p.time); k <= bound {
-			s.nearest.add(k)
+			s.top.add(k)
 		}
 	}
-	if o.keep != nil {
-		s.kept = append(s.kept, *o.keep)
+	if o.narrowed != nil {
+		s.narrowed = append(s.narrowed, *o.narrowed)
 	}
 }
 
-// report wakes whoever can go on. mu is held.
-func (s *sweep) report() {
-	if s.waiting && (len(s.bad) > 0 || s.frontier() > s.wanted || s.over()) {
-		s.done.Signal()
+// wake wakes whoever can go on. mu is held.
+func (s *scan) wake() {
+	if s.waiting && (len(s.damage) > 0 || s.frontier() > s.wantedKey || s.drained()) {
+		s.progress.Signal()
 	}
-	s.staff()
+	s.startWorker()
 	if len(s.queue) > 0 {
-		s.work.Signal()
+		s.workReady.Signal()
 	}
 }
 
 const (
-	leastShare = 4 << 10
-	// foundSlack is how many times its bytes of lines a candidate may take when
+	minShare = 4 << 10
+	// resultSlack is how many times its bytes of lines a candidate may take when
 	// it was found: there is a row for each, and memory comes in powers of two.
-	foundSlack = 4
+	resultSlack = 4
 )
 
-// share returns how many bytes of a candidate's entries may be kept. mu is held.
-func (s *sweep) share(c candidate) int64 {
+// shareFor returns how many bytes of a candidate's entries may be kept. mu is held.
+func (s *scan) shareFor(c candidate) int64 {
 	if c.segment != nil || c.group != nil {
 		return 0
 	}
@@ -325,23 +325,23 @@ func (s *sweep) share(c candidate) int64 {
 			others += int64(step)
 		}
 	}
-	full := foundSlack*c.raw + leastShare
-	if wish := min(s.x.store.reads.most, s.held+(others+1)*full); wish > s.grant {
-		s.grant += s.x.store.reads.budget.try(wish-s.grant, s.x.store.reads.leave)
+	full := resultSlack*c.raw + minShare
+	if wish := min(s.x.store.reads.maxBytes, s.heldBytes+(others+1)*full); wish > s.grantedBytes {
+		s.grantedBytes += s.x.store.reads.memory.tryAcquire(wish-s.grantedBytes, s.x.store.reads.reserve)
 	}
-	share := (s.grant - s.held) / (others + 1)
-	if s.held < 2*s.grant {
-		share = max(share, leastShare)
+	share := (s.grantedBytes - s.heldBytes) / (others + 1)
+	if s.heldBytes < 2*s.grantedBytes {
+		share = max(share, minShare)
 	}
 	return max(0, min(share, full))
 }
 
-// await lets the consumer, which needs all up to the key wanted, sleep until
+// wait lets the consumer, which needs all up to the key wanted, sleep until
 // something has changed for it. mu is held.
-func (s *sweep) await(wanted int64) {
-	s.staff()
-	s.waiting, s.wanted = true, wanted
-	s.work.Broadcast()
-	s.done.Wait()
+func (s *scan) wait(wanted int64) {
+	s.startWorker()
+	s.waiting, s.wantedKey = true, wanted
+	s.workReady.Broadcast()
+	s.progress.Wait()
 	s.waiting = false
 }

@@ -13,7 +13,7 @@ import (
 type scratch struct {
 	stored []byte
 	block  block.Decoder
-	heads  []headRow
+	heads  []memRow
 	mem    *memtable // that heads are of
 	picks  []pick
 }
@@ -42,16 +42,16 @@ func (w *scratch) meta(p pick) []byte {
 // maxScratch is how much a scratch keeps for the next candidate.
 const maxScratch = 1 << 20
 
-// borrow waits for a scratch. Who has one does nothing that waits for others.
-func (r *reads) borrow() *scratch {
+// acquireScratch waits for a scratch. Who has one does nothing that waits for others.
+func (r *readPool) acquireScratch() *scratch {
 	if w := <-r.scratch; w != nil {
 		return w
 	}
 	return new(scratch)
 }
 
-func (r *reads) giveBack(w *scratch) {
-	if cap(w.stored) > maxScratch || int64(cap(w.heads))*rowSize > maxScratch || cap(w.picks) > maxScratch/16 {
+func (r *readPool) releaseScratch(w *scratch) {
+	if cap(w.stored) > maxScratch || int64(cap(w.heads))*memRowSize > maxScratch || cap(w.picks) > maxScratch/16 {
 		w = nil
 	}
 	if w != nil {
@@ -77,20 +77,20 @@ func (x *search) scanBlock(w *scratch, c candidate, bound int64, mode scanMode) 
 		return err
 	}
 	if err := w.block.Open(w.stored); err != nil {
-		return b.wrong(err)
+		return b.wrapDamage(err)
 	}
 	times, err := w.block.Times()
 	if err != nil {
-		return b.wrong(err)
+		return b.wrapDamage(err)
 	}
-	from, to := x.cut(c.start, bound)
+	from, to := x.times(c.start, bound)
 	several := 0
 	for i, sp := range b.spans {
 		if sp.max < from || sp.min >= to {
 			continue
 		}
 		if sp.first < 0 || sp.rows < 0 || sp.first > len(times)-sp.rows {
-			return b.wrong(fmt.Errorf("%w: it has %d rows, and the index tells of %d from row %d on", block.ErrDamaged, len(times), sp.rows, sp.first))
+			return b.wrapDamage(fmt.Errorf("%w: it has %d rows, and the index tells of %d from row %d on", block.ErrDamaged, len(times), sp.rows, sp.first))
 		}
 		run := times[sp.first : sp.first+sp.rows]
 		first := sort.Search(len(run), func(i int) bool { return run[i] >= from })
@@ -104,12 +104,12 @@ func (x *search) scanBlock(w *scratch, c candidate, bound int64, mode scanMode) 
 	}
 	if len(w.picks) > 0 && mode == withLines {
 		if err := w.block.Lines(); err != nil {
-			return b.wrong(err)
+			return b.wrapDamage(err)
 		}
 	}
 	if x.filter != nil && mode == withLines {
 		w.picks = slices.DeleteFunc(w.picks, func(p pick) bool {
-			return !x.filter.wants(w.block.Line(int(p.row)), w.block.Meta(int(p.row)))
+			return !x.filter.match(w.block.Line(int(p.row)), w.block.Meta(int(p.row)))
 		})
 	}
 	if several > 1 && mode == withLines {
@@ -153,10 +153,10 @@ func (x *search) firstStep(span, rows int64) int64 {
 func (x *search) scanMemory(w *scratch, c candidate, bound int64) (slice, rest candidate, more bool) {
 	m := *c.memory
 	slice, rest = c, c
-	from, to := x.cut(c.start, bound)
+	from, to := x.times(c.start, bound)
 	from, to = max(from, m.from), min(to, m.to)
 	after := m
-	if !m.whole {
+	if !m.slice {
 		if x.backward {
 			if to-from > m.step {
 				from = to - m.step
@@ -181,9 +181,9 @@ func (x *search) scanMemory(w *scratch, c candidate, bound int64) (slice, rest c
 	case n > 2*sliceRows:
 		after.step = max(1, after.step/2)
 	}
-	absent := x.absent.chunks(m.mem)
+	absent := x.chunks.results(m.mem)
 	for i, r := range w.heads {
-		if x.absent.from(absent, m.mem, r.chunk) {
+		if x.chunks.excludes(absent, m.mem, r.chunk) {
 			continue
 		}
 		if m.hasLast {
@@ -191,14 +191,14 @@ func (x *search) scanMemory(w *scratch, c candidate, bound int64) (slice, rest c
 				continue
 			}
 		}
-		if x.filter == nil || x.filter.wants(m.mem.line(r), m.mem.meta(r)) {
+		if x.filter == nil || x.filter.match(m.mem.line(r), m.mem.meta(r)) {
 			w.picks = append(w.picks, pick{r.time, 0, int32(i)})
 		}
 	}
 	if x.backward {
 		slices.Reverse(w.picks)
 	}
-	m.from, m.to, m.whole = from, to, true
+	m.from, m.to, m.slice = from, to, true
 	slice.memory, rest.memory = &m, &after
 	if total := c.end - c.start; total > 0 && more {
 		rest.raw = int64(float64(c.raw) * float64(c.end-rest.start) / float64(total))

@@ -17,24 +17,24 @@ import (
 )
 
 func TestBudget(t *testing.T) {
-	b := &budget{free: 10}
+	b := &semaphore{free: 10}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := b.take(ctx, 6); err != nil {
+	if err := b.acquire(ctx, 6); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.try(10, 1); got != 3 {
+	if got := b.tryAcquire(10, 1); got != 3 {
 		t.Errorf("%d bytes without waiting, not 3", got)
 	}
 	waiting := func(n int) {
 		t.Helper()
-		until(t, "others wait", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return len(b.waiting) == n })
+		until(t, "others wait", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return len(b.queue) == n })
 	}
 	large, small := make(chan error, 1), make(chan error, 1)
-	go func() { large <- b.take(ctx, 8) }()
+	go func() { large <- b.acquire(ctx, 8) }()
 	waiting(1)
-	go func() { small <- b.take(context.Background(), 1) }()
+	go func() { small <- b.acquire(context.Background(), 1) }()
 	waiting(2)
-	if got := b.try(1, 0); got != 0 {
+	if got := b.tryAcquire(1, 0); got != 0 {
 		t.Errorf("%d bytes for one who does not wait, while others do", got)
 	}
 	// The first in turn gives up: the next one finds enough.
@@ -45,7 +45,7 @@ func TestBudget(t *testing.T) {
 	if err := <-small; err != nil {
 		t.Error(err)
 	}
-	b.give(10)
+	b.release(10)
 	if b.free != 10 {
 		t.Errorf("%d bytes are free", b.free)
 	}
@@ -54,14 +54,14 @@ func TestBudget(t *testing.T) {
 func TestNearest(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for most := 1; most < 20; most++ {
-		n := &nearest{most: most}
+		n := &topKeys{limit: most}
 		var all []int64
 		for range 200 {
 			k := rnd.Int64N(100) - 50
 			n.add(k)
 			all = append(all, k)
 			slices.Sort(all)
-			want := int64(idle)
+			want := int64(maxKey)
 			if len(all) >= most {
 				want = all[most-1]
 			}
@@ -70,8 +70,8 @@ func TestNearest(t *testing.T) {
 			}
 		}
 	}
-	var none *nearest
-	if none.bound() != idle {
+	var none *topKeys
+	if none.bound() != maxKey {
 		t.Error("there is a bound without a limit")
 	}
 }
@@ -95,32 +95,32 @@ func TestQueryMemory(t *testing.T) {
 		}
 	}
 	const most = 512 << 10
-	a.reads.grant, a.reads.most = 128<<10, most
+	a.reads.minBytes, a.reads.maxBytes = 128<<10, most
 	for _, q := range []Query{{}, {Order: Backward}, {Filter: Contains("line")}} {
 		x, err := a.search(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newSweep(x)
+		w := newScan(x)
 		if err := w.begin(); err != nil {
 			t.Fatal(err)
 		}
-		w.job = w.find
+		w.job = w.readEntries
 		peak, n := int64(0), 0
 		var got []archived
-		err = w.emit(func(f Found, err error) bool {
+		err = w.emit(func(f Result, err error) bool {
 			if n++; n%256 == 0 {
 				// A consumer that is slow: what is held does not grow.
 				time.Sleep(time.Millisecond)
 			}
 			w.mu.Lock()
-			peak = max(peak, w.held)
+			peak = max(peak, w.heldBytes)
 			w.mu.Unlock()
 			got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
 			return err == nil
 		})
-		if err != nil || w.held != 0 {
-			t.Errorf("%v, and at the end %d bytes are held", err, w.held)
+		if err != nil || w.heldBytes != 0 {
+			t.Errorf("%v, and at the end %d bytes are held", err, w.heldBytes)
 		}
 		w.end()
 		sameFound(t, "all", got, a.find(q))
@@ -139,15 +139,15 @@ func TestQueryMemory(t *testing.T) {
 func TestQueriesShareBudget(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())
 	mustAppend(t, s, one(MustLabels("app", "x"), 1, "a"))
-	all := s.reads.budget.try(1<<40, 0)
+	all := s.reads.memory.tryAcquire(1<<40, 0)
 	done := make(chan int)
 	go func() { done <- len(query(t, s, Query{})) }()
 	until(t, "it waits", func() bool {
-		s.reads.budget.mu.Lock()
-		defer s.reads.budget.mu.Unlock()
-		return len(s.reads.budget.waiting) == 1
+		s.reads.memory.mu.Lock()
+		defer s.reads.memory.mu.Unlock()
+		return len(s.reads.memory.queue) == 1
 	})
-	s.reads.budget.give(all)
+	s.reads.memory.release(all)
 	if n := <-done; n != 1 {
 		t.Errorf("%d entries", n)
 	}
@@ -368,7 +368,7 @@ func TestLabelsOrder(t *testing.T) {
 	}
 	for _, a := range sets {
 		for _, b := range sets {
-			if got, want := strings.Compare(a.order(), b.order()), compareLabels(a, b); got != want {
+			if got, want := strings.Compare(a.sortKey(), b.sortKey()), compareLabels(a, b); got != want {
 				t.Errorf("%v and %v compare as %d, not %d", a, b, got, want)
 			}
 		}

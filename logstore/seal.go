@@ -15,25 +15,25 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// sealing is what callers and the goroutine that seals tell each other.
-type sealing struct {
+// sealState is what callers and the goroutine that seals tell each other.
+type sealState struct {
 	signal
 
 	mu      sync.Mutex
 	waiters []chan error // of Seal
 
-	now    atomic.Bool           // a memtable is being sealed
-	count  atomic.Uint64         // memtables that became segments
-	failed atomic.Pointer[error] // of the last attempt, nil if it went well
+	active  atomic.Bool           // a memtable is being sealed
+	count   atomic.Uint64         // memtables that became segments
+	lastErr atomic.Pointer[error] // of the last attempt, nil if it went well
 }
 
-func (l *sealing) asked() bool {
+func (l *sealState) requested() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.waiters) > 0
 }
 
-func (l *sealing) takeWaiters() []chan error {
+func (l *sealState) takeWaiters() []chan error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.waiters
@@ -45,7 +45,7 @@ func (l *sealing) takeWaiters() []chan error {
 // is in segments, durable as at level Power, when it returns nil, and the log
 // has given it up. If ctx is done first, the sealing goes on all the same.
 func (s *Store) Seal(ctx context.Context) error {
-	if err := s.admitsMaintenance(ctx); err != nil {
+	if err := s.waitReady(ctx); err != nil {
 		return fmt.Errorf("logstore: seal %s: %w", s.dir, err)
 	}
 	done := make(chan error, 1)
@@ -67,8 +67,8 @@ func (s *Store) Seal(ctx context.Context) error {
 	return nil
 }
 
-// admitsMaintenance waits for the end of replay.
-func (s *Store) admitsMaintenance(ctx context.Context) error {
+// waitReady waits for the end of replay.
+func (s *Store) waitReady(ctx context.Context) error {
 	if s.log == nil {
 		return errUnopened
 	}
@@ -93,7 +93,7 @@ func (s *Store) sealer(ctx context.Context) {
 		case <-s.seals.signal:
 		case <-age.C:
 		}
-		for s.sealDue() && ctx.Err() == nil {
+		for s.needsSeal() && ctx.Err() == nil {
 			s.sealAll(ctx)
 		}
 		wait := s.o.SealAge
@@ -104,13 +104,13 @@ func (s *Store) sealer(ctx context.Context) {
 	}
 }
 
-// sealDue tells whether there is a reason to seal the active memtable.
-func (s *Store) sealDue() bool {
-	if s.seals.asked() {
+// needsSeal tells whether there is a reason to seal the active memtable.
+func (s *Store) needsSeal() bool {
+	if s.seals.requested() {
 		return true
 	}
 	m := s.active.Load()
-	if s.pace.stuck.Load() > 0 && m.bytes.Load() > 0 {
+	if s.throttle.blocked.Load() > 0 && m.bytes.Load() > 0 {
 		return true
 	}
 	if m.count.Load() == 0 {
@@ -135,36 +135,36 @@ func (s *Store) sealAll(ctx context.Context) {
 		return
 	}
 	m = s.freeze()
-	m.drained()
+	m.waitDrained()
 	if m.count.Load() == 0 {
 		// Appends have taken its memory, and the log could not be written.
-		s.drop(m, func() {})
-		s.reads.handOver()
+		s.removeMemtable(m, func() {})
+		s.reads.switchSealed()
 		answer(nil)
 		return
 	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		err := s.seal(ctx, m)
 		if err == nil {
-			s.seals.failed.Store(nil)
+			s.seals.lastErr.Store(nil)
 			answer(nil)
-			s.maintain.wake()
+			s.maintainSignal.wake()
 			return
 		}
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-			err = s.space.full(err)
+			err = s.space.setLow(err)
 		}
 		if ctx.Err() != nil {
 			err = ErrClosed
 		}
-		s.seals.failed.Store(&err)
+		s.seals.lastErr.Store(&err)
 		answer(err)
 		// Those who have asked since hear of it too. If it goes well after all
 		// they stay for what comes after m, which may be what they asked for.
 		for _, w := range s.seals.takeWaiters() {
 			w <- err
 		}
-		s.pace.wakeAll() // who waits for room is told why there is none
+		s.throttle.wakeAll() // who waits for room is told why there is none
 		select {
 		case <-ctx.Done():
 			return
@@ -186,7 +186,7 @@ func (s *Store) freeze() *memtable {
 // addMemtable makes one that queries see. So they do before an append that is in
 // the one before can find it: what it puts there is acknowledged.
 func (s *Store) addMemtable() *memtable {
-	next := newMemtable(0, &s.chunks, s.pace.take)
+	next := newMemtable(0, &s.chunks, s.throttle.addUsed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mems = append(slices.Clone(s.mems), next)
@@ -213,12 +213,12 @@ func (s *Store) nextPosition() uint64 {
 // level Power is synced first: after a power cut, a segment with positions that
 // the log has lost would hide the entries that get these positions next.
 func (s *Store) seal(ctx context.Context, m *memtable) error {
-	s.seals.now.Store(true)
-	defer s.seals.now.Store(false)
+	s.seals.active.Store(true)
+	defer s.seals.active.Store(false)
 	t := s.counts.seals.Start()
 	bytes := m.bytes.Load()
-	s.pace.seals(bytes)
-	defer s.pace.ends()
+	s.throttle.sealStarted(bytes)
+	defer s.throttle.sealEnded()
 	if s.o.Level != durability.Power {
 		if err := s.log.Sync(); err != nil {
 			return err
@@ -231,10 +231,10 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 		Created: s.o.now().UnixNano(),
 	}
 	write := func(w *segment.Writer) error { return s.writeBlocks(ctx, w, m) }
-	if err := s.catalog.Publish(ctx, info, write, func(publish func()) { s.drop(m, publish) }); err != nil {
+	if err := s.catalog.Publish(ctx, info, write, func(publish func()) { s.removeMemtable(m, publish) }); err != nil {
 		return err
 	}
-	s.reads.handOver()
+	s.reads.switchSealed()
 	s.seals.count.Add(1)
 	t.Stop()
 	s.space.wrote(bytes)
@@ -244,22 +244,22 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 	return nil
 }
 
-// drop takes m out of the list, in one step with what publish does.
-func (s *Store) drop(m *memtable, publish func()) {
+// removeMemtable takes m out of the list, in one step with what publish does.
+func (s *Store) removeMemtable(m *memtable, publish func()) {
 	s.mu.Lock()
 	s.mems = slices.DeleteFunc(slices.Clone(s.mems), func(o *memtable) bool { return o == m })
 	publish()
-	m.enterShelf(s.catalog)
+	m.setSealed(s.catalog)
 	s.mu.Unlock()
 	bytes := m.bytes.Load()
-	s.pace.giveBack(bytes)
+	s.throttle.free(bytes)
 	m.release()
 }
 
 // truncate has the log give up what is before position next.
 func (s *Store) truncate(next uint64) {
 	err := s.log.TruncateBefore(wal.Position(next))
-	s.failing.set("giving up what is sealed of the log", err)
+	s.bgErrors.set("giving up what is sealed of the log", err)
 	first, _ := s.log.Bounds()
-	s.catalog.SetFloor(uint64(first) - 1)
+	s.catalog.SetTruncated(uint64(first) - 1)
 }

@@ -70,7 +70,7 @@ func TestMemoryBudget(t *testing.T) {
 	if st := s.Stats(); st.Sealed < 2 || st.Entries != 32000 {
 		t.Errorf("%+v", st)
 	}
-	if st := s.Stats(); st.MemoryUsed != 0 || len(s.chunks.free) == 0 || len(s.chunks.free) > s.chunks.most {
+	if st := s.Stats(); st.MemoryUsed != 0 || len(s.chunks.free) == 0 || len(s.chunks.free) > s.chunks.max {
 		t.Errorf("%d bytes are used when all is sealed, %d chunks kept", st.MemoryUsed, len(s.chunks.free))
 	}
 }
@@ -113,7 +113,7 @@ func TestStreamsGone(t *testing.T) {
 	}
 	clock.ns.Add(int64(3 * time.Hour))
 	mustAppend(t, s, one(stays, clock.at(0), "y"))
-	s.maintain.wake()
+	s.maintainSignal.wake()
 	until(t, "the segment is deleted", func() bool { return s.labels.Len() == 1 })
 	// A new stream does not get the number of one that a view still has.
 	mustAppend(t, s, one(MustLabels("app", "new"), clock.at(0), "z"))
@@ -153,7 +153,7 @@ func TestStreamsGoneStorm(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			s.maintain.wake()
+			s.maintainSignal.wake()
 		}
 	})
 	var appenders sync.WaitGroup
@@ -202,7 +202,7 @@ func TestStreamsGoneStorm(t *testing.T) {
 		if err := s.Seal(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		s.maintain.wake()
+		s.maintainSignal.wake()
 		return s.labels.Len() == 0
 	})
 }

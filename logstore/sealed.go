@@ -46,9 +46,9 @@ func (t *sealedMemtable) item(stream uint32, from, to int64) (timeindex.Item, bo
 	return timeindex.Item{}, false
 }
 
-// enterShelf is for when the segment of m has just entered the shelf, and m has
+// setSealed is for when the segment of m has just entered the shelf, and m has
 // left the list of memtables: nobody can begin to use it.
-func (m *memtable) enterShelf(s *catalog.Shelf) {
+func (m *memtable) setSealed(s *catalog.Catalog) {
 	if m.refs.Load() == 1 {
 		return // only the store has it
 	}
@@ -59,25 +59,25 @@ func (m *memtable) enterShelf(s *catalog.Shelf) {
 	}
 }
 
-// A stretch is consecutive rows of a stream in a segment, [first, behind) of all
+// A rowRange is consecutive rows of a stream in a segment, [first, behind) of all
 // that it has there, with times from min to max.
-type stretch struct {
-	first, behind int
-	min, max      int64
+type rowRange struct {
+	first, end int
+	min, max   int64
 }
 
-// stretch returns which rows a candidate of a sealed memtable stands for.
-func (x *search) stretch(m *memorySource) stretch {
-	rows := m.mem.find(m.stream).all()
+// rowRangeOf returns which rows a candidate of a sealed memtable stands for.
+func (x *search) rowRangeOf(m *memorySource) rowRange {
+	rows := m.mem.findStream(m.stream).all()
 	at := func(time int64) int {
-		i, _ := slices.BinarySearchFunc(rows, time, func(r headRow, t int64) int { return cmp.Compare(r.time, t) })
+		i, _ := slices.BinarySearchFunc(rows, time, func(r memRow, t int64) int { return cmp.Compare(r.time, t) })
 		return i
 	}
-	t := stretch{at(m.from), at(m.to), m.from, m.to - 1}
+	t := rowRange{at(m.from), at(m.to), m.from, m.to - 1}
 	if m.hasLast {
 		i, _ := slices.BinarySearchFunc(rows, m.last, compareRows)
 		if x.backward {
-			t.behind = min(t.behind, i)
+			t.end = min(t.end, i)
 		} else {
 			t.first = max(t.first, i+1)
 		}
@@ -85,10 +85,10 @@ func (x *search) stretch(m *memorySource) stretch {
 	return t
 }
 
-// narrow leaves of a run, before which its stream has so many rows, what is in
+// clip leaves of a run, before which its stream has so many rows, what is in
 // the stretch, and reports whether that is anything.
-func (sp *span) narrow(t *stretch, before int) bool {
-	from, to := max(before, t.first), min(before+sp.rows, t.behind)
+func (sp *span) clip(t *rowRange, before int) bool {
+	from, to := max(before, t.first), min(before+sp.rows, t.end)
 	if from >= to {
 		return false
 	}
@@ -98,11 +98,11 @@ func (sp *span) narrow(t *stretch, before int) bool {
 	return true
 }
 
-// handOver goes on in segments where memtables of the view have been sealed, and
+// switchSealed goes on in segments where memtables of the view have been sealed, and
 // releases those that no worker is just reading: who reads one calls it after
 // that. mu is held.
-func (s *sweep) handOver() {
-	s.leaving = false
+func (s *scan) switchSealed() {
+	s.releasePending = false
 	for i, m := range s.x.view.mems {
 		if m == nil {
 			continue
@@ -111,14 +111,14 @@ func (s *sweep) handOver() {
 		if to == nil {
 			continue
 		}
-		queue := s.handed(s.queue, i, to)
+		queue := s.switchCandidates(s.queue, i, to)
 		s.queue = make([]candidate, 0, len(queue))
 		for _, c := range queue {
 			s.push(c)
 		}
-		s.kept = s.handed(s.kept, i, to)
-		if slices.Contains(s.reading, m) {
-			s.leaving = true
+		s.narrowed = s.switchCandidates(s.narrowed, i, to)
+		if slices.Contains(s.memtables, m) {
+			s.releasePending = true
 			continue
 		}
 		to.refs.Add(1)
@@ -128,9 +128,9 @@ func (s *sweep) handOver() {
 	}
 }
 
-// handed returns the list with one candidate in the place of those of the i-th
+// switchCandidates returns the list with one candidate in the place of those of the i-th
 // memtable.
-func (s *sweep) handed(list []candidate, i int, to *sealedMemtable) []candidate {
+func (s *scan) switchCandidates(list []candidate, i int, to *sealedMemtable) []candidate {
 	m := s.x.view.mems[i]
 	others := make([]candidate, 0, len(list)+1)
 	all := candidate{segment: &segmentSource{segs: to.segs, rank: s.x.sealedRank(i)}}
@@ -139,8 +139,8 @@ func (s *sweep) handed(list []candidate, i int, to *sealedMemtable) []candidate 
 			others = append(others, c)
 			continue
 		}
-		t := s.x.stretch(c.memory)
-		if t.first >= t.behind {
+		t := s.x.rowRangeOf(c.memory)
+		if t.first >= t.end {
 			continue
 		}
 		it, ok := to.item(c.memory.stream, t.min, t.max+1)

@@ -34,7 +34,7 @@ func TestHandOver(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed+round, 6))
 			a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
 			if round%4 > 0 {
-				a.reads.grant, a.reads.most = 2<<10, 2<<10
+				a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10
 			}
 			clock := int64(1_700_000_000_000_000_000)
 			// Mostly many entries of one time.
@@ -146,14 +146,14 @@ func TestHandOverBeforeCount(t *testing.T) {
 		a.add(t, randomBatch(rnd, &clock, int64(time.Second)))
 	}
 	mems := a.memtables()
-	c := counting{step: int64(time.Minute), tallies: map[*name]*tally{}}
+	c := counter{step: int64(time.Minute), tallies: map[*streamLabels]*tally{}}
 	q := Query{From: clock - int64(time.Hour)}
-	partial, err := a.survey(context.Background(), q, func(x *search) (wholeFunc, surveyJob) {
+	partial, err := a.scanAll(context.Background(), q, func(x *search) (summaryFunc, scanJob) {
 		if err := a.Seal(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		c.x = x
-		return c.whole, func(w *scratch, can candidate) ([]candidate, error) {
+		return c.summary, func(w *scratch, can candidate) ([]candidate, error) {
 			if can.memory != nil {
 				t.Error("it is read in memory")
 			}
@@ -171,7 +171,7 @@ func TestHandOverBeforeCount(t *testing.T) {
 // what is appended and sealed meanwhile.
 func TestHandOverOfMany(t *testing.T) {
 	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
-	a.reads.grant, a.reads.most = 2<<10, 2<<10
+	a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10
 	const queries = 6
 	gone, back := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
@@ -228,26 +228,26 @@ func TestHandOverOfNarrowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newSweep(x)
+		w := newScan(x)
 		defer w.end()
 		if err := w.begin(); err != nil {
 			t.Fatal(err)
 		}
-		w.nearest = &nearest{most: q.Limit}
-		w.job = w.note
+		w.top = &topKeys{limit: q.Limit}
+		w.job = w.readTimes
 		var got []archived
-		yield := func(f Found, err error) bool {
+		yield := func(f Result, err error) bool {
 			got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}})
 			return err == nil
 		}
-		if err := w.finish(yield); err != nil || len(w.kept) == 0 {
-			t.Fatalf("%v; %d kept", err, len(w.kept))
+		if err := w.waitAll(yield); err != nil || len(w.narrowed) == 0 {
+			t.Fatalf("%v; %d kept", err, len(w.narrowed))
 		}
 		if err := a.Seal(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		given(t, mems)
-		if err := w.narrow(yield); err != nil {
+		if err := w.scanTimes(yield); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.emit(yield); err != nil {
@@ -262,12 +262,12 @@ func TestStretch(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	for range 200 {
 		m := newMemtable(1, &chunkPool{}, func(int64) {})
-		var all []headRow
+		var all []memRow
 		for i := range 1 + rnd.IntN(50) {
-			all = append(all, headRow{time: rnd.Int64N(10), pos: uint32(i)})
+			all = append(all, memRow{time: rnd.Int64N(10), pos: uint32(i)})
 		}
 		for _, r := range all {
-			m.head(0).add([]headRow{r}, 0)
+			m.stream(0).add([]memRow{r}, 0)
 		}
 		slices.SortFunc(all, compareRows)
 		x := &search{backward: rnd.IntN(2) == 0}
@@ -276,7 +276,7 @@ func TestStretch(t *testing.T) {
 		if src.hasLast = rnd.IntN(2) == 0; src.hasLast {
 			src.last = all[rnd.IntN(len(all))]
 		}
-		var want []headRow
+		var want []memRow
 		for _, r := range all {
 			d := compareRows(r, src.last)
 			if x.backward {
@@ -286,20 +286,20 @@ func TestStretch(t *testing.T) {
 				want = append(want, r)
 			}
 		}
-		s := x.stretch(src)
-		var got []headRow
-		if s.first < s.behind {
-			got = all[s.first:s.behind]
+		s := x.rowRangeOf(src)
+		var got []memRow
+		if s.first < s.end {
+			got = all[s.first:s.end]
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("rows %d to %d, not %v", s.first, s.behind, want)
+			t.Fatalf("rows %d to %d, not %v", s.first, s.end, want)
 		}
 		// Runs of it are cut so that they have just these.
-		var cutTo []headRow
+		var cutTo []memRow
 		for at := 0; at < len(all); {
 			n := min(1+rnd.IntN(9), len(all)-at)
 			sp := span{rows: n, first: 100 + at, min: all[at].time, max: all[at+n-1].time, raw: 10}
-			if sp.narrow(&s, at) {
+			if sp.clip(&s, at) {
 				rows := all[sp.first-100:][:sp.rows]
 				cutTo = append(cutTo, rows...)
 				if sp.min > rows[0].time || sp.max < rows[len(rows)-1].time {

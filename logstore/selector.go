@@ -72,8 +72,8 @@ func (m Matcher) String() string { return fmt.Sprintf("%s%s%q", m.Name, m.Op, m.
 // positive: it is not the contrary of another one.
 func (m Matcher) positive() bool { return m.Op == Equal || m.Op == Matches }
 
-// meets reports whether a value meets the condition. m was compiled.
-func (m Matcher) meets(value string) bool {
+// matches reports whether a value meets the condition. m was compiled.
+func (m Matcher) matches(value string) bool {
 	if m.Op < Matches {
 		return (value == m.Value) == m.positive()
 	}
@@ -138,7 +138,7 @@ func (sel Selector) compile() (Selector, error) {
 // matches reports whether a stream is selected. sel was compiled.
 func (sel Selector) matches(l Labels) bool {
 	for _, m := range sel {
-		if !m.meets(l.Get(m.Name)) {
+		if !m.matches(l.Get(m.Name)) {
 			return false
 		}
 	}

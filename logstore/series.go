@@ -45,7 +45,7 @@ func (s *Store) Series(ctx context.Context, sel Selector, from, to int64) ([]Lab
 	if p == nil {
 		return nil, err
 	}
-	slices.SortFunc(p.names, func(a, b *name) int { return strings.Compare(a.order, b.order) })
+	slices.SortFunc(p.names, func(a, b *streamLabels) int { return strings.Compare(a.sortKey, b.sortKey) })
 	series := make([]Labels, len(p.names))
 	for i, n := range p.names {
 		series[i] = n.labels
@@ -58,15 +58,15 @@ type presence struct {
 	x       *search
 	mu      sync.Mutex
 	streams *roaring.Bitmap
-	names   []*name
+	names   []*streamLabels
 }
 
 // present finds them. It is nil where an error leaves nothing.
 func (s *Store) present(ctx context.Context, sel Selector, from, to int64) (*presence, error) {
 	p := &presence{streams: roaring.New()}
-	partial, err := s.survey(ctx, Query{Selector: sel, From: from, To: to}, func(x *search) (wholeFunc, surveyJob) {
+	partial, err := s.scanAll(ctx, Query{Selector: sel, From: from, To: to}, func(x *search) (summaryFunc, scanJob) {
 		p.x = x
-		return p.whole, p.candidate
+		return p.summary, p.candidate
 	})
 	if err != nil {
 		p, partial = nil, err
@@ -77,15 +77,15 @@ func (s *Store) present(ctx context.Context, sel Selector, from, to int64) (*pre
 	return p, partial
 }
 
-func (p *presence) add(n *name) {
+func (p *presence) add(n *streamLabels) {
 	if p.streams.CheckedAdd(n.stream) {
 		p.names = append(p.names, n)
 	}
 }
 
-// whole takes what has its first or its last entry in the range, and leaves
+// summary takes what has its first or its last entry in the range, and leaves
 // what goes over both of its ends, and may have none in it.
-func (p *presence) whole(n *name, min, max, _, _ int64) bool {
+func (p *presence) summary(n *streamLabels, min, max, _, _ int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if min >= p.x.from || max < p.x.to {
@@ -100,17 +100,17 @@ func (p *presence) candidate(w *scratch, c candidate) (rest []candidate, err err
 		if len(w.heads) > 0 {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.add(m.name)
+			p.add(m.streamLabels)
 		}
 		return nil, nil
 	}
-	if err := p.x.scanBlock(w, c, idle, timesOnly); err != nil {
+	if err := p.x.scanBlock(w, c, maxKey, timesOnly); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range w.picks {
-		p.add(c.block.spans[k.span].name)
+		p.add(c.block.spans[k.span].streamLabels)
 	}
 	return nil, nil
 }

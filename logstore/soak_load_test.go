@@ -228,7 +228,7 @@ func (k *soak) ticket() *ticket {
 }
 
 // entry takes an entry apart and reports whether it is as it was appended.
-func (k *soak) entry(f logstore.Found) (who int, number int64, ok bool) {
+func (k *soak) entry(f logstore.Result) (who int, number int64, ok bool) {
 	const head, sum = len("a03q000001234 t1789041600000000000 "), 8
 	n := len(f.Line)
 	if n < head+sum {
@@ -270,7 +270,7 @@ func (k *soak) find(q logstore.Query, of *writer, stop int, nap time.Duration) (
 	if to == 0 {
 		to = math.MaxInt64
 	}
-	var last logstore.Found
+	var last logstore.Result
 	lastNumber := int64(-1)
 	for f, err := range s.Query(k.ctx, q) {
 		if horizon < 0 {

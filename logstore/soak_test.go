@@ -243,8 +243,8 @@ func (k *soak) look() {
 	if st.MemoryUsed > st.MemoryLimit {
 		k.fail("memtables take %d bytes of %d", st.MemoryUsed, st.MemoryLimit)
 	}
-	if st.Failed != nil || st.Trouble != nil || st.Damaged > 0 || st.Quarantined > 0 || st.LostEntries > 0 {
-		k.fail("failed: %v, trouble: %v, %d segments damaged, %d in quarantine, %d entries lost", st.Failed, st.Trouble, st.Damaged, st.Quarantined, st.LostEntries)
+	if st.Failed != nil || st.BackgroundError != nil || st.Damaged > 0 || st.Quarantined > 0 || st.LostEntries > 0 {
+		k.fail("failed: %v, trouble: %v, %d segments damaged, %d in quarantine, %d entries lost", st.Failed, st.BackgroundError, st.Damaged, st.Quarantined, st.LostEntries)
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A run is consecutive rows of one stream.
-type run struct {
+// A rowRun is consecutive rows of one stream.
+type rowRun struct {
 	labels string
-	rows   []headRow
+	rows   []memRow
 }
 
 // weight is what rows with so many bytes of lines and metadata count for in a
@@ -16,35 +16,35 @@ type run struct {
 // more rows than the codec takes, whatever their lines are.
 func weight(rows int, raw int64) int64 { return max(raw, 4*int64(rows)) }
 
-// blocksOf divides the entries of a memtable into blocks: a stream with much in
+// splitBlocks divides the entries of a memtable into blocks: a stream with much in
 // it has its own, of equal weight; of the others, by labels, several share one.
 // Blocks weigh between half of blockRaw and a little more than all of it, but
 // for the last of a stream and the last of those that are shared.
-func blocksOf(m *memtable, labels func(n uint32) string) [][]run {
+func splitBlocks(m *memtable, labels func(n uint32) string) [][]rowRun {
 	type item struct {
 		labels string
-		rows   []headRow
+		rows   []memRow
 		raw    int64
 	}
 	var items []item
-	for n, h := range m.all() {
+	for n, h := range m.allStreams() {
 		if rows := h.all(); len(rows) > 0 {
 			items = append(items, item{labels(n), rows, h.raw})
 		}
 	}
 	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.labels, b.labels) })
-	var blocks [][]run
-	var shared []run
+	var blocks [][]rowRun
+	var shared []rowRun
 	var sharedWeight int64
 	for _, it := range items {
 		own := weight(len(it.rows), it.raw)
 		if own >= blockRaw/2 {
 			for _, part := range m.divide(it.rows, own) {
-				blocks = append(blocks, []run{{it.labels, part}})
+				blocks = append(blocks, []rowRun{{it.labels, part}})
 			}
 			continue
 		}
-		shared = append(shared, run{it.labels, it.rows})
+		shared = append(shared, rowRun{it.labels, it.rows})
 		// A segment tells the labels beside each block.
 		if sharedWeight += own + int64(len(it.labels)); sharedWeight >= blockRaw/2 {
 			blocks = append(blocks, shared)
@@ -59,10 +59,10 @@ func blocksOf(m *memtable, labels func(n uint32) string) [][]run {
 
 // divide cuts rows, which weigh all, into parts of about equal weight, of
 // blockRaw at most, and an entry.
-func (m *memtable) divide(rows []headRow, all int64) [][]headRow {
+func (m *memtable) divide(rows []memRow, all int64) [][]memRow {
 	n := (all + blockRaw - 1) / blockRaw
 	each := (all + n - 1) / n
-	var parts [][]headRow
+	var parts [][]memRow
 	var raw int64
 	first := 0
 	for i, r := range rows {

@@ -21,19 +21,19 @@ func TestBlocksOf(t *testing.T) {
 		rows := 0
 		for n := range uint32(streams) {
 			size := rng.IntN(1 << rng.IntN(21))
-			var list []headRow
+			var list []memRow
 			raw := int64(0)
 			for raw < int64(size) {
 				line := rng.IntN(2000)
-				list = append(list, headRow{time: int64(rng.IntN(1000)), size: uint32(line) << 1})
+				list = append(list, memRow{time: int64(rng.IntN(1000)), size: uint32(line) << 1})
 				raw += int64(line)
 			}
 			if len(list) > 0 {
-				m.head(n).add(list, raw)
+				m.stream(n).add(list, raw)
 				rows += len(list)
 			}
 		}
-		blocks := blocksOf(m, func(n uint32) string { return fmt.Sprintf("%03d", n) })
+		blocks := splitBlocks(m, func(n uint32) string { return fmt.Sprintf("%03d", n) })
 		got := 0
 		small := 0
 		for _, b := range blocks {
@@ -64,7 +64,7 @@ func TestBlocksOf(t *testing.T) {
 // and lines that are empty.
 func TestBlocksOfExtremes(t *testing.T) {
 	big := MustLabels("v", strings.Repeat("m", 60<<10))
-	s := openTest(t, t.TempDir(), Options{MaxLine: maxLine, MinFree: 1, Level: durability.Kill, logFile: 16 << 20})
+	s := openTest(t, t.TempDir(), Options{MaxLine: maxLine, MinFree: 1, Level: durability.Kill, logSegmentSize: 16 << 20})
 	s.sealSize = math.MaxInt64
 	sealed := int64(0)
 	for _, c := range []struct {
@@ -84,7 +84,7 @@ func TestBlocksOfExtremes(t *testing.T) {
 			mustAppend(t, s, Batch{st})
 		}
 		rows := 0
-		for _, b := range blocksOf(s.active.Load(), func(n uint32) string { return fmt.Sprint(n) }) {
+		for _, b := range splitBlocks(s.active.Load(), func(n uint32) string { return fmt.Sprint(n) }) {
 			var all, raw int
 			for _, r := range b {
 				all += len(r.rows)

@@ -30,8 +30,8 @@ type Stats struct {
 	// and bytes of lines and metadata.
 	Segments, SegmentBytes             int64
 	Blocks, SealedEntries, SealedLines int64
-	// Merges that were made, and the bytes that they have written.
-	Merges, MergedBytes int64
+	// Compactions that were made, and the bytes that they have written.
+	Compactions, CompactedBytes int64
 	// Segments that were deleted by Retention or RetainBytes.
 	Retired int64
 	// Segments that were found damaged since Open, entries of them that were
@@ -47,7 +47,7 @@ type Stats struct {
 	// Appends that wait now, for room in memory or for replay, those that found
 	// no room at all, and the time that all have been delayed.
 	Waiting int64
-	Stopped int64
+	Blocked int64
 	Delayed time.Duration
 
 	// The log: the positions of its first record and the next one, and the bytes
@@ -62,7 +62,7 @@ type Stats struct {
 	Append, Sync latency.Snapshot
 	// Seal is how long memtables took to become segments, Merge how long merges
 	// took, which are slowed down by Options.BackgroundRate.
-	Seal, Merge latency.Snapshot
+	Seal, Compaction latency.Snapshot
 	// Query has the calls of Query that ended without an error, or were ended by
 	// their consumer: from the first step of the iteration to the last, with the
 	// time that the consumer took. QueryFirst ends with the first step, or where
@@ -80,7 +80,7 @@ type Stats struct {
 	// Failed is why nothing is appended until the store is opened anew, nil if
 	// it is. Trouble is what background work has failed to do, and tries again;
 	// it is nil when all went well the last time.
-	Failed, Trouble error
+	Failed, BackgroundError error
 }
 
 // counts are what Store counts.
@@ -89,7 +89,7 @@ type counts struct {
 	seals                    latency.Histogram
 	queries, firsts          latency.Histogram
 	entries, bytes, rejected atomic.Uint64
-	waiting                  atomic.Int64 // for the end of replay
+	replayWaiters            atomic.Int64 // for the end of replay
 }
 
 // Stats returns the figures of now.
@@ -100,14 +100,14 @@ func (s *Store) Stats() Stats {
 	st := Stats{
 		Entries: s.counts.entries.Load(), Bytes: s.counts.bytes.Load(), Rejected: s.counts.rejected.Load(),
 		Streams:     s.labels.Len(),
-		MemoryUsed:  s.pace.used.Load(),
-		MemoryLimit: s.pace.limit,
-		Sealed:      s.seals.count.Load(), Sealing: s.seals.now.Load(),
-		Waiting: s.pace.waiting.Load() + s.counts.waiting.Load(),
-		Stopped: s.pace.stops.Load(),
-		Delayed: time.Duration(s.pace.delays.Load()),
-		Free:    s.space.free.Load(), MinFree: s.space.least.Load(), LowSpace: s.space.low.Load(),
-		Trouble: s.failing.get(),
+		MemoryUsed:  s.throttle.used.Load(),
+		MemoryLimit: s.throttle.limit,
+		Sealed:      s.seals.count.Load(), Sealing: s.seals.active.Load(),
+		Waiting: s.throttle.waiting.Load() + s.counts.replayWaiters.Load(),
+		Blocked: s.throttle.blockedTotal.Load(),
+		Delayed: time.Duration(s.throttle.delayed.Load()),
+		Free:    s.space.free.Load(), MinFree: s.space.required.Load(), LowSpace: s.space.low.Load(),
+		BackgroundError: s.bgErrors.get(),
 	}
 	s.mu.Lock()
 	for _, m := range s.mems {
@@ -129,15 +129,15 @@ func (s *Store) Stats() Stats {
 	if err := s.failed.Load(); err != nil {
 		st.Failed = *err
 	}
-	s.shelfStats(&st)
+	s.catalogStats(&st)
 	return st
 }
 
-func (s *Store) shelfStats(st *Stats) {
+func (s *Store) catalogStats(st *Stats) {
 	f := s.catalog.Stats()
 	st.Segments, st.SegmentBytes = f.Segments, f.Bytes
 	st.Blocks, st.SealedEntries, st.SealedLines = f.Blocks, f.Rows, f.Raw
-	st.Merges, st.MergedBytes, st.Merge = f.Merges, f.MergedBytes, f.Merge
+	st.Compactions, st.CompactedBytes, st.Compaction = f.Compactions, f.CompactedBytes, f.Compaction
 	st.Retired = f.Retired
 	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows, f.Quarantined
 	st.OpenFiles = f.Open

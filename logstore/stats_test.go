@@ -43,8 +43,8 @@ func TestLatencies(t *testing.T) {
 	for range s.Query(ctx, Query{Limit: -1}) { // fails
 	}
 	st := s.Stats()
-	if st.Append.Count() != 4 || st.Append.OneOf() != 1 || st.Sync.Count() < 4 || st.Seal.Count() != 2 || st.Merge.Count() != 1 {
-		t.Errorf("append %v\nsync %v\nseal %v\nmerge %v", st.Append, st.Sync, st.Seal, st.Merge)
+	if st.Append.Count() != 4 || st.Append.OneOf() != 1 || st.Sync.Count() < 4 || st.Seal.Count() != 2 || st.Compaction.Count() != 1 {
+		t.Errorf("append %v\nsync %v\nseal %v\nmerge %v", st.Append, st.Sync, st.Seal, st.Compaction)
 	}
 	if st.Query.Count() != 3 || st.QueryFirst.Count() != 3 || st.QueryFirst.Sum() > st.Query.Sum() {
 		t.Errorf("query %v\nits first step %v", st.Query, st.QueryFirst)

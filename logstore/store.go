@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/logstore/internal/labelindex"
 	"github.com/stele-go/stele/logstore/internal/catalog"
+	"github.com/stele-go/stele/logstore/internal/labelindex"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/wal"
 )
@@ -30,17 +30,17 @@ type Store struct {
 	labels  *labelindex.Index
 	streams streamTable
 	log     *wal.Log
-	catalog   *catalog.Shelf
-	reads   *reads
+	catalog *catalog.Catalog
+	reads   *readPool
 
-	chunks     chunkPool
-	pace       *pacer
-	space      spaceWatch
-	seals      sealing
-	replay     replaying
-	maintain   signal
-	recordSize int   // of a record, at most, see record.go
-	sealSize   int64 // bytes of memory after which a memtable is sealed
+	chunks         chunkPool
+	throttle       *throttle
+	space          diskSpace
+	seals          sealState
+	replay         replaying
+	maintainSignal signal
+	recordSize     int   // of a record, at most, see record.go
+	sealSize       int64 // bytes of memory after which a memtable is sealed
 
 	// mu makes what a query sees one step: mems and what is in the shelf's
 	// snapshots change together. It is never held while something is waited for.
@@ -48,14 +48,14 @@ type Store struct {
 	mems   []*memtable // the oldest first; the last is active, or about to be. A new slice with each change.
 	active atomic.Pointer[memtable]
 
-	makers sync.Pool // of *blockMaker
+	encoders sync.Pool // of *blockMaker
 
-	failed  atomic.Pointer[error]
-	failing trouble
-	counts  counts
+	failed   atomic.Pointer[error]
+	bgErrors backgroundErrors
+	counts   counts
 
-	// life is held for reading by each Append: Close waits for it.
-	life       sync.RWMutex
+	// closeMu is held for reading by each Append: Close waits for it.
+	closeMu    sync.RWMutex
 	closed     chan struct{}
 	stop       context.CancelFunc
 	background sync.WaitGroup
@@ -90,24 +90,24 @@ func open(dir string, o Options) (_ *Store, err error) {
 	}
 	s := &Store{
 		dir: dir, o: o,
-		labels:     labelindex.New(splitLabels),
-		reads:      newReads(o.Memory, o.Workers),
-		seals:      sealing{signal: make(signal, 1)},
-		replay:     replaying{ready: make(chan struct{})},
-		maintain:   make(signal, 1),
-		recordSize: int(min(recordSize, o.logSegment()/4)),
-		sealSize:   o.unsealed() / 2,
-		makers:     sync.Pool{New: func() any { return new(blockMaker) }},
-		closed:     make(chan struct{}),
+		labels:         labelindex.New(splitLabels),
+		reads:          newReadPool(o.Memory, o.Workers),
+		seals:          sealState{signal: make(signal, 1)},
+		replay:         replaying{ready: make(chan struct{})},
+		maintainSignal: make(signal, 1),
+		recordSize:     int(min(recordSize, o.logSegment()/4)),
+		sealSize:       o.memtableBytes() / 2,
+		encoders:       sync.Pool{New: func() any { return new(blockEncoder) }},
+		closed:         make(chan struct{}),
 	}
 	if o.Level != durability.Power {
 		s.counts.appends.OneOf = 16
 	}
-	s.failing.errs = map[string]error{}
+	s.bgErrors.errs = map[string]error{}
 	s.streams = streamTable{labels: s.labels, newest: s.newestSealed}
-	s.chunks.most = int(o.unsealed() / chunkSize)
-	s.chunks.rows.most = o.unsealed() / 4
-	s.pace = newPacer(o.unsealed(), s.closed, s.seals.wake)
+	s.chunks.max = int(o.memtableBytes() / chunkSize)
+	s.chunks.rows.max = o.memtableBytes() / 4
+	s.throttle = newThrottle(o.memtableBytes(), s.closed, s.seals.wake)
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	defer func() {
@@ -125,16 +125,16 @@ func open(dir string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.space.begin(dir, &o, s.logReady); err != nil {
+	if err := s.space.init(dir, &o, s.preallocatedLog); err != nil {
 		return nil, err
 	}
 	first, _ := s.log.Bounds()
 	s.catalog, err = catalog.Open(ctx, dir, catalog.Options{
 		Retention: o.Retention, RetainBytes: o.RetainBytes,
 		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan,
-		BlockRaw: blockRaw, CacheBytes: o.cached(), Files: openFiles, Rate: o.BackgroundRate,
-		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Floor: uint64(first) - 1,
-		Room: s.space.room, Gone: s.gone, Now: o.now,
+		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: openFiles, Rate: o.BackgroundRate,
+		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: uint64(first) - 1,
+		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Now: o.now,
 	})
 	if err != nil {
 		return nil, err
@@ -142,19 +142,19 @@ func open(dir string, o Options) (_ *Store, err error) {
 	if err := s.beginReplay(); err != nil {
 		return nil, err
 	}
-	m := newMemtable(s.replay.first, &s.chunks, s.pace.take)
+	m := newMemtable(s.replay.first, &s.chunks, s.throttle.addUsed)
 	s.mems = []*memtable{m}
 	s.active.Store(m)
-	s.maintain.wake()
+	s.maintainSignal.wake()
 	s.background.Go(func() { s.sealer(ctx) })
 	s.background.Go(func() { s.maintainer(ctx) })
-	s.background.Go(func() { s.space.run(ctx, s.maintain.wake) })
+	s.background.Go(func() { s.space.run(ctx, s.maintainSignal.wake) })
 	s.background.Go(func() { s.runReplay(ctx) })
 	return s, nil
 }
 
-// logReady returns the bytes of the files that the log has ready.
-func (s *Store) logReady() int64 { return int64(s.log.Stats().Prepared) * s.o.logSegment() }
+// preallocatedLog returns the bytes of the files that the log has ready.
+func (s *Store) preallocatedLog() int64 { return int64(s.log.Stats().Prepared) * s.o.logSegment() }
 
 // loadProfile loads the profile of that name, or that of the folder if it has one.
 func loadProfile(dir, name string) (*profile.Profile, error) {
@@ -181,7 +181,7 @@ func checkLabels(enc string) error {
 	return err
 }
 
-func (s *Store) closing() bool {
+func (s *Store) isClosed() bool {
 	select {
 	case <-s.closed:
 		return true
@@ -190,13 +190,13 @@ func (s *Store) closing() bool {
 	}
 }
 
-// noRoom says why an append that finds no room need not wait for it: nothing
+// sealError says why an append that finds no room need not wait for it: nothing
 // can be sealed.
-func (s *Store) noRoom() error {
+func (s *Store) sealError() error {
 	if err := s.failed.Load(); err != nil {
 		return *err
 	}
-	if err := s.seals.failed.Load(); err != nil {
+	if err := s.seals.lastErr.Load(); err != nil {
 		return fmt.Errorf("memory is full and cannot be sealed: %w", *err)
 	}
 	return nil
@@ -209,18 +209,18 @@ func (s *Store) newestSealed(n uint32) (int64, bool) {
 	return snap.Index.Newest(n)
 }
 
-// gone is told of streams that no segment has any more, and forgets them and
+// forgetStreams is told of streams that no segment has any more, and forgets them and
 // those that were in memory when it was told of them, as far as they are not
 // now. Only one goroutine is in it at a time, the one that maintains the shelf:
 // of a segment that is salvaged, streams may have been numbered that nobody else
 // has, and that are not in the index yet.
-func (s *Store) gone(streams []uint32) {
+func (s *Store) forgetStreams(streams []uint32) {
 	s.streams.forget(streams, func(n uint32) bool {
 		// In one step, as an entry goes from memory to a segment in one.
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, m := range s.mems {
-			if m.find(n) != nil {
+			if m.findStream(n) != nil {
 				return true
 			}
 		}
@@ -231,11 +231,11 @@ func (s *Store) gone(streams []uint32) {
 	})
 }
 
-// crew is how many workers of a query, or of sealing, may be at work: while
+// maxWorkers is how many workers of a query, or of sealing, may be at work: while
 // something is being appended half of them, so that there are processors for the
 // log, and for the kernel's threads that write it.
-func (s *Store) crew() int {
-	if s.active.Load().inside.Load() == 0 {
+func (s *Store) maxWorkers() int {
+	if s.active.Load().appenders.Load() == 0 {
 		return s.reads.workers
 	}
 	return max(1, s.reads.workers/2)
@@ -253,9 +253,9 @@ func (s *Store) maintainer(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-s.maintain:
+		case <-s.maintainSignal:
 		}
-		s.failing.set("maintenance of the segments", s.catalog.Maintain(ctx))
+		s.bgErrors.set("maintenance of the segments", s.catalog.Maintain(ctx))
 	}
 }
 
@@ -267,7 +267,7 @@ func (s *Store) Compact(ctx context.Context) error {
 		return err
 	}
 	if err := s.catalog.CompactAll(ctx); err != nil {
-		if s.closing() {
+		if s.isClosed() {
 			err = ErrClosed
 		}
 		return fmt.Errorf("logstore: compact %s: %w", s.dir, err)
@@ -291,8 +291,8 @@ func (s *Store) Close() error {
 		s.stop()
 		s.reads.close()
 		s.background.Wait()
-		s.life.Lock()
-		defer s.life.Unlock()
+		s.closeMu.Lock()
+		defer s.closeMu.Unlock()
 		s.closeErr = s.closeFiles()
 		s.chunks.close()
 	})

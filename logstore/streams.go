@@ -10,7 +10,7 @@ import (
 
 // A stream is what the store knows of a stream beside its entries.
 type stream struct {
-	n      uint32 // of labelindex
+	number uint32 // of labelindex
 	labels Labels
 	// newest is the time of the newest entry that was ever accepted since the
 	// stream is known, or noTime.
@@ -40,16 +40,16 @@ type streamTable struct {
 	// newest is asked when a stream is met that has been sealed already.
 	newest func(n uint32) (int64, bool)
 
-	gate sync.RWMutex
-	mu   sync.Mutex
-	list atomic.Pointer[[]atomic.Pointer[stream]] // by number; changed with mu held
-	gone []uint32                                 // with gate held: to be forgotten when they can be
+	holdMu sync.RWMutex
+	mu     sync.Mutex
+	list   atomic.Pointer[[]atomic.Pointer[stream]] // by number; changed with mu held
+	unused []uint32                                 // with gate held: to be forgotten when they can be
 }
 
 // find returns the stream with these labels, nil if there is none.
 func (t *streamTable) find(l Labels) *stream {
-	t.gate.RLock()
-	defer t.gate.RUnlock()
+	t.holdMu.RLock()
+	defer t.holdMu.RUnlock()
 	n, ok := t.labels.Find(l.enc)
 	if !ok {
 		return nil
@@ -59,8 +59,8 @@ func (t *streamTable) find(l Labels) *stream {
 
 // add returns the stream with these labels, a new one if there is none.
 func (t *streamTable) add(l Labels) *stream {
-	t.gate.RLock()
-	defer t.gate.RUnlock()
+	t.holdMu.RLock()
+	defer t.holdMu.RUnlock()
 	n, _ := t.labels.Add(l.enc)
 	return t.get(n, l)
 }
@@ -68,18 +68,18 @@ func (t *streamTable) add(l Labels) *stream {
 // hold makes a head for the stream in m, in which the caller is counted, and
 // returns the stream: another one if this one was forgotten meanwhile.
 func (t *streamTable) hold(st *stream, m *memtable) *stream {
-	if m.find(st.n) != nil && t.at(st.n) == st {
+	if m.findStream(st.number) != nil && t.at(st.number) == st {
 		return st
 	}
-	t.gate.RLock()
-	defer t.gate.RUnlock()
-	if t.at(st.n) != st {
+	t.holdMu.RLock()
+	defer t.holdMu.RUnlock()
+	if t.at(st.number) != st {
 		n, _ := t.labels.Add(st.labels.enc)
 		again := t.get(n, st.labels)
 		again.advance(st.newest.Load())
 		st = again
 	}
-	m.head(st.n)
+	m.stream(st.number)
 	return st
 }
 
@@ -102,7 +102,7 @@ func (t *streamTable) get(n uint32, l Labels) *stream {
 	if st := t.at(n); st != nil {
 		return st
 	}
-	st := &stream{n: n, labels: l}
+	st := &stream{number: n, labels: l}
 	st.newest.Store(noTime)
 	if newest, ok := t.newest(n); ok {
 		st.newest.Store(newest)
@@ -128,24 +128,24 @@ func (t *streamTable) set(n uint32, st *stream) {
 	list[n].Store(st)
 }
 
-// doubt takes note of streams that may have no entry anywhere, for forget.
-func (t *streamTable) doubt(streams []uint32) {
-	t.gate.Lock()
-	defer t.gate.Unlock()
-	t.gone = append(t.gone, streams...)
+// addUnused takes note of streams that may have no entry anywhere, for forget.
+func (t *streamTable) addUnused(streams []uint32) {
+	t.holdMu.Lock()
+	defer t.holdMu.Unlock()
+	t.unused = append(t.unused, streams...)
 }
 
 // forget takes note that streams have no entry in any segment any more, and
 // forgets all those of which used says that they are not used otherwise. used
 // is called while no append can begin to use one.
 func (t *streamTable) forget(streams []uint32, used func(n uint32) bool) {
-	t.gate.Lock()
-	defer t.gate.Unlock()
-	t.gone = append(t.gone, streams...)
-	slices.Sort(t.gone)
-	t.gone = slices.Compact(t.gone)
+	t.holdMu.Lock()
+	defer t.holdMu.Unlock()
+	t.unused = append(t.unused, streams...)
+	slices.Sort(t.unused)
+	t.unused = slices.Compact(t.unused)
 	var now []uint32
-	t.gone = slices.DeleteFunc(t.gone, func(n uint32) bool {
+	t.unused = slices.DeleteFunc(t.unused, func(n uint32) bool {
 		if used(n) {
 			return false
 		}

@@ -29,16 +29,16 @@ func (e *LaggedError) Error() string {
 //
 // What waits for slow consumers takes a bounded part of Options.Memory, which
 // they share.
-func (s *Store) Tail(ctx context.Context, sel Selector, f Filter) iter.Seq2[Found, error] {
-	return func(yield func(Found, error) bool) {
+func (s *Store) Tail(ctx context.Context, sel Selector, f Filter) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
 		if err := s.tail(ctx, sel, f, yield); err != nil {
-			yield(Found{}, err)
+			yield(Result{}, err)
 		}
 	}
 }
 
 // tail returns nil if yield wants no more.
-func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Found, error) bool) error {
+func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Result, error) bool) error {
 	if s.log == nil {
 		return fmt.Errorf("logstore: tail: %w", errUnopened)
 	}
@@ -48,7 +48,7 @@ func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Fou
 	}
 	ctx, end := s.reads.begin(ctx)
 	defer end()
-	t := &tail{selector: sel, wanted: map[Labels]bool{}, news: make(chan struct{}, 1)}
+	t := &tail{selector: sel, selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
 	s.reads.tails.add(t)
 	defer s.reads.tails.remove(t)
 	var had tailBuffer
@@ -62,15 +62,15 @@ func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Fou
 			if f != nil && !f.Match(line, e.metadata) {
 				continue
 			}
-			if !yield(Found{e.labels, Entry{e.time, line, e.metadata}}, nil) {
+			if !yield(Result{e.labels, Entry{e.time, line, e.metadata}}, nil) {
 				return nil
 			}
 		}
-		if had.lost > 0 && !yield(Found{}, &LaggedError{had.lost}) {
+		if had.lost > 0 && !yield(Result{}, &LaggedError{had.lost}) {
 			return nil
 		}
 		select {
-		case <-t.news:
+		case <-t.notify:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -99,10 +99,10 @@ func (ts *tails) remove(t *tail) {
 	ts.any.Store(len(ts.list) > 0)
 }
 
-// tell hands the first entries of a batch, as many as were kept, and not those
+// notifyTails hands the first entries of a batch, as many as were kept, and not those
 // that were refused, to all tails. An append calls it when queries find them,
 // before it returns.
-func (s *Store) tell(b Batch, refused []Rejection, kept int) {
+func (s *Store) notifyTails(b Batch, refused []Rejection, kept int) {
 	ts := &s.reads.tails
 	if !ts.any.Load() {
 		return
@@ -122,11 +122,11 @@ func (s *Store) tell(b Batch, refused []Rejection, kept int) {
 // A tail is one consumer of Tail.
 type tail struct {
 	selector Selector
-	news     chan struct{}
+	notify   chan struct{}
 
-	mu     sync.Mutex
-	wanted map[Labels]bool // what the selector said of streams
-	buffer tailBuffer
+	mu       sync.Mutex
+	selected map[Labels]bool // what the selector said of streams
+	buffer   tailBuffer
 }
 
 // tailBuffer are entries, and how many were lost after them.
@@ -145,8 +145,8 @@ type tailEntry struct {
 // tailEntryBytes is about what an entry takes beside its line.
 const tailEntryBytes = 64
 
-// maxWanted bounds what a tail remembers of streams.
-const maxWanted = 1 << 14
+// maxSelected bounds what a tail remembers of streams.
+const maxSelected = 1 << 14
 
 // put takes the first entries in that were kept and not refused, as long as they
 // fit into most bytes.
@@ -184,7 +184,7 @@ func (t *tail) put(b Batch, refused []Rejection, kept int, most int64) {
 	}
 	if len(t.buffer.entries)+int(t.buffer.lost) > before {
 		select {
-		case t.news <- struct{}{}:
+		case t.notify <- struct{}{}:
 		default:
 		}
 	}
@@ -206,13 +206,13 @@ func (t *tail) wants(l Labels) bool {
 	if len(t.selector) == 0 {
 		return true
 	}
-	w, ok := t.wanted[l]
+	w, ok := t.selected[l]
 	if !ok {
-		if len(t.wanted) >= maxWanted {
-			clear(t.wanted)
+		if len(t.selected) >= maxSelected {
+			clear(t.selected)
 		}
 		w = t.selector.matches(l)
-		t.wanted[l] = w
+		t.selected[l] = w
 	}
 	return w
 }

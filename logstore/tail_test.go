@@ -12,11 +12,11 @@ import (
 )
 
 // begun returns the steps of a Tail that has begun.
-func begun(t testing.TB, s *Store, ctx context.Context, sel Selector, f Filter) (next func() (Found, error, bool), stop func()) {
+func begun(t testing.TB, s *Store, ctx context.Context, sel Selector, f Filter) (next func() (Result, error, bool), stop func()) {
 	t.Helper()
 	before := s.tailing()
 	type step struct {
-		f   Found
+		f   Result
 		err error
 	}
 	steps, ended := make(chan step), make(chan struct{})
@@ -38,7 +38,7 @@ func begun(t testing.TB, s *Store, ctx context.Context, sel Selector, f Filter) 
 	}()
 	until(t, "the tail has begun", func() bool { return s.tailing() > before })
 	waits := false
-	return func() (Found, error, bool) {
+	return func() (Result, error, bool) {
 			if waits {
 				goOn <- struct{}{}
 			}
@@ -222,7 +222,7 @@ func TestTellsWhatWasKept(t *testing.T) {
 	all := []int64{0, 2, 21} // those that are not refused
 	for kept := range len(all) + 1 {
 		for _, sel := range []Selector{nil, {{Name: "app", Value: "a"}}} {
-			tl := &tail{selector: sel, wanted: map[Labels]bool{}, news: make(chan struct{}, 1)}
+			tl := &tail{selector: sel, selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
 			tl.put(batch, refused, kept, 1<<20)
 			var told []int64
 			for _, e := range tl.swap(tailBuffer{}).entries {
@@ -243,15 +243,15 @@ func BenchmarkTell(b *testing.B) {
 	}
 	for _, n := range []int{0, 1} {
 		b.Run(fmt.Sprintf("tails=%d", n), func(b *testing.B) {
-			s := &Store{reads: newReads(256<<20, 2)}
-			tl := &tail{wanted: map[Labels]bool{}, news: make(chan struct{}, 1)}
+			s := &Store{reads: newReadPool(256<<20, 2)}
+			tl := &tail{selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
 			if n > 0 {
 				s.reads.tails.add(tl)
 			}
 			var had tailBuffer
 			b.ReportAllocs()
 			for b.Loop() {
-				s.tell(batch, nil, len(batch[0].Entries))
+				s.notifyTails(batch, nil, len(batch[0].Entries))
 				had = tl.swap(had)
 			}
 		})

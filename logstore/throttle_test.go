@@ -23,21 +23,21 @@ func TestPace(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			const limit, all, each = 96 << 20, 48 << 20, 200 << 10
-			p := newPacer(limit, nil, func() {})
-			p.take(all)
-			p.seals(all)
+			p := newThrottle(limit, nil, func() {})
+			p.addUsed(all)
+			p.sealStarted(all)
 			sealed := make(chan struct{})
 			var used int64 // when all was sealed
 			go func() {    // 96 MiB/s
 				for done := int64(0); done < all; done += 256 << 10 {
 					time.Sleep(2600 * time.Microsecond)
-					p.sealed(done)
+					p.sealProgress(done)
 				}
 				time.Sleep(20 * time.Millisecond)
 				used = p.used.Load()
 				close(sealed)
-				p.ends()
-				p.giveBack(all)
+				p.sealEnded()
+				p.free(all)
 			}()
 			var longest time.Duration
 			var mu sync.Mutex
@@ -51,12 +51,12 @@ func TestPace(t *testing.T) {
 						default:
 						}
 						begun := time.Now()
-						if err := p.enter(t.Context(), claim{arena: 3 * each}, func() error { return nil }); err != nil {
+						if err := p.reserve(t.Context(), reservation{arena: 3 * each}, func() error { return nil }); err != nil {
 							t.Error(err)
 							return
 						}
-						p.take(each)
-						p.entered(3 * each)
+						p.addUsed(each)
+						p.unreserve(3 * each)
 						mu.Lock()
 						longest = max(longest, time.Since(begun))
 						mu.Unlock()
@@ -68,7 +68,7 @@ func TestPace(t *testing.T) {
 				})
 			}
 			group.Wait()
-			if n := p.stops.Load(); n > 4 { // one each, at the very end
+			if n := p.blockedTotal.Load(); n > 4 { // one each, at the very end
 				t.Errorf("%s: %d appends found no room", c.name, n)
 			}
 			if longest > 25*time.Millisecond || !c.slow && longest > 0 {
@@ -84,35 +84,35 @@ func TestPace(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	closed := make(chan struct{})
 	var asked int
-	p := newPacer(32*chunkSize, closed, func() { asked++ })
-	if p.most != 30*chunkSize {
-		t.Fatal(p.most)
+	p := newThrottle(32*chunkSize, closed, func() { asked++ })
+	if p.usable != 30*chunkSize {
+		t.Fatal(p.usable)
 	}
-	p.take(29 * chunkSize)
+	p.addUsed(29 * chunkSize)
 	fine := func() error { return nil }
-	if err := p.enter(context.Background(), claim{chunkSize, 0}, fine); err != nil {
+	if err := p.reserve(context.Background(), reservation{chunkSize, 0}, fine); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := p.enter(ctx, claim{0, 1}, fine); !errors.Is(err, context.Canceled) || asked == 0 {
+	if err := p.reserve(ctx, reservation{0, 1}, fine); !errors.Is(err, context.Canceled) || asked == 0 {
 		t.Errorf("%v, %d times was asked for a seal", err, asked)
 	}
-	p.entered(chunkSize)
-	if err := p.enter(ctx, claim{0, 1}, fine); err != nil {
+	p.unreserve(chunkSize)
+	if err := p.reserve(ctx, reservation{0, 1}, fine); err != nil {
 		t.Error(err)
 	}
-	p.entered(1)
+	p.unreserve(1)
 	close(closed)
-	if err := p.enter(context.Background(), claim{2 * chunkSize, 0}, fine); !errors.Is(err, ErrClosed) {
+	if err := p.reserve(context.Background(), reservation{2 * chunkSize, 0}, fine); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
-	p.giveBack(22 * chunkSize)
+	p.free(22 * chunkSize)
 	// More than there is, but alone.
-	if err := p.enter(context.Background(), claim{100 * chunkSize, 0}, fine); err != nil {
+	if err := p.reserve(context.Background(), reservation{100 * chunkSize, 0}, fine); err != nil {
 		t.Error(err)
 	}
-	if p.claimed.Load() != 100*chunkSize || p.waiting.Load() != 0 || p.stops.Load() != 2 {
-		t.Errorf("claimed %d, waiting %d, %d stops", p.claimed.Load(), p.waiting.Load(), p.stops.Load())
+	if p.reserved.Load() != 100*chunkSize || p.waiting.Load() != 0 || p.blockedTotal.Load() != 2 {
+		t.Errorf("claimed %d, waiting %d, %d stops", p.reserved.Load(), p.waiting.Load(), p.blockedTotal.Load())
 	}
 }

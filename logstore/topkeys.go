@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// maxNearest is the highest limit of a query for which its bound is kept.
-const maxNearest = 1 << 13
+// maxTopKeys is the highest limit of a query for which its bound is kept.
+const maxTopKeys = 1 << 13
 
-// nearest are the lowest keys of those that were found, as many as the query's
+// topKeys are the lowest keys of those that were found, as many as the query's
 // limit. What lies behind them all need not be looked at.
-type nearest struct {
-	most int
-	keys keyHeap
+type topKeys struct {
+	limit int
+	keys  keyHeap
 }
 
 // add takes in one more.
-func (n *nearest) add(key int64) {
+func (n *topKeys) add(key int64) {
 	switch {
-	case len(n.keys) < n.most:
+	case len(n.keys) < n.limit:
 		heap.Push(&n.keys, key)
 	case key < n.keys[0]:
 		n.keys[0] = key
@@ -27,8 +27,8 @@ func (n *nearest) add(key int64) {
 }
 
 // bound returns the highest key that an entry may have and still be wanted.
-func (n *nearest) bound() int64 {
-	if n == nil || len(n.keys) < n.most {
+func (n *topKeys) bound() int64 {
+	if n == nil || len(n.keys) < n.limit {
 		return math.MaxInt64
 	}
 	return n.keys[0]

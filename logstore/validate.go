@@ -6,40 +6,40 @@ import (
 	"time"
 )
 
-// check takes the batch apart: rows are the entries that can be kept, parts
+// validate takes the batch apart: rows are the entries that can be kept, parts
 // and pieces how they go into records, rejected the others, with the reason.
-func (w *appending) check(s *Store, b Batch) {
-	c := checker{o: &s.o, now: s.o.now().UnixNano(), most: s.recordSize}
+func (w *appendState) validate(s *Store, b Batch) {
+	c := checker{o: &s.o, now: s.o.now().UnixNano(), maxRecord: s.recordSize}
 	for i := range b {
 		entries := b[i].Entries
 		st := s.streams.find(b[i].Labels)
 		newest := w.newest(st)
-		w.openPart(b[i].Labels, i)
+		w.openStream(b[i].Labels, i)
 		for j := range entries {
 			e := &entries[j]
-			if c.refuses(b[i].Labels, e, newest) {
-				why := c.why(b[i].Labels, e, newest)
+			if c.rejects(b[i].Labels, e, newest) {
+				why := c.reason(b[i].Labels, e, newest)
 				w.rejected = append(w.rejected, Rejection{Stream: i, Entry: j, Time: e.Time, Err: why})
 				continue
 			}
-			w.addRow(e, j, c.most)
+			w.addRow(e, j, c.maxRecord)
 			newest = max(newest, e.Time)
 		}
-		if st == nil && len(w.rows) > w.parts[len(w.parts)-1].first {
+		if st == nil && len(w.rows) > w.streams[len(w.streams)-1].first {
 			st = s.streams.add(b[i].Labels)
 		}
-		w.closePart(st)
+		w.closeStream(st)
 		if st != nil && i < len(b)-1 {
 			w.seen[st] = newest
 		}
 	}
-	w.closePiece()
+	w.closeRecord()
 }
 
 // newest is the time of the newest entry before the next one of st: one that was
 // kept, or one of this batch, which the stream is not told of yet: the batch may
 // not be kept.
-func (w *appending) newest(st *stream) int64 {
+func (w *appendState) newest(st *stream) int64 {
 	if st == nil {
 		return noTime
 	}
@@ -52,12 +52,12 @@ func (w *appending) newest(st *stream) int64 {
 
 // checker says which entries cannot be kept.
 type checker struct {
-	o    *Options
-	now  int64
-	most int
+	o         *Options
+	now       int64
+	maxRecord int
 }
 
-func (c *checker) refuses(l Labels, e *Entry, newest int64) bool {
+func (c *checker) rejects(l Labels, e *Entry, newest int64) bool {
 	o := c.o
 	return e.Time < 0 || e.Time == math.MaxInt64 || len(e.Line) > o.MaxLine || l.enc == "" ||
 		o.LateWindow >= 0 && newest-e.Time > int64(o.LateWindow) ||
@@ -65,8 +65,8 @@ func (c *checker) refuses(l Labels, e *Entry, newest int64) bool {
 		o.Retention > 0 && c.now-e.Time > int64(o.Retention)
 }
 
-// why says why an entry is refused, and what would do.
-func (c *checker) why(l Labels, e *Entry, newest int64) error {
+// reason says why an entry is refused, and what would do.
+func (c *checker) reason(l Labels, e *Entry, newest int64) error {
 	o := c.o
 	switch {
 	case l.enc == "":
@@ -87,19 +87,19 @@ func (c *checker) why(l Labels, e *Entry, newest int64) error {
 
 func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
-// openPart begins the rows of the stream at place.
-func (w *appending) openPart(l Labels, place int) {
-	w.parts = append(w.parts, part{labels: l, place: place, first: len(w.rows), last: len(w.rows)})
-	if len(w.pieces) == 0 {
-		w.pieces = append(w.pieces, piece{})
+// openStream begins the rows of the stream at place.
+func (w *appendState) openStream(l Labels, place int) {
+	w.streams = append(w.streams, recordStream{labels: l, index: place, first: len(w.rows), last: len(w.rows)})
+	if len(w.records) == 0 {
+		w.records = append(w.records, recordRange{})
 	}
 }
 
 // addRow adds an entry to the last part, and begins another piece where the
 // record would have more than most bytes.
-func (w *appending) addRow(e *Entry, entry, most int) {
-	p := &w.parts[len(w.parts)-1]
-	last := &w.pieces[len(w.pieces)-1]
+func (w *appendState) addRow(e *Entry, entry, most int) {
+	p := &w.streams[len(w.streams)-1]
+	last := &w.records[len(w.records)-1]
 	n := 0
 	if len(w.rows) == p.first {
 		n = firstLen(e)
@@ -112,46 +112,46 @@ func (w *appending) addRow(e *Entry, entry, most int) {
 	if last.rows > 0 && last.size+len(p.labels.enc)+n+heads > most {
 		again := *p
 		again.first, again.raw = p.last, 0
-		w.closePart(nil)
-		w.closePiece()
-		w.pieces = append(w.pieces, piece{first: len(w.parts), last: len(w.parts)})
-		w.parts = append(w.parts, again)
-		p, last = &w.parts[len(w.parts)-1], &w.pieces[len(w.pieces)-1]
+		w.closeStream(nil)
+		w.closeRecord()
+		w.records = append(w.records, recordRange{first: len(w.streams), last: len(w.streams)})
+		w.streams = append(w.streams, again)
+		p, last = &w.streams[len(w.streams)-1], &w.records[len(w.records)-1]
 		n = firstLen(e)
 	}
-	w.rows = append(w.rows, headRow{time: e.Time, off: uint32(entry)})
+	w.rows = append(w.rows, memRow{time: e.Time, off: uint32(entry)})
 	p.last = len(w.rows)
 	p.raw += int64(len(e.Line) + len(e.Metadata.enc))
 	last.size += n
 	last.rows++
 }
 
-// closePart ends the last part; without rows it is dropped.
-func (w *appending) closePart(st *stream) {
-	last := len(w.parts) - 1
-	p := &w.parts[last]
+// closeStream ends the last part; without rows it is dropped.
+func (w *appendState) closeStream(st *stream) {
+	last := len(w.streams) - 1
+	p := &w.streams[last]
 	// Those that were cut off before belong to the same stream.
-	for i := last; i >= 0 && w.parts[i].place == p.place; i-- {
-		w.parts[i].stream = st
+	for i := last; i >= 0 && w.streams[i].index == p.index; i-- {
+		w.streams[i].stream = st
 	}
 	if p.first == p.last {
-		w.parts = w.parts[:last]
+		w.streams = w.streams[:last]
 		return
 	}
-	g := &w.pieces[len(w.pieces)-1]
-	g.size += partLen(p.labels, p.last-p.first)
+	g := &w.records[len(w.records)-1]
+	g.size += streamLen(p.labels, p.last-p.first)
 	g.last = last + 1
 }
 
-// closePiece ends the last piece; without rows it is dropped.
-func (w *appending) closePiece() {
-	if len(w.pieces) == 0 {
+// closeRecord ends the last piece; without rows it is dropped.
+func (w *appendState) closeRecord() {
+	if len(w.records) == 0 {
 		return
 	}
-	last := len(w.pieces) - 1
-	g := &w.pieces[last]
+	last := len(w.records) - 1
+	g := &w.records[last]
 	if g.rows == 0 {
-		w.pieces = w.pieces[:last]
+		w.records = w.records[:last]
 		return
 	}
 	g.size += 1 + uvarintLen(uint64(g.last-g.first))

@@ -32,7 +32,7 @@ func (s *Store) acquire() (*view, error) {
 	v := &view{unpin: s.labels.Pin()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing() {
+	if s.isClosed() {
 		v.unpin()
 		return nil, ErrClosed
 	}

@@ -15,7 +15,7 @@ func TestZeroValues(t *testing.T) {
 	ctx := context.Background()
 	var s logstore.Store
 	var in logstore.SegmentInspection
-	last := func(seq iter.Seq2[logstore.Found, error]) (err error) {
+	last := func(seq iter.Seq2[logstore.Result, error]) (err error) {
 		for _, err = range seq {
 		}
 		return err

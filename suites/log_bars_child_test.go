@@ -177,7 +177,7 @@ func runIngest(job barsJob) (_ any, err error) {
 	f.times = timesOf(took...)
 	f.RSS = peakMB()
 	stats := s.Stats()
-	f.Stopped, f.Delayed = stats.Stopped, stats.Delayed.Seconds()
+	f.Stopped, f.Delayed = stats.Blocked, stats.Delayed.Seconds()
 	f.Raw = float64(stats.Bytes) / float64(job.Lines)
 	n, _, countErr := countAll(ctx, s)
 	if countErr == nil && n != job.Lines {
@@ -188,7 +188,7 @@ func runIngest(job barsJob) (_ any, err error) {
 	f.Bytes = float64(size) / float64(job.Lines)
 	_, log, _ := folderSize(filepath.Join(job.Dir, "wal"))
 	f.Log = float64(log) / 1e6
-	return f, errors.Join(err, countErr, stats.Trouble, s.Close(), lines.Close())
+	return f, errors.Join(err, countErr, stats.BackgroundError, s.Close(), lines.Close())
 }
 
 // readAlone reads all lines as those who append do.

@@ -124,7 +124,7 @@ type inspectPrinter interface {
 	sealed(logstore.SegmentInfo) error
 	stream(logstore.StreamInfo) error
 	block(logstore.BlockInfo) error
-	quarantined(logstore.Quarantined) error
+	quarantined(logstore.QuarantinedFile) error
 	damage(error) error
 	storeVerdict(*logstore.Verification) error
 }

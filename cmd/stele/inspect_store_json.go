@@ -91,7 +91,7 @@ func (p *inspectJSON) block(b logstore.BlockInfo) error {
 	}{"block", b.File, b.Number, b.Offset, b.Bytes, b.FilterOffset, b.FilterBytes, clock(b.MinTime, b.Rows), clock(b.MaxTime, b.Rows), b.Rows, b.Raw, b.Streams})
 }
 
-func (p *inspectJSON) quarantined(q logstore.Quarantined) error {
+func (p *inspectJSON) quarantined(q logstore.QuarantinedFile) error {
 	return p.enc.Encode(struct {
 		Kind   string `json:"kind"`
 		File   string `json:"file"`

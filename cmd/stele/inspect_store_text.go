@@ -54,7 +54,7 @@ func (p *inspectText) block(b logstore.BlockInfo) error {
 		b.Raw, b.Bytes, packed(b.Raw, b.Bytes), b.FilterBytes)
 }
 
-func (p *inspectText) quarantined(q logstore.Quarantined) error {
+func (p *inspectText) quarantined(q logstore.QuarantinedFile) error {
 	report := "no report"
 	if q.Report != "" {
 		report = filepath.Base(q.Report)

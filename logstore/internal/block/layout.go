@@ -11,10 +11,10 @@ import (
 const (
 	version1 = 1
 
-	headSize    = 84
+	headerSize  = 84
 	sectionsAt  = 8
 	sectionSize = 12
-	headSumAt   = headSize - 4
+	headerSumAt = headerSize - 4
 
 	// separator follows each line. UTF-8 never has it (RFC 3629, section 3).
 	separator = 0xff
@@ -60,7 +60,7 @@ func checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
 // A section is what the head says of one.
 type section struct {
 	stored, raw, sum uint32
-	zipped           bool
+	compressed       bool
 }
 
 // maxSection is how many raw bytes a section of a block may have, by its rows.
@@ -77,18 +77,18 @@ func maxSection(id int, rows int) int {
 	}
 }
 
-// A head is the first bytes of a block of version 1.
-type head struct {
+// A header is the first bytes of a block of version 1.
+type header struct {
 	rows     int
 	sections [sections]section
 }
 
-func (h *head) put(p []byte) {
-	clear(p[:headSize])
+func (h *header) put(p []byte) {
+	clear(p[:headerSize])
 	p[0] = version1
 	binary.LittleEndian.PutUint32(p[4:], uint32(h.rows))
 	for i, s := range h.sections {
-		if s.zipped {
+		if s.compressed {
 			p[1] |= 1 << i
 		}
 		at := p[sectionsAt+i*sectionSize:]
@@ -96,16 +96,16 @@ func (h *head) put(p []byte) {
 		binary.LittleEndian.PutUint32(at[4:], s.raw)
 		binary.LittleEndian.PutUint32(at[8:], s.sum)
 	}
-	binary.LittleEndian.PutUint32(p[headSumAt:], checksum(p[:headSumAt]))
+	binary.LittleEndian.PutUint32(p[headerSumAt:], checksum(p[:headerSumAt]))
 }
 
 // parse reads the head of the block p, and verifies that nothing it says is
 // out of bounds.
-func (h *head) parse(p []byte) error {
-	if len(p) < headSize {
+func (h *header) parse(p []byte) error {
+	if len(p) < headerSize {
 		return damaged("%d bytes are no head", len(p))
 	}
-	if binary.LittleEndian.Uint32(p[headSumAt:]) != checksum(p[:headSumAt]) {
+	if binary.LittleEndian.Uint32(p[headerSumAt:]) != checksum(p[:headerSumAt]) {
 		return damaged("the checksum of the head is wrong")
 	}
 	rows := binary.LittleEndian.Uint32(p[4:])
@@ -116,19 +116,19 @@ func (h *head) parse(p []byte) error {
 		return damaged("%d rows", rows)
 	}
 	h.rows = int(rows)
-	size := uint64(headSize)
+	size := uint64(headerSize)
 	for i := range h.sections {
 		at := p[sectionsAt+i*sectionSize:]
 		s := section{
-			stored: binary.LittleEndian.Uint32(at),
-			raw:    binary.LittleEndian.Uint32(at[4:]),
-			sum:    binary.LittleEndian.Uint32(at[8:]),
-			zipped: p[1]>>i&1 != 0,
+			stored:     binary.LittleEndian.Uint32(at),
+			raw:        binary.LittleEndian.Uint32(at[4:]),
+			sum:        binary.LittleEndian.Uint32(at[8:]),
+			compressed: p[1]>>i&1 != 0,
 		}
 		if int64(s.raw) > int64(maxSection(i, h.rows)) {
 			return damaged("section %d has %d bytes for %d rows", i, s.raw, rows)
 		}
-		if s.zipped && s.stored >= s.raw || !s.zipped && s.stored != s.raw {
+		if s.compressed && s.stored >= s.raw || !s.compressed && s.stored != s.raw {
 			return damaged("section %d has %d bytes in %d", i, s.raw, s.stored)
 		}
 		size += uint64(s.stored)

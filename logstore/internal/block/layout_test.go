@@ -42,10 +42,10 @@ func TestWorkedExample(t *testing.T) {
 // reseal makes the checksums of a block right again. Sections that reach out
 // of the block stay as they are.
 func reseal(p []byte) {
-	if len(p) < headSize {
+	if len(p) < headerSize {
 		return
 	}
-	at := headSize
+	at := headerSize
 	for i := range sections {
 		s := p[sectionsAt+i*sectionSize:]
 		n := int(binary.LittleEndian.Uint32(s))
@@ -55,7 +55,7 @@ func reseal(p []byte) {
 		binary.LittleEndian.PutUint32(s[8:], checksum(p[at:at+n]))
 		at += n
 	}
-	binary.LittleEndian.PutUint32(p[headSumAt:], checksum(p[:headSumAt]))
+	binary.LittleEndian.PutUint32(p[headerSumAt:], checksum(p[:headerSumAt]))
 }
 
 // Every bit of a block is guarded: with one flipped it is damaged.
@@ -98,7 +98,7 @@ func TestSectionsStandAlone(t *testing.T) {
 		t.Errorf("times before damaged lines: %v, %v", times, err)
 	}
 	p[len(p)-1]--
-	p[headSize]++ // of the times
+	p[headerSize]++ // of the times
 	if err := d.Open(p); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestHostileBlocks(t *testing.T) {
 	}
 	// build makes a block whose sections are given, each as it is or a frame.
 	build := func(rows int, zipped byte, raws [sections]int, stored ...string) []byte {
-		p := make([]byte, headSize)
+		p := make([]byte, headerSize)
 		p[0], p[1] = version1, zipped
 		le.PutUint32(p[4:], uint32(rows))
 		for i := range sections {
@@ -216,7 +216,7 @@ func mutate(p []byte, rng *rand.Rand) []byte {
 		case 1:
 			p[i] = byte(rng.Uint32())
 		default:
-			p[rng.IntN(headSize)] ^= 1 << rng.IntN(8)
+			p[rng.IntN(headerSize)] ^= 1 << rng.IntN(8)
 		}
 	}
 	p[0] = version1

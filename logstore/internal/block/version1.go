@@ -20,8 +20,8 @@ func (e *encoder1) encode(dst []byte, r *rows) ([]byte, error) {
 		raw[sectionLines+2*i], raw[sectionLineLengths+2*i] = c.text, e.lengths[i]
 	}
 	start := len(dst)
-	dst = append(dst, make([]byte, headSize)...)
-	h := head{rows: len(r.times)}
+	dst = append(dst, make([]byte, headerSize)...)
+	h := header{rows: len(r.times)}
 	for i, p := range raw {
 		if len(p) == 0 {
 			continue
@@ -57,57 +57,57 @@ func appendLengths(dst []byte, c *column) []byte {
 // A decoder1 reads blocks of version 1.
 type decoder1 struct {
 	zip     decompressor
-	head    head
+	header  header
 	stored  [sections][]byte
 	scratch [2][]byte // of small
 }
 
 func (d *decoder1) open(p []byte) (int, error) {
-	if err := d.head.parse(p); err != nil {
+	if err := d.header.parse(p); err != nil {
 		return 0, err
 	}
-	p = p[headSize:]
-	for i, s := range d.head.sections {
+	p = p[headerSize:]
+	for i, s := range d.header.sections {
 		d.stored[i], p = p[:s.stored], p[s.stored:]
 	}
-	return d.head.rows, nil
+	return d.header.rows, nil
 }
 
 // verified returns the stored bytes of a section, which are as they were written.
 func (d *decoder1) verified(id int) ([]byte, error) {
 	p := d.stored[id]
-	if len(p) > 0 && checksum(p) != d.head.sections[id].sum {
+	if len(p) > 0 && checksum(p) != d.header.sections[id].sum {
 		return nil, damaged("the checksum of section %d is wrong", id)
 	}
 	return p, nil
 }
 
-// small returns the raw bytes of a section that are needed until the next ones
+// section returns the raw bytes of a section that are needed until the next ones
 // in the same memory, 0 or 1.
-func (d *decoder1) small(id, memory int) ([]byte, error) {
+func (d *decoder1) section(id, memory int) ([]byte, error) {
 	p, err := d.verified(id)
-	if err != nil || !d.head.sections[id].zipped {
+	if err != nil || !d.header.sections[id].compressed {
 		return p, err
 	}
 	m := &d.scratch[memory]
-	*m, err = d.zip.decompress(*m, p, int(d.head.sections[id].raw))
+	*m, err = d.zip.decompress(*m, p, int(d.header.sections[id].raw))
 	return *m, err
 }
 
 func (d *decoder1) times(dst []int64) ([]int64, error) {
-	p, err := d.small(sectionTimes, 0)
+	p, err := d.section(sectionTimes, 0)
 	if err != nil {
 		return dst, err
 	}
-	low, err := d.small(sectionTimeBits, 1)
+	low, err := d.section(sectionTimeBits, 1)
 	if err != nil {
 		return dst, err
 	}
-	return parseTimes(dst, p, low, d.head.rows)
+	return parseTimes(dst, p, low, d.header.rows)
 }
 
 func (d *decoder1) texts(lines, meta *column) error {
-	if d.head.sections[sectionLines].raw == 0 {
+	if d.header.sections[sectionLines].raw == 0 {
 		return damaged("no lines")
 	}
 	err := d.column(lines, sectionLines)
@@ -124,35 +124,35 @@ func (d *decoder1) texts(lines, meta *column) error {
 // column decodes the texts of section id and their lengths, if there are any,
 // of the section behind it.
 func (d *decoder1) column(c *column, id int) error {
-	s := d.head.sections[id]
-	if s.raw == 0 && d.head.sections[id+1].raw == 0 {
+	s := d.header.sections[id]
+	if s.raw == 0 && d.header.sections[id+1].raw == 0 {
 		return nil
 	}
-	if int(s.raw) < d.head.rows {
-		return damaged("section %d has %d bytes for %d rows", id, s.raw, d.head.rows)
+	if int(s.raw) < d.header.rows {
+		return damaged("section %d has %d bytes for %d rows", id, s.raw, d.header.rows)
 	}
 	p, err := d.verified(id)
 	if err != nil {
 		return err
 	}
-	if s.zipped {
+	if s.compressed {
 		if c.text, err = d.zip.decompress(c.text, p, int(s.raw)); err != nil {
 			return err
 		}
 	} else {
 		c.text = append(c.text, p...)
 	}
-	if cap(c.starts) < d.head.rows+1 {
-		c.starts = make([]uint32, 0, d.head.rows+1)
+	if cap(c.starts) < d.header.rows+1 {
+		c.starts = make([]uint32, 0, d.header.rows+1)
 	}
-	if d.head.sections[id+1].raw == 0 {
-		return c.split(d.head.rows)
+	if d.header.sections[id+1].raw == 0 {
+		return c.split(d.header.rows)
 	}
-	lengths, err := d.small(id+1, 0)
+	lengths, err := d.section(id+1, 0)
 	if err != nil {
 		return err
 	}
-	return c.cut(lengths, d.head.rows)
+	return c.cut(lengths, d.header.rows)
 }
 
 // split finds the n texts by their separators.

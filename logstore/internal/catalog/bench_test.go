@@ -38,7 +38,7 @@ func manySegments(b *testing.B, segments, streams int) string {
 				First: n * rows, Rows: rows, MinTime: at, MaxTime: at + rows - 1, Raw: int64(enc.Raw() - before),
 			}})
 		}
-		sp := span{after: uint64(i), upto: uint64(i) + 1}
+		sp := positions{after: uint64(i), upto: uint64(i) + 1}
 		f, err := os.Create(filepath.Join(dir, SegmentFolder, sp.String()))
 		if err != nil {
 			b.Fatal(err)

@@ -83,85 +83,85 @@ type Options struct {
 	// CheckLabels tells why labels, which a segment has, are none: it is damaged then.
 	CheckLabels func(enc string) error
 	Profile     *profile.Profile // or nil
-	// Floor is the position before the first that the log still has, see SetFloor.
-	Floor uint64
-	// Room, unless nil, reports whether the file system has so many bytes for a
+	// Truncated is the position before the first that the log still has, see SetFloor.
+	Truncated uint64
+	// HasSpace, unless nil, reports whether the file system has so many bytes for a
 	// merge, which needs them until its sources are deleted.
-	Room func(bytes int64) bool
-	// Gone, unless nil, is called when streams have no entry in any segment any
+	HasSpace func(bytes int64) bool
+	// ForgetStreams, unless nil, is called when streams have no entry in any segment any
 	// more; snapshots of before may still have some, and there may be new ones by
 	// the time it looks. Each Maintain begins with a call that tells of none. It
 	// is called by one goroutine at a time, and must not call Publish, Maintain or
 	// Close.
-	Gone func(streams []uint32)
-	Now  func() time.Time
+	ForgetStreams func(streams []uint32)
+	Now           func() time.Time
 }
 
-// A Shelf is the segments of one folder. Its methods may be called by many
+// A Catalog is the segments of one folder. Its methods may be called by many
 // goroutines at once.
-type Shelf struct {
-	o     Options
-	dir   string // the folder of the store, for errors
-	at    sys.Dir
-	out   *atomicfile.Dir // the folder of segments
-	table *table
-	cache *metacache.Cache[[]segment.Run]
-	pace  *pacer
+type Catalog struct {
+	o        Options
+	dir      string // the folder of the store, for errors
+	root     sys.Dir
+	segments *atomicfile.Dir // the folder of segments
+	files    *fileCache
+	cache    *metacache.Cache[[]segment.Run]
+	throttle *throttle
 
-	now      atomic.Pointer[version] // nil: closed
-	released chan struct{}           // told when an old version is released
-	upto     atomic.Uint64           // only grows, unlike that of the segments
-	floor    atomic.Uint64
-	ids      atomic.Uint64
-	figures  figures
+	current   atomic.Pointer[version] // nil: closed
+	released  chan struct{}           // told when an old version is released
+	upto      atomic.Uint64           // only grows, unlike that of the segments
+	truncated atomic.Uint64
+	ids       atomic.Uint64
+	counters  counters
 
-	// publishing is held while a segment is published: they follow each other.
-	publishing sync.Mutex
-	// maintaining holds one token: who has it merges, retires, repairs, deletes.
-	maintaining chan struct{}
+	// publishMu is held while a segment is published: they follow each other.
+	publishMu sync.Mutex
+	// maintenance holds one token: who has it merges, retires, repairs, deletes.
+	maintenance chan struct{}
 	// Of whoever has it:
-	broken     []*file   // not served: the index is damaged
-	mergeAfter time.Time // nothing is merged before, as there was no writing
-	unsynced   error     // the folder could not be synced: nothing is deleted any more
+	unreadable   []*file   // not served: the index is damaged
+	compactAfter time.Time // nothing is merged before, as there was no writing
+	syncErr      error     // the folder could not be synced: nothing is deleted any more
 
 	// mu is held while the version is changed, so also while Publish calls step.
 	// Nothing that readers call takes it.
-	mu     sync.Mutex
-	old    []*version // that may still be in use
-	graves []*grave   // files that have left the version, until they are gone
+	mu          sync.Mutex
+	oldVersions []*version      // that may still be in use
+	obsolete    []*obsoleteFile // files that have left the version, until they are gone
 
-	ctx    context.Context // done: closed
-	cancel context.CancelFunc
-	life   sync.RWMutex // read-held by calls that write
-	closed bool         // guarded by life
+	ctx     context.Context // done: closed
+	cancel  context.CancelFunc
+	closeMu sync.RWMutex // read-held by calls that write
+	closed  bool         // guarded by life
 }
 
 // Upto is the highest position of the log that a segment has, or has had.
-func (s *Shelf) Upto() uint64 { return s.upto.Load() }
+func (s *Catalog) Upto() uint64 { return s.upto.Load() }
 
-// SetFloor says that the log no longer has positions up to this one: the owner
+// SetTruncated says that the log no longer has positions up to this one: the owner
 // calls it after truncating. Retention deletes nothing above.
-func (s *Shelf) SetFloor(upto uint64) {
+func (s *Catalog) SetTruncated(upto uint64) {
 	for {
-		old := s.floor.Load()
-		if upto <= old || s.floor.CompareAndSwap(old, upto) {
+		old := s.truncated.Load()
+		if upto <= old || s.truncated.CompareAndSwap(old, upto) {
 			return
 		}
 	}
 }
 
-// enter keeps the shelf open until leave is called.
-func (s *Shelf) enter() (leave func(), err error) {
-	s.life.RLock()
+// keepOpen keeps the shelf open until leave is called.
+func (s *Catalog) keepOpen() (leave func(), err error) {
+	s.closeMu.RLock()
 	if s.closed {
-		s.life.RUnlock()
+		s.closeMu.RUnlock()
 		return nil, ErrClosed
 	}
-	return s.life.RUnlock, nil
+	return s.closeMu.RUnlock, nil
 }
 
-// join returns a context that is done when ctx is, or the shelf is closed.
-func (s *Shelf) join(ctx context.Context) (context.Context, context.CancelFunc) {
+// withClose returns a context that is done when ctx is, or the shelf is closed.
+func (s *Catalog) withClose(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
@@ -169,44 +169,44 @@ func (s *Shelf) join(ctx context.Context) (context.Context, context.CancelFunc) 
 
 // Close ends what is under way, waits for snapshots to be released, and closes
 // all files.
-func (s *Shelf) Close() error {
+func (s *Catalog) Close() error {
 	s.cancel()
-	s.life.Lock()
-	defer s.life.Unlock()
+	s.closeMu.Lock()
+	defer s.closeMu.Unlock()
 	if s.closed {
 		return ErrClosed
 	}
 	s.closed = true
 	s.mu.Lock()
-	last := s.now.Swap(nil)
-	s.old = append(s.old, last)
+	last := s.current.Swap(nil)
+	s.oldVersions = append(s.oldVersions, last)
 	s.mu.Unlock()
-	s.leave(last)
-	for !s.unused() {
+	s.unref(last)
+	for !s.allReleased() {
 		<-s.released
 	}
-	err := s.reap()
-	s.table.close()
+	err := s.deleteObsolete()
+	s.files.close()
 	s.cache.Close()
-	return errors.Join(err, s.out.Close(), s.at.Close())
+	return errors.Join(err, s.segments.Close(), s.root.Close())
 }
 
-// unused reports whether no snapshot is in use.
-func (s *Shelf) unused() bool {
+// allReleased reports whether no snapshot is in use.
+func (s *Catalog) allReleased() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forgetVersions()
-	return len(s.old) == 0
+	s.dropOldVersions()
+	return len(s.oldVersions) == 0
 }
 
-// forgetVersions forgets those that nobody uses. mu is held.
-func (s *Shelf) forgetVersions() {
-	kept := s.old[:0]
-	for _, v := range s.old {
+// dropOldVersions forgets those that nobody uses. mu is held.
+func (s *Catalog) dropOldVersions() {
+	kept := s.oldVersions[:0]
+	for _, v := range s.oldVersions {
 		if v.refs.Load() > 0 {
 			kept = append(kept, v)
 		}
 	}
-	clear(s.old[len(kept):])
-	s.old = kept
+	clear(s.oldVersions[len(kept):])
+	s.oldVersions = kept
 }

@@ -95,11 +95,11 @@ func testOptions() (Options, *clock) {
 			}
 			return nil
 		},
-		Floor: math.MaxUint64, Now: c.Now,
+		Truncated: math.MaxUint64, Now: c.Now,
 	}, c
 }
 
-func open(t testing.TB, dir string, o Options) *Shelf {
+func open(t testing.TB, dir string, o Options) *Catalog {
 	t.Helper()
 	s, err := Open(context.Background(), dir, o)
 	if err != nil {
@@ -109,7 +109,7 @@ func open(t testing.TB, dir string, o Options) *Shelf {
 	return s
 }
 
-func closeShelf(t testing.TB, s *Shelf) {
+func closeShelf(t testing.TB, s *Catalog) {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func closeShelf(t testing.TB, s *Shelf) {
 }
 
 // publish publishes rows under the next n positions.
-func publish(t testing.TB, s *Shelf, n uint64, rows map[string][]row) {
+func publish(t testing.TB, s *Catalog, n uint64, rows map[string][]row) {
 	t.Helper()
 	info := segment.Info{After: s.Upto(), Upto: s.Upto() + n, Created: s.o.Now().UnixNano()}
 	err := s.Publish(context.Background(), info, func(w *segment.Writer) error { return writeRows(w, rows, 16) }, nil)
@@ -126,7 +126,7 @@ func publish(t testing.TB, s *Shelf, n uint64, rows map[string][]row) {
 	}
 }
 
-func maintain(t testing.TB, s *Shelf) {
+func maintain(t testing.TB, s *Catalog) {
 	t.Helper()
 	if err := s.Maintain(context.Background()); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func linesOf(n *Snapshot, x *labelindex.Index) (lines map[string][]string, errs 
 }
 
 // served is linesOf all there is now, sorted.
-func served(t testing.TB, s *Shelf) []string {
+func served(t testing.TB, s *Catalog) []string {
 	t.Helper()
 	n := s.Snapshot()
 	defer n.Release()

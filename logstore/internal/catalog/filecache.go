@@ -12,10 +12,10 @@ import (
 
 // A file is a segment in the folder. It is read through a handle.
 type file struct {
-	id   uint64 // in this process, never used again
-	name string // in the folder of segments
-	span span
-	info segment.Info
+	id        uint64 // in this process, never used again
+	name      string // in the folder of segments
+	positions positions
+	info      segment.Info
 
 	opening sync.Mutex // held while it is being opened
 	handle  atomic.Pointer[handle]
@@ -24,17 +24,17 @@ type file struct {
 
 	// Of whoever maintains:
 
-	// retry is when the next attempt to merge or repair it is due, after one
+	// retryAt is when the next attempt to merge or repair it is due, after one
 	// that failed.
-	retry time.Time
-	// replaced are the files that this one was merged or salvaged from. It must
+	retryAt time.Time
+	// replaces are the files that this one was merged or salvaged from. It must
 	// not be deleted before they are gone for good: see reap.
-	replaced []*grave
+	replaces []*obsoleteFile
 }
 
-// descriptors is how many descriptors a handle takes at most: one to read by,
+// fdsPerFile is how many descriptors a handle takes at most: one to read by,
 // one of the mapping.
-const descriptors = 2
+const fdsPerFile = 2
 
 // A handle is a file that is open. Whoever uses it is counted.
 type handle struct {
@@ -42,16 +42,16 @@ type handle struct {
 	seg  *segment.Segment
 	src  *source
 
-	refs atomic.Int64 // who uses it, and the table
-	used atomic.Bool  // since the clock's hand went by
-	of   *table
+	refs  atomic.Int64 // who uses it, and the table
+	used  atomic.Bool  // since the clock's hand went by
+	cache *fileCache
 }
 
-// A table holds the handles, a bounded number. Of those that nobody uses one
+// A fileCache holds the handles, a bounded number. Of those that nobody uses one
 // that was not used lately is closed where there is no room for another: the
 // clock algorithm (Corbató, 1968), which, unlike a list by recency, is not
 // written to by every use.
-type table struct {
+type fileCache struct {
 	dir     string
 	profile *profile.Profile
 	limit   int // of handles
@@ -61,38 +61,38 @@ type table struct {
 	open    atomic.Int64 // taken, to be read without mu
 
 	mu    sync.Mutex
-	room  sync.Cond // of mu
-	taken int       // len(clock) and those that are being opened
+	freed sync.Cond // of mu
+	slots int       // len(clock) and those that are being opened
 	clock []*handle
 	hand  int
 }
 
-func newTable(dir string, files int, p *profile.Profile) *table {
-	t := &table{dir: dir, profile: p, limit: max(files/descriptors, minHandles)}
-	t.room.L = &t.mu
+func newFileCache(dir string, files int, p *profile.Profile) *fileCache {
+	t := &fileCache{dir: dir, profile: p, limit: max(files/fdsPerFile, minHandles)}
+	t.freed.L = &t.mu
 	return t
 }
 
 // minHandles is enough for a merge of two beside a few queries.
 const minHandles = 8
 
-// use returns the handle of the file, which is opened if it is not; it waits
+// acquire returns the handle of the file, which is opened if it is not; it waits
 // where as many are in use as there may be. Call done, soon.
-func (t *table) use(f *file) (*handle, error) {
-	if h := f.handle.Load(); h != nil && h.enter() {
+func (t *fileCache) acquire(f *file) (*handle, error) {
+	if h := f.handle.Load(); h != nil && h.tryRef() {
 		return h, nil
 	}
 	f.opening.Lock()
 	defer f.opening.Unlock()
-	if h := f.handle.Load(); h != nil && h.enter() {
+	if h := f.handle.Load(); h != nil && h.tryRef() {
 		return h, nil
 	}
-	t.take()
+	t.reserve()
 	h, err := t.openHandle(f)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
-		t.free()
+		t.unreserve()
 		return nil, err
 	}
 	t.clock = append(t.clock, h)
@@ -100,7 +100,7 @@ func (t *table) use(f *file) (*handle, error) {
 	return h, nil
 }
 
-func (t *table) openHandle(f *file) (*handle, error) {
+func (t *fileCache) openHandle(f *file) (*handle, error) {
 	t.opens.Add(1)
 	src, err := openSource(filepath.Join(t.dir, f.name), t.profile)
 	if err != nil {
@@ -115,37 +115,37 @@ func (t *table) openHandle(f *file) (*handle, error) {
 		src.Close()
 		return nil, err
 	}
-	h := &handle{file: f, seg: seg, src: src, of: t}
+	h := &handle{file: f, seg: seg, src: src, cache: t}
 	h.refs.Store(2)
 	h.used.Store(true)
 	return h, nil
 }
 
-// take waits for room for one more handle.
-func (t *table) take() {
+// reserve waits for room for one more handle.
+func (t *fileCache) reserve() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.taken >= t.limit && !t.closeOne() {
+	for t.slots >= t.limit && !t.evictOne() {
 		t.waiting.Add(1)
 		// Who left before it could see that somebody waits has left room.
-		if t.taken >= t.limit && !t.closeOne() {
-			t.room.Wait()
+		if t.slots >= t.limit && !t.evictOne() {
+			t.freed.Wait()
 		}
 		t.waiting.Add(-1)
 	}
-	t.taken++
-	t.open.Store(int64(t.taken))
+	t.slots++
+	t.open.Store(int64(t.slots))
 }
 
-// free gives back what take took. mu is held.
-func (t *table) free() {
-	t.taken--
-	t.open.Store(int64(t.taken))
-	t.room.Broadcast()
+// unreserve gives back what take took. mu is held.
+func (t *fileCache) unreserve() {
+	t.slots--
+	t.open.Store(int64(t.slots))
+	t.freed.Broadcast()
 }
 
-// enter counts one more who uses the handle, unless it is closed.
-func (h *handle) enter() bool {
+// tryRef counts one more who uses the handle, unless it is closed.
+func (h *handle) tryRef() bool {
 	for {
 		n := h.refs.Load()
 		if n == 0 {
@@ -160,16 +160,16 @@ func (h *handle) enter() bool {
 	}
 }
 
-func (h *handle) done() {
-	if h.refs.Add(-1) == 1 && h.of.waiting.Load() > 0 {
-		h.of.mu.Lock()
-		h.of.room.Broadcast()
-		h.of.mu.Unlock()
+func (h *handle) unref() {
+	if h.refs.Add(-1) == 1 && h.cache.waiting.Load() > 0 {
+		h.cache.mu.Lock()
+		h.cache.freed.Broadcast()
+		h.cache.mu.Unlock()
 	}
 }
 
-// closeOne makes room for a handle. It fails where all are in use. mu is held.
-func (t *table) closeOne() bool {
+// evictOne makes room for a handle. It fails where all are in use. mu is held.
+func (t *fileCache) evictOne() bool {
 	for range 2 * len(t.clock) {
 		t.hand++
 		if t.hand >= len(t.clock) {
@@ -187,7 +187,7 @@ func (t *table) closeOne() bool {
 }
 
 // closeHandle closes that at i, if nobody uses it. mu is held.
-func (t *table) closeHandle(i int) bool {
+func (t *fileCache) closeHandle(i int) bool {
 	h := t.clock[i]
 	if !h.refs.CompareAndSwap(1, 0) {
 		return false
@@ -199,12 +199,12 @@ func (t *table) closeHandle(i int) bool {
 	t.clock[i] = t.clock[last]
 	t.clock[last] = nil
 	t.clock = t.clock[:last]
-	t.free()
+	t.unreserve()
 	return true
 }
 
-// forget closes the file if it is open. It fails if somebody uses it.
-func (t *table) forget(f *file) bool {
+// evict closes the file if it is open. It fails if somebody uses it.
+func (t *fileCache) evict(f *file) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, h := range t.clock {
@@ -216,7 +216,7 @@ func (t *table) forget(f *file) bool {
 }
 
 // close closes all files. Nobody uses one any more.
-func (t *table) close() {
+func (t *fileCache) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := len(t.clock) - 1; i >= 0; i-- {

@@ -52,7 +52,7 @@ func TestFilesAreBounded(t *testing.T) {
 		t.Errorf("%d lines, want %d", len(got), len(want))
 	}
 	if runtime.GOOS == "linux" {
-		if n := openIn(t, dir); n > minHandles*descriptors+2 {
+		if n := openIn(t, dir); n > minHandles*fdsPerFile+2 {
 			t.Errorf("%d descriptors in the folder", n)
 		}
 		closeShelf(t, s)

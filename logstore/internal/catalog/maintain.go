@@ -17,22 +17,22 @@ const maxSources = 64
 // there is nothing to do. What a snapshot still uses is left to a later call. An
 // error tells what failed; the rest is done, and what failed is tried again by a
 // call ten minutes later, or more.
-func (s *Shelf) Maintain(ctx context.Context) error {
+func (s *Catalog) Maintain(ctx context.Context) error {
 	return s.maintain(ctx, pick)
 }
 
 // CompactAll merges all that SegmentSize and SegmentSpan allow, for
 // Store.Compact. It does what Maintain does too.
-func (s *Shelf) CompactAll(ctx context.Context) error {
+func (s *Catalog) CompactAll(ctx context.Context) error {
 	return s.maintain(ctx, pack)
 }
 
-// Unmaintained calls f if nothing is being maintained, and nothing is while f
+// WhileIdle calls f if nothing is being maintained, and nothing is while f
 // runs. It reports whether it did.
-func (s *Shelf) Unmaintained(f func()) bool {
+func (s *Catalog) WhileIdle(f func()) bool {
 	select {
-	case <-s.maintaining:
-		defer func() { s.maintaining <- struct{}{} }()
+	case <-s.maintenance:
+		defer func() { s.maintenance <- struct{}{} }()
 		f()
 		return true
 	default:
@@ -40,28 +40,28 @@ func (s *Shelf) Unmaintained(f func()) bool {
 	}
 }
 
-func (s *Shelf) maintain(ctx context.Context, choose func([]candidate, limits) (window, bool)) error {
-	leave, err := s.enter()
+func (s *Catalog) maintain(ctx context.Context, choose func([]candidate, limits) (window, bool)) error {
+	leave, err := s.keepOpen()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ctx, cancel := s.join(ctx)
+	ctx, cancel := s.withClose(ctx)
 	defer cancel()
 	select {
-	case <-s.maintaining:
-		defer func() { s.maintaining <- struct{}{} }()
+	case <-s.maintenance:
+		defer func() { s.maintenance <- struct{}{} }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if s.o.Gone != nil {
-		s.o.Gone(nil)
+	if s.o.ForgetStreams != nil {
+		s.o.ForgetStreams(nil)
 	}
 	var failed, unreaped error
 	for {
 		s.retire(nil)
-		unreaped = s.reap()
-		if s.unsynced != nil {
+		unreaped = s.deleteObsolete()
+		if s.syncErr != nil {
 			// Nothing is deleted, so a merge would take its room twice for good.
 			return errors.Join(failed, unreaped)
 		}
@@ -69,10 +69,10 @@ func (s *Shelf) maintain(ctx context.Context, choose func([]candidate, limits) (
 			return errors.Join(failed, unreaped, err)
 		}
 		var err error
-		if f := s.toRepair(); f != nil {
+		if f := s.nextRepair(); f != nil {
 			err = s.repair(ctx, f)
-		} else if files := s.toMerge(choose); files != nil {
-			err = s.merge(ctx, files)
+		} else if files := s.nextCompaction(choose); files != nil {
+			err = s.compact(ctx, files)
 		} else {
 			return errors.Join(failed, unreaped)
 		}
@@ -82,75 +82,75 @@ func (s *Shelf) maintain(ctx context.Context, choose func([]candidate, limits) (
 	}
 }
 
-// toMerge returns the neighbours that are to be merged next, nil if there are none.
-func (s *Shelf) toMerge(choose func([]candidate, limits) (window, bool)) []*file {
-	order := s.now.Load().order
+// nextCompaction returns the neighbours that are to be merged next, nil if there are none.
+func (s *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)) []*file {
+	order := s.current.Load().order
 	now := s.o.Now()
-	if now.Before(s.mergeAfter) {
+	if now.Before(s.compactAfter) {
 		return nil
 	}
 	list := make([]candidate, len(order))
 	for i, f := range order {
 		list[i] = candidate{
-			span: f.span, size: f.info.Size, min: f.info.MinTime, max: f.info.MaxTime,
-			alone: f.damage.Load() != nil || now.Before(f.retry),
+			positions: f.positions, size: f.info.Size, min: f.info.MinTime, max: f.info.MaxTime,
+			excluded: f.damage.Load() != nil || now.Before(f.retryAt),
 		}
 	}
-	w, ok := choose(list, limits{size: s.o.SegmentSize, span: s.o.SegmentSpan, count: min(maxSources, s.table.limit/2)})
-	if !ok || s.o.Room != nil && !s.o.Room(w.size) {
+	w, ok := choose(list, limits{size: s.o.SegmentSize, span: s.o.SegmentSpan, count: min(maxSources, s.files.limit/2)})
+	if !ok || s.o.HasSpace != nil && !s.o.HasSpace(w.size) {
 		return nil
 	}
 	return order[w.from:w.to]
 }
 
-// merge makes one segment of the files and puts it in their place. If it fails
+// compact makes one segment of the files and puts it in their place. If it fails
 // nothing has changed, and they are left alone for a while.
-func (s *Shelf) merge(ctx context.Context, files []*file) error {
-	t := s.figures.merging.Start()
-	err := s.mergeFiles(ctx, files)
+func (s *Catalog) compact(ctx context.Context, files []*file) error {
+	t := s.counters.compaction.Start()
+	err := s.compactFiles(ctx, files)
 	if err == nil {
 		t.Stop()
 	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	s.figures.failedMerges.Add(1)
+	s.counters.failedCompactions.Add(1)
 	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
 		if i := slices.IndexFunc(files, func(f *file) bool { return s.path(f) == bad.File }); i >= 0 {
-			s.note(files[i], bad)
+			s.noteError(files[i], bad)
 			return nil // it is repaired next
 		}
 	}
 	later := s.o.Now().Add(retryAfter)
 	if errors.Is(err, errWrite) {
-		s.mergeAfter = later // others would fail too, and fill the disk once more
+		s.compactAfter = later // others would fail too, and fill the disk once more
 	}
 	for _, f := range files {
-		f.retry = later
+		f.retryAt = later
 	}
 	return fmt.Errorf("shelf: merging %d segments from %s on: %w", len(files), files[0].name, err)
 }
 
-func (s *Shelf) mergeFiles(ctx context.Context, files []*file) error {
-	want := span{after: files[0].span.after, upto: files[len(files)-1].span.upto}
+func (s *Catalog) compactFiles(ctx context.Context, files []*file) error {
+	want := positions{after: files[0].positions.after, upto: files[len(files)-1].positions.upto}
 	sources := make([]*segment.Segment, len(files))
 	var rows, raw int64
 	for i, f := range files {
-		h, err := s.table.use(f)
+		h, err := s.files.acquire(f)
 		if err != nil {
 			return err
 		}
-		defer h.done()
+		defer h.unref()
 		sources[i] = h.seg
-		want.generation = max(want.generation, f.span.generation+1)
+		want.generation = max(want.generation, f.positions.generation+1)
 		rows += f.info.Rows
 		raw += f.info.Raw
 	}
 	o := segment.MergeOptions{
-		BlockRaw: s.o.BlockRaw, Pace: s.retireBeside(files),
+		BlockRaw: s.o.BlockRaw, Throttle: s.retireDuring(files),
 		Created: s.o.Now().UnixNano(), Generation: want.generation,
 	}
-	f, items, err := s.write(ctx, want, func(ctx context.Context, to *output) (segment.Info, error) {
+	f, items, err := s.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (segment.Info, error) {
 		info, err := segment.Merge(ctx, to, sources, o)
 		if err == nil && (info.Rows != rows || info.Raw != raw) {
 			// The sources are about to be deleted.
@@ -161,24 +161,24 @@ func (s *Shelf) mergeFiles(ctx context.Context, files []*file) error {
 	if err != nil {
 		return err
 	}
-	s.figures.merges.Add(1)
-	s.figures.merged.Add(int64(len(files)))
-	s.figures.mergedBytes.Add(f.info.Size)
+	s.counters.compactions.Add(1)
+	s.counters.compactedSegments.Add(int64(len(files)))
+	s.counters.compactedBytes.Add(f.info.Size)
 	s.replace(files, f, items, nil)
 	return nil
 }
 
 // replace has f served instead of the files it was made from, which go into
 // quarantine with the report, or are deleted where that is nil.
-func (s *Shelf) replace(files []*file, f *file, items []timeindex.Item, r *report) {
-	dead := make([]*grave, len(files))
+func (s *Catalog) replace(files []*file, f *file, items []timeindex.Item, r *report) {
+	dead := make([]*obsoleteFile, len(files))
 	for i, old := range files {
-		dead[i] = &grave{file: old, damaged: r}
+		dead[i] = &obsoleteFile{file: old, damaged: r}
 	}
 	var added []*file
 	if f != nil {
-		f.replaced = slices.Clone(dead)
+		f.replaces = slices.Clone(dead)
 		added = []*file{f}
 	}
-	s.change(added, items, dead, nil)
+	s.install(added, items, dead, nil)
 }

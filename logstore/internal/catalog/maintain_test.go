@@ -13,7 +13,7 @@ import (
 )
 
 // publishSmall publishes segments that are merged into one.
-func publishSmall(t *testing.T, s *Shelf) (want []string) {
+func publishSmall(t *testing.T, s *Catalog) (want []string) {
 	t.Helper()
 	var all []map[string][]row
 	for i := range 8 {
@@ -32,7 +32,7 @@ func TestMaintainMerges(t *testing.T) {
 	n := s.Snapshot()
 	maintain(t, s)
 	st := s.Stats()
-	if st.Segments != 1 || st.Merges != 1 || st.Merged != 8 || st.Unreaped != 8 || st.Rows != int64(len(want)) {
+	if st.Segments != 1 || st.Compactions != 1 || st.CompactedSegments != 8 || st.Obsolete != 8 || st.Rows != int64(len(want)) {
 		t.Errorf("stats: %+v", st)
 	}
 	equalLines(t, "merged", served(t, s), want)
@@ -47,11 +47,11 @@ func TestMaintainMerges(t *testing.T) {
 	}
 	n.Release()
 	maintain(t, s)
-	if got := namesIn(t, dir, SegmentFolder); len(got) != 1 || s.Stats().Unreaped != 0 {
+	if got := namesIn(t, dir, SegmentFolder); len(got) != 1 || s.Stats().Obsolete != 0 {
 		t.Errorf("files: %v", got)
 	}
 	maintain(t, s) // nothing is left to do
-	if st := s.Stats(); st.Merges != 1 {
+	if st := s.Stats(); st.Compactions != 1 {
 		t.Errorf("stats: %+v", st)
 	}
 }
@@ -60,7 +60,7 @@ func TestMergeIsCancelled(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()
 	ctx, cancel := context.WithCancel(t.Context())
-	o.Room = func(bytes int64) bool {
+	o.HasSpace = func(bytes int64) bool {
 		cancel() // the merge is about to begin
 		return true
 	}
@@ -74,7 +74,7 @@ func TestMergeIsCancelled(t *testing.T) {
 	}
 	equalLines(t, "as before", served(t, s), want)
 	maintain(t, s) // nothing keeps it from being done now
-	if st := s.Stats(); st.Merges != 1 || st.FailedMerges != 0 {
+	if st := s.Stats(); st.Compactions != 1 || st.FailedCompactions != 0 {
 		t.Errorf("stats: %+v", st)
 	}
 }
@@ -82,11 +82,11 @@ func TestMergeIsCancelled(t *testing.T) {
 func TestNoRoomForMerges(t *testing.T) {
 	o, _ := testOptions()
 	var asked int64
-	o.Room = func(bytes int64) bool { asked = bytes; return false }
+	o.HasSpace = func(bytes int64) bool { asked = bytes; return false }
 	s := open(t, t.TempDir(), o)
 	publishSmall(t, s)
 	maintain(t, s)
-	if st := s.Stats(); st.Merges != 0 || asked != st.Bytes {
+	if st := s.Stats(); st.Compactions != 0 || asked != st.Bytes {
 		t.Errorf("asked for %d bytes, stats: %+v", asked, st)
 	}
 }
@@ -97,7 +97,7 @@ func TestMergeFails(t *testing.T) {
 	o, c := testOptions()
 	s := open(t, dir, o)
 	want := publishSmall(t, s)
-	if err := s.out.Close(); err != nil { // now nothing can be written
+	if err := s.segments.Close(); err != nil { // now nothing can be written
 		t.Fatal(err)
 	}
 	if err := s.Maintain(t.Context()); !errors.Is(err, errWrite) || !strings.Contains(err.Error(), "merging 8 segments") {
@@ -106,16 +106,16 @@ func TestMergeFails(t *testing.T) {
 	for range 2 {
 		maintain(t, s)
 	}
-	if st := s.Stats(); st.FailedMerges != 1 {
+	if st := s.Stats(); st.FailedCompactions != 1 {
 		t.Errorf("stats: %+v", st)
 	}
 	var err error
-	if s.out, err = atomicfile.OpenDir(filepath.Join(dir, SegmentFolder), atomicfile.Options{Temp: "*" + tempSuffix}); err != nil {
+	if s.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentFolder), atomicfile.Options{Temp: "*" + tempSuffix}); err != nil {
 		t.Fatal(err)
 	}
 	c.forward(retryAfter + time.Second)
 	maintain(t, s)
-	if st := s.Stats(); st.FailedMerges != 1 || st.Merges != 1 {
+	if st := s.Stats(); st.FailedCompactions != 1 || st.Compactions != 1 {
 		t.Errorf("stats: %+v", st)
 	}
 	equalLines(t, "merged", served(t, s), want)
@@ -123,7 +123,7 @@ func TestMergeFails(t *testing.T) {
 
 func TestPacer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	p := newPacer(1 << 20)
+	p := newThrottle(1 << 20)
 	begin := time.Now()
 	// 256 KiB pass at once; 512 KiB more are half of what may be read and
 	// written in half a second.
@@ -134,13 +134,13 @@ func TestPacer(t *testing.T) {
 		t.Errorf("768 KiB at 1 MiB a second each way took %v", d)
 	}
 	go cancel()
-	if err := newPacer(1).wait(ctx, 100<<20); !errors.Is(err, context.Canceled) {
+	if err := newThrottle(1).wait(ctx, 100<<20); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if err := newPacer(0).wait(t.Context(), 1<<40); err != nil {
+	if err := newThrottle(0).wait(t.Context(), 1<<40); err != nil {
 		t.Errorf("without a limit: %v", err)
 	}
-	if err := newPacer(0).wait(ctx, 1); !errors.Is(err, context.Canceled) {
+	if err := newThrottle(0).wait(ctx, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("without a limit, cancelled: %v", err)
 	}
 }

@@ -17,37 +17,37 @@ const (
 	tempSuffix = ".part"
 )
 
-// A span is what the name of a segment says of it.
-type span struct {
+// A positions is what the name of a segment says of it.
+type positions struct {
 	after, upto uint64 // (after, upto] of the WAL's positions
 	generation  uint32
 }
 
-func (s span) String() string {
+func (s positions) String() string {
 	return fmt.Sprintf("%016x-%016x-%08x%s", s.after, s.upto, s.generation, SegmentSuffix)
 }
 
-// InfoOf is what the name of a segment, without folders, says of it: After, Upto
+// ParseName is what the name of a segment, without folders, says of it: After, Upto
 // and Generation. ok is false for a name that none has.
-func InfoOf(name string) (info segment.Info, ok bool) {
+func ParseName(name string) (info segment.Info, ok bool) {
 	s, ok := parseName(name)
 	return segment.Info{After: s.after, Upto: s.upto, Generation: s.generation}, ok
 }
 
 // parseName takes the name of a segment apart. ok is false for whatever String
 // does not return.
-func parseName(name string) (s span, ok bool) {
+func parseName(name string) (s positions, ok bool) {
 	if _, err := fmt.Sscanf(name, "%16x-%16x-%8x"+SegmentSuffix, &s.after, &s.upto, &s.generation); err != nil {
-		return span{}, false
+		return positions{}, false
 	}
 	if s.String() != name || s.after >= s.upto {
-		return span{}, false
+		return positions{}, false
 	}
 	return s, true
 }
 
-// holds reports whether s has all positions of t.
-func (s span) holds(t span) bool { return s.after <= t.after && t.upto <= s.upto }
+// contains reports whether s has all positions of t.
+func (s positions) contains(t positions) bool { return s.after <= t.after && t.upto <= s.upto }
 
-// meets reports whether some position is in both.
-func (s span) meets(t span) bool { return s.after < t.upto && t.after < s.upto }
+// overlaps reports whether some position is in both.
+func (s positions) overlaps(t positions) bool { return s.after < t.upto && t.after < s.upto }

@@ -8,16 +8,16 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	for _, sp := range []span{{0, 1, 0}, {10, 20, 3}, {math.MaxUint64 - 1, math.MaxUint64, math.MaxUint32}} {
+	for _, sp := range []positions{{0, 1, 0}, {10, 20, 3}, {math.MaxUint64 - 1, math.MaxUint64, math.MaxUint32}} {
 		if got, ok := parseName(sp.String()); !ok || got != sp {
 			t.Errorf("%s is read as %v, %v", sp, got, ok)
 		}
-		if got, ok := InfoOf(sp.String()); !ok || spanOf(got) != sp {
+		if got, ok := ParseName(sp.String()); !ok || positionsOf(got) != sp {
 			t.Errorf("%s says %+v, %v", sp, got, ok)
 		}
 	}
 	const good = "0000000000000001-000000000000000a-00000002.seg"
-	if sp, ok := parseName(good); !ok || sp != (span{1, 10, 2}) {
+	if sp, ok := parseName(good); !ok || sp != (positions{1, 10, 2}) {
 		t.Errorf("%s is read as %v, %v", good, sp, ok)
 	}
 	for _, name := range []string{
@@ -31,27 +31,27 @@ func TestNames(t *testing.T) {
 		if sp, ok := parseName(name); ok {
 			t.Errorf("%q is read as %v", name, sp)
 		}
-		if info, ok := InfoOf(name); ok || info != (segment.Info{}) {
+		if info, ok := ParseName(name); ok || info != (segment.Info{}) {
 			t.Errorf("%q says %+v", name, info)
 		}
 	}
 }
 
 func TestSpans(t *testing.T) {
-	a := span{after: 10, upto: 20}
+	a := positions{after: 10, upto: 20}
 	for _, c := range []struct {
-		b            span
+		b            positions
 		holds, meets bool
 	}{
-		{span{after: 10, upto: 20}, true, true},
-		{span{after: 12, upto: 20}, true, true},
-		{span{after: 9, upto: 20}, false, true},
-		{span{after: 20, upto: 30}, false, false},
-		{span{after: 0, upto: 10}, false, false},
-		{span{after: 19, upto: 21}, false, true},
+		{positions{after: 10, upto: 20}, true, true},
+		{positions{after: 12, upto: 20}, true, true},
+		{positions{after: 9, upto: 20}, false, true},
+		{positions{after: 20, upto: 30}, false, false},
+		{positions{after: 0, upto: 10}, false, false},
+		{positions{after: 19, upto: 21}, false, true},
 	} {
-		if a.holds(c.b) != c.holds || a.meets(c.b) != c.meets {
-			t.Errorf("%v holds %v: %v, meets it: %v", a, c.b, a.holds(c.b), a.meets(c.b))
+		if a.contains(c.b) != c.holds || a.overlaps(c.b) != c.meets {
+			t.Errorf("%v holds %v: %v, meets it: %v", a, c.b, a.contains(c.b), a.overlaps(c.b))
 		}
 	}
 }

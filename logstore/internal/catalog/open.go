@@ -26,36 +26,36 @@ import (
 // Open opens every segment in dir/segments, makes the folders that are
 // missing, removes leftovers, and moves what is damaged to dir/quarantine. The
 // lock on the store must be held.
-func Open(ctx context.Context, dir string, o Options) (*Shelf, error) {
-	s := &Shelf{
+func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
+	s := &Catalog{
 		o: o, dir: dir,
-		table:       newTable(filepath.Join(dir, SegmentFolder), o.Files, o.Profile),
-		pace:        newPacer(o.Rate),
+		files:       newFileCache(filepath.Join(dir, SegmentFolder), o.Files, o.Profile),
+		throttle:    newThrottle(o.Rate),
 		released:    make(chan struct{}, 1),
-		maintaining: make(chan struct{}, 1),
+		maintenance: make(chan struct{}, 1),
 	}
-	s.maintaining <- struct{}{}
-	s.floor.Store(o.Floor)
+	s.maintenance <- struct{}{}
+	s.truncated.Store(o.Truncated)
 	if err := makeFolders(dir); err != nil {
 		return nil, err
 	}
 	var err error
-	if s.at, err = sys.OpenDir(dir, sys.ForPath); err != nil {
+	if s.root, err = sys.OpenDir(dir, sys.ForPath); err != nil {
 		return nil, fmt.Errorf("shelf: opening %s: %w", dir, err)
 	}
-	s.out, err = atomicfile.OpenDir(filepath.Join(dir, SegmentFolder), atomicfile.Options{Temp: "*" + tempSuffix})
+	s.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentFolder), atomicfile.Options{Temp: "*" + tempSuffix})
 	if err != nil {
-		s.at.Close()
+		s.root.Close()
 		return nil, err
 	}
 	s.cache = metacache.New(o.CacheBytes, runsCost)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if err := s.begin(ctx); err != nil {
+	if err := s.loadVersion(ctx); err != nil {
 		s.cancel()
-		s.table.close()
+		s.files.close()
 		s.cache.Close()
-		s.out.Close()
-		s.at.Close()
+		s.segments.Close()
+		s.root.Close()
 		return nil, err
 	}
 	return s, nil
@@ -75,29 +75,29 @@ func makeFolders(dir string) error {
 	return nil
 }
 
-// A found is a segment in the folder, as Open finds it.
-type found struct {
-	name string
-	span span
-	file *file
+// A foundFile is a segment in the folder, as Open finds it.
+type foundFile struct {
+	name      string
+	positions positions
+	file      *file
 	// items is what the index is to know; bad is why there is none.
 	items []timeindex.Item
 	bad   *segment.CorruptError
-	// foreign is the name that it should have, if that is another.
-	foreign string
+	// properName is the name that it should have, if that is another.
+	properName string
 }
 
-// begin makes the first version.
-func (s *Shelf) begin(ctx context.Context) error {
-	all, err := s.list()
+// loadVersion makes the first version.
+func (s *Catalog) loadVersion(ctx context.Context) error {
+	all, err := s.listFiles()
 	if err != nil {
 		return err
 	}
 	if err := s.readAll(ctx, all); err != nil {
 		return err
 	}
-	sorted := sortOut(all, s.floor.Load())
-	changes := len(sorted.leftovers)+len(sorted.outcasts) > 0
+	sorted := planRecovery(all, s.truncated.Load())
+	changes := len(sorted.leftovers)+len(sorted.rejected) > 0
 	if changes {
 		// What takes their place may have been renamed just before a kill, and
 		// not be durable yet.
@@ -107,16 +107,16 @@ func (s *Shelf) begin(ctx context.Context) error {
 	}
 	unserved := sorted.leftovers
 	for _, f := range sorted.leftovers {
-		s.table.forget(f.file)
+		s.files.evict(f.file)
 		if err := s.remove(f.name); err != nil {
 			return err
 		}
-		s.figures.leftovers.Add(1)
+		s.counters.leftovers.Add(1)
 	}
-	for _, c := range sorted.outcasts {
-		s.table.forget(c.file)
-		unserved = append(unserved, c.found)
-		r := &report{span: c.span, found: s.o.Now(), reason: c.why, kept: c.kept}
+	for _, c := range sorted.rejected {
+		s.files.evict(c.file)
+		unserved = append(unserved, c.foundFile)
+		r := &report{positions: c.positions, found: s.o.Now(), reason: c.why, kept: c.kept}
 		if err := s.quarantine(c.name, r); err != nil {
 			return err
 		}
@@ -136,18 +136,18 @@ func (s *Shelf) begin(ctx context.Context) error {
 	for _, f := range sorted.served {
 		files = append(files, f.file)
 		items = append(items, f.items...)
-		s.upto.Store(max(s.upto.Load(), f.span.upto))
+		s.upto.Store(max(s.upto.Load(), f.positions.upto))
 	}
-	for _, f := range sorted.broken {
+	for _, f := range sorted.unreadable {
 		f.file.damage.Store(f.bad)
-		s.broken = append(s.broken, f.file)
-		s.figures.damaged.Add(1)
-		s.upto.Store(max(s.upto.Load(), f.span.upto))
+		s.unreadable = append(s.unreadable, f.file)
+		s.counters.damaged.Add(1)
+		s.upto.Store(max(s.upto.Load(), f.positions.upto))
 	}
-	s.figures.broken.Store(int64(len(s.broken)))
+	s.counters.unreadable.Store(int64(len(s.unreadable)))
 	empty := &version{index: &timeindex.Tree{}}
-	first := empty.with(files, nil, items, nil)
-	s.now.Store(first)
+	first := empty.apply(files, nil, items, nil)
+	s.current.Store(first)
 
 	// Streams that only what is not served has.
 	unknown := map[uint32]bool{}
@@ -162,8 +162,8 @@ func (s *Shelf) begin(ctx context.Context) error {
 	return nil
 }
 
-// list lists the segments, and removes what was not written to its end.
-func (s *Shelf) list() (all []*found, err error) {
+// listFiles lists the segments, and removes what was not written to its end.
+func (s *Catalog) listFiles() (all []*foundFile, err error) {
 	for _, dir := range []string{SegmentFolder, QuarantineFolder} {
 		entries, err := os.ReadDir(filepath.Join(s.dir, dir))
 		if err != nil {
@@ -175,19 +175,19 @@ func (s *Shelf) list() (all []*found, err error) {
 				if !entry.Type().IsRegular() {
 					return nil, fmt.Errorf("shelf: %s is %s, not a file of the store: move it away: %w", filepath.Join(s.dir, dir, name), sys.KindOf(entry.Type()), fs.ErrInvalid)
 				}
-				if err := s.at.Remove(dir + "/" + name); err != nil {
+				if err := s.root.Remove(dir + "/" + name); err != nil {
 					return nil, fmt.Errorf("shelf: removing %s: %w", filepath.Join(s.dir, dir, name), err)
 				}
 				continue
 			}
 			if dir == QuarantineFolder {
 				if strings.HasSuffix(name, SegmentSuffix) {
-					s.figures.quarantined.Add(1)
+					s.counters.quarantined.Add(1)
 				}
 				continue
 			}
 			if sp, ok := parseName(name); ok {
-				all = append(all, &found{name: name, span: sp, file: s.newFile(name, sp)})
+				all = append(all, &foundFile{name: name, positions: sp, file: s.newFile(name, sp)})
 			}
 		}
 	}
@@ -195,14 +195,14 @@ func (s *Shelf) list() (all []*found, err error) {
 }
 
 // readAll opens all files, several at once.
-func (s *Shelf) readAll(ctx context.Context, all []*found) error {
-	next := make(chan *found)
+func (s *Catalog) readAll(ctx context.Context, all []*foundFile) error {
+	next := make(chan *foundFile)
 	errs := make(chan error, 1)
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for f := range next {
-				if err := s.read(f); err != nil {
+				if err := s.readFile(f); err != nil {
 					select {
 					case errs <- err:
 					default:
@@ -227,8 +227,8 @@ func (s *Shelf) readAll(ctx context.Context, all []*found) error {
 	return err
 }
 
-func (s *Shelf) read(f *found) error {
-	items, err := s.load(f.file)
+func (s *Catalog) readFile(f *foundFile) error {
+	items, err := s.loadIndex(f.file)
 	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
 		f.bad = bad
 		return nil
@@ -237,37 +237,37 @@ func (s *Shelf) read(f *found) error {
 		return err
 	}
 	f.items = items
-	if told := spanOf(f.file.info); told != f.span {
-		f.foreign = told.String()
+	if told := positionsOf(f.file.info); told != f.positions {
+		f.properName = told.String()
 	}
 	// Its tables of streams and blocks are read again when they are asked for.
-	if h := f.file.handle.Load(); h != nil && h.enter() {
+	if h := f.file.handle.Load(); h != nil && h.tryRef() {
 		h.seg.Trim()
-		h.done()
+		h.unref()
 	}
 	return nil
 }
 
-// sorted is what is to be done with what Open finds.
-type sorted struct {
-	served    []*found
-	broken    []*found  // to be salvaged
-	leftovers []*found  // to be removed
-	outcasts  []outcast // to be quarantined
+// recoveryPlan is what is to be done with what Open finds.
+type recoveryPlan struct {
+	served     []*foundFile
+	unreadable []*foundFile   // to be salvaged
+	leftovers  []*foundFile   // to be removed
+	rejected   []rejectedFile // to be quarantined
 }
 
-type outcast struct {
-	*found
+type rejectedFile struct {
+	*foundFile
 	why, kept string
 }
 
-// sortOut decides. Of segments whose positions meet one is served: of higher
+// planRecovery decides. Of segments whose positions meet one is served: of higher
 // generations first, then of more positions, then the older. floor is the
 // position before the log's first.
-func sortOut(all []*found, floor uint64) (s sorted) {
+func planRecovery(all []*foundFile, floor uint64) (s recoveryPlan) {
 	all = slices.Clone(all)
-	slices.SortFunc(all, func(a, b *found) int {
-		switch x, y := a.span, b.span; {
+	slices.SortFunc(all, func(a, b *foundFile) int {
+		switch x, y := a.positions, b.positions; {
 		case (a.bad == nil) != (b.bad == nil):
 			if a.bad == nil { // the intact ones first
 				return -1
@@ -282,9 +282,9 @@ func sortOut(all []*found, floor uint64) (s sorted) {
 		}
 		return strings.Compare(a.name, b.name)
 	})
-	meeting := func(f *found) *found {
-		for _, kept := range [][]*found{s.served, s.broken} {
-			if i := slices.IndexFunc(kept, func(k *found) bool { return k.span.meets(f.span) }); i >= 0 {
+	meeting := func(f *foundFile) *foundFile {
+		for _, kept := range [][]*foundFile{s.served, s.unreadable} {
+			if i := slices.IndexFunc(kept, func(k *foundFile) bool { return k.positions.overlaps(f.positions) }); i >= 0 {
 				return kept[i]
 			}
 		}
@@ -293,26 +293,26 @@ func sortOut(all []*found, floor uint64) (s sorted) {
 	upto := uint64(0)
 	for _, f := range all {
 		by := meeting(f)
-		cast := func(why, kept string) { s.outcasts = append(s.outcasts, outcast{f, why, kept}) }
+		cast := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept}) }
 		switch {
-		case f.foreign != "":
+		case f.properName != "":
 			// Who believed its name would serve it twice, or in another's place.
-			cast("by what is in it, its name should be "+f.foreign, "nothing of it by this name")
-		case by != nil && by.span.generation > f.span.generation && by.span == (span{f.span.after, f.span.upto, by.span.generation}):
+			cast("by what is in it, its name should be "+f.properName, "nothing of it by this name")
+		case by != nil && by.positions.generation > f.positions.generation && by.positions == (positions{f.positions.after, f.positions.upto, by.positions.generation}):
 			cast("damaged; a crash came between its salvage and its quarantine", "what was intact, in "+by.name)
-		case by != nil && by.span.generation > f.span.generation && by.span.holds(f.span) && by.bad == nil:
+		case by != nil && by.positions.generation > f.positions.generation && by.positions.contains(f.positions) && by.bad == nil:
 			s.leftovers = append(s.leftovers, f)
 		case by != nil && f.bad != nil:
 			cast(f.bad.Error(), "its positions, or some of them, by "+by.name)
 		case by != nil:
 			cast("its positions meet those of "+by.name+", and neither was made from the other", "its positions, or some of them, by "+by.name)
-		case f.bad != nil && f.span.after >= floor && f.span.after >= upto:
+		case f.bad != nil && f.positions.after >= floor && f.positions.after >= upto:
 			cast(f.bad.Error(), "all that was in it, which the log still has and replays")
 		case f.bad != nil:
-			s.broken = append(s.broken, f)
+			s.unreadable = append(s.unreadable, f)
 		default:
 			s.served = append(s.served, f)
-			upto = max(upto, f.span.upto) // all of them come before the first that is bad
+			upto = max(upto, f.positions.upto) // all of them come before the first that is bad
 		}
 	}
 	return s

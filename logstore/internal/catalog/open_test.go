@@ -56,11 +56,11 @@ func TestSortOut(t *testing.T) {
 		{"they cross: the newer", 9, []one{{0, 6, 1, 2, false, outcast}, {5, 11, 1, 1, false, served}}},
 		{"one within the other, of one generation", 9, []one{{0, 9, 1, 2, false, served}, {3, 5, 1, 1, false, outcast}}},
 	} {
-		var all []*found
+		var all []*foundFile
 		want := map[string]string{}
 		for _, o := range c.list {
-			sp := span{o.after, o.upto, o.generation}
-			f := &found{name: sp.String(), span: sp, file: &file{info: segment.Info{Created: o.created}}}
+			sp := positions{o.after, o.upto, o.generation}
+			f := &foundFile{name: sp.String(), positions: sp, file: &file{info: segment.Info{Created: o.created}}}
 			if o.bad {
 				f.bad = &segment.CorruptError{Reason: "damaged"}
 			}
@@ -68,14 +68,14 @@ func TestSortOut(t *testing.T) {
 			want[f.name] = o.want
 		}
 		for range 2 { // in whatever order they are listed
-			s := sortOut(all, c.floor)
+			s := planRecovery(all, c.floor)
 			got := map[string]string{}
-			for what, list := range map[string][]*found{served: s.served, broken: s.broken, leftover: s.leftovers} {
+			for what, list := range map[string][]*foundFile{served: s.served, broken: s.unreadable, leftover: s.leftovers} {
 				for _, f := range list {
 					got[f.name] = what
 				}
 			}
-			for _, f := range s.outcasts {
+			for _, f := range s.rejected {
 				got[f.name] = outcast
 				if f.why == "" || f.kept == "" {
 					t.Errorf("%s: %s: no reason", c.name, f.name)
@@ -136,7 +136,7 @@ func TestCrashInMerge(t *testing.T) {
 	}
 	equalLines(t, "merged", served(t, s), want)
 	merged := namesIn(t, dir, SegmentFolder)
-	if len(merged) != 1 || merged[0] != (span{0, 12, 1}).String() {
+	if len(merged) != 1 || merged[0] != (positions{0, 12, 1}).String() {
 		t.Fatalf("merged: %v", merged)
 	}
 	closeShelf(t, s)
@@ -148,7 +148,7 @@ func TestCrashInMerge(t *testing.T) {
 			}
 		}
 		// And one that was being written.
-		part := filepath.Join(crashed, SegmentFolder, (span{12, 13, 0}).String()+".x"+tempSuffix)
+		part := filepath.Join(crashed, SegmentFolder, (positions{12, 13, 0}).String()+".x"+tempSuffix)
 		if err := os.WriteFile(part, []byte("half"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestOtherFilesStay(t *testing.T) {
 	s := open(t, dir, o)
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
 	closeShelf(t, s)
-	for _, name := range []string{"notes.txt", "0-1-2.seg", "x" + (span{0, 3, 0}).String()} {
+	for _, name := range []string{"notes.txt", "0-1-2.seg", "x" + (positions{0, 3, 0}).String()} {
 		if err := os.WriteFile(filepath.Join(dir, SegmentFolder, name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -192,17 +192,17 @@ func TestRenamed(t *testing.T) {
 	s := open(t, dir, o)
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
 	closeShelf(t, s)
-	at := func(sp span) string { return filepath.Join(dir, SegmentFolder, sp.String()) }
-	copyFile(t, at(span{3, 9, 0}), at(span{0, 3, 0}))
+	at := func(sp positions) string { return filepath.Join(dir, SegmentFolder, sp.String()) }
+	copyFile(t, at(positions{3, 9, 0}), at(positions{0, 3, 0}))
 	s = open(t, dir, freshStreams(o))
 	if n := len(served(t, s)); n != 5 {
 		t.Errorf("%d lines, want 5", n)
 	}
-	if st := s.Stats(); st.Broken != 0 || st.Quarantined != 1 || s.Upto() != 3 {
+	if st := s.Stats(); st.Unreadable != 0 || st.Quarantined != 1 || s.Upto() != 3 {
 		t.Errorf("Upto %d, stats: %+v", s.Upto(), st)
 	}
 	reports := reportsIn(t, dir)
-	if len(reports) != 1 || !strings.Contains(reports[0], (span{0, 3, 0}).String()) {
+	if len(reports) != 1 || !strings.Contains(reports[0], (positions{0, 3, 0}).String()) {
 		t.Errorf("reports: %q", reports)
 	}
 }
@@ -219,7 +219,7 @@ func TestConflict(t *testing.T) {
 	s = open(t, other, freshStreams(o))
 	publish(t, s, 4, rowsOf(1e18, 3, "x", "both"))
 	closeShelf(t, s)
-	name := (span{0, 4, 0}).String()
+	name := (positions{0, 4, 0}).String()
 	copyFile(t, filepath.Join(dir, SegmentFolder, name), filepath.Join(other, SegmentFolder, name))
 
 	s = open(t, dir, freshStreams(o))
@@ -256,7 +256,7 @@ func TestOpenFails(t *testing.T) {
 	s := open(t, dir, o)
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
 	closeShelf(t, s)
-	bad := filepath.Join(dir, SegmentFolder, (span{3, 4, 0}).String())
+	bad := filepath.Join(dir, SegmentFolder, (positions{3, 4, 0}).String())
 	if err := os.Mkdir(bad, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -33,11 +33,11 @@ const growth = 4
 
 // A candidate is what the policy looks at of a segment.
 type candidate struct {
-	span     span
-	size     int64
-	min, max int64 // times of the first and last entry
-	// alone: it is not to be merged, as it is damaged, or an attempt failed.
-	alone bool
+	positions positions
+	size      int64
+	min, max  int64 // times of the first and last entry
+	// excluded: it is not to be merged, as it is damaged, or an attempt failed.
+	excluded bool
 }
 
 // limits are the bounds of merges.
@@ -76,7 +76,7 @@ func (w window) grown(list []candidate, l limits) (next window, ok, full, long b
 		return w, false, false, false
 	}
 	c, last := list[w.to], list[w.to-1]
-	if c.alone || last.alone || c.span.after != last.span.upto {
+	if c.excluded || last.excluded || c.positions.after != last.positions.upto {
 		return w, false, false, false
 	}
 	next = window{

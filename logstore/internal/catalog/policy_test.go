@@ -19,7 +19,7 @@ func listOf(t *testing.T, words string) (list []candidate) {
 			next++
 			continue
 		}
-		c := candidate{span: span{after: next, upto: next + 1}, alone: strings.HasSuffix(w, "!")}
+		c := candidate{positions: positions{after: next, upto: next + 1}, excluded: strings.HasSuffix(w, "!")}
 		next++
 		hours := int64(0)
 		w = strings.TrimSuffix(w, "!")
@@ -136,7 +136,7 @@ func TestPolicyOverTime(t *testing.T) {
 				if c.late != nil {
 					first -= int64(c.late(i))
 				}
-				list = append(list, candidate{span: span{after: uint64(i), upto: uint64(i) + 1}, size: size, min: first, max: now})
+				list = append(list, candidate{positions: positions{after: uint64(i), upto: uint64(i) + 1}, size: size, min: first, max: now})
 				for {
 					w, ok := pick(list, l)
 					if !ok {
@@ -148,8 +148,8 @@ func TestPolicyOverTime(t *testing.T) {
 					if d := length(w.min, w.max); d > max(int64(l.span), w.longest) {
 						t.Fatalf("a merge spans %v", time.Duration(d))
 					}
-					merged := candidate{span: span{after: list[w.from].span.after, upto: list[w.to-1].span.upto}, size: w.size, min: w.min, max: w.max}
-					for p := merged.span.after; p < merged.span.upto; p++ {
+					merged := candidate{positions: positions{after: list[w.from].positions.after, upto: list[w.to-1].positions.upto}, size: w.size, min: w.min, max: w.max}
+					for p := merged.positions.after; p < merged.positions.upto; p++ {
 						rewritten[p]++
 					}
 					written += w.size

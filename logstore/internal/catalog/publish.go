@@ -23,18 +23,18 @@ import (
 // If Publish fails nothing is published, and it may be called again. It leaves
 // nothing behind but, where the disk fails too, a file that the next segment of
 // the same positions replaces.
-func (s *Shelf) Publish(ctx context.Context, info segment.Info, write func(w *segment.Writer) error, step func(publish func())) error {
-	leave, err := s.enter()
+func (s *Catalog) Publish(ctx context.Context, info segment.Info, write func(w *segment.Writer) error, step func(publish func())) error {
+	leave, err := s.keepOpen()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
+	s.publishMu.Lock()
+	defer s.publishMu.Unlock()
 	if upto := s.Upto(); info.After < upto || info.Upto <= info.After {
 		return fmt.Errorf("shelf: a segment of the positions after %d up to %d, where there is one up to %d", info.After, info.Upto, upto)
 	}
-	f, items, err := s.write(ctx, spanOf(info), func(ctx context.Context, o *output) (segment.Info, error) {
+	f, items, err := s.writeSegment(ctx, positionsOf(info), func(ctx context.Context, o *segmentOutput) (segment.Info, error) {
 		w := segment.NewWriter(o)
 		if err := write(w); err != nil {
 			return info, err
@@ -44,31 +44,33 @@ func (s *Shelf) Publish(ctx context.Context, info segment.Info, write func(w *se
 	if err != nil {
 		return err
 	}
-	s.figures.published.Add(1)
-	s.figures.publishedBytes.Add(f.info.Size)
-	s.change([]*file{f}, items, nil, step)
+	s.counters.published.Add(1)
+	s.counters.publishedBytes.Add(f.info.Size)
+	s.install([]*file{f}, items, nil, step)
 	return nil
 }
 
-func spanOf(info segment.Info) span { return span{info.After, info.Upto, info.Generation} }
+func positionsOf(info segment.Info) positions {
+	return positions{info.After, info.Upto, info.Generation}
+}
 
-// write makes a file of what content writes, durable, and opens it: what cannot
+// writeSegment makes a file of what content writes, durable, and opens it: what cannot
 // be read back is no reason to give anything up for it.
-func (s *Shelf) write(ctx context.Context, want span, content func(context.Context, *output) (segment.Info, error)) (*file, []timeindex.Item, error) {
+func (s *Catalog) writeSegment(ctx context.Context, want positions, content func(context.Context, *segmentOutput) (segment.Info, error)) (*file, []timeindex.Item, error) {
 	name := want.String()
-	ctx, cancel := s.join(ctx)
+	ctx, cancel := s.withClose(ctx)
 	defer cancel()
-	to, err := s.out.Create(name, 0o644)
+	to, err := s.segments.Create(name, 0o644)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errWrite, err)
 	}
 	defer to.Abort()
-	info, err := content(ctx, &output{ctx: ctx, to: to})
+	info, err := content(ctx, &segmentOutput{ctx: ctx, to: to})
 	if err != nil {
 		return nil, nil, err
 	}
-	if spanOf(info) != want || info.Rows == 0 {
-		return nil, nil, fmt.Errorf("shelf: a segment with %d entries that should be %s is %s", info.Rows, name, spanOf(info))
+	if positionsOf(info) != want || info.Rows == 0 {
+		return nil, nil, fmt.Errorf("shelf: a segment with %d entries that should be %s is %s", info.Rows, name, positionsOf(info))
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, err
@@ -80,10 +82,10 @@ func (s *Shelf) write(ctx context.Context, want span, content func(context.Conte
 	} else {
 		f := s.newFile(name, want)
 		var items []timeindex.Item
-		if items, err = s.load(f); err == nil {
+		if items, err = s.loadIndex(f); err == nil {
 			return f, items, nil
 		}
-		s.table.forget(f)
+		s.files.evict(f)
 	}
 	if named {
 		err = errors.Join(err, s.remove(name))
@@ -91,17 +93,17 @@ func (s *Shelf) write(ctx context.Context, want span, content func(context.Conte
 	return nil, nil, err
 }
 
-func (s *Shelf) newFile(name string, sp span) *file {
-	return &file{id: s.ids.Add(1), name: name, span: sp}
+func (s *Catalog) newFile(name string, sp positions) *file {
+	return &file{id: s.ids.Add(1), name: name, positions: sp}
 }
 
-// load opens a file and returns what the index is to know of it.
-func (s *Shelf) load(f *file) ([]timeindex.Item, error) {
-	h, err := s.table.use(f)
+// loadIndex opens a file and returns what the index is to know of it.
+func (s *Catalog) loadIndex(f *file) ([]timeindex.Item, error) {
+	h, err := s.files.acquire(f)
 	if err != nil {
 		return nil, err
 	}
-	defer h.done()
+	defer h.unref()
 	f.info = h.seg.Info()
 	if err := s.checkLabels(f, h.seg); err != nil {
 		return nil, err
@@ -126,7 +128,7 @@ func (s *Shelf) load(f *file) ([]timeindex.Item, error) {
 
 // checkLabels verifies the labels of streams that are not known yet, before one
 // of them is.
-func (s *Shelf) checkLabels(f *file, seg *segment.Segment) error {
+func (s *Catalog) checkLabels(f *file, seg *segment.Segment) error {
 	for i := range seg.Info().Streams {
 		st, err := seg.Stream(i)
 		if err != nil {
@@ -142,21 +144,21 @@ func (s *Shelf) checkLabels(f *file, seg *segment.Segment) error {
 	return nil
 }
 
-// change makes the next version: with the files added, of which the index is to
+// install makes the next version: with the files added, of which the index is to
 // know items, and without those in the graves. Readers see all of it in one step.
-func (s *Shelf) change(added []*file, items []timeindex.Item, dead []*grave, step func(publish func())) {
+func (s *Catalog) install(added []*file, items []timeindex.Item, dead []*obsoleteFile, step func(publish func())) {
 	removed := make([]*file, len(dead))
 	for i, g := range dead {
 		removed[i] = g.file
 	}
 	s.mu.Lock()
-	was := s.now.Load()
+	was := s.current.Load()
 	gone := was.itemsOf(removed)
-	next := was.with(added, removed, items, gone)
+	next := was.apply(added, removed, items, gone)
 	publish := func() {
-		if s.now.CompareAndSwap(was, next) {
+		if s.current.CompareAndSwap(was, next) {
 			for _, f := range added {
-				s.upto.Store(max(s.upto.Load(), f.span.upto))
+				s.upto.Store(max(s.upto.Load(), f.positions.upto))
 			}
 		}
 	}
@@ -165,15 +167,15 @@ func (s *Shelf) change(added []*file, items []timeindex.Item, dead []*grave, ste
 	}
 	publish()
 	for _, g := range dead {
-		g.until = next.number
+		g.removedIn = next.number
 	}
-	s.old = append(s.old, was)
-	s.graves = append(s.graves, dead...)
-	s.figures.unreaped.Store(int64(len(s.graves)))
+	s.oldVersions = append(s.oldVersions, was)
+	s.obsolete = append(s.obsolete, dead...)
+	s.counters.obsolete.Store(int64(len(s.obsolete)))
 	s.mu.Unlock()
-	s.leave(was)
+	s.unref(was)
 
-	if s.o.Gone == nil {
+	if s.o.ForgetStreams == nil {
 		return
 	}
 	var streams []uint32
@@ -183,27 +185,27 @@ func (s *Shelf) change(added []*file, items []timeindex.Item, dead []*grave, ste
 		}
 	}
 	if len(streams) > 0 {
-		s.o.Gone(streams)
+		s.o.ForgetStreams(streams)
 	}
 }
 
 // errWrite is in the error of what could not be written, or not durably.
 var errWrite = errors.New("writing a segment")
 
-// An output is a segment that is being written: in steps, which ctx ends.
-type output struct {
-	ctx   context.Context
-	to    *atomicfile.File
-	size  int64
-	begun int64 // of size, what the disk was told to write
+// An segmentOutput is a segment that is being written: in steps, which ctx ends.
+type segmentOutput struct {
+	ctx       context.Context
+	to        *atomicfile.File
+	size      int64
+	writeback int64 // of size, what the disk was told to write
 }
 
-// behindBytes is how much is written to memory before the disk is told to begin
+// writebackBytes is how much is written to memory before the disk is told to begin
 // with it: so the sync at the end finds little left, and does not keep the
 // syncs of appenders waiting for a whole segment.
-const behindBytes = 1 << 20
+const writebackBytes = 1 << 20
 
-func (o *output) Write(p []byte) (n int, err error) {
+func (o *segmentOutput) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
 		if err := context.Cause(o.ctx); err != nil {
 			return n, err
@@ -215,17 +217,17 @@ func (o *output) Write(p []byte) (n int, err error) {
 		if err != nil {
 			return n, fmt.Errorf("%w: %w", errWrite, err)
 		}
-		if o.size-o.begun >= behindBytes {
-			o.begin()
+		if o.size-o.writeback >= writebackBytes {
+			o.startWriteback()
 		}
 	}
 	return n, nil
 }
 
-// begin is a hint: an error of the disk comes with the sync.
-func (o *output) begin() {
+// startWriteback is a hint: an error of the disk comes with the sync.
+func (o *segmentOutput) startWriteback() {
 	if c, err := o.to.SyscallConn(); err == nil {
-		c.Control(func(fd uintptr) { sys.StartWriteback(int(fd), o.begun, o.size-o.begun) })
+		c.Control(func(fd uintptr) { sys.StartWriteback(int(fd), o.writeback, o.size-o.writeback) })
 	}
-	o.begun = o.size
+	o.writeback = o.size
 }

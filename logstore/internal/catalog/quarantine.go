@@ -14,11 +14,11 @@ import (
 
 // A report tells people what was wrong with a segment, and what became of it.
 type report struct {
-	span   span
-	found  time.Time
-	reason string   // why it is in quarantine
-	kept   string   // what of it is still served, and where
-	lost   []string // what is damaged, piece by piece
+	positions positions
+	found     time.Time
+	reason    string   // why it is in quarantine
+	kept      string   // what of it is still served, and where
+	lost      []string // what is damaged, piece by piece
 }
 
 // reportLines is how many damaged pieces are listed.
@@ -27,8 +27,8 @@ const reportLines = 1000
 func (r *report) text(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "segment:     %s\n", name)
-	fmt.Fprintf(&b, "positions:   after %d, up to %d\n", r.span.after, r.span.upto)
-	fmt.Fprintf(&b, "generation:  %d\n", r.span.generation)
+	fmt.Fprintf(&b, "positions:   after %d, up to %d\n", r.positions.after, r.positions.upto)
+	fmt.Fprintf(&b, "generation:  %d\n", r.positions.generation)
 	fmt.Fprintf(&b, "quarantined: %s\n", r.found.UTC().Format(time.RFC3339))
 	fmt.Fprintf(&b, "why:         %s\n", r.reason)
 	fmt.Fprintf(&b, "served:      %s\n", r.kept)
@@ -48,7 +48,7 @@ func (r *report) text(name string) string {
 // quarantine moves a file of the folder of segments into quarantine, under its
 // name or, where that is taken, the next one with a number. Its report is there
 // and durable before it is. The move is durable after syncFolders.
-func (s *Shelf) quarantine(name string, r *report) error {
+func (s *Catalog) quarantine(name string, r *report) error {
 	base := strings.TrimSuffix(name, SegmentSuffix)
 	for n := 1; ; n++ {
 		to := base
@@ -67,22 +67,22 @@ func (s *Shelf) quarantine(name string, r *report) error {
 		if err != nil {
 			return err
 		}
-		err = s.at.RenameNew(SegmentFolder+"/"+name, QuarantineFolder+"/"+to+SegmentSuffix)
+		err = s.root.RenameNew(SegmentFolder+"/"+name, QuarantineFolder+"/"+to+SegmentSuffix)
 		if errors.Is(err, fs.ErrExist) {
 			continue // of somebody else, who put it there just now
 		}
 		if err != nil {
 			return &fs.PathError{Op: "rename", Path: path + SegmentSuffix, Err: err}
 		}
-		s.figures.quarantined.Add(1)
+		s.counters.quarantined.Add(1)
 		return nil
 	}
 }
 
 // quarantined reports whether a segment of that name is in quarantine. A report
 // alone is of a move that a crash has cut short: it is written again.
-func (s *Shelf) quarantined(base string) (bool, error) {
-	_, err := s.at.Lstat(QuarantineFolder + "/" + base + SegmentSuffix)
+func (s *Catalog) quarantined(base string) (bool, error) {
+	_, err := s.root.Lstat(QuarantineFolder + "/" + base + SegmentSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -92,7 +92,7 @@ func (s *Shelf) quarantined(base string) (bool, error) {
 	return true, nil
 }
 
-func (s *Shelf) writeReport(path, text string) error {
+func (s *Catalog) writeReport(path, text string) error {
 	f, err := atomicfile.Create(path, 0o644, atomicfile.Options{Temp: "*" + tempSuffix})
 	if err != nil {
 		return err
@@ -105,8 +105,8 @@ func (s *Shelf) writeReport(path, text string) error {
 }
 
 // syncFolder makes the names in a folder of the store durable.
-func (s *Shelf) syncFolder(name string) error {
-	d, err := s.at.Open(name, sys.ForSync)
+func (s *Catalog) syncFolder(name string) error {
+	d, err := s.root.Open(name, sys.ForSync)
 	if err == nil {
 		err = d.Sync()
 		d.Close()

@@ -33,7 +33,7 @@ func TestOneByteWrong(t *testing.T) {
 	const perBlock = 16
 	o, _ := testOptions()
 	dir, first, second := damagedFolder(t, o)
-	name := (span{0, 1, 0}).String()
+	name := (positions{0, 1, 0}).String()
 	whole, err := os.ReadFile(filepath.Join(dir, SegmentFolder, name))
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestOneByteWrong(t *testing.T) {
 		}
 		n.Release()
 		check("before", flat(lines))
-		if missing := len(all) - len(flat(lines)); missing > 0 && len(errs) == 0 && s.Stats().Broken == 0 {
+		if missing := len(all) - len(flat(lines)); missing > 0 && len(errs) == 0 && s.Stats().Unreadable == 0 {
 			t.Fatalf("byte %d: %d lines are missing without an error", off, missing)
 		}
 		maintain(t, s)
@@ -107,14 +107,14 @@ func TestOneByteWrong(t *testing.T) {
 			fallthrough
 		case st.Quarantined > 0:
 			seen["quarantined"]++
-			if !strings.Contains(reports[0], name) || !strings.Contains(reports[0], (span{0, 1, 1}).String()) {
+			if !strings.Contains(reports[0], name) || !strings.Contains(reports[0], (positions{0, 1, 1}).String()) {
 				t.Fatalf("byte %d: report %q", off, reports[0])
 			}
 			kept, err := os.ReadFile(filepath.Join(crashed, QuarantineFolder, name))
 			if err != nil || !slices.Equal(kept, bad) {
 				t.Fatalf("byte %d: what is in quarantine is not the damaged file: %v", off, err)
 			}
-			if files := namesIn(t, crashed, SegmentFolder); !slices.Equal(files, []string{(span{0, 1, 1}).String(), (span{1, 2, 0}).String()}) {
+			if files := namesIn(t, crashed, SegmentFolder); !slices.Equal(files, []string{(positions{0, 1, 1}).String(), (positions{1, 2, 0}).String()}) {
 				t.Fatalf("byte %d: files %v", off, files)
 			}
 		default:
@@ -135,7 +135,7 @@ func TestOneByteWrong(t *testing.T) {
 	}
 }
 
-func linesOf2(t testing.TB, s *Shelf) ([]string, []error) {
+func linesOf2(t testing.TB, s *Catalog) ([]string, []error) {
 	t.Helper()
 	n := s.Snapshot()
 	defer n.Release()
@@ -147,7 +147,7 @@ func linesOf2(t testing.TB, s *Shelf) ([]string, []error) {
 func TestCrashInRepair(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, second := damagedFolder(t, o)
-	name, salvage := (span{0, 1, 0}).String(), (span{0, 1, 1}).String()
+	name, salvage := (positions{0, 1, 0}).String(), (positions{0, 1, 1}).String()
 	path := filepath.Join(dir, SegmentFolder, name)
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -196,9 +196,9 @@ func TestCrashInRepair(t *testing.T) {
 // Two damaged files of one name are both kept.
 func TestQuarantineClobbersNothing(t *testing.T) {
 	o, _ := testOptions()
-	o.Floor = 0 // so they go into quarantine as they are
+	o.Truncated = 0 // so they go into quarantine as they are
 	dir := t.TempDir()
-	name := (span{0, 1, 0}).String()
+	name := (positions{0, 1, 0}).String()
 	for i := range 3 {
 		text := fmt.Sprint("no segment, of attempt ", i)
 		s := open(t, dir, o)
@@ -232,24 +232,24 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 func TestNothingToSalvage(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, _ := damagedFolder(t, o)
-	path := filepath.Join(dir, SegmentFolder, (span{1, 2, 0}).String())
+	path := filepath.Join(dir, SegmentFolder, (positions{1, 2, 0}).String())
 	if err := os.WriteFile(path, make([]byte, 1000), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s := open(t, dir, freshStreams(o))
-	if st := s.Stats(); st.Broken != 1 || s.Upto() != 2 {
+	if st := s.Stats(); st.Unreadable != 1 || s.Upto() != 2 {
 		t.Errorf("Upto %d, stats %+v", s.Upto(), st)
 	}
 	maintain(t, s)
 	equalLines(t, "the other", served(t, s), sortedLines(first))
-	if st := s.Stats(); st.Broken != 0 || st.Quarantined != 1 || st.Salvaged != 0 {
+	if st := s.Stats(); st.Unreadable != 0 || st.Quarantined != 1 || st.Salvaged != 0 {
 		t.Errorf("stats %+v", st)
 	}
 	if r := reportsIn(t, dir); len(r) != 1 || !strings.Contains(r[0], "served:      nothing") {
 		t.Errorf("reports: %q", r)
 	}
 	publish(t, s, 1, rowsOf(1e18, 1, "z"))
-	if got := namesIn(t, dir, SegmentFolder); !slices.Contains(got, (span{2, 3, 0}).String()) {
+	if got := namesIn(t, dir, SegmentFolder); !slices.Contains(got, (positions{2, 3, 0}).String()) {
 		t.Errorf("files: %v", got)
 	}
 }
@@ -259,14 +259,14 @@ func TestFalseAlarm(t *testing.T) {
 	o, c := testOptions()
 	dir, first, second := damagedFolder(t, o)
 	s := open(t, dir, freshStreams(o))
-	s.note(s.now.Load().order[0], &segment.CorruptError{Reason: "a bit of memory"})
+	s.noteError(s.current.Load().order[0], &segment.CorruptError{Reason: "a bit of memory"})
 	maintain(t, s)
 	equalLines(t, "afterwards", served(t, s), sortedLines(first, second))
-	if st := s.Stats(); st.Damaged != 1 || st.FalseAlarms != 1 || st.Quarantined != 0 || st.Unreaped != 0 {
+	if st := s.Stats(); st.Damaged != 1 || st.FalseAlarms != 1 || st.Quarantined != 0 || st.Obsolete != 0 {
 		t.Errorf("stats %+v", st)
 	}
 	// It is left alone for a while, even if the alarm is raised again.
-	s.note(s.now.Load().order[0], &segment.CorruptError{Reason: "a bit of memory"})
+	s.noteError(s.current.Load().order[0], &segment.CorruptError{Reason: "a bit of memory"})
 	maintain(t, s)
 	if st := s.Stats(); st.Damaged != 2 || st.FalseAlarms != 1 {
 		t.Errorf("stats %+v", st)
@@ -282,7 +282,7 @@ func TestFalseAlarm(t *testing.T) {
 func TestMergeMeetsDamage(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, second := damagedFolder(t, o)
-	path := filepath.Join(dir, SegmentFolder, (span{0, 1, 0}).String())
+	path := filepath.Join(dir, SegmentFolder, (positions{0, 1, 0}).String())
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -299,10 +299,10 @@ func TestMergeMeetsDamage(t *testing.T) {
 	if want := len(sortedLines(first, second)); len(errs) > 0 || len(lines) != want-16 {
 		t.Errorf("%d lines, want %d; errors %v", len(lines), want-16, errs)
 	}
-	if st := s.Stats(); st.Segments != 1 || st.Merges != 1 || st.Salvaged != 1 || st.LostRows != 16 || st.Quarantined != 1 {
+	if st := s.Stats(); st.Segments != 1 || st.Compactions != 1 || st.Salvaged != 1 || st.LostRows != 16 || st.Quarantined != 1 {
 		t.Errorf("stats %+v", st)
 	}
-	if got := namesIn(t, dir, SegmentFolder); !slices.Equal(got, []string{(span{0, 2, 2}).String()}) {
+	if got := namesIn(t, dir, SegmentFolder); !slices.Equal(got, []string{(positions{0, 2, 2}).String()}) {
 		t.Errorf("files %v", got)
 	}
 }
@@ -324,14 +324,14 @@ func TestBadLabels(t *testing.T) {
 	o.CheckLabels = check
 	s = open(t, dir, o)
 	equalLines(t, "served", served(t, s), sortedLines(first))
-	if n := o.Streams.Len(); n != 2 || s.Upto() != 6 || s.Stats().Broken != 1 {
+	if n := o.Streams.Len(); n != 2 || s.Upto() != 6 || s.Stats().Unreadable != 1 {
 		t.Errorf("%d streams, want 2; Upto %d; stats %+v", n, s.Upto(), s.Stats())
 	}
 	maintain(t, s)
 	want := maps.Clone(first)
 	maps.Copy(want, rowsOf(1e18, 5, "c"))
 	equalLines(t, "salvaged", served(t, s), sortedLines(want))
-	if st := s.Stats(); o.Streams.Len() != 3 || st.Broken != 0 || st.Quarantined != 1 || st.Salvaged != 1 {
+	if st := s.Stats(); o.Streams.Len() != 3 || st.Unreadable != 0 || st.Quarantined != 1 || st.Salvaged != 1 {
 		t.Errorf("%d streams, want 3; stats %+v", o.Streams.Len(), st)
 	}
 	err := s.Publish(t.Context(), segment.Info{After: 6, Upto: 7}, func(w *segment.Writer) error { return writeRows(w, rowsOf(1e18, 1, "bad"), 16) }, nil)

@@ -10,14 +10,14 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-func (s *Shelf) path(f *file) string { return filepath.Join(s.dir, SegmentFolder, f.name) }
+func (s *Catalog) path(f *file) string { return filepath.Join(s.dir, SegmentFolder, f.name) }
 
-// toRepair returns a damaged file, nil if there is none, or it is not yet time
+// nextRepair returns a damaged file, nil if there is none, or it is not yet time
 // to try again.
-func (s *Shelf) toRepair() *file {
+func (s *Catalog) nextRepair() *file {
 	now := s.o.Now()
-	due := func(f *file) bool { return f.damage.Load() != nil && !now.Before(f.retry) }
-	for _, list := range [][]*file{s.broken, s.now.Load().order} {
+	due := func(f *file) bool { return f.damage.Load() != nil && !now.Before(f.retryAt) }
+	for _, list := range [][]*file{s.unreadable, s.current.Load().order} {
 		if i := slices.IndexFunc(list, due); i >= 0 {
 			return list[i]
 		}
@@ -28,12 +28,12 @@ func (s *Shelf) toRepair() *file {
 // repair salvages what is intact of a damaged file into a segment that takes
 // its place, and has the damaged one go into quarantine. If it fails nothing
 // has changed, and the file is left alone for a while.
-func (s *Shelf) repair(ctx context.Context, f *file) error {
+func (s *Catalog) repair(ctx context.Context, f *file) error {
 	err := s.salvage(ctx, f)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	f.retry = s.o.Now().Add(retryAfter)
+	f.retryAt = s.o.Now().Add(retryAfter)
 	return fmt.Errorf("shelf: salvaging %s: %w", f.name, err)
 }
 
@@ -45,9 +45,9 @@ var (
 
 // salvage reads by the index first, and where that is damaged by what blocks
 // say of themselves.
-func (s *Shelf) salvage(ctx context.Context, f *file) error {
+func (s *Catalog) salvage(ctx context.Context, f *file) error {
 	err := errNoIndex
-	if !slices.Contains(s.broken, f) {
+	if !slices.Contains(s.unreadable, f) {
 		err = s.salvageIndexed(ctx, f)
 	}
 	if isCorrupt(err) || err == errNoIndex {
@@ -63,16 +63,16 @@ func isCorrupt(err error) bool {
 	return ok
 }
 
-func (s *Shelf) salvageIndexed(ctx context.Context, f *file) error {
-	h, err := s.table.use(f)
+func (s *Catalog) salvageIndexed(ctx context.Context, f *file) error {
+	h, err := s.files.acquire(f)
 	if err != nil {
 		return err
 	}
-	defer h.done()
+	defer h.unref()
 	return s.salvageSegment(ctx, f, h.seg, nil)
 }
 
-func (s *Shelf) salvageScanned(ctx context.Context, f *file) error {
+func (s *Catalog) salvageScanned(ctx context.Context, f *file) error {
 	src, err := openSource(s.path(f), s.o.Profile)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Shelf) salvageScanned(ctx context.Context, f *file) error {
 	if err != nil {
 		return err
 	}
-	info := segment.Info{After: f.span.after, Upto: f.span.upto, Generation: f.span.generation, Created: s.o.Now().UnixNano()}
+	info := segment.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: s.o.Now().UnixNano()}
 	seg, lost, err := segment.Scan(ctx, src, size, info)
 	lost = append([]error{f.damage.Load()}, lost...)
 	switch {
@@ -97,15 +97,15 @@ func (s *Shelf) salvageScanned(ctx context.Context, f *file) error {
 
 // salvageSegment replaces f by what is intact of seg, which is f as it was
 // opened; nil: nothing. lost is what is known to be lost.
-func (s *Shelf) salvageSegment(ctx context.Context, f *file, seg *segment.Segment, lost []error) error {
-	r := &report{span: f.span, found: s.o.Now(), reason: f.damage.Load().Error(), kept: "nothing"}
-	want := f.span
+func (s *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segment, lost []error) error {
+	r := &report{positions: f.positions, found: s.o.Now(), reason: f.damage.Load().Error(), kept: "nothing"}
+	want := f.positions
 	want.generation++
 	o := segment.MergeOptions{
-		BlockRaw: s.o.BlockRaw, Pace: s.retireBeside([]*file{f}),
+		BlockRaw: s.o.BlockRaw, Throttle: s.retireDuring([]*file{f}),
 		Created: s.o.Now().UnixNano(), Generation: want.generation, CheckLabels: s.o.CheckLabels,
 	}
-	to, items, err := s.write(ctx, want, func(ctx context.Context, to *output) (info segment.Info, err error) {
+	to, items, err := s.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (info segment.Info, err error) {
 		if seg == nil {
 			return info, errNothing
 		}
@@ -130,8 +130,8 @@ func (s *Shelf) salvageSegment(ctx context.Context, f *file, seg *segment.Segmen
 	case errors.Is(err, errIntact):
 		// What was read then was not what is on the disk: memory, or a cable.
 		f.damage.Store(nil)
-		f.retry = s.o.Now().Add(retryAfter)
-		s.figures.falseAlarms.Add(1)
+		f.retryAt = s.o.Now().Add(retryAfter)
+		s.counters.falseAlarms.Add(1)
 		return nil
 	case err != nil && !errors.Is(err, errNothing):
 		return err
@@ -140,14 +140,14 @@ func (s *Shelf) salvageSegment(ctx context.Context, f *file, seg *segment.Segmen
 	if to != nil {
 		rows = to.info.Rows
 		r.kept = fmt.Sprintf("%d entries in %d blocks, as %s", rows, to.info.Blocks, to.name)
-		s.figures.salvaged.Add(1)
+		s.counters.salvaged.Add(1)
 	}
-	s.figures.lostRows.Add(max(0, f.info.Rows-rows))
+	s.counters.lostRows.Add(max(0, f.info.Rows-rows))
 	for _, l := range lost {
 		r.lost = append(r.lost, l.Error())
 	}
-	s.broken = slices.DeleteFunc(s.broken, func(b *file) bool { return b == f })
-	s.figures.broken.Store(int64(len(s.broken)))
+	s.unreadable = slices.DeleteFunc(s.unreadable, func(b *file) bool { return b == f })
+	s.counters.unreadable.Store(int64(len(s.unreadable)))
 	s.replace([]*file{f}, to, items, r)
 	return nil
 }

@@ -10,36 +10,36 @@ import (
 // retireEvery is how long retention waits at most for a merge under way.
 const retireEvery = time.Second
 
-// retireBeside is Options.Pace of a merge or a salvage: a long one at a low rate
+// retireDuring is Options.Pace of a merge or a salvage: a long one at a low rate
 // keeps retention waiting for no longer than retireEvery, as a full disk may
 // need it. What goes wrong Maintain finds again.
-func (s *Shelf) retireBeside(busy []*file) func(ctx context.Context, n int) error {
+func (s *Catalog) retireDuring(busy []*file) func(ctx context.Context, n int) error {
 	last := s.o.Now()
 	return func(ctx context.Context, n int) error {
 		if now := s.o.Now(); now.Sub(last) >= retireEvery {
 			last = now
 			s.retire(busy)
-			s.reap()
+			s.deleteObsolete()
 		}
-		return s.pace.wait(ctx, n)
+		return s.throttle.wait(ctx, n)
 	}
 }
 
 // retire takes out of the version what Options.Retention and RetainBytes say,
 // but for what is being merged. reap deletes it.
-func (s *Shelf) retire(busy []*file) {
-	old := expired(s.now.Load().order, s.o.Now().UnixNano(), s.o.Retention, s.o.RetainBytes, s.floor.Load())
+func (s *Catalog) retire(busy []*file) {
+	old := expired(s.current.Load().order, s.o.Now().UnixNano(), s.o.Retention, s.o.RetainBytes, s.truncated.Load())
 	old = slices.DeleteFunc(old, func(f *file) bool { return slices.Contains(busy, f) })
 	if len(old) == 0 {
 		return
 	}
-	dead := make([]*grave, len(old))
+	dead := make([]*obsoleteFile, len(old))
 	for i, f := range old {
-		dead[i] = &grave{file: f}
-		s.figures.retired.Add(1)
-		s.figures.retiredBytes.Add(f.info.Size)
+		dead[i] = &obsoleteFile{file: f}
+		s.counters.retired.Add(1)
+		s.counters.retiredBytes.Add(f.info.Size)
 	}
-	s.change(nil, nil, dead, nil)
+	s.install(nil, nil, dead, nil)
 }
 
 // expired returns the files that are not kept any more: those whose newest
@@ -59,7 +59,7 @@ func expired(files []*file, now int64, retention time.Duration, retainBytes int6
 		if !late && !much {
 			break // those behind are newer
 		}
-		if f.span.upto <= floor {
+		if f.positions.upto <= floor {
 			old = append(old, f)
 			bytes -= f.info.Size
 		}

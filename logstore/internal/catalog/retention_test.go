@@ -14,7 +14,7 @@ import (
 func TestExpired(t *testing.T) {
 	const hour = int64(time.Hour)
 	mk := func(upto uint64, hours, size int64) *file {
-		return &file{span: span{upto - 1, upto, 0}, info: segment.Info{MaxTime: hours * hour, Size: size}}
+		return &file{positions: positions{upto - 1, upto, 0}, info: segment.Info{MaxTime: hours * hour, Size: size}}
 	}
 	a, b, c, d := mk(1, 5, 10), mk(2, 3, 10), mk(3, 9, 10), mk(4, 8, 10)
 	all := []*file{a, b, c, d}
@@ -49,7 +49,7 @@ func TestRetentionBesideReaders(t *testing.T) {
 	o, c := testOptions()
 	o.Retention = time.Hour
 	var gone []uint32
-	o.Gone = func(streams []uint32) { gone = append(gone, streams...) }
+	o.ForgetStreams = func(streams []uint32) { gone = append(gone, streams...) }
 	s := open(t, dir, o)
 	now := c.Now().UnixNano()
 	old, young := rowsOf(now-2*int64(time.Hour), 30, "old", "both"), rowsOf(now-int64(time.Minute), 30, "both")
@@ -66,7 +66,7 @@ func TestRetentionBesideReaders(t *testing.T) {
 	}
 	// It is opened again by its name.
 	for _, f := range n.v.order {
-		if !s.table.forget(f) {
+		if !s.files.evict(f) {
 			t.Fatalf("%s is in use", f.name)
 		}
 	}
@@ -75,7 +75,7 @@ func TestRetentionBesideReaders(t *testing.T) {
 		t.Fatal(errs)
 	}
 	equalLines(t, "the snapshot", flat(lines), sortedLines(old, young))
-	if st := s.Stats(); st.Unreaped != 1 || st.Retired != 1 || st.Segments != 1 {
+	if st := s.Stats(); st.Obsolete != 1 || st.Retired != 1 || st.Segments != 1 {
 		t.Errorf("stats: %+v", st)
 	}
 	n.Release()
@@ -83,7 +83,7 @@ func TestRetentionBesideReaders(t *testing.T) {
 	if files := namesIn(t, dir, SegmentFolder); len(files) != 1 {
 		t.Errorf("files after the reader: %v", files)
 	}
-	if st := s.Stats(); st.Unreaped != 0 || st.Deleted != 1 {
+	if st := s.Stats(); st.Obsolete != 0 || st.Deleted != 1 {
 		t.Errorf("stats: %+v", st)
 	}
 }
@@ -93,7 +93,7 @@ func TestRetentionBesideMerge(t *testing.T) {
 	o, c := testOptions()
 	o.Retention = time.Hour
 	merging := false
-	o.Room = func(int64) bool { merging = true; return true }
+	o.HasSpace = func(int64) bool { merging = true; return true }
 	o.Now = func() time.Time {
 		if merging { // time goes on
 			c.forward(30 * time.Second)
@@ -101,10 +101,10 @@ func TestRetentionBesideMerge(t *testing.T) {
 		return c.Now()
 	}
 	during := -1
-	var s *Shelf
-	o.Gone = func(streams []uint32) {
+	var s *Catalog
+	o.ForgetStreams = func(streams []uint32) {
 		if during < 0 {
-			during = int(s.Stats().Merges)
+			during = int(s.Stats().Compactions)
 		}
 	}
 	s = open(t, t.TempDir(), o)
@@ -115,7 +115,7 @@ func TestRetentionBesideMerge(t *testing.T) {
 		publish(t, s, 1, rowsOf(now, 3, "merged"))
 	}
 	maintain(t, s)
-	if st := s.Stats(); during != 0 || st.Merges != 1 || st.Retired != 1 || st.Segments != 1 {
+	if st := s.Stats(); during != 0 || st.Compactions != 1 || st.Retired != 1 || st.Segments != 1 {
 		t.Errorf("%d merges when the old one went; stats: %+v", during, st)
 	}
 	if got := len(served(t, s)); got != 12 {
@@ -126,15 +126,15 @@ func TestRetentionBesideMerge(t *testing.T) {
 // The log's floor: what it would replay is not deleted.
 func TestRetentionWaitsForTheLog(t *testing.T) {
 	o, c := testOptions()
-	o.Retention, o.Floor = time.Hour, 0
+	o.Retention, o.Truncated = time.Hour, 0
 	s := open(t, t.TempDir(), o)
 	publish(t, s, 2, rowsOf(c.Now().UnixNano()-3*int64(time.Hour), 3, "a"))
 	maintain(t, s)
 	if got := len(served(t, s)); got != 3 {
 		t.Errorf("%d lines, want 3: the log still has them", got)
 	}
-	s.SetFloor(2)
-	s.SetFloor(1) // nothing is taken back
+	s.SetTruncated(2)
+	s.SetTruncated(1) // nothing is taken back
 	maintain(t, s)
 	if got := len(served(t, s)); got != 0 {
 		t.Errorf("%d lines, want none", got)
@@ -184,7 +184,7 @@ func TestRemovalFails(t *testing.T) {
 	publish(t, s, 1, rowsOf(old, 3, "a"))
 	publish(t, s, 1, rowsOf(old, 3, "a"))
 	// What is in the place of the first cannot be removed: a folder that is not empty.
-	first := filepath.Join(dir, SegmentFolder, (span{0, 1, 0}).String())
+	first := filepath.Join(dir, SegmentFolder, (positions{0, 1, 0}).String())
 	if err := os.Remove(first); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestRemovalFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	maintain(t, s)
-	if st := s.Stats(); st.Unreaped != 0 {
+	if st := s.Stats(); st.Obsolete != 0 {
 		t.Errorf("stats: %+v", st)
 	}
 }

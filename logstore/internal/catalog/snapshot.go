@@ -31,8 +31,8 @@ type version struct {
 	refs atomic.Int64
 }
 
-// with returns the version after v, without and with some files.
-func (v *version) with(added, removed []*file, items, gone []timeindex.Item) *version {
+// apply returns the version after v, without and with some files.
+func (v *version) apply(added, removed []*file, items, gone []timeindex.Item) *version {
 	n := &version{
 		number: v.number + 1,
 		index:  v.index.With(items, gone),
@@ -46,7 +46,7 @@ func (v *version) with(added, removed []*file, items, gone []timeindex.Item) *ve
 		}
 	}
 	n.order = append(n.order, added...)
-	slices.SortFunc(n.order, func(a, b *file) int { return cmp.Compare(a.span.after, b.span.after) })
+	slices.SortFunc(n.order, func(a, b *file) int { return cmp.Compare(a.positions.after, b.positions.after) })
 	for _, f := range n.order {
 		n.byID[f.id] = f
 		n.bytes += f.info.Size
@@ -70,7 +70,7 @@ func (v *version) itemsOf(files []*file) []timeindex.Item {
 		n += f.info.Streams
 	}
 	items := make([]timeindex.Item, 0, n)
-	for it := range v.index.All(from, behind(to)) {
+	for it := range v.index.All(from, endAfter(to)) {
 		if of[it.Segment] {
 			items = append(items, it)
 		}
@@ -78,17 +78,17 @@ func (v *version) itemsOf(files []*file) []timeindex.Item {
 	return items
 }
 
-// behind is the end, not included, of a range that has time t, as far as there
+// endAfter is the end, not included, of a range that has time t, as far as there
 // is one: see load.
-func behind(t int64) int64 {
+func endAfter(t int64) int64 {
 	if t == math.MaxInt64 {
 		return t
 	}
 	return t + 1
 }
 
-// enter counts one more who uses the version, unless nobody does any more.
-func (v *version) enter() bool {
+// tryRef counts one more who uses the version, unless nobody does any more.
+func (v *version) tryRef() bool {
 	for {
 		n := v.refs.Load()
 		if n == 0 {
@@ -106,28 +106,28 @@ func (v *version) enter() bool {
 type Snapshot struct {
 	Index *timeindex.Tree
 
-	v     *version
-	shelf *Shelf
+	v       *version
+	catalog *Catalog
 }
 
 // Snapshot returns the segments of now. It takes no lock, and is nil once the
 // shelf is closed. Release it.
-func (s *Shelf) Snapshot() *Snapshot {
+func (s *Catalog) Snapshot() *Snapshot {
 	for {
-		v := s.now.Load()
+		v := s.current.Load()
 		if v == nil {
 			return nil
 		}
-		if v.enter() {
-			return &Snapshot{Index: v.index, v: v, shelf: s}
+		if v.tryRef() {
+			return &Snapshot{Index: v.index, v: v, catalog: s}
 		}
 	}
 }
 
 // Release gives the snapshot back. It is called once, and nothing else after.
-func (n *Snapshot) Release() { n.shelf.leave(n.v) }
+func (n *Snapshot) Release() { n.catalog.unref(n.v) }
 
-func (s *Shelf) leave(v *version) {
+func (s *Catalog) unref(v *version) {
 	if v.refs.Add(-1) == 0 {
 		select {
 		case s.released <- struct{}{}:
@@ -139,7 +139,7 @@ func (s *Shelf) leave(v *version) {
 // Rank orders segments by the positions of the WAL that they have.
 func (n *Snapshot) Rank(segment uint64) uint64 {
 	if f := n.v.byID[segment]; f != nil {
-		return f.span.after
+		return f.positions.after
 	}
 	return 0
 }
@@ -147,7 +147,7 @@ func (n *Snapshot) Rank(segment uint64) uint64 {
 // Path is that of the segment's file, "" if it is not in the snapshot.
 func (n *Snapshot) Path(segment uint64) string {
 	if f := n.v.byID[segment]; f != nil {
-		return n.shelf.path(f)
+		return n.catalog.path(f)
 	}
 	return ""
 }
@@ -162,14 +162,14 @@ func (n *Snapshot) Runs(i timeindex.Item) ([]segment.Run, error) {
 	// A version is not needed to tell old from new, as ids are not used again:
 	// it is one more guard against serving one file's runs for another's.
 	k := metacache.Key{Segment: f.id, Part: i.Ordinal}
-	return n.shelf.cache.Get(k, uint64(f.span.generation), func() ([]segment.Run, error) {
-		h, err := n.shelf.table.use(f)
+	return n.catalog.cache.Get(k, uint64(f.positions.generation), func() ([]segment.Run, error) {
+		h, err := n.catalog.files.acquire(f)
 		if err != nil {
-			return nil, n.shelf.note(f, err)
+			return nil, n.catalog.noteError(f, err)
 		}
-		defer h.done()
+		defer h.unref()
 		runs, err := h.seg.Runs(int(i.Ordinal))
-		return runs, n.shelf.note(f, err)
+		return runs, n.catalog.noteError(f, err)
 	})
 }
 
@@ -187,13 +187,13 @@ func (n *Snapshot) May(segment uint64, block int, needles ...filter.Needle) (boo
 	if err != nil {
 		return true, err
 	}
-	h, err := n.shelf.table.use(f)
+	h, err := n.catalog.files.acquire(f)
 	if err != nil {
-		return true, n.shelf.note(f, err)
+		return true, n.catalog.noteError(f, err)
 	}
 	may, err := h.seg.May(block, needles...)
-	h.done()
-	return may, n.shelf.note(f, err)
+	h.unref()
+	return may, n.catalog.noteError(f, err)
 }
 
 // ReadBlock appends the bytes of the block to dst.
@@ -202,13 +202,13 @@ func (n *Snapshot) ReadBlock(dst []byte, segment uint64, block int) ([]byte, err
 	if err != nil {
 		return dst, err
 	}
-	h, err := n.shelf.table.use(f)
+	h, err := n.catalog.files.acquire(f)
 	if err != nil {
-		return dst, n.shelf.note(f, err)
+		return dst, n.catalog.noteError(f, err)
 	}
 	dst, err = h.seg.ReadBlock(dst, block)
-	h.done()
-	return dst, n.shelf.note(f, err)
+	h.unref()
+	return dst, n.catalog.noteError(f, err)
 }
 
 func (n *Snapshot) file(id uint64) (*file, error) {
@@ -218,17 +218,17 @@ func (n *Snapshot) file(id uint64) (*file, error) {
 	return nil, fmt.Errorf("shelf: no segment %d in this snapshot", id)
 }
 
-// note takes note of what the error of a read says about the file.
-func (s *Shelf) note(f *file, err error) error {
+// noteError takes note of what the error of a read says about the file.
+func (s *Catalog) noteError(f *file, err error) error {
 	if err == nil {
 		return nil
 	}
 	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
 		if f.damage.CompareAndSwap(nil, bad) {
-			s.figures.damaged.Add(1)
+			s.counters.damaged.Add(1)
 		}
 	} else {
-		s.figures.readErrors.Add(1)
+		s.counters.readErrors.Add(1)
 	}
 	return err
 }

@@ -15,21 +15,21 @@ type Stats struct {
 	Streams          int64 // items of the index: streams, counted in each segment
 	Upto             uint64
 
-	Published int64 // segments of what was in memory
-	Merges    int64 // made
-	Merged    int64 // segments that went into them
-	// MergedBytes is what merges have written: one to five times what was
+	Published         int64 // segments of what was in memory
+	Compactions       int64 // made
+	CompactedSegments int64 // segments that went into them
+	// CompactedBytes is what merges have written: one to five times what was
 	// published, the more the smaller that was (see policy.go).
-	MergedBytes, PublishedBytes int64
-	FailedMerges                int64
-	Merge                       latency.Snapshot // of those that were made
-	Retired, RetiredBytes       int64            // deleted by age or size
-	Deleted                     int64            // files removed from the folder, sources of merges among them
-	Unreaped                    int64            // files that are still there for a snapshot, or until Maintain comes by
-	Leftovers                   int64            // of a crash, removed at Open
+	CompactedBytes, PublishedBytes int64
+	FailedCompactions              int64
+	Compaction                     latency.Snapshot // of those that were made
+	Retired, RetiredBytes          int64            // deleted by age or size
+	Deleted                        int64            // files removed from the folder, sources of merges among them
+	Obsolete                       int64            // files that are still there for a snapshot, or until Maintain comes by
+	Leftovers                      int64            // of a crash, removed at Open
 
 	Damaged     int64 // segments that were found so
-	Broken      int64 // of which nothing is served until they are salvaged
+	Unreadable  int64 // of which nothing is served until they are salvaged
 	Salvaged    int64 // of which what was intact is served again
 	LostRows    int64 // entries that were in damaged blocks, where it is known how many
 	FalseAlarms int64 // found damaged, and intact when it was read again
@@ -41,31 +41,31 @@ type Stats struct {
 	Cache metacache.Stats
 }
 
-type figures struct {
-	published, publishedBytes         atomic.Int64
-	merges, merged, mergedBytes       atomic.Int64
-	failedMerges                      atomic.Int64
-	merging                           latency.Histogram
-	retired, retiredBytes             atomic.Int64
-	deleted, unreaped, leftovers      atomic.Int64
-	damaged, broken, salvaged         atomic.Int64
-	lostRows, falseAlarms, readErrors atomic.Int64
-	quarantined                       atomic.Int64
+type counters struct {
+	published, publishedBytes                      atomic.Int64
+	compactions, compactedSegments, compactedBytes atomic.Int64
+	failedCompactions                              atomic.Int64
+	compaction                                     latency.Histogram
+	retired, retiredBytes                          atomic.Int64
+	deleted, obsolete, leftovers                   atomic.Int64
+	damaged, unreadable, salvaged                  atomic.Int64
+	lostRows, falseAlarms, readErrors              atomic.Int64
+	quarantined                                    atomic.Int64
 }
 
 // Stats returns the figures of now. It takes no lock that Publish holds.
-func (s *Shelf) Stats() Stats {
-	f := &s.figures
+func (s *Catalog) Stats() Stats {
+	f := &s.counters
 	st := Stats{
 		Upto:      s.Upto(),
 		Published: f.published.Load(), PublishedBytes: f.publishedBytes.Load(),
-		Merges: f.merges.Load(), Merged: f.merged.Load(), MergedBytes: f.mergedBytes.Load(), FailedMerges: f.failedMerges.Load(),
+		Compactions: f.compactions.Load(), CompactedSegments: f.compactedSegments.Load(), CompactedBytes: f.compactedBytes.Load(), FailedCompactions: f.failedCompactions.Load(),
 		Retired: f.retired.Load(), RetiredBytes: f.retiredBytes.Load(),
-		Deleted: f.deleted.Load(), Unreaped: f.unreaped.Load(), Leftovers: f.leftovers.Load(),
-		Damaged: f.damaged.Load(), Broken: f.broken.Load(), Salvaged: f.salvaged.Load(),
+		Deleted: f.deleted.Load(), Obsolete: f.obsolete.Load(), Leftovers: f.leftovers.Load(),
+		Damaged: f.damaged.Load(), Unreadable: f.unreadable.Load(), Salvaged: f.salvaged.Load(),
 		LostRows: f.lostRows.Load(), FalseAlarms: f.falseAlarms.Load(), ReadErrors: f.readErrors.Load(),
-		Quarantined: f.quarantined.Load(), Merge: f.merging.Snapshot(),
-		Open: s.table.open.Load(), Opens: s.table.opens.Load(),
+		Quarantined: f.quarantined.Load(), Compaction: f.compaction.Snapshot(),
+		Open: s.files.open.Load(), Opens: s.files.opens.Load(),
 	}
 	n := s.Snapshot()
 	if n == nil {

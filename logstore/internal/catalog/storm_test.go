@@ -138,7 +138,7 @@ func TestStorm(t *testing.T) {
 	}
 	maintain(t, s)
 	st := s.Stats()
-	if st.Merges == 0 || st.Retired == 0 || st.Unreaped != 0 || st.Damaged != 0 || st.FailedMerges != 0 {
+	if st.Compactions == 0 || st.Retired == 0 || st.Obsolete != 0 || st.Damaged != 0 || st.FailedCompactions != 0 {
 		t.Errorf("stats: %+v", st)
 	}
 	want := served(t, s)

@@ -12,22 +12,22 @@ import (
 // for the same disk wait for no more than that.
 const stepBytes = 256 << 10
 
-// A pacer keeps the background work to a rate.
-type pacer struct{ limit *rate.Limiter }
+// A throttle keeps the background work to a rate.
+type throttle struct{ limit *rate.Limiter }
 
-// newPacer allows perSecond bytes a second to be read, and as many to be
+// newThrottle allows perSecond bytes a second to be read, and as many to be
 // written; perSecond <= 0 is no limit.
-func newPacer(perSecond int64) *pacer {
+func newThrottle(perSecond int64) *throttle {
 	if perSecond <= 0 {
-		return &pacer{}
+		return &throttle{}
 	}
 	// What is merged is read once and written once, so the two share a bucket
 	// of twice the rate.
-	return &pacer{rate.NewLimiter(rate.Limit(2*float64(perSecond)), stepBytes)}
+	return &throttle{rate.NewLimiter(rate.Limit(2*float64(perSecond)), stepBytes)}
 }
 
 // wait waits until n more bytes may pass, or ctx is done.
-func (p *pacer) wait(ctx context.Context, n int) error {
+func (p *throttle) wait(ctx context.Context, n int) error {
 	if p.limit == nil {
 		runtime.Gosched() // to appenders, between two steps
 		return ctx.Err()

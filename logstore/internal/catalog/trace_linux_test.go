@@ -59,7 +59,7 @@ var scenarios = []scenario{
 	// A byte of the index is wrong: nothing is lost.
 	{"repair", func(t testing.TB, dir string) (want, more []string) {
 		want, _ = prepareMerge(t, dir)
-		path := filepath.Join(dir, SegmentFolder, (span{1, 2, 0}).String())
+		path := filepath.Join(dir, SegmentFolder, (positions{1, 2, 0}).String())
 		p, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ type Builder struct {
 	tokens, grams keySet
 	bytes         int    // of text that was added
 	padded        []byte // the text, and zeros, so that every word can be read in whole pieces
-	cutter        cutter
+	tokenizer     tokenizer
 	list          []uint64
 	peeler        peeler
 }
@@ -75,20 +75,20 @@ func (b *Builder) addASCII(p []byte, size, start, end int) {
 		piece := p[at : at+16]
 		h = wordStep(h, foldASCII(binary.LittleEndian.Uint64(piece)), foldASCII(binary.LittleEndian.Uint64(piece[8:])))
 	}
-	piece, k := p[at:at+16], &keep[end-at]
+	piece, k := p[at:at+16], &byteMask[end-at]
 	h = notZero(wordStep(h, foldASCII(binary.LittleEndian.Uint64(piece)&k[0]), foldASCII(binary.LittleEndian.Uint64(piece[8:])&k[1])))
 	if p[end] == '.' && end-start <= quadDigits {
 		b.addQuad(p[:size], start)
 	}
 	// Most words are those of the line before, and found at once.
-	if b.tokens.first(h) || !b.tokens.add(h) || end-start < gramBytes {
+	if b.tokens.probe(h) || !b.tokens.add(h) || end-start < gramBytes {
 		return
 	}
-	f := b.cutter.folded[:0]
+	f := b.tokenizer.folded[:0]
 	for _, c := range p[start:end] {
 		f = append(f, asciiFold[c])
 	}
-	b.cutter.folded = f
+	b.tokenizer.folded = f
 	b.addGrams(f)
 }
 
@@ -96,7 +96,7 @@ func (b *Builder) addASCII(p []byte, size, start, end int) {
 // returns where one may begin again, before ASCII: at upto or behind it, or
 // behind the end of text.
 func (b *Builder) addRunes(text []byte, start, upto int) int {
-	c := &b.cutter
+	c := &b.tokenizer
 	c.reset(text, start)
 	defer func() { c.text = nil }() // it is the caller's
 	for {
@@ -105,10 +105,10 @@ func (b *Builder) addRunes(text []byte, start, upto int) int {
 		case !ok:
 			return len(text) + 1
 		case t.folded == nil:
-			if k := denseKey(0, t.dense); !b.tokens.first(k) {
+			if k := denseKey(0, t.dense); !b.tokens.probe(k) {
 				b.tokens.add(k)
 			}
-			if k := denseKey(t.before, t.dense); t.before != 0 && !b.tokens.first(k) {
+			if k := denseKey(t.before, t.dense); t.before != 0 && !b.tokens.probe(k) {
 				b.tokens.add(k)
 			}
 		default:

@@ -73,7 +73,7 @@ func sumOf(one []byte) uint32 {
 
 // Append appends the filter of all that was added.
 func (b *Builder) Append(dst []byte) []byte {
-	keys, flags := room(b.list, b.tokens.n+b.grams.n)[:0], byte(0)
+	keys, flags := resize(b.list, b.tokens.n+b.grams.n)[:0], byte(0)
 	for k := range b.tokens.all {
 		keys = append(keys, k)
 	}

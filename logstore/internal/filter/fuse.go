@@ -66,12 +66,12 @@ func fuseFor(n, attempt int) fuse {
 
 // A peeler builds filters, and keeps its memory.
 type peeler struct {
-	sums   []uint64 // of the hashes of a slot, by exclusive or
-	counts []uint8  // how many there are, times 4, and which of their slots it is, by exclusive or
-	alone  []uint32 // slots of one hash
-	order  []uint64 // hashes, each alone in a slot once those before it are taken away
-	which  []uint8  // which of its slots that is
-	out    []byte
+	sums    []uint64 // of the hashes of a slot, by exclusive or
+	counts  []uint8  // how many there are, times 4, and which of their slots it is, by exclusive or
+	singles []uint32 // slots of one hash
+	order   []uint64 // hashes, each alone in a slot once those before it are taken away
+	which   []uint8  // which of its slots that is
+	out     []byte
 }
 
 // build returns a filter of the keys, which are all different, its seed and its
@@ -91,7 +91,7 @@ const maxAttempts = 64
 
 func (p *peeler) peel(f fuse, seed uint8, keys []uint64) bool {
 	n := f.slots()
-	p.sums, p.counts = room(p.sums, n), room(p.counts, n)
+	p.sums, p.counts = resize(p.sums, n), resize(p.counts, n)
 	sums, counts := p.sums, p.counts
 	clear(sums)
 	clear(counts)
@@ -110,15 +110,15 @@ func (p *peeler) peel(f fuse, seed uint8, keys []uint64) bool {
 	if full {
 		return false
 	}
-	p.alone, p.order, p.which = room(p.alone, n)[:0], room(p.order, n)[:0], room(p.which, n)[:0]
+	p.singles, p.order, p.which = resize(p.singles, n)[:0], resize(p.order, n)[:0], resize(p.which, n)[:0]
 	for i, c := range counts {
 		if c>>2 == 1 {
-			p.alone = append(p.alone, uint32(i))
+			p.singles = append(p.singles, uint32(i))
 		}
 	}
-	for len(p.alone) > 0 {
-		at := p.alone[len(p.alone)-1]
-		p.alone = p.alone[:len(p.alone)-1]
+	for len(p.singles) > 0 {
+		at := p.singles[len(p.singles)-1]
+		p.singles = p.singles[:len(p.singles)-1]
 		if counts[at]>>2 != 1 {
 			continue // its hash was taken away meanwhile
 		}
@@ -133,7 +133,7 @@ func (p *peeler) peel(f fuse, seed uint8, keys []uint64) bool {
 			}
 			o := pos[j]
 			if counts[o]>>2 == 2 {
-				p.alone = append(p.alone, o)
+				p.singles = append(p.singles, o)
 			}
 			counts[o] = (counts[o] - 4) ^ j
 			sums[o] ^= h
@@ -146,7 +146,7 @@ func (p *peeler) peel(f fuse, seed uint8, keys []uint64) bool {
 // assign gives the slots their bytes, the last of the order first: what it
 // sets no later one reads.
 func (p *peeler) assign(f fuse) []byte {
-	p.out = room(p.out, f.slots())
+	p.out = resize(p.out, f.slots())
 	clear(p.out)
 	for i := len(p.order) - 1; i >= 0; i-- {
 		h := p.order[i]
@@ -158,9 +158,9 @@ func (p *peeler) assign(f fuse) []byte {
 	return p.out
 }
 
-// room returns n elements, in the memory of s where that is enough, and not of a
+// resize returns n elements, in the memory of s where that is enough, and not of a
 // block that was far larger than this one.
-func room[T any](s []T, n int) []T {
+func resize[T any](s []T, n int) []T {
 	if cap(s) < n || cap(s)/64 > n+minSlots {
 		return make([]T, n, n+n/8)
 	}

@@ -69,8 +69,8 @@ func highBits(m uint64) uint64 { return (m >> 7) * 0x0102040810204080 >> 56 }
 // foldASCII makes capitals of the letters, where all bytes are letters, digits or 0.
 func foldASCII(w uint64) uint64 { return w &^ (w & (0x40 * ones) >> 1) }
 
-// keep[n] leaves the first n of 16 bytes.
-var keep = func() (t [17][2]uint64) {
+// byteMask[n] leaves the first n of 16 bytes.
+var byteMask = func() (t [17][2]uint64) {
 	for n := range t {
 		for i := range n {
 			t[n][i/8] |= 0xff << (8 * (i % 8))

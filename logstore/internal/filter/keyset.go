@@ -39,9 +39,9 @@ func (s *keySet) find(k uint64) uint64 {
 	return i
 }
 
-// first reports whether the key is in the slot that is looked at first: it is
+// probe reports whether the key is in the slot that is looked at first: it is
 // inlined, and true of most.
-func (s *keySet) first(k uint64) bool {
+func (s *keySet) probe(k uint64) bool {
 	i := k >> (s.shift & 63)
 	return i < uint64(len(s.slots)) && s.slots[i] == k
 }

@@ -24,7 +24,7 @@ func units(p []byte) (u []rune) {
 // tokenAt says for each byte of text in which token it is; 0 is none.
 func tokenAt(text []byte) []int {
 	at := make([]int, len(text)+1)
-	var c cutter
+	var c tokenizer
 	c.reset(text, 0)
 	for i := 1; ; i++ {
 		t, ok := c.next()

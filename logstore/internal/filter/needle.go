@@ -38,7 +38,7 @@ type needleKey struct {
 
 func needle(s []byte, whole bool) Needle {
 	text := aligned(s)
-	var c cutter
+	var c tokenizer
 	c.reset(text, 0)
 	var found []needleKey
 	var grams []uint64

@@ -110,15 +110,15 @@ var asciiFold = func() (t [utf8.RuneSelf]byte) {
 	return t
 }()
 
-// A cutter cuts a text into tokens. A byte that is not UTF-8 is in none.
-type cutter struct {
+// A tokenizer cuts a text into tokens. A byte that is not UTF-8 is in none.
+type tokenizer struct {
 	text   []byte
 	at     int
 	before rune // the dense rune that ends at at, or 0
 	folded []byte
 }
 
-func (c *cutter) reset(text []byte, at int) { c.text, c.at, c.before = text, at, 0 }
+func (c *tokenizer) reset(text []byte, at int) { c.text, c.at, c.before = text, at, 0 }
 
 // A token is text[start:end].
 type token struct {
@@ -130,7 +130,7 @@ type token struct {
 
 // next returns the next token. Folding leaves a word as long as it is or makes
 // it shorter, so that what this holds is bounded by the text.
-func (c *cutter) next() (t token, ok bool) {
+func (c *tokenizer) next() (t token, ok bool) {
 	c.folded = c.folded[:0]
 	for c.at < len(c.text) {
 		cl, f, size := c.rune()
@@ -159,7 +159,7 @@ func (c *cutter) next() (t token, ok bool) {
 }
 
 // rune looks at the rune at c.at.
-func (c *cutter) rune() (cl class, folded rune, size int) {
+func (c *tokenizer) rune() (cl class, folded rune, size int) {
 	if b := c.text[c.at]; b < utf8.RuneSelf {
 		if f := asciiFold[b]; f != 0 {
 			return word, rune(f), 1

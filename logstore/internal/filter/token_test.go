@@ -10,7 +10,7 @@ import (
 )
 
 func tokensOf(text string) (all []string) {
-	var c cutter
+	var c tokenizer
 	c.reset([]byte(text), 0)
 	for t, ok := c.next(); ok; t, ok = c.next() {
 		switch {

@@ -28,15 +28,15 @@ type Index struct {
 	seed   maphash.Seed
 
 	// Changed with mu held, read without.
-	byLabels table
+	byLabels hashTable
 	byNumber numbers
 
-	mu    sync.RWMutex
-	names map[string]*name
-	all   *roaring.Bitmap
-	next  uint32   // the lowest number never used
-	free  []uint32 // numbers to be used again
-	limbo []leaving
+	mu      sync.RWMutex
+	names   map[string]*name
+	all     *roaring.Bitmap
+	next    uint32   // the lowest number never used
+	free    []uint32 // numbers to be used again
+	retired []retiredNumber
 
 	// pins counts, for each epoch, who pinned while it was the current one.
 	// Each Remove begins another epoch.
@@ -52,9 +52,9 @@ type stream struct {
 	number uint32
 }
 
-// A leaving number was removed when epoch ended; whoever pinned in it or before
+// A retiredNumber number was removed when epoch ended; whoever pinned in it or before
 // may still hold it.
-type leaving struct {
+type retiredNumber struct {
 	number uint32
 	epoch  uint64
 }
@@ -93,7 +93,7 @@ func (x *Index) Add(enc string) (n uint32, isNew bool) {
 	if s := x.byLabels.find(hash, enc); s != nil {
 		return s.number, false
 	}
-	s := &stream{enc: strings.Clone(enc), hash: hash, number: x.take()}
+	s := &stream{enc: strings.Clone(enc), hash: hash, number: x.allocate()}
 	for _, l := range x.decode(s.enc) {
 		if l.Value == "" {
 			continue
@@ -150,7 +150,7 @@ func (x *Index) Remove(n ...uint32) {
 				emptied[l.Name] = nm
 			}
 		}
-		x.limbo = append(x.limbo, leaving{number, epoch})
+		x.retired = append(x.retired, retiredNumber{number, epoch})
 	}
 	for name, nm := range emptied {
 		if nm.compact(); len(nm.list) == 0 {
@@ -161,7 +161,7 @@ func (x *Index) Remove(n ...uint32) {
 	x.pinMu.Lock()
 	x.epoch++
 	x.pinMu.Unlock()
-	x.settle()
+	x.reclaim()
 }
 
 // Pin holds numbers: until release is called, that of a stream which was there
@@ -188,8 +188,8 @@ func (x *Index) Pin() (release func()) {
 	}
 }
 
-// settle frees the numbers that nobody can hold any more. mu is held.
-func (x *Index) settle() {
+// reclaim frees the numbers that nobody can hold any more. mu is held.
+func (x *Index) reclaim() {
 	oldest := uint64(math.MaxUint64)
 	x.pinMu.Lock()
 	for epoch := range x.pins {
@@ -197,8 +197,8 @@ func (x *Index) settle() {
 	}
 	x.pinMu.Unlock()
 	done := 0
-	for done < len(x.limbo) && x.limbo[done].epoch < oldest {
-		number := x.limbo[done].number
+	for done < len(x.retired) && x.retired[done].epoch < oldest {
+		number := x.retired[done].number
 		x.byNumber.set(number, nil)
 		x.free = append(x.free, number)
 		done++
@@ -206,13 +206,13 @@ func (x *Index) settle() {
 	if done == 0 {
 		return
 	}
-	x.limbo = append(x.limbo[:0], x.limbo[done:]...)
+	x.retired = append(x.retired[:0], x.retired[done:]...)
 }
 
-// take returns a number for a new stream. mu is held.
-func (x *Index) take() uint32 {
-	if len(x.free) == 0 && len(x.limbo) > 0 {
-		x.settle()
+// allocate returns a number for a new stream. mu is held.
+func (x *Index) allocate() uint32 {
+	if len(x.free) == 0 && len(x.retired) > 0 {
+		x.reclaim()
 	}
 	if last := len(x.free) - 1; last >= 0 {
 		n := x.free[last]

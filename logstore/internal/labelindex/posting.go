@@ -6,10 +6,10 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// most is how many numbers a posting keeps as a list. A bitmap takes some 200
+// maxList is how many numbers a posting keeps as a list. A bitmap takes some 200
 // bytes before it holds anything, which is too much for values that one stream
 // or a few have.
-const most = 16
+const maxList = 16
 
 // A posting is the streams that have one value of one name.
 type posting struct {
@@ -26,7 +26,7 @@ func (p *posting) add(n uint32) {
 	i, found := slices.BinarySearch(p.few, n)
 	switch {
 	case found:
-	case len(p.few) < most:
+	case len(p.few) < maxList:
 		p.few = slices.Insert(p.few, i, n)
 	default:
 		p.many = roaring.BitmapOf(p.few...)
@@ -39,7 +39,7 @@ func (p *posting) add(n uint32) {
 func (p *posting) remove(n uint32) {
 	if p.many != nil {
 		p.many.Remove(n)
-		if p.many.GetCardinality() <= most/2 {
+		if p.many.GetCardinality() <= maxList/2 {
 			p.few, p.many = p.many.ToArray(), nil
 		}
 		return

@@ -19,7 +19,7 @@ type Condition struct {
 	Not bool
 }
 
-func (c Condition) meets(value string) bool {
+func (c Condition) matches(value string) bool {
 	if c.Match != nil {
 		return c.Match(value) != c.Not
 	}
@@ -31,7 +31,7 @@ func (c Condition) meets(value string) bool {
 func (x *Index) Select(conditions ...Condition) *roaring.Bitmap {
 	terms := make([]term, len(conditions))
 	for i, c := range conditions {
-		terms[i] = term{Condition: c, without: c.meets("")}
+		terms[i] = term{Condition: c, without: c.matches("")}
 	}
 	// Match may take long, so it is asked with no lock held, and again about
 	// the values that came meanwhile, until there are none.
@@ -39,7 +39,7 @@ func (x *Index) Select(conditions ...Condition) *roaring.Bitmap {
 	for x.collect(terms) {
 		x.mu.RUnlock()
 		for i := range terms {
-			terms[i].judge()
+			terms[i].evaluate()
 		}
 		x.mu.RLock()
 	}
@@ -82,10 +82,10 @@ func (x *Index) collect(terms []term) (more bool) {
 	return more
 }
 
-func (t *term) judge() {
+func (t *term) evaluate() {
 	t.met = slices.Grow(t.met, len(t.values)-len(t.met))
 	for _, p := range t.values[len(t.met):] {
-		t.met = append(t.met, t.meets(p.value))
+		t.met = append(t.met, t.matches(p.value))
 	}
 }
 

@@ -2,19 +2,19 @@ package labelindex
 
 import "sync/atomic"
 
-// A table is a hash table with linear probing. Readers take no lock: a slot
+// A hashTable is a hash table with linear probing. Readers take no lock: a slot
 // goes from empty to a stream to gone and never back, and a table that becomes
 // too full is replaced by another. One goroutine at a time may change it.
-type table struct {
+type hashTable struct {
 	slots atomic.Pointer[[]atomic.Pointer[stream]] // a power of two of them
 	used  int                                      // slots that are not empty
 	live  int                                      // of those, slots that are not gone
 }
 
-// gone is in the slots of removed streams, so that probing goes on behind them.
-var gone = &stream{}
+// tombstone is in the slots of removed streams, so that probing goes on behind them.
+var tombstone = &stream{}
 
-func (t *table) find(hash uint64, enc string) *stream {
+func (t *hashTable) find(hash uint64, enc string) *stream {
 	p := t.slots.Load()
 	if p == nil {
 		return nil
@@ -26,14 +26,14 @@ func (t *table) find(hash uint64, enc string) *stream {
 		if s == nil {
 			return nil
 		}
-		if s.hash == hash && s.enc == enc && s != gone {
+		if s.hash == hash && s.enc == enc && s != tombstone {
 			return s
 		}
 	}
 }
 
 // insert adds a stream that is not there.
-func (t *table) insert(s *stream) {
+func (t *hashTable) insert(s *stream) {
 	var slots []atomic.Pointer[stream]
 	if p := t.slots.Load(); p != nil {
 		slots = *p
@@ -47,14 +47,14 @@ func (t *table) insert(s *stream) {
 	t.live++
 }
 
-func (t *table) grow(old []atomic.Pointer[stream]) []atomic.Pointer[stream] {
+func (t *hashTable) grow(old []atomic.Pointer[stream]) []atomic.Pointer[stream] {
 	size := 64
 	for size < 4*(t.live+1) {
 		size *= 2
 	}
 	slots := make([]atomic.Pointer[stream], size)
 	for i := range old {
-		if s := old[i].Load(); s != nil && s != gone {
+		if s := old[i].Load(); s != nil && s != tombstone {
 			put(slots, s)
 		}
 	}
@@ -73,13 +73,13 @@ func put(slots []atomic.Pointer[stream], s *stream) {
 }
 
 // remove removes a stream that is there.
-func (t *table) remove(s *stream) {
+func (t *hashTable) remove(s *stream) {
 	slots := *t.slots.Load()
 	mask := uint64(len(slots) - 1)
 	i := s.hash & mask
 	for slots[i].Load() != s {
 		i = (i + 1) & mask
 	}
-	slots[i].Store(gone)
+	slots[i].Store(tombstone)
 	t.live--
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// A gather makes blocks of batches, one after the other.
-type gather struct {
+// A blockMerger makes blocks of batches, one after the other.
+type blockMerger struct {
 	encoder block.Encoder
-	small   [maxParts]smallBlock
-	runs    []placed
+	small   [maxParts]decodedBlock
+	runs    []blockRun
 	rows    []row // of one run, while it is made
 
 	block, joined []byte
 	filters       [maxParts]buffer
 }
 
-// A smallBlock is a block of the batch that is at turn, decoded.
-type smallBlock struct {
+// A decodedBlock is a block of the batch that is at turn, decoded.
+type decodedBlock struct {
 	block.Decoder
 	stored []byte
 	times  []int64
@@ -34,7 +34,7 @@ type row struct {
 
 // write writes the block of a batch. Its filter is that of all the blocks that
 // are in it.
-func (g *gather) write(m *merger, b *batch) error {
+func (g *blockMerger) write(m *merger, b *batch) error {
 	g.encoder.Reset()
 	g.runs = g.runs[:0]
 	var filters [maxParts][]byte
@@ -63,7 +63,7 @@ func (g *gather) write(m *merger, b *batch) error {
 
 // add merges the runs of a group into one, by time. Those rows with equal times
 // stay in the order of the group.
-func (g *gather) add(m *merger, b *batch, one group) error {
+func (g *blockMerger) add(m *merger, b *batch, one group) error {
 	g.rows = g.rows[:0]
 	raw := int64(0)
 	for _, p := range one.parts {
@@ -81,7 +81,7 @@ func (g *gather) add(m *merger, b *batch, one group) error {
 	if !slices.IsSortedFunc(g.rows, byTime) {
 		slices.SortStableFunc(g.rows, byTime)
 	}
-	g.runs = append(g.runs, placed{seq: one.parts[0].seq, StreamRun: StreamRun{Labels: one.labels, Run: Run{
+	g.runs = append(g.runs, blockRun{seq: one.parts[0].seq, StreamRun: StreamRun{Labels: one.labels, Run: Run{
 		First: g.encoder.Rows(), Rows: len(g.rows), Raw: raw,
 		MinTime: g.rows[0].time, MaxTime: g.rows[len(g.rows)-1].time,
 	}}})
@@ -93,11 +93,11 @@ func (g *gather) add(m *merger, b *batch, one group) error {
 }
 
 // open reads and decodes a block.
-func (d *smallBlock) open(s *mergeSource, n int) (err error) {
+func (d *decodedBlock) open(s *mergeSource, n int) (err error) {
 	if d.stored, err = s.ReadBlock(d.stored[:0], n); err != nil {
 		return err
 	}
-	if err = d.Open(d.stored); err == nil && d.Rows() != int(s.t.record(n).rows) {
+	if err = d.Open(d.stored); err == nil && d.Rows() != int(s.t.blockEntry(n).rows) {
 		err = errRows
 	}
 	if err == nil {
@@ -114,5 +114,5 @@ func (d *smallBlock) open(s *mergeSource, n int) (err error) {
 
 // wrong is the error of a block that has its checksum and is wrong all the same.
 func (s *mergeSource) wrong(n int, why error) error {
-	return corrupt(s.src, s.t.record(n).payload(), n, "%v", why)
+	return corrupt(s.src, s.t.blockEntry(n).payload(), n, "%v", why)
 }

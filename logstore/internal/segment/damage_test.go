@@ -89,7 +89,7 @@ func TestDamage(t *testing.T) {
 				var lost []error
 				s, lost, err = Scan(t.Context(), src, int64(len(p)), info)
 				if err != nil {
-					if isCorrupt(err) && (cut && at < headSize+endSize || h.name == "a hole closed" && at < headSize) {
+					if isCorrupt(err) && (cut && at < headerSize+footerSize || h.name == "a hole closed" && at < headerSize) {
 						continue // nothing is there to know it by
 					}
 					t.Fatalf("%s at %d: Scan: %v", h.name, at, err)
@@ -191,14 +191,14 @@ func noneHidden(t testing.TB, s *Segment, harm string, at int) {
 // A segment of a later version is not damaged.
 func TestVersion(t *testing.T) {
 	p, _ := specimen(t)
-	e, _, _ := parseEnd(p[len(p)-endSize:])
+	e, _, _ := parseFooter(p[len(p)-footerSize:])
 	later := e.append(nil)
 	later[112]++
-	sum := checksum(later[:endSize-12])
+	sum := checksum(later[:footerSize-12])
 	for i := range 4 {
-		later[endSize-12+i] = byte(sum >> (8 * i))
+		later[footerSize-12+i] = byte(sum >> (8 * i))
 	}
-	copy(p[len(p)-endSize:], later)
+	copy(p[len(p)-footerSize:], later)
 	for name, err := range map[string]error{
 		"Open": func() error { _, err := Open(inMemory(p), int64(len(p))); return err }(),
 		"Scan": func() error { _, _, err := Scan(t.Context(), inMemory(p), int64(len(p)), Info{}); return err }(),

@@ -17,7 +17,7 @@ func FuzzSegment(f *testing.F) {
 	intact := pack(f, few, Info{Upto: 5}, 100, 3)
 	f.Add(intact)
 	f.Add(intact[:len(intact)-1])
-	f.Add([]byte(headMagic))
+	f.Add([]byte(headerMagic))
 	var out bytes.Buffer
 	w := newWriter(&out, 1)
 	if err := w.AddBlock([]byte("block"), []byte("filter"), []StreamRun{{"a", Run{Rows: 3, MinTime: 1, MaxTime: 5, Raw: 7}}, {"b", Run{First: 3, Rows: 1}}}); err != nil {
@@ -63,7 +63,7 @@ func everything(t *testing.T, p []byte) {
 	var out bytes.Buffer
 	sources := []*Segment{s}
 	if next, err := Open(inView(p), size); err == nil {
-		next.end.info.After = next.end.info.Upto
+		next.footer.info.After = next.footer.info.Upto
 		sources = append(sources, next)
 	}
 	if _, err := Merge(t.Context(), &out, sources, MergeOptions{BlockRaw: 100}); err == nil {
@@ -86,42 +86,42 @@ func everything(t *testing.T, p []byte) {
 // repair makes the sums of the end and the tables right, and those of frames
 // that stand where the table says.
 func repair(p []byte) []byte {
-	if len(p) < headSize+endSize {
+	if len(p) < headerSize+footerSize {
 		return p
 	}
-	e, _, _ := parseEndUnchecked(p[len(p)-endSize:])
+	e, _, _ := parseEndUnchecked(p[len(p)-footerSize:])
 	size := int64(len(p))
 	e.info.Size = size
-	if 0 <= e.blocks && e.blocks <= e.streams && e.streams <= size-endSize {
+	if 0 <= e.blocks && e.blocks <= e.streams && e.streams <= size-footerSize {
 		e.blocksSum = checksum(p[e.blocks:e.streams])
-		e.streamsSum = checksum(p[e.streams : size-endSize])
+		e.streamsSum = checksum(p[e.streams : size-footerSize])
 	}
-	copy(p[size-endSize:], e.append(nil))
+	copy(p[size-footerSize:], e.append(nil))
 	copy(p, header(e.salt))
 	return p
 }
 
-func parseEndUnchecked(p []byte) (end, uint32, bool) {
+func parseEndUnchecked(p []byte) (footer, uint32, bool) {
 	q := bytes.Clone(p)
-	copy(q[endSize-8:], endMagic)
-	sum := checksum(q[:endSize-12])
+	copy(q[footerSize-8:], footerMagic)
+	sum := checksum(q[:footerSize-12])
 	for i := range 4 {
-		q[endSize-12+i] = byte(sum >> (8 * i))
+		q[footerSize-12+i] = byte(sum >> (8 * i))
 	}
-	return parseEnd(q)
+	return parseFooter(q)
 }
 
 // The lists are decoded from any bytes; what is decoded is encoded to the same.
 func FuzzLists(f *testing.F) {
-	f.Add(appendPlaced(nil, []placed{
+	f.Add(appendBlockRuns(nil, []blockRun{
 		{StreamRun{"app", Run{Rows: 3, MinTime: 5, MaxTime: 9, Raw: 70}}, 2},
 		{StreamRun{"apple", Run{First: 3, Rows: 1, MinTime: -5, MaxTime: -5}}, 0},
 	}))
 	var w listWriter
-	f.Add(w.append(w.append(nil, listed{Run{Block: 3, Rows: 3}, 0}), listed{Run{Block: 1, First: 2, Rows: 1, MinTime: 1, MaxTime: 1}, 4}))
+	f.Add(w.append(w.append(nil, seqRun{Run{Block: 3, Rows: 3}, 0}), seqRun{Run{Block: 1, First: 2, Rows: 1, MinTime: 1, MaxTime: 1}, 4}))
 	f.Fuzz(func(t *testing.T, p []byte) {
-		if runs, _, _, err := parsePlaced(nil, p, 3); err == nil {
-			again, _, _, err := parsePlaced(nil, appendPlaced(nil, runs), 3)
+		if runs, _, _, err := parseBlockRuns(nil, p, 3); err == nil {
+			again, _, _, err := parseBlockRuns(nil, appendBlockRuns(nil, runs), 3)
 			if err != nil || len(again) != len(runs) {
 				t.Fatalf("%v: %+v of %+v", err, again, runs)
 			}
@@ -131,7 +131,7 @@ func FuzzLists(f *testing.F) {
 				}
 			}
 		}
-		blocks := func(i int64) (record, bool) { return record{rows: 10, raw: 100}, 0 <= i && i < 20 }
+		blocks := func(i int64) (blockEntry, bool) { return blockEntry{rows: 10, raw: 100}, 0 <= i && i < 20 }
 		if list, err := parseList(p, blocks); err == nil {
 			var w listWriter
 			var enc []byte

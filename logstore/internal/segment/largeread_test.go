@@ -22,7 +22,7 @@ func (s sparse) ReadAt(p []byte, off int64) (int, error) {
 	n := int(min(int64(len(p)), max(s.size-off, 0)))
 	clear(p[:n])
 	if s.specks {
-		for at := -off & (piece - 1); at < int64(n); at += piece {
+		for at := -off & (maxRead - 1); at < int64(n); at += maxRead {
 			p[at] = 1
 		}
 	}
@@ -39,30 +39,30 @@ func (s sparse) ReadAt(p []byte, off int64) (int, error) {
 
 // crafted is a file of one block and one stream, all of whose numbers are right,
 // but what stands behind r and listSize are holes.
-func crafted(t *testing.T, r record, listSize uint32) sparse {
+func crafted(t *testing.T, r blockEntry, listSize uint32) sparse {
 	t.Helper()
 	const salt = 7
-	e := end{info: Info{Upto: 3, MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7, Streams: 1}, salt: salt}
-	r.off, r.rows, r.raw, r.runs = headSize, 3, 7, 1
+	e := footer{info: Info{Upto: 3, MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7, Streams: 1}, salt: salt}
+	r.off, r.rows, r.raw, r.runs = headerSize, 3, 7, 1
 	e.index = r.payload() + int64(r.size)
 	if r.filterSize > 0 {
 		r.filterOff = e.index
-		e.index += frameSize + int64(r.filterSize)
+		e.index += frameHeaderSize + int64(r.filterSize)
 	}
 	var labels labelWriter
-	table := inStream{Stream: Stream{Labels: "a", MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7}, seqs: 1, size: listSize}.
+	table := streamEntry{Stream: Stream{Labels: "a", MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7}, seqs: 1, size: listSize}.
 		append(labels.append([]byte{1}, "a"), 1)
 	records := r.append(nil)
 	e.blocks = e.index + int64(listSize)
 	e.streams = e.blocks + int64(len(records))
-	e.info.Size = e.streams + int64(len(table)) + endSize
+	e.info.Size = e.streams + int64(len(table)) + footerSize
 	e.blocksSum, e.streamsSum = checksum(records), checksum(table)
 	s := sparse{e.info.Size, map[int64][]byte{
-		0:                     header(salt),
-		r.off:                 frame{kind: kindBlock, list: r.list, payload: r.size}.append(nil, salt, r.off),
-		e.blocks:              records,
-		e.streams:             table,
-		e.info.Size - endSize: e.append(nil),
+		0:                        header(salt),
+		r.off:                    frame{kind: kindBlock, list: r.list, payload: r.size}.append(nil, salt, r.off),
+		e.blocks:                 records,
+		e.streams:                table,
+		e.info.Size - footerSize: e.append(nil),
 	}, true}
 	if r.filterSize > 0 {
 		s.pieces[r.filterOff] = frame{kind: kindFilter, payload: r.filterSize}.append(nil, salt, r.filterOff)
@@ -75,13 +75,13 @@ func crafted(t *testing.T, r record, listSize uint32) sparse {
 // not zero. No memory is made for that.
 func TestSparseFilesTakeLittleMemory(t *testing.T) {
 	const huge, most = 1 << 40, 1<<32 - 1
-	const tablesSize = (huge - endSize - headSize) / recordSize * recordSize
-	whole := end{info: Info{Size: huge, Upto: 3}, index: headSize, blocks: headSize, streams: headSize}
+	const tablesSize = (huge - footerSize - headerSize) / blockEntrySize * blockEntrySize
+	whole := footer{info: Info{Size: huge, Upto: 3}, index: headerSize, blocks: headerSize, streams: headerSize}
 	blocks := whole
 	blocks.streams += tablesSize
 	for name, src := range map[string]sparse{
-		"table of blocks":  {huge, map[int64][]byte{0: header(0), huge - endSize: blocks.append(nil)}, true},
-		"table of streams": {huge, map[int64][]byte{0: header(0), huge - endSize: whole.append(nil)}, true},
+		"table of blocks":  {huge, map[int64][]byte{0: header(0), huge - footerSize: blocks.append(nil)}, true},
+		"table of streams": {huge, map[int64][]byte{0: header(0), huge - footerSize: whole.append(nil)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := littleMemory(t, func() error { _, err := Open(src, src.size); return err }); !isCorrupt(err) {
@@ -89,10 +89,10 @@ func TestSparseFilesTakeLittleMemory(t *testing.T) {
 			}
 		})
 	}
-	list := crafted(t, record{list: 9, size: 5}, most)
-	payload := crafted(t, record{list: 9, size: most}, 9)
-	filtered := crafted(t, record{list: 9, size: 5, filterSize: most}, 9)
-	lists := crafted(t, record{list: most, size: 5}, 9)
+	list := crafted(t, blockEntry{list: 9, size: 5}, most)
+	payload := crafted(t, blockEntry{list: 9, size: most}, 9)
+	filtered := crafted(t, blockEntry{list: 9, size: 5, filterSize: most}, 9)
+	lists := crafted(t, blockEntry{list: most, size: 5}, 9)
 	var frames, runs buffer
 	for _, c := range []struct {
 		name string
@@ -119,15 +119,15 @@ func TestSparseFilesTakeLittleMemory(t *testing.T) {
 		})
 	}
 	t.Run("list of a block, scanned", func(t *testing.T) {
-		sc := scan{src: lists, size: lists.size, streams: map[string]*scannedStream{}}
+		sc := scanner{src: lists, size: lists.size, streams: map[string]*scannedStream{}}
 		if err := sc.salt(); err != nil {
 			t.Fatal(err)
 		}
-		f, at, err := sc.find(t.Context(), headSize)
-		if err != nil || at != headSize {
+		f, at, err := sc.nextFrame(t.Context(), headerSize)
+		if err != nil || at != headerSize {
 			t.Fatal(at, err)
 		}
-		_, err = littleMemory(t, func() error { return sc.take(f, at) })
+		_, err = littleMemory(t, func() error { return sc.addFrame(f, at) })
 		if err != nil || len(sc.records) != 0 || len(sc.lost) != 1 || !isCorrupt(sc.lost[0]) {
 			t.Errorf("%v, %d blocks, %v; want the block to be lost", err, len(sc.records), sc.lost)
 		}
@@ -141,15 +141,15 @@ func littleMemory(t *testing.T, f func() error) (bytes uint64, err error) {
 	runtime.ReadMemStats(&before)
 	err = f()
 	runtime.ReadMemStats(&after)
-	if bytes = after.TotalAlloc - before.TotalAlloc; bytes > 4*piece {
-		t.Errorf("%d MiB of memory; want %d at most", bytes>>20, 4*piece>>20)
+	if bytes = after.TotalAlloc - before.TotalAlloc; bytes > 4*maxRead {
+		t.Errorf("%d MiB of memory; want %d at most", bytes>>20, 4*maxRead>>20)
 	}
 	return bytes, err
 }
 
 // What is longer than a piece is read whole.
 func TestLongReads(t *testing.T) {
-	want := make([]byte, 2*piece+12345)
+	want := make([]byte, 2*maxRead+12345)
 	for i := range want {
 		want[i] = byte(i * 7 >> 3)
 	}

@@ -10,34 +10,34 @@ import (
 const (
 	version = 1
 
-	headMagic = "STELESEG"
-	endMagic  = "STELEEND"
+	headerMagic = "STELESEG"
+	footerMagic = "STELEEND"
 
-	// headSize is what a file has before its first frame.
-	headSize = 24
-	// frameSize is what a frame has before its list and its payload.
-	frameSize = 28
-	// recordSize is a record of the table of blocks.
-	recordSize = 44
-	// endSize is the fixed end of a file.
-	endSize = 128
+	// headerSize is what a file has before its first frame.
+	headerSize = 24
+	// frameHeaderSize is what a frame has before its list and its payload.
+	frameHeaderSize = 28
+	// blockEntrySize is a record of the table of blocks.
+	blockEntrySize = 44
+	// footerSize is the fixed end of a file.
+	footerSize = 128
 
 	// minStream is the least that a stream has in the table of streams, minRun
 	// what a run has in a list: what bounds memory by what is in the file.
-	minStream = 12
-	minPlaced = 7
-	minRun    = 7
+	minStream   = 12
+	minBlockRun = 7
+	minRun      = 7
 
-	// restart is how many labels follow each other that may begin as the one
+	// restartInterval is how many labels follow each other that may begin as the one
 	// before. So labels take at most so many times the bytes that are there.
-	restart = 16
+	restartInterval = 16
 	// maxLabels is the most bytes that the labels of a stream may have.
 	maxLabels = 64 << 10
 
 	// maxPart is the most bytes that a block or a filter may have. Those that the
 	// store makes have less than 7 MiB: a quarter of a MiB of lines and an entry
 	// more, which is less than 4, and 29 bytes beside each of at most 64 Ki rows.
-	maxPart = piece
+	maxPart = maxRead
 
 	// groupSize is how many bytes of filters are collected before they are
 	// written one behind the other, and the most that is written in one call.
@@ -64,7 +64,7 @@ func addChecksum(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagn
 
 // header returns the first bytes of a file.
 func header(salt uint64) []byte {
-	p := append(make([]byte, 0, headSize), headMagic...)
+	p := append(make([]byte, 0, headerSize), headerMagic...)
 	p = binary.LittleEndian.AppendUint32(p, version)
 	p = binary.LittleEndian.AppendUint64(p, salt)
 	return binary.LittleEndian.AppendUint32(p, checksum(p))
@@ -73,7 +73,7 @@ func header(salt uint64) []byte {
 // parseHeader returns what is said in the first bytes of a file; ok is false if
 // they are damaged.
 func parseHeader(p []byte) (ver uint32, salt uint64, ok bool) {
-	if len(p) < headSize || string(p[:8]) != headMagic || binary.LittleEndian.Uint32(p[20:]) != checksum(p[:20]) {
+	if len(p) < headerSize || string(p[:8]) != headerMagic || binary.LittleEndian.Uint32(p[20:]) != checksum(p[:20]) {
 		return 0, 0, false
 	}
 	return binary.LittleEndian.Uint32(p[8:]), binary.LittleEndian.Uint64(p[12:]), true
@@ -89,7 +89,7 @@ type frame struct {
 	sum     uint32 // of the payload
 }
 
-func (f frame) size() int64 { return frameSize + int64(f.list) + int64(f.payload) }
+func (f frame) size() int64 { return frameHeaderSize + int64(f.list) + int64(f.payload) }
 
 // append appends the head of a frame that stands at the offset off.
 func (f frame) append(dst []byte, salt uint64, off int64) []byte {
@@ -99,14 +99,14 @@ func (f frame) append(dst []byte, salt uint64, off int64) []byte {
 	for _, v := range [...]uint32{f.number, f.list, f.payload, f.listSum, f.sum} {
 		dst = binary.LittleEndian.AppendUint32(dst, v)
 	}
-	binary.LittleEndian.PutUint32(dst[at:], frameSum(salt, off, dst[at:at+frameSize]))
+	binary.LittleEndian.PutUint32(dst[at:], frameSum(salt, off, dst[at:at+frameHeaderSize]))
 	return dst
 }
 
 // parseFrame returns the head of the frame at the offset off; ok is false if
 // there is none.
 func parseFrame(p []byte, salt uint64, off int64) (f frame, ok bool) {
-	if len(p) < frameSize || binary.LittleEndian.Uint32(p) != frameSum(salt, off, p[:frameSize]) {
+	if len(p) < frameHeaderSize || binary.LittleEndian.Uint32(p) != frameSum(salt, off, p[:frameHeaderSize]) {
 		return frame{}, false
 	}
 	f.kind = kind(p[4:8])
@@ -120,7 +120,7 @@ func parseFrame(p []byte, salt uint64, off int64) (f frame, ok bool) {
 // offset too: so what stands at another place than it was written for, or in
 // another file, is no frame, and no line can look like one.
 func frameSum(salt uint64, off int64, head []byte) uint32 {
-	return crc32.Update(addUint64(addUint64(0, salt), uint64(off)), castagnoli, head[4:frameSize])
+	return crc32.Update(addUint64(addUint64(0, salt), uint64(off)), castagnoli, head[4:frameHeaderSize])
 }
 
 // addUint64 continues the CRC-32C crc over v. It is here because a buffer
@@ -134,8 +134,8 @@ func addUint64(crc uint32, v uint64) uint32 {
 	return ^crc
 }
 
-// A record is what the table of blocks says of one.
-type record struct {
+// A blockEntry is what the table of blocks says of one.
+type blockEntry struct {
 	off        int64 // of the frame
 	list, size uint32
 	sum        uint32 // of the block
@@ -145,9 +145,9 @@ type record struct {
 	runs       uint32
 }
 
-func (r record) payload() int64 { return r.off + frameSize + int64(r.list) }
+func (r blockEntry) payload() int64 { return r.off + frameHeaderSize + int64(r.list) }
 
-func (r record) append(dst []byte) []byte {
+func (r blockEntry) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(r.off))
 	for _, v := range [...]uint32{r.list, r.size, r.sum} {
 		dst = binary.LittleEndian.AppendUint32(dst, v)
@@ -159,17 +159,17 @@ func (r record) append(dst []byte) []byte {
 	return dst
 }
 
-func parseRecord(p []byte) record {
+func parseBlockEntry(p []byte) blockEntry {
 	u32, u64 := binary.LittleEndian.Uint32, binary.LittleEndian.Uint64
-	return record{
+	return blockEntry{
 		off: int64(u64(p)), list: u32(p[8:]), size: u32(p[12:]), sum: u32(p[16:]),
 		filterOff: int64(u64(p[20:])), filterSize: u32(p[28:]),
 		rows: u32(p[32:]), raw: u32(p[36:]), runs: u32(p[40:]),
 	}
 }
 
-// An end is the fixed end of a file.
-type end struct {
+// An footer is the fixed end of a file.
+type footer struct {
 	info       Info
 	index      int64 // offset of the lists of runs, behind the last frame
 	blocks     int64 // offset of the table of blocks
@@ -179,7 +179,7 @@ type end struct {
 	streamsSum uint32
 }
 
-func (e end) append(dst []byte) []byte {
+func (e footer) append(dst []byte) []byte {
 	at := len(dst)
 	for _, v := range [...]uint64{
 		e.info.After, e.info.Upto, uint64(e.info.Created), uint64(e.info.MinTime), uint64(e.info.MaxTime),
@@ -191,19 +191,19 @@ func (e end) append(dst []byte) []byte {
 		dst = binary.LittleEndian.AppendUint32(dst, v)
 	}
 	dst = binary.LittleEndian.AppendUint32(dst, checksum(dst[at:]))
-	return append(dst, endMagic...)
+	return append(dst, footerMagic...)
 }
 
-// parseEnd returns what stands in the fixed end of a file, and the version of
+// parseFooter returns what stands in the fixed end of a file, and the version of
 // its layout; ok is false if it is damaged. Of another version the rest of what
 // is returned means nothing: only the last 16 bytes are the same in all.
-func parseEnd(p []byte) (e end, ver uint32, ok bool) {
-	if len(p) != endSize || string(p[endSize-8:]) != endMagic || binary.LittleEndian.Uint32(p[endSize-12:]) != checksum(p[:endSize-12]) {
-		return end{}, 0, false
+func parseFooter(p []byte) (e footer, ver uint32, ok bool) {
+	if len(p) != footerSize || string(p[footerSize-8:]) != footerMagic || binary.LittleEndian.Uint32(p[footerSize-12:]) != checksum(p[:footerSize-12]) {
+		return footer{}, 0, false
 	}
 	u64 := func(i int) uint64 { return binary.LittleEndian.Uint64(p[8*i:]) }
 	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(p[96+4*i:]) }
-	e = end{
+	e = footer{
 		info: Info{
 			After: u64(0), Upto: u64(1), Created: int64(u64(2)), MinTime: int64(u64(3)), MaxTime: int64(u64(4)),
 			Rows: int64(u64(5)), Raw: int64(u64(6)), Size: int64(u64(7)),

@@ -15,14 +15,14 @@ var (
 	errLabels = errors.New("labels are not well-formed")
 )
 
-// A cursor takes varints off the front of p. After the first that is none, bad
+// A decoder takes varints off the front of p. After the first that is none, bad
 // is set, and all further ones are 0.
-type cursor struct {
+type decoder struct {
 	p   []byte
 	bad bool
 }
 
-func (c *cursor) uvarint() uint64 {
+func (c *decoder) uvarint() uint64 {
 	if len(c.p) > 0 && c.p[0] < 0x80 {
 		v := c.p[0]
 		c.p = c.p[1:]
@@ -37,8 +37,8 @@ func (c *cursor) uvarint() uint64 {
 	return v
 }
 
-// most is a uvarint that may be limit at most.
-func (c *cursor) most(limit uint64) uint64 {
+// atMost is a uvarint that may be limit at most.
+func (c *decoder) atMost(limit uint64) uint64 {
 	v := c.uvarint()
 	if v > limit {
 		c.p, c.bad = nil, true
@@ -48,12 +48,12 @@ func (c *cursor) most(limit uint64) uint64 {
 }
 
 // zigzag is a signed one.
-func (c *cursor) zigzag() int64 {
+func (c *decoder) zigzag() int64 {
 	v := c.uvarint()
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-func (c *cursor) take(n uint64) []byte {
+func (c *decoder) take(n uint64) []byte {
 	if n > uint64(len(c.p)) {
 		c.p, c.bad = nil, true
 		return nil
@@ -77,7 +77,7 @@ type labelWriter struct {
 
 func (w *labelWriter) append(dst []byte, labels string) []byte {
 	same := 0
-	if w.count%restart != 0 {
+	if w.count%restartInterval != 0 {
 		for same < min(len(labels), len(w.last)) && labels[same] == w.last[same] {
 			same++
 		}
@@ -96,10 +96,10 @@ type labelReader struct {
 	count int
 }
 
-func (r *labelReader) next(c *cursor) string {
-	same := c.most(uint64(len(r.last)))
-	rest := c.take(c.most(maxLabels - same))
-	if same != 0 && r.count%restart == 0 {
+func (r *labelReader) next(c *decoder) string {
+	same := c.atMost(uint64(len(r.last)))
+	rest := c.take(c.atMost(maxLabels - same))
+	if same != 0 && r.count%restartInterval == 0 {
 		c.p, c.bad = nil, true
 		return ""
 	}
@@ -111,18 +111,18 @@ func (r *labelReader) next(c *cursor) string {
 	return r.last
 }
 
-// A placed is a run in the list of a block: with the labels of its stream, and
+// A blockRun is a run in the list of a block: with the labels of its stream, and
 // its place among the runs of the stream.
-type placed struct {
+type blockRun struct {
 	StreamRun
 	// seq grows with the order of the runs of a stream. It has gaps where runs
 	// were merged into one.
 	seq uint64
 }
 
-// appendPlaced appends the list of a block, whose runs cover its rows from the
+// appendBlockRuns appends the list of a block, whose runs cover its rows from the
 // first to the last.
-func appendPlaced(dst []byte, runs []placed) []byte {
+func appendBlockRuns(dst []byte, runs []blockRun) []byte {
 	var labels labelWriter
 	last := int64(0)
 	for _, r := range runs {
@@ -137,21 +137,21 @@ func appendPlaced(dst []byte, runs []placed) []byte {
 	return dst
 }
 
-// parsePlaced appends the runs of the list of a block, whose number it puts
+// parseBlockRuns appends the runs of the list of a block, whose number it puts
 // into them.
-func parsePlaced(dst []placed, list []byte, block int) (runs []placed, rows, raw int64, err error) {
-	c := cursor{p: list}
+func parseBlockRuns(dst []blockRun, list []byte, block int) (runs []blockRun, rows, raw int64, err error) {
+	c := decoder{p: list}
 	var labels labelReader
 	last := int64(0)
 	for len(c.p) > 0 {
-		r := placed{StreamRun: StreamRun{Labels: labels.next(&c)}}
-		r.seq = c.most(math.MaxInt64)
+		r := blockRun{StreamRun: StreamRun{Labels: labels.next(&c)}}
+		r.seq = c.atMost(math.MaxInt64)
 		r.Block = block
 		r.First = int(rows)
-		r.Rows = int(c.most(uint64(math.MaxInt32 - rows)))
+		r.Rows = int(c.atMost(uint64(math.MaxInt32 - rows)))
 		r.MinTime = last + c.zigzag()
 		r.MaxTime = r.MinTime + int64(c.uvarint())
-		r.Raw = int64(c.most(uint64(math.MaxInt32 - raw)))
+		r.Raw = int64(c.atMost(uint64(math.MaxInt32 - raw)))
 		if c.bad || r.Rows == 0 || r.MaxTime < r.MinTime {
 			return dst, 0, 0, errForm
 		}
@@ -166,16 +166,16 @@ func parsePlaced(dst []placed, list []byte, block int) (runs []placed, rows, raw
 	return dst, rows, raw, nil
 }
 
-// A listed is a run in the list of a stream.
-type listed struct {
+// A seqRun is a run in the list of a stream.
+type seqRun struct {
 	Run
 	seq uint64
 }
 
 // A listWriter encodes the list of a stream.
-type listWriter struct{ last listed }
+type listWriter struct{ last seqRun }
 
-func (w *listWriter) append(dst []byte, r listed) []byte {
+func (w *listWriter) append(dst []byte, r seqRun) []byte {
 	dst = appendZigzag(dst, int64(r.Block-w.last.Block))
 	dst = binary.AppendUvarint(dst, uint64(r.First))
 	dst = binary.AppendUvarint(dst, uint64(r.Rows))
@@ -189,24 +189,24 @@ func (w *listWriter) append(dst []byte, r listed) []byte {
 
 // parseList decodes the list of a stream. blocks tells of the block of a run,
 // and whether there is one.
-func parseList(list []byte, blocks func(i int64) (record, bool)) ([]listed, error) {
-	runs := make([]listed, 0, min(len(list)/minRun+1, 1<<10))
-	c := cursor{p: list}
-	var last listed
+func parseList(list []byte, blocks func(i int64) (blockEntry, bool)) ([]seqRun, error) {
+	runs := make([]seqRun, 0, min(len(list)/minRun+1, 1<<10))
+	c := decoder{p: list}
+	var last seqRun
 	for len(c.p) > 0 {
-		var r listed
+		var r seqRun
 		block := int64(last.Block) + c.zigzag()
 		b, ok := blocks(block)
 		if !ok {
 			return nil, errForm
 		}
 		r.Block = int(block)
-		r.First = int(c.most(uint64(b.rows)))
-		r.Rows = int(c.most(uint64(int64(b.rows) - int64(r.First))))
+		r.First = int(c.atMost(uint64(b.rows)))
+		r.Rows = int(c.atMost(uint64(int64(b.rows) - int64(r.First))))
 		r.MinTime = last.MinTime + c.zigzag()
 		r.MaxTime = r.MinTime + int64(c.uvarint())
-		r.Raw = int64(c.most(uint64(b.raw)))
-		step := c.most(math.MaxInt64)
+		r.Raw = int64(c.atMost(uint64(b.raw)))
+		step := c.atMost(math.MaxInt64)
 		r.seq = last.seq + step
 		if c.bad || r.Rows == 0 || r.MaxTime < r.MinTime || step == 0 && len(runs) > 0 || r.seq > math.MaxInt64 {
 			return nil, errForm

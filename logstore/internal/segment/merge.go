@@ -12,9 +12,9 @@ type MergeOptions struct {
 	// BlockRaw is how many bytes of lines blocks are to have; one with at least
 	// half of that, or very many rows, is good as it is.
 	BlockRaw int
-	// Pace, unless nil, is called before n bytes are read or written, at most 256
+	// Throttle, unless nil, is called before n bytes are read or written, at most 256
 	// KiB, and may wait.
-	Pace func(ctx context.Context, n int) error
+	Throttle func(ctx context.Context, n int) error
 	// Created is for the new segment's Info.
 	Created    int64
 	Generation uint32
@@ -48,7 +48,7 @@ func Merge(ctx context.Context, w io.Writer, sources []*Segment, o MergeOptions)
 			return Info{}, err
 		}
 	}
-	var g gather
+	var g blockMerger
 	for _, b := range m.batches {
 		if err := g.write(m, b); err != nil {
 			return Info{}, err
@@ -69,20 +69,20 @@ type merger struct {
 	batches []*batch
 
 	frame, filter buffer
-	placed        []placed
+	placed        []blockRun
 }
 
 // A mergeSource is a source, and how far it has been merged.
 type mergeSource struct {
 	*Segment
-	t      *tables
-	stream int     // the next one
-	places []place // of blocks
+	t            *tables
+	stream       int           // the next one
+	destinations []destination // of blocks
 }
 
-// A place is where the rows of a block go: into a batch, of which it is the
+// A destination is where the rows of a block go: into a batch, of which it is the
 // slot-th block, or nil if it is copied.
-type place struct {
+type destination struct {
 	batch  *batch
 	slot   int
 	copied bool // already
@@ -95,18 +95,18 @@ func newMerger(ctx context.Context, w io.Writer, sources []*Segment, o MergeOpti
 	if o.BlockRaw <= 0 {
 		return nil, fmt.Errorf("segment: blocks of %d bytes", o.BlockRaw)
 	}
-	m := &merger{w: NewWriter(&pacedWriter{ctx, w, o.Pace}), o: o}
+	m := &merger{w: NewWriter(&throttledWriter{ctx, w, o.Throttle}), o: o}
 	upto := sources[0].Info().After
 	for _, s := range sources {
 		if s.Info().After < upto {
 			return nil, fmt.Errorf("segment: %s begins after %d, and what is before it ends at %d", s.src.Name(), s.Info().After, upto)
 		}
 		upto = s.Info().Upto
-		paced, t, err := s.paced(ctx, o.Pace)
+		paced, t, err := s.throttled(ctx, o.Throttle)
 		if err != nil {
 			return nil, err
 		}
-		m.sources = append(m.sources, &mergeSource{Segment: paced, t: t, places: make([]place, t.count)})
+		m.sources = append(m.sources, &mergeSource{Segment: paced, t: t, destinations: make([]destination, t.count)})
 	}
 	return m, nil
 }
@@ -136,7 +136,7 @@ func (m *merger) stream(labels string) error {
 			return err
 		}
 		for _, r := range list {
-			p := s.places[r.Block]
+			p := s.destinations[r.Block]
 			if p.batch == nil {
 				if err := m.copy(i, r.Block); err != nil {
 					return err
@@ -158,10 +158,10 @@ func (m *merger) stream(labels string) error {
 // copy copies a block with all its runs, once.
 func (m *merger) copy(source, block int) error {
 	s := m.sources[source]
-	if s.places[block].copied {
+	if s.destinations[block].copied {
 		return nil
 	}
-	s.places[block].copied = true
+	s.destinations[block].copied = true
 	b, err := s.readFrame(&m.frame, m.placed, s.t, block)
 	if err := errors.Join(err, b.listErr, b.payloadErr); err != nil {
 		return err

@@ -15,7 +15,7 @@ func mergeAll(t testing.TB, sources []*Segment, o MergeOptions) *Segment {
 	t.Helper()
 	var out bytes.Buffer
 	largest := 0
-	o.Pace = func(_ context.Context, n int) error { largest = max(largest, n); return nil }
+	o.Throttle = func(_ context.Context, n int) error { largest = max(largest, n); return nil }
 	info, err := Merge(t.Context(), &out, sources, o)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestMergeIsCancelled(t *testing.T) {
 		sources = append(sources, open(t, pack(t, someEntries(r, 300, 20), Info{After: uint64(i), Upto: uint64(i + 1)}, 2<<10, 20)))
 	}
 	steps := 0
-	o := MergeOptions{BlockRaw: 2 << 10, Pace: func(context.Context, int) error { steps++; return nil }}
+	o := MergeOptions{BlockRaw: 2 << 10, Throttle: func(context.Context, int) error { steps++; return nil }}
 	if _, err := Merge(t.Context(), io.Discard, sources, o); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestMergeIsCancelled(t *testing.T) {
 	for stop := range all {
 		ctx, cancel := context.WithCancel(t.Context())
 		steps = 0
-		o.Pace = func(ctx context.Context, _ int) error {
+		o.Throttle = func(ctx context.Context, _ int) error {
 			if steps++; steps > stop {
 				cancel()
 			}
@@ -262,8 +262,8 @@ func TestMergeRefusesPlaces(t *testing.T) {
 		var out bytes.Buffer
 		w := NewWriter(&out)
 		for _, seq := range seqs {
-			run := placed{seq: seq, StreamRun: StreamRun{"app", Run{Rows: 1}}}
-			if err := w.add([]byte("block"), nil, []placed{run}); err != nil {
+			run := blockRun{seq: seq, StreamRun: StreamRun{"app", Run{Rows: 1}}}
+			if err := w.add([]byte("block"), nil, []blockRun{run}); err != nil {
 				return nil, err
 			}
 		}

@@ -28,7 +28,7 @@ type group struct {
 // A part is a run of the slot-th block of a batch.
 type part struct {
 	slot int
-	listed
+	seqRun
 }
 
 // add adds a run to the last group, or to a new one.
@@ -55,7 +55,7 @@ func (m *merger) plan() error {
 	var last *batch
 	for i, s := range m.sources {
 		for n := range s.t.count {
-			rec := s.t.record(n)
+			rec := s.t.blockEntry(n)
 			if m.good(int64(rec.rows), int64(rec.raw)) {
 				continue
 			}
@@ -68,7 +68,7 @@ func (m *merger) plan() error {
 				last = new(batch)
 				m.batches = append(m.batches, last)
 			}
-			s.places[n] = place{batch: last, slot: len(last.blocks)}
+			s.destinations[n] = destination{batch: last, slot: len(last.blocks)}
 			last.blocks = append(last.blocks, blockID{i, n})
 			last.parts += next.parts
 			last.rows += next.rows
@@ -80,7 +80,7 @@ func (m *merger) plan() error {
 		if len(b.blocks) > 1 {
 			several = append(several, b)
 		} else {
-			m.sources[b.blocks[0].source].places[b.blocks[0].block].batch = nil
+			m.sources[b.blocks[0].source].destinations[b.blocks[0].block].batch = nil
 		}
 	}
 	m.batches = several

@@ -167,11 +167,11 @@ func TestMergeReadsOnce(t *testing.T) {
 	size, filters := int64(0), int64(0)
 	for _, s := range sources {
 		size += s.Info().Size
-		filters += int64(len(filterOf(t, s, 0)) + frameSize)
+		filters += int64(len(filterOf(t, s, 0)) + frameHeaderSize)
 	}
 	moved := int64(0)
 	info, err := Merge(t.Context(), io.Discard, sources, MergeOptions{
-		BlockRaw: 64 << 10, Pace: func(_ context.Context, n int) error { moved += int64(n); return nil },
+		BlockRaw: 64 << 10, Throttle: func(_ context.Context, n int) error { moved += int64(n); return nil },
 	})
 	if err != nil {
 		t.Fatal(err)

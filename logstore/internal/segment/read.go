@@ -27,11 +27,11 @@ func (b *buffer) put() {
 	}
 }
 
-// look calls f, whose errors are of damage, with n bytes at off: without a copy
+// view calls f, whose errors are of damage, with n bytes at off: without a copy
 // where the source can.
-func (s *Segment) look(off, n int64, block int, f func([]byte) error) error {
-	if s.view != nil && n <= piece {
-		err := s.view.View(off, int(n), f)
+func (s *Segment) view(off, n int64, block int, f func([]byte) error) error {
+	if s.viewer != nil && n <= maxRead {
+		err := s.viewer.View(off, int(n), f)
 		if err != nil && !isCorrupt(err) {
 			err = readError(s.src, err, off, block)
 		}
@@ -39,7 +39,7 @@ func (s *Segment) look(off, n int64, block int, f func([]byte) error) error {
 	}
 	buf := getBuffer(0)
 	defer buf.put()
-	if err := buf.fill(s.src, n, off, block); err != nil {
+	if err := buf.read(s.src, n, off, block); err != nil {
 		return err
 	}
 	return f(buf.p)
@@ -64,7 +64,7 @@ func (s *Segment) Runs(stream int) ([]Run, error) {
 
 // list reads the list of runs of a stream, and compares it with what the table
 // says of the stream.
-func (s *Segment) list(t *tables, stream int) (list []listed, err error) {
+func (s *Segment) list(t *tables, stream int) (list []seqRun, err error) {
 	if t.lists != nil {
 		return t.lists[stream], nil
 	}
@@ -72,7 +72,7 @@ func (s *Segment) list(t *tables, stream int) (list []listed, err error) {
 	damaged := func(why string) error {
 		return corrupt(s.src, want.off, -1, "the list of runs of stream %d: %s", stream, why)
 	}
-	err = s.look(want.off, int64(want.size), -1, func(p []byte) error {
+	err = s.view(want.off, int64(want.size), -1, func(p []byte) error {
 		if checksum(p) != want.sum {
 			return damaged("the checksum does not match")
 		}
@@ -104,7 +104,7 @@ func (s *Segment) ReadBlock(dst []byte, block int) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	r, at := t.record(block), len(dst)
+	r, at := t.blockEntry(block), len(dst)
 	p, err := readPieces(s.src, dst, int64(r.size), r.payload(), block)
 	if err != nil {
 		return dst, err
@@ -120,7 +120,7 @@ func (s *Segment) ReadBlock(dst []byte, block int) ([]byte, error) {
 type probe struct {
 	s       *Segment
 	block   int
-	rec     record
+	rec     blockEntry
 	intact  bool // the checksum has been verified
 	needles []filter.Needle
 	may     bool
@@ -142,7 +142,7 @@ func (s *Segment) May(block int, needles ...filter.Needle) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	rec := t.record(block)
+	rec := t.blockEntry(block)
 	if rec.filterSize == 0 || !slices.ContainsFunc(needles, func(n filter.Needle) bool { return !n.Empty() }) {
 		return true, nil
 	}
@@ -150,11 +150,11 @@ func (s *Segment) May(block int, needles ...filter.Needle) (bool, error) {
 	p := probes.Get().(*probe)
 	p.s, p.block, p.rec, p.needles, p.may = s, block, rec, needles, true
 	p.intact = word.Load()&bit != 0
-	off, n := rec.filterOff, frameSize+int64(rec.filterSize)
+	off, n := rec.filterOff, frameHeaderSize+int64(rec.filterSize)
 	if p.intact {
-		off, n = off+frameSize, n-frameSize
+		off, n = off+frameHeaderSize, n-frameHeaderSize
 	}
-	err = s.look(off, n, block, p.call)
+	err = s.view(off, n, block, p.call)
 	if err == nil && !p.intact {
 		word.Or(bit)
 	}
@@ -169,7 +169,7 @@ func (p *probe) ask(b []byte) error {
 		if why := p.s.checkFilter(b, p.block, p.rec); why != "" {
 			return corrupt(p.s.src, p.rec.filterOff, p.block, "%s", why)
 		}
-		b = b[frameSize:]
+		b = b[frameHeaderSize:]
 	}
 	for _, n := range p.needles {
 		if !filter.May(b, n) {
@@ -182,12 +182,12 @@ func (p *probe) ask(b []byte) error {
 
 // checkFilter verifies the frame of the filter of a block. It returns what is
 // wrong, or "".
-func (s *Segment) checkFilter(b []byte, block int, rec record) string {
-	f, ok := parseFrame(b, s.end.salt, rec.filterOff)
+func (s *Segment) checkFilter(b []byte, block int, rec blockEntry) string {
+	f, ok := parseFrame(b, s.footer.salt, rec.filterOff)
 	switch {
 	case !ok || f.kind != kindFilter || f.payload != rec.filterSize || !s.scanned && int(f.number) != block:
 		return "the head of the filter is not as it was written"
-	case checksum(b[frameSize:]) != f.sum:
+	case checksum(b[frameHeaderSize:]) != f.sum:
 		return "the checksum of the filter does not match"
 	}
 	return ""
@@ -196,7 +196,7 @@ func (s *Segment) checkFilter(b []byte, block int, rec record) string {
 // A blockFrame is a block with all that stands beside it.
 type blockFrame struct {
 	payload []byte
-	runs    []placed
+	runs    []blockRun
 	// What is wrong with the head or the list of runs, and with the block. Where
 	// it is not nil, runs or payload are not to be used.
 	listErr, payloadErr error
@@ -204,13 +204,13 @@ type blockFrame struct {
 
 // readFrame reads a block with its frame into buf. The error is that of the
 // source; runs is memory for those of the block.
-func (s *Segment) readFrame(buf *buffer, runs []placed, t *tables, block int) (b blockFrame, err error) {
-	rec := t.record(block)
-	n := frameSize + int64(rec.list) + int64(rec.size)
-	if n <= piece {
-		err = buf.fill(s.src, n, rec.off, block)
+func (s *Segment) readFrame(buf *buffer, runs []blockRun, t *tables, block int) (b blockFrame, err error) {
+	rec := t.blockEntry(block)
+	n := frameHeaderSize + int64(rec.list) + int64(rec.size)
+	if n <= maxRead {
+		err = buf.read(s.src, n, rec.off, block)
 	} else { // only lists have no holes
-		err = buf.fill(s.src, n-int64(rec.size), rec.off, block)
+		err = buf.read(s.src, n-int64(rec.size), rec.off, block)
 		if err == nil {
 			buf.p, err = readPieces(s.src, buf.p, int64(rec.size), rec.payload(), block)
 		}
@@ -218,22 +218,22 @@ func (s *Segment) readFrame(buf *buffer, runs []placed, t *tables, block int) (b
 	if err != nil {
 		return b, err
 	}
-	list := buf.p[frameSize : frameSize+rec.list]
-	b.payload, b.runs = buf.p[frameSize+rec.list:], runs[:0]
+	list := buf.p[frameHeaderSize : frameHeaderSize+rec.list]
+	b.payload, b.runs = buf.p[frameHeaderSize+rec.list:], runs[:0]
 	if checksum(b.payload) != rec.sum {
 		b.payloadErr = corrupt(s.src, rec.payload(), block, "the checksum does not match")
 	}
-	f, ok := parseFrame(buf.p, s.end.salt, rec.off)
+	f, ok := parseFrame(buf.p, s.footer.salt, rec.off)
 	switch {
 	case !ok || f.kind != kindBlock || f.list != rec.list || f.payload != rec.size || f.sum != rec.sum || !s.scanned && int(f.number) != block:
 		b.listErr = corrupt(s.src, rec.off, block, "its head is not as it was written")
 	case checksum(list) != f.listSum:
-		b.listErr = corrupt(s.src, rec.off+frameSize, block, "the checksum of its list of runs does not match")
+		b.listErr = corrupt(s.src, rec.off+frameHeaderSize, block, "the checksum of its list of runs does not match")
 	default:
 		var rows, raw int64
-		b.runs, rows, raw, err = parsePlaced(b.runs, list, block)
+		b.runs, rows, raw, err = parseBlockRuns(b.runs, list, block)
 		if err != nil || rows != int64(rec.rows) || raw != int64(rec.raw) || len(b.runs) != int(rec.runs) {
-			b.listErr = corrupt(s.src, rec.off+frameSize, block, "its list of runs is not that of the table of blocks")
+			b.listErr = corrupt(s.src, rec.off+frameHeaderSize, block, "its list of runs is not that of the table of blocks")
 		}
 	}
 	return b, nil
@@ -242,15 +242,15 @@ func (s *Segment) readFrame(buf *buffer, runs []placed, t *tables, block int) (b
 // readFilter reads the filter of a block into buf; nil if it has none. Damage
 // is a *CorruptError.
 func (s *Segment) readFilter(buf *buffer, t *tables, block int) ([]byte, error) {
-	rec := t.record(block)
+	rec := t.blockEntry(block)
 	if rec.filterSize == 0 {
 		return nil, nil
 	}
-	if err := buf.fill(s.src, frameSize+int64(rec.filterSize), rec.filterOff, block); err != nil {
+	if err := buf.read(s.src, frameHeaderSize+int64(rec.filterSize), rec.filterOff, block); err != nil {
 		return nil, err
 	}
 	if why := s.checkFilter(buf.p, block, rec); why != "" {
 		return nil, corrupt(s.src, rec.filterOff, block, "%s", why)
 	}
-	return buf.p[frameSize:], nil
+	return buf.p[frameHeaderSize:], nil
 }

@@ -17,15 +17,15 @@ import (
 // An error of reading that is not of damage ends it: what cannot be read now
 // may be read later.
 func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info Info, lost []error, err error) {
-	s, t, err := s.paced(ctx, o.Pace)
+	s, t, err := s.throttled(ctx, o.Throttle)
 	if err != nil {
 		return Info{}, nil, err
 	}
-	out := NewWriter(&pacedWriter{ctx, w, o.Pace})
+	out := NewWriter(&throttledWriter{ctx, w, o.Throttle})
 	var (
 		frame, filter buffer
-		runs          []placed
-		index         map[int][]placed // what the index says of all blocks, once it is needed
+		runs          []blockRun
+		index         map[int][]blockRun // what the index says of all blocks, once it is needed
 		decoder       block.Decoder
 	)
 	for i := range t.count {
@@ -44,14 +44,14 @@ func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info
 		}
 		damage := cmp.Or(err, b.payloadErr, b.listErr)
 		if damage == nil {
-			if err := checkRows(&decoder, b.payload, t.record(i), b.runs); err != nil {
-				damage = corrupt(s.src, t.record(i).payload(), i, "%v", err)
+			if err := checkRows(&decoder, b.payload, t.blockEntry(i), b.runs); err != nil {
+				damage = corrupt(s.src, t.blockEntry(i).payload(), i, "%v", err)
 			}
 		}
 		if damage == nil && o.CheckLabels != nil {
 			for _, r := range b.runs {
 				if err := o.CheckLabels(r.Labels); err != nil {
-					damage = corrupt(s.src, t.record(i).payload(), i, "labels of a run: %v", err)
+					damage = corrupt(s.src, t.blockEntry(i).payload(), i, "labels of a run: %v", err)
 					break
 				}
 			}
@@ -78,26 +78,26 @@ func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info
 
 // runsByBlock returns the runs of each block, as far as the lists of the streams
 // tell all of them.
-func (s *Segment) runsByBlock(t *tables) (map[int][]placed, error) {
-	all := map[int][]placed{}
+func (s *Segment) runsByBlock(t *tables) (map[int][]blockRun, error) {
+	all := map[int][]blockRun{}
 	for i := range t.streams {
 		list, err := s.list(t, i)
 		if err != nil && !isCorrupt(err) {
 			return nil, err
 		}
 		for _, r := range list {
-			all[r.Block] = append(all[r.Block], placed{StreamRun{t.streams[i].Labels, r.Run}, r.seq})
+			all[r.Block] = append(all[r.Block], blockRun{StreamRun{t.streams[i].Labels, r.Run}, r.seq})
 		}
 	}
 	for i, runs := range all {
-		slices.SortFunc(runs, func(a, b placed) int { return cmp.Compare(a.First, b.First) })
+		slices.SortFunc(runs, func(a, b blockRun) int { return cmp.Compare(a.First, b.First) })
 		rows := 0
 		for _, r := range runs {
 			if r.First == rows {
 				rows += r.Rows
 			}
 		}
-		if rec := t.record(i); rows != int(rec.rows) || len(runs) != int(rec.runs) {
+		if rec := t.blockEntry(i); rows != int(rec.rows) || len(runs) != int(rec.runs) {
 			delete(all, i)
 		}
 	}

@@ -16,15 +16,15 @@ import (
 // It reads the heads of all blocks, and byte by byte what is none. What is
 // known of the segment stays in memory until Close.
 func Scan(ctx context.Context, src Source, size int64, info Info) (s *Segment, lost []error, err error) {
-	sc := scan{src: src, size: size, streams: map[string]*scannedStream{}}
+	sc := scanner{src: src, size: size, streams: map[string]*scannedStream{}}
 	if err := sc.salt(); err != nil {
 		return nil, nil, err
 	}
-	for off := int64(headSize); off < sc.stop; {
+	for off := int64(headerSize); off < sc.stop; {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		f, next, err := sc.find(ctx, off)
+		f, next, err := sc.nextFrame(ctx, off)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -34,43 +34,43 @@ func Scan(ctx context.Context, src Source, size int64, info Info) (s *Segment, l
 		if next == sc.stop {
 			break
 		}
-		if err := sc.take(f, next); err != nil {
+		if err := sc.addFrame(f, next); err != nil {
 			return nil, nil, err
 		}
 		off = next + f.size()
 	}
-	if !sc.ends {
+	if !sc.hasFooter {
 		sc.lost = append(sc.lost, corrupt(src, size, -1, "the end is not as it was written: what blocks there were at the end of the file is not known"))
 	}
 	return sc.segment(info), sc.lost, nil
 }
 
-// A scan is one under way.
-type scan struct {
-	src  Source
-	size int64
-	stop int64 // where the index begins, if the end is intact
-	end  end
-	ends bool // it is
-	lost []error
+// A scanner is one under way.
+type scanner struct {
+	src       Source
+	size      int64
+	stop      int64 // where the index begins, if the end is intact
+	footer    footer
+	hasFooter bool // it is
+	lost      []error
 
-	records []record
+	records []blockEntry
 	numbers []uint32 // of the blocks
 	streams map[string]*scannedStream
-	placed  []placed
+	placed  []blockRun
 }
 
 type scannedStream struct {
 	Stream
-	runs []listed
+	runs []seqRun
 }
 
 // salt finds out what the frames of the file are known by.
-func (sc *scan) salt() error {
-	if sc.size < headSize+endSize {
+func (sc *scanner) salt() error {
+	if sc.size < headerSize+footerSize {
 		return corrupt(sc.src, 0, -1, "%d bytes are no segment", sc.size)
 	}
-	p := make([]byte, headSize)
+	p := make([]byte, headerSize)
 	if err := readFull(sc.src, p, 0, -1); err != nil {
 		return err
 	}
@@ -78,35 +78,35 @@ func (sc *scan) salt() error {
 	if begins && ver != version {
 		return &VersionError{sc.src.Name(), ver}
 	}
-	p = make([]byte, endSize)
-	if err := readFull(sc.src, p, sc.size-endSize, -1); err != nil && !isCorrupt(err) {
+	p = make([]byte, footerSize)
+	if err := readFull(sc.src, p, sc.size-footerSize, -1); err != nil && !isCorrupt(err) {
 		return err
 	}
-	sc.end, ver, sc.ends = parseEnd(p)
-	if sc.ends && ver != version {
+	sc.footer, ver, sc.hasFooter = parseFooter(p)
+	if sc.hasFooter && ver != version {
 		return &VersionError{sc.src.Name(), ver}
 	}
 	sc.stop = sc.size
-	if sc.ends = sc.ends && sc.end.info.Size == sc.size && sc.end.index >= headSize && sc.end.index < sc.size; sc.ends {
-		sc.stop = sc.end.index
-		salt = sc.end.salt
+	if sc.hasFooter = sc.hasFooter && sc.footer.info.Size == sc.size && sc.footer.index >= headerSize && sc.footer.index < sc.size; sc.hasFooter {
+		sc.stop = sc.footer.index
+		salt = sc.footer.salt
 	}
 	if !begins {
 		sc.lost = append(sc.lost, corrupt(sc.src, 0, -1, "the header is not as it was written"))
 	}
-	if !begins && !sc.ends {
+	if !begins && !sc.hasFooter {
 		return corrupt(sc.src, 0, -1, "both the header and the end are damaged: nothing tells what its blocks are known by")
 	}
-	sc.end.salt = salt
+	sc.footer.salt = salt
 	return nil
 }
 
-// find returns the first frame at or behind off; where there is none, next is
+// nextFrame returns the first frame at or behind off; where there is none, next is
 // sc.stop.
-func (sc *scan) find(ctx context.Context, off int64) (f frame, next int64, err error) {
-	buf := getBuffer(frameSize)
+func (sc *scanner) nextFrame(ctx context.Context, off int64) (f frame, next int64, err error) {
+	buf := getBuffer(frameHeaderSize)
 	defer buf.put()
-	for at := off; at+frameSize <= sc.stop; {
+	for at := off; at+frameHeaderSize <= sc.stop; {
 		if err := ctx.Err(); err != nil {
 			return frame{}, 0, err
 		}
@@ -120,11 +120,11 @@ func (sc *scan) find(ctx context.Context, off int64) (f frame, next int64, err e
 			return frame{}, 0, err
 		}
 		for i := range candidates(buf.p) {
-			if f, ok := parseFrame(buf.p[i:], sc.end.salt, at+int64(i)); ok && f.size() <= sc.stop-at-int64(i) {
+			if f, ok := parseFrame(buf.p[i:], sc.footer.salt, at+int64(i)); ok && f.size() <= sc.stop-at-int64(i) {
 				return f, at + int64(i), nil
 			}
 		}
-		at += int64(len(buf.p)) - frameSize + 1
+		at += int64(len(buf.p)) - frameHeaderSize + 1
 	}
 	return frame{}, sc.stop, nil
 }
@@ -132,7 +132,7 @@ func (sc *scan) find(ctx context.Context, off int64) (f frame, next int64, err e
 // candidates ranges over where the head of a frame may be.
 func candidates(p []byte) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
-		for at := 4; at+frameSize-4 <= len(p); at++ {
+		for at := 4; at+frameHeaderSize-4 <= len(p); at++ {
 			i := bytes.IndexAny(p[at:], "BF")
 			if i < 0 {
 				return
@@ -147,8 +147,8 @@ func candidates(p []byte) func(yield func(int) bool) {
 	}
 }
 
-// take takes note of a frame.
-func (sc *scan) take(f frame, off int64) error {
+// addFrame takes note of a frame.
+func (sc *scanner) addFrame(f frame, off int64) error {
 	if f.kind == kindFilter {
 		if i, ok := slices.BinarySearch(sc.numbers, f.number); ok {
 			sc.records[i].filterOff, sc.records[i].filterSize = off, f.payload
@@ -164,7 +164,7 @@ func (sc *scan) take(f frame, off int64) error {
 	}
 	buf := getBuffer(0)
 	defer buf.put()
-	if err := buf.fill(sc.src, int64(f.list), off+frameSize, int(f.number)); err != nil {
+	if err := buf.read(sc.src, int64(f.list), off+frameHeaderSize, int(f.number)); err != nil {
 		if isCorrupt(err) {
 			sc.lost = append(sc.lost, err)
 			return nil
@@ -175,13 +175,13 @@ func (sc *scan) take(f frame, off int64) error {
 		lose("the checksum of its list of runs does not match")
 		return nil
 	}
-	runs, rows, raw, err := parsePlaced(sc.placed[:0], buf.p, len(sc.records))
+	runs, rows, raw, err := parseBlockRuns(sc.placed[:0], buf.p, len(sc.records))
 	if sc.placed = runs; err != nil {
 		lose("its list of runs: " + err.Error())
 		return nil
 	}
 	sc.numbers = append(sc.numbers, f.number)
-	sc.records = append(sc.records, record{
+	sc.records = append(sc.records, blockEntry{
 		off: off, list: f.list, size: f.payload, sum: f.sum, rows: uint32(rows), raw: uint32(raw), runs: uint32(len(runs)),
 	})
 	for _, r := range runs {
@@ -190,7 +190,7 @@ func (sc *scan) take(f frame, off int64) error {
 			s = &scannedStream{Stream: Stream{Labels: r.Labels, MinTime: r.MinTime, MaxTime: r.MaxTime}}
 			sc.streams[r.Labels] = s
 		}
-		s.runs = append(s.runs, listed{r.Run, r.seq})
+		s.runs = append(s.runs, seqRun{r.Run, r.seq})
 		s.MinTime, s.MaxTime = min(s.MinTime, r.MinTime), max(s.MaxTime, r.MaxTime)
 		s.Rows += int64(r.Rows)
 		s.Raw += r.Raw
@@ -199,14 +199,14 @@ func (sc *scan) take(f frame, off int64) error {
 }
 
 // segment makes the tables that the file should have.
-func (sc *scan) segment(info Info) *Segment {
-	var streams []inStream
-	var lists [][]listed
+func (sc *scanner) segment(info Info) *Segment {
+	var streams []streamEntry
+	var lists [][]seqRun
 	info.MinTime, info.MaxTime, info.Rows, info.Raw = 0, 0, 0, 0
 	for i, labels := range slices.Sorted(maps.Keys(sc.streams)) {
 		s := sc.streams[labels]
-		slices.SortStableFunc(s.runs, func(a, b listed) int { return cmp.Compare(a.seq, b.seq) })
-		streams = append(streams, inStream{Stream: s.Stream, seqs: s.runs[len(s.runs)-1].seq + 1})
+		slices.SortStableFunc(s.runs, func(a, b seqRun) int { return cmp.Compare(a.seq, b.seq) })
+		streams = append(streams, streamEntry{Stream: s.Stream, seqs: s.runs[len(s.runs)-1].seq + 1})
 		lists = append(lists, s.runs)
 		if i == 0 {
 			info.MinTime, info.MaxTime = s.MinTime, s.MaxTime
@@ -220,11 +220,11 @@ func (sc *scan) segment(info Info) *Segment {
 	for _, r := range sc.records {
 		records = r.append(records)
 	}
-	out := &Segment{src: sc.src, end: end{info: info, salt: sc.end.salt}, scanned: true}
-	out.view, _ = sc.src.(Viewer)
+	out := &Segment{src: sc.src, footer: footer{info: info, salt: sc.footer.salt}, scanned: true}
+	out.viewer, _ = sc.src.(Viewer)
 	t := newTables(streams, records)
 	if t.lists = lists; lists == nil {
-		t.lists = [][]listed{}
+		t.lists = [][]seqRun{}
 	}
 	out.tables.Store(t)
 	return out

@@ -63,9 +63,9 @@ type Viewer interface {
 
 // A Segment is a segment that is open for reading, by many goroutines at once.
 type Segment struct {
-	src  Source
-	view Viewer // src, if it is one
-	end  end
+	src    Source
+	viewer Viewer // src, if it is one
+	footer footer
 	// tables is nil after Trim until they are needed.
 	tables  atomic.Pointer[tables]
 	scanned bool // they are not in the file, Trim keeps them
@@ -76,7 +76,7 @@ type Segment struct {
 // tables of streams and blocks are larger. The error is a *CorruptError, a
 // *VersionError, or that of the source.
 func Open(src Source, size int64) (*Segment, error) {
-	if size < headSize+endSize {
+	if size < headerSize+footerSize {
 		return nil, corrupt(src, 0, -1, "%d bytes are no segment", size)
 	}
 	n := min(size, tailSize)
@@ -85,23 +85,23 @@ func Open(src Source, size int64) (*Segment, error) {
 	if err := readFull(src, buf.p, size-n, -1); err != nil {
 		return nil, err
 	}
-	e, ver, ok := parseEnd(buf.p[n-endSize:])
+	e, ver, ok := parseFooter(buf.p[n-footerSize:])
 	switch {
 	case !ok:
-		return nil, corrupt(src, size-endSize, -1, "the end is not as it was written")
+		return nil, corrupt(src, size-footerSize, -1, "the end is not as it was written")
 	case ver != version:
 		return nil, &VersionError{src.Name(), ver}
 	case e.info.Size != size:
-		return nil, corrupt(src, size-endSize, -1, "the file has %d bytes, and had %d", size, e.info.Size)
-	case e.index < headSize || e.blocks < e.index || e.streams < e.blocks || e.streams > size-endSize || (e.streams-e.blocks)%recordSize != 0:
-		return nil, corrupt(src, size-endSize, -1, "the end is not well-formed")
+		return nil, corrupt(src, size-footerSize, -1, "the file has %d bytes, and had %d", size, e.info.Size)
+	case e.index < headerSize || e.blocks < e.index || e.streams < e.blocks || e.streams > size-footerSize || (e.streams-e.blocks)%blockEntrySize != 0:
+		return nil, corrupt(src, size-footerSize, -1, "the end is not well-formed")
 	}
-	e.info.Blocks = int((e.streams - e.blocks) / recordSize)
-	s := &Segment{src: src, end: e}
-	s.view, _ = src.(Viewer)
+	e.info.Blocks = int((e.streams - e.blocks) / blockEntrySize)
+	s := &Segment{src: src, footer: e}
+	s.viewer, _ = src.(Viewer)
 	var read []byte // the tables, unless they begin before what was read
 	if from := e.blocks - (size - n); from >= 0 {
-		read = buf.p[from : n-endSize]
+		read = buf.p[from : n-footerSize]
 	}
 	if err := s.loadTables(read); err != nil {
 		return nil, err
@@ -112,11 +112,11 @@ func Open(src Source, size int64) (*Segment, error) {
 // loadTables verifies the tables of blocks and streams and keeps them. p has
 // them, or is nil to have them read.
 func (s *Segment) loadTables(p []byte) error {
-	e := s.end
+	e := s.footer
 	if p == nil {
 		buf := getBuffer(0)
 		defer buf.put()
-		if err := buf.fill(s.src, e.info.Size-endSize-e.blocks, e.blocks, -1); err != nil {
+		if err := buf.read(s.src, e.info.Size-footerSize-e.blocks, e.blocks, -1); err != nil {
 			return err
 		}
 		p = buf.p
@@ -133,8 +133,8 @@ func (s *Segment) loadTables(p []byte) error {
 		return corrupt(s.src, e.streams, -1, "the table of streams: %v", err)
 	}
 	t := newTables(list, append([]byte(nil), blocks...))
-	if bad, err := t.checkRecords(e); err != nil {
-		return corrupt(s.src, e.blocks+int64(max(bad, 0))*recordSize, bad, "the table of blocks: %v", err)
+	if bad, err := t.checkBlocks(e); err != nil {
+		return corrupt(s.src, e.blocks+int64(max(bad, 0))*blockEntrySize, bad, "the table of blocks: %v", err)
 	}
 	s.tables.CompareAndSwap(nil, t)
 	return nil
@@ -156,7 +156,7 @@ func (s *Segment) load() (*tables, error) {
 }
 
 // Info returns what the segment says of itself.
-func (s *Segment) Info() Info { return s.end.info }
+func (s *Segment) Info() Info { return s.footer.info }
 
 // Stream returns what is said of the i-th of Info().Streams streams. It reads
 // only after Trim.
@@ -174,13 +174,13 @@ func (s *Segment) Block(i int) (Block, error) {
 	if err != nil {
 		return Block{}, err
 	}
-	r := t.record(i)
+	r := t.blockEntry(i)
 	b := Block{
 		Offset: r.payload(), Bytes: int64(r.size), FilterBytes: int64(r.filterSize),
 		Rows: int(r.rows), Raw: int64(r.raw), Runs: int(r.runs),
 	}
 	if r.filterSize > 0 {
-		b.FilterOffset = r.filterOff + frameSize
+		b.FilterOffset = r.filterOff + frameHeaderSize
 	}
 	return b, nil
 }

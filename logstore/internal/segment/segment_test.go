@@ -233,14 +233,14 @@ func TestErrorsOfTheSource(t *testing.T) {
 	}
 
 	// A file that is shorter than it was told is damaged.
-	for _, n := range []int{0, 10, headSize + endSize, len(p) / 2, len(p) - 1} {
+	for _, n := range []int{0, 10, headerSize + footerSize, len(p) / 2, len(p) - 1} {
 		for _, src := range []Source{inMemory(p[:n]), inView(p[:n])} {
 			if _, err := Open(src, int64(len(p))); !isCorrupt(err) {
 				t.Errorf("%d of %d bytes: %v", n, len(p), err)
 			}
 			s := open(t, p)
 			s.src = src
-			s.view, _ = src.(Viewer)
+			s.viewer, _ = src.(Viewer)
 			if err := s.Verify(t.Context(), nil); !isCorrupt(err) {
 				t.Errorf("Verify of %d of %d bytes: %v", n, len(p), err)
 			}

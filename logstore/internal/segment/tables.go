@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// An inStream is a stream of the table, and where its list of runs is.
-type inStream struct {
+// An streamEntry is a stream of the table, and where its list of runs is.
+type streamEntry struct {
 	Stream
 	off  int64  // of the list
 	size uint32 // bytes of it
@@ -20,7 +20,7 @@ type inStream struct {
 
 // append appends what the table says of a stream behind its labels. base is
 // the segment's MinTime.
-func (s inStream) append(dst []byte, base int64) []byte {
+func (s streamEntry) append(dst []byte, base int64) []byte {
 	dst = binary.AppendUvarint(dst, uint64(s.MinTime-base))
 	dst = binary.AppendUvarint(dst, uint64(s.MaxTime-s.MinTime))
 	dst = binary.AppendUvarint(dst, uint64(s.Rows))
@@ -32,44 +32,44 @@ func (s inStream) append(dst []byte, base int64) []byte {
 
 // The tables of a segment say what it has and where: what Trim gives up.
 type tables struct {
-	streams []inStream // by labels
-	records []byte     // of all blocks, as in the file
-	count   int        // of blocks
+	streams []streamEntry // by labels
+	blocks  []byte        // of all blocks, as in the file
+	count   int           // of blocks
 	// lists are those of the streams if the segment was scanned, else nil.
-	lists [][]listed
+	lists [][]seqRun
 	// intact has a bit for each filter whose checksum has been verified.
 	intact []atomic.Uint64
 }
 
-func newTables(streams []inStream, records []byte) *tables {
-	n := len(records) / recordSize
-	return &tables{streams: streams, records: records, count: n, intact: make([]atomic.Uint64, (n+63)/64)}
+func newTables(streams []streamEntry, records []byte) *tables {
+	n := len(records) / blockEntrySize
+	return &tables{streams: streams, blocks: records, count: n, intact: make([]atomic.Uint64, (n+63)/64)}
 }
 
-func (t *tables) record(i int) record { return parseRecord(t.records[i*recordSize:]) }
+func (t *tables) blockEntry(i int) blockEntry { return parseBlockEntry(t.blocks[i*blockEntrySize:]) }
 
 // block is for parseList.
-func (t *tables) block(i int64) (record, bool) {
+func (t *tables) block(i int64) (blockEntry, bool) {
 	if i < 0 || i >= int64(t.count) {
-		return record{}, false
+		return blockEntry{}, false
 	}
-	return t.record(int(i)), true
+	return t.blockEntry(int(i)), true
 }
 
 var errTotals = errors.New("its streams do not add up to what the end says")
 
 // parseStreams decodes the table of streams, and compares it with what the end
 // says of all of them.
-func parseStreams(p []byte, e end) ([]inStream, error) {
-	c := cursor{p: p}
-	total := c.most(uint64(len(p)) * restart)
+func parseStreams(p []byte, e footer) ([]streamEntry, error) {
+	c := decoder{p: p}
+	total := c.atMost(uint64(len(p)) * restartInterval)
 	count := e.info.Streams
 	if c.bad || count < 0 || int64(count) > int64(len(c.p)/minStream) {
 		return nil, errForm
 	}
 	var labels labelReader
 	labels.all.Grow(int(total))
-	streams := make([]inStream, count)
+	streams := make([]streamEntry, count)
 	off := e.index
 	all := Info{MinTime: math.MaxInt64, MaxTime: math.MinInt64}
 	for i := range streams {
@@ -77,11 +77,11 @@ func parseStreams(p []byte, e end) ([]inStream, error) {
 		s.Labels = labels.next(&c)
 		s.MinTime = e.info.MinTime + int64(c.uvarint())
 		s.MaxTime = s.MinTime + int64(c.uvarint())
-		s.Rows = int64(c.most(math.MaxInt64))
-		s.Raw = int64(c.most(math.MaxInt64))
-		s.seqs = c.most(math.MaxInt64)
+		s.Rows = int64(c.atMost(math.MaxInt64))
+		s.Raw = int64(c.atMost(math.MaxInt64))
+		s.seqs = c.atMost(math.MaxInt64)
 		s.off = off
-		s.size = uint32(c.most(uint64(min(e.blocks-off, math.MaxUint32))))
+		s.size = uint32(c.atMost(uint64(min(e.blocks-off, math.MaxUint32))))
 		if sum := c.take(4); len(sum) == 4 {
 			s.sum = binary.LittleEndian.Uint32(sum)
 		}
@@ -110,34 +110,34 @@ func parseStreams(p []byte, e end) ([]inStream, error) {
 	return streams, nil
 }
 
-// checkRecords verifies that the blocks and filters of the table follow each
+// checkBlocks verifies that the blocks and filters of the table follow each
 // other from the header to the index, with nothing between them: so each byte
 // of the file is under some checksum, and nothing is read beside the frames.
 // An error is of the block bad, or of all if that is -1.
-func (t *tables) checkRecords(e end) (bad int, err error) {
+func (t *tables) checkBlocks(e footer) (bad int, err error) {
 	var rows, raw int64
-	next, filter := int64(headSize), 0
+	next, filter := int64(headerSize), 0
 	// group is what stands between two blocks: the filters of those before, as
 	// far as they are not behind them yet.
 	group := func(upto int) bool {
 		for ; filter < upto; filter++ {
-			f := t.record(filter)
+			f := t.blockEntry(filter)
 			if f.filterSize == 0 {
 				continue
 			}
 			if f.filterOff != next {
 				return false
 			}
-			next += frameSize + int64(f.filterSize)
+			next += frameHeaderSize + int64(f.filterSize)
 		}
 		return next <= e.index
 	}
 	for i := range t.count {
-		r := t.record(i)
+		r := t.blockEntry(i)
 		if r.off != next && !group(i) {
 			return filter, errForm
 		}
-		if r.off != next || r.size == 0 || r.size > maxPart || r.filterSize > maxPart || r.rows == 0 || r.runs == 0 || int64(r.runs) > int64(r.list)/minPlaced {
+		if r.off != next || r.size == 0 || r.size > maxPart || r.filterSize > maxPart || r.rows == 0 || r.runs == 0 || int64(r.runs) > int64(r.list)/minBlockRun {
 			return i, errForm
 		}
 		if next = r.payload() + int64(r.size); next > e.index {
@@ -159,5 +159,5 @@ func (t *tables) checkRecords(e end) (bad int, err error) {
 
 // find returns the number of the stream with these labels.
 func (t *tables) find(labels string) (i int, ok bool) {
-	return slices.BinarySearchFunc(t.streams, labels, func(s inStream, l string) int { return strings.Compare(s.Labels, l) })
+	return slices.BinarySearchFunc(t.streams, labels, func(s streamEntry, l string) int { return strings.Compare(s.Labels, l) })
 }

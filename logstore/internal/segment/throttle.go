@@ -6,14 +6,14 @@ import (
 	"runtime"
 )
 
-// paced returns the segment as it is read by a merge: in steps, and with what
+// throttled returns the segment as it is read by a merge: in steps, and with what
 // it keeps of its own, whatever Trim does to s.
-func (s *Segment) paced(ctx context.Context, pace func(context.Context, int) error) (*Segment, *tables, error) {
+func (s *Segment) throttled(ctx context.Context, pace func(context.Context, int) error) (*Segment, *tables, error) {
 	t, err := s.load()
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Segment{src: &pacedSource{ctx, s.src, pace}, end: s.end, scanned: s.scanned}
+	p := &Segment{src: &throttledSource{ctx, s.src, pace}, footer: s.footer, scanned: s.scanned}
 	p.tables.Store(t)
 	return p, t, nil
 }
@@ -28,17 +28,17 @@ func step(ctx context.Context, pace func(context.Context, int) error, n int) err
 	return pace(ctx, n)
 }
 
-// A pacedSource reads in steps of groupSize.
-type pacedSource struct {
+// A throttledSource reads in steps of groupSize.
+type throttledSource struct {
 	ctx context.Context
 	Source
-	pace func(context.Context, int) error
+	throttle func(context.Context, int) error
 }
 
-func (s *pacedSource) ReadAt(p []byte, off int64) (done int, err error) {
+func (s *throttledSource) ReadAt(p []byte, off int64) (done int, err error) {
 	for done < len(p) && err == nil {
 		n := min(len(p)-done, groupSize)
-		if err := step(s.ctx, s.pace, n); err != nil {
+		if err := step(s.ctx, s.throttle, n); err != nil {
 			return done, err
 		}
 		got := 0
@@ -51,15 +51,15 @@ func (s *pacedSource) ReadAt(p []byte, off int64) (done int, err error) {
 	return done, err
 }
 
-// A pacedWriter writes what a Writer gives it: groupSize at most.
-type pacedWriter struct {
-	ctx  context.Context
-	w    io.Writer
-	pace func(context.Context, int) error
+// A throttledWriter writes what a Writer gives it: groupSize at most.
+type throttledWriter struct {
+	ctx      context.Context
+	w        io.Writer
+	throttle func(context.Context, int) error
 }
 
-func (w *pacedWriter) Write(p []byte) (int, error) {
-	if err := step(w.ctx, w.pace, len(p)); err != nil {
+func (w *throttledWriter) Write(p []byte) (int, error) {
+	if err := step(w.ctx, w.throttle, len(p)); err != nil {
 		return 0, err
 	}
 	return w.w.Write(p)

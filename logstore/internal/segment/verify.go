@@ -39,7 +39,7 @@ func (s *Segment) Verify(ctx context.Context, bad func(error)) error {
 			return err
 		}
 		list, err := s.list(t, i)
-		if err := v.tell(err); err != nil {
+		if err := v.report(err); err != nil {
 			return err
 		}
 		lost = lost || err != nil
@@ -55,7 +55,7 @@ func (s *Segment) Verify(ctx context.Context, bad func(error)) error {
 		}
 	}
 	if !lost && v.first == nil && v.matched != listed {
-		v.tell(corrupt(s.src, s.end.index, -1, "the lists of the streams have %d runs, and the blocks %d of them", listed, v.matched))
+		v.report(corrupt(s.src, s.footer.index, -1, "the lists of the streams have %d runs, and the blocks %d of them", listed, v.matched))
 	}
 	return v.first
 }
@@ -67,16 +67,16 @@ type verifier struct {
 	bad   func(error)
 	first error
 	// lists are those of the streams, nil where one cannot be read.
-	lists   [][]listed
+	lists   [][]seqRun
 	matched int // runs of blocks that stand in them
 
 	frame, filter buffer
-	placed        []placed
+	placed        []blockRun
 	decoder       block.Decoder
 }
 
-// tell takes note of damage. It returns errors that are not of damage.
-func (v *verifier) tell(err error) error {
+// report takes note of damage. It returns errors that are not of damage.
+func (v *verifier) report(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -93,58 +93,58 @@ func (v *verifier) tell(err error) error {
 }
 
 func (v *verifier) header() error {
-	p := make([]byte, headSize)
+	p := make([]byte, headerSize)
 	err := readFull(v.s.src, p, 0, -1)
 	if err == nil {
-		if _, salt, ok := parseHeader(p); !ok || salt != v.s.end.salt {
+		if _, salt, ok := parseHeader(p); !ok || salt != v.s.footer.salt {
 			err = corrupt(v.s.src, 0, -1, "the header is not as it was written")
 		}
 	}
-	return v.tell(err)
+	return v.report(err)
 }
 
 // index reads the end and the tables once more, as they may be in memory.
 func (v *verifier) index() error {
-	again, err := Open(v.s.src, v.s.end.info.Size)
-	if err == nil && again.end != v.s.end {
-		err = corrupt(v.s.src, v.s.end.info.Size-endSize, -1, "the end is not what it was when the segment was opened")
+	again, err := Open(v.s.src, v.s.footer.info.Size)
+	if err == nil && again.footer != v.s.footer {
+		err = corrupt(v.s.src, v.s.footer.info.Size-footerSize, -1, "the end is not what it was when the segment was opened")
 	}
-	return v.tell(err)
+	return v.report(err)
 }
 
 func (v *verifier) block(i int) error {
 	b, err := v.s.readFrame(&v.frame, v.placed, v.t, i)
 	if err != nil {
-		return v.tell(err)
+		return v.report(err)
 	}
 	v.placed = b.runs
 	if b.listErr == nil && !v.sameRuns(b.runs) {
-		b.listErr = corrupt(v.s.src, v.t.record(i).off, i, "%v", errRuns)
+		b.listErr = corrupt(v.s.src, v.t.blockEntry(i).off, i, "%v", errRuns)
 	}
 	if b.payloadErr == nil {
 		runs := b.runs
 		if b.listErr != nil {
 			runs = nil
 		}
-		if err := checkRows(&v.decoder, b.payload, v.t.record(i), runs); err != nil {
-			b.payloadErr = corrupt(v.s.src, v.t.record(i).payload(), i, "%v", err)
+		if err := checkRows(&v.decoder, b.payload, v.t.blockEntry(i), runs); err != nil {
+			b.payloadErr = corrupt(v.s.src, v.t.blockEntry(i).payload(), i, "%v", err)
 		}
 	}
-	if err := errors.Join(v.tell(b.listErr), v.tell(b.payloadErr)); err != nil {
+	if err := errors.Join(v.report(b.listErr), v.report(b.payloadErr)); err != nil {
 		return err
 	}
 	f, err := v.s.readFilter(&v.filter, v.t, i)
 	if err == nil && f != nil {
 		if why := filter.Check(f); why != nil {
-			err = corrupt(v.s.src, v.t.record(i).filterOff+frameSize, i, "%v", why)
+			err = corrupt(v.s.src, v.t.blockEntry(i).filterOff+frameHeaderSize, i, "%v", why)
 		}
 	}
-	return v.tell(err)
+	return v.report(err)
 }
 
 // sameRuns reports whether the runs of a block are in the lists of their
 // streams. A list that cannot be read has been told of.
-func (v *verifier) sameRuns(runs []placed) bool {
+func (v *verifier) sameRuns(runs []blockRun) bool {
 	for _, r := range runs {
 		i, ok := v.t.find(r.Labels)
 		if !ok {
@@ -153,7 +153,7 @@ func (v *verifier) sameRuns(runs []placed) bool {
 		if v.lists[i] == nil {
 			continue
 		}
-		at, ok := slices.BinarySearchFunc(v.lists[i], r.seq, func(l listed, seq uint64) int {
+		at, ok := slices.BinarySearchFunc(v.lists[i], r.seq, func(l seqRun, seq uint64) int {
 			switch {
 			case l.seq < seq:
 				return -1
@@ -172,7 +172,7 @@ func (v *verifier) sameRuns(runs []placed) bool {
 
 // checkRows decodes a block and compares it with what the index says. Where
 // runs is nil only the totals are compared.
-func checkRows(d *block.Decoder, p []byte, rec record, runs []placed) error {
+func checkRows(d *block.Decoder, p []byte, rec blockEntry, runs []blockRun) error {
 	if err := d.Open(p); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func checkRows(d *block.Decoder, p []byte, rec record, runs []placed) error {
 		return err
 	}
 	if runs == nil {
-		runs = []placed{{StreamRun: StreamRun{Run: Run{Rows: d.Rows(), Raw: int64(rec.raw)}}}}
+		runs = []blockRun{{StreamRun: StreamRun{Run: Run{Rows: d.Rows(), Raw: int64(rec.raw)}}}}
 	} else {
 		for _, r := range runs {
 			part := times[r.First : r.First+r.Rows]

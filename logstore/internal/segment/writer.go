@@ -31,20 +31,20 @@ type Writer struct {
 	filters []byte
 	pending []pendingFilter
 
-	records []record
-	streams map[string]*outStream
+	records []blockEntry
+	streams map[string]*streamBuilder
 	info    Info // so far
 
 	list   []byte // scratch
-	placed []placed
+	placed []blockRun
 }
 
 type pendingFilter struct{ block, size int }
 
-// An outStream is a stream of the segment that is being written.
-type outStream struct {
+// An streamBuilder is a stream of the segment that is being written.
+type streamBuilder struct {
 	Stream
-	runs []listed
+	runs []seqRun
 	seqs uint64 // one more than the highest seq
 }
 
@@ -61,7 +61,7 @@ func NewWriter(w io.Writer) *Writer {
 }
 
 func newWriter(w io.Writer, salt uint64) *Writer {
-	return &Writer{w: w, salt: salt, buf: append(make([]byte, 0, groupSize), header(salt)...), streams: map[string]*outStream{}}
+	return &Writer{w: w, salt: salt, buf: append(make([]byte, 0, groupSize), header(salt)...), streams: map[string]*streamBuilder{}}
 }
 
 // AddBlock writes a block. The runs cover its rows, from the first to the last;
@@ -71,14 +71,14 @@ func (w *Writer) AddBlock(block, filter []byte, runs []StreamRun) error {
 	w.placed = w.placed[:0]
 	for _, r := range runs {
 		s := w.stream(r.Labels)
-		w.placed = append(w.placed, placed{r, s.seqs})
+		w.placed = append(w.placed, blockRun{r, s.seqs})
 		s.seqs++
 	}
 	return w.add(block, filter, w.placed)
 }
 
 // add is AddBlock of runs that have their place.
-func (w *Writer) add(block, filter []byte, runs []placed) error {
+func (w *Writer) add(block, filter []byte, runs []blockRun) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -87,7 +87,7 @@ func (w *Writer) add(block, filter []byte, runs []placed) error {
 		w.err = fmt.Errorf("segment: block %d: %w", len(w.records), err)
 		return w.err
 	}
-	w.list = appendPlaced(w.list[:0], runs)
+	w.list = appendBlockRuns(w.list[:0], runs)
 	number := len(w.records)
 	head := frame{
 		kind: kindBlock, number: uint32(number), list: uint32(len(w.list)), payload: rec.size,
@@ -99,7 +99,7 @@ func (w *Writer) add(block, filter []byte, runs []placed) error {
 	w.put(w.list)
 	w.put(block)
 	for _, r := range runs {
-		w.note(r, number)
+		w.addRun(r, number)
 	}
 	if len(filter) > 0 {
 		w.pending = append(w.pending, pendingFilter{number, len(filter)})
@@ -113,50 +113,50 @@ func (w *Writer) add(block, filter []byte, runs []placed) error {
 
 // check verifies what the caller says of a block, and returns the beginning of
 // its record.
-func (w *Writer) check(block, filter []byte, runs []placed) (record, error) {
+func (w *Writer) check(block, filter []byte, runs []blockRun) (blockEntry, error) {
 	var rows, raw int64
 	for i, r := range runs {
 		switch {
 		case len(r.Labels) > maxLabels:
-			return record{}, fmt.Errorf("%d bytes of labels are more than %d", len(r.Labels), maxLabels)
+			return blockEntry{}, fmt.Errorf("%d bytes of labels are more than %d", len(r.Labels), maxLabels)
 		case int64(r.First) != rows || r.Rows <= 0:
-			return record{}, fmt.Errorf("run %d is of %d rows from %d on, and should begin at %d", i, r.Rows, r.First, rows)
+			return blockEntry{}, fmt.Errorf("run %d is of %d rows from %d on, and should begin at %d", i, r.Rows, r.First, rows)
 		case r.MaxTime < r.MinTime:
-			return record{}, fmt.Errorf("run %d ends before it begins", i)
+			return blockEntry{}, fmt.Errorf("run %d ends before it begins", i)
 		case r.seq >= math.MaxInt64:
-			return record{}, fmt.Errorf("run %d has no place among those of its stream", i)
+			return blockEntry{}, fmt.Errorf("run %d has no place among those of its stream", i)
 		case r.Raw < 0:
-			return record{}, fmt.Errorf("run %d has %d bytes", i, r.Raw)
+			return blockEntry{}, fmt.Errorf("run %d has %d bytes", i, r.Raw)
 		}
 		rows += int64(r.Rows)
 		raw += r.Raw
 		if rows > math.MaxInt32 || raw > math.MaxInt32 {
-			return record{}, errors.New("it has too many rows or bytes")
+			return blockEntry{}, errors.New("it has too many rows or bytes")
 		}
 	}
 	switch {
 	case rows == 0 || len(block) == 0:
-		return record{}, errors.New("it is empty")
+		return blockEntry{}, errors.New("it is empty")
 	case len(block) > maxPart || len(filter) > maxPart || len(w.records) == math.MaxInt32:
-		return record{}, errors.New("it is too large")
+		return blockEntry{}, errors.New("it is too large")
 	}
-	return record{
+	return blockEntry{
 		size: uint32(len(block)), sum: checksum(block), filterSize: uint32(len(filter)),
 		rows: uint32(rows), raw: uint32(raw), runs: uint32(len(runs)),
 	}, nil
 }
 
-func (w *Writer) stream(labels string) *outStream {
+func (w *Writer) stream(labels string) *streamBuilder {
 	s := w.streams[labels]
 	if s == nil {
-		s = &outStream{Stream: Stream{Labels: labels}}
+		s = &streamBuilder{Stream: Stream{Labels: labels}}
 		w.streams[labels] = s
 	}
 	return s
 }
 
-// note adds a run to what is known of its stream and of the segment.
-func (w *Writer) note(r placed, block int) {
+// addRun adds a run to what is known of its stream and of the segment.
+func (w *Writer) addRun(r blockRun, block int) {
 	s := w.stream(r.Labels)
 	if s.Rows == 0 {
 		s.MinTime, s.MaxTime = r.MinTime, r.MaxTime
@@ -165,7 +165,7 @@ func (w *Writer) note(r placed, block int) {
 		w.info.MinTime, w.info.MaxTime = r.MinTime, r.MaxTime
 	}
 	r.Block = block
-	s.runs = append(s.runs, listed{r.Run, r.seq})
+	s.runs = append(s.runs, seqRun{r.Run, r.seq})
 	s.seqs = max(s.seqs, r.seq+1)
 	s.MinTime, s.MaxTime = min(s.MinTime, r.MinTime), max(s.MaxTime, r.MaxTime)
 	s.Rows += int64(r.Rows)
@@ -232,7 +232,7 @@ func (w *Writer) Finish(info Info) (Info, error) {
 	w.putFilters()
 	w.info.After, w.info.Upto, w.info.Generation, w.info.Created = info.After, info.Upto, info.Generation, info.Created
 	w.info.Streams, w.info.Blocks = len(w.streams), len(w.records)
-	e := end{index: w.Written(), salt: w.salt}
+	e := footer{index: w.Written(), salt: w.salt}
 	table := w.putLists()
 	e.blocks = w.Written()
 	for _, r := range w.records {
@@ -243,7 +243,7 @@ func (w *Writer) Finish(info Info) (Info, error) {
 	e.streams = w.Written()
 	e.streamsSum = checksum(table)
 	w.put(table)
-	w.info.Size = w.Written() + endSize
+	w.info.Size = w.Written() + footerSize
 	e.info = w.info
 	w.put(e.append(nil))
 	w.flush()
@@ -266,7 +266,7 @@ func (w *Writer) putLists() (table []byte) {
 	var labels labelWriter
 	for _, name := range names {
 		s := w.streams[name]
-		slices.SortFunc(s.runs, func(a, b listed) int { return cmp.Compare(a.seq, b.seq) })
+		slices.SortFunc(s.runs, func(a, b seqRun) int { return cmp.Compare(a.seq, b.seq) })
 		w.list = w.list[:0]
 		var lw listWriter
 		for i, r := range s.runs {
@@ -277,7 +277,7 @@ func (w *Writer) putLists() (table []byte) {
 		}
 		w.put(w.list)
 		table = labels.append(table, name)
-		table = inStream{Stream: s.Stream, seqs: s.seqs, size: uint32(len(w.list)), sum: checksum(w.list)}.append(table, w.info.MinTime)
+		table = streamEntry{Stream: s.Stream, seqs: s.seqs, size: uint32(len(w.list)), sum: checksum(w.list)}.append(table, w.info.MinTime)
 	}
 	return table
 }
