@@ -21,7 +21,7 @@ import (
 // entries in both, and the query finds exactly what it would have found. It must
 // be the segment that was made of just this memtable, and not one into which it
 // was merged since with others: a snapshot of the moment in which it entered the
-// shelf has it.
+// catalog has it.
 
 // A sealedMemtable is where the entries of a memtable are when it is sealed.
 type sealedMemtable struct {
@@ -46,7 +46,7 @@ func (t *sealedMemtable) item(stream uint32, from, to int64) (timeindex.Item, bo
 	return timeindex.Item{}, false
 }
 
-// setSealed is for when the segment of m has just entered the shelf, and m has
+// setSealed is for when the segment of m has just entered the catalog, and m has
 // left the list of memtables: nobody can begin to use it.
 func (m *memtable) setSealed(s *catalog.Catalog) {
 	if m.refs.Load() == 1 {

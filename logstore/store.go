@@ -42,7 +42,7 @@ type Store struct {
 	recordSize     int   // of a record, at most, see record.go
 	sealSize       int64 // bytes of memory after which a memtable is sealed
 
-	// mu makes what a query sees one step: mems and what is in the shelf's
+	// mu makes what a query sees one step: mems and what is in the catalog's
 	// snapshots change together. It is never held while something is waited for.
 	mu     sync.Mutex
 	mems   []*memtable // the oldest first; the last is active, or about to be. A new slice with each change.
@@ -211,7 +211,7 @@ func (s *Store) newestSealed(n uint32) (int64, bool) {
 
 // forgetStreams is told of streams that no segment has any more, and forgets them and
 // those that were in memory when it was told of them, as far as they are not
-// now. Only one goroutine is in it at a time, the one that maintains the shelf:
+// now. Only one goroutine is in it at a time, the one that maintains the catalog:
 // of a segment that is salvaged, streams may have been numbered that nobody else
 // has, and that are not in the index yet.
 func (s *Store) forgetStreams(streams []uint32) {

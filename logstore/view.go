@@ -27,7 +27,7 @@ type view struct {
 // error is ErrClosed.
 //
 // A memtable leaves the list in the same step in which the segment with its
-// entries enters the shelf (seal), so no view has both, or neither.
+// entries enters the catalog (seal), so no view has both, or neither.
 func (s *Store) acquire() (*view, error) {
 	v := &view{unpin: s.labels.Pin()}
 	s.mu.Lock()

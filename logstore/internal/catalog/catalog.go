@@ -1,4 +1,4 @@
-// Package shelf holds the segments of a store: it opens, indexes, publishes,
+// Package catalog holds the segments of a store: it opens, indexes, publishes,
 // merges, retires and quarantines them.
 //
 // # Folder
@@ -65,10 +65,10 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
-// ErrClosed: the shelf has been closed.
+// ErrClosed: the catalog has been closed.
 var ErrClosed = errors.New("the segments are closed")
 
-// Options are the settings of a shelf; see those of package logstore. All are
+// Options are the settings of a catalog; see those of package logstore. All are
 // set, but for those that say what their zero value is.
 type Options struct {
 	Retention   time.Duration // 0: for ever
@@ -137,76 +137,76 @@ type Catalog struct {
 }
 
 // Upto is the highest position of the log that a segment has, or has had.
-func (s *Catalog) Upto() uint64 { return s.upto.Load() }
+func (c *Catalog) Upto() uint64 { return c.upto.Load() }
 
 // SetTruncated says that the log no longer has positions up to this one: the owner
 // calls it after truncating. Retention deletes nothing above.
-func (s *Catalog) SetTruncated(upto uint64) {
+func (c *Catalog) SetTruncated(upto uint64) {
 	for {
-		old := s.truncated.Load()
-		if upto <= old || s.truncated.CompareAndSwap(old, upto) {
+		old := c.truncated.Load()
+		if upto <= old || c.truncated.CompareAndSwap(old, upto) {
 			return
 		}
 	}
 }
 
-// keepOpen keeps the shelf open until leave is called.
-func (s *Catalog) keepOpen() (leave func(), err error) {
-	s.closeMu.RLock()
-	if s.closed {
-		s.closeMu.RUnlock()
+// keepOpen keeps the catalog open until leave is called.
+func (c *Catalog) keepOpen() (leave func(), err error) {
+	c.closeMu.RLock()
+	if c.closed {
+		c.closeMu.RUnlock()
 		return nil, ErrClosed
 	}
-	return s.closeMu.RUnlock, nil
+	return c.closeMu.RUnlock, nil
 }
 
-// withClose returns a context that is done when ctx is, or the shelf is closed.
-func (s *Catalog) withClose(ctx context.Context) (context.Context, context.CancelFunc) {
+// withClose returns a context that is done when ctx is, or the catalog is closed.
+func (c *Catalog) withClose(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })
+	stop := context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
 // Close ends what is under way, waits for snapshots to be released, and closes
 // all files.
-func (s *Catalog) Close() error {
-	s.cancel()
-	s.closeMu.Lock()
-	defer s.closeMu.Unlock()
-	if s.closed {
+func (c *Catalog) Close() error {
+	c.cancel()
+	c.closeMu.Lock()
+	defer c.closeMu.Unlock()
+	if c.closed {
 		return ErrClosed
 	}
-	s.closed = true
-	s.mu.Lock()
-	last := s.current.Swap(nil)
-	s.oldVersions = append(s.oldVersions, last)
-	s.mu.Unlock()
-	s.unref(last)
-	for !s.allReleased() {
-		<-s.released
+	c.closed = true
+	c.mu.Lock()
+	last := c.current.Swap(nil)
+	c.oldVersions = append(c.oldVersions, last)
+	c.mu.Unlock()
+	c.unref(last)
+	for !c.allReleased() {
+		<-c.released
 	}
-	err := s.deleteObsolete()
-	s.files.close()
-	s.cache.Close()
-	return errors.Join(err, s.segments.Close(), s.root.Close())
+	err := c.deleteObsolete()
+	c.files.close()
+	c.cache.Close()
+	return errors.Join(err, c.segments.Close(), c.root.Close())
 }
 
 // allReleased reports whether no snapshot is in use.
-func (s *Catalog) allReleased() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dropOldVersions()
-	return len(s.oldVersions) == 0
+func (c *Catalog) allReleased() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropOldVersions()
+	return len(c.oldVersions) == 0
 }
 
 // dropOldVersions forgets those that nobody uses. mu is held.
-func (s *Catalog) dropOldVersions() {
-	kept := s.oldVersions[:0]
-	for _, v := range s.oldVersions {
+func (c *Catalog) dropOldVersions() {
+	kept := c.oldVersions[:0]
+	for _, v := range c.oldVersions {
 		if v.refs.Load() > 0 {
 			kept = append(kept, v)
 		}
 	}
-	clear(s.oldVersions[len(kept):])
-	s.oldVersions = kept
+	clear(c.oldVersions[len(kept):])
+	c.oldVersions = kept
 }

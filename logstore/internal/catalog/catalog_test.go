@@ -109,7 +109,7 @@ func open(t testing.TB, dir string, o Options) *Catalog {
 	return s
 }
 
-func closeShelf(t testing.TB, s *Catalog) {
+func closeCatalog(t testing.TB, s *Catalog) {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestPublishAndReopen(t *testing.T) {
 	if st.Segments != 2 || st.Rows != 160 || st.Published != 2 || st.Streams != 4 || st.Bytes != st.PublishedBytes || st.Bytes == 0 {
 		t.Errorf("stats: %+v", st)
 	}
-	closeShelf(t, s)
+	closeCatalog(t, s)
 
 	o.Streams = labelindex.New(func(enc string) []labelindex.Label { return []labelindex.Label{{Name: "name", Value: enc}} })
 	s = open(t, dir, o)
@@ -350,7 +350,7 @@ func TestClose(t *testing.T) {
 		}
 	}
 	if lines, errs := linesOf(n, o.Streams); len(lines["a"]) != 3 || len(errs) > 0 {
-		t.Errorf("a snapshot of a shelf that closes has %v, errors %v", lines, errs)
+		t.Errorf("a snapshot of a catalog that closes has %v, errors %v", lines, errs)
 	}
 	n.Release()
 	if err := <-closed; err != nil {

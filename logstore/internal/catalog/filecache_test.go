@@ -55,7 +55,7 @@ func TestFilesAreBounded(t *testing.T) {
 		if n := openIn(t, dir); n > minHandles*fdsPerFile+2 {
 			t.Errorf("%d descriptors in the folder", n)
 		}
-		closeShelf(t, s)
+		closeCatalog(t, s)
 		if n := openIn(t, dir); n != 0 {
 			t.Errorf("%d descriptors in the folder once it is closed", n)
 		}

@@ -38,20 +38,20 @@ func (g *obsoleteFile) deletable(oldest uint64) bool {
 // deleteObsolete removes from the folder what no snapshot uses any more, and quarantines
 // what is damaged. After a sync that failed nobody knows which of the removals
 // will last, and a second sync would prove nothing (fsync(2)): then nothing is
-// removed any more until the shelf is opened anew.
+// removed any more until the catalog is opened anew.
 //
 // The maintaining token is held.
-func (s *Catalog) deleteObsolete() error {
+func (c *Catalog) deleteObsolete() error {
 	var errs []error
-	for s.syncErr == nil {
-		ripe := s.deletable()
+	for c.syncErr == nil {
+		ripe := c.deletable()
 		moved := false
 		for _, g := range ripe {
-			if !s.files.evict(g.file) {
+			if !c.files.evict(g.file) {
 				continue
 			}
-			s.cache.Drop(g.file.id)
-			err := s.unlink(g)
+			c.cache.Drop(g.file.id)
+			err := c.unlink(g)
 			if err != nil {
 				errs = append(errs, err)
 				continue
@@ -61,41 +61,41 @@ func (s *Catalog) deleteObsolete() error {
 		if !moved {
 			break
 		}
-		if err := s.syncFolders(); err != nil {
-			s.syncErr = err
+		if err := c.syncFolders(); err != nil {
+			c.syncErr = err
 			break
 		}
-		s.mu.Lock()
-		kept := s.obsolete[:0]
-		for _, g := range s.obsolete {
+		c.mu.Lock()
+		kept := c.obsolete[:0]
+		for _, g := range c.obsolete {
 			g.durable = g.unlinked
 			if !g.durable {
 				kept = append(kept, g)
 			}
 		}
-		clear(s.obsolete[len(kept):])
-		s.obsolete = kept
-		s.counters.obsolete.Store(int64(len(kept)))
-		s.mu.Unlock()
+		clear(c.obsolete[len(kept):])
+		c.obsolete = kept
+		c.counters.obsolete.Store(int64(len(kept)))
+		c.mu.Unlock()
 		for _, g := range ripe {
 			g.file.replaces = nil // all of which are gone
 		}
 	}
-	return errors.Join(append(errs, s.syncErr)...)
+	return errors.Join(append(errs, c.syncErr)...)
 }
 
-func (s *Catalog) deletable() (ripe []*obsoleteFile) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dropOldVersions()
+func (c *Catalog) deletable() (ripe []*obsoleteFile) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropOldVersions()
 	oldest := uint64(math.MaxUint64)
-	if v := s.current.Load(); v != nil {
+	if v := c.current.Load(); v != nil {
 		oldest = v.number
 	}
-	for _, v := range s.oldVersions {
+	for _, v := range c.oldVersions {
 		oldest = min(oldest, v.number)
 	}
-	for _, g := range s.obsolete {
+	for _, g := range c.obsolete {
 		if g.deletable(oldest) {
 			ripe = append(ripe, g)
 		}
@@ -104,29 +104,29 @@ func (s *Catalog) deletable() (ripe []*obsoleteFile) {
 }
 
 // unlink has the file leave the folder of segments.
-func (s *Catalog) unlink(g *obsoleteFile) error {
+func (c *Catalog) unlink(g *obsoleteFile) error {
 	if g.damaged != nil {
-		return s.quarantine(g.file.name, g.damaged)
+		return c.quarantine(g.file.name, g.damaged)
 	}
-	return s.remove(g.file.name)
+	return c.remove(g.file.name)
 }
 
 // remove removes a file from the folder of segments. That none is there is no
 // error: somebody has helped.
-func (s *Catalog) remove(name string) error {
-	err := s.root.Remove(SegmentFolder + "/" + name)
+func (c *Catalog) remove(name string) error {
+	err := c.root.Remove(SegmentFolder + "/" + name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &fs.PathError{Op: "remove", Path: filepath.Join(s.dir, SegmentFolder, name), Err: err}
+		return &fs.PathError{Op: "remove", Path: filepath.Join(c.dir, SegmentFolder, name), Err: err}
 	}
-	s.counters.deleted.Add(1)
+	c.counters.deleted.Add(1)
 	return nil
 }
 
 // syncFolders makes durable which names are in both folders: first where names
 // are added, and then where they are taken away.
-func (s *Catalog) syncFolders() error {
+func (c *Catalog) syncFolders() error {
 	for _, name := range []string{QuarantineFolder, SegmentFolder} {
-		if err := s.syncFolder(name); err != nil {
+		if err := c.syncFolder(name); err != nil {
 			return fmt.Errorf("nothing is deleted until the segments are opened anew: %w", err)
 		}
 	}

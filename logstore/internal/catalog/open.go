@@ -41,7 +41,7 @@ func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 	}
 	var err error
 	if s.root, err = sys.OpenDir(dir, sys.ForPath); err != nil {
-		return nil, fmt.Errorf("shelf: opening %s: %w", dir, err)
+		return nil, fmt.Errorf("catalog: opening %s: %w", dir, err)
 	}
 	s.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentFolder), atomicfile.Options{Temp: "*" + tempSuffix})
 	if err != nil {
@@ -87,85 +87,97 @@ type foundFile struct {
 	properName string
 }
 
-// loadVersion makes the first version.
-func (s *Catalog) loadVersion(ctx context.Context) error {
-	all, err := s.listFiles()
+// loadVersion reads the folder, cleans up after a crash, and installs the first
+// version.
+func (c *Catalog) loadVersion(ctx context.Context) error {
+	all, err := c.listFiles()
 	if err != nil {
 		return err
 	}
-	if err := s.readAll(ctx, all); err != nil {
+	if err := c.readAll(ctx, all); err != nil {
 		return err
 	}
-	sorted := planRecovery(all, s.truncated.Load())
-	changes := len(sorted.leftovers)+len(sorted.rejected) > 0
-	if changes {
-		// What takes their place may have been renamed just before a kill, and
-		// not be durable yet.
-		if err := s.syncFolder(SegmentFolder); err != nil {
-			return err
-		}
+	plan := planRecovery(all, c.truncated.Load())
+	if err := c.cleanUp(plan); err != nil {
+		return err
 	}
-	unserved := sorted.leftovers
-	for _, f := range sorted.leftovers {
-		s.files.evict(f.file)
-		if err := s.remove(f.name); err != nil {
-			return err
-		}
-		s.counters.leftovers.Add(1)
-	}
-	for _, c := range sorted.rejected {
-		s.files.evict(c.file)
-		unserved = append(unserved, c.foundFile)
-		r := &report{positions: c.positions, found: s.o.Now(), reason: c.why, kept: c.kept}
-		if err := s.quarantine(c.name, r); err != nil {
-			return err
-		}
-	}
-	if changes {
-		if err := s.syncFolders(); err != nil {
-			return err
-		}
-	}
+	c.installFirst(plan)
+	c.forgetUnserved(plan)
+	return nil
+}
 
+// cleanUp removes the leftovers of a crash and quarantines rejected files.
+func (c *Catalog) cleanUp(plan recoveryPlan) error {
+	if len(plan.leftovers)+len(plan.rejected) == 0 {
+		return nil
+	}
+	// The segments that replace them may have been renamed just before a kill,
+	// and not be durable yet.
+	if err := c.syncFolder(SegmentFolder); err != nil {
+		return err
+	}
+	for _, f := range plan.leftovers {
+		c.files.evict(f.file)
+		if err := c.remove(f.name); err != nil {
+			return err
+		}
+		c.counters.leftovers.Add(1)
+	}
+	for _, f := range plan.rejected {
+		c.files.evict(f.file)
+		r := &report{positions: f.positions, found: c.o.Now(), reason: f.why, kept: f.kept}
+		if err := c.quarantine(f.name, r); err != nil {
+			return err
+		}
+	}
+	return c.syncFolders()
+}
+
+func (c *Catalog) installFirst(plan recoveryPlan) {
 	var files []*file
 	n := 0
-	for _, f := range sorted.served {
+	for _, f := range plan.served {
 		n += len(f.items)
 	}
 	items := make([]timeindex.Item, 0, n)
-	for _, f := range sorted.served {
+	for _, f := range plan.served {
 		files = append(files, f.file)
 		items = append(items, f.items...)
-		s.upto.Store(max(s.upto.Load(), f.positions.upto))
+		c.upto.Store(max(c.upto.Load(), f.positions.upto))
 	}
-	for _, f := range sorted.unreadable {
+	for _, f := range plan.unreadable {
 		f.file.damage.Store(f.bad)
-		s.unreadable = append(s.unreadable, f.file)
-		s.counters.damaged.Add(1)
-		s.upto.Store(max(s.upto.Load(), f.positions.upto))
+		c.unreadable = append(c.unreadable, f.file)
+		c.counters.damaged.Add(1)
+		c.upto.Store(max(c.upto.Load(), f.positions.upto))
 	}
-	s.counters.unreadable.Store(int64(len(s.unreadable)))
+	c.counters.unreadable.Store(int64(len(c.unreadable)))
 	empty := &version{index: &timeindex.Tree{}}
-	first := empty.apply(files, nil, items, nil)
-	s.current.Store(first)
+	c.current.Store(empty.apply(files, nil, items, nil))
+}
 
-	// Streams that only what is not served has.
+// forgetUnserved removes the streams that only files out of service have.
+func (c *Catalog) forgetUnserved(plan recoveryPlan) {
+	unserved := plan.leftovers
+	for _, f := range plan.rejected {
+		unserved = append(unserved, f.foundFile)
+	}
+	index := c.current.Load().index
 	unknown := map[uint32]bool{}
 	for _, f := range unserved {
 		for _, it := range f.items {
-			if _, there := first.index.Newest(it.Stream); !there {
+			if _, ok := index.Newest(it.Stream); !ok {
 				unknown[it.Stream] = true
 			}
 		}
 	}
-	s.o.Streams.Remove(slices.Collect(maps.Keys(unknown))...)
-	return nil
+	c.o.Streams.Remove(slices.Collect(maps.Keys(unknown))...)
 }
 
 // listFiles lists the segments, and removes what was not written to its end.
-func (s *Catalog) listFiles() (all []*foundFile, err error) {
+func (c *Catalog) listFiles() (all []*foundFile, err error) {
 	for _, dir := range []string{SegmentFolder, QuarantineFolder} {
-		entries, err := os.ReadDir(filepath.Join(s.dir, dir))
+		entries, err := os.ReadDir(filepath.Join(c.dir, dir))
 		if err != nil {
 			return nil, err
 		}
@@ -173,21 +185,21 @@ func (s *Catalog) listFiles() (all []*foundFile, err error) {
 			name := entry.Name()
 			if strings.HasSuffix(name, tempSuffix) {
 				if !entry.Type().IsRegular() {
-					return nil, fmt.Errorf("shelf: %s is %s, not a file of the store: move it away: %w", filepath.Join(s.dir, dir, name), sys.KindOf(entry.Type()), fs.ErrInvalid)
+					return nil, fmt.Errorf("catalog: %s is %s, not a file of the store: move it away: %w", filepath.Join(c.dir, dir, name), sys.KindOf(entry.Type()), fs.ErrInvalid)
 				}
-				if err := s.root.Remove(dir + "/" + name); err != nil {
-					return nil, fmt.Errorf("shelf: removing %s: %w", filepath.Join(s.dir, dir, name), err)
+				if err := c.root.Remove(dir + "/" + name); err != nil {
+					return nil, fmt.Errorf("catalog: removing %s: %w", filepath.Join(c.dir, dir, name), err)
 				}
 				continue
 			}
 			if dir == QuarantineFolder {
 				if strings.HasSuffix(name, SegmentSuffix) {
-					s.counters.quarantined.Add(1)
+					c.counters.quarantined.Add(1)
 				}
 				continue
 			}
 			if sp, ok := parseName(name); ok {
-				all = append(all, &foundFile{name: name, positions: sp, file: s.newFile(name, sp)})
+				all = append(all, &foundFile{name: name, positions: sp, file: c.newFile(name, sp)})
 			}
 		}
 	}
@@ -195,14 +207,14 @@ func (s *Catalog) listFiles() (all []*foundFile, err error) {
 }
 
 // readAll opens all files, several at once.
-func (s *Catalog) readAll(ctx context.Context, all []*foundFile) error {
+func (c *Catalog) readAll(ctx context.Context, all []*foundFile) error {
 	next := make(chan *foundFile)
 	errs := make(chan error, 1)
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for f := range next {
-				if err := s.readFile(f); err != nil {
+				if err := c.readFile(f); err != nil {
 					select {
 					case errs <- err:
 					default:
@@ -227,8 +239,8 @@ func (s *Catalog) readAll(ctx context.Context, all []*foundFile) error {
 	return err
 }
 
-func (s *Catalog) readFile(f *foundFile) error {
-	items, err := s.loadIndex(f.file)
+func (c *Catalog) readFile(f *foundFile) error {
+	items, err := c.loadIndex(f.file)
 	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
 		f.bad = bad
 		return nil

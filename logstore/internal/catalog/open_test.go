@@ -139,7 +139,7 @@ func TestCrashInMerge(t *testing.T) {
 	if len(merged) != 1 || merged[0] != (positions{0, 12, 1}).String() {
 		t.Fatalf("merged: %v", merged)
 	}
-	closeShelf(t, s)
+	closeCatalog(t, s)
 	for set := range 1 << len(sources) {
 		crashed := copyFolder(t, dir)
 		for i, name := range sources {
@@ -160,7 +160,7 @@ func TestCrashInMerge(t *testing.T) {
 		if got := namesIn(t, crashed, QuarantineFolder); len(got) > 0 {
 			t.Errorf("sources %b: in quarantine: %v", set, got)
 		}
-		closeShelf(t, s)
+		closeCatalog(t, s)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestOtherFilesStay(t *testing.T) {
 	o, _ := testOptions()
 	s := open(t, dir, o)
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
-	closeShelf(t, s)
+	closeCatalog(t, s)
 	for _, name := range []string{"notes.txt", "0-1-2.seg", "x" + (positions{0, 3, 0}).String()} {
 		if err := os.WriteFile(filepath.Join(dir, SegmentFolder, name), nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestRenamed(t *testing.T) {
 	o, _ := testOptions()
 	s := open(t, dir, o)
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
-	closeShelf(t, s)
+	closeCatalog(t, s)
 	at := func(sp positions) string { return filepath.Join(dir, SegmentFolder, sp.String()) }
 	copyFile(t, at(positions{3, 9, 0}), at(positions{0, 3, 0}))
 	s = open(t, dir, freshStreams(o))
@@ -215,10 +215,10 @@ func TestConflict(t *testing.T) {
 	s := open(t, dir, o)
 	publish(t, s, 5, rowsOf(1e18, 3, "a", "both"))
 	publish(t, s, 1, rowsOf(1e18, 3, "a"))
-	closeShelf(t, s)
+	closeCatalog(t, s)
 	s = open(t, other, freshStreams(o))
 	publish(t, s, 4, rowsOf(1e18, 3, "x", "both"))
-	closeShelf(t, s)
+	closeCatalog(t, s)
 	name := (positions{0, 4, 0}).String()
 	copyFile(t, filepath.Join(dir, SegmentFolder, name), filepath.Join(other, SegmentFolder, name))
 
@@ -255,7 +255,7 @@ func TestOpenFails(t *testing.T) {
 	o, _ := testOptions()
 	s := open(t, dir, o)
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
-	closeShelf(t, s)
+	closeCatalog(t, s)
 	bad := filepath.Join(dir, SegmentFolder, (positions{3, 4, 0}).String())
 	if err := os.Mkdir(bad, 0o755); err != nil {
 		t.Fatal(err)

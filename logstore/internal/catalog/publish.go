@@ -17,24 +17,24 @@ import (
 // whatever that of the store), step is called with the function that puts it
 // into snapshots: whoever calls that under a lock of his own can change
 // something else in the same step. Under that lock, Snapshot, Upto, SetFloor
-// and Stats may be called, and nothing that changes the shelf. A step that is
+// and Stats may be called, and nothing that changes the catalog. A step that is
 // nil, or calls nothing, publishes no less.
 //
 // If Publish fails nothing is published, and it may be called again. It leaves
 // nothing behind but, where the disk fails too, a file that the next segment of
 // the same positions replaces.
-func (s *Catalog) Publish(ctx context.Context, info segment.Info, write func(w *segment.Writer) error, step func(publish func())) error {
-	leave, err := s.keepOpen()
+func (c *Catalog) Publish(ctx context.Context, info segment.Info, write func(w *segment.Writer) error, step func(publish func())) error {
+	leave, err := c.keepOpen()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	s.publishMu.Lock()
-	defer s.publishMu.Unlock()
-	if upto := s.Upto(); info.After < upto || info.Upto <= info.After {
-		return fmt.Errorf("shelf: a segment of the positions after %d up to %d, where there is one up to %d", info.After, info.Upto, upto)
+	c.publishMu.Lock()
+	defer c.publishMu.Unlock()
+	if upto := c.Upto(); info.After < upto || info.Upto <= info.After {
+		return fmt.Errorf("catalog: a segment of the positions after %d up to %d, where there is one up to %d", info.After, info.Upto, upto)
 	}
-	f, items, err := s.writeSegment(ctx, positionsOf(info), func(ctx context.Context, o *segmentOutput) (segment.Info, error) {
+	f, items, err := c.writeSegment(ctx, positionsOf(info), func(ctx context.Context, o *segmentOutput) (segment.Info, error) {
 		w := segment.NewWriter(o)
 		if err := write(w); err != nil {
 			return info, err
@@ -44,9 +44,9 @@ func (s *Catalog) Publish(ctx context.Context, info segment.Info, write func(w *
 	if err != nil {
 		return err
 	}
-	s.counters.published.Add(1)
-	s.counters.publishedBytes.Add(f.info.Size)
-	s.install([]*file{f}, items, nil, step)
+	c.counters.published.Add(1)
+	c.counters.publishedBytes.Add(f.info.Size)
+	c.install([]*file{f}, items, nil, step)
 	return nil
 }
 
@@ -56,11 +56,11 @@ func positionsOf(info segment.Info) positions {
 
 // writeSegment makes a file of what content writes, durable, and opens it: what cannot
 // be read back is no reason to give anything up for it.
-func (s *Catalog) writeSegment(ctx context.Context, want positions, content func(context.Context, *segmentOutput) (segment.Info, error)) (*file, []timeindex.Item, error) {
+func (c *Catalog) writeSegment(ctx context.Context, want positions, content func(context.Context, *segmentOutput) (segment.Info, error)) (*file, []timeindex.Item, error) {
 	name := want.String()
-	ctx, cancel := s.withClose(ctx)
+	ctx, cancel := c.withClose(ctx)
 	defer cancel()
-	to, err := s.segments.Create(name, 0o644)
+	to, err := c.segments.Create(name, 0o644)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errWrite, err)
 	}
@@ -70,7 +70,7 @@ func (s *Catalog) writeSegment(ctx context.Context, want positions, content func
 		return nil, nil, err
 	}
 	if positionsOf(info) != want || info.Rows == 0 {
-		return nil, nil, fmt.Errorf("shelf: a segment with %d entries that should be %s is %s", info.Rows, name, positionsOf(info))
+		return nil, nil, fmt.Errorf("catalog: a segment with %d entries that should be %s is %s", info.Rows, name, positionsOf(info))
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, err
@@ -80,32 +80,32 @@ func (s *Catalog) writeSegment(ctx context.Context, want positions, content func
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errWrite, err)
 	} else {
-		f := s.newFile(name, want)
+		f := c.newFile(name, want)
 		var items []timeindex.Item
-		if items, err = s.loadIndex(f); err == nil {
+		if items, err = c.loadIndex(f); err == nil {
 			return f, items, nil
 		}
-		s.files.evict(f)
+		c.files.evict(f)
 	}
 	if named {
-		err = errors.Join(err, s.remove(name))
+		err = errors.Join(err, c.remove(name))
 	}
 	return nil, nil, err
 }
 
-func (s *Catalog) newFile(name string, sp positions) *file {
-	return &file{id: s.ids.Add(1), name: name, positions: sp}
+func (c *Catalog) newFile(name string, sp positions) *file {
+	return &file{id: c.ids.Add(1), name: name, positions: sp}
 }
 
 // loadIndex opens a file and returns what the index is to know of it.
-func (s *Catalog) loadIndex(f *file) ([]timeindex.Item, error) {
-	h, err := s.files.acquire(f)
+func (c *Catalog) loadIndex(f *file) ([]timeindex.Item, error) {
+	h, err := c.files.acquire(f)
 	if err != nil {
 		return nil, err
 	}
 	defer h.unref()
 	f.info = h.seg.Info()
-	if err := s.checkLabels(f, h.seg); err != nil {
+	if err := c.checkLabels(f, h.seg); err != nil {
 		return nil, err
 	}
 	items := make([]timeindex.Item, f.info.Streams)
@@ -114,7 +114,7 @@ func (s *Catalog) loadIndex(f *file) ([]timeindex.Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		number, _ := s.o.Streams.Add(st.Labels)
+		number, _ := c.o.Streams.Add(st.Labels)
 		items[i] = timeindex.Item{
 			Stream: number, Ordinal: uint32(i), Segment: f.id,
 			// A range of the index has no end behind the last time there is, so
@@ -128,17 +128,17 @@ func (s *Catalog) loadIndex(f *file) ([]timeindex.Item, error) {
 
 // checkLabels verifies the labels of streams that are not known yet, before one
 // of them is.
-func (s *Catalog) checkLabels(f *file, seg *segment.Segment) error {
+func (c *Catalog) checkLabels(f *file, seg *segment.Segment) error {
 	for i := range seg.Info().Streams {
 		st, err := seg.Stream(i)
 		if err != nil {
 			return err
 		}
-		if _, known := s.o.Streams.Find(st.Labels); known {
+		if _, known := c.o.Streams.Find(st.Labels); known {
 			continue
 		}
-		if err := s.o.CheckLabels(st.Labels); err != nil {
-			return &segment.CorruptError{File: s.path(f), Block: -1, Reason: fmt.Sprintf("stream %d: %v", i, err)}
+		if err := c.o.CheckLabels(st.Labels); err != nil {
+			return &segment.CorruptError{File: c.path(f), Block: -1, Reason: fmt.Sprintf("stream %d: %v", i, err)}
 		}
 	}
 	return nil
@@ -146,19 +146,19 @@ func (s *Catalog) checkLabels(f *file, seg *segment.Segment) error {
 
 // install makes the next version: with the files added, of which the index is to
 // know items, and without those in the graves. Readers see all of it in one step.
-func (s *Catalog) install(added []*file, items []timeindex.Item, dead []*obsoleteFile, step func(publish func())) {
+func (c *Catalog) install(added []*file, items []timeindex.Item, dead []*obsoleteFile, step func(publish func())) {
 	removed := make([]*file, len(dead))
 	for i, g := range dead {
 		removed[i] = g.file
 	}
-	s.mu.Lock()
-	was := s.current.Load()
+	c.mu.Lock()
+	was := c.current.Load()
 	gone := was.itemsOf(removed)
 	next := was.apply(added, removed, items, gone)
 	publish := func() {
-		if s.current.CompareAndSwap(was, next) {
+		if c.current.CompareAndSwap(was, next) {
 			for _, f := range added {
-				s.upto.Store(max(s.upto.Load(), f.positions.upto))
+				c.upto.Store(max(c.upto.Load(), f.positions.upto))
 			}
 		}
 	}
@@ -169,13 +169,13 @@ func (s *Catalog) install(added []*file, items []timeindex.Item, dead []*obsolet
 	for _, g := range dead {
 		g.removedIn = next.number
 	}
-	s.oldVersions = append(s.oldVersions, was)
-	s.obsolete = append(s.obsolete, dead...)
-	s.counters.obsolete.Store(int64(len(s.obsolete)))
-	s.mu.Unlock()
-	s.unref(was)
+	c.oldVersions = append(c.oldVersions, was)
+	c.obsolete = append(c.obsolete, dead...)
+	c.counters.obsolete.Store(int64(len(c.obsolete)))
+	c.mu.Unlock()
+	c.unref(was)
 
-	if s.o.ForgetStreams == nil {
+	if c.o.ForgetStreams == nil {
 		return
 	}
 	var streams []uint32
@@ -185,7 +185,7 @@ func (s *Catalog) install(added []*file, items []timeindex.Item, dead []*obsolet
 		}
 	}
 	if len(streams) > 0 {
-		s.o.ForgetStreams(streams)
+		c.o.ForgetStreams(streams)
 	}
 }
 

@@ -48,51 +48,51 @@ func (r *report) text(name string) string {
 // quarantine moves a file of the folder of segments into quarantine, under its
 // name or, where that is taken, the next one with a number. Its report is there
 // and durable before it is. The move is durable after syncFolders.
-func (s *Catalog) quarantine(name string, r *report) error {
+func (c *Catalog) quarantine(name string, r *report) error {
 	base := strings.TrimSuffix(name, SegmentSuffix)
 	for n := 1; ; n++ {
 		to := base
 		if n > 1 {
 			to = fmt.Sprintf("%s.%d", base, n)
 		}
-		taken, err := s.quarantined(to)
+		taken, err := c.quarantined(to)
 		if err != nil {
 			return err
 		}
 		if taken {
 			continue
 		}
-		path := filepath.Join(s.dir, QuarantineFolder, to)
-		err = s.writeReport(path+ReportSuffix, r.text(to+SegmentSuffix))
+		path := filepath.Join(c.dir, QuarantineFolder, to)
+		err = c.writeReport(path+ReportSuffix, r.text(to+SegmentSuffix))
 		if err != nil {
 			return err
 		}
-		err = s.root.RenameNew(SegmentFolder+"/"+name, QuarantineFolder+"/"+to+SegmentSuffix)
+		err = c.root.RenameNew(SegmentFolder+"/"+name, QuarantineFolder+"/"+to+SegmentSuffix)
 		if errors.Is(err, fs.ErrExist) {
 			continue // of somebody else, who put it there just now
 		}
 		if err != nil {
 			return &fs.PathError{Op: "rename", Path: path + SegmentSuffix, Err: err}
 		}
-		s.counters.quarantined.Add(1)
+		c.counters.quarantined.Add(1)
 		return nil
 	}
 }
 
 // quarantined reports whether a segment of that name is in quarantine. A report
 // alone is of a move that a crash has cut short: it is written again.
-func (s *Catalog) quarantined(base string) (bool, error) {
-	_, err := s.root.Lstat(QuarantineFolder + "/" + base + SegmentSuffix)
+func (c *Catalog) quarantined(base string) (bool, error) {
+	_, err := c.root.Lstat(QuarantineFolder + "/" + base + SegmentSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, &fs.PathError{Op: "stat", Path: filepath.Join(s.dir, QuarantineFolder, base+SegmentSuffix), Err: err}
+		return false, &fs.PathError{Op: "stat", Path: filepath.Join(c.dir, QuarantineFolder, base+SegmentSuffix), Err: err}
 	}
 	return true, nil
 }
 
-func (s *Catalog) writeReport(path, text string) error {
+func (c *Catalog) writeReport(path, text string) error {
 	f, err := atomicfile.Create(path, 0o644, atomicfile.Options{Temp: "*" + tempSuffix})
 	if err != nil {
 		return err
@@ -105,14 +105,14 @@ func (s *Catalog) writeReport(path, text string) error {
 }
 
 // syncFolder makes the names in a folder of the store durable.
-func (s *Catalog) syncFolder(name string) error {
-	d, err := s.root.Open(name, sys.ForSync)
+func (c *Catalog) syncFolder(name string) error {
+	d, err := c.root.Open(name, sys.ForSync)
 	if err == nil {
 		err = d.Sync()
 		d.Close()
 	}
 	if err != nil {
-		return &fs.PathError{Op: "sync", Path: filepath.Join(s.dir, name), Err: err}
+		return &fs.PathError{Op: "sync", Path: filepath.Join(c.dir, name), Err: err}
 	}
 	return nil
 }

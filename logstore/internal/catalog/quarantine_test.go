@@ -23,7 +23,7 @@ func damagedFolder(t testing.TB, o Options) (dir string, first, second map[strin
 	first, second = rowsOf(1e18, 40, "a", "b", "c"), rowsOf(1e18+1e12, 40, "b", "c", "d")
 	publish(t, s, 1, first)
 	publish(t, s, 1, second)
-	closeShelf(t, s)
+	closeCatalog(t, s)
 	return dir, first, second
 }
 
@@ -120,11 +120,11 @@ func TestOneByteWrong(t *testing.T) {
 		default:
 			seen["not read"]++ // the head of the file, for one
 		}
-		closeShelf(t, s)
+		closeCatalog(t, s)
 		// And it stays so.
 		s = open(t, crashed, freshStreams(o))
 		equalLines(t, fmt.Sprintf("byte %d, opened again", off), served(t, s), lines2)
-		closeShelf(t, s)
+		closeCatalog(t, s)
 		if err := os.RemoveAll(crashed); err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestCrashInRepair(t *testing.T) {
 	if len(errs) > 0 || len(want) >= len(sortedLines(first, second)) {
 		t.Fatalf("%d lines, errors %v", len(want), errs)
 	}
-	closeShelf(t, s)
+	closeCatalog(t, s)
 
 	for _, c := range []struct {
 		name  string
@@ -189,7 +189,7 @@ func TestCrashInRepair(t *testing.T) {
 		if got := namesIn(t, crashed, QuarantineFolder); len(got) != 2 {
 			t.Errorf("%s: in quarantine: %v", c.name, got)
 		}
-		closeShelf(t, s)
+		closeCatalog(t, s)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 	for i := range 3 {
 		text := fmt.Sprint("no segment, of attempt ", i)
 		s := open(t, dir, o)
-		closeShelf(t, s)
+		closeCatalog(t, s)
 		if err := os.WriteFile(filepath.Join(dir, SegmentFolder, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 		if st := s.Stats(); st.Quarantined != int64(i+1) || st.Segments != 0 {
 			t.Errorf("stats: %+v", st)
 		}
-		closeShelf(t, s)
+		closeCatalog(t, s)
 		base := strings.TrimSuffix(name, SegmentSuffix)
 		if i > 0 {
 			base = fmt.Sprintf("%s.%d", base, i+1)
@@ -318,7 +318,7 @@ func TestBadLabels(t *testing.T) {
 	first := rowsOf(1e18, 5, "a", "b")
 	publish(t, s, 3, first)
 	publish(t, s, 3, rowsOf(1e18, 5, "bad", "c"))
-	closeShelf(t, s)
+	closeCatalog(t, s)
 
 	o = freshStreams(o)
 	o.CheckLabels = check

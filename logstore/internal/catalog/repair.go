@@ -10,14 +10,14 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-func (s *Catalog) path(f *file) string { return filepath.Join(s.dir, SegmentFolder, f.name) }
+func (c *Catalog) path(f *file) string { return filepath.Join(c.dir, SegmentFolder, f.name) }
 
 // nextRepair returns a damaged file, nil if there is none, or it is not yet time
 // to try again.
-func (s *Catalog) nextRepair() *file {
-	now := s.o.Now()
+func (c *Catalog) nextRepair() *file {
+	now := c.o.Now()
 	due := func(f *file) bool { return f.damage.Load() != nil && !now.Before(f.retryAt) }
-	for _, list := range [][]*file{s.unreadable, s.current.Load().order} {
+	for _, list := range [][]*file{c.unreadable, c.current.Load().order} {
 		if i := slices.IndexFunc(list, due); i >= 0 {
 			return list[i]
 		}
@@ -28,13 +28,13 @@ func (s *Catalog) nextRepair() *file {
 // repair salvages what is intact of a damaged file into a segment that takes
 // its place, and has the damaged one go into quarantine. If it fails nothing
 // has changed, and the file is left alone for a while.
-func (s *Catalog) repair(ctx context.Context, f *file) error {
-	err := s.salvage(ctx, f)
+func (c *Catalog) repair(ctx context.Context, f *file) error {
+	err := c.salvage(ctx, f)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	f.retryAt = s.o.Now().Add(retryAfter)
-	return fmt.Errorf("shelf: salvaging %s: %w", f.name, err)
+	f.retryAt = c.o.Now().Add(retryAfter)
+	return fmt.Errorf("catalog: salvaging %s: %w", f.name, err)
 }
 
 // errIntact and errNothing end the writing of a salvage.
@@ -45,13 +45,13 @@ var (
 
 // salvage reads by the index first, and where that is damaged by what blocks
 // say of themselves.
-func (s *Catalog) salvage(ctx context.Context, f *file) error {
+func (c *Catalog) salvage(ctx context.Context, f *file) error {
 	err := errNoIndex
-	if !slices.Contains(s.unreadable, f) {
-		err = s.salvageIndexed(ctx, f)
+	if !slices.Contains(c.unreadable, f) {
+		err = c.salvageIndexed(ctx, f)
 	}
 	if isCorrupt(err) || err == errNoIndex {
-		err = s.salvageScanned(ctx, f)
+		err = c.salvageScanned(ctx, f)
 	}
 	return err
 }
@@ -63,17 +63,17 @@ func isCorrupt(err error) bool {
 	return ok
 }
 
-func (s *Catalog) salvageIndexed(ctx context.Context, f *file) error {
-	h, err := s.files.acquire(f)
+func (c *Catalog) salvageIndexed(ctx context.Context, f *file) error {
+	h, err := c.files.acquire(f)
 	if err != nil {
 		return err
 	}
 	defer h.unref()
-	return s.salvageSegment(ctx, f, h.seg, nil)
+	return c.salvageSegment(ctx, f, h.seg, nil)
 }
 
-func (s *Catalog) salvageScanned(ctx context.Context, f *file) error {
-	src, err := openSource(s.path(f), s.o.Profile)
+func (c *Catalog) salvageScanned(ctx context.Context, f *file) error {
+	src, err := openSource(c.path(f), c.o.Profile)
 	if err != nil {
 		return err
 	}
@@ -82,30 +82,30 @@ func (s *Catalog) salvageScanned(ctx context.Context, f *file) error {
 	if err != nil {
 		return err
 	}
-	info := segment.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: s.o.Now().UnixNano()}
+	info := segment.Info{After: f.positions.after, Upto: f.positions.upto, Generation: f.positions.generation, Created: c.o.Now().UnixNano()}
 	seg, lost, err := segment.Scan(ctx, src, size, info)
 	lost = append([]error{f.damage.Load()}, lost...)
 	switch {
 	case isCorrupt(err):
-		return s.salvageSegment(ctx, f, nil, append(lost, err))
+		return c.salvageSegment(ctx, f, nil, append(lost, err))
 	case err != nil:
 		return err
 	}
 	defer seg.Close()
-	return s.salvageSegment(ctx, f, seg, lost)
+	return c.salvageSegment(ctx, f, seg, lost)
 }
 
 // salvageSegment replaces f by what is intact of seg, which is f as it was
 // opened; nil: nothing. lost is what is known to be lost.
-func (s *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segment, lost []error) error {
-	r := &report{positions: f.positions, found: s.o.Now(), reason: f.damage.Load().Error(), kept: "nothing"}
+func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segment, lost []error) error {
+	r := &report{positions: f.positions, found: c.o.Now(), reason: f.damage.Load().Error(), kept: "nothing"}
 	want := f.positions
 	want.generation++
 	o := segment.MergeOptions{
-		BlockRaw: s.o.BlockRaw, Throttle: s.retireDuring([]*file{f}),
-		Created: s.o.Now().UnixNano(), Generation: want.generation, CheckLabels: s.o.CheckLabels,
+		BlockRaw: c.o.BlockRaw, Throttle: c.retireDuring([]*file{f}),
+		Created: c.o.Now().UnixNano(), Generation: want.generation, CheckLabels: c.o.CheckLabels,
 	}
-	to, items, err := s.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (info segment.Info, err error) {
+	to, items, err := c.writeSegment(ctx, want, func(ctx context.Context, to *segmentOutput) (info segment.Info, err error) {
 		if seg == nil {
 			return info, errNothing
 		}
@@ -130,8 +130,8 @@ func (s *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segm
 	case errors.Is(err, errIntact):
 		// What was read then was not what is on the disk: memory, or a cable.
 		f.damage.Store(nil)
-		f.retryAt = s.o.Now().Add(retryAfter)
-		s.counters.falseAlarms.Add(1)
+		f.retryAt = c.o.Now().Add(retryAfter)
+		c.counters.falseAlarms.Add(1)
 		return nil
 	case err != nil && !errors.Is(err, errNothing):
 		return err
@@ -140,14 +140,14 @@ func (s *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segm
 	if to != nil {
 		rows = to.info.Rows
 		r.kept = fmt.Sprintf("%d entries in %d blocks, as %s", rows, to.info.Blocks, to.name)
-		s.counters.salvaged.Add(1)
+		c.counters.salvaged.Add(1)
 	}
-	s.counters.lostRows.Add(max(0, f.info.Rows-rows))
+	c.counters.lostRows.Add(max(0, f.info.Rows-rows))
 	for _, l := range lost {
 		r.lost = append(r.lost, l.Error())
 	}
-	s.unreadable = slices.DeleteFunc(s.unreadable, func(b *file) bool { return b == f })
-	s.counters.unreadable.Store(int64(len(s.unreadable)))
-	s.replace([]*file{f}, to, items, r)
+	c.unreadable = slices.DeleteFunc(c.unreadable, func(b *file) bool { return b == f })
+	c.counters.unreadable.Store(int64(len(c.unreadable)))
+	c.replace([]*file{f}, to, items, r)
 	return nil
 }

@@ -13,22 +13,22 @@ const retireEvery = time.Second
 // retireDuring is Options.Pace of a merge or a salvage: a long one at a low rate
 // keeps retention waiting for no longer than retireEvery, as a full disk may
 // need it. What goes wrong Maintain finds again.
-func (s *Catalog) retireDuring(busy []*file) func(ctx context.Context, n int) error {
-	last := s.o.Now()
+func (c *Catalog) retireDuring(busy []*file) func(ctx context.Context, n int) error {
+	last := c.o.Now()
 	return func(ctx context.Context, n int) error {
-		if now := s.o.Now(); now.Sub(last) >= retireEvery {
+		if now := c.o.Now(); now.Sub(last) >= retireEvery {
 			last = now
-			s.retire(busy)
-			s.deleteObsolete()
+			c.retire(busy)
+			c.deleteObsolete()
 		}
-		return s.throttle.wait(ctx, n)
+		return c.throttle.wait(ctx, n)
 	}
 }
 
 // retire takes out of the version what Options.Retention and RetainBytes say,
 // but for what is being merged. reap deletes it.
-func (s *Catalog) retire(busy []*file) {
-	old := expired(s.current.Load().order, s.o.Now().UnixNano(), s.o.Retention, s.o.RetainBytes, s.truncated.Load())
+func (c *Catalog) retire(busy []*file) {
+	old := expired(c.current.Load().order, c.o.Now().UnixNano(), c.o.Retention, c.o.RetainBytes, c.truncated.Load())
 	old = slices.DeleteFunc(old, func(f *file) bool { return slices.Contains(busy, f) })
 	if len(old) == 0 {
 		return
@@ -36,10 +36,10 @@ func (s *Catalog) retire(busy []*file) {
 	dead := make([]*obsoleteFile, len(old))
 	for i, f := range old {
 		dead[i] = &obsoleteFile{file: f}
-		s.counters.retired.Add(1)
-		s.counters.retiredBytes.Add(f.info.Size)
+		c.counters.retired.Add(1)
+		c.counters.retiredBytes.Add(f.info.Size)
 	}
-	s.install(nil, nil, dead, nil)
+	c.install(nil, nil, dead, nil)
 }
 
 // expired returns the files that are not kept any more: those whose newest

@@ -26,7 +26,7 @@ type version struct {
 	raw    int64
 	blocks int64
 
-	// refs are the snapshots, and the shelf for the version of now. At 0 nobody
+	// refs are the snapshots, and the catalog for the version of now. At 0 nobody
 	// enters any more.
 	refs atomic.Int64
 }
@@ -111,15 +111,15 @@ type Snapshot struct {
 }
 
 // Snapshot returns the segments of now. It takes no lock, and is nil once the
-// shelf is closed. Release it.
-func (s *Catalog) Snapshot() *Snapshot {
+// catalog is closed. Release it.
+func (c *Catalog) Snapshot() *Snapshot {
 	for {
-		v := s.current.Load()
+		v := c.current.Load()
 		if v == nil {
 			return nil
 		}
 		if v.tryRef() {
-			return &Snapshot{Index: v.index, v: v, catalog: s}
+			return &Snapshot{Index: v.index, v: v, catalog: c}
 		}
 	}
 }
@@ -127,10 +127,10 @@ func (s *Catalog) Snapshot() *Snapshot {
 // Release gives the snapshot back. It is called once, and nothing else after.
 func (n *Snapshot) Release() { n.catalog.unref(n.v) }
 
-func (s *Catalog) unref(v *version) {
+func (c *Catalog) unref(v *version) {
 	if v.refs.Add(-1) == 0 {
 		select {
-		case s.released <- struct{}{}:
+		case c.released <- struct{}{}:
 		default:
 		}
 	}
@@ -178,7 +178,7 @@ func runsCost(runs []segment.Run) int {
 	return int(unsafe.Sizeof(runs)) + cap(runs)*int(unsafe.Sizeof(segment.Run{}))
 }
 
-// May is that of the segment, and true beside an error. Of damage the shelf takes
+// May is that of the segment, and true beside an error. Of damage the catalog takes
 // note: Maintain salvages what is intact. An error of the disk is returned and
 // counted, and the segment stays as it is: the next read may succeed, and a copy
 // could not be made. That holds for Runs and ReadBlock too.
@@ -215,20 +215,20 @@ func (n *Snapshot) file(id uint64) (*file, error) {
 	if f := n.v.byID[id]; f != nil {
 		return f, nil
 	}
-	return nil, fmt.Errorf("shelf: no segment %d in this snapshot", id)
+	return nil, fmt.Errorf("catalog: no segment %d in this snapshot", id)
 }
 
 // noteError takes note of what the error of a read says about the file.
-func (s *Catalog) noteError(f *file, err error) error {
+func (c *Catalog) noteError(f *file, err error) error {
 	if err == nil {
 		return nil
 	}
 	if bad, ok := errors.AsType[*segment.CorruptError](err); ok {
 		if f.damage.CompareAndSwap(nil, bad) {
-			s.counters.damaged.Add(1)
+			c.counters.damaged.Add(1)
 		}
 	} else {
-		s.counters.readErrors.Add(1)
+		c.counters.readErrors.Add(1)
 	}
 	return err
 }

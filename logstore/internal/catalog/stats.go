@@ -54,10 +54,10 @@ type counters struct {
 }
 
 // Stats returns the figures of now. It takes no lock that Publish holds.
-func (s *Catalog) Stats() Stats {
-	f := &s.counters
+func (c *Catalog) Stats() Stats {
+	f := &c.counters
 	st := Stats{
-		Upto:      s.Upto(),
+		Upto:      c.Upto(),
 		Published: f.published.Load(), PublishedBytes: f.publishedBytes.Load(),
 		Compactions: f.compactions.Load(), CompactedSegments: f.compactedSegments.Load(), CompactedBytes: f.compactedBytes.Load(), FailedCompactions: f.failedCompactions.Load(),
 		Retired: f.retired.Load(), RetiredBytes: f.retiredBytes.Load(),
@@ -65,15 +65,15 @@ func (s *Catalog) Stats() Stats {
 		Damaged: f.damaged.Load(), Unreadable: f.unreadable.Load(), Salvaged: f.salvaged.Load(),
 		LostRows: f.lostRows.Load(), FalseAlarms: f.falseAlarms.Load(), ReadErrors: f.readErrors.Load(),
 		Quarantined: f.quarantined.Load(), Compaction: f.compaction.Snapshot(),
-		Open: s.files.open.Load(), Opens: s.files.opens.Load(),
+		Open: c.files.open.Load(), Opens: c.files.opens.Load(),
 	}
-	n := s.Snapshot()
+	n := c.Snapshot()
 	if n == nil {
 		return st
 	}
 	defer n.Release()
 	st.Segments, st.Blocks, st.Bytes, st.Rows, st.Raw = int64(len(n.v.order)), n.v.blocks, n.v.bytes, n.v.rows, n.v.raw
 	st.Streams = int64(n.v.index.Len())
-	st.Cache = s.cache.Stats()
+	st.Cache = c.cache.Stats()
 	return st
 }

@@ -143,7 +143,7 @@ func TestStorm(t *testing.T) {
 	}
 	want := served(t, s)
 	upto := s.Upto()
-	closeShelf(t, s)
+	closeCatalog(t, s)
 	s = open(t, dir, freshStreams(o))
 	equalLines(t, "opened again", served(t, s), want)
 	if s.Upto() != upto {

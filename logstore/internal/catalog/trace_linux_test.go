@@ -39,7 +39,7 @@ var scenarios = []scenario{
 		o, _ := testOptions()
 		s := open(t, dir, o)
 		publish(t, s, 1, scenarioRows(0))
-		closeShelf(t, s)
+		closeCatalog(t, s)
 		return sortedLines(scenarioRows(0)), sortedLines(scenarioRows(1))
 	}},
 	{"merge", prepareMerge},
@@ -50,7 +50,7 @@ var scenarios = []scenario{
 		o, _ := testOptions()
 		s := open(t, dir, o)
 		maintain(t, s)
-		closeShelf(t, s)
+		closeCatalog(t, s)
 		for _, name := range namesIn(t, sources, SegmentFolder)[1:] {
 			copyFile(t, filepath.Join(dir, SegmentFolder, name), filepath.Join(sources, SegmentFolder, name))
 		}
@@ -84,7 +84,7 @@ func prepareMerge(t testing.TB, dir string) (want, more []string) {
 		publish(t, s, 1, scenarioRows(i))
 		want = append(want, sortedLines(scenarioRows(i))...)
 	}
-	closeShelf(t, s)
+	closeCatalog(t, s)
 	slices.Sort(want)
 	return want, nil
 }
@@ -193,7 +193,7 @@ func TestFaultAtEachCall(t *testing.T) {
 					} else {
 						equalLines(t, inject+" "+call.Line, got, want)
 					}
-					closeShelf(t, s)
+					closeCatalog(t, s)
 					for _, name := range namesIn(t, dir, SegmentFolder) {
 						if !strings.HasSuffix(name, SegmentSuffix) {
 							t.Errorf("%s (%s): %s is left", inject, call.Line, name)
