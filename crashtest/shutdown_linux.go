@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 )
 
 // Shutdown runs work n times, each time on a new file system that is shut
@@ -107,7 +107,7 @@ func (s *shutdownRun[T]) work(o Options, work func(dir string, ack func(entry T)
 			return err
 		}
 	}
-	if err := sys.Syncfs(s.dir); err != nil {
+	if err := fileop.Syncfs(s.dir); err != nil {
 		return err
 	}
 	var (
