@@ -40,8 +40,8 @@
 // allocates (delalloc, dioread_nolock, bigalloc, inline data) or whether XFS
 // shares extents. For btrfs, sync_file_range says nothing about what a rename
 // may name. A Dir or Batch finds out once, when it opens a folder: remounting
-// that with other options is not noticed. Package crashtest holds all of it
-// against power cuts.
+// that with other options is not noticed. Proofs hold all of it against
+// power cuts: see proofs/atomicfile.
 //
 // A failed sync is final. The kernel tells each open file once of a failed
 // writeback, in fdatasync and in sync_file_range alike and whoever began it

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/atomicfile"
-	"github.com/stele-go/stele/internal/measure/loopfs"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -32,7 +31,7 @@ func newDisk(t *testing.T, mkfs string, size int64) *disk {
 		t.Skip("mounting needs root")
 	}
 	d := &disk{dir: t.TempDir(), backed: t.TempDir()}
-	if err := loopfs.Mount("tmpfs", d.backed, "tmpfs", "size=100m"); err != nil {
+	if err := sys.Mount("tmpfs", d.backed, "tmpfs", "size=100m"); err != nil {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { unmount(t, d.backed) })
@@ -44,12 +43,12 @@ func newDisk(t *testing.T, mkfs string, size int64) *disk {
 	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		t.Skipf("%v: %s", err, out)
 	}
-	device, err := loopfs.Attach(image)
+	device, err := sys.LoopAttach(image)
 	if err != nil {
 		t.Skip(err)
 	}
 	defer device.Close()
-	if err := loopfs.Mount(device.Name(), d.dir, strings.TrimPrefix(args[0], "mkfs."), ""); err != nil {
+	if err := sys.Mount(device.Name(), d.dir, strings.TrimPrefix(args[0], "mkfs."), ""); err != nil {
 		t.Skip(err)
 	}
 	t.Cleanup(func() {
@@ -64,7 +63,7 @@ func newDisk(t *testing.T, mkfs string, size int64) *disk {
 // somebody who looks for a free one and finds this.
 func unmount(t *testing.T, dir string) {
 	t.Helper()
-	if err := loopfs.UnmountIdle(dir, 2*time.Minute); err != nil {
+	if err := sys.UnmountIdle(dir, 2*time.Minute); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,15 +6,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/stele-go/stele/crashtest"
 	"github.com/stele-go/stele/internal/tracetest"
 )
 
-var (
-	update   = flag.Bool("update", false, "write the golden traces anew")
-	cutsFlag = flag.Int("cuts", 0, "power cuts for each file system and workload (default 5, or 500 with STELE_LONG=1)")
-	seedFlag = flag.Uint64("seed", 0, "seed of the cuts (default: drawn and printed)")
-)
+var update = flag.Bool("update", false, "write the golden traces anew")
 
 // A scenario is what runs in a process of its own, under strace, in the folder
 // root. Only the calls of what it returns are recorded.
@@ -31,7 +26,6 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	crashtest.ServeDisk()
 	if name, root := tracetest.Scenario(); name != "" {
 		os.Exit(runScenario(name, root))
 	}

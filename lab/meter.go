@@ -7,8 +7,7 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/stele-go/stele/internal/measure/diskstat"
-	"github.com/stele-go/stele/internal/measure/procstat"
+	"github.com/stele-go/stele/internal/sys"
 )
 
 // meter takes everything that is recorded for a block beside its latencies,
@@ -18,7 +17,7 @@ type meter struct {
 }
 
 type taken struct {
-	disk          *diskstat.Disk
+	disk          *sys.Disk
 	noDisk        error
 	counters      blockCounters
 	before, after reading
@@ -30,15 +29,15 @@ type taken struct {
 // reading is one look at everything that is taken as a difference.
 type reading struct {
 	counters counterReading
-	usage    procstat.Usage
+	usage    sys.Usage
 	noUsage  error
 	mem      runtime.MemStats
 	waits    []metrics.Sample // one histogram
 	delays   map[int]time.Duration
 	noDelays error
-	disk     diskstat.Stat
+	disk     sys.DiskStat
 	noDisk   error
-	cpu      procstat.CPUTime
+	cpu      sys.CPUTime
 	noCPU    error
 }
 
@@ -46,7 +45,7 @@ type reading struct {
 // counters that the parent opened for this process.
 func newMeter(dir string) meter {
 	t := &taken{counters: countersFromEnv()}
-	t.disk, t.noDisk = diskstat.Under(dir)
+	t.disk, t.noDisk = sys.DiskUnder(dir)
 	for _, r := range []*reading{&t.before, &t.after} {
 		r.counters = t.counters.newReading()
 		r.waits = []metrics.Sample{{Name: "/sched/latencies:seconds"}}
@@ -64,7 +63,7 @@ func (m meter) begin() {
 	r := &m.before
 	m.readSlow(r)
 	runtime.ReadMemStats(&r.mem) // stops the world, and counts exactly
-	r.usage, r.noUsage = procstat.SelfUsage()
+	r.usage, r.noUsage = sys.SelfUsage()
 	m.counters.readHardware(&r.counters)
 	m.counters.readSyscalls(&r.counters)
 }
@@ -77,22 +76,22 @@ func (m meter) end() {
 	r := &m.after
 	m.counters.readSyscalls(&r.counters)
 	m.counters.readHardware(&r.counters)
-	r.usage, r.noUsage = procstat.SelfUsage()
+	r.usage, r.noUsage = sys.SelfUsage()
 	runtime.ReadMemStats(&r.mem)
 	m.readSlow(r)
-	m.peak, m.noPeak = procstat.PeakRSS()
+	m.peak, m.noPeak = sys.PeakRSS()
 	m.counters.close()
 	m.ended = true
 }
 
 // readSlow reads files of the kernel and allocates.
 func (t *taken) readSlow(r *reading) {
-	r.cpu, r.noCPU = procstat.AllCPUTime()
+	r.cpu, r.noCPU = sys.AllCPUTime()
 	r.noDisk = t.noDisk
 	if r.noDisk == nil {
 		r.disk, r.noDisk = t.disk.Stat()
 	}
-	r.delays, r.noDelays = procstat.RunDelays()
+	r.delays, r.noDelays = sys.RunDelays()
 	metrics.Read(r.waits)
 }
 

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stele-go/stele/internal/measure/systrace"
+	"github.com/stele-go/stele/internal/sys"
 )
 
 // sampleEvery is the time between two looks at the threads of a block. A
@@ -174,7 +174,7 @@ func (s *sampler) state(dir string, t *thread) (in blockedIn, parked bool, err e
 			}
 			in.fault = number < 0
 			if number >= 0 {
-				in.call = systrace.Name(number)
+				in.call = sys.SyscallName(number)
 			}
 			if RuntimeSyscall(in.call) {
 				return blockedIn{}, true, nil

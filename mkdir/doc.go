@@ -19,7 +19,7 @@
 // kernel (6.18) was seen to return from parallel fsyncs of one directory
 // before all that had been made in it was durable, with plain os.Mkdir and
 // fsync as well; one Maker runs one fsync of a directory at a time and is
-// right there too. See package crashtest, which holds these promises against
+// right there too. The proofs in proofs/mkdir hold these promises against
 // power cuts.
 //
 // After a crash in the middle of a call a path is there up to some level

@@ -29,8 +29,8 @@
 //	                    old or new                       torn by a power cut
 //	Memory, Pool        none                             none
 //
-// Package crashtest holds level Power against power cuts on ext4, XFS and
-// btrfs.
+// Proofs hold level Power against power cuts on ext4, XFS and btrfs: see
+// proofs/newfile.
 //
 // Durability shared is cheaper: goroutines that make files in one folder at
 // the same time share its syncs, a Batch and a Queue's batch sync each folder

@@ -4,10 +4,12 @@ import (
 	"os"
 	"testing"
 
-	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/power"
+	"github.com/stele-go/stele/crashtest/states"
 )
 
 func TestMain(m *testing.M) {
-	crashtest.ServeDisk() // the crash states are recorded below a mount
+	states.ServeMount()
+	power.ServeDisk()
 	os.Exit(m.Run())
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/states"
 )
 
 // crashSteps are what is done to a log: a record, several in one call, and the
@@ -142,22 +143,28 @@ func TestCrashStates(t *testing.T) {
 	table := fmt.Sprintf("seed %d\n%-14s %-10s %9s %7s %7s %11s %5s %8s", seed, "", "model", "histories", "states", "failed", "not opened", "lost", "made up")
 	var examples []string
 	for _, l := range logs() {
-		for _, model := range []crashtest.Model{crashtest.POSIX, crashtest.Journaled} {
-			histories, states, failed, kinds := 0, 0, 0, map[error]int{}
+		for _, model := range []states.Model{states.POSIX, states.Journaled} {
+			histories, checked, failed, kinds := 0, 0, 0, map[error]int{}
 			for _, steps := range l.sequences(rng, long) {
 				most := 60
 				if long {
 					most = 1000
 				}
 				var broke error
-				h := crashtest.RecordMount(t, crashtest.MountOptions{Prepare: l.prepare}, l.crashWork(steps, &broke))
+				h, err := states.RecordMount(states.MountOptions{Prepare: l.prepare}, l.crashWork(steps, &broke))
+				if errors.Is(err, crashtest.ErrUnavailable) {
+					t.Skip(err)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
 				if broke != nil {
 					if l.name == "stele wal" {
 						t.Errorf("%s: %v", l.name, broke)
 					}
 					examples = append(examples, fmt.Sprintf("%s, no crash, %s: append: %v", l.name, strings.Join(steps, " "), broke))
 				}
-				rep := h.CheckDir(crashtest.StateOptions{Model: model, Max: most, Seed: seed}, func(dir string, notes []crashNote) error {
+				rep := h.CheckDir(states.Options{Model: model, Max: most, Seed: seed}, func(dir string, notes []crashNote) error {
 					err := l.crashCheck(dir, notes)
 					for _, kind := range []error{errNotOpened, errLost, errMadeUp} {
 						if errors.Is(err, kind) {
@@ -167,7 +174,7 @@ func TestCrashStates(t *testing.T) {
 					}
 					return err
 				})
-				histories, states, failed = histories+1, states+rep.Checked, failed+rep.Failed
+				histories, checked, failed = histories+1, checked+rep.Checked, failed+rep.Failed
 				if rep.Broken != nil {
 					t.Fatal(rep.Broken)
 				}
@@ -182,7 +189,7 @@ func TestCrashStates(t *testing.T) {
 				}
 			}
 			// A failure is checked again while it is reduced, so kinds count more.
-			table += fmt.Sprintf("\n%-14s %-10v %9d %7d %7d %11s %5s %8s", l.name, model, histories, states, failed,
+			table += fmt.Sprintf("\n%-14s %-10v %9d %7d %7d %11s %5s %8s", l.name, model, histories, checked, failed,
 				seen(kinds[errNotOpened]), seen(kinds[errLost]), seen(kinds[errMadeUp]))
 		}
 	}

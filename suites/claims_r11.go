@@ -6,11 +6,10 @@ import (
 	"math"
 	"os"
 	"strings"
-	"testing"
 
-	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -23,10 +22,10 @@ const r11Cuts = 30
 
 // lostMetric and cutsMetric count power cuts by what was acknowledged before
 // them and lost.
-func lostMetric(k crashtest.SyncKind) string { return "lost_" + kindWord(k) }
-func cutsMetric(k crashtest.SyncKind) string { return "cuts_" + kindWord(k) }
+func lostMetric(k power.SyncKind) string { return "lost_" + kindWord(k) }
+func cutsMetric(k power.SyncKind) string { return "cuts_" + kindWord(k) }
 
-func kindWord(k crashtest.SyncKind) string {
+func kindWord(k power.SyncKind) string {
 	return strings.NewReplacer(",", "", " ", "_").Replace(k.String())
 }
 
@@ -35,7 +34,7 @@ func r11Local(fs string) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "claims", Name: "R11-cut", Params: lab.Params{"fs": fs},
 		Question: "What do O_SYNC and O_DSYNC make durable?",
-		Op:       fmt.Sprintf("%d kinds of change on a fresh %s, and %d power cuts for each", crashtest.SyncKinds, fs, r11Cuts),
+		Op:       fmt.Sprintf("%d kinds of change on a fresh %s, and %d power cuts for each", power.SyncKinds, fs, r11Cuts),
 		Ops:      1, MaxRounds: 1,
 	}
 	for _, name := range []string{wayOSync, wayODsync} {
@@ -44,16 +43,13 @@ func r11Local(fs string) lab.Experiment {
 			Name: name, Doc: way.Doc, Promise: powerTorn, Baseline: name == wayOSync,
 			Run: func(b *lab.B) error {
 				for b.Loop() {
-					var row crashtest.SyncRow
-					err := crashtest.Outside(b.Context(), func(t testing.TB) {
-						row = crashtest.SyncTable(t, crashtest.Options{FS: fs, Seed: b.Rand.Uint64() | 1}, way, r11Cuts)
-					})
+					row, err := power.SyncTable(b.Context(), power.Options{FS: fs, Seed: b.Rand.Uint64() | 1}, way, r11Cuts)
 					if err != nil {
 						return err
 					}
 					for k, c := range row.Cells {
-						b.Report(lostMetric(crashtest.SyncKind(k)), float64(c.Lost))
-						b.Report(cutsMetric(crashtest.SyncKind(k)), float64(c.Cuts))
+						b.Report(lostMetric(power.SyncKind(k)), float64(c.Lost))
+						b.Report(cutsMetric(power.SyncKind(k)), float64(c.Cuts))
 					}
 				}
 				return nil
@@ -116,8 +112,8 @@ func r11Fuse() lab.Experiment {
 	add(r11Fsync, "the same client as where they are dropped, and an fsync after each write", 0, false, (*os.File).Sync)
 	add(r11SyncPassed, "the client flushes its disk for a write with the flag", os.O_SYNC, true, nil)
 	add(r11SyncDropped, "the client does not look at the flag", os.O_SYNC, false, nil)
-	add(r11DsyncPassed, "the client flushes its disk for a write with the flag", fileop.DataSync, true, nil)
-	add(r11DsyncDropped, "the client does not look at the flag", fileop.DataSync, false, nil)
+	add(r11DsyncPassed, "the client flushes its disk for a write with the flag", sys.DataSync, true, nil)
+	add(r11DsyncDropped, "the client does not look at the flag", sys.DataSync, false, nil)
 	return e
 }
 
@@ -154,7 +150,7 @@ func judgeR11(f *found) finding {
 		for _, way := range []string{wayOSync, wayODsync} {
 			fmt.Fprintf(&text, "%s, %s:", fs, way)
 			sep := " "
-			for k := range crashtest.SyncKinds {
+			for k := range power.SyncKinds {
 				lost, cuts := f.metric(id, way, lostMetric(k)).Median, f.metric(id, way, cutsMetric(k)).Median
 				if math.IsNaN(lost) || math.IsNaN(cuts) {
 					continue
@@ -167,7 +163,7 @@ func judgeR11(f *found) finding {
 					fmt.Fprintf(&text, "lost in %.0f of %.0f", lost, cuts)
 				}
 				// A new name is metadata of its folder, not of the file.
-				claimed := k <= crashtest.HoleFilled || way == wayOSync && k != crashtest.NewName
+				claimed := k <= power.HoleFilled || way == wayOSync && k != power.NewName
 				if claimed {
 					kept(lost == 0)
 				}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/fileio/pace"
-	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -87,14 +87,14 @@ func TestJudgeR7(t *testing.T) {
 }
 
 // r11Results makes up power cuts: lost tells how many lost something.
-func r11Results(c *Claim, lost func(fs, way string, k crashtest.SyncKind) float64, fuse map[string]float64) *made {
+func r11Results(c *Claim, lost func(fs, way string, k power.SyncKind) float64, fuse map[string]float64) *made {
 	m := in("d", "ext4").all(c, func(*lab.Experiment, string) float64 { return 1e9 })
 	return m.each(func(r *lab.Result, v *lab.VariantResult) {
 		if r.Name == "R11-fuse" {
 			v.Metrics[r11LostBlocks] = about(fuse[v.Name])
 			return
 		}
-		for k := range crashtest.SyncKinds {
+		for k := range power.SyncKinds {
 			v.Metrics[lostMetric(k)] = about(lost(r.Params["fs"], v.Name, k))
 			v.Metrics[cutsMetric(k)] = about(r11Cuts)
 		}
@@ -103,12 +103,12 @@ func r11Results(c *Claim, lost func(fs, way string, k crashtest.SyncKind) float6
 
 func TestJudgeR11(t *testing.T) {
 	c := claimR11()
-	none := func(string, string, crashtest.SyncKind) float64 { return 0 }
+	none := func(string, string, power.SyncKind) float64 { return 0 }
 	dropped := map[string]float64{r11SyncDropped: r11Blocks, r11DsyncDropped: r11Blocks}
 	expect(t, "all kept, but through the client that drops", judge(t, &c, r11Results(&c, none, dropped)), Holds)
 
-	linux := func(fs, way string, k crashtest.SyncKind) float64 {
-		if way == wayODsync && k >= crashtest.ModTime && fs != "btrfs" || k == crashtest.NewName {
+	linux := func(fs, way string, k power.SyncKind) float64 {
+		if way == wayODsync && k >= power.ModTime && fs != "btrfs" || k == power.NewName {
 			return 25
 		}
 		return 0
@@ -118,8 +118,8 @@ func TestJudgeR11(t *testing.T) {
 	if !strings.Contains(got.Measured, "mtime lost in 25 of 30") || !strings.Contains(got.Measured, "dropped: 64 of 64") {
 		t.Errorf("not told: %s", got.Measured)
 	}
-	expect(t, "O_SYNC loses times", judge(t, &c, r11Results(&c, func(_, way string, k crashtest.SyncKind) float64 {
-		if way == wayOSync && k == crashtest.ModTime {
+	expect(t, "O_SYNC loses times", judge(t, &c, r11Results(&c, func(_, way string, k power.SyncKind) float64 {
+		if way == wayOSync && k == power.ModTime {
 			return 1
 		}
 		return 0
@@ -225,13 +225,13 @@ func TestR11Cuts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for k := range crashtest.SyncKinds {
+		for k := range power.SyncKinds {
 			lost, cuts := b.Metrics[lostMetric(k)], b.Metrics[cutsMetric(k)]
-			promised := k <= crashtest.HoleFilled || v.Name == wayOSync && k != crashtest.NewName
+			promised := k <= power.HoleFilled || v.Name == wayOSync && k != power.NewName
 			if cuts < r11Cuts/2 || cuts > r11Cuts || promised && lost > 0 {
 				t.Errorf("%s, %v: %v of %v cuts lost it", v.Name, k, lost, cuts)
 			}
-			if v.Name == wayODsync && k == crashtest.ModTime && lost == 0 {
+			if v.Name == wayODsync && k == power.ModTime && lost == 0 {
 				t.Errorf("%s: no cut lost %v; ext4 writes it for O_SYNC only", v.Name, k)
 			}
 		}
@@ -268,7 +268,7 @@ func TestFuseGetsTheFlagAndNoFsync(t *testing.T) {
 		t.Errorf("%d blocks lost, %d fsyncs, %d flushes; want 0, 0, 8", lost, c.fsyncs, c.disk.flushes)
 	}
 	c = &fuseClient{disk: newVolatileDisk(8 * 512)}
-	if lost, err = c.loseUnflushed(t.TempDir(), fileop.DataSync, 8, nil); err != nil || lost != 8 || c.fsyncs != 0 {
+	if lost, err = c.loseUnflushed(t.TempDir(), sys.DataSync, 8, nil); err != nil || lost != 8 || c.fsyncs != 0 {
 		t.Errorf("dropped: %d blocks lost, %d fsyncs, %v", lost, c.fsyncs, err)
 	}
 	c = &fuseClient{disk: newVolatileDisk(8 * 512)}
@@ -280,7 +280,7 @@ func TestFuseGetsTheFlagAndNoFsync(t *testing.T) {
 // A metric's name has no blanks, and no two kinds share one.
 func TestKindWords(t *testing.T) {
 	seen := map[string]bool{}
-	for k := range crashtest.SyncKinds {
+	for k := range power.SyncKinds {
 		w := kindWord(k)
 		if strings.ContainsAny(w, " ,") || seen[w] {
 			t.Errorf("%v is %q", k, w)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/internal/measure/procstat"
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -35,7 +35,7 @@ func barsChild(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	told := barsTold{Figures: figures, Took: time.Since(begun)}
-	if delays, err := procstat.RunDelays(); err == nil {
+	if delays, err := sys.RunDelays(); err == nil {
 		for _, d := range delays {
 			told.Waited += d
 		}
@@ -84,12 +84,12 @@ func timesOf(took ...[]time.Duration) times {
 }
 
 func cpuTime() (time.Duration, error) {
-	u, err := procstat.SelfUsage()
+	u, err := sys.SelfUsage()
 	return u.User + u.System, err
 }
 
 func peakMB() float64 {
-	rss, err := procstat.PeakRSS()
+	rss, err := sys.PeakRSS()
 	if err != nil {
 		return 0
 	}

@@ -4,13 +4,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/lab"
 )
 
 func TestMain(m *testing.M) {
-	crashtest.ServeDisk() // R11 cuts the power
-	if lab.IsBlock() {    // L6 takes several processes
+	power.ServeDisk()  // R11 cuts the power
+	if lab.IsBlock() { // L6 takes several processes
 		var all []lab.Experiment
 		for _, s := range List() {
 			all = append(all, s.Full...)

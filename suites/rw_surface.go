@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/internal/measure/uring"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -83,9 +82,9 @@ func (j surfaceJob) blocking(surface string, n int) lab.Variant {
 
 // rings is one way with so many threads, each with an io_uring so deep.
 func (j surfaceJob) rings(surface string, threads, depth int) lab.Variant {
-	request := uring.Request{Op: uring.Read}
+	request := sys.URingRequest{Op: sys.URingRead}
 	if j.write {
-		request.Op = uring.Write
+		request.Op = sys.URingWrite
 	}
 	return lab.Variant{
 		Name: fmt.Sprintf("%s, %d x %d", surface, threads, depth), Promise: j.promise,

@@ -10,13 +10,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
 
-// The ways of the suite are those whose durability crashtest.SyncTable shows
+// The ways of the suite are those whose durability power.SyncTable shows
 // by power cuts, so that what is timed here is what was cut there.
 
 // syncPage is what one operation writes.
@@ -76,7 +76,7 @@ func syncMechanism(file string) lab.Experiment {
 		Question: fmt.Sprintf("Which way of making a write of 4 KiB durable is fastest, where it %s?", whatItDoes(file)),
 		Op:       "one write of 4 KiB, durable where the way promises it",
 		MaxOps:   20_000,
-	}, crashtest.SyncWays(), runSync)
+	}, power.SyncWays(), runSync)
 }
 
 // syncWriters is many writers to files of their own on one device.
@@ -86,7 +86,7 @@ func syncWriters(file string, writers int) lab.Experiment {
 		Question: fmt.Sprintf("Which way lets %s share a device best?", writersText(writers)),
 		Op:       "one write of 4 KiB to one of the writers' own files, durable where the way promises it",
 		MaxOps:   20_000,
-	}, crashtest.SyncWays(), runSyncWriters)
+	}, power.SyncWays(), runSyncWriters)
 }
 
 // syncFrequency is one writer that writes so many times a second and waits
@@ -98,7 +98,7 @@ func syncFrequency(file string, hz int) lab.Experiment {
 		Question: fmt.Sprintf("How long, and how even, is a durable write that comes %d times a second?", hz),
 		Op:       fmt.Sprintf("one write of 4 KiB, durable where the way promises it, %d a second", hz),
 		Ops:      pacedOps(hz), MaxRounds: 6,
-	}, crashtest.SyncWays(), runSyncPaced)
+	}, power.SyncWays(), runSyncPaced)
 }
 
 // pacedOps is a second of operations, and not so few that they say nothing of
@@ -120,14 +120,14 @@ func writersText(n int) string {
 }
 
 // syncWay returns the way of that name.
-func syncWay(name string) crashtest.SyncWay {
-	ways := crashtest.SyncWays()
-	return ways[slices.IndexFunc(ways, func(w crashtest.SyncWay) bool { return w.Name == name })]
+func syncWay(name string) power.SyncWay {
+	ways := power.SyncWays()
+	return ways[slices.IndexFunc(ways, func(w power.SyncWay) bool { return w.Name == name })]
 }
 
 // withSyncWays makes a variant of each way, those that ways of their promise
 // are compared with first.
-func withSyncWays(e lab.Experiment, ways []crashtest.SyncWay, run func(*lab.B, crashtest.SyncWay) error) lab.Experiment {
+func withSyncWays(e lab.Experiment, ways []power.SyncWay, run func(*lab.B, power.SyncWay) error) lab.Experiment {
 	e.Suite = "sync"
 	for _, w := range ways {
 		v := lab.Variant{
@@ -146,7 +146,7 @@ func withSyncWays(e lab.Experiment, ways []crashtest.SyncWay, run func(*lab.B, c
 
 // A syncFile is a file that is written to in pages, by one way.
 type syncFile struct {
-	way   crashtest.SyncWay
+	way   power.SyncWay
 	f     *os.File
 	page  []byte
 	ahead int64 // bytes that are written over again and again; 0: it grows
@@ -154,7 +154,7 @@ type syncFile struct {
 }
 
 // newSyncFile makes the file name as the parameter file says.
-func newSyncFile(b *lab.B, w crashtest.SyncWay, name string, ahead int64) (*syncFile, error) {
+func newSyncFile(b *lab.B, w power.SyncWay, name string, ahead int64) (*syncFile, error) {
 	s := &syncFile{way: w, page: sys.AlignedBuffer(syncPage, syncPage)}
 	for i := range s.page {
 		s.page[i] = byte(i%251 + 1)
@@ -195,7 +195,7 @@ func (s *syncFile) write() error {
 	return err
 }
 
-func runSync(b *lab.B, w crashtest.SyncWay) (err error) {
+func runSync(b *lab.B, w power.SyncWay) (err error) {
 	s, err := newSyncFile(b, w, "data", syncAhead)
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func runSync(b *lab.B, w crashtest.SyncWay) (err error) {
 	return nil
 }
 
-func runSyncWriters(b *lab.B, w crashtest.SyncWay) (err error) {
+func runSyncWriters(b *lab.B, w power.SyncWay) (err error) {
 	n, err := intParam(b, "writers", 1<<10)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func runSyncWriters(b *lab.B, w crashtest.SyncWay) (err error) {
 // nanoseconds.
 const jitterMetric = "jitter_sd_ns"
 
-func runSyncPaced(b *lab.B, w crashtest.SyncWay) (err error) {
+func runSyncPaced(b *lab.B, w power.SyncWay) (err error) {
 	hz, err := intParam(b, "hz", 10_000)
 	if err != nil {
 		return err

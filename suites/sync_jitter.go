@@ -73,7 +73,7 @@ func Notes(results []*lab.Result) []string {
 	var notes []string
 	for _, r := range results {
 		if r.Suite == "sync" && r.Name == "mechanism" && len(notes) == 0 {
-			notes = append(notes, "What each way to sync makes durable is shown by power cuts, not by times: go test github.com/stele-go/stele/crashtest -run TestSyncTable -v (as root)")
+			notes = append(notes, "What each way to sync makes durable is shown by power cuts, not by times: go test ./proofs/filesystem -run TestSyncTable -v (as root, in Stele's repository)")
 		}
 		if r.Suite != "sync" || r.Name != "frequency" {
 			continue

@@ -15,12 +15,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/lab"
 )
 
 func main() {
-	crashtest.ServeDisk() // of a claim that cuts the power
+	power.ServeDisk() // of a claim that cuts the power
 	if lab.IsBlock() {
 		os.Exit(lab.RunBlock(experiments()))
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if args := os.Getenv(steleArgs); args != "" {
 		os.Exit(run(interruptible(), strings.Split(args, "\n"), os.Stdin, os.Stdout, os.Stderr))
 	}
-	crashtest.ServeDisk()
+	power.ServeDisk()
 	if lab.IsBlock() {
 		os.Exit(lab.RunBlock(experiments()))
 	}

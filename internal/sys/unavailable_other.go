@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// Unavailable is the error of a figure that only some systems give.
-func Unavailable() error {
+// unavailable is the error of a figure that only some systems give.
+func unavailable() error {
 	return fmt.Errorf("not available on %s/%s", runtime.GOOS, runtime.GOARCH)
 }

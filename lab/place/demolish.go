@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stele-go/stele/internal/measure/loopfs"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -30,7 +29,7 @@ func demolish(root string) error {
 	}
 	image := filepath.Join(root, imageName)
 	for _, device := range loopsOver(image) {
-		if err := loopfs.Detach(device, image); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := sys.LoopDetach(device, image); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -83,7 +82,7 @@ func unmountAll(root string) error {
 		if own == "" {
 			return nil
 		}
-		err = loopfs.Unmount(own)
+		err = sys.Unmount(own)
 		if errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline) {
 			time.Sleep(20 * time.Millisecond)
 			continue

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/stele-go/stele/internal/measure/throttle"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -44,17 +43,17 @@ func (p *Place) limit(l Limit) error {
 	devices := loopsOver(filepath.Join(p.root, imageName))
 	group := filepath.Join(p.root, groupName)
 	if err := os.Mkdir(group, 0o700); err == nil {
-		if err := throttle.MountBlkio(group); err != nil {
+		if err := sys.MountBlkio(group); err != nil {
 			return errors.Join(err, os.Remove(group))
 		}
 	} else if !errors.Is(err, os.ErrExist) { // else it was limited before
 		return err
 	}
-	if err := throttle.JoinRoot(group); err != nil {
+	if err := sys.JoinBlkioRoot(group); err != nil {
 		return err
 	}
 	for _, d := range devices {
-		if err := throttle.Set(group, d, throttle.Limit(l)); err != nil {
+		if err := sys.Throttle(group, d, sys.DeviceLimit(l)); err != nil {
 			return err
 		}
 	}
@@ -70,7 +69,7 @@ func unlimit(root string) error {
 		return nil
 	}
 	for _, d := range loopsOver(filepath.Join(root, imageName)) {
-		if err := throttle.Set(group, d, throttle.Limit{}); err != nil {
+		if err := sys.Throttle(group, d, sys.DeviceLimit{}); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,183 @@
+package power
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// A tape is a recording without the ledger's entries: the device at first,
+// what it was told from then on, and when the entries were acknowledged.
+type tape struct {
+	fs      fileSystem
+	seed    uint64
+	base    *image
+	records []record
+	begin   int     // records before the first cut
+	acks    []int64 // length of the log at each acknowledgement, ascending
+
+	// The image of all that is durable after the first `flushed` records,
+	// kept because the cuts are built in the order of the log.
+	durable *image
+	flushed int
+}
+
+// A fate is the rule by which unflushed writes are kept or lost.
+type fate int
+
+const (
+	dropAll fate = iota
+	keepAll
+	mixed   // each by itself
+	allBut1 // one dropped or torn
+	only1   // one there, or a part of it
+	fates
+)
+
+// cuts draws n cuts: a third of them at flushes, right before and right after
+// one, a third where something was acknowledged, before anything else
+// happened, and the rest anywhere. Where there are fewer such places than a
+// third of n, each is taken, and the others go anywhere.
+func (t *tape) cuts(n int) []Cut {
+	rng := rand.New(rand.NewPCG(t.seed, 0))
+	var flushes, acks []int
+	for i := t.begin; i < len(t.records); i++ {
+		if t.records[i].kind == kindFlush {
+			flushes = append(flushes, i, i+1)
+		}
+	}
+	for _, length := range t.acks {
+		acks = append(acks, t.recordsBefore(length))
+	}
+	var cuts []Cut
+	take := func(where string, places []int) {
+		places = slices.Compact(places)
+		rng.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
+		for _, at := range places[:min(len(places), (n+2)/3, n-len(cuts))] {
+			cuts = append(cuts, Cut{At: at, Where: where})
+		}
+	}
+	take("ack", acks)
+	take("flush", flushes)
+	for len(cuts) < n {
+		cuts = append(cuts, Cut{At: t.begin + rng.IntN(len(t.records)-t.begin+1), Where: "random"})
+	}
+	slices.SortStableFunc(cuts, func(a, b Cut) int { return a.At - b.At })
+	for i := range cuts {
+		c := &cuts[i]
+		c.N = i
+		c.Acked = t.ackedBefore(c.At)
+		c.fate = fate(rng.IntN(int(fates)))
+		// What a missing sync loses shows most surely where the disk kept
+		// nothing that it need not keep.
+		if c.Where == "ack" && rng.IntN(2) == 0 {
+			c.fate = dropAll
+		}
+		c.fateSeed = rng.Uint64()
+	}
+	return cuts
+}
+
+// recordsBefore is how many records lie within the first length bytes.
+func (t *tape) recordsBefore(length int64) int {
+	return sort.Search(len(t.records), func(i int) bool { return t.records[i].end > length })
+}
+
+// ackedBefore is how many entries were acknowledged before record `at` was
+// written, if it ever was.
+func (t *tape) ackedBefore(at int) int {
+	return sort.Search(len(t.acks), func(i int) bool { return t.recordsBefore(t.acks[i]) > at })
+}
+
+// image is what the device holds after the cut, whose counts it sets.
+func (t *tape) image(c *Cut) *image {
+	flushed := c.At
+	for flushed > 0 && t.records[flushed-1].kind != kindFlush {
+		flushed--
+	}
+	if t.durable == nil || t.flushed > flushed {
+		t.durable, t.flushed = t.base.clone(), 0
+	}
+	for _, r := range t.records[t.flushed:flushed] {
+		if r.kind != kindFlush {
+			t.durable.write(r.off, r.len, r.data)
+		}
+	}
+	t.flushed = flushed
+
+	m := t.durable.clone()
+	rng := rand.New(rand.NewPCG(t.seed, c.fateSeed))
+	pending := t.records[flushed:c.At]
+	var odd int // the write that fares unlike the others
+	if len(pending) > 0 {
+		odd = rng.IntN(len(pending))
+	}
+	c.Kept, c.Torn, c.Dropped = 0, 0, 0
+	for i, r := range pending {
+		const drop, keep, tear = 0, 1, 2
+		var do int
+		switch {
+		case c.fate == mixed:
+			do = rng.IntN(3)
+		case c.fate == allBut1 && i == odd:
+			do = []int{drop, tear}[rng.IntN(2)]
+		case c.fate == only1 && i == odd:
+			do = []int{keep, tear}[rng.IntN(2)]
+		case c.fate == keepAll, c.fate == allBut1:
+			do = keep
+		}
+		if do == tear && r.len < 2*sector {
+			do = []int{drop, keep}[rng.IntN(2)]
+		}
+		switch do {
+		case drop:
+			c.Dropped++
+		case keep:
+			m.write(r.off, r.len, r.data)
+			c.Kept++
+		case tear:
+			for i, kept := range t.tear(rng, r) {
+				if !kept {
+					continue
+				}
+				at := int64(i) * sector
+				var data []byte
+				if r.kind == kindWrite {
+					data = r.data[at : at+sector]
+				}
+				m.write(r.off+at, sector, data)
+			}
+			c.Torn++
+		}
+	}
+	return m
+}
+
+// tear draws which sectors of a write of at least two are there: the first
+// ones, the last ones or any, but neither none nor all.
+func (t *tape) tear(rng *rand.Rand, r record) []bool {
+	kept := make([]bool, r.len/sector)
+	edge := 1 + rng.IntN(len(kept)-1)
+	switch rng.IntN(3) {
+	case 0:
+		for i := range edge {
+			kept[i] = true
+		}
+	case 1:
+		for i := edge; i < len(kept); i++ {
+			kept[i] = true
+		}
+	case 2:
+		for i := range kept {
+			kept[i] = rng.IntN(2) == 0
+		}
+		in := rng.IntN(len(kept))
+		kept[in], kept[(in+edge)%len(kept)] = true, false
+	}
+	for i := range kept {
+		if at := r.off + int64(i)*sector; i > 0 && t.fs.super[0] < at && at < t.fs.super[1] {
+			kept[i] = kept[i-1]
+		}
+	}
+	return kept
+}

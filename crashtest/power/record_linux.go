@@ -1,0 +1,178 @@
+package power
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// A Recording is what a disk was told while some work ran on it, and the
+// ledger of that work.
+type Recording[T any] struct {
+	tape   *tape
+	rig    *rig
+	ledger []T
+}
+
+// Record makes a file system, runs work below its root, and returns what
+// reached the disk meanwhile. The error is that of work, or of a step of the
+// rig; where there can be no rig it is crashtest.ErrUnavailable. The program
+// must call [ServeDisk] first. Close ends the recording.
+//
+// ack adds an entry to the ledger: from now on, entry is promised to survive
+// a power cut. Each goroutine of work must ack what it has done before it
+// does more. (An entry may also note that something has begun, where a check
+// wants to know.) When work returns it must have ended its goroutines and
+// closed its files.
+func Record[T any](o Options, work func(dir string, ack func(entry T)) error) (rec *Recording[T], err error) {
+	fs, err := fileSystemOf(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := unavailable(fs); err != nil {
+		return nil, err
+	}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64()
+	}
+	rec = &Recording[T]{tape: &tape{fs: fs, seed: o.Seed}}
+	recorded := false
+	defer func() { // work may also panic, or end the goroutine
+		if !recorded {
+			err = errors.Join(err, rec.Close())
+			rec = nil
+		}
+	}()
+	if err := rec.record(o, work); err != nil {
+		return nil, err
+	}
+	recorded = true
+	return rec, nil
+}
+
+// Close ends the process that served the disk.
+func (rec *Recording[T]) Close() error {
+	if rec.rig == nil {
+		return nil
+	}
+	return rec.rig.close()
+}
+
+// String counts what was recorded, and tells the seed.
+func (rec *Recording[T]) String() string {
+	writes, flushes := 0, 0
+	for _, r := range rec.tape.records[rec.tape.begin:] {
+		if r.kind == kindFlush {
+			flushes++
+		} else {
+			writes++
+		}
+	}
+	return fmt.Sprintf("%s: recorded %d writes, %d flushes, %d acknowledgements; seed %d",
+		rec.tape.fs.name, writes, flushes, len(rec.ledger), rec.tape.seed)
+}
+
+func (rec *Recording[T]) record(o Options, work func(dir string, ack func(entry T)) error) (err error) {
+	tp := rec.tape
+	// Each step says so in its error: a rig has many that can fail.
+	step := func(name string, err error) error {
+		if err != nil {
+			return fmt.Errorf("power: %s: %w", name, err)
+		}
+		return nil
+	}
+	rec.rig, tp.base, err = newRig(tp.fs)
+	if err != nil {
+		rec.rig = nil // newRig has closed it
+		return step("make the disk", err)
+	}
+	dir, err := rec.rig.mountDisk()
+	if err != nil {
+		return step("mount the disk", err)
+	}
+	begin, end, err := rec.run(dir, o, work)
+	if err := errors.Join(err, step("unmount the disk", unmount(dir))); err != nil {
+		return err
+	}
+	// What came later is the doing of the unmount.
+	if tp.records, err = rec.rig.records(end); err != nil {
+		return err
+	}
+	tp.begin = tp.recordsBefore(begin)
+	return nil
+}
+
+// run prepares and works. It returns the length of the log before and after
+// the work.
+func (rec *Recording[T]) run(dir string, o Options, work func(dir string, ack func(entry T)) error) (begin, end int64, err error) {
+	if o.Prepare != nil {
+		if err := o.Prepare(dir); err != nil {
+			return 0, 0, fmt.Errorf("power: prepare: %w", err)
+		}
+	}
+	if err := sys.Syncfs(dir); err != nil {
+		return 0, 0, err
+	}
+	if o.OnSync != nil {
+		stop, failed := syncCalls.watch(dir, o.OnSync)
+		if failed != nil {
+			return 0, 0, failed
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	if begin, err = rec.rig.position(); err != nil {
+		return 0, 0, err
+	}
+	var (
+		mu     sync.Mutex // so that the ledger is in the order of the log
+		ackErr error
+	)
+	err = work(dir, func(entry T) {
+		mu.Lock()
+		defer mu.Unlock()
+		length, err := rec.rig.position()
+		if err != nil {
+			ackErr = err
+		}
+		rec.ledger = append(rec.ledger, entry)
+		rec.tape.acks = append(rec.tape.acks, length)
+	})
+	if err = errors.Join(err, ackErr); err != nil {
+		return 0, 0, fmt.Errorf("power: work: %w", err)
+	}
+	end, err = rec.rig.position()
+	return begin, end, err
+}
+
+// Check cuts the power n times and calls check for each cut, with the root of
+// the file system as it is after the cut and with the entries that had been
+// acknowledged before it. What check returns, unless nil, is a loss. check may
+// write below dir, and must close what it opens there.
+//
+// Check returns an error if a file system does not mount after a cut: then the
+// rig or the kernel is broken, or the work has damaged the device.
+func (rec *Recording[T]) Check(n int, check func(dir string, acked []T) error) (Result, error) {
+	tp := rec.tape
+	res := Result{FS: tp.fs.name, Seed: tp.seed, Cuts: n}
+	for _, c := range tp.cuts(n) {
+		err := rec.rig.boot(tp.image(&c), func(dir string) {
+			if err := check(dir, rec.ledger[:c.Acked:c.Acked]); err != nil {
+				res.Lost = append(res.Lost, Loss{Cut: c, Err: err})
+			}
+		})
+		if err != nil {
+			return res, fmt.Errorf("power: %s, seed %d, %v: %w", tp.fs.name, tp.seed, c, err)
+		}
+	}
+	return res, nil
+}
+
+// WriteImage makes f, which must be empty and writable, the device as it is
+// after the cut: to be mounted, or taken apart with debugfs and its like.
+func (rec *Recording[T]) WriteImage(c Cut, f *os.File) error {
+	return rec.tape.image(&c).writeTo(f)
+}

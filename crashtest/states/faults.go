@@ -1,0 +1,224 @@
+package states
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// FaultOptions say which calls fail, and what is checked then. The zero value
+// has each call fail in each way that it can, one at a time.
+type FaultOptions struct {
+	// Faults are the ways to fail; nil is all. Each applies to those calls
+	// whose manual page lists it.
+	Faults []Fault
+	// Stays has each later call fail too that the fault applies to: a disk
+	// that is full, or broken, until the end of the work. The default is one
+	// call alone. EINTR does not stay: who gets it may try again for ever.
+	Stays bool
+	// Only is the ID of a fault, as a failure has it: just that run is made. It
+	// is good for work that always makes the same calls.
+	Only string
+	// Max is how many runs are made, at most, drawn by Seed; 0 is all.
+	Max int
+	// Seed draws the runs, and the crash states. 0 draws one.
+	Seed uint64
+	// Crash, unless nil, has a crash come after the fault too, anywhere: the
+	// check is called with the crash states of each run.
+	Crash *Options
+	// Prepare is that of MountOptions, for FaultsMount. FaultsFS has its base.
+	Prepare func(dir string) error
+}
+
+// A FaultReport is what FaultsFS or FaultsMount found.
+type FaultReport struct {
+	Calls  int // that the work made when none failed
+	Runs   int // with a fault
+	Missed int // of which so many did not come to the call: the work took another way
+	States int // crash states that were checked after a fault
+	Seed   uint64
+	Failed int // runs
+	// Failures are the first ten.
+	Failures []FaultFailure
+	// Broken is why the faults could not be tried; then nothing was shown.
+	Broken error
+}
+
+// A FaultFailure is a run after which the check failed.
+type FaultFailure struct {
+	ID    string   // for FaultOptions.Only: "EIO@12"
+	Fault string   // "EIO at call 12 (sync conf.tmp)"
+	Work  error    // what the work returned
+	Err   error    // what the check returned, right after the run
+	State *Failure // or with a crash state of it
+}
+
+// Err returns nil if no run failed, and all that is known if one did.
+func (r FaultReport) Err() error {
+	if r.Broken != nil {
+		return r.Broken
+	}
+	if r.Failed == 0 {
+		return nil
+	}
+	var errs []error
+	for _, f := range r.Failures {
+		errs = append(errs, f.Err)
+	}
+	return &stateError{text: r.String(), causes: errs}
+}
+
+// String counts, and shows the failures.
+func (r FaultReport) String() string {
+	if r.Broken != nil {
+		return r.Broken.Error()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d calls, %d runs with a fault", r.Calls, r.Runs)
+	if r.Missed > 0 {
+		fmt.Fprintf(&b, " (%d did not come to it)", r.Missed)
+	}
+	if r.States > 0 {
+		fmt.Fprintf(&b, ", %d crash states after it", r.States)
+	}
+	fmt.Fprintf(&b, ", %d failed", r.Failed)
+	if r.Failed > 0 {
+		fmt.Fprintf(&b, " (seed %d)", r.Seed)
+	}
+	for i, f := range r.Failures {
+		if i == 3 {
+			fmt.Fprintf(&b, "\n... and %d more", r.Failed-i)
+			break
+		}
+		fmt.Fprintf(&b, "\n%v", f)
+	}
+	if len(r.Failures) > 0 {
+		f, only := r.Failures[0], ""
+		if f.State != nil {
+			only = fmt.Sprintf(", Crash: &states.Options{Only: %q}", f.State.ID)
+		}
+		fmt.Fprintf(&b, "\nto run just the first of them: states.FaultOptions{Only: %q%s}", f.ID, only)
+	}
+	return b.String()
+}
+
+// String tells the fault, and what the check said.
+func (f FaultFailure) String() string {
+	work := "of which the work said nothing"
+	if f.Work != nil {
+		work = fmt.Sprintf("of which the work said %q", f.Work.Error())
+	}
+	if f.State != nil {
+		return fmt.Sprintf("%s, %s, and a crash\n%v", f.Fault, work, f.State)
+	}
+	return fmt.Sprintf("%s, %s\n\t%v", f.Fault, work, f.Err)
+}
+
+// FaultsFS runs work on a copy of base, or on an empty file system if base is
+// nil: once to count its calls, then once for each call and each way in which
+// it can fail. check gets what is there after each run, with what was
+// acknowledged; what it returns, unless nil, is a failure. What work returns
+// is not: it may fail, but must not claim what is not so.
+func FaultsFS[T any](base *FS, o FaultOptions, work func(fsys *FS, ack func(entry T)) error, check func(fsys *FS, acked []T) error) FaultReport {
+	run := func(p plan) faultRun {
+		in := &injector{fault: p.Fault, at: p.At, stays: p.Stays}
+		h, fsys, failed := recordFS(base, in, work)
+		r := faultRun{calls: in.calls, hits: in.hits, work: failed}
+		r.live = func() error { return check(fsys, h.ledger) }
+		r.crash = func(so Options) Report { return h.CheckFS(so, check) }
+		return r
+	}
+	return tryFaults(o, run)
+}
+
+// A faultRun is one run of the work.
+type faultRun struct {
+	calls  []call
+	hits   int
+	work   error
+	live   func() error         // checks what is there
+	crash  func(Options) Report // checks what crashes leave of it
+	broken error
+}
+
+// tryFaults runs the work as often as there are faults.
+func tryFaults(o FaultOptions, run func(plan) faultRun) (r FaultReport) {
+	if r.Seed = o.Seed; r.Seed == 0 {
+		r.Seed = rand.Uint64()
+	}
+	first := run(plan{})
+	err := errors.Join(first.broken, first.work)
+	if err == nil {
+		err = first.live()
+	}
+	if err != nil {
+		r.Broken = fmt.Errorf("states: without any fault: %w", err)
+		return r
+	}
+	r.Calls = len(first.calls)
+	tries := plans(o, first.calls, r.Seed)
+	if o.Only != "" && len(tries) == 0 {
+		r.Broken = fmt.Errorf("states: %q is no ID of a fault of this work, which made %d calls", o.Only, r.Calls)
+		return r
+	}
+	for _, p := range tries {
+		r.Runs++
+		got := run(p)
+		if got.broken != nil {
+			r.Broken = fmt.Errorf("%v: %w", p, got.broken)
+			return r
+		}
+		if got.hits == 0 {
+			r.Missed++
+		}
+		f := FaultFailure{ID: p.id(), Fault: p.String(), Work: got.work, Err: got.live()}
+		if errors.Is(f.Err, errBroken) {
+			r.Broken = f.Err
+			return r
+		}
+		if f.Err == nil && o.Crash != nil {
+			so := *o.Crash
+			if so.Seed == 0 {
+				so.Seed = r.Seed
+			}
+			states := got.crash(so)
+			r.States += states.Checked
+			if r.Broken = states.Broken; r.Broken != nil {
+				return r
+			}
+			if len(states.Failures) > 0 {
+				f.State, f.Err = &states.Failures[0], states.Failures[0].Err
+			}
+		}
+		if f.Err != nil {
+			if r.Failed++; len(r.Failures) < 10 {
+				r.Failures = append(r.Failures, f)
+			}
+		}
+	}
+	return r
+}
+
+// plans are the faults to try, in the order of the calls.
+func plans(o FaultOptions, calls []call, seed uint64) []plan {
+	var all []plan
+	for i, c := range calls {
+		for _, fault := range allFaults {
+			p := plan{At: i, Fault: fault, Call: c, Stays: o.Stays}
+			wanted := o.Only == "" && (o.Faults == nil || slices.Contains(o.Faults, fault)) && !(o.Stays && fault == FailEINTR) || o.Only == p.id()
+			if wanted && slices.Contains(faultsOf[c.Call], fault) {
+				all = append(all, p)
+			}
+		}
+	}
+	if o.Max <= 0 || len(all) <= o.Max {
+		return all
+	}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all = all[:o.Max]
+	slices.SortStableFunc(all, func(a, b plan) int { return a.At - b.At })
+	return all
+}

@@ -1,0 +1,397 @@
+package states
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// An FS is a file system in memory, for a program that takes its file system
+// as an interface: declare the methods that it uses, and give it an FS in
+// tests. Names are those of io/fs: relative to the root, with slashes.
+// Errors are *fs.PathError with the errno that Linux gives. Its methods may
+// be called by many goroutines at once.
+//
+// An FS does nothing by itself: nothing that was written survives a crash
+// unless File.Sync, SyncDir or one of the others has said so. It checks no
+// permissions, and follows no symlinks. Its content lies in memory: a file may
+// have 1 GiB.
+type FS struct {
+	tree *tree
+}
+
+// NewFS returns an empty file system.
+func NewFS() *FS { return &FS{tree: newTree()} }
+
+// A File is an open file or folder of an FS.
+type File struct {
+	fs   *FS
+	name string
+	id   uint64
+	flag int
+
+	// Guarded by the lock of the tree.
+	off    int64
+	closed bool
+	rest   []fs.DirEntry // of ReadDir
+	listed bool
+}
+
+func pathError(call, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if err == syscall.EEXIST {
+		err = existsError{} // elsewhere than on Unix the errno is not fs.ErrExist
+	}
+	return &fs.PathError{Op: call, Path: name, Err: err}
+}
+
+// An existsError is EEXIST that is fs.ErrExist on every system.
+type existsError struct{}
+
+func (existsError) Error() string        { return syscall.EEXIST.Error() }
+func (existsError) Is(target error) bool { return target == fs.ErrExist || target == syscall.EEXIST }
+
+// node finds the inode of a name. The lock is held.
+func (f *FS) node(name string) (*node, error) {
+	if !fs.ValidPath(name) {
+		return nil, fs.ErrInvalid
+	}
+	n := f.tree.nodes[rootNode]
+	if name == "." {
+		return n, nil
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		next, err := f.tree.lookup(n.id, part)
+		if err != nil {
+			return nil, err
+		}
+		n = next
+	}
+	return n, nil
+}
+
+// parent finds the folder that a name is in, and the last part of the name.
+func (f *FS) parent(name string) (dir uint64, last string, err error) {
+	if name == "." {
+		return 0, "", fs.ErrInvalid
+	}
+	d, err := f.node(path.Dir(name))
+	if err != nil {
+		return 0, "", err
+	}
+	if !fs.ValidPath(name) {
+		return 0, "", fs.ErrInvalid
+	}
+	if _, err := f.tree.folder(d.id); err != nil {
+		return 0, "", err
+	}
+	return d.id, path.Base(name), nil
+}
+
+// Open opens a file or folder for reading. It is that of fs.FS; what it
+// returns is a *File.
+func (f *FS) Open(name string) (fs.File, error) {
+	file, err := f.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// Create makes a file or empties the one that is there, as os.Create does.
+func (f *FS) Create(name string) (*File, error) {
+	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
+// OpenFile is os.OpenFile, with the flags of package os, and syscall.O_DSYNC
+// on Linux. A file that it makes survives a crash under its name only once
+// SyncDir was called on its folder.
+func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
+	f.tree.mu.Lock()
+	defer f.tree.mu.Unlock()
+	id, err := f.open(name, flag, perm)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	return &File{fs: f, name: name, id: id, flag: flag}, nil
+}
+
+func (f *FS) open(name string, flag int, perm fs.FileMode) (uint64, error) {
+	n, err := f.node(name)
+	if err == syscall.ENOENT && flag&os.O_CREATE != 0 {
+		dir, last, err := f.parent(name)
+		if err != nil {
+			return 0, err
+		}
+		n, err := f.tree.create(dir, last, typeFile|uint32(perm.Perm()), 0, 0, "")
+		if err != nil {
+			return 0, err
+		}
+		return n.id, nil
+	}
+	writes := flag&(os.O_WRONLY|os.O_RDWR|os.O_TRUNC) != 0
+	switch {
+	case err != nil:
+		return 0, err
+	case flag&(os.O_CREATE|os.O_EXCL) == os.O_CREATE|os.O_EXCL:
+		return 0, syscall.EEXIST
+	case n.is(typeLink):
+		return 0, syscall.ELOOP
+	case n.is(typeDir) && writes:
+		return 0, syscall.EISDIR
+	}
+	if err := f.tree.open(n.id); err != nil {
+		return 0, err
+	}
+	if flag&os.O_TRUNC != 0 {
+		return n.id, f.tree.truncate(n.id, 0)
+	}
+	return n.id, nil
+}
+
+// Mkdir is os.Mkdir.
+func (f *FS) Mkdir(name string, perm fs.FileMode) error {
+	f.tree.mu.Lock()
+	defer f.tree.mu.Unlock()
+	return pathError("mkdir", name, f.mkdir(name, perm))
+}
+
+func (f *FS) mkdir(name string, perm fs.FileMode) error {
+	if name == "." {
+		return syscall.EEXIST
+	}
+	dir, last, err := f.parent(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.tree.create(dir, last, typeDir|uint32(perm.Perm()), 0, 0, "")
+	return err
+}
+
+// MkdirAll is os.MkdirAll.
+func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
+	f.tree.mu.Lock()
+	defer f.tree.mu.Unlock()
+	if !fs.ValidPath(name) {
+		return pathError("mkdir", name, fs.ErrInvalid)
+	}
+	for i := 0; i <= len(name); i++ {
+		if i < len(name) && name[i] != '/' {
+			continue
+		}
+		if n, err := f.node(name[:i]); err == nil && !n.is(typeDir) {
+			return pathError("mkdir", name[:i], syscall.ENOTDIR)
+		} else if err == nil {
+			continue
+		}
+		if err := f.mkdir(name[:i], perm); err != nil {
+			return pathError("mkdir", name[:i], err)
+		}
+	}
+	return nil
+}
+
+// Rename is os.Rename, which never replaces a folder. What had the new name is gone; a crash may bring back
+// the old names until the folders, or both of them, are synced.
+func (f *FS) Rename(oldname, newname string) error {
+	return f.two("rename", oldname, newname, func(dir uint64, name string, dir2 uint64, name2 string) error {
+		if old, err := f.tree.lookup(dir2, name2); err == nil && old.is(typeDir) {
+			if _, err := f.tree.lookup(dir, name); err != nil {
+				return err
+			}
+			return syscall.EEXIST
+		}
+		return f.tree.rename(dir, name, dir2, name2, false, false)
+	})
+}
+
+// Link is os.Link.
+func (f *FS) Link(oldname, newname string) error {
+	return f.two("link", oldname, newname, func(dir uint64, name string, dir2 uint64, name2 string) error {
+		n, err := f.tree.lookup(dir, name)
+		if err == nil {
+			_, err = f.tree.link(n.id, dir2, name2)
+		}
+		return err
+	})
+}
+
+// two calls do with two names, and returns an *os.LinkError.
+func (f *FS) two(call, oldname, newname string, do func(dir uint64, name string, dir2 uint64, name2 string) error) error {
+	f.tree.mu.Lock()
+	defer f.tree.mu.Unlock()
+	// In the order of the kernel: linkat(2) follows the old name to its end,
+	// renameat(2) both to their folders first.
+	dir, name, err := f.parent(oldname)
+	if err == nil && call == "link" {
+		_, err = f.tree.lookup(dir, name)
+	}
+	if err == nil {
+		var dir2 uint64
+		var name2 string
+		if dir2, name2, err = f.parent(newname); err == nil {
+			err = do(dir, name, dir2, name2)
+		}
+	}
+	if err != nil {
+		if err == syscall.EEXIST {
+			err = existsError{}
+		}
+		return &os.LinkError{Op: call, Old: oldname, New: newname, Err: err}
+	}
+	return nil
+}
+
+// Remove is os.Remove: of a file, or of an empty folder.
+func (f *FS) Remove(name string) error {
+	f.tree.mu.Lock()
+	defer f.tree.mu.Unlock()
+	n, err := f.node(name)
+	if err == nil {
+		var dir uint64
+		var last string
+		if dir, last, err = f.parent(name); err == nil {
+			err = f.tree.remove(dir, last, n.is(typeDir))
+		}
+	}
+	return pathError("remove", name, err)
+}
+
+// on calls do with the inode of a name.
+func (f *FS) on(call, name string, do func(n *node) error) error {
+	f.tree.mu.Lock()
+	defer f.tree.mu.Unlock()
+	n, err := f.node(name)
+	if err == nil {
+		err = do(n)
+	}
+	return pathError(call, name, err)
+}
+
+// Truncate is os.Truncate.
+func (f *FS) Truncate(name string, size int64) error {
+	return f.on("truncate", name, func(n *node) error { return f.tree.truncate(n.id, size) })
+}
+
+// Chmod is os.Chmod, for the nine permission bits.
+func (f *FS) Chmod(name string, mode fs.FileMode) error {
+	perm := uint32(mode.Perm())
+	return f.on("chmod", name, func(n *node) error { return f.tree.setAttr(n.id, attrChange{mode: &perm}) })
+}
+
+// SyncDir makes the names in a folder durable: what was created in it, linked
+// or renamed into it and out of it, or removed. It says nothing about the
+// content of the files, nor about the name of the folder itself.
+func (f *FS) SyncDir(name string) error {
+	return f.on("syncdir", name, func(n *node) error {
+		if !n.is(typeDir) {
+			return syscall.ENOTDIR
+		}
+		return f.tree.sync(n.id, false)
+	})
+}
+
+// SyncFS makes all durable, as syncfs(2) does.
+func (f *FS) SyncFS() error {
+	f.tree.mu.Lock()
+	defer f.tree.mu.Unlock()
+	return pathError("syncfs", ".", f.tree.syncFS())
+}
+
+// Stat is os.Stat.
+func (f *FS) Stat(name string) (fi fs.FileInfo, err error) {
+	err = f.on("stat", name, func(n *node) error {
+		fi = n.info(path.Base(name))
+		return nil
+	})
+	return fi, err
+}
+
+// ReadDir returns the entries of a folder, sorted by name.
+func (f *FS) ReadDir(name string) (entries []fs.DirEntry, err error) {
+	err = f.on("readdir", name, func(n *node) error {
+		entries, err = f.entries(n.id)
+		return err
+	})
+	return entries, err
+}
+
+func (f *FS) entries(dir uint64) ([]fs.DirEntry, error) {
+	names, err := f.tree.list(dir)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]fs.DirEntry, len(names))
+	for i, name := range names {
+		n, err := f.tree.lookup(dir, name)
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = fs.FileInfoToDirEntry(n.info(name))
+	}
+	return entries, nil
+}
+
+// ReadFile is os.ReadFile.
+func (f *FS) ReadFile(name string) (b []byte, err error) {
+	err = f.on("read", name, func(n *node) error {
+		if n.is(typeDir) {
+			return syscall.EISDIR
+		}
+		if err := f.tree.open(n.id); err != nil {
+			return err
+		}
+		b = make([]byte, len(n.data))
+		_, err := f.tree.read(n.id, b, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// WriteFile is os.WriteFile: nothing is synced.
+func (f *FS) WriteFile(name string, data []byte, perm fs.FileMode) error {
+	file, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
+}
+
+// An info is what is known of an inode under one of its names.
+type info struct {
+	name  string
+	mode  fs.FileMode
+	size  int64
+	mtime time.Time
+}
+
+func (n *node) info(name string) fs.FileInfo {
+	i := info{name: name, mode: fs.FileMode(n.mode & 0o777), size: n.size(), mtime: n.mtime}
+	switch n.mode & typeMask {
+	case typeDir:
+		i.mode |= fs.ModeDir
+	case typeLink:
+		i.mode |= fs.ModeSymlink
+	case typeFile:
+	default:
+		i.mode |= fs.ModeIrregular
+	}
+	return i
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) Mode() fs.FileMode  { return i.mode }
+func (i info) ModTime() time.Time { return i.mtime }
+func (i info) IsDir() bool        { return i.mode.IsDir() }
+func (i info) Sys() any           { return nil }

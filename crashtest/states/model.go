@@ -1,0 +1,396 @@
+package states
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A Model is what a file system may do with operations that were not synced.
+type Model int
+
+const (
+	// POSIX is what the standard leaves open, and no more is promised by it: a
+	// program that is right under it is right on every file system.
+	//
+	//   - fsync and fdatasync of a file cover its content and its size; fsync
+	//     its mode, owner and extended attributes too. Neither covers a name.
+	//   - fsync of a folder covers the names in it: created, linked, removed,
+	//     renamed. It covers neither the content of the files, nor its own name.
+	//   - What is not covered is kept or lost, each operation by itself,
+	//     whatever the order. Only changes of one name, and moves of folders,
+	//     are kept in their order, as is all that comes after a file was cut
+	//     shorter.
+	//   - A write may be torn where a sector of 512 bytes begins: its first
+	//     part, its last, both without what is between them, or just that, is
+	//     there. The size may be there without the data: then there are zeros.
+	//   - A rename within a folder is there or not, as a whole. Of one between
+	//     two folders the new name may be there without the old one being
+	//     gone, and the old one gone without the new one being there, until
+	//     the folders are synced. Folders, and exchanges, move as a whole, so
+	//     that a sync of one of the two folders covers both names.
+	POSIX Model = iota
+	// Journaled is what ext4 (data=ordered, without auto_da_alloc) and XFS do:
+	//
+	//   - Metadata (names, modes, sizes that were set by truncate) is kept in
+	//     order: what is there is always a beginning of it.
+	//   - fsync of a file that is new, longer, or has another name or mode,
+	//     makes all metadata until now durable, its name included. So does
+	//     fdatasync of a file that is new, or longer. fsync of a folder does, if
+	//     names in it were changed. One of a file whose bytes were only
+	//     overwritten does not.
+	//   - Data is as in POSIX, zeros included: ext4 writes the new size of a
+	//     file before it turns the blocks that were reserved for the data into
+	//     written ones (dioread_nolock, its default), and of a block that was
+	//     there in no order at all.
+	//   - A rename may come before the data of the file that it moves, which is
+	//     then empty.
+	Journaled
+)
+
+// String returns "POSIX" or "journaled".
+func (m Model) String() string {
+	switch m {
+	case POSIX:
+		return "POSIX"
+	case Journaled:
+		return "journaled"
+	}
+	return fmt.Sprintf("states.Model(%d)", int(m))
+}
+
+// A shape is a file system at rest. Contents and attributes in it are never
+// changed in place, so that shapes share them.
+type shape struct {
+	meta map[uint64]meta
+	dirs map[uint64]map[string]uint64
+	data map[uint64][]byte
+}
+
+type meta struct {
+	mode, uid, gid uint32
+	target         string
+	xattrs         map[string][]byte
+}
+
+func shapeOf(t *tree) *shape {
+	s := &shape{meta: map[uint64]meta{}, dirs: map[uint64]map[string]uint64{}, data: map[uint64][]byte{}}
+	for id, n := range t.nodes {
+		s.meta[id] = meta{mode: n.mode, uid: n.uid, gid: n.gid, target: n.target, xattrs: n.xattrs}
+		if n.is(typeDir) {
+			s.dirs[id] = maps.Clone(n.names)
+		} else {
+			s.data[id] = slices.Clone(n.data)
+		}
+	}
+	return s
+}
+
+func (s *shape) clone() *shape {
+	c := &shape{meta: maps.Clone(s.meta), dirs: map[uint64]map[string]uint64{}, data: maps.Clone(s.data)}
+	for id, names := range s.dirs {
+		c.dirs[id] = maps.Clone(names)
+	}
+	return c
+}
+
+// A change is what an operation did, or the part of it that may be there
+// without the rest.
+type change struct {
+	op   int    // number in the history
+	half string // "new name", "old name": of a rename between folders
+	kind changeKind
+	node uint64
+	sets []nameSet
+
+	deps   []*change // it is only there if these are
+	stuck  bool      // a sync of it failed: no later one makes it durable
+	forced bool      // it is there
+	done   bool      // it is there and in model.durable
+}
+
+type changeKind uint8
+
+const (
+	changeName changeKind = iota
+	changeData
+	changeSize // by truncate
+	changeMeta
+)
+
+// A nameSet gives a name to node, or to none if that is 0.
+type nameSet struct {
+	dir  uint64
+	name string
+	node uint64
+}
+
+// A model follows a history. At each place of it, it knows what is durable,
+// and which changes may be there or not.
+type model struct {
+	kind    Model
+	ops     []op
+	durable *shape
+	pending []*change // in the order of the operations
+}
+
+// step takes the operation i into account.
+func (m *model) step(i int) {
+	o := &m.ops[i]
+	if o.mutates() {
+		m.change(i, o)
+		return
+	}
+	if o.Skipped {
+		return
+	}
+	for _, c := range m.pending {
+		switch {
+		case o.Kind == opSyncFailed:
+			if c.kind == changeData && !c.forced && (c.node == o.Node || o.Node == 0) {
+				c.stuck = true
+			}
+		case !c.stuck && m.covers(o, c):
+			m.force(c)
+		}
+	}
+	if m.kind == Journaled && m.commits(o) {
+		for _, c := range m.pending {
+			if c.kind != changeData {
+				m.force(c)
+			}
+		}
+	}
+	m.settle()
+}
+
+// covers reports whether a sync that succeeded makes c durable by itself.
+func (m *model) covers(o *op, c *change) bool {
+	switch o.Kind {
+	case opSyncFS:
+		return true
+	case opSync:
+		return c.node == o.Node && c.kind != changeName
+	case opDatasync:
+		return c.node == o.Node && (c.kind == changeData || c.kind == changeSize)
+	case opSyncDir:
+		if c.kind == changeName { // what is in two folders moves as a whole
+			return c.within(o.Node)
+		}
+		return c.node == o.Node
+	}
+	return false
+}
+
+// within reports whether c changes names in the folder dir.
+func (c *change) within(dir uint64) bool {
+	return slices.ContainsFunc(c.sets, func(s nameSet) bool { return s.dir == dir })
+}
+
+// commits reports whether a sync has the journal written: if what it is about
+// is in the part that is not written yet. (ext4 keeps a transaction for fsync
+// and one for fdatasync in each inode, XFS a position in its log.)
+func (m *model) commits(o *op) bool {
+	return slices.ContainsFunc(m.pending, func(c *change) bool {
+		of := &m.ops[c.op]
+		switch o.Kind {
+		case opSync:
+			// A write changes the time in the inode too, but not if that is of the
+			// same tick of the clock (inode_needs_update_time).
+			return c.node == o.Node && (c.kind != changeData || of.extends())
+		case opDatasync:
+			return c.node == o.Node && (of.Kind == opCreate || c.kind == changeSize || c.kind == changeData && of.extends())
+		case opSyncDir:
+			return c.node == o.Node || c.within(o.Node)
+		}
+		return false
+	})
+}
+
+func (m *model) force(c *change) {
+	if c.forced || c.stuck {
+		return
+	}
+	c.forced = true
+	for _, d := range c.deps {
+		m.force(d)
+	}
+}
+
+// settle moves what is there from pending to durable. A write stays pending
+// behind one of the same file that may be lost: else, being applied later,
+// that one would be on top of it.
+func (m *model) settle() {
+	blocked := map[uint64]bool{}
+	m.pending = slices.DeleteFunc(m.pending, func(c *change) bool {
+		data := c.kind == changeData || c.kind == changeSize
+		if !c.forced || data && blocked[c.node] {
+			blocked[c.node] = blocked[c.node] || data
+			return false
+		}
+		c.done = true
+		m.apply(m.durable, c)
+		return true
+	})
+}
+
+// apply does what c did.
+func (m *model) apply(s *shape, c *change) {
+	o := &m.ops[c.op]
+	switch c.kind {
+	case changeName:
+		for _, set := range c.sets {
+			if set.node == 0 {
+				delete(s.dirs[set.dir], set.name)
+			} else {
+				s.dirs[set.dir][set.name] = set.node
+			}
+		}
+	case changeData, changeSize:
+		s.data[c.node] = written(s.data[c.node], o, kept(o))
+	case changeMeta:
+		s.meta[c.node] = s.meta[c.node].changed(o)
+	}
+}
+
+func (a meta) changed(o *op) meta {
+	if o.Kind == opAttr {
+		a.mode, a.uid, a.gid = o.Mode, o.UID, o.GID
+		return a
+	}
+	x := maps.Clone(a.xattrs)
+	if x == nil {
+		x = map[string][]byte{}
+	}
+	if o.Removed {
+		delete(x, o.Target)
+	} else {
+		x[o.Target] = o.Data
+	}
+	a.xattrs = x
+	return a
+}
+
+// A piece is the part of a write that is there: the bytes of [from, to) or, of
+// a hole, all but these; and a file that is at least size bytes long.
+type piece struct {
+	from, to, size int64
+	hole           bool
+}
+
+// kept is all of it.
+func kept(o *op) piece { return piece{from: o.Off, to: o.Off + o.Len, size: o.Off + o.Len} }
+
+// written returns a copy of data with the operation done to it.
+func written(data []byte, o *op, p piece) []byte {
+	if o.Kind == opTruncate {
+		b := make([]byte, o.Len)
+		copy(b, data)
+		return b
+	}
+	b := make([]byte, max(int64(len(data)), p.size))
+	copy(b, data)
+	put := func(from, to int64) {
+		if from < to && o.Kind == opZero {
+			clear(b[from:to])
+		} else if from < to {
+			copy(b[from:to], o.Data[from-o.Off:])
+		}
+	}
+	if p.hole {
+		put(o.Off, p.from)
+		put(p.to, o.Off+o.Len)
+	} else {
+		put(p.from, p.to)
+	}
+	return b
+}
+
+// change adds what the operation i changes to what is pending.
+func (m *model) change(i int, o *op) {
+	add := func(c change) {
+		c.op = i
+		m.depend(&c)
+		m.pending = append(m.pending, &c)
+	}
+	names := func(half string, sets ...nameSet) {
+		add(change{node: o.Node, kind: changeName, half: half, sets: sets})
+	}
+	switch o.Kind {
+	case opCreate, opTmpfile:
+		// An inode that no name leads to is not to be seen, and so may as well
+		// be there.
+		m.durable.meta[o.Node] = meta{mode: o.Mode, uid: o.UID, gid: o.GID, target: o.Target}
+		if o.Mode&typeMask == typeDir {
+			m.durable.dirs[o.Node] = map[string]uint64{}
+		}
+		if o.Kind == opCreate {
+			names("", nameSet{o.Dir, o.Name, o.Node})
+		}
+	case opLink:
+		names("", nameSet{o.Dir, o.Name, o.Node})
+	case opUnlink:
+		names("", nameSet{o.Dir, o.Name, 0})
+	case opRename:
+		to, from := nameSet{o.Dir2, o.Name2, o.Node}, nameSet{o.Dir, o.Name, 0}
+		if m.kind == POSIX && o.Dir != o.Dir2 && o.Mode&typeMask != typeDir {
+			names("new name", to)
+			names("old name", from)
+		} else {
+			names("", to, from)
+		}
+	case opExchange:
+		names("", nameSet{o.Dir, o.Name, o.Other}, nameSet{o.Dir2, o.Name2, o.Node})
+	case opWrite, opZero:
+		add(change{node: o.Node, kind: changeData})
+	case opTruncate:
+		add(change{node: o.Node, kind: changeSize})
+	case opAttr, opXattr:
+		add(change{node: o.Node, kind: changeMeta})
+	}
+}
+
+// movesFolder reports whether a folder gets another name. Such moves are kept
+// in their order: one without the other could put two folders into each other.
+func (m *model) movesFolder(o *op) bool {
+	return (o.Kind == opRename || o.Kind == opExchange) && o.Mode&typeMask == typeDir ||
+		o.Kind == opExchange && m.durable.meta[o.Other].mode&typeMask == typeDir
+}
+
+// depend finds what must be there if c is.
+func (m *model) depend(c *change) {
+	o := &m.ops[c.op]
+	for _, p := range m.pending {
+		before := &m.ops[p.op]
+		var dep bool
+		switch c.kind {
+		case changeName:
+			dep = m.movesFolder(o) && m.movesFolder(before) || p.kind == changeName && slices.ContainsFunc(c.sets, func(s nameSet) bool {
+				return slices.ContainsFunc(p.sets, func(q nameSet) bool { return s.dir == q.dir && s.name == q.name })
+			})
+		case changeMeta:
+			dep = p.kind == changeMeta && p.node == c.node
+		default:
+			dep = p.kind == changeSize && p.node == c.node && before.Len < before.Size
+		}
+		journal := m.kind == Journaled && c.kind != changeData && p.kind != changeData
+		if dep || journal {
+			c.deps = append(c.deps, p)
+		}
+	}
+}
+
+// shapeAfter is what is there when the operations were carried out, and all
+// of it is durable.
+func shapeAfter(ops []op) *shape {
+	m := &model{ops: ops, durable: shapeOf(newTree())}
+	for i := range ops {
+		m.step(i)
+		for _, c := range m.pending {
+			c.stuck = false
+			m.force(c)
+		}
+		m.settle()
+	}
+	return m.durable
+}

@@ -1,0 +1,226 @@
+package states
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sort"
+	"sync"
+
+	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/internal/scratch"
+	"github.com/stele-go/stele/crashtest/internal/serve"
+)
+
+// RecordMount runs work in a directory in which every call of every program is
+// recorded: a FUSE mount. It tests code that knows nothing of this package, down
+// to its system calls: syncs by O_DSYNC and RWF_DSYNC, O_TMPFILE, renameat2,
+// fallocate, copy_file_range, extended attributes. It returns the error of work.
+// Where there can be no mount the error is crashtest.ErrUnavailable. The program
+// must call [ServeMount] first.
+//
+// ack adds an entry to the ledger, as in [RecordFS]. work must close its files
+// before it returns.
+//
+// sync(2) and syncfs(2) are not recorded: the kernel does not pass them on to a
+// FUSE. Code that relies on them fails here although it is right. Writes to a
+// shared mapping are recorded when the kernel writes them back, at msync(2) at
+// the latest.
+func RecordMount[T any](o MountOptions, work func(dir string, ack func(entry T)) error) (h *History[T], err error) {
+	m, err := newMount()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	h, _, failed, err := recordMount(m, o, plan{}, work)
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// recordMount records work, of which p.Fault fails, if any. failed is what
+// work returned; then there is a history all the same.
+func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string, ack func(entry T)) error) (h *History[T], calls mountReply, failed, err error) {
+	if _, err := m.do(mountCommand{Do: "mount", Dir: m.dir}); err != nil {
+		return nil, calls, nil, err
+	}
+	if o.Prepare != nil {
+		if err := o.Prepare(m.dir); err != nil {
+			_, end := m.do(mountCommand{Do: "unmount"})
+			return nil, calls, nil, errors.Join(fmt.Errorf("states: prepare: %w", err), end)
+		}
+	}
+	begin, err := m.position()
+	if err == nil {
+		_, err = m.do(mountCommand{Do: "begin", At: p.At, Fault: p.Fault, Stays: p.Stays})
+	}
+	if err != nil {
+		return nil, calls, nil, err
+	}
+	var (
+		mu     sync.Mutex // so that the ledger is in the order of the log
+		ends   []int64
+		ackErr error
+	)
+	h = &History[T]{}
+	if err := work(m.dir, func(entry T) {
+		mu.Lock()
+		defer mu.Unlock()
+		at, err := m.position()
+		ackErr = errors.Join(ackErr, err)
+		h.ledger, ends = append(h.ledger, entry), append(ends, at)
+	}); err != nil {
+		failed = fmt.Errorf("states: work: %w", err)
+	}
+	calls, endErr := m.do(mountCommand{Do: "end"})
+	// What was written to a mapping arrives when it is unmounted, at the latest.
+	_, unmountErr := m.do(mountCommand{Do: "unmount"})
+	end, err := m.position()
+	if err := errors.Join(err, ackErr, endErr, unmountErr); err != nil {
+		return nil, calls, failed, err
+	}
+	b := make([]byte, end)
+	if _, err := io.ReadFull(io.NewSectionReader(m.log, 0, end), b); err != nil {
+		return nil, calls, failed, fmt.Errorf("states: read the log of operations: %w", err)
+	}
+	ops, lengths, err := parseOps(b)
+	if err != nil {
+		return nil, calls, failed, err
+	}
+	before := func(at int64) int {
+		return sort.Search(len(lengths), func(i int) bool { return lengths[i] > at })
+	}
+	prepared := before(begin)
+	h.base, h.ops = shapeAfter(ops[:prepared]), ops[prepared:]
+	for _, at := range ends {
+		h.acks = append(h.acks, before(at)-prepared)
+	}
+	return h, calls, failed, nil
+}
+
+// A mounted is the directory and the process of a recording through a mount.
+type mounted struct {
+	dir     string
+	log     *os.File
+	process *serve.Process
+	out     *json.Decoder
+	failed  error // why the process no longer answers
+}
+
+// newMount starts the process. Its error is crashtest.ErrUnavailable where there
+// can be no mount.
+func newMount() (m *mounted, err error) {
+	if missing := missing(); missing != "" {
+		return nil, fmt.Errorf("states: recording through a mount needs %s: %w", missing, crashtest.ErrUnavailable)
+	}
+	m = &mounted{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("states: prepare a mount: %w", err), m.close())
+		}
+	}()
+	if m.log, err = scratch.File(os.O_RDWR | os.O_APPEND); err != nil {
+		return nil, err
+	}
+	if m.dir, err = os.MkdirTemp("", "stele-crashtest-"); err != nil {
+		return nil, err
+	}
+	if m.process, err = serve.Start(mountEnv, "1", m.log); err != nil {
+		return nil, err
+	}
+	m.out = json.NewDecoder(m.process.Out)
+	return m, nil
+}
+
+// missing returns what a mount needs and this machine does not have, or "".
+func missing() string {
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		return "/dev/fuse: " + err.Error()
+	}
+	f.Close()
+	if serve.CanMount() {
+		return ""
+	}
+	for _, name := range []string{"fusermount3", "fusermount"} {
+		if _, err := exec.LookPath(name); err == nil {
+			return ""
+		}
+	}
+	return "CAP_SYS_ADMIN, or fusermount"
+}
+
+// do has the process do something, and waits for its answer.
+func (m *mounted) do(c mountCommand) (r mountReply, err error) {
+	if m.failed != nil {
+		return r, m.failed
+	}
+	if err = json.NewEncoder(m.process.In).Encode(c); err == nil {
+		err = m.out.Decode(&r)
+	}
+	if err != nil {
+		m.failed = fmt.Errorf("states: %s: the process of the mount does not answer (does the program call ServeMount first?): %w", c.Do, err)
+		return r, m.failed
+	}
+	if r.Err != "" {
+		return r, fmt.Errorf("states: %s: %s", c.Do, r.Err)
+	}
+	return r, nil
+}
+
+// position is the length of the log now.
+func (m *mounted) position() (int64, error) {
+	fi, err := m.log.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("states: length of the log of operations: %w", err)
+	}
+	return fi.Size(), nil
+}
+
+// close ends the process, which unmounts first.
+func (m *mounted) close() (err error) {
+	if m.process != nil {
+		if err = m.process.Close(); err != nil {
+			err = fmt.Errorf("states: the process of the mount: %w", err)
+		}
+	}
+	if m.log != nil {
+		err = errors.Join(err, m.log.Close())
+	}
+	if m.dir != "" {
+		err = errors.Join(err, os.Remove(m.dir))
+	}
+	return err
+}
+
+// FaultsMount is [FaultsFS] for a program that makes system calls: work runs in
+// a mount as that of [RecordMount], and check gets what each run left as a
+// plain directory. Where there can be no mount the report's Broken is
+// crashtest.ErrUnavailable.
+func FaultsMount[T any](o FaultOptions, work func(dir string, ack func(entry T)) error, check func(dir string, acked []T) error) (r FaultReport) {
+	m, err := newMount()
+	if err != nil {
+		return FaultReport{Broken: err}
+	}
+	defer func() {
+		if err := m.close(); err != nil {
+			r.Broken = errors.Join(r.Broken, err)
+		}
+	}()
+	return tryFaults(o, func(p plan) faultRun {
+		h, calls, failed, err := recordMount(m, MountOptions{Prepare: o.Prepare}, p, work)
+		if err != nil {
+			return faultRun{broken: err}
+		}
+		r := faultRun{calls: calls.Calls, hits: calls.Hits, work: failed}
+		r.live = func() error {
+			return inFolder(h.last(), func(dir string) error { return check(dir, h.ledger) })
+		}
+		r.crash = func(so Options) Report { return h.CheckDir(so, check) }
+		return r
+	})
+}

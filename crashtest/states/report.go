@@ -1,0 +1,153 @@
+package states
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Report is what a check of crash states found.
+type Report struct {
+	Model      Model
+	Ops        int    // in the history
+	Places     int    // where it was cut: before each sync and each acknowledgement, and at the end
+	States     int    // that there may be; some of them look the same
+	More       bool   // States is only where counting ended
+	Checked    int    // that looked different, or came with another ledger
+	Exhaustive bool   // all of States were made
+	Seed       uint64 // 0 if nothing was drawn
+	Failed     int    // of those that were checked
+	// Failures are the first that failed in different ways, reduced to what
+	// they need to fail: three at most.
+	Failures []Failure
+	// Broken is why the check could not be done; then nothing was shown.
+	Broken error
+}
+
+// A Failure is a crash state that the check refused.
+type Failure struct {
+	ID     string   // for Options.Only
+	At     int      // operations before the cut
+	Acked  int      // entries of the ledger before the cut
+	Lost   []string // operations that are lost or torn; if none is, the cut itself is enough
+	Err    error    // what the check returned
+	Detail []string // the operations before the cut, marked
+}
+
+// Err returns nil if no state failed, and all that is known if one did.
+func (r Report) Err() error {
+	if r.Broken != nil {
+		return r.Broken
+	}
+	if r.Failed == 0 {
+		return nil
+	}
+	errs := make([]error, 0, 1+len(r.Failures))
+	for _, f := range r.Failures {
+		errs = append(errs, f.Err)
+	}
+	return &stateError{text: r.String(), causes: errs}
+}
+
+// A stateError reads like the report and is what the check returned.
+type stateError struct {
+	text   string
+	causes []error
+}
+
+func (e *stateError) Error() string   { return e.text }
+func (e *stateError) Unwrap() []error { return e.causes }
+
+// String counts, and shows the failures.
+func (r Report) String() string {
+	if r.Broken != nil {
+		return r.Broken.Error()
+	}
+	var b strings.Builder
+	more := ""
+	if r.More {
+		more = "more than "
+	}
+	fmt.Fprintf(&b, "%v: %d operations, cut at %d places: %s%d crash states, %d different ones checked", r.Model, r.Ops, r.Places, more, r.States, r.Checked)
+	if r.Exhaustive {
+		b.WriteString(", exhaustive")
+	} else if r.Seed != 0 {
+		fmt.Fprintf(&b, ", not exhaustive (seed %d)", r.Seed)
+	}
+	fmt.Fprintf(&b, ", %d failed", r.Failed)
+	for _, f := range r.Failures {
+		fmt.Fprintf(&b, "\n%v", f)
+	}
+	if len(r.Failures) > 0 {
+		fmt.Fprintf(&b, "\nto check just the first of them: states.Options{Only: %q}", r.Failures[0].ID)
+	}
+	return b.String()
+}
+
+// String tells the operations that were lost, and what the check said.
+func (f Failure) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "state %s, %d acknowledged: %v", f.ID, f.Acked, f.Err)
+	for _, line := range f.Detail {
+		b.WriteString("\n\t" + line)
+	}
+	return b.String()
+}
+
+// failure describes a state.
+func (f *frame) failure(v []int, err error) Failure {
+	marks := map[int]string{}
+	fail := Failure{ID: f.stateID(v), At: f.at, Acked: f.acked, Err: err}
+	first := f.at
+	for i, c := range f.change {
+		o := &f.model.ops[c.op]
+		var what string
+		switch {
+		case v[i] == outLost && c.half != "":
+			what = "lost: the " + c.half
+		case v[i] == outLost:
+			what = "lost"
+		case v[i] >= outTorn:
+			p := f.tears[i][v[i]-outTorn]
+			switch {
+			case p.hole:
+				what = fmt.Sprintf("torn: [%d, %d) is not there", p.from, p.to)
+			case p.from == p.to:
+				what = "torn: the size is there, the data is not"
+			default:
+				what = fmt.Sprintf("torn: only [%d, %d) is there", p.from, p.to)
+				if p.to < p.size && o.extends() {
+					what += ", and the size"
+				}
+			}
+		default:
+			continue
+		}
+		first = min(first, c.op)
+		marks[c.op] = strings.Trim(marks[c.op]+", "+what, ", ")
+		fail.Lost = append(fail.Lost, o.String()+": "+what)
+	}
+	// Context: all of a short history, else what is near.
+	const near = 8
+	from := max(0, min(first-near/2, f.at-near))
+	if f.at <= 3*near {
+		from = 0
+	}
+	if from > 0 {
+		fail.Detail = append(fail.Detail, fmt.Sprintf("... %d operations", from))
+	}
+	for i := from; i < f.at; i++ {
+		if f.at-from > 4*near && marks[i] == "" && i > from+near && i < f.at-near {
+			if i == from+near+1 {
+				fail.Detail = append(fail.Detail, "...")
+			}
+			continue
+		}
+		line := fmt.Sprintf("%3d %v", i+1, &f.model.ops[i])
+		if marks[i] != "" {
+			line += "  <- " + marks[i]
+		}
+		fail.Detail = append(fail.Detail, line)
+	}
+	fail.Detail = append(fail.Detail, "    -- crash")
+	return fail
+}

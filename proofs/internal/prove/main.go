@@ -1,0 +1,85 @@
+// Package prove is what all proofs of a promise share: the flags, the file
+// systems, and what it takes to show that work loses nothing and that its
+// mutants do.
+//
+// A check marks the loss that it looks for by [ErrLost]. A mutant is caught by
+// that alone: any other error would not show that the check sees the loss.
+package prove
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/stele-go/stele/crashtest/power"
+	"github.com/stele-go/stele/crashtest/states"
+)
+
+var (
+	cutsFlag = flag.Int("cuts", 0, "power cuts for each file system and workload (default 4, or 500 with STELE_LONG=1)")
+	seedFlag = flag.Uint64("seed", 0, "seed of the cuts (default: drawn and printed)")
+)
+
+// ErrLost marks acknowledged work that is lost.
+var ErrLost = errors.New("acknowledged, and lost")
+
+// Main is the TestMain of a package of proofs.
+func Main(m *testing.M) {
+	states.ServeMount()
+	power.ServeDisk()
+	flag.Parse()
+	if !given("test.parallel") {
+		flag.Set("test.parallel", "8") // whatever the processors: a mount mostly waits
+	}
+	os.Exit(m.Run())
+}
+
+func given(name string) (is bool) {
+	flag.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
+}
+
+// Cuts returns the number of power cuts for each file system and workload.
+func Cuts() int {
+	switch {
+	case *cutsFlag > 0:
+		return *cutsFlag
+	case Long():
+		return 500
+	}
+	return 4
+}
+
+// CutsGiven returns the flag -cuts, or 0 without it.
+func CutsGiven() int { return *cutsFlag }
+
+// Seed returns the flag -seed. 0 draws a seed.
+func Seed() uint64 { return *seedFlag }
+
+// Long reports whether STELE_LONG=1 asks for all there is to try.
+func Long() bool { return os.Getenv("STELE_LONG") == "1" }
+
+// Sampled reports whether neither -cuts nor STELE_LONG asks for more than a
+// sample.
+func Sampled() bool { return *cutsFlag == 0 && !Long() }
+
+// RaceSampled reports whether the race detector is on and [Sampled] holds. What
+// a mount records of a log, which writes its files ahead, takes ten times as
+// long then, and shows no race that other tests do not.
+func RaceSampled() bool { return raceDetector && Sampled() }
+
+// EachFS runs f for each file system. With the race detector, which sees no
+// more on three of them than on one, that is ext4 alone, unless -cuts or
+// STELE_LONG is set.
+func EachFS(t *testing.T, f func(t *testing.T, fs string)) {
+	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
+		t.Run(fs, func(t *testing.T) {
+			if fs != "ext4" && RaceSampled() {
+				t.Skip("with the race detector ext4 alone is cut; set -cuts or STELE_LONG=1")
+			}
+			t.Parallel()
+			f(t, fs)
+		})
+	}
+}

@@ -1,0 +1,218 @@
+package prove
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/crashtest/power"
+	"github.com/stele-go/stele/crashtest/power/powertest"
+	"github.com/stele-go/stele/crashtest/states"
+)
+
+// Keeps fails the test if a cut loses anything. With -artifacts it keeps the
+// image of the first loss.
+func Keeps[T any](t *testing.T, rec *power.Recording[T], n int, check func(dir string, acked []T) error) {
+	t.Helper()
+	res := powertest.Check(t, rec, n, check)
+	t.Log(res)
+	if len(res.Lost) == 0 {
+		return
+	}
+	f, err := os.Create(filepath.Join(t.ArtifactDir(), "lost.img"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(rec.WriteImage(res.Lost[0].Cut, f), f.Close())
+	t.Errorf("%d of %d cuts lost what was acknowledged; the device after the first of them: %s (%v)", len(res.Lost), n, f.Name(), err)
+}
+
+// Caught fails the test unless a cut loses something. Most mutants are caught
+// by one of the first cuts, so few are made first; then more, as some can only
+// be seen at the one or other place.
+func Caught[T any](t *testing.T, rec *power.Recording[T], check func(dir string, acked []T) error) {
+	t.Helper()
+	var res power.Result
+	for _, n := range []int{4, 16, 64, 128} {
+		res = powertest.Check(t, rec, n, check)
+		for _, l := range res.Lost {
+			if !errors.Is(l.Err, ErrLost) {
+				t.Errorf("%v: %v", l.Cut, l.Err)
+			}
+		}
+		if len(res.Lost) > 0 {
+			t.Logf("caught by %d of %d cuts (seed %d); the first: %v", len(res.Lost), n, res.Seed, res.Lost[0].Err)
+			return
+		}
+	}
+	t.Errorf("the mutant was not caught: %v", res)
+}
+
+// A Case is work that must lose nothing.
+type Case[T any] struct {
+	Name    string
+	Work    func(dir string, ack func(T)) error
+	Prepare func(dir string) error
+	Runs    int                               // recordings that the cuts are spread over; 0 is 1
+	Size    int64                             // of the device, if not the least
+	Except  map[string]string                 // why not on this file system
+	Check   func(dir string, acked []T) error // unless nil, in the place of the common one
+}
+
+// Holds cuts each of the proofs.
+func Holds[T any](t *testing.T, fs string, check func(dir string, acked []T) error, cases []Case[T]) {
+	for _, p := range cases {
+		t.Run(p.Name, func(t *testing.T) {
+			if why := p.Except[fs]; why != "" {
+				t.Skip(why)
+			}
+			t.Parallel()
+			if p.Check == nil {
+				p.Check = check
+			}
+			runs := max(1, p.Runs)
+			for range runs {
+				rec := powertest.Record(t, power.Options{FS: fs, Size: p.Size, Seed: *seedFlag, Prepare: p.Prepare}, p.Work)
+				Keeps(t, rec, (Cuts()+runs-1)/runs, p.Check)
+			}
+		})
+	}
+}
+
+// A Mutant is work that lacks something that it needs.
+type Mutant[T any] struct {
+	Name    string
+	Work    func(dir string, ack func(T)) error
+	Prepare func(dir string) error
+	OnSync  func(crashtest.Sync) crashtest.SyncFault
+	Size    int64
+	Covered bool // it does not need it here: then it must lose nothing
+	Check   func(dir string, acked []T) error
+}
+
+// Mutants shows that each of the mutants is caught.
+func Mutants[T any](t *testing.T, fs string, check func(dir string, acked []T) error, mutants []Mutant[T]) {
+	for _, m := range mutants {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			if m.Check == nil {
+				m.Check = check
+			}
+			rec := powertest.Record(t, power.Options{FS: fs, Size: m.Size, Seed: *seedFlag, Prepare: m.Prepare, OnSync: m.OnSync}, m.Work)
+			if m.Covered {
+				Keeps(t, rec, Cuts(), m.Check)
+			} else {
+				Caught(t, rec, m.Check)
+			}
+		})
+	}
+}
+
+// Always has each sync fail in one way.
+func Always(f crashtest.SyncFault) func(crashtest.Sync) crashtest.SyncFault {
+	return func(crashtest.Sync) crashtest.SyncFault { return f }
+}
+
+// Where has those syncs fail that it is true of.
+func Where(f crashtest.SyncFault, is func(crashtest.Sync) bool) func(crashtest.Sync) crashtest.SyncFault {
+	return func(s crashtest.Sync) crashtest.SyncFault {
+		if is(s) {
+			return f
+		}
+		return crashtest.NoFault
+	}
+}
+
+func OfRoot(s crashtest.Sync) bool { return s.Path == "." }
+func OfFile(s crashtest.Sync) bool { return s.Path != "." }
+
+// Missed checks that states which the history may leave fail once the syncs
+// that of chooses are left out.
+func Missed[T any](t *testing.T, h *states.History[T], o states.Options, check func(dir string, acked []T) error, of func(crashtest.Sync) bool) {
+	t.Helper()
+	var left int
+	o.OnSync = func(s crashtest.Sync) crashtest.SyncFault {
+		if of(s) {
+			left++
+			return crashtest.SkipSync
+		}
+		return crashtest.NoFault
+	}
+	// How many states fail depends on how goroutines happened to meet: where
+	// they are few, a sample may have none of them, and a larger one is drawn.
+	var rep states.Report
+	for range 3 {
+		left = 0
+		if rep = h.CheckDir(o, check); left > 0 && rep.Failed > 0 {
+			t.Logf("%d syncs left out: %d of %d states fail, the first: %v", left, rep.Failed, rep.Checked, rep.Failures[0])
+			return
+		}
+		o.Max *= 5
+	}
+	t.Errorf("%d syncs are left out, and nothing is lost: %v", left, rep)
+}
+
+// EachSync removes the syncs of work, from the given one on, one in each
+// run, and shows that each is missed. Unless STELE_LONG is set it leaves out
+// most of the runs.
+func EachSync[T any](t *testing.T, o power.Options, from int, work func(dir string, ack func(T)) error, check func(dir string, acked []T) error) {
+	var seen []crashtest.Sync
+	run := func(without int) *power.Recording[T] {
+		seen = nil
+		o.OnSync = func(s crashtest.Sync) crashtest.SyncFault {
+			seen = append(seen, s)
+			if s.N == without {
+				return crashtest.SkipSync
+			}
+			return crashtest.NoFault
+		}
+		return powertest.Record(t, o, work)
+	}
+	Keeps(t, run(-1), Cuts(), check)
+	syncs := seen
+	if len(syncs) < from+8 {
+		t.Fatalf("the work made the syncs %v, fewer than it must", syncs)
+	}
+	step := 1
+	if !Long() {
+		step = (len(syncs)-from)/2 | 1 // odd: one of a file and one of its folder, where they alternate
+	}
+	for i := from; i < len(syncs); i += step {
+		t.Logf("without %v:", syncs[i])
+		Caught(t, run(i), check)
+	}
+}
+
+// OfCall returns a func that reports whether a sync is by that call.
+func OfCall(call string) func(crashtest.Sync) bool {
+	return func(s crashtest.Sync) bool { return s.Call == call }
+}
+
+// RecordMount is [states.RecordMount]. It skips the test where nothing can be
+// mounted, and fails it on an error.
+func RecordMount[T any](t testing.TB, o states.MountOptions, work func(dir string, ack func(T)) error) *states.History[T] {
+	t.Helper()
+	h, err := states.RecordMount(o, work)
+	if errors.Is(err, crashtest.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// FaultsMount is [states.FaultsMount]. It skips the test where nothing can be
+// mounted, and fails it if a run fails.
+func FaultsMount[T any](t testing.TB, o states.FaultOptions, work func(dir string, ack func(T)) error, check func(dir string, acked []T) error) {
+	t.Helper()
+	rep := states.FaultsMount(o, work, check)
+	if errors.Is(rep.Broken, crashtest.ErrUnavailable) {
+		t.Skip(rep.Broken)
+	}
+	if t.Log(rep); rep.Err() != nil {
+		t.Error(rep)
+	}
+}
