@@ -5,9 +5,10 @@ import (
 	"syscall"
 )
 
-// Write writes b at the offset, which is at the end unless Seek has moved it.
+// Write writes b at the current offset, which is the end of the new content unless
+// Seek has moved it.
 func (f *File) Write(b []byte) (int, error) {
-	if err := f.usable("write"); err != nil {
+	if err := f.check("write"); err != nil {
 		return 0, err
 	}
 	n, err := f.t.Write(b)
@@ -17,9 +18,9 @@ func (f *File) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// WriteAt writes b at off, and does not move the offset.
+// WriteAt writes b at off and does not move the current offset.
 func (f *File) WriteAt(b []byte, off int64) (int, error) {
-	if err := f.usable("write"); err != nil {
+	if err := f.check("write"); err != nil {
 		return 0, err
 	}
 	if off < 0 {
@@ -32,41 +33,42 @@ func (f *File) WriteAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Read reads from the new content at the offset, as os.File.Read does. An
-// error of reading does not end the File.
+// Read reads the new content at the current offset, as os.File.Read does. A read
+// error is not final.
 func (f *File) Read(b []byte) (int, error) {
-	if err := f.usable("read"); err != nil {
+	if err := f.check("read"); err != nil {
 		return 0, err
 	}
 	n, err := f.t.Read(b)
-	return n, f.plain("read", err)
+	return n, f.wrap("read", err)
 }
 
-// ReadAt reads from the new content at off, as os.File.ReadAt does.
+// ReadAt reads the new content at off, as os.File.ReadAt does. A read error is not
+// final.
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
-	if err := f.usable("read"); err != nil {
+	if err := f.check("read"); err != nil {
 		return 0, err
 	}
 	if off < 0 {
 		return 0, f.fail("read", syscall.EINVAL)
 	}
 	n, err := f.t.ReadAt(b, off)
-	return n, f.plain("read", err)
+	return n, f.wrap("read", err)
 }
 
 // Seek sets the offset of the next Write or Read, as os.File.Seek does.
 func (f *File) Seek(offset int64, whence int) (int64, error) {
-	if err := f.usable("seek"); err != nil {
+	if err := f.check("seek"); err != nil {
 		return 0, err
 	}
 	n, err := f.t.Seek(offset, whence)
-	return n, f.plain("seek", err)
+	return n, f.wrap("seek", err)
 }
 
-// Truncate sets the size of the new content, in bytes, and does not move the
+// Truncate sets the size of the new content in bytes and does not move the current
 // offset.
 func (f *File) Truncate(size int64) error {
-	if err := f.usable("truncate"); err != nil {
+	if err := f.check("truncate"); err != nil {
 		return err
 	}
 	if err := f.t.Truncate(size); err != nil {
@@ -75,44 +77,42 @@ func (f *File) Truncate(size int64) error {
 	return nil
 }
 
-// Stat tells about the new content as it is until Commit, under the last name
-// of the path.
+// Stat describes the temporary file; its Name is the last element of the path.
 func (f *File) Stat() (fs.FileInfo, error) {
-	if err := f.usable("stat"); err != nil {
+	if err := f.check("stat"); err != nil {
 		return nil, err
 	}
 	fi, err := f.t.Stat(f.base)
-	return fi, f.plain("stat", err)
+	return fi, f.wrap("stat", err)
 }
 
-// Chmod has Commit give the file exactly these permissions, setuid, setgid and
-// sticky bits, whatever the umask and Options.Keep say. Until then the file has
-// what it was created with.
+// Chmod makes Commit set exactly these permissions, setuid, setgid and sticky bits,
+// regardless of the umask and Options.Keep. Until then the temporary file keeps
+// the permissions it was created with.
 func (f *File) Chmod(mode fs.FileMode) error {
-	if err := f.usable("chmod"); err != nil {
+	if err := f.check("chmod"); err != nil {
 		return err
 	}
 	f.mode, f.chmod = mode, true
 	return nil
 }
 
-// Chown has Commit give the file this owner and group, whatever Options.Keep
-// says; -1 leaves what there is, or what Options.Keep says. What is kept of the
-// permissions is what this owner and group may have; see Keep. Linux only:
-// elsewhere Commit fails.
+// Chown makes Commit set this owner and group, regardless of Options.Keep; -1
+// leaves the choice to Options.Keep. Permissions are kept as far as another owner
+// or group allows; see Keep. Linux only: elsewhere Commit fails.
 func (f *File) Chown(uid, gid int) error {
-	if err := f.usable("chown"); err != nil {
+	if err := f.check("chown"); err != nil {
 		return err
 	}
 	f.uid, f.gid, f.chown = uid, gid, true
 	return nil
 }
 
-// settle gives the file what it is to have beside its content: after the
-// writes, and the change of owner, which clear setuid and setgid bits.
-func (f *File) settle() error {
-	if f.keep {
-		if err := f.adopt(); err != nil {
+// applyMetadata sets owner, permissions, ACL and attributes. It comes after the
+// writes, and chmod after chown, because both clear setuid and setgid bits.
+func (f *File) applyMetadata() error {
+	if f.hasOld {
+		if err := f.applyKeep(); err != nil {
 			return err
 		}
 	} else if f.chown {
@@ -126,13 +126,13 @@ func (f *File) settle() error {
 	return nil
 }
 
-// Name is the path that Create was called with, or in a Dir that of the folder
-// and the name.
+// Name returns the path that Create was called with; in a Dir, the folder's path
+// joined with the name.
 func (f *File) Name() string { return f.path }
 
-// TempName is the path of the temporary file, which is there until Commit or
-// Abort: for a program that checks the new content. Commit fails if
-// it was renamed or removed. It is relative to Options.Root, if that is set.
+// TempName returns the path of the temporary file, which exists until Commit or
+// Abort, for example for a program that checks the new content. Commit fails if it
+// was renamed or removed. The path is relative to Options.Root, if that is set.
 func (f *File) TempName() string {
 	if f.at == nil {
 		return ""
@@ -140,17 +140,17 @@ func (f *File) TempName() string {
 	return join(f.at.name, f.temp)
 }
 
-// SyscallConn gives access to the descriptor of the new content, as
-// syscall.Conn describes it, for writing by other means: ioctl(2),
-// copy_file_range(2). What those write at offsets does not move that of Write,
-// and their errors do not end the File: Abort it. Only Control is sure to work,
-// and only until Commit or Abort.
+// SyscallConn gives access to the descriptor of the temporary file, as
+// syscall.Conn describes, for other ways to write: ioctl(2), copy_file_range(2).
+// Writes at explicit offsets do not move the current offset, and their errors are
+// not final: call Abort after them. Only Control is certain to work, and only
+// until Commit or Abort.
 func (f *File) SyscallConn() (syscall.RawConn, error) {
-	if err := f.usable("write"); err != nil {
+	if err := f.check("write"); err != nil {
 		return nil, err
 	}
 	return rawConn{func(do func(*File) error) error {
-		if err := f.usable("write"); err != nil {
+		if err := f.check("write"); err != nil {
 			return err
 		}
 		return do(f)

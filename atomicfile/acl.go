@@ -6,7 +6,7 @@ import (
 	"io/fs"
 )
 
-// An acl is a POSIX access ACL (acl(5)), as the kernel hands it out
+// An acl is a POSIX access ACL (acl(5)) in the kernel's encoding
 // (linux/posix_acl_xattr.h), little endian:
 //
 //	version 4 bytes, 2
@@ -28,19 +28,18 @@ const (
 	aclOther    = 0x20
 )
 
-// check refuses an ACL whose form is not known; nil is no ACL.
+// check returns an error unless the encoding of a is known; nil is no ACL.
 func (a acl) check() error {
 	if a == nil {
 		return nil
 	}
 	if len(a) < aclHead || (len(a)-aclHead)%aclEntry != 0 || binary.LittleEndian.Uint32(a) != aclVersion {
-		return fmt.Errorf("%w: an ACL of %d bytes in a form that is not known", fs.ErrInvalid, len(a))
+		return fmt.Errorf("an ACL of %d bytes in an unknown encoding; want version %d: %w", len(a), aclVersion, fs.ErrInvalid)
 	}
 	return nil
 }
 
-// entries calls f for each entry. What f returns are the entry's permissions
-// from then on.
+// entries calls f for each entry and sets its permissions to the result.
 func (a acl) entries(f func(tag uint16, perm fs.FileMode) fs.FileMode) {
 	for e := a[min(len(a), aclHead):]; len(e) >= aclEntry; e = e[aclEntry:] {
 		perm := f(binary.LittleEndian.Uint16(e), fs.FileMode(binary.LittleEndian.Uint16(e[2:])))
@@ -48,15 +47,15 @@ func (a acl) entries(f func(tag uint16, perm fs.FileMode) fs.FileMode) {
 	}
 }
 
-// permissions are a file's mode and, unless that says all, its ACL. With an
-// ACL the mode's group bits are its mask.
+// permissions are a file's mode and its ACL, nil if the mode says it all. With an
+// ACL the group bits of the mode are the ACL's mask.
 type permissions struct {
 	mode fs.FileMode
 	acl  acl
 }
 
-// summary is what an ACL comes to: for the owner, the group and the others,
-// what is left to every named user and to every named group, and the mask.
+// summary holds the effective permissions of owner, group and others, those that
+// every named user has, those that every named group has, and the mask.
 type summary struct{ owner, group, other, users, groups, mask fs.FileMode }
 
 func (p permissions) summary() summary {
@@ -87,18 +86,18 @@ func (p permissions) summary() summary {
 	return s
 }
 
-// untilOwned are what a new file may be created with, before it is known whose
-// it is and which entries it inherits: for all but the owner, what everybody
-// might do, without to write. It is often all that is wanted in the end.
-func (p permissions) untilOwned() fs.FileMode {
+// initialMode returns the mode that a new file may be created with before its
+// owner, group and inherited ACL entries are known: for all but the owner, the
+// permissions that every user has, without write. It is often the final mode.
+func (p permissions) initialMode() fs.FileMode {
 	s := p.summary()
 	all := s.group & s.other & s.users & s.groups &^ 2
 	return s.owner<<6 | all<<3 | all
 }
 
-// withoutACL are the most permissions that say the same without an ACL. Named
-// users become members of the group or others, and named groups others: so
-// those get no more than the least of what was left to them.
+// withoutACL returns the most permissions without an ACL that grant nobody more
+// than p. Named users become members of the group or others, and members of named
+// groups become others, so group and others get the least that any of those had.
 func (p permissions) withoutACL() permissions {
 	if p.acl == nil {
 		return p
@@ -109,10 +108,10 @@ func (p permissions) withoutACL() permissions {
 	return permissions{mode: p.mode&^0o777 | s.owner<<6 | s.group<<3 | s.other}
 }
 
-// forOwner are the most permissions for a file of another owner or group that
-// grant nobody more. Members of the new group were others, or in a named
-// group; members of the old group will be others. The old owner could, and
-// the new owner can, give himself what he wants.
+// forOwner returns the most permissions that grant nobody more than p if the owner
+// or the group changes. Members of the new group were others, or in a named
+// group; members of the old group become others. Owners do not matter: each can
+// give itself any permission.
 func (p permissions) forOwner(sameUser, sameGroup bool) permissions {
 	if !sameUser {
 		p.mode &^= fs.ModeSetuid

@@ -62,7 +62,7 @@ func TestForOwner(t *testing.T) {
 		if got := p.forOwner(c.user, c.group); got.mode != c.want {
 			t.Errorf("%v, same user %v, same group %v: %v, want %v", c.mode, c.user, c.group, got.mode, c.want)
 		}
-		if got := p.untilOwned(); got != c.created {
+		if got := p.initialMode(); got != c.created {
 			t.Errorf("%v is created with %v, want %v", c.mode, got, c.created)
 		}
 	}

@@ -9,32 +9,33 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// A Batch replaces many files for the price of few syncs. Each file is durable
-// and atomic by itself: after a crash in the middle, each name holds its old
-// content or its new (durability.OldOrNew), some the one, some the other. One
-// goroutine at a time may use it.
+// A Batch replaces many files with few syncs. Each file is atomic by itself: after
+// a crash in the middle of Commit, each name holds its old content or its new
+// (durability.OldOrNew), some the old and some the new. A Batch must not be used
+// by several goroutines at once.
 //
-// It holds a descriptor for each file, and for each folder, until Commit. Make
-// one with NewBatch or Dir.Batch: the zero Batch fails with fs.ErrInvalid.
+// It holds a descriptor for each file and for each folder until Commit. NewBatch
+// and Dir.Batch return one; the zero Batch fails with fs.ErrInvalid.
 type Batch struct {
-	made    bool
-	o       Options
-	held    *Dir // unless nil, names are of this folder
-	bad     error
-	folders map[string]*folder // by the path they were opened with
-	files   []*File
-	done    bool
+	initialized bool
+	o           Options
+	dir         *Dir               // unless nil, the folder of all names
+	optErr      error              // from Options.check
+	folders     map[string]*folder // by the path they were opened with
+	files       []*File
+	done        bool
 }
 
-var errNoBatch = fmt.Errorf("atomicfile: the zero Batch: %w", fs.ErrInvalid)
+var errNoBatch = fmt.Errorf("atomicfile: a Batch that neither NewBatch nor Dir.Batch returned: %w", fs.ErrInvalid)
 
-// NewBatch begins a batch of files anywhere.
-func NewBatch(o Options) *Batch { return &Batch{made: true, o: o, bad: o.check()} }
+// NewBatch returns a Batch of files in any folders. If the options are wrong, every
+// call of the Batch fails.
+func NewBatch(o Options) *Batch { return &Batch{initialized: true, o: o, optErr: o.check()} }
 
-// Add writes new content for the file name, and leaves what name leads to as
-// it is until Commit. It does not hold on to data. If it fails the file is not
-// part of the batch, and the others are. Of one name added twice the later
-// content stays. perm is what it is to Create.
+// Add writes data to a temporary file for name, which keeps its old content until
+// Commit. Add does not retain data. If it fails, the file is not part of the
+// batch; the others still are. If a name is added twice, the later content wins.
+// See Create for perm.
 func (b *Batch) Add(name string, data []byte, perm fs.FileMode) error {
 	f, err := b.create(name, perm)
 	if err != nil {
@@ -49,10 +50,11 @@ func (b *Batch) Add(name string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// AddFunc is Add of content that the function write writes, to c. What write
-// returns, AddFunc returns, and then the file is not part of the batch, nor if
-// a write to c has failed, or write panics. c is of no use once write has
-// returned. write must not use the batch.
+// AddFunc is Add with content that the function write writes to c. AddFunc returns
+// the error of write. The file is not part of the batch if write returns an error
+// or panics, or if a write to c failed. c fails once write has returned.
+//
+// write must not use the batch.
 func (b *Batch) AddFunc(name string, perm fs.FileMode, write func(c *Content) error) error {
 	f, err := b.create(name, perm)
 	if err != nil {
@@ -62,7 +64,7 @@ func (b *Batch) AddFunc(name string, perm fs.FileMode, write func(c *Content) er
 	c := newContent(f)
 	included := false
 	defer func() { // also if write panics
-		c.end()
+		c.close()
 		if !included {
 			f.Abort()
 		}
@@ -70,22 +72,22 @@ func (b *Batch) AddFunc(name string, perm fs.FileMode, write func(c *Content) er
 	if err := write(c); err != nil {
 		return err
 	}
-	c.end()
-	if err := f.usable("commit"); err != nil {
+	c.close()
+	if err := f.check("commit"); err != nil {
 		return err
 	}
 	if b.done { // by write
-		return f.fail("commit", errDone)
+		return f.fail("commit", errFinished)
 	}
 	b.include(f)
 	included = true
 	return nil
 }
 
-// include makes f, all written, part of the batch.
+// include makes f, which is written, part of the batch.
 func (b *Batch) include(f *File) {
 	if b.o.Level == durability.Power && b.o.Sync != SyncWholeFS {
-		f.t.StartWriteback() // so that the disk is at work while the next is written
+		f.t.StartWriteback() // the disk works while the next file is written
 	}
 	b.files = append(b.files, f)
 }
@@ -93,14 +95,14 @@ func (b *Batch) include(f *File) {
 func (b *Batch) create(name string, perm fs.FileMode) (*File, error) {
 	fail := func(err error) (*File, error) { return nil, &fs.PathError{Op: "create", Path: name, Err: err} }
 	switch {
-	case !b.made:
+	case !b.initialized:
 		return fail(errNoBatch)
-	case b.bad != nil:
-		return fail(b.bad)
+	case b.optErr != nil:
+		return fail(b.optErr)
 	case b.done:
-		return fail(errDone)
-	case b.held != nil:
-		return b.held.Create(name, perm)
+		return fail(errFinished)
+	case b.dir != nil:
+		return b.dir.Create(name, perm)
 	}
 	dir, base, err := split(name)
 	if err != nil {
@@ -111,7 +113,7 @@ func (b *Batch) create(name string, perm fs.FileMode) (*File, error) {
 		if at, err = openFolder(dir, b.o); err != nil {
 			return fail(err)
 		}
-		at.learn(b.o)
+		at.probe(b.o)
 		if b.folders == nil {
 			b.folders = map[string]*folder{}
 		}
@@ -121,32 +123,32 @@ func (b *Batch) create(name string, perm fs.FileMode) (*File, error) {
 	return create(at, base, name, perm, b.o)
 }
 
-// Commit gives every file of the batch its name. If it returns nil, all have
-// it, and that survives what Options.Level says.
+// Commit gives every file of the batch its name. If it returns nil, all files have
+// their names, durable at Options.Level.
 //
-// Else the error, made by errors.Join, tells of each file that failed, an
-// *fs.PathError with the path that it was added with, and of each folder that
-// could not be synced (ErrNotDurable), which concerns all its files. A file that failed before it had the name keeps its old content; the
-// others are committed.
+// Otherwise the error, made by errors.Join, holds an *fs.PathError for each file
+// that failed, with the path that it was added with, and one for each folder that
+// could not be synced (ErrNotDurable), which concerns all files in it. A file that
+// failed before its rename keeps its old content; the others are committed.
 //
-// At level Power: the content of all files is written, and synced as
-// Options.Sync says, then come the renames, then one sync of each folder.
+// At level Power, Commit makes the content of all files durable as Options.Sync
+// says, renames them, then syncs each folder once.
 func (b *Batch) Commit() error {
-	if !b.made {
+	if !b.initialized {
 		return errNoBatch
 	}
-	if b.bad != nil {
-		return b.bad
+	if b.optErr != nil {
+		return b.optErr
 	}
 	if b.done {
-		return fmt.Errorf("atomicfile: batch %w", errDone)
+		return fmt.Errorf("atomicfile: batch %w", errFinished)
 	}
 	b.done = true
-	errs := b.each((*File).settle)
+	errs := b.each((*File).applyMetadata)
 	if b.o.Level == durability.Power {
 		errs = append(errs, b.syncContents()...)
 	}
-	var dirs []*folder // that hold a new name, in the order of the first
+	var dirs []*folder // with a renamed file, in the order of renames
 	renamed := func(f *File) error {
 		err := f.rename()
 		if err == nil && !slices.Contains(dirs, f.at) {
@@ -169,7 +171,7 @@ func (b *Batch) Commit() error {
 	return errors.Join(errs...)
 }
 
-// each has every file do the next step, and drops those that fail.
+// each runs step for every file and removes those that fail from the batch.
 func (b *Batch) each(step func(*File) error) (errs []error) {
 	b.files = slices.DeleteFunc(b.files, func(f *File) bool {
 		err := step(f)
@@ -201,8 +203,8 @@ func (b *Batch) syncContents() []error {
 	})
 }
 
-// Abort removes what was written. After Commit it does nothing, and so it may
-// be deferred before it.
+// Abort removes the temporary files. After Commit it does nothing, so that it may
+// be deferred.
 func (b *Batch) Abort() {
 	if b.done {
 		return

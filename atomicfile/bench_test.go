@@ -43,7 +43,7 @@ type replaceWay struct {
 	open  func(tb testing.TB, dir string) func(data []byte) error
 }
 
-func single(o atomicfile.Options) func(testing.TB, string) func([]byte) error {
+func checkName(o atomicfile.Options) func(testing.TB, string) func([]byte) error {
 	return func(tb testing.TB, dir string) func([]byte) error {
 		d, err := atomicfile.OpenDir(dir, o)
 		must(tb, err)
@@ -77,8 +77,8 @@ var replaceWays = []replaceWay{
 	{"WriteFile", 1, func(_ testing.TB, dir string) func([]byte) error {
 		return func(data []byte) error { return atomicfile.WriteFile(filepath.Join(dir, "f"), data, 0o644) }
 	}},
-	{"Dir", 1, single(atomicfile.Options{})},
-	{"Dir-each", 1, single(syncEach)},
+	{"Dir", 1, checkName(atomicfile.Options{})},
+	{"Dir-each", 1, checkName(syncEach)},
 	{"Batch", 64, batch(64, atomicfile.Options{})},
 	{"Batch-each", 64, batch(64, syncEach)},
 	{"Batch-syncfs", 64, batch(64, syncWhole)},
@@ -95,7 +95,7 @@ func BenchmarkReplace(b *testing.B) {
 	for _, size := range []int{4 << 10, 1 << 20} {
 		data := bytes.Repeat([]byte("x"), size)
 		ways := slices.Concat(replaceWays, []replaceWay{
-			{"Dir/level=kill", 1, single(kill)},
+			{"Dir/level=kill", 1, checkName(kill)},
 			{"Batch/level=kill", 64, batch(64, kill)},
 		})
 		for _, w := range ways {

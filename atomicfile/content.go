@@ -9,94 +9,92 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Content is the new content of one file of a Batch, while the function that
-// writes it runs: see Batch.AddFunc. Once the function has returned, every
-// method fails with an error that is fs.ErrClosed. Several goroutines may use it
-// at once.
+// Content is the new content of one file of a Batch during the call of the function
+// that writes it: see Batch.AddFunc. Once the function has returned, every method
+// fails with fs.ErrClosed. Several goroutines may use a Content at once.
 type Content struct {
-	uses  sys.Gate // entered while f is used; closed once the function has returned
-	f     *File
-	alone sync.Mutex // held while f is written or looked at
+	gate sys.Gate // entered during each call; closed once the function has returned
+	f    *File
+	mu   sync.Mutex // guards f
 }
 
 func newContent(f *File) *Content {
 	c := &Content{f: f}
-	c.uses.Open()
+	c.gate.Open()
 	return c
 }
 
-// end waits for calls of goroutines that the function has left behind, and
-// lets no other begin: the descriptor is the batch's alone.
-func (c *Content) end() {
-	c.uses.Close()
+// close waits for the calls of goroutines that the function left behind and makes
+// later calls fail: from then on only the batch uses the descriptor.
+func (c *Content) close() {
+	c.gate.Close()
 	c.f.shared = false
 }
 
-// begin has nobody else write f until finish. A nil Content is that of a File
-// which one goroutine uses.
-func (c *Content) begin() error {
+// lock enters the gate and locks f until unlock. On a nil Content, that of a File
+// used by one goroutine, it does nothing.
+func (c *Content) lock() error {
 	switch {
 	case c == nil:
 		return nil
-	case !c.uses.Enter():
-		return errEnded
+	case !c.gate.Enter():
+		return errContentClosed
 	}
-	c.alone.Lock()
+	c.mu.Lock()
 	return nil
 }
 
-func (c *Content) finish() {
+func (c *Content) unlock() {
 	if c != nil {
-		c.alone.Unlock()
-		c.uses.Leave()
+		c.mu.Unlock()
+		c.gate.Leave()
 	}
 }
 
-// use runs do, which may write, with the file, of which nothing is closed
-// meanwhile.
-func (c *Content) use(do func(f *File) error) error {
-	if !c.uses.Enter() {
-		return errEnded
+// withFile calls do with the file, which stays open during the call.
+func (c *Content) withFile(do func(f *File) error) error {
+	if !c.gate.Enter() {
+		return errContentClosed
 	}
-	defer c.uses.Leave()
-	c.alone.Lock()
-	err := c.f.usable("write")
-	c.alone.Unlock()
+	defer c.gate.Leave()
+	c.mu.Lock()
+	err := c.f.check("write")
+	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	return do(c.f)
 }
 
-var errEnded = &fs.PathError{Op: "write", Path: "content of a batch", Err: fs.ErrClosed}
+var errContentClosed = &fs.PathError{Op: "write", Path: "content of a batch", Err: fs.ErrClosed}
 
-// Write appends b, at the offset.
+// Write appends b.
 func (c *Content) Write(b []byte) (n int, err error) {
-	if err := c.begin(); err != nil {
+	if err := c.lock(); err != nil {
 		return 0, err
 	}
-	defer c.finish()
+	defer c.unlock()
 	return c.f.Write(b)
 }
 
-// ReadFrom appends all that r gives, as File.ReadFrom does. A Read of r that is
-// under way when the function returns is not waited for.
+// ReadFrom appends everything read from r, as File.ReadFrom does. If the function
+// returns during a Read of r, nothing waits for that Read.
 func (c *Content) ReadFrom(r io.Reader) (n int64, err error) {
 	if c.f == nil {
-		return 0, errEnded // the zero Content
+		return 0, errContentClosed // the zero Content
 	}
 	return c.f.readFrom(r, c)
 }
 
-// SyscallConn gives access to the descriptor, as File.SyscallConn does; the
-// RawConn, too, is usable only while the function runs.
+// SyscallConn gives access to the descriptor, as File.SyscallConn does. The RawConn,
+// too, fails once the function has returned.
 func (c *Content) SyscallConn() (syscall.RawConn, error) {
-	err := c.use(func(*File) error { return nil })
-	return rawConn{c.use}, err
+	err := c.withFile(func(*File) error { return nil })
+	return rawConn{c.withFile}, err
 }
 
-// A rawConn lends the descriptor only while the file is open: afterwards its
-// number may be another file's.
+// A rawConn gives access to the descriptor only while the file is open: afterwards
+// its number may be that of another file.
 type rawConn struct {
 	use func(func(*File) error) error
 }

@@ -10,56 +10,59 @@ import (
 	"github.com/stele-go/stele/internal/tempfile"
 )
 
-// A File is new content for a name. It is written under a temporary name in
-// the same folder. Commit gives it the name; Abort, or a failed Commit,
-// removes it. One goroutine at a time may use it.
+// A File is new content for a name, written to a temporary file in the same
+// folder. Commit renames that file to the name; Abort, or a failed Commit,
+// removes it. A File must not be used by several goroutines at once.
 //
 // Errors are *fs.PathError with the path of the name, not of the temporary
 // file. The first error of a write or of Commit is final: every later Write
-// and Commit returns it again, and what was written is dropped.
+// and Commit returns it again, and the temporary file is removed.
 type File struct {
 	at   *folder
 	o    Options
 	path string // for errors
 	base string // the name in the folder
-	temp string // the name in the folder until then
+	temp string // the temporary name in the folder, until Commit
 
-	t      sys.Temp
-	open   bool // t is; and temp is there
-	shared bool // a Content has it: it is dropped when that ends
-	keep   bool // old is to be kept, as o.Keep says
-	noACLs bool // the file system has none
-	old    sys.FileInfo
-	err    error // the first, final
+	t       sys.Temp
+	open    bool // t is open, and temp exists
+	shared  bool // a Content uses the file, and removes it when it ends
+	hasOld  bool // o.Keep applies to an old file
+	noACLs  bool // the file system has no ACLs
+	oldInfo sys.FileInfo
+	err     error // the first error, which is final
 
-	perm    fs.FileMode // asked for
-	created fs.FileMode // permissions it was created with
-	lent    fs.FileMode // and until Commit only
-	umask   fs.FileMode // 0 unless a bit of perm was held back at creation
+	perm        fs.FileMode // perm of Create
+	initialPerm fs.FileMode // permissions that the temporary file was created with
+	extraMode   fs.FileMode // bits added to those until Commit
+	umask       fs.FileMode // 0 unless initialPerm lacks bits of perm
 
-	oldACL acl    // of old; nil where its mode says all
-	later  []look // what old granted afterwards, where that is not the same
-	brief  bool   // written and committed at once
+	oldACL  acl        // of the old file; nil if its mode says it all
+	changes []oldState // later states of the old file, if its permissions changed
+	oneShot bool       // written and committed by one call
 
-	chmod, chown bool // what Commit is to set, whatever is kept
+	chmod, chown bool // Commit sets mode, or uid and gid, whatever Keep says
 	mode         fs.FileMode
 	uid, gid     int
 }
 
-// errDone is the error of a File that was committed or aborted.
-var errDone = fmt.Errorf("committed or aborted before: %w", fs.ErrClosed)
+// errFinished is the error of a File or Batch that was committed or aborted.
+var errFinished = fmt.Errorf("already committed or aborted: %w", fs.ErrClosed)
 
-// Create begins to write new content for the file name. Whoever opens name
-// goes on finding the old content, or nothing, until Commit. Call Abort when
-// done, whatever happened; a defer will do.
+// errZeroFile is the error of the zero File.
+var errZeroFile = fmt.Errorf("a File that Create did not return: %w", fs.ErrInvalid)
+
+// Create returns a File to write new content for the file name to. Until Commit,
+// name holds the old content, or does not exist. Call Abort in the end, whatever
+// happened; a defer will do.
 //
-// perm, before umask, is for the new file. Where that replaces one, group and
-// others get no more than they had: see Options.Keep and ExactMode. The folder
-// that holds name must be there.
+// The new file has perm, before umask. If it replaces a file, group and others
+// get no more than they had: see Options.Keep and ExactMode. The folder of name
+// must exist.
 //
-// What is there and is no regular file, a device, a FIFO, a socket or a folder,
-// is refused; for a symlink see Options.Links. A device that is put there
-// between Create and Commit is replaced.
+// Create refuses to replace anything but a regular file, such as a device, a
+// FIFO, a socket or a folder; for a symlink see Options.Links. A device that is
+// put there between Create and Commit is replaced.
 func Create(name string, perm fs.FileMode, o Options) (*File, error) {
 	at, base, err := locate(name, o)
 	if err != nil {
@@ -68,7 +71,8 @@ func Create(name string, perm fs.FileMode, o Options) (*File, error) {
 	return create(at, base, name, perm, o)
 }
 
-// locate opens the folder of the file name.
+// locate opens the folder of the file name, for one user, and returns the last
+// element of name.
 func locate(name string, o Options) (*folder, string, error) {
 	if err := o.check(); err != nil {
 		return nil, "", err
@@ -81,7 +85,7 @@ func locate(name string, o Options) (*folder, string, error) {
 	return at, base, err
 }
 
-// create takes over the caller's use of at.
+// create takes over the caller's reference to at.
 func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, error) {
 	bare := o.Keep == KeepNothing
 	o.Keep &^= KeepNothing
@@ -90,13 +94,13 @@ func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, 
 	var old *sys.FileInfo
 	var err error
 	switch {
-	case o.old != nil:
-		fi, err := at.held(base, o.old)
+	case o.keepFrom != nil:
+		fi, err := at.infoOfOpen(base, o.keepFrom)
 		if err != nil {
 			at.release()
 			return fail(err)
 		}
-		old, f.old = &fi, fi
+		old, f.oldInfo = &fi, fi
 	case o.Keep != 0 || o.Links != ReplaceLinks || !o.NoReplace:
 		if at, base, old, err = follow(at, base, o); err != nil {
 			return fail(err)
@@ -105,17 +109,17 @@ func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, 
 	f.at, f.base = at, base
 	f.mode, f.chmod = perm, o.ExactMode
 	if old != nil {
-		err := unfit(*old, o.Links)
+		err := checkReplaceable(*old, o.Links)
 		if err == nil && !bare && old.Mode.IsRegular() {
-			perm, err = f.remember(*old, perm)
+			perm, err = f.inspectOld(*old, perm)
 		}
 		if err != nil {
 			at.release()
 			return fail(err)
 		}
 	}
-	if f.keep {
-		f.chmod = false // the old file's mode has a say
+	if f.hasOld {
+		f.chmod = false // applyKeep sets the mode
 	}
 	t, temp, err := tempfile.Create(at.dir, o.pattern(), perm)
 	if err != nil {
@@ -124,7 +128,7 @@ func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, 
 	}
 	f.temp, f.t, f.open = temp, t, true
 	if f.noACLs {
-		// Before anything is written: it may have inherited one of the other kind.
+		// Before the first write: it may have inherited an ACL of the other kind.
 		if _, err := t.HasACL(); err != nil {
 			return nil, f.fatal("create", err)
 		}
@@ -132,17 +136,17 @@ func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, 
 	return f, nil
 }
 
-// Commit gives the new content the name. After a crash at any time the name
+// Commit gives the name the new content. After a crash at any time the name
 // holds the old content or the new (durability.OldOrNew); once Commit has
-// returned nil, the new, as Options.Level says.
+// returned nil, the new, durable at Options.Level.
 //
-// If it fails the old content has the name, with one exception: an error that
-// is ErrNotDurable. A Commit that failed cannot be repeated.
+// If Commit fails the name keeps the old content, except after ErrNotDurable. A
+// failed Commit cannot be repeated.
 func (f *File) Commit() error {
-	if err := f.usable("commit"); err != nil {
+	if err := f.check("commit"); err != nil {
 		return err
 	}
-	if err := f.settle(); err != nil {
+	if err := f.applyMetadata(); err != nil {
 		return err
 	}
 	if f.o.Level == durability.Power {
@@ -159,21 +163,21 @@ func (f *File) Commit() error {
 			f.err = err
 		}
 	}
-	f.at.release() // nothing was written through it
+	f.at.release() // an error does not matter: nothing was written through it
 	return err
 }
 
-// Abort removes what was written. After Commit it does nothing, and so it may
-// be deferred before it. Once the process is dead, Sweep does the same.
+// Abort removes the temporary file. After Commit it does nothing, so that it may
+// be deferred. Sweep does the same for a process that was killed.
 func (f *File) Abort() {
 	if f.open {
-		f.err = f.fail("commit", errDone)
-		f.drop()
+		f.err = f.fail("commit", errFinished)
+		f.discard()
 	}
 }
 
-// syncContent has the content on the device before the name leads to it:
-// flushed; or, where that is enough, about to be flushed with the name.
+// syncContent makes the content durable before the rename; or, where the sync of
+// the folder covers it, only writes it to the device.
 func (f *File) syncContent() error {
 	var err error
 	switch {
@@ -190,11 +194,11 @@ func (f *File) syncContent() error {
 	return nil
 }
 
-// rename gives the file its name, and closes it. Its lock tells Sweep that
-// somebody holds it, so it is closed last.
+// rename gives the file its name, and closes it last: until then its lock keeps
+// Sweep away.
 func (f *File) rename() error {
-	if f.o.old != nil {
-		if err := f.stillHeld(); err != nil {
+	if f.o.keepFrom != nil {
+		if err := f.verifyOld(); err != nil {
 			return f.fatal("commit", err)
 		}
 	}
@@ -205,7 +209,7 @@ func (f *File) rename() error {
 		err = f.t.Close()
 		f.open = false
 	case f.o.Level != durability.Power && f.at.isRemote():
-		err = f.t.Flush() // NFS tells here what it could not write
+		err = f.t.Flush() // NFS reports write errors here
 	}
 	if err == nil {
 		op = "rename"
@@ -215,30 +219,31 @@ func (f *File) rename() error {
 		return f.fatal(op, err)
 	}
 	f.close()
-	f.err = f.fail("commit", errDone)
+	f.err = f.fail("commit", errFinished)
 	return nil
 }
 
-func (f *File) usable(op string) error {
+// check returns the final error, or that of a File that Create did not return.
+func (f *File) check(op string) error {
 	if f.err != nil {
 		return f.err
 	}
 	if !f.open {
-		return f.fail(op, fs.ErrInvalid) // a File that nobody created
+		return f.fail(op, errZeroFile)
 	}
 	return nil
 }
 
-// fatal is the end of the file.
+// fatal makes err final and discards the file.
 func (f *File) fatal(op string, err error) error {
 	f.err = f.fail(op, err)
-	f.drop()
+	f.discard()
 	return f.err
 }
 
-// drop removes the temporary name, and then closes the file, and with it the
-// lock. What cannot be removed, Sweep will.
-func (f *File) drop() {
+// discard removes the temporary name, then closes the file, which drops the lock.
+// If the removal fails, Sweep removes the file later.
+func (f *File) discard() {
 	if f.shared {
 		return
 	}
@@ -250,8 +255,8 @@ func (f *File) drop() {
 	f.at.release()
 }
 
-// close closes the file once. What that tells no longer matters: the content
-// is synced, or flushed, or dropped.
+// close closes the file once. Its error no longer matters: the content is synced,
+// flushed or discarded.
 func (f *File) close() {
 	if f.open {
 		f.open = false
@@ -259,9 +264,9 @@ func (f *File) close() {
 	}
 }
 
-// plain gives an error that does not end the file operation and path. io.EOF
-// stays as it is.
-func (f *File) plain(op string, err error) error {
+// wrap adds operation and path to an error that is not final. It returns io.EOF
+// unchanged.
+func (f *File) wrap(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
 	}

@@ -13,21 +13,21 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A folder is an open directory that has several users: a Dir or a Batch, and
-// each of its files. The last of them closes it.
+// A folder is an open directory with a reference count: a Dir or a Batch and each
+// of its files hold one. The last release closes it.
 type folder struct {
 	name    string // for errors
 	dir     sys.Dir
-	ordered bool // a sync of dir covers data that the device has answered for
-	// remote: close(2) may tell of errors here. Only learn finds it out.
-	remote, learned bool
-	syncs           sys.SharedSync[struct{}]
+	ordered bool // a sync of dir covers data that sync_file_range(2) has written
+	remote  bool // close(2) may return write errors; valid if probed
+	probed  bool
+	syncs   sys.SharedSync[struct{}]
 
 	mu   sync.Mutex
 	refs int
 }
 
-// openFolder opens the directory name, "" for ".", for one user.
+// openFolder opens the directory name, "" for ".", with one reference.
 func openFolder(name string, o Options) (*folder, error) {
 	if name == "" {
 		name = "."
@@ -43,8 +43,8 @@ func openDir(name string, o Options) (sys.Dir, error) {
 	return o.open(func(path string, how sys.DirUse) (sys.Dir, error) { return sys.OpenIn(o.Root, path, how, o.OneMount) }, name)
 }
 
-// open opens a directory for what it is to be used for. Level power needs to
-// read it; that it may not, the error says.
+// open opens a directory for o.use. Level Power needs read permission; the error
+// says so if it is missing.
 func (o Options) open(open func(string, sys.DirUse) (sys.Dir, error), path string) (sys.Dir, error) {
 	if o.use() == sys.ForSync {
 		return sys.OpenToSync(path, open)
@@ -52,8 +52,8 @@ func (o Options) open(open func(string, sys.DirUse) (sys.Dir, error), path strin
 	return open(path, o.use())
 }
 
-// use is what a directory has to be opened for. fsync(2) and syncfs(2) refuse
-// a descriptor of the kind that needs no read permission.
+// use returns how a directory has to be opened. fsync(2) and syncfs(2) refuse an
+// O_PATH descriptor, the kind that needs no read permission.
 func (o Options) use() sys.DirUse {
 	if o.Level == durability.Power {
 		return sys.ForSync
@@ -61,17 +61,17 @@ func (o Options) use() sys.DirUse {
 	return sys.ForPath
 }
 
-// learn finds out how a sync of the folder can be had for less. It costs some
-// calls, too many for one file.
-func (at *folder) learn(o Options) {
+// probe finds out whether a sync of the folder covers its files, and whether it is
+// remote. It takes a few system calls, too many for a single file.
+func (at *folder) probe(o Options) {
 	at.ordered = o.Level == durability.Power && o.Sync == SyncAuto && at.dir.OrdersData()
 	at.remote = o.Level != durability.Power && !at.dir.IsLocal()
-	at.learned = true
+	at.probed = true
 }
 
-// isRemote reports whether close(2) may tell of errors that write(2) did not.
+// isRemote reports whether close(2) may return errors that write(2) did not.
 func (at *folder) isRemote() bool {
-	if at.learned {
+	if at.probed {
 		return at.remote
 	}
 	return !at.dir.IsLocal()
@@ -109,8 +109,8 @@ func (at *folder) sync() error {
 // (path_resolution(7)).
 const maxLinks = 40
 
-// follow takes over the caller's use of at and returns the folder and the
-// name that base leads to, and what is there: nil if there is nothing.
+// follow takes over the caller's reference to at and returns the folder and the
+// name that base leads to, and the file's info, nil if it does not exist.
 func follow(at *folder, base string, o Options) (*folder, string, *sys.FileInfo, error) {
 	for links := 0; ; links++ {
 		fi, err := at.dir.Info(base)
@@ -124,7 +124,7 @@ func follow(at *folder, base string, o Options) (*folder, string, *sys.FileInfo,
 		if fi.Mode&fs.ModeSymlink == 0 || o.Links != FollowLinks {
 			return at, base, &fi, nil
 		}
-		next, name, err := at.behind(base, o)
+		next, name, err := at.openTarget(base, o)
 		if err == nil && links == maxLinks {
 			next.release()
 			err = syscall.ELOOP
@@ -137,8 +137,8 @@ func follow(at *folder, base string, o Options) (*folder, string, *sys.FileInfo,
 	}
 }
 
-// behind opens the folder that holds what the symlink base leads to.
-func (at *folder) behind(base string, o Options) (*folder, string, error) {
+// openTarget opens the folder of the target of the symlink base.
+func (at *folder) openTarget(base string, o Options) (*folder, string, error) {
 	target, err := at.dir.FollowLink(base)
 	if err != nil {
 		return nil, "", err
@@ -162,32 +162,32 @@ func (at *folder) behind(base string, o Options) (*folder, string, error) {
 	return &folder{name: join(at.name, dir), dir: d, refs: 1}, name, nil
 }
 
-// errMoved: the caller's file has lost its name, in the folder that is open.
-var errMoved = fmt.Errorf("its name leads to another file than the one that is open: %w", syscall.EBUSY)
+// errReplaced is the error if the name no longer leads to the caller's open file.
+var errReplaced = fmt.Errorf("the name leads to another file than the open one: %w", syscall.EBUSY)
 
-// held tells about the open file old, which must be what base is: the folder was
-// found by a path, which may lead to another one by now.
-func (at *folder) held(base string, old *os.File) (sys.FileInfo, error) {
+// infoOfOpen returns the info of the open file old, and an error unless base is that
+// file: the folder was opened by a path, which may lead to another folder by now.
+func (at *folder) infoOfOpen(base string, old *os.File) (sys.FileInfo, error) {
 	fi, err := sys.InfoOf(old)
 	if err != nil {
 		return fi, err
 	}
-	_, err = at.is(base, fi)
+	_, err = at.infoIfSame(base, fi)
 	return fi, err
 }
 
-// is tells about base, which must be the file that fi tells of.
-func (at *folder) is(base string, fi sys.FileInfo) (sys.FileInfo, error) {
+// infoIfSame returns the info of base, and an error unless base is the file of fi.
+func (at *folder) infoIfSame(base string, fi sys.FileInfo) (sys.FileInfo, error) {
 	now, err := at.dir.Info(base)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !now.Same(fi) {
-		err = errMoved
+		err = errReplaced
 	}
 	return now, err
 }
 
-// look tells what base is, nil if there is nothing, and refuses what must not
-// be replaced.
-func (at *folder) look(base string, links Links) (*sys.FileInfo, error) {
+// lookup returns the info of base, nil if it does not exist, and an error if it
+// must not be replaced.
+func (at *folder) lookup(base string, links Links) (*sys.FileInfo, error) {
 	fi, err := at.dir.Info(base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -195,12 +195,12 @@ func (at *folder) look(base string, links Links) (*sys.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fi, unfit(fi, links)
+	return &fi, checkReplaceable(fi, links)
 }
 
-// unfit says why old must not be replaced: a rename would put a file in the
-// place of a device.
-func unfit(old sys.FileInfo, links Links) error {
+// checkReplaceable returns an error if old must not be replaced: a rename would
+// replace a device by a file.
+func checkReplaceable(old sys.FileInfo, links Links) error {
 	switch kind := old.Mode.Type(); {
 	case kind == fs.ModeDir:
 		return syscall.EISDIR
@@ -212,7 +212,7 @@ func unfit(old sys.FileInfo, links Links) error {
 	return nil
 }
 
-// rename gives what has the temporary name temp the name base.
+// rename renames temp to base.
 func (at *folder) rename(temp, base string, o Options) error {
 	if o.NoReplace {
 		return at.dir.MoveNew(temp, at.dir, base)
@@ -220,7 +220,7 @@ func (at *folder) rename(temp, base string, o Options) error {
 	return at.dir.Rename(temp, base)
 }
 
-// split cuts path before its last name. dir is "" or ends in a separator, and
+// split splits path before its last element. dir is "" or ends in a separator, and
 // is not cleaned: "link/.." is not ".".
 func split(path string) (dir, name string, err error) {
 	dir, name = filepath.Split(path)
@@ -236,7 +236,7 @@ func split(path string) (dir, name string, err error) {
 	return dir, name, nil
 }
 
-// hasSeparator reports whether name is more than one name.
+// hasSeparator reports whether name has more than one element.
 func hasSeparator(name string) bool {
 	for i := range len(name) {
 		if os.IsPathSeparator(name[i]) {

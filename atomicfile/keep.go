@@ -18,56 +18,58 @@ func init() {
 	oldfile.Set = func(to any, old *os.File) {
 		switch to := to.(type) {
 		case *Options:
-			to.old = old
+			to.keepFrom = old
 		case *Batch:
-			to.o.old = old
+			to.o.keepFrom = old
 		}
 	}
 }
 
-// Keep is a set of what the new file takes over from the old one: permissions,
-// owner and ACL as they were when the new one was created, and extended
-// attributes as they are at Commit, none if the name is gone by then. The zero
-// value is a package's default: here none of these, in package header all.
+// Keep is a set of properties that the new file takes over from the old one:
+// permissions, owner and ACL as they were at Create, and extended attributes as
+// they are at Commit, none if the name no longer exists. The zero value is the
+// default of the package: none of these here, all in package header.
 //
-// Unless KeepNothing is set, nobody may do to the new file, or to the temporary
-// one meanwhile, what the old file denied; only its owner and its writer may do
-// with it as they like. Without KeepMode and KeepACL the group and the others may do
-// what both perm and the old file grant, and the owner what perm does; setuid,
-// setgid and sticky bits are those that both have. A symlink that is replaced
-// denies nothing, nor does a file that gets the name after Create. Where less
-// than all is kept that leaves less:
+// Unless KeepNothing is set, the new file and the temporary file never grant
+// anything to anybody that the old file denied; only the file's owner and its
+// writer are exempt. Without KeepMode and KeepACL, group and others have the
+// permissions that both perm and the old file grant, and the owner those of perm;
+// setuid, setgid and sticky bits are those that both have. A symlink that is
+// replaced denies nothing, nor does a file that gets the name after Create.
+// Keeping less than everything removes more permissions:
 //
-//   - Without KeepOwner, or with File.Chown, where the new file has another
-//     group, the group's bits and the others' become those that both had, and
-//     the ACL's likewise; the set-group-ID bit goes. With another owner the
-//     set-user-ID bit goes. A set-group-ID bit that is to be kept and that the
-//     kernel leaves out, as the writer is not in the group, is an error (EPERM).
-//   - Without KeepACL an old file with an ACL leaves its group what the group's
-//     entry and the mask allow, and the others what they had, less what a named
-//     user or group lacks.
-//   - A default ACL of the folder gives the new file no entries. They stay, but
-//     masked so that they grant nothing, where Keep is 0 and perm and the old
-//     file share no bit of the group's or the others'.
+//   - Without KeepOwner, or with File.Chown, if the new file has another group,
+//     the bits of group and others become those that both had, those of the ACL
+//     likewise, and the set-group-ID bit is dropped. With another owner the
+//     set-user-ID bit is dropped. If the kernel ignores a set-group-ID bit that
+//     is to be kept, because the writer is not in the group, that is an error
+//     (EPERM).
+//   - Without KeepACL, an old file with an ACL leaves its group what the group's
+//     entry and the mask allow, and the others what they had without what any
+//     named user or group lacks.
+//   - A default ACL of the folder gives the new file no entries, except that the
+//     entries stay, masked so that they grant nothing, if Keep is 0 and perm and
+//     the old file share no bit of group and others.
 //
-// What is denied between Create and Commit stays denied. Commit begins with a
-// second look at the file that has the name by then, and the new one grants what
-// both looks allow. Where owner or ACL are to be kept and have changed, Commit
-// fails with syscall.EBUSY instead. What is granted meanwhile is lost, and so is
-// what is changed after that look. WriteFile, WriteFileWith and Dir.WriteFile,
-// which write and commit at once, look once, unless KeepXattrs is set.
+// Permissions denied between Create and Commit stay denied: Commit first reads the
+// permissions of the file that then has the name, and the new file grants only
+// those that both readings allow. If owner or ACL are to be kept and have changed,
+// Commit fails with syscall.EBUSY instead. Permissions granted between Create and
+// Commit are lost, and so is every change after the second reading. WriteFile,
+// WriteFileWith and Dir.WriteFile, which write and commit in one call, read once,
+// unless KeepXattrs is set.
 //
-// With KeepNothing the new file has perm as it would if there were no old one. A
-// default ACL of the folder then gives it entries, as it does every new file, and
-// umask does not count; the group bits of perm bound what the entries allow.
+// With KeepNothing the new file has perm as if there were no old file. A default
+// ACL of the folder then gives it entries, as it does every new file, and the
+// umask is not applied; the group bits of perm bound what the entries allow.
 //
-// KeepXattrs has the new file have the attributes of the old one, and no
-// others, but for what is the file system's or a security module's own, or
-// holds of the old content or inode only: system.*, security.ima, security.evm,
-// security.capability, which a write in place removes too; XFS's
-// trusted.SGI_*, the layers' trusted.overlay.* and user.overlay.*; and
-// user.stele.*, which is what package header notes of a file. So a header that
-// was recorded is plain content afterwards. trusted.* are seen by CAP_SYS_ADMIN
+// KeepXattrs gives the new file exactly the attributes of the old one, except
+// those that belong to the file system or a security module, or that describe the
+// old content or inode only: system.*, security.ima, security.evm,
+// security.capability, which a write in place removes too; XFS's trusted.SGI_*;
+// trusted.overlay.* and user.overlay.* of overlay layers; and user.stele.*, the
+// records of package header. A recorded header is plain content afterwards.
+// trusted.* are seen by CAP_SYS_ADMIN
 // only. A label of a security module that the old file has is set, and it is
 // an error if the module refuses.
 //
@@ -87,132 +89,134 @@ const (
 	KeepAll = KeepMode | KeepOwner | KeepXattrs | KeepACL
 )
 
-// grants reports whether the new file has the permissions of the old one, and
-// not those that it is created with.
+// grants reports whether the new file has the permissions of the old one rather
+// than perm.
 func (k Keep) grants() bool { return k&(KeepMode|KeepACL) != 0 }
 
-// remember notes what the new file is to take over from the one that is there,
-// and returns the permissions to create it with.
-func (f *File) remember(old sys.FileInfo, perm fs.FileMode) (fs.FileMode, error) {
-	f.keep, f.old, f.perm = true, old, perm
-	err := f.rememberACL()
+// inspectOld records what the new file takes over from the old one, and returns the
+// permissions to create the temporary file with.
+func (f *File) inspectOld(old sys.FileInfo, perm fs.FileMode) (fs.FileMode, error) {
+	f.hasOld, f.oldInfo, f.perm = true, old, perm
+	err := f.readOldACL()
 	if errors.Is(err, fs.ErrNotExist) {
-		f.keep = false // somebody has removed it meanwhile
+		f.hasOld = false // removed since
 		return perm, nil
 	}
-	until := permissions{mode: f.old.Mode, acl: f.oldACL}.untilOwned()
+	initial := permissions{mode: f.oldInfo.Mode, acl: f.oldACL}.initialMode()
 	if f.o.Keep.grants() {
-		f.created = until
+		f.initialPerm = initial
 	} else {
-		f.created = perm & (0o700 | until&reach)
+		f.initialPerm = perm & (0o700 | initial&groupOtherBits)
 	}
 	if f.o.Keep&KeepXattrs != 0 {
-		f.lent = 0o200 &^ f.created // which setting those takes (xattr(7))
+		f.extraMode = 0o200 &^ f.initialPerm // setting attributes needs it (xattr(7))
 	}
-	if err == nil && !f.o.Keep.grants() && !f.o.ExactMode && f.withheld()&reach != 0 {
-		f.umask, err = sys.Umask() // of which the new file's mode does not tell enough
+	if err == nil && !f.o.Keep.grants() && !f.o.ExactMode && f.missingBits()&groupOtherBits != 0 {
+		f.umask, err = sys.Umask() // the new file's mode does not show all of it
 	}
-	return f.created | f.lent, err
+	return f.initialPerm | f.extraMode, err
 }
 
-// maxLooks is how often in a row the old file may change while its permissions
-// and its ACL are read, in two calls.
-const maxLooks = 100
+// maxReads is how often in a row the old file may change between the two calls that
+// read its permissions and its ACL.
+const maxReads = 100
 
-// reach are the bits of a mode that grant somebody but the owner something.
-const reach = 0o077
+// groupOtherBits are the permission bits of group and others.
+const groupOtherBits = 0o077
 
-const special = fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+const specialBits = fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// rememberACL notes the old file's ACL, and its permissions and owner anew if
-// those are not known to be of the same file at the same time. A mode whose
-// group bits are the mask of an ACL that is gone would grant the group what
-// nobody gave it, whatever others may do; so would an ACL with another file's
-// group. Only where the mode grants nothing does no ACL matter.
-func (f *File) rememberACL() error {
-	if !f.asksACL() {
+// readOldACL records the old file's ACL, and its permissions and owner again unless
+// both are known to be of the same file at the same time. The group bits of a mode
+// are the mask if there is an ACL: without the ACL they would grant the group more
+// than it ever had; so would an ACL read from another file. Only if the mode grants
+// nothing does the ACL not matter.
+func (f *File) readOldACL() error {
+	if !f.needsACL() {
 		return nil
 	}
-	for range maxLooks {
+	for range maxReads {
 		acl, known, err := f.readACL()
 		if err != nil {
 			return err
 		}
 		f.oldACL, f.noACLs = acl, !known
-		if !known || acl == nil && f.old.Mode&f.asked()&reach == 0 {
+		if !known || acl == nil && f.oldInfo.Mode&f.requested()&groupOtherBits == 0 {
 			return nil
 		}
-		now, err := f.readInfo()
+		now, err := f.readOldInfo()
 		if err != nil {
 			return err
 		}
-		if now == f.old {
+		if now == f.oldInfo {
 			return f.oldACL.check()
 		}
-		if f.old = now; !now.Mode.IsRegular() {
-			return cmp.Or(unfit(now, f.o.Links), fs.ErrNotExist)
+		if f.oldInfo = now; !now.Mode.IsRegular() {
+			return cmp.Or(checkReplaceable(now, f.o.Links), fs.ErrNotExist)
 		}
 	}
-	return fmt.Errorf("changed %d times while it was looked at: %w", maxLooks, syscall.EBUSY)
+	return fmt.Errorf("changed %d times while its permissions were read: %w", maxReads, syscall.EBUSY)
 }
 
-// asksACL reports whether it matters if the old file has an ACL, whose mask are
-// the group bits.
-func (f *File) asksACL() bool {
-	return f.o.Keep&KeepACL != 0 || f.old.Mode&f.asked()&reach != 0
+// needsACL reports whether the old file's ACL affects the new file.
+func (f *File) needsACL() bool {
+	return f.o.Keep&KeepACL != 0 || f.oldInfo.Mode&f.requested()&groupOtherBits != 0
 }
 
-// asked are the permissions that the new file has if the old one grants them.
-func (f *File) asked() fs.FileMode {
+// requested returns the permissions that the new file has if the old one grants
+// them.
+func (f *File) requested() fs.FileMode {
 	if f.o.Keep.grants() {
-		return reach | special
+		return groupOtherBits | specialBits
 	}
 	return f.perm
 }
 
 func (f *File) readACL() (acl, bool, error) {
-	if f.o.old != nil {
-		b, known, err := sys.ACLOf(f.o.old)
+	if f.o.keepFrom != nil {
+		b, known, err := sys.ACLOf(f.o.keepFrom)
 		return b, known, err
 	}
 	b, known, err := f.at.dir.ACL(f.base)
 	return b, known, err
 }
 
-func (f *File) readInfo() (sys.FileInfo, error) {
-	if f.o.old != nil {
-		return sys.InfoOf(f.o.old)
+func (f *File) readOldInfo() (sys.FileInfo, error) {
+	if f.o.keepFrom != nil {
+		return sys.InfoOf(f.o.keepFrom)
 	}
 	return f.at.dir.Info(f.base)
 }
 
-// A look is what an old file was found to grant.
-type look struct {
+// An oldState is one reading of the old file's permissions.
+type oldState struct {
 	info sys.FileInfo
 	acl  acl
 }
 
-// errChanged: what the old file has become is not what the new one takes over.
-var errChanged = fmt.Errorf("its permissions or its owner were changed meanwhile: %w", syscall.EBUSY)
+// errChanged is the error if the old file's owner or ACL, which are to be kept, have
+// changed since Create.
+var errChanged = fmt.Errorf("the permissions or the owner of the file changed since Create; write it again: %w", syscall.EBUSY)
 
-// lookAgain bounds the new file by what the old one, or another that has its
-// name, grants by now. What is to be kept whole is an error if it has changed.
-// It reports false if there is no such file.
-func (f *File) lookAgain() (there bool, err error) {
-	was := look{f.old, f.oldACL}
-	defer func() { f.old, f.oldACL = was.info, was.acl }()
-	if f.o.old != nil {
-		f.old, err = f.at.is(f.base, was.info) // off Linux the caller's file may be closed by now
+// recheckOld reads the permissions of the file that has the name now, and limits the
+// new file to what both readings grant. If owner or ACL are to be kept and have
+// changed, it returns errChanged. It reports false if no regular file has the
+// name.
+func (f *File) recheckOld() (there bool, err error) {
+	was := oldState{f.oldInfo, f.oldACL}
+	defer func() { f.oldInfo, f.oldACL = was.info, was.acl }()
+	if f.o.keepFrom != nil {
+		f.oldInfo, err = f.at.infoIfSame(f.base, was.info) // off Linux the caller's file may be closed by now
 	} else {
-		f.old, err = f.readInfo()
+		f.oldInfo, err = f.readOldInfo()
 	}
 	f.oldACL = nil
-	if err == nil && f.old.Mode.IsRegular() {
+	if err == nil && f.oldInfo.Mode.IsRegular() {
 		var same bool
 		if same, err = f.unchanged(was); same || err != nil {
 			return same, err
 		}
-		err = f.rememberACL()
+		err = f.readOldACL()
 	} else if err == nil {
 		err = fs.ErrNotExist
 	}
@@ -222,59 +226,60 @@ func (f *File) lookAgain() (there bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	now := look{f.old, f.oldACL}
+	now := oldState{f.oldInfo, f.oldACL}
 	sameOwner, sameACL := now.info.UID == was.info.UID && now.info.GID == was.info.GID, bytes.Equal(now.acl, was.acl)
 	switch {
 	case !sameOwner && f.o.Keep&KeepOwner != 0, !(sameACL && (sameOwner || was.acl == nil)) && f.o.Keep&KeepACL != 0:
 		return true, errChanged
 	case !sameOwner, !sameACL, now.info.Mode != was.info.Mode:
-		f.later = append(f.later, now)
+		f.changes = append(f.changes, now)
 	}
 	return true, nil
 }
 
-// unchanged reports whether the old file, which has just been looked at, still
-// is as it was. Then the ACL need not be looked at between two looks at the mode.
-func (f *File) unchanged(was look) (bool, error) {
-	if f.old != was.info {
+// unchanged reports whether the old file, whose info has just been read, is as it
+// was. If so, the ACL need not be read between two readings of the mode.
+func (f *File) unchanged(was oldState) (bool, error) {
+	if f.oldInfo != was.info {
 		return false, nil
 	}
-	if !f.asksACL() {
+	if !f.needsACL() {
 		return true, nil
 	}
 	acl, _, err := f.readACL()
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // as the next look finds
+		return false, nil // as readOldACL finds
 	}
 	return err == nil && bytes.Equal(acl, was.acl), err
 }
 
-// mayNarrow reports whether the old file can have come to grant less than it
-// did, so that the new one has to.
-func (f *File) mayNarrow() bool {
-	return f.o.Keep&KeepOwner != 0 || f.old.Mode&f.asked()&(reach|special) != 0 || f.oldACL != nil
+// canLosePermissions reports whether a change of the old file since Create could
+// take permissions from the new one.
+func (f *File) canLosePermissions() bool {
+	return f.o.Keep&KeepOwner != 0 || f.oldInfo.Mode&f.requested()&(groupOtherBits|specialBits) != 0 || f.oldACL != nil
 }
 
-// stillHeld refuses a name that no longer is the caller's file, which has to be
-// as it was when it was looked at last: what the new file grants is settled.
-func (f *File) stillHeld() error {
-	was := f.old
-	if n := len(f.later); n > 0 {
-		was = f.later[n-1].info
+// verifyOld returns an error unless the name still leads to the caller's file and
+// that grants no less than at the last reading: the new file's permissions are
+// already set.
+func (f *File) verifyOld() error {
+	was := f.oldInfo
+	if n := len(f.changes); n > 0 {
+		was = f.changes[n-1].info
 	}
-	now, err := f.at.is(f.base, was)
-	if err == nil && (now.UID != was.UID || now.GID != was.GID || was.Mode&^now.Mode&(reach|special) != 0) {
+	now, err := f.at.infoIfSame(f.base, was)
+	if err == nil && (now.UID != was.UID || now.GID != was.GID || was.Mode&^now.Mode&(groupOtherBits|specialBits) != 0) {
 		err = errChanged
 	}
 	return err
 }
 
-// copyXattrs gives the new file the attributes of the old one, if that is
-// still there. They may be of what was denied since Create, so it is looked at
-// once more.
+// copyXattrs copies the attributes of the old file, if it still exists. The old file
+// may have been restricted since Create, so its permissions are read once more
+// afterwards.
 func (f *File) copyXattrs() error {
-	if f.o.old != nil {
-		if err := sys.CopyXattrsOf(f.o.old, f.t); err != nil {
+	if f.o.keepFrom != nil {
+		if err := sys.CopyXattrsOf(f.o.keepFrom, f.t); err != nil {
 			return err
 		}
 	} else if err := f.at.dir.CopyXattrs(f.base, f.t); errors.Is(err, fs.ErrNotExist) {
@@ -282,27 +287,26 @@ func (f *File) copyXattrs() error {
 	} else if err != nil {
 		return err
 	}
-	there, err := f.lookAgain()
+	there, err := f.recheckOld()
 	if err == nil && !there {
 		return errChanged
 	}
 	return err
 }
 
-// adopt takes over what is to be kept, after the writes, which clear setuid
-// and setgid bits. Whoever may read the old file may read the new one from
-// the last step on.
-func (f *File) adopt() error {
-	if f.o.Keep&KeepXattrs == 0 && !f.brief && f.mayNarrow() {
-		if _, err := f.lookAgain(); err != nil {
+// applyKeep applies Options.Keep after the writes, which clear setuid and setgid
+// bits. Its last step grants the final permissions.
+func (f *File) applyKeep() error {
+	if f.o.Keep&KeepXattrs == 0 && !f.oneShot && f.canLosePermissions() {
+		if _, err := f.recheckOld(); err != nil {
 			return f.fatal("commit", err)
 		}
 	}
-	done := f.hasAll()
-	if done && f.asked()&f.old.Mode&reach == 0 {
-		return nil // what the folder's default ACL has given it is masked
+	done := f.isComplete()
+	if done && f.requested()&f.oldInfo.Mode&groupOtherBits == 0 {
+		return nil // entries of the folder's default ACL are masked
 	}
-	inherited, err := f.disinherit()
+	inherited, err := f.dropInheritedACL()
 	if err != nil {
 		return f.fatal("remove ACL", err)
 	}
@@ -318,10 +322,10 @@ func (f *File) adopt() error {
 			return f.fatal("copy attributes", err)
 		}
 	}
-	if err := f.own(&now); err != nil {
+	if err := f.applyOwner(&now); err != nil {
 		return f.fatal("chown", err)
 	}
-	want := f.wanted(now)
+	want := f.finalPermissions(now)
 	if want.acl != nil {
 		if err := f.t.SetACL(want.acl); err != nil {
 			return f.fatal("set ACL", err)
@@ -334,20 +338,21 @@ func (f *File) adopt() error {
 	return nil
 }
 
-// withheld is what the new file was not created with, and may yet get.
-func (f *File) withheld() fs.FileMode {
-	return f.perm & f.old.Mode & (reach | special) &^ f.created
+// missingBits returns the permissions that the temporary file was created without
+// and that the new file may have.
+func (f *File) missingBits() fs.FileMode {
+	return f.perm & f.oldInfo.Mode & (groupOtherBits | specialBits) &^ f.initialPerm
 }
 
-// hasAll reports whether the new file was created with what it is to have,
-// whatever its group, unless it has inherited an ACL.
-func (f *File) hasAll() bool {
-	return f.withheld() == 0 && f.o.Keep == 0 && !f.o.ExactMode && !f.chown && !f.chmod && len(f.later) == 0
+// isComplete reports whether the temporary file was created with its final
+// permissions, whatever its group, unless it inherited an ACL.
+func (f *File) isComplete() bool {
+	return f.missingBits() == 0 && f.o.Keep == 0 && !f.o.ExactMode && !f.chown && !f.chmod && len(f.changes) == 0
 }
 
-// disinherit takes from the new file the ACL that the folder's default ACL has
-// given it, if it is to have none.
-func (f *File) disinherit() (inherited bool, err error) {
+// dropInheritedACL removes the ACL inherited from the folder's default ACL, if the
+// new file is to have none.
+func (f *File) dropInheritedACL() (inherited bool, err error) {
 	if f.noACLs || f.oldACL != nil && f.o.Keep&KeepACL != 0 {
 		return false, nil
 	}
@@ -357,25 +362,25 @@ func (f *File) disinherit() (inherited bool, err error) {
 	return inherited, err
 }
 
-// wanted are the permissions of the new file, of which now tells.
-func (f *File) wanted(now sys.FileInfo) permissions {
-	p := f.kept(now)
+// finalPermissions returns the permissions of the new file, whose info is now.
+func (f *File) finalPermissions(now sys.FileInfo) permissions {
+	p := f.keptPermissions(now)
 	if f.o.Keep.grants() {
 		return p
 	}
 	want := f.perm
 	if !f.o.ExactMode {
-		want &^= f.umask | f.created&^now.Mode
+		want &^= f.umask | f.initialPerm&^now.Mode
 	}
-	return permissions{mode: want & (0o700 | p.mode&(reach|special))}
+	return permissions{mode: want & (0o700 | p.mode&(groupOtherBits|specialBits))}
 }
 
-// own gives the new file, of which now tells, its owner and group: those of
-// Chown before those of the old file.
-func (f *File) own(now *sys.FileInfo) error {
+// applyOwner sets the owner and group of the new file, whose info is now: those of
+// Chown, else those of the old file.
+func (f *File) applyOwner(now *sys.FileInfo) error {
 	uid, gid := -1, -1
-	if f.o.Keep&KeepOwner != 0 && (now.UID != f.old.UID || now.GID != f.old.GID) {
-		uid, gid = f.old.UID, f.old.GID
+	if f.o.Keep&KeepOwner != 0 && (now.UID != f.oldInfo.UID || now.GID != f.oldInfo.GID) {
+		uid, gid = f.oldInfo.UID, f.oldInfo.GID
 	}
 	if f.chown && f.uid != -1 {
 		uid = f.uid
@@ -399,10 +404,10 @@ func (f *File) own(now *sys.FileInfo) error {
 	return nil
 }
 
-// errSetgid: chmod(2) leaves out the bit then, and says nothing.
+// errSetgid is the error where chmod(2) ignores the bit without an error.
 var errSetgid = fmt.Errorf("only a member of the file's group may set its set-group-ID bit: %w", syscall.EPERM)
 
-// setMode gives the new file these permissions, setuid, setgid and sticky bits.
+// setMode sets the permissions, setuid, setgid and sticky bits of the new file.
 func (f *File) setMode(mode fs.FileMode) error {
 	err := f.t.Chmod(mode)
 	if err == nil && mode&fs.ModeSetgid != 0 && runtime.GOOS == "linux" {
@@ -417,21 +422,21 @@ func (f *File) setMode(mode fs.FileMode) error {
 	return nil
 }
 
-// kept are the permissions of the new file, which has the owner that now tells:
-// what the old file granted whenever it was looked at.
-func (f *File) kept(now sys.FileInfo) permissions {
-	p := look{f.old, f.oldACL}.kept(now, f.o.Keep)
-	for _, later := range f.later {
-		// The ACLs are the same, or none is kept.
-		p.mode &= later.kept(now, f.o.Keep).mode
+// keptPermissions returns the permissions that every reading of the old file grants,
+// for the owner and group in now.
+func (f *File) keptPermissions(now sys.FileInfo) permissions {
+	p := oldState{f.oldInfo, f.oldACL}.keptPermissions(now, f.o.Keep)
+	for _, later := range f.changes {
+		// The ACLs are equal, or not kept.
+		p.mode &= later.keptPermissions(now, f.o.Keep).mode
 	}
 	return p
 }
 
-func (l look) kept(now sys.FileInfo, keep Keep) permissions {
+func (l oldState) keptPermissions(now sys.FileInfo, keep Keep) permissions {
 	p := permissions{mode: l.info.Mode, acl: l.acl}
 	if p.acl != nil {
-		// The ACL is what holds, should both not agree.
+		// If mode and ACL disagree, the ACL counts.
 		s := p.summary()
 		p.mode = p.mode&^0o777 | s.owner<<6 | s.mask<<3 | s.other
 		p.acl = bytes.Clone(p.acl)

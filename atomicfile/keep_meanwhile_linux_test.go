@@ -36,9 +36,9 @@ func TestChangedBetweenModeAndACL(t *testing.T) {
 		}
 		write(now)
 		f := &File{o: o, at: at, base: "f"}
-		perm, err := f.remember(old, 0o666)
-		if err != nil || f.old.Mode != now || perm&0o77 != 0 {
-			t.Errorf("%v and then %v: mode %v is kept, created with %v, %v", old.Mode, now, f.old.Mode, perm, err)
+		perm, err := f.inspectOld(old, 0o666)
+		if err != nil || f.oldInfo.Mode != now || perm&0o77 != 0 {
+			t.Errorf("%v and then %v: mode %v is kept, created with %v, %v", old.Mode, now, f.oldInfo.Mode, perm, err)
 		}
 		at.release()
 	}

@@ -13,90 +13,90 @@ import (
 )
 
 // Options are the settings of a File, a Dir or a Batch. The zero value is the
-// safe one: level Power, nothing is followed, nothing is granted that the old
-// file denied.
+// safe one: level Power, no symlink is followed, and the new file grants nothing
+// that the old one denied.
 type Options struct {
 	// Level is what a finished Commit survives. Power, the default, makes
 	// content and name durable, for which the folder must be readable. Kill
-	// does not sync. None is refused: what has a name outlives the process.
+	// does not sync. None is refused: a file with a name outlives the process.
 	Level durability.Level
-	// Sync is how content is made durable at level Power. The default is
+	// Sync selects how content is made durable at level Power. The default is
 	// SyncAuto.
 	Sync Sync
-	// Keep is what the new file takes over from the old one. The default, 0,
-	// gives it the permissions that it is created with, before umask, less what
-	// the old file denied to group and others, and the owner who wrote it.
-	// KeepNothing does not look at the old file's permissions. What cannot be
-	// kept is an error, and the old file stays.
+	// Keep lists what the new file takes over from the old one. With the
+	// default, 0, it has the perm given to Create, before umask, without the
+	// bits that the old file denied to group and others, and the writer as its
+	// owner. KeepNothing ignores the old file's permissions. If something cannot
+	// be kept, that is an error, and the old file stays.
 	Keep Keep
-	// Links is what is done with a name that is a symlink. The default is
+	// Links selects what happens to a name that is a symlink. The default is
 	// ReplaceLinks.
 	Links Links
-	// NoReplace has Commit fail with fs.ErrExist if there is such a name.
+	// NoReplace makes Commit fail with fs.ErrExist if the name exists.
 	NoReplace bool
-	// ExactMode gives a new file the permissions, setuid, setgid and sticky
-	// bits that it is created with whatever the umask, from Commit on; one more
-	// system call. What an old file denied it does not grant, unless Keep is
-	// KeepNothing; and KeepMode and KeepACL take over those of the old file.
+	// ExactMode gives a new file, from Commit on, the permissions, setuid,
+	// setgid and sticky bits given to Create, regardless of the umask, at the
+	// price of one more system call. It grants nothing that an old file denied,
+	// unless Keep is KeepNothing; KeepMode and KeepACL take over the old file's
+	// permissions instead.
 	ExactMode bool
-	// Root, unless nil, is what names are relative to. Then nothing below it
-	// follows a symlink: not the last name, not a folder before it, whoever
-	// puts one there meanwhile. A name that is absolute or holds ".." is an
-	// error. Root may be closed once a Dir is open.
+	// Root, unless nil, is the folder that names are relative to. No symlink
+	// below it is followed, neither in the last element nor before it, not even
+	// one that is put there during the call. A name that is absolute or holds
+	// ".." is an error. Root may be closed once a Dir is open.
 	Root *os.Root
 	// OneMount, with Root, makes it an error (syscall.EXDEV) to cross a mount
 	// point below Root. Linux only.
 	OneMount bool
-	// Temp is the pattern of the temporary names, with one "*", in whose
-	// place comes what Sweep knows them by, about 80 bytes. The default, "",
-	// is ".*.tmp".
+	// Temp is the pattern of temporary names, with one "*", which is replaced
+	// by the tag that Sweep recognizes, about 80 bytes. The default, "", is
+	// ".*.tmp".
 	Temp string
 
-	old *os.File // unless nil, what is kept is this open file's: see oldfile.Set
+	keepFrom *os.File // unless nil, the open file that Keep reads: see oldfile.Set
 }
 
-// Sync is how content is made durable at level Power, before the rename that
-// gives it the name.
+// Sync selects how content is made durable at level Power, before the rename.
 type Sync uint8
 
 const (
-	// SyncAuto: with a Dir or a Batch, on a file system whose journal orders
-	// data before names (ext4 with data=ordered, XFS), the data is written to
-	// the device, and the one sync of the folder makes data and name durable
-	// together. Elsewhere, and for single files by name, as SyncEach. See the
-	// package comment.
+	// SyncAuto, in a Dir or a Batch on a file system whose journal orders data
+	// before names (ext4 with data=ordered, XFS), writes the data to the device;
+	// the one sync of the folder then makes data and name durable together.
+	// Elsewhere, and for single files by name, it is SyncEach. See the package
+	// comment.
 	SyncAuto Sync = iota
-	// SyncEach: an fdatasync(2) of each file.
+	// SyncEach calls fdatasync(2) for each file.
 	SyncEach
-	// SyncWholeFS: a syncfs(2) of the whole file system, once for a Batch. It
-	// pays where many files are written and nobody else writes much. Linux
-	// only, and 5.8 or later: before, it told no errors.
+	// SyncWholeFS calls syncfs(2) for the whole file system, once for a Batch.
+	// It pays for many files where other processes write little. Linux 5.8 or
+	// later only: before, syncfs reported no errors.
 	SyncWholeFS
 )
 
-// Links is what is done with a name that is a symlink. Symlinks in the path
-// before the last name are followed unless Options.Root is set.
+// Links selects what happens to a name that is a symlink. Symlinks in the path
+// before the last element are followed unless Options.Root is set.
 type Links uint8
 
 const (
-	// ReplaceLinks: the name no longer is a symlink. What it led to stays.
+	// ReplaceLinks replaces the symlink itself. Its target stays as it is.
 	ReplaceLinks Links = iota
-	// FollowLinks: what it leads to is replaced, or made if there is nothing.
-	// That may be in another folder. Not with Options.Root. On Linux a symlink
-	// in a sticky folder that everybody may write to, as /tmp, must be the
-	// caller's or the folder's owner's, else it is an error (EACCES): as with
-	// fs.protected_symlinks in proc_sys_fs(5), whether that is set or not.
+	// FollowLinks replaces the target of the symlink, or creates it, possibly in
+	// another folder. It cannot be combined with Options.Root. On Linux, a
+	// symlink in a sticky, world-writable folder such as /tmp must belong to the
+	// caller or to the folder's owner; otherwise it is an error (EACCES), as
+	// with fs.protected_symlinks in proc_sys_fs(5), whether that is set or not.
 	FollowLinks
-	// RefuseLinks: an error of Create, ELOOP. A symlink that is put there
+	// RefuseLinks makes Create fail with ELOOP. A symlink that is put there
 	// between Create and Commit is replaced.
 	RefuseLinks
 )
 
-// ErrNotDurable is the error of a Commit at level Power that has given the
-// new content the name, but could not make the folder durable. The name holds
-// the new content, whole; after a power cut it holds the old or the new. A
-// failed sync is final: it cannot be repeated, as the kernel tells an error
-// once and may have dropped what it could not write. Write the file again.
+// ErrNotDurable is the error of a Commit at level Power that renamed the file
+// but could not sync the folder. The name holds the new content, whole; after a
+// power cut it holds the old or the new. Do not repeat a failed sync: the kernel
+// reports an error once and may have dropped the data that it could not write.
+// Write the file again.
 var ErrNotDurable = errors.New("replaced, but not known to be durable")
 
 // pattern is the pattern of temporary names.

@@ -1,6 +1,6 @@
 package atomicfile
 
-// What this system can do.
+// Capabilities of this system.
 const (
 	canKeep   = KeepAll
 	canSyncFS = true

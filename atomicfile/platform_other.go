@@ -2,7 +2,7 @@
 
 package atomicfile
 
-// What this system can do.
+// Capabilities of this system.
 const (
 	canKeep   = KeepMode
 	canSyncFS = false

@@ -9,71 +9,70 @@ import (
 )
 
 const (
-	// copyBuffer is what ReadFrom moves at a time, in bytes.
+	// copyBuffer is the size of ReadFrom's buffer in bytes.
 	copyBuffer = 256 << 10
-	// copyAfter is how many bytes ReadFrom moves before it asks the kernel. To
-	// share extents that writes them out first, which for a short file that
-	// was just made takes longer than a copy.
-	copyAfter = 1 << 20
-	// maxIdle is how often a reader may give nothing in a row, as in bufio.
-	maxIdle = 100
+	// kernelCopyAfter is how many bytes ReadFrom copies before it asks the kernel
+	// to. To share extents the kernel writes them out first, which takes longer
+	// than a copy for a short file that was just written.
+	kernelCopyAfter = 1 << 20
+	// maxEmptyReads is how many reads in a row may return nothing, as in bufio.
+	maxEmptyReads = 100
 )
 
 var copyBuffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
 
-// ReadFrom appends all that r gives. io.Copy uses it. An error of r is
-// returned as it is, and final too: content that was cut short must not be
-// committed. A reader that gives nothing, and no error, a hundred times in a
-// row is io.ErrNoProgress.
+// ReadFrom appends everything read from r until io.EOF. io.Copy uses it. ReadFrom
+// returns an error of r unchanged, and that error is final: content that was cut
+// short must not be committed. If r returns no bytes and no error a hundred times
+// in a row, the error is io.ErrNoProgress.
 //
-// What an *os.File holds beyond its first MiB is copied by the kernel where it
-// can be. XFS and btrfs then share it between the two files, whatever its
-// size.
+// The kernel copies the part of an *os.File beyond the first MiB where it can. On
+// XFS and btrfs the two files then share that part, whatever its size.
 func (f *File) ReadFrom(r io.Reader) (int64, error) { return f.readFrom(r, nil) }
 
-// readFrom is ReadFrom, by c unless that is nil, which is not held while r is
-// read: that may take for ever.
+// readFrom is ReadFrom. It locks c, unless that is nil, for each write, and not
+// while it reads r, which may take forever.
 func (f *File) readFrom(r io.Reader, c *Content) (int64, error) {
-	if _, err := f.take(nil, nil, c); err != nil {
+	if _, err := f.writePiece(nil, nil, c); err != nil {
 		return 0, err
 	}
 	buf := copyBuffers.Get().(*[copyBuffer]byte)
 	defer copyBuffers.Put(buf)
 	var total int64
-	idle := 0 // reads in a row that gave nothing
+	empty := 0 // reads in a row that returned nothing
 	for tried := false; ; {
 		n, err := r.Read(buf[:])
-		if idle++; n > 0 {
-			idle = 0
-		} else if idle == maxIdle && err == nil {
+		if empty++; n > 0 {
+			empty = 0
+		} else if empty == maxEmptyReads && err == nil {
 			err = io.ErrNoProgress
 		}
-		m, err := f.take(buf[:n], err, c)
+		m, err := f.writePiece(buf[:n], err, c)
 		total += int64(m)
 		switch {
 		case err == io.EOF:
 			return total, nil
 		case err != nil:
 			return total, err
-		case total >= copyAfter && !tried:
-			if err := c.begin(); err != nil {
+		case total >= kernelCopyAfter && !tried:
+			if err := c.lock(); err != nil {
 				return total, err
 			}
 			total += f.copyFrom(r)
-			c.finish()
+			c.unlock()
 			tried = true
 		}
 	}
 }
 
-// take writes b. rerr is the reader's, nil or io.EOF unless it ends the file;
-// the error is that, or of the write.
-func (f *File) take(b []byte, rerr error, c *Content) (n int, err error) {
-	if err := c.begin(); err != nil {
+// writePiece writes b, and returns the error of the write, else rerr, the reader's
+// error, which is final unless it is nil or io.EOF.
+func (f *File) writePiece(b []byte, rerr error, c *Content) (n int, err error) {
+	if err := c.lock(); err != nil {
 		return 0, err
 	}
-	defer c.finish()
-	if err := f.usable("write"); err != nil {
+	defer c.unlock()
+	if err := f.check("write"); err != nil {
 		return 0, err
 	}
 	if len(b) > 0 {
@@ -83,14 +82,14 @@ func (f *File) take(b []byte, rerr error, c *Content) (n int, err error) {
 	}
 	if rerr != nil && rerr != io.EOF {
 		f.err = rerr
-		f.drop()
+		f.discard()
 	}
 	return n, rerr
 }
 
-// copyFrom has the kernel copy what r would give, if r is a file or a limited
-// one, and reports how much that was. The rest, and every error, is found by
-// reading on.
+// copyFrom lets the kernel copy the rest of r, if r is a file or a limited one, and
+// returns the number of bytes. The caller reads the rest, and meets any error
+// there.
 func (f *File) copyFrom(r io.Reader) int64 {
 	limited, ok := r.(*io.LimitedReader)
 	if !ok {

@@ -21,18 +21,18 @@ import (
 type SweepOptions struct {
 	// Recursive sweeps the folders below dir too. Symlinks are not followed.
 	Recursive bool
-	// DryRun removes nothing: Removed is what would be.
+	// DryRun removes nothing: Removed lists the files that would be.
 	DryRun bool
-	// Root, unless nil, is what dir is relative to: then nothing below Root
-	// follows a symlink, on the way to dir either.
+	// Root, unless nil, is the folder that dir is relative to. No symlink below
+	// Root is followed, on the way to dir either.
 	Root *os.Root
-	// OneMount leaves out the folders below dir at which something is mounted.
-	// With Root, a mount point on the way to dir is an error (syscall.EXDEV).
-	// Linux only.
+	// OneMount skips the folders below dir that are mount points. With Root, a
+	// mount point on the way to dir is an error (syscall.EXDEV). Linux only.
 	OneMount bool
 }
 
-// A SweepResult is what Sweep did. Names are relative to the swept directory.
+// A SweepResult lists the files that Sweep removed and those that it kept. Names
+// are relative to the swept directory.
 type SweepResult struct {
 	Removed []string
 	Kept    []KeptFile
@@ -45,24 +45,29 @@ type KeptFile struct {
 }
 
 // Sweep removes from the directory dir the temporary files that the packages
-// of this module (atomicfile, header, newfile) left there when their process
-// was killed, whatever pattern they were made with. It may run while others
-// write there: it removes nothing that a living writer holds.
+// atomicfile, header and newfile left there when their process was killed,
+// whatever pattern they were made with. It may run while others write there: it
+// removes no file that a living writer holds.
 //
-// A writer holds a lock on its file, flock(2), until the file has its name. A
-// file whose lock is free is removed, unless its process is known to live, or
-// cannot be looked for, as it was in another PID namespace, and the file is
-// less than a minute old. Also kept, with the reason, are files that cannot be
-// opened for reading or locked, and on a file system that other machines may
-// share, what was written before this boot; on any other, what another kernel,
-// to which this one may serve it, has written since this boot. A temporary
-// symlink has no lock: it is removed once it is a minute old and its process is
-// not known to live.
+// A writer holds a lock on its file, flock(2), until the file has its name. Sweep
+// removes a file whose lock is free, unless
 //
-// A removal is not synced: what comes back after a power cut, the next Sweep
-// removes. The error, made by errors.Join, tells of each file and folder where
-// something failed; the others are swept. Once ctx is done Sweep returns what
-// it has done, with ctx's error.
+//   - its process is known to live;
+//   - its process cannot be looked up, being in another PID namespace, and the
+//     file is less than a minute old;
+//   - it cannot be opened for reading, or locked;
+//   - the file system may be shared with other machines, and the file was written
+//     before this boot;
+//   - the file system is local, and another kernel, to which this one may export
+//     it, has written the file since this boot.
+//
+// Such files are listed in Kept, with the reason. A temporary symlink has no lock:
+// Sweep removes it once it is a minute old, unless its process is known to live.
+//
+// Removals are not synced: a file that reappears after a power cut is removed by
+// the next Sweep. The error, made by errors.Join, holds one for each file and
+// folder that failed; the others are swept. Once ctx is done Sweep returns its
+// result so far, with the error of ctx.
 //
 // Sweep needs Linux; elsewhere it fails with errors.ErrUnsupported.
 func Sweep(ctx context.Context, dir string, o SweepOptions) (SweepResult, error) {
@@ -97,7 +102,7 @@ func sweepAt(ctx context.Context, dir string, o SweepOptions, now func() time.Ti
 	return s.SweepResult, errors.Join(s.errs...)
 }
 
-// A sweep is a running Sweep.
+// A sweep is the state of one Sweep.
 type sweep struct {
 	SweepResult
 	top  sys.Dir
@@ -111,13 +116,13 @@ type sweep struct {
 // entriesAtOnce is how many entries of a folder are read at a time.
 const entriesAtOnce = 1024
 
-// folder sweeps one folder, which may be gone, or no longer one.
+// folder sweeps one folder. It is no error if that was removed or replaced.
 func (s *sweep) folder(ctx context.Context, rel string) error {
 	path := filepath.Join(s.dir, rel)
 	at, err := s.top.OpenBeneath(rel, sys.ForPath, s.o.OneMount)
 	if err != nil {
-		gone := errors.Is(err, fs.ErrNotExist) || err == syscall.ELOOP || err == syscall.ENOTDIR
-		if rel != "." && (gone || err == syscall.EXDEV) {
+		changed := errors.Is(err, fs.ErrNotExist) || err == syscall.ELOOP || err == syscall.ENOTDIR
+		if rel != "." && (changed || err == syscall.EXDEV) {
 			return nil // removed or replaced since it was listed; or a mount point
 		}
 		return &fs.PathError{Op: "open", Path: path, Err: err}

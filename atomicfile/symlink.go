@@ -7,18 +7,17 @@ import (
 	"github.com/stele-go/stele/internal/tempfile"
 )
 
-// Symlink has the name lead to target, at once: whoever follows it meanwhile
-// comes to the old target or the new, and after a crash at any time it leads to
-// one of them (durability.OldOrNew). Once Symlink has returned nil, it is the
-// new, which survives what Options.Level says, Power unless set. If it fails,
-// the name is as it was, but see ErrNotDurable.
+// Symlink makes name a symlink to target, atomically: a process that follows name
+// reaches the old target or the new, and after a crash at any time it leads to one
+// of them (durability.OldOrNew). Once Symlink has returned nil it leads to the new,
+// durable at Options.Level, Power by default. If Symlink fails the name is
+// unchanged, except after ErrNotDurable.
 //
-// The new symlink takes the place of a symlink or of a regular file. It is an
-// error if name is anything else, if it is a symlink and Options.Links is
-// RefuseLinks, or if it is there at all and Options.NoReplace is set. Options.Keep
-// does not matter: there is nothing to keep of a symlink.
+// The new symlink replaces a symlink or a regular file. It is an error if name is
+// anything else, if it is a symlink and Options.Links is RefuseLinks, or if it
+// exists and Options.NoReplace is set. Options.Keep has no effect on symlinks.
 //
-// target is taken as it is, and may lead anywhere, also below Options.Root.
+// target is used as it is, and may lead anywhere, even out of Options.Root.
 func Symlink(target, name string, o Options) error {
 	at, base, err := locate(name, o)
 	if err != nil {
@@ -31,7 +30,7 @@ func Symlink(target, name string, o Options) error {
 func symlink(at *folder, target, base, path string, o Options) error {
 	fail := func(err error) error { return &fs.PathError{Op: "symlink", Path: path, Err: err} }
 	if !o.NoReplace {
-		if _, err := at.look(base, o.Links); err != nil {
+		if _, err := at.lookup(base, o.Links); err != nil {
 			return fail(err)
 		}
 	}
@@ -40,7 +39,7 @@ func symlink(at *folder, target, base, path string, o Options) error {
 		return fail(err)
 	}
 	if err := at.rename(temp, base, o); err != nil {
-		at.dir.Remove(temp) // else Sweep does
+		at.dir.Remove(temp) // if that fails, Sweep removes it
 		return fail(err)
 	}
 	if o.Level == durability.Power {

@@ -7,40 +7,39 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// WriteFile does what os.WriteFile does, all or nothing: after a crash at any
-// time the file holds the old content or the new (durability.OldOrNew), and
-// once WriteFile has returned nil it holds the new, which survives a power cut
-// (durability.Power). If it fails, the file is as it was, but see
-// ErrNotDurable.
+// WriteFile is os.WriteFile made atomic: after a crash at any time the file
+// holds the old content or the new (durability.OldOrNew), and once WriteFile has
+// returned nil it holds the new, which survives a power cut (durability.Power).
+// If it fails the file is unchanged, except after ErrNotDurable.
 //
-// As os.WriteFile it follows a symlink, creates a file with perm (before
-// umask) or else keeps the permissions, the ACL and the owner of the file that
-// is there, and makes no folder. It differs because the name gets a new file:
+// Like os.WriteFile it follows a symlink, creates a file with perm (before
+// umask), keeps the permissions, the ACL and the owner of an existing file, and
+// does not create folders. It differs because the name gets a new file:
 //
-//   - Other hard links to the file, and whoever has it open, keep the old
-//     content. Extended attributes are not kept (see Options.Keep).
+//   - Other hard links to the file, and processes that have it open, keep the
+//     old content. Extended attributes are not kept (see Options.Keep).
 //   - Set-user-ID and set-group-ID bits stay, which a write in place clears
 //     unless the writer is privileged (CAP_FSETID).
 //   - It needs write permission on the folder, and none on the file.
-//   - What is no regular file, a device or a FIFO, is refused.
-//   - A file that cannot be given its old owner again is left as it is, with
-//     an error.
+//   - It refuses anything but a regular file, such as a device or a FIFO.
+//   - If the new file cannot be given the old owner, that is an error, and the
+//     old file stays.
 //
-// It takes 10 system calls where there is no file, 13 where there is one that
-// is its owner's alone, and 14 where others may use it; one more each if its
-// owner is another, and if the new file cannot be created with its permissions,
-// for the umask or as the group may do what others may not; and more for a
-// symlink.
+// It takes 10 system calls for a new file, 13 for an existing one that only its
+// owner may use, and 14 for one that others may use; one more if the owner is
+// another user, one more if the new file cannot be created with its permissions,
+// because of the umask or because the group has permissions that others lack;
+// and more for a symlink.
 func WriteFile(name string, data []byte, perm fs.FileMode) error {
-	return WriteFileWith(name, data, perm, Options{Keep: likeOS, Links: FollowLinks})
+	return WriteFileWith(name, data, perm, Options{Keep: osKeep, Links: FollowLinks})
 }
 
-// WriteFileWith gives the file name new content, all or nothing: after a crash
-// at any time it holds the old content or the new (durability.OldOrNew), and
-// once WriteFileWith has returned nil, the new, which survives what
-// Options.Level says, Power unless set. It is Create, Write and Commit. So
-// unlike WriteFile it gives the file perm, less what an old file denied, unless
-// Options.Keep says otherwise; and by default it replaces a symlink.
+// WriteFileWith replaces the content of the file name all or nothing: after a
+// crash at any time it holds the old content or the new (durability.OldOrNew),
+// and once WriteFileWith has returned nil, the new, durable at Options.Level,
+// Power by default. It is Create, Write and Commit: unlike WriteFile it gives the
+// file perm, without the bits that an old file denied, unless Options.Keep says
+// otherwise; and by default it replaces a symlink.
 func WriteFileWith(name string, data []byte, perm fs.FileMode, o Options) error {
 	f, err := Create(name, perm, o)
 	if err != nil {
@@ -51,7 +50,7 @@ func WriteFileWith(name string, data []byte, perm fs.FileMode, o Options) error 
 
 // writeAll writes the content and commits it.
 func (f *File) writeAll(data []byte) error {
-	f.brief = true
+	f.oneShot = true
 	if len(data) > 0 {
 		if _, err := f.Write(data); err != nil {
 			return err
@@ -60,15 +59,16 @@ func (f *File) writeAll(data []byte) error {
 	return f.Commit()
 }
 
-// Exchange has the files a and b change names, at once: nobody ever finds one
-// name missing, or both of them leading to one file. At level Power the new
-// names survive a power cut once it has returned; what the files hold is not
-// synced. If it fails the names are as they were, but see ErrNotDurable.
+// Exchange swaps the names of the files a and b atomically: no process ever
+// finds one name missing, or both names leading to one file. At level Power the
+// swap survives a power cut once Exchange has returned nil; the content of the
+// files is not synced. If it fails the names are unchanged, except after
+// ErrNotDurable.
 //
-// A symlink is exchanged, not followed. It needs Linux and a file system that
-// knows RENAME_EXCHANGE; else it fails with errors.ErrUnsupported or EINVAL.
+// A symlink is swapped, not followed. Exchange needs Linux and a file system with
+// RENAME_EXCHANGE; otherwise it fails with errors.ErrUnsupported or EINVAL.
 //
-// Of the Options only Level, Root and OneMount matter.
+// Of the Options it uses only Level, Root and OneMount.
 func Exchange(a, b string, o Options) error {
 	o = Options{Level: o.Level, Root: o.Root, OneMount: o.OneMount}
 	in, nameA, err := locate(a, o)
@@ -94,6 +94,6 @@ func exchange(in *folder, a string, other *folder, b, path string) error {
 	return nil
 }
 
-// likeOS is what os.WriteFile, which truncates the file, leaves as it is. Off
-// Linux the owner cannot be kept.
-const likeOS = (KeepMode | KeepOwner | KeepACL) & canKeep
+// osKeep is the metadata that os.WriteFile, which truncates the file, leaves
+// unchanged. Off Linux the owner cannot be kept.
+const osKeep = (KeepMode | KeepOwner | KeepACL) & canKeep

@@ -1,8 +1,9 @@
-// Package belowroot lets the command stele name files to package header as its
-// user does, in errors too, while they are looked for below a root only.
+// Package belowroot lets the command stele pass file names to package header as its
+// user wrote them, so that errors show them so, while the files are opened below
+// a root.
 package belowroot
 
-// Set has to, a *header.Options with a Root, take names as they are, for messages,
-// and look for each at path(name) below Root. path is called by several
-// goroutines. Package header sets Set.
+// Set makes the functions that use to, a *header.Options with a Root, open the file
+// path(name) below Root for a file called name. Several goroutines may call path at
+// once. Package header sets Set.
 var Set func(to any, path func(name string) string)

@@ -13,8 +13,8 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A temporary name holds a tag, which tells who writes the file and that it
-// was this package that made the name:
+// A temporary name holds a tag, which marks it as made by this package and
+// identifies the process that writes the file:
 //
 //	stele-PID-START-NAMESPACE-BOOT-RANDOM-CRC
 //
@@ -25,14 +25,14 @@ import (
 //	RANDOM     64 bits                                    base 36
 //	CRC        CRC-32C of all before it                   8 hex digits
 //
-// Of a writer that cannot tell who it is all but PID are 0. Letters are lower
-// case, for file systems that do not tell them apart.
+// If the writer cannot identify itself, all but PID are 0. Letters are lower case,
+// for file systems that ignore case.
 
 const tagMark = "stele-"
 
 var tagForm = regexp.MustCompile(tagMark + `([0-9a-z]{1,7})-([0-9a-z]{1,13})-([0-9a-z]{1,13})-([0-9a-f]{16})-[0-9a-z]{1,13}-([0-9a-f]{8})`)
 
-// A writer is who made a temporary file, as far as its tag tells.
+// A writer is the process that made a temporary file, as the tag identifies it.
 type writer struct {
 	pid              int
 	start, namespace uint64
@@ -41,7 +41,7 @@ type writer struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// thisWriter is the process that runs this, asked for once.
+// thisWriter returns this process. It is looked up once.
 var thisWriter = sync.OnceValues(func() (writer, error) {
 	p, err := sys.ThisProcess()
 	if err != nil {
@@ -52,8 +52,8 @@ var thisWriter = sync.OnceValues(func() (writer, error) {
 
 var bootForm = regexp.MustCompile(`^[0-9a-f]{16}`)
 
-// writerOf fails for a boot whose id cannot stand in a tag: a sandbox's kernel
-// may tell any.
+// writerOf returns an error if the boot id does not fit a tag: a sandbox's kernel
+// may return anything.
 func writerOf(p sys.Process) (writer, error) {
 	boot := bootForm.FindString(p.Boot)
 	if boot == "" {
@@ -62,13 +62,13 @@ func writerOf(p sys.Process) (writer, error) {
 	return writer{pid: p.PID, start: p.Start, namespace: p.Namespace, boot: boot}, nil
 }
 
-// unknownWriter is one that cannot tell who it is.
+// unknownWriter is a process that cannot identify itself.
 var unknownWriter = writer{boot: strings.Repeat("0", 16)}
 
-// DefaultPattern is that of a package without a wish of its own.
+// DefaultPattern is the pattern of packages whose callers choose none.
 const DefaultPattern = ".*.tmp"
 
-// Warm asks once who this process is, which the first name else does.
+// Warm looks up this process now rather than in the first Name.
 func Warm() { thisWriter() }
 
 // Is reports whether name holds a tag.
@@ -77,7 +77,7 @@ func Is(name string) bool {
 	return ok
 }
 
-// Name puts a new tag in the place of the "*" in pattern: about 80 bytes.
+// Name returns pattern with the "*" replaced by a new tag, about 80 bytes.
 func Name(pattern string) string {
 	w, err := thisWriter()
 	if err != nil {

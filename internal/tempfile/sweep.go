@@ -11,31 +11,31 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// grace is how old a file without a lock has to be whose writer may live. It
-// is long for what it covers: the time between two system calls.
+// grace is the age below which an unlocked file is kept if its writer may live. It is
+// long for the time that it covers, that between two system calls.
 const grace = time.Minute
 
-// A Sweeper removes from one folder what dead writers left.
+// A Sweeper removes the temporary files of dead writers from one folder.
 type Sweeper struct {
 	dir sys.Dir
 	dry bool
 
 	me     writer
-	known  bool // me is
-	shared bool // other machines may write here, whose locks are not seen
+	known  bool // me is valid
+	shared bool // other machines may write here, with locks that are not visible
 	now    func() time.Time
 }
 
-// NewSweeper returns one for dir. If dry it only tells what it would remove.
-// now is the clock, time.Now but in tests.
+// NewSweeper returns a Sweeper for dir. If dry is set it removes nothing and only
+// reports what it would remove. now is the clock.
 func NewSweeper(dir sys.Dir, dry bool, now func() time.Time) *Sweeper {
 	me, err := thisWriter()
 	return &Sweeper{dir: dir, dry: dry, me: me, known: err == nil, shared: !dir.SeesLocks(), now: now}
 }
 
-// Sweep removes the temporary file, or symlink, name if its writer is dead.
-// If it is not removed, kept says why; or, if that is "", it is no temporary
-// file or no longer there.
+// Sweep removes the temporary file or symlink name if its writer is dead. If it is
+// not removed, kept is the reason, or "" if name is no temporary file or no longer
+// exists.
 func (s *Sweeper) Sweep(name string) (removed bool, kept string, err error) {
 	w, ok := parse(name)
 	if !ok {
@@ -57,7 +57,7 @@ func (s *Sweeper) sweep(name string, w writer) (removed bool, kept string, err e
 	case 0:
 		t, err := s.dir.OpenTemp(name)
 		if errors.Is(err, fs.ErrPermission) {
-			return false, fmt.Sprintf("its lock cannot be asked for without read permission (process %d made it)", w.pid), nil
+			return false, fmt.Sprintf("its lock cannot be tested without read permission (process %d made it)", w.pid), nil
 		}
 		if err != nil {
 			return false, "", err
@@ -69,7 +69,7 @@ func (s *Sweeper) sweep(name string, w writer) (removed bool, kept string, err e
 		locked, err := t.TryLock()
 		switch {
 		case err == syscall.EBADF:
-			return false, fmt.Sprintf("its lock cannot be asked for without write permission (process %d made it)", w.pid), nil
+			return false, fmt.Sprintf("its lock cannot be tested without write permission (process %d made it)", w.pid), nil
 		case err != nil:
 			return false, fmt.Sprintf("no locks here, so its writer, process %d, may live: %v", w.pid, err), nil
 		case !locked:
@@ -99,7 +99,7 @@ func (s *Sweeper) sweep(name string, w writer) (removed bool, kept string, err e
 	return true, "", nil
 }
 
-// guard says why a file that nobody has locked may have a writer all the same.
+// guard returns why an unlocked file may still have a living writer, or "".
 func (s *Sweeper) guard(w writer, id sys.Identity, link bool) (kept string, err error) {
 	unknown := !s.known || w.start == 0
 	switch {
@@ -114,13 +114,13 @@ func (s *Sweeper) guard(w writer, id sys.Identity, link bool) (kept string, err 
 		case err == nil && start == w.start:
 			return fmt.Sprintf("process %d, which made it, lives", w.pid), nil
 		case err != nil && !errors.Is(err, os.ErrNotExist):
-			// It lives, and may be another one by now.
+			// The process lives, and may be another one by now.
 		case !link:
 			return "", nil
 		}
 	}
 	if s.shared && s.dry {
-		return "its age is not known: it takes a new file to ask the server for the time", nil
+		return "its age is not known: a dry run makes no file to get the server's time", nil
 	}
 	age, err := s.age(id)
 	switch {
@@ -132,13 +132,13 @@ func (s *Sweeper) guard(w writer, id sys.Identity, link bool) (kept string, err 
 	return "", nil
 }
 
-// bootSlack is for clocks that the kernel reads at different moments, and for
+// bootSlack allows for clocks that the kernel reads at different moments, and for
 // file systems that store whole seconds.
 const bootSlack = time.Second
 
-// since says whether a file of another boot may be of another kernel, which
-// reaches this file system through a server here (NFS, virtiofs): its locks may
-// not be seen, but it has changed the file since this kernel has booted.
+// since returns why a file of another boot may belong to another kernel, which
+// reaches this file system through a server here (NFS, virtiofs), or "". Its locks
+// may not be visible, but it changed the file after this kernel booted.
 func (s *Sweeper) since(id sys.Identity) (kept string, err error) {
 	up, err := sys.Uptime()
 	if err != nil {
@@ -150,17 +150,17 @@ func (s *Sweeper) since(id sys.Identity) (kept string, err error) {
 	return "changed since this boot by another machine, whose locks may not be seen here", nil
 }
 
-// age is how long ago the file was changed, by the clock of its file system.
+// age returns the time since the file was changed, by the clock of its file system.
 func (s *Sweeper) age(id sys.Identity) (time.Duration, error) {
 	now := s.now()
 	if s.shared {
 		t, name, err := Create(s.dir, DefaultPattern, 0o600)
 		if err != nil {
-			return 0, fmt.Errorf("ask for the time: %w", err)
+			return 0, fmt.Errorf("get the time of the file system: %w", err)
 		}
 		probe, err := t.Identity()
 		if err = errors.Join(err, s.dir.Remove(name), t.Close()); err != nil {
-			return 0, fmt.Errorf("ask for the time: %w", err)
+			return 0, fmt.Errorf("get the time of the file system: %w", err)
 		}
 		now = probe.Changed
 	}
