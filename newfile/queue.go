@@ -11,18 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stele-go/stele/internal/queue"
 	"github.com/stele-go/stele/latency"
-	"github.com/stele-go/stele/mpsc"
 )
 
-// ErrFull is what TrySubmit says when QueueOptions.Capacity requests wait.
-// errors.Is finds mpsc.ErrFull in it too.
-var ErrFull error = fullError{}
-
-type fullError struct{}
-
-func (fullError) Error() string { return "newfile: queue is full" }
-func (fullError) Unwrap() error { return mpsc.ErrFull }
+// ErrFull is the error of TrySubmit while QueueOptions.Capacity requests wait.
+var ErrFull = errors.New("newfile: queue is full")
 
 // QueueOptions are the settings of a Queue. The zero value works.
 type QueueOptions struct {
@@ -75,7 +69,7 @@ type Request struct {
 // The zero Queue is not open: its methods fail with fs.ErrInvalid.
 type Queue struct {
 	d        *Dir
-	requests *mpsc.Queue[request]
+	requests *queue.Queue[request]
 	batch    int
 	linger   time.Duration
 	perm     fs.FileMode
@@ -159,7 +153,7 @@ func NewQueue(d *Dir, o QueueOptions) (*Queue, error) {
 		o.Perm = 0o666
 	}
 	q := &Queue{
-		d: d, requests: mpsc.New[request](o.Capacity), batch: o.Batch, linger: o.Linger, perm: o.Perm, workers: int64(o.Workers),
+		d: d, requests: queue.New[request](o.Capacity), batch: o.Batch, linger: o.Linger, perm: o.Perm, workers: int64(o.Workers),
 		lingerIfBusy: lingerIfBusy,
 		closing:      make(chan struct{}), baton: make(chan struct{}, 1),
 	}
@@ -198,7 +192,7 @@ func (q *Queue) TrySubmit(r Request) error {
 	switch err := q.requests.TryPush(req); err {
 	case nil:
 		return nil
-	case mpsc.ErrFull:
+	case queue.ErrFull:
 		return ErrFull
 	default:
 		return fail("create", req.place.path, fs.ErrClosed)
@@ -227,14 +221,14 @@ func (q *Queue) push(r request) error {
 		return fail("create", r.place.path, ctxErr(r.ctx))
 	}
 	err := q.requests.TryPush(r)
-	if err == mpsc.ErrFull {
+	if err == queue.ErrFull {
 		q.waits.Add(1)
 		err = q.requests.Push(r.ctx, r)
 	}
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, mpsc.ErrClosed):
+	case errors.Is(err, queue.ErrClosed):
 		return fail("create", r.place.path, fs.ErrClosed)
 	}
 	return fail("create", r.place.path, ctxErr(r.ctx))

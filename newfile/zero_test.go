@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stele-go/stele/mpsc"
 	"github.com/stele-go/stele/newfile"
 )
 
@@ -76,12 +75,5 @@ func TestZero(t *testing.T) {
 	}
 	if es, err := os.ReadDir("."); err != nil || len(es) != 0 {
 		t.Errorf("left behind: %v, %v", es, err)
-	}
-}
-
-// One error for one idea.
-func TestErrFull(t *testing.T) {
-	if !errors.Is(newfile.ErrFull, mpsc.ErrFull) {
-		t.Error("ErrFull is not mpsc.ErrFull")
 	}
 }

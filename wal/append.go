@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/stele-go/stele/mpsc"
+	"github.com/stele-go/stele/internal/queue"
 )
 
 // Append adds rec and returns its position once it is durable at the level of
@@ -121,7 +121,7 @@ func (l *Log) lead() bool {
 func (l *Log) enqueue(ctx context.Context, r *request) error {
 	l.queued.Add(1)
 	err := l.queue.TryPush(r)
-	if err == mpsc.ErrFull {
+	if err == queue.ErrFull {
 		l.stats.waits.Add(1)
 		err = l.queue.Push(ctx, r)
 	}

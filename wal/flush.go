@@ -88,15 +88,7 @@ func (l *Log) yield(woken int) {
 // takeMore fills got, in which n requests are, with those that came while the
 // right was waited for.
 func (l *Log) takeMore(got []*request, n int) int {
-	for n < len(got) {
-		r, ok := l.queue.TryPop()
-		if !ok {
-			break
-		}
-		got[n] = r
-		n++
-	}
-	return n
+	return n + l.queue.TryPopBatch(got[n:])
 }
 
 // flush writes the requests, as many at once as Options.MaxBatch lets it, and

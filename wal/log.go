@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/queue"
 	"github.com/stele-go/stele/internal/sys"
-	"github.com/stele-go/stele/mpsc"
 )
 
 var (
@@ -33,7 +33,7 @@ type Log struct {
 	report    Report
 	maxRecord int
 
-	queue  *mpsc.Queue[*request]
+	queue  *queue.Queue[*request]
 	crowd  atomic.Int32 // not 0: appends have come together, and nobody leads
 	queued atomic.Int64 // requests that are in the queue, or that the flusher has; counted before they are pushed
 	budget budget
@@ -110,7 +110,7 @@ func newLog(dir string, o Options, st *store, report Report) (*Log, error) {
 	l := &Log{
 		dir: dir, o: o, store: st, report: report,
 		maxRecord: int(min(MaxRecord, o.SegmentSize/4)),
-		queue:     mpsc.New[*request](o.Queue),
+		queue:     queue.New[*request](o.Queue),
 		flushed:   make(chan struct{}),
 		stop:      make(chan struct{}),
 		batch:     o.MaxBatch,
