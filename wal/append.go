@@ -7,24 +7,24 @@ import (
 	"github.com/stele-go/stele/internal/queue"
 )
 
-// Append adds rec and returns its position once it is durable at the level of
-// the log: at Power it survives a power cut, at Kill kill -9, at None it may be
-// lost when the process exits. After a crash in the middle of it the record is
-// there whole or not at all; records that Append returned before are there.
-// rec may be empty, and is the caller's again when Append returns.
+// Append appends rec and returns its position once it is durable at the level
+// of the log: at Power it survives a power cut, at Kill kill -9, at None it is
+// lost when the process exits. A crash during Append leaves the record whole or
+// not at all, and never without the records before it (durability.Prefix). rec
+// may be empty. Append does not keep rec.
 //
-// An append that is alone writes and syncs in its own goroutine. While one is
-// under way others queue up, and the next flush writes and syncs them together.
+// A lone append writes and syncs in its own goroutine. Appends that come
+// meanwhile are queued, and the next flush writes and syncs them together.
 //
-// If ctx is done before the record is being written it is never written, and
-// the error wraps ctx.Err(). If it is done later the error also wraps
-// ErrUnsure: the record may become durable, or be there already. An append
-// that writes in its own goroutine does not look at ctx any more, nor does a
-// record get two positions: after ErrUnsure a reader tells.
+// If ctx is done before the write of the record begins, the record is never
+// written and the error wraps ctx.Err(). If ctx is done later, the error also
+// wraps ErrUnsure: the record may be durable, or become so. An append that
+// writes in its own goroutine no longer watches ctx. To learn the outcome after
+// ErrUnsure, read the log.
 //
-// Other errors: ErrTooLarge; ErrClosed; ErrPoisoned; that of the write, such as
-// ENOSPC, after which the record is not in the log, nor ever will be, unless
-// the error wraps ErrUnsure.
+// Other errors are ErrTooLarge, ErrClosed, ErrPoisoned, and those of the write,
+// such as ENOSPC. After those the record is not in the log and never will be,
+// unless the error wraps ErrUnsure.
 func (l *Log) Append(ctx context.Context, rec []byte) (Position, error) {
 	t := l.stats.appends.Start()
 	pos, err := l.append(ctx, rec)
@@ -35,13 +35,13 @@ func (l *Log) Append(ctx context.Context, rec []byte) (Position, error) {
 }
 
 func (l *Log) append(ctx context.Context, rec []byte) (Position, error) {
-	if err := l.accepts(ctx, len(rec)); err != nil {
+	if err := l.checkAppend(ctx, len(rec)); err != nil {
 		return 0, err
 	}
-	sum := checksum(rec) // here, so that appenders do it at the same time
+	sum := checksum(rec) // outside writeMu, so that appenders compute in parallel
 	if l.lead() {
 		pos, err := l.appendNow(rec, sum)
-		l.right.Unlock()
+		l.writeMu.Unlock()
 		return pos, err
 	}
 	r := requests.Get().(*request)
@@ -53,11 +53,10 @@ func (l *Log) append(ctx context.Context, rec []byte) (Position, error) {
 	return r.await(ctx)
 }
 
-// AppendBatch is Append of several records, one after the other with nothing
-// between. It returns the position of the first. Each of them survives what
-// Append says, and no more is promised for them together: after a crash, or an
-// error that wraps ErrUnsure, the first of them may be there without the
-// others. An empty batch adds nothing; its position is 0.
+// AppendBatch appends recs at consecutive positions and returns the first. Each
+// record survives what Append says. The batch is not atomic: after a crash, or
+// an error that wraps ErrUnsure, the log may have the first records of it
+// without the others. An empty batch appends nothing and returns position 0.
 func (l *Log) AppendBatch(ctx context.Context, recs [][]byte) (Position, error) {
 	t := l.stats.appends.Start()
 	pos, err := l.appendBatch(ctx, recs)
@@ -72,12 +71,12 @@ func (l *Log) appendBatch(ctx context.Context, recs [][]byte) (Position, error) 
 	for _, rec := range recs {
 		longest = max(longest, len(rec))
 	}
-	if err := l.accepts(ctx, longest); err != nil || len(recs) == 0 {
+	if err := l.checkAppend(ctx, longest); err != nil || len(recs) == 0 {
 		return 0, err
 	}
 	if l.lead() {
 		pos, err := l.appendAllNow(recs)
-		l.right.Unlock()
+		l.writeMu.Unlock()
 		return pos, err
 	}
 	r := requests.Get().(*request)
@@ -89,35 +88,35 @@ func (l *Log) appendBatch(ctx context.Context, recs [][]byte) (Position, error) 
 	return r.await(ctx)
 }
 
-// accepts says why no record of so many bytes can be added.
-func (l *Log) accepts(ctx context.Context, size int) error {
+// checkAppend returns an error if no record of size bytes can be appended.
+func (l *Log) checkAppend(ctx context.Context, size int) error {
 	if l.store == nil {
 		return errUnopened
 	}
 	if size > l.maxRecord {
-		return fmt.Errorf("wal: append to %s: %w: %d bytes, and %d is the most", l.dir, ErrTooLarge, size, l.maxRecord)
+		return fmt.Errorf("wal: append to %s: %w: %d bytes; want at most %d", l.dir, ErrTooLarge, size, l.maxRecord)
 	}
 	if ctx.Err() != nil {
 		return cancelled("append", ctx)
 	}
-	return l.refuses()
+	return l.checkOpen()
 }
 
-// lead takes the right to flush for an appender that is alone. That it is
-// alone keeps the order: what it, or somebody it knows of, has queued before
-// must come before.
+// lead locks writeMu for a lone append, and reports whether it did. It does not
+// while requests are queued: those that the caller, or a goroutine that it
+// waited for, has queued must be written first.
 func (l *Log) lead() bool {
-	if l.o.MaxDelay > 0 || l.crowd.Load() > 0 || l.queued.Load() > 0 || !l.right.TryLock() {
+	if l.o.MaxDelay > 0 || l.contended.Load() > 0 || l.queued.Load() > 0 || !l.writeMu.TryLock() {
 		return false
 	}
 	if l.queued.Load() > 0 {
-		l.right.Unlock() // the flusher waits for it
+		l.writeMu.Unlock() // the flusher waits for it
 		return false
 	}
 	return true
 }
 
-// enqueue hands r to the flusher.
+// enqueue hands r to the flusher. It waits while the queue is full.
 func (l *Log) enqueue(ctx context.Context, r *request) error {
 	l.queued.Add(1)
 	err := l.queue.TryPush(r)
@@ -135,9 +134,9 @@ func (l *Log) enqueue(ctx context.Context, r *request) error {
 	return l.errClosed("append")
 }
 
-// appendNow is an append by whoever has the right to flush.
+// appendNow writes rec at once. The caller holds writeMu.
 func (l *Log) appendNow(rec []byte, sum uint32) (Position, error) {
-	if err := l.refuses(); err != nil {
+	if err := l.checkOpen(); err != nil {
 		return 0, err
 	}
 	pos, err := l.encode(rec, sum)
@@ -150,8 +149,9 @@ func (l *Log) appendNow(rec []byte, sum uint32) (Position, error) {
 	return pos, nil
 }
 
+// appendAllNow is appendNow of a batch.
 func (l *Log) appendAllNow(recs [][]byte) (Position, error) {
-	if err := l.refuses(); err != nil {
+	if err := l.checkOpen(); err != nil {
 		return 0, err
 	}
 	pos, err := l.encodeAll(recs)
@@ -164,8 +164,8 @@ func (l *Log) appendAllNow(recs [][]byte) (Position, error) {
 	return pos, nil
 }
 
-// encodeAll encodes recs and returns the position of the first; with an error
-// also, if any was encoded, and so may have been written.
+// encodeAll encodes recs and returns the position of the first. With an error
+// the position is not 0 if any was encoded, and so may have been written.
 func (l *Log) encodeAll(recs [][]byte) (first Position, err error) {
 	for i, rec := range recs {
 		pos, err := l.encode(rec, checksum(rec))

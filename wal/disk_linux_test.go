@@ -56,7 +56,7 @@ var diskScenarios = map[string]func(dir string) error{
 			}
 			s.free = append(s.free, 1)
 			tracetest.Begin()
-			g, err := s.make(3)
+			g, err := s.createSegment(3)
 			tracetest.End()
 			if err == nil {
 				err = g.close()

@@ -81,7 +81,7 @@
 // its payload before the record has a place.
 //
 // back is in bytes: when the record was written, all of the segment before its
-// offset less back was durable. Was is the number that the file had in its
+// offset less back was durable. RecycledFrom is the number that the file had in its
 // former life, 0 if it was made of zeros.
 //
 // Types of records are data (1); end (2), whose payload is the number of the

@@ -60,7 +60,7 @@ func TestLongerThanSpares(t *testing.T) {
 func TestEndTornBehindClosedMark(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := openPen(t, dir, small())
-	p.append(make([]byte, p.g.room(p.off)))
+	p.append(make([]byte, p.g.maxPayload(p.off)))
 	p.close()
 	p, _ = openPen(t, dir, small())
 	if err := p.g.write([]byte("torn"), p.off+4); err != nil {
@@ -95,19 +95,19 @@ func TestTailBeforeNextSegment(t *testing.T) {
 // A head at the seam of two pieces counts once.
 func TestTearAtSeam(t *testing.T) {
 	g := memorySegment(t, nil)
-	g.size = 2 * tearPiece
+	g.size = 2 * searchChunk
 	if err := g.file.Truncate(g.size); err != nil {
 		t.Fatal(err)
 	}
 	const from = int64(firstOffset)
-	for off := from + tearPiece - headerSize - 2; off <= from+tearPiece-headerSize+2; off++ {
+	for off := from + searchChunk - headerSize - 2; off <= from+searchChunk-headerSize+2; off++ {
 		if err := errors.Join(g.file.Truncate(off), g.file.Truncate(g.size)); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.write(g.appendRecord(nil, off, typeData, 7, 0, checksum([]byte("x")), []byte("x")), off); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := searchTear(g, from, 5, 9); err != nil || got.heads != 1 || got.records != 1 {
+		if got, err := searchTornTail(g, from, 5, 9); err != nil || got.heads != 1 || got.records != 1 {
 			t.Errorf("at %d: %+v, %v", off, got, err)
 		}
 	}
@@ -119,12 +119,12 @@ func TestLeftoverRemoved(t *testing.T) {
 	p, _ := openPen(t, t.TempDir(), Options{SegmentSize: minSegmentSize})
 	defer p.close()
 	p.s.free = append(p.s.free, 77)
-	g, err := p.s.make(2)
+	g, err := p.s.createSegment(2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.close(); err != nil || g.was != 0 {
-		t.Errorf("was %d, %v", g.was, err)
+	if err := g.close(); err != nil || g.recycledFrom != 0 {
+		t.Errorf("was %d, %v", g.recycledFrom, err)
 	}
 }
 

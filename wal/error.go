@@ -12,49 +12,47 @@ import (
 )
 
 var (
-	// ErrLocked: another process, or this one, has the log open. The error
-	// says which.
+	// ErrLocked means that the log is already open. The error names the process.
 	ErrLocked = errors.New("the log is in use")
-	// ErrClosed: the log, or the reader, has been closed.
+	// ErrClosed means that the Log or the Reader has been closed.
 	ErrClosed = errors.New("the log is closed")
-	// ErrTruncated: the record has been given up by TruncateBefore.
+	// ErrTruncated means that TruncateBefore has discarded the record.
 	ErrTruncated = errors.New("the record has been truncated away")
 )
 
-// A CorruptError is the error of a log that is damaged: not as a crash leaves
-// it. Nothing is cut, and nothing behind the damage is handed out.
+// A CorruptError is returned when the log is damaged in a way that no crash
+// leaves. Nothing is cut, and no record after the damage is returned.
 type CorruptError struct {
 	File   string // the damaged file
-	Offset int64  // of the record, or the field, that is not as it was written
-	Reason string
+	Offset int64  // of the damaged record or field, in bytes
+	Reason string // "the checksum of the payload is wrong"
 }
 
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("wal: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
 }
 
-// A VersionError is the error of a log of a layout that this package does not
-// know. Nothing of it has been touched.
+// A VersionError is returned when this package does not know the layout of the
+// log. No file has been changed.
 type VersionError struct {
 	File    string
 	Version uint32
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("wal: %s has layout version %d, this program knows up to %d: open the log with the program that wrote it, or a newer one",
+	return fmt.Sprintf("wal: %s has layout version %d, this program knows versions up to %d: open the log with the program that wrote it, or a newer one",
 		e.File, e.Version, version)
 }
 
-// errUnknownState is in the chain of an error of store.advance after which
-// nobody knows what of the segment is on the disk: the log is poisoned.
-var errUnknownState = errors.New("what is on the disk is not known")
+// errSyncFailed is in the chain of an error of store.advance whose sync has
+// failed, which poisons the log.
+var errSyncFailed = errors.New("the sync failed")
 
-// errUnopened is the error of a Log, a Reader or a Pending that this package
-// has not made.
-var errUnopened = fmt.Errorf("wal: it was made without Open: %w", fs.ErrInvalid)
+// errUnopened is the error of a zero Log, Reader or Pending.
+var errUnopened = fmt.Errorf("wal: use of a zero value; want one made by Open: %w", fs.ErrInvalid)
 
-// irregular is the error of a name of the log's at which there is something
-// else than a regular file, which no crash leaves.
+// irregular returns the error for a file of the log that is not a regular file,
+// which no crash leaves.
 func irregular(path string, mode fs.FileMode) error {
 	again := ", and put back the file that was there"
 	if name := filepath.Base(path); name == lockName || strings.HasSuffix(name, tempExt) {
@@ -63,7 +61,7 @@ func irregular(path string, mode fs.FileMode) error {
 	return &CorruptError{File: path, Reason: fmt.Sprintf("it is %s, not a file of the log: move it away%s", sys.KindOf(mode), again)}
 }
 
-// openFile opens a file of the log that is there.
+// openFile opens an existing file of the log.
 func openFile(path string, write bool) (*os.File, error) {
 	f, err := sys.OpenExact(path, write)
 	if e, ok := errors.AsType[*sys.NotRegularError](err); ok {
@@ -75,7 +73,7 @@ func openFile(path string, write bool) (*os.File, error) {
 	return f, nil
 }
 
-// pathError is the error of a call that gives a bare one.
+// pathError adds op and path to err, the bare error of a system call.
 func pathError(op, path string, err error) error {
 	return fmt.Errorf("wal: %w", &fs.PathError{Op: op, Path: path, Err: err})
 }

@@ -133,7 +133,7 @@ func ExampleVerify() {
 	}
 	// Output:
 	// 0000000000000001.wal 4096
-	// the checksum of the payload is wrong; it had been durable when the record at 4150 was written
+	// the checksum of the payload is wrong; it was durable when the record at offset 4150 was written
 }
 
 // What a service exports every minute: the latencies since the last time.

@@ -30,23 +30,23 @@ func (l *Log) flusher() {
 			return // it is closed, and empty
 		}
 		l.yield(woken)
-		l.right.Lock()
+		l.writeMu.Lock()
 		n = l.takeMore(got, n)
-		l.stats.deepest.Store(max(l.stats.deepest.Load(), uint64(n)))
+		l.stats.largestBatch.Store(max(l.stats.largestBatch.Load(), uint64(n)))
 		l.flush(got[:n])
-		l.right.Unlock()
+		l.writeMu.Unlock()
 		l.queued.Add(-int64(n))
 		clear(got[:n])
-		l.crowd.Store(l.crowdAfter(n))
+		l.contended.Store(l.contendedAfter(n))
 		woken = n
 	}
 }
 
-// crowdAfter is what becomes of crowd after a flush of n requests. One of those
+// contendedAfter is what becomes of crowd after a flush of n requests. One of those
 // that were woken, if it led, would write its own record only, and keep the
 // others waiting at its P (see yield), and the next of them might do so too. So
 // it takes several flushes of one request until somebody leads.
-func (l *Log) crowdAfter(n int) int32 {
+func (l *Log) contendedAfter(n int) int32 {
 	const flushes = 16
 	if l.o.Level != durability.Power {
 		return 0
@@ -54,7 +54,7 @@ func (l *Log) crowdAfter(n int) int32 {
 	if n > 1 {
 		return flushes
 	}
-	return max(0, l.crowd.Load()-1)
+	return max(0, l.contended.Load()-1)
 }
 
 // yield lets those go first that are ready to run. While a goroutine is in a
@@ -94,7 +94,7 @@ func (l *Log) takeMore(got []*request, n int) int {
 // flush writes the requests, as many at once as Options.MaxBatch lets it, and
 // gives them all back. The caller has the right to flush.
 func (l *Log) flush(reqs []*request) {
-	err := l.refusesButClosed() // what Close finds in the queue is written
+	err := l.checkPoisoned() // what Close finds in the queue is written
 	for _, r := range reqs {
 		switch {
 		case !r.take():
@@ -136,7 +136,7 @@ func (l *Log) outcome(err error, first Position) error {
 		return err
 	case first < l.next: // a batch, in part
 		return unsure(err)
-	case l.tried && (l.dirty > l.off || l.poisoned.Load() != nil):
+	case l.attempted && (l.dirty > l.off || l.poisoned.Load() != nil):
 		return unsure(err) // it may have been written, and was not wiped out
 	}
 	return err
@@ -154,7 +154,7 @@ func (l *Log) encode(rec []byte, sum uint32) (Position, error) {
 	off := l.off + int64(len(l.buf)-l.kept)
 	// More than once where files of a smaller size were prepared by a log with
 	// another option.
-	for l.seg.room(off) < int64(len(rec)) {
+	for l.seg.maxPayload(off) < int64(len(rec)) {
 		if err := l.commit(); err != nil {
 			return 0, err
 		}
@@ -210,7 +210,7 @@ func (l *Log) commit() error {
 		l.acknowledge(nil)
 		return nil
 	}
-	l.tried = false
+	l.attempted = false
 	var t latency.Timer
 	if l.o.Level == durability.Power {
 		t = l.stats.syncs.Start()
@@ -265,7 +265,7 @@ func (l *Log) write() error {
 			return l.failed("append", err)
 		}
 	}
-	l.tried = true
+	l.attempted = true
 	if l.o.Level != durability.Power {
 		if _, err := l.seg.file.WriteAt(l.buf, l.off); err != nil {
 			return l.writeFailed(err, int64(len(l.buf)))
@@ -334,7 +334,7 @@ func (l *Log) advance() error {
 	}
 	t := l.stats.switches.Start()
 	g, err := l.store.advance(l.off, l.durable, l.next)
-	if errors.Is(err, errUnknownState) {
+	if errors.Is(err, errSyncFailed) {
 		return l.poison(err)
 	}
 	if err != nil {

@@ -86,7 +86,7 @@ func FuzzScanner(f *testing.F) {
 				last++
 			}
 		}
-		tear, err := searchTear(seg, c.off, 1, 1<<40)
+		tear, err := searchTornTail(seg, c.off, 1, 1<<40)
 		if err != nil || tear.filled > seg.size || tear.written > seg.size {
 			t.Fatalf("%+v, %v", tear, err)
 		}
@@ -163,7 +163,7 @@ func FuzzMeta(f *testing.F) {
 	f.Add(append(metaFile(m)[:metaApart], newer...))
 	f.Add([]byte(metaMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, stale, half, err := parseMeta(b, "META")
+		m, slot, degraded, err := parseMeta(b, "META")
 		if err != nil {
 			_, corrupt := errors.AsType[*CorruptError](err)
 			_, other := errors.AsType[*VersionError](err)
@@ -172,9 +172,9 @@ func FuzzMeta(f *testing.F) {
 			}
 			return
 		}
-		at := (1 - stale) * metaApart
+		at := (1 - slot) * metaApart
 		if enc := m.encode(); !bytes.Equal(enc[:metaSum+4][16:], b[at : at+metaSum+4][16:]) || string(b[at:at+8]) != metaMagic {
-			t.Fatalf("%+v is not in slot %d (half: %v)", m, 1-stale, half)
+			t.Fatalf("%+v is not in slot %d (degraded: %v)", m, 1-slot, degraded)
 		}
 	})
 }

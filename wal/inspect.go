@@ -11,88 +11,89 @@ import (
 	"slices"
 )
 
-// A State is what a file of a log is good for.
+// A State is the state of a segment.
 type State string
 
 const (
-	// StateLeftover: before the first segment of the log, to be used again.
+	// StateLeftover is the state of a truncated segment, to be recycled.
 	StateLeftover State = "leftover"
-	// StateComplete: it has its end record, the log goes on in the next one.
+	// StateComplete is the state of a segment with an end record: the log goes
+	// on in the next one.
 	StateComplete State = "complete"
-	// StateActive: the log ends here.
+	// StateActive is the state of the segment in which the log ends.
 	StateActive State = "active"
-	// StatePrepared: made ready for use, it has no records.
+	// StatePrepared is the state of a segment without records, ready for use.
 	StatePrepared State = "prepared"
-	// StateDamaged: SegmentInfo.Err says how.
+	// StateDamaged is the state of a damaged segment; see SegmentInfo.Err.
 	StateDamaged State = "damaged"
 )
 
-// A SegmentInfo is what Inspect tells of a segment.
+// A SegmentInfo describes one segment.
 type SegmentInfo struct {
 	File   string
 	Number uint64
 	State  State
 
-	// Of the header, but Size of a leftover is that of the file. Was is the
-	// number of the file's former life, 0 if it had none.
-	Size int64
-	Salt uint64
-	Was  uint64
+	Size         int64  // bytes, by the header; of a leftover, those of the file
+	Salt         uint64 // of the header
+	RecycledFrom uint64 // number that the file had before; 0 if it was not recycled
 
-	// Of the data records that are whole: their positions, 0 if there are
-	// none, how many there are, and the bytes in them.
-	First, Last Position
-	Records     int64
-	Payload     int64
-	End         int64 // offset behind the last record of any type
-	Closed      bool  // the last is a closed mark
+	First, Last Position // of the whole data records; 0 if there are none
+	Records     int64    // whole data records
+	Payload     int64    // bytes in them
+	End         int64    // offset after the last record of any type
+	Closed      bool     // the last record is a closed mark
 
-	Torn *Torn // behind End, of the active one; beside a live log also what is being written
-	Err  error
+	// Torn is the torn tail of the active segment, after End. In a log that is
+	// open elsewhere it may be a write under way.
+	Torn *TornTail
+	Err  error // of StateDamaged
 }
 
-// A RecordInfo is what Inspect tells of a record.
+// A RecordInfo describes one record.
 type RecordInfo struct {
 	Record         // Data is valid until the next step of the iteration
-	Type    string // "data", "end", "closed", "pad"; only data records have positions of their own
-	Segment uint64
-	Offset  int64
-	Back    int64 // bytes: all of the segment before Offset-Back was durable when it was written
+	Type    string // "data", "end", "closed" or "pad"; only data records have positions of their own
+	Segment uint64 // number of its segment
+	Offset  int64  // in the segment, in bytes
+	Back    int64  // bytes: the segment before Offset-Back was durable when the record was written
 }
 
-// An Inspection is a log that is looked at, and not touched.
+// An Inspection describes a log, read without changing it.
 type Inspection struct {
 	Dir string
-	// Of META. First is the position before which all is given up, FirstSegment
-	// the first that belongs to the log, Sequence how often META was written.
+
+	// The content of META.
 	ID           string
 	Version      uint32
-	First        Position
-	FirstSegment uint64
-	Sequence     uint64
-	// HalfMeta: one of its two slots is damaged. MetaErr: both are, or META is
-	// missing; then the rest is told as far as the segments say it.
-	HalfMeta bool
-	MetaErr  error
+	First        Position // the records before it are discarded
+	FirstSegment uint64   // number of the first segment of the log
+	Sequence     uint64   // times that META was written
+	// MetaDegraded is set if one of the two slots of META is damaged.
+	MetaDegraded bool
+	// MetaErr is set if both slots are damaged or META is missing. Then the
+	// fields above are derived from the segments.
+	MetaErr error
 
 	f    folder
 	meta meta
 }
 
-// Inspect looks at the log in dir. It writes nothing and takes no lock, so it
-// can be used beside the process that has the log open: then what it tells is
-// a little older than the log. The error is that of a folder which cannot be
-// read or has no log in it; damage is told in the fields, and by Verify.
+// Inspect reads the log in dir. It writes nothing and takes no lock, so it works
+// on a log that another process has open; its result is then a little older than
+// the log. It fails if the directory cannot be read or has no log, and for a
+// layout that it does not know (*VersionError). Damage is reported by the fields,
+// and by Verify.
 func Inspect(dir string) (*Inspection, error) {
 	f, err := readFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	if !f.hasMeta && len(f.numbers) == 0 {
-		return nil, pathError("inspect", dir, errors.New("there is no log in this folder"))
+		return nil, pathError("inspect", dir, errNoLog)
 	}
 	in := &Inspection{Dir: dir, Version: version, f: f}
-	in.meta, in.HalfMeta, in.MetaErr = loadMeta(f)
+	in.meta, in.MetaDegraded, in.MetaErr = loadMeta(f)
 	if v, ok := errors.AsType[*VersionError](in.MetaErr); ok {
 		return nil, v
 	}
@@ -104,18 +105,20 @@ func Inspect(dir string) (*Inspection, error) {
 	return in, nil
 }
 
-// Verify reads all of the log in dir and verifies every checksum. The error is
-// the one that Open would give. It writes nothing and takes no lock; beside
-// the process that has the log open it may see as torn what is being written.
+var errNoLog = errors.New("there is no log in this directory")
+
+// Verify reads the log in dir and verifies every checksum. It returns the error
+// that Open would return for it. It writes nothing and takes no lock; in a log
+// that another process has open, a write under way may count as a torn tail.
 func Verify(dir string) (Report, error) {
 	r, err := verifyOnce(dir)
-	// A log in use changes while it is read. Damage stays where it is.
+	// A log in use changes while it is read, but damage stays where it is.
 	for range 20 {
 		if err == nil {
 			break
 		}
-		was := err
-		if r, err = verifyOnce(dir); err != nil && err.Error() == was.Error() {
+		last := err
+		if r, err = verifyOnce(dir); err != nil && err.Error() == last.Error() {
 			break
 		}
 	}
@@ -128,12 +131,12 @@ func verifyOnce(dir string) (Report, error) {
 		return Report{}, err
 	}
 	if !f.hasMeta && len(f.numbers) == 0 {
-		return Report{}, pathError("verify", dir, errors.New("there is no log in this folder"))
+		return Report{}, pathError("verify", dir, errNoLog)
 	}
 	if f.irregular != nil {
 		return Report{}, f.irregular
 	}
-	m, half, err := loadMeta(f)
+	m, degraded, err := loadMeta(f)
 	if err != nil {
 		return Report{}, err
 	}
@@ -142,13 +145,13 @@ func verifyOnce(dir string) (Report, error) {
 		return Report{}, err
 	}
 	if len(numbers) == 0 {
-		return Report{First: m.first, Next: m.first, HalfMeta: half}, nil
+		return Report{First: m.first, Next: m.first, MetaDegraded: degraded}, nil
 	}
 	found, err := examine(f, m, numbers, false)
 	if err != nil {
 		return Report{}, err
 	}
-	return found.report(m, half), nil
+	return found.report(m, degraded), nil
 }
 
 func loadMeta(f folder) (meta, bool, error) {
@@ -161,12 +164,12 @@ func loadMeta(f folder) (meta, bool, error) {
 		return meta{}, false, err
 	}
 	defer file.Close()
-	m, _, half, err := readMeta(file, path)
-	return m, half, err
+	m, _, degraded, err := readMeta(file, path)
+	return m, degraded, err
 }
 
-// guessMeta makes up for a lost META: all the segments are the log, and its id
-// is that of the first one that can be read.
+// guessMeta stands in for a lost META: all segments belong to the log, and its
+// id is that of the first one with a readable header.
 func (f folder) guessMeta() meta {
 	m := meta{first: 1, segment: 1}
 	if len(f.numbers) > 0 {
@@ -181,19 +184,19 @@ func (f folder) guessMeta() meta {
 	return m
 }
 
-// Segments goes through the files of the log, leftovers first, and reads and
-// verifies each that belongs to it.
+// Segments returns an iterator over the segments in ascending order, leftovers
+// first. It reads and verifies each segment of the log.
 func (in *Inspection) Segments() iter.Seq[SegmentInfo] {
 	return func(yield func(SegmentInfo) bool) {
 		var c scanner
-		var held *SegmentInfo // what it is depends on the one that follows
-		put := func(info SegmentInfo) bool {
+		var previous *SegmentInfo // its state depends on the next one
+		emit := func(info SegmentInfo) bool {
 			ok := true
-			if held != nil {
-				in.relate(&c, held, &info)
-				ok = yield(*held)
+			if previous != nil {
+				in.setStates(&c, previous, &info)
+				ok = yield(*previous)
 			}
-			held = &info
+			previous = &info
 			return ok
 		}
 		for i, n := range in.f.numbers {
@@ -201,7 +204,7 @@ func (in *Inspection) Segments() iter.Seq[SegmentInfo] {
 			if n > in.meta.segment && in.f.numbers[max(i, 1)-1] != n-1 {
 				lost := SegmentInfo{File: in.f.path(n - 1), Number: n - 1, State: StateDamaged}
 				lost.Err = &CorruptError{File: lost.File, Reason: "the segment is missing"}
-				if !put(lost) {
+				if !emit(lost) {
 					return
 				}
 			}
@@ -212,19 +215,19 @@ func (in *Inspection) Segments() iter.Seq[SegmentInfo] {
 			} else if err == nil {
 				info.State, info.Err = StateDamaged, irregular(info.File, fi.Mode())
 			}
-			if !put(info) {
+			if !emit(info) {
 				return
 			}
 		}
-		if held != nil {
-			yield(*held)
+		if previous != nil {
+			yield(*previous)
 		}
 	}
 }
 
-// relate sets the states of two neighbours, of which the log seems to end in
-// the first.
-func (in *Inspection) relate(c *scanner, a, b *SegmentInfo) {
+// setStates sets the states of two consecutive segments if the log seems to end
+// in the first.
+func (in *Inspection) setStates(c *scanner, a, b *SegmentInfo) {
 	if a.State != StateActive && a.State != StatePrepared {
 		return
 	}
@@ -239,20 +242,20 @@ func (in *Inspection) relate(c *scanner, a, b *SegmentInfo) {
 	in.inspect(c, &again) // it may have been completed meanwhile
 	if again.State != StateComplete && again.State != StateLeftover {
 		again.State, again.Torn = StateDamaged, nil
-		again.Err = &CorruptError{File: a.File, Offset: again.End, Reason: "it is not complete, but the log goes on in " + b.File}
+		again.Err = &CorruptError{File: a.File, Offset: again.End, Reason: "the segment has no end record, but the log goes on in " + b.File}
 	}
 	*a = again
 }
 
-// inspect fills info, as if the log ended in it unless it is complete.
+// inspect fills info. A segment that is not complete counts as active.
 func (in *Inspection) inspect(c *scanner, info *SegmentInfo) {
 	fail := func(err error) {
 		info.State, info.Err = StateDamaged, err
 	}
-	// Since the folder was read it may have been truncated away, and used
-	// again: then it was renamed first.
+	// Since the directory was read the segment may have been truncated away. If
+	// its file was recycled it was renamed first.
 	g, err := openSegment(info.File, info.Number, in.meta.id)
-	if _, gone := os.Lstat(info.File); errors.Is(gone, fs.ErrNotExist) {
+	if _, statErr := os.Lstat(info.File); errors.Is(statErr, fs.ErrNotExist) {
 		if err == nil {
 			g.close()
 		}
@@ -264,9 +267,9 @@ func (in *Inspection) inspect(c *scanner, info *SegmentInfo) {
 		return
 	}
 	defer g.close()
-	info.Size, info.Salt, info.Was, info.End = g.size, g.salt, g.was, firstOffset
+	info.Size, info.Salt, info.RecycledFrom, info.End = g.size, g.salt, g.recycledFrom, firstOffset
 	last, err := in.read(c, g, func(r record) bool { info.add(r); return true })
-	if !g.named() {
+	if !g.hasName() {
 		*info = SegmentInfo{File: info.File, Number: info.Number, State: StateLeftover}
 		return
 	}
@@ -276,8 +279,8 @@ func (in *Inspection) inspect(c *scanner, info *SegmentInfo) {
 	}
 	if info.State = StateComplete; !last.complete {
 		info.State = StateActive
-		if t := last.tear; t.torn(g) {
-			info.Torn = &Torn{File: g.path, Offset: t.off, Bytes: t.end(g) - t.off, Records: t.records}
+		if last.torn.exists(g) {
+			info.Torn = last.torn.report(g)
 		}
 	}
 }
@@ -295,49 +298,49 @@ func (info *SegmentInfo) add(r record) {
 	info.Payload += int64(len(r.payload))
 }
 
-// An ending is how a segment ends.
-type ending struct {
+// A segmentEnd is the end of a segment: an end record, or a torn tail.
+type segmentEnd struct {
 	complete bool
-	tear     tear
+	torn     tornTail
 }
 
-// read gives see the records of g, until it returns false. Damage is an error.
-// Where a record that is being written looks like damage, it reads on once
-// it is there.
-func (in *Inspection) read(c *scanner, g *segment, see func(record) bool) (ending, error) {
+// read calls visit for each record of g until it returns false. Damage is an
+// error. A record being written may look like damage, so read retries until it
+// makes no progress.
+func (in *Inspection) read(c *scanner, g *segment, visit func(record) bool) (segmentEnd, error) {
 	c.reset(g, firstOffset, 0)
 	stuck := int64(0)
 	for {
 		r, err := c.next(g.size)
 		if err == nil {
-			if !see(r) || r.typ == typeEnd {
-				return ending{complete: r.typ == typeEnd}, nil
+			if !visit(r) || r.typ == typeEnd {
+				return segmentEnd{complete: r.typ == typeEnd}, nil
 			}
 			continue
 		}
 		if err != errInvalid && err != errEnd {
-			return ending{}, err
+			return segmentEnd{}, err
 		}
-		corrupt, wrong := c.corrupt(), c.wrong
+		corrupt, damage := c.corrupt(), c.damage
 		lo := max(c.pos, 1)
-		t, err := searchTear(g, c.off, lo, lo+Position(g.size/headerSize)+1)
+		t, err := searchTornTail(g, c.off, lo, lo+Position(g.size/headerSize)+1)
 		if err != nil {
-			return ending{}, err
+			return segmentEnd{}, err
 		}
-		if !wrong && t.proof == 0 {
-			return ending{tear: t}, nil
+		if !damage && t.proof == 0 {
+			return segmentEnd{torn: t}, nil
 		}
 		if stuck == c.off {
-			return ending{}, corrupt
+			return segmentEnd{}, corrupt
 		}
 		stuck = c.off
 		c.reset(g, c.off, c.pos)
 	}
 }
 
-// Records goes through the records of the log from the position from on,
-// control records included; 0 is the first that is there. An error, that of
-// damage included, is the last step; ErrTruncated: meanwhile.
+// Records returns an iterator over the records from position from on, control
+// records included; 0 is the first record. An error ends the iteration: damage,
+// or ErrTruncated if the log was truncated meanwhile.
 func (in *Inspection) Records(from Position) iter.Seq2[RecordInfo, error] {
 	from = max(from, in.meta.first)
 	return func(yield func(RecordInfo, error) bool) {
@@ -351,7 +354,7 @@ func (in *Inspection) Records(from Position) iter.Seq2[RecordInfo, error] {
 			}
 			g, err := openSegment(path, n, in.meta.id)
 			if errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("wal: %s: %w", path, ErrTruncated) // meanwhile
+				err = fmt.Errorf("wal: %s: %w", path, ErrTruncated) // since Inspect
 			}
 			if err != nil {
 				yield(RecordInfo{}, err)
@@ -368,7 +371,7 @@ func (in *Inspection) Records(from Position) iter.Seq2[RecordInfo, error] {
 				}, nil)
 				return !stopped
 			})
-			if !stopped && err != nil && !g.named() {
+			if !stopped && err != nil && !g.hasName() {
 				err = fmt.Errorf("wal: %s: %w", path, ErrTruncated)
 			}
 			g.close()

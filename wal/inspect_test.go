@@ -16,7 +16,7 @@ func TestInspect(t *testing.T) {
 		dir := putFiles(t, sp.files)
 		before := readAll(t, dir)
 		in := must(Inspect(dir))(t)
-		if in.First != sp.first || in.FirstSegment != sp.segments[0] || in.MetaErr != nil || in.HalfMeta || in.Version != version || len(in.ID) != 32 {
+		if in.First != sp.first || in.FirstSegment != sp.segments[0] || in.MetaErr != nil || in.MetaDegraded || in.Version != version || len(in.ID) != 32 {
 			t.Errorf("%+v", in)
 		}
 		var states []State
@@ -96,7 +96,7 @@ func TestInspectDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	damageAt(filepath.Join(dir, metaName), 33)
-	if in := must(Inspect(dir))(t); !in.HalfMeta {
+	if in := must(Inspect(dir))(t); !in.MetaDegraded {
 		t.Errorf("%+v", in)
 	}
 	damageAt(filepath.Join(dir, metaName), metaApart)

@@ -5,29 +5,29 @@ import (
 	"hash/crc32"
 )
 
-// The layout of a log on the disk is drawn in the package comment. All of its
-// numbers and names are here. Integers are little endian.
+// The on-disk layout is drawn in the package comment. All of its numbers and
+// names are here. Integers are little endian.
 const (
 	version = 1
 
 	lockName   = "LOCK"
 	metaName   = "META"
 	segmentExt = ".wal" // %016d.wal, from 1 on
-	tempExt    = ".new" // a segment, or META, that is being made
+	tempExt    = ".new" // a segment, or META, that is being created
 
 	segmentMagic = "STELEWAL"
 	metaMagic    = "STELEWMT"
 
-	// firstOffset is where the records of a segment begin: behind its header,
-	// which has a block of its own.
+	// firstOffset is the offset of the first record of a segment. The header
+	// before it has a block of its own.
 	firstOffset = 4096
-	// headerSize is what a record takes beside its payload, in bytes.
+	// headerSize is the size of the head of a record.
 	headerSize = 24
-	// endSize is the record that completes a segment: its payload is the
+	// endSize is the size of the end record of a segment, whose payload is the
 	// number of the next one.
 	endSize = headerSize + 8
-	// reserve is what a segment keeps for a closed mark and its end record, so
-	// that both always find room.
+	// reserve is the size of a closed mark and an end record, for which every
+	// segment keeps space.
 	reserve = headerSize + endSize
 
 	minSegmentSize     = 64 << 10
@@ -44,14 +44,14 @@ const (
 	typePad    = 4 // to be skipped
 )
 
-// room is how many bytes of payload a record at off may have in a segment of
-// size bytes; less than 0 if not even an empty one fits.
-func room(size, off int64) int64 { return size - off - reserve - headerSize }
+// maxPayload returns the longest payload, in bytes, of a record at off in a
+// segment of size bytes; below 0 if not even an empty record fits.
+func maxPayload(size, off int64) int64 { return size - off - reserve - headerSize }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is the sum of a payload (CRC-32C). It does not depend on where the
-// record will be, so that an appender may compute it before it has a place.
+// checksum returns the CRC-32C of a payload. It does not depend on the offset of
+// the record, so that appenders compute it before they have one.
 func checksum(payload []byte) uint32 { return crc32.Update(0, castagnoli, payload) }
 
 // addUint64 continues the CRC-32C crc over v. It is here because a buffer
@@ -66,10 +66,10 @@ func addUint64(crc uint32, v uint64) uint32 {
 	return ^crc
 }
 
-// appendRecord appends to dst the record that stands at the offset off of a
-// segment whose salt has the sum seed (segment.seed), and allocates nothing if
-// dst has room. sum is checksum(payload). All bytes of the segment before
-// off-back must be durable.
+// appendRecord appends to dst the record at offset off of a segment whose salt
+// has the checksum seed (segment.seed). It allocates nothing if dst has the
+// capacity. sum is checksum(payload). All bytes of the segment before off-back
+// must be durable.
 func appendRecord(dst []byte, seed uint32, off int64, typ byte, pos Position, back, sum uint32, payload []byte) []byte {
 	at := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
@@ -81,8 +81,8 @@ func appendRecord(dst []byte, seed uint32, off int64, typ byte, pos Position, ba
 	return append(dst, payload...)
 }
 
-// headSum is the sum of the head of a record: over salt, offset, and all of
-// the head but the sum itself.
+// headSum returns the checksum of the head of a record: over the salt, the
+// offset, and the head without the checksum itself.
 func headSum(seed uint32, off int64, head []byte) uint32 {
 	return crc32.Update(addUint64(seed, uint64(off)), castagnoli, head[4:headerSize])
 }

@@ -67,7 +67,7 @@ func TestHeadSum(t *testing.T) {
 
 // The header of a segment is what the package comment draws.
 func TestHeaderBytes(t *testing.T) {
-	g := &segment{path: "7", number: 7, size: 1 << 20, salt: 0x1122334455667788, was: 3}
+	g := &segment{path: "7", number: 7, size: 1 << 20, salt: 0x1122334455667788, recycledFrom: 3}
 	id := [16]byte{0: 0xa0, 15: 0xaf}
 	want := make([]byte, 4096)
 	copy(want, "STELEWAL\x01\x00\x00\x00\x00\x00\x00\x00\xa0")
@@ -81,7 +81,7 @@ func TestHeaderBytes(t *testing.T) {
 		t.Errorf("written is\n%swant\n%s", hex.Dump(got[:80]), hex.Dump(want[:80]))
 	}
 	read := &segment{path: "7", number: 7}
-	if err := read.parseHeader(got, id, 1<<20); err != nil || read.size != g.size || read.salt != g.salt || read.was != 3 {
+	if err := read.parseHeader(got, id, 1<<20); err != nil || read.size != g.size || read.salt != g.salt || read.recycledFrom != 3 {
 		t.Errorf("read back as %+v, %v", read, err)
 	}
 }
@@ -90,15 +90,15 @@ func TestHeaderBytes(t *testing.T) {
 func TestReserve(t *testing.T) {
 	const size = minSegmentSize
 	for off := int64(size - 4*reserve); off < size; off++ {
-		if room(size, off) < 0 {
+		if maxPayload(size, off) < 0 {
 			continue
 		}
-		after := off + headerSize + room(size, off) // a record that takes all of it
+		after := off + headerSize + maxPayload(size, off) // a record that takes all of it
 		if left := size - after; left != headerSize+endSize {
 			t.Fatalf("behind a record at %d that fills the segment %d bytes are left", off, left)
 		}
 	}
-	if r := room(size, size-reserve); r >= 0 {
+	if r := maxPayload(size, size-reserve); r >= 0 {
 		t.Errorf("behind the last record there is room for %d bytes", r)
 	}
 }

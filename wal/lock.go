@@ -12,9 +12,9 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// lockFolder takes the lock of a log: flock(2) on LOCK, which the kernel drops
-// with the process, so that a file left behind locks nobody out. The file
-// holds the process id, for whoever is refused.
+// lockFolder locks the log: flock(2) on LOCK, which the kernel releases with the
+// process, so that a leftover file locks nothing. The file holds the process id,
+// for the error of another process.
 func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	for range 100 {
@@ -25,19 +25,19 @@ func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 			}
 			return nil, pathError("open", path, err)
 		}
-		mine, err := f.Stat()
+		opened, err := f.Stat()
 		switch {
 		case err != nil:
 			f.Close()
 			return nil, fmt.Errorf("wal: %w", err)
-		case !mine.Mode().IsRegular():
+		case !opened.Mode().IsRegular():
 			f.Close()
-			return nil, irregular(path, mine.Mode())
+			return nil, irregular(path, opened.Mode())
 		}
 		got, err := sys.TryLock(f)
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
-			return f, nil // off Linux nobody is kept out
+			return f, nil // off Linux there is no lock
 		case err != nil:
 			f.Close()
 			return nil, fmt.Errorf("wal: %w", err)
@@ -46,10 +46,10 @@ func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 			f.Close()
 			return nil, fmt.Errorf("wal: open %s: %w by %s", dir, ErrLocked, holder)
 		}
-		// Somebody may have removed the file that was opened before the lock
-		// was taken: then the lock is on nothing.
+		// The file may have been removed between open and lock. Then the lock
+		// excludes nobody.
 		named, err := os.Lstat(path)
-		if err == nil && os.SameFile(named, mine) {
+		if err == nil && os.SameFile(named, opened) {
 			writeHolder(f)
 			return f, nil
 		}
@@ -58,21 +58,20 @@ func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 			return nil, fmt.Errorf("wal: %w", err)
 		}
 	}
-	return nil, fmt.Errorf("wal: open %s: the file changes whenever it is locked: %w", path, ErrLocked)
+	return nil, fmt.Errorf("wal: open %s: %w by a process that replaces %s", dir, ErrLocked, lockName)
 }
 
-// unlockFolder gives the lock back. The file stays: to remove it would let
-// two processes lock two files.
+// unlockFolder releases the lock. The file stays: if it were removed, two
+// processes could lock two files.
 //
-// To close it is not enough: a process that is being started holds a copy of
-// every descriptor from its fork(2) to its execve(2), and a lock lasts as long
-// as the last copy.
+// Closing it is not enough: between fork(2) and execve(2) a child process holds
+// a copy of every descriptor, and a lock lasts as long as the last copy.
 func unlockFolder(f *os.File) error {
 	return errors.Join(f.Truncate(0), sys.Unlock(f), f.Close())
 }
 
-// writeHolder is help for others, and none is no error: a full disk does not
-// keep a log from being opened.
+// writeHolder writes the process id. It ignores errors: a log on a full disk
+// opens.
 func writeHolder(f *os.File) {
 	if f.Truncate(0) == nil {
 		f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)

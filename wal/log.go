@@ -14,18 +14,18 @@ import (
 )
 
 var (
-	// ErrUnsure: the append may become durable all the same, or be there
-	// already.
-	ErrUnsure = errors.New("it may become durable all the same")
-	// ErrPoisoned: a sync has failed, and the log refuses everything since,
-	// but reading what was acknowledged. Opening it anew reads what is there.
-	ErrPoisoned = errors.New("the log takes no more: open it anew")
-	// ErrTooLarge: the record is longer than MaxRecord, or than a quarter of
-	// Options.SegmentSize.
+	// ErrUnsure means that the outcome of a failed append is not known: the
+	// record may be durable, or become so.
+	ErrUnsure = errors.New("the record may be durable, or become so: read the log before you append it again")
+	// ErrPoisoned means that a sync has failed. Since then the log only reads
+	// acknowledged records. Close it and open it again to learn what is durable.
+	ErrPoisoned = errors.New("the log takes no more appends: close it and open it again")
+	// ErrTooLarge means that the record is longer than MaxRecord, or than a
+	// quarter of Options.SegmentSize.
 	ErrTooLarge = errors.New("the record is too large")
 )
 
-// A Log is an open log. Its methods may be called by many goroutines at once.
+// A Log is an open write-ahead log. Its methods are safe for concurrent use.
 type Log struct {
 	dir       string
 	o         Options
@@ -33,56 +33,63 @@ type Log struct {
 	report    Report
 	maxRecord int
 
-	queue  *queue.Queue[*request]
-	crowd  atomic.Int32 // not 0: appends have come together, and nobody leads
-	queued atomic.Int64 // requests that are in the queue, or that the flusher has; counted before they are pushed
+	queue *queue.Queue[*request]
+	// contended is above 0 while appends come together: then none of them
+	// leads, all go through the queue.
+	contended atomic.Int32
+	// queued counts the requests in the queue and those that the flusher has.
+	// A request is counted before it is pushed.
+	queued atomic.Int64
 	budget budget
-	acked  atomic.Uint64 // the position behind the last that was acknowledged
+	acked  atomic.Uint64 // the position after the last acknowledged record
 	tail   tail
 	stats  counters
 
 	closing  atomic.Bool
 	poisoned atomic.Pointer[error]
-	flushed  chan struct{} // closed when the flusher has ended
-	stop     chan struct{} // ends the goroutine of SyncEvery
-	stopped  chan struct{} // closed when it has; nil: there is none
+	flushed  chan struct{} // closed when the flusher has returned
+	stop     chan struct{} // closed to end syncEvery
+	stopped  chan struct{} // closed when syncEvery has returned; nil if it does not run
 	closed   sync.Once
 	closeErr error
 
 	syncing sync.Mutex // one sync at a time, below level Power
 
-	// right is the right to flush: to write, and to change what follows here.
-	right sync.Mutex
-	out   output
-	seg   *segment
-	off   int64 // in seg: all before is written
-	// durable, in seg: all before is durable, and all of the segments before.
+	// writeMu is held while flushing and guards the fields below.
+	writeMu sync.Mutex
+	out     output
+	seg     *segment // the last one with records
+	off     int64    // offset in seg of the next write
+	// durable is an offset in seg: all before it is durable, earlier segments
+	// included.
 	durable int64
-	// dirty, in seg: up to here a write that failed may have left something.
-	dirty   int64
-	tried   bool     // the last commit came to writing
-	next    Position // of the next record
-	written Position // of the first that is not written, but only in buf
-	// buf is what is to be written next, from off-kept on: kept bytes that are
-	// in the file, and belong to a block that direct I/O has to write again,
-	// and records.
+	// dirty is an offset in seg: a failed write may have left bytes up to it.
+	dirty     int64
+	attempted bool     // the last commit got to writing
+	next      Position // of the next record
+	written   Position // of the first record that is in buf only
+	// buf is the next write, at off-kept: kept bytes that the file already has,
+	// of a block that direct I/O writes again, then records.
 	buf   []byte
 	kept  int
-	batch int        // bytes that buf may have beside kept
-	acks  []*request // whose records are all in buf, or written
-	// The last failure to get another segment, and when.
+	batch int        // the most bytes that buf takes after kept
+	acks  []*request // encoded in full, not yet acknowledged
+	// The last error of getting a segment, and its time.
 	fullErr error
 	fullAt  time.Time
 }
 
-// noneBatch is how large the buffer is at level None, in bytes. Half full, it is
-// written; appends fail only if it is full because that failed.
+// noneBatch is the size of the buffer at level None, in bytes. It is written
+// when half full; an append fails only if it is full because that write failed.
 const noneBatch = 128 << 10
 
-// Open opens the log in dir, or makes one there. It verifies what it finds,
-// cuts a torn tail (see Recovered), and takes the lock that keeps others from
-// opening it. Errors: *CorruptError, ErrLocked, *VersionError; those of Options;
-// those of the file system.
+// Open opens the log in dir, or creates one. It takes the lock of the log,
+// verifies the records, and cuts a torn tail; see Recovered. When it returns,
+// every record that it found is durable.
+//
+// Its errors are *CorruptError, ErrLocked, *VersionError, those of Options
+// (fs.ErrInvalid), errors.ErrUnsupported where a level or a mechanism cannot be
+// had, and those of the file system.
 func Open(dir string, o Options) (*Log, error) {
 	o, err := o.fill()
 	if err != nil {
@@ -123,9 +130,9 @@ func newLog(dir string, o Options, st *store, report Report) (*Log, error) {
 		l.batch = min(noneBatch, o.MaxBatch)
 	case durability.Power:
 		var err error
-		l.out.way, err = findWay(dir, o.Sync)
+		l.out.way, err = chooseMethod(dir, o.Sync)
 		if err != nil && o.advised {
-			l.out.way, err = findWay(dir, SyncAuto)
+			l.out.way, err = chooseMethod(dir, SyncAuto)
 		}
 		if err != nil {
 			return nil, err
@@ -147,32 +154,32 @@ func newLog(dir string, o Options, st *store, report Report) (*Log, error) {
 	return l, nil
 }
 
-// Recovered is what Open found.
+// Recovered returns what Open found.
 func (l *Log) Recovered() Report { return l.report }
 
-// Bounds returns the positions of the first record that is there and of the
-// one that comes next; they are equal if there is none.
+// Bounds returns the positions of the first record and of the next one to be
+// appended. They are equal if the log has no records.
 func (l *Log) Bounds() (first, next Position) {
 	if l.store == nil {
 		return 0, 0
 	}
-	first = l.store.first() // before next, which is not below it
+	first = l.store.first() // read before next, which only grows
 	return first, Position(l.acked.Load())
 }
 
-// TruncateBefore gives up all records before pos, which is at most the
-// position that comes next. It is durable, at every level, when it returns:
-// they do not come back. Files that hold no others are recycled or removed.
-// Below level Power it first syncs what was appended.
+// TruncateBefore discards all records before pos, which is at most the next
+// position. The truncation is durable at every level when it returns: the
+// records do not come back. Segments with no other records are recycled or
+// removed. Below level Power it first syncs what was appended.
 //
-// A reader that is in such a file reads it to its end, then its error is
-// ErrTruncated, unless the next file is still there.
+// A Reader within such a segment reads to its end. Then it fails with
+// ErrTruncated, unless the next segment is still there.
 func (l *Log) TruncateBefore(pos Position) error {
-	if err := l.refuses(); err != nil {
+	if err := l.checkOpen(); err != nil {
 		return err
 	}
 	if next := Position(l.acked.Load()); pos > next {
-		return fmt.Errorf("wal: truncate %s before %d: the next record will be %d", l.dir, pos, next)
+		return fmt.Errorf("wal: truncate %s before position %d: want at most %d, the next position", l.dir, pos, next)
 	}
 	if l.o.Level != durability.Power {
 		if err := l.syncWritten(); err != nil {
@@ -188,13 +195,15 @@ func (l *Log) TruncateBefore(pos Position) error {
 	return nil
 }
 
-// Sync makes all that was appended before durable, as at level Power. Appends
-// by AppendAsync count from when it returned.
+// Sync waits for every append queued before it, those of AppendAsync included,
+// and makes them durable, as at level Power. Its errors are ErrClosed,
+// ErrPoisoned, and those of the write.
 func (l *Log) Sync() error {
-	if err := l.refuses(); err != nil {
+	if err := l.checkOpen(); err != nil {
 		return err
 	}
-	// Who comes to the end of the queue comes behind all that is before.
+	// The queue is first in, first out, so an empty batch comes after the
+	// appends queued before it.
 	if l.queued.Load() > 0 {
 		r := requests.Get().(*request)
 		r.many = true
@@ -207,13 +216,13 @@ func (l *Log) Sync() error {
 		}
 	}
 	if l.o.Level == durability.Power {
-		return l.refuses()
+		return l.checkOpen()
 	}
 	return l.syncWritten()
 }
 
-// syncWritten makes durable what was acknowledged below level Power. It does
-// not keep the right to flush meanwhile: appends go on.
+// syncWritten makes durable all that was acknowledged below level Power. It
+// syncs without writeMu: appends go on.
 func (l *Log) syncWritten() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -224,25 +233,25 @@ func (l *Log) syncWritten() error {
 	defer l.store.release(g)
 	t := l.stats.syncs.Start()
 	if err = sys.SyncData(g.file); err != nil {
-		// Before anything else: the kernel tells an error once, so that a sync
-		// of advance at the same time may have succeeded.
+		// The kernel reports an error once, so a sync of advance at the same
+		// time may have succeeded: poison first.
 		return l.poison(err)
 	}
 	t.Stop()
-	l.right.Lock()
-	defer l.right.Unlock()
-	if l.seg == g { // else it is durable already, by advance
+	l.writeMu.Lock()
+	defer l.writeMu.Unlock()
+	if l.seg == g { // else advance has synced it
 		l.durable = max(l.durable, off)
 	}
 	return nil
 }
 
-// beginSync writes what is in memory only, and returns the last segment, held,
-// and up to where it is to be synced; nil, if there is nothing to sync.
+// beginSync writes the buffer, and returns the last segment, held, with the
+// offset up to which it needs a sync; nil if it needs none.
 func (l *Log) beginSync() (*segment, int64, error) {
-	l.right.Lock()
-	defer l.right.Unlock()
-	if err := l.refusesButClosed(); err != nil {
+	l.writeMu.Lock()
+	defer l.writeMu.Unlock()
+	if err := l.checkPoisoned(); err != nil {
 		return nil, 0, err
 	}
 	if err := l.commit(); err != nil {
@@ -263,8 +272,8 @@ func (l *Log) syncEvery() {
 	for {
 		select {
 		case <-tick.C:
-			// A sync that fails poisons the log, a write that fails is tried
-			// again; both tell the next append.
+			// A failed sync poisons the log, a failed write is tried again; the
+			// next append reports either.
 			_ = l.syncWritten()
 		case <-l.stop:
 			return
@@ -272,9 +281,9 @@ func (l *Log) syncEvery() {
 	}
 }
 
-// Close lets the appends that wait finish, makes all durable, as at level
-// Power, marks the log as closed and gives it free for others. From then on
-// everything gives ErrClosed. Closing again returns what the first did.
+// Close waits for the appends under way, makes all records durable, as at level
+// Power, marks the log as closed and releases its lock. Then every method fails
+// with ErrClosed. A second Close returns the error of the first.
 func (l *Log) Close() error {
 	if l.store == nil {
 		return errUnopened
@@ -293,9 +302,9 @@ func (l *Log) close() error {
 	}
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
-	l.right.Lock()
-	defer l.right.Unlock()
-	err := l.refusesButClosed()
+	l.writeMu.Lock()
+	defer l.writeMu.Unlock()
+	err := l.checkPoisoned()
 	if err == nil {
 		err = l.commit()
 	}
@@ -308,18 +317,18 @@ func (l *Log) close() error {
 	return err
 }
 
-// refuses says why nothing can be appended: ErrClosed or ErrPoisoned.
-func (l *Log) refuses() error {
+// checkOpen returns ErrClosed or ErrPoisoned if nothing can be appended.
+func (l *Log) checkOpen() error {
 	if l.store == nil {
 		return errUnopened
 	}
 	if l.closing.Load() {
 		return l.errClosed("append")
 	}
-	return l.refusesButClosed()
+	return l.checkPoisoned()
 }
 
-func (l *Log) refusesButClosed() error {
+func (l *Log) checkPoisoned() error {
 	if err := l.poisoned.Load(); err != nil {
 		return *err
 	}

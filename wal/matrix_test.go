@@ -33,7 +33,7 @@ func grow(t testing.TB, recycled, clean bool) *specimen {
 	o.Spares = 2
 	p, _ := openPen(t, dir, o)
 	p.fill(3)
-	for recycled && (p.s.used[1].was == 0 || p.s.last().was == 0) {
+	for recycled && (p.s.used[1].recycledFrom == 0 || p.s.last().recycledFrom == 0) {
 		if err := p.s.truncate(p.s.last().first); err != nil {
 			t.Fatal(err)
 		}

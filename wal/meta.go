@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	metaSlot  = 512  // bytes of a slot that are written at once: a sector
-	metaApart = 4096 // bytes from slot to slot: a block, as some disks rewrite all of one for a sector
-	metaSize  = 2 * metaApart
-	metaSum   = 64 // offset of the checksum in a slot
+	metaSlotSize = 512  // bytes of a slot, a sector, which is written at once
+	metaApart    = 4096 // bytes from slot to slot: some disks rewrite a block of 4,096 for one sector
+	metaSize     = 2 * metaApart
+	metaSum      = 64 // offset of the checksum in a slot
 )
 
-// A meta is what META holds. Both slots hold the same once it is written, so
-// that either is enough.
+// A meta is the content of META. After a write both slots hold it, so that
+// either is enough.
 type meta struct {
 	id [16]byte // of the log
-	// sequence grows with each write. 1: the log is being made, and may have
-	// no segment yet.
+	// sequence grows with each write. At 1 the log is being created and may
+	// have no segment.
 	sequence uint64
-	first    Position // all before it is given up
-	segment  uint64   // the first that belongs to the log
-	// next is a position that the log had reached, durably, when it was last
-	// opened, truncated or closed. A log that ends before is damaged.
+	first    Position // the records before it are discarded
+	segment  uint64   // number of the first segment of the log
+	// next is the position that the log had durably reached when it was last
+	// opened, truncated or closed. A log that ends before it is damaged.
 	next Position
 }
 
@@ -38,7 +38,7 @@ func newMeta() meta {
 }
 
 func (m meta) encode() []byte {
-	b := make([]byte, metaSlot)
+	b := make([]byte, metaSlotSize)
 	copy(b, metaMagic)
 	binary.LittleEndian.PutUint32(b[8:], version)
 	copy(b[16:], m.id[:])
@@ -50,9 +50,9 @@ func (m meta) encode() []byte {
 	return b
 }
 
-// decodeMeta reads one slot. Its reason is "" if the slot is valid.
+// decodeMeta decodes one slot. The reason is "" if the slot is valid.
 func decodeMeta(b []byte) (m meta, v uint32, reason string) {
-	if len(b) < metaSlot {
+	if len(b) < metaSlotSize {
 		return meta{}, 0, "it is too short"
 	}
 	if string(b[:len(metaMagic)]) != metaMagic {
@@ -77,9 +77,9 @@ func decodeMeta(b []byte) (m meta, v uint32, reason string) {
 	return m, v, ""
 }
 
-// readMeta reads META. stale is the slot to be written first: the one that is
-// not valid, if half, or else the older.
-func readMeta(f *os.File, path string) (m meta, stale int, half bool, err error) {
+// readMeta reads META. slot is the one to be written first: the damaged one if
+// degraded, else the older one.
+func readMeta(f *os.File, path string) (m meta, slot int, degraded bool, err error) {
 	b := make([]byte, metaSize)
 	n, err := f.ReadAt(b, 0)
 	if err != nil && err != io.EOF {
@@ -89,7 +89,7 @@ func readMeta(f *os.File, path string) (m meta, stale int, half bool, err error)
 }
 
 // parseMeta is readMeta of the file's bytes.
-func parseMeta(b []byte, path string) (m meta, stale int, half bool, err error) {
+func parseMeta(b []byte, path string) (m meta, slot int, degraded bool, err error) {
 	var reasons [2]string
 	var slots [2]meta
 	for i := range slots {
@@ -114,13 +114,13 @@ func parseMeta(b []byte, path string) (m meta, stale int, half bool, err error) 
 	return slots[0], 1, false, nil
 }
 
-// writeMeta writes m into both slots, stale first, so that one is valid at any
-// time. Once it has returned, m survives a power cut and the loss of one slot;
-// meanwhile META is the old one or the new.
-func writeMeta(f *os.File, m meta, stale int) error {
-	slot := m.encode()
-	for _, i := range []int{stale, 1 - stale} {
-		if _, err := f.WriteAt(slot, int64(i*metaApart)); err != nil {
+// writeMeta writes m into both slots, first into slot, so that one is valid at
+// any time. When it returns, m survives a power cut and the loss of one slot. A
+// crash during it leaves the old META or the new.
+func writeMeta(f *os.File, m meta, slot int) error {
+	b := m.encode()
+	for _, i := range []int{slot, 1 - slot} {
+		if _, err := f.WriteAt(b, int64(i*metaApart)); err != nil {
 			return fmt.Errorf("wal: %w", err)
 		}
 		if err := sys.SyncData(f); err != nil {
@@ -130,11 +130,11 @@ func writeMeta(f *os.File, m meta, stale int) error {
 	return nil
 }
 
-// metaFile is the content of a new META.
+// metaFile returns the content of a new META.
 func metaFile(m meta) []byte {
 	b := make([]byte, metaSize)
 	copy(b, m.encode())
-	copy(b[metaApart:], b[:metaSlot])
+	copy(b[metaApart:], b[:metaSlotSize])
 	return b
 }
 

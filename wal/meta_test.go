@@ -21,7 +21,7 @@ func TestMetaBytes(t *testing.T) {
 	if got := hex.EncodeToString(b[:metaSum]); got != want {
 		t.Errorf("a slot begins with\n%s, want\n%s", got, want)
 	}
-	if len(b) != metaSlot || slices.ContainsFunc(b[metaSum+4:], func(b byte) bool { return b != 0 }) {
+	if len(b) != metaSlotSize || slices.ContainsFunc(b[metaSum+4:], func(b byte) bool { return b != 0 }) {
 		t.Errorf("%d bytes, the last of them\n%s", len(b), hex.Dump(b[metaSum+4:]))
 	}
 	if got, _, reason := decodeMeta(b); got != m || reason != "" {
@@ -44,18 +44,18 @@ func TestMetaWrites(t *testing.T) {
 		begin []byte
 	}{{"both", metaFile(was)}, {"slot 0 damaged", damaged(0)}, {"slot 1 damaged", damaged(1)}} {
 		t.Run(c.name, func(t *testing.T) {
-			got, stale, half, err := parseMeta(c.begin, metaName)
-			if err != nil || got != was || half != (c.name != "both") {
-				t.Fatalf("%+v, %v, %v", got, half, err)
+			got, slot, degraded, err := parseMeta(c.begin, metaName)
+			if err != nil || got != was || degraded != (c.name != "both") {
+				t.Fatalf("%+v, %v, %v", got, degraded, err)
 			}
-			slot := is.encode()
-			for step, i := range []int{stale, 1 - stale} {
-				for n := 0; n <= metaSlot; n += 8 {
+			b := is.encode()
+			for step, i := range []int{slot, 1 - slot} {
+				for n := 0; n <= metaSlotSize; n += 8 {
 					torn := bytes.Clone(c.begin)
 					if step == 1 {
-						copy(torn[stale*metaApart:], slot)
+						copy(torn[slot*metaApart:], b)
 					}
-					copy(torn[i*metaApart:], slot[:n])
+					copy(torn[i*metaApart:], b[:n])
 					got, _, _, err := parseMeta(torn, metaName)
 					if err != nil || got != was && got != is || step == 1 && got != is {
 						t.Fatalf("step %d, %d bytes of slot %d: %+v, %v", step, n, i, got, err)
@@ -68,12 +68,12 @@ func TestMetaWrites(t *testing.T) {
 			}
 			defer f.Close()
 			f.Write(c.begin)
-			if err := writeMeta(f, is, stale); err != nil {
+			if err := writeMeta(f, is, slot); err != nil {
 				t.Fatal(err)
 			}
-			got, _, half, err = readMeta(f, metaName)
-			if err != nil || got != is || half {
-				t.Errorf("written, it is %+v, %v, %v", got, half, err)
+			got, _, degraded, err = readMeta(f, metaName)
+			if err != nil || got != is || degraded {
+				t.Errorf("written, it is %+v, %v, %v", got, degraded, err)
 			}
 		})
 	}

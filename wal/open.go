@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 
@@ -14,13 +15,13 @@ import (
 	"github.com/stele-go/stele/mkdir"
 )
 
-// openStore opens the log in dir, or makes one: it takes the lock, verifies,
-// cuts a torn tail. All that it found is durable when it returns. o has its
-// defaults filled in (SegmentSize, Spares). It starts no goroutine: call
-// prepare. A log that is damaged is left as it is.
+// openStore opens the log in dir, or creates one: it locks, verifies, and cuts a
+// torn tail. When it returns, all that it found is durable. A damaged log is not
+// changed. The options o have their defaults. openStore starts no goroutine;
+// call prepare.
 func openStore(dir string, o Options) (_ *store, _ Report, err error) {
 	if !sys.CanSyncDir && o.Level == durability.Power {
-		return nil, Report{}, fmt.Errorf("wal: open %s: a folder cannot be made durable here, so a log cannot be at level Power: %w", dir, errors.ErrUnsupported)
+		return nil, Report{}, fmt.Errorf("wal: open %s: level power needs a sync of the directory, which %s does not have; want level kill or none: %w", dir, runtime.GOOS, errors.ErrUnsupported)
 	}
 	if err := makeFolder(dir); err != nil {
 		return nil, Report{}, err
@@ -33,24 +34,24 @@ func openStore(dir string, o Options) (_ *store, _ Report, err error) {
 	s.cond.L = &s.mu
 	defer func() {
 		if err != nil {
-			s.give()
+			s.closeFiles()
 		}
 	}()
 	if s.lock, err = lockFolder(d, dir); err != nil {
 		return nil, Report{}, err
 	}
-	r, half, f, err := s.load(o.LazyVerify)
+	r, degraded, f, err := s.load(o.LazyVerify)
 	if err != nil {
 		return nil, Report{}, err
 	}
 	if err := s.recover(r, f); err != nil {
 		return nil, Report{}, err
 	}
-	return s, r.report(s.meta, half), nil
+	return s, r.report(s.meta, degraded), nil
 }
 
-// load reads what is in the folder, and makes a log where there is none.
-func (s *store) load(lazy bool) (r finding, half bool, f folder, err error) {
+// load reads the directory, and creates a log if it has none.
+func (s *store) load(lazy bool) (r logScan, degraded bool, f folder, err error) {
 	if f, err = readFolder(s.dir); err != nil {
 		return r, false, f, err
 	}
@@ -61,7 +62,7 @@ func (s *store) load(lazy bool) (r finding, half bool, f folder, err error) {
 		if len(f.numbers) > 0 {
 			return r, false, f, errNoMeta(s.path(metaName))
 		}
-		// A process that was killed here may have made the folder and no more.
+		// A process that was killed here may have created the directory only.
 		if err := errors.Join(syncEntry(s.dir), s.createMeta()); err != nil {
 			return r, false, f, err
 		}
@@ -69,31 +70,31 @@ func (s *store) load(lazy bool) (r finding, half bool, f folder, err error) {
 	if s.metaFile, err = openFile(s.path(metaName), true); err != nil {
 		return r, false, f, err
 	}
-	if s.meta, s.stale, half, err = readMeta(s.metaFile, s.path(metaName)); err != nil {
-		return r, half, f, err
+	if s.meta, s.metaSlot, degraded, err = readMeta(s.metaFile, s.path(metaName)); err != nil {
+		return r, degraded, f, err
 	}
 	s.id = s.meta.id
 	numbers, err := f.split(s.meta)
 	if err != nil {
-		return r, half, f, err
+		return r, degraded, f, err
 	}
 	if len(numbers) == 0 {
 		numbers = []uint64{s.meta.segment}
 		s.urgent = true
-		g, err := s.make(s.meta.segment)
+		g, err := s.createSegment(s.meta.segment)
 		if s.urgent = false; err != nil {
-			return r, half, f, err
+			return r, degraded, f, err
 		}
 		if err := g.close(); err != nil {
-			return r, half, f, err
+			return r, degraded, f, err
 		}
 	}
 	r, err = examine(f, s.meta, numbers, lazy)
-	return r, half, f, err
+	return r, degraded, f, err
 }
 
-// recover makes a sound log ready for use.
-func (s *store) recover(r finding, f folder) error {
+// recover makes an undamaged log ready for appends.
+func (s *store) recover(r logScan, f folder) error {
 	for _, name := range f.temps {
 		if err := s.d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return pathError("remove", s.path(name), err)
@@ -110,27 +111,27 @@ func (s *store) recover(r finding, f folder) error {
 	s.lastNumber = r.segments[len(r.segments)-1].number
 	s.tailOff, s.tailNext = r.last.off, r.next
 	if r.last.closed {
-		// Also if there is a torn record behind the mark, which settle cuts: a
-		// segment keeps room for one mark only.
+		// Also if a torn record follows the mark, which rewriteTail cuts: a
+		// segment keeps space for one mark only.
 		s.closedAt = r.last.off
 	}
 	if r.before != nil {
-		// Its end record is there, but maybe not its sync.
-		if err := settleClosed(*r.before); err != nil {
+		// Its end record was written, perhaps not synced.
+		if err := rewriteCompleted(*r.before); err != nil {
 			return err
 		}
 	}
-	if err := settle(tail, r.last, r.tear); err != nil {
+	if err := rewriteTail(tail, r.last, r.torn); err != nil {
 		return err
 	}
 	// A process that was killed may have renamed files and written META
-	// without a sync. What rests on that must not outlive it.
+	// without a sync. Make them durable before anything that relies on them.
 	if err := s.syncDir(); err != nil {
 		return err
 	}
 	s.meta.sequence++
 	s.meta.next = r.next
-	if err := writeMeta(s.metaFile, s.meta, s.stale); err != nil {
+	if err := writeMeta(s.metaFile, s.meta, s.metaSlot); err != nil {
 		return err
 	}
 	for _, n := range f.numbers {
@@ -147,12 +148,12 @@ func (s *store) recover(r finding, f folder) error {
 	return nil
 }
 
-// settle makes the end of the log durable as it was found: zeros over what is
-// torn, and what was not known to be durable written once more. The latter is
-// because of a failed sync: after that the kernel takes pages for clean that
+// rewriteTail makes the end of the log durable as it was found: it writes zeros
+// over a torn tail, and once more the records not known to be durable. The
+// latter because of failed syncs: after one the kernel holds pages as clean that
 // are not on the disk, and the next sync of another process succeeds.
-func settle(g *segment, s scanned, t tear) error {
-	b := make([]byte, min(fillPiece, max(s.off-s.durable, 0)))
+func rewriteTail(g *segment, s segmentScan, t tornTail) error {
+	b := make([]byte, min(fillChunk, max(s.off-s.durable, 0)))
 	for off := s.durable; off < s.off; off += int64(len(b)) {
 		b = b[:min(int64(len(b)), s.off-off)]
 		if _, err := g.file.ReadAt(b, off); err != nil {
@@ -162,8 +163,8 @@ func settle(g *segment, s scanned, t tear) error {
 			return err
 		}
 	}
-	if t.torn(g) {
-		zeros := make([]byte, min(fillPiece, t.end(g)-t.off))
+	if t.exists(g) {
+		zeros := make([]byte, min(fillChunk, t.end(g)-t.off))
 		for off := t.off; off < t.end(g); off += int64(len(zeros)) {
 			if err := g.write(zeros[:min(int64(len(zeros)), t.end(g)-off)], off); err != nil {
 				return err
@@ -173,15 +174,16 @@ func settle(g *segment, s scanned, t tear) error {
 	return g.sync()
 }
 
-// settleClosed is settle of a complete segment, which is not open.
-func settleClosed(s scanned) error {
+// rewriteCompleted is rewriteTail of a complete segment, which is not open.
+func rewriteCompleted(s segmentScan) error {
 	if err := s.g.open(true); err != nil {
 		return err
 	}
-	return errors.Join(settle(s.g, s, tear{}), s.g.close())
+	return errors.Join(rewriteTail(s.g, s, tornTail{}), s.g.close())
 }
 
-// createMeta makes META, durably with its name, or not at all.
+// createMeta creates META, durably with its name. A crash leaves no META or all
+// of it.
 func (s *store) createMeta() error {
 	const temp = metaName + tempExt
 	f, err := s.d.CreateFile(temp, s.path(temp), 0o666, sys.CreateEmpty)
@@ -203,7 +205,7 @@ func (s *store) createMeta() error {
 	return s.syncDir()
 }
 
-// syncDir makes the names in the folder durable, where the system can.
+// syncDir makes the names in the directory durable, on systems that can.
 func (s *store) syncDir() error {
 	if !sys.CanSyncDir {
 		return nil
@@ -214,8 +216,8 @@ func (s *store) syncDir() error {
 	return nil
 }
 
-// makeFolder makes dir and what is missing above it, where the system can
-// durably, at every level: a Sync promises no less.
+// makeFolder creates dir and its missing parents, on systems that can durably,
+// at every level: a later Sync promises durable records.
 func makeFolder(dir string) error {
 	if dir == "" {
 		return pathError("open", dir, syscall.ENOENT)
@@ -250,8 +252,8 @@ func makeFolder(dir string) error {
 	return nil
 }
 
-// syncEntry makes the entry of the folder name in its parent durable. Where
-// this user may not read the parent, whoever made the folder has to see to it.
+// syncEntry makes the entry of the directory name in its parent durable. If the
+// process may not read the parent, that is left to the directory's creator.
 func syncEntry(name string) error {
 	if !sys.CanSyncDir {
 		return nil
@@ -270,8 +272,7 @@ func syncEntry(name string) error {
 	return nil
 }
 
-// neverInPlace reports whether the file system of dir writes every change to
-// another place.
+// neverInPlace reports whether the file system of dir is copy-on-write.
 func neverInPlace(dir string) bool {
 	fi, err := sys.StatFS(dir)
 	return err == nil && slices.Contains([]string{"btrfs", "zfs", "bcachefs"}, sys.FSName(fi.Magic))

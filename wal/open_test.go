@@ -91,8 +91,8 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("%v, %v: one of them should be kept for use, the others gone", f.numbers, err)
 	}
 	p.fill(8)
-	if last := p.s.last(); last.was >= first {
-		t.Errorf("segment %d was %d", last.number, last.was)
+	if last := p.s.last(); last.recycledFrom >= first {
+		t.Errorf("segment %d was %d", last.number, last.recycledFrom)
 	}
 	p.close()
 	checkRecords(t, dir, sp.first, p.next)

@@ -2,93 +2,96 @@ package wal
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/profile"
 )
 
-// A Position is the place of a record in the log: a sequence number. The first
-// record of a log is 1, each other one is one more than that before it. A
-// number is not used again, but for those of records that a crash has cut off,
-// which at level Power nobody was told of. 0 is no position.
+// A Position is the sequence number of a record in the log. The first record
+// of a log has position 1, each later one the next number; 0 is no position. A
+// number is used again only after a crash has cut off its record, which at level
+// Power was never acknowledged.
 type Position uint64
 
-// MaxRecord is the most bytes a record may have: 16 MiB less one.
+// MaxRecord is the maximum length of a record in bytes: 16 MiB less one.
 const MaxRecord = 1<<24 - 1
 
-// Mechanism is how a log makes bytes durable. All of them promise the same.
+// A Mechanism is the way a log makes bytes durable. All mechanisms promise the
+// same.
 type Mechanism string
 
 const (
-	// SyncAuto measures the others on the disk when the log is opened, unless
-	// Options.Profile says which to take, and takes the fastest.
+	// SyncAuto takes the mechanism of Options.Profile if there is one. Else Open
+	// measures the others on the disk and takes the fastest.
 	SyncAuto Mechanism = ""
 	// SyncFdatasync is pwrite(2), then fdatasync(2).
 	SyncFdatasync Mechanism = "fdatasync"
-	// SyncDsync is pwritev2(2) with RWF_DSYNC: one call, and where the device
-	// can (FUA) one command.
+	// SyncDsync is pwritev2(2) with RWF_DSYNC: one call, and one command on a
+	// device with FUA.
 	SyncDsync Mechanism = "dsync"
 	// SyncDirect is SyncDsync of whole blocks past the page cache (O_DIRECT).
-	// A reader that follows the log then reads from the disk.
+	// A Reader that follows the log then reads from the disk.
 	SyncDirect Mechanism = "direct"
 )
 
-// Options are the settings of a log. The zero value is the safe one.
+// Options are the settings of a log. The zero value is safe: level Power.
 type Options struct {
 	// Level is what an acknowledged record survives. The default is Power.
 	//
-	// At Kill nothing is synced but by Sync, Close, TruncateBefore, and every
-	// SyncEvery. At None records are kept in memory until 64 KiB of them wait,
-	// or half of MaxBatch, or one of these comes, or a Reader does. What is
-	// lost by a power cut is then the end of the log, never a part within it.
+	// At Kill a record is in the page cache when it is acknowledged. At None it
+	// is in memory, and written once the buffer is half full (64 KiB, or half of
+	// MaxBatch if that is less) or a Reader asks for it. At both levels only
+	// Sync, SyncEvery, Close, TruncateBefore and the change to a new segment
+	// sync; a power cut loses the end of the log, never a part within it.
 	Level durability.Level
-	// SyncEvery, at levels below Power, is how long a record may wait to be
-	// made durable all the same. The default, 0, is for ever.
+	// SyncEvery, below level Power, is the interval between syncs: the longest
+	// time that a record stays unsynced. The default, 0, is no interval.
 	SyncEvery time.Duration
 
-	// SegmentSize is how many bytes a file of the log has, in bytes, a
-	// multiple of 4,096 from 64 KiB to 1 GiB. 0 is 64 MiB. A record must fit:
-	// it may be a quarter of it at most. Logs of another size are opened all
-	// the same; new segments get this one.
+	// SegmentSize is the size of a segment in bytes, a multiple of 4,096 from
+	// 64 KiB to 1 GiB. The default, 0, is 64 MiB. A record has at most a quarter
+	// of it. A log with segments of another size opens as well; new segments get
+	// this size.
 	SegmentSize int64
-	// Spares is how many files are kept ready ahead of use, recycled where
-	// TruncateBefore has freed some. 0 is 1; they take their whole room.
+	// Spares is the number of segments prepared ahead of use, recycled ones if
+	// TruncateBefore has freed any. The default, 0, is 1. Each takes SegmentSize
+	// on the disk.
 	Spares int
 
-	// MaxDelay is how long a flush may wait for more records once one is
-	// there, for fewer syncs. The default, 0, is not to wait at all: a flush
-	// takes what came while the one before it was under way.
+	// MaxDelay is how long a flush waits for more records after the first, to
+	// save syncs. The default, 0, is not to wait: a flush takes the records that
+	// came during the one before.
 	MaxDelay time.Duration
-	// MaxBatch is how many bytes of records are written at once, at most, but
-	// for a single record that is longer: from 4 KiB to 64 MiB. 0 is 1 MiB. It
-	// bounds the memory of the log to about three times that: twice as much
-	// may wait in AppendAsync, and one is being written.
+	// MaxBatch is the most bytes of records that one write takes, from 4 KiB to
+	// 64 MiB; a single longer record is written alone. The default, 0, is 1 MiB.
+	// It bounds the memory of the log to about three times as much: two waiting
+	// in AppendAsync, one being written.
 	MaxBatch int
-	// Queue is how many appends may wait at once; one that comes then waits
-	// for a place. 0 is 4,096; the most is 1 << 20.
+	// Queue is the most appends that wait at once, up to 1<<20. Further ones
+	// block. The default, 0, is 4,096.
 	Queue int
 
 	// Sync is how appends are made durable at level Power. The default is
-	// SyncAuto. What the file system cannot do is refused by Open. Below Power
-	// nothing else than fdatasync(2) is of use, and any other is refused.
+	// SyncAuto. Open refuses a mechanism that the file system does not have, and
+	// below level Power any but SyncFdatasync.
 	Sync Mechanism
-	// Profile, unless nil, is used for what is not set here: for SegmentSize,
-	// and at level Power for Sync and MaxDelay. A mechanism that cannot be had
-	// here, as the profile is of another disk, leaves it to SyncAuto.
+	// Profile, unless nil, sets the fields that are zero here: SegmentSize, and
+	// at level Power Sync and MaxDelay. If the file system does not have the
+	// profile's mechanism, as it is of another disk, Sync is SyncAuto.
 	Profile *profile.Profile
 
-	// LazyVerify leaves the checksums of all but the last segment to those who
-	// read them. The default is to verify every record on Open, at more than
-	// 1 GiB/s from the page cache.
+	// LazyVerify makes Open verify the checksums of the last segment only; those
+	// of the others are verified when they are read. By default Open verifies
+	// every record, at more than 1 GiB/s from the page cache.
 	LazyVerify bool
 
 	advised bool // Sync is the profile's
 }
 
-// fill returns o with every default in place of a zero, or says what is out of
-// range.
+// fill returns o with defaults in place of zeros, or an error for a value that
+// is out of range.
 func (o Options) fill() (Options, error) {
 	if p := o.Profile; p != nil {
 		if o.Level == durability.Power { // below, no sync is saved by waiting
@@ -104,39 +107,49 @@ func (o Options) fill() (Options, error) {
 	o.MaxBatch = cmp.Or(o.MaxBatch, 1<<20)
 	o.Queue = cmp.Or(o.Queue, 4096)
 
-	bad := func(field, why string, args ...any) (Options, error) {
-		return o, fmt.Errorf("wal: Options.%s: "+why, append([]any{field}, args...)...)
-	}
+	return o, cmp.Or(
+		o.checkLevel(),
+		o.checkSegmentSize(),
+		setting.AtLeast("wal: Options.Spares", o.Spares, 0),
+		setting.AtLeast("wal: Options.MaxDelay", o.MaxDelay, 0),
+		setting.InRange("wal: Options.MaxBatch", setting.Bytes(o.MaxBatch), 4<<10, 64<<20),
+		setting.InRange("wal: Options.Queue", o.Queue, 1, 1<<20),
+		o.checkSync(),
+	)
+}
+
+func (o *Options) checkLevel() error {
 	switch {
 	case o.Level > durability.None:
-		return bad("Level", "%v; want power, kill or none", o.Level)
-	case o.SyncEvery < 0 || o.SyncEvery > 0 && o.Level == durability.Power:
-		return bad("SyncEvery", "%v at level %v; want 0, or more at a level below power", o.SyncEvery, o.Level)
-	case o.SegmentSize < minSegmentSize || o.SegmentSize > maxSegmentSize || o.SegmentSize%firstOffset != 0:
-		return bad("SegmentSize", "%d bytes; want a multiple of 4096 from %d to %d", o.SegmentSize, minSegmentSize, maxSegmentSize)
-	case o.Spares < 0:
-		return bad("Spares", "%d; want 0 (one) or more", o.Spares)
-	case o.MaxDelay < 0:
-		return bad("MaxDelay", "%v; want 0 or more", o.MaxDelay)
-	case o.MaxBatch < 4<<10 || o.MaxBatch > 64<<20:
-		return bad("MaxBatch", "%d bytes; want 4 KiB to 64 MiB", o.MaxBatch)
-	case o.Queue < 1 || o.Queue > 1<<20:
-		return bad("Queue", "%d; want 1 to %d", o.Queue, 1<<20)
+		return setting.Wrong("wal: Options.Level", o.Level, "power, kill or none")
+	case o.SyncEvery > 0 && o.Level == durability.Power:
+		return setting.Wrong("wal: Options.SyncEvery", o.SyncEvery, "0s at level power, where each append syncs")
 	}
+	return setting.AtLeast("wal: Options.SyncEvery", o.SyncEvery, 0)
+}
+
+func (o *Options) checkSegmentSize() error {
+	if o.SegmentSize < minSegmentSize || o.SegmentSize > maxSegmentSize || o.SegmentSize%firstOffset != 0 {
+		return setting.Wrong("wal: Options.SegmentSize", setting.Bytes(o.SegmentSize), "a multiple of %d from %d to %d", firstOffset, minSegmentSize, maxSegmentSize)
+	}
+	return nil
+}
+
+func (o *Options) checkSync() error {
 	switch o.Sync {
 	case SyncAuto, SyncFdatasync:
+		return nil
 	case SyncDsync, SyncDirect:
-		if o.Level != durability.Power {
-			return bad("Sync", "%q at level %v; want %q below level power", o.Sync, o.Level, SyncFdatasync)
+		if o.Level == durability.Power {
+			return nil
 		}
-	default:
-		return bad("Sync", "%q; want %q, %q, %q or \"\"", o.Sync, SyncFdatasync, SyncDsync, SyncDirect)
+		return setting.Wrong("wal: Options.Sync", string(o.Sync), "%q or \"\" at level %v", SyncFdatasync, o.Level)
 	}
-	return o, nil
+	return setting.Wrong("wal: Options.Sync", string(o.Sync), `%q, %q, %q or ""`, SyncFdatasync, SyncDsync, SyncDirect)
 }
 
 // A Record is a record of the log. Data is valid until the next call of the
-// reader that returned it.
+// Reader that returned it.
 type Record struct {
 	Position Position
 	Data     []byte

@@ -6,41 +6,40 @@ import (
 	"sync"
 )
 
-// A Pending is an append that is under way. It is for one goroutine.
+// A Pending is an append by AppendAsync. It is for one goroutine.
 type Pending struct {
 	request
-	own []byte // the copy of the record
+	data []byte // the record
 }
 
 var pendings = sync.Pool{New: func() any { return &Pending{request: request{done: make(chan struct{}, 1)}} }}
 
-// maxKeptCopy is the largest copy, in bytes, whose memory is used again.
+// maxKeptCopy is the largest copy, in bytes, whose memory is reused.
 const maxKeptCopy = 64 << 10
 
-// errWaited is what a second Wait gets, if it is noticed.
-var errWaited = errors.New("wal: Wait was called again after it had returned")
+// errWaited is the error of a second Wait, if that is noticed.
+var errWaited = errors.New("wal: Pending.Wait was called after it had returned a result: call it once")
 
-// AppendAsync adds rec and does not wait until it is durable: Wait of what it
-// returns does. Once Wait has returned a position, rec survives what Append
-// says; until then it may be gone after a crash, or be there whole. rec is
-// copied, and the caller's again at once. Appends of one goroutine keep their
-// order, with those of Append too. Whoever never calls Wait never hears whether
-// the record came to be in the log; it is written all the same.
+// AppendAsync appends a copy of rec and returns before it is durable. Once
+// Pending.Wait has returned a position, the record survives what Append says;
+// until then a crash leaves it whole or not at all. Appends of one goroutine
+// keep their order, calls of Append included. A record is written even if Wait
+// is never called, but then its error is lost.
 //
-// It waits only while twice Options.MaxBatch bytes, or Options.Queue records,
-// are under way.
+// AppendAsync blocks while twice Options.MaxBatch bytes, or Options.Queue
+// records, are under way.
 func (l *Log) AppendAsync(rec []byte) *Pending {
 	p := pendings.Get().(*Pending)
 	ctx := context.Background()
-	if err := l.accepts(ctx, len(rec)); err != nil {
+	if err := l.checkAppend(ctx, len(rec)); err != nil {
 		return p.failed(err)
 	}
 	p.timer = l.stats.async.Start()
 	if l.budget.take(len(rec) + headerSize) {
 		l.stats.waits.Add(1)
 	}
-	p.own = append(p.own[:0], rec...)
-	p.rec, p.sum, p.weight = p.own, checksum(p.own), len(rec)+headerSize
+	p.data = append(p.data[:0], rec...)
+	p.rec, p.sum, p.weight = p.data, checksum(p.data), len(rec)+headerSize
 	p.state.Store(stWaiting)
 	if err := l.enqueue(ctx, &p.request); err != nil {
 		l.budget.release(p.weight)
@@ -49,22 +48,22 @@ func (l *Log) AppendAsync(rec []byte) *Pending {
 	return p
 }
 
-// failed is a Pending that never was under way.
+// failed makes p an append that was not queued.
 func (p *Pending) failed(err error) *Pending {
 	p.state.Store(stTaken)
 	p.finish(err)
 	return p
 }
 
-// Wait waits until the record is durable at the level of the log, and returns
-// its position, or the error that Append would have.
+// Wait waits until the record is durable at the level of the log. It returns
+// its position, or an error as Append does.
 //
-// If ctx is done first its error wraps ctx.Err() and ErrUnsure: the append goes
-// on, and Wait may be called again. Else p must not be used any more: its
-// memory is, for other appends. A Wait too many is an error if it is noticed
-// in time.
+// If ctx is done first, the error wraps ctx.Err() and ErrUnsure: the append goes
+// on, and Wait may be called again. After any other result do not use p: its
+// memory is reused by other appends, so a further Wait is an error only if that
+// is noticed in time.
 func (p *Pending) Wait(ctx context.Context) (Position, error) {
-	if p.state.Load() == stGone {
+	if p.state.Load() == stAbandoned {
 		return 0, errWaited
 	}
 	if p.done == nil {
@@ -80,12 +79,11 @@ func (p *Pending) Wait(ctx context.Context) (Position, error) {
 		}
 	}
 	pos, err := p.pos, p.err
-	own := p.own
-	if cap(own) > maxKeptCopy {
-		own = nil
+	if cap(p.data) > maxKeptCopy {
+		p.data = nil
 	}
-	p.rec, p.sum, p.weight, p.pos, p.err, p.own = nil, 0, 0, 0, nil, own
-	p.state.Store(stGone)
+	p.rec, p.sum, p.weight, p.pos, p.err = nil, 0, 0, 0, nil
+	p.state.Store(stAbandoned)
 	pendings.Put(p)
 	if err != nil {
 		return 0, err

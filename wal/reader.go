@@ -151,7 +151,7 @@ func (r *Reader) follow(ctx context.Context) error {
 	if r.more() {
 		return nil
 	}
-	if err := r.l.refuses(); err != nil {
+	if err := r.l.checkOpen(); err != nil {
 		return err
 	}
 	select {
@@ -192,7 +192,7 @@ func (r *Reader) nextSegment() error {
 func (r *Reader) failed(err error) error {
 	switch err {
 	case errInvalid:
-		if r.l.closing.Load() && !r.g.named() {
+		if r.l.closing.Load() && !r.g.hasName() {
 			// Whoever has the log now has given the file up, and uses it again.
 			return r.l.errClosed("read")
 		}
@@ -224,9 +224,9 @@ func (l *Log) writeOut() error {
 	if l.o.Level != durability.None {
 		return nil
 	}
-	l.right.Lock()
-	defer l.right.Unlock()
-	if err := l.refuses(); err != nil {
+	l.writeMu.Lock()
+	defer l.writeMu.Unlock()
+	if err := l.checkOpen(); err != nil {
 		return err
 	}
 	return l.commit()

@@ -12,39 +12,37 @@ import (
 	"sync/atomic"
 )
 
-// A Report is what was found in a log on Open, or by Verify.
+// A Report is the result of Open's recovery, or of Verify.
 type Report struct {
-	First, Next Position // of the first record that is there, and of the next
-	Segments    int      // files that have records, or will have the next
-	Prepared    int      // files made ready for later
-	// Verified is how many bytes of records had their checksums verified.
-	Verified int64
-	// Clean: the log had been closed, and not used since.
+	First, Next Position // of the first record and of the next to be appended
+	Segments    int      // segments with records; at least 1, as the next record goes into the last
+	Prepared    int      // segments prepared ahead of use
+	Verified    int64    // bytes of records whose checksums were verified
+	// Clean is set if the log was closed and not used since.
 	Clean bool
-	// Torn is what a crash had left behind the last whole record, nil if
-	// nothing. Open has cut it.
-	Torn *Torn
-	// HalfMeta: one of the two slots of META was damaged. Open has written it
-	// again.
-	HalfMeta bool
+	// Torn is the torn tail that a crash has left, nil if none. Open has cut it.
+	Torn *TornTail
+	// MetaDegraded is set if one of the two slots of META was damaged. Open has
+	// rewritten it.
+	MetaDegraded bool
 }
 
-// Torn is the end of a log that a crash has cut off: what was being written,
-// none of it acknowledged as durable.
-type Torn struct {
+// A TornTail is the end of a log that was being written when a crash came. No
+// part of it was acknowledged as durable.
+type TornTail struct {
 	File    string
-	Offset  int64 // where it begins
-	Bytes   int64 // to the end of what had been written
-	Records int   // that were whole, behind one that was not
+	Offset  int64 // of its first byte
+	Bytes   int64 // up to the last byte that was written
+	Records int   // whole records in it, which follow one that is not whole
 }
 
-// A folder is what the folder of a log holds, by name.
+// A folder lists the files of a log.
 type folder struct {
 	dir     string
 	hasMeta bool
 	numbers []uint64 // of the segments, ascending
-	temps   []string // names of files that were being made
-	// irregular is why a name of the log's is not that of a file of the log.
+	temps   []string // names of files that were being created
+	// irregular is the error for a name of the log that is no regular file.
 	irregular error
 }
 
@@ -75,13 +73,13 @@ func readFolder(dir string) (folder, error) {
 
 func (f folder) path(number uint64) string { return filepath.Join(f.dir, segmentName(number)) }
 
-// split returns the segments that belong to the log. Those before are left
-// over from a truncation.
+// split returns the numbers of the segments of the log, without the leftovers of
+// a truncation.
 func (f folder) split(m meta) ([]uint64, error) {
 	i, _ := slices.BinarySearch(f.numbers, m.segment)
 	log := f.numbers[i:]
 	if len(log) == 0 && m.sequence == 1 {
-		return nil, nil // the log was being made
+		return nil, nil // the log was being created
 	}
 	for i := range max(len(log), 1) {
 		if want := m.segment + uint64(i); i >= len(log) || log[i] != want {
@@ -91,52 +89,52 @@ func (f folder) split(m meta) ([]uint64, error) {
 	return log, nil
 }
 
-// A scanned is what was found in one segment.
-type scanned struct {
-	g       *segment
-	once    bool     // only its first record was read
-	headed  bool     // it has a record
-	first   Position // of its first record
-	next    Position // behind its last
-	off     int64    // behind its last
-	durable int64    // all before was durable when its last record was written
+// A segmentScan is the result of reading one segment.
+type segmentScan struct {
+	g         *segment
+	firstOnly bool     // only its first record was read
+	hasRecord bool     // it has a record
+	first     Position // of its first record
+	next      Position // after its last record
+	off       int64    // after its last record
+	durable   int64    // all before was durable when its last record was written
 
-	complete bool          // it has its end record
+	complete bool          // it has an end record
 	closed   bool          // its last record is a closed mark
-	corrupt  *CorruptError // what is at off, unless complete
-	wrong    bool          // no crash leaves that
+	corrupt  *CorruptError // the error at off, unless complete
+	damage   bool          // no crash leaves that error
 }
 
-// scanSegment reads a segment from its first record on; once: only that.
-func scanSegment(c *scanner, g *segment, once bool) (scanned, error) {
-	s := scanned{g: g, once: once, off: firstOffset, durable: firstOffset}
+// scanSegment reads the records of a segment, or only the first one.
+func scanSegment(c *scanner, g *segment, firstOnly bool) (segmentScan, error) {
+	s := segmentScan{g: g, firstOnly: firstOnly, off: firstOffset, durable: firstOffset}
 	for c.reset(g, firstOffset, 0); ; {
 		r, err := c.next(g.size)
 		if err == errEnd {
-			err = c.refused("the segment is full and has no end record")
+			err = c.damaged("the segment is full and has no end record")
 		}
 		if err == errInvalid {
-			s.corrupt, s.wrong = c.corrupt(), c.wrong
+			s.corrupt, s.damage = c.corrupt(), c.damage
 			return s, nil
 		}
 		if err != nil {
 			return s, err
 		}
-		if !s.headed {
-			s.headed, s.first = true, r.pos
+		if !s.hasRecord {
+			s.hasRecord, s.first = true, r.pos
 		}
 		s.off, s.next, s.durable = r.next, c.pos, max(s.durable, r.durable())
 		s.closed = r.typ == typeClosed
-		if s.complete = r.typ == typeEnd; s.complete || once {
+		if s.complete = r.typ == typeEnd; s.complete || firstOnly {
 			return s, nil
 		}
 	}
 }
 
-// scanAll opens and scans segments, as many at once as there are processors,
-// and closes them. The error is that of the first, in their order.
-func scanAll(f folder, id [16]byte, numbers []uint64, once bool) ([]scanned, error) {
-	found := make([]scanned, len(numbers))
+// scanAll opens, scans and closes segments, GOMAXPROCS at once. The error is the
+// first in the order of the segments.
+func scanAll(f folder, id [16]byte, numbers []uint64, firstOnly bool) ([]segmentScan, error) {
+	found := make([]segmentScan, len(numbers))
 	errs := make([]error, len(numbers))
 	var turn atomic.Int64
 	var wg sync.WaitGroup
@@ -150,7 +148,7 @@ func scanAll(f folder, id [16]byte, numbers []uint64, once bool) ([]scanned, err
 				}
 				g, err := openSegment(f.path(numbers[i]), numbers[i], id)
 				if err == nil {
-					found[i], err = scanSegment(&c, g, once)
+					found[i], err = scanSegment(&c, g, firstOnly)
 					err = errors.Join(err, g.close())
 				}
 				errs[i] = err
@@ -166,44 +164,44 @@ func scanAll(f folder, id [16]byte, numbers []uint64, once bool) ([]scanned, err
 	return found, nil
 }
 
-// A finding is what was found in a log that is not damaged.
-type finding struct {
-	segments []*segment // closed; with their first positions
-	tail     int        // index of the last that is in use; behind it are prepared ones
-	last     scanned    // the tail
-	// before is the segment before the tail, if the tail has no record: then
-	// nobody has vouched for its end.
-	before   *scanned
-	tear     tear // at its end
+// A logScan is the result of reading a log that is not damaged.
+type logScan struct {
+	segments []*segment  // closed; with their first positions
+	tail     int         // index of the last used segment; prepared ones follow
+	last     segmentScan // of the tail
+	// before is the segment before the tail if the tail has no record: then its
+	// end record may not have been synced.
+	before   *segmentScan
+	torn     tornTail
 	next     Position
 	verified int64
 }
 
-// examine reads the segments of a log and tells where it ends. lazy: only the
-// first record of all segments but the last that is in use.
-func examine(f folder, m meta, numbers []uint64, lazy bool) (finding, error) {
+// examine reads the segments of a log and finds its end. If lazy it reads only
+// the first record of each segment but the last used one.
+func examine(f folder, m meta, numbers []uint64, lazy bool) (logScan, error) {
 	found, err := scanAll(f, m.id, numbers, lazy)
 	if err != nil {
-		return finding{}, err
+		return logScan{}, err
 	}
-	r := finding{}
+	r := logScan{}
 	if lazy {
-		last := 0 // that has a record
+		last := 0 // with a record
 		for i := range found {
-			if found[i].headed {
+			if found[i].hasRecord {
 				last = i
 			}
 		}
 		whole, err := scanAll(f, m.id, numbers[last:last+1], false)
 		if err != nil {
-			return finding{}, err
+			return logScan{}, err
 		}
 		copy(found[last:], whole)
 		for i := range last {
-			if !found[i].headed {
-				return finding{}, found[i].corrupt
+			if !found[i].hasRecord {
+				return logScan{}, found[i].corrupt
 			}
-			found[i].complete = true // whoever reads it will see
+			found[i].complete = true // reading it will tell
 		}
 	}
 	for i := range found {
@@ -212,57 +210,57 @@ func examine(f folder, m meta, numbers []uint64, lazy bool) (finding, error) {
 	}
 	for r.tail = 0; found[r.tail].complete; r.tail++ {
 		if r.tail+1 == len(found) {
-			return finding{}, &CorruptError{File: f.path(numbers[r.tail] + 1), Reason: "the segment is missing: the one before it is complete"}
+			return logScan{}, &CorruptError{File: f.path(numbers[r.tail] + 1), Reason: "the segment is missing: the one before it is complete"}
 		}
 	}
 	if err := chain(found[:r.tail+1], m); err != nil {
-		return finding{}, err
+		return logScan{}, err
 	}
 	r.last = found[r.tail]
 	r.next = r.last.next
-	if r.tail > 0 && !r.last.headed {
+	if r.tail > 0 && !r.last.hasRecord {
 		r.before = &found[r.tail-1]
 	}
 	if err := r.checkTail(found[r.tail+1:], lazy); err != nil {
-		return finding{}, err
+		return logScan{}, err
 	}
 	if r.next < m.next {
-		return finding{}, &CorruptError{File: r.last.g.path, Offset: r.last.off,
-			Reason: fmt.Sprintf("%s; the log ends before record %d, and once ended before %d", r.last.corrupt.Reason, r.next, m.next)}
+		return logScan{}, &CorruptError{File: r.last.g.path, Offset: r.last.off,
+			Reason: fmt.Sprintf("%s; the log ends before record %d, but had durably reached %d", r.last.corrupt.Reason, r.next, m.next)}
 	}
 	return r, nil
 }
 
-// chain holds the positions of the segments in use against each other, and
-// sets their first ones.
-func chain(found []scanned, m meta) error {
+// chain checks that the positions of the used segments follow one another, and
+// sets the first position of each.
+func chain(found []segmentScan, m meta) error {
 	next := m.first
 	for i := range found {
 		s := &found[i]
-		if !s.headed {
-			// Only the last one in use can be without a record.
+		if !s.hasRecord {
+			// Only the last used one can be without a record.
 			s.first, s.next = next, next
 		}
 		s.g.first = s.first
 		ok := s.first == next
 		if i == 0 {
 			ok = s.first <= m.first
-		} else if found[i-1].once {
-			ok = s.first >= next // what is behind its first record is not known
+		} else if found[i-1].firstOnly {
+			ok = s.first >= next // its later records are not known
 		}
 		if !ok {
 			return &CorruptError{File: s.g.path, Offset: firstOffset,
-				Reason: fmt.Sprintf("the segment begins at position %d, not %d", s.first, next)}
+				Reason: fmt.Sprintf("the segment begins at position %d; want %d", s.first, next)}
 		}
 		next = s.next
 	}
 	return nil
 }
 
-// checkTail tells a torn end from a damaged one.
-func (r *finding) checkTail(prepared []scanned, lazy bool) error {
+// checkTail tells a torn tail from a damaged one.
+func (r *logScan) checkTail(prepared []segmentScan, lazy bool) error {
 	s := r.last
-	if s.wrong {
+	if s.damage {
 		return s.corrupt
 	}
 	damaged := func(why string, args ...any) error {
@@ -270,15 +268,15 @@ func (r *finding) checkTail(prepared []scanned, lazy bool) error {
 	}
 	most := r.next + Position(s.g.size/headerSize) + 1
 	var err error
-	if r.tear, err = searchClosed(s.g, s.off, r.next, most); err != nil {
+	if r.torn, err = searchClosed(s.g, s.off, r.next, most); err != nil {
 		return err
 	}
-	if r.tear.proof != 0 {
-		return damaged("it had been durable when the record at %d was written", r.tear.proof)
+	if r.torn.proof != 0 {
+		return damaged("it was durable when the record at offset %d was written", r.torn.proof)
 	}
 	// A segment is complete, durably, before the next one gets a record.
 	for _, p := range prepared {
-		goesOn := p.headed
+		goesOn := p.hasRecord
 		if !goesOn && !lazy {
 			most += Position(p.g.size/headerSize) + 1
 			t, err := searchClosed(p.g, firstOffset, r.next, most)
@@ -294,26 +292,26 @@ func (r *finding) checkTail(prepared []scanned, lazy bool) error {
 	return nil
 }
 
-// searchClosed is searchTear of a segment that is not open.
-func searchClosed(g *segment, off int64, lo, hi Position) (tear, error) {
+// searchClosed is searchTornTail of a segment that is not open.
+func searchClosed(g *segment, off int64, lo, hi Position) (tornTail, error) {
 	if err := g.open(false); err != nil {
-		return tear{}, err
+		return tornTail{}, err
 	}
-	t, err := searchTear(g, off, lo, hi)
+	t, err := searchTornTail(g, off, lo, hi)
 	return t, errors.Join(err, g.close())
 }
 
-// report tells what was found.
-func (r *finding) report(m meta, half bool) Report {
+// report returns the exported form of r.
+func (r *logScan) report(m meta, degraded bool) Report {
 	rep := Report{
 		First: m.first, Next: r.next,
 		Segments: r.tail + 1, Prepared: len(r.segments) - r.tail - 1,
-		Verified: r.verified,
-		Clean:    r.last.closed && !r.tear.torn(r.last.g),
-		HalfMeta: half,
+		Verified:     r.verified,
+		Clean:        r.last.closed && !r.torn.exists(r.last.g),
+		MetaDegraded: degraded,
 	}
-	if r.tear.torn(r.last.g) {
-		rep.Torn = &Torn{File: r.last.g.path, Offset: r.tear.off, Bytes: r.tear.end(r.last.g) - r.tear.off, Records: r.tear.records}
+	if r.torn.exists(r.last.g) {
+		rep.Torn = r.torn.report(r.last.g)
 	}
 	return rep
 }

@@ -31,18 +31,18 @@ type request struct {
 
 	state atomic.Uint32
 	// done, of capacity 1, gets one value when the flusher gives the request
-	// back: finished, or to an appender in stLeaving.
+	// back: finished, or to an appender in stCancelling.
 	done chan struct{}
 }
 
 // States of a request. The left column is the flusher's way. An appender whose
 // context is done leaves it:
 //
-//	stWaiting ── stGone        it is never written; the flusher drops it
+//	stWaiting ── stAbandoned        it is never written; the flusher drops it
 //	   │
-//	stTaken ──── stLeaving     the flusher is copying the caller's bytes; it
+//	stTaken ──── stCancelling     the flusher is copying the caller's bytes; it
 //	   │                       gives the request back when it has
-//	stCopied ─── stGone        the flusher drops it when it is written
+//	stCopied ─── stAbandoned        the flusher drops it when it is written
 //	   │
 //	stFinished
 const (
@@ -50,8 +50,8 @@ const (
 	stTaken
 	stCopied
 	stFinished
-	stLeaving
-	stGone
+	stCancelling
+	stAbandoned
 )
 
 var requests = sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }}
@@ -79,7 +79,7 @@ func (r *request) copied() bool {
 // finish gives the request back with what became of it.
 func (r *request) finish(err error) {
 	r.err = err
-	if r.state.Swap(stFinished) == stGone {
+	if r.state.Swap(stFinished) == stAbandoned {
 		r.recycle()
 		return
 	}
@@ -96,17 +96,17 @@ func (r *request) await(ctx context.Context) (Position, error) {
 	for {
 		switch r.state.Load() {
 		case stWaiting:
-			if r.state.CompareAndSwap(stWaiting, stGone) {
+			if r.state.CompareAndSwap(stWaiting, stAbandoned) {
 				return 0, cancelled("append", ctx)
 			}
 		case stTaken:
-			if r.state.CompareAndSwap(stTaken, stLeaving) {
+			if r.state.CompareAndSwap(stTaken, stCancelling) {
 				<-r.done
 				r.recycle()
 				return 0, unsure(cancelled("append", ctx))
 			}
 		case stCopied:
-			if r.state.CompareAndSwap(stCopied, stGone) {
+			if r.state.CompareAndSwap(stCopied, stAbandoned) {
 				return 0, unsure(cancelled("append", ctx))
 			}
 		default:

@@ -49,7 +49,7 @@ func TestRequestStates(t *testing.T) {
 			}()
 			if c.after != nil {
 				if !c.flusher { // it waits for the flusher
-					for r.state.Load() != stLeaving {
+					for r.state.Load() != stCancelling {
 						time.Sleep(time.Millisecond)
 					}
 				} else {

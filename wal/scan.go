@@ -8,56 +8,56 @@ import (
 	"io"
 )
 
-// scanPiece is how many bytes a scanner reads at once.
-const scanPiece = 1 << 20
+// scanChunk is the number of bytes that a scanner reads at once.
+const scanChunk = 1 << 20
 
-// A record as it is in a segment.
+// A record is a record in a segment.
 type record struct {
 	typ       byte
 	pos       Position
 	back      uint32
-	off, next int64  // where it begins, and where the one behind it does
+	off, next int64  // offsets of it and of the next record
 	payload   []byte // valid until the next call of the scanner
 }
 
-// durable is the offset before which all of the segment was durable when the
-// record was written.
+// durable returns the offset before which all of the segment was durable when
+// the record was written.
 func (r record) durable() int64 { return r.off - int64(r.back) }
 
 var (
-	// errEnd: there is nothing before the limit any more.
+	// errEnd means that the scanner is at the limit.
 	errEnd = errors.New("end of the segment")
-	// errInvalid: what is at the scanner's offset is no record of this
-	// segment, or not the one that has to follow. scanner.corrupt says why.
+	// errInvalid means that there is no record of the segment at the scanner's
+	// offset, or not the one that must follow. scanner.corrupt has the reason.
 	errInvalid = errors.New("no record")
 )
 
-// A scanner reads the records of a segment, one after the other, and verifies
-// each. It allocates nothing but its buffer. Its zero value is ready for reset.
+// A scanner reads and verifies the records of a segment, one after the other. It
+// allocates its buffer only. The zero value is ready for reset.
 type scanner struct {
 	g   *segment
 	off int64
-	pos Position // the next data record must have; 0: not known
+	pos Position // of the next data record; 0: not known
 
 	buf    []byte // of the file from start on
 	start  int64
 	reason string // for errInvalid
-	// wrong: the checksum there is right and yet it cannot be the next record.
-	// No crash leaves that.
-	wrong bool
+	// damage is set with errInvalid if the record has the right checksum and yet
+	// cannot be the next one, which no crash leaves.
+	damage bool
 }
 
-// reset has the scanner read g from off on, where the next data record has
-// the position pos; 0: whatever the record there says. It keeps its buffer.
+// reset makes the scanner read g from off on, where the next data record has
+// position pos; 0 accepts any. It keeps its buffer.
 func (c *scanner) reset(g *segment, off int64, pos Position) {
 	c.g, c.off, c.pos = g, off, pos
 	c.buf, c.start = c.buf[:0], off
 }
 
-// next returns the record at the scanner's offset, of any type. It reads
-// nothing at limit or behind (a reader of a live log gives the end of what is
-// acknowledged). errEnd: at the limit, call again with a higher one.
-// errInvalid: see corrupt. Other errors are of the file.
+// next returns the record at the scanner's offset, of any type. It reads nothing
+// from limit on, the end of what is acknowledged in a live log. At the limit it
+// returns errEnd; call it again with a higher one. For errInvalid see corrupt.
+// Other errors are those of the file.
 func (c *scanner) next(limit int64) (r record, err error) {
 	if err := c.head(&r, limit); err != nil {
 		return record{}, err
@@ -70,20 +70,20 @@ func (c *scanner) next(limit int64) (r record, err error) {
 	if checksum(r.payload) != binary.LittleEndian.Uint32(b[4:]) {
 		return record{}, c.invalid("the checksum of the payload is wrong")
 	}
-	// The sum is right, so these were written so: by another program.
+	// The checksum is right, so another program wrote these.
 	switch {
 	case r.typ == typeEnd && (len(r.payload) != 8 || binary.LittleEndian.Uint64(r.payload) != c.g.number+1):
-		return record{}, c.refused("the end record does not name the next segment")
+		return record{}, c.damaged("the end record does not name the next segment")
 	case r.typ == typeClosed && len(r.payload) != 0:
-		return record{}, c.refused("the closed mark has a payload")
+		return record{}, c.damaged("the closed mark has a payload")
 	}
-	c.pass(r)
+	c.skip(r)
 	return r, nil
 }
 
-// seek moves to the data record pos, or to limit if that is where it will be,
-// by the heads of the records alone. pos is not behind the scanner. Errors are
-// those of next.
+// seek moves to the data record pos, which is not before the scanner, or to
+// limit if pos is the next one to be written. It reads the heads of the records
+// only. Its errors are those of next.
 func (c *scanner) seek(pos Position, limit int64) error {
 	for {
 		var r record
@@ -97,38 +97,38 @@ func (c *scanner) seek(pos Position, limit int64) error {
 			c.pos = pos
 			return nil
 		case r.typ == typeEnd || r.pos > pos:
-			return c.refused("record %d is missing before it", pos)
+			return c.damaged("record %d is missing before it", pos)
 		}
-		c.pass(r)
+		c.skip(r)
 	}
 }
 
-// corrupt is the error for errInvalid.
+// corrupt returns the error for errInvalid.
 func (c *scanner) corrupt() *CorruptError {
 	return &CorruptError{File: c.g.path, Offset: c.off, Reason: c.reason}
 }
 
 func (c *scanner) invalid(reason string) error {
-	c.reason, c.wrong = reason, false
+	c.reason, c.damage = reason, false
 	return errInvalid
 }
 
-func (c *scanner) refused(reason string, args ...any) error {
-	c.reason, c.wrong = fmt.Sprintf(reason, args...), true
+func (c *scanner) damaged(reason string, args ...any) error {
+	c.reason, c.damage = fmt.Sprintf(reason, args...), true
 	return errInvalid
 }
 
-// pass moves behind r.
-func (c *scanner) pass(r record) {
+// skip moves past r.
+func (c *scanner) skip(r record) {
 	c.off, c.pos = r.next, r.pos
 	if r.typ == typeData {
 		c.pos++
 	}
 }
 
-// head reads and verifies the head of the record at the scanner's offset, into
-// r: to hand such a structure back from function to function takes longer than
-// all the rest for a short record.
+// head reads and verifies the head of the record at the scanner's offset into r.
+// To return the struct through several functions would take longer than all the
+// rest for a short record.
 func (c *scanner) head(r *record, limit int64) error {
 	limit = min(limit, c.g.size)
 	if c.off >= limit {
@@ -145,20 +145,20 @@ func (c *scanner) head(r *record, limit int64) error {
 	case !r.parse(b, c.g.seed, c.off):
 		return c.invalid("there is no head of a record with a right checksum")
 	case r.typ < typeData || r.typ > typePad:
-		return c.refused("type %d of a record is not known", r.typ)
+		return c.damaged("the record has the unknown type %d", r.typ)
 	case r.pos == 0:
-		return c.refused("the record has no position")
+		return c.damaged("the record has no position")
 	case c.pos != 0 && r.pos != c.pos:
-		return c.refused("the record has position %d, not %d", r.pos, c.pos)
+		return c.damaged("the record has position %d, not %d", r.pos, c.pos)
 	case r.durable() < firstOffset:
-		return c.refused("the record refers to what is before the first")
+		return c.damaged("the record refers to an offset before the first record")
 	case r.next > limit:
-		return c.refused("the record does not fit before the end")
+		return c.damaged("the record does not fit before the end")
 	}
 	return nil
 }
 
-// parse reads the head b of a record at off, and reports whether its sum is
+// parse reads the head b of a record at off, and reports whether its checksum is
 // right.
 func (r *record) parse(b []byte, seed uint32, off int64) bool {
 	if binary.LittleEndian.Uint32(b) != headSum(seed, off, b) {
@@ -173,7 +173,7 @@ func (r *record) parse(b []byte, seed uint32, off int64) bool {
 	return true
 }
 
-// fill returns n bytes from the scanner's offset on. They end before limit.
+// fill returns n bytes at the scanner's offset. They do not reach over limit.
 func (c *scanner) fill(n int, limit int64) ([]byte, error) {
 	at := c.off - c.start
 	if at <= int64(len(c.buf)) && at+int64(n) <= int64(len(c.buf)) {
@@ -184,7 +184,7 @@ func (c *scanner) fill(n int, limit int64) ([]byte, error) {
 		kept = copy(c.buf, c.buf[at:])
 	}
 	if n > cap(c.buf) {
-		piece := min(scanPiece, int(c.g.size))
+		piece := min(scanChunk, int(c.g.size))
 		c.buf = append(make([]byte, 0, max(n, piece)), c.buf[:kept]...)
 	}
 	c.start = c.off
@@ -192,7 +192,7 @@ func (c *scanner) fill(n int, limit int64) ([]byte, error) {
 	m, err := c.g.file.ReadAt(c.buf[kept:], c.off+int64(kept))
 	c.buf = c.buf[:kept+m]
 	if len(c.buf) >= n {
-		return c.buf[:n], nil // an error comes again
+		return c.buf[:n], nil // an error will return
 	}
 	if err == io.EOF {
 		return nil, c.invalid(fmt.Sprintf("the file ends at %d bytes", c.start+int64(len(c.buf))))
@@ -200,8 +200,8 @@ func (c *scanner) fill(n int, limit int64) ([]byte, error) {
 	return nil, fmt.Errorf("wal: %w", err)
 }
 
-// seedOf is segment.seed for a salt.
+// seedOf returns segment.seed for a salt.
 func seedOf(salt uint64) uint32 { return addUint64(0, salt) }
 
-// sumOf is the CRC-32C of headers and META.
+// sumOf returns the CRC-32C of a header or a slot of META.
 func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }

@@ -11,35 +11,35 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// headerSum is the offset of the checksum in the header of a segment. What is
-// before it keeps its place in every version, and so does the sum.
+// headerSum is the offset of the checksum in the header of a segment. It and the
+// fields before it stay at their offsets in every version.
 const headerSum = 64
 
-// A segment is one file of the log. Its fields do not change once it is used,
-// but for those that store.mu guards.
+// A segment is one file of the log. Its fields do not change once it has
+// records, except those that store.mu guards.
 type segment struct {
 	path   string
 	number uint64
-	size   int64  // bytes, all of them written ahead
-	salt   uint64 // in the sum of each head, so that nothing of a former life parses
+	size   int64  // bytes, all of them written ahead of use
+	salt   uint64 // in the checksum of each head; a recycled file gets another
 	seed   uint32 // CRC-32C over salt
-	was    uint64 // the number of the file's former life; 0: it was made of zeros
+	// recycledFrom is the number that the file had before; 0 if it was created
+	// full of zeros.
+	recycledFrom uint64
 
-	// first is the position of the first data record in it, or the one that it
-	// would have.
+	// first is the position of its first data record, present or future.
 	first Position
 
-	// file is open, buffered, as long as somebody holds the segment: the store
-	// holds its last one, for writing, a reader what store.find gave it until
-	// store.release.
-	file    *os.File
-	refs    int  // store.mu
-	dropped bool // store.mu; truncated away: whoever releases it last reclaims it
+	// file is open while refs is above 0. The store holds the last segment, open
+	// for writing; a Reader holds those of store.find until store.release.
+	file      *os.File
+	refs      int  // guarded by store.mu
+	truncated bool // guarded by store.mu; the last release reclaims the file
 }
 
-// room is how many bytes of payload a record at off may have; less than 0: not
-// even an empty one fits, go on to the next segment.
-func (g *segment) room(off int64) int64 { return room(g.size, off) }
+// maxPayload returns the longest payload of a record at off; below 0 if not even
+// an empty record fits and the log must go on in the next segment.
+func (g *segment) maxPayload(off int64) int64 { return maxPayload(g.size, off) }
 
 // appendRecord appends a record for the offset off of g to dst.
 func (g *segment) appendRecord(dst []byte, off int64, typ byte, pos Position, back, sum uint32, payload []byte) []byte {
@@ -54,7 +54,7 @@ func (g *segment) write(b []byte, off int64) error {
 	return nil
 }
 
-// sync makes all that was written durable.
+// sync makes all writes to the segment durable.
 func (g *segment) sync() error {
 	if err := sys.SyncData(g.file); err != nil {
 		return pathError("fdatasync", g.path, err)
@@ -72,14 +72,14 @@ func (g *segment) open(write bool) error {
 	return nil
 }
 
-// named reports whether the name of an open segment still leads to it.
-func (g *segment) named() bool {
-	mine, err := g.file.Stat()
+// hasName reports whether the path of an open segment still names its file.
+func (g *segment) hasName() bool {
+	opened, err := g.file.Stat()
 	if err != nil {
 		return false
 	}
-	there, err := os.Lstat(g.path)
-	return err == nil && os.SameFile(there, mine)
+	named, err := os.Lstat(g.path)
+	return err == nil && os.SameFile(named, opened)
 }
 
 func (g *segment) close() error {
@@ -94,7 +94,7 @@ func (g *segment) close() error {
 	return nil
 }
 
-// header is the first block of a segment of the log id.
+// header returns the first block of a segment of the log id.
 func (g *segment) header(id [16]byte) []byte {
 	b := make([]byte, firstOffset)
 	copy(b, segmentMagic)
@@ -103,14 +103,14 @@ func (g *segment) header(id [16]byte) []byte {
 	binary.LittleEndian.PutUint64(b[32:], g.number)
 	binary.LittleEndian.PutUint64(b[40:], uint64(g.size))
 	binary.LittleEndian.PutUint64(b[48:], g.salt)
-	binary.LittleEndian.PutUint64(b[56:], g.was)
+	binary.LittleEndian.PutUint64(b[56:], g.recycledFrom)
 	binary.LittleEndian.PutUint32(b[headerSum:], sumOf(b[:headerSum]))
 	return b
 }
 
-// parseHeader fills g, whose path and number are those of the file's name,
-// from the header b of a file of size bytes. The header was durable before
-// the file had that name: if it is not right, it was damaged.
+// parseHeader fills g, whose path and number are those of the file's name, from
+// the header b of a file of size bytes. The header was durable before the file
+// had that name, so a wrong one is damage.
 func (g *segment) parseHeader(b []byte, id [16]byte, size int64) error {
 	corrupt := func(off int64, reason string, args ...any) error {
 		return &CorruptError{File: g.path, Offset: off, Reason: fmt.Sprintf(reason, args...)}
@@ -130,22 +130,22 @@ func (g *segment) parseHeader(b []byte, id [16]byte, size int64) error {
 		return corrupt(16, "the segment is of another log: its id is %x, that of this log %x", b[16:32], id)
 	}
 	if n := binary.LittleEndian.Uint64(b[32:]); n != g.number {
-		return corrupt(32, "the segment is number %d by its header", n)
+		return corrupt(32, "the header is that of segment %d", n)
 	}
 	g.size = int64(binary.LittleEndian.Uint64(b[40:]))
 	if g.size < minSegmentSize || g.size > maxSegmentSize || g.size%firstOffset != 0 {
-		return corrupt(40, "a segment cannot have %d bytes", g.size)
+		return corrupt(40, "the header says %d bytes, which no segment has", g.size)
 	}
 	if g.size != size {
-		return corrupt(min(g.size, size), "the file has %d bytes, of %d", size, g.size)
+		return corrupt(min(g.size, size), "the file has %d bytes; want %d", size, g.size)
 	}
 	g.salt = binary.LittleEndian.Uint64(b[48:])
 	g.seed = seedOf(g.salt)
-	g.was = binary.LittleEndian.Uint64(b[56:])
+	g.recycledFrom = binary.LittleEndian.Uint64(b[56:])
 	return nil
 }
 
-// openSegment opens a segment and reads its header. Close it.
+// openSegment opens a segment for reading and reads its header.
 func openSegment(path string, number uint64, id [16]byte) (*segment, error) {
 	g := &segment{path: path, number: number}
 	if err := g.open(false); err != nil {
@@ -171,7 +171,7 @@ func (g *segment) readHeader(id [16]byte) error {
 	return g.parseHeader(b[:n], id, fi.Size())
 }
 
-// readID is the id of the log that the segment path is of, by its header.
+// readID returns the id of the log in the header of the segment path.
 func readID(path string) (id [16]byte, ok bool) {
 	f, err := openFile(path, false)
 	if err != nil {
@@ -186,9 +186,11 @@ func readID(path string) (id [16]byte, ok bool) {
 	return [16]byte(b[16:32]), ok
 }
 
+// segmentName returns the file name of a segment.
 func segmentName(number uint64) string { return fmt.Sprintf("%016d", number) + segmentExt }
 
-// segmentNumber is the number in the name of a segment, 0 if it is none.
+// segmentNumber returns the number in the file name of a segment, 0 if name is
+// no such name.
 func segmentNumber(name string) uint64 {
 	digits, ok := strings.CutSuffix(name, segmentExt)
 	if !ok {

@@ -14,40 +14,41 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// fillPiece is how many bytes of a new segment are written, and in the
-// background synced, at once.
-const fillPiece = 1 << 20
+// fillChunk is the number of bytes of a new segment that are written at once,
+// and synced at once in the background.
+const fillChunk = 1 << 20
 
-// maxPause bounds how long the background rests between two pieces.
+// maxPause is the longest pause of the background between two chunks.
 const maxPause = 50 * time.Millisecond
 
-// prepare has Options.Spares segments made ready in the background, unless
-// that is under way. Its errors come out of advance, which tries again.
+// prepare starts preparing Options.Spares segments in the background. Errors are
+// returned by advance, which tries again.
 func (s *store) prepare() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.start(false)
+	s.startPreparing(false)
 }
 
-// start has at least one segment made if one is needed. The caller holds mu.
-func (s *store) start(urgent bool) {
+// startPreparing starts prepareLoop if it does not run and a segment is missing.
+// The caller has locked mu.
+func (s *store) startPreparing(urgent bool) {
 	s.urgent = s.urgent || urgent
-	if s.running || s.closing || len(s.ready) >= s.spares && !urgent {
+	if s.preparing || s.closing || len(s.ready) >= s.spares && !urgent {
 		return
 	}
-	s.running = true
-	go s.run()
+	s.preparing = true
+	go s.prepareLoop()
 }
 
-// run makes segments until there are enough, or one cannot be made.
-func (s *store) run() {
+// prepareLoop creates segments until there are enough, or one fails.
+func (s *store) prepareLoop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.prepareErr = nil; !s.closing && (len(s.ready) < s.spares || len(s.ready) == 0); {
 		number := s.lastNumber + 1
 		s.mu.Unlock()
-		t := s.made.Start()
-		g, err := s.make(number)
+		t := s.creates.Start()
+		g, err := s.createSegment(number)
 		if err == nil {
 			t.Stop()
 		}
@@ -61,17 +62,17 @@ func (s *store) run() {
 		s.urgent = false
 		s.cond.Broadcast()
 	}
-	s.running, s.urgent = false, false
+	s.preparing, s.urgent = false, false
 	s.cond.Broadcast()
 }
 
-// take returns the next segment, and waits for it if there is none.
-func (s *store) take() (*segment, error) {
+// takePrepared returns the next segment, and waits if none is prepared.
+func (s *store) takePrepared() (*segment, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.ready) == 0 {
-		s.start(true)
-		for s.running && len(s.ready) == 0 {
+		s.startPreparing(true)
+		for s.preparing && len(s.ready) == 0 {
 			s.cond.Wait()
 		}
 		switch {
@@ -87,17 +88,17 @@ func (s *store) take() (*segment, error) {
 	return g, nil
 }
 
-// hurried reports whether somebody waits for the segment that is being made,
-// and whether nobody wants it any more.
-func (s *store) hurried() (urgent, closing bool) {
+// priority reports whether an append waits for the segment that is being
+// created, and whether the store is closing.
+func (s *store) priority() (urgent, closing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.urgent, s.closing
 }
 
-// make makes a segment, ready to be used and durable with its name. It is open
-// for writing. What fails leaves nothing behind.
-func (s *store) make(number uint64) (*segment, error) {
+// createSegment creates a segment, durable with its name, and returns it open
+// for writing. After an error no file is left.
+func (s *store) createSegment(number uint64) (*segment, error) {
 	var salt [8]byte
 	rand.Read(salt[:]) // never fails
 	g := &segment{
@@ -117,10 +118,10 @@ func (s *store) make(number uint64) (*segment, error) {
 	s.mu.Unlock()
 	err := fs.ErrNotExist
 	if old != 0 {
-		err = s.renew(g, temp, old)
+		err = s.recycle(g, temp, old)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // or somebody has tidied it away
-		err = s.create(g, temp)
+	if errors.Is(err, fs.ErrNotExist) { // no file to recycle, or it has been removed
+		err = s.fill(g, temp)
 	}
 	if err == nil {
 		err = s.finish(g, temp)
@@ -133,13 +134,13 @@ func (s *store) make(number uint64) (*segment, error) {
 	return g, nil
 }
 
-// create makes the file temp full of zeros.
+// fill creates the file temp full of zeros.
 //
-// They are written, not only allocated, so that the extents are marked as
-// written and have their place: a later fdatasync(2) has data to write and no
-// metadata. Where a file system never writes in place (btrfs, ZFS, bcachefs)
-// that is of no use, and the room is only reserved.
-func (s *store) create(g *segment, temp string) error {
+// The zeros are written, not only allocated, so that the extents are marked as
+// written and a later fdatasync(2) writes data and no metadata. On a file system
+// that never writes in place (btrfs, ZFS, bcachefs) that gains nothing, and the
+// space is only reserved.
+func (s *store) fill(g *segment, temp string) error {
 	f, err := s.d.CreateFile(temp, s.path(temp), 0o666, sys.CreateEmpty)
 	if err != nil {
 		return pathError("open", s.path(temp), err)
@@ -156,22 +157,22 @@ func (s *store) create(g *segment, temp string) error {
 		}
 		return nil
 	}
-	zeros := make([]byte, fillPiece)
+	zeros := make([]byte, fillChunk)
 	for off := int64(0); off < g.size; {
 		began := time.Now()
-		n, err := f.WriteAt(zeros[:min(fillPiece, g.size-off)], off)
+		n, err := f.WriteAt(zeros[:min(fillChunk, g.size-off)], off)
 		if err != nil {
 			return fmt.Errorf("wal: %w", err)
 		}
 		off += int64(n)
-		urgent, closing := s.hurried()
+		urgent, closing := s.priority()
 		if closing {
 			return ErrClosed
 		}
 		if urgent {
 			continue
 		}
-		// Appends share the device. Its queue is kept short, and left to them
+		// Appends share the device: keep its queue short, and leave it to them
 		// half of the time.
 		if err := sys.SyncData(f); err != nil {
 			return pathError("fdatasync", s.path(temp), err)
@@ -181,9 +182,8 @@ func (s *store) create(g *segment, temp string) error {
 	return nil
 }
 
-// renew makes the file temp of a segment that is no longer needed. It has its
-// old name, which is not that of a segment of the log, until then.
-func (s *store) renew(g *segment, temp string, old uint64) error {
+// recycle makes the file of the discarded segment old the file temp.
+func (s *store) recycle(g *segment, temp string, old uint64) error {
 	if err := s.d.Rename(segmentName(old), temp); err != nil {
 		return pathError("rename", s.path(segmentName(old)), err)
 	}
@@ -191,12 +191,11 @@ func (s *store) renew(g *segment, temp string, old uint64) error {
 	if err != nil {
 		return err
 	}
-	g.file, g.was = f, old
+	g.file, g.recycledFrom = f, old
 	return nil
 }
 
-// finish writes the header into temp and gives it its name, each durably
-// before the next.
+// finish writes the header into temp, durably, and then renames it, durably.
 func (s *store) finish(g *segment, temp string) error {
 	if err := g.write(g.header(s.id), 0); err != nil {
 		return err
@@ -208,19 +207,19 @@ func (s *store) finish(g *segment, temp string) error {
 		return pathError("rename", s.path(temp), err)
 	}
 	if err := s.syncDir(); err != nil {
-		// The name may or may not be durable. Nobody has used it.
+		// The name may or may not be durable. The segment is unused.
 		s.d.Remove(filepath.Base(g.path))
 		return err
 	}
 	return nil
 }
 
-// reclaim keeps the file of a segment that is no longer needed for another
-// one, or removes it. Nobody has it open.
+// reclaim keeps the file of a truncated segment, which is not open, for
+// recycling, or removes it.
 func (s *store) reclaim(g *segment) {
 	s.mu.Lock()
 	if s.closing {
-		// Another process may have the log by now. Opening it reclaims this.
+		// Another process may have the log by now. The next Open reclaims this.
 		s.mu.Unlock()
 		return
 	}
@@ -230,7 +229,7 @@ func (s *store) reclaim(g *segment) {
 	}
 	s.mu.Unlock()
 	if !keep {
-		// If that fails it is tried again when the log is opened.
+		// After an error the next Open tries again.
 		os.Remove(g.path)
 	}
 }

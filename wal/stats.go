@@ -7,42 +7,42 @@ import (
 	"github.com/stele-go/stele/latency"
 )
 
-// Stats are figures of a log since it was opened. For those of an interval,
-// subtract the snapshots of its beginning from those of its end.
+// Stats are the figures of a log since Open. For those of an interval, subtract
+// the Stats at its beginning from those at its end.
 type Stats struct {
 	Mechanism Mechanism // how appends are made durable; never SyncAuto
 
-	Records  uint64 // written
-	Bytes    uint64 // written, with their heads
-	Flushes  uint64 // writes of one record or many
-	Syncs    uint64 // but for those of other segments than the last
-	Waits    uint64 // appends that found the queue full, or AppendAsync its memory
-	Dropped  uint64 // cancelled before they were written
-	InQueue  int    // appends that wait now
-	MostTook uint64 // appends that one flush took from the queue, at most
+	Records      uint64 // records written
+	Bytes        uint64 // bytes written, heads of records included
+	Flushes      uint64 // writes of one record or more
+	Syncs        uint64 // syncs of the last segment
+	Waits        uint64 // appends that waited for the queue, or for memory of AppendAsync
+	Cancelled    uint64 // appends cancelled before they were written
+	Queued       int    // appends waiting now
+	LargestBatch uint64 // the most appends that one flush took from the queue
 
-	Segments int // files that have records, or will have the next
-	Prepared int // files made ready for later
+	Segments int // segments with records; at least 1, as the next record goes into the last
+	Prepared int // segments prepared ahead of use
 
-	// Append has the calls of Append and AppendBatch that succeeded: from the
-	// call to its return, so with the wait for others' syncs and for the
-	// scheduler. At Power it has all of them. Below, where a call takes about as
-	// long as 20 readings of the clock, it has one of 64.
+	// Append times the calls of Append and AppendBatch that succeeded, from call
+	// to return: waiting for other syncs and for the scheduler is included. At
+	// level Power every call is timed, below, where a call costs about 20
+	// readings of the clock, one of 64.
 	Append latency.Snapshot
-	// AppendAsync has one of 16 records of AppendAsync: from the call until it
-	// was acknowledged, whenever Wait was called.
+	// AppendAsync times one of 16 records of AppendAsync, from the call to the
+	// acknowledgement, whenever Wait is called.
 	AppendAsync latency.Snapshot
-	// Sync has the syncs that Syncs counts. At Power each is a write of a group
-	// of records with its sync, below it is the sync alone.
+	// Sync times the syncs that Syncs counts. At level Power each includes the
+	// write of its batch, below that it is the sync alone.
 	Sync latency.Snapshot
-	// Switch is how long appends had to wait for the next segment, Create how
-	// long it took to make one: mostly in the background, where it is slowed
-	// down to leave the disk to appends.
+	// Switch times the changes to the next segment, for which appends wait.
+	// Create times the creation of segments, mostly in the background, where it
+	// is throttled in favour of appends.
 	Switch, Create latency.Snapshot
 }
 
-// RecordsPerSync is how many records have shared a sync, on average; 0 if
-// nothing was synced.
+// RecordsPerSync returns the average number of records that shared a sync, 0 if
+// there was no sync.
 func (s Stats) RecordsPerSync() float64 {
 	if s.Syncs == 0 {
 		return 0
@@ -51,13 +51,13 @@ func (s Stats) RecordsPerSync() float64 {
 }
 
 type counters struct {
-	records, bytes, flushes, waits, cancelled, deepest atomic.Uint64
+	records, bytes, flushes, waits, cancelled, largestBatch atomic.Uint64
 
 	appends, async  latency.Sampler
 	syncs, switches latency.Histogram
 }
 
-// init sets how many operations are timed.
+// init sets the share of operations that are timed.
 func (c *counters) init(level durability.Level) {
 	if level != durability.Power {
 		c.appends.OneOf = 64
@@ -65,28 +65,28 @@ func (c *counters) init(level durability.Level) {
 	c.async.OneOf = 16
 }
 
-// Stats returns the figures of now, in about 20 us. They are read one after the
-// other while appends go on, so they may not fit together to the last one.
+// Stats returns the current figures, in about 20 us. They are read one after
+// the other while appends go on, so they need not agree to the last append.
 func (l *Log) Stats() Stats {
 	s := Stats{
-		Records:     l.stats.records.Load(),
-		Bytes:       l.stats.bytes.Load(),
-		Flushes:     l.stats.flushes.Load(),
-		Waits:       l.stats.waits.Load(),
-		Dropped:     l.stats.cancelled.Load(),
-		MostTook:    l.stats.deepest.Load(),
-		Append:      l.stats.appends.Snapshot(),
-		AppendAsync: l.stats.async.Snapshot(),
-		Sync:        l.stats.syncs.Snapshot(),
-		Switch:      l.stats.switches.Snapshot(),
+		Records:      l.stats.records.Load(),
+		Bytes:        l.stats.bytes.Load(),
+		Flushes:      l.stats.flushes.Load(),
+		Waits:        l.stats.waits.Load(),
+		Cancelled:    l.stats.cancelled.Load(),
+		LargestBatch: l.stats.largestBatch.Load(),
+		Append:       l.stats.appends.Snapshot(),
+		AppendAsync:  l.stats.async.Snapshot(),
+		Sync:         l.stats.syncs.Snapshot(),
+		Switch:       l.stats.switches.Snapshot(),
 	}
 	s.Syncs = s.Sync.Count()
 	if l.store == nil { // it was never opened
 		return s
 	}
 	s.Mechanism = l.out.mech
-	s.InQueue = l.queue.Len()
-	s.Create = l.store.made.Snapshot()
+	s.Queued = l.queue.Len()
+	s.Create = l.store.creates.Snapshot()
 	s.Segments, s.Prepared = l.store.counts()
 	return s
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/stele-go/stele/latency"
 )
 
-// A store is the folder of an open log: lock, META and segments. tail,
-// advance and close are for whoever has the right to flush, the others for
-// all goroutines.
+// A store is the directory of an open log: lock, META and segments. The caller
+// of tail, advance and close holds Log.writeMu. The other methods are safe for
+// concurrent use.
 type store struct {
 	dir  string
 	d    sys.Dir
@@ -26,30 +26,32 @@ type store struct {
 	spares      int
 	cow         bool // the file system never writes in place
 
-	made latency.Histogram // how long segments took to make
+	creates latency.Histogram // times createSegment
 
-	// truncating is held while META is written. It guards metaFile and stale,
-	// and is taken before mu.
-	truncating sync.Mutex
-	metaFile   *os.File
-	stale      int // the slot of META to be written first
+	// metaMu is held while META is written. It guards metaFile and metaSlot, and
+	// is locked before mu.
+	metaMu   sync.Mutex
+	metaFile *os.File
+	metaSlot int // of META, to be written first
 
 	mu   sync.Mutex
-	cond sync.Cond // of mu: running, ready
+	cond sync.Cond // of mu: preparing, ready
 	meta meta
-	used []*segment // ascending, without gaps; the last one is held by the store
-	// ready are prepared segments, open, that follow the last used one.
+	used []*segment // ascending, without gaps; the store holds the last one
+	// ready are the prepared segments, open, that follow the last used one.
 	ready      []*segment
-	free       []uint64 // numbers of files that can be used again
+	free       []uint64 // numbers of files to be recycled
 	lastNumber uint64   // of the last segment in used or ready
-	running    bool     // segments are being made
-	urgent     bool     // and somebody waits for one
-	prepareErr error    // why they could not be
+	preparing  bool     // prepareLoop runs
+	urgent     bool     // an append waits for a prepared segment
+	prepareErr error    // that ended prepareLoop
 	closing    bool
-	// What openStore found, and closed marks.
+	// The end of the log as openStore found it.
 	tailOff  int64
 	tailNext Position
-	closedAt int64 // offset in the last segment behind a closed mark; 0: it has none
+	// closedAt is the offset in the last segment after a closed mark; 0 if it
+	// does not end in one.
+	closedAt int64
 }
 
 func (s *store) path(name string) string { return filepath.Join(s.dir, name) }
@@ -60,21 +62,21 @@ func (s *store) last() *segment {
 	return s.used[len(s.used)-1]
 }
 
-// tail is where the next record goes, as openStore found it. All before off is
-// durable.
+// tail returns the place of the next record, as openStore found it. All before
+// off is durable.
 func (s *store) tail() (g *segment, off int64, next Position) {
 	return s.last(), s.tailOff, s.tailNext
 }
 
-// advance completes the last segment, of which all before durable is durable:
-// it writes the end record at off and syncs. Then all of that segment is
-// durable. It returns the next segment, whose records begin at firstOffset.
+// advance completes the last segment, which is durable up to the offset durable:
+// it writes the end record at off and syncs. It returns the next segment, with
+// no records.
 //
-// It waits for a prepared segment or makes one. If that, or the write, fails
-// (ENOSPC), nothing has changed, and it may be called again. An error that is
-// errUnknownState poisons the log.
+// It waits for a prepared segment. If creating that fails, or the write
+// (ENOSPC), nothing has changed and advance may be called again. An error that
+// is errSyncFailed poisons the log.
 func (s *store) advance(off, durable int64, next Position) (*segment, error) {
-	to, err := s.take()
+	to, err := s.takePrepared()
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func (s *store) advance(off, durable int64, next Position) (*segment, error) {
 	end := from.appendRecord(nil, off, typeEnd, next, uint32(off-durable), checksum(number[:]), number[:])
 	if err = from.write(end, off); err == nil {
 		if err = from.sync(); err != nil {
-			err = fmt.Errorf("%w: %w", errUnknownState, err)
+			err = fmt.Errorf("%w: %w", errSyncFailed, err)
 		}
 	}
 	s.mu.Lock()
@@ -97,47 +99,46 @@ func (s *store) advance(off, durable int64, next Position) (*segment, error) {
 	to.refs = 1
 	s.used = append(s.used, to)
 	s.closedAt = 0
-	s.start(false)
-	// Its close tells nothing that the sync has not told.
-	s.drop(from)
+	s.startPreparing(false)
+	s.unref(from) // its close reports nothing that the sync has not
 	return to, nil
 }
 
-// truncate gives up all records before pos, durably, and recycles or removes
-// segments that have no others. pos is at most the next position, and all
-// before it must be durable: a log that ends before the position in META is
-// taken for damaged. Who holds one of the segments goes on reading it.
+// truncate discards all records before pos, durably, and recycles or removes the
+// segments that have no others. pos is at most the next position, and all before
+// it must be durable, since a log that ends before the position in META counts
+// as damaged. A Reader that holds one of the segments reads on.
 func (s *store) truncate(pos Position) error {
-	s.truncating.Lock()
-	defer s.truncating.Unlock()
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
 	s.mu.Lock()
 	if s.closing {
 		s.mu.Unlock()
 		return ErrClosed
 	}
 	m := s.meta
-	gone := 0
-	for gone+1 < len(s.used) && s.used[gone+1].first <= pos {
-		gone++
+	first := 0 // in used, to be kept
+	for first+1 < len(s.used) && s.used[first+1].first <= pos {
+		first++
 	}
-	m.segment = s.used[gone].number
+	m.segment = s.used[first].number
 	s.mu.Unlock()
 	if pos <= m.first {
 		return nil
 	}
 	m.first, m.next = pos, max(m.next, pos)
 	m.sequence++
-	if err := writeMeta(s.metaFile, m, s.stale); err != nil {
+	if err := writeMeta(s.metaFile, m, s.metaSlot); err != nil {
 		return err
 	}
 
 	s.mu.Lock()
 	s.meta = m
-	old := slices.Clone(s.used[:gone])
-	s.used = slices.Delete(s.used, 0, gone)
+	old := slices.Clone(s.used[:first])
+	s.used = slices.Delete(s.used, 0, first)
 	old = slices.DeleteFunc(old, func(g *segment) bool {
-		g.dropped = true
-		return g.refs > 0 // whoever releases it last reclaims it
+		g.truncated = true
+		return g.refs > 0 // the last release reclaims it
 	})
 	s.mu.Unlock()
 	for _, g := range old {
@@ -146,8 +147,8 @@ func (s *store) truncate(pos Position) error {
 	return nil
 }
 
-// find returns the segment that holds pos, or where pos will be if it is the
-// next one, and holds it: release it. ErrTruncated: pos has been given up.
+// find returns the segment of the record pos, which may be the next one, and
+// holds it: call release. The error is ErrTruncated if pos has been discarded.
 func (s *store) find(pos Position) (*segment, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,16 +167,15 @@ func (s *store) find(pos Position) (*segment, error) {
 	if !ok {
 		i-- // the first segment begins at meta.first or before
 	}
-	// Of segments that begin at the same position only the last can have a
-	// record: the others have none but control records.
+	// Of segments with the same first position only the last has data records.
 	for i+1 < len(s.used) && s.used[i+1].first == pos {
 		i++
 	}
 	return s.hold(s.used[i])
 }
 
-// after returns the segment that follows g, held; nil: g is the last. If g has
-// been truncated away meanwhile, and the next one as well: ErrTruncated.
+// after returns the segment that follows g, held; nil if g is the last. The
+// error is ErrTruncated if that segment has been truncated away.
 func (s *store) after(g *segment) (*segment, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,8 @@ func (s *store) after(g *segment) (*segment, error) {
 	}
 }
 
-// hold opens g unless it is. The caller holds mu.
+// hold counts a reference to g, and opens g if it is not open. The caller has
+// locked mu.
 func (s *store) hold(g *segment) (*segment, error) {
 	if s.closing {
 		return nil, ErrClosed
@@ -204,19 +205,19 @@ func (s *store) hold(g *segment) (*segment, error) {
 	return g, nil
 }
 
-// release ends what find and after began.
+// release gives back a segment that find or after returned.
 func (s *store) release(g *segment) {
 	s.mu.Lock()
-	gone := s.drop(g) && g.dropped
+	reclaim := s.unref(g) && g.truncated
 	s.mu.Unlock()
-	if gone {
+	if reclaim {
 		s.reclaim(g)
 	}
 }
 
-// drop gives one hold of g back, and reports whether it was the last. The
-// caller holds mu.
-func (s *store) drop(g *segment) bool {
+// unref gives back one reference to g, and reports whether it was the last. The
+// caller has locked mu.
+func (s *store) unref(g *segment) bool {
 	g.refs--
 	if g.refs > 0 {
 		return false
@@ -225,43 +226,43 @@ func (s *store) drop(g *segment) bool {
 	return true
 }
 
-// first is the position before which all is given up.
+// first returns the position before which all records are discarded.
 func (s *store) first() Position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.meta.first
 }
 
-// counts is for statistics: segments with records, and prepared ones.
+// counts returns the numbers of used and of prepared segments.
 func (s *store) counts() (segments, prepared int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.used), len(s.ready)
 }
 
-// close gives the folder back. With mark it first syncs the last segment and
-// writes the closed mark at off, durably; without (a poisoned log) it writes
-// nothing. Readers that hold segments may read on, and release them later.
+// close releases the directory. With mark it first syncs the last segment and
+// writes the closed mark at off, durably; without, of a poisoned log, it writes
+// nothing. Readers that hold segments may read on and release them later.
 func (s *store) close(off int64, next Position, mark bool) error {
 	s.mu.Lock()
 	s.closing = true
-	for s.running {
+	for s.preparing {
 		s.cond.Wait()
 	}
 	s.mu.Unlock()
-	// One that is under way ends before META is another process's to write.
-	s.truncating.Lock()
-	defer s.truncating.Unlock()
+	// A truncation under way ends before another process may write META.
+	s.metaMu.Lock()
+	defer s.metaMu.Unlock()
 	var err error
 	if mark {
 		err = s.mark(off, next)
 	}
-	return errors.Join(err, s.give())
+	return errors.Join(err, s.closeFiles())
 }
 
-// mark writes the closed mark, and notes in META where the log ends. The sync
-// before is what the mark says: that all before it is durable. The caller
-// holds truncating, or is alone.
+// mark writes the closed mark, and the end of the log to META. The mark says that
+// all before it is durable, so it is written after a sync. The caller has locked
+// metaMu.
 func (s *store) mark(off int64, next Position) error {
 	if off == s.closedAt {
 		return nil
@@ -281,16 +282,16 @@ func (s *store) mark(off int64, next Position) error {
 	s.meta.next = next
 	m := s.meta
 	s.mu.Unlock()
-	return writeMeta(s.metaFile, m, s.stale)
+	return writeMeta(s.metaFile, m, s.metaSlot)
 }
 
-// give closes what the store has open.
-func (s *store) give() error {
+// closeFiles closes the files of the store and releases the lock.
+func (s *store) closeFiles() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
 	if n := len(s.used); n > 0 {
-		s.drop(s.used[n-1])
+		s.unref(s.used[n-1])
 	}
 	for _, g := range s.ready {
 		errs = append(errs, g.close())

@@ -50,7 +50,7 @@ func needPower(t testing.TB, err error) {
 func (p *pen) write(recs ...[]byte) {
 	p.t.Helper()
 	for _, rec := range recs {
-		if p.g.room(p.off) < int64(len(rec)) {
+		if p.g.maxPayload(p.off) < int64(len(rec)) {
 			g, err := p.s.advance(p.off, p.durable, p.next)
 			if err != nil {
 				p.t.Fatal(err)
@@ -191,7 +191,7 @@ func TestStoreReopens(t *testing.T) {
 		}
 		checkRecords(t, dir, 1, next)
 		p, rep = openPen(t, dir, small())
-		if rep.First != 1 || rep.Next != next || rep.Clean != clean || rep.Torn != nil || rep.HalfMeta {
+		if rep.First != 1 || rep.Next != next || rep.Clean != clean || rep.Torn != nil || rep.MetaDegraded {
 			t.Errorf("round %d: %+v, want the next to be %d", round, rep, next)
 		}
 		if _, off, _ := p.s.tail(); clean != (off == p.s.closedAt) {
@@ -215,12 +215,12 @@ func TestStoreReopens(t *testing.T) {
 func TestStoreClosedWhenFull(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := openPen(t, dir, small())
-	p.append(make([]byte, p.g.room(p.off)))
+	p.append(make([]byte, p.g.maxPayload(p.off)))
 	p.close()
 	for range 2 {
 		p, _ = openPen(t, dir, small())
-		if p.g.room(p.off) >= 0 {
-			t.Fatalf("there is room for %d bytes", p.g.room(p.off))
+		if p.g.maxPayload(p.off) >= 0 {
+			t.Fatalf("there is room for %d bytes", p.g.maxPayload(p.off))
 		}
 		p.close()
 	}
@@ -291,7 +291,7 @@ func TestStoreTruncates(t *testing.T) {
 	// and what they held is not read.
 	next := p.next
 	p.fill(7)
-	if again := slices.ContainsFunc(p.s.used, func(g *segment) bool { return g.was != 0 }); again == p.s.cow {
+	if again := slices.ContainsFunc(p.s.used, func(g *segment) bool { return g.recycledFrom != 0 }); again == p.s.cow {
 		t.Errorf("files used again: %v; never in place: %v", again, p.s.cow)
 	}
 	end := p.next
@@ -465,7 +465,7 @@ func TestStoreCannotPrepare(t *testing.T) {
 	}
 	p.s.prepare()
 	for range 2 {
-		if _, err := p.s.advance(p.off, p.durable, p.next); err == nil || errors.Is(err, errUnknownState) || !strings.Contains(err.Error(), dir) {
+		if _, err := p.s.advance(p.off, p.durable, p.next); err == nil || errors.Is(err, errSyncFailed) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("advance: %v", err)
 		}
 	}

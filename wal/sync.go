@@ -91,10 +91,10 @@ const (
 	maxAlign    = firstOffset
 )
 
-// findWay returns the way in which the log in dir is to make bytes durable: by
+// chooseMethod returns the way in which the log in dir is to make bytes durable: by
 // want, or an error if the file system cannot do that; by the one that proves
 // fastest if want is SyncAuto.
-func findWay(dir string, want Mechanism) (way, error) {
+func chooseMethod(dir string, want Mechanism) (way, error) {
 	if want == SyncFdatasync {
 		return way{mech: want, align: 1}, nil
 	}

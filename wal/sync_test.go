@@ -77,7 +77,7 @@ func holdsNothing(t *testing.T, dir string) {
 func TestFindWay(t *testing.T) {
 	dir := t.TempDir()
 	for _, m := range []Mechanism{SyncAuto, SyncFdatasync, SyncDsync, SyncDirect} {
-		w, err := findWay(dir, m)
+		w, err := chooseMethod(dir, m)
 		switch {
 		case err != nil:
 			if m == SyncAuto || m == SyncFdatasync || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), string(m)) {
@@ -90,15 +90,15 @@ func TestFindWay(t *testing.T) {
 		holdsNothing(t, dir)
 	}
 	missing := filepath.Join(dir, "missing")
-	if w, err := findWay(missing, SyncAuto); w.mech != SyncFdatasync || err != nil {
+	if w, err := chooseMethod(missing, SyncAuto); w.mech != SyncFdatasync || err != nil {
 		t.Errorf("%+v, %v", w, err)
 	}
-	if _, err := findWay(missing, SyncDsync); !errors.Is(err, os.ErrNotExist) {
+	if _, err := chooseMethod(missing, SyncDsync); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
 
-// A log that is poisoned refuses everything, also what waits, but for reading
+// A log that is poisoned checkOpen everything, also what waits, but for reading
 // what was acknowledged before; and that is what is there when it is opened
 // anew.
 func TestPoisoned(t *testing.T) {
@@ -134,7 +134,7 @@ func TestPoisoned(t *testing.T) {
 		}()
 
 		// Appends are under way when it happens.
-		l.right.Lock()
+		l.writeMu.Lock()
 		var wg sync.WaitGroup
 		errs := make([]error, 20)
 		for i := range errs {
@@ -146,7 +146,7 @@ func TestPoisoned(t *testing.T) {
 		}
 		cause := errors.New("the cause")
 		l.poison(cause)
-		l.right.Unlock()
+		l.writeMu.Unlock()
 		wg.Wait()
 		_, asyncErr := pending.Wait(ctx)
 		_, batchErr := l.AppendBatch(ctx, [][]byte{nil})
@@ -208,7 +208,7 @@ func TestLead(t *testing.T) {
 		t.Error("given twice")
 	}
 	p := l.AppendAsync([]byte("first")) // waits
-	l.right.Unlock()
+	l.writeMu.Unlock()
 	if _, err := l.Append(t.Context(), []byte("second")); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestCancelBeforeTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	l.right.Lock() // the flusher has to wait
+	l.writeMu.Lock() // the flusher has to wait
 	ctx, cancel := context.WithCancel(t.Context())
 	const appends = 20
 	errs := make(chan error, appends)
@@ -252,14 +252,14 @@ func TestCancelBeforeTaken(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	l.right.Unlock()
+	l.writeMu.Unlock()
 	if err := l.Sync(); err != nil {
 		t.Fatal(err)
 	}
 	for rec, err := range l.All(0) {
 		t.Errorf("%q is there, %v", rec.Data, err)
 	}
-	if n := l.Stats().Dropped; n != appends {
+	if n := l.Stats().Cancelled; n != appends {
 		t.Errorf("%d of %d were dropped", n, appends)
 	}
 }

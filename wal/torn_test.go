@@ -39,7 +39,7 @@ func (c *cutter) write(rec []byte) {
 	}
 	c.durable, c.synced = c.files(), next
 	clear(c.durable[filepath.Base(c.g.path)][firstOffset:])
-	if c.g.was != 0 {
+	if c.g.recycledFrom != 0 {
 		// It holds its former life, in which the record just written is
 		// missing; what exactly is of no matter: garbage.
 		fillGarbage(c.durable[filepath.Base(c.g.path)][firstOffset:], int(c.next))
@@ -163,7 +163,7 @@ func TestTornOrDamaged(t *testing.T) {
 			p.kill()
 			s, rep, err := openStore(dir, small())
 			if c.damaged {
-				want := fmt.Sprintf("is damaged at offset %d: the checksum of the payload is wrong; it had been durable", offs[c.hurt])
+				want := fmt.Sprintf("is damaged at offset %d: the checksum of the payload is wrong; it was durable", offs[c.hurt])
 				if err == nil || !bytes.Contains([]byte(err.Error()), []byte(want)) {
 					t.Errorf("%v, want %q", err, want)
 				}
@@ -172,7 +172,7 @@ func TestTornOrDamaged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := Torn{File: p.g.path, Offset: offs[c.hurt], Bytes: p.off - offs[c.hurt], Records: len(offs) - 1 - c.hurt}
+			want := TornTail{File: p.g.path, Offset: offs[c.hurt], Bytes: p.off - offs[c.hurt], Records: len(offs) - 1 - c.hurt}
 			if rep.Torn == nil || *rep.Torn != want || rep.Next != Position(c.hurt+1) {
 				t.Errorf("%+v, torn %+v; want %+v", rep, rep.Torn, want)
 			}
@@ -205,7 +205,7 @@ func BenchmarkSearchTear(b *testing.B) {
 			}
 			b.SetBytes(g.size - firstOffset)
 			for b.Loop() {
-				if _, err := searchTear(g, firstOffset, 1000, 2000); err != nil {
+				if _, err := searchTornTail(g, firstOffset, 1000, 2000); err != nil {
 					b.Fatal(err)
 				}
 			}

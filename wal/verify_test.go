@@ -27,7 +27,7 @@ func big(t testing.TB, dir string, n, size int) (bytes int64) {
 	for used := 1; ; {
 		buf = buf[:0]
 		at := p.off
-		for len(buf) < 1<<20 && p.g.room(p.off) >= int64(size) {
+		for len(buf) < 1<<20 && p.g.maxPayload(p.off) >= int64(size) {
 			buf = p.g.appendRecord(buf, p.off, typeData, p.next, uint32(p.off-at), checksum(rec), rec)
 			p.off = at + int64(len(buf))
 			p.next++
@@ -36,7 +36,7 @@ func big(t testing.TB, dir string, n, size int) (bytes int64) {
 			t.Fatal(err)
 		}
 		bytes += int64(len(buf))
-		if p.g.room(p.off) >= int64(size) {
+		if p.g.maxPayload(p.off) >= int64(size) {
 			continue
 		}
 		if used == n {
@@ -160,7 +160,7 @@ func TestStoreOnImages(t *testing.T) {
 				}
 			}
 			fill()
-			if again := slices.ContainsFunc(w.s.used, func(g *segment) bool { return g.was != 0 }); again == w.s.cow {
+			if again := slices.ContainsFunc(w.s.used, func(g *segment) bool { return g.recycledFrom != 0 }); again == w.s.cow {
 				t.Errorf("used again: %v", again)
 			}
 			first, next := w.s.first(), w.next
@@ -254,7 +254,7 @@ func TestScannerRefuses(t *testing.T) {
 		setContent(t, seg, seg.appendRecord(content, at, c.typ, c.pos, c.back, checksum(c.payload), c.payload))
 		var s scanner
 		found, err := scanSegment(&s, seg, false)
-		if err != nil || !found.wrong || found.off != at || found.next != 5 || found.corrupt.Offset != at {
+		if err != nil || !found.damage || found.off != at || found.next != 5 || found.corrupt.Offset != at {
 			t.Errorf("%s: %+v, %v", c.what, found, err)
 		}
 	}

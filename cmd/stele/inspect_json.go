@@ -34,7 +34,7 @@ func (p *inspectJSON) log(in *wal.Inspection) error {
 		Sequence uint64       `json:"sequence"`
 		HalfMeta bool         `json:"half_meta"`
 		Error    string       `json:"error,omitempty"`
-	}{p.schema(), "log", in.Dir, in.ID, in.Version, in.First, in.FirstSegment, in.Sequence, in.HalfMeta, text(in.MetaErr)})
+	}{p.schema(), "log", in.Dir, in.ID, in.Version, in.First, in.FirstSegment, in.Sequence, in.MetaDegraded, text(in.MetaErr)})
 }
 
 func (p *inspectJSON) segment(s wal.SegmentInfo) error {
@@ -54,7 +54,7 @@ func (p *inspectJSON) segment(s wal.SegmentInfo) error {
 		Closed  bool         `json:"closed"`
 		Torn    *inspectTorn `json:"torn,omitempty"`
 		Error   string       `json:"error,omitempty"`
-	}{"segment", s.File, s.Number, s.State, s.Size, s.Was, fmt.Sprintf("%016x", s.Salt), s.First, s.Last, s.Records, s.Payload, s.End,
+	}{"segment", s.File, s.Number, s.State, s.Size, s.RecycledFrom, fmt.Sprintf("%016x", s.Salt), s.First, s.Last, s.Records, s.Payload, s.End,
 		s.Closed, tornJSON(s.Torn), text(s.Err)})
 }
 
@@ -93,7 +93,7 @@ type inspectTorn struct {
 	Records int    `json:"records"`
 }
 
-func tornJSON(t *wal.Torn) *inspectTorn {
+func tornJSON(t *wal.TornTail) *inspectTorn {
 	if t == nil {
 		return nil
 	}

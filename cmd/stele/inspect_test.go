@@ -105,7 +105,7 @@ func TestInspectRefuses(t *testing.T) {
 		{[]string{"inspect"}, exitUsage, "want one folder or file, got 0"},
 		{[]string{"inspect", "a", "b"}, exitUsage, "want one folder or file, got 2"},
 		{[]string{"inspect", ".", "--from", "3"}, exitUsage, "--from needs --records"},
-		{[]string{"inspect", "."}, exitFailed, "there is no log in this folder"},
+		{[]string{"inspect", "."}, exitFailed, "there is no log in this directory"},
 		{[]string{"inspect", "nowhere"}, exitFailed, "no such file"},
 		{[]string{"inspect", ".", "--blocks"}, exitUsage, "are for a store or a segment"},
 		{[]string{"inspect", "store", "--records"}, exitUsage, "in its folder wal"},

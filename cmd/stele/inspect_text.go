@@ -51,8 +51,8 @@ func (p *inspectText) segment(s wal.SegmentInfo) error {
 	if s.Records > 0 {
 		positions = fmt.Sprintf("%d-%d", s.First, s.Last)
 	}
-	if s.Was != 0 {
-		notes = append(notes, fmt.Sprintf("was %d", s.Was))
+	if s.RecycledFrom != 0 {
+		notes = append(notes, fmt.Sprintf("was %d", s.RecycledFrom))
 	}
 	if s.Closed {
 		notes = append(notes, "closed")
@@ -100,7 +100,7 @@ func (p *inspectText) verdict(r wal.Report, damage error) error {
 	if t := r.Torn; t != nil {
 		fmt.Fprintf(p.w, "torn: %s from offset %d on, %d bytes (%d whole records); opening the log cuts it\n", t.File, t.Offset, t.Bytes, t.Records)
 	}
-	if r.HalfMeta {
+	if r.MetaDegraded {
 		fmt.Fprintln(p.w, "one slot of META is damaged; opening the log writes it again")
 	}
 	return nil
