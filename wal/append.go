@@ -141,7 +141,7 @@ func (l *Log) appendNow(rec []byte, sum uint32) (Position, error) {
 	}
 	pos, err := l.encode(rec, sum)
 	if err == nil {
-		err = l.settle()
+		err = l.finishFlush()
 	}
 	if err != nil {
 		return 0, l.outcome(err, pos)
@@ -156,7 +156,7 @@ func (l *Log) appendAllNow(recs [][]byte) (Position, error) {
 	}
 	pos, err := l.encodeAll(recs)
 	if err == nil {
-		err = l.settle()
+		err = l.finishFlush()
 	}
 	if err != nil {
 		return 0, l.outcome(err, pos)

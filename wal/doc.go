@@ -1,107 +1,106 @@
-// Package wal is a write-ahead log: records are appended, numbered one after
-// the other, and read back in that order after any crash.
+// Package wal is a write-ahead log: it appends records, numbers them in order,
+// and reads them back in that order after any crash.
 //
 // # Use
 //
-//	l, err := wal.Open("log", wal.Options{}) // takes the lock, verifies, cuts a torn tail
+//	l, err := wal.Open("log", wal.Options{}) // locks, verifies, cuts a torn tail
 //	pos, err := l.Append(ctx, rec)           // returns when rec survives a power cut
 //	p := l.AppendAsync(rec)                  // does not wait; p.Wait does
 //	for rec, err := range l.All(0) { }       // reads, from the first record on
-//	err = l.TruncateBefore(pos)              // gives up what is not needed any more
+//	err = l.TruncateBefore(pos)              // discards the records before pos
 //	err = l.Close()
 //
-// Appends of many goroutines share a sync: each write takes all that came
-// while the one before was under way, so to add more appenders costs little,
-// and there is nothing to tune for that. A goroutine that is alone writes and
-// syncs by itself. Appending allocates nothing. [Reader] follows the log as it
-// grows, [Inspect] and [Verify] look at one that may be in use elsewhere, as
-// the command stele inspect does.
+// Concurrent appends share a sync (group commit): a flush writes all records
+// that came during the flush before it. So further appenders cost little, and
+// there is nothing to tune. A lone append writes and syncs in its own goroutine.
+// Appending does not allocate. A [Reader] follows the log as it grows. [Inspect]
+// and [Verify] read a log that may be open in another process, as the command
+// stele inspect does.
 //
 // # What survives
 //
 // A record that Append has acknowledged survives what [Options.Level] says: at
-// Power, the default, a power cut, at Kill the end of the process. A record
-// that was not acknowledged is there whole or not at all, and if it is, all
-// before it are too (durability.Prefix). No record is ever made up: not of
-// zeros, of flipped bits, of what a file held in a former life, nor of what
-// looks like a record within another one.
+// Power, the default, a power cut; at Kill the end of the process. A record that
+// was not acknowledged is there whole or not at all, and never without the
+// records before it (durability.Prefix). No record is ever made up, neither from
+// zeros nor from flipped bits, from the earlier content of a recycled file, or
+// from the payload of another record.
 //
-// Open tells what a crash leaves from damage. The first, a torn tail, is cut
-// and told ([Report]); of the second nothing is cut, and the error is a
+// Open tells a torn tail, which a crash leaves, from damage. It cuts a torn tail
+// and reports it ([Report]). It cuts nothing of a damaged log, and returns a
 // [*CorruptError] with file and offset. Checksums are verified on every read.
 //
 // # Mistakes to avoid
 //
-//   - A cancelled context does not undo an append. After [ErrUnsure] the record
-//     may be there: read before you append it again.
-//   - AppendBatch is no transaction. After a crash its first records may be there
-//     without the others; what belongs together goes into one record.
-//   - Do not go on after [ErrPoisoned], nor sync again: close the log, open it
-//     anew, and read what is there.
-//   - Record.Data is valid until the next call of the reader. Copy what you keep.
-//   - Wait is called once for each Pending, and a Pending that nobody waits for
-//     hides its error.
-//   - TruncateBefore is what frees the disk. A log that is never truncated grows
-//     without end.
-//   - At [durability.Kill] a power cut loses the end of the log, at
-//     [durability.None] the end of the process does. Set SyncEvery to bound that.
+//   - Taking a cancelled append for undone. After [ErrUnsure] the record may be
+//     there: read the log before you append it again.
+//   - Taking AppendBatch for a transaction. After a crash its first records may
+//     be there without the others. Put what belongs together into one record.
+//   - Going on after [ErrPoisoned], or calling Sync again. Close the log, open it
+//     again, and read what is there.
+//   - Keeping Record.Data. It is valid until the next call of the Reader: copy it.
+//   - Calling Wait of a Pending never, which hides its error, or twice.
+//   - Never calling TruncateBefore. Only it frees disk space.
+//   - Relying on [durability.Kill] after a power cut, which loses the end of the
+//     log, or on [durability.None] after the end of the process. SyncEvery bounds
+//     the loss.
 //
-// # On the disk
+// # On-disk layout
 //
-// A log is a folder:
+// A log is a directory:
 //
-//	LOCK                  flock(2)ed as long as the log is open; holds the process id
+//	LOCK                  held by flock(2) while the log is open; contains the process id
 //	META                  which segments belong to the log
 //	0000000000000001.wal  segments, numbered from 1 without gaps
-//	0000000000000002.wal  the last ones may be prepared: not used yet
-//	0000000000000003.new  a segment that is being made; Open removes it
+//	0000000000000002.wal  the last ones may be prepared: without records
+//	0000000000000003.new  a segment that is being created; Open removes it
 //
-// Other names are left alone. All integers are little endian, all checksums
-// CRC-32C. A segment is a block with a header, then records:
+// Other names are ignored. All integers are little endian, all checksums CRC-32C.
+// A segment is a block with a header, then records:
 //
-//	offset  bytes           offset  bytes of a record
-//	0       8  "STELEWAL"   0       4  checksum of the head
-//	8       4  version, 1   4       4  checksum of the payload
-//	12      4  0            8       3  length of the payload
-//	16     16  id of log    11      1  type
-//	32      8  number       12      4  back
-//	40      8  size         16      8  position
-//	48      8  salt         24         payload
-//	56      8  was
+//	offset  bytes            offset  bytes of a record
+//	0       8  "STELEWAL"    0       4  checksum of the head
+//	8       4  version, 1    4       4  checksum of the payload
+//	12      4  0             8       3  length of the payload
+//	16     16  id of log     11      1  type
+//	32      8  number        12      4  back
+//	40      8  size          16      8  position
+//	48      8  salt          24         payload
+//	56      8  recycled from
 //	64      4  checksum of the bytes before
 //	4096       records
 //
-// The checksum of a head is over the segment's salt (8 bytes), the record's
-// offset in the file (8 bytes), and bytes 4 to 24 of the head, the payload's
-// checksum among them. The salt is random, made for each life of a file. So
-// what stands at another place than it was written for, or is of another
-// segment or a former life, or of a payload that holds a copy of a log, is no
-// record. That heads have a checksum of their own makes a length safe to use
-// before the payload is read, and lets each appender compute the checksum of
-// its payload before the record has a place.
+// The checksum of a head covers the segment's salt (8 bytes), the record's offset
+// in the file (8 bytes), and bytes 4 to 24 of the head, the checksum of the
+// payload among them. The salt is random, and new whenever a file is created or
+// recycled. So bytes at another offset, of another segment, from before a file
+// was recycled, or within a payload that is a copy of a log, do not parse as
+// records. As the head has a checksum of its own, the length can be used before
+// the payload is read, and each appender can compute the checksum of its payload
+// before the record has an offset.
 //
-// back is in bytes: when the record was written, all of the segment before its
-// offset less back was durable. RecycledFrom is the number that the file had in its
-// former life, 0 if it was made of zeros.
+// back is in bytes: when the record was written, the segment was durable up to
+// the record's offset less back. "recycled from" is the number that the file had
+// before, 0 if it was created full of zeros.
 //
-// Types of records are data (1); end (2), whose payload is the number of the
-// next segment; closed (3), written when the log is closed and all before it
-// is durable, without a payload; and pad (4), to be skipped. All but data are
-// control records: they carry the position of the next data record, and use
-// none. Records may follow a closed mark, and do when the log is opened again.
+// Types of records are data (1); end (2), whose payload is the number of the next
+// segment; closed (3), without a payload, written by Close when all before it is
+// durable; and pad (4), to be skipped. All but data are control records: they
+// carry the position of the next data record, and have none of their own. Records
+// may follow a closed mark, and do once the log is opened again.
 //
 // META is two slots of 512 bytes, 4,096 apart:
 //
-//	0  8  "STELEWMT"        40  8  position before which all is given up
+//	0  8  "STELEWMT"        40  8  position before which records are discarded
 //	8  4  version, 1        48  8  number of the first segment of the log
-//	12 4  0                 56  8  position that the log has reached
+//	12 4  0                 56  8  position that the log has durably reached
 //	16 16 id of log         64  4  checksum of the bytes before
 //	32 8  sequence          68     zeros
 //
-// Each change is written to one slot, synced, then to the other, synced. The
-// valid one with the higher sequence counts. As both hold it before anything
-// is done that rests on it, one damaged slot does no harm. It is written by
-// Open, TruncateBefore and Close.
+// A change is written to one slot, synced, then to the other, synced. The valid
+// slot with the higher sequence counts. Nothing relies on a change before both
+// slots have it, so one damaged slot does no harm. Open, TruncateBefore and Close
+// write META.
 //
 // # A worked example
 //
@@ -121,58 +120,56 @@
 //
 // # Why a crash loses nothing
 //
-// A segment is written whole before it has its name: zeros, or what it held in
-// its former life, and its header, synced; then it is renamed, and the folder
-// synced; and only then used. So a header that is not valid is damage, and no
-// torn write. It also means that a sync of a record has no metadata to write.
-// (On file systems that never write in place, btrfs, ZFS and bcachefs, zeros
-// written ahead are of no use; there the room is only reserved, and files are
-// not used again.)
+// A segment is complete before it has its name: zeros, or the content of the
+// recycled file, and its header are written and synced; then it is renamed, and
+// the directory synced; only then it is used. So a header that is not valid is
+// damage, never a torn write, and a sync of a record has no metadata to write.
+// (On file systems that never write in place, btrfs, ZFS and bcachefs, writing
+// zeros ahead gains nothing; there the space is only reserved, and files are not
+// recycled.)
 //
-// A segment gets its end record, and is synced, before anything is written to
-// the next one. So if a segment has a record, all before it is durable, at
-// every level, and what is not valid in there is damage.
+// A segment gets its end record, and is synced, before the next one is written
+// to. So if a segment has a record, all before it is durable, at every level, and
+// an invalid record there is damage.
 //
-// That leaves the last segment with records. Let X be the first offset in it
-// where no valid record is. Writes that were not synced may be there in part,
-// in any order, so what is at X may never have been durable: a torn tail. But
-// if there is a head behind X, valid and of this segment's life, whose offset
-// less back is beyond X, then whoever wrote it knew that what is at X was
-// durable. Then it is damage. To find such a head Open reads what is behind X
-// byte by byte.
+// That leaves the last segment with records. Let X be the offset of its first
+// invalid record. Writes that were not synced may be there in part, in any order,
+// so the bytes at X may never have been durable: a torn tail. But suppose that
+// after X there is a valid head of this segment whose offset less back is beyond
+// X. When it was written, the bytes at X were durable. So they are damage. Open
+// searches for such a head at every byte after X.
 //
-// An acknowledged record is never cut by this rule unless it was damaged:
-// it was durable before it was acknowledged, so it is there, and so is all
-// before it; X is behind it. The limit of the rule is damage behind which
-// nothing is left that speaks for what was there: a flipped bit in the very
-// last flush before a crash, or zeros from some place on to the end. That
-// cannot be told from a torn tail. But what was there when the log was last
-// opened, truncated or closed can: META says which position it had reached.
+// This rule never cuts an acknowledged record that is undamaged: it was durable
+// before it was acknowledged, so it is there with all before it, and X is after
+// it. The limit of the rule is damage with no evidence after it: a flipped bit in
+// the very last flush before a crash, or zeros from some offset to the end. That
+// looks like a torn tail. But META has the position that the log had reached when
+// it was last opened, truncated or closed, and a log that ends before it is
+// damaged.
 //
-// What is cut is overwritten by zeros, durably, before anything is appended,
-// so that it cannot come back behind new records. What Open found at the end
-// and nobody had vouched for is written once more and synced: the process
-// that wrote it may have been killed before its sync, or seen it fail, and
-// after a failed fsync(2) the kernel holds pages that it takes for clean and
-// the disk never got.
+// What is cut is overwritten with zeros, durably, before anything is appended, so
+// that it cannot reappear after new records. The records at the end that no later
+// record proves durable are written once more and synced: the process that wrote
+// them may have been killed before its sync, or the sync may have failed, and
+// after a failed fsync(2) the kernel holds pages as clean that the disk never got.
 //
-// TruncateBefore writes META, durably, before it touches a segment. So files
-// before the first that META names are leftovers, whatever they hold, and one
-// that is missing from there on is damage. A file is used again by renaming it
-// to the .new name of its next number, writing the new header over the old,
-// and then as above.
+// TruncateBefore writes META, durably, before it changes a segment. So files
+// before the first that META names are leftovers, whatever their content, and a
+// missing one from there on is damage. A file is recycled by renaming it to the
+// .new name of its next number, writing the new header over the old, and then as
+// above.
 //
 // # Limits
 //
-// One process has a log open at a time; a second gets [ErrLocked] and is told
-// which. That is by flock(2), which on a network file system is worth what its
-// server makes of it. Off Linux nobody is kept out, and Windows, which cannot
-// sync a folder, has no level Power.
+// One process at a time has a log open. A second one gets [ErrLocked], which
+// names the first. The lock is flock(2), whose worth on a network file system
+// depends on the server. Off Linux there is no lock, and Windows, which cannot
+// sync a directory, has no level Power.
 //
-// A record has at most [MaxRecord] bytes, and a quarter of a segment. A log
-// takes the room of its segments whole, with at least one for later. To begin
-// reading within a segment all heads before are read: there is no index.
+// A record has at most [MaxRecord] bytes, and a quarter of a segment. A log takes
+// the full size of its segments on the disk, at least one prepared one included.
+// There is no index: to start within a segment a Reader reads all heads before.
 //
-// The log believes the disk that a flush was a flush, and that it writes a
-// sector of 512 bytes wholly or not at all.
+// The log relies on the disk for two things: a flush is a flush, and a sector of
+// 512 bytes is written whole or not at all.
 package wal

@@ -12,14 +12,13 @@ import (
 	"github.com/stele-go/stele/latency"
 )
 
-// flusher runs until the queue is closed, and empty. It is the queue's only
-// consumer.
+// flusher is the goroutine that writes the queued appends, until the queue is
+// closed and empty. It is the queue's only consumer.
 //
-// It is for those only that find somebody writing: an append that is alone
-// writes in its own goroutine, since to go by the flusher costs it two switches
-// of goroutines (BenchmarkHandOver). It yields before it writes: see yield. So
-// appenders that go on at once share the next flush, all of them, instead of
-// forming two halves that take turns.
+// Only appends that find another one under way are queued: a lone one writes in
+// its own goroutine, which saves two switches of goroutines (BenchmarkHandOver).
+// The flusher yields before it writes, so that all appenders that it has woken
+// share the next flush, instead of forming two halves that take turns.
 func (l *Log) flusher() {
 	defer close(l.flushed)
 	got := make([]*request, l.queue.Cap())
@@ -27,11 +26,11 @@ func (l *Log) flusher() {
 	for {
 		n, err := l.queue.PopBatch(context.Background(), got, l.o.MaxDelay)
 		if err != nil {
-			return // it is closed, and empty
+			return // the queue is closed and empty
 		}
 		l.yield(woken)
 		l.writeMu.Lock()
-		n = l.takeMore(got, n)
+		n += l.queue.TryPopBatch(got[n:]) // those that came while it waited
 		l.stats.largestBatch.Store(max(l.stats.largestBatch.Load(), uint64(n)))
 		l.flush(got[:n])
 		l.writeMu.Unlock()
@@ -42,10 +41,10 @@ func (l *Log) flusher() {
 	}
 }
 
-// contendedAfter is what becomes of crowd after a flush of n requests. One of those
-// that were woken, if it led, would write its own record only, and keep the
-// others waiting at its P (see yield), and the next of them might do so too. So
-// it takes several flushes of one request until somebody leads.
+// contendedAfter returns the value of contended after a flush of n requests. If
+// one of the woken appenders led, it would write its own record only and keep
+// the others waiting at its P (see yield), and so might the next. So several
+// flushes of one request must pass before an appender leads again.
 func (l *Log) contendedAfter(n int) int32 {
 	const flushes = 16
 	if l.o.Level != durability.Power {
@@ -57,17 +56,16 @@ func (l *Log) contendedAfter(n int) int32 {
 	return max(0, l.contended.Load()-1)
 }
 
-// yield lets those go first that are ready to run. While a goroutine is in a
-// call, others that are queued at its P (in the words of Go's scheduler) stay
-// there until the monitor of the runtime takes the P away, which looks every
-// 20 us to 10 ms, and leaves it alone if the call is not the one it saw before.
-// Another P steals them, but not as long as it has something else to do: a query
-// will. So those that were woken by the flush before would wait for this one.
+// yield lets the woken appenders run before the flusher enters a system call.
+// Goroutines in the run queue of its P stay there during the call, until the
+// runtime's monitor takes the P away: it looks every 20 us to 10 ms, and leaves a
+// P alone whose call is not the one it saw before. Another P steals them only
+// when it is idle. So without yield the appenders that the last flush has woken
+// would miss this one.
 //
-// Once is not enough: now and then a P takes the next goroutine, which may be
-// the one that yields, from the queue of all Ps, and the rest of its own later.
-// Those that were woken may all come again, and if they do not they are not
-// waited for for long.
+// One Gosched is not enough: now and then a P takes the next goroutine, perhaps
+// the yielding one, from the global run queue. So yield repeats until all woken
+// appenders are queued again, for a short time at most.
 func (l *Log) yield(woken int) {
 	const (
 		least = 2
@@ -85,16 +83,10 @@ func (l *Log) yield(woken int) {
 	}
 }
 
-// takeMore fills got, in which n requests are, with those that came while the
-// right was waited for.
-func (l *Log) takeMore(got []*request, n int) int {
-	return n + l.queue.TryPopBatch(got[n:])
-}
-
-// flush writes the requests, as many at once as Options.MaxBatch lets it, and
-// gives them all back. The caller has the right to flush.
+// flush writes the requests, up to Options.MaxBatch bytes at once, and finishes
+// them all. The caller holds writeMu.
 func (l *Log) flush(reqs []*request) {
-	err := l.checkPoisoned() // what Close finds in the queue is written
+	err := l.checkPoisoned() // not checkOpen: requests queued before Close are written
 	for _, r := range reqs {
 		switch {
 		case !r.take():
@@ -108,17 +100,17 @@ func (l *Log) flush(reqs []*request) {
 			r.pos, err = l.encode(r.rec, r.sum)
 		}
 		if err != nil {
-			// Those behind it would fail as well, on a full disk for example.
+			// Later ones would fail as well, on a full disk for example.
 			l.finish(r, err, r.pos)
 		} else if r.copied() {
 			l.acks = append(l.acks, r)
 		}
 	}
-	l.settle()
+	l.finishFlush()
 }
 
-// finish gives a request back, whose first record has the position first; 0, if
-// nothing of it was encoded.
+// finish finishes a request whose first record has the position first; 0 if no
+// record of it was encoded.
 func (l *Log) finish(r *request, err error, first Position) {
 	l.budget.release(r.weight)
 	if err == nil {
@@ -127,24 +119,24 @@ func (l *Log) finish(r *request, err error, first Position) {
 	r.finish(l.outcome(err, first))
 }
 
-// outcome is the error err of an append whose first record had the position
-// first, or 0: it wraps ErrUnsure, if there is anything of the append that may
-// be, or become, durable.
+// outcome returns the error of an append whose first record had the position
+// first, or 0: err, with ErrUnsure if a record of it may be durable, or become
+// so.
 func (l *Log) outcome(err error, first Position) error {
 	switch {
 	case err == nil || first == 0:
 		return err
-	case first < l.next: // a batch, in part
+	case first < l.next: // a part of a batch is written
 		return unsure(err)
 	case l.attempted && (l.dirty > l.off || l.poisoned.Load() != nil):
-		return unsure(err) // it may have been written, and was not wiped out
+		return unsure(err) // it may have been written, and was not overwritten
 	}
 	return err
 }
 
-// encode puts a record into the buffer and returns its position. To make room
-// it writes what the buffer holds, and goes on to the next segment; an error
-// of that leaves the record out.
+// encode appends a record to the buffer and returns its position. If the record
+// does not fit, encode first writes the buffer or goes on to the next segment;
+// after an error of that the record is not in the buffer.
 func (l *Log) encode(rec []byte, sum uint32) (Position, error) {
 	if n := len(l.buf) - l.kept; n > 0 && n+headerSize+len(rec) > l.batch {
 		if err := l.commit(); err != nil {
@@ -152,8 +144,8 @@ func (l *Log) encode(rec []byte, sum uint32) (Position, error) {
 		}
 	}
 	off := l.off + int64(len(l.buf)-l.kept)
-	// More than once where files of a smaller size were prepared by a log with
-	// another option.
+	// More than once if an earlier Open with another SegmentSize has prepared
+	// smaller segments.
 	for l.seg.maxPayload(off) < int64(len(rec)) {
 		if err := l.commit(); err != nil {
 			return 0, err
@@ -170,9 +162,9 @@ func (l *Log) encode(rec []byte, sum uint32) (Position, error) {
 	return pos, nil
 }
 
-// grow makes room in the buffer for n more bytes, and for the rest of a block.
-// Its memory is aligned for direct I/O. It stays at the size of a batch; a
-// longer record gets memory of its own, given up by commit.
+// grow grows the buffer for n more bytes and the rest of a block. Its memory is
+// aligned for direct I/O. Between flushes it has the size of a batch: commit
+// releases the memory of a longer record.
 func (l *Log) grow(n int) {
 	need := len(l.buf) + n + maxAlign
 	if need <= cap(l.buf) {
@@ -183,27 +175,27 @@ func (l *Log) grow(n int) {
 	l.buf = b[:copy(b, l.buf)]
 }
 
-// bufferSize is what the buffer may have between flushes.
+// bufferSize returns the capacity of the buffer between flushes.
 func (l *Log) bufferSize() int { return l.batch + 2*maxAlign + headerSize }
 
-// settle ends a flush: all that was encoded is acknowledged, at level None
-// from memory, or not, and then the error says why.
-func (l *Log) settle() error {
+// finishFlush commits the buffer. At level None it acknowledges the requests from
+// memory, and commits only a buffer that is half full or has a Reader waiting.
+func (l *Log) finishFlush() error {
 	if l.o.Level != durability.None {
 		return l.commit()
 	}
 	l.acknowledge(nil)
 	if len(l.buf)-l.kept >= l.batch/2 || l.tail.followed() {
-		// Its error comes out of the append that finds the buffer full.
+		// Its error is returned by the append that finds the buffer full.
 		_ = l.commit()
 	}
 	return nil
 }
 
-// commit writes what the buffer holds, at level Power durably, publishes it
-// and acknowledges it. After an error none of it is in the log; outcome says
-// whether it may come to be. But at level None it stays in the buffer, since it
-// has been acknowledged.
+// commit writes the buffer, at level Power durably, shows it to Readers and
+// acknowledges it. After an error none of it is in the log; outcome tells whether
+// it may come to be. At level None it stays in the buffer after an error, since
+// it is acknowledged.
 func (l *Log) commit() error {
 	n := len(l.buf) - l.kept
 	if n == 0 {
@@ -238,12 +230,12 @@ func (l *Log) commit() error {
 	return nil
 }
 
-// keepBlock empties the buffer but for the last block, of which only a part
-// is written: direct I/O has to write it again as a whole.
+// keepBlock empties the buffer except for the last block if it is partly filled:
+// direct I/O writes it again as a whole.
 //
-// That harms nothing of what is in it. A device writes a sector whole or not
-// at all, align is a multiple of its size, and the old sector and the new both
-// hold the same acknowledged bytes.
+// That does not endanger the records in it. A device writes a sector whole or
+// not at all, align is a multiple of the sector size, and the old sector and the
+// new have the same acknowledged bytes.
 func (l *Log) keepBlock() {
 	kept := int(l.off & (l.out.align - 1))
 	last := l.buf[len(l.buf)-kept:]
@@ -254,8 +246,8 @@ func (l *Log) keepBlock() {
 	l.kept = kept
 }
 
-// write writes the buffer. If it fails it sees to it that what was written
-// never appears behind records that are written later.
+// write writes the buffer. After an error, wipe keeps the bytes of the failed
+// write from appearing after records that are written later.
 func (l *Log) write() error {
 	if err := l.wipe(); err != nil {
 		return err
@@ -287,21 +279,21 @@ func (l *Log) write() error {
 	return nil
 }
 
-// writeFailed is for a write of n bytes at the tail that failed, and may have
-// come to any part of them.
+// writeFailed handles a failed write of n bytes at the tail, of which any part may
+// have been written.
 func (l *Log) writeFailed(err error, n int64) error {
 	if l.o.Level == durability.None {
-		return l.failed("append", err) // the same bytes will be written there
+		return l.failed("append", err) // the next write has the same bytes
 	}
 	l.dirty = max(l.dirty, l.off+n)
-	_ = l.wipe() // what it leaves undone it does before the next write
+	_ = l.wipe() // after an error it is called again before the next write
 	return l.failed("append", err)
 }
 
-// wipe overwrites by zeros what a write that failed may have left behind the
-// tail, and makes that durable: else, shorter records written there later
-// might be followed by whole ones of that write, which nobody was promised.
-// Until it succeeds nothing is written.
+// wipe durably overwrites with zeros what a failed write may have left after the
+// tail. Otherwise shorter records written there later might be followed by whole
+// records of that write, which was reported as failed. Nothing is written until
+// wipe succeeds.
 func (l *Log) wipe() error {
 	if l.dirty <= l.off {
 		return nil
@@ -319,12 +311,12 @@ func (l *Log) wipe() error {
 	return nil
 }
 
-// fullRetry is how long an error of making the next segment is given again
-// before it is tried again: making one writes a whole segment.
+// fullRetry is the time for which appends return the last error of creating a
+// segment before they try again, which writes a whole segment.
 const fullRetry = 100 * time.Millisecond
 
-// advance goes on to the next segment. All before the tail is written then,
-// and durable.
+// advance goes on to the next segment, with an empty buffer. All before the tail
+// is then durable.
 func (l *Log) advance() error {
 	if l.fullErr != nil && time.Since(l.fullAt) < fullRetry {
 		return l.fullErr
@@ -338,7 +330,7 @@ func (l *Log) advance() error {
 		return l.poison(err)
 	}
 	if err != nil {
-		l.dirty = max(l.dirty, l.off+endSize) // a part of the end record, perhaps
+		l.dirty = max(l.dirty, l.off+endSize) // perhaps a part of the end record
 		l.fullErr, l.fullAt = l.failed("append", err), time.Now()
 		return l.fullErr
 	}
@@ -351,7 +343,7 @@ func (l *Log) advance() error {
 	return nil
 }
 
-// acknowledge gives back the requests that were encoded.
+// acknowledge finishes the requests in acks.
 func (l *Log) acknowledge(err error) {
 	if err == nil {
 		l.acked.Store(uint64(l.next))
@@ -363,15 +355,15 @@ func (l *Log) acknowledge(err error) {
 	l.acks = l.acks[:0]
 }
 
-// failed is the error of op on the last segment.
+// failed returns the error of op on the last segment.
 func (l *Log) failed(op string, err error) error {
 	return fmt.Errorf("wal: %s to %s: %w", op, l.dir, err)
 }
 
-// poison has the log refuse everything from now on: a sync failed. The kernel
-// may have dropped the pages that it could not write and will not tell again
-// (fsync(2), "Can Applications Recover from fsync Failures?", USENIX ATC 2020),
-// so what is on the disk is known only by reading it anew: by Open.
+// poison makes all later appends and syncs fail, after a failed sync. The kernel
+// may have dropped the pages that it could not write, and reports the error once
+// (fsync(2); "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+// Only Open, which reads the log again, can tell what is on the disk.
 func (l *Log) poison(cause error) error {
 	err := fmt.Errorf("wal: sync of %s: %w; %w", l.dir, cause, ErrPoisoned)
 	l.poisoned.CompareAndSwap(nil, &err)

@@ -124,15 +124,15 @@ func newLog(dir string, o Options, st *store, report Report) (*Log, error) {
 	}
 	l.budget.init(2 * o.MaxBatch)
 	l.stats.init(o.Level)
-	l.out.way = way{mech: SyncFdatasync, align: 1}
+	l.out.method = method{mech: SyncFdatasync, align: 1}
 	switch o.Level {
 	case durability.None:
 		l.batch = min(noneBatch, o.MaxBatch)
 	case durability.Power:
 		var err error
-		l.out.way, err = chooseMethod(dir, o.Sync)
+		l.out.method, err = chooseMethod(dir, o.Sync)
 		if err != nil && o.advised {
-			l.out.way, err = chooseMethod(dir, SyncAuto)
+			l.out.method, err = chooseMethod(dir, SyncAuto)
 		}
 		if err != nil {
 			return nil, err
@@ -149,7 +149,7 @@ func newLog(dir string, o Options, st *store, report Report) (*Log, error) {
 	l.buf = sys.AlignedBuffer(64<<10, maxAlign)[:l.kept]
 	if _, err := l.seg.file.ReadAt(l.buf, l.off-int64(l.kept)); err != nil {
 		l.out.close()
-		return nil, err
+		return nil, fmt.Errorf("wal: %w", err)
 	}
 	return l, nil
 }

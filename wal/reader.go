@@ -14,22 +14,22 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// A Reader reads the records of a log in their order, those that are appended
-// meanwhile too, once they are acknowledged. It verifies the checksum of every
-// record. It is for one goroutine; a log may have any number of readers, and
-// they do not slow down appends but by what they take of disk and processors.
+// A Reader reads the records of a log in order, those appended meanwhile
+// included, once they are acknowledged. It verifies the checksum of every record.
+// It is for one goroutine. A log may have any number of Readers; they slow down
+// appends only by their use of disk and processors.
 type Reader struct {
 	l     *Log
-	g     *segment // held; nil once the reader is closed, or at an end for good
+	g     *segment // held; nil once the Reader has ended
 	scan  scanner
-	limit int64 // of what may be read in g; unlimited, if g is complete
-	end   error // why g is nil
+	limit int64 // offset in g up to which records may be read
+	end   error // of Next once g is nil
 	wake  chan struct{}
 }
 
-// Reader reads from the record at from on; 0 is the first that is there.
-// ErrTruncated: it has been given up. from may be at most the position that
-// comes next.
+// Reader returns a Reader that starts at position from, which is at most the
+// next position; 0 is the first record. The error is ErrTruncated if the record
+// has been discarded, ErrClosed, a *CorruptError, or that of the file system.
 func (l *Log) Reader(from Position) (*Reader, error) {
 	if l.store == nil {
 		return nil, errUnopened
@@ -39,7 +39,7 @@ func (l *Log) Reader(from Position) (*Reader, error) {
 	}
 	r := &Reader{l: l, wake: make(chan struct{}, 1)}
 	if next := Position(l.acked.Load()); from > next {
-		return nil, fmt.Errorf("wal: read %s from %d: the next record will be %d", l.dir, from, next)
+		return nil, fmt.Errorf("wal: read %s from position %d: want at most %d, the next position", l.dir, from, next)
 	}
 	first := from == 0
 	for {
@@ -48,10 +48,10 @@ func (l *Log) Reader(from Position) (*Reader, error) {
 		}
 		g, err := l.store.find(from)
 		if first && errors.Is(err, ErrTruncated) {
-			continue // just now
+			continue // truncated since
 		}
 		if err != nil {
-			return nil, fmt.Errorf("wal: read %s from %d: %w", l.dir, from, err)
+			return nil, fmt.Errorf("wal: read %s from position %d: %w", l.dir, from, err)
 		}
 		r.enter(g)
 		break
@@ -70,9 +70,9 @@ func (l *Log) Reader(from Position) (*Reader, error) {
 	return r, nil
 }
 
-// All ranges over the records from the one at from on that are there now, or
-// are added meanwhile. An error is the last that it yields. The Data of a
-// record is valid until the next.
+// All returns an iterator over the records from position from on, those appended
+// during the iteration included. An error ends it. The Data of a record is valid
+// until the next step.
 func (l *Log) All(from Position) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		r, err := l.Reader(from)
@@ -93,17 +93,17 @@ func (l *Log) All(from Position) iter.Seq2[Record, error] {
 	}
 }
 
-// enter goes on with the segment g, which is held.
+// enter starts reading the segment g, which is held.
 func (r *Reader) enter(g *segment) {
 	r.g = g
 	r.scan.reset(g, firstOffset, g.first)
 	r.limit = r.l.tail.limit(g.number)
 }
 
-// Next returns the next record, and io.EOF if there is none yet. Its Data is
-// valid until the next call. Other errors: *CorruptError, again with each call;
-// ErrTruncated, if the next record lies in a file that TruncateBefore has given
-// up while the reader was in the file before; ErrClosed.
+// Next returns the next record, or io.EOF if there is none yet; it may be called
+// again. The Data of the record is valid until the next call. Other errors are
+// *CorruptError, which each further call returns too; ErrTruncated, if
+// TruncateBefore has removed the next segment; and ErrClosed.
 func (r *Reader) Next() (Record, error) {
 	for {
 		if r.g == nil {
@@ -128,8 +128,8 @@ func (r *Reader) Next() (Record, error) {
 	}
 }
 
-// Follow is Next, but where that would give io.EOF it waits for another record,
-// until ctx is done, or the log is closed or poisoned.
+// Follow is Next, but instead of returning io.EOF it waits for the next record,
+// until ctx is done or the log is closed or poisoned.
 func (r *Reader) Follow(ctx context.Context) (Record, error) {
 	for {
 		rec, err := r.Next()
@@ -142,12 +142,12 @@ func (r *Reader) Follow(ctx context.Context) (Record, error) {
 	}
 }
 
-// follow waits until there may be more.
+// follow waits until there may be a further record.
 func (r *Reader) follow(ctx context.Context) error {
 	t := &r.l.tail
 	t.wait(r)
 	defer t.leave(r)
-	// Only now: whoever adds something after this look wakes the reader.
+	// After wait, as an append from now on wakes the Reader.
 	if r.more() {
 		return nil
 	}
@@ -162,10 +162,10 @@ func (r *Reader) follow(ctx context.Context) error {
 	}
 }
 
-// more looks whether there is more to read in the segment than there was.
+// more updates limit and reports whether it has grown.
 func (r *Reader) more() bool {
 	if Position(r.l.acked.Load()) > r.scan.pos {
-		_ = r.l.writeOut() // its error comes out of an append
+		_ = r.l.writeOut() // an append returns its error
 	}
 	limit := r.l.tail.limit(r.g.number)
 	grown := limit > r.limit
@@ -173,10 +173,11 @@ func (r *Reader) more() bool {
 	return grown
 }
 
+// nextSegment goes on to the next segment.
 func (r *Reader) nextSegment() error {
 	g, err := r.l.store.after(r.g)
 	if g == nil && err == nil {
-		err = errors.New("the segment is complete, and the last")
+		err = errors.New("the next segment is missing")
 	}
 	if err != nil {
 		err = fmt.Errorf("wal: read %s: %w", r.l.dir, err)
@@ -188,12 +189,12 @@ func (r *Reader) nextSegment() error {
 	return nil
 }
 
-// failed is the error for err of the scanner.
+// failed returns the error for err of the scanner.
 func (r *Reader) failed(err error) error {
 	switch err {
 	case errInvalid:
 		if r.l.closing.Load() && !r.g.hasName() {
-			// Whoever has the log now has given the file up, and uses it again.
+			// Another process has the log now, and has recycled the file.
 			return r.l.errClosed("read")
 		}
 		return r.scan.corrupt()
@@ -203,6 +204,7 @@ func (r *Reader) failed(err error) error {
 	return err
 }
 
+// leave ends the Reader with the error end.
 func (r *Reader) leave(end error) {
 	if r.g != nil {
 		r.l.store.release(r.g)
@@ -210,7 +212,7 @@ func (r *Reader) leave(end error) {
 	r.g, r.end = nil, end
 }
 
-// Close ends the reader. Closing again does nothing.
+// Close closes the Reader. A second Close does nothing.
 func (r *Reader) Close() error {
 	if r.l == nil {
 		return errUnopened
@@ -219,7 +221,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// writeOut writes what level None keeps in memory.
+// writeOut writes the buffer at level None.
 func (l *Log) writeOut() error {
 	if l.o.Level != durability.None {
 		return nil
@@ -235,8 +237,8 @@ func (l *Log) writeOut() error {
 // unlimited is the limit of a complete segment.
 const unlimited = math.MaxInt64
 
-// A tail is up to where readers may read: all before is acknowledged, and in
-// the file.
+// A tail is the place up to which Readers may read: all before it is
+// acknowledged and in the file.
 type tail struct {
 	mu     sync.Mutex
 	number uint64
@@ -246,7 +248,7 @@ type tail struct {
 	waiters atomic.Int32 // len(waiting)
 }
 
-// publish moves the tail.
+// publish moves the tail and wakes the waiting Readers.
 func (t *tail) publish(number uint64, off int64) {
 	t.mu.Lock()
 	t.number, t.off = number, off
@@ -254,7 +256,7 @@ func (t *tail) publish(number uint64, off int64) {
 	t.mu.Unlock()
 }
 
-// limit is where reading ends in the segment of that number.
+// limit returns the offset up to which Readers may read segment number.
 func (t *tail) limit(number uint64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -262,12 +264,12 @@ func (t *tail) limit(number uint64) int64 {
 	case number < t.number:
 		return unlimited
 	case number > t.number:
-		return firstOffset // it was found before the tail moved there
+		return firstOffset // the tail has not moved there yet
 	}
 	return t.off
 }
 
-// followed reports whether readers wait for more.
+// followed reports whether Readers wait.
 func (t *tail) followed() bool { return t.waiters.Load() > 0 }
 
 func (t *tail) wait(r *Reader) {

@@ -9,40 +9,40 @@ import (
 	"github.com/stele-go/stele/latency"
 )
 
-// A request is an append that goes through the queue. At any time it belongs
-// to the appender that waits for it or to the flusher, as its state says.
+// A request is an append in the queue. Its state says whether the appender that
+// waits for it owns it, or the flusher.
 type request struct {
-	// rec is the record, with its sum; recs, if many is set, are the records
-	// of a batch, which may be none: then the request waits for those before it.
-	// They are the caller's memory, and not looked at once state is stCopied.
+	// rec is the record and sum its checksum. If many is set, recs is a batch,
+	// perhaps empty: then the request only waits for those before it. They are
+	// the caller's memory, not read after stCopied.
 	rec  []byte
 	sum  uint32
 	many bool
 	recs [][]byte
 
-	// timer, of AppendAsync, runs from the call on, if it was chosen.
+	// timer, of AppendAsync, runs from the call on, if the request is sampled.
 	timer latency.Timer
-	// weight is how much of Log.budget it has.
+	// weight is its share of Log.budget in bytes.
 	weight int
 
-	// What became of it; the flusher's until it sends on done.
+	// The result, the flusher's until it sends on done.
 	pos Position
 	err error
 
 	state atomic.Uint32
-	// done, of capacity 1, gets one value when the flusher gives the request
-	// back: finished, or to an appender in stCancelling.
+	// done, of capacity 1, gets one value when the flusher gives up the request:
+	// finished, or to an appender in stCancelling.
 	done chan struct{}
 }
 
-// States of a request. The left column is the flusher's way. An appender whose
-// context is done leaves it:
+// States of a request. The flusher moves it down the left column. An appender
+// whose context is done moves it to the right:
 //
-//	stWaiting ── stAbandoned        it is never written; the flusher drops it
+//	stWaiting ── stAbandoned     never written; the flusher recycles it
 //	   │
-//	stTaken ──── stCancelling     the flusher is copying the caller's bytes; it
-//	   │                       gives the request back when it has
-//	stCopied ─── stAbandoned        the flusher drops it when it is written
+//	stTaken ──── stCancelling    the flusher is copying the caller's bytes, and
+//	   │                         sends on done when it has
+//	stCopied ─── stAbandoned     the flusher recycles it when it is written
 //	   │
 //	stFinished
 const (
@@ -56,18 +56,17 @@ const (
 
 var requests = sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }}
 
-// recycle keeps r for the next append. Nobody else may know it any more.
+// recycle keeps r for the next append. The caller must be its only user.
 func (r *request) recycle() {
 	*r = request{done: r.done}
 	requests.Put(r)
 }
 
-// take makes the request the flusher's, unless the appender has gone.
+// take makes the flusher the owner, unless the appender has abandoned r.
 func (r *request) take() bool { return r.state.CompareAndSwap(stWaiting, stTaken) }
 
-// copied says that the caller's bytes are not needed any more. It reports
-// whether the flusher still has the request: not if the appender was waiting
-// for just that.
+// copied ends the use of the caller's bytes. It reports whether the flusher
+// still owns r, which it does not if the appender was waiting for just that.
 func (r *request) copied() bool {
 	if r.state.CompareAndSwap(stTaken, stCopied) {
 		return true
@@ -76,7 +75,7 @@ func (r *request) copied() bool {
 	return false
 }
 
-// finish gives the request back with what became of it.
+// finish gives r back to its appender with the result.
 func (r *request) finish(err error) {
 	r.err = err
 	if r.state.Swap(stFinished) == stAbandoned {
@@ -86,7 +85,7 @@ func (r *request) finish(err error) {
 	r.done <- struct{}{}
 }
 
-// await waits for the request, and recycles it.
+// await waits for the result of r, and recycles r.
 func (r *request) await(ctx context.Context) (Position, error) {
 	select {
 	case <-r.done:
@@ -116,6 +115,7 @@ func (r *request) await(ctx context.Context) (Position, error) {
 	}
 }
 
+// result recycles r and returns its result.
 func (r *request) result() (Position, error) {
 	pos, err := r.pos, r.err
 	r.recycle()
@@ -125,7 +125,7 @@ func (r *request) result() (Position, error) {
 	return pos, nil
 }
 
-// cancelled is the error of op for a ctx that is done.
+// cancelled returns the error of op for a ctx that is done.
 func cancelled(op string, ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {
@@ -134,6 +134,5 @@ func cancelled(op string, ctx context.Context) error {
 	return fmt.Errorf("wal: %s: %w: %w", op, err, cause)
 }
 
-// unsure is err of an append that may all the same be found after a crash, or
-// become durable.
+// unsure wraps the error of an append that may be durable, or become so.
 func unsure(err error) error { return fmt.Errorf("%w; %w", err, ErrUnsure) }

@@ -12,50 +12,50 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// An output makes bytes durable in one segment after the other, by one
-// mechanism. It belongs to whoever has the right to flush.
+// An output writes to one segment after the other and makes the writes durable.
+// Log.writeMu guards it.
 type output struct {
-	way
-	file *os.File // the segment's
-	own  *os.File // opened besides by ways that need it, else nil
+	method
+	file     *os.File // the segment's
+	reopened *os.File // with other flags, if the method needs them; else nil
 }
 
-// A way is a mechanism as the file system has it.
-type way struct {
+// A method is a Mechanism as the file system supports it.
+type method struct {
 	mech Mechanism
-	// align, of SyncDirect, is what offset, length and address of a write must
-	// be multiples of, in bytes. Else it is 1.
+	// align is 1, and for SyncDirect the number of bytes of which offset, length
+	// and address of a write must be multiples.
 	align int64
-	// opened: RWF_DSYNC is not known here, so a descriptor with O_DSYNC is
-	// written to, which promises the same (open(2)).
-	opened bool
+	// dsync is set if the kernel lacks RWF_DSYNC. Then a descriptor with O_DSYNC
+	// is written to, which promises the same (open(2)).
+	dsync bool
 }
 
-// use has the output write to f from now on.
+// use makes the output write to f.
 func (o *output) use(f *os.File) error {
 	o.close()
 	o.file = f
-	if o.mech != SyncDirect && !o.opened {
+	if o.mech != SyncDirect && !o.dsync {
 		return nil
 	}
-	own, err := sys.Reopen(f, o.mech == SyncDirect, o.opened)
+	reopened, err := sys.Reopen(f, o.mech == SyncDirect, o.dsync)
 	if err != nil {
 		return err
 	}
-	o.own = own
+	o.reopened = reopened
 	return nil
 }
 
 func (o *output) close() {
-	if o.own != nil {
-		o.own.Close() // each write through it was durable
+	if o.reopened != nil {
+		o.reopened.Close() // each write through it was durable
 	}
-	o.file, o.own = nil, nil
+	o.file, o.reopened = nil, nil
 }
 
-// write writes b at off and makes it durable, and at SyncFdatasync all else in
-// the file. If lost is set with an error, nobody knows what of the file is on
-// the disk, nor will: see poison.
+// write writes b at off and makes it durable; SyncFdatasync also makes all else
+// in the file durable. If lost is set with an error, it is not known what the
+// disk has of the file: see poison.
 func (o *output) write(b []byte, off int64) (err error, lost bool) {
 	if o.mech == SyncFdatasync {
 		if _, err := o.file.WriteAt(b, off); err != nil {
@@ -64,10 +64,10 @@ func (o *output) write(b []byte, off int64) (err error, lost bool) {
 		return sys.SyncData(o.file), true
 	}
 	f := o.file
-	if o.own != nil {
-		f = o.own
+	if o.reopened != nil {
+		f = o.reopened
 	}
-	if o.opened {
+	if o.dsync {
 		_, err = f.WriteAt(b, off)
 	} else {
 		_, err = sys.WriteDurably(f, b, off)
@@ -75,44 +75,42 @@ func (o *output) write(b []byte, off int64) (err error, lost bool) {
 	return err, !beforeWriting(err)
 }
 
-// beforeWriting reports whether err of a synchronous write is one that it gets
-// while it looks for room, rather than from the device: after that the write
-// may be tried again.
+// beforeWriting reports whether err of a synchronous write comes from allocating
+// space rather than from the device. After that the write may be tried again.
 func beforeWriting(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
-// The probe: so many synced writes by each mechanism, in all at most so long.
+// Open measures each mechanism by synced writes.
 const (
 	probeRounds = 5
-	probeTime   = 100 * time.Millisecond
-	probeWrite  = 1024
-	probeSpan   = 64 << 10 // bytes of the probe's file that belong to one mechanism
+	probeTime   = 100 * time.Millisecond // for all mechanisms
+	probeWrite  = 1024                   // bytes of one write
+	probeSpan   = 64 << 10               // bytes of the probe file for one mechanism
 	maxAlign    = firstOffset
 )
 
-// chooseMethod returns the way in which the log in dir is to make bytes durable: by
-// want, or an error if the file system cannot do that; by the one that proves
-// fastest if want is SyncAuto.
-func chooseMethod(dir string, want Mechanism) (way, error) {
+// chooseMethod returns the method for the mechanism want, or an error if the file
+// system does not have it. For SyncAuto it measures all, and returns the fastest.
+func chooseMethod(dir string, want Mechanism) (method, error) {
 	if want == SyncFdatasync {
-		return way{mech: want, align: 1}, nil
+		return method{mech: want, align: 1}, nil
 	}
 	f, remove, err := probeFile(dir)
 	if err != nil {
-		if want == SyncAuto { // the folder is full, perhaps: any will do
-			return way{mech: SyncFdatasync, align: 1}, nil
+		if want == SyncAuto { // perhaps the disk is full, and any will do
+			return method{mech: SyncFdatasync, align: 1}, nil
 		}
-		return way{}, err
+		return method{}, err
 	}
 	defer remove()
 	if want != SyncAuto {
 		c, err := newCandidate(f, want, 0)
 		if err != nil {
-			return way{}, fmt.Errorf("wal: %s: the file system cannot write as Options.Sync=%q wants: %w", dir, want, err)
+			return method{}, fmt.Errorf("wal: Options.Sync: %q; want one that the file system of %s has: %w", want, dir, err)
 		}
 		defer c.close()
-		return c.way, nil
+		return c.method, nil
 	}
 	var all []*candidate
 	for i, m := range []Mechanism{SyncFdatasync, SyncDsync, SyncDirect} {
@@ -124,7 +122,7 @@ func chooseMethod(dir string, want Mechanism) (way, error) {
 	return fastest(all), nil
 }
 
-// A candidate is a way that is being measured.
+// A candidate is a method that is being measured.
 type candidate struct {
 	output
 	off  int64
@@ -132,29 +130,29 @@ type candidate struct {
 	took []time.Duration
 }
 
-// newCandidate finds out by a first write whether f can be written by m.
+// newCandidate tries mechanism m by a first write to f.
 func newCandidate(f *os.File, m Mechanism, off int64) (*candidate, error) {
-	c := &candidate{output: output{way: way{mech: m, align: 1}}, off: off}
+	c := &candidate{output: output{method: method{mech: m, align: 1}}, off: off}
 	if m == SyncDirect {
 		st, err := sys.StatFile(f)
 		switch {
 		case err != nil:
 			return nil, err
 		case !st.DirectKnown:
-			return nil, fmt.Errorf("statx(2) does not tell the alignment of direct I/O (STATX_DIOALIGN): %w", errors.ErrUnsupported)
+			return nil, fmt.Errorf("statx(2) does not report the alignment of direct I/O (STATX_DIOALIGN): %w", errors.ErrUnsupported)
 		case st.DirectOffset == 0:
-			return nil, fmt.Errorf("it has no direct I/O: %w", errors.ErrUnsupported)
+			return nil, fmt.Errorf("the file system has no direct I/O: %w", errors.ErrUnsupported)
 		}
 		c.align = int64(max(st.DirectOffset, st.DirectMem))
 		if c.align > maxAlign || maxAlign%c.align != 0 {
-			return nil, fmt.Errorf("its direct I/O goes by blocks of %d bytes, more than %d", c.align, maxAlign)
+			return nil, fmt.Errorf("direct I/O has blocks of %d bytes; want at most %d", c.align, maxAlign)
 		}
 	}
-	// An aligned write of whole blocks is one that all mechanisms can do.
+	// Every mechanism can write whole aligned blocks.
 	c.buf = sys.AlignedBuffer(int((probeWrite+c.align-1)&^(c.align-1)), maxAlign)
 	err := c.try(f)
 	if sys.Absent(err) && m != SyncFdatasync {
-		c.opened = true
+		c.dsync = true
 		err = c.try(f)
 	}
 	if err != nil {
@@ -171,7 +169,7 @@ func (c *candidate) try(f *os.File) error {
 	return c.measure()
 }
 
-// measure does what one append does.
+// measure times one synced write.
 func (c *candidate) measure() error {
 	start := time.Now()
 	err, _ := c.write(c.buf, c.off)
@@ -180,10 +178,9 @@ func (c *candidate) measure() error {
 	return err
 }
 
-// fastest measures the ways in turn, so that all see the same disk, and
-// returns the one with the smallest median; of two that hardly differ the
-// former.
-func fastest(all []*candidate) way {
+// fastest measures the candidates in turn, so that all see the same disk, and
+// returns the method with the smallest median; within 5% the first.
+func fastest(all []*candidate) method {
 	start := time.Now()
 	for range probeRounds {
 		for i, c := range all {
@@ -196,21 +193,21 @@ func fastest(all []*candidate) way {
 			break
 		}
 	}
-	best, least := way{mech: SyncFdatasync, align: 1}, time.Duration(0)
+	best, least := method{mech: SyncFdatasync, align: 1}, time.Duration(0)
 	for _, c := range all {
 		if len(c.took) > 1 {
-			c.took = c.took[1:] // the first had to find the way
+			c.took = c.took[1:] // the first write was slower
 		}
 		slices.Sort(c.took)
 		if median := c.took[len(c.took)/2]; least == 0 || median < least-least/20 {
-			best, least = c.way, median
+			best, least = c.method, median
 		}
 	}
 	return best
 }
 
-// probeFile makes a file in dir, written ahead as segments are, without a name
-// where that is possible.
+// probeFile creates a file in dir, written ahead of use like a segment, and
+// without a name if the file system can.
 func probeFile(dir string) (f *os.File, remove func(), err error) {
 	remove = func() { f.Close() }
 	if f, err = sys.OpenTmpfile(dir); err != nil {
@@ -232,8 +229,8 @@ func probeFile(dir string) (f *os.File, remove func(), err error) {
 	return f, remove, nil
 }
 
-// namedProbe makes the file under a name that Open removes, should the process
-// be killed.
+// namedProbe creates the file under a name that the next Open removes if the
+// process is killed.
 func namedProbe(dir string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, metaName+tempExt), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 }

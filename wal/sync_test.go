@@ -24,14 +24,14 @@ func TestOutput(t *testing.T) {
 		t.Skip("a file that is open cannot be removed there, and none of the ways is offered")
 	}
 	dir := t.TempDir()
-	for _, w := range []way{
+	for _, w := range []method{
 		{SyncFdatasync, 1, false},
 		{SyncDsync, 1, false},
 		{SyncDsync, 1, true},
 		{SyncDirect, 4096, false},
 		{SyncDirect, 4096, true},
 	} {
-		o := output{way: w}
+		o := output{method: w}
 		for _, name := range []string{"a", "b"} {
 			f, remove, err := probeFile(dir)
 			if err != nil {
