@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/measure/loopfs"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -31,7 +32,7 @@ func newDisk(t *testing.T, mkfs string, size int64) *disk {
 		t.Skip("mounting needs root")
 	}
 	d := &disk{dir: t.TempDir(), backed: t.TempDir()}
-	if err := sys.Mount("tmpfs", d.backed, "tmpfs", "size=100m"); err != nil {
+	if err := loopfs.Mount("tmpfs", d.backed, "tmpfs", "size=100m"); err != nil {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { unmount(t, d.backed) })
@@ -43,12 +44,12 @@ func newDisk(t *testing.T, mkfs string, size int64) *disk {
 	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		t.Skipf("%v: %s", err, out)
 	}
-	device, err := sys.LoopAttach(image)
+	device, err := loopfs.Attach(image)
 	if err != nil {
 		t.Skip(err)
 	}
 	defer device.Close()
-	if err := sys.Mount(device.Name(), d.dir, strings.TrimPrefix(args[0], "mkfs."), ""); err != nil {
+	if err := loopfs.Mount(device.Name(), d.dir, strings.TrimPrefix(args[0], "mkfs."), ""); err != nil {
 		t.Skip(err)
 	}
 	t.Cleanup(func() {
@@ -63,7 +64,7 @@ func newDisk(t *testing.T, mkfs string, size int64) *disk {
 // somebody who looks for a free one and finds this.
 func unmount(t *testing.T, dir string) {
 	t.Helper()
-	if err := sys.UnmountIdle(dir, 2*time.Minute); err != nil {
+	if err := loopfs.UnmountIdle(dir, 2*time.Minute); err != nil {
 		t.Error(err)
 	}
 }

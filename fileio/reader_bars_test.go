@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/lab/stats"
@@ -329,7 +330,7 @@ func prepare(t *testing.T, name string, l load) {
 	}
 	defer f.Close()
 	if !l.warm {
-		if err := sys.DropCache(f); err != nil {
+		if err := pagecache.Drop(f); err != nil {
 			t.Fatal(err)
 		}
 	}

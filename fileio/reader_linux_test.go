@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/fileio"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/tracetest"
 	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/profile"
@@ -118,7 +118,7 @@ func TestAdviseCache(t *testing.T) {
 		}
 		defer f.Close()
 		cached := func() int64 {
-			n, err := sys.CachedBytes(f)
+			n, err := pagecache.Cached(f)
 			if err != nil {
 				t.Skip(err)
 			}
@@ -160,7 +160,7 @@ func TestUncachedLeavesNothing(t *testing.T) {
 	}
 	defer f.Close()
 	left := func(w fileio.Way) int64 {
-		if err := sys.DropCache(f); err != nil {
+		if err := pagecache.Drop(f); err != nil {
 			t.Fatal(err)
 		}
 		r, err := fileio.Open(name, fileio.Options{Way: w})
@@ -171,7 +171,7 @@ func TestUncachedLeavesNothing(t *testing.T) {
 		if _, err := io.Copy(io.Discard, io.Reader(struct{ io.Reader }{r})); err != nil {
 			t.Fatal(err)
 		}
-		n, err := sys.CachedBytes(f)
+		n, err := pagecache.Cached(f)
 		if err != nil {
 			t.Skip(err)
 		}
@@ -219,7 +219,7 @@ func TestDirectOnBtrfs(t *testing.T) {
 		dropAll(t, f)
 		r := open(t, name, fileio.Options{Way: fileio.Direct})
 		ok(t, read(r))
-		n, err := sys.ResidentBytes(f)
+		n, err := pagecache.Resident(f)
 		if err != nil {
 			t.Skip(err)
 		}
@@ -235,10 +235,10 @@ func TestDirectOnBtrfs(t *testing.T) {
 func dropAll(t *testing.T, f *os.File) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if err := sys.DropCache(f); err != nil {
+		if err := pagecache.Drop(f); err != nil {
 			t.Fatal(err)
 		}
-		n, err := sys.CachedBytes(f)
+		n, err := pagecache.Cached(f)
 		if err != nil {
 			t.Skip(err)
 		}

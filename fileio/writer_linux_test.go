@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/fileio"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/profile"
 )
@@ -260,7 +260,7 @@ func TestUncached(t *testing.T) {
 		}
 		// The pages go once they are written, by another thread.
 		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			now, err = sys.CachedBytes(f)
+			now, err = pagecache.Cached(f)
 			if err != nil || now-before < size/2 {
 				return
 			}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/pagecache"
 )
 
 // TestShiftBar holds a shift against reading and rewriting the file, at level
@@ -58,7 +58,7 @@ func TestShiftBar(t *testing.T) {
 						must(t, err)
 						must(t, f.Sync())
 						if c.cold {
-							must(t, sys.DropCache(f))
+							must(t, pagecache.Drop(f))
 						}
 						must(t, f.Close())
 						runtime.GC() // which is of the way that allocates, not of the next

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -93,7 +94,7 @@ func (s shape) make(t *testing.T, dir string) (*os.File, []byte) {
 			continue
 		}
 		if s.many { // another file takes the block behind it
-			check(t, errors.Join(sys.Fallocate(f, 0, off, min(4096, s.size-off)), sys.Fallocate(other, 0, off, 4096)))
+			check(t, errors.Join(fileop.Fallocate(f, 0, off, min(4096, s.size-off)), fileop.Fallocate(other, 0, off, 4096)))
 		}
 		b := content[off:min(off+4096, s.size)]
 		for i := range b {
@@ -111,7 +112,7 @@ func (s shape) make(t *testing.T, dir string) (*os.File, []byte) {
 		}
 	}
 	if s.room {
-		check(t, sys.Fallocate(f, sys.FallocKeepSize, s.size, 5*4096))
+		check(t, fileop.Fallocate(f, fileop.FallocKeepSize, s.size, 5*4096))
 	}
 	return f, content
 }
@@ -230,7 +231,7 @@ func interruptions(t *testing.T, f *os.File, base int64, head []byte) map[string
 		"size":              func() { check(t, f.Truncate(base+gap)) },
 		"all but the head":  at(0),
 		"all but a write":   func() { at(0)(); putAt(t, f, head[:4096], 0) },
-		"room for the head": func() { at(0)(); check(t, sys.Fallocate(f, 0, 0, gap)) },
+		"room for the head": func() { at(0)(); check(t, fileop.Fallocate(f, 0, 0, gap)) },
 		"all":               func() { at(0)(); putAt(t, f, head, 0) },
 	}
 	for i, e := range extents {
@@ -378,7 +379,7 @@ func TestRecoverOthers(t *testing.T) {
 			check(t, err)
 			defer f.Close()
 			putAt(t, f, make([]byte, size), 0)
-			check(t, errors.Join(f.Sync(), sys.Fallocate(f, sys.FallocKeepSize, size, 5*4096)))
+			check(t, errors.Join(f.Sync(), fileop.Fallocate(f, fileop.FallocKeepSize, size, 5*4096)))
 			in := &intent{kind: insertShift}
 			s := shifter{f: f, block: 4096}
 			check(t, s.plan(&in.shift, size, 0, head))

@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/perf"
+	"github.com/stele-go/stele/internal/measure/systrace"
 	"github.com/stele-go/stele/lab/internal/calls"
 )
 
@@ -19,13 +20,13 @@ const countersEnv = "STELE_COUNTERS"
 
 // hardwareEvents are the metrics that the processor counts.
 var hardwareEvents = []hardwareEvent{
-	{"cache_misses_per_op", sys.PerfCacheMisses},
-	{"instructions_per_op", sys.PerfInstructions},
+	{"cache_misses_per_op", perf.CacheMisses},
+	{"instructions_per_op", perf.Instructions},
 }
 
 type hardwareEvent struct {
 	metric string
-	event  sys.PerfEvent
+	event  perf.Event
 }
 
 // handover is the value of countersEnv.
@@ -62,7 +63,7 @@ func openEvents(role string, events []hardwareEvent) *counterSet {
 			c.give.Missing[e.metric] = "not taken while system calls are counted; see the timed blocks"
 			continue
 		}
-		f, err := sys.OpenPerf(e.event)
+		f, err := perf.Open(e.event)
 		if err != nil {
 			c.give.Missing[e.metric] = err.Error()
 			continue
@@ -121,7 +122,7 @@ type blockCounters struct {
 
 type hardwareCounter struct {
 	metric string
-	*sys.PerfCounter
+	*perf.Counter
 }
 
 // countersFromEnv takes over what the parent opened. It takes the variable
@@ -144,7 +145,7 @@ func countersFromEnv() blockCounters {
 		c.missing = map[string]string{}
 	}
 	for metric, fd := range take.FDs {
-		c.hardware = append(c.hardware, hardwareCounter{metric, sys.NewPerfCounter(fd)})
+		c.hardware = append(c.hardware, hardwareCounter{metric, perf.NewCounter(fd)})
 	}
 	if !take.Syscalls {
 		c.missing[syscallsMetric] = "counted in blocks of their own, because counting slows every call"
@@ -211,7 +212,7 @@ func syscallsBetween(before, after *counterReading) map[string]int64 {
 	made := map[string]int64{}
 	for number, n := range after.syscalls {
 		if d := n - before.syscalls[number]; d > 0 {
-			made[sys.SyscallName(number)] = int64(d)
+			made[systrace.Name(number)] = int64(d)
 		}
 	}
 	return made

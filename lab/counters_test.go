@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/perf"
 )
 
 // measured is what the helpers print.
@@ -164,7 +164,7 @@ func TestTimedBlockDoesNotCountSyscalls(t *testing.T) {
 // the kernel, take the same way through fork, exec and threads, and getrusage
 // knows how many there were.
 func TestInheritedCounters(t *testing.T) {
-	events := []hardwareEvent{{"page_faults", sys.PerfPageFaults}}
+	events := []hardwareEvent{{"page_faults", perf.PageFaults}}
 	oneOfFive(t, func() error { // the two are read one after the other
 		m := runHelper(t, "faults", RoleTimed, events)
 		if why, gone := m.Missing["page_faults"]; gone {

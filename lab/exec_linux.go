@@ -4,7 +4,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 )
 
 // endWithParent puts the process of a block out of reach of the terminal's
@@ -16,4 +16,4 @@ func endWithParent(cmd *exec.Cmd) {
 
 // settle waits until nothing of the file system that dir lies on is waiting
 // to be written (syncfs(2)).
-func settle(dir string) error { return sys.Syncfs(dir) }
+func settle(dir string) error { return fileop.Syncfs(dir) }

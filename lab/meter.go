@@ -7,7 +7,8 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/diskstat"
+	"github.com/stele-go/stele/internal/measure/procstat"
 )
 
 // meter takes everything that is recorded for a block beside its latencies,
@@ -17,7 +18,7 @@ type meter struct {
 }
 
 type taken struct {
-	disk          *sys.Disk
+	disk          *diskstat.Disk
 	noDisk        error
 	counters      blockCounters
 	before, after reading
@@ -29,15 +30,15 @@ type taken struct {
 // reading is one look at everything that is taken as a difference.
 type reading struct {
 	counters counterReading
-	usage    sys.Usage
+	usage    procstat.Usage
 	noUsage  error
 	mem      runtime.MemStats
 	waits    []metrics.Sample // one histogram
 	delays   map[int]time.Duration
 	noDelays error
-	disk     sys.DiskStat
+	disk     diskstat.Stat
 	noDisk   error
-	cpu      sys.CPUTime
+	cpu      procstat.CPUTime
 	noCPU    error
 }
 
@@ -45,7 +46,7 @@ type reading struct {
 // counters that the parent opened for this process.
 func newMeter(dir string) meter {
 	t := &taken{counters: countersFromEnv()}
-	t.disk, t.noDisk = sys.DiskUnder(dir)
+	t.disk, t.noDisk = diskstat.Under(dir)
 	for _, r := range []*reading{&t.before, &t.after} {
 		r.counters = t.counters.newReading()
 		r.waits = []metrics.Sample{{Name: "/sched/latencies:seconds"}}
@@ -63,7 +64,7 @@ func (m meter) begin() {
 	r := &m.before
 	m.readSlow(r)
 	runtime.ReadMemStats(&r.mem) // stops the world, and counts exactly
-	r.usage, r.noUsage = sys.SelfUsage()
+	r.usage, r.noUsage = procstat.SelfUsage()
 	m.counters.readHardware(&r.counters)
 	m.counters.readSyscalls(&r.counters)
 }
@@ -76,22 +77,22 @@ func (m meter) end() {
 	r := &m.after
 	m.counters.readSyscalls(&r.counters)
 	m.counters.readHardware(&r.counters)
-	r.usage, r.noUsage = sys.SelfUsage()
+	r.usage, r.noUsage = procstat.SelfUsage()
 	runtime.ReadMemStats(&r.mem)
 	m.readSlow(r)
-	m.peak, m.noPeak = sys.PeakRSS()
+	m.peak, m.noPeak = procstat.PeakRSS()
 	m.counters.close()
 	m.ended = true
 }
 
 // readSlow reads files of the kernel and allocates.
 func (t *taken) readSlow(r *reading) {
-	r.cpu, r.noCPU = sys.AllCPUTime()
+	r.cpu, r.noCPU = procstat.AllCPUTime()
 	r.noDisk = t.noDisk
 	if r.noDisk == nil {
 		r.disk, r.noDisk = t.disk.Stat()
 	}
-	r.delays, r.noDelays = sys.RunDelays()
+	r.delays, r.noDelays = procstat.RunDelays()
 	metrics.Read(r.waits)
 }
 

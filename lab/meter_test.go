@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/procstat"
 )
 
 // everyMetric fails unless each metric of the lab's is in exactly one of the
@@ -113,7 +113,7 @@ func TestMeterCollections(t *testing.T) {
 
 func TestMeterCPU(t *testing.T) {
 	used := func() time.Duration {
-		u, err := sys.SelfUsage()
+		u, err := procstat.SelfUsage()
 		if err != nil {
 			t.Skip(err)
 		}
@@ -181,7 +181,7 @@ func TestRunDelay(t *testing.T) {
 }
 
 func TestIOWaitShare(t *testing.T) {
-	at := func(wait, total int64) *reading { return &reading{cpu: sys.CPUTime{IOWait: wait, Total: total}} }
+	at := func(wait, total int64) *reading { return &reading{cpu: procstat.CPUTime{IOWait: wait, Total: total}} }
 	if got, err := iowaitShare(at(5, 100), at(30, 200)); err != nil || got != 0.25 {
 		t.Errorf("share %v, error %v; want 0.25", got, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/systrace"
 	"github.com/stele-go/stele/lab/internal/calls"
 	"github.com/stele-go/stele/lab/stats"
 )
@@ -136,7 +136,7 @@ func (t *callTimer) fill(b *Block) {
 	}
 	b.Timed, b.Calls = SourceBPF, map[string]*CallTimes{}
 	for number, l := range t.timer.Read() {
-		b.Calls[sys.SyscallName(number)] = newCallTimes(l)
+		b.Calls[systrace.Name(number)] = newCallTimes(l)
 	}
 }
 
@@ -169,7 +169,7 @@ const drainEvery = 2 * time.Millisecond
 // A callWatch is the runner's side of timing, where BPF is refused. nil
 // watches nothing.
 type callWatch struct {
-	watch      *sys.SyscallWatch
+	watch      *systrace.Watcher
 	err        error
 	started    bool
 	quit, done chan struct{}
@@ -178,7 +178,7 @@ type callWatch struct {
 // watchCalls must run on the thread that starts the process of the block.
 func watchCalls() *callWatch {
 	w := &callWatch{quit: make(chan struct{}), done: make(chan struct{})}
-	w.watch, w.err = sys.WatchSyscalls()
+	w.watch, w.err = systrace.Watch()
 	return w
 }
 
@@ -242,7 +242,7 @@ func (w *callWatch) into(b *Block) {
 	}
 	b.Timed, b.Calls = SourceTracepoints, map[string]*CallTimes{}
 	for number, l := range sums {
-		b.Calls[sys.SyscallName(number)] = newCallTimes(l)
+		b.Calls[systrace.Name(number)] = newCallTimes(l)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	exptrace "golang.org/x/exp/trace"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/systrace"
 )
 
 // How the goroutines of a Link spend the time.
@@ -69,8 +69,8 @@ func (c *Chain) key() string { return fmt.Sprintf("%q", c.Links) }
 // callNames are the system calls by their plain name.
 var callNames = func() map[string]string {
 	names := map[string]string{}
-	for number := range sys.SyscallSlots {
-		name := sys.SyscallName(number)
+	for number := range systrace.Slots {
+		name := systrace.Name(number)
 		names[plainCall(name)] = name
 	}
 	return names

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/systrace"
 )
 
 // sampleEvery is the time between two looks at the threads of a block. A
@@ -174,7 +174,7 @@ func (s *sampler) state(dir string, t *thread) (in blockedIn, parked bool, err e
 			}
 			in.fault = number < 0
 			if number >= 0 {
-				in.call = sys.SyscallName(number)
+				in.call = systrace.Name(number)
 			}
 			if RuntimeSyscall(in.call) {
 				return blockedIn{}, true, nil

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/newfile"
 )
@@ -206,7 +206,7 @@ func foreign(t testing.TB) time.Duration {
 			busy += time.Duration(n) * 10 * time.Millisecond // USER_HZ is 100
 		}
 	}
-	own, err := sys.SelfUsage()
+	own, err := procstat.SelfUsage()
 	must(t, err)
 	return busy - own.User - own.System
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -61,7 +61,7 @@ func runOpenat2(b *lab.B) (err error) {
 	defer d.Close() // nothing is written
 	names := allPaths(b.N, strconv.Itoa)
 	for b.Loop() {
-		f, err := sys.CreateNewBeneath(d, names[b.I()])
+		f, err := fileop.CreateNewBeneath(d, names[b.I()])
 		if err != nil {
 			return err
 		}

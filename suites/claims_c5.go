@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/aio"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -37,12 +39,12 @@ func c5Write() lab.Experiment {
 					return err
 				}
 				if size > 0 {
-					err = sys.Fallocate(made, 0, 0, size)
+					err = fileop.Fallocate(made, 0, 0, size)
 				}
 				if err := errors.Join(err, made.Sync(), made.Close()); err != nil {
 					return err
 				}
-				f, err := sys.OpenDirectSync("data")
+				f, err := aio.OpenDirectSync("data")
 				if err != nil {
 					return err
 				}

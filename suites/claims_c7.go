@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -74,7 +74,7 @@ func dupPool(slots int) func() (dealer, error) {
 				}
 				f := free[len(free)-1]
 				free = free[:len(free)-1]
-				return f, sys.Redirect(f, data)
+				return f, fileop.Redirect(f, data)
 			},
 			put:   func(f *os.File) error { free = append(free, f); return nil },
 			close: closeAll,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/env"
@@ -56,7 +57,7 @@ func c8(kept bool) lab.Experiment {
 		MaxOps: 50,
 		Variants: []lab.Variant{named,
 			variant(c8Unnamed, "a file without a name in the folder", func() (*os.File, error) { return sys.OpenTmpfile(".") }),
-			variant(c8Memory, "a file in memory", func() (*os.File, error) { return sys.Memfd("c8") })},
+			variant(c8Memory, "a file in memory", func() (*os.File, error) { return fileop.Memfd("c8") })},
 	}
 	if kept {
 		e.Name = "C8-kept"
@@ -85,7 +86,7 @@ func scratchFiles(open func() (*os.File, error), chunk []byte, kept bool) (err e
 		}
 	}
 	if kept {
-		if err := sys.SyncWhole("."); err != nil {
+		if err := fileop.Syncfs("."); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/aio"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -71,11 +72,11 @@ func d7(jobs int) lab.Experiment {
 	}
 	aio := variant(variantAIO, "as described: io_submit and io_getevents, O_DIRECT and O_SYNC, one write in flight a job",
 		func(path string) (writer, func() error, error) {
-			f, err := sys.OpenDirectSync(path)
+			f, err := aio.OpenDirectSync(path)
 			if err != nil {
 				return nil, nil, err
 			}
-			a, err := sys.NewAIO()
+			a, err := aio.New()
 			if err != nil {
 				return nil, nil, errors.Join(err, f.Close())
 			}

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -95,7 +95,7 @@ func h1Variant(name, doc string, p durability.Promise, grow bool, insert func(na
 			}
 		}
 		// The names are durable, so that an fsync pays for its own file.
-		if err := sys.SyncWhole("."); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		if err := fileop.Syncfs("."); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 		head := headOf(headerLen)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -57,7 +57,7 @@ func h5(overwrite bool) lab.Experiment {
 	}
 	// In the middle of the claimed order, so that both of its steps are paired
 	// comparisons.
-	dsync := variant(h5ODSync, "each write returns when the data, and the metadata needed to read it, are durable", sys.DataSync, false)
+	dsync := variant(h5ODSync, "each write returns when the data, and the metadata needed to read it, are durable", fileop.DataSync, false)
 	dsync.Baseline = true
 	e := lab.Experiment{
 		Suite: "claims", Name: "H5-append", Question: "Which way of making many small writes durable is fastest?",

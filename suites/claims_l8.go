@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -162,7 +163,7 @@ func runL8(b *lab.B, f *bigFile, r io.ReaderAt, offset func(int64) int64) (err e
 			w.due <- struct{}{}
 		}
 		off := offset(b.I())
-		cached, err := sys.CachedRange(f.File, off, pageBytes)
+		cached, err := pagecache.CachedRange(f.File, off, pageBytes)
 		if err != nil {
 			return err
 		}
@@ -175,7 +176,7 @@ func runL8(b *lab.B, f *bigFile, r io.ReaderAt, offset func(int64) int64) (err e
 		asked[off/pageBytes] = true
 	}
 	// What was asked for ahead may still be under way.
-	fetched, err := sys.CachedBytes(f.File)
+	fetched, err := pagecache.Cached(f.File)
 	if err != nil {
 		return err
 	}

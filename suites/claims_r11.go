@@ -9,7 +9,7 @@ import (
 
 	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -112,8 +112,8 @@ func r11Fuse() lab.Experiment {
 	add(r11Fsync, "the same client as where they are dropped, and an fsync after each write", 0, false, (*os.File).Sync)
 	add(r11SyncPassed, "the client flushes its disk for a write with the flag", os.O_SYNC, true, nil)
 	add(r11SyncDropped, "the client does not look at the flag", os.O_SYNC, false, nil)
-	add(r11DsyncPassed, "the client flushes its disk for a write with the flag", sys.DataSync, true, nil)
-	add(r11DsyncDropped, "the client does not look at the flag", sys.DataSync, false, nil)
+	add(r11DsyncPassed, "the client flushes its disk for a write with the flag", fileop.DataSync, true, nil)
+	add(r11DsyncDropped, "the client does not look at the flag", fileop.DataSync, false, nil)
 	return e
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -133,8 +134,8 @@ func judgeR6(f *found, id string, published []gp3Limits) finding {
 
 // openDirect opens a file that is there for writes past the page cache.
 func openDirect(name string) (*os.File, error) {
-	if sys.DirectFlag == 0 {
+	if fileop.DirectFlag == 0 {
 		return nil, fmt.Errorf("O_DIRECT: %w", errors.ErrUnsupported)
 	}
-	return os.OpenFile(name, os.O_WRONLY|sys.DirectFlag, 0)
+	return os.OpenFile(name, os.O_WRONLY|fileop.DirectFlag, 0)
 }

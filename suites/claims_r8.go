@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/env"
@@ -88,7 +90,7 @@ func runR8(b *lab.B) error {
 	if err != nil {
 		return err
 	}
-	f, err := sys.OpenDirect("data")
+	f, err := fileop.OpenDirect("data")
 	if errors.Is(err, syscall.EINVAL) {
 		return &notHere{"the file system has no O_DIRECT"}
 	}
@@ -132,7 +134,7 @@ func reportCacheOf(b *lab.B, direct *os.File) error {
 		warm   bool
 		do     func() error
 	}{{r8ColdRead, false, read}, {r8ColdWrite, false, write}, {r8WarmRead, true, read}, {r8WarmWrite, true, write}} {
-		if err := errors.Join(direct.Sync(), sys.DropCache(direct)); err != nil {
+		if err := errors.Join(direct.Sync(), pagecache.Drop(direct)); err != nil {
 			return err
 		}
 		if c.warm {
@@ -140,7 +142,7 @@ func reportCacheOf(b *lab.B, direct *os.File) error {
 				return err
 			}
 		}
-		before, err := sys.CachedBytes(direct)
+		before, err := pagecache.Cached(direct)
 		if errors.Is(err, errors.ErrUnsupported) {
 			b.ReportMissing(c.metric, "the kernel does not tell what is in the page cache (cachestat, Linux 6.5)")
 			continue
@@ -155,7 +157,7 @@ func reportCacheOf(b *lab.B, direct *os.File) error {
 		if err := c.do(); err != nil {
 			return err
 		}
-		after, err := sys.CachedBytes(direct)
+		after, err := pagecache.Cached(direct)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/fileio/pace"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -268,7 +268,7 @@ func TestFuseGetsTheFlagAndNoFsync(t *testing.T) {
 		t.Errorf("%d blocks lost, %d fsyncs, %d flushes; want 0, 0, 8", lost, c.fsyncs, c.disk.flushes)
 	}
 	c = &fuseClient{disk: newVolatileDisk(8 * 512)}
-	if lost, err = c.loseUnflushed(t.TempDir(), sys.DataSync, 8, nil); err != nil || lost != 8 || c.fsyncs != 0 {
+	if lost, err = c.loseUnflushed(t.TempDir(), fileop.DataSync, 8, nil); err != nil || lost != 8 || c.fsyncs != 0 {
 		t.Errorf("dropped: %d blocks lost, %d fsyncs, %v", lost, c.fsyncs, err)
 	}
 	c = &fuseClient{disk: newVolatileDisk(8 * 512)}

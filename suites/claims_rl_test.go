@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -129,7 +130,7 @@ func TestBigFileCacheStates(t *testing.T) {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the kernel keeps pages that another processor is at
 		err := big.warmPart(0.5)
 		if err == nil {
-			half, err = sys.CachedBytes(f)
+			half, err = pagecache.Cached(f)
 		}
 		if err == nil && half >= 4*mebibyte && half <= 4*mebibyte+8*mebibyte/100 {
 			break
@@ -142,7 +143,7 @@ func TestBigFileCacheStates(t *testing.T) {
 	if err := big.warm(); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := sys.CachedBytes(f); err != nil || all != big.size {
+	if all, err := pagecache.Cached(f); err != nil || all != big.size {
 		t.Errorf("warm: %d of %d bytes are in the page cache, %v", all, big.size, err)
 	}
 }

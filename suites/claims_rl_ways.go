@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/stats"
@@ -187,7 +188,7 @@ func (f *bigFile) warm() error {
 	if err := f.read(); err != nil || f.release != nil {
 		return err
 	}
-	release, err := sys.LockCached(f.File, int(f.size))
+	release, err := pagecache.Lock(f.File, int(f.size))
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
@@ -197,14 +198,14 @@ func (f *bigFile) warm() error {
 
 // read brings it there, and leaves it to the kernel how long it stays.
 func (f *bigFile) read() error {
-	cached, err := sys.CachedBytes(f.File)
+	cached, err := pagecache.Cached(f.File)
 	if err == nil && cached >= f.size {
 		return nil
 	}
 	if _, err := io.Copy(struct{ io.Writer }{io.Discard}, io.NewSectionReader(f, 0, f.size)); err != nil {
 		return err
 	}
-	cached, err = sys.CachedBytes(f.File)
+	cached, err = pagecache.Cached(f.File)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // an old kernel does not tell, and what was read just now is there
 	}
@@ -232,7 +233,7 @@ func (f *bigFile) warmPart(share float64) error {
 	if err := sys.Fadvise(f.File, part, 0, sys.AdviseDontNeed); err != nil {
 		return err
 	}
-	cached, err := sys.CachedRange(f.File, part, 0)
+	cached, err := pagecache.CachedRange(f.File, part, 0)
 	if err == nil && cached > f.size/100 {
 		err = &notHere{fmt.Sprintf("no part of a file can be cold here: %s of it stay in the page cache", amount(float64(cached)))}
 	}

@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/measure/pagecache"
 )
 
 // headerFiles are the files that a block inserts into, one an operation, so
@@ -41,7 +42,7 @@ func makeHeaderFiles(dir string, n, size, room int64, prepare func(string, int64
 		}
 		files.names = append(files.names, name)
 	}
-	if err := sys.SyncWhole(dir); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := fileop.Syncfs(dir); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, err
 	}
 	for _, name := range files.names {
@@ -82,10 +83,10 @@ func chill(name string) error {
 		return err
 	}
 	defer f.Close() // nothing is written
-	if err := sys.DropCache(f); err != nil {
+	if err := pagecache.Drop(f); err != nil {
 		return err
 	}
-	cached, err := sys.CachedBytes(f)
+	cached, err := pagecache.Cached(f)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/logstore"
 )
@@ -145,7 +145,7 @@ func (l logSuite) runAppend(b *lab.B, w logWay) (err error) {
 	for i := range readers {
 		readers[i] = lines.reader()
 	}
-	before, err := sys.SelfUsage()
+	before, err := procstat.SelfUsage()
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (l logSuite) runAppend(b *lab.B, w logWay) (err error) {
 	all := float64(b.N) * float64(batch)
 	b.Report("lines_per_second", all/time.Since(begun).Seconds())
 	cpu := func(name string) error {
-		now, err := sys.SelfUsage()
+		now, err := procstat.SelfUsage()
 		b.Report(name, float64(now.User+now.System-before.User-before.System)/all)
 		return err
 	}

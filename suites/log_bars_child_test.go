@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -35,7 +35,7 @@ func barsChild(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	told := barsTold{Figures: figures, Took: time.Since(begun)}
-	if delays, err := sys.RunDelays(); err == nil {
+	if delays, err := procstat.RunDelays(); err == nil {
 		for _, d := range delays {
 			told.Waited += d
 		}
@@ -84,12 +84,12 @@ func timesOf(took ...[]time.Duration) times {
 }
 
 func cpuTime() (time.Duration, error) {
-	u, err := sys.SelfUsage()
+	u, err := procstat.SelfUsage()
 	return u.User + u.System, err
 }
 
 func peakMB() float64 {
-	rss, err := sys.PeakRSS()
+	rss, err := procstat.PeakRSS()
 	if err != nil {
 		return 0
 	}

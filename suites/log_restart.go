@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/logstore"
 )
@@ -173,7 +173,7 @@ func dropFolder(dir string) error {
 			return err
 		}
 		if err = f.Sync(); err == nil {
-			err = sys.DropCache(f)
+			err = pagecache.Drop(f)
 		}
 		if errors.Is(err, errors.ErrUnsupported) {
 			err = nil // then it is not as cold as it might be

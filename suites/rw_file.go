@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -81,11 +82,11 @@ func dropPages(f *os.File) error {
 		if try > 0 {
 			time.Sleep(5 * time.Millisecond)
 		}
-		if err := sys.DropCache(f); err != nil {
+		if err := pagecache.Drop(f); err != nil {
 			return err
 		}
 		var err error
-		if left, err = sys.ResidentBytes(f); err != nil {
+		if left, err = pagecache.Resident(f); err != nil {
 			return err
 		}
 		if left == 0 {
@@ -108,7 +109,7 @@ const warmShare = 0.999
 // reported; of a file that was cold at the start that is what was read, and
 // read ahead.
 func stillIs(b *lab.B, f *bigFile, state string) error {
-	cached, err := sys.ResidentBytes(f.File)
+	cached, err := pagecache.Resident(f.File)
 	if err != nil {
 		return err
 	}

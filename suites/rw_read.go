@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/measure/uring"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -57,10 +59,10 @@ func osReadAt(name, doc string, open func(path string, flags int) (*os.File, err
 // openPastCache opens a file past the page cache. A place without direct I/O is
 // told apart from a failure.
 func openPastCache(path string, flags int) (*os.File, error) {
-	if sys.DirectFlag == 0 {
+	if fileop.DirectFlag == 0 {
 		return nil, errors.ErrUnsupported
 	}
-	f, err := os.OpenFile(path, flags|sys.DirectFlag, 0)
+	f, err := os.OpenFile(path, flags|fileop.DirectFlag, 0)
 	if err != nil && sys.Absent(err) {
 		return nil, &notHere{fmt.Sprintf("no O_DIRECT here: %v", errors.Unwrap(err))}
 	}
@@ -248,6 +250,6 @@ func (j readJob) ring(b *lab.B, f *bigFile, depth int, where order) error {
 	if err != nil {
 		return err
 	}
-	err = runRings(b, in, 1, depth, j.block, func(int) (order, error) { return where, nil }, sys.URingRequest{Op: sys.URingRead}, true)
+	err = runRings(b, in, 1, depth, j.block, func(int) (order, error) { return where, nil }, uring.Request{Op: uring.Read}, true)
 	return errors.Join(err, in.Close())
 }

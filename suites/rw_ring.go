@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/uring"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -13,26 +14,26 @@ import (
 // A ringLoop keeps so many requests of one size in flight, through an io_uring. It
 // is for one goroutine.
 type ringLoop struct {
-	u     *sys.URing
+	u     *uring.Ring
 	bufs  [][]byte
 	free  []int       // buffers that no request has
 	begun []time.Time // of the request that has the buffer
 	at    []int64     // its offset
-	done  []sys.URingDone
+	done  []uring.Completion
 	hist  *lab.Histogram // from Push to the result
 }
 
 // openRing makes one with a request in flight for each buffer.
 func openRing(bufs [][]byte) (*ringLoop, error) {
-	if err := sys.ProbeURing(); err != nil {
+	if err := uring.Probe(); err != nil {
 		return nil, err
 	}
 	depth := len(bufs)
-	u, err := sys.NewURing(depth)
+	u, err := uring.New(depth)
 	if err != nil {
 		return nil, err
 	}
-	r := &ringLoop{u: u, bufs: bufs, begun: make([]time.Time, depth), at: make([]int64, depth), done: make([]sys.URingDone, depth), hist: lab.NewHistogram()}
+	r := &ringLoop{u: u, bufs: bufs, begun: make([]time.Time, depth), at: make([]int64, depth), done: make([]uring.Completion, depth), hist: lab.NewHistogram()}
 	for i := range depth {
 		r.free = append(r.free, i)
 	}
@@ -52,9 +53,9 @@ func (r *ringLoop) close() error { return r.u.Close() }
 
 // run does n requests. An operation of the loop is one that has ended; before
 // the first the ring is filled, and it stays as full as there are requests left.
-func (r *ringLoop) run(loop func() bool, n int64, where order, request sys.URingRequest, ended func(off int64, p []byte) error) error {
+func (r *ringLoop) run(loop func() bool, n int64, where order, request uring.Request, ended func(off int64, p []byte) error) error {
 	var issued int64
-	var ready []sys.URingDone
+	var ready []uring.Completion
 	for loop() {
 		if len(ready) == 0 {
 			if len(r.free) > 0 && issued < n {
@@ -117,7 +118,7 @@ func reportRequests(b *lab.B, hists ...*lab.Histogram) {
 
 // runRings does the block's operations in so many goroutines, each with a ring
 // of its own.
-func runRings(b *lab.B, f *os.File, threads, depth, block int, where func(id int) (order, error), request sys.URingRequest, look bool) (err error) {
+func runRings(b *lab.B, f *os.File, threads, depth, block int, where func(id int) (order, error), request uring.Request, look bool) (err error) {
 	rings, orders := make([]*ringLoop, threads), make([]order, threads)
 	for i := range rings {
 		if orders[i], err = where(i); err != nil {

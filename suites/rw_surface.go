@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/uring"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -82,9 +83,9 @@ func (j surfaceJob) blocking(surface string, n int) lab.Variant {
 
 // rings is one way with so many threads, each with an io_uring so deep.
 func (j surfaceJob) rings(surface string, threads, depth int) lab.Variant {
-	request := sys.URingRequest{Op: sys.URingRead}
+	request := uring.Request{Op: uring.Read}
 	if j.write {
-		request.Op = sys.URingWrite
+		request.Op = uring.Write
 	}
 	return lab.Variant{
 		Name: fmt.Sprintf("%s, %d x %d", surface, threads, depth), Promise: j.promise,

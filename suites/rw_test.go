@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -172,7 +172,7 @@ func TestRWStateIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := sys.ResidentBytes(f); err != nil {
+	if _, err := pagecache.Resident(f); err != nil {
 		t.Skipf("what is in the page cache is not told here: %v", err)
 	}
 	big := &bigFile{File: f, size: 2 * mebibyte}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/measure/uring"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 )
@@ -37,7 +39,7 @@ func pageWriteWays(state string) []pageWriteWay {
 		{name: file, doc: how, promise: killTorn, baseline: true},
 		{name: ring, doc: "the same through one io_uring by one goroutine", promise: killTorn, depth: ringDepth},
 		{name: file + " + fdatasync", doc: how + ", and fdatasync(2) after each", promise: powerTorn, baseline: true, sync: true},
-		{name: file + " O_DSYNC", doc: how + "; O_DSYNC makes each durable", promise: powerTorn, flags: sys.DataSync},
+		{name: file + " O_DSYNC", doc: how + "; O_DSYNC makes each durable", promise: powerTorn, flags: fileop.DataSync},
 		{name: ring + ", RWF_DSYNC", doc: "through one io_uring by one goroutine; RWF_DSYNC makes each durable", promise: powerTorn, depth: ringDepth},
 	}
 }
@@ -84,7 +86,7 @@ func (w pageWriteWay) write(b *lab.B, f *bigFile, state string) error {
 	if w.depth > 0 {
 		durable := w.promise.Level == durability.Power
 		err = runRings(b, out, 1, w.depth, pageBytes, func(int) (order, error) { return where, nil },
-			sys.URingRequest{Op: sys.URingWrite, Durable: durable}, false)
+			uring.Request{Op: uring.Write, Durable: durable}, false)
 		return errors.Join(err, out.Close())
 	}
 	page := touched(sys.AlignedBuffer(pageBytes, pageBytes))
@@ -92,7 +94,7 @@ func (w pageWriteWay) write(b *lab.B, f *bigFile, state string) error {
 	for b.Loop() {
 		page[0]++
 		if _, err = out.WriteAt(page, where(b.I())); err == nil && w.sync {
-			err = sys.Fdatasync(out)
+			err = fileop.Fdatasync(out)
 		}
 		if err != nil {
 			break
@@ -213,7 +215,7 @@ func writeBlocks(w io.Writer, size int64, block []byte) error {
 
 func synced(f *os.File, power bool, err error) error {
 	if err == nil && power {
-		err = sys.Fdatasync(f)
+		err = fileop.Fdatasync(f)
 	}
 	return err
 }
@@ -269,5 +271,5 @@ func ringStream(f *os.File, size int64, block []byte) (err error) {
 	defer func() { err = errors.Join(err, r.close()) }()
 	n, done := size/int64(len(block)), int64(0)
 	loop := func() bool { done++; return done <= n }
-	return r.run(loop, n, sequentialOrder(size, int64(len(block))), sys.URingRequest{Op: sys.URingWrite, File: f}, nil)
+	return r.run(loop, n, sequentialOrder(size, int64(len(block))), uring.Request{Op: uring.Write, File: f}, nil)
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/wal"
 )
@@ -201,7 +201,7 @@ func TestBars(t *testing.T) {
 
 // waited is how long the threads of this process have waited for a processor.
 func waited(t testing.TB) (sum time.Duration) {
-	delays, err := sys.RunDelays()
+	delays, err := procstat.RunDelays()
 	check(t, err)
 	for _, d := range delays {
 		sum += d

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/lab/place"
 )
 
@@ -124,7 +124,7 @@ func verifyBar(t *testing.T, dir string, total int64) {
 
 // waited is how long the threads of this process have waited for a processor.
 func waited(t testing.TB) (sum time.Duration) {
-	for _, d := range must(sys.RunDelays())(t) {
+	for _, d := range must(procstat.RunDelays())(t) {
 		sum += d
 	}
 	return sum

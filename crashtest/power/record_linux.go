@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 )
 
 // A Recording is what a disk was told while some work ran on it, and the
@@ -114,7 +114,7 @@ func (rec *Recording[T]) run(dir string, o Options, work func(dir string, ack fu
 			return 0, 0, fmt.Errorf("power: prepare: %w", err)
 		}
 	}
-	if err := sys.Syncfs(dir); err != nil {
+	if err := fileop.Syncfs(dir); err != nil {
 		return 0, 0, err
 	}
 	if o.OnSync != nil {

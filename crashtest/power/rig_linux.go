@@ -17,7 +17,7 @@ import (
 	"github.com/stele-go/stele/crashtest"
 	"github.com/stele-go/stele/crashtest/internal/scratch"
 	"github.com/stele-go/stele/crashtest/internal/serve"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/loopfs"
 )
 
 // unavailable returns an error that is crashtest.ErrUnavailable if there can be no
@@ -101,7 +101,7 @@ func makeFS(fs fileSystem) (f *os.File, m *image, err error) {
 // runMkfs makes the file system on f.
 func runMkfs(fs fileSystem, f *os.File) error {
 	args := append(fs.mkfs[:len(fs.mkfs):len(fs.mkfs)], "/proc/self/fd/3")
-	out, err := sys.Mkfs(context.Background(), func() ([]byte, error) {
+	out, err := loopfs.Mkfs(context.Background(), func() ([]byte, error) {
 		mkfs := exec.Command(args[0], args[1:]...)
 		mkfs.ExtraFiles = []*os.File{f}
 		return mkfs.CombinedOutput()
@@ -181,7 +181,7 @@ func (r *rig) attachDisk() (device *os.File, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	if device, err = sys.LoopAttach(f); err != nil {
+	if device, err = loopfs.Attach(f); err != nil {
 		return nil, err
 	}
 	if err := trusted(device.Name()); err != nil {
@@ -212,7 +212,7 @@ func (r *rig) boot(m *image, look func(dir string)) error {
 // mountImage mounts the file system in f on dir, by a loop device that lasts
 // as long as the mount.
 func mountImage(f *os.File, fs fileSystem, dir string) error {
-	device, err := sys.LoopAttach(f)
+	device, err := loopfs.Attach(f)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func mountImage(f *os.File, fs fileSystem, dir string) error {
 }
 
 func mount(device *os.File, fs fileSystem, dir string) error {
-	err := sys.Mount(device.Name(), dir, fs.name, fs.opts)
+	err := loopfs.Mount(device.Name(), dir, fs.name, fs.opts)
 	if errors.Is(err, syscall.ENODEV) {
 		err = fmt.Errorf("%w: the kernel has no %s: %w", crashtest.ErrUnavailable, fs.name, err)
 	}
@@ -228,7 +228,7 @@ func mount(device *os.File, fs fileSystem, dir string) error {
 }
 
 // unmount unmounts dir, which may be busy for a moment.
-func unmount(dir string) error { return sys.UnmountIdle(dir, time.Minute) }
+func unmount(dir string) error { return loopfs.UnmountIdle(dir, time.Minute) }
 
 // close ends the disk, which unmounts what is still mounted.
 func (r *rig) close() (err error) {

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/crashtest/internal/scratch"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/setting"
-	"github.com/stele-go/stele/internal/sys"
 )
 
 // Shutdown runs work n times, each time on a new file system that is shut
@@ -111,7 +111,7 @@ func (s *shutdownRun[T]) work(o Options, work func(dir string, ack func(entry T)
 			return err
 		}
 	}
-	if err := sys.Syncfs(s.dir); err != nil {
+	if err := fileop.Syncfs(s.dir); err != nil {
 		return err
 	}
 	var (

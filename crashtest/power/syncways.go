@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 )
 
 // A SyncWay is a way to write to a file and have it durable at once, or not.
@@ -31,15 +31,15 @@ type SyncWay struct {
 func SyncWays() []SyncWay {
 	return []SyncWay{
 		{Name: "write", Level: durability.Kill, Doc: "into the page cache, and nothing more"},
-		{Name: "write + sync_file_range", Level: durability.Kill, linux: true, then: sys.SyncFileRange,
+		{Name: "write + sync_file_range", Level: durability.Kill, linux: true, then: fileop.SyncFileRange,
 			Doc: "the disk is sent the data, and no metadata; its cache is not flushed (sync_file_range(2), Warning)"},
-		{Name: "write + fdatasync", linux: true, then: sys.Fdatasync,
+		{Name: "write + fdatasync", linux: true, then: fileop.Fdatasync,
 			Doc: "data and the metadata needed to read it; the disk's cache is flushed"},
-		{Name: "RWF_DSYNC", linux: true, perCall: sys.WriteDSync,
+		{Name: "RWF_DSYNC", linux: true, perCall: fileop.WriteDSync,
 			Doc: "one pwritev2(2): data, the metadata needed to read it, and a flush of the disk's cache"},
-		{Name: "O_DSYNC", linux: true, open: sys.DataSync,
+		{Name: "O_DSYNC", linux: true, open: fileop.DataSync,
 			Doc: "a descriptor that was opened so: each write does what RWF_DSYNC does"},
-		{Name: "O_DIRECT + RWF_DSYNC", linux: true, direct: true, perCall: sys.WriteDSync,
+		{Name: "O_DIRECT + RWF_DSYNC", linux: true, direct: true, perCall: fileop.WriteDSync,
 			Doc: "RWF_DSYNC past the page cache"},
 		{Name: "write + fsync", then: (*os.File).Sync, all: true,
 			Doc: "data and all metadata of the file; the disk's cache is flushed"},
@@ -56,7 +56,7 @@ func (w SyncWay) Open(name string, flags int) (*os.File, error) {
 	}
 	flags |= w.open
 	if w.direct {
-		flags |= sys.DirectFlag
+		flags |= fileop.DirectFlag
 	}
 	return os.OpenFile(name, os.O_WRONLY|flags, 0o600)
 }
@@ -67,7 +67,7 @@ func (w SyncWay) WriteAt(f *os.File, p []byte, off int64) error {
 	var err error
 	if w.perCall != 0 {
 		var n int
-		if n, err = sys.WriteFlags(f, p, off, w.perCall); err == nil && n < len(p) {
+		if n, err = fileop.WriteFlags(f, p, off, w.perCall); err == nil && n < len(p) {
 			err = fmt.Errorf("%s: %d of %d bytes were written to %s", w.Name, n, len(p), f.Name())
 		}
 	} else {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/fileop"
 )
 
 // How a change fares, in a vector with one number for each pending change:
@@ -308,7 +308,7 @@ func (a meta) set(name string) error {
 		}
 		defer f.Close()
 		for attr, value := range a.xattrs {
-			if err := sys.SetXattr(f, attr, value); err != nil {
+			if err := fileop.SetXattr(f, attr, value); err != nil {
 				return fmt.Errorf("states: %s: extended attribute %s: %w", name, attr, err)
 			}
 		}

@@ -53,7 +53,7 @@ func (d Dir) aclSlowly(name string) (acl []byte, known bool, err error) {
 
 // ACLOf is ACL of the open file f.
 func ACLOf(f *os.File) (acl []byte, known bool, err error) {
-	err = withFD(f, func(fd int) error {
+	err = WithFD(f, func(fd int) error {
 		var attr = [len(aclName) + 1]byte([]byte(aclName + "\x00"))
 		var buf [512]byte
 		n, _, e := syscall.Syscall6(unix.SYS_FGETXATTR, uintptr(fd), uintptr(unsafe.Pointer(&attr)), uintptr(unsafe.Pointer(&buf)), uintptr(len(buf)), 0, 0)
@@ -169,7 +169,7 @@ func (t Temp) HasACL() (bool, error) {
 // SetACL gives t the access ACL, and the permissions with it; nil removes the
 // one that it has, and leaves the permissions.
 func (t Temp) SetACL(acl []byte) error {
-	return retryErrno(func() error {
+	return Retry(func() error {
 		if acl == nil {
 			return unix.Fremovexattr(t.fd(), aclName)
 		}

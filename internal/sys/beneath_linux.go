@@ -206,7 +206,7 @@ func (d Dir) walkFile(path string, flags int, perm fs.FileMode, oneMount bool) (
 // truncateRegular is what O_TRUNC does to an open file.
 func truncateRegular(fd int) error {
 	var st unix.Stat_t
-	if err := retryErrno(func() error { return unix.Fstat(fd, &st) }); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err := Retry(func() error { return unix.Fstat(fd, &st) }); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return err
 	}
 	return Truncate(fd, 0)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls on an open file go by withFD and withFDs, never by (*os.File).Fd. The
+// Calls on an open file go by WithFD and WithFDs, never by (*os.File).Fd. The
 // number that Fd returns is another file's once the file is closed and the next
 // one opened. And Fd makes a pipe block: it heeds neither deadlines nor Close
 // from then on.
@@ -14,10 +14,10 @@ import (
 // Neither allocates: the compiler sees through SyscallConn of an *os.File, so
 // the closures stay on the stack. Tests of the hot paths hold it to that.
 
-// withFD calls call with f's descriptor until it is not interrupted. f is not
+// WithFD calls call with f's descriptor until it is not interrupted. f is not
 // closed meanwhile. The error is call's, os.ErrClosed if f is closed, or
 // os.ErrInvalid if it is nil.
-func withFD(f *os.File, call func(fd int) error) (err error) {
+func WithFD(f *os.File, call func(fd int) error) (err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return os.ErrInvalid
@@ -35,14 +35,9 @@ func withFD(f *os.File, call func(fd int) error) (err error) {
 	return err
 }
 
-// withFDs is withFD of two files.
-func withFDs(f, g *os.File, call func(fd, gd int) error) error {
-	return withFD(f, func(fd int) error {
-		return withFD(g, func(gd int) error { return call(fd, gd) })
+// WithFDs is WithFD of two files.
+func WithFDs(f, g *os.File, call func(fd, gd int) error) error {
+	return WithFD(f, func(fd int) error {
+		return WithFD(g, func(gd int) error { return call(fd, gd) })
 	})
-}
-
-// namedCall is withFD with the name of the call in its error.
-func namedCall(name string, f *os.File, call func(fd int) error) error {
-	return os.NewSyscallError(name, withFD(f, call))
 }

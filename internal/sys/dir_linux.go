@@ -127,14 +127,14 @@ func (d Dir) Unrelated() error {
 	}
 	defer own.Close()
 	var flags uint32
-	err = retryErrno(func() (err error) {
+	err = Retry(func() (err error) {
 		flags, err = unix.IoctlGetUint32(own.fd(), unix.FS_IOC_GETFLAGS)
 		return err
 	})
 	if err != nil || flags&topDir != 0 {
 		return err
 	}
-	return retryErrno(func() error {
+	return Retry(func() error {
 		return unix.IoctlSetPointerInt(own.fd(), unix.FS_IOC_SETFLAGS, int(flags|topDir))
 	})
 }

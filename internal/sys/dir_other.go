@@ -58,7 +58,7 @@ func OpenDir(name string, _ DirUse) (Dir, error) {
 func CurrentDir() Dir { return Dir{name: "."} }
 
 // Unrelated is not offered here.
-func (d Dir) Unrelated() error { return unavailable() }
+func (d Dir) Unrelated() error { return Unavailable() }
 
 func openName(name string) (Dir, error) {
 	fi, err := os.Stat(name)

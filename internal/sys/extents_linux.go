@@ -42,7 +42,7 @@ func Extents(f *os.File) ([]Extent, error) {
 	for start := uint64(0); ; {
 		m.start, m.length, m.flags = start, ^uint64(0)-start, fiemapSync
 		m.mapped, m.count = 0, uint32(len(m.extents))
-		err := withFD(f, func(fd int) error {
+		err := WithFD(f, func(fd int) error {
 			if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), fsIocFiemap, uintptr(unsafe.Pointer(m))); e != 0 {
 				return e
 			}
@@ -77,17 +77,17 @@ func (l Layout) Shifts() bool {
 // InsertRange puts n bytes of hole into f at off, by moving what is there and
 // behind. What of f was in the page cache is no longer there.
 func InsertRange(f *os.File, off, n int64) error {
-	return withFD(f, func(fd int) error { return unix.Fallocate(fd, FallocInsert, off, n) })
+	return WithFD(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_INSERT_RANGE, off, n) })
 }
 
 // CollapseRange takes n bytes at off out of f, by moving what is behind.
 func CollapseRange(f *os.File, off, n int64) error {
-	return withFD(f, func(fd int) error { return unix.Fallocate(fd, FallocCollapse, off, n) })
+	return WithFD(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_COLLAPSE_RANGE, off, n) })
 }
 
 // OrdersData is Dir.OrdersData of the file system that f is on.
 func OrdersData(f *os.File) (ordered bool) {
-	err := withFD(f, func(fd int) error {
+	err := WithFD(f, func(fd int) error {
 		ordered = newDir(fd).OrdersData()
 		return nil
 	})
@@ -104,7 +104,7 @@ func Inode(fi os.FileInfo) uint64 {
 
 // RemoveXattr removes an extended attribute.
 func RemoveXattr(f *os.File, name string) error {
-	return withFD(f, func(fd int) error { return unix.Fremovexattr(fd, name) })
+	return WithFD(f, func(fd int) error { return unix.Fremovexattr(fd, name) })
 }
 
 // NoXattr reports whether err says that a file has no such extended attribute,

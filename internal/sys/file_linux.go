@@ -139,12 +139,12 @@ var noEmptyPath atomic.Bool
 // there is refused with EEXIST.
 func (d Dir) LinkFile(f *os.File, path string) error {
 	if !noEmptyPath.Load() {
-		err := withFD(f, func(fd int) error { return unix.Linkat(fd, "", d.fd(), path, unix.AT_EMPTY_PATH) })
+		err := WithFD(f, func(fd int) error { return unix.Linkat(fd, "", d.fd(), path, unix.AT_EMPTY_PATH) })
 		if err != unix.ENOENT && err != unix.EINVAL && err != unix.EPERM {
 			return err
 		}
 	}
-	err := withFD(f, func(fd int) error {
+	err := WithFD(f, func(fd int) error {
 		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), d.fd(), path, unix.AT_SYMLINK_FOLLOW)
 	})
 	if err == nil {
@@ -173,12 +173,12 @@ func (d Dir) MoveNew(from string, other Dir, to string) error {
 
 // moveNew also tells why the old name is left, if it is.
 func (d Dir) moveNew(from string, other Dir, to string) (left, err error) {
-	err = retryErrno(func() error { return unix.Renameat2(d.fd(), from, other.fd(), to, unix.RENAME_NOREPLACE) })
+	err = Retry(func() error { return unix.Renameat2(d.fd(), from, other.fd(), to, unix.RENAME_NOREPLACE) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return nil, err
 	}
 	// The file system does not know the flag.
-	if err := retryErrno(func() error { return unix.Linkat(d.fd(), from, other.fd(), to, 0) }); err != nil {
+	if err := Retry(func() error { return unix.Linkat(d.fd(), from, other.fd(), to, 0) }); err != nil {
 		return nil, err
 	}
 	return d.Remove(from), nil
@@ -222,7 +222,7 @@ func (d Dir) Remove(path string) error {
 // NewMemory makes a file in memory that Seal can seal. name is for /proc only.
 func NewMemory(name string) (*os.File, error) {
 	var fd int
-	err := retryErrno(func() (err error) {
+	err := Retry(func() (err error) {
 		fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 		return err
 	})
@@ -235,7 +235,7 @@ func NewMemory(name string) (*os.File, error) {
 // Seal makes a file of NewMemory immutable: no write, no other size, and no
 // other seals (fcntl(2), F_ADD_SEALS). EBUSY: it is mapped for writing.
 func Seal(f *os.File) error {
-	return withFD(f, func(fd int) error {
+	return WithFD(f, func(fd int) error {
 		_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS,
 			unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
 		return err
@@ -297,7 +297,7 @@ func SystemFiles() (used, most uint64, err error) {
 	return used, most, err
 }
 
-func retryErrno(f func() error) error {
+func Retry(f func() error) error {
 	for {
 		if err := f(); err != unix.EINTR {
 			return err

@@ -51,7 +51,7 @@ type fileID struct {
 
 func theFile(f *os.File) (want lockedFile, err error) {
 	want.base = filepath.Base(f.Name())
-	err = withFD(f, func(fd int) (err error) {
+	err = WithFD(f, func(fd int) (err error) {
 		n := strconv.Itoa(fd)
 		info, _ := fdInfo("self", n)
 		want.inode = inodeLine(info)
@@ -65,7 +65,7 @@ func theFile(f *os.File) (want lockedFile, err error) {
 // without asking the file system's server.
 func cachedID(path string) (fileID, error) {
 	var st unix.Statx_t
-	err := retryErrno(func() error { return unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st) })
+	err := Retry(func() error { return unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &st) })
 	return fileID{st.Dev_major, st.Dev_minor, st.Ino}, err
 }
 

@@ -9,7 +9,7 @@ import (
 // Unlock gives back a lock of TryLock or Lock, also if a child process has a
 // copy of the descriptor.
 func Unlock(f *os.File) error {
-	if err := withFD(f, func(fd int) error { return unix.Flock(fd, unix.LOCK_UN) }); err != nil {
+	if err := WithFD(f, func(fd int) error { return unix.Flock(fd, unix.LOCK_UN) }); err != nil {
 		return &os.PathError{Op: "flock", Path: f.Name(), Err: err}
 	}
 	return nil
@@ -20,7 +20,7 @@ func Unlock(f *os.File) error {
 // descriptor of this open file is closed, so also when the process is killed.
 // EBADF: on NFS it needs a descriptor for writing.
 func TryLock(f *os.File) (bool, error) {
-	switch err := withFD(f, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }); err {
+	switch err := WithFD(f, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }); err {
 	case nil:
 		return true, nil
 	case unix.EWOULDBLOCK:

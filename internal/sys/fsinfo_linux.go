@@ -74,7 +74,7 @@ func StatPath(path string) (Statx, error) { return statxFile(unix.AT_FDCWD, path
 
 // StatFile tells what f lies on.
 func StatFile(f *os.File) (st Statx, err error) {
-	err = withFD(f, func(fd int) (err error) {
+	err = WithFD(f, func(fd int) (err error) {
 		st, err = statxFile(fd, "", unix.AT_EMPTY_PATH, f.Name())
 		return err
 	})

@@ -31,7 +31,7 @@ func OpenExact(path string, write bool) (*os.File, error) {
 		return nil, err
 	}
 	var st unix.Stat_t
-	err = retryErrno(func() error { return unix.Fstat(fd, &st) })
+	err = Retry(func() error { return unix.Fstat(fd, &st) })
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = NotRegular(typeOf(st.Mode))
 	}
@@ -86,7 +86,7 @@ func ExactFlags(write bool) int {
 }
 
 func openExact(path string, flags int) (fd int, err error) {
-	err = retryErrno(func() (err error) {
+	err = Retry(func() (err error) {
 		fd, err = unix.Openat(unix.AT_FDCWD, path, flags|unix.O_CLOEXEC|unix.O_LARGEFILE, 0)
 		return err
 	})
@@ -96,7 +96,7 @@ func openExact(path string, flags int) (fd int, err error) {
 // InodeOf is the number of the file's inode.
 func InodeOf(fd int) (uint64, error) {
 	var st unix.Stat_t
-	err := retryErrno(func() error { return unix.Fstat(fd, &st) })
+	err := Retry(func() error { return unix.Fstat(fd, &st) })
 	return st.Ino, err
 }
 
@@ -121,7 +121,7 @@ func SetTimes(fd int, access, modification time.Time) error {
 			}
 		}
 	}
-	return retryErrno(func() error { return unix.UtimesNanoAt(fd, "", ts[:], unix.AT_EMPTY_PATH) })
+	return Retry(func() error { return unix.UtimesNanoAt(fd, "", ts[:], unix.AT_EMPTY_PATH) })
 }
 
 // maxAttr is XATTR_SIZE_MAX, the longest value of an extended attribute, and
@@ -158,7 +158,7 @@ func GetAttr(fd int, name string) ([]byte, error) {
 
 // SetAttr sets an extended attribute.
 func SetAttr(fd int, name string, value []byte) error {
-	return retryErrno(func() error { return unix.Fsetxattr(fd, name, value, 0) })
+	return Retry(func() error { return unix.Fsetxattr(fd, name, value, 0) })
 }
 
 // NoRoomForAttr reports whether err says that this attribute cannot be kept
@@ -180,7 +180,7 @@ type Layout struct {
 // LayoutOf asks the file system of f.
 func LayoutOf(f *os.File) (Layout, error) {
 	var st unix.Statfs_t
-	err := withFD(f, func(fd int) error { return unix.Fstatfs(fd, &st) })
+	err := WithFD(f, func(fd int) error { return unix.Fstatfs(fd, &st) })
 	return Layout{Magic: uint32(st.Type), Block: int64(st.Bsize)}, err
 }
 
@@ -205,7 +205,7 @@ func (l Layout) Remote() bool {
 // NextData is the first range of f from off on that holds data (SEEK_DATA,
 // SEEK_HOLE). It begins at size if there is none. It moves f's offset.
 func NextData(f *os.File, off, size int64) (start, end int64, err error) {
-	err = withFD(f, func(fd int) (err error) {
+	err = WithFD(f, func(fd int) (err error) {
 		start, err = unix.Seek(fd, off, unix.SEEK_DATA)
 		return err
 	})
@@ -218,7 +218,7 @@ func NextData(f *os.File, off, size int64) (start, end int64, err error) {
 	default:
 		return 0, 0, err
 	}
-	err = withFD(f, func(fd int) (err error) {
+	err = WithFD(f, func(fd int) (err error) {
 		end, err = unix.Seek(fd, start, unix.SEEK_HOLE)
 		return err
 	})
@@ -228,7 +228,7 @@ func NextData(f *os.File, off, size int64) (start, end int64, err error) {
 // CloneTail has dst share the blocks of src from off on to its end, at the
 // offset to (FICLONERANGE). Both offsets are multiples of the block.
 func CloneTail(dst int, to int64, src *os.File, off int64) error {
-	return withFD(src, func(fd int) error {
+	return WithFD(src, func(fd int) error {
 		r := unix.FileCloneRange{Src_fd: int64(fd), Src_offset: uint64(off), Dest_offset: uint64(to)}
 		return unix.IoctlFileCloneRange(dst, &r)
 	})
@@ -243,7 +243,7 @@ const maxCopy = 1 << 30
 func CopyInKernel(dst int, to int64, src *os.File, off, n int64) (done int64, err error) {
 	for done < n {
 		var m int
-		err := withFD(src, func(fd int) (err error) {
+		err := WithFD(src, func(fd int) (err error) {
 			from, at := off+done, to+done
 			m, err = unix.CopyFileRange(fd, &from, dst, &at, int(min(n-done, maxCopy)), 0)
 			return err
@@ -326,7 +326,7 @@ func Unreadable(err error) bool {
 func WriteAt(fd int, b []byte, off int64) (n int, err error) {
 	for n < len(b) {
 		var m int
-		err := retryErrno(func() (err error) {
+		err := Retry(func() (err error) {
 			m, err = unix.Pwrite(fd, b[n:min(len(b), n+maxWrite)], off+int64(n))
 			return err
 		})
@@ -344,23 +344,23 @@ func WriteAt(fd int, b []byte, off int64) (n int, err error) {
 // Allocate gives the range of the file blocks, and the file the size to its
 // end if it is shorter (fallocate(2)).
 func Allocate(fd int, off, n int64) error {
-	return retryErrno(func() error { return unix.Fallocate(fd, 0, off, n) })
+	return Retry(func() error { return unix.Fallocate(fd, 0, off, n) })
 }
 
 // Truncate sets the size of the file.
 func Truncate(fd int, size int64) error {
-	return retryErrno(func() error { return unix.Ftruncate(fd, size) })
+	return Retry(func() error { return unix.Ftruncate(fd, size) })
 }
 
 // SyncData makes the file's content durable, with the metadata that is needed
 // to read it, and SyncAll all that is known of it (fdatasync(2), fsync(2)).
 func SyncData(f *os.File) error {
-	return withFD(f, unix.Fdatasync)
+	return WithFD(f, unix.Fdatasync)
 }
 
 // SyncAll is fsync(2).
 func SyncAll(f *os.File) error {
-	return withFD(f, unix.Fsync)
+	return WithFD(f, unix.Fsync)
 }
 
 // rawTemp is a Temp as a syscall.RawConn. It is not polled.

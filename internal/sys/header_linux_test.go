@@ -88,7 +88,7 @@ func TestOpenExactFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if flags := flagsOf(t, f); flags&unix.O_NONBLOCK != 0 || flags&unix.O_ACCMODE != unix.O_RDWR {
+	if flags := FlagsOf(t, f); flags&unix.O_NONBLOCK != 0 || flags&unix.O_ACCMODE != unix.O_RDWR {
 		t.Errorf("flags %#x", flags)
 	}
 	fifo := filepath.Join(t.TempDir(), "fifo")

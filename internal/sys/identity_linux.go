@@ -11,7 +11,7 @@ import (
 // Identity tells which file t is.
 func (t Temp) Identity() (Identity, error) {
 	var st unix.Stat_t
-	err := retryErrno(func() error { return unix.Fstat(t.fd(), &st) })
+	err := Retry(func() error { return unix.Fstat(t.fd(), &st) })
 	return identity(&st), err
 }
 
@@ -19,7 +19,7 @@ func (t Temp) Identity() (Identity, error) {
 // symlink.
 func (d Dir) Identity(name string) (Identity, error) {
 	var st unix.Stat_t
-	err := retryErrno(func() error { return unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err := Retry(func() error { return unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	return identity(&st), err
 }
 
@@ -57,7 +57,7 @@ func (d Dir) OpenTemp(name string) (Temp, error) {
 // when somebody else holds it. The lock goes with the last descriptor of this
 // open file.
 func (t Temp) TryLock() (bool, error) {
-	err := retryErrno(func() error { return unix.Flock(t.fd(), unix.LOCK_EX|unix.LOCK_NB) })
+	err := Retry(func() error { return unix.Flock(t.fd(), unix.LOCK_EX|unix.LOCK_NB) })
 	switch err {
 	case nil:
 		return true, nil
@@ -72,7 +72,7 @@ func (t Temp) TryLock() (bool, error) {
 // and its lock stay.
 func (t Temp) Flush() error {
 	var fd int
-	err := retryErrno(func() (err error) {
+	err := Retry(func() (err error) {
 		fd, err = unix.FcntlInt(uintptr(t.fd()), unix.F_DUPFD_CLOEXEC, 0)
 		return err
 	})
@@ -97,7 +97,7 @@ func Uptime() (time.Duration, error) {
 // system mounted. What it does not know, it denies.
 func (d Dir) SeesLocks() bool {
 	var st unix.Statfs_t
-	if err := retryErrno(func() error { return unix.Fstatfs(d.fd(), &st) }); err != nil {
+	if err := Retry(func() error { return unix.Fstatfs(d.fd(), &st) }); err != nil {
 		return false
 	}
 	switch uint32(st.Type) {

@@ -29,7 +29,7 @@ func Mmap(f *os.File, n int, populate bool) ([]byte, error) {
 	}
 	// Not unix.Mmap, which keeps a table of all mappings behind a lock.
 	var p unsafe.Pointer
-	err := withFD(f, func(fd int) (err error) {
+	err := WithFD(f, func(fd int) (err error) {
 		p, err = unix.MmapPtr(fd, 0, nil, uintptr(n), unix.PROT_READ, flags)
 		return err
 	})
@@ -65,7 +65,7 @@ func Madvise(mem []byte, advice int) error {
 	}
 	p := unsafe.Pointer(unsafe.SliceData(mem))
 	before := uintptr(p) & uintptr(os.Getpagesize()-1)
-	return retryErrno(func() error {
+	return Retry(func() error {
 		return unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(p, -int(before))), len(mem)+int(before)), advice)
 	})
 }

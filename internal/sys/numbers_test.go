@@ -9,7 +9,7 @@ import (
 )
 
 // Fd makes a pipe block, and its number is another file's once the file is
-// closed: see withFD.
+// closed: see WithFD.
 func TestNoCallByNumber(t *testing.T) {
 	call := regexp.MustCompile(`\.Fd\(\)`)
 	for _, dir := range []string{".", "../tempfile", "../../fileio", "../../wal", "../../newfile", "../../mkdir", "../../atomicfile", "../../header", "../oldfile", "../../profile", "../../fileio/pace", "../../fileio/otelio", "../../logstore", "../../logstore/internal/catalog", "../../logstore/internal/segment"} {

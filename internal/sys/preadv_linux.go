@@ -54,7 +54,7 @@ func OpenReadBeneath(root *os.Root, name string, direct, oneMount bool) (*os.Fil
 // ReopenRead opens the file behind f once more for reading past the page cache.
 func ReopenRead(f *os.File) (*os.File, error) {
 	return openRead(f.Name(), true, func(flags int) (fd int, err error) {
-		err = withFD(f, func(old int) (err error) {
+		err = WithFD(f, func(old int) (err error) {
 			fd, err = unix.Open("/proc/self/fd/"+strconv.Itoa(old), flags|unix.O_CLOEXEC, 0)
 			return err
 		})
@@ -68,7 +68,7 @@ func openRead(name string, direct bool, open func(flags int) (int, error)) (*os.
 		flags |= unix.O_DIRECT
 	}
 	var fd int
-	err := retryErrno(func() (err error) {
+	err := Retry(func() (err error) {
 		fd, err = open(flags | unix.O_NONBLOCK)
 		return err
 	})
@@ -88,7 +88,7 @@ func openRead(name string, direct bool, open func(flags int) (int, error)) (*os.
 // an error are the end of the file.
 func Pread(f *os.File, p []byte, off int64) (int, error) {
 	var n int
-	err := withFD(f, func(fd int) (err error) {
+	err := WithFD(f, func(fd int) (err error) {
 		n, err = syscall.Pread(fd, p, off)
 		return err
 	})
@@ -104,7 +104,7 @@ func PreadFlags(f *os.File, p []byte, off int64, flags int) (n int, err error) {
 	iov.SetLen(len(p))
 	// The offset is two words, of which 64-bit kernels read the first.
 	const half = unsafe.Sizeof(uintptr(0)) * 8 / 2
-	err = withFD(f, func(fd int) error {
+	err = WithFD(f, func(fd int) error {
 		m, _, e := unix.Syscall6(unix.SYS_PREADV2, uintptr(fd), uintptr(unsafe.Pointer(&iov)), 1,
 			uintptr(off), uintptr(uint64(off)>>half>>half), uintptr(flags))
 		if e != 0 {
@@ -119,5 +119,5 @@ func PreadFlags(f *os.File, p []byte, off int64, flags int) (n int, err error) {
 // Fadvise tells the kernel what will be done with n bytes of f at off; n = 0
 // is up to the end.
 func Fadvise(f *os.File, off, n int64, advice int) error {
-	return withFD(f, func(fd int) error { return unix.Fadvise(fd, off, n, advice) })
+	return WithFD(f, func(fd int) error { return unix.Fadvise(fd, off, n, advice) })
 }

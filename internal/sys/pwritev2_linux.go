@@ -16,7 +16,7 @@ import (
 //
 // unix.Pwritev2 would allocate its vector.
 func WriteDurably(f *os.File, b []byte, off int64) (n int, err error) {
-	err = withFD(f, func(fd int) error {
+	err = WithFD(f, func(fd int) error {
 		for n < len(b) {
 			rest := b[n:min(len(b), n+maxWrite)]
 			iov := unix.Iovec{Base: &rest[0]}
@@ -53,7 +53,7 @@ func Reopen(f *os.File, direct, dsync bool) (*os.File, error) {
 		flags |= unix.O_DSYNC
 	}
 	var fd int
-	err := withFD(f, func(old int) (err error) {
+	err := WithFD(f, func(old int) (err error) {
 		fd, err = unix.Open("/proc/self/fd/"+strconv.Itoa(old), flags, 0)
 		return err
 	})

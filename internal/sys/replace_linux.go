@@ -111,7 +111,7 @@ func (t Temp) Writeback() error {
 	// All three flags: only then is no page passed over that is busy
 	// (WB_SYNC_ALL in ksys_sync_file_range).
 	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
-	return retryErrno(func() error { return unix.SyncFileRange(t.fd(), 0, 0, all) })
+	return Retry(func() error { return unix.SyncFileRange(t.fd(), 0, 0, all) })
 }
 
 // Chmod sets the permissions, setuid, setgid and sticky bits.
@@ -160,7 +160,7 @@ func (d Dir) Info(name string) (FileInfo, error) {
 
 // InfoOf tells about the open file f.
 func InfoOf(f *os.File) (fi FileInfo, err error) {
-	err = withFD(f, func(fd int) error {
+	err = WithFD(f, func(fd int) error {
 		fi, err = newTemp(fd).Info()
 		return err
 	})
@@ -226,13 +226,13 @@ func (d Dir) FollowLink(name string) (target string, err error) {
 	}
 	defer link.Close()
 	var st, in unix.Stat_t
-	if err := retryErrno(func() error { return unix.Fstat(link.fd(), &st) }); err != nil {
+	if err := Retry(func() error { return unix.Fstat(link.fd(), &st) }); err != nil {
 		return "", err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
 		return "", unix.EINVAL
 	}
-	if err := retryErrno(func() error { return unix.Fstatat(d.fd(), "", &in, unix.AT_EMPTY_PATH) }); err != nil {
+	if err := Retry(func() error { return unix.Fstatat(d.fd(), "", &in, unix.AT_EMPTY_PATH) }); err != nil {
 		return "", err
 	}
 	const public = unix.S_ISVTX | unix.S_IWOTH
@@ -240,7 +240,7 @@ func (d Dir) FollowLink(name string) (target string, err error) {
 		return "", unix.EACCES // may_follow_link in fs/namei.c
 	}
 	var mount unix.Statfs_t
-	if err := retryErrno(func() error { return unix.Fstatfs(link.fd(), &mount) }); err != nil {
+	if err := Retry(func() error { return unix.Fstatfs(link.fd(), &mount) }); err != nil {
 		return "", err
 	}
 	if mount.Flags&mayNotFollow != 0 {
@@ -260,13 +260,13 @@ func fsuid() uint32 {
 
 // Exchange has the files a, in d, and b, in other, change names at once.
 func (d Dir) Exchange(a string, other Dir, b string) error {
-	return retryErrno(func() error { return unix.Renameat2(d.fd(), a, other.fd(), b, unix.RENAME_EXCHANGE) })
+	return Retry(func() error { return unix.Renameat2(d.fd(), a, other.fd(), b, unix.RENAME_EXCHANGE) })
 }
 
 // SyncFS writes out the whole file system that d is on (syncfs(2)). It tells
 // of errors since d was opened (Linux 5.8).
 func (d Dir) SyncFS() error {
-	return retryErrno(func() error { return unix.Syncfs(d.fd()) })
+	return Retry(func() error { return unix.Syncfs(d.fd()) })
 }
 
 // Device is the number of the file system that d is on.

@@ -71,13 +71,13 @@ func (t Temp) Seek(off int64, whence int) (int64, error) {
 
 // Truncate sets the file's size, in bytes.
 func (t Temp) Truncate(size int64) error {
-	return retryErrno(func() error { return unix.Ftruncate(t.fd(), size) })
+	return Retry(func() error { return unix.Ftruncate(t.fd(), size) })
 }
 
 // Stat tells about the file, under the name name.
 func (t Temp) Stat(name string) (fs.FileInfo, error) {
 	s := &tempStat{name: name}
-	if err := retryErrno(func() error { return syscall.Fstat(t.fd(), &s.st) }); err != nil {
+	if err := Retry(func() error { return syscall.Fstat(t.fd(), &s.st) }); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -101,5 +101,5 @@ func (s *tempStat) Mode() fs.FileMode {
 
 // Symlink makes the symlink name, which must not be there, with the target.
 func (d Dir) Symlink(target, name string) error {
-	return retryErrno(func() error { return unix.Symlinkat(target, d.fd(), name) })
+	return Retry(func() error { return unix.Symlinkat(target, d.fd(), name) })
 }

@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// unavailable is the error of a figure that only some systems give.
-func unavailable() error {
+// Unavailable is the error of a figure that only some systems give.
+func Unavailable() error {
 	return fmt.Errorf("not available on %s/%s", runtime.GOOS, runtime.GOARCH)
 }

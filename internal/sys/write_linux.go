@@ -26,7 +26,7 @@ const (
 // WriteVec writes a and then b at off, in one call where the kernel takes all
 // of it (pwritev2(2)), and tells how many bytes it was and why not more.
 func WriteVec(f *os.File, a, b []byte, off int64, flags WriteMode) (n int, err error) {
-	err = withFD(f, func(fd int) error {
+	err = WithFD(f, func(fd int) error {
 		for n < len(a)+len(b) {
 			m, err := pwritev2(fd, a[min(n, len(a)):], b[max(0, n-len(a)):], off+int64(n), flags)
 			if err != nil {
@@ -86,13 +86,13 @@ func NoSuchWrite(err error) bool {
 // Preallocate reserves blocks for the range and leaves the file's size as it
 // is (FALLOC_FL_KEEP_SIZE).
 func Preallocate(f *os.File, off, n int64) error {
-	return withFD(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, off, n) })
+	return WithFD(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, off, n) })
 }
 
 // AllocateTo gives the file blocks up to size, and that size if it is shorter
 // (fallocate(2)).
 func AllocateTo(f *os.File, size int64) error {
-	return withFD(f, func(fd int) error { return unix.Fallocate(fd, 0, 0, size) })
+	return WithFD(f, func(fd int) error { return unix.Fallocate(fd, 0, 0, size) })
 }
 
 // SyncRange writes the range out and waits until the device has answered. It
@@ -100,13 +100,13 @@ func AllocateTo(f *os.File, size int64) error {
 // are, nor is the device told to empty its cache (sync_file_range(2)).
 func SyncRange(f *os.File, off, n int64) error {
 	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
-	return withFD(f, func(fd int) error { return unix.SyncFileRange(fd, off, n, all) })
+	return WithFD(f, func(fd int) error { return unix.SyncFileRange(fd, off, n, all) })
 }
 
 // OpenedFor tells how f was opened.
 func OpenedFor(f *os.File) (Opened, error) {
 	var flags int
-	err := withFD(f, func(fd int) (err error) {
+	err := WithFD(f, func(fd int) (err error) {
 		flags, err = unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 		return err
 	})
@@ -126,7 +126,7 @@ func OpenedFor(f *os.File) (Opened, error) {
 // an error: the end of src.
 func CopyOn(dst *os.File, to *int64, src syscall.RawConn, n int64) (copied int64, err error) {
 	cerr := src.Control(func(from uintptr) {
-		err = withFD(dst, func(fd int) error {
+		err = WithFD(dst, func(fd int) error {
 			m, err := unix.CopyFileRange(int(from), nil, fd, to, int(min(n, maxCopy)), 0)
 			copied = int64(max(m, 0))
 			return err

@@ -52,7 +52,7 @@ func (d Dir) CopyXattrs(name string, t Temp) error {
 
 // CopyXattrsOf is CopyXattrs from the open file f.
 func CopyXattrsOf(f *os.File, t Temp) error {
-	return withFD(f, func(fd int) error {
+	return WithFD(f, func(fd int) error {
 		old, err := listXattrs(fd)
 		return t.takeXattrs(old, func(attr string) ([]byte, error) { return getXattr(fd, attr) }, err)
 	})
@@ -76,7 +76,7 @@ func (t Temp) takeXattrs(old []string, get func(attr string) ([]byte, error), er
 		if !carried(attr) || slices.Contains(old, attr) || strings.HasPrefix(attr, "security.") {
 			continue
 		}
-		if err := retryErrno(func() error { return unix.Fremovexattr(t.fd(), attr) }); err != nil {
+		if err := Retry(func() error { return unix.Fremovexattr(t.fd(), attr) }); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (t Temp) takeXattrs(old []string, get func(attr string) ([]byte, error), er
 		if got, err := getXattr(t.fd(), attr); err == nil && bytes.Equal(got, want) {
 			continue
 		}
-		if err := retryErrno(func() error { return unix.Fsetxattr(t.fd(), attr, want, 0) }); err != nil {
+		if err := Retry(func() error { return unix.Fsetxattr(t.fd(), attr, want, 0) }); err != nil {
 			return err
 		}
 	}

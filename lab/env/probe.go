@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -128,7 +129,7 @@ func answer(detail string, err error) (supported, text string) {
 
 // named puts the kernel's name of the error before its text.
 func named(err error) string {
-	if name := sys.ErrName(err); name != "" {
+	if name := fileop.ErrName(err); name != "" {
 		return name + ": " + err.Error()
 	}
 	return err.Error()

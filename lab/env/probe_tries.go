@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -18,12 +19,12 @@ var tries = []try{
 	{"linkat", "a finished O_TMPFILE file gets its name in one step", true, tryLinkTmpfile},
 	{"fallocate", "room taken ahead of writing", true, tryAllocate},
 	{"FALLOC_FL_KEEP_SIZE", "room taken past the end, the size kept: logs that grow", true, tryKeepSize},
-	{"FALLOC_FL_PUNCH_HOLE", "room given back inside a file", true, falloc(sys.FallocPunchHole, 1, "abcd", "a.cd")},
-	{"FALLOC_FL_ZERO_RANGE", "a range turned to zeros without writing it", true, falloc(sys.FallocZero, 1, "abcd", "a.cd")},
-	{"FALLOC_FL_COLLAPSE_RANGE", "whole blocks taken out, the rest moves up", true, falloc(sys.FallocCollapse, 1, "abcd", "acd")},
-	{"FALLOC_FL_INSERT_RANGE", "whole blocks put in, the rest moves down: headers", true, falloc(sys.FallocInsert, 1, "abcd", "a.bcd")},
-	{"FALLOC_FL_UNSHARE_RANGE", "a clone made to own its blocks ahead of writing", true, falloc(sys.FallocUnshare, 1, "abcd", "abcd")},
-	{"FALLOC_FL_WRITE_ZEROES", "blocks zeroed by the device, so that overwriting them changes no metadata", true, falloc(sys.FallocWriteZeroes, 1, "abcd", "a.cd")},
+	{"FALLOC_FL_PUNCH_HOLE", "room given back inside a file", true, falloc(fileop.FallocPunchHole, 1, "abcd", "a.cd")},
+	{"FALLOC_FL_ZERO_RANGE", "a range turned to zeros without writing it", true, falloc(fileop.FallocZero, 1, "abcd", "a.cd")},
+	{"FALLOC_FL_COLLAPSE_RANGE", "whole blocks taken out, the rest moves up", true, falloc(fileop.FallocCollapse, 1, "abcd", "acd")},
+	{"FALLOC_FL_INSERT_RANGE", "whole blocks put in, the rest moves down: headers", true, falloc(fileop.FallocInsert, 1, "abcd", "a.bcd")},
+	{"FALLOC_FL_UNSHARE_RANGE", "a clone made to own its blocks ahead of writing", true, falloc(fileop.FallocUnshare, 1, "abcd", "abcd")},
+	{"FALLOC_FL_WRITE_ZEROES", "blocks zeroed by the device, so that overwriting them changes no metadata", true, falloc(fileop.FallocWriteZeroes, 1, "abcd", "a.cd")},
 	{"FICLONE", "copies that share blocks until written to", true, tryClone},
 	{"FICLONERANGE", "the same for a part of a file", true, tryCloneRange},
 	{"copy_file_range", "copies that stay in the kernel", true, tryCopyRange},
@@ -69,7 +70,7 @@ func tryLinkTmpfile(dir string) (string, error) {
 	if _, err := f.WriteString("x"); err != nil {
 		return "", err
 	}
-	if err := sys.LinkTmpfile(f, filepath.Join(dir, "a")); err != nil {
+	if err := fileop.LinkTmpfile(f, filepath.Join(dir, "a")); err != nil {
 		return "", err
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(data) != "x" {
@@ -88,7 +89,7 @@ func allocated(f *os.File, n int64) (size int64, room bool, err error) {
 }
 
 func tryAllocate(dir string) (string, error) { return tryRoom(dir, 0, 2*blockLen) }
-func tryKeepSize(dir string) (string, error) { return tryRoom(dir, sys.FallocKeepSize, 0) }
+func tryKeepSize(dir string) (string, error) { return tryRoom(dir, fileop.FallocKeepSize, 0) }
 
 func tryRoom(dir string, mode uint32, wantSize int64) (string, error) {
 	f, err := scratch(dir, nil)
@@ -96,7 +97,7 @@ func tryRoom(dir string, mode uint32, wantSize int64) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	if err := sys.Fallocate(f, mode, 0, 2*blockLen); err != nil {
+	if err := fileop.Fallocate(f, mode, 0, 2*blockLen); err != nil {
 		return "", err
 	}
 	size, room, err := allocated(f, 2*blockLen)
@@ -119,7 +120,7 @@ func falloc(mode uint32, block int64, before, after string) func(string) (string
 			return "", err
 		}
 		defer f.Close()
-		if err := sys.Fallocate(f, mode, block*blockLen, blockLen); err != nil {
+		if err := fileop.Fallocate(f, mode, block*blockLen, blockLen); err != nil {
 			return "", err
 		}
 		return "", mustHold(f, after)
@@ -145,7 +146,7 @@ func tryClone(dir string) (string, error) {
 	}
 	defer from.Close()
 	defer to.Close()
-	if err := sys.Clone(to, from); err != nil {
+	if err := fileop.Clone(to, from); err != nil {
 		return "", err
 	}
 	return "", mustHold(to, "abc")
@@ -158,7 +159,7 @@ func tryCloneRange(dir string) (string, error) {
 	}
 	defer from.Close()
 	defer to.Close()
-	if err := sys.CloneRange(to, from, blockLen, blockLen); err != nil {
+	if err := fileop.CloneRange(to, from, blockLen, blockLen); err != nil {
 		return "", err
 	}
 	return "", mustHold(to, "xbz")
@@ -171,7 +172,7 @@ func tryCopyRange(dir string) (string, error) {
 	}
 	defer from.Close()
 	defer to.Close()
-	n, err := sys.CopyFileRange(to, from, blockLen)
+	n, err := fileop.CopyFileRange(to, from, blockLen)
 	if err != nil {
 		return "", err
 	}
@@ -198,7 +199,7 @@ func direct(dir string) (f *os.File, st sys.Statx, err error) {
 	}
 	made.Close()
 	defer os.Remove(path)
-	if f, err = sys.OpenDirect(path); err != nil {
+	if f, err = fileop.OpenDirect(path); err != nil {
 		return nil, st, err
 	}
 	if st, err = sys.StatFile(f); err != nil {
@@ -256,7 +257,7 @@ func tryAtomic(dir string) (string, error) {
 		n = unreported
 	}
 	buf := sys.AlignedBuffer(n, max(n, st.DirectMem))
-	wrote, err := sys.WriteFlags(f, buf, 0, sys.WriteAtomic)
+	wrote, err := fileop.WriteFlags(f, buf, 0, fileop.WriteAtomic)
 	switch {
 	case err != nil && st.AtomicKnown && st.AtomicMax == 0:
 		return "", fmt.Errorf("%w (statx: no size is written atomically)", err)
@@ -270,8 +271,8 @@ func tryAtomic(dir string) (string, error) {
 	return fmt.Sprintf("from %d to %d B (statx); %d B written", st.AtomicMin, st.AtomicMax, n), nil
 }
 
-func tryDontCache(dir string) (string, error) { return tryWrite(dir, sys.WriteDontCache) }
-func tryDSync(dir string) (string, error)     { return tryWrite(dir, sys.WriteDSync) }
+func tryDontCache(dir string) (string, error) { return tryWrite(dir, fileop.WriteDontCache) }
+func tryDSync(dir string) (string, error)     { return tryWrite(dir, fileop.WriteDSync) }
 
 func tryWrite(dir string, flags int) (string, error) {
 	f, err := scratch(dir, nil)
@@ -279,7 +280,7 @@ func tryWrite(dir string, flags int) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	n, err := sys.WriteFlags(f, blocks("a"), 0, flags)
+	n, err := fileop.WriteFlags(f, blocks("a"), 0, flags)
 	if err != nil {
 		return "", err
 	}
@@ -299,7 +300,7 @@ func tryOpenat2(dir string) (string, error) {
 		return "", err
 	}
 	defer d.Close()
-	f, err := sys.CreateBeneath(d, "a")
+	f, err := fileop.CreateBeneath(d, "a")
 	if err != nil {
 		return "", err
 	}
@@ -307,7 +308,7 @@ func tryOpenat2(dir string) (string, error) {
 	if err := os.Symlink("..", filepath.Join(inside, "up")); err != nil {
 		return "", err
 	}
-	if f, err := sys.CreateBeneath(d, "up/out"); err == nil {
+	if f, err := fileop.CreateBeneath(d, "up/out"); err == nil {
 		f.Close()
 		return "", errWrong("the call succeeded, but followed a symlink out of the folder")
 	}
@@ -330,11 +331,11 @@ func tryNoReplace(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := sys.RenameFlags(a, b, sys.RenameNoReplace); err == nil || !holds(b, "b") {
+	if err := fileop.RenameFlags(a, b, fileop.RenameNoReplace); err == nil || !holds(b, "b") {
 		return "", errWrong("the rename overwrote a file")
 	}
 	c := filepath.Join(dir, "c")
-	if err := sys.RenameFlags(a, c, sys.RenameNoReplace); err != nil {
+	if err := fileop.RenameFlags(a, c, fileop.RenameNoReplace); err != nil {
 		return "", err
 	}
 	if !holds(c, "a") {
@@ -348,7 +349,7 @@ func tryExchange(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := sys.RenameFlags(a, b, sys.RenameExchange); err != nil {
+	if err := fileop.RenameFlags(a, b, fileop.RenameExchange); err != nil {
 		return "", err
 	}
 	if !holds(a, "b") || !holds(b, "a") {
@@ -389,11 +390,11 @@ func trySetAttr(dir, name string, value []byte) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	if err := sys.SetXattr(f, name, value); err != nil {
+	if err := fileop.SetXattr(f, name, value); err != nil {
 		return "", err
 	}
 	buf := make([]byte, 2*len(value))
-	n, err := sys.GetXattr(f, name, buf)
+	n, err := fileop.GetXattr(f, name, buf)
 	if err != nil {
 		return "", err
 	}
@@ -413,13 +414,13 @@ func onFile(dir string, call func(f *os.File) error) (string, error) {
 	return "", call(f)
 }
 
-func trySyncRange(dir string) (string, error) { return onFile(dir, sys.SyncFileRange) }
-func tryFdatasync(dir string) (string, error) { return onFile(dir, sys.Fdatasync) }
+func trySyncRange(dir string) (string, error) { return onFile(dir, fileop.SyncFileRange) }
+func tryFdatasync(dir string) (string, error) { return onFile(dir, fileop.Fdatasync) }
 func tryFsync(dir string) (string, error)     { return onFile(dir, (*os.File).Sync) }
-func trySyncfs(dir string) (string, error)    { return "", sys.SyncWhole(dir) }
+func trySyncfs(dir string) (string, error)    { return "", fileop.Syncfs(dir) }
 
 func tryMemfd(string) (string, error) {
-	f, err := sys.Memfd("stele-probe")
+	f, err := fileop.Memfd("stele-probe")
 	if err != nil {
 		return "", err
 	}

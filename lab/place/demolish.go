@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/loopfs"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -29,7 +30,7 @@ func demolish(root string) error {
 	}
 	image := filepath.Join(root, imageName)
 	for _, device := range loopsOver(image) {
-		if err := sys.LoopDetach(device, image); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := loopfs.Detach(device, image); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -82,7 +83,7 @@ func unmountAll(root string) error {
 		if own == "" {
 			return nil
 		}
-		err = sys.Unmount(own)
+		err = loopfs.Unmount(own)
 		if errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline) {
 			time.Sleep(20 * time.Millisecond)
 			continue

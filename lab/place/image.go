@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/stele-go/stele/internal/measure/loopfs"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -152,7 +153,7 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 		if err := image.Truncate(o.Size); err != nil {
 			return err
 		}
-		out, err := sys.Mkfs(ctx, func() ([]byte, error) {
+		out, err := loopfs.Mkfs(ctx, func() ([]byte, error) {
 			return exec.CommandContext(ctx, mkfs, append(slices.Clone(args), path)...).CombinedOutput()
 		})
 		if err := ran(ctx, mkfs, out, err); err != nil {
@@ -167,7 +168,7 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 				return err
 			}
 		}
-		device, err := sys.LoopAttach(image)
+		device, err := loopfs.Attach(image)
 		if err != nil {
 			return err
 		}
@@ -175,7 +176,7 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 		limited := o.Limit != (Limit{})
 		if limited {
 			// See Limit for why there are two.
-			if device, err = sys.LoopAttach(device); err != nil {
+			if device, err = loopfs.Attach(device); err != nil {
 				return err
 			}
 			defer device.Close()
@@ -197,7 +198,7 @@ func (p *Place) build(ctx context.Context, o Options, mkfs string, args []string
 }
 
 func mount(source, target, fstype, options string) error {
-	err := sys.Mount(source, target, fstype, options)
+	err := loopfs.Mount(source, target, fstype, options)
 	switch {
 	case errors.Is(err, syscall.ENODEV):
 		return fmt.Errorf("%w: this kernel has no %s", err, fstype)

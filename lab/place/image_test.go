@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/loopfs"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -205,7 +206,7 @@ func TestForeignMount(t *testing.T) {
 	if err := os.Mkdir(mine, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := sys.Mount("tmpfs", mine, "tmpfs", "size=64k"); err != nil {
+	if err := loopfs.Mount("tmpfs", mine, "tmpfs", "size=64k"); err != nil {
 		p.Close()
 		t.Skip(err)
 	}
@@ -219,7 +220,7 @@ func TestForeignMount(t *testing.T) {
 	if _, err := os.Stat(precious); err != nil {
 		t.Error(err)
 	}
-	if err := sys.Unmount(mine); err != nil {
+	if err := loopfs.Unmount(mine); err != nil {
 		t.Error(err)
 	}
 	if err := p.Close(); err != nil {

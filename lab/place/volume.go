@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/stele-go/stele/internal/measure/throttle"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -43,17 +44,17 @@ func (p *Place) limit(l Limit) error {
 	devices := loopsOver(filepath.Join(p.root, imageName))
 	group := filepath.Join(p.root, groupName)
 	if err := os.Mkdir(group, 0o700); err == nil {
-		if err := sys.MountBlkio(group); err != nil {
+		if err := throttle.MountBlkio(group); err != nil {
 			return errors.Join(err, os.Remove(group))
 		}
 	} else if !errors.Is(err, os.ErrExist) { // else it was limited before
 		return err
 	}
-	if err := sys.JoinBlkioRoot(group); err != nil {
+	if err := throttle.JoinRoot(group); err != nil {
 		return err
 	}
 	for _, d := range devices {
-		if err := sys.Throttle(group, d, sys.DeviceLimit(l)); err != nil {
+		if err := throttle.Set(group, d, throttle.Limit(l)); err != nil {
 			return err
 		}
 	}
@@ -69,7 +70,7 @@ func unlimit(root string) error {
 		return nil
 	}
 	for _, d := range loopsOver(filepath.Join(root, imageName)) {
-		if err := sys.Throttle(group, d, sys.DeviceLimit{}); err != nil {
+		if err := throttle.Set(group, d, throttle.Limit{}); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/measure/loopfs"
+	"github.com/stele-go/stele/internal/measure/throttle"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab/env"
 )
@@ -26,11 +29,11 @@ func limited(t *testing.T, l Limit) *Place {
 func rates(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := sys.MountBlkio(dir); err != nil {
+	if err := throttle.MountBlkio(dir); err != nil {
 		t.Skip(err)
 	}
 	defer func() {
-		if err := sys.UnmountIdle(dir, time.Minute); err != nil {
+		if err := loopfs.UnmountIdle(dir, time.Minute); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -49,12 +52,12 @@ func rates(t *testing.T) string {
 // returns how long it took.
 func writeDirect(t *testing.T, p *Place, n, size int) time.Duration {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(p.Path, "data"), os.O_CREATE|os.O_RDWR|sys.DirectFlag, 0o600)
+	f, err := os.OpenFile(filepath.Join(p.Path, "data"), os.O_CREATE|os.O_RDWR|fileop.DirectFlag, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := sys.Fallocate(f, 0, 0, int64(n*size)); err != nil {
+	if err := fileop.Fallocate(f, 0, 0, int64(n*size)); err != nil {
 		t.Fatal(err)
 	}
 	block := sys.AlignedBuffer(size, 4096)

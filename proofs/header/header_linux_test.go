@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
@@ -246,7 +247,7 @@ func prepareMany(dir string) (err error) {
 	}
 	for i := range manyExtents {
 		off := int64(i) * layout.Block
-		if err := errors.Join(sys.Fallocate(f, 0, off, layout.Block), sys.Fallocate(other, 0, off, layout.Block)); err != nil {
+		if err := errors.Join(fileop.Fallocate(f, 0, off, layout.Block), fileop.Fallocate(other, 0, off, layout.Block)); err != nil {
 			return err
 		}
 		if i%4 == 0 || i < 16 {

@@ -2,8 +2,8 @@
 // tree beside each other, and says how many times as long each takes after the
 // change as before it:
 //
-//	go run ./internal/beforeafter -base main ./mkdir ./newfile
-//	go run ./internal/beforeafter -base main -fs ext4,xfs -bench 'Create|Queue' ./newfile
+//	go run ./tools/beforeafter -base main ./mkdir ./newfile
+//	go run ./tools/beforeafter -base main -fs ext4,xfs -bench 'Create|Queue' ./newfile
 //
 // Each benchmark (each leaf of b.Run) runs in a process of its own, the two
 // sides one after the other in an order that is drawn anew for each pair, so

@@ -14,11 +14,11 @@ package calls
 import (
 	"math/bits"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/systrace"
 )
 
 // Counts holds how often each call was made, by its number.
-type Counts [sys.SyscallSlots]uint64
+type Counts [systrace.Slots]uint64
 
 // Buckets is the number of buckets of a Latency. The last one takes whatever
 // is longer, too.

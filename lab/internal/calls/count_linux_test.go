@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/systrace"
 )
 
 // skipRefused skips where the kernel does not let us.
@@ -82,7 +82,7 @@ func callsOfWorkers(t *testing.T, c *Counter) (odd string) {
 	}
 	for _, none := range []int{unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_READ, unix.SYS_OPENAT} {
 		if got := after[none] - before[none]; got != 0 {
-			odd += fmt.Sprintf("counted %d %s, want none; ", got, sys.SyscallName(none))
+			odd += fmt.Sprintf("counted %d %s, want none; ", got, systrace.Name(none))
 		}
 	}
 	return odd
@@ -113,9 +113,9 @@ func TestCounterOtherSlot(t *testing.T) {
 	c.Read(&before)
 	unix.RawSyscall(100_000, 0, 0, 0) // no such call
 	c.Read(&after)
-	const last = sys.SyscallSlots - 1
+	const last = systrace.Slots - 1
 	if got := after[last] - before[last]; got != 1 {
-		t.Errorf("a number out of range was counted %d times as %q, want once", got, sys.SyscallName(last))
+		t.Errorf("a number out of range was counted %d times as %q, want once", got, systrace.Name(last))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/systrace"
 )
 
 // pieces are what a Counter or a Timer has open: maps, then programs, then
@@ -100,8 +100,8 @@ func onlyOurs() (asm.Instructions, error) {
 func number() asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMem(asm.R6, asm.R1, 8, asm.DWord),
-		asm.JLE.Imm(asm.R6, sys.SyscallSlots-1, "numbered"),
-		asm.Mov.Imm(asm.R6, sys.SyscallSlots-1),
+		asm.JLE.Imm(asm.R6, systrace.Slots-1, "numbered"),
+		asm.Mov.Imm(asm.R6, systrace.Slots-1),
 		asm.Mov.Reg(asm.R6, asm.R6).WithSymbol("numbered"), // a place to jump to
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/measure/systrace"
 )
 
 // A Timer times the system calls of this process, of all its threads, from
@@ -42,7 +42,7 @@ func NewTimer() (*Timer, error) {
 }
 
 func (t *Timer) open() error {
-	times, mem, err := t.shared(word + sys.SyscallSlots*slotSize)
+	times, mem, err := t.shared(word + systrace.Slots*slotSize)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (t *Timer) run(on uint64) {
 func (t *Timer) Read() map[int]*Latency {
 	times := map[int]*Latency{}
 	slot := make([]byte, slotSize)
-	for number := range sys.SyscallSlots {
+	for number := range systrace.Slots {
 		t.mem.ReadAt(slot, word+int64(number)*slotSize) // within the map
 		var l Latency
 		at := func(i int) uint64 { return binary.NativeEndian.Uint64(slot[i*word:]) }
@@ -144,7 +144,7 @@ func exitProgram(ours asm.Instructions, entered, times int) asm.Instructions {
 		asm.Mov.Imm(asm.R1, 0),
 		asm.StoreMem(asm.R0, 0, asm.R1, asm.DWord),
 		asm.LoadMem(asm.R6, asm.R0, word, asm.DWord),
-		asm.JGT.Imm(asm.R6, sys.SyscallSlots-1, "out"), // never; the verifier wants to see it
+		asm.JGT.Imm(asm.R6, systrace.Slots-1, "out"), // never; the verifier wants to see it
 		asm.FnKtimeGetNs.Call(),
 		asm.Mov.Reg(asm.R8, asm.R0),
 		asm.Sub.Reg(asm.R8, asm.R7), // R8 = nanoseconds

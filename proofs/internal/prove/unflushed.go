@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -17,7 +18,7 @@ const TempName = "temp"
 func ReplaceUnflushed(dir, name string, data []byte) error {
 	const block = 4096
 	temp := filepath.Join(dir, TempName)
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|sys.DirectFlag, 0o600)
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|fileop.DirectFlag, 0o600)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,8 @@
+package systrace
+
+// A Call is one system call of a watched process.
+type Call struct {
+	Number int
+	Begun  int64 // wall clock, nanoseconds since 1970
+	Took   int64 // nanoseconds
+}

@@ -1,4 +1,0 @@
-package sys
-
-// ownSyscalls is empty: amd64 has every call that arm64 has.
-var ownSyscalls map[int]string

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package sys
-
-// SelfUsage is not offered here.
-func SelfUsage() (Usage, error) { return Usage{}, unavailable() }
