@@ -1,23 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/stele-go/stele/fileio/pace"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/lab/report"
@@ -26,14 +24,14 @@ import (
 
 const benchUsage = `Usage: stele bench [SUITE|CLAIM ...] [flags]
 
-Measures ways of doing file I/O in a temporary folder below --dir and says
-which is faster, by how much, and what each survives. Without a suite it runs
-the quick set, about three minutes: one experiment, at most four ways, of each
-suite. With the name of a suite it runs all of it; "claims" puts all published
-claims to the test, "D1 D5" those two.
+Measures ways of doing file I/O in a temporary folder below --dir, and says
+which is faster, by how much, and what each survives. Without an argument it
+runs the quick set, about three minutes: of each suite one experiment with at
+most four ways. A SUITE runs all experiments of that suite, "claims" tests all
+published claims, and "D1 D5" tests these two.
 
-Every block is a process of its own on fresh files; blocks of all ways are
-interleaved and shuffled. Ctrl-C stops cleanly and keeps what was measured.
+Every block is a process of its own on fresh files. The blocks of all ways are
+interleaved and shuffled. Ctrl-C stops cleanly and keeps the measurements.
 
 Examples:
   stele bench
@@ -45,12 +43,9 @@ Examples:
   sudo stele bench mkdir --filter overlap --waits --fs ext4
   sudo stele bench wal --quick --trace --fs ext4
   stele bench --list
-
-Exit codes: 0 measured, 1 something could not be measured, 2 wrong call,
-130 interrupted.
 `
 
-// benchFlags are what bench is called with.
+// benchFlags are the flags of bench.
 type benchFlags struct {
 	dirs      []string
 	fs        []string
@@ -74,23 +69,23 @@ type benchFlags struct {
 }
 
 func (b *benchFlags) flags(f *pflag.FlagSet) {
-	f.StringArrayVar(&b.dirs, "dir", nil, "measure in this `DIR` (default the current folder); may be repeated, several disks are measured side by side")
-	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems (`LIST` of ext4, xfs, btrfs, tmpfs), on loop devices; needs root")
-	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image takes what is written to it")
-	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (without it an ext4) as a cloud volume is limited: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root and cgroup v1")
-	f.StringVar(&b.corpus, "corpus", os.Getenv(suites.CorpusEnv), "suite log takes its lines from the real logs (*.log) in this `DIR` instead of making them up")
-	f.StringVar(&b.filter, "filter", "", "only experiments whose id matches this `REGEXP`")
-	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims, and measure nothing")
-	f.BoolVar(&b.quick, "quick", false, "the quick set of the suites named")
+	f.StringArrayVar(&b.dirs, "dir", nil, "measure in this `DIR` (default the current folder); repeat it to measure several disks side by side")
+	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems, a `LIST` of "+strings.Join(place.Systems(), ", ")+"; needs root")
+	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image occupies only what is written to it")
+	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (default ext4) to the rates of a cloud volume: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root and cgroup v1")
+	f.StringVar(&b.corpus, "corpus", os.Getenv(suites.CorpusEnv), "suite log reads its lines from the logs (*.log) in this `DIR` instead of generating them")
+	f.StringVar(&b.filter, "filter", "", "run only experiments whose id matches this `REGEXP`")
+	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims; measure nothing")
+	f.BoolVar(&b.quick, "quick", false, "run the quick set of the suites named")
 	f.IntVar(&b.rounds, "rounds", 20, "timed blocks of each variant")
-	f.DurationVar(&b.blockTime, "block-time", 250*time.Millisecond, "time a block should take")
-	f.DurationVar(&b.budget, "budget", 0, "lower the rounds so that the whole run takes about this `LONG`, to 6 at least unless it would then take 1.4 times as long; the quick set's default is 2m30s")
-	f.Uint64Var(&b.seed, "seed", 0, "of the order of blocks, their work and the bootstrap; 0 draws one and the report says which")
-	f.StringVar(&b.progress, "progress", "auto", "on standard error: "+strings.Join(progressModes, ", "))
-	f.BoolVar(&b.noNoise, "no-calibration", false, "leave out the A/A blocks, and with them the noise floor")
-	f.BoolVar(&b.noCalls, "no-counting", false, "leave out the blocks in which system calls are counted")
-	f.BoolVar(&b.waits, "waits", false, "watch goroutines and threads in eight more blocks of each variant, and say where they wait (by kernel stacks as root, else less closely); claims about waiting always do")
-	f.BoolVar(&b.trace, "trace", false, "say what the time of each variant went to: --waits, and who waited for whom, and how long each system call took (three more blocks in which the kernel times them; needs root)")
+	f.DurationVar(&b.blockTime, "block-time", 250*time.Millisecond, "target time of a block")
+	f.DurationVar(&b.budget, "budget", 0, "lower the rounds so that the run takes about this `TIME` (default 2m30s for the quick set); it has at least 6 rounds unless they take 1.4 times as long")
+	f.Uint64Var(&b.seed, "seed", 0, "seed of the order of blocks, of their work and of the bootstrap; 0 draws one, which the report names")
+	progressFlag(f, &b.progress)
+	f.BoolVar(&b.noNoise, "no-calibration", false, "skip the A/A blocks, and with them the noise floor")
+	f.BoolVar(&b.noCalls, "no-counting", false, "skip the blocks in which system calls are counted")
+	f.BoolVar(&b.waits, "waits", false, "sample goroutines and threads in eight more blocks of each variant, and show where they wait (by kernel stacks as root, else less closely); claims about waiting always do")
+	f.BoolVar(&b.trace, "trace", false, "show how each variant spends its time: --waits, which thread waits for which, and the latency of each system call (three more blocks in which the kernel times them; needs root)")
 	b.analysis.flags(f)
 	b.outputs.flags(f)
 }
@@ -102,7 +97,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
-	toStdout, err := b.outputs.check()
+	toStdout, err := checkOutputs(b.outputs.all()...)
 	if err == nil {
 		err = b.analysis.check()
 	}
@@ -120,7 +115,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		chosen.list(stdout)
 		return exitOK
 	}
-	show, err := newProgress(b.progress, stderr)
+	show, err := newMeter(b.progress, stderr)
 	if err != nil {
 		return usageError(stderr, "bench", exitUsage, err)
 	}
@@ -138,7 +133,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		Budget: b.budget / time.Duration(len(chosen.experiments)), Seed: b.seed,
 		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
 		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits, Trace: b.trace,
-		Progress: show.tell, Command: append([]string{"stele", "bench"}, args...), Quick: chosen.quick,
+		Progress: showRun(show), Command: append([]string{"stele", "bench"}, args...), Quick: chosen.quick,
 	}, chosen.experiments...)
 	show.end()
 	if err != nil {
@@ -151,15 +146,15 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	return b.finish(run, chosen, toStdout, stdout, stderr)
 }
 
-// check refuses what could only fail later, before anything is set up.
+// check refuses wrong flags before anything is set up.
 func (b *benchFlags) check() error {
-	switch {
-	case b.rounds < 1:
-		return fmt.Errorf("--rounds %d: at least 1 is needed", b.rounds)
-	case b.blockTime < time.Millisecond:
-		return fmt.Errorf("--block-time %v: at least 1ms is needed", b.blockTime)
-	case b.budget < 0:
-		return fmt.Errorf("--budget %v: want a time, 2m for example", b.budget)
+	err := cmp.Or(
+		setting.AtLeast("--rounds", b.rounds, 1),
+		setting.AtLeast("--block-time", b.blockTime, time.Millisecond),
+		setting.AtLeast("--budget", b.budget, 0),
+	)
+	if err != nil {
+		return err
 	}
 	if b.volume != "" {
 		if _, err := pace.Parse(b.volume); err != nil {
@@ -170,20 +165,20 @@ func (b *benchFlags) check() error {
 		}
 	}
 	for i, fs := range b.fs {
-		if !slices.Contains(place.Systems(), fs) {
-			return fmt.Errorf("--fs %s: want %s", fs, strings.Join(place.Systems(), ", "))
+		if err := oneOf("--fs", fs, place.Systems()...); err != nil {
+			return err
 		}
 		if slices.Contains(b.fs[:i], fs) {
-			return fmt.Errorf("--fs %s: named twice", fs)
+			return setting.Wrong("--fs", fs, "each file system once")
 		}
 	}
-	if _, err := parseSize(b.imageSize); err != nil {
-		return fmt.Errorf("--image-size: %w", err)
+	if _, err := sizeFlag("--image-size", b.imageSize); err != nil {
+		return err
 	}
 	return b.checkCorpus()
 }
 
-// checkCorpus makes the folder's name absolute: blocks have other folders.
+// checkCorpus makes the path of the folder absolute: blocks run in other folders.
 func (b *benchFlags) checkCorpus() error {
 	if b.corpus == "" {
 		return nil
@@ -233,8 +228,8 @@ func (b *benchFlags) finish(run *lab.Run, chosen selection, toStdout bool, stdou
 	return exitOK
 }
 
-// places sets up the folders to measure in, and sweeps up what a killed run
-// may have left there.
+// places sets up the folders to measure in, and removes there the remains of
+// killed runs.
 func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.PlaceSpec, cleanup func(), err error) {
 	var open []*place.Place
 	cleanup = func() {
@@ -258,9 +253,9 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 	for _, d := range dirs {
 		specs = append(specs, lab.PlaceSpec{Dir: d})
 	}
-	size, err := parseSize(b.imageSize)
+	size, err := sizeFlag("--image-size", b.imageSize)
 	if err != nil {
-		return nil, cleanup, fmt.Errorf("--image-size: %w", err)
+		return nil, cleanup, err
 	}
 	limit, err := b.limit()
 	if err != nil {
@@ -277,148 +272,8 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 	return specs, cleanup, nil
 }
 
-// parseSize reads a number of bytes with an optional K, M, G or T (powers of
-// 1024).
-func parseSize(s string) (int64, error) {
-	digits := strings.TrimRight(strings.ToUpper(s), "KMGTIB")
-	unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(s)[len(digits):], "B"), "I")
-	power := strings.Index("KMGT", unit) + 1
-	if unit == "" {
-		power = 0
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n <= 0 || power == 0 && unit != "" || len(unit) > 1 || n > math.MaxInt64>>(10*power) {
-		return 0, fmt.Errorf("%q is no size: want for example 512M or 2G", s)
-	}
-	return n << (10 * power), nil
-}
-
-// A selection is what a call of bench runs.
-type selection struct {
-	quick       bool
-	experiments []lab.Experiment
-	claims      []suites.Claim
-	suites      []suites.Suite
-}
-
-// choose finds what the arguments name.
-func (b *benchFlags) choose(args []string) (selection, error) {
-	s := selection{quick: b.quick || len(args) == 0 && !b.list, suites: suites.ListOf(b.corpus)}
-	var names []string
-	wanted := map[string]bool{}
-	for _, a := range args {
-		wanted[strings.ToLower(a)] = true
-	}
-	take := func(name string) bool {
-		names = append(names, name)
-		ok := wanted[strings.ToLower(name)]
-		delete(wanted, strings.ToLower(name))
-		return ok || len(args) == 0
-	}
-	allClaims := wanted["claims"] || len(args) == 0 && !s.quick
-	delete(wanted, "claims")
-	for _, suite := range s.suites {
-		if take(suite.Name) {
-			if s.quick {
-				s.experiments = append(s.experiments, suite.Quick...)
-			} else {
-				s.experiments = append(s.experiments, suite.Full...)
-			}
-		}
-	}
-	for _, suite := range s.suites {
-		for _, c := range suite.Claims {
-			named := wanted[strings.ToLower(c.ID)]
-			delete(wanted, strings.ToLower(c.ID))
-			names = append(names, c.ID)
-			if named || allClaims {
-				s.claims = append(s.claims, c)
-				s.experiments = append(s.experiments, c.Experiments...)
-			}
-		}
-	}
-	for a := range wanted {
-		return s, fmt.Errorf("there is no suite or claim %q; there are claims, %s", a, strings.Join(names, ", "))
-	}
-	s.experiments = unique(s.experiments)
-	if b.filter != "" {
-		re, err := regexp.Compile(b.filter)
-		if err != nil {
-			return s, fmt.Errorf("--filter: %w", err)
-		}
-		s.experiments = slices.DeleteFunc(s.experiments, func(e lab.Experiment) bool { return !re.MatchString(e.ID()) })
-	}
-	if len(s.experiments) == 0 {
-		return s, fmt.Errorf("no experiment is left; 'stele bench --list' lists them")
-	}
-	return s, nil
-}
-
-// unique drops experiments that came up before: claims share some.
-func unique(es []lab.Experiment) []lab.Experiment {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(es, func(e lab.Experiment) bool {
-		had := seen[e.ID()]
-		seen[e.ID()] = true
-		return had
-	})
-}
-
-func (s selection) list(w io.Writer) {
-	suite := ""
-	for _, e := range s.experiments {
-		if e.Suite != suite {
-			if suite != "" {
-				fmt.Fprintln(w)
-			}
-			suite = e.Suite
-			fmt.Fprintln(w, s.heading(suite))
-		}
-		fmt.Fprintf(w, "  %-38s %s\n", e.ID(), e.Question)
-		for _, v := range e.Variants {
-			fmt.Fprintf(w, "      %-32s %-18s %s\n", v.Name, v.Promise, v.Doc)
-		}
-	}
-	if len(s.claims) > 0 {
-		fmt.Fprintln(w, "\nverdicts on claims")
-	}
-	for _, c := range s.claims {
-		fmt.Fprintf(w, "  %-4s %s\n       claimed: %s\n", c.ID, c.Statement, c.Claimed)
-	}
-}
-
-func (s selection) heading(suite string) string {
-	for _, of := range s.suites {
-		if of.Name == suite {
-			return suite + ": " + of.Question
-		}
-	}
-	return suite + ": experiments behind published claims"
-}
-
-// more says what the full set adds to the quick one.
-func (s selection) more() string {
-	var b strings.Builder
-	b.WriteString("\nThis was the quick set. The full set adds:\n")
-	for _, suite := range s.suites {
-		variants := 0
-		names := map[string]bool{}
-		for _, e := range suite.Full {
-			variants = max(variants, len(e.Variants))
-			names[e.Name] = true
-		}
-		fmt.Fprintf(&b, "  stele bench %-8s %d experiments (%s), up to %d variants\n", suite.Name, len(suite.Full), strings.Join(slices.Sorted(maps.Keys(names)), ", "), variants)
-	}
-	n := 0
-	for _, suite := range s.suites {
-		n += len(suite.Claims)
-	}
-	fmt.Fprintf(&b, "  stele bench claims   %d published claims, each with a verdict\n", n)
-	return b.String()
-}
-
-// judge puts the verdicts on the claims, in place of those there were. A claim
-// that this Stele does not know keeps the verdict it had.
+// judge replaces the verdicts of the run on the claims. Verdicts on claims that
+// this Stele does not know stay.
 func judge(run *lab.Run, claims []suites.Claim) {
 	run.Claims = slices.DeleteFunc(run.Claims, func(had lab.Claim) bool {
 		return slices.ContainsFunc(claims, func(c suites.Claim) bool { return c.ID == had.ID })
@@ -428,7 +283,7 @@ func judge(run *lab.Run, claims []suites.Claim) {
 	}
 }
 
-// experiments is all that a block may be asked to run.
+// experiments returns all experiments that a block can run.
 func experiments() []lab.Experiment {
 	all := suites.TuneExperiments()
 	for _, s := range suites.List() {

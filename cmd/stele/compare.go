@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
 )
@@ -17,14 +17,15 @@ import (
 func compare(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("compare", `Usage: stele compare OLD.json NEW.json [flags]
 
-Holds a new run against an old one, both written by 'stele bench --json': a
-gate for CI. The change of a figure is the ratio of its medians, new to old,
-with a 95 % interval. The runs are apart in time, so what else changed between
-them is not in the interval; measure both in one job where you can.
+Compares a new run with an old one, both written by 'stele bench --json': a gate
+for CI. The change of a figure is the ratio of its medians, new to old, with a
+95 % interval. The interval does not cover what else changed on the machine
+between the runs; measure both in one job if you can.
 
-Exit codes: 0 no figure got worse by more than its tolerance, 1 one did, 2 the
-data cannot tell, 3 the runs cannot be compared: unreadable, incomplete, or of
-other experiments, promises, environments or block times (unless --force).
+Exit codes: 0 no figure is worse by more than its tolerance; 1 at least one is; 2
+the data cannot tell; 3 the call is wrong, or the runs cannot be compared:
+unreadable, incomplete, or of different experiments, promises, environments or
+block times (unless --force).
 
 Examples:
   stele compare old.json new.json
@@ -32,15 +33,15 @@ Examples:
   stele compare old.json new.json --force --json -
 `)
 	broken := lab.Broken.ExitCode()
-	tolerances := f.StringSlice("tolerance", nil, "how much worse each `METRIC=SHARE` may get: time (0.05 unless set), p99, allocs_per_op, ...; 0.05 is 5 %")
-	force := f.Bool("force", false, "compare although experiments, promises or the environment differ, and list the differences")
+	tolerances := f.StringSlice("tolerance", nil, "how much worse a metric may get, as `METRIC=SHARE`: time (default 0.05, 5 %), p99, allocs_per_op, ...")
+	force := f.Bool("force", false, "compare even if experiments, promises or environments differ, and list the differences")
 	file := f.String("json", "", "write the comparison as JSON to `FILE` instead; - is standard output")
 	if code, done := parse(f, args, broken, stdout, stderr); done {
 		return code
 	}
 	limits, err := parseTolerances(*tolerances)
-	if err == nil && f.NArg() != 2 {
-		err = fmt.Errorf("want two files, OLD.json and NEW.json, got %d", f.NArg())
+	if err == nil {
+		err = argCount(f, "OLD.json NEW.json", 2, 2)
 	}
 	if err != nil {
 		return usageError(stderr, "compare", broken, err)
@@ -55,11 +56,7 @@ Examples:
 	if *file == "" {
 		err = report.Comparison(stdout, r)
 	} else {
-		err = writeFile(*file, stdout, func(w io.Writer) error {
-			enc := json.NewEncoder(w)
-			enc.SetIndent("", "  ")
-			return enc.Encode(r)
-		})
+		err = writeJSON(*file, stdout, r)
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(stderr, "stele compare:", p)
@@ -77,7 +74,7 @@ func parseTolerances(args []string) (map[string]float64, error) {
 		name, value, ok := strings.Cut(a, "=")
 		share, err := strconv.ParseFloat(value, 64)
 		if !ok || name == "" || err != nil || !(share >= 0) || math.IsInf(share, 1) {
-			return nil, fmt.Errorf("--tolerance %s: want METRIC=SHARE, for example time=0.05", a)
+			return nil, setting.Wrong("--tolerance", a, "METRIC=SHARE such as time=0.05, a share of 0 or more")
 		}
 		limits[name] = share
 	}

@@ -3,10 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -17,52 +17,53 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header/notice"
+	"github.com/stele-go/stele/internal/setting"
+	"github.com/stele-go/stele/internal/units"
 )
 
 const headerUsage = `Usage: stele header VERB [flags] PATH...
 
-Puts a header, as a licence or a notice, at the head of many source files, in
-the comments of each file's language, and changes, checks and removes it.
+Keeps a header, such as a licence or a copyright notice, at the head of many
+source files, in the comment style of each file.
 
-  insert    puts it where none is
-  replace   puts it in the place of an older one, or where none is
-  remove    takes it out; after insert, each byte is as before
-  check     lists the files without; writes nothing
-  recover   ends what a crash or a kill interrupted: changes in place (--raw) are
-            finished or taken back, and temporary files left behind are removed,
-            from every folder that is looked into
-  styles    lists the comment styles and the file names they belong to
+  insert    inserts the header into files without one
+  replace   replaces an older header, and inserts it into files without one
+  remove    removes the header; after insert this restores every byte
+  check     lists the files without a header, and writes nothing
+  recover   after a crash or a kill: completes or undoes interrupted changes in
+            place (--raw), and removes temporary files from every folder it visits
+  styles    lists the comment styles and the names of the files that have them
 
-PATH is a file, a folder or a glob in quotes ('src/**/*.go'). Folders of
---skip-dir are not walked. Symbolic links, binary files, files of unknown type
-and generated files are left out; -v tells which, and why. On Linux a folder
-below PATH in whose place somebody puts a link meanwhile is not followed either.
+PATH is a file, a folder or a quoted glob ('src/**/*.go'). Folders of --skip-dir
+are not visited. Symbolic links, binary files, files of unknown type and
+generated files are skipped; -v lists them with the reason. On Linux, a symbolic
+link that replaces a folder below PATH meanwhile is not followed either.
 
-The text is a Go template; {{.Year}} is --year, {{.File}} the name of the file.
-The header stands first but for what must: a byte order mark, "#!", <?xml, a
-doctype, <?php, encodings, parser directives, front matter. It ends its lines as
-the file does, and an empty line follows.
+The text is a Go template: {{.Year}} is --year, {{.File}} the name of the file.
+The header is the first thing in the file except for a byte order mark, "#!",
+<?xml, a doctype, <?php, an encoding, parser directives and front matter. It ends
+its lines as the file does, and an empty line follows it.
 
-A file has the header when a comment at its head has the same text, whatever its
-years, line breaks and kind of comment, or that of --old, or a --marker: in a
-notice or in a comment that an empty line keeps from the code. Without --marker,
-files with another notice (SPDX-License-Identifier, "Copyright" at the beginning
-of a line or with a year, the name of a known licence) are left as they are:
-insert and check take them for done, replace and remove say so. --marker says
-what belongs to you; then only that counts. The comment with it is replaced, or
-removed, whole: look at --dry-run --diff first.
+A comment before the first line of code is the header if it has the words of the
+text, or of --old; years, line breaks and the comment style may differ. A comment
+with a --marker is the header, too, if it is a legal notice or an empty line
+separates it from the code. replace and remove take the whole comment: try
+--dry-run --diff first. A legal notice has SPDX-License-Identifier, "Copyright" at
+the beginning of a line or with a year, or the name of a known licence. Without
+--marker, a file with another legal notice is left as it is: insert and check
+accept it, replace and remove list it.
 
-What is written is replaced file by file: a reader, and a crash, sees the old
-file or the new one. Files are written in groups that share their syncs. Ctrl-C
-ends after the files under way. A file that another process keeps locked
-(flock(2) needs no more than the right to read it) fails after --lock-timeout;
-the others are done. After a kill, recover on the same PATHs removes what is
-left. 'stele header VERB --help' lists the flags.
+Each file is replaced atomically: readers and crashes see the old file or the
+new one. Files are written in groups that share their syncs. Ctrl-C stops after
+the files in progress. A file that another process keeps locked fails after
+--lock-timeout, and the others are done; flock(2) needs only the right to read.
+After a kill, run recover on the same PATHs. 'stele header VERB --help' lists the
+flags.
 
-With --raw, insert, replace and remove work on bytes instead: what is given is
-put before the first byte of each PATH, as it is, and recorded, so that replace
-and remove find it. --mode inplace keeps the file the same file and, with
---pad or --reserve, moves none of its content.
+With --raw, insert, replace and remove work on bytes: the text goes before the
+first byte of each PATH as it is, and is recorded, so that replace and remove
+find it. --mode inplace keeps the inode and, with --pad or --reserve, moves no
+content.
 
 Examples:
   stele header insert --text 'Copyright {{.Year}} ACME' --text 'SPDX-License-Identifier: MIT' .
@@ -74,8 +75,8 @@ Examples:
   stele header recover .
   stele header styles
 
-Exit codes: 0 done, or all have it; 1 check found files without, or a file
-failed; 2 wrong call, nothing was done; 130 interrupted.
+check exits with 1 if a file has no header. The other exit codes are those of
+every command: see 'stele help'.
 `
 
 func headerCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -83,7 +84,7 @@ func headerCommand(ctx context.Context, args []string, stdin io.Reader, stdout, 
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		verb, args = args[0], args[1:]
 	}
-	switch v := notice.Verb(verb); v {
+	switch v := notice.Action(verb); v {
 	case notice.Insert, notice.Replace, notice.Remove, notice.Check:
 		return headerComments(ctx, v, args, stdin, stdout, stderr)
 	}
@@ -97,16 +98,12 @@ func headerCommand(ctx context.Context, args []string, stdin io.Reader, stdout, 
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
-	err := errors.New("want a verb: insert, replace, remove, check, recover or styles")
-	if verb != "" {
-		err = fmt.Errorf("there is no verb %q: want insert, replace, remove, check, recover or styles", verb)
-	}
-	return usageError(stderr, "header", exitUsage, err)
+	return usageError(stderr, "header", exitUsage, oneOf("VERB", verb, "insert", "replace", "remove", "check", "recover", "styles"))
 }
 
-// headerFlags are what insert, replace, remove and check are called with.
+// headerFlags are the flags of insert, replace, remove and check.
 type headerFlags struct {
-	verb      notice.Verb
+	verb      notice.Action
 	text      []string
 	file      string
 	old       []string
@@ -132,38 +129,38 @@ type headerFlags struct {
 func (h *headerFlags) writes() bool { return h.verb != notice.Check }
 
 func (h *headerFlags) flags(f *pflag.FlagSet) {
-	f.StringArrayVar(&h.text, "text", nil, "the text, one `LINE` of it; may be repeated")
-	f.StringVar(&h.file, "file", "", "the text is in this `FILE`; - is standard input")
-	f.StringVar(&h.year, "year", "", "what {{.Year}} is (default this year)")
-	f.StringArrayVar(&h.markers, "marker", nil, "a comment at the head with this `WORD` is the header, too; may be repeated")
-	f.StringArrayVar(&h.styles, "style", nil, "comments to write: '#', '/* */', or none for the text as it is; `[NAME=]STYLE` for one extension (.x) or file name; may be repeated")
-	f.BoolVar(&h.generated, "generated", false, "do not leave out generated files")
+	f.StringArrayVar(&h.text, "text", nil, "one `LINE` of the text; repeat it for more lines")
+	f.StringVar(&h.file, "file", "", "read the text from this `FILE`; - is standard input")
+	f.StringVar(&h.year, "year", "", "value of {{.Year}} (default the current year)")
+	f.StringArrayVar(&h.markers, "marker", nil, "a comment with this `WORD` is the header, too; may be repeated")
+	f.StringArrayVar(&h.styles, "style", nil, "comment style to write: '#', '/* */', or none for the text as it is; `[NAME=]STYLE` for one extension (.x) or file name; may be repeated")
+	f.BoolVar(&h.generated, "generated", false, "include generated files")
 	if h.verb == notice.Replace {
-		f.StringArrayVar(&h.old, "old", nil, "a comment at the head with just this text, whatever its years, is the header, too; one `LINE` of it; may be repeated")
-		f.BoolVar(&h.keepYears, "keep-years", false, "{{.Year}} is what the header that is replaced says")
+		f.StringArrayVar(&h.old, "old", nil, "one `LINE` of an older text, whose comment is the header, too, whatever its years; repeat it for more lines")
+		f.BoolVar(&h.keepYears, "keep-years", false, "{{.Year}} is the years of the header that is replaced")
 	}
 	if h.verb == notice.Check {
-		f.BoolVar(&h.exact, "exact", false, "only the text will do, no other notice and no marker")
+		f.BoolVar(&h.exact, "exact", false, "accept only the text, no other notice and no marker")
 	}
 	h.fileChoice.flags(f)
 	if h.writes() {
-		f.BoolVar(&h.dryRun, "dry-run", false, "write nothing, say what would be done")
-		f.BoolVar(&h.diff, "diff", false, "print the changes as a patch; the rest goes to standard error")
+		f.BoolVar(&h.dryRun, "dry-run", false, "write nothing, list what would be done")
+		f.BoolVar(&h.diff, "diff", false, "print the changes as a patch, and the list on standard error")
 	}
-	f.StringVar(&h.json, "json", "", "write what became of each file as JSON to `FILE` instead; - is standard output")
-	f.BoolVarP(&h.verbose, "verbose", "v", false, "list the files that need nothing and those left out, too")
-	f.StringVar(&h.progress, "progress", "auto", "on standard error: "+strings.Join(progressModes, ", "))
-	f.IntVar(&h.workers, "workers", 0, "files worked on at once (default one for each processor)")
+	f.StringVar(&h.json, "json", "", "write the result for each file as JSON to `FILE` instead; - is standard output")
+	f.BoolVarP(&h.verbose, "verbose", "v", false, "list unchanged and skipped files, too")
+	progressFlag(f, &h.progress)
+	f.IntVar(&h.workers, "workers", 0, "`NUMBER` of files edited concurrently (default the number of processors)")
 	if h.writes() {
-		f.StringVar(&h.level, "level", "power", "what the changes survive: power (a power cut) or kill (kill -9)")
-		f.BoolVar(&h.keepTimes, "keep-times", false, "leave the times of the files as they are")
+		f.StringVar(&h.level, "level", "power", "changes survive: power (a power cut) or kill (kill -9)")
+		f.BoolVar(&h.keepTimes, "keep-times", false, "keep the modification times of the files")
 		lockFlag(f, &h.lockWait)
-		f.BoolVar(&h.raw, "raw", false, "put the bytes of the text there as they are, and record them; see above")
+		f.BoolVar(&h.raw, "raw", false, "write the bytes of the text as they are, and record them; see above")
 		h.rawFlags.flags(f, h.verb)
 	}
 }
 
-func headerComments(ctx context.Context, verb notice.Verb, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func headerComments(ctx context.Context, verb notice.Action, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	h := headerFlags{verb: verb}
 	f := newFlags("header "+string(verb), headerUsage)
 	h.flags(f)
@@ -174,11 +171,11 @@ func headerComments(ctx context.Context, verb notice.Verb, args []string, stdin 
 	if err == nil && h.raw {
 		return h.runRaw(ctx, f.Args(), level, stdin, stdout, stderr)
 	}
-	var p *notice.Plan
+	var e *notice.Editor
 	if err == nil {
-		p, err = h.plan(stdin)
+		e, err = h.editor(stdin)
 	}
-	var files []found
+	var files []entry
 	var within *confinement
 	if err == nil {
 		files, err = h.collect(ctx, f.Args())
@@ -191,34 +188,29 @@ func headerComments(ctx context.Context, verb notice.Verb, args []string, stdin 
 		fmt.Fprintln(stderr, "stele header: interrupted; nothing was done")
 		return exitInterrupted
 	}
-	tell, end := func(int, int, string) {}, func() {}
+	var show *meter
 	if err == nil {
-		tell, end, err = newFileProgress(h.progress, stderr)
+		show, err = newMeter(h.progress, stderr)
 	}
 	if err != nil {
 		return usageError(stderr, f.Name(), exitUsage, err)
 	}
-	r := headerRun{plan: p, within: within, write: h.writes() && !h.dryRun, diff: h.diff, tell: tell}
+	r := headerRun{editor: e, within: within, write: h.writes() && !h.dryRun, diff: h.diff, tell: showFiles(show)}
 	r.options.Level, r.options.KeepTimes, r.options.Workers = level, h.keepTimes, h.workers
 	r.options.LockWait = h.lockWait
 	outcomes := r.run(ctx, files)
-	end()
+	show.end()
 	return h.report(ctx, outcomes, level, stdout, stderr)
 }
 
-// check refuses what could only fail later, before anything is read.
+// check refuses wrong flags before anything is read.
 func (h *headerFlags) check(f *pflag.FlagSet) (level durability.Level, err error) {
-	switch {
-	case f.NArg() == 0:
-		return level, errors.New("want at least one PATH; . is this folder")
-	case len(h.text) > 0 && h.file != "":
-		return level, errors.New("--text and --file are two texts; give one")
-	case h.workers < 0:
-		return level, fmt.Errorf("--workers %d: want 1 or more", h.workers)
-	case h.lockWait < 0:
-		return level, fmt.Errorf("--lock-timeout %v: want 0 or more", h.lockWait)
+	if len(h.text) > 0 && h.file != "" {
+		return level, errors.New("--text and --file: two texts; want one of them")
 	}
-	if _, err := (&outputs{json: h.json}).check(); err != nil {
+	_, err = checkOutputs(output{"--json", h.json})
+	err = cmp.Or(argCount(f, "PATH", 1, math.MaxInt), setting.AtLeast("--workers", h.workers, 0), setting.AtLeast("--lock-timeout", h.lockWait, 0), err)
+	if err != nil {
 		return level, err
 	}
 	given := len(h.text) > 0 || h.file != ""
@@ -228,37 +220,31 @@ func (h *headerFlags) check(f *pflag.FlagSet) (level durability.Level, err error
 	if err == nil && !h.raw {
 		f.Visit(func(fl *pflag.Flag) {
 			if h.rawFlags.has(fl.Name) {
-				err = fmt.Errorf("--%s goes with --raw", fl.Name)
+				err = fmt.Errorf("--%s: want --raw with it", fl.Name)
 			}
 		})
 	}
-	for _, m := range h.markers {
-		if strings.TrimSpace(m) == "" {
-			return level, errors.New("--marker is empty: every comment would be a header")
-		}
-	}
-	switch h.level {
-	case "power", "":
-	case "kill":
+	if h.level == "kill" {
 		level = durability.Kill
-	default:
-		return level, fmt.Errorf("--level %s: want power or kill", h.level)
+	}
+	if err == nil && h.level != "" {
+		err = oneOf("--level", h.level, "power", "kill")
 	}
 	return level, err
 }
 
-// checkText is about calls with --raw, or without a text.
+// checkText checks calls with --raw, or without a text.
 func (h *headerFlags) checkText(f *pflag.FlagSet, given bool) error {
 	if h.raw {
 		return h.checkRaw(f, given)
 	}
 	switch {
 	case h.verb == notice.Insert || h.verb == notice.Replace:
-		return errors.New("want the text of the header: --text or --file")
+		return errors.New("no text; want --text or --file")
 	case h.verb == notice.Remove && len(h.markers) == 0:
-		return errors.New("want what to remove: the text (--text or --file) or a --marker")
+		return errors.New("nothing to remove; want the text (--text or --file) or --marker")
 	case h.exact:
-		return errors.New("--exact needs the text: --text or --file")
+		return errors.New("--exact: no text; want --text or --file")
 	}
 	return nil
 }
@@ -279,8 +265,8 @@ func (h *headerFlags) readText(stdin io.Reader) (string, error) {
 	return readMost(f, "--file")
 }
 
-// textMost is how long a header may be, in bytes: what is longer is a mistake,
-// as a --file that never ends.
+// textMost is the maximal length of a text, in bytes: a longer one is a mistake,
+// such as a --file without an end.
 const textMost = 16 << 20
 
 func readMost(r io.Reader, flag string) (string, error) {
@@ -289,21 +275,31 @@ func readMost(r io.Reader, flag string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("%s: %w", flag, err)
 	case len(data) > textMost:
-		return "", fmt.Errorf("%s: a header of more than %d MiB", flag, textMost>>20)
+		return "", setting.Wrong(flag, setting.Text("more than "+units.Size(textMost)), "a text")
 	}
 	return string(data), nil
 }
 
-func (h *headerFlags) plan(stdin io.Reader) (*notice.Plan, error) {
+func (h *headerFlags) editor(stdin io.Reader) (*notice.Editor, error) {
 	text, err := h.readText(stdin)
 	if err != nil {
 		return nil, err
 	}
 	if text == "" && (len(h.text) > 0 || h.file != "") {
-		return nil, errors.New("the text of the header is empty")
+		return nil, errors.New("the text is empty; want the text of the header")
 	}
-	return notice.New(notice.Options{Verb: h.verb, Text: text, Old: strings.Join(h.old, "\n"), Year: cmp.Or(h.year, strconv.Itoa(time.Now().Year())),
+	textFlag := "--text"
+	if h.file != "" {
+		textFlag = "--file"
+	}
+	e, err := notice.New(notice.Options{Action: h.verb, Text: text, Old: strings.Join(h.old, "\n"), Year: cmp.Or(h.year, strconv.Itoa(time.Now().Year())),
 		KeepYears: h.keepYears, Markers: h.markers, Exact: h.exact, Generated: h.generated, Styles: h.styles})
+	return e, asFlag(err, map[string]string{
+		"notice: Options.Text":    textFlag,
+		"notice: Options.Old":     "--old",
+		"notice: Options.Markers": "--marker",
+		"notice: Options.Styles":  "--style",
+	})
 }
 
 // report prints the outcomes and returns the exit code.
@@ -316,11 +312,7 @@ func (h *headerFlags) report(ctx context.Context, files []outcome, level durabil
 	var err error
 	switch {
 	case h.json != "":
-		err = writeFile(h.json, stdout, func(w io.Writer) error {
-			enc := json.NewEncoder(w)
-			enc.SetIndent("", "  ")
-			return enc.Encode(r)
-		})
+		err = writeJSON(h.json, stdout, r)
 	case h.diff:
 		for _, f := range files {
 			io.WriteString(stdout, f.Diff)
@@ -352,12 +344,12 @@ func headerStyles(args []string, stdout, stderr io.Writer) int {
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
-	if f.NArg() > 0 {
-		return usageError(stderr, f.Name(), exitUsage, fmt.Errorf("takes no arguments, got %q", f.Args()))
+	if err := argCount(f, "styles", 0, 0); err != nil {
+		return usageError(stderr, f.Name(), exitUsage, err)
 	}
 	for _, s := range notice.Styles() {
 		fmt.Fprintf(stdout, "%-14s %s\n", s.Comment, strings.Join(s.Names, " "))
 	}
-	fmt.Fprintln(stdout, "Before them, .in .dist .example .sample are taken off; without an extension, the #! line tells.")
+	fmt.Fprintln(stdout, "The suffixes .in .dist .example .sample are ignored; the #! line decides for a file without an extension.")
 	return exitOK
 }

@@ -28,7 +28,7 @@ type confinement struct {
 }
 
 // confine returns the confinement of files and folders, each below its top.
-func confine(all []found) (*confinement, error) {
+func confine(all []entry) (*confinement, error) {
 	if runtime.GOOS != "linux" || len(all) == 0 {
 		return nil, nil
 	}

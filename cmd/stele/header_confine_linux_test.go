@@ -20,7 +20,7 @@ import (
 // change out of the tree, and shows nothing of what is there.
 func TestHeaderKeepsToItsTree(t *testing.T) {
 	const head = "// Copyright 2026 ACME\n\n"
-	for _, verb := range []notice.Verb{notice.Insert, notice.Remove, notice.Check, "recover"} {
+	for _, verb := range []notice.Action{notice.Insert, notice.Remove, notice.Check, "recover"} {
 		for _, args := range [][]string{{"."}, {"../tree"}, {"d", "e"}, {"d/**/*.go", "e/e.go"}, {"../link"}} {
 			for _, level := range []durability.Level{durability.Power, durability.Kill} {
 				t.Run(strings.ReplaceAll(string(verb)+strings.Join(args, " "), "/", "|")+level.String(), func(t *testing.T) {
@@ -70,15 +70,15 @@ func TestHeaderKeepsToItsTree(t *testing.T) {
 						}
 						r.sweep(t.Context(), s.entered, within)
 					} else {
-						plan, err := notice.New(notice.Options{Verb: verb, Text: "Copyright 2026 ACME", Year: "2026"})
+						editor, err := notice.New(notice.Options{Action: verb, Text: "Copyright 2026 ACME", Year: "2026"})
 						if err != nil {
 							t.Fatal(err)
 						}
-						run := headerRun{plan: plan, within: within, write: verb != notice.Check, diff: true, tell: func(int, int, string) {},
+						run := headerRun{editor: editor, within: within, write: verb != notice.Check, diff: true, tell: func(int, int, string) {},
 							options: header.AllOptions{Options: header.Options{Level: level}}}
 						for _, o := range run.run(t.Context(), files) {
 							said.WriteString(o.Path + " " + o.Error + o.Diff + "\n")
-							switch want := map[notice.Verb]notice.State{notice.Insert: notice.Inserted, notice.Remove: notice.Removed, notice.Check: notice.Missing}[verb]; {
+							switch want := map[notice.Action]notice.State{notice.Insert: notice.Inserted, notice.Remove: notice.Removed, notice.Check: notice.Missing}[verb]; {
 							case strings.HasSuffix(o.Path, "e/e.go") && o.State != want:
 								t.Errorf("%+v", o)
 							case o.Path == shown && (o.State != stateFailed || !strings.Contains(o.Error, " "+shown+": ")):
@@ -145,7 +145,7 @@ func TestConfine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = slices.DeleteFunc(files, func(f found) bool { return f.reason != "" })
+		files = slices.DeleteFunc(files, func(f entry) bool { return f.reason != "" })
 		within, err := confine(files)
 		if err != nil {
 			t.Errorf("%s: %v", c.paths, err)

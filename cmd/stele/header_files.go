@@ -15,49 +15,50 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/tempfile"
 )
 
-// A fileChoice is which files a call is about.
+// A fileChoice selects the files of a call.
 type fileChoice struct {
 	includes, excludes []string
 	skipDirs           []string
 	git                bool
 	include, exclude   []glob
 
-	entered []found // folders that were looked into, whether anything in them is meant or not
+	entered []entry // every folder that was visited
 }
 
 func (s *fileChoice) enter(dir, top string) {
-	s.entered = append(s.entered, found{path: filepath.Clean(dir), top: top})
+	s.entered = append(s.entered, entry{path: filepath.Clean(dir), top: top})
 }
 
 func (s *fileChoice) flags(f *pflag.FlagSet) {
-	f.StringArrayVar(&s.includes, "include", nil, "only files that match this `GLOB`; may be repeated")
-	f.StringArrayVar(&s.excludes, "exclude", nil, "no files that match this `GLOB`, and nothing in folders that do; may be repeated")
-	f.StringSliceVar(&s.skipDirs, "skip-dir", []string{".git", ".hg", ".svn", "node_modules", "vendor", ".venv"}, "do not walk into folders of these `NAMES`; '' walks into all")
-	f.BoolVar(&s.git, "git", false, "of the folders, only files that git tracks")
+	f.StringArrayVar(&s.includes, "include", nil, "select only files that match this `GLOB`; may be repeated")
+	f.StringArrayVar(&s.excludes, "exclude", nil, "skip files and folders that match this `GLOB`; may be repeated")
+	f.StringSliceVar(&s.skipDirs, "skip-dir", []string{".git", ".hg", ".svn", "node_modules", "vendor", ".venv"}, "do not visit folders of these `NAMES`; '' visits all")
+	f.BoolVar(&s.git, "git", false, "in folders, select only files that git tracks")
 }
 
-// A found is a file, with the reason or the error if it is not to be worked on.
-type found struct {
+// An entry is a file of a call, with the reason or the error for skipping it.
+type entry struct {
 	path   string
-	top    string // the folder that was named: nothing below it is followed
+	top    string // the folder of its PATH: no symlink below it is followed
 	reason string
 	err    error
 }
 
-// collect returns the files that the paths name, each once, in order. A path
-// may be a file, a folder or a glob. What is not there is an error.
-func (s *fileChoice) collect(ctx context.Context, paths []string) ([]found, error) {
+// collect returns the files of the paths, each once, sorted. A path is a file, a
+// folder or a glob; one that matches nothing is an error.
+func (s *fileChoice) collect(ctx context.Context, paths []string) ([]entry, error) {
 	var err error
-	if s.include, err = parseGlobs(s.includes); err != nil {
-		return nil, fmt.Errorf("--include: %w", err)
+	if s.include, err = parseGlobs("--include", s.includes); err != nil {
+		return nil, err
 	}
-	if s.exclude, err = parseGlobs(s.excludes); err != nil {
-		return nil, fmt.Errorf("--exclude: %w", err)
+	if s.exclude, err = parseGlobs("--exclude", s.excludes); err != nil {
+		return nil, err
 	}
-	var all []found
+	var all []entry
 	for _, p := range paths {
 		some, err := s.path(ctx, p)
 		if err != nil {
@@ -65,14 +66,14 @@ func (s *fileChoice) collect(ctx context.Context, paths []string) ([]found, erro
 		}
 		all = append(all, some...)
 	}
-	slices.SortStableFunc(all, func(a, b found) int { return strings.Compare(a.path, b.path) })
-	return slices.CompactFunc(all, func(a, b found) bool { return a.path == b.path }), nil
+	slices.SortStableFunc(all, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	return slices.CompactFunc(all, func(a, b entry) bool { return a.path == b.path }), nil
 }
 
-func parseGlobs(patterns []string) ([]glob, error) {
+func parseGlobs(flag string, patterns []string) ([]glob, error) {
 	var globs []glob
 	for _, p := range patterns {
-		g, err := parseGlob(strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/"))
+		g, err := parseGlob(flag, strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/"))
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +82,7 @@ func parseGlobs(patterns []string) ([]glob, error) {
 	return globs, nil
 }
 
-func (s *fileChoice) path(ctx context.Context, p string) ([]found, error) {
+func (s *fileChoice) path(ctx context.Context, p string) ([]entry, error) {
 	info, err := os.Lstat(p)
 	if err != nil && isPattern(p) {
 		return s.glob(ctx, p)
@@ -92,7 +93,7 @@ func (s *fileChoice) path(ctx context.Context, p string) ([]found, error) {
 	clean := filepath.Clean(p)
 	if info.Mode().Type() == fs.ModeSymlink {
 		if to, err := os.Stat(p); err == nil && to.IsDir() {
-			// Named by the caller, it is walked; what it holds is not followed.
+			// A PATH that is a symlink is followed; symlinks below it are not.
 			return s.folder(ctx, clean+string(filepath.Separator))
 		}
 	}
@@ -103,12 +104,12 @@ func (s *fileChoice) path(ctx context.Context, p string) ([]found, error) {
 		return nil, nil
 	}
 	s.enter(filepath.Dir(clean), filepath.Dir(clean))
-	return []found{file(clean, filepath.Dir(clean), info.Mode())}, nil
+	return []entry{file(clean, filepath.Dir(clean), info.Mode())}, nil
 }
 
-// file is a file that was found, if it is one.
-func file(path, top string, mode fs.FileMode) found {
-	f := found{path: path, top: top}
+// file returns the entry of a path by its mode.
+func file(path, top string, mode fs.FileMode) entry {
+	f := entry{path: path, top: top}
 	switch {
 	case mode.Type() == fs.ModeSymlink:
 		f.reason = "symbolic link"
@@ -118,7 +119,7 @@ func file(path, top string, mode fs.FileMode) found {
 	return f
 }
 
-// wanted applies --include and --exclude to a path and what it is below root.
+// wanted applies --include and --exclude to a path, and to the path below root.
 func (s *fileChoice) wanted(path, root string) bool {
 	names := namesOf(path, root)
 	return !matchAny(s.exclude, names...) && (len(s.include) == 0 || matchAny(s.include, names...))
@@ -132,9 +133,9 @@ func namesOf(path, root string) []string {
 	return names
 }
 
-func (s *fileChoice) glob(ctx context.Context, pattern string) ([]found, error) {
+func (s *fileChoice) glob(ctx context.Context, pattern string) ([]entry, error) {
 	pattern = strings.TrimPrefix(filepath.ToSlash(pattern), "./")
-	g, err := parseGlob(pattern)
+	g, err := parseGlob("PATH", pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -142,19 +143,19 @@ func (s *fileChoice) glob(ctx context.Context, pattern string) ([]found, error) 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(f found) bool { return f.err == nil && !g.match(filepath.ToSlash(f.path)) })
+	all = slices.DeleteFunc(all, func(f entry) bool { return f.err == nil && !g.match(filepath.ToSlash(f.path)) })
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s matches no file", pattern)
+		return nil, setting.Wrong("PATH", pattern, "a file, a folder, or a glob that matches a file")
 	}
 	return all, nil
 }
 
 // folder returns the files below root.
-func (s *fileChoice) folder(ctx context.Context, root string) ([]found, error) {
+func (s *fileChoice) folder(ctx context.Context, root string) ([]entry, error) {
 	if s.git {
 		return s.tracked(ctx, root)
 	}
-	var all []found
+	var all []entry
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -162,14 +163,14 @@ func (s *fileChoice) folder(ctx context.Context, root string) ([]found, error) {
 		case err != nil && path == root:
 			return err
 		case err != nil:
-			all = append(all, found{path: path, top: root, err: err})
+			all = append(all, entry{path: path, top: root, err: err})
 			return nil
 		case d.IsDir() && path != root && (slices.Contains(s.skipDirs, d.Name()) || matchAny(s.exclude, namesOf(path, root)...)):
 			return filepath.SkipDir
 		case d.IsDir():
 			s.enter(path, root)
 		case tempfile.Is(d.Name()):
-			// A file that another call is about to put in place (package atomicfile).
+			// Of another call, which will rename it (package atomicfile).
 		case s.wanted(path, root):
 			all = append(all, file(path, root, d.Type()))
 		}
@@ -179,7 +180,7 @@ func (s *fileChoice) folder(ctx context.Context, root string) ([]found, error) {
 }
 
 // tracked returns the files below root that are in git's index.
-func (s *fileChoice) tracked(ctx context.Context, root string) ([]found, error) {
+func (s *fileChoice) tracked(ctx context.Context, root string) ([]entry, error) {
 	cmd := exec.CommandContext(ctx, "git", "-C", root, "ls-files", "-z")
 	var diag bytes.Buffer
 	cmd.Stderr = &diag
@@ -190,7 +191,7 @@ func (s *fileChoice) tracked(ctx context.Context, root string) ([]found, error) 
 	if err != nil {
 		return nil, fmt.Errorf("--git: git ls-files in %s: %w", root, err)
 	}
-	var all []found
+	var all []entry
 	names := bufio.NewScanner(out)
 	names.Split(scanNames)
 	for names.Scan() {
@@ -206,14 +207,14 @@ func (s *fileChoice) tracked(ctx context.Context, root string) ([]found, error) 
 			continue
 		}
 		switch info, err := os.Lstat(path); {
-		case errors.Is(err, fs.ErrNotExist): // deleted, and not yet from the index
+		case errors.Is(err, fs.ErrNotExist): // deleted, but still in the index
 		case err != nil:
-			all = append(all, found{path: path, top: root, err: err})
+			all = append(all, entry{path: path, top: root, err: err})
 		case !info.IsDir(): // a submodule
 			all = append(all, file(path, root, info.Mode()))
 		}
 	}
-	if err := names.Err(); err != nil { // no path is so long
+	if err := names.Err(); err != nil { // a name is too long
 		cmd.Cancel()
 		cmd.Wait()
 		return nil, fmt.Errorf("--git: git ls-files in %s: %w", root, err)
@@ -224,7 +225,7 @@ func (s *fileChoice) tracked(ctx context.Context, root string) ([]found, error) 
 	return all, nil
 }
 
-// scanNames splits what ends with NUL.
+// scanNames is a bufio.SplitFunc for NUL-terminated names.
 func scanNames(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if n := bytes.IndexByte(data, 0); n >= 0 {
 		return n + 1, data[:n], nil

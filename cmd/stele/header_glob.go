@@ -1,9 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/stele-go/stele/internal/setting"
 )
 
 // A glob is a pattern for slash-separated paths: * and ? stay within one
@@ -13,8 +14,8 @@ type glob struct {
 	re      *regexp.Regexp
 }
 
-// parseGlob reads a pattern.
-func parseGlob(pattern string) (glob, error) {
+// parseGlob parses a pattern, the value of a flag.
+func parseGlob(flag, pattern string) (glob, error) {
 	var b strings.Builder
 	depth := 0
 	b.WriteString(`(?s)\A`)
@@ -33,7 +34,7 @@ func parseGlob(pattern string) (glob, error) {
 		case c == '[':
 			n := strings.IndexByte(pattern[i:], ']')
 			if n < 2 {
-				return glob{}, fmt.Errorf("the pattern %q has a [ without its ]", pattern)
+				return glob{}, setting.Wrong(flag, pattern, "a glob with a ] for every [")
 			}
 			class := pattern[i+1 : i+n]
 			if class[0] == '!' || class[0] == '^' {
@@ -57,19 +58,19 @@ func parseGlob(pattern string) (glob, error) {
 		}
 	}
 	if depth > 0 {
-		return glob{}, fmt.Errorf("the pattern %q has a { without its }", pattern)
+		return glob{}, setting.Wrong(flag, pattern, "a glob with a } for every {")
 	}
 	re, err := regexp.Compile(b.String() + `\z`)
 	if err != nil {
-		return glob{}, fmt.Errorf("the pattern %q: %w", pattern, err)
+		return glob{}, setting.Wrong(flag, pattern, "a glob: %v", err)
 	}
 	return glob{pattern, re}, nil
 }
 
-// isPattern says whether s is more than a plain path.
+// isPattern reports whether s has a metacharacter of a glob.
 func isPattern(s string) bool { return strings.ContainsAny(s, "*?[{") }
 
-// Base returns the folder that everything the pattern matches is in.
+// base returns the folder that contains every match.
 func (g glob) base() string {
 	dir := g.pattern
 	if i := strings.IndexAny(dir, "*?[{\\"); i >= 0 {
@@ -85,10 +86,10 @@ func (g glob) base() string {
 	return dir[:i]
 }
 
-// Match says whether the pattern matches the whole path.
+// match reports whether the pattern matches the whole path.
 func (g glob) match(path string) bool { return g.re.MatchString(path) }
 
-// matchAny says whether a pattern matches one of the paths, or, if it has no
+// matchAny reports whether a pattern matches one of the paths or, if it has no
 // slash, one of their elements.
 func matchAny(globs []glob, paths ...string) bool {
 	for _, g := range globs {

@@ -19,7 +19,7 @@ func TestGlob(t *testing.T) {
 		{`a\*b`, "a*b", "axb"},
 		{"a.b+(c)", "a.b+(c)", "aXb+(c)"},
 	} {
-		g, err := parseGlob(c.pattern)
+		g, err := parseGlob("--include", c.pattern)
 		if err != nil {
 			t.Errorf("%s: %v", c.pattern, err)
 			continue
@@ -36,7 +36,7 @@ func TestGlob(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"[", "[]", "a[b", "{a"} {
-		if _, err := parseGlob(bad); err == nil {
+		if _, err := parseGlob("--include", bad); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
 	}

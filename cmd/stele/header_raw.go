@@ -14,18 +14,18 @@ import (
 	"github.com/stele-go/stele/header/notice"
 )
 
-// rawFlags are the flags that go with --raw only.
+// rawFlags are the flags for --raw only.
 type rawFlags struct {
 	mode    string
 	pad     string
 	reserve string
 }
 
-func (w *rawFlags) flags(f *pflag.FlagSet, verb notice.Verb) {
-	f.StringVar(&w.mode, "mode", "atomic", "with --raw: atomic (a new file takes the name) or inplace (the file stays the same)")
-	f.StringVar(&w.pad, "pad", "", "with --raw: fill up with `BYTE` (newline, space or zero) where that is faster")
+func (w *rawFlags) flags(f *pflag.FlagSet, verb notice.Action) {
+	f.StringVar(&w.mode, "mode", "atomic", "with --raw: atomic (a new file replaces the old) or inplace (the inode stays)")
+	f.StringVar(&w.pad, "pad", "", "with --raw: pad the header with `BYTE` (newline, space or zero) where that is faster")
 	if verb == notice.Insert {
-		f.StringVar(&w.reserve, "reserve", "", "with --raw: first make room for headers of `SIZE` in all; needs --pad")
+		f.StringVar(&w.reserve, "reserve", "", "with --raw: first reserve space for headers of `SIZE` in all; needs --pad")
 	}
 }
 
@@ -33,52 +33,50 @@ func (w *rawFlags) has(flag string) bool {
 	return slices.Contains([]string{"mode", "pad", "reserve"}, flag)
 }
 
-// checkRaw refuses flags that are about comments.
+// checkRaw refuses flags for comments.
 func (h *headerFlags) checkRaw(f *pflag.FlagSet, given bool) error {
 	var err error
 	f.Visit(func(fl *pflag.Flag) {
 		if !h.rawFlags.has(fl.Name) && !slices.Contains([]string{"raw", "text", "file", "json", "level", "keep-times", "lock-timeout"}, fl.Name) {
-			err = fmt.Errorf("--%s does not go with --raw", fl.Name)
+			err = fmt.Errorf("--%s and --raw: want one of them", fl.Name)
 		}
 	})
 	switch {
 	case err != nil:
 		return err
 	case h.verb == notice.Remove && given:
-		return errors.New("remove --raw takes out what was recorded; it takes no text")
+		return errors.New("remove --raw takes no text: it removes the recorded header")
 	case h.verb != notice.Remove && !given:
-		return errors.New("want the bytes: --text or --file")
+		return errors.New("no text; want --text or --file")
 	case h.reserve != "" && h.pad == "":
-		return errors.New("--reserve needs --pad: what the room is filled with")
+		return errors.New("--reserve: no --pad; want the BYTE to fill the reserved space with")
 	}
 	return nil
 }
 
-// options turns the flags into those of the package header.
+// options returns the options of package header.
 func (w *rawFlags) options() (o header.Options, reserve int64, err error) {
-	switch w.mode {
-	case "atomic":
-	case "inplace":
+	if err := oneOf("--mode", w.mode, "atomic", "inplace"); err != nil {
+		return o, 0, err
+	}
+	if w.mode == "inplace" {
 		o.Mode = header.InPlace
-	default:
-		return o, 0, fmt.Errorf("--mode %s: want atomic or inplace", w.mode)
 	}
 	if w.pad != "" {
-		b, ok := map[string]byte{"newline": '\n', "space": ' ', "zero": 0}[w.pad]
-		if !ok {
-			return o, 0, fmt.Errorf("--pad %s: want newline, space or zero", w.pad)
+		if err := oneOf("--pad", w.pad, "newline", "space", "zero"); err != nil {
+			return o, 0, err
 		}
-		o.Pad = header.PadByte(b)
+		o.Pad = header.PadByte(map[string]byte{"newline": '\n', "space": ' ', "zero": 0}[w.pad])
 	}
 	if w.reserve != "" {
-		if reserve, err = parseSize(w.reserve); err != nil {
-			return o, 0, fmt.Errorf("--reserve: %w", err)
+		if reserve, err = sizeFlag("--reserve", w.reserve); err != nil {
+			return o, 0, err
 		}
 	}
 	return o, reserve, nil
 }
 
-// A rawResult is what the package header says of a change.
+// A rawResult is the result of package header for one change.
 type rawResult struct {
 	Strategy string             `json:"strategy"`
 	Why      string             `json:"why,omitempty"`
@@ -93,7 +91,7 @@ func (h *headerFlags) runRaw(ctx context.Context, paths []string, level durabili
 	var data string
 	if err == nil && h.verb != notice.Remove {
 		if data, err = h.readText(stdin); err == nil && data == "" {
-			err = errors.New("the header is empty")
+			err = errors.New("the text is empty; want the bytes of the header")
 		}
 		if h.file == "" {
 			data += "\n" // a line is a line
@@ -119,10 +117,9 @@ func (h *headerFlags) runRaw(ctx context.Context, paths []string, level durabili
 	})
 }
 
-var rawStates = map[notice.Verb]notice.State{notice.Insert: notice.Inserted, notice.Replace: notice.Replaced, notice.Remove: notice.Removed}
+var rawStates = map[notice.Action]notice.State{notice.Insert: notice.Inserted, notice.Replace: notice.Replaced, notice.Remove: notice.Removed}
 
-// rawReport works on the paths one after the other and prints what the package
-// says of each.
+// rawReport changes one path after the other and prints the result for each.
 func (h *headerFlags) rawReport(ctx context.Context, paths []string, level durability.Level, stdout, stderr io.Writer, do func(ctx context.Context, path string) (header.Result, error)) int {
 	var files []outcome
 	for _, path := range paths {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"time"
@@ -14,17 +16,17 @@ import (
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/internal/setting"
 )
 
-// lockTimeout is how long the lock of a file is waited for, unless
-// --lock-timeout tells.
+// lockTimeout is the default of --lock-timeout.
 const lockTimeout = 10 * time.Second
 
 func lockFlag(f *pflag.FlagSet, to *time.Duration) {
-	f.DurationVar(to, "lock-timeout", lockTimeout, "give a file up that another process keeps locked for so long; 0 waits until interrupted")
+	f.DurationVar(to, "lock-timeout", lockTimeout, "give up a file that another process keeps locked for this `TIME`; 0 waits until interrupted")
 }
 
-// A recovery ends what a killed call left behind, in files and folders.
+// A recovery recovers files and folders after a killed call.
 type recovery struct {
 	files    fileChoice
 	dryRun   bool
@@ -42,17 +44,14 @@ func headerRecover(ctx context.Context, args []string, stdout, stderr io.Writer)
 	f := newFlags("header recover", headerUsage)
 	r := recovery{stdout: stdout, stderr: stderr, swept: map[string]bool{}}
 	r.files.flags(f)
-	f.BoolVar(&r.dryRun, "dry-run", false, "change and remove nothing, say what would be done")
-	f.BoolVarP(&r.verbose, "verbose", "v", false, "list the temporary files that are kept, too, and why")
+	f.BoolVar(&r.dryRun, "dry-run", false, "change and remove nothing, list what would be done")
+	f.BoolVarP(&r.verbose, "verbose", "v", false, "list the temporary files that are kept, too, with the reason")
 	lockFlag(f, &r.lockWait)
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
-	if f.NArg() == 0 {
-		return usageError(stderr, f.Name(), exitUsage, errors.New("want at least one PATH"))
-	}
-	if r.lockWait < 0 {
-		return usageError(stderr, f.Name(), exitUsage, fmt.Errorf("--lock-timeout %v: want 0 or more", r.lockWait))
+	if err := cmp.Or(argCount(f, "PATH", 1, math.MaxInt), setting.AtLeast("--lock-timeout", r.lockWait, 0)); err != nil {
+		return usageError(stderr, f.Name(), exitUsage, err)
 	}
 	for _, path := range f.Args() {
 		if ctx.Err() == nil {
@@ -62,8 +61,7 @@ func headerRecover(ctx context.Context, args []string, stdout, stderr io.Writer)
 	return r.end(ctx)
 }
 
-// path ends what was interrupted in the files that a PATH names, and in their
-// folders.
+// path recovers the files of one PATH, and their folders.
 func (r *recovery) path(ctx context.Context, path string) {
 	r.files.entered = nil
 	files, err := r.files.collect(ctx, []string{path})
@@ -74,11 +72,11 @@ func (r *recovery) path(ctx context.Context, path string) {
 		r.fail(err)
 	}
 	folders := r.files.entered
-	// A file that is named itself is answered for, also if it is well, and a
-	// symlink that is named is followed.
+	// A PATH that is a file is reported even if there is nothing to recover, and a
+	// PATH that is a symlink is followed.
 	if len(files) == 1 && files[0].path == filepath.Clean(path) {
 		if to, err := filepath.EvalSymlinks(path); err == nil && files[0].reason != "" {
-			folders = append(folders, found{path: filepath.Dir(to)}) // where its content is replaced
+			folders = append(folders, entry{path: filepath.Dir(to)}) // where its content is replaced
 		}
 		r.file(ctx, files[0], nil, true)
 		r.sweep(ctx, folders, nil)
@@ -103,8 +101,8 @@ func (r *recovery) fail(err error) {
 	fmt.Fprintln(r.stderr, "stele header:", err)
 }
 
-// file ends what was interrupted in one file.
-func (r *recovery) file(ctx context.Context, f found, within *confinement, named bool) {
+// file recovers one file.
+func (r *recovery) file(ctx context.Context, f entry, within *confinement, named bool) {
 	switch {
 	case f.err != nil:
 		r.fail(f.err)
@@ -139,7 +137,7 @@ func (r *recovery) file(ctx context.Context, f found, within *confinement, named
 }
 
 // sweep removes the temporary files in the folders whose writers were killed.
-func (r *recovery) sweep(ctx context.Context, folders []found, within *confinement) {
+func (r *recovery) sweep(ctx context.Context, folders []entry, within *confinement) {
 	did := "removed"
 	if r.dryRun {
 		did = "would be removed"

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -14,13 +13,13 @@ import (
 	"github.com/stele-go/stele/header/notice"
 )
 
-// A headerReport is what --json writes.
+// A headerReport is the document that --json writes.
 type headerReport struct {
-	Schema string      `json:"schema"`
-	Verb   notice.Verb `json:"verb"`
-	Raw    bool        `json:"raw,omitempty"`
-	DryRun bool        `json:"dry_run"`
-	// Promise is that of each change. With --raw it stands with each file.
+	Schema string        `json:"schema"`
+	Verb   notice.Action `json:"verb"`
+	Raw    bool          `json:"raw,omitempty"`
+	DryRun bool          `json:"dry_run"`
+	// Promise holds for each change. With --raw each file has its own.
 	Promise     *durability.Promise `json:"promise,omitempty"`
 	Interrupted bool                `json:"interrupted"`
 	Files       []outcome           `json:"files"`
@@ -37,7 +36,7 @@ func summarize(files []outcome) map[string]int {
 	return n
 }
 
-// reasons counts why files were skipped, most frequent first.
+// reasons counts the reasons of skipped files, most frequent first.
 func reasons(files []outcome) (names []string, n map[string]int) {
 	n = map[string]int{}
 	for _, f := range files {
@@ -49,8 +48,8 @@ func reasons(files []outcome) (names []string, n map[string]int) {
 	return names, n
 }
 
-// stateWords are the states in the order of the summary, in words for people;
-// doing is what is said of a change that a dry run did not make.
+// stateWords are the states in the order of the summary, in words for people:
+// after a run, and after a dry run.
 var stateWords = []struct {
 	state      notice.State
 	did, would string
@@ -58,7 +57,7 @@ var stateWords = []struct {
 	{notice.Inserted, "inserted", "would be inserted"},
 	{notice.Replaced, "replaced", "would be replaced"},
 	{notice.Removed, "removed", "would be removed"},
-	{notice.Has, "with the header", "with the header"},
+	{notice.Present, "with the header", "with the header"},
 	{notice.Other, "with another notice", "with another notice"},
 	{notice.Missing, "without", "without"},
 	{stateFailed, "failed", "failed"},
@@ -66,7 +65,7 @@ var stateWords = []struct {
 }
 
 // text prints the report for people: a line for each file that was changed or
-// that somebody must look at (for all if verbose is set), and a summary.
+// needs attention (for every file if verbose is set), and a summary.
 func (r *headerReport) text(w io.Writer, verbose bool) error {
 	var b strings.Builder
 	for _, f := range r.Files {
@@ -126,10 +125,10 @@ func countFiles(n int) string {
 	return fmt.Sprint(n, " files")
 }
 
-// worthALine says whether files of this state are listed unasked.
+// worthALine reports whether files of this state are listed without -v.
 func (r *headerReport) worthALine(state notice.State) bool {
 	switch state {
-	case notice.Has, notice.Skipped, stateNotBegun:
+	case notice.Present, notice.Skipped, stateNotBegun:
 		return false
 	case notice.Other:
 		return r.Verb == notice.Replace || r.Verb == notice.Remove
@@ -143,49 +142,16 @@ func (r *headerReport) changed() int {
 	return r.Summary[string(notice.Inserted)] + r.Summary[string(notice.Replaced)] + r.Summary[string(notice.Removed)]
 }
 
-// newFileProgress shows on standard error how many files are done, in the
-// modes of newProgress. end leaves the cursor at the start of an empty line.
-func newFileProgress(mode string, stderr io.Writer) (tell func(done, of int, path string), end func(), err error) {
-	if mode == "auto" {
-		mode = "plain"
-		if width(stderr) > 0 {
-			mode = "line"
-		}
-	}
-	every, last := 10*time.Second, time.Now() // what is done soon shows nothing
-	show := func(done, of int, path string) { fmt.Fprintf(stderr, "[%d/%d] %s\n", done, of, path) }
-	end = func() {}
-	switch mode {
-	case "line":
-		every = 100 * time.Millisecond
-		show = func(done, of int, path string) {
-			line := []rune(fmt.Sprintf("[%d/%d] %s", done, of, path))
-			if n := width(stderr); n > 0 && len(line) >= n {
-				line = line[:n-1]
-			}
-			fmt.Fprintf(stderr, "\r\x1b[K%s", string(line))
-		}
-		end = func() { fmt.Fprint(stderr, "\r\x1b[K") }
-	case "plain":
-	case "json":
-		every = time.Second
-		enc := json.NewEncoder(stderr)
-		show = func(done, of int, path string) {
-			enc.Encode(struct {
-				Done int    `json:"done"`
-				Of   int    `json:"of"`
-				Path string `json:"path"`
-			}{done, of, path})
-		}
-	case "none":
-		return func(int, int, string) {}, end, nil
-	default:
-		return nil, nil, fmt.Errorf("--progress=%s: want one of %s", mode, strings.Join(progressModes, ", "))
-	}
+// showFiles returns a function that shows on m how many files are done. Short
+// work shows nothing.
+func showFiles(m *meter) func(done, of int, path string) {
+	m.jsonEvery, m.last = time.Second, time.Now()
 	return func(done, of int, path string) {
-		if time.Since(last) >= every {
-			last = time.Now()
-			show(done, of, path)
-		}
-	}, end, nil
+		event := struct {
+			Done int    `json:"done"`
+			Of   int    `json:"of"`
+			Path string `json:"path"`
+		}{done, of, path}
+		m.show(false, event, func() string { return fmt.Sprintf("[%d/%d] %s", done, of, path) })
+	}
 }

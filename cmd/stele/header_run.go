@@ -15,13 +15,13 @@ import (
 	"github.com/stele-go/stele/header/notice"
 )
 
-// What became of a file that no plan had a word about.
+// States of files beside those of package notice.
 const (
 	stateFailed   notice.State = "failed"
-	stateNotBegun notice.State = "not-begun" // interrupted before
+	stateNotBegun notice.State = "not-begun" // interrupted first
 )
 
-// An outcome is what became of one file.
+// An outcome is the result for one file.
 type outcome struct {
 	Path   string       `json:"path"`
 	State  notice.State `json:"state"`
@@ -31,14 +31,14 @@ type outcome struct {
 	Diff   string       `json:"diff,omitempty"`
 	Result *rawResult   `json:"result,omitempty"` // with --raw
 
-	interrupted bool // it failed as the call was interrupted
+	interrupted bool // it failed because the call was interrupted
 }
 
-// A headerRun carries a plan out on many files.
+// A headerRun edits many files.
 type headerRun struct {
-	plan    *notice.Plan
+	editor  *notice.Editor
 	within  *confinement
-	write   bool // else only say what would be done
+	write   bool // else a dry run, or a check
 	diff    bool
 	options header.AllOptions
 	tell    func(done, of int, path string)
@@ -48,18 +48,18 @@ type headerRun struct {
 	done, of int
 }
 
-// A change is what the plan means for one file, and how that looks.
+// A change is the change of one file, and its patch.
 type change struct {
 	notice.Change
 	diff string
 }
 
-// attempts is how often a file is read again that somebody else changes
-// between reading and writing.
+// attempts is how often a file is edited if another process changes it between
+// reading and writing.
 const attempts = 4
 
-// run returns what became of every file, in the order of files.
-func (r *headerRun) run(ctx context.Context, files []found) []outcome {
+// run edits the files and returns their outcomes, in the order of files.
+func (r *headerRun) run(ctx context.Context, files []entry) []outcome {
 	r.outcomes = map[string]*outcome{}
 	var names []string
 	for _, f := range files {
@@ -88,17 +88,17 @@ func (r *headerRun) run(ctx context.Context, files []found) []outcome {
 	return all
 }
 
-// writeAll changes files. It returns those that changed meanwhile, to be
-// tried again unless it is the last attempt.
+// writeAll changes files. Unless it is the last attempt, it returns those that
+// another process changed meanwhile.
 func (r *headerRun) writeAll(ctx context.Context, names []string, last bool) (again []string) {
-	planned := map[string]change{}
+	decided := map[string]change{}
 	decide := func(name string) (old, data []byte, err error) {
 		c, err := r.look(name)
 		if err != nil {
 			return nil, nil, err
 		}
 		r.mu.Lock()
-		planned[name] = c
+		decided[name] = c
 		r.mu.Unlock()
 		return c.Old, c.New, nil
 	}
@@ -106,7 +106,7 @@ func (r *headerRun) writeAll(ctx context.Context, names []string, last bool) (ag
 	r.within.options(&o.Options)
 	o.Report = func(d header.FileResult) {
 		r.mu.Lock()
-		c := planned[d.Name]
+		c := decided[d.Name]
 		r.mu.Unlock()
 		if errors.Is(d.Err, header.ErrChanged) && !last {
 			again = append(again, d.Name)
@@ -114,12 +114,12 @@ func (r *headerRun) writeAll(ctx context.Context, names []string, last bool) (ag
 		}
 		r.finish(d.Name, c, d.Err)
 	}
-	// What was not begun stays so, and each error is one of the files.
+	// The error joins those of the files, which Report has had.
 	header.SwapAll(ctx, slices.Values(names), decide, o)
 	return again
 }
 
-// lookAll finds out about files and writes nothing.
+// lookAll decides on files and writes nothing.
 func (r *headerRun) lookAll(ctx context.Context, names []string) {
 	next := make(chan string)
 	var wg sync.WaitGroup
@@ -152,14 +152,13 @@ func (r *headerRun) finish(name string, c change, err error) {
 	r.tell(r.done, r.of, name)
 }
 
-// How much of a file is read to find its header: more when its comments do
-// not end there.
+// The length of the head of a file that is read first, and at most, in bytes.
 const (
 	firstRead = 16 << 10
 	mostRead  = 1 << 20
 )
 
-// look reads the head of a file and decides what is to be done.
+// look reads the head of a file and decides on its change.
 func (r *headerRun) look(name string) (change, error) {
 	f, err := r.within.open(name)
 	if errors.Is(err, fs.ErrNotExist) { // it was there when the files were collected
@@ -171,7 +170,7 @@ func (r *headerRun) look(name string) (change, error) {
 	defer f.Close()
 	size := firstRead
 	if r.diff {
-		size = mostRead // the changed line is to be shown whole
+		size = mostRead // a patch shows the changed line whole
 	}
 	st, err := f.Stat()
 	if err != nil {
@@ -188,14 +187,18 @@ func (r *headerRun) look(name string) (change, error) {
 		}
 		whole := n < len(src)
 		src = src[:n]
-		decided, err := r.plan.Decide(name, src, whole)
+		edit := r.editor.EditHead
+		if whole {
+			edit = r.editor.Edit
+		}
+		edited, err := edit(name, src)
 		if errors.Is(err, notice.ErrShort) && size < mostRead {
 			size *= 4
 			continue
 		}
-		c := change{Change: decided}
+		c := change{Change: edited}
 		if err != nil {
-			return c, &os.PathError{Op: string(r.plan.Verb) + " header", Path: name, Err: err}
+			return c, err
 		}
 		if c.New != nil && r.diff {
 			c.diff = diff(c.Change, name, src, whole)
@@ -207,8 +210,8 @@ func (r *headerRun) look(name string) (change, error) {
 	}
 }
 
-// widen makes the change say more of the file than it changes, so that a
-// header which somebody else puts there meanwhile is noticed.
+// widen extends the change by unchanged bytes, so that header.SwapAll notices a
+// header that another process inserts meanwhile.
 func (c *change) widen(src []byte) {
 	const more = 512
 	tail := src[len(c.Old):min(len(src), len(c.Old)+more)]

@@ -272,11 +272,11 @@ func TestHeaderInterrupted(t *testing.T) {
 	}
 	plant(t, files)
 	ctx, cancel := context.WithCancel(t.Context())
-	p, err := notice.New(notice.Options{Verb: notice.Insert, Text: "Copyright {{.Year}} ACME", Year: "2026"})
+	e, err := notice.New(notice.Options{Action: notice.Insert, Text: "Copyright {{.Year}} ACME", Year: "2026"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := headerRun{plan: p, write: true, tell: func(done, of int, path string) { cancel() }}
+	r := headerRun{editor: e, write: true, tell: func(done, of int, path string) { cancel() }}
 	r.options.Workers = 2
 	var choice fileChoice
 	all, err := choice.collect(ctx, []string{"."})
@@ -354,11 +354,11 @@ func TestHeaderFileGone(t *testing.T) {
 	if err := os.Remove("a.go"); err != nil {
 		t.Fatal(err)
 	}
-	p, err := notice.New(notice.Options{Verb: notice.Insert, Text: "x"})
+	e, err := notice.New(notice.Options{Action: notice.Insert, Text: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := headerRun{plan: p, write: true, tell: func(int, int, string) {}}
+	r := headerRun{editor: e, write: true, tell: func(int, int, string) {}}
 	if got := r.run(t.Context(), all); got[0].State != notice.Skipped || got[0].Reason != "gone meanwhile" {
 		t.Errorf("%+v", got)
 	}
@@ -423,23 +423,23 @@ func TestHeaderBadCalls(t *testing.T) {
 	plant(t, map[string]string{"a.go": "package a\n", "empty": "", "d/b.go": "package b\n"})
 	before := snapshot(t)
 	for call, want := range map[string]string{
-		"":                                        "want a verb",
-		"dance":                                   "no verb",
+		"":                                        `VERB: ""; want insert`,
+		"dance":                                   `VERB: "dance"; want insert`,
 		"insert --text x":                         "PATH",
 		"insert a.go":                             "--text or --file",
 		"insert --text x --file empty a.go":       "two texts",
 		"insert --file nowhere a.go":              "nowhere",
 		"insert --file empty a.go":                "empty",
-		"insert --text {{.Nobody}} a.go":          "Nobody",
+		"insert --text {{.Nobody}} a.go":          `--text: "{{.Nobody}}"; want a template of {{.Year}} and {{.File}}`,
 		"insert --text {{ a.go":                   "unclosed",
 		"insert --text x nowhere.go a.go":         "nowhere.go",
-		"insert --text x nowhere/*.go a.go":       "matches no file",
-		"insert --text x *.rs":                    "matches no file",
-		"insert --text x --include [ a.go":        "--include",
+		"insert --text x nowhere/*.go a.go":       "a glob that matches a file",
+		"insert --text x *.rs":                    "a glob that matches a file",
+		"insert --text x --include [ a.go":        `--include: "["; want a glob`,
 		"insert --text x --exclude {a a.go":       "--exclude",
-		"insert --text x --style # --style ; .":   "two",
-		"insert --text x --level none .":          "--level",
-		"insert --text x --workers -1 .":          "--workers",
+		"insert --text x --style # --style ; .":   `--style: ";"; want one style for every file`,
+		"insert --text x --level none .":          `--level: "none"; want power or kill`,
+		"insert --text x --workers -1 .":          "--workers: -1; want 0 or more",
 		"insert --text x --progress loud .":       "--progress",
 		"insert --text x --json nowhere/x .":      "nowhere",
 		"insert --text x --git .":                 "git",
@@ -454,12 +454,12 @@ func TestHeaderBadCalls(t *testing.T) {
 		"insert --text x --old y a.go":            "unknown flag",
 		"replace --text x --old {{ a.go":          "unclosed",
 		"remove a.go":                             "--marker",
-		"remove --marker= a.go":                   "empty",
+		"remove --marker= a.go":                   `--marker: ""; want a word`,
 		"remove --raw --text x a.go":              "no text",
 		"check --exact a.go":                      "--text or --file",
 		"check --dry-run a.go":                    "unknown flag",
 		"recover":                                 "PATH",
-		"styles a":                                "no arguments",
+		"styles a":                                "styles: 1 argument; want 0",
 	} {
 		code, _, diag := stele(t, append([]string{"header"}, strings.Fields(call)...)...)
 		if code != exitUsage || !strings.Contains(diag, want) {

@@ -20,22 +20,21 @@ const inspectSchema = "stele.inspect/1"
 func inspect(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("inspect", `Usage: stele inspect PATH [flags]
 
-Shows what is in PATH, and verifies every checksum. PATH is the folder of a log
-store (package logstore), one of its segments, or the folder of a write-ahead
-log (package wal), such as the folder wal of a store. It writes nothing and
-takes no lock, so it can look at what a process has open; then it tells what is
-a little older, and the tail of a log may look torn while it is written.
+Shows the content of PATH, and verifies every checksum. PATH is the folder of a
+log store (package logstore), one of its segments, or the folder of a write-ahead
+log (package wal), such as the folder wal of a store. It writes nothing and takes
+no lock, so it works beside a process that has PATH open; it then shows a
+slightly older state, and the tail of a log may look torn while it is written.
 
-With --json each line is an object. Of a log: first one of kind "log", then one
-of kind "segment" for each file, "record" for each record (with --records). Of
-a store: "store", "sealed" for each segment, and "quarantined". Of a segment, in
-a store or alone: "sealed", "stream" for each stream (with --streams), "block"
-for each block (with --blocks). For each damaged place of a store or a segment
-"damage", and last one of kind "verdict".
+It exits with 1 if PATH is damaged or cannot be read. A torn tail of a log is not
+damage: opening the log cuts it. Nor are segments in quarantine.
 
-Exit codes: 0 it is sound (a torn tail of a log is: opening the log cuts it; and
-so is a store with segments in quarantine), 1 it is damaged or cannot be read, 2
-wrong call, 130 interrupted.
+With --json each line is an object with a kind. A log has one "log", a "segment"
+for each file, and with --records a "record" for each record. A store has one
+"store", a "sealed" for each segment and a "quarantined" for each segment in
+quarantine. A segment, in a store or alone, has with --streams a "stream" for
+each stream, and with --blocks a "block" for each block. Each damaged place of a
+store or a segment is a "damage". The last line is a "verdict".
 
 Examples:
   stele inspect store
@@ -49,25 +48,25 @@ Examples:
 	f.BoolVar(&o.streams, "streams", false, "list the streams of each segment")
 	f.BoolVar(&o.blocks, "blocks", false, "list the blocks of each segment")
 	f.BoolVar(&o.records, "records", false, "list the records of a log too")
-	f.Uint64Var(&o.from, "from", 0, "list the records from the position `N` on; needs --records")
-	file := f.String("json", "", "write it as lines of JSON to `FILE` instead; - is standard output")
+	f.Uint64Var(&o.from, "from", 0, "list the records from position `N` on; needs --records")
+	file := f.String("json", "", "write lines of JSON to `FILE` instead of text; - is standard output")
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
 	wrong := func(err error) int { return usageError(stderr, "inspect", exitUsage, err) }
 	switch {
 	case f.NArg() != 1:
-		return wrong(fmt.Errorf("want one folder or file, got %d", f.NArg()))
+		return wrong(argCount(f, "PATH", 1, 1))
 	case f.Changed("from") && !o.records:
-		return wrong(errors.New("--from needs --records"))
+		return wrong(errors.New("--from: want --records with it"))
 	}
 	path := f.Arg(0)
 	isStore, isSegment := whatIs(path)
 	switch {
 	case (isStore || isSegment) && o.records:
-		return wrong(errors.New("--records is for a log: that of a store is in its folder wal"))
+		return wrong(errors.New("--records: want the folder of a log; that of a store is its folder wal"))
 	case !isStore && !isSegment && (o.streams || o.blocks):
-		return wrong(errors.New("--streams and --blocks are for a store or a segment"))
+		return wrong(errors.New("--streams and --blocks: want a store or a segment"))
 	}
 	look := func(p inspectPrinter) error {
 		switch {
@@ -94,13 +93,13 @@ Examples:
 	return exitOK
 }
 
-// inspectOptions say how much is shown.
+// inspectOptions select the parts to print.
 type inspectOptions struct {
 	streams, blocks, records bool
 	from                     uint64
 }
 
-// whatIs tells a store and a segment from a log, and from what is neither.
+// whatIs reports whether path is a store or a segment; else it may be a log.
 func whatIs(path string) (store, segment bool) {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -113,7 +112,7 @@ func whatIs(path string) (store, segment bool) {
 	return err == nil && fi.IsDir(), false
 }
 
-// An inspectPrinter is told of a log or a store, part by part.
+// An inspectPrinter prints a log or a store, part by part.
 type inspectPrinter interface {
 	log(*wal.Inspection) error
 	segment(wal.SegmentInfo) error
@@ -129,8 +128,8 @@ type inspectPrinter interface {
 	storeVerdict(*logstore.Verification) error
 }
 
-// inspectLog goes through the log in dir. The error is the damage, or why it
-// could not be read or printed.
+// inspectLog prints the log in dir. The error is the damage, or that of reading
+// or printing.
 func inspectLog(ctx context.Context, dir string, records bool, from wal.Position, p inspectPrinter) error {
 	in, err := wal.Inspect(dir)
 	if err != nil {
@@ -147,7 +146,7 @@ func inspectLog(ctx context.Context, dir string, records bool, from wal.Position
 	if records {
 		for r, err := range in.Records(from) {
 			if err != nil {
-				break // the verdict tells it
+				break // the verdict has it
 			}
 			if err := errors.Join(p.record(r), ctx.Err()); err != nil {
 				return err

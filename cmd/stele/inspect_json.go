@@ -7,13 +7,13 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// inspectJSON prints for programs, a line each.
+// inspectJSON prints for programs, an object a line.
 type inspectJSON struct {
 	enc  *json.Encoder
-	more bool // a line has been written, so the schema has been told
+	more bool // the first line, with the schema, has been written
 }
 
-// schema is for the first line.
+// schema returns the schema for the first line, "" for the others.
 func (p *inspectJSON) schema() string {
 	if p.more {
 		return ""

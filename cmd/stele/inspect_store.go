@@ -11,8 +11,8 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// inspectStore goes through the store in dir. The error is the damage, or why
-// it could not be read or printed.
+// inspectStore prints the store in dir. The error is the damage, or that of
+// reading or printing.
 func inspectStore(ctx context.Context, dir string, o inspectOptions, p inspectPrinter, stderr io.Writer) error {
 	in, err := logstore.Inspect(dir)
 	if err != nil {
@@ -40,8 +40,11 @@ func inspectStore(ctx context.Context, dir string, o inspectOptions, p inspectPr
 			}
 		}
 	}
-	m := newVerifyMeter(stderr, total)
-	v, damage := logstore.Verify(ctx, dir, m.tell)
+	m, err := newMeter("auto", stderr)
+	if err != nil {
+		return err
+	}
+	v, damage := logstore.Verify(ctx, dir, showVerify(m, total))
 	m.end()
 	if v == nil {
 		return damage
@@ -49,7 +52,7 @@ func inspectStore(ctx context.Context, dir string, o inspectOptions, p inspectPr
 	return errors.Join(printVerdict(p, v), damage)
 }
 
-// inspectSegment goes through one segment.
+// inspectSegment prints one segment.
 func inspectSegment(ctx context.Context, file string, o inspectOptions, p inspectPrinter, stderr io.Writer) error {
 	s, err := logstore.InspectSegment(file)
 	if err != nil {
@@ -63,8 +66,11 @@ func inspectSegment(ctx context.Context, file string, o inspectOptions, p inspec
 	if err != nil {
 		return err
 	}
-	m := newVerifyMeter(stderr, s.Size)
-	one, err := logstore.VerifySegment(ctx, file, m.tell)
+	m, err := newMeter("auto", stderr)
+	if err != nil {
+		return err
+	}
+	one, err := logstore.VerifySegment(ctx, file, showVerify(m, s.Size))
 	m.end()
 	if err != nil {
 		return err
@@ -73,8 +79,8 @@ func inspectSegment(ctx context.Context, file string, o inspectOptions, p inspec
 	return errors.Join(printVerdict(p, v), one.Err())
 }
 
-// inspectParts lists the streams and blocks of a segment, as far as they can be
-// read: the verdict tells the rest.
+// inspectParts prints the streams and blocks of a segment, up to the first that
+// cannot be read: the verdict has the damage.
 func inspectParts(ctx context.Context, file string, o inspectOptions, p inspectPrinter) error {
 	s, err := logstore.InspectSegment(file)
 	if err != nil {
@@ -120,42 +126,13 @@ func printVerdict(p inspectPrinter, v *logstore.Verification) error {
 	return p.storeVerdict(v)
 }
 
-// A verifyMeter shows on standard error how far a verification is: on a
-// terminal ten times a second, elsewhere every ten seconds.
-type verifyMeter struct {
-	w        io.Writer
-	total    int64
-	terminal bool
-	every    time.Duration
-	last     time.Time
-}
-
-func newVerifyMeter(stderr io.Writer, total int64) *verifyMeter {
-	m := &verifyMeter{w: stderr, total: total, every: 10 * time.Second, last: time.Now()}
-	if m.terminal = width(stderr) > 0; m.terminal {
-		m.every = 100 * time.Millisecond
-	}
-	return m
-}
-
-func (m *verifyMeter) tell(p logstore.VerifyProgress) {
-	if time.Since(m.last) < m.every {
-		return
-	}
+// showVerify returns a function that shows on m how much of total bytes is
+// verified. Short work shows nothing.
+func showVerify(m *meter, total int64) func(logstore.VerifyProgress) {
 	m.last = time.Now()
-	line := fmt.Sprintf("verified %d of %d MiB: %s", p.Done>>20, m.total>>20, filepath.Base(p.File))
-	if !m.terminal {
-		fmt.Fprintln(m.w, line)
-		return
-	}
-	if n := width(m.w); n > 0 && len(line) >= n {
-		line = line[:n-1]
-	}
-	fmt.Fprintf(m.w, "\r\x1b[K%s", line)
-}
-
-func (m *verifyMeter) end() {
-	if m.terminal {
-		fmt.Fprint(m.w, "\r\x1b[K")
+	return func(p logstore.VerifyProgress) {
+		m.show(false, p, func() string {
+			return fmt.Sprintf("verified %d of %d MiB: %s", p.Done>>20, total>>20, filepath.Base(p.File))
+		})
 	}
 }

@@ -89,7 +89,7 @@ func (p *inspectText) storeVerdict(v *logstore.Verification) error {
 	return err
 }
 
-// verifyTotal is what a verification says of all segments.
+// verifyTotal has the sums of a verification over all segments.
 type verifyTotal struct {
 	bytes, rows  int64
 	blocks       int
@@ -112,7 +112,7 @@ func totalOf(v *logstore.Verification) (t verifyTotal) {
 	return t
 }
 
-// clock is a time of entries, if there are any.
+// clock formats a time of entries, "" if there are none.
 func clock(ns, entries int64) string {
 	if entries == 0 {
 		return ""
@@ -120,7 +120,7 @@ func clock(ns, entries int64) string {
 	return time.Unix(0, ns).UTC().Format(time.RFC3339Nano)
 }
 
-// packed is how many times as many bytes lines have as what they became.
+// packed formats the compression ratio.
 func packed(raw, size int64) string {
 	if size == 0 {
 		return ""

@@ -102,13 +102,13 @@ func TestInspectRefuses(t *testing.T) {
 		code int
 		diag string
 	}{
-		{[]string{"inspect"}, exitUsage, "want one folder or file, got 0"},
-		{[]string{"inspect", "a", "b"}, exitUsage, "want one folder or file, got 2"},
-		{[]string{"inspect", ".", "--from", "3"}, exitUsage, "--from needs --records"},
+		{[]string{"inspect"}, exitUsage, "PATH: 0 arguments; want 1"},
+		{[]string{"inspect", "a", "b"}, exitUsage, "PATH: 2 arguments; want 1"},
+		{[]string{"inspect", ".", "--from", "3"}, exitUsage, "--from: want --records with it"},
 		{[]string{"inspect", "."}, exitFailed, "there is no log in this directory"},
 		{[]string{"inspect", "nowhere"}, exitFailed, "no such file"},
-		{[]string{"inspect", ".", "--blocks"}, exitUsage, "are for a store or a segment"},
-		{[]string{"inspect", "store", "--records"}, exitUsage, "in its folder wal"},
+		{[]string{"inspect", ".", "--blocks"}, exitUsage, "want a store or a segment"},
+		{[]string{"inspect", "store", "--records"}, exitUsage, "is its folder wal"},
 		{[]string{"inspect", "file"}, exitFailed, "file is damaged at 0: 8 bytes are no segment"},
 	} {
 		code, out, diag := stele(t, c.args...)

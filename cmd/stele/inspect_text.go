@@ -14,10 +14,10 @@ import (
 type inspectText struct {
 	w     io.Writer
 	table *tabwriter.Writer
-	rows  string // what the table has rows of
+	rows  string // the kind of the table
 }
 
-// row prints a row of the table of that kind, whose first row is head.
+// row prints a row of the table of a kind, whose first row is head.
 func (p *inspectText) row(kind, head, format string, args ...any) error {
 	if p.rows != kind {
 		if err := p.end(); err != nil {
@@ -72,7 +72,7 @@ func (p *inspectText) record(r wal.RecordInfo) error {
 		"%d\t%s\t%d\t%d\t%d\t%d\t%s", r.Position, r.Type, r.Segment, r.Offset, r.Back, len(r.Data), preview(r))
 }
 
-// preview is the beginning of what a record holds.
+// preview returns the beginning of the data of a record.
 func preview(r wal.RecordInfo) string {
 	const most = 32
 	if r.Type != "data" {

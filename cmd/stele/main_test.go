@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/lab"
 )
 
@@ -21,10 +20,7 @@ func TestMain(m *testing.M) {
 	if args := os.Getenv(steleArgs); args != "" {
 		os.Exit(run(interruptible(), strings.Split(args, "\n"), os.Stdin, os.Stdout, os.Stderr))
 	}
-	power.ServeDisk()
-	if lab.IsBlock() {
-		os.Exit(lab.RunBlock(experiments()))
-	}
+	serve()
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // each block is a process, and would wait for a second
 	os.Exit(m.Run())
 }
@@ -255,44 +251,31 @@ func TestBadCalls(t *testing.T) {
 	}{
 		{"dance", "no command", exitUsage},
 		{"bench nothing", "no suite or claim", exitUsage},
-		{"bench mkdir --rounds x", "rounds", exitUsage},
-		{"bench mkdir --rounds -1", "at least 1", exitUsage},
-		{"bench mkdir --rounds 0", "at least 1", exitUsage},
-		{"bench mkdir --budget -5s", "--budget", exitUsage},
-		{"bench D1 --filter zzz", "no experiment is left", exitUsage},
-		{"bench mkdir --fs tmpfs,tmpfs", "twice", exitUsage},
+		{"bench mkdir --rounds x", `--rounds: "x"; want a whole number`, exitUsage},
+		{"bench mkdir --rounds -1", "--rounds: -1; want 1 or more", exitUsage},
+		{"bench mkdir --rounds 0", "--rounds: 0; want 1 or more", exitUsage},
+		{"bench mkdir --budget -5s", "--budget: -5s; want 0s or more", exitUsage},
+		{"bench D1 --filter zzz", `--filter: "zzz"; want a part of the id`, exitUsage},
+		{"bench mkdir --fs tmpfs,tmpfs", "once", exitUsage},
 		{"bench mkdir --json nowhere/x.json", "nowhere", exitUsage},
 		{"bench mkdir --filter [", "--filter", exitUsage},
-		{"bench mkdir --filter zzz", "no experiment is left", exitUsage},
-		{"bench mkdir --tolerance 7", "--tolerance", exitUsage},
-		{"bench mkdir --test magic", "--test", exitUsage},
-		{"bench mkdir --progress loud", "--progress", exitUsage},
+		{"bench mkdir --filter zzz", "--filter", exitUsage},
+		{"bench mkdir --tolerance 7", "--tolerance: 7; want a share between 0 and 1", exitUsage},
+		{"bench mkdir --test magic", `--test: "magic"; want bootstrap, welch or mannwhitney`, exitUsage},
+		{"bench mkdir --progress loud", `--progress: "loud"; want auto, line, plain, json or none`, exitUsage},
 		{"bench mkdir --json - --html -", "standard output", exitUsage},
 		{"bench mkdir --dir nowhere", "nowhere", exitFailed},
-		{"bench mkdir --fs ext5", "ext5", exitUsage},
-		{"bench mkdir --fs ext4 --image-size 2Q", "2Q", exitUsage},
-		{"report", "want one file", exitUsage},
+		{"bench mkdir --fs ext5", `--fs: "ext5"; want `, exitUsage},
+		{"bench mkdir --fs ext4 --image-size 2Q", `--image-size: "2Q"; want a size such as 4096, 512M or 2GiB`, exitUsage},
+		{"report", "RUN.json: 0 arguments; want 1", exitUsage},
 		{"report nowhere.json", "nowhere.json", exitFailed},
-		{"compare one.json", "two files", 3},
+		{"compare one.json", "OLD.json NEW.json: 1 argument; want 2", 3},
 		{"probe nowhere", "nowhere", exitFailed},
-		{"version 2", "no arguments", exitUsage},
+		{"version 2", "version: 1 argument; want 0", exitUsage},
 	} {
 		code, _, diag := stele(t, strings.Fields(c.call)...)
 		if code != c.code || !strings.Contains(diag, c.want) {
 			t.Errorf("stele %s: exit code %d, want %d; standard error %q, want %q in it", c.call, code, c.code, diag, c.want)
-		}
-	}
-}
-
-func TestParseSize(t *testing.T) {
-	for in, want := range map[string]int64{"1": 1, "512M": 512 << 20, "2G": 2 << 30, "2GiB": 2 << 30, "3kb": 3 << 10, "1T": 1 << 40} {
-		if got, err := parseSize(in); got != want || err != nil {
-			t.Errorf("parseSize(%q) = %d, %v; want %d", in, got, err, want)
-		}
-	}
-	for _, in := range []string{"", "G", "-1", "0", "2Q", "1.5G", "2GG", "99999999T", "2 G"} {
-		if got, err := parseSize(in); err == nil {
-			t.Errorf("parseSize(%q) = %d, want an error", in, got)
 		}
 	}
 }

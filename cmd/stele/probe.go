@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -12,37 +12,28 @@ import (
 func probe(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("probe", `Usage: stele probe [DIR] [flags]
 
-Prints what the machine, the file system and the device under DIR (default the
-current folder) are, and what the file system can do. Everything it says a
-file system can do it has tried, on temporary files in DIR that it removes.
+Shows the machine, the file system and the device under DIR (default the current
+folder), and the operations that the file system supports. It tries each of them
+on temporary files in DIR, and removes these.
 
 Examples:
   stele probe
   stele probe /tmp
   stele probe . --json -
 `)
-	file := f.String("json", "", "write it as JSON to `FILE` instead; - is standard output")
+	file := f.String("json", "", "write JSON to `FILE` instead of text; - is standard output")
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
-	dir := "."
-	switch f.NArg() {
-	case 0:
-	case 1:
-		dir = f.Arg(0)
-	default:
-		return usageError(stderr, "probe", exitUsage, fmt.Errorf("want one folder, got %d", f.NArg()))
+	if err := argCount(f, "DIR", 0, 1); err != nil {
+		return usageError(stderr, "probe", exitUsage, err)
 	}
-	can, err := env.Probe(dir)
+	can, err := env.Probe(cmp.Or(f.Arg(0), "."))
 	if err == nil {
 		if *file == "" {
 			err = can.WriteText(stdout)
 		} else {
-			err = writeFile(*file, stdout, func(w io.Writer) error {
-				enc := json.NewEncoder(w)
-				enc.SetIndent("", "  ")
-				return enc.Encode(can)
-			})
+			err = writeJSON(*file, stdout, can)
 		}
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/stele-go/stele/lab"
@@ -16,35 +17,60 @@ import (
 // progressModes are the values of --progress.
 var progressModes = []string{"auto", "line", "plain", "json", "none"}
 
-// A progress shows on standard error how far a run is. It is told between
-// blocks only, so nothing it does falls into a measurement.
-type progress struct {
-	tell func(lab.Event)
-	end  func() // leaves the cursor at the start of an empty line
+func progressFlag(f *pflag.FlagSet, to *string) {
+	f.StringVar(to, "progress", "auto", "progress on standard error: "+strings.Join(progressModes, ", "))
 }
 
-func newProgress(mode string, stderr io.Writer) (progress, error) {
+// A meter shows progress on standard error. In mode line it redraws one line,
+// at most ten times a second. In mode plain it prints lines, one in ten seconds.
+// In mode json it prints events, one in jsonEvery.
+type meter struct {
+	w         io.Writer
+	mode      string
+	jsonEvery time.Duration
+	last      time.Time
+}
+
+func newMeter(mode string, stderr io.Writer) (*meter, error) {
 	if mode == "auto" {
 		mode = "plain"
 		if width(stderr) > 0 {
 			mode = "line"
 		}
 	}
-	switch mode {
-	case "line":
-		return redrawn(stderr), nil
-	case "plain":
-		return plain(stderr), nil
-	case "json":
-		enc := json.NewEncoder(stderr)
-		return progress{tell: func(e lab.Event) { enc.Encode(e) }, end: func() {}}, nil
-	case "none":
-		return progress{tell: func(lab.Event) {}, end: func() {}}, nil
-	}
-	return progress{}, fmt.Errorf("--progress=%s: want one of %s", mode, strings.Join(progressModes, ", "))
+	return &meter{w: stderr, mode: mode}, oneOf("--progress", mode, progressModes...)
 }
 
-// width of the terminal that w is, or 0 where it is none.
+// show shows an event, which line words, if the last one is long enough ago. now
+// has mode plain show it in any case.
+func (m *meter) show(now bool, event any, line func() string) {
+	every := map[string]time.Duration{"line": 100 * time.Millisecond, "plain": 10 * time.Second, "json": m.jsonEvery}[m.mode]
+	if m.mode == "none" || time.Since(m.last) < every && !(now && m.mode == "plain") {
+		return
+	}
+	m.last = time.Now()
+	switch m.mode {
+	case "line":
+		text := []rune(line())
+		if n := width(m.w); n > 0 && len(text) >= n {
+			text = text[:n-1]
+		}
+		fmt.Fprintf(m.w, "\r\x1b[K%s", string(text))
+	case "plain":
+		fmt.Fprintln(m.w, line())
+	case "json":
+		json.NewEncoder(m.w).Encode(event)
+	}
+}
+
+// end leaves the cursor at the start of an empty line.
+func (m *meter) end() {
+	if m.mode == "line" {
+		fmt.Fprint(m.w, "\r\x1b[K")
+	}
+}
+
+// width returns the width of the terminal w, or 0 if w is no terminal.
 func width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -57,38 +83,13 @@ func width(w io.Writer) int {
 	return n
 }
 
-// redrawn is one line that is drawn over again, at most ten times a second.
-func redrawn(w io.Writer) progress {
-	var last time.Time
-	return progress{
-		tell: func(e lab.Event) {
-			if time.Since(last) < 100*time.Millisecond {
-				return
-			}
-			last = time.Now()
-			line := []rune(describe(e))
-			if n := width(w); n > 0 && len(line) >= n {
-				line = line[:n-1]
-			}
-			fmt.Fprintf(w, "\r\x1b[K%s", string(line))
-		},
-		end: func() { fmt.Fprint(w, "\r\x1b[K") },
-	}
-}
-
-// plain is a line for each experiment and after every ten seconds, for logs.
-func plain(w io.Writer) progress {
-	var last time.Time
-	var lastIndex int
-	return progress{
-		tell: func(e lab.Event) {
-			if e.Index == lastIndex && time.Since(last) < 10*time.Second {
-				return
-			}
-			last, lastIndex = time.Now(), e.Index
-			fmt.Fprintln(w, describe(e))
-		},
-		end: func() {},
+// showRun returns a function that shows the events of a run on m. Events come
+// between blocks only, so showing them disturbs no measurement.
+func showRun(m *meter) func(lab.Event) {
+	index := 0
+	return func(e lab.Event) {
+		m.show(e.Index != index, e, func() string { return describe(e) })
+		index = e.Index
 	}
 }
 

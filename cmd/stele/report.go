@@ -6,53 +6,31 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/pflag"
 
-	"github.com/stele-go/stele/atomicfile"
-	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/suites"
 )
 
-// outputs are the files a run can be written to.
+// outputs are the files to which a run is written.
 type outputs struct {
 	json, gobench, markdown, html string
 }
 
 func (o *outputs) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.json, "json", "", "write the whole run, raw blocks included, to `FILE`; - is standard output")
+	f.StringVar(&o.json, "json", "", "write the whole run, raw blocks included, as JSON to `FILE`; - is standard output")
 	f.StringVar(&o.gobench, "gobench", "", "write Go's benchmark format, for benchstat, to `FILE`; - is standard output")
 	f.StringVar(&o.markdown, "markdown", "", "write Markdown to `FILE`; - is standard output")
 	f.StringVar(&o.html, "html", "", "write the HTML report to `FILE`; - is standard output")
 }
 
-// check refuses two outputs on one standard output; toStdout says whether
-// one goes there.
-func (o *outputs) check() (toStdout bool, err error) {
-	n := 0
-	for _, name := range []string{o.json, o.gobench, o.markdown, o.html} {
-		if name == "-" {
-			n++
-		}
-	}
-	if n > 1 {
-		return true, errors.New("only one of --json, --gobench, --markdown and --html can go to standard output (-)")
-	}
-	for _, name := range []string{o.json, o.gobench, o.markdown, o.html} {
-		if name == "" || name == "-" {
-			continue
-		}
-		if st, err := os.Stat(filepath.Dir(name)); err != nil {
-			return false, fmt.Errorf("the folder of the output %s: %w", name, err)
-		} else if !st.IsDir() {
-			return false, fmt.Errorf("the folder of the output %s is not a folder", name)
-		}
-	}
-	return n == 1, nil
+// all returns the outputs with their flags.
+func (o *outputs) all() []output {
+	return []output{{"--json", o.json}, {"--gobench", o.gobench}, {"--markdown", o.markdown}, {"--html", o.html}}
 }
 
 func (o *outputs) write(r *lab.Run, stdout io.Writer) error {
@@ -73,39 +51,13 @@ func (o *outputs) write(r *lab.Run, stdout io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// writeFile writes to the named file, or to stdout for "-". A file appears
-// under its name only when it is complete, with the permissions of the one that
-// was there. A device or a FIFO is written to.
-func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error {
-	if name == "-" {
-		return write(stdout)
-	}
-	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	o := atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepMode, Links: atomicfile.FollowLinks}
-	f, err := atomicfile.Create(name, 0o666, o)
-	if err != nil {
-		return err
-	}
-	defer f.Abort()
-	if err := write(f); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return f.Commit()
-}
-
 func reportCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("report", `Usage: stele report RUN.json [flags]
 
-Turns a run that 'stele bench --json' wrote into any other output; - reads it
-from standard input. Without flags it prints the text that bench prints. The
-verdicts, those on claims too, are derived again from the raw blocks, so they
-can be asked for with another tolerance or test.
+Turns a run that 'stele bench --json' wrote into any other output; - reads the
+run from standard input. Without flags it prints the text that bench prints.
+It derives all verdicts, those on claims too, again from the raw blocks, so
+--tolerance and --test may differ from those of the run.
 
 Examples:
   stele report run.json
@@ -119,9 +71,9 @@ Examples:
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
-	toStdout, err := out.check()
-	if err == nil && f.NArg() != 1 {
-		err = fmt.Errorf("want one file, got %d", f.NArg())
+	toStdout, err := checkOutputs(out.all()...)
+	if err == nil {
+		err = argCount(f, "RUN.json", 1, 1)
 	}
 	if err == nil {
 		err = again.check()
@@ -148,7 +100,7 @@ Examples:
 	return exitOK
 }
 
-// claimsIn are the claims that a run has verdicts on.
+// claimsIn returns the claims on which a run has verdicts.
 func claimsIn(r *lab.Run) []suites.Claim {
 	var in []suites.Claim
 	for _, s := range suites.List() {
@@ -169,24 +121,20 @@ type analysis struct {
 }
 
 func (a *analysis) flags(f *pflag.FlagSet) {
-	f.Float64Var(&a.tolerance, "tolerance", 0.05, "smallest difference that counts, as a `SHARE`: 0.05 is 5 %; never less than the A/A noise")
-	f.StringVar(&a.test, "test", "bootstrap", "what must agree with the interval of the ratio: `TEST` is bootstrap (nothing else), welch or mannwhitney")
-	f.BoolVar(&a.mixLevels, "mix-levels", false, "compare variants that promise different things too, and mark it")
+	f.Float64Var(&a.tolerance, "tolerance", 0.05, "smallest difference that counts, as a `SHARE`: 0.05 is 5 %; the A/A noise if that is more")
+	f.StringVar(&a.test, "test", "bootstrap", "`TEST` that has to agree with the interval of the ratio: bootstrap (none), welch or mannwhitney")
+	f.BoolVar(&a.mixLevels, "mix-levels", false, "compare variants with different promises too, and mark them")
 }
 
 func (a *analysis) check() error {
-	if a.tolerance <= 0 || a.tolerance >= 1 {
-		return fmt.Errorf("--tolerance %g: want a share between 0 and 1, 0.05 for 5 %%", a.tolerance)
+	if !(a.tolerance > 0 && a.tolerance < 1) {
+		return setting.Wrong("--tolerance", a.tolerance, "a share between 0 and 1: 0.05 is 5 %%")
 	}
-	switch a.test {
-	case "bootstrap", "welch", "mannwhitney":
-		return nil
-	}
-	return fmt.Errorf("--test %s: want bootstrap, welch or mannwhitney", a.test)
+	return oneOf("--test", a.test, "bootstrap", "welch", "mannwhitney")
 }
 
-// apply puts the flags that were given into the settings of a run that was
-// read; the others stay as they were when it was measured.
+// apply changes the settings of a run by the flags that were given. The other
+// settings stay those of the measurement.
 func (a *analysis) apply(f *pflag.FlagSet, r *lab.Run) {
 	f.Visit(func(fl *pflag.Flag) {
 		switch fl.Name {
@@ -200,13 +148,13 @@ func (a *analysis) apply(f *pflag.FlagSet, r *lab.Run) {
 	})
 }
 
-// readRun reads a run until ctx is done: a FIFO and standard input may be
-// silent for ever.
+// readRun reads a run. It returns once ctx is done: a FIFO or standard input may
+// never deliver one.
 func readRun(ctx context.Context, name string, stdin io.Reader) (*lab.Run, error) {
 	done := make(chan struct{})
 	var got *lab.Run
 	var failed error
-	go func() { // which ends with the process at last
+	go func() { // which may end only with the process
 		defer close(done)
 		got, failed = readRunFrom(name, stdin)
 	}()

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 
 	"github.com/stele-go/stele/atomicfile"
@@ -13,14 +13,11 @@ import (
 func sweepCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("sweep", `Usage: stele sweep DIR... [flags]
 
-Removes from each folder DIR the temporary files that Stele's packages
-(atomicfile, header, newfile) left there when their process was killed. It may
-run while others write there: a file is removed only if nobody holds its lock.
-What is kept is listed with the reason; that is no failure. Symbolic links are
-not followed.
-
-Exit codes: 0 swept, 1 a folder or a file could not be swept (the others are), 2
-wrong call, 130 interrupted.
+Removes from each folder DIR the temporary files of Stele's packages (atomicfile,
+header, newfile) whose processes were killed. Other processes may write there
+meanwhile: a file is removed only if no process holds its lock. A file that is
+kept is listed with the reason, and is no failure. Symbolic links are not
+followed. If a folder or a file fails, the others are swept all the same.
 
 Examples:
   stele sweep .
@@ -28,15 +25,15 @@ Examples:
   stele sweep --recursive --one-mount .
 `)
 	var o atomicfile.SweepOptions
-	f.BoolVarP(&o.Recursive, "recursive", "r", false, "sweep the folders below too; symbolic links are not followed")
-	f.BoolVarP(&o.DryRun, "dry-run", "n", false, "remove nothing, and list what would be removed")
-	f.BoolVar(&o.OneMount, "one-mount", false, "leave out folders at which something is mounted")
-	quiet := f.BoolP("quiet", "q", false, "list nothing")
+	f.BoolVarP(&o.Recursive, "recursive", "r", false, "sweep the folders below too")
+	f.BoolVarP(&o.DryRun, "dry-run", "n", false, "list the files that would be removed, and remove nothing")
+	f.BoolVar(&o.OneMount, "one-mount", false, "skip mount points")
+	quiet := f.BoolP("quiet", "q", false, "print no list")
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
-	if f.NArg() == 0 {
-		return usageError(stderr, "sweep", exitUsage, errors.New("want at least one folder"))
+	if err := argCount(f, "DIR", 1, math.MaxInt); err != nil {
+		return usageError(stderr, "sweep", exitUsage, err)
 	}
 	list := stdout
 	if *quiet {

@@ -54,7 +54,7 @@ func TestSweep(t *testing.T) {
 		call, out, diag string
 		code, left      int
 	}{
-		{call: "sweep", diag: "at least one folder", code: exitUsage, left: 3},
+		{call: "sweep", diag: "DIR: 0 arguments; want 1 or more", code: exitUsage, left: 3},
 		{call: "sweep --wrong .", diag: "wrong", code: exitUsage, left: 3},
 		{call: "sweep .", out: "removed 0, kept 0", left: 3},
 		{call: "sweep -r -n .", out: "would remove a/b/.stele-", left: 3},

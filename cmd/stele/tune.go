@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/profile"
@@ -24,20 +25,20 @@ import (
 
 const tuneUsage = `Usage: stele tune [DIR] [flags]
 
-Finds out which settings of Stele's packages suit the disk under DIR (default
-the current folder), prints each with the figures behind it, and writes them to
+Finds the settings of Stele's packages that suit the disk under DIR (default the
+current folder), prints each with the figures behind it, and writes them to
 DIR/` + profile.FileName + `, a profile that wal and fileio load:
 
   p, err := profile.Load("/data")
   l, err := wal.Open("/data/log", wal.Options{Profile: p})
 
 It measures as bench does, in a temporary folder below DIR, and needs no root.
-All that is compared survives the same. A default is given up only for what is
-shown to be faster at one load at least and slower at none; "same" and "cannot
-tell" keep it. What a log does depends most on how many append at once: say so
-if you know. An image of a file system, or another disk, needs its own profile.
-
-Ctrl-C prints what was found, and leaves the profile that was there as it was.
+Only ways that survive the same are compared. A setting replaces the default
+only if it is faster at one load at least and slower at none; "same" and "cannot
+tell" keep the default. The speed of a log depends most on the number of
+concurrent appenders: give --appenders if you know it. A profile is valid for
+one file system on one disk. Ctrl-C prints the settings found so far, and leaves
+an existing profile unchanged.
 
 Examples:
   stele tune /tmp
@@ -45,15 +46,12 @@ Examples:
   stele tune . --out disk.json --json run.json
   stele tune --dry-run --budget 5m
   stele tune --list
-
-Exit codes: 0 done, 1 something could not be measured, 2 wrong call, 130
-interrupted.
 `
 
 // tuneParts are the values of --only.
 var tuneParts = []string{"wal", "write", "read", "create", "header"}
 
-// tuneFlags are what tune is called with.
+// tuneFlags are the flags of tune.
 type tuneFlags struct {
 	dir       string
 	budget    time.Duration
@@ -68,15 +66,15 @@ type tuneFlags struct {
 }
 
 func (o *tuneFlags) flags(f *pflag.FlagSet) {
-	f.DurationVar(&o.budget, "budget", 2*time.Minute, "how `LONG` to measure, at most; of what it has no room for the defaults are kept")
-	f.StringSliceVar(&o.only, "only", nil, "these parts of the profile only: a `LIST` of "+strings.Join(tuneParts, ", ")+"; the others are left out of the file")
-	f.IntVar(&o.appenders, "appenders", 0, "`HOW MANY` append to a log at once: 1, 16, 64 or 256; 0 is not known, so that a group-commit window has to suit all of them")
-	f.StringVar(&o.out, "out", "", "write the profile to `FILE` instead; - is standard output, and the text then goes to standard error")
-	f.BoolVar(&o.dry, "dry-run", false, "measure and print, but write no profile")
-	f.BoolVar(&o.list, "list", false, "list what is chosen among, at which loads, and measure nothing")
-	f.StringVar(&o.json, "json", "", "write the run behind it, for 'stele report', to `FILE`; - is standard output")
-	f.Uint64Var(&o.seed, "seed", 0, "of the order of blocks, their work and the bootstrap; 0 draws one")
-	f.StringVar(&o.progress, "progress", "auto", "on standard error: "+strings.Join(progressModes, ", "))
+	f.DurationVar(&o.budget, "budget", 2*time.Minute, "measure for this `TIME` at most; settings for which it does not suffice keep their defaults")
+	f.StringSliceVar(&o.only, "only", nil, "only these parts of the profile, a `LIST` of "+strings.Join(tuneParts, ", ")+"; the file has no other part")
+	f.IntVar(&o.appenders, "appenders", 0, "`NUMBER` of concurrent appenders of a log: 1, 16, 64 or 256; 0 is unknown: a group-commit window then has to suit all of these")
+	f.StringVar(&o.out, "out", "", "write the profile to `FILE` instead; - is standard output, with the text on standard error")
+	f.BoolVar(&o.dry, "dry-run", false, "measure and print; write no profile")
+	f.BoolVar(&o.list, "list", false, "list the settings and loads compared; measure nothing")
+	f.StringVar(&o.json, "json", "", "write the run, for 'stele report', as JSON to `FILE`; - is standard output")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of the order of blocks, of their work and of the bootstrap; 0 draws one")
+	progressFlag(f, &o.progress)
 }
 
 func tune(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
@@ -87,9 +85,9 @@ func tune(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wri
 		return code
 	}
 	err := o.check(f)
-	var show progress
+	var show *meter
 	if err == nil {
-		show, err = newProgress(o.progress, stderr)
+		show, err = newMeter(o.progress, stderr)
 	}
 	if err != nil {
 		return usageError(stderr, "tune", exitUsage, err)
@@ -108,47 +106,27 @@ func tune(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wri
 	return o.finish(choices, kept, run, stdout, stderr)
 }
 
-// leastBudget has room for one choice, the smallest of which takes some 30
-// blocks.
+// leastBudget suffices for the smallest choice, some 30 blocks.
 const leastBudget = 5 * time.Second
 
 func (o *tuneFlags) check(f *pflag.FlagSet) error {
-	switch f.NArg() {
-	case 0:
-		o.dir = "."
-	case 1:
-		o.dir = f.Arg(0)
-	default:
-		return fmt.Errorf("want one folder, got %d", f.NArg())
-	}
-	if o.budget < leastBudget {
-		return fmt.Errorf("--budget %v: at least %v is needed", o.budget, leastBudget)
+	o.dir = cmp.Or(f.Arg(0), ".")
+	if err := cmp.Or(argCount(f, "DIR", 0, 1), setting.AtLeast("--budget", o.budget, leastBudget)); err != nil {
+		return err
 	}
 	for _, part := range o.only {
-		if !slices.Contains(tuneParts, part) {
-			return fmt.Errorf("--only %s: want %s", part, strings.Join(tuneParts, ", "))
+		if err := oneOf("--only", part, tuneParts...); err != nil {
+			return err
 		}
 	}
 	if o.appenders != 0 && !slices.Contains(suites.TuneAppenders(), o.appenders) {
-		return fmt.Errorf("--appenders %d: want one of %v, or 0", o.appenders, suites.TuneAppenders())
+		return setting.Wrong("--appenders", o.appenders, "one of %v, or 0", suites.TuneAppenders())
 	}
-	switch {
-	case o.out != "" && o.dry:
-		return errors.New("--out and --dry-run do not go together")
-	case o.out == "-" && o.json == "-":
-		return errors.New("only one of --out and --json can go to standard output (-)")
+	if o.out != "" && o.dry {
+		return errors.New("--out and --dry-run: want one of them")
 	}
-	for _, name := range []string{o.out, o.json} {
-		if name == "" || name == "-" {
-			continue
-		}
-		if st, err := os.Stat(filepath.Dir(name)); err != nil {
-			return fmt.Errorf("the folder of the output %s: %w", name, err)
-		} else if !st.IsDir() {
-			return fmt.Errorf("the folder of the output %s is not a folder", name)
-		}
-	}
-	return nil
+	_, err := checkOutputs(output{"--out", o.out}, output{"--json", o.json})
+	return err
 }
 
 func (o *tuneFlags) choices() []suites.Choice {
@@ -159,16 +137,16 @@ func (o *tuneFlags) choices() []suites.Choice {
 
 const (
 	// tuneBlock is the time of a block: enough for hundreds of operations, and
-	// short enough for six rounds of all that is compared.
+	// short enough for six rounds of everything.
 	tuneBlock = 50 * time.Millisecond
-	// tuneCost is what a block is reckoned at, its process, its preparation and
-	// its cleaning included, and those of the pilot.
+	// tuneCost is the estimated time of a block, with its process, preparation,
+	// cleanup and share of the pilot.
 	tuneCost = 140 * time.Millisecond
 )
 
-// within leaves those of the choices for which the budget has room, at the
-// least number of rounds that a verdict takes: less would say nothing of any.
-func within(choices []suites.Choice, budget time.Duration) []suites.Choice {
+// affordable returns the first choices that fit the budget with the least number
+// of rounds for a verdict: fewer rounds would give none.
+func affordable(choices []suites.Choice, budget time.Duration) []suites.Choice {
 	var cost time.Duration
 	for i := range choices {
 		for _, e := range choices[i].Experiments() {
@@ -181,12 +159,12 @@ func within(choices []suites.Choice, budget time.Duration) []suites.Choice {
 	return choices
 }
 
-// errBudget ends a run whose blocks took longer than was reckoned.
+// errBudget ends a run whose blocks take longer than estimated.
 var errBudget = errors.New("the budget is spent")
 
-// measure runs the experiments of the choices that the budget has room for,
-// which it returns too.
-func (o *tuneFlags) measure(ctx context.Context, choices []suites.Choice, show progress, stderr io.Writer) ([]suites.Choice, *lab.Run, error) {
+// measure runs the experiments of the choices that the budget affords, and
+// returns these choices.
+func (o *tuneFlags) measure(ctx context.Context, choices []suites.Choice, show *meter, stderr io.Writer) ([]suites.Choice, *lab.Run, error) {
 	if err := o.writable(); err != nil {
 		return nil, nil, err
 	}
@@ -197,7 +175,7 @@ func (o *tuneFlags) measure(ctx context.Context, choices []suites.Choice, show p
 	if err != nil {
 		fmt.Fprintln(stderr, "stele tune: after a run that was killed:", err)
 	}
-	kept := within(choices, o.budget)
+	kept := affordable(choices, o.budget)
 	var experiments []lab.Experiment
 	for i := range kept {
 		experiments = append(experiments, kept[i].Experiments()...)
@@ -207,31 +185,31 @@ func (o *tuneFlags) measure(ctx context.Context, choices []suites.Choice, show p
 	run, err := lab.Measure(limited, lab.Options{
 		Places: []lab.PlaceSpec{{Dir: o.dir}}, BlockTime: tuneBlock,
 		Budget: o.budget * 9 / 10 / time.Duration(len(experiments)), Seed: o.seed,
-		NoCounting: true, Progress: show.tell,
+		NoCounting: true, Progress: showRun(show),
 	}, experiments...)
 	show.end()
 	return kept, run, err
 }
 
-// writable refuses, before two minutes of measuring, an output that cannot be
-// written at their end.
+// writable checks, before two minutes of measuring, that the profile can be
+// written.
 func (o *tuneFlags) writable() error {
 	name := o.profileName()
 	if name == "" || name == "-" {
 		return nil
 	}
 	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() {
-		return fmt.Errorf("the profile cannot be written: %s is not a file", name)
+		return fmt.Errorf("write profile: %s is not a regular file", name)
 	}
 	f, err := atomicfile.Create(name, 0o644, atomicfile.Options{})
 	if err != nil {
-		return fmt.Errorf("the profile cannot be written: %w", err)
+		return fmt.Errorf("write profile: %w", err)
 	}
 	f.Abort()
 	return nil
 }
 
-// profileName is where the profile goes: a file, "-", or "" for nowhere.
+// profileName returns the file of the profile, "-", or "" for none.
 func (o *tuneFlags) profileName() string {
 	if o.dry {
 		return ""
@@ -264,7 +242,7 @@ func (o *tuneFlags) finish(choices, kept []suites.Choice, run *lab.Run, stdout, 
 			d = choices[i].Decide(run.Results)
 		} else {
 			d = choices[i].Decide(nil)
-			d.Why = "the budget has no room for it: give more, or ask for less with --only"
+			d.Why = "the budget does not suffice for it: raise --budget, or ask for less with --only"
 		}
 		d.Apply(p)
 		t.decision(d)
@@ -297,8 +275,7 @@ func (o *tuneFlags) finish(choices, kept []suites.Choice, run *lab.Run, stdout, 
 	return o.failures(run, stderr)
 }
 
-// failures names what could not be measured though this place should be able
-// to.
+// failures prints the variants that failed although they are supported here.
 func (o *tuneFlags) failures(run *lab.Run, stderr io.Writer) int {
 	code := exitOK
 	for _, res := range run.Results {
@@ -312,7 +289,7 @@ func (o *tuneFlags) failures(run *lab.Run, stderr io.Writer) int {
 	return code
 }
 
-// saveProfile replaces the file all or nothing, for a service may be loading it.
+// saveProfile replaces the file atomically: a service may load it meanwhile.
 func saveProfile(name string, p *profile.Profile, stdout io.Writer) error {
 	if name == "-" {
 		return p.Encode(stdout)

@@ -78,7 +78,7 @@ func tuneWrites(t *testing.T, budget time.Duration) (p *profile.Profile, out, wh
 	if abs, _ := filepath.Abs("disk"); p.Dir != abs || p.FileSystem == "" || p.Made.Before(begun.Add(-time.Second)) || p.Made.After(ended.Add(time.Second)) {
 		t.Errorf("the profile is of %q on %q at %v", p.Dir, p.FileSystem, p.Made)
 	}
-	if budget <= 6*time.Second && !strings.Contains(out, "no room") {
+	if budget <= 6*time.Second && !strings.Contains(out, "the budget does not suffice") {
 		t.Errorf("all fitted into %v:\n%s", budget, out)
 	}
 	switch took := ended.Sub(begun); {
@@ -186,17 +186,17 @@ func TestTuneBadCalls(t *testing.T) {
 		{"file", "file", exitFailed},
 		{"full", profile.FileName, exitFailed},
 		{"readonly", "permission denied", exitFailed},
-		{". .", "want one folder", exitUsage},
+		{". .", "DIR: 2 arguments; want 0 or 1", exitUsage},
 		{"--fast", "fast", exitUsage},
-		{"--budget 1s", "at least 5s", exitUsage},
+		{"--budget 1s", "--budget: 1s; want 5s or more", exitUsage},
 		{"--budget -2m", "--budget", exitUsage},
 		{"--budget soon", "budget", exitUsage},
-		{"--only wal,disk", "--only disk: want wal", exitUsage},
+		{"--only wal,disk", `--only: "disk"; want wal, write, read, create or header`, exitUsage},
 		{"--appenders 7", "want one of [1 16 64 256]", exitUsage},
-		{"--out a/b.json", "the folder of the output", exitUsage},
-		{"--out file/b.json", "the folder of the output", exitUsage},
+		{"--out a/b.json", "--out: \"a/b.json\"; want a FILE in a folder that exists", exitUsage},
+		{"--out file/b.json", "not a folder", exitUsage},
 		{"--json nowhere/b.json", "nowhere", exitUsage},
-		{"--out x.json --dry-run", "do not go together", exitUsage},
+		{"--out x.json --dry-run", "want one of them", exitUsage},
 		{"--out - --json -", "standard output", exitUsage},
 		{"--progress loud", "--progress", exitUsage},
 	} {
@@ -217,19 +217,19 @@ func TestTuneBadCalls(t *testing.T) {
 // Two minutes are enough for all of it.
 func TestTunePlanFitsItsBudget(t *testing.T) {
 	all := suites.Tuning(0)
-	if kept := within(all, 2*time.Minute); len(kept) != len(all) {
+	if kept := affordable(all, 2*time.Minute); len(kept) != len(all) {
 		t.Errorf("two minutes have room for %d of %d choices", len(kept), len(all))
 	}
-	few := within(all, 30*time.Second)
+	few := affordable(all, 30*time.Second)
 	if len(few) == 0 || len(few) == len(all) || few[0].Field != all[0].Field {
 		t.Errorf("half a minute has room for %d of %d choices", len(few), len(all))
 	}
-	if len(within(all, time.Second)) != 1 {
+	if len(affordable(all, time.Second)) != 1 {
 		t.Error("not even one")
 	}
 }
 
-// What there was no room for is named, with what to do about it.
+// A choice that the budget does not afford is named, with the way out.
 func TestTuneTellsWhatItLeftOut(t *testing.T) {
 	o := tuneFlags{dir: t.TempDir(), dry: true}
 	all := suites.Tuning(0)
@@ -238,7 +238,7 @@ func TestTuneTellsWhatItLeftOut(t *testing.T) {
 	if code := o.finish(all, all[:1], r, &out, &diag); code != exitOK {
 		t.Errorf("exit code %d: %s", code, diag.String())
 	}
-	if !strings.Contains(out.String(), "header.strategy: the default, clone, kernel-copy or copy: the first that the file system has and the size is for\n  the budget has no room for it: give more") {
+	if !strings.Contains(out.String(), "header.strategy: the default, clone, kernel-copy or copy: the first that the file system has and the size is for\n  the budget does not suffice for it: raise --budget") {
 		t.Errorf("%s", out.String())
 	}
 }

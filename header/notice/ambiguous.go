@@ -7,25 +7,24 @@ import (
 	"strings"
 )
 
-// An ambiguity is an extension that several languages have, whose comments
-// differ. What the file says decides; where that fits none of them, or more than
-// one, the file is left out.
+// An ambiguity is an extension of several languages whose comments differ. The
+// content decides; if it matches none of them, or several, the file is skipped.
 type ambiguity struct {
-	of    string // for the reason
-	among []candidate
+	languages string // for the reason
+	among     []candidate
 }
 
 type candidate struct {
-	sign  *regexp.Regexp // what such a file says
-	known string         // an extension of the same comments, "" for files that programs write
+	sign  *regexp.Regexp // matches code of the language
+	known string         // an extension with the same comments, "" for generated files
 }
 
-// ambiguityMost is how much of a file is looked at, in bytes: no more than what is
-// read of it at first, so that a part of a file says the same as all of it.
+// ambiguityMost is the length, in bytes, of the part of a file that decides: no
+// more than EditHead asks for, so that a head is decided as the whole file is.
 const ambiguityMost = 8 << 10
 
-// The signs are lines of code: no comment begins as they do, so a header does
-// not change what a file is taken for.
+// The signs are lines of code. No comment begins like one, so a notice does not
+// change the language of a file.
 var ambiguities = map[string]ambiguity{
 	".v": {"Verilog, V or Coq", []candidate{
 		{regexp.MustCompile("(?m)^[ \t]*(?:(?:macro)?module|primitive|package|interface|program|endmodule|pub fn|fn|import|struct|enum|const|assign|wire|reg|always|initial)\\b|^[ \t]*`[a-z]"), ".sv"},
@@ -45,11 +44,12 @@ var ambiguities = map[string]ambiguity{
 	}},
 }
 
-// unsure is the language of a file whose extension has several.
-func (c *catalog) unsure(name string, lang *language, src []byte) (_ *language, reason string) {
+// disambiguate returns the language of a file by its content, if its extension is
+// ambiguous.
+func (m *matcher) disambiguate(name string, lang *language, src []byte) (_ *language, reason string) {
 	base := filepath.Base(name)
 	a, ok := ambiguities[strings.ToLower(filepath.Ext(base))]
-	if !ok || lang != c.byName(base) || c.names[base] != nil {
+	if !ok || lang != m.byName(base) || m.names[base] != nil {
 		return lang, ""
 	}
 	src = src[:min(len(src), ambiguityMost)]
@@ -64,9 +64,9 @@ func (c *catalog) unsure(name string, lang *language, src []byte) (_ *language, 
 	}
 	switch {
 	case len(is) != 1:
-		return nil, "either " + a.of + "; --style " + filepath.Ext(base) + "=STYLE tells"
+		return nil, "either " + a.languages + "; a style for " + filepath.Ext(base) + " decides"
 	case is[0].known == "":
 		return nil, "generated"
 	}
-	return c.names[is[0].known], ""
+	return m.names[is[0].known], ""
 }

@@ -8,34 +8,30 @@ import (
 	"testing"
 )
 
-// planOf makes the plan of a call.
-func planOf(t testing.TB, verb Verb, text string, change func(o *Options)) *Plan {
+func newEditor(t testing.TB, action Action, text string, change func(o *Options)) *Editor {
 	t.Helper()
-	o := Options{Verb: verb, Text: text, Year: "2026"}
+	o := Options{Action: action, Text: text, Year: "2026"}
 	if change != nil {
 		change(&o)
 	}
-	p, err := New(o)
+	e, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return e
 }
 
-// after decides about src and makes the change.
-func after(t testing.TB, p *Plan, name, src string) (state State, got string) {
+// after returns src with the change made.
+func after(t testing.TB, e *Editor, name, src string) (state State, got string) {
 	t.Helper()
-	c, err := p.Decide(name, []byte(src), true)
+	c, err := e.Edit(name, []byte(src))
 	if err != nil {
-		t.Fatalf("%s %s %q: %v", p.Verb, name, src, err)
-	}
-	if c.New == nil {
-		return c.State, src
+		t.Fatalf("%v: %q", err, src)
 	}
 	if !strings.HasPrefix(src, string(c.Old)) {
-		t.Fatalf("%s %s: %q does not begin with %q", p.Verb, name, src, c.Old)
+		t.Fatalf("%s %s: %q does not begin with %q", e.o.Action, name, src, c.Old)
 	}
-	return c.State, string(c.New) + src[len(c.Old):]
+	return c.State, string(c.Apply([]byte(src)))
 }
 
 const mit = "Copyright {{.Year}} ACME\n\nSPDX-License-Identifier: MIT"
@@ -92,26 +88,26 @@ func TestInsertAndRemoveAreInverse(t *testing.T) {
 // cannot hold, a PHP file without its tag, a file that has it.
 func roundTrip(t *testing.T, name, src, text string) bool {
 	t.Helper()
-	c, err := planOf(t, Insert, text, nil).Decide(name, []byte(src), true)
-	if err != nil || c.State == Skipped || c.State == Has {
+	c, err := newEditor(t, Insert, text, nil).Edit(name, []byte(src))
+	if err != nil || c.State == Skipped || c.State == Present {
 		return false
 	}
-	state, with := after(t, planOf(t, Insert, text, nil), name, src)
+	state, with := after(t, newEditor(t, Insert, text, nil), name, src)
 	if state != Inserted || with == src {
 		t.Fatalf("%s: insert of %q into %q: %s", name, text, src, state)
 	}
-	if state, again := after(t, planOf(t, Insert, text, nil), name, with); state != Has || again != with {
+	if state, again := after(t, newEditor(t, Insert, text, nil), name, with); state != Present || again != with {
 		t.Fatalf("%s: a second insert of %q into %q: %s, and\n%q became\n%q", name, text, src, state, with, again)
 	}
-	if state, _ := after(t, planOf(t, Check, text, func(o *Options) { o.Exact, o.Year = true, "1999-2001" }), name, with); state != Has {
+	if state, _ := after(t, newEditor(t, Check, text, func(o *Options) { o.Exact, o.Year = true, "1999-2001" }), name, with); state != Present {
 		t.Fatalf("%s: check of %q in %q: %s", name, text, with, state)
 	}
-	_, newer := after(t, planOf(t, Replace, text, func(o *Options) { o.Year = "2031" }), name, with)
+	_, newer := after(t, newEditor(t, Replace, text, func(o *Options) { o.Year = "2031" }), name, with)
 	if (text == mit) == (newer == with) {
 		t.Fatalf("%s: replace of %q by another year made %q", name, with, newer)
 	}
 	for _, s := range []string{with, newer} {
-		if state, got := after(t, planOf(t, Remove, text, nil), name, s); state != Removed || got != src {
+		if state, got := after(t, newEditor(t, Remove, text, nil), name, s); state != Removed || got != src {
 			t.Fatalf("%s: remove of %q: %s\n%q became\n%q, want\n%q", name, text, state, s, got, src)
 		}
 	}
@@ -123,7 +119,7 @@ func FuzzInsertAndRemove(f *testing.F) {
 	f.Add("<?xml version='1.0'?><a/>", "a\nb {{.Year}}", uint8(23))
 	f.Add("\xef\xbb\xbf/* x */\r\n", mit, uint8(7))
 	f.Fuzz(func(t *testing.T, src, text string, lang uint8) {
-		if _, err := parseText(text); err != nil || bytes.IndexByte([]byte(src), 0) >= 0 {
+		if tmpl, err := parseText("", text); tmpl == nil || err != nil || bytes.IndexByte([]byte(src), 0) >= 0 {
 			return
 		}
 		l := languages[int(lang)%len(languages)]
@@ -143,16 +139,16 @@ func TestPartOfAFileIsEnoughOrSaysSo(t *testing.T) {
 			for _, with := range []bool{false, true} {
 				src := first + strings.Repeat("x = 1\n", 2000)
 				if with {
-					_, src = after(t, planOf(t, Insert, mit, nil), name, src)
+					_, src = after(t, newEditor(t, Insert, mit, nil), name, src)
 				}
-				for _, verb := range []Verb{Insert, Replace, Remove} {
-					p := planOf(t, verb, mit, func(o *Options) { o.Year = "2030" })
-					want, err := p.Decide(name, []byte(src), true)
+				for _, verb := range []Action{Insert, Replace, Remove} {
+					p := newEditor(t, verb, mit, func(o *Options) { o.Year = "2030" })
+					want, err := p.Edit(name, []byte(src))
 					if err != nil {
 						t.Fatal(err)
 					}
 					for n := 1024; n < len(src); n += 499 {
-						got, err := p.Decide(name, []byte(src[:n]), false)
+						got, err := p.EditHead(name, []byte(src[:n]))
 						if errors.Is(err, ErrShort) {
 							short++
 							continue
@@ -171,12 +167,12 @@ func TestPartOfAFileIsEnoughOrSaysSo(t *testing.T) {
 	}
 }
 
-func TestVerbs(t *testing.T) {
+func TestActions(t *testing.T) {
 	const ours, theirs = "// Copyright 2020 ACME\n//\n// SPDX-License-Identifier: MIT\n", "// Copyright 2011 The Others. All rights reserved.\n"
 	marker := func(words ...string) func(o *Options) { return func(o *Options) { o.Markers = words } }
 	for _, c := range []struct {
 		what      string
-		verb      Verb
+		action    Action
 		text, src string
 		set       func(o *Options)
 		state     State
@@ -187,8 +183,8 @@ func TestVerbs(t *testing.T) {
 		{"insert leaves a notice behind a banner", Insert, mit, "// a banner\n\n" + theirs + "\nx", nil, Other, ""},
 		{"insert of no notice goes before a notice", Insert, "Read AGENTS.md", theirs + "\nx", nil, Inserted, "// Read AGENTS.md\n\n" + theirs + "\nx"},
 		{"insert with a marker goes before a notice without", Insert, mit, theirs + "\nx", marker("ACME"), Inserted, "// Copyright 2026 ACME\n//\n// SPDX-License-Identifier: MIT\n\n" + theirs + "\nx"},
-		{"insert leaves what has the marker", Insert, mit, theirs + "\nx", marker("Others"), Has, ""},
-		{"insert knows its text in another form", Insert, mit, "/*\n** Copyright (nobody)\n*/\n/* Copyright 1999, 2001-2004 ACME SPDX-License-Identifier: MIT */\nx", nil, Has, ""},
+		{"insert leaves what has the marker", Insert, mit, theirs + "\nx", marker("Others"), Present, ""},
+		{"insert knows its text in another form", Insert, mit, "/*\n** Copyright (nobody)\n*/\n/* Copyright 1999, 2001-2004 ACME SPDX-License-Identifier: MIT */\nx", nil, Present, ""},
 		{"a notice behind the code is none", Insert, "one", "x\n// one\n", nil, Inserted, "// one\n\nx\n// one\n"},
 		{"replace renews years", Replace, mit, ours + "\nx", nil, Replaced, "// Copyright 2026 ACME\n//\n// SPDX-License-Identifier: MIT\n\nx"},
 		{"replace keeps years", Replace, "Copyright {{.Year}} ACME Ltd", "// Copyright 2011-2020 ACME\n\nx", func(o *Options) { o.KeepYears, o.Markers = true, []string{"ACME"} }, Replaced, "// Copyright 2011-2020 ACME Ltd\n\nx"},
@@ -203,7 +199,7 @@ func TestVerbs(t *testing.T) {
 		{"replace leaves directives", Replace, "new", theirs + "//go:build linux\n\npackage x\n", marker("Others"), Replaced, "// new\n\n//go:build linux\n\npackage x\n"},
 		{"replace changes the form", Replace, mit, "/* Copyright 2020 ACME\n * SPDX-License-Identifier: MIT */\nx\n", nil, Replaced, "// Copyright 2026 ACME\n//\n// SPDX-License-Identifier: MIT\n\nx\n"},
 		{"replace where there is none", Replace, "new", "x\n", nil, Inserted, "// new\n\nx\n"},
-		{"replace where nothing changes", Replace, "new", "// new\n\nx\n", nil, Has, ""},
+		{"replace where nothing changes", Replace, "new", "// new\n\nx\n", nil, Present, ""},
 		{"remove by marker", Remove, "", ours + "\nx", marker("ACME"), Removed, "x"},
 		{"remove by marker: an indented block", Remove, "", "  /* (c) 2020 ACME */\n  x", marker("ACME"), Removed, "  x"},
 		{"remove by marker: behind another block", Remove, "", "/* a */ /* (c) 2020 ACME */\nx", marker("ACME"), Removed, "/* a */ \nx"},
@@ -220,7 +216,7 @@ func TestVerbs(t *testing.T) {
 		{"remove knows headers in doc comments", Remove, "", "/// ACME\n/// more\n\nx\n", marker("ACME"), Removed, "x\n"},
 		{"remove leaves another notice", Remove, mit, theirs + "\nx", nil, Other, ""},
 		{"remove where there is none", Remove, mit, "x", nil, Missing, ""},
-		{"check: any notice", Check, "", theirs + "\nx", nil, Has, ""},
+		{"check: any notice", Check, "", theirs + "\nx", nil, Present, ""},
 		{"check: no notice", Check, "", "// a banner\nx", nil, Missing, ""},
 		{"check: another notice", Check, mit, theirs + "\nx", nil, Other, ""},
 		{"check: exactly", Check, mit, theirs + "\nx", func(o *Options) { o.Exact = true }, Missing, ""},
@@ -230,7 +226,7 @@ func TestVerbs(t *testing.T) {
 		{"generated, asked for", Insert, "one", "// Code generated by x. DO NOT EDIT.\n\nx", func(o *Options) { o.Generated = true }, Inserted, "// one\n\n// Code generated by x. DO NOT EDIT.\n\nx"},
 		{"binary", Insert, mit, "x\x00", nil, Skipped, ""},
 	} {
-		state, got := after(t, planOf(t, c.verb, c.text, c.set), "file.go", c.src)
+		state, got := after(t, newEditor(t, c.action, c.text, c.set), "file.go", c.src)
 		if c.want == "" {
 			c.want = c.src
 		}
@@ -250,12 +246,12 @@ func TestDecideRefuses(t *testing.T) {
 		{"//", "a.php", "a", "<?php x();", "code follows"},
 		{"//", "a.css", "a", "@charset \"x\";x{}", "code follows"},
 	} {
-		p := planOf(t, Insert, c.text, func(o *Options) {
+		p := newEditor(t, Insert, c.text, func(o *Options) {
 			if c.style != "" {
 				o.Styles = []string{c.style}
 			}
 		})
-		if ch, err := p.Decide(c.name, []byte(c.src), true); err == nil || !strings.Contains(err.Error(), c.want) {
+		if ch, err := p.Edit(c.name, []byte(c.src)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q into %q: %+v, %v; want an error with %q", c.name, c.text, c.src, ch, err, c.want)
 		}
 	}
@@ -292,7 +288,7 @@ func TestFilesThatAreNotWhatTheyLookLike(t *testing.T) {
 		{"utf16.c", "\xff\xfex\x00", Skipped},
 		{"utf16.c", "\xfe\xff\u4e00", Skipped},
 	} {
-		if state, _ := after(t, planOf(t, Insert, mit, nil), c.name, c.src); state != c.state {
+		if state, _ := after(t, newEditor(t, Insert, mit, nil), c.name, c.src); state != c.state {
 			t.Errorf("insert into %s %q: %s, want %s", c.name, c.src, state, c.state)
 		}
 	}

@@ -5,27 +5,29 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/stele-go/stele/internal/setting"
 )
 
-// A comment is one form of comment of a language.
-type comment struct {
-	open  string // begins the comment, or each of its lines where close is empty
+// A commentStyle is one kind of comment of a language.
+type commentStyle struct {
+	open  string // begins the comment, or each of its lines if close is empty
 	close string
 	lead  string // begins each line between open and close
 	nests bool   // an open inside needs a close of its own
-	not   string // open before one of these is no comment, but a pragma
-	never string // must not stand in a text, beside open and close: "--" in XML
-	fold  bool   // open is a word that may be written in any case
+	not   string // open followed by one of these bytes is a pragma, not a comment
+	never string // must not occur in a text, besides open and close: "--" in XML
+	fold  bool   // open is a word in any case
 }
 
-// raw is the form of files that have no comments: the text as it is.
-var raw = comment{}
+// raw is the style of files without comments: the text as it is.
+var raw = commentStyle{}
 
-func (c comment) block() bool { return c.close != "" }
-func (c comment) raw() bool   { return c.open == "" }
+func (c commentStyle) block() bool { return c.close != "" }
+func (c commentStyle) raw() bool   { return c.open == "" }
 
-// name is how --style calls it.
-func (c comment) name() string {
+// name returns the style as Options.Styles has it.
+func (c commentStyle) name() string {
 	switch {
 	case c.raw():
 		return "none"
@@ -35,25 +37,25 @@ func (c comment) name() string {
 	return c.open
 }
 
-// parseComment reads the value of --style: "none", what begins each line, or
-// what opens and what closes.
-func parseComment(s string) (comment, error) {
+// parseStyle parses "none", the beginning of each line, or an opening and a
+// closing mark.
+func parseStyle(s string) (commentStyle, error) {
 	words := strings.Fields(s)
 	switch {
 	case len(words) == 1 && words[0] == "none":
 		return raw, nil
 	case len(words) == 1:
-		return comment{open: words[0]}, nil
+		return commentStyle{open: words[0]}, nil
 	case len(words) == 2 && strings.HasSuffix(words[0], "*"):
-		return comment{open: words[0], lead: " *", close: " " + words[1]}, nil
+		return commentStyle{open: words[0], lead: " *", close: " " + words[1]}, nil
 	case len(words) == 2:
-		return comment{open: words[0], lead: " ", close: words[1]}, nil
+		return commentStyle{open: words[0], lead: " ", close: words[1]}, nil
 	}
-	return raw, fmt.Errorf("--style %q: want what begins each line ('#'), what opens and closes ('/* */'), or none", s)
+	return raw, setting.Wrong("notice: Options.Styles", s, `the beginning of each line ("#"), an opening and a closing mark ("/* */"), or "none"`)
 }
 
-// render writes lines as one comment, without an end of line at its end.
-func (c comment) render(lines []string, eol string) ([]byte, error) {
+// render returns lines as one comment, without an end of line at its end.
+func (c commentStyle) render(lines []string, eol string) ([]byte, error) {
 	if c.raw() {
 		return []byte(strings.Join(lines, eol)), nil
 	}
@@ -61,11 +63,11 @@ func (c comment) render(lines []string, eol string) ([]byte, error) {
 	closing := strings.TrimSpace(c.close)
 	for _, bad := range []string{closing, c.never} {
 		if bad != "" && strings.Contains(text, bad) {
-			return nil, fmt.Errorf("the text contains %q, which may not stand in a comment of the style %s", bad, c.name())
+			return nil, fmt.Errorf("the text contains %q, which a comment of style %s cannot hold", bad, c.name())
 		}
 	}
 	if c.nests && strings.Contains(text, c.open) {
-		return nil, fmt.Errorf("the text contains %q, which opens one more comment in the style %s", c.open, c.name())
+		return nil, fmt.Errorf("the text contains %q, which opens another comment in style %s", c.open, c.name())
 	}
 	out := make([]string, 0, len(lines)+2)
 	lead := c.open
@@ -82,14 +84,14 @@ func (c comment) render(lines []string, eol string) ([]byte, error) {
 	return []byte(strings.Join(out, eol)), nil
 }
 
-// opens says whether src begins with a comment of this form.
-func (c comment) opens(src []byte) bool {
+// opens reports whether src begins with a comment of this style.
+func (c commentStyle) opens(src []byte) bool {
 	n := len(c.open)
 	if c.raw() || len(src) < n {
 		return false
 	}
 	if c.fold {
-		// A word, which must end there.
+		// The word must end there.
 		return bytes.EqualFold(src[:n], []byte(c.open)) && (len(src) == n || bytes.IndexByte([]byte(" \t\r\n"), src[n]) >= 0)
 	}
 	if string(src[:n]) != c.open {
@@ -98,9 +100,9 @@ func (c comment) opens(src []byte) bool {
 	return len(src) == n || strings.IndexByte(c.not, src[n]) < 0
 }
 
-// end returns where the comment that src begins with ends, for a form with a
-// close; ok is false when it does not end in src.
-func (c comment) end(src []byte) (n int, ok bool) {
+// end returns the length of the block comment that src begins with; ok is
+// false if it does not end in src.
+func (c commentStyle) end(src []byte) (n int, ok bool) {
 	open, closing := []byte(c.open), []byte(strings.TrimSpace(c.close))
 	depth := 1
 	for n = len(open); n < len(src); {
@@ -120,9 +122,9 @@ func (c comment) end(src []byte) (n int, ok bool) {
 	return len(src), false
 }
 
-// words returns the text of a comment without its marks and frames, years and
-// line breaks: what two comments of one text have in common in any form.
-func (c comment) words(text []byte) string {
+// words returns the text of a comment without its marks, frames, years and line
+// breaks: two comments of one text have the same words in any style.
+func (c commentStyle) words(text []byte) string {
 	var b strings.Builder
 	s := string(text)
 	if c.block() {
@@ -143,9 +145,9 @@ func (c comment) words(text []byte) string {
 	return b.String()
 }
 
-// years is a year, or a list or range of years: 2019, 2019-2026, 2019, 2021.
+// years matches a year, or a list or range of years: 2019, 2019-2026, 2019, 2021.
 var years = regexp.MustCompile(`\b(?:19|20)\d\d(?:\s*[-–,]\s*(?:19|20)\d\d)*\b`)
 
-// anyYear returns s with one mark in the place of every year, so that texts
-// which differ by their years only become equal.
+// anyYear returns s with one mark for every year, so that texts that differ only
+// in their years are equal.
 func anyYear(s string) string { return years.ReplaceAllLiteralString(s, "\x00") }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestLanguages(t *testing.T) {
-	c, err := newCatalog([]string{".zz=#", "Special=/* */"})
+	c, err := newMatcher([]string{".zz=#", "Special=/* */"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,18 +50,18 @@ func TestLanguages(t *testing.T) {
 	} {
 		style := ""
 		if l := c.find(known.name, []byte(known.head)); l != nil {
-			style = l.forms[0].name()
+			style = l.styles[0].name()
 		}
 		if style != known.style {
 			t.Errorf("%s %q has the style %q, want %q", known.name, known.head, style, known.style)
 		}
 	}
-	for style, want := range map[string]comment{"#": {open: "#"}, "none": raw, "/* */": {open: "/*", lead: " *", close: " */"}, "<!-- -->": {open: "<!--", lead: " ", close: "-->"}, "=begin =end": {open: "=begin", lead: " ", close: "=end"}} {
-		if c, err := newCatalog([]string{style}); err != nil || c.forced[""] != want {
+	for style, want := range map[string]commentStyle{"#": {open: "#"}, "none": raw, "/* */": {open: "/*", lead: " *", close: " */"}, "<!-- -->": {open: "<!--", lead: " ", close: "-->"}, "=begin =end": {open: "=begin", lead: " ", close: "=end"}} {
+		if c, err := newMatcher([]string{style}); err != nil || c.forced[""] != want {
 			t.Errorf("--style %q: %+v, %v", style, c, err)
 		}
 	}
-	if _, err := newCatalog([]string{"a b c"}); err == nil {
+	if _, err := newMatcher([]string{"a b c"}); err == nil {
 		t.Error("--style 'a b c' is taken")
 	}
 }

@@ -8,15 +8,15 @@ import (
 // bom is the byte order mark of UTF-8, which some editors put first.
 var bom = []byte("\xef\xbb\xbf")
 
-// A firstRule returns how many bytes at the beginning of src must stay before
-// a header, 0 for none, unended if that does not end in src. line is how many
-// lines already do.
-type firstRule func(l *language, src []byte, line int) int
+// A preambleRule returns the length of the part of the preamble that src begins
+// with: 0 if it begins with none, unterminated if that part has no end in src.
+// line is the number of lines before src.
+type preambleRule func(l *language, src []byte, line int) int
 
-const unended = -1
+const unterminated = -1
 
-// matched makes a rule of an expression, for each of the first lines lines.
-func matched(lines int, re *regexp.Regexp) firstRule {
+// matched returns a rule that applies an expression to each of the first lines.
+func matched(lines int, re *regexp.Regexp) preambleRule {
 	return func(_ *language, src []byte, line int) int {
 		if line >= lines {
 			return 0
@@ -32,13 +32,13 @@ var (
 	interpreterLine = matched(1, regexp.MustCompile(`\A#!(?:[^\[\n][^\n]*)?(?:\n|\z)`))
 	// docs.swift.org/swiftpm: the version of the manifest, on its first line.
 	swiftTools = matched(1, regexp.MustCompile(`(?i)\A//[ \t]*swift-tools-version:[^\n]*(?:\n|\z)`))
-	// What stands before the tag is printed. One space or the end of the line
-	// belongs to it.
+	// PHP prints whatever stands before the tag. One space or the end of the line
+	// belongs to the tag.
 	phpTag = matched(2, regexp.MustCompile(`\A<\?php(?:[ \t]*(?:\r?\n|\z)|[ \t])`))
 	// CSS Syntax Level 3, 3.2: these bytes, at the very beginning.
 	charset = matched(1, regexp.MustCompile(`\A@charset "[^"\n]*";(?:[ \t]*(?:\r?\n|\z))?`))
-	// docs.docker.com/reference/dockerfile, parser directives: the first
-	// comment that is none ends them.
+	// docs.docker.com/reference/dockerfile, parser directives: any other comment
+	// ends them.
 	dockerDirective = matched(anyLine, regexp.MustCompile(`(?i)\A#[ \t]*(?:syntax|escape|check)[ \t]*=[^\n]*(?:\n|\z)`))
 	// compinit(zshcompsys) reads the first line only.
 	shellFirst = matched(1, regexp.MustCompile(`\A#(?:compdef|autoload)\b[^\n]*(?:\n|\z)`))
@@ -54,20 +54,20 @@ var (
 	rubyMagic = matched(anyLine, regexp.MustCompile(`(?i)\A#[ \t]*(?:-\*-[ \t]*)?(?:(?:en)?coding|frozen[-_]string[-_]literal|warn[-_]indent|warn[-_]past[-_]scope|shareable[-_]constant[-_]value|typed)[ \t]*[:=][^\n]*(?:\n|\z)`))
 )
 
-// xmlDeclaration must stand before everything (XML 1.0, 2.8).
+// xmlDeclaration is the XML declaration, which comes first (XML 1.0, 2.8).
 func xmlDeclaration(_ *language, src []byte, line int) int {
 	if line > 0 || !bytes.HasPrefix(src, []byte("<?xml")) || len(src) > 5 && bytes.IndexByte([]byte(" \t\r\n"), src[5]) < 0 {
 		return 0
 	}
 	n := bytes.Index(src, []byte("?>"))
 	if n < 0 {
-		return unended
+		return unterminated
 	}
 	n += len("?>")
 	return n + blankRest(src[n:])
 }
 
-// doctype is what an XML or HTML file may have before its root element.
+// doctype is the document type declaration of XML or HTML.
 func doctype(_ *language, src []byte, _ int) int {
 	const begin = "<!doctype"
 	at := len(src) - len(bytes.TrimLeft(src, " \t\r\n"))
@@ -91,7 +91,7 @@ func doctype(_ *language, src []byte, _ int) int {
 			return i + 1 + blankRest(src[i+1:])
 		}
 	}
-	return unended
+	return unterminated
 }
 
 // frontMatter is metadata between lines of --- (or +++) that site generators
@@ -112,21 +112,22 @@ func frontMatter(_ *language, src []byte, line int) int {
 		}
 		n += len(l)
 	}
-	return unended
+	return unterminated
 }
 
-// jsPragma is what Jest and its like look for in the first comment of a file only.
+// jsPragma matches the pragmas that Jest and its like read from the first comment
+// of a file only.
 var jsPragma = regexp.MustCompile(`@(?:jest-[\w-]+|flow|noflow|format|noformat|prettier|noprettier)\b`)
 
-// docblock returns the end of such a comment. A comment that is also a notice
-// does not count: a header after it would be the second one.
+// docblock is a comment with such a pragma. If it is a legal notice too it is no
+// preamble: another notice would follow it.
 func docblock(_ *language, src []byte, line int) int {
 	if !bytes.HasPrefix(src, []byte("/*")) {
 		return 0
 	}
 	n := bytes.Index(src[len("/*"):], []byte("*/"))
 	if n < 0 {
-		return unended
+		return unterminated
 	}
 	n += len("/**/")
 	if text := src[:n]; line > 1 || !jsPragma.Match(text) || legal.Match(text) || generated.Match(text) {
@@ -144,16 +145,16 @@ var (
 // after "#!"), or for Vim, which by default reads the first five.
 func editorLine(l *language, src []byte, line int) int {
 	text := lineAt(src)
-	if line >= 2 || !emacsMode.Match(text) && !vimMode.Match(text) || !l.comments(bytes.TrimSpace(text)) {
+	if line >= 2 || !emacsMode.Match(text) && !vimMode.Match(text) || !l.isComment(bytes.TrimSpace(text)) {
 		return 0
 	}
 	return len(text)
 }
 
-// comments says whether text, without white space around it, is one whole
+// isComment reports whether text, without white space around it, is one whole
 // comment.
-func (l *language) comments(text []byte) bool {
-	for _, c := range l.forms {
+func (l *language) isComment(text []byte) bool {
+	for _, c := range l.styles {
 		if !c.opens(text) {
 			continue
 		}
@@ -175,8 +176,8 @@ func lineAt(src []byte) []byte {
 	return src
 }
 
-// blankRest returns the length of the white space up to and with the end of
-// the line that src begins with, or 0 when something else stands in it.
+// blankRest returns the length of the first line of src, its end included, or 0
+// if the line is not blank.
 func blankRest(src []byte) int {
 	l := lineAt(src)
 	if len(bytes.TrimSpace(l)) > 0 {

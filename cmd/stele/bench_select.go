@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stele-go/stele/internal/setting"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites"
+)
+
+// A selection has the experiments and claims of a call of bench.
+type selection struct {
+	quick       bool
+	experiments []lab.Experiment
+	claims      []suites.Claim
+	suites      []suites.Suite
+}
+
+// choose selects by the arguments and --filter.
+func (b *benchFlags) choose(args []string) (selection, error) {
+	s := selection{quick: b.quick || len(args) == 0 && !b.list, suites: suites.ListOf(b.corpus)}
+	var names []string
+	wanted := map[string]bool{}
+	for _, a := range args {
+		wanted[strings.ToLower(a)] = true
+	}
+	take := func(name string) bool {
+		names = append(names, name)
+		ok := wanted[strings.ToLower(name)]
+		delete(wanted, strings.ToLower(name))
+		return ok || len(args) == 0
+	}
+	allClaims := wanted["claims"] || len(args) == 0 && !s.quick
+	delete(wanted, "claims")
+	for _, suite := range s.suites {
+		if take(suite.Name) {
+			if s.quick {
+				s.experiments = append(s.experiments, suite.Quick...)
+			} else {
+				s.experiments = append(s.experiments, suite.Full...)
+			}
+		}
+	}
+	for _, suite := range s.suites {
+		for _, c := range suite.Claims {
+			named := wanted[strings.ToLower(c.ID)]
+			delete(wanted, strings.ToLower(c.ID))
+			names = append(names, c.ID)
+			if named || allClaims {
+				s.claims = append(s.claims, c)
+				s.experiments = append(s.experiments, c.Experiments...)
+			}
+		}
+	}
+	for a := range wanted {
+		return s, fmt.Errorf("there is no suite or claim %q; want claims, %s", a, strings.Join(names, ", "))
+	}
+	s.experiments = unique(s.experiments)
+	if b.filter != "" {
+		re, err := regexp.Compile(b.filter)
+		if err != nil {
+			return s, setting.Wrong("--filter", b.filter, "a regular expression: %v", err)
+		}
+		s.experiments = slices.DeleteFunc(s.experiments, func(e lab.Experiment) bool { return !re.MatchString(e.ID()) })
+		if len(s.experiments) == 0 {
+			return s, setting.Wrong("--filter", b.filter, "a part of the id of an experiment; 'stele bench --list' lists them")
+		}
+	}
+	if len(s.experiments) == 0 {
+		return s, errors.New("no experiment is left; 'stele bench --list' lists them")
+	}
+	return s, nil
+}
+
+// unique removes repeated experiments: claims share some.
+func unique(es []lab.Experiment) []lab.Experiment {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(es, func(e lab.Experiment) bool {
+		had := seen[e.ID()]
+		seen[e.ID()] = true
+		return had
+	})
+}
+
+func (s selection) list(w io.Writer) {
+	suite := ""
+	for _, e := range s.experiments {
+		if e.Suite != suite {
+			if suite != "" {
+				fmt.Fprintln(w)
+			}
+			suite = e.Suite
+			fmt.Fprintln(w, s.heading(suite))
+		}
+		fmt.Fprintf(w, "  %-38s %s\n", e.ID(), e.Question)
+		for _, v := range e.Variants {
+			fmt.Fprintf(w, "      %-32s %-18s %s\n", v.Name, v.Promise, v.Doc)
+		}
+	}
+	if len(s.claims) > 0 {
+		fmt.Fprintln(w, "\nverdicts on claims")
+	}
+	for _, c := range s.claims {
+		fmt.Fprintf(w, "  %-4s %s\n       claimed: %s\n", c.ID, c.Statement, c.Claimed)
+	}
+}
+
+func (s selection) heading(suite string) string {
+	for _, of := range s.suites {
+		if of.Name == suite {
+			return suite + ": " + of.Question
+		}
+	}
+	return suite + ": experiments behind published claims"
+}
+
+// more returns a text about the parts of the full set that the quick set lacks.
+func (s selection) more() string {
+	var b strings.Builder
+	b.WriteString("\nThis was the quick set. The full set adds:\n")
+	for _, suite := range s.suites {
+		variants := 0
+		names := map[string]bool{}
+		for _, e := range suite.Full {
+			variants = max(variants, len(e.Variants))
+			names[e.Name] = true
+		}
+		fmt.Fprintf(&b, "  stele bench %-8s %d experiments (%s), up to %d variants\n", suite.Name, len(suite.Full), strings.Join(slices.Sorted(maps.Keys(names)), ", "), variants)
+	}
+	n := 0
+	for _, suite := range s.suites {
+		n += len(suite.Claims)
+	}
+	fmt.Fprintf(&b, "  stele bench claims   %d published claims, each with a verdict\n", n)
+	return b.String()
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/durability"
+)
+
+// An output is a flag that names a file to write to, "-" for standard output, or
+// "" for none.
+type output struct{ flag, name string }
+
+// checkOutputs refuses two outputs to standard output, and a file in a folder
+// that does not exist. It reports whether one goes to standard output.
+func checkOutputs(all ...output) (toStdout bool, err error) {
+	used := ""
+	for _, o := range all {
+		switch o.name {
+		case "":
+		case "-":
+			if used != "" {
+				return true, fmt.Errorf("%s and %s: both are standard output (-); want a FILE for one of them", used, o.flag)
+			}
+			used = o.flag
+		default:
+			st, err := os.Stat(filepath.Dir(o.name))
+			if err == nil && !st.IsDir() {
+				err = &os.PathError{Op: "stat", Path: filepath.Dir(o.name), Err: errors.New("not a folder")}
+			}
+			if err != nil {
+				return false, fmt.Errorf("%s: %q; want a FILE in a folder that exists: %w", o.flag, o.name, err)
+			}
+		}
+	}
+	return used != "", nil
+}
+
+// writeFile writes to the named file, or to stdout for "-". A file appears
+// under its name only once it is complete, with the permissions of the file that
+// it replaces. A device or a FIFO is written to.
+func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error {
+	if name == "-" {
+		return write(stdout)
+	}
+	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	o := atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepMode, Links: atomicfile.FollowLinks}
+	f, err := atomicfile.Create(name, 0o666, o)
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	if err := write(f); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return f.Commit()
+}
+
+// writeJSON writes v, indented, as writeFile does.
+func writeJSON(name string, stdout io.Writer, v any) error {
+	return writeFile(name, stdout, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(v)
+	})
+}
