@@ -11,10 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// rwfDontCache is RWF_DONTCACHE of include/uapi/linux/fs.h. Only new versions of
+// x/sys have it, and a user of one primitive need not be lifted to those.
+const rwfDontCache = 0x80
+
 // Flags of preadv2(2).
 const (
-	ReadDontCache = unix.RWF_DONTCACHE // Linux 6.14
-	ReadNoWait    = unix.RWF_NOWAIT    // EAGAIN where a device would be waited for
+	ReadDontCache = rwfDontCache    // Linux 6.14
+	ReadNoWait    = unix.RWF_NOWAIT // EAGAIN where a device would be waited for
 )
 
 // Advice on a file's range, posix_fadvise(2). Normal, random and sequential

@@ -20,7 +20,7 @@ const (
 	WriteDurable WriteMode = unix.RWF_DSYNC
 	// WriteUncached: the pages are written out at once, and dropped then
 	// (RWF_DONTCACHE, Linux 6.14).
-	WriteUncached WriteMode = unix.RWF_DONTCACHE
+	WriteUncached WriteMode = rwfDontCache
 )
 
 // WriteVec writes a and then b at off, in one call where the kernel takes all

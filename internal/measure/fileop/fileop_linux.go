@@ -22,13 +22,13 @@ const (
 	FallocZero        = unix.FALLOC_FL_ZERO_RANGE
 	FallocInsert      = unix.FALLOC_FL_INSERT_RANGE
 	FallocUnshare     = unix.FALLOC_FL_UNSHARE_RANGE
-	FallocWriteZeroes = unix.FALLOC_FL_WRITE_ZEROES // Linux 6.17
+	FallocWriteZeroes = 0x80 // FALLOC_FL_WRITE_ZEROES of Linux 6.17, which needs x/sys v0.45.0
 )
 
 // Flags of pwritev2(2).
 const (
 	WriteAtomic    = unix.RWF_ATOMIC
-	WriteDontCache = unix.RWF_DONTCACHE
+	WriteDontCache = rwfDontCache
 	WriteDSync     = unix.RWF_DSYNC
 )
 
