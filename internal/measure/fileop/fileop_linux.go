@@ -22,13 +22,13 @@ const (
 	FallocZero        = unix.FALLOC_FL_ZERO_RANGE
 	FallocInsert      = unix.FALLOC_FL_INSERT_RANGE
 	FallocUnshare     = unix.FALLOC_FL_UNSHARE_RANGE
-	FallocWriteZeroes = 0x80 // FALLOC_FL_WRITE_ZEROES of Linux 6.17, which needs x/sys v0.45.0
+	FallocWriteZeroes = 0x80 // FALLOC_FL_WRITE_ZEROES of Linux 6.17, by value for older versions of x/sys
 )
 
 // Flags of pwritev2(2).
 const (
-	WriteAtomic    = unix.RWF_ATOMIC
-	WriteDontCache = rwfDontCache
+	WriteAtomic    = 0x40 // RWF_ATOMIC of Linux 6.11, by value for older versions of x/sys
+	WriteDontCache = 0x80 // RWF_DONTCACHE of Linux 6.14
 	WriteDSync     = unix.RWF_DSYNC
 )
 

@@ -5,7 +5,8 @@ package systrace
 import "golang.org/x/sys/unix"
 
 // commonSyscalls names the calls that amd64 and arm64 both have. The numbers
-// differ between the two and are those of golang.org/x/sys.
+// differ between the two and are those of golang.org/x/sys; numbers above 466 are
+// the same on both, and literal so that older versions of x/sys do.
 var commonSyscalls = map[int]string{
 	unix.SYS_ACCEPT: "accept", unix.SYS_ACCEPT4: "accept4", unix.SYS_ACCT: "acct", unix.SYS_ADD_KEY: "add_key", unix.SYS_ADJTIMEX: "adjtimex",
 	unix.SYS_BIND: "bind", unix.SYS_BPF: "bpf", unix.SYS_BRK: "brk", unix.SYS_CACHESTAT: "cachestat", unix.SYS_CAPGET: "capget",
@@ -19,7 +20,7 @@ var commonSyscalls = map[int]string{
 	unix.SYS_FACCESSAT2: "faccessat2", unix.SYS_FADVISE64: "fadvise64", unix.SYS_FALLOCATE: "fallocate", unix.SYS_FANOTIFY_INIT: "fanotify_init",
 	unix.SYS_FANOTIFY_MARK: "fanotify_mark", unix.SYS_FCHDIR: "fchdir", unix.SYS_FCHMOD: "fchmod", unix.SYS_FCHMODAT: "fchmodat",
 	unix.SYS_FCHMODAT2: "fchmodat2", unix.SYS_FCHOWN: "fchown", unix.SYS_FCHOWNAT: "fchownat", unix.SYS_FCNTL: "fcntl", unix.SYS_FDATASYNC: "fdatasync",
-	unix.SYS_FGETXATTR: "fgetxattr", unix.SYS_FILE_GETATTR: "file_getattr", unix.SYS_FILE_SETATTR: "file_setattr", unix.SYS_FINIT_MODULE: "finit_module",
+	unix.SYS_FGETXATTR: "fgetxattr", 468: "file_getattr", 469: "file_setattr", unix.SYS_FINIT_MODULE: "finit_module",
 	unix.SYS_FLISTXATTR: "flistxattr", unix.SYS_FLOCK: "flock", unix.SYS_FREMOVEXATTR: "fremovexattr", unix.SYS_FSCONFIG: "fsconfig",
 	unix.SYS_FSETXATTR: "fsetxattr", unix.SYS_FSMOUNT: "fsmount", unix.SYS_FSOPEN: "fsopen", unix.SYS_FSPICK: "fspick", unix.SYS_FSTAT: "fstat",
 	unix.SYS_FSTATFS: "fstatfs", unix.SYS_FSYNC: "fsync", unix.SYS_FTRUNCATE: "ftruncate", unix.SYS_FUTEX: "futex",
@@ -39,7 +40,7 @@ var commonSyscalls = map[int]string{
 	unix.SYS_KEXEC_FILE_LOAD: "kexec_file_load", unix.SYS_KEXEC_LOAD: "kexec_load", unix.SYS_KEYCTL: "keyctl", unix.SYS_KILL: "kill",
 	unix.SYS_LANDLOCK_ADD_RULE: "landlock_add_rule", unix.SYS_LANDLOCK_CREATE_RULESET: "landlock_create_ruleset",
 	unix.SYS_LANDLOCK_RESTRICT_SELF: "landlock_restrict_self", unix.SYS_LGETXATTR: "lgetxattr", unix.SYS_LINKAT: "linkat", unix.SYS_LISTEN: "listen",
-	unix.SYS_LISTMOUNT: "listmount", unix.SYS_LISTNS: "listns", unix.SYS_LISTXATTR: "listxattr", unix.SYS_LISTXATTRAT: "listxattrat",
+	unix.SYS_LISTMOUNT: "listmount", 470: "listns", unix.SYS_LISTXATTR: "listxattr", unix.SYS_LISTXATTRAT: "listxattrat",
 	unix.SYS_LLISTXATTR: "llistxattr", unix.SYS_LOOKUP_DCOOKIE: "lookup_dcookie", unix.SYS_LREMOVEXATTR: "lremovexattr", unix.SYS_LSEEK: "lseek",
 	unix.SYS_LSETXATTR: "lsetxattr", unix.SYS_LSM_GET_SELF_ATTR: "lsm_get_self_attr", unix.SYS_LSM_LIST_MODULES: "lsm_list_modules",
 	unix.SYS_LSM_SET_SELF_ATTR: "lsm_set_self_attr", unix.SYS_MADVISE: "madvise", unix.SYS_MAP_SHADOW_STACK: "map_shadow_stack", unix.SYS_MBIND: "mbind",
@@ -53,7 +54,7 @@ var commonSyscalls = map[int]string{
 	unix.SYS_MUNLOCK: "munlock", unix.SYS_MUNLOCKALL: "munlockall", unix.SYS_MUNMAP: "munmap", unix.SYS_NAME_TO_HANDLE_AT: "name_to_handle_at",
 	unix.SYS_NANOSLEEP: "nanosleep", unix.SYS_NEWFSTATAT: "newfstatat", unix.SYS_NFSSERVCTL: "nfsservctl", unix.SYS_OPENAT: "openat",
 	unix.SYS_OPENAT2: "openat2", unix.SYS_OPEN_BY_HANDLE_AT: "open_by_handle_at", unix.SYS_OPEN_TREE: "open_tree",
-	unix.SYS_OPEN_TREE_ATTR: "open_tree_attr", unix.SYS_PERF_EVENT_OPEN: "perf_event_open", unix.SYS_PERSONALITY: "personality",
+	467: "open_tree_attr", unix.SYS_PERF_EVENT_OPEN: "perf_event_open", unix.SYS_PERSONALITY: "personality",
 	unix.SYS_PIDFD_GETFD: "pidfd_getfd", unix.SYS_PIDFD_OPEN: "pidfd_open", unix.SYS_PIDFD_SEND_SIGNAL: "pidfd_send_signal", unix.SYS_PIPE2: "pipe2",
 	unix.SYS_PIVOT_ROOT: "pivot_root", unix.SYS_PKEY_ALLOC: "pkey_alloc", unix.SYS_PKEY_FREE: "pkey_free", unix.SYS_PKEY_MPROTECT: "pkey_mprotect",
 	unix.SYS_PPOLL: "ppoll", unix.SYS_PRCTL: "prctl", unix.SYS_PREAD64: "pread64", unix.SYS_PREADV: "preadv", unix.SYS_PREADV2: "preadv2",
@@ -64,7 +65,7 @@ var commonSyscalls = map[int]string{
 	unix.SYS_READV: "readv", unix.SYS_REBOOT: "reboot", unix.SYS_RECVFROM: "recvfrom", unix.SYS_RECVMMSG: "recvmmsg", unix.SYS_RECVMSG: "recvmsg",
 	unix.SYS_REMAP_FILE_PAGES: "remap_file_pages", unix.SYS_REMOVEXATTR: "removexattr", unix.SYS_REMOVEXATTRAT: "removexattrat",
 	unix.SYS_RENAMEAT: "renameat", unix.SYS_RENAMEAT2: "renameat2", unix.SYS_REQUEST_KEY: "request_key", unix.SYS_RESTART_SYSCALL: "restart_syscall",
-	unix.SYS_RSEQ: "rseq", unix.SYS_RSEQ_SLICE_YIELD: "rseq_slice_yield", unix.SYS_RT_SIGACTION: "rt_sigaction", unix.SYS_RT_SIGPENDING: "rt_sigpending",
+	unix.SYS_RSEQ: "rseq", 471: "rseq_slice_yield", unix.SYS_RT_SIGACTION: "rt_sigaction", unix.SYS_RT_SIGPENDING: "rt_sigpending",
 	unix.SYS_RT_SIGPROCMASK: "rt_sigprocmask", unix.SYS_RT_SIGQUEUEINFO: "rt_sigqueueinfo", unix.SYS_RT_SIGRETURN: "rt_sigreturn",
 	unix.SYS_RT_SIGSUSPEND: "rt_sigsuspend", unix.SYS_RT_SIGTIMEDWAIT: "rt_sigtimedwait", unix.SYS_RT_TGSIGQUEUEINFO: "rt_tgsigqueueinfo",
 	unix.SYS_SCHED_GETAFFINITY: "sched_getaffinity", unix.SYS_SCHED_GETATTR: "sched_getattr", unix.SYS_SCHED_GETPARAM: "sched_getparam",

@@ -16,7 +16,7 @@ var ownSyscalls = map[int]string{
 	unix.SYS_PUTPMSG: "putpmsg", unix.SYS_QUERY_MODULE: "query_module", unix.SYS_READLINK: "readlink", unix.SYS_RENAME: "rename",
 	unix.SYS_RMDIR: "rmdir", unix.SYS_SECURITY: "security", unix.SYS_SELECT: "select", unix.SYS_SET_THREAD_AREA: "set_thread_area",
 	unix.SYS_SIGNALFD: "signalfd", unix.SYS_STAT: "stat", unix.SYS_SYMLINK: "symlink", unix.SYS_SYSFS: "sysfs", unix.SYS_TIME: "time",
-	unix.SYS_TUXCALL: "tuxcall", unix.SYS_UNLINK: "unlink", unix.SYS_UPROBE: "uprobe", unix.SYS_URETPROBE: "uretprobe", unix.SYS_USELIB: "uselib",
+	unix.SYS_TUXCALL: "tuxcall", unix.SYS_UNLINK: "unlink", 336: "uprobe", unix.SYS_URETPROBE: "uretprobe", unix.SYS_USELIB: "uselib",
 	unix.SYS_USTAT: "ustat", unix.SYS_UTIME: "utime", unix.SYS_UTIMES: "utimes", unix.SYS_VFORK: "vfork", unix.SYS_VSERVER: "vserver",
 	unix.SYS__SYSCTL: "_sysctl",
 }
