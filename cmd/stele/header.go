@@ -131,7 +131,7 @@ func (h *headerFlags) writes() bool { return h.verb != notice.Check }
 func (h *headerFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&h.text, "text", nil, "one `LINE` of the text; repeat it for more lines")
 	f.StringVar(&h.file, "file", "", "read the text from this `FILE`; - is standard input")
-	f.StringVar(&h.year, "year", "", "value of {{.Year}} (default the current year)")
+	f.StringVar(&h.year, "year", "", "`YEAR` is the value of {{.Year}} (default the current year)")
 	f.StringArrayVar(&h.markers, "marker", nil, "a comment with this `WORD` is the header, too; may be repeated")
 	f.StringArrayVar(&h.styles, "style", nil, "comment style to write: '#', '/* */', or none for the text as it is; `[NAME=]STYLE` for one extension (.x) or file name; may be repeated")
 	f.BoolVar(&h.generated, "generated", false, "include generated files")
@@ -152,7 +152,7 @@ func (h *headerFlags) flags(f *pflag.FlagSet) {
 	progressFlag(f, &h.progress)
 	f.IntVar(&h.workers, "workers", 0, "`NUMBER` of files edited concurrently (default the number of processors)")
 	if h.writes() {
-		f.StringVar(&h.level, "level", "power", "changes survive: power (a power cut) or kill (kill -9)")
+		f.StringVar(&h.level, "level", "power", "what changes survive: `LEVEL` is power (a power cut) or kill (kill -9)")
 		f.BoolVar(&h.keepTimes, "keep-times", false, "keep the modification times of the files")
 		lockFlag(f, &h.lockWait)
 		f.BoolVar(&h.raw, "raw", false, "write the bytes of the text as they are, and record them; see above")

@@ -22,7 +22,7 @@ type rawFlags struct {
 }
 
 func (w *rawFlags) flags(f *pflag.FlagSet, verb notice.Action) {
-	f.StringVar(&w.mode, "mode", "atomic", "with --raw: atomic (a new file replaces the old) or inplace (the inode stays)")
+	f.StringVar(&w.mode, "mode", "atomic", "with --raw: `MODE` is atomic (a new file replaces the old) or inplace (the inode stays)")
 	f.StringVar(&w.pad, "pad", "", "with --raw: pad the header with `BYTE` (newline, space or zero) where that is faster")
 	if verb == notice.Insert {
 		f.StringVar(&w.reserve, "reserve", "", "with --raw: first reserve space for headers of `SIZE` in all; needs --pad")

@@ -96,7 +96,7 @@ func (r *headerReport) text(w io.Writer, verbose bool) error {
 		for _, name := range names {
 			why = append(why, fmt.Sprintf("%d %s", counts[name], name))
 		}
-		parts = append(parts, fmt.Sprintf("%d left out (%s)", n, strings.Join(why, ", ")))
+		parts = append(parts, fmt.Sprintf("%d skipped (%s)", n, strings.Join(why, ", ")))
 	}
 	fmt.Fprint(&b, countFiles(r.Summary["files"]))
 	if len(parts) > 0 {
@@ -111,7 +111,7 @@ func (r *headerReport) text(w io.Writer, verbose bool) error {
 		if r.Verb == notice.Replace {
 			hint = "--old TEXT or --marker WORD"
 		}
-		fmt.Fprintf(&b, "Files with another notice were left as they are; %s says which of them are meant.\n", hint)
+		fmt.Fprintf(&b, "Files with another notice were left as they are; %s selects those to change.\n", hint)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -18,7 +18,7 @@ import (
 var progressModes = []string{"auto", "line", "plain", "json", "none"}
 
 func progressFlag(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "progress", "auto", "progress on standard error: "+strings.Join(progressModes, ", "))
+	f.StringVar(to, "progress", "auto", "progress on standard error: `MODE` is "+strings.Join(progressModes, ", "))
 }
 
 // A meter shows progress on standard error. In mode line it redraws one line,

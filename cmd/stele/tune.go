@@ -73,7 +73,7 @@ func (o *tuneFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.dry, "dry-run", false, "measure and print; write no profile")
 	f.BoolVar(&o.list, "list", false, "list the settings and loads compared; measure nothing")
 	f.StringVar(&o.json, "json", "", "write the run, for 'stele report', as JSON to `FILE`; - is standard output")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of the order of blocks, of their work and of the bootstrap; 0 draws one")
+	f.Uint64Var(&o.seed, "seed", 0, "`SEED` of the order of blocks, of their work and of the bootstrap; 0 draws one")
 	progressFlag(f, &o.progress)
 }
 
