@@ -11,24 +11,24 @@ import (
 )
 
 // Append adds the batch. It returns nil once all its entries are durable at
-// Options.Level, and from then on queries find them: at Power they survive a
-// power cut, at Kill kill -9. A crash before leaves all of the batch or nothing,
-// if it has less than 4 MiB; a larger one is written in several steps, and a
-// crash leaves some of these (durability.Prefix).
+// Options.Level and visible to queries: at Power they survive a power cut, at
+// Kill kill -9. A crash before that leaves all of the batch or nothing, if it
+// is smaller than 4 MiB; a larger one is written in several steps, and a crash
+// leaves some of them (durability.Prefix).
 //
 // An entry that is too old, too far in the future, or too long is refused; all
-// others are kept, and the error is a *RejectedError that tells of each. The
-// newest entry of a stream, which Options.LateWindow is about, may be one before
-// in the same batch.
+// others are kept, and the error is a *RejectedError that lists each. The
+// newest entry of a stream, to which Options.LateWindow refers, may be an
+// earlier one of the same batch.
 //
-// Append waits while a crashed store replays its log, and where Options.Memory
-// is used up; if ctx is done meanwhile its error wraps that of ctx, and nothing
-// of the batch was kept. It is not cancelled while the log is being written.
-// Other errors: ErrLowSpace, ErrFailed, ErrClosed. After an error that wraps
-// ErrUnsure some of the batch may have been kept, or be found after the store
-// was opened anew; after any other one nothing was.
+// Append blocks while a crashed store replays its log, and where Options.Memory
+// is used up. If ctx is done meanwhile, the error wraps that of ctx, and
+// nothing of the batch was kept. A write to the log is not cancelled. Other
+// errors: ErrLowSpace, ErrFailed, ErrClosed. After an error that wraps
+// ErrUnsure, some of the batch may have been kept, or be found after the store
+// is opened again; after any other error nothing was.
 //
-// The lines are the caller's again when Append returns.
+// The lines belong to the caller again when Append returns.
 func (s *Store) Append(ctx context.Context, b Batch) error {
 	s.closeMu.RLock()
 	defer s.closeMu.RUnlock()
@@ -62,7 +62,8 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 	return nil
 }
 
-// checkAppend says why nothing can be appended now. It waits for the end of replay.
+// checkAppend returns why nothing can be appended now. It waits for the end of
+// replay.
 func (s *Store) checkAppend(ctx context.Context) error {
 	if s.log == nil {
 		return errUnopened
@@ -100,12 +101,12 @@ type appendState struct {
 	rowSet
 	records  []recordRange
 	rejected []Rejection
-	// seen is the newest entry of each stream so far. Several streams of the
-	// batch may be the same.
+	// seen is the newest time of each stream of the batch so far. Several
+	// streams of the batch may be the same.
 	seen map[*stream]int64
 }
 
-// A recordRange becomes one record: parts first to last.
+// A recordRange becomes one record: streams first to last.
 type recordRange struct {
 	first, last int
 	rows        int
@@ -126,8 +127,8 @@ func (w *appendState) release() {
 	}
 }
 
-// appendRecord makes a record of a piece, appends it to the log, and puts its entries
-// into memory.
+// appendRecord encodes one record, appends it to the log, and inserts its
+// entries into a memtable.
 func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p recordRange) error {
 	parts := w.streams[p.first:p.last]
 	c := reservationFor(p.size, p.rows, len(parts))
@@ -144,8 +145,8 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	for i := range parts {
 		parts[i].stream = s.streams.hold(parts[i].stream, m)
 	}
-	// Not cancelled: what is in the log must be in memory, and a record takes
-	// no longer than a sync.
+	// Not cancelled: a record in the log must be in memory too, and it takes no
+	// longer than a sync.
 	pos, err := s.log.Append(context.Background(), rec)
 	if err != nil {
 		return s.logError(err)
@@ -155,7 +156,7 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 	return nil
 }
 
-// forgetUnused has the streams forgotten that were made for an append that has failed.
+// forgetUnused forgets the streams that were created for an append that failed.
 func (s *Store) forgetUnused(parts []recordStream) {
 	var made []uint32
 	for i := range parts {
@@ -168,7 +169,7 @@ func (s *Store) forgetUnused(parts []recordStream) {
 	}
 }
 
-// enter returns the active memtable, with the caller counted inside.
+// enter returns the active memtable, and counts the caller among its appenders.
 func (s *Store) enter() *memtable {
 	for {
 		m := s.active.Load()
@@ -180,18 +181,18 @@ func (s *Store) enter() *memtable {
 	}
 }
 
-// A arenaRef is where a record is in an arena.
+// An arenaRef is the place of a record in an arena.
 type arenaRef struct{ chunk, off uint32 }
 
-// insert puts the rows of a record into the memtable that position pos belongs
-// to: m, which the caller has entered, or one after it.
+// insert puts the rows of a record into the memtable that owns position pos: m,
+// which the caller has entered, or a later one.
 func (s *Store) insert(m *memtable, pos uint64, set *rowSet, parts []recordStream, rec []byte, at arenaRef) {
 	own := m
 	for !m.owns(pos) {
 		m = m.next.Load()
 	}
 	if m != own {
-		// The record is in the memory of one that will go sooner.
+		// The record is in the arena of a memtable that is released sooner.
 		var buf []byte
 		buf, at.chunk, at.off = m.arena.reserve(len(rec))
 		copy(buf, rec)
@@ -243,7 +244,7 @@ func unsure(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnsure, err)
 }
 
-// fail has the store refuse appends from now on.
+// fail makes the store refuse appends from now on.
 func (s *Store) fail(cause error) error {
 	err := fmt.Errorf("%w: %w", ErrFailed, cause)
 	s.failed.CompareAndSwap(nil, &err)

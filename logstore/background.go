@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A signal wakes a goroutine. Several that come before it looks are one.
+// A signal wakes a goroutine. Signals sent before it wakes are merged into one.
 type signal chan struct{}
 
 func (c signal) wake() {
@@ -18,8 +18,8 @@ func (c signal) wake() {
 	}
 }
 
-// backgroundErrors is the errors of background work, by what it was about, each until
-// it has gone well.
+// backgroundErrors holds the last error of each kind of background work, until
+// the work succeeds.
 type backgroundErrors struct {
 	mu   sync.Mutex
 	errs map[string]error

@@ -7,41 +7,42 @@ import (
 )
 
 var (
-	// ErrClosed: the store has been closed.
+	// ErrClosed reports a call on a store that has been closed.
 	ErrClosed = errors.New("the store is closed")
-	// ErrLocked: another process, or this one, has the folder open. The error
-	// says which.
+	// ErrLocked reports that a process, perhaps this one, has the store open.
+	// The error names it.
 	ErrLocked = errors.New("the store is in use")
-	// ErrLowSpace: the file system has less room than Options.MinFree. Nothing
-	// is appended until there is more; queries go on.
-	ErrLowSpace = errors.New("too little space is free")
-	// ErrFailed: a write or a sync of the log below has failed for good.
-	// Nothing is appended any more until the store is opened anew; what was
+	// ErrLowSpace reports that the file system has less free space than
+	// Options.MinFree. Appends are refused until there is more; queries go on.
+	ErrLowSpace = errors.New("too little free space")
+	// ErrFailed reports that a write or sync of the log has failed for good.
+	// Appends are refused until the store is opened again; everything
 	// acknowledged stays, and queries go on.
-	ErrFailed = errors.New("the store takes no more: open it anew")
-	// ErrUnsure: the batch was not acknowledged, and may be there all the same.
-	ErrUnsure = errors.New("it may have been kept all the same")
+	ErrFailed = errors.New("the log has failed for good: open the store again")
+	// ErrUnsure reports a batch that was not acknowledged, but may be there all
+	// the same.
+	ErrUnsure = errors.New("the batch may have been kept all the same")
 
 	// ErrReplaying is the last error of a query that began before the log was
-	// replayed: entries that were acknowledged before may be missing.
+	// replayed: entries acknowledged before the crash may be missing.
 	ErrReplaying = errors.New("the log is still being replayed")
 
-	// Reasons why an entry was refused, see RejectedError.
-	ErrTooOld  = errors.New("older than late entries of its stream may be")
-	ErrExpired = errors.New("older than what is kept")
-	ErrFuture  = errors.New("too far in the future")
-	ErrTooLong = errors.New("the line is too long")
+	// The reasons of a Rejection.
+	ErrTooOld  = errors.New("entry is older than Options.LateWindow allows")
+	ErrExpired = errors.New("entry is older than Options.Retention")
+	ErrFuture  = errors.New("entry is further ahead than Options.FutureWindow allows")
+	ErrTooLong = errors.New("line is longer than Options.MaxLine")
 )
 
-// errUnopened is the error of a Store or a SegmentInspection that this package
-// has not made.
-var errUnopened = fmt.Errorf("it was made without Open: %w", fs.ErrInvalid)
+// errUnopened is the error of a Store or SegmentInspection that Open did not
+// make.
+var errUnopened = fmt.Errorf("not opened: use Open: %w", fs.ErrInvalid)
 
 // A Rejection is an entry that was refused, and why.
 type Rejection struct {
-	Stream, Entry int // the place in the Batch
+	Stream, Entry int // indexes into the Batch
 	Time          int64
-	Err           error // wraps ErrTooOld, ErrExpired, ErrFuture, ErrTooLong or ErrLabels, and says what would do
+	Err           error // wraps ErrTooOld, ErrExpired, ErrFuture, ErrTooLong or ErrLabels, and says what is allowed
 }
 
 // A RejectedError is the error of a batch of which some entries were refused.
@@ -69,8 +70,8 @@ func (e *RejectedError) Unwrap() []error {
 	return list
 }
 
-// A CorruptError tells of a segment that is not as it was written. What is
-// intact is served.
+// A CorruptError reports a segment whose bytes are not as they were written.
+// Its intact blocks are still served.
 type CorruptError struct {
 	File   string
 	Offset int64 // bytes

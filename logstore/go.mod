@@ -7,7 +7,6 @@ require (
 	github.com/klauspost/compress v1.20.3
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/stele-go/stele v0.1.0
-	github.com/tidwall/btree v1.8.2
 	golang.org/x/sys v0.49.0
 	golang.org/x/time v0.16.0
 )

@@ -12,58 +12,61 @@ import (
 // Options are the settings of a store. The zero value is the safe one.
 type Options struct {
 	// Level is what an acknowledged batch survives. The default is Power. At
-	// Kill nothing is synced but every SyncEvery, when memory is sealed, and on
-	// Close. None is refused.
+	// Kill, data is synced only every SyncEvery, when a memtable is sealed, and
+	// by Close. None is refused.
 	Level durability.Level
-	// SyncEvery, at level Kill, is how long a batch may wait to be made durable
-	// against a power cut. The default, 0, is until its entries are sealed.
+	// SyncEvery, at level Kill, is how long a batch may wait for its sync
+	// against a power cut. The default, 0, syncs when its entries are sealed.
 	SyncEvery time.Duration
 
 	// LateWindow is how much older than the newest entry of its stream an entry
-	// may be; the newest is that of all entries before it, those of its own
-	// batch too. 0 is an hour; a negative one is any time.
+	// may be. The newest counts all entries before it, those of the same batch
+	// included. 0 means an hour; a negative window accepts any time.
 	LateWindow time.Duration
-	// FutureWindow is how far ahead of the clock an entry may be. 0 is ten
-	// minutes; a negative one is any time.
+	// FutureWindow is how far ahead of the clock an entry may be. 0 means ten
+	// minutes; a negative window accepts any time.
 	FutureWindow time.Duration
-	// MaxLine is the most bytes that a line may have. 0 is 256 KiB; at most 1 MiB.
+	// MaxLine is the largest size of a line in bytes. 0 means 256 KiB; at most
+	// 1 MiB.
 	MaxLine int
 
 	// Retention is how long entries are kept, by their time. The default, 0,
-	// is for ever. Segments are deleted whole, once their newest entry is
-	// older, so entries stay a little longer: see SegmentSpan. RetainBytes, if
-	// not 0, is the most bytes that all segments may have; the oldest go first.
+	// keeps them forever. Segments are deleted whole, once their newest entry
+	// is older, so entries stay a little longer: see SegmentSpan. RetainBytes,
+	// if not 0, bounds the bytes of all segments; the oldest are deleted first.
 	Retention   time.Duration
 	RetainBytes int64
-	// MinFree is how many bytes of the file system stay free: appends are
-	// refused (ErrLowSpace) where less is. 0 is 1 GiB, or a twentieth of the
-	// file system if that is less, and never less than four files of the log,
-	// without those it has ready, and what is in memory.
+	// MinFree is how many bytes of the file system must stay free: appends are
+	// refused (ErrLowSpace) below it. 0 means 1 GiB, or a twentieth of the file
+	// system if that is less. It is never less than what the store may still
+	// write: four log files, less those already preallocated, and the
+	// memtables.
 	MinFree int64
 
-	// Memory is how many bytes the store may use in all, for what is not yet
-	// sealed, for caches and for queries. 0 is 256 MiB; at least 32 MiB.
-	// Appends wait where it is used up.
+	// Memory bounds the bytes that the store uses in all, for memtables, caches
+	// and queries. 0 means 256 MiB; at least 32 MiB. Appends block where it is
+	// used up.
 	Memory int64
-	// SealAge is how long entries stay in memory until they are sealed into a
-	// segment, if there are not enough of them before. 0 is 5 minutes.
+	// SealAge is how long entries stay in a memtable before it is sealed, if it
+	// does not fill before. 0 means 5 minutes.
 	SealAge time.Duration
-	// SegmentSize is the size in bytes that segments are merged up to, and
-	// SegmentSpan the time from their oldest to their newest entry. 0 is 256
-	// MiB, and an eighth of Retention or a day, whichever is less.
+	// SegmentSize is the size in bytes up to which segments are compacted, and
+	// SegmentSpan the longest time from the oldest to the newest entry of a
+	// compacted segment. 0 means 256 MiB, and an eighth of Retention or a day,
+	// whichever is less.
 	SegmentSize int64
 	SegmentSpan time.Duration
-	// Workers is how many goroutines answer one query, and how many seal: half of
-	// them while something is appended, unless memory is short. 0 is
+	// Workers is how many goroutines answer one query, and how many seal; half
+	// of them while there are appends, unless memory is short. 0 means
 	// GOMAXPROCS.
 	Workers int
-	// BackgroundRate is how many bytes a second merges may read and write
-	// each. 0 is 64 MiB; a negative one is no limit.
+	// BackgroundRate is how many bytes a second compaction may read, and how
+	// many it may write. 0 means 64 MiB; a negative rate is no limit.
 	BackgroundRate int64
 
-	// Profile is the file with what stele tune found out about the disk. "" is
-	// stele-profile.json in the folder of the store, if it is there. The files of
-	// the log have a size that goes with Memory, whatever it says of that.
+	// Profile is the file in which stele tune has described the disk. "" means
+	// stele-profile.json in the directory of the store, if it is there. The
+	// size of log files depends on Memory, whatever the profile says.
 	Profile string
 
 	// Tests have their own clock and free space, and files of the log with fewer
@@ -76,18 +79,17 @@ type Options struct {
 const (
 	minMemory      = 32 << 20
 	minSegmentSize = 1 << 20
-	// blockRaw is how many bytes of lines a block is to have: enough for zstd
-	// to find what repeats, and few enough for a query that wants one line.
+	// blockRaw is the target size of a block in bytes of lines: enough for zstd
+	// to find repetitions, and little enough for a query that wants one line.
 	blockRaw = 256 << 10
-	// openFiles is how many segments are held open.
+	// openFiles bounds the file descriptors that segments are read through.
 	openFiles = 256
-	// minLogSegment is the least size of a file of the log: four records.
+	// minLogSegment is the smallest size of a log file: four records.
 	minLogSegment = 4 * recordSize
 	maxLogSegment = 256 << 20
 )
 
-// resolve returns the options with every default filled in, or says what is
-// wrong with them.
+// resolve returns o with every default filled in, or the first wrong setting.
 func (o Options) resolve() (Options, error) {
 	switch {
 	case o.Level == durability.None:
@@ -156,14 +158,14 @@ func (o Options) resolve() (Options, error) {
 
 // The shares of Options.Memory.
 
-// memtableBytes is for memtables: the one that fills and the one that is sealed.
+// memtableBytes is for memtables: the active one and the one being sealed.
 func (o *Options) memtableBytes() int64 { return o.Memory / 8 * 3 }
 
-// cacheBytes is for what is known of segments.
+// cacheBytes is for the cached index of segments.
 func (o *Options) cacheBytes() int64 { return o.Memory / 8 }
 
-// logSegment is the size of a file of the log: a quarter of what is in memory
-// while it is sealed, so that the log is done with several files each time.
+// logSegment is the size of a log file: a quarter of a memtable pair, so that
+// each seal frees several files.
 func (o *Options) logSegment() int64 {
 	if o.logSegmentSize != 0 {
 		return o.logSegmentSize
@@ -173,12 +175,12 @@ func (o *Options) logSegment() int64 {
 	return min(max(need, minLogSegment), maxLogSegment)
 }
 
-// logSpares is how many files the log has ready, and as many it keeps to be used
-// again. It must not run out of them while a memtable is being sealed: appends
-// would wait until a file was filled with zeros.
+// logSpares is how many log files are preallocated, and how many truncated ones
+// are kept for reuse. The log must not run out of them while a memtable is
+// being sealed: appends would wait until a file was filled with zeros.
 const logSpares = 3
 
-// minFree is MinFree on a file system of so many bytes.
+// minFree returns MinFree for a file system of total bytes.
 func (o *Options) minFree(total int64) int64 {
 	if o.MinFree != 0 {
 		return o.MinFree
@@ -186,6 +188,6 @@ func (o *Options) minFree(total int64) int64 {
 	return min(1<<30, total/20)
 }
 
-// reservedFree is what the store may yet write of what it has accepted: files of the
-// log, and what is in memory.
+// reservedFree is what the store may still write for entries it has accepted:
+// log files and memtables.
 func (o *Options) reservedFree() int64 { return (logSpares+1)*o.logSegment() + o.memtableBytes() }

@@ -141,8 +141,8 @@ func (s *Store) catalogStats(st *Stats) {
 	st.Retired = f.Retired
 	st.Damaged, st.LostEntries, st.Quarantined = f.Damaged, f.LostRows, f.Quarantined
 	st.OpenFiles = f.Open
-	if looks := f.Cache.Hits + f.Cache.Misses; looks > 0 {
-		st.CacheHits = float64(f.Cache.Hits) / float64(looks)
+	if looks := f.CacheHits + f.CacheMisses; looks > 0 {
+		st.CacheHits = float64(f.CacheHits) / float64(looks)
 	}
-	st.CacheBytes = f.Cache.Bytes
+	st.CacheBytes = f.CacheBytes
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// logFolder is the folder of the log in that of the store. The other names in
-// there are those of package catalog.
+// logFolder is the directory of the log below that of the store. The other
+// names there are those of package catalog.
 const logFolder = "wal"
 
 // A Store is an open store. Its methods may be called by many goroutines at
@@ -40,12 +40,12 @@ type Store struct {
 	replay         replaying
 	maintainSignal signal
 	recordSize     int   // of a record, at most, see record.go
-	sealSize       int64 // bytes of memory after which a memtable is sealed
+	sealSize       int64 // bytes of memory at which a memtable is sealed
 
-	// mu makes what a query sees one step: mems and what is in the catalog's
-	// snapshots change together. It is never held while something is waited for.
+	// mu makes one atomic step of what a query sees: mems and the catalog's
+	// current version change together. It is never held while waiting.
 	mu     sync.Mutex
-	mems   []*memtable // the oldest first; the last is active, or about to be. A new slice with each change.
+	mems   []*memtable // oldest first; the last is active, or about to be. Copied on write.
 	active atomic.Pointer[memtable]
 
 	encoders sync.Pool // of *blockMaker
@@ -63,14 +63,14 @@ type Store struct {
 	closeErr   error
 }
 
-// Open opens the store in dir, or makes one there. It returns when all segments
-// are known and the log has been verified; what of the log is in no segment is
-// replayed after that, in the background: see Ready.
+// Open opens the store in dir, and creates it if it does not exist. It returns
+// once every segment is indexed and the log is verified. Records not yet in a
+// segment are replayed in the background; see Ready.
 //
-// Damaged segments are moved to the folder quarantine, and the others are
+// Damaged segments are moved to the directory quarantine, and the others are
 // served. Errors: ErrLocked, if the store is open already; a *wal.CorruptError,
-// if the log is damaged, and then nothing was changed; those of Options, and of
-// the file system.
+// if the log is damaged, and then nothing was changed; wrong Options, for which
+// errors.Is(err, fs.ErrInvalid) holds; and those of the file system.
 func Open(dir string, o Options) (*Store, error) {
 	o, err := o.resolve()
 	if err != nil {
@@ -153,10 +153,11 @@ func open(dir string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// preallocatedLog returns the bytes of the files that the log has ready.
+// preallocatedLog returns the bytes of preallocated log files.
 func (s *Store) preallocatedLog() int64 { return int64(s.log.Stats().Prepared) * s.o.logSegment() }
 
-// loadProfile loads the profile of that name, or that of the folder if it has one.
+// loadProfile loads the named profile, or that of the directory, if there is
+// one.
 func loadProfile(dir, name string) (*profile.Profile, error) {
 	if name != "" {
 		return profile.Load(name)
@@ -190,8 +191,8 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// sealError says why an append that finds no room need not wait for it: nothing
-// can be sealed.
+// sealError returns why nothing can be sealed, so that an append need not wait
+// for memory, or nil.
 func (s *Store) sealError() error {
 	if err := s.failed.Load(); err != nil {
 		return *err
@@ -202,18 +203,17 @@ func (s *Store) sealError() error {
 	return nil
 }
 
-// newestSealed is the time of the newest entry of stream n in segments.
+// newestSealed returns the time of the newest entry of a stream in segments.
 func (s *Store) newestSealed(n uint32) (int64, bool) {
 	snap := s.catalog.Snapshot()
 	defer snap.Release()
 	return snap.Index.Newest(n)
 }
 
-// forgetStreams is told of streams that no segment has any more, and forgets them and
-// those that were in memory when it was told of them, as far as they are not
-// now. Only one goroutine is in it at a time, the one that maintains the catalog:
-// of a segment that is salvaged, streams may have been numbered that nobody else
-// has, and that are not in the index yet.
+// forgetStreams drops the given streams, and those it kept before, that no
+// segment and no memtable holds any more. Only one goroutine at a time calls
+// it, the one that holds the catalog's maintenance lock: a salvage numbers
+// streams before they are in the index.
 func (s *Store) forgetStreams(streams []uint32) {
 	s.streams.forget(streams, func(n uint32) bool {
 		// In one step, as an entry goes from memory to a segment in one.
@@ -231,9 +231,9 @@ func (s *Store) forgetStreams(streams []uint32) {
 	})
 }
 
-// maxWorkers is how many workers of a query, or of sealing, may be at work: while
-// something is being appended half of them, so that there are processors for the
-// log, and for the kernel's threads that write it.
+// maxWorkers is how many workers of a query or of sealing may run: half of them
+// while there are appends, so that CPUs are left for the log and for the kernel
+// threads that write it.
 func (s *Store) maxWorkers() int {
 	if s.active.Load().appenders.Load() == 0 {
 		return s.reads.workers
@@ -241,10 +241,10 @@ func (s *Store) maxWorkers() int {
 	return max(1, s.reads.workers/2)
 }
 
-// maintainEvery is how often retention is looked after when nothing is sealed.
+// maintainEvery is how often retention is checked when nothing is sealed.
 const maintainEvery = 10 * time.Second
 
-// maintainer merges and retires until ctx is done.
+// maintainer compacts and applies retention until ctx is done.
 func (s *Store) maintainer(ctx context.Context) {
 	tick := time.NewTicker(maintainEvery)
 	defer tick.Stop()
@@ -259,8 +259,8 @@ func (s *Store) maintainer(ctx context.Context) {
 	}
 }
 
-// Compact seals what is in memory, and merges segments until there is nothing
-// left to merge. All that it does is durable as at level Power, and changes
+// Compact seals the memtables, and compacts segments until there is nothing
+// left to compact. All it writes is durable as at level Power. It changes
 // nothing that a query finds.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.Seal(ctx); err != nil {
@@ -275,11 +275,11 @@ func (s *Store) Compact(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the store. Appends under way come to their end; those that wait,
-// queries and tails get ErrClosed. All that was acknowledged is durable as at
-// level Power then. What is in memory is not sealed, so that Close takes no
-// longer than a sync: the next Open replays it. Whoever wants that to be fast
-// calls Seal before. Closing again returns what the first did.
+// Close closes the store. Appends under way complete; blocked appends, queries
+// and tails return ErrClosed. Everything acknowledged is then durable as at
+// level Power. Memtables are not sealed, so that Close takes no longer than a
+// sync: the next Open replays them. Call Seal before if the next Open must be
+// fast. Later calls return the result of the first.
 func (s *Store) Close() error {
 	if s.log == nil {
 		return fmt.Errorf("logstore: close: %w", errUnopened)

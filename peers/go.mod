@@ -25,6 +25,7 @@ require (
 	github.com/stele-go/stele/crashtest v0.1.0
 	github.com/stele-go/stele/lab v0.1.0
 	github.com/stele-go/stele/suites v0.1.0
+	github.com/tidwall/btree v1.8.2
 	github.com/tidwall/wal v1.2.1
 	go.etcd.io/etcd/server/v3 v3.7.3
 	go.etcd.io/raft/v3 v3.7.0
@@ -77,7 +78,7 @@ require (
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	github.com/stele-go/stele/fileio/pace v0.1.0 // indirect
-	github.com/stele-go/stele/logstore v0.1.0 // indirect
+	github.com/stele-go/stele/logstore v0.1.0
 	github.com/tidwall/gjson v1.10.2 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect

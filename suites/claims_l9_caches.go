@@ -6,7 +6,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"github.com/stele-go/stele/logstore/metacache"
+	"github.com/stele-go/stele/suites/internal/metacache"
 )
 
 // An l9Cache keeps so many pieces of l9Piece bytes. get returns a piece, which

@@ -60,8 +60,6 @@ import (
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
-	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/metacache"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -105,7 +103,7 @@ type Catalog struct {
 	root     sys.Dir
 	segments *atomicfile.Dir // the folder of segments
 	files    *fileCache
-	cache    *metacache.Cache[[]segment.Run]
+	runs     *runCache
 	throttle *throttle
 
 	current   atomic.Pointer[version] // nil: closed
@@ -187,7 +185,7 @@ func (c *Catalog) Close() error {
 	}
 	err := c.deleteObsolete()
 	c.files.close()
-	c.cache.Close()
+	c.runs.close()
 	return errors.Join(err, c.segments.Close(), c.root.Close())
 }
 

@@ -50,7 +50,7 @@ func (c *Catalog) deleteObsolete() error {
 			if !c.files.evict(g.file) {
 				continue
 			}
-			c.cache.Drop(g.file.id)
+			c.runs.drop(g.file.id)
 			err := c.unlink(g)
 			if err != nil {
 				errs = append(errs, err)

@@ -18,7 +18,6 @@ import (
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/metacache"
 	"github.com/stele-go/stele/logstore/timeindex"
 	"github.com/stele-go/stele/mkdir"
 )
@@ -48,12 +47,12 @@ func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 		s.root.Close()
 		return nil, err
 	}
-	s.cache = metacache.New(o.CacheBytes, runsCost)
+	s.runs = newRunCache(o.CacheBytes)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.loadVersion(ctx); err != nil {
 		s.cancel()
 		s.files.close()
-		s.cache.Close()
+		s.runs.close()
 		s.segments.Close()
 		s.root.Close()
 		return nil, err

@@ -7,11 +7,9 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment"
-	"github.com/stele-go/stele/logstore/metacache"
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
@@ -159,10 +157,7 @@ func (n *Snapshot) Runs(i timeindex.Item) ([]segment.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A version is not needed to tell old from new, as ids are not used again:
-	// it is one more guard against serving one file's runs for another's.
-	k := metacache.Key{Segment: f.id, Part: i.Ordinal}
-	return n.catalog.cache.Get(k, uint64(f.positions.generation), func() ([]segment.Run, error) {
+	return n.catalog.runs.get(runKey{f.id, i.Ordinal}, func() ([]segment.Run, error) {
 		h, err := n.catalog.files.acquire(f)
 		if err != nil {
 			return nil, n.catalog.noteError(f, err)
@@ -171,11 +166,6 @@ func (n *Snapshot) Runs(i timeindex.Item) ([]segment.Run, error) {
 		runs, err := h.seg.Runs(int(i.Ordinal))
 		return runs, n.catalog.noteError(f, err)
 	})
-}
-
-// runsCost is what a list of runs takes in memory.
-func runsCost(runs []segment.Run) int {
-	return int(unsafe.Sizeof(runs)) + cap(runs)*int(unsafe.Sizeof(segment.Run{}))
 }
 
 // May is that of the segment, and true beside an error. Of damage the catalog takes

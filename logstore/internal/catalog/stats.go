@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/stele-go/stele/latency"
-	"github.com/stele-go/stele/logstore/metacache"
 )
 
 // Stats are figures of now. Those of what was done count from Open on.
@@ -38,7 +37,8 @@ type Stats struct {
 
 	Open  int64 // segments that are open, each with one or two descriptors
 	Opens int64 // how often one was opened
-	Cache metacache.Stats
+	// Lookups in the cache of run lists, and its size in bytes.
+	CacheHits, CacheMisses, CacheBytes int64
 }
 
 type counters struct {
@@ -74,6 +74,6 @@ func (c *Catalog) Stats() Stats {
 	defer n.Release()
 	st.Segments, st.Blocks, st.Bytes, st.Rows, st.Raw = int64(len(n.v.order)), n.v.blocks, n.v.bytes, n.v.rows, n.v.raw
 	st.Streams = int64(n.v.index.Len())
-	st.Cache = c.cache.Stats()
+	st.CacheHits, st.CacheMisses, st.CacheBytes = c.runs.hits.Load(), c.runs.misses.Load(), c.runs.bytes()
 	return st
 }

@@ -3,7 +3,7 @@ package metacache_test
 import (
 	"fmt"
 
-	"github.com/stele-go/stele/logstore/metacache"
+	"github.com/stele-go/stele/suites/internal/metacache"
 )
 
 func Example() {
