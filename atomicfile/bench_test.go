@@ -12,7 +12,7 @@ import (
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
 // plain is the sequence that every textbook has: the baseline at level Power.
@@ -136,7 +136,7 @@ func TestBars(t *testing.T) {
 	top := os.Getenv("STELE_DIR")
 	if top == "" {
 		t.Chdir(t.TempDir())
-		image, err := place.Image(t.Context(), place.Options{FS: "ext4"})
+		image, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4"})
 		if err != nil {
 			t.Skipf("needs a journaled ext4 to measure on; set STELE_DIR to a folder on one: %v", err)
 		}

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/internal/tracetest"
-	"github.com/stele-go/stele/lab/place"
 )
 
 // copyScenarios copy "source" to "file" in the ways that the kernel can help.
@@ -85,7 +85,7 @@ func pattern(n int) []byte {
 // A file that is larger than its file system, being sparse, is shared with its
 // holes: more than one call of the kernel can copy.
 func TestReadFromHugeFile(t *testing.T) {
-	image, err := place.Image(t.Context(), place.Options{FS: "xfs", Size: 320 << 20, Store: t.TempDir()})
+	image, err := scratch.Image(t.Context(), scratch.Options{FS: "xfs", Size: 320 << 20, Store: t.TempDir()})
 	if err != nil {
 		t.Skip("needs an XFS, which shares extents: ", err)
 	}

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/internal/tracetest"
-	"github.com/stele-go/stele/lab/place"
 )
 
 var update = flag.Bool("update", false, "write the golden traces anew")
@@ -240,7 +240,7 @@ func topOf(t *testing.T, s scenario) string {
 	if !s.ordered || ordered(t, top) {
 		return top
 	}
-	image, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 64 << 20, Store: t.TempDir()})
+	image, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 64 << 20, Store: t.TempDir()})
 	if err != nil {
 		t.Skip("needs an ext4 with a journal, or an XFS: ", err)
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/internal/tracetest"
-	"github.com/stele-go/stele/lab/place"
 )
 
 // Holes stay holes if that is asked for, where they are zeros else.
@@ -111,7 +111,7 @@ func TestCopyShares(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes a file system")
 	}
-	image, err := place.Image(t.Context(), place.Options{FS: "xfs", Size: 320 << 20, Store: t.TempDir()})
+	image, err := scratch.Image(t.Context(), scratch.Options{FS: "xfs", Size: 320 << 20, Store: t.TempDir()})
 	if err != nil {
 		t.Skip(err)
 	}

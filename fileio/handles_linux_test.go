@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/fileio"
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
 func TestOpenInOneMount(t *testing.T) {
@@ -199,7 +199,7 @@ func TestPreallocateMoreThanThereIs(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("to mount needs root")
 	}
-	image, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 64 << 20, Store: t.TempDir()})
+	image, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 64 << 20, Store: t.TempDir()})
 	if err != nil {
 		t.Skip(err)
 	}

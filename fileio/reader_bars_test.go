@@ -12,8 +12,8 @@ import (
 
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/internal/measure/pagecache"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/sys"
-	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/lab/stats"
 )
 
@@ -244,7 +244,7 @@ func TestReadaheadBars(t *testing.T) {
 	needLong(t)
 	places := map[string]string{"disk": t.TempDir()}
 	if os.Geteuid() == 0 {
-		p, err := place.Image(context.Background(), place.Options{FS: "ext4", Size: 768 << 20, Store: t.TempDir()})
+		p, err := scratch.Image(context.Background(), scratch.Options{FS: "ext4", Size: 768 << 20, Store: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/internal/measure/pagecache"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/tracetest"
-	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -198,7 +198,7 @@ func TestUncachedLeavesNothing(t *testing.T) {
 // Direct reads leave nothing in the page cache of btrfs either, where those into
 // memory that is not there yet would.
 func TestDirectOnBtrfs(t *testing.T) {
-	image, err := place.Image(t.Context(), place.Options{FS: "btrfs", Size: 256 << 20, Store: t.TempDir()})
+	image, err := scratch.Image(t.Context(), scratch.Options{FS: "btrfs", Size: 256 << 20, Store: t.TempDir()})
 	if err != nil {
 		t.Skip(err)
 	}

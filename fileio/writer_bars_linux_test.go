@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/fileio"
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
 // TestWriterBars holds a Writer against what is written by hand, in rounds of
@@ -18,7 +18,7 @@ import (
 // wait for the device where others go on, are shown for what they cost.
 func TestWriterBars(t *testing.T) {
 	needLong(t)
-	image, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 512 << 20, Store: t.TempDir()})
+	image, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 512 << 20, Store: t.TempDir()})
 	if err != nil {
 		t.Skip(err)
 	}

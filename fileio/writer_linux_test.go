@@ -15,7 +15,7 @@ import (
 
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/internal/measure/pagecache"
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -154,7 +154,7 @@ func TestPreallocate(t *testing.T) {
 				if testing.Short() {
 					t.Skip("makes a file system")
 				}
-				image, err := place.Image(t.Context(), place.Options{FS: fsName, Size: 320 << 20, Store: dir})
+				image, err := scratch.Image(t.Context(), scratch.Options{FS: fsName, Size: 320 << 20, Store: dir})
 				if err != nil {
 					t.Skip(err)
 				}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/tracetest"
-	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -119,7 +119,7 @@ var traceRules = []tracetest.Rule{
 func TestWriterTraces(t *testing.T) {
 	tracetest.Need(t, writeCalls)
 	dir := t.TempDir()
-	image, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 64 << 20, Store: t.TempDir()})
+	image, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 64 << 20, Store: t.TempDir()})
 	if err == nil { // where all ways are to be had
 		defer image.Close()
 		dir = image.Path

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/header"
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
 // This program, started again, plays a role in a test.
@@ -45,7 +45,7 @@ var (
 				continue
 			}
 			cleanups = append(cleanups, func() { os.RemoveAll(store) })
-			image, err := place.Image(context.Background(), place.Options{FS: w.name, Size: 512 << 20, Store: store})
+			image, err := scratch.Image(context.Background(), scratch.Options{FS: w.name, Size: 512 << 20, Store: store})
 			if err != nil {
 				continue
 			}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
 // aaExperiment sets making directories against making directories, the
@@ -54,7 +54,7 @@ func TestVerdictsCanBeTrusted(t *testing.T) {
 	dir := os.Getenv("STELE_DIR")
 	if dir == "" {
 		t.Chdir(t.TempDir())
-		image, err := place.Image(t.Context(), place.Options{FS: "ext4"})
+		image, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4"})
 		if err != nil {
 			t.Skipf("needs a journaled ext4 to measure on; set STELE_DIR to a folder on one: %v", err)
 		}

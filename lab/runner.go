@@ -12,8 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab/env"
-	"github.com/stele-go/stele/lab/place"
 )
 
 // Options say how Measure runs. The zero value is a good run in the current
@@ -215,7 +215,7 @@ func (r *runner) openPlaces() error {
 		} else if !st.IsDir() {
 			return fmt.Errorf("lab: %s is not a folder: name one to measure in", abs)
 		}
-		pl, err := place.Dir(abs)
+		pl, err := scratch.Dir(abs)
 		if err != nil {
 			return fmt.Errorf("lab: make a private folder to measure in: %w", err)
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/sys"
-	"github.com/stele-go/stele/lab/place"
 )
 
 // On a small file system that gets full, appends are refused before the log
@@ -24,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 		blind bool
 	}{{"refused before", false}, {"refused by the disk", true}} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 192 << 20, Store: t.TempDir()})
+			p, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 192 << 20, Store: t.TempDir()})
 			if err != nil {
 				t.Skip(err)
 			}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/procstat"
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/newfile"
 )
 
@@ -33,8 +33,8 @@ func TestBars(t *testing.T) {
 	}
 	// A disk has several flexible block groups, and so must the image; see
 	// Options.Shards.
-	ext4 := place.Options{FS: "ext4", Size: 8 << 30}
-	tmpfs := place.Options{FS: "tmpfs", Size: 64 << 20}
+	ext4 := scratch.Options{FS: "ext4", Size: 8 << 30}
+	tmpfs := scratch.Options{FS: "tmpfs", Size: 64 << 20}
 	kill := newfile.Options{Level: durability.Kill, Shards: 16}
 	power := newfile.Options{Shards: 16}
 
@@ -109,7 +109,7 @@ type measured struct {
 	took [][]float64 // µs a file, by way and round
 }
 
-func measure(t *testing.T, image place.Options, files int, others float64, ways []way) *measured {
+func measure(t *testing.T, image scratch.Options, files int, others float64, ways []way) *measured {
 	t.Helper()
 	image.Store = t.TempDir()
 	m := &measured{t, ways, make([][]float64, len(ways))}
@@ -135,8 +135,8 @@ func measure(t *testing.T, image place.Options, files int, others float64, ways 
 
 // round returns the time that each way took, and the largest part of the
 // processors that others had meanwhile.
-func (m *measured) round(image place.Options, files int) (took []time.Duration, stolen float64) {
-	p, err := place.Image(m.Context(), image)
+func (m *measured) round(image scratch.Options, files int) (took []time.Duration, stolen float64) {
+	p, err := scratch.Image(m.Context(), image)
 	if err != nil {
 		m.Skip(err)
 	}

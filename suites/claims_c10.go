@@ -11,8 +11,8 @@ import (
 	"strconv"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/place"
 )
 
 const (
@@ -65,8 +65,8 @@ func tempInShm(b *lab.B) (err error) {
 	}
 	// What blocks that were killed have left takes memory. What cannot be
 	// removed is not this block's affair.
-	_, _ = place.Sweep(shm)
-	p, err := place.Dir(shm)
+	_, _ = scratch.Sweep(shm)
+	p, err := scratch.Dir(shm)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 	"syscall"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/newfile"
 )
 
@@ -88,7 +88,7 @@ func c3Check() lab.Experiment {
 // working directory is on it: so nothing stays mounted should this process be
 // killed.
 func onExt4(b *lab.B, tune []string, f func(b *lab.B) error) (err error) {
-	p, err := place.Image(b.Context(), place.Options{FS: "ext4", Size: 256 << 20, Store: b.Dir, Tune: tune})
+	p, err := scratch.Image(b.Context(), scratch.Options{FS: "ext4", Size: 256 << 20, Store: b.Dir, Tune: tune})
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENODEV) {
 		return &notHere{err.Error()}
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/fileio/pace"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/lab/stats"
 )
 
@@ -49,7 +49,7 @@ func r12() lab.Experiment {
 		return lab.Variant{
 			Name: name, Doc: doc, Promise: promise(durability.Kill, durability.Torn), Baseline: !paced,
 			Run: func(b *lab.B) (err error) {
-				p, err := place.Image(b.Context(), place.Options{FS: "ext4", Size: 64 << 20, Store: b.Dir, Limit: place.Limit{IOPS: r12IOPS}})
+				p, err := scratch.Image(b.Context(), scratch.Options{FS: "ext4", Size: 64 << 20, Store: b.Dir, Limit: scratch.Limit{IOPS: r12IOPS}})
 				if err != nil {
 					return fmt.Errorf("a volume that is limited, which takes root: %w: %w", errors.ErrUnsupported, err)
 				}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
 var (
@@ -82,7 +82,7 @@ func openBars(t *testing.T) *bars {
 		}
 		made = b.dir
 	} else {
-		p, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 16 << 30, Store: made})
+		p, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 16 << 30, Store: made})
 		if err != nil {
 			t.Skip(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/fileio"
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab/stats"
 )
 
@@ -43,7 +43,7 @@ func TestFio(t *testing.T) {
 	}
 	dir := t.TempDir()
 	if os.Geteuid() == 0 {
-		p, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 2 << 30, Store: dir})
+		p, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 2 << 30, Store: dir})
 		if err != nil {
 			t.Fatal(err)
 		}

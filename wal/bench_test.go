@@ -15,7 +15,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/procstat"
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/wal"
 )
 
@@ -128,7 +128,7 @@ func TestBars(t *testing.T) {
 		t.Skip("takes half a minute of all processors; set STELE_LONG=1")
 	}
 	const rounds, window = 22, 300 * time.Millisecond
-	p, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 2 << 30, Store: t.TempDir()})
+	p, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 2 << 30, Store: t.TempDir()})
 	if err != nil {
 		t.Skip(err)
 	}

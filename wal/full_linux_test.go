@@ -11,20 +11,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/wal"
 )
 
 // A disk that is full stops appends with an error, and keeps what was
 // acknowledged; when there is room again they go on.
 func TestDiskFull(t *testing.T) {
-	for _, image := range []place.Options{
+	for _, image := range []scratch.Options{
 		{FS: "tmpfs", Size: 4 << 20},
 		{FS: "ext4", Size: 32 << 20},
 	} {
 		t.Run(image.FS, func(t *testing.T) {
 			image.Store = t.TempDir()
-			p, err := place.Image(t.Context(), image)
+			p, err := scratch.Image(t.Context(), image)
 			if err != nil {
 				t.Skip(err)
 			}

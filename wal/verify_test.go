@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/measure/procstat"
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
 // big makes a log of n segments of 64 MiB, full of records of size bytes, and
@@ -77,7 +77,7 @@ func TestVerifyBar(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
 		t.Skip("writes 300 MiB to an image; set STELE_LONG=1")
 	}
-	p, err := place.Image(context.Background(), place.Options{FS: "ext4", Size: 1 << 30})
+	p, err := scratch.Image(context.Background(), scratch.Options{FS: "ext4", Size: 1 << 30})
 	if err != nil {
 		t.Skip(err)
 	}
@@ -135,7 +135,7 @@ func waited(t testing.TB) (sum time.Duration) {
 func TestStoreOnImages(t *testing.T) {
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
-			p, err := place.Image(context.Background(), place.Options{FS: fs, Size: 320 << 20})
+			p, err := scratch.Image(context.Background(), scratch.Options{FS: fs, Size: 320 << 20})
 			if err != nil {
 				t.Skip(err)
 			}

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stele-go/stele/fileio/pace"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/suites"
 )
@@ -70,7 +70,7 @@ type benchFlags struct {
 
 func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&b.dirs, "dir", nil, "measure in this `DIR` (default the current folder); repeat it to measure several disks side by side")
-	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems, a `LIST` of "+strings.Join(place.Systems(), ", ")+"; needs root")
+	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems, a `LIST` of "+strings.Join(scratch.Systems(), ", ")+"; needs root")
 	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image occupies only what is written to it")
 	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (default ext4) to the rates of a cloud volume: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root and cgroup v1")
 	f.StringVar(&b.corpus, "corpus", os.Getenv(suites.CorpusEnv), "suite log reads its lines from the logs (*.log) in this `DIR` instead of generating them")
@@ -165,7 +165,7 @@ func (b *benchFlags) check() error {
 		}
 	}
 	for i, fs := range b.fs {
-		if err := oneOf("--fs", fs, place.Systems()...); err != nil {
+		if err := oneOf("--fs", fs, scratch.Systems()...); err != nil {
 			return err
 		}
 		if slices.Contains(b.fs[:i], fs) {
@@ -231,7 +231,7 @@ func (b *benchFlags) finish(run *lab.Run, chosen selection, toStdout bool, stdou
 // places sets up the folders to measure in, and removes there the remains of
 // killed runs.
 func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.PlaceSpec, cleanup func(), err error) {
-	var open []*place.Place
+	var open []*scratch.Folder
 	cleanup = func() {
 		for _, p := range open {
 			if err := p.Close(); err != nil {
@@ -243,7 +243,7 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 	if len(dirs) == 0 && len(b.fs) == 0 {
 		dirs = []string{"."}
 	}
-	swept, err := place.Sweep(append(slices.Clone(dirs), ".")...)
+	swept, err := scratch.Sweep(append(slices.Clone(dirs), ".")...)
 	for _, s := range swept {
 		fmt.Fprintln(stderr, "after a run that was killed:", s)
 	}
@@ -262,7 +262,7 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 		return nil, cleanup, fmt.Errorf("--volume: %w", err)
 	}
 	for _, fs := range b.fs {
-		p, err := place.Image(ctx, place.Options{FS: fs, Size: size, Limit: limit})
+		p, err := scratch.Image(ctx, scratch.Options{FS: fs, Size: size, Limit: limit})
 		if err != nil {
 			return nil, cleanup, fmt.Errorf("--fs %s: %w", fs, err)
 		}

@@ -5,18 +5,18 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/fileio/pace"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/env"
-	"github.com/stele-go/stele/lab/place"
 )
 
 // limit is what --volume asks for.
-func (b *benchFlags) limit() (place.Limit, error) {
+func (b *benchFlags) limit() (scratch.Limit, error) {
 	if b.volume == "" {
-		return place.Limit{}, nil
+		return scratch.Limit{}, nil
 	}
 	p, err := pace.Parse(b.volume)
-	return place.Limit{IOPS: int64(p.IOPS), BytesPerSecond: p.BytesPerSecond}, err
+	return scratch.Limit{IOPS: int64(p.IOPS), BytesPerSecond: p.BytesPerSecond}, err
 }
 
 // volumePlace names a limited place.

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites"
 )
@@ -168,7 +168,7 @@ func (o *tuneFlags) measure(ctx context.Context, choices []suites.Choice, show *
 	if err := o.writable(); err != nil {
 		return nil, nil, err
 	}
-	swept, err := place.Sweep(o.dir)
+	swept, err := scratch.Sweep(o.dir)
 	for _, s := range swept {
 		fmt.Fprintln(stderr, "after a run that was killed:", s)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/header"
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
 // onFilesystems runs test in the folder for temporary files and on each file
@@ -32,7 +32,7 @@ func onFilesystems(t *testing.T, test func(t *testing.T, dir string)) {
 				fs = "ext4"
 			}
 			store := t.TempDir()
-			image, err := place.Image(context.Background(), place.Options{FS: fs, Size: 320 << 20, Store: store})
+			image, err := scratch.Image(context.Background(), scratch.Options{FS: fs, Size: 320 << 20, Store: store})
 			if err != nil {
 				t.Skip(err)
 			}

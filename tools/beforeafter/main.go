@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/stele-go/stele/lab/place"
+	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
 func main() {
@@ -142,11 +142,11 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) (marked b
 
 // on measures on one file system.
 func on(ctx context.Context, o options, fs, rev string, before, after side, packages []string, stdout, stderr io.Writer) (marked bool, err error) {
-	var p *place.Place
+	var p *scratch.Folder
 	if fs == "" {
-		p, err = place.Dir(o.dir)
+		p, err = scratch.Dir(o.dir)
 	} else {
-		p, err = place.Image(ctx, place.Options{FS: fs, Size: 2 << 30, Store: o.dir})
+		p, err = scratch.Image(ctx, scratch.Options{FS: fs, Size: 2 << 30, Store: o.dir})
 	}
 	if err != nil {
 		return false, err

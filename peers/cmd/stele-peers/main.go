@@ -15,8 +15,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/place"
 	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/peers"
 )
@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		f.PrintDefaults()
 	}
 	dir := f.String("dir", ".", "measure in this folder")
-	fs := f.String("fs", "", "instead, on a fresh image of this file system ("+strings.Join(place.Systems(), ", ")+"); needs root")
+	fs := f.String("fs", "", "instead, on a fresh image of this file system ("+strings.Join(scratch.Systems(), ", ")+"); needs root")
 	filter := f.String("filter", "", "only experiments whose id matches this regular expression")
 	list := f.Bool("list", false, "list the experiments and measure nothing")
 	rounds := f.Int("rounds", 20, "timed blocks of each variant")
@@ -58,8 +58,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 	case f.NArg() > 0:
 		err = fmt.Errorf("%q is no flag", f.Arg(0))
-	case *fs != "" && !slices.Contains(place.Systems(), *fs):
-		err = fmt.Errorf("--fs %s: want %s", *fs, strings.Join(place.Systems(), ", "))
+	case *fs != "" && !slices.Contains(scratch.Systems(), *fs):
+		err = fmt.Errorf("--fs %s: want %s", *fs, strings.Join(scratch.Systems(), ", "))
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "stele-peers:", err)
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	where := lab.PlaceSpec{Dir: *dir}
 	if *fs != "" {
-		image, err := place.Image(ctx, place.Options{FS: *fs, Size: 8 << 30}) // as "stele bench" does
+		image, err := scratch.Image(ctx, scratch.Options{FS: *fs, Size: 8 << 30}) // as "stele bench" does
 		if err != nil {
 			fmt.Fprintln(stderr, "stele-peers:", err)
 			return 1

@@ -1,8 +1,7 @@
-package place_test
+package env_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab/env"
-	"github.com/stele-go/stele/lab/place"
 )
 
 // What the lab says of an image: this holds both packages against real file
@@ -33,7 +32,7 @@ func TestEnvironmentOfImages(t *testing.T) {
 	} {
 		t.Run(c.fs, func(t *testing.T) {
 			store := t.TempDir()
-			p, err := place.Image(t.Context(), place.Options{FS: c.fs, Size: c.size, Store: store})
+			p, err := scratch.Image(t.Context(), scratch.Options{FS: c.fs, Size: c.size, Store: store})
 			var path *os.PathError
 			if errors.Is(err, os.ErrNotExist) && errors.As(err, &path) ||
 				err != nil && (strings.Contains(err.Error(), "is not installed") || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EPERM)) {
@@ -102,7 +101,7 @@ func TestTwoImagesAreOneEnvironment(t *testing.T) {
 	}
 	var envs []env.Environment
 	for range 2 {
-		p, err := place.Image(t.Context(), place.Options{FS: "ext4", Size: 32 << 20, Store: t.TempDir()})
+		p, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 32 << 20, Store: t.TempDir()})
 		if err != nil {
 			t.Skip(err) // why is TestImage's to say
 		}
@@ -120,17 +119,21 @@ func TestTwoImagesAreOneEnvironment(t *testing.T) {
 	}
 }
 
-func Example() {
-	// What earlier runs left behind, killed before they could clean up.
-	if _, err := place.Sweep(os.TempDir()); err != nil {
-		fmt.Println(err)
+// The environment names the image, not the two loop devices between it and a
+// file system whose device is limited.
+func TestEnvironmentOfALimitedImage(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		t.Skip("images need Linux and root")
 	}
-	p, err := place.Dir(os.TempDir())
+	store := t.TempDir()
+	p, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 64 << 20, Store: store, Limit: scratch.Limit{IOPS: 10_000}})
 	if err != nil {
-		fmt.Println(err)
-		return
+		t.Skip(err)
 	}
-	err = os.WriteFile(filepath.Join(p.Path, "x"), []byte("measured"), 0o600)
-	fmt.Println(err, p.Close())
-	// Output: <nil> <nil>
+	defer p.Close()
+	e, under := env.Read(p.Path), env.Read(store)
+	image := filepath.Join(filepath.Dir(e.Mount), "image")
+	if e.Backing != image || e.BackingFS != under.FS || e.BackingIO == "" {
+		t.Errorf("it lies on %q, %q, %q; want %s, %q", e.Backing, e.BackingFS, e.BackingIO, image, under.FS)
+	}
 }

@@ -1,5 +1,5 @@
 //go:build !unix
 
-package place
+package scratch
 
 const openFlags = 0

@@ -1,4 +1,4 @@
-package place
+package scratch
 
 import (
 	"errors"
@@ -9,38 +9,37 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// groupName is the mount point of cgroup v1's blkio hierarchy in a place whose
-// device is limited.
+// groupName is the mount point of cgroup v1's blkio hierarchy, in a scratch folder
+// whose device is limited.
 const groupName = "blkio"
 
-// A Limit is the rate of the volume that an image stands for. The kernel
-// limits reads and writes each by itself, and not both together, as cloud
-// volumes do. 0 is no limit.
+// A Limit is the rate of an image's device, as a cloud volume has one. Reads and
+// writes are limited separately, not together as cloud volumes do. 0 is no limit.
 //
-// It holds for whoever uses the image, the threads of the kernel that write
-// its journal included, as it is set on a device in the root group of cgroup
-// v1's controller blkio. A limit of a child group, all that v2 has (io.max),
-// holds for that group's processes only: the journal's thread is in none, and
-// an fsync of another process passes it by.
+// The limit is set on the device in the root group of cgroup v1's controller
+// blkio, so it holds for every process and for the kernel threads that write the
+// journal. A limit of a child group, all that v2 has (io.max), holds for that
+// group's processes only: the journal's thread is in none, and an fsync escapes
+// the limit.
 //
 // The image lies under two loop devices, one on the other, and the lower one
 // is limited. Linux lets requests for metadata (REQ_META: the journal's) pass
 // at once where they are over a limit, and has later ones pay for them
 // (__blk_throtl_bio); on the lower device they are no longer marked so.
 //
-// This process, and so what it starts, is moved to the root group if it is in
-// another. Where the kernel cannot limit so, in a container or where v2 has
-// the controller, the error of Image says why.
+// Image moves this process, and so its children, to the root group. Where the
+// kernel cannot limit so, in a container or where v2 has the controller, the error
+// of Image says why.
 //
-// What a limit does not bring is a cloud volume's latency, nor its jitter: a
-// request that is within the limits takes what the disk under the image takes.
+// A limit does not simulate a cloud volume's latency or jitter: a request within
+// the limits takes the time that the disk under the image takes.
 type Limit struct {
-	IOPS           int64 // requests a second, as the device gets them: a large one is split, neighbours are merged
+	IOPS           int64 // requests a second at the device: after large ones are split and neighbours merged
 	BytesPerSecond int64
 }
 
-// limit sets or changes the limit of an image that was made with one.
-func (p *Place) limit(l Limit) error {
+// limit sets or changes the limit of an image made with one.
+func (p *Folder) limit(l Limit) error {
 	devices := loopsOver(filepath.Join(p.root, imageName))
 	group := filepath.Join(p.root, groupName)
 	if err := os.Mkdir(group, 0o700); err == nil {
@@ -61,9 +60,9 @@ func (p *Place) limit(l Limit) error {
 	return nil
 }
 
-// unlimit takes the limit of a place away. The kernel keeps those of a loop
-// device when it is detached, and the next to use it would have them: so this
-// comes before the device can go.
+// unlimit removes the limit of a scratch folder's devices. The kernel keeps the
+// limits of a detached loop device for its next user, so unlimit comes before the
+// device is detached.
 func unlimit(root string) error {
 	group := filepath.Join(root, groupName)
 	if !isMounted(group) {

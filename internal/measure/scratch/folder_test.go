@@ -1,4 +1,4 @@
-package place
+package scratch
 
 import (
 	"errors"
@@ -95,7 +95,7 @@ func TestDirRefuses(t *testing.T) {
 	}
 }
 
-// Sweeping all the time must not take a place from under its maker: that is
+// Sweeping all the time must not take a scratch folder from under its maker: that is
 // the race between making a folder and locking it.
 func TestClaimAgainstSweep(t *testing.T) {
 	parent := realDir(t)

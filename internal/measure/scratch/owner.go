@@ -1,4 +1,4 @@
-package place
+package scratch
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 
 const ownerSchema = "stele.place/1"
 
-// An owner is the content of an owner file: the process that made a place.
+// An owner is the content of an owner file: the process that made the folder.
 type owner struct {
 	Schema string `json:"schema"`
 	Kind   string `json:"kind"` // "directory" or the file system of an image
@@ -23,9 +23,8 @@ type owner struct {
 	process
 }
 
-// A process is told from every other one by its number, the time it started
-// at, the boot, and the PID namespace that the number is of. A field is
-// empty where the system does not tell it.
+// A process is identified by its number, its start time, the boot and the PID
+// namespace. A field is empty where the system does not report it.
 type process struct {
 	PID       int    `json:"pid"`
 	Start     string `json:"start"`         // clock ticks since boot
@@ -49,8 +48,8 @@ func thisProcess() process {
 	return p
 }
 
-// writeOwner makes the owner durable, so that after a power cut Sweep still
-// knows whose the folder was.
+// writeOwner writes the owner durably, so that Sweep still knows the folder's
+// maker after a power cut.
 func writeOwner(f *os.File, o owner) error {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -64,7 +63,7 @@ func writeOwner(f *os.File, o owner) error {
 
 var errNoOwner = errors.New("the owner file is empty")
 
-// maxOwner bounds what is read of a file that somebody else may have put there.
+// maxOwner bounds the read: another program may have put a file there.
 const maxOwner = 4096
 
 func readOwner(r io.Reader) (owner, error) {
@@ -82,12 +81,12 @@ func readOwner(r io.Reader) (owner, error) {
 	return o, nil
 }
 
-// left reports whether the owner is known to be gone, given that its lock,
-// if it had one, is free. Where that is not known, why says why.
+// exited reports whether the owner is known to have exited, given that its lock,
+// if it had one, is free. If not, why is the reason.
 //
-// A free lock alone is not enough: over some network file systems the locks
-// of other machines do not show.
-func (o owner) left(me owner) (gone bool, why string) {
+// A free lock alone is not enough: some network file systems do not show the
+// locks of other machines.
+func (o owner) exited(me owner) (gone bool, why string) {
 	if o.Host != me.Host {
 		return false, fmt.Sprintf("made on another machine, %s", o.Host)
 	}

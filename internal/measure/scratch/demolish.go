@@ -1,4 +1,4 @@
-package place
+package scratch
 
 import (
 	"errors"
@@ -14,13 +14,13 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// patience is how long a mount may stay busy after the processes that used
-// it were told to end.
+// patience is how long a mount may stay busy after the processes that used it
+// were told to exit.
 const patience = 5 * time.Second
 
-// demolish removes a place: mounts, loop devices, files, and last the owner
-// file and the folder, so that what a failure or a crash leaves is still
-// known for a place. The caller holds the owner's lock.
+// demolish removes a scratch folder: mounts, loop devices, files, and last the
+// owner file and the folder itself, so that Sweep still recognises what a failure
+// or a crash leaves. The caller holds the owner's lock.
 func demolish(root string) error {
 	if err := unlimit(root); err != nil {
 		return err
@@ -58,9 +58,8 @@ func demolish(root string) error {
 	return nil
 }
 
-// unmountAll unmounts what is mounted on the place's own mount points. If
-// anything else is mounted under the place it fails, lest the contents of a
-// foreign file system be removed.
+// unmountAll unmounts the scratch folder's own mount points. It fails if anything
+// else is mounted under the folder, so that no foreign file system is emptied.
 func unmountAll(root string) error {
 	mnt, group := filepath.Join(root, mountName), filepath.Join(root, groupName)
 	deadline := time.Now().Add(patience)
@@ -77,7 +76,7 @@ func unmountAll(root string) error {
 			if m.Path == mnt || m.Path == group {
 				own = m.Path
 			} else if m.Path == root || strings.HasPrefix(m.Path, root+"/") {
-				return fmt.Errorf("%s: not removed: a %s is mounted at %s; unmount it first", root, m.FS, m.Path)
+				return fmt.Errorf("scratch: %s: not removed: a %s is mounted at %s; unmount it first", root, m.FS, m.Path)
 			}
 		}
 		if own == "" {
@@ -97,7 +96,7 @@ func unmountAll(root string) error {
 	}
 }
 
-// backing returns, for each loop device in use, the path of the file under it.
+// backing returns the path of the file under each loop device in use.
 func backing() map[string]string {
 	paths, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	files := map[string]string{}

@@ -1,4 +1,4 @@
-package place
+package scratch
 
 import (
 	"errors"
@@ -12,19 +12,18 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Sweep removes the places in stores whose maker is gone, and those anywhere
-// that are still mounted or under a loop device. Call it before the first
-// place is made. A store that is not there is skipped.
+// Sweep removes scratch folders whose maker has exited: those in stores, and those
+// anywhere that are still mounted or under a loop device. Call it before the first
+// scratch folder is made. A store that does not exist is skipped.
 //
-// It leaves alone what a living process holds, what belongs to another user,
-// and what does not have the exact form of a place. The report has a line for
-// each place that was removed, and for each that looks abandoned and was left,
-// with the reason. An error is something that should have been removed and
-// could not be.
+// Sweep keeps the folders of living processes, of other users, and all that do not
+// have the exact form of a scratch folder. The report has a line for each folder
+// removed, and for each that looks abandoned and was kept, with the reason. The
+// error joins the failures to remove a folder.
 func Sweep(stores ...string) (report []string, err error) {
 	me := newOwner("", false)
 	var errs []error
-	// What lies in another place goes before that one.
+	// A folder inside another goes before that one.
 	for _, root := range slices.Backward(candidates(stores)) {
 		line, err := sweepOne(root, me)
 		if line != "" {
@@ -37,7 +36,7 @@ func Sweep(stores ...string) (report []string, err error) {
 	return report, errors.Join(errs...)
 }
 
-// candidates lists the folders named like a place.
+// candidates lists the folders named like scratch folders.
 func candidates(stores []string) []string {
 	var roots []string
 	for _, store := range stores {
@@ -74,13 +73,13 @@ func sweepOne(root string, me owner) (report string, err error) {
 	if err != nil || !fi.IsDir() || !sys.OwnFile(fi) {
 		return "", nil
 	}
-	// Somebody may have put a pipe or a symlink there: neither wait for the
-	// one nor follow the other.
+	// The owner file may be another program's pipe or symlink: the open neither
+	// waits nor follows.
 	path := filepath.Join(root, ownerName)
 	f, err := os.OpenFile(path, os.O_RDWR|openFlags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		// Empty, it was made a moment ago by a process that then looks again,
-		// or by one that was killed. Else it is not a place.
+		// An empty folder was made a moment ago by a process that looks again
+		// afterwards, or by one that was killed. Any other is not ours.
 		if os.Remove(root) == nil {
 			return fmt.Sprintf("removed %s, which was empty", root), nil
 		}
@@ -102,7 +101,7 @@ func sweepOne(root string, me owner) (report string, err error) {
 	}
 	o, err := readOwner(f)
 	if errors.Is(err, errNoOwner) {
-		return sweepUnborn(root, lockErr == nil), nil
+		return sweepUnfinished(root, lockErr == nil), nil
 	}
 	if err != nil {
 		return fmt.Sprintf("left %s: %v", root, err), nil
@@ -110,7 +109,7 @@ func sweepOne(root string, me owner) (report string, err error) {
 	if o.Locked && lockErr != nil {
 		return fmt.Sprintf("left %s: %v", root, lockErr), nil
 	}
-	gone, why := o.left(me)
+	gone, why := o.exited(me)
 	if !gone {
 		if lockErr != nil && why == "" {
 			why = lockErr.Error()
@@ -127,10 +126,10 @@ func sweepOne(root string, me owner) (report string, err error) {
 	return fmt.Sprintf("removed %s (%s) of process %d, which is gone", root, o.Kind, o.PID), nil
 }
 
-// sweepUnborn removes a folder that holds an empty owner file and nothing
-// else: its maker was killed, or is about to find that it was swept. Without
-// locks it could not find that.
-func sweepUnborn(root string, locked bool) string {
+// sweepUnfinished removes a folder that holds an empty owner file and nothing else:
+// its maker was killed, or is about to find that it was swept. Without locks it
+// could not find that.
+func sweepUnfinished(root string, locked bool) string {
 	entries, err := os.ReadDir(root)
 	if err != nil || len(entries) != 1 || !locked {
 		return fmt.Sprintf("left %s: %v", root, errNoOwner)

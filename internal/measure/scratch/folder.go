@@ -1,31 +1,33 @@
-// Package place makes folders to measure in, and removes them whatever
-// happens: a private folder on a disk that is there, or a file system of its
-// own on a loop device.
+// Package scratch makes folders to measure and test in, and removes them even
+// when their maker was killed: a private folder on an existing disk (Dir), or a
+// file system of its own on a loop device (Image). It is what xfstests calls
+// SCRATCH_MNT and SCRATCH_DEV.
 //
-// A place is one folder with a name of a fixed form:
+// A scratch folder has a name of a fixed form:
 //
 //	stele-bench-0123456789abcdef/   mode 0700
-//	    owner     who made it; locked as long as its maker lives
+//	    owner     the process that made it; locked while that process lives
 //	    work/     the folder to measure in (Dir)
 //	    image     the sparse file under the loop device (Image, not tmpfs)
 //	    mnt/      the mount point; mnt/work is the folder to measure in (Image)
-//	    blkio/    where the controller is mounted that limits the device (Image with a Limit)
+//	    blkio/    the mounted controller that limits the device (Image with a Limit)
 //
-// A maker that is killed leaves its places behind. The kernel drops its lock
-// on owner, by which Sweep knows them later.
+// A killed process leaves its scratch folders behind. The kernel drops its
+// lock on owner, by which Sweep recognises them later.
 //
 // # Mistakes to avoid
 //
-//   - Leaving out Close: an image stays mounted after the process has ended. Sweep
-//     removes it then, but somebody has to call it.
+//   - Leaving out Close: an image stays mounted after the process has exited, until
+//     somebody calls Sweep.
 //   - Taking an Image for the disk below it. Its file system is real and its device
 //     is a file: every write goes through two file systems. Compare variants on it,
 //     and take absolute times from Dir.
 //   - A Store in memory. /tmp is a tmpfs on many machines; an image there measures
 //     memory.
-//   - Sweep in the middle of a program's own measurement. It spares what a living
-//     process holds, but is for the moment before the first place is made.
-package place
+//   - Sweep during a measurement of the same program. It spares the folders of
+//     living processes, but it reads directories and unmounts: call it before the
+//     first scratch folder is made.
+package scratch
 
 import (
 	"crypto/rand"
@@ -53,12 +55,11 @@ const (
 
 var nameForm = regexp.MustCompile(`^` + prefix + `[0-9a-f]{16}$`)
 
-// A Place is a folder to measure in.
-type Place struct {
-	// Path is the folder, empty at first, absolute and free of symlinks.
+// A Folder is an empty folder to measure in, and everything it stands on.
+type Folder struct {
+	// Path is the folder to measure in: empty at first, absolute, free of symlinks.
 	Path string
-	// Name is what was asked for: a directory as given to Dir, or the file
-	// system of an Image.
+	// Name is the directory given to Dir, or the file system of an Image.
 	Name string
 
 	root  string   // the stele-bench- folder
@@ -68,8 +69,8 @@ type Place struct {
 	closed bool
 }
 
-// Dir makes a place in the directory parent, which must be there.
-func Dir(parent string) (*Place, error) {
+// Dir makes a scratch folder in parent, which must exist.
+func Dir(parent string) (*Folder, error) {
 	p, err := claim(parent, "directory")
 	if err != nil {
 		return nil, err
@@ -82,9 +83,9 @@ func Dir(parent string) (*Place, error) {
 	return p, nil
 }
 
-// Close unmounts, detaches and removes all that the place is made of. After
-// an error it may be called again; after success it does nothing.
-func (p *Place) Close() error {
+// Close unmounts the file system, detaches its loop device and removes the folder.
+// After an error it can be called again; after success it does nothing.
+func (p *Folder) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -101,10 +102,10 @@ func (p *Place) Close() error {
 	return nil
 }
 
-// Leave lets go of the place and leaves all that is in it where it is: for a
-// folder on a file system that is thrown away whole, where removing millions
-// of files first would only take time. Close does nothing afterwards.
-func (p *Place) Leave() {
+// Leave releases the lock and keeps the files: for a folder on a file system that
+// is about to be thrown away, where removing millions of files first only takes
+// time. Close does nothing afterwards.
+func (p *Folder) Leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
@@ -113,14 +114,15 @@ func (p *Place) Leave() {
 	}
 }
 
-// claim makes the private folder in parent and the locked owner file in it.
-func claim(parent, kind string) (*Place, error) {
+// claim makes the folder in parent and the locked owner file in it. kind is
+// "directory" or the file system of an image.
+func claim(parent, kind string) (*Folder, error) {
 	abs, err := filepath.Abs(parent)
 	if err != nil {
 		return nil, err
 	}
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
-		return nil, fmt.Errorf("no folder to measure in: %w", err)
+		return nil, fmt.Errorf("scratch: folder in %s: %w", parent, err)
 	}
 	for range 8 {
 		var random [8]byte
@@ -129,7 +131,7 @@ func claim(parent, kind string) (*Place, error) {
 		if err := os.Mkdir(root, 0o700); errors.Is(err, fs.ErrExist) {
 			continue
 		} else if err != nil {
-			return nil, fmt.Errorf("no folder to measure in: %w", err)
+			return nil, fmt.Errorf("scratch: folder in %s: %w", parent, err)
 		}
 		f, err := takeOwnership(root, kind)
 		if errors.Is(err, errSwept) {
@@ -138,17 +140,17 @@ func claim(parent, kind string) (*Place, error) {
 		if err != nil {
 			return nil, errors.Join(err, demolish(root))
 		}
-		return &Place{root: root, owner: f}, nil
+		return &Folder{root: root, owner: f}, nil
 	}
-	return nil, fmt.Errorf("no folder to measure in: every name tried in %s was taken away", abs)
+	return nil, fmt.Errorf("scratch: folder in %s: removed by others right after it was made, 8 times", abs)
 }
 
-// errSwept says that a Sweep took the young folder for an abandoned one.
+// errSwept reports that a concurrent Sweep removed a folder just made.
 var errSwept = errors.New("swept")
 
-// takeOwnership writes the owner file and locks it. Until it is locked a
-// Sweep may lock it first, or remove the folder, which is then empty or
-// holds an empty owner file: so whoever made it looks again afterwards.
+// takeOwnership writes the owner file and locks it. Until it is locked, a
+// Sweep may lock it first or remove the folder, which is empty or holds an empty
+// owner file. So its maker looks again afterwards.
 func takeOwnership(root, kind string) (*os.File, error) {
 	path := filepath.Join(root, ownerName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -163,8 +165,8 @@ func takeOwnership(root, kind string) (*os.File, error) {
 		f.Close()
 		return nil, errSwept
 	}
-	// An error means that this file system or system has no locks. Then
-	// Sweep goes by the process that is written down.
+	// An error means that there are no locks here. Sweep then relies on the
+	// process recorded in the owner file.
 	if !sameFile(f, path) {
 		f.Close()
 		return nil, errSwept

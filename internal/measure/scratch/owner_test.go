@@ -1,4 +1,4 @@
-package place
+package scratch
 
 import (
 	"encoding/json"
@@ -79,7 +79,7 @@ func TestOwnerLeft(t *testing.T) {
 	} {
 		o := me
 		c.change(&o)
-		gone, why := o.left(me)
+		gone, why := o.exited(me)
 		if gone != c.gone || !strings.Contains(why, c.why) || gone != (why == "") {
 			t.Errorf("%s: %v %q", c.name, gone, why)
 		}

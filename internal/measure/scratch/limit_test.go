@@ -1,4 +1,4 @@
-package place
+package scratch
 
 import (
 	"fmt"
@@ -13,11 +13,10 @@ import (
 	"github.com/stele-go/stele/internal/measure/loopfs"
 	"github.com/stele-go/stele/internal/measure/throttle"
 	"github.com/stele-go/stele/internal/sys"
-	"github.com/stele-go/stele/lab/env"
 )
 
 // limited makes an image and limits it, or skips with the kernel's reason.
-func limited(t *testing.T, l Limit) *Place {
+func limited(t *testing.T, l Limit) *Folder {
 	t.Helper()
 	needImages(t)
 	needMkfs(t, "ext4")
@@ -50,7 +49,7 @@ func rates(t *testing.T) string {
 
 // writeDirect writes n blocks of the given size past the page cache, and
 // returns how long it took.
-func writeDirect(t *testing.T, p *Place, n, size int) time.Duration {
+func writeDirect(t *testing.T, p *Folder, n, size int) time.Duration {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(p.Path, "data"), os.O_CREATE|os.O_RDWR|fileop.DirectFlag, 0o600)
 	if err != nil {
@@ -139,7 +138,7 @@ func TestCloseTakesTheLimitAway(t *testing.T) {
 	}
 }
 
-// A place that was left by a process that was killed loses its limit with the
+// A scratch folder that was left by a process that was killed loses its limit with the
 // next Sweep: demolish is what both call.
 func TestDemolishTakesTheLimitAway(t *testing.T) {
 	p := limited(t, Limit{IOPS: 5432})
@@ -148,16 +147,6 @@ func TestDemolishTakesTheLimitAway(t *testing.T) {
 	}
 	if got := rates(t); strings.Contains(got, " 5432\n") {
 		t.Errorf("the kernel still has the limits %q", got)
-	}
-}
-
-// That there are two loop devices does not show: what counts is the image.
-func TestEnvironmentOfALimitedImage(t *testing.T) {
-	p := limited(t, Limit{IOPS: 10_000})
-	e := env.Read(p.Path)
-	under := env.Read(filepath.Dir(p.root))
-	if e.Backing != filepath.Join(p.root, imageName) || e.BackingFS != under.FS || e.BackingIO == "" {
-		t.Errorf("it lies on %q, %q, %q; want %s, %q", e.Backing, e.BackingFS, e.BackingIO, filepath.Join(p.root, imageName), under.FS)
 	}
 }
 
