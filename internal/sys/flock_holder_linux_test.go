@@ -1,15 +1,8 @@
 package sys
 
 import (
-	"context"
 	"os"
-	"path/filepath"
-	"sync/atomic"
-	"syscall"
 	"testing"
-
-	"github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
 // locked makes a file that this process has a lock of.
@@ -42,76 +35,5 @@ func TestFlockHolderBudget(t *testing.T) {
 	}
 	if want.lockedBy(os.Getpid(), &left) || left != 0 {
 		t.Errorf("looked at a descriptor of %d left", left)
-	}
-}
-
-// A silentFile is on a file system that does not answer: it counts the questions.
-type silentFile struct {
-	fs.Inode
-	silent atomic.Bool
-	asked  atomic.Int32
-}
-
-func (f *silentFile) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	if f.silent.Load() {
-		f.asked.Add(1)
-	}
-	out.Mode = fuse.S_IFREG | 0o666
-	return 0
-}
-
-func (f *silentFile) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	return nil, 0, 0
-}
-
-type silentRoot struct {
-	fs.Inode
-	file *silentFile
-	ino  uint64
-}
-
-func (r *silentRoot) OnAdd(ctx context.Context) {
-	r.AddChild("file", r.NewPersistentInode(ctx, r.file, fs.StableAttr{Mode: fuse.S_IFREG, Ino: r.ino}), false)
-}
-
-// FlockHolder never waits for the file system of another file that looks like
-// the one asked for: that has its name, its inode number and a lock.
-func TestFlockHolderAsksNoStranger(t *testing.T) {
-	f := locked(t)
-	if err := Unlock(f); err != nil {
-		t.Fatal(err)
-	}
-	fi, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := &silentRoot{file: &silentFile{}, ino: fi.Sys().(*syscall.Stat_t).Ino}
-	dir := t.TempDir()
-	server, err := fs.Mount(dir, root, &fs.Options{MountOptions: fuse.MountOptions{FsName: "stele-sys", DirectMountStrict: true}})
-	if err != nil {
-		t.Skip("needs FUSE and the right to mount: ", err)
-	}
-	t.Cleanup(func() {
-		if err := server.Unmount(); err != nil {
-			t.Error(err)
-		}
-	})
-	stranger, err := os.Open(filepath.Join(dir, "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stranger.Close()
-	if ok, err := TryLock(stranger); !ok {
-		t.Fatal(err)
-	}
-	root.file.silent.Store(true)
-	if pid, command := FlockHolder(f); pid != 0 {
-		t.Errorf("the lock is that of process %d, %s", pid, command)
-	}
-	if _, err := stranger.Stat(); err != nil || root.file.asked.Load() != 1 {
-		t.Errorf("the stranger's file system was asked %d times, want 1, by this test: %v", root.file.asked.Load(), err)
-	}
-	if pid, _ := FlockHolder(stranger); pid != os.Getpid() {
-		t.Errorf("the lock on the other file system is that of process %d, want %d", pid, os.Getpid())
 	}
 }

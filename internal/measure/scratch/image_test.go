@@ -238,7 +238,7 @@ func TestImageRefuses(t *testing.T) {
 		}
 		return
 	}
-	if _, err := Image(t.Context(), Options{FS: "xfs", Size: 299 << 20}); err == nil || !strings.Contains(err.Error(), "at least 300 MiB") {
+	if _, err := Image(t.Context(), Options{FS: "xfs", Size: 299 << 20}); err == nil || !strings.Contains(err.Error(), "314572800 bytes or more") {
 		t.Errorf("small XFS: %v", err)
 	}
 	if os.Geteuid() != 0 {
