@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/internal/measure/scratch"
+	scratchfs "github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -24,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 		blind bool
 	}{{"refused before", false}, {"refused by the disk", true}} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 192 << 20, Store: t.TempDir()})
+			p, err := scratchfs.Image(t.Context(), scratchfs.Options{FS: "ext4", Size: 192 << 20, Store: t.TempDir()})
 			if err != nil {
 				t.Skip(err)
 			}
