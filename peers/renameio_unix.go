@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/replace"
 )
 
 // renameioWays are renameio as it comes, which looks anew each time whether
 // the temporary folder is on the same file system, and told where to write.
-func renameioWays() []suites.ReplaceWay {
-	return []suites.ReplaceWay{
+func renameioWays() []replace.Way {
+	return []replace.Way{
 		replaceWay(renameioDefault, "renameio as it comes, trying TMPDIR for each file",
 			func(path string, data []byte) error { return renameio.WriteFile(path, data, filePerm) }),
 		replaceWay("renameio.WriteFile, folder given", "renameio with WithTempDir, as it advises for many files",

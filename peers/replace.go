@@ -10,7 +10,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/replace"
 )
 
 // filePerm is what suite replace gives its files.
@@ -20,7 +20,7 @@ const filePerm = 0o644
 // content before the rename, and none the folder after it: a power cut leaves
 // old or new, but what was acknowledged may be the old again. So their level
 // is Kill, where they stand beside ways that sync nothing at all.
-func replaceWays() []suites.ReplaceWay {
+func replaceWays() []replace.Way {
 	return append(renameioWays(),
 		replaceWay("natefinch/atomic.WriteFile", "from an io.Reader, with the old file's permissions",
 			func(path string, data []byte) error { return atomic.WriteFile(path, bytes.NewReader(data)) }),
@@ -29,12 +29,12 @@ func replaceWays() []suites.ReplaceWay {
 	)
 }
 
-func replaceWay(name, doc string, write func(path string, data []byte) error) suites.ReplaceWay {
-	return suites.ReplaceWay{
+func replaceWay(name, doc string, write func(path string, data []byte) error) replace.Way {
+	return replace.Way{
 		Name: name, Level: durability.Kill, After: durability.OldOrNew,
 		Doc: doc + "; syncs the content, not the folder",
-		Open: func(dir string) (suites.Replacer, error) {
-			return suites.Replacer{Write: func(name string, data []byte) error {
+		Open: func(dir string) (replace.Replacer, error) {
+			return replace.Replacer{Write: func(name string, data []byte) error {
 				return write(filepath.Join(dir, name), data)
 			}}, nil
 		},

@@ -7,23 +7,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/dirs"
 )
 
 // mkdirWays are the peers of package mkdir. filepath-securejoin confines what
 // it makes to a root, as a confined Maker and os.Root do. The root stays open,
 // which is the cheaper of its two ways.
-func mkdirWays() []suites.MkdirWay {
-	return []suites.MkdirWay{{
+func mkdirWays() []dirs.Way {
+	return []dirs.Way{{
 		Name:  "securejoin.MkdirAllHandle",
 		Doc:   "filepath-securejoin, confined to an open root: looks up what exists, then mkdirat and openat level by level",
 		Level: durability.Kill,
-		Open: func(root string) (suites.Dirs, error) {
+		Open: func(root string) (dirs.Dirs, error) {
 			r, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 			if err != nil {
-				return suites.Dirs{}, err
+				return dirs.Dirs{}, err
 			}
-			return suites.Dirs{
+			return dirs.Dirs{
 				Make: func(_, rel string) error {
 					d, err := pathrs.MkdirAllHandle(r, rel, 0o755)
 					if err != nil {

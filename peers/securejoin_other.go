@@ -2,7 +2,7 @@
 
 package peers
 
-import "github.com/stele-go/stele/suites"
+import "github.com/stele-go/stele/suites/dirs"
 
 // mkdirWays is empty: filepath-securejoin's MkdirAll exists on Linux only.
-func mkdirWays() []suites.MkdirWay { return nil }
+func mkdirWays() []dirs.Way { return nil }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/wals"
 )
 
 // Names of the peers of package wal.
@@ -27,8 +27,8 @@ const (
 // consensus libraries for the first two, hand them many records in one call;
 // so each is there a second time, behind a goroutine that takes all records
 // that wait and appends them in one call. pebble's writer gathers by itself.
-func walWays() []suites.WALWay {
-	return []suites.WALWay{
+func walWays() []wals.Way {
+	return []wals.Way{
 		walWay(etcdEach, "one call a record, under a mutex; segments of 64 MB are preallocated", durability.Prefix, each(openEtcd)),
 		walWay(etcdBatch, "one call for all that wait, as its raft does", durability.Prefix, batched(openEtcd)),
 		walWay(raftEach, "one call a record, under a mutex; segments of 64 MiB are preallocated", durability.Prefix, each(openRaft)),
@@ -42,10 +42,10 @@ func walWays() []suites.WALWay {
 	}
 }
 
-type openLog func(dir string, records int64, size int) (suites.WALLog, error)
+type openLog func(dir string, records int64, size int) (wals.Log, error)
 
-func walWay(name, doc string, after durability.After, open openLog) suites.WALWay {
-	return suites.WALWay{Name: name, Doc: doc, Level: durability.Power, After: after, Open: open}
+func walWay(name, doc string, after durability.After, open openLog) wals.Way {
+	return wals.Way{Name: name, Doc: doc, Level: durability.Power, After: after, Open: open}
 }
 
 // BesidePeers makes experiments of those of suite wal that have the same job,
@@ -98,14 +98,14 @@ type saver struct {
 
 // each calls save for each record, one caller at a time.
 func each(open func(dir string) (saver, error)) openLog {
-	return func(dir string, _ int64, _ int) (suites.WALLog, error) {
+	return func(dir string, _ int64, _ int) (wals.Log, error) {
 		s, err := open(dir)
 		if err != nil {
-			return suites.WALLog{}, err
+			return wals.Log{}, err
 		}
 		turn := make(chan [][]byte, 1)
 		turn <- make([][]byte, 1)
-		return suites.WALLog{
+		return wals.Log{
 			Append: func(rec []byte) error {
 				one := <-turn
 				one[0] = rec
@@ -128,10 +128,10 @@ type batchRequest struct {
 
 // batched calls save for all records that wait.
 func batched(open func(dir string) (saver, error)) openLog {
-	return func(dir string, _ int64, _ int) (suites.WALLog, error) {
+	return func(dir string, _ int64, _ int) (wals.Log, error) {
 		s, err := open(dir)
 		if err != nil {
-			return suites.WALLog{}, err
+			return wals.Log{}, err
 		}
 		requests := make(chan batchRequest, batchRecords)
 		ended := make(chan struct{})
@@ -140,7 +140,7 @@ func batched(open func(dir string) (saver, error)) openLog {
 			saveAll(s.save, requests)
 		}()
 		answers := make(chan chan error, 1<<16) // of appends that are over
-		return suites.WALLog{
+		return wals.Log{
 			Append: func(rec []byte) error {
 				var r batchRequest
 				select {

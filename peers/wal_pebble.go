@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/wals"
 )
 
 // pebbleNumber is the number of pebble's log file, which records carry.
@@ -25,31 +25,31 @@ const pebbleAhead = 4<<20 + 4<<20/10
 // a file, its folder synced, in a SyncingFile, and a LogWriter with a
 // semaphore for its queue. Of a recycled file the content is zeros here.
 func openPebble(recycled bool) openLog {
-	return func(dir string, records int64, size int) (suites.WALLog, error) {
+	return func(dir string, records int64, size int) (wals.Log, error) {
 		name := filepath.Join(dir, "000007.log")
 		if recycled {
 			old := filepath.Join(dir, "000006.log")
 			// Each record has a head of 19 bytes at most, and one more in each
 			// block of 32 KiB.
 			if err := fillZeros(old, records*(int64(size)+40)+1<<20); err != nil {
-				return suites.WALLog{}, err
+				return wals.Log{}, err
 			}
 			f, err := vfs.Default.ReuseForWrite(old, name, "pebble-wal")
 			if err != nil {
-				return suites.WALLog{}, err
+				return wals.Log{}, err
 			}
 			return pebbleLog(dir, f, pebbleNumber)
 		}
 		f, err := vfs.Default.Create(name, "pebble-wal")
 		if err != nil {
-			return suites.WALLog{}, err
+			return wals.Log{}, err
 		}
 		return pebbleLog(dir, f, pebbleNumber)
 	}
 }
 
 // pebbleLog is a log of that number in f.
-func pebbleLog(dir string, f vfs.File, number uint64) (suites.WALLog, error) {
+func pebbleLog(dir string, f vfs.File, number uint64) (wals.Log, error) {
 	d, err := vfs.Default.OpenDir(dir)
 	if err == nil {
 		err = d.Sync()
@@ -57,7 +57,7 @@ func pebbleLog(dir string, f vfs.File, number uint64) (suites.WALLog, error) {
 	}
 	if err != nil {
 		f.Close()
-		return suites.WALLog{}, err
+		return wals.Log{}, err
 	}
 	queue := make(chan struct{}, record.SyncConcurrency)
 	w := logWriter(record.NewLogWriter, vfs.NewSyncingFile(f, vfs.SyncingFileOptions{PreallocateSize: pebbleAhead}), number,
@@ -73,7 +73,7 @@ func pebbleLog(dir string, f vfs.File, number uint64) (suites.WALLog, error) {
 	}
 	pool := sync.Pool{New: func() any { return new(waiter) }}
 	var mu sync.Mutex // the commit pipeline's
-	return suites.WALLog{
+	return wals.Log{
 		Append: func(rec []byte) error {
 			r := pool.Get().(*waiter)
 			r.err = nil

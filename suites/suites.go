@@ -1,21 +1,39 @@
-// Package suites holds the questions that Stele's lab answers: for each the
-// experiments, the ways of doing the job that are compared, and the published
-// claims that are put to the test. A suite is data and functions; the lab
+// Package suites lists the questions that Stele's lab answers, each a package below
+// this one: its experiments, the ways of doing the job that are compared, and the
+// published claims that are put to the test. A suite is data and functions; the lab
 // runs it and knows none of them.
+//
+//	mkdir    dirs      directory trees
+//	newfile  files     many new files
+//	replace  replace   files replaced, all or nothing
+//	header   headers   bytes before a file's first byte
+//	rw       rw        reading and writing
+//	sync     syncs     making writes durable
+//	wal      wals      write-ahead logs
+//	log      logs      stores of log lines
+//
+// Package job has what they share, package tuning the choices of stele tune, and
+// package claims the published statements.
 //
 // # Mistakes to avoid
 //
 //   - Comparing variants of different promises. The lab refuses unless asked for, and
 //     then marks the result.
-//   - Quoting a claim's verdict without its place: one disk holds what another one
-//     refutes.
-//   - Judging before each experiment of the claim was run in every place.
 package suites
 
 import (
 	"os"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/claims"
+	"github.com/stele-go/stele/suites/dirs"
+	"github.com/stele-go/stele/suites/files"
+	"github.com/stele-go/stele/suites/headers"
+	"github.com/stele-go/stele/suites/logs"
+	"github.com/stele-go/stele/suites/replace"
+	"github.com/stele-go/stele/suites/rw"
+	"github.com/stele-go/stele/suites/syncs"
+	"github.com/stele-go/stele/suites/wals"
 )
 
 // A Suite is the experiments of one question.
@@ -29,12 +47,12 @@ type Suite struct {
 	// its variants are those of Full under the same names.
 	Quick []lab.Experiment
 	// Claims are published statements about the same question.
-	Claims []Claim
+	Claims []claims.Claim
 }
 
 // List returns every suite. The caller owns what it gets. Suite log has the
 // lines of CorpusEnv.
-func List() []Suite { return ListOf(os.Getenv(CorpusEnv)) }
+func List() []Suite { return ListOf(os.Getenv(logs.CorpusEnv)) }
 
 // ListOf is List with the lines of suite log from the folder corpus, "" for
 // lines that are made up.
@@ -43,57 +61,57 @@ func ListOf(corpus string) []Suite {
 		{
 			Name:     "mkdir",
 			Question: "Which way of making directory trees is fastest here?",
-			Full:     mkdirFull(),
-			Quick:    mkdirQuick(),
-			Claims:   directoryClaims(),
+			Full:     dirs.Full(),
+			Quick:    dirs.Quick(),
+			Claims:   claims.Directories(),
 		},
 		{
 			Name:     "newfile",
 			Question: "Which way of creating many files is fastest here?",
-			Full:     newfileFull(),
-			Quick:    newfileQuick(),
-			Claims:   creationClaims(),
+			Full:     files.Full(),
+			Quick:    files.Quick(),
+			Claims:   claims.Creation(),
 		},
 		{
 			Name:     "replace",
 			Question: "Which way of replacing files all or nothing is fastest here?",
-			Full:     replaceFull(),
-			Quick:    replaceQuick(),
+			Full:     replace.Full(),
+			Quick:    replace.Quick(),
 		},
 		{
 			Name:     "header",
 			Question: "Which way of writing before a file's first byte is fastest here?",
-			Full:     headerFull(),
-			Quick:    headerQuick(),
-			Claims:   headerClaims(),
+			Full:     headers.Full(),
+			Quick:    headers.Quick(),
+			Claims:   claims.Headers(),
 		},
 		{
 			Name:     "rw",
 			Question: "Which way of reading and writing files is fastest here?",
-			Full:     rwFull(1),
-			Quick:    rwQuick(1),
-			Claims:   inOrder(readingClaims(1), rwClaims()),
+			Full:     rw.Full(1),
+			Quick:    rw.Quick(1),
+			Claims:   claims.InOrder(claims.Reading(1), claims.RW()),
 		},
 		{
 			Name:     "sync",
 			Question: "Which way of making writes durable is fastest here, and how even is it?",
-			Full:     syncFull(),
-			Quick:    syncQuick(),
-			Claims:   syncClaims(),
+			Full:     syncs.Full(),
+			Quick:    syncs.Quick(),
+			Claims:   claims.Sync(),
 		},
 		{
 			Name:     "wal",
 			Question: "Which write-ahead log takes records fastest here, and how long does it take to be open again?",
-			Full:     walFull(1),
-			Quick:    walQuick(),
-			Claims:   inOrder(logClaims(1), walClaims()),
+			Full:     wals.Full(1),
+			Quick:    wals.Quick(),
+			Claims:   claims.InOrder(claims.Log(1), claims.WAL()),
 		},
 		{
 			Name:     "log",
 			Question: "Which store keeps log lines fastest here, and finds them again?",
-			Full:     logFull(1, corpus),
-			Quick:    logQuick(1, corpus),
-			Claims:   storeClaims(),
+			Full:     logs.Full(1, corpus),
+			Quick:    logs.Quick(1, corpus),
+			Claims:   claims.Store(),
 		},
 	}
 }

@@ -20,6 +20,10 @@ import (
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/claims"
+	"github.com/stele-go/stele/suites/logs"
+	"github.com/stele-go/stele/suites/syncs"
+	"github.com/stele-go/stele/suites/tuning"
 )
 
 const benchUsage = `Usage: stele bench [SUITE|CLAIM ...] [flags]
@@ -73,7 +77,7 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems, a `LIST` of "+strings.Join(scratch.Systems(), ", ")+"; needs root")
 	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image occupies only what is written to it")
 	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (default ext4) to the rates of a cloud volume: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root and cgroup v1")
-	f.StringVar(&b.corpus, "corpus", os.Getenv(suites.CorpusEnv), "suite log reads its lines from the logs (*.log) in this `DIR` instead of generating them")
+	f.StringVar(&b.corpus, "corpus", os.Getenv(logs.CorpusEnv), "suite log reads its lines from the logs (*.log) in this `DIR` instead of generating them")
 	f.StringVar(&b.filter, "filter", "", "run only experiments whose id matches this `REGEXP`")
 	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims; measure nothing")
 	f.BoolVar(&b.quick, "quick", false, "run the quick set of the suites named")
@@ -140,7 +144,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		fmt.Fprintln(stderr, "stele bench:", err)
 		return exitFailed
 	}
-	run.Notes = append(run.Notes, suites.Notes(run.Results)...)
+	run.Notes = append(run.Notes, syncs.Notes(run.Results)...)
 	b.noteVolume(run)
 	judge(run, chosen.claims)
 	return b.finish(run, chosen, toStdout, stdout, stderr)
@@ -183,7 +187,7 @@ func (b *benchFlags) checkCorpus() error {
 	if b.corpus == "" {
 		return nil
 	}
-	_, err := suites.CorpusFiles(b.corpus)
+	_, err := logs.CorpusFiles(b.corpus)
 	if err == nil {
 		b.corpus, err = filepath.Abs(b.corpus)
 	}
@@ -274,18 +278,18 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 
 // judge replaces the verdicts of the run on the claims. Verdicts on claims that
 // this Stele does not know stay.
-func judge(run *lab.Run, claims []suites.Claim) {
+func judge(run *lab.Run, on []claims.Claim) {
 	run.Claims = slices.DeleteFunc(run.Claims, func(had lab.Claim) bool {
-		return slices.ContainsFunc(claims, func(c suites.Claim) bool { return c.ID == had.ID })
+		return slices.ContainsFunc(on, func(c claims.Claim) bool { return c.ID == had.ID })
 	})
-	for _, c := range claims {
+	for _, c := range on {
 		run.Claims = append(run.Claims, c.Judge(run.Results, run.Places)...)
 	}
 }
 
 // experiments returns all experiments that a block can run.
 func experiments() []lab.Experiment {
-	all := suites.TuneExperiments()
+	all := tuning.Experiments()
 	for _, s := range suites.List() {
 		all = append(all, s.Full...)
 		for _, c := range s.Claims {

@@ -12,13 +12,14 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/claims"
 )
 
 // A selection has the experiments and claims of a call of bench.
 type selection struct {
 	quick       bool
 	experiments []lab.Experiment
-	claims      []suites.Claim
+	claims      []claims.Claim
 	suites      []suites.Suite
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/claims"
 )
 
 // outputs are the files to which a run is written.
@@ -101,8 +102,8 @@ Examples:
 }
 
 // claimsIn returns the claims on which a run has verdicts.
-func claimsIn(r *lab.Run) []suites.Claim {
-	var in []suites.Claim
+func claimsIn(r *lab.Run) []claims.Claim {
+	var in []claims.Claim
 	for _, s := range suites.List() {
 		for _, c := range s.Claims {
 			if slices.ContainsFunc(r.Claims, func(had lab.Claim) bool { return had.ID == c.ID }) {

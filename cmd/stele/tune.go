@@ -20,7 +20,7 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/profile"
-	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/tuning"
 )
 
 const tuneUsage = `Usage: stele tune [DIR] [flags]
@@ -119,8 +119,8 @@ func (o *tuneFlags) check(f *pflag.FlagSet) error {
 			return err
 		}
 	}
-	if o.appenders != 0 && !slices.Contains(suites.TuneAppenders(), o.appenders) {
-		return setting.Wrong("--appenders", o.appenders, "one of %v, or 0", suites.TuneAppenders())
+	if o.appenders != 0 && !slices.Contains(tuning.Appenders(), o.appenders) {
+		return setting.Wrong("--appenders", o.appenders, "one of %v, or 0", tuning.Appenders())
 	}
 	if o.out != "" && o.dry {
 		return errors.New("--out and --dry-run: want one of them")
@@ -129,8 +129,8 @@ func (o *tuneFlags) check(f *pflag.FlagSet) error {
 	return err
 }
 
-func (o *tuneFlags) choices() []suites.Choice {
-	return slices.DeleteFunc(suites.Tuning(o.appenders), func(c suites.Choice) bool {
+func (o *tuneFlags) choices() []tuning.Choice {
+	return slices.DeleteFunc(tuning.Choices(o.appenders), func(c tuning.Choice) bool {
 		return len(o.only) > 0 && !slices.Contains(o.only, c.Part())
 	})
 }
@@ -146,7 +146,7 @@ const (
 
 // affordable returns the first choices that fit the budget with the least number
 // of rounds for a verdict: fewer rounds would give none.
-func affordable(choices []suites.Choice, budget time.Duration) []suites.Choice {
+func affordable(choices []tuning.Choice, budget time.Duration) []tuning.Choice {
 	var cost time.Duration
 	for i := range choices {
 		for _, e := range choices[i].Experiments() {
@@ -164,7 +164,7 @@ var errBudget = errors.New("the budget is spent")
 
 // measure runs the experiments of the choices that the budget affords, and
 // returns these choices.
-func (o *tuneFlags) measure(ctx context.Context, choices []suites.Choice, show *meter, stderr io.Writer) ([]suites.Choice, *lab.Run, error) {
+func (o *tuneFlags) measure(ctx context.Context, choices []tuning.Choice, show *meter, stderr io.Writer) ([]tuning.Choice, *lab.Run, error) {
 	if err := o.writable(); err != nil {
 		return nil, nil, err
 	}
@@ -224,7 +224,7 @@ func interrupted(run *lab.Run) bool {
 }
 
 // finish decides, writes everything and returns the exit code.
-func (o *tuneFlags) finish(choices, kept []suites.Choice, run *lab.Run, stdout, stderr io.Writer) int {
+func (o *tuneFlags) finish(choices, kept []tuning.Choice, run *lab.Run, stdout, stderr io.Writer) int {
 	text := stdout
 	if o.out == "-" || o.json == "-" {
 		text = stderr
@@ -237,7 +237,7 @@ func (o *tuneFlags) finish(choices, kept []suites.Choice, run *lab.Run, stdout, 
 	t := tuneText{w: text}
 	t.head(run)
 	for i := range choices {
-		var d suites.Decision
+		var d tuning.Decision
 		if i < len(kept) {
 			d = choices[i].Decide(run.Results)
 		} else {

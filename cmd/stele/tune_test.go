@@ -12,7 +12,7 @@ import (
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/profile"
-	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/tuning"
 )
 
 func TestTune(t *testing.T) {
@@ -216,7 +216,7 @@ func TestTuneBadCalls(t *testing.T) {
 
 // Two minutes are enough for all of it.
 func TestTunePlanFitsItsBudget(t *testing.T) {
-	all := suites.Tuning(0)
+	all := tuning.Choices(0)
 	if kept := affordable(all, 2*time.Minute); len(kept) != len(all) {
 		t.Errorf("two minutes have room for %d of %d choices", len(kept), len(all))
 	}
@@ -232,7 +232,7 @@ func TestTunePlanFitsItsBudget(t *testing.T) {
 // A choice that the budget does not afford is named, with the way out.
 func TestTuneTellsWhatItLeftOut(t *testing.T) {
 	o := tuneFlags{dir: t.TempDir(), dry: true}
-	all := suites.Tuning(0)
+	all := tuning.Choices(0)
 	r := &lab.Run{Places: []lab.Place{{Name: "d"}}}
 	var out, diag bytes.Buffer
 	if code := o.finish(all, all[:1], r, &out, &diag); code != exitOK {

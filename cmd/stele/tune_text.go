@@ -9,11 +9,11 @@ import (
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/profile"
-	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/tuning"
 )
 
 // listChoices says what tune would do.
-func listChoices(w io.Writer, choices []suites.Choice) {
+func listChoices(w io.Writer, choices []tuning.Choice) {
 	for _, c := range choices {
 		fmt.Fprintf(w, "%s: %s\n  default: %s\n", c.Field, c.Question, c.Default)
 		for _, s := range c.Settings {
@@ -64,7 +64,7 @@ func (t *tuneText) head(run *lab.Run) {
 }
 
 // decision prints a choice and all its figures.
-func (t *tuneText) decision(d suites.Decision) {
+func (t *tuneText) decision(d tuning.Decision) {
 	if d.Taken != nil {
 		t.printf("\n%s: %s\n  %s. Set: %s.\n", d.Field, d.Taken.Name, d.Why, d.Taken.Says)
 	} else {

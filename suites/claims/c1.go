@@ -1,0 +1,71 @@
+package claims
+
+import (
+	"fmt"
+
+	"github.com/stele-go/stele/lab"
+)
+
+// c1 is the published workload with names of its own.
+func c1(name, op string, names func(b *lab.B) []string) lab.Experiment {
+	variant := func(name string, goroutines int) lab.Variant {
+		return lab.Variant{
+			Name: name, Doc: "os.Create and Close", Promise: kept, Baseline: goroutines == 1,
+			Run: inDir(func(b *lab.B) error {
+				list := names(b)
+				return deal(b, goroutines, func(i int64) error { return createAndClose(list[i]) })
+			}),
+		}
+	}
+	return lab.Experiment{
+		Suite: "claims", Name: name, Question: "Does creating 1,000 files take longer from 1,000 goroutines than from one?",
+		Op: op, Ops: publishedFiles, Env: eightThreads(),
+		Variants: []lab.Variant{variant(nameOne, 1), variant(nameMany, publishedFiles)},
+	}
+}
+
+func c1Coded() lab.Experiment {
+	return c1("C1-coded", "os.Create and Close of one of 26 names, which most of the time are there already", lettersNames)
+}
+
+func c1Distinct() lab.Experiment {
+	return c1("C1-distinct", "os.Create and Close of a new name", distinctNames)
+}
+
+// lettersNames are the names as coded: the number of the file is turned into
+// one letter.
+func lettersNames(b *lab.B) []string {
+	names := make([]string, b.N)
+	for i := range names {
+		names[i] = "test_" + string(rune('a'+i%26))
+	}
+	return names
+}
+
+func claimC1() Claim {
+	coded, distinct := c1Coded(), c1Distinct()
+	return Claim{
+		ID:          "C1",
+		Statement:   "1,000 os.Create+Close: one goroutine, then 1,000 goroutines, GOMAXPROCS 8. As coded the names are test_ and one of 26 letters, so most calls truncate; as titled, 1,000 distinct names",
+		Claimed:     "32 ms and 210 ms: 6.5x slower",
+		Promise:     "kill, old or new, all variants: survives kill -9, not a power cut",
+		Experiments: []lab.Experiment{coded, distinct},
+		verdict:     func(f *found) finding { return judgeC1(f, coded.ID(), distinct.ID()) },
+	}
+}
+
+func judgeC1(f *found, coded, distinct string) finding {
+	const claimed = 210.0 / 32
+	var text string
+	slower := func(what, id string) answer {
+		s := inverse(f.speedup(id, nameMany))
+		text += fmt.Sprintf("%s: %s from one goroutine, %s from 1,000, which take %s as long. ", what,
+			total(f.time(id, nameOne)), total(f.time(id, nameMany)), factor(s))
+		return claimedFactor(s, claimed)
+	}
+	verdict, why := decide(
+		"1,000 goroutines were asked to take at least "+asked(claimed)+", for names as coded and as titled. Starting the goroutines is part of both.",
+		"whether the names are there already",
+		slower("As coded", coded), slower("As titled", distinct))
+	return finding{text, verdict, why}
+}

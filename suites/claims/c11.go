@@ -1,0 +1,120 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/newfile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+const c11Variant = "open until it fails"
+
+// The soft limits of C11, small so that no more is opened than shows it.
+const (
+	c11Soft   = 256
+	c11Raised = 1024
+)
+
+func claimC11() Claim {
+	e := lab.Experiment{
+		Suite: "claims", Name: "C11", Question: "What do the limits on descriptors do, and how high may they be?",
+		Op:  fmt.Sprintf("the soft limit set to %d, files opened until it fails, the limit raised to %d, and again", c11Soft, c11Raised),
+		Ops: 1, MaxRounds: lab.MinRounds,
+		Variants: []lab.Variant{{
+			Name: c11Variant, Doc: "in a process of its own, whose limit is put back in the end", Promise: job.NothingWritten(), Baseline: true,
+			Run: runLimits,
+		}},
+	}
+	return Claim{
+		ID:          "C11",
+		Statement:   "descriptor limits: at the soft limit; with it raised; hard limit against file-max",
+		Claimed:     "EMFILE; more concurrency; hard limit at most file-max/1024",
+		Promise:     noneText,
+		Experiments: []lab.Experiment{e},
+		verdict:     func(f *found) finding { return judgeC11(f, e.ID()) },
+	}
+}
+
+// runLimits reports 1 for yes and 0 for no.
+func runLimits(b *lab.B) (err error) {
+	was, err := newfile.Limits()
+	if err != nil {
+		return err
+	}
+	if was.Hard < c11Raised || was.Used >= c11Soft {
+		return fmt.Errorf("%w: a hard limit of %d at least and fewer than %d open files are needed; here are %d and %d",
+			errors.ErrUnsupported, c11Raised, c11Soft, was.Hard, was.Used)
+	}
+	defer func() { err = errors.Join(err, sys.SetFileLimit(was.Soft)) }()
+	var opened [2]int
+	var refused [2]bool
+	for b.Loop() {
+		if err := sys.SetFileLimit(c11Soft); err != nil {
+			return err
+		}
+		if opened[0], refused[0], err = openUntilRefused(b.Dir); err != nil {
+			return err
+		}
+		if _, err := newfile.Raise(c11Raised); err != nil {
+			return err
+		}
+		if opened[1], refused[1], err = openUntilRefused(b.Dir); err != nil {
+			return err
+		}
+	}
+	emfile := 0.0
+	if refused[0] && refused[1] {
+		emfile = 1
+	}
+	b.Report("refused_with_emfile", emfile)
+	b.Report("opened_at_soft_limit", float64(opened[0]))
+	b.Report("opened_when_raised", float64(opened[1]))
+	b.Report("hard_limit", float64(was.Hard))
+	if was.System == 0 {
+		b.ReportMissing("file_max", "the kernel does not tell fs.file-max: is /proc mounted?")
+	} else {
+		b.Report("file_max", float64(was.System))
+	}
+	return nil
+}
+
+// openUntilRefused opens a file again and again and closes all. refused tells
+// that it ended with EMFILE; any other failure is an error.
+func openUntilRefused(name string) (opened int, refused bool, err error) {
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	for len(files) < 2*c11Raised {
+		f, err := os.Open(name)
+		if errors.Is(err, syscall.EMFILE) {
+			return len(files), true, nil
+		}
+		if err != nil {
+			return len(files), false, err
+		}
+		files = append(files, f)
+	}
+	return len(files), false, nil
+}
+
+func judgeC11(f *found, id string) finding {
+	figure := func(name string) lab.Estimate { return f.metric(id, c11Variant, name) }
+	emfile, atSoft, raised := figure("refused_with_emfile"), figure("opened_at_soft_limit"), figure("opened_when_raised")
+	hard, most := figure("hard_limit"), figure("file_max")
+	share := quotient(scaled(hard, 1024), most)
+	text := fmt.Sprintf("With a soft limit of %d, %.0f files can be opened; with it raised to %d, %.0f; then comes %s. The hard limit is %.0f, fs.file-max %.0f, of which a 1,024th is %.0f.",
+		c11Soft, atSoft.Median, c11Raised, raised.Median,
+		map[bool]string{true: "EMFILE", false: "no EMFILE"}[emfile.Median == 1], hard.Median, most.Median, most.Median/1024)
+	verdict, why := decide("All three were asked for: EMFILE at the soft limit, more files open at once when it is raised, and a hard limit of file-max/1024 at most. The kernel ties the hard limit to fs.nr_open and not to file-max (setrlimit(2)); who sets it is the service manager.",
+		"which of the three is asked for: the first two are how the limits work, the third is how a machine is set up",
+		atLeast(emfile, 1), atLeast(quotient(raised, atSoft), 2), within(share, 0, 1))
+	return finding{text, verdict, why}
+}

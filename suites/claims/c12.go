@@ -1,0 +1,183 @@
+package claims
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// The variants of C12: what a new goroutine finds when it is started.
+const (
+	c12Reused   = "descriptor and stack of a dead one"
+	c12NewStack = "new stack at hand, descriptor of a dead one"
+	c12NewBoth  = "new stack at hand, new descriptor"
+	c12AllNew   = "new stack from the system, new descriptor"
+)
+
+// A burst of C12 is c12Lead starts that are not looked at and c12Burst that
+// are. Together they have to fit into a processor's own queue, 256 in Go 1.26
+// (runtime.p.runq): more would be moved to the global one, which is another
+// cost. The lead uses up the dead goroutines that a processor keeps for
+// itself, 64 at most, whose stacks no collection frees (runtime.gfput).
+const (
+	c12Lead  = 64
+	c12Burst = 128
+)
+
+// c12 takes the stages apart by what can be left out. In a process of one
+// processor the go statement finds or makes a descriptor (runtime.g), finds or
+// makes a stack, and queues the goroutine, which runs only after the burst.
+//   - A goroutine that ends leaves both to the next one.
+//   - A collection takes the stacks of dead goroutines back into the runtime's
+//     pool and keeps the descriptors (runtime.markrootFreeGStacks).
+//   - A goroutine that has not ended leaves nothing, but for one that has
+//     outgrown its first stack, which goes back (runtime.copystack).
+func c12() lab.Experiment {
+	variant := func(name, doc string, s c12Setting) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error { return runBursts(b, s) }}
+	}
+	reused := variant(c12Reused, "all goroutines of the burst before have ended", c12Setting{})
+	reused.Baseline = true
+	return lab.Experiment{
+		Suite: "claims", Name: "C12", Question: "What does starting a goroutine cost, by stage?",
+		Op: fmt.Sprintf("%d goroutines started in a row and run; start_ns is one go statement of the last %d", c12Lead+c12Burst, c12Burst),
+		// Nobody else runs between two go statements, and no collection.
+		Env: []string{"GOMAXPROCS=1", "GOGC=off"}, MaxOps: 100,
+		Variants: []lab.Variant{reused,
+			variant(c12NewStack, "the same, and a collection has taken their stacks", c12Setting{collect: true}),
+			variant(c12NewBoth, "the goroutines of all bursts before are there; as many others have outgrown their stacks before", c12Setting{keep: true, stacks: true}),
+			variant(c12AllNew, "the goroutines of all bursts before are there", c12Setting{keep: true})},
+	}
+}
+
+// A c12Setting says what is done between bursts.
+type c12Setting struct {
+	collect bool // a collection takes the stacks of dead goroutines
+	keep    bool // no goroutine ends before the block does
+	stacks  bool // there are free stacks for all, whose descriptors are in use
+}
+
+// runBursts reports the median cost of a go statement.
+func runBursts(b *lab.B, s c12Setting) error {
+	gate := make(chan struct{})
+	var began, ended sync.WaitGroup
+	if s.stacks {
+		n := int(b.N) * (c12Lead + c12Burst)
+		began.Add(n)
+		for range n {
+			ended.Go(func() { needStack(1); began.Done(); <-gate })
+		}
+		began.Wait()
+	}
+	body := func() {
+		began.Done()
+		if s.keep {
+			<-gate
+		}
+		ended.Done()
+	}
+	burst := func(n int) time.Duration {
+		start := time.Now()
+		for range n {
+			go body()
+		}
+		return time.Since(start)
+	}
+	costs := make([]float64, 0, b.N)
+	for b.Loop() {
+		if s.collect {
+			runtime.GC()
+		}
+		began.Add(c12Lead + c12Burst)
+		ended.Add(c12Lead + c12Burst)
+		burst(c12Lead)
+		costs = append(costs, float64(burst(c12Burst))/c12Burst)
+		began.Wait()
+		if !s.keep {
+			ended.Wait()
+		}
+	}
+	close(gate)
+	ended.Wait()
+	if len(costs) > 1 {
+		costs = costs[1:] // before the first burst nobody has died
+	}
+	b.Report("start_ns", median(costs))
+	return nil
+}
+
+// needStack needs more than the 2 KiB that a goroutine begins with.
+//
+//go:noinline
+func needStack(x byte) byte {
+	var a [3 << 10]byte
+	for i := range a {
+		a[i] = x + byte(i)
+	}
+	return a[int(x)]
+}
+
+func claimC12() Claim {
+	e := c12()
+	return Claim{
+		ID:          "C12",
+		Statement:   "cost of starting a goroutine, by stage",
+		Claimed:     "stack 120 ns, descriptor 40 ns, queueing 80 ns",
+		Promise:     noneText,
+		Experiments: []lab.Experiment{e},
+		verdict:     func(f *found) finding { return judgeC12(f, e.ID()) },
+	}
+}
+
+// judgeC12 asks for the claimed shares: what a stage takes is the difference
+// between a start with it and one without. The claim does not say where its
+// stack comes from, so both are looked at.
+func judgeC12(f *found, id string) finding {
+	const total = 120 + 40 + 80
+	start := func(v string) lab.Estimate { return f.metric(id, v, "start_ns") }
+	reused, newStack, newBoth, allNew := start(c12Reused), start(c12NewStack), start(c12NewBoth), start(c12AllNew)
+	descriptor, atHand := difference(newBoth, newStack), difference(newStack, reused)
+	var answers []answer
+	text := ""
+	for _, c := range []struct {
+		what       string
+		all, stack lab.Estimate
+	}{
+		{"With the stack at hand", newBoth, atHand},
+		{"With the stack from the system", allNew, difference(allNew, sum(descriptor, reused))},
+	} {
+		text += fmt.Sprintf("%s %s in all:", c.what, nanos(c.all))
+		for i, s := range []struct {
+			name    string
+			cost    lab.Estimate
+			claimed float64
+		}{{"stack", c.stack, 120}, {"descriptor", descriptor, 40}, {"queueing and the rest", reused, 80}} {
+			share, claimed := quotient(s.cost, c.all), s.claimed/total
+			answers = append(answers, within(share, claimed*0.75, claimed*1.25))
+			text += fmt.Sprintf("%s %s %.0f ns %s, %.0f %% (claimed %.0f %%)", []string{"", ",", ","}[i],
+				s.name, s.cost.Median, interval(s.cost, "%.0f"), 100*share.Median, 100*claimed)
+		}
+		text += ". "
+	}
+	text += fmt.Sprintf("With descriptor and stack of a dead one, the usual case, %s.", nanos(reused))
+	verdict, why := decide("Each stage was asked to have its claimed share of the whole, to within a quarter. Stages were told apart by what a start finds ready; finding a free descriptor and a free stack is in the rest.",
+		"the stage, and where the stack comes from", answers...)
+	return finding{text, verdict, why}
+}
+
+func sum(a, b lab.Estimate) lab.Estimate {
+	a.Median, a.Lo, a.Hi = a.Median+b.Median, a.Lo+b.Lo, a.Hi+b.Hi
+	return a
+}
+
+// difference of two figures that were not paired, with the widest interval.
+func difference(a, b lab.Estimate) lab.Estimate {
+	return lab.Estimate{
+		Median: a.Median - b.Median, Lo: a.Lo - b.Hi, Hi: a.Hi - b.Lo,
+		Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N),
+	}
+}

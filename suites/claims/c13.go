@@ -1,0 +1,100 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"github.com/stele-go/stele/lab"
+)
+
+const (
+	variantOwnNames    = "own names"
+	variantCommonNames = "common names"
+)
+
+// lookUpAndCreate looks a name up and creates another, b.N times by 1,000
+// goroutines in one folder. What is looked up is not there.
+func lookUpAndCreate(lookUp func(id int, i int64) string) func(*lab.B) error {
+	return inDir(func(b *lab.B) error {
+		return b.Parallel(crowd, func(w *lab.Worker) error {
+			for w.Loop() {
+				_, err := os.Lstat(lookUp(w.ID, w.I()))
+				if !errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("a name that nobody made was looked up: %w", err)
+				}
+				f, err := os.Create("test_" + strconv.Itoa(w.ID) + "_" + strconv.FormatInt(w.I(), 10))
+				if err != nil {
+					return err
+				}
+				if err := f.Close(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func claimC13() Claim {
+	e := lab.Experiment{
+		Suite: "claims", Name: "C13", Question: "How long does each wait for the folder's lock and for the name cache?",
+		Op:  "one name looked up and one file created, by 1,000 goroutines in one folder",
+		Ops: 10 * crowd, MaxRounds: lab.MinRounds, Waits: true, Env: []string{crowdProcs},
+		Variants: []lab.Variant{
+			{
+				Name: variantOwnNames, Doc: "each goroutine looks up names of its own", Promise: kill, Baseline: true,
+				Run: lookUpAndCreate(func(id int, i int64) string {
+					return "look_" + strconv.Itoa(id) + "_" + strconv.FormatInt(i, 10)
+				}),
+			},
+			{
+				Name: variantCommonNames, Doc: "all look up the same names, about when the others do", Promise: kill,
+				Run: lookUpAndCreate(func(_ int, i int64) string { return "look_" + strconv.FormatInt(i, 10) }),
+			},
+		},
+	}
+	return Claim{
+		ID:          "C13",
+		Statement:   "1,000 goroutines looking up and creating in one folder: wait on the folder's lock and on the name cache",
+		Claimed:     "127 us and 38 us, drawn as a heat map",
+		Promise:     killText,
+		Experiments: []lab.Experiment{e},
+		verdict:     func(f *found) finding { return judgeC13(f, e.ID()) },
+	}
+}
+
+// judgeC13 rules on the ratio of the two waits, since the absolute times
+// belong to another machine.
+func judgeC13(f *found, id string) finding {
+	const claimed = 38.0 / 127
+	text := ""
+	ask := func(name string) answer {
+		blocks := f.watched(id, name, "trace", "kernel")
+		folder, cache := waitPerOp(blocks, causeIs(lab.CauseFolderLock)), waitPerOp(blocks, causeIs(lab.CauseNameCache))
+		if f.lacks == nil && folder.Hi == 0 && cache.Hi == 0 {
+			text += fmt.Sprintf("%s: no thread was seen waiting for either; %s. ", name, waitList(blocks, 3))
+			return no
+		}
+		ratio := waitShare(blocks, causeIs(lab.CauseNameCache), func(w *lab.Wait) bool {
+			return w.Cause == lab.CauseFolderLock || w.Cause == lab.CauseNameCache
+		})
+		text += fmt.Sprintf("%s: %s an operation on the folder's lock, %s on the name cache; of all waiting, %s. ",
+			name, micros(folder), micros(cache), waitList(blocks, 3))
+		share := claimed / (1 + claimed) // of the two together
+		return within(ratio, share*0.75, share*1.25)
+	}
+	answers := []answer{ask(variantOwnNames), ask(variantCommonNames)}
+	verdict, why := decide(
+		fmt.Sprintf("The name cache was asked for the claimed share of the two waits, %.0f %% to within a quarter of it. A wait on the name cache is one for another look-up of the same name; its spin locks, as those of the folder's lock, are held on a CPU and seen as running. The report draws the causes over time.", 100*claimed/(1+claimed)),
+		"which names are looked up", answers...)
+	return finding{text, verdict, why}
+}
+
+// micros writes a wait of nanoseconds with its interval.
+func micros(e lab.Estimate) string {
+	e.Median, e.Lo, e.Hi = e.Median/1000, e.Lo/1000, e.Hi/1000
+	return fmt.Sprintf("%.1f us %s", e.Median, interval(e, "%.1f"))
+}

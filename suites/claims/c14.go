@@ -1,0 +1,117 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/lab"
+)
+
+const (
+	c14Openat2 = "openat2 in /dev/shm"
+	c14Memory  = "/dev/shm"
+)
+
+func claimC14() Claim {
+	e := lab.Experiment{
+		Suite: "claims", Name: "C14", Question: "How many system calls does a temporary file take?",
+		Op: "one temporary file, created and closed", MaxOps: 5_000,
+		Variants: []lab.Variant{
+			{Name: c8Named, Doc: "os.CreateTemp and Close", Promise: kill, Baseline: true, Run: inDir(func(b *lab.B) error {
+				for b.Loop() {
+					f, err := os.CreateTemp(".", "c14-*")
+					if err != nil {
+						return err
+					}
+					if err := f.Close(); err != nil {
+						return err
+					}
+				}
+				return nil
+			})},
+			{Name: c14Openat2, Doc: "openat2(2) with O_CREAT and O_EXCL, in a folder in memory, and Close", Promise: kill, Run: runOpenat2},
+		},
+	}
+	return Claim{
+		ID:          "C14",
+		Statement:   "system calls of os.CreateTemp; of openat2 in /dev/shm with O_EXCL",
+		Claimed:     "7 with three statx; 3",
+		Promise:     killText + "; nothing in /dev/shm survives the machine going down",
+		Experiments: []lab.Experiment{e},
+		verdict:     func(f *found) finding { return judgeC14(f, e.ID()) },
+	}
+}
+
+// runOpenat2 has to leave the block's folder, and removes what it makes there.
+func runOpenat2(b *lab.B) (err error) {
+	dir, err := os.MkdirTemp(c14Memory, "stele-c14-*")
+	if err != nil {
+		return fmt.Errorf("%w: a folder in %s: %w", errors.ErrUnsupported, c14Memory, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close() // nothing is written
+	names := allPaths(b.N, strconv.Itoa)
+	for b.Loop() {
+		f, err := fileop.CreateNewBeneath(d, names[b.I()])
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeC14 asks for the claimed numbers, with closing and without it.
+func judgeC14(f *found, id string) finding {
+	count := func(v string) (calls float64, list string, statx float64) {
+		r := f.variant(id, v)
+		f.calls(id, v) // notes what is missing
+		if r == nil {
+			return 0, "", 0
+		}
+		var names []string
+		for name, n := range r.Syscalls {
+			if lab.RuntimeSyscall(name) || n < 0.01 { // what the runtime does by itself, and what happens now and then
+				continue
+			}
+			calls += n
+			names = append(names, fmt.Sprintf("%.2g %s", n, name))
+			if slices.Contains(statCalls, name) {
+				statx += n
+			}
+		}
+		slices.Sort(names)
+		return calls, strings.Join(names, ", "), statx
+	}
+	named, namedList, statx := count(c8Named)
+	memory, memoryList, _ := count(c14Openat2)
+	text := fmt.Sprintf("os.CreateTemp and Close: %.2f calls (%s). openat2 in /dev/shm and Close: %.2f (%s).", named, namedList, memory, memoryList)
+	// A name that is taken by chance, or a descriptor that is moved, makes a
+	// call more now and then.
+	is := func(n, want float64) answer {
+		if n > want-0.1 && n < want+0.1 {
+			return yes
+		}
+		return no
+	}
+	either := func(n, want float64) answer {
+		if is(n, want) == yes || is(n-1, want) == yes {
+			return yes
+		}
+		return no
+	}
+	verdict, why := decide("Asked for were 7 calls, of which three look a path up, and 3, with the one that closes the file or without it. What the Go runtime calls by itself is not counted.",
+		"which of the figures is asked for", either(named, 7), is(statx, 3), either(memory, 3))
+	return finding{text, verdict, why}
+}

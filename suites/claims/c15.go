@@ -1,0 +1,129 @@
+package claims
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/files"
+)
+
+const variantMemFS = "file system in the process"
+
+// memFS is the simplest file system in a process that many goroutines can
+// make temporary files in: a map of names under a lock.
+type memFS struct {
+	mu    sync.Mutex
+	next  int64
+	files map[string]*memFile
+}
+
+type memFile struct{ data []byte }
+
+func newMemFS() *memFS { return &memFS{files: map[string]*memFile{}} }
+
+// CreateTemp makes a file of a new name.
+func (m *memFS) CreateTemp() (io.WriteCloser, error) {
+	f := &memFile{}
+	m.mu.Lock()
+	m.files[strconv.FormatInt(m.next, 10)] = f
+	m.next++
+	m.mu.Unlock()
+	return f, nil
+}
+
+// ReadFile returns what was written into a file.
+func (m *memFS) ReadFile(name string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.files[name]
+	if f == nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return f.data, nil
+}
+
+func (f *memFile) Write(p []byte) (int, error) {
+	f.data = append(f.data, p...)
+	return len(p), nil
+}
+
+func (f *memFile) Close() error { return nil }
+
+// c15 makes temporary files beside left-overs, or in an empty folder.
+func c15(left int) lab.Experiment {
+	here := tempBesideLeftOvers
+	if left == 0 {
+		here = func(b *lab.B) error { return tempFiles(b, tempIn(b.Dir)) }
+	}
+	return lab.Experiment{
+		Suite: "claims", Name: "C15", Params: lab.Params{"left": strconv.Itoa(left)},
+		Question: "How much faster are temporary files in the memory of the process?",
+		Op:       "one temporary file of 4 KiB, by 1,000 goroutines",
+		MaxOps:   files.PerBlock / 4,
+		Variants: []lab.Variant{
+			{
+				Name: variantTempHere, Doc: fmt.Sprintf("os.CreateTemp in a folder of %d files, written and closed", left),
+				Promise: keptTorn, Baseline: true, Run: here,
+			},
+			{
+				Name: variantMemFS, Doc: "a map of names to buffers under a mutex, in the heap",
+				Promise: durability.Promise{Level: durability.None, After: durability.Torn},
+				Run:     func(b *lab.B) error { return tempFiles(b, newMemFS().CreateTemp) },
+			},
+		},
+	}
+}
+
+func claimC15() Claim {
+	empty, crowded := c15(0), c15(files.LeftOversQuick)
+	return Claim{
+		ID:          "C15",
+		Statement:   "temporary files of 1,000 goroutines through an in-memory file system in the process, in place of os.CreateTemp",
+		Claimed:     "47 ms to 0.3 ms, no blocking call",
+		Promise:     "os.CreateTemp: kill, torn; in the process: none, everything is gone when it ends",
+		Experiments: []lab.Experiment{empty, crowded},
+		verdict:     func(f *found) finding { return judgeC15(f, empty.ID(), crowded.ID()) },
+	}
+}
+
+// fewCalls are calls an operation that are none: starting and ending the
+// block's goroutines makes some, and so does a growing heap.
+const fewCalls = 0.05
+
+func judgeC15(f *found, empty, crowded string) finding {
+	const claimed = 47 / 0.3
+	var text string
+	var answers []answer
+	for _, c := range []struct{ what, id string }{{"Empty folder", empty}, {"Beside 100,000 left-overs", crowded}} {
+		s := f.times(c.id, variantTempHere, variantMemFS)
+		calls := f.metric(c.id, variantMemFS, "syscalls_per_op")
+		text += fmt.Sprintf("%s: os.CreateTemp %s and %.1f system calls, in the process %s and %.2f, %s as fast. ", c.what,
+			nanos(f.time(c.id, variantTempHere)), f.metric(c.id, variantTempHere, "syscalls_per_op").Median,
+			nanos(f.time(c.id, variantMemFS)), calls.Median, factor(s))
+		few := no
+		if calls.Median <= fewCalls {
+			few = yes
+		}
+		shorter := noEstimate
+		here, noHere := f.tail(c.id, variantTempHere)
+		mem, noMem := f.tail(c.id, variantMemFS)
+		if why := cmp.Or(noHere, noMem); why != "" {
+			text += "p99: " + why + ". "
+		} else {
+			shorter = quotient(here, mem)
+			text += fmt.Sprintf("p99 %s and %s, %s as short. ", nanos(here), nanos(mem), factor(shorter))
+		}
+		answers = append(answers, claimedFactor(s, claimed), claimedFactor(shorter, claimed), few)
+	}
+	verdict, why := decide(
+		fmt.Sprintf("Asked for: at least %s as fast, in the time of a file and in the p99 (the median of the blocks'), and no system call (less than %.2f a file, without the Go runtime's own). The two promise different things: what is in the process is in no file that anybody else could open.", asked(claimed), fewCalls),
+		"whether it is the time, the p99 or the calls", answers...)
+	return finding{strings.TrimSpace(text), verdict, why}
+}

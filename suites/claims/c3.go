@@ -1,0 +1,145 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/scratch"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/newfile"
+	"github.com/stele-go/stele/suites/files"
+	"github.com/stele-go/stele/suites/job"
+)
+
+const (
+	variantNamed    = "os.Create"
+	variantUnnamed  = "O_TMPFILE"
+	variantGivenOne = "O_TMPFILE + linkat"
+	variantCheckOn  = "check every 180 days"
+	variantCheckOff = "check off (tune2fs -i 0)"
+)
+
+// c3 holds files without a name, and files that get theirs late, against
+// os.Create.
+func c3() lab.Experiment {
+	anonymous := func(name, doc string, p durability.Promise, publish bool) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: p, Run: func(b *lab.B) (err error) {
+			d, err := newfile.OpenDir(b.Dir, newfile.Options{Level: durability.Kill})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, d.Close()) }()
+			if err := files.NeedUnnamed(d); err != nil {
+				return err
+			}
+			names := distinctNames(b)
+			return deal(b, publishedFiles, func(i int64) error {
+				f, err := newfile.Anonymous(d, 0o666)
+				if err != nil {
+					return err
+				}
+				if publish {
+					err = f.Publish(names[i])
+				}
+				return errors.Join(err, f.Close())
+			})
+		}}
+	}
+	return lab.Experiment{
+		Suite: "claims", Name: "C3-unnamed", Question: "How much faster are files that have no name?",
+		Op: "one new empty file, closed again, by 1,000 goroutines", Ops: publishedFiles, Env: eightThreads(),
+		Variants: []lab.Variant{
+			{Name: variantNamed, Doc: "os.Create of a new name", Promise: kept, Baseline: true, Run: inDir(createMany)},
+			anonymous(variantUnnamed, "a file that has no name, and is gone when it is closed",
+				durability.Promise{Level: durability.None, After: durability.Torn}, false),
+			anonymous(variantGivenOne, "a file that gets its name before it is closed", kept, true),
+		},
+	}
+}
+
+// c3Check is os.Create on two file systems that differ in nothing but the
+// interval of the periodic check. Each block makes its own.
+func c3Check() lab.Experiment {
+	variant := func(name, doc, interval string) lab.Variant {
+		return lab.Variant{
+			Name: name, Doc: doc, Promise: kept, Baseline: interval != "0",
+			Run: func(b *lab.B) error { return onExt4(b, []string{"-i", interval}, createMany) },
+		}
+	}
+	return lab.Experiment{
+		Suite: "claims", Name: "C3-check", Question: "Does ext4's periodic check cost anything while files are created?",
+		Op:  "os.Create and Close of a new name on a new ext4 of 256 MiB, by 1,000 goroutines",
+		Ops: publishedFiles, Env: eightThreads(),
+		Variants: []lab.Variant{
+			variant(variantCheckOn, "os.Create, after tune2fs -i 180d", "180d"),
+			variant(variantCheckOff, "os.Create, after tune2fs -i 0, which is what mkfs.ext4 sets by itself", "0"),
+		},
+	}
+}
+
+// onExt4 runs f with a new ext4 in an image in the block's folder as working
+// directory.
+//
+// The file system is taken out of sight at once and lives on because the
+// working directory is on it: so nothing stays mounted should this process be
+// killed.
+func onExt4(b *lab.B, tune []string, f func(b *lab.B) error) (err error) {
+	p, err := scratch.Image(b.Context(), scratch.Options{FS: "ext4", Size: 256 << 20, Store: b.Dir, Tune: tune})
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENODEV) {
+		return job.Unsupported("%s", err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	was, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(p.Path); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Chdir(was)) }()
+	if out, err := exec.Command("umount", "--lazy", filepath.Dir(p.Path)).CombinedOutput(); err != nil {
+		return fmt.Errorf("umount: %w: %s", err, out)
+	}
+	return f(b)
+}
+
+func claimC3() Claim {
+	unnamed, check := c3(), c3Check()
+	return Claim{
+		ID:          "C3",
+		Statement:   "1,000 files from 1,000 goroutines, as C1: with O_TMPFILE; with ext4's periodic check turned off (tune2fs -i 0)",
+		Claimed:     "210 ms become 14.5 ms; 89 ms",
+		Promise:     "os.Create, O_TMPFILE + linkat: kill, old or new; O_TMPFILE alone: none, the file has no name and is gone when it is closed",
+		Experiments: []lab.Experiment{unnamed, check},
+		verdict:     func(f *found) finding { return judgeC3(f, unnamed.ID(), check.ID()) },
+	}
+}
+
+func judgeC3(f *found, unnamed, check string) finding {
+	const claimedUnnamed, claimedCheck = 210 / 14.5, 210.0 / 89
+	alone := f.times(unnamed, variantNamed, variantUnnamed)
+	linked := f.speedup(unnamed, variantGivenOne)
+	text := fmt.Sprintf("os.Create %s; O_TMPFILE %s, %s as fast; O_TMPFILE + linkat %s, %s as fast. ",
+		total(f.time(unnamed, variantNamed)), total(f.time(unnamed, variantUnnamed)), factor(alone),
+		total(f.time(unnamed, variantGivenOne)), factor(linked))
+	why := "O_TMPFILE was asked for at least " + asked(claimedUnnamed) + ", without a name as described, which promises nothing, and with a name, which promises what os.Create does; tune2fs -i 0 for at least " +
+		asked(claimedCheck) + ". The interval tells fsck when to look at the file system again, and nothing reads it while files are created; mkfs.ext4 sets it to 0 unless mke2fs.conf says otherwise."
+	answers := []answer{claimedFactor(alone, claimedUnnamed), claimedFactor(linked, claimedUnnamed)}
+	if lack := f.failed(check); lack != "" {
+		return finding{text + "With the check off: not measured.", CannotTest, "the part about tune2fs -i 0: " + lack + ". " + why}
+	}
+	off := f.speedup(check, variantCheckOff)
+	text += fmt.Sprintf("With a check every 180 days %s, with the check off %s, %s as fast.",
+		total(f.time(check, variantCheckOn)), total(f.time(check, variantCheckOff)), factor(off))
+	verdict, why := decide(why, "which of the two is done, and whether the file gets a name", append(answers, claimedFactor(off, claimedCheck))...)
+	return finding{text, verdict, why}
+}

@@ -1,0 +1,144 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/newfile"
+)
+
+const (
+	variantSyncPool = "sync.Pool"
+	variantFullPool = "sync.Pool, filled before"
+	variantPool     = "newfile.Pool"
+)
+
+// reuse takes open files out of a sync.Pool, which makes one where it has
+// none, empties them and puts them back. filled: as many as there are
+// goroutines are made before.
+func reuse(b *lab.B, filled bool) (err error) {
+	var made atomic.Int64
+	var mu sync.Mutex
+	var open []*os.File // all of them: a sync.Pool may drop what it was given
+	defer func() {
+		for _, f := range open {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	create := func() (*os.File, error) {
+		f, err := os.CreateTemp(b.Dir, "*")
+		if err == nil {
+			made.Add(1)
+			mu.Lock()
+			open = append(open, f)
+			mu.Unlock()
+		}
+		return f, err
+	}
+	var pool sync.Pool
+	if filled {
+		for range publishedFiles {
+			f, err := create()
+			if err != nil {
+				return err
+			}
+			pool.Put(f)
+		}
+		made.Store(0)
+	}
+	err = deal(b, publishedFiles, func(int64) error {
+		f, ok := pool.Get().(*os.File)
+		if !ok {
+			var err error
+			if f, err = create(); err != nil {
+				return err
+			}
+		}
+		if err := f.Truncate(0); err != nil {
+			return err
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		pool.Put(f)
+		return nil
+	})
+	b.Report("files_made", float64(made.Load()))
+	return err
+}
+
+// borrow is the same by Stele's own pool, whose files have no name.
+func borrow(b *lab.B) (err error) {
+	d, err := newfile.OpenDir(b.Dir, newfile.Options{Level: durability.Kill})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	p, err := newfile.NewPool(d, publishedFiles)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return deal(b, publishedFiles, func(int64) error {
+		f, err := p.Get(context.Background())
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	})
+}
+
+func claimC4() Claim {
+	scratch := durability.Promise{Level: durability.None, After: durability.Torn}
+	e := lab.Experiment{
+		Suite: "claims", Name: "C4", Question: "How much faster is it to use open files again?",
+		Op: "one empty open file, and back, by 1,000 goroutines", Ops: publishedFiles, Env: eightThreads(),
+		Variants: []lab.Variant{
+			{Name: variantNamed, Doc: "os.Create of a new name, and Close", Promise: kept, Baseline: true, Run: inDir(createMany)},
+			{
+				Name: variantSyncPool, Doc: "taken out of a sync.Pool that is empty at first, emptied, put back", Promise: scratch, Baseline: true,
+				Run: func(b *lab.B) error { return reuse(b, false) },
+			},
+			{
+				Name: variantFullPool, Doc: "the same with 1,000 open files in it at first", Promise: scratch,
+				Run: func(b *lab.B) error { return reuse(b, true) },
+			},
+			{Name: variantPool, Doc: "Stele's pool, empty at first, of files without a name", Promise: scratch, Run: borrow},
+		},
+	}
+	return Claim{
+		ID:          "C4",
+		Statement:   "1,000 files from 1,000 goroutines, as C1: by re-using open files from a sync.Pool",
+		Claimed:     "210 ms become 9.2 ms",
+		Promise:     "os.Create: kill, old or new; the pools: none, a file is emptied for its next user",
+		Experiments: []lab.Experiment{e},
+		verdict:     func(f *found) finding { return judgeC4(f, e.ID()) },
+	}
+}
+
+func judgeC4(f *found, id string) finding {
+	const claimed = 210 / 9.2
+	text := fmt.Sprintf("os.Create %s. ", total(f.time(id, variantNamed)))
+	faster := func(v string) lab.Estimate {
+		s := f.times(id, variantNamed, v)
+		text += fmt.Sprintf("%s %s, %s as fast", v, total(f.time(id, v)), factor(s))
+		return s
+	}
+	empty := faster(variantSyncPool)
+	text += fmt.Sprintf(", having made %.0f files. ", f.metric(id, variantSyncPool, "files_made").Median)
+	full := faster(variantFullPool)
+	text += fmt.Sprintf(", having made %.0f more. ", f.metric(id, variantFullPool, "files_made").Median)
+	faster(variantPool)
+	text += "."
+	verdict, why := decide(
+		"A sync.Pool was asked for at least "+asked(claimed)+", empty at first and filled before. The ways promise different things: what os.Create made is there afterwards, what a pool lends is nobody's.",
+		"whether the pool was filled before", claimedFactor(empty, claimed), claimedFactor(full, claimed))
+	return finding{text, verdict, why}
+}

@@ -1,0 +1,202 @@
+package claims
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/dirs"
+	"github.com/stele-go/stele/suites/internal/trees"
+)
+
+// publishedOps is the number of paths of the published workload.
+const publishedOps = 100_000
+
+// publishedDepth is the number of components of tmp/<8 letters>/x/y/z/w/v/u.
+const publishedDepth = 8
+
+// The variants of D1.
+const (
+	variantAll  = "os.MkdirAll"
+	variantLoop = "loop of os.Mkdir"
+)
+
+// relativeMkdir is a variant that makes the published paths, cut to depth
+// components. existing: it makes one of them first and then that one again
+// and again.
+func relativeMkdir(name, doc string, make func(string) error, depth int, existing bool) lab.Variant {
+	return lab.Variant{Name: name, Doc: doc, Promise: kill, Run: inDir(func(b *lab.B) error {
+		n := b.N
+		if existing {
+			n = 1
+		}
+		paths := trees.FreshPaths(b.Rand, n, depth-1)
+		for i := range paths {
+			paths[i] = "tmp/" + paths[i]
+		}
+		if existing {
+			if err := make(paths[0]); err != nil {
+				return err
+			}
+		}
+		for b.Loop() {
+			path := paths[0]
+			if !existing {
+				path = paths[b.I()]
+			}
+			if err := make(path); err != nil {
+				return err
+			}
+		}
+		return nil
+	})}
+}
+
+func relativeMkdirVariants(depth int, existing bool) []lab.Variant {
+	all := relativeMkdir(variantAll, "A: the standard library",
+		func(p string) error { return os.MkdirAll(p, dirs.Perm) }, depth, existing)
+	all.Baseline = true
+	return []lab.Variant{all, relativeMkdir(variantLoop, `B: os.Mkdir of each prefix, ignoring "exists"`,
+		func(p string) error { return dirs.MakeEach(p, 1) }, depth, existing)}
+}
+
+const d1Question = "Is a loop of os.Mkdir faster than os.MkdirAll, as published?"
+
+func d1Fresh() lab.Experiment {
+	return lab.Experiment{
+		Suite: "claims", Name: "D1-fresh", Question: d1Question,
+		Op:  "one relative path of 8 components, 7 of them new",
+		Ops: publishedOps, MaxRounds: 8, Env: asPublished(), Variants: relativeMkdirVariants(publishedDepth, false),
+	}
+}
+
+func d1Existing() lab.Experiment {
+	return lab.Experiment{
+		Suite: "claims", Name: "D1-existing", Question: d1Question,
+		Op:        "one relative path of 8 components that is there already",
+		Stateless: true, Env: asPublished(), Variants: relativeMkdirVariants(publishedDepth, true),
+	}
+}
+
+func d1Depth(depth int) lab.Experiment {
+	return lab.Experiment{
+		Suite: "claims", Name: "D1-depth", Params: lab.Params{"depth": strconv.Itoa(depth)}, Question: d1Question,
+		Op:  fmt.Sprintf("one relative path of %d components, all but the first new", depth),
+		Ops: 500, Env: asPublished(), Variants: relativeMkdirVariants(depth, false),
+	}
+}
+
+func claimD1() Claim {
+	fresh, existing := d1Fresh(), d1Existing()
+	c := Claim{
+		ID:        "D1",
+		Statement: "100,000 nested relative paths, 8 components: os.MkdirAll (A); loop of os.Mkdir over each prefix, ignoring \"exists\" (B)",
+		Claimed:   "A 1,842 ns, 128 B, 3 allocs; B 967 ns, 80 B, 2 allocs: B 1.9x faster, marked from depth 5 on",
+		Promise:   killText,
+		Experiments: []lab.Experiment{
+			fresh, existing,
+		},
+	}
+	var deep []lab.Experiment
+	for depth := 2; depth <= publishedDepth; depth++ {
+		e := d1Depth(depth)
+		c.Experiments = append(c.Experiments, e)
+		if depth >= 5 {
+			deep = append(deep, e)
+		}
+	}
+	c.verdict = func(f *found) finding { return judgeD1(f, fresh.ID(), existing.ID(), ids(deep)) }
+	return c
+}
+
+func judgeD1(f *found, fresh, existing string, deep []string) finding {
+	const claimed = 1.9
+	var m strings.Builder
+	describe := func(what, id string) lab.Estimate {
+		s := f.speedup(id, variantLoop)
+		fmt.Fprintf(&m, "%s: A %s, %.0f B, %.0f allocs; B %s, %.0f B, %.0f allocs; B is %s as fast. ", what,
+			nanos(f.time(id, variantAll)), f.metric(id, variantAll, "alloc_bytes_per_op").Median, f.metric(id, variantAll, "allocs_per_op").Median,
+			nanos(f.time(id, variantLoop)), f.metric(id, variantLoop, "alloc_bytes_per_op").Median, f.metric(id, variantLoop, "allocs_per_op").Median,
+			factor(s))
+		return s
+	}
+	answers := []answer{
+		claimedFactor(describe("New paths", fresh), claimed),
+		claimedFactor(describe("Existing path", existing), claimed),
+	}
+	m.WriteString("New paths by depth from 5 on:")
+	for _, id := range deep {
+		s := f.speedup(id, variantLoop)
+		answers = append(answers, claimedFactor(s, claimed))
+		fmt.Fprintf(&m, " %s", factor(s))
+	}
+	m.WriteString(".")
+	why := fmt.Sprintf("B was asked to be at least %.2fx as fast (the claim less %.0f %%), for new paths, for an existing one and at each depth from 5 on.",
+		claimed*(1-slack), 100*slack)
+	if ops := opsOf(f.results[fresh]); ops > 0 && ops != publishedOps {
+		why += fmt.Sprintf(" Measured with %d paths a block, not %d.", ops, publishedOps)
+	}
+	verdict, why := decide(why, "whether the path is new, and how deep it is", answers...)
+	return finding{m.String(), verdict, why}
+}
+
+// opsOf is the number of operations of a timed block, 0 where there is none.
+func opsOf(r *lab.Result) int64 {
+	if r != nil {
+		for i := range r.Blocks {
+			if r.Blocks[i].Role == lab.RoleTimed {
+				return r.Blocks[i].Ops
+			}
+		}
+	}
+	return 0
+}
+
+func claimD2() Claim {
+	existing := d1Existing()
+	c := Claim{
+		ID:          "D2",
+		Statement:   "the reason given for D1: count the system calls",
+		Claimed:     "os.MkdirAll stats every level again and again",
+		Promise:     killText,
+		Experiments: []lab.Experiment{existing},
+	}
+	var depths []lab.Experiment
+	for _, d := range []int{2, 4, publishedDepth} {
+		depths = append(depths, d1Depth(d))
+	}
+	c.Experiments = append(c.Experiments, depths...)
+	c.verdict = func(f *found) finding { return judgeD2(f, existing.ID(), depths) }
+	return c
+}
+
+// judgeD2 takes "again and again" to mean more than once a level and call.
+// Every new level has to be found missing once by any way that looks at all.
+func judgeD2(f *found, existing string, depths []lab.Experiment) finding {
+	var m strings.Builder
+	worst := 0.0
+	for i := range depths {
+		e := &depths[i]
+		depth, _ := strconv.Atoi(e.Params["depth"])
+		stats := f.calls(e.ID(), variantAll, statCalls...)
+		fmt.Fprintf(&m, "New path of %d: %.2f stat, %.2f mkdir; the loop %.2f stat, %.2f mkdir. ", depth,
+			stats, f.calls(e.ID(), variantAll, mkdirCalls...),
+			f.calls(e.ID(), variantLoop, statCalls...), f.calls(e.ID(), variantLoop, mkdirCalls...))
+		worst = math.Max(worst, stats/float64(depth))
+	}
+	fmt.Fprintf(&m, "Existing path of %d: %.2f stat; the loop %.2f mkdir.", publishedDepth,
+		f.calls(existing, variantAll, statCalls...), f.calls(existing, variantLoop, mkdirCalls...))
+	g := finding{measured: m.String()}
+	switch {
+	case worst <= 1.1:
+		g.verdict, g.why = DoesNotHold, "One call looks at a level at most once, from the leaf up to the first that exists; an existing path costs one stat."
+	case worst > 1.5:
+		g.verdict, g.why = Holds, fmt.Sprintf("A level is looked at %.2f times in one call.", worst)
+	default:
+		g.verdict, g.why = Depends, fmt.Sprintf("on the depth: some levels are looked at more than once in one call, %.2f times on average at the worst depth.", worst)
+	}
+	return g
+}

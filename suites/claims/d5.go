@@ -1,0 +1,227 @@
+package claims
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/dirs"
+)
+
+const (
+	variantPathByPath = "path by path"
+	variantSorted     = "sorted, each prefix once"
+)
+
+// Sizes of D5's batches: every n with every depth, so that the growth over
+// one can be read off without the other.
+var (
+	d5Paths  = [...]int{64, 256, 1024}
+	d5Depths = [...]int{4, 8, 16}
+)
+
+// sharedPaths returns n paths of depth levels of which groups of four share
+// the upper half.
+func sharedPaths(n, depth int) []string {
+	paths := make([]string, n)
+	for i := range paths {
+		parts := make([]string, depth)
+		for level := range parts {
+			if level < depth/2 {
+				parts[level] = fmt.Sprintf("g%d", i/4)
+			} else {
+				parts[level] = fmt.Sprintf("p%d", i)
+			}
+		}
+		paths[i] = strings.Join(parts, "/")
+	}
+	return paths
+}
+
+// A callCounter counts what sortedBatch asks of the system.
+type callCounter struct{ stats, mkdirs int64 }
+
+func (c *callCounter) exists(path string) bool {
+	c.stats++
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func (c *callCounter) mkdir(path string) error {
+	c.mkdirs++
+	return os.Mkdir(path, dirs.Perm)
+}
+
+// sortedBatch is the published improvement written plainly: sort the paths,
+// and look at each distinct prefix once.
+func (c *callCounter) sortedBatch(paths []string) error {
+	paths = slices.Clone(paths)
+	slices.Sort(paths)
+	seen := map[string]struct{}{}
+	for _, path := range paths {
+		for i := 1; i <= len(path); i++ {
+			if i < len(path) && path[i] != '/' {
+				continue
+			}
+			prefix := path[:i]
+			if _, ok := seen[prefix]; ok {
+				continue
+			}
+			seen[prefix] = struct{}{}
+			if c.exists(prefix) {
+				continue
+			}
+			if err := c.mkdir(prefix); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func d5(n, depth int) lab.Experiment {
+	// Each operation makes the batch below a folder of its own, in which the
+	// process stands as far as the paths are concerned.
+	run := func(batch func([]string) error) func(b *lab.B) error {
+		return inDir(func(b *lab.B) error {
+			rel := sharedPaths(n, depth)
+			batches := make([][]string, b.N)
+			for i := range batches {
+				root := strconv.Itoa(i)
+				if err := os.Mkdir(root, dirs.Perm); err != nil {
+					return err
+				}
+				for _, r := range rel {
+					batches[i] = append(batches[i], root+"/"+r)
+				}
+			}
+			for b.Loop() {
+				if err := batch(batches[b.I()]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return lab.Experiment{
+		Suite: "claims", Name: "D5", Params: lab.Params{"n": strconv.Itoa(n), "depth": strconv.Itoa(depth)},
+		Question: "How do the calls of a batch grow with its paths and their depth?",
+		Op:       fmt.Sprintf("%d new paths of %d levels, groups of four sharing the upper half", n, depth),
+		Ops:      1,
+		Variants: []lab.Variant{
+			{
+				Name: variantPathByPath, Doc: "A: os.MkdirAll of each", Promise: kill, Baseline: true,
+				Run: run(func(paths []string) error {
+					for _, p := range paths {
+						if err := os.MkdirAll(p, dirs.Perm); err != nil {
+							return err
+						}
+					}
+					return nil
+				}),
+			},
+			{
+				Name: variantSorted, Doc: "B: sort, then stat and mkdir of each distinct prefix", Promise: kill,
+				Run: func(b *lab.B) error {
+					var c callCounter
+					if err := run(c.sortedBatch)(b); err != nil {
+						return err
+					}
+					b.Report("path_calls_per_op", float64(c.stats+c.mkdirs)/float64(b.N))
+					return nil
+				},
+			},
+		},
+	}
+}
+
+func claimD5() Claim {
+	c := Claim{
+		ID:        "D5",
+		Statement: "a batch of nested paths with shared prefixes: path by path (A); sorted, de-duplicated, each prefix looked at once (B)",
+		Claimed:   "from O(n*d^2) to O(N*d), N = path segments in all: count calls over n and d",
+		Promise:   killText,
+		verdict:   judgeD5,
+	}
+	for _, n := range d5Paths {
+		for _, depth := range d5Depths {
+			c.Experiments = append(c.Experiments, d5(n, depth))
+		}
+	}
+	return c
+}
+
+// judgeD5 fits calls = c * n^x * d^y to both variants.
+func judgeD5(f *found) finding {
+	var a, b []point
+	fewer := true
+	for _, n := range d5Paths {
+		for _, depth := range d5Depths {
+			e := d5(n, depth)
+			pa := point{float64(n), float64(depth), f.calls(e.ID(), variantPathByPath, append(statCalls[:len(statCalls):len(statCalls)], mkdirCalls...)...)}
+			pb := point{float64(n), float64(depth), f.metric(e.ID(), variantSorted, "path_calls_per_op").Median}
+			a, b = append(a, pa), append(b, pb)
+			fewer = fewer && pb.calls < pa.calls
+		}
+	}
+	ga, gb := fitGrowth(a), fitGrowth(b)
+	largest := len(a) - 1
+	g := finding{measured: fmt.Sprintf("A grows as %s, B as %s; %d paths of %d levels: A %.0f calls, B %.0f, %s the speed.", ga, gb,
+		d5Paths[len(d5Paths)-1], d5Depths[len(d5Depths)-1], a[largest].calls, b[largest].calls,
+		factor(f.speedup(f.last(), variantSorted)))}
+	const note = " N is n*d, so the claimed O(N*d) of B would be the same as the claimed O(n*d^2) of A."
+	switch {
+	case max(ga.residual, gb.residual) > 0.2:
+		g.verdict, g.why = CannotTest, fmt.Sprintf("cannot tell: the counts follow no such law; they are off by up to %.0f %%.", 100*max(ga.residual, gb.residual))
+	case ga.d > 1.75 && fewer:
+		g.verdict, g.why = Holds, "A's calls grow with the square of the depth, and B needs fewer at every size."+note
+	case ga.d > 1.75:
+		g.verdict, g.why = DoesNotHold, "A's calls grow with the square of the depth, but B does not need fewer at every size."+note
+	case ga.d < 1.5:
+		g.verdict, g.why = DoesNotHold, "A's calls grow with the depth, not with its square: a level is looked at once and made once."+note
+	default:
+		g.verdict, g.why = Depends, "on the depth: A's growth lies between the depth and its square."+note
+	}
+	return g
+}
+
+// last is the ID of D5's largest batch.
+func (f *found) last() string {
+	e := d5(d5Paths[len(d5Paths)-1], d5Depths[len(d5Depths)-1])
+	return e.ID()
+}
+
+type point struct{ n, d, calls float64 }
+
+// growth is calls = c * n^growth.n * d^growth.d; residual is the largest
+// relative distance of a point from it.
+type growth struct{ n, d, residual float64 }
+
+func (g growth) String() string { return fmt.Sprintf("n^%.2f d^%.2f", g.n, g.d) }
+
+// fitGrowth takes least squares of the logarithms. The points are a complete
+// grid, on which n and d are uncorrelated, so that each slope is found alone.
+func fitGrowth(points []point) growth {
+	var mn, md, mc float64
+	k := float64(len(points))
+	for _, p := range points {
+		mn += math.Log(p.n) / k
+		md += math.Log(p.d) / k
+		mc += math.Log(p.calls) / k
+	}
+	var nn, nc, dd, dc float64
+	for _, p := range points {
+		n, d, c := math.Log(p.n)-mn, math.Log(p.d)-md, math.Log(p.calls)-mc
+		nn, nc, dd, dc = nn+n*n, nc+n*c, dd+d*d, dc+d*c
+	}
+	g := growth{n: nc / nn, d: dc / dd}
+	for _, p := range points {
+		off := math.Log(p.calls) - mc - g.n*(math.Log(p.n)-mn) - g.d*(math.Log(p.d)-md)
+		g.residual = math.Max(g.residual, math.Abs(math.Expm1(off)))
+	}
+	return g
+}

@@ -1,0 +1,172 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/aio"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/internal/datafile"
+)
+
+const (
+	variantAIO        = "libaio"
+	variantGoroutines = "goroutines"
+)
+
+const (
+	d7Page     = 4 << 10
+	d7FileSize = 32 << 20
+)
+
+var d7Jobs = [...]int{1, 2, 4, 8, 16, 32}
+
+// claimedKnee is the number of jobs past which throughput is said to stop
+// growing, by file system.
+func claimedKnee(fs string) int {
+	switch fs {
+	case "ext4":
+		return 4
+	case "xfs":
+		return 16
+	}
+	return 0
+}
+
+func d7(jobs int) lab.Experiment {
+	power := durability.Promise{Level: durability.Power, After: durability.Torn}
+	// write opens the file for one job and returns how it writes a page.
+	type writer func(p []byte, off int64) error
+	variant := func(name, doc string, open func(path string) (writer, func() error, error)) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: power, Run: inDir(func(b *lab.B) (err error) {
+			// Written once before, so that no write has to allocate.
+			if err := datafile.Fill("data", d7FileSize); err != nil {
+				return err
+			}
+			writers, rngs := make([]writer, jobs), make([]*rand.Rand, jobs)
+			for i := range jobs {
+				w, shut, openErr := open("data")
+				if openErr != nil {
+					return openErr
+				}
+				defer func() { err = errors.Join(err, shut()) }()
+				writers[i], rngs[i] = w, rand.New(rand.NewPCG(b.Rand.Uint64(), uint64(i)))
+			}
+			b.SetBytes(d7Page)
+			return b.Parallel(jobs, func(w *lab.Worker) error {
+				page := sys.AlignedBuffer(d7Page, d7Page)
+				for w.Loop() {
+					page[0]++
+					off := rngs[w.ID].Int64N(d7FileSize/d7Page) * d7Page
+					if err := writers[w.ID](page, off); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})}
+	}
+	aio := variant(variantAIO, "as described: io_submit and io_getevents, O_DIRECT and O_SYNC, one write in flight a job",
+		func(path string) (writer, func() error, error) {
+			f, err := aio.OpenDirectSync(path)
+			if err != nil {
+				return nil, nil, err
+			}
+			a, err := aio.New()
+			if err != nil {
+				return nil, nil, errors.Join(err, f.Close())
+			}
+			return func(p []byte, off int64) error { return a.WriteAt(f, p, off) },
+				func() error { return errors.Join(a.Close(), f.Close()) }, nil
+		})
+	aio.Baseline = true
+	return lab.Experiment{
+		Suite: "claims", Name: "D7", Params: lab.Params{"jobs": strconv.Itoa(jobs)},
+		Question: "Where does the throughput of synced random writes stop growing?",
+		Op:       fmt.Sprintf("one durable random write of 4 KiB, by %d jobs", jobs),
+		MaxOps:   20_000,
+		Variants: []lab.Variant{aio,
+			variant(variantGoroutines, "pwrite from goroutines to a file opened with O_SYNC, through the page cache",
+				func(path string) (writer, func() error, error) {
+					f, err := os.OpenFile(path, os.O_WRONLY|os.O_SYNC, 0)
+					if err != nil {
+						return nil, nil, err
+					}
+					return func(p []byte, off int64) error { _, err := f.WriteAt(p, off); return err }, f.Close, nil
+				})},
+	}
+}
+
+func claimD7() Claim {
+	c := Claim{
+		ID:        "D7",
+		Statement: "random 4 KiB writes, each synced, libaio, 1..32 jobs: where throughput stops growing, ext4, XFS, APFS",
+		Claimed:   "about 1,200/s, knee past 4; 2,800, past 16; 1,900, past 8",
+		Promise:   "power, torn, all variants: each write survives a power cut once it is finished",
+		Needs:     onExt4OrXFS,
+		verdict:   judgeD7,
+	}
+	for _, jobs := range d7Jobs {
+		c.Experiments = append(c.Experiments, d7(jobs))
+	}
+	return c
+}
+
+// enoughGain is the rise of throughput for twice the jobs below which it has
+// stopped growing.
+const enoughGain = 1.10
+
+func judgeD7(f *found) finding {
+	fs := f.place.Environment.FS
+	claimed := claimedKnee(fs)
+	var text string
+	var answers []answer
+	for _, v := range []string{variantAIO, variantGoroutines} {
+		times := make([]lab.Estimate, len(d7Jobs))
+		text += v + " by jobs:"
+		for i, jobs := range d7Jobs {
+			e := d7(jobs)
+			times[i] = f.time(e.ID(), v)
+			text += fmt.Sprintf(" %d: %.0f/s,", jobs, 1e9/times[i].Median)
+		}
+		lo, hi := knee(times)
+		switch {
+		case lo != hi:
+			text += fmt.Sprintf(" knee between %d and %d jobs. ", lo, hi)
+		case lo == d7Jobs[len(d7Jobs)-1]:
+			text += fmt.Sprintf(" still growing at %d jobs. ", lo)
+		default:
+			text += fmt.Sprintf(" knee at %d jobs. ", lo)
+		}
+		answers = append(answers, within(lab.Estimate{Lo: float64(lo), Hi: float64(hi)}, float64(claimed), float64(claimed)))
+	}
+	why := fmt.Sprintf("The knee is the first number of jobs of which twice as many gain less than %.0f %%; claimed for %s is %d. APFS cannot be tested on Linux.",
+		100*(enoughGain-1), fs, claimed)
+	verdict, why := decide(why, "how the writes are issued", answers...)
+	return finding{text, verdict, why}
+}
+
+// knee returns the least and the greatest number of jobs at which throughput
+// may have stopped growing, as far as the intervals tell. The last number of
+// jobs stands for itself and all beyond it.
+func knee(times []lab.Estimate) (lo, hi int) {
+	last := len(d7Jobs) - 1
+	for i, jobs := range d7Jobs[:last] {
+		pays := atLeast(quotient(times[i], times[i+1]), enoughGain)
+		if pays != yes && lo == 0 {
+			lo = jobs
+		}
+		if pays == no {
+			return lo, jobs
+		}
+	}
+	if lo == 0 {
+		lo = d7Jobs[last]
+	}
+	return lo, d7Jobs[last]
+}

@@ -1,0 +1,198 @@
+package claims
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// d9Lengths are the lengths of the operations that are timed, in nanoseconds.
+var d9Lengths = [...]int{20, 50, 100, 300, 1000}
+
+const variantTimed = "one operation, timed three ways"
+
+// Ways of timing, as they are named in metrics.
+const (
+	subtractThree    = "three_empty_rounds_subtracted"
+	subtractThousand = "thousand_empty_rounds_subtracted"
+	chainedReadings  = "chained_readings"
+)
+
+// chain does steps multiplications of which each needs the one before, so
+// that no processor can do two at once and its length is exactly linear.
+//
+//go:noinline
+func chain(x uint64, steps int) uint64 {
+	for range steps {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}
+
+// A stopwatch times one operation of a known length.
+type stopwatch struct {
+	steps int
+	x     uint64
+}
+
+// newStopwatch finds the number of steps that take about the given time.
+func newStopwatch(length time.Duration) *stopwatch {
+	s := &stopwatch{x: 1}
+	const probe = 200_000
+	best := time.Duration(math.MaxInt64)
+	for range 5 {
+		start := time.Now()
+		s.x = chain(s.x, probe)
+		best = min(best, time.Since(start))
+	}
+	s.steps = max(1, int(math.Round(float64(length)*probe/float64(best))))
+	return s
+}
+
+func (s *stopwatch) op() { s.x = chain(s.x, s.steps) }
+
+// row is the time of an operation over n in a row between two readings.
+func (s *stopwatch) row(n int) float64 {
+	start := time.Now()
+	for range n {
+		s.op()
+	}
+	return float64(time.Since(start)) / float64(n)
+}
+
+// emptyRound is a timing with nothing in it.
+func (s *stopwatch) emptyRound() time.Duration {
+	start := time.Now()
+	return time.Since(start)
+}
+
+func (s *stopwatch) single() time.Duration {
+	start := time.Now()
+	s.op()
+	return time.Since(start)
+}
+
+// empty is the mean of n empty rounds.
+func (s *stopwatch) empty(n int) float64 {
+	var sum time.Duration
+	for range n {
+		sum += s.emptyRound()
+	}
+	return float64(sum) / float64(n)
+}
+
+// runTimed takes each operation of the block for a look at all three ways:
+// side by side they see the same clock frequency. The truth of a look is the
+// same operation in a row of 20 us and more, before and after, in which the
+// clock's cost is a thousandth.
+func runTimed(b *lab.B, length time.Duration) error {
+	s := newStopwatch(length)
+	three := s.empty(3)
+	inRow := max(16, int(200*time.Microsecond/length))
+	batch := max(1, int(20*time.Microsecond/length))
+	errs := map[string][]float64{}
+	for _, name := range []string{subtractThree, subtractThousand, chainedReadings} {
+		errs[name] = make([]float64, 0, b.N)
+	}
+	truths := make([]float64, 0, b.N)
+	for b.Loop() {
+		thousand := s.empty(1000)
+		before := s.row(inRow)
+		single := float64(s.single())
+		// Chained readings: the one that ends a batch starts the next.
+		var chained [3]float64
+		last := time.Now()
+		for i := range chained {
+			for range batch {
+				s.op()
+			}
+			now := time.Now()
+			chained[i] = float64(now.Sub(last)) / float64(batch)
+			last = now
+		}
+		after := s.row(inRow)
+		truth := min(before, after)
+		truths = append(truths, truth)
+		errs[subtractThree] = append(errs[subtractThree], (single-three)/truth-1)
+		errs[subtractThousand] = append(errs[subtractThousand], (single-thousand)/truth-1)
+		errs[chainedReadings] = append(errs[chainedReadings], median(chained[:])/truth-1)
+	}
+	b.Report("truth_ns", median(truths))
+	for name, e := range errs {
+		slices.Sort(e)
+		b.Report(name+"_error", median(e))
+		b.Report(name+"_spread", e[len(e)*3/4]-e[len(e)/4])
+	}
+	return nil
+}
+
+// median sorts list.
+func median(list []float64) float64 {
+	slices.Sort(list)
+	n := len(list)
+	return (list[(n-1)/2] + list[n/2]) / 2
+}
+
+func d9(length int) lab.Experiment {
+	return lab.Experiment{
+		Suite: "claims", Name: "D9", Params: lab.Params{"ns": strconv.Itoa(length)},
+		Question: "How right are short timings, with the timer's cost subtracted and without?",
+		Op:       fmt.Sprintf("one look at an operation of about %d ns, timed three ways", length),
+		Ops:      500, Stateless: true,
+		Variants: []lab.Variant{{
+			Name: variantTimed, Promise: job.NothingWritten(), Baseline: true,
+			Doc: "subtracting three empty rounds, subtracting a thousand, chained readings of a batch",
+			Run: func(b *lab.B) error { return runTimed(b, time.Duration(length)) },
+		}},
+	}
+}
+
+func claimD9() Claim {
+	c := Claim{
+		ID:        "D9",
+		Statement: "a timer's own cost measured by three empty rounds and subtracted",
+		Claimed:   "makes short timings right",
+		Promise:   noneText,
+		verdict:   judgeD9,
+	}
+	for _, length := range d9Lengths {
+		c.Experiments = append(c.Experiments, d9(length))
+	}
+	return c
+}
+
+// rightEnough is the share by which a timing may be off and still be right.
+const rightEnough = 0.05
+
+func judgeD9(f *found) finding {
+	var text strings.Builder
+	var answers []answer
+	var right []string
+	for _, length := range d9Lengths {
+		e := d9(length)
+		bias := func(way string) lab.Estimate { return f.metric(e.ID(), variantTimed, way+"_error") }
+		three := bias(subtractThree)
+		a := within(three, -rightEnough, rightEnough)
+		answers = append(answers, a)
+		if a == yes {
+			right = append(right, strconv.Itoa(length)+" ns")
+		}
+		percent := lab.Estimate{Lo: 100 * three.Lo, Hi: 100 * three.Hi}
+		fmt.Fprintf(&text, "An operation of %.0f ns is off by %+.1f %% %s with three rounds subtracted (half of the readings lie %.0f %% apart), %+.1f %% with a thousand, %+.1f %% by chained readings. ",
+			f.metric(e.ID(), variantTimed, "truth_ns").Median,
+			100*three.Median, interval(percent, "%+.1f"), 100*f.metric(e.ID(), variantTimed, subtractThree+"_spread").Median,
+			100*bias(subtractThousand).Median, 100*bias(chainedReadings).Median)
+	}
+	on := "the length of the operation"
+	if len(right) > 0 {
+		on += ": right for " + strings.Join(right, ", ")
+	}
+	verdict, why := decide(fmt.Sprintf("The median reading was asked to be within %.0f %% of the truth, the same operation many times between two readings.", 100*rightEnough), on, answers...)
+	return finding{strings.TrimSpace(text.String()), verdict, why}
+}

@@ -1,0 +1,138 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/suites/headers"
+	"github.com/stele-go/stele/suites/internal/datafile"
+)
+
+const h2Append = "append + fsync"
+
+// h2Appends is how many appends a block does: enough for a p99 of its own,
+// and few enough for a disk that turns.
+const h2Appends = 500
+
+// The kinds of device that H2 speaks of, and the p99 claimed for each.
+const (
+	kindNVMe = "NVMe"
+	kindSATA = "SATA SSD"
+	kindDisk = "disk"
+)
+
+var h2Claimed = []struct {
+	kind string
+	p99  float64 // nanoseconds
+}{{kindNVMe, 137e3}, {kindSATA, 486e3}, {kindDisk, 14.9e6}}
+
+// deviceKind tells which kind of device a folder is on, or why that is not
+// known: what a virtual disk says of itself is what the hypervisor was told.
+func deviceKind(e env.Environment) (kind, why string) {
+	name := strings.TrimPrefix(e.Device, "/dev/")
+	switch {
+	case name == "":
+		return "", "there is no device under it"
+	case e.Backing != "":
+		return "", fmt.Sprintf("%s is a file on %s", name, e.BackingFS)
+	case len(e.Members) > 0:
+		return "", fmt.Sprintf("%s is made of %s", name, strings.Join(e.Members, ", "))
+	case e.Virtual != "" && !strings.HasPrefix(e.Virtual, "container"):
+		machine, _, _ := strings.Cut(e.Virtual, ", container")
+		return "", fmt.Sprintf("%s is a disk of a %s, which does not tell what is under it", name, machine)
+	case strings.HasPrefix(name, "nvme"):
+		return kindNVMe, ""
+	case strings.HasPrefix(name, "sd") && e.Rotational == "no":
+		return kindSATA, ""
+	case strings.HasPrefix(name, "sd") && e.Rotational == "yes":
+		return kindDisk, ""
+	}
+	return "", fmt.Sprintf("%s is of no kind that is known here", name)
+}
+
+func claimH2() Claim {
+	e := lab.Experiment{
+		Suite: "claims", Name: "H2", Question: "How long do the slowest synced appends take?",
+		Op:  "64 bytes at the end of a file, and fsync",
+		Ops: h2Appends, MaxRounds: 10,
+		Variants: []lab.Variant{{
+			Name: h2Append, Doc: "one write and one fsync", Promise: powerTorn, Baseline: true,
+			Run: inDir(func(b *lab.B) error {
+				f, err := os.OpenFile("log", os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
+				if err != nil {
+					return err
+				}
+				record := headers.Head(64)
+				err = errors.Join(f.Sync(), datafile.SyncDir("."))
+				b.SetBytes(int64(len(record)))
+				for err == nil && b.Loop() {
+					if _, err = f.Write(record); err == nil {
+						err = f.Sync()
+					}
+				}
+				return errors.Join(err, f.Close())
+			}),
+		}},
+	}
+	return Claim{
+		ID:          "H2",
+		Statement:   "p99 of an append of 64 bytes and fsync",
+		Claimed:     "137 us NVMe, 486 us SATA SSD, 14.9 ms disk",
+		Promise:     "power, torn: each append survives a power cut once it is synced",
+		Experiments: []lab.Experiment{e},
+		across:      func(all []*found) finding { return judgeH2(all, e.ID()) },
+	}
+}
+
+// judgeH2 compares kinds of device with each other, since the times belong to
+// other machines.
+func judgeH2(all []*found, id string) finding {
+	var text strings.Builder
+	measured := map[string]lab.Estimate{}
+	for _, f := range all {
+		p99, why := f.tail(id, h2Append)
+		if why != "" {
+			f.lack("p99 of %s: %s", f.place.Name, why)
+			continue
+		}
+		kind, unknown := deviceKind(f.place.Environment)
+		if unknown != "" {
+			fmt.Fprintf(&text, "%s: %s (%s). ", f.place.Name, nanos(p99), unknown)
+			continue
+		}
+		fmt.Fprintf(&text, "%s: %s on %s. ", f.place.Name, nanos(p99), kind)
+		if _, twice := measured[kind]; !twice {
+			measured[kind] = p99
+		}
+	}
+	var answers []answer
+	var lacks []string
+	for i, c := range h2Claimed {
+		p99, ok := measured[c.kind]
+		if !ok {
+			lacks = append(lacks, c.kind)
+			continue
+		}
+		for _, d := range h2Claimed[i+1:] {
+			if other, ok := measured[d.kind]; ok {
+				ratio, claimed := quotient(other, p99), d.p99/c.p99
+				fmt.Fprintf(&text, "%s takes %s of %s (claimed %.1fx). ", d.kind, factor(ratio), c.kind, claimed)
+				answers = append(answers, within(ratio, claimed*0.75, claimed*1.25))
+			}
+		}
+	}
+	if len(answers) == 0 {
+		return finding{strings.TrimSpace(text.String()), CannotTest,
+			"the claim compares kinds of device, and at least two are needed; missing is a folder on " + strings.Join(lacks, ", ")}
+	}
+	why := fmt.Sprintf("Kinds were asked to be as far apart as claimed, to within 25 %%. A p99 is that of a block of %d appends. A disk sd* is taken for one on SATA, and for an SSD when it does not rotate.", h2Appends)
+	if len(lacks) > 0 {
+		why += " Not here: " + strings.Join(lacks, ", ") + "."
+	}
+	verdict, why := decide(why, "which kinds are compared", answers...)
+	return finding{strings.TrimSpace(text.String()), verdict, why}
+}

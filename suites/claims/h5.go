@@ -1,0 +1,123 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/headers"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// The variants of H5.
+const (
+	h5OSync   = "O_SYNC"
+	h5ODSync  = "O_DSYNC"
+	h5Batched = "one fsync at 64 KiB"
+)
+
+// The pieces of H5, and what is made durable in one operation. The file that
+// is written over has h5File bytes.
+const (
+	h5Piece = 4 << 10
+	h5Batch = 64 << 10
+	h5File  = 16 << 20
+)
+
+// h5 writes 64 KiB durably, in pieces of 4 KiB, so that all three ways promise
+// the same at the end of an operation. overwrite: into a file that has its
+// size and its blocks already, so that only O_SYNC has metadata to write (the
+// times; open(2), NOTES on synchronized I/O).
+func h5(overwrite bool) lab.Experiment {
+	variant := func(name, doc string, flags int, fsync bool) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: powerTorn, Run: inDir(func(b *lab.B) error {
+			if name == h5ODSync && flags == 0 {
+				return fmt.Errorf("O_DSYNC: %w", errors.ErrUnsupported)
+			}
+			if overwrite {
+				if err := datafile.Fill("data", h5File); err != nil {
+					return err
+				}
+			}
+			f, err := os.OpenFile("data", os.O_CREATE|os.O_WRONLY|flags, 0o644)
+			if err != nil {
+				return err
+			}
+			piece := headers.Head(h5Piece)
+			err = datafile.SyncDir(".")
+			b.SetBytes(h5Batch)
+			for err == nil && b.Loop() {
+				err = writePieces(f, piece, b.I()*h5Batch, overwrite)
+				if err == nil && fsync {
+					err = f.Sync()
+				}
+			}
+			return errors.Join(err, f.Close())
+		})}
+	}
+	// In the middle of the claimed order, so that both of its steps are paired
+	// comparisons.
+	dsync := variant(h5ODSync, "each write returns when the data, and the metadata needed to read it, are durable", fileop.DataSync, false)
+	dsync.Baseline = true
+	e := lab.Experiment{
+		Suite: "claims", Name: "H5-append", Question: "Which way of making many small writes durable is fastest?",
+		Op: "64 KiB in pieces of 4 KiB at the end of a file, durable in the end", MaxOps: 2_000,
+		Variants: []lab.Variant{dsync,
+			variant(h5OSync, "each write returns when data and all metadata are durable", os.O_SYNC, false),
+			variant(h5Batched, "plain writes, and one fsync for the 16 of them", 0, true)},
+	}
+	if overwrite {
+		e.Name = "H5-overwrite"
+		e.Op = "64 KiB in pieces of 4 KiB over what is there, durable in the end"
+	}
+	return e
+}
+
+func writePieces(f *os.File, piece []byte, off int64, wrap bool) error {
+	if wrap {
+		off %= h5File
+	}
+	for end := off + h5Batch; off < end; off += int64(len(piece)) {
+		if _, err := f.WriteAt(piece, off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func claimH5() Claim {
+	grow, over := h5(false), h5(true)
+	return Claim{
+		ID:          "H5",
+		Statement:   "O_SYNC each write; O_DSYNC each write; 4 KiB pieces with one fsync at 64 KiB",
+		Claimed:     "latency falls in that order, throughput of the last is best",
+		Promise:     "power, torn, all variants: 64 KiB survive a power cut at the end of an operation; with one fsync none of them before",
+		Experiments: []lab.Experiment{grow, over},
+		Needs:       onDisk,
+		verdict:     func(f *found) finding { return judgeH5(f, grow.ID(), over.ID()) },
+	}
+}
+
+// differs is the least ratio of two figures that counts as a difference.
+const differs = 1.05
+
+func judgeH5(f *found, grow, over string) finding {
+	var answers []answer
+	text := ""
+	for _, c := range []struct{ what, id string }{{"At the end of a file", grow}, {"Over what is there", over}} {
+		osync, dsync, batched := f.time(c.id, h5OSync), f.time(c.id, h5ODSync), f.time(c.id, h5Batched)
+		first, second := inverse(f.speedup(c.id, h5OSync)), f.speedup(c.id, h5Batched)
+		answers = append(answers, atLeast(first, differs), atLeast(second, differs))
+		rate := func(e lab.Estimate) string { return job.Amount(h5Batch / e.Median * 1e9) }
+		const pieces = h5Batch / h5Piece
+		text += fmt.Sprintf("%s, a piece: O_SYNC %s, O_DSYNC %s (%s as fast), one fsync for %d pieces %s (%s as fast as O_DSYNC); %s/s, %s/s, %s/s. ", c.what,
+			nanos(scaled(osync, 1./pieces)), nanos(scaled(dsync, 1./pieces)), factor(first),
+			pieces, nanos(scaled(batched, 1./pieces)), factor(second), rate(osync), rate(dsync), rate(batched))
+	}
+	why := fmt.Sprintf("Each way was asked to be at least %.2fx as fast as the one before; latency is that of 64 KiB made durable, over its pieces, and throughput its inverse. With one fsync a piece by itself is durable only at the end of its 64 KiB.", differs)
+	verdict, why := decide(why, "whether the file grows, and which of the ways are compared", answers...)
+	return finding{text[:len(text)-1], verdict, why}
+}

@@ -1,0 +1,92 @@
+package claims
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/headers"
+	"github.com/stele-go/stele/suites/job"
+)
+
+const h6Buffer = 1 << 10
+
+// h6Goroutines: the claimed 12.4 million allocations a second are more than
+// one goroutine makes at the claimed 182 ns, so both are looked at.
+var h6Goroutines = [...]int{1, 16}
+
+// use stands for what a program does with a buffer. Not inlined, it may do
+// anything with it, so that the buffer has to be on the heap.
+//
+//go:noinline
+func use(w func([]byte), buf []byte) { w(buf) }
+
+func h6(goroutines int) lab.Experiment {
+	head := headers.Head(headerLen)
+	write := func(buf []byte) { copy(buf, head) }
+	variant := func(name, doc string, op func() func()) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error {
+			one := op()
+			return b.Parallel(goroutines, func(w *lab.Worker) error {
+				for w.Loop() {
+					one()
+				}
+				return nil
+			})
+		}}
+	}
+	fresh := variant(madeFresh, "A: make", func() func() {
+		return func() { use(write, make([]byte, h6Buffer)) }
+	})
+	fresh.Baseline = true
+	return lab.Experiment{
+		Suite: "claims", Name: "H6", Params: lab.Params{"goroutines": strconv.Itoa(goroutines)},
+		Question: "Is a pooled buffer faster than a fresh one?",
+		Op:       "one buffer of 1 KiB, into which 128 bytes are written", Stateless: true,
+		Variants: []lab.Variant{fresh, variant(fromPool, "B: sync.Pool", func() func() {
+			pool := &sync.Pool{New: func() any { return new([h6Buffer]byte) }}
+			return func() {
+				buf := pool.Get().(*[h6Buffer]byte)
+				use(write, buf[:])
+				pool.Put(buf)
+			}
+		})},
+	}
+}
+
+func claimH6() Claim {
+	c := Claim{
+		ID:        "H6",
+		Statement: "a 1 KiB buffer, fresh (A), pooled (B)",
+		Claimed:   "182 ns, 12.4M allocations/s; 47 ns, 0.3M",
+		Promise:   noneText,
+		verdict:   judgeH6,
+	}
+	for _, n := range h6Goroutines {
+		c.Experiments = append(c.Experiments, h6(n))
+	}
+	return c
+}
+
+func judgeH6(f *found) finding {
+	const speed, rate = 182. / 47, 12.4 / 0.3
+	var answers []answer
+	text := ""
+	for _, n := range h6Goroutines {
+		e := h6(n)
+		id := e.ID()
+		s := f.speedup(id, fromPool)
+		allocations := func(v string) lab.Estimate { // a second
+			return quotient(scaled(f.metric(id, v, "allocs_per_op"), 1e9), f.time(id, v))
+		}
+		a, b := allocations(madeFresh), allocations(fromPool)
+		answers = append(answers, claimedFactor(s, speed), claimedFactor(quotient(a, b), rate))
+		text += fmt.Sprintf("By %d: A %s, %.2fM allocations/s; B %s, %.2fM/s; B %s as fast. ", n,
+			nanos(f.time(id, madeFresh)), a.Median/1e6, nanos(f.time(id, fromPool)), b.Median/1e6, factor(s))
+	}
+	why := fmt.Sprintf("B was asked to be at least %.2fx as fast and to allocate %.0fx more seldom (the claim less %.0f %%), by one goroutine and by %d.",
+		speed*(1-slack), rate*(1-slack), 100*slack, h6Goroutines[len(h6Goroutines)-1])
+	verdict, why := decide(why, "how many goroutines, and whether time or allocations are asked for", answers...)
+	return finding{text[:len(text)-1], verdict, why}
+}

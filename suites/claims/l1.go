@@ -1,0 +1,165 @@
+package claims
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/suites/job"
+	"github.com/stele-go/stele/suites/logs"
+)
+
+// The load of L1, which the report does not tell: clients that each send one
+// request after the other, a line to keep, or every so many requests a word to
+// find among all lines. So many are there at the beginning.
+const (
+	l1Clients = 64
+	l1Lines   = 20_000
+	l1Batch   = 100
+)
+
+// l1Every is how many requests there are to a query, and l1Queries how many
+// queries each client sends then.
+var (
+	l1Every   = [...]int{25, 250}
+	l1Queries = map[int]int64{25: 2, 250: 1}
+)
+
+// l1Pairs are before and after, of each level.
+var l1Pairs = [...]struct {
+	level         durability.Level
+	before, after string
+}{
+	{durability.Kill, logs.WayGob, logs.WayStoreKill},
+	{durability.Power, logs.WayGobPower, logs.WayStorePower},
+}
+
+func l1(every int) lab.Experiment {
+	e := lab.Experiment{
+		Suite: "claims", Name: "L1", Params: lab.Params{"every": strconv.Itoa(every)},
+		Question: "Does the whole engine answer more requests, and sooner, than a locked writer and a scan?",
+		Op: fmt.Sprintf("a request of one of %d clients: a line to keep or, every %d, a word to find in %d lines and those that came since",
+			l1Clients, every, l1Lines),
+		Ops: l1Clients * int64(every) * l1Queries[every], MaxRounds: 8,
+	}
+	for _, p := range l1Pairs {
+		for _, name := range []string{p.before, p.after} {
+			w := logs.WayNamed(name)
+			doc := "after: " + w.Doc + "; found by filters of blocks"
+			if w.Baseline {
+				doc = "before: " + w.Doc + "; found by a scan of all records"
+			}
+			e.Variants = append(e.Variants, lab.Variant{
+				Name: w.Name, Doc: doc, Promise: job.Promise(w.Level, durability.Prefix), Baseline: w.Baseline,
+				Run: func(b *lab.B) error { return runL1(b, w, every) },
+			})
+		}
+	}
+	return e
+}
+
+func runL1(b *lab.B, w logs.Way, every int) (err error) {
+	source, err := logs.NewLines(1, "")
+	if err != nil {
+		return err
+	}
+	for word, at := range logs.RareWords(l1Lines) {
+		if err := source.Plant(word, at); err != nil {
+			return err
+		}
+	}
+	k, err := w.Open(filepath.Join(b.Dir, "store"))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := k.Close(); err == nil {
+			err = e
+		}
+	}()
+	labels := source.Labels()
+	for range l1Lines / l1Batch {
+		if err := k.Append(logs.LinesOf(source, labels, l1Batch)); err != nil {
+			return err
+		}
+	}
+	if k.Store != nil {
+		if err := k.Store.Seal(b.Context()); err != nil {
+			return err
+		}
+	}
+	// What each client sends is made before: lines that go on where those end,
+	// again and again.
+	own := make([]logstore.Batch, l1Clients)
+	for i := range own {
+		own[i] = logs.LinesOf(source, labels, l1Batch)
+	}
+	return b.Parallel(l1Clients, func(w *lab.Worker) error {
+		for w.Loop() {
+			i := int(w.I())
+			if (i+w.ID*7)%every == every/2 { // not all clients at once
+				word := logs.RareWord(w.ID + i)
+				if n, err := k.Find(word); err != nil || n != logs.RareEach {
+					return fmt.Errorf("%d lines with %s are found of %d, %v", n, word, logs.RareEach, err)
+				}
+				continue
+			}
+			at := i % l1Batch
+			if err := k.Append(own[w.ID][at : at+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func claimL1() Claim {
+	c := Claim{
+		ID:        "L1",
+		Statement: "the whole system before and after seven changes, requests a second and p99",
+		Claimed:   "8k to 42k; 142 to 9 ms",
+		Promise:   "kill, prefix, and power, prefix: before and after are compared at each",
+		verdict:   judgeL1,
+	}
+	for _, every := range l1Every {
+		c.Experiments = append(c.Experiments, l1(every))
+	}
+	return c
+}
+
+// judgeL1 asks for the claimed ratios.
+func judgeL1(f *found) finding {
+	const rate, tail = 42. / 8, 142. / 9
+	var answers []answer
+	text := ""
+	for _, every := range l1Every {
+		e := l1(every)
+		id := e.ID()
+		for _, p := range l1Pairs {
+			faster := f.speedup(id, p.after)
+			answers = append(answers, claimedFactor(faster, rate))
+			perSecond := func(name string) float64 { return 1e9 / f.time(id, name).Median }
+			text += fmt.Sprintf("A query every %d, %s: %.0f to %.0f requests a second, %s; ",
+				every, p.level, perSecond(p.before), perSecond(p.after), factor(faster))
+			before, why := f.tail(id, p.before)
+			after, whyAfter := f.tail(id, p.after)
+			if why == "" {
+				why = whyAfter
+			}
+			shorter := quotient(before, after)
+			answers = append(answers, claimedFactor(shorter, tail))
+			if why != "" {
+				text += "p99: " + why + ". "
+				continue
+			}
+			text += fmt.Sprintf("p99 %s to %s, %s as short. ", lasting(before), lasting(after), factor(shorter))
+		}
+	}
+	why := fmt.Sprintf("Asked for: at least %s as many requests a second, and a p99 (the median of the blocks') %.1f times as short (the claims less %.0f %%). The report tells neither its load nor what its figures survive, so two shares of queries are asked, and both levels. Before is a gob record for each line under one lock and a scan of all of them for each query; what a scan takes grows with what is kept, here %d lines, and the ratios with it.",
+		asked(rate), tail*(1-slack), 100*slack, l1Lines)
+	verdict, why := decide(why, "how many queries there are, what an acknowledgement survives, and whether it is the rate or the p99", answers...)
+	return finding{text[:len(text)-1], verdict, why}
+}

@@ -1,0 +1,217 @@
+package claims
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/headers"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// The variants of L11.
+const (
+	l11Reader = "reader of 4 KiB"
+	l11First  = "first piece of 100 MiB"
+	l11Pieces = "all pieces of 100 MiB"
+)
+
+// The log of L11 and its pieces. A smaller log, like the one that is read from
+// the disk each time, has as many pieces.
+const (
+	l11File  = 1_200_000_000
+	l11Cold  = l11File / 4
+	l11Piece = 100 * datafile.MiB
+)
+
+// logLines fills with lines of a log, of which the last ends with the piece.
+func logLines() func(p []byte) {
+	rng := rand.New(rand.NewPCG(1, 11))
+	levels := [...]string{"debug", "info", "warn", "error"}
+	var line []byte
+	at := int64(1_700_000_000_000)
+	return func(p []byte) {
+		for len(p) > 0 {
+			at += rng.Int64N(10)
+			line = fmt.Appendf(line[:0], "ts=%d level=%s id=%08x msg=%q", at, levels[rng.IntN(len(levels))], rng.Uint32(), headers.Head(40+rng.IntN(40)))
+			n := copy(p, append(line, '\n'))
+			if len(p)-n < 256 { // the rest goes to this line
+				for i := n - 1; i < len(p); i++ {
+					p[i] = 'x'
+				}
+				n = len(p)
+			}
+			p[n-1] = '\n'
+			p = p[n:]
+		}
+	}
+}
+
+// A logCount is what is found by parsing.
+type logCount struct {
+	lines, errors int64
+	bytes         int64 // of the lines, with their ends
+	last          uint64
+}
+
+var levelError = []byte(" level=error ")
+
+// add parses a line without its end: its time, and whether it is an error.
+func (c *logCount) add(line []byte) {
+	c.lines++
+	c.bytes += int64(len(line)) + 1
+	var ts uint64
+	for _, d := range line[min(len("ts="), len(line)):] {
+		if d < '0' || d > '9' {
+			break
+		}
+		ts = ts*10 + uint64(d-'0')
+	}
+	c.last = max(c.last, ts)
+	if bytes.Contains(line, levelError) {
+		c.errors++
+	}
+}
+
+func parseByReader(f *os.File, _ int64) (c logCount, err error) {
+	r := bufio.NewReaderSize(f, 4<<10)
+	for {
+		line, err := r.ReadSlice('\n')
+		if err == io.EOF && len(line) == 0 {
+			return c, nil
+		}
+		if err != nil {
+			return c, err
+		}
+		c.add(line[:len(line)-1])
+	}
+}
+
+// parsePiece scans a piece and returns how much of it ends in the last line
+// end.
+func (c *logCount) parsePiece(piece []byte) (whole int, err error) {
+	whole = bytes.LastIndexByte(piece, '\n') + 1
+	sc := bufio.NewScanner(bytes.NewReader(piece[:whole]))
+	for sc.Scan() {
+		c.add(sc.Bytes())
+	}
+	return whole, sc.Err()
+}
+
+// parseFirst is B as coded: one piece is read, and there it ends.
+func parseFirst(f *os.File, size int64) (c logCount, err error) {
+	piece := make([]byte, size)
+	n, err := io.ReadFull(f, piece)
+	if err != nil && err != io.ErrUnexpectedEOF {
+		return c, err
+	}
+	_, err = c.parsePiece(piece[:n])
+	return c, err
+}
+
+// parsePieces is B as meant: a line that a piece ends in goes to the next.
+func parsePieces(f *os.File, size int64) (c logCount, err error) {
+	piece, kept := make([]byte, size), 0
+	for {
+		n, err := io.ReadFull(f, piece[kept:])
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return c, err
+		}
+		end := err != nil
+		whole, err := c.parsePiece(piece[:kept+n])
+		if err != nil || end {
+			return c, err
+		}
+		kept = copy(piece, piece[whole:kept+n])
+	}
+}
+
+// l11 parses a log once. cold: none of it is in the page cache.
+func l11(s job.Scale, cold bool) lab.Experiment {
+	want := s.Of(l11File)
+	if cold {
+		want = s.Of(l11Cold)
+	}
+	variant := func(name, doc string, parse func(f *os.File, piece int64) (logCount, error)) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error {
+			f, err := datafile.Open(b, "log", want, logLines())
+			if err != nil {
+				return err
+			}
+			defer f.Close() // nothing is written
+			if cold {
+				err = f.Chill()
+			} else {
+				err = f.Warm()
+			}
+			if err != nil {
+				return err
+			}
+			var c logCount
+			for b.Loop() {
+				if _, err = f.Seek(0, io.SeekStart); err == nil {
+					c, err = parse(f.File, max(datafile.MiB, f.Size*l11Piece/l11File))
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if c.errors == 0 || c.last == 0 {
+				return errors.New("the parsed lines are not those of the log")
+			}
+			b.Report("parsed_share", float64(c.bytes)/float64(f.Size))
+			return nil
+		}}
+	}
+	a := variant(l11Reader, "A: bufio.Reader of 4 KiB, line by line", parseByReader)
+	a.Baseline = true
+	e := lab.Experiment{
+		Suite: "claims", Name: "L11-warm", Question: "Is a log parsed faster in large pieces?",
+		Op: "a whole log parsed line by line, from the page cache", Ops: 1, MaxRounds: lab.MinRounds,
+		Variants: []lab.Variant{a,
+			variant(l11First, "B as coded: the first 100 MiB and a bufio.Scanner on them", parseFirst),
+			variant(l11Pieces, "B as meant: the same for all of the log", parsePieces)},
+	}
+	if cold {
+		e.Name, e.Op = "L11-cold", "a whole log of 300 MB parsed line by line, from the disk"
+	}
+	return e
+}
+
+func claimL11(s job.Scale) Claim {
+	warm, cold := l11(s, false), l11(s, true)
+	return Claim{
+		ID:          "L11",
+		Statement:   "a 1.2 GB log parsed with a 4 KiB reader (A), in pieces of 100 MiB with a scanner (B; as coded it reads only the first piece)",
+		Claimed:     "8.2 s to 410 ms",
+		Promise:     noneText,
+		Experiments: []lab.Experiment{warm, cold},
+		Needs:       onDisk,
+		verdict:     func(f *found) finding { return judgeL11(f, warm.ID(), cold.ID(), s.Of(l11File)) },
+	}
+}
+
+func judgeL11(f *found, warm, cold string, size int64) finding {
+	const claimed = 8200. / 410
+	var answers []answer
+	text := ""
+	for _, c := range []struct{ what, id string }{{"From the page cache", warm}, {"From the disk", cold}} {
+		coded, meant := f.speedup(c.id, l11First), f.speedup(c.id, l11Pieces)
+		answers = append(answers, claimedFactor(coded, claimed), claimedFactor(meant, claimed))
+		text += fmt.Sprintf("%s: A %s; B as coded %s, %s as fast, having parsed %.0f %% of the log; B as meant %s, %s as fast, %.0f %% of it. ", c.what,
+			millis(f.time(c.id, l11Reader)), millis(f.time(c.id, l11First)), factor(coded), 100*f.metric(c.id, l11First, "parsed_share").Median,
+			millis(f.time(c.id, l11Pieces)), factor(meant), 100*f.metric(c.id, l11Pieces, "parsed_share").Median)
+	}
+	why := "B was asked to be at least " + asked(claimed) + " as fast, as coded, where it reads one piece and drops the rest, and as meant, from the page cache and from the disk. Only B as meant does the job of A. From the disk it is a log of a quarter of the size, in as many pieces." + f.smaller(warm, l11Reader, size)
+	verdict, why := decide(why, "whether the whole log is parsed, and where it comes from", answers...)
+	return finding{text[:len(text)-1], verdict, why}
+}
+
+// millis writes a time of many milliseconds.
+func millis(e lab.Estimate) string { return fmt.Sprintf("%.0f ms", e.Median/1e6) }

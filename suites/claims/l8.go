@@ -1,0 +1,236 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/measure/pagecache"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/headers"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// The variants of L8.
+const (
+	l8Kernel  = "kernel's default"
+	l8Fixed   = "fixed, 128 KiB"
+	l8Follows = "following the pattern"
+)
+
+const (
+	l8File   = 256 * datafile.MiB
+	l8Ahead  = 128 << 10 // read ahead where that is fixed
+	l8Write  = 128 << 10 // bytes of a write
+	l8Every  = 8         // reads for each write
+	l8Writes = 64 * datafile.MiB
+	l8Reads  = 4_000 // of a block, at most
+)
+
+// The loads of L8. Reads at random have no pattern that a window could follow,
+// so the claim is also tested with one: at random places so many pages in a row,
+// in every other place backward.
+const (
+	l8Random = "random"
+	l8Runs   = "runs"
+	l8Run    = 32
+)
+
+// l8Offset returns the offset of read i.
+func l8Offset(load string, b *lab.B, size int64) func(i int64) int64 {
+	pages := size / datafile.PageSize
+	if load == l8Random {
+		return func(int64) int64 { return b.Rand.Int64N(pages) * datafile.PageSize }
+	}
+	start := int64(0)
+	return func(i int64) int64 {
+		step := i % l8Run
+		if step == 0 {
+			start = b.Rand.Int64N(pages - l8Run + 1)
+		}
+		if i/l8Run%2 == 1 {
+			step = l8Run - 1 - step
+		}
+		return (start + step) * datafile.PageSize
+	}
+}
+
+// A sequentialWriter writes beside the reads, a piece for each time that it is
+// told.
+type sequentialWriter struct {
+	f     *os.File
+	due   chan struct{}
+	ended sync.WaitGroup
+	err   error
+}
+
+func startWriter(name string) (*sequentialWriter, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	w := &sequentialWriter{f: f, due: make(chan struct{}, 4)}
+	w.ended.Go(func() {
+		piece, off := headers.Head(l8Write), int64(0)
+		for range w.due {
+			if _, err := f.WriteAt(piece, off); err != nil && w.err == nil {
+				w.err = err
+			}
+			off = (off + l8Write) % l8Writes
+		}
+	})
+	return w, nil
+}
+
+func (w *sequentialWriter) close() error {
+	close(w.due)
+	w.ended.Wait()
+	return errors.Join(w.err, w.f.Close())
+}
+
+// l8 reads cold pages beside sequential writes.
+func l8(s job.Scale, load string) lab.Experiment {
+	e := lab.Experiment{
+		Suite: "claims", Name: "L8", Params: lab.Params{"load": load},
+		Question: "Does a readahead window that follows the pattern beat a fixed one?",
+		Op:       "a read of 4 KiB at random, of a file that is not in the page cache at first; for every 8 a sequential write of 128 KiB to another",
+		MaxOps:   l8Reads, MaxRounds: 10,
+	}
+	if load == l8Runs {
+		e.Op = "a read of 4 KiB, 32 in a row forward or backward from a random place, of a file that is not in the page cache at first; for every 8 a sequential write of 128 KiB to another"
+	}
+	variant := func(name, doc string, open func(f *datafile.File) (io.ReaderAt, func() error, error)) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: inDir(func(b *lab.B) (err error) {
+			f, err := datafile.Open(b, "noise", s.Of(l8File), datafile.Noise())
+			if err != nil {
+				return err
+			}
+			defer f.Close() // nothing is written
+			if err := f.Chill(); err != nil {
+				return err
+			}
+			r, closeReader, err := open(f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, closeReader()) }()
+			return runL8(b, f, r, l8Offset(load, b, f.Size))
+		})}
+	}
+	fixed := variant(l8Fixed, "A: 128 KiB from each read on are asked for ahead (POSIX_FADV_WILLNEED)",
+		func(f *datafile.File) (io.ReaderAt, func() error, error) { return fixedAhead{f}, noClose, nil })
+	fixed.Baseline = true
+	e.Variants = []lab.Variant{fixed,
+		variant(l8Follows, "B: fileio.Reader, whose readahead follows the pattern", func(f *datafile.File) (io.ReaderAt, func() error, error) {
+			r, err := fileio.Open(f.Name(), fileio.Options{Way: fileio.Buffered})
+			if err != nil {
+				return nil, nil, err
+			}
+			return r, r.Close, nil
+		}),
+		variant(l8Kernel, "nothing asked for: what the kernel reads ahead by itself",
+			func(f *datafile.File) (io.ReaderAt, func() error, error) { return f, noClose, nil })}
+	return e
+}
+
+func noClose() error { return nil }
+
+// fixedAhead asks for l8Ahead bytes whatever the pattern.
+type fixedAhead struct{ f *datafile.File }
+
+func (r fixedAhead) ReadAt(p []byte, off int64) (int, error) {
+	if err := sys.Fadvise(r.f.File, off, l8Ahead, sys.AdviseWillNeed); err != nil {
+		return 0, err
+	}
+	return r.f.ReadAt(p, off)
+}
+
+// runL8 looks before each read whether its page is in the page cache, and
+// afterwards how much of what is there nobody asked for.
+func runL8(b *lab.B, f *datafile.File, r io.ReaderAt, offset func(int64) int64) (err error) {
+	w, err := startWriter("out")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	asked := make([]bool, f.Size/datafile.PageSize)
+	page, hits := make([]byte, datafile.PageSize), 0
+	b.SetBytes(datafile.PageSize)
+	for b.Loop() {
+		if b.I()%l8Every == 0 {
+			w.due <- struct{}{}
+		}
+		off := offset(b.I())
+		cached, err := pagecache.CachedRange(f.File, off, datafile.PageSize)
+		if err != nil {
+			return err
+		}
+		if cached > 0 {
+			hits++
+		}
+		if _, err := r.ReadAt(page, off); err != nil {
+			return err
+		}
+		asked[off/datafile.PageSize] = true
+	}
+	// What was asked for ahead may still be under way.
+	fetched, err := pagecache.Cached(f.File)
+	if err != nil {
+		return err
+	}
+	wanted := int64(0)
+	for _, was := range asked {
+		if was {
+			wanted += datafile.PageSize
+		}
+	}
+	b.Report("hit_share", float64(hits)/float64(b.N))
+	b.Report("wasted_share", max(0, float64(fetched-wanted)/float64(max(1, fetched))))
+	return nil
+}
+
+func claimL8(s job.Scale) Claim {
+	c := Claim{
+		ID:        "L8",
+		Statement: "4 KiB random reads beside 128 KiB sequential writes: readahead fixed at 128 KiB (A), window following the pattern (B)",
+		Claimed:   "8.7 and 3.2 ms; hits 63 and 89 %; wasted 41 and 9 %",
+		Promise:   "none for the reads; the writes beside them are not synced",
+		Needs:     onDisk,
+		verdict:   func(f *found) finding { return judgeL8(f, s.Of(l8File)) },
+	}
+	for _, load := range []string{l8Random, l8Runs} {
+		c.Experiments = append(c.Experiments, l8(s, load))
+	}
+	return c
+}
+
+func judgeL8(f *found, size int64) finding {
+	const faster, hits, waste = 8.7 / 3.2, 0.89 / 0.63, 0.41 / 0.09
+	var answers []answer
+	text, small := "", ""
+	for _, load := range []struct{ what, name string }{{"At random", l8Random}, {"Runs of 32 pages", l8Runs}} {
+		e := l8(1, load.name)
+		id := e.ID()
+		hit := func(v string) lab.Estimate { return f.metric(id, v, "hit_share") }
+		wasted := func(v string) lab.Estimate { return f.metric(id, v, "wasted_share") }
+		text += load.what + ":"
+		for _, v := range []string{l8Fixed, l8Follows, l8Kernel} {
+			text += fmt.Sprintf(" %s %s, %.0f %% hits, %.0f %% wasted;", v, nanos(f.time(id, v)), 100*hit(v).Median, 100*wasted(v).Median)
+		}
+		s := f.speedup(id, l8Follows)
+		overKernel := f.times(id, l8Kernel, l8Follows)
+		text += fmt.Sprintf(" B is %s as fast as A (claimed %.2fx) and %s as fast as the kernel's default. ", factor(s), faster, factor(overKernel))
+		answers = append(answers, claimedFactor(s, faster), claimedFactor(quotient(hit(l8Follows), hit(l8Fixed)), hits),
+			claimedFactor(quotient(wasted(l8Fixed), wasted(l8Follows)), waste))
+		small = f.smaller(id, l8Fixed, size)
+	}
+	why := fmt.Sprintf("B was asked to be at least %.2fx as fast, to hit %.2fx as often and to waste %.1fx less (the claim less %.0f %%). Reads at random have no pattern, so that hits come only from pages read before; in runs there is one to follow. A hit is a read whose page was in the page cache just before, wasted is what was fetched and not read until the end of the block.",
+		faster*(1-slack), hits*(1-slack), waste*(1-slack), 100*slack) + small
+	verdict, why := decide(why, "whether the reads have a pattern, and which of time, hits and waste is asked for", answers...)
+	return finding{text[:len(text)-1], verdict, why}
+}

@@ -1,0 +1,191 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+
+	"github.com/stele-go/stele/crashtest/power"
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/job"
+	"github.com/stele-go/stele/suites/syncs"
+)
+
+// r11Systems are the file systems of R11. They are made for it, whatever the
+// folder is on.
+var r11Systems = []string{"ext4", "xfs", "btrfs"}
+
+// r11Cuts is how often the power is cut for each kind of change.
+const r11Cuts = 30
+
+// lostMetric and cutsMetric count power cuts by what was acknowledged before
+// them and lost.
+func lostMetric(k power.SyncKind) string { return "lost_" + kindWord(k) }
+
+func cutsMetric(k power.SyncKind) string { return "cuts_" + kindWord(k) }
+
+func kindWord(k power.SyncKind) string {
+	return strings.NewReplacer(",", "", " ", "_").Replace(k.String())
+}
+
+// r11Local cuts the power under a file system. Its times mean nothing.
+func r11Local(fs string) lab.Experiment {
+	e := lab.Experiment{
+		Suite: "claims", Name: "R11-cut", Params: lab.Params{"fs": fs},
+		Question: "What do O_SYNC and O_DSYNC make durable?",
+		Op:       fmt.Sprintf("%d kinds of change on a fresh %s, and %d power cuts for each", power.SyncKinds, fs, r11Cuts),
+		Ops:      1, MaxRounds: 1,
+	}
+	for _, name := range []string{syncs.WayOSync, syncs.WayODsync} {
+		way := syncs.WayNamed(name)
+		e.Variants = append(e.Variants, lab.Variant{
+			Name: name, Doc: way.Doc, Promise: powerTorn, Baseline: name == syncs.WayOSync,
+			Run: func(b *lab.B) error {
+				for b.Loop() {
+					row, err := power.SyncTable(b.Context(), power.Options{FS: fs, Seed: b.Rand.Uint64() | 1}, way, r11Cuts)
+					if err != nil {
+						return err
+					}
+					for k, c := range row.Cells {
+						b.Report(lostMetric(power.SyncKind(k)), float64(c.Lost))
+						b.Report(cutsMetric(power.SyncKind(k)), float64(c.Cuts))
+					}
+				}
+				return nil
+			},
+		})
+	}
+	return e
+}
+
+// The variants of R11-fuse: what the file is opened with, and what the client
+// makes of it.
+const (
+	r11SyncPassed   = "O_SYNC, passed on"
+	r11SyncDropped  = "O_SYNC, dropped"
+	r11DsyncPassed  = "O_DSYNC, passed on"
+	r11DsyncDropped = "O_DSYNC, dropped"
+	r11Fsync        = "write + fsync, flags dropped"
+)
+
+const (
+	r11Blocks     = 64
+	r11LostBlocks = "lost_blocks"
+)
+
+// r11Fuse writes through a client whose disk then loses what was not flushed.
+func r11Fuse() lab.Experiment {
+	e := lab.Experiment{
+		Suite: "claims", Name: "R11-fuse", Question: "What becomes of O_SYNC and O_DSYNC in a FUSE client?",
+		Op:  fmt.Sprintf("%d blocks written through the client, and its disk's power cut", r11Blocks),
+		Ops: 1, MaxRounds: 3,
+	}
+	add := func(name, doc string, flags int, passes bool, sync func(*os.File) error) {
+		p := powerTorn
+		if !passes && sync == nil { // what is had, not what was asked for
+			p = job.Promise(durability.Kill, durability.Torn)
+		}
+		e.Variants = append(e.Variants, lab.Variant{
+			Name: name, Doc: doc, Promise: p, Baseline: name == r11Fsync,
+			Run: func(b *lab.B) error {
+				if flags == 0 && sync == nil {
+					return fmt.Errorf("%s: %w", name, errors.ErrUnsupported)
+				}
+				lost := 0
+				for b.Loop() {
+					c := &fuseClient{disk: newVolatileDisk(r11Blocks * 512), passes: passes}
+					n, err := c.loseUnflushed(b.Dir, flags, r11Blocks, sync)
+					if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) {
+						return fmt.Errorf("a FUSE, which takes /dev/fuse and root or fusermount: %w: %w", errors.ErrUnsupported, err)
+					}
+					if err != nil {
+						return err
+					}
+					lost += n
+				}
+				b.Report(r11LostBlocks, float64(lost)/float64(b.N))
+				return nil
+			},
+		})
+	}
+	add(r11Fsync, "the same client as where they are dropped, and an fsync after each write", 0, false, (*os.File).Sync)
+	add(r11SyncPassed, "the client flushes its disk for a write with the flag", os.O_SYNC, true, nil)
+	add(r11SyncDropped, "the client does not look at the flag", os.O_SYNC, false, nil)
+	add(r11DsyncPassed, "the client flushes its disk for a write with the flag", fileop.DataSync, true, nil)
+	add(r11DsyncDropped, "the client does not look at the flag", fileop.DataSync, false, nil)
+	return e
+}
+
+func claimR11() Claim {
+	c := Claim{
+		ID:        "R11",
+		Statement: "O_SYNC and O_DSYNC: what each makes durable, on local file systems and through a FUSE client that passes the flag on and one that drops it",
+		Claimed:   "data and all metadata; data and the metadata needed to read it; a client that drops it loses acknowledged data",
+		Promise:   "power, torn: each write survives a power cut once it has returned; through the client that drops the flag: kill, torn, whatever was asked for",
+		verdict:   judgeR11,
+	}
+	for _, fs := range r11Systems {
+		c.Experiments = append(c.Experiments, r11Local(fs))
+	}
+	c.Experiments = append(c.Experiments, r11Fuse())
+	return c
+}
+
+// judgeR11 asks that whatever is claimed to be durable was lost by no cut, and
+// that the client that drops the flag loses something.
+func judgeR11(f *found) finding {
+	var text strings.Builder
+	var answers []answer
+	kept := func(is bool) {
+		if is {
+			answers = append(answers, yes)
+		} else {
+			answers = append(answers, no)
+		}
+	}
+	for _, fs := range r11Systems {
+		e := r11Local(fs)
+		id := e.ID()
+		for _, way := range []string{syncs.WayOSync, syncs.WayODsync} {
+			fmt.Fprintf(&text, "%s, %s:", fs, way)
+			sep := " "
+			for k := range power.SyncKinds {
+				lost, cuts := f.metric(id, way, lostMetric(k)).Median, f.metric(id, way, cutsMetric(k)).Median
+				if math.IsNaN(lost) || math.IsNaN(cuts) {
+					continue
+				}
+				fmt.Fprintf(&text, "%s%v ", sep, k)
+				sep = ", "
+				if lost == 0 {
+					fmt.Fprintf(&text, "kept in all %.0f cuts", cuts)
+				} else {
+					fmt.Fprintf(&text, "lost in %.0f of %.0f", lost, cuts)
+				}
+				// A new name is metadata of its folder, not of the file.
+				claimed := k <= power.HoleFilled || way == syncs.WayOSync && k != power.NewName
+				if claimed {
+					kept(lost == 0)
+				}
+			}
+			text.WriteString(". ")
+		}
+	}
+	fuse := r11Fuse()
+	lost := map[string]float64{}
+	for _, v := range fuse.Variants {
+		lost[v.Name] = f.metric(fuse.ID(), v.Name, r11LostBlocks).Median
+		fmt.Fprintf(&text, "FUSE, %s: %.0f of %d acknowledged blocks lost. ", v.Name, lost[v.Name], r11Blocks)
+	}
+	for _, name := range []string{r11SyncPassed, r11DsyncPassed, r11Fsync} {
+		kept(lost[name] == 0)
+	}
+	kept(lost[r11SyncDropped] > 0)
+	kept(lost[r11DsyncDropped] > 0)
+	why := fmt.Sprintf("Shown by dropped writes: the local file systems are mounted on a device that logs every write and flush, and looked at after %d power cuts for each kind of change; the FUSE clients lie over a disk that loses what was not flushed, and keep no page cache, so that the kernel leaves the flag to them. Metadata is the file's: size, block map, times, mode and owner; the name is its folder's, and not asked for. That O_DSYNC keeps more than it has to is no contradiction.", r11Cuts)
+	verdict, why := decide(why, "the file system, or the client", answers...)
+	return finding{strings.TrimSpace(text.String()), verdict, why}
+}

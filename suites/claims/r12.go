@@ -1,0 +1,160 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/fileio/pace"
+	"github.com/stele-go/stele/internal/measure/scratch"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/stats"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// The volume of R12 and its client. It is small, so that a block is short:
+// what counts is that more is asked for than it gives.
+const (
+	r12IOPS       = 200
+	r12Share      = 0.9 // of the limit, that the client keeps under
+	r12Goroutines = 32
+	r12Ops        = 320
+	r12Page       = 4 << 10
+	r12File       = 4 << 20
+	r12Most       = 50e6 // nanoseconds
+)
+
+const (
+	r12Free  = "not paced"
+	r12Paced = "paced"
+)
+
+// Metrics of R12: what the volume takes for a request, and what who asked
+// waits for it, the client's own queue included; 99th percentiles in
+// nanoseconds.
+const (
+	r12Volume = "volume_p99_ns"
+	r12Caller = "caller_p99_ns"
+)
+
+func r12() lab.Experiment {
+	variant := func(name, doc string, paced bool) lab.Variant {
+		return lab.Variant{
+			Name: name, Doc: doc, Promise: job.Promise(durability.Kill, durability.Torn), Baseline: !paced,
+			Run: func(b *lab.B) (err error) {
+				p, err := scratch.Image(b.Context(), scratch.Options{FS: "ext4", Size: 64 << 20, Store: b.Dir, Limit: scratch.Limit{IOPS: r12IOPS}})
+				if err != nil {
+					return fmt.Errorf("a volume that is limited, which takes root: %w: %w", errors.ErrUnsupported, err)
+				}
+				defer func() { err = errors.Join(err, p.Close()) }()
+				name := filepath.Join(p.Path, "data")
+				if err := datafile.Fill(name, r12File); err != nil {
+					return err
+				}
+				f, err := openDirect(name)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, f.Close()) }()
+				wait := func(context.Context, int) error { return nil }
+				if paced {
+					// No burst: what comes at once waits at once.
+					wait = pace.New(pace.Profile{IOPS: r12Share * r12IOPS, BurstOps: 1}).Wait
+				}
+				return r12Client(b, f, wait)
+			},
+		}
+	}
+	return lab.Experiment{
+		Suite: "claims", Name: "R12", Question: "What does a client that paces itself gain on a limited volume?",
+		Op:  fmt.Sprintf("a direct random write of 4 KiB, by %d goroutines, on a volume that the kernel limits to %d a second", r12Goroutines, r12IOPS),
+		Ops: r12Ops, MaxRounds: 8,
+		Variants: []lab.Variant{
+			variant(r12Free, "each goroutine writes as soon as it can (A)", false),
+			variant(r12Paced, fmt.Sprintf("all goroutines together keep under %.0f %% of the limit (B)", 100*r12Share), true),
+		},
+	}
+}
+
+// r12Client writes from many goroutines, each of which waits first.
+func r12Client(b *lab.B, f *os.File, wait func(context.Context, int) error) error {
+	var (
+		mu             sync.Mutex
+		volume, caller []float64
+	)
+	seeds := make([]uint64, r12Goroutines)
+	for i := range seeds {
+		seeds[i] = b.Rand.Uint64()
+	}
+	b.SetBytes(r12Page)
+	err := b.Parallel(r12Goroutines, func(w *lab.Worker) error {
+		page := sys.AlignedBuffer(r12Page, r12Page)
+		rng := rand.New(rand.NewPCG(seeds[w.ID], 0))
+		for w.Loop() {
+			asked := time.Now()
+			if err := wait(b.Context(), r12Page); err != nil {
+				return err
+			}
+			begun := time.Now()
+			if _, err := f.WriteAt(page, rng.Int64N(r12File/r12Page)*r12Page); err != nil {
+				return err
+			}
+			done := time.Now()
+			mu.Lock()
+			volume = append(volume, float64(done.Sub(begun)))
+			caller = append(caller, float64(done.Sub(asked)))
+			mu.Unlock()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := stats.CheckPercentile(99, int64(len(volume)), 0.95); err != nil {
+		b.ReportMissing(r12Volume, err.Error())
+		b.ReportMissing(r12Caller, err.Error())
+		return nil
+	}
+	p99 := func(of []float64) float64 {
+		slices.Sort(of)
+		return of[len(of)*99/100]
+	}
+	b.Report(r12Volume, p99(volume))
+	b.Report(r12Caller, p99(caller))
+	return nil
+}
+
+func claimR12() Claim {
+	e := r12()
+	return Claim{
+		ID:          "R12",
+		Statement:   "a client that paces itself under a volume's limits (B) against one that does not (A)",
+		Claimed:     "B keeps latency under 50 ms",
+		Promise:     "kill, torn, both: a write is on the device, whose cache is not flushed",
+		Experiments: []lab.Experiment{e},
+		verdict:     func(f *found) finding { return judgeR12(f, e.ID()) },
+	}
+}
+
+func judgeR12(f *found, id string) finding {
+	under := func(e lab.Estimate) answer { return within(e, 0, r12Most) }
+	freeVolume, pacedVolume := f.metric(id, r12Free, r12Volume), f.metric(id, r12Paced, r12Volume)
+	freeCaller, pacedCaller := f.metric(id, r12Free, r12Caller), f.metric(id, r12Paced, r12Caller)
+	text := fmt.Sprintf("p99 of a request to the volume: A %s, B %s; as who asked waits for it: A %s, B %s.",
+		lasting(freeVolume), lasting(pacedVolume), lasting(freeCaller), lasting(pacedCaller))
+	why := fmt.Sprintf("The volume is an ext4 image that the kernel limits to %d requests a second; %d goroutines ask for more than that, and B keeps all of them together under %.0f %% of it. Asked was that B's p99 is under 50 ms, for the volume and for who waits, and A's is not. A cloud volume's own latency is not imitated.",
+		r12IOPS, r12Goroutines, 100*r12Share)
+	over := func(e lab.Estimate) answer { return atLeast(e, r12Most) }
+	verdict, why := decide(why, "where latency is taken: pacing moves the queue from the volume into the client",
+		over(freeVolume), under(pacedVolume), under(pacedCaller))
+	return finding{text, verdict, why}
+}

@@ -1,0 +1,199 @@
+package claims
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/suites/headers"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// The variants of R2.
+const (
+	r2None  = "no buffer"
+	r2Small = "bufio.Writer, 4 KiB"
+	r2Large = "bufio.Writer, 64 KiB"
+)
+
+const kindNetwork = "network"
+
+// A medium is a row of the claim: by how much each buffer is faster than none.
+type medium struct {
+	kind         string
+	small, large float64
+}
+
+var r2Media = []medium{
+	{kindNVMe, 1220. / 1350, 1245. / 1350},
+	{kindDisk, 180. / 110, 192. / 110},
+	{kindNetwork, 92. / 85, 96. / 85},
+}
+
+// r2Bytes are written an operation.
+const r2Bytes = 8 * datafile.MiB
+
+// The claim does not tell how much is given to a write, which decides what a
+// buffer can do: a piece that is larger goes past it.
+var r2Pieces = []struct {
+	name  string
+	bytes int
+}{{"1KiB", 1 << 10}, {"64KiB", 64 << 10}}
+
+// r2 writes a file in pieces; synced: what is written reaches the medium.
+func r2(s job.Scale, piece string, bytes int, synced bool) lab.Experiment {
+	total := s.Of(r2Bytes)
+	p := keptTorn
+	name, end := "R2-cache", "and closed"
+	if synced {
+		p, name, end = powerTorn, "R2-medium", "synced and closed"
+	}
+	variant := func(name, doc string, size int) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: p, Baseline: size == 0, Run: inDir(func(b *lab.B) error {
+			chunk := headers.Head(bytes)
+			b.SetBytes(total)
+			for b.Loop() {
+				if err := writeInPieces("data", chunk, total, size, synced); err != nil {
+					return err
+				}
+			}
+			return nil
+		})}
+	}
+	return lab.Experiment{
+		Suite: "claims", Name: name, Params: lab.Params{"piece": piece},
+		Question: "Which buffer writes a file fastest on this medium?",
+		Op:       fmt.Sprintf("a new file of 8 MiB written in pieces of %s %s", piece, end), MaxOps: 50, MaxRounds: 10,
+		Variants: []lab.Variant{
+			variant(r2None, "each piece is a write(2)", 0),
+			variant(r2Small, "the default of bufio", 4<<10),
+			variant(r2Large, "a larger buffer", 64<<10),
+		},
+	}
+}
+
+func writeInPieces(name string, piece []byte, total int64, buffer int, synced bool) (err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var w io.Writer = f
+	flush := func() error { return nil }
+	if buffer > 0 {
+		buf := bufio.NewWriterSize(f, buffer)
+		w, flush = buf, buf.Flush
+	}
+	for done := int64(0); done < total; done += int64(len(piece)) {
+		if _, err := w.Write(piece); err != nil {
+			return err
+		}
+	}
+	if err := flush(); err != nil || !synced {
+		return err
+	}
+	return f.Sync()
+}
+
+// overNetwork are file systems whose medium is another machine.
+var overNetwork = []string{"nfs", "nfs4", "cifs", "smb3", "smb2", "ceph", "9p"}
+
+// mediumOf is the row of the claim that a place belongs to.
+func mediumOf(e env.Environment) (m medium, why string) {
+	kind, why := deviceKind(e)
+	if slices.Contains(overNetwork, e.FS) {
+		kind, why = kindNetwork, ""
+	}
+	i := slices.IndexFunc(r2Media, func(m medium) bool { return m.kind == kind })
+	switch {
+	case i >= 0:
+		return r2Media[i], ""
+	case why == "":
+		why = "nothing is claimed for a " + kind
+	}
+	return medium{}, why
+}
+
+func claimR2(s job.Scale) Claim {
+	c := Claim{
+		ID:        "R2",
+		Statement: "bufio with none, 4 KiB, 64 KiB on different media",
+		Claimed:   "NVMe 1,350/1,220/1,245; disk 110/180/192; network 85/92/96 MB/s",
+		Promise:   "kill, torn without a sync; power, torn with one at the end: all variants of an experiment promise the same",
+		Needs:     onDisk,
+		verdict:   judgeR2,
+	}
+	for _, synced := range []bool{false, true} {
+		for _, p := range r2Pieces {
+			c.Experiments = append(c.Experiments, r2(s, p.name, p.bytes, synced))
+		}
+	}
+	return c
+}
+
+// judgeR2 holds this one medium against its row, or, where it does not tell
+// what it is, against each.
+func judgeR2(f *found) finding {
+	type gain struct{ small, large lab.Estimate }
+	var gains []gain
+	text := ""
+	for _, synced := range []bool{false, true} {
+		for _, p := range r2Pieces {
+			e := r2(1, p.name, p.bytes, synced)
+			id := e.ID()
+			g := gain{f.speedup(id, r2Small), f.speedup(id, r2Large)}
+			gains = append(gains, g)
+			text += fmt.Sprintf("Pieces of %s, %s: without a buffer %s, with 4 KiB %s as fast, with 64 KiB %s. ", p.name,
+				map[bool]string{false: "not synced", true: "synced"}[synced], megabytes(r2Bytes, f.time(id, r2None)), factor(g.small), factor(g.large))
+		}
+	}
+	text = text[:len(text)-1]
+	row := func(m medium) (answers []answer) {
+		for _, g := range gains {
+			a, mixed := together(near(g.small, m.small), near(g.large, m.large))
+			if mixed {
+				a = no // half a row is none
+			}
+			answers = append(answers, a)
+		}
+		return answers
+	}
+	const how = "A buffer was asked for its claimed gain to within 25 %, for pieces smaller than both buffers and as large as the larger, with and without a sync; the claim names neither. Without a sync the page cache takes all, and the medium is not what is measured. "
+	on := "the size of the pieces, and whether the file is synced"
+	m, unknown := mediumOf(f.place.Environment)
+	if unknown == "" {
+		verdict, why := decide(how+fmt.Sprintf("Tested is the row of %s; of the other media nothing is said.", m.kind), on, row(m)...)
+		return finding{text, verdict, why}
+	}
+	why := how + "Which row this medium belongs to is not known (" + unknown + "), so each was tried; the others take a folder on such a medium."
+	fits, unsure := "", false
+	for _, m := range r2Media {
+		answers := row(m)
+		if slices.Contains(answers, yes) {
+			fits += fmt.Sprintf(", %s in %d of %d experiments", m.kind, count(answers, yes), len(answers))
+		}
+		unsure = unsure || slices.Contains(answers, cannotTell)
+	}
+	switch {
+	case fits != "":
+		return finding{text, Depends, "on the medium, " + on + ". As in the row" + fits[1:] + ". " + why}
+	case unsure:
+		return finding{text, CannotTest, tooWide + why}
+	}
+	return finding{text, DoesNotHold, "No experiment is as in any row. " + why}
+}
+
+func count(answers []answer, of answer) (n int) {
+	for _, a := range answers {
+		if a == of {
+			n++
+		}
+	}
+	return n
+}

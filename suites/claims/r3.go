@@ -1,0 +1,138 @@
+package claims
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// r3Claimed are the allocations of a batch of so many reads.
+var r3Claimed = []struct {
+	reads         int
+	fresh, pooled float64
+}{{100, 98, 12}, {500, 492, 41}, {1000, 986, 89}}
+
+// r3Made is how many buffers a batch made, beside which there is what Go
+// itself allocates.
+const r3Made = "buffers_made_per_op"
+
+// readInto stands for what reads: not inlined, it may keep what it is given,
+// so that a buffer has to be on the heap.
+//
+//go:noinline
+func readInto(r io.ReaderAt, buf []byte, off int64) error {
+	_, err := r.ReadAt(buf, off)
+	return err
+}
+
+// r3 reads a batch by so many goroutines. As coded each reads when it gets to
+// run, so that on few processors few buffers are out at a time; held: as meant,
+// all of the reads are in flight at once, for none gives its buffer back before
+// all have one.
+func r3(reads int, held bool) lab.Experiment {
+	type page = [datafile.PageSize]byte
+	variant := func(name, doc string, buffers func(made *atomic.Int64) (get func() *page, put func(*page))) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Baseline: name == madeFresh, Run: inDir(func(b *lab.B) error {
+			if err := datafile.Fill("data", 4*datafile.MiB); err != nil {
+				return err
+			}
+			f, err := os.Open("data")
+			if err != nil {
+				return err
+			}
+			defer f.Close() // nothing is written
+			var made atomic.Int64
+			get, put := buffers(&made)
+			var failed atomic.Pointer[error]
+			for b.Loop() {
+				var all, out sync.WaitGroup // out: of those that have no buffer yet
+				out.Add(reads)
+				for i := range reads {
+					all.Go(func() {
+						buf := get()
+						if held {
+							out.Done()
+							out.Wait()
+						}
+						if err := readInto(f, buf[:], int64(i)*datafile.PageSize); err != nil {
+							failed.Store(&err)
+						}
+						put(buf)
+					})
+				}
+				all.Wait()
+			}
+			b.Report(r3Made, float64(made.Load())/float64(b.N))
+			if err := failed.Load(); err != nil {
+				return *err
+			}
+			return nil
+		})}
+	}
+	e := lab.Experiment{
+		Suite: "claims", Name: "R3-goroutines", Params: lab.Params{"reads": strconv.Itoa(reads)},
+		Question: "How many allocations does a pool save a batch of reads?",
+		Op:       fmt.Sprintf("%d goroutines, each of which reads 4 KiB when it gets to run", reads), Stateless: true, MaxRounds: 8,
+		Variants: []lab.Variant{
+			variant(madeFresh, "A: make", func(made *atomic.Int64) (func() *page, func(*page)) {
+				return func() *page { made.Add(1); return new(page) }, func(*page) {}
+			}),
+			variant(fromPool, "B: sync.Pool", func(made *atomic.Int64) (func() *page, func(*page)) {
+				pool := &sync.Pool{New: func() any { made.Add(1); return new(page) }}
+				return func() *page { return pool.Get().(*page) }, func(p *page) { pool.Put(p) }
+			}),
+		},
+	}
+	if held {
+		e.Name = "R3-held"
+		e.Op = fmt.Sprintf("%d goroutines, which all hold a buffer at once and read 4 KiB each", reads)
+	}
+	return e
+}
+
+func claimR3() Claim {
+	c := Claim{
+		ID:        "R3",
+		Statement: "4 KiB reads at 100, 500, 1,000 in flight: fresh buffers (A), sync.Pool (B): allocations",
+		Claimed:   "98 to 12, 492 to 41, 986 to 89",
+		Promise:   noneText,
+		verdict:   judgeR3,
+	}
+	for _, held := range []bool{false, true} {
+		for _, p := range r3Claimed {
+			c.Experiments = append(c.Experiments, r3(p.reads, held))
+		}
+	}
+	return c
+}
+
+// judgeR3 asks for the claimed savings, of buffers and of all allocations.
+func judgeR3(f *found) finding {
+	var answers []answer
+	text := ""
+	for _, held := range []bool{false, true} {
+		text += map[bool]string{false: "Each when it gets to run:", true: "All in flight at once:"}[held]
+		for _, p := range r3Claimed {
+			e := r3(p.reads, held)
+			id := e.ID()
+			made := func(v string) lab.Estimate { return f.metric(id, v, r3Made) }
+			all := func(v string) lab.Estimate { return f.metric(id, v, "allocs_per_op") }
+			claimed := p.fresh / p.pooled
+			answers = append(answers, claimedFactor(quotient(made(madeFresh), made(fromPool)), claimed),
+				claimedFactor(quotient(all(madeFresh), all(fromPool)), claimed))
+			text += fmt.Sprintf(" %d reads make %.0f buffers fresh and %.1f with the pool, of %.0f and %.0f allocations;", p.reads,
+				made(madeFresh).Median, made(fromPool).Median, all(madeFresh).Median, all(fromPool).Median)
+		}
+		text = text[:len(text)-1] + ". "
+	}
+	why := fmt.Sprintf("B was asked for the claimed saving of 8.2, 12 and 11 times less %.0f %%, of buffers and of all that a batch allocates, which its goroutines have a part in. What a pool has after a batch it keeps for the next, until the collector has run twice: the counts are averages over a block.", 100*slack)
+	verdict, why := decide(why, "how many reads hold a buffer at once, and whether buffers or all allocations are counted", answers...)
+	return finding{text[:len(text)-1], verdict, why}
+}

@@ -1,0 +1,143 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// Sync are the claims on volumes and on what a sync does.
+func Sync() []Claim { return []Claim{claimR6(), claimR7(), claimR11(), claimR12()} }
+
+// r6Formula is the throughput that is claimed for a volume, in MiB/s.
+func r6Formula(iops float64) float64 { return min(125+0.25*iops, 1000) }
+
+// gp3Limits are what the vendor publishes of a volume of type gp3. Throughput
+// is bought by itself: each volume has the base, and IOPS only bound how much
+// more may be bought.
+type gp3Limits struct {
+	when                 string
+	baseMiBps, mostMiBps float64
+	perIOPS              float64 // MiB/s at most for each of the IOPS
+	leastIOPS, mostIOPS  float64
+}
+
+// AWS, "Amazon EBS General Purpose SSD volumes" and "Amazon EBS volume types"
+// (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html). The base
+// and the ratio are those since 2020; today's most are taken from reports
+// about the announcement of September 2025.
+var r6Published = [...]gp3Limits{
+	{"today", 125, 2000, 0.25, 3000, 80_000},
+	{"until September 2025", 125, 1000, 0.25, 3000, 16_000},
+}
+
+// most is the throughput that can be bought with so many IOPS.
+func (l gp3Limits) most(iops float64) float64 { return min(l.perIOPS*iops, l.mostMiBps) }
+
+// r6IOPS are the IOPS that the formula is held against the limits at: the ends
+// of the claimed range, and where a term of either changes.
+var r6IOPS = []float64{3000, 3500, 4000, 6000, 8000, 12_000, 16_000}
+
+// r6Same is how far apart two figures may be and still be the same.
+const r6Same = 0.05
+
+const (
+	r6Way   = "direct write"
+	r6Write = 256 << 10
+	r6File  = 64 << 20
+)
+
+// r6 shows what this place moves. It proves nothing about a gp3, and decides
+// nothing: a limit that we set ourselves would only be read back.
+func r6() lab.Experiment {
+	return lab.Experiment{
+		Suite: "claims", Name: "R6", Question: "How much does one stream of direct writes move here?",
+		Op: "256 KiB past the page cache, over what was written before", Ops: 200, MaxRounds: 6,
+		Variants: []lab.Variant{{
+			Name: r6Way, Doc: "O_DIRECT, one request in flight", Promise: job.Promise(durability.Kill, durability.Torn), Baseline: true,
+			Run: inDir(func(b *lab.B) error {
+				if err := datafile.Fill("data", r6File); err != nil {
+					return err
+				}
+				f, err := openDirect("data")
+				if err != nil {
+					return err
+				}
+				p := sys.AlignedBuffer(r6Write, 4<<10)
+				b.SetBytes(r6Write)
+				for err == nil && b.Loop() {
+					_, err = f.WriteAt(p, b.I()*r6Write%r6File)
+				}
+				return errors.Join(err, f.Close())
+			}),
+		}},
+	}
+}
+
+func claimR6() Claim {
+	e := r6()
+	return Claim{
+		ID:          "R6",
+		Statement:   "the formula of a gp3-like volume: min(125 + 0.25 x IOPS, 1000) MiB/s, 3,000-16,000 IOPS",
+		Claimed:     "as given",
+		Promise:     "none: limits are compared; the writes that are shown beside them: kill, torn",
+		Experiments: []lab.Experiment{e},
+		verdict:     func(f *found) finding { return judgeR6(f, e.ID(), r6Published[:]) },
+	}
+}
+
+// judgeR6 holds the formula against what the vendor publishes.
+func judgeR6(f *found, id string, published []gp3Limits) finding {
+	var text strings.Builder
+	var wrong []string
+	for _, l := range published {
+		var off []string
+		for _, iops := range r6IOPS {
+			got, most := r6Formula(iops), l.most(iops)
+			if math.Abs(got-most) > r6Same*most {
+				off = append(off, fmt.Sprintf("%.0f IOPS: %.0f, at most %.0f can be bought", iops, got, most))
+			}
+		}
+		if len(off) > 0 {
+			wrong = append(wrong, l.when)
+			fmt.Fprintf(&text, "By the limits %s (%.0f MiB/s with every volume, more is bought by itself, at most %.2g MiB/s for each of the IOPS and %.0f in all) the formula is off at %s. ",
+				l.when, l.baseMiBps, l.perIOPS, l.mostMiBps, strings.Join(off, "; "))
+		} else {
+			fmt.Fprintf(&text, "By the limits %s the formula is what can be bought at most. ", l.when)
+		}
+	}
+	// Shown, never asked for: what is not there must not make a verdict.
+	if r := f.results[id]; r != nil {
+		for _, v := range r.Variants {
+			if v.Name == r6Way && v.Error == "" && v.Time.N > 0 {
+				fmt.Fprintf(&text, "One stream of direct writes moves %.0f MiB/s here, which says nothing of a gp3.", r6Write/v.Time.Median*1e9/(1<<20))
+			}
+		}
+	}
+	why := fmt.Sprintf("Judged by arithmetic against the vendor's published limits (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html, today's most as reported in November 2026, those before as of the announcement of September 2025), to within %.0f %% at %.0f to %.0f IOPS: a formula has to hold all over its range. IOPS and throughput are bought apart, so no formula gives the one from the other; it can only be the most that can be bought. A volume that we throttle ourselves proves nothing about the vendor's.",
+		100*r6Same, r6IOPS[0], r6IOPS[len(r6IOPS)-1])
+	switch {
+	case len(wrong) == 0:
+		return finding{strings.TrimSpace(text.String()), Holds, why}
+	case len(wrong) < len(published):
+		return finding{strings.TrimSpace(text.String()), Depends, "on the year: it is off by the limits " + strings.Join(wrong, ", ") + ". " + why}
+	}
+	return finding{strings.TrimSpace(text.String()), DoesNotHold, why}
+}
+
+// openDirect opens a file that is there for writes past the page cache.
+func openDirect(name string) (*os.File, error) {
+	if fileop.DirectFlag == 0 {
+		return nil, fmt.Errorf("O_DIRECT: %w", errors.ErrUnsupported)
+	}
+	return os.OpenFile(name, os.O_WRONLY|fileop.DirectFlag, 0)
+}

@@ -1,0 +1,109 @@
+package claims
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/syncs"
+)
+
+// A r7Tier is what is claimed of one tier of cloud volumes.
+type r7Tier struct {
+	name             string
+	mean, jitter     float64 // nanoseconds
+	past             int     // the rate past which jitter jumps
+	lastRate, jumpAt int     // of syncRates: the last one not past it, and the first that is
+}
+
+var r7Tiers = [...]r7Tier{
+	{"fast", 5.2e6, 3.8e6, 80, 80, 120},
+	{"slow", 18.6e6, 11.4e6, 12, 10, 20},
+}
+
+// r7 is experiment frequency of suite sync with fsync alone, at the end of a
+// file.
+func r7(hz int) lab.Experiment {
+	e := syncs.Frequency(syncs.FileAppend, hz)
+	e.Suite, e.Name, e.Params = "claims", "R7", lab.Params{"hz": strconv.Itoa(hz)}
+	e.MaxRounds = 8
+	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool { return v.Name != syncs.WayFsync })
+	way := syncs.WayNamed(syncs.WayFsync)
+	e.Variants[0].Run = func(b *lab.B) error {
+		b.Params = lab.Params{"hz": b.Params["hz"], "file": syncs.FileAppend}
+		return syncs.RunPaced(b, way)
+	}
+	return e
+}
+
+func claimR7() Claim {
+	c := Claim{
+		ID:        "R7",
+		Statement: "fsync at 1..200 Hz: mean, jitter, and the rate where jitter jumps; fast and slow cloud tier",
+		Claimed:   "5.2 ms +-3.8, past 80 Hz; 18.6 ms +-11.4, past 12 Hz",
+		Promise:   "power, torn: each append survives a power cut once it is synced",
+		Needs:     onDisk,
+		verdict:   judgeR7,
+	}
+	for _, hz := range syncs.Rates {
+		c.Experiments = append(c.Experiments, r7(hz))
+	}
+	return c
+}
+
+// judgeR7 rules on the rate of the jump, and on jitter as a share of the mean:
+// the times themselves belong to other machines.
+func judgeR7(f *found) finding {
+	var text strings.Builder
+	means, jitter := make([]lab.Estimate, len(syncs.Rates)), make([]lab.Estimate, len(syncs.Rates))
+	for i, hz := range syncs.Rates {
+		e := r7(hz)
+		means[i] = f.time(e.ID(), syncs.WayFsync)
+		jitter[i] = f.metric(e.ID(), syncs.WayFsync, syncs.JitterMetric)
+		fmt.Fprintf(&text, "%d Hz: %s +-%s%s; ", hz, lasting(means[i]), lasting(jitter[i]), f.spread(e.ID(), syncs.WayFsync))
+	}
+	tier := r7Tiers[0]
+	if at := means[slices.Index(syncs.Rates, 20)].Median; math.Abs(math.Log(at/r7Tiers[1].mean)) < math.Abs(math.Log(at/tier.mean)) {
+		tier = r7Tiers[1]
+	}
+	fmt.Fprintf(&text, "%s.", syncs.JumpText(syncs.Rates, jitter))
+
+	rate := func(i int) float64 {
+		if i == len(syncs.Rates) {
+			return math.Inf(1)
+		}
+		return float64(syncs.Rates[i])
+	}
+	lo, hi := syncs.JitterJump(jitter)
+	want := float64(tier.jumpAt)
+	last := slices.Index(syncs.Rates, tier.lastRate)
+	share := quotient(jitter[last], means[last])
+	claimed := tier.jitter / tier.mean
+	why := fmt.Sprintf("%s A jump past %d Hz is one at %d Hz, the next rate here, and was asked for, as the mean is nearer to that of the %s tier; and jitter at %d Hz of the claimed %.2f of the mean, to within 25 %%: it is %s. The times belong to other machines.",
+		syncs.JitterRule, tier.past, tier.jumpAt, tier.name, tier.lastRate, claimed, factor(share))
+	verdict, why := decide(why, "whether the jump or the size of the jitter is meant",
+		within(lab.Estimate{Lo: rate(lo), Hi: rate(hi)}, want, want), near(share, claimed))
+	return finding{text.String(), verdict, why}
+}
+
+// spread writes how far the 99th percentile of all blocks together lies above
+// their median, or nothing where there are too few operations for that.
+func (f *found) spread(id, name string) string {
+	v := f.variant(id, name)
+	if v == nil {
+		return ""
+	}
+	p := map[float64]float64{}
+	for _, l := range v.Latency {
+		if l.Refused == "" {
+			p[l.P] = l.NS
+		}
+	}
+	if p[50] == 0 || p[99] == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (p99 - p50 %s)", lasting(lab.Estimate{Median: p[99] - p[50]}))
+}

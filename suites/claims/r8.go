@@ -1,0 +1,240 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/measure/pagecache"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+const (
+	r8Direct = "O_DIRECT"
+	r8File   = datafile.MiB
+)
+
+// r8Tries are transfers of which one thing is not aligned to a page: the
+// address of the buffer, the length, or the offset in the file. by is by how
+// many bytes: what needs alignment, and how much, is the file system's and the
+// device's to say (open(2), O_DIRECT; statx(2), STATX_DIOALIGN).
+var r8Tries = func() (tries []r8Try) {
+	for _, what := range []string{"buffer", "length", "offset"} {
+		for _, by := range []int{1, 4, 512} {
+			tries = append(tries, r8Try{what, by})
+		}
+	}
+	return tries
+}()
+
+type r8Try struct {
+	what string
+	by   int
+}
+
+func (t r8Try) metric(write bool) string {
+	return fmt.Sprintf("%s_%s_off_by_%d", map[bool]string{false: "read", true: "write"}[write], t.what, t.by)
+}
+
+// The answers to a try.
+const (
+	r8Accepted = 0
+	r8EINVAL   = 1
+	r8Other    = 2 // another error
+)
+
+func (t r8Try) run(f *os.File, write bool) (answer float64) {
+	memory := sys.AlignedBuffer(4*datafile.PageSize, datafile.PageSize)
+	buf, off := memory[:datafile.PageSize], int64(0)
+	switch t.what {
+	case "buffer":
+		buf = memory[t.by : t.by+datafile.PageSize]
+	case "length":
+		buf = memory[:datafile.PageSize-t.by]
+	case "offset":
+		off = int64(t.by)
+	}
+	var err error
+	if write {
+		_, err = f.WriteAt(buf, off)
+	} else {
+		_, err = f.ReadAt(buf, off)
+	}
+	switch {
+	case err == nil:
+		return r8Accepted
+	case errors.Is(err, syscall.EINVAL):
+		return r8EINVAL
+	}
+	return r8Other
+}
+
+// What aligned direct I/O of a file does to its pages in the page cache, in
+// bytes: of a file that was not there, and of one that was there whole. How
+// much goes in or out with all of the file.
+const (
+	r8ColdRead  = "cached_by_read"
+	r8ColdWrite = "cached_by_write"
+	r8WarmRead  = "uncached_by_read"
+	r8WarmWrite = "uncached_by_write"
+)
+
+func runR8(b *lab.B) error {
+	err := datafile.Fill("data", r8File)
+	if err != nil {
+		return err
+	}
+	f, err := fileop.OpenDirect("data")
+	if errors.Is(err, syscall.EINVAL) {
+		return job.Unsupported("the file system has no O_DIRECT")
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { f.Close() }() // what is written is of no use
+	for b.Loop() {
+		for _, t := range r8Tries {
+			b.Report(t.metric(false), t.run(f, false))
+			b.Report(t.metric(true), t.run(f, true))
+		}
+	}
+	st, err := sys.StatFile(f)
+	switch {
+	case err != nil:
+		return err
+	case st.DirectKnown:
+		b.Report("dio_mem_align", float64(st.DirectMem))
+		b.Report("dio_offset_align", float64(st.DirectOffset))
+	default:
+		const why = "is not known: this file system has no STATX_DIOALIGN, or the kernel is older than 6.1"
+		b.ReportMissing("dio_mem_align", why)
+		b.ReportMissing("dio_offset_align", why)
+	}
+	return reportCacheOf(b, f)
+}
+
+// reportCacheOf does the same aligned I/O from a cold and from a warm cache.
+func reportCacheOf(b *lab.B, direct *os.File) error {
+	buffered, err := os.Open(direct.Name())
+	if err != nil {
+		return err
+	}
+	defer buffered.Close() // nothing is written
+	all := sys.AlignedBuffer(r8File, datafile.PageSize)
+	read := func() error { _, err := direct.ReadAt(all, 0); return err }
+	write := func() error { _, err := direct.WriteAt(all, 0); return err }
+	for _, c := range []struct {
+		metric string
+		warm   bool
+		do     func() error
+	}{{r8ColdRead, false, read}, {r8ColdWrite, false, write}, {r8WarmRead, true, read}, {r8WarmWrite, true, write}} {
+		if err := errors.Join(direct.Sync(), pagecache.Drop(direct)); err != nil {
+			return err
+		}
+		if c.warm {
+			if _, err := buffered.ReadAt(make([]byte, r8File), 0); err != nil {
+				return err
+			}
+		}
+		before, err := pagecache.Cached(direct)
+		if errors.Is(err, errors.ErrUnsupported) {
+			b.ReportMissing(c.metric, "the kernel does not tell what is in the page cache (cachestat, Linux 6.5)")
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if c.warm != (before >= r8File) || !c.warm && before > 0 {
+			b.ReportMissing(c.metric, fmt.Sprintf("the page cache could not be made ready: %d bytes of the file are in it", before))
+			continue
+		}
+		if err := c.do(); err != nil {
+			return err
+		}
+		after, err := pagecache.Cached(direct)
+		if err != nil {
+			return err
+		}
+		b.Report(c.metric, math.Abs(float64(after-before)))
+	}
+	return nil
+}
+
+func claimR8() Claim {
+	e := lab.Experiment{
+		Suite: "claims", Name: "R8", Question: "What does O_DIRECT refuse, and does it leave the page cache alone?",
+		Op:  "direct reads and writes of 4 KiB with one thing not aligned, each by 1, 4 and 512 bytes",
+		Ops: 1, MaxRounds: lab.MinRounds,
+		Variants: []lab.Variant{{
+			Name: r8Direct, Doc: "one call each, and a look at the page cache with cachestat(2)", Promise: job.NothingWritten(), Baseline: true,
+			Run: inDir(runR8),
+		}},
+	}
+	return Claim{
+		ID:          "R8",
+		Statement:   "O_DIRECT: buffers and lengths that are not aligned; page cache left alone",
+		Claimed:     "EINVAL; yes",
+		Promise:     "none: direct I/O by itself makes nothing durable, since the disk's cache is not flushed",
+		Experiments: []lab.Experiment{e},
+		Needs: func(e env.Environment) string {
+			if onDisk(e) != "" {
+				return "a folder on a disk; files in memory are the page cache itself"
+			}
+			return ""
+		},
+		verdict: func(f *found) finding { return judgeR8(f, e.ID()) },
+	}
+}
+
+// judgeR8 asks for EINVAL wherever one thing is not aligned, and for a page
+// cache that has neither more nor less of the file than before.
+func judgeR8(f *found, id string) finding {
+	figure := func(name string) lab.Estimate { return f.metric(id, r8Direct, name) }
+	var answers []answer
+	var found [2]string // of reads and of writes
+	for i, write := range []bool{false, true} {
+		what := ""
+		for _, t := range r8Tries {
+			got := figure(t.metric(write))
+			answers = append(answers, within(got, r8EINVAL, r8EINVAL))
+			if t.what != what {
+				what = t.what
+				found[i] += "; " + what + " off"
+			}
+			found[i] += fmt.Sprintf(" by %d: %s,", t.by, map[float64]string{
+				r8EINVAL: "EINVAL", r8Accepted: "taken", r8Other: "another error",
+			}[got.Median])
+		}
+		found[i] = strings.TrimPrefix(strings.ReplaceAll(found[i], ",;", ";"), "; ")
+		found[i] = strings.TrimSuffix(found[i], ",") + ". "
+	}
+	text := "Reads and writes: " + found[0]
+	if found[0] != found[1] {
+		text = "Reads: " + found[0] + "Writes: " + found[1]
+	}
+	memory, missing := f.known(id, r8Direct, "dio_mem_align")
+	if missing == "" {
+		offset, _ := f.known(id, r8Direct, "dio_offset_align")
+		text += fmt.Sprintf("statx asks for buffers at multiples of %.0f bytes and offsets and lengths of %.0f (0: no direct I/O). ", memory.Median, offset.Median)
+	} else {
+		text += "How much must be aligned " + missing + ". "
+	}
+	text += fmt.Sprintf("Of a file of %d KiB the page cache gets", r8File>>10)
+	coldRead, coldWrite, warmRead, warmWrite := figure(r8ColdRead), figure(r8ColdWrite), figure(r8WarmRead), figure(r8WarmWrite)
+	text += fmt.Sprintf(" %s by a direct read and %s by a direct write; where it had all of it, it loses %s by the read and %s by the write.",
+		job.Amount(coldRead.Median), job.Amount(coldWrite.Median), job.Amount(warmRead.Median), job.Amount(warmWrite.Median))
+	for _, e := range []lab.Estimate{coldRead, coldWrite, warmRead, warmWrite} {
+		answers = append(answers, within(e, 0, 0))
+	}
+	verdict, why := decide("EINVAL was asked for in each of the tries, and a page cache that has as much of the file after aligned direct I/O as before. What has to be aligned, and to how much, is the file system's and the device's to say: ask statx (STATX_DIOALIGN) instead of guessing. Where a file system takes what is not aligned it goes through the page cache. A direct write throws the pages that it writes over out of the cache, as it must, or readers would see old bytes.",
+		"what is not aligned and by how much, on the file system, and whether the file was in the page cache", answers...)
+	return finding{text, verdict, why}
+}

@@ -1,0 +1,148 @@
+package claims
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/job"
+	"github.com/stele-go/stele/suites/rw"
+)
+
+// Surfaces of R9: the readings of what threads and depth are.
+const (
+	r9Deep     = "128 reads in flight, shared by the threads"
+	r9Shallow  = "32 reads in flight, shared by the threads"
+	r9Blocking = "threads that wait for each read"
+)
+
+// r9Readings are the surfaces with the knee that the formula min(16, depth/4)
+// gives for them. A thread that waits has one read in flight, and then the depth
+// is the device's, for which the report's NVMe is taken: 128.
+var r9Readings = []struct {
+	surface string
+	depth   int
+}{{r9Deep, 128}, {r9Shallow, 32}, {r9Blocking, 128}}
+
+func r9Formula(depth int) int { return min(16, depth/4) }
+
+func r9() lab.Experiment {
+	j := rw.Surface{Size: rw.QuickFile, Promise: job.NothingWritten()}
+	e := j.Experiment("read", rw.QuickFile, "4 KiB read past the page cache at a random page")
+	e.Suite, e.Name, e.Params = "claims", "R9", nil
+	e.Question = "How many threads bring all that there is of random reads?"
+	for _, reading := range r9Readings {
+		for _, threads := range []int{1, 2, 4, 8, 16, 32, 64} {
+			var v lab.Variant
+			switch {
+			case reading.surface == r9Blocking:
+				v = j.Blocking(reading.surface, threads)
+			case threads > reading.depth/2: // as many threads as reads is the other reading
+				continue
+			default:
+				v = j.Rings(reading.surface, threads, reading.depth/threads)
+				v.Name = fmt.Sprintf("io_uring, %d in flight, %d threads", reading.depth, threads)
+			}
+			v.Cell = &lab.Cell{Surface: reading.surface, XName: "threads", X: threads, Y: 1, Latency: rw.RequestP50}
+			e.Variants = append(e.Variants, v)
+		}
+	}
+	return e
+}
+
+func claimR9() Claim {
+	e := r9()
+	return Claim{
+		ID:          "R9",
+		Statement:   "random 4 KiB reads by threads, NVMe at depth 128, SATA at 32: knee",
+		Claimed:     "215k at 8, 258k at 16, 262k at 32 threads; threads = min(16, depth/4), SATA at most depth/8",
+		Promise:     "none: nothing is written",
+		Experiments: []lab.Experiment{e},
+		verdict:     func(f *found) finding { return judgeR9(f, e.ID()) },
+	}
+}
+
+// judgeR9 asks each reading for the knee that the formula gives. The figures of
+// the report have it there by the same rule: 215 is 82 % of 262, 258 is 98 %.
+func judgeR9(f *found, id string) finding {
+	text := "On " + deviceText(f) + ". "
+	var answers []answer
+	for _, reading := range r9Readings {
+		claimed := float64(r9Formula(reading.depth))
+		knee, list := f.knee(id, reading.surface)
+		text += fmt.Sprintf("%s: %s; %s, the formula says %.0f. ", upperFirst(reading.surface), list, kneeText(knee), claimed)
+		answers = append(answers, within(knee, claimed, claimed))
+	}
+	verdict, why := decide(
+		"The knee is the smallest number of threads with 95 % of the best throughput. As described, threads share so many reads in flight (io_uring, each with its part); as meant, each waits for its own read. The rule for SATA needs a SATA disk.",
+		"how the reads are issued, and how many are in flight", answers...)
+	return finding{text, verdict, why}
+}
+
+// knee is the first and the last X of a surface at which its knee may be, and
+// the list of its cells.
+func (f *found) knee(id, surface string) (knee lab.Estimate, list string) {
+	r := f.results[id]
+	if r == nil {
+		f.lack("no result of %s", id)
+		return noEstimate, "not measured"
+	}
+	var s *lab.Surface
+	for i := range r.Surfaces {
+		if r.Surfaces[i].Name == surface {
+			s = &r.Surfaces[i]
+		}
+	}
+	if s == nil || s.Best == "" {
+		why := "nothing was measured"
+		for _, v := range r.Variants {
+			if v.Cell != nil && v.Cell.Surface == surface && v.Error != "" {
+				why = v.Error
+			}
+		}
+		f.lack("%s of %s: %s", surface, id, why)
+		return noEstimate, "not measured"
+	}
+	knee = lab.Estimate{Lo: noEstimate.Lo, Hi: noEstimate.Hi}
+	var cells []string
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		if v.Cell == nil || v.Cell.Surface != surface || v.Time.N == 0 {
+			continue
+		}
+		cells = append(cells, fmt.Sprintf("%d: %.0f/s", v.Cell.X, 1e9/v.Time.Median))
+		if v.Name == s.KneeLo {
+			knee.Lo = float64(v.Cell.X)
+		}
+		if v.Name == s.KneeHi {
+			knee.Hi = float64(v.Cell.X)
+		}
+	}
+	return knee, strings.Join(cells, ", ")
+}
+
+func kneeText(knee lab.Estimate) string {
+	switch {
+	case knee.Lo == knee.Hi:
+		return fmt.Sprintf("knee at %.0f", knee.Lo)
+	case knee.Lo < knee.Hi:
+		return fmt.Sprintf("knee from %.0f to %.0f", knee.Lo, knee.Hi)
+	}
+	return "no knee"
+}
+
+// deviceText names the device under a place.
+func deviceText(f *found) string {
+	e := f.place.Environment
+	switch {
+	case e.Backing != "":
+		return fmt.Sprintf("a loop device over a file on %s", e.BackingFS)
+	case e.Model != "":
+		return e.Device + " (" + e.Model + ")"
+	case e.Device != "":
+		return e.Device
+	}
+	return "a file system without a device"
+}
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -1,0 +1,136 @@
+package datafile
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/stele-go/stele/internal/measure/pagecache"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// Warm brings all of the file into the page cache and makes sure of it. Where
+// this process may lock so much memory it stays there until Close.
+func (f *File) Warm() error {
+	if err := f.read(); err != nil || f.release != nil {
+		return err
+	}
+	release, err := pagecache.Lock(f.File, int(f.Size))
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	f.release = release
+	return err
+}
+
+// read brings it there, and leaves it to the kernel how long it stays.
+func (f *File) read() error {
+	cached, err := pagecache.Cached(f.File)
+	if err == nil && cached >= f.Size {
+		return nil
+	}
+	if _, err := io.Copy(struct{ io.Writer }{io.Discard}, io.NewSectionReader(f, 0, f.Size)); err != nil {
+		return err
+	}
+	cached, err = pagecache.Cached(f.File)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil // an old kernel does not tell, and what was read just now is there
+	}
+	if err == nil && cached < f.Size {
+		err = job.Unsupported("no file of %s can be warm here: %s of it stay in the page cache", job.Amount(float64(f.Size)), job.Amount(float64(cached)))
+	}
+	return err
+}
+
+// Chill takes all of the file out of the page cache and makes sure of it.
+func (f *File) Chill() error {
+	if err := f.letGo(); err != nil {
+		return err
+	}
+	return dropPages(f.File)
+}
+
+// WarmPart leaves the first share of the file in the page cache, and takes out
+// the rest.
+func (f *File) WarmPart(share float64) error {
+	if err := f.read(); err != nil {
+		return err
+	}
+	part := int64(share*float64(f.Size)) / PageSize * PageSize
+	if err := sys.Fadvise(f.File, part, 0, sys.AdviseDontNeed); err != nil {
+		return err
+	}
+	cached, err := pagecache.CachedRange(f.File, part, 0)
+	if err == nil && cached > f.Size/100 {
+		err = job.Unsupported("no part of a file can be cold here: %s of it stay in the page cache", job.Amount(float64(cached)))
+	}
+	return err
+}
+
+// The states of a file's pages when the timer starts.
+const (
+	Warm = "warm"
+	Cold = "cold"
+)
+
+// Chill takes a file that is written back out of the page cache, and makes
+// sure of it. Its inode and the map of its extents stay in memory.
+func Chill(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // nothing is written
+	if err := pagecache.Drop(f); err != nil {
+		return err
+	}
+	cached, err := pagecache.Cached(f)
+	if err != nil {
+		return err
+	}
+	if cached > 0 {
+		return job.Unsupported("no file can be cold here: %d bytes of one stay in the page cache", cached)
+	}
+	return nil
+}
+
+// StateText says where the pages of a file are.
+func StateText(state string) string {
+	return map[string]string{
+		Warm:   "which is in the page cache",
+		Cold:   "which is not in the page cache at the start",
+		Direct: "past the page cache",
+	}[state]
+}
+
+// Direct is the state of a file of which nothing is in the page cache,
+// before and after. cacheWarm and cacheCold are the others.
+const Direct = "direct"
+
+// dropPages takes the pages of f out of the page cache and makes sure that they
+// are out. A page that another processor has just put on a list of its own
+// stays for a moment (mm/fadvise.c), so it is tried again.
+func dropPages(f *os.File) error {
+	var left int64
+	for try := range 10 {
+		if try > 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if err := pagecache.Drop(f); err != nil {
+			return err
+		}
+		var err error
+		if left, err = pagecache.Resident(f); err != nil {
+			return err
+		}
+		if left == 0 {
+			return nil
+		}
+	}
+	if info, err := sys.StatFS(f.Name()); err == nil && sys.FSName(info.Magic) == "tmpfs" {
+		return job.Unsupported("tmpfs keeps its files in the page cache, so nothing can be cold or past it")
+	}
+	return job.Unsupported("no file can be cold here: %d bytes of one stay in the page cache", left)
+}

@@ -1,0 +1,98 @@
+package datafile
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/internal/measure/pagecache"
+	"github.com/stele-go/stele/internal/sys"
+)
+
+// A file that is too large for this place is smaller, and one that would be
+// hardly anything is refused.
+func TestBigFileIsAsLargeAsThereIsRoom(t *testing.T) {
+	dir := t.TempDir()
+	if size, err := sizeFor(dir, 3*MiB+7); err != nil || size != 3*MiB {
+		t.Errorf("3 MiB and 7 bytes: %d, %v", size, err)
+	}
+	// Others write to the disk and free it: only where as much is free before
+	// and after is it known what was free meanwhile.
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; {
+		before, err := sys.StatFS(dir)
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Skip("the free space is not known here")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, sizeErr := sizeFor(dir, math.MaxInt64)
+		after, err := sys.StatFS(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after.Free != before.Free {
+			continue
+		}
+		if sizeErr != nil || size > before.Free/3 || size < least || size%MiB != 0 {
+			t.Errorf("as much as there is room for, with %d free: %d, %v", before.Free, size, sizeErr)
+		}
+		return
+	}
+	t.Skip("for ten seconds the free space was never the same for a moment")
+}
+
+// Limits of control groups are where the kernel has them.
+func TestMemoryLimits(t *testing.T) {
+	got := memoryLimits("9:name=systemd:/x\n4:cpu,memory:/a/b\n0::/u.slice\nnonsense\n")
+	want := []string{
+		"/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+		"/sys/fs/cgroup/u.slice/memory.max", "/sys/fs/cgroup/memory.max",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What is cold is read from the disk, what is warm is not, and part is part.
+func TestBigFileCacheStates(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	if err := Write(name, 8*MiB, Noise()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	big := &File{File: f, Size: 8 * MiB}
+	if err := big.Chill(); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	var half int64
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the kernel keeps pages that another processor is at
+		err := big.WarmPart(0.5)
+		if err == nil {
+			half, err = pagecache.Cached(f)
+		}
+		if err == nil && half >= 4*MiB && half <= 4*MiB+8*MiB/100 {
+			break
+		}
+		if time.Since(begun) > 10*time.Second {
+			t.Errorf("with a half of 8 MiB read %d bytes are in the page cache, %v", half, err)
+			break
+		}
+	}
+	if err := big.Warm(); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := pagecache.Cached(f); err != nil || all != big.Size {
+		t.Errorf("warm: %d of %d bytes are in the page cache, %v", all, big.Size, err)
+	}
+}

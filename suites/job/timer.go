@@ -1,0 +1,30 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/stats"
+)
+
+// A Timer times each operation by itself, as the reports did: two readings
+// of the clock are in each figure.
+type Timer struct{ Hist *lab.Histogram }
+
+func NewTimer() Timer { return Timer{Hist: lab.NewHistogram()} }
+
+func (s Timer) Since(begin time.Time) { s.Hist.Record(max(1, int64(time.Since(begin)))) }
+
+// Report gives mean, median and 99th percentile under names with prefix.
+func (s Timer) Report(b *lab.B, prefix string) {
+	b.Report(prefix+"_mean_ns", s.Hist.Mean())
+	for _, p := range []float64{50, 99} {
+		name := fmt.Sprintf("%s_p%.0f_ns", prefix, p)
+		if err := stats.CheckPercentile(p, s.Hist.Count(), 0.95); err != nil {
+			b.ReportMissing(name, err.Error())
+			continue
+		}
+		b.Report(name, s.Hist.Quantile(p/100))
+	}
+}

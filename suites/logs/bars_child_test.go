@@ -1,0 +1,240 @@
+package logs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/internal/measure/procstat"
+	"github.com/stele-go/stele/logstore"
+)
+
+// barsAppenders is how many append at full load.
+const barsAppenders = 4
+
+// barsChild does a job, tells its figures, and waits to be killed.
+func barsChild(t *testing.T, text string) {
+	var job barsJob
+	if err := json.Unmarshal([]byte(text), &job); err != nil {
+		t.Fatal(err)
+	}
+	do := map[string]func(barsJob) (any, error){
+		"ingest": runIngest, "query": runQuery, "visible": runVisible,
+		"small": runSmall, "fill": runFill, "restart": runRestart,
+	}[job.Part]
+	begun := time.Now()
+	figures, err := do(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := barsTold{Figures: figures, Took: time.Since(begun)}
+	if delays, err := procstat.RunDelays(); err == nil {
+		for _, d := range delays {
+			told.Waited += d
+		}
+	}
+	if err := json.NewEncoder(os.NewFile(3, "figures")).Encode(told); err != nil {
+		t.Fatal(err)
+	}
+	select {}
+}
+
+// barsTold is what a child tells.
+type barsTold struct {
+	Figures any
+	Took    time.Duration
+	Waited  time.Duration // all threads together, for a processor: for each other, or for other processes
+}
+
+func (j *barsJob) file() (*logFile, error) {
+	l, err := NewLines(1, j.Corpus)
+	if err != nil {
+		return nil, err
+	}
+	return openLogFile(j.File, l.logSystems)
+}
+
+// times are of single operations, in ms.
+type times struct {
+	N                        int
+	P50, P95, P99, P999, Max float64
+}
+
+func (t times) String() string {
+	return fmt.Sprintf("%d, p50 %.3g, p95 %.3g, p99 %.3g, p99.9 %.3g, at most %.3g ms", t.N, t.P50, t.P95, t.P99, t.P999, t.Max)
+}
+
+func timesOf(took ...[]time.Duration) times {
+	all := slices.Concat(took...)
+	if len(all) == 0 {
+		return times{}
+	}
+	slices.Sort(all)
+	at := func(q float64) float64 {
+		return float64(all[min(int(q*float64(len(all))), len(all)-1)]) / 1e6
+	}
+	return times{len(all), at(0.5), at(0.95), at(0.99), at(0.999), at(1)}
+}
+
+func cpuTime() (time.Duration, error) {
+	u, err := procstat.SelfUsage()
+	return u.User + u.System, err
+}
+
+func peakMB() float64 {
+	rss, err := procstat.PeakRSS()
+	if err != nil {
+		return 0
+	}
+	return float64(rss) / 1e6
+}
+
+type ingestFigures struct {
+	Reading        float64 // us a line of CPU to read the lines, taken off below
+	Appended       float64 // us a line of CPU until all were acknowledged
+	Sealed, Merged float64 // and sealed, and merged
+	Rate           float64 // lines a second, until all were acknowledged
+	SealedIn       float64 // s, after that
+	MergedIn       float64
+	times
+	Stopped  int64
+	Delayed  float64 // s, of all appends together
+	RSS      float64 // MB
+	Raw      float64 // bytes a line
+	Bytes    float64 // of segments, a line
+	Log      float64 // MB of files of the log in the end
+	Segments int
+}
+
+func (f *ingestFigures) show(t *testing.T) {
+	t.Helper()
+	t.Logf("CPU a line: %.2f us until acknowledged, %.2f until sealed, %.2f until merged (%.2f to read lines taken off each)", f.Appended, f.Sealed, f.Merged, f.Reading)
+	t.Logf("appends of %d appenders: %s; delayed %.1f s together, %d found no room; sealed %.2f s after the last, merged %.2f s later",
+		barsAppenders, f.times, f.Delayed, f.Stopped, f.SealedIn, f.MergedIn)
+	t.Logf("%d segments, %.2f bytes a line of %.0f (%.3f of them), and %.0f MB of log", f.Segments, f.Bytes, f.Raw, f.Bytes/f.Raw, f.Log)
+}
+
+// runIngest appends as fast as it can, then seals and merges.
+func runIngest(job barsJob) (_ any, err error) {
+	lines, err := job.file()
+	if err != nil {
+		return nil, err
+	}
+	lines.chunks = lines.chunks[:job.Lines/logChunk+1]
+	var f ingestFigures
+	// What reading costs is found by reading alone.
+	begin, err := cpuTime()
+	if err != nil {
+		return nil, err
+	}
+	if err := readAlone(lines); err != nil {
+		return nil, err
+	}
+	end, err := cpuTime()
+	if err != nil {
+		return nil, err
+	}
+	per := func(d time.Duration) float64 { return float64(d) / 1e3 / float64(job.Lines) }
+	reading := end - begin
+	f.Reading = per(reading)
+	lines.next.Store(0)
+
+	s, err := logstore.Open(job.Dir, logstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	if begin, err = cpuTime(); err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	used := func(figure *float64) {
+		now, e := cpuTime()
+		err = errors.Join(err, e)
+		*figure = per(now - begin - reading)
+	}
+	took, err := appendAll(ctx, s, lines, barsAppenders, logChunk, nil)
+	if err != nil {
+		return nil, err
+	}
+	f.Rate = float64(job.Lines) / time.Since(begun).Seconds()
+	used(&f.Appended)
+	begun = time.Now()
+	err = errors.Join(err, s.Seal(ctx))
+	f.SealedIn = time.Since(begun).Seconds()
+	used(&f.Sealed)
+	begun = time.Now()
+	err = errors.Join(err, s.Compact(ctx))
+	f.MergedIn = time.Since(begun).Seconds()
+	used(&f.Merged)
+	f.times = timesOf(took...)
+	f.RSS = peakMB()
+	stats := s.Stats()
+	f.Stopped, f.Delayed = stats.Blocked, stats.Delayed.Seconds()
+	f.Raw = float64(stats.Bytes) / float64(job.Lines)
+	n, _, countErr := countAll(ctx, s)
+	if countErr == nil && n != job.Lines {
+		countErr = fmt.Errorf("%d lines are in the store, %d were appended", n, job.Lines)
+	}
+	var size int64
+	f.Segments, size, _ = folderSize(filepath.Join(job.Dir, "segments"))
+	f.Bytes = float64(size) / float64(job.Lines)
+	_, log, _ := folderSize(filepath.Join(job.Dir, "wal"))
+	f.Log = float64(log) / 1e6
+	return f, errors.Join(err, countErr, stats.BackgroundError, s.Close(), lines.Close())
+}
+
+// readAlone reads all lines as those who append do.
+func readAlone(lines *logFile) error {
+	r := lines.reader()
+	for {
+		if b, err := r.read(logChunk); err != nil || len(b) == 0 {
+			return err
+		}
+	}
+}
+
+// appendAll appends all batches of n lines that appenders find, until stop is
+// closed, and tells how long each took.
+func appendAll(ctx context.Context, s *logstore.Store, lines *logFile, appenders, n int, stop <-chan struct{}) ([][]time.Duration, error) {
+	took, errs := make([][]time.Duration, appenders), make([]error, appenders)
+	var all sync.WaitGroup
+	for i := range appenders {
+		all.Go(func() {
+			r := lines.reader()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				b, err := r.read(n)
+				if err != nil || len(b) == 0 {
+					errs[i] = err
+					return
+				}
+				if stop != nil { // lines of long ago are made new
+					for _, s := range b {
+						for j := range s.Entries {
+							s.Entries[j].Time = time.Now().UnixNano()
+						}
+					}
+				}
+				begin := time.Now()
+				if errs[i] = s.Append(ctx, b); errs[i] != nil {
+					return
+				}
+				took[i] = append(took[i], time.Since(begin))
+			}
+		})
+	}
+	all.Wait()
+	return took, errors.Join(errs...)
+}

@@ -1,0 +1,243 @@
+package logs
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// lineSource makes realistic log lines, the same ones for the same seed: either
+// of the systems in loglines_systems.go, or by going through real logs over
+// and over (loglines_corpus.go), with times, numbers and ids that change as
+// in life. Lines are about 140 bytes on average, of some 400 streams, of which
+// a few have most of the lines. It is for one goroutine; Fork makes more.
+type lineSource struct {
+	*logSystems
+	// now is the time of the last line. It grows by 131 us a line on average.
+	now    int64
+	rng    rand.PCG
+	hosts  []logHost // of each system, logHosts each
+	clock  logClock
+	count  int64 // lines so far
+	plants []logPlant
+	line   []byte
+}
+
+// A Line is a line and the labels of its stream.
+type Line struct {
+	App, Host, Level string
+	Stream           int    // index into streams
+	Time             int64  // ns; whole milliseconds for half of the systems
+	Line             []byte // valid until the next line is made
+}
+
+// A logStream is the labels that all lines of a stream have.
+type logStream struct{ App, Host, Level string }
+
+// logSystems is what lines are made from. It does not change, and is shared.
+type logSystems struct {
+	systems []logSystem
+	streams []logStream
+	bytes   []byte // what parts refer to
+	// Which system, and which of its hosts, has the next line.
+	system, host logChoice
+}
+
+// A logSystem is one kind of program, which runs on all hosts.
+type logSystem struct {
+	name   string
+	millis bool // its clock has milliseconds
+	levels []string
+	first  int // its first stream; they are ordered by host, then level
+
+	// A system of a corpus has its lines in order, a level for each of them. One
+	// that is built in has templates for each level.
+	lines   []logTemplate
+	levelOf []uint8
+	byLevel [][]logTemplate
+	level   logChoice
+}
+
+const (
+	logHosts = 20
+	// logStart is when the first line is written, in ns: early in 2026.
+	logStart = 1_767_600_000_000_000_000
+)
+
+// logLevels are the names of levels, by logDebug and so on.
+var logLevels = [...]string{"debug", "info", "warn", "error"}
+
+const (
+	logDebug = iota
+	logInfo
+	logWarn
+	logError
+)
+
+// NewLines makes lines of the built-in systems, or of the files *.log in the
+// folder corpus, each of which is a system.
+func NewLines(seed uint64, corpus string) (*lineSource, error) {
+	var b logBuilder
+	var err error
+	if corpus == "" {
+		err = b.addBuiltin()
+	} else {
+		err = b.addCorpus(corpus)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("log lines: %w", err)
+	}
+	return (&lineSource{logSystems: b.finish()}).Fork(seed), nil
+}
+
+// Fork returns another sequence of lines of the same systems and streams,
+// which starts at logStart. It has none of the words that were planted.
+func (l *lineSource) Fork(seed uint64) *lineSource {
+	f := &lineSource{logSystems: l.logSystems, now: logStart, rng: *rand.NewPCG(seed, 0x10911e5)}
+	f.hosts = make([]logHost, len(l.systems)*logHosts)
+	for i := range f.hosts {
+		h := &f.hosts[i]
+		h.name = l.streams[l.systems[i/logHosts].first+i%logHosts*len(l.systems[i/logHosts].levels)].Host
+		h.boot = logStart - int64(f.rng.Uint64()%(90*24*uint64(time.Hour)))
+		h.renew(&f.rng)
+		for j := range h.sessions {
+			h.sessions[j] = f.rng.Uint64()
+		}
+		if n := len(l.systems[i/logHosts].lines); n > 0 {
+			h.next = int(f.rng.Uint64() % uint64(n))
+		}
+	}
+	return f
+}
+
+// Next makes the next line.
+func (l *lineSource) Next(e *Line) {
+	r := l.rng.Uint64()
+	system, host := int(l.system[byte(r)]), int(l.host[byte(r>>8)])
+	s := &l.systems[system]
+	h := &l.hosts[system*logHosts+host]
+
+	// The product of two numbers by chance: many short gaps and some long ones.
+	gap := l.rng.Uint64()
+	l.now += int64((gap & 0xffffffff) * (gap >> 32) >> 45)
+	at := l.now
+	if s.millis {
+		at -= at % int64(time.Millisecond)
+	}
+	l.clock.set(at)
+
+	var level int
+	var text logTemplate
+	var session uint64
+	if s.lines == nil {
+		level = int(s.level[byte(r>>16)])
+		texts := s.byLevel[level]
+		text = texts[skewed(r>>32, len(texts))]
+		session = h.session(&l.rng)
+	} else {
+		if h.next == len(s.lines) {
+			h.next = 0
+			h.renew(&l.rng)
+		}
+		level, text = int(s.levelOf[h.next]), s.lines[h.next]
+		h.next++
+	}
+	l.line = l.append(l.line[:0], text, h, session)
+	if len(l.plants) > 0 && l.plants[0].line == l.count {
+		l.plant()
+	}
+	l.count++
+
+	e.Stream = s.first + host*len(s.levels) + level
+	labels := &l.streams[e.Stream]
+	e.App, e.Host, e.Level = labels.App, labels.Host, labels.Level
+	e.Time, e.Line = at, l.line
+}
+
+// A logPlant is a word that will be put into a line.
+type logPlant struct {
+	line int64
+	word string
+}
+
+// Plant puts a word of its own into the line-th line, counted from 0, which
+// must not have been made yet.
+func (l *lineSource) Plant(word string, line int64) error {
+	if line < l.count {
+		return fmt.Errorf("line %d has been made already", line)
+	}
+	at, _ := slices.BinarySearchFunc(l.plants, line+1, func(p logPlant, line int64) int { return cmp.Compare(p.line, line) })
+	l.plants = slices.Insert(l.plants, at, logPlant{line, word})
+	return nil
+}
+
+// plant puts the words that are due before the last word of the line: where a
+// line of JSON has a space, it is within a string.
+func (l *lineSource) plant() {
+	for len(l.plants) > 0 && l.plants[0].line == l.count {
+		word := l.plants[0].word
+		l.plants = l.plants[1:]
+		if at := bytes.LastIndexByte(l.line, ' '); at >= 0 {
+			l.line = slices.Insert(l.line, at+1, []byte(word+" ")...)
+		} else {
+			l.line = append(append(l.line, ' '), word...)
+		}
+	}
+}
+
+// A logChoice is what to choose, by the next byte that comes by chance.
+type logChoice [256]uint8
+
+// newLogChoice gives each index a share by its weight, and at least one.
+func newLogChoice(weights []float64) (c logChoice) {
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+	}
+	at, passed := 0, 0.0
+	for i, w := range weights {
+		passed += w
+		end := min(int(passed/sum*256+0.5), 256-(len(weights)-1-i))
+		for end = max(end, at+1); at < end; at++ {
+			c[at] = uint8(i)
+		}
+	}
+	return c
+}
+
+// skewed is an index below n by the upper half of what came by chance, the
+// lower the likelier: half of all are in the first quarter.
+func skewed(r uint64, n int) int {
+	u := r >> 16 & 0xffff
+	return int(u * u * uint64(n) >> 32)
+}
+
+// A logBuilder collects systems.
+type logBuilder struct {
+	systems []logSystem
+	weights []float64
+	bytes   []byte
+}
+
+// finish numbers the streams.
+func (b *logBuilder) finish() *logSystems {
+	s := &logSystems{systems: b.systems, bytes: b.bytes, system: newLogChoice(b.weights)}
+	hosts := make([]float64, logHosts)
+	for i := range hosts {
+		hosts[i] = 1 / float64(i+3)
+	}
+	s.host = newLogChoice(hosts)
+	for i := range s.systems {
+		sys := &s.systems[i]
+		sys.first = len(s.streams)
+		for h := range logHosts {
+			for _, level := range sys.levels {
+				s.streams = append(s.streams, logStream{sys.name, fmt.Sprintf("host-%02d", h+1), level})
+			}
+		}
+	}
+	return s
+}

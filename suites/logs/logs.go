@@ -1,0 +1,233 @@
+// Package logs asks which store keeps log lines fastest, and finds them again: suite
+// log. It also generates the lines.
+package logs
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/procstat"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// CorpusEnv is the environment variable with the folder of real logs (files
+// *.log) that suite log makes its lines from. Without it they are made up. A
+// block has it from its experiment.
+const CorpusEnv = "STELE_CORPUS"
+
+// logLinesOf is how many lines the blocks of a run share.
+const logLinesOf = 2_000_000
+
+// Full is the suite log, with lines from the folder corpus, or made up where
+// that is "". The number of lines is divided by s.
+func Full(s job.Scale, corpus string) []lab.Experiment {
+	l := logSuite{scale: s, corpus: corpus}
+	var list []lab.Experiment
+	for _, batch := range []int{1, 100, 1000} {
+		for _, appenders := range []int{1, 16, 64, 256} {
+			list = append(list, l.append(batch, appenders))
+		}
+	}
+	for _, state := range []string{logIdle, logAppending} {
+		list = append(list, l.queries(state)...)
+	}
+	return append(list, l.restart())
+}
+
+// Quick is what best shows what the suite is about: batches that are durable,
+// and that a kill leaves.
+func Quick(s job.Scale, corpus string) []lab.Experiment {
+	l := logSuite{scale: s, corpus: corpus}
+	e := l.append(100, 16)
+	e.Variants = []lab.Variant{*e.Variant(WayGobPower), *e.Variant(WayStorePower), *e.Variant(WayGob), *e.Variant(WayStoreKill)}
+	return []lab.Experiment{e}
+}
+
+// A logSuite makes the experiments of suite log.
+type logSuite struct {
+	scale  job.Scale
+	corpus string
+}
+
+// lines is how many the blocks of a run share.
+func (l logSuite) lines() int64 {
+	return max(logLinesOf/int64(l.scale)/logChunk, 20) * logChunk
+}
+
+// experiment is what all have in common. Where the lines are from is part of
+// the identity.
+func (l logSuite) experiment(name string, p lab.Params) lab.Experiment {
+	e := lab.Experiment{Suite: "log", Name: name, Params: p}
+	if l.corpus != "" {
+		p["corpus"] = filepath.Base(l.corpus)
+		e.Env = []string{CorpusEnv + "=" + l.corpus}
+	}
+	return e
+}
+
+// shared returns the lines that all blocks share: see logFile. Words of
+// rareWords are in them.
+func (l logSuite) shared(b *lab.B) (*logFile, error) {
+	source, err := NewLines(1, l.corpus)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := b.Shared(fmt.Sprint("log-lines-", l.lines()), func(dir string) error {
+		for word, at := range RareWords(l.lines()) {
+			if err := source.Plant(word, at); err != nil {
+				return err
+			}
+		}
+		return writeLogFile(filepath.Join(dir, "lines"), source, l.lines())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return openLogFile(filepath.Join(dir, "lines"), source.logSystems)
+}
+
+// append is batches that appenders add as fast as they can.
+func (l logSuite) append(batch, appenders int) lab.Experiment {
+	e := l.experiment("append", lab.Params{"batch": strconv.Itoa(batch), "appenders": strconv.Itoa(appenders)})
+	lines := "a line"
+	if batch > 1 {
+		lines = fmt.Sprintf("batches of %d lines", batch)
+	}
+	e.Question = fmt.Sprintf("Which store takes %s from %s fastest, and at what price?", lines, job.Appenders(appenders))
+	e.Op = fmt.Sprintf("%s of about 140 bytes in some 400 streams, until acknowledged", lines)
+	e.MaxOps = l.lines() / int64(batch)
+	e.Stateless = true
+	for _, w := range logWays() {
+		e.Variants = append(e.Variants, lab.Variant{
+			Name: w.Name, Doc: w.Doc, Promise: job.Promise(w.Level, durability.Prefix), Baseline: w.Baseline,
+			Run: func(b *lab.B) error { return l.runAppend(b, w) },
+		})
+	}
+	return e
+}
+
+// appendParams are the parameters of experiment append.
+func appendParams(b *lab.B) (batch, appenders int, err error) {
+	batch, err = strconv.Atoi(b.Params["batch"])
+	if err != nil || batch < 1 || logChunk%batch != 0 {
+		return 0, 0, fmt.Errorf("parameter batch=%q: want a number that %d is a multiple of", b.Params["batch"], logChunk)
+	}
+	appenders, err = strconv.Atoi(b.Params["appenders"])
+	if err != nil || appenders < 1 || appenders > 1<<12 {
+		return 0, 0, fmt.Errorf("parameter appenders=%q: want a number from 1 to %d", b.Params["appenders"], 1<<12)
+	}
+	return batch, appenders, nil
+}
+
+// runAppend is a block of append. Figures of CPU have some 40 ns a line in them
+// for reading the lines from a file.
+func (l logSuite) runAppend(b *lab.B, w Way) (err error) {
+	batch, appenders, err := appendParams(b)
+	if err != nil {
+		return err
+	}
+	lines, err := l.shared(b)
+	if err != nil {
+		return err
+	}
+	defer lines.Close() // nothing is written
+	lines.around = true
+	s, err := w.Open(filepath.Join(b.Dir, "store"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+
+	readers, raw := make([]*logReader, appenders), make([]int64, appenders)
+	for i := range readers {
+		readers[i] = lines.reader()
+	}
+	before, err := procstat.SelfUsage()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	err = b.Parallel(appenders, func(w *lab.Worker) error {
+		r := readers[w.ID]
+		for w.Loop() {
+			entries, err := r.read(batch)
+			if err != nil {
+				return err
+			}
+			if err := s.Append(entries); err != nil {
+				return err
+			}
+			raw[w.ID] += rawBytes(entries)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	all := float64(b.N) * float64(batch)
+	b.Report("lines_per_second", all/time.Since(begun).Seconds())
+	cpu := func(name string) error {
+		now, err := procstat.SelfUsage()
+		b.Report(name, float64(now.User+now.System-before.User-before.System)/all)
+		return err
+	}
+	if err := cpu("cpu_ns_per_line"); err != nil {
+		return err
+	}
+	if s.Store != nil {
+		if err := s.Store.Compact(b.Context()); err != nil {
+			return err
+		}
+		if err := cpu("cpu_ns_per_line_merged"); err != nil {
+			return err
+		}
+	}
+	size, err := s.size()
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, n := range raw {
+		total += n
+	}
+	b.Report("stored_share", float64(size)/float64(total))
+	if s.Store == nil {
+		return nil
+	}
+	return reportVisible(b, s.Store, lines.streams)
+}
+
+// rawBytes are those of the lines.
+func rawBytes(batch logstore.Batch) (n int64) {
+	for i := range batch {
+		for j := range batch[i].Entries {
+			n += int64(len(batch[i].Entries[j].Line))
+		}
+	}
+	return n
+}
+
+// visibleProbes are lines that are looked for as soon as they are acknowledged.
+const visibleProbes = 400
+
+// reportVisible reports how long it takes from the acknowledgement of a line
+// until a query has found it. The probes are of the newest time and in the
+// streams of the lines, one after the other.
+func reportVisible(b *lab.B, s *logstore.Store, streams []logstore.Labels) error {
+	clock := job.NewTimer()
+	for i := range visibleProbes {
+		took, _, err := probe(b.Context(), s, streams[i%len(streams)], fmt.Appendf(nil, "probe %d", i))
+		if err != nil {
+			return err
+		}
+		clock.Hist.Record(max(1, int64(took)))
+	}
+	clock.Report(b, "visible")
+	return nil
+}

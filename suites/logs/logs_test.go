@@ -1,0 +1,198 @@
+package logs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// What readers of a file of lines get, together, is what was made, grouped by
+// stream and in the order of each.
+func TestLogFileKeepsLines(t *testing.T) {
+	const lines = 20 * logChunk
+	name := filepath.Join(t.TempDir(), "lines")
+	if err := writeLogFile(name, mustLogLines(t, 7, ""), lines); err != nil {
+		t.Fatal(err)
+	}
+	source := mustLogLines(t, 7, "")
+	var want []string
+	var e Line
+	for range lines {
+		source.Next(&e)
+		want = append(want, fmt.Sprint(e.App, e.Host, e.Level, e.Time, string(e.Line)))
+	}
+	for _, n := range []int{1, 100, logChunk} {
+		f, err := openLogFile(name, source.logSystems)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.lines() != lines {
+			t.Fatalf("%d lines are in the file of %d", f.lines(), lines)
+		}
+		left := map[string]int{}
+		for _, w := range want {
+			left[w]++
+		}
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for range 3 {
+			r := f.reader()
+			all.Go(func() {
+				for {
+					b, err := r.read(n)
+					if err != nil {
+						t.Error(err)
+					}
+					if len(b) == 0 {
+						return
+					}
+					mu.Lock()
+					checkBatch(t, b, n, left)
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		if len(left) > 0 {
+			t.Errorf("batches of %d: %d lines were not read", n, len(left))
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func checkBatch(t *testing.T, b logstore.Batch, n int, left map[string]int) {
+	seen := map[logstore.Labels]bool{}
+	for _, s := range b {
+		if seen[s.Labels] {
+			t.Errorf("a batch has %s twice", s.Labels)
+		}
+		seen[s.Labels] = true
+		last := int64(0)
+		for _, e := range s.Entries {
+			n--
+			key := fmt.Sprint(s.Labels.Get("app"), s.Labels.Get("host"), s.Labels.Get("level"), e.Time, string(e.Line))
+			if left[key]--; left[key] == 0 {
+				delete(left, key)
+			} else if left[key] < 0 {
+				t.Errorf("%s was not made", key)
+			}
+			if e.Time < last {
+				t.Errorf("%s is behind a later one", key)
+			}
+			last = e.Time
+		}
+	}
+	if n != 0 {
+		t.Errorf("a batch lacks %d lines", n)
+	}
+}
+
+// Every way keeps every line, and finds those with a word.
+func TestLogWaysKeepLines(t *testing.T) {
+	source := mustLogLines(t, 1, "")
+	const lines = 5_000
+	for word, at := range RareWords(lines) {
+		if err := source.Plant(word, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	batch := LinesOf(source, source.Labels(), lines)
+	for _, w := range logWays() {
+		k, err := w.Open(filepath.Join(t.TempDir(), "store"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < lines; i += 500 {
+			if err := k.Append(batch[i : i+500]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 10 {
+			if n, err := k.Find(RareWord(i)); n != RareEach || err != nil {
+				t.Errorf("%s: %d lines with %s, %v", w.Name, n, RareWord(i), err)
+			}
+		}
+		if n, err := k.Find("nobodyhaswrittenthis"); n != 0 || err != nil {
+			t.Errorf("%s: %d lines with a word that none has, %v", w.Name, n, err)
+		}
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Every way runs in every kind of experiment and says what it found; the ways
+// of asking a question have the same answer.
+func TestLogExperimentsRun(t *testing.T) {
+	for _, e := range append(Full(job.Scale(1024), ""), Full(job.Scale(1024), writeCorpus(t))...) {
+		if e.Name == "append" && (e.Params["appenders"] != "16" || e.Params["batch"] != "100") ||
+			e.Params["corpus"] != "" && e.Name != "total" && e.Name != "restart" {
+			continue
+		}
+		t.Run(e.ID(), func(t *testing.T) {
+			dir := t.TempDir() // so that they share
+			answers := map[float64]string{}
+			for i := range e.Variants {
+				v := &e.Variants[i]
+				ops := int64(40)
+				switch {
+				case e.Params["store"] != "":
+					ops = 3
+				case e.Name == "restart":
+					ops = 1
+				case v.Promise.Level == durability.Power:
+					ops = 16
+				}
+				b, err := lab.RunOnce(t.Context(), &e, v, dir, ops, 7)
+				if err != nil || b.Ops != ops {
+					t.Fatalf("%s did %d operations of %d: %v", v.Name, b.Ops, ops, err)
+				}
+				if err := os.RemoveAll(filepath.Join(dir, "store")); err != nil {
+					t.Fatal(err)
+				}
+				want := []string{"lines_per_answer"}
+				switch e.Name {
+				case "append":
+					want = []string{"lines_per_second", "cpu_ns_per_line", "stored_share"}
+				case "restart":
+					want = []string{"open_ns", "first_answer_ns"}
+				}
+				if strings.HasPrefix(v.Name, WayStorePower) {
+					want = append(want, "cpu_ns_per_line_merged", "visible_mean_ns")
+				}
+				for _, name := range want {
+					if !(b.Metrics[name] > 0) {
+						t.Errorf("%s: %s is %v", v.Name, name, b.Metrics[name])
+					}
+				}
+				if e.Params["store"] == logIdle {
+					answers[b.Metrics["lines_per_answer"]] = v.Name
+				}
+			}
+			if len(answers) > 1 {
+				t.Errorf("different answers: %v", answers)
+			}
+		})
+	}
+}
+
+func TestWrongLogParameterIsAnError(t *testing.T) {
+	l := logSuite{scale: job.Scale(1024)}
+	for _, wrong := range []lab.Params{{"batch": "7", "appenders": "1"}, {"batch": "100"}, {"batch": "100", "appenders": "0"}, {"batch": "-1", "appenders": "1"}} {
+		e := l.append(100, 1)
+		e.Params = wrong
+		if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {
+			t.Errorf("%v gave no error", wrong)
+		}
+	}
+}

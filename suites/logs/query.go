@@ -1,0 +1,417 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// The words that are planted: rareOf of them, each in RareEach lines.
+const (
+	rareOf   = 100
+	RareEach = 3
+)
+
+func RareWord(i int) string { return fmt.Sprintf("stelemark%03d", i%rareOf) }
+
+// RareWords are the words, and in which of so many lines they are.
+func RareWords(lines int64) iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		taken := map[int64]bool{}
+		for i := range rareOf * RareEach {
+			at := rng.Int64N(lines)
+			for taken[at] {
+				at = rng.Int64N(lines)
+			}
+			taken[at] = true
+			if !yield(RareWord(i/RareEach), at) {
+				return
+			}
+		}
+	}
+}
+
+// What else a store does that is asked.
+const (
+	logIdle      = "idle"
+	logAppending = "appending"
+)
+
+// Appends meanwhile: 20,000 lines a second.
+const (
+	meanwhileLines = 100
+	meanwhileEvery = 5 * time.Millisecond
+)
+
+// logLast is how many of the last lines are asked for.
+const logLast = 100
+
+// logScan is the way without an index.
+const logScan = "scan of a file"
+
+// A question is asked in several ways, which all have the same answer, a number
+// of lines, but that the file that is scanned lacks what is appended meanwhile.
+type question struct {
+	name, text string // of the experiment, and in words
+	ways       []askWay
+}
+
+type askWay struct {
+	name, doc string
+	// ask is given the number of the operation.
+	ask func(a *asking, i int64) (lines int64, err error)
+}
+
+// asking is what questions are asked of.
+type asking struct {
+	ctx    context.Context
+	lines  *logFile
+	store  *logstore.Store
+	common string // a word that many lines have
+}
+
+func (a *asking) query(q logstore.Query) (int64, error) {
+	n, _, err := find(a.ctx, a.store, q)
+	return int64(n), err
+}
+
+// count is by minutes.
+func (a *asking) count(filter logstore.Filter) (n int64, err error) {
+	counts, err := a.store.Count(a.ctx, logstore.Query{Filter: filter}, time.Minute)
+	for _, c := range counts {
+		for _, b := range c.Buckets {
+			n += b.Entries
+		}
+	}
+	return n, err
+}
+
+func (a *asking) stream(i int64) logstore.Labels {
+	return a.lines.streams[i*7%int64(len(a.lines.streams))]
+}
+
+func questions() []question {
+	matches := func(filter func(word string) logstore.Filter, word func(a *asking, i int64) string) func(*asking, int64) (int64, error) {
+		return func(a *asking, i int64) (int64, error) {
+			return a.query(logstore.Query{Filter: filter(word(a, i))})
+		}
+	}
+	scan := func(word func(a *asking, i int64) string) askWay {
+		return askWay{logScan, "every line of a file is looked at", func(a *asking, i int64) (n int64, err error) {
+			w := []byte(word(a, i))
+			err = a.lines.scan(false, func(_ uint16, line []byte) bool {
+				if bytes.Contains(line, w) {
+					n++
+				}
+				return true
+			})
+			return n, err
+		}}
+	}
+	rare := func(_ *asking, i int64) string { return RareWord(int(i)) }
+	common := func(a *asking, _ int64) string { return a.common }
+	re := func(word string) logstore.Filter { return logstore.Regexp(regexp.MustCompile(word + `\b`)) }
+	// last looks at a file from its end.
+	last := func(wanted func(a *asking, i int64) func(stream uint16) bool) askWay {
+		return askWay{logScan, "a file is read from its end on", func(a *asking, i int64) (n int64, err error) {
+			of := wanted(a, i)
+			err = a.lines.scan(true, func(stream uint16, _ []byte) bool {
+				if of(stream) {
+					n++
+				}
+				return n < logLast
+			})
+			return n, err
+		}}
+	}
+	return []question{
+		{"rare-word", "which lines have a word that three of them have", []askWay{
+			scan(rare),
+			{"Word", "a query with the filter Word", matches(logstore.Word, rare)},
+			{"Contains", "a query with the filter Contains", matches(logstore.Contains, rare)},
+			{"Regexp", "a query with a regular expression of the word", matches(re, rare)},
+		}},
+		{"common-word", "which lines have a word that many have", []askWay{
+			scan(common),
+			{"Contains", "a query with the filter Contains", matches(logstore.Contains, common)},
+		}},
+		{"last-of-a-stream", "what are the last 100 lines of a stream", []askWay{
+			last(func(a *asking, i int64) func(uint16) bool {
+				want := a.stream(i)
+				return func(s uint16) bool { return a.lines.streams[s] == want }
+			}),
+			{"Query", "Backward, Limit 100, the stream's labels", func(a *asking, i int64) (int64, error) { return a.query(lastOf(a.stream(i), logLast)) }},
+		}},
+		{"last-of-all", "what are the last 100 lines", []askWay{
+			last(func(*asking, int64) func(uint16) bool { return func(uint16) bool { return true } }),
+			{"Query", "Backward, Limit 100", func(a *asking, _ int64) (int64, error) {
+				return a.query(logstore.Query{Order: logstore.Backward, Limit: logLast})
+			}},
+		}},
+		{"counts", "how many lines are there in each minute, by stream, with a common word", []askWay{
+			scan(common),
+			{"Count", "by minutes, with the filter Contains", func(a *asking, _ int64) (int64, error) { return a.count(logstore.Contains(a.common)) }},
+		}},
+		{"total", "how many lines are there in each minute, by stream", []askWay{
+			{logScan, "every line of a file is looked at", func(a *asking, _ int64) (n int64, err error) {
+				err = a.lines.scan(false, func(uint16, []byte) bool { n++; return true })
+				return n, err
+			}},
+			{"Count", "by minutes", func(a *asking, _ int64) (int64, error) { return a.count(nil) }},
+		}},
+	}
+}
+
+// queries is every question put to a store that is idle, or appended to.
+func (l logSuite) queries(state string) []lab.Experiment {
+	var list []lab.Experiment
+	for _, q := range questions() {
+		e := l.experiment(q.name, lab.Params{"store": state})
+		e.Question = fmt.Sprintf("How long does it take to say %s, in a store that is idle, and while 20,000 lines a second are appended?", q.text)
+		e.Op = fmt.Sprintf("one question, of %d lines of some 400 streams", l.lines())
+		e.Stateless = true
+		for i, w := range q.ways {
+			e.Variants = append(e.Variants, lab.Variant{
+				Name: w.name, Doc: w.doc, Promise: job.NothingWritten(), Baseline: i == 0,
+				Run: func(b *lab.B) error { return l.runQueries(b, w) },
+			})
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+func (l logSuite) runQueries(b *lab.B, w askWay) (err error) {
+	lines, err := l.shared(b)
+	if err != nil {
+		return err
+	}
+	defer lines.Close() // nothing is written
+	from, err := l.sealedStore(b, lines)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(b.Dir, "store")
+	if err := copyStore(from, dir); err != nil {
+		return err
+	}
+	s, err := logstore.Open(dir, logstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	<-s.Ready()
+	a := &asking{ctx: b.Context(), lines: lines, store: s}
+	if a.common, err = lines.commonWord(); err != nil {
+		return err
+	}
+	if b.Params["store"] == logAppending {
+		end, err := l.appendMeanwhile(s)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+	}
+	if _, err := w.ask(a, 0); err != nil { // what the first one reads is in memory then
+		return err
+	}
+	n := int64(0)
+	for b.Loop() {
+		found, err := w.ask(a, b.I())
+		if err != nil {
+			return err
+		}
+		n += found
+	}
+	b.Report("lines_per_answer", float64(n)/float64(b.N))
+	return nil
+}
+
+// sealedStore returns a store that all blocks share and that has all lines in
+// segments. It has a small log, as blocks copy that.
+func (l logSuite) sealedStore(b *lab.B, lines *logFile) (string, error) {
+	return b.Shared(fmt.Sprint("log-store-", l.lines()), func(dir string) (err error) {
+		s, err := logstore.Open(dir, logstore.Options{Memory: 32 << 20, MinFree: 1})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		if err := appendLines(b.Context(), s, lines); err != nil {
+			return err
+		}
+		return s.Compact(b.Context())
+	})
+}
+
+// appendLines appends all lines of a file.
+func appendLines(ctx context.Context, s *logstore.Store, lines *logFile) error {
+	r := lines.reader()
+	for {
+		batch, err := r.read(logChunk)
+		if err == nil && len(batch) > 0 {
+			err = s.Append(ctx, batch)
+		}
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+	}
+}
+
+// appendMeanwhile appends lines of now until end is called.
+func (l logSuite) appendMeanwhile(s *logstore.Store) (end func() error, err error) {
+	source, err := NewLines(2, l.corpus)
+	if err != nil {
+		return nil, err
+	}
+	const batches = 50 // that are made before, and have other times each time
+	ready := make([]logstore.Batch, batches)
+	labels := source.Labels()
+	var e Line
+	for i := range ready {
+		for range meanwhileLines {
+			source.Next(&e)
+			ready[i] = append(ready[i], logstore.Stream{Labels: labels[e.Stream], Entries: []logstore.Entry{{Line: bytes.Clone(e.Line)}}})
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var failed error
+	var all sync.WaitGroup
+	all.Go(func() {
+		tick := time.NewTicker(meanwhileEvery)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			batch, now := ready[i%batches], time.Now().UnixNano()
+			for j := range batch {
+				batch[j].Entries[0].Time = now
+			}
+			if failed = s.Append(context.Background(), batch); failed != nil {
+				return
+			}
+		}
+	})
+	return func() error {
+		stop()
+		all.Wait()
+		return failed
+	}, nil
+}
+
+// scan hands each line to see until that returns false; backward begins with
+// the last.
+func (l *logFile) scan(backward bool, see func(stream uint16, line []byte) bool) error {
+	var chunk []byte
+	var lines [][]byte // of the chunk, with their heads
+	for i := range len(l.chunks) - 1 {
+		if backward {
+			i = len(l.chunks) - 2 - i
+		}
+		from, to := l.chunks[i], l.chunks[i+1]
+		if int64(cap(chunk)) < to-from {
+			chunk = make([]byte, (to-from)*5/4)
+		}
+		chunk = chunk[:to-from]
+		if _, err := l.f.ReadAt(chunk, from); err != nil {
+			return err
+		}
+		lines = lines[:0]
+		for rest := chunk[4:]; len(rest) > 0; {
+			n := logLineHead + int(binary.LittleEndian.Uint16(rest[10:]))
+			lines, rest = append(lines, rest[:n]), rest[n:]
+		}
+		for j := range lines {
+			if backward {
+				j = len(lines) - 1 - j
+			}
+			p := lines[j]
+			if !see(binary.LittleEndian.Uint16(p[8:]), p[logLineHead:]) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// commonWord is the word of five letters or more that most of the first lines
+// have.
+func (l *logFile) commonWord() (string, error) {
+	seen := map[string]int{}
+	left := 10 * logChunk
+	err := l.scan(false, func(_ uint16, line []byte) bool {
+		for word := range bytes.FieldsFuncSeq(line, func(r rune) bool { return r < 'a' || r > 'z' }) {
+			if len(word) >= 5 {
+				seen[string(word)]++
+			}
+		}
+		left--
+		return left > 0
+	})
+	most := ""
+	for word, n := range seen {
+		if most == "" || n > seen[most] || n == seen[most] && word < most {
+			most = word
+		}
+	}
+	if err == nil && most == "" {
+		err = errors.New("the lines have no word of five letters")
+	}
+	return most, err
+}
+
+// copyStore makes a store of the files of another, which nobody changes. Segments
+// never change: their files are shared where the file system has hard links.
+func copyStore(from, to string) error {
+	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(target, 0o777)
+		case filepath.Dir(rel) == "segments":
+			if os.Link(name, target) == nil {
+				return nil
+			}
+		}
+		return copyFile(name, target)
+	})
+}
+
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close() // nothing is written
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

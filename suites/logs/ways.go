@@ -1,0 +1,272 @@
+package logs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/suites/wals"
+)
+
+// LinesOf makes a batch of n lines, each by itself.
+func LinesOf(source *lineSource, labels []logstore.Labels, n int) logstore.Batch {
+	batch := make(logstore.Batch, n)
+	var e Line
+	for i := range batch {
+		source.Next(&e)
+		batch[i] = logstore.Stream{Labels: labels[e.Stream], Entries: []logstore.Entry{{Time: e.Time, Line: bytes.Clone(e.Line)}}}
+	}
+	return batch
+}
+
+// A Way is a way of keeping log lines.
+type Way struct {
+	Name, Doc string
+	Level     durability.Level
+	Baseline  bool
+	// open makes a store in the folder dir, which is not there.
+	Open func(dir string) (logKeeper, error)
+}
+
+// A logKeeper is an open store. append and find are called from many goroutines.
+type logKeeper struct {
+	Append func(logstore.Batch) error
+	// find returns how many lines have the word in them.
+	Find func(word string) (int, error)
+	// size is the bytes that the lines take on disk, once all that is to be
+	// done with them has been done.
+	size  func() (int64, error)
+	Close func() error
+	Store *logstore.Store // or nil
+}
+
+const (
+	WayGob        = "gob under a lock"
+	WayGobPower   = "gob under a lock, fdatasync"
+	WayStorePower = "logstore"
+	WayStoreKill  = "logstore kill"
+	wayStoreEvery = "logstore kill, synced every 100ms"
+)
+
+// logWays are all ways, the baseline of each level first.
+func logWays() []Way {
+	return []Way{
+		{WayGobPower, "each line a gob record in one file, under a mutex; the file is synced before a batch is acknowledged", durability.Power, true,
+			func(dir string) (logKeeper, error) { return openGob(dir, true) }},
+		{WayStorePower, "as it comes: one record a batch in a log with group commit, sealed into segments meanwhile", durability.Power, false,
+			openStore(logstore.Options{})},
+		{WayGob, "each line a gob record in one file, under a mutex; what most write first", durability.Kill, true,
+			func(dir string) (logKeeper, error) { return openGob(dir, false) }},
+		{WayStoreKill, "acknowledged when written, synced when sealed", durability.Kill, false,
+			openStore(logstore.Options{Level: durability.Kill})},
+		{wayStoreEvery, "acknowledged when written, synced at least so often", durability.Kill, false,
+			openStore(logstore.Options{Level: durability.Kill, SyncEvery: 100 * time.Millisecond})},
+	}
+}
+
+func WayNamed(name string) Way {
+	for _, w := range logWays() {
+		if w.Name == name {
+			return w
+		}
+	}
+	panic("suites: there is no way of keeping lines called " + name)
+}
+
+func openStore(o logstore.Options) func(dir string) (logKeeper, error) {
+	return func(dir string) (logKeeper, error) {
+		s, err := logstore.Open(dir, o)
+		if err != nil {
+			return logKeeper{}, err
+		}
+		<-s.Ready()
+		ctx := context.Background()
+		return logKeeper{
+			Append: func(b logstore.Batch) error { return s.Append(ctx, b) },
+			Find: func(word string) (int, error) {
+				n, _, err := find(ctx, s, logstore.Query{Filter: logstore.Word(word)})
+				return n, err
+			},
+			size: func() (int64, error) {
+				_, size, err := folderSize(filepath.Join(dir, "segments"))
+				return size, err
+			},
+			Close: s.Close, Store: s,
+		}, nil
+	}
+}
+
+// find runs a query, and tells how many entries it finds.
+func find(ctx context.Context, s *logstore.Store, q logstore.Query) (n int, took time.Duration, err error) {
+	begin := time.Now()
+	for _, e := range s.Query(ctx, q) {
+		if e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		n++
+	}
+	return n, time.Since(begin), err
+}
+
+// countAll counts all entries.
+func countAll(ctx context.Context, s *logstore.Store) (n int64, took time.Duration, err error) {
+	begin := time.Now()
+	counts, err := s.Count(ctx, logstore.Query{}, 0)
+	took = time.Since(begin)
+	for _, c := range counts {
+		for _, b := range c.Buckets {
+			n += b.Entries
+		}
+	}
+	return n, took, err
+}
+
+// lastOf asks for the last n entries of a stream.
+func lastOf(l logstore.Labels, n int) logstore.Query {
+	q := logstore.Query{Order: logstore.Backward, Limit: n}
+	for name, value := range l.All() {
+		q.Selector = append(q.Selector, logstore.Matcher{Name: name, Op: logstore.Equal, Value: value})
+	}
+	return q
+}
+
+// probe appends a line of now and asks for the last one of its stream until
+// that is it, and returns how long that took after the acknowledgement, and how
+// many queries.
+func probe(ctx context.Context, s *logstore.Store, l logstore.Labels, line []byte) (took time.Duration, queries int, err error) {
+	now := time.Now().UnixNano()
+	if err := s.Append(ctx, logstore.Batch{{Labels: l, Entries: []logstore.Entry{{Time: now, Line: line}}}}); err != nil {
+		return 0, 0, err
+	}
+	for acked := time.Now(); ; {
+		queries++
+		for e, err := range s.Query(ctx, lastOf(l, 1)) {
+			if err != nil {
+				return 0, 0, err
+			}
+			if bytes.Equal(e.Line, line) {
+				return time.Since(acked), queries, nil
+			}
+		}
+		if time.Since(acked) > time.Minute {
+			return 0, queries, fmt.Errorf("%q does not become visible", line)
+		}
+	}
+}
+
+// folderSize is the number of files in dir and the bytes that they have.
+func folderSize(dir string) (files int, size int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			files++
+			size += info.Size()
+		}
+		return err
+	})
+	return files, size, err
+}
+
+// A gobStore is what is written first when lines are to be kept: a file of gob
+// records, one writer at a time, and no index.
+type gobStore struct {
+	sync bool
+
+	mu   sync.Mutex
+	f    *os.File
+	enc  *gob.Encoder // its types are sent once
+	size int64        // bytes of whole records
+}
+
+// A gobLine is a record.
+type gobLine struct {
+	Time   int64
+	Labels map[string]string
+	Line   []byte
+}
+
+func openGob(dir string, sync bool) (logKeeper, error) {
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return logKeeper{}, err
+	}
+	f, err := wals.NewFile(dir, 0)
+	if err != nil {
+		return logKeeper{}, err
+	}
+	g := &gobStore{sync: sync, f: f}
+	g.enc = gob.NewEncoder(g)
+	return logKeeper{
+		Append: g.append, Find: g.find, Close: f.Close,
+		size: func() (int64, error) {
+			info, err := f.Stat()
+			if err != nil {
+				return 0, err
+			}
+			return info.Size(), nil
+		},
+	}, nil
+}
+
+// Write is for the encoder.
+func (g *gobStore) Write(p []byte) (int, error) {
+	n, err := g.f.Write(p)
+	g.size += int64(n)
+	return n, err
+}
+
+func (g *gobStore) append(b logstore.Batch) error {
+	for i := range b {
+		labels := map[string]string{}
+		for name, value := range b[i].Labels.All() {
+			labels[name] = value
+		}
+		for _, e := range b[i].Entries {
+			g.mu.Lock()
+			err := g.enc.Encode(gobLine{e.Time, labels, e.Line})
+			g.mu.Unlock()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if !g.sync {
+		return nil
+	}
+	return sys.SyncData(g.f)
+}
+
+// find reads all that was whole when it began.
+func (g *gobStore) find(word string) (n int, err error) {
+	g.mu.Lock()
+	size := g.size
+	g.mu.Unlock()
+	dec := gob.NewDecoder(bufio.NewReaderSize(io.NewSectionReader(g.f, 0, size), 64<<10))
+	for {
+		var l gobLine // a gob leaves out what is zero, and adds to a map
+		switch err := dec.Decode(&l); {
+		case err == io.EOF:
+			return n, nil
+		case err != nil:
+			return n, err
+		}
+		if bytes.Contains(l.Line, []byte(word)) {
+			n++
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package replace
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/stele-go/stele/atomicfile"
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/suites/internal/datafile"
+)
+
+// replacePerm is what every way is asked to give new files.
+const replacePerm fs.FileMode = 0o644
+
+// A Way is a way of replacing files, from which a variant of every
+// experiment of suite replace can be made.
+type Way struct {
+	Name string // of the variant
+	Doc  string // how it works, in one line
+	// Level is what new content survives once the call has returned, and
+	// After what a crash in the middle of it leaves of each file.
+	Level durability.Level
+	After durability.After
+	// Baseline marks what other ways of the same promise are compared with.
+	Baseline bool
+	// Open prepares to replace files in dir. It is not timed.
+	Open func(dir string) (Replacer, error)
+}
+
+// A Replacer replaces files in the folder it was opened for.
+type Replacer struct {
+	// Write gives the file name, which is a single one, new content. It is
+	// called from many goroutines, each with its own name.
+	Write func(name string, data []byte) error
+	// Batch gives each of the files the same new content. nil stands for
+	// calling Write for each.
+	Batch func(names []string, data []byte) error
+	// Close may be nil.
+	Close func() error
+}
+
+func (r *Replacer) close() error {
+	if r.Close == nil {
+		return nil
+	}
+	return r.Close()
+}
+
+func (r *Replacer) batch(names []string, data []byte) error {
+	if r.Batch != nil {
+		return r.Batch(names, data)
+	}
+	for _, name := range names {
+		if err := r.Write(name, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The names of the baselines at level Power.
+const (
+	plainPower     = "write, fsync, rename, fsync folder"
+	plainPowerOnce = "the same, folder once"
+)
+
+// folder is what the textbook's sequence needs: an os.Root has it.
+type folder interface {
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	Rename(oldname, newname string) error
+	Remove(name string) error
+}
+
+// byPaths is a folder whose path the kernel walks with each call.
+type byPaths string
+
+func (dir byPaths) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return os.OpenFile(filepath.Join(string(dir), name), flag, perm)
+}
+
+func (dir byPaths) Rename(oldname, newname string) error {
+	return os.Rename(filepath.Join(string(dir), oldname), filepath.Join(string(dir), newname))
+}
+
+func (dir byPaths) Remove(name string) error { return os.Remove(filepath.Join(string(dir), name)) }
+
+// writeAndRename does not use os.CreateTemp, whose files have mode 0600: that
+// is another job, or one more call.
+func writeAndRename(dir folder, name string, data []byte, sync bool) error {
+	temp := name + "." + strconv.FormatUint(rand.Uint64(), 36)
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, replacePerm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = dir.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(err, dir.Remove(temp))
+	}
+	return nil
+}
+
+// plainReplace is the sequence that every textbook has.
+func plainReplace() Way {
+	return Way{
+		Name: plainPower, Level: durability.Power, After: durability.OldOrNew, Baseline: true,
+		Doc: "os.OpenFile of a new name, Write, Sync, Close, os.Rename, then the folder opened, synced and closed",
+		Open: func(dir string) (Replacer, error) {
+			return Replacer{Write: func(name string, data []byte) error {
+				if err := writeAndRename(byPaths(dir), name, data, true); err != nil {
+					return err
+				}
+				return datafile.SyncDir(dir)
+			}}, nil
+		},
+	}
+}
+
+// plainReplaceOnce is what a careful engineer writes for many files. It has
+// no Write: for one file it is plainReplace.
+func plainReplaceOnce() Way {
+	return Way{
+		Name: plainPowerOnce, Level: durability.Power, After: durability.OldOrNew,
+		Doc: "the same for each file, and the folder synced once after the last",
+		Open: func(dir string) (Replacer, error) {
+			return Replacer{Batch: func(names []string, data []byte) error {
+				for _, name := range names {
+					if err := writeAndRename(byPaths(dir), name, data, true); err != nil {
+						return err
+					}
+				}
+				return datafile.SyncDir(dir)
+			}}, nil
+		},
+	}
+}
+
+// plainReplaceKill is the same without its syncs.
+func plainReplaceKill() Way {
+	return Way{
+		Name: "write, rename", Level: durability.Kill, After: durability.OldOrNew, Baseline: true,
+		Doc: "os.OpenFile of a new name, Write, Close, os.Rename: no sync",
+		Open: func(dir string) (Replacer, error) {
+			return Replacer{Write: func(name string, data []byte) error {
+				return writeAndRename(byPaths(dir), name, data, false)
+			}}, nil
+		},
+	}
+}
+
+// rootReplace is the textbook's sequence without walking a path twice.
+func rootReplace() Way {
+	return Way{
+		Name: "os.Root, the same sequence", Level: durability.Power, After: durability.OldOrNew,
+		Doc: "OpenFile, Write, Sync, Close and Rename in an open os.Root, then Sync of the folder, which is held open",
+		Open: func(dir string) (Replacer, error) {
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				return Replacer{}, err
+			}
+			d, err := root.Open(".")
+			if err != nil {
+				return Replacer{}, errors.Join(err, root.Close())
+			}
+			return Replacer{
+				Write: func(name string, data []byte) error {
+					if err := writeAndRename(root, name, data, true); err != nil {
+						return err
+					}
+					return d.Sync()
+				},
+				Close: func() error { return errors.Join(d.Close(), root.Close()) },
+			}, nil
+		},
+	}
+}
+
+// osWriteFile truncates the file: whoever reads it meanwhile, and a crash,
+// finds any part of the new content.
+func osWriteFile() Way {
+	return Way{
+		Name: "os.WriteFile", Level: durability.Kill, After: durability.Torn, Baseline: true,
+		Doc: "truncates the file and writes it anew: not atomic, not synced",
+		Open: func(dir string) (Replacer, error) {
+			return Replacer{Write: func(name string, data []byte) error {
+				return os.WriteFile(filepath.Join(dir, name), data, replacePerm)
+			}}, nil
+		},
+	}
+}
+
+func atomicWriteFile() Way {
+	return Way{
+		Name: "atomicfile.WriteFile", Level: durability.Power, After: durability.OldOrNew,
+		Doc: "Stele's drop-in for os.WriteFile",
+		Open: func(dir string) (Replacer, error) {
+			// The first file of a process finds out what tells it from others.
+			first := filepath.Join(dir, "first")
+			if err := atomicfile.WriteFile(first, nil, replacePerm); err != nil {
+				return Replacer{}, err
+			}
+			if err := os.Remove(first); err != nil {
+				return Replacer{}, err
+			}
+			return Replacer{Write: func(name string, data []byte) error {
+				return atomicfile.WriteFile(filepath.Join(dir, name), data, replacePerm)
+			}}, nil
+		},
+	}
+}
+
+func atomicDir(name, doc string, o atomicfile.Options) Way {
+	return Way{
+		Name: name, Doc: doc, Level: o.Level, After: durability.OldOrNew,
+		Open: func(dir string) (Replacer, error) {
+			d, err := atomicfile.OpenDir(dir, o)
+			if err != nil {
+				return Replacer{}, err
+			}
+			return Replacer{
+				Write: func(name string, data []byte) error { return d.WriteFile(name, data, replacePerm) },
+				Close: d.Close,
+			}, nil
+		},
+	}
+}
+
+// atomicBatch has no Write: a batch of one file is no way of replacing one.
+func atomicBatch(name, doc string, o atomicfile.Options) Way {
+	return Way{
+		Name: name, Doc: doc, Level: o.Level, After: durability.OldOrNew,
+		Open: func(dir string) (Replacer, error) {
+			d, err := atomicfile.OpenDir(dir, o)
+			if err != nil {
+				return Replacer{}, err
+			}
+			return Replacer{
+				Batch: func(names []string, data []byte) error {
+					b := d.Batch()
+					defer b.Abort()
+					for _, name := range names {
+						if err := b.Add(name, data, replacePerm); err != nil {
+							return err
+						}
+					}
+					return b.Commit()
+				},
+				Close: d.Close,
+			}, nil
+		},
+	}
+}
+
+// oneFileWays replace one file a call.
+func oneFileWays() []Way {
+	return []Way{
+		plainReplace(), rootReplace(), atomicWriteFile(),
+		atomicDir("Dir.WriteFile", "through a held folder, which is synced once; the content as the file system allows (SyncAuto)",
+			atomicfile.Options{}),
+		atomicDir("Dir.WriteFile SyncEach", "the same with an fdatasync of each file",
+			atomicfile.Options{Sync: atomicfile.SyncEach}),
+		plainReplaceKill(),
+		atomicDir("Dir.WriteFile kill", "through a held folder, nothing synced; the old file's permissions are not asked for, as the others do not",
+			atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepNothing}),
+		osWriteFile(),
+	}
+}
+
+// manyFilesWays replace many files a call, or one after the other.
+func manyFilesWays() []Way {
+	return append([]Way{
+		plainReplace(), plainReplaceOnce(),
+		atomicBatch("Batch", "all written, then waited for, then renamed, and the folder synced once (SyncAuto)",
+			atomicfile.Options{}),
+		atomicBatch("Batch SyncEach", "the same with an fdatasync of each file",
+			atomicfile.Options{Sync: atomicfile.SyncEach}),
+		atomicBatch("Batch SyncWholeFS", "the same with one syncfs for all",
+			atomicfile.Options{Sync: atomicfile.SyncWholeFS}),
+		atomicBatch("Batch kill", "all written, then renamed, nothing synced; the old files' permissions are not asked for",
+			atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepNothing}),
+	}, oneFileWays()[1:]...)
+}

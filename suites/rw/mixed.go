@@ -1,0 +1,224 @@
+package rw
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/stats"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// Ways of the mixed load.
+const (
+	VariantPageCache = "page cache"
+	VariantPastCache = "past the page cache"
+)
+
+// Names of what the Go scheduler does meanwhile.
+const (
+	SchedMean = "sched_wait_mean_ns"
+	schedP50  = "sched_wait_p50_ns"
+	SchedP99  = "sched_wait_p99_ns"
+	IdleShare = "idle_procs_share"
+)
+
+// mixedOps bounds a block of the mixed load, to which a thousand goroutines
+// should come more than once.
+const mixedOps = 200_000
+
+// rwMixed asks what a load of reads, writes and stats does to the scheduler.
+func rwMixed(s job.Scale, goroutines int) lab.Experiment {
+	e := MixedLoad(s, goroutines)
+	e.Suite, e.Name = "rw", "mixed"
+	return e
+}
+
+func MixedLoad(s job.Scale, goroutines int) lab.Experiment {
+	e := lab.Experiment{
+		Params:   lab.Params{"goroutines": strconv.Itoa(goroutines)},
+		Question: fmt.Sprintf("How long do %d goroutines that read, write and stat wait for a processor?", goroutines),
+		Op:       fmt.Sprintf("a third each of 4 KiB read, 4 KiB written, at random pages of a file of %s, and one stat of it", job.SizeName(rwRewritten)),
+		// Written over is what is there already, so that each way can do as many
+		// as it takes for the time of a block.
+		MaxOps: mixedOps, Stateless: true,
+	}
+	for _, w := range []struct{ name, doc, state string }{
+		{VariantPageCache, "os.File.ReadAt and WriteAt through the page cache, which seldom wait, and os.Stat", datafile.Warm},
+		{VariantPastCache, "the same with O_DIRECT: each read and write waits for the device", datafile.Direct},
+	} {
+		e.Variants = append(e.Variants, lab.Variant{
+			Name: w.name, Doc: w.doc, Promise: killTorn, Baseline: w.state == datafile.Warm,
+			Run: func(b *lab.B) (err error) {
+				f, err := newRewritten(b, s.Of(rwRewritten), w.state)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, f.Close()) }()
+				rw, err := openerOf(w.state)(f.Name(), os.O_RDWR)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, rw.Close()) }()
+				if err := runMixed(b, rw, f.Size, goroutines); err != nil {
+					return err
+				}
+				return stillIs(b, f, w.state)
+			},
+		})
+	}
+	return e
+}
+
+func runMixed(b *lab.B, f *os.File, size int64, goroutines int) error {
+	rngs, pages := make([]*rand.Rand, goroutines), make([][]byte, goroutines)
+	for i := range goroutines {
+		rngs[i], pages[i] = rand.New(rand.NewPCG(b.Rand.Uint64(), uint64(i))), datafile.Touched(sys.AlignedBuffer(datafile.PageSize, datafile.PageSize))
+	}
+	var before, after schedReading
+	var left atomic.Int64
+	left.Store(int64(goroutines))
+	err := b.Parallel(goroutines, func(w *lab.Worker) error {
+		rng, page := rngs[w.ID], pages[w.ID]
+		if w.ID == 0 {
+			before = readScheduler() // as it was after the collection before the timed part
+		}
+		defer func() {
+			// The last one has the runtime add up while the timer runs still: that
+			// takes less than a millisecond, and the time behind it is no load.
+			if left.Add(-1) == 0 {
+				runtime.GC()
+				after = readScheduler()
+			}
+		}()
+		for w.Loop() {
+			off := rng.Int64N(size/datafile.PageSize) * datafile.PageSize
+			var err error
+			switch (w.I() + int64(w.ID)) % 3 {
+			case 0:
+				_, err = f.ReadAt(page, off)
+			case 1:
+				_, err = f.WriteAt(page, off)
+			default:
+				_, err = os.Stat(f.Name())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		after.report(b, before)
+	}
+	return err
+}
+
+// A schedReading is a look at what the Go scheduler has counted.
+type schedReading struct {
+	waits       *metrics.Float64Histogram
+	idle, total float64 // seconds of all processors of the runtime
+}
+
+// readScheduler reads the counters. The runtime adds up the processors' time at
+// the end of a garbage collection only (runtime/metrics, /cpu/classes).
+func readScheduler() schedReading {
+	samples := []metrics.Sample{
+		{Name: "/sched/latencies:seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"},
+	}
+	metrics.Read(samples)
+	var r schedReading
+	for i, s := range samples {
+		switch {
+		case s.Value.Kind() == metrics.KindBad: // a runtime that does not count it
+		case i == 0:
+			r.waits = s.Value.Float64Histogram()
+		case i == 1:
+			r.idle = s.Value.Float64()
+		default:
+			r.total = s.Value.Float64()
+		}
+	}
+	return r
+}
+
+// report books the difference to an earlier reading. A processor whose
+// goroutine is in a short system call counts as busy.
+func (r schedReading) report(b *lab.B, before schedReading) {
+	for name, p := range map[string]float64{schedP50: 50, SchedP99: 99} {
+		if ns, err := waitPercentile(before.waits, r.waits, p); err != nil {
+			b.ReportMissing(name, err.Error())
+		} else {
+			b.Report(name, ns)
+		}
+	}
+	if mean, err := waitMean(before.waits, r.waits); err != nil {
+		b.ReportMissing(SchedMean, err.Error())
+	} else {
+		b.Report(SchedMean, mean)
+	}
+	if r.total > before.total {
+		b.Report(IdleShare, (r.idle-before.idle)/(r.total-before.total))
+	} else {
+		b.ReportMissing(IdleShare, "the Go runtime did not count the time of its processors")
+	}
+}
+
+var errNoWaits = errors.New("this Go runtime does not tell how long goroutines wait")
+
+// waitMean is the mean, in nanoseconds, of what the histogram after has more than
+// before, each wait taken for the middle of its bucket, which is at most an
+// eighth from it (runtime/histogram.go).
+func waitMean(before, after *metrics.Float64Histogram) (float64, error) {
+	if before == nil || after == nil {
+		return 0, errNoWaits
+	}
+	var sum, count float64
+	for i := range after.Counts {
+		lo, hi := after.Buckets[i], after.Buckets[i+1]
+		if math.IsInf(hi, 1) {
+			hi = lo
+		}
+		n := float64(after.Counts[i] - before.Counts[i])
+		sum, count = sum+n*(max(lo, 0)+hi)/2, count+n
+	}
+	if count == 0 {
+		return 0, errors.New("no goroutine was seen waiting for a processor")
+	}
+	return sum / count * 1e9, nil
+}
+
+// waitPercentile is a percentile, in nanoseconds, of what the histogram after
+// has more than before: the upper edge of its bucket.
+func waitPercentile(before, after *metrics.Float64Histogram, p float64) (float64, error) {
+	if before == nil || after == nil {
+		return 0, errNoWaits
+	}
+	var total uint64
+	for i, n := range after.Counts {
+		total += n - before.Counts[i]
+	}
+	if err := stats.CheckPercentile(p, int64(total), 0.95); err != nil {
+		return 0, err
+	}
+	rank, seen := uint64(math.Ceil(p/100*float64(total))), uint64(0)
+	for i, n := range after.Counts {
+		if seen += n - before.Counts[i]; seen >= rank {
+			edge := after.Buckets[i+1]
+			if math.IsInf(edge, 1) {
+				edge = after.Buckets[i]
+			}
+			return edge * 1e9, nil
+		}
+	}
+	panic("unreachable: the counts add up to total")
+}

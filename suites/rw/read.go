@@ -1,0 +1,257 @@
+package rw
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+
+	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/measure/uring"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// ringDepth is how many requests the ways with io_uring keep in flight where
+// the depth is not what is asked about.
+const ringDepth = 32
+
+// A ReadWay is a way of reading blocks of a file.
+type ReadWay struct {
+	name, doc string
+	// sequential: it can only go from the start to the end.
+	sequential bool
+	// depth, where it is not 0, makes it an io_uring with so many requests in
+	// flight; open is not used then.
+	depth int
+	Open  func(path string, block int, p fileio.Pattern) (BlockReader, error)
+}
+
+// A BlockReader hands block after block to look.
+type BlockReader struct {
+	At    func(off int64, look func(p []byte) error) error
+	Close func() error
+}
+
+func ReadAtInto(f io.ReaderAt, buf []byte) func(off int64, look func([]byte) error) error {
+	return func(off int64, look func([]byte) error) error {
+		if n, err := f.ReadAt(buf, off); n < len(buf) {
+			return fmt.Errorf("read %d of %d bytes at offset %d: %w", n, len(buf), off, err)
+		}
+		return look(buf)
+	}
+}
+
+// osReadAt is os.File.
+func osReadAt(name, doc string, open func(path string, flags int) (*os.File, error)) ReadWay {
+	return ReadWay{name: name, doc: doc, Open: func(path string, block int, _ fileio.Pattern) (BlockReader, error) {
+		f, err := open(path, os.O_RDONLY)
+		if err != nil {
+			return BlockReader{}, err
+		}
+		return BlockReader{ReadAtInto(f, datafile.Touched(sys.AlignedBuffer(block, datafile.PageSize))), f.Close}, nil
+	}}
+}
+
+// openPastCache opens a file past the page cache. A place without direct I/O is
+// told apart from a failure.
+func openPastCache(path string, flags int) (*os.File, error) {
+	if fileop.DirectFlag == 0 {
+		return nil, errors.ErrUnsupported
+	}
+	f, err := os.OpenFile(path, flags|fileop.DirectFlag, 0)
+	if err != nil && sys.Absent(err) {
+		return nil, job.Unsupported("no O_DIRECT here: %v", errors.Unwrap(err))
+	}
+	return f, err
+}
+
+func openThroughCache(path string, flags int) (*os.File, error) { return os.OpenFile(path, flags, 0) }
+
+// openerOf is how a file is opened for I/O through the page cache or past it.
+func openerOf(state string) func(path string, flags int) (*os.File, error) {
+	if state == datafile.Direct {
+		return openPastCache
+	}
+	return openThroughCache
+}
+
+// bufioWay takes a page at a time out of a buffer of a block's size.
+func bufioWay() ReadWay {
+	return ReadWay{
+		name: "bufio", doc: "bufio.Reader with a buffer of the block's size, taken out 4 KiB at a time, as a parser does", sequential: true,
+		Open: func(path string, block int, _ fileio.Pattern) (BlockReader, error) {
+			f, err := os.Open(path)
+			if err != nil {
+				return BlockReader{}, err
+			}
+			r, next, buf := bufio.NewReaderSize(f, block), int64(0), make([]byte, block)
+			return BlockReader{
+				At: func(off int64, look func([]byte) error) error {
+					if off != next { // round again
+						if _, err := f.Seek(off, io.SeekStart); err != nil {
+							return err
+						}
+						r.Reset(f)
+					}
+					next = off + int64(block)
+					for at := 0; at < block; at += datafile.PageSize {
+						if _, err := io.ReadFull(r, buf[at:at+datafile.PageSize]); err != nil {
+							return err
+						}
+					}
+					return look(buf)
+				},
+				Close: f.Close,
+			}, nil
+		},
+	}
+}
+
+// steleReader is a fileio.Reader. One that answers by another way than the one
+// asked for is not measured as if it did.
+func steleReader(way fileio.Way, doc string) ReadWay {
+	return ReadWay{name: "fileio " + way.String(), doc: doc, Open: func(path string, block int, p fileio.Pattern) (BlockReader, error) {
+		r, err := openStele(path, way, p)
+		if err != nil {
+			return BlockReader{}, err
+		}
+		return BlockReader{ReadAtInto(r, datafile.Touched(fileio.AlignedBuffer(block))), r.Close}, nil
+	}}
+}
+
+func openStele(path string, way fileio.Way, p fileio.Pattern) (*fileio.Reader, error) {
+	r, err := fileio.Open(path, fileio.Options{Way: way, Pattern: p})
+	if err != nil {
+		return nil, err
+	}
+	if r.Way() != way {
+		return nil, errors.Join(job.Unsupported("fileio takes the way %v here, not %v", r.Way(), way), r.Close())
+	}
+	return r, nil
+}
+
+func steleView() ReadWay {
+	return ReadWay{name: "fileio mapped, View", doc: "fileio.Reader.View: the bytes where they are mapped, without a copy", Open: func(path string, block int, p fileio.Pattern) (BlockReader, error) {
+		r, err := openStele(path, fileio.Mapped, p)
+		if err != nil {
+			return BlockReader{}, err
+		}
+		return BlockReader{
+			At:    func(off int64, look func([]byte) error) error { return r.View(off, block, look) },
+			Close: r.Close,
+		}, nil
+	}}
+}
+
+func ringReads() ReadWay {
+	return ReadWay{name: fmt.Sprintf("io_uring, %d in flight", ringDepth), depth: ringDepth,
+		doc: "reads through one io_uring by one goroutine; percentiles are of one request, from when it is handed in"}
+}
+
+// readWays are the ways for a state of the page cache, the baseline first.
+func readWays(state string) []ReadWay {
+	if state == datafile.Direct {
+		return []ReadWay{
+			osReadAt("os.File O_DIRECT", "os.File.ReadAt of a file opened with O_DIRECT, into aligned memory", openPastCache),
+			steleReader(fileio.Direct, "fileio.Reader.ReadAt past the page cache, into aligned memory"),
+			ringReads(),
+		}
+	}
+	ways := []ReadWay{
+		osReadAt("os.File", "os.File.ReadAt: pread(2) through the page cache", openThroughCache),
+		bufioWay(),
+		steleReader(fileio.Buffered, "fileio.Reader.ReadAt through the page cache"),
+		steleReader(fileio.Mapped, "fileio.Reader.ReadAt: a copy out of a mapping"),
+		steleView(),
+		ringReads(),
+	}
+	if state == datafile.Cold { // a warm page is read from where it is
+		ways = append(ways, steleReader(fileio.Uncached, "fileio.Reader.ReadAt through the page cache, dropped behind (RWF_DONTCACHE)"))
+	}
+	return ways
+}
+
+// A ReadJob is an experiment that reads one file.
+type ReadJob struct {
+	Size   int64
+	Block  int
+	State  string
+	Random bool
+}
+
+func (j ReadJob) pattern() fileio.Pattern {
+	if j.Random {
+		return fileio.Random
+	}
+	return fileio.Sequential
+}
+
+func (j ReadJob) order(rng *rand.Rand, size, n int64) (order, error) {
+	if j.Random {
+		return randomOrder(rng, size, int64(j.Block), n, j.State == datafile.Cold)
+	}
+	if j.State == datafile.Cold && n > size/int64(j.Block) {
+		return nil, job.Unsupported("the file is shorter than the %d bytes that a block reads cold", n*int64(j.Block))
+	}
+	return sequentialOrder(size, int64(j.Block)), nil
+}
+
+func (j ReadJob) Variant(w ReadWay) lab.Variant {
+	return lab.Variant{Name: w.name, Doc: w.doc, Promise: job.NothingWritten(), Run: func(b *lab.B) (err error) {
+		f, err := openState(b, j.Size, j.State)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		where, err := j.order(b.Rand, f.Size, b.N)
+		if err != nil {
+			return err
+		}
+		if w.depth > 0 {
+			err = j.ring(b, f, w.depth, where)
+		} else {
+			err = j.blocks(b, f, w, where)
+		}
+		if err == nil {
+			err = stillIs(b, f, j.State)
+		}
+		return err
+	}}
+}
+
+func (j ReadJob) blocks(b *lab.B, f *datafile.File, w ReadWay, where order) error {
+	r, err := w.Open(f.Name(), j.Block, j.pattern())
+	if err != nil {
+		return err
+	}
+	// Opening may have read some of it: fileio tries a page where the file system
+	// does not tell how direct reads are aligned.
+	if err := bringAbout(f, j.State); err != nil {
+		return errors.Join(err, r.Close())
+	}
+	var l looker
+	look := l.look
+	b.SetBytes(int64(j.Block))
+	for b.Loop() {
+		l.off = where(b.I())
+		if err := r.At(l.off, look); err != nil {
+			return errors.Join(err, r.Close())
+		}
+	}
+	return r.Close()
+}
+
+func (j ReadJob) ring(b *lab.B, f *datafile.File, depth int, where order) error {
+	in, err := openerOf(j.State)(f.Name(), os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	err = runRings(b, in, 1, depth, j.Block, func(int) (order, error) { return where, nil }, uring.Request{Op: uring.Read}, true)
+	return errors.Join(err, in.Close())
+}

@@ -1,0 +1,153 @@
+// Package rw asks which way of reading and writing files is fastest: suite rw.
+package rw
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// The files of suite rw. They are smaller where the disk is small: see openBig.
+const (
+	QuickFile  = 256 * datafile.MiB
+	rwFullFile = 1024 * datafile.MiB
+	// rwStream is how much a sequential block reads or writes.
+	rwStream = 128 * datafile.MiB
+	// rwRewritten is the file that random writes go to. Each block has its own,
+	// written before, so that no write has to allocate.
+	rwRewritten = 64 * datafile.MiB
+)
+
+// streamRounds bounds the rounds of experiment sequential-write, each of which
+// writes some 2 GiB.
+const streamRounds = 10
+
+// rwRandomOps bounds the random reads and writes of a block.
+const rwRandomOps = 20_000
+
+// Full is the suite rw. Files of the published sizes are divided by s.
+func Full(s job.Scale) []lab.Experiment {
+	var list []lab.Experiment
+	states := []string{datafile.Warm, datafile.Cold, datafile.Direct}
+	for _, state := range states {
+		list = append(list, rwRandomRead(s, rwFullFile, state))
+	}
+	list = append(list, rwRandomRead(s, QuickFile, datafile.Warm))
+	for _, block := range []int{64 << 10, 1 << 20} {
+		for _, state := range states {
+			list = append(list, rwSequentialRead(s, block, state))
+		}
+	}
+	for _, state := range []string{datafile.Warm, datafile.Direct} {
+		list = append(list, rwRandomWrite(s, state))
+	}
+	for _, block := range []int{64 << 10, 1 << 20} {
+		list = append(list, rwSequentialWrite(s, block))
+	}
+	list = append(list, rwReadSurface(s), rwWriteSurface(s))
+	for _, goroutines := range []int{100, 1000} {
+		list = append(list, rwMixed(s, goroutines))
+	}
+	return list
+}
+
+// Quick is what best shows what the suite is about.
+func Quick(s job.Scale) []lab.Experiment {
+	e := rwRandomRead(s, QuickFile, datafile.Warm)
+	keep := []string{"os.File", "fileio mapped", "fileio mapped, View", ringReads().name}
+	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool { return !slices.Contains(keep, v.Name) })
+	return []lab.Experiment{e}
+}
+
+// pastName and rwParams make what goes past the page cache a job of its own, for
+// its ways are others; warm and cold are points of one job.
+func pastName(state string) string {
+	if state == datafile.Direct {
+		return "-direct"
+	}
+	return ""
+}
+
+func rwParams(state, key, value string) lab.Params {
+	p := lab.Params{key: value}
+	if state != datafile.Direct {
+		p["cache"] = state
+	}
+	return p
+}
+
+// sizeKey is sizeName as the value of a parameter: "64KiB".
+func sizeKey(size int) string { return strings.ReplaceAll(job.SizeName(size), " ", "") }
+
+func rwRandomRead(s job.Scale, size int, state string) lab.Experiment {
+	j := ReadJob{Size: s.Of(int64(size)), Block: datafile.PageSize, State: state, Random: true}
+	e := lab.Experiment{
+		Suite: "rw", Name: "random-read" + pastName(state),
+		Params:   rwParams(state, "size", sizeKey(size)),
+		Question: fmt.Sprintf("Which way of reading 4 KiB anywhere in a file, %s, is fastest?", datafile.StateText(state)),
+		Op:       fmt.Sprintf("4 KiB read at a random page of a file of %s, and looked at", job.SizeName(size)),
+		MaxOps:   rwRandomOps, Stateless: state != datafile.Cold,
+	}
+	if state == datafile.Warm {
+		e.MaxOps = 0 // as many as there is time for: they leave nothing behind
+	}
+	return j.experiment(e)
+}
+
+// rwSequentialRead reads a stream of rwStream in blocks.
+func rwSequentialRead(s job.Scale, block int, state string) lab.Experiment {
+	j := ReadJob{Size: s.Of(QuickFile), Block: block, State: state}
+	return j.experiment(lab.Experiment{
+		Suite: "rw", Name: "sequential-read" + pastName(state),
+		Params:   rwParams(state, "block", sizeKey(block)),
+		Question: fmt.Sprintf("Which way of reading a file from start to end in blocks of %s, %s, is fastest?", job.SizeName(block), datafile.StateText(state)),
+		Op:       fmt.Sprintf("the next %s of a stream of %s, read and looked at", job.SizeName(block), job.SizeName(rwStream)),
+		Ops:      max(1, s.Of(rwStream)/int64(block)),
+	})
+}
+
+func (j ReadJob) experiment(e lab.Experiment) lab.Experiment {
+	for _, w := range readWays(j.State) {
+		if w.sequential && j.Random {
+			continue
+		}
+		e.Variants = append(e.Variants, j.Variant(w))
+	}
+	e.Variants[0].Baseline = true
+	return e
+}
+
+// rwRandomWrite overwrites pages of a file that is written already.
+func rwRandomWrite(s job.Scale, state string) lab.Experiment {
+	e := lab.Experiment{
+		Suite: "rw", Name: "random-write" + pastName(state),
+		Params:   rwParams(state, "size", sizeKey(rwRewritten)),
+		Question: fmt.Sprintf("Which way of overwriting 4 KiB anywhere in a file, %s, is fastest?", datafile.StateText(state)),
+		Op:       fmt.Sprintf("4 KiB written over a random page of a file of %s", job.SizeName(rwRewritten)),
+		MaxOps:   rwRandomOps,
+	}
+	for _, w := range pageWriteWays(state) {
+		e.Variants = append(e.Variants, w.variant(s.Of(rwRewritten), state))
+	}
+	return e
+}
+
+// rwSequentialWrite writes whole streams, for only of a whole stream can be
+// said what survives: until it is flushed a part of it is in the program.
+func rwSequentialWrite(s job.Scale, block int) lab.Experiment {
+	e := lab.Experiment{
+		Suite: "rw", Name: "sequential-write",
+		Params:   lab.Params{"block": sizeKey(block), "stream": sizeKey(rwStream)},
+		Question: fmt.Sprintf("Which way of writing a file of %s in blocks of %s is fastest?", job.SizeName(rwStream), job.SizeName(block)),
+		Op:       fmt.Sprintf("%s written into a new file in blocks of %s", job.SizeName(rwStream), job.SizeName(block)),
+		Ops:      1, MaxRounds: streamRounds,
+	}
+	for _, w := range streamWriteWays() {
+		e.Variants = append(e.Variants, w.variant(s.Of(rwStream), block))
+	}
+	return e
+}

@@ -1,0 +1,168 @@
+package rw
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/measure/uring"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// surfaceRounds bounds the rounds of experiments with dozens of variants.
+const surfaceRounds = 10
+
+// A Surface is random 4 KiB reads or writes past the page cache by so many
+// threads with so many requests in flight.
+type Surface struct {
+	Size    int64
+	write   bool
+	Promise durability.Promise
+}
+
+// rwReadSurface asks how many reads at once the device wants.
+func rwReadSurface(s job.Scale) lab.Experiment {
+	j := Surface{Size: s.Of(QuickFile), Promise: job.NothingWritten()}
+	e := j.Experiment("read", QuickFile, "4 KiB read past the page cache at a random page")
+	for _, n := range []int{1, 2, 4, 8, 16, 32, 64} {
+		e.Variants = append(e.Variants, j.Blocking("goroutines", n))
+	}
+	for _, threads := range []int{1, 2, 4, 8} {
+		for _, depth := range []int{1, 2, 4, 8, 16, 32, 64, 128} {
+			e.Variants = append(e.Variants, j.Rings("io_uring", threads, depth))
+		}
+	}
+	return e
+}
+
+// rwWriteSurface asks the same of writes that are not synced, with fewer
+// points: each block first writes its file.
+func rwWriteSurface(s job.Scale) lab.Experiment {
+	j := Surface{Size: s.Of(rwRewritten), write: true, Promise: killTorn}
+	e := j.Experiment("write", rwRewritten, "4 KiB written past the page cache over a random page")
+	for _, n := range []int{1, 4, 16, 64} {
+		e.Variants = append(e.Variants, j.Blocking("goroutines", n))
+	}
+	for _, threads := range []int{1, 4} {
+		for _, depth := range []int{1, 4, 16, 64} {
+			e.Variants = append(e.Variants, j.Rings("io_uring", threads, depth))
+		}
+	}
+	return e
+}
+
+func (j Surface) Experiment(op string, size int, what string) lab.Experiment {
+	return lab.Experiment{
+		Suite: "rw", Name: "surface-" + op, Params: lab.Params{"size": sizeKey(size)},
+		Question: fmt.Sprintf("How many %ss at once bring all that there is?", op),
+		Op:       fmt.Sprintf("%s of a file of %s", what, job.SizeName(size)),
+		MaxOps:   100_000, MaxRounds: surfaceRounds, Stateless: !j.write,
+	}
+}
+
+// Blocking is one way with so many goroutines, each of which waits for its
+// request.
+func (j Surface) Blocking(surface string, n int) lab.Variant {
+	verb := "pread"
+	if j.write {
+		verb = "pwrite"
+	}
+	return lab.Variant{
+		Name: fmt.Sprintf("%s, %s", verb, job.Goroutines(n)), Promise: j.Promise,
+		Doc:  fmt.Sprintf("%s(2) from %s", verb, job.Goroutines(n)),
+		Cell: &lab.Cell{Surface: surface, XName: "goroutines", X: n, Y: 1, Latency: RequestP50},
+		Run: j.run(func(b *lab.B, f *os.File, where func(id int) (order, error)) error {
+			return runBlocking(b, f, n, j.write, where)
+		}),
+	}
+}
+
+// Rings is one way with so many threads, each with an io_uring so deep.
+func (j Surface) Rings(surface string, threads, depth int) lab.Variant {
+	request := uring.Request{Op: uring.Read}
+	if j.write {
+		request.Op = uring.Write
+	}
+	return lab.Variant{
+		Name: fmt.Sprintf("%s, %d x %d", surface, threads, depth), Promise: j.Promise,
+		Doc:  fmt.Sprintf("%d goroutines, each with an io_uring and %d requests in flight", threads, depth),
+		Cell: &lab.Cell{Surface: surface, XName: "in flight in each ring", YName: "rings", X: depth, Y: threads, Latency: RequestP50},
+		Run: j.run(func(b *lab.B, f *os.File, where func(id int) (order, error)) error {
+			return runRings(b, f, threads, depth, datafile.PageSize, where, request, !j.write)
+		}),
+	}
+}
+
+// run opens the file past the page cache, for reading the one that blocks
+// share, for writing one of the block's own.
+func (j Surface) run(work func(*lab.B, *os.File, func(id int) (order, error)) error) func(b *lab.B) error {
+	return func(b *lab.B) (err error) {
+		var f *datafile.File
+		flag := os.O_RDONLY
+		if j.write {
+			flag = os.O_WRONLY
+			f, err = newRewritten(b, j.Size, datafile.Direct)
+		} else {
+			f, err = openState(b, j.Size, datafile.Direct)
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		direct, err := openPastCache(f.Name(), flag)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, direct.Close()) }()
+		seed := b.Rand.Uint64()
+		err = work(b, direct, func(id int) (order, error) {
+			return randomOrder(rand.New(rand.NewPCG(seed, uint64(id))), f.Size, datafile.PageSize, b.N, false)
+		})
+		if err == nil {
+			err = stillIs(b, f, datafile.Direct)
+		}
+		return err
+	}
+}
+
+// runBlocking does the block's operations in n goroutines.
+func runBlocking(b *lab.B, f *os.File, n int, write bool, where func(id int) (order, error)) error {
+	orders, hists := make([]order, n), make([]*lab.Histogram, n)
+	for i := range orders {
+		var err error
+		if orders[i], err = where(i); err != nil {
+			return err
+		}
+		hists[i] = lab.NewHistogram()
+	}
+	b.SetBytes(datafile.PageSize)
+	err := b.Parallel(n, func(w *lab.Worker) error {
+		page := datafile.Touched(sys.AlignedBuffer(datafile.PageSize, datafile.PageSize))
+		watch := job.Timer{Hist: hists[w.ID]}
+		var l looker
+		for w.Loop() {
+			begin := time.Now()
+			l.off = orders[w.ID](w.I())
+			var err error
+			if write {
+				page[0]++
+				_, err = f.WriteAt(page, l.off)
+			} else if _, err = f.ReadAt(page, l.off); err == nil {
+				err = l.look(page)
+			}
+			if err != nil {
+				return err
+			}
+			watch.Since(begin)
+		}
+		return nil
+	})
+	reportRequests(b, hists...)
+	return err
+}

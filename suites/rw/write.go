@@ -1,0 +1,277 @@
+package rw
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/measure/uring"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+var killTorn = job.Promise(durability.Kill, durability.Torn)
+
+// A pageWriteWay is a way of overwriting pages of a file.
+type pageWriteWay struct {
+	name, doc string
+	promise   durability.Promise
+	baseline  bool
+	depth     int // of an io_uring; 0 is none
+	flags     int // of the file
+	sync      bool
+}
+
+// pageWriteWays are the ways through the page cache, or past it.
+func pageWriteWays(state string) []pageWriteWay {
+	file, how := "os.File", "os.File.WriteAt: pwrite(2) into the page cache"
+	if state == datafile.Direct {
+		file, how = "os.File O_DIRECT", "os.File.WriteAt of a file opened with O_DIRECT, from aligned memory"
+	}
+	ring := fmt.Sprintf("io_uring, %d in flight", ringDepth)
+	return []pageWriteWay{
+		{name: file, doc: how, promise: killTorn, baseline: true},
+		{name: ring, doc: "the same through one io_uring by one goroutine", promise: killTorn, depth: ringDepth},
+		{name: file + " + fdatasync", doc: how + ", and fdatasync(2) after each", promise: job.Promise(durability.Power, durability.Torn), baseline: true, sync: true},
+		{name: file + " O_DSYNC", doc: how + "; O_DSYNC makes each durable", promise: job.Promise(durability.Power, durability.Torn), flags: fileop.DataSync},
+		{name: ring + ", RWF_DSYNC", doc: "through one io_uring by one goroutine; RWF_DSYNC makes each durable", promise: job.Promise(durability.Power, durability.Torn), depth: ringDepth},
+	}
+}
+
+func (w pageWriteWay) variant(size int64, state string) lab.Variant {
+	return lab.Variant{Name: w.name, Doc: w.doc, Promise: w.promise, Baseline: w.baseline, Run: func(b *lab.B) error {
+		f, err := newRewritten(b, size, state)
+		if err != nil {
+			return err
+		}
+		if err = w.write(b, f, state); err == nil {
+			err = stillIs(b, f, state)
+		}
+		return errors.Join(err, f.Close())
+	}}
+}
+
+// newRewritten makes a file of pages that is written already, for one block.
+func newRewritten(b *lab.B, size int64, state string) (*datafile.File, error) {
+	name := filepath.Join(b.Dir, "data")
+	if err := datafile.Write(name, size, numberPages()); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	big := &datafile.File{File: f, Size: size}
+	if err := bringAbout(big, state); err != nil {
+		return nil, errors.Join(err, big.Close())
+	}
+	return big, nil
+}
+
+func (w pageWriteWay) write(b *lab.B, f *datafile.File, state string) error {
+	out, err := openerOf(state)(f.Name(), os.O_WRONLY|w.flags)
+	if err != nil {
+		return err
+	}
+	where, err := randomOrder(b.Rand, f.Size, datafile.PageSize, b.N, false)
+	if err != nil {
+		return errors.Join(err, out.Close())
+	}
+	if w.depth > 0 {
+		durable := w.promise.Level == durability.Power
+		err = runRings(b, out, 1, w.depth, datafile.PageSize, func(int) (order, error) { return where, nil },
+			uring.Request{Op: uring.Write, Durable: durable}, false)
+		return errors.Join(err, out.Close())
+	}
+	page := datafile.Touched(sys.AlignedBuffer(datafile.PageSize, datafile.PageSize))
+	b.SetBytes(datafile.PageSize)
+	for b.Loop() {
+		page[0]++
+		if _, err = out.WriteAt(page, where(b.I())); err == nil && w.sync {
+			err = fileop.Fdatasync(out)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errors.Join(err, out.Close())
+}
+
+// A streamWriteWay is a way of writing a file from its start to its end.
+type streamWriteWay struct {
+	name, doc string
+	promise   durability.Promise
+	baseline  bool
+	// write writes size bytes into the empty file, block after block.
+	write func(f *os.File, size int64, block []byte) error
+}
+
+// atLevel makes a way for each level of one that flushes, and syncs where asked.
+func atLevel(name, doc, sync string, write func(f *os.File, size int64, block []byte, power bool) error) []streamWriteWay {
+	return []streamWriteWay{
+		{name: name, doc: doc, promise: killTorn,
+			write: func(f *os.File, size int64, block []byte) error { return write(f, size, block, false) }},
+		{name: name + " + " + sync, doc: doc + "; " + sync + " at the end", promise: job.Promise(durability.Power, durability.Torn),
+			write: func(f *os.File, size int64, block []byte) error { return write(f, size, block, true) }},
+	}
+}
+
+// streamWriteWays are all of them, those of level Kill first.
+func streamWriteWays() []streamWriteWay {
+	var kills, powers []streamWriteWay
+	add := func(pair []streamWriteWay) {
+		kills, powers = append(kills, pair[0]), append(powers, pair[1])
+	}
+	add(atLevel("os.File", "os.File.Write of each block", "fdatasync",
+		func(f *os.File, size int64, block []byte, power bool) error {
+			return synced(f, power, writeBlocks(f, size, block))
+		}))
+	add(atLevel("bufio", "bufio.Writer with a buffer of the block's size, filled 4 KiB at a time", "fdatasync",
+		func(f *os.File, size int64, block []byte, power bool) error {
+			w := bufio.NewWriterSize(f, len(block))
+			err := writeBlocks(w, size, block[:datafile.PageSize])
+			return synced(f, power, errors.Join(err, w.Flush()))
+		}))
+	add(atLevel("os.File O_DIRECT", "os.File.Write of each block past the page cache, from aligned memory", "fdatasync",
+		func(f *os.File, size int64, block []byte, power bool) error {
+			return pastCache(f, func(f *os.File) error { return synced(f, power, writeBlocks(f, size, block)) })
+		}))
+	for _, way := range []fileio.Way{fileio.Buffered, fileio.Direct, fileio.Uncached} {
+		add(atLevel("fileio "+way.String(), "fileio.Writer, "+way.String()+", with a buffer of the block's size, filled 4 KiB at a time", "Commit",
+			func(f *os.File, size int64, block []byte, power bool) error {
+				return writeStele(f, size, block, way, power)
+			}))
+	}
+	add(atLevel(fmt.Sprintf("io_uring, %d in flight", streamDepth), "writes past the page cache through one io_uring, from aligned memory", "fdatasync",
+		func(f *os.File, size int64, block []byte, power bool) error {
+			return pastCache(f, func(f *os.File) error { return synced(f, power, ringStream(f, size, block)) })
+		}))
+	kills[0].baseline, powers[0].baseline = true, true
+	return append(kills, powers...)
+}
+
+func (w streamWriteWay) variant(size int64, block int) lab.Variant {
+	return lab.Variant{Name: w.name, Doc: w.doc, Promise: w.promise, Baseline: w.baseline, Run: func(b *lab.B) error {
+		// The file is there and its name durable, so that of a stream that was
+		// synced nothing is missing.
+		f, err := os.OpenFile(filepath.Join(b.Dir, "stream"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		defer f.Close() // what counts was checked before
+		if err := errors.Join(f.Sync(), datafile.SyncDir(b.Dir)); err != nil {
+			return err
+		}
+		p := StreamBlock(block)
+		b.SetBytes(size)
+		for b.Loop() {
+			if _, err := f.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+			if err := w.write(f, size, p); err != nil {
+				return err
+			}
+		}
+		info, err := f.Stat()
+		if err == nil && info.Size() != size {
+			err = fmt.Errorf("the stream has %d bytes, want %d", info.Size(), size)
+		}
+		return err
+	}}
+}
+
+// streamByte is what streams are full of.
+const streamByte = 's'
+
+func StreamBlock(block int) []byte {
+	p := sys.AlignedBuffer(block, datafile.PageSize)
+	for i := range p {
+		p[i] = streamByte
+	}
+	return p
+}
+
+func WriteStream(w io.Writer, size int64, block int) error {
+	return writeBlocks(w, size, StreamBlock(block))
+}
+
+// writeBlocks writes the same block again and again. Who times it makes the
+// block before.
+func writeBlocks(w io.Writer, size int64, block []byte) error {
+	for left := size; left > 0; left -= int64(len(block)) {
+		block = block[:min(left, int64(len(block)))]
+		if _, err := w.Write(block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func synced(f *os.File, power bool, err error) error {
+	if err == nil && power {
+		err = fileop.Fdatasync(f)
+	}
+	return err
+}
+
+// pastCache opens the file once more, past the page cache.
+func pastCache(f *os.File, use func(f *os.File) error) error {
+	d, err := openPastCache(f.Name(), os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(d), d.Close())
+}
+
+// writeStele writes through a fileio.Writer. One that fell back to another way
+// is not measured as if it had not.
+func writeStele(f *os.File, size int64, block []byte, way fileio.Way, power bool) error {
+	o := fileio.WriterOptions{Way: way, BufferSize: len(block), Policy: fileio.Never()}
+	if power {
+		o.Policy = fileio.OnCommit()
+	}
+	w, err := fileio.NewWriter(f, o)
+	if err != nil {
+		return err
+	}
+	if err = writeBlocks(w, size, block[:datafile.PageSize]); err == nil {
+		if power {
+			err = w.Commit()
+		} else {
+			err = w.Flush()
+		}
+	}
+	if why := w.Stats().Fallback; err == nil && why != nil {
+		err = job.Unsupported("%s", why.Error())
+	}
+	return errors.Join(err, w.Close())
+}
+
+// streamDepth is how many blocks of a stream are in flight.
+const streamDepth = 8
+
+func ringStream(f *os.File, size int64, block []byte) (err error) {
+	if size%int64(len(block)) != 0 {
+		return fmt.Errorf("a stream of %d bytes is no number of blocks of %d", size, len(block))
+	}
+	bufs := make([][]byte, streamDepth)
+	for i := range bufs {
+		bufs[i] = block // who writes one only reads it
+	}
+	r, err := openRing(bufs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	n, done := size/int64(len(block)), int64(0)
+	loop := func() bool { done++; return done <= n }
+	return r.run(loop, n, sequentialOrder(size, int64(len(block))), uring.Request{Op: uring.Write, File: f}, nil)
+}

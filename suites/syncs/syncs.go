@@ -1,0 +1,285 @@
+// Package syncs asks which way of making writes durable is fastest, and how even it
+// is: suite sync.
+package syncs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stele-go/stele/crashtest/power"
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// The ways of the suite are those whose durability power.SyncTable shows
+// by power cuts, so that what is timed here is what was cut there.
+
+// PageSize is what one operation writes.
+const PageSize = 4 << 10
+
+// syncAhead is how much of a file is written before, where it is written over:
+// enough that a disk does not see the same block again at once.
+const syncAhead = 8 << 20
+
+// The two things that a write to a file can do.
+const (
+	fileOverwrite = "overwrite" // blocks that were written ahead: a sync has no size or extents to write
+	FileAppend    = "append"    // at the end: the size changes with each write
+)
+
+// Names of ways that experiments choose by.
+const (
+	wayWrite       = "write"
+	WayFsync       = "write + fsync"
+	wayFdatasync   = "write + fdatasync"
+	wayRWFDsync    = "RWF_DSYNC"
+	WayODsync      = "O_DSYNC"
+	WayOSync       = "O_SYNC"
+	wayDirectDsync = "O_DIRECT + RWF_DSYNC"
+)
+
+// Rates are the operations a second of experiment frequency.
+var Rates = []int{1, 5, 10, 20, 40, 80, 120, 200}
+
+// Full is the suite sync.
+func Full() []lab.Experiment {
+	var list []lab.Experiment
+	for _, file := range []string{fileOverwrite, FileAppend} {
+		list = append(list, syncMechanism(file))
+		for _, writers := range []int{1, 4, 16, 64} {
+			list = append(list, syncWriters(file, writers))
+		}
+		for _, hz := range Rates {
+			list = append(list, Frequency(file, hz))
+		}
+	}
+	return list
+}
+
+// Quick is what best shows what the suite is about.
+func Quick() []lab.Experiment {
+	e := syncMechanism(fileOverwrite)
+	keep := []string{WayFsync, wayFdatasync, wayRWFDsync, wayDirectDsync}
+	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool { return !slices.Contains(keep, v.Name) })
+	return []lab.Experiment{e}
+}
+
+// syncMechanism is one writer, as fast as it can.
+func syncMechanism(file string) lab.Experiment {
+	return withSyncWays(lab.Experiment{
+		Name: "mechanism", Params: lab.Params{"file": file},
+		Question: fmt.Sprintf("Which way of making a write of 4 KiB durable is fastest, where it %s?", whatItDoes(file)),
+		Op:       "one write of 4 KiB, durable where the way promises it",
+		MaxOps:   20_000,
+	}, power.SyncWays(), runSync)
+}
+
+// syncWriters is many writers to files of their own on one device.
+func syncWriters(file string, writers int) lab.Experiment {
+	return withSyncWays(lab.Experiment{
+		Name: "writers", Params: lab.Params{"file": file, "writers": strconv.Itoa(writers)},
+		Question: fmt.Sprintf("Which way lets %s share a device best?", writersText(writers)),
+		Op:       "one write of 4 KiB to one of the writers' own files, durable where the way promises it",
+		MaxOps:   20_000,
+	}, power.SyncWays(), runSyncWriters)
+}
+
+// Frequency is one writer that writes so many times a second and waits
+// between: what a log does on a quiet machine. The time of an operation is
+// that of the write and its sync, without the waiting.
+func Frequency(file string, hz int) lab.Experiment {
+	return withSyncWays(lab.Experiment{
+		Name: "frequency", Params: lab.Params{"file": file, "hz": strconv.Itoa(hz)},
+		Question: fmt.Sprintf("How long, and how even, is a durable write that comes %d times a second?", hz),
+		Op:       fmt.Sprintf("one write of 4 KiB, durable where the way promises it, %d a second", hz),
+		Ops:      pacedOps(hz), MaxRounds: 6,
+	}, power.SyncWays(), RunPaced)
+}
+
+// pacedOps is a second of operations, and not so few that they say nothing of
+// how even they are.
+func pacedOps(hz int) int64 { return int64(max(hz, 5)) }
+
+func whatItDoes(file string) string {
+	if file == FileAppend {
+		return "makes the file longer"
+	}
+	return "goes over what is there"
+}
+
+func writersText(n int) string {
+	if n == 1 {
+		return "1 writer"
+	}
+	return strconv.Itoa(n) + " writers"
+}
+
+// WayNamed returns the way of that name.
+func WayNamed(name string) power.SyncWay {
+	ways := power.SyncWays()
+	return ways[slices.IndexFunc(ways, func(w power.SyncWay) bool { return w.Name == name })]
+}
+
+// withSyncWays makes a variant of each way, those that ways of their promise
+// are compared with first.
+func withSyncWays(e lab.Experiment, ways []power.SyncWay, run func(*lab.B, power.SyncWay) error) lab.Experiment {
+	e.Suite = "sync"
+	for _, w := range ways {
+		v := lab.Variant{
+			Name: w.Name, Doc: w.Doc, Promise: job.Promise(w.Level, durability.Torn),
+			Baseline: w.Name == WayFsync || w.Name == wayWrite,
+			Run:      func(b *lab.B) error { return run(b, w) },
+		}
+		if w.Name == WayFsync {
+			e.Variants = slices.Insert(e.Variants, 0, v)
+		} else {
+			e.Variants = append(e.Variants, v)
+		}
+	}
+	return e
+}
+
+// A syncFile is a file that is written to in pages, by one way.
+type syncFile struct {
+	way   power.SyncWay
+	f     *os.File
+	page  []byte
+	ahead int64 // bytes that are written over again and again; 0: it grows
+	off   int64
+}
+
+// newSyncFile makes the file name as the parameter file says.
+func newSyncFile(b *lab.B, w power.SyncWay, name string, ahead int64) (*syncFile, error) {
+	s := &syncFile{way: w, page: sys.AlignedBuffer(PageSize, PageSize)}
+	for i := range s.page {
+		s.page[i] = byte(i%251 + 1)
+	}
+	path := filepath.Join(b.Dir, name)
+	switch file := b.Params["file"]; file {
+	case fileOverwrite:
+		s.ahead = ahead
+		if err := datafile.Fill(path, int(ahead)); err != nil {
+			return nil, err
+		}
+	case FileAppend:
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("parameter file=%q: want %s or %s", file, fileOverwrite, FileAppend)
+	}
+	var err error
+	if s.f, err = w.Open(path, 0); err != nil {
+		return nil, err
+	}
+	// What made the file is not to be paid for by the first operation.
+	if err := errors.Join(s.f.Sync(), datafile.SyncDir(b.Dir)); err != nil {
+		return nil, errors.Join(err, s.f.Close())
+	}
+	return s, nil
+}
+
+// write is one operation.
+func (s *syncFile) write() error {
+	s.page[0]++
+	err := s.way.WriteAt(s.f, s.page, s.off)
+	s.off += PageSize
+	if s.off == s.ahead {
+		s.off = 0
+	}
+	return err
+}
+
+func runSync(b *lab.B, w power.SyncWay) (err error) {
+	s, err := newSyncFile(b, w, "data", syncAhead)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.f.Close()) }()
+	b.SetBytes(PageSize)
+	for b.Loop() {
+		if err := s.write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runSyncWriters(b *lab.B, w power.SyncWay) (err error) {
+	n, err := job.Int(b, "writers", 1<<10)
+	if err != nil {
+		return err
+	}
+	files := make([]*syncFile, n)
+	for i := range files {
+		// fill writes in pieces of 1 MiB.
+		s, openErr := newSyncFile(b, w, fmt.Sprint("data", i), 1<<20)
+		if openErr != nil {
+			return openErr
+		}
+		defer func() { err = errors.Join(err, s.f.Close()) }()
+		files[i] = s
+	}
+	b.SetBytes(PageSize)
+	return b.Parallel(n, func(w *lab.Worker) error {
+		for w.Loop() {
+			if err := files[w.ID].write(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// JitterMetric is the standard deviation of the operations of a block, in
+// nanoseconds.
+const JitterMetric = "jitter_sd_ns"
+
+func RunPaced(b *lab.B, w power.SyncWay) (err error) {
+	hz, err := job.Int(b, "hz", 10_000)
+	if err != nil {
+		return err
+	}
+	s, err := newSyncFile(b, w, "data", syncAhead)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.f.Close()) }()
+	b.SetBytes(PageSize)
+	b.Pace(time.Second / time.Duration(hz))
+	var v variance
+	for b.Loop() {
+		start := time.Now()
+		if err := s.write(); err != nil {
+			return err
+		}
+		v.add(float64(time.Since(start)))
+	}
+	if v.n < 2 {
+		b.ReportMissing(JitterMetric, "a single operation has no deviation")
+		return nil
+	}
+	b.Report(JitterMetric, v.deviation())
+	return nil
+}
+
+// variance sums deviations up as they come (Welford 1962).
+type variance struct{ n, mean, squares float64 }
+
+func (v *variance) add(x float64) {
+	v.n++
+	d := x - v.mean
+	v.mean += d / v.n
+	v.squares += d * (x - v.mean)
+}
+
+func (v *variance) deviation() float64 { return math.Sqrt(v.squares / (v.n - 1)) }

@@ -1,0 +1,236 @@
+package tuning
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/profile"
+)
+
+// A Decision is what was found about a Choice in one run.
+type Decision struct {
+	Field   string // as that of the Choice
+	Default string // likewise
+	// Taken is the Setting that goes into the profile, nil where the default
+	// is kept.
+	Taken *Setting
+	// Measured: there are figures. Where there are none, Why says that.
+	Measured bool
+	// Why is one sentence.
+	Why string
+	// Figures are all that was measured, load by load. Absent says, a line a
+	// reason, what could not be measured.
+	Figures []profile.Figure
+	Absent  []string
+}
+
+// Decide looks at the results of one place, analysed, which may be those of
+// other choices too.
+//
+// A setting other than the default is taken if the lab calls it faster at one
+// load at least, and faster, the same or NotSlower at all others. Of several
+// such it is the one with the smallest geometric mean of ratios. Of a knee (see
+// lab.Surface) it is the number about which the intervals leave no doubt. In all
+// other cases, "same", "cannot tell" and a load that was not measured among
+// them, the default is kept.
+func (c *Choice) Decide(results []*lab.Result) Decision {
+	d := Decision{Field: c.Field, Default: c.Default}
+	var missing []string
+	for _, l := range c.Loads {
+		res := resultOf(results, l)
+		if res == nil {
+			missing = append(missing, l.Name)
+			continue
+		}
+		d.Figures = append(d.Figures, c.figures(l, res)...)
+		d.Absent = append(d.Absent, absent(l, res)...)
+	}
+	d.Measured = len(d.Figures) > 0
+	switch {
+	case !d.Measured && len(d.Absent) > 0:
+		d.Why = "it could not be measured"
+	case !d.Measured:
+		d.Why = "not measured"
+	case c.Knee:
+		c.decideKnee(&d, results)
+	case len(missing) > 0:
+		d.Why = fmt.Sprintf("not measured with %s, so nothing is shown for all loads", strings.Join(missing, "; "))
+	default:
+		c.decide(&d)
+	}
+	if d.Taken != nil {
+		for i := range d.Figures {
+			d.Figures[i].Taken = d.Figures[i].Name == d.Taken.Name
+		}
+	}
+	return d
+}
+
+// Apply puts the decision into a profile.
+func (d *Decision) Apply(p *profile.Profile) {
+	if d.Taken != nil {
+		d.Taken.Set(p)
+	}
+	p.Figures = append(p.Figures, d.Figures...)
+}
+
+func resultOf(results []*lab.Result, l Load) *lab.Result {
+	i := slices.IndexFunc(results, func(r *lab.Result) bool { return r.ID == l.Experiment.ID() })
+	if i < 0 {
+		return nil
+	}
+	return results[i]
+}
+
+// absent says what could not be measured of a load, and why.
+func absent(l Load, res *lab.Result) (lines []string) {
+	var reasons []string
+	names := map[string][]string{}
+	for _, v := range res.Variants {
+		if v.Error == "" {
+			continue
+		}
+		why := strings.TrimPrefix(v.Error, v.Name+": ")
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], v.Name)
+	}
+	for _, why := range reasons {
+		who := strings.Join(names[why], " / ")
+		if len(names[why]) == len(res.Variants) {
+			who = "nothing"
+		}
+		lines = append(lines, fmt.Sprintf("%s with %s: %s", who, l.Name, why))
+	}
+	return lines
+}
+
+func (c *Choice) figures(l Load, res *lab.Result) []profile.Figure {
+	var list []profile.Figure
+	for _, v := range res.Variants {
+		if v.Time.N == 0 || v.Error != "" {
+			continue
+		}
+		f := profile.Figure{
+			For: c.Field, Load: l.Name, Name: v.Name, Unit: "ns",
+			Value: finite(v.Time.Median), Lo: finite(v.Time.Lo), Hi: finite(v.Time.Hi),
+		}
+		for _, cmp := range res.Comparisons {
+			if cmp.Variant == v.Name && !cmp.Mixed {
+				f.Ratio, f.RatioLo, f.RatioHi = finite(cmp.Ratio.Median), finite(cmp.Ratio.Lo), finite(cmp.Ratio.Hi)
+				f.Verdict = cmp.Verdict
+				if f.Verdict == lab.CannotTell && cmp.Ratio.Hi <= 1+notSlowerWithin {
+					f.Verdict = NotSlower
+				}
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// NotSlower is the word for what lies between lab.Faster and lab.Same: the
+// interval does not tell which of the two, but ends below 1.05.
+const NotSlower = "not slower"
+
+// notSlowerWithin is the lab's usual tolerance; that of a comparison can be more
+// where the noise is.
+const notSlowerWithin = 0.05
+
+// finite is 0 for what is not a number: JSON has no other.
+func finite(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}
+
+// decide chooses among settings by the figures, which are there for all loads.
+func (c *Choice) decide(d *Decision) {
+	least, unsure := math.Inf(1), false
+	var almost string
+	for i := range c.Settings[1:] {
+		set := &c.Settings[i+1]
+		var faster, against []profile.Figure
+		sum, n := 0.0, 0
+		for _, f := range d.Figures {
+			if f.Name != set.Name {
+				continue
+			}
+			n++
+			sum += math.Log(f.Ratio)
+			switch f.Verdict {
+			case lab.Faster:
+				faster = append(faster, f)
+			case lab.Same, NotSlower:
+			default:
+				against = append(against, f)
+				unsure = unsure || f.Verdict != lab.Slower
+			}
+		}
+		switch {
+		case n < len(c.Loads): // it failed, or the place cannot do it so
+		case len(faster) > 0 && len(against) == 0 && sum < least:
+			least, d.Taken = sum, set
+			d.Why = fmt.Sprintf("%s takes %s", set.Name, c.ratios(faster))
+			if len(c.Loads) > len(faster) {
+				d.Why += ", and is not slower otherwise"
+			}
+		case len(faster) > 0 && len(against) > 0 && almost == "":
+			almost = fmt.Sprintf("%s takes %s, but %s. Where that is not your load, set it yourself", set.Name, c.ratios(faster), c.drawback(against))
+		}
+	}
+	switch {
+	case d.Taken != nil:
+	case almost != "":
+		d.Why = almost
+	case unsure:
+		d.Why = "cannot tell that another way is faster"
+	default:
+		d.Why = "no other way is faster"
+	}
+}
+
+// ratios is "0.71x [0.66, 0.77] of the time of fdatasync with 1 appender".
+func (c *Choice) ratios(figures []profile.Figure) string {
+	var parts []string
+	for _, f := range figures {
+		parts = append(parts, fmt.Sprintf("%.2fx [%.2f, %.2f] of the time of %s with %s", f.Ratio, f.RatioLo, f.RatioHi, c.Settings[0].Name, f.Load))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// drawback is the worst that is known against a setting.
+func (c *Choice) drawback(figures []profile.Figure) string {
+	worst := figures[0]
+	for _, f := range figures {
+		if f.Verdict == lab.Slower && (worst.Verdict != lab.Slower || f.Ratio > worst.Ratio) {
+			worst = f
+		}
+	}
+	if worst.Verdict == lab.Slower {
+		return c.ratios([]profile.Figure{worst})
+	}
+	return "with " + worst.Load + " it may be slower"
+}
+
+func (c *Choice) decideKnee(d *Decision, results []*lab.Result) {
+	res := resultOf(results, c.Loads[0])
+	if len(res.Surfaces) == 0 || res.Surfaces[0].KneeHi == "" {
+		d.Why = "cannot tell"
+		return
+	}
+	s := res.Surfaces[0]
+	d.Why = s.Verdict
+	switch {
+	case res.Rounds < lab.MinRounds: // then there are no intervals
+		d.Why = fmt.Sprintf("cannot tell from %d rounds", res.Rounds)
+	case s.KneeLo == s.KneeHi:
+		i := slices.IndexFunc(c.Settings, func(set Setting) bool { return set.Name == s.KneeHi })
+		d.Taken = &c.Settings[i]
+	}
+}

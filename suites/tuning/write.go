@@ -1,0 +1,214 @@
+package tuning
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/profile"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+	"github.com/stele-go/stele/suites/rw"
+)
+
+const (
+	// tuneStream is what one operation writes.
+	tuneStream = 16 * datafile.MiB
+	// tunePiece is a read or a write of a program that goes through a file, in
+	// smaller pieces than any buffer.
+	tunePiece = 16 << 10
+)
+
+// A fileSetting is a Setting of a reader or a writer.
+type fileSetting struct {
+	way       fileio.Way
+	buffer    int // bytes, 0 is the default
+	readahead int // bytes, 0 is the default
+}
+
+func (f fileSetting) String() string {
+	name := f.way.String()
+	if f.buffer > 0 {
+		name += ", buffer " + job.SizeName(f.buffer)
+	}
+	if f.readahead > 0 {
+		name += ", readahead " + job.SizeName(f.readahead)
+	}
+	return name
+}
+
+// says tells what is put into the part of a profile; way is the name of its
+// field.
+func (f fileSetting) says(part, way string) string {
+	var all []byte
+	add := func(field, value string) {
+		if len(all) > 0 {
+			all = append(all, ", "...)
+		}
+		all = fmt.Appendf(all, "%s.%s %s", part, field, value)
+	}
+	if f.way != fileio.Auto {
+		add(way, f.way.String())
+	}
+	if f.buffer > 0 {
+		add("buffer_size", strconv.Itoa(f.buffer))
+	}
+	if f.readahead > 0 {
+		add("readahead", strconv.Itoa(f.readahead))
+	}
+	return string(all)
+}
+
+// tuneWriteWay chooses way and buffer of writers together, for the size that
+// suits one way does not suit another.
+func tuneWriteWay(s job.Scale) Choice {
+	c := Choice{
+		Field:    "write.way",
+		Question: "By which way and with which buffer is a file written fastest?",
+		Default:  fmt.Sprintf("buffered, with a buffer of %s", job.SizeName(fileio.DefaultWriteBuffer)),
+	}
+	settings := map[string]fileSetting{}
+	for _, f := range []fileSetting{
+		{}, {buffer: 32 << 10}, {buffer: 1 << 20},
+		{way: fileio.Direct, buffer: 1 << 20}, {way: fileio.Direct, buffer: 4 << 20}, {way: fileio.Uncached, buffer: 1 << 20},
+	} {
+		set := Setting{Name: f.String(), Doc: "fileio.Writer, " + f.String()}
+		if f != (fileSetting{}) {
+			set.Says = f.says("write", "way")
+			set.Set = func(p *profile.Profile) {
+				if f.way != fileio.Auto {
+					p.Write.Way = f.way.String()
+				}
+				p.Write.BufferSize = f.buffer
+			}
+		}
+		settings[set.Name] = f
+		c.Settings = append(c.Settings, set)
+	}
+	size := s.Of(tuneStream)
+	name := fmt.Sprintf("%s in writes of %s, and a commit", job.SizeName(tuneStream), job.SizeName(tunePiece))
+	c.load(name, lab.Experiment{
+		Op: name + ", into a new file", MaxOps: 4,
+	}, func(set Setting, _ *lab.Experiment) lab.Variant {
+		f := settings[set.Name]
+		return lab.Variant{Promise: job.Promise(durability.Power, durability.Torn), Run: func(b *lab.B) error {
+			return tuneWrite(b, size, fileio.WriterOptions{Way: f.way, BufferSize: f.buffer})
+		}}
+	})
+	return c
+}
+
+// tuneWriteSync chooses how writers make commits durable.
+func tuneWriteSync(s job.Scale) Choice {
+	c := Choice{
+		Field:    "write.sync",
+		Question: "Which mechanism makes the commits of a writer durable fastest?",
+		Default:  "fdatasync",
+		Settings: []Setting{
+			{Name: string(fileio.SyncFdatasync), Doc: "pwrite, fdatasync"},
+			{
+				Name: string(fileio.SyncDsync), Doc: "pwritev2 with RWF_DSYNC", Says: "write.sync dsync",
+				Set: func(p *profile.Profile) { p.Write.Sync = string(fileio.SyncDsync) },
+			},
+		},
+	}
+	for _, size := range []int{4 << 10, 64 << 10} {
+		name := fmt.Sprintf("a commit after every %s", job.SizeName(size))
+		c.load(name, lab.Experiment{
+			Params: lab.Params{"size": strconv.Itoa(size)},
+			Op:     fmt.Sprintf("%s appended to a file, and committed", job.SizeName(size)),
+			MaxOps: s.Of(64*datafile.MiB) / int64(size) / 4,
+		}, func(set Setting, _ *lab.Experiment) lab.Variant {
+			return lab.Variant{Promise: job.Promise(durability.Power, durability.Torn), Run: func(b *lab.B) error {
+				return tuneCommits(b, size, fileio.WriterOptions{Sync: fileio.Mechanism(set.Name)})
+			}}
+		})
+	}
+	return c
+}
+
+// newDurableFile makes an empty file whose name is durable, so that nothing is
+// missing of what is committed to it.
+func newDurableFile(dir, name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.Sync(), datafile.SyncDir(dir)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// asAsked is an error if a writer fell back to another way: it is not measured
+// as if it had not.
+func asAsked(w *fileio.Writer) error {
+	if why := w.Stats().Fallback; why != nil {
+		return job.Unsupported("%s", why.Error())
+	}
+	return nil
+}
+
+// tuneWrite writes a new file with each operation.
+func tuneWrite(b *lab.B, size int64, o fileio.WriterOptions) (err error) {
+	files := make([]*os.File, b.N)
+	defer func() {
+		for _, f := range files {
+			if f != nil {
+				err = errors.Join(err, f.Close())
+			}
+		}
+	}()
+	for i := range files {
+		if files[i], err = newDurableFile(b.Dir, fmt.Sprintf("stream-%d", i)); err != nil {
+			return err
+		}
+	}
+	b.SetBytes(size)
+	for b.Loop() {
+		w, err := fileio.NewWriter(files[b.I()], o)
+		if err != nil {
+			return err
+		}
+		if err = rw.WriteStream(w, size, tunePiece); err == nil {
+			err = w.Commit()
+		}
+		if err == nil {
+			err = asAsked(w)
+		}
+		if err := errors.Join(err, w.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tuneCommits appends to one file and commits with each operation.
+func tuneCommits(b *lab.B, size int, o fileio.WriterOptions) (err error) {
+	f, err := newDurableFile(b.Dir, "log")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w, err := fileio.NewWriter(f, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	p := rw.StreamBlock(size)
+	b.SetBytes(int64(size))
+	for b.Loop() {
+		if _, err := w.Write(p); err != nil {
+			return err
+		}
+		if err := w.Commit(); err != nil {
+			return err
+		}
+	}
+	return asAsked(w)
+}
