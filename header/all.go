@@ -24,10 +24,10 @@ import (
 // AllOptions are the settings of InsertAll and SwapAll.
 type AllOptions struct {
 	Options
-	// Workers is how many files are worked on at once. 0 is GOMAXPROCS.
+	// Workers is the number of files changed at once. 0 is GOMAXPROCS.
 	Workers int
-	// Report, unless nil, is told of each file as it is done, by one goroutine at
-	// a time, in no certain order. No lock is held for its file by then.
+	// Report, unless nil, is called for each file when it is done, by one
+	// goroutine at a time, in no certain order. The file is no longer locked.
 	Report func(FileResult)
 }
 
@@ -38,34 +38,34 @@ func (o AllOptions) check() error {
 	return o.Options.check()
 }
 
-// A FileResult is what became of one file.
+// A FileResult is the result for one file.
 type FileResult struct {
 	Name   string
 	Result Result
 	Err    error
 }
 
-// InsertAll inserts into each of the files what head gives for it, which may
-// be nothing: then the file stays as it is. Each file is changed, and
-// promised, as by Insert; there is no promise for all of them together.
+// InsertAll inserts head(name) into each file of names; an empty header leaves the
+// file unchanged. Each file is changed with the promise of Insert; there is no
+// promise for all of them together.
 //
-// It returns when all is done, with one result for each file that was begun,
-// in the order of names. The error tells how many failed, and wraps the first
+// InsertAll returns when all files are done, with one result for each file that was
+// begun, in the order of names. The error says how many failed, and wraps the first
 // of their errors. Once ctx is done no other file is begun, and those that were
-// begun are ended. The error wraps that of ctx if ctx was done when names ended,
-// which may have had another name to give, or if a name was not begun.
+// begun are completed. The error wraps that of ctx if ctx was done when names ended,
+// which may have had more names, or if a name was not begun.
 //
-// At level Power the files that get new ones are committed in groups of up to
-// 64 a worker: all are written, then synced, then renamed, and each folder is
-// synced once a group. So a file is done when its group is.
+// At level Power, files that are replaced are committed in groups of up to 64 a
+// worker: all are written, then synced, then renamed, and each folder is synced once
+// a group. A file is done when its group is.
 //
-// head is called by several goroutines at once, while no file is locked by
-// them: it may use this package. names is called in a goroutine of its own, and
-// may wait for what Report is told: a group that gets no other name within 1 ms
-// is committed. names must end once ctx is done, should it wait for anything
-// else: InsertAll does not return before, nor does a panic of Report.
+// Several goroutines call head at once, and hold no file lock then: head may use
+// this package. names runs in a goroutine of its own, and may wait for a call of
+// Report: a group that gets no further name within 1 ms is committed. If names waits
+// for anything else, it must end once ctx is done: neither InsertAll nor a panic of
+// Report returns before.
 func InsertAll(ctx context.Context, names iter.Seq[string], head func(name string) ([]byte, error), o AllOptions) ([]FileResult, error) {
-	return all(ctx, "insert", names, o, func(name string) (change, error) {
+	return runAll(ctx, "insert", names, o, func(name string) (change, error) {
 		data, err := head(name)
 		if err != nil || len(data) == 0 {
 			return nil, err
@@ -74,10 +74,10 @@ func InsertAll(ctx context.Context, names iter.Seq[string], head func(name strin
 	})
 }
 
-// SwapAll is InsertAll with Swap. An old and data that are the same, or both
-// nil, leave the file as it is.
+// SwapAll is InsertAll with Swap. If old and data are equal, or both nil, the file
+// stays unchanged.
 func SwapAll(ctx context.Context, names iter.Seq[string], swap func(name string) (old, data []byte, err error), o AllOptions) ([]FileResult, error) {
-	return all(ctx, "swap", names, o, func(name string) (change, error) {
+	return runAll(ctx, "swap", names, o, func(name string) (change, error) {
 		old, data, err := swap(name)
 		if err != nil || len(old) == 0 && len(data) == 0 {
 			return nil, err
@@ -86,35 +86,35 @@ func SwapAll(ctx context.Context, names iter.Seq[string], swap func(name string)
 	})
 }
 
-// groupMost is how many files a group has at most. Each has two descriptors
-// open, and its lock.
-const groupMost = 64
+// maxGroup is the largest number of files in a group. Each holds two descriptors and
+// a lock.
+const maxGroup = 64
 
-// groupSize is how many files each of the workers may have in its group: all
-// together leave the rest of the process half of its descriptors.
+// groupSize returns how many files each worker may have in its group, so that all
+// workers together leave half of the descriptors to the rest of the process.
 func groupSize(o AllOptions, workers int) int {
 	if o.Level != durability.Power {
 		return 1
 	}
 	soft, _, err := sys.FileLimits()
 	if err != nil {
-		return groupMost
+		return maxGroup
 	}
 	each := uint64(4)
 	if o.Root != nil {
-		each = 8 // two more for a folder of its own
+		each = 8 // the file may have a folder of its own
 	}
-	return int(max(1, min(groupMost, soft/each/uint64(workers))))
+	return int(max(1, min(maxGroup, soft/each/uint64(workers))))
 }
 
-// A numbered result is that of the nth name.
-type numbered struct {
-	n int
+// An indexedResult is the result for the name with that index.
+type indexedResult struct {
+	index int
 	FileResult
 }
 
-// A task is a file to be changed. What is asked of the caller for it is asked
-// while no lock is held: it may wait for one.
+// A task is a file to change. The caller's function for it runs while no lock is
+// held, as it may wait for one.
 type task struct {
 	n    int
 	name string
@@ -122,26 +122,26 @@ type task struct {
 	err  error
 }
 
-func all(ctx context.Context, op string, names iter.Seq[string], o AllOptions, what func(name string) (change, error)) ([]FileResult, error) {
+func runAll(ctx context.Context, op string, names iter.Seq[string], o AllOptions, what func(name string) (change, error)) ([]FileResult, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	todo, done := make(chan task), make(chan numbered, groupMost)
+	todo, done := make(chan task), make(chan indexedResult, maxGroup)
 	var workers sync.WaitGroup
 	count := cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	most := groupSize(o, count)
 	for range count {
 		workers.Go(func() {
-			w := worker{op: op, o: o, what: what, done: done, most: most}
-			var last lastFolder
+			w := worker{op: op, o: o, makeChange: what, done: done, groupMax: most}
+			var last folderCache
 			defer last.close()
-			w.o.last = &last
+			w.o.cache = &last
 			w.run(ctx, todo)
 		})
 	}
 	given := 0
-	var ended error // ctx's, once no name is given any more
+	var ended error // the error of ctx when names ended
 	go func() {
 		for name := range names {
 			if given++; ctx.Err() != nil || !give(ctx, todo, task{n: given - 1, name: name}) {
@@ -153,12 +153,12 @@ func all(ctx context.Context, op string, names iter.Seq[string], o AllOptions, w
 		workers.Wait()
 		close(done)
 	}()
-	defer func() { // so that nothing is left half done should Report panic
+	defer func() { // so that a panic of Report leaves no change half done
 		cancel()
 		for range done {
 		}
 	}()
-	var results []numbered
+	var results []indexedResult
 	for d := range done {
 		results = append(results, d)
 		if o.Report != nil {
@@ -171,7 +171,7 @@ func all(ctx context.Context, op string, names iter.Seq[string], o AllOptions, w
 	return inOrder(results, ended)
 }
 
-// give hands a task to a worker, unless ctx ends first.
+// give sends a task to a worker, unless ctx ends first.
 func give(ctx context.Context, todo chan<- task, t task) bool {
 	select {
 	case todo <- t:
@@ -181,10 +181,10 @@ func give(ctx context.Context, todo chan<- task, t task) bool {
 	}
 }
 
-// inOrder returns results in the order of the names, and the error of all of them.
-// early is the reason why some have none.
-func inOrder(results []numbered, early error) ([]FileResult, error) {
-	slices.SortFunc(results, func(a, b numbered) int { return a.n - b.n })
+// inOrder returns results in the order of the names, and their error. early is the
+// reason if some names have none.
+func inOrder(results []indexedResult, early error) ([]FileResult, error) {
+	slices.SortFunc(results, func(a, b indexedResult) int { return a.index - b.index })
 	list := make([]FileResult, len(results))
 	var first error
 	failed := 0
@@ -208,24 +208,24 @@ func inOrder(results []numbered, early error) ([]FileResult, error) {
 
 // A worker changes files one after the other.
 type worker struct {
-	op   string
-	o    AllOptions
-	what func(name string) (change, error)
-	done chan<- numbered
+	op         string
+	o          AllOptions
+	makeChange func(name string) (change, error)
+	done       chan<- indexedResult
 
-	// At level Power, the files that are written and wait to be committed
-	// together. They are locked: so while there are any, no other lock is
-	// waited for, as two workers or processes would wait for each other.
-	batch *atomicfile.Batch
-	added bool // the file is part of it
-	group []waiting
-	most  int        // how many files make a group
-	later []numbered // for the same reason: the consumer may be waiting for one of the locks
+	// At level Power, the files that are written and will be committed together.
+	// They are locked: while there are any, the worker waits for no other lock,
+	// lest two workers or processes wait for each other.
+	batch    *atomicfile.Batch
+	inBatch  bool // the current file is part of batch
+	group    []pendingFile
+	groupMax int             // size of a full group
+	deferred []indexedResult // sent after commit, as the consumer may be waiting for one of the locks
 }
 
-type waiting struct {
-	done numbered
-	t    *target
+type pendingFile struct {
+	result indexedResult
+	t      *target
 }
 
 func (w *worker) run(ctx context.Context, todo <-chan task) {
@@ -238,34 +238,34 @@ func (w *worker) run(ctx context.Context, todo <-chan task) {
 			if ctx.Err() != nil {
 				break
 			}
-			res, err := w.one(ctx, k)
+			res, err := w.process(ctx, k)
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) && !isLocked(err) {
 				break // ctx was done before the file was touched: it was not begun
 			}
-			if err != errWaits {
-				w.tell(numbered{k.n, FileResult{k.name, res, err}})
+			if err != errPending {
+				w.report(indexedResult{k.n, FileResult{k.name, res, err}})
 			}
 		}
 		w.commit()
 	}
 }
 
-// idle is how long a group waits for one more name. The names may come from
-// whoever waits for the group's results.
-const idle = time.Millisecond
+// groupWait is how long a group waits for one more name. The source of names may be
+// waiting for the group's results.
+const groupWait = time.Millisecond
 
-// take takes what makes a group, at least one name; none at the end.
+// take receives the tasks of a group: at least one, none at the end.
 func (w *worker) take(todo <-chan task) (tasks []task) {
 	var late <-chan time.Time
-	for len(tasks) < w.most {
+	for len(tasks) < w.groupMax {
 		select {
 		case k, ok := <-todo:
 			if !ok {
 				return tasks
 			}
-			k.c, k.err = w.what(k.name)
+			k.c, k.err = w.makeChange(k.name)
 			tasks = append(tasks, k)
-			late = time.After(idle)
+			late = time.After(groupWait)
 		case <-late:
 			return tasks
 		}
@@ -273,25 +273,25 @@ func (w *worker) take(todo <-chan task) (tasks []task) {
 	return tasks
 }
 
-func (w *worker) one(ctx context.Context, k task) (Result, error) {
+func (w *worker) process(ctx context.Context, k task) (Result, error) {
 	switch {
 	case k.err != nil:
-		return Result{}, wrap(w.op, k.name, k.err)
+		return Result{}, wrapError(w.op, k.name, k.err)
 	case k.c == nil:
-		return nothing(w.o.Options), nil
+		return noChange(w.o.Options), nil
 	case w.o.Level != durability.Power:
 		return apply(ctx, w.op, k.name, w.o.Options, k.c)
 	}
-	res, err := w.join(ctx, k)
+	res, err := w.addToGroup(ctx, k)
 	if len(w.group) > 0 && (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) {
-		w.commit() // which holds most of the descriptors
-		res, err = w.join(ctx, k)
+		w.commit() // closes most of the open descriptors
+		res, err = w.addToGroup(ctx, k)
 	}
 	return res, err
 }
 
-// tell tells a result, and waits for the consumer only if no lock is held.
-func (w *worker) tell(d numbered) {
+// report sends a result, and waits for the consumer only if no lock is held.
+func (w *worker) report(d indexedResult) {
 	if len(w.group) == 0 {
 		w.done <- d
 		return
@@ -299,91 +299,91 @@ func (w *worker) tell(d numbered) {
 	select {
 	case w.done <- d:
 	default:
-		w.later = append(w.later, d)
+		w.deferred = append(w.deferred, d)
 	}
 }
 
-// errWaits: the result comes with the group.
-var errWaits = errors.New("waits for its group")
+// errPending means that the result comes when the group is committed.
+var errPending = errors.New("waits for its group")
 
-// join changes a file, and makes it one of the group if it has to be committed.
-func (w *worker) join(ctx context.Context, k task) (Result, error) {
+// addToGroup changes a file, and makes it one of the group if it has to be committed.
+func (w *worker) addToGroup(ctx context.Context, k task) (Result, error) {
 	t, err := lockIfFree(ctx, k.name, w.o.Mode == InPlace, w.o.Options)
-	if errors.Is(err, errBusy) {
+	if errors.Is(err, errLocked) {
 		w.commit()
 		t, err = lockTarget(ctx, k.name, w.o.Mode == InPlace, w.o.Options, w.o.LockWait)
 	}
 	if err != nil {
-		return Result{}, wrap(w.op, k.name, err)
+		return Result{}, wrapError(w.op, k.name, err)
 	}
 	e, err := k.c(t, w.o.Options)
 	if err != nil || e == nil {
 		t.close()
 		if err != nil {
-			return Result{}, wrap(w.op, k.name, err)
+			return Result{}, wrapError(w.op, k.name, err)
 		}
-		return nothing(w.o.Options), nil
+		return noChange(w.o.Options), nil
 	}
-	w.added = false
-	_, res, err := t.make(e, w.o.Options, func(o atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error) {
+	w.inBatch = false
+	_, res, err := t.perform(e, w.o.Options, func(o atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error) {
 		return nil, w.create(t, perm, o, fill)
 	})
-	if err == nil && w.added {
+	if err == nil && w.inBatch {
 		if !locking {
 			t.close()
 		}
-		w.group = append(w.group, waiting{numbered{k.n, FileResult{Name: k.name, Result: res}}, t})
-		return Result{}, errWaits
+		w.group = append(w.group, pendingFile{indexedResult{k.n, FileResult{Name: k.name, Result: res}}, t})
+		return Result{}, errPending
 	}
 	t.close()
 	if err != nil {
-		return Result{}, wrap(w.op, k.name, err)
+		return Result{}, wrapError(w.op, k.name, err)
 	}
 	return res, nil
 }
 
-// create adds a new file to the batch, which alone may commit it.
+// create adds a new file to the batch, which commits it.
 func (w *worker) create(t *target, perm fs.FileMode, o atomicfile.Options, fill func(content) error) error {
 	if w.batch == nil {
 		o.Root = w.o.Root // of all folders
 		w.batch = atomicfile.NewBatch(o)
 	}
-	oldfile.Set(w.batch, t.f) // whose content the new file gets
-	err := w.batch.AddFunc(t.inBatch(), perm, func(c *atomicfile.Content) error { return fill(c) })
-	w.added = err == nil
-	return t.told(err)
+	oldfile.Set(w.batch, t.f)
+	err := w.batch.AddFunc(t.batchName(), perm, func(c *atomicfile.Content) error { return fill(c) })
+	w.inBatch = err == nil
+	return t.withUserName(err)
 }
 
-// inBatch is the name by which a batch knows the file.
-func (p *place) inBatch() string {
+// batchName is the name by which a batch knows the file.
+func (p *location) batchName() string {
 	if p.folder != nil {
-		return p.below
+		return p.rel
 	}
 	return p.name
 }
 
-// commit commits the group and tells what became of each of its files.
+// commit commits the group and sends the result of each of its files.
 func (w *worker) commit() {
 	if w.batch == nil {
-		return // then nothing waits
+		return // then no file is pending
 	}
 	err := w.batch.Commit()
 	for _, g := range w.group {
-		if ferr := errorOf(err, g.t.inBatch()); ferr != nil {
-			g.done.Result, g.done.Err = Result{}, wrap(w.op, g.done.Name, g.t.told(ferr))
+		if ferr := errorOf(err, g.t.batchName()); ferr != nil {
+			g.result.Result, g.result.Err = Result{}, wrapError(w.op, g.result.Name, g.t.withUserName(ferr))
 		}
 		g.t.close()
-		w.later = append(w.later, g.done)
+		w.deferred = append(w.deferred, g.result)
 	}
 	w.batch, w.group = nil, nil
-	for _, d := range w.later {
+	for _, d := range w.deferred {
 		w.done <- d
 	}
-	w.later = nil
+	w.deferred = nil
 }
 
-// errorOf is that of a batch's errors which is about the file path, or about
-// its folder. A path is locked, and so in one group only once.
+// errorOf returns the one of a batch's errors that is about the file path or its
+// folder. A path is locked, so it is in a group only once.
 func errorOf(err error, path string) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

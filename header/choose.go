@@ -9,18 +9,18 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// ways are the strategies in the order in which they are tried, the fastest
-// first. Measured, 10 MiB, level Kill (TestBars and suite header): Slot takes
-// as long whatever the size; Shift 1/10 of a copy; Clone 1/15. Of the two that
-// copy, KernelCopy moves 64 KiB at a time and takes nearly always the same
-// time; Copy is faster where the kernel has large pieces of memory at hand, and
-// waits for them where it has not. For one piece Copy needs fewer calls.
+// ways returns the strategies in the order in which they are tried, the fastest
+// first. Measured with 10 MiB at level Kill (TestBars and suite header): Slot takes
+// the same time for any size; Shift 1/10 of a copy; Clone 1/15. Of the two copies,
+// KernelCopy moves 64 KiB at a time and nearly always takes the same time; Copy is
+// faster where the kernel has large pieces of memory free, and waits for them
+// otherwise. For a single piece Copy needs fewer calls.
 func (o Options) ways(l sys.Layout, size int64) []Strategy {
 	if o.Strategy != Auto {
 		return []Strategy{o.Strategy}
 	}
 	ways := []Strategy{Clone, KernelCopy, Copy}
-	if size <= pieceSize && !l.Remote() { // a server copies without sending it here
+	if size <= pieceSize && !l.Remote() { // a server copies without sending the data here
 		ways = []Strategy{Clone, Copy}
 	}
 	if o.Mode == InPlace {
@@ -29,14 +29,14 @@ func (o Options) ways(l sys.Layout, size int64) []Strategy {
 	return ways
 }
 
-// make does the edit by the first way that can. What is then still to be
-// committed it returns.
-func (t *target) make(e *edit, o Options, create creator) (*atomicfile.File, Result, error) {
+// perform makes the edit by the first possible strategy. It returns the new file, if
+// the caller has one to commit.
+func (t *target) perform(e *edit, o Options, create creator) (*atomicfile.File, Result, error) {
 	layout, err := sys.LayoutOf(t.f)
 	if err != nil {
 		return nil, Result{}, err
 	}
-	var tried Result // collects why not
+	var tried Result // collects the reasons against each strategy
 	for _, way := range o.ways(layout, t.size()) {
 		var (
 			f   *atomicfile.File
@@ -51,7 +51,7 @@ func (t *target) make(e *edit, o Options, create creator) (*atomicfile.File, Res
 		default:
 			f, res, err = t.rewrite(e, o, way, layout, create)
 		}
-		if isUnsuited(err) {
+		if isNotApplicable(err) {
 			if o.Strategy != Auto {
 				return nil, Result{}, fmt.Errorf("%w: %v: %w", ErrStrategy, way, err)
 			}
@@ -61,8 +61,8 @@ func (t *target) make(e *edit, o Options, create creator) (*atomicfile.File, Res
 		if err != nil {
 			return nil, Result{}, err
 		}
-		if e.record != nil && e.moot != nil {
-			tried.addWhy(fmt.Sprintf("nothing is recorded: %v", e.moot))
+		if e.record != nil && e.recordErr != nil {
+			tried.addWhy(fmt.Sprintf("no record: %v", e.recordErr))
 		}
 		if res.Why != "" {
 			tried.addWhy(res.Why)
@@ -73,12 +73,12 @@ func (t *target) make(e *edit, o Options, create creator) (*atomicfile.File, Res
 	return nil, Result{}, fmt.Errorf("%w: %s", ErrStrategy, tried.Why)
 }
 
-// create writes a new file by itself.
+// create writes a new file that is not part of a batch.
 func (t *target) create(o atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error) {
 	oldfile.Set(&o, t.f)
 	f, err := atomicfile.Create(t.name, perm, o)
 	if err != nil {
-		return nil, t.told(err)
+		return nil, t.withUserName(err)
 	}
 	if err := fill(f); err != nil {
 		f.Abort()

@@ -1,163 +1,165 @@
-// Package header writes bytes before the first byte of a file, which no
-// file system can do by a write.
+// Package header writes bytes before the first byte of a file, which no write
+// to a file system can do.
 //
-// [Insert] puts them there, [Replace] and [Remove] change what it put there,
-// [Read] tells it. [Reserve] makes room at the head, so that later headers
-// cost the same whatever the size of the file. [Swap] changes the head of a
-// file that nobody prepared. [Recover] ends what a crash interrupted. [InsertAll]
-// and [SwapAll] do many files.
+// [Insert] puts a header there, [Replace] and [Remove] change the header put there
+// last, [Read] returns it. [Reserve] reserves a slot at the head of a file, so that
+// later headers take constant time whatever the file's size. [Swap] changes the
+// head of a file that has no header of this package. [Recover] completes or undoes
+// a change that a crash interrupted. [InsertAll] and [SwapAll] change many files.
 //
 // # Modes
 //
-// Atomic, the default: the name gets a new file. Readers and crashes see the
-// old or the new, whole. Other hard links, and whoever has the file open, keep
-// the old. It needs write permission on the folder, read permission on the
-// file, and room for a copy where blocks cannot be shared. What a killed process
-// leaves in the folder, a temporary file, atomicfile.Sweep removes; the command
-// "stele header recover" does so for a tree, and calls Recover for its files.
+// Atomic, the default, gives the name a new file. Readers and crashes see the old
+// file or the new one, whole. Other hard links, and processes that have the file
+// open, keep the old one. It needs write permission on the folder, read permission
+// on the file, and space for a copy where blocks cannot be shared. atomicfile.Sweep
+// removes the temporary files of killed processes; the command "stele header
+// recover" does so for a tree, and calls Recover for its files.
 //
-// InPlace: the file stays the same file, so hard links and open descriptors
-// see the change; who reads meanwhile may see a mix. It needs write permission
-// on the file. Where no way in place can be taken, an atomic one is, and
-// Result tells; a Strategy forbids that.
+// InPlace keeps the file, so hard links and open descriptors see the change, and a
+// reader may see a mix during it. It needs write permission on the file. If no
+// strategy in place is possible, an atomic one is used, and Result says so; setting
+// Options.Strategy forbids that.
 //
-// # Ways
+// # Strategies
 //
-//	way          mode     what it does                              cost grows with
-//	slot         in place overwrites room that is there             nothing
+//	strategy     mode     how                                       cost grows with
+//	slot         in place overwrites reserved bytes or padding      nothing
 //	shift        in place moves extents (ext4, XFS), padded         the number of extents, and the next read
 //	clone        atomic   shares blocks (XFS, btrfs), padded        the number of extents
 //	copy         atomic   copies from a mapping of the old file     the size
 //	kernel-copy  atomic   copy_file_range(2)                        the size; less where a server copies
 //
-// Shift and clone need whole blocks: a header that is a multiple of the block,
-// or Options.Pad. Auto takes the first of them that can; without Pad that is
-// slot or copy.
+// Shift and clone need whole blocks: a header that is a multiple of the block size,
+// or Options.Pad. Auto takes the first possible strategy of the mode; without Pad
+// that is slot or one of the copies.
 //
 // # What survives
 //
-// What a finished change survives, and what an interruption leaves: of a
-// change at level Power a power cut or a kill, at level Kill a kill -9.
+// The table gives what a finished change survives, and what an interruption leaves:
+// at level Power a power cut or a kill, at level Kill a kill -9.
 //
-//	way                 level  finished survives   interrupted leaves
-//	clone and copies    Power  a power cut         old or new
-//	clone and copies    Kill   kill -9             old or new
-//	slot, shift         Power  a power cut         old or new, after Recover
-//	slot, shift         Kill   kill -9             old or new, after Recover
-//	slot without note   Kill   kill -9             old, new or a mix (durability.Torn)
+//	strategy             level  finished survives   interrupted leaves
+//	clone and copies     Power  a power cut         old or new
+//	clone and copies     Kill   kill -9             old or new
+//	slot, shift          Power  a power cut         old or new, after Recover
+//	slot, shift          Kill   kill -9             old or new, after Recover
+//	slot without intent  Kill   kill -9             old, new or a mix (durability.Torn)
 //
-// At level Kill nothing is said of a power cut. Atomic ways rely on package
-// atomicfile. Ways in place note first, durably at level Power, what they are
-// about to do, in an extended attribute of the file. Whoever reads the file
-// after an interruption without this package may see a part of the change.
+// Level Kill promises nothing about a power cut. Atomic strategies rely on package
+// atomicfile. Strategies in place first write an intent record, an extended
+// attribute of the file that describes the change, durable at level Power. A
+// process that reads the file after an interruption without this package may see a
+// part of the change.
 //
-// A note has to fit an attribute: some 4 KiB on ext4, 64 KiB on XFS. Where it
-// does not, because the new head is long or the file has many holes, another
-// way is taken; only a slot at level Kill is written without, and
-// Result.Promise then says Torn. Shift is taken at level Power only on file
-// systems whose journal is known to keep the note before the change, ext4 with
-// a journal and XFS.
+// The intent record has to fit an attribute: about 4 KiB on ext4, 64 KiB on XFS. If
+// it does not, because the new head is long or the file has many holes, another
+// strategy is used; only slot at level Kill writes without one, and then
+// Result.Promise says Torn. Shift at level Power is used only on file systems whose
+// journal is known to order the intent record before the change: ext4 with a
+// journal, and XFS.
 //
-// A way in place makes the file durable and not its name. A name that was
-// never made durable, as after an atomic change at level Kill, is so only
-// once its folder is synced.
+// A strategy in place makes the file durable and not its name. A name that was
+// never made durable, as after an atomic change at level Kill, becomes so only when
+// its folder is synced.
 //
-// A change that fails leaves the old file, but for two errors: with
-// atomicfile.ErrNotDurable the name has the new file, which a power cut may
-// undo; after ErrInterrupted, Recover makes the file old or new.
+// A change that fails leaves the old file, with two exceptions: after
+// atomicfile.ErrNotDurable the name has the new file, which a power cut may undo;
+// after ErrInterrupted, Recover makes the file old or new.
 //
-// # Recover
+// # Recovery
 //
-// Every function of this package ends first what was interrupted, so Recover
-// is only for files that somebody else is to read next: call it for those that
-// may have been changed in place when the system or the process went down. It
-// needs write permission on the file, the attributes that the file had, and
-// what the change needed of the file system; no room on the disk but for what
-// the file system takes to change metadata. It waits for a change that is under
-// way, and does nothing to a file without a note. A file that was copied
-// in the middle of a change cannot be recovered; the note does not hold for it.
+// Every function of this package first recovers the file, so Recover is needed only
+// for files that other programs read next: call it for those that may have been
+// changed in place when the system or the process went down. It needs write
+// permission on the file, the attributes that the file had, and the file system
+// features that the change used, and no disk space except for metadata. It waits
+// for a running change, and does nothing to a file without an intent record. A file
+// that was copied in the middle of a change cannot be recovered: the intent record
+// is not valid for the copy.
 //
-// [Interrupted] tells whether there is anything to end, and changes nothing.
+// [Interrupted] reports whether there is anything to recover, and changes nothing.
 //
-// # Waiting
+// # Locks
 //
-// Whoever may read a file may lock it, by flock(2), for as long as they like. So
-// every function that locks takes a context. It tries the lock after pauses that
-// grow from 1 to 50 ms, and leaves no goroutine behind; once the context is
-// done the error is a [LockedError], which names the process that holds the lock
-// where the system tells. A change that has begun is ended whatever the
-// context says. Options.LockWait gives up earlier, and of many
-// files only the locked one.
+// Any process that may read a file may lock it by flock(2), for as long as it
+// likes. So every function that locks takes a context. It tries the lock after
+// pauses that grow from 1 to 50 ms, and leaves no goroutine behind; once the
+// context is done the error is a [LockedError], which names the process that holds
+// the lock if the system knows it. A change that has begun is completed regardless
+// of the context. Options.LockWait gives up earlier, and for many files skips only
+// the locked one.
 //
 // # Roots
 //
-// With Options.Root names are relative to an os.Root, and nothing below it follows
-// a symlink. The folder of a file is opened once, and the file is opened, compared
-// and replaced in that folder, wherever its name leads meanwhile. Only a group of
-// InsertAll or SwapAll at level Power opens its folders again, to replace the
-// files: a name that leads to another file by then is that file's error
+// With Options.Root names are relative to an os.Root, and no symlink below it is
+// followed. The folder of a file is opened once; the file is opened, compared and
+// replaced in that folder, wherever its path leads by then. Only a group of
+// InsertAll or SwapAll at level Power opens its folders again to replace the files:
+// if a name leads to another file by then, that is an error of that file
 // (syscall.EBUSY).
 //
-// # What is recorded
+// # The record
 //
-// Headers, padding and reserved room are told from content by a record, the
-// attribute user.stele.header, with checksums of all of it. A head that
-// somebody else has changed is nobody's header, a copied file has no record,
-// and of more than some dozens of headers the oldest become content, as does one
-// of more than 64 MiB. A record or a note may come from a stranger: lengths in it
-// are held against the file before there is memory for them. Where a file cannot have such attributes, Insert and Swap work, and nothing else.
+// The attribute user.stele.header records headers, padding and reserved slots, with
+// checksums of all of them. If another program has changed the head of the file,
+// the file has no header; a copy of the file has no record; beyond 64 headers and
+// slots the oldest become content, and so does a header of more than 64 MiB. A
+// record or an intent may be forged: lengths in it are checked against the file
+// before memory is allocated. On files that cannot have such attributes, only
+// Insert and Swap work.
 //
 // # Limits
 //
-// Every change takes the exclusive flock(2) of the file's inode, and looks then
-// whether the name still leads there. So changes by this package, from any
-// goroutine or process, come one after the other, and none is lost; a program
-// that replaces the file otherwise keeps to that by holding the same lock.
+// Every change takes the exclusive flock(2) of the file's inode, then checks that
+// the name still leads there. So changes by this package, from any goroutine or
+// process, are serialized, and none is lost; a program that replaces the file by
+// other means takes part by holding the same lock.
 //
-// A program that does not take it is not kept out. An atomic way finds out
-// that such a one has written to the file, or replaced it, while the new one
-// was made (syscall.EBUSY, and the file is left as that program made it), but
-// not between that and the rename, nor what it writes through a mapping.
-// Appends to the file while it is changed in place are safe.
+// A program that does not take the lock is not kept out. An atomic strategy detects
+// that such a program has written to the file or replaced it while the new one was
+// written (syscall.EBUSY, and the file stays as that program left it), but not
+// between that check and the rename, nor writes through a mapping. Appends to the
+// file during a change in place are safe.
 //
 //   - Hard links: after an atomic change the other names keep the old file.
 //   - Open readers: after an atomic change they read the old file to its end.
-//     In place they see the content move under their offsets.
-//   - Symlinks: followed, but for Options.Root; the lock, and the new file, are
-//     where the link leads. What is no regular file is refused. On Linux a symlink
-//     in a sticky folder that everybody may write to, as /tmp, must be the caller's
-//     or the folder's owner's, else it is an error (EACCES): as with
+//     In place, the content moves under their offsets.
+//   - Symlinks are followed, except with Options.Root; the lock, and the new file,
+//     are where the link leads. Only regular files are accepted. On Linux a symlink
+//     in a sticky, world-writable folder such as /tmp must belong to the caller or
+//     to the folder's owner; otherwise it is an error (EACCES), as with
 //     fs.protected_symlinks in proc_sys_fs(5), whether that is set or not.
-//   - A shift drops what of the file is in the page cache: the next read comes
-//     from the disk.
-//   - Mode, owner, attributes and ACL are kept, or it is an error, but see Options.Keep.
-//     atomicfile.Keep says what is carried of them: file capabilities are not.
-//     In place, whoever lacks CAP_FSETID clears setuid and setgid bits by it,
-//     as by every write, and the file's capabilities go in any case.
-//   - The time of modification is that of the change unless Options.KeepTimes.
-//   - Holes stay holes. Where a header that is not a multiple of the block comes
-//     before data, that lies in other blocks than before.
-//   - NFS: flock(2) is a lock of the server, and of no use where the mount has
-//     nolock or local_lock; it needs write permission on the file. Attributes
-//     are recorded on NFS 4.2 only, and nothing is shifted.
+//   - A shift drops the file's pages from the page cache: the next read comes from
+//     the disk.
+//   - Mode, owner, attributes and ACL are kept, or the change fails; see
+//     Options.Keep. atomicfile.Keep lists the exceptions: file capabilities are not
+//     kept. In place, a process without CAP_FSETID clears setuid and setgid bits, as
+//     by every write, and the file's capabilities are dropped in any case.
+//   - The modification time is that of the change unless Options.KeepTimes is set.
+//   - Holes stay holes. If a header that is not a multiple of the block size comes
+//     before data, the data lies in other blocks than before.
+//   - NFS: flock(2) is a lock of the server, and useless on mounts with nolock or
+//     local_lock; it needs write permission on the file. Attributes are recorded on
+//     NFS 4.2 only, and shift is not available.
 //
 // # Other systems
 //
-// Off Linux there is only copy; nothing is recorded, no lock is taken, times
-// cannot be kept, and of the old file only the permissions are.
+// Off Linux only copy is available; nothing is recorded, no lock is taken, times
+// cannot be kept, and only the permissions of the old file are kept.
 //
 // # Mistakes to avoid
 //
 //   - context.Background() for files that others may read: any of them can hold
-//     the lock, and then the call does not return. Give it a deadline.
+//     the lock, and then the call does not return. Set a deadline.
 //   - Reading a file that was changed in place after a crash, without Recover: it
 //     may hold a part of the change.
-//   - An Insert where a Swap is meant. Headers stack: a second Insert puts a second
-//     header before the first.
-//   - Copying a file and expecting Replace to know its header: the record is the
-//     inode's. The same goes for git, tar and editors that write a new file.
+//   - Insert instead of Swap. Headers stack: a second Insert puts a second header
+//     before the first.
+//   - Copying a file and expecting Replace to know its header: the record belongs to
+//     the inode. The same goes for git, tar and editors that write a new file.
 //   - Editing in a program that does not take the lock while this package changes
-//     the file: its writes between the last look and the rename are lost.
-//   - A name built from what a stranger says, without Options.Root: symlinks are
+//     the file: its writes between the last check and the rename are lost.
+//   - A name built from untrusted input, without Options.Root: symlinks are
 //     followed.
 package header

@@ -10,37 +10,37 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// An edit puts a new head in the place of the first cut bytes of a file. All
-// that this package does is that.
+// An edit replaces the first oldLen bytes of a file by a new head. Every change of
+// this package is an edit.
 type edit struct {
-	old []byte // the first bytes of the file, cut of them
-	cut int64
+	old    []byte // the first oldLen bytes of the file
+	oldLen int64
 
-	// The new head is fixed, then fill bytes of padding. Where elastic, more
-	// padding may follow, which makes blocks whole.
+	// The new head is fixed, then padLen bytes of padding. If padMore is set, more
+	// padding may follow, to make whole blocks.
 	fixed   []byte
-	fill    int64
-	elastic bool
-	pad     func([]byte) // is there if fill > 0 or elastic
+	padLen  int64
+	padMore bool
+	pad     func([]byte) // not nil if padLen > 0 or padMore
 
-	// record is what is kept of the file afterwards. Padding belongs to its
-	// slot number last; nil: the file is to have none.
-	record *record
-	last   int
-	header int64 // length of the header, for Result
-	moot   error // why nothing can be recorded, nil if it can as far as is known
+	// record is the file's record afterwards, nil for none. The padding belongs
+	// to its slot with index padSlot.
+	record    *record
+	padSlot   int
+	header    int64 // length of the header, for Result
+	recordErr error // why the file cannot have a record; nil if it can, or if that is unknown
 
-	needsRecord bool // the change is no use without it
+	needsRecord bool // without a record the change fails
 }
 
-// grow is by how much the file becomes longer, without more padding.
-func (e *edit) grow() int64 { return int64(len(e.fixed)) + e.fill - e.cut }
+// delta returns by how many bytes the file grows, without more padding.
+func (e *edit) delta() int64 { return int64(len(e.fixed)) + e.padLen - e.oldLen }
 
-// finish returns the new head with extra more bytes of padding, and the
-// record, nil if there is to be none.
-func (e *edit) finish(extra int64) ([]byte, *record) {
+// build returns the new head with extra more bytes of padding, and the record, nil
+// for none.
+func (e *edit) build(extra int64) ([]byte, *record) {
 	n := int64(len(e.fixed))
-	head := make([]byte, n+e.fill+extra)
+	head := make([]byte, n+e.padLen+extra)
 	copy(head, e.fixed)
 	if len(head) > len(e.fixed) {
 		e.pad(head[n:])
@@ -49,78 +49,79 @@ func (e *edit) finish(extra int64) ([]byte, *record) {
 		return head, nil
 	}
 	r := &record{slots: slices.Clone(e.record.slots)}
-	if e.last >= 0 {
-		s := &r.slots[e.last]
+	if e.padSlot >= 0 {
+		s := &r.slots[e.padSlot]
 		s.length += extra
-		s.padSum = sum(head[int64(len(head))-s.room():])
+		s.padSum = sum(head[int64(len(head))-s.free():])
 	}
 	r.trim()
 	return head, r
 }
 
-// extraFor is how much padding makes grow a multiple of block, and whether
-// that may be.
-func (e *edit) extraFor(block int64) (int64, error) {
-	if block < sector || block > maxBlock { // statfs(2) of a FUSE file system may say anything, and often 0
-		return 0, unsuited(fmt.Sprintf("the file system says that its blocks are of %d bytes", block), nil)
+// padToBlock returns how much padding makes delta a multiple of block, and an error
+// if no padding is allowed.
+func (e *edit) padToBlock(block int64) (int64, error) {
+	if block < sector || block > maxBlock { // statfs(2) of a FUSE file system may return anything, often 0
+		return 0, notApplicable(fmt.Sprintf("the file system reports a block size of %d bytes", block), nil)
 	}
-	over := e.grow() % block
+	over := e.delta() % block
 	switch {
 	case over == 0:
 		return 0, nil
-	case !e.elastic:
-		return 0, unsuited(fmt.Sprintf("the file changes by %d bytes, which is not whole blocks of %d, and no padding is allowed", e.grow(), block), nil)
+	case !e.padMore:
+		return 0, notApplicable(fmt.Sprintf("the file's size changes by %d bytes, not by whole blocks of %d, and Options.Pad is not set", e.delta(), block), nil)
 	case over < 0:
 		return -over, nil
 	}
 	return block - over, nil
 }
 
-// known is what is recorded of a file, and why nothing is.
-type known struct {
-	record *record
-	why    error // wraps ErrNoHeader if record is nil
-	moot   error // why nothing can be recorded
+// A fileRecord is a file's record, or the reason why it has none.
+type fileRecord struct {
+	record    *record
+	why       error // wraps ErrNoHeader if record is nil
+	recordErr error // why the file cannot have a record
 }
 
-var errNoneRecorded = fmt.Errorf("%w: none is recorded", ErrNoHeader)
+var errNoRecord = fmt.Errorf("%w: the file has no record of one", ErrNoHeader)
 
-// recorded reads the record. It has not been held against the file.
-func (t *target) recorded() (known, error) {
-	no := func(why string) (known, error) {
-		return known{why: fmt.Errorf("%w: %s", ErrNoHeader, why)}, nil
+// readRecord reads the record. It does not compare it with the file's content.
+func (t *target) readRecord() (fileRecord, error) {
+	no := func(why string) (fileRecord, error) {
+		return fileRecord{why: fmt.Errorf("%w: %s", ErrNoHeader, why)}, nil
 	}
 	b, err := getAttr(t.f, recordName)
 	switch {
 	case err == nil:
 	case sys.NoRoomForAttr(err):
-		return known{why: fmt.Errorf("%w: attributes: %w", ErrNoHeader, err), moot: err}, nil
+		return fileRecord{why: fmt.Errorf("%w: attributes: %w", ErrNoHeader, err), recordErr: err}, nil
 	case sys.NoXattr(err):
-		return known{why: errNoneRecorded}, nil
+		return fileRecord{why: errNoRecord}, nil
 	default:
-		return known{}, fmt.Errorf("read record: %w", err)
+		return fileRecord{}, fmt.Errorf("read record: %w", err)
 	}
 	r, inode, err := decodeRecord(b)
 	if err != nil {
 		return no(err.Error())
 	}
 	if inode != sys.Inode(t.info) {
-		return no("the record came with a copy and is another file's")
+		return no("the record was copied with the file and belongs to another inode")
 	}
-	return known{record: r}, nil
+	return fileRecord{record: r}, nil
 }
 
-// slotsOf returns the bytes of the first n slots, if they are what is recorded.
-func (t *target) slotsOf(r *record, n int) ([]byte, error) {
+// readSlots returns the bytes of the first n slots, or an error unless they match
+// the record.
+func (t *target) readSlots(r *record, n int) ([]byte, error) {
 	var total int64
 	for _, s := range r.slots[:n] {
 		if s.length > t.size()-total {
-			return nil, fmt.Errorf("%w: the file is shorter than what is recorded", ErrNoHeader)
+			return nil, fmt.Errorf("%w: the file is shorter than its record says", ErrNoHeader)
 		}
 		total += s.length
 	}
-	if total > pieceSize { // a record may be wrong, or lie
-		if err := t.compare(r.slots[:n]); err != nil {
+	if total > pieceSize { // the record may be wrong or forged: verify before allocating
+		if err := t.verifySlots(r.slots[:n]); err != nil {
 			return nil, err
 		}
 	}
@@ -139,11 +140,11 @@ func (t *target) slotsOf(r *record, n int) ([]byte, error) {
 	return b, nil
 }
 
-var errNotAsRecorded = fmt.Errorf("%w: the head of the file is not as recorded", ErrNoHeader)
+var errNotAsRecorded = fmt.Errorf("%w: the head of the file does not match its record", ErrNoHeader)
 
-// compare finds out whether the head of the file is what is recorded, without
-// having all of it in memory.
-func (t *target) compare(slots []slot) error {
+// verifySlots returns an error unless the head of the file matches the record. It
+// does not hold all of it in memory.
+func (t *target) verifySlots(slots []slot) error {
 	off := int64(0)
 	same := func(n int64, want uint32) error {
 		got, err := checksum(t.f, off, n)
@@ -159,21 +160,22 @@ func (t *target) compare(slots []slot) error {
 				return err
 			}
 		}
-		if err := same(slots[i].room(), slots[i].padSum); err != nil {
+		if err := same(slots[i].free(), slots[i].padSum); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// base is the record that an insert builds on: empty where none holds.
-func (t *target) base() (known, []byte, error) {
-	k, err := t.recorded()
+// insertBase returns the record that an insert extends, empty if there is no valid
+// one, and the bytes of its first slot.
+func (t *target) insertBase() (fileRecord, []byte, error) {
+	k, err := t.readRecord()
 	if err != nil {
 		return k, nil, err
 	}
 	if k.record != nil && len(k.record.slots) > 0 {
-		top, err := t.slotsOf(k.record, 1)
+		top, err := t.readSlots(k.record, 1)
 		if err == nil {
 			return k, top, nil
 		}
@@ -185,44 +187,44 @@ func (t *target) base() (known, []byte, error) {
 	return k, nil, nil
 }
 
-// insertion is the edit of Insert.
+// insertion returns the edit of Insert.
 func (t *target) insertion(data []byte, o Options) (*edit, error) {
-	k, top, err := t.base()
+	k, top, err := t.insertBase()
 	if err != nil {
 		return nil, err
 	}
-	e := &edit{pad: o.Pad, header: int64(len(data)), moot: k.moot}
+	e := &edit{pad: o.Pad, header: int64(len(data)), recordErr: k.recordErr}
 	n := int64(len(data))
-	if top != nil && k.record.slots[0].takes(n, o) {
+	if top != nil && k.record.slots[0].fits(n, o) {
 		s := k.record.slots[0]
-		e.old, e.cut = top, s.length
+		e.old, e.oldLen = top, s.length
 		e.fixed = slices.Concat(data, top[:s.used()], top[s.used()+n:])
 		s.headers = slices.Insert(slices.Clone(s.headers), 0, newEntry(data))
 		e.record = k.record.with(1, s)
 		return e, nil
 	}
-	e.fixed, e.elastic = data, o.Pad != nil
-	if n > maxRoom && e.moot == nil {
-		e.moot = fmt.Errorf("a header of more than %d MiB is content", maxRoom>>20)
+	e.fixed, e.padMore = data, o.Pad != nil
+	if n > maxReserve && e.recordErr == nil {
+		e.recordErr = fmt.Errorf("a header of more than %d MiB becomes content", maxReserve>>20)
 	}
 	e.record = k.record.with(0, slot{length: n, headers: []entry{newEntry(data)}})
 	return e, nil
 }
 
-// takes reports whether a header of n bytes goes into the padding.
-func (s *slot) takes(n int64, o Options) bool {
-	return n <= s.room() && (s.reserved || o.Pad != nil && s.room() > 0)
+// fits reports whether a header of n bytes goes into the slot's padding.
+func (s *slot) fits(n int64, o Options) bool {
+	return n <= s.free() && (s.reserved || o.Pad != nil && s.free() > 0)
 }
 
-// with returns the record with the slot s in the place of the first n.
+// with returns the record with the first n slots replaced by s.
 func (r *record) with(n int, s ...slot) *record {
 	return &record{slots: slices.Concat(s, r.slots[n:])}
 }
 
-// last returns the header that was put there last: its slot, and the bytes up
-// to the end of that. Empty slots may be before it.
-func (t *target) last() (k known, at int, head []byte, err error) {
-	if k, err = t.recorded(); err != nil {
+// newest returns the record, the index of the slot with the newest header, and the
+// bytes of the file up to the end of that slot. Empty slots may come before it.
+func (t *target) newest() (k fileRecord, at int, head []byte, err error) {
+	if k, err = t.readRecord(); err != nil {
 		return k, 0, nil, err
 	}
 	if k.record == nil {
@@ -230,47 +232,47 @@ func (t *target) last() (k known, at int, head []byte, err error) {
 	}
 	at = slices.IndexFunc(k.record.slots, func(s slot) bool { return len(s.headers) > 0 })
 	if at < 0 {
-		return k, 0, nil, errNoneRecorded
+		return k, 0, nil, errNoRecord
 	}
-	head, err = t.slotsOf(k.record, at+1)
+	head, err = t.readSlots(k.record, at+1)
 	return k, at, head, err
 }
 
-// change is the edit of Replace and, where data is nil, Remove.
-func (t *target) change(data []byte, o Options) (*edit, error) {
-	k, at, head, err := t.last()
+// replacement returns the edit of Replace or, if data is nil, of Remove.
+func (t *target) replacement(data []byte, o Options) (*edit, error) {
+	k, at, head, err := t.newest()
 	if err != nil {
 		return nil, err
 	}
 	s := k.record.slots[at]
 	start := int64(len(head)) - s.length
-	before, mine := head[:start], head[start:]
-	gone, used := s.headers[0].length, s.used()
-	padding := mine[used:]
+	before, content := head[:start], head[start:]
+	oldHeader, used := s.headers[0].length, s.used()
+	padding := content[used:]
 
-	if len(data) > maxRoom {
-		return nil, setting.Wrong("header: Replace: data", setting.Bytes(len(data)), "1 to %d", maxRoom)
+	if len(data) > maxReserve {
+		return nil, setting.Wrong("header: Replace: data", setting.Bytes(len(data)), "1 to %d", maxReserve)
 	}
 
-	e := &edit{old: head, cut: int64(len(head)), pad: o.Pad, header: int64(len(data)), last: at}
-	e.fixed = slices.Concat(before, data, mine[gone:used])
+	e := &edit{old: head, oldLen: int64(len(head)), pad: o.Pad, header: int64(len(data)), padSlot: at}
+	e.fixed = slices.Concat(before, data, content[oldHeader:used])
 	s.headers = slices.Clone(s.headers[1:])
 	if data != nil {
 		s.headers = slices.Insert(s.headers, 0, newEntry(data))
 	}
-	more, room := int64(len(data))-gone, s.room()
+	more, free := int64(len(data))-oldHeader, s.free()
 	switch {
-	case len(s.headers) == 0 && !s.reserved: // the padding goes with the last
-		e.last = -1
+	case len(s.headers) == 0 && !s.reserved: // the padding is removed with the last header
+		e.padSlot = -1
 		e.record = &record{slots: slices.Concat(k.record.slots[:at], k.record.slots[at+1:])}
 		return e, nil
-	case room >= 0 && o.Pad != nil: // the slot stays as long as it is
-		e.fill = room
-	case room >= 0 && more > 0 && s.reserved:
+	case free >= 0 && o.Pad != nil: // the slot keeps its length
+		e.padLen = free
+	case free >= 0 && more > 0 && s.reserved:
 		e.fixed = append(e.fixed, padding[more:]...)
 	case o.Pad != nil: // longer than the slot
 		s.length = s.used()
-		e.elastic = true
+		e.padMore = true
 	default: // exactly the bytes given
 		s.length += more
 		e.fixed = append(e.fixed, padding...)
@@ -279,17 +281,17 @@ func (t *target) change(data []byte, o Options) (*edit, error) {
 	return e, nil
 }
 
-// reservation is the edit of Reserve, or nil if the room is there.
+// reservation returns the edit of Reserve, or nil if the slot is large enough.
 func (t *target) reservation(size int64, o Options) (*edit, error) {
-	if size < 0 || size > maxRoom {
-		return nil, setting.InRange("header: Reserve: size", setting.Bytes(size), 0, maxRoom)
+	if size < 0 || size > maxReserve {
+		return nil, setting.InRange("header: Reserve: size", setting.Bytes(size), 0, maxReserve)
 	}
-	k, top, err := t.base()
+	k, top, err := t.insertBase()
 	if err != nil {
 		return nil, err
 	}
-	if k.moot != nil {
-		return nil, fmt.Errorf("nothing can be recorded of this file: %w", k.moot)
+	if k.recordErr != nil {
+		return nil, fmt.Errorf("this file cannot have a record: %w", k.recordErr)
 	}
 	s, old := slot{}, 0
 	if top != nil && k.record.slots[0].reserved {
@@ -301,16 +303,16 @@ func (t *target) reservation(size int64, o Options) (*edit, error) {
 	if o.Pad == nil {
 		return nil, setting.Wrong("header: Options.Pad", nil, "a function that fills the reserved bytes")
 	}
-	e := &edit{pad: o.Pad, elastic: true, fill: size - s.used(), needsRecord: true}
+	e := &edit{pad: o.Pad, padMore: true, padLen: size - s.used(), needsRecord: true}
 	if old == 1 {
-		e.old, e.cut, e.fixed = top, s.length, top[:s.used()]
+		e.old, e.oldLen, e.fixed = top, s.length, top[:s.used()]
 	}
 	s.length, s.reserved = size, true
 	e.record = k.record.with(old, s)
 	return e, nil
 }
 
-// swap is the edit of Swap, or nil if there is nothing to do.
+// swap returns the edit of Swap, or nil if there is nothing to do.
 func (t *target) swap(old, data []byte, o Options) (*edit, error) {
 	if int64(len(old)) > t.size() {
 		return nil, ErrChanged
@@ -325,7 +327,7 @@ func (t *target) swap(old, data []byte, o Options) (*edit, error) {
 		return nil, nil
 	}
 	return &edit{
-		old: old, cut: int64(len(old)), fixed: data, elastic: o.Pad != nil, pad: o.Pad,
-		header: int64(len(data)), last: -1,
+		old: old, oldLen: int64(len(old)), fixed: data, padMore: o.Pad != nil, pad: o.Pad,
+		header: int64(len(data)), padSlot: -1,
 	}, nil
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A span is a part of a file, in blocks.
+// A span is a range of a file, in blocks.
 type span struct{ off, n int64 }
 
-// A fileMap says where a file has room on the disk, and where holes. A shift
-// moves blocks and holes alike, so the map tells how far a shift has come.
+// A fileMap says where a file has blocks allocated, and where holes. A shift moves
+// blocks and holes alike, so the map shows how far a shift has come.
 type fileMap struct {
 	size    int64  // of the file, in bytes
-	blocks  []span // with room: ascending, with holes between
-	written []span // of these, what does not read as zeros by itself
+	blocks  []span // allocated: ascending, with holes between
+	written []span // those of blocks that do not read as zeros because they are unwritten
 }
 
-// readMap reads the map of f, whose blocks have the given size in bytes.
+// readMap returns the map of f, whose block size is given in bytes.
 func readMap(f *os.File, block int64) (fileMap, error) {
 	var m fileMap
 	extents, err := sys.Extents(f)
 	if err != nil {
-		return m, unsuited("where the file has holes is not known", err)
+		return m, notApplicable("the file's extents are unknown", err)
 	}
 	fi, err := f.Stat()
 	if err != nil {
@@ -34,7 +34,7 @@ func readMap(f *os.File, block int64) (fileMap, error) {
 	m.size = fi.Size()
 	for _, e := range extents {
 		if e.Off < m.size && e.Odd || e.Off%block != 0 || e.Len%block != 0 {
-			return m, unsuited("the file does not lie in whole blocks", nil)
+			return m, notApplicable("the file's extents are not whole blocks", nil)
 		}
 		s := span{e.Off / block, e.Len / block}
 		m.blocks = addSpan(m.blocks, s)
@@ -45,7 +45,7 @@ func readMap(f *os.File, block int64) (fileMap, error) {
 	return m, nil
 }
 
-// addSpan appends s, which lies behind all of list, or joins it to the last.
+// addSpan appends s, which lies after all spans of list, or joins it to the last.
 func addSpan(list []span, s span) []span {
 	if last := len(list) - 1; last >= 0 && list[last].off+list[last].n == s.off {
 		list[last].n += s.n
@@ -54,8 +54,8 @@ func addSpan(list []span, s span) []span {
 	return append(list, s)
 }
 
-// cut returns what list has between from and to, counted from `from`.
-func cut(list []span, from, to int64) []span {
+// clip returns the part of list between from and to, relative to from.
+func clip(list []span, from, to int64) []span {
 	var out []span
 	for _, s := range list {
 		begin, end := max(s.off, from), min(s.off+s.n, to)
@@ -66,10 +66,10 @@ func cut(list []span, from, to int64) []span {
 	return out
 }
 
-// withGap returns list with n blocks of hole put in at x.
+// withGap returns list with a hole of n blocks inserted at x.
 func withGap(list []span, x, n int64) []span {
-	out := cut(list, 0, x)
-	for _, s := range cut(list, x, maxSize) {
+	out := clip(list, 0, x)
+	for _, s := range clip(list, x, maxSize) {
 		out = addSpan(out, span{s.off + x + n, s.n})
 	}
 	return out
@@ -91,30 +91,30 @@ func firstMissing(a, b []span) (x int64, found bool) {
 	return 0, false
 }
 
-// A shiftPlan is what has to be known to tell how far a shift has come, and to
-// end it. Both directions are one: there is a base, which is the file without
-// the shifted head, and a gap in it, which lets the head in, or is what it left.
+// A shiftPlan describes a shift, so that Recover can tell how far it has come and
+// complete or undo it. Both directions have the same form: a base, which is the
+// file without the head, and a gap in it, where the head goes or where it was.
 type shiftPlan struct {
-	block int64    // bytes
-	base  int64    // size of the base, in bytes
-	data  []span   // of the base, where it has room, up to its end
-	head  []uint32 // CRC-32C of each block of the head
-	first uint32   // CRC-32C of the base's first bytes, as many as the head's
-	ahead bool     // there is room beyond the file's end too
+	block     int64    // block size, in bytes
+	base      int64    // size of the base, in bytes
+	data      []span   // allocated blocks of the base, up to its end
+	head      []uint32 // CRC-32C of each block of the head
+	first     uint32   // CRC-32C of the base's first firstLen bytes
+	beyondEOF bool     // blocks are allocated beyond the end of the file
 }
 
-// end of the base, and length of the head, in blocks.
+// end returns the length of the base, and gap that of the head, in blocks.
 func (p *shiftPlan) end() int64 { return (p.base + p.block - 1) / p.block }
 func (p *shiftPlan) gap() int64 { return int64(len(p.head)) }
 
-// firstLen is how many bytes `first` is of.
+// firstLen returns how many bytes p.first covers: as many as the head has.
 func (p *shiftPlan) firstLen() int64 { return min(p.base, p.gap()*p.block) }
 
 func (p *shiftPlan) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(p.block))
 	b = binary.AppendUvarint(b, uint64(p.base))
 	b = binary.LittleEndian.AppendUint32(b, p.first)
-	b = append(b, flag(p.ahead))
+	b = append(b, flag(p.beyondEOF))
 	b = binary.AppendUvarint(b, uint64(len(p.head)))
 	b = appendSums(b, p.head)
 	b = binary.AppendUvarint(b, uint64(len(p.data)))
@@ -140,12 +140,12 @@ func (d *decoder) flag() bool {
 	return !d.bad && v[0] == 1
 }
 
-// plan takes a shiftPlan off, and none that cannot be: its spans are in order,
-// apart and within the base, and neither it nor the head is empty.
+// plan decodes a shiftPlan and checks it: its spans are ascending, apart and within
+// the base, and neither base nor head is empty.
 func (d *decoder) plan() shiftPlan {
 	p := shiftPlan{block: d.size(), base: d.size()}
 	p.first = d.sum()
-	p.ahead = d.flag()
+	p.beyondEOF = d.flag()
 	p.head = d.sums(d.size())
 	n := d.size()
 	if d.bad || p.block < sector || p.block > maxBlock || p.base == 0 || p.base > maxSize/2 || len(p.head) == 0 || n == 0 || n > int64(len(d.b))/2 {
@@ -165,48 +165,48 @@ func (d *decoder) plan() shiftPlan {
 	return p
 }
 
-// maxBlock is more than the largest block that a file system has, in bytes.
+// maxBlock is above the block size of every file system, in bytes.
 const maxBlock = 1 << 24
 
 // A shiftState is how far a shift has come.
 type shiftState uint8
 
 const (
-	// stateUnknown: somebody else has changed the file.
+	// stateUnknown: another program has changed the file.
 	stateUnknown shiftState = iota
-	// stateBase: the file is the base, and perhaps what was appended to it.
+	// stateBase: the file is the base, perhaps with data appended.
 	stateBase
-	// stateHead: head and base.
+	// stateHead: the file is head and base.
 	stateHead
-	// stateGap: there is a gap in the base.
+	// stateGap: the base has the gap somewhere.
 	stateGap
-	// stateTail: the file has grown, or has not yet shrunk, and that is all.
+	// stateTail: the file is the base, already grown or not yet shrunk.
 	stateTail
 )
 
-// A headState is what there is in the blocks of the head.
+// A headState counts the blocks of the head by their content.
 type headState struct {
-	whole, zero, other int64 // blocks
+	whole, zero, other int64 // as written, zeros, anything else
 }
 
-// judge finds the state of a file from its map, and the block where the gap
-// begins. The others are asked only where the map leaves a choice: what is in
-// the blocks of the head, if the head were there; whether the base begins at a
-// block; and whether all that is behind the base is zeros.
+// classify returns the state of a file with map m, and the block where the gap
+// begins. It calls the functions only if the map allows several states: head reads
+// the blocks where the head would be, first reports whether the base begins at a
+// block, and zeroTail whether everything after the base is zeros.
 //
-// ext4 and XFS shift to the right from the last extent on, and to the left
-// from the first on, one extent or one leaf of the tree after the other, in a
-// series of transactions (ext4_ext_shift_extents, xfs_bmap_insert_extents,
-// xfs_bmap_collapse_extents). What is left where it breaks off is the base
-// with a gap at the begin of one extent, whichever way. To the right the file
-// grows before, to the left it shrinks after that. XFS lets it grow to the end
-// of its last block first, which it fills with zeros (xfs_setattr_size).
-func (p *shiftPlan) judge(m fileMap, head func() (headState, error), first func(block int64) (bool, error), zeroTail func() (bool, error)) (shiftState, int64, error) {
+// ext4 and XFS shift right starting with the last extent, and left starting with
+// the first, one extent or one leaf of the tree after the other, in a series of
+// transactions (ext4_ext_shift_extents, xfs_bmap_insert_extents,
+// xfs_bmap_collapse_extents). An interruption leaves the base with a gap at the
+// beginning of one extent, in both directions. A shift right grows the file first,
+// a shift left shrinks it last. XFS first grows the file to the end of its last
+// block, which it fills with zeros (xfs_setattr_size).
+func (p *shiftPlan) classify(m fileMap, head func() (headState, error), first func(block int64) (bool, error), zeroTail func() (bool, error)) (shiftState, int64, error) {
 	end, gap := p.end(), p.gap()
-	long := m.size >= p.base+gap*p.block // enough for head and base
-	base := m.size >= p.base && slices.Equal(cut(m.blocks, 0, end), p.data)
-	// With the head before it, the base is there too where the file is long.
-	open := long && slices.Equal(cut(m.blocks, gap, gap+end), p.data)
+	long := m.size >= p.base+gap*p.block // it has space for head and base
+	base := m.size >= p.base && slices.Equal(clip(m.blocks, 0, end), p.data)
+	// The map also fits the base after the head.
+	open := long && slices.Equal(clip(m.blocks, gap, gap+end), p.data)
 	if open {
 		h, err := head()
 		if err != nil {
@@ -216,17 +216,17 @@ func (p *shiftPlan) judge(m fileMap, head func() (headState, error), first func(
 			return stateHead, 0, nil
 		}
 		if base {
-			// Such is a file without holes, whatever happened.
-			if base, err = p.baseFirst(m, h, first); err != nil {
+			// A file without holes fits both, whatever happened.
+			if base, err = p.startsWithBase(m, h, first); err != nil {
 				return stateUnknown, 0, err
 			}
 		}
 		switch {
 		case base:
 		case h.other == 0:
-			return stateGap, 0, nil // partly filled, or partly given back
+			return stateGap, 0, nil // partly written, or partly freed
 		case h.zero == 0:
-			return stateHead, 0, nil // and written over since
+			return stateHead, 0, nil // overwritten since
 		default:
 			return stateUnknown, 0, nil
 		}
@@ -242,7 +242,7 @@ func (p *shiftPlan) judge(m fileMap, head func() (headState, error), first func(
 			}
 		}
 		switch {
-		case !long || len(cut(m.written, end, end+gap)) > 0: // perhaps with something appended
+		case !long || len(clip(m.written, end, end+gap)) > 0: // perhaps with data appended
 			return stateBase, 0, nil
 		case m.size == p.base+gap*p.block:
 			return stateTail, 0, nil
@@ -250,18 +250,18 @@ func (p *shiftPlan) judge(m fileMap, head func() (headState, error), first func(
 		return stateUnknown, 0, nil
 	}
 	if x, found := firstMissing(p.data, m.blocks); found && long &&
-		slices.Equal(cut(m.blocks, 0, end+gap), withGap(p.data, x, gap)) {
+		slices.Equal(clip(m.blocks, 0, end+gap), withGap(p.data, x, gap)) {
 		return stateGap, x, nil
 	}
 	return stateUnknown, 0, nil
 }
 
-// errEither is why a state cannot be told.
-var errEither = errors.New("its map and its bytes fit two states of a shift")
+// errAmbiguous is the error if the state cannot be determined.
+var errAmbiguous = errors.New("its extents and its content fit two states of a shift")
 
-// baseFirst reports whether the file begins with the base, where by its map it
-// may begin with a head too, of which h is there.
-func (p *shiftPlan) baseFirst(m fileMap, h headState, first func(block int64) (bool, error)) (bool, error) {
+// startsWithBase reports whether the file begins with the base, if its map fits a
+// head, with content h, as well.
+func (p *shiftPlan) startsWithBase(m fileMap, h headState, first func(block int64) (bool, error)) (bool, error) {
 	here, err := first(0)
 	if err != nil {
 		return false, err
@@ -272,10 +272,10 @@ func (p *shiftPlan) baseFirst(m fileMap, h headState, first func(block int64) (b
 		return false, err
 	case here != there:
 		return here, nil
-	case here && h.other > 0: // a file that repeats itself; of a head there is nothing
+	case here && h.other > 0: // a file that repeats itself, without a head
 		return true, nil
-	case here && !p.ahead && m.size == p.base+p.gap()*p.block: // it begins with zeros
+	case here && !p.beyondEOF && m.size == p.base+p.gap()*p.block: // it begins with zeros
 		return false, nil // the end of the base alone would be followed by a hole
 	}
-	return false, errEither
+	return false, errAmbiguous
 }

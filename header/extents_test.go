@@ -103,8 +103,8 @@ func (m *model) planOf(base, off int64, head []int) *shiftPlan {
 		p.head = append(p.head, modelSum(h))
 	}
 	f := m.fileMap()
-	p.data = cut(f.blocks, off, off+p.end())
-	p.ahead = len(cut(f.blocks, off+p.end(), maxSize)) > 0
+	p.data = clip(f.blocks, off, off+p.end())
+	p.beyondEOF = len(clip(f.blocks, off+p.end(), maxSize)) > 0
 	p.first = m.sumOf(off, min(p.end(), p.gap()))
 	return p
 }
@@ -168,7 +168,7 @@ func (m *model) collapse(rng *rand.Rand, x, n int64) []*model {
 // judgeModel ends what was interrupted, as endShift does, and tells what a cut
 // in the middle of that may leave.
 func judgeModel(p *shiftPlan, m *model, rng *rand.Rand) (end *model, between []*model, state shiftState, err error) {
-	state, x, err := p.judge(m.fileMap(), func() (h headState, err error) {
+	state, x, err := p.classify(m.fileMap(), func() (h headState, err error) {
 		for i, want := range p.head {
 			switch b := m.at(int64(i)); {
 			case modelSum(b.data) == want:
@@ -261,7 +261,7 @@ func TestJudge(t *testing.T) {
 				var next []*model
 				for _, s := range work {
 					end, between, state, err := judgeModel(p, s, rng)
-					if err == errEither && p.firstZero(m, insert) {
+					if err == errAmbiguous && p.firstZero(m, insert) {
 						continue // which nothing could tell
 					}
 					if err != nil {
@@ -296,7 +296,7 @@ func TestJudge(t *testing.T) {
 // firstZero: the base begins with zeros, and there was room beyond its end.
 func (p *shiftPlan) firstZero(m *model, insert bool) bool {
 	n := min(p.end(), p.gap())
-	return insert && p.ahead && m.sumOf(0, n) == modelSum(make([]int, n)...)
+	return insert && p.beyondEOF && m.sumOf(0, n) == modelSum(make([]int, n)...)
 }
 
 func TestSpans(t *testing.T) {
@@ -305,8 +305,8 @@ func TestSpans(t *testing.T) {
 		what      string
 		got, want []span
 	}{
-		{"cut in the middle of spans", cut(list, 1, 6), []span{{0, 1}, {3, 2}}},
-		{"cut of a hole", cut(list, 2, 4), nil},
+		{"cut in the middle of spans", clip(list, 1, 6), []span{{0, 1}, {3, 2}}},
+		{"cut of a hole", clip(list, 2, 4), nil},
 		{"a gap in a span", withGap(list, 5, 2), []span{{0, 2}, {4, 1}, {7, 2}, {12, 1}}},
 		{"a gap at the head", withGap(list, 0, 3), []span{{3, 2}, {7, 3}, {13, 1}}},
 		{"a gap at the begin of a span", withGap(list, 4, 1), []span{{0, 2}, {5, 3}, {11, 1}}},

@@ -19,20 +19,20 @@ func (t *target) fill(f content, e *edit, p *plan, how Strategy) error {
 	})
 }
 
-// fillShared has the new file share the blocks of the old one.
+// fillShared makes the new file share the blocks of the old one.
 func (t *target) fillShared(fd int, e *edit, p *plan) error {
 	head := p.head
-	if p.from > e.cut { // up to the first whole block
-		between, err := t.read(e.cut, p.from-e.cut)
+	if p.from > e.oldLen { // the bytes before the first whole block
+		between, err := t.read(e.oldLen, p.from-e.oldLen)
 		if err != nil {
 			return fmt.Errorf("read: %w", err)
 		}
 		head = append(head, between...)
 	}
-	// Blocks first: that is what may not be possible.
+	// Clone first: that may be impossible.
 	if err := sys.CloneTail(fd, p.to, t.f, p.from); err != nil {
 		if sys.Absent(err) || err == syscall.EPERM || err == syscall.ETXTBSY {
-			return unsuited("blocks of this file cannot be shared", err)
+			return notApplicable("the blocks of this file cannot be shared", err)
 		}
 		return fmt.Errorf("clone: %w", err)
 	}
@@ -46,7 +46,7 @@ func writeAt(fd int, b []byte, off int64) error {
 	return nil
 }
 
-// fillCopied copies what the old file has of data, and leaves out its holes.
+// fillCopied copies the data of the old file and skips its holes.
 func (t *target) fillCopied(fd int, p *plan, how Strategy) error {
 	pending := p.head // not yet written
 	shift := p.to - p.from
@@ -82,8 +82,8 @@ func (t *target) fillCopied(fd int, p *plan, how Strategy) error {
 	return nil
 }
 
-// copyRange copies n bytes of the old file from off on, and before them the
-// head, if there is one.
+// copyRange copies n bytes of the old file at off, and writes head, which may be
+// empty, before them.
 func (t *target) copyRange(fd int, p *plan, how Strategy, head []byte, off, n, shift int64) error {
 	whole := int64(len(head)) + n
 	if whole <= pieceSize && how == Copy { // one write
@@ -102,7 +102,7 @@ func (t *target) copyRange(fd int, p *plan, how Strategy, head []byte, off, n, s
 		done, err := sys.CopyInKernel(fd, off+shift, t.f, off, n)
 		switch {
 		case err != nil && done == 0 && (sys.Absent(err) || err == syscall.EPERM):
-			return unsuited("copy_file_range", err)
+			return notApplicable("copy_file_range", err)
 		case err != nil:
 			return fmt.Errorf("copy: %w", err)
 		case done < n:
@@ -114,14 +114,14 @@ func (t *target) copyRange(fd int, p *plan, how Strategy, head []byte, off, n, s
 	switch {
 	case err == nil:
 		return nil
-	case sys.Unreadable(err): // reading tells why, or can where mapping cannot
+	case sys.Unreadable(err): // a read returns the cause, or succeeds where the mapping fails
 		return t.copyBuffered(fd, nil, off+done, n-done, shift)
 	}
 	return fmt.Errorf("write: %w", err)
 }
 
-// copyBuffered copies through memory. head, which must fit a piece together
-// with what is copied, goes before.
+// copyBuffered copies through memory, with head before the copied bytes; a head needs
+// to fit a piece together with them.
 func (t *target) copyBuffered(fd int, head []byte, off, n, shift int64) error {
 	buf := buffers.Get().(*[pieceSize]byte)
 	defer buffers.Put(buf)

@@ -9,7 +9,7 @@ import (
 // fill writes the content of the new file. Holes become zeros here.
 func (t *target) fill(f content, e *edit, p *plan, how Strategy) error {
 	if how != Copy {
-		return unsuited("it needs Linux", nil)
+		return notApplicable("it needs Linux", nil)
 	}
 	if len(p.head) > 0 {
 		if _, err := f.Write(p.head); err != nil {

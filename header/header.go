@@ -12,37 +12,38 @@ import (
 )
 
 var (
-	// ErrNoHeader: the file has no header of this package, or somebody has
-	// changed the head of the file since.
+	// ErrNoHeader means that the file has no header of this package, or that its
+	// head was changed by another program since.
 	ErrNoHeader = errors.New("no header")
-	// ErrChanged: the head of the file is not what Swap was told.
-	ErrChanged = errors.New("the head of the file is not the one given")
-	// ErrStrategy: the strategy that was asked for cannot do this here.
-	ErrStrategy = errors.New("this strategy cannot be taken here")
-	// ErrInterrupted: a change in place could not be ended, and has left the
-	// file changed in part. Recover ends it, and so does any later change.
+	// ErrChanged means that the file does not begin with the bytes that Swap was
+	// given.
+	ErrChanged = errors.New("the file does not begin with the given head")
+	// ErrStrategy means that Options.Strategy is impossible for this file.
+	ErrStrategy = errors.New("this strategy is not possible here")
+	// ErrInterrupted means that a change in place failed half-way. Recover
+	// completes or undoes it, and so does any later change.
 	ErrInterrupted = errors.New("a change of this file was interrupted")
 )
 
-// Insert puts data before the first byte of the file name: what Options.Level
-// says survives once it has returned, and Result.Promise tells what a crash
-// meanwhile leaves, which is the old file or the new one
-// (durability.OldOrNew) unless Mode is InPlace and Level is Kill. Inserts
-// stack: a later one stands before an earlier one.
+// Insert puts data before the first byte of the file name. Once it has returned
+// nil, the change survives what Options.Level says. A crash during the change
+// leaves the old file or the new one (durability.OldOrNew), unless Mode is InPlace
+// and Level is Kill; Result.Promise says which. Headers stack: a later one stands
+// before an earlier one. If data is empty, Insert does nothing.
 //
-// Where room was reserved, or padding is allowed and there is padding, the
-// header goes there, and nothing moves. Else exactly data is inserted, and
-// padding only where Options.Pad allows it. Of data without bytes it does
-// nothing.
+// If the file has reserved bytes, or has padding and Options.Pad is set, the header
+// goes there, if it fits, and nothing moves. Otherwise exactly data is inserted,
+// with padding only if Options.Pad is set.
 //
-// Whoever may read the file may lock it. The lock is waited for until ctx is
-// done, or for Options.LockWait: then the error is a *[LockedError], which says
-// who holds it where that is known, and the file is as it was. A change that has
-// begun is ended whatever ctx says. So it is with all functions of this package.
+// Any process that may read the file may lock it. Insert waits for the lock until
+// ctx is done, or for Options.LockWait; then the error is a *[LockedError], which
+// names the holder if it is known, and the file is unchanged. A change that has
+// begun is completed regardless of ctx. This holds for all functions of this
+// package.
 //
-// Where nothing can be recorded of the file (a file system without user
-// attributes, a header of more than 64 MiB), the header is inserted all the same. Result.Why says so, and
-// Replace, Remove and Read do not know it.
+// If the header cannot be recorded, because the file system has no user attributes
+// or the header is longer than 64 MiB, it is inserted nevertheless. Result.Why then
+// says so, and Replace, Remove and Read do not find the header.
 func Insert(ctx context.Context, name string, data []byte, o Options) (Result, error) {
 	return apply(ctx, "insert", name, o, insertion(data))
 }
@@ -56,65 +57,64 @@ func insertion(data []byte) change {
 	}
 }
 
-// Replace puts data in the place of the header that Insert put there last. It
-// promises what Insert promises. ErrNoHeader: there is none. Where
-// Options.Pad is set and the header has padding or room that data fits in,
-// nothing moves; else the file becomes longer or shorter by as much as the
-// header.
+// Replace replaces the header that Insert put there last by data, with the promise
+// of Insert. The error is ErrNoHeader if there is none. If Options.Pad is set and
+// data fits the header and its padding or reserved bytes, nothing moves; otherwise
+// the file grows or shrinks with the header.
 func Replace(ctx context.Context, name string, data []byte, o Options) (Result, error) {
 	return apply(ctx, "replace", name, o, func(t *target, o Options) (*edit, error) {
 		if len(data) == 0 {
-			return nil, setting.Wrong("header: Replace: data", setting.Bytes(0), "1 to %d; Remove takes the header out", maxRoom)
+			return nil, setting.Wrong("header: Replace: data", setting.Bytes(0), "1 to %d; Remove takes the header out", maxReserve)
 		}
-		return t.change(data, o)
+		return t.replacement(data, o)
 	})
 }
 
-// Remove removes the header that Insert put there last, and its padding. It
-// promises what Insert promises. ErrNoHeader: there is none. Room that was
-// reserved stays, filled by Options.Pad; without Pad it becomes shorter by
-// the header.
+// Remove removes the header that Insert put there last, and its padding, with the
+// promise of Insert. The error is ErrNoHeader if there is none. A reserved slot
+// keeps its length, filled by Options.Pad; without Pad it shrinks by the header.
 func Remove(ctx context.Context, name string, o Options) (Result, error) {
-	return apply(ctx, "remove", name, o, func(t *target, o Options) (*edit, error) { return t.change(nil, o) })
+	return apply(ctx, "remove", name, o, func(t *target, o Options) (*edit, error) { return t.replacement(nil, o) })
 }
 
-// Read returns the header that Insert put there last. ErrNoHeader: there is
-// none. It waits for changes that are under way, and ends an interrupted one.
-// Of the options only Root, OneMount and LockWait count.
+// Read returns the header that Insert put there last. The error is ErrNoHeader if
+// there is none. Read waits for a running change, and recovers an interrupted one
+// first. Of the options it uses only Root, OneMount and LockWait.
 func Read(ctx context.Context, name string, o Options) ([]byte, error) {
 	if err := o.check(); err != nil {
-		return nil, wrap("read", name, err)
+		return nil, wrapError("read", name, err)
 	}
 	t, err := lockTarget(ctx, name, false, o, o.LockWait)
 	if err != nil {
-		return nil, wrap("read", name, err)
+		return nil, wrapError("read", name, err)
 	}
 	defer t.close()
-	k, at, head, err := t.last()
+	k, at, head, err := t.newest()
 	if err != nil {
-		return nil, wrap("read", name, err)
+		return nil, wrapError("read", name, err)
 	}
 	s := k.record.slots[at]
 	mine := head[int64(len(head))-s.length:]
 	return mine[:s.headers[0].length:s.headers[0].length], nil
 }
 
-// Reserve makes room for headers of size bytes in all at the head of the file,
-// filled by Options.Pad, which it needs. It promises what Insert promises. If
-// there is as much, it does nothing; if there is less, the room grows. Of a
-// file of which nothing can be recorded it is an error.
+// Reserve reserves a slot for headers of size bytes in total at the head of the
+// file, filled by Options.Pad, which must be set, with the promise of Insert. If
+// the slot is that large already, Reserve does nothing; if it is smaller, it grows.
+// It is an error if the file cannot have a record.
 //
-// What is reserved is part of the file for whoever reads it. Each change of
-// the headers reads it whole, to find out whether it still is as it was left;
-// so size is at most 64 MiB, and better some KiB.
+// The reserved bytes are part of the content for every reader. Each change of the
+// headers reads the slot whole, to check that it is unchanged; so size is at most
+// 64 MiB, and better a few KiB.
 func Reserve(ctx context.Context, name string, size int64, o Options) (Result, error) {
 	return apply(ctx, "reserve", name, o, func(t *target, o Options) (*edit, error) { return t.reservation(size, o) })
 }
 
-// Swap puts data in the place of old, with which the file must begin, else
-// ErrChanged. old may be empty, and data. It promises what Insert promises. It is not a
-// header for Replace, Remove and Read, and there is none after it: what was
-// recorded is dropped. If old and data are the same it does nothing.
+// Swap replaces old, with which the file must begin, by data, with the promise of
+// Insert. The error is ErrChanged if the file begins otherwise. Both old and data
+// may be empty; if they are equal, Swap does nothing. data is no header for
+// Replace, Remove and Read, and earlier headers become content: the record is
+// dropped.
 func Swap(ctx context.Context, name string, old, data []byte, o Options) (Result, error) {
 	return apply(ctx, "swap", name, o, swapping(old, data))
 }
@@ -123,15 +123,15 @@ func swapping(old, data []byte) change {
 	return func(t *target, o Options) (*edit, error) { return t.swap(old, data, o) }
 }
 
-// A State is what Recover made of a file.
+// A State is the outcome of Recover.
 type State uint8
 
 const (
-	// Clean: no change had been interrupted.
+	// Clean means that no change had been interrupted.
 	Clean State = iota
-	// Old: the change was taken back.
+	// Old means that the change was undone.
 	Old
-	// New: the change was finished.
+	// New means that the change was completed.
 	New
 )
 
@@ -145,82 +145,82 @@ func (s State) String() string {
 	return fmt.Sprintf("header.State(%d)", uint8(s))
 }
 
-// Recover ends a change in place that a crash interrupted, or that failed with
-// ErrInterrupted: afterwards the file is as before the change or as after it,
-// durably. Interrupted itself, it can be called again. Every function of this
-// package does the same first. A *[DamagedError] is the error of a file that
-// somebody else has changed since, so that neither can be had. Of the options
-// only Root, OneMount and LockWait count.
+// Recover completes or undoes a change in place that a crash interrupted, or that
+// failed with ErrInterrupted: afterwards the file is as before the change or as
+// after it, durably. If Recover is interrupted, it can be called again. Every
+// function of this package recovers the file first. The error is a *[DamagedError]
+// if another program has changed the file since, so that neither is possible. Of
+// the options Recover uses only Root, OneMount and LockWait.
 func Recover(ctx context.Context, name string, o Options) (State, error) {
 	if err := o.check(); err != nil {
-		return Clean, wrap("recover", name, err)
+		return Clean, wrapError("recover", name, err)
 	}
 	t, err := lockTarget(ctx, name, false, o, o.LockWait)
 	if err != nil {
-		return Clean, wrap("recover", name, err)
+		return Clean, wrapError("recover", name, err)
 	}
 	defer t.close()
 	return t.state, nil
 }
 
-// Interrupted reports whether a change in place of the file was interrupted,
-// which Recover would end, and changes nothing. It waits for one that is under
-// way. Of the options only Root, OneMount and LockWait count.
+// Interrupted reports whether a change in place of the file was interrupted, so
+// that Recover has something to do, and changes nothing. It waits for a running
+// change. Of the options it uses only Root, OneMount and LockWait.
 func Interrupted(ctx context.Context, name string, o Options) (is bool, err error) {
 	if err := o.check(); err != nil {
-		return false, wrap("recover", name, err)
+		return false, wrapError("recover", name, err)
 	}
-	t, err := locked(ctx, name, false, o, func(f *os.File) error { return lockFile(ctx, f, &patience{most: o.LockWait}) }, func(t *target) (bool, error) {
+	t, err := locked(ctx, name, false, o, func(f *os.File) error { return lockFile(ctx, f, &lockTimeout{limit: o.LockWait}) }, func(t *target) (bool, error) {
 		is, err = t.interrupted()
 		return false, err
 	})
 	if err != nil {
-		return false, wrap("recover", name, err)
+		return false, wrapError("recover", name, err)
 	}
 	t.close()
 	return is, nil
 }
 
-// A change makes the edit of a locked file, or none if nothing is to be done.
+// A change returns the edit of a locked file, or nil if there is nothing to do.
 type change func(t *target, o Options) (*edit, error)
 
-// apply makes one change of one file.
+// apply makes a change of one file.
 func apply(ctx context.Context, op, name string, o Options, c change) (Result, error) {
 	if err := o.check(); err != nil {
-		return Result{}, wrap(op, name, err)
+		return Result{}, wrapError(op, name, err)
 	}
 	t, err := lockTarget(ctx, name, o.Mode == InPlace, o, o.LockWait)
 	if err != nil {
-		return Result{}, wrap(op, name, err)
+		return Result{}, wrapError(op, name, err)
 	}
 	defer t.close()
 	e, err := c(t, o)
 	if err != nil {
-		return Result{}, wrap(op, name, err)
+		return Result{}, wrapError(op, name, err)
 	}
 	if e == nil {
-		return nothing(o), nil
+		return noChange(o), nil
 	}
-	f, res, err := t.make(e, o, t.create)
+	f, res, err := t.perform(e, o, t.create)
 	if err == nil && f != nil {
 		if !locking {
 			t.close() // Windows renames nothing over an open file
 		}
-		err = t.told(f.Commit())
+		err = t.withUserName(f.Commit())
 	}
 	if err != nil {
-		return Result{}, wrap(op, name, err)
+		return Result{}, wrapError(op, name, err)
 	}
 	return res, nil
 }
 
-// nothing is the result where nothing was to be done.
-func nothing(o Options) Result {
+// noChange is the Result if there was nothing to do.
+func noChange(o Options) Result {
 	return Result{Promise: durability.Promise{Level: o.Level}, Why: "nothing to do"}
 }
 
-// wrap has an error carry operation and path.
-func wrap(op, name string, err error) error {
+// wrapError adds operation and path to an error that has none.
+func wrapError(op, name string, err error) error {
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return err
 	}

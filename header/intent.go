@@ -11,12 +11,11 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// An intent says what a change in place is about to do. It is an extended
-// attribute of the file itself: so it follows the file through renames, an
-// fsync of the file makes it durable, and the journal of ext4 and XFS never
-// has the change without it. It is there from before the change until after
-// it; whoever finds one finds an interrupted change, or one that is going on
-// under another's lock.
+// An intent describes a change in place that is about to be made. It is an extended
+// attribute of the file itself: so it follows the file through renames, an fsync of
+// the file makes it durable, and the journal of ext4 and XFS never has the change
+// without it. It exists from before the change until after it, so a file with an
+// intent has an interrupted change, or one that runs under another process's lock.
 //
 // The value, little-endian, lengths and numbers marked v as uvarints:
 //
@@ -25,11 +24,11 @@ import (
 //	| magic | version | kind | inode    | body | length v, new record | CRC-32C |
 //	+-------+---------+------+----------+------+----------------------+---------+
 //
-// The CRC is of all before it. New record is the value of the attribute
-// recordName once the change is done; empty, the attribute is then removed.
+// The CRC covers everything before it. New record is the value of the attribute
+// recordName after the change; if it is empty, the attribute is removed.
 // The body of insertShift and collapseShift, sizes in bytes:
 //
-//	block size v, size of the base v, CRC-32C of its first bytes, 1 if room is ahead else 0,
+//	block size v, size of the base v, CRC-32C of its first bytes, 1 if blocks are allocated beyond the file's end else 0,
 //	number of blocks of the head v, a CRC-32C of each,
 //	number of spans of data v, for each: blocks of hole before it v, blocks of data v
 //
@@ -37,8 +36,8 @@ import (
 //
 //	offset v, length v, the new bytes, a CRC-32C of each sector of the old bytes
 //
-// The inode number tells a file that was copied with its attributes: such a
-// file was read in the middle of a change or not, and nothing can be said.
+// The inode number reveals a copy of the file with its attributes: the copy may or
+// may not have been made in the middle of a change.
 const (
 	intentName = "user.stele.intent"
 	recordName = "user.stele.header"
@@ -52,15 +51,15 @@ const (
 type intentKind uint8
 
 const (
-	// slotRedo: bytes are written over a slot.
+	// slotRedo overwrites bytes of a slot.
 	slotRedo intentKind = 1 + iota
-	// insertShift: the content moves away from the head, and the room is filled.
+	// insertShift moves the content away from the head and writes the new head.
 	insertShift
-	// collapseShift: the head goes, and the content moves there.
+	// collapseShift removes the head and moves the content there.
 	collapseShift
 )
 
-// sector is what a disk writes whole or not at all, in bytes.
+// sector is the unit that a disk writes whole or not at all, in bytes.
 const sector = 512
 
 type intent struct {
@@ -68,13 +67,13 @@ type intent struct {
 	inode  uint64
 	record []byte
 
-	// slotRedo. Sectors are counted from the head of the file, so that the
-	// first and the last may be parts of one.
+	// For slotRedo. Sectors are counted from the beginning of the file, so the
+	// first and the last may be partial.
 	off  int64
 	data []byte
 	old  []uint32
 
-	shift shiftPlan // insertShift and collapseShift
+	shift shiftPlan // for insertShift and collapseShift
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -104,7 +103,7 @@ func appendSums(b []byte, sums []uint32) []byte {
 	return b
 }
 
-var errIntent = errors.New("not an intent of this version, or a damaged one")
+var errIntent = errors.New("damaged, or of another version")
 
 func decodeIntent(b []byte) (*intent, error) {
 	if len(b) < intentHead+4 || len(b) > intentMax ||
@@ -136,14 +135,15 @@ func decodeIntent(b []byte) (*intent, error) {
 	return in, nil
 }
 
-// A decoder takes values off b. Once one is bad, all later ones are 0.
+// A decoder decodes values from the front of b. After a bad value all later ones
+// are 0.
 type decoder struct {
 	b   []byte
 	bad bool
 }
 
-// maxSize is beyond what any size, or number of blocks, may be: a sum of two
-// still is no overflow.
+// maxSize is above every valid size and number of blocks; a sum of two does not
+// overflow.
 const maxSize = 1 << 62
 
 func (d *decoder) size() int64 {
@@ -182,7 +182,7 @@ func (d *decoder) sums(n int64) []uint32 {
 	return sums
 }
 
-// sectors is how many sectors of the file the n bytes at off touch.
+// sectors returns how many sectors of the file the n bytes at off touch.
 func sectors(off, n int64) int64 {
 	if n == 0 {
 		return 0
@@ -190,8 +190,8 @@ func sectors(off, n int64) int64 {
 	return (off+n-1)/sector - off/sector + 1
 }
 
-// sectorSums are the CRCs of the parts of data, which lies at off, that are in
-// one sector each.
+// sectorSums returns a CRC for each part of data, which lies at off, that is in one
+// sector.
 func sectorSums(off int64, data []byte) []uint32 {
 	var sums []uint32
 	for len(data) > 0 {
@@ -202,33 +202,34 @@ func sectorSums(off int64, data []byte) []uint32 {
 	return sums
 }
 
-// newSlotRedo is the intent to write data over old, of the same length, at off.
+// newSlotRedo returns the intent to overwrite old by data, of the same length, at
+// off.
 func newSlotRedo(off int64, old, data, record []byte) *intent {
 	return &intent{kind: slotRedo, off: off, data: data, old: sectorSums(off, old), record: record}
 }
 
-// errUnsuited is what errors.Is finds in the error of a way that cannot be
-// taken here, and has changed nothing. The error's text says why.
-var errUnsuited = errors.New("this way cannot be taken here")
+// errNotApplicable is found by errors.Is in the error of a strategy that is not
+// possible here and has changed nothing. The error's text says why.
+var errNotApplicable = errors.New("not possible here")
 
-type unsuitedError struct {
+type notApplicableError struct {
 	why string
 	err error // the cause, or nil
 }
 
-func (e *unsuitedError) Error() string        { return e.why }
-func (e *unsuitedError) Is(target error) bool { return target == errUnsuited }
-func (e *unsuitedError) Unwrap() error        { return e.err }
+func (e *notApplicableError) Error() string        { return e.why }
+func (e *notApplicableError) Is(target error) bool { return target == errNotApplicable }
+func (e *notApplicableError) Unwrap() error        { return e.err }
 
-func unsuited(why string, err error) error {
+func notApplicable(why string, err error) error {
 	if err != nil {
 		why = fmt.Sprintf("%s: %v", why, err)
 	}
-	return &unsuitedError{why, err}
+	return &notApplicableError{why, err}
 }
 
-// writeIntent gives the file an intent, with the file's inode number. It is
-// not durable before the file is synced.
+// writeIntent sets the file's intent, with its inode number. It is not durable until
+// the file is synced.
 func writeIntent(f *os.File, in *intent) error {
 	fi, err := f.Stat()
 	if err != nil {
@@ -237,11 +238,11 @@ func writeIntent(f *os.File, in *intent) error {
 	in.inode = sys.Inode(fi)
 	b := in.encode()
 	if len(b) > intentMax {
-		return unsuited(fmt.Sprintf("what Recover would need takes %d bytes, and an extended attribute at most %d", len(b), intentMax), nil)
+		return notApplicable(fmt.Sprintf("the intent record has %d bytes, and an extended attribute at most %d", len(b), intentMax), nil)
 	}
 	if err := withFD(f, func(fd int) error { return sys.SetAttr(fd, intentName, b) }); err != nil {
 		if sys.NoRoomForAttr(err) {
-			return unsuited(fmt.Sprintf("what Recover would need, %d bytes, cannot be kept as an extended attribute", len(b)), err)
+			return notApplicable(fmt.Sprintf("the intent record of %d bytes does not fit an extended attribute", len(b)), err)
 		}
 		return &fs.PathError{Op: "write intent", Path: f.Name(), Err: err}
 	}
@@ -257,7 +258,7 @@ func getAttr(f *os.File, name string) (value []byte, err error) {
 	return value, err
 }
 
-// clearIntent removes the file's intent. That is durable no later than any
+// clearIntent removes the file's intent. The removal is durable no later than any
 // later change of the file's metadata.
 func clearIntent(f *os.File) error {
 	if err := sys.RemoveXattr(f, intentName); err != nil && !sys.NoXattr(err) {
@@ -266,8 +267,8 @@ func clearIntent(f *os.File) error {
 	return nil
 }
 
-// readIntent returns the file's intent, and whether it has one. One that came
-// with a copy of another file is nil.
+// readIntent returns the file's intent, and whether it has one. in is nil for an
+// intent that was copied with another file's attributes.
 func readIntent(f *os.File) (in *intent, found bool, err error) {
 	b, err := getAttr(f, intentName)
 	if sys.NoXattr(err) {

@@ -10,7 +10,7 @@ var intents = []*intent{
 	{kind: slotRedo, inode: 7, off: 510, data: []byte("abcdef"), old: []uint32{1, 2}, record: []byte("r")},
 	{kind: slotRedo, inode: 1, old: []uint32{}},
 	{kind: insertShift, inode: 1 << 63, shift: shiftPlan{
-		block: 4096, base: 10 * 4096, first: 9, ahead: true, head: []uint32{5, 6}, data: []span{{0, 2}, {4, 5}},
+		block: 4096, base: 10 * 4096, first: 9, beyondEOF: true, head: []uint32{5, 6}, data: []span{{0, 2}, {4, 5}},
 	}},
 	{kind: collapseShift, shift: shiftPlan{block: 512, base: 1, head: []uint32{5}, data: []span{{0, 1}}}, record: bytes.Repeat([]byte{1}, 300)},
 }
@@ -68,7 +68,7 @@ func FuzzIntent(f *testing.F) {
 		if in.kind != slotRedo {
 			p := &in.shift
 			m := fileMap{size: p.base, blocks: p.data, written: p.data}
-			state, _, err := p.judge(m, func() (headState, error) { return headState{other: p.gap()}, nil },
+			state, _, err := p.classify(m, func() (headState, error) { return headState{other: p.gap()}, nil },
 				func(block int64) (bool, error) { return block == 0, nil },
 				func() (bool, error) { return true, nil })
 			if err != nil || state != stateBase {

@@ -248,7 +248,7 @@ func TestNothingRecorded(t *testing.T) {
 		must(t, os.WriteFile(name, []byte("content"), 0o644))
 		res, err := header.Insert(context.Background(), name, top, o)
 		must(t, err)
-		if !strings.Contains(res.Why, "nothing is recorded") {
+		if !strings.Contains(res.Why, "no record") {
 			t.Errorf("%+v", res)
 		}
 		holds(t, name, slices.Concat(top, []byte("content")))

@@ -10,15 +10,15 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A LockedError is the error of a file that somebody else kept locked for as
-// long as its lock was waited for. errors.Is finds the context's error in it.
+// A LockedError is the error if another process or goroutine held a file's lock for
+// the whole wait. errors.Is finds the error of the context in it.
 type LockedError struct {
 	// PID is the process that took the lock, and Command its name; 0 and "" if
-	// they are unknown. It may be in another container, or run as another user
-	// on a file system whose locks are not listed.
+	// unknown, as for a process in another container, or of another user on a
+	// file system whose locks are not listed.
 	PID     int
 	Command string
-	Err     error // the context's, or context.DeadlineExceeded after Options.LockWait
+	Err     error // of the context, or context.DeadlineExceeded after Options.LockWait
 }
 
 func (e *LockedError) Error() string {
@@ -34,7 +34,7 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("locked by %s: %v", who, e.Err)
 }
 
-// Unwrap returns the context's error.
+// Unwrap returns e.Err.
 func (e *LockedError) Unwrap() error { return e.Err }
 
 func isLocked(err error) bool {
@@ -42,68 +42,68 @@ func isLocked(err error) bool {
 	return ok
 }
 
-// errBusy: somebody else has the lock.
-var errBusy = errors.New("the file is locked")
+// errLocked is the error of tryLock if the lock is held elsewhere.
+var errLocked = errors.New("the file is locked")
 
-// How long a lock is left alone before it is tried again: flock(2) itself
-// cannot be called off, and whoever may read a file may lock it.
+// The pauses between two tries of a lock: a blocking flock(2) cannot be cancelled,
+// and any process that may read a file may hold its lock.
 const (
-	firstPause = time.Millisecond
-	mostPause  = 50 * time.Millisecond
+	minPause = time.Millisecond
+	maxPause = 50 * time.Millisecond
 )
 
-// A patience is how long the lock of one name is waited for, from the first
-// time on that somebody else has it; 0 is as long as the context says.
-type patience struct {
-	most time.Duration
-	over <-chan time.Time
+// A lockTimeout limits the wait for the lock of one name, counted from the first
+// refusal. A limit of 0 is none.
+type lockTimeout struct {
+	limit   time.Duration
+	expired <-chan time.Time
 }
 
-// begin starts the time, once.
-func (p *patience) begin() {
-	if p.most > 0 && p.over == nil {
-		p.over = time.After(p.most)
+// start starts the timeout, once.
+func (p *lockTimeout) start() {
+	if p.limit > 0 && p.expired == nil {
+		p.expired = time.After(p.limit)
 	}
 }
 
-// lockFile locks f, and waits for that until ctx is done or p at its end. It
-// tries once in any case.
-func lockFile(ctx context.Context, f *os.File, p *patience) error {
+// lockFile locks f. It waits for the lock until ctx is done or p has expired, and
+// tries at least once.
+func lockFile(ctx context.Context, f *os.File, p *lockTimeout) error {
 	err := tryLock(f)
-	if err != errBusy {
+	if err != errLocked {
 		return err
 	}
-	p.begin()
+	p.start()
 	givenUp := func(err error) error {
 		pid, command := sys.FlockHolder(f)
 		return &LockedError{PID: pid, Command: command, Err: err}
 	}
-	timer := time.NewTimer(firstPause)
+	timer := time.NewTimer(minPause)
 	defer timer.Stop()
-	for pause := firstPause; ; {
+	for pause := minPause; ; {
 		select {
 		case <-ctx.Done():
 			return givenUp(ctx.Err())
-		case <-p.over:
-			if err := tryLock(f); err != errBusy { // this process may have slept meanwhile
+		case <-p.expired:
+			if err := tryLock(f); err != errLocked { // the system may have been suspended
 				return err
 			}
 			return givenUp(context.DeadlineExceeded)
 		case <-timer.C:
 		}
-		if err := tryLock(f); err != errBusy {
+		if err := tryLock(f); err != errLocked {
 			return err
 		}
-		pause = min(2*pause, mostPause)
+		pause = min(2*pause, maxPause)
 		timer.Reset(pause)
 	}
 }
 
-// tryLock locks f, or returns errBusy.
+// tryLock locks f, or returns errLocked.
 func tryLock(f *os.File) error {
 	ok, err := sys.TryLock(f)
 	if err == nil && !ok {
-		return errBusy
+		return errLocked
 	}
 	return bare(err)
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 )
 
-// A Mode is what a reader, and a crash, may see of a change.
+// A Mode says what a reader, and a crash, may see of a change.
 type Mode uint8
 
 const (
-	// Atomic: the old file or the new one, never anything between. The name
-	// gets a new file, so other hard links and whoever has it open keep the old.
+	// Atomic shows the old file or the new one, never a mix. The name gets a new
+	// file, so other hard links, and processes that have it open, keep the old.
 	Atomic Mode = iota
-	// InPlace: the file stays the same file, and what it costs does not grow
-	// with it. Whoever reads meanwhile may see a mix. A crash leaves something
-	// that Recover makes old or new; see the package comment. Where it cannot
-	// be done in place, and no strategy is forced, it is done as Atomic.
+	// InPlace keeps the file, at a cost that does not grow with its size. A
+	// reader may see a mix during the change. After a crash Recover makes the
+	// file old or new; see the package comment. If the change is impossible in
+	// place, and Options.Strategy is Auto, it is made as with Atomic.
 	InPlace
 )
 
-// A Strategy is a way to get bytes before a file's first byte.
+// A Strategy is a method of writing bytes before a file's first byte.
 type Strategy uint8
 
 const (
-	// Auto takes the fastest way that the file system and the options allow.
+	// Auto takes the fastest strategy that the file system and the options allow.
 	Auto Strategy = iota
-	// Slot overwrites room that was reserved at the head. InPlace.
+	// Slot overwrites reserved bytes or padding at the head. InPlace.
 	Slot
 	// Shift moves the file's extents by whole blocks (FALLOC_FL_INSERT_RANGE,
 	// FALLOC_FL_COLLAPSE_RANGE): ext4 and XFS. InPlace, with padding.
@@ -48,54 +48,54 @@ const (
 // Options are the settings of a change. The zero value is the safe one:
 // atomic, level Power, exactly the bytes given, and nothing of the file lost.
 type Options struct {
-	// Mode is what a reader, and a crash, may see. The default is Atomic.
+	// Mode says what a reader, and a crash, may see. The default is Atomic.
 	Mode Mode
-	// Strategy forces one way. What cannot be done that way is then an error,
-	// ErrStrategy. The default, Auto, takes the fastest that there is, and
-	// Result tells which, and why no faster one.
+	// Strategy forces one strategy; if it is impossible for the file, the error
+	// is ErrStrategy. The default, Auto, takes the fastest possible one; Result
+	// says which, and why no faster one.
 	Strategy Strategy
 	// Level is what a finished change survives. The default is Power. None is
-	// refused: what this package writes is in the kernel.
+	// refused: the package writes to the kernel.
 	Level durability.Level
-	// Pad allows padding: bytes between the header and the old content, where
-	// whole blocks are faster. It fills all of what it is given, which is all
-	// padding behind one header. The default, nil, is no padding: then only the
+	// Pad allows padding: bytes between the header and the old content, for
+	// strategies that need whole blocks. It must fill all of pad, which is all of
+	// the padding behind one header. The default, nil, allows none: exactly the
 	// given bytes are inserted. See PadByte.
 	Pad func(pad []byte)
-	// Keep is what a new file takes over from the old one. The default, 0, is
-	// all that this system can take over: atomicfile.KeepAll on Linux, else
-	// atomicfile.KeepMode. What cannot be kept is an error. The permissions are
-	// kept in any case, also with atomicfile.KeepNothing, as the new file has
-	// the old content: see atomicfile.KeepMode for what is left of them where
-	// the owner is another. In place all stays that a write leaves; see the
-	// package comment.
+	// Keep lists what a new file takes over from the old one. The default, 0, is
+	// all that this system supports: atomicfile.KeepAll on Linux, else
+	// atomicfile.KeepMode. If something cannot be kept, that is an error. The
+	// permissions are kept in any case, also with atomicfile.KeepNothing,
+	// because the new file has the old content; atomicfile.Keep says which
+	// permissions remain if the owner changes. In place everything stays that a
+	// write leaves; see the package comment.
 	Keep atomicfile.Keep
-	// Root, unless nil, is what names are relative to, and nothing below it
-	// follows a symlink: not the last name, which is syscall.ELOOP, and not a
-	// folder before it. A name that is absolute, empty or holds ".." is an error.
+	// Root, unless nil, is the folder that names are relative to. No symlink below
+	// it is followed, neither in the last element (syscall.ELOOP) nor before it.
+	// A name that is absolute, empty or holds ".." is an error.
 	Root *os.Root
 	// OneMount, with Root, makes crossing a mount point below Root an error
 	// (syscall.EXDEV). Linux only.
 	OneMount bool
-	// KeepTimes leaves the times of access and modification as they are. By
-	// default the time of modification is that of the change.
+	// KeepTimes keeps the times of access and modification. By default the
+	// modification time is that of the change.
 	KeepTimes bool
-	// LockWait is how long the lock of a file is waited for that somebody else
-	// holds, from when it was first refused: a file that is free is done however
-	// long it takes to open it. Then the error is a *LockedError with
-	// context.DeadlineExceeded; of InsertAll and SwapAll it is the file's, and the
-	// others are gone on with. 0, the default, waits until the context is done.
+	// LockWait is how long to wait for a file's lock that another process or
+	// goroutine holds, counted from the first refusal. After it the error is a
+	// *LockedError with context.DeadlineExceeded; InsertAll and SwapAll report it
+	// for that file and continue with the others. 0, the default, waits until the
+	// context is done.
 	LockWait time.Duration
 
-	below func(name string) string // unless nil, names are not relative to Root, but this is: see belowroot.Set
-	last  *lastFolder              // unless nil, the goroutine's
+	mapName func(name string) string // unless nil, returns the path below Root: see belowroot.Set
+	cache   *folderCache             // unless nil, of this goroutine
 }
 
 func init() {
-	belowroot.Set = func(to any, path func(name string) string) { to.(*Options).below = path }
+	belowroot.Set = func(to any, path func(name string) string) { to.(*Options).mapName = path }
 }
 
-// PadByte pads with one byte: '\n' or ' ' for text.
+// PadByte returns a Pad function that repeats b: '\n' or ' ' for text.
 func PadByte(b byte) func(pad []byte) {
 	return func(pad []byte) {
 		for i := range pad {
@@ -104,17 +104,18 @@ func PadByte(b byte) func(pad []byte) {
 	}
 }
 
-// A Result is what a change did.
+// A Result describes a change.
 type Result struct {
-	// Strategy is the way that was taken, and Why says why no faster one was.
-	// It is Auto where nothing was to be done; then nothing was synced either.
+	// Strategy is the strategy used, and Why the reason why no faster one was. If
+	// there was nothing to do, Strategy is Auto, and nothing was synced either.
 	Strategy Strategy
 	Why      string
 	// Promise is what the finished change survives, and what a crash leaves.
 	Promise durability.Promise
-	// Header is the length of the header, and Pad of the padding behind it, in
-	// bytes; older headers in the same room are between them. Moved is by how
-	// much the old content moved: less than 0 towards the head.
+	// Header is the length of the header in bytes, and Pad that of the padding
+	// behind it; older headers in the same slot are between them. Moved is the
+	// distance in bytes by which the old content moved, negative towards the
+	// head.
 	Header, Pad, Moved int64
 }
 

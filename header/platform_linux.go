@@ -2,7 +2,7 @@ package header
 
 import "github.com/stele-go/stele/atomicfile"
 
-// What this system can do.
+// Capabilities of this system.
 const (
 	keepable = atomicfile.KeepAll
 	locking  = true // flock(2)

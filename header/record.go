@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// A record says what this package has put at the head of a file: slots, newest
-// first, one behind the other from the first byte on.
+// A record describes what this package has put at the head of a file: slots, newest
+// first, one after the other from the first byte on.
 //
 //	file    | slot 1                        | slot 2           | ... | old content
 //	slot    | header n | ... | header 1 | padding |
@@ -25,18 +25,17 @@ import (
 //	slot    length v, 1 if reserved else 0, CRC-32C of the padding,
 //	        number of headers v, for each, newest first: length v, CRC-32C
 //
-// The first CRC is of all before it. The inode number tells a file that was
-// copied with its attributes, whose record is another file's. The checksums
-// tell whether the head of the file is still what this package made of it;
-// a head that somebody has changed is nobody's header, and its padding is not
-// free to write to.
+// The last CRC covers everything before it. The inode number reveals a copy of the
+// file with its attributes, for which the record is not valid. The checksums reveal
+// a head that another program has changed: then the file has no header, and its
+// padding must not be overwritten.
 type record struct {
 	slots []slot
 }
 
 type slot struct {
 	length   int64
-	reserved bool // stays when its last header goes
+	reserved bool // keeps its length when its last header is removed
 	padSum   uint32
 	headers  []entry // newest first
 }
@@ -51,19 +50,18 @@ const (
 	recordVersion = 1
 	recordHead    = len(recordMagic) + 1 + 8
 
-	// maxRoom is how long a header that is recorded may be, and a room that is
-	// reserved, in bytes, and maxHead all of what is recorded: it is read, and
-	// held in memory, at each change.
-	maxRoom = 64 << 20
-	maxHead = 2 * maxRoom
+	// maxReserve is the largest recorded header and the largest reserved slot in
+	// bytes, and maxHead the largest head: each change reads it into memory.
+	maxReserve = 64 << 20
+	maxHead    = 2 * maxReserve
 
-	// maxEntries is how many slots and headers in all are kept. Older ones are
-	// forgotten: they have become content. It keeps a record below the room
-	// that ext4 has for all attributes of a file, one block.
+	// maxEntries is the largest number of slots and headers together. Older ones
+	// are dropped and become content. It keeps a record below one block, the space
+	// that ext4 has for all attributes of a file.
 	maxEntries = 64
 )
 
-// used is the length of the slot's headers.
+// used returns the length of the slot's headers.
 func (s *slot) used() (n int64) {
 	for _, e := range s.headers {
 		n += e.length
@@ -71,10 +69,10 @@ func (s *slot) used() (n int64) {
 	return n
 }
 
-// room is the length of the slot's padding.
-func (s *slot) room() int64 { return s.length - s.used() }
+// free returns the length of the slot's padding.
+func (s *slot) free() int64 { return s.length - s.used() }
 
-// holds reports whether b is what is recorded of the slot.
+// holds reports whether b matches the slot's record.
 func (s *slot) holds(b []byte) bool {
 	if int64(len(b)) != s.length {
 		return false
@@ -92,7 +90,7 @@ func sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 func newEntry(header []byte) entry { return entry{int64(len(header)), sum(header)} }
 
-// trim forgets what is too old.
+// trim drops the oldest slots beyond the limits.
 func (r *record) trim() {
 	n, length := 0, int64(0)
 	for i := range r.slots {
@@ -126,9 +124,9 @@ func (r *record) encode(inode uint64) []byte {
 	return binary.LittleEndian.AppendUint32(b, sum(b))
 }
 
-var errRecord = errors.New("not a record of this version, or a damaged one")
+var errRecord = errors.New("its record is damaged, or of another version")
 
-// decodeRecord returns a record and the number of the inode that it is of.
+// decodeRecord returns a record and the number of the inode that it belongs to.
 func decodeRecord(b []byte) (*record, uint64, error) {
 	if len(b) < recordHead+4 || string(b[:len(recordMagic)]) != recordMagic || b[len(recordMagic)] != recordVersion ||
 		sum(b[:len(b)-4]) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
@@ -177,7 +175,7 @@ func decodeRecord(b []byte) (*record, uint64, error) {
 	return r, inode, nil
 }
 
-// sum takes one checksum off.
+// sum decodes one checksum.
 func (d *decoder) sum() uint32 {
 	s := d.sums(1)
 	if d.bad {

@@ -66,8 +66,8 @@ func FuzzRecord(f *testing.F) {
 				t.Errorf("%+v became %+v, %v", r, again, err)
 			}
 			for i := range r.slots {
-				if s := &r.slots[i]; s.room() < 0 || s.room() > s.length {
-					t.Errorf("a slot of %d bytes has %d bytes of room", s.length, s.room())
+				if s := &r.slots[i]; s.free() < 0 || s.free() > s.length {
+					t.Errorf("a slot of %d bytes has %d bytes of room", s.length, s.free())
 				}
 			}
 		}

@@ -11,44 +11,43 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A DamagedError is the error of a file that was changed in place, neither old
-// nor new, and not as an interruption leaves it: somebody else has written to
-// it since. The file has not been touched. Whoever knows what it should hold
-// repairs it and removes the attribute user.stele.intent.
+// A DamagedError is the error of a file that was changed in place and is neither
+// old nor new, nor as an interruption leaves it: another program has written to it
+// since. The file has not been changed. To repair it, restore its content and
+// remove the attribute user.stele.intent.
 type DamagedError struct {
 	Path string
 	Why  string
 }
 
 func (e *DamagedError) Error() string {
-	return e.Path + ": an interrupted change cannot be ended: " + e.Why
+	return e.Path + ": an interrupted change cannot be completed or undone: " + e.Why + "; restore the content, then remove the attribute " + intentName
 }
 
-// recoverLocked ends an interrupted change of f, which is open for writing and
-// locked, and makes the file durable as it then is. Interrupted itself, it
-// leaves a file that it finds the end of again.
+// recoverLocked completes or undoes an interrupted change of f, which is open for
+// writing and locked, and syncs the file. If it is interrupted, it can be called
+// again.
 //
-// It takes nothing out of a file but a gap: blocks of hole or zeros, or of the
-// head that was being put in or taken out. It writes nothing but a slot, of
-// which some sectors are new and the others old, and what is new already.
+// It removes nothing from a file but a gap: blocks of holes or zeros, or of the head
+// that was being inserted or removed. It writes nothing but slots of which some
+// sectors are new and the others old, and bytes that are new already.
 func recoverLocked(f *os.File) (State, error) {
 	in, found, err := readIntent(f)
 	if err != nil || !found {
 		return Clean, err
 	}
-	if in == nil { // of another file
+	if in == nil { // copied from another file
 		return Clean, clearIntent(f)
 	}
-	end := in.endShift
+	end := in.resolveShift
 	if in.kind == slotRedo {
-		end = in.endSlot
+		end = in.resolveSlot
 	}
 	state, err := end(f)
 	if err != nil {
 		return state, err
 	}
-	// Before the intent goes: what was written over is not ordered behind the
-	// journal.
+	// Before the intent is removed: the journal does not order overwrites.
 	if err := sys.SyncAll(f); err != nil {
 		return state, &fs.PathError{Op: "sync", Path: f.Name(), Err: err}
 	}
@@ -74,13 +73,12 @@ func setRecord(f *os.File, value []byte) error {
 	return nil
 }
 
-// endSlot makes a torn slot new. Each sector of it is old, new, or somebody
-// else's who has written there since; only where old ones and new ones are
-// found beside each other was the slot torn.
-func (in *intent) endSlot(f *os.File) (State, error) {
+// resolveSlot makes a torn slot new. Each of its sectors is old, new, or written by
+// another program since; the slot is torn only if it has both old and new sectors.
+func (in *intent) resolveSlot(f *os.File) (State, error) {
 	now := make([]byte, len(in.data))
 	if _, err := f.ReadAt(now, in.off); err == io.EOF {
-		return Clean, nil // cut off since
+		return Clean, nil // truncated since
 	} else if err != nil {
 		return Clean, err
 	}
@@ -88,7 +86,7 @@ func (in *intent) endSlot(f *os.File) (State, error) {
 	want, got := sectorSums(in.off, in.data), sectorSums(in.off, now)
 	for i, s := range got {
 		switch {
-		case s == want[i] && s == in.old[i]: // which tells nothing
+		case s == want[i] && s == in.old[i]: // inconclusive
 		case s == want[i]:
 			data++
 		case s == in.old[i]:
@@ -100,19 +98,19 @@ func (in *intent) endSlot(f *os.File) (State, error) {
 	switch {
 	case old == 0 && data > 0:
 		// The sync of these bytes may have failed: then their pages are clean,
-		// and to sync them again proves nothing. So they are written again.
+		// and another sync would prove nothing. So write them again.
 		return New, in.writeSlot(f, func(i int) bool { return got[i] == want[i] })
 	case data == 0 && old > 0:
 		return Old, nil
-	case old == 0: // nothing is left of either: it has become somebody else's
+	case old == 0: // another program has overwritten all of it
 		return Clean, nil
 	case other > 0:
-		return Clean, &DamagedError{Path: f.Name(), Why: "the slot is torn, and somebody else has written to it"}
+		return Clean, &DamagedError{Path: f.Name(), Why: "the slot is torn, and another program has written to it"}
 	}
 	return New, in.writeSlot(f, func(int) bool { return true })
 }
 
-// writeSlot writes those sectors of a slot that which is true of.
+// writeSlot writes the sectors of a slot for which which(i) is true.
 func (in *intent) writeSlot(f *os.File, which func(i int) bool) error {
 	off, data := in.off, in.data
 	for i := range in.old {
@@ -132,8 +130,8 @@ func rewriteAt(f *os.File, b []byte, off int64) error {
 	return err
 }
 
-// endShift takes a shift back or finishes it: whichever is to close the gap.
-func (in *intent) endShift(f *os.File) (State, error) {
+// resolveShift undoes or completes a shift, whichever closes the gap.
+func (in *intent) resolveShift(f *os.File) (State, error) {
 	p := &in.shift
 	base, head := Old, New
 	if in.kind == collapseShift {
@@ -144,15 +142,15 @@ func (in *intent) endShift(f *os.File) (State, error) {
 		return Clean, &fs.PathError{Op: "statfs", Path: f.Name(), Err: err}
 	}
 	if p.block != layout.Block {
-		return Clean, &DamagedError{Path: f.Name(), Why: fmt.Sprintf("its blocks were of %d bytes, and are of %d", p.block, layout.Block)}
+		return Clean, &DamagedError{Path: f.Name(), Why: fmt.Sprintf("the block size was %d bytes, and now is %d", p.block, layout.Block)}
 	}
 	m, err := readMap(f, p.block)
-	if errors.Is(err, errUnsuited) { // and here no other way could be taken
+	if errors.Is(err, errNotApplicable) { // no other strategy can help here
 		return Clean, &DamagedError{Path: f.Name(), Why: err.Error()}
 	} else if err != nil {
 		return Clean, err
 	}
-	state, x, err := p.judge(m,
+	state, x, err := p.classify(m,
 		func() (headState, error) { return p.headOf(f) },
 		func(block int64) (bool, error) {
 			s, err := checksum(f, block*p.block, p.firstLen())
@@ -163,7 +161,7 @@ func (in *intent) endShift(f *os.File) (State, error) {
 			_, err := f.ReadAt(b, p.base)
 			return allZero(b), err
 		})
-	if err == errEither {
+	if err == errAmbiguous {
 		return Clean, &DamagedError{Path: f.Name(), Why: err.Error()}
 	} else if err != nil {
 		return Clean, err
@@ -173,7 +171,7 @@ func (in *intent) endShift(f *os.File) (State, error) {
 		return base, nil
 	case stateHead:
 		if in.kind == insertShift {
-			err = p.rewriteHead(f) // for the same reason as a slot that is new
+			err = p.rewriteHead(f) // for the same reason as a new slot
 		}
 		return head, err
 	case stateGap:
@@ -188,10 +186,10 @@ func (in *intent) endShift(f *os.File) (State, error) {
 		return base, nil
 	}
 	return Clean, &DamagedError{Path: f.Name(), Why: fmt.Sprintf(
-		"it was to be %d bytes with a head of %d, and now is %d bytes, in other places", p.base, p.gap()*p.block, m.size)}
+		"it should have %d bytes without a head of %d, and has %d bytes with other extents", p.base, p.gap()*p.block, m.size)}
 }
 
-// headOf tells what is in the blocks of the head.
+// headOf reads the blocks of the head.
 func (p *shiftPlan) headOf(f *os.File) (h headState, err error) {
 	b := make([]byte, p.block)
 	for i, want := range p.head {
@@ -210,7 +208,7 @@ func (p *shiftPlan) headOf(f *os.File) (h headState, err error) {
 	return h, nil
 }
 
-// rewriteHead writes again what there is of the head.
+// rewriteHead writes the intact blocks of the head again.
 func (p *shiftPlan) rewriteHead(f *os.File) error {
 	b := make([]byte, p.block)
 	for i, want := range p.head {
@@ -236,7 +234,8 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// checksum of n bytes of f at off, which must be there.
+// checksum returns the CRC-32C of n bytes of f at off. It is an error if f ends
+// before.
 func checksum(f *os.File, off, n int64) (uint32, error) {
 	buf := buffers.Get().(*[pieceSize]byte)
 	defer buffers.Put(buf)

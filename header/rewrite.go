@@ -15,25 +15,25 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A creator writes new content for a file: for one that it returns, to be
-// committed by the caller, or for one of a batch.
+// A creator creates a new file and fills it. The caller commits the file that it
+// returns; it returns nil for a file of a batch.
 type creator func(o atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error)
 
-// content is what a new file is filled through.
+// content is the new file that fill writes.
 type content interface {
 	io.Writer
 	syscall.Conn
 }
 
-// rewrite is the strategies Clone, KernelCopy and Copy: it makes a new file,
-// which is the old one with another head. To commit it is the caller's.
+// rewrite implements the strategies Clone, KernelCopy and Copy: it writes a new file,
+// which is the old one with another head. The caller commits it.
 func (t *target) rewrite(e *edit, o Options, how Strategy, layout sys.Layout, create creator) (*atomicfile.File, Result, error) {
 	p, err := t.plan(e, how, o, layout)
 	if err != nil {
 		return nil, Result{}, err
 	}
 	res := Result{
-		Strategy: how, Header: e.header, Pad: p.pad(e), Moved: int64(len(p.head)) - e.cut,
+		Strategy: how, Header: e.header, Pad: p.pad(e), Moved: int64(len(p.head)) - e.oldLen,
 		Promise: durability.Promise{Level: o.Level},
 	}
 	f, err := create(t.atomicfile(o), t.info.Mode().Perm(), func(to content) error {
@@ -43,7 +43,7 @@ func (t *target) rewrite(e *edit, o Options, how Strategy, layout sys.Layout, cr
 		if err := t.unchanged(layout); err != nil {
 			return err
 		}
-		return control(to, func(fd int) error { return t.note(fd, e, p, o, &res) })
+		return control(to, func(fd int) error { return t.writeMetadata(fd, e, p, o, &res) })
 	})
 	if err != nil {
 		return nil, Result{}, err
@@ -52,32 +52,32 @@ func (t *target) rewrite(e *edit, o Options, how Strategy, layout sys.Layout, cr
 }
 
 var (
-	// errShrunk: somebody who does not take the lock has cut the file.
-	errShrunk = fmt.Errorf("the file became shorter meanwhile: %w", io.ErrUnexpectedEOF)
-	// errMeanwhile: the new file would undo what somebody else has written.
-	errMeanwhile = fmt.Errorf("somebody who does not hold the lock has changed the file meanwhile: %w", syscall.EBUSY)
+	// errShrunk means that a program without the lock has truncated the file.
+	errShrunk = fmt.Errorf("the file was truncated during the change: %w", io.ErrUnexpectedEOF)
+	// errConcurrentChange means that a program without the lock has written to the
+	// file: the new file would undo that.
+	errConcurrentChange = fmt.Errorf("a program that does not hold the lock changed the file during the change; try again: %w", syscall.EBUSY)
 )
 
-// unchanged tells whether the file is still the one that was locked, as it
-// was then. Who does not take the lock is so found out in most cases; and in a
-// mapping the last page of a file that was cut reads as zeros.
+// unchanged returns an error unless the file is still the one that was locked, as it
+// was then. This detects most changes by programs that do not take the lock, and
+// truncations that a mapping shows as zeros in the last page.
 func (t *target) unchanged(layout sys.Layout) error {
 	now, err := t.lstat()
 	switch {
 	case err != nil:
 		return fmt.Errorf("stat: %w", bare(err))
 	case !os.SameFile(now, t.info):
-		return errMeanwhile
+		return errConcurrentChange
 	case now.Size() < t.size():
 		return errShrunk
-	case now.Size() > t.size(), !now.ModTime().Equal(t.info.ModTime()) && !layout.Remote(): // whose times are another's
-		return errMeanwhile
+	case now.Size() > t.size(), !now.ModTime().Equal(t.info.ModTime()) && !layout.Remote(): // a server has clocks and caches of its own
+		return errConcurrentChange
 	}
 	return nil
 }
 
-// A plan is how a new file is made of the old one: head, then the old file
-// from the byte `from` on.
+// A plan describes the new file: head, then the old file from offset from on.
 type plan struct {
 	head   []byte
 	record *record
@@ -87,40 +87,40 @@ type plan struct {
 	layout sys.Layout
 }
 
-// pad is how much padding is behind the header.
+// pad returns the length of the padding behind the header.
 func (p *plan) pad(e *edit) int64 { return padding(e, p.head, p.record) }
 
 func padding(e *edit, head []byte, r *record) int64 {
-	if r != nil && e.last >= 0 && e.last < len(r.slots) {
-		return r.slots[e.last].room()
+	if r != nil && e.padSlot >= 0 && e.padSlot < len(r.slots) {
+		return r.slots[e.padSlot].free()
 	}
 	return int64(len(head) - len(e.fixed))
 }
 
-// cloneLeast is from how many bytes on Auto shares blocks instead of copying
-// them: sharing first writes out what the page cache has of the old file.
-const cloneLeast = 1 << 20
+// minClone is the size in bytes from which Auto shares blocks instead of copying
+// them: sharing first writes out the old file's dirty pages.
+const minClone = 1 << 20
 
 func (t *target) plan(e *edit, how Strategy, o Options, layout sys.Layout) (p *plan, err error) {
-	p = &plan{from: e.cut, layout: layout}
+	p = &plan{from: e.oldLen, layout: layout}
 	extra := int64(0)
 	if how == Clone {
 		if layout.NoSharing() {
-			return nil, unsuited("this file system shares no blocks between files", nil)
+			return nil, notApplicable("this file system does not share blocks between files", nil)
 		}
-		if extra, err = e.extraFor(layout.Block); err != nil {
+		if extra, err = e.padToBlock(layout.Block); err != nil {
 			return nil, err
 		}
-		p.from = (e.cut + layout.Block - 1) / layout.Block * layout.Block
+		p.from = (e.oldLen + layout.Block - 1) / layout.Block * layout.Block
 		switch rest := t.size() - p.from; {
 		case rest <= 0:
-			return nil, unsuited("the file has no block to share", nil)
-		case rest < cloneLeast && o.Strategy == Auto:
-			return nil, unsuited("so small a file is copied faster", nil)
+			return nil, notApplicable("the file has no whole block to share", nil)
+		case rest < minClone && o.Strategy == Auto:
+			return nil, notApplicable("a file this small is copied faster", nil)
 		}
 	}
-	p.head, p.record = e.finish(extra)
-	p.to = int64(len(p.head)) + p.from - e.cut
+	p.head, p.record = e.build(extra)
+	p.to = int64(len(p.head)) + p.from - e.oldLen
 	if t.size() > math.MaxInt64-p.to {
 		return nil, syscall.EFBIG
 	}
@@ -128,9 +128,9 @@ func (t *target) plan(e *edit, how Strategy, o Options, layout sys.Layout) (p *p
 	return p, nil
 }
 
-// note has the new file tell what stands at its head, and since when.
-func (t *target) note(fd int, e *edit, p *plan, o Options, res *Result) error {
-	if p.record != nil && e.moot == nil {
+// writeMetadata sets the new file's record and, with KeepTimes, its times.
+func (t *target) writeMetadata(fd int, e *edit, p *plan, o Options, res *Result) error {
+	if p.record != nil && e.recordErr == nil {
 		inode, err := sys.InodeOf(fd)
 		if err != nil {
 			return fmt.Errorf("stat: %w", err)
@@ -139,9 +139,9 @@ func (t *target) note(fd int, e *edit, p *plan, o Options, res *Result) error {
 		switch {
 		case err == nil:
 		case sys.NoRoomForAttr(err) && !e.needsRecord:
-			res.addWhy(fmt.Sprintf("nothing is recorded: %v", err))
+			res.addWhy(fmt.Sprintf("no record: %v", err))
 		default:
-			return fmt.Errorf("record: %w", err)
+			return fmt.Errorf("write record: %w", err)
 		}
 	}
 	if o.KeepTimes {
@@ -152,8 +152,8 @@ func (t *target) note(fd int, e *edit, p *plan, o Options, res *Result) error {
 	return nil
 }
 
-// control calls do with the descriptor of new content, which stays open
-// meanwhile.
+// control calls do with the descriptor of new content, which stays open during the
+// call.
 func control(f syscall.Conn, do func(fd int) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -165,15 +165,16 @@ func control(f syscall.Conn, do func(fd int) error) error {
 	return err
 }
 
-// buffers are what small pieces are copied through.
+// buffers holds the buffers of copies through memory.
 var buffers = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
-// pieceSize in bytes: below it, to map a file costs more than to copy twice.
+// pieceSize is the size in bytes below which mapping a file costs more than copying
+// it twice.
 const pieceSize = 256 << 10
 
-// keeps is what a new file takes over: the permissions always, as it has the
-// old content.
-func (o Options) keeps() atomicfile.Keep {
+// keepMask returns Options.Keep with its default, and always with the permissions,
+// because the new file has the old content.
+func (o Options) keepMask() atomicfile.Keep {
 	if o.Keep == 0 {
 		return keepable
 	}
@@ -181,7 +182,7 @@ func (o Options) keeps() atomicfile.Keep {
 }
 
 func (t *target) atomicfile(o Options) atomicfile.Options {
-	ao := atomicfile.Options{Level: o.Level, Keep: o.keeps(), Links: atomicfile.RefuseLinks, OneMount: o.OneMount}
+	ao := atomicfile.Options{Level: o.Level, Keep: o.keepMask(), Links: atomicfile.RefuseLinks, OneMount: o.OneMount}
 	if t.folder != nil {
 		ao.Root = t.folder.root
 	}
@@ -195,4 +196,4 @@ func (r *Result) addWhy(why string) {
 	r.Why += why
 }
 
-func isUnsuited(err error) bool { return errors.Is(err, errUnsuited) }
+func isNotApplicable(err error) bool { return errors.Is(err, errNotApplicable) }

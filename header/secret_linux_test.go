@@ -48,7 +48,7 @@ func swapLocked(t *testing.T, batch bool, when int) {
 	e, err := insertion([]byte("head of "))(target, o)
 	must(t, err)
 	w := worker{}
-	f, _, err := target.make(e, o, func(ao atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error) {
+	f, _, err := target.perform(e, o, func(ao atomicfile.Options, perm fs.FileMode, fill func(content) error) (*atomicfile.File, error) {
 		exchange(0)
 		if batch {
 			return nil, w.create(target, perm, ao, fill)

@@ -122,7 +122,7 @@ func holds(t *testing.T, f *os.File, want []byte) {
 	got, err := os.ReadFile(f.Name())
 	check(t, err)
 	if !bytes.Equal(got, want) {
-		at, _ := differs(append(got, make([]byte, max(0, len(want)-len(got)))...), append(want, make([]byte, max(0, len(got)-len(want)))...))
+		at, _ := diffRange(append(got, make([]byte, max(0, len(want)-len(got)))...), append(want, make([]byte, max(0, len(got)-len(want)))...))
 		t.Fatalf("the file has %d bytes, want %d; the first difference is at %d", len(got), len(want), at)
 	}
 }
@@ -186,7 +186,7 @@ func TestShiftUnsuited(t *testing.T) {
 			before, err := os.ReadFile(f.Name())
 			check(t, err)
 			s := shifter{f: f, block: 4096}
-			if err := s.insert(head); !errors.Is(err, errUnsuited) {
+			if err := s.insert(head); !errors.Is(err, errNotApplicable) {
 				t.Errorf("%s: %v", what, err)
 			}
 			holds(t, f, before)
@@ -212,7 +212,7 @@ func TestShiftUnsuited(t *testing.T) {
 	_, err = f.WriteString("content")
 	check(t, err)
 	s := shifter{f: f, block: 4096}
-	if err := s.insert(shiftHead(1)); !errors.Is(err, errUnsuited) {
+	if err := s.insert(shiftHead(1)); !errors.Is(err, errNotApplicable) {
 		t.Errorf("on tmpfs: %v", err)
 	}
 }
@@ -386,7 +386,7 @@ func TestRecoverOthers(t *testing.T) {
 			check(t, writeIntent(f, in))
 			check(t, f.Truncate(size+8192))
 			// To go on by another way would be wrong, so it is not unsuited.
-			if _, err := recoverLocked(f); !errors.As(err, new(*DamagedError)) || errors.Is(err, errUnsuited) {
+			if _, err := recoverLocked(f); !errors.As(err, new(*DamagedError)) || errors.Is(err, errNotApplicable) {
 				t.Errorf("%v", err)
 			}
 			holds(t, f, make([]byte, size+8192))
@@ -486,7 +486,7 @@ func TestRecoverSlot(t *testing.T) {
 			putAt(t, f, []byte("tail"), off+2000)
 			c.write(slot)
 			putAt(t, f, slot, off)
-			if err := writeIntent(f, in); errors.Is(err, errUnsuited) {
+			if err := writeIntent(f, in); errors.Is(err, errNotApplicable) {
 				t.Skip(err)
 			} else {
 				check(t, err)

@@ -8,28 +8,28 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// overwrite is the strategy Slot: the new head is as long as the old, and what
-// differs is written over it.
+// overwrite implements the strategy Slot: the new head has the length of the old one,
+// and the bytes that differ are overwritten.
 //
-// A write can be torn by a power cut, and by kill -9 where it spans pages. So
-// the bytes are noted first, in the file's intent, from which Recover writes
-// them again. At level Power the order is:
+// A write can be torn by a power cut, and by kill -9 if it spans pages. So the bytes
+// first go to the file's intent, from which Recover writes them again. At level
+// Power the order is:
 //
 //	fsetxattr intent, fsync       from here on Recover makes it new
 //	pwrite, fdatasync             from here on it is new
 //	fsetxattr record, fremovexattr intent
 //
-// The last two need not be durable: a power cut that undoes them leaves an
-// intent that Recover finds done.
+// The last two need not be durable: a power cut that undoes them leaves an intent
+// whose change Recover finds complete.
 func (t *target) overwrite(e *edit, o Options) (Result, error) {
-	if n := e.grow(); n != 0 {
-		return Result{}, unsuited(fmt.Sprintf("the file changes by %d bytes, and there is no room of that size at its head", n), nil)
+	if n := e.delta(); n != 0 {
+		return Result{}, notApplicable(fmt.Sprintf("the file's size changes by %d bytes, and its head has no slot or padding to take them", n), nil)
 	}
-	head, rec := e.finish(0)
-	at, n := differs(e.old, head)
+	head, rec := e.build(0)
+	at, n := diffRange(e.old, head)
 	old, data := e.old[at:at+n], head[at:at+n]
 	var value []byte
-	if rec != nil && e.moot == nil {
+	if rec != nil && e.recordErr == nil {
 		value = rec.encode(sys.Inode(t.info))
 	}
 
@@ -37,79 +37,79 @@ func (t *target) overwrite(e *edit, o Options) (Result, error) {
 		Strategy: Slot, Header: e.header, Pad: padding(e, head, rec),
 		Promise: durability.Promise{Level: o.Level},
 	}
-	noted := true
+	hasIntent := true
 	switch err := writeIntent(t.f, newSlotRedo(int64(at), old, data, value)); {
 	case err == nil:
-	case !isUnsuited(err):
+	case !isNotApplicable(err):
 		return Result{}, err
 	case o.Level == durability.Power:
 		return Result{}, err
 	default:
-		noted = false
+		hasIntent = false
 		res.Promise.After = durability.Torn
-		res.Why = fmt.Sprintf("torn if killed: %v", err)
+		res.Why = fmt.Sprintf("torn by a kill: %v", err)
 	}
-	if err := t.overwriteNoted(int64(at), old, data, o, noted); err != nil {
+	if err := t.overwriteBytes(int64(at), old, data, o, hasIntent); err != nil {
 		return Result{}, err
 	}
 	if err := setRecord(t.f, value); err != nil {
-		return Result{}, t.left(noted, "record", bare(err))
+		return Result{}, t.interruptedError(hasIntent, "record", bare(err))
 	}
 	if o.KeepTimes {
 		if err := withFD(t.f, t.restoreTimes); err != nil {
-			return Result{}, t.left(noted, "set times", err)
+			return Result{}, t.interruptedError(hasIntent, "set times", err)
 		}
 	}
-	if noted {
+	if hasIntent {
 		if err := clearIntent(t.f); err != nil {
-			return Result{}, t.left(true, "clear intent", bare(err))
+			return Result{}, t.interruptedError(true, "clear intent", bare(err))
 		}
 	}
 	return res, nil
 }
 
-// overwriteNoted writes data over old.
-func (t *target) overwriteNoted(at int64, old, data []byte, o Options, noted bool) error {
+// overwriteBytes writes data over old, at offset at.
+func (t *target) overwriteBytes(at int64, old, data []byte, o Options, hasIntent bool) error {
 	power := o.Level == durability.Power
 	if power {
 		if err := sys.SyncAll(t.f); err != nil {
-			clearIntent(t.f) // and if that fails: it says to write what is new, over what is old
-			return &fs.PathError{Op: "sync", Path: t.shown, Err: err}
+			clearIntent(t.f) // if that fails too, Recover finds the old bytes
+			return &fs.PathError{Op: "sync", Path: t.userName, Err: err}
 		}
 	}
 	n, err := t.f.WriteAt(data, at)
 	if err != nil {
-		// What was overwritten has its blocks, but on btrfs those are new ones
-		// again.
+		// Restoring needs no space: the blocks are allocated, except on btrfs,
+		// which allocates new ones.
 		err = bare(err)
 		if _, again := t.f.WriteAt(old[:n], at); again != nil {
-			return t.left(noted, "write", err)
+			return t.interruptedError(hasIntent, "write", err)
 		}
-		if noted {
+		if hasIntent {
 			clearIntent(t.f)
 		}
-		return &fs.PathError{Op: "write", Path: t.shown, Err: err}
+		return &fs.PathError{Op: "write", Path: t.userName, Err: err}
 	}
 	if power {
 		if err := sys.SyncData(t.f); err != nil {
-			return t.left(noted, "sync", err)
+			return t.interruptedError(hasIntent, "sync", err)
 		}
 	}
 	return nil
 }
 
-// left is the error of a change that could not be ended. The file holds the
-// new bytes, or a part of them, and if the change is noted Recover ends it.
-func (t *target) left(noted bool, op string, err error) error {
-	if noted {
+// interruptedError returns the error of a change that failed half-way. The file holds
+// the new bytes, or a part of them; if it has an intent, Recover resolves that.
+func (t *target) interruptedError(hasIntent bool, op string, err error) error {
+	if hasIntent {
 		err = fmt.Errorf("%w: %w", ErrInterrupted, err)
 	}
-	return &fs.PathError{Op: op, Path: t.shown, Err: err}
+	return &fs.PathError{Op: op, Path: t.userName, Err: err}
 }
 
-// differs returns the first byte in which a and b, of the same length, differ,
-// and how many there are up to the last one.
-func differs(a, b []byte) (at, n int) {
+// diffRange returns the offset of the first byte in which a and b, of the same
+// length, differ, and the number of bytes from there to the last one.
+func diffRange(a, b []byte) (at, n int) {
 	end := len(a)
 	for at < end && a[at] == b[at] {
 		at++
@@ -120,8 +120,8 @@ func differs(a, b []byte) (at, n int) {
 	return at, end - at
 }
 
-// restoreTimes gives the file with the descriptor fd the times of the target
-// as it was found.
+// restoreTimes sets the times of the file with descriptor fd to those that the target
+// had when it was locked.
 func (t *target) restoreTimes(fd int) error {
 	return sys.SetTimes(fd, sys.AccessTime(t.info), t.info.ModTime())
 }

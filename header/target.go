@@ -13,32 +13,31 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A target is a file that is to be changed, under its lock.
+// A target is a file to change, locked.
 type target struct {
-	place
+	location
 	f     *os.File
 	info  fs.FileInfo
-	state State // what came of an interrupted change
+	state State // outcome of recovery
 }
 
-// maxMoves is how often in a row a file may be replaced by another before its
-// lock is had. Each time somebody else has got something done.
-const maxMoves = 10_000
+// maxReplaced is how often in a row a file may be replaced while its lock is being
+// taken. Each time another change has succeeded.
+const maxReplaced = 10_000
 
-// lockTarget opens the file name, for writing if its content is to change in
-// place, and locks it. The lock is the inode's, and a change may have given
-// the name another inode while this one waited: then that one's lock is
-// taken. Whoever holds the lock of the inode that the name leads to is
-// the only one, of those who use this package, to change the file or the name.
+// lockTarget opens the file name, for writing if write is set, locks it, and
+// recovers it. The lock belongs to the inode, and a change may have given the name
+// another inode during the wait: then lockTarget locks that one. Only the holder of
+// the lock of the inode that the name leads to changes the file or the name, among
+// users of this package.
 //
-// Of an interrupted change it makes an end first. The lock is waited for until
-// ctx is done, or for so long, unless that is 0.
+// lockTarget waits for the lock until ctx is done, or for wait, unless that is 0.
 func lockTarget(ctx context.Context, name string, write bool, o Options, wait time.Duration) (*target, error) {
-	p := patience{most: wait}
+	p := lockTimeout{limit: wait}
 	return acquire(ctx, name, write, o, func(f *os.File) error { return lockFile(ctx, f, &p) })
 }
 
-// lockIfFree is lockTarget, but errBusy if it would wait.
+// lockIfFree is lockTarget, but returns errLocked where that would wait.
 func lockIfFree(ctx context.Context, name string, write bool, o Options) (*target, error) {
 	return acquire(ctx, name, write, o, tryLock)
 }
@@ -50,7 +49,7 @@ func acquire(ctx context.Context, name string, write bool, o Options, lock func(
 			return false, err
 		}
 		if !write {
-			write = true // to be opened anew
+			write = true // open it again
 			return true, nil
 		}
 		if t.state, err = recoverLocked(t.f); err == nil {
@@ -60,20 +59,20 @@ func acquire(ctx context.Context, name string, write bool, o Options, lock func(
 	})
 }
 
-// locked locks the file, and has begin look at it, which may ask for the same
-// again for writing.
+// locked opens and locks the file name, then calls begin, which may ask to repeat
+// that for writing.
 func locked(ctx context.Context, name string, write bool, o Options, lock func(*os.File) error, begin func(t *target) (again bool, err error)) (*target, error) {
 	p, err := o.locate(name)
 	if err != nil {
 		return nil, err
 	}
-	for range maxMoves {
+	for range maxReplaced {
 		t, err := tryTarget(p, write, lock)
 		if err != nil {
 			p.close()
 			return nil, err
 		}
-		if err := ctx.Err(); err != nil { // after the lock was tried, so that a refused one names its holder
+		if err := ctx.Err(); err != nil { // after the try, so that the error of a refusal names the holder
 			if t != nil {
 				t.f.Close()
 			}
@@ -96,11 +95,11 @@ func locked(ctx context.Context, name string, write bool, o Options, lock func(*
 		return t, nil
 	}
 	p.close()
-	return nil, fmt.Errorf("replaced %d times while its lock was waited for: %w", maxMoves, syscall.EBUSY)
+	return nil, fmt.Errorf("replaced %d times while waiting for its lock: %w", maxReplaced, syscall.EBUSY)
 }
 
-// tryTarget returns nil if path led to another file in the end.
-func tryTarget(p place, write bool, lock func(*os.File) error) (*target, error) {
+// tryTarget returns nil if the location held another file once the lock was taken.
+func tryTarget(p location, write bool, lock func(*os.File) error) (*target, error) {
 	f, err := p.open(write)
 	if err != nil {
 		return nil, err
@@ -111,18 +110,18 @@ func tryTarget(p place, write bool, lock func(*os.File) error) (*target, error) 
 			f.Close()
 		}
 	}()
-	t := &target{place: p, f: f}
+	t := &target{location: p, f: f}
 	if t.info, err = f.Stat(); err != nil {
 		return nil, bare(err)
 	}
-	if !t.info.Mode().IsRegular() { // it was, a moment ago
-		return nil, errIrregular
+	if !t.info.Mode().IsRegular() { // it was when it was located
+		return nil, errNotRegular
 	}
 	switch err := lock(f); {
 	case errors.Is(err, syscall.EBADF) && !write:
 		return tryTarget(p, true, lock)
 	case errors.Is(err, errors.ErrUnsupported) && !locking:
-	case errors.Is(err, errBusy), isLocked(err):
+	case errors.Is(err, errLocked), isLocked(err):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("lock: %w", err)
@@ -134,12 +133,12 @@ func tryTarget(p place, write bool, lock func(*os.File) error) (*target, error) 
 	if !os.SameFile(now, t.info) {
 		return nil, nil
 	}
-	t.info = now // size and times as of after the lock
+	t.info = now // size and times under the lock
 	done = true
 	return t, nil
 }
 
-// interrupted reports whether a crash has left an intent at the file.
+// interrupted reports whether the file has an intent, which a crash left.
 func (t *target) interrupted() (bool, error) {
 	_, err := getAttr(t.f, intentName)
 	switch {
@@ -153,14 +152,14 @@ func (t *target) interrupted() (bool, error) {
 
 func (t *target) size() int64 { return t.info.Size() }
 
-// close drops the lock, after what has been changed has its name.
+// close drops the lock. It comes after the new file has its name.
 func (t *target) close() {
 	t.f.Close()
-	t.place.close()
+	t.location.close()
 }
 
-// withFD calls do with the descriptor of f, which stays open meanwhile. It does
-// not allocate: the compiler sees through SyscallConn of an *os.File.
+// withFD calls do with the descriptor of f, which stays open during the call. It does
+// not allocate: the compiler inlines SyscallConn of an *os.File.
 func withFD(f *os.File, do func(fd int) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -172,7 +171,7 @@ func withFD(f *os.File, do func(fd int) error) error {
 	return err
 }
 
-// read returns n bytes at off, which must be there.
+// read returns n bytes at off. It is an error if the file ends before.
 func (t *target) read(off, n int64) ([]byte, error) {
 	b := make([]byte, n)
 	if _, err := t.f.ReadAt(b, off); err != nil {
@@ -184,7 +183,7 @@ func (t *target) read(off, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// bare takes operation and path off an error, which has them put on once.
+// bare removes operation and path from an error, so that they are added only once.
 func bare(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok && err == error(pe) {
 		return pe.Err
