@@ -9,12 +9,12 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Advice is what will be done with a part of a file. It changes how fast reads
-// are, never what they return.
+// Advice is the expected use of a part of a file. It changes how fast reads are, never
+// their results.
 type Advice uint8
 
 const (
-	AdviceNormal     Advice = iota // nothing special
+	AdviceNormal     Advice = iota // no expectation
 	AdviceSequential               // read from the start to the end
 	AdviceRandom                   // read anywhere: nothing is read ahead
 	AdviceWillNeed                 // read soon: read into the page cache now, without waiting
@@ -22,8 +22,8 @@ const (
 	AdviceNoReuse                  // read once: these pages push out no others (Linux 6.3)
 )
 
-// noMemAdvice: madvise(2) has none like it.
-const noMemAdvice = -1
+// noMadvise marks an advice that madvise(2) does not have.
+const noMadvise = -1
 
 var advices = [...]struct {
 	name      string
@@ -34,7 +34,7 @@ var advices = [...]struct {
 	{"random", sys.AdviseRandom, sys.MemRandom},
 	{"will need", sys.AdviseWillNeed, sys.MemWillNeed},
 	{"don't need", sys.AdviseDontNeed, sys.MemDontNeed},
-	{"no reuse", sys.AdviseNoReuse, noMemAdvice},
+	{"no reuse", sys.AdviseNoReuse, noMadvise},
 }
 
 func (a Advice) String() string {
@@ -44,39 +44,37 @@ func (a Advice) String() string {
 	return fmt.Sprintf("Advice(%d)", uint8(a))
 }
 
-// Advise tells the kernel what will be done with n bytes at off; n = 0 is up to
-// the end. Linux takes AdviceNormal, AdviceSequential and AdviceRandom for the
-// whole Reader whatever the range, but for a mapping. AdviceSequential and
-// AdviceRandom also end this package's own readahead; AdviceNormal begins it
-// anew.
+// Advise tells the kernel the expected use of n bytes at off; n = 0 is up to the end.
+// Linux applies AdviceNormal, AdviceSequential and AdviceRandom to the whole Reader
+// regardless of the range, except for a mapping. AdviceSequential and AdviceRandom
+// also stop this package's own readahead; AdviceNormal restarts it.
 //
-// AdviceWillNeed of more than the device's readahead is cut by the kernel, so
-// it goes there in pieces, and as much of it as there is free memory: a file may
-// be sparse and say that it is of any size. AdviceDontNeed keeps pages that are dirty, locked or
-// mapped by others.
+// The kernel truncates an AdviceWillNeed of more than the device's readahead, so
+// Advise splits it, and limits it to the free memory: a sparse file may have any size.
+// AdviceDontNeed keeps pages that are dirty, locked or mapped by other processes.
 //
-// A Reader that goes past the page cache has no use for advice and returns
-// nil. Outside of Linux the error is errors.ErrUnsupported.
+// A Reader that bypasses the page cache ignores advice and returns nil. Off Linux the
+// error is errors.ErrUnsupported.
 func (r *Reader) Advise(off, n int64, a Advice) error {
 	if int(a) >= len(advices) {
-		return r.fail("advise", off, setting.Wrong("fileio: Advice", a, "AdviceNormal to AdviceNoReuse"))
+		return r.offsetError("advise", off, setting.Wrong("fileio: Advice", a, "AdviceNormal to AdviceNoReuse"))
 	}
 	if off < 0 || n < 0 {
-		return r.fail("advise", off, errNegative)
+		return r.offsetError("advise", off, errNegative)
 	}
 	if !r.gate.Enter() {
-		return r.closed("advise")
+		return r.closedError("advise")
 	}
 	defer r.gate.Leave()
 	if r.way == Direct {
 		return nil
 	}
-	start := r.start()
+	start := r.startTime()
 	err := r.advise(off, n, a)
 	if err != nil {
-		err = r.fail("advise", off, err)
+		err = r.offsetError("advise", off, err)
 	}
-	r.tell(OpAdvise, off, n, start, err)
+	r.traceOp(OpAdvise, off, n, start, err)
 	return err
 }
 
@@ -103,29 +101,29 @@ func (r *Reader) advise(off, n int64, a Advice) error {
 	mem = mem[:max(0, min(n, int64(len(mem))))]
 	switch a {
 	case AdviceWillNeed:
-		for n = min(n, roomFor(n)); n > 0; off, n = off+piece, n-piece {
+		for n = min(n, adviseLimit(n)); n > 0; off, n = off+piece, n-piece {
 			if err := sys.Fadvise(r.f, off, min(n, piece), how.file); err != nil {
 				return err
 			}
 		}
 		return nil
 	case AdviceDontNeed:
-		// Pages that are mapped stay in the cache: unmapped first.
+		// Mapped pages stay in the cache: unmap them first.
 		if err := sys.Madvise(mem, how.mem); err != nil || n <= 0 {
 			return err
 		}
 		return sys.Fadvise(r.f, off, n, how.file)
 	}
-	r.told.Store(true)
+	r.advised.Store(true)
 	err = sys.Fadvise(r.f, off, max(n, 0), how.file)
-	if how.mem != noMemAdvice {
+	if how.mem != noMadvise {
 		err = errors.Join(err, sys.Madvise(mem, how.mem))
 	}
 	return err
 }
 
-// roomFor is how many of n bytes it makes sense to have read ahead.
-func roomFor(n int64) int64 {
+// adviseLimit is how many of n bytes it makes sense to have read ahead.
+func adviseLimit(n int64) int64 {
 	if n <= 64<<20 {
 		return n
 	}
@@ -135,14 +133,14 @@ func roomFor(n int64) int64 {
 	return 1 << 30
 }
 
-// fadvise is advice that the Reader gives on its own account.
+// fadvise gives the kernel advice that the caller did not ask for.
 func (r *Reader) fadvise(off, n int64, advice int) error {
-	start := r.start()
+	start := r.startTime()
 	err := sys.Fadvise(r.f, off, n, advice)
 	if advice != sys.AdviseWillNeed {
-		r.told.Store(true)
+		r.advised.Store(true)
 	}
-	r.tell(OpAdvise, off, n, start, err)
+	r.traceOp(OpAdvise, off, n, start, err)
 	return err
 }
 
@@ -150,21 +148,21 @@ func (r *Reader) madvise(mem []byte, advice int) error {
 	if len(mem) == 0 {
 		return nil
 	}
-	start := r.start()
+	start := r.startTime()
 	err := sys.Madvise(mem, advice)
-	r.tell(OpAdvise, int64(len(r.mem)-cap(mem)), int64(len(mem)), start, err)
+	r.traceOp(OpAdvise, int64(len(r.mem)-cap(mem)), int64(len(mem)), start, err)
 	return err
 }
 
-// start is when an operation begins, if anybody wants to know.
-func (r *Reader) start() (t time.Time) {
+// startTime returns the time if operations are traced.
+func (r *Reader) startTime() (t time.Time) {
 	if r.trace != nil {
 		t = time.Now()
 	}
 	return t
 }
 
-func (r *Reader) tell(k OpKind, off, n int64, start time.Time, err error) {
+func (r *Reader) traceOp(k OpKind, off, n int64, start time.Time, err error) {
 	if r.trace != nil {
 		r.trace(Op{Kind: k, Name: r.name, Offset: off, Bytes: n, Start: start, Duration: time.Since(start), Err: err})
 	}

@@ -33,8 +33,8 @@ type CopyOptions struct {
 	Trace func(Op)
 }
 
-// Copied tells how many bytes were copied, and how.
-type Copied struct {
+// CopyResult tells how many bytes were copied, and how.
+type CopyResult struct {
 	Bytes  int64 // all of them
 	Kernel int64 // by copy_file_range(2), which may have shared blocks; else through memory
 	Holes  int64 // left out
@@ -60,12 +60,12 @@ type Copied struct {
 //
 // A file can be copied to itself, up to the end that it has at first; that
 // fails where the two parts overlap.
-func Copy(ctx context.Context, dst, src *os.File, o CopyOptions) (Copied, error) {
+func Copy(ctx context.Context, dst, src *os.File, o CopyOptions) (CopyResult, error) {
 	return newCopier(dst, src, o).run(ctx, math.MaxInt64)
 }
 
 // CopyN is Copy of n bytes. Where src has fewer, it fails with io.EOF.
-func CopyN(ctx context.Context, dst, src *os.File, n int64, o CopyOptions) (Copied, error) {
+func CopyN(ctx context.Context, dst, src *os.File, n int64, o CopyOptions) (CopyResult, error) {
 	done, err := newCopier(dst, src, o).run(ctx, n)
 	if err == nil && done.Bytes < n {
 		err = io.EOF
@@ -79,17 +79,17 @@ type copier struct {
 	regular  bool  // both are regular files, which have no other end
 	size     int64 // of src at first, if it is a regular file
 	buffered bool  // the kernel does not copy here
-	done     Copied
+	result   CopyResult
 }
 
 func newCopier(dst, src *os.File, o CopyOptions) *copier { return &copier{dst: dst, src: src, o: o} }
 
-func (c *copier) run(ctx context.Context, n int64) (_ Copied, err error) {
+func (c *copier) run(ctx context.Context, n int64) (_ CopyResult, err error) {
 	if c.dst == nil || c.src == nil {
-		return c.done, setting.Wrong("fileio: Copy: dst or src", nil, "two open files")
+		return c.result, setting.Wrong("fileio: Copy: dst or src", nil, "two open files")
 	}
-	if n, err = c.within(n); err != nil {
-		return c.done, err
+	if n, err = c.limitToSelf(n); err != nil {
+		return c.result, err
 	}
 	defer c.interruptible(ctx)(&err)
 	if c.o.Sparse && c.endsHere() {
@@ -97,10 +97,10 @@ func (c *copier) run(ctx context.Context, n int64) (_ Copied, err error) {
 	} else {
 		_, err = c.pieces(ctx, n)
 	}
-	if err == nil && c.done.Bytes < n {
-		err = c.whole()
+	if err == nil && c.result.Bytes < n {
+		err = c.checkWhole()
 	}
-	return c.done, err
+	return c.result, err
 }
 
 // interruptible has calls that wait for the other end of src or dst fail once
@@ -134,11 +134,11 @@ func (c *copier) interruptible(ctx context.Context) (end func(err *error)) {
 	}
 }
 
-// whole returns ErrTruncated if src has ended before it did at first, because
+// checkWhole returns ErrTruncated if src has ended before it did at first, because
 // it became shorter. The size alone tells nothing: that of a file of /sys is a
 // page.
-func (c *copier) whole() error {
-	if c.done.Bytes >= c.size {
+func (c *copier) checkWhole() error {
+	if c.result.Bytes >= c.size {
 		return nil
 	}
 	at, err := c.src.Seek(0, io.SeekCurrent)
@@ -156,10 +156,10 @@ func (c *copier) error(err error) error {
 	return &os.LinkError{Op: "copy", Old: c.src.Name(), New: c.dst.Name(), Err: err}
 }
 
-// within is how much of n is copied where src and dst are one file, which would
+// limitToSelf is how much of n is copied where src and dst are one file, which would
 // have no end otherwise: what is there now. copy_file_range(2) refuses parts
 // that overlap, and a buffer would copy what it has just written.
-func (c *copier) within(n int64) (int64, error) {
+func (c *copier) limitToSelf(n int64) (int64, error) {
 	from, err := c.src.Stat()
 	if err != nil {
 		return 0, err
@@ -212,18 +212,18 @@ func (c *copier) pieces(ctx context.Context, n int64) (ended bool, err error) {
 // piece copies up to n bytes; 0 is the end of src.
 func (c *copier) piece(n int64) (int64, error) {
 	start := time.Now()
-	m, err := c.kernel(n)
+	m, err := c.kernelPiece(n)
 	if m == 0 && c.buffered {
-		m, err = c.memory(n)
+		m, err = c.bufferedPiece(n)
 	}
-	c.done.Bytes += m
+	c.result.Bytes += m
 	if c.o.Trace != nil {
 		c.o.Trace(Op{Kind: OpCopy, Name: c.dst.Name(), Offset: -1, Bytes: m, Start: start, Duration: time.Since(start), Err: err})
 	}
 	return m, err
 }
 
-func (c *copier) kernel(n int64) (int64, error) {
+func (c *copier) kernelPiece(n int64) (int64, error) {
 	if c.buffered {
 		return 0, nil
 	}
@@ -238,12 +238,12 @@ func (c *copier) kernel(n int64) (int64, error) {
 	// 0 bytes may also be a file of /proc, whose size is 0 (copy_file_range(2)):
 	// reading tells.
 	c.buffered = m == 0
-	c.done.Kernel += m
+	c.result.Kernel += m
 	return m, nil
 }
 
-// memory copies through a buffer, a piece of its size.
-func (c *copier) memory(n int64) (int64, error) {
+// bufferedPiece copies through a buffer, a piece of its size.
+func (c *copier) bufferedPiece(n int64) (int64, error) {
 	buf := getBuffer(copyBuffer)
 	defer buf.put()
 	got, err := c.src.Read(buf.b[:min(n, copyBuffer)])
@@ -309,17 +309,17 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 			data = max(at, min(end, info.Size()))
 			end, hole = data, data
 		}
-		c.done.Bytes += data - at
-		c.done.Holes += data - at
+		c.result.Bytes += data - at
+		c.result.Holes += data - at
 		if err := c.seek(data, to+data-from); err != nil {
 			return err
 		}
 		ended, err := c.pieces(ctx, hole-data)
 		if err != nil {
-			return errors.Join(err, c.endAt(to+c.done.Bytes))
+			return errors.Join(err, c.endAt(to+c.result.Bytes))
 		}
 		if at = hole; ended { // src has become shorter
-			at = from + c.done.Bytes
+			at = from + c.result.Bytes
 			break
 		}
 	}
@@ -330,14 +330,14 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 		return err
 	}
 	// A file that grows, or one of /proc, which has no size.
-	_, err = c.pieces(ctx, n-c.done.Bytes)
+	_, err = c.pieces(ctx, n-c.result.Bytes)
 	return err
 }
 
 // endAt sets the size of dst, if holes were left out: what ends in one has no
 // last byte that would give it its size.
 func (c *copier) endAt(size int64) error {
-	if c.done.Holes == 0 {
+	if c.result.Holes == 0 {
 		return nil
 	}
 	return c.dst.Truncate(size)

@@ -103,7 +103,7 @@ func TestCopyEndsWithItsContext(t *testing.T) {
 		t.Run(name+"/to", func(t *testing.T) {
 			src := create(t)
 			ok(t, src.Truncate(8<<20)) // more than a pipe or a socket holds
-			var done fileio.Copied
+			var done fileio.CopyResult
 			ends(t, func(ctx context.Context) (err error) {
 				done, err = fileio.Copy(ctx, p.w, src, fileio.CopyOptions{})
 				return err

@@ -17,8 +17,8 @@ type alignment struct {
 	offset int // of the offset and of the length
 }
 
-// fits reports whether a request can go to the kernel as it is.
-func (a alignment) fits(p []byte, off int64) bool {
+// accepts reports whether a request can go to the kernel as it is.
+func (a alignment) accepts(p []byte, off int64) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(p)))&uintptr(a.mem-1) == 0 &&
 		off&int64(a.offset-1) == 0 && len(p)&(a.offset-1) == 0
 }
@@ -56,7 +56,7 @@ func directAlignment(f *os.File) (alignment, error) {
 // readDirect reads past the page cache. What is aligned goes to the kernel as
 // it is, all else through a pooled buffer of whole blocks.
 func (r *Reader) readDirect(p []byte, off int64) (n int, err error) {
-	if r.align.fits(p, off) {
+	if r.align.accepts(p, off) {
 		return r.preadDirect(p, off)
 	}
 	lo, hi := r.align.around(off, len(p))
@@ -85,7 +85,7 @@ func (r *Reader) preadDirect(p []byte, off int64) (n int, err error) {
 		m, err := sys.Pread(r.f, p[n:min(len(p), n+maxBuffer)], off+int64(n))
 		n += m
 		if err != nil {
-			return n, r.fail("read", off+int64(n), err)
+			return n, r.offsetError("read", off+int64(n), err)
 		}
 		if m == 0 || m&(r.align.offset-1) != 0 {
 			if n == len(p) {

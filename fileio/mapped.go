@@ -60,7 +60,7 @@ func (r *Reader) copyMapped(p []byte, off int) (whole bool) {
 	defer func() {
 		debug.SetPanicOnFault(old)
 		if !whole {
-			if v := recover(); !r.faultIn(v) {
+			if v := recover(); !r.isMappingFault(v) {
 				panic(v)
 			}
 		}
@@ -74,7 +74,7 @@ func (r *Reader) copyMapped(p []byte, off int) (whole bool) {
 func (r *Reader) readAfterFault(p []byte, off int64) (int, error) {
 	n, err := r.pread(p, off)
 	if err == io.EOF && off+int64(n) < int64(len(r.mem)) {
-		err = r.fail("read", off+int64(n), ErrTruncated)
+		err = r.offsetError("read", off+int64(n), ErrTruncated)
 	}
 	return n, err
 }
@@ -88,27 +88,27 @@ func (r *Reader) viewMapped(off int64, n int, f func([]byte) error) (err error) 
 		if !done {
 			// nil: f ended its goroutine by runtime.Goexit.
 			if v := recover(); v != nil {
-				err = r.whyFault(v)
+				err = r.faultError(v)
 			}
 		}
 	}()
 	err = f(r.mem[off : off+int64(n) : off+int64(n)])
 	done = true
 	if errors.Is(err, syscall.EFAULT) {
-		return r.whyUnreadable(off, n, err)
+		return r.unreadableError(off, n, err)
 	}
 	return err
 }
 
-// whyUnreadable returns why the kernel could not read the part of the mapping
+// unreadableError returns why the kernel could not read the part of the mapping
 // that f gave to it, which is all that EFAULT says.
-func (r *Reader) whyUnreadable(off int64, n int, unknown error) error {
+func (r *Reader) unreadableError(off int64, n int, unknown error) error {
 	fi, err := r.f.Stat()
 	if err != nil {
-		return r.fail("read", off, err)
+		return r.offsetError("read", off, err)
 	}
 	if fi.Size() < off+int64(n) {
-		return r.fail("read", fi.Size(), ErrTruncated)
+		return r.offsetError("read", fi.Size(), ErrTruncated)
 	}
 	buf := getBuffer(defaultBuffer)
 	defer buf.put()
@@ -116,20 +116,20 @@ func (r *Reader) whyUnreadable(off int64, n int, unknown error) error {
 		m, err := sys.Pread(r.f, buf.b[:min(end-off, int64(len(buf.b)))], off)
 		switch {
 		case err != nil:
-			return r.fail("read", off, err)
+			return r.offsetError("read", off, err)
 		case m == 0:
-			return r.fail("read", off, ErrTruncated)
+			return r.offsetError("read", off, ErrTruncated)
 		}
 		off += int64(m)
 	}
 	if fi.Size() != r.size || !fi.ModTime().Equal(r.changed) {
-		return r.fail("read", off, ErrTruncated) // and is as long as before again
+		return r.offsetError("read", off, ErrTruncated) // and is as long as before again
 	}
 	return unknown // of other memory of f's
 }
 
-// faultIn reports whether v, which was recovered, is a fault in the mapping.
-func (r *Reader) faultIn(v any) bool {
+// isMappingFault reports whether v, which was recovered, is a fault in the mapping.
+func (r *Reader) isMappingFault(v any) bool {
 	_, ok := faultAt(v, r.mem)
 	return ok
 }
@@ -154,9 +154,9 @@ func faultAt(v any, mem []byte) (off int64, ok bool) {
 	return max(0, int64(e.Addr()-first)), true
 }
 
-// whyFault turns a fault in the mapping into an error, and panics again with
+// faultError turns a fault in the mapping into an error, and panics again with
 // anything else.
-func (r *Reader) whyFault(v any) error {
+func (r *Reader) faultError(v any) error {
 	off, ok := faultAt(v, r.mem)
 	if !ok {
 		panic(v)
@@ -174,7 +174,7 @@ func (r *Reader) whyFault(v any) error {
 	if err == nil {
 		err = ErrTruncated
 	}
-	return r.fail("view", off, err)
+	return r.offsetError("view", off, err)
 }
 
 // prefaultRange enters in the page table what was read ahead before.

@@ -29,7 +29,8 @@ func (w Way) String() string {
 	return fmt.Sprintf("Way(%d)", uint8(w))
 }
 
-// ParseWay reads the name of a way, as String gives it and a profile holds it.
+// ParseWay returns the way with the given name, as String returns it and a profile
+// has it.
 func ParseWay(s string) (Way, error) {
 	for w, name := range wayNames {
 		if s == name {
@@ -58,24 +59,24 @@ func (p Pattern) String() string {
 	return fmt.Sprintf("Pattern(%d)", uint8(p))
 }
 
-// Readahead says who reads ahead, and how much: the values below, or a number
-// of bytes from MinWindow to MaxWindow that is kept ahead of every reader that
-// goes forward, backward or in strides. That is for the ways Buffered and
-// Mapped; Uncached has the kernel's readahead or none, and Direct none.
+// Readahead selects the readahead: one of the values below, or a number of bytes from
+// MinWindow to MaxWindow to keep ahead of every stream that goes forward, backward or
+// in strides. A number is for the ways Buffered and Mapped; Uncached has the kernel's
+// readahead or none, and Direct none.
 type Readahead int
 
 const (
-	// ReadaheadAuto leaves what goes forward to the kernel, reads ahead of
-	// what goes backward or in strides, as long as that is of use, and turns
-	// the kernel's readahead off where offsets are random.
+	// ReadaheadAuto leaves forward streams to the kernel, reads ahead for streams
+	// that go backward or in strides, as long as that pays, and turns the kernel's
+	// readahead off for random offsets.
 	ReadaheadAuto Readahead = 0
 	// ReadaheadKernel leaves everything to the kernel.
 	ReadaheadKernel Readahead = -1
-	// ReadaheadOff has nothing read ahead, by the kernel neither.
+	// ReadaheadOff turns all readahead off, the kernel's too.
 	ReadaheadOff Readahead = -2
 )
 
-// The window that is read ahead of a reader, in bytes.
+// The bounds of the readahead window, in bytes.
 const (
 	MinWindow = 32 << 10
 	MaxWindow = 2 << 20
@@ -83,48 +84,47 @@ const (
 
 // Options are the settings of a Reader. The zero value works.
 type Options struct {
-	// Root, unless nil, is what names are relative to. Nothing below it
-	// follows a symlink: not the last name, not a folder before it. A name
-	// that is absolute, empty or has ".." in it is refused.
+	// Root, unless nil, is the folder that names are relative to. No symlink below
+	// it is followed, neither in the last element nor before it. A name that is
+	// absolute, empty or holds ".." is an error.
 	Root *os.Root
-	// OneMount refuses, with syscall.EXDEV, what lies behind a mount point
-	// below Root. Outside of Linux it is errors.ErrUnsupported.
+	// OneMount, with Root, makes it an error (syscall.EXDEV) to cross a mount point
+	// below Root. Off Linux it is errors.ErrUnsupported.
 	OneMount bool
 
+	// Way is how the file is read. The default is Auto.
 	Way Way
-	// Pattern is what the caller knows of the order of reads: Unknown,
-	// Sequential or Random. Auto chooses by it, and the kernel is told. The
-	// Reader finds out about the others by itself.
+	// Pattern is the order of reads, if the caller knows it: Unknown, Sequential or
+	// Random. Auto chooses by it, and the kernel gets it as advice. The Reader
+	// detects the other patterns itself.
 	Pattern Pattern
-	// BufferSize is how much Read asks the kernel for at once, in bytes, up to
-	// 1 GiB; it is rounded up to whole blocks for direct reads. 0 is the
-	// profile's with Auto, else 128 KiB, and 1 MiB for direct reads, which nothing reads
-	// ahead for.
+	// BufferSize is the size of Read's buffer in bytes, up to 1 GiB, rounded up to
+	// whole blocks for direct reads. 0 is the profile's size with Auto, else 128
+	// KiB, or 1 MiB for direct reads, which have no readahead.
 	BufferSize int
-	// Readahead is who reads ahead. The default is ReadaheadAuto.
+	// Readahead selects the readahead. The default is ReadaheadAuto.
 	Readahead Readahead
 
-	// The following are for mapped files, and refused with another Way than
-	// Mapped or Auto. With Auto they count where it maps; Reader.Way tells.
+	// The following are for mapped files, and an error with another Way than
+	// Mapped or Auto. Auto ignores them unless it maps the file; see Reader.Way.
 
 	// Populate reads and maps the whole file in Open.
 	Populate bool
-	// HugePages asks for huge pages, now with Populate (MADV_COLLAPSE), else by
-	// and by (MADV_HUGEPAGE). Whether there are some is the file system's and
-	// the kernel's affair; Trace tells of a refusal.
+	// HugePages asks for huge pages, at once with Populate (MADV_COLLAPSE), else
+	// over time (MADV_HUGEPAGE). File system and kernel may refuse, which only Trace
+	// shows.
 	HugePages bool
-	// Prefault reads and maps what lies ahead of a reader that goes forward, a
-	// window at a time (MADV_POPULATE_READ), so that it meets no page faults;
-	// it waits for the window instead. Where the page cache is in large
-	// folios, the page faults are so few that this takes longer than they do.
+	// Prefault maps the window ahead of a forward reader (MADV_POPULATE_READ), so
+	// that the reader waits for the window instead of taking page faults. With a
+	// page cache in large folios there are so few page faults that Prefault takes
+	// longer.
 	Prefault bool
 
-	// Profile is what is known about the disk, of which Read is used: the ways
-	// for Auto, the sizes where BufferSize and Readahead are not set. nil is
-	// nothing.
+	// Profile, unless nil, is a measured profile of the disk. Its Read gives the
+	// ways for Auto, and the sizes if BufferSize and Readahead are not set.
 	Profile *profile.Profile
-	// Trace is told of each operation after it ended, in the goroutine that
-	// did it, so of several at once. It must not call the Reader. nil costs
+	// Trace, unless nil, is called after each operation, in the goroutine that
+	// made it, so by several at once. It must not call the Reader. nil costs
 	// nothing.
 	Trace func(Op)
 }

@@ -8,64 +8,62 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 )
 
-// A Policy says when a Writer makes durable what was written. The zero value
-// is OnCommit.
+// A Policy says when a Writer makes written bytes durable. The zero value is
+// OnCommit. What survives:
 //
-//	policy            a Write that returned      Commit
+//	policy            once Write has returned    once Commit has
 //	OnCommit          none                       power
 //	EachWrite         power                      power
-//	EveryBytes(n)     none, but for all that     power
-//	                  lies n bytes back: power
+//	EveryBytes(n)     none; power for all but    power
+//	                  the last n bytes
 //	EveryInterval(d)  none; power after d and    power
 //	                  the time of a sync
 //	Never             none                       kill
 //
-// none, kill and power are durability.Levels: bytes in the Writer's buffer die
-// with the process, and go to the kernel when the buffer is full, or by Flush.
+// none, kill and power are durability.Levels: bytes in the Writer's buffer are lost
+// when the process exits, and go to the kernel when the buffer is full, or by Flush.
 // Sync, and Close unless the policy is Never, make everything durable.
 //
-// What a crash in the middle leaves is durability.Torn: any part of what was
-// written since the last sync may be there. With SyncRange in the place of a
-// sync, power is never reached, see Mechanism.
+// A crash in the middle leaves durability.Torn: any part of the bytes written since
+// the last sync. With the mechanism SyncRange, power is never reached; see
+// Mechanism.
 type Policy struct {
-	when  when
+	kind  policyKind
 	bytes int64
 	every time.Duration
 }
 
-type when uint8
+type policyKind uint8
 
 const (
-	onCommit when = iota
+	onCommit policyKind = iota
 	eachWrite
 	everyBytes
 	everyInterval
 	never
 )
 
-// OnCommit makes durable what was written when Commit is called.
+// OnCommit makes all written bytes durable in Commit.
 func OnCommit() Policy { return Policy{} }
 
-// EachWrite makes each Write durable before it returns. It goes to the kernel
-// without being copied to the buffer.
-func EachWrite() Policy { return Policy{when: eachWrite} }
+// EachWrite makes each Write durable before it returns, without a copy to the buffer.
+func EachWrite() Policy { return Policy{kind: eachWrite} }
 
-// EveryBytes makes all durable in the Write with which n bytes, 1 or more, are
-// not yet.
-func EveryBytes(n int64) Policy { return Policy{when: everyBytes, bytes: n} }
+// EveryBytes makes all bytes durable in the Write that brings those not yet durable to
+// n, 1 or more.
+func EveryBytes(n int64) Policy { return Policy{kind: everyBytes, bytes: n} }
 
-// EveryInterval makes all durable no later than d after the first Write since
-// the last time, by a goroutine that is there only while something is to be
-// made durable. Writes go on meanwhile. A failure is the error of every later
-// call.
-func EveryInterval(d time.Duration) Policy { return Policy{when: everyInterval, every: d} }
+// EveryInterval begins a sync no later than d, above 0, after the first Write since
+// the last one, in a goroutine that exists only while there is something to sync.
+// Writes continue during the sync. If it fails, every later call returns the error.
+func EveryInterval(d time.Duration) Policy { return Policy{kind: everyInterval, every: d} }
 
-// Never leaves it to Sync.
-func Never() Policy { return Policy{when: never} }
+// Never makes bytes durable only in Sync.
+func Never() Policy { return Policy{kind: never} }
 
 // String returns, for example, "every 1048576 bytes".
 func (p Policy) String() string {
-	switch p.when {
+	switch p.kind {
 	case onCommit:
 		return "on commit"
 	case eachWrite:
@@ -80,18 +78,17 @@ func (p Policy) String() string {
 
 func (p Policy) check() error {
 	switch {
-	case p.when == everyBytes && p.bytes < 1:
+	case p.kind == everyBytes && p.bytes < 1:
 		return setting.Wrong("fileio: WriterOptions.Policy", p, "every 1 byte or more")
-	case p.when == everyInterval && p.every <= 0:
+	case p.kind == everyInterval && p.every <= 0:
 		return setting.Wrong("fileio: WriterOptions.Policy", p, "an interval above 0s")
 	}
 	return nil
 }
 
-// due reports whether a Write must make all durable with which unsynced bytes
-// are not.
+// due reports whether a Write that leaves unsynced bytes not durable must sync.
 func (p Policy) due(unsynced int64) bool {
-	return p.when == eachWrite && unsynced > 0 || p.when == everyBytes && unsynced >= p.bytes
+	return p.kind == eachWrite && unsynced > 0 || p.kind == everyBytes && unsynced >= p.bytes
 }
 
 // A Mechanism is how a Writer makes bytes durable.
@@ -104,45 +101,43 @@ func (p Policy) due(unsynced int64) bool {
 //	SyncODsync     yes   yes       no      emptied   no
 //	SyncRange      sent  no        no      no        no
 //
-// Size and blocks are the metadata that is needed to read the data:
-// fdatasync(2) and O_DSYNC, "synchronized I/O data integrity completion", in
-// fsync(2) and open(2). Emptied: or written through, by a flush or FUA
-// (blkdev_issue_flush in ext4_sync_file, xfs_file_fsync). The name needs an
-// fsync of the folder (fsync(2), NOTES), though ext4, XFS and btrfs make that
-// of a new file durable too: package newfile and package atomicfile see to it.
+// Size and blocks are the metadata needed to read the data: fdatasync(2) and
+// O_DSYNC, "synchronized I/O data integrity completion", in fsync(2) and open(2).
+// Emptied means flushed or written through with FUA (blkdev_issue_flush in
+// ext4_sync_file, xfs_file_fsync). The name needs an fsync of the folder (fsync(2),
+// NOTES), though ext4, XFS and btrfs make that of a new file durable too; package
+// newfile and package atomicfile do it.
 //
-// After a sync that failed the Writer refuses everything: the kernel has
-// marked the pages clean that it could not write, so that the next sync would
-// report success and the bytes be gone (fsync(2), EIO; Rebello et al., "Can
-// Applications Recover from fsync Failures?", USENIX ATC 2020).
+// After a failed sync every call of the Writer fails: the kernel has marked the pages
+// clean that it could not write, so the next sync would succeed although the bytes
+// are lost (fsync(2), EIO; Rebello et al., "Can Applications Recover from fsync
+// Failures?", USENIX ATC 2020).
 type Mechanism string
 
 const (
-	// SyncAuto is what WriterOptions.Profile found fastest, else SyncFdatasync;
-	// never SyncRange, which promises less.
+	// SyncAuto is the fastest mechanism of WriterOptions.Profile, else
+	// SyncFdatasync. It is never SyncRange, which promises less.
 	SyncAuto Mechanism = ""
 	// SyncFdatasync is fdatasync(2).
 	SyncFdatasync Mechanism = "fdatasync"
 	// SyncFsync is fsync(2).
 	SyncFsync Mechanism = "fsync"
-	// SyncDsync has the write itself be durable (pwritev2(2) with RWF_DSYNC)
-	// where one write holds all that is not durable, so that a commit is one
-	// call, and is fdatasync(2) elsewhere, as the flag is about the bytes of
-	// that write only: so the first commit of a Writer that does not begin at
-	// offset 0 is fdatasync(2) too. Where the file system does not know the
-	// flag, it is SyncFdatasync; Stats tells.
+	// SyncDsync makes the write itself durable (pwritev2(2) with RWF_DSYNC), so
+	// that a commit is one call, if one write holds all bytes that are not durable.
+	// Otherwise it is fdatasync(2), because the flag covers the bytes of that write
+	// only; so the first commit of a Writer that does not begin at offset 0 is
+	// fdatasync(2) too. On file systems without the flag it is SyncFdatasync; see
+	// Stats.
 	SyncDsync Mechanism = "dsync"
-	// SyncODsync opens the file once more with O_DSYNC, unless it was opened
-	// so, and has no calls to sync: every write to the kernel is durable,
-	// whatever the policy, also one that a full buffer causes. A Writer that
-	// does not begin at offset 0 has one fdatasync(2), at its first commit. It
-	// needs /proc.
+	// SyncODsync opens the file again with O_DSYNC, unless it was opened so, and
+	// makes no calls to sync: every write to the kernel is durable, whatever the
+	// policy, also one caused by a full buffer. A Writer that does not begin at
+	// offset 0 makes one fdatasync(2), at its first commit. It needs /proc.
 	SyncODsync Mechanism = "o_dsync"
-	// SyncRange is sync_file_range(2), which sends the data to the device and
-	// waits for its answer, and nothing else. It bounds how much is dirty,
-	// and makes nothing durable: neither the size of the file nor where its
-	// blocks are is written, nor is the device told to empty its cache
-	// (sync_file_range(2), "Warning"). Its promise is Kill.
+	// SyncRange is sync_file_range(2), which only sends the data to the device and
+	// waits for its answer. It bounds the dirty bytes and makes nothing durable: it
+	// writes neither the file's size nor the location of its blocks, nor does it
+	// flush the device's cache (sync_file_range(2), "Warning"). It promises Kill.
 	SyncRange Mechanism = "sync_file_range"
 )
 
@@ -150,8 +145,8 @@ func mechanisms() []Mechanism {
 	return []Mechanism{SyncFdatasync, SyncFsync, SyncDsync, SyncODsync, SyncRange}
 }
 
-// promises tells what a writer with these settings promises once Write has
-// returned, and once Commit has.
+// promises returns what a Writer with policy p and mechanism m promises once Write
+// has returned, and once Commit has.
 func (p Policy) promises(m Mechanism) (write, commit durability.Promise) {
 	durable := durability.Power
 	if m == SyncRange {
@@ -159,7 +154,7 @@ func (p Policy) promises(m Mechanism) (write, commit durability.Promise) {
 	}
 	write = durability.Promise{Level: durability.None, After: durability.Torn}
 	commit = durability.Promise{Level: durable, After: durability.Torn}
-	switch p.when {
+	switch p.kind {
 	case eachWrite:
 		write.Level = durable
 	case never:

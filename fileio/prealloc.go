@@ -2,19 +2,19 @@ package fileio
 
 import "github.com/stele-go/stele/internal/sys"
 
-// reserve reserves room up to end, at least, in whole steps. It is a wish: a
+// preallocate reserves room up to end, at least, in whole steps. It is a wish: a
 // disk that has no room for a step may have room for the bytes, so its error
 // ends only the wishing.
-func (w *Writer) reserve(end int64) {
-	if w.step == 0 || w.noRoom || end <= w.reserved {
+func (w *Writer) preallocate(end int64) {
+	if w.preallocStep == 0 || w.preallocFailed || end <= w.reserved {
 		return
 	}
-	n := (end - w.reserved + w.step - 1) / w.step * w.step
-	start := w.now(false)
+	n := (end - w.reserved + w.preallocStep - 1) / w.preallocStep * w.preallocStep
+	start := w.startTime(false)
 	err := sys.Preallocate(w.f, w.reserved, n)
-	w.told(OpPrealloc, w.reserved, n, start, err)
+	w.traceOp(OpPrealloc, w.reserved, n, start, err)
 	if err != nil {
-		w.noRoom, w.stats.Fallback = true, w.pathError("preallocate", err)
+		w.preallocFailed, w.stats.Fallback = true, w.pathError("preallocate", err)
 		// ext4 keeps what it found before it ran out, so that nobody else finds any.
 		if info, err := w.f.Stat(); err == nil {
 			_ = w.f.Truncate(info.Size())
@@ -25,10 +25,10 @@ func (w *Writer) reserve(end int64) {
 	w.stats.Preallocated += n
 }
 
-// trim gives back the room behind the end of the file. Truncated to the size
+// releasePrealloc gives back the room behind the end of the file. Truncated to the size
 // it has, a file loses the blocks behind it (ext4_setattr: "to truncate
 // possible preallocated blocks").
-func (w *Writer) trim() error {
+func (w *Writer) releasePrealloc() error {
 	if w.stats.Preallocated == 0 {
 		return nil
 	}

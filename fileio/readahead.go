@@ -33,31 +33,31 @@ const readSample = 256
 type readahead struct {
 	r *Reader
 
-	mu    sync.Mutex
-	det   detector
-	told  bool // the kernel was told that offsets are random
-	begun time.Time
+	mu            sync.Mutex
+	detector      detector
+	randomAdvised bool // the kernel was told that offsets are random
+	epoch         time.Time
 
-	// quiet says which requests need not be looked at, since nothing is to be
+	// skipMode says which requests need not be looked at, since nothing is to be
 	// done about them as long as they go on like this: one of the constants
 	// below. turn counts requests for the samples, end is where the last one
 	// ended. A race between goroutines has one looked at too many or too few.
-	quiet atomic.Uint32
-	turn  atomic.Uint32
-	rest  atomic.Int32
-	end   atomic.Int64
+	skipMode atomic.Uint32
+	requests atomic.Uint32
+	toSkip   atomic.Int32
+	end      atomic.Int64
 
 	off atomic.Bool // by advice
 
-	probe [1]byte // guarded by busy
-	busy  atomic.Bool
+	probe   [1]byte // guarded by busy
+	probing atomic.Bool
 }
 
 const (
-	lookAtAll   = iota
-	quietRandom // but for samples, and what goes on where the last one ended
-	quietOnward // as long as each begins where the one before ended
-	quietRest   // for as many as rest says
+	observeAll     = iota
+	skipRandom     // but for samples, and what goes on where the last one ended
+	skipSequential // as long as each begins where the one before ended
+	skipCounted    // for as many as rest says
 )
 
 // Of every sampleOf requests without an order, sampled in a row are looked at:
@@ -69,81 +69,81 @@ const (
 )
 
 func newReadahead(r *Reader, size int64, o Options) *readahead {
-	ra := &readahead{r: r, begun: time.Now()}
-	ra.det = detector{size: size, min: MinWindow, max: MaxWindow}
+	ra := &readahead{r: r, epoch: time.Now()}
+	ra.detector = detector{size: size, min: MinWindow, max: MaxWindow}
 	switch n := int64(o.Readahead); {
 	case n > 0:
-		ra.det.min, ra.det.max, ra.det.forward = n, n, true
+		ra.detector.min, ra.detector.max, ra.detector.forward = n, n, true
 	case o.Profile != nil && o.Profile.Read.Readahead > 0:
-		ra.det.max = min(max(int64(o.Profile.Read.Readahead), MinWindow), MaxWindow)
-		ra.det.forward = true
+		ra.detector.max = min(max(int64(o.Profile.Read.Readahead), MinWindow), MaxWindow)
+		ra.detector.forward = true
 	}
 	if r.prefault {
-		ra.det.forward = true
+		ra.detector.forward = true
 	}
 	if o.Pattern == Random {
-		ra.quiet.Store(quietRandom)
-		ra.told = true // in Open
-		ra.det.seen, ra.det.random = randomAfter, true
+		ra.skipMode.Store(skipRandom)
+		ra.randomAdvised = true // in Open
+		ra.detector.seen, ra.detector.random = randomAfter, true
 	}
 	return ra
 }
 
-// saw is told of each request before it is served.
-func (ra *readahead) saw(off int64, n int) {
+// observe is told of each request before it is served.
+func (ra *readahead) observe(off int64, n int) {
 	if n <= 0 || ra.off.Load() {
 		return
 	}
 	end := off + int64(n)
-	quiet := ra.quiet.Load()
+	quiet := ra.skipMode.Load()
 	before := ra.end.Load()
 	switch quiet {
-	case quietRandom:
+	case skipRandom:
 		ra.end.Store(end)
-		if ra.turn.Add(1)%sampleOf >= sampled && off != before && end != before {
+		if ra.requests.Add(1)%sampleOf >= sampled && off != before && end != before {
 			return
 		}
-	case quietOnward:
+	case skipSequential:
 		if off == before {
 			ra.end.Store(end)
 			return
 		}
-	case quietRest:
-		if ra.rest.Add(-1) > 0 {
+	case skipCounted:
+		if ra.toSkip.Add(-1) > 0 {
 			return
 		}
 	}
 	if !ra.mu.TryLock() {
 		return
 	}
-	if quiet == quietOnward {
-		ra.det.onward(before)
+	if quiet == skipSequential {
+		ra.detector.advance(before)
 	}
-	p := ra.det.observe(off, int64(n), ra.now)
-	random := ra.det.random
-	turned := random != ra.told
-	ra.told = random
+	p := ra.detector.observe(off, int64(n), ra.now)
+	random := ra.detector.random
+	turned := random != ra.randomAdvised
+	ra.randomAdvised = random
 	switch {
-	case ra.leave():
-	case random || ra.det.idle >= randomAfter:
+	case ra.startPause():
+	case random || ra.detector.unordered >= randomAfter:
 		ra.end.Store(end)
-		ra.quiet.Store(quietRandom)
-	case ra.det.kernels():
+		ra.skipMode.Store(skipRandom)
+	case ra.detector.leftToKernel():
 		ra.end.Store(end)
-		ra.quiet.Store(quietOnward)
+		ra.skipMode.Store(skipSequential)
 	default:
-		ra.quiet.Store(lookAtAll)
+		ra.skipMode.Store(observeAll)
 	}
 	ra.mu.Unlock()
 	if turned {
-		ra.r.tellRandom(random)
+		ra.r.adviseRandom(random)
 	}
 	if p.count > 0 {
 		ra.run(p)
 	}
 }
 
-func (ra *readahead) now() int64 { return int64(time.Since(ra.begun)) + 1 }
+func (ra *readahead) now() int64 { return int64(time.Since(ra.epoch)) + 1 }
 
 // run reads ahead what p wants, unless it is in the page cache already.
 func (ra *readahead) run(p plan) {
@@ -162,32 +162,32 @@ func (ra *readahead) run(p plan) {
 	}
 	ra.mu.Lock()
 	if warm {
-		ra.det.cached()
-		ra.leave()
+		ra.detector.noteCached()
+		ra.startPause()
 	} else {
-		ra.det.issued(p)
+		ra.detector.noteIssued(p)
 	}
 	ra.mu.Unlock()
 }
 
-// leave has requests not looked at, if the detector wants it so. mu is held.
-func (ra *readahead) leave() bool {
-	if ra.det.rest == 0 {
+// startPause has requests not looked at, if the detector wants it so. mu is held.
+func (ra *readahead) startPause() bool {
+	if ra.detector.toSkip == 0 {
 		return false
 	}
-	ra.rest.Store(int32(ra.det.rest))
-	ra.det.rest = 0
-	ra.quiet.Store(quietRest)
+	ra.toSkip.Store(int32(ra.detector.toSkip))
+	ra.detector.toSkip = 0
+	ra.skipMode.Store(skipCounted)
 	return true
 }
 
 // cached reports whether the furthest byte of p is in the page cache: a read
 // that may not wait gets it.
 func (ra *readahead) cached(p plan) bool {
-	if !ra.busy.CompareAndSwap(false, true) {
+	if !ra.probing.CompareAndSwap(false, true) {
 		return false
 	}
-	defer ra.busy.Store(false)
+	defer ra.probing.Store(false)
 	off, n := p.piece(p.count - 1)
 	if p.kind == Sequential {
 		off += n - 1
@@ -200,29 +200,29 @@ func (ra *readahead) cached(p plan) bool {
 func (ra *readahead) reset() {
 	ra.mu.Lock()
 	defer ra.mu.Unlock()
-	d := &ra.det
+	d := &ra.detector
 	for i := range d.streams {
-		d.count.Wasted += d.streams[i].left()
+		d.count.Wasted += d.streams[i].unread()
 	}
 	d.streams, d.recent, d.last = [maxStreams]stream{}, [ringSize]request{}, nil
-	d.ordered, d.seen, d.idle, d.random = 0, 0, 0, false
-	d.judged, d.pause, d.found, d.rest = d.count, 0, 0, 0
-	ra.told = false
-	ra.quiet.Store(lookAtAll)
+	d.ordered, d.seen, d.unordered, d.random = 0, 0, 0, false
+	d.lastJudged, d.pause, d.cachedPlans, d.toSkip = d.count, 0, 0, 0
+	ra.randomAdvised = false
+	ra.skipMode.Store(observeAll)
 }
 
 func (ra *readahead) stats() Stats {
 	ra.mu.Lock()
 	defer ra.mu.Unlock()
-	s := Stats{Pattern: ra.det.pattern(), Counts: ra.det.count}
-	if l := ra.det.last; l != nil && l.planAt != 0 && !ra.det.random {
+	s := Stats{Pattern: ra.detector.pattern(), Counts: ra.detector.count}
+	if l := ra.detector.last; l != nil && l.planAt != 0 && !ra.detector.random {
 		s.Window = l.window
 	}
 	return s
 }
 
-// tellRandom turns the kernel's own readahead off or on.
-func (r *Reader) tellRandom(random bool) {
+// adviseRandom turns the kernel's own readahead off or on.
+func (r *Reader) adviseRandom(random bool) {
 	file, mem := sys.AdviseNormal, sys.MemNormal
 	if random {
 		file, mem = sys.AdviseRandom, sys.MemRandom

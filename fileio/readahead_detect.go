@@ -20,20 +20,20 @@ type detector struct {
 	last    *stream // that was continued last
 	// ordered has a bit for each recent request, the newest lowest: 1 where it
 	// continued a stream or was near another request.
-	ordered uint32
-	seen    int
-	idle    int // requests since one continued a stream
-	random  bool
+	ordered   uint32
+	seen      int
+	unordered int // requests since one continued a stream
+	random    bool
 
 	count Counts
-	// judged is count when its use was looked at last. pause is how many
+	// lastJudged is count when its use was looked at last. pause is how many
 	// requests were left alone for waste, found how often in a row what was to
 	// be read ahead was in the page cache.
-	judged Counts
-	pause  uint32
-	found  uint32
-	// rest is how many requests need not be observed; the caller takes it.
-	rest uint32
+	lastJudged  Counts
+	pause       uint32
+	cachedPlans uint32
+	// toSkip is how many requests need not be observed; the caller takes it.
+	toSkip uint32
 }
 
 const (
@@ -42,9 +42,9 @@ const (
 	// randomAfter is how many requests it takes to call them random: as many
 	// as ordered has bits.
 	randomAfter = 32
-	// near is how far two requests may lie apart and still not be random: a
+	// nearbyBytes is how far two requests may lie apart and still not be random: a
 	// reader that leaves things out profits from the kernel's readahead.
-	near = 256 << 10
+	nearbyBytes = 256 << 10
 	// maxStep bounds the strides, lest random reads look like some.
 	maxStep = 8 << 20
 	// maxPieces bounds the calls that one plan takes.
@@ -53,8 +53,8 @@ const (
 	// than the device's readahead and optimal size is cut without a word
 	// (force_page_cache_ra in mm/readahead.c), and 128 KiB is the least usual.
 	piece = 128 << 10
-	// lead is how long before a reader gets there its bytes should be asked for.
-	lead = 20e6 // ns
+	// leadTime is how long before a reader gets there its bytes should be asked for.
+	leadTime = 20e6 // ns
 	// judgeAfter is of how many bytes the fate is to be known, to judge by them
 	// whether reading ahead pays.
 	judgeAfter = 64 << 10
@@ -87,10 +87,10 @@ type stream struct {
 	used uint32
 	id   uint32 // of the stream, as places are used again
 
-	pos    int64 // where the next request is expected
-	edge   int64 // up to where bytes were asked for or found there
-	window int64
-	segs   [4]span // asked for and not yet passed; at most a few are
+	pos     int64 // where the next request is expected
+	edge    int64 // up to where bytes were asked for or found there
+	window  int64
+	pending [4]span // asked for and not yet passed; at most a few are
 	// place and time of the plan before, which give the speed
 	planPos int64
 	planAt  int64
@@ -119,17 +119,17 @@ func (d *detector) observe(off, n int64, now func() int64) plan {
 	d.ordered <<= 1
 	req := request{off, n}
 	for i := range d.streams {
-		if s := &d.streams[i]; s.kind != Unknown && s.take(d, req) {
+		if s := &d.streams[i]; s.kind != Unknown && s.extend(d, req) {
 			d.ordered |= 1
 			d.last = s
 			if s.run > 1 { // the first may be by chance
-				d.random, d.idle = false, 0
+				d.random, d.unordered = false, 0
 			}
 			return d.planFor(s, now)
 		}
 	}
-	d.idle++
-	d.begin(req)
+	d.unordered++
+	d.detectStream(req)
 	copy(d.recent[1:], d.recent[:])
 	d.recent[0] = req
 	// Enough were seen, and next to none had to do with another.
@@ -148,38 +148,38 @@ func (d *detector) pattern() Pattern {
 	return Unknown
 }
 
-// begin looks for a request that req continues.
-func (d *detector) begin(req request) {
+// detectStream looks for a request that req continues.
+func (d *detector) detectStream(req request) {
 	for i := range d.recent {
 		r := d.recent[i]
 		if r.n == 0 {
 			break
 		}
 		step := req.off - r.off
-		if -near <= step && step <= near+r.n {
+		if -nearbyBytes <= step && step <= nearbyBytes+r.n {
 			d.ordered |= 1
 		}
 		switch {
 		case step == r.n:
-			d.start(stream{kind: Sequential, pos: req.off + req.n}, req)
+			d.addStream(stream{kind: Sequential, pos: req.off + req.n}, req)
 			return
 		case step == -req.n:
-			d.start(stream{kind: Backward, pos: -req.off}, req)
+			d.addStream(stream{kind: Backward, pos: -req.off}, req)
 			return
 		case step == 0 || step < -maxStep || step > maxStep || req.n != r.n:
 			continue
 		}
 		for _, q := range d.recent[i+1:] {
 			if r.off-q.off == step && q.n == r.n {
-				d.start(stream{kind: Strided, step: step, pos: req.n}, req)
+				d.addStream(stream{kind: Strided, step: step, pos: req.n}, req)
 				return
 			}
 		}
 	}
 }
 
-// start puts s in the place of the stream that was continued longest ago.
-func (d *detector) start(s stream, req request) {
+// addStream puts s in the place of the stream that was continued longest ago.
+func (d *detector) addStream(s stream, req request) {
 	old := &d.streams[0]
 	for i := range d.streams {
 		if c := &d.streams[i]; c.kind == Unknown || d.tick-c.used > d.tick-old.used {
@@ -189,17 +189,17 @@ func (d *detector) start(s stream, req request) {
 			}
 		}
 	}
-	d.count.Wasted += old.left()
+	d.count.Wasted += old.unread()
 	s.last, s.run, s.used, s.id, s.edge = req, 1, d.tick, d.tick, s.pos
 	s.window = d.min
 	*old = s
 	d.ordered |= 1
 }
 
-// take reports whether req continues s, and notes it then. It may also lie a
+// extend reports whether req continues s, and notes it then. It may also lie a
 // little further, in what was read ahead: another goroutine's request that is
 // not known here lay between.
-func (s *stream) take(d *detector, req request) bool {
+func (s *stream) extend(d *detector, req request) bool {
 	var from int64
 	switch s.kind {
 	case Sequential:
@@ -230,12 +230,12 @@ func (s *stream) take(d *detector, req request) bool {
 // hit counts what of [from, to) had been read ahead, and forgets what lies
 // before to.
 func (c *Counts) hit(s *stream, from, to int64) {
-	if s.segs == ([len(s.segs)]span{}) {
+	if s.pending == ([len(s.pending)]span{}) {
 		return
 	}
 	var useful int64
-	for i := range s.segs {
-		g := &s.segs[i]
+	for i := range s.pending {
+		g := &s.pending[i]
 		if g.from >= to || g.from == g.to {
 			continue
 		}
@@ -251,9 +251,9 @@ func (c *Counts) hit(s *stream, from, to int64) {
 	}
 }
 
-// left is what was read ahead of s and not read.
-func (s *stream) left() (n int64) {
-	for _, g := range s.segs {
+// unread is what was read ahead of s and not read.
+func (s *stream) unread() (n int64) {
+	for _, g := range s.pending {
 		n += g.to - g.from
 	}
 	return n
@@ -268,7 +268,7 @@ func (d *detector) planFor(s *stream, now func() int64) plan {
 	if s.edge-s.pos > s.window/2 {
 		return plan{}
 	}
-	if !d.pays() {
+	if !d.isWorthwhile() {
 		return plan{}
 	}
 	t := now()
@@ -276,7 +276,7 @@ func (d *detector) planFor(s *stream, now func() int64) plan {
 		// Half of the window was used up: twice as much the next time, but no
 		// more than the reader takes in the lead time.
 		rate := float64(s.pos-s.planPos) / float64(max(t-s.planAt, 1))
-		s.window = max(d.min, min(2*s.window, d.max, int64(rate*lead)))
+		s.window = max(d.min, min(2*s.window, d.max, int64(rate*leadTime)))
 	}
 	s.planPos, s.planAt = s.pos, t
 	p := plan{kind: s.kind, stream: s, id: s.id, from: s.edge, to: s.pos + s.window}
@@ -310,35 +310,35 @@ func (d *detector) planFor(s *stream, now func() int64) plan {
 	return p
 }
 
-// pays reports whether to read ahead: not for a while after more was wasted
+// isWorthwhile reports whether to read ahead: not for a while after more was wasted
 // than used, as with runs that are short, or strides that are chance.
-func (d *detector) pays() bool {
-	used, wasted := d.count.Useful-d.judged.Useful, d.count.Wasted-d.judged.Wasted
+func (d *detector) isWorthwhile() bool {
+	used, wasted := d.count.Useful-d.lastJudged.Useful, d.count.Wasted-d.lastJudged.Wasted
 	if used+wasted < judgeAfter {
 		return true
 	}
-	d.judged = d.count
+	d.lastJudged = d.count
 	if wasted <= used {
 		d.pause = 0
 		return true
 	}
 	d.pause = min(max(2*d.pause, minPause), maxPause)
-	return !d.leave(d.pause)
+	return !d.pauseFor(d.pause)
 }
 
-// leave has the next n requests not looked at, unless somebody has fixed the
+// pauseFor has the next n requests not looked at, unless somebody has fixed the
 // window: that is kept in any case. What was read ahead counts as wasted, as
 // nobody sees them use it, but not against what is read ahead later.
-func (d *detector) leave(n uint32) bool {
+func (d *detector) pauseFor(n uint32) bool {
 	if d.min == d.max {
 		return false
 	}
-	d.rest = n
+	d.toSkip = n
 	for i := range d.streams {
 		s := &d.streams[i]
-		d.count.Wasted += s.left()
-		d.judged.Wasted += s.left()
-		s.segs, s.edge = [len(s.segs)]span{}, s.pos
+		d.count.Wasted += s.unread()
+		d.lastJudged.Wasted += s.unread()
+		s.pending, s.edge = [len(s.pending)]span{}, s.pos
 	}
 	d.recent = [ringSize]request{}
 	return true
@@ -360,49 +360,49 @@ func (p plan) piece(i int) (off, n int64) {
 	return off, n
 }
 
-// cached notes that what a plan wanted was in the page cache already. That may
+// noteCached notes that what a plan wanted was in the page cache already. That may
 // be the kernel's own readahead, which page faults cause in every direction, up
 // to the largest window; the more often after that, the longer the reader is
 // left alone.
-func (d *detector) cached() {
+func (d *detector) noteCached() {
 	const growth = 6 // from MinWindow to MaxWindow
-	if d.found++; d.found > growth {
-		d.leave(min(uint32(minWarmPause)<<min(d.found-growth-1, 8), maxWarmPause))
+	if d.cachedPlans++; d.cachedPlans > growth {
+		d.pauseFor(min(uint32(minWarmPause)<<min(d.cachedPlans-growth-1, 8), maxWarmPause))
 	}
 }
 
-// kernels reports whether the last request belongs to the kernel's readahead.
-func (d *detector) kernels() bool {
+// leftToKernel reports whether the last request belongs to the kernel's readahead.
+func (d *detector) leftToKernel() bool {
 	return !d.forward && d.last != nil && d.last.kind == Sequential && d.last.used == d.tick && d.last.run > 1
 }
 
-// onward tells that the stream which went last went on up to end.
-func (d *detector) onward(end int64) {
+// advance tells that the stream which went last went on up to end.
+func (d *detector) advance(end int64) {
 	if s := d.last; s != nil && s.kind == Sequential && s.pos < end {
 		s.last = request{end - s.last.n, s.last.n}
 		s.pos, s.edge = end, max(s.edge, end)
 	}
 }
 
-// issued notes that p was read ahead.
-func (d *detector) issued(p plan) {
+// noteIssued notes that p was read ahead.
+func (d *detector) noteIssued(p plan) {
 	s := p.stream
-	d.found = 0
+	d.cachedPlans = 0
 	d.count.Issued += p.to - p.from
 	if s.id != p.id { // the stream was given up meanwhile
 		d.count.Wasted += p.to - p.from
 		return
 	}
 	oldest := 0
-	for i, g := range s.segs {
+	for i, g := range s.pending {
 		if g.to == p.from && g.from < g.to { // goes on where this one ended
-			s.segs[i].to = p.to
+			s.pending[i].to = p.to
 			return
 		}
-		if g.to-g.from < s.segs[oldest].to-s.segs[oldest].from {
+		if g.to-g.from < s.pending[oldest].to-s.pending[oldest].from {
 			oldest = i
 		}
 	}
-	d.count.Wasted += s.segs[oldest].to - s.segs[oldest].from
-	s.segs[oldest] = span{p.from, p.to}
+	d.count.Wasted += s.pending[oldest].to - s.pending[oldest].from
+	s.pending[oldest] = span{p.from, p.to}
 }

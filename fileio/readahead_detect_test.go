@@ -20,8 +20,8 @@ func newReading() *reading {
 // at makes a request, a microsecond after the one before.
 func (r *reading) at(off, n int64) {
 	r.clock += 1000
-	if r.d.rest > 0 {
-		r.d.rest--
+	if r.d.toSkip > 0 {
+		r.d.toSkip--
 		return
 	}
 	p := r.d.observe(off, n, func() int64 { return r.clock })
@@ -30,7 +30,7 @@ func (r *reading) at(off, n int64) {
 		r.asked = append(r.asked, request{off, n})
 	}
 	if p.count > 0 {
-		r.d.issued(p)
+		r.d.noteIssued(p)
 	}
 }
 
@@ -93,7 +93,7 @@ func checkAsked(t *testing.T, r *reading) {
 	c := r.d.count
 	var left int64
 	for i := range r.d.streams {
-		left += r.d.streams[i].left()
+		left += r.d.streams[i].unread()
 	}
 	if c.Issued != sum || c.Useful+c.Wasted+left != c.Issued {
 		t.Errorf("%+v and %d to come, of %d", c, left, sum)
@@ -251,14 +251,14 @@ func TestCached(t *testing.T) {
 			if at -= 4096; i%run == 0 {
 				at = 100<<20 + rng.Int64N(25<<10)*4096
 			}
-			if r.d.rest > 0 {
-				r.d.rest--
+			if r.d.toSkip > 0 {
+				r.d.toSkip--
 				continue
 			}
 			looked++
 			if p := r.d.observe(at, 4096, func() int64 { return r.clock }); p.count > 0 {
 				plans++
-				r.d.cached()
+				r.d.noteCached()
 			}
 		}
 		if plans == 0 || plans > 100 || looked > 600 || r.d.count != (Counts{}) {
@@ -299,7 +299,7 @@ func FuzzDetector(f *testing.F) {
 		}
 		var left int64
 		for i := range r.d.streams {
-			left += r.d.streams[i].left()
+			left += r.d.streams[i].unread()
 		}
 		if c := r.d.count; c.Useful+c.Wasted+left != c.Issued || c.Useful < 0 || c.Wasted < 0 || left < 0 {
 			t.Fatalf("%+v, %d to come", c, left)
@@ -323,7 +323,7 @@ func BenchmarkObserve(b *testing.B) {
 					off = rng.Int64N(1 << 40)
 				}
 				if p := d.observe(off, 4096, func() int64 { now += 1000; return now }); p.count > 0 {
-					d.issued(p)
+					d.noteIssued(p)
 				}
 			}
 		})

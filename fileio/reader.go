@@ -22,13 +22,13 @@ import (
 // closed: the collector does not take a mapping away. The methods of the zero
 // Reader fail with fs.ErrInvalid.
 type Reader struct {
-	name  string
-	f     *os.File
-	owns  bool        // f is the Reader's to close
-	told  atomic.Bool // the kernel was told how f will be read
-	way   Way
-	trace func(Op)
-	gate  sys.Gate
+	name    string
+	f       *os.File
+	owns    bool        // f is the Reader's to close
+	advised atomic.Bool // the kernel was told how f will be read
+	way     Way
+	trace   func(Op)
+	gate    sys.Gate
 
 	// size and changed are what the file was like when it was opened.
 	size    int64
@@ -91,7 +91,7 @@ func (r *Reader) Size() (int64, error) {
 // Stat describes the file as it is now, as os.File does.
 func (r *Reader) Stat() (fs.FileInfo, error) {
 	if !r.gate.Enter() {
-		return nil, r.closed("stat")
+		return nil, r.closedError("stat")
 	}
 	defer r.gate.Leave()
 	return r.f.Stat()
@@ -115,10 +115,10 @@ func (r *Reader) sizeNow() (int64, error) {
 // there, and are read as such without an error (mmap(2), NOTES).
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
-		return 0, r.fail("read", off, errNegative)
+		return 0, r.offsetError("read", off, errNegative)
 	}
 	if !r.gate.Enter() {
-		return 0, r.closed("read")
+		return 0, r.closedError("read")
 	}
 	defer r.gate.Leave() // also where Trace panics
 	return r.read(p, off)
@@ -130,9 +130,9 @@ func (r *Reader) read(p []byte, off int64) (n int, err error) {
 		return 0, io.EOF // no file is that long, and no sum is to overflow
 	}
 	if r.ra != nil {
-		r.ra.saw(off, len(p))
+		r.ra.observe(off, len(p))
 	}
-	start := r.start()
+	start := r.startTime()
 	switch {
 	case r.way == Mapped:
 		n, err = r.readMapped(p, off)
@@ -142,7 +142,7 @@ func (r *Reader) read(p []byte, off int64) (n int, err error) {
 		n, err = r.readFile(p, off)
 	}
 	if r.trace != nil {
-		r.tell(OpRead, off, int64(n), start, err)
+		r.traceOp(OpRead, off, int64(n), start, err)
 	}
 	return n, err
 }
@@ -173,7 +173,7 @@ func (r *Reader) pread(p []byte, off int64) (n int, err error) {
 		}
 		n += m
 		if err != nil {
-			return n, r.fail("read", off+int64(n), err)
+			return n, r.offsetError("read", off+int64(n), err)
 		}
 		if m == 0 {
 			return n, io.EOF
@@ -197,10 +197,10 @@ func (r *Reader) pread(p []byte, off int64) (n int, err error) {
 // to the memory. As with ReadAt, the rest of the last page reads as zeros.
 func (r *Reader) View(off int64, n int, f func([]byte) error) (err error) {
 	if off < 0 || n < 0 {
-		return r.fail("view", off, errNegative)
+		return r.offsetError("view", off, errNegative)
 	}
 	if !r.gate.Enter() {
-		return r.closed("view")
+		return r.closedError("view")
 	}
 	defer r.gate.Leave()
 	if off > math.MaxInt64-int64(n)-int64(r.align.offset) {
@@ -208,14 +208,14 @@ func (r *Reader) View(off int64, n int, f func([]byte) error) (err error) {
 	}
 	if end := off + int64(n); end <= int64(len(r.mem)) {
 		if r.ra != nil {
-			r.ra.saw(off, n)
+			r.ra.observe(off, n)
 		}
 		if r.trace == nil {
 			return r.viewMapped(off, n, f)
 		}
-		start := r.start()
+		start := r.startTime()
 		err := r.viewMapped(off, n, f)
-		r.tell(OpView, off, int64(n), start, err)
+		r.traceOp(OpView, off, int64(n), start, err)
 		return err
 	}
 	return r.viewCopy(off, n, f)
@@ -231,13 +231,13 @@ func (r *Reader) viewCopy(off int64, n int, f func([]byte) error) error {
 		// Not to ask for memory that the file cannot fill.
 		switch size, err := r.sizeNow(); {
 		case err != nil:
-			return r.fail("view", off, err)
+			return r.offsetError("view", off, err)
 		case off >= size:
 			return io.EOF
 		case int64(n) > size-off:
 			return io.ErrUnexpectedEOF
 		case n > maxView:
-			return r.fail("view", off, fmt.Errorf("%d bytes; want up to %d where the file is not mapped: %w", n, maxView, errors.ErrUnsupported))
+			return r.offsetError("view", off, fmt.Errorf("%d bytes; want up to %d where the file is not mapped: %w", n, maxView, errors.ErrUnsupported))
 		}
 	}
 	// Direct reads begin and end at blocks; the buffer has room for them.
@@ -267,31 +267,31 @@ func (r *Reader) viewCopy(off int64, n int, f func([]byte) error) error {
 // goes back to normal advice (POSIX_FADV_NORMAL) if it was given any.
 func (r *Reader) Close() error {
 	if r.f == nil || !r.gate.Close() {
-		return r.closed("close")
+		return r.closedError("close")
 	}
 	r.dropBuffer()
-	start := r.start()
+	start := r.startTime()
 	var err error
 	if len(r.mem) > 0 {
 		err = sys.Munmap(r.mem)
 		r.mem = nil
 	}
-	if !r.owns && r.told.Load() {
+	if !r.owns && r.advised.Load() {
 		_ = r.fadvise(0, 0, sys.AdviseNormal) // what it was before cannot be asked for
 	}
 	err = errors.Join(err, r.release())
-	r.tell(OpClose, -1, 0, start, err)
+	r.traceOp(OpClose, -1, 0, start, err)
 	return err
 }
 
-func (r *Reader) closed(op string) error {
+func (r *Reader) closedError(op string) error {
 	if r.f == nil {
 		return errNoReader
 	}
 	return &fs.PathError{Op: op, Path: r.name, Err: fs.ErrClosed}
 }
 
-func (r *Reader) fail(op string, off int64, err error) error {
+func (r *Reader) offsetError(op string, off int64, err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err

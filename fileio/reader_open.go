@@ -32,9 +32,9 @@ func Open(name string, o Options) (*Reader, error) {
 		open = func(direct bool) (*os.File, error) { return sys.OpenReadBeneath(o.Root, name, direct, o.OneMount) }
 	}
 	r := &Reader{name: name, owns: true}
-	start := r.begun(o)
+	start := r.prepare(o)
 	err := r.open(o, open)
-	r.tell(OpOpen, -1, 0, start, err)
+	r.traceOp(OpOpen, -1, 0, start, err)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +60,9 @@ func NewReader(f *os.File, o Options) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{name: f.Name()}
-	start := r.begun(o)
+	start := r.prepare(o)
 	err := r.adopt(f, o)
-	r.tell(OpOpen, -1, 0, start, err)
+	r.traceOp(OpOpen, -1, 0, start, err)
 	if err != nil {
 		return nil, &fs.PathError{Op: "reader", Path: r.name, Err: cause(err)}
 	}
@@ -94,21 +94,21 @@ func (r *Reader) adopt(f *os.File, o Options) error {
 	return nil
 }
 
-// begun prepares what the first operation needs, and tells when that began.
-func (r *Reader) begun(o Options) (start time.Time) {
+// prepare prepares what the first operation needs, and tells when that began.
+func (r *Reader) prepare(o Options) (start time.Time) {
 	r.way, r.trace = o.Way, o.Trace
 	r.reads.OneOf = readSample
-	return r.start()
+	return r.startTime()
 }
 
 // open gets the file, by a function that can also open it for direct reads,
 // and makes it ready.
 func (r *Reader) open(o Options, file func(direct bool) (*os.File, error)) error {
-	if err := r.get(file, r.way == Direct); err != nil {
+	if err := r.openFile(file, r.way == Direct); err != nil {
 		return err
 	}
 	if r.way != Auto {
-		return r.begin(o)
+		return r.setup(o)
 	}
 	memory, known := int64(0), false
 	if wantsMemory(r.size, o.Pattern) {
@@ -116,26 +116,26 @@ func (r *Reader) open(o Options, file func(direct bool) (*os.File, error)) error
 	}
 	if r.way = choose(r.size, o, memory, known); r.way == Direct {
 		r.release()
-		if r.get(file, true) != nil {
+		if r.openFile(file, true) != nil {
 			r.way = Buffered
-			if err := r.get(file, false); err != nil {
+			if err := r.openFile(file, false); err != nil {
 				return err
 			}
 		}
 	}
-	err := r.begin(o)
+	err := r.setup(o)
 	if err != nil && r.way != Buffered {
 		// It cannot be had after all: the way that can be had everywhere.
 		r.way = Buffered
-		if err = r.get(file, false); err == nil {
-			err = r.begin(o)
+		if err = r.openFile(file, false); err == nil {
+			err = r.setup(o)
 		}
 	}
 	return err
 }
 
-// get gets the file and looks at what it is.
-func (r *Reader) get(file func(direct bool) (*os.File, error), direct bool) (err error) {
+// openFile gets the file and looks at what it is.
+func (r *Reader) openFile(file func(direct bool) (*os.File, error), direct bool) (err error) {
 	if r.f, err = file(direct); err != nil {
 		if direct && sys.Absent(err) {
 			// open(2): EINVAL where the file system has no O_DIRECT.
@@ -148,7 +148,7 @@ func (r *Reader) get(file func(direct bool) (*os.File, error), direct bool) (err
 	}
 	fi, err := r.f.Stat()
 	if err == nil {
-		err = wantRegular(fi.Mode())
+		err = checkRegular(fi.Mode())
 	}
 	if err != nil {
 		r.release()
@@ -158,8 +158,8 @@ func (r *Reader) get(file func(direct bool) (*os.File, error), direct bool) (err
 	return nil
 }
 
-// wantRegular refuses what is no regular file, by its name.
-func wantRegular(m fs.FileMode) error {
+// checkRegular refuses what is no regular file, by its name.
+func checkRegular(m fs.FileMode) error {
 	if m.IsDir() {
 		return syscall.EISDIR
 	}
@@ -178,8 +178,8 @@ func (r *Reader) openError(err error) error {
 	return &fs.PathError{Op: "open", Path: r.name, Err: cause(err)}
 }
 
-// begin gets the Reader's way ready. It releases the file where that fails.
-func (r *Reader) begin(o Options) (err error) {
+// setup gets the Reader's way ready. It releases the file where that fails.
+func (r *Reader) setup(o Options) (err error) {
 	defer func() {
 		if err != nil {
 			r.release()
@@ -228,7 +228,7 @@ func (r *Reader) begin(o Options) (err error) {
 func (r *Reader) setReadahead(o Options) {
 	switch {
 	case o.Readahead == ReadaheadOff || o.Pattern == Random:
-		r.tellRandom(true)
+		r.adviseRandom(true)
 	case o.Pattern == Sequential:
 		// Doubles the kernel's window. A refusal changes no result.
 		_ = errors.Join(r.fadvise(0, 0, sys.AdviseSequential), r.madvise(r.mem, sys.MemSequential))

@@ -10,7 +10,7 @@ import (
 // from the mapping.
 func (r *Reader) Read(p []byte) (n int, err error) {
 	if !r.gate.Enter() {
-		return 0, r.closed("read")
+		return 0, r.closedError("read")
 	}
 	defer r.gate.Leave()
 	if len(p) == 0 {
@@ -21,7 +21,7 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 		return n, nil
 	}
 	switch {
-	case r.way == Mapped, len(p) >= r.bufSize && (r.way != Direct || r.align.fits(p, r.pos)):
+	case r.way == Mapped, len(p) >= r.bufSize && (r.way != Direct || r.align.accepts(p, r.pos)):
 		n, err = r.read(p, r.pos)
 	default:
 		if err = r.fill(); r.bufLen > 0 {
@@ -73,7 +73,7 @@ func (r *Reader) dropBuffer() {
 // Seek is io.Seeker. io.SeekEnd is from where the file ends now.
 func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	if !r.gate.Enter() {
-		return 0, r.closed("seek")
+		return 0, r.closedError("seek")
 	}
 	defer r.gate.Leave()
 	var from int64
@@ -84,14 +84,14 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	case io.SeekEnd:
 		size, err := r.sizeNow()
 		if err != nil {
-			return 0, r.fail("seek", offset, err)
+			return 0, r.offsetError("seek", offset, err)
 		}
 		from = size
 	default:
-		return 0, r.fail("seek", offset, errWhence)
+		return 0, r.offsetError("seek", offset, errWhence)
 	}
 	if offset > 0 && from > math.MaxInt64-offset || from+offset < 0 {
-		return 0, r.fail("seek", offset, errNegative)
+		return 0, r.offsetError("seek", offset, errNegative)
 	}
 	r.pos = from + offset
 	return r.pos, nil
@@ -104,7 +104,7 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 // Where both ends are files, Copy may be faster.
 func (r *Reader) WriteTo(w io.Writer) (done int64, err error) {
 	if !r.gate.Enter() {
-		return 0, r.closed("read")
+		return 0, r.closedError("read")
 	}
 	defer r.gate.Leave()
 	for {
@@ -117,7 +117,7 @@ func (r *Reader) WriteTo(w io.Writer) (done int64, err error) {
 		done += int64(n)
 		r.pos += int64(n)
 		if err == io.EOF {
-			return done, r.stillWhole()
+			return done, r.checkWhole()
 		}
 		if err != nil {
 			return done, err
@@ -136,9 +136,9 @@ func (r *Reader) writeBuffered(w io.Writer) (int, error) {
 	return writeAll(w, r.buf.b[r.pos-r.bufAt:r.bufLen])
 }
 
-// stillWhole returns ErrTruncated if the file is shorter than its mapping. The
+// checkWhole returns ErrTruncated if the file is shorter than its mapping. The
 // last page of a file reads as zeros behind the end, which nothing else tells.
-func (r *Reader) stillWhole() error {
+func (r *Reader) checkWhole() error {
 	if len(r.mem) == 0 {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (r *Reader) stillWhole() error {
 		err = ErrTruncated
 	}
 	if err != nil {
-		return r.fail("read", size, err)
+		return r.offsetError("read", size, err)
 	}
 	return nil
 }
@@ -157,21 +157,21 @@ func (r *Reader) stillWhole() error {
 func (r *Reader) writeMapped(w io.Writer) (n int, err error) {
 	now, err := r.sizeNow()
 	if err != nil {
-		return 0, r.fail("read", r.pos, err)
+		return 0, r.offsetError("read", r.pos, err)
 	}
 	if now <= r.pos {
-		return 0, r.fail("read", now, ErrTruncated)
+		return 0, r.offsetError("read", now, ErrTruncated)
 	}
 	size := min(min(now, int64(len(r.mem)))-r.pos, MaxWindow)
 	if r.ra != nil {
-		r.ra.saw(r.pos, int(size))
+		r.ra.observe(r.pos, int(size))
 	}
-	start := r.start()
+	start := r.startTime()
 	err = r.viewMapped(r.pos, int(size), func(b []byte) (err error) {
 		n, err = writeAll(w, b)
 		return err
 	})
-	r.tell(OpView, r.pos, int64(n), start, err)
+	r.traceOp(OpView, r.pos, int64(n), start, err)
 	return n, err
 }
 

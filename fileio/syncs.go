@@ -8,17 +8,17 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// settle makes all durable that was written until now. It is called, and
+// makeDurable makes all durable that was written until now. It is called, and
 // returns, with mu held, and lets it go while it syncs.
-func (w *Writer) settle() error {
-	if w.clean == w.hi && w.settled(w.written()) {
+func (w *Writer) makeDurable() error {
+	if w.clean == w.hi && w.isDurable(w.written()) {
 		return nil
 	}
-	return w.settleFrom(time.Now())
+	return w.makeDurableFrom(time.Now())
 }
 
-// settleFrom is settle of what began to be written at start.
-func (w *Writer) settleFrom(start time.Time) error {
+// makeDurableFrom is settle of what began to be written at start.
+func (w *Writer) makeDurableFrom(start time.Time) error {
 	err := w.flushAndSync()
 	if err == nil {
 		w.times.commit.Record(time.Since(start))
@@ -31,7 +31,7 @@ func (w *Writer) flushAndSync() error {
 		return err
 	}
 	target := w.written()
-	if w.settled(target) {
+	if w.isDurable(target) {
 		return nil
 	}
 	w.mu.Unlock()
@@ -41,7 +41,7 @@ func (w *Writer) flushAndSync() error {
 	switch {
 	case w.err != nil:
 		return w.err
-	case w.settled(target): // by the one who held it
+	case w.isDurable(target): // by the one who held it
 		return nil
 	case w.released:
 		return w.pathError("sync", os.ErrClosed)
@@ -54,7 +54,7 @@ func (w *Writer) flushAndSync() error {
 	if err == nil {
 		w.times.sync.Record(time.Since(start))
 	}
-	w.told(OpSync, from, to-from, start, err)
+	w.traceOp(OpSync, from, to-from, start, err)
 	w.mu.Lock()
 	w.stats.Syncs++
 	switch {
@@ -65,13 +65,13 @@ func (w *Writer) flushAndSync() error {
 	}
 	// A write may have failed meanwhile: who commits what is durable is not
 	// told of that, the next one is.
-	w.synced, w.older = max(w.synced, to), false
+	w.synced, w.priorUnsynced = max(w.synced, to), false
 	return nil
 }
 
-// settled reports whether all that was written before target is durable.
-func (w *Writer) settled(target int64) bool {
-	return w.synced >= target && (!w.older || target == w.start)
+// isDurable reports whether all that was written before target is durable.
+func (w *Writer) isDurable(target int64) bool {
+	return w.synced >= target && (!w.priorUnsynced || target == w.start)
 }
 
 func (w *Writer) syncFile(m Mechanism, off, n int64) error {
@@ -84,43 +84,43 @@ func (w *Writer) syncFile(m Mechanism, off, n int64) error {
 	return sys.SyncData(w.f)
 }
 
-// openDurable opens the file once more so that each write is durable, unless
+// openDsync opens the file once more so that each write is durable, unless
 // it was opened so: on a descriptor that is open the flag cannot be set
 // (fcntl(2), F_SETFL).
-func (w *Writer) openDurable() error {
+func (w *Writer) openDsync() error {
 	opened, err := sys.OpenedFor(w.f)
 	if err != nil || opened.Durable {
 		return cause(err)
 	}
-	if w.durable, err = sys.Reopen(w.f, false, true); err != nil {
+	if w.dsyncFile, err = sys.Reopen(w.f, false, true); err != nil {
 		return fmt.Errorf("%s: %w", SyncODsync, cause(err))
 	}
 	return nil
 }
 
-// arm starts the clock of EveryInterval, if something is to be made durable
+// startTimer starts the clock of EveryInterval, if something is to be made durable
 // and it does not run.
-func (w *Writer) arm() {
-	if w.policy.when != everyInterval || w.armed || w.closed || w.err != nil || w.synced >= w.base+int64(w.hi) {
+func (w *Writer) startTimer() {
+	if w.policy.kind != everyInterval || w.timerSet || w.closed || w.err != nil || w.synced >= w.base+int64(w.hi) {
 		return
 	}
-	w.armed = true
+	w.timerSet = true
 	if w.timer == nil {
-		w.timer = time.AfterFunc(w.policy.every, w.tick)
+		w.timer = time.AfterFunc(w.policy.every, w.onTimer)
 	} else {
 		w.timer.Reset(w.policy.every)
 	}
 }
 
-// tick makes all durable once the time has come. An error stays with the
+// onTimer makes all durable once the time has come. An error stays with the
 // Writer.
-func (w *Writer) tick() {
+func (w *Writer) onTimer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.armed = false
-	if w.usable() != nil {
+	w.timerSet = false
+	if w.check() != nil {
 		return
 	}
 	_ = w.flushAndSync() // not settle: nobody waits for this one
-	w.arm()
+	w.startTimer()
 }

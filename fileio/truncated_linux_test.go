@@ -157,7 +157,7 @@ func TestCopyOfASourceThatShrinks(t *testing.T) {
 					ok(t, src.Truncate(c.left))
 				}
 			}
-			var n fileio.Copied
+			var n fileio.CopyResult
 			var err error
 			if c.copyN {
 				n, err = fileio.CopyN(context.Background(), dst, src, int64(c.pieces)<<20, c.o)

@@ -95,26 +95,26 @@ type WriterOptions struct {
 // wait meanwhile share the next one. Those of the zero Writer fail with
 // fs.ErrInvalid.
 type Writer struct {
-	f       *os.File // the caller's
-	blocks  *os.File // for whole blocks past the page cache, or nil
-	durable *os.File // f opened again for SyncODsync, or nil
-	policy  Policy
-	sync    Mechanism
-	size    int // of the buffer
-	unit    int // what base and writes past the page cache are multiples of
-	step    int64
-	trace   func(Op)
-	start   int64
+	f            *os.File // the caller's
+	directFile   *os.File // for whole blocks past the page cache, or nil
+	dsyncFile    *os.File // f opened again for SyncODsync, or nil
+	policy       Policy
+	sync         Mechanism
+	bufSize      int // of the buffer
+	blockSize    int // what base and writes past the page cache are multiples of
+	preallocStep int64
+	trace        func(Op)
+	start        int64
 
 	// syncing is held while the file is synced, and taken before mu. As the
 	// kernel reports a failed write-back once to each open file, two syncs at
 	// once could leave the one with a success that the other's error denies.
 	syncing sync.Mutex
 
-	mu    sync.Mutex
-	err   error // sticky
-	quick bool  // a Write that the buffer has room for needs no more than a copy
-	way   Way
+	mu       sync.Mutex
+	err      error // sticky
+	fastPath bool  // a Write that the buffer has room for needs no more than a copy
+	way      Way
 	// buf is a window on the file, from base on; nil until bytes are copied
 	// into it. Of it [lo, hi) is what was written, and [lo, clean) of that is
 	// in the kernel: lo <= clean <= hi. Nothing is known of what lies before
@@ -123,18 +123,18 @@ type Writer struct {
 	base          int64
 	lo, clean, hi int
 	synced        int64 // what the Writer wrote before it has been synced
-	// older: what was in the file before start may not be durable, and the
+	// priorUnsynced: what was in the file before start may not be durable, and the
 	// mechanism is one that makes only what it writes durable. The file is
 	// synced whole once, lest the new bytes outlive those before them.
-	older    bool
-	reserved int64 // room has been reserved up to it
-	noRoom   bool  // and is not any more
-	timer    *time.Timer
-	armed    bool
-	closed   bool // Close was called: nobody else gets in
-	released bool // and has ended: the file is no longer ours
-	stats    WriterStats
-	times    writerTimes
+	priorUnsynced  bool
+	reserved       int64 // room has been reserved up to it
+	preallocFailed bool  // and is not any more
+	timer          *time.Timer
+	timerSet       bool
+	closed         bool // Close was called: nobody else gets in
+	released       bool // and has ended: the file is no longer ours
+	stats          WriterStats
+	times          writerTimes
 }
 
 // WriterStats are counted since the Writer was made.
@@ -158,7 +158,7 @@ type WriterStats struct {
 
 type writerTimes struct {
 	flush        latency.Sampler
-	draw         uint64 // the state of chosen
+	rng          uint64 // the state of chosen
 	sync, commit latency.Histogram
 }
 
@@ -166,14 +166,14 @@ type writerTimes struct {
 // a small one takes 1 us, and to read the clock twice a tenth of that.
 const flushSample = 32
 
-// chosen decides whether a write is timed, as latency.Sampler.Chosen does, but
+// sample decides whether a write is timed, as latency.Sampler.Chosen does, but
 // at 1 ns instead of 5 to 15: mu is held, so a generator of our own will do.
-func (t *writerTimes) chosen() bool {
-	t.draw = t.draw*6364136223846793005 + 1442695040888963407
-	return t.draw>>32*flushSample < 1<<32
+func (t *writerTimes) sample() bool {
+	t.rng = t.rng*6364136223846793005 + 1442695040888963407
+	return t.rng>>32*flushSample < 1<<32
 }
 
-func (t *writerTimes) wrote(d time.Duration, durable bool) {
+func (t *writerTimes) record(d time.Duration, durable bool) {
 	if durable {
 		t.sync.Record(d)
 	} else {
@@ -188,14 +188,14 @@ func NewWriter(f *os.File, o WriterOptions) (*Writer, error) {
 	if f == nil {
 		return nil, setting.Wrong("fileio: NewWriter: f", nil, "a file that is open for writing")
 	}
-	w := &Writer{f: f, policy: o.Policy, sync: o.Sync, way: o.Way, size: o.BufferSize, unit: bufferAlign, step: o.Preallocate, trace: o.Trace}
+	w := &Writer{f: f, policy: o.Policy, sync: o.Sync, way: o.Way, bufSize: o.BufferSize, blockSize: bufferAlign, preallocStep: o.Preallocate, trace: o.Trace}
 	w.times.flush.OneOf = flushSample
-	w.times.draw = rand.Uint64()
+	w.times.rng = rand.Uint64()
 	ours := w.way == Auto // then there may be another
-	if err := w.choose(o.Profile); err != nil {
+	if err := w.applyProfile(o.Profile); err != nil {
 		return nil, err
 	}
-	if err := w.check(); err != nil {
+	if err := w.checkSettings(); err != nil {
 		return nil, err
 	}
 	if err := w.open(ours); err != nil {
@@ -214,7 +214,7 @@ func (w *Writer) open(ours bool) error {
 		return err
 	}
 	if w.sync == SyncODsync {
-		if err := w.openDurable(); err != nil {
+		if err := w.openDsync(); err != nil {
 			return err
 		}
 	}
@@ -227,27 +227,27 @@ func (w *Writer) open(ours bool) error {
 			w.way, w.stats.Fallback = Buffered, err
 		}
 	}
-	if w.size == 0 {
-		w.size = DefaultWriteBuffer
+	if w.bufSize == 0 {
+		w.bufSize = DefaultWriteBuffer
 		if w.way == Direct {
-			w.size = DefaultDirectBuffer
+			w.bufSize = DefaultDirectBuffer
 		}
 	}
-	w.size = (w.size + w.unit - 1) / w.unit * w.unit
-	w.moveTo(w.start)
-	w.quick = w.policy.when == onCommit || w.policy.when == never
+	w.bufSize = (w.bufSize + w.blockSize - 1) / w.blockSize * w.blockSize
+	w.startWindow(w.start)
+	w.fastPath = w.policy.kind == onCommit || w.policy.kind == never
 	w.synced, w.reserved = w.start, w.start
-	w.older = w.start > 0 && (w.sync == SyncDsync || w.sync == SyncODsync)
+	w.priorUnsynced = w.start > 0 && (w.sync == SyncDsync || w.sync == SyncODsync)
 	return nil
 }
 
-// choose fills what was not set, from the profile where it knows.
-func (w *Writer) choose(p *profile.Profile) (err error) {
+// applyProfile fills what was not set, from the profile where it knows.
+func (w *Writer) applyProfile(p *profile.Profile) (err error) {
 	if p == nil {
 		p = &profile.Profile{}
 	}
 	if w.way == Auto {
-		w.size = cmp.Or(w.size, p.Write.BufferSize) // measured with the way it names
+		w.bufSize = cmp.Or(w.bufSize, p.Write.BufferSize) // measured with the way it names
 		w.way = Buffered
 		if p.Write.Way != "" {
 			if w.way, err = ParseWay(p.Write.Way); err != nil {
@@ -259,22 +259,22 @@ func (w *Writer) choose(p *profile.Profile) (err error) {
 		w.sync = cmp.Or(Mechanism(p.Write.Sync), SyncFdatasync)
 		// What was measured to be fast may not weaken a promise, nor be at
 		// odds with the policy.
-		if w.sync == SyncRange || w.policy.when == never {
+		if w.sync == SyncRange || w.policy.kind == never {
 			w.sync = SyncFdatasync
 		}
 	}
 	return nil
 }
 
-func (w *Writer) check() error {
+func (w *Writer) checkSettings() error {
 	switch {
-	case w.size < 0 || w.size > maxWriteBuffer:
-		return setting.Wrong("fileio: WriterOptions.BufferSize", setting.Bytes(w.size), "0 (the default) to %d bytes", maxWriteBuffer)
-	case w.step < 0:
-		return setting.Wrong("fileio: WriterOptions.Preallocate", setting.Bytes(w.step), "0 (none) or more")
+	case w.bufSize < 0 || w.bufSize > maxWriteBuffer:
+		return setting.Wrong("fileio: WriterOptions.BufferSize", setting.Bytes(w.bufSize), "0 (the default) to %d bytes", maxWriteBuffer)
+	case w.preallocStep < 0:
+		return setting.Wrong("fileio: WriterOptions.Preallocate", setting.Bytes(w.preallocStep), "0 (none) or more")
 	case w.way != Buffered && w.way != Direct && w.way != Uncached:
 		return setting.Wrong("fileio: WriterOptions.Way", w.way, "Auto, Buffered, Direct or Uncached")
-	case w.policy.when == never && w.sync == SyncODsync:
+	case w.policy.kind == never && w.sync == SyncODsync:
 		return setting.Wrong("fileio: WriterOptions.Sync", w.sync, "another mechanism with the policy Never: this one makes every write durable")
 	case w.sync == SyncRange && runtime.GOOS != "linux":
 		return setting.Refused(errors.ErrUnsupported, "fileio: WriterOptions.Sync", w.sync, "another mechanism on %s", runtime.GOOS)
@@ -329,12 +329,12 @@ func (w *Writer) Write(p []byte) (int, error) {
 	// Also where the copy below faults: to recover from that here would cost each
 	// small Write 1 to 3 ns of 16.
 	defer w.mu.Unlock()
-	if w.quick && len(p) < w.size-w.hi && w.buf != nil {
+	if w.fastPath && len(p) < w.bufSize-w.hi && w.buf != nil {
 		w.hi += copy(w.buf.b[w.hi:], p)
 		w.stats.Writes++
 		return len(p), nil
 	}
-	if err := w.usable(); err != nil {
+	if err := w.check(); err != nil {
 		return 0, err
 	}
 	return w.write(p)
@@ -349,26 +349,26 @@ func (w *Writer) WriteString(s string) (int, error) {
 func (w *Writer) write(p []byte) (n int, err error) {
 	w.stats.Writes++
 	from := w.base + int64(w.hi)
-	defer w.faulted(p, from, &n, &err)
+	defer w.recoverFault(p, from, &n, &err)
 	due := w.policy.due(from + int64(len(p)) - w.synced)
 	var start time.Time
 	if due {
 		start = time.Now()
 	}
-	if err := w.take(p, due); err != nil { // of p, what the kernel has got
+	if err := w.bufferOrWrite(p, due); err != nil { // of p, what the kernel has got
 		return int(min(max(w.written()-from, 0), int64(len(p)))), err
 	}
 	if due {
-		return len(p), w.settleFrom(start)
+		return len(p), w.makeDurableFrom(start)
 	}
-	w.arm()
+	w.startTimer()
 	return len(p), nil
 }
 
-// faulted turns a fault in p, which began at from, into the error that the
+// recoverFault turns a fault in p, which began at from, into the error that the
 // kernel has for it. Faults are panics below a View only
 // (debug.SetPanicOnFault); else they end the process.
-func (w *Writer) faulted(p []byte, from int64, n *int, err *error) {
+func (w *Writer) recoverFault(p []byte, from int64, n *int, err *error) {
 	v := recover()
 	if v == nil {
 		return
@@ -377,14 +377,14 @@ func (w *Writer) faulted(p []byte, from int64, n *int, err *error) {
 		panic(v)
 	}
 	*n, *err = int(w.base+int64(w.hi)-from), w.pathError("write", syscall.EFAULT)
-	w.arm()
+	w.startTimer()
 }
 
 // Flush gives the buffer to the kernel: what was written survives the process.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.usable(); err != nil {
+	if err := w.check(); err != nil {
 		return err
 	}
 	return w.flush(false)
@@ -393,7 +393,7 @@ func (w *Writer) Flush() error {
 // Commit makes what was written as safe as the policy has it: durable, or, if
 // that is Never, no more than given to the kernel.
 func (w *Writer) Commit() error {
-	if w.policy.when == never {
+	if w.policy.kind == never {
 		return w.Flush()
 	}
 	return w.Sync()
@@ -406,10 +406,10 @@ func (w *Writer) Commit() error {
 func (w *Writer) Sync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.usable(); err != nil {
+	if err := w.check(); err != nil {
 		return err
 	}
-	return w.settle()
+	return w.makeDurable()
 }
 
 // Close commits, gives back the room that was reserved and not used, and sets
@@ -418,22 +418,22 @@ func (w *Writer) Sync() error {
 // written any more. Every later call fails with os.ErrClosed.
 func (w *Writer) Close() error {
 	w.mu.Lock()
-	if err := w.gone("close"); err != nil {
+	if err := w.checkOpen("close"); err != nil {
 		w.mu.Unlock()
 		return err
 	}
-	start := w.now(false)
-	w.closed, w.quick = true, false
+	start := w.startTime(false)
+	w.closed, w.fastPath = true, false
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 	err := w.err
 	switch {
 	case err != nil:
-	case w.policy.when == never:
+	case w.policy.kind == never:
 		err = w.flush(false)
 	default:
-		err = w.settle()
+		err = w.makeDurable()
 	}
 	w.mu.Unlock()
 	w.syncing.Lock() // a sync of another goroutine still uses the file
@@ -441,7 +441,7 @@ func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.released = true
-	if terr := w.trim(); terr != nil && err == nil {
+	if terr := w.releasePrealloc(); terr != nil && err == nil {
 		err = terr
 	}
 	if _, serr := w.f.Seek(w.base+int64(w.hi), io.SeekStart); serr != nil && err == nil {
@@ -450,7 +450,7 @@ func (w *Writer) Close() error {
 	if cerr := w.release(); cerr != nil && err == nil {
 		err = w.pathError("close", cause(cerr))
 	}
-	w.told(OpClose, -1, 0, start, err)
+	w.traceOp(OpClose, -1, 0, start, err)
 	return err
 }
 
@@ -461,12 +461,12 @@ func (w *Writer) release() error {
 		w.buf = nil
 	}
 	var errs []error
-	for _, f := range []*os.File{w.blocks, w.durable} {
+	for _, f := range []*os.File{w.directFile, w.dsyncFile} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
 	}
-	w.blocks, w.durable = nil, nil
+	w.directFile, w.dsyncFile = nil, nil
 	return errors.Join(errs...)
 }
 
@@ -529,16 +529,16 @@ func (w *Writer) Promise() (write, commit durability.Promise) {
 	return w.policy.promises(w.Mechanism())
 }
 
-// usable returns why the Writer cannot be used, if it cannot.
-func (w *Writer) usable() error {
-	if err := w.gone("write"); err != nil {
+// check returns why the Writer cannot be used, if it cannot.
+func (w *Writer) check() error {
+	if err := w.checkOpen("write"); err != nil {
 		return err
 	}
 	return w.err
 }
 
-// gone returns an error if the Writer is closed, or none that NewWriter made.
-func (w *Writer) gone(op string) error {
+// checkOpen returns an error if the Writer is closed, or none that NewWriter made.
+func (w *Writer) checkOpen(op string) error {
 	switch {
 	case w.f == nil:
 		return errNoWriter
@@ -552,7 +552,7 @@ var errNoWriter = fmt.Errorf("fileio: a Writer that NewWriter did not make: %w",
 
 // fail makes err final.
 func (w *Writer) fail(op string, err error) error {
-	w.err, w.quick = w.pathError(op, err), false
+	w.err, w.fastPath = w.pathError(op, err), false
 	w.hi = w.clean // what is buffered will never be written
 	return w.err
 }
@@ -561,15 +561,15 @@ func (w *Writer) pathError(op string, err error) error {
 	return &fs.PathError{Op: op, Path: w.f.Name(), Err: err}
 }
 
-// now is when an operation begins, if that is to be told or recorded.
-func (w *Writer) now(timed bool) time.Time {
+// startTime is when an operation begins, if that is to be told or recorded.
+func (w *Writer) startTime(timed bool) time.Time {
 	if w.trace == nil && !timed {
 		return time.Time{}
 	}
 	return time.Now()
 }
 
-func (w *Writer) told(kind OpKind, off, n int64, start time.Time, err error) {
+func (w *Writer) traceOp(kind OpKind, off, n int64, start time.Time, err error) {
 	if w.trace != nil {
 		w.trace(Op{Kind: kind, Name: w.f.Name(), Offset: off, Bytes: n, Start: start, Duration: time.Since(start), Err: err})
 	}

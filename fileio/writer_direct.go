@@ -26,9 +26,9 @@ func (w *Writer) openDirect(appends bool) error {
 	case st.DirectMem > bufferAlign || st.DirectOffset > 1<<20:
 		return fmt.Errorf("%w: direct I/O wants memory aligned to %d bytes and offsets to %d", errors.ErrUnsupported, st.DirectMem, st.DirectOffset)
 	default:
-		w.unit = max(w.unit, st.DirectOffset)
+		w.blockSize = max(w.blockSize, st.DirectOffset)
 	}
-	if w.blocks, err = sys.Reopen(w.f, true, w.sync == SyncODsync); err != nil {
+	if w.directFile, err = sys.Reopen(w.f, true, w.sync == SyncODsync); err != nil {
 		return fmt.Errorf("%w: O_DIRECT: %w", errors.ErrUnsupported, cause(err))
 	}
 	return nil

@@ -13,24 +13,24 @@ import (
 // written is the offset before which all is in the kernel.
 func (w *Writer) written() int64 { return w.base + int64(w.clean) }
 
-// moveTo begins a new, empty window for what comes at off.
-func (w *Writer) moveTo(off int64) {
-	lead := off % int64(w.unit)
+// startWindow begins a new, empty window for what comes at off.
+func (w *Writer) startWindow(off int64) {
+	lead := off % int64(w.blockSize)
 	w.base = off - lead
 	w.lo, w.clean, w.hi = int(lead), int(lead), int(lead)
 }
 
-// take takes all of p: into the buffer, or, if it is large or has to go to the
+// bufferOrWrite takes all of p: into the buffer, or, if it is large or has to go to the
 // kernel now, past it. due says that it is made durable next.
-func (w *Writer) take(p []byte, due bool) error {
-	if w.way != Direct && (due || len(p) >= w.size) {
-		return w.pass(p, due)
+func (w *Writer) bufferOrWrite(p []byte, due bool) error {
+	if w.way != Direct && (due || len(p) >= w.bufSize) {
+		return w.writeThrough(p, due)
 	}
 	for len(p) > 0 {
-		if w.way == Direct && w.clean == w.hi && w.hi%w.unit == 0 {
+		if w.way == Direct && w.clean == w.hi && w.hi%w.blockSize == 0 {
 			// Blocks of the caller's that could be the buffer's.
-			if n := w.wholeBlocks(p); n >= w.size || due && n > 0 {
-				if err := w.passBlocks(p[:n], due && n == len(p)); err != nil {
+			if n := w.wholeBlocks(p); n >= w.bufSize || due && n > 0 {
+				if err := w.writeBlocks(p[:n], due && n == len(p)); err != nil {
 					return err
 				}
 				p = p[n:]
@@ -38,12 +38,12 @@ func (w *Writer) take(p []byte, due bool) error {
 			}
 		}
 		if w.buf == nil {
-			w.buf = getBuffer(w.size)
+			w.buf = getBuffer(w.bufSize)
 		}
 		n := copy(w.buf.b[w.hi:], p)
 		w.hi += n
 		p = p[n:]
-		if w.hi == w.size {
+		if w.hi == w.bufSize {
 			if err := w.flush(due && len(p) == 0); err != nil {
 				return err
 			}
@@ -58,57 +58,57 @@ func (w *Writer) wholeBlocks(p []byte) int {
 	if uintptr(unsafe.Pointer(unsafe.SliceData(p)))%bufferAlign != 0 {
 		return 0
 	}
-	return len(p) - len(p)%w.unit
+	return len(p) - len(p)%w.blockSize
 }
 
-// pass writes what is buffered and then p, in one call.
-func (w *Writer) pass(p []byte, due bool) error {
+// writeThrough writes what is buffered and then p, in one call.
+func (w *Writer) writeThrough(p []byte, due bool) error {
 	var rest []byte
 	if w.clean < w.hi {
 		rest = w.buf.b[w.clean:w.hi]
 	}
 	from := w.written()
-	n, err := w.send(w.plain(), rest, p, from, due)
+	n, err := w.send(w.cachedFile(), rest, p, from, due)
 	if n < len(rest) && err == syscall.EFAULT {
 		w.clean += n
 		return cmp.Or(w.flush(false), w.pathError("write", err))
 	}
-	w.moveTo(from + int64(n))
-	return w.ended(err)
+	w.startWindow(from + int64(n))
+	return w.writeError(err)
 }
 
-// ended makes the error of a write of the caller's bytes final, unless it is
+// writeError makes the error of a write of the caller's bytes final, unless it is
 // about their memory.
-func (w *Writer) ended(err error) error {
+func (w *Writer) writeError(err error) error {
 	switch err {
 	case nil:
 		return nil
 	case syscall.EFAULT:
-		w.arm()
+		w.startTimer()
 		return w.pathError("write", err)
 	}
 	return w.fail("write", err)
 }
 
-// passBlocks writes whole blocks of the caller's.
-func (w *Writer) passBlocks(p []byte, due bool) error {
+// writeBlocks writes whole blocks of the caller's.
+func (w *Writer) writeBlocks(p []byte, due bool) error {
 	from := w.written()
-	n, err := w.send(w.blocks, p, nil, from, due)
-	w.moveTo(from + int64(n))
-	return w.ended(err)
+	n, err := w.send(w.directFile, p, nil, from, due)
+	w.startWindow(from + int64(n))
+	return w.writeError(err)
 }
 
-// oneWrite reports whether a durable write that goes on from what is in the
+// canWriteDurably reports whether a durable write that goes on from what is in the
 // kernel leaves nothing before its end that is not: the flag is about the bytes
 // of that write only.
-func (w *Writer) oneWrite() bool {
-	return w.sync == SyncDsync && !w.older && w.synced == w.written()
+func (w *Writer) canWriteDurably() bool {
+	return w.sync == SyncDsync && !w.priorUnsynced && w.synced == w.written()
 }
 
-// plain is where bytes go through the page cache.
-func (w *Writer) plain() *os.File {
-	if w.durable != nil {
-		return w.durable
+// cachedFile is where bytes go through the page cache.
+func (w *Writer) cachedFile() *os.File {
+	if w.dsyncFile != nil {
+		return w.dsyncFile
 	}
 	return w.f
 }
@@ -117,7 +117,7 @@ func (w *Writer) plain() *os.File {
 // durable next.
 func (w *Writer) flush(due bool) error {
 	for w.clean < w.hi {
-		f, from, to := w.plain(), w.clean, w.hi
+		f, from, to := w.cachedFile(), w.clean, w.hi
 		if w.way == Direct {
 			f, from, to = w.nextPiece()
 		}
@@ -127,8 +127,8 @@ func (w *Writer) flush(due bool) error {
 			return w.fail("write", err)
 		}
 	}
-	if w.hi == w.size {
-		w.moveTo(w.base + int64(w.size))
+	if w.hi == w.bufSize {
+		w.startWindow(w.base + int64(w.bufSize))
 	}
 	return nil
 }
@@ -139,15 +139,15 @@ func (w *Writer) flush(due bool) error {
 // coherent: a direct write first writes out and then drops the pages it covers
 // (kiocb_invalidate_pages).
 func (w *Writer) nextPiece() (f *os.File, from, to int) {
-	begin := w.clean - w.clean%w.unit
-	end := w.hi - w.hi%w.unit
+	begin := w.clean - w.clean%w.blockSize
+	end := w.hi - w.hi%w.blockSize
 	switch {
 	case begin < w.lo:
-		return w.plain(), w.clean, min(begin+w.unit, w.hi)
+		return w.cachedFile(), w.clean, min(begin+w.blockSize, w.hi)
 	case begin < end:
-		return w.blocks, begin, end
+		return w.directFile, begin, end
 	}
-	return w.plain(), w.clean, w.hi
+	return w.cachedFile(), w.clean, w.hi
 }
 
 // send writes a and b at off, all of it unless it fails; and durably if that is
@@ -158,8 +158,8 @@ func (w *Writer) send(f *os.File, a, b []byte, off int64, due bool) (n int, err 
 	if all == 0 {
 		return 0, nil
 	}
-	w.reserve(off + int64(all))
-	durable := due && w.oneWrite()
+	w.preallocate(off + int64(all))
+	durable := due && w.canWriteDurably()
 	for {
 		var mode sys.WriteMode
 		if w.way == Uncached {
@@ -168,13 +168,13 @@ func (w *Writer) send(f *os.File, a, b []byte, off int64, due bool) (n int, err 
 		if durable {
 			mode |= sys.WriteDurable
 		}
-		timed := durable || w.times.chosen()
-		start := w.now(timed)
+		timed := durable || w.times.sample()
+		start := w.startTime(timed)
 		n, err = sys.WriteVec(f, a, b, off, mode)
 		if timed && err == nil {
-			w.times.wrote(time.Since(start), durable)
+			w.times.record(time.Since(start), durable)
 		}
-		w.told(OpWrite, off, int64(n), start, err)
+		w.traceOp(OpWrite, off, int64(n), start, err)
 		w.stats.Calls++
 		w.stats.Bytes += int64(n)
 		if n > 0 || mode == 0 || !sys.NoSuchWrite(err) {

@@ -14,8 +14,8 @@ import (
 // copy.
 const kernelCopyAfter = 1 << 20
 
-// maxIdle is how often in a row a reader may give nothing, as in package bufio.
-const maxIdle = 100
+// maxEmptyReads is how often in a row a reader may give nothing, as in package bufio.
+const maxEmptyReads = 100
 
 // ReadFrom writes all that r gives; io.Copy uses it. As to the Policy, what r
 // gives at once is a Write.
@@ -28,8 +28,8 @@ const maxIdle = 100
 // MiB of it are a Write.
 func (w *Writer) ReadFrom(r io.Reader) (total int64, err error) {
 	w.mu.Lock()
-	err = w.usable()
-	size := w.size
+	err = w.check()
+	size := w.bufSize
 	w.mu.Unlock()
 	if err != nil {
 		return 0, err
@@ -54,7 +54,7 @@ func (w *Writer) ReadFrom(r io.Reader) (total int64, err error) {
 			return total, nil
 		case rerr != nil:
 			return total, rerr
-		case idle == maxIdle:
+		case idle == maxEmptyReads:
 			return total, io.ErrNoProgress
 		case total >= kernelCopyAfter && !tried:
 			tried = true
@@ -96,7 +96,7 @@ func (w *Writer) copyFrom(r io.Reader) (total int64, err error) {
 func (w *Writer) kernelCopy(src syscall.RawConn, n int64) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.usable(); err != nil {
+	if err := w.check(); err != nil {
 		return 0, err
 	}
 	// What is to go past the page cache, or to be dropped from it, is not for
@@ -110,19 +110,19 @@ func (w *Writer) kernelCopy(src syscall.RawConn, n int64) (int64, error) {
 	}
 	from := w.written()
 	to := from
-	start := w.now(false)
-	n, err := sys.CopyOn(w.plain(), &to, src, n)
-	w.told(OpCopy, from, n, start, err)
+	start := w.startTime(false)
+	n, err := sys.CopyOn(w.cachedFile(), &to, src, n)
+	w.traceOp(OpCopy, from, n, start, err)
 	if n == 0 {
 		return 0, nil // why, reading on tells
 	}
 	w.stats.Writes++
 	w.stats.Bytes += n
 	w.stats.Copied += n
-	w.moveTo(from + n)
+	w.startWindow(from + n)
 	if w.policy.due(w.written() - w.synced) {
-		return n, w.settle()
+		return n, w.makeDurable()
 	}
-	w.arm()
+	w.startTimer()
 	return n, nil
 }
