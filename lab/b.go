@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"github.com/stele-go/stele/lab/run"
 	"math/rand/v2"
 	"runtime"
 	"runtime/metrics"
@@ -22,7 +23,7 @@ type B struct {
 	// after the block, by another process.
 	Dir string
 	// Params are the experiment's.
-	Params Params
+	Params run.Params
 	// Rand is seeded for this block; the blocks of one round share the seed,
 	// so that variants are given the same work.
 	Rand *rand.Rand
@@ -43,7 +44,7 @@ type B struct {
 	w       *Worker    // of Loop
 	workers []*Worker
 	bytes   int64
-	latency *Histogram // in place of that of the workers, where it is not nil
+	latency *run.Histogram // in place of that of the workers, where it is not nil
 	extra   map[string]float64
 	missing map[string]string
 }
@@ -133,7 +134,7 @@ func (b *B) SetBytes(perOp int64) { b.bytes = perOp }
 // SetLatency gives the times of single operations, in place of those that Loop
 // takes: of operations of which several are under way at once, the time between
 // two that end says nothing about how long one takes.
-func (b *B) SetLatency(h *Histogram) { b.latency = h }
+func (b *B) SetLatency(h *run.Histogram) { b.latency = h }
 
 // Report adds a metric of the variant's own to the block.
 func (b *B) Report(name string, value float64) {
@@ -177,7 +178,7 @@ func (b *B) end() {
 }
 
 func (b *B) worker(n int64) *Worker {
-	w := &Worker{b: b, n: n, batch: b.batch, hist: NewHistogram(), gcs: newGCReader(), wins: make([]Window, 0, windowsPerBlock+2)}
+	w := &Worker{b: b, n: n, batch: b.batch, hist: run.NewHistogram(), gcs: newGCReader(), wins: make([]run.Window, 0, windowsPerBlock+2)}
 	b.workers = append(b.workers, w)
 	return w
 }
@@ -195,9 +196,9 @@ type Worker struct {
 	inner int64 // of left, those that run before the clock is read again
 	batch int64
 	last  time.Duration // since b.start
-	hist  *Histogram
-	win   Window
-	wins  []Window
+	hist  *run.Histogram
+	win   run.Window
+	wins  []run.Window
 	gcs   gcReader
 }
 
@@ -234,7 +235,7 @@ func (w *Worker) next() bool {
 			now = w.b.await(w.last, now)
 		}
 	} else {
-		w.win.At = Nanos(now)
+		w.win.At = run.Nanos(now)
 	}
 	w.last = now
 	w.left = min(w.batch, w.n-w.done)
@@ -250,13 +251,13 @@ func (w *Worker) next() bool {
 func (w *Worker) cut(now time.Duration) {
 	if w.win.Ops > 0 {
 		w.win.Mean /= float64(w.win.Ops)
-		w.win.Len = Nanos(now) - w.win.At
+		w.win.Len = run.Nanos(now) - w.win.At
 		if w.ID == 0 {
 			w.win.Heap, w.win.GCs = w.gcs.read()
 		}
 		w.wins = append(w.wins, w.win)
 	}
-	w.win = Window{At: Nanos(now)}
+	w.win = run.Window{At: run.Nanos(now)}
 }
 
 // gcReader reads the heap size and the number of collections without

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"github.com/stele-go/stele/lab/run"
 	"testing"
 	"time"
 )
@@ -37,7 +38,7 @@ func TestLoopCountsEveryOperation(t *testing.T) {
 			}
 			ran++
 		}
-		var block Block
+		var block run.Block
 		b.meter = newMeter(t.TempDir())
 		b.fill(&block)
 		if ran != c.n || block.Ops != c.n {
@@ -58,7 +59,7 @@ func TestLoopTimesTheOperation(t *testing.T) {
 		for b.Loop() {
 			time.Sleep(2 * time.Millisecond)
 		}
-		var block Block
+		var block run.Block
 		b.meter = newMeter(t.TempDir())
 		b.fill(&block)
 		if low := block.Latency.Quantile(0); low < 1.98e6 {
@@ -152,7 +153,7 @@ func TestPaceWaitsBetweenOperations(t *testing.T) {
 		if b.wall < 8*time.Millisecond {
 			t.Errorf("wall time %v of 8 operations of 1 ms", b.wall)
 		}
-		var block Block
+		var block run.Block
 		b.meter = newMeter(t.TempDir())
 		b.fill(&block)
 		if n := block.Latency.Count(); n != 8 || b.batch != 1 {
@@ -188,7 +189,7 @@ func TestPaceEndsWithTheRun(t *testing.T) {
 func TestSetLatency(t *testing.T) {
 	e := Experiment{Suite: "t", Name: "t"}
 	v := Variant{Name: "v", Run: func(b *B) error {
-		h := NewHistogram()
+		h := run.NewHistogram()
 		for b.Loop() {
 			h.Record(5_000_000)
 		}
@@ -200,7 +201,7 @@ func TestSetLatency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	passed := Nanos(time.Since(begin))
+	passed := run.Nanos(time.Since(begin))
 	if q := b.Latency.Quantile(.5); b.Latency.Count() != 40 || q < 4.9e6 || q > 5.1e6 || b.Batch != 1 {
 		t.Errorf("%d latencies, the median %v ns, in batches of %d", b.Latency.Count(), q, b.Batch)
 	}

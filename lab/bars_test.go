@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/measure/scratch"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // aaExperiment sets making directories against making directories, the
@@ -64,23 +65,23 @@ func TestVerdictsCanBeTrusted(t *testing.T) {
 	count := func(runs int, slowed float64) map[string]int {
 		verdicts := map[string]int{}
 		for i := range runs {
-			run, err := Measure(t.Context(), Options{
+			got, err := Measure(t.Context(), Options{
 				Places: []PlaceSpec{{Dir: dir}}, BlockTime: 100 * time.Millisecond, NoCounting: true, Seed: uint64(i + 1),
 			}, aaExperiment(slowed))
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := run.Results[0].Comparisons[0]
+			c := got.Results[0].Comparisons[0]
 			verdicts[c.Verdict]++
 			t.Logf("slowed by %g, run %2d: ratio %.3f [%.3f, %.3f], tolerance %.3f: %s", slowed, i+1, c.Ratio.Median, c.Ratio.Lo, c.Ratio.Hi, c.Tolerance, c.Verdict)
 		}
 		t.Logf("slowed by %g: %v", slowed, verdicts)
 		return verdicts
 	}
-	if v := count(40, 0); v[Faster]+v[Slower] > 1 {
-		t.Errorf("of 40 runs of one variant against itself %d said faster and %d slower, at most 1 may", v[Faster], v[Slower])
+	if v := count(40, 0); v[run.Faster]+v[run.Slower] > 1 {
+		t.Errorf("of 40 runs of one variant against itself %d said faster and %d slower, at most 1 may", v[run.Faster], v[run.Slower])
 	}
-	if v := count(20, 0.15); v[Slower] < 18 {
-		t.Errorf("slowed by 15 %%: %d of 20 runs said slower, at least 18 must", v[Slower])
+	if v := count(20, 0.15); v[run.Slower] < 18 {
+		t.Errorf("slowed by 15 %%: %d of 20 runs said slower, at least 18 must", v[run.Slower])
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/stele-go/stele/lab/run"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -20,18 +21,18 @@ const blockEnv = "STELE_BLOCK"
 
 // blockSpec is what the runner tells the process of a block.
 type blockSpec struct {
-	Experiment string `json:"experiment"` // ID
-	Variant    string `json:"variant"`
-	Dir        string `json:"dir"`
-	Role       string `json:"role"`
-	Round      int    `json:"round"`
-	Ops        int64  `json:"ops"`
-	Batch      int64  `json:"batch"`
-	Seed       uint64 `json:"seed"`
-	Window     Nanos  `json:"window_ns"`
-	Shared     string `json:"shared,omitempty"` // see B.Shared
-	Chains     bool   `json:"chains,omitempty"` // role waits: follow who waited for whom
-	NoBPF      bool   `json:"no_bpf,omitempty"` // role traced: the runner times the calls, from outside
+	Experiment string    `json:"experiment"` // ID
+	Variant    string    `json:"variant"`
+	Dir        string    `json:"dir"`
+	Role       string    `json:"role"`
+	Round      int       `json:"round"`
+	Ops        int64     `json:"ops"`
+	Batch      int64     `json:"batch"`
+	Seed       uint64    `json:"seed"`
+	Window     run.Nanos `json:"window_ns"`
+	Shared     string    `json:"shared,omitempty"` // see B.Shared
+	Chains     bool      `json:"chains,omitempty"` // role waits: follow who waited for whom
+	NoBPF      bool      `json:"no_bpf,omitempty"` // role traced: the runner times the calls, from outside
 }
 
 // IsBlock reports whether this process was started to run one block. A
@@ -65,10 +66,10 @@ func RunBlock(experiments []Experiment) int {
 	return 0
 }
 
-func runBlockFrom(ctx context.Context, r io.Reader, experiments []Experiment) (Block, error) {
+func runBlockFrom(ctx context.Context, r io.Reader, experiments []Experiment) (run.Block, error) {
 	var spec blockSpec
 	if err := json.NewDecoder(r).Decode(&spec); err != nil {
-		return Block{}, fmt.Errorf("lab: read the specification of a block from standard input: %w", err)
+		return run.Block{}, fmt.Errorf("lab: read the specification of a block from standard input: %w", err)
 	}
 	for i := range experiments {
 		e := &experiments[i]
@@ -77,20 +78,20 @@ func runBlockFrom(ctx context.Context, r io.Reader, experiments []Experiment) (B
 		}
 		v := e.Variant(spec.Variant)
 		if v == nil {
-			return Block{}, fmt.Errorf("lab: experiment %s has no variant %q in the process of the block", spec.Experiment, spec.Variant)
+			return run.Block{}, fmt.Errorf("lab: experiment %s has no variant %q in the process of the block", spec.Experiment, spec.Variant)
 		}
 		return runBlock(ctx, e, v, spec), nil
 	}
-	return Block{}, fmt.Errorf("lab: the process of a block does not know experiment %s: pass RunBlock the experiments that Measure gets", spec.Experiment)
+	return run.Block{}, fmt.Errorf("lab: the process of a block does not know experiment %s: pass RunBlock the experiments that Measure gets", spec.Experiment)
 }
 
 // RunOnce runs one block of ops operations in this process and in the empty
 // folder dir, for tests of a variant. The figures of such a block share the
 // process with whatever else it does.
-func RunOnce(ctx context.Context, e *Experiment, v *Variant, dir string, ops int64, seed uint64) (Block, error) {
+func RunOnce(ctx context.Context, e *Experiment, v *Variant, dir string, ops int64, seed uint64) (run.Block, error) {
 	b := runBlock(ctx, e, v, blockSpec{
-		Experiment: e.ID(), Variant: v.Name, Dir: dir, Role: RoleTimed,
-		Ops: ops, Batch: 1, Seed: seed, Window: Nanos(time.Second),
+		Experiment: e.ID(), Variant: v.Name, Dir: dir, Role: run.RoleTimed,
+		Ops: ops, Batch: 1, Seed: seed, Window: run.Nanos(time.Second),
 	})
 	if b.Error != "" {
 		return b, errors.New(b.Error)
@@ -98,7 +99,7 @@ func RunOnce(ctx context.Context, e *Experiment, v *Variant, dir string, ops int
 	return b, nil
 }
 
-func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) Block {
+func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) run.Block {
 	b := &B{
 		N:      spec.Ops,
 		Dir:    spec.Dir,
@@ -111,13 +112,13 @@ func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) Bl
 		meter:  newMeter(spec.Dir),
 	}
 	switch spec.Role {
-	case RoleWaits:
+	case run.RoleWaits:
 		b.watch = &selfTrace{chains: spec.Chains}
-	case RoleTraced:
+	case run.RoleTraced:
 		b.timer = newCallTimer(spec.NoBPF)
 		defer b.timer.close()
 	}
-	block := Block{Variant: v.Name, Role: spec.Role, Round: spec.Round, Batch: b.batch}
+	block := run.Block{Variant: v.Name, Role: spec.Role, Round: spec.Round, Batch: b.batch}
 	err := callRun(v, b)
 	block.Batch = b.batch // Pace times one by one
 	switch {
@@ -149,10 +150,10 @@ func callRun(v *Variant, b *B) (err error) {
 }
 
 // fill books what the block found.
-func (b *B) fill(block *Block) {
-	block.Wall = Nanos(b.wall)
+func (b *B) fill(block *run.Block) {
+	block.Wall = run.Nanos(b.wall)
 	if len(b.workers) > 0 {
-		block.Latency = NewHistogram()
+		block.Latency = run.NewHistogram()
 	}
 	for _, w := range b.workers {
 		block.Ops += w.done
@@ -161,7 +162,7 @@ func (b *B) fill(block *Block) {
 	if b.latency != nil {
 		block.Latency, block.Batch = b.latency, 1
 	}
-	block.Windows = mergeWindows(b.workers, Nanos(b.window))
+	block.Windows = mergeWindows(b.workers, run.Nanos(b.window))
 	block.Metrics, block.Missing, block.Syscalls = b.meter.results(block.Ops)
 	if b.watch != nil && b.ended {
 		block.Waits = b.watch.waits(b.wall)
@@ -184,16 +185,16 @@ func (b *B) fill(block *Block) {
 
 // mergeWindows puts the windows of all workers on one grid of the given
 // width: each is booked where its middle lies.
-func mergeWindows(workers []*Worker, width Nanos) []Window {
+func mergeWindows(workers []*Worker, width run.Nanos) []run.Window {
 	if len(workers) == 1 {
 		return workers[0].wins
 	}
-	var grid []Window
+	var grid []run.Window
 	for _, w := range workers {
 		for _, win := range w.wins {
 			i := int((win.At + win.Len/2) / width)
 			for len(grid) <= i {
-				grid = append(grid, Window{At: Nanos(len(grid)) * width, Len: width})
+				grid = append(grid, run.Window{At: run.Nanos(len(grid)) * width, Len: width})
 			}
 			g := &grid[i]
 			g.Mean = (g.Mean*float64(g.Ops) + win.Mean*float64(win.Ops)) / float64(g.Ops+win.Ops)
@@ -218,5 +219,5 @@ func mergeWindows(workers []*Worker, width Nanos) []Window {
 		}
 		heap = grid[i].Heap
 	}
-	return slices.DeleteFunc(grid, func(w Window) bool { return w.Ops == 0 })
+	return slices.DeleteFunc(grid, func(w run.Window) bool { return w.Ops == 0 })
 }

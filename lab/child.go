@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/stele-go/stele/lab/run"
 	"os"
 	"os/exec"
 )
@@ -21,7 +22,7 @@ func Child(ctx context.Context, e *Experiment, variant, dir string, ops int64, s
 		return nil, fmt.Errorf("find this program, to start a process of a block: %w", err)
 	}
 	input, err := json.Marshal(blockSpec{
-		Experiment: e.ID(), Variant: variant, Dir: dir, Role: RoleTimed, Ops: ops, Batch: 1, Seed: seed, Window: 1e9,
+		Experiment: e.ID(), Variant: variant, Dir: dir, Role: run.RoleTimed, Ops: ops, Batch: 1, Seed: seed, Window: 1e9,
 	})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"github.com/stele-go/stele/lab/run"
 	"testing"
 	"time"
 )
@@ -17,11 +18,11 @@ func TestChildRunsAVariant(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	var b Block
+	var b run.Block
 	if err := json.Unmarshal(out, &b); err != nil {
 		t.Fatal(err)
 	}
-	if b.Error != "" || b.Ops != 5 || b.Latency.Count() != 5 || b.Wall < Nanos(100*time.Microsecond) {
+	if b.Error != "" || b.Ops != 5 || b.Latency.Count() != 5 || b.Wall < run.Nanos(100*time.Microsecond) {
 		t.Errorf("5 spins of 20 us came back as %+v", b)
 	}
 	if cmd.ProcessState.Pid() == 0 || !cmd.ProcessState.Exited() {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"github.com/stele-go/stele/lab/run"
 	"slices"
 	"time"
 )
@@ -10,7 +11,7 @@ import (
 // and never subtracted from anything: the cost of a reading varies, and a
 // difference of two noisy numbers makes short timings look better than they
 // are.
-func measureClock() Clock {
+func measureClock() run.Clock {
 	const readings, repeats = 2000, 9
 	start := time.Now()
 	costs := make([]time.Duration, repeats)
@@ -36,9 +37,9 @@ func measureClock() Clock {
 		loops[i] = float64(b.wall) / readings
 	}
 	slices.Sort(loops)
-	return Clock{
-		PerReading: Nanos(costs[repeats/2] / readings),
+	return run.Clock{
+		PerReading: run.Nanos(costs[repeats/2] / readings),
 		PerOp:      loops[repeats/2],
-		Resolution: Nanos(smallest),
+		Resolution: run.Nanos(smallest),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/perf"
 	"github.com/stele-go/stele/internal/measure/systrace"
 	"github.com/stele-go/stele/lab/internal/calls"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // countersEnv hands the counters over to the process of a block.
@@ -56,7 +57,7 @@ func openCounters(role string) (*counterSet, error) {
 func openEvents(role string, events []hardwareEvent) *counterSet {
 	runtime.LockOSThread()
 	c := &counterSet{give: handover{
-		Syscalls: role == RoleCounted, FDs: map[string]int{}, Missing: map[string]string{},
+		Syscalls: role == run.RoleCounted, FDs: map[string]int{}, Missing: map[string]string{},
 	}}
 	for _, e := range events {
 		if c.give.Syscalls {
@@ -148,24 +149,22 @@ func countersFromEnv() blockCounters {
 		c.hardware = append(c.hardware, hardwareCounter{metric, perf.NewCounter(fd)})
 	}
 	if !take.Syscalls {
-		c.missing[syscallsMetric] = "counted in blocks of their own, because counting slows every call"
+		c.missing[run.MetricSyscalls] = "counted in blocks of their own, because counting slows every call"
 		return c
 	}
 	var err error
 	if c.syscalls, err = calls.NewCounter(); err != nil {
-		c.missing[syscallsMetric] = err.Error()
+		c.missing[run.MetricSyscalls] = err.Error()
 	}
 	return c
 }
 
 func (c *blockCounters) missAll(reason string) {
-	c.missing = map[string]string{syscallsMetric: reason}
+	c.missing = map[string]string{run.MetricSyscalls: reason}
 	for _, e := range hardwareEvents {
 		c.missing[e.metric] = reason
 	}
 }
-
-const syscallsMetric = "syscalls_per_op"
 
 // counterReading is one look at all of a block's counters. Filling it
 // neither allocates nor, as far as system calls go, counts itself.
@@ -217,31 +216,3 @@ func syscallsBetween(before, after *counterReading) map[string]int64 {
 	}
 	return made
 }
-
-// runtimeSyscalls are the calls that Go's scheduler, collector and signal
-// handling make by themselves. How many there are depends on how goroutines
-// happened to meet, not on the job.
-//
-// mmap and munmap, by which the heap grows, and epoll_ctl, the price of an
-// os.File in the poller, are not among them: a variant's choice decides
-// about those.
-var runtimeSyscalls = map[string]bool{
-	// Threads: waiting, waking, starting (with cgo, guard pages) and ending.
-	"futex": true, "futex_wait": true, "futex_wake": true, "nanosleep": true, "clock_nanosleep": true, "sched_yield": true,
-	"clone": true, "clone3": true, "exit": true, "mprotect": true, "gettid": true, "getpid": true, "sched_getaffinity": true,
-	"set_robust_list": true, "rseq": true,
-	// The network poller, when idle threads wait in it.
-	"epoll_pwait": true, "epoll_pwait2": true, "epoll_wait": true,
-	// Preemption by signals, and what a new thread does about signals.
-	"tgkill": true, "rt_sigreturn": true, "rt_sigprocmask": true, "rt_sigaction": true, "sigaltstack": true,
-	"restart_syscall": true,
-	// The heap: pages given back, and the names of its mappings.
-	"madvise": true, "prctl": true,
-	// The clock, where it cannot be read without a call.
-	"clock_gettime": true,
-}
-
-// RuntimeSyscall reports whether a system call is counted as the Go
-// runtime's and not as the variant's: "syscalls_per_op" leaves it out, and the
-// counts by name have it.
-func RuntimeSyscall(name string) bool { return runtimeSyscalls[name] }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/internal/measure/perf"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // measured is what the helpers print.
@@ -108,9 +109,9 @@ func runHelper(t *testing.T, name, role string, events []hardwareEvent) measured
 // not one of the meter's.
 func TestCountedBlockIsExact(t *testing.T) {
 	oneOfFive(t, func() error { // Go's scheduler may wake its poller, by a write and a read
-		m := runHelper(t, "mkdir", RoleCounted, hardwareEvents)
+		m := runHelper(t, "mkdir", run.RoleCounted, hardwareEvents)
 		everyMetric(t, m.Values, m.Missing)
-		if why := m.Missing[syscallsMetric]; why != "" {
+		if why := m.Missing[run.MetricSyscalls]; why != "" {
 			if os.Geteuid() == 0 && strings.HasPrefix(why, "not counted") {
 				t.Fatal(why)
 			}
@@ -125,7 +126,7 @@ func TestCountedBlockIsExact(t *testing.T) {
 		var own int64
 		var odd []string
 		for name, n := range m.Syscalls {
-			if RuntimeSyscall(name) {
+			if run.RuntimeSyscall(name) {
 				continue
 			}
 			own += n
@@ -133,7 +134,7 @@ func TestCountedBlockIsExact(t *testing.T) {
 				odd = append(odd, fmt.Sprintf("%d %s, which the helper does not call", n, name))
 			}
 		}
-		if got := m.Values[syscallsMetric]; got != float64(own)/helperDirs || got < 1 {
+		if got := m.Values[run.MetricSyscalls]; got != float64(own)/helperDirs || got < 1 {
 			t.Errorf("%v system calls an operation, want %v: %v", got, float64(own)/helperDirs, m.Syscalls)
 		} else if got > 1.05 {
 			odd = append(odd, fmt.Sprintf("%v system calls an operation, want 1 or hardly more: %v", got, m.Syscalls))
@@ -147,10 +148,10 @@ func TestCountedBlockIsExact(t *testing.T) {
 
 // A timed block does not count system calls, and says so.
 func TestTimedBlockDoesNotCountSyscalls(t *testing.T) {
-	m := runHelper(t, "mkdir", RoleTimed, hardwareEvents)
+	m := runHelper(t, "mkdir", run.RoleTimed, hardwareEvents)
 	everyMetric(t, m.Values, m.Missing)
-	if m.Syscalls != nil || !strings.Contains(m.Missing[syscallsMetric], "blocks of their own") {
-		t.Errorf("system calls of a timed block: %v, missing %q", m.Syscalls, m.Missing[syscallsMetric])
+	if m.Syscalls != nil || !strings.Contains(m.Missing[run.MetricSyscalls], "blocks of their own") {
+		t.Errorf("system calls of a timed block: %v, missing %q", m.Syscalls, m.Missing[run.MetricSyscalls])
 	}
 	if n, there := m.Values["cache_misses_per_op"]; there && n <= 0 {
 		t.Errorf("%v cache misses an operation", n)
@@ -166,7 +167,7 @@ func TestTimedBlockDoesNotCountSyscalls(t *testing.T) {
 func TestInheritedCounters(t *testing.T) {
 	events := []hardwareEvent{{"page_faults", perf.PageFaults}}
 	oneOfFive(t, func() error { // the two are read one after the other
-		m := runHelper(t, "faults", RoleTimed, events)
+		m := runHelper(t, "faults", run.RoleTimed, events)
 		if why, gone := m.Missing["page_faults"]; gone {
 			if runtime.GOOS == "linux" && os.Geteuid() == 0 && !strings.Contains(why, "not allowed") {
 				t.Fatal(why)
@@ -185,7 +186,7 @@ func TestInheritedCounters(t *testing.T) {
 func TestHandover(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		c := countersFromEnv()
-		if !strings.Contains(c.missing[syscallsMetric], "no process of its own") {
+		if !strings.Contains(c.missing[run.MetricSyscalls], "no process of its own") {
 			t.Errorf("missing %v", c.missing)
 		}
 	})
@@ -200,7 +201,7 @@ func TestHandover(t *testing.T) {
 		}
 	})
 	t.Run("descriptors follow those of the command", func(t *testing.T) {
-		c := openEvents(RoleTimed, nil)
+		c := openEvents(run.RoleTimed, nil)
 		defer c.close()
 		f, err := os.Open(os.DevNull)
 		if err != nil {
@@ -237,12 +238,12 @@ func TestStillGODEBUG(t *testing.T) {
 
 func TestRuntimeSyscalls(t *testing.T) {
 	for _, own := range []string{"mkdirat", "openat", "fsync", "mmap", "epoll_ctl", "read", "write", "close", "newfstatat"} {
-		if RuntimeSyscall(own) {
+		if run.RuntimeSyscall(own) {
 			t.Errorf("%s is a variant's call, not the runtime's", own)
 		}
 	}
 	for _, noise := range []string{"futex", "tgkill", "rt_sigreturn", "madvise", "sched_yield", "epoll_pwait", "nanosleep"} {
-		if !RuntimeSyscall(noise) {
+		if !run.RuntimeSyscall(noise) {
 			t.Errorf("%s is the runtime's call", noise)
 		}
 	}

@@ -33,11 +33,11 @@ func Example() {
 	if lab.IsBlock() { // each block is this program, started again
 		os.Exit(lab.RunBlock([]lab.Experiment{checksum}))
 	}
-	run, err := lab.Measure(context.Background(), lab.Options{BlockTime: 10 * time.Millisecond}, checksum)
+	measured, err := lab.Measure(context.Background(), lab.Options{BlockTime: 10 * time.Millisecond}, checksum)
 	if err != nil {
 		log.Fatal(err)
 	}
-	c := run.Results[0].Comparisons[0]
+	c := measured.Results[0].Comparisons[0]
 	fmt.Println(c.Variant, "is", c.Verdict, "than", c.Baseline)
 	// Output: crc32 is faster than sha256
 }

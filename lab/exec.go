@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/stele-go/stele/lab/run"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,18 +18,18 @@ import (
 // leaves the place as it found it, with nothing waiting to be written: what
 // one block leaves in the page cache or the journal must not be paid for by
 // the next.
-func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSpec) Block {
+func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSpec) run.Block {
 	begin := time.Now()
 	p := &r.places[l.place]
 	p.n++
 	spec.Experiment, spec.Variant = e.ID(), l.v.Name
 	spec.Dir = filepath.Join(p.dir, fmt.Sprintf("block-%06d", p.n))
 	spec.Shared = filepath.Join(p.dir, sharedName)
-	spec.Window = Nanos(r.o.BlockTime / windowsPerBlock)
-	start := Nanos(time.Since(r.start))
+	spec.Window = run.Nanos(r.o.BlockTime / windowsPerBlock)
+	start := run.Nanos(time.Since(r.start))
 	b, err := r.blockIn(ctx, e, l, spec)
 	if err != nil {
-		b = Block{Variant: l.v.Name, Role: spec.Role, Round: spec.Round, Batch: spec.Batch, Error: err.Error()}
+		b = run.Block{Variant: l.v.Name, Role: spec.Role, Round: spec.Round, Batch: spec.Batch, Error: err.Error()}
 	}
 	b.Start = start
 	if err := errors.Join(os.RemoveAll(spec.Dir), settle(p.dir)); err != nil && b.Error == "" {
@@ -38,20 +39,20 @@ func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSp
 	return b
 }
 
-func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec blockSpec) (Block, error) {
+func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec blockSpec) (run.Block, error) {
 	if err := os.Mkdir(spec.Dir, 0o777); err != nil {
-		return Block{}, fmt.Errorf("make the folder of the block: %w", err)
+		return run.Block{}, fmt.Errorf("make the folder of the block: %w", err)
 	}
 	if r.o.InProcess {
 		return runBlock(ctx, e, l.v, spec), nil
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return Block{}, fmt.Errorf("find this program, to start the process of the block: %w", err)
+		return run.Block{}, fmt.Errorf("find this program, to start the process of the block: %w", err)
 	}
 	input, err := json.Marshal(spec)
 	if err != nil {
-		return Block{}, err
+		return run.Block{}, err
 	}
 	var out, diag bytes.Buffer
 	cmd := exec.CommandContext(ctx, exe)
@@ -63,17 +64,17 @@ func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec block
 	cmd.WaitDelay = 5 * time.Second
 	counters, err := openCounters(spec.Role)
 	if err != nil {
-		return Block{}, fmt.Errorf("open the counters of the block: %w", err)
+		return run.Block{}, fmt.Errorf("open the counters of the block: %w", err)
 	}
 	defer counters.close()
 	var outside *callWatch
-	if spec.Role == RoleTraced && spec.NoBPF {
+	if spec.Role == run.RoleTraced && spec.NoBPF {
 		outside = watchCalls()
 	}
 	var watch *sampler
 	err = counters.start(cmd)
 	if err == nil {
-		if spec.Role == RoleWaits {
+		if spec.Role == run.RoleWaits {
 			watch = startSampler(cmd.Process.Pid)
 		}
 		outside.start(cmd.Process.Pid)
@@ -84,14 +85,14 @@ func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec block
 	}
 	outside.stop()
 	if ctx.Err() != nil {
-		return Block{}, context.Cause(ctx)
+		return run.Block{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return Block{}, fmt.Errorf("the process of the block ended with %w: %s", err, tail(diag.String()))
+		return run.Block{}, fmt.Errorf("the process of the block ended with %w: %s", err, tail(diag.String()))
 	}
-	var b Block
+	var b run.Block
 	if err := json.Unmarshal(out.Bytes(), &b); err != nil {
-		return Block{}, fmt.Errorf("read the result of the block (does the program call lab.RunBlock first?): %w: %s", err, tail(out.String()+diag.String()))
+		return run.Block{}, fmt.Errorf("read the result of the block (does the program call lab.RunBlock first?): %w: %s", err, tail(out.String()+diag.String()))
 	}
 	if watch != nil && b.Waits != nil {
 		watch.into(b.Waits, b.Wall)

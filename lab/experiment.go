@@ -3,11 +3,10 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"sort"
-	"strings"
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // An Experiment is one job, the ways of doing it and the parameters it is
@@ -19,7 +18,7 @@ type Experiment struct {
 	// Name is the job, in lower case with hyphens: "fresh-7".
 	Name string
 	// Params are the parameters of the job. They are part of the identity.
-	Params Params
+	Params run.Params
 	// Question is one sentence that the verdict answers.
 	Question string
 	// Op says what one operation is: "one path of 7 new directories".
@@ -47,23 +46,6 @@ type Experiment struct {
 	Env []string
 }
 
-// Params are named parameters, written key=value.
-type Params map[string]string
-
-// String returns the parameters as "k=v/k=v", ordered by key.
-func (p Params) String() string {
-	keys := make([]string, 0, len(p))
-	for k := range p {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	parts := make([]string, len(keys))
-	for i, k := range keys {
-		parts[i] = k + "=" + p[k]
-	}
-	return strings.Join(parts, "/")
-}
-
 // A Variant is one way of doing the job of its experiment.
 type Variant struct {
 	// Name is short and unique in the experiment: "os.MkdirAll".
@@ -77,7 +59,7 @@ type Variant struct {
 	Baseline bool
 	// Cell places the variant on a surface, for experiments that measure one
 	// way with many settings; nil for all others.
-	Cell *Cell
+	Cell *run.Cell
 	// Run does b.N operations in b.Dir, in a fresh process:
 	//
 	//	prepare()          // not measured

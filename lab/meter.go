@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-go/stele/internal/measure/diskstat"
 	"github.com/stele-go/stele/internal/measure/procstat"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // meter takes everything that is recorded for a block beside its latencies,
@@ -180,17 +181,17 @@ func (t *taken) bookCounters(f *tally) {
 			f.perOp(c.metric, int64(n))
 		}
 	}
-	if _, no := f.missing[syscallsMetric]; no {
+	if _, no := f.missing[run.MetricSyscalls]; no {
 		return
 	}
 	f.syscalls = syscallsBetween(a, b)
 	var own int64
 	for name, n := range f.syscalls {
-		if !RuntimeSyscall(name) {
+		if !run.RuntimeSyscall(name) {
 			own += n
 		}
 	}
-	f.perOp(syscallsMetric, own)
+	f.perOp(run.MetricSyscalls, own)
 }
 
 // runDelay sums the waits of all threads. A thread that began in the block
@@ -296,7 +297,7 @@ func (f *tally) have(err error, names ...string) bool {
 }
 
 func (f *tally) missAll(reason string) {
-	for _, m := range metricList {
+	for _, m := range run.Metrics() {
 		if m.Name != "bytes_per_second" {
 			f.missing[m.Name] = reason
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/measure/procstat"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // everyMetric fails unless each metric of the lab's is in exactly one of the
@@ -18,7 +19,7 @@ import (
 func everyMetric(t *testing.T, values map[string]float64, missing map[string]string) {
 	t.Helper()
 	known := 0
-	for _, m := range Metrics() {
+	for _, m := range run.Metrics() {
 		if m.Name == "bytes_per_second" { // the variant's own
 			continue
 		}

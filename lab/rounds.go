@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"github.com/stele-go/stele/lab/run"
 	"math"
 	"time"
 )
@@ -23,16 +24,16 @@ type lane struct {
 // interleaved, shuffled blocks, then the blocks in which calls are counted
 // and those in which goroutines are watched.
 func (r *runner) experiment(ctx context.Context, e *Experiment) {
-	results := make([]*Result, len(r.places))
+	results := make([]*run.Result, len(r.places))
 	var lanes []*lane
 	for p := range r.places {
 		results[p] = newResult(e, r.places[p].name)
 		r.run.Results = append(r.run.Results, results[p])
 		for i := range e.Variants {
-			lanes = append(lanes, &lane{place: p, v: &e.Variants[i], role: RoleTimed})
+			lanes = append(lanes, &lane{place: p, v: &e.Variants[i], role: run.RoleTimed})
 		}
 	}
-	book := func(l *lane, b Block) {
+	book := func(l *lane, b run.Block) {
 		res := results[l.place]
 		if b.Error != "" && ctx.Err() == nil {
 			l.failed = true
@@ -62,7 +63,7 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 	}
 	var counting, watching []*lane
 	for _, l := range lanes {
-		if l.role != RoleTimed || r.o.InProcess {
+		if l.role != run.RoleTimed || r.o.InProcess {
 			continue
 		}
 		if !r.o.NoCounting {
@@ -123,7 +124,7 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 		}
 		r.tell(Event{Kind: "count", Experiment: e.ID(), Place: r.places[l.place].name, Variant: l.v.Name, Round: r.rounds})
 		ops := min(l.ops, countedOps)
-		book(l, r.block(ctx, e, l, blockSpec{Role: RoleCounted, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed}))
+		book(l, r.block(ctx, e, l, blockSpec{Role: run.RoleCounted, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed}))
 	}
 	for n := 1; n <= waitBlocks; n++ {
 		if r.most > 0 && n > 1 && r.costs.sinceExperiment() > r.most {
@@ -135,14 +136,14 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 			}
 			r.tell(Event{Kind: "waits", Experiment: e.ID(), Place: r.places[l.place].name, Variant: l.v.Name, Round: n})
 			ops := min(l.ops, waitOps)
-			book(l, r.block(ctx, e, l, blockSpec{Role: RoleWaits, Round: n, Chains: r.o.Trace, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed + uint64(n)}))
+			book(l, r.block(ctx, e, l, blockSpec{Role: run.RoleWaits, Round: n, Chains: r.o.Trace, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed + uint64(n)}))
 		}
 	}
 	r.traced(ctx, e, tracing, book)
 }
 
 // traced runs the blocks in which the kernel times system calls.
-func (r *runner) traced(ctx context.Context, e *Experiment, tracing []*lane, book func(*lane, Block)) {
+func (r *runner) traced(ctx context.Context, e *Experiment, tracing []*lane, book func(*lane, run.Block)) {
 	if len(tracing) == 0 {
 		return
 	}
@@ -160,23 +161,31 @@ func (r *runner) traced(ctx context.Context, e *Experiment, tracing []*lane, boo
 			}
 			r.tell(Event{Kind: "trace", Experiment: e.ID(), Place: r.places[l.place].name, Variant: l.v.Name, Round: n})
 			ops := min(l.ops, waitOps)
-			book(l, r.block(ctx, e, l, blockSpec{Role: RoleTraced, Round: n, NoBPF: noBPF, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed + uint64(n)}))
+			book(l, r.block(ctx, e, l, blockSpec{Role: run.RoleTraced, Round: n, NoBPF: noBPF, Ops: ops, Batch: min(l.batch, ops), Seed: r.o.Seed + uint64(n)}))
 		}
 	}
 }
+
+// waitBlocks is how many blocks watch each variant. Six are the fewest of which
+// a median has an interval of 95 %; two may end before a sample was taken.
+const waitBlocks = 8
+
+// waitOps bounds the operations of such a block: an execution trace takes
+// memory for every event.
+const waitOps = 100_000
 
 // countedOps bounds the operations of a counting block: counts do not need
 // to be repeated, only to be exact.
 const countedOps = 2000
 
-func newResult(e *Experiment, place string) *Result {
-	res := &Result{
+func newResult(e *Experiment, place string) *run.Result {
+	res := &run.Result{
 		ID: e.ID(), Suite: e.Suite, Name: e.Name, Params: e.Params,
 		Question: e.Question, Op: e.Op, Place: place,
 	}
 	for i := range e.Variants {
 		v := &e.Variants[i]
-		res.Variants = append(res.Variants, VariantResult{
+		res.Variants = append(res.Variants, run.VariantResult{
 			Name: v.Name, Doc: v.Doc, Promise: v.Promise,
 			Baseline: e.BaselineFor(v.Promise) == v, Cell: v.Cell,
 		})
@@ -199,7 +208,7 @@ func calibrations(e *Experiment, lanes []*lane, place int) []*lane {
 	for _, l := range lanes {
 		if l.place == place && !l.failed && (l.v == main || compared[l.v] > 1) {
 			c := *l
-			c.role = RoleCalibration
+			c.role = run.RoleCalibration
 			again = append(again, &c)
 		}
 	}
@@ -208,7 +217,7 @@ func calibrations(e *Experiment, lanes []*lane, place int) []*lane {
 
 // pilot finds out how many operations of a variant take about the block
 // time, and how many of them a reading of the clock has to stand for.
-func (r *runner) pilot(ctx context.Context, e *Experiment, l *lane, book func(*lane, Block)) {
+func (r *runner) pilot(ctx context.Context, e *Experiment, l *lane, book func(*lane, run.Block)) {
 	limit := int64(math.MaxInt64)
 	if e.MaxOps > 0 {
 		limit = e.MaxOps
@@ -219,7 +228,7 @@ func (r *runner) pilot(ctx context.Context, e *Experiment, l *lane, book func(*l
 	}
 	for ctx.Err() == nil {
 		r.tell(Event{Kind: "pilot", Experiment: e.ID(), Place: r.places[l.place].name, Variant: l.v.Name})
-		b := r.block(ctx, e, l, blockSpec{Role: RolePilot, Ops: l.ops, Batch: l.batch, Seed: r.o.Seed})
+		b := r.block(ctx, e, l, blockSpec{Role: run.RolePilot, Ops: l.ops, Batch: l.batch, Seed: r.o.Seed})
 		book(l, b)
 		if b.Error != "" {
 			return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // Options say how Measure runs. The zero value is a good run in the current
@@ -83,17 +84,17 @@ type PlaceSpec struct {
 
 // An Event tells how far a run is.
 type Event struct {
-	Kind       string  `json:"event"` // "pilot", "block", "count", "waits", "trace", "done"
-	Experiment string  `json:"experiment"`
-	Place      string  `json:"place"`
-	Variant    string  `json:"variant,omitempty"`
-	Round      int     `json:"round"`  // from 1
-	Rounds     int     `json:"rounds"` //
-	Index      int     `json:"index"`  // of the experiment, from 1
-	Of         int     `json:"of"`     // experiments
-	Elapsed    Nanos   `json:"elapsed_ns"`
-	Left       Nanos   `json:"left_ns"` // estimated; 0 while unknown
-	Share      float64 `json:"share"`   // of the whole run that is done, 0 to 1
+	Kind       string    `json:"event"` // "pilot", "block", "count", "waits", "trace", "done"
+	Experiment string    `json:"experiment"`
+	Place      string    `json:"place"`
+	Variant    string    `json:"variant,omitempty"`
+	Round      int       `json:"round"`  // from 1
+	Rounds     int       `json:"rounds"` //
+	Index      int       `json:"index"`  // of the experiment, from 1
+	Of         int       `json:"of"`     // experiments
+	Elapsed    run.Nanos `json:"elapsed_ns"`
+	Left       run.Nanos `json:"left_ns"` // estimated; 0 while unknown
+	Share      float64   `json:"share"`   // of the whole run that is done, 0 to 1
 }
 
 // Measure runs the experiments in all places and returns what was found,
@@ -101,7 +102,7 @@ type Event struct {
 // removes its files and returns what was measured, marked Partial, with a
 // nil error. An error means that nothing could be measured. A variant that
 // fails is reported in its result and leaves the others alone.
-func Measure(ctx context.Context, o Options, experiments ...Experiment) (*Run, error) {
+func Measure(ctx context.Context, o Options, experiments ...Experiment) (*run.Run, error) {
 	o.Rounds = cmp.Or(o.Rounds, 20)
 	o.BlockTime = cmp.Or(o.BlockTime, 250*time.Millisecond)
 	o.Tolerance = cmp.Or(o.Tolerance, 0.05)
@@ -116,11 +117,11 @@ func Measure(ctx context.Context, o Options, experiments ...Experiment) (*Run, e
 		return nil, err
 	}
 	r := &runner{o: o, rng: rand.New(rand.NewPCG(o.Seed, 1)), start: time.Now(), total: len(experiments)}
-	r.run = &Run{
-		Schema: Schema, Version: Version(), Command: o.Command, Started: r.start, Seed: o.Seed,
+	r.run = &run.Run{
+		Schema: run.Schema, Version: Version(), Command: o.Command, Started: r.start, Seed: o.Seed,
 		Clock: measureClock(),
-		Settings: Settings{
-			Rounds: o.Rounds, BlockTime: Nanos(o.BlockTime), Tolerance: o.Tolerance, Test: o.Test,
+		Settings: run.Settings{
+			Rounds: o.Rounds, BlockTime: run.Nanos(o.BlockTime), Tolerance: o.Tolerance, Test: o.Test,
 			MixLevels: o.MixLevels, InProcess: o.InProcess, Quick: o.Quick,
 		},
 	}
@@ -142,7 +143,7 @@ func Measure(ctx context.Context, o Options, experiments ...Experiment) (*Run, e
 	if ctx.Err() != nil {
 		r.run.Partial = fmt.Sprintf("%v after %v: %d of %d experiments were begun", context.Cause(ctx), time.Since(r.start).Round(time.Second), r.index+1, r.total)
 	}
-	r.run.Duration = Nanos(time.Since(r.start))
+	r.run.Duration = run.Nanos(time.Since(r.start))
 	r.run.Analyse()
 	r.tell(Event{Kind: "done"})
 	return r.run, nil
@@ -178,7 +179,7 @@ func validate(o Options, experiments []Experiment) error {
 type runner struct {
 	o      Options
 	rng    *rand.Rand
-	run    *Run
+	run    *run.Run
 	start  time.Time
 	places []openPlace
 	index  int // of the experiment under way
@@ -226,9 +227,9 @@ func (r *runner) openPlaces() error {
 		r.places = append(r.places, openPlace{name: name, dir: pl.Path, close: closing})
 		e := env.Read(abs)
 		if name == e.FS { // a tmpfs that was asked for by its name is no surprise
-			e.Warnings = slices.DeleteFunc(e.Warnings, func(w env.Warning) bool { return w.Code == env.WarnTmpfs })
+			e.Warnings = slices.DeleteFunc(e.Warnings, func(w run.Warning) bool { return w.Code == run.WarnTmpfs })
 		}
-		r.run.Places = append(r.run.Places, Place{Name: name, Environment: e})
+		r.run.Places = append(r.run.Places, run.Place{Name: name, Environment: e})
 	}
 	return nil
 }
@@ -248,9 +249,9 @@ func (r *runner) tell(e Event) {
 		return
 	}
 	e.Index, e.Of, e.Rounds = r.index+1, r.total, r.rounds
-	e.Elapsed = Nanos(time.Since(r.start))
+	e.Elapsed = run.Nanos(time.Since(r.start))
 	left := r.costs.left(r.total-r.index-1, r.o.Budget)
-	e.Left = Nanos(left)
+	e.Left = run.Nanos(left)
 	if r.costs.plan > 0 {
 		e.Share = float64(e.Elapsed) / float64(time.Duration(e.Elapsed)+left)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab/run"
 )
 
 var (
@@ -130,18 +131,18 @@ func TestMeasure(t *testing.T) {
 
 // measureSpins runs a short measurement and checks all of it but its figures.
 // It returns how one spin compares with another that is twice as long.
-func measureSpins(t *testing.T, block time.Duration) Comparison {
+func measureSpins(t *testing.T, block time.Duration) run.Comparison {
 	t.Helper()
 	dir := t.TempDir()
 	var events []Event
-	run, err := Measure(t.Context(), Options{
+	got, err := Measure(t.Context(), Options{
 		Places: []PlaceSpec{{Dir: dir}}, Rounds: 8, BlockTime: block, Seed: 7,
 		Progress: func(e Event) { events = append(events, e) },
 	}, testExperiment(t, "spin"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	res := run.Results[0]
+	res := got.Results[0]
 	roles := map[string]int{}
 	processes := map[string]bool{}
 	for _, b := range res.Blocks {
@@ -174,8 +175,8 @@ func measureSpins(t *testing.T, block time.Duration) Comparison {
 	if last.Kind != "done" || last.Share != 1 {
 		t.Errorf("the last event is %+v", last)
 	}
-	if run.Partial != "" {
-		t.Errorf("partial: %s", run.Partial)
+	if got.Partial != "" {
+		t.Errorf("partial: %s", got.Partial)
 	}
 	return res.Comparisons[0]
 }
@@ -183,7 +184,7 @@ func measureSpins(t *testing.T, block time.Duration) Comparison {
 // The order of blocks is shuffled anew for each round, and repeats by seed.
 func TestOrderIsShuffledBySeed(t *testing.T) {
 	order := func(seed uint64) string {
-		run, err := Measure(t.Context(), Options{
+		got, err := Measure(t.Context(), Options{
 			Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 6, BlockTime: time.Millisecond, Seed: seed,
 			InProcess: true, NoCalibration: true,
 		}, testExperiment(t, "spin"))
@@ -191,8 +192,8 @@ func TestOrderIsShuffledBySeed(t *testing.T) {
 			t.Fatal(err)
 		}
 		var s strings.Builder
-		for _, b := range run.Results[0].Blocks {
-			if b.Role == RoleTimed {
+		for _, b := range got.Results[0].Blocks {
+			if b.Role == run.RoleTimed {
 				s.WriteByte(b.Variant[0])
 			}
 		}
@@ -211,13 +212,13 @@ func TestOrderIsShuffledBySeed(t *testing.T) {
 }
 
 func TestBrokenVariantsLeaveOthersAlone(t *testing.T) {
-	run, err := Measure(t.Context(), Options{
+	got, err := Measure(t.Context(), Options{
 		Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 2, BlockTime: time.Millisecond,
 	}, testExperiment(t, "broken"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range run.Results[0].Variants {
+	for _, v := range got.Results[0].Variants {
 		want := map[string]string{
 			"fails": "the disk is on fire", "panics": "out of cheese",
 			"loopless": "B.Loop", "exits": "exit status 3",
@@ -238,14 +239,14 @@ func TestBrokenVariantsLeaveOthersAlone(t *testing.T) {
 // result says why there is no verdict.
 func TestBudget(t *testing.T) {
 	for budget, want := range map[time.Duration]int{600 * time.Millisecond: MinRounds, 250 * time.Millisecond: 3} {
-		run, err := Measure(t.Context(), Options{
+		got, err := Measure(t.Context(), Options{
 			Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 50, BlockTime: 10 * time.Millisecond,
 			Budget: budget, InProcess: true, NoCalibration: true,
 		}, testExperiment(t, "slowing"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		res := run.Results[0]
+		res := got.Results[0]
 		if n := res.Variants[0].Time.N; n > want || n < 1 || res.Rounds != n {
 			t.Errorf("%v: %d rounds, want %d at most", budget, n, want)
 		}
@@ -256,13 +257,13 @@ func TestBudget(t *testing.T) {
 }
 
 func TestEachBlockHasAFreshFolder(t *testing.T) {
-	run, err := Measure(t.Context(), Options{
+	got, err := Measure(t.Context(), Options{
 		Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 3, BlockTime: 2 * time.Millisecond,
 	}, testExperiment(t, "folder"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := run.Results[0].Variants[0].Error; e != "" {
+	if e := got.Results[0].Variants[0].Error; e != "" {
 		t.Error(e)
 	}
 }
@@ -272,7 +273,7 @@ func TestCancelKeepsWhatWasMeasured(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var start time.Time
-	run, err := Measure(ctx, Options{
+	got, err := Measure(ctx, Options{
 		Places: []PlaceSpec{{Dir: dir}},
 		Progress: func(e Event) {
 			if e.Kind == "pilot" {
@@ -286,10 +287,10 @@ func TestCancelKeepsWhatWasMeasured(t *testing.T) {
 	if took := time.Since(start); took > 2*time.Minute { // the pilot alone is to take a quarter of an hour
 		t.Errorf("it took %v to stop", took)
 	}
-	if run.Partial == "" {
+	if got.Partial == "" {
 		t.Error("the run is not marked partial")
 	}
-	if e := run.Results[0].Variants[0].Error; e != "" {
+	if e := got.Results[0].Variants[0].Error; e != "" {
 		t.Errorf("being stopped is booked as the variant's error: %s", e)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
@@ -381,5 +382,12 @@ func TestRoundsLeaveRoom(t *testing.T) {
 		if got < max(want-late, 1) || got > want+1 {
 			t.Errorf("%v after them: %d rounds, want about %d", after, got, want)
 		}
+	}
+}
+
+func TestResultKeepsCells(t *testing.T) {
+	e := Experiment{Suite: "s", Name: "n", Variants: []Variant{{Name: "v", Cell: &run.Cell{Surface: "x"}}}}
+	if newResult(&e, "here").Variants[0].Cell != e.Variants[0].Cell {
+		t.Error("a result has lost its cells")
 	}
 }

@@ -37,13 +37,13 @@ func TestBlocksShareAFolder(t *testing.T) {
 		return err
 	})
 	places := []lab.PlaceSpec{{Name: "a", Dir: t.TempDir()}, {Name: "b", Dir: t.TempDir()}}
-	run, err := lab.Measure(t.Context(), lab.Options{
+	got, err := lab.Measure(t.Context(), lab.Options{
 		Places: places, Rounds: 3, BlockTime: time.Millisecond, InProcess: true, NoCalibration: true, Seed: 1,
 	}, e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range run.Results {
+	for _, r := range got.Results {
 		if r.Variants[0].Error != "" {
 			t.Error(r.Variants[0].Error)
 		}

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -10,16 +9,7 @@ import (
 	exptrace "golang.org/x/exp/trace"
 
 	"github.com/stele-go/stele/internal/measure/systrace"
-)
-
-// How the goroutines of a Link spend the time.
-const (
-	HowBlocked    = "blocked" // by another goroutine, a timer or the network poller
-	HowSyscall    = "in a system call"
-	HowReady      = "ready, waiting for a processor"
-	HowRunning    = "running"
-	HowWaitsAgain = "blocked, not followed further"
-	HowUnfollowed = "not followed" // what it did lies too far back
+	"github.com/stele-go/stele/lab/run"
 )
 
 // Who ends waits that no goroutine ends.
@@ -36,35 +26,8 @@ const (
 	mostSteps      = 4000      // back in time, for one wait
 	allSteps       = 2_000_000 // for all waits of a block
 	mostStretches  = 400_000   // remembered, of all goroutines
-	mostChains     = 24        // kept of a variant
 	mostChainsKept = 64        // kept of a block
 )
-
-// A Chain says who waited for whom: the goroutines of the first link waited,
-// those of each further one had to do what it says before they released the
-// one before, and the last link is what the time went to. Its time is
-// goroutine time of the first link's: sixty-four goroutines that wait for one
-// sync wait sixty-four times as long as it takes.
-type Chain struct {
-	Links []Link `json:"links"`
-	Time  Nanos  `json:"time_ns"`
-}
-
-// A Link is goroutines of one kind doing one thing.
-type Link struct {
-	// Who: the variant's function that they run, the outermost one; where none
-	// was seen, the function they were started with.
-	Who string `json:"who"`
-	How string `json:"how"`          // one of the How constants
-	In  string `json:"in,omitempty"` // "sync.(*Mutex).Lock in example.org/app.(*store).put"
-	// Call is the system call, "fdatasync", where the Go function that makes it
-	// is named after it.
-	Call string `json:"call,omitempty"`
-	// By is where it released the link before.
-	By string `json:"released_by,omitempty"`
-}
-
-func (c *Chain) key() string { return fmt.Sprintf("%q", c.Links) }
 
 // callNames are the system calls by their plain name.
 var callNames = func() map[string]string {
@@ -88,10 +51,10 @@ type chainBuilder struct {
 	from     exptrace.Time // of the timed part
 	begun    bool
 	places   map[exptrace.Stack]*stackPlace
-	links    []Link // each once; a path holds their indices
-	index    map[Link]int32
-	sums     map[path]Nanos
-	followed Nanos
+	links    []run.Link // each once; a path holds their indices
+	index    map[run.Link]int32
+	sums     map[path]run.Nanos
+	followed run.Nanos
 	steps    int
 }
 
@@ -130,7 +93,7 @@ type stretch struct {
 type stackPlace struct{ in, call, who string }
 
 func newChainBuilder() *chainBuilder {
-	return &chainBuilder{places: map[exptrace.Stack]*stackPlace{}, index: map[Link]int32{}, sums: map[path]Nanos{}}
+	return &chainBuilder{places: map[exptrace.Stack]*stackPlace{}, index: map[run.Link]int32{}, sums: map[path]run.Nanos{}}
 }
 
 // begin marks the start of the timed part.
@@ -267,7 +230,7 @@ func (c *chainBuilder) follow(l *life, s stretch) {
 	if s.to <= s.from || s.state == exptrace.GoRunning || c.steps >= allSteps {
 		return
 	}
-	c.followed += Nanos(s.to - s.from)
+	c.followed += run.Nanos(s.to - s.from)
 	steps := mostSteps
 	c.attribute(l, s, s.from, s.to, path{}, "", &steps)
 	c.steps += mostSteps - steps
@@ -291,14 +254,14 @@ func (c *chainBuilder) attribute(l *life, s stretch, from, to exptrace.Time, wai
 	if s.state != exptrace.GoWaiting || s.by == nil {
 		p := waiters.with(c.intern(link))
 		if who := nobody(s); who != "" {
-			p = p.with(c.intern(Link{Who: who, How: HowRunning}))
+			p = p.with(c.intern(run.Link{Who: who, How: run.HowRunning}))
 		}
-		c.sums[p] += Nanos(to - from)
+		c.sums[p] += run.Nanos(to - from)
 		return
 	}
 	if waiters.n == mostLinks-1 || *steps <= 0 {
-		link.How = HowWaitsAgain
-		c.sums[waiters.with(c.intern(link))] += Nanos(to - from)
+		link.How = run.HowWaitsAgain
+		c.sums[waiters.with(c.intern(link))] += run.Nanos(to - from)
 		return
 	}
 	waiters = waiters.with(c.intern(link))
@@ -319,11 +282,11 @@ func (c *chainBuilder) attribute(l *life, s stretch, from, to exptrace.Time, wai
 		more = visit(by.done[i])
 	}
 	if upTo > from {
-		c.sums[waiters.with(c.intern(Link{Who: by.name(), How: HowUnfollowed, By: s.bySite.in}))] += Nanos(upTo - from)
+		c.sums[waiters.with(c.intern(run.Link{Who: by.name(), How: run.HowUnfollowed, By: s.bySite.in}))] += run.Nanos(upTo - from)
 	}
 }
 
-func (c *chainBuilder) intern(l Link) int32 {
+func (c *chainBuilder) intern(l run.Link) int32 {
 	i, found := c.index[l]
 	if !found {
 		i = int32(len(c.links))
@@ -353,39 +316,39 @@ func (l *life) name() string {
 }
 
 // link is a goroutine in a stretch of its life.
-func (l *life) link(s stretch) Link {
-	k := Link{Who: l.name()}
+func (l *life) link(s stretch) run.Link {
+	k := run.Link{Who: l.name()}
 	switch s.state {
 	case exptrace.GoWaiting:
-		k.How = HowBlocked
+		k.How = run.HowBlocked
 	case exptrace.GoSyscall:
-		k.How = HowSyscall
+		k.How = run.HowSyscall
 	case exptrace.GoRunnable:
-		k.How = HowReady
+		k.How = run.HowReady
 	case exptrace.GoRunning:
-		k.How = HowRunning
+		k.How = run.HowRunning
 	default:
-		k.How = HowUnfollowed
+		k.How = run.HowUnfollowed
 	}
-	if s.place != nil && (k.How == HowBlocked || k.How == HowSyscall) {
+	if s.place != nil && (k.How == run.HowBlocked || k.How == run.HowSyscall) {
 		k.In = s.place.in
 	}
-	if s.place != nil && k.How == HowSyscall {
+	if s.place != nil && k.How == run.HowSyscall {
 		k.Call = s.place.call
 	}
 	return k
 }
 
 // chains are those with most time, and the time of all.
-func (c *chainBuilder) chains() ([]Chain, Nanos) {
-	var list []Chain
+func (c *chainBuilder) chains() ([]run.Chain, run.Nanos) {
+	var list []run.Chain
 	for p, t := range c.sums {
-		chain := Chain{Time: t}
+		chain := run.Chain{Time: t}
 		for _, i := range p.at[:p.n] {
 			chain.Links = append(chain.Links, c.links[i])
 		}
 		list = append(list, chain)
 	}
-	slices.SortFunc(list, func(a, b Chain) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.key(), b.key())) })
+	slices.SortFunc(list, func(a, b run.Chain) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Key(), b.Key())) })
 	return list[:min(len(list), mostChainsKept)], c.followed
 }

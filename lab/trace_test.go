@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/lab/run"
 	exptrace "golang.org/x/exp/trace"
-
-	"github.com/stele-go/stele/lab/internal/calls"
 )
 
 // appendAndWait has workers that hand a request to a goroutine which sleeps in
@@ -85,21 +84,21 @@ func TestMeasureTrace(t *testing.T) {
 
 // measureTrace measures the server, and checks what does not depend on how busy
 // the machine is.
-func measureTrace(t *testing.T) *VariantResult {
+func measureTrace(t *testing.T) *run.VariantResult {
 	t.Helper()
-	run, err := Measure(t.Context(), Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 1, NoCalibration: true, NoCounting: true, Trace: true, BlockTime: 40 * time.Millisecond}, testExperiment(t, "trace"))
+	got, err := Measure(t.Context(), Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 1, NoCalibration: true, NoCounting: true, Trace: true, BlockTime: 40 * time.Millisecond}, testExperiment(t, "trace"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := run.Write(&file); err != nil {
+	if err := got.Write(&file); err != nil {
 		t.Fatal(err)
 	}
-	if run, err = ReadRun(&file); err != nil {
+	if got, err = run.ReadRun(&file); err != nil {
 		t.Fatal(err)
 	}
-	run.Analyse()
-	v := run.Results[0].variant("server")
+	got.Analyse()
+	v := got.Results[0].Variant("server")
 	if v.Time.N != 1 || v.Error != "" {
 		t.Errorf("%d data of one timed block (%s): traced blocks are among them", v.Time.N, v.Error)
 	}
@@ -111,7 +110,7 @@ func measureTrace(t *testing.T) *VariantResult {
 
 // chainsOfServer: each request of three workers waits for three reads, and the
 // server for its own.
-func chainsOfServer(v *VariantResult) error {
+func chainsOfServer(v *run.VariantResult) error {
 	if v.Trace.ChainBlocks == 0 {
 		return fmt.Errorf("nothing was followed: %+v", v.Trace)
 	}
@@ -119,7 +118,7 @@ func chainsOfServer(v *VariantResult) error {
 	for _, c := range v.Trace.Chains {
 		sum += c.Share
 		last := c.Links[len(c.Links)-1]
-		if len(c.Links) == 2 && strings.Contains(c.Links[0].Who, "appendAndWait") && strings.HasSuffix(last.Who, ".server") && last.Call == "read" && last.How == HowSyscall {
+		if len(c.Links) == 2 && strings.Contains(c.Links[0].Who, "appendAndWait") && strings.HasSuffix(last.Who, ".server") && last.Call == "read" && last.How == run.HowSyscall {
 			viaServer += c.Share
 			if !strings.Contains(last.By, "server") && !strings.Contains(last.By, "appendAndWait") {
 				return fmt.Errorf("released in %q", last.By)
@@ -132,78 +131,16 @@ func chainsOfServer(v *VariantResult) error {
 	return nil
 }
 
-func readsOfServer(v *VariantResult) error {
-	i := slices.IndexFunc(v.Trace.Calls, func(c CallLatency) bool { return c.Call == "read" })
+func readsOfServer(v *run.VariantResult) error {
+	i := slices.IndexFunc(v.Trace.Calls, func(c run.CallLatency) bool { return c.Call == "read" })
 	if i < 0 {
 		return fmt.Errorf("no read was timed: %+v", v.Trace.Calls)
 	}
 	read := v.Trace.Calls[i]
-	if mean := float64(read.Total) / float64(read.Count); mean < 1e6 || mean > 50e6 || read.Runtime || read.Max < Nanos(mean) {
+	if mean := float64(read.Total) / float64(read.Count); mean < 1e6 || mean > 50e6 || read.Runtime || read.Max < run.Nanos(mean) {
 		return fmt.Errorf("reads that wait 2 ms took %+v", read)
 	}
 	return nil
-}
-
-// Where the kernel refuses both ways that is said, and nothing is zero.
-func TestCallsMissing(t *testing.T) {
-	v := traceOf(nil, []*Block{{Ops: 5, Missing: map[string]string{"calls": "needs root"}}, {Error: "failed", Ops: 1}})
-	if v == nil || v.Missing["calls"] != "needs root" || v.Calls != nil || v.Blocks != 0 {
-		t.Errorf("got %+v", v)
-	}
-	if v := traceOf([]*Block{{Waits: &Waits{}}}, nil); v != nil {
-		t.Errorf("nobody asked: %+v", v)
-	}
-}
-
-// Blocks are put together by name; percentiles lie in their bucket.
-func TestCallLatencies(t *testing.T) {
-	var fast, slow calls.Latency
-	for range 900 {
-		fast.Add(1000)
-	}
-	for range 100 {
-		slow.Add(1e6)
-	}
-	slow.Add(3e6)
-	v := traceOf(nil, []*Block{
-		{Ops: 500, Timed: SourceBPF, Calls: map[string]*CallTimes{"pwrite64": newCallTimes(&fast), "futex": newCallTimes(&slow)}},
-		{Ops: 500, Timed: SourceBPF, Calls: map[string]*CallTimes{"pwrite64": newCallTimes(&slow)}},
-		{Missing: map[string]string{"calls": "once"}, Ops: 1},
-	})
-	if v.Blocks != 2 || len(v.Calls) != 2 || v.Calls[0].Call != "pwrite64" || !v.Calls[1].Runtime || v.Missing["calls"] != "" {
-		t.Fatalf("got %+v", v)
-	}
-	c := v.Calls[0]
-	if c.Count != 1001 || c.PerOp != 1.001 || c.Total != 900*1000+100*1e6+3e6 || c.Max != 3e6 {
-		t.Errorf("got %+v", c)
-	}
-	if c.P50.NS < 896 || c.P50.NS >= 1024 || c.P99.NS < 0.8e6 || c.P99.NS > 1.25e6 {
-		t.Errorf("p50 %v of 1 us, p99 %v of 1 ms", c.P50.NS, c.P99.NS)
-	}
-	var n int64
-	for i, b := range c.Buckets {
-		n += b.Count
-		if i > 0 && b.From != c.Buckets[i-1].To {
-			t.Errorf("a gap before bucket %+v", b)
-		}
-	}
-	if n != c.Count || c.Buckets[0].Count == 0 || c.Buckets[len(c.Buckets)-1].Count == 0 {
-		t.Errorf("the buckets hold %d of %d calls: %+v", n, c.Count, c.Buckets)
-	}
-}
-
-func TestReadRunRefusesBadCalls(t *testing.T) {
-	for _, c := range []*CallTimes{{Total: -1}, {Counts: []int64{-1}}, {First: calls.Buckets - 1, Counts: []int64{1, 1}}, {First: -1}} {
-		r := exactRun(2, named(killPrefix, "a"), map[string]float64{"a": 1})
-		r.Results[0].Blocks[0].Calls = map[string]*CallTimes{"read": c}
-		var b bytes.Buffer
-		if err := r.Write(&b); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadRun(&b); err == nil {
-			t.Errorf("%+v was read", c)
-		}
-	}
 }
 
 // lived is a goroutine that did one thing after the other.
@@ -230,9 +167,9 @@ func TestChainFollowsBack(t *testing.T) {
 	c := newChainBuilder()
 	appender := lived("appender", stretch{from: 20, to: 100, state: exptrace.GoWaiting, by: flusher})
 	c.follow(appender, appender.done[0])
-	got := map[string]Nanos{}
+	got := map[string]run.Nanos{}
 	list, whole := c.chains()
-	var sum Nanos
+	var sum run.Nanos
 	for _, chain := range list {
 		var words []string
 		for _, l := range chain.Links {
@@ -241,7 +178,7 @@ func TestChainFollowsBack(t *testing.T) {
 		got[strings.Join(words, " < ")] = chain.Time
 		sum += chain.Time
 	}
-	want := map[string]Nanos{
+	want := map[string]run.Nanos{
 		"appender blocked < flusher running":                         10,
 		"appender blocked < flusher in a system call":                20,
 		"appender blocked < flusher ready, waiting for a processor":  10,
@@ -286,13 +223,13 @@ func TestChainEnds(t *testing.T) {
 	late := lived("late", stretch{from: 15, to: 20, state: exptrace.GoRunning})
 	waiter := lived("waiter", stretch{from: 0, to: 20, state: exptrace.GoWaiting, by: late})
 	c.follow(waiter, waiter.done[0])
-	ends := map[string]Nanos{}
+	ends := map[string]run.Nanos{}
 	list, _ := c.chains()
 	for _, chain := range list {
 		last := chain.Links[len(chain.Links)-1]
 		ends[last.Who+" "+last.How] += chain.Time
 	}
-	if len(ends) != 3 || ends[whoTimer+" running"] != 10 || ends["late running"] != 5 || ends["late "+HowUnfollowed] != 15 {
+	if len(ends) != 3 || ends[whoTimer+" running"] != 10 || ends["late running"] != 5 || ends["late "+run.HowUnfollowed] != 15 {
 		t.Errorf("got %v", ends)
 	}
 	_, before := c.chains()
@@ -361,12 +298,12 @@ func TestTimedFromOutside(t *testing.T) {
 		dir := t.TempDir()
 		r := &runner{o: Options{BlockTime: 40 * time.Millisecond}, places: []openPlace{{dir: dir}}}
 		b, err := r.blockIn(t.Context(), &e, &lane{v: e.Variant("server")}, blockSpec{
-			Experiment: e.ID(), Variant: "server", Dir: filepath.Join(dir, "b"), Role: RoleTraced, NoBPF: true, Ops: 30, Batch: 1, Window: Nanos(time.Second)})
+			Experiment: e.ID(), Variant: "server", Dir: filepath.Join(dir, "b"), Role: run.RoleTraced, NoBPF: true, Ops: 30, Batch: 1, Window: run.Nanos(time.Second)})
 		if err != nil || b.Error != "" {
 			t.Fatal(err, b.Error)
 		}
 		read := b.Calls["read"]
-		if b.Timed != SourceTracepoints || read == nil {
+		if b.Timed != run.SourceTracepoints || read == nil {
 			return fmt.Errorf("timed by %q (%s): %v", b.Timed, b.Missing["calls"], b.Calls)
 		}
 		var n int64

@@ -18,18 +18,18 @@ func TestUnsupportedIsNoFailure(t *testing.T) {
 			{Name: "fails", Promise: kill, Run: func(*B) error { return errors.New("the disk is on fire") }},
 		},
 	}
-	run, err := Measure(t.Context(), Options{
+	got, err := Measure(t.Context(), Options{
 		Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 2, BlockTime: time.Millisecond, InProcess: true, NoCalibration: true,
 	}, e)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"can": false, "cannot": true, "fails": false} {
-		if v := run.Results[0].variant(name); v.Unsupported != want || (v.Error != "") != (name != "can") {
+		if v := got.Results[0].Variant(name); v.Unsupported != want || (v.Error != "") != (name != "can") {
 			t.Errorf("%s: unsupported %v, error %q", name, v.Unsupported, v.Error)
 		}
 	}
-	verdict := run.Results[0].Verdict
+	verdict := got.Results[0].Verdict
 	if !strings.Contains(verdict, "cannot cannot be done here.") || !strings.Contains(verdict, "fails failed.") {
 		t.Errorf("the verdict is %q", verdict)
 	}

@@ -1,17 +1,9 @@
 package lab
 
 import (
+	"github.com/stele-go/stele/lab/run"
 	"slices"
 	"strings"
-)
-
-// Causes that claims ask for by name.
-const (
-	CauseJournalInode = "ext4 journal, allocating an inode"
-	CauseJournal      = "ext4 journal"
-	CauseInode        = "ext4, allocating an inode"
-	CauseFolderLock   = "folder's lock (i_rwsem)"
-	CauseNameCache    = "name cache (another look-up of the name)"
 )
 
 // A causeRule gives stacks a cause. The innermost function must be one of
@@ -37,9 +29,9 @@ var causeRules = []causeRule{
 	// fsync waits for the commit of a transaction; all others for a place in
 	// one, or for a buffer that a commit holds (fs/jbd2/transaction.c).
 	{cause: "ext4 journal, waiting for a commit", has: [][]string{{"jbd2_log_wait_commit", "jbd2_complete_transaction", "jbd2_fc_", "ext4_fc_commit"}}},
-	{cause: CauseJournalInode, has: [][]string{onJournal, {"__ext4_new_inode"}}},
-	{cause: CauseJournal, has: [][]string{onJournal}},
-	{cause: CauseInode, has: [][]string{{"__ext4_new_inode"}}},
+	{cause: run.CauseJournalInode, has: [][]string{onJournal, {"__ext4_new_inode"}}},
+	{cause: run.CauseJournal, has: [][]string{onJournal}},
+	{cause: run.CauseInode, has: [][]string{{"__ext4_new_inode"}}},
 	{cause: "ext4, block map of a file (i_data_sem)", inner: []string{"ext4_map_blocks", "ext4_da_", "ext4_truncate", "ext4_ext_"}},
 
 	{cause: "XFS log", has: [][]string{{"xlog_", "xfs_log_"}}},
@@ -51,10 +43,10 @@ var causeRules = []causeRule{
 
 	// d_alloc_parallel waits for a look-up of the same name that is under way
 	// (Documentation/filesystems/porting.rst, 4.7).
-	{cause: CauseNameCache, inner: []string{"d_alloc_parallel", "d_wait_lookup"}},
+	{cause: run.CauseNameCache, inner: []string{"d_alloc_parallel", "d_wait_lookup"}},
 	// i_rwsem of a directory: exclusive to create and remove, shared to look
 	// up and list (Documentation/filesystems/directory-locking.rst).
-	{cause: CauseFolderLock, inner: []string{
+	{cause: run.CauseFolderLock, inner: []string{
 		"path_openat", "open_last_lookups", "lookup_open", "lookup_slow", "__lookup_slow", "walk_component", "filename_create", "start_creating", "start_removing",
 		"start_dirop", "__start_dirop", "do_mkdirat", "do_mknodat", "do_linkat", "do_unlinkat", "do_rmdir", "do_renameat2", "lock_rename", "lock_two_directories", "iterate_dir",
 	}},

@@ -3,6 +3,7 @@ package lab
 import (
 	"bytes"
 	"fmt"
+	"github.com/stele-go/stele/lab/run"
 	"runtime"
 	"runtime/pprof"
 	"strconv"
@@ -10,13 +11,13 @@ import (
 )
 
 // read returns what the two profiles found.
-func (p *profiles) read(missing map[string]string) []Contention {
+func (p *profiles) read(missing map[string]string) []run.Contention {
 	perSecond, err := cyclesPerSecond()
 	if err != nil {
 		missing["block"], missing["mutex"] = err.Error(), err.Error()
 		return nil
 	}
-	var list []Contention
+	var list []run.Contention
 	for _, kind := range []struct {
 		name string
 		read func([]runtime.BlockProfileRecord) (int, bool)
@@ -53,8 +54,8 @@ func cyclesPerSecond() (float64, error) {
 	return 0, fmt.Errorf("the block profile does not tell its unit: %.80q", text.String())
 }
 
-func contentionOf(profile string, list []runtime.BlockProfileRecord, perSecond float64) []Contention {
-	sums := map[[2]string]*Contention{}
+func contentionOf(profile string, list []runtime.BlockProfileRecord, perSecond float64) []run.Contention {
+	sums := map[[2]string]*run.Contention{}
 	var order [][2]string
 	for _, r := range list {
 		var names []string
@@ -70,13 +71,13 @@ func contentionOf(profile string, list []runtime.BlockProfileRecord, perSecond f
 		}
 		k := [2]string{call, in}
 		if sums[k] == nil {
-			sums[k] = &Contention{Profile: profile, Call: call, In: in}
+			sums[k] = &run.Contention{Profile: profile, Call: call, In: in}
 			order = append(order, k)
 		}
 		sums[k].Count += r.Count
-		sums[k].Time += Nanos(float64(r.Cycles) / perSecond * 1e9)
+		sums[k].Time += run.Nanos(float64(r.Cycles) / perSecond * 1e9)
 	}
-	var out []Contention
+	var out []run.Contention
 	for _, k := range order {
 		out = append(out, *sums[k])
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/measure/systrace"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // sampleEvery is the time between two looks at the threads of a block. A
@@ -176,7 +177,7 @@ func (s *sampler) state(dir string, t *thread) (in blockedIn, parked bool, err e
 			if number >= 0 {
 				in.call = systrace.Name(number)
 			}
-			if RuntimeSyscall(in.call) {
+			if run.RuntimeSyscall(in.call) {
 				return blockedIn{}, true, nil
 			}
 		}
@@ -258,7 +259,7 @@ func (t *thread) close() {
 // into puts what the sampler saw into the waits that the process found out
 // about itself: the time in system calls, and that of page faults, is split
 // into what the threads waited for and the rest.
-func (s *sampler) into(w *Waits, wall Nanos) {
+func (s *sampler) into(w *run.Waits, wall run.Nanos) {
 	if w.Missing == nil { // empty, and left out of the block's JSON
 		w.Missing = map[string]string{}
 	}
@@ -272,44 +273,44 @@ func (s *sampler) into(w *Waits, wall Nanos) {
 	}
 	w.Samples = len(looks)
 	var threads, parked int
-	blocked := map[blockedIn][]Nanos{}
+	blocked := map[blockedIn][]run.Nanos{}
 	for i, l := range looks {
 		threads += l.threads
 		parked += l.parked
 		// A look stands for the time that is nearer to it than to others.
-		from, to := Nanos(0), wall
+		from, to := run.Nanos(0), wall
 		if i > 0 {
-			from = Nanos((looks[i-1].at+l.at)/2 - w.Begun)
+			from = run.Nanos((looks[i-1].at+l.at)/2 - w.Begun)
 		}
 		if i < len(looks)-1 {
-			to = Nanos((l.at+looks[i+1].at)/2 - w.Begun)
+			to = run.Nanos((l.at+looks[i+1].at)/2 - w.Begun)
 		}
 		for in, n := range l.blocked {
 			if blocked[in] == nil {
-				blocked[in] = make([]Nanos, waitWindows)
+				blocked[in] = make([]run.Nanos, run.WaitWindows)
 			}
-			span := Wait{Time: make([]Nanos, waitWindows)}
-			span.spread(from, to, w.Window)
-			for k, t := range span.Time {
-				blocked[in][k] += Nanos(n) * t
-				w.inKernel(in, Nanos(n)*t)
+			span := make([]run.Nanos, run.WaitWindows)
+			spread(span, from, to, w.Window)
+			for k, t := range span {
+				blocked[in][k] += run.Nanos(n) * t
+				addKernel(w, in, run.Nanos(n)*t)
 			}
 		}
 	}
 	w.Threads, w.Parked = float64(threads)/float64(len(looks)), float64(parked)/float64(len(looks))
-	w.split(blocked)
+	split(w, blocked)
 }
 
-// inKernel adds blocked time to its call, where chains want to know.
-func (w *Waits) inKernel(in blockedIn, t Nanos) {
+// addKernel adds blocked time to its call, where chains want to know.
+func addKernel(w *run.Waits, in blockedIn, t run.Nanos) {
 	if !w.Chained || in.call == "" || t == 0 {
 		return
 	}
 	if w.Kernel == nil {
-		w.Kernel = map[string]map[string]Nanos{}
+		w.Kernel = map[string]map[string]run.Nanos{}
 	}
 	if w.Kernel[in.call] == nil {
-		w.Kernel[in.call] = map[string]Nanos{}
+		w.Kernel[in.call] = map[string]run.Nanos{}
 	}
 	w.Kernel[in.call][in.cause] += t
 }
@@ -340,21 +341,21 @@ func (s *sampler) blind(looks []look) string {
 // split takes blocked time out of the time in system calls, and that of
 // faults out of the time that seemed to run. Samples are not exact: where they
 // make more than there was, they share what there was.
-func (w *Waits) split(blocked map[blockedIn][]Nanos) {
-	pools := map[bool]*Wait{}
+func split(w *run.Waits, blocked map[blockedIn][]run.Nanos) {
+	pools := map[bool]*run.Wait{}
 	for i := range w.Series {
 		switch s := &w.Series[i]; s.Cause {
-		case CauseSyscall:
-			s.Where, s.Cause = WaitRunning, CauseSyscallBusy
+		case run.CauseSyscall:
+			s.Where, s.Cause = run.WaitRunning, run.CauseSyscallBusy
 			pools[false] = s
-		case CauseRunning:
+		case run.CauseRunning:
 			pools[true] = s
 		}
 	}
-	found := map[waitKey]*Wait{}
+	found := map[waitKey]*run.Wait{}
 	for fault, pool := range pools {
 		for k := range pool.Time {
-			var sum Nanos
+			var sum run.Nanos
 			for in, t := range blocked {
 				if in.fault == fault {
 					sum += t[k]
@@ -370,13 +371,13 @@ func (w *Waits) split(blocked map[blockedIn][]Nanos) {
 				}
 				cause := in.cause
 				if fault {
-					cause = CauseFault + ": " + cause
+					cause = run.CauseFault + ": " + cause
 				}
-				key := waitKey{WaitKernel, cause}
+				key := waitKey{run.WaitKernel, cause}
 				if found[key] == nil {
-					found[key] = &Wait{Where: WaitKernel, Cause: cause, Symbols: map[string]Nanos{}, Time: make([]Nanos, waitWindows)}
+					found[key] = &run.Wait{Where: run.WaitKernel, Cause: cause, Symbols: map[string]run.Nanos{}, Time: make([]run.Nanos, run.WaitWindows)}
 				}
-				part := Nanos(share * float64(t[k]))
+				part := run.Nanos(share * float64(t[k]))
 				found[key].Time[k] += part
 				found[key].Symbols[in.symbol] += part
 				pool.Time[k] -= part

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/stele-go/stele/lab/run"
 	"io/fs"
 	"math"
 	"os"
@@ -60,15 +61,6 @@ func takeToken(b *B) error {
 	})
 }
 
-func (v *VariantWaits) cause(name string) *WaitCause {
-	for i := range v.Causes {
-		if v.Causes[i].Cause == name {
-			return &v.Causes[i]
-		}
-	}
-	return nil
-}
-
 // A run that asks for it says where goroutines wait, from blocks that no other
 // figure is made from.
 func TestMeasureWaits(t *testing.T) {
@@ -85,7 +77,7 @@ func TestMeasureWaits(t *testing.T) {
 			err = waitsOfTurns(res)
 			turnsSeen = err == nil
 		}
-		token := res.variant("token").Waits
+		token := res.Variant("token").Waits
 		if missing = token.Missing["kernel"]; missing == "" && !tokenSeen {
 			seeErr := waitsOfToken(token)
 			tokenSeen, err = seeErr == nil, errors.Join(err, seeErr)
@@ -99,26 +91,26 @@ func TestMeasureWaits(t *testing.T) {
 
 // measureWaits measures and checks what does not depend on how busy the
 // machine is.
-func measureWaits(t *testing.T) *Result {
+func measureWaits(t *testing.T) *run.Result {
 	t.Helper()
-	run, err := Measure(t.Context(), Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, NoCalibration: true, NoCounting: true, BlockTime: 40 * time.Millisecond}, testExperiment(t, "waits"))
+	got, err := Measure(t.Context(), Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, NoCalibration: true, NoCounting: true, BlockTime: 40 * time.Millisecond}, testExperiment(t, "waits"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := run.Write(&file); err != nil {
+	if err := got.Write(&file); err != nil {
 		t.Fatal(err)
 	}
-	if run, err = ReadRun(&file); err != nil {
+	if got, err = run.ReadRun(&file); err != nil {
 		t.Fatal(err)
 	}
-	run.Analyse()
-	res := run.Results[0]
-	if n := res.variant("lock").Time.N; n != 1 {
+	got.Analyse()
+	res := got.Results[0]
+	if n := res.Variant("lock").Time.N; n != 1 {
 		t.Errorf("%d data of one timed block: watched blocks are among them", n)
 	}
 	for _, v := range []string{"lock", "token"} {
-		if w := res.variant(v).Waits; w == nil {
+		if w := res.Variant(v).Waits; w == nil {
 			t.Fatalf("the blocks of %s were not watched: %+v", v, w)
 		}
 	}
@@ -126,9 +118,9 @@ func measureWaits(t *testing.T) *Result {
 }
 
 // waitsOfTurns: one of four sleeps, three wait for it.
-func waitsOfTurns(res *Result) error {
-	lock := res.variant("lock").Waits
-	for _, w := range []*VariantWaits{lock, res.variant("token").Waits} {
+func waitsOfTurns(res *run.Result) error {
+	lock := res.Variant("lock").Waits
+	for _, w := range []*run.VariantWaits{lock, res.Variant("token").Waits} {
 		if w.Blocks == 0 {
 			return fmt.Errorf("the blocks were not watched: %+v", w)
 		}
@@ -136,7 +128,7 @@ func waitsOfTurns(res *Result) error {
 			return fmt.Errorf("%.2f goroutines at a time, want about 4: those of the lab and the runtime do not count", w.Goroutines)
 		}
 	}
-	turn, sleep := lock.cause("blocked: sync"), lock.cause("blocked: sleep")
+	turn, sleep := lock.Cause("blocked: sync"), lock.Cause("blocked: sleep")
 	if turn == nil || sleep == nil || turn.Share.Median < 0.5 || turn.Share.Median > 0.9 || sleep.Share.Median < 0.1 || sleep.Share.Median > 0.4 {
 		return fmt.Errorf("three of four wait for the lock: %+v", lock.Causes)
 	}
@@ -144,7 +136,7 @@ func waitsOfTurns(res *Result) error {
 		return fmt.Errorf("they wait in %q", turn.Symbol)
 	}
 	for _, c := range lock.Contention {
-		if c.Profile == "block" && c.Call == "sync.(*Mutex).Lock" && strings.Contains(c.In, "takeTurns") && c.Time > Nanos(20*time.Millisecond) {
+		if c.Profile == "block" && c.Call == "sync.(*Mutex).Lock" && strings.Contains(c.In, "takeTurns") && c.Time > run.Nanos(20*time.Millisecond) {
 			return nil
 		}
 	}
@@ -152,16 +144,16 @@ func waitsOfTurns(res *Result) error {
 }
 
 // waitsOfToken: one of four waits for the token in the kernel.
-func waitsOfToken(token *VariantWaits) error {
-	blocked := token.cause("pipe")
-	if blocked == nil || blocked.Share.Median < 0.15 || blocked.Share.Median > 0.4 || blocked.Where != WaitKernel {
+func waitsOfToken(token *run.VariantWaits) error {
+	blocked := token.Cause("pipe")
+	if blocked == nil || blocked.Share.Median < 0.15 || blocked.Share.Median > 0.4 || blocked.Where != run.WaitKernel {
 		return fmt.Errorf("one of four waits for the token: %+v (%v)", token.Causes, token.Missing)
 	}
 	if !strings.Contains(blocked.Symbol, "pipe_") {
 		return fmt.Errorf("they wait in %q", blocked.Symbol)
 	}
-	if len(blocked.Over) != waitWindows {
-		return fmt.Errorf("%d slices, want %d", len(blocked.Over), waitWindows)
+	if len(blocked.Over) != run.WaitWindows {
+		return fmt.Errorf("%d slices, want %d", len(blocked.Over), run.WaitWindows)
 	}
 	if token.Parked >= token.Threads {
 		return fmt.Errorf("%.1f of %.1f threads are parked: none was left to wait", token.Parked, token.Threads)
@@ -185,16 +177,16 @@ func TestSamplerWithoutStacks(t *testing.T) {
 	var (
 		s     *sampler
 		begun time.Time
-		wall  Nanos
-		w     *Waits
+		wall  run.Nanos
+		w     *run.Waits
 	)
 	for pause := 60 * time.Millisecond; ; pause *= 2 { // until the sampler was given a processor
 		s = startSampler(cmd.Process.Pid)
 		begun = time.Now()
 		time.Sleep(pause)
-		wall = Nanos(time.Since(begun))
+		wall = run.Nanos(time.Since(begun))
 		s.stop()
-		w = &Waits{Begun: begun.UnixNano(), Window: wall/waitWindows + 1}
+		w = &run.Waits{Begun: begun.UnixNano(), Window: wall/run.WaitWindows + 1}
 		s.into(w, wall)
 		if len(s.between(w.Begun, w.Begun+int64(wall))) > 0 || s.err != nil || pause > 20*time.Second {
 			break
@@ -208,7 +200,7 @@ func TestSamplerWithoutStacks(t *testing.T) {
 	}
 
 	s.noStack, s.told = os.ErrPermission, false
-	w = &Waits{Begun: begun.UnixNano(), Window: wall/waitWindows + 1}
+	w = &run.Waits{Begun: begun.UnixNano(), Window: wall/run.WaitWindows + 1}
 	s.into(w, wall)
 	if w.Missing["kernel"] == "" || w.Samples != 0 || len(w.Series) != 0 {
 		t.Errorf("nothing was told, and still: %+v", w)
@@ -263,7 +255,7 @@ func TestSamplerOutlivesThreads(t *testing.T) {
 	write("1", "stack", "[<0>] path_openat+0x1/0x2\n[<0>] do_filp_open+0x1/0x2\n")
 	s := &sampler{dir: dir, threads: map[string]*thread{}}
 	in, parked, err := s.state(one, &thread{})
-	if err != nil || parked || in != (blockedIn{cause: CauseFolderLock, symbol: "path_openat", call: "openat"}) {
+	if err != nil || parked || in != (blockedIn{cause: run.CauseFolderLock, symbol: "path_openat", call: "openat"}) {
 		t.Fatalf("%+v, parked %v: %v", in, parked, err)
 	}
 	// No files at all is how a thread that may not be read looks here.
@@ -289,21 +281,21 @@ func TestSamplerOutlivesThreads(t *testing.T) {
 		t.Errorf("nothing can be read: %v; %v, %v", err, s.noCalls, s.noStack)
 	}
 	write("2", "wchan", "path_openat")
-	if in, _, err := s.state(dir+"/2", &thread{}); err != nil || in.cause != CauseFolderLock {
+	if in, _, err := s.state(dir+"/2", &thread{}); err != nil || in.cause != run.CauseFolderLock {
 		t.Errorf("wchan: %+v, %v", in, err)
 	}
 }
 
 func TestKernelCause(t *testing.T) {
 	for _, c := range []struct{ stack, cause, symbol string }{
-		{"path_openat do_filp_open do_sys_openat2", CauseFolderLock, "path_openat"},
-		{"rwsem_down_write_slowpath down_write path_openat do_filp_open", CauseFolderLock, "path_openat"},
+		{"path_openat do_filp_open do_sys_openat2", run.CauseFolderLock, "path_openat"},
+		{"rwsem_down_write_slowpath down_write path_openat do_filp_open", run.CauseFolderLock, "path_openat"},
 		{"do_truncate path_openat do_filp_open", "file's lock (i_rwsem)", "do_truncate"},
-		{"d_alloc_parallel lookup_open path_openat", CauseNameCache, "d_alloc_parallel"},
-		{"do_get_write_access jbd2_journal_get_write_access __ext4_journal_get_write_access __ext4_new_inode ext4_create path_openat", CauseJournalInode, "do_get_write_access"},
-		{"start_this_handle jbd2__journal_start __ext4_journal_start_sb __ext4_new_inode ext4_create", CauseJournalInode, "start_this_handle"},
-		{"start_this_handle jbd2__journal_start __ext4_journal_start_sb ext4_da_write_begin", CauseJournal, "start_this_handle"},
-		{"__wait_on_buffer ext4_read_inode_bitmap __ext4_new_inode ext4_create", CauseInode, "__wait_on_buffer"},
+		{"d_alloc_parallel lookup_open path_openat", run.CauseNameCache, "d_alloc_parallel"},
+		{"do_get_write_access jbd2_journal_get_write_access __ext4_journal_get_write_access __ext4_new_inode ext4_create path_openat", run.CauseJournalInode, "do_get_write_access"},
+		{"start_this_handle jbd2__journal_start __ext4_journal_start_sb __ext4_new_inode ext4_create", run.CauseJournalInode, "start_this_handle"},
+		{"start_this_handle jbd2__journal_start __ext4_journal_start_sb ext4_da_write_begin", run.CauseJournal, "start_this_handle"},
+		{"__wait_on_buffer ext4_read_inode_bitmap __ext4_new_inode ext4_create", run.CauseInode, "__wait_on_buffer"},
 		{"jbd2_log_wait_commit ext4_sync_file do_fsync", "ext4 journal, waiting for a commit", "jbd2_log_wait_commit"},
 		{"blkdev_issue_flush ext4_sync_file do_fsync", "disk, flush", "blkdev_issue_flush"},
 		{"lock_mm_and_find_vma do_user_addr_fault", "address space (mmap_lock)", "lock_mm_and_find_vma"},
@@ -326,9 +318,9 @@ func TestParseStack(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	w := Wait{Time: make([]Nanos, 3)}
-	w.spread(5, 25, 10)
-	w.spread(28, 33, 10) // behind the last window by a little
+	w := run.Wait{Time: make([]run.Nanos, 3)}
+	spread(w.Time, 5, 25, 10)
+	spread(w.Time, 28, 33, 10) // behind the last window by a little
 	if w.Time[0] != 5 || w.Time[1] != 10 || w.Time[2] != 10 {
 		t.Errorf("got %v", w.Time)
 	}
@@ -337,25 +329,25 @@ func TestSpread(t *testing.T) {
 // Blocked time comes out of the time in system calls, and never makes more of
 // it than there was.
 func TestSplitKeepsTheWhole(t *testing.T) {
-	per := func(t ...Nanos) []Nanos { return append(t, make([]Nanos, waitWindows-len(t))...) }
-	w := &Waits{Total: 500, Series: []Wait{
-		{Where: WaitKernel, Cause: CauseSyscall, Time: per(100, 100, 100)},
-		{Where: WaitRunning, Cause: CauseRunning, Time: per(50, 50, 100)},
+	per := func(t ...run.Nanos) []run.Nanos { return append(t, make([]run.Nanos, run.WaitWindows-len(t))...) }
+	w := &run.Waits{Total: 500, Series: []run.Wait{
+		{Where: run.WaitKernel, Cause: run.CauseSyscall, Time: per(100, 100, 100)},
+		{Where: run.WaitRunning, Cause: run.CauseRunning, Time: per(50, 50, 100)},
 	}}
-	w.split(map[blockedIn][]Nanos{
+	split(w, map[blockedIn][]run.Nanos{
 		{"lock", "f", false, ""}: per(60, 300, 0),
 		{"disk", "g", false, ""}: per(0, 100, 0),
 		{"disk", "h", true, ""}:  per(10, 0, 0),
 	})
-	got := map[string][]Nanos{}
-	var sum Nanos
+	got := map[string][]run.Nanos{}
+	var sum run.Nanos
 	for _, s := range w.Series {
 		got[s.Cause] = s.Time[:3]
-		sum += s.total()
+		sum += s.Total()
 	}
-	want := map[string][]Nanos{
-		CauseSyscallBusy: {40, 0, 100}, CauseRunning: {40, 50, 100},
-		"lock": {60, 75, 0}, "disk": {0, 25, 0}, CauseFault + ": disk": {10, 0, 0},
+	want := map[string][]run.Nanos{
+		run.CauseSyscallBusy: {40, 0, 100}, run.CauseRunning: {40, 50, 100},
+		"lock": {60, 75, 0}, "disk": {0, 25, 0}, run.CauseFault + ": disk": {10, 0, 0},
 	}
 	for cause, times := range want {
 		for i, x := range times {
@@ -367,56 +359,6 @@ func TestSplitKeepsTheWhole(t *testing.T) {
 	}
 	if sum != w.Total || len(got) != len(want) {
 		t.Errorf("%d causes make %d ns of %d", len(got), sum, w.Total)
-	}
-}
-
-// A cause that a block did not have took no time there.
-func TestWaitsOfSeveralBlocks(t *testing.T) {
-	block := func(causes map[string]Nanos, missing string) *Block {
-		b := &Block{Ops: 10, Wall: 100, Waits: &Waits{Window: 100, Total: 100, Missing: map[string]string{}}}
-		for cause, t := range causes {
-			b.Waits.Series = append(b.Waits.Series, Wait{Where: WaitKernel, Cause: cause, Time: []Nanos{t}})
-		}
-		if missing != "" {
-			b.Waits.Missing["kernel"] = missing
-		}
-		return b
-	}
-	if waitsOf(nil) != nil {
-		t.Error("waits of no block")
-	}
-	blocks := []*Block{
-		block(map[string]Nanos{"a": 100}, ""), block(map[string]Nanos{"a": 100}, ""), block(map[string]Nanos{"a": 60, "b": 40}, ""),
-		block(map[string]Nanos{CauseSyscall: 100}, "too short"),
-		{Ops: 1, Wall: 1, Error: "failed"},
-		{Ops: 10, Wall: 100, Waits: &Waits{Window: 100, Missing: map[string]string{"trace": "cut off"}}},
-	}
-	w := waitsOf(blocks)
-	if w.Blocks != 3 || w.Goroutines != 1 || len(w.Missing) != 0 {
-		t.Errorf("got %+v", w)
-	}
-	if a, b := w.cause("a"), w.cause("b"); a.Share.Median != 1 || b.Share.Median != 0 || b.Share.N != 3 || a.PerOp.Median != 10 {
-		t.Errorf("got %+v and %+v", a, b)
-	}
-	if w := waitsOf(blocks[5:]); w == nil || len(w.Causes) != 0 || w.Missing["trace"] != "cut off" {
-		t.Errorf("without a trace: %+v", w)
-	}
-	if w := waitsOf(blocks[3:5]); w.Blocks != 1 || w.Missing["kernel"] != "too short" || w.cause(CauseSyscall) == nil {
-		t.Errorf("nothing was sampled: %+v", w)
-	}
-}
-
-func TestReadRunRefusesBadWaits(t *testing.T) {
-	for _, w := range []*Waits{{Window: -1}, {Series: []Wait{{Time: []Nanos{-1}}}}, {Series: []Wait{{Time: make([]Nanos, 1000)}}}} {
-		r := exactRun(2, named(killPrefix, "a"), map[string]float64{"a": 1})
-		r.Results[0].Blocks[0].Waits = w
-		var b bytes.Buffer
-		if err := r.Write(&b); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadRun(&b); err == nil {
-			t.Errorf("%+v was read", w)
-		}
 	}
 }
 

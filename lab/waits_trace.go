@@ -2,15 +2,19 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"runtime/trace"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/stele-go/stele/lab/run"
 	exptrace "golang.org/x/exp/trace"
 )
 
@@ -78,16 +82,16 @@ func (t *selfTrace) workers(wait func()) {
 }
 
 // waits is what the process found out about itself.
-func (t *selfTrace) waits(wall time.Duration) *Waits {
-	w := &Waits{Begun: t.begun, Window: Nanos(wall)/waitWindows + 1, Series: []Wait{}, Missing: map[string]string{}}
-	w.Contention = topContention(t.profile.read(w.Missing))
+func (t *selfTrace) waits(wall time.Duration) *run.Waits {
+	w := &run.Waits{Begun: t.begun, Window: run.Nanos(wall)/run.WaitWindows + 1, Series: []run.Wait{}, Missing: map[string]string{}}
+	w.Contention = run.TopContention(t.profile.read(w.Missing))
 	w.Chained = t.chains
 	err := t.err
 	if err == nil {
-		err = w.readTrace(&t.buf)
+		err = readTrace(w, &t.buf)
 	}
 	if err != nil {
-		w.Total, w.Series = 0, []Wait{}
+		w.Total, w.Series = 0, []run.Wait{}
 		w.Chains, w.Followed = nil, 0
 		w.Missing["trace"] = err.Error()
 	}
@@ -96,12 +100,12 @@ func (t *selfTrace) waits(wall time.Duration) *Waits {
 
 // readTrace adds up what an execution trace says of goroutines between the
 // marks of the timed part.
-func (w *Waits) readTrace(data io.Reader) error {
+func readTrace(w *run.Waits, data io.Reader) error {
 	r, err := exptrace.NewReader(data)
 	if err != nil {
 		return fmt.Errorf("read the execution trace: %w", err)
 	}
-	a := &accounts{waits: w, series: map[waitKey]*Wait{}, all: map[exptrace.GoID]*goroutine{}}
+	a := &accounts{waits: w, series: map[waitKey]*run.Wait{}, all: map[exptrace.GoID]*goroutine{}}
 	if w.Chained {
 		a.chains = newChainBuilder()
 	}
@@ -117,7 +121,7 @@ func (w *Waits) readTrace(data io.Reader) error {
 	}
 	for _, s := range sortedWaits(a.series) {
 		w.Series = append(w.Series, *s)
-		w.Total += s.total()
+		w.Total += s.Total()
 	}
 	if a.chains != nil {
 		w.Chains, w.Followed = a.chains.chains()
@@ -127,8 +131,8 @@ func (w *Waits) readTrace(data io.Reader) error {
 
 // accounts are the goroutines of a trace while it is read.
 type accounts struct {
-	waits        *Waits
-	series       map[waitKey]*Wait
+	waits        *run.Waits
+	series       map[waitKey]*run.Wait
 	all          map[exptrace.GoID]*goroutine
 	begin        exptrace.Time
 	begun, ended bool
@@ -239,12 +243,12 @@ func (a *accounts) book(g *goroutine, now exptrace.Time) {
 	if !a.begun || !g.counts() || now <= from {
 		return
 	}
-	k := waitKey{WaitRuntime, CauseRunnable}
+	k := waitKey{run.WaitRuntime, run.CauseRunnable}
 	switch g.state {
 	case exptrace.GoRunning:
-		k = waitKey{WaitRunning, CauseRunning}
+		k = waitKey{run.WaitRunning, run.CauseRunning}
 	case exptrace.GoSyscall:
-		k = waitKey{WaitKernel, CauseSyscall}
+		k = waitKey{run.WaitKernel, run.CauseSyscall}
 	case exptrace.GoWaiting:
 		k.cause = blockedOn(g.reason)
 	case exptrace.GoRunnable:
@@ -253,29 +257,29 @@ func (a *accounts) book(g *goroutine, now exptrace.Time) {
 	}
 	s := a.series[k]
 	if s == nil {
-		s = &Wait{Where: k.where, Cause: k.cause, Time: make([]Nanos, waitWindows)}
+		s = &run.Wait{Where: k.where, Cause: k.cause, Time: make([]run.Nanos, run.WaitWindows)}
 		a.series[k] = s
 	}
-	s.spread(Nanos(from-a.begin), Nanos(now-a.begin), a.waits.Window)
+	spread(s.Time, run.Nanos(from-a.begin), run.Nanos(now-a.begin), a.waits.Window)
 	if g.symbol != "" {
 		if s.Symbols == nil {
-			s.Symbols = map[string]Nanos{}
+			s.Symbols = map[string]run.Nanos{}
 		}
-		s.Symbols[g.symbol] += Nanos(now - from)
+		s.Symbols[g.symbol] += run.Nanos(now - from)
 	}
 }
 
 // spread adds the time from one moment to another, since the timer started,
 // to the windows it lies in. What lies behind the last one, by the
 // nanoseconds that a mark in the trace costs, is the last one's.
-func (w *Wait) spread(from, to, width Nanos) {
+func spread(windows []run.Nanos, from, to, width run.Nanos) {
 	for from < to {
-		i := min(int(from/width), len(w.Time)-1)
+		i := min(int(from/width), len(windows)-1)
 		end := to
-		if i < len(w.Time)-1 {
-			end = min(to, Nanos(i+1)*width)
+		if i < len(windows)-1 {
+			end = min(to, run.Nanos(i+1)*width)
 		}
-		w.Time[i] += end - from
+		windows[i] += end - from
 		from = end
 	}
 }
@@ -341,4 +345,19 @@ func (p *profiles) start() {
 func (p *profiles) stop() {
 	runtime.SetBlockProfileRate(0)
 	runtime.SetMutexProfileFraction(p.fraction)
+}
+
+// waitKey is what the series of a block are put together by.
+type waitKey struct{ where, cause string }
+
+func (k waitKey) compare(o waitKey) int {
+	return cmp.Or(cmp.Compare(k.where, o.where), cmp.Compare(k.cause, o.cause))
+}
+
+func sortedWaits(m map[waitKey]*run.Wait) []*run.Wait {
+	var list []*run.Wait
+	for _, k := range slices.SortedFunc(maps.Keys(m), waitKey.compare) {
+		list = append(list, m[k])
+	}
+	return list
 }

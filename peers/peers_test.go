@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/peers"
 	"github.com/stele-go/stele/suites"
 )
@@ -104,7 +105,7 @@ func TestPeersMakeTheSameTree(t *testing.T) {
 			continue
 		}
 		if e.Params["paths"] != "" {
-			e.Params = lab.Params{"paths": "100"}
+			e.Params = run.Params{"paths": "100"}
 		}
 		var want []string
 		for _, v := range []*lab.Variant{e.Variant("os.MkdirAll"), peer} {

@@ -19,6 +19,7 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites"
 	"github.com/stele-go/stele/suites/claims"
 	"github.com/stele-go/stele/suites/logs"
@@ -132,7 +133,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	if chosen.quick && b.budget == 0 {
 		b.budget = 150 * time.Second
 	}
-	run, err := lab.Measure(ctx, lab.Options{
+	measured, err := lab.Measure(ctx, lab.Options{
 		Places: places, Rounds: b.rounds, BlockTime: b.blockTime,
 		Budget: b.budget / time.Duration(len(chosen.experiments)), Seed: b.seed,
 		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
@@ -144,10 +145,10 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		fmt.Fprintln(stderr, "stele bench:", err)
 		return exitFailed
 	}
-	run.Notes = append(run.Notes, syncs.Notes(run.Results)...)
-	b.noteVolume(run)
-	judge(run, chosen.claims)
-	return b.finish(run, chosen, toStdout, stdout, stderr)
+	measured.Notes = append(measured.Notes, syncs.Notes(measured.Results)...)
+	b.noteVolume(measured)
+	judge(measured, chosen.claims)
+	return b.finish(measured, chosen, toStdout, stdout, stderr)
 }
 
 // check refuses wrong flags before anything is set up.
@@ -198,15 +199,15 @@ func (b *benchFlags) checkCorpus() error {
 }
 
 // finish writes every output and returns the exit code.
-func (b *benchFlags) finish(run *lab.Run, chosen selection, toStdout bool, stdout, stderr io.Writer) int {
+func (b *benchFlags) finish(measured *run.Run, chosen selection, toStdout bool, stdout, stderr io.Writer) int {
 	text := stdout
 	if toStdout {
 		text = stderr
 	}
 	if b.html == "" {
-		b.html = "stele-report-" + run.Started.Format("20060102-150405") + ".html"
+		b.html = "stele-report-" + measured.Started.Format("20060102-150405") + ".html"
 	}
-	errs := []error{b.outputs.write(run, stdout), report.Text(text, run, textOptions(text))}
+	errs := []error{b.outputs.write(measured, stdout), report.Text(text, measured, textOptions(text))}
 	if chosen.quick {
 		fmt.Fprint(text, chosen.more())
 	}
@@ -219,10 +220,10 @@ func (b *benchFlags) finish(run *lab.Run, chosen selection, toStdout bool, stdou
 		fmt.Fprintln(stderr, "stele bench:", err)
 		return exitFailed
 	}
-	if run.Partial != "" {
+	if measured.Partial != "" {
 		return exitInterrupted
 	}
-	for _, r := range run.Results {
+	for _, r := range measured.Results {
 		for _, v := range r.Variants {
 			if v.Error != "" && !v.Unsupported {
 				return exitFailed
@@ -278,12 +279,12 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 
 // judge replaces the verdicts of the run on the claims. Verdicts on claims that
 // this Stele does not know stay.
-func judge(run *lab.Run, on []claims.Claim) {
-	run.Claims = slices.DeleteFunc(run.Claims, func(had lab.Claim) bool {
+func judge(measured *run.Run, on []claims.Claim) {
+	measured.Claims = slices.DeleteFunc(measured.Claims, func(had run.Claim) bool {
 		return slices.ContainsFunc(on, func(c claims.Claim) bool { return c.ID == had.ID })
 	})
 	for _, c := range on {
-		run.Claims = append(run.Claims, c.Judge(run.Results, run.Places)...)
+		measured.Claims = append(measured.Claims, c.Judge(measured.Results, measured.Places)...)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 const patient = "STELE_TEST_PATIENT"
@@ -79,7 +79,7 @@ func TestReportJudgesClaimsAgain(t *testing.T) {
 	if code, _, diag := stele(t, "bench", "D8", "--rounds", "6", "--block-time", "2ms", "--json", "run.json", "--html", "x.html", "--progress", "none"); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, diag)
 	}
-	change := func(f func(*lab.Run)) {
+	change := func(f func(*run.Run)) {
 		t.Helper()
 		r, err := readRun(t.Context(), "run.json", nil)
 		if err != nil {
@@ -95,13 +95,13 @@ func TestReportJudgesClaimsAgain(t *testing.T) {
 		}
 	}
 	var want string
-	change(func(r *lab.Run) {
+	change(func(r *run.Run) {
 		if len(r.Claims) != 1 || r.Claims[0].Verdict == "" {
 			t.Fatalf("the claims of the run: %+v", r.Claims)
 		}
 		want = r.Claims[0].Verdict
 		r.Claims[0].Verdict, r.Claims[0].Measured = "not judged again", "nothing"
-		r.Claims = append(r.Claims, lab.Claim{ID: "Z9", Verdict: "kept", Place: r.Claims[0].Place})
+		r.Claims = append(r.Claims, run.Claim{ID: "Z9", Verdict: "kept", Place: r.Claims[0].Place})
 	})
 	code, out, diag := stele(t, "report", "run.json")
 	if code != exitOK {

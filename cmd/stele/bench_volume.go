@@ -6,8 +6,7 @@ import (
 
 	"github.com/stele-go/stele/fileio/pace"
 	"github.com/stele-go/stele/internal/measure/scratch"
-	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // limit is what --volume asks for.
@@ -29,7 +28,7 @@ func (b *benchFlags) volumePlace(fs string) string {
 
 // noteVolume warns of what a limit does not imitate. The limit cannot be seen
 // from inside a place, so the environment's own warnings do not know of it.
-func (b *benchFlags) noteVolume(run *lab.Run) {
+func (b *benchFlags) noteVolume(measured *run.Run) {
 	if b.volume == "" {
 		return
 	}
@@ -43,10 +42,10 @@ func (b *benchFlags) noteVolume(run *lab.Run) {
 	if profile.IOSize > 0 {
 		text += fmt.Sprintf(" The volume counts a request once for every %d KiB of it, the kernel once as the device gets it.", profile.IOSize>>10)
 	}
-	for i := range run.Places {
-		if strings.HasSuffix(run.Places[i].Name, b.volumePlace("")) {
-			e := &run.Places[i].Environment
-			e.Warnings = append(e.Warnings, env.Warning{Code: env.WarnVolume, Text: text})
+	for i := range measured.Places {
+		if strings.HasSuffix(measured.Places[i].Name, b.volumePlace("")) {
+			e := &measured.Places[i].Environment
+			e.Warnings = append(e.Warnings, run.Warning{Code: run.WarnVolume, Text: text})
 		}
 	}
 }

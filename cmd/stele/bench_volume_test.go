@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 )
 
 func TestVolumeIsChecked(t *testing.T) {
@@ -37,10 +36,10 @@ func TestVolumeIsTold(t *testing.T) {
 	if len(b.fs) != 1 || b.fs[0] != "ext4" {
 		t.Errorf("--volume alone measures on %q, want an ext4", b.fs)
 	}
-	run := &lab.Run{Places: []lab.Place{{Name: b.volumePlace("ext4")}, {Name: "."}}}
-	b.noteVolume(run)
-	ws := run.Places[0].Environment.Warnings
-	if len(ws) != 1 || ws[0].Code != env.WarnVolume {
+	got := &run.Run{Places: []run.Place{{Name: b.volumePlace("ext4")}, {Name: "."}}}
+	b.noteVolume(got)
+	ws := got.Places[0].Environment.Warnings
+	if len(ws) != 1 || ws[0].Code != run.WarnVolume {
 		t.Fatalf("warnings %+v", ws)
 	}
 	for _, want := range []string{"3000 IOPS, 125 MiB/s", "latency and jitter cannot be imitated", "256 KiB"} {
@@ -48,12 +47,12 @@ func TestVolumeIsTold(t *testing.T) {
 			t.Errorf("no %q in %q", want, ws[0].Text)
 		}
 	}
-	if len(run.Places[1].Environment.Warnings) != 0 {
+	if len(got.Places[1].Environment.Warnings) != 0 {
 		t.Error("a folder is said to be limited")
 	}
 	var none benchFlags
-	run.Places = []lab.Place{{Name: "ext4 on "}}
-	if none.noteVolume(run); len(run.Places[0].Environment.Warnings) != 0 {
+	got.Places = []run.Place{{Name: "ext4 on "}}
+	if none.noteVolume(got); len(got.Places[0].Environment.Warnings) != 0 {
 		t.Error("without --volume a place is said to be limited")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/internal/setting"
-	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
+	"github.com/stele-go/stele/lab/run"
 )
 
 func compare(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -32,7 +32,7 @@ Examples:
   stele compare old.json new.json --tolerance time=0.03,allocs_per_op=0
   stele compare old.json new.json --force --json -
 `)
-	broken := lab.Broken.ExitCode()
+	broken := run.Broken.ExitCode()
 	tolerances := f.StringSlice("tolerance", nil, "how much worse a metric may get, as `METRIC=SHARE`: time (default 0.05, 5 %), p99, allocs_per_op, ...")
 	force := f.Bool("force", false, "compare even if experiments, promises or environments differ, and list the differences")
 	file := f.String("json", "", "write the comparison as JSON to `FILE` instead; - is standard output")
@@ -52,7 +52,7 @@ Examples:
 		fmt.Fprintln(stderr, "stele compare:", err)
 		return broken
 	}
-	r := lab.Compare(old, new, lab.CompareOptions{Tolerance: limits, Force: *force})
+	r := run.Compare(old, new, run.CompareOptions{Tolerance: limits, Force: *force})
 	if *file == "" {
 		err = report.Comparison(stdout, r)
 	} else {

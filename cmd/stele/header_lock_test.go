@@ -215,7 +215,7 @@ func TestHeaderRecoverDryRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var said strings.Builder
-	if code := run(ctx, []string{"header", "recover", "."}, nil, &said, &said); code != exitInterrupted {
+	if code := execute(ctx, []string{"header", "recover", "."}, nil, &said, &said); code != exitInterrupted {
 		t.Errorf("interrupted: exit code %d: %s", code, said.String())
 	}
 }

@@ -67,7 +67,7 @@ func TestHeaderRaw(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var diag strings.Builder
-	if code := run(ctx, []string{"header", "insert", "--raw", "--text", "x", "b"}, nil, &diag, &diag); code != exitInterrupted || content("b") != "content" {
+	if code := execute(ctx, []string{"header", "insert", "--raw", "--text", "x", "b"}, nil, &diag, &diag); code != exitInterrupted || content("b") != "content" {
 		t.Errorf("interrupted: exit code %d: %s", code, diag.String())
 	}
 }

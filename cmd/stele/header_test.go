@@ -307,7 +307,7 @@ func TestHeaderInterrupted(t *testing.T) {
 	}
 
 	diag.Reset()
-	code := run(ctx, call("insert", "."), strings.NewReader(""), &out, &diag)
+	code := execute(ctx, call("insert", "."), strings.NewReader(""), &out, &diag)
 	if code != exitInterrupted || !maps.Equal(now, snapshot(t)) {
 		t.Errorf("interrupted before the first file: exit code %d: %s", code, diag.String())
 	}
@@ -327,7 +327,7 @@ func TestHeaderConcurrent(t *testing.T) {
 	for _, b := range banners {
 		wg.Go(func() {
 			var out, diag bytes.Buffer
-			if code := run(t.Context(), []string{"header", "insert", "--level", "kill", "--text", b, "."}, nil, &out, &diag); code != exitOK {
+			if code := execute(t.Context(), []string{"header", "insert", "--level", "kill", "--text", b, "."}, nil, &out, &diag); code != exitOK {
 				t.Errorf("%s: exit code %d: %s", b, code, diag.String())
 			}
 		})
@@ -406,7 +406,7 @@ func TestHeaderTexts(t *testing.T) {
 		t.Error(diag)
 	}
 	var out, diag bytes.Buffer
-	if code := run(t.Context(), []string{"header", "insert", "--file", "-", "b.x", "--style", "/* */"}, strings.NewReader("in\n"), &out, &diag); code != exitOK {
+	if code := execute(t.Context(), []string{"header", "insert", "--file", "-", "b.x", "--style", "/* */"}, strings.NewReader("in\n"), &out, &diag); code != exitOK {
 		t.Error(diag.String())
 	}
 	want := map[string]string{

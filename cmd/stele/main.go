@@ -15,7 +15,7 @@ import (
 
 func main() {
 	serve()
-	os.Exit(run(interruptible(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(execute(interruptible(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // serve does not return in a process that stele started itself: a block of a

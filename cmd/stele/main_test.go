@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // steleArgs, in the environment, makes this test program the program stele.
@@ -18,7 +19,7 @@ const steleArgs = "STELE_TEST_ARGS"
 
 func TestMain(m *testing.M) {
 	if args := os.Getenv(steleArgs); args != "" {
-		os.Exit(run(interruptible(), strings.Split(args, "\n"), os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(execute(interruptible(), strings.Split(args, "\n"), os.Stdin, os.Stdout, os.Stderr))
 	}
 	serve()
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // each block is a process, and would wait for a second
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 func stele(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, diag bytes.Buffer
-	code = run(t.Context(), args, strings.NewReader(""), &out, &diag)
+	code = execute(t.Context(), args, strings.NewReader(""), &out, &diag)
 	return code, out.String(), diag.String()
 }
 
@@ -64,7 +65,7 @@ func slowed(t *testing.T, name string, factor float64, even bool) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := lab.ReadRun(f)
+	r, err := run.ReadRun(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func slowed(t *testing.T, name string, factor float64, even bool) {
 			if even {
 				wall = 20_000 * float64(b.Ops)
 			}
-			b.Wall = lab.Nanos(wall * factor)
+			b.Wall = run.Nanos(wall * factor)
 		}
 	}
 	var buf bytes.Buffer
@@ -225,7 +226,7 @@ func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, diag bytes.Buffer
-	code := run(ctx, []string{"bench", "mkdir", "--filter", "depth=1$", "--json", "run.json", "--progress", "none"}, strings.NewReader(""), &out, &diag)
+	code := execute(ctx, []string{"bench", "mkdir", "--filter", "depth=1$", "--json", "run.json", "--progress", "none"}, strings.NewReader(""), &out, &diag)
 	if code != exitInterrupted {
 		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, diag.String())
 	}
@@ -234,7 +235,7 @@ func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := lab.ReadRun(f)
+	r, err := run.ReadRun(f)
 	if err != nil {
 		t.Fatal(err)
 	}

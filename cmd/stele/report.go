@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stele-go/stele/internal/setting"
-	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites"
 	"github.com/stele-go/stele/suites/claims"
 )
@@ -34,7 +34,7 @@ func (o *outputs) all() []output {
 	return []output{{"--json", o.json}, {"--gobench", o.gobench}, {"--markdown", o.markdown}, {"--html", o.html}}
 }
 
-func (o *outputs) write(r *lab.Run, stdout io.Writer) error {
+func (o *outputs) write(r *run.Run, stdout io.Writer) error {
 	var errs []error
 	for _, out := range []struct {
 		name  string
@@ -102,11 +102,11 @@ Examples:
 }
 
 // claimsIn returns the claims on which a run has verdicts.
-func claimsIn(r *lab.Run) []claims.Claim {
+func claimsIn(r *run.Run) []claims.Claim {
 	var in []claims.Claim
 	for _, s := range suites.List() {
 		for _, c := range s.Claims {
-			if slices.ContainsFunc(r.Claims, func(had lab.Claim) bool { return had.ID == c.ID }) {
+			if slices.ContainsFunc(r.Claims, func(had run.Claim) bool { return had.ID == c.ID }) {
 				in = append(in, c)
 			}
 		}
@@ -136,7 +136,7 @@ func (a *analysis) check() error {
 
 // apply changes the settings of a run by the flags that were given. The other
 // settings stay those of the measurement.
-func (a *analysis) apply(f *pflag.FlagSet, r *lab.Run) {
+func (a *analysis) apply(f *pflag.FlagSet, r *run.Run) {
 	f.Visit(func(fl *pflag.Flag) {
 		switch fl.Name {
 		case "tolerance":
@@ -151,9 +151,9 @@ func (a *analysis) apply(f *pflag.FlagSet, r *lab.Run) {
 
 // readRun reads a run. It returns once ctx is done: a FIFO or standard input may
 // never deliver one.
-func readRun(ctx context.Context, name string, stdin io.Reader) (*lab.Run, error) {
+func readRun(ctx context.Context, name string, stdin io.Reader) (*run.Run, error) {
 	done := make(chan struct{})
-	var got *lab.Run
+	var got *run.Run
 	var failed error
 	go func() { // which may end only with the process
 		defer close(done)
@@ -167,9 +167,9 @@ func readRun(ctx context.Context, name string, stdin io.Reader) (*lab.Run, error
 	}
 }
 
-func readRunFrom(name string, stdin io.Reader) (*lab.Run, error) {
+func readRunFrom(name string, stdin io.Reader) (*run.Run, error) {
 	if name == "-" {
-		r, err := lab.ReadRun(stdin)
+		r, err := run.ReadRun(stdin)
 		if err != nil {
 			return nil, fmt.Errorf("standard input: %w", err)
 		}
@@ -180,7 +180,7 @@ func readRunFrom(name string, stdin io.Reader) (*lab.Run, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := lab.ReadRun(f)
+	r, err := run.ReadRun(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -74,7 +74,7 @@ func TestSweep(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, diag bytes.Buffer
-	if code := run(ctx, []string{"sweep", "."}, strings.NewReader(""), &out, &diag); code != exitInterrupted {
+	if code := execute(ctx, []string{"sweep", "."}, strings.NewReader(""), &out, &diag); code != exitInterrupted {
 		t.Errorf("interrupted: exit code %d: %s", code, diag.String())
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites/tuning"
 )
@@ -97,13 +98,13 @@ func tune(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wri
 		listChoices(stdout, choices)
 		return exitOK
 	}
-	kept, run, err := o.measure(ctx, choices, show, stderr)
+	kept, measured, err := o.measure(ctx, choices, show, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "stele tune:", err)
 		return exitFailed
 	}
-	run.Command = append([]string{"stele", "tune"}, args...)
-	return o.finish(choices, kept, run, stdout, stderr)
+	measured.Command = append([]string{"stele", "tune"}, args...)
+	return o.finish(choices, kept, measured, stdout, stderr)
 }
 
 // leastBudget suffices for the smallest choice, some 30 blocks.
@@ -164,7 +165,7 @@ var errBudget = errors.New("the budget is spent")
 
 // measure runs the experiments of the choices that the budget affords, and
 // returns these choices.
-func (o *tuneFlags) measure(ctx context.Context, choices []tuning.Choice, show *meter, stderr io.Writer) ([]tuning.Choice, *lab.Run, error) {
+func (o *tuneFlags) measure(ctx context.Context, choices []tuning.Choice, show *meter, stderr io.Writer) ([]tuning.Choice, *run.Run, error) {
 	if err := o.writable(); err != nil {
 		return nil, nil, err
 	}
@@ -182,13 +183,13 @@ func (o *tuneFlags) measure(ctx context.Context, choices []tuning.Choice, show *
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.budget, errBudget)
 	defer cancel()
-	run, err := lab.Measure(limited, lab.Options{
+	measured, err := lab.Measure(limited, lab.Options{
 		Places: []lab.PlaceSpec{{Dir: o.dir}}, BlockTime: tuneBlock,
 		Budget: o.budget * 9 / 10 / time.Duration(len(experiments)), Seed: o.seed,
 		NoCounting: true, Progress: showRun(show),
 	}, experiments...)
 	show.end()
-	return kept, run, err
+	return kept, measured, err
 }
 
 // writable checks, before two minutes of measuring, that the profile can be
@@ -219,27 +220,27 @@ func (o *tuneFlags) profileName() string {
 
 // interrupted reports whether a run was ended by a signal, and not by its
 // budget.
-func interrupted(run *lab.Run) bool {
-	return run.Partial != "" && !strings.Contains(run.Partial, errBudget.Error())
+func interrupted(measured *run.Run) bool {
+	return measured.Partial != "" && !strings.Contains(measured.Partial, errBudget.Error())
 }
 
 // finish decides, writes everything and returns the exit code.
-func (o *tuneFlags) finish(choices, kept []tuning.Choice, run *lab.Run, stdout, stderr io.Writer) int {
+func (o *tuneFlags) finish(choices, kept []tuning.Choice, measured *run.Run, stdout, stderr io.Writer) int {
 	text := stdout
 	if o.out == "-" || o.json == "-" {
 		text = stderr
 	}
-	env := run.Places[0].Environment
+	env := measured.Places[0].Environment
 	p := &profile.Profile{
-		Schema: profile.Schema, Made: run.Started.Round(time.Second).UTC(),
+		Schema: profile.Schema, Made: measured.Started.Round(time.Second).UTC(),
 		Dir: env.Dir, FileSystem: env.FS, Device: env.Device,
 	}
 	t := tuneText{w: text}
-	t.head(run)
+	t.head(measured)
 	for i := range choices {
 		var d tuning.Decision
 		if i < len(kept) {
-			d = choices[i].Decide(run.Results)
+			d = choices[i].Decide(measured.Results)
 		} else {
 			d = choices[i].Decide(nil)
 			d.Why = "the budget does not suffice for it: raise --budget, or ask for less with --only"
@@ -250,7 +251,7 @@ func (o *tuneFlags) finish(choices, kept []tuning.Choice, run *lab.Run, stdout, 
 	t.use(p)
 	var errs []error
 	switch name := o.profileName(); {
-	case interrupted(run):
+	case interrupted(measured):
 		if name != "" {
 			fmt.Fprintln(text, "\nInterrupted: no profile was written.")
 		}
@@ -263,22 +264,22 @@ func (o *tuneFlags) finish(choices, kept []tuning.Choice, run *lab.Run, stdout, 
 		errs = append(errs, err)
 	}
 	if o.json != "" {
-		errs = append(errs, writeFile(o.json, stdout, run.Write))
+		errs = append(errs, writeFile(o.json, stdout, measured.Write))
 	}
 	if err := errors.Join(append(errs, t.err)...); err != nil {
 		fmt.Fprintln(stderr, "stele tune:", err)
 		return exitFailed
 	}
-	if interrupted(run) {
+	if interrupted(measured) {
 		return exitInterrupted
 	}
-	return o.failures(run, stderr)
+	return o.failures(measured, stderr)
 }
 
 // failures prints the variants that failed although they are supported here.
-func (o *tuneFlags) failures(run *lab.Run, stderr io.Writer) int {
+func (o *tuneFlags) failures(measured *run.Run, stderr io.Writer) int {
 	code := exitOK
-	for _, res := range run.Results {
+	for _, res := range measured.Results {
 		for _, v := range res.Variants {
 			if v.Error != "" && !v.Unsupported {
 				fmt.Fprintf(stderr, "stele tune: %s: %s\n", res.ID, v.Error)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites/tuning"
 )
@@ -121,7 +121,7 @@ func TestTuneInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, diag bytes.Buffer
-	code := run(ctx, []string{"tune", "--progress", "none"}, strings.NewReader(""), &out, &diag)
+	code := execute(ctx, []string{"tune", "--progress", "none"}, strings.NewReader(""), &out, &diag)
 	if code != exitInterrupted {
 		t.Errorf("exit code %d: %s", code, diag.String())
 	}
@@ -143,7 +143,7 @@ func TestTuneDryRun(t *testing.T) {
 	defer cancel()
 	var out bytes.Buffer
 	diag := untilSaid{text: first, then: cancel}
-	run(ctx, []string{"tune", "--dry-run", "--only", "header", "--progress", "plain"}, strings.NewReader(""), &out, &diag)
+	execute(ctx, []string{"tune", "--dry-run", "--only", "header", "--progress", "plain"}, strings.NewReader(""), &out, &diag)
 	if left, _ := filepath.Glob("*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -233,7 +233,7 @@ func TestTunePlanFitsItsBudget(t *testing.T) {
 func TestTuneTellsWhatItLeftOut(t *testing.T) {
 	o := tuneFlags{dir: t.TempDir(), dry: true}
 	all := tuning.Choices(0)
-	r := &lab.Run{Places: []lab.Place{{Name: "d"}}}
+	r := &run.Run{Places: []run.Place{{Name: "d"}}}
 	var out, diag bytes.Buffer
 	if code := o.finish(all, all[:1], r, &out, &diag); code != exitOK {
 		t.Errorf("exit code %d: %s", code, diag.String())

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites/tuning"
 )
@@ -38,8 +38,8 @@ func (t *tuneText) printf(format string, args ...any) {
 }
 
 // head says what the figures stand on.
-func (t *tuneText) head(run *lab.Run) {
-	e := run.Places[0].Environment
+func (t *tuneText) head(measured *run.Run) {
+	e := measured.Places[0].Environment
 	what := e.FS
 	if e.Journal != "" && e.Journal != "n/a" {
 		what += ", journal " + e.Journal
@@ -51,15 +51,15 @@ func (t *tuneText) head(run *lab.Run) {
 		what += " (" + e.Model + ")"
 	}
 	t.printf("%s: %s; %d processors, Linux %s\n", e.Dir, what, e.CPUs, e.Kernel)
-	t.printf("measured for %v\n", time.Duration(run.Duration).Round(time.Second))
+	t.printf("measured for %v\n", time.Duration(measured.Duration).Round(time.Second))
 	for _, w := range e.Warnings {
 		t.printf("warning: %s\n", w.Text)
 	}
-	for _, note := range run.Notes {
+	for _, note := range measured.Notes {
 		t.printf("note: %s\n", note)
 	}
-	if run.Partial != "" {
-		t.printf("note: not complete: %s\n", run.Partial)
+	if measured.Partial != "" {
+		t.printf("note: not complete: %s\n", measured.Partial)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // lower is what describe needs to follow a mount down to its device.
@@ -30,9 +31,9 @@ func (l lower) mountOf(path string) (sys.MountPoint, error) {
 }
 
 // describe fills in all that follows from the mount of the folder.
-func (s system) describe(e *Environment, m sys.MountPoint, l lower) {
+func (s system) describe(e *run.Environment, m sys.MountPoint, l lower) {
 	e.FS, e.Mount = m.FS, m.Path
-	e.Options = strings.Join(optionSet(m.Options+","+m.Super), ",")
+	e.Options = strings.Join(run.MountOptions(m.Options+","+m.Super), ",")
 
 	// What an overlay writes goes to the file system of its upper directory.
 	if m.FS == "overlay" {
@@ -64,13 +65,13 @@ func (s system) describe(e *Environment, m sys.MountPoint, l lower) {
 
 var deviceFields = []string{"device", "device_id", "model", "rotational", "scheduler", "write_cache"}
 
-func (s system) noDevice(e *Environment, reason string) {
+func (s system) noDevice(e *run.Environment, reason string) {
 	for _, field := range deviceFields {
-		e.unknown(field, reason)
+		unknown(e, field, reason)
 	}
 	if e.Journal == "" {
 		e.Journal = "n/a"
-		e.unknown("journal", reason)
+		unknown(e, "journal", reason)
 	}
 }
 
@@ -101,7 +102,7 @@ func (s system) blockDir(m sys.MountPoint, l lower) (string, error) {
 
 // journal tells the journal mode of a file system from the device's name in
 // /sys. /proc/fs/ext4 and /sys/fs/ext4 can be read by everybody.
-func (s system) journal(e *Environment, fs, device string) string {
+func (s system) journal(e *run.Environment, fs, device string) string {
 	switch fs {
 	case "ext4", "ext3", "ext2":
 		options, err := s.read("/proc/fs/ext4/" + device + "/options")
@@ -112,26 +113,26 @@ func (s system) journal(e *Environment, fs, device string) string {
 		if task, err := s.read("/sys/fs/ext4/" + device + "/journal_task"); err == nil && task == "<none>" {
 			return "none"
 		}
-		e.unknown("journal", "cannot read the effective options: "+why(err))
+		unknown(e, "journal", "cannot read the effective options: "+why(err))
 	case "xfs":
 		return "metadata" // always, and only that
 	case "btrfs", "zfs", "bcachefs", "f2fs", "nilfs2":
-		e.unknown("journal", fs+" writes to new places instead of keeping a journal")
+		unknown(e, "journal", fs+" writes to new places instead of keeping a journal")
 	case "tmpfs", "ramfs":
-		e.unknown("journal", fs+" is kept in memory")
+		unknown(e, "journal", fs+" is kept in memory")
 	default:
-		e.unknown("journal", "not known for "+fs)
+		unknown(e, "journal", "not known for "+fs)
 	}
 	return "n/a"
 }
 
 // readDevice describes the device whose folder in /sys is dir.
-func (s system) readDevice(e *Environment, dir string, l lower) {
+func (s system) readDevice(e *run.Environment, dir string, l lower) {
 	e.Device = s.deviceName(dir)
 	if id, err := readIn(dir, "dev"); err == nil {
 		e.DeviceID = id
 	} else {
-		e.unknown("device_id", why(err))
+		unknown(e, "device_id", why(err))
 	}
 	// A partition is a folder within its disk's, which has the queue.
 	if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
@@ -144,7 +145,7 @@ func (s system) readDevice(e *Environment, dir string, l lower) {
 	}
 	switch v, err := readIn(dir, "queue/rotational"); {
 	case err != nil:
-		e.unknown("rotational", why(err))
+		unknown(e, "rotational", why(err))
 	case v == "0":
 		e.Rotational = "no"
 	default:
@@ -153,17 +154,17 @@ func (s system) readDevice(e *Environment, dir string, l lower) {
 	if v, err := readIn(dir, "queue/write_cache"); err == nil {
 		e.WriteCache = v
 	} else {
-		e.unknown("write_cache", why(err))
+		unknown(e, "write_cache", why(err))
 	}
 	// A device made of one disk queues and is called as that disk.
 	disk := s.leaf(dir)
 	if v, err := readIn(disk, "queue/scheduler"); err == nil {
 		e.Scheduler = parseScheduler(v)
 	} else {
-		e.unknown("scheduler", why(err))
+		unknown(e, "scheduler", why(err))
 	}
 	if e.Model = model(disk); e.Model == "" {
-		e.unknown("model", "the driver of "+filepath.Base(disk)+" tells none")
+		unknown(e, "model", "the driver of "+filepath.Base(disk)+" tells none")
 	}
 	s.readBacking(e, dir, l)
 }
@@ -176,7 +177,7 @@ func (s system) deviceName(dir string) string {
 	return "/dev/" + filepath.Base(dir)
 }
 
-func (s system) readBacking(e *Environment, dir string, l lower) {
+func (s system) readBacking(e *run.Environment, dir string, l lower) {
 	file, err := readIn(dir, "loop/backing_file")
 	if err != nil {
 		return // not a loop device
@@ -188,7 +189,7 @@ func (s system) readBacking(e *Environment, dir string, l lower) {
 	e.Backing = file
 	switch v, err := readIn(dir, "loop/dio"); {
 	case err != nil:
-		e.unknown("backing_io", why(err))
+		unknown(e, "backing_io", why(err))
 	case v == "1":
 		e.BackingIO = "direct"
 	default:
@@ -197,7 +198,7 @@ func (s system) readBacking(e *Environment, dir string, l lower) {
 	// The kernel marks a file that was removed; its folder may be there.
 	m, err := l.mountOf(filepath.Dir(strings.TrimSuffix(file, " (deleted)")))
 	if err != nil {
-		e.unknown("backing_fs", why(err))
+		unknown(e, "backing_fs", why(err))
 		return
 	}
 	e.BackingFS = m.FS
@@ -246,7 +247,7 @@ func model(dir string) string {
 
 // btrfsMembers lists the devices of the btrfs that device belongs to, where
 // there are several.
-func (s system) btrfsMembers(e *Environment, device string) {
+func (s system) btrfsMembers(e *run.Environment, device string) {
 	found, _ := filepath.Glob(s.path("/sys/fs/btrfs/*/devices/" + device))
 	if len(found) != 1 {
 		return

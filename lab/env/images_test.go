@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // What the lab says of an image: this holds both packages against real file
@@ -63,7 +64,7 @@ func TestEnvironmentOfImages(t *testing.T) {
 				warned[w.Code] = true
 			}
 			if c.fs == "tmpfs" {
-				if e.Device != "" || e.Unknown["device"] == "" || !warned[env.WarnTmpfs] {
+				if e.Device != "" || e.Unknown["device"] == "" || !warned[run.WarnTmpfs] {
 					t.Errorf("%+v", e)
 				}
 			} else {
@@ -71,7 +72,7 @@ func TestEnvironmentOfImages(t *testing.T) {
 				if !strings.HasPrefix(e.Device, "/dev/loop") || e.Backing != image || e.BackingFS == "" || e.BackingIO == "" {
 					t.Errorf("device %q over %q (want %q) on %q, %q", e.Device, e.Backing, image, e.BackingFS, e.BackingIO)
 				}
-				if !warned[env.WarnLoop] && !warned[env.WarnMemoryDisk] || warned[env.WarnNoJournal] {
+				if !warned[run.WarnLoop] && !warned[run.WarnMemoryDisk] || warned[run.WarnNoJournal] {
 					t.Errorf("warnings %+v", e.Warnings)
 				}
 				under := env.Read(store)
@@ -99,7 +100,7 @@ func TestTwoImagesAreOneEnvironment(t *testing.T) {
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		t.Skip("images need Linux and root")
 	}
-	var envs []env.Environment
+	var envs []run.Environment
 	for range 2 {
 		p, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 32 << 20, Store: t.TempDir()})
 		if err != nil {

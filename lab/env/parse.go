@@ -3,6 +3,7 @@ package env
 import (
 	"bufio"
 	"fmt"
+	"github.com/stele-go/stele/lab/run"
 	"math"
 	"slices"
 	"strconv"
@@ -158,35 +159,13 @@ func parseExt4Journal(options string) string {
 	return "none"
 }
 
-// optionSet splits mount options. A comma inside double quotes does not split.
-func optionSet(s string) []string {
-	var out []string
-	quoted, start := false, 0
-	add := func(end int) {
-		if o := s[start:end]; o != "" {
-			out = addWord(out, o)
-		}
-	}
-	for i := range len(s) {
-		switch {
-		case s[i] == '"':
-			quoted = !quoted
-		case s[i] == ',' && !quoted:
-			add(i)
-			start = i + 1
-		}
-	}
-	add(len(s))
-	return out
-}
-
 func hasOption(options, name string) bool {
-	return slices.Contains(optionSet(options), name)
+	return slices.Contains(run.MountOptions(options), name)
 }
 
 // option returns the value of name=value.
 func option(options, name string) (string, bool) {
-	for _, o := range optionSet(options) {
+	for _, o := range run.MountOptions(options) {
 		if v, ok := strings.CutPrefix(o, name+"="); ok {
 			return v, true
 		}

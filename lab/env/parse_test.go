@@ -1,6 +1,7 @@
 package env
 
 import (
+	"github.com/stele-go/stele/lab/run"
 	"math"
 	"reflect"
 	"strings"
@@ -119,7 +120,7 @@ func TestOptionSet(t *testing.T) {
 		`rw,context="a,b",seclabel`:     {"rw", `context="a,b"`, "seclabel"},
 		"rw,upperdir=/x,lowerdir=/a:/b": {"rw", "upperdir=/x", "lowerdir=/a:/b"},
 	} {
-		if got := optionSet(in); !reflect.DeepEqual(got, want) {
+		if got := run.MountOptions(in); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
@@ -169,7 +170,7 @@ func FuzzParsers(f *testing.F) {
 		if m := parseExt4Journal(s); m != "none" && !strings.Contains(s, "data="+m) {
 			t.Errorf("journal %q of %q", m, s)
 		}
-		for _, o := range optionSet(s) {
+		for _, o := range run.MountOptions(s) {
 			if o == "" || !strings.Contains(s, o) {
 				t.Errorf("option %q of %q", o, s)
 			}

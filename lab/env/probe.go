@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // ProbeSchema names the layout of Capabilities written as JSON. Fields and
@@ -18,9 +19,9 @@ const ProbeSchema = "stele.probe/1"
 
 // Capabilities are what the file system under a folder can do.
 type Capabilities struct {
-	Schema       string       `json:"schema"`
-	Environment  Environment  `json:"environment"`
-	Capabilities []Capability `json:"capabilities"`
+	Schema       string          `json:"schema"`
+	Environment  run.Environment `json:"environment"`
+	Capabilities []Capability    `json:"capabilities"`
 }
 
 // Answers of a Capability.
@@ -197,7 +198,7 @@ func mustHold(f *os.File, pattern string) error {
 // people to read.
 func (c *Capabilities) WriteText(w io.Writer) error {
 	var b strings.Builder
-	c.Environment.text(&b)
+	text(&c.Environment, &b)
 	wide := 0
 	for _, one := range c.Capabilities {
 		wide = max(wide, len(one.Name))

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab/run"
 )
 
 func TestProbe(t *testing.T) {
@@ -179,12 +180,12 @@ func TestScratchHasNoName(t *testing.T) {
 }
 
 func TestWriteText(t *testing.T) {
-	e := Environment{
+	e := run.Environment{
 		Hostname: "box", OS: "linux", Arch: "amd64", Kernel: "6.18", CPU: "X", CPUs: 2, Memory: 3 << 29, Go: "go1.26", GOMAXPROCS: 2,
 		GoSettings: map[string]string{"GOGC": "off"}, Load: 0.5, Busy: 0.1, Dir: "/data", FS: "ext4", Mount: "/", Options: "rw",
 		Journal: "ordered", FreeBytes: 512, TotalBytes: 1 << 40, Device: "/dev/sda1", DeviceID: "8:1",
 		Unknown:  map[string]string{"throttled": "no count", "governor": "no cpufreq", "model": "no cpufreq"},
-		Warnings: []Warning{{"loop", "It is one."}},
+		Warnings: []run.Warning{{Code: "loop", Text: "It is one."}},
 	}
 	c := Capabilities{Schema: ProbeSchema, Environment: e, Capabilities: []Capability{
 		{"O_DIRECT", Yes, "alignment 512 B", "past the cache"},
@@ -256,8 +257,8 @@ func TestRead(t *testing.T) {
 		t.Errorf("shares %v %v %v", e.Busy, e.IOWait, e.Steal)
 	}
 	for field := range e.Unknown {
-		if _, ok := reflect.TypeFor[Environment]().FieldByNameFunc(func(n string) bool {
-			f, _ := reflect.TypeFor[Environment]().FieldByName(n)
+		if _, ok := reflect.TypeFor[run.Environment]().FieldByNameFunc(func(n string) bool {
+			f, _ := reflect.TypeFor[run.Environment]().FieldByName(n)
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			return name == field
 		}); !ok {

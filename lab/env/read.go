@@ -1,3 +1,13 @@
+// Package env tells what a measurement stands on: the machine, the system,
+// and the file system and device under a folder.
+//
+// # Mistakes to avoid
+//
+//   - Taking an empty field or 0 for an answer. Environment.Unknown says of each that
+//     could not be found out why.
+//   - Trusting what a virtual disk says of itself: WriteCache and Rotational are
+//     what the device reports, and a hypervisor may report anything.
+//   - Probing a busy file system while others wait for it: Probe calls syncfs.
 package env
 
 import (
@@ -13,6 +23,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // look is how long Read watches the processors: long enough for the kernel's
@@ -22,9 +33,9 @@ const look = 200 * time.Millisecond
 // Read returns the fingerprint of this machine and of the folder dir. It
 // takes about a fifth of a second, and needs no rights beyond reading /proc
 // and /sys.
-func Read(dir string) Environment {
+func Read(dir string) run.Environment {
 	s := system{root: "/"}
-	e := Environment{Dir: dir, Unknown: map[string]string{}}
+	e := run.Environment{Dir: dir, Unknown: map[string]string{}}
 	if abs, err := filepath.Abs(dir); err == nil {
 		e.Dir = abs
 	}
@@ -33,12 +44,12 @@ func Read(dir string) Environment {
 	if host, err := os.Hostname(); err == nil {
 		e.Hostname = host
 	} else {
-		e.unknown("hostname", err.Error())
+		unknown(&e, "hostname", err.Error())
 	}
 	if runtime.GOOS != "linux" {
 		e.CPUs = runtime.NumCPU()
 		for _, field := range linuxOnly {
-			e.unknown(field, "found out on Linux only")
+			unknown(&e, field, "found out on Linux only")
 		}
 		e.Warnings = warnings(&e)
 		return e
@@ -57,9 +68,9 @@ var linuxOnly = []string{
 	"model", "rotational", "scheduler", "write_cache",
 }
 
-func (e *Environment) unknown(field, reason string) { e.Unknown[field] = reason }
+func unknown(e *run.Environment, field, reason string) { e.Unknown[field] = reason }
 
-func readGo(e *Environment, lookup func(string) (string, bool)) {
+func readGo(e *run.Environment, lookup func(string) (string, bool)) {
 	e.Go, e.GOMAXPROCS = runtime.Version(), runtime.GOMAXPROCS(0)
 	for _, name := range []string{"GOGC", "GOMEMLIMIT", "GODEBUG", "GOMAXPROCS"} {
 		if v, ok := lookup(name); ok {
@@ -89,10 +100,10 @@ func (s system) exists(name string) bool {
 }
 
 // field reads a file into *to, or says why not.
-func (s system) field(e *Environment, field, name string, to *string) {
+func (s system) field(e *run.Environment, field, name string, to *string) {
 	v, err := s.read(name)
 	if err != nil {
-		e.unknown(field, why(err))
+		unknown(e, field, why(err))
 		return
 	}
 	*to = v
@@ -107,15 +118,15 @@ func why(err error) string {
 	return err.Error()
 }
 
-func (s system) readMachine(e *Environment) {
+func (s system) readMachine(e *run.Environment) {
 	s.field(e, "kernel", "/proc/sys/kernel/osrelease", &e.Kernel)
 
 	info, err := s.read("/proc/cpuinfo")
 	cpu := parseCPUInfo(info)
 	if e.CPU = cpu.model; e.CPU == "" {
-		e.unknown("cpu", "/proc/cpuinfo names no model")
+		unknown(e, "cpu", "/proc/cpuinfo names no model")
 		if err != nil {
-			e.unknown("cpu", why(err))
+			unknown(e, "cpu", why(err))
 		}
 	}
 	e.CPUs = runtime.NumCPU()
@@ -130,14 +141,14 @@ func (s system) readMachine(e *Environment) {
 		e.Memory, err = parseMemTotal(mem)
 	}
 	if err != nil {
-		e.unknown("memory_bytes", why(err))
+		unknown(e, "memory_bytes", why(err))
 	}
 	s.readGovernor(e)
 	s.readThrottled(e)
 	e.Virtual = s.virtual(cpu)
 }
 
-func (s system) readGovernor(e *Environment) {
+func (s system) readGovernor(e *run.Environment) {
 	files, _ := filepath.Glob(s.path("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
 	var seen []string
 	for _, f := range files {
@@ -146,7 +157,7 @@ func (s system) readGovernor(e *Environment) {
 		}
 	}
 	if e.Governor = strings.Join(seen, ", "); e.Governor == "" {
-		e.unknown("governor", "the kernel does not scale the clock here (no cpufreq), as in most virtual machines")
+		unknown(e, "governor", "the kernel does not scale the clock here (no cpufreq), as in most virtual machines")
 	}
 }
 
@@ -159,7 +170,7 @@ func addWord(words []string, w string) []string {
 
 // readThrottled adds up the events of all cores. The siblings of a core each
 // show the core's count, so a core is counted once.
-func (s system) readThrottled(e *Environment) {
+func (s system) readThrottled(e *run.Environment) {
 	files, _ := filepath.Glob(s.path("/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count"))
 	seen := map[string]bool{}
 	found := false
@@ -186,17 +197,17 @@ func (s system) readThrottled(e *Environment) {
 		e.Throttled += n
 	}
 	if !found {
-		e.unknown("throttled", "the kernel counts no thermal throttling here (no thermal_throttle in /sys/devices/system/cpu)")
+		unknown(e, "throttled", "the kernel counts no thermal throttling here (no thermal_throttle in /sys/devices/system/cpu)")
 	}
 }
 
-func (s system) readUse(e *Environment, d time.Duration) {
+func (s system) readUse(e *run.Environment, d time.Duration) {
 	load, err := s.read("/proc/loadavg")
 	if err == nil {
 		e.Load, err = parseLoad(load)
 	}
 	if err != nil {
-		e.unknown("load1", why(err))
+		unknown(e, "load1", why(err))
 	}
 	before, err := s.cpuTimes()
 	if err == nil {
@@ -208,7 +219,7 @@ func (s system) readUse(e *Environment, d time.Duration) {
 	}
 	if err != nil {
 		for _, field := range []string{"cpu_busy", "cpu_iowait", "cpu_steal"} {
-			e.unknown(field, why(err))
+			unknown(e, field, why(err))
 		}
 	}
 }
@@ -223,24 +234,24 @@ func (s system) cpuTimes() (cpuTimes, error) {
 
 // readFolder asks the kernel about the folder itself, and /proc and /sys
 // about what it lies on.
-func (s system) readFolder(e *Environment) {
+func (s system) readFolder(e *run.Environment) {
 	all := func(reason string) {
 		for _, field := range folderFields {
 			if field != "fs" || e.FS == "" {
-				e.unknown(field, reason)
+				unknown(e, field, reason)
 			}
 		}
 	}
 	real, err := filepath.EvalSymlinks(e.Dir)
 	if err != nil {
 		all(why(err))
-		e.unknown("free_bytes", why(err))
-		e.unknown("total_bytes", why(err))
+		unknown(e, "free_bytes", why(err))
+		unknown(e, "total_bytes", why(err))
 		return
 	}
 	if info, err := sys.StatFS(real); err != nil {
-		e.unknown("free_bytes", err.Error())
-		e.unknown("total_bytes", err.Error())
+		unknown(e, "free_bytes", err.Error())
+		unknown(e, "total_bytes", err.Error())
 	} else {
 		e.FreeBytes, e.TotalBytes = info.Free, info.Total
 		e.FS = sys.FSName(info.Magic)

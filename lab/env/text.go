@@ -2,13 +2,14 @@ package env
 
 import (
 	"fmt"
+	"github.com/stele-go/stele/lab/run"
 	"slices"
 	"strings"
 )
 
 // text writes the fingerprint as a table of two columns. What is not known is
 // listed with its reason, and left out of the table.
-func (e *Environment) text(b *strings.Builder) {
+func text(e *run.Environment, b *strings.Builder) {
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(b, "  %-14s %s\n", name, value)
@@ -27,7 +28,7 @@ func (e *Environment) text(b *strings.Builder) {
 		row("load", fmt.Sprintf("%.2f; just now %.0f %% busy, %.0f %% waiting for disks, %.0f %% stolen",
 			e.Load, 100*e.Busy, 100*e.IOWait, 100*e.Steal))
 	}
-	row("Go", strings.TrimSpace(fmt.Sprintf("%s, GOMAXPROCS %d %s", e.Go, e.GOMAXPROCS, goSettings(e))))
+	row("Go", strings.TrimSpace(fmt.Sprintf("%s, GOMAXPROCS %d %s", e.Go, e.GOMAXPROCS, strings.Join(goSettings(e), " "))))
 	b.WriteString("\nfolder\n")
 	row("path", e.Dir)
 	row("file system", e.FS)
@@ -50,7 +51,7 @@ func (e *Environment) text(b *strings.Builder) {
 	row("on", e.BackingFS)
 	if len(e.Unknown) > 0 {
 		b.WriteString("\nnot known\n")
-		for _, line := range e.unknownLines() {
+		for _, line := range unknownLines(e) {
 			b.WriteString("  " + line + "\n")
 		}
 	}
@@ -63,7 +64,7 @@ func (e *Environment) text(b *strings.Builder) {
 }
 
 // unknownLines groups the fields that are unknown for one reason.
-func (e *Environment) unknownLines() []string {
+func unknownLines(e *run.Environment) []string {
 	fields := map[string][]string{}
 	for field, reason := range e.Unknown {
 		fields[reason] = append(fields[reason], field)
@@ -95,4 +96,13 @@ func bytesText(n int64) string {
 		i++
 	}
 	return fmt.Sprintf("%.1f %ciB", v, units[i])
+}
+
+func goSettings(e *run.Environment) []string {
+	var s []string
+	for k, v := range e.GoSettings {
+		s = append(s, k+"="+v)
+	}
+	slices.Sort(s)
+	return s
 }

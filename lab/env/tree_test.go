@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // machine lays out the files of a made-up machine. A value "-> x" is a
@@ -117,87 +118,87 @@ func TestDescribe(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, mount string
-		want        Environment
+		want        run.Environment
 		unknown     map[string]string // field: part of the reason
 	}{
 		{
 			"partition", store,
-			Environment{FS: "ext4", Mount: "/store", Options: "rw", Journal: "ordered", Device: "/dev/nvme0n1p2", DeviceID: "259:2",
+			run.Environment{FS: "ext4", Mount: "/store", Options: "rw", Journal: "ordered", Device: "/dev/nvme0n1p2", DeviceID: "259:2",
 				Model: "Fast Disk 1", Rotational: "no", Scheduler: "none", WriteCache: "write back"},
 			nil,
 		},
 		{
 			"device mapper over a partition", "41 1 253:0 / /x rw,noatime - ext4 /dev/mapper/crypt rw,data=journal",
-			Environment{FS: "ext4", Mount: "/x", Options: "rw,noatime,data=journal", Journal: "journal", Device: "/dev/dm-0", DeviceID: "253:0",
+			run.Environment{FS: "ext4", Mount: "/x", Options: "rw,noatime,data=journal", Journal: "journal", Device: "/dev/dm-0", DeviceID: "253:0",
 				Model: "Fast Disk 1", Rotational: "no", Scheduler: "none", WriteCache: "write back", Members: []string{"/dev/nvme0n1p2"}},
 			nil,
 		},
 		{
 			"md of two, no journal", "41 1 9:0 / /x rw - ext4 /dev/md0 rw",
-			Environment{FS: "ext4", Mount: "/x", Options: "rw", Journal: "none", Device: "/dev/md0", DeviceID: "9:0",
+			run.Environment{FS: "ext4", Mount: "/x", Options: "rw", Journal: "none", Device: "/dev/md0", DeviceID: "9:0",
 				Rotational: "yes", Scheduler: "none", WriteCache: "write back", Members: []string{"/dev/sda1", "/dev/sdb"}},
 			map[string]string{"model": "md0"},
 		},
 		{
 			"no effective options, but no journal thread", "41 1 8:1 / /x rw - ext4 /dev/sda1 rw",
-			Environment{FS: "ext4", Mount: "/x", Options: "rw", Journal: "none", Device: "/dev/sda1", DeviceID: "8:1",
+			run.Environment{FS: "ext4", Mount: "/x", Options: "rw", Journal: "none", Device: "/dev/sda1", DeviceID: "8:1",
 				Model: "Spinner", Rotational: "yes", Scheduler: "bfq", WriteCache: "write through"},
 			nil,
 		},
 		{
 			"a journal of unknown mode", "41 1 8:16 / /x rw - ext4 /dev/sdb rw",
-			Environment{FS: "ext4", Mount: "/x", Options: "rw", Journal: "n/a", Device: "/dev/sdb", DeviceID: "8:16",
+			run.Environment{FS: "ext4", Mount: "/x", Options: "rw", Journal: "n/a", Device: "/dev/sdb", DeviceID: "8:16",
 				Model: "Spinner B", Rotational: "yes", Scheduler: "mq-deadline", WriteCache: "write back"},
 			map[string]string{"journal": "options"},
 		},
 		{
 			"loop", "41 1 7:3 / /x rw - xfs /dev/loop3 rw",
-			Environment{FS: "xfs", Mount: "/x", Options: "rw", Journal: "metadata", Device: "/dev/loop3", DeviceID: "7:3",
+			run.Environment{FS: "xfs", Mount: "/x", Options: "rw", Journal: "metadata", Device: "/dev/loop3", DeviceID: "7:3",
 				Rotational: "no", Scheduler: "none", WriteCache: "write back",
 				Backing: "/store/a b/image (deleted)", BackingFS: "ext4", BackingIO: "direct"},
 			map[string]string{"model": "loop3"},
 		},
 		{
 			"btrfs: no device number, two devices", "41 1 0:50 /@ /x rw - btrfs /dev/sda1 rw,subvol=/@",
-			Environment{FS: "btrfs", Mount: "/x", Options: "rw,subvol=/@", Journal: "n/a", Device: "/dev/sda1", DeviceID: "8:1",
+			run.Environment{FS: "btrfs", Mount: "/x", Options: "rw,subvol=/@", Journal: "n/a", Device: "/dev/sda1", DeviceID: "8:1",
 				Model: "Spinner", Rotational: "yes", Scheduler: "bfq", WriteCache: "write through", Members: []string{"/dev/sda1", "/dev/sdb"}},
 			map[string]string{"journal": "new places"},
 		},
 		{
 			"overlay", "41 1 0:51 / /x rw - overlay overlay rw,lowerdir=/l,upperdir=/store/upper",
-			Environment{FS: "overlay", Mount: "/x", Options: "rw,lowerdir=/l,upperdir=/store/upper", Journal: "ordered", Device: "/dev/nvme0n1p2",
+			run.Environment{FS: "overlay", Mount: "/x", Options: "rw,lowerdir=/l,upperdir=/store/upper", Journal: "ordered", Device: "/dev/nvme0n1p2",
 				DeviceID: "259:2", Model: "Fast Disk 1", Rotational: "no", Scheduler: "none", WriteCache: "write back", BackingFS: "ext4"},
 			nil,
 		},
 		{
 			"overlay seen from inside", "41 1 0:51 / /x rw - overlay overlay rw,upperdir=/var/lib/upper",
-			Environment{FS: "overlay", Mount: "/x", Options: "rw,upperdir=/var/lib/upper", Journal: "n/a"},
+			run.Environment{FS: "overlay", Mount: "/x", Options: "rw,upperdir=/var/lib/upper", Journal: "n/a"},
 			map[string]string{"device": "upper directory", "journal": "upper directory", "write_cache": "upper directory"},
 		},
 		{
 			"network", "41 1 0:52 / /x rw - nfs4 server:/export rw,vers=4.2",
-			Environment{FS: "nfs4", Mount: "/x", Options: "rw,vers=4.2", Journal: "n/a"},
+			run.Environment{FS: "nfs4", Mount: "/x", Options: "rw,vers=4.2", Journal: "n/a"},
 			map[string]string{"device": "server:/export", "journal": "nfs4"},
 		},
 		{
 			"memory", "41 1 0:53 / /x rw - tmpfs tmpfs rw,size=1k",
-			Environment{FS: "tmpfs", Mount: "/x", Options: "rw,size=1k", Journal: "n/a"},
+			run.Environment{FS: "tmpfs", Mount: "/x", Options: "rw,size=1k", Journal: "n/a"},
 			map[string]string{"device": "memory", "journal": "memory", "scheduler": "memory"},
 		},
 		{
 			"source is no device", "41 1 0:54 / /x rw - odd /dev/zero rw",
-			Environment{FS: "odd", Mount: "/x", Options: "rw", Journal: "n/a"},
+			run.Environment{FS: "odd", Mount: "/x", Options: "rw", Journal: "n/a"},
 			map[string]string{"device": "no device", "journal": "odd"},
 		},
 		{
 			"device not in /sys", "41 1 99:1 / /x rw - vfat /dev/gone rw",
-			Environment{FS: "vfat", Mount: "/x", Options: "rw", Journal: "n/a"},
+			run.Environment{FS: "vfat", Mount: "/x", Options: "rw", Journal: "n/a"},
 			map[string]string{"device": "99:1", "journal": "vfat"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ms := mountsOf(t, c.mount, store)
-			e := Environment{Unknown: map[string]string{}}
+			e := run.Environment{Unknown: map[string]string{}}
 			s.describe(&e, ms[0], lower{mounts: ms, stat: st.stat})
 			unknown := e.Unknown
 			e.Unknown = nil
@@ -237,14 +238,14 @@ func TestReadMachine(t *testing.T) {
 	files["/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count"] = "5\n"
 	files["/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count"] = "5\n" // its sibling
 	files["/sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count"] = "2\n"
-	e := Environment{Unknown: map[string]string{}}
+	e := run.Environment{Unknown: map[string]string{}}
 	machine(t, files).readMachine(&e)
 	if e.Kernel != "6.18.1" || e.CPU != "A CPU" || e.CPUs != 4 || e.Memory != 1000<<10 ||
 		e.Governor != "performance, powersave" || e.Throttled != 7 || e.Virtual != "" || len(e.Unknown) != 0 {
 		t.Errorf("%+v", e)
 	}
 
-	e = Environment{Unknown: map[string]string{}}
+	e = run.Environment{Unknown: map[string]string{}}
 	machine(t, nil).readMachine(&e)
 	for _, field := range []string{"kernel", "cpu", "memory_bytes", "governor", "throttled"} {
 		if e.Unknown[field] == "" {
@@ -254,7 +255,7 @@ func TestReadMachine(t *testing.T) {
 }
 
 func TestReadUse(t *testing.T) {
-	e := Environment{Unknown: map[string]string{}}
+	e := run.Environment{Unknown: map[string]string{}}
 	machine(t, map[string]string{"/proc/loadavg": "1.25 0 0 1/2 3\n"}).readUse(&e, 0)
 	if e.Load != 1.25 || e.Unknown["load1"] != "" || !strings.Contains(e.Unknown["cpu_busy"], "/proc/stat") {
 		t.Errorf("%+v", e)

@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // The browser test looks at the structure of the rendered page, not at its
@@ -223,7 +223,7 @@ type browser struct {
 	requests []string
 }
 
-func openPage(t *testing.T, r *lab.Run) *browser {
+func openPage(t *testing.T, r *run.Run) *browser {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {

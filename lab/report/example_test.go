@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // A run usually comes from the lab, or from a file that it wrote.
 func ExampleGoBench() {
 	kill := durability.Promise{Level: durability.Kill, After: durability.Prefix}
-	run := &lab.Run{Version: "v0.1.0", Seed: 7, Started: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), Results: []*lab.Result{{
+	got := &run.Run{Version: "v0.1.0", Seed: 7, Started: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), Results: []*run.Result{{
 		ID: "mkdir/fresh-7", Suite: "mkdir", Name: "fresh-7",
-		Variants: []lab.VariantResult{{Name: "os.MkdirAll", Promise: kill, Time: lab.Estimate{Median: 40e3, Lo: math.NaN(), Hi: math.NaN(), N: 1}}},
-		Blocks:   []lab.Block{{Variant: "os.MkdirAll", Role: lab.RoleTimed, Ops: 1000, Wall: 40e6, Metrics: map[string]float64{"allocs_per_op": 13}}},
+		Variants: []run.VariantResult{{Name: "os.MkdirAll", Promise: kill, Time: run.Estimate{Median: 40e3, Lo: math.NaN(), Hi: math.NaN(), N: 1}}},
+		Blocks:   []run.Block{{Variant: "os.MkdirAll", Role: run.RoleTimed, Ops: 1000, Wall: 40e6, Metrics: map[string]float64{"allocs_per_op": 13}}},
 	}}}
-	if err := report.GoBench(os.Stdout, run); err != nil {
+	if err := report.GoBench(os.Stdout, got); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -5,7 +5,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // A figure is a text, or the reason why there is none.
@@ -24,21 +24,21 @@ func missing(why ...string) figure {
 }
 
 // failure is why a variant could not be measured, or "".
-func failure(v *lab.VariantResult) string {
+func failure(v *run.VariantResult) string {
 	if v.Error == "" {
 		return ""
 	}
 	return "could not be measured: " + v.Error
 }
 
-func timeFigure(v *lab.VariantResult, write func(lab.Estimate) string) figure {
+func timeFigure(v *run.VariantResult, write func(run.Estimate) string) figure {
 	if v.Time.N == 0 || !known(v.Time.Median) {
 		return missing(failure(v), "no block was finished")
 	}
 	return figure{Text: write(v.Time)}
 }
 
-func percentileFigure(v *lab.VariantResult, p float64) figure {
+func percentileFigure(v *run.VariantResult, p float64) figure {
 	for _, l := range v.Latency {
 		if l.P != p {
 			continue
@@ -54,7 +54,7 @@ func percentileFigure(v *lab.VariantResult, p float64) figure {
 	return missing(v.Missing["latency"], failure(v))
 }
 
-func metricFigure(v *lab.VariantResult, m lab.Metric) figure {
+func metricFigure(v *run.VariantResult, m run.Metric) figure {
 	if e, ok := v.Metrics[m.Name]; ok && known(e.Median) {
 		return figure{Text: quantity(e.Median, m.Unit)}
 	}
@@ -71,17 +71,17 @@ const (
 
 // metricsOf lists what the variants of res carry: the lab's own figures
 // first, in the lab's order, then the variants' own by name.
-func metricsOf(res *lab.Result) []lab.Metric {
+func metricsOf(res *run.Result) []run.Metric {
 	seen := map[string]bool{"syscalls": true, "latency": true}
 	has := func(name string) bool {
-		return slices.ContainsFunc(res.Variants, func(v lab.VariantResult) bool {
+		return slices.ContainsFunc(res.Variants, func(v run.VariantResult) bool {
 			_, measured := v.Metrics[name]
 			_, why := v.Missing[name]
 			return measured || why
 		})
 	}
-	var out []lab.Metric
-	for _, m := range lab.Metrics() {
+	var out []run.Metric
+	for _, m := range run.Metrics() {
 		seen[m.Name] = true
 		if has(m.Name) || m.Name == syscallsPerOp {
 			out = append(out, m)
@@ -99,7 +99,7 @@ func metricsOf(res *lab.Result) []lab.Metric {
 	sort.Strings(own)
 	for _, name := range slices.Compact(own) {
 		if !seen[name] {
-			out = append(out, lab.Metric{Name: name, Unit: "1", Doc: "reported by the variant itself"})
+			out = append(out, run.Metric{Name: name, Unit: "1", Doc: "reported by the variant itself"})
 		}
 	}
 	return out
@@ -107,7 +107,7 @@ func metricsOf(res *lab.Result) []lab.Metric {
 
 // metricTitle is the name of a metric for people: "cpu user/op". The figure
 // beside it carries the unit.
-func metricTitle(m lab.Metric) string {
+func metricTitle(m run.Metric) string {
 	s := m.Name
 	if m.Unit == "ns" {
 		s = strings.TrimSuffix(strings.Replace(s, "_ns_per_op", "_per_op", 1), "_ns")

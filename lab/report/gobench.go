@@ -11,14 +11,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // GoBench writes one line a timed block in the Go benchmark format
 // (https://go.dev/design/14313-benchmark-format), which benchstat reads.
 // Blocks that failed, and those that were never data (pilots, calibration,
 // counted system calls), are left out; so is what was not measured.
-func GoBench(w io.Writer, r *lab.Run) error {
+func GoBench(w io.Writer, r *run.Run) error {
 	g := &goBench{w: bufio.NewWriter(w), config: map[string]string{}}
 	// A comment, not configuration: benchstat compares only what agrees in its
 	// configuration, and two runs never agree in these.
@@ -37,8 +37,8 @@ func GoBench(w io.Writer, r *lab.Run) error {
 }
 
 // placesOf lists the places of the run, and those that only results name.
-func placesOf(r *lab.Run) []lab.Place {
-	out := append([]lab.Place(nil), r.Places...)
+func placesOf(r *run.Run) []run.Place {
+	out := append([]run.Place(nil), r.Places...)
 	seen := map[string]bool{}
 	for _, p := range out {
 		seen[p.Name] = true
@@ -46,7 +46,7 @@ func placesOf(r *lab.Run) []lab.Place {
 	for _, res := range r.Results {
 		if !seen[res.Place] {
 			seen[res.Place] = true
-			out = append(out, lab.Place{Name: res.Place})
+			out = append(out, run.Place{Name: res.Place})
 		}
 	}
 	return out
@@ -68,7 +68,7 @@ func (g *goBench) set(key, value string) {
 	fmt.Fprintln(g.w, strings.TrimSpace(key+": "+value))
 }
 
-func (g *goBench) result(r *lab.Run, place lab.Place, res *lab.Result) {
+func (g *goBench) result(r *run.Run, place run.Place, res *run.Result) {
 	e := place.Environment
 	g.set("goos", e.OS)
 	g.set("goarch", e.Arch)
@@ -81,14 +81,14 @@ func (g *goBench) result(r *lab.Run, place lab.Place, res *lab.Result) {
 	g.set("journal", e.Journal)
 	g.set("device", e.Device)
 	g.set("mount-options", e.Options)
-	variants := map[string]*lab.VariantResult{}
+	variants := map[string]*run.VariantResult{}
 	for i := range res.Variants {
 		variants[res.Variants[i].Name] = &res.Variants[i]
 	}
 	for i := range res.Blocks {
 		b := &res.Blocks[i]
 		v := variants[b.Variant]
-		if b.Role != lab.RoleTimed || b.Error != "" || b.Ops <= 0 || v == nil {
+		if b.Role != run.RoleTimed || b.Error != "" || b.Ops <= 0 || v == nil {
 			continue
 		}
 		fmt.Fprintf(g.w, "%s\t%d\t%s ns/op", benchName(res, v, e.GOMAXPROCS), b.Ops, benchValue(b.PerOp()))
@@ -100,7 +100,7 @@ func (g *goBench) result(r *lab.Run, place lab.Place, res *lab.Result) {
 }
 
 // benchName is "BenchmarkMkdir/depth/depth=4/variant=os.MkdirAll/after=prefix/level=kill-2".
-func benchName(res *lab.Result, v *lab.VariantResult, procs int) string {
+func benchName(res *run.Result, v *run.VariantResult, procs int) string {
 	parts := []string{"Benchmark" + upperFirst(benchWord(res.Suite)), benchWord(res.Name)}
 	keys := make([]string, 0, len(res.Params))
 	for k := range res.Params {
@@ -146,7 +146,7 @@ type benchFigure struct {
 
 // benchUnits are the metrics of a block under the units that Go's own
 // benchmarks use where there are such, else named after the metric.
-func benchUnits(b *lab.Block) []benchFigure {
+func benchUnits(b *run.Block) []benchFigure {
 	var out []benchFigure
 	seen := map[string]bool{}
 	add := func(name string) {
@@ -157,7 +157,7 @@ func benchUnits(b *lab.Block) []benchFigure {
 		seen[name] = true
 		out = append(out, benchFigure{x, benchUnit(name)})
 	}
-	for _, m := range lab.Metrics() {
+	for _, m := range run.Metrics() {
 		add(m.Name)
 	}
 	var own []string

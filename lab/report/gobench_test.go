@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // benchstat reads through benchfmt: what it takes without a complaint and
@@ -25,11 +25,11 @@ func TestGoBenchIsRead(t *testing.T) {
 	if err := GoBench(&out, r); err != nil {
 		t.Fatal(err)
 	}
-	var want []*lab.Block // in the order of the output: by place, then by result
+	var want []*run.Block // in the order of the output: by place, then by result
 	for _, p := range r.Places {
 		for _, res := range r.Results {
 			for i := range res.Blocks {
-				if b := &res.Blocks[i]; res.Place == p.Name && b.Role == lab.RoleTimed && b.Error == "" {
+				if b := &res.Blocks[i]; res.Place == p.Name && b.Role == run.RoleTimed && b.Error == "" {
 					want = append(want, b)
 				}
 			}

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 )
 
-func headline(r *lab.Run) string {
+func headline(r *run.Run) string {
 	return clean(fmt.Sprintf("Stele %s: %s, %s", r.Version, plural(len(r.Results), "experiment"), r.Started.UTC().Format("2006-01-02 15:04 UTC")))
 }
 
@@ -19,7 +18,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func settingsLine(r *lab.Run) string {
+func settingsLine(r *run.Run) string {
 	s := r.Settings
 	parts := []string{
 		fmt.Sprintf("up to %d rounds of blocks of about %s", s.Rounds, duration(float64(s.BlockTime))),
@@ -38,12 +37,12 @@ func settingsLine(r *lab.Run) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-func placeLine(p lab.Place) string {
+func placeLine(p run.Place) string {
 	e := p.Environment
 	return clean(p.Name + ": " + e.FS + " at " + e.Dir + ", " + device(e) + ", journal " + orUnknown(e.Journal, e.Unknown["journal"]))
 }
 
-func device(e env.Environment) string {
+func device(e run.Environment) string {
 	s := "device " + orUnknown(e.Device, e.Unknown["device"])
 	if e.Model != "" {
 		s += " (" + e.Model + ")"
@@ -57,7 +56,7 @@ func device(e env.Environment) string {
 	return s
 }
 
-func machineLine(p lab.Place) string {
+func machineLine(p run.Place) string {
 	e := p.Environment
 	s := fmt.Sprintf("%s, %s/%s %s, %s, %d CPUs, GOMAXPROCS %d", e.Go, e.OS, e.Arch, e.Kernel, orUnknown(e.CPU, e.Unknown["cpu"]), e.CPUs, e.GOMAXPROCS)
 	if e.Virtual != "" {
@@ -81,7 +80,7 @@ func orUnknown(s, why string) string {
 type fact struct{ Name, Value string }
 
 // facts lists the whole environment; what could not be found out says why.
-func facts(e env.Environment) []fact {
+func facts(e run.Environment) []fact {
 	var out []fact
 	add := func(title, name, value string) {
 		out = append(out, fact{title, clean(orUnknown(value, e.Unknown[name]))})
@@ -139,5 +138,5 @@ func settingsOr(m map[string]string) string {
 	if len(m) == 0 {
 		return "defaults"
 	}
-	return strings.ReplaceAll(lab.Params(m).String(), "/", " ")
+	return strings.ReplaceAll(run.Params(m).String(), "/", " ")
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 //go:embed page.tmpl page.css
@@ -21,7 +21,7 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 
 // HTML writes the run as one file that needs nothing else: no network, no
 // script. It can be read in light and dark, on paper and on a narrow screen.
-func HTML(w io.Writer, r *lab.Run) error {
+func HTML(w io.Writer, r *run.Run) error {
 	css, err := pageFiles.ReadFile("page.css")
 	if err != nil {
 		return fmt.Errorf("report: style sheet: %w", err)
@@ -35,7 +35,7 @@ func HTML(w io.Writer, r *lab.Run) error {
 }
 
 // hidingRules let the boxes of a legend hide a variant without a script.
-func hidingRules(r *lab.Run) string {
+func hidingRules(r *run.Run) string {
 	most := 0
 	for _, res := range r.Results {
 		most = max(most, len(res.Variants))
@@ -92,7 +92,7 @@ type placeItem struct {
 type warningItem struct{ Code, Text string }
 
 type claimItem struct {
-	lab.Claim
+	run.Claim
 	Class string
 }
 
@@ -142,7 +142,7 @@ type matrixRow struct {
 
 type matrixCellView struct{ Text, Class string }
 
-func newPage(r *lab.Run) *page {
+func newPage(r *run.Run) *page {
 	p := &page{
 		Title:    "Stele report, " + r.Started.UTC().Format("2 January 2006"),
 		Headline: headline(r), Settings: clean(settingsLine(r)), Partial: clean(r.Partial),
@@ -201,7 +201,7 @@ func better(b int) string {
 	return ""
 }
 
-func tallies(res *lab.Result) []tally {
+func tallies(res *run.Result) []tally {
 	var out []tally
 	add := func(word string, mixed bool) {
 		for i := range out {
@@ -226,7 +226,7 @@ func tallies(res *lab.Result) []tally {
 	return out
 }
 
-func newMethod(r *lab.Run) method {
+func newMethod(r *run.Run) method {
 	s := r.Settings
 	return method{
 		Command: clean(strings.Join(r.Command, " ")), Schema: clean(r.Schema), Version: clean(r.Version),
@@ -237,7 +237,7 @@ func newMethod(r *lab.Run) method {
 	}
 }
 
-func newJob(r *lab.Run, g *group, anchor string) *job {
+func newJob(r *run.Run, g *group, anchor string) *job {
 	first := g.Results[0]
 	j := &job{Anchor: anchor, Title: g.Title, Question: clean(first.Question), Op: clean(first.Op), Multi: len(g.Results) > 1}
 	if len(r.Places) > 1 {
@@ -284,7 +284,7 @@ func newMatrix(g *group) *matrix {
 }
 
 func signClass(text string) string {
-	for _, word := range []string{lab.Faster, lab.Slower, lab.Same, lab.CannotTell} {
+	for _, word := range []string{run.Faster, run.Slower, run.Same, run.CannotTell} {
 		if strings.HasSuffix(text, " "+verdictSign(word)) {
 			return verdictClass(word)
 		}

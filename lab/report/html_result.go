@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // A resultView is one result, laid out for the page.
@@ -82,7 +82,7 @@ type gapView struct {
 	Where, Reason string
 }
 
-func newResultView(r *lab.Run, res *lab.Result, anchor string, multi bool) *resultView {
+func newResultView(r *run.Run, res *run.Result, anchor string, multi bool) *resultView {
 	v := &resultView{
 		Anchor: anchor, Verdict: clean(res.Verdict), Tally: tallies(res), Boxes: boxStrips(res), Forest: forestStrips(res), ECDF: ecdfCharts(res),
 		Timeline: newTimeline(res), Cautions: cautions(res), Batch: batchNote(res),
@@ -132,7 +132,7 @@ func newResultView(r *lab.Run, res *lab.Result, anchor string, multi bool) *resu
 }
 
 // variantOrder groups the columns by promise.
-func variantOrder(res *lab.Result) []int {
+func variantOrder(res *run.Result) []int {
 	var out []int
 	for _, t := range tiers(res) {
 		for _, r := range t.Rows {
@@ -142,14 +142,14 @@ func variantOrder(res *lab.Result) []int {
 	return out
 }
 
-func noted(gp *gaps, what string, v *lab.VariantResult, f figure) note {
+func noted(gp *gaps, what string, v *run.VariantResult, f figure) note {
 	if f.Why != "" {
 		return note{f.Text, gp.add(what, clean(v.Name), f.Why), f.Why}
 	}
 	return note{Text: f.Text}
 }
 
-func resultRows(res *lab.Result, r row, gp *gaps) []resultRow {
+func resultRows(res *run.Result, r row, gp *gaps) []resultRow {
 	v := r.V
 	word := r.verdictWord(res)
 	out := resultRow{
@@ -157,8 +157,8 @@ func resultRows(res *lab.Result, r row, gp *gaps) []resultRow {
 		Time:   noted(gp, "time/op", v, timeFigure(v, spread)),
 		P50:    noted(gp, "p50", v, percentileFigure(v, 50)),
 		P99:    noted(gp, "p99", v, percentileFigure(v, 99)),
-		Allocs: noted(gp, "allocs/op", v, metricFigure(v, lab.Metric{Name: allocsPerOp, Unit: "1"})),
-		Calls:  noted(gp, "syscalls/op", v, metricFigure(v, lab.Metric{Name: syscallsPerOp, Unit: "1"})),
+		Allocs: noted(gp, "allocs/op", v, metricFigure(v, run.Metric{Name: allocsPerOp, Unit: "1"})),
+		Calls:  noted(gp, "syscalls/op", v, metricFigure(v, run.Metric{Name: syscallsPerOp, Unit: "1"})),
 	}
 	out.Settled, out.SettledLong = settled(v)
 	if c := r.Comparison; c != nil {
@@ -175,12 +175,12 @@ func resultRows(res *lab.Result, r row, gp *gaps) []resultRow {
 	return rows
 }
 
-func comparisonDoc(c lab.Comparison) string {
+func comparisonDoc(c run.Comparison) string {
 	return clean(fmt.Sprintf("to %s; %s; p %s, after Holm %s; tolerance ±%s", c.Baseline, c.Test, pValue(c.P), pValue(c.PHolm), percent(c.Tolerance)))
 }
 
 // settled is the steady state in one word, and in a sentence.
-func settled(v *lab.VariantResult) (short, long string) {
+func settled(v *run.VariantResult) (short, long string) {
 	switch {
 	case v.Time.N == 0:
 		return "", ""
@@ -190,7 +190,7 @@ func settled(v *lab.VariantResult) (short, long string) {
 	return "no", clean(v.Steady.Reason)
 }
 
-func metricRows(res *lab.Result, order []int, gp *gaps) []metricRow {
+func metricRows(res *run.Result, order []int, gp *gaps) []metricRow {
 	var out []metricRow
 	for _, m := range metricsOf(res) {
 		row := metricRow{Title: metricTitle(m), Anchor: metricAnchor(m.Name), Doc: clean(m.Doc)}
@@ -207,7 +207,7 @@ func metricRows(res *lab.Result, order []int, gp *gaps) []metricRow {
 	return out
 }
 
-func percentileRows(res *lab.Result, order []int, gp *gaps) []metricRow {
+func percentileRows(res *run.Result, order []int, gp *gaps) []metricRow {
 	var ps []float64
 	for _, v := range res.Variants {
 		for _, l := range v.Latency {
@@ -227,7 +227,7 @@ func percentileRows(res *lab.Result, order []int, gp *gaps) []metricRow {
 	return out
 }
 
-func syscallRows(res *lab.Result, order []int, gp *gaps) []metricRow {
+func syscallRows(res *run.Result, order []int, gp *gaps) []metricRow {
 	var names []string
 	for _, v := range res.Variants {
 		for name := range v.Syscalls {
@@ -237,7 +237,7 @@ func syscallRows(res *lab.Result, order []int, gp *gaps) []metricRow {
 	// The variants' own calls first: those of the Go runtime depend on how
 	// goroutines happened to meet.
 	slices.SortFunc(names, func(a, b string) int {
-		if ra, rb := lab.RuntimeSyscall(a), lab.RuntimeSyscall(b); ra != rb {
+		if ra, rb := run.RuntimeSyscall(a), run.RuntimeSyscall(b); ra != rb {
 			if rb {
 				return -1
 			}
@@ -252,7 +252,7 @@ func syscallRows(res *lab.Result, order []int, gp *gaps) []metricRow {
 	var out []metricRow
 	for _, name := range names {
 		row := metricRow{Title: clean(name)}
-		if lab.RuntimeSyscall(name) {
+		if run.RuntimeSyscall(name) {
 			row.Title += " (Go runtime)"
 		}
 		for _, i := range order {

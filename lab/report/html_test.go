@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
-func render(t *testing.T, r *lab.Run) string {
+func render(t *testing.T, r *run.Run) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := HTML(&b, r); err != nil {
@@ -35,7 +35,7 @@ func TestFullRunStaysSmall(t *testing.T) {
 		vs = append(vs, v)
 	}
 	first := r.Results[0]
-	full := sampleResult(newRand(), new(lab.Nanos), "full", "ext4", nil, vs)
+	full := sampleResult(newRand(), new(run.Nanos), "full", "ext4", nil, vs)
 	r.Results = nil
 	for i := range 14 {
 		res := *full
@@ -62,16 +62,16 @@ func TestHTMLEscapes(t *testing.T) {
 	for _, res := range r.Results {
 		res.Suite, res.Name, res.Question, res.Op, res.Verdict, res.Refused = evil, evil, evil, evil, evil, []string{evil}
 		if res.Params != nil {
-			res.Params = lab.Params{evil: res.Params["depth"] + evil}
+			res.Params = run.Params{evil: res.Params["depth"] + evil}
 		}
 		old := res.Variants[0].Name
 		v := &res.Variants[0]
 		v.Name, v.Doc, v.Warnings = evil, evil, []string{evil}
 		v.Missing = map[string]string{evil: evil}
 		v.Syscalls = map[string]float64{evil: 1}
-		v.Waits = &lab.VariantWaits{
-			Blocks: 1, Missing: map[string]string{evil: evil}, Contention: []lab.Contention{{Profile: evil, Call: evil, In: evil}},
-			Causes: []lab.WaitCause{{Where: evil, Cause: evil, Symbol: evil, Share: lab.Estimate{Median: 1}, Over: []float64{1, 2}}},
+		v.Waits = &run.VariantWaits{
+			Blocks: 1, Missing: map[string]string{evil: evil}, Contention: []run.Contention{{Profile: evil, Call: evil, In: evil}},
+			Causes: []run.WaitCause{{Where: evil, Cause: evil, Symbol: evil, Share: run.Estimate{Median: 1}, Over: []float64{1, 2}}},
 		}
 		for i := range res.Blocks {
 			if res.Blocks[i].Variant == old {
@@ -82,7 +82,7 @@ func TestHTMLEscapes(t *testing.T) {
 			res.Comparisons[i].Baseline, res.Comparisons[i].Verdict, res.Comparisons[i].Test = evil, evil, evil
 		}
 	}
-	r.Claims[0] = lab.Claim{ID: evil, Statement: evil, Claimed: evil, Measured: evil, Verdict: evil, Why: evil, Promise: evil, Place: evil}
+	r.Claims[0] = run.Claim{ID: evil, Statement: evil, Claimed: evil, Measured: evil, Verdict: evil, Why: evil, Promise: evil, Place: evil}
 	page := render(t, r)
 	if strings.Contains(page, "<img") || strings.Contains(page, "</script") || strings.Count(page, "</title>") < 2 {
 		t.Error("markup of the run got into the page")

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // Markdown writes the run as GitHub Markdown.
-func Markdown(w io.Writer, r *lab.Run) error {
+func Markdown(w io.Writer, r *run.Run) error {
 	b := bufio.NewWriter(w)
 	m := &markdown{b}
 	m.head(r)
@@ -54,7 +54,7 @@ func escapeMarkdown(s string) string {
 // row writes one row of a table; cells must be escaped.
 func (m *markdown) row(cells ...string) { m.printf("| %s |\n", strings.Join(cells, " | ")) }
 
-func (m *markdown) head(r *lab.Run) {
+func (m *markdown) head(r *run.Run) {
 	m.printf("# %s\n\n%s\n\n", escapeMarkdown(headline(r)), escapeMarkdown(settingsLine(r)))
 	if r.Partial != "" {
 		m.printf("> **Partial run.** %s\n\n", escapeMarkdown(r.Partial))
@@ -90,7 +90,7 @@ func (m *markdown) head(r *lab.Run) {
 	}
 }
 
-func (m *markdown) group(r *lab.Run, g *group) {
+func (m *markdown) group(r *run.Run, g *group) {
 	title := g.Title
 	if len(r.Places) > 1 {
 		title += " in " + g.Place
@@ -132,7 +132,7 @@ func (m *markdown) matrix(g *group) {
 	m.printf("\n%s\n\n", matrixLegend)
 }
 
-func (m *markdown) result(run *lab.Run, res *lab.Result) {
+func (m *markdown) result(measured *run.Run, res *run.Result) {
 	m.printf("**%s**\n\n", escapeMarkdown(res.Verdict))
 	m.heats(res)
 	m.row("variant", "survives", "time/op", "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op")
@@ -167,7 +167,7 @@ func (m *markdown) result(run *lab.Run, res *lab.Result) {
 	if s := batchNote(res); s != "" {
 		m.printf("- %s %s\n", escapeMarkdown(batchMark), escapeMarkdown(s))
 	}
-	for _, s := range methodNotes(run, res) {
+	for _, s := range methodNotes(measured, res) {
 		m.printf("- %s\n", escapeMarkdown(s))
 	}
 	m.printf("\n")
@@ -175,7 +175,7 @@ func (m *markdown) result(run *lab.Run, res *lab.Result) {
 	m.trace(res)
 }
 
-func (m *markdown) claims(r *lab.Run) {
+func (m *markdown) claims(r *run.Run) {
 	if len(r.Claims) == 0 {
 		return
 	}

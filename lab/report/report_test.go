@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-var writers = map[string]func(io.Writer, *lab.Run) error{
-	"text": func(w io.Writer, r *lab.Run) error { return Text(w, r, TextOptions{Width: 100}) },
-	"color": func(w io.Writer, r *lab.Run) error {
+var writers = map[string]func(io.Writer, *run.Run) error{
+	"text": func(w io.Writer, r *run.Run) error { return Text(w, r, TextOptions{Width: 100}) },
+	"color": func(w io.Writer, r *run.Run) error {
 		first := *r
 		first.Results = r.Results[:min(1, len(r.Results))]
 		return Text(w, &first, TextOptions{Width: 160, Color: true})

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 )
 
 const (
@@ -43,26 +42,26 @@ func sampleVariants(scale float64) []sampleVariant {
 }
 
 // sampleRun is a run with everything in it that a report has to show.
-func sampleRun(t testing.TB) *lab.Run {
+func sampleRun(t testing.TB) *run.Run {
 	t.Helper()
-	r := &lab.Run{
-		Schema: lab.Schema, Version: "v0.1.0", Command: []string{"stele", "bench", "mkdir", "--fs", "ext4,tmpfs", "--mix-levels"},
-		Started: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), Duration: lab.Nanos(9*time.Minute + 41*time.Second),
+	r := &run.Run{
+		Schema: run.Schema, Version: "v0.1.0", Command: []string{"stele", "bench", "mkdir", "--fs", "ext4,tmpfs", "--mix-levels"},
+		Started: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), Duration: run.Nanos(9*time.Minute + 41*time.Second),
 		Seed: 20260314, Partial: "interrupted after 20 of 30 rounds; everything below was measured in those 20",
-		Settings: lab.Settings{Rounds: sampleRounds, BlockTime: lab.Nanos(50 * time.Millisecond), Tolerance: .05, Test: "bootstrap", MixLevels: true},
-		Clock:    lab.Clock{PerReading: 41, PerOp: 46.3, Resolution: 1},
-		Places: []lab.Place{
+		Settings: run.Settings{Rounds: sampleRounds, BlockTime: run.Nanos(50 * time.Millisecond), Tolerance: .05, Test: "bootstrap", MixLevels: true},
+		Clock:    run.Clock{PerReading: 41, PerOp: 46.3, Resolution: 1},
+		Places: []run.Place{
 			{Name: "ext4", Environment: sampleEnvironment("ext4")},
 			{Name: "tmpfs", Environment: sampleEnvironment("tmpfs")},
 		},
 		Notes: []string{"The places were measured one after the other, not interleaved: compare within a place only."},
 	}
 	rng := newRand()
-	var at lab.Nanos
+	var at run.Nanos
 	fresh := sampleResult(rng, &at, "fresh-7", "ext4", nil, sampleVariants(1))
-	fresh.Comparisons = append(fresh.Comparisons, lab.Comparison{
-		Variant: "Maker.All, power", Baseline: "os.MkdirAll", Mixed: true, P: 1e-6, PHolm: 3e-6, Test: "bootstrap", Tolerance: .05, Verdict: lab.Slower,
-		Ratio: lab.Estimate{Median: 77.2, Lo: 74.9, Hi: 79.8, Confidence: .95, N: sampleRounds}})
+	fresh.Comparisons = append(fresh.Comparisons, run.Comparison{
+		Variant: "Maker.All, power", Baseline: "os.MkdirAll", Mixed: true, P: 1e-6, PHolm: 3e-6, Test: "bootstrap", Tolerance: .05, Verdict: run.Slower,
+		Ratio: run.Estimate{Median: 77.2, Lo: 74.9, Hi: 79.8, Confidence: .95, N: sampleRounds}})
 	fresh.Question = "Which way makes a fresh path of seven directories fastest?"
 	fresh.Op = "one path of 7 new directories"
 	fresh.Verdict = "Maker.All takes 0.48x the time of os.MkdirAll (0.46 to 0.50), both surviving kill -9; with every entry synced, Maker.All takes 0.34x the time of os.MkdirAll + fsync."
@@ -84,7 +83,7 @@ func sampleRun(t testing.TB) *lab.Run {
 
 	r.Results = append(r.Results, fresh, batch)
 	for _, depth := range []int{16, 1, 2, 4, 8} { // not in order: the report sorts
-		res := sampleResult(rng, &at, "depth", "ext4", lab.Params{"depth": fmt.Sprint(depth)}, sampleVariants(float64(depth)/7))
+		res := sampleResult(rng, &at, "depth", "ext4", run.Params{"depth": fmt.Sprint(depth)}, sampleVariants(float64(depth)/7))
 		res.Question = "How does the time grow with the depth of the path?"
 		res.Op = "one path of new directories"
 		res.Verdict = fmt.Sprintf("At depth %d Maker.All is fastest, at about half the time of os.MkdirAll.", depth)
@@ -101,16 +100,16 @@ func sampleRun(t testing.TB) *lab.Run {
 
 // sampleWaits has more causes than there are colours, one of them for a part
 // of the block only, and in the second variant a kernel that shows little.
-func sampleWaits(variant int) *lab.VariantWaits {
+func sampleWaits(variant int) *run.VariantWaits {
 	shares := []float64{.61, .2, .09, .04, .02, .015, .012, .008, .0045, .0005}
 	causes := []string{"ready, waiting for a processor (GOMAXPROCS)", "folder's lock (i_rwsem)", "in a system call, on a CPU or waiting for one",
 		"running Go code", "blocked: sync", "ext4 journal", "disk, flush", "name cache (another look-up of the name)", "blocked: select", "kernel, in vm_mmap_pgoff"}
-	w := &lab.VariantWaits{Blocks: 6, Goroutines: 438.6, Samples: 213, Threads: 43.5, Parked: 9.29, Missing: map[string]string{}}
+	w := &run.VariantWaits{Blocks: 6, Goroutines: 438.6, Samples: 213, Threads: 43.5, Parked: 9.29, Missing: map[string]string{}}
 	for i, share := range shares {
-		c := lab.WaitCause{Cause: causes[i], Share: lab.Estimate{Median: share, Lo: share * .9, Hi: share * 1.1, Confidence: .97, N: 6},
-			PerOp: lab.Estimate{Median: share * 8e6, Lo: share * 7e6, Hi: share * 9e6, Confidence: .97, N: 6}}
+		c := run.WaitCause{Cause: causes[i], Share: run.Estimate{Median: share, Lo: share * .9, Hi: share * 1.1, Confidence: .97, N: 6},
+			PerOp: run.Estimate{Median: share * 8e6, Lo: share * 7e6, Hi: share * 9e6, Confidence: .97, N: 6}}
 		if i == 1 || i > 4 {
-			c.Where, c.Symbol = lab.WaitKernel, "path_openat"
+			c.Where, c.Symbol = run.WaitKernel, "path_openat"
 		}
 		for k := range 32 {
 			x := share * 438.6 * (1.2 - .4*float64(k)/31)
@@ -121,7 +120,7 @@ func sampleWaits(variant int) *lab.VariantWaits {
 		}
 		w.Causes = append(w.Causes, c)
 	}
-	w.Contention = []lab.Contention{
+	w.Contention = []run.Contention{
 		{Profile: "block", Call: "sync.(*Mutex).Lock", In: "example.org/app.(*store).put <b>", Count: 41, Time: 81e6},
 		{Profile: "mutex", Call: "sync.(*Mutex).Unlock", In: "example.org/app.(*store).put", Count: 40, Time: 79e6},
 	}
@@ -134,29 +133,29 @@ func sampleWaits(variant int) *lab.VariantWaits {
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(3, 14)) }
 
-func sampleEnvironment(fs string) env.Environment {
-	e := env.Environment{
+func sampleEnvironment(fs string) run.Environment {
+	e := run.Environment{
 		Hostname: "quarry", OS: "linux", Arch: "amd64", Kernel: "6.12.8", CPU: "AMD EPYC 7763 64-Core Processor", CPUs: 2, Memory: 8 << 30,
 		Virtual: "kvm", Load: .42, Go: "go1.26.0", GOMAXPROCS: 2, GoSettings: map[string]string{"GOGC": "off"},
 		Dir: "/srv/bench", FS: fs, Mount: "/srv/bench", Options: "rw,noatime", Journal: "ordered", FreeBytes: 900 << 20, TotalBytes: 1 << 30,
 		Device: "/dev/loop3", DeviceID: "7:3", Rotational: "no", Scheduler: "none", WriteCache: "write back", Backing: "/srv/images/ext4.img",
 		Unknown:  map[string]string{"governor": "no cpufreq in this virtual machine", "model": "a loop device has none"},
-		Warnings: []env.Warning{{Code: "busy", Text: "the load average was 0.42 when the run began; stop what else runs here and measure again"}},
+		Warnings: []run.Warning{{Code: "busy", Text: "the load average was 0.42 when the run began; stop what else runs here and measure again"}},
 	}
 	if fs == "tmpfs" {
 		e.Journal, e.Device, e.DeviceID, e.Backing, e.Scheduler, e.WriteCache, e.Rotational = "n/a", "", "", "", "", "", ""
 		e.Unknown["journal"], e.Unknown["device"] = "tmpfs keeps none", "tmpfs is memory"
-		e.Warnings = append(e.Warnings, env.Warning{Code: "tmpfs", Text: "this folder is memory: nothing in it survives a power cut, and a sync costs nothing"})
+		e.Warnings = append(e.Warnings, run.Warning{Code: "tmpfs", Text: "this folder is memory: nothing in it survives a power cut, and a sync costs nothing"})
 	}
 	return e
 }
 
-func sampleClaims() []lab.Claim {
-	c := func(id, statement, claimed, measured, verdict, why string) lab.Claim {
-		return lab.Claim{ID: id, Statement: statement, Claimed: claimed, Measured: measured, Verdict: verdict, Why: why,
+func sampleClaims() []run.Claim {
+	c := func(id, statement, claimed, measured, verdict, why string) run.Claim {
+		return run.Claim{ID: id, Statement: statement, Claimed: claimed, Measured: measured, Verdict: verdict, Why: why,
 			Promise: "kill, prefix", Place: "ext4", Results: []string{"mkdir/fresh-7"}}
 	}
-	return []lab.Claim{
+	return []run.Claim{
 		c("D1", "os.MkdirAll (A) against a loop of os.Mkdir over each prefix (B)", "B 1.9x faster, marked from depth 5 on", "A/B 1.02x [0.99, 1.05]", "does not hold",
 			"the interval lies inside the tolerance at every depth: both ways make the same seven system calls that take the time"),
 		c("D2", "count the system calls of os.MkdirAll", "MkdirAll stats every level again and again", "15 calls for 7 levels, 8 of them stat", "holds", "counted with kernel tracepoints"),
@@ -165,20 +164,20 @@ func sampleClaims() []lab.Claim {
 	}
 }
 
-func sampleResult(rng *rand.Rand, at *lab.Nanos, name, place string, params lab.Params, vs []sampleVariant) *lab.Result {
-	res := &lab.Result{ID: "mkdir/" + name, Suite: "mkdir", Name: name, Params: params, Place: place}
+func sampleResult(rng *rand.Rand, at *run.Nanos, name, place string, params run.Params, vs []sampleVariant) *run.Result {
+	res := &run.Result{ID: "mkdir/" + name, Suite: "mkdir", Name: name, Params: params, Place: place}
 	if params != nil {
 		res.ID += "/" + params.String()
 	}
 	perOp := make([][]float64, len(vs))
-	hists := make([]*lab.Histogram, len(vs))
+	hists := make([]*run.Histogram, len(vs))
 	for i := range hists {
-		hists[i] = lab.NewHistogram()
+		hists[i] = run.NewHistogram()
 	}
 	for i, v := range vs {
-		res.Blocks = append(res.Blocks, sampleBlock(rng, at, v, lab.RolePilot, 0, nil))
+		res.Blocks = append(res.Blocks, sampleBlock(rng, at, v, run.RolePilot, 0, nil))
 		if i == 0 {
-			counted := sampleBlock(rng, at, v, lab.RoleCounted, 0, nil)
+			counted := sampleBlock(rng, at, v, run.RoleCounted, 0, nil)
 			counted.Syscalls = map[string]int64{"mkdirat": 7 * counted.Ops}
 			res.Blocks = append(res.Blocks, counted)
 		}
@@ -187,32 +186,32 @@ func sampleResult(rng *rand.Rand, at *lab.Nanos, name, place string, params lab.
 		for _, i := range rng.Perm(len(vs)) {
 			if vs[i].failing != "" {
 				*at += 1e6
-				res.Blocks = append(res.Blocks, lab.Block{Variant: vs[i].name, Role: lab.RoleTimed, Round: round, Start: *at, Error: vs[i].failing})
+				res.Blocks = append(res.Blocks, run.Block{Variant: vs[i].name, Role: run.RoleTimed, Round: round, Start: *at, Error: vs[i].failing})
 				continue
 			}
-			b := sampleBlock(rng, at, vs[i], lab.RoleTimed, round, hists[i])
+			b := sampleBlock(rng, at, vs[i], run.RoleTimed, round, hists[i])
 			perOp[i] = append(perOp[i], b.PerOp())
 			res.Blocks = append(res.Blocks, b)
 		}
 		if round%5 == 0 {
-			res.Blocks = append(res.Blocks, sampleBlock(rng, at, vs[0], lab.RoleCalibration, round, nil))
+			res.Blocks = append(res.Blocks, sampleBlock(rng, at, vs[0], run.RoleCalibration, round, nil))
 		}
 	}
 	for i, v := range vs {
 		res.Variants = append(res.Variants, sampleVariantResult(v, perOp[i], hists[i]))
 	}
 	sampleComparisons(res, vs, perOp)
-	res.Noise = &lab.Noise{Variant: vs[0].name, Floor: .021, Ratio: lab.Estimate{Median: 1.004, Lo: .985, Hi: 1.021, Confidence: .95, N: sampleRounds}}
+	res.Noise = &run.Noise{Variant: vs[0].name, Floor: .021, Ratio: run.Estimate{Median: 1.004, Lo: .985, Hi: 1.021, Confidence: .95, N: sampleRounds}}
 	return res
 }
 
-func sampleBlock(rng *rand.Rand, at *lab.Nanos, v sampleVariant, role string, round int, all *lab.Histogram) lab.Block {
+func sampleBlock(rng *rand.Rand, at *run.Nanos, v sampleVariant, role string, round int, all *run.Histogram) run.Block {
 	mean := v.perOp * math.Exp(v.jitter*rng.NormFloat64())
-	if round == 13 && v.base && role == lab.RoleTimed {
+	if round == 13 && v.base && role == run.RoleTimed {
 		mean *= 1.45 // the outlier
 	}
 	ops := min(max(int64(60e6/v.perOp), 6), 1000)
-	h := lab.NewHistogram()
+	h := run.NewHistogram()
 	for range ops {
 		x := mean * math.Exp(.35*rng.NormFloat64()-.06)
 		if rng.IntN(150) == 0 {
@@ -223,8 +222,8 @@ func sampleBlock(rng *rand.Rand, at *lab.Nanos, v sampleVariant, role string, ro
 	if all != nil {
 		all.Merge(h)
 	}
-	wallTime := lab.Nanos(mean * float64(ops))
-	b := lab.Block{
+	wallTime := run.Nanos(mean * float64(ops))
+	b := run.Block{
 		Variant: v.name, Role: role, Round: round, Start: *at, Ops: ops, Batch: v.batch, Wall: wallTime, Latency: h,
 		Metrics: map[string]float64{
 			"cpu_user_ns_per_op": mean * .2, "cpu_sys_ns_per_op": mean * .6, "allocs_per_op": v.allocs, "alloc_bytes_per_op": v.allocs * 48,
@@ -232,38 +231,38 @@ func sampleBlock(rng *rand.Rand, at *lab.Nanos, v sampleVariant, role string, ro
 		},
 		Missing: map[string]string{"cache_misses_per_op": "no hardware counters in this virtual machine"},
 	}
-	n := lab.Nanos(sampleWindows)
+	n := run.Nanos(sampleWindows)
 	for i := range n {
 		w := mean * math.Exp(.08*rng.NormFloat64())
-		win := lab.Window{At: wallTime * i / n, Len: wallTime / n, Ops: max(ops/int64(n), 1), Mean: w, Max: w * (2 + 8*rng.Float64()),
+		win := run.Window{At: wallTime * i / n, Len: wallTime / n, Ops: max(ops/int64(n), 1), Mean: w, Max: w * (2 + 8*rng.Float64()),
 			Heap: int64(2<<20 + float64(i%8)*v.allocs*40e3)}
 		if v.allocs > 5 && i == 7 {
 			win.GCs = 1 + int64(rng.IntN(2))
 		}
 		b.Windows = append(b.Windows, win)
 	}
-	*at += wallTime + lab.Nanos(30*time.Millisecond)
+	*at += wallTime + run.Nanos(30*time.Millisecond)
 	return b
 }
 
-func sampleVariantResult(v sampleVariant, perOp []float64, h *lab.Histogram) lab.VariantResult {
-	out := lab.VariantResult{Name: v.name, Doc: v.doc, Promise: durability.Promise{Level: v.level, After: durability.Prefix}, Baseline: v.base,
-		Error: v.failing, Batch: v.batch, Steady: lab.Steady{Reached: true, Trend: "none", TrendP: .4}}
+func sampleVariantResult(v sampleVariant, perOp []float64, h *run.Histogram) run.VariantResult {
+	out := run.VariantResult{Name: v.name, Doc: v.doc, Promise: durability.Promise{Level: v.level, After: durability.Prefix}, Baseline: v.base,
+		Error: v.failing, Batch: v.batch, Steady: run.Steady{Reached: true, Trend: "none", TrendP: .4}}
 	if v.failing != "" {
 		return out
 	}
 	out.Time = sampleEstimate(perOp)
 	for _, p := range []float64{50, 90, 99, 99.9} {
-		x := lab.Percentile{P: p, NS: h.Quantile(p / 100)}
+		x := run.Percentile{P: p, NS: h.Quantile(p / 100)}
 		if p == 99.9 || p == 99 && v.level == durability.Power {
-			x = lab.Percentile{P: p, Refused: fmt.Sprintf("an interval for p%v needs more than the %d samples there are", p, h.Count())}
+			x = run.Percentile{P: p, Refused: fmt.Sprintf("an interval for p%v needs more than the %d samples there are", p, h.Count())}
 		}
 		out.Latency = append(out.Latency, x)
 	}
-	same := func(x float64) lab.Estimate {
-		return lab.Estimate{Median: x, Lo: x, Hi: x, Confidence: .95, N: len(perOp)}
+	same := func(x float64) run.Estimate {
+		return run.Estimate{Median: x, Lo: x, Hi: x, Confidence: .95, N: len(perOp)}
 	}
-	out.Metrics = map[string]lab.Estimate{
+	out.Metrics = map[string]run.Estimate{
 		"cpu_user_ns_per_op": same(v.perOp * .2), "cpu_sys_ns_per_op": same(v.perOp * .6), "allocs_per_op": same(v.allocs),
 		"alloc_bytes_per_op": same(v.allocs * 48), "gc_count": same(0), "peak_rss_bytes": same(12 << 20), "iowait_share": same(.013), "syscalls_per_op": same(v.calls),
 	}
@@ -274,7 +273,7 @@ func sampleVariantResult(v sampleVariant, perOp []float64, h *lab.Histogram) lab
 		out.Syscalls = nil
 		out.Missing["syscalls"] = "kernel tracepoints need root"
 		out.Missing["device_flushes_per_op"] = "a loop device counts none"
-		out.Steady = lab.Steady{Excursion: .31, Slope: .12, Trend: "rising", TrendP: .003, Reason: "the blocks of the window differ by 31 % of their mean; 20 % are allowed"}
+		out.Steady = run.Steady{Excursion: .31, Slope: .12, Trend: "rising", TrendP: .003, Reason: "the blocks of the window differ by 31 % of their mean; 20 % are allowed"}
 	} else {
 		out.Metrics["device_flushes_per_op"] = same(0)
 	}
@@ -293,13 +292,13 @@ func sampleVariantResult(v sampleVariant, perOp []float64, h *lab.Histogram) lab
 }
 
 // sampleEstimate is the median and an interval about right for 20 blocks.
-func sampleEstimate(x []float64) lab.Estimate {
+func sampleEstimate(x []float64) run.Estimate {
 	s := slices.Sorted(slices.Values(x))
 	n := len(s)
-	return lab.Estimate{Median: (s[n/2-1] + s[n/2]) / 2, Lo: s[n/4], Hi: s[n-1-n/4], Confidence: .959, N: n}
+	return run.Estimate{Median: (s[n/2-1] + s[n/2]) / 2, Lo: s[n/4], Hi: s[n-1-n/4], Confidence: .959, N: n}
 }
 
-func sampleComparisons(res *lab.Result, vs []sampleVariant, perOp [][]float64) {
+func sampleComparisons(res *run.Result, vs []sampleVariant, perOp [][]float64) {
 	base := map[durability.Level]int{}
 	for i, v := range vs {
 		if v.base {
@@ -320,16 +319,16 @@ func sampleComparisons(res *lab.Result, vs []sampleVariant, perOp [][]float64) {
 		}
 		sort.Float64s(ratios)
 		e := sampleEstimate(ratios)
-		c := lab.Comparison{Variant: v.name, Baseline: vs[b].name, Ratio: e, P: .00002, PHolm: .00008, Test: "bootstrap", Tolerance: .05, Verdict: lab.CannotTell}
+		c := run.Comparison{Variant: v.name, Baseline: vs[b].name, Ratio: e, P: .00002, PHolm: .00008, Test: "bootstrap", Tolerance: .05, Verdict: run.CannotTell}
 		switch {
 		case e.Hi < .95:
-			c.Verdict = lab.Faster
+			c.Verdict = run.Faster
 		case e.Lo > 1.05:
-			c.Verdict = lab.Slower
+			c.Verdict = run.Slower
 		case e.Lo > .95 && e.Hi < 1.05:
-			c.Verdict = lab.Same
+			c.Verdict = run.Same
 		}
-		if c.Verdict != lab.Faster {
+		if c.Verdict != run.Faster {
 			c.P, c.PHolm = .21, .42
 		}
 		res.Comparisons = append(res.Comparisons, c)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // A chart is one picture with what it is about.
@@ -22,19 +22,19 @@ const ecdfPoints = 160
 
 // ecdfCharts draws for each promise the share of operations that took a time
 // or less.
-func ecdfCharts(res *lab.Result) []chart {
+func ecdfCharts(res *run.Result) []chart {
 	data := timedBlocks(res)
 	var out []chart
 	for _, t := range tiers(res) {
 		type curve struct {
 			key    key
-			points []lab.CumulativePoint
+			points []run.CumulativePoint
 		}
 		var list []curve
 		var ends []float64
 		var names []string
 		for _, r := range t.Rows {
-			h := lab.NewHistogram()
+			h := run.NewHistogram()
 			for _, b := range data[r.V.Name] {
 				h.Merge(b.Latency)
 			}
@@ -81,7 +81,7 @@ func ecdfCharts(res *lab.Result) []chart {
 // thin keeps the first and last points and those between that rise visibly.
 // Past the 99th percentile a rise is too small to see, so there the time
 // decides.
-func thin(points []lab.CumulativePoint) []lab.CumulativePoint {
+func thin(points []run.CumulativePoint) []run.CumulativePoint {
 	if len(points) <= ecdfPoints {
 		return points
 	}
@@ -107,7 +107,7 @@ func paramCharts(g *group) []chart {
 	var out []chart
 	for _, t := range tiers(g.Results[0]) {
 		var all []float64
-		times := make([][]lab.Estimate, len(t.Rows))
+		times := make([][]run.Estimate, len(t.Rows))
 		for i, r := range t.Rows {
 			for _, res := range g.Results {
 				e := timeAt(res, r.V.Name)
@@ -200,11 +200,11 @@ func paramAxis(g *group) (xs []float64, labels []string, log bool) {
 	return xs, labels, xs[0] > 0 && xs[len(xs)-1]/xs[0] > 6
 }
 
-func timeAt(res *lab.Result, variant string) lab.Estimate {
+func timeAt(res *run.Result, variant string) run.Estimate {
 	for i := range res.Variants {
 		if v := &res.Variants[i]; v.Name == variant {
 			return v.Time
 		}
 	}
-	return lab.Estimate{}
+	return run.Estimate{}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // Marks of cells, the same in the table and in the picture.
@@ -34,19 +34,19 @@ type heatRow struct {
 
 // A heatCell is what one setting brings.
 type heatCell struct {
-	V       *lab.VariantResult // nil where there is no such setting
+	V       *run.VariantResult // nil where there is no such setting
 	Rate    float64            // operations a second; NaN where nothing was measured
 	Latency float64            // nanoseconds; NaN where it is not known
 	Mark    string
 }
 
 // heats lays out the surfaces of a result.
-func heats(res *lab.Result) []heat {
+func heats(res *run.Result) []heat {
 	var out []heat
 	for _, s := range res.Surfaces {
 		h := heat{Name: clean(s.Name), XName: clean(s.XName), YName: clean(s.YName), Verdict: clean(s.Verdict)}
 		type at struct{ x, y int }
-		cells := map[at]*lab.VariantResult{}
+		cells := map[at]*run.VariantResult{}
 		var ys []int
 		for i := range res.Variants {
 			v := &res.Variants[i]
@@ -73,7 +73,7 @@ func heats(res *lab.Result) []heat {
 	return out
 }
 
-func newHeatCell(v *lab.VariantResult, s *lab.Surface) heatCell {
+func newHeatCell(v *run.VariantResult, s *run.Surface) heatCell {
 	c := heatCell{V: v, Rate: math.NaN(), Latency: math.NaN()}
 	if v == nil || v.Time.N == 0 || !(v.Time.Median > 0) {
 		return c
@@ -185,7 +185,7 @@ func (p *printer) heats(g *group) {
 }
 
 // heats writes the surfaces of a result, each as a table.
-func (m *markdown) heats(res *lab.Result) {
+func (m *markdown) heats(res *run.Result) {
 	list := heats(res)
 	for _, h := range list {
 		m.printf("**%s**, operations a second and median latency: %s.\n\n", escapeMarkdown(h.Name), escapeMarkdown(h.Verdict))
@@ -215,7 +215,7 @@ type heatView struct {
 	Picture       template.HTML
 }
 
-func heatViews(res *lab.Result) []heatView {
+func heatViews(res *run.Result) []heatView {
 	var out []heatView
 	for _, h := range heats(res) {
 		out = append(out, heatView{h.Name, h.Verdict, heatPicture(&h)})

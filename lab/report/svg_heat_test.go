@@ -7,26 +7,26 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // heatRun has two surfaces: ring over depth and threads, of which a cell is
 // missing and another failed, and pread over goroutines alone.
-func heatRun(t *testing.T) *lab.Run {
+func heatRun(t *testing.T) *run.Run {
 	t.Helper()
 	r := sampleRun(t)
-	res := &lab.Result{
+	res := &run.Result{
 		ID: "rw/surface", Suite: "rw", Name: "surface", Question: "Where?", Op: "one read", Place: r.Places[0].Name,
 	}
 	add := func(surface, xName, yName string, x, y int, ns float64) {
-		v := lab.VariantResult{
+		v := run.VariantResult{
 			Name: fmt.Sprintf("%s %d x %d", surface, x, y), Doc: "a cell", Promise: durability.Promise{Level: durability.None, After: durability.Torn},
-			Cell: &lab.Cell{Surface: surface, XName: xName, YName: yName, X: x, Y: y, Latency: "request_p50_ns"},
+			Cell: &run.Cell{Surface: surface, XName: xName, YName: yName, X: x, Y: y, Latency: "request_p50_ns"},
 		}
 		res.Variants = append(res.Variants, v)
 		for round := 1; round <= 8; round++ {
-			b := lab.Block{Variant: v.Name, Role: lab.RoleTimed, Round: round, Ops: 100, Batch: 1, Wall: lab.Nanos(100 * ns),
-				Metrics: map[string]float64{"request_p50_ns": ns * float64(x*y)}, Latency: lab.NewHistogram()}
+			b := run.Block{Variant: v.Name, Role: run.RoleTimed, Round: round, Ops: 100, Batch: 1, Wall: run.Nanos(100 * ns),
+				Metrics: map[string]float64{"request_p50_ns": ns * float64(x*y)}, Latency: run.NewHistogram()}
 			if ns == 0 {
 				b.Error = "no ring here"
 			}
@@ -43,7 +43,7 @@ func heatRun(t *testing.T) *lab.Run {
 	add("ring", "depth", "threads", 64, 2, 0)
 	add("pread", "goroutines", "", 1, 1, 90_000)
 	add("pread", "goroutines", "", 16, 1, 6_000)
-	r.Results = []*lab.Result{res}
+	r.Results = []*run.Result{res}
 	r.Analyse()
 	return r
 }
@@ -63,7 +63,7 @@ func TestHeatsAreLaidOut(t *testing.T) {
 	if got := strings.Join(texts, "|"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if heats(&lab.Result{Variants: []lab.VariantResult{{Name: "a"}}}) != nil {
+	if heats(&run.Result{Variants: []run.VariantResult{{Name: "a"}}}) != nil {
 		t.Error("a result without cells has a surface")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"html/template"
 	"math"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // mostPictures is how many system calls of a variant are drawn.
@@ -19,8 +19,8 @@ type callPicture struct {
 
 // callPictures draws the variant's own calls that took longest in all. All of
 // a variant share one axis, so that they can be compared by eye.
-func callPictures(variant string, t *lab.VariantTrace) []callPicture {
-	var shown []*lab.CallLatency
+func callPictures(variant string, t *run.VariantTrace) []callPicture {
+	var shown []*run.CallLatency
 	lo, hi := math.Inf(1), 0.0
 	for i := range t.Calls {
 		c := &t.Calls[i]
@@ -47,7 +47,7 @@ const latencyHeight = 96
 
 // latencyPicture draws a histogram: the share of the calls in each bucket, the
 // median as a line and the 99th percentile as a dashed one.
-func latencyPicture(variant string, c *lab.CallLatency, axis scale) template.HTML {
+func latencyPicture(variant string, c *run.CallLatency, axis scale) template.HTML {
 	const top, bottom = 6.0, float64(latencyHeight - 20)
 	most := int64(1)
 	for _, b := range c.Buckets {
@@ -97,11 +97,11 @@ func (n *chainNode) child(first, second, class string) *chainNode {
 // linkClass gives the ways to spend time their colours.
 func linkClass(how string) string {
 	switch how {
-	case lab.HowSyscall:
+	case run.HowSyscall:
 		return "link c0"
-	case lab.HowReady:
+	case run.HowReady:
 		return "link c4"
-	case lab.HowRunning:
+	case run.HowRunning:
 		return "link c2"
 	}
 	return "link c7"
@@ -109,7 +109,7 @@ func linkClass(how string) string {
 
 // chainTree puts chains with the same beginning together. A call that was seen
 // to be blocked goes on to its causes in the kernel.
-func chainTree(t *lab.VariantTrace) *chainNode {
+func chainTree(t *run.VariantTrace) *chainNode {
 	root := &chainNode{}
 	for _, c := range t.Chains {
 		n := root
@@ -145,7 +145,7 @@ const (
 // chainPicture draws the tree from left to right: the height of a box is its
 // share of the waiting time, and what stands right of a box is what it waits
 // for.
-func chainPicture(variant string, t *lab.VariantTrace) template.HTML {
+func chainPicture(variant string, t *run.VariantTrace) template.HTML {
 	root := chainTree(t)
 	if root.share <= 0 {
 		return ""
@@ -208,7 +208,7 @@ type chainItem struct {
 	Lines []string
 }
 
-func traceViews(res *lab.Result) []traceView {
+func traceViews(res *run.Result) []traceView {
 	var out []traceView
 	for _, i := range variantOrder(res) {
 		v := &res.Variants[i]

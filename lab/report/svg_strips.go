@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // A strip is one variant's row in a chart: its label is text of the page, so
@@ -56,7 +56,7 @@ const (
 
 // boxStrips draws every timed block as a dot, the quartiles as a box, the
 // median as a line, and its interval as a bar.
-func boxStrips(res *lab.Result) []stripTier {
+func boxStrips(res *run.Result) []stripTier {
 	data := timedBlocks(res)
 	var out []stripTier
 	for _, t := range tiers(res) {
@@ -84,18 +84,18 @@ func boxStrips(res *lab.Result) []stripTier {
 }
 
 // timedBlocks are the data of each variant, in the order in which they ran.
-func timedBlocks(res *lab.Result) map[string][]*lab.Block {
-	out := map[string][]*lab.Block{}
+func timedBlocks(res *run.Result) map[string][]*run.Block {
+	out := map[string][]*run.Block{}
 	for i := range res.Blocks {
 		b := &res.Blocks[i]
-		if b.Role == lab.RoleTimed && b.Error == "" && b.Ops > 0 && b.Wall > 0 {
+		if b.Role == run.RoleTimed && b.Error == "" && b.Ops > 0 && b.Wall > 0 {
 			out[b.Variant] = append(out[b.Variant], b)
 		}
 	}
 	return out
 }
 
-func boxPicture(v *lab.VariantResult, blocks []*lab.Block, s scale, promise string) template.HTML {
+func boxPicture(v *run.VariantResult, blocks []*run.Block, s scale, promise string) template.HTML {
 	title := fmt.Sprintf("%s (%s): %s", v.Name, promise, notAvailable)
 	if len(blocks) > 0 {
 		title = fmt.Sprintf("%s (%s): median %s an operation over %s, %s", v.Name, promise, spread(v.Time), plural(len(blocks), "block"), plural(len(v.Outliers), "outlier"))
@@ -152,7 +152,7 @@ func axisPicture(s scale, label func(float64) string) template.HTML {
 
 // forestStrips draws each ratio with its interval against the band of the
 // tolerance. Comparisons across promises come last, in a tier of their own.
-func forestStrips(res *lab.Result) []stripTier {
+func forestStrips(res *run.Result) []stripTier {
 	var out []stripTier
 	// Ratios without a finite value have no place on the axis.
 	var all []float64
@@ -206,7 +206,7 @@ func axisRatio(x float64) string {
 // from 1 both ways.
 func band(tolerance float64) (lo, hi float64) { return 1 / (1 + tolerance), 1 + tolerance }
 
-func forestSpan(c lab.Comparison) []float64 {
+func forestSpan(c run.Comparison) []float64 {
 	lo, hi := band(c.Tolerance)
 	return []float64{c.Ratio.Median, c.Ratio.Lo, c.Ratio.Hi, lo, hi}
 }
@@ -222,7 +222,7 @@ func forestScale(all []float64) scale {
 	return logScale(min(lo, 0.9), max(hi, 1.1))
 }
 
-func forestStrip(r row, c lab.Comparison, promise string, s scale) strip {
+func forestStrip(r row, c run.Comparison, promise string, s scale) strip {
 	lo, hi := band(c.Tolerance)
 	title := fmt.Sprintf("%s (%s) to %s: %s, %s; Holm p %s; tolerance ±%s", r.V.Name, promise, c.Baseline, ratio(c.Ratio), c.Verdict, pValue(c.PHolm), percent(c.Tolerance))
 	st := strip{Key: key{r.Index}, Name: clean(r.V.Name), Promise: promise, Against: clean(c.Baseline), Value: ratio(c.Ratio), Word: clean(c.Verdict), Class: verdictClass(c.Verdict), Mixed: c.Mixed}
@@ -249,13 +249,13 @@ func forestStrip(r row, c lab.Comparison, promise string, s scale) strip {
 
 func verdictClass(word string) string {
 	switch word {
-	case lab.Faster, "holds":
+	case run.Faster, "holds":
 		return "good"
-	case lab.Slower, "does not hold", "failed":
+	case run.Slower, "does not hold", "failed":
 		return "bad"
-	case lab.Same:
+	case run.Same:
 		return "even"
-	case lab.CannotTell, "depends":
+	case run.CannotTell, "depends":
 		return "open"
 	}
 	return "none"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // timePoints bounds the points of one panel over all variants: beyond it
@@ -29,7 +29,7 @@ type span struct {
 	gcs       int64
 }
 
-func newTimeline(res *lab.Result) *timeline {
+func newTimeline(res *run.Result) *timeline {
 	data := timedBlocks(res)
 	windows := 0
 	for _, blocks := range data {
@@ -174,13 +174,13 @@ func (m mark) write(b *strings.Builder, from, to, bottom float64) {
 }
 
 // joined cuts a block into spans of n windows.
-func joined(b *lab.Block, n int) []span {
+func joined(b *run.Block, n int) []span {
 	var out []span
 	for i := 0; i < len(b.Windows); i += n {
 		ws := b.Windows[i:min(i+n, len(b.Windows))]
 		var s span
 		var ops int64
-		var length lab.Nanos
+		var length run.Nanos
 		s.from = float64(b.Start + ws[0].At)
 		for _, w := range ws {
 			s.to = max(s.to, float64(b.Start+w.At+w.Len))

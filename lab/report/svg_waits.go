@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // A waitView is where the goroutines of one variant were, on the page.
@@ -19,7 +19,7 @@ type waitView struct {
 	Contention []string
 }
 
-func waitViews(res *lab.Result) []waitView {
+func waitViews(res *run.Result) []waitView {
 	var out []waitView
 	keys := causeKeys(res)
 	for _, i := range variantOrder(res) {
@@ -43,7 +43,7 @@ const waitHeight = 190
 
 // waitPicture stacks the causes over the timed part: how many goroutines were
 // in each. They lie in the order of their colours, the same in all variants.
-func waitPicture(v *lab.VariantResult, rows []waitRow) template.HTML {
+func waitPicture(v *run.VariantResult, rows []waitRow) template.HTML {
 	rows = slices.SortedFunc(slices.Values(rows), func(a, b waitRow) int { return a.Key.Index - b.Key.Index })
 	var stack [][]float64 // the upper edge of each cause
 	var base []float64

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // TextOptions say for which terminal Text writes.
@@ -17,7 +17,7 @@ type TextOptions struct {
 
 // Text writes the run for a terminal: where it was measured, a table for
 // each experiment, and at the end the verdict of each and the claims.
-func Text(w io.Writer, r *lab.Run, o TextOptions) error {
+func Text(w io.Writer, r *run.Run, o TextOptions) error {
 	if o.Width == 0 {
 		o.Width = 100
 	}
@@ -68,7 +68,7 @@ func (p *printer) para(lead string, s style, text string) {
 	}
 }
 
-func (p *printer) head(r *lab.Run) {
+func (p *printer) head(r *run.Run) {
 	p.line(p.paint(bold, headline(r)))
 	p.para("", dim, settingsLine(r))
 	if r.Partial != "" {
@@ -94,7 +94,7 @@ func (p *printer) head(r *lab.Run) {
 	}
 }
 
-func (p *printer) group(r *lab.Run, g *group) {
+func (p *printer) group(r *run.Run, g *group) {
 	title := g.Title
 	if len(r.Places) > 1 {
 		title += " in " + g.Place
@@ -143,7 +143,7 @@ type remark struct {
 
 // notes writes what is to be said below a table. What is the same at several
 // points of a group is said once.
-func (p *printer) notes(r *lab.Run, g *group) {
+func (p *printer) notes(r *run.Run, g *group) {
 	var all []*remark
 	for _, res := range g.Results {
 		add := func(lead string, s style, text string) {
@@ -188,7 +188,7 @@ func (p *printer) notes(r *lab.Run, g *group) {
 
 // resultLines are the rows of one result, those of each promise under a
 // heading that says what survives.
-func resultLines(res *lab.Result, point string, gp *gaps) []line {
+func resultLines(res *run.Result, point string, gp *gaps) []line {
 	var out []line
 	for _, t := range tiers(res) {
 		heading := t.Promise.String() + ": " + t.Promise.Level.Survives()
@@ -208,7 +208,7 @@ func resultLines(res *lab.Result, point string, gp *gaps) []line {
 	return out
 }
 
-func rowCells(res *lab.Result, r row, gp *gaps) []cell {
+func rowCells(res *run.Result, r row, gp *gaps) []cell {
 	v := r.V
 	show := func(what string, f figure) cell {
 		if f.Why != "" {
@@ -227,19 +227,19 @@ func rowCells(res *lab.Result, r row, gp *gaps) []cell {
 	return append(cells,
 		show("p50", percentileFigure(v, 50)),
 		show("p99", percentileFigure(v, 99)),
-		show("allocs/op", metricFigure(v, lab.Metric{Name: allocsPerOp, Unit: "1"})),
-		show("calls/op", metricFigure(v, lab.Metric{Name: syscallsPerOp, Unit: "1"})))
+		show("allocs/op", metricFigure(v, run.Metric{Name: allocsPerOp, Unit: "1"})),
+		show("calls/op", metricFigure(v, run.Metric{Name: syscallsPerOp, Unit: "1"})))
 }
 
 func wordStyle(word string) style {
 	switch word {
-	case lab.Faster:
+	case run.Faster:
 		return green
-	case lab.Slower, "failed":
+	case run.Slower, "failed":
 		return red
-	case lab.Same:
+	case run.Same:
 		return blue
-	case lab.CannotTell:
+	case run.CannotTell:
 		return yellow
 	}
 	return dim
@@ -248,11 +248,11 @@ func wordStyle(word string) style {
 // verdictSign is a verdict in one character, for the matrix.
 func verdictSign(word string) string {
 	switch word {
-	case lab.Faster:
+	case run.Faster:
 		return "▼"
-	case lab.Slower:
+	case run.Slower:
 		return "▲"
-	case lab.Same:
+	case run.Same:
 		return "="
 	}
 	return "?"
@@ -306,7 +306,7 @@ func matrixOf(g *group) *table {
 	return t
 }
 
-func matrixCell(res *lab.Result, variant string) cell {
+func matrixCell(res *run.Result, variant string) cell {
 	for _, t := range tiers(res) {
 		for _, r := range t.Rows {
 			switch {
@@ -317,14 +317,14 @@ func matrixCell(res *lab.Result, variant string) cell {
 				c := r.Comparison
 				return cell{times(c.Ratio.Median) + " " + verdictSign(c.Verdict), wordStyle(c.Verdict)}
 			default:
-				return cell{timeFigure(r.V, func(e lab.Estimate) string { return duration(e.Median) }).Text, plain}
+				return cell{timeFigure(r.V, func(e run.Estimate) string { return duration(e.Median) }).Text, plain}
 			}
 		}
 	}
 	return cell{"-", dim}
 }
 
-func (p *printer) verdicts(r *lab.Run) {
+func (p *printer) verdicts(r *run.Run) {
 	if len(r.Results) == 0 {
 		return
 	}
@@ -337,7 +337,7 @@ func (p *printer) verdicts(r *lab.Run) {
 	}
 }
 
-func (p *printer) claims(r *lab.Run) {
+func (p *printer) claims(r *run.Run) {
 	if len(r.Claims) == 0 {
 		return
 	}

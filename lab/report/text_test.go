@@ -9,10 +9,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
-func text(t *testing.T, r *lab.Run, o TextOptions) string {
+func text(t *testing.T, r *run.Run, o TextOptions) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Text(&b, r, o); err != nil {
@@ -59,7 +59,7 @@ func TestControlCharactersAreReplaced(t *testing.T) {
 			res.Comparisons[i].Verdict = evil
 		}
 	}
-	r.Claims[0] = lab.Claim{ID: evil, Statement: evil, Claimed: evil, Measured: evil, Verdict: evil, Why: evil, Promise: evil, Place: evil}
+	r.Claims[0] = run.Claim{ID: evil, Statement: evil, Claimed: evil, Measured: evil, Verdict: evil, Why: evil, Promise: evil, Place: evil}
 	for kind, write := range writers {
 		if kind == "color" {
 			continue
@@ -80,14 +80,14 @@ func TestControlCharactersAreReplaced(t *testing.T) {
 // nothing could be measured; and must not make a zero of what is missing.
 func TestNothingMeasured(t *testing.T) {
 	nan := math.NaN()
-	none := lab.Estimate{Median: nan, Lo: nan, Hi: nan}
-	r := &lab.Run{Results: []*lab.Result{{ID: "s/n", Suite: "s", Name: "n", Variants: []lab.VariantResult{
-		{Name: "a", Error: "broken"}, {Name: "b", Time: none, Metrics: map[string]lab.Estimate{allocsPerOp: none}},
-	}, Comparisons: []lab.Comparison{{Variant: "b", Baseline: "a", Ratio: none, P: nan, PHolm: nan, Verdict: lab.CannotTell}}}}}
+	none := run.Estimate{Median: nan, Lo: nan, Hi: nan}
+	r := &run.Run{Results: []*run.Result{{ID: "s/n", Suite: "s", Name: "n", Variants: []run.VariantResult{
+		{Name: "a", Error: "broken"}, {Name: "b", Time: none, Metrics: map[string]run.Estimate{allocsPerOp: none}},
+	}, Comparisons: []run.Comparison{{Variant: "b", Baseline: "a", Ratio: none, P: nan, PHolm: nan, Verdict: run.CannotTell}}}}}
 	for kind, write := range writers {
-		for _, run := range []*lab.Run{{}, r} {
+		for _, got := range []*run.Run{{}, r} {
 			var b bytes.Buffer
-			if err := write(&b, run); err != nil {
+			if err := write(&b, got); err != nil {
 				t.Errorf("%s: %v", kind, err)
 			}
 			if s := b.String(); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
@@ -172,7 +172,7 @@ func TestParamsOrder(t *testing.T) {
 
 // A result without a verdict for want of rounds says so.
 func TestCutIsTold(t *testing.T) {
-	res := &lab.Result{Cut: "the budget had room for 2 of the 6 rounds"}
+	res := &run.Result{Cut: "the budget had room for 2 of the 6 rounds"}
 	if got := cautions(res); len(got) != 1 || got[0] != "Too few rounds: the budget had room for 2 of the 6 rounds." {
 		t.Errorf("%q", got)
 	}

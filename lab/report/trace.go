@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // leastChain is the share of the waiting time below which a chain is not
@@ -21,8 +21,8 @@ const chainLegend = "Who waits, and below it who had to act before it went on, a
 
 const callLegend = "From the kernel's entry to its exit, the time without a CPU included, over blocks of their own; percentiles to a fifth of their value, n/a where too few calls stand behind them. Timing adds to each call about a microsecond by BPF, and several by tracepoints. Calls of the Go runtime are threads that park and wake, and no wait of the variant's."
 
-func hasTrace(res *lab.Result) bool {
-	return slices.ContainsFunc(res.Variants, func(v lab.VariantResult) bool { return v.Trace != nil })
+func hasTrace(res *run.Result) bool {
+	return slices.ContainsFunc(res.Variants, func(v run.VariantResult) bool { return v.Trace != nil })
 }
 
 // short takes the path off the functions in s: "wal.(*Log).Append".
@@ -35,13 +35,13 @@ func short(s string) string {
 }
 
 // linkDoes is what the goroutines of a link do.
-func linkDoes(l lab.Link) string {
+func linkDoes(l run.Link) string {
 	switch {
-	case l.How == lab.HowSyscall && l.Call != "" && l.In != "":
+	case l.How == run.HowSyscall && l.Call != "" && l.In != "":
 		return "in " + clean(l.Call) + " (" + short(l.In) + ")"
-	case l.How == lab.HowSyscall && l.Call != "":
+	case l.How == run.HowSyscall && l.Call != "":
 		return "in " + clean(l.Call)
-	case l.In != "" && l.How == lab.HowSyscall:
+	case l.In != "" && l.How == run.HowSyscall:
 		return clean(l.How) + " (" + short(l.In) + ")"
 	case l.In != "":
 		return clean(l.How) + " in " + short(l.In)
@@ -49,10 +49,10 @@ func linkDoes(l lab.Link) string {
 	return clean(l.How)
 }
 
-func linkText(l lab.Link) string { return short(l.Who) + ": " + linkDoes(l) }
+func linkText(l run.Link) string { return short(l.Who) + ": " + linkDoes(l) }
 
 // chainLines are the links of a chain, from who waits to what it waits for.
-func chainLines(c lab.ChainShare) []string {
+func chainLines(c run.ChainShare) []string {
 	var out []string
 	for _, l := range c.Links {
 		s := linkText(l)
@@ -72,7 +72,7 @@ func chainLines(c lab.ChainShare) []string {
 }
 
 // shownChains are those worth a line.
-func shownChains(t *lab.VariantTrace) []lab.ChainShare {
+func shownChains(t *run.VariantTrace) []run.ChainShare {
 	n := 0
 	for n < len(t.Chains) && n < mostChains && t.Chains[n].Share >= leastChain {
 		n++
@@ -81,7 +81,7 @@ func shownChains(t *lab.VariantTrace) []lab.ChainShare {
 }
 
 // restOfChains says how much is not listed, or "".
-func restOfChains(t *lab.VariantTrace) string {
+func restOfChains(t *run.VariantTrace) string {
 	rest := 1.0
 	for _, c := range shownChains(t) {
 		rest -= c.Share
@@ -95,7 +95,7 @@ func restOfChains(t *lab.VariantTrace) string {
 // A callRow is one system call of a variant, ready to be shown.
 type callRow struct{ Call, Count, PerOp, P50, P99, Max, Total string }
 
-func callRows(t *lab.VariantTrace) []callRow {
+func callRows(t *run.VariantTrace) []callRow {
 	var rows []callRow
 	for _, c := range t.Calls[:min(len(t.Calls), mostCalls)] {
 		name := clean(c.Call)
@@ -107,7 +107,7 @@ func callRows(t *lab.VariantTrace) []callRow {
 	return rows
 }
 
-func callPercentile(p lab.Percentile) string {
+func callPercentile(p run.Percentile) string {
 	if p.Refused != "" {
 		return notAvailable
 	}
@@ -115,7 +115,7 @@ func callPercentile(p lab.Percentile) string {
 }
 
 // traceGaps are what could not be had, each with its reason.
-func traceGaps(t *lab.VariantTrace) []string {
+func traceGaps(t *run.VariantTrace) []string {
 	names := map[string]string{"calls": "times of system calls", "chains": "who waits for whom"}
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(t.Missing)) {
@@ -129,13 +129,13 @@ func traceGaps(t *lab.VariantTrace) []string {
 }
 
 // traceHead says what the figures of a variant are from.
-func traceHead(t *lab.VariantTrace) string {
+func traceHead(t *run.VariantTrace) string {
 	var parts []string
 	if t.ChainBlocks > 0 {
 		parts = append(parts, fmt.Sprintf("%s of waiting followed in %s", duration(float64(t.Followed)), plural(t.ChainBlocks, "block")))
 	}
 	if t.Blocks > 0 {
-		by := map[string]string{lab.SourceBPF: "BPF", lab.SourceTracepoints: "tracepoints"}[t.Source]
+		by := map[string]string{run.SourceBPF: "BPF", run.SourceTracepoints: "tracepoints"}[t.Source]
 		if by == "" {
 			by = t.Source
 		}
@@ -168,7 +168,7 @@ func (p *printer) trace(g *group) {
 	p.line("")
 }
 
-func (p *printer) traceOf(name string, t *lab.VariantTrace) {
+func (p *printer) traceOf(name string, t *run.VariantTrace) {
 	head := name
 	if s := traceHead(t); s != "" {
 		head += ": " + s
@@ -203,7 +203,7 @@ func (p *printer) traceOf(name string, t *lab.VariantTrace) {
 	}
 }
 
-func (m *markdown) trace(res *lab.Result) {
+func (m *markdown) trace(res *run.Result) {
 	if !hasTrace(res) {
 		return
 	}
@@ -224,7 +224,7 @@ func (m *markdown) trace(res *lab.Result) {
 			m.printf("  - %s\n", escapeMarkdown(s))
 		}
 	}
-	if !slices.ContainsFunc(res.Variants, func(v lab.VariantResult) bool { return v.Trace != nil && len(v.Trace.Calls) > 0 }) {
+	if !slices.ContainsFunc(res.Variants, func(v run.VariantResult) bool { return v.Trace != nil && len(v.Trace.Calls) > 0 }) {
 		m.printf("\n")
 		return
 	}

@@ -6,46 +6,46 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // sampleTrace has chains of one to four links, one too small to be drawn, and
 // calls from nanoseconds to seconds; the second variant shows what it lacks.
-func sampleTrace(variant int) *lab.VariantTrace {
+func sampleTrace(variant int) *run.VariantTrace {
 	if variant == 1 {
-		return &lab.VariantTrace{Missing: map[string]string{
+		return &run.VariantTrace{Missing: map[string]string{
 			"calls":  "time system calls with BPF: create a map: operation not permitted; run as root",
 			"chains": "the execution trace ends before the timed part does",
 		}}
 	}
 	const app = "example.org/app/store.(*Log)."
-	appender := lab.Link{Who: app + "Append", How: lab.HowBlocked, In: "sync.(*Cond).Wait in " + app + "await"}
-	flusher := lab.Link{Who: app + "flush", How: lab.HowSyscall, In: "os.(*File).Sync in " + app + "commit", Call: "fsync", By: app + "flush"}
-	hand := lab.Link{Who: app + "flush", How: lab.HowBlocked, In: app + "flush", By: app + "flush"}
-	journal := []lab.KernelShare{{Cause: "ext4 journal, waiting for a commit", Share: .79}, {Cause: "disk, flush <b>", Share: .21}}
-	chain := func(share float64, kernel []lab.KernelShare, links ...lab.Link) lab.ChainShare {
-		return lab.ChainShare{Chain: lab.Chain{Links: links, Time: lab.Nanos(share * 4e9)}, Share: share, Kernel: kernel}
+	appender := run.Link{Who: app + "Append", How: run.HowBlocked, In: "sync.(*Cond).Wait in " + app + "await"}
+	flusher := run.Link{Who: app + "flush", How: run.HowSyscall, In: "os.(*File).Sync in " + app + "commit", Call: "fsync", By: app + "flush"}
+	hand := run.Link{Who: app + "flush", How: run.HowBlocked, In: app + "flush", By: app + "flush"}
+	journal := []run.KernelShare{{Cause: "ext4 journal, waiting for a commit", Share: .79}, {Cause: "disk, flush <b>", Share: .21}}
+	chain := func(share float64, kernel []run.KernelShare, links ...run.Link) run.ChainShare {
+		return run.ChainShare{Chain: run.Chain{Links: links, Time: run.Nanos(share * 4e9)}, Share: share, Kernel: kernel}
 	}
-	t := &lab.VariantTrace{Blocks: 3, Source: lab.SourceBPF, ChainBlocks: 8, Followed: 4e9, Chains: []lab.ChainShare{
+	t := &run.VariantTrace{Blocks: 3, Source: run.SourceBPF, ChainBlocks: 8, Followed: 4e9, Chains: []run.ChainShare{
 		chain(.62, journal, appender, flusher),
-		chain(.18, nil, appender, hand, lab.Link{Who: app + "Append", How: lab.HowRunning, By: "runtime.chansend1"}),
-		chain(.09, nil, lab.Link{Who: app + "Append", How: lab.HowReady}),
-		chain(.05, nil, appender, lab.Link{Who: app + "flush", How: lab.HowSyscall, In: app + "write", By: app + "flush"}),
-		chain(.004, nil, lab.Link{Who: "sync.(*WaitGroup).Go.func1", How: lab.HowUnfollowed}),
-		chain(.001, nil, appender, lab.Link{Who: "a timer of the Go runtime", How: lab.HowRunning}),
+		chain(.18, nil, appender, hand, run.Link{Who: app + "Append", How: run.HowRunning, By: "runtime.chansend1"}),
+		chain(.09, nil, run.Link{Who: app + "Append", How: run.HowReady}),
+		chain(.05, nil, appender, run.Link{Who: app + "flush", How: run.HowSyscall, In: app + "write", By: app + "flush"}),
+		chain(.004, nil, run.Link{Who: "sync.(*WaitGroup).Go.func1", How: run.HowUnfollowed}),
+		chain(.001, nil, appender, run.Link{Who: "a timer of the Go runtime", How: run.HowRunning}),
 	}}
-	call := func(name string, from lab.Nanos, counts ...int64) {
-		c := lab.CallLatency{Call: name, Runtime: lab.RuntimeSyscall(name)}
+	call := func(name string, from run.Nanos, counts ...int64) {
+		c := run.CallLatency{Call: name, Runtime: run.RuntimeSyscall(name)}
 		for _, n := range counts {
-			c.Buckets = append(c.Buckets, lab.CallBucket{From: from, To: from + from/4 + 1, Count: n})
-			c.Count, c.Total, c.Max = c.Count+n, c.Total+lab.Nanos(n)*from, from+from/5
+			c.Buckets = append(c.Buckets, run.CallBucket{From: from, To: from + from/4 + 1, Count: n})
+			c.Count, c.Total, c.Max = c.Count+n, c.Total+run.Nanos(n)*from, from+from/5
 			from += from/4 + 1
 		}
 		c.PerOp = float64(c.Count) / 1000
-		c.P50 = lab.Percentile{P: 50, NS: float64(c.Total) / float64(c.Count)}
-		c.P99 = lab.Percentile{P: 99, NS: float64(c.Max)}
+		c.P50 = run.Percentile{P: 50, NS: float64(c.Total) / float64(c.Count)}
+		c.P99 = run.Percentile{P: 99, NS: float64(c.Max)}
 		if c.Count < 299 {
-			c.P99 = lab.Percentile{P: 99, Refused: "p99 needs at least 299 samples for its interval"}
+			c.P99 = run.Percentile{P: 99, Refused: "p99 needs at least 299 samples for its interval"}
 		}
 		t.Calls = append(t.Calls, c)
 	}
@@ -115,7 +115,7 @@ func TestChainPicture(t *testing.T) {
 	if strings.Contains(picture, "<b>") {
 		t.Error("a name is not escaped")
 	}
-	if chainPicture("a", &lab.VariantTrace{}) != "" {
+	if chainPicture("a", &run.VariantTrace{}) != "" {
 		t.Error("nothing is drawn")
 	}
 }
@@ -157,11 +157,11 @@ func TestTraceIsCleaned(t *testing.T) {
 	const evil = "a<img src=x>\x1b]0;x\x07"
 	r := sampleRun(t)
 	r.Results = r.Results[:1]
-	r.Results[0].Variants[0].Trace = &lab.VariantTrace{
+	r.Results[0].Variants[0].Trace = &run.VariantTrace{
 		Blocks: 1, ChainBlocks: 1, Source: evil, Missing: map[string]string{evil: evil},
-		Calls: []lab.CallLatency{{Call: evil, Count: 1, Buckets: []lab.CallBucket{{From: 1, To: 2, Count: 1}}}},
-		Chains: []lab.ChainShare{{Share: 1, Kernel: []lab.KernelShare{{Cause: evil, Share: 1}},
-			Chain: lab.Chain{Links: []lab.Link{{Who: evil, How: evil, In: evil, By: evil}, {Who: evil, How: lab.HowSyscall, In: evil, Call: evil}}}}},
+		Calls: []run.CallLatency{{Call: evil, Count: 1, Buckets: []run.CallBucket{{From: 1, To: 2, Count: 1}}}},
+		Chains: []run.ChainShare{{Share: 1, Kernel: []run.KernelShare{{Cause: evil, Share: 1}},
+			Chain: run.Chain{Links: []run.Link{{Who: evil, How: evil, In: evil, By: evil}, {Who: evil, How: run.HowSyscall, In: evil, Call: evil}}}}},
 	}
 	for kind, write := range writers {
 		if kind == "color" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // digits writes x with three significant digits and no exponent.
@@ -120,7 +120,7 @@ func percent(share float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + " %"
 }
 
-// quantity writes x in the unit of a lab.Metric.
+// quantity writes x in the unit of a run.Metric.
 func quantity(x float64, unit string) string {
 	switch unit {
 	case "ns":
@@ -157,7 +157,7 @@ func factor(x float64) string {
 }
 
 // ratio writes a ratio and its interval: "0.48x [0.46, 0.51]".
-func ratio(e lab.Estimate) string {
+func ratio(e run.Estimate) string {
 	if !known(e.Median) {
 		return "n/a"
 	}
@@ -169,7 +169,7 @@ func ratio(e lab.Estimate) string {
 
 // spread writes a time with its interval in the unit of its median:
 // "1.23 us [1.20, 1.26]".
-func spread(e lab.Estimate) string {
+func spread(e run.Estimate) string {
 	if !hasInterval(e) {
 		return duration(e.Median) + " [?]"
 	}
@@ -181,7 +181,7 @@ func spread(e lab.Estimate) string {
 
 // plusMinus writes a time and the farther end of its interval as a share:
 // "1.23 us ±4%".
-func plusMinus(e lab.Estimate) string {
+func plusMinus(e run.Estimate) string {
 	if !hasInterval(e) || e.Median == 0 {
 		return duration(e.Median) + " ±?"
 	}
@@ -203,7 +203,7 @@ func pValue(p float64) string {
 }
 
 // wall writes a long duration for people: "2m 31s".
-func wall(n lab.Nanos) string {
+func wall(n run.Nanos) string {
 	d := time.Duration(n)
 	if d < time.Minute {
 		return duration(float64(n))
@@ -219,4 +219,4 @@ func wall(n lab.Nanos) string {
 // known tells a figure from the lack of one.
 func known(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-func hasInterval(e lab.Estimate) bool { return known(e.Median) && known(e.Lo) && known(e.Hi) }
+func hasInterval(e run.Estimate) bool { return known(e.Median) && known(e.Lo) && known(e.Hi) }

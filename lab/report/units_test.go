@@ -4,12 +4,12 @@ import (
 	"math"
 	"testing"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 func TestUnits(t *testing.T) {
 	nan := math.NaN()
-	e := func(m, lo, hi float64) lab.Estimate { return lab.Estimate{Median: m, Lo: lo, Hi: hi, N: 20} }
+	e := func(m, lo, hi float64) run.Estimate { return run.Estimate{Median: m, Lo: lo, Hi: hi, N: 20} }
 	for _, c := range []struct{ got, want string }{
 		{duration(0), "0 ns"}, {duration(0.452), "0.452 ns"}, {duration(12.34), "12.3 ns"}, {duration(999.4), "999 ns"}, {duration(999.6), "1.00 us"},
 		{duration(1234), "1.23 us"}, {duration(123456), "123 us"}, {duration(1.5e6), "1.50 ms"}, {duration(3e9), "3.00 s"}, {duration(7200e9), "7200 s"}, {duration(nan), "n/a"},
@@ -21,7 +21,7 @@ func TestUnits(t *testing.T) {
 		{plusMinus(e(1000, 960, 1020)), "1.00 us ±4%"}, {plusMinus(e(1000, nan, nan)), "1.00 us ±?"},
 		{spread(e(1234, 1200, 1260)), "1.23 us [1.20, 1.26]"}, {spread(e(980e3, 950e3, 1020e3)), "980 us [950, 1020]"},
 		{pValue(.00001), "<0.0001"}, {pValue(.0031), "0.0031"}, {pValue(.42), "0.42"}, {pValue(1), "1.00"}, {pValue(nan), "n/a"},
-		{wall(lab.Nanos(581e9)), "9 min 41 s"}, {wall(lab.Nanos(3660e9)), "1 h 1 min"}, {wall(1.5e9), "1.50 s"},
+		{wall(run.Nanos(581e9)), "9 min 41 s"}, {wall(run.Nanos(3660e9)), "1 h 1 min"}, {wall(1.5e9), "1.50 s"},
 		{quantity(.013, "share"), "1.3 %"}, {quantity(2<<20, "B/s"), "2.00 MiB/s"}, {quantity(1500, "ns"), "1.50 us"},
 	} {
 		if c.got != c.want {

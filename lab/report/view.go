@@ -2,7 +2,7 @@
 // terminal, Markdown, one HTML file, and the Go benchmark format.
 //
 // It only presents: every figure and every verdict is already in the
-// [lab.Run]. What was not measured shows as "n/a" with the reason, never as
+// [run.Run]. What was not measured shows as "n/a" with the reason, never as
 // zero, and a speed never shows without what survives a crash at that speed.
 //
 // # Mistakes to avoid
@@ -22,7 +22,7 @@ import (
 	"unicode"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // mixedMark stands wherever two variants of different promises are compared.
@@ -38,12 +38,12 @@ const notAvailable = "n/a"
 type group struct {
 	Title   string // "mkdir/fresh-7"
 	Place   string
-	Results []*lab.Result
+	Results []*run.Result
 }
 
 // grouped collects the results of the same job and place, in the order in
 // which the first of each came, the points of a group by parameter.
-func grouped(r *lab.Run) []*group {
+func grouped(r *run.Run) []*group {
 	type key struct{ suite, name, place string }
 	var out []*group
 	byKey := map[key]*group{}
@@ -66,7 +66,7 @@ func grouped(r *lab.Run) []*group {
 }
 
 // lessParams orders by key, numbers by value: depth=2 comes before depth=16.
-func lessParams(a, b lab.Params) bool {
+func lessParams(a, b run.Params) bool {
 	keys := make([]string, 0, len(a))
 	for k := range a {
 		keys = append(keys, k)
@@ -87,7 +87,7 @@ func lessParams(a, b lab.Params) bool {
 }
 
 // pointLabel names one point of a group: "depth=4".
-func pointLabel(res *lab.Result) string {
+func pointLabel(res *run.Result) string {
 	return clean(strings.ReplaceAll(res.Params.String(), "/", ", "))
 }
 
@@ -101,12 +101,12 @@ type tier struct {
 // A row is one variant and what it was compared with.
 type row struct {
 	Index      int // of the variant in the experiment
-	V          *lab.VariantResult
-	Comparison *lab.Comparison  // with the baseline of its promise; nil where there is none
-	Mixed      []lab.Comparison // across promises
+	V          *run.VariantResult
+	Comparison *run.Comparison  // with the baseline of its promise; nil where there is none
+	Mixed      []run.Comparison // across promises
 }
 
-func tiers(res *lab.Result) []*tier {
+func tiers(res *run.Result) []*tier {
 	var out []*tier
 	for i := range res.Variants {
 		v := &res.Variants[i]
@@ -132,14 +132,14 @@ func tiers(res *lab.Result) []*tier {
 }
 
 // isBaseline reports whether others are compared with this variant.
-func isBaseline(res *lab.Result, name string) bool {
-	return slices.ContainsFunc(res.Comparisons, func(c lab.Comparison) bool {
+func isBaseline(res *run.Result, name string) bool {
+	return slices.ContainsFunc(res.Comparisons, func(c run.Comparison) bool {
 		return !c.Mixed && c.Baseline == name
 	})
 }
 
 // verdictWord is the word for a row, "baseline" for what others are compared with.
-func (r row) verdictWord(res *lab.Result) string {
+func (r row) verdictWord(res *run.Result) string {
 	switch {
 	case r.V.Unsupported && r.V.Time.N == 0:
 		return "not here"
@@ -155,7 +155,7 @@ func (r row) verdictWord(res *lab.Result) string {
 
 // cautions are the sentences about one result that a reader must not miss:
 // the lab's warnings, and why a variant failed where they do not say it.
-func cautions(res *lab.Result) []string {
+func cautions(res *run.Result) []string {
 	var out []string
 	if res.Cut != "" {
 		out = append(out, clean("Too few rounds: "+res.Cut+"."))
@@ -182,7 +182,7 @@ func cautions(res *lab.Result) []string {
 const batchMark = "*"
 
 // batchNote explains batchMark, and is empty where it does not show.
-func batchNote(res *lab.Result) string {
+func batchNote(res *run.Result) string {
 	var parts []string
 	for _, v := range res.Variants {
 		if v.Batch > 1 {
@@ -198,7 +198,7 @@ func batchNote(res *lab.Result) string {
 
 // methodNotes say how far the figures of a result carry: how many rounds were
 // run, and the noise.
-func methodNotes(r *lab.Run, res *lab.Result) []string {
+func methodNotes(r *run.Run, res *run.Result) []string {
 	notes := []string{noiseNote(res)}
 	switch {
 	case res.Rounds == 0: // nothing was timed, or an older Stele wrote it
@@ -210,12 +210,12 @@ func methodNotes(r *lab.Run, res *lab.Result) []string {
 	return notes
 }
 
-func noiseNote(res *lab.Result) string {
+func noiseNote(res *run.Result) string {
 	if res.Noise == nil {
 		return "Noise floor: not measured, so the tolerance is not checked against it."
 	}
 	var parts []string
-	for _, n := range append([]lab.Noise{*res.Noise}, res.MoreNoise...) {
+	for _, n := range append([]run.Noise{*res.Noise}, res.MoreNoise...) {
 		parts = append(parts, fmt.Sprintf("%s (%s against itself: %s)", percent(n.Floor), n.Variant, ratio(n.Ratio)))
 	}
 	return clean("Noise floor: " + strings.Join(parts, "; ") + ". Differences below it mean nothing here.")
@@ -223,7 +223,7 @@ func noiseNote(res *lab.Result) string {
 
 // holmNote says where p-values cannot become small whatever is measured, so
 // that nobody takes a large one for a sign.
-func holmNote(res *lab.Result) string {
+func holmNote(res *run.Result) string {
 	if res.Cut != "" { // which says more
 		return ""
 	}
@@ -236,7 +236,7 @@ func holmNote(res *lab.Result) string {
 		}
 		stuck++
 		least = min(least, *c.LeastPHolm)
-		if c.Test == lab.TestMannWhitney {
+		if c.Test == run.TestMannWhitney {
 			decided++
 		}
 	}
@@ -264,7 +264,7 @@ func afterWords(a durability.After) string {
 }
 
 // promises lists every promise in the run, the strongest first.
-func promises(r *lab.Run) []durability.Promise {
+func promises(r *run.Run) []durability.Promise {
 	var out []durability.Promise
 	for _, res := range r.Results {
 		for _, v := range res.Variants {
@@ -282,14 +282,14 @@ func promises(r *lab.Run) []durability.Promise {
 	return out
 }
 
-func anyMixed(r *lab.Run) bool {
-	return slices.ContainsFunc(r.Results, func(res *lab.Result) bool {
-		return slices.ContainsFunc(res.Comparisons, func(c lab.Comparison) bool { return c.Mixed })
+func anyMixed(r *run.Run) bool {
+	return slices.ContainsFunc(r.Results, func(res *run.Result) bool {
+		return slices.ContainsFunc(res.Comparisons, func(c run.Comparison) bool { return c.Mixed })
 	})
 }
 
 // verdictLine names a result for the list of verdicts.
-func verdictLine(r *lab.Run, res *lab.Result) string {
+func verdictLine(r *run.Run, res *run.Result) string {
 	s := res.ID
 	if len(r.Places) > 1 {
 		s += " in " + res.Place

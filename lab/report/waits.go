@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // mostCauses is how many causes of a result are shown by themselves: as many
@@ -28,7 +28,7 @@ type waitRow struct {
 
 // causeKeys gives colours to the causes that took most goroutine time, over
 // all variants of a result: of each variant its share counts.
-func causeKeys(res *lab.Result) map[string]key {
+func causeKeys(res *run.Result) map[string]key {
 	share := map[string]float64{}
 	for _, v := range res.Variants {
 		if v.Waits != nil {
@@ -50,7 +50,7 @@ func causeKeys(res *lab.Result) map[string]key {
 }
 
 // waitRows are the causes of a variant that show, and the rest as one.
-func waitRows(w *lab.VariantWaits, keys map[string]key) []waitRow {
+func waitRows(w *run.VariantWaits, keys map[string]key) []waitRow {
 	var rows []waitRow
 	rest := waitRow{Key: key{mostCauses}}
 	var n int
@@ -83,7 +83,7 @@ func waitRows(w *lab.VariantWaits, keys map[string]key) []waitRow {
 	return append(rows, rest)
 }
 
-func shareInterval(e lab.Estimate) string {
+func shareInterval(e run.Estimate) string {
 	if !hasInterval(e) {
 		return "[?]"
 	}
@@ -91,7 +91,7 @@ func shareInterval(e lab.Estimate) string {
 }
 
 // waitHead says what the rows of a variant are shares of.
-func waitHead(w *lab.VariantWaits) string {
+func waitHead(w *run.VariantWaits) string {
 	s := fmt.Sprintf("%s at a time, %s", about(w.Goroutines, "goroutine"), plural(w.Blocks, "block"))
 	if w.Samples > 0 {
 		s += fmt.Sprintf(", %s of %s (%s parked by the Go runtime)", plural(w.Samples, "sample"), about(w.Threads, "thread"), count(round3(w.Parked)))
@@ -103,7 +103,7 @@ func waitHead(w *lab.VariantWaits) string {
 func about(n float64, what string) string { return count(round3(n)) + " " + what + "s" }
 
 // waitGaps are the sources that could not be had, each with its reason.
-func waitGaps(w *lab.VariantWaits) []string {
+func waitGaps(w *run.VariantWaits) []string {
 	names := map[string]string{
 		"trace": "goroutines", "kernel": "what threads wait for in the kernel", "stack": "kernel stacks", "block": "block profile", "mutex": "mutex profile",
 	}
@@ -119,7 +119,7 @@ func waitGaps(w *lab.VariantWaits) []string {
 }
 
 // contentionLine is one place of the block or mutex profile.
-func contentionLine(c lab.Contention) string {
+func contentionLine(c run.Contention) string {
 	verb := "waited in"
 	if c.Profile == "mutex" {
 		verb = "made others wait by"
@@ -133,8 +133,8 @@ func contentionLine(c lab.Contention) string {
 
 const waitLegend = "Shares are of goroutine time, that of all goroutines of the variant added up. The time of an operation is here that sum by the operations of a block, the wait for a turn included. Blocks of their own were watched for this; no other figure is made from them. A thread on a CPU is not a wait: time spent spinning for a lock counts as running."
 
-func hasWaits(res *lab.Result) bool {
-	return slices.ContainsFunc(res.Variants, func(v lab.VariantResult) bool { return v.Waits != nil })
+func hasWaits(res *run.Result) bool {
+	return slices.ContainsFunc(res.Variants, func(v run.VariantResult) bool { return v.Waits != nil })
 }
 
 // waits writes the tables of a group, one a variant and result.
@@ -154,7 +154,7 @@ func (p *printer) waits(g *group) {
 	p.line("")
 }
 
-func (p *printer) waitsOf(res *lab.Result, point string) {
+func (p *printer) waitsOf(res *run.Result, point string) {
 	keys := causeKeys(res)
 	for i := range res.Variants {
 		v := &res.Variants[i]
@@ -178,13 +178,13 @@ func (p *printer) waitsOf(res *lab.Result, point string) {
 		}
 		// The mutex profile has locks of the runtime's own too, which say
 		// little to whoever did not write it.
-		if i := slices.IndexFunc(v.Waits.Contention, func(c lab.Contention) bool { return c.Profile == "block" }); i >= 0 {
+		if i := slices.IndexFunc(v.Waits.Contention, func(c run.Contention) bool { return c.Profile == "block" }); i >= 0 {
 			p.para("  ", dim, "longest between goroutines: "+contentionLine(v.Waits.Contention[i]))
 		}
 	}
 }
 
-func (m *markdown) waits(res *lab.Result) {
+func (m *markdown) waits(res *run.Result) {
 	if !hasWaits(res) {
 		return
 	}

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 func TestWaitRowsKeepTheWhole(t *testing.T) {
 	w := sampleWaits(0)
-	rows := waitRows(w, causeKeys(&lab.Result{Variants: []lab.VariantResult{{Waits: w}}}))
+	rows := waitRows(w, causeKeys(&run.Result{Variants: []run.VariantResult{{Waits: w}}}))
 	if len(rows) != paletteSize || rows[mostCauses].Cause != "3 other causes" {
 		t.Fatalf("%d rows, the last is %q", len(rows), rows[len(rows)-1].Cause)
 	}
@@ -57,14 +57,14 @@ func TestWaitsWithoutKernel(t *testing.T) {
 // A cause has one colour in all variants of a result, and only the rest has the
 // last one.
 func TestCausesKeepTheirColour(t *testing.T) {
-	variant := func(shares ...float64) lab.VariantResult {
-		w := &lab.VariantWaits{}
+	variant := func(shares ...float64) run.VariantResult {
+		w := &run.VariantWaits{}
 		for i, s := range shares {
-			w.Causes = append(w.Causes, lab.WaitCause{Cause: string(rune('a' + i)), Share: lab.Estimate{Median: s}, Over: []float64{s}})
+			w.Causes = append(w.Causes, run.WaitCause{Cause: string(rune('a' + i)), Share: run.Estimate{Median: s}, Over: []float64{s}})
 		}
-		return lab.VariantResult{Waits: w}
+		return run.VariantResult{Waits: w}
 	}
-	res := &lab.Result{Variants: []lab.VariantResult{variant(.5, .3, .2), variant(0, .1, .9), {}, variant(.1, .1, .1, .2, .2, .1, .1, .05, .05)}}
+	res := &run.Result{Variants: []run.VariantResult{variant(.5, .3, .2), variant(0, .1, .9), {}, variant(.1, .1, .1, .2, .2, .1, .1, .05, .05)}}
 	keys := causeKeys(res)
 	if keys["c"].Index != 0 || keys["a"].Index != 1 || keys["b"].Index != 2 || len(keys) != mostCauses {
 		t.Errorf("colours: %v", keys)
@@ -95,7 +95,7 @@ func TestStepAreaIsClosed(t *testing.T) {
 
 func TestHolmNote(t *testing.T) {
 	limit := func(p float64) *float64 { return &p }
-	res := &lab.Result{Comparisons: []lab.Comparison{{LeastPHolm: limit(.04)}, {}}}
+	res := &run.Result{Comparisons: []run.Comparison{{LeastPHolm: limit(.04)}, {}}}
 	if s := holmNote(res); s != "" {
 		t.Errorf("p can be small, and still: %s", s)
 	}
@@ -103,7 +103,7 @@ func TestHolmNote(t *testing.T) {
 	if s := holmNote(res); !strings.Contains(s, "below 0.30 for 1 comparison,") || !strings.Contains(s, "rests on the interval") {
 		t.Error(s)
 	}
-	res.Comparisons[1].Test = lab.TestMannWhitney
+	res.Comparisons[1].Test = run.TestMannWhitney
 	if s := holmNote(res); !strings.Contains(s, "nothing can be called") {
 		t.Error(s)
 	}

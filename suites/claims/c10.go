@@ -13,6 +13,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/files"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -116,7 +117,7 @@ func tempInMemory(b *lab.B) error {
 
 func c10() lab.Experiment {
 	return lab.Experiment{
-		Suite: "claims", Name: "C10", Params: lab.Params{"left": strconv.Itoa(files.LeftOversMany)},
+		Suite: "claims", Name: "C10", Params: run.Params{"left": strconv.Itoa(files.LeftOversMany)},
 		Question: "How much does it bring to leave a crowded folder of temporary files?",
 		Op:       "4 KiB of temporary data, by 1,000 goroutines",
 		MaxOps:   files.PerBlock / 4, // all are looked up and removed after the block
@@ -160,7 +161,7 @@ func judgeC10(f *found, id string) finding {
 	text := fmt.Sprintf("A %.0f/s; B %.0f/s, %s as fast; C %.0f/s, %s as fast.", rate(variantTempHere),
 		rate(variantTempShm), factor(b), rate(variantSlices), factor(c))
 	answers := []answer{claimedFactor(b, claimedB), claimedFactor(c, claimedC)}
-	tail := func(v string) lab.Estimate {
+	tail := func(v string) run.Estimate {
 		e, why := f.tail(id, v)
 		if why != "" {
 			text += " p99 of " + v + ": " + why + "."

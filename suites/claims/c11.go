@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/newfile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -106,7 +107,7 @@ func openUntilRefused(name string) (opened int, refused bool, err error) {
 }
 
 func judgeC11(f *found, id string) finding {
-	figure := func(name string) lab.Estimate { return f.metric(id, c11Variant, name) }
+	figure := func(name string) run.Estimate { return f.metric(id, c11Variant, name) }
 	emfile, atSoft, raised := figure("refused_with_emfile"), figure("opened_at_soft_limit"), figure("opened_when_raised")
 	hard, most := figure("hard_limit"), figure("file_max")
 	share := quotient(scaled(hard, 1024), most)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/job"
 )
 
@@ -138,14 +139,14 @@ func claimC12() Claim {
 // stack comes from, so both are looked at.
 func judgeC12(f *found, id string) finding {
 	const total = 120 + 40 + 80
-	start := func(v string) lab.Estimate { return f.metric(id, v, "start_ns") }
+	start := func(v string) run.Estimate { return f.metric(id, v, "start_ns") }
 	reused, newStack, newBoth, allNew := start(c12Reused), start(c12NewStack), start(c12NewBoth), start(c12AllNew)
 	descriptor, atHand := difference(newBoth, newStack), difference(newStack, reused)
 	var answers []answer
 	text := ""
 	for _, c := range []struct {
 		what       string
-		all, stack lab.Estimate
+		all, stack run.Estimate
 	}{
 		{"With the stack at hand", newBoth, atHand},
 		{"With the stack from the system", allNew, difference(allNew, sum(descriptor, reused))},
@@ -153,7 +154,7 @@ func judgeC12(f *found, id string) finding {
 		text += fmt.Sprintf("%s %s in all:", c.what, nanos(c.all))
 		for i, s := range []struct {
 			name    string
-			cost    lab.Estimate
+			cost    run.Estimate
 			claimed float64
 		}{{"stack", c.stack, 120}, {"descriptor", descriptor, 40}, {"queueing and the rest", reused, 80}} {
 			share, claimed := quotient(s.cost, c.all), s.claimed/total
@@ -169,14 +170,14 @@ func judgeC12(f *found, id string) finding {
 	return finding{text, verdict, why}
 }
 
-func sum(a, b lab.Estimate) lab.Estimate {
+func sum(a, b run.Estimate) run.Estimate {
 	a.Median, a.Lo, a.Hi = a.Median+b.Median, a.Lo+b.Lo, a.Hi+b.Hi
 	return a
 }
 
 // difference of two figures that were not paired, with the widest interval.
-func difference(a, b lab.Estimate) lab.Estimate {
-	return lab.Estimate{
+func difference(a, b run.Estimate) run.Estimate {
+	return run.Estimate{
 		Median: a.Median - b.Median, Lo: a.Lo - b.Hi, Hi: a.Hi - b.Lo,
 		Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N),
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 const (
@@ -73,13 +74,13 @@ func judgeC13(f *found, id string) finding {
 	text := ""
 	ask := func(name string) answer {
 		blocks := f.watched(id, name, "trace", "kernel")
-		folder, cache := waitPerOp(blocks, causeIs(lab.CauseFolderLock)), waitPerOp(blocks, causeIs(lab.CauseNameCache))
+		folder, cache := waitPerOp(blocks, causeIs(run.CauseFolderLock)), waitPerOp(blocks, causeIs(run.CauseNameCache))
 		if f.lacks == nil && folder.Hi == 0 && cache.Hi == 0 {
 			text += fmt.Sprintf("%s: no thread was seen waiting for either; %s. ", name, waitList(blocks, 3))
 			return no
 		}
-		ratio := waitShare(blocks, causeIs(lab.CauseNameCache), func(w *lab.Wait) bool {
-			return w.Cause == lab.CauseFolderLock || w.Cause == lab.CauseNameCache
+		ratio := waitShare(blocks, causeIs(run.CauseNameCache), func(w *run.Wait) bool {
+			return w.Cause == run.CauseFolderLock || w.Cause == run.CauseNameCache
 		})
 		text += fmt.Sprintf("%s: %s an operation on the folder's lock, %s on the name cache; of all waiting, %s. ",
 			name, micros(folder), micros(cache), waitList(blocks, 3))
@@ -94,7 +95,7 @@ func judgeC13(f *found, id string) finding {
 }
 
 // micros writes a wait of nanoseconds with its interval.
-func micros(e lab.Estimate) string {
+func micros(e run.Estimate) string {
 	e.Median, e.Lo, e.Hi = e.Median/1000, e.Lo/1000, e.Hi/1000
 	return fmt.Sprintf("%.1f us %s", e.Median, interval(e, "%.1f"))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 const (
@@ -82,7 +83,7 @@ func judgeC14(f *found, id string) finding {
 		}
 		var names []string
 		for name, n := range r.Syscalls {
-			if lab.RuntimeSyscall(name) || n < 0.01 { // what the runtime does by itself, and what happens now and then
+			if run.RuntimeSyscall(name) || n < 0.01 { // what the runtime does by itself, and what happens now and then
 				continue
 			}
 			calls += n

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/files"
 )
 
@@ -63,7 +64,7 @@ func c15(left int) lab.Experiment {
 		here = func(b *lab.B) error { return tempFiles(b, tempIn(b.Dir)) }
 	}
 	return lab.Experiment{
-		Suite: "claims", Name: "C15", Params: lab.Params{"left": strconv.Itoa(left)},
+		Suite: "claims", Name: "C15", Params: run.Params{"left": strconv.Itoa(left)},
 		Question: "How much faster are temporary files in the memory of the process?",
 		Op:       "one temporary file of 4 KiB, by 1,000 goroutines",
 		MaxOps:   files.PerBlock / 4,

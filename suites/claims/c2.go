@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 )
 
 const variantCrowd = "os.Create + Close"
@@ -33,7 +33,7 @@ func crowdCreates(name func(i int) string) func(*lab.B) error {
 // files.
 func c2(job, doc string, each int, name func(i int) string) lab.Experiment {
 	return lab.Experiment{
-		Suite: "claims", Name: "C2-" + job, Params: lab.Params{"each": strconv.Itoa(each)},
+		Suite: "claims", Name: "C2-" + job, Params: run.Params{"each": strconv.Itoa(each)},
 		Question: "Where do the 1,000 goroutines wait?",
 		Op:       "one os.Create and Close, by 1,000 goroutines at once",
 		Ops:      int64(each) * crowd, MaxRounds: lab.MinRounds, Waits: true, Env: []string{crowdProcs},
@@ -42,7 +42,7 @@ func c2(job, doc string, each int, name func(i int) string) lab.Experiment {
 }
 
 // onExt4Journal is what a claim about ext4's journal needs.
-func onExt4Journal(e env.Environment) string {
+func onExt4Journal(e run.Environment) string {
 	switch {
 	case e.FS != "ext4":
 		return fmt.Sprintf("a folder on ext4; this one is on %q", e.FS)
@@ -71,7 +71,7 @@ func claimC2() Claim {
 
 func judgeC2(f *found, titled, longer, coded string) finding {
 	const claimed = 0.97
-	journal := causeIs(lab.CauseJournalInode)
+	journal := causeIs(run.CauseJournalInode)
 	text := ""
 	share := func(what, id string) (blocks []watched, a answer) {
 		blocks = f.watched(id, variantCrowd, "trace", "kernel", "stack")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/newfile"
 )
 
@@ -126,7 +127,7 @@ func claimC4() Claim {
 func judgeC4(f *found, id string) finding {
 	const claimed = 210 / 9.2
 	text := fmt.Sprintf("os.Create %s. ", total(f.time(id, variantNamed)))
-	faster := func(v string) lab.Estimate {
+	faster := func(v string) run.Estimate {
 		s := f.times(id, variantNamed, v)
 		text += fmt.Sprintf("%s %s, %s as fast", v, total(f.time(id, v)), factor(s))
 		return s

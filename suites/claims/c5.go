@@ -11,6 +11,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 const (
@@ -171,4 +172,4 @@ func judgeC5(all []*found, write, create string) finding {
 }
 
 // near asks whether a ratio is the claimed one to within 25 %.
-func near(e lab.Estimate, claimed float64) answer { return within(e, claimed*0.75, claimed*1.25) }
+func near(e run.Estimate, claimed float64) answer { return within(e, claimed*0.75, claimed*1.25) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // The variants of C6.
@@ -53,7 +54,7 @@ func c6(kind string) lab.Experiment {
 		p.Level = durability.None
 	}
 	return lab.Experiment{
-		Suite: "claims", Name: "C6", Params: lab.Params{"init": kind},
+		Suite: "claims", Name: "C6", Params: run.Params{"init": kind},
 		Question: "What does an initialisation cost under sync.Once, alone and with 16 callers at once?",
 		Op:       "one new sync.Once, done, whose function " + what, MaxOps: 20_000,
 		Variants: []lab.Variant{
@@ -66,12 +67,12 @@ func c6(kind string) lab.Experiment {
 }
 
 // callerTimes are the times of callers, in nanoseconds.
-type callerTimes struct{ call, released *lab.Histogram }
+type callerTimes struct{ call, released *run.Histogram }
 
 func (t *callerTimes) report(b *lab.B) {
 	for _, r := range []struct {
 		name string
-		hist *lab.Histogram
+		hist *run.Histogram
 	}{{"call", t.call}, {"released", t.released}} {
 		b.Report(r.name+"_mean_ns", r.hist.Mean())
 		b.Report(r.name+"_p99_ns", r.hist.Quantile(0.99))
@@ -90,7 +91,7 @@ type onceRound struct {
 // runOnces gives each operation a new Once. One caller is the goroutine of the
 // loop; more are there before the timer starts.
 func runOnces(b *lab.B, makeInit func(i int64) func() error, callers int) error {
-	times := callerTimes{lab.NewHistogram(), lab.NewHistogram()}
+	times := callerTimes{run.NewHistogram(), run.NewHistogram()}
 	defer times.report(b)
 	if callers == 1 {
 		for b.Loop() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/job"
 )
 
@@ -85,13 +86,13 @@ func dupPool(slots int) func() (dealer, error) {
 
 // c7 is one connection after the other without a pause, or paced.
 func c7(paced bool) lab.Experiment {
-	slots, run := 1, runConnections
+	slots, each := 1, runConnections
 	e := lab.Experiment{
 		Suite: "claims", Name: "C7-unpaced", Question: "Is a descriptor from a pool faster than one that is opened?",
 		Op: "a descriptor got, one byte read through it, given back", Stateless: true,
 	}
 	if paced {
-		slots, run = c7Held+c7PerTick, runPaced
+		slots, each = c7Held+c7PerTick, runPaced
 		e.Name, e.Ops, e.Stateless = "C7-paced", c7Ticks, false
 		e.Op = "a millisecond in which ten connections get a descriptor and read one byte, and ten of 100 ms ago give theirs back"
 	}
@@ -104,7 +105,7 @@ func c7(paced bool) lab.Experiment {
 			if err != nil {
 				return err
 			}
-			return errors.Join(run(b, &d), d.close())
+			return errors.Join(each(b, &d), d.close())
 		})}
 	}
 	a := variant(c7OpenEach, "A: os.Open and Close for each connection", openEach)
@@ -133,7 +134,7 @@ func runConnections(b *lab.B, d *dealer) error {
 // runPaced sleeps between ticks. A connection that gets no descriptor for want
 // of one has failed; anything else is an error of the block.
 func runPaced(b *lab.B, d *dealer) (err error) {
-	hist := lab.NewHistogram()
+	hist := run.NewHistogram()
 	held := make([]*os.File, 0, c7Held+c7PerTick)
 	failures, all := 0, 0
 	var one [1]byte
@@ -192,8 +193,8 @@ func claimC7() Claim {
 func judgeC7(f *found, unpaced, paced string) finding {
 	const claimed = 42. / 19
 	speed := f.speedup(unpaced, c7DupPool)
-	mean := func(v string) lab.Estimate { return f.metric(paced, v, "connection_mean_ns") }
-	fails := func(v string) lab.Estimate { return f.metric(paced, v, "failures_share") }
+	mean := func(v string) run.Estimate { return f.metric(paced, v, "connection_mean_ns") }
+	fails := func(v string) run.Estimate { return f.metric(paced, v, "failures_share") }
 	atPace := quotient(mean(c7OpenEach), mean(c7DupPool))
 	answers := []answer{
 		claimedFactor(speed, claimed), claimedFactor(atPace, claimed),

@@ -8,7 +8,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -109,7 +109,7 @@ func claimC8() Claim {
 		Claimed:     "none",
 		Promise:     "none: nothing is left when the last descriptor is closed",
 		Experiments: []lab.Experiment{short, kept},
-		Needs: func(e env.Environment) string {
+		Needs: func(e run.Environment) string {
 			if e.Device == "" {
 				return "a folder on a device, whose I/O can be counted"
 			}
@@ -126,7 +126,7 @@ func judgeC8(f *found, short, kept string) finding {
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, id string }{{"Closed at once", short}, {"Open while the file system is synced", kept}} {
-		share := func(v string) lab.Estimate {
+		share := func(v string) run.Estimate {
 			return scaled(f.metric(c.id, v, "device_write_bytes_per_op"), 1./written)
 		}
 		unnamed, memory, named := share(c8Unnamed), share(c8Memory), share(c8Named)

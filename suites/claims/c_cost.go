@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/stats"
 )
 
@@ -74,7 +75,7 @@ func createMany(b *lab.B) error {
 }
 
 // total writes the time of as many operations as the report timed.
-func total(perOp lab.Estimate) string {
+func total(perOp run.Estimate) string {
 	return time.Duration(perOp.Median * publishedFiles).Round(10 * time.Microsecond).String()
 }
 
@@ -96,19 +97,19 @@ func (f *found) failed(id string) string {
 // something else, and so was not compared with it by the lab. The two ran in
 // the same rounds; without the pairing the interval is the widest that theirs
 // allow.
-func (f *found) times(id, slow, fast string) lab.Estimate {
+func (f *found) times(id, slow, fast string) run.Estimate {
 	return quotient(f.time(id, slow), f.time(id, fast))
 }
 
 // tail is the 99th percentile of a block, or why there is none. It has a datum
 // a block and so an interval, unlike that of all operations together.
-func (f *found) tail(id, name string) (e lab.Estimate, why string) {
+func (f *found) tail(id, name string) (e run.Estimate, why string) {
 	if f.variant(id, name) == nil {
 		return noEstimate, "not measured"
 	}
 	var of []float64
 	for _, b := range f.results[id].Blocks {
-		if b.Variant != name || b.Role != lab.RoleTimed || b.Latency == nil {
+		if b.Variant != name || b.Role != run.RoleTimed || b.Latency == nil {
 			continue
 		}
 		if err := stats.CheckPercentile(99, b.Latency.Count(), 0.95); err != nil {
@@ -120,7 +121,7 @@ func (f *found) tail(id, name string) (e lab.Estimate, why string) {
 		return noEstimate, "not measured"
 	}
 	m := stats.Median(of, 0.95)
-	return lab.Estimate{Median: m.Value, Lo: m.Lo, Hi: m.Hi, Confidence: m.Confidence, N: m.N}, ""
+	return run.Estimate{Median: m.Value, Lo: m.Lo, Hi: m.Hi, Confidence: m.Confidence, N: m.N}, ""
 }
 
 // asked writes the limit that claimedFactor applies.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
@@ -39,14 +40,14 @@ func byVariant(times map[string]float64) func(*lab.Experiment, string) float64 {
 
 // tails gives each variant two hands full of blocks whose operations all took
 // as long as its p99 is to be.
-func (m *made) tails(ns func(r *lab.Result, v *lab.VariantResult) float64) *made {
-	return m.each(func(r *lab.Result, v *lab.VariantResult) {
+func (m *made) tails(ns func(r *run.Result, v *run.VariantResult) float64) *made {
+	return m.each(func(r *run.Result, v *run.VariantResult) {
 		for range 10 {
-			h := lab.NewHistogram()
+			h := run.NewHistogram()
 			for range 300 {
 				h.Record(int64(ns(r, v)))
 			}
-			r.Blocks = append(r.Blocks, lab.Block{Variant: v.Name, Role: lab.RoleTimed, Latency: h})
+			r.Blocks = append(r.Blocks, run.Block{Variant: v.Name, Role: run.RoleTimed, Latency: h})
 		}
 	})
 }
@@ -54,28 +55,28 @@ func (m *made) tails(ns func(r *lab.Result, v *lab.VariantResult) float64) *made
 // Without an interval no p99 decides anything, and blocks of few operations
 // have none.
 func TestTail(t *testing.T) {
-	block := func(role string, n int, ns int64) lab.Block {
-		h := lab.NewHistogram()
+	block := func(role string, n int, ns int64) run.Block {
+		h := run.NewHistogram()
 		for range n {
 			h.Record(ns)
 		}
-		return lab.Block{Variant: "v", Role: role, Latency: h}
+		return run.Block{Variant: "v", Role: role, Latency: h}
 	}
-	look := func(blocks ...lab.Block) (lab.Estimate, string) {
-		f := &found{results: map[string]*lab.Result{"e": {Variants: []lab.VariantResult{{Name: "v"}}, Blocks: blocks}}}
+	look := func(blocks ...run.Block) (run.Estimate, string) {
+		f := &found{results: map[string]*run.Result{"e": {Variants: []run.VariantResult{{Name: "v"}}, Blocks: blocks}}}
 		return f.tail("e", "v")
 	}
-	if e, why := look(block(lab.RoleTimed, 300, 1000), block(lab.RoleCalibration, 300, 9000)); why != "" || !(e.Median >= 1000 && e.Median < 1010) || atLeast(e, 1) != cannotTell {
+	if e, why := look(block(run.RoleTimed, 300, 1000), block(run.RoleCalibration, 300, 9000)); why != "" || !(e.Median >= 1000 && e.Median < 1010) || atLeast(e, 1) != cannotTell {
 		t.Errorf("one block gives %+v, %q; want a figure without an interval", e, why)
 	}
-	var ten []lab.Block
+	var ten []run.Block
 	for i := range 10 {
-		ten = append(ten, block(lab.RoleTimed, 300, 1000+10*int64(i)))
+		ten = append(ten, block(run.RoleTimed, 300, 1000+10*int64(i)))
 	}
 	if e, why := look(ten...); why != "" || e.Lo < 1000 || e.Hi > 1100 || !(e.Lo < e.Hi) {
 		t.Errorf("ten blocks give %+v, %q; want an interval", e, why)
 	}
-	if _, why := look(append(ten, block(lab.RoleTimed, 298, 1000))...); !strings.Contains(why, "298") {
+	if _, why := look(append(ten, block(run.RoleTimed, 298, 1000))...); !strings.Contains(why, "298") {
 		t.Errorf("a block of 298 operations is refused by %q", why)
 	}
 	if _, why := look(); why == "" {
@@ -85,16 +86,16 @@ func TestTail(t *testing.T) {
 
 func TestJudgeC1(t *testing.T) {
 	c := claimC1()
-	run := func(coded, distinct float64) lab.Claim {
+	of := func(coded, distinct float64) run.Claim {
 		return judge(t, &c, in("d", "ext4").all(&c, byVariant(map[string]float64{
 			nameOne: 1000, "C1-coded/" + nameMany: 1000 * coded, "C1-distinct/" + nameMany: 1000 * distinct,
 		})))
 	}
-	expect(t, "as claimed", run(6.6, 7), Holds)
-	expect(t, "neither", run(1.5, 2), DoesNotHold)
-	expect(t, "faster", run(0.5, 0.6), DoesNotHold)
-	expect(t, "one reading", run(2, 7), Depends)
-	expect(t, "on the limit", run(210.0/32*0.9, 7), CannotTest)
+	expect(t, "as claimed", of(6.6, 7), Holds)
+	expect(t, "neither", of(1.5, 2), DoesNotHold)
+	expect(t, "faster", of(0.5, 0.6), DoesNotHold)
+	expect(t, "one reading", of(2, 7), Depends)
+	expect(t, "on the limit", of(210.0/32*0.9, 7), CannotTest)
 }
 
 func TestJudgeC3(t *testing.T) {
@@ -105,11 +106,11 @@ func TestJudgeC3(t *testing.T) {
 			variantCheckOn: 210_000, variantCheckOff: 210_000 / off,
 		}))
 	}
-	run := func(unnamed, linked, off float64) lab.Claim { return judge(t, &c, made(unnamed, linked, off)) }
-	expect(t, "as claimed", run(15, 15, 2.4), Holds)
-	expect(t, "nothing", run(1.2, 0.9, 1), DoesNotHold)
-	expect(t, "without a name only", run(15, 1, 1), Depends)
-	expect(t, "on the limit", run(210/14.5*0.9, 15, 2.4), CannotTest)
+	of := func(unnamed, linked, off float64) run.Claim { return judge(t, &c, made(unnamed, linked, off)) }
+	expect(t, "as claimed", of(15, 15, 2.4), Holds)
+	expect(t, "nothing", of(1.2, 0.9, 1), DoesNotHold)
+	expect(t, "without a name only", of(15, 1, 1), Depends)
+	expect(t, "on the limit", of(210/14.5*0.9, 15, 2.4), CannotTest)
 
 	m := made(1.2, 0.9, 1)
 	for i := range m.results[1].Variants {
@@ -124,17 +125,17 @@ func TestJudgeC3(t *testing.T) {
 
 func TestJudgeC4(t *testing.T) {
 	c := claimC4()
-	run := func(empty, full float64) lab.Claim {
+	of := func(empty, full float64) run.Claim {
 		m := in("d", "ext4").all(&c, byVariant(map[string]float64{
 			variantNamed: 210_000, variantSyncPool: 210_000 / empty, variantFullPool: 210_000 / full,
 		}))
-		m.each(func(_ *lab.Result, v *lab.VariantResult) { v.Metrics["files_made"] = suitetest.About(8) })
+		m.each(func(_ *run.Result, v *run.VariantResult) { v.Metrics["files_made"] = suitetest.About(8) })
 		return judge(t, &c, m)
 	}
-	expect(t, "as claimed", run(23, 40), Holds)
-	expect(t, "neither", run(3, 4), DoesNotHold)
-	expect(t, "filled only", run(3, 40), Depends)
-	expect(t, "on the limit", run(210/9.2*0.9, 40), CannotTest)
+	expect(t, "as claimed", of(23, 40), Holds)
+	expect(t, "neither", of(3, 4), DoesNotHold)
+	expect(t, "filled only", of(3, 40), Depends)
+	expect(t, "on the limit", of(210/9.2*0.9, 40), CannotTest)
 }
 
 func TestJudgeC5(t *testing.T) {
@@ -147,7 +148,7 @@ func TestJudgeC5(t *testing.T) {
 		}
 		return in(fs, fs).all(&c, byVariant(map[string]float64{
 			variantSetAside: mean * share, variantGrowing: mean * share, variantCreated: mean * share,
-		})).tails(func(*lab.Result, *lab.VariantResult) float64 { return tail * share * 1e6 })
+		})).tails(func(*run.Result, *run.VariantResult) float64 { return tail * share * 1e6 })
 	}
 	three := func(share float64) []*made { return []*made{at("ext4", share), at("xfs", share), at("btrfs", share)} }
 	expect(t, "as claimed", judge(t, &c, three(1.05)...), Holds)
@@ -164,7 +165,7 @@ func TestJudgeC5(t *testing.T) {
 	}
 	few := three(1)
 	for _, r := range few[0].results {
-		r.Blocks[0].Latency = lab.NewHistogram()
+		r.Blocks[0].Latency = run.NewHistogram()
 	}
 	got = judge(t, &c, few...)
 	expect(t, "no p99", got, CannotTest)
@@ -176,11 +177,11 @@ func TestJudgeC5(t *testing.T) {
 func TestJudgeC9(t *testing.T) {
 	c := claimC9()
 	latency := map[string]float64{nameRing(512): 18_300, nameRing(1024): 22_700, nameRing(2048): 41_900}
-	run := func(gain, overflow float64, latencies bool) lab.Claim {
+	of := func(gain, overflow float64, latencies bool) run.Claim {
 		m := in("d", "ext4").all(&c, byVariant(map[string]float64{
 			nameRing(512): 10_000, nameRing(1024): 10_000 / gain, nameRing(2048): 10_000 / gain,
 		}))
-		m.each(func(_ *lab.Result, v *lab.VariantResult) {
+		m.each(func(_ *run.Result, v *run.VariantResult) {
 			v.Metrics[answerTime] = suitetest.About(10_000_000)
 			if latencies {
 				v.Metrics[answerTime] = suitetest.About(latency[v.Name])
@@ -192,10 +193,10 @@ func TestJudgeC9(t *testing.T) {
 		})
 		return judge(t, &c, m)
 	}
-	expect(t, "as claimed", run(1.16, 0, true), Holds)
-	expect(t, "no gain", run(1, 0, true), Depends)
-	expect(t, "overflow, which follows from who asks", run(1.16, 0.3, true), Holds)
-	expect(t, "on the limit", run(248.9/215.6*0.9, 0, true), CannotTest)
+	expect(t, "as claimed", of(1.16, 0, true), Holds)
+	expect(t, "no gain", of(1, 0, true), Depends)
+	expect(t, "overflow, which follows from who asks", of(1.16, 0.3, true), Holds)
+	expect(t, "on the limit", of(248.9/215.6*0.9, 0, true), CannotTest)
 }
 
 // All that is asked of C9 can fail together.
@@ -204,7 +205,7 @@ func TestJudgeC9DoesNotHold(t *testing.T) {
 	m := in("d", "ext4").all(&c, byVariant(map[string]float64{
 		nameRing(512): 10_000, nameRing(1024): 20_000, nameRing(2048): 10_000,
 	}))
-	m.each(func(_ *lab.Result, v *lab.VariantResult) {
+	m.each(func(_ *run.Result, v *run.VariantResult) {
 		v.Metrics[answerTime], v.Metrics[overflowShare] = suitetest.About(1000), suitetest.About(0.3)
 		if v.Name == nameRing(512) {
 			v.Metrics[answerTime] = suitetest.About(9000)
@@ -219,18 +220,18 @@ func TestJudgeC10(t *testing.T) {
 		m := in("d", "ext4").all(&c, byVariant(map[string]float64{
 			variantTempHere: 800_000, variantTempShm: 800_000 / b, variantSlices: 800_000 / slices,
 		}))
-		return m.tails(func(_ *lab.Result, v *lab.VariantResult) float64 {
+		return m.tails(func(_ *run.Result, v *run.VariantResult) float64 {
 			return 47_200_000 / map[string]float64{variantTempHere: 1, variantTempShm: bTail, variantSlices: slicesTail}[v.Name]
 		})
 	}
-	run := func(b, bTail, slices, slicesTail float64) lab.Claim {
+	of := func(b, bTail, slices, slicesTail float64) run.Claim {
 		return judge(t, &c, made(b, bTail, slices, slicesTail))
 	}
-	expect(t, "as claimed", run(7.2, 15.3, 17.4, 59), Holds)
-	expect(t, "better", run(20, 50, 500, 900), Holds)
-	expect(t, "nothing", run(1.5, 2, 3, 5), DoesNotHold)
-	expect(t, "memory only", run(1.5, 2, 500, 900), Depends)
-	expect(t, "on the limit", run(8900.0/1240*0.9, 15.3, 17.4, 59), CannotTest)
+	expect(t, "as claimed", of(7.2, 15.3, 17.4, 59), Holds)
+	expect(t, "better", of(20, 50, 500, 900), Holds)
+	expect(t, "nothing", of(1.5, 2, 3, 5), DoesNotHold)
+	expect(t, "memory only", of(1.5, 2, 500, 900), Depends)
+	expect(t, "on the limit", of(8900.0/1240*0.9, 15.3, 17.4, 59), CannotTest)
 
 	m := made(7.2, 15.3, 17.4, 59)
 	m.results[0].Variants[0].Error = "too few inodes"
@@ -243,25 +244,25 @@ func TestJudgeC10(t *testing.T) {
 
 func TestJudgeC15(t *testing.T) {
 	c := claimC15()
-	run := func(times, tail, calls float64) lab.Claim {
+	of := func(times, tail, calls float64) run.Claim {
 		m := in("d", "ext4").all(&c, byVariant(map[string]float64{
 			variantTempHere: 500_000, variantMemFS: 500_000 / times,
 		}))
-		m.each(func(_ *lab.Result, v *lab.VariantResult) {
+		m.each(func(_ *run.Result, v *run.VariantResult) {
 			v.Metrics["syscalls_per_op"] = suitetest.About(8)
 			if v.Name == variantMemFS {
 				v.Metrics["syscalls_per_op"] = suitetest.About(calls)
 			}
-		}).tails(func(_ *lab.Result, v *lab.VariantResult) float64 {
+		}).tails(func(_ *run.Result, v *run.VariantResult) float64 {
 			return 47_000_000 / map[string]float64{variantTempHere: 1, variantMemFS: tail}[v.Name]
 		})
 		return judge(t, &c, m)
 	}
-	expect(t, "as claimed", run(160, 160, 0), Holds)
-	expect(t, "nothing", run(20, 20, 3), DoesNotHold)
-	expect(t, "no call, less gain", run(20, 20, 0), Depends)
-	expect(t, "the time, but not the p99", run(160, 20, 0), Depends)
-	expect(t, "on the limit", run(47/0.3*0.9, 160, 0), CannotTest)
+	expect(t, "as claimed", of(160, 160, 0), Holds)
+	expect(t, "nothing", of(20, 20, 3), DoesNotHold)
+	expect(t, "no call, less gain", of(20, 20, 0), Depends)
+	expect(t, "the time, but not the p99", of(160, 20, 0), Depends)
+	expect(t, "on the limit", of(47/0.3*0.9, 160, 0), CannotTest)
 
 	m := in("d", "ext4").all(&c, byVariant(map[string]float64{variantTempHere: 500_000, variantMemFS: 1000}))
 	got := judge(t, &c, m)
@@ -318,7 +319,7 @@ func roomFor1G(dir string) bool {
 }
 
 // checkCreated looks at what a block left and reported.
-func checkCreated(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, ops int, b lab.Block) {
+func checkCreated(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, ops int, b run.Block) {
 	t.Helper()
 	want := ops
 	switch {
@@ -412,7 +413,7 @@ func TestSliceIsFullAtItsEnd(t *testing.T) {
 }
 
 func TestFailedNamesTheFirstError(t *testing.T) {
-	f := &found{results: map[string]*lab.Result{"a": {Variants: []lab.VariantResult{{}, {Error: "broken"}}}, "b": {Variants: []lab.VariantResult{{}}}}}
+	f := &found{results: map[string]*run.Result{"a": {Variants: []run.VariantResult{{}, {Error: "broken"}}}, "b": {Variants: []run.VariantResult{{}}}}}
 	if got := f.failed("a"); got != "broken" {
 		t.Errorf("got %q", got)
 	}

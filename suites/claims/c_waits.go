@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/stats"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // A watched block is what is known about the waits in it.
 type watched struct {
-	*lab.Waits
+	*run.Waits
 	ops int64
 }
 
@@ -53,7 +53,7 @@ func (f *found) watched(id, name string, needed ...string) []watched {
 }
 
 // time of the waits that a rule takes.
-func (w *watched) time(take func(*lab.Wait) bool) (sum float64) {
+func (w *watched) time(take func(*run.Wait) bool) (sum float64) {
 	for i := range w.Series {
 		if take(&w.Series[i]) {
 			for _, t := range w.Series[i].Time {
@@ -64,17 +64,17 @@ func (w *watched) time(take func(*lab.Wait) bool) (sum float64) {
 	return sum
 }
 
-func anyWait(w *lab.Wait) bool { return w.Where != lab.WaitRunning }
+func anyWait(w *run.Wait) bool { return w.Where != run.WaitRunning }
 
-func kernelWait(w *lab.Wait) bool { return w.Where == lab.WaitKernel }
+func kernelWait(w *run.Wait) bool { return w.Where == run.WaitKernel }
 
-func causeIs(cause string) func(*lab.Wait) bool {
-	return func(w *lab.Wait) bool { return w.Cause == cause }
+func causeIs(cause string) func(*run.Wait) bool {
+	return func(w *run.Wait) bool { return w.Cause == cause }
 }
 
 // waitShare is one kind of wait as a share of another, one datum a block.
 // Blocks in which there was none of the other say nothing about its share.
-func waitShare(blocks []watched, part, whole func(*lab.Wait) bool) lab.Estimate {
+func waitShare(blocks []watched, part, whole func(*run.Wait) bool) run.Estimate {
 	var shares []float64
 	for i := range blocks {
 		if all := blocks[i].time(whole); all > 0 {
@@ -86,7 +86,7 @@ func waitShare(blocks []watched, part, whole func(*lab.Wait) bool) lab.Estimate 
 
 // waitPerOp is the time that an operation's goroutine spent in a kind of wait,
 // in nanoseconds.
-func waitPerOp(blocks []watched, part func(*lab.Wait) bool) lab.Estimate {
+func waitPerOp(blocks []watched, part func(*run.Wait) bool) run.Estimate {
 	var perOp []float64
 	for i := range blocks {
 		perOp = append(perOp, blocks[i].time(part)/float64(blocks[i].ops))
@@ -94,9 +94,9 @@ func waitPerOp(blocks []watched, part func(*lab.Wait) bool) lab.Estimate {
 	return medianOf(perOp)
 }
 
-func medianOf(x []float64) lab.Estimate {
+func medianOf(x []float64) run.Estimate {
 	e := stats.Median(x, 0.95)
-	return lab.Estimate{Median: e.Value, Lo: e.Lo, Hi: e.Hi, Confidence: e.Confidence, N: e.N}
+	return run.Estimate{Median: e.Value, Lo: e.Lo, Hi: e.Hi, Confidence: e.Confidence, N: e.N}
 }
 
 // waitList names what most of the waiting was for: "91 % ready, ...; 5 % ...".
@@ -139,7 +139,7 @@ func waitList(blocks []watched, most int) string {
 }
 
 // shareText writes "0.3 % [0.1, 0.9]".
-func shareText(e lab.Estimate) string {
+func shareText(e run.Estimate) string {
 	e.Median, e.Lo, e.Hi = 100*e.Median, 100*e.Lo, 100*e.Hi
 	return fmt.Sprintf("%.1f %% %s", e.Median, interval(e, "%.1f"))
 }

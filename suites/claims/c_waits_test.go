@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // waiting makes up the watched blocks of every variant: shares of the
@@ -16,16 +17,16 @@ func (m *made) waiting(c *Claim, shares func(e *lab.Experiment, v string) map[st
 		r := m.results[i]
 		for _, v := range e.Variants {
 			for n := range 8 {
-				b := lab.Block{Variant: v.Name, Role: lab.RoleWaits, Round: n + 1, Ops: 1000, Wall: 1e6, Waits: &lab.Waits{Window: 1e6, Total: 1e9}}
+				b := run.Block{Variant: v.Name, Role: run.RoleWaits, Round: n + 1, Ops: 1000, Wall: 1e6, Waits: &run.Waits{Window: 1e6, Total: 1e9}}
 				for cause, share := range shares(e, v.Name) {
-					where := lab.WaitRuntime
+					where := run.WaitRuntime
 					if of, found := strings.CutPrefix(cause, "k "); found {
-						where, cause = lab.WaitKernel, of
+						where, cause = run.WaitKernel, of
 					}
-					if cause == lab.CauseRunning {
-						where = lab.WaitRunning
+					if cause == run.CauseRunning {
+						where = run.WaitRunning
 					}
-					b.Waits.Series = append(b.Waits.Series, lab.Wait{Where: where, Cause: cause, Time: []lab.Nanos{lab.Nanos(share * 1e9 * (1 + 0.001*float64(n)))}})
+					b.Waits.Series = append(b.Waits.Series, run.Wait{Where: where, Cause: cause, Time: []run.Nanos{run.Nanos(share * 1e9 * (1 + 0.001*float64(n)))}})
 				}
 				r.Blocks = append(r.Blocks, b)
 			}
@@ -42,23 +43,23 @@ func onJournaledExt4(c *Claim) *made {
 
 func TestJudgeC2(t *testing.T) {
 	c := claimC2()
-	run := func(shares func(e *lab.Experiment, v string) map[string]float64) lab.Claim {
+	of := func(shares func(e *lab.Experiment, v string) map[string]float64) run.Claim {
 		return judge(t, &c, onJournaledExt4(&c).waiting(&c, shares))
 	}
-	journal, lock := "k "+lab.CauseJournalInode, "k "+lab.CauseFolderLock
+	journal, lock := "k "+run.CauseJournalInode, "k "+run.CauseFolderLock
 	always := func(m map[string]float64) func(*lab.Experiment, string) map[string]float64 {
 		return func(*lab.Experiment, string) map[string]float64 { return m }
 	}
-	expect(t, "as claimed", run(always(map[string]float64{journal: .5, lock: .01, lab.CauseRunning: .4})), Holds)
-	got := run(always(map[string]float64{lab.CauseRunnable: .9, lock: .05, lab.CauseRunning: .05}))
+	expect(t, "as claimed", of(always(map[string]float64{journal: .5, lock: .01, run.CauseRunning: .4})), Holds)
+	got := of(always(map[string]float64{run.CauseRunnable: .9, lock: .05, run.CauseRunning: .05}))
 	expect(t, "elsewhere", got, DoesNotHold)
 	if !strings.Contains(got.Measured, "94.7 % ready") || !strings.Contains(got.Measured, "5.3 % folder's lock") {
 		t.Errorf("the waits are not named: %s", got.Measured)
 	}
-	expect(t, "in the kernel only", run(always(map[string]float64{lab.CauseRunnable: .9, journal: .05, lab.CauseRunning: .05})), Depends)
-	expect(t, "new names only", run(func(e *lab.Experiment, _ string) map[string]float64 {
+	expect(t, "in the kernel only", of(always(map[string]float64{run.CauseRunnable: .9, journal: .05, run.CauseRunning: .05})), Depends)
+	expect(t, "new names only", of(func(e *lab.Experiment, _ string) map[string]float64 {
 		if e.Name == "C2-coded" {
-			return map[string]float64{lab.CauseRunnable: .9}
+			return map[string]float64{run.CauseRunnable: .9}
 		}
 		return map[string]float64{journal: .9}
 	}), Depends)
@@ -77,7 +78,7 @@ func TestJudgeC2(t *testing.T) {
 	expect(t, "not watched", judge(t, &c, onJournaledExt4(&c)), CannotTest)
 
 	// One block that was too short for a sample does not matter.
-	m = onJournaledExt4(&c).waiting(&c, always(map[string]float64{lab.CauseRunnable: .9, lock: .1}))
+	m = onJournaledExt4(&c).waiting(&c, always(map[string]float64{run.CauseRunnable: .9, lock: .1}))
 	m.results[0].Blocks[3].Waits.Missing = map[string]string{"kernel": "too short"}
 	expect(t, "one too short", judge(t, &c, m), DoesNotHold)
 
@@ -89,7 +90,7 @@ func TestJudgeC2(t *testing.T) {
 
 func TestJudgeC13(t *testing.T) {
 	c := claimC13()
-	run := func(own, common map[string]float64) lab.Claim {
+	of := func(own, common map[string]float64) run.Claim {
 		return judge(t, &c, in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1000 }).waiting(&c,
 			func(_ *lab.Experiment, v string) map[string]float64 {
 				if v == variantOwnNames {
@@ -98,18 +99,18 @@ func TestJudgeC13(t *testing.T) {
 				return common
 			}))
 	}
-	lock, cache := "k "+lab.CauseFolderLock, "k "+lab.CauseNameCache
-	claimed := map[string]float64{lock: .127, cache: .038, lab.CauseRunnable: .5}
-	got := run(claimed, claimed)
+	lock, cache := "k "+run.CauseFolderLock, "k "+run.CauseNameCache
+	claimed := map[string]float64{lock: .127, cache: .038, run.CauseRunnable: .5}
+	got := of(claimed, claimed)
 	expect(t, "as claimed", got, Holds)
 	// 0.127 of 1 s of goroutine time over 1,000 operations.
 	if !strings.Contains(got.Measured, "127.4 us [127.0, 127.8]") || !strings.Contains(got.Measured, "38.1 us [38.0, 38.2]") {
 		t.Errorf("the waits are not named: %s", got.Measured)
 	}
-	locked := map[string]float64{lock: .2, lab.CauseRunnable: .5}
-	expect(t, "the lock alone", run(locked, locked), DoesNotHold)
-	expect(t, "neither", run(map[string]float64{lab.CauseRunnable: .9}, map[string]float64{lab.CauseRunnable: .9}), DoesNotHold)
-	expect(t, "common names only", run(locked, claimed), Depends)
+	locked := map[string]float64{lock: .2, run.CauseRunnable: .5}
+	expect(t, "the lock alone", of(locked, locked), DoesNotHold)
+	expect(t, "neither", of(map[string]float64{run.CauseRunnable: .9}, map[string]float64{run.CauseRunnable: .9}), DoesNotHold)
+	expect(t, "common names only", of(locked, claimed), Depends)
 
 	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1000 })
 	expect(t, "not watched", judge(t, &c, m), CannotTest)

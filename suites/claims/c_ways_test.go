@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
@@ -26,9 +27,9 @@ func TestJudgeCreationWaysWithoutResults(t *testing.T) {
 
 func TestJudgeC6(t *testing.T) {
 	c := claimC6()
-	run := func(mean, tail func(init, since string) float64) lab.Claim {
+	of := func(mean, tail func(init, since string) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-		return judge(t, &c, m.each(func(r *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
 			for _, since := range []string{"call", "released"} {
 				v.Metrics[since+"_mean_ns"], v.Metrics[since+"_p99_ns"] = suitetest.About(8200), suitetest.About(9000)
 				if v.Name == c6AtOnce {
@@ -39,45 +40,45 @@ func TestJudgeC6(t *testing.T) {
 		}))
 	}
 	is := func(x float64) func(string, string) float64 { return func(string, string) float64 { return x } }
-	expect(t, "as claimed", run(is(18), is(52)), Holds)
-	expect(t, "cheap", run(is(0.5), is(3)), DoesNotHold)
-	expect(t, "files only", run(func(init, _ string) float64 {
+	expect(t, "as claimed", of(is(18), is(52)), Holds)
+	expect(t, "cheap", of(is(0.5), is(3)), DoesNotHold)
+	expect(t, "files only", of(func(init, _ string) float64 {
 		if init == initFile {
 			return 18
 		}
 		return 1
 	}, is(52)), Depends)
-	expect(t, "on the limit", run(is(147.6/8.2*(1-slack)), is(52)), CannotTest)
+	expect(t, "on the limit", of(is(147.6/8.2*(1-slack)), is(52)), CannotTest)
 }
 
 func TestJudgeC7(t *testing.T) {
 	c := claimC7()
-	run := func(unpaced, paced, failA, failB float64) lab.Claim {
+	of := func(unpaced, paced, failA, failB float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 {
 			if v == c7DupPool {
 				return 1000 / unpaced
 			}
 			return 1000
 		})
-		return judge(t, &c, m.each(func(_ *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(_ *run.Result, v *run.VariantResult) {
 			v.Metrics["connection_mean_ns"], v.Metrics["failures_share"] = suitetest.About(4000), suitetest.About(failA)
 			if v.Name == c7DupPool {
 				v.Metrics["connection_mean_ns"], v.Metrics["failures_share"] = suitetest.About(4000/paced), suitetest.About(failB)
 			}
 		}))
 	}
-	expect(t, "as claimed", run(2.2, 2.2, 0.008, 0), Holds)
-	expect(t, "alike, and B fails", run(1, 1, 0, 0.01), DoesNotHold)
-	expect(t, "faster, and none fails", run(4, 4, 0, 0), Depends)
-	expect(t, "on the limit", run(42./19*(1-slack), 2.2, 0.008, 0), CannotTest)
+	expect(t, "as claimed", of(2.2, 2.2, 0.008, 0), Holds)
+	expect(t, "alike, and B fails", of(1, 1, 0, 0.01), DoesNotHold)
+	expect(t, "faster, and none fails", of(4, 4, 0, 0), Depends)
+	expect(t, "on the limit", of(42./19*(1-slack), 2.2, 0.008, 0), CannotTest)
 }
 
 func TestJudgeC8(t *testing.T) {
 	c := claimC8()
-	run := func(device string, unnamedKept, memory float64) lab.Claim {
+	of := func(device string, unnamedKept, memory float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
 		m.place.Environment.Device = device
-		return judge(t, &c, m.each(func(r *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
 			share := 0.0
 			switch {
 			case v.Name == c8Memory:
@@ -88,11 +89,11 @@ func TestJudgeC8(t *testing.T) {
 			v.Metrics["device_write_bytes_per_op"] = suitetest.About(share * c8Files * c8Bytes)
 		}))
 	}
-	expect(t, "none ever", run("/dev/sda", 0, 0), Holds)
-	expect(t, "written back when kept", run("/dev/sda", 1, 0), Depends)
-	expect(t, "hardly any", run("/dev/sda", 0.005, 0.001), Holds)
-	expect(t, "in memory", run("", 0, 0), CannotTest)
-	all := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 }).each(func(_ *lab.Result, v *lab.VariantResult) {
+	expect(t, "none ever", of("/dev/sda", 0, 0), Holds)
+	expect(t, "written back when kept", of("/dev/sda", 1, 0), Depends)
+	expect(t, "hardly any", of("/dev/sda", 0.005, 0.001), Holds)
+	expect(t, "in memory", of("", 0, 0), CannotTest)
+	all := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 }).each(func(_ *run.Result, v *run.VariantResult) {
 		v.Metrics["device_write_bytes_per_op"] = suitetest.About(c8Files * c8Bytes)
 	})
 	all.place.Environment.Device = "/dev/sda"
@@ -101,42 +102,42 @@ func TestJudgeC8(t *testing.T) {
 
 func TestJudgeC11(t *testing.T) {
 	c := claimC11()
-	run := func(emfile, raised, hard float64) lab.Claim {
+	of := func(emfile, raised, hard float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-		return judge(t, &c, m.each(func(_ *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(_ *run.Result, v *run.VariantResult) {
 			for name, x := range map[string]float64{
 				"refused_with_emfile": emfile, "opened_at_soft_limit": 250, "opened_when_raised": raised,
 				"hard_limit": hard, "file_max": 1 << 20,
 			} {
-				v.Metrics[name] = lab.Estimate{Median: x, Lo: x, Hi: x, N: 6}
+				v.Metrics[name] = run.Estimate{Median: x, Lo: x, Hi: x, N: 6}
 			}
 		}))
 	}
-	expect(t, "as claimed", run(1, 1000, 1024), Holds)
-	expect(t, "a high hard limit", run(1, 1000, 1<<20), Depends)
-	expect(t, "nothing of it", run(0, 250, 1<<20), DoesNotHold)
+	expect(t, "as claimed", of(1, 1000, 1024), Holds)
+	expect(t, "a high hard limit", of(1, 1000, 1<<20), Depends)
+	expect(t, "nothing of it", of(0, 250, 1<<20), DoesNotHold)
 }
 
 func TestJudgeC12(t *testing.T) {
 	c := claimC12()
-	run := func(reused, newStack, newBoth, allNew, spread float64) lab.Claim {
+	of := func(reused, newStack, newBoth, allNew, spread float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
 		start := map[string]float64{c12Reused: reused, c12NewStack: newStack, c12NewBoth: newBoth, c12AllNew: allNew}
-		return judge(t, &c, m.each(func(_ *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(_ *run.Result, v *run.VariantResult) {
 			v.Metrics["start_ns"] = suitetest.Wide(start[v.Name], spread)
 		}))
 	}
-	expect(t, "as claimed", run(80, 200, 240, 240, 0.001), Holds)
-	expect(t, "another split", run(200, 210, 300, 300, 0.001), DoesNotHold)
-	expect(t, "as claimed with the stack at hand", run(80, 200, 240, 2000, 0.001), Depends)
-	expect(t, "wide", run(80, 200, 240, 240, 0.3), CannotTest)
+	expect(t, "as claimed", of(80, 200, 240, 240, 0.001), Holds)
+	expect(t, "another split", of(200, 210, 300, 300, 0.001), DoesNotHold)
+	expect(t, "as claimed with the stack at hand", of(80, 200, 240, 2000, 0.001), Depends)
+	expect(t, "wide", of(80, 200, 240, 240, 0.3), CannotTest)
 }
 
 func TestJudgeC14(t *testing.T) {
 	c := claimC14()
-	run := func(named, memory map[string]float64) lab.Claim {
+	of := func(named, memory map[string]float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-		return judge(t, &c, m.each(func(_ *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(_ *run.Result, v *run.VariantResult) {
 			v.Syscalls = named
 			if v.Name == c14Openat2 {
 				v.Syscalls = memory
@@ -144,11 +145,11 @@ func TestJudgeC14(t *testing.T) {
 		}))
 	}
 	three := map[string]float64{"openat2": 1, "fcntl": 1, "close": 1, "futex": 5}
-	expect(t, "as claimed", run(map[string]float64{"statx": 3, "openat": 1.002, "fcntl": 2, "close": 1}, three), Holds)
-	expect(t, "seven without statx", run(map[string]float64{"openat": 1, "fcntl": 5, "close": 1}, three), Depends)
-	expect(t, "other numbers", run(map[string]float64{"openat": 1, "close": 1}, map[string]float64{"openat2": 1, "close": 1}), DoesNotHold)
+	expect(t, "as claimed", of(map[string]float64{"statx": 3, "openat": 1.002, "fcntl": 2, "close": 1}, three), Holds)
+	expect(t, "seven without statx", of(map[string]float64{"openat": 1, "fcntl": 5, "close": 1}, three), Depends)
+	expect(t, "other numbers", of(map[string]float64{"openat": 1, "close": 1}, map[string]float64{"openat2": 1, "close": 1}), DoesNotHold)
 	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-	m.each(func(_ *lab.Result, v *lab.VariantResult) {
+	m.each(func(_ *run.Result, v *run.VariantResult) {
 		v.Syscalls, v.Missing = nil, map[string]string{"syscalls": "needs root"}
 	})
 	if got := judge(t, &c, m); got.Verdict != CannotTest || !strings.Contains(got.Why, "needs root") {
@@ -159,7 +160,7 @@ func TestJudgeC14(t *testing.T) {
 // Each variant does its job, with few operations, and says what it found.
 func TestCreationWayClaimsRun(t *testing.T) {
 	limit, _, limitErr := sys.FileLimits()
-	runClaims(t, creationWayClaims(), 3, func(t *testing.T, e *lab.Experiment, dir string, b lab.Block) {
+	runClaims(t, creationWayClaims(), 3, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {
 		positive := map[string][]string{
 			"C6":       {"call_mean_ns", "call_p99_ns", "released_mean_ns", "released_p99_ns"},
 			"C7-paced": {"connection_mean_ns", "connection_p99_ns"},

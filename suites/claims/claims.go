@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // Verdicts on a claim.
@@ -37,7 +37,7 @@ type Claim struct {
 	Experiments []lab.Experiment
 	// Needs says what a place lacks, or "" where the claim can be tested.
 	// nil stands for a claim that can be tested everywhere.
-	Needs func(env.Environment) string
+	Needs func(run.Environment) string
 
 	// One of the two: verdict judges a place by itself, across all places
 	// together.
@@ -52,11 +52,11 @@ type finding struct{ measured, verdict, why string }
 // a claim that compares file systems. Results of other experiments are
 // ignored. Where a needed result is missing or failed, the verdict is
 // "cannot be tested here" and Why names it.
-func (c *Claim) Judge(results []*lab.Result, places []lab.Place) []lab.Claim {
+func (c *Claim) Judge(results []*run.Result, places []run.Place) []run.Claim {
 	var all []*found
 	var names []string
 	for _, p := range places {
-		f := &found{place: p, results: map[string]*lab.Result{}}
+		f := &found{place: p, results: map[string]*run.Result{}}
 		for _, r := range results {
 			if r.Place == p.Name && c.experiment(r.ID) {
 				f.results[r.ID] = r
@@ -67,9 +67,9 @@ func (c *Claim) Judge(results []*lab.Result, places []lab.Place) []lab.Claim {
 	}
 	if c.across != nil {
 		g := c.across(all)
-		return []lab.Claim{c.claim(g, strings.Join(names, ", "), all...)}
+		return []run.Claim{c.claim(g, strings.Join(names, ", "), all...)}
 	}
-	var claims []lab.Claim
+	var claims []run.Claim
 	for _, f := range all {
 		if c.Needs != nil {
 			if lack := c.Needs(f.place.Environment); lack != "" {
@@ -86,8 +86,8 @@ func (c *Claim) experiment(id string) bool {
 	return slices.ContainsFunc(c.Experiments, func(e lab.Experiment) bool { return e.ID() == id })
 }
 
-func (c *Claim) claim(g finding, place string, all ...*found) lab.Claim {
-	out := lab.Claim{
+func (c *Claim) claim(g finding, place string, all ...*found) run.Claim {
+	out := run.Claim{
 		ID: c.ID, Statement: c.Statement, Claimed: c.Claimed, Promise: c.Promise, Place: place,
 		Measured: g.measured, Verdict: g.verdict, Why: g.why,
 	}
@@ -117,8 +117,8 @@ func (c *Claim) claim(g finding, place string, all ...*found) lab.Claim {
 // there is noted and answered with NaN, so that a rule can be written without
 // a check at each step: Judge overrules its verdict.
 type found struct {
-	place   lab.Place
-	results map[string]*lab.Result // by ID
+	place   run.Place
+	results map[string]*run.Result // by ID
 	lacks   []string
 }
 
@@ -129,10 +129,10 @@ func (f *found) lack(format string, args ...any) {
 	}
 }
 
-var noEstimate = lab.Estimate{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+var noEstimate = run.Estimate{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 
 // variant returns what was found about a variant, nil where there is nothing.
-func (f *found) variant(id, name string) *lab.VariantResult {
+func (f *found) variant(id, name string) *run.VariantResult {
 	r := f.results[id]
 	if r == nil {
 		f.lack("no result of %s", id)
@@ -154,7 +154,7 @@ func (f *found) variant(id, name string) *lab.VariantResult {
 }
 
 // time is the time of one operation in nanoseconds.
-func (f *found) time(id, name string) lab.Estimate {
+func (f *found) time(id, name string) run.Estimate {
 	v := f.variant(id, name)
 	if v == nil {
 		return noEstimate
@@ -166,7 +166,7 @@ func (f *found) time(id, name string) lab.Estimate {
 	return v.Time
 }
 
-func (f *found) metric(id, name, metric string) lab.Estimate {
+func (f *found) metric(id, name, metric string) run.Estimate {
 	v := f.variant(id, name)
 	if v == nil {
 		return noEstimate
@@ -183,7 +183,7 @@ func (f *found) metric(id, name, metric string) lab.Estimate {
 }
 
 // speedup is how many times faster a variant is than its baseline.
-func (f *found) speedup(id, name string) lab.Estimate {
+func (f *found) speedup(id, name string) run.Estimate {
 	if f.variant(id, name) == nil {
 		return noEstimate
 	}
@@ -234,7 +234,7 @@ const (
 )
 
 // atLeast asks whether a figure is want or more.
-func atLeast(e lab.Estimate, want float64) answer {
+func atLeast(e run.Estimate, want float64) answer {
 	switch {
 	case e.Lo >= want:
 		return yes
@@ -245,7 +245,7 @@ func atLeast(e lab.Estimate, want float64) answer {
 }
 
 // within asks whether a figure lies from lo to hi.
-func within(e lab.Estimate, lo, hi float64) answer {
+func within(e run.Estimate, lo, hi float64) answer {
 	switch {
 	case e.Lo >= lo && e.Hi <= hi:
 		return yes
@@ -260,7 +260,7 @@ func within(e lab.Estimate, lo, hi float64) answer {
 const slack = 0.10
 
 // claimedFactor asks whether a speedup is the claimed one or better.
-func claimedFactor(e lab.Estimate, claimed float64) answer { return atLeast(e, claimed*(1-slack)) }
+func claimedFactor(e run.Estimate, claimed float64) answer { return atLeast(e, claimed*(1-slack)) }
 
 // together is yes or no when all answers are, else cannotTell; mixed tells
 // whether the reason is that some say yes and some say no.
@@ -292,26 +292,26 @@ func decide(why, on string, answers ...answer) (verdict, reason string) {
 	return CannotTest, tooWide + why
 }
 
-func inverse(e lab.Estimate) lab.Estimate {
+func inverse(e run.Estimate) run.Estimate {
 	e.Median, e.Lo, e.Hi = 1/e.Median, 1/e.Hi, 1/e.Lo
 	return e
 }
 
 // quotient of two figures that were not paired: its interval is the widest
 // that theirs allow.
-func quotient(a, b lab.Estimate) lab.Estimate {
-	return lab.Estimate{
+func quotient(a, b run.Estimate) run.Estimate {
+	return run.Estimate{
 		Median: a.Median / b.Median, Lo: a.Lo / b.Hi, Hi: a.Hi / b.Lo,
 		Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N),
 	}
 }
 
 // factor writes "1.32x [1.28, 1.37]".
-func factor(e lab.Estimate) string {
+func factor(e run.Estimate) string {
 	return fmt.Sprintf("%.2fx %s", e.Median, interval(e, "%.2f"))
 }
 
-func interval(e lab.Estimate, verb string) string {
+func interval(e run.Estimate, verb string) string {
 	if math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return "[no interval]"
 	}
@@ -319,7 +319,7 @@ func interval(e lab.Estimate, verb string) string {
 }
 
 // nanos writes a time an operation.
-func nanos(e lab.Estimate) string {
+func nanos(e run.Estimate) string {
 	if e.Median >= 10_000 {
 		return fmt.Sprintf("%.1f us", e.Median/1000)
 	}
@@ -327,7 +327,7 @@ func nanos(e lab.Estimate) string {
 }
 
 // lasting writes a time that may be many milliseconds.
-func lasting(e lab.Estimate) string {
+func lasting(e run.Estimate) string {
 	if e.Median >= 1e6 {
 		return fmt.Sprintf("%.1f ms", e.Median/1e6)
 	}

@@ -7,35 +7,35 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
 // made is a set of made-up results in one place, to put before a rule.
 type made struct {
-	place   lab.Place
-	results []*lab.Result
+	place   run.Place
+	results []*run.Result
 }
 
 func in(name, fs string) *made {
-	return &made{place: lab.Place{Name: name, Environment: env.Environment{FS: fs, GOMAXPROCS: 2}}}
+	return &made{place: run.Place{Name: name, Environment: run.Environment{FS: fs, GOMAXPROCS: 2}}}
 }
 
 // all makes up results for every experiment of a claim: times by variant.
 func (m *made) all(c *Claim, time func(e *lab.Experiment, v string) float64) *made {
 	for i := range c.Experiments {
 		e := &c.Experiments[i]
-		r := &lab.Result{ID: e.ID(), Name: e.Name, Params: e.Params, Place: m.place.Name}
+		r := &run.Result{ID: e.ID(), Name: e.Name, Params: e.Params, Place: m.place.Name}
 		base := e.Variants[0].Name
 		for _, v := range e.Variants {
 			t := time(e, v.Name)
-			r.Variants = append(r.Variants, lab.VariantResult{
+			r.Variants = append(r.Variants, run.VariantResult{
 				Name: v.Name, Time: suitetest.About(t), Syscalls: map[string]float64{},
-				Metrics: map[string]lab.Estimate{"allocs_per_op": suitetest.About(3), "alloc_bytes_per_op": suitetest.About(128)},
-				Latency: []lab.Percentile{{P: 99, NS: 10 * t}},
+				Metrics: map[string]run.Estimate{"allocs_per_op": suitetest.About(3), "alloc_bytes_per_op": suitetest.About(128)},
+				Latency: []run.Percentile{{P: 99, NS: 10 * t}},
 			})
 			if v.Name != base {
-				r.Comparisons = append(r.Comparisons, lab.Comparison{Variant: v.Name, Baseline: base, Ratio: suitetest.About(t / time(e, base))})
+				r.Comparisons = append(r.Comparisons, run.Comparison{Variant: v.Name, Baseline: base, Ratio: suitetest.About(t / time(e, base))})
 			}
 		}
 		m.results = append(m.results, r)
@@ -43,7 +43,7 @@ func (m *made) all(c *Claim, time func(e *lab.Experiment, v string) float64) *ma
 	return m
 }
 
-func (m *made) each(f func(r *lab.Result, v *lab.VariantResult)) *made {
+func (m *made) each(f func(r *run.Result, v *run.VariantResult)) *made {
 	for _, r := range m.results {
 		for i := range r.Variants {
 			f(r, &r.Variants[i])
@@ -53,10 +53,10 @@ func (m *made) each(f func(r *lab.Result, v *lab.VariantResult)) *made {
 }
 
 // judge returns the only verdict.
-func judge(t *testing.T, c *Claim, ms ...*made) lab.Claim {
+func judge(t *testing.T, c *Claim, ms ...*made) run.Claim {
 	t.Helper()
-	var results []*lab.Result
-	var places []lab.Place
+	var results []*run.Result
+	var places []run.Place
 	for _, m := range ms {
 		results, places = append(results, m.results...), append(places, m.place)
 	}
@@ -70,7 +70,7 @@ func judge(t *testing.T, c *Claim, ms ...*made) lab.Claim {
 	return got[0]
 }
 
-func expect(t *testing.T, what string, got lab.Claim, verdict string) {
+func expect(t *testing.T, what string, got run.Claim, verdict string) {
 	t.Helper()
 	if got.Verdict != verdict {
 		t.Errorf("%s: %s %q, want %q\nmeasured: %s\nwhy: %s", what, got.ID, got.Verdict, verdict, got.Measured, got.Why)
@@ -92,22 +92,22 @@ func loopTimes(speedup func(e *lab.Experiment) float64) func(*lab.Experiment, st
 
 func TestJudgeD1(t *testing.T) {
 	c := claimD1()
-	run := func(speedup func(e *lab.Experiment) float64) lab.Claim {
+	of := func(speedup func(e *lab.Experiment) float64) run.Claim {
 		return judge(t, &c, in("d", "ext4").all(&c, loopTimes(speedup)))
 	}
-	expect(t, "always 2x", run(func(*lab.Experiment) float64 { return 2 }), Holds)
-	expect(t, "never", run(func(*lab.Experiment) float64 { return 1.2 }), DoesNotHold)
-	expect(t, "slower", run(func(*lab.Experiment) float64 { return 0.3 }), DoesNotHold)
-	expect(t, "new ones only", run(func(e *lab.Experiment) float64 {
+	expect(t, "always 2x", of(func(*lab.Experiment) float64 { return 2 }), Holds)
+	expect(t, "never", of(func(*lab.Experiment) float64 { return 1.2 }), DoesNotHold)
+	expect(t, "slower", of(func(*lab.Experiment) float64 { return 0.3 }), DoesNotHold)
+	expect(t, "new ones only", of(func(e *lab.Experiment) float64 {
 		if e.Name == "D1-existing" {
 			return 0.2
 		}
 		return 2
 	}), Depends)
-	expect(t, "on the limit", run(func(*lab.Experiment) float64 { return 1.71 }), CannotTest)
+	expect(t, "on the limit", of(func(*lab.Experiment) float64 { return 1.71 }), CannotTest)
 
 	// Depth 2 to 4 is shown to nobody's disadvantage: the claim is about 5 on.
-	expect(t, "slow where nothing is claimed", run(func(e *lab.Experiment) float64 {
+	expect(t, "slow where nothing is claimed", of(func(e *lab.Experiment) float64 {
 		if d := e.Params["depth"]; d == "2" || d == "3" || d == "4" {
 			return 1
 		}
@@ -155,9 +155,9 @@ func TestJudgeWithoutResults(t *testing.T) {
 
 func TestJudgeD2(t *testing.T) {
 	c := claimD2()
-	run := func(perLevel float64) lab.Claim {
+	of := func(perLevel float64) run.Claim {
 		m := in("d", "ext4").all(&c, loopTimes(func(*lab.Experiment) float64 { return 1 }))
-		m.each(func(r *lab.Result, v *lab.VariantResult) {
+		m.each(func(r *run.Result, v *run.VariantResult) {
 			depth := 1
 			if r.Params["depth"] != "" {
 				depth = suitetest.Int(t, r.Params["depth"])
@@ -167,12 +167,12 @@ func TestJudgeD2(t *testing.T) {
 		})
 		return judge(t, &c, m)
 	}
-	expect(t, "once a level", run(1), DoesNotHold)
-	expect(t, "three times a level", run(3), Holds)
-	expect(t, "now and then twice", run(1.3), Depends)
+	expect(t, "once a level", of(1), DoesNotHold)
+	expect(t, "three times a level", of(3), Holds)
+	expect(t, "now and then twice", of(1.3), Depends)
 
 	uncounted := in("d", "ext4").all(&c, loopTimes(func(*lab.Experiment) float64 { return 1 }))
-	uncounted.each(func(_ *lab.Result, v *lab.VariantResult) {
+	uncounted.each(func(_ *run.Result, v *run.VariantResult) {
 		v.Syscalls, v.Missing = nil, map[string]string{"syscalls": "needs root"}
 	})
 	got := judge(t, &c, uncounted)
@@ -205,22 +205,22 @@ func TestJudgeD3(t *testing.T) {
 
 func TestJudgeD4(t *testing.T) {
 	c := claimD4()
-	run := func(one, levels float64) lab.Claim {
+	of := func(one, levels float64) run.Claim {
 		return judge(t, &c, in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 {
 			return map[string]float64{variantFile4: 94, variantMkdir3: one, variantLevels3: levels}[v]
 		}))
 	}
-	expect(t, "as claimed", run(127, 127), Holds)
-	expect(t, "neither", run(94, 300), DoesNotHold)
-	expect(t, "one reading", run(127, 300), Depends)
-	expect(t, "on the limit", run(127*1.25, 127*1.25), CannotTest)
+	expect(t, "as claimed", of(127, 127), Holds)
+	expect(t, "neither", of(94, 300), DoesNotHold)
+	expect(t, "one reading", of(127, 300), Depends)
+	expect(t, "on the limit", of(127*1.25, 127*1.25), CannotTest)
 }
 
 func TestJudgeD5(t *testing.T) {
 	c := claimD5()
-	run := func(a, b func(n, d float64) float64) lab.Claim {
+	of := func(a, b func(n, d float64) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 100 })
-		m.each(func(r *lab.Result, v *lab.VariantResult) {
+		m.each(func(r *run.Result, v *run.VariantResult) {
 			n, d := float64(suitetest.Int(t, r.Params["n"])), float64(suitetest.Int(t, r.Params["depth"]))
 			v.Syscalls["newfstatat"] = a(n, d)
 			v.Metrics["path_calls_per_op"] = suitetest.About(b(n, d))
@@ -231,11 +231,11 @@ func TestJudgeD5(t *testing.T) {
 		return func(n, d float64) float64 { return k * n * d }
 	}
 	square := func(n, d float64) float64 { return n * d * d }
-	expect(t, "squares and fewer", run(square, linear(1)), Holds)
-	expect(t, "squares and not fewer", run(square, linear(100)), DoesNotHold)
-	expect(t, "linear", run(linear(2), linear(1)), DoesNotHold)
-	expect(t, "between", run(func(n, d float64) float64 { return 20 * n * math.Pow(d, 1.6) }, linear(1)), Depends)
-	expect(t, "no law", run(func(n, d float64) float64 {
+	expect(t, "squares and fewer", of(square, linear(1)), Holds)
+	expect(t, "squares and not fewer", of(square, linear(100)), DoesNotHold)
+	expect(t, "linear", of(linear(2), linear(1)), DoesNotHold)
+	expect(t, "between", of(func(n, d float64) float64 { return 20 * n * math.Pow(d, 1.6) }, linear(1)), Depends)
+	expect(t, "no law", of(func(n, d float64) float64 {
 		if n == 256 {
 			return 100 * n * d
 		}
@@ -258,7 +258,7 @@ func TestFitGrowthFindsTheExponents(t *testing.T) {
 
 func TestJudgeD6(t *testing.T) {
 	c := claimD6()
-	run := func(read, write, mixed float64) lab.Claim {
+	of := func(read, write, mixed float64) run.Claim {
 		return judge(t, &c, in("d", "ext4").all(&c, func(e *lab.Experiment, v string) float64 {
 			if v == variantRWMutex {
 				return 100
@@ -266,10 +266,10 @@ func TestJudgeD6(t *testing.T) {
 			return 100 / map[string]float64{"D6-read": read, "D6-write": write, "D6-mixed": mixed}[e.Name]
 		}))
 	}
-	expect(t, "as claimed", run(2.5, 3, 3), Holds)
-	expect(t, "alike", run(1, 1, 1), DoesNotHold)
-	expect(t, "reads only", run(2.5, 0.5, 3), Depends)
-	expect(t, "on the limit", run(96.7/42.1*0.9, 3, 3), CannotTest)
+	expect(t, "as claimed", of(2.5, 3, 3), Holds)
+	expect(t, "alike", of(1, 1, 1), DoesNotHold)
+	expect(t, "reads only", of(2.5, 0.5, 3), Depends)
+	expect(t, "on the limit", of(96.7/42.1*0.9, 3, 3), CannotTest)
 }
 
 func TestJudgeD7(t *testing.T) {
@@ -279,7 +279,7 @@ func TestJudgeD7(t *testing.T) {
 		m := in("d", fs).all(&c, func(e *lab.Experiment, v string) float64 {
 			return 1e6 / math.Min(float64(suitetest.Int(t, e.Params["jobs"])), knee[v])
 		})
-		return m.each(func(_ *lab.Result, v *lab.VariantResult) { v.Time = suitetest.Wide(v.Time.Median, share) })
+		return m.each(func(_ *run.Result, v *run.VariantResult) { v.Time = suitetest.Wide(v.Time.Median, share) })
 	}
 	both := func(k float64) map[string]float64 {
 		return map[string]float64{variantAIO: k, variantGoroutines: k}
@@ -300,7 +300,7 @@ func TestJudgeD7(t *testing.T) {
 			r.Place = m.place.Name
 		}
 	}
-	got := c.Judge(append(ext4.results, xfs.results...), []lab.Place{ext4.place, xfs.place})
+	got := c.Judge(append(ext4.results, xfs.results...), []run.Place{ext4.place, xfs.place})
 	if len(got) != 2 || got[0].Verdict != Holds || got[0].Place != "e" || got[1].Verdict != DoesNotHold || got[1].Place != "x" {
 		t.Errorf("two places: %+v", got)
 	}
@@ -308,9 +308,9 @@ func TestJudgeD7(t *testing.T) {
 
 func TestJudgeD8(t *testing.T) {
 	c := claimD8()
-	run := func(mode func(perm int) int) lab.Claim {
+	of := func(mode func(perm int) int) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-		m.each(func(r *lab.Result, v *lab.VariantResult) {
+		m.each(func(r *run.Result, v *run.VariantResult) {
 			var perm int
 			if _, err := fmt.Sscanf(r.Params["perm"], "%o", &perm); err != nil {
 				t.Fatal(err)
@@ -322,16 +322,16 @@ func TestJudgeD8(t *testing.T) {
 		})
 		return judge(t, &c, m)
 	}
-	expect(t, "always 0755", run(func(int) int { return 0o755 }), Holds)
-	expect(t, "perm less umask", run(func(p int) int { return p &^ 0o022 }), DoesNotHold)
-	expect(t, "something else", run(func(int) int { return 0o700 }), DoesNotHold)
+	expect(t, "always 0755", of(func(int) int { return 0o755 }), Holds)
+	expect(t, "perm less umask", of(func(p int) int { return p &^ 0o022 }), DoesNotHold)
+	expect(t, "something else", of(func(int) int { return 0o700 }), DoesNotHold)
 }
 
 func TestJudgeD9(t *testing.T) {
 	c := claimD9()
-	run := func(bias func(ns int) lab.Estimate) lab.Claim {
+	of := func(bias func(ns int) run.Estimate) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-		m.each(func(r *lab.Result, v *lab.VariantResult) {
+		m.each(func(r *run.Result, v *run.VariantResult) {
 			for _, way := range []string{subtractThree, subtractThousand, chainedReadings} {
 				v.Metrics[way+"_error"] = suitetest.About(0)
 				v.Metrics[way+"_spread"] = suitetest.About(0.1)
@@ -342,14 +342,14 @@ func TestJudgeD9(t *testing.T) {
 		})
 		return judge(t, &c, m)
 	}
-	expect(t, "right", run(func(int) lab.Estimate { return suitetest.About(0.02) }), Holds)
-	expect(t, "wrong", run(func(int) lab.Estimate { return suitetest.About(-0.3) }), DoesNotHold)
-	got := run(func(ns int) lab.Estimate { return suitetest.About(10 / float64(ns)) })
+	expect(t, "right", of(func(int) run.Estimate { return suitetest.About(0.02) }), Holds)
+	expect(t, "wrong", of(func(int) run.Estimate { return suitetest.About(-0.3) }), DoesNotHold)
+	got := of(func(ns int) run.Estimate { return suitetest.About(10 / float64(ns)) })
 	expect(t, "right for long ones", got, Depends)
 	if !strings.Contains(got.Why, "right for 300 ns, 1000 ns") {
 		t.Errorf("want the lengths: %s", got.Why)
 	}
-	expect(t, "wide", run(func(int) lab.Estimate { return suitetest.Wide(0.04, 0.5) }), CannotTest)
+	expect(t, "wide", of(func(int) run.Estimate { return suitetest.Wide(0.04, 0.5) }), CannotTest)
 }
 
 func TestEachClaimHasOneRule(t *testing.T) {

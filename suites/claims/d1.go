@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/dirs"
 	"github.com/stele-go/stele/suites/internal/trees"
 )
@@ -83,7 +84,7 @@ func d1Existing() lab.Experiment {
 
 func d1Depth(depth int) lab.Experiment {
 	return lab.Experiment{
-		Suite: "claims", Name: "D1-depth", Params: lab.Params{"depth": strconv.Itoa(depth)}, Question: d1Question,
+		Suite: "claims", Name: "D1-depth", Params: run.Params{"depth": strconv.Itoa(depth)}, Question: d1Question,
 		Op:  fmt.Sprintf("one relative path of %d components, all but the first new", depth),
 		Ops: 500, Env: asPublished(), Variants: relativeMkdirVariants(depth, false),
 	}
@@ -115,7 +116,7 @@ func claimD1() Claim {
 func judgeD1(f *found, fresh, existing string, deep []string) finding {
 	const claimed = 1.9
 	var m strings.Builder
-	describe := func(what, id string) lab.Estimate {
+	describe := func(what, id string) run.Estimate {
 		s := f.speedup(id, variantLoop)
 		fmt.Fprintf(&m, "%s: A %s, %.0f B, %.0f allocs; B %s, %.0f B, %.0f allocs; B is %s as fast. ", what,
 			nanos(f.time(id, variantAll)), f.metric(id, variantAll, "alloc_bytes_per_op").Median, f.metric(id, variantAll, "allocs_per_op").Median,
@@ -144,10 +145,10 @@ func judgeD1(f *found, fresh, existing string, deep []string) finding {
 }
 
 // opsOf is the number of operations of a timed block, 0 where there is none.
-func opsOf(r *lab.Result) int64 {
+func opsOf(r *run.Result) int64 {
 	if r != nil {
 		for i := range r.Blocks {
-			if r.Blocks[i].Role == lab.RoleTimed {
+			if r.Blocks[i].Role == run.RoleTimed {
 				return r.Blocks[i].Ops
 			}
 		}

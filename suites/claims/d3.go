@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 )
 
 const (
@@ -43,7 +43,7 @@ func touch(name string, flags int) error {
 }
 
 // onExt4OrXFS is what claims on those two file systems need.
-func onExt4OrXFS(e env.Environment) string {
+func onExt4OrXFS(e run.Environment) string {
 	if e.FS == "ext4" || e.FS == "xfs" {
 		return ""
 	}
@@ -84,7 +84,7 @@ func claimD3() Claim {
 func judgeD3(all []*found, id string) finding {
 	const claimed = 8.2 / 5.6
 	var m strings.Builder
-	byFS := map[string]lab.Estimate{}
+	byFS := map[string]run.Estimate{}
 	for _, f := range all {
 		fs := f.place.Environment.FS
 		if onExt4OrXFS(f.place.Environment) != "" {

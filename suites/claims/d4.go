@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/dirs"
 )
 
@@ -112,7 +113,7 @@ func claimD8() Claim {
 
 func d8(p os.FileMode) lab.Experiment {
 	return lab.Experiment{
-		Suite: "claims", Name: "D8", Params: lab.Params{"perm": fmt.Sprintf("%04o", p)},
+		Suite: "claims", Name: "D8", Params: run.Params{"perm": fmt.Sprintf("%04o", p)},
 		Question: "Which permission do intermediate directories get?",
 		Op:       "one path of 3 new levels", Ops: 1,
 		Variants: []lab.Variant{{

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/dirs"
 )
 
@@ -86,7 +87,7 @@ func (c *callCounter) sortedBatch(paths []string) error {
 func d5(n, depth int) lab.Experiment {
 	// Each operation makes the batch below a folder of its own, in which the
 	// process stands as far as the paths are concerned.
-	run := func(batch func([]string) error) func(b *lab.B) error {
+	each := func(batch func([]string) error) func(b *lab.B) error {
 		return inDir(func(b *lab.B) error {
 			rel := sharedPaths(n, depth)
 			batches := make([][]string, b.N)
@@ -108,14 +109,14 @@ func d5(n, depth int) lab.Experiment {
 		})
 	}
 	return lab.Experiment{
-		Suite: "claims", Name: "D5", Params: lab.Params{"n": strconv.Itoa(n), "depth": strconv.Itoa(depth)},
+		Suite: "claims", Name: "D5", Params: run.Params{"n": strconv.Itoa(n), "depth": strconv.Itoa(depth)},
 		Question: "How do the calls of a batch grow with its paths and their depth?",
 		Op:       fmt.Sprintf("%d new paths of %d levels, groups of four sharing the upper half", n, depth),
 		Ops:      1,
 		Variants: []lab.Variant{
 			{
 				Name: variantPathByPath, Doc: "A: os.MkdirAll of each", Promise: kill, Baseline: true,
-				Run: run(func(paths []string) error {
+				Run: each(func(paths []string) error {
 					for _, p := range paths {
 						if err := os.MkdirAll(p, dirs.Perm); err != nil {
 							return err
@@ -128,7 +129,7 @@ func d5(n, depth int) lab.Experiment {
 				Name: variantSorted, Doc: "B: sort, then stat and mkdir of each distinct prefix", Promise: kill,
 				Run: func(b *lab.B) error {
 					var c callCounter
-					if err := run(c.sortedBatch)(b); err != nil {
+					if err := each(c.sortedBatch)(b); err != nil {
 						return err
 					}
 					b.Report("path_calls_per_op", float64(c.stats+c.mkdirs)/float64(b.N))

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/trees"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -119,7 +120,7 @@ func judgeD6(f *found, read, write, mixed string) finding {
 		cpus = runtime.GOMAXPROCS(0)
 	}
 	text := fmt.Sprintf("On %d processors. ", cpus)
-	speed := func(what, id string) lab.Estimate {
+	speed := func(what, id string) run.Estimate {
 		s := f.speedup(id, variantSyncMap)
 		text += fmt.Sprintf("%s: A %.1fM/s, B %.1fM/s, B %s as fast. ", what,
 			1e3/f.time(id, variantRWMutex).Median, 1e3/f.time(id, variantSyncMap).Median, factor(s))
@@ -151,7 +152,7 @@ func judgeD6(f *found, read, write, mixed string) finding {
 }
 
 // p99 returns the 99th percentile in nanoseconds, or why there is none.
-func p99(v *lab.VariantResult) (ns float64, why string) {
+func p99(v *run.VariantResult) (ns float64, why string) {
 	if v != nil {
 		for _, p := range v.Latency {
 			if p.P == 99 {

@@ -11,6 +11,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/aio"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 )
 
@@ -86,7 +87,7 @@ func d7(jobs int) lab.Experiment {
 		})
 	aio.Baseline = true
 	return lab.Experiment{
-		Suite: "claims", Name: "D7", Params: lab.Params{"jobs": strconv.Itoa(jobs)},
+		Suite: "claims", Name: "D7", Params: run.Params{"jobs": strconv.Itoa(jobs)},
 		Question: "Where does the throughput of synced random writes stop growing?",
 		Op:       fmt.Sprintf("one durable random write of 4 KiB, by %d jobs", jobs),
 		MaxOps:   20_000,
@@ -127,7 +128,7 @@ func judgeD7(f *found) finding {
 	var text string
 	var answers []answer
 	for _, v := range []string{variantAIO, variantGoroutines} {
-		times := make([]lab.Estimate, len(d7Jobs))
+		times := make([]run.Estimate, len(d7Jobs))
 		text += v + " by jobs:"
 		for i, jobs := range d7Jobs {
 			e := d7(jobs)
@@ -143,7 +144,7 @@ func judgeD7(f *found) finding {
 		default:
 			text += fmt.Sprintf(" knee at %d jobs. ", lo)
 		}
-		answers = append(answers, within(lab.Estimate{Lo: float64(lo), Hi: float64(hi)}, float64(claimed), float64(claimed)))
+		answers = append(answers, within(run.Estimate{Lo: float64(lo), Hi: float64(hi)}, float64(claimed), float64(claimed)))
 	}
 	why := fmt.Sprintf("The knee is the first number of jobs of which twice as many gain less than %.0f %%; claimed for %s is %d. APFS cannot be tested on Linux.",
 		100*(enoughGain-1), fs, claimed)
@@ -154,7 +155,7 @@ func judgeD7(f *found) finding {
 // knee returns the least and the greatest number of jobs at which throughput
 // may have stopped growing, as far as the intervals tell. The last number of
 // jobs stands for itself and all beyond it.
-func knee(times []lab.Estimate) (lo, hi int) {
+func knee(times []run.Estimate) (lo, hi int) {
 	last := len(d7Jobs) - 1
 	for i, jobs := range d7Jobs[:last] {
 		pays := atLeast(quotient(times[i], times[i+1]), enoughGain)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/job"
 )
 
@@ -141,7 +142,7 @@ func median(list []float64) float64 {
 
 func d9(length int) lab.Experiment {
 	return lab.Experiment{
-		Suite: "claims", Name: "D9", Params: lab.Params{"ns": strconv.Itoa(length)},
+		Suite: "claims", Name: "D9", Params: run.Params{"ns": strconv.Itoa(length)},
 		Question: "How right are short timings, with the timer's cost subtracted and without?",
 		Op:       fmt.Sprintf("one look at an operation of about %d ns, timed three ways", length),
 		Ops:      500, Stateless: true,
@@ -176,14 +177,14 @@ func judgeD9(f *found) finding {
 	var right []string
 	for _, length := range d9Lengths {
 		e := d9(length)
-		bias := func(way string) lab.Estimate { return f.metric(e.ID(), variantTimed, way+"_error") }
+		bias := func(way string) run.Estimate { return f.metric(e.ID(), variantTimed, way+"_error") }
 		three := bias(subtractThree)
 		a := within(three, -rightEnough, rightEnough)
 		answers = append(answers, a)
 		if a == yes {
 			right = append(right, strconv.Itoa(length)+" ns")
 		}
-		percent := lab.Estimate{Lo: 100 * three.Lo, Hi: 100 * three.Hi}
+		percent := run.Estimate{Lo: 100 * three.Lo, Hi: 100 * three.Hi}
 		fmt.Fprintf(&text, "An operation of %.0f ns is off by %+.1f %% %s with three rounds subtracted (half of the readings lie %.0f %% apart), %+.1f %% with a thousand, %+.1f %% by chained readings. ",
 			f.metric(e.ID(), variantTimed, "truth_ns").Median,
 			100*three.Median, interval(percent, "%+.1f"), 100*f.metric(e.ID(), variantTimed, subtractThree+"_spread").Median,

@@ -4,8 +4,7 @@ import (
 	"fmt"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/job"
 )
 
@@ -22,7 +21,7 @@ const headerLen = 128
 var powerTorn = job.Promise(durability.Power, durability.Torn)
 
 // onDisk is what claims about syncs need.
-func onDisk(e env.Environment) string {
+func onDisk(e run.Environment) string {
 	for _, fs := range []string{e.FS, e.BackingFS} {
 		if fs == "tmpfs" || fs == "ramfs" {
 			return fmt.Sprintf("a folder on a disk; this one is on %s, which is memory, where a sync does nothing", fs)
@@ -41,7 +40,7 @@ func perBlock(f *found, id string, published int64) string {
 }
 
 // scaled is an estimate times k.
-func scaled(e lab.Estimate, k float64) lab.Estimate {
+func scaled(e run.Estimate, k float64) run.Estimate {
 	e.Median, e.Lo, e.Hi = e.Median*k, e.Lo*k, e.Hi*k
 	return e
 }
@@ -49,10 +48,10 @@ func scaled(e lab.Estimate, k float64) lab.Estimate {
 // opsOfVariant is the number of operations of a variant's timed block, 0
 // where there is none: where operations leave nothing behind each variant has
 // its own.
-func opsOfVariant(r *lab.Result, variant string) int64 {
+func opsOfVariant(r *run.Result, variant string) int64 {
 	if r != nil {
 		for i := range r.Blocks {
-			if b := &r.Blocks[i]; b.Role == lab.RoleTimed && b.Variant == variant {
+			if b := &r.Blocks[i]; b.Role == run.RoleTimed && b.Variant == variant {
 				return b.Ops
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 )
 
@@ -204,11 +205,11 @@ func judgeH1(f *found) finding {
 		}
 		text.WriteString(". ")
 	}
-	pauses := func(v string) lab.Estimate { // of 100,000 operations
+	pauses := func(v string) run.Estimate { // of 100,000 operations
 		ops := opsOf(f.results[id(v, false)])
 		return scaled(f.metric(id(v, false), v, "gc_pause_ns"), publishedOps/float64(max(1, ops)))
 	}
-	tail := func(v string) lab.Estimate { // of fresh files
+	tail := func(v string) run.Estimate { // of fresh files
 		e, why := f.tail(id(v, false), v)
 		if why != "" {
 			f.lack("p99 of %q: %s", v, why)

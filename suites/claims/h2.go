@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/internal/datafile"
 )
@@ -32,7 +32,7 @@ var h2Claimed = []struct {
 
 // deviceKind tells which kind of device a folder is on, or why that is not
 // known: what a virtual disk says of itself is what the hypervisor was told.
-func deviceKind(e env.Environment) (kind, why string) {
+func deviceKind(e run.Environment) (kind, why string) {
 	name := strings.TrimPrefix(e.Device, "/dev/")
 	switch {
 	case name == "":
@@ -92,7 +92,7 @@ func claimH2() Claim {
 // other machines.
 func judgeH2(all []*found, id string) finding {
 	var text strings.Builder
-	measured := map[string]lab.Estimate{}
+	measured := map[string]run.Estimate{}
 	for _, f := range all {
 		p99, why := f.tail(id, h2Append)
 		if why != "" {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -98,8 +99,8 @@ func judgeH3(f *found, written, made string) finding {
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, id string }{{"With 4 KiB written", written}, {"With nothing written", made}} {
-		bytes := func(v string) lab.Estimate { return scaled(f.metric(c.id, v, "alloc_bytes_per_op"), publishedOps) }
-		collections := func(v string) lab.Estimate {
+		bytes := func(v string) run.Estimate { return scaled(f.metric(c.id, v, "alloc_bytes_per_op"), publishedOps) }
+		collections := func(v string) run.Estimate {
 			seen := f.metric(c.id, v, "gc_count")
 			seen.Hi++ // the next one may have been due: none in a short block is not none in 100,000
 			return scaled(seen, publishedOps/float64(max(1, opsOfVariant(f.results[c.id], v))))

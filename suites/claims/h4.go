@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -20,7 +21,7 @@ var h4Sizes = []struct {
 
 func h4(size string, n int) lab.Experiment {
 	return lab.Experiment{
-		Suite: "claims", Name: "H4", Params: lab.Params{"payload": size},
+		Suite: "claims", Name: "H4", Params: run.Params{"payload": size},
 		Question: "How does joining header and payload grow with the payload?",
 		Op:       fmt.Sprintf("128 bytes and %s copied into new memory", size), Stateless: true,
 		Variants: []lab.Variant{{

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -41,7 +42,7 @@ func h6(goroutines int) lab.Experiment {
 	})
 	fresh.Baseline = true
 	return lab.Experiment{
-		Suite: "claims", Name: "H6", Params: lab.Params{"goroutines": strconv.Itoa(goroutines)},
+		Suite: "claims", Name: "H6", Params: run.Params{"goroutines": strconv.Itoa(goroutines)},
 		Question: "Is a pooled buffer faster than a fresh one?",
 		Op:       "one buffer of 1 KiB, into which 128 bytes are written", Stateless: true,
 		Variants: []lab.Variant{fresh, variant(fromPool, "B: sync.Pool", func() func() {
@@ -77,7 +78,7 @@ func judgeH6(f *found) finding {
 		e := h6(n)
 		id := e.ID()
 		s := f.speedup(id, fromPool)
-		allocations := func(v string) lab.Estimate { // a second
+		allocations := func(v string) run.Estimate { // a second
 			return quotient(scaled(f.metric(id, v, "allocs_per_op"), 1e9), f.time(id, v))
 		}
 		a, b := allocations(madeFresh), allocations(fromPool)

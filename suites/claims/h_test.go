@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
@@ -32,27 +32,27 @@ func judgeNothing(t *testing.T, claims []Claim) {
 func TestSyncsAreNotTestedInMemory(t *testing.T) {
 	for _, c := range []Claim{claimH1(), claimH2(), claimH5(), claimH7()} {
 		m := in("d", "tmpfs").all(&c, func(*lab.Experiment, string) float64 { return 100 })
-		m.tails(func(*lab.Result, *lab.VariantResult) float64 { return 1000 })
+		m.tails(func(*run.Result, *run.VariantResult) float64 { return 1000 })
 		expect(t, c.ID+" on tmpfs", judge(t, &c, m), CannotTest)
 	}
-	if lack := onDisk(env.Environment{FS: "ext4", BackingFS: "tmpfs"}); !strings.Contains(lack, "memory") {
+	if lack := onDisk(run.Environment{FS: "ext4", BackingFS: "tmpfs"}); !strings.Contains(lack, "memory") {
 		t.Errorf("an image in memory lacks %q", lack)
 	}
-	if lack := onDisk(env.Environment{FS: "ext4", BackingFS: "xfs"}); lack != "" {
+	if lack := onDisk(run.Environment{FS: "ext4", BackingFS: "xfs"}); lack != "" {
 		t.Errorf("an image on a disk lacks %q", lack)
 	}
 }
 
 func TestJudgeH1(t *testing.T) {
 	c := claimH1()
-	run := func(factor func(v string, grow bool) float64) lab.Claim {
+	of := func(factor func(v string, grow bool) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(e *lab.Experiment, v string) float64 {
 			return 1e5 / factor(v, strings.Contains(e.Name, "grow"))
 		})
-		m.tails(func(r *lab.Result, v *lab.VariantResult) float64 {
+		m.tails(func(r *run.Result, v *run.VariantResult) float64 {
 			return 1e6 / factor(v.Name, strings.Contains(r.Name, "grow"))
 		})
-		return judge(t, &c, m.each(func(r *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
 			v.Metrics["gc_pause_ns"] = suitetest.About(1e6 / factor(v.Name, false))
 		}))
 	}
@@ -64,9 +64,9 @@ func TestJudgeH1(t *testing.T) {
 			return x
 		}
 	}
-	expect(t, "all twenty times", run(times(20)), Holds)
-	expect(t, "all alike", run(times(1)), DoesNotHold)
-	expect(t, "only where files are fresh", run(func(v string, grow bool) float64 {
+	expect(t, "all twenty times", of(times(20)), Holds)
+	expect(t, "all alike", of(times(1)), DoesNotHold)
+	expect(t, "only where files are fresh", of(func(v string, grow bool) float64 {
 		if v == h1Plain || grow {
 			return 1
 		}
@@ -75,8 +75,8 @@ func TestJudgeH1(t *testing.T) {
 
 	// So few files with fsync that nothing was collected are no saving.
 	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1e5 })
-	m.tails(func(*lab.Result, *lab.VariantResult) float64 { return 1e6 })
-	m.each(func(r *lab.Result, v *lab.VariantResult) {
+	m.tails(func(*run.Result, *run.VariantResult) float64 { return 1e6 })
+	m.each(func(r *run.Result, v *run.VariantResult) {
 		v.Metrics["gc_pause_ns"] = suitetest.About(1e6)
 		if v.Name == h1Fsync {
 			v.Metrics["gc_pause_ns"] = suitetest.About(0)
@@ -91,7 +91,7 @@ func TestJudgeH1(t *testing.T) {
 
 	// No p99 with an interval, no verdict.
 	m = in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-	m.each(func(_ *lab.Result, v *lab.VariantResult) { v.Metrics["gc_pause_ns"] = suitetest.About(1e6) })
+	m.each(func(_ *run.Result, v *run.VariantResult) { v.Metrics["gc_pause_ns"] = suitetest.About(1e6) })
 	if got := judge(t, &c, m); got.Verdict != CannotTest || !strings.Contains(got.Why, "p99") {
 		t.Errorf("no p99: %s: %s", got.Verdict, got.Why)
 	}
@@ -105,16 +105,16 @@ func TestJudgeH1(t *testing.T) {
 
 func TestJudgeH2(t *testing.T) {
 	c := claimH2()
-	at := func(name string, e env.Environment, p99 float64) *made {
+	at := func(name string, e run.Environment, p99 float64) *made {
 		m := in(name, "ext4").all(&c, func(*lab.Experiment, string) float64 { return p99 / 10 })
-		m.tails(func(*lab.Result, *lab.VariantResult) float64 { return p99 })
+		m.tails(func(*run.Result, *run.VariantResult) float64 { return p99 })
 		m.place.Environment = e
 		return m
 	}
-	nvme := env.Environment{Device: "/dev/nvme0n1p2", Rotational: "no"}
-	disk := env.Environment{Device: "/dev/sda1", Rotational: "yes"}
-	ssd := env.Environment{Device: "/dev/sdb", Rotational: "no", Virtual: "container (docker)"}
-	guest := env.Environment{Device: "/dev/vda", Rotational: "no", Virtual: "virtual machine (KVM)"}
+	nvme := run.Environment{Device: "/dev/nvme0n1p2", Rotational: "no"}
+	disk := run.Environment{Device: "/dev/sda1", Rotational: "yes"}
+	ssd := run.Environment{Device: "/dev/sdb", Rotational: "no", Virtual: "container (docker)"}
+	guest := run.Environment{Device: "/dev/vda", Rotational: "no", Virtual: "virtual machine (KVM)"}
 
 	expect(t, "as claimed", judge(t, &c, at("n", nvme, 137e3), at("s", ssd, 486e3), at("d", disk, 14.9e6)), Holds)
 	expect(t, "two as claimed", judge(t, &c, at("n", nvme, 10e3), at("d", disk, 10e3*14900/137)), Holds)
@@ -130,18 +130,18 @@ func TestJudgeH2(t *testing.T) {
 
 func TestDeviceKind(t *testing.T) {
 	for _, c := range []struct {
-		e    env.Environment
+		e    run.Environment
 		want string
 	}{
-		{env.Environment{Device: "/dev/nvme1n1"}, kindNVMe},
-		{env.Environment{Device: "/dev/sda", Rotational: "no"}, kindSATA},
-		{env.Environment{Device: "/dev/sda", Rotational: "yes"}, kindDisk},
-		{env.Environment{Device: "/dev/sda"}, ""},
-		{env.Environment{Device: "/dev/nvme0n1", Virtual: "virtual machine (Amazon EC2)"}, ""},
-		{env.Environment{Device: "/dev/loop0", Backing: "/image", BackingFS: "xfs"}, ""},
-		{env.Environment{Device: "/dev/dm-0", Rotational: "no"}, ""},
-		{env.Environment{Device: "/dev/sda", Rotational: "no", Members: []string{"/dev/sda", "/dev/sdb"}}, ""},
-		{env.Environment{}, ""},
+		{run.Environment{Device: "/dev/nvme1n1"}, kindNVMe},
+		{run.Environment{Device: "/dev/sda", Rotational: "no"}, kindSATA},
+		{run.Environment{Device: "/dev/sda", Rotational: "yes"}, kindDisk},
+		{run.Environment{Device: "/dev/sda"}, ""},
+		{run.Environment{Device: "/dev/nvme0n1", Virtual: "virtual machine (Amazon EC2)"}, ""},
+		{run.Environment{Device: "/dev/loop0", Backing: "/image", BackingFS: "xfs"}, ""},
+		{run.Environment{Device: "/dev/dm-0", Rotational: "no"}, ""},
+		{run.Environment{Device: "/dev/sda", Rotational: "no", Members: []string{"/dev/sda", "/dev/sdb"}}, ""},
+		{run.Environment{}, ""},
 	} {
 		kind, why := deviceKind(c.e)
 		if kind != c.want || (kind == "") != (why != "") {
@@ -152,9 +152,9 @@ func TestDeviceKind(t *testing.T) {
 
 func TestJudgeH3(t *testing.T) {
 	c := claimH3()
-	run := func(bytes, collections func(made bool) float64) lab.Claim {
+	of := func(bytes, collections func(made bool) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 100 })
-		return judge(t, &c, m.each(func(r *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
 			v.Metrics["alloc_bytes_per_op"], v.Metrics["gc_count"] = suitetest.About(1e4), suitetest.About(1000)
 			if v.Name == fromPool {
 				made := r.Name == "H3-made"
@@ -163,9 +163,9 @@ func TestJudgeH3(t *testing.T) {
 			}
 		}))
 	}
-	few := func() lab.Claim {
+	few := func() run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 100 })
-		return judge(t, &c, m.each(func(r *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
 			v.Metrics["alloc_bytes_per_op"], v.Metrics["gc_count"] = suitetest.About(1e4), suitetest.About(40)
 			if v.Name == fromPool {
 				v.Metrics["alloc_bytes_per_op"], v.Metrics["gc_count"] = suitetest.About(1), suitetest.About(0)
@@ -173,17 +173,17 @@ func TestJudgeH3(t *testing.T) {
 		}))
 	}
 	is := func(x float64) func(bool) float64 { return func(bool) float64 { return x } }
-	expect(t, "as claimed", run(is(18), is(48)), Holds)
-	expect(t, "no collection at all", run(is(18), is(math.Inf(1))), Holds)
+	expect(t, "as claimed", of(is(18), is(48)), Holds)
+	expect(t, "no collection at all", of(is(18), is(math.Inf(1))), Holds)
 	expect(t, "no collection in so little that A has but forty", few(), CannotTest)
-	expect(t, "alike", run(is(1), is(1)), DoesNotHold)
-	expect(t, "bytes only", run(is(18), is(2)), Depends)
-	expect(t, "on the limit", run(is(16), is(48)), CannotTest)
+	expect(t, "alike", of(is(1), is(1)), DoesNotHold)
+	expect(t, "bytes only", of(is(18), is(2)), Depends)
+	expect(t, "on the limit", of(is(16), is(48)), CannotTest)
 }
 
 func TestJudgeH4(t *testing.T) {
 	c := claimH4()
-	run := func(power float64, spread float64) lab.Claim {
+	of := func(power float64, spread float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(e *lab.Experiment, _ string) float64 {
 			for _, s := range h4Sizes {
 				if s.name == e.Params["payload"] {
@@ -192,18 +192,18 @@ func TestJudgeH4(t *testing.T) {
 			}
 			return math.NaN()
 		})
-		return judge(t, &c, m.each(func(_ *lab.Result, v *lab.VariantResult) { v.Time = suitetest.Wide(v.Time.Median, spread) }))
+		return judge(t, &c, m.each(func(_ *run.Result, v *run.VariantResult) { v.Time = suitetest.Wide(v.Time.Median, spread) }))
 	}
-	expect(t, "as claimed", run(0.6, 0.01), Holds)
-	expect(t, "linear", run(1, 0.01), DoesNotHold)
-	expect(t, "more than linear", run(1.3, 0.01), DoesNotHold)
-	expect(t, "wide", run(0.9, 0.5), CannotTest)
-	expect(t, "the first step only", run(0.9, 0.01), Depends) // 10^0.9 is 0.79 of 10
+	expect(t, "as claimed", of(0.6, 0.01), Holds)
+	expect(t, "linear", of(1, 0.01), DoesNotHold)
+	expect(t, "more than linear", of(1.3, 0.01), DoesNotHold)
+	expect(t, "wide", of(0.9, 0.5), CannotTest)
+	expect(t, "the first step only", of(0.9, 0.01), Depends) // 10^0.9 is 0.79 of 10
 }
 
 func TestJudgeH5(t *testing.T) {
 	c := claimH5()
-	run := func(over map[string]float64, spread float64) lab.Claim {
+	of := func(over map[string]float64, spread float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(e *lab.Experiment, v string) float64 {
 			if e.Name == "H5-overwrite" {
 				return over[v]
@@ -218,39 +218,39 @@ func TestJudgeH5(t *testing.T) {
 		return judge(t, &c, m)
 	}
 	falling := map[string]float64{h5OSync: 400, h5ODSync: 200, h5Batched: 100}
-	expect(t, "in that order", run(falling, 0.01), Holds)
-	expect(t, "not where it is written over", run(map[string]float64{h5OSync: 1, h5ODSync: 2, h5Batched: 3}, 0.01), Depends)
-	expect(t, "wide", run(falling, 0.9), CannotTest)
+	expect(t, "in that order", of(falling, 0.01), Holds)
+	expect(t, "not where it is written over", of(map[string]float64{h5OSync: 1, h5ODSync: 2, h5Batched: 3}, 0.01), Depends)
+	expect(t, "wide", of(falling, 0.9), CannotTest)
 	none := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 100 })
 	expect(t, "all alike", judge(t, &c, none), DoesNotHold)
 }
 
 func TestJudgeH6(t *testing.T) {
 	c := claimH6()
-	run := func(speed, allocations float64) lab.Claim {
+	of := func(speed, allocations float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 {
 			if v == madeFresh {
 				return 182
 			}
 			return 182 / speed
 		})
-		return judge(t, &c, m.each(func(_ *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(_ *run.Result, v *run.VariantResult) {
 			v.Metrics["allocs_per_op"] = suitetest.About(1)
 			if v.Name == fromPool {
 				v.Metrics["allocs_per_op"] = suitetest.About(allocations)
 			}
 		}))
 	}
-	expect(t, "as claimed", run(3.9, 0.002), Holds)
-	expect(t, "none at all", run(5, 0), Holds)
-	expect(t, "alike", run(1, 1), DoesNotHold)
-	expect(t, "allocations only", run(2, 0), Depends)
-	expect(t, "on the limit", run(182./47*(1-slack), 0), CannotTest)
+	expect(t, "as claimed", of(3.9, 0.002), Holds)
+	expect(t, "none at all", of(5, 0), Holds)
+	expect(t, "alike", of(1, 1), DoesNotHold)
+	expect(t, "allocations only", of(2, 0), Depends)
+	expect(t, "on the limit", of(182./47*(1-slack), 0), CannotTest)
 }
 
 func TestJudgeH7(t *testing.T) {
 	c := claimH7()
-	run := func(each float64, commit func(n int64) float64) lab.Claim {
+	of := func(each float64, commit func(n int64) float64) run.Claim {
 		return judge(t, &c, in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 {
 			for _, n := range h7Sizes {
 				if v == h7Commit(n) {
@@ -264,15 +264,15 @@ func TestJudgeH7(t *testing.T) {
 		}))
 	}
 	is := func(x float64) func(int64) float64 { return func(int64) float64 { return x } }
-	expect(t, "as claimed", run(5000, is(130)), Holds)
-	expect(t, "syncs cost nothing, commits much", run(120, is(1000)), DoesNotHold)
-	expect(t, "large commits only", run(5000, func(n int64) float64 { return 100 + 1e5/float64(n) }), Depends)
-	expect(t, "on the limit", run(5000, is(100*1.1/0.8*(1+slack))), CannotTest)
+	expect(t, "as claimed", of(5000, is(130)), Holds)
+	expect(t, "syncs cost nothing, commits much", of(120, is(1000)), DoesNotHold)
+	expect(t, "large commits only", of(5000, func(n int64) float64 { return 100 + 1e5/float64(n) }), Depends)
+	expect(t, "on the limit", of(5000, is(100*1.1/0.8*(1+slack))), CannotTest)
 }
 
 // Each variant of H does its job, with few operations.
 func TestHeaderClaimsRun(t *testing.T) {
-	runClaims(t, Headers(), 3, func(t *testing.T, e *lab.Experiment, dir string, _ lab.Block) {
+	runClaims(t, Headers(), 3, func(t *testing.T, e *lab.Experiment, dir string, _ run.Block) {
 		name, want := "", int64(0)
 		switch e.Name {
 		case "H1-fresh", "H1-fresh-fsync":
@@ -297,7 +297,7 @@ func TestHeaderClaimsRun(t *testing.T) {
 }
 
 // runClaims runs each variant of the claims' experiments once in this process.
-func runClaims(t *testing.T, claims []Claim, ops int64, check func(*testing.T, *lab.Experiment, string, lab.Block)) {
+func runClaims(t *testing.T, claims []Claim, ops int64, check func(*testing.T, *lab.Experiment, string, run.Block)) {
 	t.Helper()
 	was, err := os.Getwd()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/logs"
@@ -39,7 +40,7 @@ var l1Pairs = [...]struct {
 
 func l1(every int) lab.Experiment {
 	e := lab.Experiment{
-		Suite: "claims", Name: "L1", Params: lab.Params{"every": strconv.Itoa(every)},
+		Suite: "claims", Name: "L1", Params: run.Params{"every": strconv.Itoa(every)},
 		Question: "Does the whole engine answer more requests, and sooner, than a locked writer and a scan?",
 		Op: fmt.Sprintf("a request of one of %d clients: a line to keep or, every %d, a word to find in %d lines and those that came since",
 			l1Clients, every, l1Lines),

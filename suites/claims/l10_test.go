@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/wals"
 )
 
 func TestJudgeL10(t *testing.T) {
 	c := claimL10()
-	run := func(lone, many float64) lab.Claim {
+	of := func(lone, many float64) run.Claim {
 		return judge(t, &c, in("d", "ext4").all(&c, func(e *lab.Experiment, v string) float64 {
 			switch {
 			case v == l10Coded:
@@ -28,15 +29,15 @@ func TestJudgeL10(t *testing.T) {
 			return 1e5 / many
 		}))
 	}
-	expect(t, "as fast", run(1, 1.2), Holds)
-	expect(t, "5 ms for each record", run(0.04, 0.5), DoesNotHold)
-	expect(t, "with many only", run(0.04, 1.5), Depends)
-	expect(t, "on the limit", run(1-slack, 1), CannotTest)
+	expect(t, "as fast", of(1, 1.2), Holds)
+	expect(t, "5 ms for each record", of(0.04, 0.5), DoesNotHold)
+	expect(t, "with many only", of(0.04, 1.5), Depends)
+	expect(t, "on the limit", of(1-slack, 1), CannotTest)
 }
 
 func TestL10Runs(t *testing.T) {
 	for _, c := range WAL() {
-		runClaims(t, []Claim{c}, 20, func(*testing.T, *lab.Experiment, string, lab.Block) {})
+		runClaims(t, []Claim{c}, 20, func(*testing.T, *lab.Experiment, string, run.Block) {})
 	}
 }
 

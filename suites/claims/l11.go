@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -214,4 +215,4 @@ func judgeL11(f *found, warm, cold string, size int64) finding {
 }
 
 // millis writes a time of many milliseconds.
-func millis(e lab.Estimate) string { return fmt.Sprintf("%.0f ms", e.Median/1e6) }
+func millis(e run.Estimate) string { return fmt.Sprintf("%.0f ms", e.Median/1e6) }

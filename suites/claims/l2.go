@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/mpsc"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/job"
@@ -141,7 +142,7 @@ func l2(goroutines int, handed bool) lab.Experiment {
 		func(f *os.File) l2Sink { return &lockedSink{f: f, w: bufio.NewWriterSize(f, 64<<10)} })
 	buffered.Baseline = true
 	e := lab.Experiment{
-		Suite: "claims", Name: "L2-written", Params: lab.Params{"goroutines": strconv.Itoa(goroutines)},
+		Suite: "claims", Name: "L2-written", Params: run.Params{"goroutines": strconv.Itoa(goroutines)},
 		Question: "Is a ring faster than a lock for many goroutines that log?",
 		Op:       "one line of 128 bytes, until all lines are in the file", MaxOps: publishedOps, MaxRounds: 12,
 		Variants: []lab.Variant{buffered,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -51,7 +52,7 @@ func (l *l3Logger) log() error {
 
 // l3 logs at the published pace, or as fast as it goes.
 func l3(paced bool) lab.Experiment {
-	run := func(b *lab.B, l *l3Logger) error {
+	each := func(b *lab.B, l *l3Logger) error {
 		for b.Loop() {
 			if err := l.log(); err != nil {
 				return err
@@ -67,7 +68,7 @@ func l3(paced bool) lab.Experiment {
 		e.Name = "L3-paced"
 		e.Op = "a second in which 10,000 log lines are formatted, each in a buffer of 4 KiB, and written to the file"
 		e.MaxOps, e.MaxRounds = 60, 8
-		run = runPacedLines
+		each = runPacedLines
 	}
 	variant := func(name, doc string, get func() *bytes.Buffer, put func(*bytes.Buffer)) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: keptTorn, Baseline: name == madeFresh, Run: inDir(func(b *lab.B) error {
@@ -76,7 +77,7 @@ func l3(paced bool) lab.Experiment {
 				return err
 			}
 			l := &l3Logger{f: f, get: get, put: put, line: headers.Head(headerLen)}
-			return errors.Join(run(b, l), f.Close())
+			return errors.Join(each(b, l), f.Close())
 		})}
 	}
 	newBuffer := func() *bytes.Buffer { return bytes.NewBuffer(make([]byte, 0, l3Buffer)) }
@@ -130,8 +131,8 @@ func claimL3() Claim {
 
 func judgeL3(f *found, paced, free string) finding {
 	const latency, collections, rate = 4.2 / 1.8, 182. / 23, 14630. / 9140
-	figure := func(metric, v string) lab.Estimate { return f.metric(paced, v, metric) }
-	minute := func(v string) lab.Estimate {
+	figure := func(metric, v string) run.Estimate { return f.metric(paced, v, metric) }
+	minute := func(v string) run.Estimate {
 		seen := figure("gc_count", v)
 		seen.Hi++ // the next one may have been due
 		return scaled(seen, 60/float64(max(1, opsOfVariant(f.results[paced], v))))

@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -240,9 +241,9 @@ func l4(decode bool) lab.Experiment {
 		Suite: "claims", Name: "L4-encode", Question: "Which encoding of a log record is fastest?",
 		Op: "one record of 1 KiB encoded into memory", Stateless: true, MaxRounds: 12,
 	}
-	run := encoding
+	each := encoding
 	if decode {
-		e.Name, e.Op, run = "L4-decode", "one record of 1 KiB decoded from memory", decoding
+		e.Name, e.Op, each = "L4-decode", "one record of 1 KiB decoded from memory", decoding
 	}
 	for _, v := range []struct{ name, doc string }{
 		{l4Own, "length, CRC-32C, varints, payload; checked when decoded"},
@@ -251,7 +252,7 @@ func l4(decode bool) lab.Experiment {
 		{l4Binary, "as coded: binary.Write and binary.Read of the whole record, which go through its bytes one by one"},
 		{l4Head, "as binary is meant: so only the fields before the payload, which is copied"},
 	} {
-		e.Variants = append(e.Variants, lab.Variant{Name: v.name, Doc: v.doc, Promise: job.NothingWritten(), Baseline: v.name == l4Own, Run: run(codecs[v.name])})
+		e.Variants = append(e.Variants, lab.Variant{Name: v.name, Doc: v.doc, Promise: job.NothingWritten(), Baseline: v.name == l4Own, Run: each(codecs[v.name])})
 	}
 	return e
 }
@@ -279,7 +280,7 @@ func judgeL4(f *found, encode, decode string) finding {
 		{l4Binary, 320. / 87, 290. / 72, 1032. / 984},
 		{l4Head, 320. / 87, 290. / 72, 1032. / 984},
 	}
-	size := func(v string) lab.Estimate { return f.metric(encode, v, "bytes_per_record") }
+	size := func(v string) run.Estimate { return f.metric(encode, v, "bytes_per_record") }
 	text := fmt.Sprintf("Own layout: %s, %s, %.0f B", nanos(f.time(encode, l4Own)), nanos(f.time(decode, l4Own)), size(l4Own).Median)
 	var answers []answer
 	for _, c := range claims {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -42,7 +43,7 @@ func l5(s job.Scale, what string) lab.Experiment {
 		size, e.Ops = datafile.PageSize, l5Pages
 		e.Name, e.Op = "L5-in-block", "4 KiB at a random place of a block of 1 MiB in the page cache, looked at"
 	}
-	run := func(b *lab.B, span int64, read func(off int64) (uint64, error)) error {
+	each := func(b *lab.B, span int64, read func(off int64) (uint64, error)) error {
 		if what == l5In {
 			span = min(span, l5Block)
 		}
@@ -64,7 +65,7 @@ func l5(s job.Scale, what string) lab.Experiment {
 	mapping := func(name, doc string, look func([]byte) uint64) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error {
 			return warmMapping(b, s.Of(l5File), func(data []byte) error {
-				return run(b, int64(len(data)), func(off int64) (uint64, error) { return look(data[off : off+size]), nil })
+				return each(b, int64(len(data)), func(off int64) (uint64, error) { return look(data[off : off+size]), nil })
 			})
 		}}
 	}
@@ -72,7 +73,7 @@ func l5(s job.Scale, what string) lab.Experiment {
 		{Name: l5Read, Doc: "B: ReadAt into a buffer that is used again", Promise: job.NothingWritten(), Baseline: true, Run: func(b *lab.B) error {
 			return warmFile(b, s.Of(l5File), func(f *datafile.File) error {
 				buf := make([]byte, size)
-				return run(b, f.Size, func(off int64) (uint64, error) {
+				return each(b, f.Size, func(off int64) (uint64, error) {
 					_, err := f.ReadAt(buf, off)
 					return datafile.SumWords(buf), err
 				})
@@ -109,7 +110,7 @@ func judgeL5(f *found, whole, in string) finding {
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, id string }{{"A whole block of 1 MiB", whole}, {"4 KiB in a block", in}} {
-		at := func(metric, v string) lab.Estimate { return f.metric(c.id, v, metric) }
+		at := func(metric, v string) run.Estimate { return f.metric(c.id, v, metric) }
 		text += fmt.Sprintf("%s: read p50 %s, p99 %s", c.what, nanos(at("read_p50_ns", l5Read)), nanos(at("read_p99_ns", l5Read)))
 		for _, v := range []string{l5Map, l5Sparse} {
 			p50 := quotient(at("read_p50_ns", l5Read), at("read_p50_ns", v))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -288,7 +289,7 @@ func runL6Child(b *lab.B) error {
 }
 
 func l6TallyOf(output []byte) (l6Tally, error) {
-	var block lab.Block
+	var block run.Block
 	if err := json.Unmarshal(output, &block); err != nil {
 		return l6Tally{}, fmt.Errorf("what a process that reads reported: %w", err)
 	}
@@ -344,11 +345,11 @@ func claimL6(s job.Scale) Claim {
 // judgeL6 takes B as it is told and with as many reads at once as A has.
 func judgeL6(f *found, id string, size int64) finding {
 	const faster, more = 18.9 / 14.2, (1 - 0.864) / (1 - 0.921)
-	mean := func(v string) lab.Estimate { return f.metric(id, v, "read_mean_ns") }
-	hits := func(v string) lab.Estimate { return f.metric(id, v, "hit_share") }
-	misses := func(v string) lab.Estimate {
+	mean := func(v string) run.Estimate { return f.metric(id, v, "read_mean_ns") }
+	hits := func(v string) run.Estimate { return f.metric(id, v, "hit_share") }
+	misses := func(v string) run.Estimate {
 		h := hits(v)
-		return lab.Estimate{Median: 1 - h.Median, Lo: 1 - h.Hi, Hi: 1 - h.Lo, Confidence: h.Confidence, N: h.N}
+		return run.Estimate{Median: 1 - h.Median, Lo: 1 - h.Hi, Hi: 1 - h.Lo, Confidence: h.Confidence, N: h.N}
 	}
 	text := ""
 	for _, v := range []string{l6Shared, l6Own, l6One, l6Goroutines} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/logstore/timeindex"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -51,7 +52,7 @@ type l7Index func(items []timeindex.Item) (query func(series []uint32, from, to 
 
 func l7(series int) lab.Experiment {
 	e := lab.Experiment{
-		Suite: "claims", Name: "L7", Params: lab.Params{"series": strconv.Itoa(series)},
+		Suite: "claims", Name: "L7", Params: run.Params{"series": strconv.Itoa(series)},
 		Question: "How long does a time-range lookup in the index take, and how much memory?",
 		Op:       tickOp + fmt.Sprintf("each for the files with entries of %d of 400 series in a window of 500 ms; the index has 1,000 files of each", series),
 		Ops:      1000, MaxRounds: 10, Stateless: true,
@@ -164,7 +165,7 @@ func judgeL7(f *found) finding {
 	var answers []answer
 	text := ""
 	for _, v := range []string{l7Visited, l7Kept, l7Scan} {
-		var took [len(l7Asked)]lab.Estimate
+		var took [len(l7Asked)]run.Estimate
 		text += upperFirst(v) + ":"
 		for i, n := range l7Asked {
 			e := l7(n)
@@ -188,7 +189,7 @@ func judgeL7(f *found) finding {
 }
 
 // atMost asks whether a figure is no more than claimed, and a slack.
-func atMost(e lab.Estimate, claimed float64) answer {
+func atMost(e run.Estimate, claimed float64) answer {
 	switch {
 	case e.Hi <= claimed*(1+slack):
 		return yes

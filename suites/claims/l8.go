@@ -11,6 +11,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -96,7 +97,7 @@ func (w *sequentialWriter) close() error {
 // l8 reads cold pages beside sequential writes.
 func l8(s job.Scale, load string) lab.Experiment {
 	e := lab.Experiment{
-		Suite: "claims", Name: "L8", Params: lab.Params{"load": load},
+		Suite: "claims", Name: "L8", Params: run.Params{"load": load},
 		Question: "Does a readahead window that follows the pattern beat a fixed one?",
 		Op:       "a read of 4 KiB at random, of a file that is not in the page cache at first; for every 8 a sequential write of 128 KiB to another",
 		MaxOps:   l8Reads, MaxRounds: 10,
@@ -216,8 +217,8 @@ func judgeL8(f *found, size int64) finding {
 	for _, load := range []struct{ what, name string }{{"At random", l8Random}, {"Runs of 32 pages", l8Runs}} {
 		e := l8(1, load.name)
 		id := e.ID()
-		hit := func(v string) lab.Estimate { return f.metric(id, v, "hit_share") }
-		wasted := func(v string) lab.Estimate { return f.metric(id, v, "wasted_share") }
+		hit := func(v string) run.Estimate { return f.metric(id, v, "hit_share") }
+		wasted := func(v string) run.Estimate { return f.metric(id, v, "wasted_share") }
 		text += load.what + ":"
 		for _, v := range []string{l8Fixed, l8Follows, l8Kernel} {
 			text += fmt.Sprintf(" %s %s, %.0f %% hits, %.0f %% wasted;", v, nanos(f.time(id, v)), 100*hit(v).Median, 100*wasted(v).Median)

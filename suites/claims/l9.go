@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -75,7 +76,7 @@ func l9Requests(load string, rng *rand.Rand, pieces int) func() int {
 
 func l9(s job.Scale, load string) lab.Experiment {
 	e := lab.Experiment{
-		Suite: "claims", Name: "L9", Params: lab.Params{"load": load},
+		Suite: "claims", Name: "L9", Params: run.Params{"load": load},
 		Question: "Which cache of metadata misses least?",
 		Op:       tickOp + "each for a piece of 16 KiB of a file, of which a tenth fits into the cache; a miss reads it past the page cache, sums it up and copies it",
 		Ops:      2000, MaxRounds: 8,
@@ -163,7 +164,7 @@ func judgeL9(f *found, size int64) finding {
 	for _, load := range []string{l9Steady, l9Shifting} {
 		e := l9(1, load)
 		id := e.ID()
-		at := func(metric, v string) lab.Estimate { return f.metric(id, v, metric) }
+		at := func(metric, v string) run.Estimate { return f.metric(id, v, metric) }
 		text += upperFirst(load) + ":"
 		for _, v := range []string{l9ByRecency, l9ByCount, l9ByFrequency, l9TwoLevels} {
 			text += fmt.Sprintf(" %s misses %.1f %%, %s a query from its call and %s from when it was due;", v,

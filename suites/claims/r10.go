@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/rw"
 )
 
@@ -47,9 +48,9 @@ func judgeR10(f *found) finding {
 	var answers []answer
 	few, many := r10(r10Goroutines[0]), r10(r10Goroutines[1])
 	for _, v := range []string{rw.VariantPageCache, rw.VariantPastCache} {
-		wait := [2]lab.Estimate{f.metric(few.ID(), v, rw.SchedMean), f.metric(many.ID(), v, rw.SchedMean)}
-		tail := [2]lab.Estimate{f.metric(few.ID(), v, rw.SchedP99), f.metric(many.ID(), v, rw.SchedP99)}
-		idle := [2]lab.Estimate{f.metric(few.ID(), v, rw.IdleShare), f.metric(many.ID(), v, rw.IdleShare)}
+		wait := [2]run.Estimate{f.metric(few.ID(), v, rw.SchedMean), f.metric(many.ID(), v, rw.SchedMean)}
+		tail := [2]run.Estimate{f.metric(few.ID(), v, rw.SchedP99), f.metric(many.ID(), v, rw.SchedP99)}
+		idle := [2]run.Estimate{f.metric(few.ID(), v, rw.IdleShare), f.metric(many.ID(), v, rw.IdleShare)}
 		growth := quotient(wait[1], wait[0])
 		text += fmt.Sprintf("%s: with 100 goroutines the mean wait is %s (p99 %s) and %s of the processors are idle, with 1,000 %s (p99 %s) and %s: %s the wait",
 			upperFirst(v), nanos(wait[0]), nanos(tail[0]), shareText(idle[0]), nanos(wait[1]), nanos(tail[1]), shareText(idle[1]), factor(growth))

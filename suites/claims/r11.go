@@ -11,6 +11,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/syncs"
 )
@@ -35,7 +36,7 @@ func kindWord(k power.SyncKind) string {
 // r11Local cuts the power under a file system. Its times mean nothing.
 func r11Local(fs string) lab.Experiment {
 	e := lab.Experiment{
-		Suite: "claims", Name: "R11-cut", Params: lab.Params{"fs": fs},
+		Suite: "claims", Name: "R11-cut", Params: run.Params{"fs": fs},
 		Question: "What do O_SYNC and O_DSYNC make durable?",
 		Op:       fmt.Sprintf("%d kinds of change on a fresh %s, and %d power cuts for each", power.SyncKinds, fs, r11Cuts),
 		Ops:      1, MaxRounds: 1,

@@ -16,6 +16,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/stats"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -146,14 +147,14 @@ func claimR12() Claim {
 }
 
 func judgeR12(f *found, id string) finding {
-	under := func(e lab.Estimate) answer { return within(e, 0, r12Most) }
+	under := func(e run.Estimate) answer { return within(e, 0, r12Most) }
 	freeVolume, pacedVolume := f.metric(id, r12Free, r12Volume), f.metric(id, r12Paced, r12Volume)
 	freeCaller, pacedCaller := f.metric(id, r12Free, r12Caller), f.metric(id, r12Paced, r12Caller)
 	text := fmt.Sprintf("p99 of a request to the volume: A %s, B %s; as who asked waits for it: A %s, B %s.",
 		lasting(freeVolume), lasting(pacedVolume), lasting(freeCaller), lasting(pacedCaller))
 	why := fmt.Sprintf("The volume is an ext4 image that the kernel limits to %d requests a second; %d goroutines ask for more than that, and B keeps all of them together under %.0f %% of it. Asked was that B's p99 is under 50 ms, for the volume and for who waits, and A's is not. A cloud volume's own latency is not imitated.",
 		r12IOPS, r12Goroutines, 100*r12Share)
-	over := func(e lab.Estimate) answer { return atLeast(e, r12Most) }
+	over := func(e run.Estimate) answer { return atLeast(e, r12Most) }
 	verdict, why := decide(why, "where latency is taken: pacing moves the queue from the volume into the client",
 		over(freeVolume), under(pacedVolume), under(pacedCaller))
 	return finding{text, verdict, why}

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -67,7 +67,7 @@ func r2(s job.Scale, piece string, bytes int, synced bool) lab.Experiment {
 		})}
 	}
 	return lab.Experiment{
-		Suite: "claims", Name: name, Params: lab.Params{"piece": piece},
+		Suite: "claims", Name: name, Params: run.Params{"piece": piece},
 		Question: "Which buffer writes a file fastest on this medium?",
 		Op:       fmt.Sprintf("a new file of 8 MiB written in pieces of %s %s", piece, end), MaxOps: 50, MaxRounds: 10,
 		Variants: []lab.Variant{
@@ -105,7 +105,7 @@ func writeInPieces(name string, piece []byte, total int64, buffer int, synced bo
 var overNetwork = []string{"nfs", "nfs4", "cifs", "smb3", "smb2", "ceph", "9p"}
 
 // mediumOf is the row of the claim that a place belongs to.
-func mediumOf(e env.Environment) (m medium, why string) {
+func mediumOf(e run.Environment) (m medium, why string) {
 	kind, why := deviceKind(e)
 	if slices.Contains(overNetwork, e.FS) {
 		kind, why = kindNetwork, ""
@@ -140,7 +140,7 @@ func claimR2(s job.Scale) Claim {
 // judgeR2 holds this one medium against its row, or, where it does not tell
 // what it is, against each.
 func judgeR2(f *found) finding {
-	type gain struct{ small, large lab.Estimate }
+	type gain struct{ small, large run.Estimate }
 	var gains []gain
 	text := ""
 	for _, synced := range []bool{false, true} {

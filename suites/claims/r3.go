@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -77,7 +78,7 @@ func r3(reads int, held bool) lab.Experiment {
 		})}
 	}
 	e := lab.Experiment{
-		Suite: "claims", Name: "R3-goroutines", Params: lab.Params{"reads": strconv.Itoa(reads)},
+		Suite: "claims", Name: "R3-goroutines", Params: run.Params{"reads": strconv.Itoa(reads)},
 		Question: "How many allocations does a pool save a batch of reads?",
 		Op:       fmt.Sprintf("%d goroutines, each of which reads 4 KiB when it gets to run", reads), Stateless: true, MaxRounds: 8,
 		Variants: []lab.Variant{
@@ -122,8 +123,8 @@ func judgeR3(f *found) finding {
 		for _, p := range r3Claimed {
 			e := r3(p.reads, held)
 			id := e.ID()
-			made := func(v string) lab.Estimate { return f.metric(id, v, r3Made) }
-			all := func(v string) lab.Estimate { return f.metric(id, v, "allocs_per_op") }
+			made := func(v string) run.Estimate { return f.metric(id, v, r3Made) }
+			all := func(v string) run.Estimate { return f.metric(id, v, "allocs_per_op") }
 			claimed := p.fresh / p.pooled
 			answers = append(answers, claimedFactor(quotient(made(madeFresh), made(fromPool)), claimed),
 				claimedFactor(quotient(all(madeFresh), all(fromPool)), claimed))

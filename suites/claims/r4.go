@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -113,7 +114,7 @@ func judgeR4(f *found, row, alone string, size int64) finding {
 		{"As coded", r4Read, r4Map4}, {"Where both look at every byte", r4ReadTouch, r4Map},
 	} {
 		faster := f.times(row, c.a, c.b)
-		at := func(metric, v string) lab.Estimate { return f.metric(alone, v, metric) }
+		at := func(metric, v string) run.Estimate { return f.metric(alone, v, metric) }
 		alike := quotient(at("read_mean_ns", c.a), at("read_mean_ns", c.b))
 		p99 := quotient(at("read_p99_ns", c.a), at("read_p99_ns", c.b))
 		answers = append(answers, claimedFactor(faster, mean), claimedFactor(p99, tail))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/syncs"
 )
 
@@ -28,12 +29,12 @@ var r7Tiers = [...]r7Tier{
 // file.
 func r7(hz int) lab.Experiment {
 	e := syncs.Frequency(syncs.FileAppend, hz)
-	e.Suite, e.Name, e.Params = "claims", "R7", lab.Params{"hz": strconv.Itoa(hz)}
+	e.Suite, e.Name, e.Params = "claims", "R7", run.Params{"hz": strconv.Itoa(hz)}
 	e.MaxRounds = 8
 	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool { return v.Name != syncs.WayFsync })
 	way := syncs.WayNamed(syncs.WayFsync)
 	e.Variants[0].Run = func(b *lab.B) error {
-		b.Params = lab.Params{"hz": b.Params["hz"], "file": syncs.FileAppend}
+		b.Params = run.Params{"hz": b.Params["hz"], "file": syncs.FileAppend}
 		return syncs.RunPaced(b, way)
 	}
 	return e
@@ -58,7 +59,7 @@ func claimR7() Claim {
 // the times themselves belong to other machines.
 func judgeR7(f *found) finding {
 	var text strings.Builder
-	means, jitter := make([]lab.Estimate, len(syncs.Rates)), make([]lab.Estimate, len(syncs.Rates))
+	means, jitter := make([]run.Estimate, len(syncs.Rates)), make([]run.Estimate, len(syncs.Rates))
 	for i, hz := range syncs.Rates {
 		e := r7(hz)
 		means[i] = f.time(e.ID(), syncs.WayFsync)
@@ -85,7 +86,7 @@ func judgeR7(f *found) finding {
 	why := fmt.Sprintf("%s A jump past %d Hz is one at %d Hz, the next rate here, and was asked for, as the mean is nearer to that of the %s tier; and jitter at %d Hz of the claimed %.2f of the mean, to within 25 %%: it is %s. The times belong to other machines.",
 		syncs.JitterRule, tier.past, tier.jumpAt, tier.name, tier.lastRate, claimed, factor(share))
 	verdict, why := decide(why, "whether the jump or the size of the jitter is meant",
-		within(lab.Estimate{Lo: rate(lo), Hi: rate(hi)}, want, want), near(share, claimed))
+		within(run.Estimate{Lo: rate(lo), Hi: rate(hi)}, want, want), near(share, claimed))
 	return finding{text.String(), verdict, why}
 }
 
@@ -105,5 +106,5 @@ func (f *found) spread(id, name string) string {
 	if p[50] == 0 || p[99] == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (p99 - p50 %s)", lasting(lab.Estimate{Median: p[99] - p[50]}))
+	return fmt.Sprintf(" (p99 - p50 %s)", lasting(run.Estimate{Median: p[99] - p[50]}))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -184,7 +184,7 @@ func claimR8() Claim {
 		Claimed:     "EINVAL; yes",
 		Promise:     "none: direct I/O by itself makes nothing durable, since the disk's cache is not flushed",
 		Experiments: []lab.Experiment{e},
-		Needs: func(e env.Environment) string {
+		Needs: func(e run.Environment) string {
 			if onDisk(e) != "" {
 				return "a folder on a disk; files in memory are the page cache itself"
 			}
@@ -197,7 +197,7 @@ func claimR8() Claim {
 // judgeR8 asks for EINVAL wherever one thing is not aligned, and for a page
 // cache that has neither more nor less of the file than before.
 func judgeR8(f *found, id string) finding {
-	figure := func(name string) lab.Estimate { return f.metric(id, r8Direct, name) }
+	figure := func(name string) run.Estimate { return f.metric(id, r8Direct, name) }
 	var answers []answer
 	var found [2]string // of reads and of writes
 	for i, write := range []bool{false, true} {
@@ -231,7 +231,7 @@ func judgeR8(f *found, id string) finding {
 	coldRead, coldWrite, warmRead, warmWrite := figure(r8ColdRead), figure(r8ColdWrite), figure(r8WarmRead), figure(r8WarmWrite)
 	text += fmt.Sprintf(" %s by a direct read and %s by a direct write; where it had all of it, it loses %s by the read and %s by the write.",
 		job.Amount(coldRead.Median), job.Amount(coldWrite.Median), job.Amount(warmRead.Median), job.Amount(warmWrite.Median))
-	for _, e := range []lab.Estimate{coldRead, coldWrite, warmRead, warmWrite} {
+	for _, e := range []run.Estimate{coldRead, coldWrite, warmRead, warmWrite} {
 		answers = append(answers, within(e, 0, 0))
 	}
 	verdict, why := decide("EINVAL was asked for in each of the tries, and a page cache that has as much of the file after aligned direct I/O as before. What has to be aligned, and to how much, is the file system's and the device's to say: ask statx (STATX_DIOALIGN) instead of guessing. Where a file system takes what is not aligned it goes through the page cache. A direct write throws the pages that it writes over out of the cache, as it must, or readers would see old bytes.",

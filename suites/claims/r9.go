@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/rw"
 )
@@ -43,7 +44,7 @@ func r9() lab.Experiment {
 				v = j.Rings(reading.surface, threads, reading.depth/threads)
 				v.Name = fmt.Sprintf("io_uring, %d in flight, %d threads", reading.depth, threads)
 			}
-			v.Cell = &lab.Cell{Surface: reading.surface, XName: "threads", X: threads, Y: 1, Latency: rw.RequestP50}
+			v.Cell = &run.Cell{Surface: reading.surface, XName: "threads", X: threads, Y: 1, Latency: rw.RequestP50}
 			e.Variants = append(e.Variants, v)
 		}
 	}
@@ -81,13 +82,13 @@ func judgeR9(f *found, id string) finding {
 
 // knee is the first and the last X of a surface at which its knee may be, and
 // the list of its cells.
-func (f *found) knee(id, surface string) (knee lab.Estimate, list string) {
+func (f *found) knee(id, surface string) (knee run.Estimate, list string) {
 	r := f.results[id]
 	if r == nil {
 		f.lack("no result of %s", id)
 		return noEstimate, "not measured"
 	}
-	var s *lab.Surface
+	var s *run.Surface
 	for i := range r.Surfaces {
 		if r.Surfaces[i].Name == surface {
 			s = &r.Surfaces[i]
@@ -103,7 +104,7 @@ func (f *found) knee(id, surface string) (knee lab.Estimate, list string) {
 		f.lack("%s of %s: %s", surface, id, why)
 		return noEstimate, "not measured"
 	}
-	knee = lab.Estimate{Lo: noEstimate.Lo, Hi: noEstimate.Hi}
+	knee = run.Estimate{Lo: noEstimate.Lo, Hi: noEstimate.Hi}
 	var cells []string
 	for i := range r.Variants {
 		v := &r.Variants[i]
@@ -121,7 +122,7 @@ func (f *found) knee(id, surface string) (knee lab.Estimate, list string) {
 	return knee, strings.Join(cells, ", ")
 }
 
-func kneeText(knee lab.Estimate) string {
+func kneeText(knee run.Estimate) string {
 	switch {
 	case knee.Lo == knee.Hi:
 		return fmt.Sprintf("knee at %.0f", knee.Lo)

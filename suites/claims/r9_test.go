@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 	"github.com/stele-go/stele/suites/rw"
 )
@@ -20,7 +21,7 @@ func r9Made(c *Claim, knee func(surface string) (lo, hi int)) *made {
 	}
 	for _, reading := range r9Readings {
 		lo, hi := knee(reading.surface)
-		s := lab.Surface{Name: reading.surface}
+		s := run.Surface{Name: reading.surface}
 		for _, v := range r.Variants {
 			if v.Cell.Surface != reading.surface {
 				continue
@@ -40,16 +41,16 @@ func r9Made(c *Claim, knee func(surface string) (lo, hi int)) *made {
 
 func TestJudgeR9(t *testing.T) {
 	c := claimR9()
-	run := func(knee func(surface string) (lo, hi int)) lab.Claim { return judge(t, &c, r9Made(&c, knee)) }
+	of := func(knee func(surface string) (lo, hi int)) run.Claim { return judge(t, &c, r9Made(&c, knee)) }
 	formula := func(surface string) (int, int) {
 		if surface == r9Shallow {
 			return 8, 8
 		}
 		return 16, 16
 	}
-	expect(t, "as the formula has it", run(formula), Holds)
-	expect(t, "all at 1", run(func(string) (int, int) { return 1, 1 }), DoesNotHold)
-	got := run(func(s string) (int, int) {
+	expect(t, "as the formula has it", of(formula), Holds)
+	expect(t, "all at 1", of(func(string) (int, int) { return 1, 1 }), DoesNotHold)
+	got := of(func(s string) (int, int) {
 		if s == r9Blocking {
 			return 32, 64
 		}
@@ -59,10 +60,10 @@ func TestJudgeR9(t *testing.T) {
 	if !strings.Contains(got.Measured, "knee from 32 to 64, the formula says 16") {
 		t.Errorf("measured: %s", got.Measured)
 	}
-	expect(t, "the intervals do not tell", run(func(s string) (int, int) { return 4, 16 }), CannotTest)
+	expect(t, "the intervals do not tell", of(func(s string) (int, int) { return 4, 16 }), CannotTest)
 
 	m := r9Made(&c, formula)
-	m.results[0].Surfaces[1] = lab.Surface{Name: r9Shallow}
+	m.results[0].Surfaces[1] = run.Surface{Name: r9Shallow}
 	for i := range m.results[0].Variants {
 		if v := &m.results[0].Variants[i]; v.Cell.Surface == r9Shallow {
 			v.Error = "io_uring is forbidden"
@@ -99,9 +100,9 @@ func TestR9Cells(t *testing.T) {
 func TestJudgeR10(t *testing.T) {
 	c := claimR10()
 	// wait and idle by goroutines and variant.
-	run := func(wait, idle func(many bool, v string) float64) lab.Claim {
+	of := func(wait, idle func(many bool, v string) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1000 })
-		return judge(t, &c, m.each(func(r *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
 			many := r.Params["goroutines"] == "1000"
 			v.Metrics[rw.SchedMean], v.Metrics[rw.SchedP99] = suitetest.About(wait(many, v.Name)), suitetest.About(10*wait(many, v.Name))
 			v.Metrics[rw.IdleShare] = suitetest.About(idle(many, v.Name))
@@ -115,18 +116,18 @@ func TestJudgeR10(t *testing.T) {
 			return few
 		}
 	}
-	expect(t, "as claimed", run(by(12_000, 89_000), by(0.31, 0.05)), Holds)
-	expect(t, "nothing changes", run(by(12_000, 12_000), by(0.31, 0.31)), DoesNotHold)
-	expect(t, "the wait only", run(by(12_000, 120_000), by(0.31, 0.31)), Depends)
-	expect(t, "never idle", run(by(12_000, 12_000), by(0, 0)), DoesNotHold)
-	expect(t, "all busy at last", run(by(12_000, 120_000), by(0.3, 0)), Holds)
-	expect(t, "past the page cache only", run(func(many bool, v string) float64 {
+	expect(t, "as claimed", of(by(12_000, 89_000), by(0.31, 0.05)), Holds)
+	expect(t, "nothing changes", of(by(12_000, 12_000), by(0.31, 0.31)), DoesNotHold)
+	expect(t, "the wait only", of(by(12_000, 120_000), by(0.31, 0.31)), Depends)
+	expect(t, "never idle", of(by(12_000, 12_000), by(0, 0)), DoesNotHold)
+	expect(t, "all busy at last", of(by(12_000, 120_000), by(0.3, 0)), Holds)
+	expect(t, "past the page cache only", of(func(many bool, v string) float64 {
 		if many && v == rw.VariantPastCache {
 			return 120_000
 		}
 		return 12_000
 	}, by(0, 0)), Depends)
-	expect(t, "on the limit", run(by(12_000, 12_000*claimedWait*0.9), by(0.31, 0.05)), CannotTest)
+	expect(t, "on the limit", of(by(12_000, 12_000*claimedWait*0.9), by(0.31, 0.05)), CannotTest)
 	got := judge(t, &c, in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 }))
 	expect(t, "no figures of the scheduler", got, CannotTest)
 	if !strings.Contains(got.Why, rw.SchedMean) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stele-go/stele/fileio/pace"
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 	"github.com/stele-go/stele/suites/syncs"
 )
@@ -64,25 +65,25 @@ func TestR6AgreesWithPace(t *testing.T) {
 func TestJudgeR7(t *testing.T) {
 	c := claimR7()
 	// A mean of ms, jitter a share of it up to a rate, and three times that from there on.
-	run := func(ms, share float64, from int) lab.Claim {
+	of := func(ms, share float64, from int) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return ms * 1e6 })
-		return judge(t, &c, m.each(func(r *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
 			sd := share * ms * 1e6
 			if suitetest.Int(t, r.Params["hz"]) >= from {
 				sd *= 3
 			}
 			v.Metrics[syncs.JitterMetric] = suitetest.About(sd)
-			v.Latency = []lab.Percentile{{P: 50, NS: ms * 1e6}, {P: 99, NS: 2 * ms * 1e6}}
+			v.Latency = []run.Percentile{{P: 50, NS: ms * 1e6}, {P: 99, NS: 2 * ms * 1e6}}
 		}))
 	}
-	got := run(5.2, 3.8/5.2, 120)
+	got := of(5.2, 3.8/5.2, 120)
 	expect(t, "the fast tier as claimed", got, Holds)
 	if !strings.Contains(got.Measured, "jump at 120 a second") || !strings.Contains(got.Measured, "p99 - p50 5.2 ms") {
 		t.Errorf("not told: %s", got.Measured)
 	}
-	expect(t, "the slow tier as claimed", run(18.6, 11.4/18.6, 20), Holds)
-	expect(t, "even, and no jump", run(5.2, 0.05, 1000), DoesNotHold)
-	expect(t, "a jump elsewhere, the jitter as claimed", run(5.2, 3.8/5.2, 200), Depends)
+	expect(t, "the slow tier as claimed", of(18.6, 11.4/18.6, 20), Holds)
+	expect(t, "even, and no jump", of(5.2, 0.05, 1000), DoesNotHold)
+	expect(t, "a jump elsewhere, the jitter as claimed", of(5.2, 3.8/5.2, 200), Depends)
 
 	m := in("d", "tmpfs").all(&c, func(*lab.Experiment, string) float64 { return 1 })
 	expect(t, "in memory", judge(t, &c, m), CannotTest)
@@ -91,7 +92,7 @@ func TestJudgeR7(t *testing.T) {
 // r11Results makes up power cuts: lost tells how many lost something.
 func r11Results(c *Claim, lost func(fs, way string, k power.SyncKind) float64, fuse map[string]float64) *made {
 	m := in("d", "ext4").all(c, func(*lab.Experiment, string) float64 { return 1e9 })
-	return m.each(func(r *lab.Result, v *lab.VariantResult) {
+	return m.each(func(r *run.Result, v *run.VariantResult) {
 		if r.Name == "R11-fuse" {
 			v.Metrics[r11LostBlocks] = suitetest.About(fuse[v.Name])
 			return
@@ -139,9 +140,9 @@ func TestJudgeR11(t *testing.T) {
 
 func TestJudgeR12(t *testing.T) {
 	c := claimR12()
-	run := func(freeVolume, freeCaller, pacedVolume, pacedCaller float64) lab.Claim {
+	of := func(freeVolume, freeCaller, pacedVolume, pacedCaller float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 5e6 })
-		return judge(t, &c, m.each(func(_ *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(_ *run.Result, v *run.VariantResult) {
 			volume, caller := freeVolume, freeCaller
 			if v.Name == r12Paced {
 				volume, caller = pacedVolume, pacedCaller
@@ -149,10 +150,10 @@ func TestJudgeR12(t *testing.T) {
 			v.Metrics[r12Volume], v.Metrics[r12Caller] = suitetest.About(volume*1e6), suitetest.About(caller*1e6)
 		}))
 	}
-	expect(t, "short for both", run(160, 160, 5, 20), Holds)
-	expect(t, "short for the volume alone", run(160, 160, 5, 170), Depends)
-	expect(t, "neither", run(10, 10, 160, 170), DoesNotHold)
-	expect(t, "on the limit", run(160, 160, 50, 20), CannotTest)
+	expect(t, "short for both", of(160, 160, 5, 20), Holds)
+	expect(t, "short for the volume alone", of(160, 160, 5, 170), Depends)
+	expect(t, "neither", of(10, 10, 160, 170), DoesNotHold)
+	expect(t, "on the limit", of(160, 160, 50, 20), CannotTest)
 
 	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
 	m.results[0].Variants[0].Error = "only root can mount"
@@ -175,7 +176,7 @@ func TestSyncClaimsRun(t *testing.T) {
 		}
 		few = append(few, c)
 	}
-	runClaims(t, few, 5, func(t *testing.T, e *lab.Experiment, dir string, b lab.Block) {
+	runClaims(t, few, 5, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {
 		switch e.Name {
 		case "R6":
 			if info, err := os.Stat(filepath.Join(dir, "data")); err != nil || info.Size() != r6File {

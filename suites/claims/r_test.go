@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
@@ -17,33 +17,33 @@ func TestJudgeLogsWithoutResults(t *testing.T) { judgeNothing(t, Log(1)) }
 
 // sized says of every variant how large its file was.
 func (m *made) sized(bytes float64) *made {
-	return m.each(func(_ *lab.Result, v *lab.VariantResult) { v.Metrics["file_bytes"] = suitetest.About(bytes) })
+	return m.each(func(_ *run.Result, v *run.VariantResult) { v.Metrics["file_bytes"] = suitetest.About(bytes) })
 }
 
 func TestJudgeR1(t *testing.T) {
 	c := claimR1(1)
-	run := func(bufio, large, touched4, touched float64, size float64) lab.Claim {
+	of := func(bufio, large, touched4, touched float64, size float64) run.Claim {
 		m := in("d", "ext4").all(&c, byVariant(map[string]float64{
 			r1Whole: 5e6, r1Bufio: 5e6 / bufio, r1Large: 5e6 / large,
 			r1Touch4: 5e6 / bufio / touched4, r1Touch: 5e6 / bufio / touched,
 		}))
 		return judge(t, &c, m.sized(size))
 	}
-	expect(t, "as claimed", run(4.3, 4.3, 2, 2, r1Mapping), Holds)
-	expect(t, "all alike", run(1, 1, 1, 1, r1Mapping), DoesNotHold)
-	expect(t, "only what is not looked at", run(4.3, 4.3, 50, 0.5, r1Mapping), Depends)
-	expect(t, "on the limit", run(850./200*(1-slack), 5, 2, 2, r1Mapping), CannotTest)
-	if got := run(4.3, 4.3, 2, 2, 1<<28); !strings.Contains(got.Why, "268 MB, not the published 1.07 GB") {
+	expect(t, "as claimed", of(4.3, 4.3, 2, 2, r1Mapping), Holds)
+	expect(t, "all alike", of(1, 1, 1, 1, r1Mapping), DoesNotHold)
+	expect(t, "only what is not looked at", of(4.3, 4.3, 50, 0.5, r1Mapping), Depends)
+	expect(t, "on the limit", of(850./200*(1-slack), 5, 2, 2, r1Mapping), CannotTest)
+	if got := of(4.3, 4.3, 2, 2, 1<<28); !strings.Contains(got.Why, "268 MB, not the published 1.07 GB") {
 		t.Errorf("a smaller file is not told: %s", got.Why)
 	}
-	if got := run(4.3, 4.3, 2, 2, r1Mapping); strings.Contains(got.Why, "not the published") {
+	if got := of(4.3, 4.3, 2, 2, r1Mapping); strings.Contains(got.Why, "not the published") {
 		t.Errorf("a file of full size is called smaller: %s", got.Why)
 	}
 }
 
 func TestJudgeR2(t *testing.T) {
 	c := claimR2(1)
-	run := func(e env.Environment, gain func(e *lab.Experiment) (small, large float64)) lab.Claim {
+	of := func(e run.Environment, gain func(e *lab.Experiment) (small, large float64)) run.Claim {
 		m := in("d", "ext4").all(&c, func(x *lab.Experiment, v string) float64 {
 			small, large := gain(x)
 			return map[string]float64{r2None: 1e7, r2Small: 1e7 / small, r2Large: 1e7 / large}[v]
@@ -54,26 +54,26 @@ func TestJudgeR2(t *testing.T) {
 	is := func(small, large float64) func(*lab.Experiment) (float64, float64) {
 		return func(*lab.Experiment) (float64, float64) { return small, large }
 	}
-	disk := env.Environment{FS: "ext4", Device: "/dev/sda1", Rotational: "yes"}
-	guest := env.Environment{FS: "ext4", Device: "/dev/vda", Virtual: "virtual machine (KVM)"}
-	nfs := env.Environment{FS: "nfs4"}
+	disk := run.Environment{FS: "ext4", Device: "/dev/sda1", Rotational: "yes"}
+	guest := run.Environment{FS: "ext4", Device: "/dev/vda", Virtual: "virtual machine (KVM)"}
+	nfs := run.Environment{FS: "nfs4"}
 
-	expect(t, "a disk as claimed", run(disk, is(180./110, 192./110)), Holds)
-	expect(t, "a disk like an NVMe", run(disk, is(0.9, 0.92)), DoesNotHold)
-	expect(t, "the network as claimed", run(nfs, is(1.08, 1.13)), Holds)
-	expect(t, "small pieces only", run(disk, func(e *lab.Experiment) (float64, float64) {
+	expect(t, "a disk as claimed", of(disk, is(180./110, 192./110)), Holds)
+	expect(t, "a disk like an NVMe", of(disk, is(0.9, 0.92)), DoesNotHold)
+	expect(t, "the network as claimed", of(nfs, is(1.08, 1.13)), Holds)
+	expect(t, "small pieces only", of(disk, func(e *lab.Experiment) (float64, float64) {
 		if e.Params["piece"] == "1KiB" {
 			return 180. / 110, 192. / 110
 		}
 		return 1, 1
 	}), Depends)
-	got := run(guest, is(180./110, 192./110))
+	got := of(guest, is(180./110, 192./110))
 	expect(t, "a disk of a guest that is like a disk", got, Depends)
 	if !strings.Contains(got.Why, "virtual machine") || !strings.Contains(got.Why, kindDisk+" in 4 of 4 experiments") {
 		t.Errorf("not told: %s", got.Why)
 	}
-	expect(t, "unlike any row", run(guest, is(6, 9)), DoesNotHold)
-	expect(t, "like half a row", run(guest, is(180./110, 9)), DoesNotHold)
+	expect(t, "unlike any row", of(guest, is(6, 9)), DoesNotHold)
+	expect(t, "like half a row", of(guest, is(180./110, 9)), DoesNotHold)
 
 	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
 	m.place.Environment = guest
@@ -87,14 +87,14 @@ func TestJudgeR2(t *testing.T) {
 
 func TestMediumOf(t *testing.T) {
 	for _, c := range []struct {
-		e    env.Environment
+		e    run.Environment
 		want string
 	}{
-		{env.Environment{Device: "/dev/nvme0n1"}, kindNVMe},
-		{env.Environment{Device: "/dev/sda", Rotational: "yes"}, kindDisk},
-		{env.Environment{FS: "cifs"}, kindNetwork},
-		{env.Environment{Device: "/dev/sda", Rotational: "no"}, ""}, // an SSD on SATA has no row
-		{env.Environment{Device: "/dev/loop0", Backing: "/image"}, ""},
+		{run.Environment{Device: "/dev/nvme0n1"}, kindNVMe},
+		{run.Environment{Device: "/dev/sda", Rotational: "yes"}, kindDisk},
+		{run.Environment{FS: "cifs"}, kindNetwork},
+		{run.Environment{Device: "/dev/sda", Rotational: "no"}, ""}, // an SSD on SATA has no row
+		{run.Environment{Device: "/dev/loop0", Backing: "/image"}, ""},
 	} {
 		if m, why := mediumOf(c.e); m.kind != c.want || (m.kind == "") != (why != "") {
 			t.Errorf("%+v: %q, %q, want %q", c.e, m.kind, why, c.want)
@@ -104,9 +104,9 @@ func TestMediumOf(t *testing.T) {
 
 func TestJudgeR3(t *testing.T) {
 	c := claimR3()
-	run := func(buffers, all func(held bool) float64) lab.Claim {
+	of := func(buffers, all func(held bool) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-		return judge(t, &c, m.each(func(r *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
 			n, held := float64(suitetest.Int(t, r.Params["reads"])), r.Name == "R3-held"
 			v.Metrics[r3Made], v.Metrics["allocs_per_op"] = suitetest.About(n), suitetest.About(4*n)
 			if v.Name == fromPool {
@@ -115,47 +115,47 @@ func TestJudgeR3(t *testing.T) {
 		}))
 	}
 	is := func(x float64) func(bool) float64 { return func(bool) float64 { return x } }
-	expect(t, "as claimed", run(is(13), is(13)), Holds)
-	expect(t, "no buffer at all", run(is(math.Inf(1)), is(13)), Holds)
-	expect(t, "none saved", run(is(1), is(1)), DoesNotHold)
-	expect(t, "buffers only", run(is(13), is(1.3)), Depends)
-	expect(t, "not when all are in flight", run(func(held bool) float64 {
+	expect(t, "as claimed", of(is(13), is(13)), Holds)
+	expect(t, "no buffer at all", of(is(math.Inf(1)), is(13)), Holds)
+	expect(t, "none saved", of(is(1), is(1)), DoesNotHold)
+	expect(t, "buffers only", of(is(13), is(1.3)), Depends)
+	expect(t, "not when all are in flight", of(func(held bool) float64 {
 		if held {
 			return 2
 		}
 		return 100
 	}, is(13)), Depends)
-	expect(t, "on the limit", run(is(492./41*(1-slack)), is(13)), CannotTest)
+	expect(t, "on the limit", of(is(492./41*(1-slack)), is(13)), CannotTest)
 }
 
 func TestJudgeR4(t *testing.T) {
 	c := claimR4(1)
-	run := func(coded, both float64) lab.Claim {
+	of := func(coded, both float64) run.Claim {
 		times := map[string]float64{r4Read: 1e4, r4Map4: 1e4 / coded, r4ReadTouch: 1e4, r4Map: 1e4 / both}
 		m := in("d", "ext4").all(&c, byVariant(times))
-		return judge(t, &c, m.sized(r4File).each(func(_ *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.sized(r4File).each(func(_ *run.Result, v *run.VariantResult) {
 			v.Metrics["read_mean_ns"], v.Metrics["read_p99_ns"] = suitetest.About(times[v.Name]), suitetest.About(9*times[v.Name])
 		}))
 	}
-	expect(t, "as claimed", run(7, 7), Holds)
-	expect(t, "neither", run(1.5, 1.2), DoesNotHold)
-	expect(t, "as coded only", run(10, 1.5), Depends)
-	expect(t, "on the limit", run(89.3/14.6*(1-slack), 7), CannotTest)
+	expect(t, "as claimed", of(7, 7), Holds)
+	expect(t, "neither", of(1.5, 1.2), DoesNotHold)
+	expect(t, "as coded only", of(10, 1.5), Depends)
+	expect(t, "on the limit", of(89.3/14.6*(1-slack), 7), CannotTest)
 }
 
 func TestJudgeR5(t *testing.T) {
 	c := claimR5()
-	run := func(open, fresh float64) lab.Claim {
+	of := func(open, fresh float64) run.Claim {
 		m := in("d", "ext4").all(&c, byVariant(map[string]float64{
 			r5Older: 1e4, "R5-open/" + r5Newer: 1e4 / open, "R5-fresh/" + r5Newer: 1e4 / fresh, r5Write: 1e4,
 		}))
 		m.place.Environment.Go = "go1.99"
 		return judge(t, &c, m)
 	}
-	expect(t, "as claimed", run(1.5, 1.5), Holds)
-	expect(t, "alike", run(1, 1.01), DoesNotHold)
-	expect(t, "a file that stays open only", run(1.5, 1), Depends)
-	got := run(420./285*(1-slack), 1.5)
+	expect(t, "as claimed", of(1.5, 1.5), Holds)
+	expect(t, "alike", of(1, 1.01), DoesNotHold)
+	expect(t, "a file that stays open only", of(1.5, 1), Depends)
+	got := of(420./285*(1-slack), 1.5)
 	expect(t, "on the limit", got, CannotTest)
 	if !strings.Contains(got.Why, "What is missing is an older Go") || !strings.Contains(got.Why, "go1.99") {
 		t.Errorf("what is missing is not told: %s", got.Why)
@@ -166,8 +166,8 @@ func TestJudgeR8(t *testing.T) {
 	c := claimR8()
 	made := func(answer func(try r8Try, write bool) float64, cache func(metric string) float64) *made {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-		exactly := func(x float64) lab.Estimate { return lab.Estimate{Median: x, Lo: x, Hi: x, N: 6} }
-		return m.each(func(_ *lab.Result, v *lab.VariantResult) {
+		exactly := func(x float64) run.Estimate { return run.Estimate{Median: x, Lo: x, Hi: x, N: 6} }
+		return m.each(func(_ *run.Result, v *run.VariantResult) {
 			for _, write := range []bool{false, true} {
 				for _, try := range r8Tries {
 					v.Metrics[try.metric(write)] = exactly(answer(try, write))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -34,7 +35,7 @@ func TestReadingAndLogClaimsRun(t *testing.T) {
 	}
 	for _, c := range slices.Concat(Reading(Small), Log(Small)) {
 		t.Run(c.ID, func(t *testing.T) {
-			runClaims(t, []Claim{c}, 1, func(t *testing.T, e *lab.Experiment, dir string, b lab.Block) {
+			runClaims(t, []Claim{c}, 1, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {
 				for _, name := range has[e.Name] {
 					if why := b.Missing[name]; why != "" {
 						t.Logf("%s: no %s: %s", b.Variant, name, why)

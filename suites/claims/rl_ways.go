@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -48,7 +49,7 @@ func firstWord(p []byte) uint64 { return uint64(binary.LittleEndian.Uint32(p)) }
 
 // known is metric for figures that a machine need not have: why there is none
 // is returned, and not noted as lacking.
-func (f *found) known(id, name, metric string) (e lab.Estimate, why string) {
+func (f *found) known(id, name, metric string) (e run.Estimate, why string) {
 	v := f.variant(id, name)
 	if v == nil {
 		return noEstimate, "not measured"
@@ -65,7 +66,7 @@ func (f *found) known(id, name, metric string) (e lab.Estimate, why string) {
 // timesAcross says by how much a variant of one experiment is faster than one
 // of another. They ran in different rounds: the interval is the widest that
 // theirs allow.
-func (f *found) timesAcross(slowID, slow, fastID, fast string) lab.Estimate {
+func (f *found) timesAcross(slowID, slow, fastID, fast string) run.Estimate {
 	return quotient(f.time(slowID, slow), f.time(fastID, fast))
 }
 
@@ -79,6 +80,6 @@ func (f *found) smaller(id, name string, published int64) string {
 }
 
 // megabytes is the rate of operations of so many bytes in MB a second.
-func megabytes(bytes float64, perOp lab.Estimate) string {
+func megabytes(bytes float64, perOp run.Estimate) string {
 	return fmt.Sprintf("%.0f MB/s", bytes/perOp.Median*1e3)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
@@ -55,7 +56,7 @@ func TestClaimsRun(t *testing.T) {
 }
 
 // checkClaimTree looks at what a block left and reported.
-func checkClaimTree(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, ops int64, b lab.Block) {
+func checkClaimTree(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, ops int64, b run.Block) {
 	t.Helper()
 	entries := func(path string) int64 {
 		list, err := os.ReadDir(dir + "/" + path)
@@ -119,7 +120,7 @@ func checkClaimTree(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string,
 }
 
 // nearTruth reports whether D9's operation took about as long as it was to take.
-func nearTruth(t *testing.T, e *lab.Experiment, b lab.Block) bool {
+func nearTruth(t *testing.T, e *lab.Experiment, b run.Block) bool {
 	t.Helper()
 	want, got := float64(suitetest.Int(t, e.Params["ns"])), b.Metrics["truth_ns"]
 	return got >= want/3 && got <= want*3

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/logstore/timeindex"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
@@ -19,9 +20,9 @@ func TestJudgeStoreWithoutResults(t *testing.T) { judgeNothing(t, Store()) }
 func TestJudgeL7(t *testing.T) {
 	c := claimL7()
 	// grown is of a list of what was found.
-	run := func(one, hundred, grown float64) lab.Claim {
+	of := func(one, hundred, grown float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1e6 })
-		return judge(t, &c, m.each(func(r *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
 			v.Metrics["call_p95_ns"], v.Metrics["heap_growth_share"] = suitetest.About(one), suitetest.About(0.01)
 			if r.Params["series"] == "100" {
 				v.Metrics["call_p95_ns"] = suitetest.About(hundred)
@@ -31,12 +32,12 @@ func TestJudgeL7(t *testing.T) {
 			}
 		}))
 	}
-	expect(t, "as claimed", run(0.8e6, 3.2e6, 0.02), Holds)
-	expect(t, "much faster, and 100 series for 100 times the price", run(1e3, 1e5, 0.01), Depends)
-	expect(t, "as fast, with garbage", run(0.8e6, 3.2e6, 0.9), Depends)
-	expect(t, "on the limit", run(0.8e6*(1+slack), 3.2e6, 0.02), CannotTest)
+	expect(t, "as claimed", of(0.8e6, 3.2e6, 0.02), Holds)
+	expect(t, "much faster, and 100 series for 100 times the price", of(1e3, 1e5, 0.01), Depends)
+	expect(t, "as fast, with garbage", of(0.8e6, 3.2e6, 0.9), Depends)
+	expect(t, "on the limit", of(0.8e6*(1+slack), 3.2e6, 0.02), CannotTest)
 	worse := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1e6 })
-	expect(t, "slow", judge(t, &c, worse.each(func(r *lab.Result, v *lab.VariantResult) {
+	expect(t, "slow", judge(t, &c, worse.each(func(r *run.Result, v *run.VariantResult) {
 		v.Metrics["call_p95_ns"], v.Metrics["heap_growth_share"] = suitetest.About(1e6), suitetest.About(0.9)
 		if r.Params["series"] == "100" {
 			v.Metrics["call_p95_ns"] = suitetest.About(1e7)
@@ -47,10 +48,10 @@ func TestJudgeL7(t *testing.T) {
 func TestJudgeL9(t *testing.T) {
 	c := claimL9(1)
 	// of the three others, beside two levels
-	run := func(misses, times func(load, v string) float64) lab.Claim {
+	of := func(misses, times func(load, v string) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1e6 })
 		m.place.Environment.Device = "/dev/sda"
-		return judge(t, &c, m.sized(l9File).each(func(r *lab.Result, v *lab.VariantResult) {
+		return judge(t, &c, m.sized(l9File).each(func(r *run.Result, v *run.VariantResult) {
 			load := r.Params["load"]
 			more, longer := 1.0, 1.0
 			if v.Name != l9TwoLevels {
@@ -61,22 +62,22 @@ func TestJudgeL9(t *testing.T) {
 		}))
 	}
 	is := func(x float64) func(string, string) float64 { return func(string, string) float64 { return x } }
-	expect(t, "as claimed", run(is(6.1), is(2)), Holds)
-	expect(t, "alike", run(is(1), is(1)), DoesNotHold)
-	expect(t, "fewer misses only", run(is(6.1), is(1)), Depends)
-	expect(t, "where the load shifts", run(func(load, _ string) float64 {
+	expect(t, "as claimed", of(is(6.1), is(2)), Holds)
+	expect(t, "alike", of(is(1), is(1)), DoesNotHold)
+	expect(t, "fewer misses only", of(is(6.1), is(1)), Depends)
+	expect(t, "where the load shifts", of(func(load, _ string) float64 {
 		if load == l9Shifting {
 			return 6.1
 		}
 		return 1.3
 	}, is(1.2)), Depends)
-	expect(t, "against plain LFU only", run(func(_, v string) float64 {
+	expect(t, "against plain LFU only", of(func(_, v string) float64 {
 		if v == l9ByCount {
 			return 6.1
 		}
 		return 1
 	}, is(1)), Depends)
-	got := run(is(6.1), is(2*(1-slack)))
+	got := of(is(6.1), is(2*(1-slack)))
 	expect(t, "on the limit", got, CannotTest)
 	if !strings.Contains(got.Measured, "9.0 ms from when it was due") {
 		t.Errorf("the time from when a query was due is not told: %s", got.Measured)
@@ -87,7 +88,7 @@ func TestStoreClaimsRun(t *testing.T) {
 	wants := []string{"queries_per_second", "call_mean_ns", "call_p95_ns", "query_mean_ns"}
 	for _, c := range []Claim{claimL7(), claimL9(Small)} {
 		t.Run(c.ID, func(t *testing.T) {
-			runClaims(t, []Claim{c}, 40, func(t *testing.T, e *lab.Experiment, _ string, b lab.Block) {
+			runClaims(t, []Claim{c}, 40, func(t *testing.T, e *lab.Experiment, _ string, b run.Block) {
 				for _, name := range wants {
 					if x := b.Metrics[name]; !(x > 0) || math.IsInf(x, 0) {
 						t.Errorf("%s of %s: %s is %v (%s)", e.ID(), b.Variant, name, x, b.Missing[name])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/trees"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -38,7 +39,7 @@ func Full() []lab.Experiment {
 		batchSource(300, batchDurably()),
 		withWays(lab.Experiment{
 			Name:     "batch-synthetic",
-			Params:   lab.Params{"paths": "10000"},
+			Params:   run.Params{"paths": "10000"},
 			Question: "Which way makes many paths with shared prefixes fastest when they come in random order?",
 			Op:       "10,000 leaves, 32 to a folder, six levels down, into a fresh folder",
 			MaxOps:   dirsPerBlock / 10_700,
@@ -47,7 +48,7 @@ func Full() []lab.Experiment {
 	for _, depth := range []int{1, 2, 4, 6, 8, 12, 16} {
 		list = append(list, withWays(lab.Experiment{
 			Name:     "depth",
-			Params:   lab.Params{"depth": strconv.Itoa(depth)},
+			Params:   run.Params{"depth": strconv.Itoa(depth)},
 			Question: fmt.Sprintf("Which way of making a path %d deep is fastest?", depth),
 			Op:       fmt.Sprintf("one path of %d new directories", depth),
 			MaxOps:   int64(min(10_000, dirsPerBlock/depth)),
@@ -56,7 +57,7 @@ func Full() []lab.Experiment {
 	for _, goroutines := range []int{1, 4, 16, 64} {
 		list = append(list, withWays(lab.Experiment{
 			Name:     "overlap",
-			Params:   lab.Params{"goroutines": strconv.Itoa(goroutines)},
+			Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
 			Question: fmt.Sprintf("Which way is fastest when %d goroutines make overlapping trees?", goroutines),
 			Op:       "one new leaf, 64 to a folder, whose missing parents the neighbours make at the same time",
 			MaxOps:   20_000,
@@ -78,7 +79,7 @@ func Quick() []lab.Experiment {
 func batchSource(paths int, ways []Way) lab.Experiment {
 	return withWays(lab.Experiment{
 		Name:     "batch-source",
-		Params:   lab.Params{"paths": strconv.Itoa(paths)},
+		Params:   run.Params{"paths": strconv.Itoa(paths)},
 		Question: "Which way makes the directories of a source checkout fastest?",
 		Op: fmt.Sprintf("%d directories of source checkouts, each after its parent, into a fresh folder",
 			paths),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
@@ -61,7 +62,7 @@ func TestVariantsMakeTheSameTree(t *testing.T) {
 // shrink makes batches small enough for a test.
 func shrink(e lab.Experiment) lab.Experiment {
 	if e.Params["paths"] != "" {
-		e.Params = lab.Params{"paths": "100"}
+		e.Params = run.Params{"paths": "100"}
 	}
 	return e
 }
@@ -83,7 +84,7 @@ func TestAFailingWayIsAnError(t *testing.T) {
 func TestWrongParameterIsAnError(t *testing.T) {
 	e := shrink(Quick()[0])
 	for _, n := range []string{"0", "-1", "many", "100000"} {
-		e.Params = lab.Params{"paths": n}
+		e.Params = run.Params{"paths": n}
 		if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {
 			t.Errorf("paths=%s gave no error", n)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/trees"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -70,7 +71,7 @@ func newfileCreate(goroutines, size int) lab.Experiment {
 	}
 	return withFileWays(lab.Experiment{
 		Name:     "create",
-		Params:   lab.Params{"goroutines": strconv.Itoa(goroutines), "size": strconv.Itoa(size)},
+		Params:   run.Params{"goroutines": strconv.Itoa(goroutines), "size": strconv.Itoa(size)},
 		Question: fmt.Sprintf("Which way of making one %s is fastest from %s?", content, job.Goroutines(goroutines)),
 		Op:       fmt.Sprintf("one new %s, closed again", content),
 		MaxOps:   PerBlock,
@@ -82,7 +83,7 @@ func newfileScale(way Way) lab.Experiment {
 	e := lab.Experiment{
 		Suite:    "newfile",
 		Name:     "scale",
-		Params:   lab.Params{"way": strings.ReplaceAll(way.Name, " ", "-")},
+		Params:   run.Params{"way": strings.ReplaceAll(way.Name, " ", "-")},
 		Question: fmt.Sprintf("What does %s lose or gain from more goroutines?", way.Name),
 		Op:       "one new empty file, closed again",
 		Ops:      scaleFiles,
@@ -100,7 +101,7 @@ func newfileScale(way Way) lab.Experiment {
 func newfileQueue(goroutines int) lab.Experiment {
 	return withFileWays(lab.Experiment{
 		Name:     "queue",
-		Params:   lab.Params{"goroutines": strconv.Itoa(goroutines)},
+		Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
 		Question: fmt.Sprintf("What does a queue cost or save %s?", job.Goroutines(goroutines)),
 		Op:       "one new empty file, closed again",
 		MaxOps:   PerBlock,
@@ -110,7 +111,7 @@ func newfileQueue(goroutines int) lab.Experiment {
 func newfileBatch() lab.Experiment {
 	return withFileWays(lab.Experiment{
 		Name:     "batch",
-		Params:   lab.Params{"files": strconv.Itoa(batchFiles)},
+		Params:   run.Params{"files": strconv.Itoa(batchFiles)},
 		Question: "Which way makes many empty files at once fastest?",
 		Op:       fmt.Sprintf("%d new empty files", batchFiles),
 		MaxOps:   PerBlock / batchFiles,
@@ -120,7 +121,7 @@ func newfileBatch() lab.Experiment {
 func newfileLeftOvers(left int) lab.Experiment {
 	e := lab.Experiment{
 		Name:     "left-overs",
-		Params:   lab.Params{"left": strconv.Itoa(left)},
+		Params:   run.Params{"left": strconv.Itoa(left)},
 		Question: fmt.Sprintf("Which way is fastest in a folder that %d files were left in?", left),
 		Op:       "one new empty file, closed again, by 16 goroutines",
 		MaxOps:   PerBlock / 4, // all are looked up and removed after the block

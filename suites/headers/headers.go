@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -54,7 +55,7 @@ func headerInsert(name, size, head, cache string) lab.Experiment {
 	}
 	e := lab.Experiment{
 		Suite: "header", Name: name,
-		Params:   lab.Params{"size": size, "header": head, "cache": cache},
+		Params:   run.Params{"size": size, "header": head, "cache": cache},
 		Question: fmt.Sprintf("Which way of putting %s bytes before a file of %s is fastest?", head, size),
 		Op: fmt.Sprintf("%s bytes before the first byte of a file of %s of its own, which is %s",
 			head, size, map[string]string{datafile.Warm: "in the page cache", datafile.Cold: "not in the page cache"}[cache]),
@@ -85,7 +86,7 @@ const (
 func headerInject(files int64) lab.Experiment {
 	return withHeaderWays(lab.Experiment{
 		Suite: "header", Name: "inject",
-		Params:   lab.Params{"count": fmt.Sprint(files * injectPerFile), "header": fmt.Sprint(injectHead)},
+		Params:   run.Params{"count": fmt.Sprint(files * injectPerFile), "header": fmt.Sprint(injectHead)},
 		Question: "Which way of many small insertions is fastest?",
 		Op:       fmt.Sprintf("%d bytes before the first byte of a file of %d bytes and up to %d headers", injectHead, injectSize, injectPerFile-1),
 		Ops:      files * injectPerFile, MaxRounds: lab.MinRounds,

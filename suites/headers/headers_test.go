@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
@@ -17,7 +18,7 @@ import (
 // Every way leaves the header first and the old content last, and reports the
 // next read; what the file system cannot do it says to be unsupported.
 func TestHeaderWaysInsert(t *testing.T) {
-	for _, params := range []lab.Params{
+	for _, params := range []run.Params{
 		{"size": "1KiB", "header": "128", "cache": datafile.Warm},
 		{"size": "1MiB", "header": "4096", "cache": datafile.Warm},
 		{"size": "1MiB", "header": "128", "cache": datafile.Cold},
@@ -46,7 +47,7 @@ func TestHeaderWaysInsert(t *testing.T) {
 }
 
 // checkHeaders looks at the files that a block left.
-func checkHeaders(t *testing.T, dir, what string, params lab.Params, n int) {
+func checkHeaders(t *testing.T, dir, what string, params run.Params, n int) {
 	t.Helper()
 	size, err := headerSize(params["size"])
 	if err != nil {
@@ -164,7 +165,7 @@ func TestHeaderWaysKeepTheirPromise(t *testing.T) {
 }
 
 func TestHeaderWrongParameters(t *testing.T) {
-	for _, p := range []lab.Params{{"size": "2GiB", "header": "128"}, {"size": "1KiB", "header": "0"}, {"size": "1KiB"}} {
+	for _, p := range []run.Params{{"size": "2GiB", "header": "128"}, {"size": "1KiB", "header": "0"}, {"size": "1KiB"}} {
 		e := headerInsert("insert", "1KiB", "128", datafile.Warm)
 		e.Params = p
 		if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {

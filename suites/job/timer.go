@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/stats"
 )
 
 // A Timer times each operation by itself, as the reports did: two readings
 // of the clock are in each figure.
-type Timer struct{ Hist *lab.Histogram }
+type Timer struct{ Hist *run.Histogram }
 
-func NewTimer() Timer { return Timer{Hist: lab.NewHistogram()} }
+func NewTimer() Timer { return Timer{Hist: run.NewHistogram()} }
 
 func (s Timer) Since(begin time.Time) { s.Hist.Record(max(1, int64(time.Since(begin)))) }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -62,7 +63,7 @@ func (l logSuite) lines() int64 {
 
 // experiment is what all have in common. Where the lines are from is part of
 // the identity.
-func (l logSuite) experiment(name string, p lab.Params) lab.Experiment {
+func (l logSuite) experiment(name string, p run.Params) lab.Experiment {
 	e := lab.Experiment{Suite: "log", Name: name, Params: p}
 	if l.corpus != "" {
 		p["corpus"] = filepath.Base(l.corpus)
@@ -94,7 +95,7 @@ func (l logSuite) shared(b *lab.B) (*logFile, error) {
 
 // append is batches that appenders add as fast as they can.
 func (l logSuite) append(batch, appenders int) lab.Experiment {
-	e := l.experiment("append", lab.Params{"batch": strconv.Itoa(batch), "appenders": strconv.Itoa(appenders)})
+	e := l.experiment("append", run.Params{"batch": strconv.Itoa(batch), "appenders": strconv.Itoa(appenders)})
 	lines := "a line"
 	if batch > 1 {
 		lines = fmt.Sprintf("batches of %d lines", batch)

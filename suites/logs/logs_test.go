@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -188,7 +189,7 @@ func TestLogExperimentsRun(t *testing.T) {
 
 func TestWrongLogParameterIsAnError(t *testing.T) {
 	l := logSuite{scale: job.Scale(1024)}
-	for _, wrong := range []lab.Params{{"batch": "7", "appenders": "1"}, {"batch": "100"}, {"batch": "100", "appenders": "0"}, {"batch": "-1", "appenders": "1"}} {
+	for _, wrong := range []run.Params{{"batch": "7", "appenders": "1"}, {"batch": "100"}, {"batch": "100", "appenders": "0"}, {"batch": "-1", "appenders": "1"}} {
 		e := l.append(100, 1)
 		e.Params = wrong
 		if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {

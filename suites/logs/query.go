@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -182,7 +183,7 @@ func questions() []question {
 func (l logSuite) queries(state string) []lab.Experiment {
 	var list []lab.Experiment
 	for _, q := range questions() {
-		e := l.experiment(q.name, lab.Params{"store": state})
+		e := l.experiment(q.name, run.Params{"store": state})
 		e.Question = fmt.Sprintf("How long does it take to say %s, in a store that is idle, and while 20,000 lines a second are appended?", q.text)
 		e.Op = fmt.Sprintf("one question, of %d lines of some 400 streams", l.lines())
 		e.Stateless = true

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/logstore"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -29,7 +30,7 @@ const restartLines = 1_000_000
 // restart is what has to be done before a service can go on. The files are not
 // in the page cache.
 func (l logSuite) restart() lab.Experiment {
-	e := l.experiment("restart", lab.Params{})
+	e := l.experiment("restart", run.Params{})
 	lines := min(l.lines(), restartLines)
 	e.Question = "How long does a store take to be open again after kill -9?"
 	e.Op = fmt.Sprintf("a store of %d lines opened, until everything is replayed and appends go on", lines)

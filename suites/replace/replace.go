@@ -13,6 +13,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/job"
 )
 
@@ -49,7 +50,7 @@ func Quick() []lab.Experiment {
 func replaceSingle(size int) lab.Experiment {
 	return withReplaceWays(lab.Experiment{
 		Name:     "single",
-		Params:   lab.Params{"size": strconv.Itoa(size)},
+		Params:   run.Params{"size": strconv.Itoa(size)},
 		Question: fmt.Sprintf("Which way of replacing a file of %s is fastest?", job.SizeName(size)),
 		Op:       fmt.Sprintf("one file of %s replaced, one of %d in turn", job.SizeName(size), singleFiles),
 	}, oneFileWays())
@@ -58,7 +59,7 @@ func replaceSingle(size int) lab.Experiment {
 func replaceByWriters(writers, size int) lab.Experiment {
 	return withReplaceWays(lab.Experiment{
 		Name:   "writers",
-		Params: lab.Params{"size": strconv.Itoa(size), "writers": strconv.Itoa(writers)},
+		Params: run.Params{"size": strconv.Itoa(size), "writers": strconv.Itoa(writers)},
 		Question: fmt.Sprintf("Which way is fastest when %d goroutines replace files of %s in one folder?",
 			writers, job.SizeName(size)),
 		Op: fmt.Sprintf("one file of %s replaced; each goroutine has its own", job.SizeName(size)),
@@ -68,7 +69,7 @@ func replaceByWriters(writers, size int) lab.Experiment {
 func replaceBatch(files, size int) lab.Experiment {
 	e := lab.Experiment{
 		Name:     "batch",
-		Params:   lab.Params{"files": strconv.Itoa(files), "size": strconv.Itoa(size)},
+		Params:   run.Params{"files": strconv.Itoa(files), "size": strconv.Itoa(size)},
 		Question: fmt.Sprintf("Which way of replacing %d files of %s is fastest?", files, job.SizeName(size)),
 		Op:       fmt.Sprintf("%d files of %s replaced in one folder", files, job.SizeName(size)),
 	}
@@ -93,7 +94,7 @@ func withReplaceWays(e lab.Experiment, ways []Way) lab.Experiment {
 
 // Variant returns the way as a variant of e, an experiment of suite replace.
 func (w Way) Variant(e *lab.Experiment) lab.Variant {
-	run := replaceJob(e.Name)
+	each := replaceJob(e.Name)
 	return lab.Variant{
 		Name:     w.Name,
 		Doc:      w.Doc,
@@ -113,7 +114,7 @@ func (w Way) Variant(e *lab.Experiment) lab.Variant {
 				return err
 			}
 			defer func() { err = errors.Join(err, r.close()) }()
-			return run(b, &r, data)
+			return each(b, &r, data)
 		},
 	}
 }

@@ -11,11 +11,12 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // smallReplace makes an experiment of suite replace small enough for a test.
 func smallReplace(e lab.Experiment) lab.Experiment {
-	p := lab.Params{"size": "5000"}
+	p := run.Params{"size": "5000"}
 	for name, want := range map[string]string{"files": "3", "writers": "4"} {
 		if e.Params[name] != "" {
 			p[name] = want

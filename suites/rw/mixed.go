@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/stats"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -45,7 +46,7 @@ func rwMixed(s job.Scale, goroutines int) lab.Experiment {
 
 func MixedLoad(s job.Scale, goroutines int) lab.Experiment {
 	e := lab.Experiment{
-		Params:   lab.Params{"goroutines": strconv.Itoa(goroutines)},
+		Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
 		Question: fmt.Sprintf("How long do %d goroutines that read, write and stat wait for a processor?", goroutines),
 		Op:       fmt.Sprintf("a third each of 4 KiB read, 4 KiB written, at random pages of a file of %s, and one stat of it", job.SizeName(rwRewritten)),
 		// Written over is what is there already, so that each way can do as many

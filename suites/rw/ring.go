@@ -9,6 +9,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/uring"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -22,7 +23,7 @@ type ringLoop struct {
 	begun []time.Time // of the request that has the buffer
 	at    []int64     // its offset
 	done  []uring.Completion
-	hist  *lab.Histogram // from Push to the result
+	hist  *run.Histogram // from Push to the result
 }
 
 // openRing makes one with a request in flight for each buffer.
@@ -35,7 +36,7 @@ func openRing(bufs [][]byte) (*ringLoop, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ringLoop{u: u, bufs: bufs, begun: make([]time.Time, depth), at: make([]int64, depth), done: make([]uring.Completion, depth), hist: lab.NewHistogram()}
+	r := &ringLoop{u: u, bufs: bufs, begun: make([]time.Time, depth), at: make([]int64, depth), done: make([]uring.Completion, depth), hist: run.NewHistogram()}
 	for i := range depth {
 		r.free = append(r.free, i)
 	}
@@ -109,8 +110,8 @@ const RequestP50 = "request_p50_ns"
 
 // reportRequests gives that to the lab, which would else take the time between
 // two that end.
-func reportRequests(b *lab.B, hists ...*lab.Histogram) {
-	all := job.Timer{Hist: lab.NewHistogram()}
+func reportRequests(b *lab.B, hists ...*run.Histogram) {
+	all := job.Timer{Hist: run.NewHistogram()}
 	for _, h := range hists {
 		all.Hist.Merge(h)
 	}
@@ -146,7 +147,7 @@ func runRings(b *lab.B, f *os.File, threads, depth, block int, where func(id int
 	} else {
 		err = b.Parallel(threads, func(w *lab.Worker) error { return one(w.Loop, w.ID) })
 	}
-	var hists []*lab.Histogram
+	var hists []*run.Histogram
 	for _, r := range rings {
 		hists = append(hists, r.hist)
 	}

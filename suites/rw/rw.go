@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -72,8 +73,8 @@ func pastName(state string) string {
 	return ""
 }
 
-func rwParams(state, key, value string) lab.Params {
-	p := lab.Params{key: value}
+func rwParams(state, key, value string) run.Params {
+	p := run.Params{key: value}
 	if state != datafile.Direct {
 		p["cache"] = state
 	}
@@ -141,7 +142,7 @@ func rwRandomWrite(s job.Scale, state string) lab.Experiment {
 func rwSequentialWrite(s job.Scale, block int) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "rw", Name: "sequential-write",
-		Params:   lab.Params{"block": sizeKey(block), "stream": sizeKey(rwStream)},
+		Params:   run.Params{"block": sizeKey(block), "stream": sizeKey(rwStream)},
 		Question: fmt.Sprintf("Which way of writing a file of %s in blocks of %s is fastest?", job.SizeName(rwStream), job.SizeName(block)),
 		Op:       fmt.Sprintf("%s written into a new file in blocks of %s", job.SizeName(rwStream), job.SizeName(block)),
 		Ops:      1, MaxRounds: streamRounds,

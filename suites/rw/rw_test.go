@@ -16,6 +16,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 	"github.com/stele-go/stele/suites/job"
@@ -58,7 +59,7 @@ func TestRWWaysWork(t *testing.T) {
 	}
 }
 
-func checkRW(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, b *lab.Block) {
+func checkRW(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, b *run.Block) {
 	t.Helper()
 	if e.Name != "mixed" && b.Metrics["bytes_per_second"] <= 0 {
 		t.Errorf("%s: %s tells no throughput", e.ID(), v.Name)

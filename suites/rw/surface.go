@@ -11,6 +11,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/uring"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -59,7 +60,7 @@ func rwWriteSurface(s job.Scale) lab.Experiment {
 
 func (j Surface) Experiment(op string, size int, what string) lab.Experiment {
 	return lab.Experiment{
-		Suite: "rw", Name: "surface-" + op, Params: lab.Params{"size": sizeKey(size)},
+		Suite: "rw", Name: "surface-" + op, Params: run.Params{"size": sizeKey(size)},
 		Question: fmt.Sprintf("How many %ss at once bring all that there is?", op),
 		Op:       fmt.Sprintf("%s of a file of %s", what, job.SizeName(size)),
 		MaxOps:   100_000, MaxRounds: surfaceRounds, Stateless: !j.write,
@@ -76,7 +77,7 @@ func (j Surface) Blocking(surface string, n int) lab.Variant {
 	return lab.Variant{
 		Name: fmt.Sprintf("%s, %s", verb, job.Goroutines(n)), Promise: j.Promise,
 		Doc:  fmt.Sprintf("%s(2) from %s", verb, job.Goroutines(n)),
-		Cell: &lab.Cell{Surface: surface, XName: "goroutines", X: n, Y: 1, Latency: RequestP50},
+		Cell: &run.Cell{Surface: surface, XName: "goroutines", X: n, Y: 1, Latency: RequestP50},
 		Run: j.run(func(b *lab.B, f *os.File, where func(id int) (order, error)) error {
 			return runBlocking(b, f, n, j.write, where)
 		}),
@@ -92,7 +93,7 @@ func (j Surface) Rings(surface string, threads, depth int) lab.Variant {
 	return lab.Variant{
 		Name: fmt.Sprintf("%s, %d x %d", surface, threads, depth), Promise: j.Promise,
 		Doc:  fmt.Sprintf("%d goroutines, each with an io_uring and %d requests in flight", threads, depth),
-		Cell: &lab.Cell{Surface: surface, XName: "in flight in each ring", YName: "rings", X: depth, Y: threads, Latency: RequestP50},
+		Cell: &run.Cell{Surface: surface, XName: "in flight in each ring", YName: "rings", X: depth, Y: threads, Latency: RequestP50},
 		Run: j.run(func(b *lab.B, f *os.File, where func(id int) (order, error)) error {
 			return runRings(b, f, threads, depth, datafile.PageSize, where, request, !j.write)
 		}),
@@ -133,13 +134,13 @@ func (j Surface) run(work func(*lab.B, *os.File, func(id int) (order, error)) er
 
 // runBlocking does the block's operations in n goroutines.
 func runBlocking(b *lab.B, f *os.File, n int, write bool, where func(id int) (order, error)) error {
-	orders, hists := make([]order, n), make([]*lab.Histogram, n)
+	orders, hists := make([]order, n), make([]*run.Histogram, n)
 	for i := range orders {
 		var err error
 		if orders[i], err = where(i); err != nil {
 			return err
 		}
-		hists[i] = lab.NewHistogram()
+		hists[i] = run.NewHistogram()
 	}
 	b.SetBytes(datafile.PageSize)
 	err := b.Parallel(n, func(w *lab.Worker) error {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // jumps is how many times the jitter of every lower rate is a jump.
@@ -17,7 +17,7 @@ var JitterRule = fmt.Sprintf("Jitter is the standard deviation of the operations
 
 // JitterJump returns the first and the last index at which jitter, by rate,
 // may jump, as far as the intervals tell. len(jitter) stands for no jump.
-func JitterJump(jitter []lab.Estimate) (lo, hi int) {
+func JitterJump(jitter []run.Estimate) (lo, hi int) {
 	lo, hi = len(jitter), len(jitter)
 	for i := 1; i < len(jitter); i++ {
 		certain, possible := true, true
@@ -39,7 +39,7 @@ func JitterJump(jitter []lab.Estimate) (lo, hi int) {
 }
 
 // JumpText says where jitter jumps, for the rates that it was taken at.
-func JumpText(rates []int, jitter []lab.Estimate) string {
+func JumpText(rates []int, jitter []run.Estimate) string {
 	none := len(jitter)
 	switch lo, hi := JitterJump(jitter); {
 	case lo == none:
@@ -58,9 +58,9 @@ func JumpText(rates []int, jitter []lab.Estimate) string {
 // Notes are what results say together that none says by itself, a sentence
 // each: for suite sync, at which rate the jitter of each way jumps, and where
 // it is shown what its ways make durable, which no time shows.
-func Notes(results []*lab.Result) []string {
+func Notes(results []*run.Result) []string {
 	type series struct{ place, file string }
-	of := map[series]map[int]*lab.Result{}
+	of := map[series]map[int]*run.Result{}
 	var order []series
 	var notes []string
 	for _, r := range results {
@@ -76,7 +76,7 @@ func Notes(results []*lab.Result) []string {
 		}
 		s := series{r.Place, r.Params["file"]}
 		if of[s] == nil {
-			of[s] = map[int]*lab.Result{}
+			of[s] = map[int]*run.Result{}
 			order = append(order, s)
 		}
 		of[s][hz] = r
@@ -90,7 +90,7 @@ func Notes(results []*lab.Result) []string {
 }
 
 // jitterNote is about one file of one place, whose results are given by rate.
-func jitterNote(byRate map[int]*lab.Result) string {
+func jitterNote(byRate map[int]*run.Result) string {
 	var rates []int
 	for hz := range byRate {
 		rates = append(rates, hz)
@@ -101,10 +101,10 @@ func jitterNote(byRate map[int]*lab.Result) string {
 	slices.Sort(rates)
 	var parts []string
 	for _, v := range byRate[rates[0]].Variants {
-		var jitter []lab.Estimate
+		var jitter []run.Estimate
 		for _, hz := range rates {
 			r := byRate[hz]
-			i := slices.IndexFunc(r.Variants, func(o lab.VariantResult) bool { return o.Name == v.Name })
+			i := slices.IndexFunc(r.Variants, func(o run.VariantResult) bool { return o.Name == v.Name })
 			if i < 0 {
 				break
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -76,7 +77,7 @@ func Quick() []lab.Experiment {
 // syncMechanism is one writer, as fast as it can.
 func syncMechanism(file string) lab.Experiment {
 	return withSyncWays(lab.Experiment{
-		Name: "mechanism", Params: lab.Params{"file": file},
+		Name: "mechanism", Params: run.Params{"file": file},
 		Question: fmt.Sprintf("Which way of making a write of 4 KiB durable is fastest, where it %s?", whatItDoes(file)),
 		Op:       "one write of 4 KiB, durable where the way promises it",
 		MaxOps:   20_000,
@@ -86,7 +87,7 @@ func syncMechanism(file string) lab.Experiment {
 // syncWriters is many writers to files of their own on one device.
 func syncWriters(file string, writers int) lab.Experiment {
 	return withSyncWays(lab.Experiment{
-		Name: "writers", Params: lab.Params{"file": file, "writers": strconv.Itoa(writers)},
+		Name: "writers", Params: run.Params{"file": file, "writers": strconv.Itoa(writers)},
 		Question: fmt.Sprintf("Which way lets %s share a device best?", writersText(writers)),
 		Op:       "one write of 4 KiB to one of the writers' own files, durable where the way promises it",
 		MaxOps:   20_000,
@@ -98,7 +99,7 @@ func syncWriters(file string, writers int) lab.Experiment {
 // that of the write and its sync, without the waiting.
 func Frequency(file string, hz int) lab.Experiment {
 	return withSyncWays(lab.Experiment{
-		Name: "frequency", Params: lab.Params{"file": file, "hz": strconv.Itoa(hz)},
+		Name: "frequency", Params: run.Params{"file": file, "hz": strconv.Itoa(hz)},
 		Question: fmt.Sprintf("How long, and how even, is a durable write that comes %d times a second?", hz),
 		Op:       fmt.Sprintf("one write of 4 KiB, durable where the way promises it, %d a second", hz),
 		Ops:      pacedOps(hz), MaxRounds: 6,
@@ -131,13 +132,13 @@ func WayNamed(name string) power.SyncWay {
 
 // withSyncWays makes a variant of each way, those that ways of their promise
 // are compared with first.
-func withSyncWays(e lab.Experiment, ways []power.SyncWay, run func(*lab.B, power.SyncWay) error) lab.Experiment {
+func withSyncWays(e lab.Experiment, ways []power.SyncWay, each func(*lab.B, power.SyncWay) error) lab.Experiment {
 	e.Suite = "sync"
 	for _, w := range ways {
 		v := lab.Variant{
 			Name: w.Name, Doc: w.Doc, Promise: job.Promise(w.Level, durability.Torn),
 			Baseline: w.Name == WayFsync || w.Name == wayWrite,
-			Run:      func(b *lab.B) error { return run(b, w) },
+			Run:      func(b *lab.B) error { return each(b, w) },
 		}
 		if w.Name == WayFsync {
 			e.Variants = slices.Insert(e.Variants, 0, v)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
@@ -70,7 +71,7 @@ func TestSyncWaysWrite(t *testing.T) {
 
 func TestSyncRefusesParameters(t *testing.T) {
 	e := syncMechanism(fileOverwrite)
-	e.Params = lab.Params{"file": "elsewhere"}
+	e.Params = run.Params{"file": "elsewhere"}
 	if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {
 		t.Error("file=elsewhere gave no error")
 	}
@@ -103,8 +104,8 @@ func TestVariance(t *testing.T) {
 	}
 }
 
-func jitters(spread float64, sds ...float64) []lab.Estimate {
-	var list []lab.Estimate
+func jitters(spread float64, sds ...float64) []run.Estimate {
+	var list []run.Estimate
 	for _, sd := range sds {
 		list = append(list, suitetest.Wide(sd, spread))
 	}
@@ -114,7 +115,7 @@ func jitters(spread float64, sds ...float64) []lab.Estimate {
 func TestJitterJump(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		jitter []lab.Estimate
+		jitter []run.Estimate
 		lo, hi int
 	}{
 		{"even", jitters(0.01, 1, 1.1, 0.9, 1, 1), 5, 5},
@@ -135,7 +136,7 @@ func TestJitterJump(t *testing.T) {
 
 func TestJumpText(t *testing.T) {
 	rates := []int{1, 10, 100}
-	for want, jitter := range map[string][]lab.Estimate{
+	for want, jitter := range map[string][]run.Estimate{
 		"no jump up to 100 a second":                           jitters(0.01, 1, 1, 1),
 		"jump at 10 a second":                                  jitters(0.01, 1, 3, 3),
 		"cannot tell: a jump at 100 a second, or none":         jitters(0.3, 1, 1, 3),
@@ -149,19 +150,19 @@ func TestJumpText(t *testing.T) {
 }
 
 func TestNotesNameTheJump(t *testing.T) {
-	var results []*lab.Result
+	var results []*run.Result
 	for _, hz := range Rates {
 		sd := 1e5
 		if hz >= 80 {
 			sd = 1e6
 		}
-		r := &lab.Result{Suite: "sync", Name: "frequency", Place: "here", Params: lab.Params{"hz": fmt.Sprint(hz), "file": FileAppend}}
-		r.Variants = []lab.VariantResult{
-			{Name: WayFsync, Metrics: map[string]lab.Estimate{JitterMetric: suitetest.About(sd)}},
-			{Name: WayODsync, Metrics: map[string]lab.Estimate{JitterMetric: suitetest.About(1e5)}},
-			{Name: WayOSync, Metrics: map[string]lab.Estimate{}},
+		r := &run.Result{Suite: "sync", Name: "frequency", Place: "here", Params: run.Params{"hz": fmt.Sprint(hz), "file": FileAppend}}
+		r.Variants = []run.VariantResult{
+			{Name: WayFsync, Metrics: map[string]run.Estimate{JitterMetric: suitetest.About(sd)}},
+			{Name: WayODsync, Metrics: map[string]run.Estimate{JitterMetric: suitetest.About(1e5)}},
+			{Name: WayOSync, Metrics: map[string]run.Estimate{}},
 		}
-		results = append(results, r, &lab.Result{Suite: "other", Name: "frequency", Params: r.Params})
+		results = append(results, r, &run.Result{Suite: "other", Name: "frequency", Params: r.Params})
 	}
 	notes := Notes(results)
 	if len(notes) != 1 {

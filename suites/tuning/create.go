@@ -9,6 +9,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/newfile"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites/files"
@@ -42,7 +43,7 @@ func tuneShards() Choice {
 	}
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
 		c.load(fmt.Sprintf("%s, level %v", job.Goroutines(tuneCreators), level), lab.Experiment{
-			Params: lab.Params{"level": level.String()},
+			Params: run.Params{"level": level.String()},
 			Op:     "one new empty file, closed again",
 			MaxOps: tuneCreated,
 		}, func(set Setting, e *lab.Experiment) lab.Variant {
@@ -67,7 +68,7 @@ func tuneGoroutines() Choice {
 	}, func(set Setting, e *lab.Experiment) lab.Variant {
 		n := tuneNumber(set)
 		v := tuneCreate(e, files.DirOptions(durability.Power, 0), n)
-		v.Cell = &lab.Cell{Surface: "goroutines", XName: "goroutines", X: n, Y: 1}
+		v.Cell = &run.Cell{Surface: "goroutines", XName: "goroutines", X: n, Y: 1}
 		return v
 	})
 	return c
@@ -99,7 +100,7 @@ func tuneHeader(s job.Scale) Choice {
 	for _, size := range []int{64 << 10, 8 << 20} {
 		content := min(s.Of(int64(size)), int64(size))
 		c.load("a file of "+job.SizeName(size), lab.Experiment{
-			Params: lab.Params{"size": strconv.Itoa(size)},
+			Params: run.Params{"size": strconv.Itoa(size)},
 			Op:     fmt.Sprintf("the header of a file of %s replaced, durably", job.SizeName(size)),
 			MaxOps: 1000, Stateless: true,
 		}, func(set Setting, _ *lab.Experiment) lab.Variant {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -33,10 +34,10 @@ type Decision struct {
 // A setting other than the default is taken if the lab calls it faster at one
 // load at least, and faster, the same or NotSlower at all others. Of several
 // such it is the one with the smallest geometric mean of ratios. Of a knee (see
-// lab.Surface) it is the number about which the intervals leave no doubt. In all
+// run.Surface) it is the number about which the intervals leave no doubt. In all
 // other cases, "same", "cannot tell" and a load that was not measured among
 // them, the default is kept.
-func (c *Choice) Decide(results []*lab.Result) Decision {
+func (c *Choice) Decide(results []*run.Result) Decision {
 	d := Decision{Field: c.Field, Default: c.Default}
 	var missing []string
 	for _, l := range c.Loads {
@@ -77,8 +78,8 @@ func (d *Decision) Apply(p *profile.Profile) {
 	p.Figures = append(p.Figures, d.Figures...)
 }
 
-func resultOf(results []*lab.Result, l Load) *lab.Result {
-	i := slices.IndexFunc(results, func(r *lab.Result) bool { return r.ID == l.Experiment.ID() })
+func resultOf(results []*run.Result, l Load) *run.Result {
+	i := slices.IndexFunc(results, func(r *run.Result) bool { return r.ID == l.Experiment.ID() })
 	if i < 0 {
 		return nil
 	}
@@ -86,7 +87,7 @@ func resultOf(results []*lab.Result, l Load) *lab.Result {
 }
 
 // absent says what could not be measured of a load, and why.
-func absent(l Load, res *lab.Result) (lines []string) {
+func absent(l Load, res *run.Result) (lines []string) {
 	var reasons []string
 	names := map[string][]string{}
 	for _, v := range res.Variants {
@@ -109,7 +110,7 @@ func absent(l Load, res *lab.Result) (lines []string) {
 	return lines
 }
 
-func (c *Choice) figures(l Load, res *lab.Result) []profile.Figure {
+func (c *Choice) figures(l Load, res *run.Result) []profile.Figure {
 	var list []profile.Figure
 	for _, v := range res.Variants {
 		if v.Time.N == 0 || v.Error != "" {
@@ -123,7 +124,7 @@ func (c *Choice) figures(l Load, res *lab.Result) []profile.Figure {
 			if cmp.Variant == v.Name && !cmp.Mixed {
 				f.Ratio, f.RatioLo, f.RatioHi = finite(cmp.Ratio.Median), finite(cmp.Ratio.Lo), finite(cmp.Ratio.Hi)
 				f.Verdict = cmp.Verdict
-				if f.Verdict == lab.CannotTell && cmp.Ratio.Hi <= 1+notSlowerWithin {
+				if f.Verdict == run.CannotTell && cmp.Ratio.Hi <= 1+notSlowerWithin {
 					f.Verdict = NotSlower
 				}
 			}
@@ -133,7 +134,7 @@ func (c *Choice) figures(l Load, res *lab.Result) []profile.Figure {
 	return list
 }
 
-// NotSlower is the word for what lies between lab.Faster and lab.Same: the
+// NotSlower is the word for what lies between run.Faster and run.Same: the
 // interval does not tell which of the two, but ends below 1.05.
 const NotSlower = "not slower"
 
@@ -164,12 +165,12 @@ func (c *Choice) decide(d *Decision) {
 			n++
 			sum += math.Log(f.Ratio)
 			switch f.Verdict {
-			case lab.Faster:
+			case run.Faster:
 				faster = append(faster, f)
-			case lab.Same, NotSlower:
+			case run.Same, NotSlower:
 			default:
 				against = append(against, f)
-				unsure = unsure || f.Verdict != lab.Slower
+				unsure = unsure || f.Verdict != run.Slower
 			}
 		}
 		switch {
@@ -208,17 +209,17 @@ func (c *Choice) ratios(figures []profile.Figure) string {
 func (c *Choice) drawback(figures []profile.Figure) string {
 	worst := figures[0]
 	for _, f := range figures {
-		if f.Verdict == lab.Slower && (worst.Verdict != lab.Slower || f.Ratio > worst.Ratio) {
+		if f.Verdict == run.Slower && (worst.Verdict != run.Slower || f.Ratio > worst.Ratio) {
 			worst = f
 		}
 	}
-	if worst.Verdict == lab.Slower {
+	if worst.Verdict == run.Slower {
 		return c.ratios([]profile.Figure{worst})
 	}
 	return "with " + worst.Load + " it may be slower"
 }
 
-func (c *Choice) decideKnee(d *Decision, results []*lab.Result) {
+func (c *Choice) decideKnee(d *Decision, results []*run.Result) {
 	res := resultOf(results, c.Loads[0])
 	if len(res.Surfaces) == 0 || res.Surfaces[0].KneeHi == "" {
 		d.Why = "cannot tell"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -22,7 +22,7 @@ func twoLoads() Choice {
 		})
 	}
 	for _, load := range []string{"small", "large"} {
-		c.load(load+" ones", lab.Experiment{Params: lab.Params{"load": load}}, func(Setting, *lab.Experiment) lab.Variant {
+		c.load(load+" ones", lab.Experiment{Params: run.Params{"load": load}}, func(Setting, *lab.Experiment) lab.Variant {
 			return lab.Variant{Promise: job.Promise(durability.Power, durability.Torn)}
 		})
 	}
@@ -32,22 +32,22 @@ func twoLoads() Choice {
 // measuredAs makes up a run: perOp is the time of an operation at a load, of a
 // setting, in a round. A time of 0 is a block that failed, one below 0 a load
 // that was not measured.
-func measuredAs(c *Choice, rounds int, perOp func(load, setting string, round int) float64) []*lab.Result {
-	run := &lab.Run{
-		Settings: lab.Settings{Rounds: rounds, Tolerance: 0.05, Test: lab.TestBootstrap},
-		Places:   []lab.Place{{Name: "d", Environment: env.Environment{FS: "ext4"}}}, Seed: 7,
+func measuredAs(c *Choice, rounds int, perOp func(load, setting string, round int) float64) []*run.Result {
+	got := &run.Run{
+		Settings: run.Settings{Rounds: rounds, Tolerance: 0.05, Test: run.TestBootstrap},
+		Places:   []run.Place{{Name: "d", Environment: run.Environment{FS: "ext4"}}}, Seed: 7,
 	}
 	for _, l := range c.Loads {
 		e := &l.Experiment
 		if perOp(l.Name, c.Settings[0].Name, 1) < 0 {
 			continue
 		}
-		res := &lab.Result{ID: e.ID(), Suite: e.Suite, Name: e.Name, Params: e.Params, Place: "d"}
+		res := &run.Result{ID: e.ID(), Suite: e.Suite, Name: e.Name, Params: e.Params, Place: "d"}
 		for _, v := range e.Variants {
-			r := lab.VariantResult{Name: v.Name, Promise: v.Promise, Baseline: v.Baseline, Cell: v.Cell}
+			r := run.VariantResult{Name: v.Name, Promise: v.Promise, Baseline: v.Baseline, Cell: v.Cell}
 			for round := 1; round <= rounds; round++ {
-				b := lab.Block{Variant: v.Name, Role: lab.RoleTimed, Round: round, Ops: 1000, Batch: 1}
-				b.Wall = lab.Nanos(1000 * perOp(l.Name, v.Name, round))
+				b := run.Block{Variant: v.Name, Role: run.RoleTimed, Round: round, Ops: 1000, Batch: 1}
+				b.Wall = run.Nanos(1000 * perOp(l.Name, v.Name, round))
 				if b.Wall == 0 {
 					b.Error, r.Error, r.Unsupported = "not here", v.Name+": not here", true
 				}
@@ -55,10 +55,10 @@ func measuredAs(c *Choice, rounds int, perOp func(load, setting string, round in
 			}
 			res.Variants = append(res.Variants, r)
 		}
-		run.Results = append(run.Results, res)
+		got.Results = append(got.Results, res)
 	}
-	run.Analyse()
-	return run.Results
+	got.Analyse()
+	return got.Results
 }
 
 // even varies a time a little from round to round, wild a lot.

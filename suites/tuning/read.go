@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -51,7 +52,7 @@ func tuneSequential(s job.Scale) Choice {
 	for _, state := range []string{datafile.Cold, datafile.Warm} {
 		j := rw.ReadJob{Size: size, Block: tunePiece, State: state}
 		c.load("a "+state+" file", lab.Experiment{
-			Params: lab.Params{"cache": state},
+			Params: run.Params{"cache": state},
 			Op:     fmt.Sprintf("the next %s of a file of %s, %s", job.SizeName(tunePiece), job.SizeName(tuneFile), datafile.StateText(state)),
 			Ops:    size / 2 / tunePiece, // of a file that may have become smaller
 		}, func(set Setting, _ *lab.Experiment) lab.Variant {
@@ -78,7 +79,7 @@ func tuneRandom(s job.Scale) Choice {
 	for _, state := range []string{datafile.Warm, datafile.Cold} {
 		j := rw.ReadJob{Size: s.Of(tuneFile), Block: datafile.PageSize, State: state, Random: true}
 		c.load("a "+state+" file", lab.Experiment{
-			Params: lab.Params{"cache": state},
+			Params: run.Params{"cache": state},
 			Op:     fmt.Sprintf("4 KiB anywhere in a file of %s, %s", job.SizeName(tuneFile), datafile.StateText(state)),
 			MaxOps: j.Size / datafile.PageSize / 2, Stateless: state == datafile.Warm,
 		}, func(set Setting, _ *lab.Experiment) lab.Variant {

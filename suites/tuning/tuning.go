@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -188,7 +189,7 @@ func tuneSegment(s job.Scale, size int) int64 {
 
 func tuneWALExperiment(s job.Scale, size, appenders int) lab.Experiment {
 	return lab.Experiment{
-		Params: lab.Params{"size": strconv.Itoa(size), "appenders": strconv.Itoa(appenders)},
+		Params: run.Params{"size": strconv.Itoa(size), "appenders": strconv.Itoa(appenders)},
 		Op:     fmt.Sprintf("one record of %s, until it survives a power cut", job.BytesText(size)),
 		MaxOps: tuneSegment(s, size) / int64(size+size/8+64),
 		// As in suite wal: an append leaves nothing behind that matters.

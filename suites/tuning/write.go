@@ -10,6 +10,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -120,7 +121,7 @@ func tuneWriteSync(s job.Scale) Choice {
 	for _, size := range []int{4 << 10, 64 << 10} {
 		name := fmt.Sprintf("a commit after every %s", job.SizeName(size))
 		c.load(name, lab.Experiment{
-			Params: lab.Params{"size": strconv.Itoa(size)},
+			Params: run.Params{"size": strconv.Itoa(size)},
 			Op:     fmt.Sprintf("%s appended to a file, and committed", job.SizeName(size)),
 			MaxOps: s.Of(64*datafile.MiB) / int64(size) / 4,
 		}, func(set Setting, _ *lab.Experiment) lab.Variant {

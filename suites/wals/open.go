@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/wal"
@@ -39,7 +40,7 @@ const (
 func walOpen(s job.Scale, state string) lab.Experiment {
 	total := s.Of(openBytes)
 	e := lab.Experiment{
-		Suite: "wal", Name: "open", Params: lab.Params{"cache": state},
+		Suite: "wal", Name: "open", Params: run.Params{"cache": state},
 		Question: fmt.Sprintf("How long does a log of %s take to be open again, or read, %s?", job.Amount(float64(total)), datafile.StateText(state)),
 		Op:       fmt.Sprintf("a log of %s with records of %s", job.Amount(float64(total)), job.BytesText(openRecord)),
 		// Opening a log leaves it as it was.

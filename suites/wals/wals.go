@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/wal"
@@ -50,7 +51,7 @@ func Quick() []lab.Experiment {
 // Experiment is what the experiments have in common that append.
 func Experiment(name string, size int) lab.Experiment {
 	return lab.Experiment{
-		Suite: "wal", Name: name, Params: lab.Params{"size": strconv.Itoa(size)},
+		Suite: "wal", Name: name, Params: run.Params{"size": strconv.Itoa(size)},
 		Op:     fmt.Sprintf("one record of %s, until it is acknowledged", job.BytesText(size)),
 		MaxOps: min(1_000_000, walBytes/int64(size)),
 		// An append takes as long at the end of a log as at its beginning. If a

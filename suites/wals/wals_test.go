@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/internal/suitetest"
 	"github.com/stele-go/stele/suites/job"
@@ -98,7 +99,7 @@ func TestWALBaselines(t *testing.T) {
 }
 
 func TestWrongWALParameterIsAnError(t *testing.T) {
-	for _, wrong := range []lab.Params{{"size": "64", "appenders": "0"}, {"size": "64"}, {"size": "-1", "appenders": "1"}, {"appenders": "2"}} {
+	for _, wrong := range []run.Params{{"size": "64", "appenders": "0"}, {"size": "64"}, {"size": "-1", "appenders": "1"}, {"appenders": "2"}} {
 		e := walAppend(1, 64)
 		e.Params = wrong
 		v := walWays()[0].Variant(&e)

@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/stele-go/stele/internal/measure/systrace"
+	"github.com/stele-go/stele/lab/internal/buckets"
 )
 
 // A Timer times the system calls of this process, of all its threads, from
@@ -27,7 +28,7 @@ type Timer struct {
 
 const (
 	word       = 8
-	slotSize   = (2 + Buckets) * word
+	slotSize   = (2 + buckets.Count) * word
 	mostActive = 1 << 15 // threads of this process, ended ones included
 )
 
@@ -84,7 +85,7 @@ func (t *Timer) Read() map[int]*Latency {
 		for i := range l.Buckets {
 			if l.Buckets[i] = at(2 + i); l.Buckets[i] > 0 {
 				// Two CPUs that write a maximum at once may leave the smaller one.
-				l.Max, _ = Bucket(i)
+				l.Max, _ = buckets.Bounds(i)
 			}
 		}
 		if l.Count() > 0 {
@@ -163,11 +164,11 @@ func exitProgram(ours asm.Instructions, entered, times int) asm.Instructions {
 	}, out())
 }
 
-// bucketOfR8 is bucketOf: R7 becomes the bucket of the time in R8.
+// bucketOfR8 is buckets.Of: R7 becomes the bucket of the time in R8.
 func bucketOfR8() asm.Instructions {
 	p := asm.Instructions{
 		asm.Mov.Reg(asm.R7, asm.R8),
-		asm.JLT.Imm(asm.R8, perOctave, "bucket"),
+		asm.JLT.Imm(asm.R8, buckets.PerOctave, "bucket"),
 		asm.Mov.Reg(asm.R3, asm.R8),
 		asm.Mov.Imm(asm.R7, 0), // the octave, by halving
 	}
@@ -183,17 +184,17 @@ func bucketOfR8() asm.Instructions {
 		)
 	}
 	return append(p,
-		asm.JLE.Imm(asm.R7, lastOctave, "in range"),
-		asm.Mov.Imm(asm.R7, Buckets-1),
+		asm.JLE.Imm(asm.R7, buckets.LastOctave, "in range"),
+		asm.Mov.Imm(asm.R7, buckets.Count-1),
 		asm.Ja.Label("bucket"),
 		asm.Mov.Reg(asm.R1, asm.R7).WithSymbol("in range"),
 		asm.Sub.Imm(asm.R1, 2),
 		asm.Mov.Reg(asm.R3, asm.R8),
 		asm.RSh.Reg(asm.R3, asm.R1),
-		asm.And.Imm(asm.R3, perOctave-1),
+		asm.And.Imm(asm.R3, buckets.PerOctave-1),
 		asm.Sub.Imm(asm.R7, 1),
-		asm.Mul.Imm(asm.R7, perOctave),
+		asm.Mul.Imm(asm.R7, buckets.PerOctave),
 		asm.Add.Reg(asm.R7, asm.R3),
-		asm.JGT.Imm(asm.R7, Buckets-1, "out").WithSymbol("bucket"), // never; the verifier wants to see it
+		asm.JGT.Imm(asm.R7, buckets.Count-1, "out").WithSymbol("bucket"), // never; the verifier wants to see it
 	)
 }

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/lab/internal/buckets"
 )
 
 // Sleeps of known length are found in the bucket they belong to, from all
@@ -67,7 +69,7 @@ func timeSleeps(t *testing.T) bool {
 	var sum, low, high uint64
 	longest := 0
 	for i, n := range l.Buckets {
-		from, to := Bucket(i)
+		from, to := buckets.Bounds(i)
 		low, high = low+n*from, high+n*to
 		if n > 0 {
 			longest = i
@@ -82,13 +84,13 @@ func timeSleeps(t *testing.T) bool {
 	if l.Total < low || l.Total > high {
 		t.Errorf("the buckets hold %d to %d ns, the total is %d", low, high, l.Total)
 	}
-	if from, to := Bucket(longest); l.Max < 20e6 || l.Max > uint64(whole) || l.Max < from || l.Max >= to {
+	if from, to := buckets.Bounds(longest); l.Max < 20e6 || l.Max > uint64(whole) || l.Max < from || l.Max >= to {
 		t.Errorf("the longest of 20 ms took %d ns, its bucket is %d to %d", l.Max, from, to)
 	}
 	return true
 }
 
-// The program in the kernel and bucketOf put a time in the same place: the
+// The program in the kernel and buckets.Of put a time in the same place: the
 // short calls of a process lie where their total says.
 func TestTimerShortCalls(t *testing.T) {
 	timer, err := NewTimer()

@@ -18,6 +18,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/peers"
 )
 
@@ -27,12 +28,12 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run returns 0 when all was measured, 1 when something was not, 2 for a
 // wrong call and 130 after an interrupt.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("stele-peers", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Usage = func() {
@@ -118,7 +119,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func write(name string, r *lab.Run) error {
+func write(name string, r *run.Run) error {
 	if name == "" {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 func Int(t *testing.T, s string) int {
@@ -24,17 +25,17 @@ func Int(t *testing.T, s string) int {
 }
 
 // About is an estimate with a narrow interval.
-func About(x float64) lab.Estimate { return Wide(x, 0.01) }
+func About(x float64) run.Estimate { return Wide(x, 0.01) }
 
-func Wide(x, share float64) lab.Estimate {
+func Wide(x, share float64) run.Estimate {
 	d := math.Abs(x) * share
-	return lab.Estimate{Median: x, Lo: x - d, Hi: x + d, Confidence: 0.95, N: 10}
+	return run.Estimate{Median: x, Lo: x - d, Hi: x + d, Confidence: 0.95, N: 10}
 }
 
 // Smaller makes what an experiment of suite newfile prepares small enough for
 // a test.
 func Smaller(e lab.Experiment) lab.Experiment {
-	p := lab.Params{}
+	p := run.Params{}
 	for k, v := range e.Params {
 		switch k {
 		case "left":
@@ -68,7 +69,7 @@ func RegularFiles(t *testing.T, root string) map[string][]byte {
 
 // RunOnce does one block. It returns nil, and why, where this place cannot do it
 // that way.
-func RunOnce(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, ops int64) (*lab.Block, string) {
+func RunOnce(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, ops int64) (*run.Block, string) {
 	t.Helper()
 	b, err := lab.RunOnce(t.Context(), e, v, dir, ops, 7)
 	if b.Unsupported {

@@ -1,4 +1,4 @@
-package lab
+package run
 
 // A Metric describes one figure that blocks carry.
 type Metric struct {

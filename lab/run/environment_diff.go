@@ -1,4 +1,4 @@
-package env
+package run
 
 import (
 	"fmt"
@@ -59,7 +59,7 @@ var compared = []comparedField{
 	{"virtual", true, func(e *Environment) string { return e.Virtual }, nil},
 	{"go", true, func(e *Environment) string { return e.Go }, nil},
 	{"gomaxprocs", true, func(e *Environment) string { return strconv.Itoa(e.GOMAXPROCS) }, nil},
-	{"go_settings", true, goSettings, nil},
+	{"go_settings", true, settingsText, nil},
 	{"fs", true, func(e *Environment) string { return e.FS }, nil},
 	{"mount_options", true, sortedOptions, nil},
 	{"journal", true, func(e *Environment) string { return e.Journal }, nil},
@@ -93,7 +93,7 @@ func nearMemory(a, b *Environment) bool {
 	return lo > 0 && float64(hi-lo) <= 0.05*float64(hi)
 }
 
-func goSettings(e *Environment) string {
+func settingsText(e *Environment) string {
 	var s []string
 	for k, v := range e.GoSettings {
 		s = append(s, k+"="+v)
@@ -105,7 +105,7 @@ func goSettings(e *Environment) string {
 // sortedOptions leaves out the size of a tmpfs and the folders of an overlay,
 // which say where and how large but not how fast.
 func sortedOptions(e *Environment) string {
-	opts := slices.DeleteFunc(optionSet(e.Options), func(o string) bool {
+	opts := slices.DeleteFunc(MountOptions(e.Options), func(o string) bool {
 		for _, p := range []string{"size=", "nr_inodes=", "upperdir=", "workdir=", "lowerdir=", "lowerdir+=", "subvolid=", "subvol="} {
 			if strings.HasPrefix(o, p) {
 				return true
@@ -115,4 +115,27 @@ func sortedOptions(e *Environment) string {
 	})
 	slices.Sort(opts)
 	return strings.Join(opts, ",")
+}
+
+// MountOptions splits mount options, each once. A comma inside double quotes
+// does not split.
+func MountOptions(s string) []string {
+	var out []string
+	quoted, start := false, 0
+	add := func(end int) {
+		if o := s[start:end]; o != "" && !slices.Contains(out, o) {
+			out = append(out, o)
+		}
+	}
+	for i := range len(s) {
+		switch {
+		case s[i] == '"':
+			quoted = !quoted
+		case s[i] == ',' && !quoted:
+			add(i)
+			start = i + 1
+		}
+	}
+	add(len(s))
+	return out
 }

@@ -1,4 +1,4 @@
-package lab
+package run
 
 import (
 	"cmp"
@@ -99,7 +99,7 @@ func (b *Block) uncounted() string {
 	case b.Ops == 0:
 		return "the counting block did no operations"
 	}
-	return cmp.Or(b.Missing[syscalls], b.Missing[syscallsPerOp])
+	return cmp.Or(b.Missing[syscalls], b.Missing[MetricSyscalls])
 }
 
 // calls is the number of counted system calls an operation, without those
@@ -116,8 +116,8 @@ func (b *Block) calls() float64 {
 
 // What blocks and variants call the counts of system calls.
 const (
-	syscalls      = "syscalls"
-	syscallsPerOp = "syscalls_per_op"
+	syscalls       = "syscalls"
+	MetricSyscalls = "syscalls_per_op"
 )
 
 func (d *variantData) fillMetrics(v *VariantResult) {
@@ -134,11 +134,11 @@ func (d *variantData) fillMetrics(v *VariantResult) {
 // fillSyscalls takes the calls from the counting blocks, whatever the timed
 // ones say of them.
 func (d *variantData) fillSyscalls(v *VariantResult) {
-	delete(v.Metrics, syscallsPerOp)
-	delete(v.Missing, syscallsPerOp)
+	delete(v.Metrics, MetricSyscalls)
+	delete(v.Missing, MetricSyscalls)
 	if len(d.counted) == 0 {
 		why := cmp.Or(d.notCounted, "no block in which calls are counted was run")
-		v.Missing[syscalls], v.Missing[syscallsPerOp] = why, why
+		v.Missing[syscalls], v.Missing[MetricSyscalls] = why, why
 		return
 	}
 	delete(v.Missing, syscalls)
@@ -155,7 +155,7 @@ func (d *variantData) fillSyscalls(v *VariantResult) {
 	for name := range v.Syscalls {
 		v.Syscalls[name] /= float64(ops)
 	}
-	v.Metrics[syscallsPerOp] = estimate(stats.Median(perOp, confidence))
+	v.Metrics[MetricSyscalls] = estimate(stats.Median(perOp, confidence))
 }
 
 // commonest returns the reason given most often; of equals the first by name.

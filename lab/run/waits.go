@@ -1,4 +1,4 @@
-package lab
+package run
 
 import (
 	"cmp"
@@ -24,16 +24,17 @@ const (
 	CauseFault       = "page fault"                                    // and what it waits for
 )
 
-// waitBlocks is how many blocks watch each variant. Six are the fewest of which
-// a median has an interval of 95 %; two may end before a sample was taken.
-const waitBlocks = 8
+// Causes that claims ask for by name.
+const (
+	CauseJournalInode = "ext4 journal, allocating an inode"
+	CauseJournal      = "ext4 journal"
+	CauseInode        = "ext4, allocating an inode"
+	CauseFolderLock   = "folder's lock (i_rwsem)"
+	CauseNameCache    = "name cache (another look-up of the name)"
+)
 
-// waitOps bounds the operations of such a block: an execution trace takes
-// memory for every event.
-const waitOps = 100_000
-
-// waitWindows is how many pieces of equal time such a block is cut into.
-const waitWindows = 32
+// WaitWindows is how many pieces of equal time a watched block is cut into.
+const WaitWindows = 32
 
 // Waits say where the goroutines of one block were while its timer ran, from
 // an execution trace that the process took of itself and from samples of its
@@ -79,7 +80,8 @@ type Wait struct {
 	Time    []Nanos          `json:"time_ns"` // in each window
 }
 
-func (w *Wait) total() (sum Nanos) {
+// Total returns the goroutine time of all windows.
+func (w *Wait) Total() (sum Nanos) {
 	for _, t := range w.Time {
 		sum += t
 	}
@@ -134,10 +136,20 @@ type WaitCause struct {
 	Over []float64 `json:"over"`
 }
 
-// waitKey is what series of several blocks are put together by.
-type waitKey struct{ where, cause string }
+// Cause returns the cause of that name, or nil where no block had it.
+func (v *VariantWaits) Cause(name string) *WaitCause {
+	for i := range v.Causes {
+		if v.Causes[i].Cause == name {
+			return &v.Causes[i]
+		}
+	}
+	return nil
+}
 
-func (k waitKey) compare(o waitKey) int {
+// A causeKey identifies a cause among the series of several blocks.
+type causeKey struct{ where, cause string }
+
+func (k causeKey) compare(o causeKey) int {
 	return cmp.Or(cmp.Compare(k.where, o.where), cmp.Compare(k.cause, o.cause))
 }
 
@@ -145,7 +157,7 @@ func (k waitKey) compare(o waitKey) int {
 // none.
 func waitsOf(blocks []*Block) *VariantWaits {
 	v := &VariantWaits{Causes: []WaitCause{}, Missing: map[string]string{}}
-	sums := map[waitKey]*waitSum{}
+	sums := map[causeKey]*waitSum{}
 	contention := map[Contention]Contention{}
 	blocks = slices.DeleteFunc(slices.Clone(blocks), func(b *Block) bool {
 		return b.Waits == nil || b.Error != "" || b.Ops <= 0 || b.Wall <= 0
@@ -167,9 +179,9 @@ func waitsOf(blocks []*Block) *VariantWaits {
 		v.Goroutines += float64(w.Total) / float64(b.Wall)
 		for i := range w.Series {
 			s := &w.Series[i]
-			k := waitKey{s.Where, s.Cause}
+			k := causeKey{s.Where, s.Cause}
 			if sums[k] == nil {
-				sums[k] = &waitSum{symbols: Wait{Symbols: map[string]Nanos{}}, over: make([]float64, waitWindows)}
+				sums[k] = &waitSum{symbols: Wait{Symbols: map[string]Nanos{}}, over: make([]float64, WaitWindows)}
 			}
 			sums[k].add(s, w, b)
 		}
@@ -185,11 +197,11 @@ func waitsOf(blocks []*Block) *VariantWaits {
 	}
 	n := float64(v.Blocks)
 	v.Goroutines, v.Threads, v.Parked = v.Goroutines/n, v.Threads/n, v.Parked/n
-	for _, k := range slices.SortedFunc(maps.Keys(sums), waitKey.compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(sums), causeKey.compare) {
 		v.Causes = append(v.Causes, sums[k].cause(k, v.Blocks))
 	}
 	slices.SortStableFunc(v.Causes, func(a, b WaitCause) int { return cmp.Compare(b.mean(), a.mean()) })
-	v.Contention = topContention(slices.Collect(maps.Values(contention)))
+	v.Contention = TopContention(slices.Collect(maps.Values(contention)))
 	return v
 }
 
@@ -211,7 +223,7 @@ type waitSum struct {
 }
 
 func (s *waitSum) add(w *Wait, all *Waits, b *Block) {
-	t := float64(w.total())
+	t := float64(w.Total())
 	s.share = append(s.share, t/max(float64(all.Total), 1))
 	s.perOp = append(s.perOp, t/float64(b.Ops))
 	for symbol, t := range w.Symbols {
@@ -226,7 +238,7 @@ func (s *waitSum) add(w *Wait, all *Waits, b *Block) {
 
 // cause finishes a sum over n blocks. In those that did not have the cause it
 // took no time: that was seen, and is a zero.
-func (s *waitSum) cause(k waitKey, n int) WaitCause {
+func (s *waitSum) cause(k causeKey, n int) WaitCause {
 	for len(s.share) < n {
 		s.share, s.perOp = append(s.share, 0), append(s.perOp, 0)
 	}
@@ -250,7 +262,7 @@ func (c *WaitCause) mean() (sum float64) {
 // mostContention is how many places are kept: what comes after is little.
 const mostContention = 10
 
-func topContention(list []Contention) []Contention {
+func TopContention(list []Contention) []Contention {
 	slices.SortFunc(list, func(a, b Contention) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Call, b.Call), cmp.Compare(a.In, b.In))
 	})
@@ -264,14 +276,6 @@ func (w *Waits) valid() bool {
 		return false
 	}
 	return !slices.ContainsFunc(w.Series, func(s Wait) bool {
-		return len(s.Time) > waitWindows || slices.ContainsFunc(s.Time, func(t Nanos) bool { return t < 0 })
+		return len(s.Time) > WaitWindows || slices.ContainsFunc(s.Time, func(t Nanos) bool { return t < 0 })
 	})
-}
-
-func sortedWaits(m map[waitKey]*Wait) []*Wait {
-	var list []*Wait
-	for _, k := range slices.SortedFunc(maps.Keys(m), waitKey.compare) {
-		list = append(list, m[k])
-	}
-	return list
 }

@@ -1,4 +1,4 @@
-package lab
+package run
 
 import (
 	"fmt"
@@ -92,7 +92,7 @@ func (r *Run) Analyse() {
 		for i := range res.Comparisons {
 			c := &res.Comparisons[i]
 			c.Verdict = c.judge()
-			if res.variant(c.Variant).Error != "" || res.variant(c.Baseline).Error != "" {
+			if res.Variant(c.Variant).Error != "" || res.Variant(c.Baseline).Error != "" {
 				c.Verdict = CannotTell // what failed once is not recommended
 			}
 		}
@@ -183,7 +183,8 @@ func (res *Result) times(variant, role string) series {
 	return s
 }
 
-func (res *Result) variant(name string) *VariantResult {
+// Variant returns the variant of that name, or nil.
+func (res *Result) Variant(name string) *VariantResult {
 	for i := range res.Variants {
 		if res.Variants[i].Name == name {
 			return &res.Variants[i]

@@ -1,7 +1,8 @@
-package lab
+package run
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -43,6 +44,46 @@ type KernelShare struct {
 	Share float64 `json:"share"`
 }
 
+// mostChains is how many chains of a variant are kept.
+const mostChains = 24
+
+// How the goroutines of a Link spend the time.
+const (
+	HowBlocked    = "blocked" // by another goroutine, a timer or the network poller
+	HowSyscall    = "in a system call"
+	HowReady      = "ready, waiting for a processor"
+	HowRunning    = "running"
+	HowWaitsAgain = "blocked, not followed further"
+	HowUnfollowed = "not followed" // what it did lies too far back
+)
+
+// A Chain says who waited for whom: the goroutines of the first link waited,
+// those of each further one had to do what it says before they released the
+// one before, and the last link is what the time went to. Its time is
+// goroutine time of the first link's: sixty-four goroutines that wait for one
+// sync wait sixty-four times as long as it takes.
+type Chain struct {
+	Links []Link `json:"links"`
+	Time  Nanos  `json:"time_ns"`
+}
+
+// A Link is goroutines of one kind doing one thing.
+type Link struct {
+	// Who: the variant's function that they run, the outermost one; where none
+	// was seen, the function they were started with.
+	Who string `json:"who"`
+	How string `json:"how"`          // one of the How constants
+	In  string `json:"in,omitempty"` // "sync.(*Mutex).Lock in example.org/app.(*store).put"
+	// Call is the system call, "fdatasync", where the Go function that makes it
+	// is named after it.
+	Call string `json:"call,omitempty"`
+	// By is where it released the link before.
+	By string `json:"released_by,omitempty"`
+}
+
+// Key identifies the chain among those of several blocks.
+func (c *Chain) Key() string { return fmt.Sprintf("%q", c.Links) }
+
 // traceOf puts the blocks of a variant together; nil where none was traced.
 func traceOf(watched, traced []*Block) *VariantTrace {
 	v := &VariantTrace{Missing: map[string]string{}}
@@ -71,7 +112,7 @@ func (v *VariantTrace) addChains(watched []*Block) {
 		v.ChainBlocks++
 		v.Followed += b.Waits.Followed
 		for _, c := range b.Waits.Chains {
-			k := c.key()
+			k := c.Key()
 			if sums[k] == nil {
 				sums[k] = &ChainShare{Chain: Chain{Links: c.Links}}
 			}
@@ -94,7 +135,7 @@ func (v *VariantTrace) addChains(watched []*Block) {
 		c.Kernel = kernelShares(kernel[c.Links[len(c.Links)-1].Call])
 		v.Chains = append(v.Chains, *c)
 	}
-	slices.SortFunc(v.Chains, func(a, b ChainShare) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.key(), b.key())) })
+	slices.SortFunc(v.Chains, func(a, b ChainShare) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Key(), b.Key())) })
 	v.Chains = v.Chains[:min(len(v.Chains), mostChains)]
 }
 

@@ -1,4 +1,4 @@
-package lab
+package run
 
 import (
 	"fmt"
@@ -80,7 +80,7 @@ func (res *Result) groupSentence(r *Run, p durability.Promise) string {
 	}
 	for i := range res.Comparisons {
 		c := &res.Comparisons[i]
-		if c.Mixed || c.Baseline != base.Name || !res.variant(c.Variant).judged() {
+		if c.Mixed || c.Baseline != base.Name || !res.Variant(c.Variant).judged() {
 			continue
 		}
 		switch c.Verdict {
@@ -160,8 +160,8 @@ func (res *Result) mixedSentence() string {
 	for i := range res.Comparisons {
 		if c := &res.Comparisons[i]; c.Mixed && !math.IsNaN(c.Ratio.Median) {
 			parts = append(parts, fmt.Sprintf("%s (%s) takes %s the time of %s (%s), %s: %s",
-				c.Variant, res.variant(c.Variant).Promise, times(c.Ratio.Median),
-				c.Baseline, res.variant(c.Baseline).Promise, interval(c.Ratio), c.Verdict))
+				c.Variant, res.Variant(c.Variant).Promise, times(c.Ratio.Median),
+				c.Baseline, res.Variant(c.Baseline).Promise, interval(c.Ratio), c.Verdict))
 		}
 	}
 	if len(parts) == 0 {

@@ -1,4 +1,4 @@
-package lab
+package run
 
 import (
 	"cmp"
@@ -265,7 +265,7 @@ func (c *comparer) newPlace(name string) *Place {
 func (c *comparer) results(a, b *Result) {
 	for i := range a.Variants {
 		v := &a.Variants[i]
-		w := b.variant(v.Name)
+		w := b.Variant(v.Name)
 		if w == nil {
 			c.mismatch("%s: %s is missing in the new run", a.ID, v.Name)
 			continue
@@ -278,7 +278,7 @@ func (c *comparer) results(a, b *Result) {
 		}
 	}
 	for i := range b.Variants {
-		if a.variant(b.Variants[i].Name) == nil {
+		if a.Variant(b.Variants[i].Name) == nil {
 			c.difference("%s: %s is new and was not compared", b.ID, b.Variants[i].Name)
 		}
 	}
@@ -361,7 +361,7 @@ func (c *comparer) row(a, b *Result, v, w *VariantResult, m Metric) CompareRow {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q %q %q %q", b.ID, b.Place, w.Name, m.Name)
 	e := stats.RatioUnpaired(is, was, confidence, rand.New(rand.NewPCG(c.new.Seed, h.Sum64())), resamples)
-	if m.Name == syscallsPerOp {
+	if m.Name == MetricSyscalls {
 		e.Lo, e.Hi, e.Warning = e.Value, e.Value, nil // counted, not sampled
 	}
 	row.Ratio = Ratio(estimate(e))
@@ -410,7 +410,7 @@ func figures(res *Result, v *VariantResult, m Metric) ([]float64, error) {
 		return nil, fmt.Errorf("%s failed: %s", v.Name, firstLine(v.Error))
 	}
 	role := RoleTimed
-	if m.Name == syscallsPerOp {
+	if m.Name == MetricSyscalls {
 		role = RoleCounted
 	}
 	var x []float64
@@ -450,7 +450,7 @@ func (b *Block) figure(m Metric) (float64, error) {
 			return 0, fmt.Errorf("%w in round %d: %w", errTooFew, b.Round, err)
 		}
 		return b.Latency.Quantile(p / 100), nil
-	case m.Name == syscallsPerOp:
+	case m.Name == MetricSyscalls:
 		if why := b.uncounted(); why != "" {
 			return 0, fmt.Errorf("system calls of %s: %s", b.Variant, why)
 		}

@@ -1,4 +1,4 @@
-package lab
+package run
 
 import (
 	"cmp"
@@ -98,7 +98,7 @@ func (s *Surface) find(r *Run, res *Result, cells []*VariantResult) {
 		}
 	}
 	at := func(name string) string {
-		v := res.variant(name)
+		v := res.Variant(name)
 		return fmt.Sprintf("%s (%.0f/s)", v.Cell.at(), 1e9/v.Time.Median)
 	}
 	last := cells[len(cells)-1]

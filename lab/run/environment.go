@@ -1,14 +1,4 @@
-// Package env tells what a measurement stands on: the machine, the system,
-// and the file system and device under a folder.
-//
-// # Mistakes to avoid
-//
-//   - Taking an empty field or 0 for an answer. Environment.Unknown says of each that
-//     could not be found out why.
-//   - Trusting what a virtual disk says of itself: WriteCache and Rotational are
-//     what the device reports, and a hypervisor may report anything.
-//   - Probing a busy file system while others wait for it: Probe calls syncfs.
-package env
+package run
 
 // An Environment is the fingerprint of a machine and of one folder on it.
 // A field that could not be found out is empty or 0, and Unknown says why.
@@ -65,3 +55,23 @@ type Warning struct {
 	Code string `json:"code"` // see the Warn constants
 	Text string `json:"text"` // what, why it matters and what to do
 }
+
+// Codes of warnings.
+const (
+	WarnNoJournal    = "no-journal"
+	WarnNoBarrier    = "no-barrier"
+	WarnTmpfs        = "tmpfs"
+	WarnMemoryDisk   = "memory-disk"
+	WarnOverlay      = "overlay"
+	WarnNetwork      = "network-fs"
+	WarnFuse         = "fuse"
+	WarnLoop         = "loop"
+	WarnWriteThrough = "write-through"
+	WarnLowSpace     = "low-space"
+	WarnBusy         = "busy"
+	WarnThrottled    = "throttled"
+	WarnGovernor     = "governor"
+	WarnVirtual      = "virtual"
+	WarnFewCPUs      = "few-cpus"
+	WarnVolume       = "volume" // given by who limits the device: it is not seen from here
+)

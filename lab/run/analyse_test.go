@@ -1,4 +1,4 @@
-package lab
+package run
 
 import (
 	"bytes"
@@ -66,7 +66,7 @@ func TestOnlyTimedBlocksAreData(t *testing.T) {
 		Block{Variant: "a", Role: RoleTimed, Round: 11, Ops: 1, Wall: 700}, // no partner in b
 	)
 	r.Analyse()
-	b := res.variant("b")
+	b := res.Variant("b")
 	if b.Time.Median != 500 || b.Time.N != 8 || b.Time.Lo != 500 || b.Time.Hi != 500 {
 		t.Errorf("b takes %+v", b.Time)
 	}
@@ -327,11 +327,11 @@ func TestNoSystemCallsIsNotUncounted(t *testing.T) {
 	}
 	r.Analyse()
 	res = r.Results[0]
-	if v := res.variant("zero"); v.Syscalls == nil || len(v.Missing) != 0 || v.Metrics["syscalls_per_op"].Median != 0 || v.Metrics["syscalls_per_op"].N != 1 {
+	if v := res.Variant("zero"); v.Syscalls == nil || len(v.Missing) != 0 || v.Metrics["syscalls_per_op"].Median != 0 || v.Metrics["syscalls_per_op"].N != 1 {
 		t.Errorf("zero: %+v", v)
 	}
 	for name, want := range map[string]string{"unable": "not root", "never": "no block in which calls are counted was run", "broken": "the counting block failed: killed"} {
-		v := res.variant(name)
+		v := res.Variant(name)
 		if _, ok := v.Metrics["syscalls_per_op"]; ok || v.Syscalls != nil || v.Missing["syscalls"] != want || v.Missing["syscalls_per_op"] != want {
 			t.Errorf("%s: %v, %v", name, v.Syscalls, v.Missing)
 		}
@@ -368,10 +368,10 @@ func TestPartialData(t *testing.T) {
 	if got, want := res.Verdict, "Cannot tell which is fastest; against a b (0.50x, too few rounds for an interval) shares too few rounds with it for an interval; each survives kill -9, not a power cut. c failed."; got != want {
 		t.Errorf("verdict:\n%s\nwant:\n%s", got, want)
 	}
-	if all := strings.Join(res.variant("b").Warnings, "\n"); !strings.Contains(all, "too few blocks: an interval at 95 % needs at least 6 samples, have 3") {
+	if all := strings.Join(res.Variant("b").Warnings, "\n"); !strings.Contains(all, "too few blocks: an interval at 95 % needs at least 6 samples, have 3") {
 		t.Errorf("warnings: %s", all)
 	}
-	if all := strings.Join(res.variant("c").Warnings, "\n"); !strings.Contains(all, "no block was timed") {
+	if all := strings.Join(res.Variant("c").Warnings, "\n"); !strings.Contains(all, "no block was timed") {
 		t.Errorf("warnings: %s", all)
 	}
 	if _, err := json.Marshal(r); err != nil {

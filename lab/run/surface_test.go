@@ -1,4 +1,4 @@
-package lab
+package run
 
 import (
 	"bytes"
@@ -6,8 +6,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/stele-go/stele/durability"
 )
 
 // onSurface is a run of cells of threads by depth; ns gives the time of an
@@ -134,9 +132,5 @@ func TestSurfaceInJSON(t *testing.T) {
 	back.Results[0].Surfaces = nil
 	if got := surfaceOf(t, back); got != want {
 		t.Errorf("derived %+v, want %+v", got, want)
-	}
-	e := Experiment{Suite: "s", Name: "n", Variants: []Variant{{Name: "v", Cell: &Cell{Surface: "x"}, Promise: durability.Promise{}}}}
-	if newResult(&e, "here").Variants[0].Cell != e.Variants[0].Cell {
-		t.Error("a result has lost its cells")
 	}
 }

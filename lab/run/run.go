@@ -1,4 +1,4 @@
-package lab
+package run
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/lab/env"
 )
 
 // Schema names the layout of a Run written as JSON. The number grows when a
@@ -57,8 +56,8 @@ type Clock struct {
 
 // A Place is a folder in which experiments were run.
 type Place struct {
-	Name        string          `json:"name"` // as asked for: a folder, or "ext4" for a loop image
-	Environment env.Environment `json:"environment"`
+	Name        string      `json:"name"` // as asked for: a folder, or "ext4" for a loop image
+	Environment Environment `json:"environment"`
 }
 
 // A Result is one experiment in one place.

@@ -1,4 +1,4 @@
-package env
+package run
 
 import (
 	"encoding/json"
