@@ -13,31 +13,31 @@ import (
 	"github.com/stele-go/stele/internal/tempfile"
 )
 
-// A File is a file that has no name until Publish or Replace gives it one. It
-// is written like any other. Close it, not the os.File in it. The zero File is
+// A File is a file without a name until Publish or Replace gives it one. It is
+// written like any other. Close the File, not the os.File in it. The zero File is
 // not open: its methods fail with fs.ErrInvalid.
 type File struct {
 	*os.File
 	d *Dir
 
-	mu     sync.Mutex
-	hidden string // the name it has meanwhile where the file system knows no files without
-	done   bool   // published, or closed
-	shut   bool   // on Windows: closed to be renamed
+	mu              sync.Mutex
+	tempName        string // on a file system without unnamed files, until published
+	done            bool   // published, or closed
+	closedByPublish bool   // on Windows: closed by Publish, to be renamed
 }
 
-// Anonymous makes a file in d that has no name (O_TMPFILE) and opens it for
-// reading and writing. Nobody else finds it, and nothing is left of it when it
-// is closed without having been published, or when the process ends.
+// Anonymous creates a file without a name in d (O_TMPFILE) and opens it for
+// reading and writing. No other process finds it. Nothing is left of it when it
+// is closed before it was published, or when the process ends.
 //
-// perm is before umask. Where the Dir's folder has a default ACL the file gets
-// that in the place of the umask, as every file made there does; that of a
-// sub-folder in which it is published does not count.
+// perm is before umask. In a directory with a default ACL that takes the place of
+// the umask, as for every file; the ACL of a sub-directory in which the file is
+// published does not count.
 //
-// Where the file system has no such files it is made under a temporary name in
-// the Dir's folder, and Close removes that. A process that is killed leaves it
-// behind, for atomicfile.Sweep: which takes none that a living process writes,
-// as the file is locked (flock(2)) while it has such a name.
+// On a file system without unnamed files the file gets a temporary name in the
+// directory of d, which Close removes. If the process is killed the name stays,
+// for atomicfile.Sweep. The file is locked (flock(2)) while it has such a name,
+// and Sweep removes no locked file.
 func Anonymous(d *Dir, perm fs.FileMode) (*File, error) {
 	if !d.opened() {
 		return nil, fail("create", "", errNotOpen)
@@ -55,11 +55,11 @@ func Anonymous(d *Dir, perm fs.FileMode) (*File, error) {
 			return nil, fail("create", d.name, err)
 		}
 	}
-	return d.hide(perm)
+	return d.createTemp(perm)
 }
 
-// hide makes a file under a temporary name in the folder itself, locked.
-func (d *Dir) hide(perm fs.FileMode) (*File, error) {
+// createTemp creates a locked file with a temporary name in the directory of d.
+func (d *Dir) createTemp(perm fs.FileMode) (*File, error) {
 	for try := 1; ; try++ {
 		name := tempfile.Name(tempfile.DefaultPattern)
 		f, err := d.root.CreateFile(name, d.prefix+name, perm, sys.CreateNew)
@@ -68,22 +68,22 @@ func (d *Dir) hide(perm fs.FileMode) (*File, error) {
 		}
 		if tempfile.Lock(f) {
 			d.noUnnamed.Store(true)
-			return &File{File: f, d: d, hidden: name}, nil
+			return &File{File: f, d: d, tempName: name}, nil
 		}
-		// A sweeper was faster.
+		// A Sweep has locked it first.
 		f.Close()
-		d.root.Remove(name) // unless the sweeper does
+		d.root.Remove(name) // unless the Sweep does
 		if try == tries {
 			return nil, fail("create", d.name, errSwept)
 		}
 	}
 }
 
-// errSwept: a sweeper, or whoever does as one does, has each new file locked.
+// errSwept is the error if another process locks each new file, as Sweep does.
 var errSwept = fmt.Errorf("every new temporary file is locked by another process: %w", syscall.EBUSY)
 
-// Name is the name that errors tell: that of the Dir's folder, or the temporary
-// one. It does not become the one that Publish gives.
+// Name returns the name in errors: that of the directory, or the temporary one.
+// Publish does not change it.
 func (f *File) Name() string {
 	if f.File == nil {
 		return ""
@@ -91,46 +91,45 @@ func (f *File) Name() string {
 	return f.File.Name()
 }
 
-// Publish gives the file the name name in its Dir, where Create would make it,
-// unless that is there: then it fails with fs.ErrExist, whatever
-// Options.Existing says, and the file can be given another name.
+// Publish gives the file the name name in its Dir, where Create would create it.
+// An existing name fails with fs.ErrExist, whatever Options.Existing says; then
+// the file may be published under another name.
 //
-// At level Power the file is synced first, and the folder afterwards: when
-// Publish has returned, the name and all that was written before survive a
-// power cut. A crash in the middle leaves the whole file or nothing
-// (durability.OldOrNew). At level Kill nothing is synced, and that holds for
-// kill -9 only: after a power cut the name may be there with any part of the
-// data (durability.Torn).
+// At level Power the file is synced first, the directory afterwards: when Publish
+// returns, the name and all that was written before survive a power cut. A crash
+// during Publish leaves the whole file or nothing (durability.OldOrNew). At level
+// Kill nothing is synced and that holds for kill -9 only: after a power cut the
+// name may be there with any part of the data (durability.Torn).
 //
-// Owner, mode and ACL are those that the file has: change them before, by
-// Chmod say.
+// Owner, mode and ACL stay those of the file: change them before, for example by
+// Chmod.
 //
-// If a sync fails the file may have the name or not, and cannot be published
-// again. Publish may be called once; the file stays open (on Windows, which
-// renames no open file, it is closed).
+// After a failed sync the file may have the name or not, and cannot be published
+// again. A file is published once. It stays open (on Windows, which does not
+// rename open files, Publish closes it).
 func (f *File) Publish(name string) error { return f.publish(name, false) }
 
-// Replace is Publish in the place of what is there, if anything, and survives
-// what Publish does: a crash in the middle leaves the old file or the new.
+// Replace is Publish, but an existing file is replaced. It promises what Publish
+// does: a crash during it leaves the old file or the new.
 //
-// It replaces regular files, and symlinks, which it does not follow; a
-// directory is refused with EISDIR, and a device, FIFO or socket with
-// fs.ErrInvalid. Nothing is kept of the old file, its mode neither.
+// It replaces regular files and symlinks, which it does not follow. A directory
+// fails with EISDIR, a device, FIFO or socket with fs.ErrInvalid. Nothing of the
+// old file is kept, not even its mode.
 //
-// Linux gives a file that has no name only a new one. So a file that replaces
-// another has a temporary name for a moment, between two system calls. What a
-// process that is killed in between leaves is removed by atomicfile.Sweep, which
-// takes none that a living process writes.
+// Linux links an unnamed file only under a new name. So a file that replaces
+// another has a temporary name for a moment, between two system calls. If the
+// process is killed in between, atomicfile.Sweep removes the name; it removes
+// none that a living process uses.
 func (f *File) Replace(name string) error { return f.publish(name, true) }
 
-var errPublished = badName("the file is published already, or closed")
+var errPublished = invalid("the file has been published or closed")
 
 func (f *File) publish(name string, replace bool) error {
 	d := f.d
 	if d == nil {
 		return fail("publish", name, errNotOpen)
 	}
-	p, err := d.place("publish", name)
+	p, err := d.locate("publish", name)
 	if err != nil {
 		return err
 	}
@@ -145,7 +144,7 @@ func (f *File) publish(name string, replace bool) error {
 	}
 	if d.power {
 		if err := f.File.Sync(); err != nil {
-			f.done = true // what the kernel dropped, a second sync does not miss
+			f.done = true // a second sync would not report pages that the kernel has dropped
 			return err
 		}
 	}
@@ -153,78 +152,78 @@ func (f *File) publish(name string, replace bool) error {
 		if err := f.File.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 			return err
 		}
-		f.shut = true
+		f.closedByPublish = true
 	}
-	give := func() error {
-		return d.within(p, func(at sys.Dir, name string) error { return f.give(at, name, replace) })
+	link := func() error {
+		return d.within(p, func(at sys.Dir, name string) error { return f.link(at, name, replace) })
 	}
-	if err := d.inShard("publish", p, give); err != nil {
+	if err := d.inShard("publish", p, link); err != nil {
 		return err
 	}
 	f.done = true
 	return d.syncShard(p.shard)
 }
 
-// give gives the file the name name in at.
-func (f *File) give(at sys.Dir, name string, replace bool) error {
-	there := false
+// link gives the file the name name in at.
+func (f *File) link(at sys.Dir, name string, replace bool) error {
+	exists := false
 	if replace {
 		var err error
-		if there, err = replaceable(at, name); err != nil {
+		if exists, err = replaceable(at, name); err != nil {
 			return err
 		}
 	}
-	if f.hidden != "" {
+	if f.tempName != "" {
 		move := f.d.root.MoveNew
 		if replace {
 			move = f.d.root.Move
 		}
-		if err := move(f.hidden, at, name); err != nil {
+		if err := move(f.tempName, at, name); err != nil {
 			return err
 		}
-		f.named()
+		f.unlock()
 		return nil
 	}
-	if !there {
+	if !exists {
 		err := at.LinkFile(f.File, name)
 		if !replace || !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		// Somebody was faster.
+		// It has been created since.
 	}
 	return f.linkOver(at, name)
 }
 
-// linkOver gives the file, which has no name, that of another. linkat(2) never
-// replaces, so it takes a temporary name and a rename.
+// linkOver gives the unnamed file the name of another. linkat(2) never replaces,
+// so it links a temporary name and renames it.
 func (f *File) linkOver(at sys.Dir, name string) error {
 	root := f.d.root
 	temp := tempfile.Name(tempfile.DefaultPattern)
-	tempfile.Lock(f.File) // which nobody else has open
+	tempfile.Lock(f.File) // succeeds: no other process has it open
 	if err := root.LinkFile(f.File, temp); err != nil {
 		sys.Unlock(f.File)
 		return err
 	}
-	// A file that has lost its last name cannot be linked again, so it keeps
-	// this one until it is renamed, or closed.
-	f.hidden = temp
+	// A file that has lost its last name cannot be linked again, so after an
+	// error it keeps this one until it is renamed or closed.
+	f.tempName = temp
 	if err := root.Move(temp, at, name); err != nil {
 		return err
 	}
-	f.named()
+	f.unlock()
 	return nil
 }
 
-// named drops the lock, which is for files with a temporary name, and which
-// others may want of a file that has its own.
-func (f *File) named() {
-	f.hidden = ""
+// unlock ends the lock of a file with a temporary name, once it has another:
+// others may want to lock it.
+func (f *File) unlock() {
+	f.tempName = ""
 	sys.Unlock(f.File) // Windows has closed it
 }
 
-// replaceable reports whether there is a file of that name, which may be
-// replaced.
-func replaceable(at sys.Dir, name string) (there bool, err error) {
+// replaceable reports whether a file of that name exists. The error is that of one
+// that may not be replaced.
+func replaceable(at sys.Dir, name string) (exists bool, err error) {
 	fi, err := at.Info(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -239,8 +238,8 @@ func replaceable(at sys.Dir, name string) (there bool, err error) {
 	return true, nil
 }
 
-// Close closes the file. One that was not published is gone then; a published
-// one stays. Close it before its Dir.
+// Close closes the file, which removes it unless it was published. Close it
+// before its Dir.
 func (f *File) Close() error {
 	if f.File == nil {
 		return fail("close", "", errNotOpen)
@@ -248,11 +247,11 @@ func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.File.Close()
-	if f.shut && errors.Is(err, fs.ErrClosed) {
-		f.shut, err = false, nil // Publish has closed it
+	if f.closedByPublish && errors.Is(err, fs.ErrClosed) {
+		f.closedByPublish, err = false, nil
 	}
 	f.done = true
-	if f.hidden == "" {
+	if f.tempName == "" {
 		return err
 	}
 	path := f.File.Name()
@@ -260,10 +259,10 @@ func (f *File) Close() error {
 		return errors.Join(err, e)
 	}
 	defer f.d.release()
-	// A sweeper may have been faster: the lock went with the descriptor.
-	if e := f.d.root.Remove(f.hidden); e != nil && !errors.Is(e, fs.ErrNotExist) {
+	// A Sweep may have removed it: closing the descriptor released the lock.
+	if e := f.d.root.Remove(f.tempName); e != nil && !errors.Is(e, fs.ErrNotExist) {
 		return errors.Join(err, fail("remove", path, e))
 	}
-	f.hidden = ""
+	f.tempName = ""
 	return err
 }

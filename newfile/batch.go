@@ -12,30 +12,30 @@ import (
 	"sync/atomic"
 )
 
-// maxWorkers is how many sub-folders a batch fills at once at most; beyond it
+// maxWorkers is the most sub-directories that a batch fills at once. Beyond it
 // the file system's journal is the limit.
 const maxWorkers = 8
 
-// Batch makes all the files names, and hands each to fn, which may write into
-// it; Batch closes it afterwards. With a nil fn the files are only made, as by
-// Touch. It returns how many files were made.
+// Batch creates the files names. It calls fn for each, which may write to it, and
+// then closes it. With a nil fn the files are created as by Touch. Batch returns
+// the number of files created.
 //
-// When Batch has returned without an error all names survive what
-// Options.Level says; at level Power each folder is synced once, after its
-// files are closed. A crash in the middle leaves any of the files
-// (durability.Torn). What fn has written is fn's to sync.
+// When Batch returns without an error, all names survive what Options.Level
+// says; at level Power each directory is synced once, after its files are
+// closed. A crash during Batch leaves any of the files (durability.Torn). Batch
+// does not sync what fn writes.
 //
-// names is read once, to its end, before anything is made. If one is refused
-// nothing is made. The first error, of ctx or fn among them, ends the batch;
-// the error of fn is returned as it is. The files made until then stay, and at
-// level Power are not known to be durable.
+// names is read once, to its end, before any file is created. If one is refused
+// no file is created. The first error, that of ctx or fn included, ends the
+// batch; the error of fn is returned unchanged. The files created by then stay,
+// and at level Power are not known to be durable.
 //
-// The files of one sub-folder are made one after the other, because the kernel
-// locks it for each. With Shards, fn is called by several goroutines at once.
-func (d *Dir) Batch(ctx context.Context, names iter.Seq[string], perm fs.FileMode, fn func(name string, f *os.File) error) (made int, err error) {
-	var places []place
+// The files of one sub-directory are created one after the other, because the
+// kernel locks it for each. With Shards, several goroutines call fn at once.
+func (d *Dir) Batch(ctx context.Context, names iter.Seq[string], perm fs.FileMode, fn func(name string, f *os.File) error) (created int, err error) {
+	var places []location
 	for name := range names {
-		p, err := d.place("create", name)
+		p, err := d.locate("create", name)
 		if err != nil {
 			return 0, err
 		}
@@ -56,7 +56,7 @@ func (d *Dir) Batch(ctx context.Context, names iter.Seq[string], perm fs.FileMod
 	}
 	b.work()
 	wg.Wait()
-	return int(b.made.Load()), b.err
+	return int(b.created.Load()), b.err
 }
 
 type batch struct {
@@ -64,19 +64,19 @@ type batch struct {
 	ctx    context.Context
 	perm   fs.FileMode
 	fn     func(name string, f *os.File) error
-	groups [][]place // of one sub-folder each
+	groups [][]location // each of one sub-directory
 
-	next, made atomic.Int64
-	failed     atomic.Bool
-	once       sync.Once
-	err        error // the first one
+	next, created atomic.Int64
+	failed        atomic.Bool
+	once          sync.Once
+	err           error // the first one
 }
 
-// byShard sorts places and splits them.
-func byShard(places []place) (groups [][]place) {
-	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.shard, b.shard) })
+// byShard sorts places by shard and splits them.
+func byShard(places []location) (groups [][]location) {
+	slices.SortStableFunc(places, func(a, b location) int { return cmp.Compare(a.shard, b.shard) })
 	for len(places) > 0 {
-		n := slices.IndexFunc(places, func(p place) bool { return p.shard != places[0].shard })
+		n := slices.IndexFunc(places, func(p location) bool { return p.shard != places[0].shard })
 		if n < 0 {
 			n = len(places)
 		}
@@ -86,9 +86,9 @@ func byShard(places []place) (groups [][]place) {
 	return groups
 }
 
-// prepare makes, at level Power, the sub-folders that are not known to be
-// durable, so that the folder that holds them is synced once for all.
-func (d *Dir) prepare(groups [][]place) error {
+// prepare creates, at level Power, the sub-directories not known to be durable,
+// so that one sync serves all of them.
+func (d *Dir) prepare(groups [][]location) error {
 	if !d.power || d.width == 0 {
 		return nil
 	}
@@ -104,6 +104,7 @@ func (d *Dir) prepare(groups [][]place) error {
 	return d.makeShards(fresh...)
 }
 
+// work fills groups until there are no more, or one has failed.
 func (b *batch) work() {
 	for !b.failed.Load() {
 		i := int(b.next.Add(1)) - 1
@@ -117,8 +118,8 @@ func (b *batch) work() {
 	}
 }
 
-// fill makes the files of one sub-folder.
-func (b *batch) fill(group []place) error {
+// fill creates the files of one sub-directory.
+func (b *batch) fill(group []location) error {
 	for _, p := range group {
 		if b.failed.Load() {
 			return nil
@@ -126,11 +127,11 @@ func (b *batch) fill(group []place) error {
 		if b.ctx.Err() != nil {
 			return fail("create", p.path, ctxErr(b.ctx))
 		}
-		f, err := b.d.make(p, b.perm, b.fn != nil)
+		f, err := b.d.create(p, b.perm, b.fn != nil)
 		if err != nil {
 			return err
 		}
-		b.made.Add(1)
+		b.created.Add(1)
 		if b.fn == nil {
 			continue
 		}

@@ -11,15 +11,15 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A Dir makes files in one folder, or spread over its sub-folders. It may be
-// used by many goroutines at once.
+// A Dir creates files in one directory, or spread over its sub-directories. Its
+// methods are safe for concurrent use.
 //
-// It holds the folder by a descriptor: if the folder is renamed, the Dir goes
-// with it, though the names it tells stay what they were. (Off Linux it holds
-// the folder by name.)
+// It holds the directory by a descriptor: if the directory is renamed, the Dir
+// follows, but the paths in its errors stay the same. (Off Linux it holds the
+// directory by name.)
 //
 // Errors are *fs.PathError. Op is "create", "touch", "publish" or "sync"; Path
-// begins with the folder's name. If descriptors have run out, the cause is a
+// begins with the directory's name. If descriptors have run out, the cause is a
 // *LimitError. The zero Dir is not open: its methods fail with fs.ErrInvalid.
 type Dir struct {
 	name     string
@@ -28,9 +28,9 @@ type Dir struct {
 	confined bool // by Options.Root
 	oneMount bool
 	use      sys.CreateUse
-	width    int // hexadecimal digits of a sub-folder's name
+	width    int // hexadecimal digits of a sub-directory's name
 
-	durable   []atomic.Bool // by shard, at level Power: its own entry is
+	durable   []atomic.Bool // by shard, at level Power: its own entry is durable
 	noUnnamed atomic.Bool   // the file system has no O_TMPFILE
 	syncs     sys.SharedSync[int]
 
@@ -38,19 +38,19 @@ type Dir struct {
 	root sys.Dir
 }
 
-// Create makes the file name and opens it for reading and writing. Unless
-// Options.Existing says otherwise a name that is there is refused with
-// fs.ErrExist. perm is before umask.
+// Create creates the file name and opens it for reading and writing. An existing
+// name fails with fs.ErrExist unless Options.Existing says otherwise. perm is
+// before umask.
 //
-// The name survives what Options.Level says once Create has returned; before,
-// a crash leaves the file or nothing (durability.OldOrNew). What is written
-// into it is the caller's to sync.
+// When Create returns, the name survives what Options.Level says; a crash during
+// Create leaves the file or nothing (durability.OldOrNew). The caller syncs what
+// it writes to the file.
 //
-// A name that is empty, ".", "..", or holds a slash or a NUL byte is refused
-// with fs.ErrInvalid. At level Power an error of Op "sync" means that the file
-// was made, and that its name is not known to be durable.
+// A name that is empty, ".", "..", or contains a slash or a NUL byte fails with
+// fs.ErrInvalid. At level Power an error with Op "sync" means that the file was
+// created and its name is not known to be durable.
 func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
-	p, err := d.place("create", name)
+	p, err := d.locate("create", name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
 		return nil, err
 	}
 	defer d.release()
-	f, err := d.make(p, perm, true)
+	f, err := d.create(p, perm, true)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +69,9 @@ func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// Touch is Create of a file that nobody opens. It needs no descriptor.
+// Touch is Create without opening the file. It needs no descriptor.
 func (d *Dir) Touch(name string, perm fs.FileMode) error {
-	p, err := d.place("touch", name)
+	p, err := d.locate("touch", name)
 	if err != nil {
 		return err
 	}
@@ -79,22 +79,22 @@ func (d *Dir) Touch(name string, perm fs.FileMode) error {
 		return err
 	}
 	defer d.release()
-	if _, err := d.make(p, perm, false); err != nil {
+	if _, err := d.create(p, perm, false); err != nil {
 		return err
 	}
 	return d.syncShard(p.shard)
 }
 
-// tries is how often a file is tried to be made in a sub-folder that somebody
-// else removes each time.
+// tries is the number of tries to create a file in a sub-directory that another
+// process keeps removing.
 const tries = 10
 
-// make makes a file, and the sub-folder for it. It syncs nothing but, at level
-// Power, the sub-folder's own entry.
+// create creates a file, and its sub-directory if that is missing. It syncs
+// nothing except, at level Power, the sub-directory's own entry.
 //
-// How many goroutines do so at once is not bounded: bounds of 1 to 8 were
-// slower on two cores, idle or busy, by a tenth and more.
-func (d *Dir) make(p place, perm fs.FileMode, open bool) (f *os.File, err error) {
+// The number of goroutines in it is not bounded: bounds of 1 to 8 were slower on
+// two cores, idle or busy, by a tenth and more.
+func (d *Dir) create(p location, perm fs.FileMode, open bool) (f *os.File, err error) {
 	op := "touch"
 	if open {
 		op = "create"
@@ -109,7 +109,8 @@ func (d *Dir) make(p place, perm fs.FileMode, open bool) (f *os.File, err error)
 	return f, err
 }
 
-func (d *Dir) open(p place, perm fs.FileMode) (f *os.File, err error) {
+// open opens the file, which Options.Existing may allow to exist.
+func (d *Dir) open(p location, perm fs.FileMode) (f *os.File, err error) {
 	if d.confined {
 		f, err = d.root.OpenFileBeneath(p.rel, p.path, os.O_CREATE|os.O_RDWR|int(d.use), perm, d.oneMount)
 	} else {
@@ -118,7 +119,7 @@ func (d *Dir) open(p place, perm fs.FileMode) (f *os.File, err error) {
 	if err != nil || d.use == sys.CreateNew {
 		return f, err
 	}
-	// What was there may be a device or a FIFO.
+	// An existing file may be a device or a FIFO.
 	fi, err := f.Stat()
 	if err == nil && !fi.Mode().IsRegular() {
 		err = errNotRegular
@@ -130,14 +131,13 @@ func (d *Dir) open(p place, perm fs.FileMode) (f *os.File, err error) {
 	return f, nil
 }
 
-// errNotRegular: what has the name is no file that can be written or replaced
-// like one.
-var errNotRegular = badName("not a regular file")
+// errNotRegular is the error for an existing device, FIFO or socket.
+var errNotRegular = invalid("not a regular file")
 
-// within calls f with the directory that holds p's file, and its name in that:
-// unless d is confined the folder itself, from which one call reaches the
-// sub-folder and may follow a symlink in its place.
-func (d *Dir) within(p place, f func(at sys.Dir, name string) error) error {
+// within calls f with a directory and the name of p's file relative to it. That
+// is the directory of d, from which one call reaches the sub-directory and may
+// follow a symlink in its place; if d is confined it is the sub-directory.
+func (d *Dir) within(p location, f func(at sys.Dir, name string) error) error {
 	if !d.confined || p.shard == rootShard {
 		return f(d.root, p.rel)
 	}
@@ -156,9 +156,9 @@ func (d *Dir) openShard(shard int, use sys.DirUse) (sys.Dir, error) {
 	return d.root.Open(d.shardName(shard), use)
 }
 
-// inShard calls f, which makes a name, and makes the sub-folder for it where
-// that is missing.
-func (d *Dir) inShard(op string, p place, f func() error) error {
+// inShard calls f, which creates a name, and creates the sub-directory if that is
+// missing.
+func (d *Dir) inShard(op string, p location, f func() error) error {
 	for try := 1; ; try++ {
 		if p.shard != rootShard && d.power && !d.durable[p.shard].Load() {
 			if err := d.makeShards(p.shard); err != nil {
@@ -178,7 +178,7 @@ func (d *Dir) inShard(op string, p place, f func() error) error {
 	}
 }
 
-func (d *Dir) touch(p place, perm fs.FileMode) error {
+func (d *Dir) touch(p location, perm fs.FileMode) error {
 	err := d.within(p, func(at sys.Dir, name string) error { return at.TouchFile(name, perm) })
 	if d.use == sys.CreateNew || !errors.Is(err, fs.ErrExist) {
 		return err
@@ -190,8 +190,8 @@ func (d *Dir) touch(p place, perm fs.FileMode) error {
 	return f.Close()
 }
 
-// makeShards makes sub-folders and, at level Power, their entries durable by
-// one sync.
+// makeShards creates sub-directories and, at level Power, makes their entries
+// durable by one sync.
 func (d *Dir) makeShards(shards ...int) error {
 	for _, s := range shards {
 		if err := d.root.Mkdir(d.shardName(s), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -210,7 +210,7 @@ func (d *Dir) makeShards(shards ...int) error {
 	return nil
 }
 
-// syncShard makes, at level Power, the names in a sub-folder durable.
+// syncShard makes, at level Power, the names in a sub-directory durable.
 func (d *Dir) syncShard(shard int) error {
 	if !d.power {
 		return nil
@@ -221,8 +221,8 @@ func (d *Dir) syncShard(shard int) error {
 		}
 		sub, err := sys.OpenToSync("", func(_ string, use sys.DirUse) (sys.Dir, error) { return d.openShard(shard, use) })
 		if isLimit(err) {
-			// Needs no descriptor: who waits for this sync may be who would
-			// close one.
+			// It needs no descriptor: the goroutine that would close one may be
+			// waiting for this sync.
 			return d.root.SyncFS()
 		}
 		if err != nil {
@@ -236,10 +236,11 @@ func (d *Dir) syncShard(shard int) error {
 	return nil
 }
 
-// Close waits for the calls under way and closes the folder. Files made stay
-// open. Every later call fails with fs.ErrClosed, one that the function of a
-// Batch makes meanwhile too; that function must not call Close itself, which
-// would wait for it.
+// Close waits for the calls under way and closes the directory. Open files stay
+// open. Later calls fail with fs.ErrClosed, those that the function of a Batch
+// makes meanwhile included.
+//
+// The function of a Batch must not call Close, which would wait for it.
 func (d *Dir) Close() error {
 	if !d.opened() {
 		return fail("close", d.name, errNotOpen)
@@ -263,15 +264,15 @@ func (d *Dir) acquire(op, path string) error {
 	return nil
 }
 
-// opened reports whether OpenDir made d.
+// opened reports whether OpenDir returned d.
 func (d *Dir) opened() bool { return d != nil && d.prefix != "" }
 
 // errNotOpen is the error of a zero value.
-var errNotOpen = badName("not open: the zero value of its type")
+var errNotOpen = invalid("not open: the zero value of its type")
 
 func (d *Dir) release() { d.uses.Leave() }
 
-// ctxErr is the error of a ctx that is done, with its cause.
+// ctxErr returns the error of a ctx that is done, with its cause.
 func ctxErr(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

@@ -9,56 +9,55 @@ import (
 	"time"
 )
 
-// A drainer answers requests. One at a time takes some out of the queue: the
-// one that holds the baton.
-type drainer struct {
+// A worker takes batches of requests out of the queue and answers them. The one
+// that holds popToken pops.
+type worker struct {
 	*Queue
-	made []answer // not yet durable
+	created []answer // not yet durable
 }
 
-// answer is a request whose file is made.
+// An answer is a request with its file.
 type answer struct {
 	request
 	file *os.File
 }
 
 // run answers requests until the queue is closed and empty.
-func (q *drainer) run() {
+func (q *worker) run() {
 	batch := make([]request, q.batch)
 	holding := false
 	for {
 		if !holding {
-			<-q.baton
+			<-q.popToken
 		}
-		n, err := q.take(batch)
-		// One request without a sync is done sooner than another drainer is
-		// awake.
+		n, err := q.pop(batch)
+		// Without a sync one request takes less time than waking another worker.
 		holding = err == nil && n == 1 && !q.d.power
 		if !holding {
-			q.baton <- struct{}{}
+			q.popToken <- struct{}{}
 		}
 		if err != nil {
-			return // closed, and nothing is left
+			return // closed and empty
 		}
 		q.batches.Add(1)
 		timer := q.drains.Start()
 		for _, r := range batch[:n] {
-			f, err := q.make(r)
+			f, err := q.create(r)
 			if err == nil && q.d.power {
-				q.made = append(q.made, answer{r, f})
+				q.created = append(q.created, answer{r, f})
 			} else {
 				q.answer(r, f, err)
 			}
 		}
-		q.settle()
+		q.syncCreated()
 		timer.Stop()
 		q.busy.Add(-1)
-		clear(batch[:n]) // so that nothing is kept alive
+		clear(batch[:n]) // so that the batch keeps nothing alive
 	}
 }
 
-// take takes the next batch out of the queue, which counts as busy from then on.
-func (q *drainer) take(batch []request) (int, error) {
+// pop takes the next batch out of the queue. From then on the worker is busy.
+func (q *worker) pop(batch []request) (int, error) {
 	linger := q.linger
 	if q.lingerIfBusy {
 		linger = 0
@@ -71,8 +70,8 @@ func (q *drainer) take(batch []request) (int, error) {
 	if !q.lingerIfBusy || idle || n == len(batch) {
 		return n, nil
 	}
-	// The sync of this batch has to wait for those under way in any case: a
-	// journal commits one transaction after the other.
+	// The sync of this batch waits for those under way in any case: a journal
+	// commits one transaction after the other.
 	ctx, cancel := context.WithTimeout(context.Background(), q.linger)
 	defer cancel()
 	more, _ := q.requests.PopBatch(ctx, batch[n:], q.linger)
@@ -81,17 +80,17 @@ func (q *drainer) take(batch []request) (int, error) {
 
 const firstLimitWait, lastLimitWait = time.Millisecond, 100 * time.Millisecond
 
-// make makes the file of r, and waits while there is no descriptor for it.
-func (q *drainer) make(r request) (*os.File, error) {
+// create creates the file of r, and waits while there is no descriptor for it.
+func (q *worker) create(r request) (*os.File, error) {
 	for wait := firstLimitWait; ; wait = min(2*wait, lastLimitWait) {
 		if r.ctx.Err() != nil {
-			return nil, fail("create", r.place.path, ctxErr(r.ctx))
+			return nil, fail("create", r.at.path, ctxErr(r.ctx))
 		}
-		f, err := q.makeNow(r)
+		f, err := q.createNow(r)
 		if err == nil || !isLimit(err) {
 			return f, err
 		}
-		q.settle() // who gets these files may close them
+		q.syncCreated() // so that these files may be closed
 		q.limitWaits.Add(1)
 		select {
 		case <-time.After(wait):
@@ -102,40 +101,42 @@ func (q *drainer) make(r request) (*os.File, error) {
 	}
 }
 
-func (q *Queue) makeNow(r request) (*os.File, error) {
-	if err := q.d.acquire("create", r.place.path); err != nil {
+// createNow is create without waiting.
+func (q *Queue) createNow(r request) (*os.File, error) {
+	if err := q.d.acquire("create", r.at.path); err != nil {
 		return nil, err
 	}
 	defer q.d.release()
-	return q.d.make(r.place, r.perm, !r.touch)
+	return q.d.create(r.at, r.perm, !r.touch)
 }
 
-// settle makes durable what was made, one sync a folder, and answers.
-func (q *drainer) settle() {
-	if len(q.made) == 0 {
+// syncCreated makes the names of the created files durable, by one sync a
+// directory, and answers their requests.
+func (q *worker) syncCreated() {
+	if len(q.created) == 0 {
 		return
 	}
-	shards := make([]int, len(q.made))
-	for i, a := range q.made {
-		shards[i] = a.place.shard
+	shards := make([]int, len(q.created))
+	for i, a := range q.created {
+		shards[i] = a.at.shard
 	}
 	slices.Sort(shards)
 	shards = slices.Compact(shards)
 	errs := q.syncAll(shards)
-	for _, a := range q.made {
-		i, _ := slices.BinarySearch(shards, a.place.shard)
+	for _, a := range q.created {
+		i, _ := slices.BinarySearch(shards, a.at.shard)
 		if errs[i] != nil && a.file != nil {
 			a.file.Close() // nothing was written
 			a.file = nil
 		}
 		q.answer(a.request, a.file, errs[i])
 	}
-	clear(q.made)
-	q.made = q.made[:0]
+	clear(q.created)
+	q.created = q.created[:0]
 }
 
-// syncAll syncs several folders at once, so that a commit and a flush of the
-// disk serve many, but not more than maxWorkers, as each takes a descriptor.
+// syncAll syncs several directories at once, so that they share a journal commit
+// and a flush of the disk; at most maxWorkers, as each takes a descriptor.
 func (q *Queue) syncAll(shards []int) []error {
 	errs := make([]error, len(shards))
 	var next atomic.Int64
@@ -161,7 +162,7 @@ func (q *Queue) sync(shard int) error {
 	return q.d.syncShard(shard)
 }
 
-// answer gives r its one answer.
+// answer answers r.
 func (q *Queue) answer(r request, f *os.File, err error) {
 	q.count(r, err)
 	if r.call == nil {

@@ -101,7 +101,7 @@ func ExampleQueue() {
 	}
 	wg.Wait()
 	s := q.Stats()
-	fmt.Println(s.Answered, "answered,", s.Failed, "failed,", s.Depth, "wait")
+	fmt.Println(s.Answered, "answered,", s.Failed, "failed,", s.Queued, "wait")
 	// Output: 100 answered, 0 failed, 0 wait
 }
 

@@ -8,22 +8,22 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Descriptors are the limits on open files, and how near they are. A figure
-// that cannot be had is 0.
+// Descriptors are the limits on open files and the numbers in use. A figure that
+// cannot be read is 0.
 type Descriptors struct {
-	// Soft is how many descriptors this process may have (RLIMIT_NOFILE); it
-	// can raise that itself, by Raise, up to Hard. Go programs begin with the
-	// soft limit at the hard one, their children with what was set outside.
+	// Soft is the limit of this process (RLIMIT_NOFILE), which Raise raises up to
+	// Hard. Go raises Soft to Hard when a program starts; children of it start
+	// with the limit that was set outside.
 	Soft, Hard uint64
-	// Used is how many descriptors this process has.
+	// Used is the number of descriptors of this process.
 	Used uint64
-	// System is how many open files all processes together may have
-	// (fs.file-max), SystemUsed how many they have. Root may exceed it.
+	// System is the limit on the open files of all processes together
+	// (fs.file-max), which root may exceed. SystemUsed is their number.
 	System, SystemUsed uint64
 }
 
-// Limits reads them. It fails with errors.ErrUnsupported off Linux. Where
-// /proc is not mounted only Soft and Hard are there, and the error is nil.
+// Limits reads the limits on open files. It fails with errors.ErrUnsupported off
+// Linux. If /proc is not mounted it returns Soft and Hard only.
 func Limits() (Descriptors, error) {
 	var d Descriptors
 	var err error
@@ -39,10 +39,9 @@ func Limits() (Descriptors, error) {
 	return d, nil
 }
 
-// Raise raises the soft limit of this process to n, for its children too, and
-// returns what the limit is then. A limit of n or more stays as it is. Above
-// the hard limit Raise changes nothing and fails with a *LimitError that says
-// how to raise that.
+// Raise raises the soft limit of this process, and of its later children, to n
+// and returns the new limit. A limit of n or more stays. An n above the hard
+// limit changes nothing and fails with a *LimitError, which says how to raise it.
 func Raise(n uint64) (soft uint64, err error) {
 	soft, hard, err := sys.FileLimits()
 	switch {
@@ -59,12 +58,12 @@ func Raise(n uint64) (soft uint64, err error) {
 	return n, nil
 }
 
-// A LimitError says which limit on open files was hit, and what to do.
-// errors.Is finds syscall.EMFILE (the limit of this process) or
-// syscall.ENFILE (that of the system) in it.
+// A LimitError reports which limit on open files was reached, and how to raise
+// it. errors.Is finds syscall.EMFILE (the limit of this process) or
+// syscall.ENFILE (that of the system).
 type LimitError struct {
 	Err        syscall.Errno
-	Soft, Hard uint64 // the limits of this process; 0 where they are not known
+	Soft, Hard uint64 // the limits of this process; 0 if not known
 }
 
 func (e *LimitError) Unwrap() error { return e.Err }
@@ -83,8 +82,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%v: the limit RLIMIT_NOFILE of this process is %d, soft and hard, which %s", e.Err, e.Soft, raiseHard)
 }
 
-// limited makes a *LimitError of an err that says that descriptors have run
-// out, and returns any other as it is.
+// limited returns a *LimitError for an err that means that descriptors have run
+// out, and any other err unchanged.
 func limited(err error) error {
 	var no syscall.Errno
 	if !errors.As(err, &no) || no != syscall.EMFILE && no != syscall.ENFILE {
@@ -97,7 +96,7 @@ func limited(err error) error {
 	return &LimitError{Err: no, Soft: soft, Hard: hard}
 }
 
-// isLimit reports whether err says that descriptors have run out.
+// isLimit reports whether err means that descriptors have run out.
 func isLimit(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A MemoryFile is a file in memory. It may be used as any other, and handed to
-// another process. Nothing survives of it when the last descriptor is closed
+// A MemoryFile is a file in memory. It is used as any other, and may be passed to
+// another process. It is lost when its last descriptor is closed
 // (durability.None). The zero MemoryFile is not open: its methods fail with
 // fs.ErrInvalid.
 type MemoryFile struct {
 	*os.File
-	temp string // what Close has to remove
+	temp string // name to be removed by Close
 }
 
-// Memory makes an empty file in memory (memfd_create(2)) and opens it for
-// reading and writing. The name is for errors and /proc only; two files may
-// have the same. Off Linux it is a file in os.TempDir.
+// Memory creates an empty file in memory (memfd_create(2)) and opens it for
+// reading and writing. The name is for errors and /proc only, and need not be
+// unique. Off Linux it is a file in os.TempDir.
 func Memory(name string) (*MemoryFile, error) {
 	f, err := sys.NewMemory(name)
 	if err == nil {
@@ -38,9 +38,9 @@ func Memory(name string) (*MemoryFile, error) {
 	return m, nil
 }
 
-// Seal makes the file immutable, for every process that has it and for good:
-// it can be read and mapped, but not written, grown or shrunk (EPERM). It
-// fails with EBUSY while the file is mapped for writing, and with
+// Seal makes the file immutable, for good and for every process that has it: it
+// can be read and mapped, but not written, grown or shrunk (EPERM). Seal fails
+// with EBUSY while the file is mapped for writing, and with
 // errors.ErrUnsupported off Linux.
 func (m *MemoryFile) Seal() error {
 	if m.File == nil {
@@ -65,7 +65,7 @@ func (m *MemoryFile) Close() error {
 	return err
 }
 
-// Name is the name that Memory was given.
+// Name returns the name given to Memory.
 func (m *MemoryFile) Name() string {
 	if m.File == nil {
 		return ""

@@ -10,93 +10,77 @@ import (
 	"sync/atomic"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Existing says what is done with a name that is there already.
+// Existing is the treatment of a name that exists already.
 type Existing int
 
 const (
-	// Refuse it, with fs.ErrExist; a symlink too, wherever it leads.
+	// Refuse fails with fs.ErrExist, for a symlink too, wherever it leads.
 	Refuse Existing = iota
-	// Truncate the file that is there.
+	// Truncate opens the existing file and empties it.
 	Truncate
-	// Reuse the file that is there, with what is in it.
+	// Reuse opens the existing file with its content.
 	Reuse
 )
 
-// Options are the settings of a Dir. The zero value is the safe one: names
-// survive a power cut, no file that is there is touched, and all files are in
-// the folder itself.
+// Options are the settings of a Dir. The zero value is safe: names survive a
+// power cut, no existing file is changed, and all files are in the directory
+// itself.
 type Options struct {
-	// Level is what the name of a file survives once the function that made
-	// it has returned. Power, the default, syncs the folder that holds it, and
-	// needs read permission on it. Kill does not sync. None is refused: a name
-	// that is made is in the kernel, and outlives the process. What is written
-	// into the file is not covered; see the package comment.
+	// Level is what the name of a file survives once the function that created
+	// it has returned. Power, the default, syncs the directory that holds the
+	// name, and needs read permission on it. Kill does not sync. None is refused:
+	// a name is in the kernel at once, and outlives the process. The level does
+	// not cover the content of the file; see the package comment.
 	Level durability.Level
-	// Shards is the number of sub-folders that the files are spread over: 0,
-	// 16, 256 or 4096. See Path for the layout. At level Kill the folder is
-	// given, for good, the attribute T of chattr(1), by which ext4 spreads new
-	// sub-folders over the disk, so that they do not wait for each other.
+	// Shards is the number of sub-directories that the files are spread over: 0,
+	// 16, 256 or 4096. See Path for the layout. At level Kill the directory gets,
+	// for good, the attribute T of chattr(1), by which ext4 spreads new
+	// sub-directories over the disk, so that they do not wait for each other.
 	Shards int
-	// Existing says what is done with a name that is there already. With
-	// Truncate and Reuse a symlink is refused with ELOOP (off Linux followed,
-	// unless Root is set), and a device, FIFO or socket not written to.
+	// Existing is the treatment of a name that exists already. Truncate and
+	// Reuse fail with ELOOP for a symlink (off Linux they follow it, unless Root
+	// is set) and refuse a device, FIFO or socket.
 	Existing Existing
-	// Root, unless nil, is what the name given to OpenDir is relative to, and
-	// nothing below it follows a symlink: neither that name, nor a folder
-	// before it, nor a sub-folder of Shards, nor a file. Root may be closed once
-	// OpenDir has returned.
+	// Root, unless nil, is the directory that the name given to OpenDir is
+	// relative to. Nothing below it follows a symlink: neither that name, nor a
+	// directory before it, nor a sub-directory of Shards, nor a file. Root may be
+	// closed once OpenDir has returned.
 	Root *os.Root
 	// OneMount, with Root, refuses every mount point below Root with
-	// syscall.EXDEV: bind mounts too. It is offered on Linux only.
+	// syscall.EXDEV, bind mounts included. Only Linux has it.
 	OneMount bool
-}
-
-// badOption is a setting that is not taken.
-type badOption struct {
-	text string
-	is   error
-}
-
-func (e *badOption) Error() string        { return "newfile: " + e.text }
-func (e *badOption) Is(target error) bool { return target == e.is }
-
-func invalid(format string, args ...any) error {
-	return &badOption{fmt.Sprintf(format, args...), fs.ErrInvalid}
-}
-
-func unsupported(format string, args ...any) error {
-	return &badOption{fmt.Sprintf(format, args...), errors.ErrUnsupported}
 }
 
 func (o Options) check() error {
 	switch {
 	case o.Level == durability.None:
-		return invalid("Options.Level: none; want power or kill: a name outlives the process that makes it")
+		return setting.Wrong("newfile: Options.Level", o.Level, "power or kill: a name outlives the process that creates it")
 	case o.Level > durability.None:
-		return invalid("Options.Level: %v; want power or kill", o.Level)
+		return setting.Wrong("newfile: Options.Level", o.Level, "power or kill")
 	case o.Level == durability.Power && !sys.CanSyncDir:
-		return unsupported("Options.Level: power; want kill: %s cannot sync a directory", runtime.GOOS)
+		return setting.Refused(errors.ErrUnsupported, "newfile: Options.Level", o.Level, "kill: %s cannot sync a directory", runtime.GOOS)
 	case o.Existing < Refuse || o.Existing > Reuse:
-		return invalid("Options.Existing: %d; want Refuse, Truncate or Reuse", int(o.Existing))
+		return setting.Wrong("newfile: Options.Existing", int(o.Existing), "Refuse, Truncate or Reuse")
 	case o.Shards != 0 && o.Shards != 16 && o.Shards != 256 && o.Shards != 4096:
-		return invalid("Options.Shards: %d; want 0, 16, 256 or 4096", o.Shards)
+		return setting.Wrong("newfile: Options.Shards", o.Shards, "0, 16, 256 or 4096")
 	case o.OneMount && o.Root == nil:
-		return invalid("Options.OneMount: true without Root; want Root")
+		return setting.Wrong("newfile: Options.OneMount", setting.Text("true without Root"), "Root to be set")
 	case o.OneMount && runtime.GOOS != "linux":
-		return unsupported("Options.OneMount: true; want false: %s does not tell mount points", runtime.GOOS)
+		return setting.Refused(errors.ErrUnsupported, "newfile: Options.OneMount", true, "false on %s", runtime.GOOS)
 	}
 	return nil
 }
 
-// OpenDir opens the folder dir, which must exist, and which is relative to
-// Options.Root if that is set. Close the Dir after use. Sub-folders are made
-// when the first file is made in them, with mode 0777 before umask.
+// OpenDir opens the existing directory dir, relative to Options.Root if that is
+// set. Sub-directories are created with their first file, with mode 0777 before
+// umask. Close the Dir after use.
 //
-// A setting that is refused is fs.ErrInvalid, or errors.ErrUnsupported on this
-// system: where a folder cannot be synced (Windows) level Power is.
+// A wrong setting is fs.ErrInvalid, one that this system does not have
+// errors.ErrUnsupported: level Power on Windows, which cannot sync a directory.
 func OpenDir(dir string, o Options) (*Dir, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -110,7 +94,7 @@ func OpenDir(dir string, o Options) (*Dir, error) {
 		width:    map[int]int{0: 0, 16: 1, 256: 2, 4096: 3}[o.Shards],
 		durable:  make([]atomic.Bool, o.Shards),
 	}
-	root, err := openFolder(dir, o)
+	root, err := openRoot(dir, o)
 	if err != nil {
 		return nil, &fs.PathError{Op: "newfile.OpenDir", Path: dir, Err: limited(err)}
 	}
@@ -123,16 +107,16 @@ func OpenDir(dir string, o Options) (*Dir, error) {
 		d.prefix += string(os.PathSeparator)
 	}
 	if o.Shards > 0 && !d.power {
-		// Files of one block group share its bitmap and, by 16, blocks of its
-		// inode table: who makes files there waits for others, and for reads.
-		// At level Power it is worth more that few blocks are written by a sync.
-		root.Unrelated() // a hint: where it cannot be given, things are as ever
+		// Files of one block group share its bitmap and, 16 at a time, blocks of
+		// its inode table: their creation waits for other creations, and for
+		// reads. At level Power it counts more that a sync writes few blocks.
+		root.Unrelated() // a hint: an error changes nothing
 	}
 	d.uses.Open()
 	return d, nil
 }
 
-func openFolder(dir string, o Options) (sys.Dir, error) {
+func openRoot(dir string, o Options) (sys.Dir, error) {
 	open := func(name string, use sys.DirUse) (sys.Dir, error) {
 		d, err := sys.OpenIn(o.Root, name, use, o.OneMount)
 		if err == sys.ErrEscapes {

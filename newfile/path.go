@@ -8,64 +8,66 @@ import (
 	"strings"
 )
 
-// badName is a name that no Dir takes.
-type badName string
+// invalid is an error that is fs.ErrInvalid.
+type invalid string
 
-func (e badName) Error() string        { return string(e) }
-func (e badName) Is(target error) bool { return target == fs.ErrInvalid }
+func (e invalid) Error() string        { return string(e) }
+func (e invalid) Is(target error) bool { return target == fs.ErrInvalid }
 
+// checkName returns an error for a name that no Dir takes.
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return badName("name is empty")
+		return invalid("name is empty")
 	case name == "." || name == "..":
-		return badName("name is a directory")
+		return invalid("name is a directory")
 	case strings.IndexByte(name, '/') >= 0 || os.PathSeparator != '/' && strings.IndexByte(name, os.PathSeparator) >= 0:
-		return badName("name holds a separator")
+		return invalid("name contains a separator")
 	case strings.IndexByte(name, 0) >= 0:
-		return badName("name holds a NUL byte")
+		return invalid("name contains a NUL byte")
 	case runtime.GOOS == "windows" && !filepath.IsLocal(name):
-		return badName("name is not local")
+		return invalid("name is not local")
 	}
 	return nil
 }
 
-// rootShard is the number of the folder itself.
+// rootShard stands for the directory itself.
 const rootShard = -1
 
-// place is where a file is.
-type place struct {
+// A location is the place of a file.
+type location struct {
 	shard     int
-	path, rel string // rel is relative to the Dir, and a part of path
+	path, rel string // rel is relative to the Dir, and the end of path
 }
 
-// name is the name that the caller gave.
-func (p place) name() string { return p.rel[strings.LastIndexByte(p.rel, os.PathSeparator)+1:] }
+// name returns the name that the caller gave.
+func (p location) name() string { return p.rel[strings.LastIndexByte(p.rel, os.PathSeparator)+1:] }
 
-func (d *Dir) place(op, name string) (place, error) {
+// locate returns the location of the file name.
+func (d *Dir) locate(op, name string) (location, error) {
 	if err := checkName(name); err != nil {
-		return place{}, &fs.PathError{Op: op, Path: name, Err: err}
+		return location{}, &fs.PathError{Op: op, Path: name, Err: err}
 	}
 	if d.width == 0 {
 		path := d.prefix + name
-		return place{rootShard, path, path[len(d.prefix):]}, nil
+		return location{rootShard, path, path[len(d.prefix):]}, nil
 	}
 	s := shardOf(name, d.width)
 	path := d.prefix + d.shardName(s) + string(os.PathSeparator) + name
-	return place{s, path, path[len(d.prefix):]}, nil
+	return location{s, path, path[len(d.prefix):]}, nil
 }
 
-// Path returns where the file name is, or is to be: dir/name, and with Shards
-// dir/shard/name. It makes no system call. For a name that Create refuses it
-// returns "", as the zero Dir does.
+// Path returns the path of the file name, which need not exist: dir/name, with
+// Shards dir/shard/name. It makes no system call. It returns "" for a name that
+// Create refuses, and of a zero Dir.
 //
-// The layout is the same on every system and in every version. The shard is
-// the hash of the name's bytes as hexadecimal digits in lower case: one for 16
-// shards, two for 256, three for 4096. The hash is FNV-1a of 32 bits, and of it
-// the lowest 4, 8 or 12 bits of h>>16 ^ h. A Dir of another number of shards
-// does not find the files: the number belongs to the folder.
+// The layout is the same on every system and in every version. The shard is the
+// hash of the name's bytes in lower-case hexadecimal digits: one for 16 shards,
+// two for 256, three for 4096. The hash is the lowest 4, 8 or 12 bits of
+// h>>16 ^ h, h being the 32-bit FNV-1a hash. A Dir with another number of shards
+// does not find the files: the number belongs to the directory.
 func (d *Dir) Path(name string) string {
-	p, err := d.place("", name)
+	p, err := d.locate("", name)
 	if err != nil || !d.opened() {
 		return ""
 	}

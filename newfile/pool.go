@@ -10,57 +10,55 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A Pool lends scratch files: empty files without a name, that are emptied and
-// lent again when their user closes them. It may be used by many goroutines
-// at once.
+// A Pool hands out scratch files: empty files without a name, which are emptied
+// and reused when they are closed. Its methods are safe for concurrent use.
 //
-// No file is ever lent to two users. A Scratch is made anew for each loan and
-// is of no more use once it is closed, so that who goes on using it gets
-// fs.ErrClosed and not somebody else's data.
+// No file has two users. Each Get returns a new Scratch, which fails with
+// fs.ErrClosed once it is closed, and never shows the data of the next user.
 //
-// Nothing survives of a scratch file (durability.None). The zero Pool is not
-// open: its methods fail with fs.ErrInvalid.
+// A scratch file is lost when the process exits (durability.None). The zero Pool
+// is not open: its methods fail with fs.ErrInvalid.
 type Pool struct {
-	d     *Dir
-	slots chan struct{} // one for each file that is lent, or made by Warm
+	d   *Dir
+	sem chan struct{} // a semaphore: one value for each file in use, or being created by Warm
 
 	mu     sync.Mutex
-	files  int     // that there are, lent or not, or are being made
-	idle   []*File // the one used last is lent first: its metadata is in the cache
+	files  int     // in use, idle, or being created
+	idle   []*File // used last in, first out: the metadata of the last is in the cache
 	closed bool
 }
 
-// NewPool makes a pool of at most limit files, made in the folder of d as they
-// are needed, or by Warm. A limit above the soft limit on descriptors is refused
-// with a *LimitError. Close the pool before d.
+// NewPool returns a pool of at most limit files, created in the directory of d by
+// Get and Warm. A limit above the soft limit on descriptors is refused with a
+// *LimitError. Close the pool before d.
 func NewPool(d *Dir, limit int) (*Pool, error) {
-	if limit < 1 {
-		return nil, invalid("NewPool: limit: %d files; want 1 or more", limit)
+	if err := setting.AtLeast("newfile: NewPool: limit", limit, 1); err != nil {
+		return nil, err
 	}
 	if !d.opened() {
-		return nil, invalid("NewPool: d: a Dir that OpenDir did not open")
+		return nil, setting.Wrong("newfile: NewPool: d", setting.Text("a zero Dir"), "one that OpenDir returned")
 	}
 	if soft, hard, err := sys.FileLimits(); err == nil && uint64(limit) > soft {
-		return nil, fmt.Errorf("newfile: pool of %d files: %w", limit, &LimitError{Err: syscall.EMFILE, Soft: soft, Hard: hard})
+		return nil, fmt.Errorf("newfile: NewPool: limit: %d files: %w", limit, &LimitError{Err: syscall.EMFILE, Soft: soft, Hard: hard})
 	}
-	return &Pool{d: d, slots: make(chan struct{}, limit)}, nil
+	return &Pool{d: d, sem: make(chan struct{}, limit)}, nil
 }
 
-// Warm makes files until the pool has n of them, those that are lent included,
-// so that the first users need not wait until theirs are made. n above the
-// pool's limit is refused with fs.ErrInvalid. If n files need more descriptors
-// than this process may have beside those it has, none is made, and the error is
-// a *LimitError. After any other error, that of ctx, fs.ErrClosed or that of
-// Anonymous, the files made until then stay.
+// Warm creates files until the pool has n, those in use included, so that the
+// first calls of Get need not. An n above the pool's limit is fs.ErrInvalid. If
+// the process may not have that many more descriptors, Warm creates no file and
+// the error is a *LimitError. After any other error, that of ctx, fs.ErrClosed
+// or that of Anonymous, the files created by then stay.
 func (p *Pool) Warm(ctx context.Context, n int) error {
 	if p.d == nil {
 		return fail("create", "", errNotOpen)
 	}
-	if n < 0 || n > cap(p.slots) {
-		return invalid("Pool.Warm: n: %d files; want 0 to %d, the limit of the pool", n, cap(p.slots))
+	if n < 0 || n > cap(p.sem) {
+		return setting.Wrong("newfile: Pool.Warm: n", n, "0 to %d files, the limit of the pool", cap(p.sem))
 	}
 	p.mu.Lock()
 	missing, closed := n-p.files, p.closed
@@ -72,7 +70,7 @@ func (p *Pool) Warm(ctx context.Context, n int) error {
 		return nil
 	}
 	if l, err := Limits(); err == nil && l.Used > 0 && l.Used+uint64(missing) > l.Soft {
-		return fmt.Errorf("newfile: warm a pool with %d files, %d descriptors in use: %w", n, l.Used,
+		return fmt.Errorf("newfile: Pool.Warm: %d files, with %d descriptors in use: %w", n, l.Used,
 			&LimitError{Err: syscall.EMFILE, Soft: l.Soft, Hard: l.Hard})
 	}
 	for {
@@ -82,13 +80,13 @@ func (p *Pool) Warm(ctx context.Context, n int) error {
 	}
 }
 
-// warmOne makes one file if there are fewer than n.
+// warmOne creates one file if there are fewer than n.
 func (p *Pool) warmOne(ctx context.Context, n int) (more bool, err error) {
-	// A slot, as for a loan: so there are never more files than the limit.
-	if err := p.slot(ctx); err != nil {
+	// As Get does, so that there are never more files than the limit.
+	if err := p.acquire(ctx); err != nil {
 		return false, err
 	}
-	defer func() { <-p.slots }()
+	defer p.release()
 	p.mu.Lock()
 	switch {
 	case p.closed:
@@ -101,44 +99,47 @@ func (p *Pool) warmOne(ctx context.Context, n int) (more bool, err error) {
 	if !more {
 		return false, err
 	}
-	f, err := p.make()
+	f, err := p.create()
 	if err != nil {
 		return false, err
 	}
-	return true, p.give(f)
+	return true, p.put(f)
 }
 
-// slot waits until fewer than limit files are lent.
-func (p *Pool) slot(ctx context.Context) error {
+// acquire waits until fewer than limit files are in use.
+func (p *Pool) acquire(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fail("create", p.d.name, ctxErr(ctx))
 	}
 	select {
-	case p.slots <- struct{}{}:
+	case p.sem <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fail("create", p.d.name, ctxErr(ctx))
 	}
 }
 
-// Get lends an empty file, open for reading and writing at its head. While
-// limit files are lent it waits. Its error is that of ctx, fs.ErrClosed after
+func (p *Pool) release() { <-p.sem }
+
+// Get returns an empty file, open for reading and writing at offset 0. It waits
+// while limit files are in use. Its error is that of ctx, fs.ErrClosed after
 // Close, or that of Anonymous.
 func (p *Pool) Get(ctx context.Context) (*Scratch, error) {
 	if p.d == nil {
 		return nil, fail("create", "", errNotOpen)
 	}
-	if err := p.slot(ctx); err != nil {
+	if err := p.acquire(ctx); err != nil {
 		return nil, err
 	}
 	f, err := p.take()
 	if err != nil {
-		<-p.slots
+		p.release()
 		return nil, err
 	}
 	return &Scratch{pool: p, file: f}, nil
 }
 
+// take returns an idle file, or a new one.
 func (p *Pool) take() (*File, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -154,27 +155,27 @@ func (p *Pool) take() (*File, error) {
 	}
 	p.files++
 	p.mu.Unlock()
-	return p.make()
+	return p.create()
 }
 
-// make makes a file that is counted already.
-func (p *Pool) make() (*File, error) {
+// create creates a file that files already counts.
+func (p *Pool) create() (*File, error) {
 	f, err := Anonymous(p.d, 0o600)
 	if err != nil {
-		p.lost()
+		p.uncount()
 	}
 	return f, err
 }
 
-// lost counts a file less.
-func (p *Pool) lost() {
+// uncount subtracts a file that the pool no longer has.
+func (p *Pool) uncount() {
 	p.mu.Lock()
 	p.files--
 	p.mu.Unlock()
 }
 
-// give takes f back, empty, unless the pool is closed.
-func (p *Pool) give(f *File) error {
+// put adds the empty file f to idle, or closes it if the pool is closed.
+func (p *Pool) put(f *File) error {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -185,9 +186,8 @@ func (p *Pool) give(f *File) error {
 	return nil
 }
 
-// Close closes the files that are not lent, and each other one when its user
-// closes it. Every later Get fails with fs.ErrClosed; one that waits gets that
-// when a file comes back.
+// Close closes the idle files. A file in use is closed by Scratch.Close. Later
+// calls of Get fail with fs.ErrClosed; one that waits does when a file is closed.
 func (p *Pool) Close() error {
 	if p.d == nil {
 		return fail("close", "", errNotOpen)
@@ -203,15 +203,15 @@ func (p *Pool) Close() error {
 	return errors.Join(errs...)
 }
 
-// A Scratch is a file on loan from a Pool. Its methods do what those of
-// os.File do, until it is closed; then they fail with fs.ErrClosed. Those of the
-// zero Scratch fail with fs.ErrInvalid.
+// A Scratch is a file of a Pool. Its methods are those of os.File until it is
+// closed; then they fail with fs.ErrClosed. Those of the zero Scratch fail with
+// fs.ErrInvalid.
 type Scratch struct {
 	pool *Pool
 
 	mu   sync.RWMutex // read-held while file is in use, so that Close waits
 	file *File        // nil once closed
-	used atomic.Bool  // has content, or is not at its head
+	used atomic.Bool  // the file may have content or another offset than 0
 }
 
 var _ interface {
@@ -235,31 +235,31 @@ func (s *Scratch) with(op string, f func(*File) error) error {
 	return f(s.file)
 }
 
-// Read reads from the offset on.
+// Read reads at the current offset.
 func (s *Scratch) Read(b []byte) (n int, err error) {
 	err = s.with("read", func(f *File) (err error) { n, err = f.Read(b); return err })
 	return n, err
 }
 
-// Write writes at the offset.
+// Write writes at the current offset.
 func (s *Scratch) Write(b []byte) (n int, err error) {
 	err = s.with("write", func(f *File) (err error) { n, err = f.Write(b); return err })
 	return n, err
 }
 
-// ReadAt reads at off, whatever the offset is.
+// ReadAt reads at off. It does not use the current offset.
 func (s *Scratch) ReadAt(b []byte, off int64) (n int, err error) {
 	err = s.with("read", func(f *File) (err error) { n, err = f.ReadAt(b, off); return err })
 	return n, err
 }
 
-// WriteAt writes at off, whatever the offset is.
+// WriteAt writes at off. It does not use the current offset.
 func (s *Scratch) WriteAt(b []byte, off int64) (n int, err error) {
 	err = s.with("write", func(f *File) (err error) { n, err = f.WriteAt(b, off); return err })
 	return n, err
 }
 
-// Seek sets the offset.
+// Seek sets the current offset.
 func (s *Scratch) Seek(offset int64, whence int) (pos int64, err error) {
 	err = s.with("seek", func(f *File) (err error) { pos, err = f.Seek(offset, whence); return err })
 	return pos, err
@@ -270,7 +270,7 @@ func (s *Scratch) Truncate(size int64) error {
 	return s.with("truncate", func(f *File) error { return f.Truncate(size) })
 }
 
-// Size tells the size in bytes.
+// Size returns the size in bytes.
 func (s *Scratch) Size() (n int64, err error) {
 	err = s.with("stat", func(f *File) error {
 		fi, err := f.Stat()
@@ -282,9 +282,9 @@ func (s *Scratch) Size() (n int64, err error) {
 	return n, err
 }
 
-// Close empties the file and gives it back to the pool, after the calls under
-// way. A file that cannot be emptied is closed, and the pool makes another in
-// its place.
+// Close waits for the calls under way, empties the file and returns it to the
+// pool. A file that cannot be emptied is closed, and the pool creates another
+// when needed.
 func (s *Scratch) Close() error {
 	if s.pool == nil {
 		return fail("close", "", errNotOpen)
@@ -296,16 +296,16 @@ func (s *Scratch) Close() error {
 	if f == nil {
 		return fail("close", s.pool.d.name, fs.ErrClosed)
 	}
-	defer func() { <-s.pool.slots }()
+	defer s.pool.release()
 	if s.used.Load() {
 		_, err := f.Seek(0, io.SeekStart)
 		if err == nil {
 			err = f.Truncate(0)
 		}
 		if err != nil {
-			s.pool.lost()
+			s.pool.uncount()
 			return errors.Join(err, f.Close())
 		}
 	}
-	return s.pool.give(f)
+	return s.pool.put(f)
 }

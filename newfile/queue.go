@@ -3,7 +3,6 @@ package newfile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/queue"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/latency"
 )
 
@@ -20,23 +20,23 @@ var ErrFull = errors.New("newfile: queue is full")
 
 // QueueOptions are the settings of a Queue. The zero value works.
 type QueueOptions struct {
-	// Capacity is how many requests wait at most. The default, 0, is 1,024.
+	// Capacity is the most requests that wait. The default, 0, is 1,024.
 	Capacity int
-	// Batch is how many requests are taken at once at most. The default, 0, is
-	// 64. At level Power they share one sync of each folder.
+	// Batch is the most requests in one batch. At level Power they share one
+	// sync of each directory. The default, 0, is 64.
 	Batch int
-	// Linger is how long the first request of a batch waits for others at
-	// most. The default, 0, is no time at level Kill, where waiting would gain
-	// nothing, and at level Power 1 ms while another batch is being synced,
-	// and else no time. A negative Linger is none.
+	// Linger is the longest time that the first request of a batch waits for
+	// others. The default, 0, is no time at level Kill, where waiting gains
+	// nothing; at level Power it is 1 ms while another batch is being synced,
+	// else no time. A negative Linger is no time.
 	Linger time.Duration
-	// Workers is how many batches are under way at once at most. The default,
-	// 0, is 16 at level Power, where they mostly wait for the disk, and else
-	// GOMAXPROCS but at most 8. Unless a Linger is set, a Create that finds
-	// nobody waiting and a worker idle does the work itself.
+	// Workers is the most batches under way at once. The default, 0, is 16 at
+	// level Power, where they mostly wait for the disk, else GOMAXPROCS, at most
+	// 8. Unless Linger is set, a Create that finds no request waiting and a
+	// worker idle does the work itself.
 	Workers int
-	// Perm, before umask, is for requests that say none, and for Create. The
-	// default, 0, is 0o666.
+	// Perm, before umask, is the mode of files of Create and of requests
+	// without one. The default, 0, is 0o666.
 	Perm fs.FileMode
 }
 
@@ -44,27 +44,27 @@ type QueueOptions struct {
 type Request struct {
 	Name  string
 	Perm  fs.FileMode // 0 stands for QueueOptions.Perm
-	Touch bool        // the file is only made: Done is given no file
-	// Done is called once, with the open file or the reason why there is
-	// none. It runs on one of the queue's own goroutines: it should hand the
-	// file on and return, and must not call Submit, Create or Close of the
-	// queue.
+	Touch bool        // the file is not opened: Done gets a nil file
+	// Done is called once, with the open file or the error. It runs in a worker
+	// of the queue: it should hand the file on and return.
+	//
+	// Done must not call Submit, Create or Close of the queue.
 	Done func(f *os.File, err error)
 }
 
-// A Queue makes files in a Dir for many goroutines, by a few of its own. It may
-// be used by many goroutines at once. What a file's name survives when its
-// request is answered is what the Dir promises.
+// A Queue creates files in a Dir for many goroutines, by a few workers. Its
+// methods are safe for concurrent use. When a request is answered, the name of
+// the file survives what the Dir promises.
 //
 // Each request is answered exactly once: by the error of Submit, or by its
 // Done. That holds when contexts are cancelled, when the disk is full, and for
-// what waits when the queue is closed.
+// the requests that wait when the queue is closed.
 //
-// When descriptors run out (EMFILE, ENFILE) the queue does not fail: it hands
-// out what it has made, and tries again, after 1 ms at first and 100 ms at
-// last, until somebody has closed a file. Requests behind that one wait too.
-// The waiting ends with the ctx of the request, and with Close: then the answer
-// is the *LimitError.
+// When descriptors run out (EMFILE, ENFILE) the queue does not fail: it answers
+// the requests whose files are open, and retries the others, at first after 1
+// ms, at last every 100 ms, until a file is closed. Later requests wait too. The
+// waiting ends with the ctx of the request, and with Close: then the answer is
+// the *LimitError.
 //
 // The zero Queue is not open: its methods fail with fs.ErrInvalid.
 type Queue struct {
@@ -74,16 +74,16 @@ type Queue struct {
 	linger   time.Duration
 	perm     fs.FileMode
 
-	lingerIfBusy bool // and not else
+	lingerIfBusy bool // linger only while another batch is under way
 
 	closeOnce sync.Once
 	closing   chan struct{}
-	baton     chan struct{} // of capacity 1
-	drainers  sync.WaitGroup
+	popToken  chan struct{} // of capacity 1; held by the worker that pops
+	running   sync.WaitGroup
 
 	workers int64
-	busy    atomic.Int64 // drainers with a batch, and callers that help themselves
-	helping sync.RWMutex // read-held by the latter, so that Close waits
+	busy    atomic.Int64 // workers with a batch, and calls of Create that do the work
+	inline  sync.RWMutex // read-held by such calls, so that Close waits
 
 	answered, failed, abandoned, batches, waits, limitWaits atomic.Uint64
 
@@ -91,47 +91,47 @@ type Queue struct {
 	drains  latency.Sampler
 }
 
-// request is a Request, or a call of Create, under way.
+// A request is a Request, or a call of Create, under way.
 type request struct {
-	timer latency.Timer // from the call on, or none
+	timer latency.Timer // runs from the call on, if the request is sampled
 	ctx   context.Context
-	place place
+	at    location
 	perm  fs.FileMode
 	touch bool
 	done  func(f *os.File, err error)
 	call  *call // in place of done
 }
 
-// syncWorkers batches of the default size hold as many requests as wait at
-// most by default.
+// syncWorkers is the default of Workers at level Power. That many batches of the
+// default size hold as many requests as the default Capacity.
 const syncWorkers = 16
 
 func (o QueueOptions) check() error {
 	switch {
 	case o.Capacity < 0 || o.Capacity > 1<<31-1:
-		return invalid("QueueOptions.Capacity: %d requests; want 0 (%d) to %d", o.Capacity, defaultCapacity, 1<<31-1)
+		return setting.Wrong("newfile: QueueOptions.Capacity", o.Capacity, "0 (%d requests) to %d", defaultCapacity, 1<<31-1)
 	case o.Batch < 0 || o.Batch > 1<<20:
-		return invalid("QueueOptions.Batch: %d requests; want 0 (%d) to %d", o.Batch, defaultBatch, 1<<20)
+		return setting.Wrong("newfile: QueueOptions.Batch", o.Batch, "0 (%d requests) to %d", defaultBatch, 1<<20)
 	case o.Workers < 0:
-		return invalid("QueueOptions.Workers: %d; want 0 (%d at level power, else GOMAXPROCS but at most %d) or more", o.Workers, syncWorkers, maxWorkers)
+		return setting.Wrong("newfile: QueueOptions.Workers", o.Workers, "0 (%d at level power, else GOMAXPROCS, at most %d) or more", syncWorkers, maxWorkers)
 	}
 	return nil
 }
 
 const defaultCapacity, defaultBatch = 1024, 64
 
-// timedAtKill is how many requests, or batches, there are to one that is timed
-// at level Kill, where reading the clock twice would cost a few per cent of one.
+// timedAtKill is the number of requests, or batches, of which one is timed at
+// level Kill, where two readings of the clock cost a few per cent of a request.
 const timedAtKill = 16
 
-// NewQueue starts a queue. Close it before d. A setting that is refused is
-// fs.ErrInvalid.
+// NewQueue starts a Queue that creates files in d. Close it before d. A wrong
+// setting is fs.ErrInvalid.
 func NewQueue(d *Dir, o QueueOptions) (*Queue, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	if !d.opened() {
-		return nil, invalid("NewQueue: d: a Dir that OpenDir did not open")
+		return nil, setting.Wrong("newfile: NewQueue: d", setting.Text("a zero Dir"), "one that OpenDir returned")
 	}
 	if o.Capacity == 0 {
 		o.Capacity = defaultCapacity
@@ -155,25 +155,25 @@ func NewQueue(d *Dir, o QueueOptions) (*Queue, error) {
 	q := &Queue{
 		d: d, requests: queue.New[request](o.Capacity), batch: o.Batch, linger: o.Linger, perm: o.Perm, workers: int64(o.Workers),
 		lingerIfBusy: lingerIfBusy,
-		closing:      make(chan struct{}), baton: make(chan struct{}, 1),
+		closing:      make(chan struct{}), popToken: make(chan struct{}, 1),
 	}
 	if !d.power {
 		q.creates.OneOf, q.drains.OneOf = timedAtKill, timedAtKill
 	}
-	q.baton <- struct{}{}
+	q.popToken <- struct{}{}
 	for range o.Workers {
-		q.drainers.Go((&drainer{Queue: q}).run)
+		q.running.Go((&worker{Queue: q}).run)
 	}
 	return q, nil
 }
 
-// Submit hands r to the queue, and waits while that is full. If it returns
-// nil, r.Done is called; if it returns an error, it never is. The error is
-// fs.ErrInvalid for a name that Dir.Create refuses or a request without Done,
-// fs.ErrClosed after Close, or that of ctx.
+// Submit adds r to the queue, and waits while the queue is full. After nil,
+// r.Done is called once; after an error it never is. The error is fs.ErrInvalid
+// for a name that Dir.Create refuses or a request without Done, fs.ErrClosed
+// after Close, or that of ctx.
 //
-// ctx is also that of the request: if it is done when the request's turn
-// comes, Done is given its error and no file is made.
+// ctx also applies to the request: if it is done when the request is processed,
+// Done gets its error and no file is created.
 func (q *Queue) Submit(ctx context.Context, r Request) error {
 	req, err := q.request(ctx, r)
 	if err != nil {
@@ -195,7 +195,7 @@ func (q *Queue) TrySubmit(r Request) error {
 	case queue.ErrFull:
 		return ErrFull
 	default:
-		return fail("create", req.place.path, fs.ErrClosed)
+		return fail("create", req.at.path, fs.ErrClosed)
 	}
 }
 
@@ -203,22 +203,22 @@ func (q *Queue) request(ctx context.Context, r Request) (request, error) {
 	if q.d == nil {
 		return request{}, fail("create", r.Name, errNotOpen)
 	}
-	p, err := q.d.place("create", r.Name)
+	p, err := q.d.locate("create", r.Name)
 	if err != nil {
 		return request{}, err
 	}
 	if r.Done == nil {
-		return request{}, fail("create", p.path, fmt.Errorf("%w: a request without Done", fs.ErrInvalid))
+		return request{}, fail("create", p.path, invalid("Request.Done is nil; want a function"))
 	}
 	if r.Perm == 0 {
 		r.Perm = q.perm
 	}
-	return request{timer: q.creates.Start(), ctx: ctx, place: p, perm: r.Perm, touch: r.Touch, done: r.Done}, nil
+	return request{timer: q.creates.Start(), ctx: ctx, at: p, perm: r.Perm, touch: r.Touch, done: r.Done}, nil
 }
 
 func (q *Queue) push(r request) error {
 	if r.ctx.Err() != nil {
-		return fail("create", r.place.path, ctxErr(r.ctx))
+		return fail("create", r.at.path, ctxErr(r.ctx))
 	}
 	err := q.requests.TryPush(r)
 	if err == queue.ErrFull {
@@ -229,17 +229,18 @@ func (q *Queue) push(r request) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, queue.ErrClosed):
-		return fail("create", r.place.path, fs.ErrClosed)
+		return fail("create", r.at.path, fs.ErrClosed)
 	}
-	return fail("create", r.place.path, ctxErr(r.ctx))
+	return fail("create", r.at.path, ctxErr(r.ctx))
 }
 
-// call is a Create that waits for its file.
+// A call is a Create that waits for its file.
 type call struct {
 	state  atomic.Int32
 	answer chan result // of capacity 1
 }
 
+// States of a call.
 const (
 	callWaits int32 = iota
 	callAnswered
@@ -253,24 +254,23 @@ type result struct {
 
 var calls = sync.Pool{New: func() any { return &call{answer: make(chan result, 1)} }}
 
-// Create is Dir.Create by way of the queue. If ctx is done first, Create
-// returns its error without waiting for its turn: the file is then not made if
-// that had not come, else it may be there, and its descriptor is closed. While
-// Create does the work itself, see QueueOptions.Workers, only waiting for a
-// descriptor ends with ctx.
+// Create is Dir.Create by the queue. If ctx is done first, Create returns its
+// error at once: a request not yet processed creates no file, one under way may
+// create it, and then its descriptor is closed. While Create does the work
+// itself, see QueueOptions.Workers, ctx ends only the wait for a descriptor.
 func (q *Queue) Create(ctx context.Context, name string) (*os.File, error) {
 	if q.d == nil {
 		return nil, fail("create", name, errNotOpen)
 	}
-	p, err := q.d.place("create", name)
+	p, err := q.d.locate("create", name)
 	if err != nil {
 		return nil, err
 	}
 	timer := q.creates.Start()
-	if q.help() {
-		defer q.helped()
-		r := request{timer: timer, ctx: ctx, place: p, perm: q.perm}
-		f, err := (&drainer{Queue: q}).make(r)
+	if q.beginInline() {
+		defer q.endInline()
+		r := request{timer: timer, ctx: ctx, at: p, perm: q.perm}
+		f, err := (&worker{Queue: q}).create(r)
 		if err == nil && q.d.power {
 			if err = q.sync(p.shard); err != nil {
 				f.Close() // nothing was written
@@ -282,7 +282,7 @@ func (q *Queue) Create(ctx context.Context, name string) (*os.File, error) {
 	}
 	c := calls.Get().(*call)
 	c.state.Store(callWaits)
-	if err := q.push(request{timer: timer, ctx: ctx, place: p, perm: q.perm, call: c}); err != nil {
+	if err := q.push(request{timer: timer, ctx: ctx, at: p, perm: q.perm, call: c}); err != nil {
 		calls.Put(c)
 		return nil, err
 	}
@@ -291,34 +291,33 @@ func (q *Queue) Create(ctx context.Context, name string) (*os.File, error) {
 	case r = <-c.answer:
 	case <-ctx.Done():
 		if c.state.CompareAndSwap(callWaits, callAbandoned) {
-			return nil, fail("create", p.path, ctxErr(ctx)) // c is still the queue's
+			return nil, fail("create", p.path, ctxErr(ctx)) // the queue still uses c
 		}
-		r = <-c.answer // the answer was on its way
+		r = <-c.answer // the answer came first
 	}
 	calls.Put(c)
 	return r.file, r.err
 }
 
-// help reports whether a caller may make its file itself: nobody waits, no
-// batch is wanted, and fewer than Workers are at it. Handing a request over and
-// waking those concerned costs about as much as a file, and at level Power the
-// syncs of those who help themselves are shared as those of batches are.
-func (q *Queue) help() bool {
-	if q.linger > 0 && !q.lingerIfBusy || q.requests.Len() > 0 || q.busy.Load() >= q.workers || !q.helping.TryRLock() {
+// beginInline reports whether a call of Create does the work itself: if no
+// request waits, no linger is set, and fewer than Workers batches are under way.
+// Handing a request over, with the wake-ups, costs about as much as creating a
+// file, and at level Power inline calls share syncs as batches do.
+func (q *Queue) beginInline() bool {
+	if q.linger > 0 && !q.lingerIfBusy || q.requests.Len() > 0 || q.busy.Load() >= q.workers || !q.inline.TryRLock() {
 		return false
 	}
 	q.busy.Add(1)
 	return true
 }
 
-func (q *Queue) helped() {
+func (q *Queue) endInline() {
 	q.busy.Add(-1)
-	q.helping.RUnlock()
+	q.inline.RUnlock()
 }
 
-// Close ends the queue: from then on every request is refused with
-// fs.ErrClosed. It returns when all that were accepted are answered. Closing
-// again does nothing but wait.
+// Close closes the queue and waits until every accepted request is answered.
+// Later requests fail with fs.ErrClosed. A second Close only waits.
 func (q *Queue) Close() error {
 	if q.d == nil {
 		return fail("close", "", errNotOpen)
@@ -326,39 +325,39 @@ func (q *Queue) Close() error {
 	q.closeOnce.Do(func() {
 		close(q.closing)
 		q.requests.Close()
-		q.helping.Lock() // for good
+		q.inline.Lock() // never unlocked
 	})
-	q.drainers.Wait()
+	q.running.Wait()
 	return nil
 }
 
-// QueueStats counts and times what a Queue has done since it was made.
+// QueueStats are the figures of a Queue since NewQueue.
 type QueueStats struct {
-	Depth      int    // requests that wait now
-	Batches    uint64 // taken out of the queue by its goroutines
-	Answered   uint64 // requests, with a file or an error,
-	Failed     uint64 // of which with an error,
-	Abandoned  uint64 // and of which nobody waited for any more: the file was closed
-	Waits      uint64 // requests that found the queue full
-	LimitWaits uint64 // times the queue waited for a descriptor
+	Queued     int    // requests waiting now
+	Batches    uint64 // batches taken out of the queue
+	Answered   uint64 // requests answered, with a file or an error
+	Failed     uint64 // requests answered with an error
+	Abandoned  uint64 // answers after the ctx of Create was done; the file was closed
+	Waits      uint64 // requests that waited as the queue was full
+	LimitWaits uint64 // waits for a descriptor
 
-	// Create is how long requests took, from the call of Submit, TrySubmit or
-	// Create to their answer, the waiting for their turn included. Requests
-	// answered with an error count; requests that Submit refused do not. At level
-	// Power all are timed, at level Kill one of 16, chosen at random.
+	// Create times requests from the call of Submit, TrySubmit or Create to the
+	// answer, the wait in the queue included. Answers with an error count,
+	// requests that Submit refused do not. At level Power all are timed, at level
+	// Kill one of 16, at random.
 	Create latency.Snapshot
-	// Drain is how long batches took, from their being taken out of the queue
-	// until all their requests were answered; as often as requests.
+	// Drain times batches from leaving the queue to the last answer, sampled like
+	// Create.
 	Drain latency.Snapshot
 }
 
-// Stats may be called at any time, and may be out of date when it returns.
+// Stats returns the current figures.
 func (q *Queue) Stats() QueueStats {
 	if q.d == nil {
 		return QueueStats{}
 	}
 	return QueueStats{
-		Depth: q.requests.Len(), Batches: q.batches.Load(),
+		Queued: q.requests.Len(), Batches: q.batches.Load(),
 		Answered: q.answered.Load(), Failed: q.failed.Load(), Abandoned: q.abandoned.Load(),
 		Waits: q.waits.Load(), LimitWaits: q.limitWaits.Load(),
 		Create: q.creates.Snapshot(), Drain: q.drains.Snapshot(),

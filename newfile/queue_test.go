@@ -50,7 +50,7 @@ func TestQueue(t *testing.T) {
 		_, err := q.Create(t.Context(), "0-0")
 		wantErr(t, err, fs.ErrExist, d.Path("0-0"))
 		s := q.Stats()
-		if s.Depth != 0 || s.Answered != 321 || s.Failed != 1 || s.Abandoned != 0 || s.Batches > 321 {
+		if s.Queued != 0 || s.Answered != 321 || s.Failed != 1 || s.Abandoned != 0 || s.Batches > 321 {
 			t.Errorf("%+v", s)
 		}
 		if n := countFiles(t, dir); n != 320 {
@@ -94,10 +94,10 @@ func TestQueueRequests(t *testing.T) {
 	wantErr(t, err, fs.ErrClosed, d.Path("x"))
 	must(t, q.Close())
 	for want, o := range map[string]newfile.QueueOptions{
-		"Capacity: -1 requests; want 0 (1024) to 2147483647":                             {Capacity: -1},
-		"Batch: -1 requests; want 0 (64) to 1048576":                                     {Batch: -1},
-		"Batch: 1073741824 requests; want 0 (64) to 1048576":                             {Batch: 1 << 30},
-		"Workers: -1; want 0 (16 at level power, else GOMAXPROCS but at most 8) or more": {Workers: -1},
+		"Capacity: -1; want 0 (1024 requests) to 2147483647":                          {Capacity: -1},
+		"Batch: -1; want 0 (64 requests) to 1048576":                                  {Batch: -1},
+		"Batch: 1073741824; want 0 (64 requests) to 1048576":                          {Batch: 1 << 30},
+		"Workers: -1; want 0 (16 at level power, else GOMAXPROCS, at most 8) or more": {Workers: -1},
 	} {
 		if _, err := newfile.NewQueue(d, o); !errors.Is(err, fs.ErrInvalid) || err.Error() != "newfile: QueueOptions."+want {
 			t.Errorf("%+v: %v, want %s", o, err, want)
@@ -155,7 +155,7 @@ func TestQueueFull(t *testing.T) {
 	if err := <-submitted; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want Canceled", err)
 	}
-	if s := q.Stats(); s.Depth != 2 || s.Waits != 1 {
+	if s := q.Stats(); s.Queued != 2 || s.Waits != 1 {
 		t.Errorf("%+v, want a depth of 2 and one wait", s)
 	}
 	close(release)
@@ -199,7 +199,7 @@ func TestQueueCancel(t *testing.T) {
 		_, err := q.Create(ctx, "cancelled")
 		got <- err
 	}()
-	for q.Stats().Depth == 0 {
+	for q.Stats().Queued == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	cancel(cause)
@@ -283,8 +283,8 @@ func TestQueueStorm(t *testing.T) {
 					t.Errorf("round %d: request %d was answered with a file: %v", round, i, err)
 				}
 			}
-			if s := q.Stats(); s.Depth != 0 {
-				t.Errorf("%d requests are left after Close", s.Depth)
+			if s := q.Stats(); s.Queued != 0 {
+				t.Errorf("%d requests are left after Close", s.Queued)
 			}
 			must(t, d.Close())
 		}

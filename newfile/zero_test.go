@@ -67,7 +67,7 @@ func TestZero(t *testing.T) {
 	if got := f.Name() + m.Name() + d.Path("f"); got != "" {
 		t.Errorf("a zero value names %q", got)
 	}
-	if st := q.Stats(); st.Answered != 0 || st.Depth != 0 {
+	if st := q.Stats(); st.Answered != 0 || st.Queued != 0 {
 		t.Errorf("a zero Queue has done %+v", st)
 	}
 	if _, err := os.Stdin.Stat(); err != nil {
