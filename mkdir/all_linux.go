@@ -8,10 +8,10 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// All makes the directory path and whatever of its parents is missing, as
-// os.MkdirAll does, with the same results and the same errors. What it made
-// survives kill -9, not a power cut (durability.Kill); a crash in the middle
-// leaves the path up to some level (durability.Prefix).
+// All creates the directory path and its missing parents, as os.MkdirAll does,
+// with the same results and the same errors. The directories survive kill -9, not
+// a power cut (durability.Kill); a crash during All leaves the path up to some
+// level (durability.Prefix).
 //
 // An existing path costs one system call and no allocation.
 func All(path string, perm fs.FileMode) error {
@@ -23,12 +23,12 @@ func All(path string, perm fs.FileMode) error {
 	} else if err == syscall.ENOENT && climbBack(cwd, path, perm) {
 		return nil
 	}
-	// Whatever went wrong, os.MkdirAll finds the words for it.
+	// os.MkdirAll returns its own error.
 	return os.MkdirAll(path, perm)
 }
 
-// climbBack goes up from path until a directory can be made or is there, and
-// down again. It reports whether it made path itself.
+// climbBack goes up from path to the first directory that exists or can be
+// created, and down again. It reports whether it created path itself.
 func climbBack(cwd sys.Dir, path string, perm fs.FileMode) bool {
 	end := len(path)
 	for {
@@ -47,7 +47,7 @@ func climbBack(cwd sys.Dir, path string, perm fs.FileMode) bool {
 	}
 	for end < len(path) {
 		end = childEnd(path, end)
-		// EEXIST on the way: "." or "..", or another goroutine was faster.
+		// EEXIST on the way is "." or "..", or another process creating it.
 		if err := cwd.Mkdir(path[:end], perm); err != nil && (err != syscall.EEXIST || end == len(path)) {
 			return false
 		}
@@ -55,8 +55,8 @@ func climbBack(cwd sys.Dir, path string, perm fs.FileMode) bool {
 	return true
 }
 
-// parentEnd is where the parent of path ends, without the slash between them;
-// 0 if there is none but the root or the working directory.
+// parentEnd returns the length of the parent of path, without the slash after it;
+// 0 if that is the root or the working directory.
 func parentEnd(path string) int {
 	i := len(path)
 	for i > 0 && path[i-1] == '/' {
@@ -68,7 +68,7 @@ func parentEnd(path string) int {
 	return max(i-1, 0)
 }
 
-// childEnd is where the element of path after the first end bytes ends,
+// childEnd returns the end of the element of path after its first end bytes,
 // slashes at the end of the path included.
 func childEnd(path string, end int) int {
 	for end < len(path) && path[end] == '/' {

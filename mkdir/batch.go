@@ -12,22 +12,21 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Batch makes all the directories rels, as All does for one, and each
-// distinct directory among them and their parents once, by one mkdirat. It
-// tells what it made. What a finished batch made survives what Options.Level
-// says; each path is there up to some level after a crash in the middle
+// Batch creates the directories rels and their missing parents, each distinct one
+// by one mkdirat, and returns those it created. When it returns, they survive
+// what Options.Level says; a crash during Batch leaves each path up to some level
 // (durability.Prefix).
 //
-// rels is read once, to its end, before anything is made. If one of the paths
-// is refused nothing is made.
+// rels is read once, to its end, before any directory is created. If a path is
+// refused, no directory is created.
 //
-// On error, a cancelled ctx among them, Created holds what was made until
-// then. It can be undone, or the batch run again, which makes the rest. At
-// level Power what a failed batch made is not known to be durable.
+// After an error, that of ctx included, Created has the directories created by
+// then. Undo removes them; a further Batch creates the rest. At level Power those
+// of a failed batch are not known to be durable.
 //
-// The directories of one parent are made one after the other, by one
-// goroutine, because the kernel locks the parent for each. A batch takes about
-// 50 bytes of memory a directory and the length of each path.
+// The directories of one parent are created one after the other, by one
+// goroutine, because the kernel locks the parent for each. A batch takes about 50
+// bytes of memory a directory, and the paths.
 func (m *Maker) Batch(ctx context.Context, rels iter.Seq[string], perm fs.FileMode) (*Created, error) {
 	created := &Created{m: m}
 	paths, bad, err := collect(rels, ctx.Err)
@@ -53,32 +52,32 @@ func (m *Maker) Batch(ctx context.Context, rels iter.Seq[string], perm fs.FileMo
 	return created, err
 }
 
-// batch is a Batch under way.
+// A batch is a Batch under way.
 type batch struct {
 	m    *Maker
 	ctx  context.Context
 	perm fs.FileMode
 	plan plan
 
-	epoch uint64 // of what the plan takes to be known
+	epoch uint64 // in which the plan relies on known
 
 	mu     sync.Mutex
 	wake   sync.Cond
-	parent []int32 // nodes that exist and whose children are to be made
+	parent []int32 // existing nodes whose children are to be created
 	active int     // workers that may still add to parent
 	err    error   // the first one; ends the batch
 
-	ids []uint64 // by node, with Options.Undo: what was made, or 0
+	ids []uint64 // by node, with Options.Undo: the handle of a created one, or 0
 }
 
 // serial is the number of nodes below which starting goroutines costs more
 // than it gains.
 const serial = 32
 
-// run makes what is to be made and, at level Power, durable.
+// run creates the plan's directories and, at level Power, makes them durable.
 func (b *batch) run() error {
 	for try := 1; ; try++ {
-		err := b.makeAll()
+		err := b.createAll()
 		if err != nil || !b.m.power {
 			return err
 		}
@@ -90,36 +89,36 @@ func (b *batch) run() error {
 			return err
 		case try == tries:
 			return b.m.fail("", fs.ErrNotExist)
-		case err != nil: // somebody has moved a part away meanwhile
+		case err != nil: // a directory was moved away meanwhile
 			b.m.known.clear()
 			b.current()
 		}
 	}
 }
 
-// current reports whether what the batch relied on still stands. If not, the
-// memory was wrong about one directory, and the disk is to be asked about all.
+// current reports whether the epoch is still that of the batch. If not, known was
+// wrong about a directory, and current resets all nodes to be looked up.
 func (b *batch) current() bool {
 	epoch := b.m.known.epoch.Load()
 	if epoch == b.epoch {
 		return true
 	}
 	b.epoch = epoch
-	b.reset(recalled | there)
+	b.reset(cached | exists)
 	return false
 }
 
-// reset makes nodes in one of states be made again.
+// reset sets the nodes in one of states to missing.
 func (b *batch) reset(states uint32) {
 	for i := range b.plan {
 		if n := &b.plan[i]; n.state.Load()&states != 0 {
-			n.state.And(made)
+			n.state.And(created)
 		}
 	}
 }
 
-// makeAll makes every node of the plan that is not known.
-func (b *batch) makeAll() error {
+// createAll creates every missing node of the plan.
+func (b *batch) createAll() error {
 	workers := b.m.workers
 	if len(b.plan) < serial {
 		workers = 1
@@ -134,13 +133,13 @@ func (b *batch) makeAll() error {
 		b.work()
 		wg.Wait()
 		if b.err != nil || b.current() || try == tries {
-			return b.err // after so many tries syncAll, or the next call, will tell
+			return b.err // after the last try syncAll, or the next call, returns an error
 		}
 	}
 }
 
-// work takes parents and fills them until there are none and nobody is left
-// who could add one.
+// work takes parents and creates their children, until there are none and no
+// other worker may add one.
 func (b *batch) work() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,44 +174,44 @@ func (b *batch) work() {
 	}
 }
 
-// fill makes the children of p.
+// fill creates the children of p.
 func (b *batch) fill(p int32) error {
 	m := b.m
-	d, cut, entered := m.root, 0, false
+	d, prefix, entered := m.root, 0, false
 	defer func() { m.leave(d) }()
 	for c := b.plan[p].child; c != 0; c = b.plan[c].next {
 		n := &b.plan[c]
-		if n.state.Load()&^made != todo {
+		if n.state.Load()&^created != missing {
 			continue
 		}
 		if err := b.ctx.Err(); err != nil {
 			return m.fail(n.path, err)
 		}
 		var err error
-		blame := n.path
+		failed := n.path
 		if !entered {
-			d, cut, err = m.enter(b.plan[p].path)
+			d, prefix, err = m.enter(b.plan[p].path)
 			if err != nil {
-				d, blame = m.root, b.plan[p].path
+				d, failed = m.root, b.plan[p].path
 			}
 			entered = err == nil
 		}
 		if err == nil {
-			err = d.Mkdir(n.path[cut:], b.perm)
+			err = d.Mkdir(n.path[prefix:], b.perm)
 			if err == nil {
-				b.made(c, d, n.path[cut:])
+				b.record(c, d, n.path[prefix:])
 				continue
 			}
 		}
 		if errors.Is(err, fs.ErrExist) {
-			err = nil // if it is no directory, its children will tell
+			err = nil // if it is no directory, creating its children fails
 			if !b.entersBelow(c) {
-				err = m.checkDir(d, n.path[cut:])
+				err = m.checkDir(d, n.path[prefix:])
 			}
 		}
 		switch {
 		case err == nil:
-			n.state.Or(there)
+			n.state.Or(exists)
 		case notThere(err):
 			if err := b.repair(c); err != nil {
 				return err
@@ -220,66 +219,65 @@ func (b *batch) fill(p int32) error {
 			m.leave(d)
 			d, entered = m.root, false
 		default:
-			return m.fail(blame, err)
+			return m.fail(failed, err)
 		}
 	}
 	return nil
 }
 
-// entersBelow reports whether anything is to be made in node c.
+// entersBelow reports whether a directory is to be created in node c.
 func (b *batch) entersBelow(c int32) bool {
 	for i := b.plan[c].child; i != 0; i = b.plan[i].next {
-		if b.plan[i].state.Load()&recalled == 0 {
+		if b.plan[i].state.Load()&cached == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// repair makes node c, and above it what somebody has removed.
+// repair creates node c, and directories above it that were removed.
 func (b *batch) repair(c int32) error {
 	path := b.plan[c].path
 	trusted := len(parent(path))
-	var epoch uint64 // makeAll sees that it has changed
+	var epoch uint64 // createAll sees that it has changed
 	_, err := b.m.climb(path, trusted, b.perm, &epoch, func(d sys.Dir, name string, end int) {
 		i := c
 		for len(b.plan[i].path) > end {
 			i = b.plan[i].up
 		}
-		b.made(i, d, name)
+		b.record(i, d, name)
 	})
 	if err == nil {
-		b.plan[c].state.Or(there)
+		b.plan[c].state.Or(exists)
 	}
 	return err
 }
 
-// unidentified is the id of a directory that was made and could not be asked for
-// its own.
+// unidentified is the id of a created directory whose handle could not be read.
 const unidentified = math.MaxUint64
 
-// made notes that node i was made, as name in d.
-func (b *batch) made(i int32, d sys.Dir, name string) {
-	b.plan[i].state.Store(there | made)
+// record records that node i was created, as name in d.
+func (b *batch) record(i int32, d sys.Dir, name string) {
+	b.plan[i].state.Store(exists | created)
 	if b.ids != nil {
 		var err error
 		if b.ids[i], err = d.Handle(name); err != nil {
 			b.ids[i] = unidentified
 		}
 		if notThere(err) {
-			b.ids[i] = 0 // gone already: nothing for Undo
+			b.ids[i] = 0 // removed already: nothing for Undo
 		}
 	}
 }
 
-// syncAll syncs, once each, the parents of all that is not known to be
-// durable. What was found is synced like what was made: whoever made it may
-// not have come to sync it yet.
+// syncAll syncs, once each, the parents of the nodes not known to be durable. A
+// directory found is synced like one created: its creator may not have synced it
+// yet.
 func (b *batch) syncAll() error {
 	var parents []string
 	for i := range b.plan {
 		for c := b.plan[i].child; c != 0; c = b.plan[c].next {
-			if b.plan[c].state.Load()&recalled == 0 {
+			if b.plan[c].state.Load()&cached == 0 {
 				parents = append(parents, b.plan[i].path)
 				break
 			}
@@ -317,13 +315,13 @@ func (b *batch) syncAll() error {
 	return err
 }
 
-// remember adds to the cache what is there now.
+// remember adds the existing nodes to the cache.
 func (b *batch) remember() {
-	const slab = 128 // entries an allocation; one that stays keeps its slab
+	const slab = 128 // entries an allocation; one entry keeps its slab in memory
 	dirs := make([]knownDir, 0, slab)
 	for i := range b.plan {
 		n := &b.plan[i]
-		if n.state.Load()&there == 0 {
+		if n.state.Load()&exists == 0 {
 			continue
 		}
 		if len(dirs) == slab {

@@ -7,18 +7,18 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// tries bounds how often a call begins again because somebody removes what it
-// has just made.
+// tries is the number of tries of a call while another process keeps removing the
+// directories that it creates.
 const tries = 100
 
-// climb makes the levels of path after its first `from` bytes, which are
-// believed to be there. If they are not it forgets all that is known, notes
-// the new epoch, and begins again at the root. It returns how many bytes it
-// relied on in the end, and calls made for each new level, which is name in d
-// and ends at byte end of path.
-func (m *Maker) climb(path string, from int, perm fs.FileMode, epoch *uint64, made func(d sys.Dir, name string, end int)) (int, error) {
+// climb creates the levels of path after its first `from` bytes, which are known.
+// If they are missing it clears known, sets epoch to the new one, and starts
+// again at the root. It returns the number of bytes on which it relied in the
+// end. It calls onCreate for each new level, which is name in d and ends at byte
+// end of path.
+func (m *Maker) climb(path string, from int, perm fs.FileMode, epoch *uint64, onCreate func(d sys.Dir, name string, end int)) (int, error) {
 	for try := 1; ; try++ {
-		bad, err := m.levels(path, from, perm, made)
+		bad, err := m.levels(path, from, perm, onCreate)
 		switch {
 		case err == nil:
 			return from, nil
@@ -31,21 +31,21 @@ func (m *Maker) climb(path string, from int, perm fs.FileMode, epoch *uint64, ma
 		case isNotDir(err), bad == 0, try == tries:
 			return 0, m.fail(path[:bad], err)
 		}
-		// ENOENT is also what a symlink to nowhere gives, and on some systems
-		// a file in the way.
+		// ENOENT is also the error for a dangling symlink, and on some systems
+		// for a file in the path.
 		if fi, err := m.lstat(path[:bad]); err == nil && fi.IsSymlink {
-			return 0, m.fail(path[:bad], errExist) // as os.MkdirAll says it
+			return 0, m.fail(path[:bad], errExist) // as os.MkdirAll returns
 		} else if err == nil && !fi.IsDir {
 			return 0, m.fail(path[:bad], errNotDir)
 		}
 	}
 }
 
-// levels makes the levels of path after its first `from` bytes, each by one
-// mkdirat. After an error it returns the end of the level to blame: the
+// levels creates the levels of path after its first `from` bytes, each by one
+// mkdirat. With an error it returns the end of the level that caused it: the
 // parent, if that is missing or no directory.
-func (m *Maker) levels(path string, from int, perm fs.FileMode, made func(d sys.Dir, name string, end int)) (int, error) {
-	d, cut, err := m.enter(path[:from])
+func (m *Maker) levels(path string, from int, perm fs.FileMode, onCreate func(d sys.Dir, name string, end int)) (int, error) {
+	d, prefix, err := m.enter(path[:from])
 	if err != nil {
 		return from, err
 	}
@@ -53,11 +53,11 @@ func (m *Maker) levels(path string, from int, perm fs.FileMode, made func(d sys.
 	for end := from; ; {
 		above := end
 		end = levelEnd(path, end)
-		name := path[cut:end]
+		name := path[prefix:end]
 		err := d.Mkdir(name, perm)
 		switch {
 		case err == nil:
-			made(d, name, end)
+			onCreate(d, name, end)
 		case errors.Is(err, fs.ErrExist):
 			if end == len(path) {
 				return end, m.checkDir(d, name)
@@ -76,7 +76,7 @@ func (m *Maker) levels(path string, from int, perm fs.FileMode, made func(d sys.
 				return end, symlinkOr(err, d, name)
 			}
 			m.leave(d)
-			d, cut = next, end+1
+			d, prefix = next, end+1
 		}
 	}
 }
@@ -89,8 +89,8 @@ func (m *Maker) child(d sys.Dir, name string) (sys.Dir, error) {
 	return d.OpenChild(name, sys.ForPath)
 }
 
-// checkDir tells, after EEXIST, whether name is a directory, and with OneMount
-// not behind a mount point.
+// checkDir returns, after EEXIST, an error unless name is a directory, and with
+// OneMount no mount point.
 func (m *Maker) checkDir(d sys.Dir, name string) error {
 	if m.oneMount {
 		sub, err := m.child(d, name)
@@ -111,7 +111,7 @@ func (m *Maker) checkDir(d sys.Dir, name string) error {
 	case err == nil:
 		return errNotDir
 	default:
-		// A symlink to nowhere is what os.MkdirAll calls EEXIST.
+		// For a dangling symlink os.MkdirAll returns EEXIST.
 		if fi, err := d.Lstat(name); err == nil && fi.IsSymlink {
 			return errExist
 		}
@@ -119,8 +119,8 @@ func (m *Maker) checkDir(d sys.Dir, name string) error {
 	}
 }
 
-// symlinkOr says ELOOP instead of ENOTDIR if name is a symlink, as openat2
-// does.
+// symlinkOr returns ELOOP for ENOTDIR if name is a symlink, as openat2 does; else
+// err.
 func symlinkOr(err error, d sys.Dir, name string) error {
 	if err == errNotDir {
 		if fi, lerr := d.Lstat(name); lerr == nil && fi.IsSymlink {
@@ -130,12 +130,12 @@ func symlinkOr(err error, d sys.Dir, name string) error {
 	return err
 }
 
-// lstat asks for path as the Maker reaches it.
+// lstat is Lstat of path, as the Maker reaches it.
 func (m *Maker) lstat(path string) (sys.DirInfo, error) {
-	d, cut, err := m.enter(parent(path))
+	d, prefix, err := m.enter(parent(path))
 	if err != nil {
 		return sys.DirInfo{}, err
 	}
 	defer m.leave(d)
-	return d.Lstat(path[cut:])
+	return d.Lstat(path[prefix:])
 }

@@ -2,28 +2,29 @@ package mkdir
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"slices"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Created is what a Batch made. It is for one goroutine at a time.
+// Created lists the directories that a Batch created. It is for one goroutine at
+// a time.
 type Created struct {
 	m     *Maker
 	paths []string // each after its parent
 	ids   []uint64 // of paths, with Options.Undo
 
-	unsync map[string]bool // parents of what Undo removed, not synced since
+	unsynced map[string]bool // parents of directories that Undo removed
 }
 
-// take notes what b made.
+// take records the directories that b created.
 func (c *Created) take(b *batch) {
 	n := 0
 	for i := range b.plan {
-		if b.plan[i].state.Load()&made != 0 {
+		if b.plan[i].state.Load()&created != 0 {
 			n++
 		}
 	}
@@ -32,7 +33,7 @@ func (c *Created) take(b *batch) {
 		c.ids = make([]uint64, 0, n)
 	}
 	for i := range b.plan {
-		if b.plan[i].state.Load()&made == 0 {
+		if b.plan[i].state.Load()&created == 0 {
 			continue
 		}
 		c.paths = append(c.paths, b.plan[i].path)
@@ -42,35 +43,35 @@ func (c *Created) take(b *batch) {
 	}
 }
 
-// Len is the number of directories that were made and not removed by Undo.
+// Len returns the number of directories created and not removed by Undo.
 func (c *Created) Len() int { return len(c.paths) }
 
-// Paths are these directories, relative to the root, each after its parent.
+// Paths returns an iterator over these directories, relative to the root, each
+// after its parent.
 func (c *Created) Paths() iter.Seq[string] { return slices.Values(c.paths) }
 
-// Undo removes what the batch made and is still empty, deepest first. What is
-// not empty stays, and is no error. It needs Options.Undo, without which it
-// fails with fs.ErrInvalid, and the Maker open.
+// Undo removes the directories that the batch created and that are still empty,
+// deepest first. One that is not empty stays, without an error. Undo needs
+// Options.Undo, without which it fails with fs.ErrInvalid, and the Maker open.
 //
-// What is gone, or has been replaced by something else since, is left alone: a
-// directory of the same name that somebody else has made within the same tick
-// of the clock, too. The batch notes, right after each mkdirat(2), the handle of
-// the directory (name_to_handle_at(2)), which holds a number that the next user
-// of the inode does not get. Linux cannot make a directory and tell its handle
-// in one call, nor remove one by its handle: a replacement between two such
-// calls of a batch or of Undo, which follow each other within microseconds, is
-// taken for the batch's, and removed if it is empty. Where a file system has
-// no handles the inode's number and its time of birth have to do, which a
-// replacement within one tick may share; off Linux the name alone. A directory
-// whose handle could not be read is left, with an error.
+// A directory that was removed or replaced since is left alone, even if its
+// replacement was created within the same tick of the clock: right after each
+// mkdirat(2) the batch records the handle of the directory
+// (name_to_handle_at(2)), which has a number that the next user of the inode does
+// not get. Linux cannot create a directory and return its handle in one call, nor
+// remove one by its handle. So a replacement between two such calls of a batch or
+// of Undo, microseconds apart, counts as the batch's and is removed if it is
+// empty. On a file system without handles the inode number and the birth time
+// take their place, which a replacement within one tick may share; off Linux the
+// name alone. A directory whose handle could not be read stays, with an error.
 //
-// Unless the Maker is confined, symlinks on the way are followed, as they were
-// by the batch.
+// Unless the Maker is confined, symlinks on the way are followed, as by the
+// batch.
 //
-// A removal survives what Options.Level says; a crash in the middle leaves
-// some of the directories, none of them without its parent
-// (durability.Prefix). Undo goes on after an error and returns all of them;
-// it may be called again, for what it left.
+// A removal survives what Options.Level says; a crash during Undo leaves some of
+// the directories, none without its parent (durability.Prefix). Undo goes on
+// after an error and returns all errors joined. It may be called again for the
+// directories that stayed.
 func (c *Created) Undo() error {
 	if err := c.undoable(); err != nil {
 		return err
@@ -83,35 +84,35 @@ func (c *Created) Undo() error {
 	var (
 		errs    []error
 		removed bool
-		left    []int // of paths, deepest first
+		left    []int // indices of paths that stay, deepest first
 		d       = m.root
-		cut     int
+		prefix  int
 		inside  string // d's path
 	)
 	defer func() { m.leave(d) }()
-	if c.unsync == nil {
-		c.unsync = map[string]bool{}
+	if c.unsynced == nil {
+		c.unsynced = map[string]bool{}
 	}
 	for i, path := range slices.Backward(c.paths) {
 		var err error
 		if up := parent(path); m.confined && up != inside {
 			m.leave(d)
 			inside = up
-			if d, cut, err = m.enter(up); err != nil {
-				d, cut, inside = m.root, 0, ""
+			if d, prefix, err = m.enter(up); err != nil {
+				d, prefix, inside = m.root, 0, ""
 			}
 		}
 		if err == nil {
-			err = c.remove(d, i, path[cut:])
+			err = c.remove(d, i, path[prefix:])
 		}
 		switch {
 		case err == nil:
 			removed = true
-			delete(c.unsync, path)
+			delete(c.unsynced, path)
 			if m.power {
-				c.unsync[parent(path)] = true
+				c.unsynced[parent(path)] = true
 			}
-		case notThere(err): // nothing of ours
+		case notThere(err): // removed or replaced
 		case errors.Is(err, fs.ErrExist): // ENOTEMPTY, or EEXIST on some systems
 			left = append(left, i)
 		default:
@@ -127,12 +128,12 @@ func (c *Created) Undo() error {
 		c.paths[to], c.ids[to] = c.paths[from], c.ids[from]
 	}
 	c.paths, c.ids = c.paths[:len(left)], c.ids[:len(left)]
-	for dir := range c.unsync {
+	for dir := range c.unsynced {
 		if err := m.syncDir(dir); err != nil && !notThere(err) {
 			errs = append(errs, err)
 			continue
 		}
-		delete(c.unsync, dir)
+		delete(c.unsynced, dir)
 	}
 	return errors.Join(errs...)
 }
@@ -140,23 +141,23 @@ func (c *Created) Undo() error {
 func (c *Created) undoable() error {
 	switch {
 	case c.m == nil:
-		return fmt.Errorf("mkdir: Created.Undo: %w: no Batch made this Created", fs.ErrInvalid)
+		return setting.Wrong("mkdir: Created.Undo", setting.Text("a zero Created"), "one that Batch returned")
 	case !c.m.undo:
-		return &badOption{"mkdir: Options.Undo: false; want true for Created.Undo", fs.ErrInvalid}
+		return setting.Wrong("mkdir: Options.Undo", false, "true for Created.Undo")
 	}
 	return nil
 }
 
-var errUnidentified = errors.New("whether it is the directory that was made is not known: it could not be identified then")
+var errUnidentified = errors.New("its handle could not be read when it was created, so it may be another directory: remove it by hand")
 
-// remove removes path i, which is name in d, if it is the batch's.
+// remove removes directory i, which is name in d, if the batch created it.
 func (c *Created) remove(d sys.Dir, i int, name string) error {
 	if id, err := d.Handle(name); err != nil {
 		return err
 	} else if c.ids[i] == unidentified {
 		return errUnidentified
 	} else if id != c.ids[i] {
-		return fs.ErrNotExist // ours does not
+		return fs.ErrNotExist // another has its name
 	}
 	return d.Rmdir(name)
 }

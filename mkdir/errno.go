@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// package syscall has these names on every system that Go runs on except
-// plan9, where a Maker is of no use.
+// Package syscall has these names on every system that Go runs on except plan9,
+// where a Maker is of no use.
 const (
 	errNotDir  = syscall.ENOTDIR
 	errLoop    = syscall.ELOOP

@@ -6,25 +6,25 @@ import (
 	"sync/atomic"
 )
 
-// known is the set of directories that are there, or were when last seen. It
-// holds at most limit paths. A reader takes no lock and writes nothing, so
-// readers on many processors do not disturb each other.
+// known is a cache of the directories that exist, or did when last seen. It holds
+// at most limit paths. A reader takes no lock and writes nothing, so readers on
+// many processors do not slow each other down.
 //
-// It is a set-associative cache: the hash of a path chooses a group of eight
-// pointers, one cache line, and the path is in one of them or not known.
+// It is set-associative: the hash of a path selects a group of eight pointers,
+// one cache line, and a known path is at one of them.
 type known struct {
 	seed  maphash.Seed
 	table atomic.Pointer[knownTable]
 
-	// epoch grows with each clear. Whoever relied on something that was known
-	// may only add what follows from it, and at level Power only answer, while
-	// the epoch is still the one it began in.
+	// epoch grows with each clear. A call that relied on a known directory may
+	// add to the cache, and at level Power return, only if the epoch is still
+	// the one in which it started.
 	epoch atomic.Uint64
 
-	mu    sync.Mutex // held by whoever changes a table
-	limit int
-	count int // entries in table
-	hand  int // where eviction goes on
+	mu    sync.Mutex // held while a table is changed
+	limit int        // 0 once closed
+	count int        // entries in table
+	hand  int        // of the clock that evicts
 }
 
 type (
@@ -50,7 +50,7 @@ func (t knownTable) group(hash uint64) (*knownGroup, int) {
 	return &t[hash&uint64(len(t)-1)], int(hash >> 61)
 }
 
-// has may be asked of a nil *known, that of a zero Maker.
+// has reports whether path is known. A nil *known, of a zero Maker, has none.
 func (k *known) has(path string) bool {
 	if k == nil {
 		return false
@@ -66,10 +66,9 @@ func (k *known) has(path string) bool {
 	return false
 }
 
-// add takes dirs over, which were found out in an epoch, and reports whether
-// that is still the epoch; if it is not they are dropped. Their paths must not
-// be parts of larger strings of somebody else, which would be kept in memory
-// with them.
+// add adds dirs, found in the given epoch, and keeps the slice. It reports
+// whether that is still the epoch; if not it adds nothing. The paths must not be
+// parts of the caller's larger strings, which they would keep in memory.
 func (k *known) add(dirs []knownDir, epoch uint64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -103,7 +102,7 @@ func (k *known) insert(d *knownDir) {
 			}
 		}
 		// The group is full. A table with many empty slots per entry seldom
-		// has a full group; at four, the oldest notion in the group goes.
+		// has a full group; at four, one entry of the group is evicted.
 		if len(t)*ways/4 >= k.limit {
 			k.hand++
 			g[k.hand%ways].Store(d)
@@ -113,7 +112,7 @@ func (k *known) insert(d *knownDir) {
 	}
 }
 
-// grow doubles the table. Each group is split in two, so everything fits.
+// grow doubles the table. Each group is split in two, so all entries fit.
 func (k *known) grow(t knownTable) {
 	bigger := make(knownTable, 2*len(t))
 	for i := range t {
@@ -134,8 +133,8 @@ func (k *known) grow(t knownTable) {
 	k.table.Store(&bigger)
 }
 
-// evict drops the next entry in the order of the table, which is no order at
-// all: paths are spread by their hash.
+// evict removes the next entry in the order of the table, which is random, as
+// paths are spread by their hash.
 func (k *known) evict() {
 	t := *k.table.Load()
 	for {
@@ -149,9 +148,9 @@ func (k *known) evict() {
 	}
 }
 
-// clear forgets everything and returns the new epoch. It is for the rare case
-// that something believed to be there was not, or was removed by Undo: what
-// else rests on it is not worth finding out.
+// clear removes all entries and returns the new epoch. It is for the rare case
+// that a known directory is missing, or was removed by Undo: to find the entries
+// that depend on it is not worth the effort.
 func (k *known) clear() uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -161,14 +160,14 @@ func (k *known) clear() uint64 {
 	return k.epoch.Add(1)
 }
 
-// forget forgets the paths that gone chooses, and begins a new epoch.
-func (k *known) forget(gone func(path string) bool) {
+// forget removes the paths for which match returns true, and starts a new epoch.
+func (k *known) forget(match func(path string) bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	t := *k.table.Load()
 	for i := range t {
 		for w := range t[i] {
-			if d := t[i][w].Load(); d != nil && gone(d.path) {
+			if d := t[i][w].Load(); d != nil && match(d.path) {
 				t[i][w].Store(nil)
 				k.count--
 			}
@@ -177,7 +176,7 @@ func (k *known) forget(gone func(path string) bool) {
 	k.epoch.Add(1)
 }
 
-// close forgets everything for good.
+// close removes all entries, for good.
 func (k *known) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -2,7 +2,6 @@ package mkdir
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -11,16 +10,16 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A Maker makes directories below one root. It may be used by many goroutines
-// at once.
+// A Maker creates directories below one root. Its methods are safe for concurrent
+// use.
 //
-// It holds the root by a descriptor: if the root is renamed, the Maker goes
-// with it, and if the root is removed, every creation fails with
-// fs.ErrNotExist. (Off Linux, an unconfined Maker holds the root by name.)
+// It holds the root by a descriptor: if the root is renamed, the Maker follows;
+// if the root is removed, every creation fails with fs.ErrNotExist. (Off Linux,
+// an unconfined Maker holds the root by name.)
 //
-// Errors are *fs.PathError. Op is "mkdir" or "sync", and Path begins with the
-// root's name; only a path that is refused is named as it was given. The zero
-// Maker is not open: its methods fail with fs.ErrInvalid.
+// Errors are *fs.PathError. Op is "mkdir" or "sync". Path begins with the root's
+// name, except that a refused path is as it was given. The zero Maker is not
+// open: its methods fail with fs.ErrInvalid.
 type Maker struct {
 	name     string // of the root, for errors
 	power    bool
@@ -29,7 +28,7 @@ type Maker struct {
 	undo     bool
 	workers  int
 
-	known *known // at level Power: and durable, with all that is above
+	known *known // existing directories; at level Power durable ones, with all above
 	syncs sys.SharedSync[string]
 
 	mu     sync.RWMutex // read-held while root is in use, so that Close waits
@@ -37,20 +36,19 @@ type Maker struct {
 	closed bool
 }
 
-// All makes the directory rel, which is relative to the root and separated by
-// slashes, and whatever of its parents is missing. What it made survives what
-// Options.Level says; a crash in the middle leaves the path up to some level
-// (durability.Prefix). perm, before umask, is for every directory it makes.
+// All creates the directory rel and its missing parents. rel is relative to the
+// root and separated by slashes. perm, before umask, is the mode of every
+// directory created. They survive what Options.Level says; a crash during All
+// leaves the path up to some level (durability.Prefix).
 //
-// A known directory costs no system call, no lock and no allocation, and is
-// not looked for on disk: see Verify. "." is the root. Other "."
-// and empty elements are dropped and ".." is resolved by its words alone, so
-// that "link/.." is the root. A path that is empty, absolute or leaves the
-// root is refused with fs.ErrInvalid.
+// A known directory costs no system call, no lock and no allocation, and is not
+// looked up on disk: see Verify. "." is the root. Other "." and empty elements are
+// dropped and ".." is resolved lexically, so that "link/.." is the root. A path
+// that is empty, absolute or leaves the root fails with fs.ErrInvalid.
 //
-// At level Power an error may mean that the directory is there but not known
-// to be durable. Calling All again syncs again. Whether data that a failed
-// fsync(2) has dropped can ever reach the disk is for the file system to say.
+// At level Power an error may mean that the directory exists but is not known to
+// be durable. A further All syncs again. Whether data that a failed fsync(2) has
+// dropped can still reach the disk depends on the file system.
 func (m *Maker) All(rel string, perm fs.FileMode) error {
 	if m.known.has(rel) {
 		return nil
@@ -85,7 +83,7 @@ func (m *Maker) all(rel string, perm fs.FileMode) error {
 		if err != nil && !notThere(err) {
 			return err
 		}
-		if err != nil { // somebody has moved it away meanwhile
+		if err != nil { // a directory was moved away meanwhile
 			m.known.clear()
 			continue
 		}
@@ -97,14 +95,14 @@ func (m *Maker) all(rel string, perm fs.FileMode) error {
 		if m.known.add(dirs, epoch) || !m.power {
 			return nil
 		}
-		// What this call relied on was removed and perhaps made again, and
-		// may not be durable: once more, from the root.
+		// A directory that this call relied on was removed, perhaps created
+		// again, and may not be durable: start again from the root.
 	}
 	return m.fail(path, fs.ErrNotExist)
 }
 
-// syncAbove syncs, at level Power, the parent of every level of path after
-// its first `from` bytes.
+// syncAbove syncs, at level Power, the parent of every level of path after its
+// first `from` bytes.
 func (m *Maker) syncAbove(path string, from int) error {
 	if !m.power {
 		return nil
@@ -117,8 +115,8 @@ func (m *Maker) syncAbove(path string, from int) error {
 	return nil
 }
 
-// Close waits for the calls under way and closes the root. Every later call
-// fails with fs.ErrClosed.
+// Close waits for the calls under way and closes the root. Later calls fail with
+// fs.ErrClosed.
 func (m *Maker) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,7 +124,7 @@ func (m *Maker) Close() error {
 		return m.fail("", err)
 	}
 	m.closed = true
-	m.known.close() // else it would go on answering
+	m.known.close() // All would go on answering from it
 	if err := m.root.Close(); err != nil {
 		return m.fail("", err)
 	}
@@ -145,7 +143,7 @@ func (m *Maker) acquire(path string) error {
 func (m *Maker) usable() error {
 	switch {
 	case m.known == nil:
-		return fmt.Errorf("%w: a Maker that OpenRoot did not open", fs.ErrInvalid)
+		return invalid("not open: want a Maker that OpenRoot returned")
 	case m.closed:
 		return fs.ErrClosed
 	}
@@ -185,10 +183,10 @@ func (m *Maker) openBeneath(path string, use sys.DirUse) (sys.Dir, error) {
 	return m.root.OpenBeneath(path, use, m.oneMount)
 }
 
-// enter returns the directory in which the children of path are to be made,
-// and how many bytes of their paths it stands for. Unconfined that is the
-// root: one mkdirat of a longer path costs less than an open and a close.
-func (m *Maker) enter(path string) (d sys.Dir, cut int, err error) {
+// enter returns the directory relative to which the children of path are created,
+// and the length of the part of their paths that it stands for. Unconfined that
+// is the root: one mkdirat of a longer path costs less than an open and a close.
+func (m *Maker) enter(path string) (d sys.Dir, prefix int, err error) {
 	if !m.confined || path == "" {
 		return m.root, 0, nil
 	}
@@ -196,6 +194,7 @@ func (m *Maker) enter(path string) (d sys.Dir, cut int, err error) {
 	return d, len(path) + 1, err
 }
 
+// leave closes a directory that enter returned.
 func (m *Maker) leave(d sys.Dir) {
 	if d != m.root {
 		d.Close() // nothing was written through it

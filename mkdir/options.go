@@ -9,38 +9,37 @@ import (
 	"runtime"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Options are the settings of a Maker. The zero value is the safe one, but
-// for Confined: by default symlinks below the root are followed, as
-// os.MkdirAll does.
+// Options are the settings of a Maker. The zero value is safe except for
+// Confined: by default symlinks below the root are followed, as by os.MkdirAll.
 type Options struct {
 	// Level is what a finished All, Verify, Batch or Undo survives. Power, the
-	// default, syncs the parents of whatever is not known to be durable, and
+	// default, syncs the parents of directories not known to be durable, and
 	// needs read permission on them. Kill does not sync. None is refused: a
-	// directory that is made is in the kernel, and outlives the process.
+	// directory is in the kernel at once, and outlives the process.
 	Level durability.Level
-	// Root, unless nil, is what the name given to OpenRoot is relative to, and
-	// nothing below it follows a symlink: the Maker is Confined, and so is the
-	// way to its own root. Root may be closed once OpenRoot has returned.
+	// Root, unless nil, is the directory that the name given to OpenRoot is
+	// relative to. It sets Confined, also for the path to the Maker's own root.
+	// Root may be closed once OpenRoot has returned.
 	Root *os.Root
 	// Confined refuses every symlink below the Maker's root; see the package
 	// comment.
 	Confined bool
 	// OneMount refuses every mount point below the Maker's root, or below Root,
-	// with syscall.EXDEV: bind mounts too. It needs Root or Confined, and is
-	// offered on Linux only.
+	// with syscall.EXDEV, bind mounts included. It needs Root or Confined. Only
+	// Linux has it.
 	OneMount bool
-	// Undo makes Created.Undo possible: a Batch then notes which directories it
-	// has made, by one name_to_handle_at(2) each.
+	// Undo enables Created.Undo: a Batch then records which directories it
+	// creates, by one name_to_handle_at(2) each.
 	Undo bool
-	// Workers is how many goroutines a Batch uses at most, each with a system
-	// call under way. The default, 0, is GOMAXPROCS but at most 8.
+	// Workers is the most goroutines that a Batch uses, each in a system call.
+	// The default, 0, is GOMAXPROCS, at most 8.
 	Workers int
-	// CacheSize is how many directories the Maker remembers at most. The
-	// default, 0, is 65,536. Each takes about 100 bytes and its path, so
-	// about 10 MB when full.
+	// CacheSize is the most directories that the Maker remembers. The default,
+	// 0, is 65,536. Each takes about 100 bytes and its path, 10 MB in all.
 	CacheSize int
 }
 
@@ -49,34 +48,23 @@ const (
 	maxWorkers       = 8 // beyond it the file system's journal is the limit
 )
 
-// badOption is a setting that OpenRoot does not take.
-type badOption struct {
-	text string
-	is   error
-}
-
-func (e *badOption) Error() string        { return e.text }
-func (e *badOption) Is(target error) bool { return target == e.is }
-
+// check returns an error for a wrong setting, and fills in the defaults.
 func (o *Options) check() error {
-	bad := func(is error, format string, args ...any) error {
-		return &badOption{fmt.Sprintf("mkdir: Options."+format, args...), is}
-	}
 	switch {
 	case o.Level == durability.None:
-		return bad(fs.ErrInvalid, "Level: none; want power or kill: a directory outlives the process that makes it")
+		return setting.Wrong("mkdir: Options.Level", o.Level, "power or kill: a directory outlives the process that creates it")
 	case o.Level > durability.None:
-		return bad(fs.ErrInvalid, "Level: %v; want power or kill", o.Level)
+		return setting.Wrong("mkdir: Options.Level", o.Level, "power or kill")
 	case o.Level == durability.Power && !sys.CanSyncDir:
-		return bad(errors.ErrUnsupported, "Level: power; want kill: %s cannot sync a directory", runtime.GOOS)
+		return setting.Refused(errors.ErrUnsupported, "mkdir: Options.Level", o.Level, "kill: %s cannot sync a directory", runtime.GOOS)
 	case o.OneMount && o.Root == nil && !o.Confined:
-		return bad(fs.ErrInvalid, "OneMount: true without Root or Confined; want one of them")
+		return setting.Wrong("mkdir: Options.OneMount", setting.Text("true without Root or Confined"), "one of them to be set")
 	case o.OneMount && runtime.GOOS != "linux":
-		return bad(errors.ErrUnsupported, "OneMount: true; want false: %s does not tell mount points", runtime.GOOS)
+		return setting.Refused(errors.ErrUnsupported, "mkdir: Options.OneMount", true, "false on %s", runtime.GOOS)
 	case o.Workers < 0:
-		return bad(fs.ErrInvalid, "Workers: %d; want 0 (GOMAXPROCS, at most %d) or more", o.Workers, maxWorkers)
+		return setting.Wrong("mkdir: Options.Workers", o.Workers, "0 (GOMAXPROCS, at most %d) or more", maxWorkers)
 	case o.CacheSize < 0:
-		return bad(fs.ErrInvalid, "CacheSize: %d directories; want 0 (%d) or more", o.CacheSize, defaultCacheSize)
+		return setting.Wrong("mkdir: Options.CacheSize", o.CacheSize, "0 (%d directories) or more", defaultCacheSize)
 	}
 	if o.Workers == 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
@@ -87,9 +75,9 @@ func (o *Options) check() error {
 	return nil
 }
 
-// OpenRoot opens the directory dir, which must exist, and which is relative to
-// Options.Root if that is set. Close the Maker after use. A setting that is
-// refused is fs.ErrInvalid, or errors.ErrUnsupported on this system.
+// OpenRoot opens the existing directory dir, relative to Options.Root if that is
+// set, as the root of a Maker. A wrong setting is fs.ErrInvalid, one that this
+// system does not have errors.ErrUnsupported. Close the Maker after use.
 func OpenRoot(dir string, o Options) (*Maker, error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// maxPath is Linux's PATH_MAX, the terminating NUL included. Confined, a
-// longer path could be made level by level, but not be used by its name.
+// maxPath is Linux's PATH_MAX, the terminating NUL included. A confined Maker
+// could create a longer path level by level, but its name could not be used.
 const maxPath = 4096
 
-// badPath is a path that no Maker takes.
-type badPath string
+// invalid is an error that is fs.ErrInvalid.
+type invalid string
 
-func (e badPath) Error() string        { return string(e) }
-func (e badPath) Is(target error) bool { return target == fs.ErrInvalid }
+func (e invalid) Error() string        { return string(e) }
+func (e invalid) Is(target error) bool { return target == fs.ErrInvalid }
 
-// clean returns rel without empty and "." elements and with ".." resolved by
-// its words alone, which is path.Clean. It refuses what leaves the root.
+// clean returns path.Clean of rel: without empty and "." elements, with ".."
+// resolved lexically. It refuses a path that leaves the root.
 func clean(rel string) (string, error) {
 	if os.PathSeparator != '/' {
 		rel = filepath.ToSlash(rel)
@@ -29,19 +29,19 @@ func clean(rel string) (string, error) {
 	if !isClean(rel) {
 		switch {
 		case rel == "":
-			return "", badPath("path is empty")
+			return "", invalid("path is empty")
 		case rel[0] == '/':
-			return "", badPath("path is absolute")
+			return "", invalid("path is absolute")
 		case strings.IndexByte(rel, 0) >= 0:
-			return "", badPath("path contains a NUL byte")
+			return "", invalid("path contains a NUL byte")
 		}
 		rel = path.Clean(rel)
 		if rel == ".." || strings.HasPrefix(rel, "../") {
-			return "", badPath("path leaves the root")
+			return "", invalid("path leaves the root")
 		}
 	}
 	if runtime.GOOS == "windows" && !filepath.IsLocal(filepath.FromSlash(rel)) {
-		return "", badPath("path is not local")
+		return "", invalid("path is not local")
 	}
 	if len(rel) >= maxPath {
 		return "", errTooLong
@@ -49,8 +49,8 @@ func clean(rel string) (string, error) {
 	return rel, nil
 }
 
-// isClean reports, in one pass, whether clean would return rel unchanged.
-// The fuzz test holds it to path.Clean.
+// isClean reports, in one pass, whether clean would return rel unchanged. The
+// fuzz test compares it with path.Clean.
 func isClean(rel string) bool {
 	start := 0
 	for i := 0; i <= len(rel); i++ {
@@ -73,7 +73,7 @@ func isClean(rel string) bool {
 	return true
 }
 
-// levelEnd is where the level of path after its first `from` bytes ends.
+// levelEnd returns the end of the level of path after its first `from` bytes.
 func levelEnd(path string, from int) int {
 	if from > 0 {
 		from++ // the slash
@@ -84,11 +84,11 @@ func levelEnd(path string, from int) int {
 	return len(path)
 }
 
-// parent is path without its last element: "" for one level.
+// parent returns path without its last element: "" for one level.
 func parent(path string) string {
 	return path[:max(strings.LastIndexByte(path, '/'), 0)]
 }
 
-// notThere: the parent of what was to be made is missing, or something else
-// has its place.
+// notThere reports whether err means that the parent is missing, or is no
+// directory.
 func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotDir(err) }

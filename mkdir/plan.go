@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// A plan is the tree of a batch: every distinct prefix of its paths once. The
-// nodes stand in pre-order, so that a directory comes before what is in it
-// and, read backwards, after it. Node 0 is the root.
+// A plan is the tree of a batch: every distinct prefix of its paths once, in
+// pre-order, so that a directory comes before its children, and backwards after
+// them. Node 0 is the root.
 type plan []node
 
 type node struct {
@@ -20,27 +20,27 @@ type node struct {
 	state atomic.Uint32
 }
 
-// The state of a node: one of todo, recalled and there, and perhaps made.
+// The state of a node: one of missing, cached and exists, perhaps with created.
 const (
-	todo     = 0
-	recalled = 1 << iota // from the Maker's memory
-	there                // made or found (EEXIST)
-	made                 // by this batch; Created tells of it
+	missing = 0
+	cached  = 1 << iota // known to the Maker
+	exists              // created or found (EEXIST)
+	created             // by this batch, for Created
 )
 
-// newPlan makes the plan of paths, which it sorts. isKnown may be nil.
+// newPlan returns the plan of paths, which it sorts.
 func newPlan(paths []string, isKnown func(path string) bool) plan {
 	if !slices.IsSortedFunc(paths, comparePaths) {
 		slices.SortFunc(paths, comparePaths)
 	}
 	p := make(plan, 1, 1+len(paths)+len(paths)/2)
 	var (
-		line = []int32{0} // from the root to the node added last
-		last = []int32{0} // the last child so far of each in line
+		line = []int32{0} // from the root to the last node added
+		last = []int32{0} // the last child so far of each node in line
 		prev string
 	)
 	for _, path := range paths {
-		// Keep of the line what path shares with the path before it.
+		// Keep the part of line that path shares with the previous path.
 		same := commonPrefix(prev, path)
 		keep := 1
 		for keep < len(line) {
@@ -56,7 +56,7 @@ func newPlan(paths []string, isKnown func(path string) bool) plan {
 			i, up := int32(len(p)), line[len(line)-1]
 			p = append(p, node{path: path[:end], up: up})
 			if isKnown(path[:end]) {
-				p[i].state.Store(recalled)
+				p[i].state.Store(cached)
 			}
 			if before := last[len(last)-1]; before == 0 {
 				p[up].child = i
@@ -71,8 +71,8 @@ func newPlan(paths []string, isKnown func(path string) bool) plan {
 	return p
 }
 
-// comparePaths orders paths so that a directory comes right before what is in
-// it: like strings.Compare with '/' below every other byte.
+// comparePaths orders paths so that a directory comes right before those in it:
+// like strings.Compare with '/' below every other byte.
 func comparePaths(a, b string) int {
 	i := commonPrefix(a, b)
 	switch {
@@ -96,11 +96,11 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// collect reads rels to the end into memory of our own, cleaned. The root is
-// left out. On error it returns the path to blame.
+// collect returns cleaned copies of rels, without the root. With an error it
+// returns the path that caused it.
 func collect(rels iter.Seq[string], stop func() error) (paths []string, bad string, err error) {
-	// The paths stand in chunks, one allocation for about a hundred. The
-	// cache keeps a chunk as long as it keeps one of its paths.
+	// One allocation for about a hundred paths. The cache keeps a chunk while it
+	// has one of its paths.
 	const chunkSize = 4 << 10
 	var chunk strings.Builder
 	for rel := range rels {

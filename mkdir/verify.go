@@ -7,16 +7,16 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Verify is All that asks the disk about a directory which the Maker knows, by
-// one system call (confined: two), and makes it again where it is gone. What it
-// made survives what Options.Level says.
+// Verify is All that looks up a known directory on disk, by one system call
+// (confined: two), and creates it again if it was removed. The directories
+// created survive what Options.Level says.
 //
-// It is for whoever has reason to think that the Maker is wrong, such as a file
-// that cannot be made in the directory for fs.ErrNotExist. All would answer
-// from memory, and for ever.
+// Call it when there is reason to think that the Maker is wrong, for example when
+// creating a file in the directory fails with fs.ErrNotExist. All would go on
+// answering from memory.
 //
-// A directory that another process has removed and made again is found to be
-// there. At level Power Forget it first, if that process may not have synced
+// A directory that another process has removed and created again counts as
+// existing. At level Power call Forget first if that process may not have synced
 // it.
 func (m *Maker) Verify(rel string, perm fs.FileMode) error {
 	path, err := clean(rel)
@@ -29,8 +29,8 @@ func (m *Maker) Verify(rel string, perm fs.FileMode) error {
 	return m.all(path, perm)
 }
 
-// verified reports whether path is known and there. If it is known and not
-// there everything is forgotten.
+// verified reports whether path is known and exists. If it is known and missing,
+// verified clears known.
 func (m *Maker) verified(path string) (bool, error) {
 	if err := m.acquire(path); err != nil {
 		return false, err
@@ -39,19 +39,19 @@ func (m *Maker) verified(path string) (bool, error) {
 	if !m.known.has(path) {
 		return false, nil
 	}
-	err := m.look(path)
+	err := m.lookUp(path)
 	switch {
 	case err == nil:
 		return true, nil
 	case notThere(err):
-		m.known.clear() // what else rests on it, or what it rested on, may be gone too
+		m.known.clear() // directories above and below may be missing too
 		return false, nil
 	}
 	return false, m.fail(path, err)
 }
 
-// look asks whether path, as the Maker reaches it, is a directory.
-func (m *Maker) look(path string) error {
+// lookUp returns an error unless path, as the Maker reaches it, is a directory.
+func (m *Maker) lookUp(path string) error {
 	if m.confined {
 		d, err := m.openBeneath(path, sys.ForPath)
 		if err != nil {
@@ -66,15 +66,14 @@ func (m *Maker) look(path string) error {
 	return err
 }
 
-// Forget has the Maker forget the directory rel and all below it, so that the
-// next All asks the disk. At level Power it forgets the directories above too,
-// up to the root, whose entries may be as new as that of rel: they are synced
-// again. Forget(".") forgets everything. No directory is touched, and nothing
-// fails: what the Maker does not know, a path that it refuses too, it need not
-// forget.
+// Forget makes the Maker forget the directory rel and all below it, so that the
+// next All looks them up on disk. At level Power it also forgets the directories
+// above, up to the root, whose entries may be as new as that of rel: they are
+// synced again. Forget(".") forgets everything. Forget makes no system call, and
+// ignores a path that the Maker does not know or refuses.
 //
-// Calls that are under way and rely on what is forgotten begin again. Forget
-// looks at all that the Maker remembers: about a millisecond with a full cache.
+// Calls under way that rely on a forgotten directory start again. Forget scans
+// the whole cache: about a millisecond when it is full.
 func (m *Maker) Forget(rel string) {
 	path, err := clean(rel)
 	if err != nil || m.known == nil {
