@@ -6,14 +6,14 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/gate"
 )
 
 // Content is the new content of one file of a Batch during the call of the function
 // that writes it: see Batch.AddFunc. Once the function has returned, every method
 // fails with fs.ErrClosed. Several goroutines may use a Content at once.
 type Content struct {
-	gate sys.Gate // entered during each call; closed once the function has returned
+	gate gate.Gate // entered during each call; closed once the function has returned
 	f    *File
 	mu   sync.Mutex // guards f
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/sharedsync"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -21,7 +22,7 @@ type folder struct {
 	ordered bool // a sync of dir covers data that sync_file_range(2) has written
 	remote  bool // close(2) may return write errors; valid if probed
 	probed  bool
-	syncs   sys.SharedSync[struct{}]
+	syncs   sharedsync.Group[struct{}]
 
 	mu   sync.Mutex
 	refs int

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stele-go/stele/internal/gate"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/latency"
 )
@@ -28,7 +29,7 @@ type Reader struct {
 	advised atomic.Bool // the kernel was told how f will be read
 	way     Way
 	trace   func(Op)
-	gate    sys.Gate
+	gate    gate.Gate
 
 	// size and changed are what the file was like when it was opened.
 	size    int64

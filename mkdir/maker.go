@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stele-go/stele/internal/sharedsync"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -29,7 +30,7 @@ type Maker struct {
 	workers  int
 
 	known *known // existing directories; at level Power durable ones, with all above
-	syncs sys.SharedSync[string]
+	syncs sharedsync.Group[string]
 
 	mu     sync.RWMutex // read-held while root is in use, so that Close waits
 	root   sys.Dir

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/stele-go/stele/internal/gate"
+	"github.com/stele-go/stele/internal/sharedsync"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -32,9 +34,9 @@ type Dir struct {
 
 	durable   []atomic.Bool // by shard, at level Power: its own entry is durable
 	noUnnamed atomic.Bool   // the file system has no O_TMPFILE
-	syncs     sys.SharedSync[int]
+	syncs     sharedsync.Group[int]
 
-	uses sys.Gate // entered while root is in use, so that Close waits
+	uses gate.Gate // entered while root is in use, so that Close waits
 	root sys.Dir
 }
 

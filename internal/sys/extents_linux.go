@@ -2,7 +2,6 @@ package sys
 
 import (
 	"os"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -67,13 +66,6 @@ func Extents(f *os.File) ([]Extent, error) {
 	}
 }
 
-// Shifts reports whether the file system shifts extents without copying
-// (FALLOC_FL_INSERT_RANGE, FALLOC_FL_COLLAPSE_RANGE). f2fs has the calls, and
-// copies.
-func (l Layout) Shifts() bool {
-	return l.Magic == unix.EXT4_SUPER_MAGIC || l.Magic == unix.XFS_SUPER_MAGIC
-}
-
 // InsertRange puts n bytes of hole into f at off, by moving what is there and
 // behind. What of f was in the page cache is no longer there.
 func InsertRange(f *os.File, off, n int64) error {
@@ -83,34 +75,6 @@ func InsertRange(f *os.File, off, n int64) error {
 // CollapseRange takes n bytes at off out of f, by moving what is behind.
 func CollapseRange(f *os.File, off, n int64) error {
 	return WithFD(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_COLLAPSE_RANGE, off, n) })
-}
-
-// OrdersData is Dir.OrdersData of the file system that f is on.
-func OrdersData(f *os.File) (ordered bool) {
-	err := WithFD(f, func(fd int) error {
-		ordered = newDir(fd).OrdersData()
-		return nil
-	})
-	return err == nil && ordered
-}
-
-// Inode is the number of the file that fi is of.
-func Inode(fi os.FileInfo) uint64 {
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		return st.Ino
-	}
-	return 0
-}
-
-// RemoveXattr removes an extended attribute.
-func RemoveXattr(f *os.File, name string) error {
-	return WithFD(f, func(fd int) error { return unix.Fremovexattr(fd, name) })
-}
-
-// NoXattr reports whether err says that a file has no such extended attribute,
-// or its file system none at all.
-func NoXattr(err error) bool {
-	return err == unix.ENODATA || err == unix.EOPNOTSUPP || err == unix.ENOSYS
 }
 
 // CannotShift reports whether err is how fallocate(2) says that it does not

@@ -3,7 +3,6 @@ package sys
 import (
 	"fmt"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -109,28 +108,4 @@ func statxFile(dirfd int, path string, flags int, name string) (Statx, error) {
 		st.MountID = s.Mnt_id
 	}
 	return st, nil
-}
-
-// Mounts lists what is mounted in this process's mount namespace.
-func Mounts() ([]MountPoint, error) {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ParseMounts(f)
-}
-
-// OwnFile reports whether the file belongs to the user of this process.
-func OwnFile(fi os.FileInfo) bool {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
-}
-
-// AllocatedBytes returns how much room on the disk a file takes.
-func AllocatedBytes(fi os.FileInfo) int64 {
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		return st.Blocks * 512 // stat(2): whatever the block size
-	}
-	return 0
 }

@@ -22,12 +22,3 @@ func StatPath(path string) (Statx, error) {
 
 // StatFile is not offered here.
 func StatFile(f *os.File) (Statx, error) { return StatPath(f.Name()) }
-
-// Mounts is not offered here.
-func Mounts() ([]MountPoint, error) { return nil, errors.ErrUnsupported }
-
-// OwnFile cannot tell here, and says yes.
-func OwnFile(fi os.FileInfo) bool { return true }
-
-// AllocatedBytes cannot tell here, and returns 0.
-func AllocatedBytes(fi os.FileInfo) int64 { return 0 }

@@ -5,9 +5,148 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+// A Temp is a file that is written before it gets its name. Its methods
+// return bare errors. It has none of the runtime poller's calls. The
+// zero Temp is no file: see Dir.
+type Temp struct{ ref int } // the descriptor plus one
+
+func newTemp(fd int) Temp { return Temp{fd + 1} }
+
+func (t Temp) fd() int { return t.ref - 1 }
+
+// CreateTemp makes the file name, which must not be there, for writing and reading.
+func (d Dir) CreateTemp(name string, perm fs.FileMode) (Temp, error) {
+	var buf [pathBuf]byte
+	p, err := dirPath(&buf, name)
+	if err != nil {
+		return Temp{}, err
+	}
+	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC
+	for {
+		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)), flags, modeBits(perm), 0, 0)
+		if e == unix.EINTR {
+			continue
+		}
+		if e != 0 {
+			return Temp{}, e
+		}
+		return newTemp(int(fd)), nil
+	}
+}
+
+// OpenTemp opens the file name to lock it: for writing too, which an exclusive
+// lock takes on NFS (flock(2), EBADF), where that is allowed, else for reading.
+// It does not follow a symlink, and does not wait for the other end of a FIFO.
+func (d Dir) OpenTemp(name string) (Temp, error) {
+	const flags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_LARGEFILE
+	fd, err := openFD(d.fd(), name, flags|unix.O_RDWR, 0)
+	switch err {
+	case unix.EACCES, unix.EPERM, unix.EROFS, unix.ETXTBSY, unix.EISDIR:
+		fd, err = openFD(d.fd(), name, flags|unix.O_RDONLY, 0)
+	}
+	if err != nil {
+		return Temp{}, err
+	}
+	return newTemp(fd), nil
+}
+
+// Write writes all of b at the file's offset, or tells how much of it and why
+// not more. The kernel writes less than it is told where it runs out of space
+// (write(2)); the next call then gives the reason.
+func (t Temp) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		m, err := unix.Write(t.fd(), b[n:min(len(b), n+maxWrite)])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return n, err
+		case m <= 0:
+			return n, io.ErrUnexpectedEOF
+		default:
+			n += m
+		}
+	}
+	return n, nil
+}
+
+// CopyFrom appends up to n bytes that src reads from its offset on, inside the
+// kernel (copy_file_range(2)): XFS and btrfs share the extents where they can.
+// It stops at the end of src, and where there is no more to be had in this
+// way, and tells how many bytes it was: read on from there to learn which.
+func (t Temp) CopyFrom(src syscall.RawConn, n int64) (copied int64) {
+	src.Control(func(fd uintptr) {
+		for copied < n {
+			m, err := unix.CopyFileRange(int(fd), nil, t.fd(), nil, int(min(n-copied, maxWrite)), 0)
+			switch {
+			case err == unix.EINTR:
+			case err != nil || m <= 0:
+				return
+			default:
+				copied += int64(m)
+			}
+		}
+	})
+	return copied
+}
+
+// Sync makes the file's content durable, with the metadata that is needed to
+// read it (fdatasync(2)).
+func (t Temp) Sync() error {
+	return dirCall(func() syscall.Errno {
+		_, _, e := syscall.Syscall(unix.SYS_FDATASYNC, uintptr(t.fd()), 0, 0)
+		return e
+	})
+}
+
+// StartWriteback has the kernel begin to write the file out, and does not
+// wait (sync_file_range(2)). It is a hint, and tells no error.
+func (t Temp) StartWriteback() { unix.SyncFileRange(t.fd(), 0, 0, unix.SYNC_FILE_RANGE_WRITE) }
+
+// Writeback writes the file's data out and waits until the device has
+// answered, and tells what went wrong. It makes nothing durable.
+func (t Temp) Writeback() error {
+	// All three flags: only then is no page passed over that is busy
+	// (WB_SYNC_ALL in ksys_sync_file_range).
+	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
+	return Retry(func() error { return unix.SyncFileRange(t.fd(), 0, 0, all) })
+}
+
+// Chmod sets the permissions, setuid, setgid and sticky bits.
+func (t Temp) Chmod(mode fs.FileMode) error {
+	return dirCall(func() syscall.Errno {
+		_, _, e := syscall.Syscall(unix.SYS_FCHMOD, uintptr(t.fd()), modeBits(mode), 0)
+		return e
+	})
+}
+
+// Chown sets the owner, and clears setuid and setgid bits.
+func (t Temp) Chown(uid, gid int) error {
+	return dirCall(func() syscall.Errno {
+		_, _, e := syscall.Syscall(unix.SYS_FCHOWN, uintptr(t.fd()), uintptr(uid), uintptr(gid))
+		return e
+	})
+}
+
+// Info tells the owner and mode of the file itself.
+func (t Temp) Info() (FileInfo, error) {
+	var st unix.Stat_t
+	for {
+		err := unix.Fstat(t.fd(), &st)
+		if err == unix.EINTR {
+			continue
+		}
+		return fileInfo(&st), err
+	}
+}
+
+// Close closes the descriptor, once, whatever close(2) answers; see
+// Dir.Close. Where it is EIO or ENOSPC, what was written may be lost.
+func (t Temp) Close() error { return Dir(t).Close() }
 
 // Read reads at the file's offset.
 func (t Temp) Read(b []byte) (int, error) {
@@ -89,17 +228,60 @@ type tempStat struct {
 	st   syscall.Stat_t
 }
 
-func (s *tempStat) Name() string       { return s.name }
-func (s *tempStat) Size() int64        { return s.st.Size }
+func (s *tempStat) Name() string { return s.name }
+
+func (s *tempStat) Size() int64 { return s.st.Size }
+
 func (s *tempStat) ModTime() time.Time { return time.Unix(s.st.Mtim.Unix()) }
-func (s *tempStat) IsDir() bool        { return false }
-func (s *tempStat) Sys() any           { return &s.st }
+
+func (s *tempStat) IsDir() bool { return false }
+
+func (s *tempStat) Sys() any { return &s.st }
 
 func (s *tempStat) Mode() fs.FileMode {
 	return fileInfo(&unix.Stat_t{Mode: s.st.Mode}).Mode
 }
 
-// Symlink makes the symlink name, which must not be there, with the target.
-func (d Dir) Symlink(target, name string) error {
-	return Retry(func() error { return unix.Symlinkat(target, d.fd(), name) })
+// TryLock takes flock(2)'s exclusive lock without waiting. It reports false
+// when somebody else holds it. The lock goes with the last descriptor of this
+// open file.
+func (t Temp) TryLock() (bool, error) {
+	err := Retry(func() error { return unix.Flock(t.fd(), unix.LOCK_EX|unix.LOCK_NB) })
+	switch err {
+	case nil:
+		return true, nil
+	case unix.EWOULDBLOCK:
+		return false, nil
+	}
+	return false, err
 }
+
+// Flush returns the write errors that the file system reports when a descriptor
+// is closed (NFS, CIFS, FUSE; close(2)). It closes a duplicate of t, so that t
+// and its lock stay.
+func (t Temp) Flush() error {
+	var fd int
+	err := Retry(func() (err error) {
+		fd, err = unix.FcntlInt(uintptr(t.fd()), unix.F_DUPFD_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return newTemp(fd).Close()
+}
+
+// SyscallConn gives access to the descriptor.
+func (t Temp) SyscallConn() (syscall.RawConn, error) { return rawTemp(t.fd()), nil }
+
+// rawTemp is a Temp as a syscall.RawConn. It is not polled.
+type rawTemp int
+
+func (r rawTemp) Control(f func(fd uintptr)) error {
+	f(uintptr(r))
+	return nil
+}
+
+func (r rawTemp) Read(f func(fd uintptr) bool) error { return syscall.EOPNOTSUPP }
+
+func (r rawTemp) Write(f func(fd uintptr) bool) error { return syscall.EOPNOTSUPP }

@@ -3,9 +3,60 @@
 package sys
 
 import (
+	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 )
+
+// A Temp is a file that is written before it gets its name.
+type Temp struct{ f *os.File }
+
+// CreateTemp makes the file name, which must not be there, for writing and reading.
+func (d Dir) CreateTemp(name string, perm fs.FileMode) (Temp, error) {
+	f, err := d.openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+	return Temp{f}, err
+}
+
+// OpenTemp is not offered here.
+func (d Dir) OpenTemp(string) (Temp, error) { return Temp{}, errors.ErrUnsupported }
+
+// Write writes all of b, or tells how much of it and why not more.
+func (t Temp) Write(b []byte) (int, error) {
+	n, err := t.f.Write(b)
+	return n, bare(err)
+}
+
+// CopyFrom is not offered here: it copies nothing.
+func (t Temp) CopyFrom(syscall.RawConn, int64) int64 { return 0 }
+
+// Sync makes the file's content durable. On macOS that is F_FULLFSYNC, which
+// empties the device's write cache too; on Windows it is FlushFileBuffers.
+func (t Temp) Sync() error { return bare(t.f.Sync()) }
+
+// StartWriteback is a hint that nobody takes here.
+func (t Temp) StartWriteback() {}
+
+// Writeback is not offered here, nor needed: see OrdersData.
+func (t Temp) Writeback() error { return errors.ErrUnsupported }
+
+// Chmod sets the permissions. Windows knows only whether a file is read-only.
+func (t Temp) Chmod(mode fs.FileMode) error { return bare(t.f.Chmod(mode)) }
+
+// Chown is not offered here, as the owner is not known.
+func (t Temp) Chown(uid, gid int) error { return errors.ErrUnsupported }
+
+// Info tells about the file itself.
+func (t Temp) Info() (FileInfo, error) {
+	fi, err := t.f.Stat()
+	if err != nil {
+		return FileInfo{}, bare(err)
+	}
+	return infoOf(fi), nil
+}
+
+// Close closes the file.
+func (t Temp) Close() error { return bare(t.f.Close()) }
 
 // Read reads at the file's offset.
 func (t Temp) Read(b []byte) (int, error) {
@@ -50,10 +101,11 @@ type namedInfo struct {
 
 func (i namedInfo) Name() string { return i.name }
 
-// Symlink makes the symlink name, which must not be there, with the target.
-func (d Dir) Symlink(target, name string) error {
-	if d.root != nil {
-		return bareLink(d.root.Symlink(target, name))
-	}
-	return bareLink(os.Symlink(target, d.path(name)))
-}
+// TryLock is not offered here.
+func (t Temp) TryLock() (bool, error) { return false, errors.ErrUnsupported }
+
+// Flush has nothing to do here: the file is closed before it is renamed.
+func (t Temp) Flush() error { return nil }
+
+// SyscallConn gives access to the descriptor.
+func (t Temp) SyscallConn() (syscall.RawConn, error) { return t.f.SyscallConn() }

@@ -9,7 +9,58 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What package fileio asks of files that it writes. Errors are bare.
+// maxWrite is what one write(2) takes at most, less than the kernel's
+// MAX_RW_COUNT of 2 GiB minus a page.
+const maxWrite = 1 << 30
+
+// WriteAt writes all of b at off, or tells how much of it and why not more.
+func WriteAt(fd int, b []byte, off int64) (n int, err error) {
+	for n < len(b) {
+		var m int
+		err := Retry(func() (err error) {
+			m, err = unix.Pwrite(fd, b[n:min(len(b), n+maxWrite)], off+int64(n))
+			return err
+		})
+		switch {
+		case err != nil:
+			return n, err
+		case m <= 0:
+			return n, io.ErrUnexpectedEOF
+		}
+		n += m
+	}
+	return n, nil
+}
+
+// WriteDurably writes all of b at off by pwritev2(2) with RWF_DSYNC: what it
+// wrote is durable, with the metadata needed to read it, when it returns. It
+// returns how much it wrote. Other bytes of the file are not made durable.
+//
+// unix.Pwritev2 would allocate its vector.
+func WriteDurably(f *os.File, b []byte, off int64) (n int, err error) {
+	err = WithFD(f, func(fd int) error {
+		for n < len(b) {
+			rest := b[n:min(len(b), n+maxWrite)]
+			iov := unix.Iovec{Base: &rest[0]}
+			iov.SetLen(len(rest))
+			at := uint64(off) + uint64(n)
+			// The kernel puts the offset together from two longs, whose size it
+			// knows (pos_from_hilo).
+			const longBits = 8 * unix.SizeofLong
+			m, _, e := syscall.Syscall6(unix.SYS_PWRITEV2, uintptr(fd), uintptr(unsafe.Pointer(&iov)), 1,
+				uintptr(at), uintptr(at>>(longBits-1)>>1), unix.RWF_DSYNC)
+			if e != 0 {
+				return e
+			}
+			if m == 0 {
+				return io.ErrUnexpectedEOF
+			}
+			n += int(m)
+		}
+		return nil
+	})
+	return n, err
+}
 
 // WriteMode are what one write is asked for beyond writing (RWF_*).
 type WriteMode int
@@ -81,65 +132,4 @@ func pwritev2(fd int, a, b []byte, off int64, flags WriteMode) (int, error) {
 // system does not know a flag.
 func NoSuchWrite(err error) bool {
 	return err == unix.EOPNOTSUPP || err == unix.ENOSYS
-}
-
-// Preallocate reserves blocks for the range and leaves the file's size as it
-// is (FALLOC_FL_KEEP_SIZE).
-func Preallocate(f *os.File, off, n int64) error {
-	return WithFD(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, off, n) })
-}
-
-// AllocateTo gives the file blocks up to size, and that size if it is shorter
-// (fallocate(2)).
-func AllocateTo(f *os.File, size int64) error {
-	return WithFD(f, func(fd int) error { return unix.Fallocate(fd, 0, 0, size) })
-}
-
-// SyncRange writes the range out and waits until the device has answered. It
-// makes nothing durable: neither the size of the file nor where its blocks
-// are, nor is the device told to empty its cache (sync_file_range(2)).
-func SyncRange(f *os.File, off, n int64) error {
-	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
-	return WithFD(f, func(fd int) error { return unix.SyncFileRange(fd, off, n, all) })
-}
-
-// OpenedFor tells how f was opened.
-func OpenedFor(f *os.File) (Opened, error) {
-	var flags int
-	err := WithFD(f, func(fd int) (err error) {
-		flags, err = unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-		return err
-	})
-	access := flags & unix.O_ACCMODE
-	open := err == nil && flags&unix.O_PATH == 0
-	return Opened{
-		Read:    open && access != unix.O_WRONLY,
-		Write:   open && access != unix.O_RDONLY,
-		Append:  flags&unix.O_APPEND != 0,
-		Durable: flags&unix.O_DSYNC != 0,
-	}, err
-}
-
-// CopyOn copies up to n bytes of src, from its offset on, to dst at *to, or
-// where that is nil at the offset of dst, by one copy_file_range(2): the file
-// system may share blocks between the two. The offsets move. 0 bytes without
-// an error: the end of src.
-func CopyOn(dst *os.File, to *int64, src syscall.RawConn, n int64) (copied int64, err error) {
-	cerr := src.Control(func(from uintptr) {
-		err = WithFD(dst, func(fd int) error {
-			m, err := unix.CopyFileRange(int(from), nil, fd, to, int(min(n, maxCopy)), 0)
-			copied = int64(max(m, 0))
-			return err
-		})
-	})
-	if cerr != nil {
-		return 0, os.ErrClosed
-	}
-	return copied, err
-}
-
-// NoKernelCopy reports whether err of CopyOn says that another way may do:
-// other file systems, other kinds of files, one that is appended to, a filter.
-func NoKernelCopy(err error) bool {
-	return Absent(err) || err == unix.EPERM || err == unix.EBADF
 }

@@ -2,13 +2,49 @@ package sys
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
+
+func TestWriteDurably(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, c := range []struct {
+		text string
+		off  int64
+	}{{"hello", 3}, {"", 0}, {"x", 1 << 32}} {
+		n, err := WriteDurably(f, []byte(c.text), c.off)
+		if Absent(err) {
+			t.Skip("no RWF_DSYNC here: ", err)
+		}
+		if n != len(c.text) || err != nil {
+			t.Fatalf("%q: %d, %v", c.text, n, err)
+		}
+		got := make([]byte, len(c.text))
+		if _, err := f.ReadAt(got, c.off); len(got) > 0 && (err != nil || string(got) != c.text) {
+			t.Errorf("read %q, %v; wrote %q", got, err, c.text)
+		}
+	}
+	b := []byte("allocates nothing")
+	if n := leastAllocs(10, func() { WriteDurably(f, b, 0) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	r, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if n, err := WriteDurably(r, b, 0); n != 0 || err != unix.EBADF {
+		t.Errorf("to a file that is open for reading: %d, %v", n, err)
+	}
+}
 
 func writable(t *testing.T) *os.File {
 	t.Helper()
@@ -78,100 +114,5 @@ func TestWriteVecAllocates(t *testing.T) {
 		if n := leastAllocs(5, func() { WriteVec(f, a, b, 0, mode) }); n != 0 {
 			t.Errorf("mode %#x: %v allocations", mode, n)
 		}
-	}
-}
-
-func TestPreallocateKeepsSize(t *testing.T) {
-	f := writable(t)
-	if err := Preallocate(f, 0, 1<<20); err != nil {
-		t.Skip(err)
-	}
-	info, err := f.Stat()
-	if err != nil || info.Size() != 0 || AllocatedBytes(info) < 1<<20 {
-		t.Errorf("%d bytes, %d allocated, %v", info.Size(), AllocatedBytes(info), err)
-	}
-	if err := SyncRange(f, 0, 1<<20); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestOpenFlags(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "file")
-	for _, c := range []struct {
-		flags            int
-		appends, durable bool
-	}{
-		{0, false, false}, {os.O_APPEND, true, false}, {os.O_SYNC, false, true}, {unix.O_DSYNC, false, true}, {unix.O_DSYNC | os.O_APPEND, true, true},
-	} {
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|c.flags, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := Opened{Write: true, Append: c.appends, Durable: c.durable}
-		if got, err := OpenedFor(f); got != want || err != nil {
-			t.Errorf("%#x: %+v, %v", c.flags, got, err)
-		}
-		f.Close()
-		if got, err := OpenedFor(f); got != (Opened{}) || err != os.ErrClosed {
-			t.Errorf("of a closed file: %+v, %v", got, err)
-		}
-	}
-	for flags, want := range map[int]Opened{
-		os.O_RDONLY: {Read: true}, os.O_WRONLY: {Write: true}, os.O_RDWR: {Read: true, Write: true}, unix.O_PATH: {},
-	} {
-		f, err := os.OpenFile(name, flags, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := OpenedFor(f); got != want || err != nil {
-			t.Errorf("%#x: %+v, %v; want %+v", flags, got, err, want)
-		}
-		f.Close()
-	}
-}
-
-func TestCopyOn(t *testing.T) {
-	src, dst := writable(t), writable(t)
-	if _, err := src.WriteString("0123456789"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := src.Seek(2, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := src.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	to := int64(3)
-	n, err := CopyOn(dst, &to, raw, 4)
-	if NoKernelCopy(err) {
-		t.Skip(err)
-	}
-	if n != 4 || err != nil || to != 7 {
-		t.Fatalf("%d, %v, then at %d", n, err, to)
-	}
-	if n, err := CopyOn(dst, nil, raw, 2); n != 2 || err != nil { // at dst's own offset, which is 0 still
-		t.Fatalf("%d, %v", n, err)
-	}
-	if got, err := os.ReadFile(dst.Name()); err != nil || string(got) != "67\x002345" {
-		t.Errorf("%q, %v", got, err)
-	}
-	if n, err := CopyOn(dst, nil, raw, 100); n != 2 || err != nil {
-		t.Errorf("%d, %v; 2 bytes are left", n, err)
-	}
-	if n, err := CopyOn(dst, nil, raw, 100); n != 0 || err != nil {
-		t.Errorf("at the end: %d, %v", n, err)
-	}
-	other, err := os.Open("/dev/null")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	raw, err = other.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := CopyOn(dst, nil, raw, 100); n != 0 || !NoKernelCopy(err) {
-		t.Errorf("of a device: %d, %v", n, err)
 	}
 }

@@ -5,8 +5,13 @@ package sys
 import (
 	"errors"
 	"os"
-	"syscall"
 )
+
+// WriteAt is not offered here.
+func WriteAt(fd int, b []byte, off int64) (int, error) { return 0, errors.ErrUnsupported }
+
+// WriteDurably is not offered here.
+func WriteDurably(f *os.File, b []byte, off int64) (int, error) { return 0, errors.ErrUnsupported }
 
 // WriteMode are what one write is asked for beyond writing.
 type WriteMode int
@@ -35,29 +40,3 @@ func WriteVec(f *os.File, a, b []byte, off int64, flags WriteMode) (n int, err e
 
 // NoSuchWrite reports whether err of WriteVec says that a flag is not known.
 func NoSuchWrite(err error) bool { return errors.Is(err, errors.ErrUnsupported) }
-
-// Preallocate is not offered here.
-func Preallocate(f *os.File, off, n int64) error { return errors.ErrUnsupported }
-
-// AllocateTo is not offered here.
-func AllocateTo(f *os.File, size int64) error { return errors.ErrUnsupported }
-
-// SyncRange is not offered here.
-func SyncRange(f *os.File, off, n int64) error { return errors.ErrUnsupported }
-
-// OpenedFor is not known here: any file may be read and written, until that
-// fails.
-func OpenedFor(f *os.File) (Opened, error) {
-	if f == nil {
-		return Opened{}, os.ErrInvalid
-	}
-	return Opened{Read: true, Write: true}, nil
-}
-
-// CopyOn is not offered here.
-func CopyOn(dst *os.File, to *int64, src syscall.RawConn, n int64) (int64, error) {
-	return 0, errors.ErrUnsupported
-}
-
-// NoKernelCopy reports whether another way may do.
-func NoKernelCopy(err error) bool { return true }

@@ -10,6 +10,64 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// maxAttr is XATTR_SIZE_MAX, the longest value of an extended attribute, and
+// XATTR_LIST_MAX, the longest list of their names.
+const maxAttr = 64 << 10
+
+// GetAttr returns an extended attribute. A longer one than Linux allows, which
+// a file system of a user may claim to have, is E2BIG.
+func GetAttr(fd int, name string) ([]byte, error) {
+	var most [512]byte
+	buf := most[:] // not on the heap, as most files have none
+	for {
+		n, err := unix.Fgetxattr(fd, name, buf)
+		switch {
+		case err == unix.EINTR:
+		case err == unix.ERANGE && len(buf) > maxAttr:
+			return nil, unix.E2BIG
+		case err == unix.ERANGE: // longer, or it has grown
+			if n, err = unix.Fgetxattr(fd, name, nil); err != nil && err != unix.EINTR {
+				return nil, err
+			}
+			if n > maxAttr {
+				return nil, unix.E2BIG
+			}
+			// At least twice as long as before: it may have grown in between.
+			buf = make([]byte, max(n+64, min(2*len(buf), maxAttr+1)))
+		case err != nil:
+			return nil, err
+		default:
+			return append([]byte(nil), buf[:n]...), nil
+		}
+	}
+}
+
+// SetAttr sets an extended attribute.
+func SetAttr(fd int, name string, value []byte) error {
+	return Retry(func() error { return unix.Fsetxattr(fd, name, value, 0) })
+}
+
+// RemoveXattr removes an extended attribute.
+func RemoveXattr(f *os.File, name string) error {
+	return WithFD(f, func(fd int) error { return unix.Fremovexattr(fd, name) })
+}
+
+// NoXattr reports whether err says that a file has no such extended attribute,
+// or its file system none at all.
+func NoXattr(err error) bool {
+	return err == unix.ENODATA || err == unix.EOPNOTSUPP || err == unix.ENOSYS
+}
+
+// NoRoomForAttr reports whether err says that this attribute cannot be kept
+// there: the file system has no such attributes, or no room for one more.
+func NoRoomForAttr(err error) bool {
+	switch err {
+	case unix.EOPNOTSUPP, unix.ENOSYS, unix.ENOSPC, unix.EDQUOT, unix.E2BIG, unix.EPERM, unix.EACCES:
+		return true
+	}
+	return false
+}
+
 // attrs gives access to the attributes of the file name in d, by a path where
 // /proc is mounted: that takes no descriptor, so a batch that holds all the
 // process may have can still be committed, and no permission on the file. Call

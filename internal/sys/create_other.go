@@ -1,0 +1,61 @@
+//go:build !linux
+
+package sys
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// CreateUse says what CreateFile does with a name that is there already.
+type CreateUse int
+
+const (
+	// CreateNew: refuse it.
+	CreateNew = CreateUse(os.O_EXCL)
+	// CreateEmpty: truncate the file. Symlinks are followed here.
+	CreateEmpty = CreateUse(os.O_TRUNC)
+	// CreateOpen: leave the file as it is. Symlinks are followed here.
+	CreateOpen = CreateUse(0)
+)
+
+// CreateFile makes the file path and opens it for reading and writing.
+func (d Dir) CreateFile(path, _ string, perm fs.FileMode, use CreateUse) (*os.File, error) {
+	return d.openFile(path, int(use)|os.O_CREATE|os.O_RDWR, perm)
+}
+
+// OpenUnnamed fails with errors.ErrUnsupported.
+func (d Dir) OpenUnnamed(string, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// TouchFile makes the empty file path.
+func (d Dir) TouchFile(path string, perm fs.FileMode) error {
+	f, err := d.CreateFile(path, "", perm, CreateNew)
+	if err != nil {
+		return err
+	}
+	return bare(f.Close())
+}
+
+func (d Dir) openFile(path string, flags int, perm fs.FileMode) (*os.File, error) {
+	if d.root != nil {
+		f, err := d.root.OpenFile(path, flags, perm.Perm()) // os.Root refuses other bits
+		return f, bare(err)
+	}
+	f, err := openShared(d.join(path), flags, perm)
+	return f, bare(err)
+}
+
+// path is what the functions of package os, or the methods of d.root, take.
+func (d Dir) path(path string) string {
+	if d.root != nil {
+		return path
+	}
+	return d.join(path)
+}
+
+// Umask is not known here: 0.
+func Umask() (fs.FileMode, error) { return 0, nil }
+
+// OpenTmpfile is not offered here.
+func OpenTmpfile(dir string) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -1,0 +1,68 @@
+package sys
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// rwfDontCache is RWF_DONTCACHE of include/uapi/linux/fs.h. Only new versions of
+// x/sys have it, and a user of one primitive need not be lifted to those.
+const rwfDontCache = 0x80
+
+// Flags of preadv2(2).
+const (
+	ReadDontCache = rwfDontCache    // Linux 6.14
+	ReadNoWait    = unix.RWF_NOWAIT // EAGAIN where a device would be waited for
+)
+
+// Advice on a file's range, posix_fadvise(2). Normal, random and sequential
+// hold for the whole descriptor whatever the range.
+const (
+	AdviseNormal     = unix.FADV_NORMAL
+	AdviseRandom     = unix.FADV_RANDOM
+	AdviseSequential = unix.FADV_SEQUENTIAL
+	AdviseWillNeed   = unix.FADV_WILLNEED
+	AdviseDontNeed   = unix.FADV_DONTNEED
+	AdviseNoReuse    = unix.FADV_NOREUSE
+)
+
+// Pread is one pread(2): it may read less than asked for, and 0 bytes without
+// an error are the end of the file.
+func Pread(f *os.File, p []byte, off int64) (int, error) {
+	var n int
+	err := WithFD(f, func(fd int) (err error) {
+		n, err = syscall.Pread(fd, p, off)
+		return err
+	})
+	return max(n, 0), err
+}
+
+// PreadFlags is one preadv2(2) with one buffer.
+func PreadFlags(f *os.File, p []byte, off int64, flags int) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	iov := unix.Iovec{Base: &p[0]}
+	iov.SetLen(len(p))
+	// The offset is two words, of which 64-bit kernels read the first.
+	const half = unsafe.Sizeof(uintptr(0)) * 8 / 2
+	err = WithFD(f, func(fd int) error {
+		m, _, e := unix.Syscall6(unix.SYS_PREADV2, uintptr(fd), uintptr(unsafe.Pointer(&iov)), 1,
+			uintptr(off), uintptr(uint64(off)>>half>>half), uintptr(flags))
+		if e != 0 {
+			return e
+		}
+		n = int(m)
+		return nil
+	})
+	return n, err
+}
+
+// Fadvise tells the kernel what will be done with n bytes of f at off; n = 0
+// is up to the end.
+func Fadvise(f *os.File, off, n int64, advice int) error {
+	return WithFD(f, func(fd int) error { return unix.Fadvise(fd, off, n, advice) })
+}

@@ -1,0 +1,41 @@
+//go:build !linux
+
+package sys
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// Flags and advice that only Linux has.
+const (
+	ReadDontCache = 1 << iota
+	ReadNoWait
+)
+
+const (
+	AdviseNormal = iota
+	AdviseRandom
+	AdviseSequential
+	AdviseWillNeed
+	AdviseDontNeed
+	AdviseNoReuse
+)
+
+// Pread reads at off: 0 bytes without an error are the end of the file.
+func Pread(f *os.File, p []byte, off int64) (int, error) {
+	n, err := f.ReadAt(p, off)
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// PreadFlags is not available here.
+func PreadFlags(f *os.File, p []byte, off int64, flags int) (int, error) {
+	return 0, errors.ErrUnsupported
+}
+
+// Fadvise is not available here.
+func Fadvise(f *os.File, off, n int64, advice int) error { return errors.ErrUnsupported }

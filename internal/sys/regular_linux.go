@@ -1,0 +1,88 @@
+package sys
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenExact opens the regular file path itself. What else is there, be it a
+// symlink, is a *NotRegularError, and is not waited for.
+func OpenExact(path string, write bool) (*os.File, error) {
+	flags := ExactFlags(write)
+	fd, err := openExact(path, flags)
+	switch err {
+	case nil:
+	case unix.ELOOP, unix.EISDIR, unix.ENXIO: // a symlink, a folder, a socket
+		if fi, lerr := os.Lstat(path); lerr == nil {
+			err = cmp.Or(NotRegular(fi.Mode()), err)
+		}
+		return nil, err
+	default:
+		return nil, err
+	}
+	var st unix.Stat_t
+	err = Retry(func() error { return unix.Fstat(fd, &st) })
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = NotRegular(typeOf(st.Mode))
+	}
+	if err == nil {
+		// Taken back, lest os.NewFile try the runtime's poller.
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^(unix.O_NONBLOCK|unix.O_NOFOLLOW))
+	}
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// OpenRegular opens the file path itself: a symlink in its place is ELOOP. What
+// else a stranger may have put there, a FIFO, is not waited for: the caller
+// looks at what it got.
+func OpenRegular(path string, write bool) (*os.File, error) {
+	fd, err := openExact(path, ExactFlags(write))
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// typeOf is the type of a file of stat(2).
+func typeOf(mode uint32) fs.FileMode {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return 0
+	case unix.S_IFDIR:
+		return fs.ModeDir
+	case unix.S_IFLNK:
+		return fs.ModeSymlink
+	case unix.S_IFIFO:
+		return fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		return fs.ModeSocket
+	case unix.S_IFBLK:
+		return fs.ModeDevice
+	case unix.S_IFCHR:
+		return fs.ModeDevice | fs.ModeCharDevice
+	}
+	return fs.ModeIrregular
+}
+
+// ExactFlags are the flags of OpenRegular.
+func ExactFlags(write bool) int {
+	if write {
+		return unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	}
+	return unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK
+}
+
+func openExact(path string, flags int) (fd int, err error) {
+	err = Retry(func() (err error) {
+		fd, err = unix.Openat(unix.AT_FDCWD, path, flags|unix.O_CLOEXEC|unix.O_LARGEFILE, 0)
+		return err
+	})
+	return fd, err
+}

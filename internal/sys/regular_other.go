@@ -1,0 +1,47 @@
+//go:build !linux
+
+package sys
+
+import (
+	"errors"
+	"os"
+)
+
+// OpenExact opens the regular file path itself. What else is there is a
+// *NotRegularError, and is not waited for; a symlink that takes its place at
+// that moment is followed here.
+func OpenExact(path string, write bool) (*os.File, error) {
+	fi, err := os.Lstat(path)
+	if err == nil {
+		err = NotRegular(fi.Mode())
+	}
+	if err != nil {
+		return nil, bare(err)
+	}
+	f, err := OpenRegular(path, write)
+	if err != nil {
+		return nil, err
+	}
+	if fi, err = f.Stat(); err == nil {
+		err = NotRegular(fi.Mode())
+	}
+	if err != nil {
+		return nil, errors.Join(bare(err), f.Close())
+	}
+	return f, nil
+}
+
+// OpenRegular opens the file path. A symlink that has taken its place is
+// followed here.
+func OpenRegular(path string, write bool) (*os.File, error) {
+	f, err := openShared(path, ExactFlags(write), 0)
+	return f, bare(err)
+}
+
+// ExactFlags are the flags of OpenRegular.
+func ExactFlags(write bool) int {
+	if write {
+		return os.O_RDWR | nonBlock
+	}
+	return os.O_RDONLY | nonBlock
+}

@@ -1,0 +1,80 @@
+//go:build !linux
+
+package sys
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// LinkFile fails with errors.ErrUnsupported.
+func (d Dir) LinkFile(*os.File, string) error { return errors.ErrUnsupported }
+
+// RenameNew renames the file from to a name that must not be there: by a hard
+// link, which no system makes in place of something.
+func (d Dir) RenameNew(from, to string) error {
+	link := os.Link
+	if d.root != nil {
+		link = d.root.Link
+	}
+	if err := link(d.path(from), d.path(to)); err != nil {
+		return bareLink(err)
+	}
+	return d.Remove(from)
+}
+
+// Rename renames the file from to the name to, in place of what is there.
+func (d Dir) Rename(from, to string) error {
+	rename := os.Rename
+	if d.root != nil {
+		rename = d.root.Rename
+	}
+	return bareLink(rename(d.path(from), d.path(to)))
+}
+
+// MoveNew is RenameNew into a directory below d.
+func (d Dir) MoveNew(from string, other Dir, to string) error {
+	to, err := d.below(other, to)
+	if err != nil {
+		return err
+	}
+	return d.RenameNew(from, to)
+}
+
+// Move is Rename into a directory below d.
+func (d Dir) Move(from string, other Dir, to string) error {
+	to, err := d.below(other, to)
+	if err != nil {
+		return err
+	}
+	return d.Rename(from, to)
+}
+
+// below is name in other as d names it.
+func (d Dir) below(other Dir, name string) (string, error) {
+	rel, err := filepath.Rel(d.name, other.name)
+	return filepath.Join(rel, name), err
+}
+
+// Remove removes the file path.
+func (d Dir) Remove(path string) error {
+	remove := os.Remove
+	if d.root != nil {
+		remove = d.root.Remove
+	}
+	return bare(remove(d.path(path)))
+}
+
+func bareLink(err error) error {
+	if le, ok := errors.AsType[*os.LinkError](err); ok {
+		return le.Err
+	}
+	return err
+}
+
+// CloseBeforeRename: Windows renames no open file.
+const CloseBeforeRename = true
+
+// Exchange is not offered here.
+func (d Dir) Exchange(string, Dir, string) error { return errors.ErrUnsupported }

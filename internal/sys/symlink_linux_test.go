@@ -1,0 +1,100 @@
+package sys
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel's rule for symlinks in folders that everybody may write to holds
+// whatever its setting, and is asked of the symlink that is then read.
+func TestFollowLink(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("to give files away needs root")
+	}
+	const me, other = 0, 1001
+	for _, c := range []struct {
+		mode        uint32
+		folder, own int
+		want        error
+	}{
+		{0o1777, me, me, nil},
+		{0o1777, other, me, nil},
+		{0o1777, other, other, nil},
+		{0o1777, me, other, unix.EACCES},
+		{0o1773, me, other, unix.EACCES},
+		{0o1770, me, other, nil}, // not everybody may write
+		{0o0777, me, other, nil}, // everybody may remove
+	} {
+		d, name := openDir(t, ForPath)
+		link := filepath.Join(name, "link")
+		err := errors.Join(os.Symlink("a/b", link), os.Lchown(link, c.own, c.own), os.Chown(name, c.folder, c.folder), unix.Chmod(name, c.mode))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if target, err := d.FollowLink("link"); err != c.want || err == nil && target != "a/b" {
+			t.Errorf("folder %o of %d, symlink of %d: %q, %v, want %v", c.mode, c.folder, c.own, target, err, c.want)
+		}
+	}
+	d, name := openDir(t, ForPath)
+	if err := os.WriteFile(filepath.Join(name, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if target, err := d.FollowLink("file"); err != unix.EINVAL {
+		t.Errorf("of a file: %q, %v", target, err)
+	}
+	if target, err := d.FollowLink("no"); err != unix.ENOENT {
+		t.Errorf("of nothing: %q, %v", target, err)
+	}
+}
+
+// The caller is whom the kernel takes its thread for.
+func TestFollowLinkAs(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("to be somebody else needs root")
+	}
+	d, name := openDir(t, ForPath)
+	const other = 1001
+	link := filepath.Join(name, "link")
+	if err := errors.Join(os.Symlink("x", link), os.Lchown(link, other, other), unix.Chmod(name, 0o1777)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		err := unix.Setfsuid(other)
+		if err == nil {
+			_, err = d.FollowLink("link")
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFollowLinkOfMount(t *testing.T) {
+	name := t.TempDir()
+	if err := unix.Mount("none", name, "tmpfs", unix.MS_NOSYMFOLLOW, ""); err != nil {
+		t.Skip("mount: ", err)
+	}
+	t.Cleanup(func() { unix.Unmount(name, unix.MNT_DETACH) })
+	if err := os.Symlink("x", filepath.Join(name, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(name, "link")); !errors.Is(err, unix.ELOOP) {
+		t.Skip("no nosymfollow here: ", err)
+	}
+	d, err := OpenDir(name, ForPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if target, err := d.FollowLink("link"); err != unix.ELOOP {
+		t.Errorf("%q, %v", target, err)
+	}
+}
