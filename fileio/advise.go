@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stele-go/stele/internal/memory"
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
@@ -127,8 +128,8 @@ func adviseLimit(n int64) int64 {
 	if n <= 64<<20 {
 		return n
 	}
-	if free, known := freeMemory("/"); known {
-		return free
+	if available, known := memory.Available(); known {
+		return available
 	}
 	return 1 << 30
 }

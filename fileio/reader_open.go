@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stele-go/stele/internal/memory"
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
@@ -110,11 +111,11 @@ func (r *Reader) open(o Options, file func(direct bool) (*os.File, error)) error
 	if r.way != Auto {
 		return r.setup(o)
 	}
-	memory, known := int64(0), false
+	available, known := int64(0), false
 	if wantsMemory(r.size, o.Pattern) {
-		memory, known = freeMemory("/")
+		available, known = memory.Available()
 	}
-	if r.way = choose(r.size, o, memory, known); r.way == Direct {
+	if r.way = choose(r.size, o, available, known); r.way == Direct {
 		r.release()
 		if r.openFile(file, true) != nil {
 			r.way = Buffered

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/stele-go/stele/internal/memory"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/suites/job"
@@ -77,11 +78,11 @@ func Open(b *lab.B, name string, want int64, fill func(p []byte)) (*File, error)
 }
 
 func sizeFor(dir string, want int64) (int64, error) {
-	memory := memoryAvailable()
-	if memory == 0 {
-		memory = unknownMemory
+	available, known := memory.Available()
+	if !known {
+		available = unknownMemory
 	}
-	size := min(want, memory/3)
+	size := min(want, available/3)
 	info, err := sys.StatFS(dir)
 	switch {
 	case err == nil:

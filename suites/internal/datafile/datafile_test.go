@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -44,18 +43,6 @@ func TestBigFileIsAsLargeAsThereIsRoom(t *testing.T) {
 		return
 	}
 	t.Skip("for ten seconds the free space was never the same for a moment")
-}
-
-// Limits of control groups are where the kernel has them.
-func TestMemoryLimits(t *testing.T) {
-	got := memoryLimits("9:name=systemd:/x\n4:cpu,memory:/a/b\n0::/u.slice\nnonsense\n")
-	want := []string{
-		"/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-		"/sys/fs/cgroup/u.slice/memory.max", "/sys/fs/cgroup/memory.max",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }
 
 // What is cold is read from the disk, what is warm is not, and part is part.
