@@ -8,17 +8,21 @@ import (
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/suites"
+	"github.com/stele-go/stele/suites/dirs"
+	"github.com/stele-go/stele/suites/job"
+	"github.com/stele-go/stele/suites/replace"
+	"github.com/stele-go/stele/suites/wals"
 )
 
 // Extend returns the experiments with the peers' variants after their own.
 // Its argument is not changed. Experiments without a peer are returned as
 // they are, and so are all where a peer does not exist on this system.
 func Extend(experiments []lab.Experiment) []lab.Experiment {
-	out := slices.Clone(experiments)
+	out, add := slices.Clone(experiments), variants()
 	for i := range out {
 		e := &out[i]
 		e.Variants = slices.Clone(e.Variants)
-		for _, v := range variants(e) {
+		for _, v := range add[e.ID()] {
 			// Where all ways promise more than the peer does, it has nothing
 			// to be compared with.
 			if e.BaselineFor(v.Promise) != nil {
@@ -29,26 +33,21 @@ func Extend(experiments []lab.Experiment) []lab.Experiment {
 	return out
 }
 
-// variants are the peers' for an experiment of one of Stele's suites.
-func variants(e *lab.Experiment) (list []lab.Variant) {
-	switch e.Suite {
-	case "mkdir":
-		for _, w := range mkdirWays() {
-			list = append(list, w.Variant(e))
-		}
-	case "replace":
-		for _, w := range replaceWays() {
-			list = append(list, w.Variant(e))
-		}
-	case "wal":
-		if e.Name != "append" {
-			break // the others compare settings of Stele
-		}
-		for _, w := range walWays() {
-			list = append(list, w.Variant(e))
+// variants returns the peers' variants of experiments, by their identity.
+func variants() map[string][]lab.Variant {
+	all := map[string][]lab.Variant{}
+	add(all, dirs.Jobs(), mkdirWays())
+	add(all, replace.Jobs(), replaceWays())
+	add(all, wals.Jobs(), walWays())
+	return all
+}
+
+func add[S any](all map[string][]lab.Variant, jobs []job.Job[S], ways []job.Way[S]) {
+	for _, j := range jobs {
+		for _, w := range ways {
+			all[j.ID()] = append(all[j.ID()], j.Variant(w))
 		}
 	}
-	return list
 }
 
 // Experiments returns those of the full sets in which there is a peer, and
@@ -61,8 +60,6 @@ func Experiments() []lab.Experiment {
 				list = append(list, e)
 			}
 		}
-		list = append(list, BesideRenameio(s.Full)...)
-		list = append(list, BesidePeers(s.Full)...)
 	}
-	return list
+	return slices.Concat(list, BesideRenameio(), BesidePeers())
 }

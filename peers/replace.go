@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/replace"
 )
 
@@ -31,11 +32,11 @@ func replaceWays() []replace.Way {
 
 func replaceWay(name, doc string, write func(path string, data []byte) error) replace.Way {
 	return replace.Way{
-		Name: name, Level: durability.Kill, After: durability.OldOrNew,
+		Name: name, Promise: job.Promise(durability.Kill, durability.OldOrNew),
 		Doc: doc + "; syncs the content, not the folder",
-		Open: func(dir string) (replace.Replacer, error) {
+		Open: func(at job.Site) (replace.Replacer, error) {
 			return replace.Replacer{Write: func(name string, data []byte) error {
-				return write(filepath.Join(dir, name), data)
+				return write(filepath.Join(at.Dir, name), data)
 			}}, nil
 		},
 	}
@@ -48,19 +49,19 @@ const renameioDefault = "renameio.WriteFile"
 // replaces single files: Stele's ways of level Power beside the peers, with
 // renameio's default as the baseline. As the peers promise less, it compares
 // only where comparisons across promises are asked for.
-func BesideRenameio(replace []lab.Experiment) []lab.Experiment {
+func BesideRenameio() []lab.Experiment {
 	var list []lab.Experiment
-	for _, e := range replace {
-		if e.Suite != "replace" || e.Name != "single" {
+	for _, j := range replace.Jobs() {
+		if j.Name != "single" {
 			continue
 		}
-		beside := e
+		e := j.Build()
+		beside := j.Experiment
 		beside.Name = "beside-renameio"
 		beside.Question = "What does it cost to sync the folder too, which renameio does not?"
-		beside.Variants = nil
 		for _, w := range replaceWays() {
 			w.Baseline = w.Name == renameioDefault
-			beside.Variants = append(beside.Variants, w.Variant(&e))
+			beside.Variants = append(beside.Variants, j.Variant(w))
 		}
 		if beside.Variant(renameioDefault) == nil {
 			continue // it does not exist on this system

@@ -165,7 +165,7 @@ func TestBesideRenameio(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no renameio on Windows")
 	}
-	list := peers.BesideRenameio(replaceSuite(t))
+	list := peers.BesideRenameio()
 	if len(list) != 2 {
 		t.Fatalf("%d experiments, want one a size", len(list))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/suites/dirs"
+	"github.com/stele-go/stele/suites/job"
 )
 
 // mkdirWays are the peers of package mkdir. filepath-securejoin confines what
@@ -15,11 +16,11 @@ import (
 // which is the cheaper of its two ways.
 func mkdirWays() []dirs.Way {
 	return []dirs.Way{{
-		Name:  "securejoin.MkdirAllHandle",
-		Doc:   "filepath-securejoin, confined to an open root: looks up what exists, then mkdirat and openat level by level",
-		Level: durability.Kill,
-		Open: func(root string) (dirs.Dirs, error) {
-			r, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		Name:    "securejoin.MkdirAllHandle",
+		Doc:     "filepath-securejoin, confined to an open root: looks up what exists, then mkdirat and openat level by level",
+		Promise: job.Promise(durability.Kill, durability.Prefix),
+		Open: func(at job.Site) (dirs.Dirs, error) {
+			r, err := os.OpenFile(at.Dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 			if err != nil {
 				return dirs.Dirs{}, err
 			}

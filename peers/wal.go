@@ -5,6 +5,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/wals"
 )
 
@@ -42,22 +43,23 @@ func walWays() []wals.Way {
 	}
 }
 
-type openLog func(dir string, records int64, size int) (wals.Log, error)
+type openLog func(at job.Site) (wals.Log, error)
 
 func walWay(name, doc string, after durability.After, open openLog) wals.Way {
-	return wals.Way{Name: name, Doc: doc, Level: durability.Power, After: after, Open: open}
+	return wals.Way{Name: name, Doc: doc, Promise: job.Promise(durability.Power, after), Open: open}
 }
 
 // BesidePeers makes experiments of those of suite wal that have the same job,
 // in which a peer is the baseline that wal.Append is held against: the ratio of
 // the report is then that of the two. Beside tidwall/wal, which promises less,
 // it compares only where comparisons across promises are asked for.
-func BesidePeers(appends []lab.Experiment) []lab.Experiment {
+func BesidePeers() []lab.Experiment {
 	var list []lab.Experiment
-	for _, e := range appends {
-		if e.Suite != "wal" || e.Name != "append" || e.Params["size"] != "1024" {
+	for _, j := range wals.Jobs() {
+		if j.Params["size"] != "1024" {
 			continue
 		}
+		e := j.Build()
 		lone := e.Params["appenders"] == "1"
 		for _, p := range []struct{ name, lone, many string }{
 			{"beside-etcd", etcdEach, etcdBatch},
@@ -65,18 +67,17 @@ func BesidePeers(appends []lab.Experiment) []lab.Experiment {
 			{"beside-pebble", pebbleReuse, pebbleReuse},
 			{"beside-tidwall", tidwallEach, tidwallMany},
 		} {
-			beside := e
+			beside := j.Experiment
 			beside.Name = p.name
 			beside.Question = "Is wal.Append faster than this peer is at its best?"
 			best := p.many
 			if lone {
 				best = p.lone
 			}
-			beside.Variants = nil
 			for _, w := range walWays() {
 				if w.Name == best {
 					w.Baseline = true
-					beside.Variants = append(beside.Variants, w.Variant(&e))
+					beside.Variants = append(beside.Variants, j.Variant(w))
 				}
 			}
 			own := slices.IndexFunc(e.Variants, func(v lab.Variant) bool { return v.Name == "wal.Append" })
@@ -98,8 +99,8 @@ type saver struct {
 
 // each calls save for each record, one caller at a time.
 func each(open func(dir string) (saver, error)) openLog {
-	return func(dir string, _ int64, _ int) (wals.Log, error) {
-		s, err := open(dir)
+	return func(at job.Site) (wals.Log, error) {
+		s, err := open(at.Dir)
 		if err != nil {
 			return wals.Log{}, err
 		}
@@ -128,8 +129,8 @@ type batchRequest struct {
 
 // batched calls save for all records that wait.
 func batched(open func(dir string) (saver, error)) openLog {
-	return func(dir string, _ int64, _ int) (wals.Log, error) {
-		s, err := open(dir)
+	return func(at job.Site) (wals.Log, error) {
+		s, err := open(at.Dir)
 		if err != nil {
 			return wals.Log{}, err
 		}

@@ -16,6 +16,7 @@ import (
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/wal"
 )
 
@@ -138,7 +139,7 @@ func TestWALPeersKeepRecords(t *testing.T) {
 	for _, w := range walWays() {
 		t.Run(w.Name, func(t *testing.T) {
 			dir := memoryDir(t)
-			l, err := w.Open(dir, appenders*records, 1100)
+			l, err := w.Open(job.Site{Dir: dir, Ops: appenders * records, Size: 1100})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,8 +177,8 @@ func TestWALPeersKeepRecords(t *testing.T) {
 			if len(recs) != appenders*records {
 				t.Errorf("%d records, want %d", len(recs), appenders*records)
 			}
-			if w.Level != durability.Power {
-				t.Errorf("level %v; all of them sync", w.Level)
+			if w.Promise.Level != durability.Power {
+				t.Errorf("level %v; all of them sync", w.Promise.Level)
 			}
 		})
 	}

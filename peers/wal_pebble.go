@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/wals"
 )
 
@@ -25,13 +26,14 @@ const pebbleAhead = 4<<20 + 4<<20/10
 // a file, its folder synced, in a SyncingFile, and a LogWriter with a
 // semaphore for its queue. Of a recycled file the content is zeros here.
 func openPebble(recycled bool) openLog {
-	return func(dir string, records int64, size int) (wals.Log, error) {
+	return func(at job.Site) (wals.Log, error) {
+		dir := at.Dir
 		name := filepath.Join(dir, "000007.log")
 		if recycled {
 			old := filepath.Join(dir, "000006.log")
 			// Each record has a head of 19 bytes at most, and one more in each
 			// block of 32 KiB.
-			if err := fillZeros(old, records*(int64(size)+40)+1<<20); err != nil {
+			if err := fillZeros(old, at.Ops*(int64(at.Size)+40)+1<<20); err != nil {
 				return wals.Log{}, err
 			}
 			f, err := vfs.Default.ReuseForWrite(old, name, "pebble-wal")

@@ -52,7 +52,7 @@ func tempIn(dir string) func() (io.WriteCloser, error) {
 
 // tempBesideLeftOvers is os.CreateTemp in a folder that files were left in.
 func tempBesideLeftOvers(b *lab.B) (err error) {
-	root, restore, err := files.Root(b, "left-overs")
+	root, restore, err := files.LeftOvers(b)
 	if err != nil {
 		return err
 	}

@@ -28,22 +28,22 @@ func l10(appenders int) lab.Experiment {
 	e.Question = "Do three levels of buffers join throughput with durability?"
 	group := wals.GroupCommit()
 	group.Doc, group.Baseline = "B: "+group.Doc, true
-	for _, w := range []wals.Way{group,
+	j := wals.Appending(e)
+	j.Ways = []wals.Way{
+		group,
 		threeLevelWay(l10Meant, "A as meant: Append returns when the record is synced", durability.Power),
 		wals.Stele(wals.WayAppend, "group commit of package wal", wal.Options{}),
 		threeLevelWay(l10Coded, "A as coded: Append returns when the record is in the ring in memory", durability.None),
-	} {
-		e.Variants = append(e.Variants, w.Variant(&e))
 	}
-	return e
+	return j.Build()
 }
 
 // threeLevelWay is A.
 func threeLevelWay(name, doc string, level durability.Level) wals.Way {
 	return wals.Way{
-		Name: name, Doc: doc, Level: level, After: durability.Prefix,
-		Open: func(dir string, _ int64, _ int) (wals.Log, error) {
-			f, err := wals.NewFile(dir, 0)
+		Name: name, Doc: doc, Promise: job.Promise(level, durability.Prefix),
+		Open: func(at job.Site) (wals.Log, error) {
+			f, err := wals.NewFile(at.Dir, 0)
 			if err != nil {
 				return wals.Log{}, err
 			}

@@ -3,6 +3,7 @@ package dirs
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -18,73 +19,77 @@ import (
 // an image of 1 GiB, and a directory takes a block of its own.
 const dirsPerBlock = 40_000
 
-// Full is the suite mkdir. The ways without Stele use absolute paths
-// below the block's folder, as services that configure a data folder do; a
-// Maker and an os.Root use paths relative to the root they hold open.
-func Full() []lab.Experiment {
-	list := []lab.Experiment{
-		withWays(lab.Experiment{
+// Full returns the experiments of the suite. The ways without Stele use absolute
+// paths below the block's folder, as services that configure a data folder do; a Maker
+// and an os.Root use paths relative to the root they hold open.
+func Full() []lab.Experiment { return job.Build(Jobs()) }
+
+// Quick returns the experiment that shows best what the suite is about.
+func Quick() []lab.Experiment {
+	j := batchSource(10_000, batchInOneGo())
+	return []lab.Experiment{job.Only(j.Build(), "os.MkdirAll", "loop of os.Mkdir", "Maker.All", "Maker.Batch N workers")}
+}
+
+// Jobs returns the jobs of the suite.
+func Jobs() []job.Job[Dirs] {
+	list := []job.Job[Dirs]{
+		newJob(lab.Experiment{
 			Name:     "fresh-7",
 			Question: "Which way of making 7 fresh levels is fastest?",
 			Op:       "one path of 7 new directories",
 			MaxOps:   dirsPerBlock / 7,
-		}, onePathWays()),
-		withWays(lab.Experiment{
+		}, fresh(7), onePathWays()),
+		newJob(lab.Experiment{
 			Name:      "existing",
 			Question:  "Which way is fastest when the directory is there already?",
 			Op:        "one existing path of 7 levels, made by the same way before",
 			Stateless: true,
-		}, onePathWays()),
+		}, runExisting, onePathWays()),
 		batchSource(10_000, batchInOneGo()),
 		batchSource(300, batchDurably()),
-		withWays(lab.Experiment{
+		newJob(lab.Experiment{
 			Name:     "batch-synthetic",
 			Params:   run.Params{"paths": "10000"},
 			Question: "Which way makes many paths with shared prefixes fastest when they come in random order?",
 			Op:       "10,000 leaves, 32 to a folder, six levels down, into a fresh folder",
 			MaxOps:   dirsPerBlock / 10_700,
-		}, batchInOneGo()),
+		}, batchOf(trees.SyntheticPaths), batchInOneGo()),
 	}
 	for _, depth := range []int{1, 2, 4, 6, 8, 12, 16} {
-		list = append(list, withWays(lab.Experiment{
+		list = append(list, newJob(lab.Experiment{
 			Name:     "depth",
 			Params:   run.Params{"depth": strconv.Itoa(depth)},
 			Question: fmt.Sprintf("Which way of making a path %d deep is fastest?", depth),
 			Op:       fmt.Sprintf("one path of %d new directories", depth),
 			MaxOps:   int64(min(10_000, dirsPerBlock/depth)),
-		}, onePathWays()))
+		}, runDepth, onePathWays()))
 	}
 	for _, goroutines := range []int{1, 4, 16, 64} {
-		list = append(list, withWays(lab.Experiment{
+		list = append(list, newJob(lab.Experiment{
 			Name:     "overlap",
 			Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
 			Question: fmt.Sprintf("Which way is fastest when %d goroutines make overlapping trees?", goroutines),
 			Op:       "one new leaf, 64 to a folder, whose missing parents the neighbours make at the same time",
 			MaxOps:   20_000,
-		}, onePathWays()))
+		}, runOverlap, onePathWays()))
 	}
 	return list
 }
 
-// Quick is what best shows what the suite is about.
-func Quick() []lab.Experiment {
-	e := batchSource(10_000, batchInOneGo())
-	keep := []string{"os.MkdirAll", "loop of os.Mkdir", "Maker.All", "Maker.Batch N workers"}
-	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool {
-		return !slices.Contains(keep, v.Name)
-	})
-	return []lab.Experiment{e}
+func newJob(e lab.Experiment, run func(*lab.B, job.Site, Dirs) error, ways []Way) job.Job[Dirs] {
+	e.Suite = "mkdir"
+	return job.Job[Dirs]{Experiment: e, Ways: ways, Run: run, Close: Dirs.close}
 }
 
-func batchSource(paths int, ways []Way) lab.Experiment {
-	return withWays(lab.Experiment{
+func batchSource(paths int, ways []Way) job.Job[Dirs] {
+	return newJob(lab.Experiment{
 		Name:     "batch-source",
 		Params:   run.Params{"paths": strconv.Itoa(paths)},
 		Question: "Which way makes the directories of a source checkout fastest?",
 		Op: fmt.Sprintf("%d directories of source checkouts, each after its parent, into a fresh folder",
 			paths),
 		MaxOps: int64(dirsPerBlock / paths),
-	}, ways)
+	}, batchOf(func(_ *rand.Rand, n int) []string { return trees.CheckoutPaths(n) }), ways)
 }
 
 // batchInOneGo are the ways for a large batch: of level Power only those that
@@ -92,7 +97,7 @@ func batchSource(paths int, ways []Way) lab.Experiment {
 func batchInOneGo() []Way {
 	var ways []Way
 	for _, w := range onePathWays() {
-		if w.Level == durability.Kill {
+		if w.Promise.Level == durability.Kill {
 			ways = append(ways, w)
 		}
 	}
@@ -105,60 +110,34 @@ func batchInOneGo() []Way {
 func batchDurably() []Way {
 	ways := append(onePathWays(), mkdirAllSyncLater())
 	ways = append(ways, batchWays()...)
-	return slices.DeleteFunc(ways, func(w Way) bool { return w.Level != durability.Power })
+	return slices.DeleteFunc(ways, func(w Way) bool { return w.Promise.Level != durability.Power })
 }
 
-func withWays(e lab.Experiment, ways []Way) lab.Experiment {
-	e.Suite = "mkdir"
-	for _, w := range ways {
-		e.Variants = append(e.Variants, w.Variant(&e))
+func runDepth(b *lab.B, at job.Site, d Dirs) error {
+	depth, err := job.Int(b, "depth", trees.MaxFreshDepth)
+	if err != nil {
+		return err
 	}
-	return e
+	return fresh(depth)(b, at, d)
 }
 
-// mkdirJob returns what an experiment of the suite does with a way.
-func mkdirJob(experiment string) func(*lab.B, *Dirs) error {
-	switch experiment {
-	case "fresh-7":
-		return func(b *lab.B, d *Dirs) error { return runFresh(b, d, 7) }
-	case "depth":
-		return func(b *lab.B, d *Dirs) error {
-			depth, err := job.Int(b, "depth", trees.MaxFreshDepth)
-			if err != nil {
+// fresh makes one path of new directories an operation.
+func fresh(depth int) func(*lab.B, job.Site, Dirs) error {
+	return func(b *lab.B, at job.Site, d Dirs) error {
+		p := trees.PathsIn(at.Dir, trees.FreshPaths(b.Rand, b.N, depth))
+		for b.Loop() {
+			i := b.I()
+			if err := d.Make(p.Abs[i], p.Rel[i]); err != nil {
 				return err
 			}
-			return runFresh(b, d, depth)
 		}
-	case "existing":
-		return runExisting
-	case "batch-source":
-		return func(b *lab.B, d *Dirs) error { return runBatch(b, d, trees.CheckoutPaths) }
-	case "batch-synthetic":
-		return func(b *lab.B, d *Dirs) error {
-			return runBatch(b, d, func(n int) []string { return trees.SyntheticPaths(b.Rand, n) })
-		}
-	case "overlap":
-		return runOverlap
-	}
-	return func(*lab.B, *Dirs) error {
-		return fmt.Errorf("suite mkdir has no experiment %q", experiment)
+		return nil
 	}
 }
 
-func runFresh(b *lab.B, d *Dirs, depth int) error {
-	p := trees.PathsIn(b.Dir, trees.FreshPaths(b.Rand, b.N, depth))
-	for b.Loop() {
-		i := b.I()
-		if err := d.Make(p.Abs[i], p.Rel[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func runExisting(b *lab.B, d *Dirs) error {
+func runExisting(b *lab.B, at job.Site, d Dirs) error {
 	const n = 64 // paths, so that not one answer is remembered but a cache is asked
-	p := trees.PathsIn(b.Dir, trees.FreshPaths(b.Rand, n, 7))
+	p := trees.PathsIn(at.Dir, trees.FreshPaths(b.Rand, n, 7))
 	for i := range p.Abs {
 		if err := d.Make(p.Abs[i], p.Rel[i]); err != nil {
 			return err
@@ -173,38 +152,40 @@ func runExisting(b *lab.B, d *Dirs) error {
 	return nil
 }
 
-// runBatch makes list(paths) as often as there are operations, each time
-// below a folder that is as new as the rest of the batch.
-func runBatch(b *lab.B, d *Dirs, list func(n int) []string) error {
-	n, err := job.Int(b, "paths", 1<<16)
-	if err != nil {
-		return err
-	}
-	batches := make([]trees.Paths, b.N)
-	for i, rel := 0, list(n); i < len(batches); i++ {
-		below := make([]string, n)
-		for j := range rel {
-			below[j] = strconv.Itoa(i) + "/" + rel[j]
-		}
-		batches[i] = trees.PathsIn(b.Dir, below)
-	}
-	for b.Loop() {
-		p := &batches[b.I()]
-		if err := d.batch(b.Context(), p.Abs, p.Rel); err != nil {
+// batchOf makes the paths of list as often as there are operations, each time below
+// a folder that is as new as the rest of the batch.
+func batchOf(list func(rng *rand.Rand, n int) []string) func(*lab.B, job.Site, Dirs) error {
+	return func(b *lab.B, at job.Site, d Dirs) error {
+		n, err := job.Int(b, "paths", 1<<16)
+		if err != nil {
 			return err
 		}
+		batches := make([]trees.Paths, b.N)
+		for i, rel := 0, list(b.Rand, n); i < len(batches); i++ {
+			below := make([]string, n)
+			for j := range rel {
+				below[j] = strconv.Itoa(i) + "/" + rel[j]
+			}
+			batches[i] = trees.PathsIn(at.Dir, below)
+		}
+		for b.Loop() {
+			p := &batches[b.I()]
+			if err := d.batch(b.Context(), p.Abs, p.Rel); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return nil
 }
 
 // runOverlap deals the leaves out in turn, so that goroutines work side by
 // side in the same new folders.
-func runOverlap(b *lab.B, d *Dirs) error {
+func runOverlap(b *lab.B, at job.Site, d Dirs) error {
 	goroutines, err := job.Int(b, "goroutines", 1<<12)
 	if err != nil {
 		return err
 	}
-	p := trees.PathsIn(b.Dir, trees.OverlappingPaths(b.N))
+	p := trees.PathsIn(at.Dir, trees.OverlappingPaths(b.N))
 	return b.Parallel(goroutines, func(w *lab.Worker) error {
 		for w.Loop() {
 			i := w.I()*int64(goroutines) + int64(w.ID)

@@ -11,29 +11,18 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/durability"
-	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/mkdir"
 	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
 )
 
 // Perm is what every way is asked to give new directories.
 const Perm fs.FileMode = 0o755
 
-// A Way is a way of making directories, from which a variant of every
-// experiment of suite mkdir can be made.
-type Way struct {
-	Name string // of the variant
-	Doc  string // how it works, in one line
-	// Level is what a directory survives once the call has returned.
-	// A crash leaves a prefix of the path at any level.
-	Level durability.Level
-	// Baseline marks what other ways of the same level are compared with.
-	Baseline bool
-	// Open prepares to make directories under root. It is not timed.
-	Open func(root string) (Dirs, error)
-}
+// A Way is a way of making directories.
+type Way = job.Way[Dirs]
 
-// Dirs makes directories under the root it was opened for.
+// Dirs makes directories in the folder it was opened for.
 type Dirs struct {
 	// Make makes one directory and what is missing above it. Both arguments
 	// are the same path, absolute and relative to the root. It is called from
@@ -45,14 +34,14 @@ type Dirs struct {
 	Close func() error
 }
 
-func (d *Dirs) close() error {
+func (d Dirs) close() error {
 	if d.Close == nil {
 		return nil
 	}
 	return d.Close()
 }
 
-func (d *Dirs) batch(ctx context.Context, abs, rel []string) error {
+func (d Dirs) batch(ctx context.Context, abs, rel []string) error {
 	if d.Batch != nil {
 		return d.Batch(ctx, abs, rel)
 	}
@@ -64,31 +53,16 @@ func (d *Dirs) batch(ctx context.Context, abs, rel []string) error {
 	return nil
 }
 
-// Variant returns the way as a variant of e, an experiment of suite mkdir.
-func (w Way) Variant(e *lab.Experiment) lab.Variant {
-	job := mkdirJob(e.Name)
-	return lab.Variant{
-		Name:     w.Name,
-		Doc:      w.Doc,
-		Promise:  durability.Promise{Level: w.Level, After: durability.Prefix},
-		Baseline: w.Baseline,
-		Run: func(b *lab.B) (err error) {
-			d, err := w.Open(b.Dir)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, d.close()) }()
-			return job(b, &d)
-		},
-	}
+// surviving is the promise of directories: a crash leaves a prefix of a path at any
+// level.
+func surviving(level durability.Level) durability.Promise {
+	return job.Promise(level, durability.Prefix)
 }
 
 // stateless is a way that needs nothing but the absolute path, as services
 // that configure a data folder call it.
-func stateless(f func(path string) error) func(string) (Dirs, error) {
-	return func(string) (Dirs, error) {
-		return Dirs{Make: func(abs, _ string) error { return f(abs) }}, nil
-	}
+func stateless(f func(path string) error) func(job.Site) (Dirs, error) {
+	return job.Fixed(Dirs{Make: func(abs, _ string) error { return f(abs) }})
 }
 
 // The ways without Stele, as functions so that no package state can be
@@ -96,7 +70,7 @@ func stateless(f func(path string) error) func(string) (Dirs, error) {
 
 func osMkdirAll() Way {
 	return Way{
-		Name: "os.MkdirAll", Level: durability.Kill, Baseline: true,
+		Name: "os.MkdirAll", Promise: surviving(durability.Kill), Baseline: true,
 		Doc:  "the standard library: stat from the leaf up to what exists, then mkdir down again",
 		Open: stateless(func(path string) error { return os.MkdirAll(path, Perm) }),
 	}
@@ -104,10 +78,10 @@ func osMkdirAll() Way {
 
 func loopOfMkdir() Way {
 	return Way{
-		Name: "loop of os.Mkdir", Level: durability.Kill,
+		Name: "loop of os.Mkdir", Promise: surviving(durability.Kill),
 		Doc: `os.Mkdir of each prefix below the root, ignoring "exists"`,
-		Open: func(root string) (Dirs, error) {
-			return Dirs{Make: func(abs, _ string) error { return MakeEach(abs, len(root)+1) }}, nil
+		Open: func(at job.Site) (Dirs, error) {
+			return Dirs{Make: func(abs, _ string) error { return MakeEach(abs, len(at.Dir)+1) }}, nil
 		},
 	}
 }
@@ -127,10 +101,10 @@ func MakeEach(path string, from int) error {
 
 func osRootMkdirAll() Way {
 	return Way{
-		Name: "os.Root.MkdirAll", Level: durability.Kill,
+		Name: "os.Root.MkdirAll", Promise: surviving(durability.Kill),
 		Doc: "the standard library confined to an open root, walking the path with openat",
-		Open: func(root string) (Dirs, error) {
-			r, err := os.OpenRoot(root)
+		Open: func(at job.Site) (Dirs, error) {
+			r, err := os.OpenRoot(at.Dir)
 			if err != nil {
 				return Dirs{}, err
 			}
@@ -144,10 +118,10 @@ func osRootMkdirAll() Way {
 
 func mapCachedLoop() Way {
 	return Way{
-		Name: "map-cached loop", Level: durability.Kill,
+		Name: "map-cached loop", Promise: surviving(durability.Kill),
 		Doc: "os.Mkdir of each prefix that is not in a map of those already made",
-		Open: func(root string) (Dirs, error) {
-			c := mkdirCache{from: len(root) + 1, known: map[string]struct{}{}}
+		Open: func(at job.Site) (Dirs, error) {
+			c := mkdirCache{from: len(at.Dir) + 1, known: map[string]struct{}{}}
 			return Dirs{Make: func(abs, _ string) error { return c.make(abs) }}, nil
 		},
 	}
@@ -191,14 +165,14 @@ func (c *mkdirCache) make(path string) error {
 // from the leaf's up to the root.
 func mkdirAllSynced() Way {
 	return Way{
-		Name: "os.MkdirAll + fsync", Level: durability.Power, Baseline: true,
+		Name: "os.MkdirAll + fsync", Promise: surviving(durability.Power), Baseline: true,
 		Doc: "os.MkdirAll, then fsync of every parent from the leaf's up to the root",
-		Open: func(root string) (Dirs, error) {
+		Open: func(at job.Site) (Dirs, error) {
 			return Dirs{Make: func(abs, _ string) error {
 				if err := os.MkdirAll(abs, Perm); err != nil {
 					return err
 				}
-				for dir := filepath.Dir(abs); len(dir) >= len(root); dir = filepath.Dir(dir) {
+				for dir := filepath.Dir(abs); len(dir) >= len(at.Dir); dir = filepath.Dir(dir) {
 					if err := datafile.SyncDir(dir); err != nil {
 						return err
 					}
@@ -213,11 +187,11 @@ func mkdirAllSynced() Way {
 // It is the baseline where syncing path by path is not among the ways.
 func mkdirAllSyncLater() Way {
 	return Way{
-		Name: "os.MkdirAll, fsync at the end", Level: durability.Power,
+		Name: "os.MkdirAll, fsync at the end", Promise: surviving(durability.Power),
 		Doc: "os.MkdirAll of each path, then fsync of each distinct parent once",
-		Open: func(root string) (Dirs, error) {
+		Open: func(at job.Site) (Dirs, error) {
 			return Dirs{Batch: func(_ context.Context, abs, _ []string) error {
-				return mkdirAllThenSync(root, abs)
+				return mkdirAllThenSync(at.Dir, abs)
 			}}, nil
 		},
 	}
@@ -246,15 +220,15 @@ func mkdirAllThenSync(root string, abs []string) error {
 
 func mkdirAll() Way {
 	return Way{
-		Name: "mkdir.All", Level: durability.Kill,
+		Name: "mkdir.All", Promise: surviving(durability.Kill),
 		Doc:  "Stele's drop-in for os.MkdirAll",
 		Open: stateless(func(path string) error { return mkdir.All(path, Perm) }),
 	}
 }
 
 func makerAll(name, doc string, o mkdir.Options) Way {
-	return Way{Name: name, Doc: doc, Level: o.Level, Open: func(root string) (Dirs, error) {
-		m, err := mkdir.OpenRoot(root, o)
+	return Way{Name: name, Doc: doc, Promise: surviving(o.Level), Open: func(at job.Site) (Dirs, error) {
+		m, err := mkdir.OpenRoot(at.Dir, o)
 		if err != nil {
 			return Dirs{}, err
 		}
@@ -267,8 +241,8 @@ func makerAll(name, doc string, o mkdir.Options) Way {
 
 // makerBatch has no Make: a batch of one path is no way of making one path.
 func makerBatch(name, doc string, o mkdir.Options) Way {
-	return Way{Name: name, Doc: doc, Level: o.Level, Open: func(root string) (Dirs, error) {
-		m, err := mkdir.OpenRoot(root, o)
+	return Way{Name: name, Doc: doc, Promise: surviving(o.Level), Open: func(at job.Site) (Dirs, error) {
+		m, err := mkdir.OpenRoot(at.Dir, o)
 		if err != nil {
 			return Dirs{}, err
 		}

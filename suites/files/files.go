@@ -3,7 +3,6 @@ package files
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,146 +33,156 @@ const (
 	LeftOversMany  = 2_800_000
 )
 
-// Full is the suite newfile.
+// Full returns the experiments of the suite.
 func Full() []lab.Experiment {
-	var list []lab.Experiment
+	return slices.Concat(job.Build(creating()), scales(), job.Build(others()))
+}
+
+// Quick returns the experiment that shows best what the suite is about.
+func Quick() []lab.Experiment {
+	j := create(16, 0)
+	return []lab.Experiment{job.Only(j.Build(), nameOSCreate, nameDirCreate, nameDirCreate256, nameQueueCreate)}
+}
+
+// Jobs returns the jobs of the suite, without those of experiment scale, each of which
+// is for one way.
+func Jobs() []job.Job[Files] { return append(creating(), others()...) }
+
+func creating() []job.Job[Files] {
+	var list []job.Job[Files]
 	for _, size := range []int{0, 4096} {
 		for _, goroutines := range []int{1, 16, 1000} {
-			list = append(list, newfileCreate(goroutines, size))
+			list = append(list, create(goroutines, size))
 		}
-	}
-	for _, way := range scaleWays() {
-		list = append(list, newfileScale(way))
-	}
-	for _, goroutines := range []int{1, 16, 1000} {
-		list = append(list, newfileQueue(goroutines))
-	}
-	list = append(list, newfileBatch())
-	for _, left := range []int{LeftOversQuick, LeftOversMany} {
-		list = append(list, newfileLeftOvers(left))
 	}
 	return list
 }
 
-// Quick is what best shows what the suite is about.
-func Quick() []lab.Experiment {
-	e := newfileCreate(16, 0)
-	keep := []string{nameOSCreate, nameDirCreate, nameDirCreate256, nameQueueCreate}
-	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool { return !slices.Contains(keep, v.Name) })
-	return []lab.Experiment{e}
+func others() []job.Job[Files] {
+	var list []job.Job[Files]
+	for _, goroutines := range []int{1, 16, 1000} {
+		list = append(list, queue(goroutines))
+	}
+	return append(list, batch(), besideLeftOvers(LeftOversQuick), besideLeftOvers(LeftOversMany))
 }
 
-// newfileCreate is one file an operation, by every way.
-func newfileCreate(goroutines, size int) lab.Experiment {
+// newJob returns a job of empty files.
+func newJob(e lab.Experiment, run func(*lab.B, job.Site, Files) error, ways []Way) job.Job[Files] {
+	e.Suite = "newfile"
+	return job.Job[Files]{Experiment: e, Ways: ways, Run: run, Close: Files.close, Promise: ofEmptyFile}
+}
+
+// create is one file an operation, by every way.
+func create(goroutines, size int) job.Job[Files] {
 	content := "empty file"
 	if size > 0 {
 		content = fmt.Sprintf("file of %d bytes", size)
 	}
-	return withFileWays(lab.Experiment{
+	j := newJob(lab.Experiment{
 		Name:     "create",
 		Params:   run.Params{"goroutines": strconv.Itoa(goroutines), "size": strconv.Itoa(size)},
 		Question: fmt.Sprintf("Which way of making one %s is fastest from %s?", content, job.Goroutines(goroutines)),
 		Op:       fmt.Sprintf("one new %s, closed again", content),
 		MaxOps:   PerBlock,
+	}, func(b *lab.B, at job.Site, f Files) error {
+		size, err := job.Size(b)
+		if err != nil {
+			return err
+		}
+		return runParam(b, at, f, size)
 	}, newfileWays(size > 0))
+	if size > 0 {
+		j.Promise = ofFile
+	}
+	return j
 }
 
-// newfileScale is one way from more and more goroutines.
-func newfileScale(way Way) lab.Experiment {
-	e := lab.Experiment{
-		Suite:    "newfile",
-		Name:     "scale",
-		Params:   run.Params{"way": strings.ReplaceAll(way.Name, " ", "-")},
-		Question: fmt.Sprintf("What does %s lose or gain from more goroutines?", way.Name),
-		Op:       "one new empty file, closed again",
-		Ops:      scaleFiles,
-	}
-	for _, goroutines := range []int{1, 16, 1000} {
-		v := way.Doing(&e, func(b *lab.B, f *Files, root string) error { return RunCreate(b, f, root, goroutines, 0) })
-		v.Name += ", " + job.Goroutines(goroutines)
-		v.Baseline = goroutines == 1
-		e.Variants = append(e.Variants, v)
-	}
-	return e
+// Creating returns the job of one new empty file an operation, from so many
+// goroutines.
+func Creating(e lab.Experiment, goroutines int) job.Job[Files] {
+	return newJob(e, func(b *lab.B, at job.Site, f Files) error { return createAll(b, at, f, goroutines, 0) }, nil)
 }
 
-// newfileQueue holds a Queue against the Dir that it makes files in.
-func newfileQueue(goroutines int) lab.Experiment {
-	return withFileWays(lab.Experiment{
+// scales are one experiment a way, each from more and more goroutines.
+func scales() []lab.Experiment {
+	var list []lab.Experiment
+	for _, way := range scaleWays() {
+		e := lab.Experiment{
+			Suite:    "newfile",
+			Name:     "scale",
+			Params:   run.Params{"way": strings.ReplaceAll(way.Name, " ", "-")},
+			Question: fmt.Sprintf("What does %s lose or gain from more goroutines?", way.Name),
+			Op:       "one new empty file, closed again",
+			Ops:      scaleFiles,
+		}
+		for _, goroutines := range []int{1, 16, 1000} {
+			j := Creating(e, goroutines)
+			v := j.Variant(way)
+			v.Name += ", " + job.Goroutines(goroutines)
+			v.Baseline = goroutines == 1
+			e.Variants = append(e.Variants, v)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// queue holds a Queue against the Dir that it makes files in.
+func queue(goroutines int) job.Job[Files] {
+	return newJob(lab.Experiment{
 		Name:     "queue",
 		Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
 		Question: fmt.Sprintf("What does a queue cost or save %s?", job.Goroutines(goroutines)),
 		Op:       "one new empty file, closed again",
 		MaxOps:   PerBlock,
-	}, queueWays())
+	}, func(b *lab.B, at job.Site, f Files) error { return runParam(b, at, f, 0) }, queueWays())
 }
 
-func newfileBatch() lab.Experiment {
-	return withFileWays(lab.Experiment{
+func batch() job.Job[Files] {
+	j := newJob(lab.Experiment{
 		Name:     "batch",
 		Params:   run.Params{"files": strconv.Itoa(batchFiles)},
 		Question: "Which way makes many empty files at once fastest?",
 		Op:       fmt.Sprintf("%d new empty files", batchFiles),
 		MaxOps:   PerBlock / batchFiles,
-	}, batchFileWays())
+	}, runBatch, batchFileWays())
+	j.Promise = func(p durability.Promise) durability.Promise {
+		return job.Promise(p.Level, durability.Torn) // any of the files
+	}
+	return j
 }
 
-func newfileLeftOvers(left int) lab.Experiment {
-	e := lab.Experiment{
+func besideLeftOvers(left int) job.Job[Files] {
+	j := Creating(lab.Experiment{
 		Name:     "left-overs",
 		Params:   run.Params{"left": strconv.Itoa(left)},
 		Question: fmt.Sprintf("Which way is fastest in a folder that %d files were left in?", left),
 		Op:       "one new empty file, closed again, by 16 goroutines",
 		MaxOps:   PerBlock / 4, // all are looked up and removed after the block
+	}, 16)
+	j.Ways = leftOverWays()
+	j.Site = func(b *lab.B) (job.Site, func() error, error) {
+		dir, restore, err := LeftOvers(b)
+		return job.Site{Dir: dir, Ops: b.N}, restore, err
 	}
 	if left > LeftOversQuick {
-		e.MaxRounds = 8 // that takes seconds, as all left-overs are listed too
+		j.MaxRounds = 8 // that takes seconds, as all left-overs are listed too
 	}
-	return withFileWays(e, leftOverWays())
+	return j
 }
 
-func withFileWays(e lab.Experiment, ways []Way) lab.Experiment {
-	e.Suite = "newfile"
-	for _, w := range ways {
-		e.Variants = append(e.Variants, w.Variant(&e))
+// runParam creates files from as many goroutines as the parameter says.
+func runParam(b *lab.B, at job.Site, f Files, size int) error {
+	goroutines, err := job.Int(b, "goroutines", 1<<14)
+	if err != nil {
+		return err
 	}
-	return e
+	return createAll(b, at, f, goroutines, size)
 }
 
-// A fileJob is what an experiment does with a way that was opened for root.
-type fileJob func(b *lab.B, f *Files, root string) error
-
-// newfileJob returns the job of an experiment of the suite.
-func newfileJob(experiment string) fileJob {
-	switch experiment {
-	case "create", "queue":
-		return func(b *lab.B, f *Files, root string) error {
-			goroutines, err := job.Int(b, "goroutines", 1<<14)
-			if err != nil {
-				return err
-			}
-			size := 0
-			if experiment == "create" {
-				if size, err = job.Size(b); err != nil {
-					return err
-				}
-			}
-			return RunCreate(b, f, root, goroutines, size)
-		}
-	case "batch":
-		return runFileBatch
-	case "left-overs":
-		return func(b *lab.B, f *Files, root string) error { return RunCreate(b, f, root, 16, 0) }
-	}
-	return func(*lab.B, *Files, string) error {
-		return fmt.Errorf("suite newfile has no experiment %q", experiment)
-	}
-}
-
-// RunCreate deals b.N files out in turn.
-func RunCreate(b *lab.B, f *Files, root string, goroutines, size int) error {
-	names := fileNames(b)
-	p := trees.PathsIn(root, names)
+// createAll deals b.N files out in turn.
+func createAll(b *lab.B, at job.Site, f Files, goroutines, size int) error {
+	p := trees.PathsIn(at.Dir, fileNames(b))
 	data := make([]byte, size)
 	for i := range data {
 		data[i] = byte(i)
@@ -201,8 +210,8 @@ func fileNames(b *lab.B) []string {
 	return names
 }
 
-// runFileBatch makes the same number of files with each operation.
-func runFileBatch(b *lab.B, f *Files, root string) error {
+// runBatch makes the same number of files with each operation.
+func runBatch(b *lab.B, at job.Site, f Files) error {
 	n, err := job.Int(b, "files", 1<<16)
 	if err != nil {
 		return err
@@ -213,7 +222,7 @@ func runFileBatch(b *lab.B, f *Files, root string) error {
 		for j := range names {
 			names[j] = fmt.Sprintf("%016x", b.Rand.Uint64())
 		}
-		batches[i] = trees.PathsIn(root, names)
+		batches[i] = trees.PathsIn(at.Dir, names)
 	}
 	for b.Loop() {
 		p := &batches[b.I()]
@@ -224,57 +233,16 @@ func runFileBatch(b *lab.B, f *Files, root string) error {
 	return nil
 }
 
-// Root is the folder of a block's files, and what puts it back into the
-// state in which the next block wants it.
-func Root(b *lab.B, experiment string) (root string, restore func() error, err error) {
-	if experiment != "left-overs" {
-		return b.Dir, func() error { return nil }, nil
+// ofFile is the promise of a file with content.
+func ofFile(p durability.Promise) durability.Promise {
+	if p.Level == durability.None {
+		p.After = durability.Torn
 	}
-	n, err := job.Int(b, "left", 100_000_000)
-	if err != nil {
-		return "", nil, err
-	}
-	root, err = leftOvers(b, n)
-	return root, func() error { return removeAllBut(root, leftOverPrefix) }, err
+	return p
 }
 
-// newfilePromise is what a way promises of a file with content, or of an empty
-// one: that is there or not.
-func newfilePromise(level durability.Level, after durability.After, content bool) durability.Promise {
-	switch {
-	case level == durability.None:
-		after = durability.Torn
-	case !content:
-		after = durability.OldOrNew
-	}
-	return durability.Promise{Level: level, After: after}
-}
-
-// Variant makes a variant of an experiment of suite newfile.
-func (w Way) Variant(e *lab.Experiment) lab.Variant {
-	return w.Doing(e, newfileJob(e.Name))
-}
-
-func (w Way) Doing(e *lab.Experiment, job fileJob) lab.Variant {
-	promise := newfilePromise(w.Level, w.After, e.Params["size"] != "" && e.Params["size"] != "0")
-	if e.Name == "batch" {
-		promise.After = durability.Torn // any of the files
-	}
-	experiment := e.Name
-	return lab.Variant{
-		Name: w.Name, Doc: w.Doc, Promise: promise, Baseline: w.Baseline,
-		Run: func(b *lab.B) (err error) {
-			root, restore, err := Root(b, experiment)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, restore()) }()
-			f, err := w.Open(root)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, f.close()) }()
-			return job(b, &f, root)
-		},
-	}
+// ofEmptyFile is the promise of an empty file, which is there or not.
+func ofEmptyFile(p durability.Promise) durability.Promise {
+	p.After = durability.OldOrNew
+	return ofFile(p)
 }

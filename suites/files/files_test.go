@@ -84,7 +84,7 @@ func intOrZero(t *testing.T, s string) int {
 
 // A shared folder is left as it was found, by all ways.
 func TestLeftOversStay(t *testing.T) {
-	e := suitetest.Smaller(newfileLeftOvers(LeftOversQuick))
+	e := suitetest.Smaller(besideLeftOvers(LeftOversQuick).Build())
 	dir := t.TempDir() // RunOnce shares below the block's folder, so this one is for all
 	shared := filepath.Join(dir, "shared", leftOverPrefix+"50")
 	for i := range e.Variants {
@@ -148,7 +148,7 @@ func TestNewfileBaselines(t *testing.T) {
 }
 
 func TestNewfileWithContentTornOrNot(t *testing.T) {
-	for _, v := range newfileCreate(16, 4096).Variants {
+	for _, v := range create(16, 4096).Build().Variants {
 		want := durability.Torn
 		if strings.Contains(v.Name, "Publish") || strings.Contains(v.Name, "Rename") {
 			want = durability.OldOrNew
@@ -184,7 +184,7 @@ func TestHiddenNamesAreNoUnnamedFiles(t *testing.T) {
 
 // A way that fails must not pass for a fast one.
 func TestAFailingFileWayIsAnError(t *testing.T) {
-	e := newfileCreate(1, 0)
+	e := create(1, 0).Build()
 	for i := range e.Variants {
 		v := &e.Variants[i]
 		if v.Name == "Memory" {
@@ -201,7 +201,7 @@ func TestAFailingFileWayIsAnError(t *testing.T) {
 }
 
 func TestWrongNewfileParameterIsAnError(t *testing.T) {
-	for _, e := range []lab.Experiment{newfileCreate(1, 0), newfileBatch(), newfileLeftOvers(1), newfileQueue(1)} {
+	for _, e := range []lab.Experiment{create(1, 0).Build(), batch().Build(), besideLeftOvers(1).Build(), queue(1).Build()} {
 		for key := range e.Params {
 			for _, n := range []string{"-1", "many", "999999999999"} {
 				wrong := suitetest.Smaller(e)

@@ -18,6 +18,17 @@ import (
 // leftOverPrefix begins the names of left-overs, and of nothing else.
 const leftOverPrefix = "left-over-"
 
+// LeftOvers returns the folder that as many empty files are in as the parameter left
+// says, and a function that removes everything else from it.
+func LeftOvers(b *lab.B) (dir string, restore func() error, err error) {
+	n, err := job.Int(b, "left", 100_000_000)
+	if err != nil {
+		return "", nil, err
+	}
+	dir, err = leftOvers(b, n)
+	return dir, func() error { return removeAllBut(dir, leftOverPrefix) }, err
+}
+
 // leftOvers returns a folder that n empty files are in. Blocks share it, since
 // making millions of files takes half a minute and more: what a block adds it
 // has to remove.

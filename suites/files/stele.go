@@ -16,8 +16,8 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// at names a way by its level.
-func at(level durability.Level, name string) string {
+// atLevel names a way by its level.
+func atLevel(level durability.Level, name string) string {
 	if level == durability.Power {
 		return name + " power"
 	}
@@ -55,9 +55,9 @@ func dirWay(name, doc string, after durability.After, o newfile.Options, files f
 		o.Level = durability.Kill
 	}
 	return Way{
-		Name: at(level, name), Doc: doc, Level: level, After: after,
-		Open: func(root string) (Files, error) {
-			d, err := openFilled(root, o)
+		Name: atLevel(level, name), Doc: doc, Promise: job.Promise(level, after),
+		Open: func(at job.Site) (Files, error) {
+			d, err := openFilled(at.Dir, o)
 			if err != nil {
 				return Files{}, err
 			}
@@ -245,9 +245,9 @@ func unnamed() Way {
 
 func memory() Way {
 	return Way{
-		Name: "Memory", Level: durability.None, After: durability.Torn,
+		Name: "Memory", Promise: job.Promise(durability.None, durability.Torn),
 		Doc: "memfd_create: a file in memory, whatever the folder is on",
-		Open: func(string) (Files, error) {
+		Open: func(job.Site) (Files, error) {
 			return Files{Create: func(_, name string, data []byte) error {
 				f, err := newfile.Memory(name)
 				if err != nil {

@@ -9,27 +9,15 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
 )
 
 // filePerm is what every way is asked to give new files.
 const filePerm fs.FileMode = 0o644
 
-// A Way is a way of creating files, from which a variant of every
-// experiment of suite newfile can be made.
-type Way struct {
-	Name string // of the variant
-	Doc  string // how it works, in one line
-	// Level is what the file, its content included, survives once the call
-	// has returned.
-	Level durability.Level
-	// After is what a crash leaves of a file with content. An empty one is
-	// there or not.
-	After durability.After
-	// Baseline marks what other ways of the same promise are compared with.
-	Baseline bool
-	// Open prepares to create files in the folder root. It is not timed.
-	Open func(root string) (Files, error)
-}
+// A Way is a way of creating files. Its promise is that of a file with content; an
+// empty one is there or not.
+type Way = job.Way[Files]
 
 // Files creates files in the folder it was opened for.
 type Files struct {
@@ -46,14 +34,14 @@ type Files struct {
 	Close func() error
 }
 
-func (f *Files) wait() error {
+func (f Files) wait() error {
 	if f.Wait == nil {
 		return nil
 	}
 	return f.Wait()
 }
 
-func (f *Files) batch(ctx context.Context, paths, names []string) error {
+func (f Files) batch(ctx context.Context, paths, names []string) error {
 	if f.Batch != nil {
 		return f.Batch(ctx, paths, names)
 	}
@@ -65,7 +53,7 @@ func (f *Files) batch(ctx context.Context, paths, names []string) error {
 	return f.wait()
 }
 
-func (f *Files) close() error {
+func (f Files) close() error {
 	if f.Close == nil {
 		return nil
 	}
@@ -84,8 +72,8 @@ const (
 )
 
 // byPath is a way that needs nothing but the path.
-func byPath(create func(path string, data []byte) error) func(string) (Files, error) {
-	return func(string) (Files, error) {
+func byPath(create func(path string, data []byte) error) func(job.Site) (Files, error) {
+	return func(job.Site) (Files, error) {
 		return Files{Create: func(path, _ string, data []byte) error { return create(path, data) }}, nil
 	}
 }
@@ -112,7 +100,7 @@ func finish(f file, data []byte, sync bool) error {
 
 func osCreate() Way {
 	return Way{
-		Name: nameOSCreate, Level: durability.Kill, After: durability.Torn, Baseline: true,
+		Name: nameOSCreate, Promise: job.Promise(durability.Kill, durability.Torn), Baseline: true,
 		Doc: "the standard library, by absolute path",
 		Open: byPath(func(path string, data []byte) error {
 			f, err := os.Create(path)
@@ -126,7 +114,7 @@ func osCreate() Way {
 
 func osCreateTemp() Way {
 	return Way{
-		Name: "os.CreateTemp", Level: durability.Kill, After: durability.Torn,
+		Name: "os.CreateTemp", Promise: job.Promise(durability.Kill, durability.Torn),
 		Doc: "the standard library, under a name that it draws itself",
 		Open: byPath(func(path string, data []byte) error {
 			f, err := os.CreateTemp(filepath.Dir(path), "*")
@@ -140,10 +128,10 @@ func osCreateTemp() Way {
 
 func osRootCreate() Way {
 	return Way{
-		Name: "os.Root.Create", Level: durability.Kill, After: durability.Torn,
+		Name: "os.Root.Create", Promise: job.Promise(durability.Kill, durability.Torn),
 		Doc: "the standard library, relative to a folder that is held open",
-		Open: func(root string) (Files, error) {
-			r, err := os.OpenRoot(root)
+		Open: func(at job.Site) (Files, error) {
+			r, err := os.OpenRoot(at.Dir)
 			if err != nil {
 				return Files{}, err
 			}
@@ -166,7 +154,7 @@ func osRootCreate() Way {
 // then the folder, are synced.
 func tempAndRename(level durability.Level) Way {
 	w := Way{
-		Name: "os.CreateTemp + os.Rename", Level: level, After: durability.OldOrNew, Baseline: true,
+		Name: "os.CreateTemp + os.Rename", Promise: job.Promise(level, durability.OldOrNew), Baseline: true,
 		Doc: "written under another name, then renamed",
 	}
 	sync := level == durability.Power
@@ -195,7 +183,7 @@ func tempAndRename(level durability.Level) Way {
 // once its folder was synced (fsync(2)).
 func osCreateSynced() Way {
 	return Way{
-		Name: "os.Create + fsync", Level: durability.Power, After: durability.Torn, Baseline: true,
+		Name: "os.Create + fsync", Promise: job.Promise(durability.Power, durability.Torn), Baseline: true,
 		Doc: "os.Create, then fsync of the file if anything was written, and of the folder",
 		Open: byPath(func(path string, data []byte) error {
 			f, err := os.Create(path)
@@ -213,9 +201,9 @@ func osCreateSynced() Way {
 // osCreateSyncedLater is the same for a batch whose end is all that counts.
 func osCreateSyncedLater() Way {
 	return Way{
-		Name: "os.Create, fsync at the end", Level: durability.Power, Baseline: true,
+		Name: "os.Create, fsync at the end", Promise: job.Promise(durability.Power, durability.Torn), Baseline: true,
 		Doc: "os.Create of each file, then fsync of the folder once",
-		Open: func(root string) (Files, error) {
+		Open: func(at job.Site) (Files, error) {
 			return Files{Batch: func(_ context.Context, paths, _ []string) error {
 				for _, path := range paths {
 					f, err := os.Create(path)
@@ -226,7 +214,7 @@ func osCreateSyncedLater() Way {
 						return err
 					}
 				}
-				return datafile.SyncDir(root)
+				return datafile.SyncDir(at.Dir)
 			}}, nil
 		},
 	}
@@ -236,7 +224,7 @@ func osCreateSyncedLater() Way {
 // to find: the baseline of ways that give none a name.
 func unlinkedTemp() Way {
 	return Way{
-		Name: "os.CreateTemp + os.Remove", Level: durability.None, Baseline: true,
+		Name: "os.CreateTemp + os.Remove", Promise: job.Promise(durability.None, durability.Torn), Baseline: true,
 		Doc: "a temporary file whose name is removed while it is open",
 		Open: byPath(func(path string, data []byte) error {
 			f, err := os.CreateTemp(filepath.Dir(path), "*")

@@ -5,7 +5,6 @@ package headers
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -24,52 +23,65 @@ var headerSizes = []struct {
 	bytes int64
 }{{"1KiB", 1 << 10}, {"1MiB", 1 << 20}, {"10MiB", 10 << 20}, {"100MiB", 100 << 20}}
 
-// Full is the suite header.
-func Full() []lab.Experiment {
-	var list []lab.Experiment
+// Full returns the experiments of the suite.
+func Full() []lab.Experiment { return job.Build(Jobs()) }
+
+// Quick returns the experiment that shows best what the suite is about.
+func Quick() []lab.Experiment {
+	j := insert("10MiB", "128", datafile.Warm)
+	return []lab.Experiment{job.Only(j.Build(), "copy and rename", "Insert atomic padded", "Insert by shift", "Insert into a slot")}
+}
+
+// Jobs returns the jobs of the suite.
+func Jobs() []job.Job[Inserter] {
+	var list []job.Job[Inserter]
 	for _, size := range headerSizes {
 		for _, head := range []string{"128", "4096"} {
 			for _, cache := range []string{datafile.Warm, datafile.Cold} {
-				list = append(list, headerInsert("insert", size.name, head, cache))
+				list = append(list, insert(size.name, head, cache))
 			}
 		}
 	}
 	for _, cache := range []string{datafile.Warm, datafile.Cold} {
-		list = append(list, headerInsert("insert-read", "10MiB", "128", cache))
+		list = append(list, insertAndRead("10MiB", "128", cache))
 	}
-	return append(list, headerInject(injectFiles))
+	return append(list, inject(injectFiles))
 }
 
-// Quick is what best shows what the suite is about.
-func Quick() []lab.Experiment {
-	e := headerInsert("insert", "10MiB", "128", datafile.Warm)
-	keep := []string{"copy and rename", "Insert atomic padded", "Insert by shift", "Insert into a slot"}
-	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool { return !slices.Contains(keep, v.Name) })
-	return []lab.Experiment{e}
-}
-
-func headerInsert(name, size, head, cache string) lab.Experiment {
+// insert is one insertion into each file. The next read of a file belongs to what an
+// insertion costs, since a shift drops the file's pages: it is taken after the timed
+// part as next_read_ns.
+func insert(size, head, cache string) job.Job[Inserter] {
 	sizeBytes, err := headerSize(size)
 	if err != nil {
 		panic(err) // sizes are written in this file
-	}
-	e := lab.Experiment{
-		Suite: "header", Name: name,
-		Params:   run.Params{"size": size, "header": head, "cache": cache},
-		Question: fmt.Sprintf("Which way of putting %s bytes before a file of %s is fastest?", head, size),
-		Op: fmt.Sprintf("%s bytes before the first byte of a file of %s of its own, which is %s",
-			head, size, map[string]string{datafile.Warm: "in the page cache", datafile.Cold: "not in the page cache"}[cache]),
-		MaxOps: min(2_000, max(2, headerBytesPerBlock/sizeBytes)),
-	}
-	if name == "insert-read" {
-		e.Question = fmt.Sprintf("Which way of putting %s bytes before a file of %s is fastest when the file is read next?", head, size)
-		e.Op += ", and the next read of all of it"
 	}
 	ways := headerWays()
 	if head == "4096" {
 		ways = append(ways, tornSlot())
 	}
-	return withHeaderWays(e, ways)
+	return job.Job[Inserter]{
+		Experiment: lab.Experiment{
+			Suite: "header", Name: "insert",
+			Params:   run.Params{"size": size, "header": head, "cache": cache},
+			Question: fmt.Sprintf("Which way of putting %s bytes before a file of %s is fastest?", head, size),
+			Op: fmt.Sprintf("%s bytes before the first byte of a file of %s of its own, which is %s",
+				head, size, map[string]string{datafile.Warm: "in the page cache", datafile.Cold: "not in the page cache"}[cache]),
+			MaxOps: min(2_000, max(2, headerBytesPerBlock/sizeBytes)),
+		},
+		Ways: ways,
+		Run:  func(b *lab.B, at job.Site, i Inserter) error { return runInsert(b, at, i, false) },
+	}
+}
+
+// insertAndRead is insert with the next read as a part of the operation.
+func insertAndRead(size, head, cache string) job.Job[Inserter] {
+	j := insert(size, head, cache)
+	j.Name = "insert-read"
+	j.Question = fmt.Sprintf("Which way of putting %s bytes before a file of %s is fastest when the file is read next?", head, size)
+	j.Op += ", and the next read of all of it"
+	j.Run = func(b *lab.B, at job.Site, i Inserter) error { return runInsert(b, at, i, true) }
+	return j
 }
 
 // The files of experiment inject, and the headers each of them gets.
@@ -80,24 +92,21 @@ const (
 	injectHead    = 128
 )
 
-// headerInject is 100,000 insertions at level Kill. Each file gets its
-// headers one after the other, and so grows by little, and the slot that is
-// reserved for all ten of them stays small.
-func headerInject(files int64) lab.Experiment {
-	return withHeaderWays(lab.Experiment{
-		Suite: "header", Name: "inject",
-		Params:   run.Params{"count": fmt.Sprint(files * injectPerFile), "header": fmt.Sprint(injectHead)},
-		Question: "Which way of many small insertions is fastest?",
-		Op:       fmt.Sprintf("%d bytes before the first byte of a file of %d bytes and up to %d headers", injectHead, injectSize, injectPerFile-1),
-		Ops:      files * injectPerFile, MaxRounds: lab.MinRounds,
-	}, injectWays())
-}
-
-func withHeaderWays(e lab.Experiment, ways []Way) lab.Experiment {
-	for _, w := range ways {
-		e.Variants = append(e.Variants, w.Variant(&e))
+// inject is 100,000 insertions at level Kill. Each file gets its headers one after the
+// other, and so grows by little, and the slot that is reserved for all ten of them
+// stays small.
+func inject(files int64) job.Job[Inserter] {
+	return job.Job[Inserter]{
+		Experiment: lab.Experiment{
+			Suite: "header", Name: "inject",
+			Params:   run.Params{"count": fmt.Sprint(files * injectPerFile), "header": fmt.Sprint(injectHead)},
+			Question: "Which way of many small insertions is fastest?",
+			Op:       fmt.Sprintf("%d bytes before the first byte of a file of %d bytes and up to %d headers", injectHead, injectSize, injectPerFile-1),
+			Ops:      files * injectPerFile, MaxRounds: lab.MinRounds,
+		},
+		Ways: injectWays(),
+		Run:  runInject,
 	}
-	return e
 }
 
 func headerSize(name string) (int64, error) {
@@ -109,31 +118,14 @@ func headerSize(name string) (int64, error) {
 	return 0, fmt.Errorf("parameter size=%q: want 1KiB, 1MiB, 10MiB or 100MiB", name)
 }
 
-// headerJob returns what an experiment of the suite does with a way.
-func headerJob(experiment string) func(*lab.B, *Way) error {
-	switch experiment {
-	case "insert":
-		return func(b *lab.B, w *Way) error { return runInsert(b, w, false) }
-	case "insert-read":
-		return func(b *lab.B, w *Way) error { return runInsert(b, w, true) }
-	case "inject":
-		return runInject
-	}
-	return func(*lab.B, *Way) error {
-		return fmt.Errorf("suite header has no experiment %q", experiment)
-	}
-}
-
 // Head is a header of n bytes, of which each line is text.
 func Head(n int) []byte {
 	line := []byte("// what stands here stands before the first byte of the old file\n")
 	return append(bytes.Repeat(line, n/len(line)+1)[:n-1:n-1], '\n')
 }
 
-// runInsert inserts into each file once. The next read of a file belongs to
-// what an insertion costs, since a shift drops the file's pages: it is part of
-// the operation, or else taken after the timed part as next_read_ns.
-func runInsert(b *lab.B, w *Way, thenRead bool) error {
+// runInsert inserts into each file once.
+func runInsert(b *lab.B, at job.Site, in Inserter, thenRead bool) error {
 	n, err := job.Int(b, "header", 1<<20)
 	if err != nil {
 		return err
@@ -143,14 +135,14 @@ func runInsert(b *lab.B, w *Way, thenRead bool) error {
 		return err
 	}
 	head := Head(n)
-	files, err := makeHeaderFiles(b.Dir, b.N, size, int64(n), w.Prepare, b.Params["cache"] == datafile.Cold)
+	files, err := makeHeaderFiles(at.Dir, b.N, size, int64(n), in.Prepare, b.Params["cache"] == datafile.Cold)
 	if err != nil {
 		return err
 	}
 	b.SetBytes(int64(n))
 	for b.Loop() {
 		name := files.names[b.I()]
-		if err := w.Insert(name, head); err != nil {
+		if err := in.Insert(name, head); err != nil {
 			return err
 		}
 		if thenRead {
@@ -171,16 +163,16 @@ func runInsert(b *lab.B, w *Way, thenRead bool) error {
 
 // runInject goes round the files, so that no two insertions into one file
 // follow each other.
-func runInject(b *lab.B, w *Way) error {
+func runInject(b *lab.B, at job.Site, in Inserter) error {
 	n := max(1, (b.N+injectPerFile-1)/injectPerFile)
-	files, err := makeHeaderFiles(b.Dir, n, injectSize, injectPerFile*injectHead, w.Prepare, false)
+	files, err := makeHeaderFiles(at.Dir, n, injectSize, injectPerFile*injectHead, in.Prepare, false)
 	if err != nil {
 		return err
 	}
 	head := Head(injectHead)
 	b.SetBytes(injectHead)
 	for b.Loop() {
-		if err := w.Insert(files.names[b.I()%n], head); err != nil {
+		if err := in.Insert(files.names[b.I()%n], head); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/internal/suitetest"
+	"github.com/stele-go/stele/suites/job"
 )
 
 // Every way leaves the header first and the old content last, and reports the
@@ -23,8 +24,10 @@ func TestHeaderWaysInsert(t *testing.T) {
 		{"size": "1MiB", "header": "4096", "cache": datafile.Warm},
 		{"size": "1MiB", "header": "128", "cache": datafile.Cold},
 	} {
-		for _, name := range []string{"insert", "insert-read"} {
-			e := headerInsert(name, params["size"], params["header"], params["cache"])
+		for _, j := range []job.Job[Inserter]{
+			insert(params["size"], params["header"], params["cache"]), insertAndRead(params["size"], params["header"], params["cache"]),
+		} {
+			e := j.Build()
 			for i := range e.Variants {
 				v := &e.Variants[i]
 				dir := t.TempDir()
@@ -38,7 +41,7 @@ func TestHeaderWaysInsert(t *testing.T) {
 					continue
 				}
 				checkHeaders(t, dir, e.ID()+" "+v.Name, params, 2)
-				if next, ok := b.Metrics["next_read_ns"]; ok != (name == "insert") || ok && next <= 0 {
+				if next, ok := b.Metrics["next_read_ns"]; ok != (j.Name == "insert") || ok && next <= 0 {
 					t.Errorf("%s: %s: the next read took %v, %v", e.ID(), v.Name, next, ok)
 				}
 			}
@@ -74,7 +77,8 @@ func checkHeaders(t *testing.T, dir, what string, params run.Params, n int) {
 
 // Ten headers go into each file, none lost, each way.
 func TestHeaderInject(t *testing.T) {
-	e := headerInject(2)
+	j := inject(2)
+	e := j.Build()
 	if e.Ops != 20 || e.Params["count"] != "20" {
 		t.Fatalf("%s has %d operations", e.ID(), e.Ops)
 	}
@@ -101,7 +105,7 @@ func TestHeaderInject(t *testing.T) {
 			}
 		}
 	}
-	if full := headerInject(injectFiles); full.Ops != 100_000 {
+	if full := inject(injectFiles); full.Ops != 100_000 {
 		t.Errorf("the full set has %d injections", full.Ops)
 	}
 }
@@ -166,7 +170,8 @@ func TestHeaderWaysKeepTheirPromise(t *testing.T) {
 
 func TestHeaderWrongParameters(t *testing.T) {
 	for _, p := range []run.Params{{"size": "2GiB", "header": "128"}, {"size": "1KiB", "header": "0"}, {"size": "1KiB"}} {
-		e := headerInsert("insert", "1KiB", "128", datafile.Warm)
+		j := insert("1KiB", "128", datafile.Warm)
+		e := j.Build()
 		e.Params = p
 		if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {
 			t.Errorf("%v gave no error", p)

@@ -12,35 +12,26 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
-	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
 
-// A Way is a way of writing before the first byte of a file, from which
-// a variant of every experiment of suite header can be made.
-type Way struct {
-	Name string // of the variant
-	Doc  string // how it works, in one line
-	// Promise is what a finished insertion survives, and what a crash leaves.
-	Promise durability.Promise
-	// Baseline marks what other ways of the same promise are compared with.
-	Baseline bool
-	// Prepare gets a file ready for headers of room bytes in all. It is not
-	// timed, and may be nil.
-	Prepare func(name string, room int64) error
+// A Way is a way of writing before the first byte of a file.
+type Way = job.Way[Inserter]
+
+// An Inserter writes before the first byte of files.
+type Inserter struct {
+	// Prepare gets a file ready for headers of size bytes in all. It is not timed,
+	// and may be nil.
+	Prepare func(name string, size int64) error
 	// Insert puts head before the first byte of the file. A way that a file
 	// system does not have fails with an errors.ErrUnsupported.
 	Insert func(name string, head []byte) error
 }
 
-// Variant returns the way as a variant of e, an experiment of suite header.
-func (w Way) Variant(e *lab.Experiment) lab.Variant {
-	job := headerJob(e.Name)
-	return lab.Variant{
-		Name: w.Name, Doc: w.Doc, Promise: w.Promise, Baseline: w.Baseline,
-		Run: func(b *lab.B) error { return job(b, &w) },
-	}
+// by is an Open of an Inserter that has nothing to prepare.
+func by(insert func(name string, head []byte) error) func(job.Site) (Inserter, error) {
+	return job.Fixed(Inserter{Insert: insert})
 }
 
 // The ways without Stele, as functions so that no package state can be
@@ -49,13 +40,13 @@ func (w Way) Variant(e *lab.Experiment) lab.Variant {
 func readAndRewrite(level durability.Level) Way {
 	w := Way{
 		Name: "read and rewrite", Promise: job.Promise(level, durability.Torn), Baseline: true,
-		Doc:    "os.ReadFile, then os.WriteFile of head and content over it",
-		Insert: RewritePlain,
+		Doc:  "os.ReadFile, then os.WriteFile of head and content over it",
+		Open: by(RewritePlain),
 	}
 	if level == durability.Power {
 		w.Name += " + fsync"
 		w.Doc += ", then fsync"
-		w.Insert = func(name string, head []byte) error {
+		w.Open = by(func(name string, head []byte) error {
 			if err := RewritePlain(name, head); err != nil {
 				return err
 			}
@@ -64,7 +55,7 @@ func readAndRewrite(level durability.Level) Way {
 				return err
 			}
 			return errors.Join(f.Sync(), f.Close())
-		}
+		})
 	}
 	return w
 }
@@ -83,13 +74,13 @@ func RewritePlain(name string, head []byte) error {
 func copyAndRename(level durability.Level) Way {
 	w := Way{
 		Name: "copy and rename", Promise: job.Promise(level, durability.OldOrNew), Baseline: true,
-		Doc:    "head and io.Copy into a new file, and os.Rename over the old one, whose mode and attributes are lost",
-		Insert: func(name string, head []byte) error { return copyRename(name, head, false) },
+		Doc:  "head and io.Copy into a new file, and os.Rename over the old one, whose mode and attributes are lost",
+		Open: by(func(name string, head []byte) error { return copyRename(name, head, false) }),
 	}
 	if level == durability.Power {
 		w.Name += " + fsync"
 		w.Doc += "; the new file synced before that, the folder after"
-		w.Insert = func(name string, head []byte) error { return copyRename(name, head, true) }
+		w.Open = by(func(name string, head []byte) error { return copyRename(name, head, true) })
 	}
 	return w
 }
@@ -136,12 +127,18 @@ func insertionPromising(p durability.Promise, name, doc string, o header.Options
 	if o.Level == durability.Power {
 		name += " power"
 	}
-	return Way{Name: name, Doc: doc, Promise: p, Insert: func(name string, head []byte) error {
-		r, err := header.Insert(context.Background(), name, head, o)
-		return AsPromised(r, err, p)
-	}}
+	return Way{Name: name, Doc: doc, Promise: p, Open: by(insertWith(p, o))}
 }
 
+func insertWith(p durability.Promise, o header.Options) func(name string, head []byte) error {
+	return func(name string, head []byte) error {
+		r, err := header.Insert(context.Background(), name, head, o)
+		return AsPromised(r, err, p)
+	}
+}
+
+// AsPromised returns an error that is errors.ErrUnsupported where a place cannot do
+// what was asked for, or only with another promise than p.
 func AsPromised(r header.Result, err error, p durability.Promise) error {
 	switch {
 	case errors.Is(err, header.ErrStrategy):
@@ -168,11 +165,15 @@ func reserved(level durability.Level, after durability.After) Way {
 	o := header.Options{
 		Mode: header.InPlace, Strategy: header.Slot, Level: level, Pad: header.PadByte('\n'),
 	}
-	w := insertionPromising(job.Promise(level, after), "Insert into a slot", "header.Insert into room reserved at the head; after a crash header.Recover makes it old or new", o)
-	w.Prepare = func(name string, room int64) error {
-		_, err := header.Reserve(context.Background(), name, room, header.Options{Level: durability.Kill, Pad: o.Pad})
-		return err
-	}
+	p := job.Promise(level, after)
+	w := insertionPromising(p, "Insert into a slot", "header.Insert into room reserved at the head; after a crash header.Recover makes it old or new", o)
+	w.Open = job.Fixed(Inserter{
+		Prepare: func(name string, size int64) error {
+			_, err := header.Reserve(context.Background(), name, size, header.Options{Level: durability.Kill, Pad: o.Pad})
+			return err
+		},
+		Insert: insertWith(p, o),
+	})
 	return w
 }
 

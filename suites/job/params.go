@@ -1,5 +1,3 @@
-// Package job has what the suites share: parameters of experiments, promises, and
-// errors of a place that cannot do a job.
 package job
 
 import (

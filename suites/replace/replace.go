@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -24,122 +23,92 @@ const (
 	largeFile = 1 << 20
 )
 
-// Full is the suite replace. Each operation replaces files that are
+// Full returns the experiments of the suite. Each operation replaces files that are
 // there and hold as much as the new ones.
-func Full() []lab.Experiment {
-	var list []lab.Experiment
+func Full() []lab.Experiment { return job.Build(Jobs()) }
+
+// Quick returns the experiment that shows best what the suite is about.
+func Quick() []lab.Experiment {
+	j := single(smallFile)
+	return []lab.Experiment{job.Only(j.Build(), plainPower, "atomicfile.WriteFile", "Dir.WriteFile", "os.WriteFile")}
+}
+
+// Jobs returns the jobs of the suite.
+func Jobs() []job.Job[Replacer] {
+	var list []job.Job[Replacer]
 	for _, size := range []int{smallFile, largeFile} {
-		list = append(list, replaceSingle(size), replaceByWriters(16, size))
+		list = append(list, single(size), byWriters(16, size))
 		for _, files := range []int{8, 64, 512} {
-			list = append(list, replaceBatch(files, size))
+			list = append(list, batch(files, size))
 		}
 	}
 	return list
 }
 
-// Quick is what best shows what the suite is about.
-func Quick() []lab.Experiment {
-	e := replaceSingle(smallFile)
-	keep := []string{plainPower, "atomicfile.WriteFile", "Dir.WriteFile", "os.WriteFile"}
-	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool {
-		return !slices.Contains(keep, v.Name)
-	})
-	return []lab.Experiment{e}
+func newJob(e lab.Experiment, run func(*lab.B, job.Site, Replacer) error, ways []Way) job.Job[Replacer] {
+	e.Suite = "replace"
+	return job.Job[Replacer]{Experiment: e, Ways: ways, Run: run, Close: Replacer.close}
 }
 
-func replaceSingle(size int) lab.Experiment {
-	return withReplaceWays(lab.Experiment{
+func single(size int) job.Job[Replacer] {
+	return newJob(lab.Experiment{
 		Name:     "single",
 		Params:   run.Params{"size": strconv.Itoa(size)},
 		Question: fmt.Sprintf("Which way of replacing a file of %s is fastest?", job.SizeName(size)),
 		Op:       fmt.Sprintf("one file of %s replaced, one of %d in turn", job.SizeName(size), singleFiles),
-	}, oneFileWays())
+	}, runSingle, oneFileWays())
 }
 
-func replaceByWriters(writers, size int) lab.Experiment {
-	return withReplaceWays(lab.Experiment{
+func byWriters(writers, size int) job.Job[Replacer] {
+	return newJob(lab.Experiment{
 		Name:   "writers",
 		Params: run.Params{"size": strconv.Itoa(size), "writers": strconv.Itoa(writers)},
 		Question: fmt.Sprintf("Which way is fastest when %d goroutines replace files of %s in one folder?",
 			writers, job.SizeName(size)),
 		Op: fmt.Sprintf("one file of %s replaced; each goroutine has its own", job.SizeName(size)),
-	}, oneFileWays())
+	}, runByWriters, oneFileWays())
 }
 
-func replaceBatch(files, size int) lab.Experiment {
-	e := lab.Experiment{
+func batch(files, size int) job.Job[Replacer] {
+	j := newJob(lab.Experiment{
 		Name:     "batch",
 		Params:   run.Params{"files": strconv.Itoa(files), "size": strconv.Itoa(size)},
 		Question: fmt.Sprintf("Which way of replacing %d files of %s is fastest?", files, job.SizeName(size)),
 		Op:       fmt.Sprintf("%d files of %s replaced in one folder", files, job.SizeName(size)),
-	}
-	ways := manyFilesWays()
+	}, runBatch, manyFilesWays())
 	if files*size > 128<<20 {
 		// Half a gigabyte an operation, and as much to prepare: few rounds,
 		// and no ways that differ little from another one.
-		e.MaxOps, e.MaxRounds = 1, 6
+		j.MaxOps, j.MaxRounds = 1, 6
 		keep := []string{plainPower, plainPowerOnce, "Batch", "Batch SyncEach", "Batch SyncWholeFS"}
-		ways = slices.DeleteFunc(ways, func(w Way) bool { return !slices.Contains(keep, w.Name) })
+		j.Ways = slices.DeleteFunc(j.Ways, func(w Way) bool { return !slices.Contains(keep, w.Name) })
 	}
-	return withReplaceWays(e, ways)
+	return j
 }
 
-func withReplaceWays(e lab.Experiment, ways []Way) lab.Experiment {
-	e.Suite = "replace"
-	for _, w := range ways {
-		e.Variants = append(e.Variants, w.Variant(&e))
+// content returns the new content of the files.
+func content(b *lab.B) ([]byte, error) {
+	size, err := job.Int(b, "size", 1<<30)
+	if err != nil {
+		return nil, err
 	}
-	return e
-}
-
-// Variant returns the way as a variant of e, an experiment of suite replace.
-func (w Way) Variant(e *lab.Experiment) lab.Variant {
-	each := replaceJob(e.Name)
-	return lab.Variant{
-		Name:     w.Name,
-		Doc:      w.Doc,
-		Promise:  durability.Promise{Level: w.Level, After: w.After},
-		Baseline: w.Baseline,
-		Run: func(b *lab.B) (err error) {
-			size, err := job.Int(b, "size", 1<<30)
-			if err != nil {
-				return err
-			}
-			data := make([]byte, size)
-			for i := range data {
-				data[i] = byte(b.Rand.Uint32())
-			}
-			r, err := w.Open(b.Dir)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, r.close()) }()
-			return each(b, &r, data)
-		},
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(b.Rand.Uint32())
 	}
-}
-
-// replaceJob returns what an experiment of the suite does with a way.
-func replaceJob(experiment string) func(*lab.B, *Replacer, []byte) error {
-	switch experiment {
-	case "single":
-		return runReplaceSingle
-	case "writers":
-		return runReplaceByWriters
-	case "batch":
-		return runReplaceBatch
-	}
-	return func(*lab.B, *Replacer, []byte) error {
-		return fmt.Errorf("suite replace has no experiment %q", experiment)
-	}
+	return data, nil
 }
 
 // singleFiles is how many files are replaced in turn where one is replaced at
 // a time.
 const singleFiles = 8
 
-func runReplaceSingle(b *lab.B, r *Replacer, data []byte) error {
-	names, err := oldFiles(b.Dir, singleFiles, data)
+func runSingle(b *lab.B, at job.Site, r Replacer) error {
+	data, err := content(b)
+	if err != nil {
+		return err
+	}
+	names, err := oldFiles(at.Dir, singleFiles, data)
 	if err != nil {
 		return err
 	}
@@ -152,12 +121,16 @@ func runReplaceSingle(b *lab.B, r *Replacer, data []byte) error {
 	return nil
 }
 
-func runReplaceByWriters(b *lab.B, r *Replacer, data []byte) error {
+func runByWriters(b *lab.B, at job.Site, r Replacer) error {
+	data, err := content(b)
+	if err != nil {
+		return err
+	}
 	writers, err := job.Int(b, "writers", 1<<12)
 	if err != nil {
 		return err
 	}
-	names, err := oldFiles(b.Dir, writers, data)
+	names, err := oldFiles(at.Dir, writers, data)
 	if err != nil {
 		return err
 	}
@@ -172,12 +145,16 @@ func runReplaceByWriters(b *lab.B, r *Replacer, data []byte) error {
 	})
 }
 
-func runReplaceBatch(b *lab.B, r *Replacer, data []byte) error {
+func runBatch(b *lab.B, at job.Site, r Replacer) error {
+	data, err := content(b)
+	if err != nil {
+		return err
+	}
 	files, err := job.Int(b, "files", 1<<16)
 	if err != nil {
 		return err
 	}
-	names, err := oldFiles(b.Dir, files, data)
+	names, err := oldFiles(at.Dir, files, data)
 	if err != nil {
 		return err
 	}

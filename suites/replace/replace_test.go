@@ -12,6 +12,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/job"
 )
 
 // smallReplace makes an experiment of suite replace small enough for a test.
@@ -92,7 +93,7 @@ func TestReplaceWaysLeaveTheMode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := w.Open(dir)
+		r, err := w.Open(job.Site{Dir: dir})
 		if err != nil {
 			t.Fatal(w.Name, err)
 		}
@@ -100,7 +101,7 @@ func TestReplaceWaysLeaveTheMode(t *testing.T) {
 			t.Error(w.Name, err)
 		}
 		after, err := os.Stat(filepath.Join(dir, names[0]))
-		if err != nil || after.Mode() != before.Mode() || os.SameFile(before, after) != (w.After == durability.Torn) {
+		if err != nil || after.Mode() != before.Mode() || os.SameFile(before, after) != (w.Promise.After == durability.Torn) {
 			t.Errorf("%s made %v of %v, or wrote into the old file: %v", w.Name, after.Mode(), before.Mode(), err)
 		}
 	}
@@ -115,7 +116,7 @@ func TestReplaceWaysReplace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := w.Open(dir)
+		r, err := w.Open(job.Site{Dir: dir})
 		if err != nil {
 			t.Fatal(w.Name, err)
 		}
@@ -164,7 +165,7 @@ func TestReplaceFailures(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, "0", "below"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		r, err := w.Open(dir)
+		r, err := w.Open(job.Site{Dir: dir})
 		if err != nil {
 			t.Fatal(w.Name, err)
 		}
@@ -181,7 +182,8 @@ func TestReplaceFailures(t *testing.T) {
 	}
 	for _, name := range []string{"size", "writers"} {
 		for _, value := range []string{"", "0", "-1", "many", "99999999999"} {
-			e := smallReplace(replaceByWriters(16, smallFile))
+			j := byWriters(16, smallFile)
+			e := smallReplace(j.Build())
 			e.Params[name] = value
 			_, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7)
 			if err == nil || !strings.Contains(err.Error(), name) {

@@ -11,25 +11,14 @@ import (
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
 )
 
 // replacePerm is what every way is asked to give new files.
 const replacePerm fs.FileMode = 0o644
 
-// A Way is a way of replacing files, from which a variant of every
-// experiment of suite replace can be made.
-type Way struct {
-	Name string // of the variant
-	Doc  string // how it works, in one line
-	// Level is what new content survives once the call has returned, and
-	// After what a crash in the middle of it leaves of each file.
-	Level durability.Level
-	After durability.After
-	// Baseline marks what other ways of the same promise are compared with.
-	Baseline bool
-	// Open prepares to replace files in dir. It is not timed.
-	Open func(dir string) (Replacer, error)
-}
+// A Way is a way of replacing files.
+type Way = job.Way[Replacer]
 
 // A Replacer replaces files in the folder it was opened for.
 type Replacer struct {
@@ -43,14 +32,14 @@ type Replacer struct {
 	Close func() error
 }
 
-func (r *Replacer) close() error {
+func (r Replacer) close() error {
 	if r.Close == nil {
 		return nil
 	}
 	return r.Close()
 }
 
-func (r *Replacer) batch(names []string, data []byte) error {
+func (r Replacer) batch(names []string, data []byte) error {
 	if r.Batch != nil {
 		return r.Batch(names, data)
 	}
@@ -112,14 +101,14 @@ func writeAndRename(dir folder, name string, data []byte, sync bool) error {
 // plainReplace is the sequence that every textbook has.
 func plainReplace() Way {
 	return Way{
-		Name: plainPower, Level: durability.Power, After: durability.OldOrNew, Baseline: true,
+		Name: plainPower, Promise: job.Promise(durability.Power, durability.OldOrNew), Baseline: true,
 		Doc: "os.OpenFile of a new name, Write, Sync, Close, os.Rename, then the folder opened, synced and closed",
-		Open: func(dir string) (Replacer, error) {
+		Open: func(at job.Site) (Replacer, error) {
 			return Replacer{Write: func(name string, data []byte) error {
-				if err := writeAndRename(byPaths(dir), name, data, true); err != nil {
+				if err := writeAndRename(byPaths(at.Dir), name, data, true); err != nil {
 					return err
 				}
-				return datafile.SyncDir(dir)
+				return datafile.SyncDir(at.Dir)
 			}}, nil
 		},
 	}
@@ -129,16 +118,16 @@ func plainReplace() Way {
 // no Write: for one file it is plainReplace.
 func plainReplaceOnce() Way {
 	return Way{
-		Name: plainPowerOnce, Level: durability.Power, After: durability.OldOrNew,
+		Name: plainPowerOnce, Promise: job.Promise(durability.Power, durability.OldOrNew),
 		Doc: "the same for each file, and the folder synced once after the last",
-		Open: func(dir string) (Replacer, error) {
+		Open: func(at job.Site) (Replacer, error) {
 			return Replacer{Batch: func(names []string, data []byte) error {
 				for _, name := range names {
-					if err := writeAndRename(byPaths(dir), name, data, true); err != nil {
+					if err := writeAndRename(byPaths(at.Dir), name, data, true); err != nil {
 						return err
 					}
 				}
-				return datafile.SyncDir(dir)
+				return datafile.SyncDir(at.Dir)
 			}}, nil
 		},
 	}
@@ -147,11 +136,11 @@ func plainReplaceOnce() Way {
 // plainReplaceKill is the same without its syncs.
 func plainReplaceKill() Way {
 	return Way{
-		Name: "write, rename", Level: durability.Kill, After: durability.OldOrNew, Baseline: true,
+		Name: "write, rename", Promise: job.Promise(durability.Kill, durability.OldOrNew), Baseline: true,
 		Doc: "os.OpenFile of a new name, Write, Close, os.Rename: no sync",
-		Open: func(dir string) (Replacer, error) {
+		Open: func(at job.Site) (Replacer, error) {
 			return Replacer{Write: func(name string, data []byte) error {
-				return writeAndRename(byPaths(dir), name, data, false)
+				return writeAndRename(byPaths(at.Dir), name, data, false)
 			}}, nil
 		},
 	}
@@ -160,10 +149,10 @@ func plainReplaceKill() Way {
 // rootReplace is the textbook's sequence without walking a path twice.
 func rootReplace() Way {
 	return Way{
-		Name: "os.Root, the same sequence", Level: durability.Power, After: durability.OldOrNew,
+		Name: "os.Root, the same sequence", Promise: job.Promise(durability.Power, durability.OldOrNew),
 		Doc: "OpenFile, Write, Sync, Close and Rename in an open os.Root, then Sync of the folder, which is held open",
-		Open: func(dir string) (Replacer, error) {
-			root, err := os.OpenRoot(dir)
+		Open: func(at job.Site) (Replacer, error) {
+			root, err := os.OpenRoot(at.Dir)
 			if err != nil {
 				return Replacer{}, err
 			}
@@ -188,11 +177,11 @@ func rootReplace() Way {
 // finds any part of the new content.
 func osWriteFile() Way {
 	return Way{
-		Name: "os.WriteFile", Level: durability.Kill, After: durability.Torn, Baseline: true,
+		Name: "os.WriteFile", Promise: job.Promise(durability.Kill, durability.Torn), Baseline: true,
 		Doc: "truncates the file and writes it anew: not atomic, not synced",
-		Open: func(dir string) (Replacer, error) {
+		Open: func(at job.Site) (Replacer, error) {
 			return Replacer{Write: func(name string, data []byte) error {
-				return os.WriteFile(filepath.Join(dir, name), data, replacePerm)
+				return os.WriteFile(filepath.Join(at.Dir, name), data, replacePerm)
 			}}, nil
 		},
 	}
@@ -200,11 +189,11 @@ func osWriteFile() Way {
 
 func atomicWriteFile() Way {
 	return Way{
-		Name: "atomicfile.WriteFile", Level: durability.Power, After: durability.OldOrNew,
+		Name: "atomicfile.WriteFile", Promise: job.Promise(durability.Power, durability.OldOrNew),
 		Doc: "Stele's drop-in for os.WriteFile",
-		Open: func(dir string) (Replacer, error) {
+		Open: func(at job.Site) (Replacer, error) {
 			// The first file of a process finds out what tells it from others.
-			first := filepath.Join(dir, "first")
+			first := filepath.Join(at.Dir, "first")
 			if err := atomicfile.WriteFile(first, nil, replacePerm); err != nil {
 				return Replacer{}, err
 			}
@@ -212,7 +201,7 @@ func atomicWriteFile() Way {
 				return Replacer{}, err
 			}
 			return Replacer{Write: func(name string, data []byte) error {
-				return atomicfile.WriteFile(filepath.Join(dir, name), data, replacePerm)
+				return atomicfile.WriteFile(filepath.Join(at.Dir, name), data, replacePerm)
 			}}, nil
 		},
 	}
@@ -220,9 +209,9 @@ func atomicWriteFile() Way {
 
 func atomicDir(name, doc string, o atomicfile.Options) Way {
 	return Way{
-		Name: name, Doc: doc, Level: o.Level, After: durability.OldOrNew,
-		Open: func(dir string) (Replacer, error) {
-			d, err := atomicfile.OpenDir(dir, o)
+		Name: name, Doc: doc, Promise: job.Promise(o.Level, durability.OldOrNew),
+		Open: func(at job.Site) (Replacer, error) {
+			d, err := atomicfile.OpenDir(at.Dir, o)
 			if err != nil {
 				return Replacer{}, err
 			}
@@ -237,9 +226,9 @@ func atomicDir(name, doc string, o atomicfile.Options) Way {
 // atomicBatch has no Write: a batch of one file is no way of replacing one.
 func atomicBatch(name, doc string, o atomicfile.Options) Way {
 	return Way{
-		Name: name, Doc: doc, Level: o.Level, After: durability.OldOrNew,
-		Open: func(dir string) (Replacer, error) {
-			d, err := atomicfile.OpenDir(dir, o)
+		Name: name, Doc: doc, Promise: job.Promise(o.Level, durability.OldOrNew),
+		Open: func(at job.Site) (Replacer, error) {
+			d, err := atomicfile.OpenDir(at.Dir, o)
 			if err != nil {
 				return Replacer{}, err
 			}

@@ -75,10 +75,7 @@ func tuneGoroutines() Choice {
 }
 
 func tuneCreate(e *lab.Experiment, o newfile.Options, goroutines int) lab.Variant {
-	way := files.DirCreate("", "", o)
-	return way.Doing(e, func(b *lab.B, f *files.Files, root string) error {
-		return files.RunCreate(b, f, root, goroutines, 0)
-	})
+	return files.Creating(*e, goroutines).Variant(files.DirCreate("", "", o))
 }
 
 // tuneHeader chooses how the header of a file is replaced all or nothing.

@@ -201,14 +201,14 @@ func tuneWALVariant(s job.Scale, size, appenders int, o wal.Options) lab.Variant
 	o.SegmentSize = tuneSegment(s, size)
 	way := wals.Stele("", "", o)
 	open := way.Open
-	way.Open = func(dir string, records int64, size int) (wals.Log, error) {
-		l, err := open(dir, records, size)
+	way.Open = func(at job.Site) (wals.Log, error) {
+		l, err := open(at)
 		if err != nil && o.Sync != wal.SyncFdatasync {
 			err = job.Unsupported("%s", err.Error()) // the folder is empty and writable: it is the mechanism
 		}
 		return l, err
 	}
-	return way.By(appenders)
+	return wals.AppendingFrom(appenders, lab.Experiment{}).Variant(way)
 }
 
 // tuneNumbers are the settings of a knee: so many goroutines.

@@ -3,7 +3,6 @@
 package wals
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,35 +19,38 @@ import (
 // walBytes bounds what a block appends.
 const walBytes = 256 << 20
 
-// Full is the suite wal. The logs that are opened have their published size
-// divided by s.
+// Full returns the experiments of the suite. The logs that are opened have their
+// published size divided by s.
 func Full(s job.Scale) []lab.Experiment {
-	var list []lab.Experiment
-	for _, size := range []int{64, 1 << 10, 16 << 10} {
-		for _, appenders := range []int{1, 16, 64, 1024} {
-			list = append(list, walAppend(appenders, size))
-		}
-	}
-	list = append(list, walScale())
+	var delays, opens []lab.Experiment
 	for _, appenders := range []int{1, 16, 64, 1024} {
-		list = append(list, walDelay(appenders))
+		delays = append(delays, walDelay(appenders))
 	}
 	for _, state := range []string{datafile.Warm, datafile.Cold} {
-		list = append(list, walOpen(s, state))
+		opens = append(opens, walOpen(s, state))
+	}
+	return slices.Concat(job.Build(Jobs()), []lab.Experiment{walScale()}, delays, opens)
+}
+
+// Quick returns the experiment that shows best what the suite is about: a lone
+// appender, and many that share syncs.
+func Quick() []lab.Experiment {
+	return []lab.Experiment{job.Only(walScale(), by(wayLone, 1), by(WayAppend, 1), by(WayGroup, 64), by(WayAppend, 64))}
+}
+
+// Jobs returns the jobs in which logs other than Stele's can take part: records that
+// appenders add as fast as they can.
+func Jobs() []job.Job[Log] {
+	var list []job.Job[Log]
+	for _, size := range []int{64, 1 << 10, 16 << 10} {
+		for _, appenders := range []int{1, 16, 64, 1024} {
+			list = append(list, appends(appenders, size))
+		}
 	}
 	return list
 }
 
-// Quick is what best shows what the suite is about: a lone appender, and
-// many that share syncs.
-func Quick() []lab.Experiment {
-	e := walScale()
-	keep := []string{by(wayLone, 1), by(WayAppend, 1), by(WayGroup, 64), by(WayAppend, 64)}
-	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool { return !slices.Contains(keep, v.Name) })
-	return []lab.Experiment{e}
-}
-
-// Experiment is what the experiments have in common that append.
+// Experiment returns what the experiments that append have in common.
 func Experiment(name string, size int) lab.Experiment {
 	return lab.Experiment{
 		Suite: "wal", Name: name, Params: run.Params{"size": strconv.Itoa(size)},
@@ -61,15 +63,13 @@ func Experiment(name string, size int) lab.Experiment {
 	}
 }
 
-// walAppend is records that appenders add as fast as they can, by every way.
-func walAppend(appenders, size int) lab.Experiment {
+func appends(appenders, size int) job.Job[Log] {
 	e := Experiment("append", size)
 	e.Params["appenders"] = strconv.Itoa(appenders)
 	e.Question = fmt.Sprintf("Which log takes records of %s from %s fastest?", job.BytesText(size), job.Appenders(appenders))
-	for _, w := range walWays() {
-		e.Variants = append(e.Variants, w.Variant(&e))
-	}
-	return e
+	j := Appending(e)
+	j.Ways = walWays()
+	return j
 }
 
 // walScale is few ways from more and more appenders.
@@ -77,11 +77,11 @@ func walScale() lab.Experiment {
 	e := Experiment("scale", 1<<10)
 	e.Question = "What does a log gain from more appenders?"
 	for _, w := range walWays() {
-		if w.Level != durability.Power || w.Name != wayLone && w.Name != WayGroup && w.Name != WayAppend {
+		if w.Promise.Level != durability.Power || w.Name != wayLone && w.Name != WayGroup && w.Name != WayAppend {
 			continue
 		}
 		for _, appenders := range []int{1, 16, 64, 1024} {
-			v := w.By(appenders)
+			v := AppendingFrom(appenders, e).Variant(w)
 			v.Name = by(w.Name, appenders)
 			v.Baseline = w.Baseline && appenders == 1
 			e.Variants = append(e.Variants, v)
@@ -98,56 +98,57 @@ func walDelay(appenders int) lab.Experiment {
 	e := Experiment("delay", 1<<10)
 	e.Params["appenders"] = strconv.Itoa(appenders)
 	e.Question = fmt.Sprintf("What does it cost or gain %s if a flush waits for more?", job.Appenders(appenders))
+	j := Appending(e)
 	for _, delay := range []time.Duration{0, 50 * time.Microsecond, 200 * time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
 		w := Stele("MaxDelay "+delay.String(), "a flush waits so long for more", wal.Options{MaxDelay: delay})
 		w.Baseline = delay == 0
-		e.Variants = append(e.Variants, w.Variant(&e))
+		j.Ways = append(j.Ways, w)
 	}
-	return e
+	return j.Build()
 }
 
-// Variant makes a variant of an experiment of suite wal that has the parameter
-// appenders.
-func (w Way) Variant(e *lab.Experiment) lab.Variant {
-	n, err := strconv.Atoi(e.Params["appenders"])
-	if err != nil || n < 1 || n > 1<<16 {
-		v := w.By(1)
-		v.Run = func(*lab.B) error {
-			return fmt.Errorf("parameter appenders=%q: want a number from 1 to %d", e.Params["appenders"], 1<<16)
-		}
-		return v
-	}
-	return w.By(n)
+// Appending returns the job of appending records of the parameter size from as many
+// goroutines as the parameter appenders says.
+func Appending(e lab.Experiment) job.Job[Log] {
+	return appending(e, func(b *lab.B) (int, error) { return job.Int(b, "appenders", 1<<16) })
 }
 
-// By is a variant with so many appenders.
-func (w Way) By(appenders int) lab.Variant {
-	return lab.Variant{
-		Name: w.Name, Doc: w.Doc, Promise: job.Promise(w.Level, w.After), Baseline: w.Baseline,
-		Run: func(b *lab.B) (err error) {
+// AppendingFrom is Appending with so many appenders.
+func AppendingFrom(appenders int, e lab.Experiment) job.Job[Log] {
+	return appending(e, func(*lab.B) (int, error) { return appenders, nil })
+}
+
+func appending(e lab.Experiment, appenders func(*lab.B) (int, error)) job.Job[Log] {
+	return job.Job[Log]{
+		Experiment: e,
+		Site: func(b *lab.B) (job.Site, func() error, error) {
 			size, err := job.Size(b)
-			if err != nil {
-				return err
-			}
-			l, err := w.Open(b.Dir, b.N, size)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, l.close()) }()
-			data := make([]byte, size+1<<10) // records begin anywhere in the first KiB
-			for i := range data {
-				data[i] = byte(b.Rand.Uint32())
-			}
-			b.SetBytes(int64(size))
-			return b.Parallel(appenders, func(w *lab.Worker) error {
-				for w.Loop() {
-					from := (w.I()*7 + int64(w.ID)) & (1<<10 - 1)
-					if err := l.Append(data[from : from+int64(size)]); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			return job.Site{Dir: b.Dir, Ops: b.N, Size: size}, nil, err
 		},
+		Run: func(b *lab.B, at job.Site, l Log) error {
+			n, err := appenders(b)
+			if err != nil {
+				return err
+			}
+			return appendAll(b, l, n, at.Size)
+		},
+		Close: Log.close,
 	}
+}
+
+func appendAll(b *lab.B, l Log, appenders, size int) error {
+	data := make([]byte, size+1<<10) // records begin anywhere in the first KiB
+	for i := range data {
+		data[i] = byte(b.Rand.Uint32())
+	}
+	b.SetBytes(int64(size))
+	return b.Parallel(appenders, func(w *lab.Worker) error {
+		for w.Loop() {
+			from := (w.I()*7 + int64(w.ID)) & (1<<10 - 1)
+			if err := l.Append(data[from : from+int64(size)]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

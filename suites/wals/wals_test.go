@@ -23,7 +23,7 @@ func TestWALWaysKeepRecords(t *testing.T) {
 	for _, w := range walWays() {
 		t.Run(w.Name, func(t *testing.T) {
 			dir := suitetest.MemoryDir(t)
-			l, err := w.Open(dir, suitetest.LogRecords, suitetest.LogRecordSize)
+			l, err := w.Open(job.Site{Dir: dir, Ops: suitetest.LogRecords, Size: suitetest.LogRecordSize})
 			if err != nil {
 				if strings.HasSuffix(w.Name, string(wal.SyncDirect)) {
 					t.Skip(err)
@@ -100,10 +100,9 @@ func TestWALBaselines(t *testing.T) {
 
 func TestWrongWALParameterIsAnError(t *testing.T) {
 	for _, wrong := range []run.Params{{"size": "64", "appenders": "0"}, {"size": "64"}, {"size": "-1", "appenders": "1"}, {"appenders": "2"}} {
-		e := walAppend(1, 64)
+		e := appends(1, 64).Build()
 		e.Params = wrong
-		v := walWays()[0].Variant(&e)
-		if _, err := lab.RunOnce(t.Context(), &e, &v, t.TempDir(), 1, 7); err == nil {
+		if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {
 			t.Errorf("%v gave no error", wrong)
 		}
 	}

@@ -14,24 +14,13 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/wal"
 )
 
-// A Way is a way of appending records to a log, from which a variant of
-// every experiment of suite wal that appends can be made.
-type Way struct {
-	Name string // of the variant
-	Doc  string // how it works, in one line
-	// Level is what a record survives once Append has returned, and After what
-	// a crash leaves of the log.
-	Level durability.Level
-	After durability.After
-	// Baseline marks what other ways of the same promise are compared with.
-	Baseline bool
-	// Open makes a log in dir, which is empty. It is not timed. So many records
-	// of so many bytes will be appended.
-	Open func(dir string, records int64, size int) (Log, error)
-}
+// A Way is a way of appending records to a log. It is opened in an empty folder, for
+// as many records of as many bytes as the Site says.
+type Way = job.Way[Log]
 
 // A Log is an open log.
 type Log struct {
@@ -42,7 +31,7 @@ type Log struct {
 	Close func() error
 }
 
-func (l *Log) close() error {
+func (l Log) close() error {
 	if l.Close == nil {
 		return nil
 	}
@@ -80,9 +69,9 @@ const spareTime = 10 * time.Second
 // Stele is a log of package wal.
 func Stele(name, doc string, o wal.Options) Way {
 	return Way{
-		Name: name, Doc: doc, Level: o.Level, After: durability.Prefix,
-		Open: func(dir string, _ int64, _ int) (Log, error) {
-			l, err := wal.Open(filepath.Join(dir, "log"), o)
+		Name: name, Doc: doc, Promise: job.Promise(o.Level, durability.Prefix),
+		Open: func(at job.Site) (Log, error) {
+			l, err := wal.Open(filepath.Join(at.Dir, "log"), o)
 			if err != nil {
 				return Log{}, err
 			}
@@ -134,13 +123,13 @@ func NewFile(dir string, ahead int64) (*os.File, error) {
 // lone writes each record by itself, and at level Power syncs each.
 func lone(name, doc string, level durability.Level, ahead bool) Way {
 	return Way{
-		Name: name, Doc: doc, Level: level, After: durability.Prefix, Baseline: !ahead,
-		Open: func(dir string, records int64, size int) (Log, error) {
+		Name: name, Doc: doc, Promise: job.Promise(level, durability.Prefix), Baseline: !ahead,
+		Open: func(at job.Site) (Log, error) {
 			room := int64(0)
 			if ahead {
-				room = records * int64(FrameHead+size)
+				room = at.Ops * int64(FrameHead+at.Size)
 			}
-			f, err := NewFile(dir, room)
+			f, err := NewFile(at.Dir, room)
 			if err != nil {
 				return Log{}, err
 			}
@@ -165,9 +154,9 @@ func lone(name, doc string, level durability.Level, ahead bool) Way {
 // buffered is the usual buffer in memory.
 func buffered() Way {
 	return Way{
-		Name: "bufio.Writer", Doc: "64 KiB in memory, under a mutex", Level: durability.None, After: durability.Prefix, Baseline: true,
-		Open: func(dir string, _ int64, _ int) (Log, error) {
-			f, err := NewFile(dir, 0)
+		Name: "bufio.Writer", Doc: "64 KiB in memory, under a mutex", Promise: job.Promise(durability.None, durability.Prefix), Baseline: true,
+		Open: func(at job.Site) (Log, error) {
+			f, err := NewFile(at.Dir, 0)
 			if err != nil {
 				return Log{}, err
 			}
@@ -202,9 +191,9 @@ type groupRequest struct {
 func GroupCommit() Way {
 	return Way{
 		Name: WayGroup, Doc: "a goroutine takes all that wait in a channel, writes them at once, syncs once, and answers each",
-		Level: durability.Power, After: durability.Prefix,
-		Open: func(dir string, _ int64, _ int) (Log, error) {
-			f, err := NewFile(dir, 0)
+		Promise: job.Promise(durability.Power, durability.Prefix),
+		Open: func(at job.Site) (Log, error) {
+			f, err := NewFile(at.Dir, 0)
 			if err != nil {
 				return Log{}, err
 			}
