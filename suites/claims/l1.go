@@ -2,7 +2,6 @@ package claims
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"github.com/stele-go/stele/durability"
@@ -54,7 +53,7 @@ func l1(every int) lab.Experiment {
 				doc = "before: " + w.Doc + "; found by a scan of all records"
 			}
 			e.Variants = append(e.Variants, lab.Variant{
-				Name: w.Name, Doc: doc, Promise: job.Promise(w.Level, durability.Prefix), Baseline: w.Baseline,
+				Name: w.Name, Doc: doc, Promise: w.Promise, Baseline: w.Baseline,
 				Run: func(b *lab.B) error { return runL1(b, w, every) },
 			})
 		}
@@ -72,7 +71,7 @@ func runL1(b *lab.B, w logs.Way, every int) (err error) {
 			return err
 		}
 	}
-	k, err := w.Open(filepath.Join(b.Dir, "store"))
+	k, err := w.Open(job.Site{Dir: b.Dir})
 	if err != nil {
 		return err
 	}
@@ -87,8 +86,8 @@ func runL1(b *lab.B, w logs.Way, every int) (err error) {
 			return err
 		}
 	}
-	if k.Store != nil {
-		if err := k.Store.Seal(b.Context()); err != nil {
+	if k.Engine != nil {
+		if err := k.Engine.Seal(b.Context()); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func TestJudgeL1(t *testing.T) {
 	c := claimL1()
 	of := func(faster, shorter func(every string, level durability.Level) float64) run.Claim {
-		level := func(v string) durability.Level { return logs.WayNamed(v).Level }
+		level := func(v string) durability.Level { return logs.WayNamed(v).Promise.Level }
 		m := in("d", "ext4").all(&c, func(e *lab.Experiment, v string) float64 {
 			if logs.WayNamed(v).Baseline {
 				return 125_000

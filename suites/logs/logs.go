@@ -3,13 +3,11 @@
 package logs
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"time"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -32,7 +30,7 @@ func Full(s job.Scale, corpus string) []lab.Experiment {
 	var list []lab.Experiment
 	for _, batch := range []int{1, 100, 1000} {
 		for _, appenders := range []int{1, 16, 64, 256} {
-			list = append(list, l.append(batch, appenders))
+			list = append(list, l.append(batch, appenders).Build())
 		}
 	}
 	for _, state := range []string{logIdle, logAppending} {
@@ -45,9 +43,7 @@ func Full(s job.Scale, corpus string) []lab.Experiment {
 // and that a kill leaves.
 func Quick(s job.Scale, corpus string) []lab.Experiment {
 	l := logSuite{scale: s, corpus: corpus}
-	e := l.append(100, 16)
-	e.Variants = []lab.Variant{*e.Variant(WayGobPower), *e.Variant(WayStorePower), *e.Variant(WayGob), *e.Variant(WayStoreKill)}
-	return []lab.Experiment{e}
+	return []lab.Experiment{job.Only(l.append(100, 16).Build(), WayGobPower, WayStorePower, WayGob, WayStoreKill)}
 }
 
 // A logSuite makes the experiments of suite log.
@@ -94,7 +90,7 @@ func (l logSuite) shared(b *lab.B) (*logFile, error) {
 }
 
 // append is batches that appenders add as fast as they can.
-func (l logSuite) append(batch, appenders int) lab.Experiment {
+func (l logSuite) append(batch, appenders int) job.Job[Store] {
 	e := l.experiment("append", run.Params{"batch": strconv.Itoa(batch), "appenders": strconv.Itoa(appenders)})
 	lines := "a line"
 	if batch > 1 {
@@ -104,13 +100,11 @@ func (l logSuite) append(batch, appenders int) lab.Experiment {
 	e.Op = fmt.Sprintf("%s of about 140 bytes in some 400 streams, until acknowledged", lines)
 	e.MaxOps = l.lines() / int64(batch)
 	e.Stateless = true
-	for _, w := range logWays() {
-		e.Variants = append(e.Variants, lab.Variant{
-			Name: w.Name, Doc: w.Doc, Promise: job.Promise(w.Level, durability.Prefix), Baseline: w.Baseline,
-			Run: func(b *lab.B) error { return l.runAppend(b, w) },
-		})
+	return job.Job[Store]{
+		Experiment: e, Ways: ways(),
+		Run:   l.runAppend,
+		Close: func(s Store) error { return s.Close() },
 	}
-	return e
 }
 
 // appendParams are the parameters of experiment append.
@@ -128,7 +122,7 @@ func appendParams(b *lab.B) (batch, appenders int, err error) {
 
 // runAppend is a block of append. Figures of CPU have some 40 ns a line in them
 // for reading the lines from a file.
-func (l logSuite) runAppend(b *lab.B, w Way) (err error) {
+func (l logSuite) runAppend(b *lab.B, _ job.Site, s Store) error {
 	batch, appenders, err := appendParams(b)
 	if err != nil {
 		return err
@@ -139,11 +133,6 @@ func (l logSuite) runAppend(b *lab.B, w Way) (err error) {
 	}
 	defer lines.Close() // nothing is written
 	lines.around = true
-	s, err := w.Open(filepath.Join(b.Dir, "store"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 
 	readers, raw := make([]*logReader, appenders), make([]int64, appenders)
 	for i := range readers {
@@ -181,8 +170,8 @@ func (l logSuite) runAppend(b *lab.B, w Way) (err error) {
 	if err := cpu("cpu_ns_per_line"); err != nil {
 		return err
 	}
-	if s.Store != nil {
-		if err := s.Store.Compact(b.Context()); err != nil {
+	if s.Engine != nil {
+		if err := s.Engine.Compact(b.Context()); err != nil {
 			return err
 		}
 		if err := cpu("cpu_ns_per_line_merged"); err != nil {
@@ -198,10 +187,10 @@ func (l logSuite) runAppend(b *lab.B, w Way) (err error) {
 		total += n
 	}
 	b.Report("stored_share", float64(size)/float64(total))
-	if s.Store == nil {
+	if s.Engine == nil {
 		return nil
 	}
-	return reportVisible(b, s.Store, lines.streams)
+	return reportVisible(b, s.Engine, lines.streams)
 }
 
 // rawBytes are those of the lines.

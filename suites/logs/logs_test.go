@@ -108,8 +108,8 @@ func TestLogWaysKeepLines(t *testing.T) {
 		}
 	}
 	batch := LinesOf(source, source.Labels(), lines)
-	for _, w := range logWays() {
-		k, err := w.Open(filepath.Join(t.TempDir(), "store"))
+	for _, w := range ways() {
+		k, err := w.Open(job.Site{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestLogExperimentsRun(t *testing.T) {
 func TestWrongLogParameterIsAnError(t *testing.T) {
 	l := logSuite{scale: job.Scale(1024)}
 	for _, wrong := range []run.Params{{"batch": "7", "appenders": "1"}, {"batch": "100"}, {"batch": "100", "appenders": "0"}, {"batch": "-1", "appenders": "1"}} {
-		e := l.append(100, 1)
+		e := l.append(100, 1).Build()
 		e.Params = wrong
 		if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {
 			t.Errorf("%v gave no error", wrong)

@@ -70,13 +70,15 @@ const logScan = "scan of a file"
 // of lines, but that the file that is scanned lacks what is appended meanwhile.
 type question struct {
 	name, text string // of the experiment, and in words
-	ways       []askWay
+	ways       []job.Way[ask]
 }
 
-type askWay struct {
-	name, doc string
-	// ask is given the number of the operation.
-	ask func(a *asking, i int64) (lines int64, err error)
+// An ask asks the question of operation i, and returns how many lines the answer has.
+type ask func(a *asking, i int64) (lines int64, err error)
+
+// by is a way of asking a question. Nothing is written.
+func by(name, doc string, q ask) job.Way[ask] {
+	return job.Way[ask]{Name: name, Doc: doc, Promise: job.NothingWritten(), Open: job.Fixed(q)}
 }
 
 // asking is what questions are asked of.
@@ -113,8 +115,8 @@ func questions() []question {
 			return a.query(logstore.Query{Filter: filter(word(a, i))})
 		}
 	}
-	scan := func(word func(a *asking, i int64) string) askWay {
-		return askWay{logScan, "every line of a file is looked at", func(a *asking, i int64) (n int64, err error) {
+	scan := func(word func(a *asking, i int64) string) job.Way[ask] {
+		return by(logScan, "every line of a file is looked at", func(a *asking, i int64) (n int64, err error) {
 			w := []byte(word(a, i))
 			err = a.lines.scan(false, func(_ uint16, line []byte) bool {
 				if bytes.Contains(line, w) {
@@ -123,14 +125,14 @@ func questions() []question {
 				return true
 			})
 			return n, err
-		}}
+		})
 	}
 	rare := func(_ *asking, i int64) string { return RareWord(int(i)) }
 	common := func(a *asking, _ int64) string { return a.common }
 	re := func(word string) logstore.Filter { return logstore.Regexp(regexp.MustCompile(word + `\b`)) }
 	// last looks at a file from its end.
-	last := func(wanted func(a *asking, i int64) func(stream uint16) bool) askWay {
-		return askWay{logScan, "a file is read from its end on", func(a *asking, i int64) (n int64, err error) {
+	last := func(wanted func(a *asking, i int64) func(stream uint16) bool) job.Way[ask] {
+		return by(logScan, "a file is read from its end on", func(a *asking, i int64) (n int64, err error) {
 			of := wanted(a, i)
 			err = a.lines.scan(true, func(stream uint16, _ []byte) bool {
 				if of(stream) {
@@ -139,42 +141,42 @@ func questions() []question {
 				return n < logLast
 			})
 			return n, err
-		}}
+		})
 	}
 	return []question{
-		{"rare-word", "which lines have a word that three of them have", []askWay{
+		{"rare-word", "which lines have a word that three of them have", []job.Way[ask]{
 			scan(rare),
-			{"Word", "a query with the filter Word", matches(logstore.Word, rare)},
-			{"Contains", "a query with the filter Contains", matches(logstore.Contains, rare)},
-			{"Regexp", "a query with a regular expression of the word", matches(re, rare)},
+			by("Word", "a query with the filter Word", matches(logstore.Word, rare)),
+			by("Contains", "a query with the filter Contains", matches(logstore.Contains, rare)),
+			by("Regexp", "a query with a regular expression of the word", matches(re, rare)),
 		}},
-		{"common-word", "which lines have a word that many have", []askWay{
+		{"common-word", "which lines have a word that many have", []job.Way[ask]{
 			scan(common),
-			{"Contains", "a query with the filter Contains", matches(logstore.Contains, common)},
+			by("Contains", "a query with the filter Contains", matches(logstore.Contains, common)),
 		}},
-		{"last-of-a-stream", "what are the last 100 lines of a stream", []askWay{
+		{"last-of-a-stream", "what are the last 100 lines of a stream", []job.Way[ask]{
 			last(func(a *asking, i int64) func(uint16) bool {
 				want := a.stream(i)
 				return func(s uint16) bool { return a.lines.streams[s] == want }
 			}),
-			{"Query", "Backward, Limit 100, the stream's labels", func(a *asking, i int64) (int64, error) { return a.query(lastOf(a.stream(i), logLast)) }},
+			by("Query", "Backward, Limit 100, the stream's labels", func(a *asking, i int64) (int64, error) { return a.query(lastOf(a.stream(i), logLast)) }),
 		}},
-		{"last-of-all", "what are the last 100 lines", []askWay{
+		{"last-of-all", "what are the last 100 lines", []job.Way[ask]{
 			last(func(*asking, int64) func(uint16) bool { return func(uint16) bool { return true } }),
-			{"Query", "Backward, Limit 100", func(a *asking, _ int64) (int64, error) {
+			by("Query", "Backward, Limit 100", func(a *asking, _ int64) (int64, error) {
 				return a.query(logstore.Query{Order: logstore.Backward, Limit: logLast})
-			}},
+			}),
 		}},
-		{"counts", "how many lines are there in each minute, by stream, with a common word", []askWay{
+		{"counts", "how many lines are there in each minute, by stream, with a common word", []job.Way[ask]{
 			scan(common),
-			{"Count", "by minutes, with the filter Contains", func(a *asking, _ int64) (int64, error) { return a.count(logstore.Contains(a.common)) }},
+			by("Count", "by minutes, with the filter Contains", func(a *asking, _ int64) (int64, error) { return a.count(logstore.Contains(a.common)) }),
 		}},
-		{"total", "how many lines are there in each minute, by stream", []askWay{
-			{logScan, "every line of a file is looked at", func(a *asking, _ int64) (n int64, err error) {
+		{"total", "how many lines are there in each minute, by stream", []job.Way[ask]{
+			by(logScan, "every line of a file is looked at", func(a *asking, _ int64) (n int64, err error) {
 				err = a.lines.scan(false, func(uint16, []byte) bool { n++; return true })
 				return n, err
-			}},
-			{"Count", "by minutes", func(a *asking, _ int64) (int64, error) { return a.count(nil) }},
+			}),
+			by("Count", "by minutes", func(a *asking, _ int64) (int64, error) { return a.count(nil) }),
 		}},
 	}
 }
@@ -187,18 +189,14 @@ func (l logSuite) queries(state string) []lab.Experiment {
 		e.Question = fmt.Sprintf("How long does it take to say %s, in a store that is idle, and while 20,000 lines a second are appended?", q.text)
 		e.Op = fmt.Sprintf("one question, of %d lines of some 400 streams", l.lines())
 		e.Stateless = true
-		for i, w := range q.ways {
-			e.Variants = append(e.Variants, lab.Variant{
-				Name: w.name, Doc: w.doc, Promise: job.NothingWritten(), Baseline: i == 0,
-				Run: func(b *lab.B) error { return l.runQueries(b, w) },
-			})
-		}
-		list = append(list, e)
+		q.ways[0].Baseline = true
+		j := job.Job[ask]{Experiment: e, Ways: q.ways, Run: l.runQueries}
+		list = append(list, j.Build())
 	}
 	return list
 }
 
-func (l logSuite) runQueries(b *lab.B, w askWay) (err error) {
+func (l logSuite) runQueries(b *lab.B, _ job.Site, q ask) (err error) {
 	lines, err := l.shared(b)
 	if err != nil {
 		return err
@@ -229,12 +227,12 @@ func (l logSuite) runQueries(b *lab.B, w askWay) (err error) {
 		}
 		defer func() { err = errors.Join(err, end()) }()
 	}
-	if _, err := w.ask(a, 0); err != nil { // what the first one reads is in memory then
+	if _, err := q(a, 0); err != nil { // what the first one reads is in memory then
 		return err
 	}
 	n := int64(0)
 	for b.Loop() {
-		found, err := w.ask(a, b.I())
+		found, err := q(a, b.I())
 		if err != nil {
 			return err
 		}

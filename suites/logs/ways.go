@@ -17,6 +17,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/wals"
 )
 
@@ -31,25 +32,20 @@ func LinesOf(source *lineSource, labels []logstore.Labels, n int) logstore.Batch
 	return batch
 }
 
-// A Way is a way of keeping log lines.
-type Way struct {
-	Name, Doc string
-	Level     durability.Level
-	Baseline  bool
-	// open makes a store in the folder dir, which is not there.
-	Open func(dir string) (logKeeper, error)
-}
+// A Way is a way of keeping log lines. It makes its store in the folder "store" of the
+// site, which is not there. A crash leaves a prefix of the lines.
+type Way = job.Way[Store]
 
-// A logKeeper is an open store. append and find are called from many goroutines.
-type logKeeper struct {
+// A Store is an open store of lines. Append and Find are called from many goroutines.
+type Store struct {
 	Append func(logstore.Batch) error
-	// find returns how many lines have the word in them.
+	// Find returns how many lines have the word in them.
 	Find func(word string) (int, error)
 	// size is the bytes that the lines take on disk, once all that is to be
 	// done with them has been done.
-	size  func() (int64, error)
-	Close func() error
-	Store *logstore.Store // or nil
+	size   func() (int64, error)
+	Close  func() error
+	Engine *logstore.Store // or nil
 }
 
 const (
@@ -60,24 +56,36 @@ const (
 	wayStoreEvery = "logstore kill, synced every 100ms"
 )
 
-// logWays are all ways, the baseline of each level first.
-func logWays() []Way {
+// ways are all ways, the baseline of each level first.
+func ways() []Way {
 	return []Way{
-		{WayGobPower, "each line a gob record in one file, under a mutex; the file is synced before a batch is acknowledged", durability.Power, true,
-			func(dir string) (logKeeper, error) { return openGob(dir, true) }},
-		{WayStorePower, "as it comes: one record a batch in a log with group commit, sealed into segments meanwhile", durability.Power, false,
-			openStore(logstore.Options{})},
-		{WayGob, "each line a gob record in one file, under a mutex; what most write first", durability.Kill, true,
-			func(dir string) (logKeeper, error) { return openGob(dir, false) }},
-		{WayStoreKill, "acknowledged when written, synced when sealed", durability.Kill, false,
-			openStore(logstore.Options{Level: durability.Kill})},
-		{wayStoreEvery, "acknowledged when written, synced at least so often", durability.Kill, false,
-			openStore(logstore.Options{Level: durability.Kill, SyncEvery: 100 * time.Millisecond})},
+		gobWay(WayGobPower, "each line a gob record in one file, under a mutex; the file is synced before a batch is acknowledged", durability.Power),
+		engineWay(WayStorePower, "as it comes: one record a batch in a log with group commit, sealed into segments meanwhile",
+			logstore.Options{}),
+		gobWay(WayGob, "each line a gob record in one file, under a mutex; what most write first", durability.Kill),
+		engineWay(WayStoreKill, "acknowledged when written, synced when sealed",
+			logstore.Options{Level: durability.Kill}),
+		engineWay(wayStoreEvery, "acknowledged when written, synced at least so often",
+			logstore.Options{Level: durability.Kill, SyncEvery: 100 * time.Millisecond}),
 	}
 }
 
+func gobWay(name, doc string, level durability.Level) Way {
+	return Way{
+		Name: name, Doc: doc, Promise: job.Promise(level, durability.Prefix), Baseline: true,
+		Open: func(at job.Site) (Store, error) { return openGob(storeDir(at), level == durability.Power) },
+	}
+}
+
+func engineWay(name, doc string, o logstore.Options) Way {
+	return Way{Name: name, Doc: doc, Promise: job.Promise(o.Level, durability.Prefix), Open: openStore(o)}
+}
+
+func storeDir(at job.Site) string { return filepath.Join(at.Dir, "store") }
+
+// WayNamed returns the way of that name.
 func WayNamed(name string) Way {
-	for _, w := range logWays() {
+	for _, w := range ways() {
 		if w.Name == name {
 			return w
 		}
@@ -85,15 +93,16 @@ func WayNamed(name string) Way {
 	panic("suites: there is no way of keeping lines called " + name)
 }
 
-func openStore(o logstore.Options) func(dir string) (logKeeper, error) {
-	return func(dir string) (logKeeper, error) {
+func openStore(o logstore.Options) func(job.Site) (Store, error) {
+	return func(at job.Site) (Store, error) {
+		dir := storeDir(at)
 		s, err := logstore.Open(dir, o)
 		if err != nil {
-			return logKeeper{}, err
+			return Store{}, err
 		}
 		<-s.Ready()
 		ctx := context.Background()
-		return logKeeper{
+		return Store{
 			Append: func(b logstore.Batch) error { return s.Append(ctx, b) },
 			Find: func(word string) (int, error) {
 				n, _, err := find(ctx, s, logstore.Query{Filter: logstore.Word(word)})
@@ -103,7 +112,7 @@ func openStore(o logstore.Options) func(dir string) (logKeeper, error) {
 				_, size, err := folderSize(filepath.Join(dir, "segments"))
 				return size, err
 			},
-			Close: s.Close, Store: s,
+			Close: s.Close, Engine: s,
 		}, nil
 	}
 }
@@ -201,17 +210,17 @@ type gobLine struct {
 	Line   []byte
 }
 
-func openGob(dir string, sync bool) (logKeeper, error) {
+func openGob(dir string, sync bool) (Store, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
-		return logKeeper{}, err
+		return Store{}, err
 	}
 	f, err := wals.NewFile(dir, 0)
 	if err != nil {
-		return logKeeper{}, err
+		return Store{}, err
 	}
 	g := &gobStore{sync: sync, f: f}
 	g.enc = gob.NewEncoder(g)
-	return logKeeper{
+	return Store{
 		Append: g.append, Find: g.find, Close: f.Close,
 		size: func() (int64, error) {
 			info, err := f.Stat()
