@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/syncs"
 )
 
@@ -28,14 +29,13 @@ var r7Tiers = [...]r7Tier{
 // r7 is experiment frequency of suite sync with fsync alone, at the end of a
 // file.
 func r7(hz int) lab.Experiment {
-	e := syncs.Frequency(syncs.FileAppend, hz)
+	e := job.Only(syncs.Frequency(syncs.FileAppend, hz).Build(), syncs.WayFsync)
 	e.Suite, e.Name, e.Params = "claims", "R7", run.Params{"hz": strconv.Itoa(hz)}
 	e.MaxRounds = 8
-	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool { return v.Name != syncs.WayFsync })
-	way := syncs.WayNamed(syncs.WayFsync)
+	paced := e.Variants[0].Run
 	e.Variants[0].Run = func(b *lab.B) error {
 		b.Params = run.Params{"hz": b.Params["hz"], "file": syncs.FileAppend}
-		return syncs.RunPaced(b, way)
+		return paced(b)
 	}
 	return e
 }

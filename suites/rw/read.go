@@ -21,15 +21,17 @@ import (
 // the depth is not what is asked about.
 const ringDepth = 32
 
-// A ReadWay is a way of reading blocks of a file.
-type ReadWay struct {
-	name, doc string
-	// sequential: it can only go from the start to the end.
-	sequential bool
-	// depth, where it is not 0, makes it an io_uring with so many requests in
-	// flight; open is not used then.
+// A Reader reads blocks of a file.
+type Reader struct {
+	// Open opens the file. It is not used where depth is not 0.
+	Open func(path string, block int, p fileio.Pattern) (BlockReader, error)
+	// depth, where it is not 0, is how many requests an io_uring has in flight.
 	depth int
-	Open  func(path string, block int, p fileio.Pattern) (BlockReader, error)
+}
+
+// ReadWay returns a way of reading.
+func ReadWay(name, doc string, r Reader) job.Way[Reader] {
+	return job.Way[Reader]{Name: name, Doc: doc, Promise: job.NothingWritten(), Open: job.Fixed(r)}
 }
 
 // A BlockReader hands block after block to look.
@@ -48,14 +50,14 @@ func ReadAtInto(f io.ReaderAt, buf []byte) func(off int64, look func([]byte) err
 }
 
 // osReadAt is os.File.
-func osReadAt(name, doc string, open func(path string, flags int) (*os.File, error)) ReadWay {
-	return ReadWay{name: name, doc: doc, Open: func(path string, block int, _ fileio.Pattern) (BlockReader, error) {
+func osReadAt(name, doc string, open func(path string, flags int) (*os.File, error)) job.Way[Reader] {
+	return ReadWay(name, doc, Reader{Open: func(path string, block int, _ fileio.Pattern) (BlockReader, error) {
 		f, err := open(path, os.O_RDONLY)
 		if err != nil {
 			return BlockReader{}, err
 		}
 		return BlockReader{ReadAtInto(f, datafile.Touched(sys.AlignedBuffer(block, datafile.PageSize))), f.Close}, nil
-	}}
+	}})
 }
 
 // openPastCache opens a file past the page cache. A place without direct I/O is
@@ -82,9 +84,8 @@ func openerOf(state string) func(path string, flags int) (*os.File, error) {
 }
 
 // bufioWay takes a page at a time out of a buffer of a block's size.
-func bufioWay() ReadWay {
-	return ReadWay{
-		name: "bufio", doc: "bufio.Reader with a buffer of the block's size, taken out 4 KiB at a time, as a parser does", sequential: true,
+func bufioWay() job.Way[Reader] {
+	return ReadWay("bufio", "bufio.Reader with a buffer of the block's size, taken out 4 KiB at a time, as a parser does", Reader{
 		Open: func(path string, block int, _ fileio.Pattern) (BlockReader, error) {
 			f, err := os.Open(path)
 			if err != nil {
@@ -110,19 +111,19 @@ func bufioWay() ReadWay {
 				Close: f.Close,
 			}, nil
 		},
-	}
+	})
 }
 
 // steleReader is a fileio.Reader. One that answers by another way than the one
 // asked for is not measured as if it did.
-func steleReader(way fileio.Way, doc string) ReadWay {
-	return ReadWay{name: "fileio " + way.String(), doc: doc, Open: func(path string, block int, p fileio.Pattern) (BlockReader, error) {
+func steleReader(way fileio.Way, doc string) job.Way[Reader] {
+	return ReadWay("fileio "+way.String(), doc, Reader{Open: func(path string, block int, p fileio.Pattern) (BlockReader, error) {
 		r, err := openStele(path, way, p)
 		if err != nil {
 			return BlockReader{}, err
 		}
 		return BlockReader{ReadAtInto(r, datafile.Touched(fileio.AlignedBuffer(block))), r.Close}, nil
-	}}
+	}})
 }
 
 func openStele(path string, way fileio.Way, p fileio.Pattern) (*fileio.Reader, error) {
@@ -136,8 +137,8 @@ func openStele(path string, way fileio.Way, p fileio.Pattern) (*fileio.Reader, e
 	return r, nil
 }
 
-func steleView() ReadWay {
-	return ReadWay{name: "fileio mapped, View", doc: "fileio.Reader.View: the bytes where they are mapped, without a copy", Open: func(path string, block int, p fileio.Pattern) (BlockReader, error) {
+func steleView() job.Way[Reader] {
+	return ReadWay("fileio mapped, View", "fileio.Reader.View: the bytes where they are mapped, without a copy", Reader{Open: func(path string, block int, p fileio.Pattern) (BlockReader, error) {
 		r, err := openStele(path, fileio.Mapped, p)
 		if err != nil {
 			return BlockReader{}, err
@@ -146,53 +147,55 @@ func steleView() ReadWay {
 			At:    func(off int64, look func([]byte) error) error { return r.View(off, block, look) },
 			Close: r.Close,
 		}, nil
-	}}
+	}})
 }
 
-func ringReads() ReadWay {
-	return ReadWay{name: fmt.Sprintf("io_uring, %d in flight", ringDepth), depth: ringDepth,
-		doc: "reads through one io_uring by one goroutine; percentiles are of one request, from when it is handed in"}
+func ringReads() job.Way[Reader] {
+	return ReadWay(fmt.Sprintf("io_uring, %d in flight", ringDepth),
+		"reads through one io_uring by one goroutine; percentiles are of one request, from when it is handed in", Reader{depth: ringDepth})
 }
 
 // readWays are the ways for a state of the page cache, the baseline first.
-func readWays(state string) []ReadWay {
+func readWays(state string, random bool) []job.Way[Reader] {
 	if state == datafile.Direct {
-		return []ReadWay{
+		return []job.Way[Reader]{
 			osReadAt("os.File O_DIRECT", "os.File.ReadAt of a file opened with O_DIRECT, into aligned memory", openPastCache),
 			steleReader(fileio.Direct, "fileio.Reader.ReadAt past the page cache, into aligned memory"),
 			ringReads(),
 		}
 	}
-	ways := []ReadWay{
-		osReadAt("os.File", "os.File.ReadAt: pread(2) through the page cache", openThroughCache),
-		bufioWay(),
+	ways := []job.Way[Reader]{osReadAt("os.File", "os.File.ReadAt: pread(2) through the page cache", openThroughCache)}
+	if !random {
+		ways = append(ways, bufioWay())
+	}
+	ways = append(ways,
 		steleReader(fileio.Buffered, "fileio.Reader.ReadAt through the page cache"),
 		steleReader(fileio.Mapped, "fileio.Reader.ReadAt: a copy out of a mapping"),
 		steleView(),
 		ringReads(),
-	}
+	)
 	if state == datafile.Cold { // a warm page is read from where it is
 		ways = append(ways, steleReader(fileio.Uncached, "fileio.Reader.ReadAt through the page cache, dropped behind (RWF_DONTCACHE)"))
 	}
 	return ways
 }
 
-// A ReadJob is an experiment that reads one file.
-type ReadJob struct {
+// Reads are the reads of an experiment, all of one file.
+type Reads struct {
 	Size   int64
 	Block  int
 	State  string
 	Random bool
 }
 
-func (j ReadJob) pattern() fileio.Pattern {
+func (j Reads) pattern() fileio.Pattern {
 	if j.Random {
 		return fileio.Random
 	}
 	return fileio.Sequential
 }
 
-func (j ReadJob) order(rng *rand.Rand, size, n int64) (order, error) {
+func (j Reads) order(rng *rand.Rand, size, n int64) (order, error) {
 	if j.Random {
 		return randomOrder(rng, size, int64(j.Block), n, j.State == datafile.Cold)
 	}
@@ -202,31 +205,34 @@ func (j ReadJob) order(rng *rand.Rand, size, n int64) (order, error) {
 	return sequentialOrder(size, int64(j.Block)), nil
 }
 
-func (j ReadJob) Variant(w ReadWay) lab.Variant {
-	return lab.Variant{Name: w.name, Doc: w.doc, Promise: job.NothingWritten(), Run: func(b *lab.B) (err error) {
-		f, err := openState(b, j.Size, j.State)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		where, err := j.order(b.Rand, f.Size, b.N)
-		if err != nil {
-			return err
-		}
-		if w.depth > 0 {
-			err = j.ring(b, f, w.depth, where)
-		} else {
-			err = j.blocks(b, f, w, where)
-		}
-		if err == nil {
-			err = stillIs(b, f, j.State)
-		}
-		return err
-	}}
+// Job returns the job of doing the reads.
+func (j Reads) Job(e lab.Experiment) job.Job[Reader] {
+	return job.Job[Reader]{Experiment: e, Run: j.run}
 }
 
-func (j ReadJob) blocks(b *lab.B, f *datafile.File, w ReadWay, where order) error {
-	r, err := w.Open(f.Name(), j.Block, j.pattern())
+func (j Reads) run(b *lab.B, _ job.Site, r Reader) (err error) {
+	f, err := openState(b, j.Size, j.State)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	where, err := j.order(b.Rand, f.Size, b.N)
+	if err != nil {
+		return err
+	}
+	if r.depth > 0 {
+		err = j.ring(b, f, r.depth, where)
+	} else {
+		err = j.blocks(b, f, r, where)
+	}
+	if err == nil {
+		err = stillIs(b, f, j.State)
+	}
+	return err
+}
+
+func (j Reads) blocks(b *lab.B, f *datafile.File, way Reader, where order) error {
+	r, err := way.Open(f.Name(), j.Block, j.pattern())
 	if err != nil {
 		return err
 	}
@@ -247,7 +253,7 @@ func (j ReadJob) blocks(b *lab.B, f *datafile.File, w ReadWay, where order) erro
 	return r.Close()
 }
 
-func (j ReadJob) ring(b *lab.B, f *datafile.File, depth int, where order) error {
+func (j Reads) ring(b *lab.B, f *datafile.File, depth int, where order) error {
 	in, err := openerOf(j.State)(f.Name(), os.O_RDONLY)
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package rw
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/stele-go/stele/lab"
@@ -59,9 +58,7 @@ func Full(s job.Scale) []lab.Experiment {
 // Quick is what best shows what the suite is about.
 func Quick(s job.Scale) []lab.Experiment {
 	e := rwRandomRead(s, QuickFile, datafile.Warm)
-	keep := []string{"os.File", "fileio mapped", "fileio mapped, View", ringReads().name}
-	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool { return !slices.Contains(keep, v.Name) })
-	return []lab.Experiment{e}
+	return []lab.Experiment{job.Only(e, "os.File", "fileio mapped", "fileio mapped, View", ringReads().Name)}
 }
 
 // pastName and rwParams make what goes past the page cache a job of its own, for
@@ -85,7 +82,7 @@ func rwParams(state, key, value string) run.Params {
 func sizeKey(size int) string { return strings.ReplaceAll(job.SizeName(size), " ", "") }
 
 func rwRandomRead(s job.Scale, size int, state string) lab.Experiment {
-	j := ReadJob{Size: s.Of(int64(size)), Block: datafile.PageSize, State: state, Random: true}
+	j := Reads{Size: s.Of(int64(size)), Block: datafile.PageSize, State: state, Random: true}
 	e := lab.Experiment{
 		Suite: "rw", Name: "random-read" + pastName(state),
 		Params:   rwParams(state, "size", sizeKey(size)),
@@ -101,7 +98,7 @@ func rwRandomRead(s job.Scale, size int, state string) lab.Experiment {
 
 // rwSequentialRead reads a stream of rwStream in blocks.
 func rwSequentialRead(s job.Scale, block int, state string) lab.Experiment {
-	j := ReadJob{Size: s.Of(QuickFile), Block: block, State: state}
+	j := Reads{Size: s.Of(QuickFile), Block: block, State: state}
 	return j.experiment(lab.Experiment{
 		Suite: "rw", Name: "sequential-read" + pastName(state),
 		Params:   rwParams(state, "block", sizeKey(block)),
@@ -111,15 +108,11 @@ func rwSequentialRead(s job.Scale, block int, state string) lab.Experiment {
 	})
 }
 
-func (j ReadJob) experiment(e lab.Experiment) lab.Experiment {
-	for _, w := range readWays(j.State) {
-		if w.sequential && j.Random {
-			continue
-		}
-		e.Variants = append(e.Variants, j.Variant(w))
-	}
-	e.Variants[0].Baseline = true
-	return e
+func (j Reads) experiment(e lab.Experiment) lab.Experiment {
+	all := j.Job(e)
+	all.Ways = readWays(j.State, j.Random)
+	all.Ways[0].Baseline = true
+	return all.Build()
 }
 
 // rwRandomWrite overwrites pages of a file that is written already.
@@ -131,10 +124,12 @@ func rwRandomWrite(s job.Scale, state string) lab.Experiment {
 		Op:       fmt.Sprintf("4 KiB written over a random page of a file of %s", job.SizeName(rwRewritten)),
 		MaxOps:   rwRandomOps,
 	}
-	for _, w := range pageWriteWays(state) {
-		e.Variants = append(e.Variants, w.variant(s.Of(rwRewritten), state))
+	size := s.Of(rwRewritten)
+	j := job.Job[pageWriter]{
+		Experiment: e, Ways: pageWriteWays(state),
+		Run: func(b *lab.B, _ job.Site, w pageWriter) error { return w.run(b, size, state) },
 	}
-	return e
+	return j.Build()
 }
 
 // rwSequentialWrite writes whole streams, for only of a whole stream can be
@@ -147,8 +142,10 @@ func rwSequentialWrite(s job.Scale, block int) lab.Experiment {
 		Op:       fmt.Sprintf("%s written into a new file in blocks of %s", job.SizeName(rwStream), job.SizeName(block)),
 		Ops:      1, MaxRounds: streamRounds,
 	}
-	for _, w := range streamWriteWays() {
-		e.Variants = append(e.Variants, w.variant(s.Of(rwStream), block))
+	size := s.Of(rwStream)
+	j := job.Job[streamWriter]{
+		Experiment: e, Ways: streamWriteWays(),
+		Run: func(b *lab.B, at job.Site, w streamWriter) error { return runStream(b, at, w, size, block) },
 	}
-	return e
+	return j.Build()
 }

@@ -20,43 +20,43 @@ import (
 
 var killTorn = job.Promise(durability.Kill, durability.Torn)
 
-// A pageWriteWay is a way of overwriting pages of a file.
-type pageWriteWay struct {
-	name, doc string
-	promise   durability.Promise
-	baseline  bool
-	depth     int // of an io_uring; 0 is none
-	flags     int // of the file
-	sync      bool
+// A pageWriter overwrites pages of a file.
+type pageWriter struct {
+	depth   int  // of an io_uring; 0 is none
+	flags   int  // of the file
+	sync    bool // after each write
+	durable bool // each request of the ring
 }
 
 // pageWriteWays are the ways through the page cache, or past it.
-func pageWriteWays(state string) []pageWriteWay {
+func pageWriteWays(state string) []job.Way[pageWriter] {
 	file, how := "os.File", "os.File.WriteAt: pwrite(2) into the page cache"
 	if state == datafile.Direct {
 		file, how = "os.File O_DIRECT", "os.File.WriteAt of a file opened with O_DIRECT, from aligned memory"
 	}
 	ring := fmt.Sprintf("io_uring, %d in flight", ringDepth)
-	return []pageWriteWay{
-		{name: file, doc: how, promise: killTorn, baseline: true},
-		{name: ring, doc: "the same through one io_uring by one goroutine", promise: killTorn, depth: ringDepth},
-		{name: file + " + fdatasync", doc: how + ", and fdatasync(2) after each", promise: job.Promise(durability.Power, durability.Torn), baseline: true, sync: true},
-		{name: file + " O_DSYNC", doc: how + "; O_DSYNC makes each durable", promise: job.Promise(durability.Power, durability.Torn), flags: fileop.DataSync},
-		{name: ring + ", RWF_DSYNC", doc: "through one io_uring by one goroutine; RWF_DSYNC makes each durable", promise: job.Promise(durability.Power, durability.Torn), depth: ringDepth},
+	power := job.Promise(durability.Power, durability.Torn)
+	way := func(name, doc string, p durability.Promise, baseline bool, w pageWriter) job.Way[pageWriter] {
+		return job.Way[pageWriter]{Name: name, Doc: doc, Promise: p, Baseline: baseline, Open: job.Fixed(w)}
+	}
+	return []job.Way[pageWriter]{
+		way(file, how, killTorn, true, pageWriter{}),
+		way(ring, "the same through one io_uring by one goroutine", killTorn, false, pageWriter{depth: ringDepth}),
+		way(file+" + fdatasync", how+", and fdatasync(2) after each", power, true, pageWriter{sync: true}),
+		way(file+" O_DSYNC", how+"; O_DSYNC makes each durable", power, false, pageWriter{flags: fileop.DataSync}),
+		way(ring+", RWF_DSYNC", "through one io_uring by one goroutine; RWF_DSYNC makes each durable", power, false, pageWriter{depth: ringDepth, durable: true}),
 	}
 }
 
-func (w pageWriteWay) variant(size int64, state string) lab.Variant {
-	return lab.Variant{Name: w.name, Doc: w.doc, Promise: w.promise, Baseline: w.baseline, Run: func(b *lab.B) error {
-		f, err := newRewritten(b, size, state)
-		if err != nil {
-			return err
-		}
-		if err = w.write(b, f, state); err == nil {
-			err = stillIs(b, f, state)
-		}
-		return errors.Join(err, f.Close())
-	}}
+func (w pageWriter) run(b *lab.B, size int64, state string) error {
+	f, err := newRewritten(b, size, state)
+	if err != nil {
+		return err
+	}
+	if err = w.write(b, f, state); err == nil {
+		err = stillIs(b, f, state)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // newRewritten makes a file of pages that is written already, for one block.
@@ -76,7 +76,7 @@ func newRewritten(b *lab.B, size int64, state string) (*datafile.File, error) {
 	return big, nil
 }
 
-func (w pageWriteWay) write(b *lab.B, f *datafile.File, state string) error {
+func (w pageWriter) write(b *lab.B, f *datafile.File, state string) error {
 	out, err := openerOf(state)(f.Name(), os.O_WRONLY|w.flags)
 	if err != nil {
 		return err
@@ -86,9 +86,8 @@ func (w pageWriteWay) write(b *lab.B, f *datafile.File, state string) error {
 		return errors.Join(err, out.Close())
 	}
 	if w.depth > 0 {
-		durable := w.promise.Level == durability.Power
 		err = runRings(b, out, 1, w.depth, datafile.PageSize, func(int) (order, error) { return where, nil },
-			uring.Request{Op: uring.Write, Durable: durable}, false)
+			uring.Request{Op: uring.Write, Durable: w.durable}, false)
 		return errors.Join(err, out.Close())
 	}
 	page := datafile.Touched(sys.AlignedBuffer(datafile.PageSize, datafile.PageSize))
@@ -105,29 +104,29 @@ func (w pageWriteWay) write(b *lab.B, f *datafile.File, state string) error {
 	return errors.Join(err, out.Close())
 }
 
-// A streamWriteWay is a way of writing a file from its start to its end.
-type streamWriteWay struct {
-	name, doc string
-	promise   durability.Promise
-	baseline  bool
-	// write writes size bytes into the empty file, block after block.
-	write func(f *os.File, size int64, block []byte) error
-}
+// A streamWriter writes size bytes into an empty file, block after block.
+type streamWriter func(f *os.File, size int64, block []byte) error
 
 // atLevel makes a way for each level of one that flushes, and syncs where asked.
-func atLevel(name, doc, sync string, write func(f *os.File, size int64, block []byte, power bool) error) []streamWriteWay {
-	return []streamWriteWay{
-		{name: name, doc: doc, promise: killTorn,
-			write: func(f *os.File, size int64, block []byte) error { return write(f, size, block, false) }},
-		{name: name + " + " + sync, doc: doc + "; " + sync + " at the end", promise: job.Promise(durability.Power, durability.Torn),
-			write: func(f *os.File, size int64, block []byte) error { return write(f, size, block, true) }},
+func atLevel(name, doc, sync string, write func(f *os.File, size int64, block []byte, power bool) error) []job.Way[streamWriter] {
+	way := func(level durability.Level, name, doc string) job.Way[streamWriter] {
+		return job.Way[streamWriter]{
+			Name: name, Doc: doc, Promise: job.Promise(level, durability.Torn),
+			Open: job.Fixed(streamWriter(func(f *os.File, size int64, block []byte) error {
+				return write(f, size, block, level == durability.Power)
+			})),
+		}
+	}
+	return []job.Way[streamWriter]{
+		way(durability.Kill, name, doc),
+		way(durability.Power, name+" + "+sync, doc+"; "+sync+" at the end"),
 	}
 }
 
 // streamWriteWays are all of them, those of level Kill first.
-func streamWriteWays() []streamWriteWay {
-	var kills, powers []streamWriteWay
-	add := func(pair []streamWriteWay) {
+func streamWriteWays() []job.Way[streamWriter] {
+	var kills, powers []job.Way[streamWriter]
+	add := func(pair []job.Way[streamWriter]) {
 		kills, powers = append(kills, pair[0]), append(powers, pair[1])
 	}
 	add(atLevel("os.File", "os.File.Write of each block", "fdatasync",
@@ -154,38 +153,36 @@ func streamWriteWays() []streamWriteWay {
 		func(f *os.File, size int64, block []byte, power bool) error {
 			return pastCache(f, func(f *os.File) error { return synced(f, power, ringStream(f, size, block)) })
 		}))
-	kills[0].baseline, powers[0].baseline = true, true
+	kills[0].Baseline, powers[0].Baseline = true, true
 	return append(kills, powers...)
 }
 
-func (w streamWriteWay) variant(size int64, block int) lab.Variant {
-	return lab.Variant{Name: w.name, Doc: w.doc, Promise: w.promise, Baseline: w.baseline, Run: func(b *lab.B) error {
-		// The file is there and its name durable, so that of a stream that was
-		// synced nothing is missing.
-		f, err := os.OpenFile(filepath.Join(b.Dir, "stream"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if err != nil {
-			return err
-		}
-		defer f.Close() // what counts was checked before
-		if err := errors.Join(f.Sync(), datafile.SyncDir(b.Dir)); err != nil {
-			return err
-		}
-		p := StreamBlock(block)
-		b.SetBytes(size)
-		for b.Loop() {
-			if _, err := f.Seek(0, io.SeekStart); err != nil {
-				return err
-			}
-			if err := w.write(f, size, p); err != nil {
-				return err
-			}
-		}
-		info, err := f.Stat()
-		if err == nil && info.Size() != size {
-			err = fmt.Errorf("the stream has %d bytes, want %d", info.Size(), size)
-		}
+func runStream(b *lab.B, at job.Site, write streamWriter, size int64, block int) error {
+	// The file is there and its name durable, so that of a stream that was
+	// synced nothing is missing.
+	f, err := os.OpenFile(filepath.Join(at.Dir, "stream"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
 		return err
-	}}
+	}
+	defer f.Close() // what counts was checked before
+	if err := errors.Join(f.Sync(), datafile.SyncDir(at.Dir)); err != nil {
+		return err
+	}
+	p := StreamBlock(block)
+	b.SetBytes(size)
+	for b.Loop() {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if err := write(f, size, p); err != nil {
+			return err
+		}
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() != size {
+		err = fmt.Errorf("the stream has %d bytes, want %d", info.Size(), size)
+	}
+	return err
 }
 
 // streamByte is what streams are full of.

@@ -51,59 +51,56 @@ const (
 // Rates are the operations a second of experiment frequency.
 var Rates = []int{1, 5, 10, 20, 40, 80, 120, 200}
 
-// Full is the suite sync.
+// Full returns the experiments of the suite.
 func Full() []lab.Experiment {
-	var list []lab.Experiment
+	var list []job.Job[power.SyncWay]
 	for _, file := range []string{fileOverwrite, FileAppend} {
-		list = append(list, syncMechanism(file))
+		list = append(list, mechanism(file))
 		for _, writers := range []int{1, 4, 16, 64} {
-			list = append(list, syncWriters(file, writers))
+			list = append(list, byWriters(file, writers))
 		}
 		for _, hz := range Rates {
 			list = append(list, Frequency(file, hz))
 		}
 	}
-	return list
+	return job.Build(list)
 }
 
-// Quick is what best shows what the suite is about.
+// Quick returns the experiment that shows best what the suite is about.
 func Quick() []lab.Experiment {
-	e := syncMechanism(fileOverwrite)
-	keep := []string{WayFsync, wayFdatasync, wayRWFDsync, wayDirectDsync}
-	e.Variants = slices.DeleteFunc(e.Variants, func(v lab.Variant) bool { return !slices.Contains(keep, v.Name) })
-	return []lab.Experiment{e}
+	return []lab.Experiment{job.Only(mechanism(fileOverwrite).Build(), WayFsync, wayFdatasync, wayRWFDsync, wayDirectDsync)}
 }
 
-// syncMechanism is one writer, as fast as it can.
-func syncMechanism(file string) lab.Experiment {
-	return withSyncWays(lab.Experiment{
+// mechanism is one writer, as fast as it can.
+func mechanism(file string) job.Job[power.SyncWay] {
+	return newJob(lab.Experiment{
 		Name: "mechanism", Params: run.Params{"file": file},
 		Question: fmt.Sprintf("Which way of making a write of 4 KiB durable is fastest, where it %s?", whatItDoes(file)),
 		Op:       "one write of 4 KiB, durable where the way promises it",
 		MaxOps:   20_000,
-	}, power.SyncWays(), runSync)
+	}, runSync)
 }
 
-// syncWriters is many writers to files of their own on one device.
-func syncWriters(file string, writers int) lab.Experiment {
-	return withSyncWays(lab.Experiment{
+// byWriters is many writers to files of their own on one device.
+func byWriters(file string, writers int) job.Job[power.SyncWay] {
+	return newJob(lab.Experiment{
 		Name: "writers", Params: run.Params{"file": file, "writers": strconv.Itoa(writers)},
 		Question: fmt.Sprintf("Which way lets %s share a device best?", writersText(writers)),
 		Op:       "one write of 4 KiB to one of the writers' own files, durable where the way promises it",
 		MaxOps:   20_000,
-	}, power.SyncWays(), runSyncWriters)
+	}, runSyncWriters)
 }
 
 // Frequency is one writer that writes so many times a second and waits
 // between: what a log does on a quiet machine. The time of an operation is
 // that of the write and its sync, without the waiting.
-func Frequency(file string, hz int) lab.Experiment {
-	return withSyncWays(lab.Experiment{
+func Frequency(file string, hz int) job.Job[power.SyncWay] {
+	return newJob(lab.Experiment{
 		Name: "frequency", Params: run.Params{"file": file, "hz": strconv.Itoa(hz)},
 		Question: fmt.Sprintf("How long, and how even, is a durable write that comes %d times a second?", hz),
 		Op:       fmt.Sprintf("one write of 4 KiB, durable where the way promises it, %d a second", hz),
 		Ops:      pacedOps(hz), MaxRounds: 6,
-	}, power.SyncWays(), RunPaced)
+	}, runPaced)
 }
 
 // pacedOps is a second of operations, and not so few that they say nothing of
@@ -130,23 +127,24 @@ func WayNamed(name string) power.SyncWay {
 	return ways[slices.IndexFunc(ways, func(w power.SyncWay) bool { return w.Name == name })]
 }
 
-// withSyncWays makes a variant of each way, those that ways of their promise
-// are compared with first.
-func withSyncWays(e lab.Experiment, ways []power.SyncWay, each func(*lab.B, power.SyncWay) error) lab.Experiment {
+// newJob returns a job of all ways, those that ways of their promise are compared with
+// first.
+func newJob(e lab.Experiment, run func(*lab.B, job.Site, power.SyncWay) error) job.Job[power.SyncWay] {
 	e.Suite = "sync"
-	for _, w := range ways {
-		v := lab.Variant{
+	j := job.Job[power.SyncWay]{Experiment: e, Run: run}
+	for _, w := range power.SyncWays() {
+		way := job.Way[power.SyncWay]{
 			Name: w.Name, Doc: w.Doc, Promise: job.Promise(w.Level, durability.Torn),
 			Baseline: w.Name == WayFsync || w.Name == wayWrite,
-			Run:      func(b *lab.B) error { return each(b, w) },
+			Open:     job.Fixed(w),
 		}
 		if w.Name == WayFsync {
-			e.Variants = slices.Insert(e.Variants, 0, v)
+			j.Ways = slices.Insert(j.Ways, 0, way)
 		} else {
-			e.Variants = append(e.Variants, v)
+			j.Ways = append(j.Ways, way)
 		}
 	}
-	return e
+	return j
 }
 
 // A syncFile is a file that is written to in pages, by one way.
@@ -200,7 +198,7 @@ func (s *syncFile) write() error {
 	return err
 }
 
-func runSync(b *lab.B, w power.SyncWay) (err error) {
+func runSync(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 	s, err := newSyncFile(b, w, "data", syncAhead)
 	if err != nil {
 		return err
@@ -215,7 +213,7 @@ func runSync(b *lab.B, w power.SyncWay) (err error) {
 	return nil
 }
 
-func runSyncWriters(b *lab.B, w power.SyncWay) (err error) {
+func runSyncWriters(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 	n, err := job.Int(b, "writers", 1<<10)
 	if err != nil {
 		return err
@@ -245,7 +243,7 @@ func runSyncWriters(b *lab.B, w power.SyncWay) (err error) {
 // nanoseconds.
 const JitterMetric = "jitter_sd_ns"
 
-func RunPaced(b *lab.B, w power.SyncWay) (err error) {
+func runPaced(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 	hz, err := job.Int(b, "hz", 10_000)
 	if err != nil {
 		return err

@@ -70,12 +70,12 @@ func TestSyncWaysWrite(t *testing.T) {
 }
 
 func TestSyncRefusesParameters(t *testing.T) {
-	e := syncMechanism(fileOverwrite)
+	e := mechanism(fileOverwrite).Build()
 	e.Params = run.Params{"file": "elsewhere"}
 	if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {
 		t.Error("file=elsewhere gave no error")
 	}
-	e = Frequency(FileAppend, 200)
+	e = Frequency(FileAppend, 200).Build()
 	e.Params["hz"] = "0"
 	if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 1, 7); err == nil {
 		t.Error("hz=0 gave no error")
@@ -84,7 +84,7 @@ func TestSyncRefusesParameters(t *testing.T) {
 
 // A write waits for its turn.
 func TestPacedWritesArePaced(t *testing.T) {
-	e := Frequency(FileAppend, 20)
+	e := Frequency(FileAppend, 20).Build()
 	begin := time.Now()
 	if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), 5, 7); err != nil {
 		t.Fatal(err)

@@ -50,13 +50,13 @@ func tuneSequential(s job.Scale) Choice {
 	}
 	size := s.Of(tuneFile)
 	for _, state := range []string{datafile.Cold, datafile.Warm} {
-		j := rw.ReadJob{Size: size, Block: tunePiece, State: state}
+		j := rw.Reads{Size: size, Block: tunePiece, State: state}
 		c.load("a "+state+" file", lab.Experiment{
 			Params: run.Params{"cache": state},
 			Op:     fmt.Sprintf("the next %s of a file of %s, %s", job.SizeName(tunePiece), job.SizeName(tuneFile), datafile.StateText(state)),
 			Ops:    size / 2 / tunePiece, // of a file that may have become smaller
 		}, func(set Setting, _ *lab.Experiment) lab.Variant {
-			return j.Variant(tuneReader(settings[set.Name]))
+			return j.Job(lab.Experiment{}).Variant(tuneReader(settings[set.Name]))
 		})
 	}
 	return c
@@ -77,7 +77,7 @@ func tuneRandom(s job.Scale) Choice {
 		})
 	}
 	for _, state := range []string{datafile.Warm, datafile.Cold} {
-		j := rw.ReadJob{Size: s.Of(tuneFile), Block: datafile.PageSize, State: state, Random: true}
+		j := rw.Reads{Size: s.Of(tuneFile), Block: datafile.PageSize, State: state, Random: true}
 		c.load("a "+state+" file", lab.Experiment{
 			Params: run.Params{"cache": state},
 			Op:     fmt.Sprintf("4 KiB anywhere in a file of %s, %s", job.SizeName(tuneFile), datafile.StateText(state)),
@@ -87,7 +87,7 @@ func tuneRandom(s job.Scale) Choice {
 			if err != nil {
 				panic(err) // the settings are made of ways
 			}
-			return j.Variant(tuneReader(fileSetting{way: way}))
+			return j.Job(lab.Experiment{}).Variant(tuneReader(fileSetting{way: way}))
 		})
 	}
 	return c
@@ -95,8 +95,8 @@ func tuneRandom(s job.Scale) Choice {
 
 // tuneReader reads as a program does: by Read where it goes through the file,
 // so that the Reader's own buffer is in use, by ReadAt where it does not.
-func tuneReader(f fileSetting) rw.ReadWay {
-	return rw.ReadWay{Open: func(path string, block int, p fileio.Pattern) (rw.BlockReader, error) {
+func tuneReader(f fileSetting) job.Way[rw.Reader] {
+	return rw.ReadWay("", "", rw.Reader{Open: func(path string, block int, p fileio.Pattern) (rw.BlockReader, error) {
 		r, err := fileio.Open(path, fileio.Options{
 			Way: f.way, Pattern: p, BufferSize: f.buffer, Readahead: fileio.Readahead(f.readahead),
 		})
@@ -126,7 +126,7 @@ func tuneReader(f fileSetting) rw.ReadWay {
 			},
 			Close: r.Close,
 		}, nil
-	}}
+	}})
 }
 
 // tuneParallel asks how many reads at once the device wants.
