@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"github.com/stele-go/stele/lab/run"
 	"math"
 	"time"
@@ -114,8 +113,7 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 	}
 	if enough := min(wanted, MinRounds); r.rounds < enough && ctx.Err() == nil {
 		for _, res := range results {
-			res.Cut = fmt.Sprintf("the budget had room for %d of the %d rounds that a verdict takes; with their pilots they took %v. A longer budget brings a verdict",
-				r.rounds, enough, r.costs.sinceExperiment().Round(time.Second))
+			res.Cut = &run.Cut{Rounds: r.rounds, Needed: enough, Took: run.Nanos(r.costs.sinceExperiment().Round(time.Second))}
 		}
 	}
 	for _, l := range counting {

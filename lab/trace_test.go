@@ -94,7 +94,7 @@ func measureTrace(t *testing.T) *run.VariantResult {
 	if err := got.Write(&file); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = run.ReadRun(&file); err != nil {
+	if got, err = run.Read(&file); err != nil {
 		t.Fatal(err)
 	}
 	got.Analyse()

@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 )
@@ -28,9 +27,5 @@ func TestUnsupportedIsNoFailure(t *testing.T) {
 		if v := got.Results[0].Variant(name); v.Unsupported != want || (v.Error != "") != (name != "can") {
 			t.Errorf("%s: unsupported %v, error %q", name, v.Unsupported, v.Error)
 		}
-	}
-	verdict := got.Results[0].Verdict
-	if !strings.Contains(verdict, "cannot cannot be done here.") || !strings.Contains(verdict, "fails failed.") {
-		t.Errorf("the verdict is %q", verdict)
 	}
 }

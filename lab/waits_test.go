@@ -101,7 +101,7 @@ func measureWaits(t *testing.T) *run.Result {
 	if err := got.Write(&file); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = run.ReadRun(&file); err != nil {
+	if got, err = run.Read(&file); err != nil {
 		t.Fatal(err)
 	}
 	got.Analyse()

@@ -39,7 +39,7 @@ func TestInspectFIFO(t *testing.T) {
 }
 
 // A signal ends the wait for a run that nobody writes into a FIFO.
-func TestReadRunFIFO(t *testing.T) {
+func TestReadFIFO(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "run.json")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)

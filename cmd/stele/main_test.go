@@ -65,7 +65,7 @@ func slowed(t *testing.T, name string, factor float64, even bool) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := run.ReadRun(f)
+	r, err := run.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := run.ReadRun(f)
+	r, err := run.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}

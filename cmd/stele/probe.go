@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/stele-go/stele/lab/env"
+	"github.com/stele-go/stele/lab/report"
 )
 
 func probe(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
@@ -31,7 +33,7 @@ Examples:
 	can, err := env.Probe(cmp.Or(f.Arg(0), "."))
 	if err == nil {
 		if *file == "" {
-			err = can.WriteText(stdout)
+			err = writeProbe(stdout, can)
 		} else {
 			err = writeJSON(*file, stdout, can)
 		}
@@ -41,4 +43,11 @@ Examples:
 		return exitFailed
 	}
 	return exitOK
+}
+
+// writeProbe writes what was found for people to read.
+func writeProbe(w io.Writer, can *env.Capabilities) error {
+	err := report.Environment(w, &can.Environment)
+	_, blank := fmt.Fprintln(w)
+	return errors.Join(err, blank, can.WriteText(w))
 }

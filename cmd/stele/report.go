@@ -169,7 +169,7 @@ func readRun(ctx context.Context, name string, stdin io.Reader) (*run.Run, error
 
 func readRunFrom(name string, stdin io.Reader) (*run.Run, error) {
 	if name == "-" {
-		r, err := run.ReadRun(stdin)
+		r, err := run.Read(stdin)
 		if err != nil {
 			return nil, fmt.Errorf("standard input: %w", err)
 		}
@@ -180,7 +180,7 @@ func readRunFrom(name string, stdin io.Reader) (*run.Run, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := run.ReadRun(f)
+	r, err := run.Read(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

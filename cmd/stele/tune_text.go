@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites/tuning"
@@ -53,7 +54,7 @@ func (t *tuneText) head(measured *run.Run) {
 	t.printf("%s: %s; %d processors, Linux %s\n", e.Dir, what, e.CPUs, e.Kernel)
 	t.printf("measured for %v\n", time.Duration(measured.Duration).Round(time.Second))
 	for _, w := range e.Warnings {
-		t.printf("warning: %s\n", w.Text)
+		t.printf("warning: %s\n", report.PlaceWarning(&e, &w))
 	}
 	for _, note := range measured.Notes {
 		t.printf("note: %s\n", note)

@@ -194,16 +194,15 @@ func mustHold(f *os.File, pattern string) error {
 	return nil
 }
 
-// WriteText writes the environment and a table of the capabilities for
-// people to read.
+// WriteText writes the capabilities as a table for people to read; package
+// report writes the environment.
 func (c *Capabilities) WriteText(w io.Writer) error {
 	var b strings.Builder
-	text(&c.Environment, &b)
 	wide := 0
 	for _, one := range c.Capabilities {
 		wide = max(wide, len(one.Name))
 	}
-	b.WriteString("\ncapabilities, tried on files in the folder\n")
+	b.WriteString("capabilities, tried on files in the folder\n")
 	for _, one := range c.Capabilities {
 		fmt.Fprintf(&b, "  %-*s  %-9s  %s\n", wide, one.Name, one.Supported, one.Doc)
 		if one.Detail != "" {

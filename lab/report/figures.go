@@ -43,8 +43,11 @@ func percentileFigure(v *run.VariantResult, p float64) figure {
 		if l.P != p {
 			continue
 		}
-		if l.Refused != "" || !known(l.NS) {
-			return missing(l.Refused)
+		if err := l.Err(); err != nil {
+			return missing(err.Error())
+		}
+		if !known(l.NS) {
+			return missing()
 		}
 		if v.Batch > 1 {
 			return figure{Text: duration(l.NS) + batchMark}

@@ -101,7 +101,7 @@ func (g *goBench) result(r *run.Run, place run.Place, res *run.Result) {
 
 // benchName is "BenchmarkMkdir/depth/depth=4/variant=os.MkdirAll/after=prefix/level=kill-2".
 func benchName(res *run.Result, v *run.VariantResult, procs int) string {
-	parts := []string{"Benchmark" + upperFirst(benchWord(res.Suite)), benchWord(res.Name)}
+	parts := []string{"Benchmark" + upperName(benchWord(res.Suite)), benchWord(res.Name)}
 	keys := make([]string, 0, len(res.Params))
 	for k := range res.Params {
 		keys = append(keys, k)
@@ -128,8 +128,8 @@ func benchWord(s string) string {
 	}, s)
 }
 
-// upperFirst because a benchmark's name must not go on in lower case.
-func upperFirst(s string) string {
+// upperName because a benchmark's name must not go on in lower case.
+func upperName(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	if u := unicode.ToUpper(r); unicode.IsUpper(u) {
 		return string(u) + s[n:]

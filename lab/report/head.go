@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -129,14 +130,7 @@ func facts(e run.Environment) []fact {
 	}
 	add("Go", "go", e.Go)
 	number("GOMAXPROCS", "gomaxprocs", int64(e.GOMAXPROCS), count)
-	add("Go settings", "go_settings", settingsOr(e.GoSettings))
+	add("Go settings", "go_settings", cmp.Or(goSettings(&e), "defaults"))
 	add("Host", "hostname", e.Hostname)
 	return out
-}
-
-func settingsOr(m map[string]string) string {
-	if len(m) == 0 {
-		return "defaults"
-	}
-	return strings.ReplaceAll(run.Params(m).String(), "/", " ")
 }

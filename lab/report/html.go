@@ -160,7 +160,7 @@ func newPage(r *run.Run) *page {
 	for _, pl := range r.Places {
 		item := placeItem{Name: clean(pl.Name), Line: placeLine(pl), Machine: clean(machineLine(pl)), Facts: facts(pl.Environment)}
 		for _, w := range pl.Environment.Warnings {
-			item.Warnings = append(item.Warnings, warningItem{clean(w.Code), clean(w.Text)})
+			item.Warnings = append(item.Warnings, warningItem{clean(w.Code), clean(PlaceWarning(&pl.Environment, &w))})
 		}
 		p.Places = append(p.Places, item)
 	}
@@ -177,7 +177,7 @@ func newPage(r *run.Run) *page {
 		j := newJob(r, g, fmt.Sprintf("e%d", i+1))
 		p.Jobs = append(p.Jobs, j)
 		for k, res := range g.Results {
-			p.Verdicts = append(p.Verdicts, verdictItem{j.Results[k].Anchor, verdictLine(r, res), clean(res.Verdict), tallies(res)})
+			p.Verdicts = append(p.Verdicts, verdictItem{j.Results[k].Anchor, verdictLine(r, res), verdict(r, res), tallies(res)})
 			for _, m := range metricsOf(res) {
 				if !seen[m.Name] {
 					seen[m.Name] = true

@@ -84,7 +84,7 @@ type gapView struct {
 
 func newResultView(r *run.Run, res *run.Result, anchor string, multi bool) *resultView {
 	v := &resultView{
-		Anchor: anchor, Verdict: clean(res.Verdict), Tally: tallies(res), Boxes: boxStrips(res), Forest: forestStrips(res), ECDF: ecdfCharts(res),
+		Anchor: anchor, Verdict: verdict(r, res), Tally: tallies(res), Boxes: boxStrips(res), Forest: forestStrips(res), ECDF: ecdfCharts(res),
 		Timeline: newTimeline(res), Cautions: cautions(res), Batch: batchNote(res),
 		Method: methodNotes(r, res), Waits: waitViews(res),
 	}
@@ -106,9 +106,7 @@ func newResultView(r *run.Run, res *run.Result, anchor string, multi bool) *resu
 	if multi {
 		v.Point = pointLabel(res)
 	}
-	for _, s := range res.Refused {
-		v.Refused = append(v.Refused, clean(s))
-	}
+	v.Refused = refusals(res)
 	gp := &gaps{all: len(res.Variants)}
 	for _, t := range tiers(res) {
 		rt := resultTier{Promise: t.Promise.String(), Survives: t.Promise.Level.Survives()}
@@ -187,7 +185,7 @@ func settled(v *run.VariantResult) (short, long string) {
 	case v.Steady.Reached:
 		return "yes", fmt.Sprintf("excursion %s, slope %s, trend %s", percent(v.Steady.Excursion), percent(v.Steady.Slope), v.Steady.Trend)
 	}
-	return "no", clean(v.Steady.Reason)
+	return "no", unsteadyText(&v.Steady)
 }
 
 func metricRows(res *run.Result, order []int, gp *gaps) []metricRow {

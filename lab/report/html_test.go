@@ -40,7 +40,7 @@ func TestFullRunStaysSmall(t *testing.T) {
 	for i := range 14 {
 		res := *full
 		res.ID, res.Name = fmt.Sprintf("mkdir/job-%d", i), fmt.Sprintf("job-%d", i)
-		res.Question, res.Op, res.Verdict = first.Question, first.Op, first.Verdict
+		res.Question, res.Op, res.Findings = first.Question, first.Op, first.Findings
 		r.Results = append(r.Results, &res)
 	}
 	start := time.Now()
@@ -60,13 +60,13 @@ func TestHTMLEscapes(t *testing.T) {
 	r.Places[0].Environment.CPU = evil
 	r.Places[0].Environment.Warnings[0].Text = evil
 	for _, res := range r.Results {
-		res.Suite, res.Name, res.Question, res.Op, res.Verdict, res.Refused = evil, evil, evil, evil, evil, []string{evil}
+		res.Suite, res.Name, res.Question, res.Op, res.Findings, res.Refused = evil, evil, evil, evil, evilFindings(evil), []run.Refusal{{Variants: []string{evil}, Baseline: evil}}
 		if res.Params != nil {
 			res.Params = run.Params{evil: res.Params["depth"] + evil}
 		}
 		old := res.Variants[0].Name
 		v := &res.Variants[0]
-		v.Name, v.Doc, v.Warnings = evil, evil, []string{evil}
+		v.Name, v.Doc, v.Warnings = evil, evil, []run.Warning{{Code: evil, Text: evil}}
 		v.Missing = map[string]string{evil: evil}
 		v.Syscalls = map[string]float64{evil: 1}
 		v.Waits = &run.VariantWaits{

@@ -66,7 +66,7 @@ func (m *markdown) head(r *run.Run) {
 		m.printf("## Verdicts\n\n")
 		for _, g := range grouped(r) {
 			for _, res := range g.Results {
-				m.printf("- **%s**: %s\n", escapeMarkdown(verdictLine(r, res)), escapeMarkdown(res.Verdict))
+				m.printf("- **%s**: %s\n", escapeMarkdown(verdictLine(r, res)), escapeMarkdown(verdict(r, res)))
 			}
 		}
 		m.printf("\n")
@@ -75,7 +75,7 @@ func (m *markdown) head(r *run.Run) {
 	for _, p := range r.Places {
 		m.printf("- %s\n  %s\n", escapeMarkdown(placeLine(p)), escapeMarkdown(machineLine(p)))
 		for _, w := range p.Environment.Warnings {
-			m.printf("  - **Warning, %s:** %s\n", escapeMarkdown(w.Code), escapeMarkdown(w.Text))
+			m.printf("  - **Warning, %s:** %s\n", escapeMarkdown(w.Code), escapeMarkdown(PlaceWarning(&p.Environment, &w)))
 		}
 	}
 	m.printf("\n## What survives a crash\n\n")
@@ -133,7 +133,7 @@ func (m *markdown) matrix(g *group) {
 }
 
 func (m *markdown) result(measured *run.Run, res *run.Result) {
-	m.printf("**%s**\n\n", escapeMarkdown(res.Verdict))
+	m.printf("**%s**\n\n", escapeMarkdown(verdict(measured, res)))
 	m.heats(res)
 	m.row("variant", "survives", "time/op", "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op")
 	m.row("---", "---", "---:", "---:", "---", "---:", "---:", "---:", "---:", "---:")
@@ -158,7 +158,7 @@ func (m *markdown) result(measured *run.Run, res *run.Result) {
 	for _, x := range gp.reasons {
 		m.printf("- n/a: %s: %s\n", escapeMarkdown(x.Where(gp.all)), escapeMarkdown(x.Reason))
 	}
-	for _, s := range slices.Concat(cautions(res), res.Refused) {
+	for _, s := range slices.Concat(cautions(res), refusals(res)) {
 		m.printf("- %s\n", escapeMarkdown(s))
 	}
 	if s := holmNote(res); s != "" {

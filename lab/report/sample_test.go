@@ -64,7 +64,6 @@ func sampleRun(t testing.TB) *run.Run {
 		Ratio: run.Estimate{Median: 77.2, Lo: 74.9, Hi: 79.8, Confidence: .95, N: sampleRounds}})
 	fresh.Question = "Which way makes a fresh path of seven directories fastest?"
 	fresh.Op = "one path of 7 new directories"
-	fresh.Verdict = "Maker.All takes 0.48x the time of os.MkdirAll (0.46 to 0.50), both surviving kill -9; with every entry synced, Maker.All takes 0.34x the time of os.MkdirAll + fsync."
 
 	fresh.Rounds = 12
 	for i := range 2 {
@@ -79,21 +78,21 @@ func sampleRun(t testing.TB) *run.Run {
 	batch := sampleResult(rng, &at, "batch", "ext4", nil, vs)
 	batch.Question = "Which way makes 10,000 paths with shared prefixes fastest?"
 	batch.Op = "10,000 paths, 2,871 distinct directories"
-	batch.Verdict = "Maker.All is fastest of those that survive kill -9; Maker.All, power could not be measured, so nothing is said about power."
 
 	r.Results = append(r.Results, fresh, batch)
 	for _, depth := range []int{16, 1, 2, 4, 8} { // not in order: the report sorts
 		res := sampleResult(rng, &at, "depth", "ext4", run.Params{"depth": fmt.Sprint(depth)}, sampleVariants(float64(depth)/7))
 		res.Question = "How does the time grow with the depth of the path?"
 		res.Op = "one path of new directories"
-		res.Verdict = fmt.Sprintf("At depth %d Maker.All is fastest, at about half the time of os.MkdirAll.", depth)
 		r.Results = append(r.Results, res)
 	}
 	tmp := sampleResult(rng, &at, "fresh-7", "tmpfs", nil, sampleVariants(.2)[:3])
 	tmp.Question, tmp.Op = fresh.Question, fresh.Op
 	tmp.Noise = nil
-	tmp.Verdict = "Maker.All is fastest, but this is tmpfs: nothing here survives a power cut."
 	r.Results = append(r.Results, tmp)
+	for _, res := range r.Results {
+		res.Findings = sampleFindings(res)
+	}
 	r.Claims = sampleClaims()
 	return r
 }
@@ -129,6 +128,30 @@ func sampleWaits(variant int) *run.VariantWaits {
 		w.Causes = w.Causes[:3]
 	}
 	return w
+}
+
+// sampleFindings are those that run.Run.Analyse draws from such comparisons.
+func sampleFindings(res *run.Result) []run.Finding {
+	var out []run.Finding
+	for _, t := range tiers(res) {
+		base := t.Rows[slices.IndexFunc(t.Rows, func(r row) bool { return r.V.Baseline })].V
+		f := run.Finding{Promise: t.Promise, Baseline: base.Name, Kind: run.FoundAlone, Tolerance: .05}
+		for _, r := range t.Rows {
+			switch c := r.Comparison; {
+			case c == nil || r.V.Error != "":
+			case c.Verdict == run.Faster:
+				f.Kind, f.Fastest, f.Ratio = run.FoundWinner, c.Variant, &c.Ratio
+			case f.Kind != run.FoundWinner:
+				f.Kind = run.FoundUnclear
+				f.Unclear = append(f.Unclear, run.Unclear{Variant: c.Variant, To: c.Baseline, Why: run.UnclearWide, Ratio: c.Ratio, Visible: .08})
+			}
+		}
+		if f.Kind == run.FoundWinner {
+			f.Unclear = nil
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(3, 14)) }
@@ -255,7 +278,7 @@ func sampleVariantResult(v sampleVariant, perOp []float64, h *run.Histogram) run
 	for _, p := range []float64{50, 90, 99, 99.9} {
 		x := run.Percentile{P: p, NS: h.Quantile(p / 100)}
 		if p == 99.9 || p == 99 && v.level == durability.Power {
-			x = run.Percentile{P: p, Refused: fmt.Sprintf("an interval for p%v needs more than the %d samples there are", p, h.Count())}
+			x = run.Percentile{P: p, Few: h.Count()}
 		}
 		out.Latency = append(out.Latency, x)
 	}
@@ -273,20 +296,20 @@ func sampleVariantResult(v sampleVariant, perOp []float64, h *run.Histogram) run
 		out.Syscalls = nil
 		out.Missing["syscalls"] = "kernel tracepoints need root"
 		out.Missing["device_flushes_per_op"] = "a loop device counts none"
-		out.Steady = run.Steady{Excursion: .31, Slope: .12, Trend: "rising", TrendP: .003, Reason: "the blocks of the window differ by 31 % of their mean; 20 % are allowed"}
+		out.Steady = run.Steady{First: 15, Last: 19, Blocks: sampleRounds, Needed: 5, Excursion: .31, Slope: .12, Trend: "rising", TrendP: .003, Rise: .12}
 	} else {
 		out.Metrics["device_flushes_per_op"] = same(0)
 	}
 	// The warnings that the lab's analysis gives for these.
 	if v.base {
 		out.Outliers = []int{13}
-		out.Warnings = append(out.Warnings, "outliers in round 13; they stay in every figure")
+		out.Warnings = append(out.Warnings, run.Warning{Code: run.WarnOutliers, Rounds: out.Outliers})
 	}
 	if !out.Steady.Reached {
-		out.Warnings = append(out.Warnings, "not steady: "+out.Steady.Reason, "rising: by 12 % from the first block to the last (Mann-Kendall p = 0.003)")
+		out.Warnings = append(out.Warnings, run.Warning{Code: run.WarnUnsteady}, run.Warning{Code: run.WarnTrend})
 	}
 	if v.batch > 1 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("operations under 1 us: timed %d at a time, percentiles are of the mean of %d", v.batch, v.batch))
+		out.Warnings = append(out.Warnings, run.Warning{Code: run.WarnBatched, N: v.batch})
 	}
 	return out
 }
@@ -311,7 +334,7 @@ func sampleComparisons(res *run.Result, vs []sampleVariant, perOp [][]float64) {
 			continue
 		}
 		if v.level != vs[0].level {
-			res.Refused = append(res.Refused, v.name+" is not compared with "+vs[0].name+": it survives a power cut, the other kill -9 only")
+			res.Refused = append(res.Refused, run.Refusal{Promise: res.Variants[i].Promise, Variants: []string{v.name}, Baseline: vs[0].name})
 		}
 		var ratios []float64
 		for k := range perOp[i] {

@@ -44,7 +44,7 @@ type heatCell struct {
 func heats(res *run.Result) []heat {
 	var out []heat
 	for _, s := range res.Surfaces {
-		h := heat{Name: clean(s.Name), XName: clean(s.XName), YName: clean(s.YName), Verdict: clean(s.Verdict)}
+		h := heat{Name: clean(s.Name), XName: clean(s.XName), YName: clean(s.YName), Verdict: Knee(res, &s)}
 		type at struct{ x, y int }
 		cells := map[at]*run.VariantResult{}
 		var ys []int
@@ -85,7 +85,7 @@ func newHeatCell(v *run.VariantResult, s *run.Surface) heatCell {
 		}
 	} else {
 		for _, p := range v.Latency {
-			if p.P == 50 && p.Refused == "" {
+			if p.P == 50 && p.Err() == nil {
 				c.Latency = p.NS
 			}
 		}

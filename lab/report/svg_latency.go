@@ -64,10 +64,10 @@ func latencyPicture(variant string, c *run.CallLatency, axis scale) template.HTM
 		p.rect("lat c0", axis.at(max(float64(b.From), 1)), axis.at(float64(b.To)), bottom-max(h, 1), max(h, 1))
 	}
 	p.hline("grid", 0, 1, bottom)
-	if c.P50.Refused == "" {
+	if c.P50.Err() == nil {
 		p.vline("median", axis.at(c.P50.NS), top, bottom)
 	}
-	if c.P99.Refused == "" {
+	if c.P99.Err() == nil {
 		p.vline("one", axis.at(c.P99.NS), top, bottom)
 	}
 	return p.done()

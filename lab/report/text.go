@@ -79,7 +79,7 @@ func (p *printer) head(r *run.Run) {
 		p.para("", bold, placeLine(pl))
 		p.para("  ", dim, machineLine(pl))
 		for _, w := range pl.Environment.Warnings {
-			p.para("  ! ", yellow, w.Code+": "+w.Text)
+			p.para("  ! ", yellow, w.Code+": "+PlaceWarning(&pl.Environment, &w))
 		}
 	}
 	for _, n := range r.Notes {
@@ -162,14 +162,14 @@ func (p *printer) notes(r *run.Run, g *group) {
 			add("  !    ", yellow, s)
 		}
 		add("  !    ", yellow, holmNote(res))
-		for _, s := range res.Refused {
+		for _, s := range refusals(res) {
 			add("  --   ", dim, s)
 		}
 		add("  *    ", dim, batchNote(res))
 		for _, s := range methodNotes(r, res) {
 			add("  ~    ", dim, s)
 		}
-		add("  =>   ", bold, res.Verdict)
+		add("  =>   ", bold, verdict(r, res))
 	}
 	// By kind, in the order of the first result.
 	for _, lead := range []string{"  !    ", "  --   ", "  *    ", "  ~    ", "  =>   "} {
@@ -332,7 +332,7 @@ func (p *printer) verdicts(r *run.Run) {
 	for _, g := range grouped(r) {
 		for _, res := range g.Results {
 			p.line("  " + p.paint(bold, verdictLine(r, res)))
-			p.para("    ", plain, res.Verdict)
+			p.para("    ", plain, verdict(r, res))
 		}
 	}
 }

@@ -53,8 +53,8 @@ func TestControlCharactersAreReplaced(t *testing.T) {
 	r.Version, r.Partial, r.Notes = evil, evil, []string{evil}
 	r.Places[0].Name, r.Places[0].Environment.CPU = evil, evil
 	for _, res := range r.Results {
-		res.Suite, res.Name, res.Question, res.Op, res.Verdict, res.Refused = evil, evil, evil, evil, evil, []string{evil}
-		res.Variants[0].Name, res.Variants[0].Warnings = evil, []string{evil}
+		res.Suite, res.Name, res.Question, res.Op, res.Findings, res.Refused = evil, evil, evil, evil, evilFindings(evil), []run.Refusal{{Variants: []string{evil}, Baseline: evil}}
+		res.Variants[0].Name, res.Variants[0].Warnings = evil, []run.Warning{{Code: evil, Text: evil}}
 		for i := range res.Comparisons {
 			res.Comparisons[i].Verdict = evil
 		}
@@ -172,8 +172,20 @@ func TestParamsOrder(t *testing.T) {
 
 // A result without a verdict for want of rounds says so.
 func TestCutIsTold(t *testing.T) {
-	res := &run.Result{Cut: "the budget had room for 2 of the 6 rounds"}
-	if got := cautions(res); len(got) != 1 || got[0] != "Too few rounds: the budget had room for 2 of the 6 rounds." {
+	res := &run.Result{Cut: &run.Cut{Rounds: 2, Needed: 6, Took: 5e9}}
+	if got := cautions(res); len(got) != 1 || !strings.HasPrefix(got[0], "Too few rounds: the budget had room for 2 of the 6 rounds that a verdict takes; with their pilots they took 5.00 s.") {
 		t.Errorf("%q", got)
 	}
+}
+
+// evilFindings are of every kind, with a text in each name.
+func evilFindings(evil string) []run.Finding {
+	e := run.Estimate{Median: 1, Lo: 1, Hi: 1}
+	list := []string{evil}
+	var out []run.Finding
+	for _, kind := range []string{run.FoundNothing, run.FoundAlone, run.FoundWinner, run.FoundBest, run.FoundSame, run.FoundUnclear, evil} {
+		out = append(out, run.Finding{Kind: kind, Baseline: evil, Fastest: evil, Next: evil, Ratio: &e, Same: list, Slower: list,
+			Unclear: []run.Unclear{{Variant: evil, To: evil, Why: run.UnclearWide, Ratio: e}, {Variant: evil, To: evil, Why: run.UnclearFew}}})
+	}
+	return out
 }

@@ -108,7 +108,7 @@ func callRows(t *run.VariantTrace) []callRow {
 }
 
 func callPercentile(p run.Percentile) string {
-	if p.Refused != "" {
+	if p.Err() != nil {
 		return notAvailable
 	}
 	return duration(p.NS)

@@ -69,7 +69,7 @@ type unit struct {
 
 var (
 	timeUnits = []unit{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}}
-	byteUnits = []unit{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}}
+	byteUnits = []unit{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}}
 )
 
 // unitFor is the largest unit of which x is at least one.

@@ -157,11 +157,11 @@ func (r row) verdictWord(res *run.Result) string {
 // the lab's warnings, and why a variant failed where they do not say it.
 func cautions(res *run.Result) []string {
 	var out []string
-	if res.Cut != "" {
-		out = append(out, clean("Too few rounds: "+res.Cut+"."))
+	if res.Cut != nil {
+		out = append(out, cutText(res.Cut))
 	}
 	for _, v := range res.Variants {
-		said := slices.ContainsFunc(v.Warnings, func(w string) bool { return strings.Contains(w, v.Error) })
+		said := slices.ContainsFunc(v.Warnings, func(w run.Warning) bool { return strings.Contains(w.Text, v.Error) })
 		switch {
 		case v.Error == "" || said:
 		case v.Unsupported && v.Time.N == 0:
@@ -172,7 +172,7 @@ func cautions(res *run.Result) []string {
 			out = append(out, clean(v.Name+" failed in some blocks, which are in no figure: "+v.Error))
 		}
 		for _, w := range v.Warnings {
-			out = append(out, clean(v.Name+": "+w))
+			out = append(out, clean(v.Name+": "+variantWarning(&v, &w)))
 		}
 	}
 	return out
@@ -224,7 +224,7 @@ func noiseNote(res *run.Result) string {
 // holmNote says where p-values cannot become small whatever is measured, so
 // that nobody takes a large one for a sign.
 func holmNote(res *run.Result) string {
-	if res.Cut != "" { // which says more
+	if res.Cut != nil { // which says more
 		return ""
 	}
 	const limit = 0.05

@@ -6,9 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
-	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab/stats"
 )
 
@@ -33,16 +32,16 @@ const (
 	trendAlpha = 0.01
 )
 
-// Validate says what is wrong with settings that a Run cannot be analysed
-// with.
+// Validate returns an error that wraps fs.ErrInvalid for settings that a Run
+// cannot be analysed with.
 func (s Settings) Validate() error {
 	switch s.Test {
 	case TestBootstrap, TestWelch, TestMannWhitney:
 	default:
-		return fmt.Errorf("lab: no test is named %q: want %s, %s or %s", s.Test, TestBootstrap, TestWelch, TestMannWhitney)
+		return setting.Wrong("run: Settings.Test", s.Test, "%s, %s or %s", TestBootstrap, TestWelch, TestMannWhitney)
 	}
 	if !(s.Tolerance >= 0 && s.Tolerance < 1) {
-		return fmt.Errorf("lab: a tolerance of %g: want a share from 0 to 1, 0.05 for 5 %%", s.Tolerance)
+		return setting.Wrong("run: Settings.Tolerance", s.Tolerance, "0 or more and less than 1; 0.05 is 5 %%")
 	}
 	return nil
 }
@@ -96,10 +95,7 @@ func (r *Run) Analyse() {
 				c.Verdict = CannotTell // what failed once is not recommended
 			}
 		}
-		res.Verdict = res.sentence(r)
-		if knees := res.kneeSentence(); knees != "" {
-			res.Verdict = knees // of so many settings the ratios say less
-		}
+		res.Findings = res.findings(r)
 	}
 }
 
@@ -231,8 +227,6 @@ func (res *Result) analyse(r *Run) {
 		}
 	}
 	res.Surfaces = res.surfaces(r)
-	refused := map[durability.Promise][]string{}
-	var order []durability.Promise
 	for i := range res.Variants {
 		v := &res.Variants[i]
 		if base := res.baselineFor(v); base != v {
@@ -243,16 +237,19 @@ func (res *Result) analyse(r *Run) {
 		case r.Settings.MixLevels:
 			res.Comparisons = append(res.Comparisons, res.compare(r, v, main))
 		default:
-			if refused[v.Promise] == nil {
-				order = append(order, v.Promise)
-			}
-			refused[v.Promise] = append(refused[v.Promise], v.Name)
+			res.refuse(v, main)
 		}
 	}
-	for _, p := range order {
-		res.Refused = append(res.Refused, fmt.Sprintf("not compared with %s, which promises %s: %s (%s); --mix-levels compares them all the same",
-			main.Name, main.Promise, strings.Join(refused[p], ", "), p))
+}
+
+// refuse notes that v was not compared with base.
+func (res *Result) refuse(v, base *VariantResult) {
+	i := slices.IndexFunc(res.Refused, func(f Refusal) bool { return f.Promise == v.Promise })
+	if i < 0 {
+		i = len(res.Refused)
+		res.Refused = append(res.Refused, Refusal{Promise: v.Promise, Baseline: base.Name})
 	}
+	res.Refused[i].Variants = append(res.Refused[i].Variants, v.Name)
 }
 
 // noise compares the calibration blocks with the baseline's own. The floor is

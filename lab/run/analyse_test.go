@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/stele-go/stele/durability"
@@ -76,8 +76,8 @@ func TestOnlyTimedBlocksAreData(t *testing.T) {
 	if _, taken := b.Metrics["gc_count"]; taken || res.Rounds != 9 {
 		t.Errorf("a watched block is in the metrics, or %d rounds are not 9", res.Rounds)
 	}
-	if want := "2 of 10 blocks failed, the first with: disk full"; len(b.Warnings) != 1 || b.Warnings[0] != want {
-		t.Errorf("warnings: %q, want %q", b.Warnings, want)
+	if want := []Warning{{Code: WarnFailed, N: 2, Of: 10, Text: "disk full"}}; !reflect.DeepEqual(b.Warnings, want) {
+		t.Errorf("warnings: %+v, want %+v", b.Warnings, want)
 	}
 }
 
@@ -100,11 +100,9 @@ func TestBaselinesAndPromises(t *testing.T) {
 	if got, want := pairs(), []string{"k1/k2 faster", "k3/k2 same", "p2/p1 faster"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("comparisons are %q, want %q", got, want)
 	}
-	want := []string{
-		"not compared with k2, which promises kill, prefix: p1, p2 (power, prefix); --mix-levels compares them all the same",
-	}
+	want := []Refusal{{Promise: powerPrefix, Variants: []string{"p1", "p2"}, Baseline: "k2"}}
 	if !reflect.DeepEqual(res.Refused, want) {
-		t.Errorf("refused: %q", res.Refused)
+		t.Errorf("refused: %+v", res.Refused)
 	}
 
 	r.Settings.MixLevels = true
@@ -113,10 +111,7 @@ func TestBaselinesAndPromises(t *testing.T) {
 		t.Errorf("with mixed levels comparisons are %q, want %q", got, want)
 	}
 	if res.Refused != nil {
-		t.Errorf("with mixed levels refused: %q", res.Refused)
-	}
-	if !strings.Contains(res.Verdict, "Across promises, so not like with like: p1 (power, prefix) takes 45.00x the time of k2 (kill, prefix)") {
-		t.Errorf("the verdict does not mark the mixing: %s", res.Verdict)
+		t.Errorf("with mixed levels refused: %+v", res.Refused)
 	}
 }
 
@@ -204,8 +199,9 @@ func TestOtherTestMustAgree(t *testing.T) {
 		if want == CannotTell && (c.Test != test || c.PHolm < 0.05) {
 			t.Errorf("%s: %+v", test, c)
 		}
-		if got := strings.Contains(r.Results[0].Verdict, "is not confirmed by "+test+", corrected p "); got != (want == CannotTell) {
-			t.Errorf("%s: the verdict gives the wrong reason: %s", test, r.Results[0].Verdict)
+		unclear := r.Results[0].Findings[0].Unclear
+		if got := len(unclear) == 1 && unclear[0].Why == UnclearUnproven; got != (want == CannotTell) {
+			t.Errorf("%s: the finding gives the wrong reason: %+v", test, r.Results[0].Findings)
 		}
 	}
 }
@@ -236,7 +232,7 @@ func TestAnalyseIsIdempotent(t *testing.T) {
 	if once.String() != again.String() {
 		t.Error("analysed again, a run comes out different")
 	}
-	back, err := ReadRun(&again)
+	back, err := Read(&again)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,18 +288,13 @@ func TestVariantFigures(t *testing.T) {
 	}
 	for i, p := range v.Latency {
 		refused := p.P == 99.9 // 400 samples are enough for p99, which needs 299
-		if p.P != percentiles[i] || (p.Refused != "") != refused || (p.NS == 0) != refused {
+		if p.P != percentiles[i] || (p.Err() != nil) != refused || (p.NS == 0) != refused {
 			t.Errorf("percentile %+v", p)
 		}
 	}
-	all := strings.Join(v.Warnings, "\n")
-	for _, want := range []string{
-		"outliers in round 5;",
-		"operations under 1 us: timed 12 at a time, percentiles are of the mean of 12",
-		"latencies out of range, in no percentile: 1",
-	} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no warning %q in:\n%s", want, all)
+	for _, want := range []Warning{{Code: WarnOutliers, Rounds: []int{5}}, {Code: WarnBatched, N: 12}, {Code: WarnOutOfRange, N: 1}} {
+		if !slices.ContainsFunc(v.Warnings, func(w Warning) bool { return reflect.DeepEqual(w, want) }) {
+			t.Errorf("no warning %+v in %+v", want, v.Warnings)
 		}
 	}
 }
@@ -321,7 +312,7 @@ func TestNoSystemCallsIsNotUncounted(t *testing.T) {
 	if err := r.Write(&buf); err != nil {
 		t.Fatal(err)
 	}
-	r, err := ReadRun(&buf)
+	r, err := Read(&buf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,12 +336,11 @@ func TestSteadyAndTrend(t *testing.T) {
 	}
 	r.Analyse()
 	v := r.Results[0].Variants[0]
-	if v.Steady.Reached || v.Steady.Trend != "rising" || v.Steady.TrendP > 1e-5 || v.Steady.Reason == "" {
+	if v.Steady.Reached || v.Steady.Trend != "rising" || v.Steady.TrendP > 1e-5 || v.Steady.First != 6 || v.Steady.Last != 10 || math.Abs(v.Steady.Rise-0.95) > 0.01 {
 		t.Errorf("steady: %+v", v.Steady)
 	}
-	all := strings.Join(v.Warnings, "\n")
-	if !strings.Contains(all, "rising: by 95 % from the first block to the last") || !strings.Contains(all, "not steady by SNIA's rule: the last 5 rounds lie") {
-		t.Errorf("warnings:\n%s", all)
+	if !hasWarning(&v, WarnTrend) || !hasWarning(&v, WarnUnsteady) {
+		t.Errorf("warnings: %+v", v.Warnings)
 	}
 }
 
@@ -365,22 +355,22 @@ func TestPartialData(t *testing.T) {
 			t.Errorf("from 3 rounds: %+v", c)
 		}
 	}
-	if got, want := res.Verdict, "Cannot tell which is fastest; against a b (0.50x, too few rounds for an interval) shares too few rounds with it for an interval; each survives kill -9, not a power cut. c failed."; got != want {
-		t.Errorf("verdict:\n%s\nwant:\n%s", got, want)
+	if f := res.Findings; len(f) != 1 || f[0].Kind != FoundUnclear || len(f[0].Unclear) != 1 || f[0].Unclear[0].Why != UnclearFew || f[0].Unclear[0].Visible != 0 {
+		t.Errorf("findings: %+v", f)
 	}
-	if all := strings.Join(res.Variant("b").Warnings, "\n"); !strings.Contains(all, "too few blocks: an interval at 95 % needs at least 6 samples, have 3") {
-		t.Errorf("warnings: %s", all)
+	if w, want := res.Variant("b").Warnings, (Warning{Code: WarnFewBlocks, N: 3, Of: 6}); !reflect.DeepEqual(w, []Warning{want}) {
+		t.Errorf("warnings: %+v", w)
 	}
-	if all := strings.Join(res.Variant("c").Warnings, "\n"); !strings.Contains(all, "no block was timed") {
-		t.Errorf("warnings: %s", all)
+	if !hasWarning(res.Variant("c"), WarnNotTimed) {
+		t.Errorf("warnings: %+v", res.Variant("c").Warnings)
 	}
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
 	}
 	empty := &Run{Results: []*Result{{ID: "s/n"}}}
 	empty.Analyse()
-	if got := empty.Results[0].Verdict; got != "Nothing was measured." {
-		t.Errorf("verdict on nothing: %s", got)
+	if got := empty.Results[0].Findings; len(got) != 0 {
+		t.Errorf("found in nothing: %+v", got)
 	}
 }
 
@@ -390,7 +380,11 @@ func TestFailedVariantIsNotRecommended(t *testing.T) {
 	r := exactRun(8, vs, map[string]float64{"a": 100, "b": 50})
 	r.Analyse()
 	res := r.Results[0]
-	if res.Comparisons[0].Verdict != CannotTell || strings.Contains(res.Verdict, "takes") || !strings.Contains(res.Verdict, "b failed in the middle and is not judged.") {
-		t.Errorf("%+v\n%s", res.Comparisons[0], res.Verdict)
+	if res.Comparisons[0].Verdict != CannotTell || len(res.Findings) != 1 || res.Findings[0].Kind != FoundAlone {
+		t.Errorf("%+v\n%+v", res.Comparisons[0], res.Findings)
 	}
+}
+
+func hasWarning(v *VariantResult, code string) bool {
+	return slices.ContainsFunc(v.Warnings, func(w Warning) bool { return w.Code == code })
 }

@@ -20,10 +20,9 @@ func (res *Result) describe(v *VariantResult) {
 	s := res.times(v.Name, RoleTimed)
 	order := rounds(s)
 	data := s.at(order)
-	typical := stats.Median(data, confidence)
 	*v = VariantResult{
 		Name: v.Name, Doc: v.Doc, Promise: v.Promise, Baseline: v.Baseline, Cell: v.Cell, Error: v.Error, Unsupported: v.Unsupported,
-		Time: estimate(typical), Batch: max(d.batch, 1),
+		Time: estimate(stats.Median(data, confidence)), Batch: max(d.batch, 1),
 		Metrics: map[string]Estimate{}, Missing: map[string]string{},
 	}
 	for _, i := range stats.Outliers(data) {
@@ -35,7 +34,7 @@ func (res *Result) describe(v *VariantResult) {
 	d.fillSyscalls(v)
 	v.Waits = waitsOf(d.watched)
 	v.Trace = traceOf(d.watched, d.traced)
-	v.Warnings = d.warnings(v, data, typical.Warning)
+	v.Warnings = d.warnings(v)
 }
 
 // variantData gathers the blocks of one variant.
@@ -178,8 +177,8 @@ func (d *variantData) percentiles() []Percentile {
 }
 
 func percentile(h *Histogram, p float64) Percentile {
-	if err := stats.CheckPercentile(p, h.Count(), confidence); err != nil {
-		return Percentile{P: p, Refused: err.Error()}
+	if n := h.Count(); stats.CheckPercentile(p, n, confidence) != nil {
+		return Percentile{P: p, Few: n, None: n == 0}
 	}
 	return Percentile{P: p, NS: h.Quantile(p / 100)}
 }

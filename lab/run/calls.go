@@ -140,8 +140,8 @@ func callBuckets(counts *[buckets.Count]int64) (out []CallBucket) {
 // percentile is where it lies in its bucket, taking the calls of a bucket to
 // be spread evenly over it, and never more than the longest.
 func (c *CallLatency) percentile(p float64) Percentile {
-	if err := stats.CheckPercentile(p, c.Count, confidence); err != nil {
-		return Percentile{P: p, Refused: err.Error()}
+	if n := c.Count; stats.CheckPercentile(p, n, confidence) != nil {
+		return Percentile{P: p, Few: n, None: n == 0}
 	}
 	rank, seen := p/100*float64(c.Count), 0.0
 	for _, b := range c.Buckets {

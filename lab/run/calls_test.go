@@ -60,7 +60,7 @@ func TestCallLatencies(t *testing.T) {
 	}
 }
 
-func TestReadRunRefusesBadCalls(t *testing.T) {
+func TestReadRefusesBadCalls(t *testing.T) {
 	for _, c := range []*CallTimes{{Total: -1}, {Counts: []int64{-1}}, {First: buckets.Count - 1, Counts: []int64{1, 1}}, {First: -1}} {
 		r := exactRun(2, named(killPrefix, "a"), map[string]float64{"a": 1})
 		r.Results[0].Blocks[0].Calls = map[string]*CallTimes{"read": c}
@@ -68,7 +68,7 @@ func TestReadRunRefusesBadCalls(t *testing.T) {
 		if err := r.Write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadRun(&b); err == nil {
+		if _, err := Read(&b); err == nil {
 			t.Errorf("%+v was read", c)
 		}
 	}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,12 +71,39 @@ type CompareReport struct {
 	// compared.
 	Outcome Outcome `json:"outcome"`
 	// Problems say why the runs cannot be compared.
-	Problems []string `json:"problems,omitempty"`
+	Problems []Mismatch `json:"problems,omitempty"`
 	// Differences were overlooked, because Force was set or because they do
 	// not bear on what was compared.
-	Differences []string     `json:"differences,omitempty"`
+	Differences []Mismatch   `json:"differences,omitempty"`
 	Rows        []CompareRow `json:"rows"`
 }
+
+// A Mismatch is one thing in which two runs do not fit together, or do not fit
+// what was asked of them. A field that its code does not need is empty.
+type Mismatch struct {
+	Code       string `json:"code"` // one of the Mismatch constants
+	Experiment string `json:"experiment,omitempty"`
+	Place      string `json:"place,omitempty"`
+	Variant    string `json:"variant,omitempty"`
+	Field      string `json:"field,omitempty"`
+	Old        string `json:"old,omitempty"`
+	New        string `json:"new,omitempty"`
+}
+
+// Codes of a Mismatch.
+const (
+	MismatchTolerance   = "tolerance"   // New is no tolerance; Field is the metric
+	MismatchMetric      = "metric"      // no figure is named Field
+	MismatchSchema      = "schema"      // Old and New differ
+	MismatchPartial     = "partial"     // the run of Field, "old" or "new", is not complete for the reason Old or New
+	MismatchSetting     = "setting"     // Field, a JSON name of Settings, was Old and is New
+	MismatchPlace       = "place"       // the new run was not made in Place
+	MismatchEnvironment = "environment" // Field, a JSON name of Environment, was Old and is New in Place
+	MismatchPromise     = "promise"     // Variant of Experiment promised Old, now New
+	MismatchMissing     = "missing"     // the new run lacks Experiment in Place, or its Variant
+	MismatchAdded       = "added"       // only the new run has Experiment in Place, or its Variant
+	MismatchNothing     = "nothing"     // the runs have nothing in common
+)
 
 // A CompareRow is one metric of one variant.
 type CompareRow struct {
@@ -92,8 +118,18 @@ type CompareRow struct {
 	Ratio      Ratio    `json:"ratio"` // new to old
 	Tolerance  float64  `json:"tolerance"`
 	Outcome    Outcome  `json:"outcome"`
-	Reason     string   `json:"reason"` // one line
+	Why        string   `json:"why"`            // one of the Why constants
+	Text       string   `json:"text,omitempty"` // what is missing or refused, and in which run
 }
+
+// Why a row has its outcome.
+const (
+	WhyWithin  = "within"  // the interval is within the tolerance, or better
+	WhyBeyond  = "beyond"  // it is worse by more than the tolerance
+	WhyAcross  = "across"  // it reaches over the tolerance: more rounds would narrow it
+	WhyFew     = "few"     // there are too few samples; see Text
+	WhyMissing = "missing" // a figure is missing; see Text
+)
 
 // A Ratio is an Estimate that may be infinite, where a figure was 0; JSON has
 // it as the string "inf" then.
@@ -145,10 +181,10 @@ func Compare(old, new *Run, o CompareOptions) *CompareReport {
 	}
 	for name, t := range c.metrics {
 		if !(t >= 0) || math.IsInf(t, 1) {
-			c.problem("the tolerance of %s is %v: want a share, 0.05 for 5 %%", name, t)
+			c.problem(Mismatch{Code: MismatchTolerance, Field: name, New: strconv.FormatFloat(t, 'g', -1, 64)})
 		}
 		if !known(name, old, new) {
-			c.problem("no figure is named %q: there are %s, percentiles such as p99, %s, and what variants report themselves", name, MetricTime, strings.Join(metricNames(), ", "))
+			c.problem(Mismatch{Code: MismatchMetric, Field: name})
 		}
 	}
 	if len(c.report.Problems) == 0 {
@@ -172,57 +208,53 @@ type comparer struct {
 	report   *CompareReport
 }
 
-func (c *comparer) problem(format string, args ...any) {
-	c.report.Problems = append(c.report.Problems, fmt.Sprintf(format, args...))
-}
+func (c *comparer) problem(m Mismatch) { c.report.Problems = append(c.report.Problems, m) }
 
-func (c *comparer) difference(format string, args ...any) {
-	c.report.Differences = append(c.report.Differences, fmt.Sprintf(format, args...))
-}
+func (c *comparer) difference(m Mismatch) { c.report.Differences = append(c.report.Differences, m) }
 
-// mismatch is a problem unless it was asked to be overlooked.
-func (c *comparer) mismatch(format string, args ...any) {
+// mismatch is a problem unless CompareOptions.Force is set.
+func (c *comparer) mismatch(m Mismatch) {
 	if c.force {
-		c.difference(format, args...)
+		c.difference(m)
 	} else {
-		c.problem(format, args...)
+		c.problem(m)
 	}
 }
 
 func (c *comparer) run() {
 	if c.old.Schema != c.new.Schema {
-		c.problem("the schemas differ: %q and %q", c.old.Schema, c.new.Schema)
+		c.problem(Mismatch{Code: MismatchSchema, Old: c.old.Schema, New: c.new.Schema})
 		return
 	}
 	if c.old.Partial != "" {
-		c.difference("the old run is not complete: %s", c.old.Partial)
+		c.difference(Mismatch{Code: MismatchPartial, Field: "old", Old: c.old.Partial})
 	}
 	if c.new.Partial != "" {
-		c.difference("the new run is not complete: %s", c.new.Partial)
+		c.difference(Mismatch{Code: MismatchPartial, Field: "new", New: c.new.Partial})
 	}
 	if a, b := c.old.Settings.InProcess, c.new.Settings.InProcess; a != b {
-		c.mismatch("blocks ran in processes of their own: %v, now %v", !a, !b)
+		c.mismatch(Mismatch{Code: MismatchSetting, Field: "in_process", Old: fmt.Sprint(a), New: fmt.Sprint(b)})
 	}
 	// A longer block leaves more files behind for its own operations to meet,
 	// and so does a block that need not wait for variants the quick set lacks.
 	if a, b := c.old.Settings.BlockTime, c.new.Settings.BlockTime; a != b {
-		c.mismatch("blocks were to take %v, now %v", time.Duration(a), time.Duration(b))
+		c.mismatch(Mismatch{Code: MismatchSetting, Field: "block_time_ns", Old: time.Duration(a).String(), New: time.Duration(b).String()})
 	}
 	if a, b := c.old.Settings.Quick, c.new.Settings.Quick; a != b {
-		c.mismatch("it was the quick set: %v, now %v", a, b)
+		c.mismatch(Mismatch{Code: MismatchSetting, Field: "quick", Old: fmt.Sprint(a), New: fmt.Sprint(b)})
 	}
 	places := map[string]string{} // old name to new
 	for i := range c.old.Places {
 		p := &c.old.Places[i]
 		q := c.newPlace(p.Name)
 		if q == nil {
-			c.mismatch("the new run was not made in %s", p.Name)
+			c.mismatch(Mismatch{Code: MismatchPlace, Place: p.Name})
 			continue
 		}
 		places[p.Name] = q.Name
 		for _, d := range p.Environment.Diff(q.Environment) {
 			if d.Matters {
-				c.mismatch("%s: %s: %s, now %s", q.Name, d.Field, cmp.Or(d.Old, "not known"), cmp.Or(d.New, "not known"))
+				c.mismatch(Mismatch{Code: MismatchEnvironment, Place: q.Name, Field: d.Field, Old: d.Old, New: d.New})
 			}
 		}
 	}
@@ -234,7 +266,7 @@ func (c *comparer) run() {
 		}
 		i := slices.IndexFunc(c.new.Results, func(b *Result) bool { return b.ID == a.ID && b.Place == place })
 		if i < 0 {
-			c.mismatch("%s in %s is missing in the new run", a.ID, place)
+			c.mismatch(Mismatch{Code: MismatchMissing, Experiment: a.ID, Place: place})
 			continue
 		}
 		paired[c.new.Results[i]] = true
@@ -242,11 +274,11 @@ func (c *comparer) run() {
 	}
 	for _, b := range c.new.Results {
 		if !paired[b] {
-			c.difference("%s in %s is new and was not compared", b.ID, b.Place)
+			c.difference(Mismatch{Code: MismatchAdded, Experiment: b.ID, Place: b.Place})
 		}
 	}
 	if len(c.report.Rows) == 0 {
-		c.problem("the runs have nothing in common: nothing was compared")
+		c.problem(Mismatch{Code: MismatchNothing})
 	}
 }
 
@@ -267,11 +299,11 @@ func (c *comparer) results(a, b *Result) {
 		v := &a.Variants[i]
 		w := b.Variant(v.Name)
 		if w == nil {
-			c.mismatch("%s: %s is missing in the new run", a.ID, v.Name)
+			c.mismatch(Mismatch{Code: MismatchMissing, Experiment: a.ID, Variant: v.Name})
 			continue
 		}
 		if v.Promise != w.Promise {
-			c.mismatch("%s: %s promises %s, now %s", a.ID, v.Name, v.Promise, w.Promise)
+			c.mismatch(Mismatch{Code: MismatchPromise, Experiment: a.ID, Variant: v.Name, Old: v.Promise.String(), New: w.Promise.String()})
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.metrics)) {
 			c.report.Rows = append(c.report.Rows, c.row(a, b, v, w, metricNamed(name)))
@@ -279,7 +311,7 @@ func (c *comparer) results(a, b *Result) {
 	}
 	for i := range b.Variants {
 		if a.Variant(b.Variants[i].Name) == nil {
-			c.difference("%s: %s is new and was not compared", b.ID, b.Variants[i].Name)
+			c.difference(Mismatch{Code: MismatchAdded, Experiment: b.ID, Variant: b.Variants[i].Name})
 		}
 	}
 }
@@ -352,9 +384,9 @@ func (c *comparer) row(a, b *Result, v, w *VariantResult, m Metric) CompareRow {
 	row.Old, row.New = estimate(stats.Median(was, confidence)), estimate(stats.Median(is, confidence))
 	row.Ratio = Ratio{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 	if err := firstMissing(errWas, errIs); err != nil {
-		row.Outcome, row.Reason = Broken, err.Error()
+		row.Outcome, row.Why, row.Text = Broken, WhyMissing, err.Error()
 		if errors.Is(err, errTooFew) {
-			row.Outcome = Inconclusive
+			row.Outcome, row.Why = Inconclusive, WhyFew
 		}
 		return row
 	}
@@ -365,7 +397,10 @@ func (c *comparer) row(a, b *Result, v, w *VariantResult, m Metric) CompareRow {
 		e.Lo, e.Hi, e.Warning = e.Value, e.Value, nil // counted, not sampled
 	}
 	row.Ratio = Ratio(estimate(e))
-	row.Outcome, row.Reason = gate(e, m.Better, row.Tolerance)
+	row.Outcome, row.Why = gate(e, m.Better, row.Tolerance)
+	if e.Warning != nil {
+		row.Text = e.Warning.Error()
+	}
 	return row
 }
 
@@ -384,7 +419,7 @@ func firstMissing(old, new error) error {
 // gate says what an interval of a ratio, new to old, comes to.
 func gate(ratio stats.Estimate, better int, tolerance float64) (Outcome, string) {
 	if ratio.Warning != nil {
-		return Inconclusive, ratio.Warning.Error()
+		return Inconclusive, WhyFew
 	}
 	least, most := 1/(1+tolerance), 1+tolerance
 	if better < 0 {
@@ -393,14 +428,13 @@ func gate(ratio stats.Estimate, better int, tolerance float64) (Outcome, string)
 	if better > 0 {
 		most = math.Inf(1)
 	}
-	within := fmt.Sprintf("the tolerance of %s", percent(tolerance))
 	switch {
 	case ratio.Lo > most || ratio.Hi < least:
-		return Regression, "worse by more than " + within
+		return Regression, WhyBeyond
 	case ratio.Lo >= least && ratio.Hi <= most:
-		return Pass, "within " + within + " or better"
+		return Pass, WhyWithin
 	}
-	return Inconclusive, "the interval reaches over " + within + ": more rounds would narrow it"
+	return Inconclusive, WhyAcross
 }
 
 // figures returns a metric of a variant, one datum a block, or why there are

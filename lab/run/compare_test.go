@@ -37,7 +37,7 @@ func TestCompareTime(t *testing.T) {
 		if len(got.Rows) != 2 || row.Variant != "b" || row.Metric != "time" || row.Unit != "ns" || row.Better != -1 || row.Tolerance != 0.05 {
 			t.Errorf("the row is %+v", row)
 		}
-		if row.Old.Median != 100 || row.New.Median != c.ns || row.Ratio.Median != c.ns/100 || row.Reason == "" {
+		if row.Old.Median != 100 || row.New.Median != c.ns || row.Ratio.Median != c.ns/100 || row.Why == "" {
 			t.Errorf("%v: the row is %+v", c.ns, row)
 		}
 		if got.Rows[0].Outcome != Pass {
@@ -145,7 +145,7 @@ func TestComparePercentiles(t *testing.T) {
 	outcome(t, Compare(run(300, 1000), run(300, 1300), o), Regression, 1)
 	few := Compare(run(300, 1000), run(298, 1000), o)
 	outcome(t, few, Inconclusive, 2)
-	if why := few.Rows[0].Reason; !strings.Contains(why, "new run: too few samples in round 1: p99 needs at least 299 samples for its interval, have 298") {
+	if why := few.Rows[0].Text; !strings.Contains(why, "new run: too few samples in round 1: p99 needs at least 299 samples for its interval, have 298") {
 		t.Errorf("the reason is %q", why)
 	}
 	none := exactRun(8, named(killPrefix, "a"), map[string]float64{"a": 100})
@@ -203,33 +203,33 @@ func TestCompareDifferences(t *testing.T) {
 	fresh := func() *Run { return exactRun(8, named(killPrefix, "a", "b"), ns) }
 	for name, c := range map[string]struct {
 		change func(*Run)
-		want   string
+		want   Mismatch
 	}{
-		"kernel":   {func(r *Run) { r.Places[0].Environment.Kernel = "6.12" }, "kernel: not known, now 6.12"},
-		"go":       {func(r *Run) { r.Places[0].Environment.Go = "go1.27" }, "go: not known, now go1.27"},
-		"settings": {func(r *Run) { r.Places[0].Environment.GoSettings = map[string]string{"GOGC": "off"} }, "go_settings: not known, now GOGC=off"},
-		"mount":    {func(r *Run) { r.Places[0].Environment.Options = "rw,noatime" }, "mount_options: not known, now noatime,rw"},
-		"time":     {func(r *Run) { r.Settings.BlockTime = Nanos(time.Second) }, "blocks were to take 0s, now 1s"},
-		"quick":    {func(r *Run) { r.Settings.Quick = true }, "it was the quick set: false, now true"},
-		"process":  {func(r *Run) { r.Settings.InProcess = true }, "blocks ran in processes of their own: true, now false"},
+		"kernel":   {func(r *Run) { r.Places[0].Environment.Kernel = "6.12" }, Mismatch{Code: MismatchEnvironment, Place: "here", Field: "kernel", Old: "", New: "6.12"}},
+		"go":       {func(r *Run) { r.Places[0].Environment.Go = "go1.27" }, Mismatch{Code: MismatchEnvironment, Place: "here", Field: "go", Old: "", New: "go1.27"}},
+		"settings": {func(r *Run) { r.Places[0].Environment.GoSettings = map[string]string{"GOGC": "off"} }, Mismatch{Code: MismatchEnvironment, Place: "here", Field: "go_settings", Old: "", New: "GOGC=off"}},
+		"mount":    {func(r *Run) { r.Places[0].Environment.Options = "rw,noatime" }, Mismatch{Code: MismatchEnvironment, Place: "here", Field: "mount_options", Old: "", New: "noatime,rw"}},
+		"time":     {func(r *Run) { r.Settings.BlockTime = Nanos(time.Second) }, Mismatch{Code: MismatchSetting, Field: "block_time_ns", Old: "0s", New: "1s"}},
+		"quick":    {func(r *Run) { r.Settings.Quick = true }, Mismatch{Code: MismatchSetting, Field: "quick", Old: "false", New: "true"}},
+		"process":  {func(r *Run) { r.Settings.InProcess = true }, Mismatch{Code: MismatchSetting, Field: "in_process", Old: "false", New: "true"}},
 		"variant": {func(r *Run) {
 			r.Results[0].Variants = r.Results[0].Variants[:1]
 			r.Results[0].Blocks = slices.DeleteFunc(r.Results[0].Blocks, func(b Block) bool { return b.Variant == "b" })
-		}, "s/n: b is missing in the new run"},
-		"promise": {func(r *Run) { r.Results[0].Variants[1].Promise = durability.Promise{} }, "b promises kill, prefix, now power, old-or-new"},
+		}, Mismatch{Code: MismatchMissing, Experiment: "s/n", Variant: "b"}},
+		"promise": {func(r *Run) { r.Results[0].Variants[1].Promise = durability.Promise{} }, Mismatch{Code: MismatchPromise, Experiment: "s/n", Variant: "b", Old: "kill, prefix", New: "power, old-or-new"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := fresh()
 			c.change(r)
 			got := Compare(fresh(), r, CompareOptions{})
 			outcome(t, got, Broken, 3)
-			if all := strings.Join(got.Problems, "\n"); !strings.Contains(all, c.want) {
-				t.Errorf("problems: %s\nwant %s", all, c.want)
+			if !slices.Contains(got.Problems, c.want) {
+				t.Errorf("problems: %+v\nwant %+v", got.Problems, c.want)
 			}
 			got = Compare(fresh(), r, CompareOptions{Force: true})
 			outcome(t, got, Pass, 0)
-			if all := strings.Join(got.Differences, "\n"); !strings.Contains(all, c.want) {
-				t.Errorf("differences: %s\nwant %s", all, c.want)
+			if !slices.Contains(got.Differences, c.want) {
+				t.Errorf("differences: %+v\nwant %+v", got.Differences, c.want)
 			}
 		})
 	}
@@ -249,8 +249,8 @@ func TestCompareDifferences(t *testing.T) {
 	same.Results[0].Variants = append(same.Results[0].Variants, VariantResult{Name: "c", Promise: killPrefix})
 	got := Compare(fresh(), same, CompareOptions{})
 	outcome(t, got, Pass, 0)
-	if all := strings.Join(got.Differences, "\n"); all != "s/n: c is new and was not compared" {
-		t.Errorf("differences: %s", all)
+	if want := []Mismatch{{Code: MismatchAdded, Experiment: "s/n", Variant: "c"}}; !slices.Equal(got.Differences, want) {
+		t.Errorf("differences: %+v", got.Differences)
 	}
 }
 
@@ -263,12 +263,12 @@ func TestCompareUnknownFigure(t *testing.T) {
 	}
 	got := with("bogus")
 	outcome(t, got, Broken, 3)
-	if len(got.Problems) != 1 || len(got.Rows) != 0 || !strings.Contains(got.Problems[0], `no figure is named "bogus"`) || !strings.Contains(got.Problems[0], "allocs_per_op") {
-		t.Errorf("problems: %q, %d rows", got.Problems, len(got.Rows))
+	if want := []Mismatch{{Code: MismatchMetric, Field: "bogus"}}; !slices.Equal(got.Problems, want) || len(got.Rows) != 0 {
+		t.Errorf("problems: %+v, %d rows", got.Problems, len(got.Rows))
 	}
 	for _, name := range []string{"depth", "p99.9", "gc_count"} {
 		if got := with(name); len(got.Problems) > 0 {
-			t.Errorf("%s: %q", name, got.Problems)
+			t.Errorf("%s: %+v", name, got.Problems)
 		}
 	}
 }
@@ -291,7 +291,7 @@ func TestComparePlaces(t *testing.T) {
 	outcome(t, Compare(in("/tmp/1"), in("/tmp/2"), CompareOptions{}), Pass, 0)
 	outcome(t, Compare(in("ext4", "xfs"), in("xfs", "ext4"), CompareOptions{}), Pass, 0)
 	got := Compare(in("ext4", "xfs"), in("ext4"), CompareOptions{})
-	if want := "the new run was not made in xfs"; got.Outcome != Broken || !slices.Contains(got.Problems, want) {
+	if want := (Mismatch{Code: MismatchPlace, Place: "xfs"}); got.Outcome != Broken || !slices.Contains(got.Problems, want) {
 		t.Errorf("got %+v, want %q", got, want)
 	}
 }

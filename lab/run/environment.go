@@ -50,13 +50,8 @@ type Environment struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
-// A Warning is one thing that makes figures from here doubtful.
-type Warning struct {
-	Code string `json:"code"` // see the Warn constants
-	Text string `json:"text"` // what, why it matters and what to do
-}
-
-// Codes of warnings.
+// Codes of warnings about a place. The values are in its Environment; that of
+// WarnVolume is in Text.
 const (
 	WarnNoJournal    = "no-journal"
 	WarnNoBarrier    = "no-barrier"
@@ -68,10 +63,12 @@ const (
 	WarnLoop         = "loop"
 	WarnWriteThrough = "write-through"
 	WarnLowSpace     = "low-space"
-	WarnBusy         = "busy"
+	WarnBusy         = "busy"      // other programs use the processors
+	WarnDiskBusy     = "disk-busy" // processors wait for a disk
+	WarnStolen       = "stolen"    // the hypervisor takes the processors
 	WarnThrottled    = "throttled"
 	WarnGovernor     = "governor"
 	WarnVirtual      = "virtual"
 	WarnFewCPUs      = "few-cpus"
-	WarnVolume       = "volume" // given by who limits the device: it is not seen from here
+	WarnVolume       = "volume" // the device is limited as Text says
 )

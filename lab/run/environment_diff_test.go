@@ -64,7 +64,7 @@ func TestDiffKnowsEveryField(t *testing.T) {
 func TestEnvironmentJSON(t *testing.T) {
 	e := sample()
 	e.Unknown = map[string]string{"model": "none told"}
-	e.Warnings = []Warning{{WarnLoop, "text"}}
+	e.Warnings = []Warning{{Code: WarnLoop, Text: "text"}}
 	data, err := json.Marshal(e)
 	if err != nil {
 		t.Fatal(err)

@@ -101,7 +101,7 @@ type histogramJSON struct {
 func (h *Histogram) MarshalJSON() ([]byte, error) {
 	b, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
-		return nil, fmt.Errorf("lab: encode a latency histogram: %w", err)
+		return nil, fmt.Errorf("run: encode a latency histogram: %w", err)
 	}
 	return json.Marshal(histogramJSON{HDR: string(b), OutOfRange: h.out})
 }
@@ -114,14 +114,14 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if err := checkGeometry(j.HDR); err != nil {
-		return fmt.Errorf("lab: decode a latency histogram: %w", err)
+		return fmt.Errorf("run: decode a latency histogram: %w", err)
 	}
 	d, err := hdrhistogram.Decode([]byte(j.HDR))
 	if err != nil {
-		return fmt.Errorf("lab: decode a latency histogram: %w", err)
+		return fmt.Errorf("run: decode a latency histogram: %w", err)
 	}
 	if j.OutOfRange < 0 {
-		return fmt.Errorf("lab: a latency histogram with %d values out of range", j.OutOfRange)
+		return fmt.Errorf("run: a latency histogram with %d values out of range", j.OutOfRange)
 	}
 	h.h, h.out = d, j.OutOfRange
 	return nil

@@ -42,11 +42,11 @@ func allocated(f func()) uint64 {
 }
 
 // Of a file that is no run no more is read than shows that, however long it is.
-func TestReadRunOfHugeFiles(t *testing.T) {
+func TestReadOfHugeFiles(t *testing.T) {
 	for _, c := range []byte{0, ' ', '[', 'x'} {
 		z := &zeros{byte: c, left: 10 << 30}
 		var err error
-		took := allocated(func() { _, err = ReadRun(z) })
+		took := allocated(func() { _, err = Read(z) })
 		if err == nil || !strings.Contains(err.Error(), "not a Stele run") {
 			t.Errorf("%q: %v", c, err)
 		}

@@ -16,32 +16,33 @@ func (r *Run) Write(w io.Writer) error {
 	out := *r
 	out.Schema = Schema
 	if out.Results == nil {
-		out.Results = []*Result{} // null is what ReadRun takes for a damaged file
+		out.Results = []*Result{} // null is what Read takes for a damaged file
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")
 	if err := enc.Encode(&out); err != nil {
-		return fmt.Errorf("lab: write a run as JSON: %w", err)
+		return fmt.Errorf("run: write a run as JSON: %w", err)
 	}
 	return nil
 }
 
-// ReadRun reads what Run.Write wrote. Whatever is not a whole Run in a layout
-// that this version knows is an error: what cannot be read is never taken for
-// a run in which nothing was found. What was derived is returned as it was
-// written; Run.Analyse derives it anew.
+// Read reads a run that Run.Write wrote, of this version of the schema or of
+// version 1. Anything else is an error: a damaged file is never read as a run
+// in which nothing was found. What was derived is returned as it was written,
+// and Run.Analyse derives it anew; of a run of version 1, which stored
+// sentences, Read derives it from the blocks.
 //
 // No more is read than begins like JSON, and no more than 256 MiB: the longest
 // runs have a few.
-func ReadRun(r io.Reader) (*Run, error) {
+func Read(r io.Reader) (*Run, error) {
 	data, err := readBounded(r)
 	if err != nil {
-		return nil, fmt.Errorf("lab: read a run: %w", err)
+		return nil, fmt.Errorf("run: read: %w", err)
 	}
 	run, err := parseRun(data)
 	if err != nil {
-		return nil, fmt.Errorf("lab: read a run: %w", err)
+		return nil, fmt.Errorf("run: read: %w", err)
 	}
 	return run, nil
 }
@@ -94,6 +95,13 @@ func parseRun(data []byte) (*Run, error) {
 	if head.Results == nil {
 		return nil, errors.New("the run has no results")
 	}
+	first := *head.Schema == schema1
+	if first {
+		var err error
+		if data, err = fromVersion1(data); err != nil {
+			return nil, err
+		}
+	}
 	run := new(Run)
 	if err := json.Unmarshal(data, run); err != nil {
 		return nil, err
@@ -101,11 +109,15 @@ func parseRun(data []byte) (*Run, error) {
 	if err := run.check(); err != nil {
 		return nil, err
 	}
+	if first {
+		run.Schema = Schema
+		run.Analyse()
+	}
 	return run, nil
 }
 
 func checkSchema(got string) error {
-	if got == Schema {
+	if got == Schema || got == schema1 {
 		return nil
 	}
 	name, number, _ := strings.Cut(Schema, "/")

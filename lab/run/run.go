@@ -2,16 +2,18 @@ package run
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab/stats"
 )
 
 // Schema names the layout of a Run written as JSON. The number grows when a
 // reader of the old layout would misread the new one; fields may be added
 // without that.
-const Schema = "stele.run/1"
+const Schema = "stele.run/2"
 
 // A Run is everything one call of the lab found: raw blocks, what was
 // derived from them, where and with which settings. It is what --json writes
@@ -73,9 +75,9 @@ type Result struct {
 	Variants []VariantResult `json:"variants"`
 	// Comparisons, one for each variant that has a baseline other than itself.
 	Comparisons []Comparison `json:"comparisons"`
-	// Refused says, a sentence a promise, which variants were not compared
-	// with the experiment's first baseline, and why.
-	Refused []string `json:"refused,omitempty"`
+	// Refused are the variants that were not compared with the experiment's
+	// first baseline because they promise something else.
+	Refused []Refusal `json:"refused,omitempty"`
 	// Noise is the A/A calibration: how far apart two runs of the very same
 	// variant were. nil where it was switched off.
 	Noise *Noise `json:"noise,omitempty"`
@@ -87,12 +89,27 @@ type Result struct {
 	// Rounds is how many rounds were run; Settings.Rounds is the most there
 	// could be.
 	Rounds int `json:"rounds_run"`
-	// Cut says why fewer rounds were run than a verdict takes.
-	Cut string `json:"cut,omitempty"`
-	// Verdict is one sentence that answers the question.
-	Verdict string `json:"verdict"`
+	// Cut is set where the budget had room for fewer rounds than a verdict takes.
+	Cut *Cut `json:"cut,omitempty"`
+	// Findings answer the question, one for each promise.
+	Findings []Finding `json:"findings"`
 	// Blocks are the raw data, in the order in which they ran.
 	Blocks []Block `json:"blocks"`
+}
+
+// A Refusal is the variants of one promise that were not compared with those
+// of another one.
+type Refusal struct {
+	Promise  durability.Promise `json:"promise"`
+	Variants []string           `json:"variants"`
+	Baseline string             `json:"baseline"` // the experiment's first one
+}
+
+// A Cut says how many rounds a budget had room for.
+type Cut struct {
+	Rounds int   `json:"rounds"`  // that were run
+	Needed int   `json:"needed"`  // that a verdict takes
+	Took   Nanos `json:"took_ns"` // the rounds, with their pilots
 }
 
 // A VariantResult is what was found about one variant alone.
@@ -132,8 +149,8 @@ type VariantResult struct {
 	Outliers []int `json:"outlier_rounds,omitempty"`
 	// Steady is the verdict of SNIA's steady-state rule on the blocks in time order.
 	Steady Steady `json:"steady"`
-	// Warnings for a person.
-	Warnings []string `json:"warnings,omitempty"`
+	// Warnings are reasons to doubt the figures.
+	Warnings []Warning `json:"warnings,omitempty"`
 }
 
 // An Estimate is a median with its order-statistic interval. Lo and Hi are
@@ -182,19 +199,41 @@ func (e *Estimate) UnmarshalJSON(data []byte) error {
 
 // A Percentile of the latency of single operations.
 type Percentile struct {
-	P       float64 `json:"p"` // 50, 99, 99.9
-	NS      float64 `json:"ns"`
-	Refused string  `json:"refused,omitempty"` // why there is no figure
+	P  float64 `json:"p"` // 50, 99, 99.9
+	NS float64 `json:"ns"`
+	// Few is the number of samples where there are too few for the percentile,
+	// and 0 where there are enough. NS is 0 then.
+	Few int64 `json:"few,omitempty"`
+	// None is set where there is no sample at all.
+	None bool `json:"none,omitempty"`
+}
+
+// Err returns an error that says how many samples the percentile needs, and
+// nil where there are enough.
+func (p Percentile) Err() error {
+	if p.Few == 0 && !p.None {
+		return nil
+	}
+	if err := stats.CheckPercentile(p.P, p.Few, confidence); err != nil {
+		return err
+	}
+	return fmt.Errorf("p%g needs more than the %d samples for its interval", p.P, p.Few) // of another confidence
 }
 
 // Steady says whether a variant had settled.
 type Steady struct {
-	Reached   bool    `json:"reached"`
+	Reached bool `json:"reached"`
+	// First and Last are the rounds at the ends of the window that the rule was
+	// applied to, the last one of at least Needed blocks; 0 where there are fewer.
+	First     int     `json:"first_round,omitempty"`
+	Last      int     `json:"last_round,omitempty"`
+	Blocks    int     `json:"blocks"`    // timed
+	Needed    int     `json:"needed"`    // blocks in a window
 	Excursion float64 `json:"excursion"` // (max-min)/mean over the window
 	Slope     float64 `json:"slope"`     // rise of the fitted line over the window, as a share of the mean
 	Trend     string  `json:"trend"`     // "none", "rising" or "falling" over all blocks
 	TrendP    float64 `json:"trend_p"`   // Mann-Kendall, two-sided
-	Reason    string  `json:"reason,omitempty"`
+	Rise      float64 `json:"rise"`      // from the first block to the last, as a share
 }
 
 // Verdict words. They are never used loosely: "same" is shown by the data,

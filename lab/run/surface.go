@@ -2,9 +2,7 @@ package run
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // kneeShare is the share of the best throughput at which a surface has its
@@ -44,8 +42,9 @@ type Surface struct {
 	// it. Where the two differ the knee is somewhere from the one to the other.
 	KneeLo string `json:"knee_lo"`
 	KneeHi string `json:"knee_hi"`
-	// Verdict says it in a sentence.
-	Verdict string `json:"verdict"`
+	// Open is set where the knee is the largest cell of several: the throughput
+	// still grows there, and the surface has no knee.
+	Open bool `json:"open,omitempty"`
 }
 
 // surfaces derives the surfaces of a result, in the order in which the first
@@ -72,7 +71,6 @@ func (res *Result) surfaces(r *Run) []Surface {
 func (s *Surface) find(r *Run, res *Result, cells []*VariantResult) {
 	cells = slices.DeleteFunc(cells, func(v *VariantResult) bool { return v.Time.N == 0 || v.Error != "" })
 	if len(cells) == 0 {
-		s.Verdict = fmt.Sprintf("nothing of %s was measured", s.Name)
 		return
 	}
 	slices.SortStableFunc(cells, func(a, b *VariantResult) int {
@@ -97,45 +95,5 @@ func (s *Surface) find(r *Run, res *Result, cells []*VariantResult) {
 			break
 		}
 	}
-	at := func(name string) string {
-		v := res.Variant(name)
-		return fmt.Sprintf("%s (%.0f/s)", v.Cell.at(), 1e9/v.Time.Median)
-	}
-	last := cells[len(cells)-1]
-	switch {
-	case s.KneeLo != s.KneeHi:
-		s.Verdict = fmt.Sprintf("knee of %s: from %s to %s, the intervals do not tell where", s.Name, at(s.KneeLo), at(s.KneeHi))
-	case s.KneeHi == last.Name && len(cells) > 1:
-		s.Verdict = fmt.Sprintf("no knee of %s up to %s: it still gains there", s.Name, at(s.KneeHi))
-	default:
-		s.Verdict = fmt.Sprintf("knee of %s: %s", s.Name, at(s.KneeHi))
-	}
-	if s.KneeHi != s.Best {
-		s.Verdict += fmt.Sprintf("; the best is %s", at(s.Best))
-	}
-}
-
-// at names the place of a cell: "goroutines 8", "in flight 32, threads 2".
-func (c *Cell) at() string {
-	s := fmt.Sprintf("%s %d", c.XName, c.X)
-	if c.YName != "" {
-		s += fmt.Sprintf(", %s %d", c.YName, c.Y)
-	}
-	return s
-}
-
-// kneeSentence is what a result's verdict says of its surfaces.
-func (res *Result) kneeSentence() string {
-	var parts []string
-	for _, s := range res.Surfaces {
-		parts = append(parts, upperFirst(s.Verdict)+".")
-	}
-	return strings.Join(parts, " ")
-}
-
-func upperFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	s.Open = len(cells) > 1 && s.KneeLo == s.KneeHi && s.KneeHi == cells[len(cells)-1].Name
 }

@@ -41,7 +41,7 @@ func TestWaitsOfSeveralBlocks(t *testing.T) {
 	}
 }
 
-func TestReadRunRefusesBadWaits(t *testing.T) {
+func TestReadRefusesBadWaits(t *testing.T) {
 	for _, w := range []*Waits{{Window: -1}, {Series: []Wait{{Time: []Nanos{-1}}}}, {Series: []Wait{{Time: make([]Nanos, 1000)}}}} {
 		r := exactRun(2, named(killPrefix, "a"), map[string]float64{"a": 1})
 		r.Results[0].Blocks[0].Waits = w
@@ -49,7 +49,7 @@ func TestReadRunRefusesBadWaits(t *testing.T) {
 		if err := r.Write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadRun(&b); err == nil {
+		if _, err := Read(&b); err == nil {
 			t.Errorf("%+v was read", w)
 		}
 	}

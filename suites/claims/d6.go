@@ -155,9 +155,13 @@ func judgeD6(f *found, read, write, mixed string) finding {
 func p99(v *run.VariantResult) (ns float64, why string) {
 	if v != nil {
 		for _, p := range v.Latency {
-			if p.P == 99 {
-				return p.NS, p.Refused
+			if p.P != 99 {
+				continue
 			}
+			if err := p.Err(); err != nil {
+				return 0, err.Error()
+			}
+			return p.NS, ""
 		}
 	}
 	return 0, "not measured"

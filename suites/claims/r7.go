@@ -99,7 +99,7 @@ func (f *found) spread(id, name string) string {
 	}
 	p := map[float64]float64{}
 	for _, l := range v.Latency {
-		if l.Refused == "" {
+		if l.Err() == nil {
 			p[l.P] = l.NS
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
 )
@@ -226,7 +227,7 @@ func (c *Choice) decideKnee(d *Decision, results []*run.Result) {
 		return
 	}
 	s := res.Surfaces[0]
-	d.Why = s.Verdict
+	d.Why = report.Knee(res, &s)
 	switch {
 	case res.Rounds < lab.MinRounds: // then there are no intervals
 		d.Why = fmt.Sprintf("cannot tell from %d rounds", res.Rounds)

@@ -50,7 +50,7 @@ func TestMeasuresThePeerBesideStele(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := run.ReadRun(f)
+	r, err := run.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,34 +1,38 @@
-package env
+package report
 
 import (
+	"cmp"
 	"fmt"
 	"github.com/stele-go/stele/lab/run"
+	"io"
 	"slices"
 	"strings"
 )
 
-// text writes the fingerprint as a table of two columns. What is not known is
-// listed with its reason, and left out of the table.
-func text(e *run.Environment, b *strings.Builder) {
+// Environment writes where a measurement was made as a table of two columns,
+// and its warnings. What is not known is left out of the table and listed with
+// its reason.
+func Environment(w io.Writer, e *run.Environment) error {
+	var b strings.Builder
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(b, "  %-14s %s\n", name, value)
+			fmt.Fprintf(&b, "  %-14s %s\n", name, value)
 		}
 	}
 	b.WriteString("machine\n")
 	row("host", e.Hostname)
 	row("system", strings.TrimSpace(e.OS+"/"+e.Arch+" "+e.Kernel))
-	row("processors", fmt.Sprintf("%d x %s", e.CPUs, orUnknown(e.CPU)))
+	row("processors", fmt.Sprintf("%d x %s", e.CPUs, cmp.Or(e.CPU, "(model not known)")))
 	row("governor", e.Governor)
 	if e.Memory > 0 {
-		row("memory", bytesText(e.Memory))
+		row("memory", size(float64(e.Memory)))
 	}
 	row("virtual", e.Virtual)
 	if e.Unknown["load1"] == "" {
 		row("load", fmt.Sprintf("%.2f; just now %.0f %% busy, %.0f %% waiting for disks, %.0f %% stolen",
 			e.Load, 100*e.Busy, 100*e.IOWait, 100*e.Steal))
 	}
-	row("Go", strings.TrimSpace(fmt.Sprintf("%s, GOMAXPROCS %d %s", e.Go, e.GOMAXPROCS, strings.Join(goSettings(e), " "))))
+	row("Go", strings.TrimSpace(fmt.Sprintf("%s, GOMAXPROCS %d %s", e.Go, e.GOMAXPROCS, goSettings(e))))
 	b.WriteString("\nfolder\n")
 	row("path", e.Dir)
 	row("file system", e.FS)
@@ -38,7 +42,7 @@ func text(e *run.Environment, b *strings.Builder) {
 		row("journal", e.Journal)
 	}
 	if e.TotalBytes > 0 {
-		row("free", fmt.Sprintf("%s of %s", bytesText(e.FreeBytes), bytesText(e.TotalBytes)))
+		row("free", fmt.Sprintf("%s of %s", size(float64(e.FreeBytes)), size(float64(e.TotalBytes))))
 	}
 	row("device", strings.TrimSpace(e.Device+" "+e.DeviceID))
 	row("members", strings.Join(e.Members, ", "))
@@ -58,9 +62,11 @@ func text(e *run.Environment, b *strings.Builder) {
 	if len(e.Warnings) > 0 {
 		b.WriteString("\nwarnings\n")
 		for _, w := range e.Warnings {
-			fmt.Fprintf(b, "  %s: %s\n", w.Code, w.Text)
+			fmt.Fprintf(&b, "  %s: %s\n", w.Code, PlaceWarning(e, &w))
 		}
 	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // unknownLines groups the fields that are unknown for one reason.
@@ -78,31 +84,12 @@ func unknownLines(e *run.Environment) []string {
 	return lines
 }
 
-func orUnknown(s string) string {
-	if s == "" {
-		return "(model not known)"
-	}
-	return s
-}
-
-func bytesText(n int64) string {
-	const units = "KMGTPE"
-	if n < 1<<10 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, i := float64(n)/1024, 0
-	for v >= 1024 && i < len(units)-1 {
-		v /= 1024
-		i++
-	}
-	return fmt.Sprintf("%.1f %ciB", v, units[i])
-}
-
-func goSettings(e *run.Environment) []string {
+// goSettings are the settings of Go that were set, ordered by name.
+func goSettings(e *run.Environment) string {
 	var s []string
 	for k, v := range e.GoSettings {
 		s = append(s, k+"="+v)
 	}
 	slices.Sort(s)
-	return s
+	return strings.Join(s, " ")
 }

@@ -1,0 +1,84 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// schema1 is the schema of runs that stored what was found as sentences.
+const schema1 = "stele.run/1"
+
+// fromVersion1 takes out of a run of version 1 what was derived in another
+// form; Analyse derives it anew. What was measured is in the same form.
+func fromVersion1(data []byte) ([]byte, error) {
+	var r map[string]json.RawMessage
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, err
+	}
+	var results []map[string]json.RawMessage
+	if err := json.Unmarshal(r["results"], &results); err != nil {
+		return nil, err
+	}
+	for _, res := range results {
+		if err := resultFromVersion1(res); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if r["results"], err = json.Marshal(results); err != nil {
+		return nil, err
+	}
+	return json.Marshal(r)
+}
+
+func resultFromVersion1(res map[string]json.RawMessage) error {
+	if res == nil {
+		return nil // which Run.check refuses
+	}
+	for _, derived := range []string{"verdict", "refused", "surfaces"} {
+		delete(res, derived)
+	}
+	if text, ok := res["cut"]; ok {
+		var s string
+		if err := json.Unmarshal(text, &s); err != nil {
+			return err
+		}
+		cut, err := json.Marshal(cutFromVersion1(s))
+		if err != nil {
+			return err
+		}
+		res["cut"] = cut
+	}
+	if res["variants"] == nil {
+		return nil
+	}
+	var variants []map[string]json.RawMessage
+	if err := json.Unmarshal(res["variants"], &variants); err != nil {
+		return err
+	}
+	for _, v := range variants {
+		for _, derived := range []string{"warnings", "latency", "steady", "trace"} {
+			delete(v, derived)
+		}
+	}
+	var err error
+	res["variants"], err = json.Marshal(variants)
+	return err
+}
+
+// cutFromVersion1 reads the sentence of Result.Cut: "the budget had room for 3
+// of the 6 rounds that a verdict takes; with their pilots they took 5s. ...".
+func cutFromVersion1(s string) *Cut {
+	if s == "" {
+		return nil
+	}
+	c := new(Cut)
+	var took string
+	fmt.Sscanf(s, "the budget had room for %d of the %d rounds that a verdict takes; with their pilots they took %s", &c.Rounds, &c.Needed, &took)
+	if d, err := time.ParseDuration(strings.TrimSuffix(took, ".")); err == nil {
+		c.Took = Nanos(d)
+	}
+	return c
+}

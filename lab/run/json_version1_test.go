@@ -1,0 +1,62 @@
+package run
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"testing"
+)
+
+// A run that a Stele of version 1 wrote is read, analysed and compared as one of
+// this version.
+func TestReadVersion1(t *testing.T) {
+	data, err := os.ReadFile("testdata/version1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Read(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Schema != Schema || len(r.Results) != 2 {
+		t.Fatalf("schema %q, %d results", r.Schema, len(r.Results))
+	}
+	res := r.Results[0]
+	if want := (Cut{Rounds: 8, Needed: 20, Took: 5e9}); res.Cut == nil || *res.Cut != want {
+		t.Errorf("cut %+v, want %+v", res.Cut, want)
+	}
+	// The figures of the file itself, to the digit.
+	c := res.Comparisons[0]
+	if c.Verdict != Slower || c.Ratio.Median != 1.1769284369101882 || c.Ratio.N != 8 {
+		t.Errorf("comparison %+v", c)
+	}
+	if f := res.Findings; len(f) != 2 || f[0].Kind != FoundBest || f[0].Fastest != "a" || f[0].Next != "b" || f[1].Kind != FoundNothing {
+		t.Errorf("findings %+v", f)
+	}
+	want := []Warning{{Code: WarnOutliers, Rounds: []int{1}}, {Code: WarnBatched, N: 3}, {Code: WarnOutOfRange, N: 1}}
+	if got := res.Variant("a").Warnings; !reflect.DeepEqual(got, want) {
+		t.Errorf("warnings %+v, want %+v", got, want)
+	}
+	if w := r.Places[0].Environment.Warnings; len(w) != 1 || w[0].Code != WarnVirtual || w[0].Text == "" {
+		t.Errorf("warnings about the place %+v", w)
+	}
+	if s := r.Results[1].Surfaces; len(s) != 1 || s[0].KneeHi != "2" {
+		t.Errorf("surfaces %+v", s)
+	}
+	if res.Variant("a").Trace == nil || len(res.Variant("a").Trace.Calls) != 1 {
+		t.Errorf("trace %+v", res.Variant("a").Trace)
+	}
+
+	// Written, it is a run of this version.
+	var b bytes.Buffer
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report := Compare(r, again, CompareOptions{Force: true}); len(report.Problems)+len(report.Differences) != 0 || len(report.Rows) == 0 {
+		t.Errorf("compared with itself: %+v", report)
+	}
+}
