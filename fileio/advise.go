@@ -123,7 +123,7 @@ func (r *Reader) advise(off, n int64, a Advice) error {
 	return err
 }
 
-// adviseLimit is how many of n bytes it makes sense to have read ahead.
+// adviseLimit returns how many of n bytes to read ahead: no more than free memory.
 func adviseLimit(n int64) int64 {
 	if n <= 64<<20 {
 		return n

@@ -14,57 +14,55 @@ import (
 )
 
 const (
-	// copyPiece is what is copied between two looks at the context, in bytes.
+	// copyPiece is how many bytes are copied between two checks of the context.
 	copyPiece = 64 << 20
-	// copyBuffer is what is moved at a time where the kernel does not copy.
-	// sendfile(2) is no better there: between two files on one ext4 it was as
-	// fast as a buffer, and to another file system as well.
+	// copyBuffer is the size in bytes of the buffer used if the kernel does not
+	// copy. sendfile(2) is no better there: it was as fast as a buffer, between two
+	// files on one ext4 and to another file system.
 	copyBuffer = 256 << 10
 )
 
 // CopyOptions are the settings of a copy.
 type CopyOptions struct {
-	// Sparse leaves out the holes of the source, if the target ends at its
-	// offset or before, so that they are holes there too. Elsewhere, and by
-	// default, they are copied as the zeros that they read as; where the file
-	// system shares blocks, it shares holes as well.
+	// Sparse skips the holes of the source, so that the target has holes too, if the
+	// target ends at its offset or before. Otherwise, and by default, holes are
+	// copied as zeros; where the file system shares blocks, it shares holes as well.
 	Sparse bool
-	// Trace, unless nil, is told of each piece after it.
+	// Trace, unless nil, is called after each piece.
 	Trace func(Op)
 }
 
-// CopyResult tells how many bytes were copied, and how.
+// A CopyResult says how many bytes were copied, and how.
 type CopyResult struct {
-	Bytes  int64 // all of them
-	Kernel int64 // by copy_file_range(2), which may have shared blocks; else through memory
-	Holes  int64 // left out
+	Bytes  int64 // all, including Holes
+	Kernel int64 // by copy_file_range(2), which may have shared blocks; the others went through memory
+	Holes  int64 // skipped
 }
 
-// Copy copies src from its offset on, up to its end, to dst at its offset. Both
-// offsets move. What is copied survives the process, not a power cut: sync dst.
+// Copy copies src from its offset to its end to dst at its offset, and moves both
+// offsets. The copied bytes survive kill -9, not a power cut: sync dst for that.
 //
-// It is copied by the kernel where it can be, which on XFS and btrfs shares
-// the blocks, and through a buffer elsewhere: to another file system, to a
-// file that was opened with O_APPEND, from or to what is no file. After an
-// error, Copied tells how much of it is in dst. Where src becomes shorter
-// meanwhile, dst has what there was, and the error is ErrTruncated.
+// The kernel copies where it can, which on XFS and btrfs shares the blocks; otherwise
+// the bytes go through a buffer: to another file system, to a file opened with
+// O_APPEND, from or to anything but a regular file. After an error, the CopyResult says
+// how much is in dst. If src is truncated during the copy, dst has the bytes that there
+// were, and the error is ErrTruncated.
 //
-// ctx is looked at every 64 MiB, or 256 KiB where they go through a buffer. It
-// also ends a wait for the other end of src or dst, if that is a pipe, a socket
-// or another file with deadlines: then it sets the read deadline of src, and the
-// write deadline of dst, and clears both before Copy returns, whatever they were
-// before. What was read from a pipe by then and is not in dst is lost. A wait
-// for a file without deadlines, as for a terminal, a pipe that was opened to
-// block (which standard input often is), or a file on a server that does not
-// answer, does not end with ctx.
+// Copy checks ctx every 64 MiB, or 256 KiB if they go through a buffer. ctx also ends
+// a wait for the other end of src or dst, if that is a pipe, a socket or another file
+// with deadlines: Copy then sets the read deadline of src and the write deadline of
+// dst, and clears both before it returns, whatever they were before. Bytes that were
+// read from a pipe and are not in dst are lost. ctx does not end a wait for a file
+// without deadlines, such as a terminal, a pipe opened in blocking mode (as standard
+// input often is), or a file on a server that does not answer.
 //
-// A file can be copied to itself, up to the end that it has at first; that
-// fails where the two parts overlap.
+// A file can be copied to itself, up to the end that it has at the start, unless the
+// two ranges overlap.
 func Copy(ctx context.Context, dst, src *os.File, o CopyOptions) (CopyResult, error) {
 	return newCopier(dst, src, o).run(ctx, math.MaxInt64)
 }
 
-// CopyN is Copy of n bytes. Where src has fewer, it fails with io.EOF.
+// CopyN is Copy for n bytes. If src has fewer, the error is io.EOF.
 func CopyN(ctx context.Context, dst, src *os.File, n int64, o CopyOptions) (CopyResult, error) {
 	done, err := newCopier(dst, src, o).run(ctx, n)
 	if err == nil && done.Bytes < n {
@@ -76,9 +74,9 @@ func CopyN(ctx context.Context, dst, src *os.File, n int64, o CopyOptions) (Copy
 type copier struct {
 	dst, src *os.File
 	o        CopyOptions
-	regular  bool  // both are regular files, which have no other end
-	size     int64 // of src at first, if it is a regular file
-	buffered bool  // the kernel does not copy here
+	regular  bool  // both are regular files, which need no deadline
+	size     int64 // of src at the start, if it is a regular file
+	buffered bool  // the kernel does not copy these files
 	result   CopyResult
 }
 
@@ -103,9 +101,9 @@ func (c *copier) run(ctx context.Context, n int64) (_ CopyResult, err error) {
 	return c.result, err
 }
 
-// interruptible has calls that wait for the other end of src or dst fail once
-// ctx is done. What it returns takes that back, and makes such a failure the
-// error of ctx.
+// interruptible makes calls that wait for the other end of src or dst fail once ctx is
+// done. The function that it returns undoes that, and replaces such an error by that of
+// ctx.
 func (c *copier) interruptible(ctx context.Context) (end func(err *error)) {
 	if c.regular || ctx.Done() == nil || ctx.Err() != nil {
 		return func(*error) {}
@@ -134,9 +132,8 @@ func (c *copier) interruptible(ctx context.Context) (end func(err *error)) {
 	}
 }
 
-// checkWhole returns ErrTruncated if src has ended before it did at first, because
-// it became shorter. The size alone tells nothing: that of a file of /sys is a
-// page.
+// checkWhole returns ErrTruncated if src ended early because it was truncated. Its size
+// at the start alone proves nothing: that of a file of /sys is always a page.
 func (c *copier) checkWhole() error {
 	if c.result.Bytes >= c.size {
 		return nil
@@ -156,9 +153,9 @@ func (c *copier) error(err error) error {
 	return &os.LinkError{Op: "copy", Old: c.src.Name(), New: c.dst.Name(), Err: err}
 }
 
-// limitToSelf is how much of n is copied where src and dst are one file, which would
-// have no end otherwise: what is there now. copy_file_range(2) refuses parts
-// that overlap, and a buffer would copy what it has just written.
+// limitToSelf returns n, limited to the current end of the file if src and dst are the
+// same file, which would otherwise grow forever. It returns an error if the ranges
+// overlap: copy_file_range(2) refuses that, and a buffer would copy its own output.
 func (c *copier) limitToSelf(n int64) (int64, error) {
 	from, err := c.src.Stat()
 	if err != nil {
@@ -192,9 +189,9 @@ func (c *copier) limitToSelf(n int64) (int64, error) {
 	return n, err
 }
 
-var errOverlap = errors.New("the parts of the file overlap")
+var errOverlap = errors.New("source and target are overlapping ranges of one file")
 
-// pieces copies n bytes, and tells whether src has ended before.
+// pieces copies n bytes, and reports whether src ended before.
 func (c *copier) pieces(ctx context.Context, n int64) (ended bool, err error) {
 	for n > 0 {
 		if err := ctx.Err(); err != nil {
@@ -209,7 +206,7 @@ func (c *copier) pieces(ctx context.Context, n int64) (ended bool, err error) {
 	return false, nil
 }
 
-// piece copies up to n bytes; 0 is the end of src.
+// piece copies up to n bytes; 0 means the end of src.
 func (c *copier) piece(n int64) (int64, error) {
 	start := time.Now()
 	m, err := c.kernelPiece(n)
@@ -235,14 +232,14 @@ func (c *copier) kernelPiece(n int64) (int64, error) {
 	if err != nil && !sys.NoKernelCopy(err) {
 		return m, c.error(err)
 	}
-	// 0 bytes may also be a file of /proc, whose size is 0 (copy_file_range(2)):
-	// reading tells.
+	// 0 bytes may also mean a file of /proc, whose size is 0 (copy_file_range(2)):
+	// reading shows.
 	c.buffered = m == 0
 	c.result.Kernel += m
 	return m, nil
 }
 
-// bufferedPiece copies through a buffer, a piece of its size.
+// bufferedPiece copies up to n bytes through a buffer.
 func (c *copier) bufferedPiece(n int64) (int64, error) {
 	buf := getBuffer(copyBuffer)
 	defer buf.put()
@@ -252,14 +249,14 @@ func (c *copier) bufferedPiece(n int64) (int64, error) {
 	}
 	m, err := c.dst.Write(buf.b[:got])
 	if m < got {
-		// What dst has not got, src is to give again; a pipe cannot.
+		// Step back to the bytes that dst did not take; a pipe cannot.
 		_, _ = c.src.Seek(int64(m-got), io.SeekCurrent)
 	}
 	return int64(m), err
 }
 
-// endsHere reports whether dst ends at its offset or before, so that what is
-// not written there reads as zeros.
+// endsHere reports whether dst ends at its offset or before, so that bytes that are
+// skipped there read as zeros.
 func (c *copier) endsHere() bool {
 	at, err := c.dst.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -273,7 +270,7 @@ func (c *copier) endsHere() bool {
 	return err == nil && !opened.Append
 }
 
-// sparse copies the data of src, and moves over its holes.
+// sparse copies the data of src and skips its holes.
 func (c *copier) sparse(ctx context.Context, n int64) error {
 	from, err := c.src.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -293,7 +290,7 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 	for at < end {
 		data, hole, err := sys.NextData(c.src, at, end)
 		if err != nil {
-			// Cut between the two seeks, src has nothing where there was data.
+			// If src was truncated between the two seeks, the second fails.
 			if info, statErr := c.src.Stat(); statErr == nil && info.Size() < end {
 				err = c.error(ErrTruncated)
 			} else {
@@ -302,7 +299,7 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 			return errors.Join(err, c.endAt(to+at-from), c.seek(at, to+at-from))
 		}
 		if data == end {
-			// No data up to the end, which may be nearer now.
+			// No data up to the end, which may have moved back.
 			if info, err = c.src.Stat(); err != nil {
 				return err
 			}
@@ -318,7 +315,7 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 		if err != nil {
 			return errors.Join(err, c.endAt(to+c.result.Bytes))
 		}
-		if at = hole; ended { // src has become shorter
+		if at = hole; ended { // src was truncated
 			at = from + c.result.Bytes
 			break
 		}
@@ -329,13 +326,13 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 	if err := c.seek(at, to+at-from); err != nil {
 		return err
 	}
-	// A file that grows, or one of /proc, which has no size.
+	// A file that has grown, or one of /proc, which has no size.
 	_, err = c.pieces(ctx, n-c.result.Bytes)
 	return err
 }
 
-// endAt sets the size of dst, if holes were left out: what ends in one has no
-// last byte that would give it its size.
+// endAt sets the size of dst if holes were skipped: after a hole at the end no write
+// sets it.
 func (c *copier) endAt(size int64) error {
 	if c.result.Holes == 0 {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// alignment is what direct I/O on a file asks for, in bytes, powers of two
-// each.
+// alignment is the alignment that direct I/O on a file requires, in bytes, powers of
+// two.
 type alignment struct {
-	mem    int // of the memory's address
-	offset int // of the offset and of the length
+	mem    int // of the memory address
+	offset int // of the offset and the length
 }
 
 // accepts reports whether a request can go to the kernel as it is.
@@ -23,15 +23,15 @@ func (a alignment) accepts(p []byte, off int64) bool {
 		off&int64(a.offset-1) == 0 && len(p)&(a.offset-1) == 0
 }
 
-// around is the smallest range of whole blocks with n bytes at off in it.
+// around returns the smallest range of whole blocks that contains n bytes at off.
 func (a alignment) around(off int64, n int) (lo, hi int64) {
 	block := int64(a.offset)
 	return off &^ (block - 1), (off + int64(n) + block - 1) &^ (block - 1)
 }
 
-// directAlignment asks the file system (statx(2), STATX_DIOALIGN, Linux 6.1).
-// Where that does not say, a page is tried, which is as much as the blocks of
-// common devices.
+// directAlignment returns the alignment that the file system reports (statx(2),
+// STATX_DIOALIGN, Linux 6.1). If it reports none, directAlignment tries a page, which
+// suits the blocks of common devices.
 func directAlignment(f *os.File) (alignment, error) {
 	st, err := sys.StatFile(f)
 	a := alignment{st.DirectMem, st.DirectOffset}
@@ -53,8 +53,8 @@ func directAlignment(f *os.File) (alignment, error) {
 	return alignment{bufferAlign, bufferAlign}, nil
 }
 
-// readDirect reads past the page cache. What is aligned goes to the kernel as
-// it is, all else through a pooled buffer of whole blocks.
+// readDirect reads past the page cache. An aligned request goes to the kernel
+// unchanged, any other through a pooled buffer of whole blocks.
 func (r *Reader) readDirect(p []byte, off int64) (n int, err error) {
 	if r.align.accepts(p, off) {
 		return r.preadDirect(p, off)
@@ -76,12 +76,12 @@ func (r *Reader) readDirect(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// preadDirect is pread with whole blocks. A read that ends within a block has
-// met the end of the file; to ask on from there would be EINVAL.
+// preadDirect is pread for whole blocks. A read that ends within a block has reached the
+// end of the file; reading on from there would be EINVAL.
 func (r *Reader) preadDirect(p []byte, off int64) (n int, err error) {
 	for n < len(p) {
-		// In parts of whole blocks: the kernel cuts what is longer than 2 GiB at
-		// a page (MAX_RW_COUNT), which need not be the end of a block.
+		// In parts of whole blocks: the kernel shortens a read of more than 2 GiB to
+		// a page boundary (MAX_RW_COUNT), which need not be the end of a block.
 		m, err := sys.Pread(r.f, p[n:min(len(p), n+maxBuffer)], off+int64(n))
 		n += m
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// mapFile maps the file as it is, and does what the options ask for.
+// mapFile maps the file as it is now, and applies the options.
 func (r *Reader) mapFile(o Options) error {
 	if r.size == 0 {
 		return nil // mmap(2) refuses a length of 0
@@ -20,14 +20,14 @@ func (r *Reader) mapFile(o Options) error {
 	if int64(int(r.size)) != r.size {
 		return errTooLarge
 	}
-	// With huge pages to come the page table is not filled with small ones.
+	// With HugePages, do not fill the page table with small pages first.
 	mem, err := sys.Mmap(r.f, int(r.size), o.Populate && !o.HugePages)
 	if err != nil {
 		return err
 	}
 	r.mem = mem
 	if o.HugePages {
-		// Refusals leave small pages; the trace shows them.
+		// On an error the pages stay small; the trace shows it.
 		_ = r.madvise(mem, sys.MemHuge)
 		if o.Populate && r.madvise(mem, sys.MemCollapse) != nil {
 			_ = r.madvise(mem, sys.MemPopulate)
@@ -36,7 +36,7 @@ func (r *Reader) mapFile(o Options) error {
 	return nil
 }
 
-// readMapped copies from the mapping, and reads what lies behind it.
+// readMapped copies from the mapping, and reads the bytes after it by pread(2).
 func (r *Reader) readMapped(p []byte, off int64) (n int, err error) {
 	if off < int64(len(r.mem)) {
 		n = len(p)
@@ -54,7 +54,7 @@ func (r *Reader) readMapped(p []byte, off int64) (n int, err error) {
 	return n + m, err
 }
 
-// copyMapped reports whether no fault came in its way.
+// copyMapped copies from the mapping, and reports false after a fault.
 func (r *Reader) copyMapped(p []byte, off int) (whole bool) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
@@ -69,8 +69,8 @@ func (r *Reader) copyMapped(p []byte, off int) (whole bool) {
 	return true
 }
 
-// readAfterFault reads by pread(2) what a fault kept from being copied: that
-// tells how much there is, and what the disk has to say.
+// readAfterFault reads by pread(2) after a fault: that returns the bytes before the new
+// end, or the disk's error.
 func (r *Reader) readAfterFault(p []byte, off int64) (int, error) {
 	n, err := r.pread(p, off)
 	if err == io.EOF && off+int64(n) < int64(len(r.mem)) {
@@ -100,8 +100,8 @@ func (r *Reader) viewMapped(off int64, n int, f func([]byte) error) (err error) 
 	return err
 }
 
-// unreadableError returns why the kernel could not read the part of the mapping
-// that f gave to it, which is all that EFAULT says.
+// unreadableError returns the cause of an EFAULT, with which the kernel failed to read
+// the part of the mapping that f passed to it.
 func (r *Reader) unreadableError(off int64, n int, unknown error) error {
 	fi, err := r.f.Stat()
 	if err != nil {
@@ -123,19 +123,19 @@ func (r *Reader) unreadableError(off int64, n int, unknown error) error {
 		off += int64(m)
 	}
 	if fi.Size() != r.size || !fi.ModTime().Equal(r.changed) {
-		return r.offsetError("read", off, ErrTruncated) // and is as long as before again
+		return r.offsetError("read", off, ErrTruncated) // and has grown again since
 	}
-	return unknown // of other memory of f's
+	return unknown // f passed other memory
 }
 
-// isMappingFault reports whether v, which was recovered, is a fault in the mapping.
+// isMappingFault reports whether v, a recovered value, is a fault in the mapping.
 func (r *Reader) isMappingFault(v any) bool {
 	_, ok := faultAt(v, r.mem)
 	return ok
 }
 
-// faultAt tells whether v, which was recovered, is a fault in the pages of mem,
-// and where.
+// faultAt reports whether v, a recovered value, is a fault in the pages of mem, and at
+// which offset.
 func faultAt(v any, mem []byte) (off int64, ok bool) {
 	e, ok := v.(interface {
 		runtime.Error
@@ -148,14 +148,14 @@ func faultAt(v any, mem []byte) (off int64, ok bool) {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
 	base := first &^ (page - 1)
 	size := (first + uintptr(len(mem)) - base + page - 1) &^ (page - 1)
-	if e.Addr()-base >= size { // also where it is less than base
+	if e.Addr()-base >= size { // also if it is below base
 		return 0, false
 	}
 	return max(0, int64(e.Addr()-first)), true
 }
 
-// faultError turns a fault in the mapping into an error, and panics again with
-// anything else.
+// faultError returns the error for a fault in the mapping. It panics again with any
+// other v.
 func (r *Reader) faultError(v any) error {
 	off, ok := faultAt(v, r.mem)
 	if !ok {
@@ -163,12 +163,12 @@ func (r *Reader) faultError(v any) error {
 	}
 	fi, err := r.f.Stat()
 	if err == nil && fi.Size() > off {
-		// It is there again, or the disk fails, or it was a write.
+		// The file has grown again, or the disk fails, or f wrote to the memory.
 		buf := getBuffer(1)
 		_, err = sys.Pread(r.f, buf.b, off)
 		buf.put()
 		if err == nil && fi.Size() == r.size && fi.ModTime().Equal(r.changed) {
-			panic(v) // nothing happened to the file
+			panic(v) // the file did not change: f wrote to the memory
 		}
 	}
 	if err == nil {
@@ -177,11 +177,11 @@ func (r *Reader) faultError(v any) error {
 	return r.offsetError("view", off, err)
 }
 
-// prefaultRange enters in the page table what was read ahead before.
+// prefaultRange maps pages into the page table ahead of the reader.
 func (r *Reader) prefaultRange(from, to int64) {
 	to = min(to, int64(len(r.mem)))
 	if from < to {
-		// A refusal, as of a file that became shorter, leaves it to page faults.
+		// After an error, as for a truncated file, page faults do it.
 		_ = r.madvise(r.mem[from:to], sys.MemPopulate)
 	}
 }

@@ -2,9 +2,8 @@ package fileio
 
 import "github.com/stele-go/stele/internal/sys"
 
-// preallocate reserves room up to end, at least, in whole steps. It is a wish: a
-// disk that has no room for a step may have room for the bytes, so its error
-// ends only the wishing.
+// preallocate allocates space up to end, at least, in whole steps. A disk without space
+// for a step may have space for the bytes, so an error only stops preallocation.
 func (w *Writer) preallocate(end int64) {
 	if w.preallocStep == 0 || w.preallocFailed || end <= w.reserved {
 		return
@@ -15,7 +14,7 @@ func (w *Writer) preallocate(end int64) {
 	w.traceOp(OpPrealloc, w.reserved, n, start, err)
 	if err != nil {
 		w.preallocFailed, w.stats.Fallback = true, w.pathError("preallocate", err)
-		// ext4 keeps what it found before it ran out, so that nobody else finds any.
+		// ext4 keeps the part that it allocated before it ran out of space: free it.
 		if info, err := w.f.Stat(); err == nil {
 			_ = w.f.Truncate(info.Size())
 		}
@@ -25,9 +24,9 @@ func (w *Writer) preallocate(end int64) {
 	w.stats.Preallocated += n
 }
 
-// releasePrealloc gives back the room behind the end of the file. Truncated to the size
-// it has, a file loses the blocks behind it (ext4_setattr: "to truncate
-// possible preallocated blocks").
+// releasePrealloc frees the space beyond the end of the file. A truncation to the size
+// that the file has frees the blocks beyond it (ext4_setattr: "to truncate possible
+// preallocated blocks").
 func (w *Writer) releasePrealloc() error {
 	if w.stats.Preallocated == 0 {
 		return nil

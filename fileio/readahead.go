@@ -10,38 +10,38 @@ import (
 	"github.com/stele-go/stele/latency"
 )
 
-// Stats are what a Reader knows of its readahead and its reads.
+// Stats are the state of a Reader's readahead, and the latency of its reads.
 type Stats struct {
-	Pattern Pattern // found in the recent requests
-	Window  int64   // bytes that are kept ahead of the stream that was read last; 0: none
+	Pattern Pattern // detected in the recent requests
+	Window  int64   // bytes kept ahead of the stream that was read last; 0 for none
 	Counts
-	// Read is how long reads by pread(2) took: requests, or what fills the
-	// buffer of Read. One of 256 is timed, and none of a mapping.
+	// Read has the latency of reads by pread(2): of requests, and of fills of Read's
+	// buffer. One in 256 is timed, and none of a mapping.
 	Read latency.Snapshot
 }
 
-// readSample is how many reads there are to one that is timed.
+// readSample: one in so many reads is timed.
 const readSample = 256
 
-// A readahead watches the requests of a Reader and reads ahead of them. It is
-// never waited for: a request that comes while another is looked at is not
-// looked at.
+// A readahead observes the requests of a Reader and reads ahead of them. No request
+// waits for it: one that comes while another is observed is skipped.
 //
-// What is read ahead is asked for in the goroutine of the request that makes
-// it due. posix_fadvise(POSIX_FADV_WILLNEED) submits the reads and returns, and
-// a goroutine of its own would cost a wake-up for each window.
+// The goroutine of the request that makes a window due asks for it.
+// posix_fadvise(POSIX_FADV_WILLNEED) submits the reads and returns; a goroutine for it
+// would cost a wake-up for each window.
 type readahead struct {
 	r *Reader
 
 	mu            sync.Mutex
 	detector      detector
-	randomAdvised bool // the kernel was told that offsets are random
+	randomAdvised bool // the kernel has the advice that offsets are random
 	epoch         time.Time
 
-	// skipMode says which requests need not be looked at, since nothing is to be
-	// done about them as long as they go on like this: one of the constants
-	// below. turn counts requests for the samples, end is where the last one
-	// ended. A race between goroutines has one looked at too many or too few.
+	// skipMode, one of the constants below, says which requests need not be
+	// observed, because nothing follows from them as long as the pattern holds.
+	// requests counts for the samples, toSkip counts down for skipCounted, end is the
+	// end of the last request. A race between goroutines only observes one request
+	// too many or too few.
 	skipMode atomic.Uint32
 	requests atomic.Uint32
 	toSkip   atomic.Int32
@@ -49,20 +49,20 @@ type readahead struct {
 
 	off atomic.Bool // by advice
 
-	probe   [1]byte // guarded by busy
+	probe   [1]byte // guarded by probing
 	probing atomic.Bool
 }
 
 const (
 	observeAll     = iota
-	skipRandom     // but for samples, and what goes on where the last one ended
-	skipSequential // as long as each begins where the one before ended
-	skipCounted    // for as many as rest says
+	skipRandom     // all but samples and those adjacent to the last request
+	skipSequential // those that begin where the last one ended
+	skipCounted    // the next toSkip requests
 )
 
-// Of every sampleOf requests without an order, sampled in a row are looked at:
-// enough to find a stride, and few enough that a request costs 3 ns, of the 570
-// that 4 KiB from the page cache take.
+// Of every sampleOf requests without an order, sampled in a row are observed: enough to
+// detect a stride, and few enough that a request costs 3 ns, of the 570 that 4 KiB from
+// the page cache take.
 const (
 	sampleOf = 512
 	sampled  = 8
@@ -83,13 +83,13 @@ func newReadahead(r *Reader, size int64, o Options) *readahead {
 	}
 	if o.Pattern == Random {
 		ra.skipMode.Store(skipRandom)
-		ra.randomAdvised = true // in Open
+		ra.randomAdvised = true // by setReadahead
 		ra.detector.seen, ra.detector.random = randomAfter, true
 	}
 	return ra
 }
 
-// observe is told of each request before it is served.
+// observe is called for each request before it is served.
 func (ra *readahead) observe(off int64, n int) {
 	if n <= 0 || ra.off.Load() {
 		return
@@ -145,11 +145,11 @@ func (ra *readahead) observe(off int64, n int) {
 
 func (ra *readahead) now() int64 { return int64(time.Since(ra.epoch)) + 1 }
 
-// run reads ahead what p wants, unless it is in the page cache already.
+// run executes p, unless its bytes are in the page cache already.
 func (ra *readahead) run(p plan) {
 	if ra.r.prefault && p.kind == Sequential {
-		// The page faults that this saves would have the kernel read ahead; so
-		// does this.
+		// This replaces page faults, in which the kernel would read ahead, and
+		// reads ahead as well.
 		ra.r.prefaultRange(p.from, p.to)
 		return
 	}
@@ -157,7 +157,7 @@ func (ra *readahead) run(p plan) {
 	for i := 0; i < p.count && !warm; i++ {
 		off, n := p.piece(i)
 		if ra.r.fadvise(off, n, sys.AdviseWillNeed) != nil {
-			return // nothing was promised; the reads themselves will tell
+			return // the reads themselves meet the error
 		}
 	}
 	ra.mu.Lock()
@@ -170,7 +170,7 @@ func (ra *readahead) run(p plan) {
 	ra.mu.Unlock()
 }
 
-// startPause has requests not looked at, if the detector wants it so. mu is held.
+// startPause starts a pause that the detector has asked for, if any. mu is held.
 func (ra *readahead) startPause() bool {
 	if ra.detector.toSkip == 0 {
 		return false
@@ -181,8 +181,8 @@ func (ra *readahead) startPause() bool {
 	return true
 }
 
-// cached reports whether the furthest byte of p is in the page cache: a read
-// that may not wait gets it.
+// cached reports whether the furthest byte of p is in the page cache: a non-blocking
+// read gets it.
 func (ra *readahead) cached(p plan) bool {
 	if !ra.probing.CompareAndSwap(false, true) {
 		return false
@@ -196,7 +196,7 @@ func (ra *readahead) cached(p plan) bool {
 	return got == 1 && err == nil
 }
 
-// reset forgets the pattern.
+// reset discards the detected pattern.
 func (ra *readahead) reset() {
 	ra.mu.Lock()
 	defer ra.mu.Unlock()
@@ -221,12 +221,12 @@ func (ra *readahead) stats() Stats {
 	return s
 }
 
-// adviseRandom turns the kernel's own readahead off or on.
+// adviseRandom turns the kernel's own readahead off for random offsets, or on.
 func (r *Reader) adviseRandom(random bool) {
 	file, mem := sys.AdviseNormal, sys.MemNormal
 	if random {
 		file, mem = sys.AdviseRandom, sys.MemRandom
 	}
-	// A refusal changes no result.
+	// An error changes no result.
 	_ = errors.Join(r.fadvise(0, 0, file), r.madvise(r.mem, mem))
 }

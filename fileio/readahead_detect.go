@@ -2,23 +2,23 @@ package fileio
 
 import "math/bits"
 
-// A detector finds out in which order a file is read, and says what to read
-// ahead. It does no I/O and reads no clock.
+// A detector detects the order in which a file is read, and plans the readahead. It does
+// no I/O and reads no clock.
 //
-// A request that continues a stream goes to that stream. Any other is compared
-// with the recent ones: two that touch, or three at equal distances,
-// begin a stream. So several streams may be interleaved.
+// A request that continues a stream is assigned to it. Any other is compared with the
+// recent ones: two that touch, or three at equal distances, begin a stream. So several
+// streams may be interleaved.
 type detector struct {
 	size    int64 // of the file: nothing is read ahead past it
 	min     int64 // first window
-	max     int64 // largest
-	forward bool  // whether to read ahead of forward streams too
+	max     int64 // largest window
+	forward bool  // read ahead for forward streams too
 
-	recent  [ringSize]request // that continued no stream, the newest first
+	recent  [ringSize]request // requests that continued no stream, the newest first
 	streams [maxStreams]stream
 	tick    uint32
-	last    *stream // that was continued last
-	// ordered has a bit for each recent request, the newest lowest: 1 where it
+	last    *stream // the stream continued last
+	// ordered has a bit for each recent request, the newest lowest: 1 if it
 	// continued a stream or was near another request.
 	ordered   uint32
 	seen      int
@@ -26,79 +26,79 @@ type detector struct {
 	random    bool
 
 	count Counts
-	// lastJudged is count when its use was looked at last. pause is how many
-	// requests were left alone for waste, found how often in a row what was to
-	// be read ahead was in the page cache.
+	// lastJudged is count at the last decision whether readahead pays. pause is the
+	// length of the last pause because of waste, in requests. cachedPlans is how many
+	// plans in a row were for bytes in the page cache.
 	lastJudged  Counts
 	pause       uint32
 	cachedPlans uint32
-	// toSkip is how many requests need not be observed; the caller takes it.
+	// toSkip is how many requests need not be observed; the caller resets it.
 	toSkip uint32
 }
 
 const (
 	ringSize   = 8
 	maxStreams = 4
-	// randomAfter is how many requests it takes to call them random: as many
+	// randomAfter is the number of requests needed to call the order random: as many
 	// as ordered has bits.
 	randomAfter = 32
-	// nearbyBytes is how far two requests may lie apart and still not be random: a
-	// reader that leaves things out profits from the kernel's readahead.
+	// nearbyBytes is the largest distance between two requests that are not random: a
+	// reader that skips small parts profits from the kernel's readahead.
 	nearbyBytes = 256 << 10
-	// maxStep bounds the strides, lest random reads look like some.
+	// maxStep bounds strides, lest random reads look like some.
 	maxStep = 8 << 20
-	// maxPieces bounds the calls that one plan takes.
+	// maxPieces bounds the system calls of one plan.
 	maxPieces = 64
-	// piece is what the kernel reads ahead at once at least: a request of more
-	// than the device's readahead and optimal size is cut without a word
-	// (force_page_cache_ra in mm/readahead.c), and 128 KiB is the least usual.
+	// piece is the size that every kernel reads ahead at once: it silently truncates a
+	// request of more than the device's readahead and optimal size
+	// (force_page_cache_ra in mm/readahead.c), of which 128 KiB is the smallest
+	// usual.
 	piece = 128 << 10
-	// leadTime is how long before a reader gets there its bytes should be asked for.
+	// leadTime is how long before a reader needs its bytes they should be requested.
 	leadTime = 20e6 // ns
-	// judgeAfter is of how many bytes the fate is to be known, to judge by them
-	// whether reading ahead pays.
+	// judgeAfter is how many bytes must have been used or wasted before each decision
+	// whether readahead pays.
 	judgeAfter = 64 << 10
-	// The pauses after more bytes were wasted than used, in requests. Each is
-	// twice the one before, until one trial has gone well.
+	// The pauses after more bytes were wasted than used, in requests. Each is twice
+	// the one before, until readahead has paid again.
 	minPause, maxPause = 64, 1024
-	// Those where all was in the page cache: shorter, as the file may soon be
-	// cold where the reader comes.
+	// The pauses after everything was in the page cache: shorter, as the next part of
+	// the file may be cold.
 	minWarmPause, maxWarmPause = 32, 256
 )
 
 type request struct{ off, n int64 }
 
-// Counts are what became of the bytes that were read ahead by the Reader, not
-// by the kernel.
+// Counts say what became of the bytes that the Reader, not the kernel, read ahead.
 type Counts struct {
-	Hits   int64 // requests that lay wholly in what had been read ahead
-	Issued int64 // bytes asked for ahead
-	Useful int64 // of these, bytes that were read later
-	Wasted int64 // of these, bytes that their reader left behind or out
+	Hits   int64 // requests of which all bytes had been read ahead
+	Issued int64 // bytes read ahead
+	Useful int64 // bytes of these that were requested later
+	Wasted int64 // bytes of these that the reader skipped or abandoned
 }
 
-// A stream is a reader with an order. Its place is counted in the direction it
-// goes: offsets forward, negated offsets backward, and bytes read in strides.
+// A stream is a series of requests in one order. Its positions count up in its
+// direction: offsets if forward, negated offsets if backward, bytes read if in strides.
 type stream struct {
-	kind Pattern // Unknown: this place is free
+	kind Pattern // Unknown: this element is free
 	last request
 	step int64 // of Strided
-	run  int   // requests that came where the stream said, in a row
+	run  int   // requests in a row that continued the stream
 	used uint32
-	id   uint32 // of the stream, as places are used again
+	id   uint32 // identifies the stream, as elements are reused
 
 	pos     int64 // where the next request is expected
-	edge    int64 // up to where bytes were asked for or found there
+	edge    int64 // bytes before it were read ahead or found in the page cache
 	window  int64
-	pending [4]span // asked for and not yet passed; at most a few are
-	// place and time of the plan before, which give the speed
+	pending [4]span // read ahead and not yet requested
+	// position and time of the last plan, which give the reader's speed
 	planPos int64
 	planAt  int64
 }
 
 type span struct{ from, to int64 }
 
-// A plan is a row of pieces to be read ahead, nearest first.
+// A plan is a series of pieces to read ahead, the nearest first.
 type plan struct {
 	off, step int64
 	n         int64 // bytes of each
@@ -107,12 +107,11 @@ type plan struct {
 	kind     Pattern
 	stream   *stream
 	id       uint32
-	from, to int64 // in the stream's own places
+	from, to int64 // in positions of the stream
 }
 
-// observe notes a request and returns what to read ahead of it; count is 0
-// where that is nothing. now is asked for the time in nanoseconds only when
-// something is.
+// observe records a request and returns the plan that follows from it, with a count of 0
+// for none. It calls now, which returns nanoseconds, only to make a plan.
 func (d *detector) observe(off, n int64, now func() int64) plan {
 	d.tick++
 	d.seen++
@@ -122,7 +121,7 @@ func (d *detector) observe(off, n int64, now func() int64) plan {
 		if s := &d.streams[i]; s.kind != Unknown && s.extend(d, req) {
 			d.ordered |= 1
 			d.last = s
-			if s.run > 1 { // the first may be by chance
+			if s.run > 1 { // the first may be chance
 				d.random, d.unordered = false, 0
 			}
 			return d.planFor(s, now)
@@ -132,12 +131,12 @@ func (d *detector) observe(off, n int64, now func() int64) plan {
 	d.detectStream(req)
 	copy(d.recent[1:], d.recent[:])
 	d.recent[0] = req
-	// Enough were seen, and next to none had to do with another.
+	// Of enough requests next to none was related to another.
 	d.random = d.seen >= randomAfter && bits.OnesCount32(d.ordered) <= 2
 	return plan{}
 }
 
-// pattern is the order that was found.
+// pattern returns the detected order.
 func (d *detector) pattern() Pattern {
 	if d.random {
 		return Random
@@ -148,7 +147,7 @@ func (d *detector) pattern() Pattern {
 	return Unknown
 }
 
-// detectStream looks for a request that req continues.
+// detectStream looks for recent requests that form a stream with req.
 func (d *detector) detectStream(req request) {
 	for i := range d.recent {
 		r := d.recent[i]
@@ -178,7 +177,7 @@ func (d *detector) detectStream(req request) {
 	}
 }
 
-// addStream puts s in the place of the stream that was continued longest ago.
+// addStream replaces the stream that was continued least recently by s.
 func (d *detector) addStream(s stream, req request) {
 	old := &d.streams[0]
 	for i := range d.streams {
@@ -196,9 +195,8 @@ func (d *detector) addStream(s stream, req request) {
 	d.ordered |= 1
 }
 
-// extend reports whether req continues s, and notes it then. It may also lie a
-// little further, in what was read ahead: another goroutine's request that is
-// not known here lay between.
+// extend reports whether req continues s, and if so records it. req may skip a little,
+// within the bytes read ahead, over another goroutine's request that was not observed.
 func (s *stream) extend(d *detector, req request) bool {
 	var from int64
 	switch s.kind {
@@ -227,8 +225,8 @@ func (s *stream) extend(d *detector, req request) bool {
 	return true
 }
 
-// hit counts what of [from, to) had been read ahead, and forgets what lies
-// before to.
+// hit counts the bytes of [from, to) that had been read ahead, and removes those before
+// to from s.
 func (c *Counts) hit(s *stream, from, to int64) {
 	if s.pending == ([len(s.pending)]span{}) {
 		return
@@ -251,7 +249,7 @@ func (c *Counts) hit(s *stream, from, to int64) {
 	}
 }
 
-// unread is what was read ahead of s and not read.
+// unread returns how many bytes were read ahead for s and not requested.
 func (s *stream) unread() (n int64) {
 	for _, g := range s.pending {
 		n += g.to - g.from
@@ -259,7 +257,7 @@ func (s *stream) unread() (n int64) {
 	return n
 }
 
-// planFor says what to read ahead of s.
+// planFor returns the next plan for s.
 func (d *detector) planFor(s *stream, now func() int64) plan {
 	// Three requests in a row are needed, four in strides.
 	if s.run < 2 || s.kind == Strided && s.run < 3 || s.kind == Sequential && !d.forward {
@@ -273,8 +271,8 @@ func (d *detector) planFor(s *stream, now func() int64) plan {
 	}
 	t := now()
 	if s.planAt != 0 {
-		// Half of the window was used up: twice as much the next time, but no
-		// more than the reader takes in the lead time.
+		// Half of the window was used: double it, up to the bytes that the reader
+		// consumes in the lead time.
 		rate := float64(s.pos-s.planPos) / float64(max(t-s.planAt, 1))
 		s.window = max(d.min, min(2*s.window, d.max, int64(rate*leadTime)))
 	}
@@ -289,7 +287,7 @@ func (d *detector) planFor(s *stream, now func() int64) plan {
 		p.off, p.step, p.n = -p.from-piece, -piece, piece
 	case Strided:
 		p.n, p.step = s.last.n, s.step
-		ahead := (s.edge - s.pos) / p.n // requests that were asked for already
+		ahead := (s.edge - s.pos) / p.n // requests that were read ahead already
 		more := min((p.to-p.from+p.n-1)/p.n, maxPieces)
 		p.off = s.last.off + (ahead+1)*p.step
 		switch {
@@ -310,8 +308,8 @@ func (d *detector) planFor(s *stream, now func() int64) plan {
 	return p
 }
 
-// isWorthwhile reports whether to read ahead: not for a while after more was wasted
-// than used, as with runs that are short, or strides that are chance.
+// isWorthwhile reports whether to read ahead: not for a while after more bytes were
+// wasted than used, as with short runs, or strides by chance.
 func (d *detector) isWorthwhile() bool {
 	used, wasted := d.count.Useful-d.lastJudged.Useful, d.count.Wasted-d.lastJudged.Wasted
 	if used+wasted < judgeAfter {
@@ -326,9 +324,9 @@ func (d *detector) isWorthwhile() bool {
 	return !d.pauseFor(d.pause)
 }
 
-// pauseFor has the next n requests not looked at, unless somebody has fixed the
-// window: that is kept in any case. What was read ahead counts as wasted, as
-// nobody sees them use it, but not against what is read ahead later.
+// pauseFor skips the next n requests, unless the window is fixed, which is kept in any
+// case. Bytes read ahead so far count as wasted, because their use is not observed, but
+// not in the next decision whether readahead pays.
 func (d *detector) pauseFor(n uint32) bool {
 	if d.min == d.max {
 		return false
@@ -344,13 +342,13 @@ func (d *detector) pauseFor(n uint32) bool {
 	return true
 }
 
-// piece is the i-th range of the file that p wants, the nearest first.
+// piece returns the i-th range of the file in p, the nearest first.
 func (p plan) piece(i int) (off, n int64) {
 	off, n = p.off+int64(i)*p.step, p.n
 	if p.kind == Strided {
 		return off, n
 	}
-	over := int64(i+1)*p.n - (p.to - p.from) // the last piece is the rest
+	over := int64(i+1)*p.n - (p.to - p.from) // the last piece is shorter
 	if over > 0 {
 		n -= over
 		if p.kind == Backward {
@@ -360,10 +358,9 @@ func (p plan) piece(i int) (off, n int64) {
 	return off, n
 }
 
-// noteCached notes that what a plan wanted was in the page cache already. That may
-// be the kernel's own readahead, which page faults cause in every direction, up
-// to the largest window; the more often after that, the longer the reader is
-// left alone.
+// noteCached records that the bytes of a plan were in the page cache. They may come from
+// the kernel's own readahead, which page faults cause in every direction, up to the
+// largest window; beyond that, each further such plan makes the pause longer.
 func (d *detector) noteCached() {
 	const growth = 6 // from MinWindow to MaxWindow
 	if d.cachedPlans++; d.cachedPlans > growth {
@@ -371,12 +368,13 @@ func (d *detector) noteCached() {
 	}
 }
 
-// leftToKernel reports whether the last request belongs to the kernel's readahead.
+// leftToKernel reports whether the last request belongs to a stream that is left to the
+// kernel's readahead.
 func (d *detector) leftToKernel() bool {
 	return !d.forward && d.last != nil && d.last.kind == Sequential && d.last.used == d.tick && d.last.run > 1
 }
 
-// advance tells that the stream which went last went on up to end.
+// advance records that the last stream continued up to end.
 func (d *detector) advance(end int64) {
 	if s := d.last; s != nil && s.kind == Sequential && s.pos < end {
 		s.last = request{end - s.last.n, s.last.n}
@@ -384,18 +382,18 @@ func (d *detector) advance(end int64) {
 	}
 }
 
-// noteIssued notes that p was read ahead.
+// noteIssued records that p was read ahead.
 func (d *detector) noteIssued(p plan) {
 	s := p.stream
 	d.cachedPlans = 0
 	d.count.Issued += p.to - p.from
-	if s.id != p.id { // the stream was given up meanwhile
+	if s.id != p.id { // the stream was replaced since
 		d.count.Wasted += p.to - p.from
 		return
 	}
 	oldest := 0
 	for i, g := range s.pending {
-		if g.to == p.from && g.from < g.to { // goes on where this one ended
+		if g.to == p.from && g.from < g.to { // p continues this one
 			s.pending[i].to = p.to
 			return
 		}

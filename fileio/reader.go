@@ -15,31 +15,31 @@ import (
 	"github.com/stele-go/stele/latency"
 )
 
-// A Reader reads one regular file. ReadAt, View, Advise, Size, Stat, Stats and
-// Close may be called from many goroutines at once; Read, Seek and WriteTo
-// share one position and are for one goroutine.
+// A Reader reads one regular file. Several goroutines may call ReadAt, View, Advise,
+// Size, Stat, Stats and Close at once; Read, Seek and WriteTo share one position and
+// are for one goroutine.
 //
-// In steady state ReadAt, Read and View do not allocate. A Reader must be
-// closed: the collector does not take a mapping away. The methods of the zero
-// Reader fail with fs.ErrInvalid.
+// In steady state ReadAt, Read and View do not allocate. A Reader must be closed: the
+// garbage collector does not remove a mapping. The methods of the zero Reader fail with
+// fs.ErrInvalid.
 type Reader struct {
 	name    string
 	f       *os.File
-	owns    bool        // f is the Reader's to close
-	advised atomic.Bool // the kernel was told how f will be read
+	owns    bool        // Close closes f
+	advised atomic.Bool // f has been given advice
 	way     Way
 	trace   func(Op)
 	gate    gate.Gate
 
-	// size and changed are what the file was like when it was opened.
+	// size and changed are the file's size and modification time at Open.
 	size    int64
 	changed time.Time
 
-	mem      []byte // of Mapped: the file as it was when it was opened
+	mem      []byte // the mapping of Mapped: the file as it was at Open
 	prefault bool
 	reads    latency.Sampler
-	align    alignment // of Direct
-	flags    int       // of preadv2(2); 0: pread(2)
+	align    alignment // for Direct
+	flags    int       // for preadv2(2); 0 is pread(2)
 	ra       *readahead
 
 	// The position of Read.
@@ -57,21 +57,21 @@ var (
 	_ io.WriterTo       = (*Reader)(nil)
 )
 
-// ErrTruncated is the error of a read from a mapping whose file somebody has
-// made shorter since it was opened, and of a Copy whose source has become
-// shorter since it began. Readers by other ways return io.EOF there.
-var ErrTruncated = errors.New("the file has become shorter")
+// ErrTruncated is the error of a read from a mapping whose file was truncated since
+// Open, and of a Copy whose source was truncated since the copy began. Other ways to
+// read return io.EOF there.
+var ErrTruncated = errors.New("the file was truncated")
 
 var errNegative = errors.New("negative offset or length")
 
-// Name is the name that the file was opened by.
+// Name returns the name that the file was opened by.
 func (r *Reader) Name() string { return r.name }
 
-// Way is the way in use, never Auto.
+// Way returns the way in use, never Auto.
 func (r *Reader) Way() Way { return r.way }
 
-// Stats returns what is known of the readahead, which is zero where nothing
-// is read ahead here, and how long reads took.
+// Stats returns the state of the readahead, zero if the Reader does not read ahead, and
+// the latency of reads.
 func (r *Reader) Stats() (s Stats) {
 	if r.ra != nil {
 		s = r.ra.stats()
@@ -80,7 +80,7 @@ func (r *Reader) Stats() (s Stats) {
 	return s
 }
 
-// Size is how long the file is now, in bytes.
+// Size returns the current size of the file, in bytes.
 func (r *Reader) Size() (int64, error) {
 	fi, err := r.Stat()
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *Reader) Size() (int64, error) {
 	return fi.Size(), nil
 }
 
-// Stat describes the file as it is now, as os.File does.
+// Stat describes the file as it is now, as os.File.Stat does.
 func (r *Reader) Stat() (fs.FileInfo, error) {
 	if !r.gate.Enter() {
 		return nil, r.closedError("stat")
@@ -98,7 +98,7 @@ func (r *Reader) Stat() (fs.FileInfo, error) {
 	return r.f.Stat()
 }
 
-// sizeNow is Size within the gate.
+// sizeNow is Size inside the gate.
 func (r *Reader) sizeNow() (int64, error) {
 	fi, err := r.f.Stat()
 	if err != nil {
@@ -107,13 +107,12 @@ func (r *Reader) sizeNow() (int64, error) {
 	return fi.Size(), nil
 }
 
-// ReadAt is io.ReaderAt. The end of the file is where it is at the time of the
-// call: what was appended since Open is read too, by pread(2) where the file
-// is mapped.
+// ReadAt implements io.ReaderAt. The end of the file is where it is at the time of the
+// call: data appended since Open is read too, by pread(2) if the file is mapped.
 //
-// Of a mapping that lost its end ReadAt returns what there is and an error that
-// is ErrTruncated. The bytes from the new end to the end of its page are zeros
-// there, and are read as such without an error (mmap(2), NOTES).
+// If a mapped file was truncated, ReadAt returns the bytes before the new end and
+// ErrTruncated. The bytes from the new end to the end of its page read as zeros,
+// without an error (mmap(2), NOTES).
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, r.offsetError("read", off, errNegative)
@@ -121,14 +120,14 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if !r.gate.Enter() {
 		return 0, r.closedError("read")
 	}
-	defer r.gate.Leave() // also where Trace panics
+	defer r.gate.Leave() // even if Trace panics
 	return r.read(p, off)
 }
 
-// read serves a request by the Reader's way, within the gate.
+// read serves a request in the Reader's way, inside the gate.
 func (r *Reader) read(p []byte, off int64) (n int, err error) {
 	if off > math.MaxInt64-int64(len(p))-int64(r.align.offset) {
-		return 0, io.EOF // no file is that long, and no sum is to overflow
+		return 0, io.EOF // no file is that long, and sums must not overflow
 	}
 	if r.ra != nil {
 		r.ra.observe(off, len(p))
@@ -155,7 +154,7 @@ func (r *Reader) readFile(p []byte, off int64) (int, error) {
 	return r.pread(p, off)
 }
 
-// readTimed is readFile of a request that is a sample.
+// readTimed is readFile for a request that is timed.
 func (r *Reader) readTimed(p []byte, off int64) (int, error) {
 	start := time.Now()
 	n, err := r.readFile(p, off)
@@ -183,19 +182,20 @@ func (r *Reader) pread(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// View calls f with n bytes at off, which are memory of the mapping where the
-// file is mapped, and a copy elsewhere, of up to 1 GiB; a larger one is
-// errors.ErrUnsupported. View returns what f returns. They
-// are f's until it returns, and not to be written to. Where the file has not
-// that many, f is not called, and the error is io.EOF if it has none there and
-// io.ErrUnexpectedEOF if it has fewer.
+// View calls f with the n bytes at off, which are memory of the mapping if the file is
+// mapped, and otherwise a copy, of up to 1 GiB; a larger one is
+// errors.ErrUnsupported. View returns the error of f. If the file has fewer than n
+// bytes at off, View does not call f and returns io.ErrUnexpectedEOF, or io.EOF if it
+// has none.
 //
-// A file that becomes shorter while f reads its mapping ends f: View returns
-// an error that is ErrTruncated, or the error of the disk where that was the
-// reason. Whatever f had begun stays as it was, as after a panic; its deferred
-// calls run. That works by debug.SetPanicOnFault in f's goroutine: memory must
-// not be given to another one. Panics of f itself go on, also that of a write
-// to the memory. As with ReadAt, the rest of the last page reads as zeros.
+// If the file is truncated while f reads the mapping, f is aborted, as by a panic: its
+// deferred calls run. View then returns ErrTruncated, or the disk's error if that was
+// the cause. Other panics of f continue, also that of a write to the memory. As with
+// ReadAt, the rest of the last page reads as zeros.
+//
+// The bytes are valid until f returns. f must not write to them, nor pass them to
+// another goroutine: View catches faults by debug.SetPanicOnFault in f's goroutine
+// only.
 func (r *Reader) View(off int64, n int, f func([]byte) error) (err error) {
 	if off < 0 || n < 0 {
 		return r.offsetError("view", off, errNegative)
@@ -222,14 +222,14 @@ func (r *Reader) View(off int64, n int, f func([]byte) error) (err error) {
 	return r.viewCopy(off, n, f)
 }
 
-// maxView bounds the memory that a number read from a file can have View make:
-// a sparse file has as many bytes as it says.
+// maxView is the largest copy that View makes, in bytes, as n may come from untrusted
+// input, and a sparse file may have any size.
 const maxView = 1 << 30
 
-// viewCopy is View where nothing is mapped.
+// viewCopy is View without a mapping.
 func (r *Reader) viewCopy(off int64, n int, f func([]byte) error) error {
 	if n > 1<<maxClass {
-		// Not to ask for memory that the file cannot fill.
+		// Do not allocate memory that the file cannot fill.
 		switch size, err := r.sizeNow(); {
 		case err != nil:
 			return r.offsetError("view", off, err)
@@ -241,31 +241,32 @@ func (r *Reader) viewCopy(off int64, n int, f func([]byte) error) error {
 			return r.offsetError("view", off, fmt.Errorf("%d bytes; want up to %d where the file is not mapped: %w", n, maxView, errors.ErrUnsupported))
 		}
 	}
-	// Direct reads begin and end at blocks; the buffer has room for them.
-	before, room := 0, n
+	// Direct reads begin and end at blocks.
+	before, size := 0, n
 	if r.way == Direct {
 		lo, hi := r.align.around(off, n)
-		before, room = int(off-lo), int(hi-lo)
+		before, size = int(off-lo), int(hi-lo)
 	}
-	buf := getBuffer(room)
+	buf := getBuffer(size)
 	defer buf.put()
 	got, err := r.read(buf.b, off-int64(before))
 	b := buf.b[min(got, before):min(got, before+n)]
 	switch {
 	case len(b) == n:
-		return f(b[:n:n]) // an error lies behind these
+		return f(b[:n:n]) // any error comes after these bytes
 	case err == io.EOF && len(b) > 0:
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// Close waits for the calls that are under way, and has later ones fail with
-// os.ErrClosed. So no memory is taken away under a View; and a function that
-// View calls must not close its own Reader, which would wait for itself.
+// Close waits for running calls, and makes later ones fail with os.ErrClosed. So no
+// memory is unmapped during a View. It closes a file that Open opened. A file passed to
+// NewReader stays open; if the Reader gave it advice, Close resets that to normal
+// (POSIX_FADV_NORMAL).
 //
-// It closes the file if Open opened it. A file of NewReader's stays open, and
-// goes back to normal advice (POSIX_FADV_NORMAL) if it was given any.
+// A function that View calls must not close the Reader: Close would wait for it
+// forever.
 func (r *Reader) Close() error {
 	if r.f == nil || !r.gate.Close() {
 		return r.closedError("close")
@@ -278,7 +279,7 @@ func (r *Reader) Close() error {
 		r.mem = nil
 	}
 	if !r.owns && r.advised.Load() {
-		_ = r.fadvise(0, 0, sys.AdviseNormal) // what it was before cannot be asked for
+		_ = r.fadvise(0, 0, sys.AdviseNormal) // the advice before cannot be queried
 	}
 	err = errors.Join(err, r.release())
 	r.traceOp(OpClose, -1, 0, start, err)

@@ -4,9 +4,9 @@ import "runtime"
 
 const canAdvise = runtime.GOOS == "linux"
 
-// autoMap is the size from which Auto maps a file: to map, to unmap and the
-// first page faults take as long as some ten calls of pread(2), so there must
-// be more to read than that.
+// autoMap is the size in bytes from which Auto maps a file: mapping, unmapping and the
+// first page faults take as long as ten or more calls of pread(2), so there must be more
+// to read than that.
 const autoMap = 1 << 20
 
 // wantsMemory reports whether choose needs to know how much memory is available.
@@ -14,7 +14,7 @@ func wantsMemory(size int64, p Pattern) bool {
 	return p == Sequential && size > autoMap || p == Random && size >= autoMap
 }
 
-// choose picks a way by the rules in the package comment.
+// choose returns the way by the rules in the package comment.
 func choose(size int64, o Options, memory int64, known bool) Way {
 	if !canAdvise {
 		return Buffered
@@ -40,7 +40,7 @@ func choose(size int64, o Options, memory int64, known bool) Way {
 	}
 	w, err := ParseWay(profiled)
 	if err != nil || w == Auto || size < autoMap || w == Mapped && !fits {
-		return way // of an unknown name too: a profile only advises, and of long files
+		return way // for an unknown name too: a profile is only advice, for large files
 	}
 	return w
 }

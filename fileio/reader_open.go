@@ -16,14 +16,14 @@ import (
 
 var (
 	errTooLarge = fmt.Errorf("larger than the address space: %w", errors.ErrUnsupported)
-	errWhence   = errors.New("invalid whence")
-	errNoReader = fmt.Errorf("fileio: a Reader that neither Open nor NewReader made: %w", fs.ErrInvalid)
+	errWhence   = errors.New("invalid whence; want io.SeekStart, io.SeekCurrent or io.SeekEnd")
+	errNoReader = fmt.Errorf("fileio: a Reader that neither Open nor NewReader returned: %w", fs.ErrInvalid)
 )
 
-// Open opens a regular file for reading; anything else, a FIFO for example, is
-// refused without being waited for. A way that the kernel or the file system
-// does not have is an error that is errors.ErrUnsupported, but Auto takes
-// another one then; Reader.Way tells which.
+// Open opens a regular file for reading; for anything else, such as a FIFO, it returns
+// an error without waiting. If the kernel or the file system does not support
+// Options.Way, the error is errors.ErrUnsupported; Auto then takes another way, which
+// Reader.Way returns.
 func Open(name string, o Options) (*Reader, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -43,13 +43,12 @@ func Open(name string, o Options) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader returns a Reader of f, which must be a regular file that is open
-// for reading. Read begins at f's offset, and does not move it. f stays the
-// caller's, to be closed after the Reader, whose Close leaves it open. Until
-// then the kernel is told of f what it is told of a file of the Reader's own,
-// as by Advise; Close sets it back to normal advice, whatever was set before.
+// NewReader returns a Reader of f, which must be a regular file that is open for
+// reading. Read begins at f's offset, and does not move it. The caller closes f, after
+// the Reader. Until then f has the advice that the Reader gives, as by Advise; Close
+// resets that to normal, whatever it was before.
 //
-// For the way Direct the file is opened once more, through /proc.
+// For the way Direct the file is opened again, through /proc.
 func NewReader(f *os.File, o Options) (*Reader, error) {
 	switch {
 	case f == nil:
@@ -95,15 +94,15 @@ func (r *Reader) adopt(f *os.File, o Options) error {
 	return nil
 }
 
-// prepare prepares what the first operation needs, and tells when that began.
+// prepare sets the fields that the first operation needs, and returns its start.
 func (r *Reader) prepare(o Options) (start time.Time) {
 	r.way, r.trace = o.Way, o.Trace
 	r.reads.OneOf = readSample
 	return r.startTime()
 }
 
-// open gets the file, by a function that can also open it for direct reads,
-// and makes it ready.
+// open opens the file by a function that can also open it for direct reads, and sets
+// the Reader up.
 func (r *Reader) open(o Options, file func(direct bool) (*os.File, error)) error {
 	if err := r.openFile(file, r.way == Direct); err != nil {
 		return err
@@ -126,7 +125,7 @@ func (r *Reader) open(o Options, file func(direct bool) (*os.File, error)) error
 	}
 	err := r.setup(o)
 	if err != nil && r.way != Buffered {
-		// It cannot be had after all: the way that can be had everywhere.
+		// The chosen way is unavailable after all: use the one that never is.
 		r.way = Buffered
 		if err = r.openFile(file, false); err == nil {
 			err = r.setup(o)
@@ -135,7 +134,7 @@ func (r *Reader) open(o Options, file func(direct bool) (*os.File, error)) error
 	return err
 }
 
-// openFile gets the file and looks at what it is.
+// openFile opens the file and checks that it is a regular one.
 func (r *Reader) openFile(file func(direct bool) (*os.File, error), direct bool) (err error) {
 	if r.f, err = file(direct); err != nil {
 		if direct && sys.Absent(err) {
@@ -143,7 +142,7 @@ func (r *Reader) openFile(file func(direct bool) (*os.File, error), direct bool)
 			err = fmt.Errorf("direct I/O: %w: %w", cause(err), errors.ErrUnsupported)
 		}
 		if errors.Is(err, syscall.ENXIO) {
-			err = fmt.Errorf("a socket, or a device that is not there; want a regular file: %w", cause(err))
+			err = fmt.Errorf("a socket, or a device that does not exist; want a regular file: %w", cause(err))
 		}
 		return r.openError(err)
 	}
@@ -159,7 +158,7 @@ func (r *Reader) openFile(file func(direct bool) (*os.File, error), direct bool)
 	return nil
 }
 
-// checkRegular refuses what is no regular file, by its name.
+// checkRegular returns an error that names the kind of file unless it is regular.
 func checkRegular(m fs.FileMode) error {
 	if m.IsDir() {
 		return syscall.EISDIR
@@ -167,7 +166,7 @@ func checkRegular(m fs.FileMode) error {
 	return sys.NotRegular(m)
 }
 
-// release closes the file, if it is the Reader's.
+// release closes the file, if the Reader owns it.
 func (r *Reader) release() error {
 	if r.owns {
 		return r.f.Close()
@@ -179,7 +178,7 @@ func (r *Reader) openError(err error) error {
 	return &fs.PathError{Op: "open", Path: r.name, Err: cause(err)}
 }
 
-// setup gets the Reader's way ready. It releases the file where that fails.
+// setup prepares the Reader's way. On an error it releases the file.
 func (r *Reader) setup(o Options) (err error) {
 	defer func() {
 		if err != nil {
@@ -191,7 +190,7 @@ func (r *Reader) setup(o Options) (err error) {
 	if r.way == Direct {
 		r.bufSize = directBuffer
 	}
-	if o.Profile != nil && o.Way == Auto && o.Profile.Read.BufferSize > 0 { // measured with the way it names
+	if o.Profile != nil && o.Way == Auto && o.Profile.Read.BufferSize > 0 { // measured with the profile's way
 		r.bufSize = min(o.Profile.Read.BufferSize, maxBuffer)
 	}
 	if o.BufferSize > 0 {
@@ -211,8 +210,8 @@ func (r *Reader) setup(o Options) (err error) {
 		r.bufSize = int(hi)
 		return nil
 	case Uncached:
-		// At the end of the file nothing is read, and the flag looked at all
-		// the same (kiocb_set_rw_flags in include/linux/fs.h).
+		// At the end of the file nothing is read, but the flag is checked
+		// (kiocb_set_rw_flags in include/linux/fs.h).
 		buf := getBuffer(1)
 		_, err := sys.PreadFlags(r.f, buf.b, r.size, sys.ReadDontCache)
 		buf.put()
@@ -225,7 +224,8 @@ func (r *Reader) setup(o Options) (err error) {
 	return nil
 }
 
-// setReadahead tells the kernel what is known, and watches the rest.
+// setReadahead gives the kernel the known pattern as advice, and starts the Reader's own
+// readahead.
 func (r *Reader) setReadahead(o Options) {
 	switch {
 	case o.Readahead == ReadaheadOff || o.Pattern == Random:
@@ -235,13 +235,13 @@ func (r *Reader) setReadahead(o Options) {
 		_ = errors.Join(r.fadvise(0, 0, sys.AdviseSequential), r.madvise(r.mem, sys.MemSequential))
 	}
 	watched := r.way == Buffered || r.way == Mapped
-	// What is shorter than the kernel's own readahead is there at once.
+	// The kernel's own readahead covers a shorter file at once.
 	if watched && r.size > piece && o.Readahead != ReadaheadOff && o.Readahead != ReadaheadKernel && canAdvise {
 		r.ra = newReadahead(r, r.size, o)
 	}
 }
 
-// cause is what lies in an error that names operation and file already.
+// cause removes operation and path from an error, so that they are added only once.
 func cause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

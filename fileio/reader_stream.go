@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// Read is io.Reader, by a pooled buffer of Options.BufferSize. Requests of that
-// size or more go to the kernel as they are; those of a mapped file are copied
-// from the mapping.
+// Read implements io.Reader with a pooled buffer of Options.BufferSize. Requests of that
+// size or more bypass the buffer; those of a mapped file are copied from the mapping.
 func (r *Reader) Read(p []byte) (n int, err error) {
 	if !r.gate.Enter() {
 		return 0, r.closedError("read")
@@ -35,7 +34,7 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// buffered copies what the buffer has of the position.
+// buffered copies the bytes at the position from the buffer.
 func (r *Reader) buffered(p []byte) int {
 	skip := r.pos - r.bufAt
 	if r.buf == nil || skip < 0 || skip >= int64(r.bufLen) {
@@ -44,8 +43,8 @@ func (r *Reader) buffered(p []byte) int {
 	return copy(p, r.buf.b[skip:r.bufLen])
 }
 
-// fill reads the buffer from the position on, or from the block of it. An
-// error with bytes before it comes again with the next fill.
+// fill fills the buffer from the position on, or from the beginning of its block. An
+// error after some bytes comes again with the next fill.
 func (r *Reader) fill() error {
 	if r.buf == nil {
 		r.buf = getBuffer(r.bufSize)
@@ -58,7 +57,7 @@ func (r *Reader) fill() error {
 	if r.bufLen = n; r.bufAt+int64(n) > r.pos {
 		return nil
 	}
-	r.dropBuffer() // at the end of the file nobody needs it
+	r.dropBuffer() // not needed at the end of the file
 	return err
 }
 
@@ -70,7 +69,7 @@ func (r *Reader) dropBuffer() {
 	r.bufLen = 0
 }
 
-// Seek is io.Seeker. io.SeekEnd is from where the file ends now.
+// Seek implements io.Seeker. io.SeekEnd is relative to the current end of the file.
 func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	if !r.gate.Enter() {
 		return 0, r.closedError("seek")
@@ -97,11 +96,11 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	return r.pos, nil
 }
 
-// WriteTo is io.WriterTo: it writes from the position on to the end. The bytes
-// of a mapped file go to w without a copy; w must not keep them. Where a mapped
-// file has become shorter, w gets what there is, and the error is ErrTruncated.
+// WriteTo implements io.WriterTo: it writes from the position to the end. The bytes of a
+// mapped file go to w without a copy; w must not retain them. If a mapped file was
+// truncated, w gets the bytes that there are, and the error is ErrTruncated.
 //
-// Where both ends are files, Copy may be faster.
+// If both ends are files, Copy may be faster.
 func (r *Reader) WriteTo(w io.Writer) (done int64, err error) {
 	if !r.gate.Enter() {
 		return 0, r.closedError("read")
@@ -125,8 +124,8 @@ func (r *Reader) WriteTo(w io.Writer) (done int64, err error) {
 	}
 }
 
-// writeBuffered writes what the buffer has of the position, after filling it
-// where it has nothing.
+// writeBuffered writes the buffered bytes at the position, and fills the buffer first if
+// it has none.
 func (r *Reader) writeBuffered(w io.Writer) (int, error) {
 	if r.buf == nil || r.pos < r.bufAt || r.pos >= r.bufAt+int64(r.bufLen) {
 		if err := r.fill(); err != nil {
@@ -136,8 +135,8 @@ func (r *Reader) writeBuffered(w io.Writer) (int, error) {
 	return writeAll(w, r.buf.b[r.pos-r.bufAt:r.bufLen])
 }
 
-// checkWhole returns ErrTruncated if the file is shorter than its mapping. The
-// last page of a file reads as zeros behind the end, which nothing else tells.
+// checkWhole returns ErrTruncated if the file is shorter than its mapping. Nothing else
+// detects that, as the last page of a file reads as zeros after the end.
 func (r *Reader) checkWhole() error {
 	if len(r.mem) == 0 {
 		return nil
@@ -152,8 +151,8 @@ func (r *Reader) checkWhole() error {
 	return nil
 }
 
-// writeMapped writes the next part of the mapping, up to the file's present
-// size: a fault would keep the bytes before it from w.
+// writeMapped writes the next part of the mapping, up to the file's current size: after
+// a fault w would not get the bytes before it.
 func (r *Reader) writeMapped(w io.Writer) (n int, err error) {
 	now, err := r.sizeNow()
 	if err != nil {
@@ -178,7 +177,7 @@ func (r *Reader) writeMapped(w io.Writer) (n int, err error) {
 func writeAll(w io.Writer, b []byte) (int, error) {
 	n, err := w.Write(b)
 	if n < 0 || n > len(b) {
-		panic("fileio: the Writer wrote more than it was given")
+		panic("fileio: Reader.WriteTo: w returned a count outside the bytes given to it")
 	}
 	if n < len(b) && err == nil {
 		err = io.ErrShortWrite

@@ -8,8 +8,8 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// makeDurable makes all durable that was written until now. It is called, and
-// returns, with mu held, and lets it go while it syncs.
+// makeDurable makes everything written until now durable. mu is held at the call and at
+// the return, and released during the sync.
 func (w *Writer) makeDurable() error {
 	if w.clean == w.hi && w.isDurable(w.written()) {
 		return nil
@@ -17,7 +17,7 @@ func (w *Writer) makeDurable() error {
 	return w.makeDurableFrom(time.Now())
 }
 
-// makeDurableFrom is settle of what began to be written at start.
+// makeDurableFrom is makeDurable for a commit that began at start.
 func (w *Writer) makeDurableFrom(start time.Time) error {
 	err := w.flushAndSync()
 	if err == nil {
@@ -41,7 +41,7 @@ func (w *Writer) flushAndSync() error {
 	switch {
 	case w.err != nil:
 		return w.err
-	case w.isDurable(target): // by the one who held it
+	case w.isDurable(target): // by the goroutine that held it
 		return nil
 	case w.released:
 		return w.pathError("sync", os.ErrClosed)
@@ -63,13 +63,13 @@ func (w *Writer) flushAndSync() error {
 	case err != nil:
 		return w.pathError(string(mechanism), err)
 	}
-	// A write may have failed meanwhile: who commits what is durable is not
-	// told of that, the next one is.
+	// A write may have failed meanwhile. The bytes of this commit are durable, so
+	// the next call returns that error.
 	w.synced, w.priorUnsynced = max(w.synced, to), false
 	return nil
 }
 
-// isDurable reports whether all that was written before target is durable.
+// isDurable reports whether everything written before target is durable.
 func (w *Writer) isDurable(target int64) bool {
 	return w.synced >= target && (!w.priorUnsynced || target == w.start)
 }
@@ -84,9 +84,8 @@ func (w *Writer) syncFile(m Mechanism, off, n int64) error {
 	return sys.SyncData(w.f)
 }
 
-// openDsync opens the file once more so that each write is durable, unless
-// it was opened so: on a descriptor that is open the flag cannot be set
-// (fcntl(2), F_SETFL).
+// openDsync opens the file again with O_DSYNC, unless it was opened so: the flag cannot
+// be set on an open descriptor (fcntl(2), F_SETFL).
 func (w *Writer) openDsync() error {
 	opened, err := sys.OpenedFor(w.f)
 	if err != nil || opened.Durable {
@@ -98,8 +97,8 @@ func (w *Writer) openDsync() error {
 	return nil
 }
 
-// startTimer starts the clock of EveryInterval, if something is to be made durable
-// and it does not run.
+// startTimer starts the timer of EveryInterval, if there are bytes to make durable and
+// it does not run.
 func (w *Writer) startTimer() {
 	if w.policy.kind != everyInterval || w.timerSet || w.closed || w.err != nil || w.synced >= w.base+int64(w.hi) {
 		return
@@ -112,8 +111,7 @@ func (w *Writer) startTimer() {
 	}
 }
 
-// onTimer makes all durable once the time has come. An error stays with the
-// Writer.
+// onTimer makes everything durable when the interval has passed. An error is final.
 func (w *Writer) onTimer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,6 +119,6 @@ func (w *Writer) onTimer() {
 	if w.check() != nil {
 		return
 	}
-	_ = w.flushAndSync() // not settle: nobody waits for this one
+	_ = w.flushAndSync() // not makeDurable: no commit to time
 	w.startTimer()
 }

@@ -22,152 +22,149 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
-// The buffer of a Writer unless it is told another, in bytes. Measured on an
-// ext4 of Linux 6.18 with BenchmarkWriter: through the page cache 64 KiB to 256
-// KiB are the same and 1 MiB takes a fifth longer; past it, 1 MiB takes half
-// the time of 64 KiB.
+// The default size of a Writer's buffer, in bytes. Measured on ext4 of Linux 6.18
+// with BenchmarkWriter: through the page cache 64 KiB to 256 KiB take the same time
+// and 1 MiB a fifth longer; past it, 1 MiB takes half the time of 64 KiB.
 const (
 	DefaultWriteBuffer  = 128 << 10
 	DefaultDirectBuffer = 1 << 20 // with the way Direct
 )
 
-// maxWriteBuffer bounds what is taken for a mistake in WriterOptions.
+// maxWriteBuffer is the largest buffer, in bytes; a larger one is taken for a mistake.
 const maxWriteBuffer = 1 << 30
 
-// WriterOptions are the settings of a Writer. The zero value is the safe one:
-// what Commit has returned for survives a power cut.
+// WriterOptions are the settings of a Writer. The zero value is the safe one: once
+// Commit has returned nil, everything written before survives a power cut.
 type WriterOptions struct {
 	// Way is how bytes go to the file.
 	//
-	// Auto, the default, is the profile's, else Buffered. Mapped is refused.
+	// Auto, the default, is the profile's way, else Buffered. Mapped is an error.
 	//
-	// Direct sends whole blocks past the page cache (O_DIRECT), in memory and
-	// at offsets aligned as statx(2) says, and to 4,096 bytes at least. What
-	// is not a whole block, at the first offset and behind the last block,
-	// goes through the page cache, and is written again past it once its
-	// block is whole: so a crash never shows padding, and as a sector is
-	// written whole or not at all, nothing that was durable is lost. Each
-	// flush waits for the device, so that a stream takes about twice the time
-	// of Buffered with a sync at its end: it is for who wants to leave the
-	// page cache to others. The file is opened once more through /proc.
-	// Where there is no direct I/O, NewWriter fails with
-	// errors.ErrUnsupported, or falls back to Buffered if the profile chose.
+	// Direct writes whole blocks past the page cache (O_DIRECT), with memory and
+	// offsets aligned as statx(2) requires, and to 4,096 bytes at least. Parts of
+	// blocks, at the first offset and after the last whole block, go through the
+	// page cache, and are written again past it once their block is whole: so a
+	// crash never shows padding, and because a sector is written whole or not at
+	// all, no durable byte is lost. Each flush waits for the device, so a stream
+	// takes about twice the time of Buffered with a sync at its end: use Direct to
+	// leave the page cache to others. It opens the file again through /proc. If
+	// direct I/O is unavailable, NewWriter fails with errors.ErrUnsupported, or
+	// falls back to Buffered if the profile chose Direct.
 	//
-	// Uncached goes through the page cache and drops the pages behind
-	// (RWF_DONTCACHE). Where the kernel or the file system has no such
-	// writes, the first one falls back to Buffered; Stats tells.
+	// Uncached writes through the page cache and drops the pages afterwards
+	// (RWF_DONTCACHE). If kernel or file system do not support that, the first
+	// write falls back to Buffered; see Stats.
 	Way Way
-	// BufferSize is in bytes. It is rounded up to a multiple of 4,096. 0 is
-	// the profile's, else DefaultWriteBuffer or DefaultDirectBuffer. A Write
-	// as large as it goes to the kernel without a copy, in one call with what
-	// is buffered; past the page cache, if its memory is an AlignedBuffer and
-	// it begins a block.
+	// BufferSize is the size of the buffer in bytes, rounded up to a multiple of
+	// 4,096. 0 is the profile's size, else DefaultWriteBuffer or
+	// DefaultDirectBuffer. A Write of that size or more goes to the kernel without
+	// a copy, in one call with the buffered bytes; with Direct only if its memory is
+	// an AlignedBuffer and it begins at a block.
 	BufferSize int
-	// Policy is when bytes are made durable. The default is OnCommit.
+	// Policy says when bytes are made durable. The default is OnCommit.
 	Policy Policy
-	// Sync is how. The default is SyncAuto.
+	// Sync says how bytes are made durable. The default is SyncAuto.
 	Sync Mechanism
-	// Preallocate reserves room ahead of the writes in steps of so many bytes
-	// (FALLOC_FL_KEEP_SIZE), so that a file that grows slowly beside others
-	// stays in one piece. Close gives back what was not used; after a crash
-	// it stays, invisible, with the file. 0 is none. Where it fails, the
-	// Writer goes on without; Stats tells.
+	// Preallocate allocates space ahead of the writes in steps of so many bytes
+	// (FALLOC_FL_KEEP_SIZE), so that a file that grows slowly beside others is not
+	// fragmented. Close frees unused space; after a crash it stays allocated to the
+	// file, beyond its end. 0 is none. If allocation fails, the Writer continues
+	// without; see Stats.
 	Preallocate int64
-	// Profile, unless nil, is used for Way, BufferSize and Sync where they
-	// are not set.
+	// Profile, unless nil, is a measured profile of the disk, used for Way,
+	// BufferSize and Sync if they are not set.
 	Profile *profile.Profile
-	// Trace, unless nil, is told of each operation after it: of the calls to
-	// the kernel, not of those of Write. It must not call the Writer. One
-	// goroutine may call it that writes while another does that syncs.
+	// Trace, unless nil, is called after each system call of the Writer, not after
+	// each Write. It must not call the Writer. A goroutine that writes and one that
+	// syncs may call it at once.
 	Trace func(Op)
 }
 
-// A Writer writes one file from its offset on, through a buffer, and makes it
-// durable as its Policy says. What survives what is told there and by Promise.
+// A Writer writes one file from its offset on, through a buffer, and makes it durable
+// as its Policy says. Policy and Promise say what survives what.
 //
-// It is for one file that grows, or is overwritten from an offset on: bytes
-// come in order, so that "all before this" has a meaning. So it has no
-// WriteAt; os.File has. Nobody else must write or truncate the file meanwhile.
-// A file that was opened with O_APPEND is written at its end.
+// It is for a file that grows, or is overwritten from an offset on: bytes come in
+// order, so that "everything before" is defined. For WriteAt use os.File. A file that
+// was opened with O_APPEND is written at its end.
 //
-// Its methods may be called by several goroutines. The bytes of a Write stay
-// together. While one waits for a sync, others can write, and commits that
-// wait meanwhile share the next one. Those of the zero Writer fail with
-// fs.ErrInvalid.
+// Several goroutines may call its methods at once. The bytes of a Write stay together.
+// While one goroutine waits for a sync, others can write, and their commits share the
+// next sync. The methods of the zero Writer fail with fs.ErrInvalid.
+//
+// Nothing else may write to the file or truncate it until the Writer is closed.
 type Writer struct {
 	f            *os.File // the caller's
-	directFile   *os.File // for whole blocks past the page cache, or nil
-	dsyncFile    *os.File // f opened again for SyncODsync, or nil
+	directFile   *os.File // f opened with O_DIRECT, or nil
+	dsyncFile    *os.File // f opened with O_DSYNC for SyncODsync, or nil
 	policy       Policy
 	sync         Mechanism
 	bufSize      int // of the buffer
-	blockSize    int // what base and writes past the page cache are multiples of
+	blockSize    int // base and direct writes are multiples of it
 	preallocStep int64
 	trace        func(Op)
 	start        int64
 
-	// syncing is held while the file is synced, and taken before mu. As the
-	// kernel reports a failed write-back once to each open file, two syncs at
-	// once could leave the one with a success that the other's error denies.
+	// syncing is held during a sync, and acquired before mu. The kernel reports a
+	// failed writeback once to each open file: of two syncs at once, one could
+	// succeed although the other failed.
 	syncing sync.Mutex
 
 	mu       sync.Mutex
 	err      error // sticky
-	fastPath bool  // a Write that the buffer has room for needs no more than a copy
+	fastPath bool  // a Write that fits the buffer needs only a copy
 	way      Way
-	// buf is a window on the file, from base on; nil until bytes are copied
-	// into it. Of it [lo, hi) is what was written, and [lo, clean) of that is
-	// in the kernel: lo <= clean <= hi. Nothing is known of what lies before
-	// lo, which is where the first write began in its block.
+	// buf is a window of the file, from base on; nil until bytes are copied into
+	// it. [lo, hi) was written, and [lo, clean) is in the kernel: lo <= clean <= hi.
+	// lo is where the first write began in its block; bytes before it are unknown.
 	buf           *buffer
 	base          int64
 	lo, clean, hi int
-	synced        int64 // what the Writer wrote before it has been synced
-	// priorUnsynced: what was in the file before start may not be durable, and the
-	// mechanism is one that makes only what it writes durable. The file is
-	// synced whole once, lest the new bytes outlive those before them.
+	synced        int64 // the Writer's bytes before this offset are synced
+	// priorUnsynced: the bytes before start may not be durable, and the mechanism
+	// makes only its own writes durable. The whole file is synced once, lest the
+	// new bytes survive and those before them not.
 	priorUnsynced  bool
-	reserved       int64 // room has been reserved up to it
-	preallocFailed bool  // and is not any more
+	reserved       int64 // space is preallocated up to this offset
+	preallocFailed bool  // preallocation has stopped
 	timer          *time.Timer
 	timerSet       bool
-	closed         bool // Close was called: nobody else gets in
-	released       bool // and has ended: the file is no longer ours
+	closed         bool // Close was called: other calls fail
+	released       bool // Close has finished: the file is the caller's again
 	stats          WriterStats
 	times          writerTimes
 }
 
-// WriterStats are counted since the Writer was made.
+// WriterStats are counts since NewWriter, and latencies.
 type WriterStats struct {
-	Writes       int64 // of the caller; each piece of a ReadFrom is one
+	Writes       int64 // calls of Write; each piece of a ReadFrom is one
 	Calls        int64 // writes to the kernel
-	Bytes        int64 // that went to the kernel; with the way Direct, part of a block may count twice
-	Copied       int64 // of them those that the kernel copied from another file
+	Bytes        int64 // bytes written to the kernel; with Direct, parts of blocks may count twice
+	Copied       int64 // bytes of these that the kernel copied from another file
 	Syncs        int64 // calls to sync, and durable writes
-	Preallocated int64 // bytes reserved
-	// Fallback is why the way or the mechanism in use is not the one asked
-	// for, or why no more room is reserved; nil where all is as it was asked.
+	Preallocated int64 // bytes preallocated
+	// Fallback is why the way or the mechanism in use is not the one in the
+	// options, or why preallocation stopped; nil otherwise.
 	Fallback error
 
-	// How long the writes to the kernel took, of which one of 32 is timed;
-	// each call to sync, and each durable write; and each Commit, Sync, Close
-	// and Write that made something durable, with its wait for the syncs of
-	// others. What failed is not among them.
+	// Flush has the latency of writes to the kernel, of which one in 32 is timed;
+	// Sync that of each call to sync and each durable write; Commit that of each
+	// Commit, Sync, Close and Write that made bytes durable, including the wait for
+	// other goroutines' syncs. Failed calls are not counted.
 	Flush, Sync, Commit latency.Snapshot
 }
 
 type writerTimes struct {
 	flush        latency.Sampler
-	rng          uint64 // the state of chosen
+	rng          uint64 // the state of sample
 	sync, commit latency.Histogram
 }
 
-// flushSample is how many writes to the kernel there are to one that is timed:
-// a small one takes 1 us, and to read the clock twice a tenth of that.
+// flushSample: one in so many writes to the kernel is timed. A small write takes 1 us,
+// and reading the clock twice a tenth of that.
 const flushSample = 32
 
-// sample decides whether a write is timed, as latency.Sampler.Chosen does, but
-// at 1 ns instead of 5 to 15: mu is held, so a generator of our own will do.
+// sample decides whether a write is timed, as latency.Sampler.Chosen does, but in 1 ns
+// instead of 5 to 15: with mu held, a simple generator suffices.
 func (t *writerTimes) sample() bool {
 	t.rng = t.rng*6364136223846793005 + 1442695040888963407
 	return t.rng>>32*flushSample < 1<<32
@@ -181,9 +178,9 @@ func (t *writerTimes) record(d time.Duration, durable bool) {
 	}
 }
 
-// NewWriter returns a writer to f from f's offset on. f is a regular file, or
-// another that is written at offsets, and open for writing. It stays the
-// caller's, to be closed after the Writer.
+// NewWriter returns a Writer to f, from f's offset on. f must be open for writing, and
+// a regular file or another that is written at offsets. The caller closes f, after
+// the Writer.
 func NewWriter(f *os.File, o WriterOptions) (*Writer, error) {
 	if f == nil {
 		return nil, setting.Wrong("fileio: NewWriter: f", nil, "a file that is open for writing")
@@ -191,21 +188,23 @@ func NewWriter(f *os.File, o WriterOptions) (*Writer, error) {
 	w := &Writer{f: f, policy: o.Policy, sync: o.Sync, way: o.Way, bufSize: o.BufferSize, blockSize: bufferAlign, preallocStep: o.Preallocate, trace: o.Trace}
 	w.times.flush.OneOf = flushSample
 	w.times.rng = rand.Uint64()
-	ours := w.way == Auto // then there may be another
+	mayFallBack := w.way == Auto
 	if err := w.applyProfile(o.Profile); err != nil {
 		return nil, err
 	}
 	if err := w.checkSettings(); err != nil {
 		return nil, err
 	}
-	if err := w.open(ours); err != nil {
+	if err := w.open(mayFallBack); err != nil {
 		w.release()
 		return nil, &fs.PathError{Op: "writer", Path: f.Name(), Err: err}
 	}
 	return w, nil
 }
 
-func (w *Writer) open(ours bool) error {
+// open prepares the files and the buffer. If mayFallBack is set, it uses Buffered where
+// direct I/O is unavailable.
+func (w *Writer) open(mayFallBack bool) error {
 	mode, err := sys.OpenedFor(w.f)
 	if err != nil {
 		return cause(err)
@@ -220,7 +219,7 @@ func (w *Writer) open(ours bool) error {
 	}
 	if w.way == Direct {
 		err := w.openDirect(mode.Append)
-		if err != nil && !ours {
+		if err != nil && !mayFallBack {
 			return err
 		}
 		if err != nil {
@@ -241,13 +240,14 @@ func (w *Writer) open(ours bool) error {
 	return nil
 }
 
-// applyProfile fills what was not set, from the profile where it knows.
+// applyProfile sets way, buffer size and mechanism from the profile, if the options do
+// not.
 func (w *Writer) applyProfile(p *profile.Profile) (err error) {
 	if p == nil {
 		p = &profile.Profile{}
 	}
 	if w.way == Auto {
-		w.bufSize = cmp.Or(w.bufSize, p.Write.BufferSize) // measured with the way it names
+		w.bufSize = cmp.Or(w.bufSize, p.Write.BufferSize) // measured with the profile's way
 		w.way = Buffered
 		if p.Write.Way != "" {
 			if w.way, err = ParseWay(p.Write.Way); err != nil {
@@ -257,8 +257,8 @@ func (w *Writer) applyProfile(p *profile.Profile) (err error) {
 	}
 	if w.sync == SyncAuto {
 		w.sync = cmp.Or(Mechanism(p.Write.Sync), SyncFdatasync)
-		// What was measured to be fast may not weaken a promise, nor be at
-		// odds with the policy.
+		// The fastest mechanism must not weaken the promise, nor contradict the
+		// policy.
 		if w.sync == SyncRange || w.policy.kind == never {
 			w.sync = SyncFdatasync
 		}
@@ -284,10 +284,10 @@ func (w *Writer) checkSettings() error {
 	return w.policy.check()
 }
 
-// seek finds where the first byte goes, and refuses what cannot be written
-// there.
+// seek sets start, the offset of the first byte, and returns an error if f cannot be
+// written there.
 func (w *Writer) seek(mode sys.Opened) (err error) {
-	if !mode.Write || runtime.GOOS != "linux" { // elsewhere the mode is not known
+	if !mode.Write || runtime.GOOS != "linux" { // off Linux the mode is unknown
 		fi, err := w.f.Stat()
 		switch {
 		case err != nil:
@@ -311,23 +311,22 @@ func (w *Writer) seek(mode sys.Opened) (err error) {
 	return cause(err)
 }
 
-// Write takes p, and returns how many of its bytes the file or the buffer has.
-// They survive what the Policy says. p is the caller's again when it returns.
+// Write writes p to the buffer or the file, and returns how many of its bytes were
+// written. They survive what the Policy says. Write does not retain p.
 //
-// Memory that cannot be read, of a mapping whose file became shorter, is
-// syscall.EFAULT, the one error that does not stay: the Writer has what it had
-// before and the bytes of p that it tells of, which may be fewer than there
-// were, and goes on.
+// If p cannot be read, because it is memory of a mapping whose file was truncated, the
+// error is syscall.EFAULT, the only error that is not final: the Writer has the bytes
+// that it had before and the reported number of bytes of p, and can be used further.
 //
-// That is so where p goes to the kernel from where it is. What is copied into
-// the buffer faults: that ends the process, unless debug.SetPanicOnFault is set,
-// as within Reader.View. Then it is EFAULT as well, but for a p that the buffer
-// has room for: there the panic is left to the caller, View makes it ErrTruncated,
-// nothing of p is written, and the Writer goes on.
+// That holds if p goes to the kernel without a copy. A copy to the buffer raises a
+// fault, which ends the process unless debug.SetPanicOnFault is set, as within
+// Reader.View. Then Write returns EFAULT as well, except if p fits the buffer: then it
+// panics, Reader.View turns that into ErrTruncated, nothing of p is written, and the
+// Writer can be used further.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
-	// Also where the copy below faults: to recover from that here would cost each
-	// small Write 1 to 3 ns of 16.
+	// Deferred because the copy below may fault. Recovering from that here would
+	// cost each small Write 1 to 3 ns of 16.
 	defer w.mu.Unlock()
 	if w.fastPath && len(p) < w.bufSize-w.hi && w.buf != nil {
 		w.hi += copy(w.buf.b[w.hi:], p)
@@ -340,7 +339,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return w.write(p)
 }
 
-// WriteString is Write of the bytes of s, without a copy of them.
+// WriteString is Write for a string, without a conversion.
 func (w *Writer) WriteString(s string) (int, error) {
 	return w.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
@@ -355,7 +354,7 @@ func (w *Writer) write(p []byte) (n int, err error) {
 	if due {
 		start = time.Now()
 	}
-	if err := w.bufferOrWrite(p, due); err != nil { // of p, what the kernel has got
+	if err := w.bufferOrWrite(p, due); err != nil { // the part of p that the kernel took
 		return int(min(max(w.written()-from, 0), int64(len(p)))), err
 	}
 	if due {
@@ -365,9 +364,9 @@ func (w *Writer) write(p []byte) (n int, err error) {
 	return len(p), nil
 }
 
-// recoverFault turns a fault in p, which began at from, into the error that the
-// kernel has for it. Faults are panics below a View only
-// (debug.SetPanicOnFault); else they end the process.
+// recoverFault turns a fault in p, which began at offset from, into the kernel's error
+// for it. Faults are panics only within a View (debug.SetPanicOnFault); elsewhere they
+// end the process.
 func (w *Writer) recoverFault(p []byte, from int64, n *int, err *error) {
 	v := recover()
 	if v == nil {
@@ -380,7 +379,8 @@ func (w *Writer) recoverFault(p []byte, from int64, n *int, err *error) {
 	w.startTimer()
 }
 
-// Flush gives the buffer to the kernel: what was written survives the process.
+// Flush writes the buffer to the kernel: everything written before then survives
+// kill -9.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -390,8 +390,7 @@ func (w *Writer) Flush() error {
 	return w.flush(false)
 }
 
-// Commit makes what was written as safe as the policy has it: durable, or, if
-// that is Never, no more than given to the kernel.
+// Commit is Sync, or Flush with the policy Never.
 func (w *Writer) Commit() error {
 	if w.policy.kind == never {
 		return w.Flush()
@@ -399,10 +398,10 @@ func (w *Writer) Commit() error {
 	return w.Sync()
 }
 
-// Sync makes all that was written durable, whatever the policy: it survives a
-// power cut once Sync has returned, unless the mechanism is SyncRange. So does
-// what was in the file before the offset that the Writer began at. Where
-// nothing was written since the last time, nothing is done.
+// Sync makes everything written before durable, whatever the policy: once Sync has
+// returned nil, it survives a power cut, unless the mechanism is SyncRange. So do the
+// bytes of the file before the Writer's first offset. If nothing was written since the
+// last sync, Sync does nothing.
 func (w *Writer) Sync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -412,10 +411,10 @@ func (w *Writer) Sync() error {
 	return w.makeDurable()
 }
 
-// Close commits, gives back the room that was reserved and not used, and sets
-// the offset of the file behind what was written. It does not close the file.
-// It returns the error that the Writer failed with, if it has; then nothing is
-// written any more. Every later call fails with os.ErrClosed.
+// Close commits, frees unused preallocated space, and sets the file's offset to the end
+// of the written bytes. It does not close the file. If the Writer has failed, Close
+// writes nothing and returns the Writer's error. Every later call fails with
+// os.ErrClosed.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	if err := w.checkOpen("close"); err != nil {
@@ -436,7 +435,7 @@ func (w *Writer) Close() error {
 		err = w.makeDurable()
 	}
 	w.mu.Unlock()
-	w.syncing.Lock() // a sync of another goroutine still uses the file
+	w.syncing.Lock() // another goroutine's sync may still use the file
 	defer w.syncing.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -454,7 +453,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// release gives back what the Writer owns.
+// release frees the Writer's buffer and closes its files.
 func (w *Writer) release() error {
 	if w.buf != nil {
 		w.buf.put()
@@ -470,16 +469,16 @@ func (w *Writer) release() error {
 	return errors.Join(errs...)
 }
 
-// Offset is where the next byte goes: buffered bytes lie before it. After an
-// error it is where the kernel stopped taking bytes.
+// Offset returns the offset of the next byte: buffered bytes lie before it. After an
+// error it is the end of the bytes that the kernel took.
 func (w *Writer) Offset() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.base + int64(w.hi)
 }
 
-// Durable is an offset before which all that the Writer wrote survives a power
-// cut. It moves with the syncs.
+// Durable returns an offset before which everything that the Writer wrote survives a
+// power cut. It advances with each sync.
 func (w *Writer) Durable() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -489,9 +488,8 @@ func (w *Writer) Durable() int64 {
 	return w.synced
 }
 
-// Err is the error that every call fails with, or nil. It is the first of a
-// write or a sync: after it nothing is known of what was written and not
-// durable.
+// Err returns the error that every call fails with, or nil. It is the first error of a
+// write or a sync. After it, bytes that were not durable before may be lost.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -501,7 +499,7 @@ func (w *Writer) Err() error {
 	return w.err
 }
 
-// Stats returns what was counted.
+// Stats returns the Writer's counts and latencies.
 func (w *Writer) Stats() WriterStats {
 	w.mu.Lock()
 	s := w.stats
@@ -510,26 +508,26 @@ func (w *Writer) Stats() WriterStats {
 	return s
 }
 
-// Way is how bytes go to the file: Buffered, Direct or Uncached.
+// Way returns how bytes go to the file: Buffered, Direct or Uncached.
 func (w *Writer) Way() Way {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.way
 }
 
-// Mechanism is how bytes are made durable.
+// Mechanism returns how bytes are made durable.
 func (w *Writer) Mechanism() Mechanism {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.sync
 }
 
-// Promise tells what holds once Write has returned, and once Commit has.
+// Promise returns what survives once Write has returned, and once Commit has.
 func (w *Writer) Promise() (write, commit durability.Promise) {
 	return w.policy.promises(w.Mechanism())
 }
 
-// check returns why the Writer cannot be used, if it cannot.
+// check returns the error that a call fails with, if any.
 func (w *Writer) check() error {
 	if err := w.checkOpen("write"); err != nil {
 		return err
@@ -537,7 +535,7 @@ func (w *Writer) check() error {
 	return w.err
 }
 
-// checkOpen returns an error if the Writer is closed, or none that NewWriter made.
+// checkOpen returns an error if the Writer is closed, or not made by NewWriter.
 func (w *Writer) checkOpen(op string) error {
 	switch {
 	case w.f == nil:
@@ -548,12 +546,12 @@ func (w *Writer) checkOpen(op string) error {
 	return nil
 }
 
-var errNoWriter = fmt.Errorf("fileio: a Writer that NewWriter did not make: %w", fs.ErrInvalid)
+var errNoWriter = fmt.Errorf("fileio: a Writer that NewWriter did not return: %w", fs.ErrInvalid)
 
-// fail makes err final.
+// fail makes err final and returns it with operation and path.
 func (w *Writer) fail(op string, err error) error {
 	w.err, w.fastPath = w.pathError(op, err), false
-	w.hi = w.clean // what is buffered will never be written
+	w.hi = w.clean // buffered bytes are lost
 	return w.err
 }
 
@@ -561,7 +559,7 @@ func (w *Writer) pathError(op string, err error) error {
 	return &fs.PathError{Op: op, Path: w.f.Name(), Err: err}
 }
 
-// startTime is when an operation begins, if that is to be told or recorded.
+// startTime returns the time if the operation is traced or timed.
 func (w *Writer) startTime(timed bool) time.Time {
 	if w.trace == nil && !timed {
 		return time.Time{}

@@ -10,25 +10,25 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// written is the offset before which all is in the kernel.
+// written returns the offset before which all bytes are in the kernel.
 func (w *Writer) written() int64 { return w.base + int64(w.clean) }
 
-// startWindow begins a new, empty window for what comes at off.
+// startWindow begins a new, empty window at off.
 func (w *Writer) startWindow(off int64) {
 	lead := off % int64(w.blockSize)
 	w.base = off - lead
 	w.lo, w.clean, w.hi = int(lead), int(lead), int(lead)
 }
 
-// bufferOrWrite takes all of p: into the buffer, or, if it is large or has to go to the
-// kernel now, past it. due says that it is made durable next.
+// bufferOrWrite copies p to the buffer or, if p is large or due, writes it to the kernel.
+// due says that p is made durable next.
 func (w *Writer) bufferOrWrite(p []byte, due bool) error {
 	if w.way != Direct && (due || len(p) >= w.bufSize) {
 		return w.writeThrough(p, due)
 	}
 	for len(p) > 0 {
 		if w.way == Direct && w.clean == w.hi && w.hi%w.blockSize == 0 {
-			// Blocks of the caller's that could be the buffer's.
+			// Whole blocks in aligned memory of the caller.
 			if n := w.wholeBlocks(p); n >= w.bufSize || due && n > 0 {
 				if err := w.writeBlocks(p[:n], due && n == len(p)); err != nil {
 					return err
@@ -52,8 +52,8 @@ func (w *Writer) bufferOrWrite(p []byte, due bool) error {
 	return nil
 }
 
-// wholeBlocks is how many bytes of p can be written past the page cache as
-// they are.
+// wholeBlocks returns how many bytes of p can be written past the page cache without a
+// copy.
 func (w *Writer) wholeBlocks(p []byte) int {
 	if uintptr(unsafe.Pointer(unsafe.SliceData(p)))%bufferAlign != 0 {
 		return 0
@@ -61,7 +61,7 @@ func (w *Writer) wholeBlocks(p []byte) int {
 	return len(p) - len(p)%w.blockSize
 }
 
-// writeThrough writes what is buffered and then p, in one call.
+// writeThrough writes the buffered bytes and then p, in one call.
 func (w *Writer) writeThrough(p []byte, due bool) error {
 	var rest []byte
 	if w.clean < w.hi {
@@ -77,8 +77,8 @@ func (w *Writer) writeThrough(p []byte, due bool) error {
 	return w.writeError(err)
 }
 
-// writeError makes the error of a write of the caller's bytes final, unless it is
-// about their memory.
+// writeError makes the error of a write of the caller's bytes final, unless it is a
+// fault in their memory.
 func (w *Writer) writeError(err error) error {
 	switch err {
 	case nil:
@@ -90,7 +90,7 @@ func (w *Writer) writeError(err error) error {
 	return w.fail("write", err)
 }
 
-// writeBlocks writes whole blocks of the caller's.
+// writeBlocks writes whole blocks of the caller past the page cache.
 func (w *Writer) writeBlocks(p []byte, due bool) error {
 	from := w.written()
 	n, err := w.send(w.directFile, p, nil, from, due)
@@ -98,14 +98,14 @@ func (w *Writer) writeBlocks(p []byte, due bool) error {
 	return w.writeError(err)
 }
 
-// canWriteDurably reports whether a durable write that goes on from what is in the
-// kernel leaves nothing before its end that is not: the flag is about the bytes
-// of that write only.
+// canWriteDurably reports whether everything in the kernel is durable, so that a write
+// with RWF_DSYNC, which covers only its own bytes, makes everything before its end
+// durable.
 func (w *Writer) canWriteDurably() bool {
 	return w.sync == SyncDsync && !w.priorUnsynced && w.synced == w.written()
 }
 
-// cachedFile is where bytes go through the page cache.
+// cachedFile returns the file for writes through the page cache.
 func (w *Writer) cachedFile() *os.File {
 	if w.dsyncFile != nil {
 		return w.dsyncFile
@@ -113,8 +113,8 @@ func (w *Writer) cachedFile() *os.File {
 	return w.f
 }
 
-// flush gives what is buffered to the kernel. due says that it is made
-// durable next.
+// flush writes the buffered bytes to the kernel. due says that they are made durable
+// next.
 func (w *Writer) flush(due bool) error {
 	for w.clean < w.hi {
 		f, from, to := w.cachedFile(), w.clean, w.hi
@@ -133,10 +133,10 @@ func (w *Writer) flush(due bool) error {
 	return nil
 }
 
-// nextPiece is what flush writes next where whole blocks go past the page
-// cache: rest of a block that began before the first write, whole blocks, or
-// the beginning of one that is not full yet. The kernel keeps the two ways
-// coherent: a direct write first writes out and then drops the pages it covers
+// nextPiece returns the range that flush writes next with direct I/O, and the file for
+// it: the rest of a block that began before the first write, whole blocks, or the
+// beginning of a block that is not full yet. The kernel keeps direct and cached writes
+// coherent: a direct write first writes out and then drops the pages that it covers
 // (kiocb_invalidate_pages).
 func (w *Writer) nextPiece() (f *os.File, from, to int) {
 	begin := w.clean - w.clean%w.blockSize
@@ -150,9 +150,9 @@ func (w *Writer) nextPiece() (f *os.File, from, to int) {
 	return w.cachedFile(), w.clean, w.hi
 }
 
-// send writes a and b at off, all of it unless it fails; and durably if that is
-// due and this write can do it. Where the file system does not know a flag, it
-// goes on without.
+// send writes a and b at off in one call, completely unless it fails; and durably if
+// due is set and RWF_DSYNC suffices. It repeats the call without a flag that the file
+// system does not support.
 func (w *Writer) send(f *os.File, a, b []byte, off int64, due bool) (n int, err error) {
 	all := len(a) + len(b)
 	if all == 0 {
@@ -182,7 +182,7 @@ func (w *Writer) send(f *os.File, a, b []byte, off int64, due bool) (n int, err 
 		}
 		w.stats.Fallback = err
 		if mode&sys.WriteUncached != 0 {
-			w.way = Buffered // and with the other flag once more
+			w.way = Buffered // then try the other flag
 		} else {
 			w.sync, durable = SyncFdatasync, false
 		}

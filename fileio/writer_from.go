@@ -8,24 +8,22 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// kernelCopyAfter is how many bytes of a file ReadFrom moves itself before it
-// asks the kernel to copy the rest. To share extents, XFS and btrfs write them
-// out first, which for a short file that was just made takes longer than a
-// copy.
+// kernelCopyAfter is how many bytes of a file ReadFrom copies before it asks the kernel
+// to copy the rest. To share extents, XFS and btrfs write them out first, which takes
+// longer than a copy for a short file that was just written.
 const kernelCopyAfter = 1 << 20
 
-// maxEmptyReads is how often in a row a reader may give nothing, as in package bufio.
+// maxEmptyReads is how many reads in a row may return nothing, as in package bufio.
 const maxEmptyReads = 100
 
-// ReadFrom writes all that r gives; io.Copy uses it. As to the Policy, what r
-// gives at once is a Write.
+// ReadFrom writes everything read from r until io.EOF; io.Copy uses it. For the Policy,
+// each read of r is one Write.
 //
-// A reader that gives neither bytes nor an error 100 times in a row ends it with
+// If r returns neither bytes nor an error 100 times in a row, the error is
 // io.ErrNoProgress.
 //
-// What an *os.File holds beyond its first MiB is copied by the kernel, if the
-// way is Buffered: XFS and btrfs then share it between the two files. Each 64
-// MiB of it are a Write.
+// The kernel copies the part of an *os.File beyond the first MiB if the way is
+// Buffered: on XFS and btrfs the two files then share it. Each 64 MiB are one Write.
 func (w *Writer) ReadFrom(r io.Reader) (total int64, err error) {
 	w.mu.Lock()
 	err = w.check()
@@ -34,15 +32,15 @@ func (w *Writer) ReadFrom(r io.Reader) (total int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// Not w.buf: nobody knows how long r takes, and others may write
-	// meanwhile. What fills it goes to the kernel from here, without a copy.
+	// Not w.buf: r may take long, and other goroutines may write meanwhile. A full
+	// buffer goes to the kernel from here, without a copy.
 	buf := getBuffer(size)
 	defer buf.put()
-	for tried, idle := false, 0; ; {
+	for tried, empty := false, 0; ; {
 		n, rerr := r.Read(buf.b)
-		idle++
+		empty++
 		if n > 0 {
-			idle = 0
+			empty = 0
 			m, err := w.Write(buf.b[:n])
 			total += int64(m)
 			if err != nil {
@@ -54,7 +52,7 @@ func (w *Writer) ReadFrom(r io.Reader) (total int64, err error) {
 			return total, nil
 		case rerr != nil:
 			return total, rerr
-		case idle == maxEmptyReads:
+		case empty == maxEmptyReads:
 			return total, io.ErrNoProgress
 		case total >= kernelCopyAfter && !tried:
 			tried = true
@@ -67,9 +65,9 @@ func (w *Writer) ReadFrom(r io.Reader) (total int64, err error) {
 	}
 }
 
-// copyFrom has the kernel copy what r would give, if r is a file or a limited
-// one, and tells how much that was. The rest is found by reading on, and so is
-// an error of r.
+// copyFrom lets the kernel copy the rest of r, if r is a file or a limited one, and
+// returns the number of bytes. ReadFrom reads the rest, and meets any error of r
+// there.
 func (w *Writer) copyFrom(r io.Reader) (total int64, err error) {
 	most := int64(math.MaxInt64)
 	limited, ok := r.(*io.LimitedReader)
@@ -91,17 +89,16 @@ func (w *Writer) copyFrom(r io.Reader) (total int64, err error) {
 	return total, nil
 }
 
-// kernelCopy writes up to n bytes of src, and none where the kernel does not
-// copy them.
+// kernelCopy lets the kernel copy up to n bytes of src, and returns 0 if it cannot.
 func (w *Writer) kernelCopy(src syscall.RawConn, n int64) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.check(); err != nil {
 		return 0, err
 	}
-	// What is to go past the page cache, or to be dropped from it, is not for
-	// the kernel; it refuses a file that is appended to itself. And O_DSYNC is
-	// about writes: not every file system heeds it when it copies (FUSE).
+	// The kernel cannot copy past the page cache or drop the pages. With O_DSYNC it
+	// may not make the copy durable: the flag covers writes, and FUSE ignores it
+	// when it copies. A copy of a file appended to itself it refuses.
 	if w.way != Buffered || w.sync == SyncODsync {
 		return 0, nil
 	}
@@ -114,7 +111,7 @@ func (w *Writer) kernelCopy(src syscall.RawConn, n int64) (int64, error) {
 	n, err := sys.CopyOn(w.cachedFile(), &to, src, n)
 	w.traceOp(OpCopy, from, n, start, err)
 	if n == 0 {
-		return 0, nil // why, reading on tells
+		return 0, nil // reading on meets the error
 	}
 	w.stats.Writes++
 	w.stats.Bytes += n
