@@ -1,7 +1,6 @@
 package pace
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"sync"
@@ -10,48 +9,49 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// AdaptOptions are the settings of a limiter that backs off. The zero value
-// works.
+// AdaptOptions are the settings of a Limiter that backs off. The zero value works.
 type AdaptOptions struct {
-	// Floor is the share of the profile's limits that is never gone below, above
-	// 0 and at most 1. The default, 0, is a twentieth.
+	// Floor is the lowest share of the profile's limits, above 0 and at most 1. The
+	// default, 0, is 1/20.
 	Floor float64
-	// Tolerance is how many times as long as on an idle volume operations may
-	// take before that counts as a queue, above 1. The default, 0, is 2.
+	// Tolerance is the factor, above 1, by which the latency of operations may exceed
+	// that of an idle volume before the Limiter assumes a queue. The default, 0, is
+	// 2.
 	Tolerance float64
 }
 
-// The control: every period the share of the limits grows by growth or, where
-// there was a queue in all of it, shrinks to the part decrease. A period has at
-// least so many operations, all of which began in it.
+// The control loop: in every period the share of the limits grows by growth or, if there
+// was a queue throughout the period, is multiplied by decrease. A period has at least
+// that many samples, of operations that began in it.
 const (
 	period     = 100 * time.Millisecond
 	samples    = 4
 	growth     = 0.02
 	decrease   = 0.8
-	baselineOf = 30 * time.Second // half of the time that a baseline is good for
+	baselineOf = 30 * time.Second // half of the time that a baseline is valid
 )
 
-// NewAdaptive returns a limiter that begins with the limits of p and backs off
-// while the volume is saturated, as by a neighbour or because its burst credits
-// are spent. It goes by the latency that its Writers and Readers measure, or
-// that ObserveRead and ObserveWrite are told.
+// NewAdaptive returns a Limiter that starts with the limits of p and backs off while the
+// volume is saturated, for example by another client or because its burst credits are
+// spent. It uses the latency that its Writers and Readers measure, or that ObserveRead
+// and ObserveWrite are given. The error reports a wrong setting, or a profile without
+// any limit.
 //
-// The least latency of reads, or of writes, of about the same size, in the last 30
-// to 60 seconds, is the baseline. If in a tenth of a second not one operation comes
-// below Tolerance times that, there is a queue that does not drain, and both
-// limits, with their bursts, are lowered to 4/5. Else they grow by 1/50 of
-// the profile's, which are the most: from the half to the whole takes 2.5 s. So a
-// single slow operation changes nothing, and beside a neighbour throughput
-// settles near 9/10 of what is left, with a short queue (TestBacksOffBesideANeighbour).
-// Where the queue is the neighbour's alone the limits go down to the Floor, until
-// the baseline is that of the volume as it is now.
+// The baseline is the lowest latency of reads, or of writes, of about the same size in
+// the last 30 to 60 seconds. If in 0.1 s no operation takes less than Tolerance times
+// the baseline, there is a queue that does not drain, and both limits, with their
+// bursts, are multiplied by 4/5. Otherwise they grow by 1/50 of the profile's limits,
+// which are the maximum: from half to the maximum takes 2.5 s. So a single slow
+// operation changes nothing, and beside another client throughput settles near 9/10 of
+// what that leaves, with a short queue (TestBacksOffBesideANeighbour). If the other
+// client alone causes the queue, the limits fall to the Floor, until the baseline is
+// that of the loaded volume.
 //
-// A limiter of New never backs off: work that somebody waits for should not
-// yield to a neighbour. Background work should.
+// A Limiter of New never backs off. Use that for interactive work, which should not
+// yield to other clients, and NewAdaptive for background work.
 //
-// Operations that a cache serves must not be observed, neither by a Writer or a
-// Reader of such a limiter: next to their latency that of the volume is a queue.
+// Operations that a cache serves must not be observed, also not by a Writer or Reader of
+// such a Limiter: compared with their latency, that of the volume looks like a queue.
 func NewAdaptive(p Profile, o AdaptOptions) (*Limiter, error) {
 	if o.Floor == 0 {
 		o.Floor = 1. / 20
@@ -61,25 +61,25 @@ func NewAdaptive(p Profile, o AdaptOptions) (*Limiter, error) {
 	}
 	switch {
 	case !(o.Floor > 0 && o.Floor <= 1):
-		return nil, fmt.Errorf("pace: AdaptOptions.Floor: %v; want a share above 0 and at most 1, or 0 for 1/20", o.Floor)
+		return nil, wrong("AdaptOptions.Floor", o.Floor, "a share above 0 and at most 1, or 0 for 1/20")
 	case !(o.Tolerance > 1) || math.IsInf(o.Tolerance, 0):
-		return nil, fmt.Errorf("pace: AdaptOptions.Tolerance: %v; want a factor above 1, or 0 for 2", o.Tolerance)
+		return nil, wrong("AdaptOptions.Tolerance", o.Tolerance, "a factor above 1, or 0 for 2")
 	case p.IOPS <= 0 && p.BytesPerSecond <= 0:
-		return nil, fmt.Errorf("pace: NewAdaptive: the profile has no limit; want IOPS or BytesPerSecond, to begin with and to come back to")
+		return nil, wrong("Profile", "no limit", "IOPS or BytesPerSecond above 0 for NewAdaptive")
 	}
 	l := New(p)
 	l.adapt = &adapter{o: o, share: 1, least: math.Inf(1), began: time.Now()}
 	return l, nil
 }
 
-// ObserveRead tells an adaptive limiter that a read of n bytes, which has just
-// ended, took so long: the operation alone, without the wait before it. One that
-// failed says nothing, and one that a cache served must not be observed. Readers
-// call it. For a limiter of New it does nothing.
+// ObserveRead reports to an adaptive Limiter that a read of n bytes, which has just
+// ended, took the given time, without the wait before it. Do not report reads that
+// failed or that a cache served. Readers call ObserveRead. On a Limiter of New it does
+// nothing.
 func (l *Limiter) ObserveRead(n int, took time.Duration) { l.observe(reads, n, took) }
 
-// ObserveWrite is ObserveRead of a write, which has a baseline of its own.
-// Writers call it. A sync is a write of no bytes.
+// ObserveWrite is ObserveRead for writes, which have their own baselines. Writers call
+// it. A sync is a write of 0 bytes.
 func (l *Limiter) ObserveWrite(n int, took time.Duration) { l.observe(writes, n, took) }
 
 func (l *Limiter) observe(d direction, n int, took time.Duration) {
@@ -88,8 +88,8 @@ func (l *Limiter) observe(d direction, n int, took time.Duration) {
 	}
 }
 
-// Share returns which part of the profile's limits is let through now: 1 where
-// the limiter does not back off.
+// Share returns the current share of the profile's limits, 1 if the Limiter does not
+// back off.
 func (l *Limiter) Share() float64 {
 	if l.adapt == nil {
 		return 1
@@ -110,15 +110,15 @@ func (l *Limiter) setShare(share float64) {
 	set(l.bytes, float64(l.profile.BytesPerSecond), burstOf(float64(l.profile.BytesPerSecond), l.profile.BurstBytes))
 }
 
-// An adapter decides on the share.
+// An adapter computes the share.
 type adapter struct {
 	o  AdaptOptions
 	mu sync.Mutex
 
 	share float64
 
-	// Of the period: when it began, how many operations have ended that began in
-	// it, and the least of their latencies, in baselines.
+	// The period: when it began, how many operations began and ended in it, and the
+	// lowest of their latencies, in baselines.
 	began time.Time
 	n     int
 	least float64
@@ -126,8 +126,7 @@ type adapter struct {
 	baselines [directions][bits.UintSize + 1]baseline // by the length of the size, in bits
 }
 
-// A direction is that of the bytes. Reads and writes take a different time on an
-// idle volume.
+// A direction separates reads from writes, whose latencies differ on an idle volume.
 type direction int
 
 const (
@@ -136,7 +135,7 @@ const (
 	directions
 )
 
-// A baseline is the least latency of an epoch, and of the one before. 0: none.
+// A baseline is the lowest latency of an epoch, and of the one before; 0 for none.
 type baseline struct {
 	since    time.Time
 	now, was time.Duration
@@ -158,15 +157,15 @@ func (b *baseline) add(now time.Time, took time.Duration) time.Duration {
 	return min(b.now, b.was)
 }
 
-// observe calls changed with the share where that is another now. It holds mu
-// meanwhile, so that an older share is never set after a newer one.
+// observe calls changed with the share if that has changed, with mu held, so that an
+// older share is never set after a newer one.
 func (a *adapter) observe(now time.Time, d direction, n int, took time.Duration, changed func(share float64)) {
 	took = max(took, 1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	base := a.baselines[d][bits.Len(uint(max(n, 0)))].add(now, took)
 	if now.Add(-took).Before(a.began) {
-		return // it has waited behind what was let through before
+		return // it waited behind operations of the period before
 	}
 	a.n++
 	a.least = min(a.least, float64(took)/float64(base))

@@ -10,24 +10,23 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// defaultPiece is what a Writer or a Reader moves at a time where the profile
-// has no size of operations, in bytes.
+// defaultPiece is the size of a Writer's or a Reader's operations if the profile has no
+// IOSize, in bytes.
 const defaultPiece = 256 << 10
 
-// burstTime is the burst that a profile has by default.
+// burstTime is the default burst: what the limits allow in that time.
 const burstTime = 10 * time.Millisecond
 
-// A Limiter lets operations pass as fast as a volume takes them. It is for one
-// volume and for all who use it: any number of goroutines, Writers and Readers
-// share its limits. It is made by New or NewAdaptive; the zero value has no
-// limits.
+// A Limiter limits operations to the rate of a volume. Any number of goroutines,
+// Writers and Readers share its limits: use one Limiter for each volume. New and
+// NewAdaptive return one; the zero value has no limits.
 type Limiter struct {
 	profile    Profile
 	ops, bytes *rate.Limiter // nil: no such limit
-	adapt      *adapter      // nil: the limits stay
+	adapt      *adapter      // nil: the limits are fixed
 }
 
-// New returns a limiter with the limits of p. It begins with a whole burst.
+// New returns a Limiter with the limits of p. It starts with a full burst.
 func New(p Profile) *Limiter {
 	l := &Limiter{profile: p}
 	if p.IOPS > 0 {
@@ -50,21 +49,21 @@ func burstOf(perSecond float64, burst int) int {
 	return burst
 }
 
-// Profile returns what the limiter was made with.
+// Profile returns the profile that the Limiter was made with.
 func (l *Limiter) Profile() Profile { return l.profile }
 
-// Wait waits until one request of n bytes may pass, and takes its share of
-// both limits: n bytes, and as many operations as a request of that size
-// counts for. 0 bytes are one operation; so a sync can be counted.
+// Wait waits until a request of n bytes is allowed by both limits, and counts it: n
+// bytes, and as many operations as a request of that size counts for. 0 bytes are one
+// operation, so that a sync can be counted.
 //
-// It ends early with the error of ctx, and at once if ctx has a deadline that
-// comes before the turn of the request; then the share is given back as far as
-// it was not used.
+// Wait returns the error of ctx once ctx is done, and context.DeadlineExceeded at once
+// if the deadline of ctx comes before the request is allowed; the request is then not
+// counted, except for the parts of a large one that were already allowed.
 func (l *Limiter) Wait(ctx context.Context, n int) error {
 	return l.take(ctx, l.operations(n), n)
 }
 
-// operations counts what a request of n bytes is for the volume.
+// operations returns how many operations a request of n bytes counts for.
 func (l *Limiter) operations(n int) int {
 	if l.profile.IOSize <= 0 {
 		return 1
@@ -72,9 +71,8 @@ func (l *Limiter) operations(n int) int {
 	return max(1, (n+l.profile.IOSize-1)/l.profile.IOSize)
 }
 
-// take takes from both limits at once, so that the wait is the longer of the
-// two and not their sum. A limiter refuses more than its burst; more is taken
-// in parts.
+// take takes from both limits at once, so that the wait is the longer of the two and
+// not their sum. It takes more than a burst in parts, as rate.Limiter refuses that.
 func (l *Limiter) take(ctx context.Context, ops, bytes int) error {
 	for ops > 0 || bytes > 0 {
 		if err := ctx.Err(); err != nil {
@@ -136,8 +134,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// piece is the most that is moved at a time. It is one operation, and small
-// enough that a request never waits for much more than its share.
+// piece returns the size of one operation of a Writer or a Reader, small enough that
+// other requests do not wait long for it.
 func (l *Limiter) piece() int {
 	if l.profile.IOSize > 0 {
 		return l.profile.IOSize
@@ -145,29 +143,28 @@ func (l *Limiter) piece() int {
 	return defaultPiece
 }
 
-// errUnmade is the error of a Writer or a Reader that no Limiter has made.
-var errUnmade = fmt.Errorf("it was made without a Limiter, or of nothing: %w", fs.ErrInvalid)
+// errZero is the error of a Writer or a Reader without a Limiter or a stream.
+var errZero = fmt.Errorf("made without a Limiter, or of a nil stream; want one of Limiter.Writer or Limiter.Reader: %w", fs.ErrInvalid)
 
-// A Writer paces what is written through it. The zero Writer fails with
-// fs.ErrInvalid.
+// A Writer paces writes. The zero Writer fails with fs.ErrInvalid.
 type Writer struct {
 	ctx context.Context
 	lim *Limiter
 	w   io.Writer
 }
 
-// Writer returns a writer to w that keeps to the limits. What is written
-// survives what it would survive in w. ctx ends its waits.
+// Writer returns a Writer to w that keeps to the limits. Written bytes survive what they
+// survive in w. Once ctx is done, its waits end.
 func (l *Limiter) Writer(ctx context.Context, w io.Writer) *Writer {
 	return &Writer{ctx, l, w}
 }
 
-// Write writes p in pieces of one operation each (256 KiB where the profile
-// does not tell how large that is), each in its turn. It returns the error of
-// the context if that ends, with what was written until then.
+// Write writes p in pieces of one operation each (Profile.IOSize, else 256 KiB), and
+// waits before each. If the context is done it returns the context's error and the
+// number of bytes written before.
 func (w *Writer) Write(p []byte) (n int, err error) {
 	if w.w == nil || w.lim == nil {
-		return 0, fmt.Errorf("pace: write: %w", errUnmade)
+		return 0, fmt.Errorf("pace: write: %w", errZero)
 	}
 	for {
 		part := p[n:min(len(p), n+w.lim.piece())]
@@ -200,26 +197,25 @@ func (w *Writer) write(p []byte) (int, error) {
 	return n, err
 }
 
-// A Reader paces what is read through it. The zero Reader fails with
-// fs.ErrInvalid.
+// A Reader paces reads. The zero Reader fails with fs.ErrInvalid.
 type Reader struct {
 	ctx context.Context
 	lim *Limiter
 	r   io.Reader
 }
 
-// Reader returns a reader from r that keeps to the limits. ctx ends its waits.
+// Reader returns a Reader from r that keeps to the limits. Once ctx is done, its waits
+// end.
 func (l *Limiter) Reader(ctx context.Context, r io.Reader) *Reader {
 	return &Reader{ctx, l, r}
 }
 
-// Read reads at most one operation (256 KiB where the profile does not tell
-// how large that is). The bytes are counted after they came, as nobody knows
-// before how many there will be: where the context ends the wait for that,
-// they are returned with its error.
+// Read reads at most one operation (Profile.IOSize, else 256 KiB). It counts the bytes
+// after the read, when their number is known: if the context ends the wait for that,
+// Read returns them with the context's error.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.r == nil || r.lim == nil {
-		return 0, fmt.Errorf("pace: read: %w", errUnmade)
+		return 0, fmt.Errorf("pace: read: %w", errZero)
 	}
 	if err := r.lim.take(r.ctx, 1, 0); err != nil {
 		return 0, err

@@ -2,45 +2,46 @@ package pace
 
 import (
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 )
 
-// MiB is the unit in which throughput is given, in bytes.
+// MiB is the unit of throughput in Parse and GP3, in bytes.
 const MiB = 1 << 20
 
-// A Profile is what a volume lets through. The zero value has no limits.
+// A Profile holds the limits of a volume. The zero value has none.
 type Profile struct {
 	// Name is the kind of volume, "" for limits given by hand.
 	Name string
-	// SizeGiB is its size in GiB, which some kinds derive their limits from.
-	// 0: it was not needed.
+	// SizeGiB is the size in GiB, from which some kinds derive their limits. 0 means
+	// that it was not needed.
 	SizeGiB int
 
-	// IOPS is how many operations a second it takes. 0: any.
+	// IOPS is the limit of operations a second. 0 is none.
 	IOPS int
-	// BytesPerSecond is its throughput. 0: any.
+	// BytesPerSecond is the limit of throughput. 0 is none.
 	BytesPerSecond int64
-	// IOSize is how many bytes count as one operation: a larger request
-	// counts as several. 0: every request is one.
+	// IOSize is the number of bytes that count as one operation: a larger request
+	// counts as several. With 0 every request is one.
 	IOSize int
 
-	// BurstOps and BurstBytes are what may pass at once after a pause. 0 is
-	// what the limits let through in 10 ms, and at least one operation.
+	// BurstOps and BurstBytes are the operations and bytes allowed at once after a
+	// pause. 0 is what the limits allow in 10 ms, and at least one operation.
 	BurstOps   int
 	BurstBytes int
 }
 
-// DefaultSizeGiB is the size that Parse gives a volume whose limits depend on
-// it, unless it is told another.
+// DefaultSizeGiB is the size that Parse assumes for a volume whose limits depend on
+// it.
 const DefaultSizeGiB = 100
 
-// essd is the line of a performance level in the table of ESSDs: both limits
-// grow with the size, up to a most.
+// essd is the line of a performance level in the table of ESSDs: both limits grow with
+// the size, up to a maximum.
 type essd struct {
 	iops, iopsPerGiB, mostIOPS int
-	// In MB/s. The table does not say whether a MB is 10^6 bytes or 2^20. The
-	// smaller is taken: whoever keeps to it keeps to the other as well.
+	// In MB/s. The table does not say whether a MB is 10^6 bytes or 2^20. This package
+	// takes the smaller, which is within the limit either way.
 	mbps, mbpsPerGiB, mostMBps float64
 	least                      int // size in GiB
 }
@@ -59,7 +60,7 @@ var essds = map[string]essd{
 
 // AWS, "General Purpose SSD volumes" and "Amazon EBS I/O characteristics"
 // (docs.aws.amazon.com/ebs/latest/userguide). The base and the ratios are
-// those since 2020; the most, of September 2025, are taken from reports about
+// those since 2020; the maxima, of September 2025, are taken from reports about
 // that page. Before, they were 16,000 IOPS, 1,000 MiB/s and 16 TiB.
 const (
 	gp3BaseIOPS   = 3_000
@@ -71,12 +72,13 @@ const (
 	ssdIOSize     = 256 << 10
 )
 
-// mostGiB is the largest volume of both vendors.
+// mostGiB is the size of the largest volume of both vendors.
 const mostGiB = 64 << 10
 
-// GP3 is an EBS volume of the type gp3. iops and mibps are what was
-// provisioned; 0 is the base that every volume has, 3,000 and 125 MiB/s.
-// sizeGiB may be 0 where neither is above that.
+// GP3 returns the profile of an EBS volume of type gp3. iops and mibps, in MiB/s, are
+// the provisioned limits; 0 is the base that every volume has, 3,000 and 125 MiB/s.
+// sizeGiB may be 0 if neither is above that. Limits that AWS does not sell are an
+// error.
 func GP3(sizeGiB, iops, mibps int) (Profile, error) {
 	if iops == 0 {
 		iops = gp3BaseIOPS
@@ -91,25 +93,26 @@ func GP3(sizeGiB, iops, mibps int) (Profile, error) {
 	most := min(gp3MostIOPS, max(gp3BaseIOPS, gp3IOPSPerGiB*size))
 	switch {
 	case size < 1 || size > mostGiB:
-		return Profile{}, fmt.Errorf("pace: gp3 has 1 to %d GiB, not %d", mostGiB, size)
+		return Profile{}, wrong("GP3: size", fmt.Sprintf("%d GiB", size), "1 to %d GiB", mostGiB)
 	case iops < gp3BaseIOPS || iops > most:
-		return Profile{}, fmt.Errorf("pace: gp3 of %d GiB has %d to %d IOPS, not %d", size, gp3BaseIOPS, most, iops)
+		return Profile{}, wrong("GP3: IOPS", iops, "%d to %d for %d GiB", gp3BaseIOPS, most, size)
 	case mibps < gp3BaseMiBps || mibps > min(gp3MostMiBps, iops/gp3IOPSPerMiB):
-		return Profile{}, fmt.Errorf("pace: gp3 with %d IOPS has %d to %d MiB/s, not %d",
-			iops, gp3BaseMiBps, min(gp3MostMiBps, iops/gp3IOPSPerMiB), mibps)
+		return Profile{}, wrong("GP3: throughput", fmt.Sprintf("%d MiB/s", mibps), "%d to %d MiB/s for %d IOPS",
+			gp3BaseMiBps, min(gp3MostMiBps, iops/gp3IOPSPerMiB), iops)
 	}
 	return Profile{Name: "gp3", SizeGiB: sizeGiB, IOPS: iops, BytesPerSecond: int64(mibps) * MiB, IOSize: ssdIOSize}, nil
 }
 
-// ESSD is an Alibaba Cloud ESSD of a performance level from 0 to 3.
+// ESSD returns the profile of an Alibaba Cloud ESSD of a performance level from 0 to 3.
+// A level or a size that Alibaba Cloud does not sell is an error.
 func ESSD(level, sizeGiB int) (Profile, error) {
 	name := "essd-pl" + strconv.Itoa(level)
 	e, ok := essds[name]
 	if !ok {
-		return Profile{}, fmt.Errorf("pace: ESSDs have the performance levels 0 to 3, not %d", level)
+		return Profile{}, wrong("ESSD: performance level", level, "0 to 3")
 	}
 	if sizeGiB < e.least || sizeGiB > mostGiB {
-		return Profile{}, fmt.Errorf("pace: %s has %d to %d GiB, not %d", name, e.least, mostGiB, sizeGiB)
+		return Profile{}, wrong("ESSD: size", fmt.Sprintf("%d GiB", sizeGiB), "%d to %d GiB for %s", e.least, mostGiB, name)
 	}
 	mbps := min(e.mbps+e.mbpsPerGiB*float64(sizeGiB), e.mostMBps)
 	return Profile{
@@ -120,21 +123,20 @@ func ESSD(level, sizeGiB int) (Profile, error) {
 	}, nil
 }
 
-// Names are the kinds of volumes that Parse knows.
+// Names returns the kinds of volumes that Parse knows.
 func Names() []string { return []string{"gp3", "essd-pl0", "essd-pl1", "essd-pl2", "essd-pl3"} }
 
-// Parse reads a profile: the name of a kind, limits, or a kind with what
-// differs, with commas between.
+// Parse parses a profile: the name of a kind, limits, or a kind and the limits that
+// differ, separated by commas.
 //
 //	gp3
 //	gp3,size=500,iops=6000,mbps=500
 //	essd-pl1,size=500
 //	iops=3000,mbps=125
 //
-// size is in GiB, mbps in MiB/s. A size that a kind needs and that is not
-// given is DefaultSizeGiB, or the least of that kind if that is more. Limits
-// that the vendor does not sell are refused; of an ESSD only the size can be
-// chosen.
+// size is in GiB, mbps in MiB/s. If a kind needs a size and none is given, it is
+// DefaultSizeGiB, or the smallest of that kind if that is larger. Limits that the vendor
+// does not sell are an error; for an ESSD only the size can be chosen.
 func Parse(s string) (Profile, error) {
 	items := strings.Split(s, ",")
 	name := ""
@@ -146,13 +148,13 @@ func Parse(s string) (Profile, error) {
 		key, value, _ := strings.Cut(item, "=")
 		n, err := strconv.Atoi(value)
 		if _, twice := given[key]; err != nil || n <= 0 || n > 1<<30 || twice {
-			return Profile{}, fmt.Errorf("pace: %q in %q: want size=, iops= or mbps=, each once, with a whole number above 0", item, s)
+			return Profile{}, wrong("Parse: item", fmt.Sprintf("%q in %q", item, s), "size=, iops= or mbps=, each once, with a whole number above 0")
 		}
 		switch key {
 		case "size", "iops", "mbps":
 			given[key] = n
 		default:
-			return Profile{}, fmt.Errorf("pace: %q in %q: want size=, iops= or mbps=", key, s)
+			return Profile{}, wrong("Parse: item", fmt.Sprintf("%q in %q", item, s), "size=, iops= or mbps=")
 		}
 	}
 	size, iops, mbps := given["size"], given["iops"], given["mbps"]
@@ -160,23 +162,34 @@ func Parse(s string) (Profile, error) {
 	case name == "gp3":
 		return GP3(size, iops, mbps)
 	case isESSD && (iops != 0 || mbps != 0):
-		return Profile{}, fmt.Errorf("pace: the limits of %s follow from its size; in %q give only that", name, s)
+		return Profile{}, wrong("Parse: profile", strconv.Quote(s), "only size= with %s, whose limits follow from it", name)
 	case isESSD:
 		if size == 0 {
 			size = max(DefaultSizeGiB, e.least)
 		}
 		return ESSD(int(name[len(name)-1]-'0'), size)
 	case name != "":
-		return Profile{}, fmt.Errorf("pace: %q is no kind of volume; want one of %s, or iops= and mbps=", name, strings.Join(Names(), ", "))
+		return Profile{}, wrong("Parse: kind of volume", strconv.Quote(name), "one of %s, or iops= and mbps=", strings.Join(Names(), ", "))
 	case iops == 0 && mbps == 0:
-		return Profile{}, fmt.Errorf("pace: %q has no limit; want one of %s, or iops= and mbps=", s, strings.Join(Names(), ", "))
+		return Profile{}, wrong("Parse: profile", strconv.Quote(s), "one of %s, or iops= and mbps=", strings.Join(Names(), ", "))
 	case size != 0:
-		return Profile{}, fmt.Errorf("pace: in %q the size says nothing, as no kind is given", s)
+		return Profile{}, wrong("Parse: profile", strconv.Quote(s), "no size= without a kind of volume")
 	}
 	return Profile{IOPS: iops, BytesPerSecond: int64(mbps) * MiB}, nil
 }
 
-// String tells the limits, for people.
+// wrong returns the error of a wrong value, in the form of the other packages. This
+// module stands alone, so it does not use theirs. errors.Is(err, fs.ErrInvalid) holds.
+func wrong(name string, got any, want string, args ...any) error {
+	return &settingError{fmt.Sprintf("pace: %s: %v; want %s", name, got, fmt.Sprintf(want, args...))}
+}
+
+type settingError struct{ text string }
+
+func (e *settingError) Error() string        { return e.text }
+func (e *settingError) Is(target error) bool { return target == fs.ErrInvalid }
+
+// String returns the limits in words: "gp3 of 100 GiB: 3000 IOPS, 125 MiB/s".
 func (p Profile) String() string {
 	var b strings.Builder
 	if p.Name != "" {
