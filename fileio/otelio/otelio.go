@@ -1,6 +1,6 @@
-// Package otelio makes OpenTelemetry spans of slow reads and writes: of the
-// operations that package fileio tells of, and of any io.Reader or io.Writer. It
-// stands alone so that fileio needs no OpenTelemetry.
+// Package otelio makes OpenTelemetry spans of slow reads and writes: of the operations
+// that package fileio traces, and of those of any io.Reader or io.Writer. It is a module
+// of its own, so that fileio does not need OpenTelemetry.
 //
 //	tracer := otel.Tracer("my/service")
 //	o := otelio.Options{Slower: 10 * time.Millisecond}
@@ -9,15 +9,15 @@
 //
 // # Mistakes to avoid
 //
-//   - With Options{} every operation becomes a span, which costs more than a
+//   - Options{} in production: every operation becomes a span, which costs more than a
 //     small read. Set Slower.
-//   - Spans are below the one in ctx. A file that outlives a request needs a
-//     context that does so too.
-//   - ctx is for spans only: it does not cancel a read or a write.
-//   - io.Copy to or from what NewReader and NewWriter return does not copy in the
-//     kernel. To trace that, trace package fileio's Copy.
-//   - A span shows one slow operation, not how many there are. Watch those in a
-//     histogram: see package latency, and the Stats of package fileio.
+//   - The context of a request for a file that outlives it: spans are children of the
+//     one in ctx.
+//   - Expecting ctx to cancel a read or a write: it is used for spans only.
+//   - io.Copy with the result of NewReader or NewWriter: the kernel does not copy then.
+//     To trace a copy, set CopyOptions.Trace of package fileio.
+//   - Spans instead of a histogram: a span shows one slow operation, not how many there
+//     are. See package latency, and the Stats of package fileio.
 package otelio
 
 import (
@@ -36,41 +36,41 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// Attributes of a span beside those that have a semantic convention: file.path,
-// disk.io.direction of reads and writes, and error.type.
+// Attributes of spans, besides those with a semantic convention: file.path,
+// disk.io.direction for reads and writes, and error.type.
 const (
-	// OffsetKey is where in the file the operation began, in bytes; absent
-	// where it has no offset.
+	// OffsetKey is the offset in the file at which the operation began, in bytes;
+	// absent if it has none.
 	OffsetKey = attribute.Key("fileio.offset")
-	// BytesKey is how many bytes it moved, or was about.
+	// BytesKey is the number of bytes transferred, or of the operation's range.
 	BytesKey = attribute.Key("fileio.bytes")
 )
 
-// Options say which operations become spans. The zero value takes all, which
+// Options select the operations that become spans. The zero value selects all, which
 // for small reads costs more than the reads.
 type Options struct {
-	// Slower leaves out what took less time. Errors are never left out by it.
+	// Slower, if above 0, selects operations that took at least that long, and those
+	// that failed.
 	Slower time.Duration
-	// Kinds, unless empty, leaves out all others.
+	// Kinds, unless empty, selects operations of these kinds.
 	Kinds []fileio.OpKind
 }
 
-func (o Options) takes(kind fileio.OpKind, d time.Duration, failed bool) bool {
+func (o Options) selects(kind fileio.OpKind, d time.Duration, failed bool) bool {
 	return (d >= o.Slower || failed) && (len(o.Kinds) == 0 || slices.Contains(o.Kinds, kind))
 }
 
-// Trace returns a function for the option Trace of package fileio. It makes a
-// span of each operation that o takes, from its start to its end, below the
-// span in ctx: a file that outlives a request is traced with a context that
-// does so too. The span has the name of the operation: "fileio.write".
+// Trace returns a function for the option Trace of package fileio. It makes a span of
+// each operation that o selects, from its start to its end, as a child of the span in
+// ctx, with the name of the operation: "fileio.write". For a file that outlives a
+// request, use a context that does so too.
 //
-// An error is recorded and makes the span's status one, but for the io.EOF of a
-// read, with which a file ends. The function may be called by several goroutines
-// at once.
+// An error is recorded and sets the span's status, except io.EOF of a read, which only
+// means the end of the file. Several goroutines may call the function at once.
 func Trace(ctx context.Context, tracer trace.Tracer, o Options) func(fileio.Op) {
 	return func(op fileio.Op) {
 		failed := isFailure(op.Kind, op.Err)
-		if !o.takes(op.Kind, op.Duration, failed) {
+		if !o.selects(op.Kind, op.Duration, failed) {
 			return
 		}
 		_, span := tracer.Start(ctx, "fileio."+op.Kind.String(),
@@ -85,15 +85,15 @@ func Trace(ctx context.Context, tracer trace.Tracer, o Options) func(fileio.Op) 
 	}
 }
 
-// isFailure reports whether err is more than the end of what is read. To a write
-// io.EOF says that the other end is gone.
+// isFailure reports whether err is an error other than the end of a file that is read.
+// For a write io.EOF means that the other end is closed.
 func isFailure(kind fileio.OpKind, err error) bool {
 	reads := kind == fileio.OpRead || kind == fileio.OpView
 	return err != nil && !(reads && errors.Is(err, io.EOF))
 }
 
-// errorType is the system's word for what went wrong, where it is an error of
-// the system: few values, and none of them with a path in it.
+// errorType returns the text of the system's error, if there is one: few values, and
+// none with a path in it.
 func errorType(err error) attribute.KeyValue {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return semconv.ErrorTypeKey.String(errno.Error())

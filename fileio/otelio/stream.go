@@ -10,13 +10,12 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// A stream traces the calls of one reader or writer. Its methods are those that
-// the wrapped one may have; what NewReader and NewWriter return has those that
-// it does have.
+// A stream traces the calls of one reader or writer. It has all methods that the wrapped
+// one may have; the results of NewReader and NewWriter have those that it does have.
 type stream struct {
-	name string
-	o    Options
-	tell func(fileio.Op)
+	name  string
+	o     Options
+	trace func(fileio.Op)
 
 	r  io.Reader
 	ra io.ReaderAt
@@ -30,33 +29,33 @@ type stream struct {
 type syncer interface{ Sync() error }
 
 func newStream(ctx context.Context, of any, tracer trace.Tracer, o Options) *stream {
-	s := &stream{o: o, tell: Trace(ctx, tracer, o)}
+	s := &stream{o: o, trace: Trace(ctx, tracer, o)}
 	if n, ok := of.(interface{ Name() string }); ok {
 		s.name = n.Name()
 	}
 	return s
 }
 
-// told tells of an operation if it is to be a span. It costs two readings of the
-// clock, and nothing else, where it is not.
-func (s *stream) told(kind fileio.OpKind, off int64, n int, start time.Time, err error) {
+// traceOp makes a span of an operation if the options select it. Otherwise it only
+// reads the clock.
+func (s *stream) traceOp(kind fileio.OpKind, off int64, n int, start time.Time, err error) {
 	d := time.Since(start)
-	if s.o.takes(kind, d, isFailure(kind, err)) {
-		s.tell(fileio.Op{Kind: kind, Name: s.name, Offset: off, Bytes: int64(n), Start: start, Duration: d, Err: err})
+	if s.o.selects(kind, d, isFailure(kind, err)) {
+		s.trace(fileio.Op{Kind: kind, Name: s.name, Offset: off, Bytes: int64(n), Start: start, Duration: d, Err: err})
 	}
 }
 
 func (s *stream) Read(p []byte) (int, error) {
 	start := time.Now()
 	n, err := s.r.Read(p)
-	s.told(fileio.OpRead, -1, n, start, err)
+	s.traceOp(fileio.OpRead, -1, n, start, err)
 	return n, err
 }
 
 func (s *stream) ReadAt(p []byte, off int64) (int, error) {
 	start := time.Now()
 	n, err := s.ra.ReadAt(p, off)
-	s.told(fileio.OpRead, off, n, start, err)
+	s.traceOp(fileio.OpRead, off, n, start, err)
 	return n, err
 }
 
@@ -65,40 +64,39 @@ func (s *stream) Seek(offset int64, whence int) (int64, error) { return s.s.Seek
 func (s *stream) Write(p []byte) (int, error) {
 	start := time.Now()
 	n, err := s.w.Write(p)
-	s.told(fileio.OpWrite, -1, n, start, err)
+	s.traceOp(fileio.OpWrite, -1, n, start, err)
 	return n, err
 }
 
 func (s *stream) WriteAt(p []byte, off int64) (int, error) {
 	start := time.Now()
 	n, err := s.wa.WriteAt(p, off)
-	s.told(fileio.OpWrite, off, n, start, err)
+	s.traceOp(fileio.OpWrite, off, n, start, err)
 	return n, err
 }
 
 func (s *stream) Sync() error {
 	start := time.Now()
 	err := s.sy.Sync()
-	s.told(fileio.OpSync, -1, 0, start, err)
+	s.traceOp(fileio.OpSync, -1, 0, start, err)
 	return err
 }
 
 func (s *stream) Close() error {
 	start := time.Now()
 	err := s.c.Close()
-	s.told(fileio.OpClose, -1, 0, start, err)
+	s.traceOp(fileio.OpClose, -1, 0, start, err)
 	return err
 }
 
-// NewReader returns a reader from r whose operations become spans as Trace makes
-// them: those that o takes, below the span in ctx, with a failure recorded, but
-// for the io.EOF of a read. The spans are named fileio.read and fileio.close, and have the
-// path of r if it has a method Name, as files have.
+// NewReader returns a reader from r whose operations become spans as described at Trace.
+// The spans are named fileio.read and fileio.close, and have the path of r if it has a
+// method Name, as files have. An operation that o does not select costs two readings of
+// the clock.
 //
-// The result is also an io.ReaderAt, io.Seeker and io.Closer where r is. It is
-// never an io.WriterTo, nor are other methods of r kept: with them bytes would
-// pass that no span tells of. So a copy of it is made by Read. Where no operation
-// is slow, each costs two readings of the clock.
+// The result is also an io.ReaderAt, io.Seeker and io.Closer if r is. It is never an
+// io.WriterTo and has no other methods of r, which would transfer bytes without a span.
+// So io.Copy uses Read.
 func NewReader(ctx context.Context, r io.Reader, tracer trace.Tracer, o Options) io.Reader {
 	s := newStream(ctx, r, tracer, o)
 	s.r = r
@@ -157,12 +155,12 @@ func NewReader(ctx context.Context, r io.Reader, tracer trace.Tracer, o Options)
 	return struct{ reader }{s}
 }
 
-// NewWriter returns a writer to w whose operations become spans, as NewReader
-// does for readers: fileio.write, fileio.sync and fileio.close. What is written
-// survives what it would survive in w; the writer keeps nothing.
+// NewWriter returns a writer to w whose operations become spans as described at Trace,
+// named fileio.write, fileio.sync and fileio.close. Written bytes survive what they
+// survive in w: the writer has no buffer.
 //
-// The result is also an io.WriterAt and an io.Closer, and has a method Sync() error,
-// where w does. It is never an io.ReaderFrom or io.Seeker.
+// The result is also an io.WriterAt and an io.Closer, and has a method Sync() error, if
+// w does. It is never an io.ReaderFrom or io.Seeker.
 func NewWriter(ctx context.Context, w io.Writer, tracer trace.Tracer, o Options) io.Writer {
 	s := newStream(ctx, w, tracer, o)
 	s.w = w
