@@ -29,7 +29,7 @@ import (
 
 const benchUsage = `Usage: stele bench [SUITE|CLAIM ...] [flags]
 
-Measures ways of doing file I/O in a temporary folder below --dir, and says
+Measures ways of doing file I/O in a temporary directory below --dir, and says
 which is faster, by how much, and what each survives. Without an argument it
 runs the quick set, about three minutes: of each suite one experiment with at
 most four ways. A SUITE runs all experiments of that suite, "claims" tests all
@@ -74,7 +74,7 @@ type benchFlags struct {
 }
 
 func (b *benchFlags) flags(f *pflag.FlagSet) {
-	f.StringArrayVar(&b.dirs, "dir", nil, "measure in this `DIR` (default the current folder); repeat it to measure several disks side by side")
+	f.StringArrayVar(&b.dirs, "dir", nil, "measure in this `DIR` (default the current directory); repeat it to measure several disks side by side")
 	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems, a `LIST` of "+strings.Join(scratch.Systems(), ", ")+"; needs root")
 	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image occupies only what is written to it")
 	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (default ext4) to the rates of a cloud volume: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root and cgroup v1")
@@ -183,7 +183,7 @@ func (b *benchFlags) check() error {
 	return b.checkCorpus()
 }
 
-// checkCorpus makes the path of the folder absolute: blocks run in other folders.
+// checkCorpus makes the path of the directory absolute: blocks run in other directories.
 func (b *benchFlags) checkCorpus() error {
 	if b.corpus == "" {
 		return nil
@@ -233,7 +233,7 @@ func (b *benchFlags) finish(measured *run.Run, chosen selection, toStdout bool, 
 	return exitOK
 }
 
-// places sets up the folders to measure in, and removes there the remains of
+// places sets up the directories to measure in, and removes there the remains of
 // killed runs.
 func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.PlaceSpec, cleanup func(), err error) {
 	var open []*scratch.Folder

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// limit is what --volume asks for.
+// limit returns the limit of --volume.
 func (b *benchFlags) limit() (scratch.Limit, error) {
 	if b.volume == "" {
 		return scratch.Limit{}, nil
@@ -18,7 +18,7 @@ func (b *benchFlags) limit() (scratch.Limit, error) {
 	return scratch.Limit{IOPS: int64(p.IOPS), BytesPerSecond: p.BytesPerSecond}, err
 }
 
-// volumePlace names a limited place.
+// volumePlace returns the name of a limited place.
 func (b *benchFlags) volumePlace(fs string) string {
 	if b.volume == "" {
 		return fs
@@ -26,8 +26,8 @@ func (b *benchFlags) volumePlace(fs string) string {
 	return fs + " on " + b.volume
 }
 
-// noteVolume warns of what a limit does not imitate. The limit cannot be seen
-// from inside a place, so the environment's own warnings do not know of it.
+// noteVolume warns of the differences from a real volume. The limit cannot be seen
+// from inside a place, so the environment's own warnings lack it.
 func (b *benchFlags) noteVolume(measured *run.Run) {
 	if b.volume == "" {
 		return

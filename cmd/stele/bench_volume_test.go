@@ -48,7 +48,7 @@ func TestVolumeIsTold(t *testing.T) {
 		}
 	}
 	if len(got.Places[1].Environment.Warnings) != 0 {
-		t.Error("a folder is said to be limited")
+		t.Error("a directory is said to be limited")
 	}
 	var none benchFlags
 	got.Places = []run.Place{{Name: "ext4 on "}}

@@ -31,7 +31,7 @@ func commands() []command {
 		{"sweep", "remove the temporary files of killed processes", sweepCommand},
 		{"inspect", "show and verify a log store, its segments, or a write-ahead log", inspect},
 		{"tune", "find the settings that suit a disk, and write them to a profile", tune},
-		{"probe", "show the machine, the file system and the device under a folder", probe},
+		{"probe", "show the machine, the file system and the device under a directory", probe},
 		{"version", "print the version", versionCommand},
 	}
 }
@@ -71,7 +71,7 @@ Examples:
   stele bench mkdir --dir /data   the full set of one suite, on /data
   stele bench claims              published claims, each with a verdict
   stele tune .                    the settings that suit this disk, in two minutes
-  stele probe .                   the file system and the device of this folder
+  stele probe .                   the file system and the device of this directory
   stele header styles             the files that can have a header, and its style
 
 'stele help COMMAND' tells more. Exit codes: 0 done; 1 something could not be

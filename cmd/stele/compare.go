@@ -22,8 +22,8 @@ for CI. The change of a figure is the ratio of its medians, new to old, with a
 95 % interval. The interval does not cover what else changed on the machine
 between the runs; measure both in one job if you can.
 
-Exit codes: 0 no figure is worse by more than its tolerance; 1 at least one is; 2
-the data cannot tell; 3 the call is wrong, or the runs cannot be compared:
+Exit codes: 0 no figure is worse by more than its tolerance; 1 at least one is;
+2 the data cannot tell; 3 the call is wrong, or the runs cannot be compared:
 unreadable, incomplete, or of different experiments, promises, environments or
 block times (unless --force).
 

@@ -31,34 +31,35 @@ source files, in the comment style of each file.
   remove    removes the header; after insert this restores every byte
   check     lists the files without a header, and writes nothing
   recover   after a crash or a kill: completes or undoes interrupted changes in
-            place (--raw), and removes temporary files from every folder it visits
+            place (--raw), and removes temporary files from every directory it visits
   styles    lists the comment styles and the names of the files that have them
 
-PATH is a file, a folder or a quoted glob ('src/**/*.go'). Folders of --skip-dir
-are not visited. Symbolic links, binary files, files of unknown type and
-generated files are skipped; -v lists them with the reason. On Linux, a symbolic
-link that replaces a folder below PATH meanwhile is not followed either.
+PATH is a file, a directory or a quoted glob ('src/**/*.go'). Directories of
+--skip-dir are not visited. Symbolic links, binary files, files of unknown type
+and generated files are skipped; -v lists them with the reason. On Linux, a
+symbolic link that replaces a directory below PATH meanwhile is not followed
+either.
 
 The text is a Go template: {{.Year}} is --year, {{.File}} the name of the file.
 The header is the first thing in the file except for a byte order mark, "#!",
-<?xml, a doctype, <?php, an encoding, parser directives and front matter. It ends
-its lines as the file does, and an empty line follows it.
+<?xml, a doctype, <?php, an encoding, parser directives and front matter. It
+ends its lines as the file does, and an empty line follows it.
 
 A comment before the first line of code is the header if it has the words of the
-text, or of --old; years, line breaks and the comment style may differ. A comment
-with a --marker is the header, too, if it is a legal notice or an empty line
-separates it from the code. replace and remove take the whole comment: try
---dry-run --diff first. A legal notice has SPDX-License-Identifier, "Copyright" at
-the beginning of a line or with a year, or the name of a known licence. Without
---marker, a file with another legal notice is left as it is: insert and check
-accept it, replace and remove list it.
+text, or of --old; years, line breaks and the comment style may differ. A
+comment with a --marker is the header, too, if it is a legal notice or an empty
+line separates it from the code. replace and remove take the whole comment: try
+--dry-run --diff first. A legal notice has SPDX-License-Identifier, "Copyright"
+at the beginning of a line or with a year, or the name of a known licence.
+Without --marker, a file with another legal notice is left as it is: insert and
+check accept it, replace and remove list it.
 
 Each file is replaced atomically: readers and crashes see the old file or the
 new one. Files are written in groups that share their syncs. Ctrl-C stops after
 the files in progress. A file that another process keeps locked fails after
 --lock-timeout, and the others are done; flock(2) needs only the right to read.
-After a kill, run recover on the same PATHs. 'stele header VERB --help' lists the
-flags.
+After a kill, run recover on the same PATHs. 'stele header VERB --help' lists
+the flags.
 
 With --raw, insert, replace and remove work on bytes: the text goes before the
 first byte of each PATH as it is, and is recorded, so that replace and remove

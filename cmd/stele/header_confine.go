@@ -16,18 +16,18 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A confinement keeps a call in the folders that it was given. They are found
-// once, below one root, so that their files can be committed together; whoever
-// puts a symlink there while the call runs leads it nowhere.
+// A confinement keeps a call within the directories of its PATHs. It resolves
+// them once, below one root, so that their files can be committed together; a
+// symlink that replaces a directory while the call runs is not followed.
 //
-// The nil confinement, which all are off Linux, finds files by their paths.
+// The nil confinement, the only one off Linux, resolves files by their paths.
 type confinement struct {
 	root  *os.Root
-	top   sys.Dir           // the same
-	paths map[string]string // of files and folders, as the user writes them: below root
+	top   sys.Dir           // root's descriptor
+	paths map[string]string // paths as the user writes them to paths below root
 }
 
-// confine returns the confinement of files and folders, each below its top.
+// confine returns the confinement of files and directories, each below its top.
 func confine(all []entry) (*confinement, error) {
 	if runtime.GOOS != "linux" || len(all) == 0 {
 		return nil, nil
@@ -50,7 +50,7 @@ func confine(all []entry) (*confinement, error) {
 	}
 	for _, f := range all {
 		rel, err := filepath.Rel(f.top, f.path)
-		if err != nil { // not of what a walk of the top has found
+		if err != nil { // impossible for the result of a walk
 			c.close()
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (c *confinement) close() {
 	}
 }
 
-// options has o keep to the confinement.
+// options sets the options of package header that confine a change.
 func (c *confinement) options(o *header.Options) {
 	if c != nil {
 		o.Root = c.root
@@ -74,7 +74,7 @@ func (c *confinement) options(o *header.Options) {
 	}
 }
 
-// dir is a folder as package atomicfile takes it, with the root.
+// dir returns a directory for package atomicfile, with its root.
 func (c *confinement) dir(path string) (string, *os.Root) {
 	if c == nil {
 		return path, nil
@@ -82,8 +82,8 @@ func (c *confinement) dir(path string) (string, *os.Root) {
 	return c.below(path), c.root
 }
 
-// shown gives the error of a sweep, which knows the folder dir by another path, its
-// own.
+// shown returns the error of a sweep with the path dir for below, which is the
+// directory below the root.
 func (c *confinement) shown(err error, below, dir string) error {
 	if c == nil {
 		return err
@@ -101,7 +101,7 @@ func (c *confinement) shown(err error, below, dir string) error {
 	return errors.Join(all...)
 }
 
-// below is where a file or folder is below the root.
+// below returns the path of a file or directory below the root.
 func (c *confinement) below(path string) string { return c.paths[path] }
 
 // open opens a file for reading, without waiting for the other end of a FIFO.
@@ -112,24 +112,24 @@ func (c *confinement) open(path string) (*os.File, error) {
 	return c.top.OpenFileBeneath(c.below(path), path, sys.ExactFlags(false), 0, false)
 }
 
-// openRoot opens a folder that holds all of dirs, and tells where they are below
-// it.
+// openRoot opens a directory that contains all of dirs, and returns their paths
+// below it.
 func openRoot(dirs []string) (root *os.Root, below map[string]string, err error) {
 	if len(dirs) == 1 {
 		root, err := os.OpenRoot(dirs[0])
-		if !errors.Is(err, fs.ErrPermission) { // else one above it may be readable
+		if !errors.Is(err, fs.ErrPermission) { // else a parent may be readable
 			return root, map[string]string{dirs[0]: "."}, err
 		}
 	}
 	real, err := realPaths("", dirs)
 	if err == nil && !slices.ContainsFunc(real, func(dir string) bool { return !filepath.IsLocal(dir) }) {
-		// What is above the working directory need not be accessible.
+		// The parents of the working directory need not be accessible.
 		root, below, err = openAbove(dirs, real)
 		if !errors.Is(err, fs.ErrPermission) {
 			return root, below, err
 		}
 	}
-	here, err := os.Getwd() // which may be by symlinks, as $PWD says
+	here, err := os.Getwd() // may contain symlinks, as $PWD does
 	if err == nil {
 		real, err = realPaths(here, dirs)
 	}
@@ -139,8 +139,8 @@ func openRoot(dirs []string) (root *os.Root, below map[string]string, err error)
 	return openAbove(dirs, real)
 }
 
-// openAbove opens the nearest folder above real, the paths of dirs, that can be
-// read.
+// openAbove opens the nearest readable directory above real, the resolved paths of
+// dirs.
 func openAbove(dirs, real []string) (root *os.Root, below map[string]string, err error) {
 	holds := real[0]
 	for _, dir := range real[1:] {
@@ -172,8 +172,8 @@ func openAbove(dirs, real []string) (root *os.Root, below map[string]string, err
 	return root, below, nil
 }
 
-// realPaths returns the paths of folders without symlinks, those that are
-// relative to here, unless it is "", with it before them.
+// realPaths returns dirs with symlinks resolved. Relative paths are joined to here
+// unless it is "".
 func realPaths(here string, dirs []string) (real []string, err error) {
 	real = make([]string, len(dirs))
 	for i, dir := range dirs {
@@ -193,9 +193,9 @@ func isWithin(dir, path string) bool {
 	return dir == "." || ok && (rest == "" || os.IsPathSeparator(rest[0]) || os.IsPathSeparator(dir[len(dir)-1]))
 }
 
-// leadsTo fails unless the folder below root is the one that the kernel finds by
-// its path: it may refuse to follow a symlink (proc_sys_fs(5),
-// fs.protected_symlinks), or follow one of another kind, as in /proc.
+// leadsTo returns an error unless the directory below root is the one that the
+// kernel finds by its path: it may refuse to follow a symlink (proc_sys_fs(5),
+// fs.protected_symlinks), or follow a magic link, as in /proc.
 func leadsTo(root *os.Root, below, path string) error {
 	fail := func(err error) error { return &fs.PathError{Op: "open", Path: path, Err: err} }
 	want, err := sys.OpenDir(path, sys.ForPath)
@@ -214,7 +214,7 @@ func leadsTo(root *os.Root, below, path string) error {
 	case err != nil || err2 != nil:
 		return fail(errors.Join(err, err2))
 	case !a.Same(b):
-		return fail(fmt.Errorf("the folder was moved meanwhile, or is not found by its path: %w", syscall.EAGAIN))
+		return fail(fmt.Errorf("the directory was moved, or its path leads elsewhere: %w", syscall.EAGAIN))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/stele-go/stele/header/notice"
 )
 
-// A folder of the tree that becomes a symlink once its files are known leads no
+// A directory of the tree that becomes a symlink once its files are known leads no
 // change out of the tree, and shows nothing of what is there.
 func TestHeaderKeepsToItsTree(t *testing.T) {
 	const head = "// Copyright 2026 ACME\n\n"
@@ -98,7 +98,7 @@ func TestHeaderKeepsToItsTree(t *testing.T) {
 	}
 }
 
-// snapshotOf is names, and contents, below a folder.
+// snapshotOf is names, and contents, below a directory.
 func snapshotOf(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"*", "*/*", "*/.*"} {
@@ -115,7 +115,7 @@ func snapshotOf(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// Whatever is named, files of several folders are found below one root.
+// Whatever is named, files of several directories are found below one root.
 func TestConfine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	plant(t, map[string]string{"a/b/x.go": "", "a/c/y.go": "", "z.go": "", "ab/w.go": ""})

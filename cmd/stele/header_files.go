@@ -26,7 +26,7 @@ type fileChoice struct {
 	git                bool
 	include, exclude   []glob
 
-	entered []entry // every folder that was visited
+	entered []entry // every directory that was visited
 }
 
 func (s *fileChoice) enter(dir, top string) {
@@ -35,21 +35,21 @@ func (s *fileChoice) enter(dir, top string) {
 
 func (s *fileChoice) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.includes, "include", nil, "select only files that match this `GLOB`; may be repeated")
-	f.StringArrayVar(&s.excludes, "exclude", nil, "skip files and folders that match this `GLOB`; may be repeated")
-	f.StringSliceVar(&s.skipDirs, "skip-dir", []string{".git", ".hg", ".svn", "node_modules", "vendor", ".venv"}, "do not visit folders of these `NAMES`; '' visits all")
-	f.BoolVar(&s.git, "git", false, "in folders, select only files that git tracks")
+	f.StringArrayVar(&s.excludes, "exclude", nil, "skip files and directories that match this `GLOB`; may be repeated")
+	f.StringSliceVar(&s.skipDirs, "skip-dir", []string{".git", ".hg", ".svn", "node_modules", "vendor", ".venv"}, "do not visit directories of these `NAMES`; '' visits all")
+	f.BoolVar(&s.git, "git", false, "in directories, select only files that git tracks")
 }
 
 // An entry is a file of a call, with the reason or the error for skipping it.
 type entry struct {
 	path   string
-	top    string // the folder of its PATH: no symlink below it is followed
+	top    string // the directory of its PATH: no symlink below it is followed
 	reason string
 	err    error
 }
 
 // collect returns the files of the paths, each once, sorted. A path is a file, a
-// folder or a glob; one that matches nothing is an error.
+// directory or a glob; one that matches nothing is an error.
 func (s *fileChoice) collect(ctx context.Context, paths []string) ([]entry, error) {
 	var err error
 	if s.include, err = parseGlobs("--include", s.includes); err != nil {
@@ -94,11 +94,11 @@ func (s *fileChoice) path(ctx context.Context, p string) ([]entry, error) {
 	if info.Mode().Type() == fs.ModeSymlink {
 		if to, err := os.Stat(p); err == nil && to.IsDir() {
 			// A PATH that is a symlink is followed; symlinks below it are not.
-			return s.folder(ctx, clean+string(filepath.Separator))
+			return s.dir(ctx, clean+string(filepath.Separator))
 		}
 	}
 	if info.IsDir() {
-		return s.folder(ctx, clean)
+		return s.dir(ctx, clean)
 	}
 	if !s.wanted(clean, "") {
 		return nil, nil
@@ -139,19 +139,19 @@ func (s *fileChoice) glob(ctx context.Context, pattern string) ([]entry, error) 
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.folder(ctx, filepath.FromSlash(g.base()))
+	all, err := s.dir(ctx, filepath.FromSlash(g.base()))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(f entry) bool { return f.err == nil && !g.match(filepath.ToSlash(f.path)) })
 	if len(all) == 0 {
-		return nil, setting.Wrong("PATH", pattern, "a file, a folder, or a glob that matches a file")
+		return nil, setting.Wrong("PATH", pattern, "a file, a directory, or a glob that matches a file")
 	}
 	return all, nil
 }
 
-// folder returns the files below root.
-func (s *fileChoice) folder(ctx context.Context, root string) ([]entry, error) {
+// dir returns the files below root.
+func (s *fileChoice) dir(ctx context.Context, root string) ([]entry, error) {
 	if s.git {
 		return s.tracked(ctx, root)
 	}

@@ -101,7 +101,7 @@ func TestGitTracksWhatIsMeant(t *testing.T) {
 		}
 	}
 	if _, out, _ := stele(t, "header", "check", "--git", "d"); !strings.Contains(out, "1 file: 1 with") {
-		t.Errorf("check of a folder in it: %s", out)
+		t.Errorf("check of a directory in it: %s", out)
 	}
 }
 

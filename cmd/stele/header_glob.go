@@ -70,7 +70,7 @@ func parseGlob(flag, pattern string) (glob, error) {
 // isPattern reports whether s has a metacharacter of a glob.
 func isPattern(s string) bool { return strings.ContainsAny(s, "*?[{") }
 
-// base returns the folder that contains every match.
+// base returns the directory that contains every match.
 func (g glob) base() string {
 	dir := g.pattern
 	if i := strings.IndexAny(dir, "*?[{\\"); i >= 0 {

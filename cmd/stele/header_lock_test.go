@@ -187,7 +187,7 @@ func TestHeaderKilledAndRecovered(t *testing.T) {
 	}
 }
 
-// temporary lists the temporary files below the current folder.
+// temporary lists the temporary files below the current directory.
 func temporary(t *testing.T) (names []string) {
 	for name := range snapshot(t) {
 		if tempfile.Is(filepath.Base(name)) {

@@ -26,7 +26,7 @@ func lockFlag(f *pflag.FlagSet, to *time.Duration) {
 	f.DurationVar(to, "lock-timeout", lockTimeout, "give up a file that another process keeps locked for this `TIME`; 0 waits until interrupted")
 }
 
-// A recovery recovers files and folders after a killed call.
+// A recovery recovers files and directories after a killed call.
 type recovery struct {
 	files    fileChoice
 	dryRun   bool
@@ -35,7 +35,7 @@ type recovery struct {
 
 	stdout, stderr io.Writer
 
-	swept map[string]bool // folders
+	swept map[string]bool // directories
 
 	looked, ended, removed, kept, failed int
 }
@@ -61,7 +61,7 @@ func headerRecover(ctx context.Context, args []string, stdout, stderr io.Writer)
 	return r.end(ctx)
 }
 
-// path recovers the files of one PATH, and their folders.
+// path recovers the files of one PATH, and their directories.
 func (r *recovery) path(ctx context.Context, path string) {
 	r.files.entered = nil
 	files, err := r.files.collect(ctx, []string{path})
@@ -71,18 +71,18 @@ func (r *recovery) path(ctx context.Context, path string) {
 	if err != nil {
 		r.fail(err)
 	}
-	folders := r.files.entered
+	dirs := r.files.entered
 	// A PATH that is a file is reported even if there is nothing to recover, and a
 	// PATH that is a symlink is followed.
 	if len(files) == 1 && files[0].path == filepath.Clean(path) {
 		if to, err := filepath.EvalSymlinks(path); err == nil && files[0].reason != "" {
-			folders = append(folders, entry{path: filepath.Dir(to)}) // where its content is replaced
+			dirs = append(dirs, entry{path: filepath.Dir(to)}) // where its content is replaced
 		}
 		r.file(ctx, files[0], nil, true)
-		r.sweep(ctx, folders, nil)
+		r.sweep(ctx, dirs, nil)
 		return
 	}
-	within, err := confine(slices.Concat(files, folders))
+	within, err := confine(slices.Concat(files, dirs))
 	if err != nil {
 		r.fail(err)
 		return
@@ -93,7 +93,7 @@ func (r *recovery) path(ctx context.Context, path string) {
 			r.file(ctx, f, within, false)
 		}
 	}
-	r.sweep(ctx, folders, within)
+	r.sweep(ctx, dirs, within)
 }
 
 func (r *recovery) fail(err error) {
@@ -125,7 +125,7 @@ func (r *recovery) file(ctx context.Context, f entry, within *confinement, named
 		return
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !named: // gone meanwhile
+	case errors.Is(err, fs.ErrNotExist) && !named: // removed since the walk
 	case err != nil:
 		r.fail(err)
 	case state != header.Clean || named:
@@ -136,13 +136,13 @@ func (r *recovery) file(ctx context.Context, f entry, within *confinement, named
 	}
 }
 
-// sweep removes the temporary files in the folders whose writers were killed.
-func (r *recovery) sweep(ctx context.Context, folders []entry, within *confinement) {
+// sweep removes the temporary files of killed processes in the directories.
+func (r *recovery) sweep(ctx context.Context, dirs []entry, within *confinement) {
 	did := "removed"
 	if r.dryRun {
 		did = "would be removed"
 	}
-	for _, f := range folders {
+	for _, f := range dirs {
 		dir := f.path
 		if ctx.Err() != nil {
 			return

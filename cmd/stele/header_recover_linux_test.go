@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// abandon leaves a temporary file of a dead process in each folder.
+// abandon leaves a temporary file of a dead process in each directory.
 func abandon(t *testing.T, dirs ...string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -26,12 +26,12 @@ func abandon(t *testing.T, dirs ...string) {
 	}
 }
 
-// Temporary files are found in every folder that the walk enters, also where no
+// Temporary files are found in every directory that the walk enters, also where no
 // file in it is meant, and where a link that is named leads; nowhere else.
 func TestHeaderRecoverFolders(t *testing.T) {
 	for _, c := range []struct {
 		args string
-		want string // folders that are swept
+		want string // directories that are swept
 	}{
 		{".", ". empty far other src src/deep"},
 		{"--include *.go .", ". empty far other src src/deep"},

@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// sources makes in the current folder what the examples of the help work on.
+// sources makes in the current directory what the examples of the help work on.
 func sources(t *testing.T) {
 	t.Helper()
 	plant(t, map[string]string{"src/a/main.go": "package main\n", "src/run.sh": "#!/bin/sh\n", "data.log": "a line\n"})
@@ -42,7 +42,7 @@ func plant(t *testing.T, files map[string]string) {
 	}
 }
 
-// snapshot returns the content of every file below the current folder.
+// snapshot returns the content of every file below the current directory.
 func snapshot(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}

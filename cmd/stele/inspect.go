@@ -17,17 +17,17 @@ import (
 // a reader of the old layout would misread the new one.
 const inspectSchema = "stele.inspect/1"
 
-func inspect(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := newFlags("inspect", `Usage: stele inspect PATH [flags]
+const inspectUsage = `Usage: stele inspect PATH [flags]
 
-Shows the content of PATH, and verifies every checksum. PATH is the folder of a
-log store (package logstore), one of its segments, or the folder of a write-ahead
-log (package wal), such as the folder wal of a store. It writes nothing and takes
-no lock, so it works beside a process that has PATH open; it then shows a
-slightly older state, and the tail of a log may look torn while it is written.
+Shows the content of PATH, and verifies every checksum. PATH is the directory of
+a log store (package logstore), one of its segments, or the directory of a
+write-ahead log (package wal), such as the directory wal of a store. It writes
+nothing and takes no lock, so it works beside a process that has PATH open; it
+then shows a slightly older state, and the tail of a log may look torn while it
+is written.
 
-It exits with 1 if PATH is damaged or cannot be read. A torn tail of a log is not
-damage: opening the log cuts it. Nor are segments in quarantine.
+It exits with 1 if PATH is damaged or cannot be read. A torn tail of a log is
+not damage: opening the log cuts it. Nor are segments in quarantine.
 
 With --json each line is an object with a kind. A log has one "log", a "segment"
 for each file, and with --records a "record" for each record. A store has one
@@ -43,7 +43,10 @@ Examples:
   stele inspect log
   stele inspect log --records --from 2
   stele inspect log --records --json -
-`)
+`
+
+func inspect(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	f := newFlags("inspect", inspectUsage)
 	var o inspectOptions
 	f.BoolVar(&o.streams, "streams", false, "list the streams of each segment")
 	f.BoolVar(&o.blocks, "blocks", false, "list the blocks of each segment")
@@ -60,28 +63,14 @@ Examples:
 	case f.Changed("from") && !o.records:
 		return wrong(errors.New("--from: want --records with it"))
 	}
-	path := f.Arg(0)
-	isStore, isSegment := whatIs(path)
-	switch {
-	case (isStore || isSegment) && o.records:
-		return wrong(errors.New("--records: want the folder of a log; that of a store is its folder wal"))
-	case !isStore && !isSegment && (o.streams || o.blocks):
-		return wrong(errors.New("--streams and --blocks: want a store or a segment"))
+	inspectPath, err := o.inspector(ctx, f.Arg(0), stderr)
+	if err != nil {
+		return wrong(err)
 	}
-	look := func(p inspectPrinter) error {
-		switch {
-		case isStore:
-			return inspectStore(ctx, path, o, p, stderr)
-		case isSegment:
-			return inspectSegment(ctx, path, o, p, stderr)
-		}
-		return inspectLog(ctx, path, o.records, wal.Position(o.from), p)
-	}
-	var err error
 	if *file == "" {
-		err = look(&inspectText{w: stdout})
+		err = inspectPath(&inspectText{w: stdout})
 	} else {
-		err = writeFile(*file, stdout, func(w io.Writer) error { return look(&inspectJSON{enc: json.NewEncoder(w)}) })
+		err = writeFile(*file, stdout, func(w io.Writer) error { return inspectPath(&inspectJSON{enc: json.NewEncoder(w)}) })
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -97,6 +86,23 @@ Examples:
 type inspectOptions struct {
 	streams, blocks, records bool
 	from                     uint64
+}
+
+// inspector returns the function that inspects path, a store, a segment or a
+// log. The error is about options that do not suit it.
+func (o inspectOptions) inspector(ctx context.Context, path string, stderr io.Writer) (func(inspectPrinter) error, error) {
+	isStore, isSegment := whatIs(path)
+	switch {
+	case (isStore || isSegment) && o.records:
+		return nil, errors.New("--records: want the directory of a log; that of a store is its directory wal")
+	case !isStore && !isSegment && (o.streams || o.blocks):
+		return nil, errors.New("--streams and --blocks: want a store or a segment")
+	case isStore:
+		return func(p inspectPrinter) error { return inspectStore(ctx, path, o, p, stderr) }, nil
+	case isSegment:
+		return func(p inspectPrinter) error { return inspectSegment(ctx, path, o, p, stderr) }, nil
+	}
+	return func(p inspectPrinter) error { return inspectLog(ctx, path, o.records, wal.Position(o.from), p) }, nil
 }
 
 // whatIs reports whether path is a store or a segment; else it may be a log.

@@ -17,7 +17,7 @@ import (
 // sealedFile is the segment of aStore.
 const sealedFile = "store/segments/0000000000000000-0000000000000003-00000000.seg"
 
-// aStore makes the store that the examples of inspect look at, in the folder
+// aStore makes the store that the examples of inspect look at, in the directory
 // store: three batches of two streams, sealed into one segment.
 func aStore(t *testing.T) {
 	t.Helper()

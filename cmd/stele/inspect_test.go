@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// aLog makes the log that the examples of inspect look at, in the folder log.
+// aLog makes the log that the examples of inspect look at, in the directory log.
 func aLog(t *testing.T) {
 	t.Helper()
 	l, err := wal.Open("log", wal.Options{SegmentSize: 64 << 10})
@@ -108,7 +108,7 @@ func TestInspectRefuses(t *testing.T) {
 		{[]string{"inspect", "."}, exitFailed, "there is no log in this directory"},
 		{[]string{"inspect", "nowhere"}, exitFailed, "no such file"},
 		{[]string{"inspect", ".", "--blocks"}, exitUsage, "want a store or a segment"},
-		{[]string{"inspect", "store", "--records"}, exitUsage, "is its folder wal"},
+		{[]string{"inspect", "store", "--records"}, exitUsage, "is its directory wal"},
 		{[]string{"inspect", "file"}, exitFailed, "file is damaged at 0: 8 bytes are no segment"},
 	} {
 		code, out, diag := stele(t, c.args...)

@@ -34,7 +34,7 @@ func stele(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), diag.String()
 }
 
-// measured changes into a fresh folder that holds run.json, old.json and
+// measured changes into a fresh directory that holds run.json, old.json and
 // new.json, a short run of one experiment.
 func measured(t *testing.T) {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 // "" for none.
 type output struct{ flag, name string }
 
-// checkOutputs refuses two outputs to standard output, and a file in a folder
+// checkOutputs refuses two outputs to standard output, and a file in a directory
 // that does not exist. It reports whether one goes to standard output.
 func checkOutputs(all ...output) (toStdout bool, err error) {
 	used := ""
@@ -31,10 +31,10 @@ func checkOutputs(all ...output) (toStdout bool, err error) {
 		default:
 			st, err := os.Stat(filepath.Dir(o.name))
 			if err == nil && !st.IsDir() {
-				err = &os.PathError{Op: "stat", Path: filepath.Dir(o.name), Err: errors.New("not a folder")}
+				err = &os.PathError{Op: "stat", Path: filepath.Dir(o.name), Err: errors.New("not a directory")}
 			}
 			if err != nil {
-				return false, fmt.Errorf("%s: %q; want a FILE in a folder that exists: %w", o.flag, o.name, err)
+				return false, fmt.Errorf("%s: %q; want a FILE in a directory that exists: %w", o.flag, o.name, err)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ func probe(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	f := newFlags("probe", `Usage: stele probe [DIR] [flags]
 
 Shows the machine, the file system and the device under DIR (default the current
-folder), and the operations that the file system supports. It tries each of them
-on temporary files in DIR, and removes these.
+directory), and the operations that the file system supports. It tries each of
+them on temporary files in DIR, and removes these.
 
 Examples:
   stele probe

@@ -56,8 +56,8 @@ func reportCommand(ctx context.Context, args []string, stdin io.Reader, stdout, 
 	f := newFlags("report", `Usage: stele report RUN.json [flags]
 
 Turns a run that 'stele bench --json' wrote into any other output; - reads the
-run from standard input. Without flags it prints the text that bench prints.
-It derives all verdicts, those on claims too, again from the raw blocks, so
+run from standard input. Without flags it prints the text that bench prints. It
+derives all verdicts, those on claims too, again from the raw blocks, so
 --tolerance and --test may differ from those of the run.
 
 Examples:

@@ -16,7 +16,7 @@ import (
 
 const leaveEnv = "STELE_TEST_LEAVE"
 
-// init is a process that leaves a temporary file in a folder.
+// init is a process that leaves a temporary file in a directory.
 func init() {
 	dir := os.Getenv(leaveEnv)
 	if dir == "" {

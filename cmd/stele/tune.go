@@ -27,13 +27,13 @@ import (
 const tuneUsage = `Usage: stele tune [DIR] [flags]
 
 Finds the settings of Stele's packages that suit the disk under DIR (default the
-current folder), prints each with the figures behind it, and writes them to
+current directory), prints each with the figures behind it, and writes them to
 DIR/` + profile.FileName + `, a profile that wal and fileio load:
 
   p, err := profile.Load("/data")
   l, err := wal.Open("/data/log", wal.Options{Profile: p})
 
-It measures as bench does, in a temporary folder below DIR, and needs no root.
+It measures as bench does, in a temporary directory below DIR, and needs no root.
 Only ways that survive the same are compared. A setting replaces the default
 only if it is faster at one load at least and slower at none; "same" and "cannot
 tell" keep the default. The speed of a log depends most on the number of

@@ -60,7 +60,7 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// tuneWrites tunes the folder disk. why says what the machine has kept from
+// tuneWrites tunes the directory disk. why says what the machine has kept from
 // being as it should: there are no figures, or the budget was not kept.
 func tuneWrites(t *testing.T, budget time.Duration) (p *profile.Profile, out, why string) {
 	t.Helper()
@@ -193,8 +193,8 @@ func TestTuneBadCalls(t *testing.T) {
 		{"--budget soon", "budget", exitUsage},
 		{"--only wal,disk", `--only: "disk"; want wal, write, read, create or header`, exitUsage},
 		{"--appenders 7", "want one of [1 16 64 256]", exitUsage},
-		{"--out a/b.json", "--out: \"a/b.json\"; want a FILE in a folder that exists", exitUsage},
-		{"--out file/b.json", "not a folder", exitUsage},
+		{"--out a/b.json", "--out: \"a/b.json\"; want a FILE in a directory that exists", exitUsage},
+		{"--out file/b.json", "not a directory", exitUsage},
 		{"--json nowhere/b.json", "nowhere", exitUsage},
 		{"--out x.json --dry-run", "want one of them", exitUsage},
 		{"--out - --json -", "standard output", exitUsage},

@@ -13,7 +13,7 @@ import (
 	"github.com/stele-go/stele/suites/tuning"
 )
 
-// listChoices says what tune would do.
+// listChoices lists the choices of tune.
 func listChoices(w io.Writer, choices []tuning.Choice) {
 	for _, c := range choices {
 		fmt.Fprintf(w, "%s: %s\n  default: %s\n", c.Field, c.Question, c.Default)
@@ -26,7 +26,7 @@ func listChoices(w io.Writer, choices []tuning.Choice) {
 	}
 }
 
-// tuneText prints what was found, for people. The first error stays.
+// tuneText prints the decisions for people. The first error stays.
 type tuneText struct {
 	w   io.Writer
 	err error
@@ -38,7 +38,7 @@ func (t *tuneText) printf(format string, args ...any) {
 	}
 }
 
-// head says what the figures stand on.
+// head prints the machine and the run.
 func (t *tuneText) head(measured *run.Run) {
 	e := measured.Places[0].Environment
 	what := e.FS
@@ -114,7 +114,7 @@ func mark(taken bool) string {
 	return ""
 }
 
-// shortDuration is a time with three digits.
+// shortDuration formats a time with three digits.
 func shortDuration(ns float64) string {
 	for _, u := range []struct {
 		name string
@@ -127,7 +127,7 @@ func shortDuration(ns float64) string {
 	return fmt.Sprintf("%.3g ns", ns)
 }
 
-// use says how the profile comes into a program.
+// use prints how a program uses the profile.
 func (t *tuneText) use(p *profile.Profile) {
 	var b strings.Builder
 	if p.Read != (profile.Read{Parallel: p.Read.Parallel}) || p.Write != (profile.Write{}) || p.WAL != (profile.WAL{}) {
