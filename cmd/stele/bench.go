@@ -127,8 +127,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	places, closePlaces, err := b.places(ctx, stderr)
 	defer closePlaces()
 	if err != nil {
-		fmt.Fprintln(stderr, "stele bench:", err)
-		return exitFailed
+		return failed(stderr, "bench", err)
 	}
 	if chosen.quick && b.budget == 0 {
 		b.budget = 150 * time.Second
@@ -142,8 +141,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	}, chosen.experiments...)
 	show.end()
 	if err != nil {
-		fmt.Fprintln(stderr, "stele bench:", err)
-		return exitFailed
+		return failed(stderr, "bench", err)
 	}
 	measured.Notes = append(measured.Notes, syncs.Notes(measured.Results)...)
 	b.noteVolume(measured)
@@ -217,18 +215,13 @@ func (b *benchFlags) finish(measured *run.Run, chosen selection, toStdout bool, 
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		fmt.Fprintln(stderr, "stele bench:", err)
-		return exitFailed
+		return failed(stderr, "bench", err)
 	}
 	if measured.Partial != "" {
 		return exitInterrupted
 	}
-	for _, r := range measured.Results {
-		for _, v := range r.Variants {
-			if v.Error != "" && !v.Unsupported {
-				return exitFailed
-			}
-		}
+	if len(failures(measured)) > 0 { // the report has them
+		return exitFailed
 	}
 	return exitOK
 }
@@ -248,13 +241,7 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 	if len(dirs) == 0 && len(b.fs) == 0 {
 		dirs = []string{"."}
 	}
-	swept, err := scratch.Sweep(append(slices.Clone(dirs), ".")...)
-	for _, s := range swept {
-		fmt.Fprintln(stderr, "after a run that was killed:", s)
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "stele bench: after a run that was killed:", err)
-	}
+	sweepRuns(stderr, "bench", append(slices.Clone(dirs), ".")...)
 	for _, d := range dirs {
 		specs = append(specs, lab.PlaceSpec{Dir: d})
 	}
@@ -275,6 +262,30 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 		specs = append(specs, lab.PlaceSpec{Name: b.volumePlace(fs), Dir: p.Path, Discarded: true})
 	}
 	return specs, cleanup, nil
+}
+
+// sweepRuns removes the remains of killed runs in dirs.
+func sweepRuns(stderr io.Writer, name string, dirs ...string) {
+	swept, err := scratch.Sweep(dirs...)
+	for _, s := range swept {
+		fmt.Fprintln(stderr, "after a run that was killed:", s)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "stele %s: after a run that was killed: %v\n", name, err)
+	}
+}
+
+// failures returns the errors of the variants that failed although they are
+// supported here.
+func failures(measured *run.Run) (errs []error) {
+	for _, r := range measured.Results {
+		for _, v := range r.Variants {
+			if v.Error != "" && !v.Unsupported {
+				errs = append(errs, fmt.Errorf("%s: %s", r.ID, v.Error))
+			}
+		}
+	}
+	return errs
 }
 
 // judge replaces the verdicts of the run on the claims. Verdicts on claims that

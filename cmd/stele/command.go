@@ -53,6 +53,12 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	return exitUsage
 }
 
+// failed prints the error of a command and returns its exit code.
+func failed(stderr io.Writer, name string, err error) int {
+	fmt.Fprintf(stderr, "stele %s: %v\n", name, err)
+	return exitFailed
+}
+
 func overview(w io.Writer) {
 	fmt.Fprint(w, `Stele measures how fast the ways of doing file I/O are on your own disk, and
 says what each of them survives. It also keeps the headers of source trees, and

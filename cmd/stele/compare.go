@@ -14,8 +14,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-func compare(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	f := newFlags("compare", `Usage: stele compare OLD.json NEW.json [flags]
+const compareUsage = `Usage: stele compare OLD.json NEW.json [flags]
 
 Compares a new run with an old one, both written by 'stele bench --json': a gate
 for CI. The change of a figure is the ratio of its medians, new to old, with a
@@ -31,7 +30,10 @@ Examples:
   stele compare old.json new.json
   stele compare old.json new.json --tolerance time=0.03,allocs_per_op=0
   stele compare old.json new.json --force --json -
-`)
+`
+
+func compare(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	f := newFlags("compare", compareUsage)
 	broken := run.Broken.ExitCode()
 	tolerances := f.StringSlice("tolerance", nil, "how much worse a metric may get, as `METRIC=SHARE`: time (default 0.05, 5 %), p99, allocs_per_op, ...")
 	force := f.Bool("force", false, "compare even if experiments, promises or environments differ, and list the differences")

@@ -329,8 +329,7 @@ func (h *headerFlags) report(ctx context.Context, files []outcome, level durabil
 	}
 	switch {
 	case err != nil:
-		fmt.Fprintln(stderr, "stele header:", err)
-		return exitFailed
+		return failed(stderr, "header", err)
 	case r.Interrupted && (r.Summary[string(stateNotBegun)] > 0 || slices.ContainsFunc(files, func(f outcome) bool { return f.interrupted })):
 		fmt.Fprintf(stderr, "stele header: interrupted; %s not begun\n", countFiles(r.Summary[string(stateNotBegun)]))
 		return exitInterrupted

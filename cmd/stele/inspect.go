@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -76,8 +75,7 @@ func inspect(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.
 	case ctx.Err() != nil:
 		return exitInterrupted
 	case err != nil:
-		fmt.Fprintln(stderr, "stele inspect:", err)
-		return exitFailed
+		return failed(stderr, "inspect", err)
 	}
 	return exitOK
 }

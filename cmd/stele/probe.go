@@ -11,8 +11,7 @@ import (
 	"github.com/stele-go/stele/lab/report"
 )
 
-func probe(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := newFlags("probe", `Usage: stele probe [DIR] [flags]
+const probeUsage = `Usage: stele probe [DIR] [flags]
 
 Shows the machine, the file system and the device under DIR (default the current
 directory), and the operations that the file system supports. It tries each of
@@ -22,7 +21,10 @@ Examples:
   stele probe
   stele probe /tmp
   stele probe . --json -
-`)
+`
+
+func probe(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	f := newFlags("probe", probeUsage)
 	file := f.String("json", "", "write JSON to `FILE` instead of text; - is standard output")
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
@@ -39,8 +41,7 @@ Examples:
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "stele probe:", err)
-		return exitFailed
+		return failed(stderr, "probe", err)
 	}
 	return exitOK
 }

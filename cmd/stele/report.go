@@ -52,8 +52,7 @@ func (o *outputs) write(r *run.Run, stdout io.Writer) error {
 	return errors.Join(errs...)
 }
 
-func reportCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	f := newFlags("report", `Usage: stele report RUN.json [flags]
+const reportUsage = `Usage: stele report RUN.json [flags]
 
 Turns a run that 'stele bench --json' wrote into any other output; - reads the
 run from standard input. Without flags it prints the text that bench prints. It
@@ -64,7 +63,10 @@ Examples:
   stele report run.json
   stele report run.json --html run.html --markdown run.md
   stele report run.json --tolerance 0.02 --test mannwhitney
-`)
+`
+
+func reportCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	f := newFlags("report", reportUsage)
 	var out outputs
 	out.flags(f)
 	var again analysis

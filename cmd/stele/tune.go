@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stele-go/stele/atomicfile"
-	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -100,8 +99,7 @@ func tune(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wri
 	}
 	kept, measured, err := o.measure(ctx, choices, show, stderr)
 	if err != nil {
-		fmt.Fprintln(stderr, "stele tune:", err)
-		return exitFailed
+		return failed(stderr, "tune", err)
 	}
 	measured.Command = append([]string{"stele", "tune"}, args...)
 	return o.finish(choices, kept, measured, stdout, stderr)
@@ -169,13 +167,7 @@ func (o *tuneFlags) measure(ctx context.Context, choices []tuning.Choice, show *
 	if err := o.writable(); err != nil {
 		return nil, nil, err
 	}
-	swept, err := scratch.Sweep(o.dir)
-	for _, s := range swept {
-		fmt.Fprintln(stderr, "after a run that was killed:", s)
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "stele tune: after a run that was killed:", err)
-	}
+	sweepRuns(stderr, "tune", o.dir)
 	kept := affordable(choices, o.budget)
 	var experiments []lab.Experiment
 	for i := range kept {
@@ -267,25 +259,14 @@ func (o *tuneFlags) finish(choices, kept []tuning.Choice, measured *run.Run, std
 		errs = append(errs, writeFile(o.json, stdout, measured.Write))
 	}
 	if err := errors.Join(append(errs, t.err)...); err != nil {
-		fmt.Fprintln(stderr, "stele tune:", err)
-		return exitFailed
+		return failed(stderr, "tune", err)
 	}
 	if interrupted(measured) {
 		return exitInterrupted
 	}
-	return o.failures(measured, stderr)
-}
-
-// failures prints the variants that failed although they are supported here.
-func (o *tuneFlags) failures(measured *run.Run, stderr io.Writer) int {
 	code := exitOK
-	for _, res := range measured.Results {
-		for _, v := range res.Variants {
-			if v.Error != "" && !v.Unsupported {
-				fmt.Fprintf(stderr, "stele tune: %s: %s\n", res.ID, v.Error)
-				code = exitFailed
-			}
-		}
+	for _, err := range failures(measured) {
+		code = failed(stderr, "tune", err)
 	}
 	return code
 }
