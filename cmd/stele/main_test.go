@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -278,5 +280,17 @@ func TestBadCalls(t *testing.T) {
 		if code != c.code || !strings.Contains(diag, c.want) {
 			t.Errorf("stele %s: exit code %d, want %d; standard error %q, want %q in it", c.call, code, c.code, diag, c.want)
 		}
+	}
+}
+
+// The program does not link package testing: its flags and its init do not
+// belong in a command.
+func TestLinksNoTesting(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Skip("go list:", err)
+	}
+	if slices.Contains(strings.Fields(string(out)), "testing") {
+		t.Error("stele links package testing; 'go list -deps' with -f {{.ImportPath}}{{.Imports}} finds the importer")
 	}
 }
