@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"newfile":       {"durability", "latency", "internal/queue", "internal/sys", "internal/setting", "internal/tempfile"},
 	"atomicfile":    {"durability", "internal/sys", "internal/setting", "internal/tempfile", "internal/oldfile"},
 	"header":        {"atomicfile", "durability", "internal/sys", "internal/setting", "internal/oldfile", "internal/belowroot"},
-	"header/notice": {},
+	"header/notice": {"internal/setting"},
 	"fileio":        {"durability", "latency", "profile", "internal/sys", "internal/setting", "internal/memory", "internal/units"},
 	"wal":           {"durability", "latency", "profile", "mkdir", "internal/queue", "internal/sys", "internal/setting", "internal/units"},
 
