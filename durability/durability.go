@@ -1,40 +1,42 @@
-// Package durability is Stele's vocabulary for what survives what.
+// Package durability has the terms for what survives a crash.
 //
-// Every function of Stele that writes states a [Level], which crash the
-// write survives once the function has returned, and an [After], what a crash
-// in the middle of it leaves behind. Every variant the lab measures carries
-// both, because a speed without them says nothing.
+// Every function of Stele that writes states a [Level], the crash that a finished
+// write survives, and an [After], the state that a crash during the write leaves.
+// Every variant that the lab measures carries both, because a speed without them
+// says nothing.
 //
 // # Mistakes to avoid
 //
 //   - Comparing levels with < for "safer": Power is 0, and the safest.
-//   - Taking Power for more than one machine: it says that the device has the
-//     write, and nothing of a device that is lost.
-//   - Testing Power by kill -9: the kernel keeps what was written without a
-//     sync too. It takes a power cut, such as package crashtest makes.
-//   - Taking a finished write's Level for what a crash in the middle of it
-//     leaves: that is its After, and at level Power may be Torn all the same.
-//   - Asking for None to be fast. A package whose writes are in the kernel at
-//     once (mkdir, newfile) refuses it, and Kill costs it nothing more.
+//   - Taking Power for replication: the device has the write, and if the device is
+//     lost so is the write.
+//   - Testing Power by kill -9: the kernel keeps writes without a sync too. Test
+//     it by a power cut, as package crashtest/power does.
+//   - Taking the Level of a finished write for the state after a crash during it:
+//     that is its After, which at level Power may be Torn all the same.
+//   - Choosing None for speed. A package whose writes are in the kernel at once
+//     (mkdir, newfile) refuses it, and Kill costs no more.
 package durability
 
 import "fmt"
 
 // Level is the worst event that a finished write survives.
 //
-// The zero value is Power, so that an option nobody set is the safe one.
+// The zero value is Power, so that an option that was not set is the safe one.
 type Level uint8
 
 const (
-	// Power: the write survives a power cut or a kernel panic. Content and
-	// name have been synced to the device, and the device was told to empty
+	// Power is the level of a write that survives a power cut or a kernel panic.
+	// Content and name have been synced to the device, and the device has flushed
 	// its write cache (fsync(2), fdatasync(2)).
 	Power Level = iota
-	// Kill: the write survives the end of the process, kill -9 included. It
-	// is in the kernel's page cache and metadata, not yet on the device.
+	// Kill is the level of a write that survives the end of the process, kill -9
+	// included. It is in the kernel's page cache and metadata, not yet on the
+	// device.
 	Kill
-	// None: lost when the process exits. The write is in the memory of the
-	// process only. A package that can keep nothing there refuses the level.
+	// None is the level of a write that is lost when the process exits. It is in
+	// the memory of the process only. A package that does not buffer writes there
+	// refuses the level.
 	None
 )
 
@@ -48,7 +50,8 @@ func (l Level) String() string {
 	return fmt.Sprintf("durability.Level(%d)", uint8(l))
 }
 
-// Survives says in a few words what a finished write at this level survives.
+// Survives describes what a finished write at this level survives, for example
+// "survives a power cut".
 func (l Level) Survives() string {
 	switch l {
 	case Power:
@@ -61,7 +64,8 @@ func (l Level) Survives() string {
 	return l.String()
 }
 
-// MarshalText returns the same words as String.
+// MarshalText returns the text of String, for JSON. A level that is none of the
+// constants is an error.
 func (l Level) MarshalText() ([]byte, error) { return marshal(levelNames[:], uint8(l), "level") }
 
 // UnmarshalText accepts exactly what MarshalText returns.
@@ -69,16 +73,16 @@ func (l *Level) UnmarshalText(text []byte) error {
 	return unmarshal(levelNames[:], (*uint8)(l), text, "level")
 }
 
-// After is what a crash in the middle of a write leaves behind.
+// After is the state that a crash during a write leaves.
 type After uint8
 
 const (
-	// OldOrNew: all of the old state or all of the new, never a mix.
+	// OldOrNew is all of the old state or all of the new, never a mix.
 	OldOrNew After = iota
-	// Prefix: a whole number of records, from the first on: what was written
-	// later is only there if all that came before is.
+	// Prefix is a whole number of records from the first on: a record is there
+	// only if all records before it are.
 	Prefix
-	// Torn: any part of the write may be there, and any part missing.
+	// Torn is any part of the write: any other may be missing.
 	Torn
 )
 
@@ -92,7 +96,8 @@ func (a After) String() string {
 	return fmt.Sprintf("durability.After(%d)", uint8(a))
 }
 
-// MarshalText returns the same words as String.
+// MarshalText returns the text of String, for JSON. A value that is none of the
+// constants is an error.
 func (a After) MarshalText() ([]byte, error) {
 	return marshal(afterNames[:], uint8(a), "state after a crash")
 }
@@ -102,8 +107,8 @@ func (a *After) UnmarshalText(text []byte) error {
 	return unmarshal(afterNames[:], (*uint8)(a), text, "state after a crash")
 }
 
-// Promise is the pair that every write function states and every measured
-// variant carries. Two speeds are comparable when their promises are equal.
+// A Promise is the pair that every write function states and every measured
+// variant carries. Two speeds are comparable if their promises are equal.
 type Promise struct {
 	Level Level `json:"level"`
 	After After `json:"after_crash"`
@@ -114,7 +119,7 @@ func (p Promise) String() string { return p.Level.String() + ", " + p.After.Stri
 
 func marshal(names []string, v uint8, what string) ([]byte, error) {
 	if int(v) >= len(names) {
-		return nil, fmt.Errorf("durability: no %s has the number %d", what, v)
+		return nil, fmt.Errorf("durability: %d is no %s; want 0 to %d", v, what, len(names)-1)
 	}
 	return []byte(names[v]), nil
 }

@@ -136,7 +136,7 @@ func (r *Reader) read(p []byte, off int64) (n int, err error) {
 	switch {
 	case r.way == Mapped:
 		n, err = r.readMapped(p, off)
-	case r.reads.Chosen():
+	case r.reads.Sample():
 		n, err = r.readTimed(p, off)
 	default:
 		n, err = r.readFile(p, off)

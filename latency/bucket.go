@@ -18,8 +18,7 @@ const (
 	top = 1 << (blocks + subBits - 1)
 )
 
-// bucketOf returns the block and the bucket within it that v, below top,
-// belongs to.
+// bucketOf returns the block of v, which is below top, and the bucket within it.
 func bucketOf(v uint64) (block, sub int) {
 	block = bits.Len64(v|(perBlock-1)) - subBits
 	return block, int(v>>max(block-1, 0)) & (perBlock - 1)
@@ -34,8 +33,7 @@ func lowOf(i int) uint64 {
 	return (perBlock + sub) << (block - 1)
 }
 
-// Bounds are those of a bucket: it counts durations from Low up to, and not
-// including, High.
+// Bounds are the bounds of a bucket: it counts durations d with Low <= d < High.
 type Bounds struct {
 	Low, High time.Duration
 }

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// A Histogram counts durations. The zero value is empty and ready to use. Any
-// number of goroutines may use it at once; it must not be copied.
+// A Histogram counts durations. The zero value is empty and ready to use. Its
+// methods are safe for concurrent use. Do not copy it.
 type Histogram struct {
 	shards [shards]atomic.Pointer[shard]
 }
@@ -22,11 +22,11 @@ const (
 type shard struct {
 	sum     atomic.Uint64 // wraps
 	max     atomic.Uint64
-	notMin  atomic.Uint64 // the complement of the least; 0: there is none
+	notMin  atomic.Uint64 // complement of the minimum; 0 if there is none
 	clamped atomic.Uint64
 	blocks  [blocks]atomic.Pointer[block]
 
-	_ [32]byte // to whole cache lines, which no other shard shares
+	_ [32]byte // fills whole cache lines, which no other shard shares
 }
 
 type block [perBlock]atomic.Uint64
@@ -34,14 +34,14 @@ type block [perBlock]atomic.Uint64
 // Record counts d. A negative d counts as 0, and as clamped.
 func (h *Histogram) Record(d time.Duration) { h.RecordN(d, 1) }
 
-// RecordN counts d n times, as for n operations that shared one flush.
+// RecordN counts d n times, for operations that a batch has completed together.
 func (h *Histogram) RecordN(d time.Duration, n uint64) {
 	if n == 0 {
 		return
 	}
-	// Goroutines have stacks of at least 2 KiB, whose addresses are unlike.
-	// That one goroutine may record into several shards, as it calls from
-	// several depths or its stack moves, does no harm.
+	// Stacks of goroutines have at least 2 KiB each, so their addresses differ. A
+	// goroutine that calls from several depths, or whose stack moves, records
+	// into several shards, which does no harm.
 	var here byte
 	const golden = 0x9E3779B97F4A7C15
 	s := h.shard(uint64(uintptr(unsafe.Pointer(&here))>>12) * golden >> (64 - shardBits))
@@ -64,8 +64,7 @@ func (h *Histogram) RecordN(d time.Duration, n uint64) {
 	}
 }
 
-// clamp counts d, which is outside the range, and returns what is to be
-// summed.
+// clamp counts d as out of range, and returns the value to be added to sum.
 func (s *shard) clamp(d time.Duration, n uint64) uint64 {
 	s.clamped.Add(n)
 	return uint64(max(d, 0))
@@ -78,7 +77,7 @@ func (h *Histogram) shard(i uint64) *shard {
 	return allocate(&h.shards[i])
 }
 
-// allocate makes what p is to point to, unless another goroutine is faster.
+// allocate sets p to a new value, unless another goroutine has, and returns it.
 func allocate[T any](p *atomic.Pointer[T]) *T {
 	if t := new(T); p.CompareAndSwap(nil, t) {
 		return t
@@ -86,7 +85,7 @@ func allocate[T any](p *atomic.Pointer[T]) *T {
 	return p.Load()
 }
 
-// raise makes a at least v.
+// raise sets a to v if a is less.
 func raise(a *atomic.Uint64, v uint64) {
 	for old := a.Load(); v > old; old = a.Load() {
 		if a.CompareAndSwap(old, v) {
@@ -95,8 +94,8 @@ func raise(a *atomic.Uint64, v uint64) {
 	}
 }
 
-// Snapshot returns what has been recorded. A Record that has returned is in
-// it; of one that is under way the count may be there without the sum.
+// Snapshot returns the durations recorded so far. It includes every Record that
+// has returned; of one under way it may include the count without the sum.
 func (h *Histogram) Snapshot() Snapshot {
 	var counts [buckets]uint64
 	var s Snapshot

@@ -19,14 +19,13 @@ type wire struct {
 	Buckets []uint64 `json:"buckets"`
 }
 
-// maxJSON bounds what UnmarshalJSON looks at, in bytes. The longest that
-// MarshalJSON writes has 23 KiB; an indented one has more.
+// maxJSON is the longest input of UnmarshalJSON, in bytes. MarshalJSON writes at
+// most 23 KiB; indentation adds to that.
 const maxJSON = 128 << 10
 
-// MarshalJSON returns an object with count, sum_ns, min_ns, max_ns, clamped and
-// one_of, and as buckets the lower bound in nanoseconds and the count of each
-// bucket that is not empty, alternately in one array. Equal snapshots have
-// equal JSON.
+// MarshalJSON returns an object with count, sum_ns, min_ns, max_ns, clamped, one_of
+// and buckets: an array with, alternately, the lower bound in nanoseconds and the
+// count of each bucket that is not empty. Equal snapshots have equal JSON.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
 	w := wire{Count: s.count, Sum: s.sum, Min: s.min, Max: s.max, Clamped: s.clamped, OneOf: s.oneOf, Buckets: make([]uint64, 0, 2*len(s.cells))}
 	for _, c := range s.cells {
@@ -35,8 +34,8 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON accepts what MarshalJSON returns, and nothing that no
-// histogram can have recorded. Of longer input than 128 KiB nothing is read.
+// UnmarshalJSON decodes the JSON of MarshalJSON. It fails for a snapshot that no
+// histogram can have recorded, and for input longer than 128 KiB.
 func (s *Snapshot) UnmarshalJSON(b []byte) error {
 	if len(b) > maxJSON {
 		return fmt.Errorf("latency: a snapshot of %d bytes; want at most %d", len(b), maxJSON)
@@ -61,7 +60,7 @@ func (w wire) snapshot() (Snapshot, error) {
 	s := Snapshot{count: w.Count, sum: w.Sum, min: w.Min, max: w.Max, clamped: w.Clamped, oneOf: w.OneOf}
 	if n == 0 {
 		if w.Count != 0 || w.Sum != 0 || w.Min != 0 || w.Max != 0 || w.Clamped != 0 {
-			return s, errors.New("no buckets, and yet figures")
+			return s, errors.New("figures without buckets")
 		}
 		return s, nil
 	}
@@ -76,7 +75,7 @@ func (w wire) snapshot() (Snapshot, error) {
 			return s, err
 		}
 		if k := len(s.cells); k > 0 && s.cells[k-1].bucket >= c.bucket {
-			return s, fmt.Errorf("the bucket of %d ns is not behind the one before it", p[0])
+			return s, fmt.Errorf("the bucket of %d ns is not in ascending order", p[0])
 		}
 		s.cells = append(s.cells, c)
 		total = add(total, c.count)
@@ -85,11 +84,11 @@ func (w wire) snapshot() (Snapshot, error) {
 	t.tidy()
 	switch {
 	case total != s.count:
-		return s, fmt.Errorf("the buckets count %d, and count is %d", total, s.count)
+		return s, fmt.Errorf("count %d; want %d, the sum of the buckets", s.count, total)
 	case s.clamped > s.count:
-		return s, fmt.Errorf("%d clamped of %d", s.clamped, s.count)
+		return s, fmt.Errorf("clamped %d; want at most count, %d", s.clamped, s.count)
 	case s.min > s.max || t.min != s.min || t.max != s.max || s.max > math.MaxInt64:
-		return s, fmt.Errorf("min_ns %d and max_ns %d are not in the first and the last bucket", s.min, s.max)
+		return s, fmt.Errorf("min_ns %d, max_ns %d; want them in the first and the last bucket", s.min, s.max)
 	case s.sum > math.MaxInt64:
 		return s, fmt.Errorf("sum_ns %d; want at most %d", s.sum, int64(math.MaxInt64))
 	}

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// A Sampler is a Histogram for operations that are too short to be timed each
-// time: it records one of OneOf, chosen at random, so that load which comes at
-// a regular beat is not seen always or never at its beat. What is not chosen
-// costs a random number, 5 to 15 ns, and no clock. Any number of goroutines may
-// use it at once; it must not be copied.
+// A Sampler is a Histogram for operations too short to time each: it records one
+// of OneOf, at random, so that periodic load is sampled fairly. An operation that
+// is not sampled costs a random number, 5 to 15 ns, and no reading of the clock.
+// Its methods are safe for concurrent use. Do not copy it.
 type Sampler struct {
-	// OneOf is how many operations there are to a sample, on average. 0 and 1
-	// record all. Do not change it once the Sampler is used.
+	// OneOf is the average number of operations for one sample. 0 and 1 record
+	// all. Do not change it once the Sampler is in use.
 	OneOf uint32
 	h     Histogram
 }
 
-// Start begins to time an operation, if it is chosen.
+// Start starts to time an operation if it is sampled.
 func (s *Sampler) Start() Timer {
-	if !s.Chosen() {
+	if !s.Sample() {
 		return Timer{}
 	}
 	return s.h.Start()
 }
 
-// Chosen decides for one operation whether it is to be recorded: if so, time
-// it and call Record. It is for operations that Start and Stop do not fit.
-func (s *Sampler) Chosen() bool { return uint64(rand.Uint32())*uint64(s.OneOf) < 1<<32 }
+// Sample decides at random whether to record an operation. If it reports true,
+// time the operation and call Record. It is for operations that Start and Stop do
+// not fit.
+func (s *Sampler) Sample() bool { return uint64(rand.Uint32())*uint64(s.OneOf) < 1<<32 }
 
-// Record counts d, the duration of an operation that was Chosen.
+// Record counts d, the duration of an operation for which Sample reported true.
 func (s *Sampler) Record(d time.Duration) { s.h.Record(d) }
 
-// Snapshot returns what has been recorded, and knows that it is one of OneOf.
+// Snapshot returns the durations recorded so far, with OneOf.
 func (s *Sampler) Snapshot() Snapshot {
 	t := s.h.Snapshot()
 	if s.OneOf > 1 {
@@ -41,13 +41,13 @@ func (s *Sampler) Snapshot() Snapshot {
 	return t
 }
 
-// A Timer times one operation. The zero Timer does not.
+// A Timer times one operation. Stop of the zero Timer does nothing.
 type Timer struct {
 	h     *Histogram
 	began time.Time
 }
 
-// Start begins to time an operation: defer h.Start().Stop() times a function.
+// Start starts to time an operation: defer h.Start().Stop() times a function.
 func (h *Histogram) Start() Timer { return Timer{h, time.Now()} }
 
 // Stop records the time since Start.

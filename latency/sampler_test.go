@@ -10,7 +10,7 @@ func TestSamplerIsUnbiased(t *testing.T) {
 	const n = 1 << 20
 	s := Sampler{OneOf: 64}
 	for i := range n {
-		if s.Chosen() {
+		if s.Sample() {
 			d := time.Microsecond
 			if i%64 == 63 {
 				d = time.Millisecond

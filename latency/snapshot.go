@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// A Snapshot is what a Histogram or a Sampler had recorded at one moment, or
-// what was made of such by Merge and Sub. It does not change and may be copied.
-// The zero value is empty.
+// A Snapshot is the content of a Histogram or a Sampler at one moment, or a result
+// of Merge and Sub. It does not change and may be copied. The zero value is empty.
 type Snapshot struct {
 	cells    []cell // ascending, none empty; never written again
 	count    uint64
@@ -45,38 +44,38 @@ func (s *Snapshot) fill(counts *[buckets]uint64) {
 	}
 }
 
-// tidy brings min and max into the first and the last bucket: they are read
-// apart from the counts, and only known to the bucket after Sub.
+// tidy limits min and max to the first and the last bucket: they are read after
+// the counts, and after Sub are known only up to the bucket.
 func (s *Snapshot) tidy() {
 	first, last := s.cells[0].bucket, s.cells[len(s.cells)-1].bucket
 	s.min = min(max(s.min, lowOf(int(first))), lowOf(int(first)+1)-1)
 	s.max = max(s.max, lowOf(int(last)))
-	if last < buckets-1 { // the last of all also holds what is longer
+	if last < buckets-1 { // the last bucket also counts longer durations
 		s.max = min(s.max, lowOf(int(last)+1)-1)
 	}
 }
 
-// Count returns how many durations were recorded. Of a Sampler these are the
-// samples; see Estimate.
+// Count returns the number of durations recorded. For a Sampler that is the
+// number of samples; see Estimate.
 func (s Snapshot) Count() uint64 { return s.count }
 
-// OneOf returns n if one of n operations was recorded, by a Sampler, and 1 if
-// each was.
+// OneOf returns n if a Sampler recorded one of n operations, and 1 if each was
+// recorded.
 func (s Snapshot) OneOf() uint32 { return max(s.oneOf, 1) }
 
-// Estimate returns how many operations there were: Count times OneOf.
+// Estimate returns the estimated number of operations: Count times OneOf.
 func (s Snapshot) Estimate() uint64 { return times(s.count, uint64(s.OneOf())) }
 
-// Clamped returns how many of the durations were negative, or 1<<43 ns (2.4
+// Clamped returns the number of durations that were negative, or 1<<43 ns (2.4
 // hours) or longer.
 func (s Snapshot) Clamped() uint64 { return s.clamped }
 
-// Sum returns the sum of all durations, without the error of buckets. It
-// begins again at 0 after 292 years: a thousand goroutines that always wait
-// get there in 15 weeks. Monitoring systems take that for a restart.
+// Sum returns the exact sum of all durations. It wraps to 0 after 292 years, which
+// a thousand goroutines that always wait reach in 15 weeks. Monitoring systems
+// take that for a restart.
 func (s Snapshot) Sum() time.Duration { return time.Duration(s.sum) }
 
-// Mean returns Sum divided by Count, 0 if there is none.
+// Mean returns Sum divided by Count, 0 for an empty Snapshot.
 func (s Snapshot) Mean() time.Duration {
 	if s.count == 0 {
 		return 0
@@ -84,19 +83,18 @@ func (s Snapshot) Mean() time.Duration {
 	return time.Duration(s.sum / s.count)
 }
 
-// Min returns the least duration, 0 if there is none. It is exact, but after
+// Min returns the least duration, 0 for an empty Snapshot. It is exact, but after
 // Sub it may be the lower bound of its bucket.
 func (s Snapshot) Min() time.Duration { return time.Duration(s.min) }
 
-// Max returns the greatest duration, 0 if there is none. It is exact, also
-// where it was clamped, but after Sub it may be the upper bound of its bucket.
+// Max returns the greatest duration, 0 for an empty Snapshot. It is exact even if
+// clamped, but after Sub it may be the upper bound of its bucket.
 func (s Snapshot) Max() time.Duration { return time.Duration(s.max) }
 
-// Quantile returns the duration that the share q of all durations does not
-// exceed: 0.99 is p99. It is within 1/32 of the one that a sorted list of all
-// durations has in place q*Count, rounded up, unless that was clamped. q of 0
-// or less (or NaN) is Min, q of 1 or more is Max; of an empty snapshot all are
-// 0.
+// Quantile returns the duration that a fraction q of all durations does not
+// exceed: 0.99 is p99. It is within 1/32 of element q*Count, rounded up, of the
+// sorted durations, unless that was clamped. For q <= 0 or NaN it returns Min, for
+// q >= 1 Max, for an empty Snapshot 0.
 func (s Snapshot) Quantile(q float64) time.Duration {
 	switch {
 	case !(q > 0):
@@ -116,14 +114,14 @@ func (s Snapshot) Quantile(q float64) time.Duration {
 		}
 		left -= c.count
 	}
-	return s.Max() // counts that do not fit into 64 bits
+	return s.Max() // the counts have overflowed
 }
 
-// Buckets walks the buckets that are not empty, in ascending order, with the
-// number of durations in each. The last possible bucket, which ends at 1<<43
-// ns, also counts the longer ones. Every power of two, in nanoseconds, is the
-// bound of a bucket, so that a classic histogram of Prometheus with such
-// bounds is exact; see the example.
+// Buckets returns an iterator over the buckets that are not empty, in ascending
+// order, with the number of durations in each. The last bucket, which ends at
+// 1<<43 ns, also counts longer durations. Every power of two, in nanoseconds, is
+// the bound of a bucket, so that a classic Prometheus histogram with such bounds
+// is exact; see the example.
 func (s Snapshot) Buckets() iter.Seq2[Bounds, uint64] {
 	return func(yield func(Bounds, uint64) bool) {
 		for _, c := range s.cells {
@@ -134,8 +132,8 @@ func (s Snapshot) Buckets() iter.Seq2[Bounds, uint64] {
 	}
 }
 
-// Scaled returns s with all counts and the sum multiplied by OneOf, and with
-// OneOf 1: as if every operation had been recorded.
+// Scaled returns s with all counts and the sum multiplied by OneOf, as if every
+// operation had been recorded. OneOf of the result is 1.
 func (s Snapshot) Scaled() Snapshot {
 	n := uint64(s.OneOf())
 	if n == 1 {
@@ -151,8 +149,8 @@ func (s Snapshot) Scaled() Snapshot {
 	return s
 }
 
-// Merge returns a snapshot of all durations of s and t. If one of n was
-// recorded in one of them, and one of another n in the other, both are scaled.
+// Merge returns a Snapshot of the durations of both s and t. If their OneOf differ,
+// both are scaled first.
 func (s Snapshot) Merge(t Snapshot) Snapshot {
 	switch {
 	case t.count == 0:
@@ -177,10 +175,9 @@ func (s Snapshot) Merge(t Snapshot) Snapshot {
 	return m
 }
 
-// Sub returns what was recorded after earlier, a snapshot of the same
-// histogram, had been taken, and until s was. If earlier cannot be one, as it
-// has counts that s lacks (the process has been restarted in between), Sub
-// returns s.
+// Sub returns the durations recorded between earlier and s, two snapshots of the
+// same histogram. If earlier has counts that s lacks, as after a restart of the
+// process, Sub returns s.
 func (s Snapshot) Sub(earlier Snapshot) Snapshot {
 	if earlier.count == 0 {
 		return s
@@ -201,7 +198,7 @@ func (s Snapshot) Sub(earlier Snapshot) Snapshot {
 		return Snapshot{}
 	}
 	d.clamped = min(d.clamped, d.count)
-	// A new extreme is of this interval. Else the bucket bounds it.
+	// A new extreme belongs to this interval. Else the bucket bounds it.
 	if s.min < earlier.min {
 		d.min = s.min
 	}
@@ -217,13 +214,13 @@ func (s Snapshot) dense() (counts [buckets]uint64) {
 	return counts
 }
 
-// String returns the usual figures in one line.
+// String returns count, mean, p50, p99, p99.9 and max in one line.
 func (s Snapshot) String() string {
 	return fmt.Sprintf("count=%d mean=%v p50=%v p99=%v p99.9=%v max=%v",
 		s.Estimate(), s.Mean(), s.Quantile(0.5), s.Quantile(0.99), s.Quantile(0.999), s.Max())
 }
 
-// add and times stay at the largest number rather than overflow.
+// add and times return math.MaxUint64 on overflow.
 func add(a, b uint64) uint64 {
 	if c := a + b; c >= a {
 		return c

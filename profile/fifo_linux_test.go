@@ -26,7 +26,7 @@ func TestLoadOfOtherFiles(t *testing.T) {
 	if err := errors.Join(unix.Mkfifo("fifo", 0o600), os.Symlink("fifo", "link"), os.MkdirAll(in, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"fifo": "fifo: a pipe", "link": "link: a pipe", "socket": "socket: a socket", "folder": in + ": a folder"} {
+	for name, want := range map[string]string{"fifo": "fifo: a pipe", "link": "link: a pipe", "socket": "socket: a socket", "folder": in + ": a directory"} {
 		if _, err := profile.Load(name); err == nil || !strings.Contains(err.Error(), want+"; want a regular file") {
 			t.Errorf("%s: %v; want %q", name, err, want)
 		}

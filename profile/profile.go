@@ -1,21 +1,20 @@
-// Package profile holds what was found out about a disk, for those that write
-// to it and read from it: package wal and package fileio. stele tune measures
-// and writes it.
+// Package profile stores the settings that suit a disk. The command stele tune
+// measures and writes a profile; packages wal and fileio read it.
 //
-// A profile never changes what a call promises. It only chooses among ways
-// that promise the same, and sizes.
+// A profile never changes what a call promises. It selects among mechanisms that
+// promise the same, and sizes.
 //
 // # Mistakes to avoid
 //
-//   - Carrying a profile to another machine, disk or file system: it holds what
-//     was fast on the one that Dir, FileSystem and Device name.
-//   - Keeping one for good. A new kernel, a fuller disk or another mount option
-//     is a reason to run stele tune again; Made tells how old it is.
+//   - Using a profile on another machine, disk or file system: it has what was
+//     fast on the one that Dir, FileSystem and Device name.
+//   - Keeping one for good. After a new kernel, on a fuller disk or with another
+//     mount option run stele tune again; Made is the age of the profile.
 //   - Measuring while the disk has other work, unless it always has.
 //   - Taking an empty field for a measured zero: it was not measured, or nothing
 //     was better than the default.
-//   - Expecting newfile to read it: Create.Shards goes into newfile.Options by
-//     hand, as the number of shards belongs to a folder that has files.
+//   - Expecting newfile to read it: set newfile.Options.Shards to Create.Shards
+//     by hand, as the number of shards belongs to a directory with files.
 package profile
 
 import (
@@ -30,24 +29,24 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Schema names the layout of the file. The number grows when a reader of the
-// old layout would misread the new one; fields may be added without that.
+// Schema names the layout of the file. Its number grows when a program that knows
+// the old layout would misread the new one. Added fields do not change it.
 const Schema = "stele.profile/1"
 
-// FileName is the name that stele tune gives the file in the folder it
+// FileName is the name of the file that stele tune writes to the directory it
 // measured.
 const FileName = "stele-profile.json"
 
-// A Profile is what suits one disk. A field with its zero value was not
-// measured, or nothing was found that is better than the default: whoever reads
-// it keeps that.
+// A Profile has the settings that suit one disk. A field with its zero value was
+// not measured, or nothing was better than the default, and selects the default.
 type Profile struct {
 	Schema string    `json:"schema"`
 	Made   time.Time `json:"made"`
-	// Where it was measured: the folder, its file system and its device.
+	// The directory that was measured, its file system and its device.
 	Dir        string `json:"dir"`
 	FileSystem string `json:"file_system"`
 	Device     string `json:"device"`
@@ -58,72 +57,71 @@ type Profile struct {
 	Create Create `json:"create"`
 	Header Header `json:"header"`
 
-	// Figures are what the choices rest on.
+	// Figures are the measurements behind the settings.
 	Figures []Figure `json:"figures,omitempty"`
 }
 
-// Read is about readers of package fileio, but for Parallel, which is for who
-// starts the goroutines.
+// Read has settings of readers of package fileio, except Parallel, which is for
+// programs that start goroutines.
 type Read struct {
-	Random     string `json:"random,omitempty"`     // way of random reads: "buffered", "mapped", "direct", "uncached"
-	Sequential string `json:"sequential,omitempty"` // way of long sequential reads
-	BufferSize int    `json:"buffer_size,omitempty"`
-	Readahead  int    `json:"readahead,omitempty"` // bytes ahead of a sequential reader
-	Parallel   int    `json:"parallel,omitempty"`  // reads at once after which more bring no more
+	Random     string `json:"random,omitempty"`      // for random reads: "buffered", "mapped", "direct", "uncached"
+	Sequential string `json:"sequential,omitempty"`  // for long sequential reads: the same words
+	BufferSize int    `json:"buffer_size,omitempty"` // bytes
+	Readahead  int    `json:"readahead,omitempty"`   // bytes ahead of a sequential reader
+	Parallel   int    `json:"parallel,omitempty"`    // concurrent reads, above which throughput does not grow
 }
 
-// Write is about writers of package fileio.
+// Write has settings of writers of package fileio.
 type Write struct {
-	Way        string `json:"way,omitempty"` // "buffered", "direct", "uncached"
-	BufferSize int    `json:"buffer_size,omitempty"`
-	Sync       string `json:"sync,omitempty"` // mechanism: "fdatasync", "fsync", "dsync" (RWF_DSYNC), "o_dsync"
+	Way        string `json:"way,omitempty"`         // "buffered", "direct", "uncached"
+	BufferSize int    `json:"buffer_size,omitempty"` // bytes
+	Sync       string `json:"sync,omitempty"`        // mechanism: "fdatasync", "fsync", "dsync" (RWF_DSYNC), "o_dsync"
 }
 
-// WAL is about package wal.
+// WAL has settings of package wal.
 type WAL struct {
 	Sync        string        `json:"sync,omitempty"`         // "fdatasync", "dsync", "direct"
 	MaxDelay    time.Duration `json:"max_delay_ns,omitempty"` // the group-commit window
 	SegmentSize int64         `json:"segment_size,omitempty"` // bytes; set by hand, stele tune does not measure it
 }
 
-// Create is for users of package newfile, which reads no profile: Shards goes
-// into newfile.Options, Goroutines is how many to start.
+// Create has settings for users of package newfile, which reads no profile.
 type Create struct {
-	Shards     int `json:"shards,omitempty"`
-	Goroutines int `json:"goroutines,omitempty"` // at once after which more bring no more
+	Shards     int `json:"shards,omitempty"`     // for newfile.Options
+	Goroutines int `json:"goroutines,omitempty"` // concurrent creations, above which throughput does not grow
 }
 
-// Header is for users of package header, which reads no profile: Strategy goes
-// into header.Options of atomic changes at level Power.
+// Header has settings for users of package header, which reads no profile:
+// Strategy is for header.Options of atomic changes at level Power.
 type Header struct {
 	Strategy string `json:"strategy,omitempty"` // "clone", "kernel-copy", "copy"
 }
 
-// A Figure is one measured value behind a choice.
+// A Figure is one measurement behind a setting.
 type Figure struct {
-	For   string  `json:"for"`            // the choice it speaks for: "wal.sync"
-	Load  string  `json:"load,omitempty"` // what was done: "1 appender, records of 1 KiB"
-	Name  string  `json:"name"`           // the way: "fdatasync"
+	For   string  `json:"for"`            // the setting: "wal.sync"
+	Load  string  `json:"load,omitempty"` // the operation: "1 appender, records of 1 KiB"
+	Name  string  `json:"name"`           // the measured value of the setting: "fdatasync"
 	Value float64 `json:"value"`          // the median
-	Lo    float64 `json:"lo,omitempty"`   // its 95 % interval, both 0 where there is none
+	Lo    float64 `json:"lo,omitempty"`   // of its 95% interval; Lo and Hi are 0 if there is none
 	Hi    float64 `json:"hi,omitempty"`
 	Unit  string  `json:"unit"` // "ns", of one operation
-	// Ratio is that of its time to the default's, with its 95 % interval, 0
-	// where there is none, and Verdict the lab's word for it: "faster",
-	// "slower", "same", "cannot tell". The default itself has none of them.
+	// Ratio is that of its time to the default's, RatioLo and RatioHi are its 95%
+	// interval, 0 if there is none. Verdict is the lab's: "faster", "slower",
+	// "same" or "cannot tell". The figure of the default has none of them.
 	Ratio   float64 `json:"ratio,omitempty"`
 	RatioLo float64 `json:"ratio_lo,omitempty"`
 	RatioHi float64 `json:"ratio_hi,omitempty"`
 	Verdict string  `json:"verdict,omitempty"`
-	Taken   bool    `json:"taken,omitempty"` // the way that was chosen
+	Taken   bool    `json:"taken,omitempty"` // the profile has this value
 }
 
-// Load reads a profile. A folder stands for the file FileName in it. The error
-// of a file that is none, or of a layout this version cannot read, says so;
-// one that is missing is fs.ErrNotExist.
+// Load reads the profile name. If name is a directory, Load reads the file
+// FileName in it. It fails for a missing file (fs.ErrNotExist), for one that is
+// not a profile, and for a layout that this version does not know.
 func Load(name string) (*Profile, error) {
 	data, err := read(name)
-	if errors.Is(err, errFolder) {
+	if errors.Is(err, errDirectory) {
 		name = filepath.Join(name, FileName)
 		data, err = read(name)
 	}
@@ -139,11 +137,11 @@ func Load(name string) (*Profile, error) {
 
 const maxSize = 1 << 20 // bytes; a profile has some thousand
 
-// errFolder is in the chain of an error of read of a folder.
-var errFolder = errors.New("a folder; want a regular file")
+// errDirectory is in the chain of the error of read for a directory.
+var errDirectory = errors.New("a directory; want a regular file")
 
-// read returns the bytes of a file that may be a profile. It waits for no FIFO and
-// reads no more than a profile can have.
+// read returns the content of a regular file of at most maxSize bytes. It does
+// not block on a FIFO.
 func read(name string) ([]byte, error) {
 	refuse := func(err error) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read profile", Path: name, Err: err}
@@ -161,7 +159,7 @@ func read(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return refuse(errFolder)
+		return refuse(errDirectory)
 	case !info.Mode().IsRegular():
 		return refuse(sys.NotRegular(info.Mode()))
 	}
@@ -170,13 +168,13 @@ func read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > maxSize {
-		return refuse(fmt.Errorf("more than %d bytes; no profile is as long", maxSize))
+		return refuse(fmt.Errorf("not a profile of Stele: the file has more than %d bytes", maxSize))
 	}
 	return data, nil
 }
 
 func parse(data []byte) (*Profile, error) {
-	// The schema decides what the rest is to be read as.
+	// The schema says how to read the rest.
 	var head struct {
 		Schema string `json:"schema"`
 	}
@@ -186,11 +184,11 @@ func parse(data []byte) (*Profile, error) {
 	switch name, _, _ := strings.Cut(Schema, "/"); {
 	case head.Schema == Schema:
 	case strings.HasPrefix(head.Schema, name+"/"):
-		return nil, fmt.Errorf("its schema is %q, this version reads %q: run stele tune again", head.Schema, Schema)
+		return nil, fmt.Errorf("its schema is %q; want %q: run stele tune again", head.Schema, Schema)
 	case head.Schema == "":
 		return nil, errors.New("not a profile of Stele: it names no schema")
 	default:
-		return nil, fmt.Errorf("not a profile of Stele: its schema is %q, want %q", head.Schema, Schema)
+		return nil, fmt.Errorf("not a profile of Stele: its schema is %q; want %q", head.Schema, Schema)
 	}
 	p := new(Profile)
 	if err := json.Unmarshal(data, p); err != nil {
@@ -202,8 +200,8 @@ func parse(data []byte) (*Profile, error) {
 	return p, nil
 }
 
-// check refuses what no stele tune has written, here, where the file is known,
-// rather than where a log or a file is opened with it.
+// check returns an error for a value that stele tune does not write, so that Load
+// fails, with the file's name, rather than a later open with the profile.
 func (p *Profile) check() error {
 	for _, f := range []struct {
 		field, value string
@@ -217,7 +215,7 @@ func (p *Profile) check() error {
 		{"header.strategy", p.Header.Strategy, []string{"clone", "kernel-copy", "copy"}},
 	} {
 		if f.value != "" && !slices.Contains(f.known, f.value) {
-			return fmt.Errorf("%s is %q, this version knows %q", f.field, f.value, f.known)
+			return setting.Wrong(f.field, f.value, "one of %q", f.known)
 		}
 	}
 	for _, f := range []struct {
@@ -233,19 +231,19 @@ func (p *Profile) check() error {
 		{"create.shards", int64(p.Create.Shards)},
 		{"create.goroutines", int64(p.Create.Goroutines)},
 	} {
-		if f.value < 0 {
-			return fmt.Errorf("%s is %d, want 0 or more", f.field, f.value)
+		if err := setting.AtLeast(f.field, f.value, 0); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Encode writes the profile as JSON in the layout that Schema names, which it
-// sets. It says nothing of what survives: stele tune writes by
-// atomicfile.WriteFile, so that a crash leaves the old profile or the new.
+// Encode writes the profile as JSON in the layout Schema, which it sets. It
+// promises nothing after a crash: stele tune writes by atomicfile.WriteFile, so
+// that a crash leaves the old profile or the new.
 func (p *Profile) Encode(w io.Writer) error {
 	if err := p.check(); err != nil {
-		return fmt.Errorf("write profile: %w", err)
+		return fmt.Errorf("profile: encode: %w", err)
 	}
 	out := *p
 	out.Schema = Schema
@@ -253,7 +251,7 @@ func (p *Profile) Encode(w io.Writer) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(&out); err != nil {
-		return fmt.Errorf("write profile: %w", err)
+		return fmt.Errorf("profile: encode: %w", err)
 	}
 	return nil
 }

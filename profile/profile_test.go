@@ -98,18 +98,18 @@ func TestLoadRefuses(t *testing.T) {
 		`{"schema":"stele.run/1"}`:             `its schema is "stele.run/1"`,
 		`{"schema":"stele.profile/2"}`:         "run stele tune again",
 		head[:len(head)-1]:                     "not a profile", // cut off
-		head + `"read":{"random":"sideways"}}`: `read.random is "sideways"`,
-		head + `"read":{"sequential":"auto"}}`: `read.sequential is "auto"`,
-		head + `"read":{"buffer_size":-1}}`:    "read.buffer_size is -1",
-		head + `"read":{"readahead":-2}}`:      "read.readahead is -2",
+		head + `"read":{"random":"sideways"}}`: `read.random: "sideways"`,
+		head + `"read":{"sequential":"auto"}}`: `read.sequential: "auto"`,
+		head + `"read":{"buffer_size":-1}}`:    "read.buffer_size: -1",
+		head + `"read":{"readahead":-2}}`:      "read.readahead: -2",
 		head + `"read":{"parallel":"many"}}`:   "parallel",
-		head + `"write":{"way":"mapped"}}`:     `write.way is "mapped"`,
-		head + `"write":{"sync":"sync_file_range"}}`: `write.sync is "sync_file_range"`, // promises less
-		head + `"wal":{"sync":"fsync"}}`:             `wal.sync is "fsync"`,
-		head + `"wal":{"max_delay_ns":-1}}`:          "wal.max_delay_ns is -1",
-		head + `"wal":{"segment_size":-1}}`:          "wal.segment_size is -1",
-		head + `"create":{"shards":-16}}`:            "create.shards is -16",
-		head + `"header":{"strategy":"shift"}}`:      `header.strategy is "shift"`, // is not atomic
+		head + `"write":{"way":"mapped"}}`:     `write.way: "mapped"`,
+		head + `"write":{"sync":"sync_file_range"}}`: `write.sync: "sync_file_range"`, // promises less
+		head + `"wal":{"sync":"fsync"}}`:             `wal.sync: "fsync"`,
+		head + `"wal":{"max_delay_ns":-1}}`:          "wal.max_delay_ns: -1",
+		head + `"wal":{"segment_size":-1}}`:          "wal.segment_size: -1",
+		head + `"create":{"shards":-16}}`:            "create.shards: -16",
+		head + `"header":{"strategy":"shift"}}`:      `header.strategy: "shift"`, // is not atomic
 	} {
 		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
