@@ -11,31 +11,29 @@ import (
 // never is the wakeAt of a consumer that is awake.
 const never = math.MaxUint64
 
-// spins is how often the consumer looks at the next slot before it sleeps: for
-// some 10 ns, much less than falling asleep and being woken costs, so that a
-// wait costs hardly more than without. Each look takes the cache line away from
-// the producer that is about to write it, and short batches cost more a value
-// than long ones: on two cores 50 and 200 looks were slower.
+// spins is the number of checks of the next slot before the consumer sleeps. They
+// take some 10 ns, much less than falling asleep and being woken. Each check takes
+// the cache line from the producer that is about to write it, and short batches
+// cost more a value than long ones: on two cores 50 and 200 checks were slower.
 const spins = 10
 
-// consumer is where the consumer sleeps.
+// consumer puts the consumer to sleep and wakes it.
 //
-// No wake-up is lost: the consumer stores wakeAt and then looks at the slot
-// and at closedBit again; a producer marks its slot as filled, and Close sets
-// closedBit, and then loads wakeAt. Go's atomic operations have one order that
-// all goroutines agree on (the Go memory model). So if the consumer's look
-// misses the mark, the load sees wakeAt. A wake-up too many is possible, and
-// costs the consumer one more look.
+// No wake-up is lost: the consumer stores wakeAt and then checks the slot and
+// closedBit again; a producer marks its slot as filled, or Close sets closedBit,
+// and then loads wakeAt. Go's atomic operations have one total order (the Go memory
+// model). So if the check misses the mark, the load sees wakeAt. A spurious wake-up
+// is possible, and costs the consumer one more check.
 type consumer struct {
 	// wakeAt is the position whose filling wakes the consumer.
 	wakeAt atomic.Uint64
-	// waiting says that producers wait and none of them is about to run; see
-	// producers. It stands here because it is written as rarely as wakeAt, and
-	// read as often.
+	// waiting is set while producers wait and none of them is woken; see
+	// producers. It is beside wakeAt because it is written as rarely and read as
+	// often.
 	waiting atomic.Bool
 	_       pad
 
-	wake  chan struct{} // of capacity 1: a wake-up that is there already serves
+	wake  chan struct{} // of capacity 1: one pending wake-up is enough
 	timer *time.Timer   // for lingering; made when first needed
 }
 
@@ -54,8 +52,8 @@ func (c *consumer) wakeConsumer(p uint64) {
 	}
 }
 
-// await waits until the next value may be read. It fails with ErrClosed if
-// there will be none, or if ctx is done.
+// await waits until the next position is filled. It fails with ErrClosed if it
+// never will be, or if ctx is done.
 func (q *Queue[T]) await(ctx context.Context) error {
 	for range spins {
 		if q.isFilled(q.next) {
@@ -81,16 +79,17 @@ func (q *Queue[T]) await(ctx context.Context) error {
 	}
 }
 
-// awaitMore sleeps until n more values, or half the capacity if that is less,
-// may be read, and reports true; also earlier, if it has to look again. It
-// reports false when there is no more waiting: at the timeout, if ctx is done,
-// or if all values of a closed queue are taken.
+// awaitMore sleeps until n more positions, or half the capacity if that is less,
+// are filled, and reports true; perhaps earlier. It reports false to end the
+// linger: at the timeout, if ctx is done, or if all values of a closed queue are
+// taken.
 func (q *Queue[T]) awaitMore(ctx context.Context, n int, timeout <-chan time.Time) bool {
-	// Half the capacity: so that the producers do not stand still meanwhile.
+	// Half the capacity, so that producers need not wait meanwhile.
 	at := q.next + min(uint64(n), (q.capacity+1)/2) - 1
 	q.wakeAt.Store(at)
 	if q.isFilled(at) || q.isClosed() {
-		// What is missing lies before at, and nobody would tell.
+		// The positions that are not filled are before at: filling them would
+		// not wake the consumer.
 		q.wakeAt.Store(q.next)
 	}
 	defer q.wakeAt.Store(never)
@@ -121,7 +120,7 @@ func (c *consumer) startTimer(d time.Duration) <-chan time.Time {
 
 func (c *consumer) stopTimer() { c.timer.Stop() }
 
-// cancelled is the error of op for a ctx that is done.
+// cancelled returns the error of op for a ctx that is done.
 func cancelled(op string, ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

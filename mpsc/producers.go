@@ -5,34 +5,33 @@ import (
 	"sync"
 )
 
-// producers is where producers wait for room.
+// producers has the producers that wait for a free slot.
 //
-// One of them at a time is woken, by the consumer when it frees a slot. The
-// others are woken by those who were: whoever was woken fills a slot, and if
-// there is still room wakes the next. So the consumer pays for one wake-up
-// while the ring empties, and a producer that was woken and goes on pushing
-// finds room for many values.
+// The consumer wakes one when it frees a slot. A woken producer fills a slot and,
+// if another is free, wakes the next. So the consumer pays for one wake-up while
+// the ring empties, and a woken producer that goes on pushing finds many free
+// slots.
 //
-// No wake-up is lost, by the argument given at consumer: who begins to wait,
-// and who was woken and is done, stores waiting and then looks at head; the
-// consumer stores head and then loads waiting. A woken producer whose ctx is
-// done passes the wake-up on.
+// No wake-up is lost, by the argument given at consumer: a producer that starts to
+// wait, or was woken and is done, stores waiting and then loads head; the consumer
+// stores head and then loads waiting. A woken producer whose ctx is done passes
+// the wake-up on.
 type producers struct {
 	mu    sync.Mutex
 	queue waiters
-	woken int     // those taken out of queue that have neither left nor come back
-	spare *waiter // used before, linked by next; as many as ever waited at once
+	woken int     // taken out of queue, and neither left nor requeued
+	spare *waiter // a free list, linked by next
 }
 
-// waiter is a producer that waits.
+// A waiter is a producer that waits.
 type waiter struct {
-	ready      chan struct{} // of capacity 1; gets one value for each time it is woken
+	ready      chan struct{} // of capacity 1; gets a value for each wake-up
 	queued     bool
 	prev, next *waiter
 }
 
-// claimLater is claim for a producer that found no room: it waits until there
-// is some, the queue is closed or ctx is done.
+// claimLater is claim for a producer that found the queue full: it waits until a
+// slot is free, the queue is closed or ctx is done.
 func (q *Queue[T]) claimLater(ctx context.Context) (uint64, error) {
 	w := q.enqueue()
 	for {
@@ -46,11 +45,11 @@ func (q *Queue[T]) claimLater(ctx context.Context) (uint64, error) {
 			q.leave(w, true)
 			return p, err
 		}
-		q.requeue(w) // somebody was faster
+		q.requeue(w) // another producer took the slot
 	}
 }
 
-// enqueue begins to wait.
+// enqueue adds a waiter.
 func (q *Queue[T]) enqueue() *waiter {
 	q.mu.Lock()
 	w := q.spare
@@ -64,8 +63,7 @@ func (q *Queue[T]) enqueue() *waiter {
 	return w
 }
 
-// requeue goes on waiting after having been woken in vain, before those who
-// came later.
+// requeue adds w, which was woken in vain, before the waiters that came later.
 func (q *Queue[T]) requeue(w *waiter) {
 	q.mu.Lock()
 	q.woken--
@@ -73,8 +71,8 @@ func (q *Queue[T]) requeue(w *waiter) {
 	q.unlockAndWake()
 }
 
-// leave ends the waiting of w, which was woken, or has lost patience; then it
-// may have been woken at the same moment.
+// leave ends the wait of w. If woken is false its ctx is done, and it may have been
+// woken at the same moment.
 func (q *Queue[T]) leave(w *waiter, woken bool) {
 	q.mu.Lock()
 	if w.queued {
@@ -82,7 +80,7 @@ func (q *Queue[T]) leave(w *waiter, woken bool) {
 	} else {
 		q.woken--
 		if !woken {
-			<-w.ready // w is to be used again
+			<-w.ready // so that w can be reused
 		}
 	}
 	w.next = q.spare
@@ -90,15 +88,15 @@ func (q *Queue[T]) leave(w *waiter, woken bool) {
 	q.unlockAndWake()
 }
 
-// wakeProducer wakes the one that has waited longest, unless one is already
+// wakeProducer wakes the producer that has waited longest, unless a woken one is
 // about to run.
 func (q *Queue[T]) wakeProducer() {
 	q.mu.Lock()
 	q.unlockAndWake()
 }
 
-// unlockAndWake tells the consumer whether it has to wake somebody, looks
-// whether it is too late for that, and if so wakes the first.
+// unlockAndWake stores waiting for the consumer. If a slot is free by then it
+// wakes the first waiter itself.
 func (q *Queue[T]) unlockAndWake() {
 	if q.woken > 0 || q.queue.first == nil {
 		q.waiting.Store(false)
@@ -106,7 +104,7 @@ func (q *Queue[T]) unlockAndWake() {
 		return
 	}
 	q.waiting.Store(true)
-	if !q.room() {
+	if !q.claimable() {
 		q.mu.Unlock()
 		return
 	}
@@ -118,7 +116,7 @@ func (q *Queue[T]) unlockAndWake() {
 	w.ready <- struct{}{}
 }
 
-// wakeAllProducers is for Close: all that wait shall see closedBit.
+// wakeAllProducers wakes all waiters, which see closedBit.
 func (q *Queue[T]) wakeAllProducers() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -130,7 +128,7 @@ func (q *Queue[T]) wakeAllProducers() {
 	}
 }
 
-// waiters is a list in the order of waiting.
+// waiters is a list of waiters, the oldest first.
 type waiters struct{ first, last *waiter }
 
 func (l *waiters) pushBack(w *waiter) {

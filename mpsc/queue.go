@@ -6,40 +6,41 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"github.com/stele-go/stele/internal/setting"
 )
 
 var (
-	// ErrFull is what TryPush says when Cap values wait.
+	// ErrFull is the error of TryPush while the queue has Cap values.
 	ErrFull = errors.New("mpsc: queue is full")
-	// ErrClosed is what producers get once Close was called, and the consumer
-	// once it has also been given all that was accepted before.
+	// ErrClosed is the error of a push after Close, and of a pop once the queue is
+	// also empty.
 	ErrClosed = errors.New("mpsc: queue is closed")
 
-	errUnmade = fmt.Errorf("mpsc: queue was not made by New: %w", fs.ErrInvalid)
+	errZero = fmt.Errorf("mpsc: use of a zero Queue; want one made by New: %w", fs.ErrInvalid)
 )
 
-// A Queue passes values from many goroutines to one. Push, TryPush, Close,
-// Len and Cap may be called by any goroutine at any time. Pop, TryPop and
-// PopBatch belong to the consumer: one goroutine, or several that see to it
-// that only one of them is in a call.
+// A Queue passes values from many goroutines to one. Push, TryPush, Close, Len and
+// Cap are safe for concurrent use. Pop, TryPop and PopBatch are for the consumer:
+// one goroutine, or several of which only one is in a call at a time.
 //
-// A Queue is made by New. The zero value holds nothing: pushes and pops have an
-// error that wraps fs.ErrInvalid.
+// Use New to make a Queue. Pushes and pops of the zero value fail with
+// fs.ErrInvalid.
 type Queue[T any] struct {
-	// values[p&mask] belongs to the producer that claimed p, until it marks p
-	// as filled; then to the consumer, until it moves head above p.
+	// values[p&mask] belongs to the producer that claimed p until it marks p as
+	// filled, then to the consumer until it moves head above p.
 	values []T
 	ring
 	consumer
 	producers
 }
 
-// New makes a queue that holds capacity values. The memory for them is taken
-// at once, for capacity rounded up to a power of two. It panics if capacity is
-// below 1 or above 1<<31.
+// New returns a queue for capacity values. It allocates their memory at once, with
+// capacity rounded up to a power of two. It panics unless capacity is from 1 to
+// 1<<31.
 func New[T any](capacity int) *Queue[T] {
-	if capacity < 1 || uint64(capacity) > 1<<31 {
-		panic("mpsc: capacity out of range")
+	if err := setting.InRange("mpsc: New: capacity", int64(capacity), 1, 1<<31); err != nil {
+		panic(err)
 	}
 	q := &Queue[T]{}
 	q.ring.init(capacity)
@@ -48,11 +49,10 @@ func New[T any](capacity int) *Queue[T] {
 	return q
 }
 
-// Push adds v behind all that was pushed before. While the queue is full it
-// waits. If it returns nil v was accepted, and the consumer is given it
-// exactly once. If it returns an error v was not accepted, and never will be:
-// ErrClosed, or, if ctx is done, one that wraps ctx.Err() and its cause. A ctx
-// that is done on entry adds nothing even if there is room.
+// Push appends v to the queue, and waits while the queue is full. After nil the
+// consumer pops v exactly once; after an error never. The error is ErrClosed or,
+// if ctx is done, wraps ctx.Err() and its cause. A ctx that is done on entry is an
+// error even if a slot is free.
 func (q *Queue[T]) Push(ctx context.Context, v T) error {
 	if ctx.Err() != nil {
 		return cancelled("push", ctx)
@@ -74,7 +74,7 @@ func (q *Queue[T]) Push(ctx context.Context, v T) error {
 	return nil
 }
 
-// TryPush is Push without waiting: while the queue is full it returns ErrFull.
+// TryPush is Push without waiting: it returns ErrFull while the queue is full.
 func (q *Queue[T]) TryPush(v T) error {
 	p, err := q.claim()
 	if err != nil {
@@ -85,16 +85,16 @@ func (q *Queue[T]) TryPush(v T) error {
 	return nil
 }
 
-// Pop takes the oldest value, and waits while there is none. Its error is
-// ErrClosed after the last value of a closed queue, or, if ctx is done, one
-// that wraps ctx.Err() and its cause; then no value was taken. A ctx that is
-// done on entry takes nothing even if there is a value.
+// Pop removes the oldest value and returns it. It waits while the queue is empty.
+// The error is ErrClosed after the last value of a closed queue or, if ctx is
+// done, wraps ctx.Err() and its cause; then no value is removed. A ctx that is
+// done on entry is an error even if there is a value.
 func (q *Queue[T]) Pop(ctx context.Context) (v T, err error) {
 	if ctx.Err() != nil {
 		return v, cancelled("pop", ctx)
 	}
 	if q.capacity == 0 {
-		return v, errUnmade
+		return v, errZero
 	}
 	if !q.isFilled(q.next) {
 		if err := q.await(ctx); err != nil {
@@ -110,8 +110,8 @@ func (q *Queue[T]) Pop(ctx context.Context) (v T, err error) {
 
 // TryPop is Pop without waiting: it reports whether there was a value.
 //
-// Values are given out in the order in which they were accepted. So while one
-// Push is under way, TryPop may find none although a later Push has returned.
+// Values are popped in the order in which they were accepted. So while a Push is
+// under way, TryPop may find no value although a later Push has returned.
 func (q *Queue[T]) TryPop() (v T, ok bool) {
 	if q.capacity == 0 || !q.isFilled(q.next) {
 		return v, false
@@ -123,15 +123,14 @@ func (q *Queue[T]) TryPop() (v T, ok bool) {
 	return v, true
 }
 
-// PopBatch fills dst with the oldest values and returns their number. It
-// waits for the first as Pop does, and takes with it all that are there. If
-// dst has room left then, and linger is above 0, it goes on collecting for at
-// most that time from the first on: until dst is full, ctx is done or the
-// queue closed. The number is 0 only on error, or if dst is empty.
+// PopBatch moves the oldest values to dst and returns their number. It waits for
+// the first as Pop does, and takes all that there are. With a linger above 0 it
+// then goes on collecting for at most that time, until dst is full, ctx is done or
+// the queue is closed. The number is 0 only with an error, or for an empty dst.
 //
-// Without linger batches form by themselves: what is pushed while the
-// consumer is busy with one batch is the next. A linger makes batches larger
-// at the price of so much latency.
+// Batches form without a linger too: the values pushed while the consumer
+// processes one batch are the next. A linger makes batches larger at the price of
+// latency.
 func (q *Queue[T]) PopBatch(ctx context.Context, dst []T, linger time.Duration) (int, error) {
 	if ctx.Err() != nil {
 		return 0, cancelled("pop", ctx)
@@ -140,7 +139,7 @@ func (q *Queue[T]) PopBatch(ctx context.Context, dst []T, linger time.Duration) 
 		return 0, nil
 	}
 	if q.capacity == 0 {
-		return 0, errUnmade
+		return 0, errZero
 	}
 	n := q.take(dst)
 	if n == 0 {
@@ -161,7 +160,7 @@ func (q *Queue[T]) PopBatch(ctx context.Context, dst []T, linger time.Duration) 
 	return n, nil
 }
 
-// take moves all values that are there to dst, as far as it goes.
+// take moves values to dst without waiting.
 func (q *Queue[T]) take(dst []T) int {
 	n := q.filled(uint64(len(dst)))
 	if n == 0 {
@@ -169,16 +168,16 @@ func (q *Queue[T]) take(dst []T) int {
 	}
 	i := q.next & q.mask
 	first := q.values[i:min(i+n, uint64(len(q.values)))]
-	rest := q.values[:n-uint64(len(first))] // of the next lap
+	rest := q.values[:n-uint64(len(first))] // after the end of the ring
 	copy(dst, first)
 	copy(dst[len(first):], rest)
-	clear(first) // so that nothing is kept alive by a slot
+	clear(first) // so that a slot keeps nothing alive
 	clear(rest)
 	q.free(n)
 	return int(n)
 }
 
-// free hands the next n slots back to the producers.
+// free returns the next n slots to the producers.
 func (q *Queue[T]) free(n uint64) {
 	q.next += n
 	q.head.Store(q.next)
@@ -187,8 +186,7 @@ func (q *Queue[T]) free(n uint64) {
 	}
 }
 
-// fill makes the value at p, which the caller has claimed and written,
-// readable.
+// fill publishes the value at p, which the caller has claimed and written.
 func (q *Queue[T]) fill(p uint64) {
 	q.marks[p&q.mask].Store(mark(p))
 	if p == q.wakeAt.Load() {
@@ -196,18 +194,17 @@ func (q *Queue[T]) fill(p uint64) {
 	}
 }
 
-// Close ends the queue: from then on no value is accepted, and producers that
-// wait get ErrClosed. The consumer is given all that was accepted, and then
-// ErrClosed. Closing again does nothing.
+// Close closes the queue. Later pushes, and those that wait, fail with ErrClosed.
+// The consumer pops all accepted values, then gets ErrClosed. A second Close does
+// nothing.
 func (q *Queue[T]) Close() {
 	q.tail.Or(closedBit)
 	q.wakeConsumer(q.wakeAt.Load())
 	q.wakeAllProducers()
 }
 
-// Len is the number of values accepted and not yet given to the consumer. It
-// may be out of date when it returns.
+// Len returns the number of values accepted and not yet popped.
 func (q *Queue[T]) Len() int { return q.ring.len() }
 
-// Cap is the capacity given to New.
+// Cap returns the capacity given to New.
 func (q *Queue[T]) Cap() int { return int(q.capacity) }
