@@ -9,12 +9,13 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/run/runtest"
 )
 
 // benchstat reads through benchfmt: what it takes without a complaint and
 // gives back as it was is accepted.
 func TestGoBenchIsRead(t *testing.T) {
-	r := sampleRun(t)
+	r := runtest.Sample()
 	r.Results[0].Variants[0].Name = "os.MkdirAll / with\tspaces-7"
 	for i := range r.Results[0].Blocks {
 		if b := &r.Results[0].Blocks[i]; b.Variant == "os.MkdirAll" {

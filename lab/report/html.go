@@ -177,7 +177,7 @@ func newPage(r *run.Run) *page {
 		j := newJob(r, g, fmt.Sprintf("e%d", i+1))
 		p.Jobs = append(p.Jobs, j)
 		for k, res := range g.Results {
-			p.Verdicts = append(p.Verdicts, verdictItem{j.Results[k].Anchor, verdictLine(r, res), verdict(r, res), tallies(res)})
+			p.Verdicts = append(p.Verdicts, verdictItem{j.Results[k].Anchor, verdictLine(r, res), Verdict(r, res), tallies(res)})
 			for _, m := range metricsOf(res) {
 				if !seen[m.Name] {
 					seen[m.Name] = true

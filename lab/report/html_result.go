@@ -84,7 +84,7 @@ type gapView struct {
 
 func newResultView(r *run.Run, res *run.Result, anchor string, multi bool) *resultView {
 	v := &resultView{
-		Anchor: anchor, Verdict: verdict(r, res), Tally: tallies(res), Boxes: boxStrips(res), Forest: forestStrips(res), ECDF: ecdfCharts(res),
+		Anchor: anchor, Verdict: Verdict(r, res), Tally: tallies(res), Boxes: boxStrips(res), Forest: forestStrips(res), ECDF: ecdfCharts(res),
 		Timeline: newTimeline(res), Cautions: cautions(res), Batch: batchNote(res),
 		Method: methodNotes(r, res), Waits: waitViews(res),
 	}

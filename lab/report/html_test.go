@@ -2,15 +2,14 @@ package report
 
 import (
 	"bytes"
-	"fmt"
 	"html/template"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/run/runtest"
 )
 
 func render(t *testing.T, r *run.Run) string {
@@ -24,25 +23,7 @@ func render(t *testing.T, r *run.Run) string {
 
 // A full run must stay a file that can be mailed and that opens at once.
 func TestFullRunStaysSmall(t *testing.T) {
-	r := sampleRun(t)
-	var vs []sampleVariant
-	for i := range 13 {
-		v := sampleVariants(1)[i%3]
-		v.name, v.base = fmt.Sprintf("variant %d", i), i == 0
-		if i > 6 {
-			v.level, v.base = durability.Power, i == 7
-		}
-		vs = append(vs, v)
-	}
-	first := r.Results[0]
-	full := sampleResult(newRand(), new(run.Nanos), "full", "ext4", nil, vs)
-	r.Results = nil
-	for i := range 14 {
-		res := *full
-		res.ID, res.Name = fmt.Sprintf("mkdir/job-%d", i), fmt.Sprintf("job-%d", i)
-		res.Question, res.Op, res.Findings = first.Question, first.Op, first.Findings
-		r.Results = append(r.Results, &res)
-	}
+	r := runtest.Full()
 	start := time.Now()
 	n := len(render(t, r))
 	t.Logf("%.1f MB in %v", float64(n)/1e6, time.Since(start))
@@ -54,7 +35,7 @@ func TestFullRunStaysSmall(t *testing.T) {
 // Nothing that a run brings along may become markup.
 func TestHTMLEscapes(t *testing.T) {
 	const evil = `</title></script><img src=x onerror=alert(1)>"'&{{.}}`
-	r := sampleRun(t)
+	r := runtest.Sample()
 	r.Version, r.Partial, r.Notes, r.Command, r.Settings.Test = evil, evil, []string{evil}, []string{evil}, evil
 	r.Places[0].Name = evil
 	r.Places[0].Environment.CPU = evil
@@ -101,7 +82,7 @@ func TestHTMLEscapes(t *testing.T) {
 
 // The page needs nothing but itself.
 func TestHTMLLoadsNothing(t *testing.T) {
-	page := render(t, sampleRun(t))
+	page := render(t, runtest.Sample())
 	if m := regexp.MustCompile(`(?i)<script|\bsrc=|@import|url\(|https?://|<link|<iframe| on[a-z]+=`).FindString(page); m != "" {
 		t.Errorf("the page has %q", m)
 	}
@@ -112,7 +93,7 @@ func TestHTMLLoadsNothing(t *testing.T) {
 
 // Each row of a Markdown table has as many cells as its head.
 func TestMarkdownTables(t *testing.T) {
-	r := sampleRun(t)
+	r := runtest.Sample()
 	r.Results[0].Variants[1].Name = "a|b `c` *d* <e> @f"
 	var b bytes.Buffer
 	if err := Markdown(&b, r); err != nil {

@@ -66,7 +66,7 @@ func (m *markdown) head(r *run.Run) {
 		m.printf("## Verdicts\n\n")
 		for _, g := range grouped(r) {
 			for _, res := range g.Results {
-				m.printf("- **%s**: %s\n", escapeMarkdown(verdictLine(r, res)), escapeMarkdown(verdict(r, res)))
+				m.printf("- **%s**: %s\n", escapeMarkdown(verdictLine(r, res)), escapeMarkdown(Verdict(r, res)))
 			}
 		}
 		m.printf("\n")
@@ -133,7 +133,7 @@ func (m *markdown) matrix(g *group) {
 }
 
 func (m *markdown) result(measured *run.Run, res *run.Result) {
-	m.printf("**%s**\n\n", escapeMarkdown(verdict(measured, res)))
+	m.printf("**%s**\n\n", escapeMarkdown(Verdict(measured, res)))
 	m.heats(res)
 	m.row("variant", "survives", "time/op", "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op")
 	m.row("---", "---", "---:", "---:", "---", "---:", "---:", "---:", "---:", "---:")

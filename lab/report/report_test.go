@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/run/runtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -31,7 +32,7 @@ func TestGolden(t *testing.T) {
 	for kind, file := range files {
 		t.Run(kind, func(t *testing.T) {
 			var got bytes.Buffer
-			r := sampleRun(t)
+			r := runtest.Sample()
 			if kind == "html" || kind == "gobench" { // long: two results say it all
 				r.Results = r.Results[1:3]
 			}

@@ -8,13 +8,14 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/run/runtest"
 )
 
 // heatRun has two surfaces: ring over depth and threads, of which a cell is
 // missing and another failed, and pread over goroutines alone.
 func heatRun(t *testing.T) *run.Run {
 	t.Helper()
-	r := sampleRun(t)
+	r := runtest.Sample()
 	res := &run.Result{
 		ID: "rw/surface", Suite: "rw", Name: "surface", Question: "Where?", Op: "one read", Place: r.Places[0].Name,
 	}

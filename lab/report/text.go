@@ -169,7 +169,7 @@ func (p *printer) notes(r *run.Run, g *group) {
 		for _, s := range methodNotes(r, res) {
 			add("  ~    ", dim, s)
 		}
-		add("  =>   ", bold, verdict(r, res))
+		add("  =>   ", bold, Verdict(r, res))
 	}
 	// By kind, in the order of the first result.
 	for _, lead := range []string{"  !    ", "  --   ", "  *    ", "  ~    ", "  =>   "} {
@@ -332,7 +332,7 @@ func (p *printer) verdicts(r *run.Run) {
 	for _, g := range grouped(r) {
 		for _, res := range g.Results {
 			p.line("  " + p.paint(bold, verdictLine(r, res)))
-			p.para("    ", plain, verdict(r, res))
+			p.para("    ", plain, Verdict(r, res))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/run/runtest"
 )
 
 func text(t *testing.T, r *run.Run, o TextOptions) string {
@@ -23,7 +24,7 @@ func text(t *testing.T, r *run.Run, o TextOptions) string {
 
 func TestTextFitsWidth(t *testing.T) {
 	for _, width := range []int{80, 100, 140} {
-		for i, l := range strings.Split(text(t, sampleRun(t), TextOptions{Width: width}), "\n") {
+		for i, l := range strings.Split(text(t, runtest.Sample(), TextOptions{Width: width}), "\n") {
 			if n := utf8.RuneCountInString(l); n > width {
 				t.Errorf("width %d, line %d has %d columns: %s", width, i+1, n, l)
 			}
@@ -32,7 +33,7 @@ func TestTextFitsWidth(t *testing.T) {
 }
 
 func TestTextColorChangesNothingElse(t *testing.T) {
-	r := sampleRun(t)
+	r := runtest.Sample()
 	coloured := text(t, r, TextOptions{Color: true})
 	if !strings.Contains(coloured, "\x1b[32mfaster") {
 		t.Error("no colour although asked for")
@@ -49,7 +50,7 @@ func TestTextColorChangesNothingElse(t *testing.T) {
 // A run read from somebody else's file must not write to the terminal on its own.
 func TestControlCharactersAreReplaced(t *testing.T) {
 	const evil = "a\x1b]0;title\x07b\u202ec\nd"
-	r := sampleRun(t)
+	r := runtest.Sample()
 	r.Version, r.Partial, r.Notes = evil, evil, []string{evil}
 	r.Places[0].Name, r.Places[0].Environment.CPU = evil, evil
 	for _, res := range r.Results {
@@ -111,7 +112,7 @@ func TestNothingMeasured(t *testing.T) {
 
 // A mixed comparison is marked in every output that shows it.
 func TestMixedIsMarkedEverywhere(t *testing.T) {
-	r := sampleRun(t)
+	r := runtest.Sample()
 	r.Results = r.Results[:1]
 	for _, kind := range []string{"text", "markdown", "html"} {
 		var b bytes.Buffer
@@ -148,7 +149,7 @@ func (f *failingWriter) Write(p []byte) (int, error) {
 }
 
 func TestWriteErrors(t *testing.T) {
-	r := sampleRun(t)
+	r := runtest.Sample()
 	for kind, write := range writers {
 		if err := write(&failingWriter{left: 3000}, r); !errors.Is(err, errFull) {
 			t.Errorf("%s: a full disk gives %v", kind, err)
@@ -157,7 +158,7 @@ func TestWriteErrors(t *testing.T) {
 }
 
 func TestParamsOrder(t *testing.T) {
-	g := grouped(sampleRun(t))
+	g := grouped(runtest.Sample())
 	if len(g) != 4 {
 		t.Fatalf("%d groups; want fresh-7, batch, depth and fresh-7 in tmpfs", len(g))
 	}

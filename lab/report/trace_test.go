@@ -7,59 +7,13 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/run/runtest"
 )
-
-// sampleTrace has chains of one to four links, one too small to be drawn, and
-// calls from nanoseconds to seconds; the second variant shows what it lacks.
-func sampleTrace(variant int) *run.VariantTrace {
-	if variant == 1 {
-		return &run.VariantTrace{Missing: map[string]string{
-			"calls":  "time system calls with BPF: create a map: operation not permitted; run as root",
-			"chains": "the execution trace ends before the timed part does",
-		}}
-	}
-	const app = "example.org/app/store.(*Log)."
-	appender := run.Link{Who: app + "Append", How: run.HowBlocked, In: "sync.(*Cond).Wait in " + app + "await"}
-	flusher := run.Link{Who: app + "flush", How: run.HowSyscall, In: "os.(*File).Sync in " + app + "commit", Call: "fsync", By: app + "flush"}
-	hand := run.Link{Who: app + "flush", How: run.HowBlocked, In: app + "flush", By: app + "flush"}
-	journal := []run.KernelShare{{Cause: "ext4 journal, waiting for a commit", Share: .79}, {Cause: "disk, flush <b>", Share: .21}}
-	chain := func(share float64, kernel []run.KernelShare, links ...run.Link) run.ChainShare {
-		return run.ChainShare{Chain: run.Chain{Links: links, Time: run.Nanos(share * 4e9)}, Share: share, Kernel: kernel}
-	}
-	t := &run.VariantTrace{Blocks: 3, Source: run.SourceBPF, ChainBlocks: 8, Followed: 4e9, Chains: []run.ChainShare{
-		chain(.62, journal, appender, flusher),
-		chain(.18, nil, appender, hand, run.Link{Who: app + "Append", How: run.HowRunning, By: "runtime.chansend1"}),
-		chain(.09, nil, run.Link{Who: app + "Append", How: run.HowReady}),
-		chain(.05, nil, appender, run.Link{Who: app + "flush", How: run.HowSyscall, In: app + "write", By: app + "flush"}),
-		chain(.004, nil, run.Link{Who: "sync.(*WaitGroup).Go.func1", How: run.HowUnfollowed}),
-		chain(.001, nil, appender, run.Link{Who: "a timer of the Go runtime", How: run.HowRunning}),
-	}}
-	call := func(name string, from run.Nanos, counts ...int64) {
-		c := run.CallLatency{Call: name, Runtime: run.RuntimeSyscall(name)}
-		for _, n := range counts {
-			c.Buckets = append(c.Buckets, run.CallBucket{From: from, To: from + from/4 + 1, Count: n})
-			c.Count, c.Total, c.Max = c.Count+n, c.Total+run.Nanos(n)*from, from+from/5
-			from += from/4 + 1
-		}
-		c.PerOp = float64(c.Count) / 1000
-		c.P50 = run.Percentile{P: 50, NS: float64(c.Total) / float64(c.Count)}
-		c.P99 = run.Percentile{P: 99, NS: float64(c.Max)}
-		if c.Count < 299 {
-			c.P99 = run.Percentile{P: 99, Few: 20}
-		}
-		t.Calls = append(t.Calls, c)
-	}
-	call("fsync", 4e6, 12, 80, 31, 9, 3, 0, 0, 0, 1)
-	call("write", 1500, 90, 700, 410, 60, 9, 2, 0, 0, 0, 0, 0, 0, 1)
-	call("getppid", 60, 5, 31, 12)
-	call("futex", 900, 100, 10, 500, 3, 1)
-	return t
-}
 
 // Every way to write a run says the same of who waits for whom, and says what
 // is missing.
 func TestTraceIsShown(t *testing.T) {
-	r := sampleRun(t)
+	r := runtest.Sample()
 	r.Results = r.Results[:1]
 	for _, kind := range []string{"text", "markdown", "html"} {
 		var b bytes.Buffer
@@ -93,7 +47,7 @@ func TestTraceIsShown(t *testing.T) {
 // A box is as high as its share, boxes lie within the picture, and what is too
 // small is left out.
 func TestChainPicture(t *testing.T) {
-	trace := sampleTrace(0)
+	trace := runtest.Sample().Results[0].Variants[0].Trace
 	root := chainTree(trace)
 	if len(root.next) != 3 || len(root.next[0].next) != 4 || root.depth(0) != 3 {
 		t.Fatalf("%d beginnings, the first leads to %d, %d deep", len(root.next), len(root.next[0].next), root.depth(0))
@@ -123,7 +77,7 @@ func TestChainPicture(t *testing.T) {
 // A histogram has a bar for each bucket with calls, the highest as high as the
 // picture; all calls of a variant share an axis.
 func TestCallPictures(t *testing.T) {
-	list := callPictures("a", sampleTrace(0))
+	list := callPictures("a", runtest.Sample().Results[0].Variants[0].Trace)
 	if len(list) != 3 {
 		t.Fatalf("%d pictures: the calls of the Go runtime are not drawn", len(list))
 	}
@@ -147,7 +101,7 @@ func TestCallPictures(t *testing.T) {
 	if len(fsync[1]) < 5 || fsync[1] < "50" || getppid[1] > "6" {
 		t.Errorf("fsync begins at %s %%, getppid at %s %%", fsync[1], getppid[1])
 	}
-	if callPictures("a", sampleTrace(1)) != nil {
+	if callPictures("a", runtest.Sample().Results[0].Variants[1].Trace) != nil {
 		t.Error("what was not timed is drawn")
 	}
 }
@@ -155,7 +109,7 @@ func TestCallPictures(t *testing.T) {
 // Nothing of a trace may become markup or move a cursor.
 func TestTraceIsCleaned(t *testing.T) {
 	const evil = "a<img src=x>\x1b]0;x\x07"
-	r := sampleRun(t)
+	r := runtest.Sample()
 	r.Results = r.Results[:1]
 	r.Results[0].Variants[0].Trace = &run.VariantTrace{
 		Blocks: 1, ChainBlocks: 1, Source: evil, Missing: map[string]string{evil: evil},

@@ -10,11 +10,11 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// verdict answers the question of a result in one paragraph: for each promise
+// Verdict answers the question of a result in one paragraph: for each promise
 // the fastest variant, by how much and what it survives; then comparisons
 // across promises, where goroutines wait, and what was not judged. Of surfaces
 // it tells the knees instead.
-func verdict(r *run.Run, res *run.Result) string {
+func Verdict(r *run.Run, res *run.Result) string {
 	if len(res.Surfaces) > 0 {
 		var parts []string
 		for i := range res.Surfaces {

@@ -53,7 +53,7 @@ func TestVerdictSentence(t *testing.T) {
 	} {
 		r := exactRun(8, c.vs, c.ns)
 		r.Analyse()
-		if got := verdict(r, r.Results[0]); got != c.want {
+		if got := Verdict(r, r.Results[0]); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
@@ -69,7 +69,7 @@ func TestVerdictSentenceInDoubt(t *testing.T) {
 	r.Analyse()
 	want := "Cannot tell which is fastest; x (1.10x, 95 % interval 1.00 to 1.20) against old: the interval reaches over the tolerance of 5 %; this run can show a difference of 15 %, more rounds a smaller one; " +
 		"slower: y (1.50x, 95 % interval 1.50 to 1.50); each survives kill -9, not a power cut."
-	if got := verdict(r, r.Results[0]); got != want {
+	if got := Verdict(r, r.Results[0]); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }
@@ -85,7 +85,7 @@ func TestVerdictSentenceIsShort(t *testing.T) {
 	r.Analyse()
 	want := "Cannot tell which is fastest; y (1.04x, 95 % interval 0.95 to 1.14) against old, and 2 more: the interval reaches over the tolerance of 5 %; this run can show a difference of 15 %, more rounds a smaller one; " +
 		"each survives kill -9, not a power cut."
-	if got := verdict(r, r.Results[0]); got != want {
+	if got := Verdict(r, r.Results[0]); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }
@@ -97,7 +97,7 @@ func TestVerdictNamesWhatIsNotJudged(t *testing.T) {
 	r.Results[0].Variants[2].Error, r.Results[0].Variants[2].Unsupported = "no such call", true
 	r.Results[0].Variants[3].Error = "disk full"
 	r.Analyse()
-	got := verdict(r, r.Results[0])
+	got := Verdict(r, r.Results[0])
 	for _, want := range []string{
 		"Across promises, so not like with like: p (power, prefix) takes " + mixedMark + "45.0x the time of k (kill, prefix)",
 		"gone was not measured.", "cannot is not supported here.", "failed failed during the run and is not judged.",
@@ -117,7 +117,7 @@ func TestVerdictNamesTheTest(t *testing.T) {
 	}
 	r.Settings.Test = run.TestWelch
 	r.Analyse()
-	if got := verdict(r, r.Results[0]); !strings.Contains(got, "against a: the test welch does not confirm the interval, corrected p 0.") {
+	if got := Verdict(r, r.Results[0]); !strings.Contains(got, "against a: the test welch does not confirm the interval, corrected p 0.") {
 		t.Errorf("got %s", got)
 	}
 }

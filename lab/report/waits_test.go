@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/run/runtest"
 )
 
 func TestWaitRowsKeepTheWhole(t *testing.T) {
-	w := sampleWaits(0)
+	w := runtest.Sample().Results[0].Variants[0].Waits
 	rows := waitRows(w, causeKeys(&run.Result{Variants: []run.VariantResult{{Waits: w}}}))
 	if len(rows) != paletteSize || rows[mostCauses].Cause != "3 other causes" {
 		t.Fatalf("%d rows, the last is %q", len(rows), rows[len(rows)-1].Cause)
@@ -30,7 +31,7 @@ func TestWaitRowsKeepTheWhole(t *testing.T) {
 
 // What the kernel did not show is said, and is no row of zeros.
 func TestWaitsWithoutKernel(t *testing.T) {
-	r := sampleRun(t)
+	r := runtest.Sample()
 	r.Results = r.Results[:1]
 	v := &r.Results[0].Variants[0]
 	v.Waits.Missing = map[string]string{"kernel": "needs root"}

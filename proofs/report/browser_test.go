@@ -1,3 +1,4 @@
+// Package report looks at the page that lab/report writes in a browser.
 package report
 
 import (
@@ -19,13 +20,19 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/run/runtest"
 )
+
+// colours is how many causes of waits have a colour of their own; others share
+// the last.
+const colours = 8
 
 // The browser test looks at the structure of the rendered page, not at its
 // pixels, which differ with every font and release of the browser.
 func TestBrowser(t *testing.T) {
-	r := sampleRun(t)
+	r := runtest.Sample()
 	b := openPage(t, r)
 
 	t.Run("structure", func(t *testing.T) {
@@ -33,24 +40,33 @@ func TestBrowser(t *testing.T) {
 		type section struct{ Title, Verdict string }
 		sections := eval[[]section](t, b, `[...document.querySelectorAll("section.job")].map(s => ({
 			Title: s.querySelector("h2").textContent, Verdict: [...s.querySelectorAll(".verdict")].map(v => v.textContent.trim()).join("|")}))`)
-		groups := grouped(r)
-		if len(sections) != len(groups) {
-			t.Fatalf("%d sections for %d experiments", len(sections), len(groups))
+		at := map[string]int{} // the section of each job in each place
+		for _, res := range r.Results {
+			job := res.Suite + "/" + res.Name
+			i, had := at[job+" "+res.Place]
+			if !had {
+				i = len(at)
+				at[job+" "+res.Place] = i
+			}
+			if i >= len(sections) {
+				t.Fatalf("%d sections, none for %s in %s", len(sections), job, res.Place)
+			}
+			if !strings.Contains(sections[i].Title, job) {
+				t.Errorf("section %d is titled %q; want %q in it", i, sections[i].Title, job)
+			}
+			if !strings.Contains(sections[i].Verdict, strings.Join(strings.Fields(report.Verdict(r, res)), " ")) {
+				t.Errorf("section %s does not show the verdict of %s", job, res.ID)
+			}
 		}
-		for i, g := range groups {
-			if !strings.Contains(sections[i].Title, g.Title) {
-				t.Errorf("section %d is titled %q; want %q in it", i, sections[i].Title, g.Title)
-			}
-			for _, res := range g.Results {
-				if !strings.Contains(sections[i].Verdict, strings.Join(strings.Fields(verdict(r, res)), " ")) {
-					t.Errorf("section %s does not show the verdict of %s", g.Title, res.ID)
-				}
-			}
+		if len(sections) != len(at) {
+			t.Errorf("%d sections for %d jobs", len(sections), len(at))
 		}
 		want := 0
 		for _, res := range r.Results {
-			for _, blocks := range timedBlocks(res) {
-				want += len(blocks)
+			for _, b := range res.Blocks {
+				if b.Role == run.RoleTimed && b.Error == "" {
+					want++
+				}
 			}
 		}
 		if want == 0 {
@@ -68,7 +84,7 @@ func TestBrowser(t *testing.T) {
 		for _, res := range r.Results {
 			for _, v := range res.Variants {
 				if v.Waits != nil {
-					areas += len(waitRows(v.Waits, causeKeys(res)))
+					areas += min(len(v.Waits.Causes), colours)
 				}
 			}
 		}
@@ -79,8 +95,8 @@ func TestBrowser(t *testing.T) {
 		if plain > 0 {
 			t.Errorf("%d areas of waits are not filled, or have no width", plain)
 		}
-		if n := eval[int](t, b, `new Set([...document.querySelector("svg.waits").querySelectorAll("path.area")].map(a => getComputedStyle(a).fill)).size`); n != paletteSize {
-			t.Errorf("%d colours for %d causes", n, paletteSize)
+		if n := eval[int](t, b, `new Set([...document.querySelector("svg.waits").querySelectorAll("path.area")].map(a => getComputedStyle(a).fill)).size`); n != colours {
+			t.Errorf("%d colours for %d causes", n, colours)
 		}
 		broken := eval[int](t, b, `[...document.querySelectorAll("nav a, main a")].filter(a => !document.getElementById(a.getAttribute("href").slice(1))).length`)
 		if broken > 0 {
@@ -241,7 +257,7 @@ func openPage(t *testing.T, r *run.Run) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := HTML(f, r); err != nil {
+	if err := report.HTML(f, r); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

@@ -1,12 +1,10 @@
-package report
+// Package runtest makes up runs for tests of what presents or compares them. They
+// are the same each time.
+package runtest
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"slices"
-	"sort"
-	"testing"
 	"time"
 
 	"github.com/stele-go/stele/durability"
@@ -17,6 +15,31 @@ const (
 	sampleRounds  = 20
 	sampleWindows = 16
 )
+
+// Full returns a run as large as those of the full set: 14 experiments of 13
+// variants each.
+func Full() *run.Run {
+	r := Sample()
+	var vs []sampleVariant
+	for i := range 13 {
+		v := sampleVariants(1)[i%3]
+		v.name, v.base = fmt.Sprintf("variant %d", i), i == 0
+		if i > 6 {
+			v.level, v.base = durability.Power, i == 7
+		}
+		vs = append(vs, v)
+	}
+	first := r.Results[0]
+	full := sampleResult(newRand(), new(run.Nanos), "full", "ext4", nil, vs)
+	r.Results = nil
+	for i := range 14 {
+		res := *full
+		res.ID, res.Name = fmt.Sprintf("mkdir/job-%d", i), fmt.Sprintf("job-%d", i)
+		res.Question, res.Op, res.Findings = first.Question, first.Op, first.Findings
+		r.Results = append(r.Results, &res)
+	}
+	return r
+}
 
 type sampleVariant struct {
 	name    string
@@ -41,9 +64,10 @@ func sampleVariants(scale float64) []sampleVariant {
 	}
 }
 
-// sampleRun is a run with everything in it that a report has to show.
-func sampleRun(t testing.TB) *run.Run {
-	t.Helper()
+// Sample returns a run with everything in it that a report has to show: two
+// places, several promises, a group of parameters, a failed variant, waits,
+// traces and claims.
+func Sample() *run.Run {
 	r := &run.Run{
 		Schema: run.Schema, Version: "v0.1.0", Command: []string{"stele", "bench", "mkdir", "--fs", "ext4,tmpfs", "--mix-levels"},
 		Started: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), Duration: run.Nanos(9*time.Minute + 41*time.Second),
@@ -133,12 +157,15 @@ func sampleWaits(variant int) *run.VariantWaits {
 // sampleFindings are those that run.Run.Analyse draws from such comparisons.
 func sampleFindings(res *run.Result) []run.Finding {
 	var out []run.Finding
-	for _, t := range tiers(res) {
-		base := t.Rows[slices.IndexFunc(t.Rows, func(r row) bool { return r.V.Baseline })].V
-		f := run.Finding{Promise: t.Promise, Baseline: base.Name, Kind: run.FoundAlone, Tolerance: .05}
-		for _, r := range t.Rows {
-			switch c := r.Comparison; {
-			case c == nil || r.V.Error != "":
+	for i := range res.Variants {
+		base := &res.Variants[i]
+		if !base.Baseline {
+			continue
+		}
+		f := run.Finding{Promise: base.Promise, Baseline: base.Name, Kind: run.FoundAlone, Tolerance: .05}
+		for k := range res.Comparisons {
+			switch c := &res.Comparisons[k]; {
+			case c.Mixed || c.Baseline != base.Name:
 			case c.Verdict == run.Faster:
 				f.Kind, f.Fastest, f.Ratio = run.FoundWinner, c.Variant, &c.Ratio
 			case f.Kind != run.FoundWinner:
@@ -184,176 +211,5 @@ func sampleClaims() []run.Claim {
 		c("D2", "count the system calls of os.MkdirAll", "MkdirAll stats every level again and again", "15 calls for 7 levels, 8 of them stat", "holds", "counted with kernel tracepoints"),
 		c("D5", "sorted and de-duplicated batch", "from O(n*d^2) to O(N*d)", "calls grow as n*d in both", "depends", "on the share of common prefixes: with none, sorting wins nothing"),
 		c("D7", "random 4 KiB writes by libaio: ext4, XFS, APFS", "knee past 4, 16, 8 jobs", "", "cannot be tested here", "APFS does not exist on Linux; libaio's device is a loop image"),
-	}
-}
-
-func sampleResult(rng *rand.Rand, at *run.Nanos, name, place string, params run.Params, vs []sampleVariant) *run.Result {
-	res := &run.Result{ID: "mkdir/" + name, Suite: "mkdir", Name: name, Params: params, Place: place}
-	if params != nil {
-		res.ID += "/" + params.String()
-	}
-	perOp := make([][]float64, len(vs))
-	hists := make([]*run.Histogram, len(vs))
-	for i := range hists {
-		hists[i] = run.NewHistogram()
-	}
-	for i, v := range vs {
-		res.Blocks = append(res.Blocks, sampleBlock(rng, at, v, run.RolePilot, 0, nil))
-		if i == 0 {
-			counted := sampleBlock(rng, at, v, run.RoleCounted, 0, nil)
-			counted.Syscalls = map[string]int64{"mkdirat": 7 * counted.Ops}
-			res.Blocks = append(res.Blocks, counted)
-		}
-	}
-	for round := range sampleRounds {
-		for _, i := range rng.Perm(len(vs)) {
-			if vs[i].failing != "" {
-				*at += 1e6
-				res.Blocks = append(res.Blocks, run.Block{Variant: vs[i].name, Role: run.RoleTimed, Round: round, Start: *at, Error: vs[i].failing})
-				continue
-			}
-			b := sampleBlock(rng, at, vs[i], run.RoleTimed, round, hists[i])
-			perOp[i] = append(perOp[i], b.PerOp())
-			res.Blocks = append(res.Blocks, b)
-		}
-		if round%5 == 0 {
-			res.Blocks = append(res.Blocks, sampleBlock(rng, at, vs[0], run.RoleCalibration, round, nil))
-		}
-	}
-	for i, v := range vs {
-		res.Variants = append(res.Variants, sampleVariantResult(v, perOp[i], hists[i]))
-	}
-	sampleComparisons(res, vs, perOp)
-	res.Noise = &run.Noise{Variant: vs[0].name, Floor: .021, Ratio: run.Estimate{Median: 1.004, Lo: .985, Hi: 1.021, Confidence: .95, N: sampleRounds}}
-	return res
-}
-
-func sampleBlock(rng *rand.Rand, at *run.Nanos, v sampleVariant, role string, round int, all *run.Histogram) run.Block {
-	mean := v.perOp * math.Exp(v.jitter*rng.NormFloat64())
-	if round == 13 && v.base && role == run.RoleTimed {
-		mean *= 1.45 // the outlier
-	}
-	ops := min(max(int64(60e6/v.perOp), 6), 1000)
-	h := run.NewHistogram()
-	for range ops {
-		x := mean * math.Exp(.35*rng.NormFloat64()-.06)
-		if rng.IntN(150) == 0 {
-			x *= 12
-		}
-		h.Record(int64(x))
-	}
-	if all != nil {
-		all.Merge(h)
-	}
-	wallTime := run.Nanos(mean * float64(ops))
-	b := run.Block{
-		Variant: v.name, Role: role, Round: round, Start: *at, Ops: ops, Batch: v.batch, Wall: wallTime, Latency: h,
-		Metrics: map[string]float64{
-			"cpu_user_ns_per_op": mean * .2, "cpu_sys_ns_per_op": mean * .6, "allocs_per_op": v.allocs, "alloc_bytes_per_op": v.allocs * 48,
-			"gc_count": 0, "peak_rss_bytes": 12 << 20, "iowait_share": .013, "bytes_per_second": 0,
-		},
-		Missing: map[string]string{"cache_misses_per_op": "no hardware counters in this virtual machine"},
-	}
-	n := run.Nanos(sampleWindows)
-	for i := range n {
-		w := mean * math.Exp(.08*rng.NormFloat64())
-		win := run.Window{At: wallTime * i / n, Len: wallTime / n, Ops: max(ops/int64(n), 1), Mean: w, Max: w * (2 + 8*rng.Float64()),
-			Heap: int64(2<<20 + float64(i%8)*v.allocs*40e3)}
-		if v.allocs > 5 && i == 7 {
-			win.GCs = 1 + int64(rng.IntN(2))
-		}
-		b.Windows = append(b.Windows, win)
-	}
-	*at += wallTime + run.Nanos(30*time.Millisecond)
-	return b
-}
-
-func sampleVariantResult(v sampleVariant, perOp []float64, h *run.Histogram) run.VariantResult {
-	out := run.VariantResult{Name: v.name, Doc: v.doc, Promise: durability.Promise{Level: v.level, After: durability.Prefix}, Baseline: v.base,
-		Error: v.failing, Batch: v.batch, Steady: run.Steady{Reached: true, Trend: "none", TrendP: .4}}
-	if v.failing != "" {
-		return out
-	}
-	out.Time = sampleEstimate(perOp)
-	for _, p := range []float64{50, 90, 99, 99.9} {
-		x := run.Percentile{P: p, NS: h.Quantile(p / 100)}
-		if p == 99.9 || p == 99 && v.level == durability.Power {
-			x = run.Percentile{P: p, Few: h.Count()}
-		}
-		out.Latency = append(out.Latency, x)
-	}
-	same := func(x float64) run.Estimate {
-		return run.Estimate{Median: x, Lo: x, Hi: x, Confidence: .95, N: len(perOp)}
-	}
-	out.Metrics = map[string]run.Estimate{
-		"cpu_user_ns_per_op": same(v.perOp * .2), "cpu_sys_ns_per_op": same(v.perOp * .6), "allocs_per_op": same(v.allocs),
-		"alloc_bytes_per_op": same(v.allocs * 48), "gc_count": same(0), "peak_rss_bytes": same(12 << 20), "iowait_share": same(.013), "syscalls_per_op": same(v.calls),
-	}
-	out.Missing = map[string]string{"cache_misses_per_op": "no hardware counters in this virtual machine"}
-	out.Syscalls = map[string]float64{"mkdirat": 7, "newfstatat": v.calls - 7}
-	if v.level == durability.Power {
-		delete(out.Metrics, "syscalls_per_op")
-		out.Syscalls = nil
-		out.Missing["syscalls"] = "kernel tracepoints need root"
-		out.Missing["device_flushes_per_op"] = "a loop device counts none"
-		out.Steady = run.Steady{First: 15, Last: 19, Blocks: sampleRounds, Needed: 5, Excursion: .31, Slope: .12, Trend: "rising", TrendP: .003, Rise: .12}
-	} else {
-		out.Metrics["device_flushes_per_op"] = same(0)
-	}
-	// The warnings that the lab's analysis gives for these.
-	if v.base {
-		out.Outliers = []int{13}
-		out.Warnings = append(out.Warnings, run.Warning{Code: run.WarnOutliers, Rounds: out.Outliers})
-	}
-	if !out.Steady.Reached {
-		out.Warnings = append(out.Warnings, run.Warning{Code: run.WarnUnsteady}, run.Warning{Code: run.WarnTrend})
-	}
-	if v.batch > 1 {
-		out.Warnings = append(out.Warnings, run.Warning{Code: run.WarnBatched, N: v.batch})
-	}
-	return out
-}
-
-// sampleEstimate is the median and an interval about right for 20 blocks.
-func sampleEstimate(x []float64) run.Estimate {
-	s := slices.Sorted(slices.Values(x))
-	n := len(s)
-	return run.Estimate{Median: (s[n/2-1] + s[n/2]) / 2, Lo: s[n/4], Hi: s[n-1-n/4], Confidence: .959, N: n}
-}
-
-func sampleComparisons(res *run.Result, vs []sampleVariant, perOp [][]float64) {
-	base := map[durability.Level]int{}
-	for i, v := range vs {
-		if v.base {
-			base[v.level] = i
-		}
-	}
-	for i, v := range vs {
-		b := base[v.level]
-		if i == b || v.failing != "" {
-			continue
-		}
-		if v.level != vs[0].level {
-			res.Refused = append(res.Refused, run.Refusal{Promise: res.Variants[i].Promise, Variants: []string{v.name}, Baseline: vs[0].name})
-		}
-		var ratios []float64
-		for k := range perOp[i] {
-			ratios = append(ratios, perOp[i][k]/perOp[b][k])
-		}
-		sort.Float64s(ratios)
-		e := sampleEstimate(ratios)
-		c := run.Comparison{Variant: v.name, Baseline: vs[b].name, Ratio: e, P: .00002, PHolm: .00008, Test: "bootstrap", Tolerance: .05, Verdict: run.CannotTell}
-		switch {
-		case e.Hi < .95:
-			c.Verdict = run.Faster
-		case e.Lo > 1.05:
-			c.Verdict = run.Slower
-		case e.Lo > .95 && e.Hi < 1.05:
-			c.Verdict = run.Same
-		}
-		if c.Verdict != run.Faster {
-			c.P, c.PHolm = .21, .42
-		}
-		res.Comparisons = append(res.Comparisons, c)
 	}
 }
