@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	dist "github.com/aclements/go-moremath/stats"
 )
 
 // RatioPaired estimates how many times as large test is as base, from pairs
@@ -144,43 +146,7 @@ func expandedTail(confidence float64, n int) float64 {
 
 func normalCDF(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
-// studentQuantile inverts studentCDF for p > 0.5 by halving.
+// studentQuantile is the quantile p of Student's t with nu degrees of freedom.
 func studentQuantile(p float64, nu int) float64 {
-	lo, hi := 0.0, 1.0
-	for studentCDF(hi, nu) < p {
-		hi *= 2
-	}
-	for range 60 {
-		if mid := (lo + hi) / 2; studentCDF(mid, nu) < p {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return hi
-}
-
-// studentCDF is the distribution function of Student's t for t >= 0 and a
-// whole number nu of degrees of freedom, by the finite series of Abramowitz &
-// Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
-func studentCDF(t float64, nu int) float64 {
-	theta := math.Atan(t / math.Sqrt(float64(nu)))
-	sin, cos := math.Sincos(theta)
-	var a float64
-	if nu%2 == 1 {
-		sum, term := 0.0, cos
-		for k := 1; k <= nu-2; k += 2 {
-			sum += term
-			term *= cos * cos * float64(k+1) / float64(k+2)
-		}
-		a = 2 / math.Pi * (theta + sin*sum)
-	} else {
-		sum, term := 0.0, 1.0
-		for k := 0; k <= nu-2; k += 2 {
-			sum += term
-			term *= cos * cos * float64(k+1) / float64(k+2)
-		}
-		a = sin * sum
-	}
-	return (1 + a) / 2
+	return dist.InvCDF(dist.TDist{V: float64(nu)})(p)
 }

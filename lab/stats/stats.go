@@ -1,9 +1,9 @@
 // Package stats holds the statistics that the lab's verdicts rest on, over
 // plain samples: it knows nothing of blocks, runs or files.
 //
-// What golang.org/x/perf/benchmath has is taken from there: the median with
-// its order-statistic interval, Mann-Whitney's U and Welch's t. The rest is
-// here, each with the paper it follows. Nothing in this package assumes that
+// The median with its order-statistic interval, Mann-Whitney's U and Welch's t
+// are those of golang.org/x/perf/benchmath, Student's distribution is that of
+// go-moremath. The rest is here, each with the paper it follows. Nothing in this package assumes that
 // timings are normally distributed, except Welch's t, which a user must ask
 // for.
 //
