@@ -2,12 +2,13 @@ package lab
 
 import (
 	"context"
-	"github.com/stele-go/stele/lab/run"
 	"math/rand/v2"
 	"runtime"
 	"runtime/metrics"
 	"sync"
 	"time"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // windowsPerBlock is how many windows the block time is cut into. Few enough

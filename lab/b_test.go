@@ -3,9 +3,10 @@ package lab
 import (
 	"context"
 	"fmt"
-	"github.com/stele-go/stele/lab/run"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 func emptyBlock(n, batch int64) *B {

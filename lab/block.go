@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/stele-go/stele/lab/run"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // blockEnv marks the process of a block. The specification comes on its

@@ -5,9 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/stele-go/stele/lab/run"
 	"os"
 	"os/exec"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // Child returns a command that runs a variant in a process of its own: for a

@@ -2,9 +2,10 @@ package lab
 
 import (
 	"encoding/json"
-	"github.com/stele-go/stele/lab/run"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // A child does its operations in a process of its own, and reports them.

@@ -2,9 +2,10 @@ package lab
 
 import (
 	"context"
-	"github.com/stele-go/stele/lab/run"
 	"slices"
 	"time"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // measureClock finds out what the timer itself costs here. It is reported,

@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/stele-go/stele/lab/run"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // block runs one block of a lane in a fresh folder, in a fresh process, and

@@ -147,7 +147,7 @@ func placeOf(names []string) *stackPlace {
 // notTheCaller are the packages between a caller and the runtime or the
 // kernel, notTheWorker those that start goroutines for others.
 var (
-	notTheCaller = []string{"runtime.", "internal/", "sync.", "time.Sleep", "syscall.", "os.", "golang.org/x/sys/unix.", "github.com/stele-go/stele/internal/sys."}
+	notTheCaller = []string{"runtime.", "internal/", "sync.", "time.Sleep", "syscall.", "os.", "golang.org/x/sys/unix.", houseSys, houseMeasure}
 	notTheWorker = []string{"runtime.", "runtime/", "internal/", "sync.", "time.", "os/signal.", "testing.", "main.", "github.com/stele-go/stele/lab.(*B).", "github.com/stele-go/stele/lab.callRun", "github.com/stele-go/stele/lab.runBlock", "github.com/stele-go/stele/lab.RunBlock"}
 )
 
@@ -157,6 +157,9 @@ func callOf(function string) string {
 	if f, ours := strings.CutPrefix(function, houseSys); ours {
 		return cmp.Or(houseCalls[f], callNames[f])
 	}
+	if f, ours := strings.CutPrefix(function, houseMeasure); ours {
+		return measureCalls[f]
+	}
 	if startsWithAny(function, wrappers) {
 		return callNames[plainCall(function[strings.LastIndexByte(function, '.')+1:])]
 	}
@@ -164,13 +167,18 @@ func callOf(function string) string {
 }
 
 // wrappers are the packages whose functions are named after system calls;
-// houseCalls are functions of our own that are not.
+// houseCalls and measureCalls are functions of our own that are not.
 var wrappers = []string{"syscall.", "golang.org/x/sys/unix.", "internal/syscall/unix."}
 
-const houseSys = "github.com/stele-go/stele/internal/sys."
+const (
+	houseSys     = "github.com/stele-go/stele/internal/sys."
+	houseMeasure = "github.com/stele-go/stele/internal/measure/"
+)
+
+var measureCalls = map[string]string{"uring.(*Ring).enter": "io_uring_enter"}
 
 var houseCalls = map[string]string{
-	"WriteDurably": "pwritev2", "PreadFlags": "preadv2", "(*URing).enter": "io_uring_enter",
+	"WriteDurably": "pwritev2", "PreadFlags": "preadv2",
 	"Dir.Sync": "fsync", "Dir.Rmdir": "unlinkat", "Dir.Remove": "unlinkat", "Dir.Rename": "renameat2", "Dir.openFile": "openat",
 	"Dir.openat2": "openat2", "Dir.CreateTemp": "openat", "Temp.Sync": "fdatasync", "Temp.Chmod": "fchmod", "Temp.Chown": "fchown",
 }

@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/lab/run"
 	exptrace "golang.org/x/exp/trace"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // appendAndWait has workers that hand a request to a goroutine which sleeps in
@@ -257,7 +258,23 @@ func TestPlaceOf(t *testing.T) {
 
 // Each function of the house makes the call that it is taken for.
 func TestHouseCalls(t *testing.T) {
-	files, err := filepath.Glob("../internal/sys/*_linux.go")
+	checkCalls(t, "../internal/sys", houseCalls)
+	byPackage := map[string]map[string]string{}
+	for name, call := range measureCalls {
+		dir, function, _ := strings.Cut(name, ".")
+		if byPackage[dir] == nil {
+			byPackage[dir] = map[string]string{}
+		}
+		byPackage[dir][function] = call
+	}
+	for dir, functions := range byPackage {
+		checkCalls(t, "../internal/measure/"+dir, functions)
+	}
+}
+
+func checkCalls(t *testing.T, dir string, functions map[string]string) {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*_linux.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
@@ -269,7 +286,7 @@ func TestHouseCalls(t *testing.T) {
 		}
 		source.Write(b)
 	}
-	for function, call := range houseCalls {
+	for function, call := range functions {
 		head := "func " + function
 		if i := strings.LastIndexByte(function, '.'); i >= 0 {
 			head = `func \(\w+ ` + regexp.QuoteMeta(strings.Trim(function[:i], "()")) + `\) ` + function[i+1:]

@@ -1,9 +1,10 @@
 package lab
 
 import (
-	"github.com/stele-go/stele/lab/run"
 	"slices"
 	"strings"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // A causeRule gives stacks a cause. The innermost function must be one of

@@ -3,11 +3,12 @@ package lab
 import (
 	"bytes"
 	"fmt"
-	"github.com/stele-go/stele/lab/run"
 	"runtime"
 	"runtime/pprof"
 	"strconv"
 	"strings"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // read returns what the two profiles found.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"github.com/stele-go/stele/lab/run"
 	"io/fs"
 	"math"
 	"os"
@@ -17,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // takeTurns has four goroutines hold one lock for a millisecond in turn.

@@ -14,8 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stele-go/stele/lab/run"
 	exptrace "golang.org/x/exp/trace"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // What the lab writes into the trace: the ends of the timed part, and the

@@ -3,11 +3,12 @@ package env
 import (
 	"bufio"
 	"fmt"
-	"github.com/stele-go/stele/lab/run"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // cpuInfo is what /proc/cpuinfo tells: its form differs by architecture.

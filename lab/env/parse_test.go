@@ -1,11 +1,12 @@
 package env
 
 import (
-	"github.com/stele-go/stele/lab/run"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 func TestParseCPUInfo(t *testing.T) {

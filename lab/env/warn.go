@@ -1,9 +1,10 @@
 package env
 
 import (
-	"github.com/stele-go/stele/lab/run"
 	"path/filepath"
 	"strings"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // Limits past which a warning is given.

@@ -1,9 +1,10 @@
 package env
 
 import (
-	"github.com/stele-go/stele/lab/run"
 	"slices"
 	"testing"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 func codes(ws []run.Warning) []string {

@@ -3,10 +3,11 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"github.com/stele-go/stele/lab/run"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // Environment writes where a measurement was made as a table of two columns,
