@@ -33,7 +33,7 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 	s.closeMu.RLock()
 	defer s.closeMu.RUnlock()
 	if err := s.checkAppend(ctx); err != nil {
-		return fmt.Errorf("logstore: append to %s: %w", s.dir, err)
+		return s.opError("append to", err)
 	}
 	t := s.counts.appends.Start()
 	w := appendStates.Get().(*appendState)
@@ -47,7 +47,7 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 				s.notifyTails(b, w.rejected, kept)
 			}
 			s.forgetUnused(w.streams)
-			return fmt.Errorf("logstore: append to %s: %w", s.dir, err)
+			return s.opError("append to", err)
 		}
 		kept += p.rows
 	}

@@ -85,6 +85,15 @@ func TestOrderOfEqualTimes(t *testing.T) {
 	order("sealed")
 }
 
+func TestRejectedErrorSaysWhetherOthersWereKept(t *testing.T) {
+	for accepted, want := range map[int]string{0: "1 of 1 entries refused, none kept;", 2: "1 of 3 entries refused, the others kept;"} {
+		err := &RejectedError{Accepted: accepted, Rejected: []Rejection{{Err: ErrTooLong}}}
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%d accepted: %v; want %q", accepted, err, want)
+		}
+	}
+}
+
 func TestRejected(t *testing.T) {
 	clock := newTestClock()
 	o := small()
@@ -102,17 +111,17 @@ func TestRejected(t *testing.T) {
 	}{
 		{"now", l, e(0), nil, ""},
 		{"just not too late", l, e(-time.Hour), nil, ""},
-		{"too late", l, e(-time.Hour - 1), ErrTooOld, "the newest is of 2026-05-17T12:00:00Z, so times from 2026-05-17T11:00:00Z on"},
+		{"too late", l, e(-time.Hour - 1), ErrTooOld, "the newest is 2026-05-17T12:00:00Z; want 2026-05-17T11:00:00Z or later"},
 		{"late, the first of its stream", MustLabels("app", "new"), e(-23 * time.Hour), nil, ""},
 		{"just not expired", MustLabels("app", "kept"), e(-24 * time.Hour), nil, ""},
-		{"expired", MustLabels("app", "older"), e(-24*time.Hour - 1), ErrExpired, "times from 2026-05-16T12:00:00Z on are taken, 24h0m0s back"},
+		{"expired", MustLabels("app", "older"), e(-24*time.Hour - 1), ErrExpired, "want 2026-05-16T12:00:00Z or later (Options.Retention)"},
 		{"ahead", MustLabels("app", "ahead"), e(10 * time.Minute), nil, ""},
-		{"too far ahead", l, e(10*time.Minute + 1), ErrFuture, "times up to 2026-05-17T12:10:00Z are taken"},
-		{"no time", l, Entry{Time: math.MaxInt64}, ErrFuture, "is none"},
-		{"before 1970", MustLabels("app", "1969"), Entry{Time: -1}, ErrTooOld, "before 1970"},
+		{"too far ahead", l, e(10*time.Minute + 1), ErrFuture, "want 2026-05-17T12:10:00Z or earlier (Options.FutureWindow)"},
+		{"no time", l, Entry{Time: math.MaxInt64}, ErrFuture, "want less"},
+		{"before 1970", MustLabels("app", "1969"), Entry{Time: -1}, ErrTooOld, "want 0 ns or more"},
 		{"a long line", l, Entry{Time: clock.at(0), Line: long[:100]}, nil, ""},
-		{"too long a line", l, Entry{Time: clock.at(0), Line: long}, ErrTooLong, "101 bytes, at most 100"},
-		{"no labels", Labels{}, e(0), ErrLabels, "at least one label"},
+		{"too long a line", l, Entry{Time: clock.at(0), Line: long}, ErrTooLong, "101 bytes; want at most 100"},
+		{"no labels", Labels{}, e(0), ErrLabels, "want at least one"},
 	} {
 		// Between two entries that are kept.
 		other := MustLabels("app", "other")

@@ -4,52 +4,51 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/stele-go/stele/internal/setting"
 )
 
-// A Bucket is how many entries, and bytes, there are from Start on, for as long
-// as the step of the counting.
+// A Bucket counts the entries, and their bytes, from Start for one step.
 type Bucket struct {
 	Start   int64
 	Entries int64
-	// Bytes are those of lines and of metadata, as these are encoded. Without a
-	// filter no line is read, and where some entries of a run in a block belong
-	// to another bucket, or to none, its bytes are shared out by the number of
-	// entries: the sum over all buckets is exact but for runs that From or To
-	// cuts.
+	// Bytes are those of lines and of encoded metadata. Without a filter no
+	// line is read: where part of a run in a block belongs to another bucket,
+	// or to none, the run's bytes are divided by the number of entries. The sum
+	// over all buckets is exact but for runs that From or To cuts.
 	Bytes int64
 }
 
-// A StreamCount is the buckets of a stream, by time, without the empty ones.
+// A StreamCount is the non-empty buckets of a stream, by time.
 type StreamCount struct {
 	Labels  Labels
 	Buckets []Bucket
 }
 
-// Count counts what Query would find, without Limit and Order, for each stream,
-// in buckets of step that begin at multiples of it; step 0 is one bucket, whose
-// Start is q.From. Where there is no filter it reads no line, and what lies in
-// one bucket as a whole is counted from the index. Streams are ordered by their
-// labels.
+// Count counts the entries that Query would find without Limit and Order, for
+// each stream, in buckets of step that begin at multiples of it. Step 0 means
+// one bucket, whose Start is q.From. Without a filter it reads no line, and
+// runs within one bucket are counted from the index. Streams are ordered by
+// their labels.
 //
-// If some entries cannot be read the others are counted, and the error wraps a
-// *CorruptError for each damaged place, or is ErrReplaying: the only errors with
-// which there are counts.
+// If some entries cannot be read, the others are counted, and the error wraps a
+// *CorruptError for each damaged place. During replay it wraps ErrReplaying.
+// These are the only errors that come with counts.
 func (s *Store) Count(ctx context.Context, q Query, step time.Duration) ([]StreamCount, error) {
 	counts, err := s.count(ctx, q, step)
 	if err != nil {
-		err = fmt.Errorf("logstore: count in %s: %w", s.dir, err)
+		err = s.opError("count in", err)
 	}
 	return counts, err
 }
 
 func (s *Store) count(ctx context.Context, q Query, step time.Duration) ([]StreamCount, error) {
 	if step < 0 {
-		return nil, fmt.Errorf("step: %v; want 0 (one bucket) or more", step)
+		return nil, setting.Wrong("logstore: Count: step", step, "0 (one bucket) or more")
 	}
 	q.Limit, q.Order = 0, Forward
 	c := counter{step: int64(step), tallies: map[*streamLabels]*tally{}}
@@ -63,12 +62,12 @@ func (s *Store) count(ctx context.Context, q Query, step time.Duration) ([]Strea
 	return c.result(), partial
 }
 
-// A scanJob is what is done with each candidate that has to be looked at. It
-// returns what is left of it.
+// A scanJob handles one candidate that must be read. It returns what is left of
+// it.
 type scanJob func(w *scratch, c candidate) (rest []candidate, err error)
 
-// scanAll looks at all that q asks for, in no order. partial tells of what could
-// not be looked at.
+// scanAll scans all that q selects, in no order. partial joins the errors of
+// entries that could not be read.
 func (s *Store) scanAll(ctx context.Context, q Query, begin func(*search) (summaryFunc, scanJob)) (partial, err error) {
 	x, err := s.search(ctx, q)
 	if err != nil {
@@ -114,7 +113,7 @@ type counter struct {
 type tally struct {
 	buckets []Bucket
 	at      map[int64]int
-	last    int // what was added to last
+	last    int // index of the bucket that was added to last
 }
 
 func (t *tally) add(start, entries, bytes int64) {
@@ -131,7 +130,7 @@ func (t *tally) add(start, entries, bytes int64) {
 	t.buckets[t.last].Bytes += bytes
 }
 
-// bucket returns the start of the bucket that a time is in.
+// bucket returns the start of the bucket of a time.
 func (c *counter) bucket(time int64) int64 {
 	if c.step == 0 {
 		return c.x.from
@@ -150,7 +149,7 @@ func (c *counter) add(n *streamLabels, start, entries, bytes int64) {
 	t.add(start, entries, bytes)
 }
 
-// summary counts what is in the range and in one bucket.
+// summary counts a run that lies within the range and within one bucket.
 func (c *counter) summary(n *streamLabels, min, max, rows, raw int64) bool {
 	if c.x.filter != nil || min < c.x.from || max >= c.x.to || c.bucket(min) != c.bucket(max) {
 		return false
@@ -178,7 +177,7 @@ func (c *counter) candidate(w *scratch, can candidate) (rest []candidate, err er
 		}
 		of = func(i int32) *streamLabels { return can.block.spans[i].streamLabels }
 	}
-	// Entries of one stream and one bucket stand together, mostly.
+	// Entries of one stream and one bucket are mostly adjacent.
 	for picks := w.picks; len(picks) > 0; {
 		span, start := picks[0].span, c.bucket(picks[0].time)
 		n, sum := 0, int64(0)
@@ -191,8 +190,8 @@ func (c *counter) candidate(w *scratch, can candidate) (rest []candidate, err er
 	return rest, nil
 }
 
-// share returns the part of a row in the bytes of a span. The parts of all add
-// up to them.
+// share returns the part of a row in the bytes of a span. The parts of all rows
+// add up to the span's.
 func (s span) share(row int32) int64 {
 	i, n := int64(row)-int64(s.first), int64(s.rows)
 	return s.raw*(i+1)/n - s.raw*i/n

@@ -88,7 +88,7 @@ func (w *diskSpace) check() error {
 	if !w.low.Load() {
 		return nil
 	}
-	return fmt.Errorf("%w: %d MiB, and %d are to stay free; appends go on when there is room", ErrLowSpace, w.free.Load()>>20, w.required.Load()>>20)
+	return fmt.Errorf("%w: %d MiB; want %d MiB or more: appends go on when there are", ErrLowSpace, w.free.Load()>>20, w.required.Load()>>20)
 }
 
 // setLow is the error of a write that the file system had no room for.

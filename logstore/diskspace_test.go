@@ -25,7 +25,7 @@ func TestLowSpace(t *testing.T) {
 	s.space.refreshSignal.wake()
 	until(t, "the store knows", func() bool { return s.Stats().LowSpace })
 	err := s.Append(context.Background(), one(l, 2, "x"))
-	says := fmt.Sprintf("%d MiB, and %d are to stay free", (s.space.required.Load()-1)>>20, s.space.required.Load()>>20)
+	says := fmt.Sprintf("%d MiB; want %d MiB or more", (s.space.required.Load()-1)>>20, s.space.required.Load()>>20)
 	if !errors.Is(err, ErrLowSpace) || errors.Is(err, ErrUnsure) || !strings.Contains(err.Error(), says) {
 		t.Error(err)
 	}

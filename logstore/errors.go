@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/stele-go/stele/internal/setting"
 )
 
 var (
@@ -28,10 +30,10 @@ var (
 	ErrReplaying = errors.New("the log is still being replayed")
 
 	// The reasons of a Rejection.
-	ErrTooOld  = errors.New("entry is older than Options.LateWindow allows")
-	ErrExpired = errors.New("entry is older than Options.Retention")
-	ErrFuture  = errors.New("entry is further ahead than Options.FutureWindow allows")
-	ErrTooLong = errors.New("line is longer than Options.MaxLine")
+	ErrTooOld  = errors.New("entry is too old")
+	ErrExpired = errors.New("entry has expired")
+	ErrFuture  = errors.New("entry is too far in the future")
+	ErrTooLong = errors.New("line is too long")
 )
 
 // errUnopened is the error of a Store or SegmentInspection that Open did not
@@ -54,11 +56,15 @@ type RejectedError struct {
 
 func (e *RejectedError) Error() string {
 	if len(e.Rejected) == 0 {
-		return "no entry was refused"
+		return "logstore: append: no entry refused"
 	}
 	first := e.Rejected[0]
-	return fmt.Sprintf("%d of %d entries refused, the others kept; the first: stream %d, entry %d: %v",
-		len(e.Rejected), len(e.Rejected)+e.Accepted, first.Stream, first.Entry, first.Err)
+	kept := "the others kept"
+	if e.Accepted == 0 {
+		kept = "none kept"
+	}
+	return fmt.Sprintf("logstore: append: %d of %d entries refused, %s; the first: stream %d, entry %d: %v",
+		len(e.Rejected), len(e.Rejected)+e.Accepted, kept, first.Stream, first.Entry, first.Err)
 }
 
 // Unwrap returns the reasons of all rejections, for errors.Is.
@@ -79,5 +85,17 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s is damaged at %d: %s", e.File, e.Offset, e.Reason)
+	return fmt.Sprintf("logstore: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
+}
+
+// opError adds the operation and the directory to an error. A wrong setting
+// names its field, and stays as it is.
+func (s *Store) opError(op string, err error) error {
+	if _, ok := errors.AsType[*setting.Error](err); ok {
+		return err
+	}
+	if _, ok := errors.AsType[*CorruptError](err); ok {
+		return err
+	}
+	return fmt.Errorf("logstore: %s %s: %w", op, s.dir, err)
 }

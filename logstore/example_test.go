@@ -75,5 +75,5 @@ func ExampleStore_Append() {
 		fmt.Println(r.Accepted, "kept;", r.Rejected[0].Err)
 	}
 	// Output:
-	// 1 kept; the line is too long: 21 bytes, at most 10 are taken
+	// 1 kept; line is too long: 21 bytes; want at most 10 (Options.MaxLine)
 }

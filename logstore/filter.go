@@ -8,21 +8,21 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// A Filter says which entries a query wants, by line and metadata. Filters are
-// made by the functions below; they may be used by many queries at once.
+// A Filter selects entries by line and metadata. The functions below make
+// filters; many queries may use one at once.
 type Filter interface {
-	// Match reports whether the entry is wanted.
+	// Match reports whether the entry matches.
 	Match(line []byte, metadata Labels) bool
 	compiled() *condition
 }
 
-// A condition is every Filter.
+// A condition is the implementation of every Filter.
 type condition struct {
 	// match is Match with the metadata as they are encoded: a query has them so,
 	// and from a file, where the encoding may be wrong.
 	match   func(line, meta []byte) bool
 	require requirement
-	// text is for many lines at once, see absent.
+	// text tests many lines at once, see chunkFilter.
 	text textTest
 }
 
@@ -32,7 +32,7 @@ func (c *condition) Match(line []byte, metadata Labels) bool {
 
 func (c *condition) compiled() *condition { return c }
 
-// Contains wants lines with s in them, anywhere.
+// Contains matches lines that contain s.
 func Contains(s string) Filter {
 	b := []byte(s)
 	return &condition{
@@ -42,7 +42,7 @@ func Contains(s string) Filter {
 	}
 }
 
-// ContainsFold is Contains in whatever case: letters are the same if
+// ContainsFold is Contains under Unicode case folding: letters are equal if
 // unicode.SimpleFold leads from one to the other.
 func ContainsFold(s string) Filter {
 	b := []byte(s)
@@ -53,10 +53,10 @@ func ContainsFold(s string) Filter {
 	}
 }
 
-// Word wants lines with s in them where it is not part of something longer: no
-// end of s is between two letters, digits or marks. In scripts that are written
-// without spaces, such as Chinese, Word is as Contains. It finds what is rare
-// faster than Contains, as the index knows words and not their parts.
+// Word matches lines that contain s as a whole word: no end of s is between two
+// letters, digits or marks. In scripts written without spaces, such as Chinese,
+// Word is like Contains. It finds rare words faster than Contains, as the index
+// has words and not their parts.
 func Word(s string) Filter {
 	b := []byte(s)
 	return &condition{
@@ -66,8 +66,8 @@ func Word(s string) Filter {
 	}
 }
 
-// Regexp wants lines that re matches, anywhere. Literal text that each match
-// must have in it is looked up in the index.
+// Regexp matches lines that re matches, anywhere. Literal text that every match
+// must contain is looked up in the index.
 func Regexp(re *regexp.Regexp) Filter {
 	n, literal := required(re)
 	if len(literal) == 0 {
@@ -80,7 +80,7 @@ func Regexp(re *regexp.Regexp) Filter {
 	}
 }
 
-// MetadataMatches wants entries whose metadata meet the condition.
+// MetadataMatches matches entries whose metadata meet the condition.
 func MetadataMatches(m Matcher) (Filter, error) {
 	m, err := m.compile()
 	if err != nil {
@@ -98,14 +98,14 @@ func MetadataMatches(m Matcher) (Filter, error) {
 	return c, nil
 }
 
-// Not wants what f does not.
+// Not matches entries that f does not.
 func Not(f Filter) Filter {
 	wants := f.compiled().match
 	return &condition{match: func(line, meta []byte) bool { return !wants(line, meta) }}
 }
 
-// All wants what all of filters want: everything if there are none. They are
-// asked in this order.
+// All matches entries that all filters match: every entry if there are none.
+// Filters are applied in this order.
 func All(filters ...Filter) Filter {
 	var list []func(line, meta []byte) bool
 	var literals []textTest
@@ -126,7 +126,8 @@ func All(filters ...Filter) Filter {
 	}, n, allTests(literals)}
 }
 
-// Any wants what at least one of filters wants: nothing if there are none.
+// Any matches entries that at least one of filters matches: no entry if there
+// are none.
 func Any(filters ...Filter) Filter {
 	var list []func(line, meta []byte) bool
 	var literals []textTest
@@ -147,8 +148,8 @@ func Any(filters ...Filter) Filter {
 	}, requireAny(needs...), anyTest(literals)}
 }
 
-// Func wants what f reports. The line is valid during the call only. f is
-// called by several goroutines at once.
+// Func matches entries for which f returns true. The line is valid during the
+// call only. Several goroutines call f at once.
 func Func(f func(line []byte, metadata Labels) bool) Filter {
 	return &condition{match: func(line, meta []byte) bool {
 		if len(meta) == 0 {
@@ -159,8 +160,8 @@ func Func(f func(line []byte, metadata Labels) bool) Filter {
 	}}
 }
 
-// metadataValue returns the value of a name in encoded labels, which may come
-// from a damaged file; "" if it is not there.
+// metadataValue returns the named value of encoded labels, which may come from
+// a damaged file; "" if it is not there.
 func metadataValue(enc []byte, name string) string {
 	for len(enc) > 0 {
 		var pair [2][]byte

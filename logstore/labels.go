@@ -14,21 +14,21 @@ import (
 // A Label is a name and its value.
 type Label struct{ Name, Value string }
 
-// Labels name a stream: a set of labels, none of them with an empty value.
-// Labels are values: equal sets are == to each other, and may be keys of a
-// map. The zero value is the empty set.
+// Labels identify a stream: a set of labels without empty values. Labels are
+// comparable: equal sets are ==, and may be map keys. The zero value is the
+// empty set.
 type Labels struct{ enc string }
 
-// MaxLabelBytes is the most bytes that the names and values of one set may
-// have, with a few for each that say how long it is.
+// MaxLabelBytes bounds the encoded size of one set: names, values, and a few
+// bytes of length for each.
 const MaxLabelBytes = 64 << 10
 
-// ErrLabels is the error of a set of labels that cannot be one.
+// ErrLabels reports an invalid set of labels.
 var ErrLabels = errors.New("not a set of labels")
 
-// NewLabels makes a set of labels, given in any order. A label with an empty
-// value is as if it were not there. Names must not be empty, nor be there
-// twice; names and values must be UTF-8.
+// NewLabels makes a set of labels, given in any order. Labels with empty values
+// are left out. Names must be unique and not empty; names and values must be
+// UTF-8.
 func NewLabels(labels ...Label) (Labels, error) {
 	sorted := slices.Clone(labels)
 	slices.SortFunc(sorted, func(a, b Label) int { return strings.Compare(a.Name, b.Name) })
@@ -36,27 +36,27 @@ func NewLabels(labels ...Label) (Labels, error) {
 	for i, l := range sorted {
 		switch {
 		case l.Name == "":
-			return Labels{}, fmt.Errorf("%w: the label with the value %q has no name", ErrLabels, l.Value)
+			return Labels{}, fmt.Errorf("logstore: %w: the label with value %q has no name", ErrLabels, l.Value)
 		case i > 0 && l.Name == sorted[i-1].Name:
-			return Labels{}, fmt.Errorf("%w: %q is there twice", ErrLabels, l.Name)
+			return Labels{}, fmt.Errorf("logstore: %w: %q is there twice", ErrLabels, l.Name)
 		case !utf8.ValidString(l.Name) || !utf8.ValidString(l.Value):
-			return Labels{}, fmt.Errorf("%w: %q=%q is not UTF-8", ErrLabels, l.Name, l.Value)
+			return Labels{}, fmt.Errorf("logstore: %w: %q=%q is not UTF-8", ErrLabels, l.Name, l.Value)
 		case l.Value == "":
 			continue
 		}
 		enc = appendString(appendString(enc, l.Name), l.Value)
 	}
 	if len(enc) > MaxLabelBytes {
-		return Labels{}, fmt.Errorf("%w: %d bytes of labels are more than %d", ErrLabels, len(enc), MaxLabelBytes)
+		return Labels{}, fmt.Errorf("logstore: %w: %d bytes; want at most %d", ErrLabels, len(enc), MaxLabelBytes)
 	}
 	return Labels{string(enc)}, nil
 }
 
-// MustLabels is NewLabels of names and values in turn. It panics where that
-// has an error: for labels that are in the source.
+// MustLabels is NewLabels of alternating names and values. It panics on an
+// error: it is for labels that are constants of a program.
 func MustLabels(namesAndValues ...string) Labels {
 	if len(namesAndValues)%2 != 0 {
-		panic("logstore: a name without a value")
+		panic("logstore: MustLabels: a name without a value")
 	}
 	var labels []Label
 	for pair := range slices.Chunk(namesAndValues, 2) {
@@ -64,12 +64,12 @@ func MustLabels(namesAndValues ...string) Labels {
 	}
 	l, err := NewLabels(labels...)
 	if err != nil {
-		panic("logstore: " + err.Error())
+		panic(err.Error())
 	}
 	return l
 }
 
-// Get returns the value of the label of that name, "" if there is none.
+// Get returns the value of the named label, "" if there is none.
 func (l Labels) Get(name string) string {
 	for n, v := range l.All() {
 		if n == name {
@@ -79,7 +79,7 @@ func (l Labels) Get(name string) string {
 	return ""
 }
 
-// All ranges over names and values, by name.
+// All ranges over names and values, ordered by name.
 func (l Labels) All() iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for rest := l.enc; rest != ""; {
@@ -93,7 +93,7 @@ func (l Labels) All() iter.Seq2[string, string] {
 	}
 }
 
-// Len is how many labels there are.
+// Len returns the number of labels.
 func (l Labels) Len() int {
 	n := 0
 	for range l.All() {
@@ -102,8 +102,7 @@ func (l Labels) Len() int {
 	return n
 }
 
-// String returns the labels as they are written in queries:
-// {app="api", level="error"}.
+// String formats the labels as queries write them: {app="api", level="error"}.
 func (l Labels) String() string {
 	b := []byte{'{'}
 	for name, value := range l.All() {
@@ -124,7 +123,7 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// cutString is for encodings that are known to be right.
+// cutString is for valid encodings.
 func cutString(enc string) (s, rest string) {
 	n, shift := 0, 0
 	for i := 0; i < len(enc); i++ {
@@ -137,7 +136,7 @@ func cutString(enc string) (s, rest string) {
 	return "", ""
 }
 
-// parseLabels verifies an encoding that comes from a file.
+// parseLabels verifies an encoding read from a file.
 func parseLabels(enc string) (Labels, error) {
 	bad := func(why string) (Labels, error) { return Labels{}, fmt.Errorf("%w: %s", ErrLabels, why) }
 	if len(enc) > MaxLabelBytes {

@@ -1,11 +1,13 @@
 package logstore
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -69,8 +71,7 @@ type Options struct {
 	// size of log files depends on Memory, whatever the profile says.
 	Profile string
 
-	// Tests have their own clock and free space, and files of the log with fewer
-	// bytes than logSegment says.
+	// For tests: a clock, free space, and a smaller size of log files.
 	now            func() time.Time
 	statfs         func(string) (sys.FSInfo, error)
 	logSegmentSize int64
@@ -89,35 +90,39 @@ const (
 	maxLogSegment = 256 << 20
 )
 
-// resolve returns o with every default filled in, or the first wrong setting.
-func (o Options) resolve() (Options, error) {
+// check returns an error for the first wrong setting.
+func (o *Options) check() error {
+	const pkg = "logstore: Options."
+	levels := fmt.Sprintf("%v or %v", durability.Power, durability.Kill)
 	switch {
 	case o.Level == durability.None:
-		return o, fmt.Errorf("Options.Level: %v: acknowledged lines would be lost when the process exits; want %v or %v", o.Level, durability.Power, durability.Kill)
+		return setting.Wrong(pkg+"Level", o.Level, "%s: acknowledged lines would be lost when the process exits", levels)
 	case o.Level > durability.None:
-		return o, fmt.Errorf("Options.Level: %v; want %v or %v", o.Level, durability.Power, durability.Kill)
-	case o.SyncEvery < 0:
-		return o, fmt.Errorf("Options.SyncEvery: %v; want 0 or more", o.SyncEvery)
+		return setting.Wrong(pkg+"Level", o.Level, "%s", levels)
 	case o.SyncEvery > 0 && o.Level != durability.Kill:
-		return o, fmt.Errorf("Options.SyncEvery: %v at level %v, where every batch is synced; want 0, or level %v", o.SyncEvery, o.Level, durability.Kill)
+		return setting.Wrong(pkg+"SyncEvery", o.SyncEvery, "0 at level %v, which syncs every batch, or level %v", o.Level, durability.Kill)
 	case o.MaxLine < 0 || o.MaxLine > maxLine:
-		return o, fmt.Errorf("Options.MaxLine: %d bytes; want 0 to %d", o.MaxLine, maxLine)
-	case o.Retention < 0:
-		return o, fmt.Errorf("Options.Retention: %v; want 0 (for ever) or more", o.Retention)
-	case o.RetainBytes < 0:
-		return o, fmt.Errorf("Options.RetainBytes: %d bytes; want 0 (no limit) or more", o.RetainBytes)
-	case o.MinFree < 0:
-		return o, fmt.Errorf("Options.MinFree: %d bytes; want 0 (the default) or more", o.MinFree)
+		return setting.Wrong(pkg+"MaxLine", setting.Bytes(o.MaxLine), "0 (the default) to %d", maxLine)
 	case o.Memory != 0 && o.Memory < minMemory:
-		return o, fmt.Errorf("Options.Memory: %d bytes; want 0, or at least %d", o.Memory, minMemory)
-	case o.SealAge < 0:
-		return o, fmt.Errorf("Options.SealAge: %v; want 0 (the default) or more", o.SealAge)
-	case o.SegmentSpan < 0:
-		return o, fmt.Errorf("Options.SegmentSpan: %v; want 0 (the default) or more", o.SegmentSpan)
+		return setting.Wrong(pkg+"Memory", setting.Bytes(o.Memory), "0 (the default), or %d or more", minMemory)
 	case o.SegmentSize != 0 && o.SegmentSize < minSegmentSize:
-		return o, fmt.Errorf("Options.SegmentSize: %d bytes; want 0, or at least %d", o.SegmentSize, minSegmentSize)
-	case o.Workers < 0:
-		return o, fmt.Errorf("Options.Workers: %d; want 0 or more", o.Workers)
+		return setting.Wrong(pkg+"SegmentSize", setting.Bytes(o.SegmentSize), "0 (the default), or %d or more", minSegmentSize)
+	}
+	return cmp.Or(
+		setting.AtLeast(pkg+"SyncEvery", o.SyncEvery, 0),
+		setting.AtLeast(pkg+"Retention", o.Retention, 0),
+		setting.AtLeast(pkg+"RetainBytes", setting.Bytes(o.RetainBytes), 0),
+		setting.AtLeast(pkg+"MinFree", setting.Bytes(o.MinFree), 0),
+		setting.AtLeast(pkg+"SealAge", o.SealAge, 0),
+		setting.AtLeast(pkg+"SegmentSpan", o.SegmentSpan, 0),
+		setting.AtLeast(pkg+"Workers", o.Workers, 0),
+	)
+}
+
+// resolve returns o with every default filled in, or the first wrong setting.
+func (o Options) resolve() (Options, error) {
+	if err := o.check(); err != nil {
+		return o, err
 	}
 	or := func(v *time.Duration, d time.Duration) {
 		if *v == 0 {

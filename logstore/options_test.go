@@ -1,6 +1,8 @@
 package logstore
 
 import (
+	"errors"
+	"io/fs"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,27 +16,34 @@ func TestOptions(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Level: durability.None}, "Options.Level: none"},
+		{Options{Level: durability.None}, "logstore: Options.Level: none; want power or kill"},
 		{Options{Level: 9}, "Options.Level: durability.Level(9); want power or kill"},
-		{Options{SyncEvery: time.Second}, "Options.SyncEvery: 1s at level power"},
+		{Options{SyncEvery: time.Second}, "logstore: Options.SyncEvery: 1s; want 0 at level power"},
 		{Options{SyncEvery: -1, Level: durability.Kill}, "Options.SyncEvery: -1ns; want"},
-		{Options{MaxLine: 1<<20 + 1}, "Options.MaxLine: 1048577 bytes; want 0 to 1048576"},
+		{Options{MaxLine: 1<<20 + 1}, "logstore: Options.MaxLine: 1048577 bytes; want 0 (the default) to 1048576"},
 		{Options{MaxLine: -1}, "Options.MaxLine"},
 		{Options{Retention: -1}, "Options.Retention"},
 		{Options{RetainBytes: -1}, "Options.RetainBytes"},
 		{Options{MinFree: -1}, "Options.MinFree"},
-		{Options{Memory: 1 << 20}, "Options.Memory: 1048576 bytes; want 0, or at least 33554432"},
+		{Options{Memory: 1 << 20}, "Options.Memory: 1048576 bytes; want 0 (the default), or 33554432 or more"},
 		{Options{SealAge: -1}, "Options.SealAge"},
 		{Options{SegmentSpan: -1}, "Options.SegmentSpan"},
-		{Options{SegmentSize: 1}, "Options.SegmentSize: 1 bytes"},
+		{Options{SegmentSize: 1}, "Options.SegmentSize: 1 byte; want 0"},
 		{Options{Workers: -1}, "Options.Workers: -1"},
-		{Options{Profile: "no such file"}, "no such file"},
 	} {
 		dir := t.TempDir()
-		if s, err := Open(dir, c.o); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) {
+		if s, err := Open(dir, c.o); err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, fs.ErrInvalid) {
 			s.Close()
 			t.Errorf("%+v: %v", c.o, err)
 		}
+	}
+}
+
+func TestOpenWithoutTheProfile(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Open(dir, Options{Profile: "no such file"})
+	if err == nil || !strings.Contains(err.Error(), "no such file") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("%v; want an error that names the profile and %s", err, dir)
 	}
 }
 

@@ -1,52 +1,53 @@
 package logstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/latency"
 	"github.com/stele-go/stele/logstore/internal/block"
 )
 
-// Order is the order of the entries that a query finds.
+// Order is the order in which a query yields entries.
 type Order uint8
 
 const (
-	Forward  Order = iota // the oldest first
-	Backward              // the newest first
+	Forward  Order = iota // oldest first
+	Backward              // newest first
 )
 
-// A Query says which entries are wanted.
+// A Query selects entries.
 type Query struct {
 	Selector Selector // of streams; nil is all
 	Filter   Filter   // of entries; nil is all
-	// From and To are the times, in nanoseconds since 1970, of the entries:
-	// From <= time < To. To 0 is no end: no entry has the time math.MaxInt64,
-	// which Append refuses.
+	// From and To bound the times of entries, in nanoseconds since the Unix
+	// epoch: From <= time < To. To 0 means no end.
 	From, To int64
-	// Order is by time; entries of one stream with equal times are in the order
-	// they were appended in, those of different streams in that of their labels,
-	// by names and values. Backward is all of that the other way round.
+	// Order is by time. Entries of one stream with equal times are in the order
+	// in which they were appended, those of different streams in that of their
+	// labels, by names and values. Backward reverses all of that.
 	Order Order
-	// Limit is how many entries are found at most. 0 is all.
+	// Limit bounds the number of entries. 0 means no limit.
 	Limit int
 }
 
-// Query ranges over the entries that q asks for, as they are when the iteration
-// begins: each acknowledged before is found, each once. It streams, stops early
-// at the limit, and uses a bounded part of Options.Memory whatever it finds: a
-// query that has none waits for others to end. Many goroutines may query at
-// once; the iterator is for one. Its consumer may take its time: no append waits
-// for it, and it keeps nothing in memory beyond that part; but the files of
-// segments that are merged or deleted meanwhile stay on the disk until it ends.
+// Query ranges over the entries that q selects, as of the start of the
+// iteration: every entry acknowledged before is found, once. It streams, stops
+// early at the limit, and uses a bounded part of Options.Memory whatever it
+// finds; where that is used up it waits for other queries. Many goroutines may
+// query at once; one iterator is for one goroutine. A slow consumer blocks no
+// append, and holds no memory beyond that part, but the files of segments that
+// are compacted or deleted meanwhile stay on disk until it ends.
 //
-// An error that is a *CorruptError tells of entries that cannot be read, and
-// the iteration goes on; any other one is the last step: that of ctx, ErrClosed,
-// or one of a file that cannot be read. A store that still replays its log after
-// a crash (see Store.Ready) yields what it has by then, and a last error that is
+// A *CorruptError reports entries that cannot be read, and the iteration goes
+// on. Any other error is the last step: that of ctx, ErrClosed, or that of a
+// file that cannot be read. While a crashed store replays its log (see
+// Store.Ready), a query yields the entries replayed so far, and then
 // ErrReplaying.
 func (s *Store) Query(ctx context.Context, q Query) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
@@ -64,7 +65,7 @@ func (s *Store) Query(ctx context.Context, q Query) iter.Seq2[Result, error] {
 			whole.Stop()
 			return
 		}
-		yield(Result{}, fmt.Errorf("logstore: query of %s: %w", s.dir, err))
+		yield(Result{}, s.opError("query", err))
 	}
 }
 
@@ -82,8 +83,8 @@ func (s *Store) query(ctx context.Context, q Query, yield func(Result, error) bo
 	if x.limit > 0 && x.limit <= maxTopKeys {
 		w.top = &topKeys{limit: x.limit}
 		if x.filter == nil {
-			// Which entries are wanted is told by times alone: lines are read only
-			// where some are.
+			// Times alone decide which entries match: lines are read only of
+			// blocks that have some.
 			if err := w.scanTimes(yield); err != nil || w.stopped {
 				return err
 			}
@@ -98,7 +99,20 @@ func (s *Store) query(ctx context.Context, q Query, yield func(Result, error) bo
 	return x.view.partial
 }
 
-// A search is what a query looks through.
+// check returns an error for the first wrong field.
+func (q *Query) check() error {
+	switch {
+	case q.To != 0 && q.To < q.From:
+		return setting.Wrong("logstore: Query.To", q.To, "0 (no end), or Query.From, %d ns, or more", q.From)
+	case q.Order > Backward:
+		return setting.Wrong("logstore: Query.Order", uint8(q.Order), "Forward or Backward")
+	case q.Limit < 0:
+		return setting.Wrong("logstore: Query.Limit", q.Limit, "0 (no limit) or more")
+	}
+	return cmp.Or(setting.AtLeast("logstore: Query.From", q.From, 0), setting.AtLeast("logstore: Query.To", q.To, 0))
+}
+
+// A search is a query under way: its view, and its bounds.
 type search struct {
 	ctx      context.Context
 	store    *Store
@@ -115,7 +129,8 @@ type search struct {
 	endContext func()
 }
 
-// search begins one, with the least memory that a query has: a sweep ends it.
+// search begins a search with the least memory that a query has. A scan ends
+// it.
 func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if s.log == nil {
 		return nil, errUnopened
@@ -124,13 +139,8 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	if x.to == 0 {
 		x.to = math.MaxInt64
 	}
-	switch {
-	case q.From < 0 || q.To < 0 || q.From > x.to:
-		return nil, fmt.Errorf("Query.From, To: %d to %d; want 0 or more, and no end before the beginning", q.From, q.To)
-	case q.Order > Backward:
-		return nil, fmt.Errorf("Query.Order: %d; want Forward or Backward", q.Order)
-	case q.Limit < 0:
-		return nil, fmt.Errorf("Query.Limit: %d; want 0 (no limit) or more", q.Limit)
+	if err := q.check(); err != nil {
+		return nil, err
 	}
 	if q.Filter != nil {
 		x.filter = q.Filter.compiled()
@@ -142,7 +152,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		x.endContext()
 		return nil, context.Cause(x.ctx)
 	}
-	// Memory first: a query that waits for it has no view, which would keep memtables.
+	// Memory first: a query that waits must not hold a view, and so memtables.
 	err := s.reads.memory.acquire(x.ctx, s.reads.minBytes)
 	if err != nil {
 		x.endContext()
@@ -157,7 +167,7 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 	return x, nil
 }
 
-// A key is a time such that what comes first has the lower key.
+// key maps a time to a key that is lower for an entry that comes first.
 func (x *search) key(time int64) int64 {
 	if x.backward {
 		return ^time
@@ -165,8 +175,8 @@ func (x *search) key(time int64) int64 {
 	return time
 }
 
-// keys returns the keys of the first and the last of the times min to max that
-// are searched.
+// keys returns the keys of the first and the last of the times min_ to max_
+// within the search.
 func (x *search) keys(min_, max_ int64) (start, end int64) {
 	min_, max_ = max(min_, x.from), min(max_, x.to-1)
 	if x.backward {
@@ -187,13 +197,13 @@ func (x *search) times(start, end int64) (from, to int64) {
 	return from, to
 }
 
-// asDamage returns the error of damaged bytes as this package tells of it, and
-// whether err is one.
+// asDamage returns err as a *CorruptError of this package, if it is of damage.
 func asDamage(err error) (*CorruptError, bool) {
 	return errors.AsType[*CorruptError](exportError(err))
 }
 
-// wrapDamage is the error of a block that has its checksum and is wrong all the same.
+// wrapDamage returns the error of a block whose checksum matches but whose
+// contents are wrong.
 func (b *blockSource) wrapDamage(err error) error {
 	if err == nil || !errors.Is(err, block.ErrDamaged) {
 		return err

@@ -13,10 +13,10 @@ import (
 // replaying is the state of the replay of the log after Open.
 type replaying struct {
 	ready chan struct{} // closed when it has ended
-	// next is the position that is replayed next, 0 when it has ended: then the
-	// log itself knows.
+	// next is the position to be replayed next, 0 once replay has ended: then
+	// the log's own next counts.
 	next        atomic.Uint64
-	first, last uint64 // positions to be replayed: from first, to before last
+	first, last uint64 // positions to be replayed: [first, last)
 	err         atomic.Pointer[error]
 }
 
@@ -38,12 +38,12 @@ func (r *replaying) failure() error {
 	return nil
 }
 
-// Ready is closed once the log has been replayed, or has turned out to be
-// damaged: then Append and the end of each query have an error that says so. It
-// is closed by Close too. Until then appends wait, and queries yield what is
-// there.
+// Ready returns a channel that is closed once the log has been replayed, or
+// found damaged; in the latter case Append and every query return the error.
+// Close closes it too. Until then appends block, and queries yield the entries
+// replayed so far.
 func (s *Store) Ready() <-chan struct{} {
-	if s.log == nil { // it will never be: whoever waits is to see the errors
+	if s.log == nil { // not opened: a caller that waits sees the errors
 		closed := make(chan struct{})
 		close(closed)
 		return closed
@@ -51,13 +51,13 @@ func (s *Store) Ready() <-chan struct{} {
 	return s.replay.ready
 }
 
-// beginReplay finds out what of the log has to be replayed: what is in no
-// segment.
+// beginReplay determines the positions to be replayed: those that no segment
+// holds.
 func (s *Store) beginReplay() error {
 	first, next := s.log.Bounds()
 	upto := s.catalog.Upto()
 	if upto >= uint64(next) {
-		return fmt.Errorf("the segments have the log's positions up to %d, and the log ends before %d: it is another log, or an old copy; bring back the right folder %s, or move the folder segments away",
+		return fmt.Errorf("segments hold positions up to %d of the log, but the log ends before %d: it is another log, or an old copy; bring back the right directory %s, or move the directory segments away",
 			upto, next, logFolder)
 	}
 	s.replay.first, s.replay.last = max(uint64(first), upto+1), uint64(next)
@@ -65,13 +65,13 @@ func (s *Store) beginReplay() error {
 	return nil
 }
 
-// runReplay puts into memory what of the log is in no segment.
+// runReplay inserts the records of the log that are in no segment.
 //
-// The records of one position are put in once, in the order of positions. The
-// memtables that fill are sealed as always, at boundaries that are positions,
-// with replay.next for the log's own next: insert looks at the boundary after
-// it was set to the position after. So if the process is killed again, the next
-// replay begins after what was sealed.
+// Positions are replayed once, in order. Memtables that fill are sealed as
+// always, at boundaries that are positions, with replay.next for the log's own
+// next: insert reads the boundary after next was set to the position after. So
+// if the process is killed again, the next replay begins after the sealed
+// positions.
 func (s *Store) runReplay(ctx context.Context) {
 	err := s.replayAll(ctx)
 	switch {
@@ -118,7 +118,7 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec wal.Record) erro
 		return err
 	}
 	c := reservationFor(len(rec.Data), len(set.rows), len(set.streams))
-	// Where nothing can be sealed the replay waits: it will be tried again.
+	// Where nothing can be sealed the replay waits: sealing is retried.
 	patient := func() error { return nil }
 	if err := s.throttle.reserve(ctx, c, patient); err != nil {
 		return err
@@ -142,11 +142,11 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec wal.Record) erro
 	return nil
 }
 
-// damaged tells what to do about a log that is damaged.
+// damaged adds advice to the error of a damaged log.
 func damaged(err error) error {
 	var c *wal.CorruptError
 	if errors.As(err, &c) {
-		return fmt.Errorf("%w; nothing was changed; stele inspect shows what is intact", err)
+		return fmt.Errorf("%w; nothing was changed; stele inspect shows which records are intact", err)
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package logstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,7 +14,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// sealState is what callers and the goroutine that seals tell each other.
+// sealState is shared by callers of Seal and the sealer.
 type sealState struct {
 	signal
 
@@ -41,12 +40,12 @@ func (l *sealState) takeWaiters() []chan error {
 	return w
 }
 
-// Seal writes all that is in memory into segments. What was acknowledged before
-// is in segments, durable as at level Power, when it returns nil, and the log
-// has given it up. If ctx is done first, the sealing goes on all the same.
+// Seal writes all memtables into segments. When it returns nil, every entry
+// acknowledged before is in a segment, durable as at level Power, and the log
+// is truncated. If ctx is done first, sealing goes on in the background.
 func (s *Store) Seal(ctx context.Context) error {
 	if err := s.waitReady(ctx); err != nil {
-		return fmt.Errorf("logstore: seal %s: %w", s.dir, err)
+		return s.opError("seal", err)
 	}
 	done := make(chan error, 1)
 	s.seals.mu.Lock()
@@ -62,7 +61,7 @@ func (s *Store) Seal(ctx context.Context) error {
 		err = ErrClosed
 	}
 	if err != nil {
-		return fmt.Errorf("logstore: seal %s: %w", s.dir, err)
+		return s.opError("seal", err)
 	}
 	return nil
 }
@@ -82,7 +81,7 @@ func (s *Store) waitReady(ctx context.Context) error {
 	}
 }
 
-// sealer seals until ctx is done.
+// sealer seals memtables until ctx is done.
 func (s *Store) sealer(ctx context.Context) {
 	age := time.NewTimer(s.o.SealAge)
 	defer age.Stop()
@@ -104,7 +103,7 @@ func (s *Store) sealer(ctx context.Context) {
 	}
 }
 
-// needsSeal tells whether there is a reason to seal the active memtable.
+// needsSeal reports whether the active memtable is to be sealed now.
 func (s *Store) needsSeal() bool {
 	if s.seals.requested() {
 		return true
@@ -120,7 +119,7 @@ func (s *Store) needsSeal() bool {
 	return m.bytes.Load() >= s.sealSize || age >= int64(s.o.SealAge) || age < 0
 }
 
-// sealAll seals all that is in memory, and answers those who asked for it.
+// sealAll seals all that is in memory, and answers the callers of Seal.
 func (s *Store) sealAll(ctx context.Context) {
 	waiters := s.seals.takeWaiters()
 	answer := func(err error) {
@@ -130,7 +129,7 @@ func (s *Store) sealAll(ctx context.Context) {
 		waiters = nil
 	}
 	m := s.active.Load()
-	if m.count.Load() == 0 && m.bytes.Load() == 0 { // what was acknowledged has been counted
+	if m.count.Load() == 0 && m.bytes.Load() == 0 { // acknowledged entries have been counted
 		answer(nil)
 		return
 	}
@@ -159,12 +158,12 @@ func (s *Store) sealAll(ctx context.Context) {
 		}
 		s.seals.lastErr.Store(&err)
 		answer(err)
-		// Those who have asked since hear of it too. If it goes well after all
-		// they stay for what comes after m, which may be what they asked for.
+		// Callers that came since get the error too. After a success they are kept for
+		// the next memtable, which may hold the entries they mean.
 		for _, w := range s.seals.takeWaiters() {
 			w <- err
 		}
-		s.throttle.wakeAll() // who waits for room is told why there is none
+		s.throttle.wakeAll() // appends that wait for memory return the error
 		select {
 		case <-ctx.Done():
 			return
@@ -173,8 +172,8 @@ func (s *Store) sealAll(ctx context.Context) {
 	}
 }
 
-// freeze makes a new memtable the active one and returns the old one, which gets
-// nothing more but from those who are inside.
+// freeze replaces the active memtable by a new one and returns the old one,
+// which only appends already inside still change.
 func (s *Store) freeze() *memtable {
 	m := s.active.Load()
 	next := s.addMemtable()
@@ -183,8 +182,8 @@ func (s *Store) freeze() *memtable {
 	return m
 }
 
-// addMemtable makes one that queries see. So they do before an append that is in
-// the one before can find it: what it puts there is acknowledged.
+// addMemtable makes a memtable that queries see: before an append that is
+// inside the one before can find it, as that append's entries are acknowledged.
 func (s *Store) addMemtable() *memtable {
 	next := newMemtable(0, &s.chunks, s.throttle.addUsed)
 	s.mu.Lock()
@@ -193,7 +192,7 @@ func (s *Store) addMemtable() *memtable {
 	return next
 }
 
-// nextPosition is the position after the last that may have been inserted.
+// nextPosition returns the position after the last that may have been inserted.
 func (s *Store) nextPosition() uint64 {
 	if next := s.replay.next.Load(); next != 0 {
 		return next
@@ -202,16 +201,16 @@ func (s *Store) nextPosition() uint64 {
 	return uint64(next)
 }
 
-// seal makes a segment of m, in which nobody is inside, and has the log give up
-// what is in it.
+// seal writes m, which no append is inside of, as a segment, and truncates the
+// log.
 //
-// Each entry is in a segment or is replayed, never both: the segment says that
-// it has all positions after that of the one before it, up to the boundary of
-// m, and it is durable before the log gives anything up. A crash before that
-// leaves the log as it was; a crash between leaves both, and replay begins after
-// the highest position that a segment has. What the log has acknowledged below
-// level Power is synced first: after a power cut, a segment with positions that
-// the log has lost would hide the entries that get these positions next.
+// Each entry is in a segment or is replayed, never both: the segment covers all
+// positions after those of the one before it, up to the boundary of m, and it
+// is durable before the log is truncated. A crash before that leaves the log as
+// it was; a crash in between leaves both, and replay begins after the highest
+// position of a segment. Below level Power the log is synced first: else, after
+// a power cut, a segment with positions that the log has lost would hide the
+// entries that get these positions next.
 func (s *Store) seal(ctx context.Context, m *memtable) error {
 	s.seals.active.Store(true)
 	defer s.seals.active.Store(false)
@@ -238,13 +237,13 @@ func (s *Store) seal(ctx context.Context, m *memtable) error {
 	s.seals.count.Add(1)
 	t.Stop()
 	s.space.wrote(bytes)
-	// An error leaves in the log what is in the segment too. The next one will
-	// take it away, or replay leave it out.
+	// After an error the log still has records of the segment. The next truncation
+	// drops them, and replay skips them.
 	s.truncate(boundary)
 	return nil
 }
 
-// removeMemtable takes m out of the list, in one step with what publish does.
+// removeMemtable removes m from the list, in one step with publish.
 func (s *Store) removeMemtable(m *memtable, publish func()) {
 	s.mu.Lock()
 	s.mems = slices.DeleteFunc(slices.Clone(s.mems), func(o *memtable) bool { return o == m })
@@ -256,10 +255,10 @@ func (s *Store) removeMemtable(m *memtable, publish func()) {
 	m.release()
 }
 
-// truncate has the log give up what is before position next.
+// truncate drops the records of the log before position next.
 func (s *Store) truncate(next uint64) {
 	err := s.log.TruncateBefore(wal.Position(next))
-	s.bgErrors.set("giving up what is sealed of the log", err)
+	s.bgErrors.set("truncating the log", err)
 	first, _ := s.log.Bounds()
 	s.catalog.SetTruncated(uint64(first) - 1)
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/logstore/internal/labelindex"
 )
 
-// A MatchOp is how a Matcher compares.
+// A MatchOp is the comparison of a Matcher.
 type MatchOp uint8
 
 const (
@@ -30,9 +31,9 @@ func (o MatchOp) String() string {
 
 var operators = [...]string{"=", "!=", "=~", "!~"}
 
-// A Matcher is a condition on the value of one label. A label that is not there
-// has the value "". It is made by Match, or written down: then its regular
-// expression is compiled each time it is used.
+// A Matcher is a condition on the value of one label. A missing label has the
+// value "". Match makes a Matcher with its regular expression compiled; that of
+// a composite literal is compiled each time it is used.
 type Matcher struct {
 	Name  string
 	Op    MatchOp
@@ -40,8 +41,8 @@ type Matcher struct {
 	re    *regexp.Regexp
 }
 
-// Match makes a Matcher. The error is that of a regular expression, which has
-// the syntax of package regexp; a dot matches a line feed too.
+// Match makes a Matcher. It returns an error for an invalid regular expression,
+// whose syntax is that of package regexp; a dot also matches a newline.
 func Match(name string, op MatchOp, value string) (Matcher, error) {
 	return Matcher{Name: name, Op: op, Value: value}.compile()
 }
@@ -49,19 +50,19 @@ func Match(name string, op MatchOp, value string) (Matcher, error) {
 func (m Matcher) compile() (Matcher, error) {
 	switch {
 	case m.Name == "":
-		return m, fmt.Errorf("%w: a matcher without a name", ErrLabels)
+		return m, fmt.Errorf("logstore: Matcher.Name: empty; want the name of a label: %w", ErrLabels)
 	case int(m.Op) >= len(operators):
-		return m, fmt.Errorf("matcher of %s: unknown %v", m.Name, m.Op)
+		return m, setting.Wrong("logstore: Matcher.Op of "+m.Name, uint8(m.Op), "Equal, NotEqual, Matches or NotMatches")
 	case m.Op < Matches || m.re != nil:
 		return m, nil
 	}
 	// By itself first: "a)|(b" is not to become right by what is put around it.
 	if _, err := regexp.Compile(m.Value); err != nil {
-		return m, fmt.Errorf("matcher of %s: %w", m.Name, err)
+		return m, fmt.Errorf("logstore: matcher of %s: %w", m.Name, err)
 	}
 	re, err := regexp.Compile(`\A(?s:` + m.Value + `)\z`)
 	if err != nil {
-		return m, fmt.Errorf("matcher of %s: %w", m.Name, err)
+		return m, fmt.Errorf("logstore: matcher of %s: %w", m.Name, err)
 	}
 	m.re = re
 	return m, nil
@@ -69,10 +70,10 @@ func (m Matcher) compile() (Matcher, error) {
 
 func (m Matcher) String() string { return fmt.Sprintf("%s%s%q", m.Name, m.Op, m.Value) }
 
-// positive: it is not the contrary of another one.
+// positive reports whether the operator is not a negation.
 func (m Matcher) positive() bool { return m.Op == Equal || m.Op == Matches }
 
-// matches reports whether a value meets the condition. m was compiled.
+// matches reports whether a value meets the condition. m is compiled.
 func (m Matcher) matches(value string) bool {
 	if m.Op < Matches {
 		return (value == m.Value) == m.positive()
@@ -80,9 +81,9 @@ func (m Matcher) matches(value string) bool {
 	return m.re.MatchString(value) == m.positive()
 }
 
-// literals returns the values that are meant, if they are few: that of Equal and
-// NotEqual, or those of a regular expression that is literals or a choice of
-// them.
+// literals returns the values that the condition names, if they are few: that
+// of Equal and NotEqual, or those of a regular expression that is a literal or
+// an alternation of literals.
 func (m Matcher) literals() (values []string, only bool) {
 	if m.Op < Matches {
 		return []string{m.Value}, true
@@ -100,8 +101,8 @@ func (m Matcher) literals() (values []string, only bool) {
 	return slices.Compact(p.exact), true
 }
 
-// literal reports whether an expression has nothing in it that depends on what
-// stands beside it, as the beginning of a line does.
+// literal reports whether no part of an expression depends on its context, as
+// the beginning of a line does.
 func literal(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral, syntax.OpEmptyMatch, syntax.OpCharClass, syntax.OpCapture, syntax.OpConcat, syntax.OpAlternate, syntax.OpQuest:
@@ -135,7 +136,7 @@ func (sel Selector) compile() (Selector, error) {
 	return sel, nil
 }
 
-// matches reports whether a stream is selected. sel was compiled.
+// matches reports whether a stream is selected. sel is compiled.
 func (sel Selector) matches(l Labels) bool {
 	for _, m := range sel {
 		if !m.matches(l.Get(m.Name)) {
@@ -145,7 +146,7 @@ func (sel Selector) matches(l Labels) bool {
 	return true
 }
 
-// streams returns the streams that are selected, nil for all there are.
+// streams returns the selected streams, nil for all.
 func (sel Selector) streams(x *labelindex.Index) (*roaring.Bitmap, error) {
 	if len(sel) == 0 {
 		return nil, nil

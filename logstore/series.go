@@ -11,8 +11,8 @@ import (
 )
 
 // Labels returns the names of the labels of the streams that sel selects and
-// that have entries between from and to: from <= time < to, to 0 is no end. They
-// are sorted. Errors with which there are results are those of Count.
+// that have entries in the range from <= time < to, sorted. To 0 means no end.
+// Errors that come with results are those of Count.
 func (s *Store) Labels(ctx context.Context, sel Selector, from, to int64) ([]string, error) {
 	if s.log == nil {
 		return nil, fmt.Errorf("logstore: streams: %w", errUnopened)
@@ -25,7 +25,7 @@ func (s *Store) Labels(ctx context.Context, sel Selector, from, to int64) ([]str
 	return s.labels.Names(p.streams), err
 }
 
-// LabelValues returns the values of a label, as Labels does the names.
+// LabelValues returns the values of a label, as Labels returns the names.
 func (s *Store) LabelValues(ctx context.Context, name string, sel Selector, from, to int64) ([]string, error) {
 	if s.log == nil {
 		return nil, fmt.Errorf("logstore: streams: %w", errUnopened)
@@ -38,8 +38,8 @@ func (s *Store) LabelValues(ctx context.Context, name string, sel Selector, from
 	return s.labels.Values(name, p.streams), err
 }
 
-// Series returns the labels of the streams, as Labels does the names. They are
-// ordered by names and values.
+// Series returns the labels of the streams, ordered by names and values; see
+// Labels.
 func (s *Store) Series(ctx context.Context, sel Selector, from, to int64) ([]Labels, error) {
 	p, err := s.present(ctx, sel, from, to)
 	if p == nil {
@@ -53,7 +53,7 @@ func (s *Store) Series(ctx context.Context, sel Selector, from, to int64) ([]Lab
 	return series, err
 }
 
-// A presence is which streams have entries in the range of a search.
+// A presence collects the streams that have entries in the range of a search.
 type presence struct {
 	x       *search
 	mu      sync.Mutex
@@ -61,7 +61,7 @@ type presence struct {
 	names   []*streamLabels
 }
 
-// present finds them. It is nil where an error leaves nothing.
+// present collects them. It returns nil where an error leaves nothing.
 func (s *Store) present(ctx context.Context, sel Selector, from, to int64) (*presence, error) {
 	p := &presence{streams: roaring.New()}
 	partial, err := s.scanAll(ctx, Query{Selector: sel, From: from, To: to}, func(x *search) (summaryFunc, scanJob) {
@@ -72,7 +72,7 @@ func (s *Store) present(ctx context.Context, sel Selector, from, to int64) (*pre
 		p, partial = nil, err
 	}
 	if partial != nil {
-		partial = fmt.Errorf("logstore: streams of %s: %w", s.dir, partial)
+		partial = s.opError("streams of", partial)
 	}
 	return p, partial
 }
@@ -83,8 +83,8 @@ func (p *presence) add(n *streamLabels) {
 	}
 }
 
-// summary takes what has its first or its last entry in the range, and leaves
-// what goes over both of its ends, and may have none in it.
+// summary takes a run that has its first or its last entry in the range. A run
+// that spans the whole range may have no entry in it, and must be read.
 func (p *presence) summary(n *streamLabels, min, max, _, _ int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,83 +7,83 @@ import (
 	"github.com/stele-go/stele/latency"
 )
 
-// Stats are figures of a store. Those that count begin at 0 with Open. They are
-// read one after the other while the store goes on, so they may not fit
-// together to the last one.
+// Stats are figures of a store. Counters begin at 0 with Open. They are read
+// one after the other while the store runs, so related figures may differ by a
+// few.
 type Stats struct {
-	// What was appended: entries, bytes of lines and metadata, and entries that
-	// were refused. Replayed entries count as appended.
+	// Entries appended, the bytes of their lines and metadata, and entries
+	// refused. Replayed entries count as appended.
 	Entries, Bytes, Rejected uint64
 
 	Streams int // that have entries
 
-	// What is in memory and not yet in a segment.
+	// What is in memtables.
 	MemoryEntries int64
 	MemoryLines   int64 // bytes of lines and metadata
-	MemoryUsed    int64 // bytes of memory taken for them, bounded by MemoryLimit
+	MemoryUsed    int64 // bytes of memory, at most MemoryLimit
 	MemoryLimit   int64 // a share of Options.Memory
 
-	Sealed  uint64 // memtables that became segments
-	Sealing bool   // one does just now
+	Sealed  uint64 // memtables written as segments
+	Sealing bool   // one is being written
 
-	// Segments, the bytes of their files, and what is in them: blocks, entries,
+	// Segments, the bytes of their files, and their contents: blocks, entries,
 	// and bytes of lines and metadata.
 	Segments, SegmentBytes             int64
 	Blocks, SealedEntries, SealedLines int64
-	// Compactions that were made, and the bytes that they have written.
+	// Completed compactions, and the bytes that they wrote.
 	Compactions, CompactedBytes int64
-	// Segments that were deleted by Retention or RetainBytes.
+	// Segments deleted by Retention or RetainBytes.
 	Retired int64
-	// Segments that were found damaged since Open, entries of them that were
-	// lost, where it is known how many, and segments that are in quarantine, those
-	// of earlier times too.
+	// Segments found damaged since Open, their lost entries as far as the
+	// number is known, and the segments in quarantine, earlier ones included.
 	Damaged, LostEntries, Quarantined int64
 	OpenFiles                         int64 // segments that are open
-	// CacheHits is the share of looks into the cache of what is known of
-	// segments that found it there, 0 to 1; CacheBytes is its size.
+	// CacheHits is the hit ratio of the cache of segment indexes, 0 to 1;
+	// CacheBytes is its size.
 	CacheHits  float64
 	CacheBytes int64
 
-	// Appends that wait now, for room in memory or for replay, those that found
-	// no room at all, and the time that all have been delayed.
+	// Appends that wait now, for memory or replay; appends that found no memory
+	// at all; and the time that all appends were delayed.
 	Waiting int64
 	Blocked int64
 	Delayed time.Duration
 
-	// The log: the positions of its first record and the next one, and the bytes
-	// that its files take.
+	// The log: the positions of its first record and the next one, and the
+	// bytes of its files.
 	LogFirst, LogNext uint64
 	LogBytes          int64
 
-	// Latencies. Append has the calls that kept their batch, or what of it was
-	// not refused, with the time that they waited for memory and for the sync:
-	// all of them at Power, one of 16 below. Sync has the syncs of the log, at
-	// Power with the write before each.
+	// Latencies. Append has the calls that kept entries, with the time that
+	// they waited for memory and for the sync: every call at Power, one of 16
+	// below. Sync has the syncs of the log, at Power with the write before
+	// each.
 	Append, Sync latency.Snapshot
-	// Seal is how long memtables took to become segments, Merge how long merges
-	// took, which are slowed down by Options.BackgroundRate.
+	// Seal has the time in which memtables became segments, Compaction that of
+	// compactions, which Options.BackgroundRate throttles.
 	Seal, Compaction latency.Snapshot
-	// Query has the calls of Query that ended without an error, or were ended by
-	// their consumer: from the first step of the iteration to the last, with the
-	// time that the consumer took. QueryFirst ends with the first step, or where
-	// there is none with the iteration. It has those too that failed after a step.
+	// Query has the calls of Query that ended without an error or were stopped
+	// by their consumer: from the first step of the iteration to the last, the
+	// time of the consumer included. QueryFirst ends with the first step, or
+	// the end of an empty iteration. It includes queries that failed after a
+	// step.
 	Query, QueryFirst latency.Snapshot
 
-	// Replay after Open: positions that there were, and that are yet to come.
+	// Replay after Open: positions replayed, and positions to go.
 	Replayed, ToReplay uint64
 
-	// Bytes that the file system has free, as it was last looked, and those
-	// that must stay free; LowSpace refuses appends.
+	// Free bytes of the file system when last read, and the bytes that must
+	// stay free; LowSpace means that appends are refused.
 	Free, MinFree int64
 	LowSpace      bool
 
-	// Failed is why nothing is appended until the store is opened anew, nil if
-	// it is. Trouble is what background work has failed to do, and tries again;
-	// it is nil when all went well the last time.
+	// Failed is why nothing is appended until the store is opened again, or
+	// nil. BackgroundError joins the last errors of background work, which is
+	// retried; it is nil when all succeeded the last time.
 	Failed, BackgroundError error
 }
 
-// counts are what Store counts.
+// counts are the counters of a Store.
 type counts struct {
 	appends                  latency.Sampler
 	seals                    latency.Histogram
@@ -92,7 +92,7 @@ type counts struct {
 	replayWaiters            atomic.Int64 // for the end of replay
 }
 
-// Stats returns the figures of now.
+// Stats returns the current figures.
 func (s *Store) Stats() Stats {
 	if s.log == nil {
 		return Stats{Failed: errUnopened}

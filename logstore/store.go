@@ -39,7 +39,7 @@ type Store struct {
 	seals          sealState
 	replay         replaying
 	maintainSignal signal
-	recordSize     int   // of a record, at most, see record.go
+	recordSize     int   // largest record in bytes, see record.go
 	sealSize       int64 // bytes of memory at which a memtable is sealed
 
 	// mu makes one atomic step of what a query sees: mems and the catalog's
@@ -74,7 +74,7 @@ type Store struct {
 func Open(dir string, o Options) (*Store, error) {
 	o, err := o.resolve()
 	if err != nil {
-		return nil, fmt.Errorf("logstore: open %s: %w", dir, err)
+		return nil, err
 	}
 	s, err := open(dir, o)
 	if err != nil {
@@ -270,7 +270,7 @@ func (s *Store) Compact(ctx context.Context) error {
 		if s.isClosed() {
 			err = ErrClosed
 		}
-		return fmt.Errorf("logstore: compact %s: %w", s.dir, err)
+		return s.opError("compact", err)
 	}
 	return nil
 }

@@ -9,38 +9,38 @@ import (
 	"sync/atomic"
 )
 
-// A LaggedError tells that a consumer of Tail was too slow.
+// A LaggedError reports that a consumer of Tail was too slow.
 type LaggedError struct {
-	// Lost is how many entries of the streams that it asked for it did not get.
-	// Nobody has looked whether they pass its filter.
+	// Lost is how many entries of the selected streams were dropped. The filter
+	// was not applied to them.
 	Lost int64
 }
 
 func (e *LaggedError) Error() string {
-	return fmt.Sprintf("the consumer was too slow and has missed %d entries", e.Lost)
+	return fmt.Sprintf("logstore: tail: the consumer was too slow and missed %d entries", e.Lost)
 }
 
-// Tail ranges over the entries that come from now on, in the order in which
-// they were acknowledged, until ctx is done. It begins with the first step of
-// the iteration: a batch whose Append is called after that is seen. A consumer
-// that is too slow misses some: then a step has an error that is a
-// *LaggedError, which says how many, and the iteration goes on. Any other error
-// is the last step; it is ErrClosed when the store is.
+// Tail ranges over new entries, in the order in which they are acknowledged,
+// until ctx is done. It begins with the first step of the iteration: a batch
+// whose Append is called after that is seen. A consumer that is too slow misses
+// entries: then a step has a *LaggedError, which counts them, and the iteration
+// goes on. Any other error is the last step; it is ErrClosed once the store is
+// closed.
 //
-// What waits for slow consumers takes a bounded part of Options.Memory, which
-// they share.
+// Buffered entries take a bounded part of Options.Memory, which all consumers
+// share.
 func (s *Store) Tail(ctx context.Context, sel Selector, f Filter) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		if err := s.tail(ctx, sel, f, yield); err != nil {
-			yield(Result{}, err)
+			yield(Result{}, s.opError("tail of", err))
 		}
 	}
 }
 
-// tail returns nil if yield wants no more.
+// tail returns nil when the consumer stops.
 func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Result, error) bool) error {
 	if s.log == nil {
-		return fmt.Errorf("logstore: tail: %w", errUnopened)
+		return errUnopened
 	}
 	sel, err := sel.compile()
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Store) tail(ctx context.Context, sel Selector, f Filter, yield func(Res
 // tails are the consumers of Tail.
 type tails struct {
 	memory int64
-	any    atomic.Bool // whether list has one: all that an append looks at
+	any    atomic.Bool // whether list has one: an append reads nothing else
 	mu     sync.Mutex
 	list   []*tail
 }
@@ -99,9 +99,9 @@ func (ts *tails) remove(t *tail) {
 	ts.any.Store(len(ts.list) > 0)
 }
 
-// notifyTails hands the first entries of a batch, as many as were kept, and not those
-// that were refused, to all tails. An append calls it when queries find them,
-// before it returns.
+// notifyTails passes the first kept entries of a batch, without the rejected
+// ones, to all tails. An append calls it once queries find them, before it
+// returns.
 func (s *Store) notifyTails(b Batch, refused []Rejection, kept int) {
 	ts := &s.reads.tails
 	if !ts.any.Load() {
@@ -125,11 +125,11 @@ type tail struct {
 	notify   chan struct{}
 
 	mu       sync.Mutex
-	selected map[Labels]bool // what the selector said of streams
+	selected map[Labels]bool // results of the selector
 	buffer   tailBuffer
 }
 
-// tailBuffer are entries, and how many were lost after them.
+// tailBuffer holds entries, and how many were lost after them.
 type tailBuffer struct {
 	entries []tailEntry
 	lines   []byte
@@ -142,14 +142,13 @@ type tailEntry struct {
 	labels, metadata Labels
 }
 
-// tailEntryBytes is about what an entry takes beside its line.
+// tailEntryBytes is about the memory of an entry beside its line.
 const tailEntryBytes = 64
 
-// maxSelected bounds what a tail remembers of streams.
+// maxSelected bounds the cached selector results of a tail.
 const maxSelected = 1 << 14
 
-// put takes the first entries in that were kept and not refused, as long as they
-// fit into most bytes.
+// put buffers the first kept entries that were not rejected, within max bytes.
 func (t *tail) put(b Batch, refused []Rejection, kept int, most int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -190,7 +189,7 @@ func (t *tail) put(b Batch, refused []Rejection, kept int, most int64) {
 	}
 }
 
-// firstOf returns the entries up to the n-th that is not refused.
+// firstOf returns the entries up to the n-th that was not rejected.
 func firstOf(entries []Entry, refused []Rejection, n int) []Entry {
 	for i := range entries {
 		if len(refused) > 0 && refused[0].Entry == i {
@@ -217,8 +216,8 @@ func (t *tail) wants(l Labels) bool {
 	return w
 }
 
-// add takes an entry in. Once one is lost the next ones are too, until the
-// consumer has what came before: so it learns where they are missing.
+// add buffers an entry. Once one is lost the following are too, until the
+// consumer has taken the buffer: so it learns where entries are missing.
 func (b *tailBuffer) add(l Labels, e Entry, most int64) {
 	size := int64(len(b.lines)+len(e.Line)) + int64(len(b.entries)+1)*tailEntryBytes
 	if b.lost > 0 || len(b.entries) > 0 && size > most {
@@ -230,7 +229,7 @@ func (b *tailBuffer) add(l Labels, e Entry, most int64) {
 	b.entries = append(b.entries, tailEntry{e.Time, from, len(b.lines), l, e.Metadata})
 }
 
-// swap returns what has come, and takes a buffer to fill whose entries were consumed.
+// swap returns the buffered entries, and takes a consumed buffer to fill next.
 func (t *tail) swap(empty tailBuffer) tailBuffer {
 	clear(empty.entries)
 	t.mu.Lock()

@@ -70,19 +70,19 @@ func (c *checker) reason(l Labels, e *Entry, newest int64) error {
 	o := c.o
 	switch {
 	case l.enc == "":
-		return fmt.Errorf("%w: a stream has at least one label", ErrLabels)
+		return fmt.Errorf("%w: no label; want at least one", ErrLabels)
 	case len(e.Line) > o.MaxLine:
-		return fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooLong, len(e.Line), o.MaxLine)
+		return fmt.Errorf("%w: %d bytes; want at most %d (Options.MaxLine)", ErrTooLong, len(e.Line), o.MaxLine)
 	case e.Time < 0:
-		return fmt.Errorf("%w: the time %d is before 1970", ErrTooOld, e.Time)
+		return fmt.Errorf("%w: time %d; want 0 ns or more", ErrTooOld, e.Time)
 	case e.Time == math.MaxInt64:
-		return fmt.Errorf("%w: the time %d is none", ErrFuture, e.Time)
+		return fmt.Errorf("%w: time %d; want less", ErrFuture, e.Time)
 	case o.FutureWindow >= 0 && e.Time-c.now > int64(o.FutureWindow):
-		return fmt.Errorf("%w: %s, at %s times up to %s are taken", ErrFuture, clock(e.Time), clock(c.now), clock(c.now+int64(o.FutureWindow)))
+		return fmt.Errorf("%w: time %s at %s; want %s or earlier (Options.FutureWindow)", ErrFuture, clock(e.Time), clock(c.now), clock(c.now+int64(o.FutureWindow)))
 	case o.Retention > 0 && c.now-e.Time > int64(o.Retention):
-		return fmt.Errorf("%w: %s, times from %s on are taken, %s back", ErrExpired, clock(e.Time), clock(c.now-int64(o.Retention)), o.Retention)
+		return fmt.Errorf("%w: time %s; want %s or later (Options.Retention)", ErrExpired, clock(e.Time), clock(c.now-int64(o.Retention)))
 	}
-	return fmt.Errorf("%w: %s, the newest is of %s, so times from %s on are taken", ErrTooOld, clock(e.Time), clock(newest), clock(newest-int64(o.LateWindow)))
+	return fmt.Errorf("%w: time %s where the newest is %s; want %s or later (Options.LateWindow)", ErrTooOld, clock(e.Time), clock(newest), clock(newest-int64(o.LateWindow)))
 }
 
 func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }

@@ -6,28 +6,27 @@ import (
 	"github.com/stele-go/stele/logstore/internal/catalog"
 )
 
-// A view is all entries of one moment, each once: those in memory, and those in
-// segments. Release it; until then nothing of it goes away, and the numbers of
-// streams keep their meaning, for streams that are looked up after acquire.
-// Entries that come later may show up in the youngest memtable.
+// A view is a snapshot of all entries, each once: memtables and segments. Until
+// it is released nothing of it goes away, and stream numbers looked up after
+// acquire keep their meaning. Later entries may show up in the youngest
+// memtable.
 type view struct {
 	mems []*memtable // the oldest first; nil: it was given back, see sweep.handOver
 	segs *catalog.Snapshot
-	// sealed is where those are that were given back.
+	// sealed holds the segments of memtables that were released.
 	sealed []*sealedMemtable
-	// partial is nil if the view has all that was acknowledged before. It is
-	// ErrReplaying while the log is being replayed, and an error that tells why
-	// if that has failed.
+	// partial is nil if the view has every acknowledged entry. It is
+	// ErrReplaying during replay, and the error of a replay that failed.
 	partial error
 
 	unpin func()
 }
 
-// acquire takes the memtables and the segments of one moment, in one step. The
-// error is ErrClosed.
+// acquire takes the memtables and the segments of one moment. The error is
+// ErrClosed.
 //
 // A memtable leaves the list in the same step in which the segment with its
-// entries enters the catalog (seal), so no view has both, or neither.
+// entries enters the catalog (see seal), so no view has both or neither.
 func (s *Store) acquire() (*view, error) {
 	v := &view{unpin: s.labels.Pin()}
 	s.mu.Lock()
