@@ -11,18 +11,18 @@ import (
 // chunkSize is how much memory a memtable takes at once.
 const chunkSize = 1 << 20
 
-// A chunkPool keeps chunks for other memtables, and lists of rows: they are most
-// of the memory of a store, and if each new one were the garbage collector's,
-// the process would grow to twice of that.
+// A chunkPool keeps chunks, and lists of rows, for other memtables. They are
+// most of the memory of a store: were each new one garbage-collected memory,
+// the process would grow to twice the size.
 //
-// So chunks are not the collector's at all, but cut from one mapping. Who has
-// one has the pool too, by the arena, and the mapping goes with the pool.
+// So chunks are not on the heap, but cut from one mapping. An arena refers to
+// the pool, and the mapping lives as long as the pool.
 type chunkPool struct {
 	rows rowPool
 
 	mu     sync.Mutex
 	free   []*chunkMem
-	max    int // chunks that are kept
+	max    int // chunks
 	mapped *mapping
 	used   int  // bytes of mapped that have become chunks
 	closed bool // the memory of what is given back goes back to the kernel
@@ -34,13 +34,13 @@ type chunkMem struct {
 	mapped bool
 }
 
-// A mapping is memory that is not the garbage collector's.
+// A mapping is memory outside the heap.
 type mapping struct{ mem []byte }
 
 func newMapping(size int) *mapping {
 	mem, err := mapMemory(size)
 	if err != nil {
-		return new(mapping) // chunks are made otherwise
+		return new(mapping) // chunks come from the heap
 	}
 	m := &mapping{mem}
 	runtime.AddCleanup(m, func(mem []byte) { sys.Munmap(mem) }, mem)
@@ -66,9 +66,8 @@ func (p *chunkPool) get() *chunkMem {
 	return &chunkMem{mem: make([]byte, chunkSize)}
 }
 
-// put takes back chunks. Of those that are the garbage collector's it keeps as
-// many as are missing from the mapping, and none that was made for a longer
-// record.
+// put takes back chunks. Of those on the heap it keeps as many as the mapping
+// lacks, and none that was made for a longer record.
 func (p *chunkPool) put(chunks []chunk) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,15 +81,15 @@ func (p *chunkPool) put(chunks []chunk) {
 	}
 }
 
-// drop gives the memory of a chunk back to the kernel. It can still be read: it
-// is zeros then.
+// drop returns the memory of a chunk to the kernel. It stays readable: as
+// zeros.
 func (p *chunkPool) drop(c *chunkMem) {
 	// An error leaves it as it is until the mapping goes.
 	_ = sys.Madvise(c.mem, sys.MemDontNeed)
 }
 
-// close gives the memory of all chunks back that nobody has, and sees to it that
-// that of the others follows.
+// close returns the memory of all free chunks to the kernel; that of the others
+// follows as they are put back.
 func (p *chunkPool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,14 +102,14 @@ func (p *chunkPool) close() {
 	p.free = nil
 }
 
-// An arena is memory for the records of one memtable. It hands out pieces that
-// stay where they are until all of it is given back.
+// An arena is memory for the records of one memtable. Its pieces stay where
+// they are until all of it is released.
 type arena struct {
 	pool    *chunkPool
-	onAlloc func(bytes int64) // told of each chunk
+	onAlloc func(bytes int64) // called for each chunk
 
 	mu        sync.Mutex
-	rest      []byte                  // what is left of the last chunk that is shared
+	rest      []byte                  // unused part of the last shared chunk
 	lastChunk uint32                  // that chunk
 	chunks    atomic.Pointer[[]chunk] // changed with mu held
 }
@@ -121,7 +120,8 @@ type chunk struct {
 	writers *atomic.Int32 // pieces that are not yet written
 }
 
-// reserve returns n bytes, and where they are. Call written when they are.
+// reserve returns n bytes, and their place. The caller calls finish once they
+// are written.
 func (a *arena) reserve(n int) (p []byte, chunk, off uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -148,18 +148,18 @@ func (a *arena) add(mem *chunkMem, writers int32) uint32 {
 	}
 	c := chunk{mem, new(atomic.Int32)}
 	c.writers.Store(writers)
-	// Readers see the old slice or the new; they share what they both have.
+	// Readers see the old slice or the new; both share the old chunks.
 	now := append(old, c)
 	a.chunks.Store(&now)
 	a.onAlloc(int64(len(mem.mem)))
 	return uint32(len(now) - 1)
 }
 
-// finish tells that a piece of chunk i is not written to any more.
+// finish ends the writing of a piece of chunk i.
 func (a *arena) finish(i uint32) { (*a.chunks.Load())[i].writers.Add(-1) }
 
-// immutable returns chunk i if nothing will be written to it any more, else nil.
-// Behind the last piece it has what was there in a former life.
+// immutable returns chunk i if nothing will be written to it any more, else
+// nil. Beyond the last piece it has old contents.
 func (a *arena) immutable(i uint32) []byte {
 	a.mu.Lock()
 	shared := i == a.lastChunk && len(a.rest) > 0
@@ -171,7 +171,7 @@ func (a *arena) immutable(i uint32) []byte {
 	return c.mem
 }
 
-// len is how many chunks there are.
+// len returns the number of chunks.
 func (a *arena) len() int {
 	if p := a.chunks.Load(); p != nil {
 		return len(*p)
@@ -181,7 +181,7 @@ func (a *arena) len() int {
 
 func (a *arena) chunk(i uint32) []byte { return (*a.chunks.Load())[i].mem }
 
-// release gives all memory back. Nobody may hold a piece of it.
+// release returns all memory to the pool. No piece may be in use.
 func (a *arena) release() {
 	if p := a.chunks.Swap(nil); p != nil {
 		a.pool.put(*p)

@@ -9,15 +9,15 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-// A blockEncoder encodes blocks, one after the other. Store.makers keeps them, as
-// their memory is a few MiB.
+// A blockEncoder encodes blocks, one after the other. Store.encoders pools
+// them, as their memory is a few MiB.
 type blockEncoder struct {
 	enc        block.Encoder
 	filt       filter.Builder
 	prefetched byte // of nothing: so that bytes are read for it
 }
 
-// A made block is what a blockMaker has made.
+// An encodedBlock is the output of a blockEncoder.
 type encodedBlock struct {
 	block, filter []byte
 	runs          []segment.StreamRun
@@ -25,10 +25,10 @@ type encodedBlock struct {
 	err           error
 }
 
-// prefetchRows is how many rows are brought into the cache of the processor at once.
+// prefetchRows is how many rows are brought into the CPU's cache at once.
 const prefetchRows = 32
 
-// encode encodes a block of runs of m into the memory of b.
+// encode encodes a block of runs of m into b.
 func (k *blockEncoder) encode(m *memtable, runs []rowRun, b *encodedBlock) {
 	k.enc.Reset()
 	k.filt.Reset()
@@ -64,8 +64,8 @@ func (k *blockEncoder) encode(m *memtable, runs []rowRun, b *encodedBlock) {
 	b.filter = k.filt.Append(b.filter[:0])
 }
 
-// writeBlocks writes all of m, in which nothing changes any more. Several
-// goroutines encode; the blocks are written in order.
+// writeBlocks writes all of m, which is immutable. Several goroutines encode;
+// the blocks are written in order.
 func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -5,13 +5,13 @@ import (
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
-// A candidate may have entries that are searched.
+// A candidate may have entries that match.
 type candidate struct {
-	start, end int64 // keys that none of its entries is before and behind
-	raw        int64 // about how many bytes it has
-	// skip is how many entries with the key start were found already.
+	start, end int64 // bounds of its entries' keys
+	raw        int64 // estimated bytes
+	// skip is how many entries with the key start were yielded already.
 	skip int
-	// Exactly one of these:
+	// Exactly one of the following is set.
 	segment *segmentSource
 	group   *blockGroup
 	block   *blockSource
@@ -23,8 +23,8 @@ type blockSource struct {
 	segs          *catalog.Snapshot
 	segment, rank uint64
 	block         int
-	spans         []span // by labels, those of one stream in order
-	clipped       bool   // spans may be parts of runs, see sweep.handOver
+	spans         []span // by labels, and within a stream in its order
+	clipped       bool   // spans may be parts of runs, see scan.switchSealed
 }
 
 // A span is a run of a stream in a block, or a part of one.
@@ -37,8 +37,8 @@ type span struct {
 	raw         int64
 }
 
-// A memorySource is a stream in a memtable. It is read by slices of time, each
-// with about as many entries as are asked for at once.
+// A memorySource is a stream in a memtable. It is read in slices of time, each
+// of about as many entries as are wanted at once.
 type memorySource struct {
 	*streamLabels
 	mem      *memtable
@@ -47,17 +47,17 @@ type memorySource struct {
 	from, to int64
 	step     int64 // of time
 	slice    bool  // it is a slice
-	// If there is a last, entries that do not come after it were found already.
+	// If hasLast, entries up to last were yielded already.
 	last    memRow
 	hasLast bool
 }
 
-// firstMemoryRank is that of the oldest memtable: what is in memory came after
-// all that is in segments.
+// firstMemoryRank is below the ranks of all memtables: what is in memory came
+// after all that is in segments.
 const firstMemoryRank = 1 << 63
 
-// memoryRank is that of the i-th memtable, sealedRank that of its rest once it
-// is handed over: which comes, in the order of the search, after what was found
+// memoryRank is the rank of the i-th memtable, sealedRank that of its rest once
+// it is sealed: this comes, in the order of the search, after the entries found
 // before.
 func memoryRank(i int) uint64 { return firstMemoryRank + 3*uint64(i) + 1 }
 
@@ -68,14 +68,14 @@ func (x *search) sealedRank(i int) uint64 {
 	return memoryRank(i) + 1
 }
 
-// A summaryFunc is told of entries of a stream, from min to max, before they are
-// looked at one by one, and reports whether that need not be. Several
+// A summaryFunc is called with the summary of a run of entries, from min to
+// max, before they are read, and reports whether that is enough. Several
 // goroutines call it.
 type summaryFunc func(n *streamLabels, min, max, rows, raw int64) bool
 
-// candidates hands what there is in the range of the search to push. An item of
-// the index, or a memtable, of which whole reports that it has taken care is
-// left out; whole may be nil.
+// candidates pushes the candidates in the range of the search. Items of the
+// index and memtables for which whole returns true are left out; whole may be
+// nil.
 func (x *search) candidates(whole summaryFunc, push func(candidate)) error {
 	set, err := x.selector.streams(x.store.labels)
 	if err != nil {
@@ -86,7 +86,7 @@ func (x *search) candidates(whole summaryFunc, push func(candidate)) error {
 	}
 	bySegment := map[uint64]*segmentSource{}
 	var failed error
-	var n *streamLabels // of the item before: those of a stream stand together
+	var n *streamLabels // of the previous item: items of a stream are adjacent
 	add := func(it timeindex.Item) {
 		if whole != nil {
 			if n == nil || n.stream != it.Stream {

@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// A memtable has no filter. What a rare word costs there is to look at every
-// line, some 60 ns each; to look for the word in all the lines of a chunk at
-// once costs a tenth of that, and mostly it is in none of them.
+// A memtable has no block filters. To search each line for a rare word takes
+// some 60 ns; to search all lines of a chunk at once takes a tenth of that a
+// line, and mostly the word is in none of them.
 
-// A textTest reports whether a text may have in it a line that a filter
-// wants. nil: nobody knows. It is about lines only, not about metadata.
+// A textTest reports whether a text may contain a line that a filter matches.
+// nil means unknown. It is about lines only, not about metadata.
 type textTest func(text []byte) bool
 
 func literalTest(s []byte) textTest {
@@ -21,7 +21,7 @@ func literalTest(s []byte) textTest {
 	return func(text []byte) bool { return containsRare(text, s, at) }
 }
 
-// allTests is what all of needs ask for.
+// allTests is true where all tests are.
 func allTests(needs []textTest) textTest {
 	var known []textTest
 	for _, n := range needs {
@@ -42,7 +42,7 @@ func allTests(needs []textTest) textTest {
 	}
 }
 
-// anyTest is what one of needs asks for.
+// anyTest is true where one of the tests is.
 func anyTest(needs []textTest) textTest {
 	for _, n := range needs {
 		if n == nil {
@@ -59,8 +59,8 @@ func anyTest(needs []textTest) textTest {
 	}
 }
 
-// chunkFilter remembers, for one query, which chunks of memtables have no line that
-// its filter wants. It may be used by many goroutines at once.
+// A chunkFilter remembers, for one query, which chunks of memtables have no
+// line that its filter matches. Many goroutines may use it at once.
 type chunkFilter struct {
 	test textTest // nil: nothing is known
 
@@ -74,8 +74,7 @@ const (
 	chunkIncluded
 )
 
-// results returns what is known of the chunks of m that are full and that nobody
-// writes to any more. It is for from.
+// results returns the results for the chunks of m so far, for excludes.
 func (a *chunkFilter) results(m *memtable) []atomic.Uint32 {
 	if a.test == nil {
 		return nil
@@ -93,8 +92,8 @@ func (a *chunkFilter) results(m *memtable) []atomic.Uint32 {
 	return list
 }
 
-// excludes reports whether chunk i of m, of which list is known, has no line that
-// is wanted. Several goroutines may look at once: they find the same.
+// excludes reports whether chunk i of m has no matching line. Goroutines that
+// test a chunk at the same time find the same.
 func (a *chunkFilter) excludes(list []atomic.Uint32, m *memtable, i uint32) bool {
 	if int(i) >= len(list) {
 		return false

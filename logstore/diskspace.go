@@ -10,18 +10,17 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A diskSpace knows how much room the file system has. It looks about once a
-// second, and whenever much has been written.
+// A diskSpace monitors the free space of the file system. It reads it about
+// once a second, and whenever much was written.
 type diskSpace struct {
 	dir string
-	// Bytes that must be free: for others, by Options.MinFree, and for the log
-	// and what is in memory, where the files that the log has ready count as
-	// free. They are: the log writes to them before it asks for more.
+	// Bytes that must be free: by Options.MinFree, and for the log and memtables.
+	// Preallocated log files count as free, as the log writes to them first.
 	minFree, reserved int64
 	preallocated      func() int64
-	required          atomic.Int64 // of both, when it looked last
+	required          atomic.Int64 // the larger of both, when last read
 	written           atomic.Int64
-	free              atomic.Int64 // bytes, when it looked last
+	free              atomic.Int64 // bytes, when last read
 	low               atomic.Bool
 	refreshSignal     signal
 	statfs            func(string) (sys.FSInfo, error)
@@ -30,12 +29,13 @@ type diskSpace struct {
 
 const (
 	refreshEvery = time.Second
-	// refreshBytes is what may be written between two looks.
+	// refreshBytes is how much is written before the free space is read again.
 	refreshBytes = 32 << 20
 )
 
-// init looks for the first time. ready returns the bytes of the files that the
-// log has made and not yet written to. Off Linux there may be nothing to ask.
+// init reads the free space for the first time. preallocated returns the bytes
+// of log files that are not yet written to. Off Linux free space may be
+// unknown.
 func (w *diskSpace) init(dir string, o *Options, ready func() int64) error {
 	w.dir, w.refreshSignal, w.statfs, w.preallocated = dir, make(signal, 1), o.statfs, ready
 	info, err := w.statfs(dir)
@@ -51,7 +51,7 @@ func (w *diskSpace) init(dir string, o *Options, ready func() int64) error {
 	return nil
 }
 
-// hasFree tells whether n bytes may be taken for a while, without appends being
+// hasFree reports whether n bytes may be used for a while without appends being
 // refused for it.
 func (w *diskSpace) hasFree(n int64) bool {
 	if !w.known {
@@ -61,8 +61,8 @@ func (w *diskSpace) hasFree(n int64) bool {
 	return w.free.Load()-w.required.Load() >= n
 }
 
-// refresh asks the file system. An error leaves what was known: a file system that
-// cannot tell is not full.
+// refresh reads the free space. After an error the last figures stay: a file
+// system that cannot tell is not full.
 func (w *diskSpace) refresh() {
 	w.written.Store(0)
 	info, err := w.statfs(w.dir)
@@ -75,7 +75,7 @@ func (w *diskSpace) refresh() {
 	w.low.Store(info.Free < least)
 }
 
-// wrote tells that n bytes were written.
+// wrote counts n written bytes.
 func (w *diskSpace) wrote(n int64) {
 	if w.written.Add(n) >= refreshBytes {
 		w.written.Store(0)
@@ -83,7 +83,7 @@ func (w *diskSpace) wrote(n int64) {
 	}
 }
 
-// check says why nothing may be appended, or returns nil.
+// check returns why nothing may be appended, or nil.
 func (w *diskSpace) check() error {
 	if !w.low.Load() {
 		return nil
@@ -91,13 +91,15 @@ func (w *diskSpace) check() error {
 	return fmt.Errorf("%w: %d MiB; want %d MiB or more: appends go on when there are", ErrLowSpace, w.free.Load()>>20, w.required.Load()>>20)
 }
 
-// setLow is the error of a write that the file system had no room for.
+// setLow returns the error of a write that found no space, and refuses appends
+// until the next refresh.
 func (w *diskSpace) setLow(cause error) error {
 	w.low.Store(true)
 	return fmt.Errorf("%w: %w", ErrLowSpace, cause)
 }
 
-// run looks until ctx is done. low is called when there is too little room.
+// run refreshes until ctx is done. low is called while there is too little
+// space.
 func (w *diskSpace) run(ctx context.Context, low func()) {
 	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()

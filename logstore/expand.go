@@ -12,27 +12,27 @@ import (
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
-// A segment has tens of thousands of blocks, and a query wants few of them. So
-// they do not all become candidates. Where a limit bounds what is wanted, the
-// segment is cut into slices of time, and the later ones are not looked at once
-// enough was found. Where a filter does, blocks are put into groups, and those
-// of a group whose filters let something through become candidates.
+// A segment has tens of thousands of blocks, and a query reads few of them. So
+// they do not all become candidates. Under a limit, the segment is divided into
+// slices of time, and the later ones are not read once the limit is reached.
+// Under a filter, blocks are put into groups, and the blocks of a group whose
+// filters let something through become candidates.
 
-// A segmentSource is what the time index says of one segment. One goroutine at
-// a time has it.
+// A segmentSource is the items of the time index of one segment. One goroutine
+// at a time uses it.
 type segmentSource struct {
 	segs  *catalog.Snapshot
 	rank  uint64
 	items []sourceItem
 
-	ready bool  // what follows, and that of items, is set
-	next  int64 // runs with lower keys became candidates already
+	ready bool  // the fields below, and those of items, are set
+	next  int64 // runs with lower keys are candidates already
 	step  int64 // of keys, of the next slice
 }
 
 type sourceItem struct {
 	timeindex.Item
-	only *rowRange // of its rows; nil: all
+	only *rowRange // the rows to read; nil: all
 
 	name *streamLabels
 	runs []segment.Run
@@ -41,18 +41,21 @@ type sourceItem struct {
 // A runRef is a run of a segment that is searched.
 type runRef struct{ block, item, run int32 }
 
-// A blockGroup is blocks whose filters are to be asked.
+// A blockGroup is blocks whose filters are to be tested.
 type blockGroup struct {
 	of   *segmentSource
-	refs []runRef // those of a block stand together
+	refs []runRef // refs of a block are adjacent
 }
 
 const (
-	// groupBlocks is how many blocks a group has.
+	// groupBlocks is the number of blocks of a group.
 	groupBlocks = 256
-	// yieldBlocks is how many of them are asked until appends may go on that wait
-	// for a processor.
+	// yieldBlocks is how many of them are tested between two calls of the
+	// scheduler, which may run appends.
 	yieldBlocks = 16
+	// A first slice has firstRows entries, or limitSlices times the limit, if
+	// that is more; each slice spans sliceGrowth times the time of the previous
+	// one.
 	// A first slice has firstRows entries, or, if it is more, limitSlices times
 	// those that are wanted; each one sliceGrowth times the time of the one before.
 	firstRows   = 1 << 14
@@ -60,8 +63,8 @@ const (
 	sliceGrowth = 4
 )
 
-// prepare finds the runs of all items. Of an item whose runs cannot be read, bad
-// is told, and it is left out.
+// prepare loads the runs of all items. Items whose runs cannot be read are left
+// out, and reported by bad.
 func (s *segmentSource) prepare(x *search, bad func(error)) {
 	s.ready, s.next = true, math.MinInt64
 	kept := s.items[:0]
@@ -94,7 +97,7 @@ func (t *rowRange) start() int {
 	return t.first
 }
 
-// firstSlice is how much of the keys the first slice of a candidate has.
+// firstSlice returns the range of keys of the first slice of a candidate.
 func (s *scan) firstSlice(c candidate) int64 {
 	if s.top == nil {
 		return math.MaxInt64
@@ -118,7 +121,7 @@ func (s *scan) expand(c candidate, bound int64, bad func(error)) []candidate {
 		src.prepare(x, bad)
 		src.step = s.firstSlice(c)
 	}
-	until := int64(math.MaxInt64) // the slice ends before it; no key is as high
+	until := int64(math.MaxInt64) // end of the slice; no key is as high
 	if src.step < math.MaxInt64-max(c.start, 0) {
 		until = c.start + src.step
 	}
@@ -179,8 +182,8 @@ func (s *scan) expand(c candidate, bound int64, bad func(error)) []candidate {
 	return list
 }
 
-// byBlock orders refs, whose blocks are from low to high, by these, and leaves
-// those of one block in the order they are in.
+// byBlock sorts refs, whose blocks are from low to high, by block, and keeps
+// the order of those of one block.
 func byBlock(refs []runRef, low, high int32) []runRef {
 	if len(refs) < 2 {
 		return refs
@@ -223,8 +226,7 @@ func (s *segmentSource) blocks(x *search, refs []runRef) []candidate {
 	return list
 }
 
-// candidate makes one of the runs of a block. It puts their spans behind spans,
-// and returns all of these.
+// candidate makes one of the runs of a block. It appends their spans to spans.
 func (s *segmentSource) candidate(x *search, refs []runRef, spans []span) (candidate, []span) {
 	b := &blockSource{segs: s.segs, segment: s.items[0].Segment, rank: s.rank, block: int(refs[0].block)}
 	c := candidate{start: math.MaxInt64, end: math.MinInt64, block: b}
@@ -273,8 +275,7 @@ func (s *segmentSource) groups(x *search, refs []runRef) []candidate {
 	return list
 }
 
-// filterGroup returns the blocks of a group that may have what is searched for, and
-// begin before bound.
+// filterGroup returns the blocks of a group that may match and begin by bound.
 func (s *scan) filterGroup(g *blockGroup, bound int64, bad func(error)) (list []candidate) {
 	refs := g.refs
 	for n := 1; len(refs) > 0 && !s.halted.Load(); n++ {
@@ -282,7 +283,7 @@ func (s *scan) filterGroup(g *blockGroup, bound int64, bad func(error)) (list []
 		block, refs = nextBlock(refs)
 		ok, err := s.x.mayMatch(g.of, int(block[0].block))
 		if err != nil {
-			// The block may be intact where its filter is not.
+			// The block may be intact though its filter is not.
 			if _, damaged := asDamage(err); !damaged {
 				bad(err)
 				return nil

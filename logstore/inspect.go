@@ -19,66 +19,66 @@ import (
 type SegmentInfo struct {
 	File string
 	Size int64 // bytes
-	// After and Upto: it has what the records of the log after After and up to
-	// Upto had in them. Generation is how often that was merged, or repaired.
+	// The segment holds the records of the log after position After up to Upto.
+	// Generation counts the compactions and repairs behind it.
 	After, Upto uint64
 	Generation  uint32
 	Created     time.Time
-	// Of all entries: the first and the last time, in nanoseconds since 1970,
-	// how many there are, and the bytes of their lines and metadata.
+	// Over all entries: the first and the last time, in nanoseconds since the
+	// Unix epoch, their number, and the bytes of lines and metadata.
 	MinTime, MaxTime int64
 	Rows, Raw        int64
 	Streams, Blocks  int
 	// BlockBytes and FilterBytes are the bytes of all blocks and of all filters.
 	BlockBytes, FilterBytes int64
 
-	// Leftover: another segment has all that this one has. Opening the store
-	// removes it.
+	// Leftover reports that another segment holds everything this one does.
+	// Open removes it.
 	Leftover bool
-	// Err is a *CorruptError if the index is damaged: then the rest is what the
-	// blocks say of themselves. It is another error if the file cannot be read,
-	// or is of a later version.
+	// Err is a *CorruptError if the index is damaged: then the other fields
+	// come from the blocks. It is another error if the file cannot be read, or
+	// is of a later version.
 	Err error
 }
 
-// A QuarantinedFile is a file in the folder of damaged segments.
+// A QuarantinedFile is a damaged segment in quarantine.
 type QuarantinedFile struct {
 	File   string
 	Size   int64
-	Report string // the file that tells what was wrong, "" if there is none
+	Report string // path of the report, "" if there is none
 }
 
-// An IndexInfo is what the index of a store has, which is in memory only.
+// An IndexInfo counts what the index of a store holds, which is in memory only.
 type IndexInfo struct {
 	Streams int // with entries in segments
 	Names   int // of labels
 	Values  int // of labels, counted for each name
-	// Items is how many pairs of a segment and a stream there are, of which the
-	// index of times knows each.
+	// Items is the number of pairs of a segment and a stream, each of which the
+	// time index has.
 	Items int64
 }
 
-// An Inspection is a store that is looked at, and not touched.
+// An Inspection describes a store without opening it.
 type Inspection struct {
 	Dir string
-	// Segments are by positions of the log.
+	// Segments are ordered by positions of the log.
 	Segments    []SegmentInfo
 	Quarantined []QuarantinedFile
 	Index       IndexInfo
 
-	// Log is the log, LogErr why there is none to be seen. See package wal for
-	// more of it.
+	// Log describes the log, and LogErr is why it cannot be read. See package
+	// wal for more.
 	LogDir string
 	Log    *wal.Inspection
 	LogErr error
 }
 
-// Inspect looks at the store in dir: at the ends of its segments, at the names
-// of streams, and at the beginning of its log. It writes nothing and takes no
-// lock, so it can be used beside the process that has the store open: then what
-// it tells is a little older than the store. The error is that of a folder
-// which cannot be read or has no store in it; damage is told in the fields, and
-// by Verify.
+// Inspect reads the ends of the segments of the store in dir, the labels of its
+// streams, and the beginning of its log. It writes nothing and takes no lock,
+// so it can be used beside the process that has the store open; its result is
+// then a little older than the store. The error is that of a directory that
+// cannot be read or holds no store. Damage is reported in the fields, and by
+// Verify.
 func Inspect(dir string) (*Inspection, error) {
 	in := &Inspection{Dir: dir, LogDir: filepath.Join(dir, logFolder)}
 	files, err := segmentFiles(dir)
@@ -122,13 +122,12 @@ func Inspect(dir string) (*Inspection, error) {
 	return in, nil
 }
 
-// segmentFiles returns the paths of all segments of a store. The error is also
-// that of a folder that is none.
+// segmentFiles returns the paths of all segments of a store.
 func segmentFiles(dir string) (files []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, catalog.SegmentFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, there := os.Stat(dir); there == nil {
-			err = errors.New("there is no store in this folder")
+			err = errors.New("there is no store in this directory")
 		}
 		return nil, fmt.Errorf("logstore: %w", &fs.PathError{Op: "inspect", Path: dir, Err: cause(err)})
 	}
@@ -143,7 +142,7 @@ func segmentFiles(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// cause is the error below a path that will be told.
+// cause returns the error below a path.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -151,7 +150,7 @@ func cause(err error) error {
 	return err
 }
 
-// sortSegments sorts by positions, and finds leftovers.
+// sortSegments sorts by positions, and marks leftovers.
 func (in *Inspection) sortSegments() {
 	slices.SortFunc(in.Segments, func(a, b SegmentInfo) int {
 		return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(b.Upto, a.Upto), cmp.Compare(b.Generation, a.Generation))

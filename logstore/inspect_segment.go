@@ -13,17 +13,17 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-// A SegmentInspection is a segment that is looked at. Close it.
+// A SegmentInspection is a segment opened for inspection. The caller closes it.
 type SegmentInspection struct {
 	SegmentInfo
-	// Lost is what cannot be read if the index is damaged, piece by piece.
+	// Lost is what cannot be read of a segment whose index is damaged.
 	Lost []error
 
 	file *fileio.Reader
 	seg  *segment.Segment
 }
 
-// A StreamInfo is what a segment has of a stream.
+// A StreamInfo describes a stream of a segment.
 type StreamInfo struct {
 	File             string // the segment
 	Labels           Labels
@@ -32,7 +32,7 @@ type StreamInfo struct {
 	Runs             int   // pieces, each in a block
 }
 
-// A BlockInfo is what a segment says of a block.
+// A BlockInfo describes a block of a segment.
 type BlockInfo struct {
 	File                      string // the segment
 	Number                    int
@@ -43,9 +43,8 @@ type BlockInfo struct {
 	Streams                   int // that it has entries of
 }
 
-// InspectSegment looks at a segment, in a store or anywhere else. Where its
-// index is damaged it goes by what the blocks say of themselves (SegmentInfo.Err
-// is set). It writes nothing.
+// InspectSegment opens a segment, of a store or anywhere else. Where its index
+// is damaged it goes by the blocks (SegmentInfo.Err is set). It writes nothing.
 func InspectSegment(file string) (*SegmentInspection, error) {
 	f, err := fileio.Open(file, fileio.Options{Way: fileio.Buffered})
 	if err != nil {
@@ -87,11 +86,11 @@ func (s *SegmentInspection) open() error {
 	if _, ok := errors.AsType[*CorruptError](damage); !ok {
 		return err
 	}
-	// The name tells what the end would.
+	// The name has the fields that the footer would have.
 	info, _ := catalog.ParseName(filepath.Base(s.File))
 	seg, lost, err := segment.Scan(context.Background(), s.file, size, info)
 	if err != nil {
-		return damage // there is nothing left to tell of
+		return damage // no block is readable
 	}
 	for _, err := range lost {
 		s.Lost = append(s.Lost, exportError(err))
@@ -100,7 +99,7 @@ func (s *SegmentInspection) open() error {
 	return nil
 }
 
-// exportError is an error of package segment as users of this package know it.
+// exportError turns an error of package segment into one of this package.
 func exportError(err error) error {
 	if c, ok := errors.AsType[*segment.CorruptError](err); ok {
 		reason := c.Reason
@@ -112,7 +111,7 @@ func exportError(err error) error {
 	return err
 }
 
-// labels returns those of the i-th stream.
+// labels returns the labels of the i-th stream.
 func (s *SegmentInspection) labels(i int) (Labels, segment.Stream, error) {
 	st, err := s.seg.Stream(i)
 	if err != nil {

@@ -15,24 +15,24 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// A VerifyProgress tells how far a verification is.
+// A VerifyProgress reports the progress of a verification.
 type VerifyProgress struct {
 	File string // that is being read
 	Done int64  // bytes that have been read, of all segments so far
 }
 
-// A SegmentVerdict is what verifying a segment has found.
+// A SegmentVerdict is the result of verifying a segment.
 type SegmentVerdict struct {
 	File   string
 	Size   int64 // bytes
 	Rows   int64
 	Blocks int
-	// Damage is each thing that is damaged, a *CorruptError, or one error that
-	// tells why the segment cannot be read.
+	// Damage lists each damaged place, a *CorruptError, or the one error that
+	// kept the segment from being read.
 	Damage []error
 }
 
-// Err is the first damage, nil if the segment is intact.
+// Err returns the first damage, nil if the segment is intact.
 func (v SegmentVerdict) Err() error {
 	if len(v.Damage) == 0 {
 		return nil
@@ -40,22 +40,22 @@ func (v SegmentVerdict) Err() error {
 	return v.Damage[0]
 }
 
-// A Verification is what was verified, and what of it is damaged.
+// A Verification is the result of Verify.
 type Verification struct {
 	Segments []SegmentVerdict // by name
-	// Log is what was found in the log, LogErr its damage.
+	// Log is the report on the log, LogErr its damage.
 	Log    wal.Report
 	LogErr error
 }
 
 // Verify verifies the store in dir: it reads all segments and the log, verifies
-// every checksum, decodes every block, and compares all that is said twice.
-// progress, unless nil, is called now and then, never twice at once. Verify
-// writes nothing and takes no lock, as Inspect.
+// every checksum, decodes every block, and compares all redundant fields.
+// progress, unless nil, is called now and then, never concurrently. Like
+// Inspect, Verify writes nothing and takes no lock.
 //
-// The error is nil if all is intact. Else it is the first damage, of which the
-// Verification tells the rest; or, without a Verification, that of ctx or of a
-// folder that cannot be read or has no store in it. A torn tail of the log is
+// The error is nil if all is intact. Else it is the first damage, and the
+// Verification has the rest; or, without a Verification, the error of ctx or of
+// a directory that cannot be read or holds no store. A torn tail of the log is
 // not damage.
 func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Verification, error) {
 	files, err := segmentFiles(dir)
@@ -75,8 +75,8 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 	return v, v.LogErr
 }
 
-// VerifySegment verifies one segment, in a store or anywhere else. The error is
-// that of ctx, or of a file that is not there; damage is in the verdict.
+// VerifySegment verifies one segment, of a store or anywhere else. The error is
+// that of ctx, or of a file that does not exist; damage is in the verdict.
 func VerifySegment(ctx context.Context, file string, progress func(VerifyProgress)) (SegmentVerdict, error) {
 	list, err := verifySegments(ctx, []string{file}, progress)
 	if err == nil && len(list) == 0 {
@@ -88,8 +88,8 @@ func VerifySegment(ctx context.Context, file string, progress func(VerifyProgres
 	return list[0], nil
 }
 
-// verifySegments verifies as many segments at once as there are CPUs. Those
-// that are gone by then, merged or retired, are left out.
+// verifySegments verifies GOMAXPROCS segments at once. Files that vanish
+// meanwhile, compacted or retired, are left out.
 func verifySegments(ctx context.Context, files []string, progress func(VerifyProgress)) ([]SegmentVerdict, error) {
 	verdicts := make([]SegmentVerdict, len(files))
 	meter := &meter{tell: progress}
@@ -143,7 +143,7 @@ func verifySegment(ctx context.Context, file string, m *meter) (v SegmentVerdict
 	return v
 }
 
-// A meter counts what is read. tell may be nil.
+// A meter counts bytes read. tell may be nil.
 type meter struct {
 	mu   sync.Mutex
 	done int64
@@ -160,7 +160,7 @@ func (m *meter) add(file string, n int) {
 	m.tell(VerifyProgress{file, m.done})
 }
 
-// meteredSource is a segment's source whose reads are counted.
+// A meteredSource is a segment's source that counts reads.
 type meteredSource struct {
 	file *fileio.Reader
 	*meter

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// A memRow is an entry in memory: where its line is, without a pointer that the
-// garbage collector would have to follow.
+// A memRow is an entry in memory. It locates the line without a pointer, which
+// the garbage collector would have to follow.
 type memRow struct {
 	time  int64
 	pos   uint32 // position of its record, counted from memtable.base
@@ -21,8 +21,8 @@ type memRow struct {
 func (r memRow) lineLen() int  { return int(r.size >> 1) }
 func (r memRow) hasMeta() bool { return r.size&1 != 0 }
 
-// compareRows is the order of a stream: by time, equal times as they were
-// appended, that is by position, and within a record by place.
+// compareRows is the order of a stream: by time, and for equal times as they
+// were appended, that is by position, and within a record by offset.
 func compareRows(a, b memRow) int {
 	switch {
 	case a.time != b.time:
@@ -35,9 +35,8 @@ func compareRows(a, b memRow) int {
 
 const memRowSize = int64(unsafe.Sizeof(memRow{}))
 
-// reach and reachEach bound how many rows are moved to put others in their
-// place among them: so many, and so many for each of the others. Appenders that
-// share a stream overtake each other by a few.
+// An insertion moves at most maxShift rows, and maxShiftPerRow for each inserted
+// row. Appenders that share a stream overtake each other by a few.
 const (
 	maxShift       = 64
 	maxShiftPerRow = 4
@@ -49,16 +48,16 @@ type memStream struct {
 
 	mu   sync.Mutex
 	rows []memRow // ordered
-	// late are the rows that came too far behind to be put into their place in
-	// rows. They are ordered when somebody reads them.
+	// late are the rows that were too late to be inserted into rows. They are
+	// sorted when they are read.
 	late     []memRow
 	unsorted bool
 	min, max int64 // times, if there are rows
 	raw      int64 // bytes of lines and metadata
 }
 
-// add adds rows, which it may put into another order, and returns how many bytes
-// of memory that took.
+// add adds rows, which it may reorder, and returns how many bytes of memory
+// that took.
 func (h *memStream) add(rows []memRow, raw int64) (grown int64) {
 	if !slices.IsSortedFunc(rows, compareRows) {
 		slices.SortFunc(rows, compareRows)
@@ -82,15 +81,15 @@ func (h *memStream) add(rows []memRow, raw int64) (grown int64) {
 	return int64(cap(h.rows)+cap(h.late)-before) * memRowSize
 }
 
-// mergeFrom merges two ordered lists, of which the second has nothing that
-// belongs before place i of the first, into the memory of the first.
+// mergeFrom merges two sorted lists into the memory of the first. The second
+// has nothing that belongs before index i of the first.
 func mergeFrom(into []memRow, i int, rows []memRow) []memRow {
 	n := len(into)
 	into = append(into, rows...)
 	if i == n {
 		return into
 	}
-	// From the end on: what is read has not been written over.
+	// From the end, so that no row is overwritten before it is read.
 	a, b := n-1, len(rows)-1
 	for w := len(into) - 1; b >= 0; w-- {
 		if a >= i && compareRows(into[a], rows[b]) > 0 {
@@ -104,7 +103,7 @@ func mergeFrom(into []memRow, i int, rows []memRow) []memRow {
 	return into
 }
 
-// between appends the rows in [from, to), ordered, to dst.
+// between appends the rows in [from, to), sorted, to dst.
 func (h *memStream) between(dst []memRow, from, to int64) []memRow {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,7 +111,7 @@ func (h *memStream) between(dst []memRow, from, to int64) []memRow {
 	return mergeRows(dst, rowsBetween(h.rows, from, to), rowsBetween(h.late, from, to))
 }
 
-// all returns all rows, ordered. Nothing may be added any more.
+// all returns all rows, sorted. Nothing may be added any more.
 func (h *memStream) all() []memRow {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,7 +125,7 @@ func (h *memStream) all() []memRow {
 	return h.rows
 }
 
-// release gives the lists back.
+// release returns the lists to the pool.
 func (h *memStream) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,7 +141,7 @@ func (h *memStream) sortLate() {
 	}
 }
 
-// rowsBetween returns those of ordered rows that are in [from, to).
+// rowsBetween returns the sorted rows in [from, to).
 func rowsBetween(rows []memRow, from, to int64) []memRow {
 	byTime := func(r memRow, t int64) int { return cmp.Compare(r.time, t) }
 	first, _ := slices.BinarySearchFunc(rows, from, byTime)
@@ -151,7 +150,7 @@ func rowsBetween(rows []memRow, from, to int64) []memRow {
 	return rows[:last]
 }
 
-// mergeRows appends a and b, both ordered, to dst.
+// mergeRows appends a and b, both sorted, to dst.
 func mergeRows(dst, a, b []memRow) []memRow {
 	for len(a) > 0 && len(b) > 0 {
 		if compareRows(a[0], b[0]) < 0 {
@@ -163,7 +162,7 @@ func mergeRows(dst, a, b []memRow) []memRow {
 	return append(append(dst, a...), b...)
 }
 
-// metaAfter returns the metadata that stand behind a line.
+// metaAfter returns the metadata that follow a line.
 func metaAfter(p []byte) []byte {
 	n, w := binary.Uvarint(p)
 	return p[w : w+int(n)]

@@ -9,41 +9,41 @@ import (
 )
 
 // A memtable is entries that are not yet sealed: an arena with the records of
-// the log as they were written there, and for each stream a head that says
-// where its entries are in them.
+// the log as they were written, and for each stream the rows that locate its
+// entries in them.
 //
 // # Freezing
 //
-// At some moment no more entries go into a memtable, and it is sealed. What is
-// in it must then be known by positions of the log alone, for the segment says
-// which positions replay is to leave out. So the memtable gets a boundary B: it
-// has the entries of exactly the records before B that no earlier one has. No
+// A memtable that is full takes no more entries, and is sealed. Its contents
+// must then be described by positions of the log alone, for the segment says
+// which positions replay is to skip. So the memtable gets a boundary B: it has
+// the entries of exactly the records before B that no earlier memtable has. No
 // append waits for that. The order of steps:
 //
 //	append                              freeze
 //	1. active.Load, enter               a. boundary = deciding
 //	   (again if it is not active now)  b. B = the position after the last that
 //	2. log.Append gives position P         the log has acknowledged
-//	3. look at the boundary             c. boundary = B, next = a new memtable
+//	3. load the boundary                c. boundary = B, next = a new memtable
 //	4. unset, or P < B: insert here;    d. active = next
-//	   else go on with next at 3        e. wait until nobody is in here
+//	   else go on with next at 3        e. wait until no append is inside
 //	5. leave
 //
-// If 3 finds the boundary unset, then a, and so b, come after 2, where the log
-// acknowledged P: P < B. If it finds B, the comparison decides, and next is
-// there. If an append enters the new memtable, its 2 comes after d, and so
+// If step 3 finds the boundary unset, then a, and so b, come after 2, where the
+// log acknowledged P: P < B. If it finds B, the comparison decides, and next is
+// set. If an append enters the new memtable, its step 2 comes after d, and so
 // after b, and no position is acknowledged twice: P >= B. So each memtable has
-// the entries of the positions between its boundary and that before, no matter
-// how the steps of many appends come between each other.
+// the entries of the positions between its boundary and the previous one,
+// however the steps of many appends interleave.
 //
-// After e all entries below B are in. Who entered before d is counted, as 1
-// looks at active again after it has been counted. Entries that go on to next
-// are in there before their append leaves this one, and this one is sealed
-// first; so when next is sealed, they are in.
+// After e all entries below B are in. An append that entered before d is
+// counted, as step 1 loads active again after counting. Entries that go on to
+// next are in there before their append leaves this memtable, and this one is
+// sealed first; so when next is sealed, they are in.
 type memtable struct {
-	base    uint64 // the boundary of the one before: no position is lower
+	base    uint64 // boundary of the previous one: no position is lower
 	arena   arena
-	onAlloc func(bytes int64) // told of memory taken
+	onAlloc func(bytes int64) // called for memory taken
 
 	bytes  atomic.Int64 // memory taken
 	count  atomic.Int64 // entries
@@ -53,12 +53,12 @@ type memtable struct {
 	boundary  atomic.Uint64 // unset, deciding, or a position
 	next      atomic.Pointer[memtable]
 	appenders atomic.Int64
-	left      chan struct{} // told when nobody is inside, once the boundary is set
+	left      chan struct{} // signalled when no append is inside, once the boundary is set
 	refs      atomic.Int64  // the store's and those of views
-	// sealed is set when it has left the store while views have it.
+	// sealed is set once the memtable has left the store while views use it.
 	sealed atomic.Pointer[sealedMemtable]
 
-	mu    sync.Mutex // for new heads
+	mu    sync.Mutex // for new streams
 	slots atomic.Pointer[[]atomic.Pointer[memStream]]
 }
 
@@ -68,7 +68,7 @@ const (
 	deciding = ^uint64(0)
 )
 
-// memStreamBytes is what a stream costs in a memtable, without its rows.
+// memStreamBytes is the memory of a stream in a memtable, without its rows.
 const memStreamBytes = int64(unsafe.Sizeof(memStream{})+unsafe.Sizeof(atomic.Pointer[memStream]{})) + 16
 
 func newMemtable(base uint64, pool *chunkPool, taken func(int64)) *memtable {
@@ -83,23 +83,23 @@ func (m *memtable) charge(n int64) {
 	m.onAlloc(n)
 }
 
-// owns tells whether the entries of position pos belong in here, or else in
-// next or later. It is for who is counted inside, or in one before.
+// owns reports whether the entries of position pos belong here, and not in next
+// or a later one. The caller is inside this memtable or an earlier one.
 func (m *memtable) owns(pos uint64) bool {
 	for {
 		switch b := m.boundary.Load(); b {
 		case unset:
 			return true
 		case deciding:
-			runtime.Gosched() // for the time that it takes to read a number
+			runtime.Gosched() // the position is about to be read
 		default:
 			return pos < b
 		}
 	}
 }
 
-// freeze sets the boundary to what position returns, and makes next the one
-// that takes what comes from there on. The caller makes next the active one.
+// freeze sets the boundary to the result of position, and makes next the owner
+// of the positions from there on. The caller makes next the active one.
 func (m *memtable) freeze(next *memtable, position func() uint64) {
 	m.boundary.Store(deciding)
 	b := position()
@@ -108,7 +108,7 @@ func (m *memtable) freeze(next *memtable, position func() uint64) {
 	m.boundary.Store(b)
 }
 
-// added counts entries that were put into heads.
+// added counts entries that were inserted.
 func (m *memtable) added(rows, raw, now int64) {
 	m.count.Add(rows)
 	m.raw.Add(raw)
@@ -117,7 +117,7 @@ func (m *memtable) added(rows, raw, now int64) {
 	}
 }
 
-// leave is for who was counted inside.
+// leave ends what enter began.
 func (m *memtable) leave() {
 	if m.appenders.Add(-1) == 0 && m.boundary.Load() != unset {
 		select {
@@ -127,15 +127,15 @@ func (m *memtable) leave() {
 	}
 }
 
-// waitDrained waits until nobody is inside. The boundary is set, and the memtable
-// is not the active one.
+// waitDrained waits until no append is inside. The boundary is set, and the
+// memtable is not the active one.
 func (m *memtable) waitDrained() {
 	for m.appenders.Load() != 0 {
 		<-m.left
 	}
 }
 
-// stream returns that of stream n, a new one if there is none.
+// stream returns the rows of stream n, which it creates if there are none.
 func (m *memtable) stream(n uint32) *memStream {
 	if h := m.findStream(n); h != nil {
 		return h
@@ -171,7 +171,7 @@ func (m *memtable) findStream(n uint32) *memStream {
 	return (*p)[n].Load()
 }
 
-// allStreams ranges over the heads that have entries.
+// allStreams ranges over the streams.
 func (m *memtable) allStreams() iter.Seq2[uint32, *memStream] {
 	return func(yield func(uint32, *memStream) bool) {
 		p := m.slots.Load()
@@ -186,8 +186,8 @@ func (m *memtable) allStreams() iter.Seq2[uint32, *memStream] {
 	}
 }
 
-// eachStream tells of each stream that has entries: the times of the first and the
-// last, how many there are, and the bytes of their lines and metadata.
+// eachStream calls f for each stream that has entries: the times of the first
+// and the last, their number, and the bytes of lines and metadata.
 func (m *memtable) eachStream(f func(n uint32, min, max, rows, raw int64)) {
 	for n := range m.allStreams() {
 		if min, max, rows, raw := m.streamStats(n); rows > 0 {
@@ -196,7 +196,7 @@ func (m *memtable) eachStream(f func(n uint32, min, max, rows, raw int64)) {
 	}
 }
 
-// streamStats is streams of one of them; rows is 0 if it has no entries.
+// streamStats is eachStream for one stream; rows is 0 if it has no entries.
 func (m *memtable) streamStats(n uint32) (min, max, rows, raw int64) {
 	h := m.findStream(n)
 	if h == nil {
@@ -207,9 +207,9 @@ func (m *memtable) streamStats(n uint32) (min, max, rows, raw int64) {
 	return h.min, h.max, int64(len(h.rows) + len(h.late)), h.raw
 }
 
-// rows appends the entries of stream n in [from, to) to dst, ordered by time,
-// equal times as they were appended. Entries may be added meanwhile. The rows
-// are good until the view that the memtable is of is released.
+// rows appends the entries of stream n in [from, to) to dst, in the order of
+// the stream. Entries may be added meanwhile. The rows are valid until the
+// memtable is released.
 func (m *memtable) rows(dst []memRow, n uint32, from, to int64) []memRow {
 	h := m.findStream(n)
 	if h == nil {
@@ -223,9 +223,9 @@ func (m *memtable) line(r memRow) []byte {
 	return m.arena.chunk(r.chunk)[r.off:][:r.lineLen():r.lineLen()]
 }
 
-// prefetch reads a byte of each cache line of the rows' lines. They lie far apart,
-// and each is waited for by itself if it is read when it is needed; here, the
-// processor waits for many at once.
+// prefetch reads a byte of each cache line of the rows' lines. They lie far
+// apart, and a CPU waits for each by itself where it is read when needed; here
+// it waits for many at once.
 func (m *memtable) prefetch(rows []memRow) (sum byte) {
 	const cacheLine = 64
 	for _, r := range rows {
@@ -237,8 +237,7 @@ func (m *memtable) prefetch(rows []memRow) (sum byte) {
 	return sum
 }
 
-// meta returns the metadata of a row, as they are encoded in Labels; empty if
-// there are none.
+// meta returns the encoded metadata of a row, nil if there are none.
 func (m *memtable) meta(r memRow) []byte {
 	if !r.hasMeta() {
 		return nil
@@ -246,7 +245,7 @@ func (m *memtable) meta(r memRow) []byte {
 	return metaAfter(m.arena.chunk(r.chunk)[int(r.off)+r.lineLen():])
 }
 
-// acquire and release count who uses the memtable.
+// acquire and release count the users of the memtable.
 func (m *memtable) acquire() { m.refs.Add(1) }
 
 func (m *memtable) release() {

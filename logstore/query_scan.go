@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// readEntries copies the entries of a candidate that are wanted, as many as there is
-// room for.
-func (s *scan) readEntries(w *scratch, c candidate, bound, room int64) (out outcome) {
+// readEntries copies the matching entries of a candidate, as many as fit into
+// limit bytes.
+func (s *scan) readEntries(w *scratch, c candidate, bound, limit int64) (out outcome) {
 	x := s.x
 	rest, more := candidate{}, false
 	if c.memory != nil {
@@ -18,7 +18,7 @@ func (s *scan) readEntries(w *scratch, c candidate, bound, room int64) (out outc
 	}
 	picks := w.picks
 	if x.limit > 0 {
-		// What comes behind so many of the same candidate is not wanted either.
+		// Entries beyond the limit within one candidate are beyond it in all.
 		if len(picks) >= x.limit {
 			picks, more = picks[:x.limit], false
 		}
@@ -26,7 +26,7 @@ func (s *scan) readEntries(w *scratch, c candidate, bound, room int64) (out outc
 	n, size := 0, int64(0)
 	for ; n < len(picks); n++ {
 		bytes := int64(len(w.line(picks[n]))+len(w.meta(picks[n]))) + resultRowBytes
-		if n > 0 && size+bytes > room {
+		if n > 0 && size+bytes > limit {
 			break
 		}
 		size += bytes
@@ -63,13 +63,13 @@ func (x *search) copyRows(w *scratch, c candidate, picks []pick, size int64) *re
 }
 
 // resume returns the candidate that begins with the n-th of picks. behind is
-// what is left of one in memory behind them.
+// what follows them of a candidate in memory.
 func (x *search) resume(w *scratch, c, behind candidate, picks []pick, n int) candidate {
 	rest := c
 	rest.start = x.key(picks[n].time)
 	rest.raw = max(1, int64(float64(c.raw)*float64(len(picks)-n)/float64(len(picks))))
 	if c.memory != nil {
-		// Entries may be added meanwhile, so where to go on is told by an entry.
+		// Entries may be added meanwhile, so the position is an entry, no index.
 		m := *c.memory
 		m.last, m.hasLast = w.heads[picks[n-1].row], true
 		m.step = behind.memory.step
@@ -92,17 +92,17 @@ func (x *search) resume(w *scratch, c, behind candidate, picks []pick, n int) ca
 	return rest
 }
 
-// scanTimes finds out by times alone which entries the limit leaves, and which
-// candidates have them.
+// scanTimes reads times only, to find which candidates have entries within the
+// limit.
 func (s *scan) scanTimes(yield func(Result, error) bool) error {
 	s.job = s.readTimes
 	if err := s.waitAll(yield); err != nil || s.stopped {
 		return err
 	}
-	// No worker is at anything, and none begins before there is something to do.
+	// No worker runs, and none starts before there is a candidate.
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.job = s.readEntries // first: workers that sleep may wake at any time
+	s.job = s.readEntries // first: sleeping workers may wake at any time
 	bound := s.top.bound()
 	for _, c := range s.narrowed {
 		if c.start <= bound {
@@ -114,7 +114,7 @@ func (s *scan) scanTimes(yield func(Result, error) bool) error {
 	return nil
 }
 
-// readTimes takes down the times of a candidate's entries.
+// readTimes collects the times of a candidate's entries.
 func (s *scan) readTimes(w *scratch, c candidate, bound, _ int64) (out outcome) {
 	x := s.x
 	slice := c
@@ -159,7 +159,7 @@ func (s *scan) waitAll(yield func(Result, error) bool) error {
 	}
 }
 
-// yieldDamage tells the consumer of damage, and reports whether it wants to go on.
+// yieldDamage reports damage to the consumer, and returns whether it goes on.
 func (s *scan) yieldDamage(bad []error, yield func(Result, error) bool) bool {
 	for _, err := range bad {
 		if !yield(Result{}, err) {
@@ -170,7 +170,7 @@ func (s *scan) yieldDamage(bad []error, yield func(Result, error) bool) bool {
 	return true
 }
 
-// emit hands what is found to yield, in order.
+// emit yields the results, in order.
 func (s *scan) emit(yield func(Result, error) bool) error {
 	m := mergeHeap{backward: s.x.backward}
 	e := emitter{left: s.x.limit, yield: yield}
@@ -227,7 +227,7 @@ func (s *scan) emit(yield func(Result, error) bool) error {
 	}
 }
 
-// free gives the memory of what was consumed back.
+// free releases the memory of consumed results.
 func (s *scan) free(f *results) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +238,7 @@ func (s *scan) free(f *results) {
 	}
 }
 
-// An emitter makes of what was found what the consumer gets.
+// An emitter turns results into what the consumer gets.
 type emitter struct {
 	left    int
 	yield   func(Result, error) bool
@@ -246,7 +246,7 @@ type emitter struct {
 	last    Labels // the last metadata: they are often the same again
 }
 
-// emit hands over the next of f, and reports whether more is wanted.
+// emit yields the next row of f, and reports whether to go on.
 func (e *emitter) emit(f *results) bool {
 	r := f.first()
 	p := f.data[r.off:]

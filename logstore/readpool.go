@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// readPool is what all queries and tails of a store share: the memory that they
-// may use, and the end of the store.
+// A readPool is shared by all queries and tails of a store: their memory, and
+// their end at Close.
 type readPool struct {
 	workers  int
 	memory   semaphore     // bytes of results that wait for their consumers
@@ -21,17 +21,17 @@ type readPool struct {
 
 	mu      sync.Mutex
 	closed  bool
-	cancels map[*context.CancelCauseFunc]struct{} // of those that run
+	cancels map[*context.CancelCauseFunc]struct{} // of running queries and tails
 	scans   map[*scan]struct{}                    // that may have to hand memtables over
 }
 
-// The share of Options.Memory that is for queries is a quarter: results, the
-// buffers of decoders, and those of tails.
+// A quarter of Options.Memory is for queries: results, the buffers of decoders,
+// and those of tails.
 const (
 	resultShare  = 6 // a sixth
 	scratchShare = 16
 	tailShare    = 48
-	// scratchBytes is about what one decoder takes.
+	// scratchBytes is about the memory of one decoder.
 	scratchBytes = 1 << 20
 )
 
@@ -77,12 +77,12 @@ func (r *readPool) close() {
 	}
 }
 
-// switchSealed has all queries give back the memtables that have been sealed.
+// switchSealed makes all queries release the memtables that have been sealed.
 func (r *readPool) switchSealed() {
 	r.mu.Lock()
-	sweeps := slices.Collect(maps.Keys(r.scans))
+	scans := slices.Collect(maps.Keys(r.scans))
 	r.mu.Unlock()
-	for _, s := range sweeps {
+	for _, s := range scans {
 		s.mu.Lock()
 		if !s.closed {
 			s.switchSealed()
@@ -94,7 +94,7 @@ func (r *readPool) switchSealed() {
 	}
 }
 
-// A semaphore is bytes that many share. Those that wait get theirs in turn.
+// A semaphore is weighted, by bytes. Waiters are served in turn.
 type semaphore struct {
 	mu    sync.Mutex
 	free  int64
@@ -129,15 +129,15 @@ func (b *semaphore) acquire(ctx context.Context, n int64) error {
 	}
 	b.mu.Unlock()
 	if i < 0 {
-		b.release(n) // it came at the same moment
+		b.release(n) // granted at the same moment
 	} else {
 		b.release(0) // the next one may need less
 	}
 	return context.Cause(ctx)
 }
 
-// tryAcquire takes up to n bytes, but for the last leave ones, if nobody waits, and
-// returns how many.
+// tryAcquire takes up to n bytes, but leaves reserve bytes, if there are no
+// waiters, and returns how many it took.
 func (b *semaphore) tryAcquire(n, leave int64) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -32,15 +32,15 @@ import (
 //	13     04 6f 6b
 const (
 	recordVersion = 1
-	// recordSize is how many bytes a record has at most, but for one with a
-	// single entry.
+	// recordSize bounds the bytes of a record, unless it has a single entry.
 	recordSize = 4 << 20
 	// maxLine bounds Options.MaxLine: a line, its metadata and its labels fit
-	// into a quarter of the smallest segment of the log that is used.
+	// into a quarter of the smallest log file.
 	maxLine = 1 << 20
 )
 
-// A recordStream is the entries of one stream in a record: rows first to last of a rowSet.
+// A recordStream is the entries of one stream in a record: rows first to last
+// of a rowSet.
 type recordStream struct {
 	labels Labels
 	stream *stream
@@ -50,8 +50,8 @@ type recordStream struct {
 	raw    int64 // bytes of lines and metadata
 }
 
-// A rowSet is the rows of one or more records, with off and chunk yet to be set
-// or counted from the beginning of the record.
+// A rowSet is the rows of one or more records. Until a record is in an arena,
+// off counts from its beginning and chunk is unset.
 type rowSet struct {
 	streams []recordStream
 	rows    []memRow
@@ -66,8 +66,8 @@ func uvarintLen(x uint64) int { return (bits.Len64(x|1) + 6) / 7 }
 
 func varintLen(x int64) int { return uvarintLen(uint64(x)<<1 ^ uint64(x>>63)) }
 
-// entryLen is how many bytes e takes after an entry with the time before, and
-// firstLen those that it takes as the first of its stream.
+// entryLen returns the encoded size of e after an entry with the time before,
+// firstLen that of the first entry of a stream.
 func entryLen(e *Entry, before int64) int { return varintLen(e.Time-before) + bodyLen(e) }
 
 func firstLen(e *Entry) int { return uvarintLen(uint64(e.Time)) + bodyLen(e) }
@@ -80,14 +80,14 @@ func bodyLen(e *Entry) int {
 	return uvarintLen(uint64(n)<<1) + n
 }
 
-// streamLen is how many bytes stand before the entries of a stream.
+// streamLen returns the encoded size of what precedes the entries of a stream.
 func streamLen(l Labels, entries int) int {
 	return uvarintLen(uint64(len(l.enc))) + len(l.enc) + uvarintLen(uint64(entries))
 }
 
-// encode appends the record of parts, whose rows say in off which entry
-// of the batch they are, and sets off to the place of the line from the
-// beginning of dst, and size.
+// encode appends the record of streams to dst. On entry off of each row is the
+// index of its entry in the batch; encode sets it to the offset of the line in
+// dst, and sets size.
 func (s *rowSet) encode(dst []byte, b Batch, parts []recordStream) []byte {
 	dst = append(dst, recordVersion)
 	dst = binary.AppendUvarint(dst, uint64(len(parts)))
@@ -128,14 +128,14 @@ func (s *rowSet) encodeBody(dst []byte, e *Entry, r *memRow) []byte {
 
 var errRecord = errors.New("not a batch of log lines")
 
-// recordReader takes a record apart.
+// recordReader decodes a record.
 type recordReader struct {
 	p   []byte
 	off int
 }
 
-// parse sets s to what the record p has. It verifies all of it. Labels of parts
-// are left out where known returns a stream for them, which they then have.
+// parse sets s to the contents of the record p, all of which it verifies. A
+// stream for whose labels known returns a stream needs no labels of its own.
 func (s *rowSet) parse(p []byte, known func(labels []byte) *stream) error {
 	s.reset()
 	r := recordReader{p: p}
@@ -143,7 +143,7 @@ func (s *rowSet) parse(p []byte, known func(labels []byte) *stream) error {
 		return fmt.Errorf("%w: it is empty", errRecord)
 	}
 	if p[0] != recordVersion {
-		return fmt.Errorf("%w of the version %d: this is %d", errRecord, p[0], recordVersion)
+		return fmt.Errorf("%w: version %d; want %d", errRecord, p[0], recordVersion)
 	}
 	r.off = 1
 	// A stream takes three bytes at least and an entry two, so the counts are
@@ -153,7 +153,7 @@ func (s *rowSet) parse(p []byte, known func(labels []byte) *stream) error {
 		err = s.parseStream(&r, known)
 	}
 	if err == nil && r.off < len(p) {
-		err = r.bad("bytes behind its end")
+		err = r.bad("bytes after the end")
 	}
 	return err
 }
@@ -193,7 +193,7 @@ func (s *rowSet) parseStream(r *recordReader, known func([]byte) *stream) error 
 	return nil
 }
 
-// entry reads an entry that follows one with the time before.
+// entry decodes an entry that follows one with the time before.
 func (r *recordReader) entry(before int64, first bool) (row memRow, raw int64, err error) {
 	if first {
 		t, err := r.uvarint()
@@ -204,7 +204,7 @@ func (r *recordReader) entry(before int64, first bool) (row memRow, raw int64, e
 	} else {
 		d, w := binary.Varint(r.p[r.off:])
 		if w <= 0 {
-			return row, 0, r.bad("a time that is none")
+			return row, 0, r.bad("an invalid time")
 		}
 		r.off += w
 		row.time = before + d
@@ -229,7 +229,7 @@ func (r *recordReader) entry(before int64, first bool) (row memRow, raw int64, e
 			return row, 0, err
 		}
 		if _, err := parseLabels(string(meta)); err != nil || len(meta) == 0 {
-			return row, 0, r.bad("metadata that are none")
+			return row, 0, r.bad("invalid metadata")
 		}
 		raw += int64(len(meta))
 	}
@@ -243,22 +243,22 @@ func (r *recordReader) bad(why string) error {
 func (r *recordReader) uvarint() (uint64, error) {
 	x, w := binary.Uvarint(r.p[r.off:])
 	if w <= 0 {
-		return 0, r.bad("a number that is none")
+		return 0, r.bad("an invalid number")
 	}
 	r.off += w
 	return x, nil
 }
 
-// count reads how many things follow, of at least size bytes each.
+// count decodes the number of items that follow, of at least size bytes each.
 func (r *recordReader) count(size int) (int, error) {
 	n, err := r.uvarint()
 	if err == nil && n > uint64((len(r.p)-r.off)/size) {
-		err = r.bad("more than there can be")
+		err = r.bad("a count larger than the rest")
 	}
 	return int(n), err
 }
 
-// bytes reads a length and as many bytes.
+// bytes decodes a length and as many bytes.
 func (r *recordReader) bytes() ([]byte, error) {
 	n, err := r.count(1)
 	if err != nil {

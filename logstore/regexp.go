@@ -20,12 +20,12 @@ const (
 	maxExactBytes = 128 // of each
 )
 
-// required returns what is needed for re to match, and, unless it is empty, a
-// text that is in each match byte by byte.
+// required returns what a match of re requires, and, unless it is empty, a text
+// that each match contains byte by byte.
 //
-// How re was compiled it does not tell, and "(ab)+?" is at least one ab for
-// regexp.Compile, and maybe none for regexp.CompilePOSIX. What may be either
-// needs nothing, unless it needs the same.
+// re does not tell how it was compiled, and "(ab)+?" is at least one ab for
+// regexp.Compile, and maybe none for regexp.CompilePOSIX. An expression whose
+// two readings differ requires nothing.
 func required(re *regexp.Regexp) (requirement, []byte) {
 	n, literal, perl := requiredAs(re.String(), syntax.Perl)
 	m, other, posix := requiredAs(re.String(), syntax.POSIX)
@@ -48,8 +48,8 @@ func requiredAs(expr string, flags syntax.Flags) (_ requirement, literal []byte,
 	return n, literal, true
 }
 
-// A partMatch is what a part matches: one of exact, or, if that is nil, something
-// that needs need.
+// A partMatch is what a part of an expression matches: one of exact, or, if
+// that is nil, a text that meets require.
 type partMatch struct {
 	exact   []string
 	require requirement
@@ -159,8 +159,8 @@ func (a *analysis) alternate(parts []*syntax.Regexp) partMatch {
 	return partMatch{exact: exact}
 }
 
-// product returns each of a followed by each of b, nil if that is too many or
-// too much.
+// product returns each of a followed by each of b, nil if those are too many or
+// too long.
 func product(a, b []string) []string {
 	if b == nil || len(a)*len(b) > maxExact {
 		return nil
@@ -177,7 +177,7 @@ func product(a, b []string) []string {
 	return all
 }
 
-// requirementOf is what a part needs where what stands beside it is not known.
+// requirementOf returns what a part requires, whatever stands beside it.
 func (a *analysis) requirementOf(p partMatch) requirement {
 	if p.exact == nil {
 		return p.require

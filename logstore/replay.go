@@ -10,8 +10,8 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// replaying is the state of the replay of the log after Open.
-type replaying struct {
+// replayState is the state of the replay of the log after Open.
+type replayState struct {
 	ready chan struct{} // closed when it has ended
 	// next is the position to be replayed next, 0 once replay has ended: then
 	// the log's own next counts.
@@ -20,8 +20,8 @@ type replaying struct {
 	err         atomic.Pointer[error]
 }
 
-// state is nil if all of the log has been replayed.
-func (r *replaying) state() error {
+// state returns nil once all of the log is replayed.
+func (r *replayState) state() error {
 	select {
 	case <-r.ready:
 		return r.failure()
@@ -30,8 +30,8 @@ func (r *replaying) state() error {
 	}
 }
 
-// failure is why the replay could not come to its end, or nil.
-func (r *replaying) failure() error {
+// failure returns the error that ended the replay early, or nil.
+func (r *replayState) failure() error {
 	if err := r.err.Load(); err != nil {
 		return *err
 	}

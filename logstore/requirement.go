@@ -6,9 +6,10 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// A requirement is what a block must have in it, for an entry that a Filter wants to
-// be there: all of the needles, and of each list at least one. The zero value
-// asks for nothing. It is always too little rather than too much.
+// A requirement is what the filter of a block must have for an entry of the
+// block to match a Filter: all needles, and of each list of alternatives at
+// least one. The zero value requires nothing. A requirement may be weaker than
+// its Filter, never stronger.
 type requirement struct {
 	needles []filter.Needle
 	any     [][]requirement
@@ -20,8 +21,8 @@ func requireAll(needles ...filter.Needle) requirement {
 	return requirement{needles: slices.DeleteFunc(needles, filter.Needle.Empty)}
 }
 
-// requireAny is one of the needs. Of none there is no entry that meets one, which
-// is left to who looks at the entries.
+// requireAny is met where one of the requirements is. Without any it requires
+// nothing: no entry matches, which reading them shows.
 func requireAny(needs ...requirement) requirement {
 	if slices.ContainsFunc(needs, requirement.empty) || len(needs) == 0 {
 		return requirement{}
@@ -36,7 +37,8 @@ func (n requirement) and(m requirement) requirement {
 	return requirement{slices.Concat(n.needles, m.needles), slices.Concat(n.any, m.any)}
 }
 
-// mayMatch reports whether a block may have what is needed. ask is about one block.
+// mayMatch reports whether a block may meet the requirement. ask is about one
+// block.
 func (n requirement) mayMatch(ask func(needles ...filter.Needle) (bool, error)) (bool, error) {
 	if len(n.needles) > 0 {
 		if ok, err := ask(n.needles...); !ok || err != nil {

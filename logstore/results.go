@@ -8,12 +8,13 @@ import (
 	"unsafe"
 )
 
-// results are entries of one candidate, copied, in the order of the search.
+// results are matching entries of one candidate, copied, in the order of the
+// search.
 type results struct {
 	rows []resultRow
 	next int
 	data []byte // lines, each followed by its metadata
-	// Where they are from: a block, or a memtable. That is not kept.
+	// block or mem is their source. They do not keep it in memory.
 	block *blockSource
 	mem   *streamLabels
 	rank  uint64
@@ -37,7 +38,7 @@ func (f *results) name(r *resultRow) *streamLabels {
 	return f.block.spans[r.span].streamLabels
 }
 
-// tieBreak tells rows of one stream with equal times apart.
+// tieBreak orders rows of one stream with equal times.
 func (f *results) tieBreak(r *resultRow) (rank uint64, run int) {
 	if f.mem != nil {
 		return f.rank, int(r.span)
@@ -45,7 +46,7 @@ func (f *results) tieBreak(r *resultRow) (rank uint64, run int) {
 	return f.rank, f.block.spans[r.span].run
 }
 
-// compare is the order of Forward.
+// compareResults is the order of Forward.
 func compareResults(f, g *results) int {
 	a, b := f.first(), g.first()
 	if a.time != b.time {
@@ -65,18 +66,19 @@ func compareResults(f, g *results) int {
 	return cmp.Compare(a.row, b.row)
 }
 
-// bytes is what it holds in memory.
+// bytes returns the memory that f takes.
 func (f *results) bytes() int64 {
 	return int64(cap(f.data)) + int64(cap(f.rows))*resultRowBytes + int64(unsafe.Sizeof(*f))
 }
 
-// resultPools keep the memory of what was found, by its size, 1 KiB to 1 MiB, so
-// that little is never kept in much.
+// resultPools keep the memory of results, by size from 1 KiB to 1 MiB, so that
+// small results do not keep large memory.
 type resultPools [11]sync.Pool
 
 func poolOf(size int64) int { return max(0, bits.Len64(uint64(size-1))-10) }
 
-// get returns one with room for rows with size bytes of lines and metadata.
+// get returns results with capacity for rows with size bytes of lines and
+// metadata.
 func (ps *resultPools) get(rows int, size int64) *results {
 	pool := poolOf(size)
 	if pool >= len(ps) {
@@ -101,7 +103,7 @@ func (ps *resultPools) put(f *results) {
 	ps[pool].Put(f)
 }
 
-// A mergeHeap has, of all that was found, what comes next on top.
+// A mergeHeap merges results: the next row of all is on top.
 type mergeHeap struct {
 	backward bool
 	heap     []*results
@@ -124,7 +126,7 @@ func (m *mergeHeap) push(f *results) {
 	}
 }
 
-// advance takes the top's first row away, and returns the top if it had no other.
+// advance removes the top's first row, and returns the top if it had no other.
 func (m *mergeHeap) advance() (empty *results) {
 	top := m.heap[0]
 	if top.next++; top.next == len(top.rows) {

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// A rowPool keeps lists of rows for other heads. In each memtable the list of
-// each stream grows from nothing; without the pool most of what a batch
-// allocates, and what the garbage collector has to take back, would be these.
+// A rowPool keeps lists of rows for other memStreams. In each memtable the list
+// of each stream grows from nothing; without the pool, these lists would be
+// most of what a batch allocates.
 //
-// Who gives a list back sees to it that nobody reads it: a head copies what it
-// tells, under its lock. A nil pool keeps nothing.
+// A list that is put back must have no reader: a memStream copies rows out
+// under its lock. A nil pool keeps nothing.
 type rowPool struct {
 	mu   sync.Mutex
 	free [len(rowSizes)][][]memRow
@@ -19,9 +19,9 @@ type rowPool struct {
 	max  int64
 }
 
-// rowSizes are how many rows lists have room for: twice as many as the one
-// before as long as they are small, and then by so little more that what a list
-// grows by at once is within what a pacer leaves free.
+// rowSizes are the capacities of lists: powers of two while they are small, and
+// then growing by so little that the growth of a list stays within what a
+// throttle leaves free.
 var rowSizes = func() (sizes [52]int) {
 	n := 4
 	for i := range sizes {
@@ -35,7 +35,7 @@ var rowSizes = func() (sizes [52]int) {
 	return sizes
 }()
 
-// grow returns a list with the rows of list, and room for n more.
+// grow returns a list with the rows of list, and capacity for n more.
 func (p *rowPool) grow(list []memRow, n int) []memRow {
 	need := len(list) + n
 	if need <= cap(list) {
@@ -46,7 +46,7 @@ func (p *rowPool) grow(list []memRow, n int) []memRow {
 	return now
 }
 
-// get returns an empty list with room for n rows.
+// get returns an empty list with capacity for n rows.
 func (p *rowPool) get(n int) []memRow {
 	class, _ := slices.BinarySearch(rowSizes[:], n)
 	if class == len(rowSizes) {
@@ -67,7 +67,7 @@ func (p *rowPool) get(n int) []memRow {
 	return make([]memRow, 0, rowSizes[class])
 }
 
-// put takes back a list that nobody reads any more.
+// put takes back a list that has no reader.
 func (p *rowPool) put(list []memRow) {
 	class, ok := slices.BinarySearch(rowSizes[:], cap(list))
 	if p == nil || !ok {

@@ -8,66 +8,68 @@ import (
 	"sync/atomic"
 )
 
-// A scan goes over the candidates of a search in the order in which their
-// entries may begin, with several goroutines, and hands what they find to one
-// consumer, which merges it: an entry is next once no candidate that was not
-// read can have one before it.
+// A scan reads the candidates of a search in the order in which their entries
+// may begin, with several workers, and passes the results to one consumer,
+// which merges them: an entry is next once no unread candidate can have an
+// earlier one.
 //
 // # Memory
 //
-// What was found waits in memory for the consumer. Workers read ahead of it
-// while that is little (reads.grant); beyond they only read what the consumer
-// waits for. That may be much too: the blocks of hundreds of streams of the
-// same hours are all needed for the first entry. Then each gets a share of what
-// the query may have, keeps the entries that come first, as many as fit in, and
-// becomes a candidate again that begins with the first one that did not. At
-// least one entry is kept each time, so this comes to an end in any memory; it
-// costs that a block is decoded again for each share.
+// Results wait in memory for the consumer. Workers prefetch while those are few
+// (readPool.minBytes); beyond that they read only what the consumer waits for.
+// That may be much too: the blocks of hundreds of streams of the same hours are
+// all needed for the first entry. Then each candidate gets a share of the
+// query's memory, keeps its first entries, as many as fit, and becomes a
+// candidate again that begins with the first entry that did not. At least one
+// entry is kept each time, so a scan ends in any memory; the price is that a
+// block is decoded again for each share.
 type scan struct {
 	x   *search
-	job func(w *scratch, c candidate, bound, room int64) outcome
-	// summary, unless nil, reports whether it has taken care of a run.
+	job func(w *scratch, c candidate, bound, limit int64) outcome
+	// summary, unless nil, handles runs that need not be read.
 	summary summaryFunc
 
 	wg      sync.WaitGroup
-	halted  atomic.Bool // the consumer need not go on
-	stopped bool        // it said so: its own
+	halted  atomic.Bool // workers need not go on
+	stopped bool        // by the consumer, which alone uses it
 
 	mu             sync.Mutex
-	workReady      sync.Cond   // for workers: there are candidates, or there is room, or the end
-	progress       sync.Cond   // for the consumer: it can go on
-	queue          []candidate // a heap, by start
-	starts         []int64     // for each worker the start of what it reads, or idle
-	memtables      []*memtable // for each worker that which it reads, or nil
-	idleWorkers    int         // of begun
-	releasePending bool        // a memtable is given back when no worker reads it
+	workReady      sync.Cond   // for workers: candidates, memory, or the end
+	progress       sync.Cond   // for the consumer
+	queue          []candidate // a heap by start
+	starts         []int64     // by worker: the start of its candidate, or maxKey
+	memtables      []*memtable // by worker: the one it reads, or nil
+	idleWorkers    int         // workers
+	releasePending bool        // a sealed memtable is released once no worker reads it
 	ended          bool
 	closed         bool  // the view is released
 	err            error // why it ended
 	ready          []*results
-	damage         []error // damage that the consumer has to be told of
+	damage         []error // not yet reported to the consumer
 	top            *topKeys
-	narrowed       []candidate // by narrow
-	heldBytes      int64       // bytes of what was found, and of shares of those being read
-	grantedBytes   int64       // bytes of the store's budget
-	waiting        bool        // the consumer needs what may come up to wanted
+	narrowed       []candidate // left by scanTimes
+	heldBytes      int64       // results, and shares of candidates being read
+	grantedBytes   int64       // bytes of readPool.memory
+	waiting        bool        // the consumer needs all up to wantedKey
 	wantedKey      int64
 	stopWait       func() bool
 }
 
+// maxKey is no key of an entry: nothing is read, or no bound.
 const maxKey = math.MaxInt64
 
-// An outcome is what came of one candidate.
+// An outcome is the result of processing one candidate.
 type outcome struct {
 	results  *results
 	more     []candidate
 	damage   []error
 	err      error      // of the whole search
-	keys     []pick     // of scratch: for nearest
-	narrowed *candidate // for kept
+	keys     []pick     // of scratch, for top
+	narrowed *candidate // for scan.narrowed
 }
 
-// newScan makes one, which ends the search when it ends. End it.
+// newScan makes a scan, which ends the search when it ends. The caller calls
+// end.
 func newScan(x *search) *scan {
 	s := &scan{x: x, grantedBytes: x.store.reads.minBytes}
 	s.workReady.L, s.progress.L = &s.mu, &s.mu
@@ -90,12 +92,12 @@ func (s *scan) begin() error {
 	r.mu.Lock()
 	r.scans[s] = struct{}{}
 	r.mu.Unlock()
-	s.switchSealed() // what was sealed before that
+	s.switchSealed() // memtables sealed before that
 	return nil
 }
 
-// end waits for the workers, which are at most at one candidate each, and gives
-// all memory back.
+// end waits for the workers, which process at most one candidate each, and
+// releases all memory.
 func (s *scan) end() {
 	r := s.x.store.reads
 	r.mu.Lock()
@@ -116,7 +118,7 @@ func (s *scan) end() {
 	r.memory.release(s.grantedBytes)
 }
 
-// fail ends the sweep. mu is held.
+// fail ends the scan. mu is held.
 func (s *scan) fail(err error) {
 	if s.err == nil {
 		s.err = err
@@ -127,7 +129,7 @@ func (s *scan) fail(err error) {
 	s.progress.Signal()
 }
 
-// push adds a candidate. There are no workers yet, or mu is held.
+// push adds a candidate. mu is held, or there are no workers yet.
 func (s *scan) push(c candidate) {
 	s.queue = append(s.queue, c)
 	for i := len(s.queue) - 1; i > 0; {
@@ -160,7 +162,7 @@ func (s *scan) pop() candidate {
 	}
 }
 
-// frontier is the key that nothing that was not read comes before. mu is held.
+// frontier returns a key that no unread entry comes before. mu is held.
 func (s *scan) frontier() int64 {
 	f := int64(math.MaxInt64)
 	if len(s.queue) > 0 {
@@ -172,10 +174,10 @@ func (s *scan) frontier() int64 {
 	return f
 }
 
-// drained: all candidates were read. mu is held.
+// drained reports whether all candidates were read. mu is held.
 func (s *scan) drained() bool { return len(s.queue) == 0 && s.idleWorkers == len(s.starts) }
 
-// startWorker starts a worker if there is something to do for one more. mu is held.
+// startWorker starts a worker if there is work for one more. mu is held.
 func (s *scan) startWorker() {
 	if !s.ended && len(s.queue) > 0 && s.idleWorkers == 0 && len(s.starts) < s.x.store.maxWorkers() {
 		s.starts, s.memtables = append(s.starts, maxKey), append(s.memtables, nil)
@@ -185,7 +187,7 @@ func (s *scan) startWorker() {
 	}
 }
 
-// mayRead: the next candidate may be read. mu is held.
+// mayRead reports whether the next candidate may be read. mu is held.
 func (s *scan) mayRead() bool {
 	return s.heldBytes < s.x.store.reads.minBytes || s.waiting && s.queue[0].start <= s.wantedKey
 }
@@ -195,8 +197,8 @@ func (s *scan) worker(me int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		// Who waits because there are others at work need not be woken by them: they
-		// go on as long as there is something to do.
+		// Running workers need not wake one that waits because they run: they go on
+		// as long as there is work.
 		for !s.ended && (len(s.queue) == 0 || !s.mayRead() || len(s.starts)-s.idleWorkers >= s.x.store.maxWorkers()) {
 			s.workReady.Wait()
 		}
@@ -205,7 +207,7 @@ func (s *scan) worker(me int) {
 		}
 		bound := s.top.bound()
 		if s.queue[0].start > bound {
-			s.queue = nil // and so is all the rest
+			s.queue = nil // the others start even later
 			s.wake()
 			continue
 		}
@@ -215,19 +217,19 @@ func (s *scan) worker(me int) {
 			s.memtables[me] = c.memory.mem
 		}
 		s.idleWorkers--
-		room := s.shareFor(c)
-		s.heldBytes += room
+		share := s.shareFor(c)
+		s.heldBytes += share
 		s.startWorker()
 		if len(s.queue) > 0 {
 			s.workReady.Signal()
 		}
 		s.mu.Unlock()
 		w := s.x.store.reads.acquireScratch()
-		out := s.process(w, c, bound, room)
-		// An append that is ready to run must not wait for all of a query.
+		out := s.process(w, c, bound, share)
+		// A runnable append must not wait for all of a query.
 		runtime.Gosched()
 		s.mu.Lock()
-		s.heldBytes -= room
+		s.heldBytes -= share
 		s.publish(out, bound)
 		s.x.store.reads.releaseScratch(w)
 		s.starts[me], s.memtables[me] = maxKey, nil
@@ -239,8 +241,8 @@ func (s *scan) worker(me int) {
 	}
 }
 
-// process does what a candidate of its kind is there for.
-func (s *scan) process(w *scratch, c candidate, bound, room int64) (out outcome) {
+// process handles a candidate by its kind.
+func (s *scan) process(w *scratch, c candidate, bound, limit int64) (out outcome) {
 	switch {
 	case s.halted.Load():
 	case c.segment != nil:
@@ -248,12 +250,12 @@ func (s *scan) process(w *scratch, c candidate, bound, room int64) (out outcome)
 	case c.group != nil:
 		out.more = s.filterGroup(c.group, bound, out.add)
 	default:
-		out = s.job(w, c, bound, room)
+		out = s.job(w, c, bound, limit)
 	}
 	return out
 }
 
-// add takes in an error: damage is told, anything else is the end.
+// add records an error: damage is reported, any other error ends the scan.
 func (o *outcome) add(err error) {
 	if err == nil {
 		return
@@ -265,7 +267,7 @@ func (o *outcome) add(err error) {
 	}
 }
 
-// publish takes in what came of a candidate. mu is held.
+// publish takes in the outcome of a candidate. mu is held.
 func (s *scan) publish(o outcome, bound int64) {
 	if o.err != nil {
 		s.fail(o.err)
@@ -294,7 +296,7 @@ func (s *scan) publish(o outcome, bound int64) {
 	}
 }
 
-// wake wakes whoever can go on. mu is held.
+// wake wakes the consumer and workers that can go on. mu is held.
 func (s *scan) wake() {
 	if s.waiting && (len(s.damage) > 0 || s.frontier() > s.wantedKey || s.drained()) {
 		s.progress.Signal()
@@ -312,13 +314,14 @@ const (
 	resultSlack = 4
 )
 
-// shareFor returns how many bytes of a candidate's entries may be kept. mu is held.
+// shareFor returns how many bytes of a candidate's entries may be kept. mu is
+// held.
 func (s *scan) shareFor(c candidate) int64 {
 	if c.segment != nil || c.group != nil {
 		return 0
 	}
-	// Those that begin before this one ends are needed beside it. Some of the
-	// queue tell how many they are.
+	// Candidates that begin before this one ends are needed beside it. A sample of
+	// the queue tells how many they are.
 	others, step := int64(0), max(1, len(s.queue)/64)
 	for i := 0; i < len(s.queue); i += step {
 		if s.queue[i].start <= c.end {
@@ -336,7 +339,7 @@ func (s *scan) shareFor(c candidate) int64 {
 	return max(0, min(share, full))
 }
 
-// wait lets the consumer, which needs all up to the key wanted, sleep until
+// wait blocks the consumer, which needs all entries up to wanted, until
 // something has changed for it. mu is held.
 func (s *scan) wait(wanted int64) {
 	s.startWorker()

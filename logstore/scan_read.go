@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/block"
 )
 
-// A scratch is the memory that it takes to read one candidate.
+// A scratch is the memory for reading one candidate.
 type scratch struct {
 	stored []byte
 	block  block.Decoder
@@ -18,7 +18,7 @@ type scratch struct {
 	picks  []pick
 }
 
-// A pick is an entry that is wanted: row of the block, or of heads.
+// A pick is a matching entry: row of the block, or of heads.
 type pick struct {
 	time int64
 	span int32
@@ -39,10 +39,10 @@ func (w *scratch) meta(p pick) []byte {
 	return w.block.Meta(int(p.row))
 }
 
-// maxScratch is how much a scratch keeps for the next candidate.
+// maxScratch is how much memory a scratch keeps for the next candidate.
 const maxScratch = 1 << 20
 
-// acquireScratch waits for a scratch. Who has one does nothing that waits for others.
+// acquireScratch waits for a scratch. Its holder waits for nothing else.
 func (r *readPool) acquireScratch() *scratch {
 	if w := <-r.scratch; w != nil {
 		return w
@@ -60,7 +60,7 @@ func (r *readPool) releaseScratch(w *scratch) {
 	r.scratch <- w
 }
 
-// What scanBlock and scanMemory do beside picking.
+// A scanMode is what scanBlock reads.
 type scanMode uint8
 
 const (
@@ -135,7 +135,7 @@ const (
 	minSliceRows = 1 << 6
 )
 
-// firstStep returns about how much time the entries of a first slice take.
+// firstStep returns about the time range of a first slice.
 func (x *search) firstStep(span, rows int64) int64 {
 	want := int64(sliceRows)
 	if x.limit > 0 && x.filter == nil {
@@ -148,8 +148,8 @@ func (x *search) firstStep(span, rows int64) int64 {
 }
 
 // scanMemory picks the entries of the next slice of a candidate with keys up to
-// bound. slice is the candidate without the others, rest what comes after it,
-// if there is more.
+// bound. slice is the candidate cut to them, rest what follows, if there is
+// more.
 func (x *search) scanMemory(w *scratch, c candidate, bound int64) (slice, rest candidate, more bool) {
 	m := *c.memory
 	slice, rest = c, c

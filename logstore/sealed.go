@@ -10,20 +10,20 @@ import (
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
-// A query may last for hours, as its consumer likes, and a memtable of its view
-// is sealed within seconds. If the query kept it, there would soon be far more
-// in memory than Options.Memory. So it gives the memtable back at once, and goes
-// on in the segment, without its consumer, who need not come back for that: what
-// was found is a copy, and what is left to be read is known by candidates alone.
+// A query may last for hours, as slow as its consumer, and a memtable of its
+// view is sealed within seconds. Were memtables kept for queries, memory would
+// soon exceed Options.Memory. So a query releases a sealed memtable at once and
+// goes on in the segment. Its consumer is not needed for that: results are
+// copies, and what is left to be read is in candidates alone.
 //
 // The segment has of each stream the same rows in the same order as the
-// memtable. So a candidate, which is a stretch of these, stands for the same
+// memtable. So a candidate, which is a range of these rows, stands for the same
 // entries in both, and the query finds exactly what it would have found. It must
 // be the segment that was made of just this memtable, and not one into which it
-// was merged since with others: a snapshot of the moment in which it entered the
-// catalog has it.
+// was compacted since: a snapshot of the moment in which it entered the catalog
+// has it.
 
-// A sealedMemtable is where the entries of a memtable are when it is sealed.
+// A sealedMemtable locates the entries of a memtable once it is sealed.
 type sealedMemtable struct {
 	segs *catalog.Snapshot
 	rank uint64 // of the segment in segs
@@ -36,7 +36,7 @@ func (t *sealedMemtable) release() {
 	}
 }
 
-// item is what the index says of a stream in the segment.
+// item returns what the index has of a stream in the segment.
 func (t *sealedMemtable) item(stream uint32, from, to int64) (timeindex.Item, bool) {
 	for it := range t.segs.Index.Overlapping(stream, from, to) {
 		if t.segs.Rank(it.Segment) == t.rank {
@@ -46,8 +46,8 @@ func (t *sealedMemtable) item(stream uint32, from, to int64) (timeindex.Item, bo
 	return timeindex.Item{}, false
 }
 
-// setSealed is for when the segment of m has just entered the catalog, and m has
-// left the list of memtables: nobody can begin to use it.
+// setSealed is called when the segment of m has just entered the catalog, and m
+// has left the list of memtables, so that nothing begins to use it.
 func (m *memtable) setSealed(s *catalog.Catalog) {
 	if m.refs.Load() == 1 {
 		return // only the store has it
@@ -59,14 +59,14 @@ func (m *memtable) setSealed(s *catalog.Catalog) {
 	}
 }
 
-// A rowRange is consecutive rows of a stream in a segment, [first, behind) of all
-// that it has there, with times from min to max.
+// A rowRange is consecutive rows of a stream in a segment, [first, end) of all
+// its rows there, with times from min to max.
 type rowRange struct {
 	first, end int
 	min, max   int64
 }
 
-// rowRangeOf returns which rows a candidate of a sealed memtable stands for.
+// rowRangeOf returns the rows that a candidate of a sealed memtable stands for.
 func (x *search) rowRangeOf(m *memorySource) rowRange {
 	rows := m.mem.findStream(m.stream).all()
 	at := func(time int64) int {
@@ -85,8 +85,8 @@ func (x *search) rowRangeOf(m *memorySource) rowRange {
 	return t
 }
 
-// clip leaves of a run, before which its stream has so many rows, what is in
-// the stretch, and reports whether that is anything.
+// clip cuts a run, which before rows of its stream precede, to the range, and
+// reports whether rows are left.
 func (sp *span) clip(t *rowRange, before int) bool {
 	from, to := max(before, t.first), min(before+sp.rows, t.end)
 	if from >= to {
@@ -98,9 +98,9 @@ func (sp *span) clip(t *rowRange, before int) bool {
 	return true
 }
 
-// switchSealed goes on in segments where memtables of the view have been sealed, and
-// releases those that no worker is just reading: who reads one calls it after
-// that. mu is held.
+// switchSealed goes on in segments where memtables of the view have been
+// sealed, and releases those memtables that no worker is reading. A worker that
+// reads one calls it again afterwards. mu is held.
 func (s *scan) switchSealed() {
 	s.releasePending = false
 	for i, m := range s.x.view.mems {
@@ -128,8 +128,8 @@ func (s *scan) switchSealed() {
 	}
 }
 
-// switchCandidates returns the list with one candidate in the place of those of the i-th
-// memtable.
+// switchCandidates returns the list with one candidate in place of those of the
+// i-th memtable.
 func (s *scan) switchCandidates(list []candidate, i int, to *sealedMemtable) []candidate {
 	m := s.x.view.mems[i]
 	others := make([]candidate, 0, len(list)+1)

@@ -12,14 +12,14 @@ type rowRun struct {
 }
 
 // weight is what rows with so many bytes of lines and metadata count for in a
-// block. Those that are empty have a place in it all the same; so no block has
-// more rows than the codec takes, whatever their lines are.
+// block. Empty rows count too, so that no block has more rows than the codec
+// takes.
 func weight(rows int, raw int64) int64 { return max(raw, 4*int64(rows)) }
 
-// splitBlocks divides the entries of a memtable into blocks: a stream with much in
-// it has its own, of equal weight; of the others, by labels, several share one.
+// splitBlocks divides the entries of a memtable into blocks: a large stream has
+// blocks of its own, of equal weight; small ones share blocks, by labels.
 // Blocks weigh between half of blockRaw and a little more than all of it, but
-// for the last of a stream and the last of those that are shared.
+// for the last of a stream and the last shared one.
 func splitBlocks(m *memtable, labels func(n uint32) string) [][]rowRun {
 	type item struct {
 		labels string
@@ -45,7 +45,7 @@ func splitBlocks(m *memtable, labels func(n uint32) string) [][]rowRun {
 			continue
 		}
 		shared = append(shared, rowRun{it.labels, it.rows})
-		// A segment tells the labels beside each block.
+		// A segment stores the labels beside each block.
 		if sharedWeight += own + int64(len(it.labels)); sharedWeight >= blockRaw/2 {
 			blocks = append(blocks, shared)
 			shared, sharedWeight = nil, 0
@@ -57,8 +57,8 @@ func splitBlocks(m *memtable, labels func(n uint32) string) [][]rowRun {
 	return blocks
 }
 
-// divide cuts rows, which weigh all, into parts of about equal weight, of
-// blockRaw at most, and an entry.
+// divide splits rows, which weigh all, into parts of about equal weight, of
+// blockRaw and an entry at most.
 func (m *memtable) divide(rows []memRow, all int64) [][]memRow {
 	n := (all + blockRaw - 1) / blockRaw
 	each := (all + n - 1) / n

@@ -37,7 +37,7 @@ type Store struct {
 	throttle       *throttle
 	space          diskSpace
 	seals          sealState
-	replay         replaying
+	replay         replayState
 	maintainSignal signal
 	recordSize     int   // largest record in bytes, see record.go
 	sealSize       int64 // bytes of memory at which a memtable is sealed
@@ -93,7 +93,7 @@ func open(dir string, o Options) (_ *Store, err error) {
 		labels:         labelindex.New(splitLabels),
 		reads:          newReadPool(o.Memory, o.Workers),
 		seals:          sealState{signal: make(signal, 1)},
-		replay:         replaying{ready: make(chan struct{})},
+		replay:         replayState{ready: make(chan struct{})},
 		maintainSignal: make(signal, 1),
 		recordSize:     int(min(recordSize, o.logSegment()/4)),
 		sealSize:       o.memtableBytes() / 2,

@@ -8,14 +8,14 @@ import (
 	"github.com/stele-go/stele/logstore/internal/labelindex"
 )
 
-// A streamLabels is the labels of a stream, of which a search has one each.
+// A streamLabels is the labels of a stream; a search has one for each stream.
 type streamLabels struct {
 	stream  uint32
 	labels  Labels
 	sortKey string // see order
 }
 
-// labelCache are the streams that a search has met.
+// A labelCache has the labels of the streams that a search has met.
 type labelCache struct {
 	index    *labelindex.Index
 	mu       sync.Mutex
@@ -38,8 +38,9 @@ func (ns *labelCache) get(stream uint32) (*streamLabels, error) {
 	return n, nil
 }
 
-// sortKey returns a text whose bytes compare as the labels do, name by name and
-// value by value: each ends with two zeros, and a zero in it is followed by a one.
+// sortKey returns a string whose bytes compare as the labels do, name by name
+// and value by value: each ends with two zeros, and a zero in it is followed by
+// a one.
 func (l Labels) sortKey() string {
 	b := make([]byte, 0, len(l.enc)+2*8)
 	for name, value := range l.All() {

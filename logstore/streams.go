@@ -8,12 +8,12 @@ import (
 	"github.com/stele-go/stele/logstore/internal/labelindex"
 )
 
-// A stream is what the store knows of a stream beside its entries.
+// A stream is what the store knows of a stream besides its entries.
 type stream struct {
 	number uint32 // of labelindex
 	labels Labels
-	// newest is the time of the newest entry that was ever accepted since the
-	// stream is known, or noTime.
+	// newest is the time of the newest entry accepted since the stream is
+	// known, or noTime.
 	newest atomic.Int64
 }
 
@@ -27,23 +27,23 @@ func (st *stream) advance(t int64) {
 	}
 }
 
-// streamTable is the streams that entries have been added to.
+// streamTable holds the streams that have entries.
 //
-// A stream that has no entry any more is forgotten, and its number is given to
-// another one. That must not happen while an append is about to add to it. An
-// append holds its streams by a head in the memtable that it has entered: hold
-// makes it with gate held for reading, forget looks for one with gate held for
-// writing, and a memtable leaves Store.mems only after the appends in it. That
-// a query does not take one stream for another is labelindex.Pin's business.
+// A stream without entries is forgotten, and its number is reused. That must
+// not happen while an append is about to add to it. An append holds its streams
+// by rows in the memtable that it has entered: hold creates them with holdMu
+// read-held, forget looks for them with holdMu held, and a memtable leaves
+// Store.mems only after the appends inside it. labelindex.Pin keeps a query
+// from taking one stream for another.
 type streamTable struct {
 	labels *labelindex.Index
-	// newest is asked when a stream is met that has been sealed already.
+	// newest is called for a stream that was sealed before it is known.
 	newest func(n uint32) (int64, bool)
 
 	holdMu sync.RWMutex
 	mu     sync.Mutex
 	list   atomic.Pointer[[]atomic.Pointer[stream]] // by number; changed with mu held
-	unused []uint32                                 // with gate held: to be forgotten when they can be
+	unused []uint32                                 // guarded by holdMu: to be forgotten once nothing uses them
 }
 
 // find returns the stream with these labels, nil if there is none.
@@ -65,8 +65,8 @@ func (t *streamTable) add(l Labels) *stream {
 	return t.get(n, l)
 }
 
-// hold makes a head for the stream in m, in which the caller is counted, and
-// returns the stream: another one if this one was forgotten meanwhile.
+// hold gives the stream rows in m, which the caller has entered, and returns
+// the stream: another one if this one was forgotten meanwhile.
 func (t *streamTable) hold(st *stream, m *memtable) *stream {
 	if m.findStream(st.number) != nil && t.at(st.number) == st {
 		return st
@@ -91,8 +91,8 @@ func (t *streamTable) at(n uint32) *stream {
 	return (*p)[n].Load()
 }
 
-// get returns the stream with number n and labels l. The gate is held since it
-// was found to have that number.
+// get returns the stream with number n and labels l. holdMu is held since the
+// number was found.
 func (t *streamTable) get(n uint32, l Labels) *stream {
 	if st := t.at(n); st != nil {
 		return st
@@ -111,7 +111,7 @@ func (t *streamTable) get(n uint32, l Labels) *stream {
 	return st
 }
 
-// set is called with mu held, or gate for writing.
+// set is called with mu held, or holdMu for writing.
 func (t *streamTable) set(n uint32, st *stream) {
 	var list []atomic.Pointer[stream]
 	if p := t.list.Load(); p != nil {
@@ -128,16 +128,16 @@ func (t *streamTable) set(n uint32, st *stream) {
 	list[n].Store(st)
 }
 
-// addUnused takes note of streams that may have no entry anywhere, for forget.
+// addUnused records streams that may have no entry anywhere, for forget.
 func (t *streamTable) addUnused(streams []uint32) {
 	t.holdMu.Lock()
 	defer t.holdMu.Unlock()
 	t.unused = append(t.unused, streams...)
 }
 
-// forget takes note that streams have no entry in any segment any more, and
-// forgets all those of which used says that they are not used otherwise. used
-// is called while no append can begin to use one.
+// forget records streams that have no entry in any segment any more, and
+// forgets all recorded ones for which used returns false. No append can begin
+// to use a stream during the call.
 func (t *streamTable) forget(streams []uint32, used func(n uint32) bool) {
 	t.holdMu.Lock()
 	defer t.holdMu.Unlock()

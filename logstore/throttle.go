@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// A throttle bounds the memory of what is not yet sealed, and slows appends down
-// before they would have to stop for it.
+// A throttle bounds the memory of memtables, and slows appends down before they
+// would have to stop.
 //
-// While a memtable is being sealed, another one fills. If appends go on as fast
-// as they can, the second is full before the first is gone, and then all of them
-// stop until it is, for some tenths of a second. So each append waits a little:
-// with room for a more bytes, r bytes yet to be sealed, and v bytes sealed in a
-// second, there is room again in r/v seconds, and appends that come at a*v/r
-// bytes a second just do not fill the memory until then. Nothing waits that
-// comes slower than that.
+// While a memtable is being sealed, another one fills. Were appends as fast as
+// they can be, the second would be full before the first is released, and all
+// appends would stop until then, for some tenths of a second. So each append is
+// delayed a little: with a bytes free, r bytes yet to be sealed, and v bytes
+// sealed a second, there is memory again in r/v seconds, and appends of a*v/r
+// bytes a second just do not use it up until then. Slower appends are not
+// delayed.
 type throttle struct {
 	limit       int64
-	usable      int64 // limit less what one more chunk and longer rows may take
+	usable      int64 // limit less one more chunk and the growth of rows
 	closed      <-chan struct{}
-	requestSeal func() // tells that something must be sealed
+	requestSeal func() // asks the sealer to seal
 
 	used         atomic.Int64 // bytes of all memtables that are not sealed
 	reserved     atomic.Int64 // by appends that are about to take them
 	waiting      atomic.Int64 // appends
-	blocked      atomic.Int64 // those of them that wait for room
+	blocked      atomic.Int64 // of these, the ones that wait for memory
 	delayed      atomic.Int64 // in ns, in all
-	blockedTotal atomic.Int64 // appends that found no room
+	blockedTotal atomic.Int64 // appends that had to wait for memory
 
 	sealLeft atomic.Int64 // bytes yet to be sealed, of the one that is being sealed
 	sealRate atomic.Int64 // bytes sealed in a second
 
 	mu    sync.Mutex
-	queue []*throttleWaiter // of appends that found no room, in their order
-	freed chan struct{}     // closed and made anew when there is more room
+	queue []*throttleWaiter // appends that wait for memory, in order
+	freed chan struct{}     // closed and replaced when memory is freed
 	// Of the memtable that is being sealed: when that began, its bytes, and the
 	// rate until then.
 	sealStart time.Time
@@ -47,16 +47,16 @@ type throttle struct {
 }
 
 const (
-	// initialRate is taken for the rate of sealing until there is one, in bytes a
-	// second.
+	// initialRate is the assumed rate of sealing before the first one, in bytes
+	// a second.
 	initialRate = 64 << 20
-	// maxBurst is how far appends may run ahead of their share, so that those that
-	// come in bursts and are slow on the whole do not wait.
+	// maxBurst is how far appends may run ahead of their share, so that slow
+	// bursts are not delayed.
 	maxBurst = 20 * time.Millisecond
-	// rateWindow is for how long the rate before counts.
+	// rateWindow is the weight of the rate before.
 	rateWindow = 200 * time.Millisecond
-	// syncShare of a memtable counts as not yet sealed until all of it is: its
-	// segment must be made durable after the last block was written.
+	// One syncShare-th of a memtable counts as not yet sealed until all of it
+	// is: its segment is made durable after the last block was written.
 	syncShare = 16
 )
 
@@ -66,20 +66,20 @@ func newThrottle(limit int64, closed <-chan struct{}, wanted func()) *throttle {
 	return p
 }
 
-// hasHeadroom tells that memory is not short: what is to be sealed has about all of it
-// that is taken, and the next memtable has hardly begun to fill.
+// hasHeadroom reports whether memory is not short: the memtable being sealed
+// has nearly all of it, and the next has hardly begun to fill.
 func (p *throttle) hasHeadroom() bool { return p.used.Load() < p.limit/8*5 }
 
-// addUsed counts memory of memtables, give back what is negative.
+// addUsed counts memory of memtables.
 func (p *throttle) addUsed(n int64) { p.used.Add(n) }
 
-// free counts memory of a memtable that has been sealed.
+// free subtracts the memory of a memtable that was sealed.
 func (p *throttle) free(n int64) {
 	p.used.Add(-n)
 	p.wakeAll()
 }
 
-// wakeAll has all that wait look again.
+// wakeAll makes all waiting appends check again.
 func (p *throttle) wakeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,14 +89,14 @@ func (p *throttle) wakeAll() {
 	p.paidUntil = time.Time{}
 }
 
-// A reservation is the memory that an append is about to take, at most: for its record,
-// and later for its rows. It is given up when that has been taken, and counted,
-// or not.
+// A reservation is the most memory that an append is about to take: for its
+// record, and later for its rows. Each part is given up once the memory was
+// taken and counted, or will not be.
 type reservation struct{ arena, rows int64 }
 
-// reservationFor is the claim of a record of so many bytes. A chunk may stay empty in
-// part because the record does not fit; the record may have to be copied to the
-// next memtable (insert); and rows may need twice their memory.
+// reservationFor returns the reservation of a record of size bytes. A chunk may
+// stay empty in part because the record does not fit; the record may have to be
+// copied to the next memtable (insert); and rows may need twice their memory.
 func reservationFor(size, rows, streams int) reservation {
 	return reservation{2 * int64(size), int64(size) + 2*int64(rows)*memRowSize + int64(streams)*memStreamBytes}
 }
@@ -104,13 +104,13 @@ func reservationFor(size, rows, streams int) reservation {
 // expected is about what is taken in the end.
 func (c reservation) expected() int64 { return (c.arena + c.rows) / 3 }
 
-// reserve waits until the memory may be taken that c claims. An append that finds
-// the memory all but empty always may. Those that find no room get it in the
-// order in which they came, so that one which wants much is not overtaken for
-// ever. refuse says why waiting is of no use, or returns nil.
+// reserve waits until the memory of c may be taken. An append that finds nearly
+// all memory free always may. Others get it in the order in which they came, so
+// that a large one is not overtaken forever. refuse returns why waiting is of
+// no use, or nil.
 func (p *throttle) reserve(ctx context.Context, c reservation, refuse func() error) error {
-	if d, room := p.delayFor(c.expected()); d > 0 {
-		if err := p.wait(ctx, d, nil, room, refuse); err != nil {
+	if d, freed := p.delayFor(c.expected()); d > 0 {
+		if err := p.wait(ctx, d, nil, freed, refuse); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func (p *throttle) reserve(ctx context.Context, c reservation, refuse func() err
 	p.mu.Unlock()
 	for {
 		p.mu.Lock()
-		room := p.freed
+		freed := p.freed
 		p.mu.Unlock()
 		select {
 		case <-t.granted:
@@ -134,21 +134,21 @@ func (p *throttle) reserve(ctx context.Context, c reservation, refuse func() err
 		default:
 		}
 		p.requestSeal()
-		if err := p.wait(ctx, 0, t.granted, room, refuse); err != nil {
+		if err := p.wait(ctx, 0, t.granted, freed, refuse); err != nil {
 			p.abandon(t)
 			return err
 		}
 	}
 }
 
-// A throttleWaiter is an append that waits for room.
+// A throttleWaiter is an append that waits for memory.
 type throttleWaiter struct {
 	n       int64
 	granted chan struct{} // closed when it has its claim
 }
 
-// tryReserve makes a claim if there is room for it. After one that fails the caller
-// sees to it that grant is called: it may have been in the way of another.
+// tryReserve reserves n bytes if they are free. After a failure the caller must
+// call grant, as the attempt may have made another one fail.
 func (p *throttle) tryReserve(n int64) bool {
 	if all := p.reserved.Add(n); p.used.Load()+all <= p.usable || all == n && p.used.Load() <= p.limit/4 {
 		return true
@@ -157,7 +157,7 @@ func (p *throttle) tryReserve(n int64) bool {
 	return false
 }
 
-// grant gives their claims to those whose turn it is. mu is held.
+// grant gives waiting appends their reservations, in turn. mu is held.
 func (p *throttle) grant() {
 	// Told before it is looked: what gets less after the look finds it.
 	p.blocked.Store(int64(len(p.queue)))
@@ -168,7 +168,7 @@ func (p *throttle) grant() {
 	}
 }
 
-// abandon gives up a turn, or the claim that it has come to.
+// abandon removes a waiter, or gives up the reservation that it was granted.
 func (p *throttle) abandon(t *throttleWaiter) {
 	p.mu.Lock()
 	i := slices.Index(p.queue, t)
@@ -182,8 +182,8 @@ func (p *throttle) abandon(t *throttleWaiter) {
 	}
 }
 
-// unreserve gives up a claim: what it was for has been taken, and counted, or
-// never will be.
+// unreserve gives up n reserved bytes: they were taken and counted, or will not
+// be.
 func (p *throttle) unreserve(n int64) {
 	p.reserved.Add(-n)
 	if p.blocked.Load() == 0 {
@@ -197,8 +197,8 @@ func (p *throttle) unreserve(n int64) {
 	}
 }
 
-// wait waits for d, if that is not 0, or until come or room is closed.
-func (p *throttle) wait(ctx context.Context, d time.Duration, come, room <-chan struct{}, refuse func() error) error {
+// wait waits for d, if that is not 0, or until granted or freed is closed.
+func (p *throttle) wait(ctx context.Context, d time.Duration, granted, freed <-chan struct{}, refuse func() error) error {
 	if err := refuse(); err != nil {
 		return err
 	}
@@ -216,20 +216,20 @@ func (p *throttle) wait(ctx context.Context, d time.Duration, come, room <-chan 
 	}
 	select {
 	case <-timer:
-	case <-come:
+	case <-granted:
 		return nil
-	case <-room:
+	case <-freed:
 	case <-p.closed:
 		return ErrClosed
 	case <-ctx.Done():
-		return fmt.Errorf("no room in memory: %w", context.Cause(ctx))
+		return fmt.Errorf("waiting for memory: %w", context.Cause(ctx))
 	}
 	return refuse()
 }
 
-// delayFor is how long an append of n bytes has to wait for its share, or until
-// room is closed.
-func (p *throttle) delayFor(n int64) (d time.Duration, room <-chan struct{}) {
+// delayFor returns how long an append of n bytes must wait for its share,
+// unless freed is closed before.
+func (p *throttle) delayFor(n int64) (d time.Duration, freed <-chan struct{}) {
 	left := p.sealLeft.Load()
 	if left == 0 {
 		return 0, nil
@@ -247,8 +247,8 @@ func (p *throttle) delayFor(n int64) (d time.Duration, room <-chan struct{}) {
 	return p.paidUntil.Sub(now), p.freed
 }
 
-// sealStarted tells that a memtable of so many bytes is being sealed, sealed that
-// so many bytes of it are, in all, and ends that it is over.
+// sealStarted begins the seal of a memtable of all bytes, sealProgress counts
+// done bytes of it in total, and sealEnded ends it.
 func (p *throttle) sealStarted(all int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -261,7 +261,7 @@ func (p *throttle) sealProgress(done int64) {
 	defer p.mu.Unlock()
 	took := time.Since(p.sealStart)
 	p.sealLeft.Store(max(p.sealBytes-done, p.sealBytes/syncShare, 1))
-	// The first block comes late: what the memtable before has told counts too.
+	// The first block comes late, so the rate of the previous memtable counts too.
 	rate := (float64(done) + p.lastRate*rateWindow.Seconds()) / (took + rateWindow).Seconds()
 	p.sealRate.Store(max(int64(rate), 1<<20))
 }

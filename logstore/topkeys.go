@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// maxTopKeys is the highest limit of a query for which its bound is kept.
+// maxTopKeys is the highest limit of a query whose bound is tracked.
 const maxTopKeys = 1 << 13
 
-// topKeys are the lowest keys of those that were found, as many as the query's
-// limit. What lies behind them all need not be looked at.
+// topKeys holds the lowest keys found so far, as many as the limit of the
+// query. Entries beyond all of them need not be read.
 type topKeys struct {
 	limit int
 	keys  keyHeap
 }
 
-// add takes in one more.
+// add adds a key.
 func (n *topKeys) add(key int64) {
 	switch {
 	case len(n.keys) < n.limit:
@@ -26,7 +26,7 @@ func (n *topKeys) add(key int64) {
 	}
 }
 
-// bound returns the highest key that an entry may have and still be wanted.
+// bound returns the highest key that an entry may still have within the limit.
 func (n *topKeys) bound() int64 {
 	if n == nil || len(n.keys) < n.limit {
 		return math.MaxInt64

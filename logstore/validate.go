@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// validate takes the batch apart: rows are the entries that can be kept, parts
-// and pieces how they go into records, rejected the others, with the reason.
+// validate splits the batch: rows are the entries that can be kept, streams and
+// records how they go into records, rejected the others, with the reason.
 func (w *appendState) validate(s *Store, b Batch) {
 	c := checker{o: &s.o, now: s.o.now().UnixNano(), maxRecord: s.recordSize}
 	for i := range b {
@@ -36,9 +36,9 @@ func (w *appendState) validate(s *Store, b Batch) {
 	w.closeRecord()
 }
 
-// newest is the time of the newest entry before the next one of st: one that was
-// kept, or one of this batch, which the stream is not told of yet: the batch may
-// not be kept.
+// newest returns the time of the newest entry before the next one of st: one
+// that was kept, or one of this batch, which st does not have yet as the batch
+// may not be kept.
 func (w *appendState) newest(st *stream) int64 {
 	if st == nil {
 		return noTime
@@ -50,7 +50,7 @@ func (w *appendState) newest(st *stream) int64 {
 	return newest
 }
 
-// checker says which entries cannot be kept.
+// A checker decides which entries cannot be kept.
 type checker struct {
 	o         *Options
 	now       int64
@@ -65,7 +65,7 @@ func (c *checker) rejects(l Labels, e *Entry, newest int64) bool {
 		o.Retention > 0 && c.now-e.Time > int64(o.Retention)
 }
 
-// reason says why an entry is refused, and what would do.
+// reason returns why an entry is refused, and what is allowed.
 func (c *checker) reason(l Labels, e *Entry, newest int64) error {
 	o := c.o
 	switch {
@@ -87,7 +87,7 @@ func (c *checker) reason(l Labels, e *Entry, newest int64) error {
 
 func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
-// openStream begins the rows of the stream at place.
+// openStream begins the rows of the stream at index place of the batch.
 func (w *appendState) openStream(l Labels, place int) {
 	w.streams = append(w.streams, recordStream{labels: l, index: place, first: len(w.rows), last: len(w.rows)})
 	if len(w.records) == 0 {
@@ -95,8 +95,8 @@ func (w *appendState) openStream(l Labels, place int) {
 	}
 }
 
-// addRow adds an entry to the last part, and begins another piece where the
-// record would have more than most bytes.
+// addRow adds an entry to the last stream, and begins another record where this
+// one would exceed most bytes.
 func (w *appendState) addRow(e *Entry, entry, most int) {
 	p := &w.streams[len(w.streams)-1]
 	last := &w.records[len(w.records)-1]
@@ -126,7 +126,7 @@ func (w *appendState) addRow(e *Entry, entry, most int) {
 	last.rows++
 }
 
-// closeStream ends the last part; without rows it is dropped.
+// closeStream ends the last stream; without rows it is dropped.
 func (w *appendState) closeStream(st *stream) {
 	last := len(w.streams) - 1
 	p := &w.streams[last]
@@ -143,7 +143,7 @@ func (w *appendState) closeStream(st *stream) {
 	g.last = last + 1
 }
 
-// closeRecord ends the last piece; without rows it is dropped.
+// closeRecord ends the last record; without rows it is dropped.
 func (w *appendState) closeRecord() {
 	if len(w.records) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 // acquire keep their meaning. Later entries may show up in the youngest
 // memtable.
 type view struct {
-	mems []*memtable // the oldest first; nil: it was given back, see sweep.handOver
+	mems []*memtable // oldest first; nil: released, see scan.switchSealed
 	segs *catalog.Snapshot
 	// sealed holds the segments of memtables that were released.
 	sealed []*sealedMemtable
