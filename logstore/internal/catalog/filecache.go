@@ -10,59 +10,56 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
-// A file is a segment in the folder. It is read through a handle.
+// A file is a segment in the directory. It is read through a handle.
 type file struct {
-	id        uint64 // in this process, never used again
-	name      string // in the folder of segments
+	id        uint64 // in this process, never reused
+	name      string // in segments/
 	positions positions
 	info      segment.Info
 
 	opening sync.Mutex // held while it is being opened
 	handle  atomic.Pointer[handle]
-	// damage is the first that was found.
+	// damage is the first damage found.
 	damage atomic.Pointer[segment.CorruptError]
 
-	// Of whoever maintains:
-
-	// retryAt is when the next attempt to merge or repair it is due, after one
-	// that failed.
+	// retryAt is when the next attempt to compact or repair it is due. The
+	// holder of the maintenance token owns it, and replaces.
 	retryAt time.Time
-	// replaces are the files that this one was merged or salvaged from. It must
-	// not be deleted before they are gone for good: see reap.
+	// replaces are the files that this one was made from. It must not be
+	// deleted before they are gone for good: see deleteObsolete.
 	replaces []*obsoleteFile
 }
 
-// fdsPerFile is how many descriptors a handle takes at most: one to read by,
-// one of the mapping.
+// fdsPerFile is how many file descriptors a handle takes at most: one to read
+// by, one of the mapping.
 const fdsPerFile = 2
 
-// A handle is a file that is open. Whoever uses it is counted.
+// A handle is an open file, with a count of its users.
 type handle struct {
 	file *file
 	seg  *segment.Segment
 	src  *source
 
-	refs  atomic.Int64 // who uses it, and the table
-	used  atomic.Bool  // since the clock's hand went by
+	refs  atomic.Int64 // its users, and the cache
+	used  atomic.Bool  // since the clock's hand passed
 	cache *fileCache
 }
 
-// A fileCache holds the handles, a bounded number. Of those that nobody uses one
-// that was not used lately is closed where there is no room for another: the
-// clock algorithm (Corbató, 1968), which, unlike a list by recency, is not
-// written to by every use.
+// A fileCache holds a bounded number of handles. Where it is full it closes one
+// that is not in use and was not used lately, by the clock algorithm (Corbató,
+// 1968), which, unlike a list by recency, is not written to by every use.
 type fileCache struct {
 	dir     string
 	profile *profile.Profile
 	limit   int // of handles
 
-	waiting atomic.Int64 // for room
+	waiting atomic.Int64 // for a slot
 	opens   atomic.Int64
-	open    atomic.Int64 // taken, to be read without mu
+	open    atomic.Int64 // slots, to be read without mu
 
 	mu    sync.Mutex
-	freed sync.Cond // of mu
-	slots int       // len(clock) and those that are being opened
+	freed sync.Cond // guarded by mu
+	slots int       // len(clock) and the handles being opened
 	clock []*handle
 	hand  int
 }
@@ -73,11 +70,11 @@ func newFileCache(dir string, files int, p *profile.Profile) *fileCache {
 	return t
 }
 
-// minHandles is enough for a merge of two beside a few queries.
+// minHandles is enough for a compaction of two beside a few queries.
 const minHandles = 8
 
-// acquire returns the handle of the file, which is opened if it is not; it waits
-// where as many are in use as there may be. Call done, soon.
+// acquire returns the handle of the file, which it opens if necessary; it waits
+// where all handles are in use. The caller calls unref, soon.
 func (t *fileCache) acquire(f *file) (*handle, error) {
 	if h := f.handle.Load(); h != nil && h.tryRef() {
 		return h, nil
@@ -121,13 +118,13 @@ func (t *fileCache) openHandle(f *file) (*handle, error) {
 	return h, nil
 }
 
-// reserve waits for room for one more handle.
+// reserve waits for a slot for one more handle.
 func (t *fileCache) reserve() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.slots >= t.limit && !t.evictOne() {
 		t.waiting.Add(1)
-		// Who left before it could see that somebody waits has left room.
+		// A user that left before waiting was raised has not signalled.
 		if t.slots >= t.limit && !t.evictOne() {
 			t.freed.Wait()
 		}
@@ -137,14 +134,14 @@ func (t *fileCache) reserve() {
 	t.open.Store(int64(t.slots))
 }
 
-// unreserve gives back what take took. mu is held.
+// unreserve gives back the slot of reserve. mu is held.
 func (t *fileCache) unreserve() {
 	t.slots--
 	t.open.Store(int64(t.slots))
 	t.freed.Broadcast()
 }
 
-// tryRef counts one more who uses the handle, unless it is closed.
+// tryRef adds a user, unless the handle is closed.
 func (h *handle) tryRef() bool {
 	for {
 		n := h.refs.Load()
@@ -168,7 +165,7 @@ func (h *handle) unref() {
 	}
 }
 
-// evictOne makes room for a handle. It fails where all are in use. mu is held.
+// evictOne closes a handle. It fails where all are in use. mu is held.
 func (t *fileCache) evictOne() bool {
 	for range 2 * len(t.clock) {
 		t.hand++
@@ -186,7 +183,7 @@ func (t *fileCache) evictOne() bool {
 	return false
 }
 
-// closeHandle closes that at i, if nobody uses it. mu is held.
+// closeHandle closes the handle at i, if it is not in use. mu is held.
 func (t *fileCache) closeHandle(i int) bool {
 	h := t.clock[i]
 	if !h.refs.CompareAndSwap(1, 0) {
@@ -194,7 +191,7 @@ func (t *fileCache) closeHandle(i int) bool {
 	}
 	h.file.handle.Store(nil)
 	h.seg.Close()
-	h.src.Close() // of a file that was only read, there is nothing to tell
+	h.src.Close() // nothing was written
 	last := len(t.clock) - 1
 	t.clock[i] = t.clock[last]
 	t.clock[last] = nil
@@ -203,7 +200,7 @@ func (t *fileCache) closeHandle(i int) bool {
 	return true
 }
 
-// evict closes the file if it is open. It fails if somebody uses it.
+// evict closes the file if it is open. It fails if it is in use.
 func (t *fileCache) evict(f *file) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -215,7 +212,7 @@ func (t *fileCache) evict(f *file) bool {
 	return true
 }
 
-// close closes all files. Nobody uses one any more.
+// close closes all files. None is in use any more.
 func (t *fileCache) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,25 +10,25 @@ import (
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
-// maxSources is how many segments one merge takes. Each is open meanwhile.
+// maxSources is how many segments one compaction takes. Each is open meanwhile.
 const maxSources = 64
 
-// Maintain merges, retires and repairs what is due, in small steps, until
-// there is nothing to do. What a snapshot still uses is left to a later call. An
-// error tells what failed; the rest is done, and what failed is tried again by a
-// call ten minutes later, or more.
+// Maintain compacts, retires and repairs what is due, in small steps, until
+// there is nothing to do. Files that a snapshot still uses are left to a later
+// call. The error joins what failed; the rest is done, and what failed is tried
+// again by a call at least ten minutes later.
 func (c *Catalog) Maintain(ctx context.Context) error {
 	return c.maintain(ctx, pick)
 }
 
-// CompactAll merges all that SegmentSize and SegmentSpan allow, for
-// Store.Compact. It does what Maintain does too.
+// CompactAll compacts as far as SegmentSize and SegmentSpan allow, for
+// Store.Compact. It also does what Maintain does.
 func (c *Catalog) CompactAll(ctx context.Context) error {
 	return c.maintain(ctx, pack)
 }
 
-// WhileIdle calls f if nothing is being maintained, and nothing is while f
-// runs. It reports whether it did.
+// WhileIdle calls f with the maintenance token, if no one holds it, and reports
+// whether it did.
 func (c *Catalog) WhileIdle(f func()) bool {
 	select {
 	case <-c.maintenance:
@@ -57,16 +57,16 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 	if c.o.ForgetStreams != nil {
 		c.o.ForgetStreams(nil)
 	}
-	var failed, unreaped error
+	var failed, undeleted error
 	for {
 		c.retire(nil)
-		unreaped = c.deleteObsolete()
+		undeleted = c.deleteObsolete()
 		if c.syncErr != nil {
-			// Nothing is deleted, so a merge would take its room twice for good.
-			return errors.Join(failed, unreaped)
+			// Nothing is deleted, so a compaction would take its space twice for good.
+			return errors.Join(failed, undeleted)
 		}
 		if err := context.Cause(ctx); err != nil {
-			return errors.Join(failed, unreaped, err)
+			return errors.Join(failed, undeleted, err)
 		}
 		var err error
 		if f := c.nextRepair(); f != nil {
@@ -74,7 +74,7 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 		} else if files := c.nextCompaction(choose); files != nil {
 			err = c.compact(ctx, files)
 		} else {
-			return errors.Join(failed, unreaped)
+			return errors.Join(failed, undeleted)
 		}
 		if err != nil && ctx.Err() == nil {
 			failed = errors.Join(failed, err)
@@ -82,7 +82,7 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 	}
 }
 
-// nextCompaction returns the neighbours that are to be merged next, nil if there are none.
+// nextCompaction returns the neighbours to compact next, nil if there are none.
 func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)) []*file {
 	order := c.current.Load().order
 	now := c.o.Now()
@@ -103,8 +103,8 @@ func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)
 	return order[w.from:w.to]
 }
 
-// compact makes one segment of the files and puts it in their place. If it fails
-// nothing has changed, and they are left alone for a while.
+// compact replaces the files by one segment. If it fails nothing has changed,
+// and they are not tried again for a while.
 func (c *Catalog) compact(ctx context.Context, files []*file) error {
 	t := c.counters.compaction.Start()
 	err := c.compactFiles(ctx, files)
@@ -123,12 +123,12 @@ func (c *Catalog) compact(ctx context.Context, files []*file) error {
 	}
 	later := c.o.Now().Add(retryAfter)
 	if errors.Is(err, errWrite) {
-		c.compactAfter = later // others would fail too, and fill the disk once more
+		c.compactAfter = later // others would fail too, and fill the disk again
 	}
 	for _, f := range files {
 		f.retryAt = later
 	}
-	return fmt.Errorf("catalog: merging %d segments from %s on: %w", len(files), files[0].name, err)
+	return fmt.Errorf("catalog: compact %d segments from %s: %w", len(files), c.path(files[0]), err)
 }
 
 func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
@@ -154,7 +154,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 		info, err := segment.Merge(ctx, to, sources, o)
 		if err == nil && (info.Rows != rows || info.Raw != raw) {
 			// The sources are about to be deleted.
-			err = fmt.Errorf("catalog: a merge has %d entries of %d bytes, its sources %d of %d", info.Rows, info.Raw, rows, raw)
+			err = fmt.Errorf("catalog: the compacted segment has %d entries of %d bytes, its sources %d of %d", info.Rows, info.Raw, rows, raw)
 		}
 		return info, err
 	})
@@ -168,8 +168,8 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 	return nil
 }
 
-// replace has f served instead of the files it was made from, which go into
-// quarantine with the report, or are deleted where that is nil.
+// replace serves f instead of the files it was made from, which go into
+// quarantine with the report, or are deleted if that is nil.
 func (c *Catalog) replace(files []*file, f *file, items []timeindex.Item, r *report) {
 	dead := make([]*obsoleteFile, len(files))
 	for i, old := range files {

@@ -6,18 +6,19 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-// Names below the folder of a store. The layout is drawn in the package comment.
+// Names below the directory of a store. The package comment draws the layout.
 const (
 	SegmentFolder    = "segments"
 	QuarantineFolder = "quarantine"
 	SegmentSuffix    = ".seg"
-	ReportSuffix     = ".txt" // of what tells why a segment is in quarantine
-	// tempSuffix ends the names of files that are being written. Whoever holds
-	// the lock on the store knows that nobody writes them any more.
+	ReportSuffix     = ".txt" // of reports in quarantine
+	// tempSuffix ends the names of files being written. The holder of the
+	// store's lock knows that no other process writes them.
 	tempSuffix = ".part"
 )
 
-// A positions is what the name of a segment says of it.
+// positions are the positions of the log that a segment holds, and its
+// generation: what its name says.
 type positions struct {
 	after, upto uint64 // (after, upto] of the WAL's positions
 	generation  uint32
@@ -27,15 +28,14 @@ func (s positions) String() string {
 	return fmt.Sprintf("%016x-%016x-%08x%s", s.after, s.upto, s.generation, SegmentSuffix)
 }
 
-// ParseName is what the name of a segment, without folders, says of it: After, Upto
-// and Generation. ok is false for a name that none has.
+// ParseName returns After, Upto and Generation of a segment's file name. ok is
+// false if it is none.
 func ParseName(name string) (info segment.Info, ok bool) {
 	s, ok := parseName(name)
 	return segment.Info{After: s.after, Upto: s.upto, Generation: s.generation}, ok
 }
 
-// parseName takes the name of a segment apart. ok is false for whatever String
-// does not return.
+// parseName parses the result of String. ok is false for any other string.
 func parseName(name string) (s positions, ok bool) {
 	if _, err := fmt.Sscanf(name, "%16x-%16x-%8x"+SegmentSuffix, &s.after, &s.upto, &s.generation); err != nil {
 		return positions{}, false

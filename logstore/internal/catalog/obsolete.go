@@ -8,21 +8,21 @@ import (
 	"path/filepath"
 )
 
-// A obsoleteFile is a file that is served no more. It stays in the folder until no
+// An obsoleteFile is no longer served. It stays in the directory until no
 // snapshot uses it: a snapshot may open it again by its name, as the number of
 // open files is bounded.
 type obsoleteFile struct {
 	file      *file
 	removedIn uint64  // the first version without it
-	damaged   *report // it goes into quarantine, with this; nil: it is deleted
+	damaged   *report // its report, if it goes into quarantine
 
-	// Of whoever maintains:
-	unlinked bool // it has left the folder
-	durable  bool // and a sync of the folder has made sure of that
+	// The holder of the maintenance token owns these:
+	unlinked bool // it has left the directory
+	durable  bool // and a sync has made that durable
 }
 
-// deletable reports whether it may leave the folder: no version in use has it, and
-// what it was merged from will not come back.
+// deletable reports whether the file may be removed: no version in use has it,
+// and the sources that it replaced are gone for good.
 func (g *obsoleteFile) deletable(oldest uint64) bool {
 	if g.unlinked || g.removedIn > oldest {
 		return false
@@ -35,12 +35,12 @@ func (g *obsoleteFile) deletable(oldest uint64) bool {
 	return true
 }
 
-// deleteObsolete removes from the folder what no snapshot uses any more, and quarantines
-// what is damaged. After a sync that failed nobody knows which of the removals
-// will last, and a second sync would prove nothing (fsync(2)): then nothing is
-// removed any more until the catalog is opened anew.
+// deleteObsolete removes the files that no snapshot uses any more, and
+// quarantines damaged ones. After a sync that failed, which removals will last
+// is unknown, and a second sync would prove nothing (fsync(2)): then nothing is
+// removed any more until the catalog is opened again.
 //
-// The maintaining token is held.
+// The maintenance token is held.
 func (c *Catalog) deleteObsolete() error {
 	var errs []error
 	for c.syncErr == nil {
@@ -78,7 +78,7 @@ func (c *Catalog) deleteObsolete() error {
 		c.counters.obsolete.Store(int64(len(kept)))
 		c.mu.Unlock()
 		for _, g := range ripe {
-			g.file.replaces = nil // all of which are gone
+			g.file.replaces = nil // all of these are gone
 		}
 	}
 	return errors.Join(append(errs, c.syncErr)...)
@@ -103,7 +103,7 @@ func (c *Catalog) deletable() (ripe []*obsoleteFile) {
 	return ripe
 }
 
-// unlink has the file leave the folder of segments.
+// unlink removes or quarantines the file.
 func (c *Catalog) unlink(g *obsoleteFile) error {
 	if g.damaged != nil {
 		return c.quarantine(g.file.name, g.damaged)
@@ -111,8 +111,7 @@ func (c *Catalog) unlink(g *obsoleteFile) error {
 	return c.remove(g.file.name)
 }
 
-// remove removes a file from the folder of segments. That none is there is no
-// error: somebody has helped.
+// remove removes a file of segments/. A file that does not exist is no error.
 func (c *Catalog) remove(name string) error {
 	err := c.root.Remove(SegmentFolder + "/" + name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -122,12 +121,12 @@ func (c *Catalog) remove(name string) error {
 	return nil
 }
 
-// syncFolders makes durable which names are in both folders: first where names
-// are added, and then where they are taken away.
+// syncFolders makes the names in both directories durable: first where names
+// are added, then where they are removed.
 func (c *Catalog) syncFolders() error {
 	for _, name := range []string{QuarantineFolder, SegmentFolder} {
 		if err := c.syncFolder(name); err != nil {
-			return fmt.Errorf("nothing is deleted until the segments are opened anew: %w", err)
+			return fmt.Errorf("catalog: nothing is deleted until the store is opened again: %w", err)
 		}
 	}
 	return nil

@@ -22,9 +22,9 @@ import (
 	"github.com/stele-go/stele/mkdir"
 )
 
-// Open opens every segment in dir/segments, makes the folders that are
-// missing, removes leftovers, and moves what is damaged to dir/quarantine. The
-// lock on the store must be held.
+// Open opens every segment in dir/segments, creates missing directories,
+// removes leftovers of a crash, and moves damaged segments to dir/quarantine.
+// The caller holds the store's lock.
 func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 	s := &Catalog{
 		o: o, dir: dir,
@@ -40,7 +40,7 @@ func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 	}
 	var err error
 	if s.root, err = sys.OpenDir(dir, sys.ForPath); err != nil {
-		return nil, fmt.Errorf("catalog: opening %s: %w", dir, err)
+		return nil, fmt.Errorf("catalog: open %s: %w", dir, err)
 	}
 	s.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentFolder), atomicfile.Options{Temp: "*" + tempSuffix})
 	if err != nil {
@@ -74,15 +74,15 @@ func makeFolders(dir string) error {
 	return nil
 }
 
-// A foundFile is a segment in the folder, as Open finds it.
+// A foundFile is a segment in the directory, as Open finds it.
 type foundFile struct {
 	name      string
 	positions positions
 	file      *file
-	// items is what the index is to know; bad is why there is none.
+	// items are its items of the index; bad is why there are none.
 	items []timeindex.Item
 	bad   *segment.CorruptError
-	// properName is the name that it should have, if that is another.
+	// properName is the name that its contents call for, if it has another.
 	properName string
 }
 
@@ -173,7 +173,7 @@ func (c *Catalog) forgetUnserved(plan recoveryPlan) {
 	c.o.Streams.Remove(slices.Collect(maps.Keys(unknown))...)
 }
 
-// listFiles lists the segments, and removes what was not written to its end.
+// listFiles lists the segments, and removes files that were not completed.
 func (c *Catalog) listFiles() (all []*foundFile, err error) {
 	for _, dir := range []string{SegmentFolder, QuarantineFolder} {
 		entries, err := os.ReadDir(filepath.Join(c.dir, dir))
@@ -184,10 +184,10 @@ func (c *Catalog) listFiles() (all []*foundFile, err error) {
 			name := entry.Name()
 			if strings.HasSuffix(name, tempSuffix) {
 				if !entry.Type().IsRegular() {
-					return nil, fmt.Errorf("catalog: %s is %s, not a file of the store: move it away: %w", filepath.Join(c.dir, dir, name), sys.KindOf(entry.Type()), fs.ErrInvalid)
+					return nil, fmt.Errorf("catalog: %s is %s, not a regular file; move it away: %w", filepath.Join(c.dir, dir, name), sys.KindOf(entry.Type()), fs.ErrInvalid)
 				}
 				if err := c.root.Remove(dir + "/" + name); err != nil {
-					return nil, fmt.Errorf("catalog: removing %s: %w", filepath.Join(c.dir, dir, name), err)
+					return nil, fmt.Errorf("catalog: remove %s: %w", filepath.Join(c.dir, dir, name), err)
 				}
 				continue
 			}
@@ -205,7 +205,7 @@ func (c *Catalog) listFiles() (all []*foundFile, err error) {
 	return all, nil
 }
 
-// readAll opens all files, several at once.
+// readAll opens all files, GOMAXPROCS at once.
 func (c *Catalog) readAll(ctx context.Context, all []*foundFile) error {
 	next := make(chan *foundFile)
 	errs := make(chan error, 1)
@@ -251,7 +251,7 @@ func (c *Catalog) readFile(f *foundFile) error {
 	if told := positionsOf(f.file.info); told != f.positions {
 		f.properName = told.String()
 	}
-	// Its tables of streams and blocks are read again when they are asked for.
+	// Its tables of streams and blocks are read again on demand.
 	if h := f.file.handle.Load(); h != nil && h.tryRef() {
 		h.seg.Trim()
 		h.unref()
@@ -259,7 +259,7 @@ func (c *Catalog) readFile(f *foundFile) error {
 	return nil
 }
 
-// recoveryPlan is what is to be done with what Open finds.
+// A recoveryPlan is what Open does with the files it finds.
 type recoveryPlan struct {
 	served     []*foundFile
 	unreadable []*foundFile   // to be salvaged
@@ -272,15 +272,15 @@ type rejectedFile struct {
 	why, kept string
 }
 
-// planRecovery decides. Of segments whose positions meet one is served: of higher
-// generations first, then of more positions, then the older. floor is the
-// position before the log's first.
+// planRecovery decides. Of overlapping segments one is served: that of the
+// higher generation, then that of more positions, then the older. truncated is
+// the position before the log's first.
 func planRecovery(all []*foundFile, floor uint64) (s recoveryPlan) {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b *foundFile) int {
 		switch x, y := a.positions, b.positions; {
 		case (a.bad == nil) != (b.bad == nil):
-			if a.bad == nil { // the intact ones first
+			if a.bad == nil { // intact ones first
 				return -1
 			}
 			return 1
@@ -307,7 +307,7 @@ func planRecovery(all []*foundFile, floor uint64) (s recoveryPlan) {
 		cast := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept}) }
 		switch {
 		case f.properName != "":
-			// Who believed its name would serve it twice, or in another's place.
+			// Trusting its name would serve it twice, or in another's place.
 			cast("by what is in it, its name should be "+f.properName, "nothing of it by this name")
 		case by != nil && by.positions.generation > f.positions.generation && by.positions == (positions{f.positions.after, f.positions.upto, by.positions.generation}):
 			cast("damaged; a crash came between its salvage and its quarantine", "what was intact, in "+by.name)
@@ -323,11 +323,12 @@ func planRecovery(all []*foundFile, floor uint64) (s recoveryPlan) {
 			s.unreadable = append(s.unreadable, f)
 		default:
 			s.served = append(s.served, f)
-			upto = max(upto, f.positions.upto) // all of them come before the first that is bad
+			upto = max(upto, f.positions.upto) // all of them precede the first that is bad
 		}
 	}
 	return s
 }
 
-// retryAfter is how long what could not be merged or repaired is left alone.
+// retryAfter is how long a file that could not be compacted or repaired is not
+// tried again.
 const retryAfter = 10 * time.Minute

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// # Which segments are merged
+// # Which segments are compacted
 //
 // Neighbours by position, without a gap between them, never into more than
 // SegmentSize bytes, nor into more than SegmentSpan from the first entry to the
 // last; but where one of them has a longer span, as one with old entries has, up
-// to that. Segments are merged where it gets them somewhere:
+// to that. Segments are compacted where it gets them somewhere:
 //
 //	tier   together they have at least growth times the bytes of the largest
 //	full   together they have at least half of SegmentSize, none of them has,
@@ -23,31 +23,32 @@ import (
 //	log(SegmentSize / size first published) / log(growth) + 2
 //
 // times: by a tier it comes into a segment that is growth times larger, and it
-// comes into one that is full, or long, only once. (O'Neil et al., The
-// Log-Structured Merge-Tree, 1996, has the argument.) A small segment at the end
-// waits for others and is not merged into a large one before it each time.
+// comes into a full or long one only once. (O'Neil et al., The Log-Structured
+// Merge-Tree, 1996, has the argument.) A small segment at the end waits for
+// others and is not compacted into a large one before it each time.
 //
-// And few segments stay: of those of one tier and one day less than growth
-// follow each other, as more would be merged.
+// And few segments stay: of those of one tier and one day fewer than growth
+// follow each other, as more would be compacted.
 const growth = 4
 
-// A candidate is what the policy looks at of a segment.
+// A candidate is a segment as the policy sees it.
 type candidate struct {
 	positions positions
 	size      int64
 	min, max  int64 // times of the first and last entry
-	// excluded: it is not to be merged, as it is damaged, or an attempt failed.
+	// excluded segments are not compacted: they are damaged, or an attempt
+	// failed.
 	excluded bool
 }
 
-// limits are the bounds of merges.
+// limits bound compactions.
 type limits struct {
 	size  int64
 	span  time.Duration
-	count int // of segments in one merge
+	count int // of segments in one compaction
 }
 
-// A window is neighbours that may be merged, and what that would give.
+// A window is neighbours that may be compacted, and the result of that.
 type window struct {
 	from, to int // of a list: [from, to)
 	size     int64
@@ -61,7 +62,7 @@ func newWindow(list []candidate, i int) window {
 	return window{from: i, to: i + 1, size: c.size, largest: c.size, min: c.min, max: c.max, longest: length(c.min, c.max)}
 }
 
-// length is how long it is from the first entry to the last, without overflow.
+// length returns the time from the first entry to the last, without overflow.
 func length(first, last int64) int64 {
 	if d := last - first; d >= 0 {
 		return d
@@ -69,8 +70,8 @@ func length(first, last int64) int64 {
 	return math.MaxInt64
 }
 
-// grown returns the window with the next segment, if that may be. Else long
-// tells that it would be too long, full that it would be too much.
+// grown returns the window with the next segment, if that is allowed. Else long
+// reports that it would span too much time, full that it would be too large.
 func (w window) grown(list []candidate, l limits) (next window, ok, full, long bool) {
 	if w.to == len(list) || w.to-w.from == l.count {
 		return w, false, false, false
@@ -90,10 +91,9 @@ func (w window) grown(list []candidate, l limits) (next window, ok, full, long b
 	return next, !full && !long, full, long
 }
 
-// pick returns the neighbours that are to be merged next: of those that may be,
-// the ones with the most bytes, as they would be written anyway, and the smaller
-// ones among them are then written once instead of several times. list is by
-// position.
+// pick returns the neighbours to compact next: of the windows that are worth
+// it, the largest, as its bytes would be written anyway, and its smaller
+// segments are then written once instead of several times. list is by position.
 func pick(list []candidate, l limits) (best window, ok bool) {
 	for i := range list {
 		w := newWindow(list, i)
@@ -114,8 +114,8 @@ func pick(list []candidate, l limits) (best window, ok bool) {
 	return best, ok
 }
 
-// pack returns the first neighbours that the bounds allow to be merged, as many
-// as there may be.
+// pack returns the first neighbours that the limits allow to be compacted, as
+// many as possible.
 func pack(list []candidate, l limits) (w window, ok bool) {
 	for i := 0; i < len(list); i = w.to {
 		w = newWindow(list, i)

@@ -12,17 +12,17 @@ import (
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
-// Publish makes a segment of what write writes, under a name made of info's
-// positions, of which After is Upto() or more. When it is durable (level Power,
-// whatever that of the store), step is called with the function that puts it
-// into snapshots: whoever calls that under a lock of his own can change
-// something else in the same step. Under that lock, Snapshot, Upto, SetFloor
-// and Stats may be called, and nothing that changes the catalog. A step that is
-// nil, or calls nothing, publishes no less.
+// Publish writes a segment with the content of write, under a name made of
+// info's positions; After is Upto() or more. Once it is durable (level Power,
+// whatever that of the store), step is called with the function that makes it
+// visible in snapshots: a caller that holds a lock there can change something
+// else in the same step. Under that lock it may call Snapshot, Upto,
+// SetTruncated and Stats, and nothing that changes the catalog. If step is nil
+// or does not call publish, Publish does.
 //
 // If Publish fails nothing is published, and it may be called again. It leaves
-// nothing behind but, where the disk fails too, a file that the next segment of
-// the same positions replaces.
+// nothing behind, unless the disk fails too: then maybe a file that the next
+// segment of the same positions replaces.
 func (c *Catalog) Publish(ctx context.Context, info segment.Info, write func(w *segment.Writer) error, step func(publish func())) error {
 	leave, err := c.keepOpen()
 	if err != nil {
@@ -54,8 +54,8 @@ func positionsOf(info segment.Info) positions {
 	return positions{info.After, info.Upto, info.Generation}
 }
 
-// writeSegment makes a file of what content writes, durable, and opens it: what cannot
-// be read back is no reason to give anything up for it.
+// writeSegment writes a segment with content, makes it durable, and opens it:
+// what cannot be read back must not replace anything.
 func (c *Catalog) writeSegment(ctx context.Context, want positions, content func(context.Context, *segmentOutput) (segment.Info, error)) (*file, []timeindex.Item, error) {
 	name := want.String()
 	ctx, cancel := c.withClose(ctx)
@@ -97,7 +97,7 @@ func (c *Catalog) newFile(name string, sp positions) *file {
 	return &file{id: c.ids.Add(1), name: name, positions: sp}
 }
 
-// loadIndex opens a file and returns what the index is to know of it.
+// loadIndex opens a file and returns its items for the index.
 func (c *Catalog) loadIndex(f *file) ([]timeindex.Item, error) {
 	h, err := c.files.acquire(f)
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *Catalog) loadIndex(f *file) ([]timeindex.Item, error) {
 		number, _ := c.o.Streams.Add(st.Labels)
 		items[i] = timeindex.Item{
 			Stream: number, Ordinal: uint32(i), Segment: f.id,
-			// A range of the index has no end behind the last time there is, so
-			// an item must begin before that to be found at all.
+			// A range of the index cannot end after the last time, so an item
+			// must begin before it to be found.
 			Min: min(st.MinTime, math.MaxInt64-1), Max: st.MaxTime,
 			Rows: st.Rows, Raw: st.Raw,
 		}
@@ -126,8 +126,8 @@ func (c *Catalog) loadIndex(f *file) ([]timeindex.Item, error) {
 	return items, nil
 }
 
-// checkLabels verifies the labels of streams that are not known yet, before one
-// of them is.
+// checkLabels verifies the labels of all unknown streams before one of them is
+// added.
 func (c *Catalog) checkLabels(f *file, seg *segment.Segment) error {
 	for i := range seg.Info().Streams {
 		st, err := seg.Stream(i)
@@ -144,8 +144,8 @@ func (c *Catalog) checkLabels(f *file, seg *segment.Segment) error {
 	return nil
 }
 
-// install makes the next version: with the files added, of which the index is to
-// know items, and without those in the graves. Readers see all of it in one step.
+// install makes the next version: with the added files, whose items are given,
+// and without the obsolete ones. Readers see all of it in one step.
 func (c *Catalog) install(added []*file, items []timeindex.Item, dead []*obsoleteFile, step func(publish func())) {
 	removed := make([]*file, len(dead))
 	for i, g := range dead {
@@ -189,20 +189,21 @@ func (c *Catalog) install(added []*file, items []timeindex.Item, dead []*obsolet
 	}
 }
 
-// errWrite is in the error of what could not be written, or not durably.
+// errWrite is in the chain of an error of writing a segment, or of making it
+// durable.
 var errWrite = errors.New("writing a segment")
 
-// An segmentOutput is a segment that is being written: in steps, which ctx ends.
+// A segmentOutput writes a segment in steps. ctx cancels it.
 type segmentOutput struct {
 	ctx       context.Context
 	to        *atomicfile.File
 	size      int64
-	writeback int64 // of size, what the disk was told to write
+	writeback int64 // of size, where writeback has begun
 }
 
-// writebackBytes is how much is written to memory before the disk is told to begin
-// with it: so the sync at the end finds little left, and does not keep the
-// syncs of appenders waiting for a whole segment.
+// writebackBytes is how much is written before the kernel is asked to write it
+// back: so the sync at the end finds little left, and does not keep the syncs
+// of appends waiting for a whole segment.
 const writebackBytes = 1 << 20
 
 func (o *segmentOutput) Write(p []byte) (n int, err error) {

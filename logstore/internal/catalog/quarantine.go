@@ -12,16 +12,16 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A report tells people what was wrong with a segment, and what became of it.
+// A report says what was wrong with a segment, and what became of it.
 type report struct {
 	positions positions
 	found     time.Time
 	reason    string   // why it is in quarantine
-	kept      string   // what of it is still served, and where
-	lost      []string // what is damaged, piece by piece
+	kept      string   // what is still served of it, and where
+	lost      []string // damaged places
 }
 
-// reportLines is how many damaged pieces are listed.
+// reportLines is how many damaged places are listed.
 const reportLines = 1000
 
 func (r *report) text(name string) string {
@@ -45,9 +45,9 @@ func (r *report) text(name string) string {
 	return b.String()
 }
 
-// quarantine moves a file of the folder of segments into quarantine, under its
-// name or, where that is taken, the next one with a number. Its report is there
-// and durable before it is. The move is durable after syncFolders.
+// quarantine moves a file from segments/ into quarantine/, under its name or,
+// where that is taken, the next one with a number. Its report is there and
+// durable before it is. The move is durable after syncFolders.
 func (c *Catalog) quarantine(name string, r *report) error {
 	base := strings.TrimSuffix(name, SegmentSuffix)
 	for n := 1; ; n++ {
@@ -69,7 +69,7 @@ func (c *Catalog) quarantine(name string, r *report) error {
 		}
 		err = c.root.RenameNew(SegmentFolder+"/"+name, QuarantineFolder+"/"+to+SegmentSuffix)
 		if errors.Is(err, fs.ErrExist) {
-			continue // of somebody else, who put it there just now
+			continue // created just now
 		}
 		if err != nil {
 			return &fs.PathError{Op: "rename", Path: path + SegmentSuffix, Err: err}
@@ -80,7 +80,7 @@ func (c *Catalog) quarantine(name string, r *report) error {
 }
 
 // quarantined reports whether a segment of that name is in quarantine. A report
-// alone is of a move that a crash has cut short: it is written again.
+// alone is of a move that a crash cut short: it is written again.
 func (c *Catalog) quarantined(base string) (bool, error) {
 	_, err := c.root.Lstat(QuarantineFolder + "/" + base + SegmentSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +104,7 @@ func (c *Catalog) writeReport(path, text string) error {
 	return f.Commit()
 }
 
-// syncFolder makes the names in a folder of the store durable.
+// syncFolder makes the names in a directory of the store durable.
 func (c *Catalog) syncFolder(name string) error {
 	d, err := c.root.Open(name, sys.ForSync)
 	if err == nil {

@@ -12,8 +12,7 @@ import (
 
 func (c *Catalog) path(f *file) string { return filepath.Join(c.dir, SegmentFolder, f.name) }
 
-// nextRepair returns a damaged file, nil if there is none, or it is not yet time
-// to try again.
+// nextRepair returns a damaged file that is due, nil if there is none.
 func (c *Catalog) nextRepair() *file {
 	now := c.o.Now()
 	due := func(f *file) bool { return f.damage.Load() != nil && !now.Before(f.retryAt) }
@@ -25,16 +24,16 @@ func (c *Catalog) nextRepair() *file {
 	return nil
 }
 
-// repair salvages what is intact of a damaged file into a segment that takes
-// its place, and has the damaged one go into quarantine. If it fails nothing
-// has changed, and the file is left alone for a while.
+// repair salvages the intact blocks of a damaged file into a segment that takes
+// its place, and quarantines the file. If it fails nothing has changed, and the
+// file is not tried again for a while.
 func (c *Catalog) repair(ctx context.Context, f *file) error {
 	err := c.salvage(ctx, f)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	f.retryAt = c.o.Now().Add(retryAfter)
-	return fmt.Errorf("catalog: salvaging %s: %w", f.name, err)
+	return fmt.Errorf("catalog: salvage %s: %w", c.path(f), err)
 }
 
 // errIntact and errNothing end the writing of a salvage.
@@ -43,8 +42,7 @@ var (
 	errNothing = errors.New("nothing is intact")
 )
 
-// salvage reads by the index first, and where that is damaged by what blocks
-// say of themselves.
+// salvage reads by the index first, and where that is damaged by the blocks.
 func (c *Catalog) salvage(ctx context.Context, f *file) error {
 	err := errNoIndex
 	if !slices.Contains(c.unreadable, f) {
@@ -95,8 +93,8 @@ func (c *Catalog) salvageScanned(ctx context.Context, f *file) error {
 	return c.salvageSegment(ctx, f, seg, lost)
 }
 
-// salvageSegment replaces f by what is intact of seg, which is f as it was
-// opened; nil: nothing. lost is what is known to be lost.
+// salvageSegment replaces f by the intact blocks of seg, which is f as it was
+// opened; nil means there are none. lost lists the known losses.
 func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segment, lost []error) error {
 	r := &report{positions: f.positions, found: c.o.Now(), reason: f.damage.Load().Error(), kept: "nothing"}
 	want := f.positions
@@ -128,7 +126,7 @@ func (c *Catalog) salvageSegment(ctx context.Context, f *file, seg *segment.Segm
 	})
 	switch {
 	case errors.Is(err, errIntact):
-		// What was read then was not what is on the disk: memory, or a cable.
+		// The first read did not return what is on the disk: memory, or a cable.
 		f.damage.Store(nil)
 		f.retryAt = c.o.Now().Add(retryAfter)
 		c.counters.falseAlarms.Add(1)

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// retireEvery is how long retention waits at most for a merge under way.
+// retireEvery is how long retention waits at most for a running compaction.
 const retireEvery = time.Second
 
-// retireDuring is Options.Pace of a merge or a salvage: a long one at a low rate
-// keeps retention waiting for no longer than retireEvery, as a full disk may
-// need it. What goes wrong Maintain finds again.
+// retireDuring is the Throttle of a compaction or salvage: a long one at a low
+// rate delays retention by no more than retireEvery, as a full disk may need
+// it. Errors come up again in Maintain.
 func (c *Catalog) retireDuring(busy []*file) func(ctx context.Context, n int) error {
 	last := c.o.Now()
 	return func(ctx context.Context, n int) error {
@@ -25,8 +25,9 @@ func (c *Catalog) retireDuring(busy []*file) func(ctx context.Context, n int) er
 	}
 }
 
-// retire takes out of the version what Options.Retention and RetainBytes say,
-// but for what is being merged. reap deletes it.
+// retire removes from the version the segments that Options.Retention and
+// RetainBytes do not keep, but for those being compacted. deleteObsolete
+// deletes them.
 func (c *Catalog) retire(busy []*file) {
 	old := expired(c.current.Load().order, c.o.Now().UnixNano(), c.o.Retention, c.o.RetainBytes, c.truncated.Load())
 	old = slices.DeleteFunc(old, func(f *file) bool { return slices.Contains(busy, f) })
@@ -42,10 +43,10 @@ func (c *Catalog) retire(busy []*file) {
 	c.install(nil, nil, dead, nil)
 }
 
-// expired returns the files that are not kept any more: those whose newest
-// entry is older than retention, and of the rest, the ones with the oldest
-// newest entries, until they have at most retainBytes. Those with positions
-// above floor stay, for the log would replay them.
+// expired returns the files that are not kept: those whose newest entry is
+// older than retention, and of the rest, those with the oldest newest entries,
+// until at most retainBytes are left. Files with positions above floor stay,
+// for the log would replay them.
 func expired(files []*file, now int64, retention time.Duration, retainBytes int64, floor uint64) (old []*file) {
 	byTime := slices.Clone(files)
 	slices.SortStableFunc(byTime, func(a, b *file) int { return cmp.Compare(a.info.MaxTime, b.info.MaxTime) })
@@ -57,7 +58,7 @@ func expired(files []*file, now int64, retention time.Duration, retainBytes int6
 		late := retention > 0 && f.info.MaxTime < now-int64(retention)
 		much := retainBytes > 0 && bytes > retainBytes
 		if !late && !much {
-			break // those behind are newer
+			break // the rest is newer
 		}
 		if f.positions.upto <= floor {
 			old = append(old, f)

@@ -51,8 +51,8 @@ func (c *runCache) get(k runKey, load func() ([]segment.Run, error)) ([]segment.
 		func(context.Context, runKey) ([]segment.Run, error) { return load() }))
 }
 
-// drop forgets the lists of a segment. One that is being loaded may be kept: as
-// nobody asks for it, it is evicted in time.
+// drop forgets the lists of a segment. One that is being loaded may be kept: it
+// is not asked for any more, and evicted in time.
 func (c *runCache) drop(segment uint64) {
 	for k := range c.cache.Keys() {
 		if k.segment == segment {

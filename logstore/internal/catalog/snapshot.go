@@ -13,23 +13,23 @@ import (
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
-// A version is the segments of one moment. It is never changed.
+// A version is the segments of one moment. It is immutable.
 type version struct {
 	number uint64 // they count up
 	index  *timeindex.Tree
 	byID   map[uint64]*file
 	order  []*file // by position; their spans do not meet
-	bytes  int64   // of all files
+	bytes  int64   // of the files
 	rows   int64
 	raw    int64
 	blocks int64
 
-	// refs are the snapshots, and the catalog for the version of now. At 0 nobody
-	// enters any more.
+	// refs counts the snapshots, and the catalog for the current version. At 0
+	// no snapshot can take it any more.
 	refs atomic.Int64
 }
 
-// apply returns the version after v, without and with some files.
+// apply returns the version after v, with some files added and others removed.
 func (v *version) apply(added, removed []*file, items, gone []timeindex.Item) *version {
 	n := &version{
 		number: v.number + 1,
@@ -55,7 +55,7 @@ func (v *version) apply(added, removed []*file, items, gone []timeindex.Item) *v
 	return n
 }
 
-// itemsOf are what the index says of the files.
+// itemsOf returns the items of the index of the files.
 func (v *version) itemsOf(files []*file) []timeindex.Item {
 	if len(files) == 0 {
 		return nil
@@ -76,8 +76,8 @@ func (v *version) itemsOf(files []*file) []timeindex.Item {
 	return items
 }
 
-// endAfter is the end, not included, of a range that has time t, as far as there
-// is one: see load.
+// endAfter returns the end, not included, of a range that includes t, if there
+// is one: see loadIndex.
 func endAfter(t int64) int64 {
 	if t == math.MaxInt64 {
 		return t
@@ -85,7 +85,7 @@ func endAfter(t int64) int64 {
 	return t + 1
 }
 
-// tryRef counts one more who uses the version, unless nobody does any more.
+// tryRef adds a reference, unless there is none any more.
 func (v *version) tryRef() bool {
 	for {
 		n := v.refs.Load()
@@ -99,8 +99,8 @@ func (v *version) tryRef() bool {
 }
 
 // A Snapshot is the segments of one moment, each entry in one of them. They
-// stay readable until it is released, whatever is merged or deleted meanwhile.
-// It may be used by many goroutines at once.
+// stay readable until it is released, whatever is compacted or deleted
+// meanwhile. Many goroutines may use it at once.
 type Snapshot struct {
 	Index *timeindex.Tree
 
@@ -108,8 +108,8 @@ type Snapshot struct {
 	catalog *Catalog
 }
 
-// Snapshot returns the segments of now. It takes no lock, and is nil once the
-// catalog is closed. Release it.
+// Snapshot returns the current segments. It takes no lock, and returns nil once
+// the catalog is closed. The caller releases it.
 func (c *Catalog) Snapshot() *Snapshot {
 	for {
 		v := c.current.Load()
@@ -122,7 +122,7 @@ func (c *Catalog) Snapshot() *Snapshot {
 	}
 }
 
-// Release gives the snapshot back. It is called once, and nothing else after.
+// Release releases the snapshot. It is called once, after all other calls.
 func (n *Snapshot) Release() { n.catalog.unref(n.v) }
 
 func (c *Catalog) unref(v *version) {
@@ -134,7 +134,7 @@ func (c *Catalog) unref(v *version) {
 	}
 }
 
-// Rank orders segments by the positions of the WAL that they have.
+// Rank orders segments by their positions in the log.
 func (n *Snapshot) Rank(segment uint64) uint64 {
 	if f := n.v.byID[segment]; f != nil {
 		return f.positions.after
@@ -142,7 +142,7 @@ func (n *Snapshot) Rank(segment uint64) uint64 {
 	return 0
 }
 
-// Path is that of the segment's file, "" if it is not in the snapshot.
+// Path returns the path of the segment's file, "" if it is not in the snapshot.
 func (n *Snapshot) Path(segment uint64) string {
 	if f := n.v.byID[segment]; f != nil {
 		return n.catalog.path(f)
@@ -150,8 +150,8 @@ func (n *Snapshot) Path(segment uint64) string {
 	return ""
 }
 
-// Runs are the runs that an item of the index stands for, from the cache. They
-// are not to be changed.
+// Runs returns the runs of an item of the index, from the cache. The caller
+// must not change them.
 func (n *Snapshot) Runs(i timeindex.Item) ([]segment.Run, error) {
 	f, err := n.file(i.Segment)
 	if err != nil {
@@ -168,10 +168,10 @@ func (n *Snapshot) Runs(i timeindex.Item) ([]segment.Run, error) {
 	})
 }
 
-// May is that of the segment, and true beside an error. Of damage the catalog takes
-// note: Maintain salvages what is intact. An error of the disk is returned and
-// counted, and the segment stays as it is: the next read may succeed, and a copy
-// could not be made. That holds for Runs and ReadBlock too.
+// May is that of the segment; it returns true with an error. Damage is
+// recorded, and Maintain salvages the intact blocks. An error of the disk is
+// returned and counted, and the segment stays as it is: the next read may
+// succeed, and a copy could not be made. The same holds for Runs and ReadBlock.
 func (n *Snapshot) May(segment uint64, block int, needles ...filter.Needle) (bool, error) {
 	f, err := n.file(segment)
 	if err != nil {
@@ -208,7 +208,7 @@ func (n *Snapshot) file(id uint64) (*file, error) {
 	return nil, fmt.Errorf("catalog: no segment %d in this snapshot", id)
 }
 
-// noteError takes note of what the error of a read says about the file.
+// noteError records what the error of a read says about the file.
 func (c *Catalog) noteError(f *file, err error) error {
 	if err == nil {
 		return nil

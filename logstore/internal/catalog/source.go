@@ -9,9 +9,9 @@ import (
 )
 
 // A source is the file of a segment. Blocks are read through the page cache, so
-// that what queries and merges read does not count as memory of the process;
-// filters, of which a search touches a few bytes each, are viewed in a mapping,
-// which is made when the first of them is asked for.
+// that they do not count as memory of the process; filters, of which a search
+// reads a few bytes each, are viewed in a mapping, which is created on first
+// use.
 type source struct {
 	*fileio.Reader
 	profile *profile.Profile
@@ -28,7 +28,7 @@ func openSource(path string, p *profile.Profile) (*source, error) {
 	return &source{Reader: r, profile: p}, nil
 }
 
-// View is what package segment reads filters by.
+// View is how package segment reads filters.
 func (s *source) View(off int64, n int, f func([]byte) error) error {
 	r := s.mapped.Load()
 	if r == nil {
@@ -37,8 +37,8 @@ func (s *source) View(off int64, n int, f func([]byte) error) error {
 	return r.View(off, n, f)
 }
 
-// mapFile returns the mapping, or the other reader, whose View is a copy, where
-// there can be none: too many mappings, too little room for addresses.
+// mapFile returns the mapping. Where there can be none (too many mappings, no
+// address space) it returns the other reader, whose View copies.
 func (s *source) mapFile() *fileio.Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *source) mapFile() *fileio.Reader {
 
 func (s *source) Close() error {
 	if r := s.mapped.Load(); r != nil && r != s.Reader {
-		r.Close() // of a file that was only read, there is nothing to tell
+		r.Close() // nothing was written
 	}
 	return s.Reader.Close()
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stele-go/stele/latency"
 )
 
-// Stats are figures of now. Those of what was done count from Open on.
+// Stats are the current figures. Counters begin with Open.
 type Stats struct {
 	Segments, Blocks int64
 	Bytes            int64 // of the files
@@ -14,29 +14,29 @@ type Stats struct {
 	Streams          int64 // items of the index: streams, counted in each segment
 	Upto             uint64
 
-	Published         int64 // segments of what was in memory
+	Published         int64 // segments written from memtables
 	Compactions       int64 // made
-	CompactedSegments int64 // segments that went into them
-	// CompactedBytes is what merges have written: one to five times what was
-	// published, the more the smaller that was (see policy.go).
+	CompactedSegments int64 // segments that were their sources
+	// CompactedBytes is what compactions wrote: one to five times what was
+	// published, the more the smaller the published segments (see policy.go).
 	CompactedBytes, PublishedBytes int64
 	FailedCompactions              int64
-	Compaction                     latency.Snapshot // of those that were made
+	Compaction                     latency.Snapshot // of completed compactions
 	Retired, RetiredBytes          int64            // deleted by age or size
-	Deleted                        int64            // files removed from the folder, sources of merges among them
-	Obsolete                       int64            // files that are still there for a snapshot, or until Maintain comes by
+	Deleted                        int64            // files removed, sources of compactions included
+	Obsolete                       int64            // files not yet removed, for a snapshot or until the next Maintain
 	Leftovers                      int64            // of a crash, removed at Open
 
-	Damaged     int64 // segments that were found so
-	Unreadable  int64 // of which nothing is served until they are salvaged
-	Salvaged    int64 // of which what was intact is served again
-	LostRows    int64 // entries that were in damaged blocks, where it is known how many
-	FalseAlarms int64 // found damaged, and intact when it was read again
-	Quarantined int64 // segments in quarantine, those of earlier times too
-	ReadErrors  int64 // of the disk, not of what is on it
+	Damaged     int64 // segments found damaged
+	Unreadable  int64 // segments that are not served until they are salvaged
+	Salvaged    int64 // segments whose intact blocks are served again
+	LostRows    int64 // entries of damaged blocks, where their number is known
+	FalseAlarms int64 // segments that were intact when read again
+	Quarantined int64 // segments in quarantine, earlier ones included
+	ReadErrors  int64 // errors of the disk, not damage
 
-	Open  int64 // segments that are open, each with one or two descriptors
-	Opens int64 // how often one was opened
+	Open  int64 // open segments, each with one or two file descriptors
+	Opens int64 // how often a segment was opened
 	// Lookups in the cache of run lists, and its size in bytes.
 	CacheHits, CacheMisses, CacheBytes int64
 }
@@ -53,7 +53,7 @@ type counters struct {
 	quarantined                                    atomic.Int64
 }
 
-// Stats returns the figures of now. It takes no lock that Publish holds.
+// Stats returns the current figures. It takes no lock that Publish holds.
 func (c *Catalog) Stats() Stats {
 	f := &c.counters
 	st := Stats{

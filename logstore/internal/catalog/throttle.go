@@ -8,11 +8,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// stepBytes is how much is written, and paid for, at once: appenders that wait
-// for the same disk wait for no more than that.
+// stepBytes is how much is written, and paid for, at once: appends wait for no
+// more than that on the same disk.
 const stepBytes = 256 << 10
 
-// A throttle keeps the background work to a rate.
+// A throttle bounds the rate of compaction.
 type throttle struct{ limit *rate.Limiter }
 
 // newThrottle allows perSecond bytes a second to be read, and as many to be
@@ -21,15 +21,15 @@ func newThrottle(perSecond int64) *throttle {
 	if perSecond <= 0 {
 		return &throttle{}
 	}
-	// What is merged is read once and written once, so the two share a bucket
-	// of twice the rate.
+	// A compaction reads and writes each byte once, so both share a bucket of twice
+	// the rate.
 	return &throttle{rate.NewLimiter(rate.Limit(2*float64(perSecond)), stepBytes)}
 }
 
 // wait waits until n more bytes may pass, or ctx is done.
 func (p *throttle) wait(ctx context.Context, n int) error {
 	if p.limit == nil {
-		runtime.Gosched() // to appenders, between two steps
+		runtime.Gosched() // to appends, between two steps
 		return ctx.Err()
 	}
 	for n > 0 {

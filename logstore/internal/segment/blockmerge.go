@@ -8,7 +8,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// A blockMerger makes blocks of batches, one after the other.
+// A blockMerger writes the blocks of batches, one after the other.
 type blockMerger struct {
 	encoder block.Encoder
 	small   [maxParts]decodedBlock
@@ -19,21 +19,21 @@ type blockMerger struct {
 	filters       [maxParts]buffer
 }
 
-// A decodedBlock is a block of the batch that is at turn, decoded.
+// A decodedBlock is a block of the current batch.
 type decodedBlock struct {
 	block.Decoder
 	stored []byte
 	times  []int64
 }
 
-// A row is the i-th of a small block.
+// A row is the i-th of a decoded block.
 type row struct {
 	time    int64
 	slot, i int
 }
 
-// write writes the block of a batch. Its filter is that of all the blocks that
-// are in it.
+// write writes the block of a batch. Its filter joins those of the blocks in
+// it.
 func (g *blockMerger) write(m *merger, b *batch) error {
 	g.encoder.Reset()
 	g.runs = g.runs[:0]
@@ -61,8 +61,8 @@ func (g *blockMerger) write(m *merger, b *batch) error {
 	return m.w.add(g.block, g.joined, g.runs)
 }
 
-// add merges the runs of a group into one, by time. Those rows with equal times
-// stay in the order of the group.
+// add merges the runs of a group into one, by time. Rows with equal times keep
+// the order of the group.
 func (g *blockMerger) add(m *merger, b *batch, one group) error {
 	g.rows = g.rows[:0]
 	raw := int64(0)
@@ -112,7 +112,8 @@ func (d *decodedBlock) open(s *mergeSource, n int) (err error) {
 	return nil
 }
 
-// wrong is the error of a block that has its checksum and is wrong all the same.
+// wrong returns the error of a block whose checksum matches but whose contents
+// are wrong.
 func (s *mergeSource) wrong(n int, why error) error {
 	return corrupt(s.src, s.t.blockEntry(n).payload(), n, "%v", why)
 }

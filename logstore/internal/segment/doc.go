@@ -1,8 +1,8 @@
 // Package segment writes and reads the immutable files that blocks are kept in.
 //
-// A segment stands for itself: its index and all checksums are in it, so it can
+// A segment is self-contained: its index and all checksums are in it, so it can
 // be copied to another machine, or to a store of objects, and be read there by
-// ranges. It is opened by its end, without a look at a block; a block, a filter
+// ranges. It is opened by its footer, without reading a block; a block, a filter
 // and the runs of a stream are one range each.
 //
 // # Layout
@@ -15,9 +15,9 @@
 //	list of runs of each stream, by labels
 //	table of blocks
 //	table of streams
-//	end
+//	footer
 //
-// Filters stand together so that to ask many touches few pages. The header:
+// Filters are adjacent so that testing many touches few pages. The header:
 //
 //	offset  bytes
 //	0       8  "STELESEG"
@@ -36,13 +36,13 @@
 //	24  4  checksum of the block or filter
 //	28     list of the runs in the block, then the block or filter
 //
-// So what stands at another place than it was written for, or is of another
-// file, is no frame, and no line can be made to look like one. The list has for
+// So bytes at another offset than they were written for, or of another
+// file, are no frame, and no line can be made to look like one. The list has for
 // each run, in the order of rows:
 //
 //	labels      how many bytes are those of the labels before, how many follow
 //	            (uvarints), and those; each 16th stands for itself
-//	seq         uvarint: of two runs of a stream the one with the lower comes first
+//	seq         uvarint: orders the runs of a stream
 //	rows        uvarint
 //	time        of the first row, signed, less that of the run before
 //	span        uvarint, to the time of the last row
@@ -81,7 +81,7 @@
 //	size        uvarint, bytes of its list of runs; the lists follow each other
 //	sum         4 bytes, checksum of the list
 //
-// The end:
+// The footer:
 //
 //	0    8  after               64   8  offset of the lists of runs
 //	8    8  upto                72   8  offset of the table of blocks
@@ -97,21 +97,21 @@
 //
 // # What damage does
 //
-// Whatever is damaged: no row is returned that was not written, and none is
+// Whatever is damaged, no row is returned that was not written, and none is
 // left out without an error. Checksums are verified whenever a block, a list or
-// a table is read; that of a filter when it is first asked after Open or Trim.
+// a table is read; that of a filter on first use after Open or Trim.
 // A filter that is damaged later, in memory or in the page cache, is not
 // noticed before Verify.
 //
-// All that the index says of a block is in its frame too. So of one damaged
+// Everything the index has of a block is in its frame too. So of one damaged
 // place one block is lost at most:
 //
 //	a block                   its rows
-//	the head of a block       nothing: the index tells
-//	its list of runs          nothing: the index tells
-//	a filter                  nothing; Salvage leaves it away, and the block is always read
+//	the header of a block     nothing: the index has it
+//	its list of runs          nothing: the index has it
+//	a filter                  nothing; Salvage drops it, and the block is always read
 //	a stream's list of runs   nothing: Salvage takes the blocks' own
-//	a table, or the end       nothing: Scan finds the blocks
+//	a table, or the footer      nothing: Scan finds the blocks
 //	the header                nothing
 //
 // Salvage makes an intact segment of what there is. Where both the header and

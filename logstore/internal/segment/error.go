@@ -8,8 +8,8 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// A CorruptError tells of bytes that are not as they were written. Block is -1
-// where it is the index.
+// A CorruptError reports bytes that are not as they were written. Block is -1
+// for the index.
 type CorruptError struct {
 	File   string
 	Offset int64 // bytes
@@ -24,8 +24,8 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("segment: %s is damaged at offset %d: block %d: %s", e.File, e.Offset, e.Block, e.Reason)
 }
 
-// A VersionError is the error of a segment of a layout that this package does
-// not know: it is not damaged, and must not be treated so.
+// A VersionError reports a segment of an unknown layout version. It is not
+// damaged, and must not be treated as such.
 type VersionError struct {
 	File    string
 	Version uint32
@@ -45,8 +45,8 @@ func corrupt(src Source, off int64, block int, format string, args ...any) error
 	return &CorruptError{File: src.Name(), Offset: off, Block: block, Reason: fmt.Sprintf(format, args...)}
 }
 
-// readFull fills p from off. A source that ends before is damage: its size was
-// told, and is in the file too. Other errors are those of the disk.
+// readFull fills p from off. A source that ends early is damaged: its size was
+// given, and is in the file too. Other errors are those of the disk.
 func readFull(src Source, p []byte, off int64, block int) error {
 	n, err := src.ReadAt(p, off)
 	if n == len(p) {

@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	// maxRead is how many bytes are read at once, and made memory for, where a file
-	// asks for more. A sparse file has as many bytes as it says, and no more on
-	// the disk than its end: so memory grows by what has been read.
+	// maxRead is how many bytes are read, and allocated, at once, where a file
+	// calls for more. A sparse file may have any size, and no more on disk than
+	// its footer: so memory grows by what has been read.
 	maxRead = 8 << 20
 
-	// minHole is how many zeros end a read of more than a piece. Only tables and lists
-	// are as long, and they have no more than those of one stream's labels in a
-	// row: so the file has at least a 32nd on the disk of what memory is made for.
+	// minHole zeros in a row end a read of more than maxRead. Only tables and
+	// lists are as large, and they have no more zeros in a row than one
+	// stream's labels: so at least a 32nd of the memory is on the disk.
 	minHole = 128 << 10
 )
 
 var zeros [minHole]byte
 
-// readPieces appends the n bytes at off to dst. After an error dst is returned as
-// it was.
+// readPieces appends the n bytes at off to dst. After an error dst is returned
+// as it was.
 func readPieces(src Source, dst []byte, n, off int64, block int) ([]byte, error) {
 	p, long := dst, n > maxRead
 	for n > 0 {

@@ -13,41 +13,44 @@ const (
 	headerMagic = "STELESEG"
 	footerMagic = "STELEEND"
 
-	// headerSize is what a file has before its first frame.
+	// headerSize is the size of the file's header, before the first frame.
 	headerSize = 24
-	// frameHeaderSize is what a frame has before its list and its payload.
+	// frameHeaderSize is the size of a frame before its list and its payload.
 	frameHeaderSize = 28
-	// blockEntrySize is a record of the table of blocks.
+	// blockEntrySize is the size of an entry of the table of blocks.
 	blockEntrySize = 44
-	// footerSize is the fixed end of a file.
+	// footerSize is the size of the footer.
 	footerSize = 128
 
-	// minStream is the least that a stream has in the table of streams, minRun
-	// what a run has in a list: what bounds memory by what is in the file.
+	// minStream is the least that a stream takes in the table of streams,
+	// minBlockRun and minRun what a run takes in a list: they bound memory by the
+	// size of the file.
 	minStream   = 12
 	minBlockRun = 7
 	minRun      = 7
 
-	// restartInterval is how many labels follow each other that may begin as the one
-	// before. So labels take at most so many times the bytes that are there.
+	// Each restartInterval-th label set is encoded in full, others as a suffix
+	// of the one before. So labels take at most that many times their encoded
+	// size.
 	restartInterval = 16
-	// maxLabels is the most bytes that the labels of a stream may have.
+	// maxLabels bounds the bytes of the labels of a stream.
 	maxLabels = 64 << 10
 
-	// maxPart is the most bytes that a block or a filter may have. Those that the
-	// store makes have less than 7 MiB: a quarter of a MiB of lines and an entry
-	// more, which is less than 4, and 29 bytes beside each of at most 64 Ki rows.
+	// maxPart bounds the bytes of a block or a filter. Those that the store
+	// makes have less than 7 MiB: a quarter of a MiB of lines and an entry
+	// more, which is less than 4, and 29 bytes beside each of at most 64 Ki
+	// rows.
 	maxPart = maxRead
 
 	// groupSize is how many bytes of filters are collected before they are
-	// written one behind the other, and the most that is written in one call.
+	// written one after the other, and the most that is written in one call.
 	groupSize = 256 << 10
 
 	// tailSize is how much Open reads first: the index of most segments.
 	tailSize = 64 << 10
 )
 
-// A kind is what a frame holds.
+// A kind is the kind of a frame.
 type kind [4]byte
 
 var (
@@ -62,7 +65,7 @@ func checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
 // addChecksum continues a checksum.
 func addChecksum(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
 
-// header returns the first bytes of a file.
+// header returns the header of a file.
 func header(salt uint64) []byte {
 	p := append(make([]byte, 0, headerSize), headerMagic...)
 	p = binary.LittleEndian.AppendUint32(p, version)
@@ -70,8 +73,7 @@ func header(salt uint64) []byte {
 	return binary.LittleEndian.AppendUint32(p, checksum(p))
 }
 
-// parseHeader returns what is said in the first bytes of a file; ok is false if
-// they are damaged.
+// parseHeader decodes the header of a file; ok is false if it is damaged.
 func parseHeader(p []byte) (ver uint32, salt uint64, ok bool) {
 	if len(p) < headerSize || string(p[:8]) != headerMagic || binary.LittleEndian.Uint32(p[20:]) != checksum(p[:20]) {
 		return 0, 0, false
@@ -79,7 +81,7 @@ func parseHeader(p []byte) (ver uint32, salt uint64, ok bool) {
 	return binary.LittleEndian.Uint32(p[8:]), binary.LittleEndian.Uint64(p[12:]), true
 }
 
-// A frame is the head of a block or a filter.
+// A frame is the header of a block or a filter.
 type frame struct {
 	kind    kind
 	number  uint32 // of the block
@@ -91,7 +93,7 @@ type frame struct {
 
 func (f frame) size() int64 { return frameHeaderSize + int64(f.list) + int64(f.payload) }
 
-// append appends the head of a frame that stands at the offset off.
+// append appends the header of a frame at offset off.
 func (f frame) append(dst []byte, salt uint64, off int64) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
@@ -103,7 +105,7 @@ func (f frame) append(dst []byte, salt uint64, off int64) []byte {
 	return dst
 }
 
-// parseFrame returns the head of the frame at the offset off; ok is false if
+// parseFrame decodes the header of the frame at offset off; ok is false if
 // there is none.
 func parseFrame(p []byte, salt uint64, off int64) (f frame, ok bool) {
 	if len(p) < frameHeaderSize || binary.LittleEndian.Uint32(p) != frameSum(salt, off, p[:frameHeaderSize]) {
@@ -116,15 +118,15 @@ func parseFrame(p []byte, salt uint64, off int64) (f frame, ok bool) {
 	return f, f.payload <= maxPart && (f.kind == kindBlock || f.kind == kindFilter && f.list == 0)
 }
 
-// frameSum is the sum of the head of a frame, over the salt of the file and the
-// offset too: so what stands at another place than it was written for, or in
-// another file, is no frame, and no line can look like one.
+// frameSum is the checksum of the header of a frame, over the salt of the file
+// and the offset too: so bytes at another offset than they were written for, or
+// in another file, are no frame, and no line can look like one.
 func frameSum(salt uint64, off int64, head []byte) uint32 {
 	return crc32.Update(addUint64(addUint64(0, salt), uint64(off)), castagnoli, head[4:frameHeaderSize])
 }
 
-// addUint64 continues the CRC-32C crc over v. It is here because a buffer
-// passed to crc32.Update escapes.
+// addUint64 continues the CRC-32C crc over v. It exists because a buffer passed
+// to crc32.Update escapes.
 func addUint64(crc uint32, v uint64) uint32 {
 	crc = ^crc
 	for range 8 {
@@ -134,7 +136,7 @@ func addUint64(crc uint32, v uint64) uint32 {
 	return ^crc
 }
 
-// A blockEntry is what the table of blocks says of one.
+// A blockEntry is the entry of a block in the table of blocks.
 type blockEntry struct {
 	off        int64 // of the frame
 	list, size uint32
@@ -168,7 +170,7 @@ func parseBlockEntry(p []byte) blockEntry {
 	}
 }
 
-// An footer is the fixed end of a file.
+// A footer is the fixed end of a file.
 type footer struct {
 	info       Info
 	index      int64 // offset of the lists of runs, behind the last frame
@@ -194,9 +196,9 @@ func (e footer) append(dst []byte) []byte {
 	return append(dst, footerMagic...)
 }
 
-// parseFooter returns what stands in the fixed end of a file, and the version of
-// its layout; ok is false if it is damaged. Of another version the rest of what
-// is returned means nothing: only the last 16 bytes are the same in all.
+// parseFooter decodes the footer, and the version of its layout; ok is false if
+// it is damaged. Of another version the other results mean nothing: only the
+// last 16 bytes are the same in all.
 func parseFooter(p []byte) (e footer, ver uint32, ok bool) {
 	if len(p) != footerSize || string(p[footerSize-8:]) != footerMagic || binary.LittleEndian.Uint32(p[footerSize-12:]) != checksum(p[:footerSize-12]) {
 		return footer{}, 0, false

@@ -11,12 +11,12 @@ import (
 // as those before them.
 
 var (
-	errForm   = errors.New("it is not well-formed")
+	errForm   = errors.New("not well-formed")
 	errLabels = errors.New("labels are not well-formed")
 )
 
-// A decoder takes varints off the front of p. After the first that is none, bad
-// is set, and all further ones are 0.
+// A decoder takes varints off the front of p. After an invalid one bad is set,
+// and all further ones are 0.
 type decoder struct {
 	p   []byte
 	bad bool
@@ -37,7 +37,7 @@ func (c *decoder) uvarint() uint64 {
 	return v
 }
 
-// atMost is a uvarint that may be limit at most.
+// atMost decodes a uvarint of at most limit.
 func (c *decoder) atMost(limit uint64) uint64 {
 	v := c.uvarint()
 	if v > limit {
@@ -47,7 +47,7 @@ func (c *decoder) atMost(limit uint64) uint64 {
 	return v
 }
 
-// zigzag is a signed one.
+// zigzag decodes a signed varint.
 func (c *decoder) zigzag() int64 {
 	v := c.uvarint()
 	return int64(v>>1) ^ -int64(v&1)
@@ -89,7 +89,7 @@ func (w *labelWriter) append(dst []byte, labels string) []byte {
 	return append(dst, labels[same:]...)
 }
 
-// A labelReader decodes them into parts of one string.
+// A labelReader decodes labels into parts of one string.
 type labelReader struct {
 	all   strings.Builder
 	last  string
@@ -111,8 +111,8 @@ func (r *labelReader) next(c *decoder) string {
 	return r.last
 }
 
-// A blockRun is a run in the list of a block: with the labels of its stream, and
-// its place among the runs of the stream.
+// A blockRun is a run in the list of a block: with the labels of its stream,
+// and its place among the runs of the stream.
 type blockRun struct {
 	StreamRun
 	// seq grows with the order of the runs of a stream. It has gaps where runs
@@ -120,8 +120,8 @@ type blockRun struct {
 	seq uint64
 }
 
-// appendBlockRuns appends the list of a block, whose runs cover its rows from the
-// first to the last.
+// appendBlockRuns appends the list of a block, whose runs cover all its rows in
+// order.
 func appendBlockRuns(dst []byte, runs []blockRun) []byte {
 	var labels labelWriter
 	last := int64(0)
@@ -137,8 +137,8 @@ func appendBlockRuns(dst []byte, runs []blockRun) []byte {
 	return dst
 }
 
-// parseBlockRuns appends the runs of the list of a block, whose number it puts
-// into them.
+// parseBlockRuns appends the runs of the list of a block, with its number in
+// them.
 func parseBlockRuns(dst []blockRun, list []byte, block int) (runs []blockRun, rows, raw int64, err error) {
 	c := decoder{p: list}
 	var labels labelReader
@@ -187,8 +187,8 @@ func (w *listWriter) append(dst []byte, r seqRun) []byte {
 	return dst
 }
 
-// parseList decodes the list of a stream. blocks tells of the block of a run,
-// and whether there is one.
+// parseList decodes the list of a stream. blocks returns the entry of a run's
+// block, and whether there is one.
 func parseList(list []byte, blocks func(i int64) (blockEntry, bool)) ([]seqRun, error) {
 	runs := make([]seqRun, 0, min(len(list)/minRun+1, 1<<10))
 	c := decoder{p: list}

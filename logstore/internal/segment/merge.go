@@ -5,32 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/stele-go/stele/internal/setting"
 )
 
 // MergeOptions are the settings of Merge and Salvage.
 type MergeOptions struct {
-	// BlockRaw is how many bytes of lines blocks are to have; one with at least
-	// half of that, or very many rows, is good as it is.
+	// BlockRaw is the target size of blocks in bytes of lines; a block of at
+	// least half of that, or of very many rows, is copied.
 	BlockRaw int
-	// Throttle, unless nil, is called before n bytes are read or written, at most 256
-	// KiB, and may wait.
+	// Throttle, unless nil, is called before n bytes are read or written, at
+	// most 256 KiB, and may wait.
 	Throttle func(ctx context.Context, n int) error
-	// Created is for the new segment's Info.
+	// Created and Generation are those of the new segment.
 	Created    int64
 	Generation uint32
-	// CheckLabels, unless nil, tells why labels are none: Salvage takes a block
-	// with a run of these for damaged.
+	// CheckLabels, unless nil, returns an error for invalid labels: Salvage
+	// takes a block with a run of these for damaged.
 	CheckLabels func(enc string) error
 }
 
-// Merge writes one segment that has all rows of sources, which follow each
-// other: each one's After is the Upto of the one before, or more. Blocks that
-// are good are copied as they are; small ones that follow each other become
-// larger ones, up to BlockRaw and 16 filters that are joined. Filters are never
-// built anew.
+// Merge writes one segment that has all rows of sources, which are adjacent:
+// the After of each is the Upto of the one before, or more. Large blocks are
+// copied; small ones that follow each other are merged, up to BlockRaw and 16
+// filters that are joined. Filters are never rebuilt.
 //
-// In memory it has what a Writer has, a few blocks, the tables of the sources,
-// and of each run in a small block as much again.
+// Its memory is that of a Writer, a few blocks, the tables of the sources, and
+// for each run in a small block as much again.
 func Merge(ctx context.Context, w io.Writer, sources []*Segment, o MergeOptions) (Info, error) {
 	m, err := newMerger(ctx, w, sources, o)
 	if err != nil {
@@ -59,9 +60,9 @@ func Merge(ctx context.Context, w io.Writer, sources []*Segment, o MergeOptions)
 }
 
 // A merger goes stream by stream, by labels, over the runs of all sources, in
-// their order. A block that is copied is so when the first of its streams is at
-// turn, for all of them; those made of small ones come last. So runs of one
-// stream are not written in their order, and each carries its place (seq) along.
+// their order. A block that is copied is copied at the first of its streams,
+// for all of them; merged blocks come last. So runs of one stream are not
+// written in their order, and each carries its place (seq) along.
 type merger struct {
 	w       *Writer
 	o       MergeOptions
@@ -80,8 +81,8 @@ type mergeSource struct {
 	destinations []destination // of blocks
 }
 
-// A destination is where the rows of a block go: into a batch, of which it is the
-// slot-th block, or nil if it is copied.
+// A destination is where the rows of a block go: into a batch, of which it is
+// the slot-th block, or nil if it is copied.
 type destination struct {
 	batch  *batch
 	slot   int
@@ -90,16 +91,16 @@ type destination struct {
 
 func newMerger(ctx context.Context, w io.Writer, sources []*Segment, o MergeOptions) (*merger, error) {
 	if len(sources) == 0 {
-		return nil, errors.New("segment: nothing to merge")
+		return nil, errors.New("segment: merge: no sources; want at least one")
 	}
 	if o.BlockRaw <= 0 {
-		return nil, fmt.Errorf("segment: blocks of %d bytes", o.BlockRaw)
+		return nil, setting.Wrong("segment: MergeOptions.BlockRaw", setting.Bytes(o.BlockRaw), "1 or more")
 	}
 	m := &merger{w: NewWriter(&throttledWriter{ctx, w, o.Throttle}), o: o}
 	upto := sources[0].Info().After
 	for _, s := range sources {
 		if s.Info().After < upto {
-			return nil, fmt.Errorf("segment: %s begins after %d, and what is before it ends at %d", s.src.Name(), s.Info().After, upto)
+			return nil, fmt.Errorf("segment: merge %s: After is %d, but the source before it ends at %d", s.src.Name(), s.Info().After, upto)
 		}
 		upto = s.Info().Upto
 		paced, t, err := s.throttled(ctx, o.Throttle)
@@ -111,7 +112,7 @@ func newMerger(ctx context.Context, w io.Writer, sources []*Segment, o MergeOpti
 	return m, nil
 }
 
-// next returns the labels of the stream that is at turn.
+// next returns the labels of the next stream.
 func (m *merger) next() (labels string, more bool) {
 	for _, s := range m.sources {
 		if s.stream < len(s.t.streams) {
@@ -123,7 +124,7 @@ func (m *merger) next() (labels string, more bool) {
 	return labels, more
 }
 
-// stream goes over the runs of one stream.
+// stream handles the runs of one stream.
 func (m *merger) stream(labels string) error {
 	base := uint64(0)
 	var last *batch // that the run before goes into
@@ -143,8 +144,8 @@ func (m *merger) stream(labels string) error {
 				}
 			} else {
 				r.seq += base
-				// Runs become one only if none stands between them: of equal times
-				// those before it come before its own.
+				// Runs are merged only if no other run is between them, whose entries
+				// of equal times would be.
 				p.batch.add(labels, part{p.slot, r}, p.batch == last)
 			}
 			last = p.batch
@@ -177,7 +178,7 @@ func (m *merger) copy(source, block int) error {
 	return m.w.add(b.payload, f, b.runs)
 }
 
-// base is what the seqs of a stream begin at that are of a source.
+// base returns the number that seqs of a stream in a source are counted from.
 func (m *merger) base(source int, labels string) (base uint64) {
 	for _, s := range m.sources[:source] {
 		if i, ok := s.t.find(labels); ok {

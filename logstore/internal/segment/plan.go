@@ -2,12 +2,12 @@ package segment
 
 import "github.com/stele-go/stele/logstore/internal/filter"
 
-// maxParts is how many filters are joined to one at most, and how many blocks
-// are combined: a key that none of them has seems to be in one of 256 filters,
-// so in less than one of 16 that are joined.
+// maxParts is how many filters are joined at most, and how many blocks are
+// merged: a key that none of them has seems to be in one of 256 filters, so in
+// fewer than one of 16 joined ones.
 const maxParts = 16
 
-// A batch is small blocks that become one.
+// A batch is small blocks that are merged.
 type batch struct {
 	blocks []blockID
 	groups []group
@@ -19,7 +19,7 @@ type batch struct {
 // A blockID is a block of a source.
 type blockID struct{ source, block int }
 
-// A group is runs of a stream, in its order, that become one.
+// A group is runs of a stream, in its order, that are merged.
 type group struct {
 	labels string
 	parts  []part
@@ -31,7 +31,7 @@ type part struct {
 	seqRun
 }
 
-// add adds a run to the last group, or to a new one.
+// add adds a run to the last group if goesOn is set, else to a new one.
 func (b *batch) add(labels string, p part, goesOn bool) {
 	if !goesOn {
 		b.groups = append(b.groups, group{labels: labels})
@@ -40,17 +40,17 @@ func (b *batch) add(labels string, p part, goesOn bool) {
 	g.parts = append(g.parts, p)
 }
 
-// weight is the bytes of lines, or what many empty lines cost in their place.
+// weight is the bytes of lines, or the cost of many empty lines.
 func weight(rows, raw int64) int64 { return max(raw, 4*rows) }
 
-// good reports whether a block is copied as it is.
+// good reports whether a block is copied.
 func (m *merger) good(rows, raw int64) bool { return 2*weight(rows, raw) >= int64(m.o.BlockRaw) }
 
 // plan puts small blocks that follow each other, by source and number, into
 // batches. A batch has whole blocks, so each filter is in one joined filter
-// only, and that one tells of the rows beside it and no others. It grows as far
-// as BlockRaw and maxParts allow. A block that fits with neither neighbour is
-// copied though it is small.
+// only, and that one describes the rows beside it and no others. It grows up to
+// BlockRaw and maxParts. A block that fits with neither neighbour is copied
+// though it is small.
 func (m *merger) plan() error {
 	var last *batch
 	for i, s := range m.sources {
@@ -87,8 +87,8 @@ func (m *merger) plan() error {
 	return nil
 }
 
-// fits reports whether the batch may have next too. A filter that rules nothing
-// out is not joined with others: it would be all that is left of them.
+// fits reports whether next may join the batch. A filter that rules nothing out
+// is not joined with others: the result would rule nothing out either.
 func (m *merger) fits(b *batch, next batch) bool {
 	return len(b.blocks) < maxParts && b.parts+next.parts <= maxParts && (b.parts == 0) == (next.parts == 0) &&
 		weight(b.rows+next.rows, b.raw+next.raw) <= int64(m.o.BlockRaw)

@@ -7,12 +7,12 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// A buffer is memory for one read, from a pool.
+// A buffer is pooled memory for one read.
 type buffer struct{ p []byte }
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// keepBuffer is the most bytes that go back to the pool.
+// keepBuffer bounds the buffers that go back to the pool.
 const keepBuffer = 1 << 20
 
 func getBuffer(n int) *buffer {
@@ -62,8 +62,8 @@ func (s *Segment) Runs(stream int) ([]Run, error) {
 	return runs, nil
 }
 
-// list reads the list of runs of a stream, and compares it with what the table
-// says of the stream.
+// list reads the list of runs of a stream, and compares it with the table's
+// entry of the stream.
 func (s *Segment) list(t *tables, stream int) (list []seqRun, err error) {
 	if t.lists != nil {
 		return t.lists[stream], nil
@@ -92,12 +92,12 @@ func (s *Segment) list(t *tables, stream int) (list []seqRun, err error) {
 		has.Raw += r.Raw
 	}
 	if has != want.Stream || list[len(list)-1].seq+1 != want.seqs {
-		return nil, damaged("it does not add up to what the table says")
+		return nil, damaged("it does not add up to the table")
 	}
 	return list, nil
 }
 
-// ReadBlock appends the bytes of the block, whose checksum it has verified: one
+// ReadBlock appends the bytes of the block, whose checksum it verifies: one
 // range of the file. After an error dst is returned as it was.
 func (s *Segment) ReadBlock(dst []byte, block int) ([]byte, error) {
 	t, err := s.load()
@@ -115,8 +115,8 @@ func (s *Segment) ReadBlock(dst []byte, block int) ([]byte, error) {
 	return p, nil
 }
 
-// A probe asks one filter. It is kept in a pool with the method that View is to
-// call, so that to ask costs no memory.
+// A probe tests one filter. It is pooled with the method that View calls, so
+// that a test allocates nothing.
 type probe struct {
 	s       *Segment
 	block   int
@@ -133,10 +133,10 @@ var probes = sync.Pool{New: func() any {
 	return p
 }}
 
-// May reports whether a row of the block may have all of the needles. It is
-// true, beside an error too, where the filter cannot be read or is damaged: so
-// no line is hidden. The checksum of a filter is verified when it is asked
-// first after Open or Trim; later only its form is.
+// May reports whether a row of the block may have all of the needles. It
+// returns true, even with an error, where the filter cannot be read or is
+// damaged: so no line is hidden. The checksum of a filter is verified on first
+// use after Open or Trim; later only its form is.
 func (s *Segment) May(block int, needles ...filter.Needle) (bool, error) {
 	t, err := s.load()
 	if err != nil {
@@ -180,30 +180,30 @@ func (p *probe) ask(b []byte) error {
 	return nil
 }
 
-// checkFilter verifies the frame of the filter of a block. It returns what is
-// wrong, or "".
+// checkFilter verifies the frame of the filter of a block. It returns the
+// reason, or "".
 func (s *Segment) checkFilter(b []byte, block int, rec blockEntry) string {
 	f, ok := parseFrame(b, s.footer.salt, rec.filterOff)
 	switch {
 	case !ok || f.kind != kindFilter || f.payload != rec.filterSize || !s.scanned && int(f.number) != block:
-		return "the head of the filter is not as it was written"
+		return "the header of the filter is not as it was written"
 	case checksum(b[frameHeaderSize:]) != f.sum:
 		return "the checksum of the filter does not match"
 	}
 	return ""
 }
 
-// A blockFrame is a block with all that stands beside it.
+// A blockFrame is a block with its frame.
 type blockFrame struct {
 	payload []byte
 	runs    []blockRun
-	// What is wrong with the head or the list of runs, and with the block. Where
-	// it is not nil, runs or payload are not to be used.
+	// listErr is the error of the header or the list of runs, payloadErr that
+	// of the block. Where one is set, runs or payload must not be used.
 	listErr, payloadErr error
 }
 
 // readFrame reads a block with its frame into buf. The error is that of the
-// source; runs is memory for those of the block.
+// source; runs is memory for the block's runs.
 func (s *Segment) readFrame(buf *buffer, runs []blockRun, t *tables, block int) (b blockFrame, err error) {
 	rec := t.blockEntry(block)
 	n := frameHeaderSize + int64(rec.list) + int64(rec.size)
@@ -226,7 +226,7 @@ func (s *Segment) readFrame(buf *buffer, runs []blockRun, t *tables, block int) 
 	f, ok := parseFrame(buf.p, s.footer.salt, rec.off)
 	switch {
 	case !ok || f.kind != kindBlock || f.list != rec.list || f.payload != rec.size || f.sum != rec.sum || !s.scanned && int(f.number) != block:
-		b.listErr = corrupt(s.src, rec.off, block, "its head is not as it was written")
+		b.listErr = corrupt(s.src, rec.off, block, "its header is not as it was written")
 	case checksum(list) != f.listSum:
 		b.listErr = corrupt(s.src, rec.off+frameHeaderSize, block, "the checksum of its list of runs does not match")
 	default:

@@ -9,13 +9,12 @@ import (
 	"github.com/stele-go/stele/logstore/internal/block"
 )
 
-// Salvage writes a segment with what is intact of s, which has the same After
-// and Upto. lost are the blocks that are not. A block whose list of runs is
-// damaged is kept by what the index says of it, and the other way round; one
-// whose filter is damaged is kept without.
+// Salvage writes a segment with the intact blocks of s, and its After and Upto.
+// lost has an error for each other block. A block whose list of runs is damaged
+// is kept with the runs of the index, and the other way round; one whose filter
+// is damaged is kept without.
 //
-// An error of reading that is not of damage ends it: what cannot be read now
-// may be read later.
+// A read error that is not damage ends it: the bytes may be readable later.
 func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info Info, lost []error, err error) {
 	s, t, err := s.throttled(ctx, o.Throttle)
 	if err != nil {
@@ -76,8 +75,8 @@ func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info
 	return info, lost, err
 }
 
-// runsByBlock returns the runs of each block, as far as the lists of the streams
-// tell all of them.
+// runsByBlock returns the runs of each block for which the lists of the streams
+// have all.
 func (s *Segment) runsByBlock(t *tables) (map[int][]blockRun, error) {
 	all := map[int][]blockRun{}
 	for i := range t.streams {

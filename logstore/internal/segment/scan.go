@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// Scan opens a segment whose index or end is damaged (the error of Open is a
-// *CorruptError) by what its blocks say of themselves, for Salvage. Of info,
-// After, Upto, Generation and Created are to be set: the name of the file
-// tells them. lost is what could not be read.
+// Scan opens a segment whose index or footer is damaged (the error of Open is a
+// *CorruptError) by its blocks, for Salvage. After, Upto, Generation and
+// Created of info must be set: they are in the name of the file. lost lists
+// what could not be read.
 //
-// It reads the heads of all blocks, and byte by byte what is none. What is
-// known of the segment stays in memory until Close.
+// Scan reads the headers of all blocks, and everything between frames byte by
+// byte. The tables stay in memory until Close.
 func Scan(ctx context.Context, src Source, size int64, info Info) (s *Segment, lost []error, err error) {
 	sc := scanner{src: src, size: size, streams: map[string]*scannedStream{}}
 	if err := sc.salt(); err != nil {
@@ -40,12 +40,12 @@ func Scan(ctx context.Context, src Source, size int64, info Info) (s *Segment, l
 		off = next + f.size()
 	}
 	if !sc.hasFooter {
-		sc.lost = append(sc.lost, corrupt(src, size, -1, "the end is not as it was written: what blocks there were at the end of the file is not known"))
+		sc.lost = append(sc.lost, corrupt(src, size, -1, "the footer is not as it was written: blocks at the end of the file may be missing"))
 	}
 	return sc.segment(info), sc.lost, nil
 }
 
-// A scanner is one under way.
+// A scanner is a Scan under way.
 type scanner struct {
 	src       Source
 	size      int64
@@ -65,7 +65,7 @@ type scannedStream struct {
 	runs []seqRun
 }
 
-// salt finds out what the frames of the file are known by.
+// salt finds the salt of the file's frames.
 func (sc *scanner) salt() error {
 	if sc.size < headerSize+footerSize {
 		return corrupt(sc.src, 0, -1, "%d bytes are no segment", sc.size)
@@ -95,14 +95,14 @@ func (sc *scanner) salt() error {
 		sc.lost = append(sc.lost, corrupt(sc.src, 0, -1, "the header is not as it was written"))
 	}
 	if !begins && !sc.hasFooter {
-		return corrupt(sc.src, 0, -1, "both the header and the end are damaged: nothing tells what its blocks are known by")
+		return corrupt(sc.src, 0, -1, "both the header and the footer are damaged: the salt of its blocks is unknown")
 	}
 	sc.footer.salt = salt
 	return nil
 }
 
-// nextFrame returns the first frame at or behind off; where there is none, next is
-// sc.stop.
+// nextFrame returns the first frame at or behind off; where there is none, next
+// is sc.stop.
 func (sc *scanner) nextFrame(ctx context.Context, off int64) (f frame, next int64, err error) {
 	buf := getBuffer(frameHeaderSize)
 	defer buf.put()
@@ -129,7 +129,7 @@ func (sc *scanner) nextFrame(ctx context.Context, off int64) (f frame, next int6
 	return frame{}, sc.stop, nil
 }
 
-// candidates ranges over where the head of a frame may be.
+// candidates ranges over possible offsets of frames.
 func candidates(p []byte) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for at := 4; at+frameHeaderSize-4 <= len(p); at++ {
@@ -147,7 +147,7 @@ func candidates(p []byte) func(yield func(int) bool) {
 	}
 }
 
-// addFrame takes note of a frame.
+// addFrame records a frame.
 func (sc *scanner) addFrame(f frame, off int64) error {
 	if f.kind == kindFilter {
 		if i, ok := slices.BinarySearch(sc.numbers, f.number); ok {
@@ -159,7 +159,7 @@ func (sc *scanner) addFrame(f frame, off int64) error {
 		sc.lost = append(sc.lost, corrupt(sc.src, off, int(f.number), "%s", why))
 	}
 	if n := len(sc.numbers); n > 0 && f.number <= sc.numbers[n-1] {
-		lose("its number is not behind that of the block before")
+		lose("its number is not above that of the previous block")
 		return nil
 	}
 	buf := getBuffer(0)
@@ -198,7 +198,7 @@ func (sc *scanner) addFrame(f frame, off int64) error {
 	return nil
 }
 
-// segment makes the tables that the file should have.
+// segment builds the tables that the file should have.
 func (sc *scanner) segment(info Info) *Segment {
 	var streams []streamEntry
 	var lists [][]seqRun

@@ -7,12 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// An Info is what a segment says of itself.
+// An Info describes a segment.
 type Info struct {
-	// After and Upto: the segment has what the WAL's positions after After and
-	// up to Upto had in it. Generation: of two segments of which one's positions
-	// include the other's, the one with the higher counts, and the other is a
-	// leftover.
+	// The segment holds the log's positions after After up to Upto. Of two
+	// segments of which one has all positions of the other, the one of the
+	// higher Generation counts, and the other is a leftover.
 	After, Upto uint64
 	Generation  uint32
 	Created     int64 // ns since 1970
@@ -23,7 +22,7 @@ type Info struct {
 	Size             int64 // bytes of the file
 }
 
-// A Stream is what a segment says of one of its streams, the i-th by labels.
+// A Stream describes a stream of a segment, the i-th by labels.
 type Stream struct {
 	Labels           string // encoded by package logstore
 	MinTime, MaxTime int64
@@ -40,7 +39,7 @@ type Run struct {
 	Raw              int64
 }
 
-// A Block is where a block is, and what it has.
+// A Block locates and describes a block.
 type Block struct {
 	Offset, Bytes             int64 // of the block, without what stands before it
 	FilterOffset, FilterBytes int64 // 0 bytes: it has no filter
@@ -49,19 +48,20 @@ type Block struct {
 	Runs                      int // in most blocks as many as streams
 }
 
-// A Source is what a segment is read from, such as a file, or an object in a
-// store of objects that reads ranges.
+// A Source is what a segment is read from, such as a file, or an object in an
+// object store with range reads.
 type Source interface {
 	io.ReaderAt
 	Name() string
 }
 
-// A Viewer is a Source that hands out memory without a copy, as *fileio.Reader.
+// A Viewer is a Source that hands out memory without a copy, as *fileio.Reader
+// does.
 type Viewer interface {
 	View(off int64, n int, f func([]byte) error) error
 }
 
-// A Segment is a segment that is open for reading, by many goroutines at once.
+// A Segment is open for reading, by many goroutines at once.
 type Segment struct {
 	src    Source
 	viewer Viewer // src, if it is one
@@ -72,9 +72,9 @@ type Segment struct {
 	closed  atomic.Bool
 }
 
-// Open reads the end of the source, and no block: 64 KiB, and once more if the
-// tables of streams and blocks are larger. The error is a *CorruptError, a
-// *VersionError, or that of the source.
+// Open reads the footer and the tables, and no block: 64 KiB, and a second read
+// if the tables of streams and blocks are larger. The error is a *CorruptError,
+// a *VersionError, or that of the source.
 func Open(src Source, size int64) (*Segment, error) {
 	if size < headerSize+footerSize {
 		return nil, corrupt(src, 0, -1, "%d bytes are no segment", size)
@@ -88,13 +88,13 @@ func Open(src Source, size int64) (*Segment, error) {
 	e, ver, ok := parseFooter(buf.p[n-footerSize:])
 	switch {
 	case !ok:
-		return nil, corrupt(src, size-footerSize, -1, "the end is not as it was written")
+		return nil, corrupt(src, size-footerSize, -1, "the footer is not as it was written")
 	case ver != version:
 		return nil, &VersionError{src.Name(), ver}
 	case e.info.Size != size:
 		return nil, corrupt(src, size-footerSize, -1, "the file has %d bytes, and had %d", size, e.info.Size)
 	case e.index < headerSize || e.blocks < e.index || e.streams < e.blocks || e.streams > size-footerSize || (e.streams-e.blocks)%blockEntrySize != 0:
-		return nil, corrupt(src, size-footerSize, -1, "the end is not well-formed")
+		return nil, corrupt(src, size-footerSize, -1, "the footer is not well-formed")
 	}
 	e.info.Blocks = int((e.streams - e.blocks) / blockEntrySize)
 	s := &Segment{src: src, footer: e}
@@ -109,8 +109,8 @@ func Open(src Source, size int64) (*Segment, error) {
 	return s, nil
 }
 
-// loadTables verifies the tables of blocks and streams and keeps them. p has
-// them, or is nil to have them read.
+// loadTables verifies the tables of blocks and streams and keeps them. If p is
+// nil it reads them.
 func (s *Segment) loadTables(p []byte) error {
 	e := s.footer
 	if p == nil {
@@ -140,7 +140,7 @@ func (s *Segment) loadTables(p []byte) error {
 	return nil
 }
 
-// load returns the tables, after Trim from the source.
+// load returns the tables, and reads them again after Trim.
 func (s *Segment) load() (*tables, error) {
 	for {
 		if t := s.tables.Load(); t != nil {
@@ -155,11 +155,11 @@ func (s *Segment) load() (*tables, error) {
 	}
 }
 
-// Info returns what the segment says of itself.
+// Info describes the segment.
 func (s *Segment) Info() Info { return s.footer.info }
 
-// Stream returns what is said of the i-th of Info().Streams streams. It reads
-// only after Trim.
+// Stream describes the i-th of Info().Streams streams. It reads only after
+// Trim.
 func (s *Segment) Stream(i int) (Stream, error) {
 	t, err := s.load()
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *Segment) Stream(i int) (Stream, error) {
 	return t.streams[i].Stream, nil
 }
 
-// Block returns where the i-th of Info().Blocks blocks is.
+// Block describes the i-th of Info().Blocks blocks.
 func (s *Segment) Block(i int) (Block, error) {
 	t, err := s.load()
 	if err != nil {
@@ -186,14 +186,14 @@ func (s *Segment) Block(i int) (Block, error) {
 }
 
 // Trim frees the tables of streams and blocks, some 44 bytes a block and 100 a
-// stream, which are read again when they are asked for.
+// stream, which are read again on demand.
 func (s *Segment) Trim() {
 	if !s.scanned {
 		s.tables.Store(nil)
 	}
 }
 
-// Close frees what the segment holds in memory; the source is the caller's.
+// Close frees the memory of the segment; the source is the caller's.
 func (s *Segment) Close() {
 	s.closed.Store(true)
 	s.tables.Store(nil)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// An streamEntry is a stream of the table, and where its list of runs is.
+// A streamEntry is the entry of a stream in the table of streams.
 type streamEntry struct {
 	Stream
 	off  int64  // of the list
@@ -18,8 +18,8 @@ type streamEntry struct {
 	seqs uint64 // one more than the highest seq of its runs
 }
 
-// append appends what the table says of a stream behind its labels. base is
-// the segment's MinTime.
+// append appends the entry of a stream behind its labels. base is the segment's
+// MinTime.
 func (s streamEntry) append(dst []byte, base int64) []byte {
 	dst = binary.AppendUvarint(dst, uint64(s.MinTime-base))
 	dst = binary.AppendUvarint(dst, uint64(s.MaxTime-s.MinTime))
@@ -30,12 +30,12 @@ func (s streamEntry) append(dst []byte, base int64) []byte {
 	return binary.LittleEndian.AppendUint32(dst, s.sum)
 }
 
-// The tables of a segment say what it has and where: what Trim gives up.
+// tables are the index of a segment, which Trim frees.
 type tables struct {
 	streams []streamEntry // by labels
 	blocks  []byte        // of all blocks, as in the file
 	count   int           // of blocks
-	// lists are those of the streams if the segment was scanned, else nil.
+	// lists has the runs of each stream of a scanned segment, else it is nil.
 	lists [][]seqRun
 	// intact has a bit for each filter whose checksum has been verified.
 	intact []atomic.Uint64
@@ -56,10 +56,10 @@ func (t *tables) block(i int64) (blockEntry, bool) {
 	return t.blockEntry(int(i)), true
 }
 
-var errTotals = errors.New("its streams do not add up to what the end says")
+var errTotals = errors.New("its streams do not add up to the footer")
 
-// parseStreams decodes the table of streams, and compares it with what the end
-// says of all of them.
+// parseStreams decodes the table of streams, and compares it with the totals of
+// the footer.
 func parseStreams(p []byte, e footer) ([]streamEntry, error) {
 	c := decoder{p: p}
 	total := c.atMost(uint64(len(p)) * restartInterval)
@@ -111,9 +111,9 @@ func parseStreams(p []byte, e footer) ([]streamEntry, error) {
 }
 
 // checkBlocks verifies that the blocks and filters of the table follow each
-// other from the header to the index, with nothing between them: so each byte
-// of the file is under some checksum, and nothing is read beside the frames.
-// An error is of the block bad, or of all if that is -1.
+// other from the header to the index, without gaps: so each byte of the file is
+// under some checksum, and nothing outside the frames is read. An error is of
+// the block bad, or of all if that is -1.
 func (t *tables) checkBlocks(e footer) (bad int, err error) {
 	var rows, raw int64
 	next, filter := int64(headerSize), 0
@@ -152,7 +152,7 @@ func (t *tables) checkBlocks(e footer) (bad int, err error) {
 	case next != e.index:
 		return -1, errForm
 	case rows != e.info.Rows || raw != e.info.Raw:
-		return -1, errors.New("its blocks do not add up to what the end says")
+		return -1, errors.New("its blocks do not add up to the footer")
 	}
 	return 0, nil
 }

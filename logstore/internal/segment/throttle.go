@@ -6,8 +6,8 @@ import (
 	"runtime"
 )
 
-// throttled returns the segment as it is read by a merge: in steps, and with what
-// it keeps of its own, whatever Trim does to s.
+// throttled returns the segment as a merge reads it: in steps, and with tables
+// of its own, whatever Trim does to s.
 func (s *Segment) throttled(ctx context.Context, pace func(context.Context, int) error) (*Segment, *tables, error) {
 	t, err := s.load()
 	if err != nil {
@@ -18,8 +18,8 @@ func (s *Segment) throttled(ctx context.Context, pace func(context.Context, int)
 	return p, t, nil
 }
 
-// step waits until n bytes may be read or written. Goroutines that wait for a
-// CPU come first: they may be of appends.
+// step waits until n bytes may be read or written. Runnable goroutines go
+// first: they may be appends.
 func step(ctx context.Context, pace func(context.Context, int) error, n int) error {
 	runtime.Gosched()
 	if err := ctx.Err(); err != nil || pace == nil {
@@ -51,7 +51,8 @@ func (s *throttledSource) ReadAt(p []byte, off int64) (done int, err error) {
 	return done, err
 }
 
-// A throttledWriter writes what a Writer gives it: groupSize at most.
+// A throttledWriter writes the output of a Writer: groupSize at most in one
+// call.
 type throttledWriter struct {
 	ctx      context.Context
 	w        io.Writer

@@ -11,16 +11,16 @@ import (
 )
 
 var (
-	errRows  = errors.New("it does not have the rows that the index says")
-	errBytes = errors.New("it does not have the bytes that the index says")
-	errTimes = errors.New("its times are not those that the index says, or not in order")
+	errRows  = errors.New("its rows are not those of the index")
+	errBytes = errors.New("its bytes are not those of the index")
+	errTimes = errors.New("its times are not those of the index, or not in order")
 	errRuns  = errors.New("its list of runs and those of the streams differ")
 )
 
-// Verify reads all of the segment and verifies every checksum, decodes every
-// block, and compares all that is said twice. bad, unless nil, is told of each
-// thing that is damaged, in a *CorruptError; the error is the first of them, or
-// one that is not a *CorruptError and ended it.
+// Verify reads all of the segment, verifies every checksum, decodes every
+// block, and compares all redundant fields. bad, unless nil, is called with
+// each damage, a *CorruptError; the error is the first of them, or an error
+// that is no damage and ended Verify.
 func (s *Segment) Verify(ctx context.Context, bad func(error)) error {
 	v := verifier{s: s, bad: bad}
 	if !s.scanned {
@@ -75,7 +75,7 @@ type verifier struct {
 	decoder       block.Decoder
 }
 
-// report takes note of damage. It returns errors that are not of damage.
+// report records damage. It returns errors that are no damage.
 func (v *verifier) report(err error) error {
 	if err == nil {
 		return nil
@@ -103,11 +103,11 @@ func (v *verifier) header() error {
 	return v.report(err)
 }
 
-// index reads the end and the tables once more, as they may be in memory.
+// index reads the footer and the tables again, as those in use may be cached.
 func (v *verifier) index() error {
 	again, err := Open(v.s.src, v.s.footer.info.Size)
 	if err == nil && again.footer != v.s.footer {
-		err = corrupt(v.s.src, v.s.footer.info.Size-footerSize, -1, "the end is not what it was when the segment was opened")
+		err = corrupt(v.s.src, v.s.footer.info.Size-footerSize, -1, "the footer changed since the segment was opened")
 	}
 	return v.report(err)
 }
@@ -143,7 +143,7 @@ func (v *verifier) block(i int) error {
 }
 
 // sameRuns reports whether the runs of a block are in the lists of their
-// streams. A list that cannot be read has been told of.
+// streams. A list that cannot be read has been reported.
 func (v *verifier) sameRuns(runs []blockRun) bool {
 	for _, r := range runs {
 		i, ok := v.t.find(r.Labels)
@@ -170,8 +170,8 @@ func (v *verifier) sameRuns(runs []blockRun) bool {
 	return true
 }
 
-// checkRows decodes a block and compares it with what the index says. Where
-// runs is nil only the totals are compared.
+// checkRows decodes a block and compares it with the index. If runs is nil only
+// the totals are compared.
 func checkRows(d *block.Decoder, p []byte, rec blockEntry, runs []blockRun) error {
 	if err := d.Open(p); err != nil {
 		return err

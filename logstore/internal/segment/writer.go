@@ -12,13 +12,12 @@ import (
 	"slices"
 )
 
-// A Writer writes a segment to w, from its first byte to its last, in pieces of
-// 256 KiB at most. The order of calls: for each block AddBlock, with the runs in
-// it, whose streams are given by their labels; then Finish. It is for one
-// goroutine. After an error all calls return it.
+// A Writer writes a segment to w, from its first byte to its last, in calls of
+// 256 KiB at most. Call AddBlock for each block, with its runs, whose streams
+// are given by their labels; then Finish. It is for one goroutine. After an
+// error all calls return it.
 //
-// In memory it has some 512 KiB, and of each stream, run and block what will be
-// in the index.
+// Its memory is some 512 KiB, and the index of all streams, runs and blocks.
 type Writer struct {
 	w    io.Writer
 	salt uint64
@@ -41,15 +40,14 @@ type Writer struct {
 
 type pendingFilter struct{ block, size int }
 
-// An streamBuilder is a stream of the segment that is being written.
+// A streamBuilder is a stream of the segment being written.
 type streamBuilder struct {
 	Stream
 	runs []seqRun
 	seqs uint64 // one more than the highest seq
 }
 
-// A StreamRun is a Run of a stream that is told by its labels; Block is set by
-// AddBlock.
+// A StreamRun is a Run of a stream given by its labels; AddBlock sets Block.
 type StreamRun struct {
 	Labels string
 	Run
@@ -65,8 +63,8 @@ func newWriter(w io.Writer, salt uint64) *Writer {
 }
 
 // AddBlock writes a block. The runs cover its rows, from the first to the last;
-// of one stream they must come in the order that Run tells of. A filter without
-// bytes rules nothing out. Nothing of the arguments is kept but the labels.
+// those of one stream must come in the order that Run describes. An empty
+// filter rules nothing out. AddBlock keeps no argument but the labels.
 func (w *Writer) AddBlock(block, filter []byte, runs []StreamRun) error {
 	w.placed = w.placed[:0]
 	for _, r := range runs {
@@ -77,7 +75,7 @@ func (w *Writer) AddBlock(block, filter []byte, runs []StreamRun) error {
 	return w.add(block, filter, w.placed)
 }
 
-// add is AddBlock of runs that have their place.
+// add is AddBlock of runs that have their seq.
 func (w *Writer) add(block, filter []byte, runs []blockRun) error {
 	if w.err != nil {
 		return w.err
@@ -111,8 +109,8 @@ func (w *Writer) add(block, filter []byte, runs []blockRun) error {
 	return w.err
 }
 
-// check verifies what the caller says of a block, and returns the beginning of
-// its record.
+// check verifies the arguments of AddBlock, and returns the beginning of the
+// block's entry.
 func (w *Writer) check(block, filter []byte, runs []blockRun) (blockEntry, error) {
 	var rows, raw int64
 	for i, r := range runs {
@@ -124,7 +122,7 @@ func (w *Writer) check(block, filter []byte, runs []blockRun) (blockEntry, error
 		case r.MaxTime < r.MinTime:
 			return blockEntry{}, fmt.Errorf("run %d ends before it begins", i)
 		case r.seq >= math.MaxInt64:
-			return blockEntry{}, fmt.Errorf("run %d has no place among those of its stream", i)
+			return blockEntry{}, fmt.Errorf("run %d: seq %d is too large", i, r.seq)
 		case r.Raw < 0:
 			return blockEntry{}, fmt.Errorf("run %d has %d bytes", i, r.Raw)
 		}
@@ -155,7 +153,7 @@ func (w *Writer) stream(labels string) *streamBuilder {
 	return s
 }
 
-// addRun adds a run to what is known of its stream and of the segment.
+// addRun adds a run to its stream and to the totals.
 func (w *Writer) addRun(r blockRun, block int) {
 	s := w.stream(r.Labels)
 	if s.Rows == 0 {
@@ -216,15 +214,15 @@ func (w *Writer) flush() {
 	w.buf = w.buf[:0]
 }
 
-// Written is how many bytes the segment has so far, without the filters that
+// Written returns the bytes of the segment so far, without the filters that
 // wait for their group.
 func (w *Writer) Written() int64 { return w.flushed + int64(len(w.buf)) }
 
-// Finish writes the index, and what has not been written yet. Of info, After,
-// Upto, Generation and Created are to be set.
+// Finish writes the rest and the index. After, Upto, Generation and Created of
+// info must be set.
 func (w *Writer) Finish(info Info) (Info, error) {
 	if w.err == nil && info.After > info.Upto {
-		w.err = fmt.Errorf("segment: it cannot have what is after %d, up to %d", info.After, info.Upto)
+		w.err = fmt.Errorf("segment: After is %d and Upto %d; want Upto at least After", info.After, info.Upto)
 	}
 	if w.err != nil {
 		return Info{}, w.err
@@ -250,7 +248,7 @@ func (w *Writer) Finish(info Info) (Info, error) {
 	if w.err != nil {
 		return Info{}, w.err
 	}
-	w.err = errors.New("segment: it is finished")
+	w.err = errors.New("segment: the Writer is finished")
 	return w.info, nil
 }
 
@@ -271,7 +269,7 @@ func (w *Writer) putLists() (table []byte) {
 		var lw listWriter
 		for i, r := range s.runs {
 			if i > 0 && r.seq == s.runs[i-1].seq && w.err == nil { // in a source that was made so
-				w.err = errors.New("segment: two runs of a stream have one place")
+				w.err = errors.New("segment: two runs of a stream have the same seq")
 			}
 			w.list = lw.append(w.list, r)
 		}
