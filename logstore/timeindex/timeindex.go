@@ -28,7 +28,7 @@ import (
 	"sort"
 )
 
-// An Item is what one segment has of one stream.
+// An Item describes the entries of one stream in one segment.
 type Item struct {
 	Stream   uint32 // the stream's number
 	Ordinal  uint32 // the stream's place in the segment
@@ -38,19 +38,20 @@ type Item struct {
 	Raw      int64  // bytes of them
 }
 
-// A Tree is a set of items in the order of (Stream, Min, Segment). It is never
-// changed: With returns another that shares what is the same, so a Tree may be
-// read by many goroutines while others make the next. The zero value is empty.
+// A Tree is an ordered set of items, by (Stream, Min, Segment). It is
+// immutable: With returns another tree that shares unchanged nodes, so many
+// goroutines may read a Tree while others make the next. The zero value is
+// empty.
 type Tree struct {
 	root child
 	len  int
 }
 
-// Len is how many items there are.
+// Len returns the number of items.
 func (t *Tree) Len() int { return t.len }
 
 // Overlapping ranges over the items of a stream with Min < to and Max >= from,
-// which are those that may have entries in [from, to), by Min.
+// those that may have entries in [from, to), by Min.
 func (t *Tree) Overlapping(stream uint32, from, to int64) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		if t.root.node != nil {
@@ -77,7 +78,7 @@ func (t *Tree) Newest(stream uint32) (int64, bool) {
 	return newest(t.root.node, stream, math.MinInt64, false)
 }
 
-// A key is what items are in order of.
+// A key is the sort key of an item.
 type key struct {
 	stream  uint32
 	min     int64
@@ -96,27 +97,28 @@ func (k key) compare(o key) int {
 	return cmp.Compare(k.segment, o.segment)
 }
 
-// A node is a leaf, with items, or has children. It has at least one of
-// either, at most capacity, and is never changed.
+// A node is a leaf, with items, or has children: at least one, at most
+// capacity. It is immutable.
 type node struct {
 	items []Item
 	kids  []child
 }
 
-// A child is a node with what its parent knows of it, so that a lookup does
-// not touch the nodes that it leaves out.
+// A child is a node with its bounds, so that a lookup does not touch the nodes
+// that it skips.
 type child struct {
 	first  key   // of the first item below
 	lo, hi int64 // lowest Min and highest Max below
 	node   *node
 }
 
-// search finds the first of the items, which are in order, that is k or behind it.
+// search returns the index of the first item at or after k; items are sorted.
 func search(items []Item, k key) int {
 	return sort.Search(len(items), func(i int) bool { return items[i].key().compare(k) >= 0 })
 }
 
-// after finds the first of the children that may have an item of k or behind it.
+// after returns the index of the first child that may have an item at or after
+// k.
 func after(kids []child, k key) int {
 	return max(0, sort.Search(len(kids), func(i int) bool { return kids[i].first.compare(k) > 0 })-1)
 }
@@ -163,8 +165,8 @@ func all(n *node, from, to int64, yield func(Item) bool) bool {
 }
 
 // newest returns the higher of best and the stream's highest Max below n. It
-// goes from the right, where the newest usually is, and then leaves out what
-// has nothing newer.
+// goes from the right, where the newest usually is, and then skips nodes
+// without anything newer.
 func newest(n *node, stream uint32, best int64, found bool) (int64, bool) {
 	for i := len(n.items) - 1; i >= 0; i-- {
 		if it := &n.items[i]; it.Stream == stream {

@@ -12,11 +12,11 @@ const (
 	sparse = capacity / 4
 )
 
-// With returns a tree without the items of removed (told by Stream, Min and
-// Segment; what is not there does not matter) and with those of added. An added
-// item takes the place of one with the same Stream, Min and Segment, of two
-// added ones the later. It takes the time of the nodes that change, and the
-// arguments stay the caller's.
+// With returns a tree without the removed items (identified by Stream, Min and
+// Segment; unknown ones are ignored) and with the added ones. An added item
+// replaces one with the same Stream, Min and Segment; of two such added items
+// the later counts. With takes time in proportion to the nodes that change, and
+// keeps no argument.
 func (t *Tree) With(added, removed []Item) *Tree {
 	e := edit{len: t.len}
 	added, removed = inOrder(added), inOrder(removed)
@@ -39,7 +39,7 @@ func (t *Tree) With(added, removed []Item) *Tree {
 	return &Tree{root: root, len: e.len}
 }
 
-// inOrder returns items in order; of equal ones the later is behind.
+// inOrder returns items sorted; of equal ones the later comes last.
 func inOrder(items []Item) []Item {
 	byKey := func(a, b Item) int { return a.key().compare(b.key()) }
 	if slices.IsSortedFunc(items, byKey) {
@@ -59,8 +59,8 @@ type edit struct {
 	kids   [][]child
 }
 
-// apply appends to out what takes the place of c: no node, one or more, of the
-// same height.
+// apply appends the replacement of c to out: no node, one or more, of the same
+// height.
 func (e *edit) apply(out []child, c child, added, removed []Item, depth int) []child {
 	if len(added) == 0 && len(removed) == 0 {
 		return append(out, c)
@@ -93,7 +93,7 @@ func (e *edit) apply(out []child, c child, added, removed []Item, depth int) []c
 	return split(out, joinSparse(kids), parent)
 }
 
-// joinSparse joins nodes that have become sparse with a neighbour, in place.
+// joinSparse joins sparse nodes with a neighbour, in place.
 func joinSparse(nodes []child) []child {
 	out := nodes[:0]
 	for _, c := range nodes {

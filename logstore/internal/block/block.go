@@ -6,8 +6,8 @@ import (
 )
 
 var (
-	errNoRows  = errors.New("a block has at least one row")
-	errNotOpen = errors.New("no block is open")
+	errNoRows  = errors.New("block: a block has at least one row")
+	errNotOpen = errors.New("block: no block is open")
 )
 
 // An encoding writes blocks of one version. It is for one goroutine.
@@ -16,38 +16,39 @@ type encoding interface {
 	encode(dst []byte, r *rows) ([]byte, error)
 }
 
-// A decoding reads blocks of one version, one at a time. It is for one goroutine.
+// A decoding reads blocks of one version, one at a time. It is for one
+// goroutine.
 type decoding interface {
-	// open verifies what can be without reading the rows, and holds on to p.
+	// open verifies all it can without reading the rows, and keeps p.
 	open(p []byte) (rows int, err error)
 	// times appends the times of all rows.
 	times(dst []int64) ([]int64, error)
-	// texts fills the columns, which are empty; after an error they are again.
+	// texts fills the columns, which are empty, also after an error.
 	texts(lines, meta *column) error
 }
 
-// An Encoder collects rows. Reset makes it as new and keeps its memory. It is
-// for one goroutine. The zero value is ready.
+// An Encoder collects rows. Reset empties it and keeps its memory. It is for
+// one goroutine. The zero value is ready.
 type Encoder struct {
 	rows     rows
 	encoding encoding
 }
 
-// Add adds a row. meta is the encoding of its metadata, mostly empty. Both are
-// copied. More than MaxRows, or MaxRaw bytes, make Append fail.
+// Add adds a row. meta is its encoded metadata, mostly empty. Both are copied.
+// With more than MaxRows rows or MaxRaw bytes, Append fails.
 func (e *Encoder) Add(time int64, line, meta []byte) { e.rows.add(time, line, meta) }
 
-// Rows is how many rows were added, and Raw how many bytes lines and metadata have.
+// Rows returns the number of rows, and Raw the bytes of lines and metadata.
 func (e *Encoder) Rows() int { return len(e.rows.times) }
 func (e *Encoder) Raw() int  { return e.rows.raw }
 
-// Append appends the block of the rows that were added, of which there must be one.
+// Append appends the block of the added rows, at least one.
 func (e *Encoder) Append(dst []byte) ([]byte, error) {
 	if e.Rows() == 0 {
 		return dst, errNoRows
 	}
 	if e.Rows() > MaxRows || e.Raw() > MaxRaw {
-		return dst, fmt.Errorf("a block has at most %d rows of %d bytes: %d of %d are too many", MaxRows, MaxRaw, e.Rows(), e.Raw())
+		return dst, fmt.Errorf("block: a block has at most %d rows of %d bytes: %d of %d are too many", MaxRows, MaxRaw, e.Rows(), e.Raw())
 	}
 	if e.encoding == nil {
 		e.encoding = new(encoder1)
@@ -58,8 +59,9 @@ func (e *Encoder) Append(dst []byte) ([]byte, error) {
 // Reset forgets all rows.
 func (e *Encoder) Reset() { e.rows.reset() }
 
-// A Decoder reads a block. Open may be called again, for another block; it
-// keeps its memory. It is for one goroutine. The zero value is ready for Open.
+// A Decoder reads a block. Open may be called again, for another block; the
+// Decoder keeps its memory. It is for one goroutine. The zero value is ready
+// for Open.
 type Decoder struct {
 	decoding decoding // nil unless a block is open
 	version1 decoder1
@@ -67,8 +69,8 @@ type Decoder struct {
 	rows     rows // what has been decoded so far
 }
 
-// Open looks at the head of a block, and decompresses nothing yet. The
-// Decoder holds on to p.
+// Open verifies the header of a block, and decompresses nothing yet. The
+// Decoder keeps p.
 func (d *Decoder) Open(p []byte) error {
 	d.decoding, d.count = nil, 0
 	d.rows.reset()
@@ -86,10 +88,10 @@ func (d *Decoder) Open(p []byte) error {
 	return nil
 }
 
-// Rows is how many rows the block has.
+// Rows returns the number of rows of the block.
 func (d *Decoder) Rows() int { return d.count }
 
-// Times returns the times of all rows, until the next Open.
+// Times returns the times of all rows, valid until the next Open.
 func (d *Decoder) Times() ([]int64, error) {
 	if d.decoding == nil {
 		return nil, errNotOpen
@@ -115,8 +117,8 @@ func (d *Decoder) Lines() error {
 	return d.decoding.texts(&d.rows.lines, &d.rows.meta)
 }
 
-// Line and Meta return those of row i, until the next Open. Lines must have
-// been called without an error.
+// Line and Meta return those of row i, valid until the next Open. Lines must
+// have succeeded before.
 func (d *Decoder) Line(i int) []byte { return d.rows.lines.at(i) }
 func (d *Decoder) Meta(i int) []byte {
 	if d.rows.meta.empty() {

@@ -19,11 +19,11 @@ const (
 	// separator follows each line. UTF-8 never has it (RFC 3629, section 3).
 	separator = 0xff
 
-	// timesHead is the most bytes that a times section has before its varints:
-	// the first time, the unit, the order, the width.
+	// timesHead is the most bytes of a times section before its varints: the
+	// first time, the unit, the order, the width.
 	timesHead = 8 + binary.MaxVarintLen64 + 2
 
-	// maxTimeBits leaves room in 64 bits for what of the last byte is left.
+	// maxTimeBits leaves room in 64 bits for the rest of the last byte.
 	maxTimeBits = 56
 )
 
@@ -39,14 +39,14 @@ const (
 )
 
 const (
-	// MaxRows is how many rows a block has at most.
+	// MaxRows bounds the rows of a block.
 	MaxRows = 1 << 20
-	// MaxRaw is how many bytes the lines and the metadata of a block have at most.
+	// MaxRaw bounds the bytes of lines and metadata of a block.
 	MaxRaw = 16 << 20
 )
 
-// ErrDamaged is in the chain of each error that tells of bytes which are no
-// block of a known version.
+// ErrDamaged is in the chain of every error about bytes that are no block of a
+// known version.
 var ErrDamaged = errors.New("the block is damaged")
 
 func damaged(format string, args ...any) error {
@@ -57,13 +57,13 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
 
-// A section is what the head says of one.
+// A section is the header's entry of one.
 type section struct {
 	stored, raw, sum uint32
 	compressed       bool
 }
 
-// maxSection is how many raw bytes a section of a block may have, by its rows.
+// maxSection bounds the raw bytes of a section of a block of that many rows.
 func maxSection(id int, rows int) int {
 	switch id {
 	case sectionTimes:
@@ -99,18 +99,17 @@ func (h *header) put(p []byte) {
 	binary.LittleEndian.PutUint32(p[headerSumAt:], checksum(p[:headerSumAt]))
 }
 
-// parse reads the head of the block p, and verifies that nothing it says is
-// out of bounds.
+// parse decodes the header of the block p, and verifies its bounds.
 func (h *header) parse(p []byte) error {
 	if len(p) < headerSize {
-		return damaged("%d bytes are no head", len(p))
+		return damaged("%d bytes are no header", len(p))
 	}
 	if binary.LittleEndian.Uint32(p[headerSumAt:]) != checksum(p[:headerSumAt]) {
-		return damaged("the checksum of the head is wrong")
+		return damaged("the checksum of the header does not match")
 	}
 	rows := binary.LittleEndian.Uint32(p[4:])
 	if p[1]>>sections != 0 || p[2] != 0 || p[3] != 0 {
-		return damaged("the head has bits that nothing is known of")
+		return damaged("the header has unknown bits")
 	}
 	if rows == 0 || rows > MaxRows {
 		return damaged("%d rows", rows)

@@ -100,7 +100,7 @@ func TestMergeFails(t *testing.T) {
 	if err := s.segments.Close(); err != nil { // now nothing can be written
 		t.Fatal(err)
 	}
-	if err := s.Maintain(t.Context()); !errors.Is(err, errWrite) || !strings.Contains(err.Error(), "merging 8 segments") {
+	if err := s.Maintain(t.Context()); !errors.Is(err, errWrite) || !strings.Contains(err.Error(), "compact 8 segments") {
 		t.Errorf("error %v", err)
 	}
 	for range 2 {

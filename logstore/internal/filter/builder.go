@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Builder collects what is in the lines of a block. Reset makes it as new
-// and keeps its memory. It is for one goroutine. The zero value is ready.
+// A Builder collects the tokens of the lines of a block. Reset empties it and
+// keeps its memory. It is for one goroutine. The zero value is ready.
 type Builder struct {
 	tokens, grams keySet
 	bytes         int    // of text that was added
@@ -17,8 +17,8 @@ type Builder struct {
 	peeler        peeler
 }
 
-// Add takes in a line, or another text of an entry. A needle is looked for in
-// one text at a time: what is in two of them is not seen together.
+// Add adds a line, or another text of an entry. A needle is searched for in one
+// text at a time, not across two.
 func (b *Builder) Add(text []byte) {
 	b.bytes += len(text)
 	const padding = 64 + 16
@@ -139,7 +139,7 @@ func (b *Builder) addGrams(folded []byte) {
 	}
 }
 
-// Reset forgets all.
+// Reset empties the Builder.
 func (b *Builder) Reset() {
 	b.tokens.reset()
 	b.grams.reset()

@@ -71,7 +71,7 @@ func sumOf(one []byte) uint32 {
 	return crc32.Update(crc32.Checksum(one[:atSum], castagnoli), castagnoli, one[oneHead:])
 }
 
-// Append appends the filter of all that was added.
+// Append appends the filter of all added texts.
 func (b *Builder) Append(dst []byte) []byte {
 	keys, flags := resize(b.list, b.tokens.n+b.grams.n)[:0], byte(0)
 	for k := range b.tokens.all {
@@ -97,10 +97,10 @@ func (b *Builder) Append(dst []byte) []byte {
 	return dst
 }
 
-// Join appends the filter of a block that has the rows of several: nothing is
-// built anew. It looks like each of them, one after the other, and as often
-// seems to have what none has. A filter that is damaged makes one that has
-// everything.
+// Join appends the filter of a block that has the rows of several, without
+// rebuilding it. It is the list of their filters, which are tested one after
+// the other, and its false positives add up. A damaged filter makes one that
+// rules nothing out.
 func Join(dst []byte, filters ...[]byte) []byte {
 	if len(filters) == 1 {
 		return append(dst, filters[0]...)
@@ -119,8 +119,8 @@ func Join(dst []byte, filters ...[]byte) []byte {
 	return dst
 }
 
-// Parts returns how many filters one is joined of, 1 if it is as it was built,
-// 0 if it rules nothing out.
+// Parts returns how many filters were joined into one, 1 for one as built, 0
+// for one that rules nothing out.
 func Parts(filter []byte) (n int) {
 	for part, err := range parts(filter) {
 		if err != nil || part[0] == versionEvery {
@@ -132,8 +132,8 @@ func Parts(filter []byte) (n int) {
 }
 
 // May reports whether a text that was added to the filter may have the needle.
-// A filter that is damaged may have everything, or what it had and more: only
-// Check tells that bytes of it are not as they were.
+// A damaged filter rules out nothing, or less than before: only Check notices
+// that bytes have changed.
 func May(filter []byte, n Needle) bool {
 	if n.Empty() {
 		return true
@@ -202,7 +202,7 @@ func parts(filter []byte) func(yield func([]byte, error) bool) {
 	}
 }
 
-// form verifies the head of one filter.
+// form verifies the header of one filter.
 func form(one []byte) error {
 	switch {
 	case one[0] == versionEvery && len(one) == 1:

@@ -158,8 +158,8 @@ func (p *peeler) assign(f fuse) []byte {
 	return p.out
 }
 
-// resize returns n elements, in the memory of s where that is enough, and not of a
-// block that was far larger than this one.
+// resize returns n elements, in the memory of s if it is large enough, and not
+// of a block that was far larger.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n || cap(s)/64 > n+minSlots {
 		return make([]T, n, n+n/8)

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// ContainsFold reports whether s is in text, in whatever case: runes are equal
-// if unicode.SimpleFold leads from one to the other, bytes that are not UTF-8 if
-// they are the same.
+// ContainsFold reports whether text contains s under Unicode case folding:
+// runes are equal if unicode.SimpleFold leads from one to the other, bytes that
+// are not UTF-8 if they are the same.
 func ContainsFold(text, s []byte) bool {
 	var f foldSearch
 	f.begin(text, s)
@@ -16,10 +16,10 @@ func ContainsFold(text, s []byte) bool {
 	return start >= 0
 }
 
-// HasWord reports whether s is in text without cutting a token: neither end of s
-// is between two letters, digits or marks. Scripts that are written without
-// spaces, and Hangul, have no such ends of words: any rune of them may be the
-// first or the last. folded is for in whatever case, as by ContainsFold.
+// HasWord reports whether text contains s without splitting a token: neither
+// end of s is between two letters, digits or marks. Scripts written without
+// spaces, and Hangul, have no such word ends: any rune of them may be the first
+// or the last. With folded, case is ignored as by ContainsFold.
 func HasWord(text, s []byte, folded bool) bool {
 	if folded {
 		var f foldSearch
@@ -47,7 +47,7 @@ func HasWord(text, s []byte, folded bool) bool {
 	return false
 }
 
-// cuts reports whether a token goes on over text[at].
+// cuts reports whether a token extends across text[at].
 func cuts(text []byte, at int) bool {
 	if at == 0 || at == len(text) {
 		return false

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Needle is what a text must have in it to be searched at all. The zero value
-// asks for nothing. It may be used by many goroutines.
+// A Needle is what a filter must have for a text to match. The zero value
+// requires nothing. Many goroutines may use it.
 type Needle struct {
 	keys   []uint64 // of tokens, and then of grams
 	tokens int      // how many are of tokens
@@ -17,18 +17,18 @@ type Needle struct {
 // With so many keys of a kind nothing seems to be in a filter by chance.
 const maxNeedleKeys = 16
 
-// Empty: every text may have it.
+// Empty reports whether every text may have the needle.
 func (n Needle) Empty() bool { return len(n.keys) == 0 }
 
-// Substring is what each text has that contains s, in whatever case (see
-// ContainsFold). s may begin or end in the middle of a word, and of a rune.
+// Substring is the needle of texts that contain s, in any case (see
+// ContainsFold). s may begin or end within a word, and within a rune.
 //
-// It is Empty where s has no whole token and no four letters beside each other,
-// as "4711" without anything around it.
+// It is Empty where s has no whole token and no four adjacent letters, as
+// "4711" with nothing around it.
 func Substring(s []byte) Needle { return needle(s, false) }
 
-// Word is what each text has that contains s without cutting a token, in
-// whatever case (see HasWord).
+// Word is the needle of texts that contain s as whole tokens, in any case (see
+// HasWord).
 func Word(s []byte) Needle { return needle(s, true) }
 
 type needleKey struct {

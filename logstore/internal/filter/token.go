@@ -110,7 +110,7 @@ var asciiFold = func() (t [utf8.RuneSelf]byte) {
 	return t
 }()
 
-// A tokenizer cuts a text into tokens. A byte that is not UTF-8 is in none.
+// A tokenizer splits a text into tokens. A byte that is not UTF-8 is in none.
 type tokenizer struct {
 	text   []byte
 	at     int
@@ -158,7 +158,7 @@ func (c *tokenizer) next() (t token, ok bool) {
 	return t, true
 }
 
-// rune looks at the rune at c.at.
+// rune decodes the rune at c.at.
 func (c *tokenizer) rune() (cl class, folded rune, size int) {
 	if b := c.text[c.at]; b < utf8.RuneSelf {
 		if f := asciiFold[b]; f != 0 {

@@ -1,8 +1,8 @@
 // Package labelindex numbers streams and finds them by their labels.
 //
-// A stream is found by its labels in a hash table that readers take no lock
-// for, and by conditions on labels in postings: for each name and value the
-// numbers of the streams that have it, a few as a sorted list, more as a
+// A stream is looked up by its labels in a hash table whose readers take no
+// lock, and by conditions on labels in posting lists: for each name and value
+// the numbers of the streams that have it, a few as a sorted list, more as a
 // roaring bitmap (Lemire et al., Roaring Bitmaps, 2018).
 package labelindex
 
@@ -19,15 +19,15 @@ import (
 // A Label is a name and its value.
 type Label struct{ Name, Value string }
 
-// An Index knows streams by number. Numbers are dense, begin at 0, and those of
-// removed streams are used again, see Pin. It may be used by many goroutines
-// at once; a stream is found as soon as Add has returned, also by an Add of
-// another goroutine that returned the same number.
+// An Index maps streams to numbers. Numbers are dense and begin at 0; those of
+// removed streams are reused, see Pin. It may be used by many goroutines at
+// once; a stream is found once Add has returned, also an Add of another
+// goroutine that returned the same number.
 type Index struct {
 	decode func(enc string) []Label
 	seed   maphash.Seed
 
-	// Changed with mu held, read without.
+	// Written with mu held, read without.
 	byLabels hashTable
 	byNumber numbers
 
@@ -35,33 +35,32 @@ type Index struct {
 	names   map[string]*name
 	all     *roaring.Bitmap
 	next    uint32   // the lowest number never used
-	free    []uint32 // numbers to be used again
+	free    []uint32 // numbers to be reused
 	retired []retiredNumber
 
-	// pins counts, for each epoch, who pinned while it was the current one.
-	// Each Remove begins another epoch.
+	// pins counts, for each epoch, the pins taken while it was current. Each
+	// Remove begins another epoch.
 	pinMu sync.Mutex
 	epoch uint64
 	pins  map[uint64]int
 }
 
-// A stream is never changed.
+// A stream is immutable.
 type stream struct {
 	enc    string
 	hash   uint64
 	number uint32
 }
 
-// A retiredNumber number was removed when epoch ended; whoever pinned in it or before
-// may still hold it.
+// A retiredNumber was removed at the end of epoch; a pin of that epoch or an
+// earlier one may still hold it.
 type retiredNumber struct {
 	number uint32
 	epoch  uint64
 }
 
-// New returns an empty index. decode takes labels apart, which are given
-// encoded and are the identity of a stream. Labels with an empty value count as
-// if they were not there.
+// New returns an empty index. decode decodes labels, whose encoding identifies
+// a stream. Labels with empty values are ignored.
 func New(decode func(enc string) []Label) *Index {
 	return &Index{
 		decode: decode,
@@ -72,7 +71,7 @@ func New(decode func(enc string) []Label) *Index {
 	}
 }
 
-// Find returns the number of the stream, if it is there. It takes no lock.
+// Find returns the number of the stream, if it exists. It takes no lock.
 func (x *Index) Find(enc string) (n uint32, ok bool) {
 	s := x.byLabels.find(maphash.String(x.seed, enc), enc)
 	if s == nil {
@@ -81,8 +80,8 @@ func (x *Index) Find(enc string) (n uint32, ok bool) {
 	return s.number, true
 }
 
-// Add returns the number of the stream with these labels; isNew tells that it
-// was not there. It keeps a copy of enc. There can be 1<<32 - 1 streams.
+// Add returns the number of the stream with these labels; isNew reports whether
+// Add created it. It keeps a copy of enc. There can be 1<<32 - 1 streams.
 func (x *Index) Add(enc string) (n uint32, isNew bool) {
 	hash := maphash.String(x.seed, enc)
 	if s := x.byLabels.find(hash, enc); s != nil {
@@ -107,13 +106,13 @@ func (x *Index) Add(enc string) (n uint32, isNew bool) {
 	}
 	x.all.Add(s.number)
 	x.byNumber.set(s.number, s)
-	// Last: who finds it here relies on the postings.
+	// Last: a goroutine that finds it here relies on the postings.
 	x.byLabels.insert(s)
 	return s.number, true
 }
 
-// Labels returns the labels of a stream, encoded. Those of a removed one are
-// there for as long as somebody has pinned its number. It takes no lock.
+// Labels returns the encoded labels of a stream, also of a removed one while
+// its number is pinned. It takes no lock.
 func (x *Index) Labels(n uint32) (enc string, ok bool) {
 	s := x.byNumber.get(n)
 	if s == nil {
@@ -122,16 +121,16 @@ func (x *Index) Labels(n uint32) (enc string, ok bool) {
 	return s.enc, true
 }
 
-// Len is how many streams there are.
+// Len returns the number of streams.
 func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return int(x.all.GetCardinality())
 }
 
-// Remove forgets streams: Find, Select, Names and Values do not find them any
-// more, and an Add of the same labels makes a new one. The caller sees to it
-// that nobody is about to add entries to them.
+// Remove forgets streams: Find, Select, Names and Values no longer find them,
+// and an Add of the same labels creates a new one. No goroutine may be about to
+// add entries to them.
 func (x *Index) Remove(n ...uint32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -157,18 +156,18 @@ func (x *Index) Remove(n ...uint32) {
 			delete(x.names, name)
 		}
 	}
-	// Whoever pins from now on cannot have found these streams after it.
+	// A pin from now on cannot find these streams any more.
 	x.pinMu.Lock()
 	x.epoch++
 	x.pinMu.Unlock()
 	x.reclaim()
 }
 
-// Pin holds numbers: until release is called, that of a stream which was there
-// when Pin was called is not given to another one, and Labels has its labels,
-// though it be removed. Who keeps numbers for a while, as a query does, pins
-// before he takes them, and before he takes anything that names streams by
-// number. release may be called more than once.
+// Pin holds numbers: until release is called, the number of a stream that
+// existed when Pin was called is not reused, and Labels returns its labels,
+// even if it is removed. A caller that keeps numbers for a while, as a query
+// does, pins before it looks them up, and before it takes anything that
+// identifies streams by number. release may be called more than once.
 func (x *Index) Pin() (release func()) {
 	x.pinMu.Lock()
 	epoch := x.epoch
@@ -188,7 +187,7 @@ func (x *Index) Pin() (release func()) {
 	}
 }
 
-// reclaim frees the numbers that nobody can hold any more. mu is held.
+// reclaim frees the numbers that no pin can hold any more. mu is held.
 func (x *Index) reclaim() {
 	oldest := uint64(math.MaxUint64)
 	x.pinMu.Lock()

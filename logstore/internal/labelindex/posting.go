@@ -6,9 +6,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// maxList is how many numbers a posting keeps as a list. A bitmap takes some 200
-// bytes before it holds anything, which is too much for values that one stream
-// or a few have.
+// maxList is how many numbers a posting keeps as a list. An empty bitmap takes
+// some 200 bytes, which is too much for values of one stream or a few.
 const maxList = 16
 
 // A posting is the streams that have one value of one name.
@@ -35,7 +34,7 @@ func (p *posting) add(n uint32) {
 	}
 }
 
-// remove leaves a bitmap a bitmap until it is half of what made it one.
+// remove keeps a bitmap until it has half of maxList.
 func (p *posting) remove(n uint32) {
 	if p.many != nil {
 		p.many.Remove(n)
@@ -63,7 +62,7 @@ func (p *posting) intersects(set *roaring.Bitmap) bool {
 	return slices.ContainsFunc(p.few, set.Contains)
 }
 
-// union returns the streams of all postings, in a bitmap of its own.
+// union returns the streams of all postings, in a new bitmap.
 func union(postings []*posting) *roaring.Bitmap {
 	var few []uint32
 	var many []*roaring.Bitmap
@@ -91,8 +90,8 @@ func union(postings []*posting) *roaring.Bitmap {
 type name struct {
 	values map[string]*posting
 	// list has the same postings. Elements below its length never change, so
-	// that a copy of the slice may be read with no lock held; to remove some,
-	// compact makes another.
+	// that a copy of the slice may be read without the lock; compact makes
+	// another one to remove some.
 	list []*posting
 	// all are the streams with a value of this name.
 	all *roaring.Bitmap
@@ -111,7 +110,7 @@ func (nm *name) add(value string, n uint32) {
 	nm.all.Add(n)
 }
 
-// remove tells that it has left an empty posting, which is for compact.
+// remove reports whether it left an empty posting, which compact drops.
 func (nm *name) remove(value string, n uint32) (empty bool) {
 	p := nm.values[value]
 	if p == nil {
@@ -122,7 +121,7 @@ func (nm *name) remove(value string, n uint32) (empty bool) {
 	return p.len() == 0
 }
 
-// compact drops postings that are empty, of which there are some.
+// compact drops empty postings, of which there are some.
 func (nm *name) compact() {
 	kept := make([]*posting, 0, len(nm.list)-1)
 	for _, p := range nm.list {

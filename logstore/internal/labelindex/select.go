@@ -7,15 +7,15 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// A Condition is on the value of one label, "" where there is none.
+// A Condition is on the value of one label, "" if it is missing.
 type Condition struct {
 	Name string
-	// Value is what the value must be. If Match is not nil, it decides instead:
-	// it is asked about "" and about each value of the name, not about each
-	// stream, and with no lock held. What it says of a value must not change.
+	// Value is the required value. If Match is not nil, it decides instead: it
+	// is called for "" and for each value of the name, not for each stream, and
+	// without a lock. Its result for a value must not change.
 	Value string
 	Match func(value string) bool
-	// Not turns the condition round.
+	// Not negates the condition.
 	Not bool
 }
 
@@ -26,15 +26,15 @@ func (c Condition) matches(value string) bool {
 	return (value == c.Value) != c.Not
 }
 
-// Select returns the streams that meet all conditions, all streams if there are
-// none. The bitmap is the caller's.
+// Select returns the streams that meet all conditions, all streams without
+// conditions. The bitmap is the caller's.
 func (x *Index) Select(conditions ...Condition) *roaring.Bitmap {
 	terms := make([]term, len(conditions))
 	for i, c := range conditions {
 		terms[i] = term{Condition: c, without: c.matches("")}
 	}
-	// Match may take long, so it is asked with no lock held, and again about
-	// the values that came meanwhile, until there are none.
+	// Match may be slow, so it is called without the lock, and again for the
+	// values added meanwhile, until there are none.
 	x.mu.RLock()
 	for x.collect(terms) {
 		x.mu.RUnlock()
@@ -47,11 +47,11 @@ func (x *Index) Select(conditions ...Condition) *roaring.Bitmap {
 	return x.evaluate(terms)
 }
 
-// A term is a condition and what was found out about it.
+// A term is a condition and its evaluation.
 type term struct {
 	Condition
-	// without tells that streams without the label meet the condition. Such a
-	// term takes away the streams that do not meet it; another one picks those
+	// without reports that streams without the label meet the condition. Such a
+	// term subtracts the streams that do not meet it; another one selects those
 	// that do.
 	without bool
 
@@ -63,8 +63,8 @@ type term struct {
 	weight int             // how many they are
 }
 
-// collect notes the values that there are, and tells whether any is to be judged.
-// mu is held for reading.
+// collect collects the values, and reports whether any is to be evaluated. mu
+// is read-held.
 func (x *Index) collect(terms []term) (more bool) {
 	for i := range terms {
 		t := &terms[i]
@@ -89,8 +89,8 @@ func (t *term) evaluate() {
 	}
 }
 
-// evaluate picks the streams, the fewest first, and takes others away. mu is
-// held for reading.
+// evaluate intersects the selected streams, the fewest first, and subtracts the
+// others. mu is read-held.
 func (x *Index) evaluate(terms []term) *roaring.Bitmap {
 	for i := range terms {
 		t := &terms[i]
@@ -120,8 +120,8 @@ func (x *Index) evaluate(terms []term) *roaring.Bitmap {
 	return found
 }
 
-// choose finds what the term picks or takes away: the postings of the values
-// that are not treated as a missing label is.
+// choose finds the streams that the term selects or subtracts: the postings of
+// the values that differ from a missing label.
 func (t *term) choose(nm *name) {
 	switch {
 	case nm == nil:
@@ -170,7 +170,8 @@ func (t *term) own() *roaring.Bitmap {
 	return t.chosen.Clone()
 }
 
-// Names returns the names of labels of the streams in set (nil: of all), sorted.
+// Names returns the names of labels of the streams in set (nil: of all),
+// sorted.
 func (x *Index) Names(set *roaring.Bitmap) []string {
 	x.mu.RLock()
 	var names []string
@@ -184,7 +185,7 @@ func (x *Index) Names(set *roaring.Bitmap) []string {
 	return names
 }
 
-// Values returns the values that the streams in set (nil: all) have of a label,
+// Values returns the values of a label of the streams in set (nil: of all),
 // sorted, without "".
 func (x *Index) Values(name string, set *roaring.Bitmap) []string {
 	var values []string
@@ -205,8 +206,8 @@ func (x *Index) Values(name string, set *roaring.Bitmap) []string {
 	return slices.Compact(values)
 }
 
-// valuesOf looks at the labels of each stream, for sets that are smaller than
-// the number of values. mu is held for reading.
+// valuesOf reads the labels of each stream, for sets smaller than the number of
+// values. mu is read-held.
 func (x *Index) valuesOf(name string, set *roaring.Bitmap) (values []string) {
 	for it := set.Iterator(); it.HasNext(); {
 		n := it.Next()

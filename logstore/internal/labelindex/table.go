@@ -2,16 +2,17 @@ package labelindex
 
 import "sync/atomic"
 
-// A hashTable is a hash table with linear probing. Readers take no lock: a slot
-// goes from empty to a stream to gone and never back, and a table that becomes
-// too full is replaced by another. One goroutine at a time may change it.
+// A hashTable uses linear probing. Readers take no lock: a slot goes from empty
+// to a stream to a tombstone and never back, and a table that becomes too full
+// is replaced. One goroutine at a time may change it.
 type hashTable struct {
 	slots atomic.Pointer[[]atomic.Pointer[stream]] // a power of two of them
 	used  int                                      // slots that are not empty
 	live  int                                      // of those, slots that are not gone
 }
 
-// tombstone is in the slots of removed streams, so that probing goes on behind them.
+// tombstone is in the slots of removed streams, so that probing goes on behind
+// them.
 var tombstone = &stream{}
 
 func (t *hashTable) find(hash uint64, enc string) *stream {
@@ -32,7 +33,7 @@ func (t *hashTable) find(hash uint64, enc string) *stream {
 	}
 }
 
-// insert adds a stream that is not there.
+// insert adds a stream that is not in the table.
 func (t *hashTable) insert(s *stream) {
 	var slots []atomic.Pointer[stream]
 	if p := t.slots.Load(); p != nil {
@@ -72,7 +73,7 @@ func put(slots []atomic.Pointer[stream], s *stream) {
 	slots[i].Store(s)
 }
 
-// remove removes a stream that is there.
+// remove removes a stream that is in the table.
 func (t *hashTable) remove(s *stream) {
 	slots := *t.slots.Load()
 	mask := uint64(len(slots) - 1)

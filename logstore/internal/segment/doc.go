@@ -115,7 +115,7 @@
 //	the header                nothing
 //
 // Salvage makes an intact segment of what there is. Where both the header and
-// the end are gone, nothing can be found.
+// the footer are gone, nothing can be found.
 //
 // # A worked example
 //
