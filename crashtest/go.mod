@@ -7,13 +7,3 @@ require (
 	github.com/stele-go/stele v0.1.0
 	golang.org/x/sys v0.49.0
 )
-
-require (
-	github.com/RoaringBitmap/roaring/v2 v2.30.0 // indirect
-	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
-	github.com/bits-and-blooms/bitset v1.24.4 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
-	github.com/maypok86/otter/v2 v2.4.0 // indirect
-	github.com/mschoch/smat v0.2.0 // indirect
-	golang.org/x/time v0.16.0 // indirect
-)

@@ -7,3 +7,9 @@ require (
 	github.com/stele-go/stele/lab v0.1.0
 	golang.org/x/mod v0.42.0
 )
+
+require (
+	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
+	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
