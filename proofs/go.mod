@@ -8,7 +8,7 @@ require (
 	github.com/stele-go/stele/crashtest v0.1.0
 	github.com/stele-go/stele/fileio/pace v0.1.0
 	github.com/stele-go/stele/logstore v0.1.0
-	golang.org/x/sys v0.49.0
+	golang.org/x/sys v0.30.0
 )
 
 require (
