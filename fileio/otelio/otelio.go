@@ -23,6 +23,7 @@ package otelio
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"syscall"
@@ -30,7 +31,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/stele-go/stele/fileio"
@@ -92,28 +92,36 @@ func isFailure(kind fileio.OpKind, err error) bool {
 	return err != nil && !(reads && errors.Is(err, io.EOF))
 }
 
+// Names of OpenTelemetry's semantic conventions, by value: package semconv would
+// tie a user to the version of OpenTelemetry that has it.
+const (
+	errorTypeKey = attribute.Key("error.type")
+	filePathKey  = attribute.Key("file.path")
+	directionKey = attribute.Key("disk.io.direction")
+)
+
 // errorType returns the text of the system's error, if there is one: few values, and
 // none with a path in it.
 func errorType(err error) attribute.KeyValue {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		return semconv.ErrorTypeKey.String(errno.Error())
+		return errorTypeKey.String(errno.Error())
 	}
-	return semconv.ErrorType(err)
+	return errorTypeKey.String(fmt.Sprintf("%T", err))
 }
 
 func attributes(op fileio.Op) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{BytesKey.Int64(op.Bytes)}
 	if op.Name != "" {
-		attrs = append(attrs, semconv.FilePath(op.Name))
+		attrs = append(attrs, filePathKey.String(op.Name))
 	}
 	if op.Offset >= 0 {
 		attrs = append(attrs, OffsetKey.Int64(op.Offset))
 	}
 	switch op.Kind {
 	case fileio.OpRead, fileio.OpView:
-		attrs = append(attrs, semconv.DiskIODirectionRead)
+		attrs = append(attrs, directionKey.String("read"))
 	case fileio.OpWrite:
-		attrs = append(attrs, semconv.DiskIODirectionWrite)
+		attrs = append(attrs, directionKey.String("write"))
 	}
 	return attrs
 }
