@@ -10,3 +10,8 @@ require (
 	golang.org/x/sys v0.30.0
 	golang.org/x/time v0.1.0
 )
+
+require (
+	github.com/bits-and-blooms/bitset v1.24.1 // indirect
+	github.com/mschoch/smat v0.2.0 // indirect
+)
