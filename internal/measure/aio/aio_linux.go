@@ -1,3 +1,5 @@
+// Package aio is Linux native asynchronous I/O as libaio offers it, one request at a
+// time: for measuring.
 package aio
 
 import (
@@ -11,8 +13,8 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// An Context is a context of Linux native asynchronous I/O (libaio's io_setup(2))
-// with one request at a time. It is for one goroutine.
+// A Context is a context of asynchronous I/O (io_setup(2)) with one request at a
+// time. It is for one goroutine.
 type Context struct {
 	ctx uintptr
 	cb  iocb
@@ -42,7 +44,7 @@ type ioEvent struct {
 	res, res2 int64
 }
 
-// New makes a context. Close it.
+// New makes a context, which must be closed.
 func New() (*Context, error) {
 	a := &Context{}
 	a.cbs[0] = &a.cb
@@ -52,9 +54,9 @@ func New() (*Context, error) {
 	return a, nil
 }
 
-// WriteAt submits one write and waits for it. It is asynchronous in the
-// kernel where the file was opened with O_DIRECT. What a finished write
-// survives is decided by the flags of the file: with O_SYNC a power cut.
+// WriteAt submits one write of p and waits for it. The kernel handles it
+// asynchronously if f was opened with O_DIRECT. With O_SYNC a completed write
+// survives a power cut, without it may not survive.
 func (a *Context) WriteAt(f *os.File, p []byte, off int64) error {
 	if len(p) == 0 {
 		return nil
@@ -62,7 +64,7 @@ func (a *Context) WriteAt(f *os.File, p []byte, off int64) error {
 	if f == nil {
 		return &os.PathError{Op: "io_submit", Err: os.ErrInvalid}
 	}
-	// The kernel keeps the address until the request is finished.
+	// The kernel keeps the address until the request completes.
 	var pin runtime.Pinner
 	pin.Pin(&p[0])
 	pin.Pin(&a.cb)
@@ -73,7 +75,7 @@ func (a *Context) WriteAt(f *os.File, p []byte, off int64) error {
 		nbytes: uint64(len(p)),
 		offset: off,
 	}
-	// From then on the kernel has a reference of its own.
+	// After io_submit the kernel has a reference of its own.
 	err := sys.WithFD(f, func(fd int) error {
 		a.cb.fd = uint32(fd)
 		if _, _, errno := unix.Syscall(unix.SYS_IO_SUBMIT, a.ctx, 1, uintptr(unsafe.Pointer(&a.cbs[0]))); errno != 0 {
@@ -111,8 +113,8 @@ func (a *Context) Close() error {
 	return nil
 }
 
-// OpenDirectSync opens a file for writing past the page cache, each write
-// durable before it is finished.
+// OpenDirectSync opens an existing file for writes that bypass the page cache and
+// are durable when they complete (O_DIRECT, O_SYNC).
 func OpenDirectSync(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_SYNC|unix.O_DIRECT, 0)
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// An Context is a context of Linux native asynchronous I/O.
+// A Context is a context of Linux native asynchronous I/O.
 type Context struct{}
 
 // New fails with errors.ErrUnsupported.

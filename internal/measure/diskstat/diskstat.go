@@ -1,13 +1,15 @@
+// Package diskstat reads what the block device under a folder has completed, from
+// sysfs (Documentation/block/stat.rst).
 package diskstat
 
-// Stat is what a block device has completed since it appeared, whoever
-// asked for it.
+// A Stat is what a block device has completed since it appeared, for all
+// processes.
 type Stat struct {
 	Reads, Writes         int64
 	ReadBytes, WriteBytes int64
-	// Flushes of the device's write cache: of the whole disk where the device
-	// is a partition, for the kernel does not keep them apart.
+	// Flushes of the device's write cache. For a partition they are those of the
+	// whole disk: the kernel does not count them separately.
 	Flushes int64
-	// NoFlushes says why Flushes means nothing; empty when it does.
+	// NoFlushes is why Flushes is meaningless, or empty.
 	NoFlushes string
 }

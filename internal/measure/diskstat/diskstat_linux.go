@@ -17,12 +17,12 @@ type Disk struct {
 	Name  string // "nvme0n1p2"
 	dir   string // of the device in sysfs
 	whole string // of the whole disk: dir, unless the device is a partition
-	// noFlushes: why the kernel does not count the device's flushes.
+	// noFlushes is why the kernel does not count the device's flushes, or empty.
 	noFlushes string
 }
 
-// Under finds the block device under dir. The error names the file
-// system where there is none.
+// Under returns the block device under dir. The error names the file system if it
+// has none.
 func Under(dir string) (*Disk, error) {
 	st, err := sys.StatPath(dir)
 	if err != nil {
@@ -70,7 +70,7 @@ func openDisk(number string) (*Disk, error) {
 	return diskIn(dir)
 }
 
-// diskIn opens the device that sysfs shows in dir.
+// diskIn opens the device whose sysfs folder is dir.
 func diskIn(dir string) (*Disk, error) {
 	d := &Disk{Name: filepath.Base(dir), dir: dir, whole: dir}
 	if exists(filepath.Join(dir, "partition")) {
@@ -89,8 +89,8 @@ func diskIn(dir string) (*Disk, error) {
 	return d, nil
 }
 
-// alone reports an error where the btrfs file system on d spans several
-// devices: the figures of one of them would pass for those of all.
+// alone returns an error if the btrfs file system on d spans several devices: the
+// figures of one would be taken for those of all.
 func (d *Disk) alone() error {
 	found, err := filepath.Glob("/sys/fs/btrfs/*/devices/" + d.Name)
 	if err != nil || len(found) == 0 {
@@ -101,12 +101,12 @@ func (d *Disk) alone() error {
 		return err
 	}
 	if len(all) > 1 {
-		return fmt.Errorf("btrfs spans %d devices here, and which one served what is not told apart", len(all))
+		return fmt.Errorf("btrfs spans %d devices here, whose figures cannot be told apart", len(all))
 	}
 	return nil
 }
 
-// Stat reads what the device has completed.
+// Stat reads the counters of the device.
 func (d *Disk) Stat() (Stat, error) {
 	n, err := readDiskStat(d.dir)
 	if err != nil {

@@ -1,3 +1,6 @@
+// Package fileop makes single file operations of Linux, each by one system call: for
+// finding out what a file system offers, and for measuring and testing it. The
+// primitives, which have to be fast, have calls of their own in internal/sys.
 package fileop
 
 import (
@@ -10,9 +13,6 @@ import (
 
 	"github.com/stele-go/stele/internal/sys"
 )
-
-// What a file system may or may not have, one try each. They are for finding
-// that out: paths that have to be fast have wrappers of their own.
 
 // fallocate(2) modes.
 const (

@@ -23,7 +23,7 @@ const (
 	RenameExchange
 )
 
-// None of the tries is offered here: each returns errors.ErrUnsupported.
+// All of them return errors.ErrUnsupported here.
 
 func LinkTmpfile(f *os.File, path string) error                { return errors.ErrUnsupported }
 func OpenDirect(path string) (*os.File, error)                 { return nil, errors.ErrUnsupported }

@@ -10,16 +10,15 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Attach puts a loop device over image, which must be open for reading
-// and writing, and returns the open device. The device detaches itself
-// (LO_FLAGS_AUTOCLEAR) when nobody has it open or mounted any more: the
-// caller mounts it and then closes it, and a killed caller leaves no device.
+// Attach puts a loop device over image, which must be open for reading and writing,
+// and returns the open device. The device detaches itself (LO_FLAGS_AUTOCLEAR) once
+// it is neither open nor mounted: the caller mounts it and then closes it, and a
+// killed caller leaves no device.
 //
-// It asks for direct I/O to the image (LO_FLAGS_DIRECT_IO), so that blocks
-// are not cached a second time in the image's page cache and a write is not
-// done before the disk under the image has it. Where the image's file system
-// cannot do that the kernel falls back to buffered I/O without an error;
-// /sys/block/loopN/loop/dio tells.
+// Attach asks for direct I/O to the image (LO_FLAGS_DIRECT_IO), so that blocks are
+// not cached twice and a write completes only when the disk under the image has it.
+// Where the image's file system cannot do that, the kernel silently falls back to
+// buffered I/O; see /sys/block/loopN/loop/dio.
 func Attach(image *os.File) (*os.File, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
@@ -29,8 +28,8 @@ func Attach(image *os.File) (*os.File, error) {
 	var config unix.LoopConfig
 	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_DIRECT_IO
 	copy(config.Info.File_name[:len(config.Info.File_name)-1], image.Name())
-	// Between asking for a free device and taking it somebody else may take
-	// it: then LOOP_CONFIGURE says EBUSY, and the next free one is tried.
+	// Another process may take the free device first: then LOOP_CONFIGURE returns
+	// EBUSY, and the next free one is tried.
 	for range 64 {
 		var n int
 		err := sys.WithFD(control, func(fd int) (err error) {
@@ -60,12 +59,11 @@ func Attach(image *os.File) (*os.File, error) {
 	return nil, fmt.Errorf("loop device: no free one in 64 tries: %w", unix.EBUSY)
 }
 
-// Detach detaches the loop device path if it lies over image, and does
-// nothing if it lies over something else. While the device is still in use
-// the kernel only marks it, and detaches it at its last close.
+// Detach detaches the loop device path if it lies over image, and does nothing
+// otherwise. While the device is in use the kernel only marks it, and detaches it
+// at its last close.
 func Detach(path, image string) error {
-	// A device that is open is not detached and taken by others: what is
-	// found out below stays true.
+	// While it is open, the device is not detached and taken by others.
 	device, err := os.Open(path)
 	if err != nil {
 		return err

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// UnmountIdle is Unmount, but while target is busy it tries again, for so long
-// at most. A process that is being started elsewhere in this one has copies of
-// its descriptors until it execs, and a loop device has its file open until
-// nobody looks at it any more.
+// UnmountIdle is Unmount, repeated while target is busy, for patience at most. A
+// child process that is being started holds copies of our descriptors until it
+// execs, and a loop device holds its file until its last user closes it.
 func UnmountIdle(target string, patience time.Duration) error {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		err := Unmount(target)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount mounts source of type fstype on target, without set-uid programs and
-// device files. It needs CAP_SYS_ADMIN.
+// Mount mounts source, a file system of type fstype, on target, without set-uid
+// programs and device files. It needs CAP_SYS_ADMIN.
 func Mount(source, target, fstype, options string) error {
 	for {
 		err := unix.Mount(source, target, fstype, unix.MS_NOSUID|unix.MS_NODEV, options)
@@ -21,8 +21,8 @@ func Mount(source, target, fstype, options string) error {
 	}
 }
 
-// Unmount unmounts target, and does not follow it if it is a symlink. It
-// fails with EBUSY while a file on it is open.
+// Unmount unmounts target, without following a symlink. It fails with EBUSY while a
+// file on it is open.
 func Unmount(target string) error {
 	for {
 		err := unix.Unmount(target, unix.UMOUNT_NOFOLLOW)

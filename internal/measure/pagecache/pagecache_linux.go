@@ -1,3 +1,4 @@
+// Package pagecache drops, counts and locks the pages of files in the page cache.
 package pagecache
 
 import (
@@ -10,29 +11,28 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Drop takes the pages of f out of the page cache, so that the next read
-// has to go to the device. Only clean pages can be dropped (posix_fadvise(2),
-// POSIX_FADV_DONTNEED), so f must have been synced. The kernel may keep pages
-// that somebody uses, and a file system in memory keeps all: Cached
-// tells.
+// Drop drops the pages of f from the page cache, so that the next read goes to the
+// device (posix_fadvise(2), POSIX_FADV_DONTNEED). Only clean pages are dropped, so f
+// must have been synced. The kernel may keep pages in use, and a file system in
+// memory keeps all: see Cached.
 func Drop(f *os.File) error {
 	return os.NewSyscallError("fadvise", sys.WithFD(f, func(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }))
 }
 
-// Cached tells how much of f is in the page cache (cachestat(2), Linux
-// 6.5). On older kernels, and for a file of an overlay, whose pages are those of
-// another file, it fails with errors.ErrUnsupported.
+// Cached returns how many bytes of f are in the page cache (cachestat(2), Linux
+// 6.5). On older kernels, and on an overlay, where the pages belong to another file,
+// the error is errors.ErrUnsupported.
 func Cached(f *os.File) (int64, error) { return CachedRange(f, 0, 0) }
 
-// CachedRange is Cached for the pages of n bytes from off on; n of 0 is
-// to the end.
+// CachedRange is Cached for the n bytes from off. With n of 0 it is for all bytes
+// from off to the end.
 func CachedRange(f *os.File, off, n int64) (int64, error) {
 	var st unix.Cachestat_t
 	var fs unix.Statfs_t
 	err := sys.WithFD(f, func(fd int) error {
 		err := unix.Cachestat(uint(fd), &unix.CachestatRange{Off: uint64(off), Len: uint64(n)}, &st, 0)
 		if err == nil && st.Cache == 0 {
-			unix.Fstatfs(fd, &fs) // where it fails, nothing is known of an overlay
+			unix.Fstatfs(fd, &fs) // after an error fs.Type is 0, no overlay
 		}
 		return err
 	})

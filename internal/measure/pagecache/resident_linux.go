@@ -11,8 +11,8 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Resident tells how much of f is in the page cache, in whole pages: by
-// cachestat(2), and on kernels before 6.5 by mincore(2).
+// Resident returns how many bytes of f are in the page cache, in whole pages: by
+// cachestat(2), on kernels before 6.5 by mincore(2).
 func Resident(f *os.File) (int64, error) {
 	n, err := Cached(f)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -21,9 +21,9 @@ func Resident(f *os.File) (int64, error) {
 	return n, err
 }
 
-// mincoreBytes maps f, which reads nothing, and asks which of its pages are
-// there. Since Linux 5.2 the kernel tells that only to who owns the file or may
-// write to it (mm/mincore.c, can_do_mincore); to others every page is there.
+// mincoreBytes maps f, which reads nothing, and counts its resident pages. Since
+// Linux 5.2 only the owner of a file and those who may write to it get an answer
+// (mm/mincore.c, can_do_mincore); to others every page is resident.
 func mincoreBytes(f *os.File) (bytes int64, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -66,12 +66,11 @@ func mincoreBytes(f *os.File) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// Lock keeps the first n bytes of f in the page cache until release: it
-// maps them and locks the mapping in memory (mlock(2)), which reads what is not
-// there. Without it the kernel may take pages of a file that nobody has touched
-// for a while (DAMON_RECLAIM), however much memory is free. Who is not root may
-// lock RLIMIT_MEMLOCK, 8 MiB as a rule: then the error is an
-// errors.ErrUnsupported.
+// Lock keeps the first n bytes of f in the page cache until release is called. It
+// maps them and locks the mapping in memory (mlock(2)), which reads missing pages.
+// Without it the kernel may reclaim pages unused for a while (DAMON_RECLAIM),
+// however much memory is free. Processes other than root's can lock RLIMIT_MEMLOCK,
+// usually 8 MiB: beyond it the error is errors.ErrUnsupported.
 func Lock(f *os.File, n int) (release func() error, err error) {
 	mem, err := sys.Mmap(f, n, false)
 	if err != nil {

@@ -1,13 +1,15 @@
+// Package perf reads the kernel's performance counters (perf_event_open(2)) for
+// processes that this one starts.
 package perf
 
-// A Event is something that the kernel can count for a process.
+// An Event is something that the kernel can count for a process.
 type Event int
 
 const (
-	// CacheMisses: last-level cache misses, by the processor's counter.
+	// CacheMisses counts last-level cache misses, by the processor.
 	CacheMisses Event = iota
-	// Instructions: instructions retired, by the processor's counter.
+	// Instructions counts retired instructions, by the processor.
 	Instructions
-	// PageFaults: page faults, by the kernel; there on every machine.
+	// PageFaults counts page faults, by the kernel: available on every machine.
 	PageFaults
 )

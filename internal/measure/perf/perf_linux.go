@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open opens a counter of e for the processes that this OS thread
-// starts: it begins at their exec and takes in all their threads. The caller
-// must be locked to the thread (runtime.LockOSThread) until they are
-// started. What happens in the kernel on their behalf is counted too.
+// Open opens a counter of e for the processes that this OS thread starts. It counts
+// from their exec, all their threads, also in the kernel on their behalf. The
+// caller must be locked to the thread (runtime.LockOSThread) until they are started.
 //
-// The counter must be there before the process is: inheritance reaches
-// threads made later, and a Go program has some before main.
+// The counter must exist before the process: only later threads inherit it, and a
+// Go program has several before main.
 func Open(e Event) (*os.File, error) {
 	attr := unix.PerfEventAttr{
 		Size:        uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
@@ -44,8 +43,8 @@ func Open(e Event) (*os.File, error) {
 	}
 }
 
-// OpenError returns err, which perf_event_open(2) failed with, in words that say
-// what to change.
+// OpenError wraps err, an error of perf_event_open(2), with its reason and what to
+// change.
 func OpenError(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
@@ -68,15 +67,15 @@ type Counter struct {
 	buf [24]byte // value, time enabled, time running
 }
 
-// NewCounter takes over the descriptor of a counter.
+// NewCounter takes over the inherited descriptor of a counter.
 func NewCounter(fd int) *Counter {
-	unix.CloseOnExec(fd) // not for the processes of this process
+	unix.CloseOnExec(fd) // not inherited further
 	return &Counter{fd: fd}
 }
 
-// Read returns the count so far, in one system call and without allocating.
-// It refuses a count that the kernel had to estimate, because it took the
-// counter away for a while to let others count.
+// Read returns the count so far, in one system call and without allocating. It
+// returns an error if the kernel gave the hardware counter to others for a while,
+// as the count would be an estimate.
 func (c *Counter) Read() (uint64, error) {
 	n, err := unix.Read(c.fd, c.buf[:])
 	for err == unix.EINTR {

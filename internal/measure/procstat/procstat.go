@@ -1,3 +1,5 @@
+// Package procstat reads what processes use of CPU and memory: from /proc (proc(5))
+// and getrusage(2).
 package procstat
 
 // CPUTime is how the time of all CPUs was spent since boot, in ticks of the

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// PeakRSS is the most memory that this process has had resident, in bytes.
-// It is VmHWM and not ru_maxrss: the latter begins with the figure of the
-// process that called exec, the parent's.
+// PeakRSS returns the largest resident memory of this process so far, in bytes. It
+// is VmHWM, not ru_maxrss, which starts with the parent's figure at exec.
 func PeakRSS() (int64, error) {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -33,8 +32,8 @@ func parsePeakRSS(status []byte) (int64, error) {
 	return 0, errors.New("/proc/self/status has no VmHWM")
 }
 
-// RunDelays is how long each thread of this process, by its number, has
-// waited for a CPU while it could have run.
+// RunDelays returns how long each thread of this process, by its number, has waited
+// runnable for a CPU.
 func RunDelays() (map[int]time.Duration, error) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -75,7 +74,7 @@ func parseRunDelay(schedstat string) (time.Duration, error) {
 	return time.Duration(ns), err
 }
 
-// AllCPUTime reads how the CPUs of the machine spent their time.
+// AllCPUTime returns how the CPUs of the machine have spent their time.
 func AllCPUTime() (CPUTime, error) {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// SelfUsage reads what this process has used (getrusage(2)).
+// SelfUsage returns the usage of this process (getrusage(2)).
 func SelfUsage() (Usage, error) {
 	var ru syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err != nil {

@@ -18,7 +18,7 @@
 // # Mistakes to avoid
 //
 //   - Leaving out Close: an image stays mounted after the process has exited, until
-//     somebody calls Sweep.
+//     a later Sweep.
 //   - Taking an Image for the disk below it. Its file system is real and its device
 //     is a file: every write goes through two file systems. Compare variants on it,
 //     and take absolute times from Dir.

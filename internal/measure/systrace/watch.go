@@ -1,3 +1,5 @@
+// Package systrace times the system calls of processes that this one starts, by the
+// kernel's tracepoints, and knows the names of system calls.
 package systrace
 
 // A Call is one system call of a watched process.

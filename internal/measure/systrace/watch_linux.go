@@ -19,29 +19,29 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// watchPages is the size of one CPU's ring, behind its first page: about seven
-// thousand calls. It has to be emptied before it is full.
+// watchPages is the size of one CPU's ring after its first page, about seven
+// thousand calls. Drain must empty it before it is full.
 const watchPages = 256
 
-// mostWatched bounds the calls that a Watcher keeps, 24 bytes each.
+// mostWatched is the largest number of calls that a Watcher keeps, 24 bytes each.
 const mostWatched = 4 << 20
 
-// A Watcher sees each system call of one process, from outside, by the
-// kernel's tracepoints raw_syscalls:sys_enter and sys_exit (perf_event_open(2),
-// Documentation/trace/events.rst). Every event is copied out, which costs some
-// microseconds a call: for where BPF is refused.
+// A Watcher records each system call of one process by the tracepoints
+// raw_syscalls:sys_enter and sys_exit (perf_event_open(2),
+// Documentation/trace/events.rst). Every event is copied to user space, which costs
+// some microseconds a call: it is for systems that refuse BPF.
 type Watcher struct {
 	rings       []ring
 	files       []int
 	enter, exit uint16 // numbers of the tracepoints
 	entered     map[uint32]enteredCall
-	early       []syscallEvent // to be looked at in the next pass
+	early       []syscallEvent // for the next Drain: events of other CPUs may precede them
 	calls       []Call
 	lost        uint64
 	epoch       int64 // wall clock when the kernel's monotonic one was 0
 }
 
-// A ring is what one CPU's events are written to.
+// A ring is the buffer of one CPU's events.
 type ring struct {
 	mem  []byte
 	meta *unix.PerfEventMmapPage
@@ -60,10 +60,9 @@ type enteredCall struct {
 	at     int64
 }
 
-// Watch watches the processes that this OS thread starts, from their
-// exec on. The caller must be locked to the thread (runtime.LockOSThread)
-// until they are started. It needs root, or tracefs that may be read and
-// CAP_PERFMON.
+// Watch records the processes that this OS thread starts, from their exec on. The
+// caller must be locked to the thread (runtime.LockOSThread) until they are
+// started. It needs root, or a readable tracefs and CAP_PERFMON.
 func Watch() (*Watcher, error) {
 	w := &Watcher{entered: map[uint32]enteredCall{}, epoch: time.Now().UnixNano() - monotonic()}
 	if err := w.open(); err != nil {

@@ -1,8 +1,9 @@
+// Package throttle limits the rate of block devices by cgroup v1's controller blkio.
 package throttle
 
-// A Limit is the rate at which a block device is let work. Reads and
-// writes are limited each by itself. 0 is no limit.
+// A Limit is a rate of a block device. It holds for reads and for writes
+// separately. 0 is no limit.
 type Limit struct {
-	IOPS           int64 // requests a second, as the device gets them
+	IOPS           int64 // requests a second, as the device receives them
 	BytesPerSecond int64
 }

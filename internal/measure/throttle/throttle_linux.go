@@ -15,25 +15,24 @@ import (
 )
 
 // MountBlkio mounts the hierarchy of cgroup v1's controller blkio on dir: the
-// one that there is, or a new one, which is gone once dir is unmounted. It
-// needs CAP_SYS_ADMIN.
+// existing one, or a new one, which ends when dir is unmounted. It needs
+// CAP_SYS_ADMIN.
 //
-// Only version 1 will do. Its root group has limits, and the threads of the
-// kernel that write a file system's journal are in it. Version 2 has limits
-// (io.max) for child groups only, and whatever the journal's thread writes for
-// an fsync passes them by.
+// Only version 1 limits its root group, which the kernel threads that write a file
+// system's journal are in. Version 2 limits child groups only (io.max): the
+// journal's writes for an fsync escape the limit.
 func MountBlkio(dir string) error {
 	err := loopfs.Mount("blkio", dir, "cgroup", "blkio")
 	switch {
 	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("%w: the controller is in use by cgroup v2 (io in /sys/fs/cgroup/cgroup.subtree_control), or was mounted together with others; take io out of there, or boot with systemd.unified_cgroup_hierarchy=0", err)
+		return fmt.Errorf("%w: the controller is in use by cgroup v2 (io in /sys/fs/cgroup/cgroup.subtree_control), or mounted together with others; remove io there, or boot with systemd.unified_cgroup_hierarchy=0", err)
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("%w: this kernel has no blkio controller of cgroup v1", err)
 	case err != nil:
 		return err
 	}
-	// A container sees its own group as the root. The journal's thread is not
-	// in that one, so a limit of it says nothing.
+	// A container sees its own group as the root. The journal's thread is not in
+	// that group, so its limit would not hold.
 	for _, file := range []string{"release_agent", throttleFiles[0]} {
 		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
 			loopfs.Unmount(dir)
@@ -56,9 +55,8 @@ func throttleValues(l Limit) [len(throttleFiles)]int64 {
 	return [...]int64{l.IOPS, l.IOPS, l.BytesPerSecond, l.BytesPerSecond}
 }
 
-// Throttle limits a block device, "/dev/loop0" for example, in the group whose
-// folder is given. A limit of 0 takes away the one that there was; one that
-// there never was is left alone.
+// Set limits a block device, "/dev/loop0" for example, in the group with the folder
+// group. A rate of 0 removes the limit.
 func Set(group, device string, l Limit) error {
 	number, err := os.ReadFile(filepath.Join("/sys/class/block", filepath.Base(device), "dev"))
 	if err != nil {
@@ -78,14 +76,14 @@ func Set(group, device string, l Limit) error {
 			return err
 		}
 		if now, err := limitIn(path, dev); err != nil || now != value {
-			return fmt.Errorf("%s: the kernel took %d for the limit of %s, not %d: %w", path, now, device, value, errors.Join(err, errors.ErrUnsupported))
+			return fmt.Errorf("%s: the kernel set the limit of %s to %d, not %d: %w", path, device, now, value, errors.Join(err, errors.ErrUnsupported))
 		}
 	}
 	return nil
 }
 
-// limitIn returns the limit that a file of a group has for a device, 0 for
-// none. Its lines are "MAJOR:MINOR LIMIT".
+// limitIn returns the limit of a device in a group's file, whose lines are
+// "MAJOR:MINOR LIMIT". 0 is no limit.
 func limitIn(path, dev string) (int64, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -99,9 +97,9 @@ func limitIn(path, dev string) (int64, error) {
 	return 0, nil
 }
 
-// JoinRoot moves this process, and so those that it starts from now on,
-// into the root group whose folder is given, if it is in another: version 1
-// does not count what a child group does towards its parent's limits.
+// JoinRoot moves this process, and so its later children, into the root group with
+// the folder group: version 1 does not count the requests of a child group towards
+// its parent's limits.
 func JoinRoot(group string) error {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe says why there is no io_uring here that has all that a Ring
-// does, and returns nil where there is. The error is an errors.ErrUnsupported.
+// Probe returns nil if the kernel has all operations of a Ring. Otherwise the error
+// says why and is errors.ErrUnsupported.
 func Probe() error {
 	r, err := New(1)
 	if err != nil {
@@ -22,13 +22,13 @@ func Probe() error {
 		return err
 	}
 	if lack != nil {
-		return fmt.Errorf("io_uring: this kernel's has no %s: %w", strings.Join(lack, ", "), errors.ErrUnsupported)
+		return fmt.Errorf("io_uring: this kernel lacks %s: %w", strings.Join(lack, ", "), errors.ErrUnsupported)
 	}
 	return nil
 }
 
-// uringProbe is struct io_uring_probe with room for all operations.
-type uringProbe struct {
+// probeResult is struct io_uring_probe with room for all operations.
+type probeResult struct {
 	lastOp, opsLen uint8
 	_              uint16
 	_              [3]uint32
@@ -40,10 +40,10 @@ type uringProbe struct {
 	}
 }
 
-// lacks names the operations that the kernel does not have.
+// lacks returns the names of the operations that the kernel does not have.
 func (r *Ring) lacks() ([]string, error) {
-	p := new(uringProbe)
-	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), uringRegProbe,
+	p := new(probeResult)
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), registerProbe,
 		uintptr(unsafe.Pointer(p)), uintptr(len(p.ops)), 0, 0)
 	switch errno {
 	case 0:
@@ -53,20 +53,20 @@ func (r *Ring) lacks() ([]string, error) {
 		return nil, os.NewSyscallError("io_uring_register", errno)
 	}
 	var lack []string
-	for op, code := range uringOpcodes {
-		if code > p.lastOp || p.ops[code].flags&uringOpSupported == 0 {
+	for op, code := range opcodes {
+		if code > p.lastOp || p.ops[code].flags&opSupported == 0 {
 			lack = append(lack, Op(op).String())
 		}
 	}
-	if uringCancel > p.lastOp || p.ops[uringCancel].flags&uringOpSupported == 0 {
+	if opCancel > p.lastOp || p.ops[opCancel].flags&opSupported == 0 {
 		lack = append(lack, "cancel")
 	}
 	return lack, nil
 }
 
-// uringDisabled is the sysctl kernel.io_uring_disabled, "" where the kernel
+// disabledSysctl is the sysctl kernel.io_uring_disabled, "" where the kernel
 // does not have it (before 6.6).
-func uringDisabled() string {
+func disabledSysctl() string {
 	data, err := os.ReadFile("/proc/sys/kernel/io_uring_disabled")
 	if err != nil {
 		return ""
@@ -74,16 +74,17 @@ func uringDisabled() string {
 	return strings.TrimSpace(string(data))
 }
 
-// noURing says what io_uring_setup(2) was refused for, and what to change.
-func noURing(errno unix.Errno, disabled string) error {
+// unavailable returns the error of io_uring_setup(2) with its reason and what to
+// change.
+func unavailable(errno unix.Errno, disabled string) error {
 	why := ""
 	switch {
 	case errno == unix.ENOSYS:
 		why = "this kernel has none, or a seccomp filter hides it"
 	case errno == unix.EPERM && disabled == "2":
-		why = "the sysctl kernel.io_uring_disabled is 2: nobody may use it"
+		why = "the sysctl kernel.io_uring_disabled is 2, which disables it; set it to 0"
 	case errno == unix.EPERM && disabled == "1":
-		why = "the sysctl kernel.io_uring_disabled is 1: only root and the group kernel.io_uring_group may use it"
+		why = "the sysctl kernel.io_uring_disabled is 1: run as root or in the group kernel.io_uring_group, or set it to 0"
 	case errno == unix.EPERM || errno == unix.EACCES:
 		why = "a seccomp filter or a security module forbids it, as Docker's default profile does"
 	case errno == unix.ENOMEM:

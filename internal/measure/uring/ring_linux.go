@@ -10,18 +10,19 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A Ring is an io_uring(7): two rings shared with the kernel, requests into
-// one and results out of the other. It is for one goroutine at a time, and has
-// to be closed: it pins what is in flight, and the runtime ends a program that
-// drops pinned memory (runtime.Pinner).
+// A Ring is an io_uring(7): two rings shared with the kernel, one for requests and
+// one for results. It is for one goroutine at a time. It must be closed: it pins
+// the memory of requests in flight, and the runtime crashes a program that drops
+// pinned memory (runtime.Pinner).
 //
 // The ring is set up without IORING_SETUP_COOP_TASKRUN and without
-// IORING_SETUP_SINGLE_ISSUER: a goroutine may hand a request in on one thread
-// and wait for it on another, and a result must not wait until the first
-// thread happens to enter the kernel.
+// IORING_SETUP_SINGLE_ISSUER: a goroutine may submit a request on one thread and
+// wait for it on another, and a result must not wait until the first thread
+// happens to enter the kernel.
 type Ring struct {
 	fd   int
 	ring []byte // submission and completion ring, one mapping (IORING_FEAT_SINGLE_MMAP)
@@ -33,33 +34,33 @@ type Ring struct {
 	// Loads and stores of sync/atomic are at least acquire and release.
 	sqHead, sqTail, cqHead, cqTail *uint32
 
-	sqes []uringSQE // as many as the mask of the ring + 1, a power of two
-	cqes []uringCQE // twice as many, so that results never overflow
-	tail uint32     // entries are filled up to here; sqTail follows in enter
+	sqes []sqe  // as many as the mask of the ring + 1, a power of two
+	cqes []cqe  // twice as many, so that results never overflow
+	tail uint32 // entries are filled up to here; sqTail follows in enter
 
-	slots []uringSlot // one a request in flight
-	free  []int       // numbers of slots not in use
+	slots []slot // one a request in flight
+	free  []int  // numbers of slots not in use
 
-	entering uringEntering
+	entering entry // of the call under way
 
 	registered bool           // buffers are
 	fixed      runtime.Pinner // they
 }
 
-// A uringSlot is a request from Push until Wait hands it back. Its number is
-// the user_data of its entry. It holds the references that keep the buffer and
-// the file alive: the kernel has bare addresses.
-type uringSlot struct {
+// A slot holds a request from Push until Wait returns it. Its index is the
+// user_data of the submission entry. It holds the references that keep the buffer
+// and the file alive: the kernel has only addresses.
+type slot struct {
 	req   Request
-	moved int // bytes, by those parts of the request that have ended
+	moved int // bytes transferred so far, where the kernel took the request in parts
 	inUse bool
-	// Heap objects do not move in today's Go, but only a pinned one may be left
-	// to somebody outside (package runtime, Pinner).
+	// Go's heap objects do not move today, but only pinned ones may be kept by
+	// code outside Go (package runtime, Pinner).
 	pin runtime.Pinner
 }
 
-// uringSQE is struct io_uring_sqe of linux/io_uring.h.
-type uringSQE struct {
+// sqe is struct io_uring_sqe of linux/io_uring.h.
+type sqe struct {
 	opcode   uint8
 	flags    uint8
 	_        uint16 // ioprio
@@ -75,23 +76,23 @@ type uringSQE struct {
 	_        [2]uint64
 }
 
-// uringCQE is struct io_uring_cqe.
-type uringCQE struct {
+// cqe is struct io_uring_cqe.
+type cqe struct {
 	userData uint64
 	res      int32
 	_        uint32 // flags
 }
 
-// uringParams is struct io_uring_params.
-type uringParams struct {
+// setupParams is struct io_uring_params.
+type setupParams struct {
 	sqEntries, cqEntries, flags, _, _, features, _ uint32
 	_                                              [3]uint32
-	sqOff, cqOff                                   uringOffsets
+	sqOff, cqOff                                   ringOffsets
 }
 
-// uringOffsets is struct io_sqring_offsets, and io_cqring_offsets, in which
+// ringOffsets is struct io_sqring_offsets, and io_cqring_offsets, in which
 // array stands for flags.
-type uringOffsets struct {
+type ringOffsets struct {
 	head, tail, mask, entries uint32
 	flagsOrOverflow           uint32
 	droppedOrCQEs             uint32 // of the results: where cqes begin
@@ -101,38 +102,38 @@ type uringOffsets struct {
 }
 
 const (
-	uringOffRing     = 0          // IORING_OFF_SQ_RING
-	uringOffSQEs     = 0x10000000 // IORING_OFF_SQES
-	uringSingleMmap  = 1 << 0     // IORING_FEAT_SINGLE_MMAP, Linux 5.4
-	uringNoDrop      = 1 << 1     // IORING_FEAT_NODROP, Linux 5.5
-	uringGetEvents   = 1 << 0     // IORING_ENTER_GETEVENTS
-	uringDatasync    = 1 << 0     // IORING_FSYNC_DATASYNC
-	uringRegBuffers  = 0          // IORING_REGISTER_BUFFERS
-	uringRegProbe    = 8          // IORING_REGISTER_PROBE
-	uringOpSupported = 1 << 0     // IO_URING_OP_SUPPORTED
-	uringCancel      = 14         // IORING_OP_ASYNC_CANCEL, Linux 5.5
-	uringMaxPiece    = 1 << 30    // read(2) moves less than 2 GiB at a time
-	uringMaxDepth    = 1 << 12
+	offRing         = 0          // IORING_OFF_SQ_RING
+	offSQEs         = 0x10000000 // IORING_OFF_SQES
+	featSingleMmap  = 1 << 0     // IORING_FEAT_SINGLE_MMAP, Linux 5.4
+	featNoDrop      = 1 << 1     // IORING_FEAT_NODROP, Linux 5.5
+	enterGetEvents  = 1 << 0     // IORING_ENTER_GETEVENTS
+	fsyncDatasync   = 1 << 0     // IORING_FSYNC_DATASYNC
+	registerBuffers = 0          // IORING_REGISTER_BUFFERS
+	registerProbe   = 8          // IORING_REGISTER_PROBE
+	opSupported     = 1 << 0     // IO_URING_OP_SUPPORTED
+	opCancel        = 14         // IORING_OP_ASYNC_CANCEL, Linux 5.5
+	maxPiece        = 1 << 30    // read(2) moves less than 2 GiB at a time
+	maxDepth        = 1 << 12
 
-	// uringNobody is the user_data of what no slot stands for.
-	uringNobody = ^uint64(0)
+	// noSlot is the user_data of an entry without a slot.
+	noSlot = ^uint64(0)
 )
 
-// uringOpcodes are the kernel's numbers, enum io_uring_op.
-var uringOpcodes = [...]uint8{Nop: 0, Read: 22, Write: 23, Fdatasync: 3, ReadFixed: 4, WriteFixed: 5}
+// opcodes are the kernel's numbers, enum io_uring_op.
+var opcodes = [...]uint8{Nop: 0, Read: 22, Write: 23, Fdatasync: 3, ReadFixed: 4, WriteFixed: 5}
 
-// New makes a ring for depth requests in flight, 1 to 4,096. Where there
-// is no io_uring the error says why and is an errors.ErrUnsupported.
+// New makes a ring for depth requests in flight, 1 to 4,096. Where io_uring is
+// unavailable the error says why and is errors.ErrUnsupported.
 func New(depth int) (*Ring, error) {
-	if depth < 1 || depth > uringMaxDepth {
-		return nil, fmt.Errorf("io_uring_setup: a depth of %d: want 1 to %d", depth, uringMaxDepth)
+	if err := setting.InRange("uring: depth", depth, 1, maxDepth); err != nil {
+		return nil, err
 	}
-	var p uringParams
+	var p setupParams
 	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(depth), uintptr(unsafe.Pointer(&p)), 0)
 	if errno != 0 {
-		return nil, noURing(errno, uringDisabled())
+		return nil, unavailable(errno, disabledSysctl())
 	}
-	r := &Ring{fd: int(fd), slots: make([]uringSlot, depth), free: make([]int, depth)}
+	r := &Ring{fd: int(fd), slots: make([]slot, depth), free: make([]int, depth)}
 	for i := range r.free {
 		r.free[i] = depth - 1 - i
 	}
@@ -140,8 +141,8 @@ func New(depth int) (*Ring, error) {
 		r.entering.fd = int32(fd)
 		r.fill()
 	}
-	if p.features&(uringSingleMmap|uringNoDrop) != uringSingleMmap|uringNoDrop {
-		return nil, errors.Join(fmt.Errorf("io_uring: this kernel's is too old, 5.6 is needed: %w", errors.ErrUnsupported), r.unmap())
+	if p.features&(featSingleMmap|featNoDrop) != featSingleMmap|featNoDrop {
+		return nil, errors.Join(fmt.Errorf("io_uring: this kernel is too old; want Linux 5.6 or newer: %w", errors.ErrUnsupported), r.unmap())
 	}
 	if err := r.mapRings(&p); err != nil {
 		return nil, errors.Join(err, r.unmap())
@@ -149,21 +150,21 @@ func New(depth int) (*Ring, error) {
 	return r, nil
 }
 
-func (r *Ring) mapRings(p *uringParams) (err error) {
+func (r *Ring) mapRings(p *setupParams) (err error) {
 	const prot, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_POPULATE
 	size := max(int(p.sqOff.array)+4*int(p.sqEntries),
-		int(p.cqOff.droppedOrCQEs)+int(unsafe.Sizeof(uringCQE{}))*int(p.cqEntries))
-	if r.ring, err = unix.Mmap(r.fd, uringOffRing, size, prot, flags); err != nil {
+		int(p.cqOff.droppedOrCQEs)+int(unsafe.Sizeof(cqe{}))*int(p.cqEntries))
+	if r.ring, err = unix.Mmap(r.fd, offRing, size, prot, flags); err != nil {
 		return os.NewSyscallError("mmap io_uring", err)
 	}
-	if r.mem, err = unix.Mmap(r.fd, uringOffSQEs, int(unsafe.Sizeof(uringSQE{}))*int(p.sqEntries), prot, flags); err != nil {
+	if r.mem, err = unix.Mmap(r.fd, offSQEs, int(unsafe.Sizeof(sqe{}))*int(p.sqEntries), prot, flags); err != nil {
 		return os.NewSyscallError("mmap io_uring", err)
 	}
 	at := func(off uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.ring[off])) }
 	r.sqHead, r.sqTail = at(p.sqOff.head), at(p.sqOff.tail)
 	r.cqHead, r.cqTail = at(p.cqOff.head), at(p.cqOff.tail)
-	r.sqes = unsafe.Slice((*uringSQE)(unsafe.Pointer(&r.mem[0])), p.sqEntries)
-	r.cqes = unsafe.Slice((*uringCQE)(unsafe.Pointer(&r.ring[p.cqOff.droppedOrCQEs])), p.cqEntries)
+	r.sqes = unsafe.Slice((*sqe)(unsafe.Pointer(&r.mem[0])), p.sqEntries)
+	r.cqes = unsafe.Slice((*cqe)(unsafe.Pointer(&r.ring[p.cqOff.droppedOrCQEs])), p.cqEntries)
 	// Entry i of the ring is always entry i of sqes.
 	array := unsafe.Slice(at(p.sqOff.array), p.sqEntries)
 	for i := range array {
@@ -173,16 +174,15 @@ func (r *Ring) mapRings(p *uringParams) (err error) {
 	return nil
 }
 
-// Depth is how many requests may be in flight.
+// Depth returns how many requests can be in flight.
 func (r *Ring) Depth() int { return len(r.slots) }
 
-// InFlight is how many requests were pushed and not yet handed back.
+// InFlight returns how many requests were pushed and not yet returned by Wait.
 func (r *Ring) InFlight() int { return len(r.slots) - len(r.free) }
 
-// RegisterBuffers makes memory known to the kernel for ReadFixed and
-// WriteFixed, which then need not map it for each request. It can be
-// called once; the memory stays pinned until Close, and counts against
-// RLIMIT_MEMLOCK for who is not root.
+// RegisterBuffers registers memory with the kernel for ReadFixed and WriteFixed,
+// so that it is not mapped for each request. It can be called once. The memory
+// stays pinned until Close, and counts against RLIMIT_MEMLOCK except for root.
 func (r *Ring) RegisterBuffers(bufs [][]byte) error {
 	if r.closed() {
 		return os.ErrClosed
@@ -201,7 +201,7 @@ func (r *Ring) RegisterBuffers(bufs [][]byte) error {
 		vecs[i].SetLen(len(b))
 	}
 	err := sys.Retry(func() error {
-		_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), uringRegBuffers,
+		_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), registerBuffers,
 			uintptr(unsafe.Pointer(&vecs[0])), uintptr(len(vecs)), 0, 0)
 		if errno != 0 {
 			return errno
@@ -216,13 +216,13 @@ func (r *Ring) RegisterBuffers(bufs [][]byte) error {
 	return nil
 }
 
-// Push adds a request, which the next Wait hands to the kernel. With Depth
-// requests in flight it fails with ErrFull: Wait for one first.
+// Push adds a request, which the next Wait submits to the kernel. With Depth
+// requests in flight it returns ErrFull: call Wait first.
 func (r *Ring) Push(q Request) error {
 	switch {
 	case r.closed():
 		return os.ErrClosed
-	case int(q.Op) >= len(uringOpcodes):
+	case int(q.Op) >= len(opcodes):
 		return fmt.Errorf("io_uring: there is no operation %d", q.Op)
 	case q.File == nil && q.Op != Nop:
 		return fmt.Errorf("io_uring %v: %w", q.Op, os.ErrInvalid)
@@ -241,22 +241,22 @@ func (r *Ring) Push(q Request) error {
 }
 
 // transfers reports whether the request moves bytes of Buf.
-func (s *uringSlot) transfers() bool {
+func (s *slot) transfers() bool {
 	return s.req.Op != Nop && s.req.Op != Fdatasync
 }
 
-// queue writes the entry of what is left of a slot's request. There is always
-// room: a slot has one entry at most, and there is an entry for each slot.
+// queue writes the submission entry for the rest of a slot's request. An entry is
+// always free: there are as many as slots, and a slot has one at most.
 func (r *Ring) queue(i int) {
 	s := &r.slots[i]
-	e := uringSQE{opcode: uringOpcodes[s.req.Op], fd: -1, userData: uint64(i)} // fill knows the descriptor
+	e := sqe{opcode: opcodes[s.req.Op], fd: -1, userData: uint64(i)} // fill knows the descriptor
 	switch {
 	case s.req.Op == Fdatasync:
-		e.opFlags = uringDatasync
+		e.opFlags = fsyncDatasync
 	case s.transfers():
 		rest := s.req.Buf[s.moved:]
 		e.off = uint64(s.req.Offset + int64(s.moved))
-		e.len = uint32(min(len(rest), uringMaxPiece))
+		e.len = uint32(min(len(rest), maxPiece))
 		e.bufIndex = uint16(s.req.Fixed)
 		if len(rest) > 0 {
 			e.addr = uint64(uintptr(unsafe.Pointer(&rest[0])))
@@ -268,17 +268,17 @@ func (r *Ring) queue(i int) {
 	r.put(e)
 }
 
-func (r *Ring) put(e uringSQE) {
+func (r *Ring) put(e sqe) {
 	r.sqes[r.tail&uint32(len(r.sqes)-1)] = e
 	r.tail++
 }
 
-// pending is the number of entries that the kernel has not taken yet.
+// pending returns the number of entries that the kernel has not taken yet.
 func (r *Ring) pending() int { return int(r.tail - atomic.LoadUint32(r.sqHead)) }
 
-// Wait hands to the kernel what was pushed, waits until atLeast requests have
-// ended, and fills done with those that have. It returns how many; fewer than
-// atLeast only where done is shorter or fewer are in flight.
+// Wait submits the pushed requests, waits until atLeast requests have completed,
+// and fills done with completions. It returns their number, which is less than
+// atLeast only if done is shorter or fewer are in flight.
 func (r *Ring) Wait(done []Completion, atLeast int) (n int, err error) {
 	if r.closed() {
 		return 0, os.ErrClosed
@@ -290,18 +290,18 @@ func (r *Ring) Wait(done []Completion, atLeast int) (n int, err error) {
 		if pending == 0 && n >= atLeast {
 			return n, nil
 		}
-		switch errno := r.hand(pending, max(atLeast-n, 0)); errno {
+		switch errno := r.submit(pending, max(atLeast-n, 0)); errno {
 		case 0, unix.EINTR:
 		case unix.EAGAIN, unix.EBUSY:
-			// The kernel has no room for more just now. What is under way will
-			// make some; what is pushed stays pushed.
+			// The kernel takes no more for the moment, until others complete. Pushed
+			// requests stay pushed.
 			if n > 0 {
 				return n, nil
 			}
 			if r.InFlight() == pending {
 				return 0, os.NewSyscallError("io_uring_enter", errno)
 			}
-			if errno := r.hand(0, 1); errno != 0 && errno != unix.EINTR {
+			if errno := r.submit(0, 1); errno != 0 && errno != unix.EINTR {
 				return 0, os.NewSyscallError("io_uring_enter", errno)
 			}
 		default:
@@ -310,24 +310,24 @@ func (r *Ring) Wait(done []Completion, atLeast int) (n int, err error) {
 	}
 }
 
-// hand hands so many entries to the kernel, with the descriptors of their files,
-// and waits until so many results are there. A signal ends the wait: the caller
-// looks what there is and comes again.
+// submit submits entries to the kernel, with the descriptors of their files, and
+// waits for as many results as wait says. A signal ends the wait early: the caller
+// reaps and calls again.
 //
-// No file is closed before the kernel has a reference of its own to it: so an
-// entry never reaches another file that has got the number. One of a file that
-// is closed already ends with EBADF.
-func (r *Ring) hand(submit, wait int) unix.Errno {
-	r.entering.at, r.entering.submit, r.entering.wait = atomic.LoadUint32(r.sqHead), submit, wait
+// Each file is kept open until the kernel has a reference of its own, so an entry
+// never reaches another file with the same number. The entry of a file that is
+// already closed completes with EBADF.
+func (r *Ring) submit(entries, wait int) unix.Errno {
+	r.entering.at, r.entering.submit, r.entering.wait = atomic.LoadUint32(r.sqHead), entries, wait
 	r.entering.file = nil
 	r.fill()
 	return r.entering.errno
 }
 
-// A uringEntering is a hand under way. It is a part of the ring, and hold is made
-// once, so that nothing is allocated.
-type uringEntering struct {
-	at           uint32 // entries from at on lack a descriptor
+// An entry is the state of submit. It is part of the Ring, and hold is made once,
+// so that submit allocates nothing.
+type entry struct {
+	at           uint32 // entries from here on lack a descriptor
 	submit, wait int
 	file         *os.File // of the entry before at, and its descriptor
 	fd           int32
@@ -335,14 +335,14 @@ type uringEntering struct {
 	errno        unix.Errno
 }
 
-// fill writes descriptors into the entries, and then enters. It is called again
-// by hold, below itself, for each file that it holds.
+// fill writes descriptors into the entries and then enters the kernel. hold calls
+// it again, recursively, for each file that it keeps open.
 func (r *Ring) fill() {
 	in := &r.entering
 	for ; in.at != r.tail; in.at++ {
 		e := &r.sqes[in.at&uint32(len(r.sqes)-1)]
 		if e.userData >= uint64(len(r.slots)) {
-			continue // uringNobody
+			continue // noSlot
 		}
 		f := r.slots[e.userData].req.File
 		if f == nil {
@@ -352,28 +352,28 @@ func (r *Ring) fill() {
 			in.file, in.fd = f, -1
 			if raw, err := f.SyscallConn(); err == nil && raw.Control(in.hold) == nil {
 				return
-			} // else it is closed
+			} // else the file is closed
 		}
 		e.fd = in.fd
 	}
 	in.errno = r.enter(in.submit, in.wait)
 }
 
-// enter publishes the entries, and enters the kernel.
+// enter publishes the entries and enters the kernel.
 func (r *Ring) enter(submit, wait int) unix.Errno {
 	atomic.StoreUint32(r.sqTail, r.tail)
-	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), uintptr(wait), uringGetEvents, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), uintptr(wait), enterGetEvents, 0, 0)
 	return errno
 }
 
-// reap takes results. Part of a transfer is handed in again for the rest, and
-// so is a request that a signal interrupted.
+// reap takes results off the ring. It queues the rest of a partial transfer, and a
+// request that a signal interrupted, again.
 func (r *Ring) reap(done []Completion) (n int) {
-	head := *r.cqHead // nobody else writes it
+	head := *r.cqHead // only written here
 	for tail := atomic.LoadUint32(r.cqTail); head != tail && n < len(done); head++ {
 		e := r.cqes[head&uint32(len(r.cqes)-1)]
 		if e.userData >= uint64(len(r.slots)) {
-			continue // uringNobody
+			continue // noSlot
 		}
 		i := int(e.userData)
 		s := &r.slots[i]
@@ -388,8 +388,8 @@ func (r *Ring) reap(done []Completion) (n int) {
 			}
 		}
 		d := Completion{Tag: s.req.Tag, N: s.moved}
-		// An error behind bytes that were moved is for the next request, as
-		// pread(2) and pwrite(2) have it.
+		// After a partial transfer the error is left to the next request, as with
+		// pread(2) and pwrite(2).
 		if e.res < 0 && s.moved == 0 {
 			d.Err = &os.PathError{Op: "io_uring " + s.req.Op.String(), Path: nameOf(s.req.File), Err: unix.Errno(-e.res)}
 		}
@@ -417,15 +417,15 @@ func (r *Ring) release(i int) {
 
 func (r *Ring) closed() bool { return r.fd < 0 }
 
-// Close takes back what the kernel has not begun, waits for the rest, and
-// frees the ring. It has to wait: closing the descriptor alone would leave a
-// transfer under way, into memory that is somebody else's by then. Requests
-// that could wait for ever, of a pipe for example, are cancelled.
+// Close drops the requests that the kernel has not begun, cancels and waits for the
+// others, and frees the ring. It must wait: closing the descriptor alone would
+// leave a transfer under way into memory that has other users by then. The
+// cancellation is for requests that could wait for ever, on a pipe for example.
 func (r *Ring) Close() error {
 	if r.closed() {
 		return os.ErrClosed
 	}
-	// Entries that the kernel did not take belong to this side still.
+	// Entries that the kernel did not take are still ours.
 	for r.pending() > 0 {
 		r.tail--
 		if i := r.sqes[r.tail&uint32(len(r.sqes)-1)].userData; i < uint64(len(r.slots)) {
@@ -434,7 +434,7 @@ func (r *Ring) Close() error {
 	}
 	for i := range r.slots {
 		if r.slots[i].inUse {
-			r.put(uringSQE{opcode: uringCancel, fd: -1, addr: uint64(i), userData: uringNobody})
+			r.put(sqe{opcode: opCancel, fd: -1, addr: uint64(i), userData: noSlot})
 		}
 	}
 	for {
@@ -442,12 +442,12 @@ func (r *Ring) Close() error {
 		if r.InFlight() == 0 && r.pending() == 0 {
 			break
 		}
-		errno := r.hand(r.pending(), min(1, r.InFlight()))
+		errno := r.submit(r.pending(), min(1, r.InFlight()))
 		if errno == unix.EAGAIN || errno == unix.EBUSY {
-			errno = r.hand(0, 1)
+			errno = r.submit(0, 1)
 		}
 		if errno != 0 && errno != unix.EINTR {
-			// The memory may be written to: it stays pinned and the ring mapped.
+			// The kernel may still write to the memory: it stays pinned and mapped.
 			return os.NewSyscallError("io_uring_enter", errno)
 		}
 	}
@@ -455,7 +455,7 @@ func (r *Ring) Close() error {
 	return r.unmap()
 }
 
-// drain drops the results that are there.
+// drain drops the results on the ring.
 func (r *Ring) drain() {
 	head := *r.cqHead
 	for tail := atomic.LoadUint32(r.cqTail); head != tail; head++ {
@@ -466,7 +466,7 @@ func (r *Ring) drain() {
 	atomic.StoreUint32(r.cqHead, head)
 }
 
-// unmap frees what New took.
+// unmap undoes New.
 func (r *Ring) unmap() error {
 	var errs []error
 	for _, m := range [][]byte{r.ring, r.mem} {

@@ -65,7 +65,7 @@ func randomFile(t *testing.T, size int, seed uint64) (*os.File, []byte) {
 
 // Random requests, many in flight, give what pread(2) gives; several rings
 // work on one file at a time.
-func TestURingReadsAsPread(t *testing.T) {
+func TestReadsAsPread(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	const size = 1<<20 + 333
@@ -150,7 +150,7 @@ func TestURingReadsAsPread(t *testing.T) {
 	wg.Wait()
 }
 
-func TestURingWrites(t *testing.T) {
+func TestWrites(t *testing.T) {
 	r := newTestRing(t, 4)
 	f, want := randomFile(t, 100_000, 1)
 	fixed := bytes.Repeat([]byte("f"), 8192)
@@ -205,7 +205,7 @@ func TestURingWrites(t *testing.T) {
 	}
 }
 
-func TestURingTellsErrors(t *testing.T) {
+func TestTellsErrors(t *testing.T) {
 	r := newTestRing(t, 2)
 	f, _ := randomFile(t, 10, 1)
 	w, err := os.OpenFile(f.Name(), os.O_WRONLY, 0)
@@ -255,7 +255,7 @@ func TestURingTellsErrors(t *testing.T) {
 }
 
 // A transfer that comes in pieces is one request, whatever signals arrive.
-func TestURingGoesOnAfterAShortRead(t *testing.T) {
+func TestGoesOnAfterAShortRead(t *testing.T) {
 	r := newTestRing(t, 1)
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -289,7 +289,7 @@ func TestURingGoesOnAfterAShortRead(t *testing.T) {
 
 // Close ends while requests are in flight: some never begun, some that would
 // wait for ever, some on their way from the disk. Nothing is left behind.
-func TestURingCloseInFlight(t *testing.T) {
+func TestCloseInFlight(t *testing.T) {
 	newTestRing(t, 1)
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -357,32 +357,32 @@ func openFiles(t *testing.T) int {
 	return len(list)
 }
 
-// Whoever finds no io_uring is told why, and what to change.
-func TestNoURingSaysWhy(t *testing.T) {
+// The error of an unavailable io_uring says why, and what to change.
+func TestUnavailableSaysWhy(t *testing.T) {
 	for _, c := range []struct {
 		errno    unix.Errno
 		disabled string
 		want     string
 	}{
 		{unix.ENOSYS, "", "this kernel has none"},
-		{unix.EPERM, "2", "is 2: nobody"},
+		{unix.EPERM, "2", "is 2, which"},
 		{unix.EPERM, "1", "io_uring_group"},
 		{unix.EPERM, "0", "seccomp"},
 		{unix.EPERM, "", "seccomp"},
 		{unix.ENOMEM, "0", "RLIMIT_MEMLOCK"},
 	} {
-		err := noURing(c.errno, c.disabled)
+		err := unavailable(c.errno, c.disabled)
 		if !errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, c.errno) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, %q: %v", c.errno, c.disabled, err)
 		}
 	}
-	if err := noURing(unix.EMFILE, "0"); errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, unix.EMFILE) {
+	if err := unavailable(unix.EMFILE, "0"); errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, unix.EMFILE) {
 		t.Errorf("no descriptor left: %v", err)
 	}
 }
 
 // What one request costs beside the system call: run with -bench Ring.
-func BenchmarkURing(b *testing.B) {
+func BenchmarkRing(b *testing.B) {
 	r, err := New(32)
 	if err != nil {
 		b.Skip(err)
@@ -413,7 +413,7 @@ func BenchmarkURing(b *testing.B) {
 
 // A request of a file that is closed before it is handed in never reaches the
 // file that has its number by then.
-func TestURingReachesNoStranger(t *testing.T) {
+func TestReachesNoStranger(t *testing.T) {
 	r := newTestRing(t, 4)
 	dir := t.TempDir()
 	create := func(name string) *os.File {
