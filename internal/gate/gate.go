@@ -1,27 +1,28 @@
+// Package gate closes something once its last user has left.
 package gate
 
 import "sync/atomic"
 
-// A Gate counts who uses something, so that it can be taken away once nobody
-// does. It is not a sync.RWMutex, whose waiting writer would block a reader
-// that is inside already and asks again.
+// A Gate counts the users of something, so that it can be released when the last
+// one has left. It is not a sync.RWMutex, whose waiting writer blocks a reader that
+// enters a second time.
 //
-// The zero Gate lets nobody in.
+// The zero Gate is closed.
 type Gate struct {
-	users  atomic.Int64 // and opened until Close is called
+	users  atomic.Int64 // plus gateOpen from Open to Close
 	closed atomic.Bool
-	empty  chan struct{} // one place; is sent to when the last user has left
+	empty  chan struct{} // of capacity 1; receives when the last user has left
 }
 
 const gateOpen = 1 << 40
 
-// Open lets everyone in. It is called once, before all else.
+// Open opens the gate. It is called once, before any other method.
 func (g *Gate) Open() {
 	g.empty = make(chan struct{}, 1)
 	g.users.Store(gateOpen)
 }
 
-// Enter reports whether the gate is open; Leave must follow then.
+// Enter reports whether the gate is open. If so, the caller must call Leave.
 func (g *Gate) Enter() bool {
 	if g.users.Add(1) > gateOpen {
 		return true
@@ -30,18 +31,18 @@ func (g *Gate) Enter() bool {
 	return false
 }
 
-// Leave takes back one Enter.
+// Leave undoes one Enter.
 func (g *Gate) Leave() {
 	if g.users.Add(-1) == 0 {
 		select {
 		case g.empty <- struct{}{}:
-		default: // whoever was refused meanwhile has told before
+		default: // an Enter that was refused has sent already
 		}
 	}
 }
 
-// Close lets nobody in any more and waits until all have left. It reports
-// whether it was the first.
+// Close closes the gate and waits until all users have left. It reports whether it
+// is the first Close; a later one does not wait.
 func (g *Gate) Close() bool {
 	if !g.closed.CompareAndSwap(false, true) {
 		return false

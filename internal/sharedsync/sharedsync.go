@@ -1,27 +1,28 @@
+// Package sharedsync lets concurrent callers share a sync of the same directory. It
+// is like singleflight, but a call never takes the result of one that began before.
 package sharedsync
 
 import "sync"
 
-// SharedSync lets callers that need the same directory synced share one sync.
+// A Group shares syncs among callers that need the same directory synced.
 //
-// A sync counts for a caller only if it began after what the caller wants
-// durable was done.
-// So whoever comes while one is under way waits for the next, which one of
-// the waiting runs for all of them. That no two run at once is also what btrfs
-// needs; see package mkdir.
+// A sync counts for a caller only if it began after the caller's changes. So
+// callers that come during a sync wait for the next one, which one of them runs for
+// all. That no two syncs of a directory run at once also suits btrfs; see package
+// mkdir.
 type Group[K comparable] struct {
 	mu  sync.Mutex
-	now map[K]*flight // the one under way, by directory
+	now map[K]*flight // the running sync, by directory
 }
 
 type flight struct {
 	done chan struct{} // closed when err is set
 	err  error
-	next *flight // waits until this one is done; nobody has begun it
+	next *flight // begins after this one
 }
 
-// Do runs sync for the directory dir, or waits for one that began later than
-// this call.
+// Do runs sync for the directory dir, or waits for one that began after the call,
+// and returns its error.
 func (f *Group[K]) Do(dir K, sync func() error) error {
 	f.mu.Lock()
 	mine := &flight{done: make(chan struct{})}
@@ -38,7 +39,7 @@ func (f *Group[K]) Do(dir K, sync func() error) error {
 	} else {
 		cur.next = mine
 		f.mu.Unlock()
-		<-cur.done // and cur has put mine in its place
+		<-cur.done // cur has put mine into f.now
 	}
 
 	mine.err = sync()

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// aclName is where the kernel keeps a file's POSIX access ACL (acl(5)), in the
-// form of linux/posix_acl_xattr.h.
+// aclName is the attribute of a file's POSIX access ACL (acl(5)), in the form of
+// linux/posix_acl_xattr.h.
 const aclName = "system.posix_acl_access"
 
-// ACL returns the access ACL of the file name, which is not followed if it is
-// a symlink. It is nil for a file whose mode says all; and known is false where
-// the file system has no ACLs. Where /proc is mounted it takes one call, no
-// descriptor and no permission on the file. An NFSv4 ACL that says more than a
-// mode can is ErrNFS4ACL.
+// ACL returns the access ACL of the file name, without following a symlink. It is
+// nil for a file whose mode says everything; known is false where the file system
+// has no ACLs. Where /proc is mounted ACL takes one call, no descriptor and no
+// permission on the file. The error is ErrNFS4ACL for an NFSv4 ACL that a mode
+// cannot express.
 func (d Dir) ACL(name string) (acl []byte, known bool, err error) {
 	const magic = "/proc/self/fd/"
 	var (
@@ -44,14 +44,14 @@ func (d Dir) ACL(name string) (acl []byte, known bool, err error) {
 	return d.aclSlowly(name)
 }
 
-// aclSlowly is ACL where that is not one call.
+// aclSlowly is ACL where one call is not enough.
 func (d Dir) aclSlowly(name string) (acl []byte, known bool, err error) {
 	_, get, done, err := d.attrs(name)
 	defer done()
 	return aclFrom(get, err)
 }
 
-// ACLOf is ACL of the open file f.
+// ACLOf returns the access ACL of the open file f, as ACL does.
 func ACLOf(f *os.File) (acl []byte, known bool, err error) {
 	err = WithFD(f, func(fd int) error {
 		var attr = [len(aclName) + 1]byte([]byte(aclName + "\x00"))
@@ -74,7 +74,7 @@ func ACLOf(f *os.File) (acl []byte, known bool, err error) {
 	return acl, known, err
 }
 
-// aclFrom is the ACL that get gives, unless err.
+// aclFrom returns the ACL that get reads, unless err is set.
 func aclFrom(get func(attr string) ([]byte, error), err error) (acl []byte, known bool, _ error) {
 	if err == nil {
 		acl, err = get(aclName)
@@ -94,8 +94,8 @@ func aclFrom(get func(attr string) ([]byte, error), err error) (acl []byte, know
 	return nil, false, plainNFS4(get)
 }
 
-// plainNFS4 is ErrNFS4ACL for a file with an NFSv4 ACL that says more than a
-// mode can.
+// plainNFS4 returns ErrNFS4ACL for a file with an NFSv4 ACL that a mode cannot
+// express.
 func plainNFS4(get func(attr string) ([]byte, error)) error {
 	switch acl, err := get(nfs4Name); {
 	case err == unix.ENODATA, err == unix.EOPNOTSUPP:
@@ -108,16 +108,16 @@ func plainNFS4(get func(attr string) ([]byte, error)) error {
 	return nil
 }
 
-// nfs4Name is where an NFS client shows a file's NFSv4 ACL.
+// nfs4Name is the attribute in which an NFS client shows a file's NFSv4 ACL.
 const nfs4Name = "system.nfs4_acl"
 
-// ErrNFS4ACL is the error of ACL for a file whose ACL it cannot tell.
+// ErrNFS4ACL is the error for a file with an NFSv4 ACL that cannot be carried over.
 var ErrNFS4ACL = fmt.Errorf("an NFSv4 ACL with entries for users or groups cannot be kept: %w", unix.EOPNOTSUPP)
 
-// namesSomebody reports whether an NFSv4 ACL has an entry for somebody else
-// than those whom a mode knows, or cannot be read. It is big endian (RFC 7530,
-// 6.2.1): the number of entries, and for each type, flags and mask, 4 bytes
-// each, and the length of a name and the name, filled up to 4 bytes.
+// namesSomebody reports whether an NFSv4 ACL has an entry for users or groups that a
+// mode does not cover, or cannot be read. The ACL is big endian (RFC 7530, 6.2.1):
+// the number of entries, and for each one type, flags and mask, 4 bytes each, the
+// length of a name and the name, padded to 4 bytes.
 func namesSomebody(acl []byte) bool {
 	word := func() (n uint32, ok bool) {
 		if len(acl) < 4 {
@@ -145,9 +145,9 @@ func namesSomebody(acl []byte) bool {
 	return !ok
 }
 
-// HasACL reports whether t has an access ACL, which it takes from the default
-// ACL of its folder. An NFSv4 ACL with entries for users or groups, which it may
-// inherit as well, is ErrNFS4ACL.
+// HasACL reports whether t has an access ACL, inherited from the default ACL of its
+// folder. The error is ErrNFS4ACL for an inherited NFSv4 ACL with entries for users
+// or groups.
 func (t Temp) HasACL() (bool, error) {
 	var attr = [len(aclName) + 1]byte([]byte(aclName + "\x00"))
 	for {
@@ -166,8 +166,8 @@ func (t Temp) HasACL() (bool, error) {
 	}
 }
 
-// SetACL gives t the access ACL, and the permissions with it; nil removes the
-// one that it has, and leaves the permissions.
+// SetACL sets the access ACL of t, and with it the permissions. nil removes the ACL
+// and keeps the permissions.
 func (t Temp) SetACL(acl []byte) error {
 	return Retry(func() error {
 		if acl == nil {

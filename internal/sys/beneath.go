@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 )
 
-// ErrEscapes is the error of a path that is not one below a root.
+// ErrEscapes is the error of a path that is not below a root.
 var ErrEscapes = errors.New("want a path below the root: relative, not empty, and without \"..\"")
 
-// CleanBeneath returns path in the form that OpenBeneath and OpenFileBeneath
-// take, or ErrEscapes. "a/.." is refused as well: what ".." leads to depends on
-// whether a is a symlink.
+// CleanBeneath returns path in the form that OpenBeneath and OpenFileBeneath take,
+// or ErrEscapes. It refuses "a/.." too: the target of ".." depends on whether a is a
+// symlink.
 func CleanBeneath(path string) (string, error) {
 	if !filepath.IsLocal(path) {
 		return "", ErrEscapes
@@ -32,8 +32,9 @@ func CleanBeneath(path string) (string, error) {
 
 func isSeparator(c byte) bool { return c == '/' || c == filepath.Separator }
 
-// OpenIn opens the directory name: as OpenDir does where root is nil, else below
-// root, as OpenBeneath does. What is no path below a root is ErrEscapes.
+// OpenIn opens the directory name as OpenDir does, or, if root is not nil, below
+// root as OpenBeneath does. The error is ErrEscapes for a name that is not below a
+// root.
 func OpenIn(root *os.Root, name string, how DirUse, oneMount bool) (Dir, error) {
 	if root == nil {
 		return OpenDir(name, how)
@@ -50,8 +51,8 @@ func OpenIn(root *os.Root, name string, how DirUse, oneMount bool) (Dir, error) 
 	return top.OpenBeneath(clean, how, oneMount)
 }
 
-// splitBeneath cuts a clean path before its last name. dir is "." if there is
-// one name only.
+// splitBeneath splits a clean path before its last component. dir is "." for a
+// single component.
 func splitBeneath(path string) (dir, base string) {
 	for i := len(path) - 1; i >= 0; i-- {
 		if isSeparator(path[i]) {
@@ -61,8 +62,7 @@ func splitBeneath(path string) (dir, base string) {
 	return ".", path
 }
 
-// bare takes the cause out of a *fs.PathError, as the callers add a path of
-// their own.
+// bare returns the cause of a *fs.PathError: the callers add a path of their own.
 func bare(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

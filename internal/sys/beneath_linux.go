@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RootDir opens the directory of r again, as a descriptor that does not depend
-// on r any more.
+// RootDir opens the directory of r again. The result stays open when r is closed.
 func RootDir(r *os.Root, how DirUse) (Dir, error) {
 	f, err := r.OpenFile(".", unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -37,13 +36,13 @@ func RootDir(r *os.Root, how DirUse) (Dir, error) {
 // noOpenat2 is set once the kernel, or a seccomp filter, refused openat2(2).
 var noOpenat2 atomic.Bool
 
-// OpenBeneath opens the directory path, which must be clean (CleanBeneath),
-// without following any symlink and without leaving d. A symlink is ELOOP, or
-// ENOTDIR from kernels without openat2(2). With oneMount a mount point below d
-// is EXDEV.
+// OpenBeneath opens the directory path, which must be clean (CleanBeneath), without
+// following a symlink and without leaving d. The error of a symlink is ELOOP, or
+// ENOTDIR on kernels without openat2(2). With oneMount a mount point below d is
+// EXDEV.
 //
-// It is one openat2(2) (Linux 5.6), or one openat(2) a component where there is
-// none.
+// It takes one openat2(2) (Linux 5.6), or one openat(2) for each component where
+// that is missing.
 func (d Dir) OpenBeneath(path string, how DirUse, oneMount bool) (Dir, error) {
 	fd, err := d.beneath(path, int(how)|unix.O_DIRECTORY, 0, oneMount)
 	switch err {
@@ -64,10 +63,10 @@ func (d Dir) OpenBeneath(path string, how DirUse, oneMount bool) (Dir, error) {
 	return sub, nil
 }
 
-// OpenFileBeneath opens the file path as openat(2) does with flags and perm,
-// and otherwise as OpenBeneath. The caller should add O_NONBLOCK where a FIFO
-// may stand at the path: else opening it waits for the other end. O_PATH is
-// not for it. The file's name, which its errors tell, is name.
+// OpenFileBeneath opens the file path with the flags and perm of openat(2), confined
+// as OpenBeneath is. The file's name, for its errors, is name. The caller adds
+// O_NONBLOCK where the path may be a FIFO, as the open waits for its other end
+// otherwise. O_PATH is not supported.
 func (d Dir) OpenFileBeneath(path, name string, flags int, perm fs.FileMode, oneMount bool) (*os.File, error) {
 	fd, err := d.openFileBeneath(path, flags, perm, oneMount)
 	if err != nil {
@@ -148,7 +147,7 @@ func (d Dir) openat2(path string, flags int, perm fs.FileMode, oneMount bool) (i
 	}
 }
 
-// walk is openat2 of a directory for kernels without it. path is clean.
+// walk opens a directory below d on kernels without openat2(2). path is clean.
 func (d Dir) walk(path string, how DirUse) (Dir, error) {
 	at := d
 	for {
@@ -172,7 +171,7 @@ func (d Dir) walk(path string, how DirUse) (Dir, error) {
 	}
 }
 
-// walkFile is openat2 of a file for kernels without it. path is clean.
+// walkFile opens a file below d on kernels without openat2(2). path is clean.
 func (d Dir) walkFile(path string, flags int, perm fs.FileMode, oneMount bool) (int, error) {
 	dir, base := splitBeneath(path)
 	at, err := d.walk(dir, ForPath)
@@ -203,7 +202,7 @@ func (d Dir) walkFile(path string, flags int, perm fs.FileMode, oneMount bool) (
 	return fd, nil
 }
 
-// truncateRegular is what O_TRUNC does to an open file.
+// truncateRegular does what O_TRUNC does, to an open file.
 func truncateRegular(fd int) error {
 	var st unix.Stat_t
 	if err := Retry(func() error { return unix.Fstat(fd, &st) }); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -213,8 +212,7 @@ func truncateRegular(fd int) error {
 }
 
 // sameMount returns EXDEV if two descriptors are of different mounts. It reads
-// /proc, as STATX_MNT_ID is younger than openat2, for whose absence this is.
-// Below a directory, only what is not behind a mount point is of its mount.
+// /proc: kernels without openat2(2) have no STATX_MNT_ID either.
 func sameMount(a, b int) error {
 	m, err := mountOf(a)
 	if err != nil {

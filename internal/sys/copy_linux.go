@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NextData is the first range of f from off on that holds data (SEEK_DATA,
-// SEEK_HOLE). It begins at size if there is none. It moves f's offset.
+// NextData returns the first range of f from off that holds data (SEEK_DATA,
+// SEEK_HOLE). start is size if there is none. It moves f's offset.
 func NextData(f *os.File, off, size int64) (start, end int64, err error) {
 	err = WithFD(f, func(fd int) (err error) {
 		start, err = unix.Seek(fd, off, unix.SEEK_DATA)
@@ -30,8 +30,8 @@ func NextData(f *os.File, off, size int64) (start, end int64, err error) {
 	return min(start, size), min(end, size), err
 }
 
-// CloneTail has dst share the blocks of src from off on to its end, at the
-// offset to (FICLONERANGE). Both offsets are multiples of the block.
+// CloneTail makes dst, from its offset to, share the blocks of src from off to the
+// end (FICLONERANGE). Both offsets must be multiples of the block size.
 func CloneTail(dst int, to int64, src *os.File, off int64) error {
 	return WithFD(src, func(fd int) error {
 		r := unix.FileCloneRange{Src_fd: int64(fd), Src_offset: uint64(off), Dest_offset: uint64(to)}
@@ -39,12 +39,12 @@ func CloneTail(dst int, to int64, src *os.File, off int64) error {
 	})
 }
 
-// maxCopy is what one copy_file_range(2) takes at most, in bytes.
+// maxCopy is the most that one copy_file_range(2) is asked for, in bytes.
 const maxCopy = 1 << 30
 
-// CopyInKernel copies n bytes of src from off on to dst at the offset to, by
-// copy_file_range(2), and tells how many. Less without an error: src has become
-// shorter.
+// CopyInKernel copies n bytes of src at off to dst at the offset to, by
+// copy_file_range(2), and returns how many it copied: fewer than n without an error
+// if src has become shorter.
 func CopyInKernel(dst int, to int64, src *os.File, off, n int64) (done int64, err error) {
 	for done < n {
 		var m int
@@ -61,17 +61,19 @@ func CopyInKernel(dst int, to int64, src *os.File, off, n int64) (done int64, er
 	return done, nil
 }
 
-// mappedPiece is what CopyMapped maps at a time. Above 4 MiB nothing is gained.
+// mappedPiece is how much CopyMapped maps at a time, in bytes. More than 4 MiB gains
+// nothing.
 const mappedPiece = 4 << 20
 
-// mappedWrite is what it writes at a time: for larger writes the page cache
-// takes larger pieces of memory, which may have to be made first.
+// mappedWrite is how much CopyMapped writes at a time, in bytes: for larger writes
+// the page cache allocates larger pieces of memory, which may have to be compacted
+// first.
 const mappedWrite = 128 << 10
 
-// CopyMapped copies n bytes of src from off on to dst at the offset to, and
-// tells how many. It writes straight from a mapping, so that the bytes are
-// copied once in memory, not twice. Where src has become shorter, or cannot be
-// read, that is EFAULT of write(2), no signal: nobody here touches the memory.
+// CopyMapped copies n bytes of src at off to dst at the offset to, and returns how
+// many it copied. It writes from a mapping, so that the bytes are copied once in
+// memory, not twice. If src has become shorter or cannot be read, write(2) returns
+// EFAULT; there is no signal, as this process does not touch the mapping.
 func CopyMapped(dst int, to int64, src *os.File, off, n int64) (done int64, err error) {
 	conn, err := src.SyscallConn()
 	if err != nil {
@@ -111,10 +113,10 @@ func copyMapped(dst int, to int64, fd int, off, n int64) (done int64, err error)
 	return done, nil
 }
 
-// willNeed has the kernel begin to read n bytes at off, where it has them not
-// yet: by page faults alone it would read them one readahead window after the
-// other. One call reads no more than such a window, or one request of the
-// device (force_page_cache_ra); 128 KiB is what both are by default, or more.
+// willNeed makes the kernel start to read the n bytes at off that are not cached:
+// page faults alone would read one readahead window after the other. One call reads
+// at most such a window, or one request of the device (force_page_cache_ra); both
+// are 128 KiB or more by default.
 func willNeed(fd int, off, n int64) {
 	const window = 128 << 10
 	for ; n > 0; off, n = off+window, n-window {
@@ -122,10 +124,10 @@ func willNeed(fd int, off, n int64) {
 	}
 }
 
-// CopyOn copies up to n bytes of src, from its offset on, to dst at *to, or
-// where that is nil at the offset of dst, by one copy_file_range(2): the file
-// system may share blocks between the two. The offsets move. 0 bytes without
-// an error: the end of src.
+// CopyOn copies up to n bytes of src, from its offset, to dst at *to, or at the
+// offset of dst if to is nil, by one copy_file_range(2): the file system may share
+// blocks between the two. The offsets move. It returns 0 without an error at the end
+// of src.
 func CopyOn(dst *os.File, to *int64, src syscall.RawConn, n int64) (copied int64, err error) {
 	cerr := src.Control(func(from uintptr) {
 		err = WithFD(dst, func(fd int) error {
@@ -140,13 +142,14 @@ func CopyOn(dst *os.File, to *int64, src syscall.RawConn, n int64) (copied int64
 	return copied, err
 }
 
-// NoKernelCopy reports whether err of CopyOn says that another way may do:
-// other file systems, other kinds of files, one that is appended to, a filter.
+// NoKernelCopy reports whether err of CopyOn means that a copy through memory may
+// still work: other file systems or kinds of files, a file opened with O_APPEND, a
+// seccomp filter.
 func NoKernelCopy(err error) bool {
 	return Absent(err) || err == unix.EPERM || err == unix.EBADF
 }
 
-// Unreadable reports whether err of CopyMapped is about src.
+// Unreadable reports whether err of CopyMapped concerns src.
 func Unreadable(err error) bool {
 	return err == unix.EFAULT || err == unix.ENODEV || err == unix.EACCES
 }

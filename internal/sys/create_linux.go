@@ -11,31 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CreateUse says what CreateFile does with a name that is there already.
+// CreateUse is what CreateFile does with an existing name.
 type CreateUse int
 
 const (
-	// CreateNew: refuse it with EEXIST, a symlink too, wherever it leads.
+	// CreateNew fails with EEXIST, also for a symlink, wherever it leads.
 	CreateNew CreateUse = unix.O_EXCL
-	// CreateEmpty: truncate the file. A symlink is refused with ELOOP.
+	// CreateEmpty truncates the file. A symlink fails with ELOOP.
 	CreateEmpty CreateUse = unix.O_TRUNC | unix.O_NOFOLLOW
-	// CreateOpen: leave the file as it is. A symlink is refused with ELOOP.
+	// CreateOpen keeps the file as it is. A symlink fails with ELOOP.
 	CreateOpen CreateUse = unix.O_NOFOLLOW
 )
 
-// CreateFile makes the file path and opens it for reading and writing. The
-// file's name, which its errors tell, is name.
+// CreateFile makes the file path and opens it for reading and writing. The file's
+// name, for its errors, is name.
 //
-// os.OpenFile would try to hand the descriptor to the runtime's poller, which
-// takes five calls: O_NONBLOCK is set, epoll_ctl(2) refuses regular files with
-// EPERM, and O_NONBLOCK is taken back. os.NewFile asks for the flags, one
-// call, and leaves a blocking descriptor as it is.
+// os.OpenFile would offer the descriptor to the runtime's poller, which takes five
+// calls: it sets O_NONBLOCK, epoll_ctl(2) refuses regular files with EPERM, and it
+// clears O_NONBLOCK. os.NewFile reads the flags, one call, and leaves a blocking
+// descriptor as it is.
 func (d Dir) CreateFile(path, name string, perm fs.FileMode, use CreateUse) (*os.File, error) {
 	return d.openFile(path, name, int(use)|unix.O_CREAT|unix.O_RDWR, perm)
 }
 
-// OpenUnnamed makes a file in d that has no name (O_TMPFILE). Not all file
-// systems have such files; see Absent.
+// OpenUnnamed makes a file without a name in d (O_TMPFILE). Not all file systems
+// have such files; see Absent.
 func (d Dir) OpenUnnamed(name string, perm fs.FileMode) (*os.File, error) {
 	return d.openFile(".", name, unix.O_TMPFILE|unix.O_RDWR, perm)
 }
@@ -59,8 +59,8 @@ func (d Dir) openFile(path, name string, flags int, perm fs.FileMode) (*os.File,
 	}
 }
 
-// TouchFile makes the empty file path and opens nothing: mknodat(2) of a
-// regular file, which needs no privilege and no descriptor.
+// TouchFile makes the empty file path without opening it: mknodat(2) of a regular
+// file needs no privilege and no descriptor.
 func (d Dir) TouchFile(path string, perm fs.FileMode) error {
 	var buf [pathBuf]byte
 	p, err := dirPath(&buf, path)
@@ -102,9 +102,8 @@ func modeBits(perm fs.FileMode) uintptr {
 	return mode
 }
 
-// Umask is the umask of the calling thread, or 0 where there is no /proc that
-// tells it: umask(2) does so only to those who set another one, for all
-// threads. It takes three calls.
+// Umask returns the umask of the calling thread, or 0 without /proc: umask(2)
+// returns it only by setting another one for all threads. It takes three calls.
 func Umask() (fs.FileMode, error) {
 	const name, field = "/proc/thread-self/status", "\nUmask:\t"
 	fd, err := openFD(unix.AT_FDCWD, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)

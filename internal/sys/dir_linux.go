@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CanSyncDir tells whether this system can make a directory's entries
-// durable.
+// CanSyncDir is whether this system can make a directory's entries durable.
 const CanSyncDir = true
 
 // A Dir is an open directory. Its methods take paths relative to it, return
@@ -24,19 +23,19 @@ func newDir(fd int) Dir { return Dir{fd + 1} }
 
 func (d Dir) fd() int { return d.ref - 1 }
 
-// DirUse says what a directory is opened for.
+// DirUse is what a directory is opened for.
 type DirUse int
 
 const (
-	// ForPath: only to name what is below it (O_PATH). Needs no permission
-	// on the directory itself.
+	// ForPath is only for naming files below it (O_PATH). It needs no permission on
+	// the directory itself.
 	ForPath DirUse = unix.O_PATH
-	// ForSync: to sync its entries. fsync(2) refuses an O_PATH descriptor,
-	// so this needs read permission.
+	// ForSync is for syncing its entries. fsync(2) refuses an O_PATH descriptor, so
+	// ForSync needs read permission.
 	ForSync DirUse = unix.O_RDONLY
 )
 
-// DirInfo is what Stat and Lstat tell.
+// DirInfo is the result of Stat and Lstat.
 type DirInfo struct {
 	IsDir     bool
 	IsSymlink bool
@@ -50,15 +49,15 @@ func OpenDir(name string, how DirUse) (Dir, error) {
 	return openat(unix.AT_FDCWD, name, int(how)|unix.O_DIRECTORY|unix.O_CLOEXEC)
 }
 
-// Confine returns d in a form that can be confined, which is d: here the
-// caller confines, by OpenChild and OpenBeneath.
+// Confine returns d, which needs no other form to be confined here: OpenChild and
+// OpenBeneath confine.
 func Confine(d Dir) (Dir, error) { return d, nil }
 
-// Mkdir is mkdirat(2).
+// Mkdir makes the directory path (mkdirat(2)).
 func (d Dir) Mkdir(path string, perm fs.FileMode) error { return mkdirat(d.fd(), path, perm) }
 
-// CurrentDir stands for the working directory of the process, whichever that
-// is when a method is called. It need not be closed.
+// CurrentDir stands for the working directory of the process at the time of each
+// call. It need not be closed.
 func CurrentDir() Dir { return newDir(unix.AT_FDCWD) }
 
 // Open opens the directory path, following symlinks.
@@ -66,14 +65,14 @@ func (d Dir) Open(path string, how DirUse) (Dir, error) {
 	return openat(d.fd(), path, int(how)|unix.O_DIRECTORY|unix.O_CLOEXEC)
 }
 
-// OpenChild opens the directory name, one component. A symlink is refused
-// with ENOTDIR (O_NOFOLLOW together with O_DIRECTORY).
+// OpenChild opens the directory name, a single component. A symlink fails with
+// ENOTDIR (O_NOFOLLOW together with O_DIRECTORY).
 func (d Dir) OpenChild(name string, how DirUse) (Dir, error) {
 	return openat(d.fd(), name, int(how)|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 }
 
-// Rmdir removes the empty directory path (unlinkat(2) with AT_REMOVEDIR).
-// Anything but a directory is refused with ENOTDIR, a symlink too.
+// Rmdir removes the empty directory path (unlinkat(2) with AT_REMOVEDIR). All other
+// files, symlinks too, fail with ENOTDIR.
 func (d Dir) Rmdir(path string) error {
 	var buf [pathBuf]byte
 	p, err := dirPath(&buf, path)
@@ -89,13 +88,13 @@ func (d Dir) Rmdir(path string) error {
 // Stat follows a symlink at the end of path.
 func (d Dir) Stat(path string) (DirInfo, error) { return statx(d.fd(), path, 0) }
 
-// Lstat does not.
+// Lstat does not follow a symlink at the end of path.
 func (d Dir) Lstat(path string) (DirInfo, error) {
 	return statx(d.fd(), path, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// Sync makes the directory's entries durable (fsync(2): syncing a file does
-// not sync the entry that names it; that takes an fsync of the directory).
+// Sync makes the directory's entries durable (fsync(2)): syncing a file does not
+// sync the entry that names it.
 func (d Dir) Sync() error {
 	return dirCall(func() syscall.Errno {
 		_, _, e := syscall.Syscall(unix.SYS_FSYNC, uintptr(d.fd()), 0, 0)
@@ -103,7 +102,7 @@ func (d Dir) Sync() error {
 	})
 }
 
-// Close closes the descriptor. Linux frees it even when it answers EINTR, so
+// Close closes the descriptor. Linux frees it even when it returns EINTR, so
 // close(2) is never repeated.
 func (d Dir) Close() error {
 	if err := unix.Close(d.fd()); err != nil && err != unix.EINTR {
@@ -115,11 +114,10 @@ func (d Dir) Close() error {
 // topDir is EXT4_TOPDIR_FL of <linux/fs.h>, the attribute T of chattr(1).
 const topDir = 0x00020000
 
-// Unrelated tells the file system, for good, that the directories made in d
-// have nothing to do with each other (chattr(1), T). ext4 spreads such
-// directories over its block groups, which it else fills one after the other
-// (Orlov's allocator); other file systems know no such thing. Only the owner
-// of d may say so.
+// Unrelated marks d so that the file system stores the directories made in it apart
+// from each other (chattr(1), T). ext4 then spreads them over its block groups,
+// instead of filling one after the other (Orlov's allocator); other file systems
+// have no such attribute. The mark is permanent. Only the owner of d can set it.
 func (d Dir) Unrelated() error {
 	own, err := d.Open(".", ForSync) // ioctl(2) refuses an O_PATH descriptor
 	if err != nil {
@@ -169,7 +167,7 @@ func openat(fd int, path string, flags int) (Dir, error) {
 	return newDir(r), nil
 }
 
-// openFD is openat(2).
+// openFD makes one openat(2).
 func openFD(fd int, path string, flags int, mode uintptr) (int, error) {
 	var buf [pathBuf]byte
 	p, err := dirPath(&buf, path)
@@ -188,8 +186,8 @@ func openFD(fd int, path string, flags int, mode uintptr) (int, error) {
 	}
 }
 
-// statx is used for its birth time, and because it has one number and one
-// struct on every architecture.
+// statx returns the birth time too, and has one number and one struct on every
+// architecture.
 func statx(fd int, path string, flags int) (DirInfo, error) {
 	var buf [pathBuf]byte
 	p, err := dirPath(&buf, path)
@@ -230,8 +228,8 @@ func dirInfo(mode uint32) DirInfo {
 	return DirInfo{IsDir: mode&unix.S_IFMT == unix.S_IFDIR, IsSymlink: mode&unix.S_IFMT == unix.S_IFLNK}
 }
 
-// dirCall repeats a call that a signal interrupted. Not all file systems honour
-// SA_RESTART, with which the Go runtime installs its handlers.
+// dirCall repeats a call after EINTR. Not all file systems honour SA_RESTART, with
+// which the Go runtime installs its handlers.
 func dirCall(call func() syscall.Errno) error {
 	for {
 		switch e := call(); e {
@@ -244,8 +242,8 @@ func dirCall(call func() syscall.Errno) error {
 	}
 }
 
-// pathBuf is the length of path up to which the NUL-terminated copy that the
-// kernel wants stays on the stack.
+// pathBuf is the length of path up to which its NUL-terminated copy stays on the
+// stack.
 const pathBuf = 256
 
 func dirPath(buf *[pathBuf]byte, s string) (*byte, error) {

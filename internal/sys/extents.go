@@ -1,7 +1,7 @@
 package sys
 
-// An Extent is a part of a file that has room on the disk, or will have it
-// once it is written out, in bytes.
+// An Extent is a part of a file with blocks on the disk, or with blocks to come at
+// writeback. Offsets are in bytes.
 type Extent struct {
 	Off, Len int64
 	// Unwritten: it reads as zeros.

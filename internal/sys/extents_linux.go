@@ -33,8 +33,8 @@ const (
 	fiemapOdd       = 0x8 | 0x100 | 0x200 | 0x400 // encoded, not aligned, inline, tail
 )
 
-// Extents lists the extents of f from its head on, also beyond its end, after
-// writing out what waits in the page cache. Neighbours may be in one or two.
+// Extents returns the extents of f from its start, also beyond its end, after
+// writing out its dirty pages. Adjacent ranges may be one extent or two.
 func Extents(f *os.File) ([]Extent, error) {
 	var list []Extent
 	m := new(fiemap)
@@ -66,20 +66,20 @@ func Extents(f *os.File) ([]Extent, error) {
 	}
 }
 
-// InsertRange puts n bytes of hole into f at off, by moving what is there and
-// behind. What of f was in the page cache is no longer there.
+// InsertRange inserts a hole of n bytes into f at off and shifts the bytes from
+// there up. It drops f from the page cache.
 func InsertRange(f *os.File, off, n int64) error {
 	return WithFD(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_INSERT_RANGE, off, n) })
 }
 
-// CollapseRange takes n bytes at off out of f, by moving what is behind.
+// CollapseRange removes n bytes at off from f and shifts the bytes after them down.
 func CollapseRange(f *os.File, off, n int64) error {
 	return WithFD(f, func(fd int) error { return unix.Fallocate(fd, unix.FALLOC_FL_COLLAPSE_RANGE, off, n) })
 }
 
-// CannotShift reports whether err is how fallocate(2) says that it does not
-// shift this file: these are not whole units of the file system (an ext4 with
-// clusters, an XFS realtime file), or it is no file of extents, or swap.
+// CannotShift reports whether err of fallocate(2) means that it cannot shift this
+// file: the range is not whole units of the file system (an ext4 with clusters, an
+// XFS realtime file), or the file has no extents, or is swap space.
 func CannotShift(err error) bool {
 	switch err {
 	case unix.EOPNOTSUPP, unix.ENOSYS, unix.EINVAL, unix.ETXTBSY:

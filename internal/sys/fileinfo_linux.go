@@ -7,17 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileInfo is what is kept of a file when another takes its name.
+// FileInfo is the owner, mode and identity of a file, which its replacement takes
+// over.
 type FileInfo struct {
 	Mode     fs.FileMode // type, permissions, setuid, setgid and sticky bits
 	UID, GID int
 	dev, ino uint64 // so that == tells files apart
 }
 
-// Same reports whether both are of one file.
+// Same reports whether both describe one file.
 func (fi FileInfo) Same(other FileInfo) bool { return fi.dev == other.dev && fi.ino == other.ino }
 
-// Info tells about name, and does not follow it if it is a symlink.
+// Info describes the file name, without following a symlink.
 func (d Dir) Info(name string) (FileInfo, error) {
 	var st unix.Stat_t
 	for {
@@ -29,7 +30,7 @@ func (d Dir) Info(name string) (FileInfo, error) {
 	}
 }
 
-// InfoOf tells about the open file f.
+// InfoOf describes the open file f.
 func InfoOf(f *os.File) (fi FileInfo, err error) {
 	err = WithFD(f, func(fd int) error {
 		fi, err = newTemp(fd).Info()

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FlockHolder returns the process that took the flock(2) lock of the file that f
-// is open at, and its name; 0 and "" if this process may not know them. A
-// process that has ended may have left its lock to a child.
+// FlockHolder returns the process that holds the flock(2) lock of the open file f,
+// and its name; 0 and "" if this process may not know them. A process that has
+// exited may have left its lock to a child.
 //
 // proc_locks(5) names a file by the device of its file system and its inode. On
-// btrfs and overlayfs stat(2) tells another device, or another inode: there
-// the descriptors of the processes that hold a lock are looked at. No file system
-// is asked anything for it, as one of a stranger may never answer.
+// btrfs and overlayfs stat(2) returns another device or inode: there FlockHolder
+// looks at the descriptors of the processes that hold a lock. It makes no call that
+// a file system has to answer, as that of another user may never do so.
 func FlockHolder(f *os.File) (pid int, command string) {
 	want, err := theFile(f)
 	if err != nil {
@@ -36,14 +36,14 @@ func FlockHolder(f *os.File) (pid int, command string) {
 	return 0, ""
 }
 
-// A lockedFile is a file as descriptors of it are known by.
+// A lockedFile is how descriptors of a file are recognised.
 type lockedFile struct {
 	base  string // it was opened by
 	inode string // a line of proc_pid_fdinfo(5), "" before Linux 5.14
 	id    fileID
 }
 
-// A fileID is what stat(2) tells a file by.
+// A fileID is how stat(2) identifies a file.
 type fileID struct {
 	major, minor uint32
 	inode        uint64
@@ -69,8 +69,8 @@ func cachedID(path string) (fileID, error) {
 	return fileID{st.Dev_major, st.Dev_minor, st.Ino}, err
 }
 
-// fdInfoMost is how much is read about a descriptor, in bytes. Its flock(2) comes
-// before the locks of fcntl(2), of which there may be any number.
+// fdInfoMost bounds the bytes read about a descriptor. Its flock(2) comes before the
+// locks of fcntl(2), of which there may be any number.
 const fdInfoMost = 4 << 10
 
 func fdInfo(pid, fd string) (string, error) {
@@ -83,7 +83,7 @@ func fdInfo(pid, fd string) (string, error) {
 	return string(b), err
 }
 
-// inodeLine is the line of the inode, as its file system numbers it itself.
+// inodeLine returns the line with the inode number that the file system itself uses.
 func inodeLine(info string) string {
 	for line := range strings.Lines(info) {
 		if strings.HasPrefix(line, "ino:") {
@@ -118,12 +118,12 @@ type flock struct {
 	file string // device and inode
 }
 
-// flockMost is how many locks, and how many descriptors of all processes, are
-// looked at: it is only to say more in an error, whose caller waits no longer.
+// flockMost bounds the locks, and the descriptors of all processes, that FlockHolder
+// looks at: the result only adds to an error message, which cannot wait for it.
 const flockMost = 10_000
 
-// flocks lists the exclusive and shared locks that are held, of processes that
-// can be seen from here.
+// flocks returns the exclusive and shared locks of the processes that are visible
+// here.
 func flocks() (list []flock) {
 	f, err := os.Open("/proc/locks")
 	if err != nil {
@@ -145,7 +145,7 @@ func flocks() (list []flock) {
 }
 
 // lockedBy reports whether a process has a lock of the file. It looks at *left
-// descriptors at most, and takes them off that.
+// descriptors at most, and subtracts those that it looked at.
 func (want lockedFile) lockedBy(pid int, left *int) bool {
 	if *left <= 0 {
 		return false
@@ -175,7 +175,7 @@ func (want lockedFile) lockedBy(pid int, left *int) bool {
 	return false
 }
 
-// commandOf is the name of a process.
+// commandOf returns the name of a process.
 func commandOf(pid int) string {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
 	if err != nil {

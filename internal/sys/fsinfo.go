@@ -1,16 +1,16 @@
 package sys
 
-// FSInfo is what a file system says of itself.
+// FSInfo is the kind, size and free space of a file system.
 type FSInfo struct {
 	Magic uint32 // statfs f_type
 	Free  int64  // bytes that this user may still write
 	Total int64  // bytes
-	// Inodes is how many files the file system has room for, FreeInodes how
-	// many more. Both are 0 where it has no such limit.
+	// Inodes is how many files the file system can have, FreeInodes how many more.
+	// Both are 0 where there is no limit.
 	Inodes, FreeInodes int64
 }
 
-// A Statx is the part of statx(2) that tells what a file lies on.
+// A Statx is what statx(2) reports of the device below a file.
 type Statx struct {
 	Dev     string // "major:minor" of the device or, as on btrfs, an anonymous one
 	Rdev    string // "major:minor" of the device that the file is

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StatFS asks the file system of path how full it is.
+// StatFS returns the kind, size and free space of the file system of path.
 func StatFS(path string) (FSInfo, error) {
 	var st unix.Statfs_t
 	for {
@@ -32,8 +32,8 @@ func StatFS(path string) (FSInfo, error) {
 	}
 }
 
-// FSName names the file systems whose magic number tells them apart, and
-// returns "" for the rest. ext2, ext3 and ext4 share one number.
+// FSName returns the name of the file system with a magic number, and "" for an
+// unknown one. ext2, ext3 and ext4 share one number.
 func FSName(magic uint32) string {
 	switch magic {
 	case unix.EXT4_SUPER_MAGIC:
@@ -68,10 +68,10 @@ func FSName(magic uint32) string {
 	return ""
 }
 
-// StatPath tells what path lies on.
+// StatPath reports on the file path.
 func StatPath(path string) (Statx, error) { return statxFile(unix.AT_FDCWD, path, 0, path) }
 
-// StatFile tells what f lies on.
+// StatFile reports on the open file f.
 func StatFile(f *os.File) (st Statx, err error) {
 	err = WithFD(f, func(fd int) (err error) {
 		st, err = statxFile(fd, "", unix.AT_EMPTY_PATH, f.Name())

@@ -28,14 +28,13 @@ type fileHandle struct {
 	data  [maxHandle]byte
 }
 
-// Handle tells the file path, which is not followed if it is a symlink, from
-// every other that has been or will be there: the file system's handle for it,
-// which holds a number that the next user of the inode does not get
-// (name_to_handle_at(2)). It is a hash, never 0, and means something in this
-// process only.
+// Handle identifies the file path, without following a symlink, among all that have
+// been or will be there: it hashes the file system's handle for it, which includes a
+// number that the next user of the inode does not get (name_to_handle_at(2)). It is
+// never 0, and meaningful in this process only.
 //
-// Where the file system has no handles it is the inode's number and its time of
-// birth: a file that was made in the same tick of the clock may have the same.
+// Where the file system has no handles it hashes the inode's number and birth time:
+// a file made in the same tick of the clock may have the same.
 func (d Dir) Handle(path string) (uint64, error) {
 	var buf [pathBuf]byte
 	p, err := dirPath(&buf, path)

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// An Identity tells a file from every other one of its file system that is
-// there at the same time.
+// An Identity identifies a file among those that its file system has at one time.
 type Identity struct {
 	Dev, Inode uint64
 	Type       fs.FileMode // the type bits; 0 is a regular file

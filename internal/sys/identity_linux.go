@@ -7,15 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Identity tells which file t is.
+// Identity identifies t.
 func (t Temp) Identity() (Identity, error) {
 	var st unix.Stat_t
 	err := Retry(func() error { return unix.Fstat(t.fd(), &st) })
 	return identity(&st), err
 }
 
-// Identity tells which file name is, and does not follow it if it is a
-// symlink.
+// Identity identifies the file name, without following a symlink.
 func (d Dir) Identity(name string) (Identity, error) {
 	var st unix.Stat_t
 	err := Retry(func() error { return unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW) })

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inode is the number of the file that fi is of.
+// Inode returns the inode number of the file that fi describes.
 func Inode(fi os.FileInfo) uint64 {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return st.Ino
@@ -23,7 +23,7 @@ func OwnFile(fi os.FileInfo) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// AllocatedBytes returns how much room on the disk a file takes.
+// AllocatedBytes returns how many bytes a file takes on the disk.
 func AllocatedBytes(fi os.FileInfo) int64 {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return st.Blocks * 512 // stat(2): whatever the block size
@@ -31,14 +31,15 @@ func AllocatedBytes(fi os.FileInfo) int64 {
 	return 0
 }
 
-// InodeOf is the number of the file's inode.
+// InodeOf returns the inode number of an open file.
 func InodeOf(fd int) (uint64, error) {
 	var st unix.Stat_t
 	err := Retry(func() error { return unix.Fstat(fd, &st) })
 	return st.Ino, err
 }
 
-// AccessTime is when the file was last read, as far as the system records it.
+// AccessTime returns when the file was last read; how precise that is depends on the
+// mount options (relatime).
 func AccessTime(fi fs.FileInfo) time.Time {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(st.Atim.Unix())
@@ -46,8 +47,8 @@ func AccessTime(fi fs.FileInfo) time.Time {
 	return time.Time{}
 }
 
-// SetTimes sets the times of access and modification (futimens(3)). Of a zero
-// time it leaves the one that is there.
+// SetTimes sets the times of access and modification (futimens(3)). It leaves a time
+// unchanged whose argument is zero.
 func SetTimes(fd int, access, modification time.Time) error {
 	var ts [2]unix.Timespec
 	for i, t := range []time.Time{access, modification} {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileLimits reads the limits on descriptors of this process (RLIMIT_NOFILE).
+// FileLimits returns the limits on the descriptors of this process (RLIMIT_NOFILE).
 // It needs no descriptor.
 func FileLimits() (soft, hard uint64, err error) {
 	var r syscall.Rlimit
@@ -19,9 +19,8 @@ func FileLimits() (soft, hard uint64, err error) {
 	return r.Cur, r.Max, nil
 }
 
-// SetFileLimit sets the soft limit. package syscall's call is taken because
-// it also tells the runtime, which else gives children the limit that the
-// process began with.
+// SetFileLimit sets the soft limit. It uses package syscall, which also informs the
+// runtime: otherwise children would get the limit that this process started with.
 func SetFileLimit(soft uint64) error {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
@@ -31,8 +30,8 @@ func SetFileLimit(soft uint64) error {
 	return os.NewSyscallError("setrlimit", syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r))
 }
 
-// OpenFiles counts the descriptors of this process. Since Linux 6.2 they are
-// the size of the directory, and counting needs no descriptor itself.
+// OpenFiles returns the number of descriptors of this process. Since Linux 6.2 it is
+// the size of the directory, which needs no descriptor.
 func OpenFiles() (uint64, error) {
 	const dir = "/proc/self/fd"
 	fi, err := os.Stat(dir)
@@ -46,7 +45,7 @@ func OpenFiles() (uint64, error) {
 	return uint64(max(0, len(fds)-1)), err // without the one that reads
 }
 
-// SystemFiles reads how many open files the whole system has, and may have
+// SystemFiles returns how many open files the whole system has, and can have
 // (fs.file-max).
 func SystemFiles() (used, most uint64, err error) {
 	const name = "/proc/sys/fs/file-nr"

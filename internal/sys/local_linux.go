@@ -2,9 +2,9 @@ package sys
 
 import "golang.org/x/sys/unix"
 
-// SeesLocks reports whether who else may write in d can take flock(2)'s locks
-// only where this kernel sees them: one kernel at a time can have the file
-// system mounted. What it does not know, it denies.
+// SeesLocks reports whether this kernel sees all flock(2) locks in d: only one
+// kernel at a time can have the file system mounted. It returns false where it
+// cannot know.
 func (d Dir) SeesLocks() bool {
 	var st unix.Statfs_t
 	if err := Retry(func() error { return unix.Fstatfs(d.fd(), &st) }); err != nil {
@@ -17,7 +17,7 @@ func (d Dir) SeesLocks() bool {
 	return d.IsLocal()
 }
 
-// Device is the number of the file system that d is on.
+// Device returns the number of the file system of d.
 func (d Dir) Device() (uint64, error) {
 	var st unix.Stat_t
 	for {
@@ -29,8 +29,8 @@ func (d Dir) Device() (uint64, error) {
 	}
 }
 
-// IsLocal reports whether d is on a file system that one kernel at a time can
-// have mounted. What it does not know, it denies.
+// IsLocal reports whether only one kernel at a time can have the file system of d
+// mounted. It returns false where it cannot know.
 func (d Dir) IsLocal() bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(d.fd(), &st); err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewMemory makes a file in memory that Seal can seal. name is for /proc only.
+// NewMemory makes a file in memory that Seal can seal. name shows in /proc only.
 func NewMemory(name string) (*os.File, error) {
 	var fd int
 	err := Retry(func() (err error) {
@@ -19,8 +19,9 @@ func NewMemory(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// Seal makes a file of NewMemory immutable: no write, no other size, and no
-// other seals (fcntl(2), F_ADD_SEALS). EBUSY: it is mapped for writing.
+// Seal makes a file of NewMemory immutable: no writes, no change of size, no other
+// seals (fcntl(2), F_ADD_SEALS). It fails with EBUSY while the file is mapped for
+// writing.
 func Seal(f *os.File) error {
 	return WithFD(f, func(fd int) error {
 		_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS,

@@ -19,9 +19,8 @@ const (
 	MemPopulate   = unix.MADV_POPULATE_READ // read and map now, errors instead of SIGBUS; Linux 5.14
 )
 
-// Mmap maps n bytes of f from its start, for reading, shared: what is written
-// to the file by whatever way is seen. populate fills the page table first,
-// as far as that can be done without an error.
+// Mmap maps the first n bytes of f for reading, shared: later writes to the file are
+// visible. populate fills the page table first, where that works without an error.
 func Mmap(f *os.File, n int, populate bool) ([]byte, error) {
 	flags := unix.MAP_SHARED
 	if populate {
@@ -39,9 +38,8 @@ func Mmap(f *os.File, n int, populate bool) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), n), nil
 }
 
-// MmapMemory maps n bytes of memory of no file, which the garbage collector
-// knows nothing of. Pages are taken as they are written to, huge ones where the
-// kernel has them.
+// MmapMemory maps n bytes of anonymous memory, which the garbage collector does not
+// see. Pages are allocated on the first write, huge ones where the kernel has them.
 func MmapMemory(n int) ([]byte, error) {
 	p, err := unix.MmapPtr(-1, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
@@ -52,13 +50,12 @@ func MmapMemory(n int) ([]byte, error) {
 	return mem, nil
 }
 
-// Munmap takes a mapping away.
+// Munmap removes a mapping.
 func Munmap(mem []byte) error {
 	return os.NewSyscallError("munmap", unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem))))
 }
 
-// Madvise is madvise(2) on a part of a mapping. It begins at the page of the
-// part's first byte.
+// Madvise calls madvise(2) on a part of a mapping, from the page of its first byte.
 func Madvise(mem []byte, advice int) error {
 	if len(mem) == 0 {
 		return nil

@@ -64,8 +64,8 @@ func parseMount(line string) (MountPoint, error) {
 	return m, nil
 }
 
-// unescape undoes the kernel's mangling: space, tab, newline and backslash
-// stand as \040, \011, \012 and \134.
+// unescape undoes the kernel's escaping: space, tab, newline and backslash are \040,
+// \011, \012 and \134.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -84,11 +84,11 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// FindMount returns the mount that path lies on. path is absolute and free
-// of symlinks, st its Statx. The mount id decides where the kernel tells it;
-// else the longest mount point above path does, among those of its device
-// where there are any: files of a btrfs subvolume have another st_dev than
-// its mount. Of mounts on one point the last hides the others.
+// FindMount returns the mount of path, which is absolute and free of symlinks; st is
+// its Statx. The mount id decides if the kernel reports it. Otherwise it is the
+// longest mount point above path, among those of its device if there are any: files
+// of a btrfs subvolume have another st_dev than its mount. Of mounts on one point
+// the last hides the others.
 func FindMount(ms []MountPoint, path string, st Statx) (MountPoint, bool) {
 	var best MountPoint
 	found, sameDev := false, false

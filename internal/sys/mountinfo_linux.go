@@ -2,7 +2,7 @@ package sys
 
 import "os"
 
-// Mounts lists what is mounted in this process's mount namespace.
+// Mounts returns the mounts in this process's mount namespace.
 func Mounts() ([]MountPoint, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {

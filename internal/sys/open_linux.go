@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenRead opens a file for reading. A FIFO is not waited for (O_NONBLOCK):
-// the caller looks at what it got. Regular files and directories take no
-// notice of the flag.
+// OpenRead opens a file for reading. It does not wait for the other end of a FIFO
+// (O_NONBLOCK): the caller checks the kind of the file. Regular files and
+// directories ignore the flag.
 //
 // See CreateFile for why this is not os.OpenFile.
 func OpenRead(name string, direct bool) (*os.File, error) {
 	return openRead(name, direct, func(flags int) (fd int, err error) { return unix.Open(name, flags|unix.O_CLOEXEC, 0) })
 }
 
-// OpenReadBeneath is OpenRead below root, as OpenFileBeneath is.
+// OpenReadBeneath is OpenRead below root, confined as OpenFileBeneath is.
 func OpenReadBeneath(root *os.Root, name string, direct, oneMount bool) (*os.File, error) {
 	path, err := CleanBeneath(name)
 	if err != nil {
@@ -32,7 +32,7 @@ func OpenReadBeneath(root *os.Root, name string, direct, oneMount bool) (*os.Fil
 	return openRead(name, direct, func(flags int) (int, error) { return d.openFileBeneath(path, flags, 0, oneMount) })
 }
 
-// ReopenRead opens the file behind f once more for reading past the page cache.
+// ReopenRead opens the file of f again, for reading past the page cache.
 func ReopenRead(f *os.File) (*os.File, error) {
 	return openRead(f.Name(), true, func(flags int) (fd int, err error) {
 		err = WithFD(f, func(old int) (err error) {
@@ -65,9 +65,9 @@ func openRead(name string, direct bool, open func(flags int) (int, error)) (*os.
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// Reopen opens the file behind f once more for writing, whatever its name is
-// now: past the page cache (O_DIRECT), or with every write durable before it
-// returns (O_DSYNC), or both.
+// Reopen opens the file of f again for writing, whatever its name is now: past the
+// page cache (O_DIRECT), or with each write durable before it returns (O_DSYNC), or
+// both.
 func Reopen(f *os.File, direct, dsync bool) (*os.File, error) {
 	// Not O_RDWR: an owner may write a file of mode 0200 and not read it.
 	flags := unix.O_WRONLY | unix.O_CLOEXEC
@@ -88,7 +88,7 @@ func Reopen(f *os.File, direct, dsync bool) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// OpenedFor tells how f was opened.
+// OpenedFor returns how f was opened.
 func OpenedFor(f *os.File) (Opened, error) {
 	var flags int
 	err := WithFD(f, func(fd int) (err error) {

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// OpenToSync opens a directory for reading, which fsync(2) wants, by open. It
-// says so where that permission alone is missing.
+// OpenToSync opens a directory by open for reading, which fsync(2) needs. If only
+// that permission is missing, the error says so.
 func OpenToSync(path string, open func(string, DirUse) (Dir, error)) (Dir, error) {
 	d, err := open(path, ForSync)
 	if !errors.Is(err, fs.ErrPermission) {

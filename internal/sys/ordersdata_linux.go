@@ -42,7 +42,7 @@ func OrdersData(f *os.File) (ordered bool) {
 // new files inherit.
 func (d Dir) OrdersData() bool { return d.whyUnordered() == "" }
 
-// whyUnordered says why OrdersData denies, or "".
+// whyUnordered returns why OrdersData is false, or "".
 func (d Dir) whyUnordered() string {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(d.fd(), &st); err != nil {
@@ -107,16 +107,16 @@ func findOption(options string, prefixes ...string) string {
 	return ""
 }
 
-// hasInnerJournal reports whether the ext4 on the device "major:minor" has a
-// journal on the same device: jbd2 names that by device and inode, and one on
-// a device of its own by that alone (jbd2_journal_init_inode).
+// hasInnerJournal reports whether the ext4 on the device "major:minor" has its
+// journal on the same device: jbd2 names such a journal by device and inode, and one
+// on a device of its own by the device alone (jbd2_journal_init_inode).
 func hasInnerJournal(dev string) bool {
 	found, err := filepath.Glob("/proc/fs/jbd2/" + blockDevice(dev) + "-[0-9]*")
 	return err == nil && len(found) > 0
 }
 
-// blockDevice is the kernel's name of the device "major:minor", or one that
-// none has.
+// blockDevice returns the kernel's name of the device "major:minor", or a name that
+// no device has.
 func blockDevice(dev string) string {
 	link, err := os.Readlink("/sys/dev/block/" + dev)
 	if err != nil {
@@ -132,8 +132,8 @@ const (
 	xflagDAX          = 0x8000 // FS_XFLAG_DAX
 )
 
-// whyFlagsUnordered says which flag of d, that new files inherit, takes their
-// data another way than the argument above.
+// whyFlagsUnordered returns which flag of d, inherited by new files, makes their
+// data bypass the argument above, or "".
 func (d Dir) whyFlagsUnordered() string {
 	flags, err := unix.IoctlGetUint32(d.fd(), unix.FS_IOC_GETFLAGS)
 	if err != nil {
@@ -192,7 +192,7 @@ func (d Dir) whyFastCommits(dev string) string {
 	return ""
 }
 
-// read is an ioctl(2) that fills what p points to.
+// read calls an ioctl(2) that fills *p.
 func (d Dir) read(request uintptr, p unsafe.Pointer) error {
 	for {
 		_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(d.fd()), request, uintptr(p))
@@ -206,8 +206,8 @@ func (d Dir) read(request uintptr, p unsafe.Pointer) error {
 	}
 }
 
-// ioctlRead is the macro _IOR of linux/ioctl.h. Which bits say that it reads
-// differs between architectures.
+// ioctlRead is the macro _IOR of linux/ioctl.h. The bits for reading differ between
+// architectures.
 func ioctlRead(kind, number byte, size uintptr) uintptr {
 	const reads = unix.FS_IOC_GETFLAGS &^ (1<<29 - 1)
 	return reads | size<<16 | uintptr(kind)<<8 | uintptr(number)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Process is told from every other one by its number, the time it started
-// at, the boot, and the PID namespace that the number is of.
+// A Process is identified by its number, its start time, the boot, and the PID
+// namespace of the number.
 type Process struct {
 	PID       int
 	Start     uint64 // clock ticks since boot
@@ -20,8 +20,8 @@ type Process struct {
 	Boot      string // 32 hex digits
 }
 
-// ThisProcess tells who runs this. It fails where /proc is not there, or is
-// that of another PID namespace.
+// ThisProcess identifies this process. It fails where /proc is missing or is that of
+// another PID namespace.
 func ThisProcess() (Process, error) {
 	p := Process{PID: os.Getpid()}
 	self, err := os.Readlink("/proc/self")
@@ -51,10 +51,9 @@ func ThisProcess() (Process, error) {
 	return p, nil
 }
 
-// StartOf tells when the process pid started, in clock ticks since boot. The
-// error is os.ErrNotExist only if there is no such process, or nothing is left
-// of it but its exit code: with the mount
-// option hidepid /proc denies those of other users.
+// StartOf returns when the process pid started, in clock ticks since boot. The error
+// is os.ErrNotExist only if there is no such process, or only its exit code is left.
+// With the mount option hidepid, /proc denies the processes of other users.
 func StartOf(pid int) (uint64, error) {
 	if err := syscall.Kill(pid, 0); err == syscall.ESRCH {
 		return 0, os.ErrNotExist
@@ -81,10 +80,9 @@ func processStart(pid string) (uint64, error) {
 	return parseStart(string(stat))
 }
 
-// hasEnded tells from /proc/PID/stat that a process has let go of all that it
-// had, and only waits for its parent to look at it (proc_pid_stat(5), field 3).
-// Programs in Go do not end their first thread, whose state it is, before the
-// others.
+// hasEnded reports from /proc/PID/stat whether a process has released all its
+// resources and only waits for its parent (proc_pid_stat(5), field 3). That is the
+// state of the first thread, which programs in Go do not end before the others.
 func hasEnded(stat string) bool {
 	state := strings.TrimSpace(stat[strings.LastIndexByte(stat, ')')+1:])
 	return strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
@@ -102,7 +100,7 @@ func parseStart(stat string) (uint64, error) {
 	return strconv.ParseUint(fields[start], 10, 64)
 }
 
-// Uptime is how long ago this kernel has booted, asleep or not.
+// Uptime returns how long ago the kernel booted, suspend included.
 func Uptime() (time.Duration, error) {
 	var ts unix.Timespec
 	err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts)

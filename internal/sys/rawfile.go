@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// RawFile returns the descriptor of an *os.File, also in the form in which
-// io.Copy gets it from (*os.File).WriteTo: a type of package os, too, that
-// hides that method. Types of other packages may do more than read it: nil.
+// RawFile returns the descriptor of an *os.File, also in the form that io.Copy gets
+// from (*os.File).WriteTo: a type of package os that hides that method. It returns
+// nil for types of other packages, which may do more than read the file.
 func RawFile(r io.Reader) syscall.RawConn {
 	t := reflect.TypeOf(r)
 	if t != nil && t.Kind() == reflect.Pointer {

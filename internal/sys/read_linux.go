@@ -29,8 +29,8 @@ const (
 	AdviseNoReuse    = unix.FADV_NOREUSE
 )
 
-// Pread is one pread(2): it may read less than asked for, and 0 bytes without
-// an error are the end of the file.
+// Pread makes one pread(2): it may read less than len(p), and reads 0 bytes without
+// an error at the end of the file.
 func Pread(f *os.File, p []byte, off int64) (int, error) {
 	var n int
 	err := WithFD(f, func(fd int) (err error) {
@@ -40,7 +40,7 @@ func Pread(f *os.File, p []byte, off int64) (int, error) {
 	return max(n, 0), err
 }
 
-// PreadFlags is one preadv2(2) with one buffer.
+// PreadFlags makes one preadv2(2) with one buffer.
 func PreadFlags(f *os.File, p []byte, off int64, flags int) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -61,8 +61,8 @@ func PreadFlags(f *os.File, p []byte, off int64, flags int) (n int, err error) {
 	return n, err
 }
 
-// Fadvise tells the kernel what will be done with n bytes of f at off; n = 0
-// is up to the end.
+// Fadvise announces to the kernel how n bytes of f at off will be used; n = 0 is to
+// the end.
 func Fadvise(f *os.File, off, n int64, advice int) error {
 	return WithFD(f, func(fd int) error { return unix.Fadvise(fd, off, n, advice) })
 }

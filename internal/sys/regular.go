@@ -2,8 +2,8 @@ package sys
 
 import "io/fs"
 
-// A NotRegularError is that of a name at which there is no regular file, but
-// something else. It is fs.ErrInvalid.
+// A NotRegularError reports a name that is not that of a regular file. errors.Is
+// finds fs.ErrInvalid.
 type NotRegularError struct{ Mode fs.FileMode }
 
 func (e *NotRegularError) Error() string {
@@ -12,7 +12,7 @@ func (e *NotRegularError) Error() string {
 
 func (e *NotRegularError) Unwrap() error { return fs.ErrInvalid }
 
-// NotRegular is a *NotRegularError, or nil for a regular file.
+// NotRegular returns a *NotRegularError, or nil for a regular file.
 func NotRegular(m fs.FileMode) error {
 	if m.IsRegular() {
 		return nil
@@ -20,7 +20,7 @@ func NotRegular(m fs.FileMode) error {
 	return &NotRegularError{m.Type()}
 }
 
-// KindOf says what a file is that is not a regular one.
+// KindOf returns what a file that is not regular is, in words: "a folder".
 func KindOf(m fs.FileMode) string {
 	switch m.Type() {
 	case fs.ModeDir:

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenExact opens the regular file path itself. What else is there, be it a
-// symlink, is a *NotRegularError, and is not waited for.
+// OpenExact opens the regular file path itself, without waiting. The error of any
+// other file, a symlink too, is a *NotRegularError.
 func OpenExact(path string, write bool) (*os.File, error) {
 	flags := ExactFlags(write)
 	fd, err := openExact(path, flags)
@@ -39,9 +39,8 @@ func OpenExact(path string, write bool) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// OpenRegular opens the file path itself: a symlink in its place is ELOOP. What
-// else a stranger may have put there, a FIFO, is not waited for: the caller
-// looks at what it got.
+// OpenRegular opens the file path itself, without waiting for the other end of a
+// FIFO. A symlink fails with ELOOP; the caller checks the kind of any other file.
 func OpenRegular(path string, write bool) (*os.File, error) {
 	fd, err := openExact(path, ExactFlags(write))
 	if err != nil {
@@ -50,7 +49,7 @@ func OpenRegular(path string, write bool) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// typeOf is the type of a file of stat(2).
+// typeOf returns the type of a file from its mode of stat(2).
 func typeOf(mode uint32) fs.FileMode {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
@@ -71,7 +70,7 @@ func typeOf(mode uint32) fs.FileMode {
 	return fs.ModeIrregular
 }
 
-// ExactFlags are the flags of OpenRegular.
+// ExactFlags returns the flags of OpenRegular.
 func ExactFlags(write bool) int {
 	if write {
 		return unix.O_RDWR | unix.O_NOFOLLOW | unix.O_NONBLOCK

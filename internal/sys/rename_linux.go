@@ -14,8 +14,8 @@ import (
 // way through /proc: before Linux 6.10 it wants CAP_DAC_READ_SEARCH.
 var noEmptyPath atomic.Bool
 
-// LinkFile gives f, which may have no name, the name path. A name that is
-// there is refused with EEXIST.
+// LinkFile gives f, which may have no name, the name path. It fails with EEXIST if
+// the name exists.
 func (d Dir) LinkFile(f *os.File, path string) error {
 	if !noEmptyPath.Load() {
 		err := WithFD(f, func(fd int) error { return unix.Linkat(fd, "", d.fd(), path, unix.AT_EMPTY_PATH) })
@@ -32,8 +32,8 @@ func (d Dir) LinkFile(f *os.File, path string) error {
 	return err
 }
 
-// RenameNew renames the file from to a name that must not be there, else
-// EEXIST.
+// RenameNew renames the file from to the name to. It fails with EEXIST if that
+// exists.
 func (d Dir) RenameNew(from, to string) error {
 	left, err := d.moveNew(from, d, to)
 	if err == nil && left != unix.ENOENT {
@@ -42,15 +42,15 @@ func (d Dir) RenameNew(from, to string) error {
 	return err
 }
 
-// MoveNew is RenameNew of a temporary file, into any directory of the file
-// system. Where that is two calls it is done after the first: if the old name
-// cannot be removed, it is left.
+// MoveNew is RenameNew of a temporary file, into any directory of the file system.
+// Where it takes two calls, the first one decides: if the old name cannot be removed
+// afterwards, it stays.
 func (d Dir) MoveNew(from string, other Dir, to string) error {
 	_, err := d.moveNew(from, other, to)
 	return err
 }
 
-// moveNew also tells why the old name is left, if it is.
+// moveNew is MoveNew, and also returns why the old name stays, if it does.
 func (d Dir) moveNew(from string, other Dir, to string) (left, err error) {
 	err = Retry(func() error { return unix.Renameat2(d.fd(), from, other.fd(), to, unix.RENAME_NOREPLACE) })
 	if err != unix.EINVAL && err != unix.ENOSYS {
@@ -63,7 +63,7 @@ func (d Dir) moveNew(from string, other Dir, to string) (left, err error) {
 	return d.Remove(from), nil
 }
 
-// Rename renames the file from to the name to, in place of what is there.
+// Rename renames the file from to the name to, replacing an existing file.
 func (d Dir) Rename(from, to string) error { return d.Move(from, d, to) }
 
 // Move is Rename into another directory of the file system.
@@ -98,10 +98,10 @@ func (d Dir) Remove(path string) error {
 	})
 }
 
-// CloseBeforeRename: an open file can be renamed.
+// CloseBeforeRename is whether a file must be closed before it can be renamed.
 const CloseBeforeRename = false
 
-// Exchange has the files a, in d, and b, in other, change names at once.
+// Exchange atomically exchanges the names of the files a, in d, and b, in other.
 func (d Dir) Exchange(a string, other Dir, b string) error {
 	return Retry(func() error { return unix.Renameat2(d.fd(), a, other.fd(), b, unix.RENAME_EXCHANGE) })
 }

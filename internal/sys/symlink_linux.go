@@ -2,7 +2,7 @@ package sys
 
 import "golang.org/x/sys/unix"
 
-// Readlink returns what the symlink name holds, or d itself if name is "" and
+// Readlink returns the target of the symlink name, or of d itself if name is "" and
 // d is an open symlink.
 func (d Dir) Readlink(name string) (string, error) {
 	for size := 256; ; size *= 2 {
@@ -19,18 +19,17 @@ func (d Dir) Readlink(name string) (string, error) {
 	}
 }
 
-// mayNotFollow is ST_NOSYMFOLLOW of statfs(2): mounted with nosymfollow.
+// mayNotFollow is ST_NOSYMFOLLOW of statfs(2): the mount option nosymfollow.
 const mayNotFollow = 0x2000
 
-// FollowLink returns what the symlink name, a single name in d, holds, for one
-// who follows it himself. It is EINVAL if name is no symlink; and EACCES where
-// fs.protected_symlinks (proc_sys_fs(5)) is to have the kernel refuse it,
-// whether that is set or not: in a sticky folder that everybody may write to,
-// unless the symlink is the caller's (its fsuid) or the folder's owner's. On a
-// mount with nosymfollow it is ELOOP.
+// FollowLink returns the target of the symlink name, a single name in d, for a
+// caller that follows it itself. It fails with EINVAL if name is no symlink, with
+// ELOOP on a mount with nosymfollow, and with EACCES where fs.protected_symlinks
+// (proc_sys_fs(5)), set or not, refuses it: in a sticky folder that everyone may
+// write to, unless the owner of the symlink is the caller (its fsuid) or the owner
+// of the folder.
 //
-// All that is asked of one inode: by its name somebody might show another file
-// each time.
+// All is read from one inode: the name could show another file each time.
 func (d Dir) FollowLink(name string) (target string, err error) {
 	link, err := openat(d.fd(), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 	if err != nil {
@@ -61,7 +60,7 @@ func (d Dir) FollowLink(name string) (target string, err error) {
 	return link.Readlink("")
 }
 
-// fsuid is whom the kernel takes the calling thread for.
+// fsuid returns the user that the calling thread's file accesses are checked for.
 func fsuid() uint32 {
 	id, err := unix.SetfsuidRetUid(-1) // no user has it, so nothing is set
 	if err != nil {
@@ -70,7 +69,7 @@ func fsuid() uint32 {
 	return uint32(id)
 }
 
-// Symlink makes the symlink name, which must not be there, with the target.
+// Symlink makes the symlink name to target. It fails with EEXIST if the name exists.
 func (d Dir) Symlink(target, name string) error {
 	return Retry(func() error { return unix.Symlinkat(target, d.fd(), name) })
 }

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Temp is a file that is written before it gets its name. Its methods
-// return bare errors. It has none of the runtime poller's calls. The
-// zero Temp is no file: see Dir.
+// A Temp is a file that is written before it gets its name. Its methods return bare
+// errors and do without the runtime's poller. The zero Temp is no file: see Dir.
 type Temp struct{ ref int } // the descriptor plus one
 
 func newTemp(fd int) Temp { return Temp{fd + 1} }
 
 func (t Temp) fd() int { return t.ref - 1 }
 
-// CreateTemp makes the file name, which must not be there, for writing and reading.
+// CreateTemp makes the file name, which must not exist, and opens it for writing and
+// reading.
 func (d Dir) CreateTemp(name string, perm fs.FileMode) (Temp, error) {
 	var buf [pathBuf]byte
 	p, err := dirPath(&buf, name)
@@ -39,9 +39,9 @@ func (d Dir) CreateTemp(name string, perm fs.FileMode) (Temp, error) {
 	}
 }
 
-// OpenTemp opens the file name to lock it: for writing too, which an exclusive
-// lock takes on NFS (flock(2), EBADF), where that is allowed, else for reading.
-// It does not follow a symlink, and does not wait for the other end of a FIFO.
+// OpenTemp opens the file name to lock it: for writing too where that is allowed, as
+// an exclusive lock needs it on NFS (flock(2), EBADF), otherwise for reading. It
+// neither follows a symlink nor waits for the other end of a FIFO.
 func (d Dir) OpenTemp(name string) (Temp, error) {
 	const flags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_LARGEFILE
 	fd, err := openFD(d.fd(), name, flags|unix.O_RDWR, 0)
@@ -55,9 +55,9 @@ func (d Dir) OpenTemp(name string) (Temp, error) {
 	return newTemp(fd), nil
 }
 
-// Write writes all of b at the file's offset, or tells how much of it and why
-// not more. The kernel writes less than it is told where it runs out of space
-// (write(2)); the next call then gives the reason.
+// Write writes all of b at the file's offset. It returns how much it wrote, and the
+// error if that is less. Where space runs out the kernel writes less at first
+// (write(2)); the next call returns the reason.
 func (t Temp) Write(b []byte) (n int, err error) {
 	for n < len(b) {
 		m, err := unix.Write(t.fd(), b[n:min(len(b), n+maxWrite)])
@@ -74,10 +74,10 @@ func (t Temp) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// CopyFrom appends up to n bytes that src reads from its offset on, inside the
-// kernel (copy_file_range(2)): XFS and btrfs share the extents where they can.
-// It stops at the end of src, and where there is no more to be had in this
-// way, and tells how many bytes it was: read on from there to learn which.
+// CopyFrom appends up to n bytes of src, from its offset, in the kernel
+// (copy_file_range(2)): XFS and btrfs share the extents where they can. It returns
+// how many bytes it copied, and stops at the end of src or where the kernel copies
+// no more: a read of src tells which.
 func (t Temp) CopyFrom(src syscall.RawConn, n int64) (copied int64) {
 	src.Control(func(fd uintptr) {
 		for copied < n {
@@ -94,8 +94,8 @@ func (t Temp) CopyFrom(src syscall.RawConn, n int64) (copied int64) {
 	return copied
 }
 
-// Sync makes the file's content durable, with the metadata that is needed to
-// read it (fdatasync(2)).
+// Sync makes the file's content durable, with the metadata needed to read it
+// (fdatasync(2)).
 func (t Temp) Sync() error {
 	return dirCall(func() syscall.Errno {
 		_, _, e := syscall.Syscall(unix.SYS_FDATASYNC, uintptr(t.fd()), 0, 0)
@@ -103,12 +103,12 @@ func (t Temp) Sync() error {
 	})
 }
 
-// StartWriteback has the kernel begin to write the file out, and does not
-// wait (sync_file_range(2)). It is a hint, and tells no error.
+// StartWriteback makes the kernel start to write the file out, without waiting
+// (sync_file_range(2)). It is a hint and returns no error.
 func (t Temp) StartWriteback() { unix.SyncFileRange(t.fd(), 0, 0, unix.SYNC_FILE_RANGE_WRITE) }
 
-// Writeback writes the file's data out and waits until the device has
-// answered, and tells what went wrong. It makes nothing durable.
+// Writeback writes the file's data out, waits for the device and returns its error.
+// It makes nothing durable.
 func (t Temp) Writeback() error {
 	// All three flags: only then is no page passed over that is busy
 	// (WB_SYNC_ALL in ksys_sync_file_range).
@@ -116,7 +116,7 @@ func (t Temp) Writeback() error {
 	return Retry(func() error { return unix.SyncFileRange(t.fd(), 0, 0, all) })
 }
 
-// Chmod sets the permissions, setuid, setgid and sticky bits.
+// Chmod sets the permissions and the setuid, setgid and sticky bits.
 func (t Temp) Chmod(mode fs.FileMode) error {
 	return dirCall(func() syscall.Errno {
 		_, _, e := syscall.Syscall(unix.SYS_FCHMOD, uintptr(t.fd()), modeBits(mode), 0)
@@ -124,7 +124,7 @@ func (t Temp) Chmod(mode fs.FileMode) error {
 	})
 }
 
-// Chown sets the owner, and clears setuid and setgid bits.
+// Chown sets the owner and clears the setuid and setgid bits.
 func (t Temp) Chown(uid, gid int) error {
 	return dirCall(func() syscall.Errno {
 		_, _, e := syscall.Syscall(unix.SYS_FCHOWN, uintptr(t.fd()), uintptr(uid), uintptr(gid))
@@ -132,7 +132,7 @@ func (t Temp) Chown(uid, gid int) error {
 	})
 }
 
-// Info tells the owner and mode of the file itself.
+// Info describes the file.
 func (t Temp) Info() (FileInfo, error) {
 	var st unix.Stat_t
 	for {
@@ -144,8 +144,8 @@ func (t Temp) Info() (FileInfo, error) {
 	}
 }
 
-// Close closes the descriptor, once, whatever close(2) answers; see
-// Dir.Close. Where it is EIO or ENOSPC, what was written may be lost.
+// Close closes the descriptor, once, whatever close(2) returns; see Dir.Close. After
+// EIO or ENOSPC, written data may be lost.
 func (t Temp) Close() error { return Dir(t).Close() }
 
 // Read reads at the file's offset.
@@ -160,7 +160,8 @@ func (t Temp) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt fills b from the offset off on, or tells why it is not full.
+// ReadAt fills b from offset off. It returns how much it read, and the error if that
+// is less.
 func (t Temp) ReadAt(b []byte, off int64) (n int, err error) {
 	for n < len(b) {
 		m, err := retryCount(func() (int, error) { return unix.Pread(t.fd(), b[n:min(len(b), n+maxWrite)], off+int64(n)) })
@@ -175,7 +176,8 @@ func (t Temp) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// WriteAt writes all of b at off, or tells how much of it and why not more.
+// WriteAt writes all of b at off. It returns how much it wrote, and the error if
+// that is less.
 func (t Temp) WriteAt(b []byte, off int64) (n int, err error) {
 	for n < len(b) {
 		m, err := retryCount(func() (int, error) { return unix.Pwrite(t.fd(), b[n:min(len(b), n+maxWrite)], off+int64(n)) })
@@ -190,8 +192,7 @@ func (t Temp) WriteAt(b []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// retryCount repeats a call that a signal interrupted. It returns 0 bytes
-// with an error, not -1.
+// retryCount repeats a call after EINTR. With an error it returns 0 bytes, not -1.
 func retryCount(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
@@ -213,7 +214,7 @@ func (t Temp) Truncate(size int64) error {
 	return Retry(func() error { return unix.Ftruncate(t.fd(), size) })
 }
 
-// Stat tells about the file, under the name name.
+// Stat describes the file, under the name name.
 func (t Temp) Stat(name string) (fs.FileInfo, error) {
 	s := &tempStat{name: name}
 	if err := Retry(func() error { return syscall.Fstat(t.fd(), &s.st) }); err != nil {
@@ -242,9 +243,9 @@ func (s *tempStat) Mode() fs.FileMode {
 	return fileInfo(&unix.Stat_t{Mode: s.st.Mode}).Mode
 }
 
-// TryLock takes flock(2)'s exclusive lock without waiting. It reports false
-// when somebody else holds it. The lock goes with the last descriptor of this
-// open file.
+// TryLock takes flock(2)'s exclusive lock without waiting. It returns false if
+// another open file has it. The lock ends with the last descriptor of this open
+// file.
 func (t Temp) TryLock() (bool, error) {
 	err := Retry(func() error { return unix.Flock(t.fd(), unix.LOCK_EX|unix.LOCK_NB) })
 	switch err {
@@ -271,7 +272,7 @@ func (t Temp) Flush() error {
 	return newTemp(fd).Close()
 }
 
-// SyscallConn gives access to the descriptor.
+// SyscallConn returns access to the descriptor.
 func (t Temp) SyscallConn() (syscall.RawConn, error) { return rawTemp(t.fd()), nil }
 
 // rawTemp is a Temp as a syscall.RawConn. It is not polled.

@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxWrite is what one write(2) takes at most, less than the kernel's
-// MAX_RW_COUNT of 2 GiB minus a page.
+// maxWrite is the most that one write(2) is asked for, in bytes. The kernel's
+// MAX_RW_COUNT is 2 GiB minus a page.
 const maxWrite = 1 << 30
 
-// WriteAt writes all of b at off, or tells how much of it and why not more.
+// WriteAt writes all of b at off. It returns how much it wrote, and the error if
+// that is less.
 func WriteAt(fd int, b []byte, off int64) (n int, err error) {
 	for n < len(b) {
 		var m int
@@ -32,8 +33,8 @@ func WriteAt(fd int, b []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// WriteDurably writes all of b at off by pwritev2(2) with RWF_DSYNC: what it
-// wrote is durable, with the metadata needed to read it, when it returns. It
+// WriteDurably writes all of b at off by pwritev2(2) with RWF_DSYNC: when it
+// returns, the written bytes are durable, with the metadata needed to read them. It
 // returns how much it wrote. Other bytes of the file are not made durable.
 //
 // unix.Pwritev2 would allocate its vector.
@@ -62,20 +63,20 @@ func WriteDurably(f *os.File, b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// WriteMode are what one write is asked for beyond writing (RWF_*).
+// WriteMode are flags of one write (RWF_*).
 type WriteMode int
 
 const (
-	// WriteDurable: the write returns once the bytes are durable, and what is
-	// needed to read them (RWF_DSYNC). Other bytes of the file are not.
+	// WriteDurable makes the written bytes durable before the write returns, with
+	// the metadata needed to read them (RWF_DSYNC). Other bytes of the file are not.
 	WriteDurable WriteMode = unix.RWF_DSYNC
-	// WriteUncached: the pages are written out at once, and dropped then
-	// (RWF_DONTCACHE, Linux 6.14).
+	// WriteUncached writes the pages out at once and then drops them (RWF_DONTCACHE,
+	// Linux 6.14).
 	WriteUncached WriteMode = rwfDontCache
 )
 
-// WriteVec writes a and then b at off, in one call where the kernel takes all
-// of it (pwritev2(2)), and tells how many bytes it was and why not more.
+// WriteVec writes a and then b at off, in one call where the kernel takes all of it
+// (pwritev2(2)). It returns how much it wrote, and the error if that is less.
 func WriteVec(f *os.File, a, b []byte, off int64, flags WriteMode) (n int, err error) {
 	err = WithFD(f, func(fd int) error {
 		for n < len(a)+len(b) {
@@ -93,8 +94,8 @@ func WriteVec(f *os.File, a, b []byte, off int64, flags WriteMode) (n int, err e
 	return n, err
 }
 
-// pwritev2 makes one call; without flags it is pwrite(2) or pwritev(2), which
-// every kernel and every seccomp filter knows.
+// pwritev2 makes one call. Without flags it is pwrite(2) or pwritev(2), which every
+// kernel has and every seccomp filter allows.
 func pwritev2(fd int, a, b []byte, off int64, flags WriteMode) (int, error) {
 	if len(a) == 0 {
 		a, b = b, nil
@@ -128,8 +129,8 @@ func pwritev2(fd int, a, b []byte, off int64, flags WriteMode) (int, error) {
 	return int(n), nil
 }
 
-// NoSuchWrite reports whether err of WriteVec says that the kernel or the file
-// system does not know a flag.
+// NoSuchWrite reports whether err of WriteVec means that the kernel or the file
+// system lacks a flag.
 func NoSuchWrite(err error) bool {
 	return err == unix.EOPNOTSUPP || err == unix.ENOSYS
 }

@@ -14,8 +14,8 @@ import (
 // XATTR_LIST_MAX, the longest list of their names.
 const maxAttr = 64 << 10
 
-// GetAttr returns an extended attribute. A longer one than Linux allows, which
-// a file system of a user may claim to have, is E2BIG.
+// GetAttr returns an extended attribute. The error is E2BIG for one longer than
+// Linux allows, which a user's file system (FUSE) may claim to have.
 func GetAttr(fd int, name string) ([]byte, error) {
 	var most [512]byte
 	buf := most[:] // not on the heap, as most files have none
@@ -52,14 +52,14 @@ func RemoveXattr(f *os.File, name string) error {
 	return WithFD(f, func(fd int) error { return unix.Fremovexattr(fd, name) })
 }
 
-// NoXattr reports whether err says that a file has no such extended attribute,
-// or its file system none at all.
+// NoXattr reports whether err means that a file has no such extended attribute, or
+// its file system none at all.
 func NoXattr(err error) bool {
 	return err == unix.ENODATA || err == unix.EOPNOTSUPP || err == unix.ENOSYS
 }
 
-// NoRoomForAttr reports whether err says that this attribute cannot be kept
-// there: the file system has no such attributes, or no room for one more.
+// NoRoomForAttr reports whether err means that this attribute cannot be stored: the
+// file system lacks such attributes, or space for one more.
 func NoRoomForAttr(err error) bool {
 	switch err {
 	case unix.EOPNOTSUPP, unix.ENOSYS, unix.ENOSPC, unix.EDQUOT, unix.E2BIG, unix.EPERM, unix.EACCES:
@@ -68,10 +68,10 @@ func NoRoomForAttr(err error) bool {
 	return false
 }
 
-// attrs gives access to the attributes of the file name in d, by a path where
-// /proc is mounted: that takes no descriptor, so a batch that holds all the
-// process may have can still be committed, and no permission on the file. Call
-// done afterwards, whatever happened.
+// attrs returns access to the attributes of the file name in d. It goes by a path
+// where /proc is mounted, which takes no permission on the file and no descriptor,
+// so that a batch that holds all the process may have can still be committed. The
+// caller must call done, also after an error.
 func (d Dir) attrs(name string) (names []string, get func(attr string) ([]byte, error), done func(), err error) {
 	path := "/proc/self/fd/" + strconv.Itoa(d.fd()) + "/" + name
 	done = func() {}
@@ -92,16 +92,16 @@ func (d Dir) attrs(name string) (names []string, get func(attr string) ([]byte, 
 	return names, get, func() { from.Close() }, err
 }
 
-// indirect reports whether a path through /proc failed as one does where there
-// is no /proc. It may also be that there is no such file.
+// indirect reports whether a path through /proc failed as it does without /proc. It
+// may also be that the file does not exist.
 func indirect(err error) bool {
 	return err == unix.ENOENT || err == unix.ENOTDIR || err == unix.EACCES
 }
 
-// CopyXattrs gives t the extended attributes of the file name in d, but the
-// ACL and what holds of the old file only; see carried. It takes from t those
-// that name does not have. Attributes of the user's take write permission on
-// t, and read permission on name (xattr(7)).
+// CopyXattrs gives t the extended attributes of the file name in d, except its ACL
+// and those that hold for the old file only; see carried. It removes those from t
+// that name does not have. Attributes user.* need write permission on t and read
+// permission on name (xattr(7)).
 func (d Dir) CopyXattrs(name string, t Temp) error {
 	old, get, done, err := d.attrs(name)
 	defer done()
@@ -116,8 +116,8 @@ func CopyXattrsOf(f *os.File, t Temp) error {
 	})
 }
 
-// takeXattrs gives t the attributes old, whose values get tells, unless err is
-// why they are not known.
+// takeXattrs gives t the attributes old, whose values get returns, unless err says
+// that they are not known.
 func (t Temp) takeXattrs(old []string, get func(attr string) ([]byte, error), err error) error {
 	if err == unix.EOPNOTSUPP {
 		return nil // then t can have none either
@@ -160,8 +160,8 @@ func (t Temp) takeXattrs(old []string, get func(attr string) ([]byte, error), er
 	return nil
 }
 
-// notCarried are attributes that hold of a content or an inode. Of system.*,
-// which is the file system's, nothing is carried.
+// notCarried are attributes that depend on a content or an inode. Those of system.*,
+// which belong to the file system, are not carried either.
 var notCarried = []string{
 	"security.ima", "security.evm", // hashes of the content and of the inode
 	"security.capability", // what the content was trusted with; a write removes it
@@ -171,7 +171,7 @@ var notCarried = []string{
 	"user.stele.",         // what package header notes of a file
 }
 
-// carried reports whether a new file takes over attr. btrfs.* are properties,
+// carried reports whether a new file takes over attr. btrfs.* are properties, such
 // as compression.
 func carried(attr string) bool {
 	has := func(prefix string) bool { return strings.HasPrefix(attr, prefix) }
@@ -194,10 +194,10 @@ func getXattr(fd int, name string) ([]byte, error) {
 	return sized(func(b []byte) (int, error) { return unix.Fgetxattr(fd, name, b) })
 }
 
-// sized calls get with a buffer that is large enough for most attributes, and
-// where it is not, with one of the size that the kernel then tells
-// (listxattr(2)); again, and at least twice as large, if it grew meanwhile. More
-// than Linux allows, which a file system of a user may claim, is E2BIG.
+// sized calls get with a buffer that is large enough for most attributes, and then
+// with one of the size that the kernel reports (listxattr(2)), at least twice as
+// large as before if the value grew meanwhile. The error is E2BIG for more than
+// Linux allows, which a user's file system may claim.
 func sized(get func([]byte) (int, error)) ([]byte, error) {
 	b := make([]byte, 256)
 	for {
