@@ -10,16 +10,17 @@ import (
 	"strings"
 )
 
-// Exhaustively, a frame is the product of its groups: sets of changes that
-// depend on none outside. The changes of one file's content are a group whose
-// ways are those that make different contents: a write of zeros over zeros
-// does not double the states.
+// A group is a set of changes that depend on no change outside it. All states
+// of a frame are the product of its groups. The changes of one file's content
+// are a group whose ways are only those that make different contents: a write
+// of zeros over zeros does not double the states.
 type group struct {
-	index []int   // of the changes
-	ways  [][]int // their outcomes
+	index []int   // indexes of the changes
+	ways  [][]int // outcomes of these changes
 }
 
-// groups returns nil if there are more than limit vectors.
+// groups returns the groups of the frame, or nil if they have more than limit
+// vectors.
 func (f *frame) groups(limit int) []group {
 	of := make([]int, len(f.change)) // the first change of the group
 	var find func(i int) int
@@ -61,7 +62,7 @@ func (f *frame) groups(limit int) []group {
 	return groups
 }
 
-// ways sets the ways of a group. It returns false if they are too many.
+// ways sets the ways of a group. It returns false if there are more than limit.
 func (f *frame) ways(g *group, limit int) bool {
 	content := true
 	for _, i := range g.index {
@@ -115,7 +116,7 @@ func (f *frame) ways(g *group, limit int) bool {
 	return from(0)
 }
 
-// count is how many vectors a frame has, or limit+1 if they are more.
+// count returns the number of vectors, at most limit+1.
 func (f *frame) count(limit int) int {
 	groups := f.groups(limit)
 	if groups == nil {
@@ -128,7 +129,7 @@ func (f *frame) count(limit int) int {
 	return n
 }
 
-// each calls yield with each of them, until it returns false.
+// each calls yield with each vector until it returns false.
 func (f *frame) each(limit int, yield func(v []int) bool) {
 	groups := f.groups(limit)
 	v := make([]int, len(f.change))
@@ -150,8 +151,8 @@ func (f *frame) each(limit int, yield func(v []int) bool) {
 	from(0)
 }
 
-// simple are the vectors that show most faults, and show them plainly: all
-// kept, all lost, a beginning, and one change unlike the others.
+// simple returns the vectors that show most faults, and show them plainly: all
+// kept, all lost, a prefix, and one change unlike the others.
 func (f *frame) simple() [][]int {
 	var all [][]int
 	seen := map[string]bool{}
@@ -183,7 +184,7 @@ func (f *frame) simple() [][]int {
 	return all
 }
 
-// without has change i lost, and all that depends on it.
+// without loses change i, and every change that depends on it.
 func (f *frame) without(v []int, i int) []int {
 	v[i] = outLost
 	for j := i + 1; j < len(v); j++ {
@@ -194,7 +195,8 @@ func (f *frame) without(v []int, i int) []int {
 	return v
 }
 
-// with has change i there, and all that it depends on.
+// with gives change i an outcome other than lost, and keeps every change that it
+// depends on.
 func (f *frame) with(v []int, i, out int) []int {
 	v = slices.Clone(v)
 	v[i] = out
@@ -209,7 +211,7 @@ func (f *frame) with(v []int, i, out int) []int {
 	return v
 }
 
-// repair has those changes there that must be.
+// repair keeps the changes that are durable.
 func (f *frame) repair(v []int) []int {
 	for i, c := range f.change {
 		if c.forced && v[i] != outKept {
@@ -237,7 +239,7 @@ func (f *frame) random(rng *rand.Rand) []int {
 	return v
 }
 
-// shrink looks for the vector that keeps the most and fails still.
+// shrink looks for the vector that keeps the most and still fails.
 func (f *frame) shrink(v []int, fails func(v []int) bool) []int {
 	const tries = 500
 	n := 0
@@ -284,16 +286,16 @@ func vectorID(v []int) string {
 	return strings.Join(parts, ",")
 }
 
-// stateID names a state of one history: the model, the place of the cut, and
-// what became of each change: "P4.1:1,0".
+// stateID names a state of one history: the model, the point of the cut, and
+// the outcome of each change: "P4.1:1,0".
 func (f *frame) stateID(v []int) string {
 	return fmt.Sprintf("%c%d.%d:%s", modelLetters[f.model.kind], f.at, f.acked, vectorID(v))
 }
 
 const modelLetters = "PJ"
 
-func parseStateID(id string) (kind Model, p place, v []int, err error) {
-	wrong := fmt.Errorf("states: %q is no ID of a state", id)
+func parseStateID(id string) (kind Model, p cutPoint, v []int, err error) {
+	wrong := fmt.Errorf("states: Options.Only: %q is not the ID of a state; want one of a failure's String", id)
 	where, vector, ok := strings.Cut(id, ":")
 	if ok = ok && where != ""; ok {
 		kind = Model(strings.IndexByte(modelLetters, where[0]))

@@ -102,7 +102,7 @@ func ExampleHistory_CheckFS_fileNotSynced() {
 	w := configWriter{syncDir: true}
 	reportConfig(w, states.Options{Model: states.Journaled})
 	// Output:
-	// journaled: 4 operations, cut at 2 places: 12 crash states, 10 different ones checked, exhaustive, 4 failed
+	// journaled: 4 operations, cut at 2 points: 12 crash states, 10 different ones checked, exhaustive, 4 failed
 	// state J3.0:1,0,1, 0 acknowledged: app.conf holds ""
 	// 	  1 create app.conf.tmp
 	// 	  2 write app.conf.tmp [0, 3)  <- lost
@@ -117,7 +117,7 @@ func ExampleHistory_CheckFS_folderNotSynced() {
 	w := configWriter{syncFile: true}
 	reportConfig(w, states.Options{})
 	// Output:
-	// POSIX: 4 operations, cut at 3 places: 12 crash states, 8 different ones checked, exhaustive, 2 failed
+	// POSIX: 4 operations, cut at 3 points: 12 crash states, 8 different ones checked, exhaustive, 2 failed
 	// state P4.1:1,0, 1 acknowledged: app.conf holds "old"
 	// 	  1 create app.conf.tmp
 	// 	  2 write app.conf.tmp [0, 3)
@@ -133,8 +133,8 @@ func ExampleHistory_CheckFS() {
 	reportConfig(w, states.Options{})
 	reportConfig(w, states.Options{Model: states.Journaled})
 	// Output:
-	// POSIX: 5 operations, cut at 3 places: 10 crash states, 6 different ones checked, exhaustive, 0 failed
-	// journaled: 5 operations, cut at 3 places: 9 crash states, 6 different ones checked, exhaustive, 0 failed
+	// POSIX: 5 operations, cut at 3 points: 10 crash states, 6 different ones checked, exhaustive, 0 failed
+	// journaled: 5 operations, cut at 3 points: 9 crash states, 6 different ones checked, exhaustive, 0 failed
 }
 
 // A lineLog appends lines to a file.
@@ -268,7 +268,7 @@ func ExampleFaultsFS() {
 	fmt.Println(states.FaultsFS(emptyLines(), o, right.work, checkLines))
 	// Output:
 	// 8 calls, 8 runs, 3 failed; the first:
-	// EIO at call 2 (sync log), of which the work said nothing, and a crash
+	// EIO at call 2 (sync log); the work returned no error; then a crash
 	// state P4.1:0,1, 1 acknowledged: "line 0\n" was acknowledged, and the log holds "\x00\x00\x00\x00\x00\x00\x00line 1\n"
 	// 	  1 write log [0, 7)  <- lost
 	// 	  2 failed sync log

@@ -8,54 +8,55 @@ import (
 	"strings"
 )
 
-// FaultOptions say which calls fail, and what is checked then. The zero value
+// FaultOptions say which calls fail and what is checked then. The zero value
 // has each call fail in each way that it can, one at a time.
 type FaultOptions struct {
-	// Faults are the ways to fail; nil is all. Each applies to those calls
+	// Faults are the faults to try; nil is all. Each applies to those calls
 	// whose manual page lists it.
 	Faults []Fault
-	// Stays has each later call fail too that the fault applies to: a disk
-	// that is full, or broken, until the end of the work. The default is one
-	// call alone. EINTR does not stay: who gets it may try again for ever.
-	Stays bool
-	// Only is the ID of a fault, as a failure has it: just that run is made. It
-	// is good for work that always makes the same calls.
+	// Persistent has each later call that the fault applies to fail too, until
+	// the work ends, like a disk that is full or broken. The default is one
+	// call alone. EINTR is never persistent: a program may retry it for ever.
+	Persistent bool
+	// Only is the ID of a failure: just that run is made. It is valid for work
+	// that always makes the same calls.
 	Only string
-	// Max is how many runs are made, at most, drawn by Seed; 0 is all.
+	// Max is the largest number of runs, drawn by Seed; 0 is all.
 	Max int
-	// Seed draws the runs, and the crash states. 0 draws one.
+	// Seed draws the runs, and the crash states. 0 draws a seed.
 	Seed uint64
-	// Crash, unless nil, has a crash come after the fault too, anywhere: the
-	// check is called with the crash states of each run.
+	// Crash, unless nil, has a crash follow the fault, anywhere: the check is
+	// called with the crash states of each run.
 	Crash *Options
 	// Prepare is that of MountOptions, for FaultsMount. FaultsFS has its base.
 	Prepare func(dir string) error
 }
 
-// A FaultReport is what FaultsFS or FaultsMount found.
+// A FaultReport is the result of FaultsFS or FaultsMount.
 type FaultReport struct {
-	Calls  int // that the work made when none failed
-	Runs   int // with a fault
-	Missed int // of which so many did not come to the call: the work took another way
-	States int // crash states that were checked after a fault
-	Seed   uint64
-	Failed int // runs
-	// Failures are the first ten.
+	Calls      int // calls of the work when none failed
+	Runs       int // runs with a fault
+	NotReached int // runs that did not reach the call: the work took another way
+	States     int // crash states that were checked after a fault
+	Seed       uint64
+	Failed     int // runs that failed
+	// Failures are the first, at most ten.
 	Failures []FaultFailure
-	// Broken is why the faults could not be tried; then nothing was shown.
+	// Broken is the reason why faults could not be tried: nothing was shown.
 	Broken error
 }
 
-// A FaultFailure is a run after which the check failed.
+// A FaultFailure is a run after which the check returned an error.
 type FaultFailure struct {
-	ID    string   // for FaultOptions.Only: "EIO@12"
-	Fault string   // "EIO at call 12 (sync conf.tmp)"
-	Work  error    // what the work returned
-	Err   error    // what the check returned, right after the run
-	State *Failure // or with a crash state of it
+	ID      string   // for FaultOptions.Only: "EIO@12"
+	Fault   string   // "EIO at call 12 (sync conf.tmp)"
+	WorkErr error    // error of the work
+	Err     error    // error of the check
+	State   *Failure // crash state after the run, if the check failed with one
 }
 
-// Err returns nil if no run failed, and all that is known if one did.
+// Err returns nil if no run failed. Otherwise it returns an error that reads like
+// the report and wraps the errors of the check.
 func (r FaultReport) Err() error {
 	if r.Broken != nil {
 		return r.Broken
@@ -70,15 +71,15 @@ func (r FaultReport) Err() error {
 	return &stateError{text: r.String(), causes: errs}
 }
 
-// String counts, and shows the failures.
+// String returns the counts and the first failures.
 func (r FaultReport) String() string {
 	if r.Broken != nil {
 		return r.Broken.Error()
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d calls, %d runs with a fault", r.Calls, r.Runs)
-	if r.Missed > 0 {
-		fmt.Fprintf(&b, " (%d did not come to it)", r.Missed)
+	if r.NotReached > 0 {
+		fmt.Fprintf(&b, " (%d did not reach it)", r.NotReached)
 	}
 	if r.States > 0 {
 		fmt.Fprintf(&b, ", %d crash states after it", r.States)
@@ -104,26 +105,26 @@ func (r FaultReport) String() string {
 	return b.String()
 }
 
-// String tells the fault, and what the check said.
+// String returns the fault, the error of the work and that of the check.
 func (f FaultFailure) String() string {
-	work := "of which the work said nothing"
-	if f.Work != nil {
-		work = fmt.Sprintf("of which the work said %q", f.Work.Error())
+	work := "the work returned no error"
+	if f.WorkErr != nil {
+		work = fmt.Sprintf("the work returned %q", f.WorkErr.Error())
 	}
 	if f.State != nil {
-		return fmt.Sprintf("%s, %s, and a crash\n%v", f.Fault, work, f.State)
+		return fmt.Sprintf("%s; %s; then a crash\n%v", f.Fault, work, f.State)
 	}
-	return fmt.Sprintf("%s, %s\n\t%v", f.Fault, work, f.Err)
+	return fmt.Sprintf("%s; %s\n\t%v", f.Fault, work, f.Err)
 }
 
 // FaultsFS runs work on a copy of base, or on an empty file system if base is
-// nil: once to count its calls, then once for each call and each way in which
-// it can fail. check gets what is there after each run, with what was
-// acknowledged; what it returns, unless nil, is a failure. What work returns
-// is not: it may fail, but must not claim what is not so.
+// nil: once to count its calls, then once for each call and each way in which it
+// can fail. After each run it calls check with the files that there are and the
+// entries that were acknowledged; an error of check is a failure. An error of
+// work is not: work may fail, but must not acknowledge what is not done.
 func FaultsFS[T any](base *FS, o FaultOptions, work func(fsys *FS, ack func(entry T)) error, check func(fsys *FS, acked []T) error) FaultReport {
 	run := func(p plan) faultRun {
-		in := &injector{fault: p.Fault, at: p.At, stays: p.Stays}
+		in := &injector{fault: p.Fault, at: p.At, persistent: p.Persistent}
 		h, fsys, failed := recordFS(base, in, work)
 		r := faultRun{calls: in.calls, hits: in.hits, work: failed}
 		r.live = func() error { return check(fsys, h.ledger) }
@@ -143,7 +144,7 @@ type faultRun struct {
 	broken error
 }
 
-// tryFaults runs the work as often as there are faults.
+// tryFaults runs the work once for each fault.
 func tryFaults(o FaultOptions, run func(plan) faultRun) (r FaultReport) {
 	if r.Seed = o.Seed; r.Seed == 0 {
 		r.Seed = rand.Uint64()
@@ -154,13 +155,13 @@ func tryFaults(o FaultOptions, run func(plan) faultRun) (r FaultReport) {
 		err = first.live()
 	}
 	if err != nil {
-		r.Broken = fmt.Errorf("states: without any fault: %w", err)
+		r.Broken = fmt.Errorf("states: run without a fault: %w", err)
 		return r
 	}
 	r.Calls = len(first.calls)
 	tries := plans(o, first.calls, r.Seed)
 	if o.Only != "" && len(tries) == 0 {
-		r.Broken = fmt.Errorf("states: %q is no ID of a fault of this work, which made %d calls", o.Only, r.Calls)
+		r.Broken = fmt.Errorf("states: FaultOptions.Only: %q is not the ID of a fault of this work, which made %d calls", o.Only, r.Calls)
 		return r
 	}
 	for _, p := range tries {
@@ -171,10 +172,10 @@ func tryFaults(o FaultOptions, run func(plan) faultRun) (r FaultReport) {
 			return r
 		}
 		if got.hits == 0 {
-			r.Missed++
+			r.NotReached++
 		}
-		f := FaultFailure{ID: p.id(), Fault: p.String(), Work: got.work, Err: got.live()}
-		if errors.Is(f.Err, errBroken) {
+		f := FaultFailure{ID: p.id(), Fault: p.String(), WorkErr: got.work, Err: got.live()}
+		if errors.Is(f.Err, errNotMade) {
 			r.Broken = f.Err
 			return r
 		}
@@ -201,13 +202,13 @@ func tryFaults(o FaultOptions, run func(plan) faultRun) (r FaultReport) {
 	return r
 }
 
-// plans are the faults to try, in the order of the calls.
+// plans returns the faults to try, in the order of the calls.
 func plans(o FaultOptions, calls []call, seed uint64) []plan {
 	var all []plan
 	for i, c := range calls {
 		for _, fault := range allFaults {
-			p := plan{At: i, Fault: fault, Call: c, Stays: o.Stays}
-			wanted := o.Only == "" && (o.Faults == nil || slices.Contains(o.Faults, fault)) && !(o.Stays && fault == FailEINTR) || o.Only == p.id()
+			p := plan{At: i, Fault: fault, Call: c, Persistent: o.Persistent}
+			wanted := o.Only == "" && (o.Faults == nil || slices.Contains(o.Faults, fault)) && !(o.Persistent && fault == FailEINTR) || o.Only == p.id()
 			if wanted && slices.Contains(faultsOf[c.Call], fault) {
 				all = append(all, p)
 			}

@@ -139,7 +139,7 @@ func (c faultCase) verify(t *testing.T, rep states.FaultReport) {
 	}
 	t.Log(rep)
 	// open, four times write and sync, close: 2 + 4*(4+3) + 1 ways to fail.
-	if rep.Broken != nil || rep.Calls != 10 || rep.Runs != 31 || rep.Missed != 0 || (rep.States > 0) != c.crash {
+	if rep.Broken != nil || rep.Calls != 10 || rep.Runs != 31 || rep.NotReached != 0 || (rep.States > 0) != c.crash {
 		t.Errorf("%+v", rep)
 	}
 	if c.lost == "" {
@@ -208,7 +208,7 @@ func TestFaultKinds(t *testing.T) {
 // A fault that stays is a disk that is full from there on.
 func TestFaultsStay(t *testing.T) {
 	most := 0
-	rep := states.FaultsFS(emptyLog(), states.FaultOptions{Faults: []states.Fault{states.FailENOSPC}, Stays: true, Max: 5, Seed: 3},
+	rep := states.FaultsFS(emptyLog(), states.FaultOptions{Faults: []states.Fault{states.FailENOSPC}, Persistent: true, Max: 5, Seed: 3},
 		func(fsys *states.FS, ack func(int)) error {
 			failed := 0
 			for i := range 6 {

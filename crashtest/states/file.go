@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Name returns the name that the file was opened by.
+// Name returns the name by which the file was opened.
 func (f *File) Name() string { return f.name }
 
 // on calls do with the lock held, unless the file is closed.
@@ -25,7 +25,7 @@ func (f *File) on(call string, do func() error) error {
 	return pathError(call, f.name, err)
 }
 
-// Read reads on from the last read or write.
+// Read reads from where the last Read or Write ended, or from where Seek set.
 func (f *File) Read(b []byte) (n int, err error) {
 	err = f.on("read", func() error {
 		n, err = f.readAt(b, f.off)
@@ -38,7 +38,7 @@ func (f *File) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// ReadAt is that of io.ReaderAt.
+// ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(b []byte, off int64) (n int, err error) {
 	err = f.on("read", func() error {
 		n, err = f.readAt(b, off)
@@ -61,10 +61,10 @@ func (f *File) readAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Write writes on from the last read or write or, with os.O_APPEND, at the
-// end. Where the file was opened with os.O_SYNC it is synced before Write
-// returns; otherwise a crash may lose the bytes or part of them until the next
-// Sync or Datasync.
+// Write writes from where the last Read or Write ended or, with os.O_APPEND, at
+// the end. A crash may lose the bytes, or part of them, until the next Sync or
+// Datasync. If the file was opened with os.O_SYNC, Write syncs it before it
+// returns.
 func (f *File) Write(b []byte) (n int, err error) {
 	err = f.on("write", func() error {
 		if f.flag&os.O_APPEND != 0 {
@@ -77,7 +77,7 @@ func (f *File) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteAt is that of io.WriterAt, and survives what Write does.
+// WriteAt implements io.WriterAt. Its bytes survive what those of Write do.
 func (f *File) WriteAt(b []byte, off int64) (n int, err error) {
 	err = f.on("write", func() error {
 		if f.flag&os.O_APPEND != 0 {
@@ -109,7 +109,7 @@ func (f *File) writeAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Seek sets where the next Read or Write begins.
+// Seek implements io.Seeker.
 func (f *File) Seek(offset int64, whence int) (off int64, err error) {
 	err = f.on("seek", func() error {
 		switch whence {
@@ -135,15 +135,15 @@ func (f *File) Truncate(size int64) error {
 	return f.on("truncate", func() error { return f.fs.tree.truncate(f.id, size) })
 }
 
-// Allocate is fallocate(2): the file is at least off+n bytes long afterwards,
-// and what is new in it reads as zeros.
+// Allocate is fallocate(2) with mode 0: the file is at least off+n bytes long
+// afterwards, and its new bytes read as zeros.
 func (f *File) Allocate(off, n int64) error {
 	return f.on("fallocate", func() error { return f.fs.tree.allocate(f.id, off, n, false, false) })
 }
 
 // Sync is fsync(2): the content, the size and the mode of the file survive a
-// crash from now on. Its name does not: that is what FS.SyncDir is for. Of a
-// folder it is FS.SyncDir.
+// crash from now on, but its name does not; see FS.SyncDir. For a directory Sync
+// is FS.SyncDir.
 func (f *File) Sync() error {
 	return f.on("sync", func() error { return f.fs.tree.sync(f.id, false) })
 }
@@ -154,7 +154,7 @@ func (f *File) Datasync() error {
 	return f.on("datasync", func() error { return f.fs.tree.sync(f.id, true) })
 }
 
-// Close closes the file. It makes nothing durable.
+// Close closes the file and makes nothing durable.
 func (f *File) Close() error {
 	return f.on("close", func() error {
 		f.closed = true
@@ -162,7 +162,7 @@ func (f *File) Close() error {
 	})
 }
 
-// Stat returns what is known of the file.
+// Stat returns the fs.FileInfo of the file.
 func (f *File) Stat() (fi fs.FileInfo, err error) {
 	err = f.on("stat", func() error {
 		fi = f.fs.tree.nodes[f.id].info(path.Base(f.name))
@@ -171,7 +171,7 @@ func (f *File) Stat() (fi fs.FileInfo, err error) {
 	return fi, err
 }
 
-// ReadDir is that of fs.ReadDirFile.
+// ReadDir implements fs.ReadDirFile.
 func (f *File) ReadDir(n int) (entries []fs.DirEntry, err error) {
 	err = f.on("readdir", func() error {
 		if !f.listed {

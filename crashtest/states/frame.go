@@ -14,24 +14,24 @@ import (
 	"github.com/stele-go/stele/internal/measure/fileop"
 )
 
-// How a change fares, in a vector with one number for each pending change:
-// it is lost, wholly there, or torn in one of several ways, from 2 on.
+// Outcomes of a change. A vector has one for each pending change: it is lost,
+// kept, or torn in one of several ways, numbered from 2.
 const (
 	outLost = 0
 	outKept = 1
 	outTorn = 2
 )
 
-// A frame is all that may be there or not at one place of the history.
+// A frame has every change that a crash at one point of the history may lose.
 type frame struct {
 	model *model
-	place
+	cutPoint
 	change []*change
-	deps   [][]int   // indexes of changes that must be there for each
-	tears  [][]piece // the ways that each may be torn
-	basic  []int     // of which the first so many are tried always
+	deps   [][]int   // for each, the indexes of changes that it depends on
+	tears  [][]piece // for each, the ways to tear it
+	basic  []int     // for each, how many of its tears are always tried
 
-	contents map[string]content // by node and the outcomes of its changes
+	contents map[string]content // by node and outcomes of its changes
 }
 
 type content struct {
@@ -39,8 +39,8 @@ type content struct {
 	sum  [sha256.Size]byte
 }
 
-func (m *model) frame(at place) *frame {
-	f := &frame{model: m, place: at, change: slices.Clone(m.pending), contents: map[string]content{}}
+func (m *model) frame(at cutPoint) *frame {
+	f := &frame{model: m, cutPoint: at, change: slices.Clone(m.pending), contents: map[string]content{}}
 	index := map[*change]int{}
 	for i, c := range f.change {
 		index[c] = i
@@ -60,9 +60,9 @@ func (m *model) frame(at place) *frame {
 	return f
 }
 
-// tearsOf are the ways in which a write may be there in part. The first `basic`
-// ones are at its first and its last boundary between sectors; of three sectors
-// or fewer these are all mixtures.
+// tearsOf returns the ways to tear a write. The first `basic` of them are at its
+// first and last boundary between sectors; of a write to three sectors or fewer
+// these are all mixtures.
 func tearsOf(o *op) (tears []piece, basic int) {
 	end, longer := o.Off+o.Len, o.extends()
 	var cuts []int64
@@ -97,7 +97,7 @@ func tearsOf(o *op) (tears []piece, basic int) {
 	return tears, basic
 }
 
-// valid reports whether each change that is there finds what it depends on.
+// valid reports whether each change that is not lost depends on no lost one.
 func (f *frame) valid(v []int) bool {
 	for i := range v {
 		if f.change[i].forced && v[i] != outKept {
@@ -110,15 +110,15 @@ func (f *frame) valid(v []int) bool {
 	return true
 }
 
-// allows reports whether change i may be there, as those before it are.
+// allows reports whether change i may be kept, given the outcomes before it.
 func (f *frame) allows(v []int, i int) bool {
 	return !slices.ContainsFunc(f.deps[i], func(d int) bool { return v[d] == outLost })
 }
 
-// shape is the file system that the vector makes.
-func (f *frame) shape(v []int) (s *shape, sums map[uint64][sha256.Size]byte) {
+// snapshot returns the file system that the vector makes.
+func (f *frame) snapshot(v []int) (s *snapshot, sums map[uint64][sha256.Size]byte) {
 	m := f.model
-	s = &shape{meta: maps.Clone(m.durable.meta), dirs: maps.Clone(m.durable.dirs), data: maps.Clone(m.durable.data)}
+	s = &snapshot{meta: maps.Clone(m.durable.meta), dirs: maps.Clone(m.durable.dirs), data: maps.Clone(m.durable.data)}
 	own := map[uint64]bool{}
 	files := map[uint64][]int{}
 	for i, c := range f.change {
@@ -144,7 +144,7 @@ func (f *frame) shape(v []int) (s *shape, sums map[uint64][sha256.Size]byte) {
 	return s, sums
 }
 
-// file is what the file node holds, made once for the same outcomes.
+// file returns the content of the file node, made once for the same outcomes.
 func (f *frame) file(node uint64, changes []int, v []int) content {
 	key := binary.AppendUvarint(nil, node)
 	for _, i := range changes {
@@ -169,9 +169,9 @@ func (f *frame) file(node uint64, changes []int, v []int) content {
 	return c
 }
 
-// walk calls visit for each name that can be reached, a folder before what is
-// in it, in the order of the names.
-func (s *shape) walk(visit func(path string, node uint64)) {
+// walk calls visit for each name that can be reached, sorted, a directory before
+// its entries.
+func (s *snapshot) walk(visit func(path string, node uint64)) {
 	var down func(path string, dir uint64)
 	down = func(path string, dir uint64) {
 		names := s.dirs[dir]
@@ -186,8 +186,8 @@ func (s *shape) walk(visit func(path string, node uint64)) {
 	down("", rootNode)
 }
 
-// key tells states apart: two with the same key look the same to a program.
-func (s *shape) key(known map[uint64][sha256.Size]byte) [sha256.Size]byte {
+// key returns a hash: states with the same key look the same to a program.
+func (s *snapshot) key(known map[uint64][sha256.Size]byte) [sha256.Size]byte {
 	h := sha256.New()
 	first := map[uint64]string{} // hard links are the same file
 	s.walk(func(path string, node uint64) {
@@ -210,8 +210,8 @@ func (s *shape) key(known map[uint64][sha256.Size]byte) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// tree returns a file system that begins as s. It shares the contents.
-func (s *shape) tree() *tree {
+// tree returns a file system that starts as s and shares its contents.
+func (s *snapshot) tree() *tree {
 	t := newTree()
 	t.nodes[rootNode].mode = s.meta[rootNode].mode
 	t.nodes[rootNode].names = maps.Clone(s.dirs[rootNode])
@@ -242,7 +242,7 @@ func (s *shape) tree() *tree {
 	return t
 }
 
-// at is the inode of a path that is there.
+// at returns the inode of a path that exists.
 func (t *tree) at(path string) uint64 {
 	id := uint64(rootNode)
 	for _, name := range bytes.Split([]byte(filepath.ToSlash(path)), []byte("/")) {
@@ -251,14 +251,14 @@ func (t *tree) at(path string) uint64 {
 	return id
 }
 
-// writeTo makes s in an empty folder.
-func (s *shape) writeTo(dir string) (err error) {
+// writeTo makes s in an empty directory.
+func (s *snapshot) writeTo(dir string) (err error) {
 	first := map[uint64]string{}
 	type mode struct {
 		path string
 		meta meta
 	}
-	var modes []mode // set at last, from the leaves on: they may forbid what is to be done
+	var modes []mode // set last, leaves first: they may deny what is still to be done
 	s.walk(func(rel string, node uint64) {
 		if err != nil {
 			return
@@ -278,7 +278,7 @@ func (s *shape) writeTo(dir string) (err error) {
 			err = os.Symlink(m.target, name)
 			return
 		default:
-			return // a FIFO, a socket or a device: nothing in it can be lost
+			return // a FIFO, a socket or a device has nothing to lose
 		}
 		modes = append(modes, mode{name, m})
 	})
@@ -291,7 +291,7 @@ func (s *shape) writeTo(dir string) (err error) {
 	return err
 }
 
-// writeSparse writes a file whose end is often zeros.
+// writeSparse writes a file without the zeros at its end.
 func writeSparse(name string, data []byte) error {
 	used := bytes.TrimRight(data, "\x00")
 	if err := os.WriteFile(name, used, 0o600); err != nil || len(used) == len(data) {

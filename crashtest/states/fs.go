@@ -11,15 +11,14 @@ import (
 )
 
 // An FS is a file system in memory, for a program that takes its file system
-// as an interface: declare the methods that it uses, and give it an FS in
-// tests. Names are those of io/fs: relative to the root, with slashes.
-// Errors are *fs.PathError with the errno that Linux gives. Its methods may
-// be called by many goroutines at once.
+// as an interface: the interface declares the methods that the program uses, and
+// tests give it an FS. Names are those of io/fs: relative to the root, with
+// slashes. Errors are *fs.PathError or *os.LinkError with the errno that Linux
+// returns. Methods may be called by many goroutines at once.
 //
-// An FS does nothing by itself: nothing that was written survives a crash
-// unless File.Sync, SyncDir or one of the others has said so. It checks no
-// permissions, and follows no symlinks. Its content lies in memory: a file may
-// have 1 GiB.
+// A crash loses whatever was not made durable by File.Sync, File.Datasync,
+// SyncDir, SyncFS, or a flag of OpenFile. An FS checks no permissions and follows
+// no symlinks. A file has at most 1 GiB.
 type FS struct {
 	tree *tree
 }
@@ -27,7 +26,7 @@ type FS struct {
 // NewFS returns an empty file system.
 func NewFS() *FS { return &FS{tree: newTree()} }
 
-// A File is an open file or folder of an FS.
+// A File is an open file or directory of an FS.
 type File struct {
 	fs   *FS
 	name string
@@ -57,7 +56,7 @@ type existsError struct{}
 func (existsError) Error() string        { return syscall.EEXIST.Error() }
 func (existsError) Is(target error) bool { return target == fs.ErrExist || target == syscall.EEXIST }
 
-// node finds the inode of a name. The lock is held.
+// node returns the inode of a name. The lock of the tree must be held.
 func (f *FS) node(name string) (*node, error) {
 	if !fs.ValidPath(name) {
 		return nil, fs.ErrInvalid
@@ -76,7 +75,7 @@ func (f *FS) node(name string) (*node, error) {
 	return n, nil
 }
 
-// parent finds the folder that a name is in, and the last part of the name.
+// parent returns the directory of a name, and the last part of the name.
 func (f *FS) parent(name string) (dir uint64, last string, err error) {
 	if name == "." {
 		return 0, "", fs.ErrInvalid
@@ -88,14 +87,14 @@ func (f *FS) parent(name string) (dir uint64, last string, err error) {
 	if !fs.ValidPath(name) {
 		return 0, "", fs.ErrInvalid
 	}
-	if _, err := f.tree.folder(d.id); err != nil {
+	if _, err := f.tree.directory(d.id); err != nil {
 		return 0, "", err
 	}
 	return d.id, path.Base(name), nil
 }
 
-// Open opens a file or folder for reading. It is that of fs.FS; what it
-// returns is a *File.
+// Open opens a file or directory for reading, as fs.FS has it. It returns a
+// *File.
 func (f *FS) Open(name string) (fs.File, error) {
 	file, err := f.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -109,9 +108,9 @@ func (f *FS) Create(name string) (*File, error) {
 	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 }
 
-// OpenFile is os.OpenFile, with the flags of package os, and syscall.O_DSYNC
-// on Linux. A file that it makes survives a crash under its name only once
-// SyncDir was called on its folder.
+// OpenFile is os.OpenFile, with the flags of package os and, on Linux,
+// syscall.O_DSYNC. The name of a file that it creates survives a crash once
+// SyncDir was called for its directory.
 func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
 	f.tree.mu.Lock()
 	defer f.tree.mu.Unlock()
@@ -197,8 +196,8 @@ func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
 	return nil
 }
 
-// Rename is os.Rename, which never replaces a folder. What had the new name is gone; a crash may bring back
-// the old names until the folders, or both of them, are synced.
+// Rename is os.Rename, which never replaces a directory. A crash may bring the
+// old names back until both directories are synced.
 func (f *FS) Rename(oldname, newname string) error {
 	return f.two("rename", oldname, newname, func(dir uint64, name string, dir2 uint64, name2 string) error {
 		if old, err := f.tree.lookup(dir2, name2); err == nil && old.is(typeDir) {
@@ -222,12 +221,12 @@ func (f *FS) Link(oldname, newname string) error {
 	})
 }
 
-// two calls do with two names, and returns an *os.LinkError.
+// two calls do with two names. Its error is an *os.LinkError.
 func (f *FS) two(call, oldname, newname string, do func(dir uint64, name string, dir2 uint64, name2 string) error) error {
 	f.tree.mu.Lock()
 	defer f.tree.mu.Unlock()
-	// In the order of the kernel: linkat(2) follows the old name to its end,
-	// renameat(2) both to their folders first.
+	// In the order of the kernel: linkat(2) looks up the old name first,
+	// renameat(2) both directories.
 	dir, name, err := f.parent(oldname)
 	if err == nil && call == "link" {
 		_, err = f.tree.lookup(dir, name)
@@ -248,7 +247,7 @@ func (f *FS) two(call, oldname, newname string, do func(dir uint64, name string,
 	return nil
 }
 
-// Remove is os.Remove: of a file, or of an empty folder.
+// Remove is os.Remove.
 func (f *FS) Remove(name string) error {
 	f.tree.mu.Lock()
 	defer f.tree.mu.Unlock()
@@ -263,7 +262,7 @@ func (f *FS) Remove(name string) error {
 	return pathError("remove", name, err)
 }
 
-// on calls do with the inode of a name.
+// on calls do with the inode of a name, holding the lock of the tree.
 func (f *FS) on(call, name string, do func(n *node) error) error {
 	f.tree.mu.Lock()
 	defer f.tree.mu.Unlock()
@@ -285,9 +284,9 @@ func (f *FS) Chmod(name string, mode fs.FileMode) error {
 	return f.on("chmod", name, func(n *node) error { return f.tree.setAttr(n.id, attrChange{mode: &perm}) })
 }
 
-// SyncDir makes the names in a folder durable: what was created in it, linked
-// or renamed into it and out of it, or removed. It says nothing about the
-// content of the files, nor about the name of the folder itself.
+// SyncDir makes the names in a directory durable: those created in it, linked
+// or renamed into it or out of it, and removed. It covers neither the content of
+// the files nor the name of the directory itself.
 func (f *FS) SyncDir(name string) error {
 	return f.on("syncdir", name, func(n *node) error {
 		if !n.is(typeDir) {
@@ -297,7 +296,7 @@ func (f *FS) SyncDir(name string) error {
 	})
 }
 
-// SyncFS makes all durable, as syncfs(2) does.
+// SyncFS makes everything durable, as syncfs(2) does.
 func (f *FS) SyncFS() error {
 	f.tree.mu.Lock()
 	defer f.tree.mu.Unlock()
@@ -313,7 +312,7 @@ func (f *FS) Stat(name string) (fi fs.FileInfo, err error) {
 	return fi, err
 }
 
-// ReadDir returns the entries of a folder, sorted by name.
+// ReadDir returns the entries of a directory, sorted by name.
 func (f *FS) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	err = f.on("readdir", name, func(n *node) error {
 		entries, err = f.entries(n.id)
@@ -357,7 +356,7 @@ func (f *FS) ReadFile(name string) (b []byte, err error) {
 	return b, nil
 }
 
-// WriteFile is os.WriteFile: nothing is synced.
+// WriteFile is os.WriteFile. It syncs nothing.
 func (f *FS) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	file, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
@@ -367,7 +366,7 @@ func (f *FS) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, file.Close())
 }
 
-// An info is what is known of an inode under one of its names.
+// An info is the fs.FileInfo of an inode under one of its names.
 type info struct {
 	name  string
 	mode  fs.FileMode

@@ -58,13 +58,13 @@ func randomHistory(t *testing.T, rng *rand.Rand) *history {
 	return &h.history
 }
 
-// keys are the states that are there when the history is cut at these places,
+// keys are the states that are there when the history is cut at these cutPoints,
 // each with what was acknowledged; all vectors, or the product of the groups.
-func (h *history) keys(kind Model, places []place, grouped bool) map[string]bool {
+func (h *history) keys(kind Model, cutPoints []cutPoint, grouped bool) map[string]bool {
 	keys := map[string]bool{}
-	h.frames(kind, places, func(f *frame) bool {
+	h.frames(kind, cutPoints, func(f *frame) bool {
 		add := func(v []int) bool {
-			s, _ := f.shape(v)
+			s, _ := f.snapshot(v)
 			keys[fmt.Sprintf("%d %x", f.acked, s.key(map[uint64][sha256.Size]byte{}))] = true
 			return true
 		}
@@ -92,24 +92,24 @@ func (h *history) keys(kind Model, places []place, grouped bool) map[string]bool
 	return keys
 }
 
-// Cutting at few places, and each group of changes by itself, leaves out no
+// Cutting at few cutPoints, and each group of changes by itself, leaves out no
 // state that cutting everywhere in every way has.
-func TestPlacesAndGroups(t *testing.T) {
+func TestCutPointsAndGroups(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		h := randomHistory(t, rng)
-		everywhere := []place{{}}
+		everywhere := []cutPoint{{}}
 		for at := range len(h.ops) + 1 {
 			for everywhere[len(everywhere)-1].acked < h.ackedAt(at) {
-				everywhere = append(everywhere, place{at, everywhere[len(everywhere)-1].acked})
+				everywhere = append(everywhere, cutPoint{at, everywhere[len(everywhere)-1].acked})
 				everywhere[len(everywhere)-1].acked++
 			}
 			if at < len(h.ops) {
-				everywhere = append(everywhere, place{at + 1, h.ackedAt(at)})
+				everywhere = append(everywhere, cutPoint{at + 1, h.ackedAt(at)})
 			}
 		}
 		for _, kind := range []Model{POSIX, Journaled} {
-			few, all := h.keys(kind, h.places(), true), h.keys(kind, everywhere, false)
+			few, all := h.keys(kind, h.cutPoints(), true), h.keys(kind, everywhere, false)
 			if !reflect.DeepEqual(few, all) {
 				t.Fatalf("seed %d, %v: %d states of %d; the history: %v", seed, kind, len(few), len(all), h.Ops())
 			}
@@ -121,9 +121,9 @@ func TestPlacesAndGroups(t *testing.T) {
 func TestJournaledIsStricter(t *testing.T) {
 	for seed := range uint64(60) {
 		h := randomHistory(t, rand.New(rand.NewPCG(seed, 1)))
-		places := h.places()
-		posix := h.keys(POSIX, places, true)
-		for key := range h.keys(Journaled, places, true) {
+		cutPoints := h.cutPoints()
+		posix := h.keys(POSIX, cutPoints, true)
+		for key := range h.keys(Journaled, cutPoints, true) {
 			if !posix[key] {
 				t.Fatalf("seed %d: a state of the journal is none of POSIX; the history: %v", seed, h.Ops())
 			}
@@ -132,14 +132,14 @@ func TestJournaledIsStricter(t *testing.T) {
 }
 
 // Without a crash there is what the file system shows.
-func TestLastShape(t *testing.T) {
+func TestLastSnapshot(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		h := randomHistory(t, rng)
 		s := h.last()
 		tree := s.tree()
-		if got, want := shapeOf(tree).key(map[uint64][sha256.Size]byte{}), s.key(map[uint64][sha256.Size]byte{}); got != want {
-			t.Fatalf("seed %d: the tree of a shape has another one", seed)
+		if got, want := snapshotOf(tree).key(map[uint64][sha256.Size]byte{}), s.key(map[uint64][sha256.Size]byte{}); got != want {
+			t.Fatalf("seed %d: the tree of a snapshot has another one", seed)
 		}
 	}
 }

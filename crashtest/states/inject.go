@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// The calls that may fail, as a report names them.
+// Calls that can fail, as a report names them.
 const (
 	callOpen     = "open"
 	callCreate   = "create"
@@ -20,7 +20,7 @@ const (
 	callLink     = "link"
 	callRemove   = "remove"
 	callRename   = "rename"
-	callList     = "read folder"
+	callList     = "read directory"
 	callClose    = "close"
 )
 
@@ -28,15 +28,16 @@ const (
 type Fault string
 
 const (
-	// FailEIO: nothing is done, and the call returns EIO. After a sync that
-	// failed so, what it was to cover may be lost whatever later syncs say:
-	// the kernel has marked the pages clean.
+	// FailEIO: nothing is done, and the call returns EIO. Data that a failed
+	// sync was to cover may be lost whatever later syncs return: the kernel has
+	// marked the pages clean.
 	FailEIO Fault = "EIO"
 	// FailENOSPC: nothing is done, and the call returns ENOSPC.
 	FailENOSPC Fault = "ENOSPC"
 	// FailEINTR: nothing is done, and the call returns EINTR.
 	FailEINTR Fault = "EINTR"
-	// ShortWrite: a write takes the first half of its bytes, and says so.
+	// ShortWrite: a write takes the first half of its bytes and returns their
+	// number.
 	ShortWrite Fault = "short write"
 )
 
@@ -45,7 +46,7 @@ var (
 	faultErrno = map[Fault]syscall.Errno{FailEIO: syscall.EIO, FailENOSPC: syscall.ENOSPC, FailEINTR: syscall.EINTR}
 )
 
-// faultsOf are the faults that the manual page of a call lists.
+// faultsOf has the faults that the manual page of each call lists.
 var faultsOf = map[string][]Fault{
 	callOpen:     {FailEIO, FailEINTR},
 	callCreate:   {FailEIO, FailENOSPC, FailEINTR},
@@ -63,7 +64,7 @@ var faultsOf = map[string][]Fault{
 	callClose:    {FailEIO},
 }
 
-// A call is one that a program made, whether it was answered well or not.
+// A call is one that a program made, successful or not.
 type call struct {
 	Call, Path string
 }
@@ -71,23 +72,23 @@ type call struct {
 func (c call) String() string { return c.Call + " " + c.Path }
 
 // An injector counts the calls and has one of them, or all from there on,
-// fail. Its tree holds the lock. A nil injector does nothing.
+// fail. The lock of its tree guards it. A nil injector does nothing.
 type injector struct {
-	fault Fault // "": only count
-	at    int   // number of the call, from 0 on
-	stays bool  // each later call that it applies to fails too
-	calls []call
-	hits  int
+	fault      Fault // "": only count
+	at         int   // number of the call, from 0 on
+	persistent bool  // each later call that it applies to fails too
+	calls      []call
+	hits       int
 }
 
-// before is asked before each call whether it is to fail.
+// before is called before each call and returns how it is to fail.
 func (in *injector) before(name, path string) (short bool, err error) {
 	if in == nil {
 		return false, nil
 	}
 	n := len(in.calls)
 	in.calls = append(in.calls, call{name, path})
-	if in.fault == "" || n < in.at || n > in.at && !in.stays || !slices.Contains(faultsOf[name], in.fault) {
+	if in.fault == "" || n < in.at || n > in.at && !in.persistent || !slices.Contains(faultsOf[name], in.fault) {
 		return false, nil
 	}
 	in.hits++
@@ -99,17 +100,17 @@ func (in *injector) before(name, path string) (short bool, err error) {
 
 // A plan says which call is to fail, and how.
 type plan struct {
-	At    int
-	Fault Fault
-	Call  call // the one that it was when they were counted
-	Stays bool
+	At         int
+	Fault      Fault
+	Call       call // as counted in the run without a fault
+	Persistent bool
 }
 
 func (p plan) id() string { return fmt.Sprintf("%s@%d", p.Fault, p.At) }
 
 func (p plan) String() string {
 	s := fmt.Sprintf("%s at call %d (%v)", p.Fault, p.At, p.Call)
-	if p.Stays {
+	if p.Persistent {
 		s += " and after it"
 	}
 	return s

@@ -6,45 +6,42 @@ import (
 	"slices"
 )
 
-// A Model is what a file system may do with operations that were not synced.
+// A Model says what a crash may do to operations that were not synced.
 type Model int
 
 const (
-	// POSIX is what the standard leaves open, and no more is promised by it: a
-	// program that is right under it is right on every file system.
+	// POSIX allows whatever the standard leaves open: a program that is right
+	// under it is right on every file system that keeps to the standard.
 	//
 	//   - fsync and fdatasync of a file cover its content and its size; fsync
-	//     its mode, owner and extended attributes too. Neither covers a name.
-	//   - fsync of a folder covers the names in it: created, linked, removed,
-	//     renamed. It covers neither the content of the files, nor its own name.
-	//   - What is not covered is kept or lost, each operation by itself,
-	//     whatever the order. Only changes of one name, and moves of folders,
-	//     are kept in their order, as is all that comes after a file was cut
-	//     shorter.
-	//   - A write may be torn where a sector of 512 bytes begins: its first
-	//     part, its last, both without what is between them, or just that, is
-	//     there. The size may be there without the data: then there are zeros.
-	//   - A rename within a folder is there or not, as a whole. Of one between
-	//     two folders the new name may be there without the old one being
-	//     gone, and the old one gone without the new one being there, until
-	//     the folders are synced. Folders, and exchanges, move as a whole, so
-	//     that a sync of one of the two folders covers both names.
+	//     also its mode, owner and extended attributes. Neither covers a name.
+	//   - fsync of a directory covers the names in it: created, linked, removed,
+	//     renamed. It covers neither the content of the files nor its own name.
+	//   - Each operation that is not covered is kept or lost by itself, in any
+	//     order. Only changes of the same name, moves of directories, and the
+	//     operations after a file was cut shorter keep their order.
+	//   - A write may be torn at sectors of 512 bytes: its first part, its last
+	//     part, both without the middle, or the middle alone is kept. The size may
+	//     be kept without the data, which then reads as zeros.
+	//   - A rename within a directory is atomic. A rename of a file between two
+	//     directories may be kept in one of them and lost in the other, so that
+	//     the file has both names or none, until the directories are synced.
+	//     Moves of directories, and exchanges, are atomic: a sync of either
+	//     directory covers both names.
 	POSIX Model = iota
 	// Journaled is what ext4 (data=ordered, without auto_da_alloc) and XFS do:
 	//
-	//   - Metadata (names, modes, sizes that were set by truncate) is kept in
-	//     order: what is there is always a beginning of it.
-	//   - fsync of a file that is new, longer, or has another name or mode,
-	//     makes all metadata until now durable, its name included. So does
-	//     fdatasync of a file that is new, or longer. fsync of a folder does, if
-	//     names in it were changed. One of a file whose bytes were only
-	//     overwritten does not.
-	//   - Data is as in POSIX, zeros included: ext4 writes the new size of a
-	//     file before it turns the blocks that were reserved for the data into
-	//     written ones (dioread_nolock, its default), and of a block that was
-	//     there in no order at all.
-	//   - A rename may come before the data of the file that it moves, which is
-	//     then empty.
+	//   - Metadata (names, modes, sizes that were set by truncate) keeps its
+	//     order: a crash leaves a prefix of it.
+	//   - fsync of a file that is new, longer, or has another name or mode makes
+	//     all metadata until now durable, names included. So does fdatasync of a
+	//     file that is new or longer, and fsync of a directory in which names were
+	//     changed. fsync of a file whose bytes were only overwritten does not.
+	//   - Data is as in POSIX, zeros included: ext4 writes the new size of a file
+	//     before it turns the blocks reserved for the data into written ones
+	//     (dioread_nolock, its default), and old blocks in no order at all.
+	//   - A rename may become durable before the data of the file that it moves,
+	//     which is then empty.
 	Journaled
 )
 
@@ -59,9 +56,9 @@ func (m Model) String() string {
 	return fmt.Sprintf("states.Model(%d)", int(m))
 }
 
-// A shape is a file system at rest. Contents and attributes in it are never
-// changed in place, so that shapes share them.
-type shape struct {
+// A snapshot is the state of a file system. Contents and attributes are never
+// changed in place, so that snapshots share them.
+type snapshot struct {
 	meta map[uint64]meta
 	dirs map[uint64]map[string]uint64
 	data map[uint64][]byte
@@ -73,8 +70,8 @@ type meta struct {
 	xattrs         map[string][]byte
 }
 
-func shapeOf(t *tree) *shape {
-	s := &shape{meta: map[uint64]meta{}, dirs: map[uint64]map[string]uint64{}, data: map[uint64][]byte{}}
+func snapshotOf(t *tree) *snapshot {
+	s := &snapshot{meta: map[uint64]meta{}, dirs: map[uint64]map[string]uint64{}, data: map[uint64][]byte{}}
 	for id, n := range t.nodes {
 		s.meta[id] = meta{mode: n.mode, uid: n.uid, gid: n.gid, target: n.target, xattrs: n.xattrs}
 		if n.is(typeDir) {
@@ -86,27 +83,27 @@ func shapeOf(t *tree) *shape {
 	return s
 }
 
-func (s *shape) clone() *shape {
-	c := &shape{meta: maps.Clone(s.meta), dirs: map[uint64]map[string]uint64{}, data: maps.Clone(s.data)}
+func (s *snapshot) clone() *snapshot {
+	c := &snapshot{meta: maps.Clone(s.meta), dirs: map[uint64]map[string]uint64{}, data: maps.Clone(s.data)}
 	for id, names := range s.dirs {
 		c.dirs[id] = maps.Clone(names)
 	}
 	return c
 }
 
-// A change is what an operation did, or the part of it that may be there
+// A change is the effect of an operation, or a part of it that a crash may keep
 // without the rest.
 type change struct {
 	op   int    // number in the history
-	half string // "new name", "old name": of a rename between folders
+	half string // "new name", "old name": of a rename between directories
 	kind changeKind
 	node uint64
 	sets []nameSet
 
-	deps   []*change // it is only there if these are
-	stuck  bool      // a sync of it failed: no later one makes it durable
-	forced bool      // it is there
-	done   bool      // it is there and in model.durable
+	deps   []*change // changes without which it cannot be kept
+	stuck  bool      // a sync of it failed: no later sync makes it durable
+	forced bool      // no crash loses it
+	done   bool      // it is in model.durable
 }
 
 type changeKind uint8
@@ -118,23 +115,23 @@ const (
 	changeMeta
 )
 
-// A nameSet gives a name to node, or to none if that is 0.
+// A nameSet gives a name to node, or removes it if node is 0.
 type nameSet struct {
 	dir  uint64
 	name string
 	node uint64
 }
 
-// A model follows a history. At each place of it, it knows what is durable,
-// and which changes may be there or not.
+// A model follows a history. At each point it knows the durable state and the
+// pending changes, which a crash keeps or loses.
 type model struct {
 	kind    Model
 	ops     []op
-	durable *shape
+	durable *snapshot
 	pending []*change // in the order of the operations
 }
 
-// step takes the operation i into account.
+// step follows the operation i.
 func (m *model) step(i int) {
 	o := &m.ops[i]
 	if o.mutates() {
@@ -164,7 +161,7 @@ func (m *model) step(i int) {
 	m.settle()
 }
 
-// covers reports whether a sync that succeeded makes c durable by itself.
+// covers reports whether a successful sync makes c durable by itself.
 func (m *model) covers(o *op, c *change) bool {
 	switch o.Kind {
 	case opSyncFS:
@@ -174,7 +171,7 @@ func (m *model) covers(o *op, c *change) bool {
 	case opDatasync:
 		return c.node == o.Node && (c.kind == changeData || c.kind == changeSize)
 	case opSyncDir:
-		if c.kind == changeName { // what is in two folders moves as a whole
+		if c.kind == changeName { // a change of names in two directories is atomic
 			return c.within(o.Node)
 		}
 		return c.node == o.Node
@@ -182,14 +179,14 @@ func (m *model) covers(o *op, c *change) bool {
 	return false
 }
 
-// within reports whether c changes names in the folder dir.
+// within reports whether c changes names in the directory dir.
 func (c *change) within(dir uint64) bool {
 	return slices.ContainsFunc(c.sets, func(s nameSet) bool { return s.dir == dir })
 }
 
-// commits reports whether a sync has the journal written: if what it is about
-// is in the part that is not written yet. (ext4 keeps a transaction for fsync
-// and one for fdatasync in each inode, XFS a position in its log.)
+// commits reports whether a sync has the journal written: if its inode is in the
+// part that is not written yet. (ext4 keeps a transaction for fsync and one for
+// fdatasync in each inode, XFS a position in its log.)
 func (m *model) commits(o *op) bool {
 	return slices.ContainsFunc(m.pending, func(c *change) bool {
 		of := &m.ops[c.op]
@@ -217,9 +214,9 @@ func (m *model) force(c *change) {
 	}
 }
 
-// settle moves what is there from pending to durable. A write stays pending
-// behind one of the same file that may be lost: else, being applied later,
-// that one would be on top of it.
+// settle moves forced changes from pending to durable. A write stays pending
+// behind one of the same file that may be lost: applied later, that one would
+// overwrite it.
 func (m *model) settle() {
 	blocked := map[uint64]bool{}
 	m.pending = slices.DeleteFunc(m.pending, func(c *change) bool {
@@ -234,8 +231,8 @@ func (m *model) settle() {
 	})
 }
 
-// apply does what c did.
-func (m *model) apply(s *shape, c *change) {
+// apply applies c to s.
+func (m *model) apply(s *snapshot, c *change) {
 	o := &m.ops[c.op]
 	switch c.kind {
 	case changeName:
@@ -271,17 +268,17 @@ func (a meta) changed(o *op) meta {
 	return a
 }
 
-// A piece is the part of a write that is there: the bytes of [from, to) or, of
-// a hole, all but these; and a file that is at least size bytes long.
+// A piece is the part of a write that is kept: the bytes of [from, to) or, of a
+// hole, all others; the file is then at least size bytes long.
 type piece struct {
 	from, to, size int64
 	hole           bool
 }
 
-// kept is all of it.
+// kept is the piece that is the whole write.
 func kept(o *op) piece { return piece{from: o.Off, to: o.Off + o.Len, size: o.Off + o.Len} }
 
-// written returns a copy of data with the operation done to it.
+// written returns a copy of data with a piece of the operation applied.
 func written(data []byte, o *op, p piece) []byte {
 	if o.Kind == opTruncate {
 		b := make([]byte, o.Len)
@@ -306,7 +303,7 @@ func written(data []byte, o *op, p piece) []byte {
 	return b
 }
 
-// change adds what the operation i changes to what is pending.
+// change adds the changes of the operation i to pending.
 func (m *model) change(i int, o *op) {
 	add := func(c change) {
 		c.op = i
@@ -318,8 +315,7 @@ func (m *model) change(i int, o *op) {
 	}
 	switch o.Kind {
 	case opCreate, opTmpfile:
-		// An inode that no name leads to is not to be seen, and so may as well
-		// be there.
+		// An inode without a name is not visible, and so may be durable.
 		m.durable.meta[o.Node] = meta{mode: o.Mode, uid: o.UID, gid: o.GID, target: o.Target}
 		if o.Mode&typeMask == typeDir {
 			m.durable.dirs[o.Node] = map[string]uint64{}
@@ -350,14 +346,14 @@ func (m *model) change(i int, o *op) {
 	}
 }
 
-// movesFolder reports whether a folder gets another name. Such moves are kept
-// in their order: one without the other could put two folders into each other.
-func (m *model) movesFolder(o *op) bool {
+// movesDir reports whether a directory gets another name. Such moves keep their
+// order: one without the other could put two directories into each other.
+func (m *model) movesDir(o *op) bool {
 	return (o.Kind == opRename || o.Kind == opExchange) && o.Mode&typeMask == typeDir ||
 		o.Kind == opExchange && m.durable.meta[o.Other].mode&typeMask == typeDir
 }
 
-// depend finds what must be there if c is.
+// depend finds the changes without which c cannot be kept.
 func (m *model) depend(c *change) {
 	o := &m.ops[c.op]
 	for _, p := range m.pending {
@@ -365,7 +361,7 @@ func (m *model) depend(c *change) {
 		var dep bool
 		switch c.kind {
 		case changeName:
-			dep = m.movesFolder(o) && m.movesFolder(before) || p.kind == changeName && slices.ContainsFunc(c.sets, func(s nameSet) bool {
+			dep = m.movesDir(o) && m.movesDir(before) || p.kind == changeName && slices.ContainsFunc(c.sets, func(s nameSet) bool {
 				return slices.ContainsFunc(p.sets, func(q nameSet) bool { return s.dir == q.dir && s.name == q.name })
 			})
 		case changeMeta:
@@ -380,10 +376,9 @@ func (m *model) depend(c *change) {
 	}
 }
 
-// shapeAfter is what is there when the operations were carried out, and all
-// of it is durable.
-func shapeAfter(ops []op) *shape {
-	m := &model{ops: ops, durable: shapeOf(newTree())}
+// snapshotAfter returns the file system after the operations.
+func snapshotAfter(ops []op) *snapshot {
+	m := &model{ops: ops, durable: snapshotOf(newTree())}
 	for i := range ops {
 		m.step(i)
 		for _, c := range m.pending {

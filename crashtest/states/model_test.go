@@ -281,7 +281,7 @@ func TestStateFailure(t *testing.T) {
 		return nil
 	}
 	rep := h.CheckFS(states.Options{Max: 5000, Seed: 1}, check)
-	if rep.Exhaustive || rep.Seed != 1 || !rep.More || rep.Failed == 0 || !errors.Is(rep.Err(), errLost) {
+	if rep.Exhaustive || rep.Seed != 1 || !rep.AtLeast || rep.Failed == 0 || !errors.Is(rep.Err(), errLost) {
 		t.Fatalf("%+v", rep)
 	}
 	want := []string{"write f3 [0, 2000): lost", "write f7 [0, 2000): lost"}

@@ -42,8 +42,8 @@ func RecordMount[T any](o MountOptions, work func(dir string, ack func(entry T))
 	return h, nil
 }
 
-// recordMount records work, of which p.Fault fails, if any. failed is what
-// work returned; then there is a history all the same.
+// recordMount records work, with the fault of p, if any. failed is the error of
+// work; there is a history nonetheless.
 func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string, ack func(entry T)) error) (h *History[T], calls mountReply, failed, err error) {
 	if _, err := m.do(mountCommand{Do: "mount", Dir: m.dir}); err != nil {
 		return nil, calls, nil, err
@@ -56,7 +56,7 @@ func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string
 	}
 	begin, err := m.position()
 	if err == nil {
-		_, err = m.do(mountCommand{Do: "begin", At: p.At, Fault: p.Fault, Stays: p.Stays})
+		_, err = m.do(mountCommand{Do: "begin", At: p.At, Fault: p.Fault, Persistent: p.Persistent})
 	}
 	if err != nil {
 		return nil, calls, nil, err
@@ -77,7 +77,7 @@ func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string
 		failed = fmt.Errorf("states: work: %w", err)
 	}
 	calls, endErr := m.do(mountCommand{Do: "end"})
-	// What was written to a mapping arrives when it is unmounted, at the latest.
+	// Writes to a mapping arrive at the unmount at the latest.
 	_, unmountErr := m.do(mountCommand{Do: "unmount"})
 	end, err := m.position()
 	if err := errors.Join(err, ackErr, endErr, unmountErr); err != nil {
@@ -95,7 +95,7 @@ func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string
 		return sort.Search(len(lengths), func(i int) bool { return lengths[i] > at })
 	}
 	prepared := before(begin)
-	h.base, h.ops = shapeAfter(ops[:prepared]), ops[prepared:]
+	h.base, h.ops = snapshotAfter(ops[:prepared]), ops[prepared:]
 	for _, at := range ends {
 		h.acks = append(h.acks, before(at)-prepared)
 	}
@@ -154,7 +154,7 @@ func missing() string {
 	return "CAP_SYS_ADMIN, or fusermount"
 }
 
-// do has the process do something, and waits for its answer.
+// do sends the process a command and waits for its reply.
 func (m *mounted) do(c mountCommand) (r mountReply, err error) {
 	if m.failed != nil {
 		return r, m.failed
@@ -172,11 +172,11 @@ func (m *mounted) do(c mountCommand) (r mountReply, err error) {
 	return r, nil
 }
 
-// position is the length of the log now.
+// position returns the current length of the log.
 func (m *mounted) position() (int64, error) {
 	fi, err := m.log.Stat()
 	if err != nil {
-		return 0, fmt.Errorf("states: length of the log of operations: %w", err)
+		return 0, fmt.Errorf("states: stat the log of operations: %w", err)
 	}
 	return fi.Size(), nil
 }
@@ -218,7 +218,7 @@ func FaultsMount[T any](o FaultOptions, work func(dir string, ack func(entry T))
 		}
 		r := faultRun{calls: calls.Calls, hits: calls.Hits, work: failed}
 		r.live = func() error {
-			return inFolder(h.last(), func(dir string) error { return check(dir, h.ledger) })
+			return inDir(h.last(), func(dir string) error { return check(dir, h.ledger) })
 		}
 		r.crash = func(so Options) Report { return h.CheckDir(so, check) }
 		return r

@@ -95,7 +95,7 @@ func TestMountCalls(t *testing.T) {
 		}, []string{"mkdir d", "link f as d/g", "rename d/g to h", "symlink l -> h", "unlink h", "rmdir d", "chmod f"}},
 		{"sync of a folder", func(dir string) error {
 			return withFile(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, unix.Fsync)
-		}, []string{"fsync folder ."}},
+		}, []string{"fsync directory ."}},
 		{"renameat2", func(dir string) error {
 			f, g := filepath.Join(dir, "f"), filepath.Join(dir, "g")
 			rename := func(from, to string, flags uint) error {

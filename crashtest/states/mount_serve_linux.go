@@ -20,17 +20,17 @@ const mountEnv = "STELE_CRASHTEST_MOUNT"
 const fdOps = 3
 
 type mountCommand struct {
-	Do    string // "mount", "begin", "end", "unmount"
-	Dir   string // to mount on
-	Fault Fault
-	At    int
-	Stays bool
+	Do         string // "mount", "begin", "end", "unmount"
+	Dir        string // to mount on
+	Fault      Fault
+	At         int
+	Persistent bool
 }
 
 type mountReply struct {
 	Err   string
 	Calls []call // since "begin", for "end"
-	Hits  int    // of which so many failed on purpose
+	Hits  int    // calls that the injector failed
 }
 
 // ServeMount serves the mount of [RecordMount] and [FaultsMount] if this process
@@ -45,7 +45,7 @@ func ServeMount() {
 	for {
 		var c mountCommand
 		if err := in.Decode(&c); err != nil {
-			break // the test has closed it, or has ended
+			break // the test closed it, or ended
 		}
 		var r mountReply
 		if err := s.do(c, &r); err != nil {
@@ -80,7 +80,7 @@ func (s *mountServer) do(c mountCommand, r *mountReply) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.Do == "begin" {
-		t.inject = &injector{fault: c.Fault, at: c.At, stays: c.Stays}
+		t.inject = &injector{fault: c.Fault, at: c.At, persistent: c.Persistent}
 		return nil
 	}
 	r.Calls, r.Hits = t.inject.calls, t.inject.hits
@@ -124,21 +124,21 @@ func (s *mountServer) unmount(flags int) error {
 		err = unix.Unmount(s.dir, flags)
 	}
 	if err != nil {
-		return fmt.Errorf("unmount %s: %w; has the work closed its files?", s.dir, err)
+		return fmt.Errorf("unmount %s: %w; the work must close its files", s.dir, err)
 	}
 	s.server = nil
 	return nil
 }
 
-// A mountFS passes the requests of the kernel on to a tree. No answer may be
-// kept by the kernel (all timeouts are 0), and no write is: there is no
-// writeback cache. A write with O_DSYNC, O_SYNC or RWF_DSYNC is followed by a
-// request to sync (generic_write_sync), which is why files are not opened with
-// FOPEN_DIRECT_IO: that path leaves the request out.
+// A mountFS passes the requests of the kernel on to a tree. The kernel caches no
+// answers (all timeouts are 0) and no writes (there is no writeback cache). It
+// follows a write with O_DSYNC, O_SYNC or RWF_DSYNC by a request to sync
+// (generic_write_sync). Files are not opened with FOPEN_DIRECT_IO, which leaves
+// that request out.
 type mountFS struct {
 	fuse.RawFileSystem
 	tree   *tree
-	lists  map[uint64][]fuse.DirEntry // of open folders, by handle
+	lists  map[uint64][]fuse.DirEntry // of open directories, by handle
 	handle uint64
 	failed error // to write the log
 }
@@ -300,9 +300,9 @@ func (m *mountFS) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, name2 strin
 	})
 }
 
-// Only attributes of users are kept: the others mean something to the kernel
-// that this file system does not do.
-func ownXattr(name string) bool { return len(name) > 5 && name[:5] == "user." }
+// Only user.* attributes are kept: the others have effects in the kernel that
+// this file system does not have.
+func isUserXattr(name string) bool { return len(name) > 5 && name[:5] == "user." }
 
 func (m *mountFS) GetXAttr(_ <-chan struct{}, in *fuse.InHeader, name string, dest []byte) (size uint32, s fuse.Status) {
 	s = m.do(func() error {
@@ -341,7 +341,7 @@ func (m *mountFS) ListXAttr(_ <-chan struct{}, in *fuse.InHeader, dest []byte) (
 }
 
 func (m *mountFS) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, name string, value []byte) fuse.Status {
-	if !ownXattr(name) {
+	if !isUserXattr(name) {
 		return fuse.ENOTSUP
 	}
 	return m.do(func() error {
@@ -452,7 +452,7 @@ func (m *mountFS) ReleaseDir(in *fuse.ReleaseIn) {
 	})
 }
 
-// StatFs tells of more room than any test takes.
+// StatFs returns more free space than any test takes.
 func (m *mountFS) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
 	out.Bsize, out.Frsize = pageSize, pageSize
 	out.Blocks = 1 << 24 // 64 GiB

@@ -7,21 +7,21 @@ import (
 	"fmt"
 )
 
-// The operations of a file system, as both front ends record them. They tell
-// of files by the number of their inode, as the kernel does: an open file that
-// was renamed is the same file.
+// Operations of a file system, as both front ends record them. They name files by
+// inode number, as the kernel does: an open file that was renamed is the same
+// file.
 
 type opKind uint8
 
 const (
-	opCreate   opKind = iota + 1 // a new file, folder or symlink, by its mode, with a name
+	opCreate   opKind = iota + 1 // a new file, directory or symlink, by its mode, with a name
 	opTmpfile                    // a new file that has no name yet (O_TMPFILE)
-	opLink                       // one more name
-	opUnlink                     // one name less; of a folder too
-	opRename                     // over what has the name, if anything
-	opExchange                   // two names change places (RENAME_EXCHANGE)
+	opLink                       // a further name
+	opUnlink                     // a name removed; rmdir too
+	opRename                     // replaces the file that has the new name, if any
+	opExchange                   // two names are swapped (RENAME_EXCHANGE)
 	opWrite
-	opZero // fallocate: a range that reads as zeros from now on, or just a size
+	opZero // fallocate: a range that reads as zeros from now on, or only a larger size
 	opTruncate
 	opAttr  // mode and owner
 	opXattr // one extended attribute
@@ -36,14 +36,14 @@ var opNames = map[opKind]string{
 	opCreate: "create", opTmpfile: "create unnamed", opLink: "link", opUnlink: "unlink",
 	opRename: "rename", opExchange: "exchange", opWrite: "write", opZero: "allocate",
 	opTruncate: "truncate", opAttr: "chmod", opXattr: "setxattr", opSync: "fsync",
-	opDatasync: "fdatasync", opSyncDir: "fsync folder", opSyncFS: "syncfs", opSyncFailed: "failed sync",
+	opDatasync: "fdatasync", opSyncDir: "fsync directory", opSyncFS: "syncfs", opSyncFailed: "failed sync",
 }
 
 // An op is one operation that was carried out.
 type op struct {
 	Kind      opKind
-	Node      uint64 // what it is about: the file, or the folder of opSyncDir
-	Dir, Dir2 uint64 `json:",omitempty"` // the folder of the name; of a rename's new one
+	Node      uint64 // the file, or the directory of opSyncDir
+	Dir, Dir2 uint64 `json:",omitempty"` // directory of the name, and of a rename's new name
 	Name      string `json:",omitempty"`
 	Name2     string `json:",omitempty"` // a rename's new one
 	Other     uint64 `json:",omitempty"` // an exchange's second file
@@ -54,12 +54,12 @@ type op struct {
 	Target    string `json:",omitempty"` // of a symlink; name of an extended attribute
 	Removed   bool   `json:",omitempty"` // the extended attribute
 	Skipped   bool   `json:"-"`          // a sync that is left out, for a mutant
-	Path      string // for people, when the operation was made
+	Path      string // for reports, when the operation was made
 	Path2     string `json:",omitempty"`
 	Data      []byte `json:"-"` // of a write or an extended attribute
 }
 
-// String tells, for example, "write a/log [512, 1024)".
+// String returns, for example, "write a/log [512, 1024)".
 func (o *op) String() string {
 	name := opNames[o.Kind]
 	if o.Skipped {
@@ -95,8 +95,8 @@ func (o *op) String() string {
 	return name + " " + o.Path
 }
 
-// mutates reports whether the operation changes what is there; the others
-// make it durable.
+// mutates reports whether the operation changes files; the others make changes
+// durable.
 func (o *op) mutates() bool { return o.Kind < opSync }
 
 // extends reports whether the operation made the file longer.
@@ -110,15 +110,15 @@ const (
 	typeLink = 0o120000
 )
 
-// On its way from the process that serves a mount, an operation is the length
-// of its description, the length of its data, and both of them:
+// The process that serves a mount logs an operation as the length of its
+// description, the length of its data, and both:
 //
 //	u32 n | u32 m | n bytes of JSON | m bytes
 
 func appendOp(b []byte, o *op) ([]byte, error) {
 	wire := *o
 	for _, name := range wire.names() {
-		*name = hex.EncodeToString([]byte(*name)) // they need not be UTF-8, and JSON is
+		*name = hex.EncodeToString([]byte(*name)) // JSON is UTF-8, and names need not be
 	}
 	head, err := json.Marshal(&wire)
 	if err != nil {
@@ -131,7 +131,7 @@ func appendOp(b []byte, o *op) ([]byte, error) {
 
 func (o *op) names() [3]*string { return [3]*string{&o.Name, &o.Name2, &o.Target} }
 
-// parseOps returns the operations in b, and where each of them ends.
+// parseOps returns the operations in b, and the offset at which each ends.
 func parseOps(b []byte) (ops []op, ends []int64, err error) {
 	for at := 0; at < len(b); {
 		if len(b)-at < 8 {

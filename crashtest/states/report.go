@@ -5,35 +5,36 @@ import (
 	"strings"
 )
 
-// A Report is what a check of crash states found.
+// A Report is the result of a check of crash states.
 type Report struct {
 	Model      Model
-	Ops        int    // in the history
-	Places     int    // where it was cut: before each sync and each acknowledgement, and at the end
-	States     int    // that there may be; some of them look the same
-	More       bool   // States is only where counting ended
-	Checked    int    // that looked different, or came with another ledger
-	Exhaustive bool   // all of States were made
+	Ops        int    // operations of the history
+	Cuts       int    // points at which it was cut: before each sync and acknowledgement, and at the end
+	States     int    // crash states that there are; some of them look the same
+	AtLeast    bool   // there are more than States: counting ended there
+	Checked    int    // states checked: those that look different or come with another ledger
+	Exhaustive bool   // all States were made
 	Seed       uint64 // 0 if nothing was drawn
-	Failed     int    // of those that were checked
-	// Failures are the first that failed in different ways, reduced to what
-	// they need to fail: three at most.
+	Failed     int    // states that failed
+	// Failures are the first, at most three, that failed in different ways,
+	// reduced to the losses that they need to fail.
 	Failures []Failure
-	// Broken is why the check could not be done; then nothing was shown.
+	// Broken is the reason why states could not be checked: nothing was shown.
 	Broken error
 }
 
-// A Failure is a crash state that the check refused.
+// A Failure is a crash state for which the check returned an error.
 type Failure struct {
-	ID     string   // for Options.Only
-	At     int      // operations before the cut
-	Acked  int      // entries of the ledger before the cut
-	Lost   []string // operations that are lost or torn; if none is, the cut itself is enough
-	Err    error    // what the check returned
-	Detail []string // the operations before the cut, marked
+	ID    string   // for Options.Only
+	At    int      // operations before the cut
+	Acked int      // entries of the ledger before the cut
+	Lost  []string // operations that are lost or torn; empty if the cut alone is enough
+	Err   error    // error of the check
+	Trace []string // operations before the cut, with marks at those of Lost
 }
 
-// Err returns nil if no state failed, and all that is known if one did.
+// Err returns nil if no state failed. Otherwise it returns an error that reads
+// like the report and wraps the errors of the check.
 func (r Report) Err() error {
 	if r.Broken != nil {
 		return r.Broken
@@ -48,7 +49,7 @@ func (r Report) Err() error {
 	return &stateError{text: r.String(), causes: errs}
 }
 
-// A stateError reads like the report and is what the check returned.
+// A stateError reads like a report and wraps the errors of the check.
 type stateError struct {
 	text   string
 	causes []error
@@ -57,17 +58,17 @@ type stateError struct {
 func (e *stateError) Error() string   { return e.text }
 func (e *stateError) Unwrap() []error { return e.causes }
 
-// String counts, and shows the failures.
+// String returns the counts and the failures.
 func (r Report) String() string {
 	if r.Broken != nil {
 		return r.Broken.Error()
 	}
 	var b strings.Builder
 	more := ""
-	if r.More {
+	if r.AtLeast {
 		more = "more than "
 	}
-	fmt.Fprintf(&b, "%v: %d operations, cut at %d places: %s%d crash states, %d different ones checked", r.Model, r.Ops, r.Places, more, r.States, r.Checked)
+	fmt.Fprintf(&b, "%v: %d operations, cut at %d points: %s%d crash states, %d different ones checked", r.Model, r.Ops, r.Cuts, more, r.States, r.Checked)
 	if r.Exhaustive {
 		b.WriteString(", exhaustive")
 	} else if r.Seed != 0 {
@@ -83,11 +84,11 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// String tells the operations that were lost, and what the check said.
+// String returns the error of the check and the operations, lost ones marked.
 func (f Failure) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "state %s, %d acknowledged: %v", f.ID, f.Acked, f.Err)
-	for _, line := range f.Detail {
+	for _, line := range f.Trace {
 		b.WriteString("\n\t" + line)
 	}
 	return b.String()
@@ -133,12 +134,12 @@ func (f *frame) failure(v []int, err error) Failure {
 		from = 0
 	}
 	if from > 0 {
-		fail.Detail = append(fail.Detail, fmt.Sprintf("... %d operations", from))
+		fail.Trace = append(fail.Trace, fmt.Sprintf("... %d operations", from))
 	}
 	for i := from; i < f.at; i++ {
 		if f.at-from > 4*near && marks[i] == "" && i > from+near && i < f.at-near {
 			if i == from+near+1 {
-				fail.Detail = append(fail.Detail, "...")
+				fail.Trace = append(fail.Trace, "...")
 			}
 			continue
 		}
@@ -146,8 +147,8 @@ func (f *frame) failure(v []int, err error) Failure {
 		if marks[i] != "" {
 			line += "  <- " + marks[i]
 		}
-		fail.Detail = append(fail.Detail, line)
+		fail.Trace = append(fail.Trace, line)
 	}
-	fail.Detail = append(fail.Detail, "    -- crash")
+	fail.Trace = append(fail.Trace, "    -- crash")
 	return fail
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// A tree is a file system in memory, told of files by their inodes. Both
-// front ends serve one: it is the one place where operations take effect, are
+// A tree is a file system in memory whose files are known by their inodes. Both
+// front ends, FS and the mount, serve one: here operations take effect, are
 // recorded, and are made to fail.
 type tree struct {
 	mu     sync.Mutex
-	nodes  map[uint64]*node // all that there ever were: an open file may have no name
-	last   uint64           // inode number
+	nodes  map[uint64]*node // never deleted: an open file may have no name
+	last   uint64           // highest inode number
 	record func(*op)        // called with mu held, before the caller gets its answer
 	inject *injector
 }
@@ -28,12 +28,12 @@ type node struct {
 	uid, gid uint32
 	nlink    uint32
 	data     []byte // of a file
-	shared   bool   // data is someone else's too: it is copied before a change
+	shared   bool   // data is shared with another state, and copied before a change
 	target   string // of a symlink
 	names    map[string]uint64
 	xattrs   map[string][]byte
 	mtime    time.Time
-	dir      uint64 // the last name it got, for people
+	dir      uint64 // with name, the last name it got, for reports
 	name     string
 }
 
@@ -45,7 +45,7 @@ func newTree() *tree {
 
 func (n *node) is(typ uint32) bool { return n.mode&typeMask == typ }
 
-// path is the last name that the node had, relative to the root.
+// path returns the last name of the node, relative to the root.
 func (t *tree) path(id uint64) string {
 	p := ""
 	for id != rootNode {
@@ -60,8 +60,8 @@ func (t *tree) path(id uint64) string {
 
 func (t *tree) pathIn(dir uint64, name string) string { return path.Join(t.path(dir), name) }
 
-// folder returns the folder with the number dir.
-func (t *tree) folder(dir uint64) (*node, error) {
+// directory returns the directory with the number dir.
+func (t *tree) directory(dir uint64) (*node, error) {
 	d := t.nodes[dir]
 	switch {
 	case d == nil:
@@ -69,13 +69,13 @@ func (t *tree) folder(dir uint64) (*node, error) {
 	case !d.is(typeDir):
 		return nil, syscall.ENOTDIR
 	case d.nlink == 0:
-		return nil, syscall.ENOENT // it was removed while it was open
+		return nil, syscall.ENOENT // removed while it was open
 	}
 	return d, nil
 }
 
 func (t *tree) lookup(dir uint64, name string) (*node, error) {
-	d, err := t.folder(dir)
+	d, err := t.directory(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func (t *tree) lookup(dir uint64, name string) (*node, error) {
 	return t.nodes[id], nil
 }
 
-// create makes an inode, with a name unless name is "".
+// create makes an inode. It has no name if name is "".
 func (t *tree) create(dir uint64, name string, mode, uid, gid uint32, target string) (*node, error) {
-	d, err := t.folder(dir)
+	d, err := t.directory(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (t *tree) create(dir uint64, name string, mode, uid, gid uint32, target str
 	return n, nil
 }
 
-// setName gives n the name, whatever had it.
+// setName gives n the name, which may be taken.
 func (t *tree) setName(d *node, name string, n *node) {
 	d.names[name] = n.id
 	n.dir, n.name = d.id, name
@@ -128,7 +128,7 @@ func (t *tree) setName(d *node, name string, n *node) {
 }
 
 func (t *tree) link(id, dir uint64, name string) (*node, error) {
-	d, err := t.folder(dir)
+	d, err := t.directory(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -151,16 +151,16 @@ func (t *tree) link(id, dir uint64, name string) (*node, error) {
 	return n, nil
 }
 
-// remove takes a name away, of a folder or of anything else.
-func (t *tree) remove(dir uint64, name string, folder bool) error {
+// remove removes the name of a directory, or of any other file.
+func (t *tree) remove(dir uint64, name string, isDir bool) error {
 	n, err := t.lookup(dir, name)
 	if err != nil {
 		return err
 	}
 	switch {
-	case folder && !n.is(typeDir):
+	case isDir && !n.is(typeDir):
 		return syscall.ENOTDIR
-	case !folder && n.is(typeDir):
+	case !isDir && n.is(typeDir):
 		return syscall.EISDIR
 	case len(n.names) > 0:
 		return syscall.ENOTEMPTY
@@ -176,7 +176,7 @@ func (t *tree) remove(dir uint64, name string, folder bool) error {
 	return nil
 }
 
-// unnamed takes account of n not having a name in d any more.
+// unnamed accounts for n having lost its name in d.
 func (t *tree) unnamed(d *node, name string, n *node) {
 	if n.is(typeDir) {
 		n.nlink = 0
@@ -191,7 +191,7 @@ func (t *tree) unnamed(d *node, name string, n *node) {
 	if n.nlink == 0 {
 		return
 	}
-	for _, other := range t.nodes { // for people: one of those that it has
+	for _, other := range t.nodes { // for reports: any of its other names
 		for name, id := range other.names {
 			if id == n.id {
 				n.dir, n.name = other.id, name
@@ -257,7 +257,7 @@ func (t *tree) rename(dir uint64, name string, dir2 uint64, name2 string, noRepl
 	return nil
 }
 
-// within reports whether the folder id is n or lies below it.
+// within reports whether the directory id is n or lies below it.
 func (t *tree) within(id uint64, n *node) bool {
 	for ; id != n.id; id = t.nodes[id].dir {
 		if id == rootNode {
@@ -267,7 +267,7 @@ func (t *tree) within(id uint64, n *node) bool {
 	return true
 }
 
-// An attrChange says what to set; what is nil stays.
+// An attrChange has the attributes to set; nil ones stay.
 type attrChange struct {
 	mode, uid, gid *uint32 // mode without the type
 	mtime          *time.Time
@@ -279,7 +279,7 @@ func (t *tree) setAttr(id uint64, c attrChange) error {
 		return syscall.ENOENT
 	}
 	if c.mtime != nil {
-		n.mtime = *c.mtime // times are not in the crash states
+		n.mtime = *c.mtime // crash states have no times
 	}
 	if c.mode == nil && c.uid == nil && c.gid == nil {
 		return nil
@@ -323,9 +323,8 @@ func (t *tree) setXattr(id uint64, name string, value []byte) error {
 	return nil
 }
 
-// sync makes a file or, with the names in it, a folder durable. dataOnly is
-// fdatasync: all of the content and its size, but not mode, owner and
-// extended attributes.
+// sync makes a file durable, or a directory with the names in it. dataOnly is
+// fdatasync: content and size, but not mode, owner and extended attributes.
 func (t *tree) sync(id uint64, dataOnly bool) error {
 	n := t.nodes[id]
 	if n == nil {
@@ -355,7 +354,7 @@ func (t *tree) synced(o *op, call string) error {
 	return err
 }
 
-// open and close change nothing, but may be made to fail.
+// open and close change nothing, but can be made to fail.
 func (t *tree) open(id uint64) error {
 	_, err := t.inject.before(callOpen, t.path(id))
 	return err
@@ -366,9 +365,9 @@ func (t *tree) close(id uint64) error {
 	return err
 }
 
-// list returns the names in a folder, sorted.
+// list returns the names in a directory, sorted.
 func (t *tree) list(dir uint64) ([]string, error) {
-	d, err := t.folder(dir)
+	d, err := t.directory(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// maxFile is the most bytes a file may have: they are all in memory.
+// maxFile is the largest size of a file in bytes: all of it is in memory.
 const maxFile = 1 << 30
 
-// file returns the file with the number id, which may have no name any more.
+// file returns the file with the number id, which may no longer have a name.
 func (t *tree) file(id uint64) (*node, error) {
 	n := t.nodes[id]
 	switch {
@@ -23,7 +23,7 @@ func (t *tree) file(id uint64) (*node, error) {
 	return n, nil
 }
 
-// read copies what is there at off, and returns less at the end of the file.
+// read copies bytes from off, and returns fewer at the end of the file.
 func (t *tree) read(id uint64, b []byte, off int64) (int, error) {
 	n, err := t.file(id)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *tree) write(id uint64, b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// resize makes the data its own and size bytes long, with zeros at the end.
+// resize copies shared data and makes it size bytes long, with zeros at the end.
 func (n *node) resize(size int64) {
 	if n.shared {
 		n.data, n.shared = slices.Clone(n.data), false
@@ -97,9 +97,9 @@ func (t *tree) truncate(id uint64, size int64) error {
 	return nil
 }
 
-// allocate is fallocate: it zeroes the range if told so, and makes the file
-// longer unless told not to. That room is there from then on is not modelled:
-// this disk is full only where a fault says so.
+// allocate is fallocate(2): it zeroes the range if zero, and makes the file
+// longer unless keepSize. It reserves no space: this disk is full only where a
+// fault says so.
 func (t *tree) allocate(id uint64, off, length int64, zero, keepSize bool) error {
 	n, err := t.file(id)
 	if err != nil {
@@ -120,7 +120,7 @@ func (t *tree) allocate(id uint64, off, length int64, zero, keepSize bool) error
 		end = min(end, size)
 	}
 	if !zero {
-		off = max(off, size) // what is there stays
+		off = max(off, size) // keep the content
 	}
 	if off >= end {
 		return nil
@@ -131,7 +131,7 @@ func (t *tree) allocate(id uint64, off, length int64, zero, keepSize bool) error
 	return nil
 }
 
-// size is what a stat says; of a folder it means nothing.
+// size is st_size; it means nothing for a directory.
 func (n *node) size() int64 {
 	switch {
 	case n.is(typeLink):

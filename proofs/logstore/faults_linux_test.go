@@ -69,9 +69,9 @@ func TestFaults(t *testing.T) {
 		runs int // unless one of these is set
 	}{
 		{"once", states.FaultOptions{}, 6},
-		{"until the end", states.FaultOptions{Stays: true}, 4},
+		{"until the end", states.FaultOptions{Persistent: true}, 4},
 		{"once, then a crash", states.FaultOptions{Crash: &states.Options{Max: 6}}, 1},
-		{"a full disk, then a crash", states.FaultOptions{Stays: true, Faults: []states.Fault{states.FailENOSPC}, Crash: &states.Options{Max: 6, Model: states.Journaled}}, 1},
+		{"a full disk, then a crash", states.FaultOptions{Persistent: true, Faults: []states.Fault{states.FailENOSPC}, Crash: &states.Options{Max: 6, Model: states.Journaled}}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if prove.RaceSampled() && c.o.Crash != nil {

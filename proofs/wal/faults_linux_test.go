@@ -43,9 +43,9 @@ func TestFaults(t *testing.T) {
 		runs int // unless STELE_LONG is set
 	}{
 		{"once", states.FaultOptions{}, 15},
-		{"until the end", states.FaultOptions{Stays: true}, 12},
+		{"until the end", states.FaultOptions{Persistent: true}, 12},
 		{"once, then a crash", states.FaultOptions{Crash: &states.Options{Max: 20}}, 12},
-		{"a full disk, then a crash", states.FaultOptions{Stays: true, Faults: []states.Fault{states.FailENOSPC}, Crash: &states.Options{Max: 20, Model: states.Journaled}}, 8},
+		{"a full disk, then a crash", states.FaultOptions{Persistent: true, Faults: []states.Fault{states.FailENOSPC}, Crash: &states.Options{Max: 20, Model: states.Journaled}}, 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Prepare, c.o.Seed = oldWal, prove.Seed()
