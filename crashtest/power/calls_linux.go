@@ -99,8 +99,8 @@ func syncFileRange(fd string) error {
 	}
 }
 
-// shutDown has the file system of dir do nothing more, not even write what is
-// waiting in its journal (FS_IOC_SHUTDOWN with NOLOGFLUSH).
+// shutDown stops the file system of dir, without a write of its pending journal
+// (FS_IOC_SHUTDOWN with NOLOGFLUSH).
 func shutDown(dir string) error {
 	const fsIocShutdown, noLogFlush = 0x8004587d, 2 // _IOR('X', 125, __u32)
 	d, err := os.Open(dir)

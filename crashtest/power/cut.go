@@ -6,9 +6,10 @@ import (
 	"sort"
 )
 
-// A tape is a recording without the ledger's entries: the device at first,
-// what it was told from then on, and when the entries were acknowledged.
-type tape struct {
+// A deviceLog is a recording without the entries of the ledger: the first state
+// of the device, the requests since then, and the moments of the
+// acknowledgements.
+type deviceLog struct {
 	fs      fileSystem
 	seed    uint64
 	base    *image
@@ -16,29 +17,28 @@ type tape struct {
 	begin   int     // records before the first cut
 	acks    []int64 // length of the log at each acknowledgement, ascending
 
-	// The image of all that is durable after the first `flushed` records,
-	// kept because the cuts are built in the order of the log.
+	// The durable image after the first `flushed` records, kept because cuts
+	// are built in the order of the log.
 	durable *image
 	flushed int
 }
 
-// A fate is the rule by which unflushed writes are kept or lost.
+// A fate is a rule by which unflushed writes are kept or lost.
 type fate int
 
 const (
 	dropAll fate = iota
 	keepAll
-	mixed   // each by itself
-	allBut1 // one dropped or torn
-	only1   // one there, or a part of it
+	mixed   // drawn for each
+	allBut1 // one is dropped or torn
+	only1   // one is kept or torn
 	fates
 )
 
-// cuts draws n cuts: a third of them at flushes, right before and right after
-// one, a third where something was acknowledged, before anything else
-// happened, and the rest anywhere. Where there are fewer such places than a
-// third of n, each is taken, and the others go anywhere.
-func (t *tape) cuts(n int) []Cut {
+// cuts draws n cuts: a third of them right before and right after flushes, a
+// third right after acknowledgements, and the rest anywhere. If there are fewer
+// such points than a third of n, each is taken.
+func (t *deviceLog) cuts(n int) []Cut {
 	rng := rand.New(rand.NewPCG(t.seed, 0))
 	var flushes, acks []int
 	for i := t.begin; i < len(t.records); i++ {
@@ -50,10 +50,10 @@ func (t *tape) cuts(n int) []Cut {
 		acks = append(acks, t.recordsBefore(length))
 	}
 	var cuts []Cut
-	take := func(where string, places []int) {
-		places = slices.Compact(places)
-		rng.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
-		for _, at := range places[:min(len(places), (n+2)/3, n-len(cuts))] {
+	take := func(where string, points []int) {
+		points = slices.Compact(points)
+		rng.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+		for _, at := range points[:min(len(points), (n+2)/3, n-len(cuts))] {
 			cuts = append(cuts, Cut{At: at, Where: where})
 		}
 	}
@@ -68,8 +68,8 @@ func (t *tape) cuts(n int) []Cut {
 		c.N = i
 		c.Acked = t.ackedBefore(c.At)
 		c.fate = fate(rng.IntN(int(fates)))
-		// What a missing sync loses shows most surely where the disk kept
-		// nothing that it need not keep.
+		// The loss by a missing sync shows most surely if the disk keeps
+		// nothing that it may lose.
 		if c.Where == "ack" && rng.IntN(2) == 0 {
 			c.fate = dropAll
 		}
@@ -78,19 +78,19 @@ func (t *tape) cuts(n int) []Cut {
 	return cuts
 }
 
-// recordsBefore is how many records lie within the first length bytes.
-func (t *tape) recordsBefore(length int64) int {
+// recordsBefore returns the number of records in the first length bytes.
+func (t *deviceLog) recordsBefore(length int64) int {
 	return sort.Search(len(t.records), func(i int) bool { return t.records[i].end > length })
 }
 
-// ackedBefore is how many entries were acknowledged before record `at` was
-// written, if it ever was.
-func (t *tape) ackedBefore(at int) int {
+// ackedBefore returns the number of entries that were acknowledged before record
+// `at` was written, if it ever was.
+func (t *deviceLog) ackedBefore(at int) int {
 	return sort.Search(len(t.acks), func(i int) bool { return t.recordsBefore(t.acks[i]) > at })
 }
 
-// image is what the device holds after the cut, whose counts it sets.
-func (t *tape) image(c *Cut) *image {
+// image returns the device after the cut, and sets the counts of c.
+func (t *deviceLog) image(c *Cut) *image {
 	flushed := c.At
 	for flushed > 0 && t.records[flushed-1].kind != kindFlush {
 		flushed--
@@ -108,7 +108,7 @@ func (t *tape) image(c *Cut) *image {
 	m := t.durable.clone()
 	rng := rand.New(rand.NewPCG(t.seed, c.fateSeed))
 	pending := t.records[flushed:c.At]
-	var odd int // the write that fares unlike the others
+	var odd int // the write whose fate differs
 	if len(pending) > 0 {
 		odd = rng.IntN(len(pending))
 	}
@@ -153,9 +153,9 @@ func (t *tape) image(c *Cut) *image {
 	return m
 }
 
-// tear draws which sectors of a write of at least two are there: the first
-// ones, the last ones or any, but neither none nor all.
-func (t *tape) tear(rng *rand.Rand, r record) []bool {
+// tear draws which sectors of a write to at least two are kept: the first ones,
+// the last ones or any, but neither none nor all.
+func (t *deviceLog) tear(rng *rand.Rand, r record) []bool {
 	kept := make([]bool, r.len/sector)
 	edge := 1 + rng.IntN(len(kept)-1)
 	switch rng.IntN(3) {

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// randomTape writes at random, but flushes and acknowledges now and then.
-func randomTape(seed uint64) *tape {
+// randomLog writes at random, but flushes and acknowledges now and then.
+func randomLog(seed uint64) *deviceLog {
 	const size = 8 * pageSize
 	rng := rand.New(rand.NewPCG(seed, 1))
-	t := &tape{fs: fileSystem{size: size, super: [2]int64{1024, 2048}}, seed: seed, base: newImage(size)}
+	t := &deviceLog{fs: fileSystem{size: size, super: [2]int64{1024, 2048}}, seed: seed, base: newImage(size)}
 	end := int64(0)
 	t.begin = 10
 	for i := range 120 {
@@ -42,7 +42,7 @@ func randomTape(seed uint64) *tape {
 func TestImagesAreLegal(t *testing.T) {
 	torn := 0
 	for seed := range uint64(10) {
-		tp := randomTape(seed)
+		tp := randomLog(seed)
 		for _, c := range tp.cuts(60) {
 			got := bytesOf(tp.image(&c))
 			torn += c.Torn
@@ -102,7 +102,7 @@ func apply(b []byte, r record) {
 }
 
 func TestCutsAreReproducible(t *testing.T) {
-	a, b := randomTape(1), randomTape(1)
+	a, b := randomLog(1), randomLog(1)
 	as, bs := a.cuts(50), b.cuts(50)
 	images := map[string]bool{}
 	for i := range as {
@@ -128,7 +128,7 @@ func TestCutsAreReproducible(t *testing.T) {
 // each acknowledgement, all within the work; and the ledger of each ends at
 // the cut.
 func TestWhereCutsAre(t *testing.T) {
-	tp := randomTape(3)
+	tp := randomLog(3)
 	at := map[int]bool{}
 	for _, c := range tp.cuts(900) {
 		at[c.At] = true

@@ -16,10 +16,10 @@ import (
 // the file system that waits for it, so it touches no file on it and shares no
 // memory map with the process that uses it.
 
-// diskEnv marks the process, and names the folder that it works in.
+// diskEnv marks the process that serves a disk, and names its directory.
 const diskEnv = "STELE_CRASHTEST_DISK"
 
-// In the folder, made by Record:
+// In the directory, made by Record:
 const (
 	dirDisk   = "disk" // mount point of the FUSE, with one file:
 	fileImage = "image"
@@ -27,10 +27,10 @@ const (
 	dirCut    = "cut" // mount point of the images of the cuts
 )
 
-// Descriptors that the disk gets: stdin ends when the test does, stdout takes
-// a line when the disk is ready.
+// Descriptors of the disk. Its stdin ends when the test does; it writes a line
+// to its stdout when it is ready.
 const (
-	fdImage = 3 // what is on the device
+	fdImage = 3 // content of the device
 	fdLog   = 4 // open for appending
 )
 
@@ -76,12 +76,13 @@ func serveDisk(dir string) error {
 	parent := os.Getppid()
 	io.Copy(io.Discard, os.Stdin) // until the test closes it, or has ended
 
-	// A test that was killed has left its file systems mounted. Most times
-	// there is nothing to do, and EINVAL says so.
+	// A test that was killed left its file systems mounted. Otherwise unmount
+	// fails with EINVAL.
 	for _, name := range []string{dirCut, dirFS} {
 		unmount(filepath.Join(dir, name))
 	}
-	// mkfs of anybody opens each loop device for a moment, and so the file below it.
+	// Any mkfs on this machine opens each loop device for a moment, and so the
+	// file below it.
 	err = server.Unmount()
 	for begun := time.Now(); err != nil && time.Since(begun) < time.Minute; err = server.Unmount() {
 		time.Sleep(5 * time.Millisecond)
@@ -89,7 +90,7 @@ func serveDisk(dir string) error {
 	if err != nil {
 		return fmt.Errorf("disk: unmount FUSE from %s: %w", dir, err)
 	}
-	if os.Getppid() != parent { // nor is there anybody to remove the mount points
+	if os.Getppid() != parent { // the test was killed and cannot remove the mount points
 		for _, name := range []string{dirCut, dirFS, dirDisk, ""} {
 			os.Remove(filepath.Join(dir, name)) // if there is nothing in it
 		}
@@ -140,8 +141,8 @@ func (d *disk) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut)
 }
 
 func (d *disk) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	// No page cache here, whatever the loop device asks for: a write that
-	// waits there is not in the log.
+	// No page cache, whatever the loop device asks for: a write that waits there
+	// is not in the log.
 	out.OpenFlags = fuse.FOPEN_DIRECT_IO
 	return fuse.OK
 }
@@ -161,12 +162,12 @@ func (d *disk) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, 
 	return uint32(len(data)), fuse.OK
 }
 
-// Fsync is how the flush of the loop device arrives (vfs_fsync).
+// Fsync is the flush of the loop device (vfs_fsync).
 func (d *disk) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	return fuse.ToStatus(d.do(kindFlush, 0, 0, nil))
 }
 
-// Fallocate is how its discards and its zeroing arrive.
+// Fallocate is its discards and its zeroing.
 func (d *disk) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 	const keepSize, punchHole, zeroRange = 1, 2, 16
 	if in.Mode&^keepSize != punchHole && in.Mode&^keepSize != zeroRange {
@@ -175,7 +176,7 @@ func (d *disk) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 	return fuse.ToStatus(d.do(kindZero, int64(in.Offset), int64(in.Length), nil))
 }
 
-// do logs a request and carries it out.
+// do logs a request and executes it.
 func (d *disk) do(k kind, off, length int64, data []byte) error {
 	if off < 0 || length < 0 || off > d.size || length > d.size-off {
 		return syscall.EFBIG
@@ -213,8 +214,8 @@ func (d *disk) zero(off, length int64) error {
 // Flush answers close(2), which promises nothing.
 func (d *disk) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.OK }
 
-// StatFs tells the block size, which is the loop device's unit of discard;
-// without it there is none.
+// StatFs returns the block size, the loop device's unit of discard; without it
+// the device has no discard.
 func (d *disk) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
 	out.Bsize = pageSize
 	out.Frsize = pageSize

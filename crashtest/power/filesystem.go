@@ -6,21 +6,20 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 )
 
-// A fileSystem is what the rig has to know about a file system.
+// A fileSystem has what the rig needs to know about a file system.
 type fileSystem struct {
 	name string
 	mkfs []string // the image's name comes last
 	opts string   // of the mount
 	size int64    // by default, bytes
-	// super is where the superblock lies, from byte to byte. It is written in
-	// place and read before any journal is replayed, under one checksum: a
-	// file system whose superblock is torn does not mount, whoever wrote to
-	// it and how. So it is written whole or not at all, as disks with sectors
-	// of 4 KiB do. In XFS it is one sector anyway.
+	// super is the range of the superblock in bytes. The superblock is written
+	// in place and read before any journal is replayed, under one checksum: a
+	// file system does not mount if it is torn. So it is written whole or not
+	// at all, as by disks with sectors of 4 KiB. In XFS it is one sector anyway.
 	super [2]int64
 }
 
-// sector is what a disk writes whole or not at all, in bytes.
+// sector is the number of bytes that a disk writes whole or not at all.
 const sector = 512
 
 var fileSystems = [...]fileSystem{

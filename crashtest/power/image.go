@@ -10,8 +10,8 @@ const pageSize = 4096
 
 type page [pageSize]byte
 
-// An image is the content of a device, by page; a page that is all zeros may
-// be nil. Clones share their pages until one writes to them.
+// An image is the content of a device, by page; a page of zeros may be nil.
+// Clones share pages until one writes to them.
 type image struct {
 	pages []*page
 	own   map[int]bool // pages that no clone shares

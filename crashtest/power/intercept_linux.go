@@ -14,22 +14,21 @@ import (
 	"github.com/stele-go/stele/crashtest"
 )
 
-// syncCalls stands between this process and its syncs. It is one for the
-// process because the kernel allows a process only one listener, and because
-// a filter, once installed, stays.
+// syncCalls intercepts the syncs of this process. There is one, because the
+// kernel allows a process only one listener and never removes a filter.
 var syncCalls interceptor
 
-// An interceptor asks whoever watches a folder about each fsync, fdatasync
-// and syncfs of a file below it, and lets all others pass
-// (SECCOMP_RET_USER_NOTIF, seccomp(2)). It sees the calls of every thread of
-// the process and of the processes that it starts, whatever code makes them.
+// An interceptor calls the watch of a directory for each fsync, fdatasync and
+// syncfs of a file below it, and lets all others pass (SECCOMP_RET_USER_NOTIF,
+// seccomp(2)). It sees the calls of every thread of the process and of the
+// processes that it starts.
 type interceptor struct {
 	install sync.Once
 	failed  error
 	listen  int
 
 	mu      sync.Mutex
-	watches map[string]*watch // by the folder's path
+	watches map[string]*watch // by path of the directory
 }
 
 type watch struct {
@@ -58,7 +57,7 @@ func (in *interceptor) watch(dir string, ask func(crashtest.Sync) crashtest.Sync
 	if in.failed != nil {
 		return nil, in.failed
 	}
-	// The kernel tells of files by their real paths.
+	// The kernel names files by their real paths.
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func (in *interceptor) watch(dir string, ask func(crashtest.Sync) crashtest.Sync
 	}, nil
 }
 
-// serve answers the calls. It makes none of those that it answers.
+// serve answers the calls. It must not make any of them itself.
 func (in *interceptor) serve() {
 	for {
 		call := seccompReceive(in.listen)
@@ -82,12 +81,12 @@ func (in *interceptor) serve() {
 	}
 }
 
-// allows decides on one call, and does what is to be done instead of it.
+// allows decides on one call, and executes its substitute.
 func (in *interceptor) allows(call *seccompNotif) bool {
 	fd := fmt.Sprintf("/proc/%d/fd/%d", call.tid, int32(call.args[0]))
 	path, err := os.Readlink(fd)
 	if err != nil {
-		return true // the call will say so: it is no descriptor
+		return true // the call fails: this is no descriptor
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The log is what the disk was told, in the order in which it was done: one
+// The log has the requests to the disk in the order of their execution, one
 // record after the other, with nothing between them. A record, little-endian:
 //
 //	0        8         16        24
@@ -15,7 +15,7 @@ import (
 //
 // Offset and length are in bytes; a flush has neither. The disk answers a
 // request after its record is in the log, so that the length of the log is a
-// moment in time: whoever has an answer finds its record before that length.
+// moment in time: the record of an answered request lies before that length.
 const headerSize = 24
 
 type kind uint64

@@ -10,25 +10,24 @@ import (
 	"github.com/stele-go/stele/internal/measure/fileop"
 )
 
-// A Recording is what a disk was told while some work ran on it, and the
-// ledger of that work.
+// A Recording has the requests that a disk got while some work ran on it, and
+// the ledger of that work.
 type Recording[T any] struct {
-	tape   *tape
+	log    *deviceLog
 	rig    *rig
 	ledger []T
 }
 
-// Record makes a file system, runs work below its root, and returns what
-// reached the disk meanwhile. The error is that of work, or of a step of the
-// rig; where there can be no rig it is crashtest.ErrUnavailable. The program
-// must call [ServeDisk] first. Close ends the recording.
+// Record makes a file system, runs work below its root, and returns the requests
+// that reached the disk meanwhile. Its error is that of work, or of a step of the
+// rig; where there can be no rig it is crashtest.ErrUnavailable. The program must
+// call [ServeDisk] first, and Close for the recording.
 //
-// ack adds an entry to the ledger: from now on, entry is promised to survive
-// a power cut. Each goroutine of work must ack what it has done before it
-// does more. (An entry may also note that something has begun, where a check
-// wants to know.) When work returns it must have ended its goroutines and
-// closed its files.
-func Record[T any](o Options, work func(dir string, ack func(entry T)) error) (rec *Recording[T], err error) {
+// ack adds an entry to the ledger: from now on, entry is promised to survive a
+// power cut. Each goroutine of work must ack what it has done before it does
+// more. An entry may also note that something has begun, if a check needs to
+// know. work must end its goroutines and close its files before it returns.
+func Record[T any](o Options, work func(dir string, ack func(entry T)) error) (_ *Recording[T], err error) {
 	fs, err := fileSystemOf(o)
 	if err != nil {
 		return nil, err
@@ -39,12 +38,11 @@ func Record[T any](o Options, work func(dir string, ack func(entry T)) error) (r
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64()
 	}
-	rec = &Recording[T]{tape: &tape{fs: fs, seed: o.Seed}}
+	rec := &Recording[T]{log: &deviceLog{fs: fs, seed: o.Seed}}
 	recorded := false
 	defer func() { // work may also panic, or end the goroutine
 		if !recorded {
 			err = errors.Join(err, rec.Close())
-			rec = nil
 		}
 	}()
 	if err := rec.record(o, work); err != nil {
@@ -62,10 +60,10 @@ func (rec *Recording[T]) Close() error {
 	return rec.rig.close()
 }
 
-// String counts what was recorded, and tells the seed.
+// String returns the number of requests and acknowledgements, and the seed.
 func (rec *Recording[T]) String() string {
 	writes, flushes := 0, 0
-	for _, r := range rec.tape.records[rec.tape.begin:] {
+	for _, r := range rec.log.records[rec.log.begin:] {
 		if r.kind == kindFlush {
 			flushes++
 		} else {
@@ -73,19 +71,19 @@ func (rec *Recording[T]) String() string {
 		}
 	}
 	return fmt.Sprintf("%s: recorded %d writes, %d flushes, %d acknowledgements; seed %d",
-		rec.tape.fs.name, writes, flushes, len(rec.ledger), rec.tape.seed)
+		rec.log.fs.name, writes, flushes, len(rec.ledger), rec.log.seed)
 }
 
 func (rec *Recording[T]) record(o Options, work func(dir string, ack func(entry T)) error) (err error) {
-	tp := rec.tape
-	// Each step says so in its error: a rig has many that can fail.
+	log := rec.log
+	// The error names the step: a rig has many that can fail.
 	step := func(name string, err error) error {
 		if err != nil {
 			return fmt.Errorf("power: %s: %w", name, err)
 		}
 		return nil
 	}
-	rec.rig, tp.base, err = newRig(tp.fs)
+	rec.rig, log.base, err = newRig(log.fs)
 	if err != nil {
 		rec.rig = nil // newRig has closed it
 		return step("make the disk", err)
@@ -98,16 +96,16 @@ func (rec *Recording[T]) record(o Options, work func(dir string, ack func(entry 
 	if err := errors.Join(err, step("unmount the disk", unmount(dir))); err != nil {
 		return err
 	}
-	// What came later is the doing of the unmount.
-	if tp.records, err = rec.rig.records(end); err != nil {
+	// Later requests are of the unmount.
+	if log.records, err = rec.rig.records(end); err != nil {
 		return err
 	}
-	tp.begin = tp.recordsBefore(begin)
+	log.begin = log.recordsBefore(begin)
 	return nil
 }
 
-// run prepares and works. It returns the length of the log before and after
-// the work.
+// run calls Prepare and work. It returns the length of the log before and after
+// work.
 func (rec *Recording[T]) run(dir string, o Options, work func(dir string, ack func(entry T)) error) (begin, end int64, err error) {
 	if o.Prepare != nil {
 		if err := o.Prepare(dir); err != nil {
@@ -139,7 +137,7 @@ func (rec *Recording[T]) run(dir string, o Options, work func(dir string, ack fu
 			ackErr = err
 		}
 		rec.ledger = append(rec.ledger, entry)
-		rec.tape.acks = append(rec.tape.acks, length)
+		rec.log.acks = append(rec.log.acks, length)
 	})
 	if err = errors.Join(err, ackErr); err != nil {
 		return 0, 0, fmt.Errorf("power: work: %w", err)
@@ -148,31 +146,31 @@ func (rec *Recording[T]) run(dir string, o Options, work func(dir string, ack fu
 	return begin, end, err
 }
 
-// Check cuts the power n times and calls check for each cut, with the root of
-// the file system as it is after the cut and with the entries that had been
-// acknowledged before it. What check returns, unless nil, is a loss. check may
-// write below dir, and must close what it opens there.
+// Check cuts the power n times. For each cut it calls check with the root of the
+// file system after the cut and the entries that were acknowledged before it. An
+// error of check is a loss. check may write below dir, and must close the files
+// that it opens there.
 //
-// Check returns an error if a file system does not mount after a cut: then the
-// rig or the kernel is broken, or the work has damaged the device.
+// Check returns an error if a file system does not mount after a cut: the rig or
+// the kernel is broken, or the work has damaged the device.
 func (rec *Recording[T]) Check(n int, check func(dir string, acked []T) error) (Result, error) {
-	tp := rec.tape
-	res := Result{FS: tp.fs.name, Seed: tp.seed, Cuts: n}
-	for _, c := range tp.cuts(n) {
-		err := rec.rig.boot(tp.image(&c), func(dir string) {
+	log := rec.log
+	res := Result{FS: log.fs.name, Seed: log.seed, Cuts: n}
+	for _, c := range log.cuts(n) {
+		err := rec.rig.boot(log.image(&c), func(dir string) {
 			if err := check(dir, rec.ledger[:c.Acked:c.Acked]); err != nil {
 				res.Lost = append(res.Lost, Loss{Cut: c, Err: err})
 			}
 		})
 		if err != nil {
-			return res, fmt.Errorf("power: %s, seed %d, %v: %w", tp.fs.name, tp.seed, c, err)
+			return res, fmt.Errorf("power: %s, seed %d, %v: %w", log.fs.name, log.seed, c, err)
 		}
 	}
 	return res, nil
 }
 
-// WriteImage makes f, which must be empty and writable, the device as it is
-// after the cut: to be mounted, or taken apart with debugfs and its like.
+// WriteImage writes the device after the cut to f, which must be empty and
+// writable, for a look at it by mount or debugfs.
 func (rec *Recording[T]) WriteImage(c Cut, f *os.File) error {
-	return rec.tape.image(&c).writeTo(f)
+	return rec.log.image(&c).writeTo(f)
 }

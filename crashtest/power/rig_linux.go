@@ -47,7 +47,7 @@ func unavailable(fs fileSystem) error {
 type rig struct {
 	fs    fileSystem
 	dir   string
-	image *os.File // what is on the device now
+	image *os.File // content of the device
 	log   *os.File
 	disk  *serve.Process
 }
@@ -78,7 +78,7 @@ func newRig(fs fileSystem) (r *rig, base *image, err error) {
 	return r, base, r.start()
 }
 
-// makeFS makes an empty file system, and returns it twice.
+// makeFS makes an empty file system, and returns it as a file and as an image.
 func makeFS(fs fileSystem) (f *os.File, m *image, err error) {
 	if f, err = scratch.File(os.O_RDWR); err != nil {
 		return nil, nil, err
@@ -125,9 +125,9 @@ func (r *rig) start() (err error) {
 	return nil
 }
 
-// trusted checks that the loop device hides nothing from the disk: that it
-// does not cache, and that it asks for flushes rather than hoping.
-func trusted(device string) error {
+// checkDevice checks that the loop device hides nothing from the disk: it must
+// not cache, and must send flushes.
+func checkDevice(device string) error {
 	block := "/sys/block/" + filepath.Base(device)
 	for _, want := range []struct{ file, value string }{
 		{"loop/dio", "1"},
@@ -136,7 +136,7 @@ func trusted(device string) error {
 	} {
 		b, err := os.ReadFile(filepath.Join(block, want.file))
 		if err != nil {
-			return fmt.Errorf("power: is %s a disk that flushes? %w", device, err)
+			return fmt.Errorf("power: check that %s flushes: %w", device, err)
 		}
 		if got := strings.TrimSpace(string(b)); got != want.value {
 			return fmt.Errorf("power: %s/%s is %q; the log would not show every write and flush unless it is %q", block, want.file, got, want.value)
@@ -145,16 +145,16 @@ func trusted(device string) error {
 	return nil
 }
 
-// position is the length of the log now.
+// position returns the current length of the log.
 func (r *rig) position() (int64, error) {
 	fi, err := r.log.Stat()
 	if err != nil {
-		return 0, fmt.Errorf("power: length of the log: %w", err)
+		return 0, fmt.Errorf("power: stat the log: %w", err)
 	}
 	return fi.Size(), nil
 }
 
-// records returns what is in the first `length` bytes of the log.
+// records returns the records in the first `length` bytes of the log.
 func (r *rig) records(length int64) ([]record, error) {
 	b := make([]byte, length)
 	if _, err := r.log.ReadAt(b, 0); err != nil && length > 0 {
@@ -184,14 +184,14 @@ func (r *rig) attachDisk() (device *os.File, err error) {
 	if device, err = loopfs.Attach(f); err != nil {
 		return nil, err
 	}
-	if err := trusted(device.Name()); err != nil {
+	if err := checkDevice(device.Name()); err != nil {
 		device.Close()
 		return nil, err
 	}
 	return device, nil
 }
 
-// boot mounts the image m, which is lost afterwards, and calls look.
+// boot mounts the image m and calls look. It discards later changes to m.
 func (r *rig) boot(m *image, look func(dir string)) error {
 	f, err := scratch.File(os.O_RDWR)
 	if err != nil {
@@ -205,7 +205,7 @@ func (r *rig) boot(m *image, look func(dir string)) error {
 	if err := mountImage(f, r.fs, dir); err != nil {
 		return err
 	}
-	look(dir) // should it end the goroutine, the disk will unmount
+	look(dir) // if it ends the goroutine, the disk will unmount
 	return unmount(dir)
 }
 
@@ -227,7 +227,7 @@ func mount(device *os.File, fs fileSystem, dir string) error {
 	return err
 }
 
-// unmount unmounts dir, which may be busy for a moment.
+// unmount unmounts dir, and retries while it is busy, for a minute.
 func unmount(dir string) error { return loopfs.UnmountIdle(dir, time.Minute) }
 
 // close ends the disk, which unmounts what is still mounted.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -191,6 +192,32 @@ func TestOnSync(t *testing.T) {
 	want := []string{"fdatasync(sub/file), number 0", "fsync(.), number 1", "fsync(sub/file), number 2"}
 	if fmt.Sprint(seen) != fmt.Sprint(want) {
 		t.Errorf("OnSync saw %q, want %q", seen, want)
+	}
+}
+
+// An error, a panic or the end of the goroutine in the work leaves nothing behind.
+func TestRecordFails(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	broken := errors.New("broken")
+	_, err := Record(Options{}, func(string, func(int)) error { return broken })
+	if errors.Is(err, crashtest.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if !errors.Is(err, broken) {
+		t.Errorf("the work failed, and Record returns %v", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		Record(Options{}, func(string, func(int)) error {
+			runtime.Goexit()
+			return nil
+		})
+	}()
+	<-done
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	if len(left) > 0 || err != nil {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 

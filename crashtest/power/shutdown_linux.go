@@ -12,19 +12,17 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 )
 
-// Shutdown runs work n times, each time on a new file system that is shut
-// down (FS_IOC_SHUTDOWN) at one of the acknowledgements, mounted again and
-// checked.
-//
-// It shows that the journal is replayed, and catches work that never gave its
-// data or its journal to the disk. It does not show whether the disk was told
-// to flush: what was written by O_DIRECT or sync_file_range alone survives it.
-// For that there is [Record]. Its merit is that it cuts n runs, not one, so
-// that parallel work is seen in n orders.
-//
+// Shutdown runs work n times, each time on a new file system that is shut down
+// (FS_IOC_SHUTDOWN) at one of the acknowledgements, mounted again and checked.
 // After the shutdown work gets errors, and may return one. Where there can be no
-// rig the error is crashtest.ErrUnavailable, as it is for btrfs, which most
+// rig the error is crashtest.ErrUnavailable; so it is for btrfs, which most
 // kernels cannot shut down.
+//
+// Shutdown shows that the journal is replayed, and catches work that never gave
+// its data or its journal to the disk. It does not show whether the disk was told
+// to flush: data written by O_DIRECT or sync_file_range alone survives it. For
+// that there is [Record]. Shutdown cuts n runs, not one, so that parallel work is
+// seen in n orders.
 func Shutdown[T any](o Options, n int, work func(dir string, ack func(entry T)) error, check func(dir string, acked []T) error) (res Result, err error) {
 	fs, err := fileSystemOf(o)
 	if err != nil {
@@ -75,7 +73,7 @@ type shutdownRun[T any] struct {
 	ledger []T
 }
 
-// run returns what check said, and what went wrong with the rig.
+// run returns the error of check, and that of the rig.
 func (s *shutdownRun[T]) run(fs fileSystem, base *image, o Options, work func(dir string, ack func(entry T)) error, check func(dir string, acked []T) error) (lost, err error) {
 	f, err := scratch.File(os.O_RDWR)
 	if err != nil {
@@ -123,7 +121,7 @@ func (s *shutdownRun[T]) work(o Options, work func(dir string, ack func(entry T)
 		mu.Lock()
 		defer mu.Unlock()
 		if down {
-			return // what a dead file system acknowledges does not count
+			return // a file system that is shut down acknowledges nothing
 		}
 		s.ledger = append(s.ledger, entry)
 		if len(s.ledger) == s.last {

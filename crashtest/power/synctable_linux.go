@@ -15,9 +15,9 @@ import (
 )
 
 // The work of a cell: a few changes of one kind, one after the other, each
-// acknowledged. Each kind has a recording of its own: a sync that one kind
-// takes may make another's metadata durable too (a commit of ext4's journal
-// holds all that waits), and would hide that the way by itself does not.
+// acknowledged. Each kind has a recording of its own: the sync of one kind may
+// make another's metadata durable too (a commit of ext4's journal has all that
+// is pending), and would hide that the way by itself does not.
 const (
 	syncSteps = 6
 	syncBlock = 4096
@@ -36,7 +36,7 @@ const (
 
 var syncOldTime = time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
 
-// name of the file that a step changes. Kinds that are about the inode have a
+// name returns the file that a step changes. Kinds that change the inode have a
 // file for each step: the next write to the same one would change it again.
 func (s syncStep) name() string {
 	switch s.kind {
@@ -46,7 +46,7 @@ func (s syncStep) name() string {
 	return fmt.Sprintf("file%d-%d", int(s.kind), s.n)
 }
 
-// offset at which a step writes.
+// offset returns where a step writes.
 func (s syncStep) offset() int64 {
 	switch s.kind {
 	case Overwritten, Appended, HoleFilled:
@@ -61,8 +61,7 @@ func (s syncStep) data() []byte {
 	return p
 }
 
-// prepare makes the file as it is before the step. Whoever calls it makes it
-// durable.
+// prepare makes the file as it is before the step. The caller makes it durable.
 func (s syncStep) prepare(dir string) error {
 	path := filepath.Join(dir, s.name())
 	old := bytes.Repeat([]byte{'.'}, syncSteps*syncBlock)
@@ -102,7 +101,7 @@ func (s syncStep) do(w SyncWay, dir string) (err error) {
 	return w.WriteAt(f, s.data(), s.offset())
 }
 
-// check tells what of the step is lost, or nil.
+// check returns an error if the step is lost.
 func (s syncStep) check(dir string) error {
 	path := filepath.Join(dir, s.name())
 	fi, err := os.Lstat(path)
@@ -136,10 +135,9 @@ func (s syncStep) check(dir string) error {
 	return nil
 }
 
-// SyncTable makes changes of every kind by way w on a file system, cuts the
-// power n times while it makes those of one kind, and returns which were kept.
-// It stops when ctx is done. Its errors are those of [Record] and
-// [Recording.Check].
+// SyncTable makes changes of every kind by way w on a file system, cuts the power
+// n times during those of each kind, and returns which were kept. It stops when
+// ctx is done. Its other errors are those of [Record] and [Recording.Check].
 func SyncTable(ctx context.Context, o Options, w SyncWay, n int) (SyncRow, error) {
 	row := SyncRow{Way: w.Name}
 	for k := range SyncKinds {

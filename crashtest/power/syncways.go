@@ -11,23 +11,23 @@ import (
 	"github.com/stele-go/stele/internal/measure/fileop"
 )
 
-// A SyncWay is a way to write to a file and have it durable at once, or not.
+// A SyncWay is a way to write to a file, durable at once or not.
 type SyncWay struct {
 	Name string
 	Doc  string // how it works, in one line
-	// Level is what the bytes written, and the size of the file, survive once
-	// WriteAt has returned. What else is durable by then [SyncTable] shows.
+	// Level is what the written bytes and the size of the file survive once
+	// WriteAt has returned. SyncTable shows what else is durable then.
 	Level durability.Level
 
 	open    int                  // flags of open(2)
 	direct  bool                 // open it with O_DIRECT
 	perCall int                  // flags of pwritev2(2)
 	then    func(*os.File) error // after the write; nil is nothing
-	linux   bool                 // is only there on Linux
-	all     bool                 // promises all metadata, not only what reading the data takes
+	linux   bool                 // needs Linux
+	all     bool                 // promises all metadata, not only that needed to read the data
 }
 
-// SyncWays are the ways that Linux has, the weakest first.
+// SyncWays returns the ways that Linux has, the weakest first.
 func SyncWays() []SyncWay {
 	return []SyncWay{
 		{Name: "write", Level: durability.Kill, Doc: "into the page cache, and nothing more"},
@@ -48,8 +48,8 @@ func SyncWays() []SyncWay {
 	}
 }
 
-// Open opens a file for writing by this way; flags are added to os.O_WRONLY.
-// A new file gets the mode 0600.
+// Open opens a file for WriteAt, with os.O_WRONLY and flags. A new file gets the
+// mode 0600.
 func (w SyncWay) Open(name string, flags int) (*os.File, error) {
 	if w.linux && runtime.GOOS != "linux" {
 		return nil, fmt.Errorf("%s on %s: %w", w.Name, runtime.GOOS, errors.ErrUnsupported)
@@ -61,8 +61,8 @@ func (w SyncWay) Open(name string, flags int) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|flags, 0o600)
 }
 
-// WriteAt writes p at off, and returns when that survives what Level says.
-// p, its address and off must be multiples of 4,096, as O_DIRECT asks.
+// WriteAt writes p at off and returns when it is durable at w.Level. The length
+// of p, its address and off must be multiples of 4,096, for O_DIRECT.
 func (w SyncWay) WriteAt(f *os.File, p []byte, off int64) error {
 	var err error
 	if w.perCall != 0 {
@@ -89,7 +89,7 @@ const (
 	NewName                     // a new file: its name, with the data
 	ModTime                     // the time of the last change, after an overwrite
 	ModeOwner                   // mode and owner, changed before an overwrite
-	SyncKinds                   // how many there are
+	SyncKinds                   // number of kinds
 )
 
 var syncKindNames = [SyncKinds]string{"overwrite", "append", "hole filled", "new name", "mtime", "mode, owner"}
@@ -102,7 +102,7 @@ func (k SyncKind) String() string {
 	return fmt.Sprintf("power.SyncKind(%d)", int(k))
 }
 
-// promises tells whether the man pages promise that kind of change to be
+// promises reports whether the man pages promise that this kind of change is
 // durable once WriteAt has returned: open(2), "Synchronized I/O", fsync(2),
 // readv(2), sync_file_range(2).
 func (w SyncWay) promises(k SyncKind) bool {
@@ -112,23 +112,23 @@ func (w SyncWay) promises(k SyncKind) bool {
 	case ModTime, ModeOwner:
 		return w.all
 	}
-	return false // a new name is a change of the folder: fsync(2)
+	return false // a new name is a change of the directory: fsync(2)
 }
 
-// A SyncRow is what one way made durable on one file system.
+// A SyncRow has what one way made durable on one file system.
 type SyncRow struct {
 	FS    string
 	Way   string
 	Cells [SyncKinds]SyncCell
 }
 
-// A SyncCell is what became of one kind of change.
+// A SyncCell has the fate of one kind of change.
 type SyncCell struct {
-	Promised bool   // by the man pages
-	Cuts     int    // power cuts before which some change was acknowledged
-	Lost     int    // of those, after which one was lost
-	First    error  // what was lost first
-	Seed     uint64 // of the cuts
+	Promised bool   // the man pages promise that it is durable
+	Cuts     int    // power cuts after an acknowledged change
+	Lost     int    // cuts of these that lost an acknowledged change
+	First    error  // the first loss
+	Seed     uint64 // seed of the cuts
 }
 
 // String returns "kept 16", "LOST 3/16" where that was promised, or "lost 3/16".
@@ -142,8 +142,8 @@ func (c SyncCell) String() string {
 	return fmt.Sprintf("lost %d/%d", c.Lost, c.Cuts)
 }
 
-// SyncTableText lays rows out as a table in Markdown.
-func SyncTableText(rows []SyncRow) string {
+// SyncTableMarkdown formats rows as a table in Markdown.
+func SyncTableMarkdown(rows []SyncRow) string {
 	var b strings.Builder
 	b.WriteString("| file system | way |")
 	for k := range SyncKinds {

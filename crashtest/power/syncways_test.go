@@ -9,12 +9,12 @@ import (
 	"github.com/stele-go/stele/crashtest"
 )
 
-func TestSyncTableText(t *testing.T) {
+func TestSyncTableMarkdown(t *testing.T) {
 	row := SyncRow{FS: "ext4", Way: "O_SYNC"}
 	row.Cells[Overwritten] = SyncCell{Promised: true, Cuts: 5}
 	row.Cells[Appended] = SyncCell{Promised: true, Cuts: 5, Lost: 1}
 	row.Cells[NewName] = SyncCell{Cuts: 5, Lost: 2}
-	got := SyncTableText([]SyncRow{row})
+	got := SyncTableMarkdown([]SyncRow{row})
 	for _, want := range []string{"| overwrite |", "| mode, owner |", "| ext4 | O_SYNC | kept 5 | LOST 1/5 |", "| lost 2/5 |"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -18,19 +18,19 @@ import (
 	"github.com/stele-go/stele/crashtest/power"
 )
 
-// killEnv marks the process that is to be killed, and names its folder.
+// killEnv marks the process to kill, and names its directory.
 const killEnv = "STELE_CRASHTEST_KILL"
 
-// Kill runs work n times, each time in a new folder and in a process that is
-// ended by kill -9 some time after one of the acknowledgements, and checks
-// what is in the folder.
+// Kill runs work n times, each time in a new directory and in a process that is
+// ended by kill -9 soon after one of the acknowledgements, and checks the
+// directory. It needs no rights.
 //
-// It shows that work leaves the file system in a state that it can go on
-// from, whenever it ends (durability.Kill). It shows nothing about power cuts:
-// what is in the page cache survives it, synced or not. It needs no rights.
+// Kill shows that work leaves the files in a state that it can continue from,
+// whenever it ends (durability.Kill). It shows nothing about power cuts: data in
+// the page cache survives it, synced or not.
 //
-// T travels to this process as JSON. The test t must come to Kill, and only
-// once, when it is run by its name in another process.
+// Entries are sent to this process as JSON. The test t must call Kill, once only,
+// when it is run by its name in another process.
 func Kill[T any](t *testing.T, n int, seed uint64, work func(dir string, ack func(entry T)) error, check func(dir string, acked []T) error) power.Result {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -47,7 +47,7 @@ func Kill[T any](t *testing.T, n int, seed uint64, work func(dir string, ack fun
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	res := power.Result{FS: "kill -9", Seed: seed, Cuts: n}
-	last := 0 // entry after which to kill; 0: let it end
+	last := 0 // entry after which to kill; 0 lets it end
 	total := 0
 	for i := range n {
 		dir := t.TempDir()
@@ -65,7 +65,7 @@ func Kill[T any](t *testing.T, n int, seed uint64, work func(dir string, ack fun
 	return res
 }
 
-// killed is the process that is killed. Its ledger is the pipe.
+// killed is the process to kill. Its ledger is the pipe.
 func killed[T any](dir string, work func(dir string, ack func(entry T)) error) error {
 	var (
 		mu  sync.Mutex
@@ -121,9 +121,9 @@ func killRun[T any](t *testing.T, dir string, last int, after time.Duration) ([]
 	ended := victim.Wait()
 	switch {
 	case last > 0 && len(acked) >= last:
-		return acked, nil // an entry that was being written when it died is none
+		return acked, nil // an entry cut short by the kill does not count
 	case err != io.EOF || ended != nil:
-		return nil, fmt.Errorf("powertest: the process to kill ended by itself after %d entries: %v, %v: %s", len(acked), err, ended, out.String())
+		return nil, fmt.Errorf("powertest: Kill: the process to kill ended by itself after %d entries: %v, %v: %s", len(acked), err, ended, out.String())
 	}
 	return acked, nil
 }

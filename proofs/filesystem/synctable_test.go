@@ -51,7 +51,7 @@ func TestSyncTable(t *testing.T) {
 		return slices.Index(systems, r.FS)*len(ways) + way
 	}
 	slices.SortFunc(rows, func(a, b power.SyncRow) int { return at(a) - at(b) })
-	t.Logf("Kept after all power cuts, or lost after some of them (capitals: and it was promised):\n\n%s", power.SyncTableText(rows))
+	t.Logf("Kept after all power cuts, or lost after some of them (capitals: and it was promised):\n\n%s", power.SyncTableMarkdown(rows))
 }
 
 func checkSyncRow(t *testing.T, row power.SyncRow, w power.SyncWay) {
