@@ -12,6 +12,7 @@ import (
 // SyncAuto rests on the order of a file system's journal, whatever way that
 // takes the data: each way that atomicfile does not deny is cut.
 func TestLayouts(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		o    power.Options

@@ -95,6 +95,7 @@ func afterOthers(o fileio.WriterOptions) func(dir string, ack func(int64)) error
 // A commit covers what was in the file before the Writer, by the mechanisms too
 // that are about single writes.
 func TestPowerAfterOthers(t *testing.T) {
+	t.Parallel()
 	for _, m := range []fileio.Mechanism{fileio.SyncDsync, fileio.SyncODsync} {
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
@@ -141,6 +142,7 @@ func checkRecords(dir string, acked []int64) error {
 // What the writer calls durable is there after a power cut, by every mechanism
 // and policy; and the rig sees where it would not be.
 func TestPower(t *testing.T) {
+	t.Parallel()
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		for _, c := range []struct {
 			name   string

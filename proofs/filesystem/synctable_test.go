@@ -20,6 +20,7 @@ import (
 // Without -cuts (or STELE_LONG=1) each way has its turn on one file system
 // only: the whole table takes 144 recordings.
 func TestSyncTable(t *testing.T) {
+	t.Parallel()
 	ways := power.SyncWays()
 	systems := []string{"ext4", "xfs", "btrfs"}
 	var (

@@ -69,10 +69,12 @@ func Sampled() bool { return *cutsFlag == 0 && !Long() }
 // long then, and shows no race that other tests do not.
 func RaceSampled() bool { return raceDetector && Sampled() }
 
-// EachFS runs f for each file system. With the race detector, which sees no
+// EachFS runs f for each file system, beside the other tests of the package: most
+// of the time a mount waits. With the race detector, which sees no
 // more on three of them than on one, that is ext4 alone, unless -cuts or
 // STELE_LONG is set.
 func EachFS(t *testing.T, f func(t *testing.T, fs string)) {
+	t.Parallel()
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
 			if fs != "ext4" && RaceSampled() {
