@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/suites/tuning"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -37,6 +38,9 @@ func TestIdentitiesAreGolden(t *testing.T) {
 				writeIdentity(&claims, "experiment", &c.Experiments[i])
 			}
 		}
+	}
+	for _, e := range tuning.Experiments() {
+		writeIdentity(&full, "tuning", &e)
 	}
 	checkGolden(t, "experiments.golden", full.String())
 	checkGolden(t, "claims.golden", claims.String())

@@ -1,7 +1,10 @@
 // Package units formats and parses sizes for people: "64 KiB".
 package units
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Size formats n bytes in the largest binary unit that divides it: "64 KiB",
 // "1 MiB", "4097 bytes".
@@ -18,4 +21,18 @@ func Size(n int64) string {
 		return "1 byte"
 	}
 	return strconv.FormatInt(n, 10) + " bytes"
+}
+
+// Decimal formats n bytes with three digits in a decimal unit: "1.5 GB", "128 B". It
+// is for sizes that were measured, which no binary unit divides.
+func Decimal(n float64) string {
+	for _, u := range []struct {
+		bytes float64
+		name  string
+	}{{1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}} {
+		if n >= u.bytes {
+			return fmt.Sprintf("%.3g", n/u.bytes) + u.name
+		}
+	}
+	return fmt.Sprintf("%.0f B", n)
 }

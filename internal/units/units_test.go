@@ -11,3 +11,11 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+func TestDecimal(t *testing.T) {
+	for n, want := range map[float64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 1_234_567: "1.23 MB", 5e11: "500 GB"} {
+		if got := Decimal(n); got != want {
+			t.Errorf("Decimal(%v) = %q, want %q", n, got, want)
+		}
+	}
+}

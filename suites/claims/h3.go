@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
@@ -109,8 +110,8 @@ func judgeH3(f *found, written, made string) finding {
 		less := quotient(bytes(madeFresh), bytes(fromPool))
 		answers = append(answers, claimedFactor(less, gzipClaimedMB), claimedFactor(fewer, gzipClaimedGC))
 		text += fmt.Sprintf("%s: A %s and %.0f collections, B %s and %.0f, for 100,000; B takes %.0fx less memory. ", c.what,
-			job.Amount(bytes(madeFresh).Median), collections(madeFresh).Median,
-			job.Amount(bytes(fromPool).Median), collections(fromPool).Median, less.Median)
+			units.Decimal(bytes(madeFresh).Median), collections(madeFresh).Median,
+			units.Decimal(bytes(fromPool).Median), collections(fromPool).Median, less.Median)
 	}
 	why := fmt.Sprintf("B was asked to allocate %.1fx less and to cause %.0fx fewer collections (the claim less %.0f %%), whether anything is written or not: a gzip.Writer allocates what it compresses with at its first write. Scaled from the blocks to 100,000 writers.",
 		gzipClaimedMB*(1-slack), gzipClaimedGC*(1-slack), 100*slack)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
@@ -65,7 +66,7 @@ func judgeH4(f *found) finding {
 	for i, s := range h4Sizes {
 		e := h4(s.name, s.bytes)
 		t := f.time(e.ID(), h4Joined)
-		text += fmt.Sprintf("%s %s, %s/s. ", s.name, nanos(t), job.Amount(float64(s.bytes)/t.Median*1e9))
+		text += fmt.Sprintf("%s %s, %s/s. ", s.name, nanos(t), units.Decimal(float64(s.bytes)/t.Median*1e9))
 		if i == 0 {
 			continue
 		}

@@ -6,11 +6,11 @@ import (
 	"os"
 
 	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/internal/datafile"
-	"github.com/stele-go/stele/suites/job"
 )
 
 // The variants of H5.
@@ -112,7 +112,7 @@ func judgeH5(f *found, grow, over string) finding {
 		osync, dsync, batched := f.time(c.id, h5OSync), f.time(c.id, h5ODSync), f.time(c.id, h5Batched)
 		first, second := inverse(f.speedup(c.id, h5OSync)), f.speedup(c.id, h5Batched)
 		answers = append(answers, atLeast(first, differs), atLeast(second, differs))
-		rate := func(e run.Estimate) string { return job.Amount(h5Batch / e.Median * 1e9) }
+		rate := func(e run.Estimate) string { return units.Decimal(h5Batch / e.Median * 1e9) }
 		const pieces = h5Batch / h5Piece
 		text += fmt.Sprintf("%s, a piece: O_SYNC %s, O_DSYNC %s (%s as fast), one fsync for %d pieces %s (%s as fast as O_DSYNC); %s/s, %s/s, %s/s. ", c.what,
 			nanos(scaled(osync, 1./pieces)), nanos(scaled(dsync, 1./pieces)), factor(first),

@@ -11,6 +11,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
@@ -230,7 +231,7 @@ func judgeR8(f *found, id string) finding {
 	text += fmt.Sprintf("Of a file of %d KiB the page cache gets", r8File>>10)
 	coldRead, coldWrite, warmRead, warmWrite := figure(r8ColdRead), figure(r8ColdWrite), figure(r8WarmRead), figure(r8WarmWrite)
 	text += fmt.Sprintf(" %s by a direct read and %s by a direct write; where it had all of it, it loses %s by the read and %s by the write.",
-		job.Amount(coldRead.Median), job.Amount(coldWrite.Median), job.Amount(warmRead.Median), job.Amount(warmWrite.Median))
+		units.Decimal(coldRead.Median), units.Decimal(coldWrite.Median), units.Decimal(warmRead.Median), units.Decimal(warmWrite.Median))
 	for _, e := range []run.Estimate{coldRead, coldWrite, warmRead, warmWrite} {
 		answers = append(answers, within(e, 0, 0))
 	}

@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
-	"github.com/stele-go/stele/suites/job"
 )
 
 // warmFile hands use a large file that is in the page cache.
@@ -74,7 +74,7 @@ func (f *found) timesAcross(slowID, slow, fastID, fast string) run.Estimate {
 func (f *found) smaller(id, name string, published int64) string {
 	if size := f.metric(id, name, "file_bytes").Median; size < float64(published) {
 		return fmt.Sprintf(" The file has %s, not the published %s: it is as large as a third of the memory, a quarter of the free disk and %v of writing allow, and of a larger one the figures may differ.",
-			job.Amount(size), job.Amount(float64(published)), datafile.WriteTime)
+			units.Decimal(size), units.Decimal(float64(published)), datafile.WriteTime)
 	}
 	return ""
 }

@@ -114,7 +114,7 @@ func batchDurably() []Way {
 }
 
 func runDepth(b *lab.B, at job.Site, d Dirs) error {
-	depth, err := job.Int(b, "depth", trees.MaxFreshDepth)
+	depth, err := job.Int(b, "depth", 1, trees.MaxFreshDepth)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func runExisting(b *lab.B, at job.Site, d Dirs) error {
 // a folder that is as new as the rest of the batch.
 func batchOf(list func(rng *rand.Rand, n int) []string) func(*lab.B, job.Site, Dirs) error {
 	return func(b *lab.B, at job.Site, d Dirs) error {
-		n, err := job.Int(b, "paths", 1<<16)
+		n, err := job.Int(b, "paths", 1, 1<<16)
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func batchOf(list func(rng *rand.Rand, n int) []string) func(*lab.B, job.Site, D
 // runOverlap deals the leaves out in turn, so that goroutines work side by
 // side in the same new folders.
 func runOverlap(b *lab.B, at job.Site, d Dirs) error {
-	goroutines, err := job.Int(b, "goroutines", 1<<12)
+	goroutines, err := job.Int(b, "goroutines", 1, 1<<12)
 	if err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func besideLeftOvers(left int) job.Job[Files] {
 
 // runParam creates files from as many goroutines as the parameter says.
 func runParam(b *lab.B, at job.Site, f Files, size int) error {
-	goroutines, err := job.Int(b, "goroutines", 1<<14)
+	goroutines, err := job.Int(b, "goroutines", 1, 1<<14)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func fileNames(b *lab.B) []string {
 
 // runBatch makes the same number of files with each operation.
 func runBatch(b *lab.B, at job.Site, f Files) error {
-	n, err := job.Int(b, "files", 1<<16)
+	n, err := job.Int(b, "files", 1, 1<<16)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
@@ -115,7 +116,7 @@ func headerSize(name string) (int64, error) {
 			return s.bytes, nil
 		}
 	}
-	return 0, fmt.Errorf("parameter size=%q: want 1KiB, 1MiB, 10MiB or 100MiB", name)
+	return 0, setting.Wrong("suites: parameter size", name, "1KiB, 1MiB, 10MiB or 100MiB")
 }
 
 // Head is a header of n bytes, of which each line is text.
@@ -126,7 +127,7 @@ func Head(n int) []byte {
 
 // runInsert inserts into each file once.
 func runInsert(b *lab.B, at job.Site, in Inserter, thenRead bool) error {
-	n, err := job.Int(b, "header", 1<<20)
+	n, err := job.Int(b, "header", 1, 1<<20)
 	if err != nil {
 		return err
 	}

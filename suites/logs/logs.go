@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/measure/procstat"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/logstore"
@@ -109,15 +110,14 @@ func (l logSuite) append(batch, appenders int) job.Job[Store] {
 
 // appendParams are the parameters of experiment append.
 func appendParams(b *lab.B) (batch, appenders int, err error) {
-	batch, err = strconv.Atoi(b.Params["batch"])
-	if err != nil || batch < 1 || logChunk%batch != 0 {
-		return 0, 0, fmt.Errorf("parameter batch=%q: want a number that %d is a multiple of", b.Params["batch"], logChunk)
+	batch, err = job.Int(b, "batch", 1, logChunk)
+	if err == nil && logChunk%batch != 0 {
+		err = setting.Wrong("suites: parameter batch", batch, "a divisor of %d", logChunk)
 	}
-	appenders, err = strconv.Atoi(b.Params["appenders"])
-	if err != nil || appenders < 1 || appenders > 1<<12 {
-		return 0, 0, fmt.Errorf("parameter appenders=%q: want a number from 1 to %d", b.Params["appenders"], 1<<12)
+	if err == nil {
+		appenders, err = job.Int(b, "appenders", 1, 1<<12)
 	}
-	return batch, appenders, nil
+	return batch, appenders, err
 }
 
 // runAppend is a block of append. Figures of CPU have some 40 ns a line in them

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/job"
@@ -54,8 +55,8 @@ func single(size int) job.Job[Replacer] {
 	return newJob(lab.Experiment{
 		Name:     "single",
 		Params:   run.Params{"size": strconv.Itoa(size)},
-		Question: fmt.Sprintf("Which way of replacing a file of %s is fastest?", job.SizeName(size)),
-		Op:       fmt.Sprintf("one file of %s replaced, one of %d in turn", job.SizeName(size), singleFiles),
+		Question: fmt.Sprintf("Which way of replacing a file of %s is fastest?", units.Size(int64(size))),
+		Op:       fmt.Sprintf("one file of %s replaced, one of %d in turn", units.Size(int64(size)), singleFiles),
 	}, runSingle, oneFileWays())
 }
 
@@ -64,8 +65,8 @@ func byWriters(writers, size int) job.Job[Replacer] {
 		Name:   "writers",
 		Params: run.Params{"size": strconv.Itoa(size), "writers": strconv.Itoa(writers)},
 		Question: fmt.Sprintf("Which way is fastest when %d goroutines replace files of %s in one folder?",
-			writers, job.SizeName(size)),
-		Op: fmt.Sprintf("one file of %s replaced; each goroutine has its own", job.SizeName(size)),
+			writers, units.Size(int64(size))),
+		Op: fmt.Sprintf("one file of %s replaced; each goroutine has its own", units.Size(int64(size))),
 	}, runByWriters, oneFileWays())
 }
 
@@ -73,8 +74,8 @@ func batch(files, size int) job.Job[Replacer] {
 	j := newJob(lab.Experiment{
 		Name:     "batch",
 		Params:   run.Params{"files": strconv.Itoa(files), "size": strconv.Itoa(size)},
-		Question: fmt.Sprintf("Which way of replacing %d files of %s is fastest?", files, job.SizeName(size)),
-		Op:       fmt.Sprintf("%d files of %s replaced in one folder", files, job.SizeName(size)),
+		Question: fmt.Sprintf("Which way of replacing %d files of %s is fastest?", files, units.Size(int64(size))),
+		Op:       fmt.Sprintf("%d files of %s replaced in one folder", files, units.Size(int64(size))),
 	}, runBatch, manyFilesWays())
 	if files*size > 128<<20 {
 		// Half a gigabyte an operation, and as much to prepare: few rounds,
@@ -88,7 +89,7 @@ func batch(files, size int) job.Job[Replacer] {
 
 // content returns the new content of the files.
 func content(b *lab.B) ([]byte, error) {
-	size, err := job.Int(b, "size", 1<<30)
+	size, err := job.Int(b, "size", 1, 1<<30)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func runByWriters(b *lab.B, at job.Site, r Replacer) error {
 	if err != nil {
 		return err
 	}
-	writers, err := job.Int(b, "writers", 1<<12)
+	writers, err := job.Int(b, "writers", 1, 1<<12)
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func runBatch(b *lab.B, at job.Site, r Replacer) error {
 	if err != nil {
 		return err
 	}
-	files, err := job.Int(b, "files", 1<<16)
+	files, err := job.Int(b, "files", 1, 1<<16)
 	if err != nil {
 		return err
 	}

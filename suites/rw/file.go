@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/stele-go/stele/internal/measure/pagecache"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -65,7 +66,7 @@ func bringAbout(f *datafile.File, state string) error {
 	case datafile.Cold, datafile.Direct:
 		return f.Chill()
 	}
-	return fmt.Errorf("parameter cache=%q: want %s, %s or %s", state, datafile.Warm, datafile.Cold, datafile.Direct)
+	return setting.Wrong("suites: parameter cache", state, "%s, %s or %s", datafile.Warm, datafile.Cold, datafile.Direct)
 }
 
 // warmShare is how much of a warm file must be in the page cache still after a

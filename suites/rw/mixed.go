@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/stats"
@@ -48,7 +49,7 @@ func MixedLoad(s job.Scale, goroutines int) lab.Experiment {
 	e := lab.Experiment{
 		Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
 		Question: fmt.Sprintf("How long do %d goroutines that read, write and stat wait for a processor?", goroutines),
-		Op:       fmt.Sprintf("a third each of 4 KiB read, 4 KiB written, at random pages of a file of %s, and one stat of it", job.SizeName(rwRewritten)),
+		Op:       fmt.Sprintf("a third each of 4 KiB read, 4 KiB written, at random pages of a file of %s, and one stat of it", units.Size(rwRewritten)),
 		// Written over is what is there already, so that each way can do as many
 		// as it takes for the time of a block.
 		MaxOps: mixedOps, Stateless: true,

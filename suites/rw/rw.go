@@ -3,8 +3,9 @@ package rw
 
 import (
 	"fmt"
-	"strings"
+	"strconv"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
@@ -78,8 +79,14 @@ func rwParams(state, key, value string) run.Params {
 	return p
 }
 
-// sizeKey is sizeName as the value of a parameter: "64KiB".
-func sizeKey(size int) string { return strings.ReplaceAll(job.SizeName(size), " ", "") }
+// sizeKey returns a size as the value of a parameter: "64KiB". GiB are none of its
+// units, for "1024MiB" is in the identity of runs that are stored.
+func sizeKey(size int) string {
+	if size >= datafile.MiB {
+		return strconv.Itoa(size>>20) + "MiB"
+	}
+	return strconv.Itoa(size>>10) + "KiB"
+}
 
 func rwRandomRead(s job.Scale, size int, state string) lab.Experiment {
 	j := Reads{Size: s.Of(int64(size)), Block: datafile.PageSize, State: state, Random: true}
@@ -87,7 +94,7 @@ func rwRandomRead(s job.Scale, size int, state string) lab.Experiment {
 		Suite: "rw", Name: "random-read" + pastName(state),
 		Params:   rwParams(state, "size", sizeKey(size)),
 		Question: fmt.Sprintf("Which way of reading 4 KiB anywhere in a file, %s, is fastest?", datafile.StateText(state)),
-		Op:       fmt.Sprintf("4 KiB read at a random page of a file of %s, and looked at", job.SizeName(size)),
+		Op:       fmt.Sprintf("4 KiB read at a random page of a file of %s, and looked at", units.Size(int64(size))),
 		MaxOps:   rwRandomOps, Stateless: state != datafile.Cold,
 	}
 	if state == datafile.Warm {
@@ -102,8 +109,8 @@ func rwSequentialRead(s job.Scale, block int, state string) lab.Experiment {
 	return j.experiment(lab.Experiment{
 		Suite: "rw", Name: "sequential-read" + pastName(state),
 		Params:   rwParams(state, "block", sizeKey(block)),
-		Question: fmt.Sprintf("Which way of reading a file from start to end in blocks of %s, %s, is fastest?", job.SizeName(block), datafile.StateText(state)),
-		Op:       fmt.Sprintf("the next %s of a stream of %s, read and looked at", job.SizeName(block), job.SizeName(rwStream)),
+		Question: fmt.Sprintf("Which way of reading a file from start to end in blocks of %s, %s, is fastest?", units.Size(int64(block)), datafile.StateText(state)),
+		Op:       fmt.Sprintf("the next %s of a stream of %s, read and looked at", units.Size(int64(block)), units.Size(rwStream)),
 		Ops:      max(1, s.Of(rwStream)/int64(block)),
 	})
 }
@@ -121,7 +128,7 @@ func rwRandomWrite(s job.Scale, state string) lab.Experiment {
 		Suite: "rw", Name: "random-write" + pastName(state),
 		Params:   rwParams(state, "size", sizeKey(rwRewritten)),
 		Question: fmt.Sprintf("Which way of overwriting 4 KiB anywhere in a file, %s, is fastest?", datafile.StateText(state)),
-		Op:       fmt.Sprintf("4 KiB written over a random page of a file of %s", job.SizeName(rwRewritten)),
+		Op:       fmt.Sprintf("4 KiB written over a random page of a file of %s", units.Size(rwRewritten)),
 		MaxOps:   rwRandomOps,
 	}
 	size := s.Of(rwRewritten)
@@ -138,8 +145,8 @@ func rwSequentialWrite(s job.Scale, block int) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "rw", Name: "sequential-write",
 		Params:   run.Params{"block": sizeKey(block), "stream": sizeKey(rwStream)},
-		Question: fmt.Sprintf("Which way of writing a file of %s in blocks of %s is fastest?", job.SizeName(rwStream), job.SizeName(block)),
-		Op:       fmt.Sprintf("%s written into a new file in blocks of %s", job.SizeName(rwStream), job.SizeName(block)),
+		Question: fmt.Sprintf("Which way of writing a file of %s in blocks of %s is fastest?", units.Size(rwStream), units.Size(int64(block))),
+		Op:       fmt.Sprintf("%s written into a new file in blocks of %s", units.Size(rwStream), units.Size(int64(block))),
 		Ops:      1, MaxRounds: streamRounds,
 	}
 	size := s.Of(rwStream)

@@ -10,6 +10,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/uring"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
@@ -62,7 +63,7 @@ func (j Surface) Experiment(op string, size int, what string) lab.Experiment {
 	return lab.Experiment{
 		Suite: "rw", Name: "surface-" + op, Params: run.Params{"size": sizeKey(size)},
 		Question: fmt.Sprintf("How many %ss at once bring all that there is?", op),
-		Op:       fmt.Sprintf("%s of a file of %s", what, job.SizeName(size)),
+		Op:       fmt.Sprintf("%s of a file of %s", what, units.Size(int64(size))),
 		MaxOps:   100_000, MaxRounds: surfaceRounds, Stateless: !j.write,
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -85,7 +86,7 @@ func mechanism(file string) job.Job[power.SyncWay] {
 func byWriters(file string, writers int) job.Job[power.SyncWay] {
 	return newJob(lab.Experiment{
 		Name: "writers", Params: run.Params{"file": file, "writers": strconv.Itoa(writers)},
-		Question: fmt.Sprintf("Which way lets %s share a device best?", writersText(writers)),
+		Question: fmt.Sprintf("Which way lets %s share a device best?", job.Writers(writers)),
 		Op:       "one write of 4 KiB to one of the writers' own files, durable where the way promises it",
 		MaxOps:   20_000,
 	}, runSyncWriters)
@@ -112,13 +113,6 @@ func whatItDoes(file string) string {
 		return "makes the file longer"
 	}
 	return "goes over what is there"
-}
-
-func writersText(n int) string {
-	if n == 1 {
-		return "1 writer"
-	}
-	return strconv.Itoa(n) + " writers"
 }
 
 // WayNamed returns the way of that name.
@@ -174,7 +168,7 @@ func newSyncFile(b *lab.B, w power.SyncWay, name string, ahead int64) (*syncFile
 			return nil, err
 		}
 	default:
-		return nil, fmt.Errorf("parameter file=%q: want %s or %s", file, fileOverwrite, FileAppend)
+		return nil, setting.Wrong("suites: parameter file", file, "%s or %s", fileOverwrite, FileAppend)
 	}
 	var err error
 	if s.f, err = w.Open(path, 0); err != nil {
@@ -214,7 +208,7 @@ func runSync(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 }
 
 func runSyncWriters(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
-	n, err := job.Int(b, "writers", 1<<10)
+	n, err := job.Int(b, "writers", 1, 1<<10)
 	if err != nil {
 		return err
 	}
@@ -244,7 +238,7 @@ func runSyncWriters(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 const JitterMetric = "jitter_sd_ns"
 
 func runPaced(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
-	hz, err := job.Int(b, "hz", 10_000)
+	hz, err := job.Int(b, "hz", 1, 10_000)
 	if err != nil {
 		return err
 	}

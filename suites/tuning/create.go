@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/newfile"
@@ -96,9 +97,9 @@ func tuneHeader(s job.Scale) Choice {
 	}
 	for _, size := range []int{64 << 10, 8 << 20} {
 		content := min(s.Of(int64(size)), int64(size))
-		c.load("a file of "+job.SizeName(size), lab.Experiment{
+		c.load("a file of "+units.Size(int64(size)), lab.Experiment{
 			Params: run.Params{"size": strconv.Itoa(size)},
-			Op:     fmt.Sprintf("the header of a file of %s replaced, durably", job.SizeName(size)),
+			Op:     fmt.Sprintf("the header of a file of %s replaced, durably", units.Size(int64(size))),
 			MaxOps: 1000, Stateless: true,
 		}, func(set Setting, _ *lab.Experiment) lab.Variant {
 			p := job.Promise(durability.Power, durability.OldOrNew)

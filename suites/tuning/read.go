@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
@@ -53,7 +54,7 @@ func tuneSequential(s job.Scale) Choice {
 		j := rw.Reads{Size: size, Block: tunePiece, State: state}
 		c.load("a "+state+" file", lab.Experiment{
 			Params: run.Params{"cache": state},
-			Op:     fmt.Sprintf("the next %s of a file of %s, %s", job.SizeName(tunePiece), job.SizeName(tuneFile), datafile.StateText(state)),
+			Op:     fmt.Sprintf("the next %s of a file of %s, %s", units.Size(tunePiece), units.Size(tuneFile), datafile.StateText(state)),
 			Ops:    size / 2 / tunePiece, // of a file that may have become smaller
 		}, func(set Setting, _ *lab.Experiment) lab.Variant {
 			return j.Job(lab.Experiment{}).Variant(tuneReader(settings[set.Name]))
@@ -80,7 +81,7 @@ func tuneRandom(s job.Scale) Choice {
 		j := rw.Reads{Size: s.Of(tuneFile), Block: datafile.PageSize, State: state, Random: true}
 		c.load("a "+state+" file", lab.Experiment{
 			Params: run.Params{"cache": state},
-			Op:     fmt.Sprintf("4 KiB anywhere in a file of %s, %s", job.SizeName(tuneFile), datafile.StateText(state)),
+			Op:     fmt.Sprintf("4 KiB anywhere in a file of %s, %s", units.Size(tuneFile), datafile.StateText(state)),
 			MaxOps: j.Size / datafile.PageSize / 2, Stateless: state == datafile.Warm,
 		}, func(set Setting, _ *lab.Experiment) lab.Variant {
 			way, err := fileio.ParseWay(set.Name)

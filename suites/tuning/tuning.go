@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
@@ -138,7 +139,7 @@ func tuneWALSync(s job.Scale) Choice {
 	for _, size := range []int{tuneSmall, tuneLarge} {
 		for _, appenders := range []int{1, 64} {
 			e := tuneWALExperiment(s, size, appenders)
-			c.load(job.Appenders(appenders)+", records of "+job.BytesText(size), e, func(set Setting, e *lab.Experiment) lab.Variant {
+			c.load(job.Appenders(appenders)+", records of "+units.Size(int64(size)), e, func(set Setting, e *lab.Experiment) lab.Variant {
 				return tuneWALVariant(s, size, appenders, wal.Options{Sync: wal.Mechanism(set.Name)})
 			})
 		}
@@ -170,7 +171,7 @@ func tuneWALDelay(s job.Scale, only int) Choice {
 		if only != 0 && appenders != only {
 			continue
 		}
-		c.load(job.Appenders(appenders)+", records of "+job.BytesText(tuneSmall), tuneWALExperiment(s, tuneSmall, appenders), func(set Setting, e *lab.Experiment) lab.Variant {
+		c.load(job.Appenders(appenders)+", records of "+units.Size(tuneSmall), tuneWALExperiment(s, tuneSmall, appenders), func(set Setting, e *lab.Experiment) lab.Variant {
 			return tuneWALVariant(s, tuneSmall, appenders, wal.Options{Sync: wal.SyncFdatasync, MaxDelay: delays[set.Name]})
 		})
 	}
@@ -190,7 +191,7 @@ func tuneSegment(s job.Scale, size int) int64 {
 func tuneWALExperiment(s job.Scale, size, appenders int) lab.Experiment {
 	return lab.Experiment{
 		Params: run.Params{"size": strconv.Itoa(size), "appenders": strconv.Itoa(appenders)},
-		Op:     fmt.Sprintf("one record of %s, until it survives a power cut", job.BytesText(size)),
+		Op:     fmt.Sprintf("one record of %s, until it survives a power cut", units.Size(int64(size))),
 		MaxOps: tuneSegment(s, size) / int64(size+size/8+64),
 		// As in suite wal: an append leaves nothing behind that matters.
 		Stateless: true,

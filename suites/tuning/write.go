@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/profile"
@@ -35,10 +36,10 @@ type fileSetting struct {
 func (f fileSetting) String() string {
 	name := f.way.String()
 	if f.buffer > 0 {
-		name += ", buffer " + job.SizeName(f.buffer)
+		name += ", buffer " + units.Size(int64(f.buffer))
 	}
 	if f.readahead > 0 {
-		name += ", readahead " + job.SizeName(f.readahead)
+		name += ", readahead " + units.Size(int64(f.readahead))
 	}
 	return name
 }
@@ -71,7 +72,7 @@ func tuneWriteWay(s job.Scale) Choice {
 	c := Choice{
 		Field:    "write.way",
 		Question: "By which way and with which buffer is a file written fastest?",
-		Default:  fmt.Sprintf("buffered, with a buffer of %s", job.SizeName(fileio.DefaultWriteBuffer)),
+		Default:  fmt.Sprintf("buffered, with a buffer of %s", units.Size(fileio.DefaultWriteBuffer)),
 	}
 	settings := map[string]fileSetting{}
 	for _, f := range []fileSetting{
@@ -92,7 +93,7 @@ func tuneWriteWay(s job.Scale) Choice {
 		c.Settings = append(c.Settings, set)
 	}
 	size := s.Of(tuneStream)
-	name := fmt.Sprintf("%s in writes of %s, and a commit", job.SizeName(tuneStream), job.SizeName(tunePiece))
+	name := fmt.Sprintf("%s in writes of %s, and a commit", units.Size(tuneStream), units.Size(tunePiece))
 	c.load(name, lab.Experiment{
 		Op: name + ", into a new file", MaxOps: 4,
 	}, func(set Setting, _ *lab.Experiment) lab.Variant {
@@ -119,10 +120,10 @@ func tuneWriteSync(s job.Scale) Choice {
 		},
 	}
 	for _, size := range []int{4 << 10, 64 << 10} {
-		name := fmt.Sprintf("a commit after every %s", job.SizeName(size))
+		name := fmt.Sprintf("a commit after every %s", units.Size(int64(size)))
 		c.load(name, lab.Experiment{
 			Params: run.Params{"size": strconv.Itoa(size)},
-			Op:     fmt.Sprintf("%s appended to a file, and committed", job.SizeName(size)),
+			Op:     fmt.Sprintf("%s appended to a file, and committed", units.Size(int64(size))),
 			MaxOps: s.Of(64*datafile.MiB) / int64(size) / 4,
 		}, func(set Setting, _ *lab.Experiment) lab.Variant {
 			return lab.Variant{Promise: job.Promise(durability.Power, durability.Torn), Run: func(b *lab.B) error {

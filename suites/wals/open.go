@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
@@ -41,8 +42,8 @@ func walOpen(s job.Scale, state string) lab.Experiment {
 	total := s.Of(openBytes)
 	e := lab.Experiment{
 		Suite: "wal", Name: "open", Params: run.Params{"cache": state},
-		Question: fmt.Sprintf("How long does a log of %s take to be open again, or read, %s?", job.Amount(float64(total)), datafile.StateText(state)),
-		Op:       fmt.Sprintf("a log of %s with records of %s", job.Amount(float64(total)), job.BytesText(openRecord)),
+		Question: fmt.Sprintf("How long does a log of %s take to be open again, or read, %s?", units.Size(total), datafile.StateText(state)),
+		Op:       fmt.Sprintf("a log of %s with records of %s", units.Size(total), units.Size(openRecord)),
 		// Opening a log leaves it as it was.
 		Stateless: true, MaxRounds: 8,
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
@@ -54,7 +55,7 @@ func Jobs() []job.Job[Log] {
 func Experiment(name string, size int) lab.Experiment {
 	return lab.Experiment{
 		Suite: "wal", Name: name, Params: run.Params{"size": strconv.Itoa(size)},
-		Op:     fmt.Sprintf("one record of %s, until it is acknowledged", job.BytesText(size)),
+		Op:     fmt.Sprintf("one record of %s, until it is acknowledged", units.Size(int64(size))),
 		MaxOps: min(1_000_000, walBytes/int64(size)),
 		// An append takes as long at the end of a log as at its beginning. If a
 		// way that syncs each record decided how many there are, one that
@@ -66,7 +67,7 @@ func Experiment(name string, size int) lab.Experiment {
 func appends(appenders, size int) job.Job[Log] {
 	e := Experiment("append", size)
 	e.Params["appenders"] = strconv.Itoa(appenders)
-	e.Question = fmt.Sprintf("Which log takes records of %s from %s fastest?", job.BytesText(size), job.Appenders(appenders))
+	e.Question = fmt.Sprintf("Which log takes records of %s from %s fastest?", units.Size(int64(size)), job.Appenders(appenders))
 	j := Appending(e)
 	j.Ways = walWays()
 	return j
@@ -110,7 +111,7 @@ func walDelay(appenders int) lab.Experiment {
 // Appending returns the job of appending records of the parameter size from as many
 // goroutines as the parameter appenders says.
 func Appending(e lab.Experiment) job.Job[Log] {
-	return appending(e, func(b *lab.B) (int, error) { return job.Int(b, "appenders", 1<<16) })
+	return appending(e, func(b *lab.B) (int, error) { return job.Int(b, "appenders", 1, 1<<16) })
 }
 
 // AppendingFrom is Appending with so many appenders.

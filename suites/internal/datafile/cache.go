@@ -8,8 +8,27 @@ import (
 
 	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/suites/job"
 )
+
+// The states of a file's pages when the timer starts.
+const (
+	Warm = "warm" // all of them in the page cache
+	Cold = "cold" // none of them
+	// Direct is none of them before and after: the file is read and written past the
+	// page cache.
+	Direct = "direct"
+)
+
+// StateText returns a clause about the state of a file: "which is in the page cache".
+func StateText(state string) string {
+	return map[string]string{
+		Warm:   "which is in the page cache",
+		Cold:   "which is not in the page cache at the start",
+		Direct: "past the page cache",
+	}[state]
+}
 
 // Warm brings all of the file into the page cache and makes sure of it. Where
 // this process may lock so much memory it stays there until Close.
@@ -39,7 +58,7 @@ func (f *File) read() error {
 		return nil // an old kernel does not tell, and what was read just now is there
 	}
 	if err == nil && cached < f.Size {
-		err = job.Unsupported("no file of %s can be warm here: %s of it stay in the page cache", job.Amount(float64(f.Size)), job.Amount(float64(cached)))
+		err = job.Unsupported("no file of %s can be warm here: %s of it stay in the page cache", units.Decimal(float64(f.Size)), units.Decimal(float64(cached)))
 	}
 	return err
 }
@@ -64,16 +83,10 @@ func (f *File) WarmPart(share float64) error {
 	}
 	cached, err := pagecache.CachedRange(f.File, part, 0)
 	if err == nil && cached > f.Size/100 {
-		err = job.Unsupported("no part of a file can be cold here: %s of it stay in the page cache", job.Amount(float64(cached)))
+		err = job.Unsupported("no part of a file can be cold here: %s of it stay in the page cache", units.Decimal(float64(cached)))
 	}
 	return err
 }
-
-// The states of a file's pages when the timer starts.
-const (
-	Warm = "warm"
-	Cold = "cold"
-)
 
 // Chill takes a file that is written back out of the page cache, and makes
 // sure of it. Its inode and the map of its extents stay in memory.
@@ -83,31 +96,8 @@ func Chill(name string) error {
 		return err
 	}
 	defer f.Close() // nothing is written
-	if err := pagecache.Drop(f); err != nil {
-		return err
-	}
-	cached, err := pagecache.Cached(f)
-	if err != nil {
-		return err
-	}
-	if cached > 0 {
-		return job.Unsupported("no file can be cold here: %d bytes of one stay in the page cache", cached)
-	}
-	return nil
+	return dropPages(f)
 }
-
-// StateText says where the pages of a file are.
-func StateText(state string) string {
-	return map[string]string{
-		Warm:   "which is in the page cache",
-		Cold:   "which is not in the page cache at the start",
-		Direct: "past the page cache",
-	}[state]
-}
-
-// Direct is the state of a file of which nothing is in the page cache,
-// before and after. cacheWarm and cacheCold are the others.
-const Direct = "direct"
 
 // dropPages takes the pages of f out of the page cache and makes sure that they
 // are out. A page that another processor has just put on a list of its own

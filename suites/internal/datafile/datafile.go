@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-go/stele/internal/memory"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -92,7 +93,7 @@ func sizeFor(dir string, want int64) (int64, error) {
 	}
 	size -= size % MiB
 	if size < min(want-want%MiB, least) {
-		return 0, job.Unsupported("there is not room for a file of %s, of which the free disk holds four and the memory three", job.Amount(least))
+		return 0, job.Unsupported("there is not room for a file of %s, of which the free disk holds four and the memory three", units.Decimal(least))
 	}
 	return size, nil
 }
