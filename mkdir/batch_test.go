@@ -66,7 +66,7 @@ func TestBatch(t *testing.T) {
 		}
 		must(t, again.Undo())
 
-		// Somebody uses two of the directories; Undo removes all but these.
+		// Two of the directories are in use; Undo removes all but these.
 		keep := []string{paths[0], paths[17]}
 		must(t, os.WriteFile(filepath.Join(dir, keep[0], "file"), nil, 0o644))
 		must(t, os.Mkdir(filepath.Join(dir, keep[1], "sub"), 0o755))

@@ -173,7 +173,7 @@ func symlink(target, name string) func(*testing.T) {
 	return func(t *testing.T) { must(t, os.Symlink(target, name)) }
 }
 
-// Somebody renames a known directory again and again while others work below
+// A known directory is renamed again and again while goroutines work below
 // it. Whatever is made goes with the directory it was made in, or into the
 // new one, but never elsewhere; and nothing is lost.
 func TestRenamedMeanwhile(t *testing.T) {

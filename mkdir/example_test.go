@@ -81,7 +81,7 @@ func ExampleMaker_Batch() {
 		fmt.Println(p)
 	}
 
-	// Somebody uses one of them, so Undo leaves that one and its parents.
+	// One of them is in use, so Undo leaves that one and its parents.
 	if err := os.WriteFile(filepath.Join(root, "src/os/file.go"), nil, 0o644); err != nil {
 		log.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func ExampleMaker_Batch() {
 	// left: [src src/os] <nil>
 }
 
-// A file is made in a directory that somebody else may remove. Before the
+// A file is created in a directory that another process may remove. Before the
 // second try the Maker is told to look: All would say from memory that the
 // directory is there, and the loop would not end.
 func ExampleMaker_Verify() {
@@ -118,7 +118,7 @@ func ExampleMaker_Verify() {
 		if err := m.All(dir, 0o755); err != nil {
 			return err
 		}
-		for range 3 { // somebody may be removing all the time
+		for range 3 { // another process may be removing all the time
 			err = os.WriteFile(filepath.Join(root, rel), nil, 0o644)
 			if !errors.Is(err, fs.ErrNotExist) {
 				return err

@@ -174,7 +174,7 @@ func TestClosed(t *testing.T) {
 }
 
 // Close while others work must neither break their calls nor let one succeed
-// on a descriptor that is somebody else's by then.
+// on a descriptor that is another file's by then.
 func TestCloseWaits(t *testing.T) {
 	m, _ := open(t, mkdir.Options{Level: durability.Kill, Confined: true})
 	var wg sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// What a Maker knows must not outlive what somebody else does to the tree. Each
+// What a Maker knows must not outlive changes of the tree by other processes. Each
 // test here is one way in which it could.
 
 func must(t *testing.T, err error) {
@@ -254,7 +254,7 @@ func TestStaleUndoSyncFail(t *testing.T) {
 	})
 }
 
-// Undo leaves what somebody made anew, also where the first directory of the
+// Undo leaves what another process has created since, also where the first directory of the
 // batch is gone.
 func TestStaleUndoFirstGone(t *testing.T) {
 	m, dir := openFresh(t, atLevel(durability.Kill))
@@ -272,7 +272,7 @@ func TestStaleUndoFirstGone(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(dir, "c"), 0o755))
 	must(t, c.Undo())
 	if !isDir(dir, "c") {
-		t.Error("Undo removed c, which somebody made after the batch")
+		t.Error("Undo removed c, which another process created after the batch")
 	}
 }
 

@@ -89,7 +89,7 @@ var scenarios = []scenario{
 	{name: "batch-confined", options: confined, run: batch(shared...), calls: map[string]int{"mkdirat": 7, "openat2": 3, "close": 3}},
 	{name: "power-fresh-3", options: power, run: all("1/2/3"), calls: map[string]int{"mkdirat": 3, "fsync": 3, "openat": 2, "close": 2}},
 	{name: "power-below-known", options: power, before: []string{"1/2"}, run: all("1/2/3"), calls: map[string]int{"mkdirat": 1, "fsync": 1, "openat": 1, "close": 1}},
-	// Somebody else made all of it: nobody knows whether it was synced.
+	// Another process made all of it: whether it was synced is not known.
 	{name: "power-first-met", options: power, disk: []string{"1/2/3"}, run: all("1/2/3"), calls: map[string]int{"mkdirat": 3, "statx": 1, "fsync": 3, "openat": 2, "close": 2}},
 	{name: "power-batch", options: power, disk: []string{"s"}, run: batch(shared...), calls: map[string]int{"mkdirat": 7, "fsync": 4, "openat": 3, "close": 3}},
 	// A sync that fails is reported, and nothing counts as durable.

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/mkdir"
 )
 
-// What somebody else made within one tick of the file system's clock, so that
+// What another process made within one tick of the file system's clock, so that
 // the times of birth are equal, is not the batch's. ext4 gives it the same
 // inode number, too.
 func TestUndoWithinATick(t *testing.T) {

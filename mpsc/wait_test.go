@@ -81,7 +81,7 @@ func TestCancelWaitingProducer(t *testing.T) {
 	}
 }
 
-// Whoever is woken and cancelled at once passes the wake-up on.
+// A producer that is woken and cancelled at once passes the wake-up on.
 func TestCancelledProducerPassesOn(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {

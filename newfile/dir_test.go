@@ -232,7 +232,7 @@ func TestSymlinks(t *testing.T) {
 	}
 }
 
-// Sub-folders that somebody removes meanwhile are made again.
+// Sub-directories that another process removes are created again.
 func TestShardsRemoved(t *testing.T) {
 	levels(t, func(t *testing.T, l durability.Level) {
 		d, dir := open(t, newfile.Options{Level: l, Shards: 16})

@@ -113,7 +113,7 @@
 //   - Another number of Shards for a directory with files: they are not found.
 //   - A Done that waits for its queue, which answers no other request meanwhile.
 //   - Replace over a file whose permissions matter: none of them are kept, perm
-//     holds. Package atomicfile grants nobody what the old file denied.
+//     holds. Package atomicfile grants no access that the old file denied.
 //   - Closing the os.File in a File, not the File: a temporary name stays.
 //
 // # Other systems

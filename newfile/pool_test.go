@@ -88,7 +88,7 @@ func TestPoolBound(t *testing.T) {
 	}
 }
 
-// Who has closed a file cannot touch it any more.
+// A closed Scratch does not reach the file any more.
 func TestScratchAfterClose(t *testing.T) {
 	p := openPool(t, 1)
 	s, err := p.Get(t.Context())

@@ -105,7 +105,7 @@ func TestQueueRequests(t *testing.T) {
 	}
 }
 
-// Who is alone is served at once: neither handed over nor made to linger.
+// A lone Create does the work itself: it is neither queued nor made to linger.
 func TestQueueAlone(t *testing.T) {
 	levels(t, func(t *testing.T, l durability.Level) {
 		d, dir := open(t, newfile.Options{Level: l, Shards: 16})

@@ -19,7 +19,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// BenchmarkAppend: op is one record, whoever appended it.
+// BenchmarkAppend: op is one record, of any appender.
 func BenchmarkAppend(b *testing.B) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill, durability.None} {
 		for _, appenders := range []int{1, 16, 64, 1024} {

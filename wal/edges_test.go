@@ -169,7 +169,8 @@ func TestReaderOfRecycled(t *testing.T) {
 	}
 }
 
-// A truncation that comes after Close leaves META to whoever has the log now.
+// A truncation that comes after Close leaves META to the process that has the log
+// now.
 func TestTruncateAfterClose(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := openPen(t, dir, small())

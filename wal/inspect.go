@@ -75,7 +75,7 @@ type Inspection struct {
 	// fields above are derived from the segments.
 	MetaErr error
 
-	f    folder
+	f    listing
 	meta meta
 }
 
@@ -85,7 +85,7 @@ type Inspection struct {
 // layout that it does not know (*VersionError). Damage is reported by the fields,
 // and by Verify.
 func Inspect(dir string) (*Inspection, error) {
-	f, err := readFolder(dir)
+	f, err := readListing(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func Verify(dir string) (Report, error) {
 }
 
 func verifyOnce(dir string) (Report, error) {
-	f, err := readFolder(dir)
+	f, err := readListing(dir)
 	if err != nil {
 		return Report{}, err
 	}
@@ -154,7 +154,7 @@ func verifyOnce(dir string) (Report, error) {
 	return found.report(m, degraded), nil
 }
 
-func loadMeta(f folder) (meta, bool, error) {
+func loadMeta(f listing) (meta, bool, error) {
 	path := filepath.Join(f.dir, metaName)
 	if !f.hasMeta {
 		return meta{}, false, errNoMeta(path)
@@ -170,7 +170,7 @@ func loadMeta(f folder) (meta, bool, error) {
 
 // guessMeta stands in for a lost META: all segments belong to the log, and its
 // id is that of the first one with a readable header.
-func (f folder) guessMeta() meta {
+func (f listing) guessMeta() meta {
 	m := meta{first: 1, segment: 1}
 	if len(f.numbers) > 0 {
 		m.segment = f.numbers[0]

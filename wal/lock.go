@@ -12,10 +12,10 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// lockFolder locks the log: flock(2) on LOCK, which the kernel releases with the
+// lockDir locks the log: flock(2) on LOCK, which the kernel releases with the
 // process, so that a leftover file locks nothing. The file holds the process id,
 // for the error of another process.
-func lockFolder(d sys.Dir, dir string) (*os.File, error) {
+func lockDir(d sys.Dir, dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	for range 100 {
 		f, err := d.CreateFile(lockName, path, 0o666, sys.CreateOpen)
@@ -47,7 +47,7 @@ func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 			return nil, fmt.Errorf("wal: open %s: %w by %s", dir, ErrLocked, holder)
 		}
 		// The file may have been removed between open and lock. Then the lock
-		// excludes nobody.
+		// excludes no other process.
 		named, err := os.Lstat(path)
 		if err == nil && os.SameFile(named, opened) {
 			writeHolder(f)
@@ -61,12 +61,12 @@ func lockFolder(d sys.Dir, dir string) (*os.File, error) {
 	return nil, fmt.Errorf("wal: open %s: %w by a process that replaces %s", dir, ErrLocked, lockName)
 }
 
-// unlockFolder releases the lock. The file stays: if it were removed, two
+// unlockDir releases the lock. The file stays: if it were removed, two
 // processes could lock two files.
 //
 // Closing it is not enough: between fork(2) and execve(2) a child process holds
 // a copy of every descriptor, and a lock lasts as long as the last copy.
-func unlockFolder(f *os.File) error {
+func unlockDir(f *os.File) error {
 	return errors.Join(f.Truncate(0), sys.Unlock(f), f.Close())
 }
 

@@ -195,9 +195,9 @@ func (l *Log) TruncateBefore(pos Position) error {
 	return nil
 }
 
-// Sync waits for every append queued before it, those of AppendAsync included,
-// and makes them durable, as at level Power. Its errors are ErrClosed,
-// ErrPoisoned, and those of the write.
+// Sync waits for every append queued before it, and makes them durable, as at
+// level Power. An AppendAsync is queued once it has returned. The errors of Sync
+// are ErrClosed, ErrPoisoned, and those of the write.
 func (l *Log) Sync() error {
 	if err := l.checkOpen(); err != nil {
 		return err
@@ -282,8 +282,9 @@ func (l *Log) syncEvery() {
 }
 
 // Close waits for the appends under way, makes all records durable, as at level
-// Power, marks the log as closed and releases its lock. Then every method fails
-// with ErrClosed. A second Close returns the error of the first.
+// Power, marks the log as closed and releases its lock. Later appends, syncs,
+// truncations and reads fail with ErrClosed. A second Close returns the error of
+// the first.
 func (l *Log) Close() error {
 	if l.store == nil {
 		return errUnopened

@@ -23,7 +23,7 @@ func openStore(dir string, o Options) (_ *store, _ Report, err error) {
 	if !sys.CanSyncDir && o.Level == durability.Power {
 		return nil, Report{}, fmt.Errorf("wal: open %s: level power needs a sync of the directory, which %s does not have; want level kill or none: %w", dir, runtime.GOOS, errors.ErrUnsupported)
 	}
-	if err := makeFolder(dir); err != nil {
+	if err := makeDir(dir); err != nil {
 		return nil, Report{}, err
 	}
 	d, err := sys.OpenDir(dir, sys.ForSync)
@@ -37,7 +37,7 @@ func openStore(dir string, o Options) (_ *store, _ Report, err error) {
 			s.closeFiles()
 		}
 	}()
-	if s.lock, err = lockFolder(d, dir); err != nil {
+	if s.lock, err = lockDir(d, dir); err != nil {
 		return nil, Report{}, err
 	}
 	r, degraded, f, err := s.load(o.LazyVerify)
@@ -51,8 +51,8 @@ func openStore(dir string, o Options) (_ *store, _ Report, err error) {
 }
 
 // load reads the directory, and creates a log if it has none.
-func (s *store) load(lazy bool) (r logScan, degraded bool, f folder, err error) {
-	if f, err = readFolder(s.dir); err != nil {
+func (s *store) load(lazy bool) (r logScan, degraded bool, f listing, err error) {
+	if f, err = readListing(s.dir); err != nil {
 		return r, false, f, err
 	}
 	if f.irregular != nil {
@@ -94,7 +94,7 @@ func (s *store) load(lazy bool) (r logScan, degraded bool, f folder, err error) 
 }
 
 // recover makes an undamaged log ready for appends.
-func (s *store) recover(r logScan, f folder) error {
+func (s *store) recover(r logScan, f listing) error {
 	for _, name := range f.temps {
 		if err := s.d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return pathError("remove", s.path(name), err)
@@ -216,9 +216,9 @@ func (s *store) syncDir() error {
 	return nil
 }
 
-// makeFolder creates dir and its missing parents, on systems that can durably,
+// makeDir creates dir and its missing parents, on systems that can durably,
 // at every level: a later Sync promises durable records.
-func makeFolder(dir string) error {
+func makeDir(dir string) error {
 	if dir == "" {
 		return pathError("open", dir, syscall.ENOENT)
 	}

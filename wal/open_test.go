@@ -86,7 +86,7 @@ func TestLeftovers(t *testing.T) {
 	if rep.First != sp.first || rep.Next != sp.next || rep.Segments != 3 {
 		t.Errorf("%+v", rep)
 	}
-	f, err := readFolder(dir)
+	f, err := readListing(dir)
 	if err != nil || f.numbers[0] != first-1 && f.numbers[0] != first-2 || f.numbers[1] != first {
 		t.Errorf("%v, %v: one of them should be kept for use, the others gone", f.numbers, err)
 	}

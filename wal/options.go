@@ -47,7 +47,7 @@ type Options struct {
 	// sync; a power cut loses the end of the log, never a part within it.
 	Level durability.Level
 	// SyncEvery, below level Power, is the interval between syncs: the longest
-	// time that a record stays unsynced. The default, 0, is no interval.
+	// time that a record stays unsynced. The default, 0, is forever.
 	SyncEvery time.Duration
 
 	// SegmentSize is the size of a segment in bytes, a multiple of 4,096 from

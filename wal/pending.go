@@ -91,25 +91,25 @@ func (p *Pending) Wait(ctx context.Context) (Position, error) {
 	return pos, nil
 }
 
-// A budget is for the bytes that AppendAsync has copied and nobody has
-// written yet.
+// A budget limits the bytes that AppendAsync has copied and the flusher has not
+// yet written.
 type budget struct {
 	mu   sync.Mutex
-	room sync.Cond
+	cond sync.Cond // of mu: left
 	left int
 	full int
 }
 
-func (b *budget) init(full int) { b.left, b.full, b.room.L = full, full, &b.mu }
+func (b *budget) init(full int) { b.left, b.full, b.cond.L = full, full, &b.mu }
 
-// take takes n bytes, and reports whether it had to wait. Who wants more than
-// there ever are waits for all of them.
+// take takes n bytes, and reports whether it had to wait. If n is above full it
+// waits for all of them.
 func (b *budget) take(n int) (waited bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.left < min(n, b.full) {
 		waited = true
-		b.room.Wait()
+		b.cond.Wait()
 	}
 	b.left -= n
 	return waited
@@ -122,5 +122,5 @@ func (b *budget) release(n int) {
 	b.mu.Lock()
 	b.left += n
 	b.mu.Unlock()
-	b.room.Broadcast()
+	b.cond.Broadcast()
 }

@@ -36,8 +36,8 @@ type TornTail struct {
 	Records int   // whole records in it, which follow one that is not whole
 }
 
-// A folder lists the files of a log.
-type folder struct {
+// A listing has the files of a log by name.
+type listing struct {
 	dir     string
 	hasMeta bool
 	numbers []uint64 // of the segments, ascending
@@ -46,12 +46,12 @@ type folder struct {
 	irregular error
 }
 
-func readFolder(dir string) (folder, error) {
+func readListing(dir string) (listing, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return folder{}, fmt.Errorf("wal: %w", err)
+		return listing{}, fmt.Errorf("wal: %w", err)
 	}
-	f := folder{dir: dir}
+	f := listing{dir: dir}
 	for _, e := range entries {
 		name := e.Name()
 		if n := segmentNumber(name); n != 0 {
@@ -71,11 +71,11 @@ func readFolder(dir string) (folder, error) {
 	return f, nil
 }
 
-func (f folder) path(number uint64) string { return filepath.Join(f.dir, segmentName(number)) }
+func (f listing) path(number uint64) string { return filepath.Join(f.dir, segmentName(number)) }
 
 // split returns the numbers of the segments of the log, without the leftovers of
 // a truncation.
-func (f folder) split(m meta) ([]uint64, error) {
+func (f listing) split(m meta) ([]uint64, error) {
 	i, _ := slices.BinarySearch(f.numbers, m.segment)
 	log := f.numbers[i:]
 	if len(log) == 0 && m.sequence == 1 {
@@ -133,7 +133,7 @@ func scanSegment(c *scanner, g *segment, firstOnly bool) (segmentScan, error) {
 
 // scanAll opens, scans and closes segments, GOMAXPROCS at once. The error is the
 // first in the order of the segments.
-func scanAll(f folder, id [16]byte, numbers []uint64, firstOnly bool) ([]segmentScan, error) {
+func scanAll(f listing, id [16]byte, numbers []uint64, firstOnly bool) ([]segmentScan, error) {
 	found := make([]segmentScan, len(numbers))
 	errs := make([]error, len(numbers))
 	var turn atomic.Int64
@@ -179,7 +179,7 @@ type logScan struct {
 
 // examine reads the segments of a log and finds its end. If lazy it reads only
 // the first record of each segment but the last used one.
-func examine(f folder, m meta, numbers []uint64, lazy bool) (logScan, error) {
+func examine(f listing, m meta, numbers []uint64, lazy bool) (logScan, error) {
 	found, err := scanAll(f, m.id, numbers, lazy)
 	if err != nil {
 		return logScan{}, err

@@ -19,7 +19,7 @@ func TestLatencies(t *testing.T) {
 	}
 	_, err := l.AppendBatch(t.Context(), [][]byte{rec, rec})
 	check(t, err)
-	_, err = l.AppendBatch(t.Context(), nil) // is none
+	_, err = l.AppendBatch(t.Context(), nil) // appends nothing
 	check(t, err)
 	if _, err := l.Append(t.Context(), make([]byte, 17<<10)); err == nil {
 		t.Fatal("a record that is too large is appended")

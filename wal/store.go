@@ -301,7 +301,7 @@ func (s *store) closeFiles() error {
 		errs = append(errs, s.metaFile.Close())
 	}
 	if s.lock != nil {
-		errs = append(errs, unlockFolder(s.lock))
+		errs = append(errs, unlockDir(s.lock))
 	}
 	errs = append(errs, s.d.Close())
 	return errors.Join(errs...)

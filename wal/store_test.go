@@ -441,7 +441,7 @@ func TestStorePrepares(t *testing.T) {
 	p.s.prepare()
 	p.fill(3)
 	p.close() // waits for what is under way
-	f, err := readFolder(dir)
+	f, err := readListing(dir)
 	if err != nil || len(f.numbers) < 3 || len(f.temps) > 0 {
 		t.Fatalf("%v, %v", f, err)
 	}
