@@ -13,7 +13,7 @@ import (
 )
 
 // Batch creates the directories rels and their missing parents, each distinct one
-// by one mkdirat, and returns those it created. When it returns, they survive
+// by one mkdirat, and returns those it created. After a nil error they survive
 // what Options.Level says; a crash during Batch leaves each path up to some level
 // (durability.Prefix).
 //
