@@ -2,7 +2,6 @@ package logstore_test
 
 import (
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/logstore"
 )
 
@@ -18,21 +18,7 @@ import (
 func TestIrregular(t *testing.T) {
 	t.Chdir(t.TempDir()) // a socket's path is short
 	segment := filepath.Join("segments", "0000000000000000-0000000000000002-00000000.seg")
-	for kind, put := range map[string]func(name string) error{
-		"a pipe":   func(name string) error { return unix.Mkfifo(name, 0o600) },
-		"a folder": func(name string) error { return os.Mkdir(name, 0o700) },
-		"a symlink": func(name string) error { // to a FIFO, outside
-			return errors.Join(unix.Mkfifo(outsideFIFO, 0o600), os.Symlink(filepath.Join("..", "..", outsideFIFO), name))
-		},
-		"a socket": func(name string) error {
-			l, err := net.Listen("unix", name)
-			if err != nil {
-				return err
-			}
-			l.(*net.UnixListener).SetUnlinkOnClose(false)
-			return l.Close()
-		},
-	} {
+	for kind, put := range filetest.Irregular(t) {
 		for _, name := range []string{segment, filepath.Join("segments", "x.part"), filepath.Join("quarantine", "x.part"), filepath.Join("wal", "META")} {
 			dir := strings.ReplaceAll(kind+" "+filepath.Dir(name)+filepath.Ext(name), " ", "-")
 			s, err := logstore.Open(dir, logstore.Options{MinFree: 1})
@@ -42,7 +28,6 @@ func TestIrregular(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			os.Remove(outsideFIFO)
 			path := filepath.Join(dir, name)
 			os.Remove(path)
 			if err := put(path); err != nil {
@@ -81,8 +66,6 @@ func TestIrregular(t *testing.T) {
 		}
 	}
 }
-
-const outsideFIFO = "fifo"
 
 // Nor is a FIFO waited for in the place of a folder of the store.
 func TestIrregularFolders(t *testing.T) {

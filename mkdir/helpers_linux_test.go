@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 
@@ -85,21 +84,4 @@ func bind(t *testing.T, dir, at string) {
 			t.Error(err)
 		}
 	})
-}
-
-// asNobody runs f as a user who owns nothing.
-func asNobody(t *testing.T, f func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("to become another user needs root")
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	const nobody = 65534
-	unix.SetfsuidRetUid(nobody)
-	defer unix.SetfsuidRetUid(0)
-	if now, err := unix.SetfsuidRetUid(-1); err != nil || now != nobody {
-		t.Skip("cannot become another user: ", err)
-	}
-	f()
 }

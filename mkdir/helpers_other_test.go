@@ -17,5 +17,3 @@ func readOnlyFS(t *testing.T, _ string) string {
 }
 
 func remountInodes(*testing.T, string, int) {}
-
-func asNobody(t *testing.T, _ func()) { t.Skip("needs Linux") }

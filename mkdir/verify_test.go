@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/mkdir"
 	"github.com/stele-go/stele/newfile"
 )
@@ -137,7 +138,7 @@ func TestReadPermission(t *testing.T) {
 	for d := filepath.Dir(dir); len(d) > len(os.TempDir()); d = filepath.Dir(d) {
 		must(t, os.Chmod(d, 0o755))
 	}
-	asNobody(t, func() {
+	filetest.AsNobody(t, func() {
 		if _, err := os.Stat(dir + "/."); err != nil {
 			t.Skip("another user does not get to TMPDIR: ", err)
 		}
@@ -153,7 +154,7 @@ func TestReadPermission(t *testing.T) {
 	})
 	must(t, os.Chmod(dir, 0o755))
 	must(t, os.Chmod(filepath.Join(dir, "a"), 0o333)) // nobody's own
-	asNobody(t, func() {
+	filetest.AsNobody(t, func() {
 		m, err := mkdir.OpenRoot(dir, mkdir.Options{})
 		must(t, err)
 		defer m.Close()

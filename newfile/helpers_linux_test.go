@@ -2,11 +2,8 @@ package newfile_test
 
 import (
 	"os"
-	"runtime"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // mountTmpfs mounts a tmpfs for the test.
@@ -37,18 +34,4 @@ func openDescriptors(t testing.TB) int {
 	fds, err := os.ReadDir("/proc/self/fd")
 	must(t, err)
 	return len(fds)
-}
-
-// asNobody runs f as a user who owns nothing.
-func asNobody(t *testing.T, f func()) {
-	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	const nobody = 65534
-	unix.SetfsuidRetUid(nobody)
-	defer unix.SetfsuidRetUid(0)
-	if now, err := unix.SetfsuidRetUid(-1); err != nil || now != nobody {
-		t.Skip("cannot become another user: ", err)
-	}
-	f()
 }

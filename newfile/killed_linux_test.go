@@ -19,6 +19,7 @@ import (
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/internal/tempfile"
 	"github.com/stele-go/stele/newfile"
 )
@@ -263,7 +264,7 @@ func TestReadPermission(t *testing.T) {
 		must(t, os.Chmod(d, 0o755))
 	}
 	must(t, os.Chmod(dir, 0o733))
-	asNobody(t, func() {
+	filetest.AsNobody(t, func() {
 		if _, err := os.Stat(dir + "/."); err != nil {
 			t.Skip("another user does not get to TMPDIR: ", err)
 		}
@@ -277,7 +278,7 @@ func TestReadPermission(t *testing.T) {
 		must(t, d.Close())
 	})
 	must(t, os.Chmod(dir, 0o777))
-	asNobody(t, func() {
+	filetest.AsNobody(t, func() {
 		d, err := newfile.OpenDir(dir, newfile.Options{Shards: 16})
 		must(t, err)
 		defer d.Close()

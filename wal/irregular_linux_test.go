@@ -3,7 +3,6 @@ package wal_test
 import (
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,32 +10,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/wal"
 )
-
-// strangers put something else than a regular file at a name.
-var strangers = map[string]func(name string) error{
-	"a pipe":   func(name string) error { return unix.Mkfifo(name, 0o600) },
-	"a folder": func(name string) error { return os.Mkdir(name, 0o700) },
-	"a symlink": func(name string) error { // to a FIFO, outside
-		return errors.Join(unix.Mkfifo(filepath.Dir(name)+".fifo", 0o600), os.Symlink(filepath.Dir(name)+".fifo", name))
-	},
-	"a socket": func(name string) error {
-		l, err := net.Listen("unix", name)
-		if err != nil {
-			return err
-		}
-		l.(*net.UnixListener).SetUnlinkOnClose(false)
-		return l.Close()
-	},
-}
 
 // What is no regular file at the name of one of the log is told at once, and
 // nothing in the folder changes.
 func TestIrregular(t *testing.T) {
 	const first = "0000000000000001.wal"
 	for _, name := range []string{"META", "LOCK", first, "0000000000000002.wal", "0000000000000003.new", "META.new"} {
-		for kind, put := range strangers {
+		for kind, put := range filetest.Irregular(t) {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Chdir(t.TempDir()) // a socket's path is short
 				dir := "log"

@@ -32,9 +32,9 @@ type Profile struct {
 	BurstBytes int
 }
 
-// DefaultSizeGiB is the size that Parse assumes for a volume whose limits depend on
+// defaultSizeGiB is the size that Parse assumes for a volume whose limits depend on
 // it.
-const DefaultSizeGiB = 100
+const defaultSizeGiB = 100
 
 // essd is the line of a performance level in the table of ESSDs: both limits grow with
 // the size, up to a maximum.
@@ -88,7 +88,7 @@ func GP3(sizeGiB, iops, mibps int) (Profile, error) {
 	}
 	size := sizeGiB
 	if size == 0 {
-		size = DefaultSizeGiB
+		size = defaultSizeGiB
 	}
 	most := min(gp3MostIOPS, max(gp3BaseIOPS, gp3IOPSPerGiB*size))
 	switch {
@@ -135,7 +135,7 @@ func Names() []string { return []string{"gp3", "essd-pl0", "essd-pl1", "essd-pl2
 //	iops=3000,mbps=125
 //
 // size is in GiB, mbps in MiB/s. If a kind needs a size and none is given, it is
-// DefaultSizeGiB, or the smallest of that kind if that is larger. Limits that the vendor
+// 100 GiB, or the smallest of that kind if that is larger. Limits that the vendor
 // does not sell are an error; for an ESSD only the size can be chosen.
 func Parse(s string) (Profile, error) {
 	items := strings.Split(s, ",")
@@ -165,7 +165,7 @@ func Parse(s string) (Profile, error) {
 		return Profile{}, wrong("Parse: profile", strconv.Quote(s), "only size= with %s, whose limits follow from it", name)
 	case isESSD:
 		if size == 0 {
-			size = max(DefaultSizeGiB, e.least)
+			size = max(defaultSizeGiB, e.least)
 		}
 		return ESSD(int(name[len(name)-1]-'0'), size)
 	case name != "":
