@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 }
 
 // testHelpers are for tests: any of them may import them, and nothing else.
-var testHelpers = []string{"internal/tracetest", "internal/wine"}
+var testHelpers = []string{"internal/filetest", "internal/tracetest", "internal/wine"}
 
 // mayRequire has the modules outside the house that the root's packages, tests
 // included, may import: a user of one primitive gets nothing else.
