@@ -269,3 +269,18 @@ func TestTuneTextOfAProfile(t *testing.T) {
 		}
 	}
 }
+
+func TestTuneFigures(t *testing.T) {
+	for _, c := range []struct {
+		f           profile.Figure
+		time, ratio string
+	}{
+		{profile.Figure{Value: 1234}, "1.23 us [?]", ""},
+		{profile.Figure{Value: 1234, Lo: 1200, Hi: 1260, Ratio: 0.48}, "1.23 us [1.20, 1.26]", "0.48x [?]"},
+		{profile.Figure{Value: 2e9, Ratio: 0.48, RatioLo: 0.46, RatioHi: 0.51}, "2.00 s [?]", "0.48x [0.46, 0.51]"},
+	} {
+		if interval(c.f) != c.time || ratio(c.f) != c.ratio {
+			t.Errorf("%+v: %q, %q", c.f, interval(c.f), ratio(c.f))
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -89,22 +90,25 @@ func (t *tuneText) decision(d tuning.Decision) {
 	}
 }
 
+// interval formats the time of a figure, and its interval if it has one.
 func interval(f profile.Figure) string {
-	text := shortDuration(f.Value)
-	if f.Hi > 0 {
-		text += fmt.Sprintf(" [%s, %s]", shortDuration(f.Lo), shortDuration(f.Hi))
-	}
-	return text
+	return report.Time(estimate(f.Value, f.Lo, f.Hi))
 }
 
+// ratio formats the ratio of a figure, "" if it has none.
 func ratio(f profile.Figure) string {
-	switch {
-	case f.Ratio == 0:
+	if f.Ratio == 0 {
 		return ""
-	case f.RatioHi == 0:
-		return fmt.Sprintf("%.2fx", f.Ratio)
 	}
-	return fmt.Sprintf("%.2fx [%.2f, %.2f]", f.Ratio, f.RatioLo, f.RatioHi)
+	return report.Ratio(estimate(f.Ratio, f.RatioLo, f.RatioHi))
+}
+
+// estimate returns an estimate of a profile, which has 0 for an unknown interval.
+func estimate(median, lo, hi float64) run.Estimate {
+	if hi == 0 {
+		lo, hi = math.NaN(), math.NaN()
+	}
+	return run.Estimate{Median: median, Lo: lo, Hi: hi}
 }
 
 func mark(taken bool) string {
@@ -112,19 +116,6 @@ func mark(taken bool) string {
 		return "<- taken"
 	}
 	return ""
-}
-
-// shortDuration formats a time with three digits.
-func shortDuration(ns float64) string {
-	for _, u := range []struct {
-		name string
-		ns   float64
-	}{{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}} {
-		if ns >= u.ns {
-			return fmt.Sprintf("%.3g %s", ns/u.ns, u.name)
-		}
-	}
-	return fmt.Sprintf("%.3g ns", ns)
 }
 
 // use prints how a program uses the profile.

@@ -19,7 +19,7 @@ func Comparison(w io.Writer, r *run.CompareReport) error {
 	}
 	for _, row := range r.Rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Experiment, row.Place, row.Variant, row.Metric,
-			quantity(row.Old.Median, row.Unit), quantity(row.New.Median, row.Unit), ratio(run.Estimate(row.Ratio)), row.Outcome)
+			quantity(row.Old.Median, row.Unit), quantity(row.New.Median, row.Unit), Ratio(run.Estimate(row.Ratio)), row.Outcome)
 	}
 	if err := t.Flush(); err != nil {
 		return err

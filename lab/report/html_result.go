@@ -152,7 +152,7 @@ func resultRows(res *run.Result, r row, gp *gaps) []resultRow {
 	word := r.verdictWord(res)
 	out := resultRow{
 		Key: key{r.Index}, Name: clean(v.Name), Doc: clean(v.Doc), Word: clean(word), Class: verdictClass(word),
-		Time:   noted(gp, "time/op", v, timeFigure(v, spread)),
+		Time:   noted(gp, "time/op", v, timeFigure(v, Time)),
 		P50:    noted(gp, "p50", v, percentileFigure(v, 50)),
 		P99:    noted(gp, "p99", v, percentileFigure(v, 99)),
 		Allocs: noted(gp, "allocs/op", v, metricFigure(v, run.Metric{Name: allocsPerOp, Unit: "1"})),
@@ -160,14 +160,14 @@ func resultRows(res *run.Result, r row, gp *gaps) []resultRow {
 	}
 	out.Settled, out.SettledLong = settled(v)
 	if c := r.Comparison; c != nil {
-		out.Ratio = note{Text: ratio(c.Ratio), Full: comparisonDoc(*c)}
+		out.Ratio = note{Text: Ratio(c.Ratio), Full: comparisonDoc(*c)}
 		out.P = pValue(c.PHolm)
 	}
 	rows := []resultRow{out}
 	for _, c := range r.Mixed {
 		rows = append(rows, resultRow{
 			Key: key{r.Index}, Name: clean(v.Name), Against: clean(c.Baseline), Mixed: true, Word: clean(c.Verdict), Class: verdictClass(c.Verdict),
-			Ratio: note{Text: ratio(c.Ratio), Full: comparisonDoc(c)}, P: pValue(c.PHolm),
+			Ratio: note{Text: Ratio(c.Ratio), Full: comparisonDoc(c)}, P: pValue(c.PHolm),
 		})
 	}
 	return rows

@@ -143,13 +143,13 @@ func (m *markdown) result(measured *run.Run, res *run.Result) {
 		for _, r := range t.Rows {
 			// The text table's cells, with the whole interval of the time.
 			cells := rowCells(res, r, gp)
-			out := []string{escapeMarkdown(r.V.Name), promise, escapeMarkdown(timeFigure(r.V, spread).Text)}
+			out := []string{escapeMarkdown(r.V.Name), promise, escapeMarkdown(timeFigure(r.V, Time).Text)}
 			for _, c := range cells[2:] {
 				out = append(out, escapeMarkdown(c.text))
 			}
 			m.row(out...)
 			for _, c := range r.Mixed {
-				m.row(mixedMark+" "+escapeMarkdown(r.V.Name+" to "+c.Baseline), promise+" "+mixedMark, "", mixedMark+" "+escapeMarkdown(ratio(c.Ratio)),
+				m.row(mixedMark+" "+escapeMarkdown(r.V.Name+" to "+c.Baseline), promise+" "+mixedMark, "", mixedMark+" "+escapeMarkdown(Ratio(c.Ratio)),
 					mixedMark+" "+escapeMarkdown(c.Verdict), escapeMarkdown(pValue(c.PHolm)), "", "", "", "")
 			}
 		}

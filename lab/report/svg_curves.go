@@ -155,7 +155,7 @@ func paramCharts(g *group) []chart {
 				if hasInterval(e) {
 					p.vline("whisker "+class, s.at(xs[j]), at(e.Hi), at(e.Lo))
 				}
-				p.dot("point "+class, s.at(xs[j]), at(e.Median), 3.2, fmt.Sprintf("%s, %s: %s", r.V.Name, labels[j], spread(e)))
+				p.dot("point "+class, s.at(xs[j]), at(e.Median), 3.2, fmt.Sprintf("%s, %s: %s", r.V.Name, labels[j], Time(e)))
 			}
 		}
 		yLabels()

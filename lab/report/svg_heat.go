@@ -287,7 +287,7 @@ func (p *picture) heatCell(c *heatCell, from, wide, y, best float64) {
 	tip := clean(c.V.Name) + ": " + c.text()
 	switch {
 	case known(c.Rate):
-		tip += ", " + spread(c.V.Time) + " an operation"
+		tip += ", " + Time(c.V.Time) + " an operation"
 	case c.V.Error != "":
 		tip += ", " + clean(c.V.Error)
 	}

@@ -98,7 +98,7 @@ func timedBlocks(res *run.Result) map[string][]*run.Block {
 func boxPicture(v *run.VariantResult, blocks []*run.Block, s scale, promise string) template.HTML {
 	title := fmt.Sprintf("%s (%s): %s", v.Name, promise, notAvailable)
 	if len(blocks) > 0 {
-		title = fmt.Sprintf("%s (%s): median %s an operation over %s, %s", v.Name, promise, spread(v.Time), plural(len(blocks), "block"), plural(len(v.Outliers), "outlier"))
+		title = fmt.Sprintf("%s (%s): median %s an operation over %s, %s", v.Name, promise, Time(v.Time), plural(len(blocks), "block"), plural(len(v.Outliers), "outlier"))
 	}
 	p := newPicture("plot box", boxHeight, title, "")
 	p.xAxis(s, 0, boxHeight, 5, nil)
@@ -224,8 +224,8 @@ func forestScale(all []float64) scale {
 
 func forestStrip(r row, c run.Comparison, promise string, s scale) strip {
 	lo, hi := band(c.Tolerance)
-	title := fmt.Sprintf("%s (%s) to %s: %s, %s; Holm p %s; tolerance ±%s", r.V.Name, promise, c.Baseline, ratio(c.Ratio), c.Verdict, pValue(c.PHolm), percent(c.Tolerance))
-	st := strip{Key: key{r.Index}, Name: clean(r.V.Name), Promise: promise, Against: clean(c.Baseline), Value: ratio(c.Ratio), Word: clean(c.Verdict), Class: verdictClass(c.Verdict), Mixed: c.Mixed}
+	title := fmt.Sprintf("%s (%s) to %s: %s, %s; Holm p %s; tolerance ±%s", r.V.Name, promise, c.Baseline, Ratio(c.Ratio), c.Verdict, pValue(c.PHolm), percent(c.Tolerance))
+	st := strip{Key: key{r.Index}, Name: clean(r.V.Name), Promise: promise, Against: clean(c.Baseline), Value: Ratio(c.Ratio), Word: clean(c.Verdict), Class: verdictClass(c.Verdict), Mixed: c.Mixed}
 	if c.Mixed {
 		st.Name, st.Value, st.Word = mixedMark+" "+st.Name, mixedMark+" "+st.Value, mixedMark+" "+st.Word
 		title = mixedMark + " " + title

@@ -200,7 +200,7 @@ func resultLines(res *run.Result, point string, gp *gaps) []line {
 			out = append(out, line{cells: rowCells(res, r, gp)})
 			for _, c := range r.Mixed {
 				out = append(out, line{cells: []cell{
-					{"   " + mixedMark + " to " + clean(c.Baseline), yellow}, {}, {mixedMark + " " + ratio(c.Ratio), plain},
+					{"   " + mixedMark + " to " + clean(c.Baseline), yellow}, {}, {mixedMark + " " + Ratio(c.Ratio), plain},
 					{mixedMark + " " + clean(c.Verdict), wordStyle(c.Verdict)}, {pValue(c.PHolm), plain}, {}, {}, {}, {}}})
 			}
 		}
@@ -221,7 +221,7 @@ func rowCells(res *run.Result, r row, gp *gaps) []cell {
 	word := r.verdictWord(res)
 	cells[3] = cell{clean(word), wordStyle(word)}
 	if c := r.Comparison; c != nil {
-		cells[2] = cell{text: ratio(c.Ratio)}
+		cells[2] = cell{text: Ratio(c.Ratio)}
 		cells[4] = cell{text: pValue(c.PHolm)}
 	}
 	return append(cells,

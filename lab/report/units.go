@@ -156,8 +156,9 @@ func factor(x float64) string {
 	return strconv.FormatFloat(x, 'f', places, 64)
 }
 
-// ratio writes a ratio and its interval: "0.48x [0.46, 0.51]".
-func ratio(e run.Estimate) string {
+// Ratio formats a ratio and its interval: "0.48x [0.46, 0.51]", or "0.48x [?]" for
+// an interval of NaN.
+func Ratio(e run.Estimate) string {
 	if !known(e.Median) {
 		return "n/a"
 	}
@@ -167,9 +168,9 @@ func ratio(e run.Estimate) string {
 	return fmt.Sprintf("%s [%s, %s]", times(e.Median), factor(e.Lo), factor(e.Hi))
 }
 
-// spread writes a time with its interval in the unit of its median:
-// "1.23 us [1.20, 1.26]".
-func spread(e run.Estimate) string {
+// Time formats a time in nanoseconds and its interval in one unit:
+// "1.23 us [1.20, 1.26]", or "1.23 us [?]" for an interval of NaN.
+func Time(e run.Estimate) string {
 	if !hasInterval(e) {
 		return duration(e.Median) + " [?]"
 	}

@@ -216,7 +216,7 @@ func noiseNote(res *run.Result) string {
 	}
 	var parts []string
 	for _, n := range append([]run.Noise{*res.Noise}, res.MoreNoise...) {
-		parts = append(parts, fmt.Sprintf("%s (%s against itself: %s)", percent(n.Floor), n.Variant, ratio(n.Ratio)))
+		parts = append(parts, fmt.Sprintf("%s (%s against itself: %s)", percent(n.Floor), n.Variant, Ratio(n.Ratio)))
 	}
 	return clean("Noise floor: " + strings.Join(parts, "; ") + ". Differences below it mean nothing here.")
 }
