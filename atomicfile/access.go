@@ -126,7 +126,7 @@ func (f *File) applyMetadata() error {
 	return nil
 }
 
-// Name returns the path that Create was called with; in a Dir, the folder's path
+// Name returns the path that Create was called with; in a Dir, the directory's path
 // joined with the name.
 func (f *File) Name() string { return f.path }
 

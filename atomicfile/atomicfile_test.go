@@ -46,7 +46,7 @@ func holds(t testing.TB, path, want string) {
 	}
 }
 
-// only checks that the folder holds these names, so no temporary ones.
+// only checks that the directory holds these names, so no temporary ones.
 func only(t testing.TB, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -90,16 +90,16 @@ func TestLikeOS(t *testing.T) {
 		{name: "through a symlink", before: both(file("t", 0o640), link("f", "t")), file: "f", data: "n", perm: 0o600},
 		{name: "through two", before: both(file("t", 0o640), link("g", "t"), link("f", "g")), file: "f", data: "n", perm: 0o600},
 		{name: "through a dangling one", before: link("f", "t"), file: "f", data: "n", perm: 0o600},
-		{name: "into another folder", before: both(folder("d"), file("d/t", 0o600), link("f", "d/t")), file: "f", data: "n", perm: 0o600},
-		{name: "through a folder's symlink", before: both(folder("d/e"), link("l", "d/e"), file("d/t", 0o600), link("f", "l/../t")), file: "f", data: "n", perm: 0o600},
+		{name: "into another folder", before: both(directory("d"), file("d/t", 0o600), link("f", "d/t")), file: "f", data: "n", perm: 0o600},
+		{name: "through a folder's symlink", before: both(directory("d/e"), link("l", "d/e"), file("d/t", 0o600), link("f", "l/../t")), file: "f", data: "n", perm: 0o600},
 		{name: "a circle", before: both(link("f", "g"), link("g", "f")), file: "f", data: "n", perm: 0o600},
-		{name: "a folder", before: folder("f"), file: "f", data: "n", perm: 0o600},
-		{name: "a trailing slash", before: folder("f"), file: "f/", data: "n", perm: 0o600},
+		{name: "a folder", before: directory("f"), file: "f", data: "n", perm: 0o600},
+		{name: "a trailing slash", before: directory("f"), file: "f/", data: "n", perm: 0o600},
 		{name: "no folder", file: "no/f", data: "n", perm: 0o600},
 		{name: "a file for a folder", before: file("d", 0o600), file: "d/f", data: "n", perm: 0o600},
 		{name: "a long name", file: strings.Repeat("n", 255), data: "n", perm: 0o600},
 		{name: "too long a name", file: strings.Repeat("n", 256), data: "n", perm: 0o600},
-		{name: "an unclean path", before: folder("d"), file: "d/..//./f", data: "n", perm: 0o600},
+		{name: "an unclean path", before: directory("d"), file: "d/..//./f", data: "n", perm: 0o600},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run := func(write func(string, []byte, fs.FileMode) error) (state, string) {
@@ -155,7 +155,7 @@ func link(name, target string) func(string) error {
 	return func(dir string) error { return os.Symlink(target, filepath.Join(dir, name)) }
 }
 
-func folder(name string) func(string) error {
+func directory(name string) func(string) error {
 	return func(dir string) error { return os.MkdirAll(filepath.Join(dir, name), 0o755) }
 }
 

@@ -14,21 +14,21 @@ import (
 // (durability.OldOrNew), some the old and some the new. A Batch must not be used
 // by several goroutines at once.
 //
-// It holds a descriptor for each file and for each folder until Commit. NewBatch
+// It holds a descriptor for each file and for each directory until Commit. NewBatch
 // and Dir.Batch return one; the zero Batch fails with fs.ErrInvalid.
 type Batch struct {
 	initialized bool
 	o           Options
-	dir         *Dir               // unless nil, the folder of all names
-	optErr      error              // from Options.check
-	folders     map[string]*folder // by the path they were opened with
+	dir         *Dir                  // unless nil, the directory of all names
+	optErr      error                 // from Options.check
+	dirs        map[string]*directory // by the path they were opened with
 	files       []*File
 	done        bool
 }
 
 var errNoBatch = fmt.Errorf("atomicfile: a Batch that neither NewBatch nor Dir.Batch returned: %w", fs.ErrInvalid)
 
-// NewBatch returns a Batch of files in any folders. If the options are wrong, every
+// NewBatch returns a Batch of files in any directories. If the options are wrong, every
 // call of the Batch fails.
 func NewBatch(o Options) *Batch { return &Batch{initialized: true, o: o, optErr: o.check()} }
 
@@ -108,16 +108,16 @@ func (b *Batch) create(name string, perm fs.FileMode) (*File, error) {
 	if err != nil {
 		return fail(err)
 	}
-	at := b.folders[dir]
+	at := b.dirs[dir]
 	if at == nil {
-		if at, err = openFolder(dir, b.o); err != nil {
+		if at, err = openDirectory(dir, b.o); err != nil {
 			return fail(err)
 		}
 		at.probe(b.o)
-		if b.folders == nil {
-			b.folders = map[string]*folder{}
+		if b.dirs == nil {
+			b.dirs = map[string]*directory{}
 		}
-		b.folders[dir] = at
+		b.dirs[dir] = at
 	}
 	at.acquire()
 	return create(at, base, name, perm, b.o)
@@ -127,12 +127,12 @@ func (b *Batch) create(name string, perm fs.FileMode) (*File, error) {
 // their names, durable at Options.Level.
 //
 // Otherwise the error, made by errors.Join, holds an *fs.PathError for each file
-// that failed, with the path that it was added with, and one for each folder that
+// that failed, with the path that it was added with, and one for each directory that
 // could not be synced (ErrNotDurable), which concerns all files in it. A file that
 // failed before its rename keeps its old content; the others are committed.
 //
 // At level Power, Commit makes the content of all files durable as Options.Sync
-// says, renames them, then syncs each folder once.
+// says, renames them, then syncs each directory once.
 func (b *Batch) Commit() error {
 	if !b.initialized {
 		return errNoBatch
@@ -148,7 +148,7 @@ func (b *Batch) Commit() error {
 	if b.o.Level == durability.Power {
 		errs = append(errs, b.syncContents()...)
 	}
-	var dirs []*folder // with a renamed file, in the order of renames
+	var dirs []*directory // with a renamed file, in the order of renames
 	renamed := func(f *File) error {
 		err := f.rename()
 		if err == nil && !slices.Contains(dirs, f.at) {
@@ -217,8 +217,8 @@ func (b *Batch) Abort() {
 }
 
 func (b *Batch) close() {
-	for _, at := range b.folders {
+	for _, at := range b.dirs {
 		at.release()
 	}
-	b.folders, b.files = nil, nil
+	b.dirs, b.files = nil, nil
 }

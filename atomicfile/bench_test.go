@@ -36,7 +36,7 @@ func plain(dir, name string, data []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// A replaceWay replaces files in a folder. Each call replaces `files` of them.
+// A replaceWay replaces files in a directory. Each call replaces `files` of them.
 type replaceWay struct {
 	name  string
 	files int
@@ -89,7 +89,7 @@ var (
 	syncWhole = atomicfile.Options{Sync: atomicfile.SyncWholeFS}
 )
 
-// Set TMPDIR to a folder on the disk in question. All ways but those of
+// Set TMPDIR to a directory on the disk in question. All ways but those of
 // level=kill are at level Power. The figure is for one file.
 func BenchmarkReplace(b *testing.B) {
 	for _, size := range []int{4 << 10, 1 << 20} {
@@ -127,7 +127,7 @@ func BenchmarkReplace(b *testing.B) {
 // TestBars holds the speed that the package is for against the plain sequence
 // of the same promise, at level Power with 4 KiB: a Commit through a Dir takes
 // at most 0.85 of its time, a Batch of 64 at most 0.30 a file. It measures in
-// the folder STELE_DIR or, without it and as root, on an ext4 image, in rounds
+// the directory STELE_DIR or, without it and as root, on an ext4 image, in rounds
 // in which each way has its turn, and takes about a minute.
 func TestBars(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {

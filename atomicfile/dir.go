@@ -9,22 +9,22 @@ import (
 	"github.com/stele-go/stele/internal/tempfile"
 )
 
-// A Dir is an open folder in which many files are replaced. It holds a descriptor,
+// A Dir is an open directory in which many files are replaced. It holds a descriptor,
 // so that no path is walked twice; it has probed its file system; and goroutines
-// that commit at the same time share the sync of the folder. Several goroutines
+// that commit at the same time share the sync of the directory. Several goroutines
 // may use a Dir at once.
 //
-// If the folder is renamed, the Dir follows it. Off Linux the Dir holds the
-// folder's path instead.
+// If the directory is renamed, the Dir follows it. Off Linux the Dir holds the
+// directory's path instead.
 type Dir struct {
-	at *folder
+	at *directory
 	o  Options
 
 	mu     sync.RWMutex // read-locked while a call acquires at
 	closed bool
 }
 
-// OpenDir opens the folder dir, which must exist. The caller must Close it.
+// OpenDir opens the directory dir, which must exist. The caller must Close it.
 func OpenDir(dir string, o Options) (*Dir, error) {
 	fail := func(err error) (*Dir, error) {
 		return nil, &fs.PathError{Op: "atomicfile.OpenDir", Path: dir, Err: err}
@@ -35,7 +35,7 @@ func OpenDir(dir string, o Options) (*Dir, error) {
 	if dir == "" {
 		return fail(fs.ErrNotExist)
 	}
-	at, err := openFolder(dir, o)
+	at, err := openDirectory(dir, o)
 	if err != nil {
 		return fail(err)
 	}
@@ -44,7 +44,7 @@ func OpenDir(dir string, o Options) (*Dir, error) {
 	return &Dir{at: at, o: o}, nil
 }
 
-// Create returns a File to write new content for the file name in the folder to;
+// Create returns a File to write new content for the file name in the directory to;
 // see the function Create. name is a single element, not a path.
 func (d *Dir) Create(name string, perm fs.FileMode) (*File, error) {
 	if err := d.acquire("create", name); err != nil {
@@ -53,7 +53,7 @@ func (d *Dir) Create(name string, perm fs.FileMode) (*File, error) {
 	return create(d.at, name, join(d.at.name, name), perm, d.o)
 }
 
-// WriteFile replaces the content of the file name in the folder all or nothing:
+// WriteFile replaces the content of the file name in the directory all or nothing:
 // after a crash at any time it holds the old content or the new
 // (durability.OldOrNew), and once WriteFile has returned nil, the new, durable at
 // Options.Level, Power by default. A new file has perm, before umask; one that
@@ -70,10 +70,10 @@ func (d *Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	return f.writeAll(data)
 }
 
-// Batch returns a Batch of files in the folder. Their names are single elements.
+// Batch returns a Batch of files in the directory. Their names are single elements.
 func (d *Dir) Batch() *Batch { return &Batch{initialized: true, o: d.o, dir: d} }
 
-// Symlink makes name in the folder a symlink to target; see the function Symlink.
+// Symlink makes name in the directory a symlink to target; see the function Symlink.
 func (d *Dir) Symlink(target, name string) error {
 	if err := d.acquire("symlink", name); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (d *Dir) Symlink(target, name string) error {
 	return symlink(d.at, target, name, join(d.at.name, name), d.o)
 }
 
-// Exchange swaps the names of the files a and b in the folder; see the function
+// Exchange swaps the names of the files a and b in the directory; see the function
 // Exchange.
 func (d *Dir) Exchange(a, b string) error {
 	if err := d.acquire("exchange", a); err != nil {
@@ -98,7 +98,7 @@ func (d *Dir) Exchange(a, b string) error {
 	return d.at.sync()
 }
 
-// Close closes the folder. Files created in it may still be committed or aborted.
+// Close closes the directory. Files created in it may still be committed or aborted.
 // Every other later call fails with fs.ErrClosed.
 func (d *Dir) Close() error {
 	if d.at == nil {
@@ -116,7 +116,7 @@ func (d *Dir) Close() error {
 	return nil
 }
 
-// acquire adds a reference to the folder, to be released by the caller.
+// acquire adds a reference to the directory, to be released by the caller.
 func (d *Dir) acquire(op, name string) error {
 	if d.at == nil {
 		return &fs.PathError{Op: op, Path: name, Err: errNoDir}
@@ -140,7 +140,7 @@ var errNoDir = fmt.Errorf("a Dir that OpenDir did not return: %w", fs.ErrInvalid
 // checkName returns an error unless name is a single path element.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || hasSeparator(name) {
-		return fmt.Errorf("not a name in the folder; want a single path element: %w", fs.ErrInvalid)
+		return fmt.Errorf("not a name in the directory; want a single path element: %w", fs.ErrInvalid)
 	}
 	return nil
 }

@@ -3,15 +3,15 @@
 //
 // [WriteFile] is os.WriteFile made atomic; [WriteFileWith] takes [Options].
 // [Create] returns a [File] to write to, then Commit or Abort. A [Dir] is an
-// open folder in which many files are replaced. A [Batch] replaces many files
+// open directory in which many files are replaced. A [Batch] replaces many files
 // with few syncs. [Symlink] replaces a symlink, [Exchange] swaps two names.
 // [Sweep] removes the temporary files of killed writers.
 //
 // # How
 //
 // The content is written to a new file under a temporary name in the same
-// folder, made durable, and renamed: "If newpath already exists, it will be
-// atomically replaced" (rename(2)). Then the folder is synced, as "calling
+// directory, made durable, and renamed: "If newpath already exists, it will be
+// atomically replaced" (rename(2)). Then the directory is synced, as "calling
 // fsync() does not necessarily ensure that the entry in the directory
 // containing the file has also reached disk" (fsync(2)).
 //
@@ -26,7 +26,7 @@
 // correct wherever fsync is. On ext4 and XFS it commits the journal twice per
 // file. SyncAuto commits it once, in a Dir or a Batch: it writes the data to the
 // device and waits until the device has answered (sync_file_range(2) with all
-// its flags), renames the file, then syncs the folder, which commits the journal
+// its flags), renames the file, then syncs the directory, which commits the journal
 // up to the rename. No commit can hold the rename without the data: the file's
 // extents are in the journal before the device's answer is reported, and a flush
 // of the device precedes each commit.
@@ -38,12 +38,12 @@
 //     fast commits;
 //   - XFS without a log device or a realtime device;
 //
-// and no DAX, and no flag of the folder that sends data another way (chattr +j,
+// and no DAX, and no flag of the directory that sends data another way (chattr +j,
 // XFS's rtinherit). It is not used on an overlay, whatever the layers are, nor
 // where /proc does not show the mount. How ext4 allocates (delalloc,
 // dioread_nolock, bigalloc, inline data) and whether XFS shares extents does not
 // matter. On btrfs, sync_file_range says nothing about the data that a rename
-// may name. A Dir or Batch checks once, when it opens a folder: it does not
+// may name. A Dir or Batch checks once, when it opens a directory: it does not
 // notice a later remount with other options. See proofs/atomicfile for the power
 // cuts that prove it.
 //
@@ -51,7 +51,7 @@
 // open file, through fdatasync and sync_file_range alike and regardless of which
 // process started the writeback (file_check_and_advance_wb_err), and then treats
 // the pages as clean: a second sync would succeed and prove nothing. A File
-// whose sync failed is discarded and the old content stays; if the folder's sync
+// whose sync failed is discarded and the old content stays; if the directory's sync
 // failed, see [ErrNotDurable].
 //
 // # What it costs
@@ -61,10 +61,10 @@
 //
 //	Dir, new file                    8: newfstatat, openat, flock, write, sync_file_range or fdatasync, renameat2, close, fsync
 //	Dir, existing file              11: and lgetxattr, newfstatat and fgetxattr, for the ACLs
-//	Create and Commit by name        2 more: openat, close of the folder; Commit over an existing file 2 more, to check it again
+//	Create and Commit by name        2 more: openat, close of the directory; Commit over an existing file 2 more, to check it again
 //	WriteFile, new file             10: the same
 //	WriteFile, existing file        14: and fstat of the new one; fchown, fchmod, fsetxattr where they differ
-//	Batch of n files in a folder     7 a file, 12 an existing one, and one fsync; sync_file_range once more to start the writeback
+//	Batch of n files in a directory     7 a file, 12 an existing one, and one fsync; sync_file_range once more to start the writeback
 //	Symlink in a Dir                 4: newfstatat, symlinkat, renameat2, fsync
 //
 // newfstatat finds devices, which are refused; NoReplace does without it. flock
@@ -75,7 +75,7 @@
 // takes one fchmod more. Level Kill omits the syncs; a file by name then takes an
 // fstatfs, and where close(2) can return a write error (NFS, CIFS, FUSE, an
 // overlay) fcntl and close flush the file before the rename. Goroutines that
-// commit at the same time share a Dir's fsync of the folder: while one runs, the
+// commit at the same time share a Dir's fsync of the directory: while one runs, the
 // others wait for the next.
 //
 // # What a kill leaves
@@ -83,7 +83,7 @@
 // A killed process leaves its temporary files behind, named ".*.tmp" with a tag
 // in place of the star; see Options.Temp. No reader finds them by name, but they
 // take space until [Sweep] or the command "stele sweep" removes them: call Sweep
-// when a service starts, and from time to time on a folder that many services
+// when a service starts, and from time to time on a directory that many services
 // write to. The writers need not cooperate: each holds a lock on its file, and
 // Sweep goes by that lock, not by the file's owner.
 //
@@ -93,7 +93,7 @@
 //   - Keep hard links: the other names keep the old content.
 //   - Replace a file that is a mount point (EBUSY), as bind-mounted files in
 //     containers are.
-//   - Write where the folder may not be written to.
+//   - Write where the directory may not be written to.
 //
 // # Mistakes to avoid
 //
@@ -121,7 +121,7 @@
 //
 // On macOS a sync is F_FULLFSYNC. On Windows a rename is MoveFileEx with
 // MOVEFILE_REPLACE_EXISTING, which fails while a process has the old file open
-// without FILE_SHARE_DELETE; and a folder cannot be synced: at level Power the
+// without FILE_SHARE_DELETE; and a directory cannot be synced: at level Power the
 // content is synced before the rename, so the name holds old or new content, but
 // after a power cut it may be the old content although Commit returned nil. Off
 // Linux, Exchange, Sweep, SyncWholeFS, OneMount, and keeping owner, attributes or

@@ -11,18 +11,18 @@ import (
 )
 
 // A File is new content for a name, written to a temporary file in the same
-// folder. Commit renames that file to the name; Abort, or a failed Commit,
+// directory. Commit renames that file to the name; Abort, or a failed Commit,
 // removes it. A File must not be used by several goroutines at once.
 //
 // Errors are *fs.PathError with the path of the name, not of the temporary
 // file. The first error of a write or of Commit is final: every later Write
 // and Commit returns it again, and the temporary file is removed.
 type File struct {
-	at   *folder
+	at   *directory
 	o    Options
 	path string // for errors
-	base string // the name in the folder
-	temp string // the temporary name in the folder, until Commit
+	base string // the name in the directory
+	temp string // the temporary name in the directory, until Commit
 
 	t       sys.Temp
 	open    bool // t is open, and temp exists
@@ -57,11 +57,11 @@ var errZeroFile = fmt.Errorf("a File that Create did not return: %w", fs.ErrInva
 // happened; a defer will do.
 //
 // The new file has perm, before umask. If it replaces a file, group and others
-// get no more than they had: see Options.Keep and ExactMode. The folder of name
+// get no more than they had: see Options.Keep and ExactMode. The directory of name
 // must exist.
 //
 // Create refuses to replace anything but a regular file, such as a device, a
-// FIFO, a socket or a folder; for a symlink see Options.Links. A device that is
+// FIFO, a socket or a directory; for a symlink see Options.Links. A device that is
 // put there between Create and Commit is replaced.
 func Create(name string, perm fs.FileMode, o Options) (*File, error) {
 	at, base, err := locate(name, o)
@@ -71,9 +71,9 @@ func Create(name string, perm fs.FileMode, o Options) (*File, error) {
 	return create(at, base, name, perm, o)
 }
 
-// locate opens the folder of the file name, for one user, and returns the last
+// locate opens the directory of the file name, for one user, and returns the last
 // element of name.
-func locate(name string, o Options) (*folder, string, error) {
+func locate(name string, o Options) (*directory, string, error) {
 	if err := o.check(); err != nil {
 		return nil, "", err
 	}
@@ -81,12 +81,12 @@ func locate(name string, o Options) (*folder, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	at, err := openFolder(dir, o)
+	at, err := openDirectory(dir, o)
 	return at, base, err
 }
 
 // create takes over the caller's reference to at.
-func create(at *folder, base, path string, perm fs.FileMode, o Options) (*File, error) {
+func create(at *directory, base, path string, perm fs.FileMode, o Options) (*File, error) {
 	bare := o.Keep == KeepNothing
 	o.Keep &^= KeepNothing
 	f := &File{o: o, path: path}
@@ -177,7 +177,7 @@ func (f *File) Abort() {
 }
 
 // syncContent makes the content durable before the rename; or, where the sync of
-// the folder covers it, only writes it to the device.
+// the directory covers it, only writes it to the device.
 func (f *File) syncContent() error {
 	var err error
 	switch {

@@ -18,7 +18,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// swappable is a folder d, which holds the file f, beside a stranger's folder
+// swappable is a directory d, which holds the file f, beside a stranger's directory
 // etc with a file of that name. swap has d be a symlink to etc.
 func swappable(t *testing.T) (top string, old *os.File, swap func()) {
 	t.Helper()
@@ -47,8 +47,8 @@ func content(t *testing.T, path, want string) {
 	}
 }
 
-// Replacing an open file leaves alone a file of the same name in another folder
-// that has taken the folder's path.
+// Replacing an open file leaves alone a file of the same name in another directory
+// that has taken the directory's path.
 func TestHeldFileFolderSwapped(t *testing.T) {
 	top, old, swap := swappable(t)
 	o := Options{Level: durability.Kill, Keep: KeepMode}
@@ -72,7 +72,7 @@ func TestHeldFileFolderSwapped(t *testing.T) {
 }
 
 // Between Create and Commit the path may lead elsewhere, but the file stays in
-// its folder; and there it takes the name of the old one only.
+// its directory; and there it takes the name of the old one only.
 func TestHeldFileMovedBeforeCommit(t *testing.T) {
 	top, old, swap := swappable(t)
 	o := Options{Level: durability.Kill, Keep: KeepMode}

@@ -47,7 +47,7 @@ func init() {
 //   - Without KeepACL, an old file with an ACL leaves its group what the group's
 //     entry and the mask allow, and the others what they had without what any
 //     named user or group lacks.
-//   - A default ACL of the folder gives the new file no entries, except that the
+//   - A default ACL of the directory gives the new file no entries, except that the
 //     entries stay, masked so that they grant nothing, if Keep is 0 and perm and
 //     the old file share no bit of group and others.
 //
@@ -60,7 +60,7 @@ func init() {
 // unless KeepXattrs is set.
 //
 // With KeepNothing the new file has perm as if there were no old file. A default
-// ACL of the folder then gives it entries, as it does every new file, and the
+// ACL of the directory then gives it entries, as it does every new file, and the
 // umask is not applied; the group bits of perm bound what the entries allow.
 //
 // KeepXattrs gives the new file exactly the attributes of the old one, except
@@ -304,7 +304,7 @@ func (f *File) applyKeep() error {
 	}
 	done := f.isComplete()
 	if done && f.requested()&f.oldInfo.Mode&groupOtherBits == 0 {
-		return nil // entries of the folder's default ACL are masked
+		return nil // entries of the directory's default ACL are masked
 	}
 	inherited, err := f.dropInheritedACL()
 	if err != nil {
@@ -350,7 +350,7 @@ func (f *File) isComplete() bool {
 	return f.missingBits() == 0 && f.o.Keep == 0 && !f.o.ExactMode && !f.chown && !f.chmod && len(f.changes) == 0
 }
 
-// dropInheritedACL removes the ACL inherited from the folder's default ACL, if the
+// dropInheritedACL removes the ACL inherited from the directory's default ACL, if the
 // new file is to have none.
 func (f *File) dropInheritedACL() (inherited bool, err error) {
 	if f.noACLs || f.oldACL != nil && f.o.Keep&KeepACL != 0 {

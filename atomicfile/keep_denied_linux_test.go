@@ -150,7 +150,7 @@ func TestKeepModeAndChown(t *testing.T) {
 	}
 }
 
-// In a folder that gives its files a group which the writer is not in, the
+// In a directory that gives its files a group which the writer is not in, the
 // kernel leaves the set-group-ID bit out and says nothing.
 func TestKeepSetgidOfStrangers(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -209,7 +209,7 @@ func TestDefaultGrants(t *testing.T) {
 		old     uint32 // none: there is no old file
 		gid     int
 		acl     bool // that of acl()
-		inherit bool // the folder's default ACL is acl()
+		inherit bool // the directory's default ACL is acl()
 		want    uint32
 	}{
 		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o600, want: 0o600},

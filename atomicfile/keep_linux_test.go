@@ -111,7 +111,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A folder's default ACL is not for a file that keeps having none; but where
+// A directory's default ACL is not for a file that keeps having none; but where
 // nothing of the old one counts, it is.
 func TestKeepNoACL(t *testing.T) {
 	dir := t.TempDir()

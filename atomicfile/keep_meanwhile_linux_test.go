@@ -23,7 +23,7 @@ func TestChangedBetweenModeAndACL(t *testing.T) {
 	}
 	for _, now := range []fs.FileMode{0o600, 0o640} {
 		write(0o660)
-		at, err := openFolder(dir, o)
+		at, err := openDirectory(dir, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 // that the old one denied.
 type Options struct {
 	// Level is what a finished Commit survives. Power, the default, makes
-	// content and name durable, for which the folder must be readable. Kill
+	// content and name durable, for which the directory must be readable. Kill
 	// does not sync. None is refused: a file with a name outlives the process.
 	Level durability.Level
 	// Sync selects how content is made durable at level Power. The default is
@@ -40,7 +40,7 @@ type Options struct {
 	// unless Keep is KeepNothing; KeepMode and KeepACL take over the old file's
 	// permissions instead.
 	ExactMode bool
-	// Root, unless nil, is the folder that names are relative to. No symlink
+	// Root, unless nil, is the directory that names are relative to. No symlink
 	// below it is followed, neither in the last element nor before it, not even
 	// one that is put there during the call. A name that is absolute or holds
 	// ".." is an error. Root may be closed once a Dir is open.
@@ -62,7 +62,7 @@ type Sync uint8
 const (
 	// SyncAuto, in a Dir or a Batch on a file system whose journal orders data
 	// before names (ext4 with data=ordered, XFS), writes the data to the device;
-	// the one sync of the folder then makes data and name durable together.
+	// the one sync of the directory then makes data and name durable together.
 	// Elsewhere, and for single files by name, it is SyncEach. See the package
 	// comment.
 	SyncAuto Sync = iota
@@ -82,9 +82,9 @@ const (
 	// ReplaceLinks replaces the symlink itself. Its target stays as it is.
 	ReplaceLinks Links = iota
 	// FollowLinks replaces the target of the symlink, or creates it, possibly in
-	// another folder. It cannot be combined with Options.Root. On Linux, a
-	// symlink in a sticky, world-writable folder such as /tmp must belong to the
-	// caller or to the folder's owner; otherwise it is an error (EACCES), as
+	// another directory. It cannot be combined with Options.Root. On Linux, a
+	// symlink in a sticky, world-writable directory such as /tmp must belong to the
+	// caller or to the directory's owner; otherwise it is an error (EACCES), as
 	// with fs.protected_symlinks in proc_sys_fs(5), whether that is set or not.
 	FollowLinks
 	// RefuseLinks makes Create fail with ELOOP. A symlink that is put there
@@ -93,7 +93,7 @@ const (
 )
 
 // ErrNotDurable is the error of a Commit at level Power that renamed the file
-// but could not sync the folder. The name holds the new content, whole; after a
+// but could not sync the directory. The name holds the new content, whole; after a
 // power cut it holds the old or the new. Do not repeat a failed sync: the kernel
 // reports an error once and may have dropped the data that it could not write.
 // Write the file again.

@@ -84,7 +84,7 @@ func TestRefusesSpecial(t *testing.T) {
 	noTemps(t, dir)
 }
 
-// Level power needs read permission on the folder, and says so.
+// Level power needs read permission on the directory, and says so.
 func TestTellsReadPermission(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o333))
@@ -211,7 +211,7 @@ func TestOneMount(t *testing.T) {
 	}
 }
 
-// While somebody swaps a folder for a symlink that leads out, nothing is
+// While somebody swaps a directory for a symlink that leads out, nothing is
 // written outside.
 func TestRootRace(t *testing.T) {
 	outside, top := t.TempDir(), t.TempDir()
@@ -263,8 +263,8 @@ func TestRootRace(t *testing.T) {
 	}
 }
 
-// In a folder like /tmp nobody's symlink is followed but one's own or the
-// folder's owner's, whatever fs.protected_symlinks says; nor by somebody who
+// In a directory like /tmp nobody's symlink is followed but one's own or the
+// directory's owner's, whatever fs.protected_symlinks says; nor by somebody who
 // shows another file whenever the symlink is asked about.
 func TestProtectedSymlinks(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -17,16 +17,16 @@ import (
 	"github.com/stele-go/stele/internal/tempfile"
 )
 
-// SweepOptions are the settings of Sweep. The zero value sweeps one folder.
+// SweepOptions are the settings of Sweep. The zero value sweeps one directory.
 type SweepOptions struct {
-	// Recursive sweeps the folders below dir too. Symlinks are not followed.
+	// Recursive sweeps the directories below dir too. Symlinks are not followed.
 	Recursive bool
 	// DryRun removes nothing: Removed lists the files that would be.
 	DryRun bool
-	// Root, unless nil, is the folder that dir is relative to. No symlink below
+	// Root, unless nil, is the directory that dir is relative to. No symlink below
 	// Root is followed, on the way to dir either.
 	Root *os.Root
-	// OneMount skips the folders below dir that are mount points. With Root, a
+	// OneMount skips the directories below dir that are mount points. With Root, a
 	// mount point on the way to dir is an error (syscall.EXDEV). Linux only.
 	OneMount bool
 }
@@ -66,7 +66,7 @@ type KeptFile struct {
 //
 // Removals are not synced: a file that reappears after a power cut is removed by
 // the next Sweep. The error, made by errors.Join, holds one for each file and
-// folder that failed; the others are swept. Once ctx is done Sweep returns its
+// directory that failed; the others are swept. Once ctx is done Sweep returns its
 // result so far, with the error of ctx.
 //
 // Sweep needs Linux; elsewhere it fails with errors.ErrUnsupported.
@@ -90,7 +90,7 @@ func sweepAt(ctx context.Context, dir string, o SweepOptions, now func() time.Ti
 	for len(s.todo) > 0 && ctx.Err() == nil {
 		rel := s.todo[len(s.todo)-1]
 		s.todo = s.todo[:len(s.todo)-1]
-		if err := s.folder(ctx, rel); err != nil {
+		if err := s.sweepDir(ctx, rel); err != nil {
 			s.errs = append(s.errs, err)
 		}
 	}
@@ -109,15 +109,15 @@ type sweep struct {
 	dir  string // for errors
 	o    SweepOptions
 	now  func() time.Time
-	todo []string // folders, relative to top
+	todo []string // directories, relative to top
 	errs []error
 }
 
-// entriesAtOnce is how many entries of a folder are read at a time.
+// entriesAtOnce is how many entries of a directory are read at a time.
 const entriesAtOnce = 1024
 
-// folder sweeps one folder. It is no error if that was removed or replaced.
-func (s *sweep) folder(ctx context.Context, rel string) error {
+// directory sweeps one directory. It is no error if that was removed or replaced.
+func (s *sweep) sweepDir(ctx context.Context, rel string) error {
 	path := filepath.Join(s.dir, rel)
 	at, err := s.top.OpenBeneath(rel, sys.ForPath, s.o.OneMount)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *sweep) folder(ctx context.Context, rel string) error {
 			if e.IsDir() || !tempfile.Is(e.Name()) {
 				continue
 			}
-			s.file(sweeper, filepath.Join(rel, e.Name()), e.Name())
+			s.sweepFile(sweeper, filepath.Join(rel, e.Name()), e.Name())
 		}
 		if err == io.EOF {
 			return nil
@@ -155,8 +155,8 @@ func (s *sweep) folder(ctx context.Context, rel string) error {
 	return nil
 }
 
-// file sweeps one file.
-func (s *sweep) file(sweeper *tempfile.Sweeper, rel, name string) {
+// sweepFile sweeps one file.
+func (s *sweep) sweepFile(sweeper *tempfile.Sweeper, rel, name string) {
 	removed, kept, err := sweeper.Sweep(name)
 	switch {
 	case err != nil:

@@ -21,7 +21,7 @@ import (
 	"github.com/stele-go/stele/atomicfile"
 )
 
-// A process that writes files in the folder of sweepEnv.
+// A process that writes files in the directory of sweepEnv.
 const (
 	sweepEnv  = "STELE_SWEEP_DIR"
 	sweepLoop = "STELE_SWEEP_LOOP" // how many it commits; else it holds on to one until it is killed

@@ -27,7 +27,7 @@ func Symlink(target, name string, o Options) error {
 	return symlink(at, target, base, name, o)
 }
 
-func symlink(at *folder, target, base, path string, o Options) error {
+func symlink(at *directory, target, base, path string, o Options) error {
 	fail := func(err error) error { return &fs.PathError{Op: "symlink", Path: path, Err: err} }
 	if !o.NoReplace {
 		if _, err := at.lookup(base, o.Links); err != nil {

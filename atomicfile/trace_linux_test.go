@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden traces anew")
 
-// A scenario is what runs under strace, in a folder that holds the file
+// A scenario is what runs under strace, in a directory that holds the file
 // "file", with "old" in it. Only the calls of what prepare returns are
 // recorded. It gives "file" the content "new".
 type scenario struct {
@@ -222,7 +222,7 @@ func do(t *testing.T, run tracetest.Run) tracetest.Trace {
 	return tr
 }
 
-// newRoot returns a folder for the scenario.
+// newRoot returns a directory for the scenario.
 func newRoot(t *testing.T, top string) string {
 	t.Helper()
 	root, err := os.MkdirTemp(top, "root")
@@ -231,7 +231,7 @@ func newRoot(t *testing.T, top string) string {
 	return root
 }
 
-// topOf returns the folder in which a scenario has its roots: for those that
+// topOf returns the directory in which a scenario has its roots: for those that
 // need it, on a file system that orders data before names, if need be an
 // image.
 func topOf(t *testing.T, s scenario) string {

@@ -14,13 +14,13 @@ import (
 //
 // Like os.WriteFile it follows a symlink, creates a file with perm (before
 // umask), keeps the permissions, the ACL and the owner of an existing file, and
-// does not create folders. It differs because the name gets a new file:
+// does not create directories. It differs because the name gets a new file:
 //
 //   - Other hard links to the file, and processes that have it open, keep the
 //     old content. Extended attributes are not kept (see Options.Keep).
 //   - Set-user-ID and set-group-ID bits stay, which a write in place clears
 //     unless the writer is privileged (CAP_FSETID).
-//   - It needs write permission on the folder, and none on the file.
+//   - It needs write permission on the directory, and none on the file.
 //   - It refuses anything but a regular file, such as a device or a FIFO.
 //   - If the new file cannot be given the old owner, that is an error, and the
 //     old file stays.
@@ -87,7 +87,7 @@ func Exchange(a, b string, o Options) error {
 	return errors.Join(in.sync(), other.sync())
 }
 
-func exchange(in *folder, a string, other *folder, b, path string) error {
+func exchange(in *directory, a string, other *directory, b, path string) error {
 	if err := in.dir.Exchange(a, other.dir, b); err != nil {
 		return &fs.PathError{Op: "exchange", Path: path, Err: err}
 	}

@@ -4,7 +4,7 @@
 //
 // [Open] and [NewReader] return a [Reader], which reads like an os.File and is an
 // fs.File; [Reader.View] gives access to the mapping without a copy. [Options.Root]
-// confines Open to a folder. [NewWriter] returns a [Writer] with a buffer and a
+// confines Open to a directory. [NewWriter] returns a [Writer] with a buffer and a
 // [Policy] that says when bytes are made durable, and what survives. [Copy] and
 // [CopyN] copy files, in the kernel where it can.
 //

@@ -50,7 +50,7 @@ func TestOpenInOneMount(t *testing.T) {
 	}
 }
 
-// Somebody swaps a folder for a link to another one all the while.
+// Somebody swaps a directory for a link to another one all the while.
 func TestOpenBelowARootOfSwaps(t *testing.T) {
 	dir := t.TempDir()
 	ok(t, os.MkdirAll(filepath.Join(dir, "root/sub"), 0o777))

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden traces anew")
 
-// A scenario is what runs in a process of its own, under strace, in the folder
+// A scenario is what runs in a process of its own, under strace, in the directory
 // root. Only the calls of what it returns are recorded.
 type scenario func(root string) (run func() error, err error)
 

@@ -84,7 +84,7 @@ const (
 
 // Options are the settings of a Reader. The zero value works.
 type Options struct {
-	// Root, unless nil, is the folder that names are relative to. No symlink below
+	// Root, unless nil, is the directory that names are relative to. No symlink below
 	// it is followed, neither in the last element nor before it. A name that is
 	// absolute, empty or holds ".." is an error.
 	Root *os.Root

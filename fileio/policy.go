@@ -104,7 +104,7 @@ func (p Policy) due(unsynced int64) bool {
 // Size and blocks are the metadata needed to read the data: fdatasync(2) and
 // O_DSYNC, "synchronized I/O data integrity completion", in fsync(2) and open(2).
 // Emptied means flushed or written through with FUA (blkdev_issue_flush in
-// ext4_sync_file, xfs_file_fsync). The name needs an fsync of the folder (fsync(2),
+// ext4_sync_file, xfs_file_fsync). The name needs an fsync of the directory (fsync(2),
 // NOTES), though ext4, XFS and btrfs make that of a new file durable too; package
 // newfile and package atomicfile do it.
 //

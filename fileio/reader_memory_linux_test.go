@@ -71,7 +71,7 @@ func TestAutoRespectsTheControlGroup(t *testing.T) {
 }
 
 // openInGroup returns how much memory a process has available, and how Auto
-// opens the file in it. group is the folder of its control group, or "".
+// opens the file in it. group is the directory of its control group, or "".
 func openInGroup(t *testing.T, name, group string) (available int64, way string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// benchDir is where the benchmarks write: STELE_BENCH_DIR, or the folder for
+// benchDir is where the benchmarks write: STELE_BENCH_DIR, or the directory for
 // temporary files, which is in memory on many machines.
 func benchDir(b *testing.B) string {
 	dir, err := os.MkdirTemp(os.Getenv("STELE_BENCH_DIR"), "fileio")

@@ -23,7 +23,7 @@ import (
 
 var record = []byte(strings.Repeat("r", 1000))
 
-// create makes an empty file in a new folder.
+// create makes an empty file in a new directory.
 func create(t testing.TB) *os.File {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))

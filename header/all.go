@@ -56,7 +56,7 @@ type FileResult struct {
 // which may have had more names, or if a name was not begun.
 //
 // At level Power, files that are replaced are committed in groups of up to 64 a
-// worker: all are written, then synced, then renamed, and each folder is synced once
+// worker: all are written, then synced, then renamed, and each directory is synced once
 // a group. A file is done when its group is.
 //
 // Several goroutines call head at once, and hold no file lock then: head may use
@@ -102,7 +102,7 @@ func groupSize(o AllOptions, workers int) int {
 	}
 	each := uint64(4)
 	if o.Root != nil {
-		each = 8 // the file may have a folder of its own
+		each = 8 // the file may have a directory of its own
 	}
 	return int(max(1, min(maxGroup, soft/each/uint64(workers))))
 }
@@ -134,7 +134,7 @@ func runAll(ctx context.Context, op string, names iter.Seq[string], o AllOptions
 	for range count {
 		workers.Go(func() {
 			w := worker{op: op, o: o, makeChange: what, done: done, groupMax: most}
-			var last folderCache
+			var last dirCache
 			defer last.close()
 			w.o.cache = &last
 			w.run(ctx, todo)
@@ -345,7 +345,7 @@ func (w *worker) addToGroup(ctx context.Context, k task) (Result, error) {
 // create adds a new file to the batch, which commits it.
 func (w *worker) create(t *target, perm fs.FileMode, o atomicfile.Options, fill func(content) error) error {
 	if w.batch == nil {
-		o.Root = w.o.Root // of all folders
+		o.Root = w.o.Root // of all directories
 		w.batch = atomicfile.NewBatch(o)
 	}
 	oldfile.Set(w.batch, t.f)
@@ -356,7 +356,7 @@ func (w *worker) create(t *target, perm fs.FileMode, o atomicfile.Options, fill 
 
 // batchName is the name by which a batch knows the file.
 func (p *location) batchName() string {
-	if p.folder != nil {
+	if p.dir != nil {
 		return p.rel
 	}
 	return p.name
@@ -383,7 +383,7 @@ func (w *worker) commit() {
 }
 
 // errorOf returns the one of a batch's errors that is about the file path or its
-// folder. A path is locked, so it is in a group only once.
+// directory. A path is locked, so it is in a group only once.
 func errorOf(err error, path string) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -394,8 +394,8 @@ func errorOf(err error, path string) error {
 		if !ok {
 			continue
 		}
-		folder := errors.Is(err, atomicfile.ErrNotDurable) && filepath.Clean(pe.Path) == filepath.Dir(path)
-		if pe.Path == path || folder {
+		ofDir := errors.Is(err, atomicfile.ErrNotDurable) && filepath.Clean(pe.Path) == filepath.Dir(path)
+		if pe.Path == path || ofDir {
 			return err
 		}
 	}

@@ -11,7 +11,7 @@
 //
 // Atomic, the default, gives the name a new file. Readers and crashes see the old
 // file or the new one, whole. Other hard links, and processes that have the file
-// open, keep the old one. It needs write permission on the folder, read permission
+// open, keep the old one. It needs write permission on the directory, read permission
 // on the file, and space for a copy where blocks cannot be shared. atomicfile.Sweep
 // removes the temporary files of killed processes; the command "stele header
 // recover" does so for a tree, and calls Recover for its files.
@@ -61,7 +61,7 @@
 //
 // A strategy in place makes the file durable and not its name. A name that was
 // never made durable, as after an atomic change at level Kill, becomes so only when
-// its folder is synced.
+// its directory is synced.
 //
 // A change that fails leaves the old file, with two exceptions: after
 // atomicfile.ErrNotDurable the name has the new file, which a power cut may undo;
@@ -93,9 +93,9 @@
 // # Roots
 //
 // With Options.Root names are relative to an os.Root, and no symlink below it is
-// followed. The folder of a file is opened once; the file is opened, compared and
-// replaced in that folder, wherever its path leads by then. Only a group of
-// InsertAll or SwapAll at level Power opens its folders again to replace the files:
+// followed. The directory of a file is opened once; the file is opened, compared and
+// replaced in that directory, wherever its path leads by then. Only a group of
+// InsertAll or SwapAll at level Power opens its directories again to replace the files:
 // if a name leads to another file by then, that is an error of that file
 // (syscall.EBUSY).
 //
@@ -127,8 +127,8 @@
 //     In place, the content moves under their offsets.
 //   - Symlinks are followed, except with Options.Root; the lock, and the new file,
 //     are where the link leads. Only regular files are accepted. On Linux a symlink
-//     in a sticky, world-writable folder such as /tmp must belong to the caller or
-//     to the folder's owner; otherwise it is an error (EACCES), as with
+//     in a sticky, world-writable directory such as /tmp must belong to the caller or
+//     to the directory's owner; otherwise it is an error (EACCES), as with
 //     fs.protected_symlinks in proc_sys_fs(5), whether that is set or not.
 //   - A shift drops the file's pages from the page cache: the next read comes from
 //     the disk.

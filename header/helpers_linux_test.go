@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// home is a folder whose files can have attributes of users.
+// home is a directory whose files can have attributes of users.
 func home(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

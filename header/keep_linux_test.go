@@ -119,7 +119,7 @@ func TestLinks(t *testing.T) {
 	}
 	only(t, dir, "sub", "link", "hard")
 
-	// A name without a folder.
+	// A name without a directory.
 	t.Chdir(filepath.Join(dir, "sub"))
 	_, err = header.Insert(context.Background(), "file", top, kill)
 	must(t, err)
@@ -268,7 +268,7 @@ func TestNothingRecorded(t *testing.T) {
 	holds(t, name, []byte("content"))
 }
 
-// withoutAttributes is a folder on a file system without attributes of users.
+// withoutAttributes is a directory on a file system without attributes of users.
 func withoutAttributes(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

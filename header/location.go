@@ -13,27 +13,27 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A location is where a name leads: a path, or a name in an open folder below
-// Options.Root. The folder is opened once, so that it stays the same however its
+// A location is where a name leads: a path, or a name in an open directory below
+// Options.Root. The directory is opened once, so that it stays the same however its
 // path changes.
 type location struct {
-	name     string // no symlink; a name in folder, if that is not nil
+	name     string // no symlink; a name in dir, if that is not nil
 	rel      string // the path below Options.Root
 	userName string // for messages: the caller's name, or where it leads
-	folder   *rootFolder
+	dir      *rootDir
 	oneMount bool
 }
 
-// A rootFolder is an open folder below Options.Root, shared by the files in it that
+// A rootDir is an open directory below Options.Root, shared by the files in it that
 // one goroutine works on.
-type rootFolder struct {
+type rootDir struct {
 	root *os.Root
 	own  bool    // release closes root
-	at   sys.Dir // the same folder
+	at   sys.Dir // the same directory
 	refs int
 }
 
-func (d *rootFolder) release() {
+func (d *rootDir) release() {
 	if d.refs--; d.refs > 0 {
 		return
 	}
@@ -43,17 +43,17 @@ func (d *rootFolder) release() {
 	}
 }
 
-// A folderCache holds the folder that a worker used last: names often come folder by
-// folder.
-type folderCache struct {
-	dir    string
-	folder *rootFolder
+// A dirCache holds the directory that a worker used last: consecutive names are often of
+// one directory.
+type dirCache struct {
+	dir  string
+	last *rootDir
 }
 
-func (l *folderCache) close() {
-	if l.folder != nil {
-		l.folder.release()
-		l.folder = nil
+func (l *dirCache) close() {
+	if l.last != nil {
+		l.last.release()
+		l.last = nil
 	}
 }
 
@@ -73,9 +73,9 @@ func (o Options) locate(name string) (p location, err error) {
 	}
 	dir, base := filepath.Split(p.rel)
 	dir, p.name = filepath.Clean(dir), base
-	known := o.cache != nil && o.cache.folder != nil && o.cache.dir == dir
+	known := o.cache != nil && o.cache.last != nil && o.cache.dir == dir
 	for {
-		if p.folder, err = o.openFolder(dir); err != nil {
+		if p.dir, err = o.openDir(dir); err != nil {
 			return p, err
 		}
 		fi, err := p.lstat()
@@ -89,34 +89,34 @@ func (o Options) locate(name string) (p location, err error) {
 		if !known {
 			return p, bare(err)
 		}
-		o.cache.close() // another folder may have that name by now
+		o.cache.close() // another directory may have that name by now
 		known = false
 	}
 }
 
-// openFolder returns the folder dir below Options.Root. The caller must release it.
-func (o Options) openFolder(dir string) (*rootFolder, error) {
-	if o.cache != nil && o.cache.folder != nil && o.cache.dir == dir {
-		o.cache.folder.refs++
-		return o.cache.folder, nil
+// openDir returns the directory dir below Options.Root. The caller must release it.
+func (o Options) openDir(dir string) (*rootDir, error) {
+	if o.cache != nil && o.cache.last != nil && o.cache.dir == dir {
+		o.cache.last.refs++
+		return o.cache.last, nil
 	}
 	d, err := openBelowRoot(o.Root, dir, o.OneMount)
 	if err == nil && o.cache != nil {
 		o.cache.close()
-		*o.cache = folderCache{dir, d}
+		*o.cache = dirCache{dir, d}
 		d.refs++
 	}
 	return d, err
 }
 
-// openBelowRoot opens the folder dir below root.
-func openBelowRoot(root *os.Root, dir string, oneMount bool) (*rootFolder, error) {
+// openBelowRoot opens the directory dir below root.
+func openBelowRoot(root *os.Root, dir string, oneMount bool) (*rootDir, error) {
 	top, err := sys.RootDir(root, sys.ForPath)
 	if err != nil {
 		return nil, bare(err)
 	}
 	defer top.Close()
-	d := &rootFolder{root: root, refs: 1}
+	d := &rootDir{root: root, refs: 1}
 	if d.at, err = top.OpenBeneath(dir, sys.ForPath, oneMount); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func openBelowRoot(root *os.Root, dir string, oneMount bool) (*rootFolder, error
 	// OpenRoot follows symlinks that stay below the root.
 	again, err := sys.RootDir(d.root, sys.ForPath)
 	if err == nil {
-		err = checkSameFolder(d.at, again)
+		err = checkSameDir(d.at, again)
 		again.Close()
 	}
 	if err != nil {
@@ -141,7 +141,7 @@ func openBelowRoot(root *os.Root, dir string, oneMount bool) (*rootFolder, error
 	return d, nil
 }
 
-func checkSameFolder(a, b sys.Dir) error {
+func checkSameDir(a, b sys.Dir) error {
 	x, err := a.Identity(".")
 	if errors.Is(err, errors.ErrUnsupported) { // then OpenBeneath used an os.Root, too
 		return nil
@@ -151,23 +151,23 @@ func checkSameFolder(a, b sys.Dir) error {
 	case err != nil || err2 != nil:
 		return errors.Join(err, err2)
 	case !x.Same(y):
-		return fmt.Errorf("the folder was moved since it was opened; try again: %w", syscall.EAGAIN)
+		return fmt.Errorf("the directory was moved since it was opened; try again: %w", syscall.EAGAIN)
 	}
 	return nil
 }
 
 // lstat describes the file that the location holds now.
 func (p *location) lstat() (fs.FileInfo, error) {
-	if p.folder != nil {
-		return p.folder.root.Lstat(p.name)
+	if p.dir != nil {
+		return p.dir.root.Lstat(p.name)
 	}
 	return os.Lstat(p.name)
 }
 
 // open opens the file that the location holds now, unless that is a symlink.
 func (p *location) open(write bool) (*os.File, error) {
-	if p.folder != nil {
-		return p.folder.at.OpenFileBeneath(p.name, p.userName, sys.ExactFlags(write), 0, p.oneMount)
+	if p.dir != nil {
+		return p.dir.at.OpenFileBeneath(p.name, p.userName, sys.ExactFlags(write), 0, p.oneMount)
 	}
 	return sys.OpenRegular(p.name, write)
 }
@@ -177,7 +177,7 @@ func (p *location) open(write bool) (*os.File, error) {
 func (p *location) withUserName(err error) error {
 	pe, ok := errors.AsType[*fs.PathError](err)
 	switch {
-	case !ok || p.folder == nil:
+	case !ok || p.dir == nil:
 		return err
 	case errors.Is(err, atomicfile.ErrNotDurable):
 		return fmt.Errorf("%w: %w", atomicfile.ErrNotDurable, &fs.PathError{Op: pe.Op, Path: filepath.Dir(p.userName), Err: pe.Err})
@@ -186,8 +186,8 @@ func (p *location) withUserName(err error) error {
 }
 
 func (p *location) close() {
-	if p.folder != nil {
-		p.folder.release()
+	if p.dir != nil {
+		p.dir.release()
 	}
 }
 
@@ -196,7 +196,7 @@ func (p *location) close() {
 const maxLinks = 40
 
 // resolveLinks returns the path that name leads to, name itself unless it is a
-// symlink. It resolves the last element only; the kernel resolves the folders.
+// symlink. It resolves the last element only; the kernel resolves the directories.
 func resolveLinks(name string) (string, error) {
 	for range maxLinks + 1 {
 		fi, err := os.Lstat(name)

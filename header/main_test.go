@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A where is a folder on a file system, and what is sure to work there.
+// A where is a directory on a file system, and what is sure to work there.
 type where struct {
 	name, dir string
 	can       []header.Strategy
@@ -57,7 +57,7 @@ var (
 	})
 )
 
-// places are the folder for temporary files, and images where possible.
+// places are the directory for temporary files, and images where possible.
 func places(t *testing.T) []where {
 	all := []where{{name: "tmp", dir: t.TempDir(), can: []header.Strategy{header.Auto, header.Copy}}}
 	more := images()

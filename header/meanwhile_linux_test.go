@@ -196,7 +196,7 @@ func fillUp(f *os.File, left int64) error {
 	return errors.Join(f.Truncate(max(0, off-left)), f.Sync())
 }
 
-// In a folder like /tmp nobody's symlink is followed but one's own or the folder's
+// In a directory like /tmp nobody's symlink is followed but one's own or the directory's
 // owner's, whether fs.protected_symlinks is set or not: by its name somebody could
 // show a file of his own to whoever asks first.
 func TestProtectedSymlinks(t *testing.T) {

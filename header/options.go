@@ -70,7 +70,7 @@ type Options struct {
 	// permissions remain if the owner changes. In place everything stays that a
 	// write leaves; see the package comment.
 	Keep atomicfile.Keep
-	// Root, unless nil, is the folder that names are relative to. No symlink below
+	// Root, unless nil, is the directory that names are relative to. No symlink below
 	// it is followed, neither in the last element (syscall.ELOOP) nor before it.
 	// A name that is absolute, empty or holds ".." is an error.
 	Root *os.Root
@@ -88,7 +88,7 @@ type Options struct {
 	LockWait time.Duration
 
 	mapName func(name string) string // unless nil, returns the path below Root: see belowroot.Set
-	cache   *folderCache             // unless nil, of this goroutine
+	cache   *dirCache                // unless nil, of this goroutine
 }
 
 func init() {

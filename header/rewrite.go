@@ -183,8 +183,8 @@ func (o Options) keepMask() atomicfile.Keep {
 
 func (t *target) atomicfile(o Options) atomicfile.Options {
 	ao := atomicfile.Options{Level: o.Level, Keep: o.keepMask(), Links: atomicfile.RefuseLinks, OneMount: o.OneMount}
-	if t.folder != nil {
-		ao.Root = t.folder.root
+	if t.dir != nil {
+		ao.Root = t.dir.root
 	}
 	return ao
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/stele-go/stele/header"
 )
 
-// rooted is a folder with d/e/file, and outside of it a folder with the same,
+// rooted is a directory with d/e/file, and outside of it a directory with the same,
 // to which links lead.
 func rooted(t *testing.T) (root *os.Root, dir, outside string) {
 	t.Helper()
@@ -109,7 +109,7 @@ func TestRootOneMount(t *testing.T) {
 	must(t, err)
 }
 
-// Folders are swapped for links to the outside all the while: nothing there
+// Directories are swapped for links to the outside all the while: nothing there
 // changes.
 func TestRootSwaps(t *testing.T) {
 	root, dir, outside := rooted(t)
@@ -158,7 +158,7 @@ func TestRootSwaps(t *testing.T) {
 	}
 }
 
-// Errors tell the name that was given, not one in a folder that it leads to.
+// Errors tell the name that was given, not one in a directory that it leads to.
 func TestRootErrors(t *testing.T) {
 	root, dir, _ := rooted(t)
 	const name, immutable, appendOnly = "d//e/file", 0x10, 0x20 // <linux/fs.h>
@@ -230,7 +230,7 @@ func TestRootInsertAll(t *testing.T) {
 	}
 }
 
-// A folder that is moved while a group of its files is made keeps its files as
+// A directory that is moved while a group of its files is made keeps its files as
 // they are, or all of them are done there; what comes to its name stays as it was.
 func TestRootInsertAllMoved(t *testing.T) {
 	root, dir, outside := rooted(t)

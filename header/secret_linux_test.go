@@ -15,7 +15,7 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// Whoever may rename in a folder has another file there while the new one is
+// Whoever may rename in a directory has another file there while the new one is
 // made, or before it is committed: then everybody might read its secret, or it
 // would be lost. The new file has content and permissions of the locked one, and
 // takes no other file's place.

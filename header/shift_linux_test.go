@@ -15,11 +15,11 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// ShiftingDirs returns folders on file systems that shift extents, by name.
+// ShiftingDirs returns directories on file systems that shift extents, by name.
 // The tests that make images set it.
 var ShiftingDirs func() map[string]string
 
-// onShifting runs f in a folder on each file system that shifts extents.
+// onShifting runs f in a directory on each file system that shifts extents.
 func onShifting(t *testing.T, f func(t *testing.T, dir string)) {
 	dirs := ShiftingDirs()
 	if len(dirs) == 0 {

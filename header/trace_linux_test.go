@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden traces anew")
 
-// A scenario changes the file "file" of a folder under strace. Only the calls
+// A scenario changes the file "file" of a directory under strace. Only the calls
 // of run are recorded.
 type scenario struct {
 	name    string
@@ -123,7 +123,7 @@ func playTrace(name, file string) int {
 const traced = "openat,newfstatat,fstat,fstatfs,flock,lseek,pread64,pwrite64,write,fallocate,ftruncate,copy_file_range,ioctl,utimensat," +
 	"fsync,fdatasync,sync_file_range,fchmod,fchown,renameat2,unlinkat,close,readlinkat,flistxattr,llistxattr,fgetxattr,lgetxattr,fsetxattr,fremovexattr"
 
-// A stage is a folder with a file for a scenario.
+// A stage is a directory with a file for a scenario.
 type stage struct{ dir, file string }
 
 func (s scenario) stage(t *testing.T) stage {

@@ -14,12 +14,12 @@ import (
 )
 
 // Irregular returns functions that put something other than a regular file at a name,
-// by what they put there: a pipe, a folder, a symlink to a pipe elsewhere, a socket. The
+// by what they put there: a pipe, a directory, a symlink to a pipe elsewhere, a socket. The
 // path of a socket must be short: run the test in t.Chdir(t.TempDir()).
 func Irregular(t *testing.T) map[string]func(name string) error {
 	return map[string]func(name string) error{
 		"a pipe":   func(name string) error { return unix.Mkfifo(name, 0o600) },
-		"a folder": func(name string) error { return os.Mkdir(name, 0o700) },
+		"a directory": func(name string) error { return os.Mkdir(name, 0o700) },
 		"a symlink": func(name string) error {
 			fifo := filepath.Join(t.TempDir(), "fifo")
 			return errors.Join(unix.Mkfifo(fifo, 0o600), os.Symlink(fifo, name))

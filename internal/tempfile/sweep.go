@@ -15,7 +15,7 @@ import (
 // long for the time that it covers, that between two system calls.
 const grace = time.Minute
 
-// A Sweeper removes the temporary files of dead writers from one folder.
+// A Sweeper removes the temporary files of dead writers from one directory.
 type Sweeper struct {
 	dir sys.Dir
 	dry bool

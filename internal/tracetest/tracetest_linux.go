@@ -25,7 +25,7 @@ func init() {
 	}
 }
 
-// Scenario tells a traced process what to run, and the folder to run it in.
+// Scenario tells a traced process what to run, and the directory to run it in.
 // name is "" in all others.
 func Scenario() (name, root string) { return os.Getenv(scenarioEnv), os.Getenv(rootEnv) }
 
@@ -59,7 +59,7 @@ func Need(t *testing.T, calls string) {
 // A Run is a traced process.
 type Run struct {
 	Scenario string
-	Root     string   // the folder it is given
+	Root     string   // the directory it is given
 	Calls    string   // the system calls to record, with commas between
 	Inject   []string // faults, as strace's option inject takes them
 	Env      []string // more of its environment
@@ -152,7 +152,7 @@ var (
 )
 
 // Normal returns the calls between the marks as golden files hold them, a
-// line each: with ROOT for the folder root, names in place of descriptors,
+// line each: with ROOT for the directory root, names in place of descriptors,
 // and the rules applied.
 func (tr Trace) Normal(root string, rules ...Rule) string {
 	var b strings.Builder

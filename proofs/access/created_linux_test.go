@@ -90,7 +90,7 @@ func inNewfile(f func(d *newfile.Dir, name string, perm fs.FileMode) error) func
 }
 
 // Whatever is made anew has the permissions and the ACL that package os gives
-// it, by the umask or, where there is one, by the folder's default ACL.
+// it, by the umask or, where there is one, by the directory's default ACL.
 func TestCreated(t *testing.T) {
 	onFilesystems(t, func(t *testing.T, top string) {
 		for i, inherit := range defaultACLs {

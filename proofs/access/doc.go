@@ -1,7 +1,7 @@
 // Package access tests which permissions a new file grants, in a matrix over
 // every function of Stele that replaces a file.
 //
-// The axes are owner and writer, mode, umask, access ACL, the folder's default
+// The axes are owner and writer, mode, umask, access ACL, the directory's default
 // ACL, extended attributes, atomicfile.Keep, the function, and the file system.
 // The kernel is the oracle: for each of a cast of users the test asks whether
 // that user may read, write or execute the file, before the call, after it, and

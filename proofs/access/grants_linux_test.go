@@ -18,7 +18,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
-// onFilesystems runs test in the folder for temporary files and on each file
+// onFilesystems runs test in the directory for temporary files and on each file
 // system of ours.
 func onFilesystems(t *testing.T, test func(t *testing.T, dir string)) {
 	if os.Geteuid() != 0 {

@@ -24,7 +24,7 @@ type cell struct {
 	mode     uint32
 	umask    int
 	acl      string // "" for none; MASK stands for the group bits of mode
-	inherit  string // the folder's default ACL
+	inherit  string // the directory's default ACL
 	attrs    []string
 	way      way
 }
@@ -200,7 +200,7 @@ type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// lay makes the cell's folder with the old file in it, and returns its path.
+// lay makes the cell's directory with the old file in it, and returns its path.
 func (c cell) lay(dir string) (string, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return "", err

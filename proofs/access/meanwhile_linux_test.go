@@ -137,7 +137,7 @@ func (w *worker) run(cell int, path string, look func() error) (said string, err
 }
 
 // At every system call of a replacement, nobody may do to any file in the
-// folder, temporary ones included, what the old file denied.
+// directory, temporary ones included, what the old file denied.
 func TestMeanwhile(t *testing.T) {
 	onFilesystems(t, func(t *testing.T, top string) {
 		runtime.LockOSThread() // and never unlocked: the tracer is a thread

@@ -14,9 +14,9 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A folder is an open directory with a reference count: a Dir or a Batch and each
+// A directory is an open directory with a reference count: a Dir or a Batch and each
 // of its files hold one. The last release closes it.
-type folder struct {
+type directory struct {
 	name    string // for errors
 	dir     sys.Dir
 	ordered bool // a sync of dir covers data that sync_file_range(2) has written
@@ -28,8 +28,8 @@ type folder struct {
 	refs int
 }
 
-// openFolder opens the directory name, "" for ".", with one reference.
-func openFolder(name string, o Options) (*folder, error) {
+// openDirectory opens the directory name, "" for ".", with one reference.
+func openDirectory(name string, o Options) (*directory, error) {
 	if name == "" {
 		name = "."
 	}
@@ -37,7 +37,7 @@ func openFolder(name string, o Options) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &folder{name: name, dir: dir, refs: 1}, nil
+	return &directory{name: name, dir: dir, refs: 1}, nil
 }
 
 func openDir(name string, o Options) (sys.Dir, error) {
@@ -62,29 +62,29 @@ func (o Options) use() sys.DirUse {
 	return sys.ForPath
 }
 
-// probe finds out whether a sync of the folder covers its files, and whether it is
+// probe finds out whether a sync of the directory covers its files, and whether it is
 // remote. It takes a few system calls, too many for a single file.
-func (at *folder) probe(o Options) {
+func (at *directory) probe(o Options) {
 	at.ordered = o.Level == durability.Power && o.Sync == SyncAuto && at.dir.OrdersData()
 	at.remote = o.Level != durability.Power && !at.dir.IsLocal()
 	at.probed = true
 }
 
 // isRemote reports whether close(2) may return errors that write(2) did not.
-func (at *folder) isRemote() bool {
+func (at *directory) isRemote() bool {
 	if at.probed {
 		return at.remote
 	}
 	return !at.dir.IsLocal()
 }
 
-func (at *folder) acquire() {
+func (at *directory) acquire() {
 	at.mu.Lock()
 	at.refs++
 	at.mu.Unlock()
 }
 
-func (at *folder) release() error {
+func (at *directory) release() error {
 	at.mu.Lock()
 	at.refs--
 	last := at.refs == 0
@@ -95,8 +95,8 @@ func (at *folder) release() error {
 	return at.dir.Close()
 }
 
-// sync makes the folder's entries durable. Windows has no such call.
-func (at *folder) sync() error {
+// sync makes the directory's entries durable. Windows has no such call.
+func (at *directory) sync() error {
 	if !sys.CanSyncDir {
 		return nil
 	}
@@ -110,9 +110,9 @@ func (at *folder) sync() error {
 // (path_resolution(7)).
 const maxLinks = 40
 
-// follow takes over the caller's reference to at and returns the folder and the
+// follow takes over the caller's reference to at and returns the directory and the
 // name that base leads to, and the file's info, nil if it does not exist.
-func follow(at *folder, base string, o Options) (*folder, string, *sys.FileInfo, error) {
+func follow(at *directory, base string, o Options) (*directory, string, *sys.FileInfo, error) {
 	for links := 0; ; links++ {
 		fi, err := at.dir.Info(base)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -138,8 +138,8 @@ func follow(at *folder, base string, o Options) (*folder, string, *sys.FileInfo,
 	}
 }
 
-// openTarget opens the folder of the target of the symlink base.
-func (at *folder) openTarget(base string, o Options) (*folder, string, error) {
+// openTarget opens the directory of the target of the symlink base.
+func (at *directory) openTarget(base string, o Options) (*directory, string, error) {
 	target, err := at.dir.FollowLink(base)
 	if err != nil {
 		return nil, "", err
@@ -153,22 +153,22 @@ func (at *folder) openTarget(base string, o Options) (*folder, string, error) {
 		at.acquire()
 		return at, name, nil
 	case filepath.IsAbs(dir):
-		next, err := openFolder(dir, o)
+		next, err := openDirectory(dir, o)
 		return next, name, err
 	}
 	d, err := o.open(at.dir.Open, dir)
 	if err != nil {
 		return nil, "", err
 	}
-	return &folder{name: join(at.name, dir), dir: d, refs: 1}, name, nil
+	return &directory{name: join(at.name, dir), dir: d, refs: 1}, name, nil
 }
 
 // errReplaced is the error if the name no longer leads to the caller's open file.
 var errReplaced = fmt.Errorf("the name leads to another file than the open one: %w", syscall.EBUSY)
 
 // infoOfOpen returns the info of the open file old, and an error unless base is that
-// file: the folder was opened by a path, which may lead to another folder by now.
-func (at *folder) infoOfOpen(base string, old *os.File) (sys.FileInfo, error) {
+// file: the directory was opened by a path, which may lead to another directory by now.
+func (at *directory) infoOfOpen(base string, old *os.File) (sys.FileInfo, error) {
 	fi, err := sys.InfoOf(old)
 	if err != nil {
 		return fi, err
@@ -178,7 +178,7 @@ func (at *folder) infoOfOpen(base string, old *os.File) (sys.FileInfo, error) {
 }
 
 // infoIfSame returns the info of base, and an error unless base is the file of fi.
-func (at *folder) infoIfSame(base string, fi sys.FileInfo) (sys.FileInfo, error) {
+func (at *directory) infoIfSame(base string, fi sys.FileInfo) (sys.FileInfo, error) {
 	now, err := at.dir.Info(base)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !now.Same(fi) {
 		err = errReplaced
@@ -188,7 +188,7 @@ func (at *folder) infoIfSame(base string, fi sys.FileInfo) (sys.FileInfo, error)
 
 // lookup returns the info of base, nil if it does not exist, and an error if it
 // must not be replaced.
-func (at *folder) lookup(base string, links Links) (*sys.FileInfo, error) {
+func (at *directory) lookup(base string, links Links) (*sys.FileInfo, error) {
 	fi, err := at.dir.Info(base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -214,7 +214,7 @@ func checkReplaceable(old sys.FileInfo, links Links) error {
 }
 
 // rename renames temp to base.
-func (at *folder) rename(temp, base string, o Options) error {
+func (at *directory) rename(temp, base string, o Options) error {
 	if o.NoReplace {
 		return at.dir.MoveNew(temp, at.dir, base)
 	}
