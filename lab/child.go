@@ -14,13 +14,13 @@ import (
 // Child returns a command that runs a variant in a process of its own: for a
 // variant whose job takes several processes. The child does ops operations in
 // dir and writes its Block to standard output as JSON; it ends with this
-// process. That it is a child, and with which files, the caller has to tell it
-// by its environment. The program must be one that calls RunBlock, with e among
-// its experiments, as Measure needs it too.
+// process. The caller tells it by its environment that it is a child, and with
+// which files. The program must be one that calls RunBlock, with e among
+// its experiments, as for Measure.
 func Child(ctx context.Context, e *Experiment, variant, dir string, ops int64, seed uint64) (*exec.Cmd, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program, to start a process of a block: %w", err)
+		return nil, fmt.Errorf("lab: find this program, to start a process of a block: %w", err)
 	}
 	input, err := json.Marshal(blockSpec{
 		Experiment: e.ID(), Variant: variant, Dir: dir, Role: run.RoleTimed, Ops: ops, Batch: 1, Seed: seed, Window: 1e9,

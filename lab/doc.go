@@ -4,10 +4,9 @@
 // An [Experiment] is a job with its [Variant]s. [Measure] runs each variant
 // in many short blocks, every block a process of its own on fresh files, the
 // blocks of all variants interleaved and shuffled, so that a machine that
-// drifts does so for all of them. One block is one datum. The [Run] it returns
-// holds the raw blocks and what follows from them: medians with intervals,
-// ratios to a baseline with a verdict, percentiles, system calls by name,
-// where it was measured and what makes it doubtful there.
+// drifts does so for all of them. One block is one datum. Measure returns a
+// [run.Run]: the raw blocks and what follows from them. Package run says what its
+// figures mean, package report writes it for people.
 //
 // Every variant carries what it promises (package durability), and variants
 // that promise different things are not compared unless asked for.
@@ -30,21 +29,12 @@
 //
 // A run with Options.Trace has those blocks too, and follows in their execution
 // trace who waited for whom: each wait back to the goroutine that ended it, to
-// what that one did in the meantime, and to who ended its own waits. Three more
-// blocks of each variant have a BPF program time every system call, or, where
-// the kernel refuses that, its tracepoints. Both are in VariantResult.Trace; see
-// [Chain] and [CallLatency] for what they can tell and what not.
+// what that goroutine did in the meantime, and to what ended its own waits. Three
+// more blocks of each variant have a BPF program time every system call, or, where
+// the kernel refuses that, its tracepoints. Both are in run.VariantResult.Trace;
+// see [run.Chain] and [run.CallLatency] for what they can tell and what not.
 //
-// # What a figure means
-//
-// The time of an operation is a block's wall time divided by its operations.
-// Its interval is that of the median by order statistics, which assumes
-// nothing about the distribution. A ratio comes from pairs of blocks of one
-// round, its interval from a bootstrap over the pairs. A variant is faster or
-// slower only when the whole interval of its ratio lies outside the tolerance,
-// the same only when it lies inside, and else the lab cannot tell. The
-// tolerance is never less than the A/A noise: how far apart the baseline and
-// the very same baseline were in the same run.
+// # Cost
 //
 // The lab's own cost is one reading of the clock an operation, some 40 ns;
 // operations under a microsecond are timed several at a time, and the result
@@ -58,11 +48,8 @@
 //   - Files outside B.Dir. Only B.Dir is on the file system that is measured, and is
 //     empty for each block.
 //   - Claiming in Variant.Promise what the operation does not do. The lab measures
-//     time; it does not check a promise. Package crashtest does.
+//     time; it does not check a promise. Packages crashtest/states and crashtest/power
+//     do.
 //   - Forgetting IsBlock: each block would start a whole measurement. It comes before
 //     the program reads its arguments.
-//   - Reading "cannot tell" as "the same". The same needs the whole interval within
-//     the tolerance.
-//   - Comparing two runs of different days by eye. Compare knows what changed between
-//     them, and RatioUnpaired has no pairs to cancel it.
 package lab

@@ -125,11 +125,11 @@ func (e *Experiment) BaselineFor(p durability.Promise) *Variant {
 	return first
 }
 
-// Validate reports everything in the experiment that cannot be run.
+// Validate returns the errors of an experiment that cannot be run, joined.
 func (e *Experiment) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("experiment %s: "+format, append([]any{e.ID()}, args...)...))
+		errs = append(errs, fmt.Errorf("lab: experiment %s: "+format, append([]any{e.ID()}, args...)...))
 	}
 	if e.Suite == "" || e.Name == "" {
 		bad("needs a suite and a name")

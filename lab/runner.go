@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/internal/measure/scratch"
+	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab/env"
 	"github.com/stele-go/stele/lab/run"
 )
@@ -160,18 +161,15 @@ func validate(o Options, experiments []Experiment) error {
 		}
 		seen[e.ID()] = true
 	}
-	switch {
-	case len(experiments) == 0:
-		errs = append(errs, errors.New("lab: no experiments to run"))
-	case o.Rounds < 1:
-		errs = append(errs, fmt.Errorf("lab: %d rounds: at least 1 is needed", o.Rounds))
-	case o.BlockTime < time.Millisecond || o.BlockTime > time.Hour:
-		errs = append(errs, fmt.Errorf("lab: a block time of %v: want 1ms to 1h", o.BlockTime))
-	case o.Tolerance < 0 || o.Tolerance >= 1:
-		errs = append(errs, fmt.Errorf("lab: a tolerance of %g: want a share from 0 to 1, 0.05 for 5 %%", o.Tolerance))
-	case o.Test != "bootstrap" && o.Test != "welch" && o.Test != "mannwhitney":
-		errs = append(errs, fmt.Errorf("lab: no test is named %q: want bootstrap, welch or mannwhitney", o.Test))
+	if len(experiments) == 0 {
+		errs = append(errs, errors.New("lab: Measure has no experiments"))
 	}
+	settings := run.Settings{Test: o.Test, Tolerance: o.Tolerance}
+	errs = append(errs, cmp.Or(
+		setting.AtLeast("lab: Options.Rounds", o.Rounds, 1),
+		setting.InRange("lab: Options.BlockTime", o.BlockTime, time.Millisecond, time.Hour),
+		settings.Validate(),
+	))
 	return errors.Join(errs...)
 }
 
@@ -204,7 +202,7 @@ func (r *runner) openPlaces() error {
 	for _, p := range r.o.Places {
 		name := cmp.Or(p.Name, p.Dir)
 		if seen[name] {
-			return fmt.Errorf("lab: two places are named %q", name)
+			return setting.Wrong("lab: Options.Places", name, "each name once")
 		}
 		seen[name] = true
 		abs, err := filepath.Abs(p.Dir)
@@ -212,13 +210,13 @@ func (r *runner) openPlaces() error {
 			return fmt.Errorf("lab: %w", err)
 		}
 		if st, err := os.Stat(abs); err != nil {
-			return fmt.Errorf("lab: the folder to measure in: %w", err)
+			return fmt.Errorf("lab: measure in %s: %w", p.Dir, err)
 		} else if !st.IsDir() {
-			return fmt.Errorf("lab: %s is not a folder: name one to measure in", abs)
+			return setting.Wrong("lab: PlaceSpec.Dir", abs, "a folder, not a file")
 		}
 		pl, err := scratch.Dir(abs)
 		if err != nil {
-			return fmt.Errorf("lab: make a private folder to measure in: %w", err)
+			return fmt.Errorf("lab: make a private folder in %s: %w", abs, err)
 		}
 		closing := pl.Close
 		if p.Discarded {

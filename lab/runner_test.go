@@ -315,10 +315,10 @@ func TestMeasureRefusesWhatCannotBeRun(t *testing.T) {
 		{"no experiments", Options{}, nil},
 		{"two experiments are named", Options{}, []Experiment{good, good}},
 		{"two variants are named", Options{}, []Experiment{twice}},
-		{"tolerance", Options{Tolerance: 5}, []Experiment{good}},
-		{"no test is named", Options{Test: "student"}, []Experiment{good}},
-		{"block time", Options{BlockTime: time.Microsecond}, []Experiment{good}},
-		{"not a folder", Options{Places: []PlaceSpec{{Dir: file}}}, []Experiment{good}},
+		{"Settings.Tolerance: 5; want", Options{Tolerance: 5}, []Experiment{good}},
+		{`Settings.Test: "student"; want bootstrap, welch or mannwhitney`, Options{Test: "student"}, []Experiment{good}},
+		{"lab: Options.BlockTime: 1µs; want 1ms to 1h0m0s", Options{BlockTime: time.Microsecond}, []Experiment{good}},
+		{"want a folder", Options{Places: []PlaceSpec{{Dir: file}}}, []Experiment{good}},
 		{"no such file", Options{Places: []PlaceSpec{{Dir: file + "x"}}}, []Experiment{good}},
 	} {
 		_, err := Measure(t.Context(), c.o, c.e...)

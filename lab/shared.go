@@ -12,12 +12,12 @@ import (
 // what blocks share.
 const sharedName = "shared"
 
-// Shared returns the folder name, on the file system of Dir, that all blocks
-// of a run have in common: for what takes too long to prepare for each of
-// them. The first block that asks for it has prepare fill it, and waits until
-// all of that is written. What a prepare that failed has left is removed, and
-// its error returned as it is. The folder stays until the run ends, so a block
-// has to leave it as it found it. Call Shared before the loop.
+// Shared returns a folder of that name, on the file system of Dir, that all
+// blocks of a run share: for files that take too long to prepare for each block.
+// The first block that calls it calls prepare to fill the folder, and waits until
+// all of it is written. If prepare fails, Shared removes the folder and returns
+// its error as it is. The folder stays until the run ends, so a block must leave
+// it as it found it. Call Shared before the loop.
 func (b *B) Shared(name string, prepare func(dir string) error) (dir string, err error) {
 	store := b.shared
 	if store == "" { // RunOnce: a block by itself
@@ -30,13 +30,13 @@ func (b *B) Shared(name string, prepare func(dir string) error) (dir string, err
 	// Under another name until it is whole: this process may be killed.
 	part := dir + ".part"
 	if err := errors.Join(os.RemoveAll(part), os.MkdirAll(part, 0o777)); err != nil {
-		return "", fmt.Errorf("make a folder that blocks share: %w", err)
+		return "", fmt.Errorf("lab: make a folder that blocks share: %w", err)
 	}
 	if err := prepare(part); err != nil {
 		return "", errors.Join(err, os.RemoveAll(part))
 	}
 	if err := errors.Join(os.Rename(part, dir), settle(store)); err != nil {
-		return "", fmt.Errorf("prepare what blocks share: %w", err)
+		return "", fmt.Errorf("lab: prepare a folder that blocks share: %w", err)
 	}
 	return dir, nil
 }

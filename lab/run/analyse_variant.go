@@ -113,10 +113,11 @@ func (b *Block) calls() float64 {
 	return float64(n) / float64(b.Ops)
 }
 
-// What blocks and variants call the counts of system calls.
+// MetricSyscalls is the metric of system calls an operation, and syscalls the key
+// of Missing where they were not counted.
 const (
-	syscalls       = "syscalls"
 	MetricSyscalls = "syscalls_per_op"
+	syscalls       = "syscalls"
 )
 
 func (d *variantData) fillMetrics(v *VariantResult) {

@@ -53,7 +53,8 @@ type CallBucket struct {
 	Count int64 `json:"count"`
 }
 
-// missingCalls is the key of Block.Missing and VariantTrace.Missing.
+// MissingCalls is the key of Block.Missing and VariantTrace.Missing under which
+// the times of system calls are missing.
 const MissingCalls = "calls"
 
 // validCalls holds times from outside against what the rest of the package

@@ -20,7 +20,7 @@ import (
 // Compare takes.
 const MetricTime = "time"
 
-// CompareOptions say what Compare holds against each other. The zero value
+// CompareOptions say what Compare compares, and how strictly. The zero value
 // compares the time of an operation with a tolerance of 5 %.
 type CompareOptions struct {
 	// Tolerance by metric: 0.05 lets a figure get worse by 5 %, 0 not at all.
@@ -78,8 +78,8 @@ type CompareReport struct {
 	Rows        []CompareRow `json:"rows"`
 }
 
-// A Mismatch is one thing in which two runs do not fit together, or do not fit
-// what was asked of them. A field that its code does not need is empty.
+// A Mismatch is one thing that keeps two runs from being compared, or that was
+// overlooked. A field that its code does not need is empty.
 type Mismatch struct {
 	Code       string `json:"code"` // one of the Mismatch constants
 	Experiment string `json:"experiment,omitempty"`
@@ -155,7 +155,7 @@ func (r Ratio) MarshalJSON() ([]byte, error) {
 	}{value(r.Median), value(r.Lo), value(r.Hi), r.Confidence, r.N})
 }
 
-// Compare holds a new run against an old one, for a gate. Results are paired
+// Compare compares a new run with an old one, for a gate. Results are paired
 // by experiment and place, variants by name; where each run has one place, its
 // name does not matter. The figures are taken from the blocks.
 //

@@ -9,12 +9,12 @@ import (
 
 // What the comparisons of one promise come to: Finding.Kind.
 const (
-	FoundNothing = "no baseline" // Baseline has no data, or failed: nothing is judged
+	FoundNothing = "no-baseline" // Baseline has no data, or failed: nothing is judged
 	FoundAlone   = "alone"       // Baseline is the only variant with data
 	FoundWinner  = "winner"      // Fastest is faster than Baseline by Ratio
 	FoundBest    = "baseline"    // Baseline is faster than each other one; Fastest is Baseline, Next comes closest
-	FoundSame    = "none faster" // no variant is faster than Baseline, some are the same
-	FoundUnclear = "cannot tell" // no variant is shown to be faster, and Unclear is not empty
+	FoundSame    = "none-faster" // no variant is faster than Baseline, some are the same
+	FoundUnclear = "cannot-tell" // no variant is shown to be faster, and Unclear is not empty
 )
 
 // A Finding is what the comparisons among the variants of one promise come to.
@@ -42,8 +42,8 @@ type Finding struct {
 
 // Why a comparison shows nothing: Unclear.Why.
 const (
-	UnclearFew      = "few rounds"    // too few rounds in common for an interval
-	UnclearWide     = "wide interval" // the interval reaches over the tolerance
+	UnclearFew      = "few-rounds"    // too few rounds in common for an interval
+	UnclearWide     = "wide-interval" // the interval reaches over the tolerance
 	UnclearUnproven = "test"          // the interval would do, but the test of Settings.Test does not agree
 )
 

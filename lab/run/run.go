@@ -236,8 +236,8 @@ type Steady struct {
 	Rise      float64 `json:"rise"`      // from the first block to the last, as a share
 }
 
-// Verdict words. They are never used loosely: "same" is shown by the data,
-// "cannot tell" is not.
+// Verdicts of a Comparison. Same is shown by the data; CannotTell says that the
+// data show nothing.
 const (
 	Faster     = "faster"
 	Slower     = "slower"
@@ -249,8 +249,8 @@ const (
 type Comparison struct {
 	Variant  string `json:"variant"`
 	Baseline string `json:"baseline"`
-	// Mixed is set when the two promise different things. Such a comparison
-	// is only made when asked for, and is marked wherever it shows.
+	// Mixed is set when the two promise different things. Such a comparison is
+	// made with Settings.MixLevels only, and is marked wherever it shows.
 	Mixed bool `json:"mixed,omitempty"`
 	// Ratio of the variant's time to the baseline's, with its interval.
 	Ratio Estimate `json:"ratio"`

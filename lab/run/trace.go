@@ -21,8 +21,8 @@ type VariantTrace struct {
 	// waits in them.
 	ChainBlocks int   `json:"chain_blocks"`
 	Followed    Nanos `json:"followed_ns"`
-	// Chains, the one with most time first. They are not all: what is left is
-	// spread over many.
+	// Chains, the one with most time first. Chains beyond the first 24 are left
+	// out.
 	Chains []ChainShare `json:"chains,omitempty"`
 	// Missing says why "calls" or "chains" could not be had, or how far they
 	// fall short.
@@ -57,11 +57,11 @@ const (
 	HowUnfollowed = "not followed" // what it did lies too far back
 )
 
-// A Chain says who waited for whom: the goroutines of the first link waited,
-// those of each further one had to do what it says before they released the
-// one before, and the last link is what the time went to. Its time is
-// goroutine time of the first link's: sixty-four goroutines that wait for one
-// sync wait sixty-four times as long as it takes.
+// A Chain is a chain of waits. The goroutines of its first link waited; those of
+// each further link had to do something, which the link names, before they
+// released the link before; the last link is where the time went. Time is
+// goroutine time of the first link: sixty-four goroutines that wait for one sync
+// wait sixty-four times as long as it takes.
 type Chain struct {
 	Links []Link `json:"links"`
 	Time  Nanos  `json:"time_ns"`

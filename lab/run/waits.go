@@ -8,14 +8,14 @@ import (
 	"github.com/stele-go/stele/lab/stats"
 )
 
-// Where goroutines are.
+// Where goroutines spend their time: Wait.Where.
 const (
 	WaitRunning = "running" // on a processor of the Go runtime, or on a CPU in the kernel
 	WaitRuntime = "runtime" // waiting for something of the Go runtime: a processor, a lock, a channel
 	WaitKernel  = "kernel"  // blocked in the kernel, by a system call or a page fault
 )
 
-// Causes that are neither a reason of the runtime's nor a lock of the kernel's.
+// Causes that are neither a reason of the Go runtime nor a lock of the kernel.
 const (
 	CauseRunning     = "running Go code"
 	CauseRunnable    = "ready, waiting for a processor (GOMAXPROCS)"
@@ -24,7 +24,7 @@ const (
 	CauseFault       = "page fault"                                    // and what it waits for
 )
 
-// Causes that claims ask for by name.
+// Causes in the kernel that claims name.
 const (
 	CauseJournalInode = "ext4 journal, allocating an inode"
 	CauseJournal      = "ext4 journal"
@@ -64,7 +64,7 @@ type Waits struct {
 	Samples int     `json:"samples"`
 	Threads float64 `json:"threads"`
 	Parked  float64 `json:"parked_threads"`
-	// Missing says why a source is not in it: "trace", "kernel", "block" or
+	// Missing says why a source is missing: "trace", "kernel", "block" or
 	// "mutex". "stack" is missing where the kernel was sampled by wchan, which
 	// names one function and not the path to it.
 	Missing map[string]string `json:"missing,omitempty"`
@@ -100,8 +100,8 @@ func (w *Wait) symbol() string {
 }
 
 // A Contention is a place in the program where goroutines waited for each
-// other, as the block profile (who waited) or the mutex profile (who made
-// others wait) shows it.
+// other: in the block profile that of the goroutines that waited, in the mutex
+// profile that of those that they waited for.
 type Contention struct {
 	Profile string `json:"profile"` // "block" or "mutex"
 	Call    string `json:"call"`    // what it waited in: "sync.(*Mutex).Lock"
@@ -262,6 +262,8 @@ func (c *WaitCause) mean() (sum float64) {
 // mostContention is how many places are kept: what comes after is little.
 const mostContention = 10
 
+// TopContention returns the places that waited longest, at most ten of them, the
+// longest first. It sorts list.
 func TopContention(list []Contention) []Contention {
 	slices.SortFunc(list, func(a, b Contention) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Call, b.Call), cmp.Compare(a.In, b.In))
