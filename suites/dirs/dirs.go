@@ -14,10 +14,10 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// dirsPerBlock bounds the directories that a block makes. A small file system
+// perBlock bounds the directories that a block makes. A small file system
 // has room for few: ext4 gives an inode to each 16 KiB by default, 65,536 in
 // an image of 1 GiB, and a directory takes a block of its own.
-const dirsPerBlock = 40_000
+const perBlock = 40_000
 
 // Full returns the experiments of the suite. The ways without Stele use absolute
 // paths below the block's folder, as services that configure a data folder do; a Maker
@@ -37,7 +37,7 @@ func Jobs() []job.Job[Dirs] {
 			Name:     "fresh-7",
 			Question: "Which way of making 7 fresh levels is fastest?",
 			Op:       "one path of 7 new directories",
-			MaxOps:   dirsPerBlock / 7,
+			MaxOps:   perBlock / 7,
 		}, fresh(7), onePathWays()),
 		newJob(lab.Experiment{
 			Name:      "existing",
@@ -52,7 +52,7 @@ func Jobs() []job.Job[Dirs] {
 			Params:   run.Params{"paths": "10000"},
 			Question: "Which way makes many paths with shared prefixes fastest when they come in random order?",
 			Op:       "10,000 leaves, 32 to a folder, six levels down, into a fresh folder",
-			MaxOps:   dirsPerBlock / 10_700,
+			MaxOps:   perBlock / 10_700,
 		}, batchOf(trees.SyntheticPaths), batchInOneGo()),
 	}
 	for _, depth := range []int{1, 2, 4, 6, 8, 12, 16} {
@@ -61,7 +61,7 @@ func Jobs() []job.Job[Dirs] {
 			Params:   run.Params{"depth": strconv.Itoa(depth)},
 			Question: fmt.Sprintf("Which way of making a path %d deep is fastest?", depth),
 			Op:       fmt.Sprintf("one path of %d new directories", depth),
-			MaxOps:   int64(min(10_000, dirsPerBlock/depth)),
+			MaxOps:   int64(min(10_000, perBlock/depth)),
 		}, runDepth, onePathWays()))
 	}
 	for _, goroutines := range []int{1, 4, 16, 64} {
@@ -88,7 +88,7 @@ func batchSource(paths int, ways []Way) job.Job[Dirs] {
 		Question: "Which way makes the directories of a source checkout fastest?",
 		Op: fmt.Sprintf("%d directories of source checkouts, each after its parent, into a fresh folder",
 			paths),
-		MaxOps: int64(dirsPerBlock / paths),
+		MaxOps: int64(perBlock / paths),
 	}, batchOf(func(_ *rand.Rand, n int) []string { return trees.CheckoutPaths(n) }), ways)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// Perm is what every way is asked to give new directories.
+// Perm is the mode of new directories, the same for every way.
 const Perm fs.FileMode = 0o755
 
 // A Way is a way of making directories.
@@ -24,11 +24,10 @@ type Way = job.Way[Dirs]
 
 // Dirs makes directories in the folder it was opened for.
 type Dirs struct {
-	// Make makes one directory and what is missing above it. Both arguments
-	// are the same path, absolute and relative to the root. It is called from
-	// many goroutines.
+	// Make makes one directory and its missing parents. Both arguments are the
+	// same path, absolute and relative to the root. Many goroutines call it.
 	Make func(abs, rel string) error
-	// Batch makes many. nil stands for calling Make for each.
+	// Batch makes many directories. Where it is nil, Make is called for each.
 	Batch func(ctx context.Context, abs, rel []string) error
 	// Close may be nil.
 	Close func() error
@@ -128,7 +127,7 @@ func mapCachedLoop() Way {
 }
 
 // mkdirCache is the cache that services write by hand: safe for goroutines,
-// unbounded, and trusting that nobody removes a directory.
+// unbounded, and on the assumption that no directory is removed.
 type mkdirCache struct {
 	from  int // length of the root and its separator
 	mu    sync.RWMutex
@@ -161,7 +160,7 @@ func (c *mkdirCache) make(path string) error {
 }
 
 // mkdirAllSynced is what a careful engineer writes without a Maker. After
-// os.MkdirAll nobody knows which levels are new, so every parent is synced,
+// os.MkdirAll the caller cannot tell which levels are new, so every parent is synced,
 // from the leaf's up to the root.
 func mkdirAllSynced() Way {
 	return Way{

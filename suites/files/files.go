@@ -90,7 +90,7 @@ func create(goroutines, size int) job.Job[Files] {
 			return err
 		}
 		return runParam(b, at, f, size)
-	}, newfileWays(size > 0))
+	}, oneFileWays(size > 0))
 	if size > 0 {
 		j.Promise = ofFile
 	}
@@ -145,7 +145,7 @@ func batch() job.Job[Files] {
 		Question: "Which way makes many empty files at once fastest?",
 		Op:       fmt.Sprintf("%d new empty files", batchFiles),
 		MaxOps:   PerBlock / batchFiles,
-	}, runBatch, batchFileWays())
+	}, runBatch, batchWays())
 	j.Promise = func(p durability.Promise) durability.Promise {
 		return job.Promise(p.Level, durability.Torn) // any of the files
 	}

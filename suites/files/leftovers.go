@@ -52,7 +52,7 @@ func leftOvers(b *lab.B, n int) (dir string, err error) {
 	})
 }
 
-// roomFor refuses what would only fail after half a minute.
+// roomFor fails at once where making so many files would fail after half a minute.
 func roomFor(dir string, files int64) error {
 	info, err := sys.StatFS(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -92,7 +92,7 @@ func removeAllBut(dir, prefix string) error {
 			return err
 		}
 	}
-	// Not while reading: what is read of a folder that changes is not defined.
+	// Not while reading: which entries of a changing folder are read is not defined.
 	for _, name := range extra {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err

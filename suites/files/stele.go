@@ -72,6 +72,7 @@ func dirWay(name, doc string, after durability.After, o newfile.Options, files f
 	}
 }
 
+// DirCreate is newfile.Dir.Create.
 func DirCreate(name, doc string, o newfile.Options) Way {
 	power := o.Level == durability.Power
 	return dirWay(name, doc, durability.Torn, o, func(d *newfile.Dir) (Files, error) {
@@ -106,8 +107,8 @@ func dirBatch(name, doc string, o newfile.Options) Way {
 	})
 }
 
-// NeedUnnamed refuses a folder in which newfile.Anonymous takes a hidden name
-// instead: that is another way.
+// NeedUnnamed returns an errors.ErrUnsupported for a folder in which newfile.Anonymous
+// uses a hidden name: that is another way.
 func NeedUnnamed(d *newfile.Dir) error {
 	f, err := newfile.Anonymous(d, filePerm)
 	if err != nil {
@@ -171,7 +172,7 @@ func queueSubmit(level durability.Level) Way {
 			return Files{
 				Create: func(_, name string, data []byte) error {
 					if len(data) > 0 {
-						return errors.New("who does not wait for a file cannot write into it")
+						return errors.New("Queue.Submit does not wait for the file: it makes empty files only")
 					}
 					a.Expect()
 					err := q.Submit(context.Background(), newfile.Request{Name: name, Done: func(f *os.File, err error) {
@@ -190,23 +191,26 @@ func queueSubmit(level durability.Level) Way {
 		})
 }
 
-// answers waits until each request that was sent has been answered.
-type answers struct {
+// Answers waits until each request that was sent has been answered.
+type Answers struct {
 	open atomic.Int64
 	mu   sync.Mutex
 	none sync.Cond // open became 0, or an error was noted
 	err  error     // the first one
 }
 
-func NewAnswers() *answers {
-	a := &answers{}
+// NewAnswers returns an Answers that waits for nothing yet.
+func NewAnswers() *Answers {
+	a := &Answers{}
 	a.none.L = &a.mu
 	return a
 }
 
-func (a *answers) Expect() { a.open.Add(1) }
+// Expect counts a request that is about to be sent.
+func (a *Answers) Expect() { a.open.Add(1) }
 
-func (a *answers) Answer(err error) {
+// Answer counts the answer to a request. Of its errors Wait returns the first.
+func (a *Answers) Answer(err error) {
 	left := a.open.Add(-1)
 	if err == nil && left > 0 {
 		return
@@ -219,7 +223,8 @@ func (a *answers) Answer(err error) {
 	a.mu.Unlock()
 }
 
-func (a *answers) Wait() error {
+// Wait returns when every request is answered.
+func (a *Answers) Wait() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.open.Load() > 0 {
@@ -287,16 +292,18 @@ func pooled() Way {
 
 const (
 	docDirCreate = "openat relative to a folder that is held open, without the poller's calls"
-	DocShards    = "the same, spread over hashed sub-folders, which are there"
-	docQueue     = "handed to a few goroutines, which make the files; each caller waits for its own"
+	// DocShards is the Doc of ways that spread files over shards.
+	DocShards = "the same, spread over hashed sub-folders, which are there"
+	docQueue  = "handed to a few goroutines, which make the files; each caller waits for its own"
 )
 
+// DirOptions returns the options of a Dir with so many shards.
 func DirOptions(level durability.Level, shards int) newfile.Options {
 	return newfile.Options{Level: level, Shards: shards}
 }
 
-// newfileWays are all ways of making one file, with content or empty.
-func newfileWays(content bool) []Way {
+// oneFileWays are all ways of making one file, with content or empty.
+func oneFileWays(content bool) []Way {
 	list := []Way{
 		osCreate(), osCreateTemp(), osRootCreate(), tempAndRename(durability.Kill),
 		DirCreate(nameDirCreate, docDirCreate, DirOptions(durability.Kill, 0)),
@@ -341,7 +348,7 @@ func queueWays() []Way {
 	return list
 }
 
-func batchFileWays() []Way {
+func batchWays() []Way {
 	all := "all names in one call, a goroutine per processor"
 	return []Way{
 		osCreate(),

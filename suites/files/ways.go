@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// filePerm is what every way is asked to give new files.
+// filePerm is the mode of new files, the same for every way.
 const filePerm fs.FileMode = 0o644
 
 // A Way is a way of creating files. Its promise is that of a file with content; an
@@ -23,12 +23,13 @@ type Way = job.Way[Files]
 type Files struct {
 	// Create makes one new file, writes data into it if there is any, and
 	// closes it. path and name are the same file, absolute and in the folder; a
-	// way may choose another name. It is called from many goroutines.
+	// way may choose another name. Many goroutines call it.
 	Create func(path, name string, data []byte) error
-	// Wait waits for what Create only began. It may be nil, and is called from
-	// many goroutines.
+	// Wait waits for the files that Create has begun. It may be nil. Many
+	// goroutines call it.
 	Wait func() error
-	// Batch makes many new empty files. nil stands for calling Create for each.
+	// Batch makes many new empty files. Where it is nil, Create is called for
+	// each.
 	Batch func(ctx context.Context, paths, names []string) error
 	// Close may be nil.
 	Close func() error
@@ -220,8 +221,8 @@ func osCreateSyncedLater() Way {
 	}
 }
 
-// unlinkedTemp is how the standard library makes a file that nobody else is
-// to find: the baseline of ways that give none a name.
+// unlinkedTemp is how the standard library makes a private file: the baseline of
+// ways that give files no name.
 func unlinkedTemp() Way {
 	return Way{
 		Name: "os.CreateTemp + os.Remove", Promise: job.Promise(durability.None, durability.Torn), Baseline: true,

@@ -14,22 +14,22 @@ import (
 	"github.com/stele-go/stele/suites/internal/datafile"
 )
 
-// headerFiles are the files that a block inserts into, one an operation, so
+// fileSet are the files that a block inserts into, one an operation, so
 // that no operation finds a file that another has made longer.
-type headerFiles struct {
+type fileSet struct {
 	names   []string
 	size    int64 // of each, as it was made
 	content byte  // of which it consists
 	buf     []byte
 }
 
-// makeHeaderFiles makes n files of size bytes in dir, prepared for headers of
+// makeFiles makes n files of size bytes in dir, prepared for headers of
 // room bytes. All is written back when it returns: a file that waits to be
 // written is not what a header is usually put before, and a sync in the
 // timed part would pay for it. Then all pages are in the cache, read like
 // those of any other file, or none of them if cold is set.
-func makeHeaderFiles(dir string, n, size, room int64, prepare func(string, int64) error, cold bool) (*headerFiles, error) {
-	files := &headerFiles{size: size, content: 'x', buf: make([]byte, 1<<20)}
+func makeFiles(dir string, n, size, room int64, prepare func(string, int64) error, cold bool) (*fileSet, error) {
+	files := &fileSet{size: size, content: 'x', buf: make([]byte, 1<<20)}
 	for i := range n {
 		name := filepath.Join(dir, "f"+strconv.FormatInt(i, 10))
 		if err := files.write(name); err != nil {
@@ -60,7 +60,7 @@ func makeHeaderFiles(dir string, n, size, room int64, prepare func(string, int64
 	return files, nil
 }
 
-func (h *headerFiles) write(name string) error {
+func (h *fileSet) write(name string) error {
 	f, err := os.Create(name)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (h *headerFiles) write(name string) error {
 
 // read reads the whole file and makes sure that it begins with head and
 // still has its content.
-func (h *headerFiles) read(name string, head []byte) (err error) {
+func (h *fileSet) read(name string, head []byte) (err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (h *headerFiles) read(name string, head []byte) (err error) {
 }
 
 // readAll reads every file and returns how long one took on average.
-func (h *headerFiles) readAll(head []byte) (perFile time.Duration, err error) {
+func (h *fileSet) readAll(head []byte) (perFile time.Duration, err error) {
 	start := time.Now()
 	for _, name := range h.names {
 		if err := h.read(name, head); err != nil {

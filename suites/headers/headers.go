@@ -13,13 +13,13 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// headerBytesPerBlock bounds what a block writes before its timed part, which
+// bytesPerBlock bounds what a block writes before its timed part, which
 // takes a file for each operation. More would take the disk's time from the
 // rounds; fewer would leave 10 MiB files, which the bars are about, a handful.
-const headerBytesPerBlock = 128 << 20
+const bytesPerBlock = 128 << 20
 
 // The sizes and headers of the suite, by the names of the parameters.
-var headerSizes = []struct {
+var sizes = []struct {
 	name  string
 	bytes int64
 }{{"1KiB", 1 << 10}, {"1MiB", 1 << 20}, {"10MiB", 10 << 20}, {"100MiB", 100 << 20}}
@@ -36,7 +36,7 @@ func Quick() []lab.Experiment {
 // Jobs returns the jobs of the suite.
 func Jobs() []job.Job[Inserter] {
 	var list []job.Job[Inserter]
-	for _, size := range headerSizes {
+	for _, size := range sizes {
 		for _, head := range []string{"128", "4096"} {
 			for _, cache := range []string{datafile.Warm, datafile.Cold} {
 				list = append(list, insert(size.name, head, cache))
@@ -53,11 +53,11 @@ func Jobs() []job.Job[Inserter] {
 // insertion costs, since a shift drops the file's pages: it is taken after the timed
 // part as next_read_ns.
 func insert(size, head, cache string) job.Job[Inserter] {
-	sizeBytes, err := headerSize(size)
+	sizeBytes, err := sizeOf(size)
 	if err != nil {
 		panic(err) // sizes are written in this file
 	}
-	ways := headerWays()
+	ways := insertWays()
 	if head == "4096" {
 		ways = append(ways, tornSlot())
 	}
@@ -68,7 +68,7 @@ func insert(size, head, cache string) job.Job[Inserter] {
 			Question: fmt.Sprintf("Which way of putting %s bytes before a file of %s is fastest?", head, size),
 			Op: fmt.Sprintf("%s bytes before the first byte of a file of %s of its own, which is %s",
 				head, size, map[string]string{datafile.Warm: "in the page cache", datafile.Cold: "not in the page cache"}[cache]),
-			MaxOps: min(2_000, max(2, headerBytesPerBlock/sizeBytes)),
+			MaxOps: min(2_000, max(2, bytesPerBlock/sizeBytes)),
 		},
 		Ways: ways,
 		Run:  func(b *lab.B, at job.Site, i Inserter) error { return runInsert(b, at, i, false) },
@@ -110,8 +110,8 @@ func inject(files int64) job.Job[Inserter] {
 	}
 }
 
-func headerSize(name string) (int64, error) {
-	for _, s := range headerSizes {
+func sizeOf(name string) (int64, error) {
+	for _, s := range sizes {
 		if s.name == name {
 			return s.bytes, nil
 		}
@@ -131,12 +131,12 @@ func runInsert(b *lab.B, at job.Site, in Inserter, thenRead bool) error {
 	if err != nil {
 		return err
 	}
-	size, err := headerSize(b.Params["size"])
+	size, err := sizeOf(b.Params["size"])
 	if err != nil {
 		return err
 	}
 	head := Head(n)
-	files, err := makeHeaderFiles(at.Dir, b.N, size, int64(n), in.Prepare, b.Params["cache"] == datafile.Cold)
+	files, err := makeFiles(at.Dir, b.N, size, int64(n), in.Prepare, b.Params["cache"] == datafile.Cold)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func runInsert(b *lab.B, at job.Site, in Inserter, thenRead bool) error {
 // follow each other.
 func runInject(b *lab.B, at job.Site, in Inserter) error {
 	n := max(1, (b.N+injectPerFile-1)/injectPerFile)
-	files, err := makeHeaderFiles(at.Dir, n, injectSize, injectPerFile*injectHead, in.Prepare, false)
+	files, err := makeFiles(at.Dir, n, injectSize, injectPerFile*injectHead, in.Prepare, false)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func TestHeaderWaysInsert(t *testing.T) {
 // checkHeaders looks at the files that a block left.
 func checkHeaders(t *testing.T, dir, what string, params run.Params, n int) {
 	t.Helper()
-	size, err := headerSize(params["size"])
+	size, err := sizeOf(params["size"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestHeaderFilesNoticeLoss(t *testing.T) {
 			return os.WriteFile(name, append(head, make([]byte, 2<<10)...), 0o644)
 		},
 	} {
-		files, err := makeHeaderFiles(t.TempDir(), 1, 1<<10, 16, nil, false)
+		files, err := makeFiles(t.TempDir(), 1, 1<<10, 16, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func writeAtHead(name string, head []byte) error {
 }
 
 func TestHeaderWaysKeepTheirPromise(t *testing.T) {
-	for _, w := range headerWays() {
+	for _, w := range insertWays() {
 		power := strings.HasSuffix(w.Name, " power") || strings.HasSuffix(w.Name, " + fsync")
 		if power != (w.Promise.Level == durability.Power) {
 			t.Errorf("%s promises %v", w.Name, w.Promise)

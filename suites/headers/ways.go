@@ -137,8 +137,8 @@ func insertWith(p durability.Promise, o header.Options) func(name string, head [
 	}
 }
 
-// AsPromised returns an error that is errors.ErrUnsupported where a place cannot do
-// what was asked for, or only with another promise than p.
+// AsPromised returns an errors.ErrUnsupported where a place cannot insert the way that
+// was asked for, or keeps another promise than p. Other errors are returned as they are.
 func AsPromised(r header.Result, err error, p durability.Promise) error {
 	switch {
 	case errors.Is(err, header.ErrStrategy):
@@ -160,7 +160,7 @@ func AsPromised(r header.Result, err error, p durability.Promise) error {
 }
 
 // reserved is header.Insert into room that was reserved before, which is not
-// timed: whoever writes a file that will get headers reserves as it makes it.
+// timed: a program that will insert headers reserves as it makes the file.
 func reserved(level durability.Level, after durability.After) Way {
 	o := header.Options{
 		Mode: header.InPlace, Strategy: header.Slot, Level: level, Pad: header.PadByte('\n'),
@@ -223,8 +223,8 @@ func forcedInsertions() []Way {
 	}
 }
 
-// headerWays are all ways for a single header, grouped by what they survive.
-func headerWays() []Way {
+// insertWays are all ways for a single header, grouped by what they survive.
+func insertWays() []Way {
 	return slices.Concat(
 		[]Way{readAndRewrite(durability.Kill), copyAndRename(durability.Kill)},
 		autoInsertions(durability.Kill), forcedInsertions(),

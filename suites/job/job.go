@@ -54,8 +54,8 @@ type Job[S any] struct {
 	Run func(b *lab.B, at Site, s S) error
 	// Close, unless nil, closes what a way has opened.
 	Close func(s S) error
-	// Promise, unless nil, is what a way promises for this job, from what it
-	// promises in general.
+	// Promise, unless nil, returns the promise of a way for this job from its
+	// promise in general.
 	Promise func(p durability.Promise) durability.Promise
 }
 

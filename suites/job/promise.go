@@ -2,7 +2,7 @@ package job
 
 import "github.com/stele-go/stele/durability"
 
-// NothingWritten is the promise of a way that writes nothing.
+// NothingWritten returns the promise of a way that writes nothing.
 func NothingWritten() durability.Promise { return Promise(durability.None, durability.Torn) }
 
 // Promise returns the promise of a level and a state after a crash.

@@ -1,8 +1,7 @@
 package job
 
-// A Scale divides the sizes of the published workloads: 1 for what is
-// published, more for tests.
+// A Scale divides the sizes of workloads: 1 leaves them as they are, tests take more.
 type Scale int64
 
-// Of is a size, of a MiB at least.
+// Of returns bytes divided by s, 1 MiB at least.
 func (s Scale) Of(bytes int64) int64 { return max(bytes/int64(s), 1<<20) }

@@ -9,15 +9,17 @@ import (
 	"github.com/stele-go/stele/lab/stats"
 )
 
-// A Timer times each operation by itself, as the reports did: two readings
-// of the clock are in each figure.
+// A Timer times each operation by itself: two readings of the clock are in each figure.
 type Timer struct{ Hist *run.Histogram }
 
+// NewTimer returns an empty Timer.
 func NewTimer() Timer { return Timer{Hist: run.NewHistogram()} }
 
+// Since records the time since begin.
 func (s Timer) Since(begin time.Time) { s.Hist.Record(max(1, int64(time.Since(begin)))) }
 
-// Report gives mean, median and 99th percentile under names with prefix.
+// Report reports mean, median and 99th percentile as metrics whose names begin with
+// prefix, or why there is no percentile.
 func (s Timer) Report(b *lab.B, prefix string) {
 	b.Report(prefix+"_mean_ns", s.Hist.Mean())
 	for _, p := range []float64{50, 99} {

@@ -37,7 +37,7 @@ const (
 
 // writeLogFile writes so many lines, whole chunks, into a new file, which is
 // synced.
-func writeLogFile(name string, l *lineSource, lines int64) (err error) {
+func writeLogFile(name string, l *Lines, lines int64) (err error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err

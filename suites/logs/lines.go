@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// lineSource makes realistic log lines, the same ones for the same seed: either
-// of the systems in loglines_systems.go, or by going through real logs over
-// and over (loglines_corpus.go), with times, numbers and ids that change as
+// Lines makes realistic log lines, the same ones for the same seed: either
+// of the systems in lines_systems.go, or by going through real logs over
+// and over (lines_corpus.go), with times, numbers and ids that change as
 // in life. Lines are about 140 bytes on average, of some 400 streams, of which
 // a few have most of the lines. It is for one goroutine; Fork makes more.
-type lineSource struct {
+type Lines struct {
 	*logSystems
 	// now is the time of the last line. It grows by 131 us a line on average.
 	now    int64
@@ -79,7 +79,7 @@ const (
 
 // NewLines makes lines of the built-in systems, or of the files *.log in the
 // folder corpus, each of which is a system.
-func NewLines(seed uint64, corpus string) (*lineSource, error) {
+func NewLines(seed uint64, corpus string) (*Lines, error) {
 	var b logBuilder
 	var err error
 	if corpus == "" {
@@ -90,13 +90,13 @@ func NewLines(seed uint64, corpus string) (*lineSource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("log lines: %w", err)
 	}
-	return (&lineSource{logSystems: b.finish()}).Fork(seed), nil
+	return (&Lines{logSystems: b.finish()}).Fork(seed), nil
 }
 
 // Fork returns another sequence of lines of the same systems and streams,
 // which starts at logStart. It has none of the words that were planted.
-func (l *lineSource) Fork(seed uint64) *lineSource {
-	f := &lineSource{logSystems: l.logSystems, now: logStart, rng: *rand.NewPCG(seed, 0x10911e5)}
+func (l *Lines) Fork(seed uint64) *Lines {
+	f := &Lines{logSystems: l.logSystems, now: logStart, rng: *rand.NewPCG(seed, 0x10911e5)}
 	f.hosts = make([]logHost, len(l.systems)*logHosts)
 	for i := range f.hosts {
 		h := &f.hosts[i]
@@ -114,7 +114,7 @@ func (l *lineSource) Fork(seed uint64) *lineSource {
 }
 
 // Next makes the next line.
-func (l *lineSource) Next(e *Line) {
+func (l *Lines) Next(e *Line) {
 	r := l.rng.Uint64()
 	system, host := int(l.system[byte(r)]), int(l.host[byte(r>>8)])
 	s := &l.systems[system]
@@ -165,7 +165,7 @@ type logPlant struct {
 
 // Plant puts a word of its own into the line-th line, counted from 0, which
 // must not have been made yet.
-func (l *lineSource) Plant(word string, line int64) error {
+func (l *Lines) Plant(word string, line int64) error {
 	if line < l.count {
 		return fmt.Errorf("line %d has been made already", line)
 	}
@@ -176,7 +176,7 @@ func (l *lineSource) Plant(word string, line int64) error {
 
 // plant puts the words that are due before the last word of the line: where a
 // line of JSON has a space, it is within a string.
-func (l *lineSource) plant() {
+func (l *Lines) plant() {
 	for len(l.plants) > 0 && l.plants[0].line == l.count {
 		word := l.plants[0].word
 		l.plants = l.plants[1:]

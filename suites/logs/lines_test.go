@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func mustLogLines(t testing.TB, seed uint64, corpus string) *lineSource {
+func mustLogLines(t testing.TB, seed uint64, corpus string) *Lines {
 	t.Helper()
 	l, err := NewLines(seed, corpus)
 	if err != nil {
@@ -22,7 +22,7 @@ func mustLogLines(t testing.TB, seed uint64, corpus string) *lineSource {
 }
 
 // sumOf is a hash of the next n lines and what is told of them.
-func sumOf(l *lineSource, n int, seed maphash.Seed) uint64 {
+func sumOf(l *Lines, n int, seed maphash.Seed) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	var e Line
@@ -51,7 +51,7 @@ func TestLogLinesAreTheSameForASeed(t *testing.T) {
 	}
 }
 
-// What is said in the comment of lineSource, and in that of logLine.
+// What is said in the comment of Lines, and in that of logLine.
 func TestLogLinesAreAsInLife(t *testing.T) {
 	const n = 200_000
 	l := mustLogLines(t, 1, "")

@@ -92,7 +92,7 @@ func idOf(session uint64, which uint32) uint64 {
 }
 
 // append fills in a line.
-func (l *lineSource) append(dst []byte, parts logTemplate, h *logHost, session uint64) []byte {
+func (l *Lines) append(dst []byte, parts logTemplate, h *logHost, session uint64) []byte {
 	for i := range parts {
 		p := &parts[i]
 		switch p.kind {
@@ -140,7 +140,7 @@ func (l *lineSource) append(dst []byte, parts logTemplate, h *logHost, session u
 }
 
 // size is a number from p.from to p.to, each number of bits alike likely.
-func (l *lineSource) size(p *logPart) uint64 {
+func (l *Lines) size(p *logPart) uint64 {
 	r := l.rng.Uint64()
 	span := uint64(p.to - p.from)
 	span >>= randBelow(r<<32, uint64(bits.Len64(span)))

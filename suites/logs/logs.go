@@ -17,15 +17,15 @@ import (
 )
 
 // CorpusEnv is the environment variable with the folder of real logs (files
-// *.log) that suite log makes its lines from. Without it they are made up. A
+// *.log) that suite log makes its lines from. Without it they are generated. A
 // block has it from its experiment.
 const CorpusEnv = "STELE_CORPUS"
 
 // logLinesOf is how many lines the blocks of a run share.
 const logLinesOf = 2_000_000
 
-// Full is the suite log, with lines from the folder corpus, or made up where
-// that is "". The number of lines is divided by s.
+// Full returns the experiments of the suite, with lines from the folder corpus, or
+// generated ones where that is "". The number of lines is divided by s.
 func Full(s job.Scale, corpus string) []lab.Experiment {
 	l := logSuite{scale: s, corpus: corpus}
 	var list []lab.Experiment
@@ -40,8 +40,8 @@ func Full(s job.Scale, corpus string) []lab.Experiment {
 	return append(list, l.restart())
 }
 
-// Quick is what best shows what the suite is about: batches that are durable,
-// and that a kill leaves.
+// Quick returns the experiment that shows best what the suite is about: batches that
+// survive a power cut, and batches that survive kill -9.
 func Quick(s job.Scale, corpus string) []lab.Experiment {
 	l := logSuite{scale: s, corpus: corpus}
 	return []lab.Experiment{job.Only(l.append(100, 16).Build(), WayGobPower, WayStorePower, WayGob, WayStoreKill)}

@@ -377,8 +377,8 @@ func (l *logFile) commonWord() (string, error) {
 	return most, err
 }
 
-// copyStore makes a store of the files of another, which nobody changes. Segments
-// never change: their files are shared where the file system has hard links.
+// copyStore makes a store of the files of another, which must not change. Segments
+// never do: their files are shared where the file system has hard links.
 func copyStore(from, to string) error {
 	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -27,8 +27,7 @@ const (
 // restartLines are what the log of a killed store has at most, 140 MB of them.
 const restartLines = 1_000_000
 
-// restart is what has to be done before a service can go on. The files are not
-// in the page cache.
+// restart opens a store after kill -9. The files are not in the page cache.
 func (l logSuite) restart() lab.Experiment {
 	e := l.experiment("restart", run.Params{})
 	lines := min(l.lines(), restartLines)

@@ -22,7 +22,8 @@ import (
 )
 
 // LinesOf makes a batch of n lines, each by itself.
-func LinesOf(source *lineSource, labels []logstore.Labels, n int) logstore.Batch {
+// LinesOf returns a batch of the next n lines, one a stream entry.
+func LinesOf(source *Lines, labels []logstore.Labels, n int) logstore.Batch {
 	batch := make(logstore.Batch, n)
 	var e Line
 	for i := range batch {

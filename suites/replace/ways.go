@@ -14,7 +14,7 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// replacePerm is what every way is asked to give new files.
+// replacePerm is the mode of new files, the same for every way.
 const replacePerm fs.FileMode = 0o644
 
 // A Way is a way of replacing files.
@@ -22,11 +22,11 @@ type Way = job.Way[Replacer]
 
 // A Replacer replaces files in the folder it was opened for.
 type Replacer struct {
-	// Write gives the file name, which is a single one, new content. It is
-	// called from many goroutines, each with its own name.
+	// Write replaces the content of the file name, a single path element. Many
+	// goroutines call it, each with its own name.
 	Write func(name string, data []byte) error
-	// Batch gives each of the files the same new content. nil stands for
-	// calling Write for each.
+	// Batch replaces the content of many files by the same data. Where it is nil,
+	// Write is called for each.
 	Batch func(names []string, data []byte) error
 	// Close may be nil.
 	Close func() error
@@ -173,8 +173,8 @@ func rootReplace() Way {
 	}
 }
 
-// osWriteFile truncates the file: whoever reads it meanwhile, and a crash,
-// finds any part of the new content.
+// osWriteFile truncates the file: a concurrent reader, or a crash, finds any part of
+// the new content.
 func osWriteFile() Way {
 	return Way{
 		Name: "os.WriteFile", Promise: job.Promise(durability.Kill, durability.Torn), Baseline: true,

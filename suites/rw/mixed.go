@@ -26,7 +26,7 @@ const (
 	VariantPastCache = "past the page cache"
 )
 
-// Names of what the Go scheduler does meanwhile.
+// Metrics of the Go scheduler during the load.
 const (
 	SchedMean = "sched_wait_mean_ns"
 	schedP50  = "sched_wait_p50_ns"
@@ -38,18 +38,20 @@ const (
 // should come more than once.
 const mixedOps = 200_000
 
-// rwMixed asks what a load of reads, writes and stats does to the scheduler.
-func rwMixed(s job.Scale, goroutines int) lab.Experiment {
+// mixed asks what a load of reads, writes and stats does to the scheduler.
+func mixed(s job.Scale, goroutines int) lab.Experiment {
 	e := MixedLoad(s, goroutines)
 	e.Suite, e.Name = "rw", "mixed"
 	return e
 }
 
+// MixedLoad is goroutines that read, write and stat one file. Suite and Name are the
+// caller's to set.
 func MixedLoad(s job.Scale, goroutines int) lab.Experiment {
 	e := lab.Experiment{
 		Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
 		Question: fmt.Sprintf("How long do %d goroutines that read, write and stat wait for a processor?", goroutines),
-		Op:       fmt.Sprintf("a third each of 4 KiB read, 4 KiB written, at random pages of a file of %s, and one stat of it", units.Size(rwRewritten)),
+		Op:       fmt.Sprintf("a third each of 4 KiB read, 4 KiB written, at random pages of a file of %s, and one stat of it", units.Size(rewrittenBytes)),
 		// Written over is what is there already, so that each way can do as many
 		// as it takes for the time of a block.
 		MaxOps: mixedOps, Stateless: true,
@@ -61,7 +63,7 @@ func MixedLoad(s job.Scale, goroutines int) lab.Experiment {
 		e.Variants = append(e.Variants, lab.Variant{
 			Name: w.name, Doc: w.doc, Promise: killTorn, Baseline: w.state == datafile.Warm,
 			Run: func(b *lab.B) (err error) {
-				f, err := newRewritten(b, s.Of(rwRewritten), w.state)
+				f, err := newRewritten(b, s.Of(rewrittenBytes), w.state)
 				if err != nil {
 					return err
 				}

@@ -18,7 +18,7 @@ import (
 )
 
 // ringDepth is how many requests the ways with io_uring keep in flight where
-// the depth is not what is asked about.
+// the experiment is not about the depth.
 const ringDepth = 32
 
 // A Reader reads blocks of a file.
@@ -34,12 +34,13 @@ func ReadWay(name, doc string, r Reader) job.Way[Reader] {
 	return job.Way[Reader]{Name: name, Doc: doc, Promise: job.NothingWritten(), Open: job.Fixed(r)}
 }
 
-// A BlockReader hands block after block to look.
+// A BlockReader passes the block at an offset to look.
 type BlockReader struct {
 	At    func(off int64, look func(p []byte) error) error
 	Close func() error
 }
 
+// ReadAtInto returns a BlockReader.At that reads into buf.
 func ReadAtInto(f io.ReaderAt, buf []byte) func(off int64, look func([]byte) error) error {
 	return func(off int64, look func([]byte) error) error {
 		if n, err := f.ReadAt(buf, off); n < len(buf) {

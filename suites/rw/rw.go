@@ -12,57 +12,57 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// The files of suite rw. They are smaller where the disk is small: see openBig.
+// The files of the suite. They are smaller where the disk is small: see datafile.Open.
 const (
-	QuickFile  = 256 * datafile.MiB
-	rwFullFile = 1024 * datafile.MiB
-	// rwStream is how much a sequential block reads or writes.
-	rwStream = 128 * datafile.MiB
-	// rwRewritten is the file that random writes go to. Each block has its own,
+	QuickFile = 256 * datafile.MiB
+	fullFile  = 1024 * datafile.MiB
+	// streamBytes is how much a sequential block reads or writes.
+	streamBytes = 128 * datafile.MiB
+	// rewrittenBytes is the file that random writes go to. Each block has its own,
 	// written before, so that no write has to allocate.
-	rwRewritten = 64 * datafile.MiB
+	rewrittenBytes = 64 * datafile.MiB
 )
 
 // streamRounds bounds the rounds of experiment sequential-write, each of which
 // writes some 2 GiB.
 const streamRounds = 10
 
-// rwRandomOps bounds the random reads and writes of a block.
-const rwRandomOps = 20_000
+// randomOps bounds the random reads and writes of a block.
+const randomOps = 20_000
 
-// Full is the suite rw. Files of the published sizes are divided by s.
+// Full returns the experiments of the suite. The sizes of files are divided by s.
 func Full(s job.Scale) []lab.Experiment {
 	var list []lab.Experiment
 	states := []string{datafile.Warm, datafile.Cold, datafile.Direct}
 	for _, state := range states {
-		list = append(list, rwRandomRead(s, rwFullFile, state))
+		list = append(list, randomRead(s, fullFile, state))
 	}
-	list = append(list, rwRandomRead(s, QuickFile, datafile.Warm))
+	list = append(list, randomRead(s, QuickFile, datafile.Warm))
 	for _, block := range []int{64 << 10, 1 << 20} {
 		for _, state := range states {
-			list = append(list, rwSequentialRead(s, block, state))
+			list = append(list, sequentialRead(s, block, state))
 		}
 	}
 	for _, state := range []string{datafile.Warm, datafile.Direct} {
-		list = append(list, rwRandomWrite(s, state))
+		list = append(list, randomWrite(s, state))
 	}
 	for _, block := range []int{64 << 10, 1 << 20} {
-		list = append(list, rwSequentialWrite(s, block))
+		list = append(list, sequentialWrite(s, block))
 	}
-	list = append(list, rwReadSurface(s), rwWriteSurface(s))
+	list = append(list, readSurface(s), writeSurface(s))
 	for _, goroutines := range []int{100, 1000} {
-		list = append(list, rwMixed(s, goroutines))
+		list = append(list, mixed(s, goroutines))
 	}
 	return list
 }
 
-// Quick is what best shows what the suite is about.
+// Quick returns the experiment that shows best what the suite is about.
 func Quick(s job.Scale) []lab.Experiment {
-	e := rwRandomRead(s, QuickFile, datafile.Warm)
+	e := randomRead(s, QuickFile, datafile.Warm)
 	return []lab.Experiment{job.Only(e, "os.File", "fileio mapped", "fileio mapped, View", ringReads().Name)}
 }
 
-// pastName and rwParams make what goes past the page cache a job of its own, for
+// pastName and params make what goes past the page cache a job of its own, for
 // its ways are others; warm and cold are points of one job.
 func pastName(state string) string {
 	if state == datafile.Direct {
@@ -71,7 +71,7 @@ func pastName(state string) string {
 	return ""
 }
 
-func rwParams(state, key, value string) run.Params {
+func params(state, key, value string) run.Params {
 	p := run.Params{key: value}
 	if state != datafile.Direct {
 		p["cache"] = state
@@ -88,14 +88,14 @@ func sizeKey(size int) string {
 	return strconv.Itoa(size>>10) + "KiB"
 }
 
-func rwRandomRead(s job.Scale, size int, state string) lab.Experiment {
+func randomRead(s job.Scale, size int, state string) lab.Experiment {
 	j := Reads{Size: s.Of(int64(size)), Block: datafile.PageSize, State: state, Random: true}
 	e := lab.Experiment{
 		Suite: "rw", Name: "random-read" + pastName(state),
-		Params:   rwParams(state, "size", sizeKey(size)),
+		Params:   params(state, "size", sizeKey(size)),
 		Question: fmt.Sprintf("Which way of reading 4 KiB anywhere in a file, %s, is fastest?", datafile.StateText(state)),
 		Op:       fmt.Sprintf("4 KiB read at a random page of a file of %s, and looked at", units.Size(int64(size))),
-		MaxOps:   rwRandomOps, Stateless: state != datafile.Cold,
+		MaxOps:   randomOps, Stateless: state != datafile.Cold,
 	}
 	if state == datafile.Warm {
 		e.MaxOps = 0 // as many as there is time for: they leave nothing behind
@@ -103,15 +103,15 @@ func rwRandomRead(s job.Scale, size int, state string) lab.Experiment {
 	return j.experiment(e)
 }
 
-// rwSequentialRead reads a stream of rwStream in blocks.
-func rwSequentialRead(s job.Scale, block int, state string) lab.Experiment {
+// sequentialRead reads a stream of streamBytes in blocks.
+func sequentialRead(s job.Scale, block int, state string) lab.Experiment {
 	j := Reads{Size: s.Of(QuickFile), Block: block, State: state}
 	return j.experiment(lab.Experiment{
 		Suite: "rw", Name: "sequential-read" + pastName(state),
-		Params:   rwParams(state, "block", sizeKey(block)),
+		Params:   params(state, "block", sizeKey(block)),
 		Question: fmt.Sprintf("Which way of reading a file from start to end in blocks of %s, %s, is fastest?", units.Size(int64(block)), datafile.StateText(state)),
-		Op:       fmt.Sprintf("the next %s of a stream of %s, read and looked at", units.Size(int64(block)), units.Size(rwStream)),
-		Ops:      max(1, s.Of(rwStream)/int64(block)),
+		Op:       fmt.Sprintf("the next %s of a stream of %s, read and looked at", units.Size(int64(block)), units.Size(streamBytes)),
+		Ops:      max(1, s.Of(streamBytes)/int64(block)),
 	})
 }
 
@@ -122,16 +122,16 @@ func (j Reads) experiment(e lab.Experiment) lab.Experiment {
 	return all.Build()
 }
 
-// rwRandomWrite overwrites pages of a file that is written already.
-func rwRandomWrite(s job.Scale, state string) lab.Experiment {
+// randomWrite overwrites pages of a file that is written already.
+func randomWrite(s job.Scale, state string) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "rw", Name: "random-write" + pastName(state),
-		Params:   rwParams(state, "size", sizeKey(rwRewritten)),
+		Params:   params(state, "size", sizeKey(rewrittenBytes)),
 		Question: fmt.Sprintf("Which way of overwriting 4 KiB anywhere in a file, %s, is fastest?", datafile.StateText(state)),
-		Op:       fmt.Sprintf("4 KiB written over a random page of a file of %s", units.Size(rwRewritten)),
-		MaxOps:   rwRandomOps,
+		Op:       fmt.Sprintf("4 KiB written over a random page of a file of %s", units.Size(rewrittenBytes)),
+		MaxOps:   randomOps,
 	}
-	size := s.Of(rwRewritten)
+	size := s.Of(rewrittenBytes)
 	j := job.Job[pageWriter]{
 		Experiment: e, Ways: pageWriteWays(state),
 		Run: func(b *lab.B, _ job.Site, w pageWriter) error { return w.run(b, size, state) },
@@ -139,17 +139,17 @@ func rwRandomWrite(s job.Scale, state string) lab.Experiment {
 	return j.Build()
 }
 
-// rwSequentialWrite writes whole streams, for only of a whole stream can be
+// sequentialWrite writes whole streams, for only of a whole stream can be
 // said what survives: until it is flushed a part of it is in the program.
-func rwSequentialWrite(s job.Scale, block int) lab.Experiment {
+func sequentialWrite(s job.Scale, block int) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "rw", Name: "sequential-write",
-		Params:   run.Params{"block": sizeKey(block), "stream": sizeKey(rwStream)},
-		Question: fmt.Sprintf("Which way of writing a file of %s in blocks of %s is fastest?", units.Size(rwStream), units.Size(int64(block))),
-		Op:       fmt.Sprintf("%s written into a new file in blocks of %s", units.Size(rwStream), units.Size(int64(block))),
+		Params:   run.Params{"block": sizeKey(block), "stream": sizeKey(streamBytes)},
+		Question: fmt.Sprintf("Which way of writing a file of %s in blocks of %s is fastest?", units.Size(streamBytes), units.Size(int64(block))),
+		Op:       fmt.Sprintf("%s written into a new file in blocks of %s", units.Size(streamBytes), units.Size(int64(block))),
 		Ops:      1, MaxRounds: streamRounds,
 	}
-	size := s.Of(rwStream)
+	size := s.Of(streamBytes)
 	j := job.Job[streamWriter]{
 		Experiment: e, Ways: streamWriteWays(),
 		Run: func(b *lab.B, at job.Site, w streamWriter) error { return runStream(b, at, w, size, block) },

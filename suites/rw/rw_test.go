@@ -73,7 +73,7 @@ func checkRW(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, b *run
 		}
 	case "sequential-write":
 		got, err := os.ReadFile(filepath.Join(dir, "stream"))
-		if want := bytes.Repeat([]byte{streamByte}, int(Tiny.Of(rwStream))); err != nil || !bytes.Equal(got, want) {
+		if want := bytes.Repeat([]byte{streamByte}, int(Tiny.Of(streamBytes))); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: %s left %d bytes, which are not the stream (%v)", e.ID(), v.Name, len(got), err)
 		}
 	case "random-write", "random-write-direct":
@@ -221,7 +221,7 @@ func TestRWPromises(t *testing.T) {
 			}
 		}
 		if strings.HasPrefix(e.Name, "sequential") {
-			moved := e.Ops * rwStream
+			moved := e.Ops * streamBytes
 			if reads := e.Name != "sequential-write"; reads {
 				moved = e.Ops * map[string]int64{"64KiB": 64 << 10, "1MiB": 1 << 20}[e.Params["block"]]
 			}

@@ -28,8 +28,8 @@ type Surface struct {
 	Promise durability.Promise
 }
 
-// rwReadSurface asks how many reads at once the device wants.
-func rwReadSurface(s job.Scale) lab.Experiment {
+// readSurface asks how many reads at once the device wants.
+func readSurface(s job.Scale) lab.Experiment {
 	j := Surface{Size: s.Of(QuickFile), Promise: job.NothingWritten()}
 	e := j.Experiment("read", QuickFile, "4 KiB read past the page cache at a random page")
 	for _, n := range []int{1, 2, 4, 8, 16, 32, 64} {
@@ -43,11 +43,11 @@ func rwReadSurface(s job.Scale) lab.Experiment {
 	return e
 }
 
-// rwWriteSurface asks the same of writes that are not synced, with fewer
+// writeSurface asks the same of writes that are not synced, with fewer
 // points: each block first writes its file.
-func rwWriteSurface(s job.Scale) lab.Experiment {
-	j := Surface{Size: s.Of(rwRewritten), write: true, Promise: killTorn}
-	e := j.Experiment("write", rwRewritten, "4 KiB written past the page cache over a random page")
+func writeSurface(s job.Scale) lab.Experiment {
+	j := Surface{Size: s.Of(rewrittenBytes), write: true, Promise: killTorn}
+	e := j.Experiment("write", rewrittenBytes, "4 KiB written past the page cache over a random page")
 	for _, n := range []int{1, 4, 16, 64} {
 		e.Variants = append(e.Variants, j.Blocking("goroutines", n))
 	}
@@ -59,6 +59,8 @@ func rwWriteSurface(s job.Scale) lab.Experiment {
 	return e
 }
 
+// Experiment returns an experiment without variants: op is "read" or "write", what an
+// operation is.
 func (j Surface) Experiment(op string, size int, what string) lab.Experiment {
 	return lab.Experiment{
 		Suite: "rw", Name: "surface-" + op, Params: run.Params{"size": sizeKey(size)},

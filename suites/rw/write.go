@@ -188,6 +188,7 @@ func runStream(b *lab.B, at job.Site, write streamWriter, size int64, block int)
 // streamByte is what streams are full of.
 const streamByte = 's'
 
+// StreamBlock returns a block of a stream, aligned for direct I/O.
 func StreamBlock(block int) []byte {
 	p := sys.AlignedBuffer(block, datafile.PageSize)
 	for i := range p {
@@ -196,12 +197,13 @@ func StreamBlock(block int) []byte {
 	return p
 }
 
+// WriteStream writes a stream of size bytes in blocks.
 func WriteStream(w io.Writer, size int64, block int) error {
 	return writeBlocks(w, size, StreamBlock(block))
 }
 
-// writeBlocks writes the same block again and again. Who times it makes the
-// block before.
+// writeBlocks writes the same block again and again. The caller makes the block before
+// the timer starts.
 func writeBlocks(w io.Writer, size int64, block []byte) error {
 	for left := size; left > 0; left -= int64(len(block)) {
 		block = block[:min(left, int64(len(block)))]
@@ -261,7 +263,7 @@ func ringStream(f *os.File, size int64, block []byte) (err error) {
 	}
 	bufs := make([][]byte, streamDepth)
 	for i := range bufs {
-		bufs[i] = block // who writes one only reads it
+		bufs[i] = block // requests only read it
 	}
 	r, err := openRing(bufs)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 // jumps is how many times the jitter of every lower rate is a jump.
 const jumps = 2
 
-// JitterRule says what the rate of a jump is.
+// JitterRule defines the rate of a jump, for readers of a report.
 var JitterRule = fmt.Sprintf("Jitter is the standard deviation of the operations of a block. It jumps at the first rate from which on it is at least %d times what it is at every lower one, by its interval.", jumps)
 
 // JitterJump returns the first and the last index at which jitter, by rate,
-// may jump, as far as the intervals tell. len(jitter) stands for no jump.
+// may jump by the intervals. len(jitter) stands for no jump.
 func JitterJump(jitter []run.Estimate) (lo, hi int) {
 	lo, hi = len(jitter), len(jitter)
 	for i := 1; i < len(jitter); i++ {
@@ -38,7 +38,7 @@ func JitterJump(jitter []run.Estimate) (lo, hi int) {
 	return lo, hi
 }
 
-// JumpText says where jitter jumps, for the rates that it was taken at.
+// JumpText formats the rate at which jitter jumps: "jump at 80 a second".
 func JumpText(rates []int, jitter []run.Estimate) string {
 	none := len(jitter)
 	switch lo, hi := JitterJump(jitter); {
@@ -55,9 +55,8 @@ func JumpText(rates []int, jitter []run.Estimate) string {
 	}
 }
 
-// Notes are what results say together that none says by itself, a sentence
-// each: for suite sync, at which rate the jitter of each way jumps, and where
-// it is shown what its ways make durable, which no time shows.
+// Notes returns sentences about several results of suite sync together: at which rate
+// the jitter of each way jumps, and which test shows what each way makes durable.
 func Notes(results []*run.Result) []string {
 	type series struct{ place, file string }
 	of := map[series]map[int]*run.Result{}

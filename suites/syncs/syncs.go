@@ -23,14 +23,14 @@ import (
 )
 
 // The ways of the suite are those whose durability power.SyncTable shows
-// by power cuts, so that what is timed here is what was cut there.
+// by power cuts: the same code is timed here and cut there.
 
 // PageSize is what one operation writes.
 const PageSize = 4 << 10
 
-// syncAhead is how much of a file is written before, where it is written over:
+// aheadBytes is how much of a file is written before, where it is written over:
 // enough that a disk does not see the same block again at once.
-const syncAhead = 8 << 20
+const aheadBytes = 8 << 20
 
 // The two things that a write to a file can do.
 const (
@@ -193,7 +193,7 @@ func (s *syncFile) write() error {
 }
 
 func runSync(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
-	s, err := newSyncFile(b, w, "data", syncAhead)
+	s, err := newSyncFile(b, w, "data", aheadBytes)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func runPaced(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := newSyncFile(b, w, "data", syncAhead)
+	s, err := newSyncFile(b, w, "data", aheadBytes)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func TestSyncWaysWrite(t *testing.T) {
 				t.Errorf("%s, %s: %v", e.ID(), v.Name, err)
 				continue
 			}
-			files, size := 1, int64(syncAhead)
+			files, size := 1, int64(aheadBytes)
 			if e.Name == "writers" {
 				files, size = suitetest.Int(t, e.Params["writers"]), 1<<20
 			}

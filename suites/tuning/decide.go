@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
-// A Decision is what was found about a Choice in one run.
+// A Decision is the outcome of a Choice in one run.
 type Decision struct {
 	Field   string // as that of the Choice
 	Default string // likewise

@@ -36,9 +36,8 @@ const (
 	openPlain  = "bufio.Reader, CRC-32C"
 )
 
-// walOpen is what has to be done before a service can go on: to open a log, or
-// to read it through.
-func walOpen(s job.Scale, state string) lab.Experiment {
+// reopening is the recovery of a service: it opens a log, or reads it through.
+func reopening(s job.Scale, state string) lab.Experiment {
 	total := s.Of(openBytes)
 	e := lab.Experiment{
 		Suite: "wal", Name: "open", Params: run.Params{"cache": state},
@@ -207,7 +206,7 @@ func readPlain(name string) (n int64, err error) {
 		}
 		size := binary.LittleEndian.Uint32(head[:])
 		if size > datafile.MiB {
-			return n, errors.New("a frame that nobody wrote")
+			return n, errors.New("a frame is longer than any record")
 		}
 		if int(size) > cap(rec) {
 			rec = make([]byte, size)
@@ -217,7 +216,7 @@ func readPlain(name string) (n int64, err error) {
 			return n, err
 		}
 		if crc32.Checksum(rec, frameTable) != binary.LittleEndian.Uint32(head[4:]) {
-			return n, errors.New("a frame whose checksum is another")
+			return n, errors.New("a frame has a wrong checksum")
 		}
 		n++
 	}

@@ -17,26 +17,26 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// walBytes bounds what a block appends.
-const walBytes = 256 << 20
+// bytesPerBlock bounds what a block appends.
+const bytesPerBlock = 256 << 20
 
 // Full returns the experiments of the suite. The logs that are opened have their
 // published size divided by s.
 func Full(s job.Scale) []lab.Experiment {
 	var delays, opens []lab.Experiment
 	for _, appenders := range []int{1, 16, 64, 1024} {
-		delays = append(delays, walDelay(appenders))
+		delays = append(delays, delaying(appenders))
 	}
 	for _, state := range []string{datafile.Warm, datafile.Cold} {
-		opens = append(opens, walOpen(s, state))
+		opens = append(opens, reopening(s, state))
 	}
-	return slices.Concat(job.Build(Jobs()), []lab.Experiment{walScale()}, delays, opens)
+	return slices.Concat(job.Build(Jobs()), []lab.Experiment{scaling()}, delays, opens)
 }
 
 // Quick returns the experiment that shows best what the suite is about: a lone
 // appender, and many that share syncs.
 func Quick() []lab.Experiment {
-	return []lab.Experiment{job.Only(walScale(), by(wayLone, 1), by(WayAppend, 1), by(WayGroup, 64), by(WayAppend, 64))}
+	return []lab.Experiment{job.Only(scaling(), by(wayLone, 1), by(WayAppend, 1), by(WayGroup, 64), by(WayAppend, 64))}
 }
 
 // Jobs returns the jobs in which logs other than Stele's can take part: records that
@@ -56,7 +56,7 @@ func Experiment(name string, size int) lab.Experiment {
 	return lab.Experiment{
 		Suite: "wal", Name: name, Params: run.Params{"size": strconv.Itoa(size)},
 		Op:     fmt.Sprintf("one record of %s, until it is acknowledged", units.Size(int64(size))),
-		MaxOps: min(1_000_000, walBytes/int64(size)),
+		MaxOps: min(1_000_000, bytesPerBlock/int64(size)),
 		// An append takes as long at the end of a log as at its beginning. If a
 		// way that syncs each record decided how many there are, one that
 		// shares syncs would be done after one.
@@ -69,15 +69,15 @@ func appends(appenders, size int) job.Job[Log] {
 	e.Params["appenders"] = strconv.Itoa(appenders)
 	e.Question = fmt.Sprintf("Which log takes records of %s from %s fastest?", units.Size(int64(size)), job.Appenders(appenders))
 	j := Appending(e)
-	j.Ways = walWays()
+	j.Ways = ways()
 	return j
 }
 
-// walScale is few ways from more and more appenders.
-func walScale() lab.Experiment {
+// scaling is few ways from more and more appenders.
+func scaling() lab.Experiment {
 	e := Experiment("scale", 1<<10)
 	e.Question = "What does a log gain from more appenders?"
-	for _, w := range walWays() {
+	for _, w := range ways() {
 		if w.Promise.Level != durability.Power || w.Name != wayLone && w.Name != WayGroup && w.Name != WayAppend {
 			continue
 		}
@@ -94,8 +94,8 @@ func walScale() lab.Experiment {
 // by names a variant of experiment scale.
 func by(way string, appenders int) string { return way + ", " + job.Appenders(appenders) }
 
-// walDelay is flushes that wait for more records.
-func walDelay(appenders int) lab.Experiment {
+// delaying is flushes that wait for more records.
+func delaying(appenders int) lab.Experiment {
 	e := Experiment("delay", 1<<10)
 	e.Params["appenders"] = strconv.Itoa(appenders)
 	e.Question = fmt.Sprintf("What does it cost or gain %s if a flush waits for more?", job.Appenders(appenders))

@@ -20,7 +20,7 @@ import (
 
 // Every way keeps what several appenders add.
 func TestWALWaysKeepRecords(t *testing.T) {
-	for _, w := range walWays() {
+	for _, w := range ways() {
 		t.Run(w.Name, func(t *testing.T) {
 			dir := suitetest.MemoryDir(t)
 			l, err := w.Open(job.Site{Dir: dir, Ops: suitetest.LogRecords, Size: suitetest.LogRecordSize})
@@ -110,7 +110,7 @@ func TestWrongWALParameterIsAnError(t *testing.T) {
 
 // A log that is not as it was written is an error, and no fast way.
 func TestOpenNoticesDamage(t *testing.T) {
-	e := walOpen(job.Scale(1024), datafile.Warm)
+	e := reopening(job.Scale(1024), datafile.Warm)
 	for _, v := range e.Variants {
 		dir := suitetest.MemoryDir(t)
 		if _, err := lab.RunOnce(t.Context(), &e, &v, dir, 1, 7); err != nil {

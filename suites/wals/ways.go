@@ -24,8 +24,8 @@ type Way = job.Way[Log]
 
 // A Log is an open log.
 type Log struct {
-	// Append returns when the record survives what the way promises. It is
-	// called from many goroutines.
+	// Append returns when the record survives what the way promises. Many
+	// goroutines call it.
 	Append func(rec []byte) error
 	// Close may be nil.
 	Close func() error
@@ -46,8 +46,8 @@ const (
 	wayAppendFirst = "wal.Append "
 )
 
-// walWays are all ways, the baseline of each level first.
-func walWays() []Way {
+// ways are all ways, the baseline of each level first.
+func ways() []Way {
 	return []Way{
 		lone(wayLone, "os.File under a mutex: what most write first", durability.Power, false),
 		lone(wayLone+", written ahead", "the same into a file that zeros were written to before, so that a sync finds no metadata to write", durability.Power, true),
@@ -97,6 +97,7 @@ const FrameHead = 8
 
 var frameTable = crc32.MakeTable(crc32.Castagnoli)
 
+// AppendFrame appends a record behind its length and its CRC-32C to b.
 func AppendFrame(b, rec []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(rec)))
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(rec, frameTable))
@@ -186,8 +187,8 @@ type groupRequest struct {
 	done chan error
 }
 
-// GroupCommit is what a good engineer writes in an afternoon: a goroutine
-// takes all that wait, writes them at once, syncs once, and answers.
+// GroupCommit is the usual group commit: a goroutine takes all records that wait in a
+// channel, writes them in one call, syncs once, and answers each appender.
 func GroupCommit() Way {
 	return Way{
 		Name: WayGroup, Doc: "a goroutine takes all that wait in a channel, writes them at once, syncs once, and answers each",

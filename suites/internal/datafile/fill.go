@@ -25,7 +25,7 @@ func Fill(name string, size int) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Noise fills with bytes that no file system can compress.
+// Noise returns a function that fills memory with bytes that do not compress.
 func Noise() func(p []byte) {
 	rng := rand.NewChaCha8([32]byte{1})
 	return func(p []byte) { rng.Read(p) } // never fails
@@ -39,6 +39,7 @@ func SumWords(p []byte) (sum uint64) {
 	return sum
 }
 
+// SyncDir syncs a folder.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -47,9 +48,9 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Touched writes to memory for direct I/O, so that it is there when the timer
-// starts. On btrfs a direct read into memory that is not goes through the page
-// cache instead (fs/btrfs/direct-io.c, btrfs_direct_read).
+// Touched writes to p, memory for direct I/O, so that its pages are resident when the
+// timer starts. On btrfs a direct read into pages that are not goes through the page
+// cache (fs/btrfs/direct-io.c, btrfs_direct_read).
 func Touched(p []byte) []byte {
 	for i := range p {
 		p[i] = 1

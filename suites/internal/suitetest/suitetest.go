@@ -15,6 +15,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
+// Int parses a number.
 func Int(t *testing.T, s string) int {
 	t.Helper()
 	n, err := strconv.Atoi(s)
@@ -27,6 +28,7 @@ func Int(t *testing.T, s string) int {
 // About is an estimate with a narrow interval.
 func About(x float64) run.Estimate { return Wide(x, 0.01) }
 
+// Wide is an estimate whose interval is x plus and minus a share of it.
 func Wide(x, share float64) run.Estimate {
 	d := math.Abs(x) * share
 	return run.Estimate{Median: x, Lo: x - d, Hi: x + d, Confidence: 0.95, N: 10}
@@ -83,6 +85,7 @@ func RunOnce(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, ops in
 	return &b, ""
 }
 
+// Tree returns the directories below root, and fails for other files.
 func Tree(t *testing.T, root string) []string {
 	t.Helper()
 	var list []string
