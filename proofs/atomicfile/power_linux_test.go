@@ -24,8 +24,8 @@ import (
 // The proof of package atomicfile: whenever the power is cut, each name holds
 // the content that was acknowledged last, or a later one, whole.
 
-// A replaced is an entry of the ledger: name has version, durably. Or, begun:
-// whoever cuts the power from now on may find version.
+// A replaced is an entry of the ledger: name has version, durably or, if begun,
+// after some cuts from now on.
 type replaced struct {
 	Name    string
 	Version int

@@ -61,7 +61,7 @@ func promised(o fileio.WriterOptions, commitEvery int) func(dir string, ack func
 	}
 }
 
-// afterOthers is promised for a Writer that goes on where somebody else has
+// afterOthers is promised for a Writer that continues a file that others have
 // written and not synced: the first records are theirs.
 func afterOthers(o fileio.WriterOptions) func(dir string, ack func(int64)) error {
 	return func(dir string, ack func(int64)) (err error) {

@@ -71,7 +71,7 @@ func (s *interruptedShift) prepare(dir string) error {
 		return err
 	}
 	s.block = layout.Block
-	// On a busy machine who watches may be given no processor in time.
+	// On a busy machine the goroutine that watches may get no processor in time.
 	for begun, tries := time.Now(), 0; tries < 100 || time.Since(begun) < time.Minute; tries++ {
 		s.intent, err = s.intentOfInsert(f)
 		err = errors.Join(err, sys.CollapseRange(f, 0, 2*s.block), sys.RemoveXattr(f, recordAttr))

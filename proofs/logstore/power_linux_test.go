@@ -93,8 +93,8 @@ func TestPower(t *testing.T) {
 	})
 }
 
-// Each kind of sync is missed where it is left out, as far as the file systems
-// miss it; TestStatesMutants has the others.
+// Each kind of sync that these file systems need is missed where it is left out;
+// TestStatesMutants has the others.
 func TestPowerMutants(t *testing.T) {
 	load := logLoad{goroutines: 4, batches: 10}
 	kill := load

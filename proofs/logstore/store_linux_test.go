@@ -104,7 +104,7 @@ type storeUse struct {
 
 	mu    sync.Mutex
 	has   map[string]bool // acknowledged IDs, for queries meanwhile
-	alone sync.RWMutex    // held by appends, and by who needs a segment of his own
+	alone sync.RWMutex    // read-locked by appends, locked for a segment without them
 }
 
 func openStore(dir string, o logstore.Options, ack func(logNote)) (*storeUse, error) {

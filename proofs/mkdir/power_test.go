@@ -34,8 +34,8 @@ func maker(o mkdir.Options, work func(m *mkdir.Maker, dir string, ack func(strin
 	}
 }
 
-// makeAll makes trees path by path, among them some that somebody else has
-// made and not synced.
+// makeAll makes trees path by path. Some of them another program has made and not
+// synced.
 func makeAll(m *mkdir.Maker, dir string, ack func(string)) error {
 	for i := range 40 {
 		rel := fmt.Sprintf("%c/%d/leaf%d", 'a'+i%3, i/10, i)

@@ -10,7 +10,7 @@ import (
 )
 
 // All sequences of up to three steps, and all crash states of each. Unless
-// STELE_LONG is set, only some of those of three.
+// STELE_LONG is set, a sample of those of three.
 func TestStates(t *testing.T) {
 	var short, three [][]string
 	for _, a := range walSteps {

@@ -1,9 +1,9 @@
-// Package prove is what all proofs of a promise share: the flags, the file
-// systems, and what it takes to show that work loses nothing and that its
-// mutants do.
+// Package prove has the parts that all proofs share: the flags -cuts and -seed,
+// the loop over file systems, [Holds] for work that must lose nothing, and
+// [Mutants] for work that must.
 //
-// A check marks the loss that it looks for by [ErrLost]. A mutant is caught by
-// that alone: any other error would not show that the check sees the loss.
+// A check marks the loss that it looks for by [ErrLost], which alone catches a
+// mutant: another error does not show that the check sees the loss.
 package prove
 
 import (
@@ -57,22 +57,22 @@ func CutsGiven() int { return *cutsFlag }
 // Seed returns the flag -seed. 0 draws a seed.
 func Seed() uint64 { return *seedFlag }
 
-// Long reports whether STELE_LONG=1 asks for all there is to try.
+// Long reports whether STELE_LONG=1 asks for everything, not a sample.
 func Long() bool { return os.Getenv("STELE_LONG") == "1" }
 
 // Sampled reports whether neither -cuts nor STELE_LONG asks for more than a
 // sample.
 func Sampled() bool { return *cutsFlag == 0 && !Long() }
 
-// RaceSampled reports whether the race detector is on and [Sampled] holds. What
-// a mount records of a log, which writes its files ahead, takes ten times as
-// long then, and shows no race that other tests do not.
+// RaceSampled reports whether the race detector is on and [Sampled] holds.
+// Recording a log through a mount takes ten times as long then, and shows no race
+// that other tests do not.
 func RaceSampled() bool { return raceDetector && Sampled() }
 
-// EachFS runs f for each file system, beside the other tests of the package: most
-// of the time a mount waits. With the race detector, which sees no
-// more on three of them than on one, that is ext4 alone, unless -cuts or
-// STELE_LONG is set.
+// EachFS runs f for each file system, in parallel with the other tests of the
+// package: a mount mostly waits. With the race detector, which sees no more on
+// three of them than on one, it skips all but ext4, unless -cuts or STELE_LONG is
+// set.
 func EachFS(t *testing.T, f func(t *testing.T, fs string)) {
 	t.Parallel()
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {

@@ -29,9 +29,8 @@ func Keeps[T any](t *testing.T, rec *power.Recording[T], n int, check func(dir s
 	t.Errorf("%d of %d cuts lost what was acknowledged; the device after the first of them: %s (%v)", len(res.Lost), n, f.Name(), err)
 }
 
-// Caught fails the test unless a cut loses something. Most mutants are caught
-// by one of the first cuts, so few are made first; then more, as some can only
-// be seen at the one or other place.
+// Caught fails the test unless a cut loses something. It makes few cuts first,
+// which catch most mutants, and then more: some show only at a few points.
 func Caught[T any](t *testing.T, rec *power.Recording[T], check func(dir string, acked []T) error) {
 	t.Helper()
 	var res power.Result
@@ -55,13 +54,13 @@ type Case[T any] struct {
 	Name    string
 	Work    func(dir string, ack func(T)) error
 	Prepare func(dir string) error
-	Runs    int                               // recordings that the cuts are spread over; 0 is 1
-	Size    int64                             // of the device, if not the least
-	Except  map[string]string                 // why not on this file system
-	Check   func(dir string, acked []T) error // unless nil, in the place of the common one
+	Runs    int                               // recordings to spread the cuts over; 0 is 1
+	Size    int64                             // size of the device in bytes; 0 is the default
+	Except  map[string]string                 // file systems to skip, with the reason
+	Check   func(dir string, acked []T) error // nil takes the check of Holds
 }
 
-// Holds cuts each of the proofs.
+// Holds cuts the power under each of the cases, which must lose nothing.
 func Holds[T any](t *testing.T, fs string, check func(dir string, acked []T) error, cases []Case[T]) {
 	for _, p := range cases {
 		t.Run(p.Name, func(t *testing.T) {
@@ -88,11 +87,11 @@ type Mutant[T any] struct {
 	Prepare func(dir string) error
 	OnSync  func(crashtest.Sync) crashtest.SyncFault
 	Size    int64
-	Covered bool // it does not need it here: then it must lose nothing
+	Covered bool // this file system does not need what it lacks: it must lose nothing
 	Check   func(dir string, acked []T) error
 }
 
-// Mutants shows that each of the mutants is caught.
+// Mutants cuts the power under each of the mutants, which must be caught.
 func Mutants[T any](t *testing.T, fs string, check func(dir string, acked []T) error, mutants []Mutant[T]) {
 	for _, m := range mutants {
 		t.Run(m.Name, func(t *testing.T) {
@@ -110,12 +109,13 @@ func Mutants[T any](t *testing.T, fs string, check func(dir string, acked []T) e
 	}
 }
 
-// Always has each sync fail in one way.
+// Always returns an OnSync that gives every sync the fault f.
 func Always(f crashtest.SyncFault) func(crashtest.Sync) crashtest.SyncFault {
 	return func(crashtest.Sync) crashtest.SyncFault { return f }
 }
 
-// Where has those syncs fail that it is true of.
+// Where returns an OnSync that gives the fault f to those syncs for which is
+// returns true.
 func Where(f crashtest.SyncFault, is func(crashtest.Sync) bool) func(crashtest.Sync) crashtest.SyncFault {
 	return func(s crashtest.Sync) crashtest.SyncFault {
 		if is(s) {
@@ -125,11 +125,14 @@ func Where(f crashtest.SyncFault, is func(crashtest.Sync) bool) func(crashtest.S
 	}
 }
 
+// OfRoot reports whether a sync is of the root of the file system.
 func OfRoot(s crashtest.Sync) bool { return s.Path == "." }
+
+// OfFile reports whether a sync is of anything below the root.
 func OfFile(s crashtest.Sync) bool { return s.Path != "." }
 
-// Missed checks that states which the history may leave fail once the syncs
-// that of chooses are left out.
+// Missed fails the test unless crash states fail once the syncs for which of
+// returns true are left out of the history.
 func Missed[T any](t *testing.T, h *states.History[T], o states.Options, check func(dir string, acked []T) error, of func(crashtest.Sync) bool) {
 	t.Helper()
 	var left int
@@ -140,8 +143,8 @@ func Missed[T any](t *testing.T, h *states.History[T], o states.Options, check f
 		}
 		return crashtest.NoFault
 	}
-	// How many states fail depends on how goroutines happened to meet: where
-	// they are few, a sample may have none of them, and a larger one is drawn.
+	// The number of failing states depends on how goroutines happened to meet.
+	// A sample may have none of them: then a larger one is drawn.
 	var rep states.Report
 	for range 3 {
 		left = 0
@@ -154,9 +157,8 @@ func Missed[T any](t *testing.T, h *states.History[T], o states.Options, check f
 	t.Errorf("%d syncs are left out, and nothing is lost: %v", left, rep)
 }
 
-// EachSync removes the syncs of work, from the given one on, one in each
-// run, and shows that each is missed. Unless STELE_LONG is set it leaves out
-// most of the runs.
+// EachSync runs work once for each of its syncs, from number `from` on, without
+// that sync, which must be caught. Without STELE_LONG it samples the syncs.
 func EachSync[T any](t *testing.T, o power.Options, from int, work func(dir string, ack func(T)) error, check func(dir string, acked []T) error) {
 	var seen []crashtest.Sync
 	run := func(without int) *power.Recording[T] {
@@ -185,7 +187,7 @@ func EachSync[T any](t *testing.T, o power.Options, from int, work func(dir stri
 	}
 }
 
-// OfCall returns a func that reports whether a sync is by that call.
+// OfCall returns a function that reports whether a sync is of that call.
 func OfCall(call string) func(crashtest.Sync) bool {
 	return func(s crashtest.Sync) bool { return s.Call == call }
 }
