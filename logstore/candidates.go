@@ -74,9 +74,9 @@ func (x *search) sealedRank(i int) uint64 {
 type summaryFunc func(n *streamLabels, min, max, rows, raw int64) bool
 
 // candidates pushes the candidates in the range of the search. Items of the
-// index and memtables for which whole returns true are left out; whole may be
-// nil.
-func (x *search) candidates(whole summaryFunc, push func(candidate)) error {
+// index and memtables for which summary returns true are left out; summary may
+// be nil.
+func (x *search) candidates(summary summaryFunc, push func(candidate)) error {
 	set, err := x.selector.streams(x.store.labels)
 	if err != nil {
 		return err
@@ -88,13 +88,13 @@ func (x *search) candidates(whole summaryFunc, push func(candidate)) error {
 	var failed error
 	var n *streamLabels // of the previous item: items of a stream are adjacent
 	add := func(it timeindex.Item) {
-		if whole != nil {
+		if summary != nil {
 			if n == nil || n.stream != it.Stream {
 				if n, failed = x.labels.get(it.Stream); failed != nil {
 					return
 				}
 			}
-			if whole(n, it.Min, it.Max, it.Rows, it.Raw) {
+			if summary(n, it.Min, it.Max, it.Rows, it.Raw) {
 				return
 			}
 		}
@@ -140,7 +140,7 @@ func (x *search) candidates(whole summaryFunc, push func(candidate)) error {
 				failed = err
 				return
 			}
-			if whole != nil && whole(name, min, max, rows, raw) {
+			if summary != nil && summary(name, min, max, rows, raw) {
 				return
 			}
 			c := candidate{raw: raw}

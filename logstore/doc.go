@@ -41,7 +41,7 @@
 // log and of sealing. Appends that come faster than sealing are throttled
 // before the memory is used up, each by a little, and block once it is. A query
 // releases a memtable that is sealed meanwhile and goes on in its segment, so a
-// slow query holds no memory; but segments that were compacted or deleted keep
+// slow query keeps no memtable; but segments that were compacted or deleted keep
 // their disk space until the queries that began before have ended.
 //
 // Appenders share syncs, so for the disk many appenders of single lines are as

@@ -80,7 +80,7 @@ type Inspection struct {
 // cannot be read or holds no store. Damage is reported in the fields, and by
 // Verify.
 func Inspect(dir string) (*Inspection, error) {
-	in := &Inspection{Dir: dir, LogDir: filepath.Join(dir, logFolder)}
+	in := &Inspection{Dir: dir, LogDir: filepath.Join(dir, logDir)}
 	files, err := segmentFiles(dir)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func Inspect(dir string) (*Inspection, error) {
 
 // segmentFiles returns the paths of all segments of a store.
 func segmentFiles(dir string) (files []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(dir, catalog.SegmentFolder))
+	entries, err := os.ReadDir(filepath.Join(dir, catalog.SegmentDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, there := os.Stat(dir); there == nil {
 			err = errors.New("there is no store in this directory")
@@ -136,7 +136,7 @@ func segmentFiles(dir string) (files []string, err error) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), catalog.SegmentSuffix) {
-			files = append(files, filepath.Join(dir, catalog.SegmentFolder, e.Name()))
+			files = append(files, filepath.Join(dir, catalog.SegmentDir, e.Name()))
 		}
 	}
 	return files, nil
@@ -164,8 +164,8 @@ func (in *Inspection) sortSegments() {
 }
 
 func listQuarantined(dir string) (list []QuarantinedFile, err error) {
-	folder := filepath.Join(dir, catalog.QuarantineFolder)
-	entries, err := os.ReadDir(folder)
+	quarantine := filepath.Join(dir, catalog.QuarantineDir)
+	entries, err := os.ReadDir(quarantine)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -177,11 +177,11 @@ func listQuarantined(dir string) (list []QuarantinedFile, err error) {
 		if !ok {
 			continue
 		}
-		q := QuarantinedFile{File: filepath.Join(folder, e.Name())}
+		q := QuarantinedFile{File: filepath.Join(quarantine, e.Name())}
 		if fi, err := e.Info(); err == nil {
 			q.Size = fi.Size()
 		}
-		report := filepath.Join(folder, base+catalog.ReportSuffix)
+		report := filepath.Join(quarantine, base+catalog.ReportSuffix)
 		if _, err := os.Stat(report); err == nil {
 			q.Report = report
 		}

@@ -66,7 +66,7 @@ func Verify(ctx context.Context, dir string, progress func(VerifyProgress)) (*Ve
 	if v.Segments, err = verifySegments(ctx, files, progress); err != nil {
 		return nil, err
 	}
-	v.Log, v.LogErr = wal.Verify(filepath.Join(dir, logFolder))
+	v.Log, v.LogErr = wal.Verify(filepath.Join(dir, logDir))
 	for _, s := range v.Segments {
 		if err := s.Err(); err != nil {
 			return v, err

@@ -15,7 +15,7 @@ type memRow struct {
 	pos   uint32 // position of its record, counted from memtable.base
 	chunk uint32 // of the memtable's arena
 	off   uint32 // of the line, in the chunk
-	size  uint32 // of the line, times two; the lowest bit tells that metadata follow
+	size  uint32 // of the line, times two; the lowest bit is set if metadata follow
 }
 
 func (r memRow) lineLen() int  { return int(r.size >> 1) }

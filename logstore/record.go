@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// A record of the log is a batch, or a part of one, with nothing that is told
-// elsewhere: labels are written in full. All integers are varints as in
+// A record of the log is a batch, or a part of one, and self-contained:
+// labels are written in full. All integers are varints as in
 // encoding/binary.
 //
 //	1        version, 1

@@ -58,7 +58,7 @@ func (s *Store) beginReplay() error {
 	upto := s.catalog.Upto()
 	if upto >= uint64(next) {
 		return fmt.Errorf("segments hold positions up to %d of the log, but the log ends before %d: it is another log, or an old copy; bring back the right directory %s, or move the directory segments away",
-			upto, next, logFolder)
+			upto, next, logDir)
 	}
 	s.replay.first, s.replay.last = max(uint64(first), upto+1), uint64(next)
 	s.replay.next.Store(s.replay.first)

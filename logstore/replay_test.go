@@ -57,15 +57,15 @@ func TestReplayTwice(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 		// A crash after a segment was published and before the log gave it up.
-		logDir := copyStore(t, filepath.Join(dir, logFolder))
+		logDir := copyStore(t, filepath.Join(dir, logDir))
 		if err := s.Seal(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		dir = copyStore(t, dir)
-		if err := os.RemoveAll(filepath.Join(dir, logFolder)); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, logDir)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(logDir, filepath.Join(dir, logFolder)); err != nil {
+		if err := os.Rename(logDir, filepath.Join(dir, logDir)); err != nil {
 			t.Fatal(err)
 		}
 		s = openTest(t, dir, o)
@@ -155,7 +155,7 @@ func TestDamagedLog(t *testing.T) {
 	s := openTest(t, dir, small())
 	appendSome(t, s, 20)
 	dir = copyStore(t, dir)
-	path := filepath.Join(dir, logFolder, "0000000000000001.wal")
+	path := filepath.Join(dir, logDir, "0000000000000001.wal")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestForeignRecord(t *testing.T) {
 	s := openTest(t, dir, small())
 	appendSome(t, s, 2)
 	s.Close()
-	l, err := wal.Open(filepath.Join(dir, logFolder), wal.Options{})
+	l, err := wal.Open(filepath.Join(dir, logDir), wal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestForeignLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if err := os.RemoveAll(filepath.Join(dir, logFolder)); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, logDir)); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := Open(dir, small()); err == nil || !strings.Contains(err.Error(), "another log") {

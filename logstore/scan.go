@@ -321,7 +321,7 @@ func (s *scan) shareFor(c candidate) int64 {
 		return 0
 	}
 	// Candidates that begin before this one ends are needed beside it. A sample of
-	// the queue tells how many they are.
+	// the queue shows how many they are.
 	others, step := int64(0), max(1, len(s.queue)/64)
 	for i := 0; i < len(s.queue); i += step {
 		if s.queue[i].start <= c.end {

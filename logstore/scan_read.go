@@ -90,7 +90,7 @@ func (x *search) scanBlock(w *scratch, c candidate, bound int64, mode scanMode) 
 			continue
 		}
 		if sp.first < 0 || sp.rows < 0 || sp.first > len(times)-sp.rows {
-			return b.wrapDamage(fmt.Errorf("%w: it has %d rows, and the index tells of %d from row %d on", block.ErrDamaged, len(times), sp.rows, sp.first))
+			return b.wrapDamage(fmt.Errorf("%w: it has %d rows, and the index %d from row %d", block.ErrDamaged, len(times), sp.rows, sp.first))
 		}
 		run := times[sp.first : sp.first+sp.rows]
 		first := sort.Search(len(run), func(i int) bool { return run[i] >= from })

@@ -17,9 +17,9 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// logFolder is the directory of the log below that of the store. The other
+// logDir is the directory of the log below that of the store. The other
 // names there are those of package catalog.
-const logFolder = "wal"
+const logDir = "wal"
 
 // A Store is an open store. Its methods may be called by many goroutines at
 // once.
@@ -116,7 +116,7 @@ func open(dir string, o Options) (_ *Store, err error) {
 			err = errors.Join(err, s.closeFiles())
 		}
 	}()
-	s.log, err = wal.Open(filepath.Join(dir, logFolder), wal.Options{
+	s.log, err = wal.Open(filepath.Join(dir, logDir), wal.Options{
 		Level: o.Level, SyncEvery: o.SyncEvery, SegmentSize: o.logSegment(), Spares: logSpares, Profile: p,
 	})
 	if errors.Is(err, wal.ErrLocked) {

@@ -16,7 +16,7 @@ const (
 	minZip = 32
 
 	// overrun is by how many bytes the decompressor may write behind what it
-	// decompresses; where it has the room it takes its fast way.
+	// decompresses; with that much capacity it takes its fast path.
 	overrun = 16
 
 	// maxFrame is the raw bytes of the largest section.

@@ -16,7 +16,7 @@ import (
 func manySegments(b *testing.B, segments, streams int) string {
 	b.Helper()
 	dir := b.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, SegmentFolder), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, SegmentDir), 0o755); err != nil {
 		b.Fatal(err)
 	}
 	const rows = 4
@@ -39,7 +39,7 @@ func manySegments(b *testing.B, segments, streams int) string {
 			}})
 		}
 		sp := positions{after: uint64(i), upto: uint64(i) + 1}
-		f, err := os.Create(filepath.Join(dir, SegmentFolder, sp.String()))
+		f, err := os.Create(filepath.Join(dir, SegmentDir, sp.String()))
 		if err != nil {
 			b.Fatal(err)
 		}

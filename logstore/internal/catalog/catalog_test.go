@@ -261,7 +261,7 @@ func TestPublishAndReopen(t *testing.T) {
 	if got := o.Streams.Len(); got != 3 {
 		t.Errorf("%d streams, want 3", got)
 	}
-	names := namesIn(t, dir, SegmentFolder)
+	names := namesIn(t, dir, SegmentDir)
 	if !slices.Equal(names, []string{"0000000000000000-000000000000000a-00000000.seg", "000000000000000a-000000000000000f-00000000.seg"}) {
 		t.Errorf("files: %v", names)
 	}
@@ -322,7 +322,7 @@ func TestPublishFails(t *testing.T) {
 		if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error %v, want %v %q", c.name, err, c.is, c.says)
 		}
-		if names := namesIn(t, dir, SegmentFolder); len(names) != 1 {
+		if names := namesIn(t, dir, SegmentDir); len(names) != 1 {
 			t.Errorf("%s: left behind: %v", c.name, names)
 		}
 	}

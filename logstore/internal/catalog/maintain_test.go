@@ -47,7 +47,7 @@ func TestMaintainMerges(t *testing.T) {
 	}
 	n.Release()
 	maintain(t, s)
-	if got := namesIn(t, dir, SegmentFolder); len(got) != 1 || s.Stats().Obsolete != 0 {
+	if got := namesIn(t, dir, SegmentDir); len(got) != 1 || s.Stats().Obsolete != 0 {
 		t.Errorf("files: %v", got)
 	}
 	maintain(t, s) // nothing is left to do
@@ -69,7 +69,7 @@ func TestMergeIsCancelled(t *testing.T) {
 	if err := s.Maintain(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if got := namesIn(t, dir, SegmentFolder); len(got) != 8 {
+	if got := namesIn(t, dir, SegmentDir); len(got) != 8 {
 		t.Errorf("files: %v", got)
 	}
 	equalLines(t, "as before", served(t, s), want)
@@ -110,7 +110,7 @@ func TestMergeFails(t *testing.T) {
 		t.Errorf("stats: %+v", st)
 	}
 	var err error
-	if s.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentFolder), atomicfile.Options{Temp: "*" + tempSuffix}); err != nil {
+	if s.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentDir), atomicfile.Options{Temp: "*" + tempSuffix}); err != nil {
 		t.Fatal(err)
 	}
 	c.forward(retryAfter + time.Second)

@@ -8,10 +8,10 @@ import (
 
 // Names below the directory of a store. The package comment draws the layout.
 const (
-	SegmentFolder    = "segments"
-	QuarantineFolder = "quarantine"
-	SegmentSuffix    = ".seg"
-	ReportSuffix     = ".txt" // of reports in quarantine
+	SegmentDir    = "segments"
+	QuarantineDir = "quarantine"
+	SegmentSuffix = ".seg"
+	ReportSuffix  = ".txt" // of reports in quarantine
 	// tempSuffix ends the names of files being written. The holder of the
 	// store's lock knows that no other process writes them.
 	tempSuffix = ".part"

@@ -61,7 +61,7 @@ func (c *Catalog) deleteObsolete() error {
 		if !moved {
 			break
 		}
-		if err := c.syncFolders(); err != nil {
+		if err := c.syncDirs(); err != nil {
 			c.syncErr = err
 			break
 		}
@@ -113,19 +113,19 @@ func (c *Catalog) unlink(g *obsoleteFile) error {
 
 // remove removes a file of segments/. A file that does not exist is no error.
 func (c *Catalog) remove(name string) error {
-	err := c.root.Remove(SegmentFolder + "/" + name)
+	err := c.root.Remove(SegmentDir + "/" + name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &fs.PathError{Op: "remove", Path: filepath.Join(c.dir, SegmentFolder, name), Err: err}
+		return &fs.PathError{Op: "remove", Path: filepath.Join(c.dir, SegmentDir, name), Err: err}
 	}
 	c.counters.deleted.Add(1)
 	return nil
 }
 
-// syncFolders makes the names in both directories durable: first where names
+// syncDirs makes the names in both directories durable: first where names
 // are added, then where they are removed.
-func (c *Catalog) syncFolders() error {
-	for _, name := range []string{QuarantineFolder, SegmentFolder} {
-		if err := c.syncFolder(name); err != nil {
+func (c *Catalog) syncDirs() error {
+	for _, name := range []string{QuarantineDir, SegmentDir} {
+		if err := c.syncDir(name); err != nil {
 			return fmt.Errorf("catalog: nothing is deleted until the store is opened again: %w", err)
 		}
 	}

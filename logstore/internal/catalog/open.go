@@ -28,21 +28,21 @@ import (
 func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 	s := &Catalog{
 		o: o, dir: dir,
-		files:       newFileCache(filepath.Join(dir, SegmentFolder), o.Files, o.Profile),
+		files:       newFileCache(filepath.Join(dir, SegmentDir), o.Files, o.Profile),
 		throttle:    newThrottle(o.Rate),
 		released:    make(chan struct{}, 1),
 		maintenance: make(chan struct{}, 1),
 	}
 	s.maintenance <- struct{}{}
 	s.truncated.Store(o.Truncated)
-	if err := makeFolders(dir); err != nil {
+	if err := makeDirs(dir); err != nil {
 		return nil, err
 	}
 	var err error
 	if s.root, err = sys.OpenDir(dir, sys.ForPath); err != nil {
 		return nil, fmt.Errorf("catalog: open %s: %w", dir, err)
 	}
-	s.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentFolder), atomicfile.Options{Temp: "*" + tempSuffix})
+	s.segments, err = atomicfile.OpenDir(filepath.Join(dir, SegmentDir), atomicfile.Options{Temp: "*" + tempSuffix})
 	if err != nil {
 		s.root.Close()
 		return nil, err
@@ -60,13 +60,13 @@ func Open(ctx context.Context, dir string, o Options) (*Catalog, error) {
 	return s, nil
 }
 
-func makeFolders(dir string) error {
+func makeDirs(dir string) error {
 	m, err := mkdir.OpenRoot(dir, mkdir.Options{})
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	for _, name := range []string{SegmentFolder, QuarantineFolder} {
+	for _, name := range []string{SegmentDir, QuarantineDir} {
 		if err := m.All(name, 0o755); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ type foundFile struct {
 	properName string
 }
 
-// loadVersion reads the folder, cleans up after a crash, and installs the first
+// loadVersion reads the directory, cleans up after a crash, and installs the first
 // version.
 func (c *Catalog) loadVersion(ctx context.Context) error {
 	all, err := c.listFiles()
@@ -112,7 +112,7 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 	}
 	// The segments that replace them may have been renamed just before a kill,
 	// and not be durable yet.
-	if err := c.syncFolder(SegmentFolder); err != nil {
+	if err := c.syncDir(SegmentDir); err != nil {
 		return err
 	}
 	for _, f := range plan.leftovers {
@@ -129,7 +129,7 @@ func (c *Catalog) cleanUp(plan recoveryPlan) error {
 			return err
 		}
 	}
-	return c.syncFolders()
+	return c.syncDirs()
 }
 
 func (c *Catalog) installFirst(plan recoveryPlan) {
@@ -175,7 +175,7 @@ func (c *Catalog) forgetUnserved(plan recoveryPlan) {
 
 // listFiles lists the segments, and removes files that were not completed.
 func (c *Catalog) listFiles() (all []*foundFile, err error) {
-	for _, dir := range []string{SegmentFolder, QuarantineFolder} {
+	for _, dir := range []string{SegmentDir, QuarantineDir} {
 		entries, err := os.ReadDir(filepath.Join(c.dir, dir))
 		if err != nil {
 			return nil, err
@@ -191,7 +191,7 @@ func (c *Catalog) listFiles() (all []*foundFile, err error) {
 				}
 				continue
 			}
-			if dir == QuarantineFolder {
+			if dir == QuarantineDir {
 				if strings.HasSuffix(name, SegmentSuffix) {
 					c.counters.quarantined.Add(1)
 				}

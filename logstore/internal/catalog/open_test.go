@@ -130,12 +130,12 @@ func TestCrashInMerge(t *testing.T) {
 	}
 	want := sortedLines(all...)
 	before := copyFolder(t, dir)
-	sources := namesIn(t, dir, SegmentFolder)
+	sources := namesIn(t, dir, SegmentDir)
 	if err := s.CompactAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	equalLines(t, "merged", served(t, s), want)
-	merged := namesIn(t, dir, SegmentFolder)
+	merged := namesIn(t, dir, SegmentDir)
 	if len(merged) != 1 || merged[0] != (positions{0, 12, 1}).String() {
 		t.Fatalf("merged: %v", merged)
 	}
@@ -144,20 +144,20 @@ func TestCrashInMerge(t *testing.T) {
 		crashed := copyFolder(t, dir)
 		for i, name := range sources {
 			if set&(1<<i) != 0 {
-				copyFile(t, filepath.Join(crashed, SegmentFolder, name), filepath.Join(before, SegmentFolder, name))
+				copyFile(t, filepath.Join(crashed, SegmentDir, name), filepath.Join(before, SegmentDir, name))
 			}
 		}
 		// And one that was being written.
-		part := filepath.Join(crashed, SegmentFolder, (positions{12, 13, 0}).String()+".x"+tempSuffix)
+		part := filepath.Join(crashed, SegmentDir, (positions{12, 13, 0}).String()+".x"+tempSuffix)
 		if err := os.WriteFile(part, []byte("half"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		s := open(t, crashed, freshStreams(o))
 		equalLines(t, "after a crash", served(t, s), want)
-		if got := namesIn(t, crashed, SegmentFolder); !slices.Equal(got, merged) {
+		if got := namesIn(t, crashed, SegmentDir); !slices.Equal(got, merged) {
 			t.Errorf("sources %b: left: %v", set, got)
 		}
-		if got := namesIn(t, crashed, QuarantineFolder); len(got) > 0 {
+		if got := namesIn(t, crashed, QuarantineDir); len(got) > 0 {
 			t.Errorf("sources %b: in quarantine: %v", set, got)
 		}
 		closeCatalog(t, s)
@@ -172,12 +172,12 @@ func TestOtherFilesStay(t *testing.T) {
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
 	closeCatalog(t, s)
 	for _, name := range []string{"notes.txt", "0-1-2.seg", "x" + (positions{0, 3, 0}).String()} {
-		if err := os.WriteFile(filepath.Join(dir, SegmentFolder, name), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, SegmentDir, name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s = open(t, dir, o)
-	if got := namesIn(t, dir, SegmentFolder); len(got) != 4 {
+	if got := namesIn(t, dir, SegmentDir); len(got) != 4 {
 		t.Errorf("left: %v", got)
 	}
 	if n := len(served(t, s)); n != 5 {
@@ -192,7 +192,7 @@ func TestRenamed(t *testing.T) {
 	s := open(t, dir, o)
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
 	closeCatalog(t, s)
-	at := func(sp positions) string { return filepath.Join(dir, SegmentFolder, sp.String()) }
+	at := func(sp positions) string { return filepath.Join(dir, SegmentDir, sp.String()) }
 	copyFile(t, at(positions{3, 9, 0}), at(positions{0, 3, 0}))
 	s = open(t, dir, freshStreams(o))
 	if n := len(served(t, s)); n != 5 {
@@ -220,7 +220,7 @@ func TestConflict(t *testing.T) {
 	publish(t, s, 4, rowsOf(1e18, 3, "x", "both"))
 	closeCatalog(t, s)
 	name := (positions{0, 4, 0}).String()
-	copyFile(t, filepath.Join(dir, SegmentFolder, name), filepath.Join(other, SegmentFolder, name))
+	copyFile(t, filepath.Join(dir, SegmentDir, name), filepath.Join(other, SegmentDir, name))
 
 	s = open(t, dir, freshStreams(o))
 	equalLines(t, "served", served(t, s), sortedLines(rowsOf(1e18, 3, "a", "both"), rowsOf(1e18, 3, "a")))
@@ -234,9 +234,9 @@ func TestConflict(t *testing.T) {
 
 func reportsIn(t testing.TB, dir string) (texts []string) {
 	t.Helper()
-	for _, name := range namesIn(t, dir, QuarantineFolder) {
+	for _, name := range namesIn(t, dir, QuarantineDir) {
 		if strings.HasSuffix(name, ReportSuffix) {
-			b, err := os.ReadFile(filepath.Join(dir, QuarantineFolder, name))
+			b, err := os.ReadFile(filepath.Join(dir, QuarantineDir, name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,14 +256,14 @@ func TestOpenFails(t *testing.T) {
 	s := open(t, dir, o)
 	publish(t, s, 3, rowsOf(1e18, 5, "a"))
 	closeCatalog(t, s)
-	bad := filepath.Join(dir, SegmentFolder, (positions{3, 4, 0}).String())
+	bad := filepath.Join(dir, SegmentDir, (positions{3, 4, 0}).String())
 	if err := os.Mkdir(bad, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), dir, o); err == nil || !strings.Contains(err.Error(), bad) {
 		t.Errorf("Open: %v, want an error that names %s", err, bad)
 	}
-	if got := namesIn(t, dir, QuarantineFolder); len(got) > 0 {
+	if got := namesIn(t, dir, QuarantineDir); len(got) > 0 {
 		t.Errorf("in quarantine: %v", got)
 	}
 	if err := os.Remove(bad); err != nil {

@@ -153,8 +153,8 @@ func (c *Catalog) install(added []*file, items []timeindex.Item, dead []*obsolet
 	}
 	c.mu.Lock()
 	was := c.current.Load()
-	gone := was.itemsOf(removed)
-	next := was.apply(added, removed, items, gone)
+	dropped := was.itemsOf(removed)
+	next := was.apply(added, removed, items, dropped)
 	publish := func() {
 		if c.current.CompareAndSwap(was, next) {
 			for _, f := range added {
@@ -179,7 +179,7 @@ func (c *Catalog) install(added []*file, items []timeindex.Item, dead []*obsolet
 		return
 	}
 	var streams []uint32
-	for _, it := range gone {
+	for _, it := range dropped {
 		if _, there := next.index.Newest(it.Stream); !there && (len(streams) == 0 || streams[len(streams)-1] != it.Stream) {
 			streams = append(streams, it.Stream)
 		}

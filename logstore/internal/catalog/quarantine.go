@@ -62,12 +62,12 @@ func (c *Catalog) quarantine(name string, r *report) error {
 		if taken {
 			continue
 		}
-		path := filepath.Join(c.dir, QuarantineFolder, to)
+		path := filepath.Join(c.dir, QuarantineDir, to)
 		err = c.writeReport(path+ReportSuffix, r.text(to+SegmentSuffix))
 		if err != nil {
 			return err
 		}
-		err = c.root.RenameNew(SegmentFolder+"/"+name, QuarantineFolder+"/"+to+SegmentSuffix)
+		err = c.root.RenameNew(SegmentDir+"/"+name, QuarantineDir+"/"+to+SegmentSuffix)
 		if errors.Is(err, fs.ErrExist) {
 			continue // created just now
 		}
@@ -82,12 +82,12 @@ func (c *Catalog) quarantine(name string, r *report) error {
 // quarantined reports whether a segment of that name is in quarantine. A report
 // alone is of a move that a crash cut short: it is written again.
 func (c *Catalog) quarantined(base string) (bool, error) {
-	_, err := c.root.Lstat(QuarantineFolder + "/" + base + SegmentSuffix)
+	_, err := c.root.Lstat(QuarantineDir + "/" + base + SegmentSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, &fs.PathError{Op: "stat", Path: filepath.Join(c.dir, QuarantineFolder, base+SegmentSuffix), Err: err}
+		return false, &fs.PathError{Op: "stat", Path: filepath.Join(c.dir, QuarantineDir, base+SegmentSuffix), Err: err}
 	}
 	return true, nil
 }
@@ -104,8 +104,8 @@ func (c *Catalog) writeReport(path, text string) error {
 	return f.Commit()
 }
 
-// syncFolder makes the names in a directory of the store durable.
-func (c *Catalog) syncFolder(name string) error {
+// syncDir makes the names in a directory of the store durable.
+func (c *Catalog) syncDir(name string) error {
 	d, err := c.root.Open(name, sys.ForSync)
 	if err == nil {
 		err = d.Sync()

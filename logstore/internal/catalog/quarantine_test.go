@@ -34,7 +34,7 @@ func TestOneByteWrong(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, second := damagedFolder(t, o)
 	name := (positions{0, 1, 0}).String()
-	whole, err := os.ReadFile(filepath.Join(dir, SegmentFolder, name))
+	whole, err := os.ReadFile(filepath.Join(dir, SegmentDir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestOneByteWrong(t *testing.T) {
 		bad := slices.Clone(whole)
 		bad[off] ^= 1 << (off % 8)
 		crashed := copyFolder(t, dir)
-		path := filepath.Join(crashed, SegmentFolder, name)
+		path := filepath.Join(crashed, SegmentDir, name)
 		if err := os.WriteFile(path, bad, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -110,11 +110,11 @@ func TestOneByteWrong(t *testing.T) {
 			if !strings.Contains(reports[0], name) || !strings.Contains(reports[0], (positions{0, 1, 1}).String()) {
 				t.Fatalf("byte %d: report %q", off, reports[0])
 			}
-			kept, err := os.ReadFile(filepath.Join(crashed, QuarantineFolder, name))
+			kept, err := os.ReadFile(filepath.Join(crashed, QuarantineDir, name))
 			if err != nil || !slices.Equal(kept, bad) {
 				t.Fatalf("byte %d: what is in quarantine is not the damaged file: %v", off, err)
 			}
-			if files := namesIn(t, crashed, SegmentFolder); !slices.Equal(files, []string{(positions{0, 1, 1}).String(), (positions{1, 2, 0}).String()}) {
+			if files := namesIn(t, crashed, SegmentDir); !slices.Equal(files, []string{(positions{0, 1, 1}).String(), (positions{1, 2, 0}).String()}) {
 				t.Fatalf("byte %d: files %v", off, files)
 			}
 		default:
@@ -148,7 +148,7 @@ func TestCrashInRepair(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, second := damagedFolder(t, o)
 	name, salvage := (positions{0, 1, 0}).String(), (positions{0, 1, 1}).String()
-	path := filepath.Join(dir, SegmentFolder, name)
+	path := filepath.Join(dir, SegmentDir, name)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -173,8 +173,8 @@ func TestCrashInRepair(t *testing.T) {
 		name  string
 		files [][3]string // folder, file, from: b(efore) or a(fter)
 	}{
-		{"the salvage is published", [][3]string{{SegmentFolder, salvage, "a"}}},
-		{"the report is written", [][3]string{{SegmentFolder, salvage, "a"}, {QuarantineFolder, strings.TrimSuffix(name, SegmentSuffix) + ReportSuffix, "a"}}},
+		{"the salvage is published", [][3]string{{SegmentDir, salvage, "a"}}},
+		{"the report is written", [][3]string{{SegmentDir, salvage, "a"}, {QuarantineDir, strings.TrimSuffix(name, SegmentSuffix) + ReportSuffix, "a"}}},
 	} {
 		crashed := copyFolder(t, before)
 		for _, f := range c.files {
@@ -186,7 +186,7 @@ func TestCrashInRepair(t *testing.T) {
 		if st := s.Stats(); st.Quarantined != 1 || st.Segments != 2 {
 			t.Errorf("%s: stats %+v", c.name, st)
 		}
-		if got := namesIn(t, crashed, QuarantineFolder); len(got) != 2 {
+		if got := namesIn(t, crashed, QuarantineDir); len(got) != 2 {
 			t.Errorf("%s: in quarantine: %v", c.name, got)
 		}
 		closeCatalog(t, s)
@@ -203,7 +203,7 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 		text := fmt.Sprint("no segment, of attempt ", i)
 		s := open(t, dir, o)
 		closeCatalog(t, s)
-		if err := os.WriteFile(filepath.Join(dir, SegmentFolder, name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, SegmentDir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		s = open(t, dir, o)
@@ -218,7 +218,7 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 		if i > 0 {
 			base = fmt.Sprintf("%s.%d", base, i+1)
 		}
-		if b, err := os.ReadFile(filepath.Join(dir, QuarantineFolder, base+SegmentSuffix)); string(b) != text {
+		if b, err := os.ReadFile(filepath.Join(dir, QuarantineDir, base+SegmentSuffix)); string(b) != text {
 			t.Errorf("%s has %q, %v", base, b, err)
 		}
 		if r := reportsIn(t, dir); len(r) != i+1 || !strings.Contains(r[0], "which the log still has") {
@@ -232,7 +232,7 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 func TestNothingToSalvage(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, _ := damagedFolder(t, o)
-	path := filepath.Join(dir, SegmentFolder, (positions{1, 2, 0}).String())
+	path := filepath.Join(dir, SegmentDir, (positions{1, 2, 0}).String())
 	if err := os.WriteFile(path, make([]byte, 1000), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestNothingToSalvage(t *testing.T) {
 		t.Errorf("reports: %q", r)
 	}
 	publish(t, s, 1, rowsOf(1e18, 1, "z"))
-	if got := namesIn(t, dir, SegmentFolder); !slices.Contains(got, (positions{2, 3, 0}).String()) {
+	if got := namesIn(t, dir, SegmentDir); !slices.Contains(got, (positions{2, 3, 0}).String()) {
 		t.Errorf("files: %v", got)
 	}
 }
@@ -282,7 +282,7 @@ func TestFalseAlarm(t *testing.T) {
 func TestMergeMeetsDamage(t *testing.T) {
 	o, _ := testOptions()
 	dir, first, second := damagedFolder(t, o)
-	path := filepath.Join(dir, SegmentFolder, (positions{0, 1, 0}).String())
+	path := filepath.Join(dir, SegmentDir, (positions{0, 1, 0}).String())
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestMergeMeetsDamage(t *testing.T) {
 	if st := s.Stats(); st.Segments != 1 || st.Compactions != 1 || st.Salvaged != 1 || st.LostRows != 16 || st.Quarantined != 1 {
 		t.Errorf("stats %+v", st)
 	}
-	if got := namesIn(t, dir, SegmentFolder); !slices.Equal(got, []string{(positions{0, 2, 2}).String()}) {
+	if got := namesIn(t, dir, SegmentDir); !slices.Equal(got, []string{(positions{0, 2, 2}).String()}) {
 		t.Errorf("files %v", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-func (c *Catalog) path(f *file) string { return filepath.Join(c.dir, SegmentFolder, f.name) }
+func (c *Catalog) path(f *file) string { return filepath.Join(c.dir, SegmentDir, f.name) }
 
 // nextRepair returns a damaged file that is due, nil if there is none.
 func (c *Catalog) nextRepair() *file {

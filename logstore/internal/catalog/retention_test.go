@@ -61,7 +61,7 @@ func TestRetentionBesideReaders(t *testing.T) {
 	if number, _ := o.Streams.Find("old"); !slices.Equal(gone, []uint32{number}) {
 		t.Errorf("gone are %v, want %d", gone, number)
 	}
-	if files := namesIn(t, dir, SegmentFolder); len(files) != 2 {
+	if files := namesIn(t, dir, SegmentDir); len(files) != 2 {
 		t.Errorf("files beside a reader: %v", files)
 	}
 	// It is opened again by its name.
@@ -80,7 +80,7 @@ func TestRetentionBesideReaders(t *testing.T) {
 	}
 	n.Release()
 	maintain(t, s)
-	if files := namesIn(t, dir, SegmentFolder); len(files) != 1 {
+	if files := namesIn(t, dir, SegmentDir); len(files) != 1 {
 		t.Errorf("files after the reader: %v", files)
 	}
 	if st := s.Stats(); st.Obsolete != 0 || st.Deleted != 1 {
@@ -164,12 +164,12 @@ func TestSourcesGoFirst(t *testing.T) {
 		t.Errorf("%d lines, want none", got)
 	}
 	// Nobody uses the merge, but the sources are there, and so it stays.
-	if files := namesIn(t, dir, SegmentFolder); len(files) != 5 {
+	if files := namesIn(t, dir, SegmentDir); len(files) != 5 {
 		t.Errorf("%d files, want the merge and its 4 sources: %v", len(files), files)
 	}
 	n.Release()
 	maintain(t, s)
-	if files := namesIn(t, dir, SegmentFolder); len(files) != 0 {
+	if files := namesIn(t, dir, SegmentDir); len(files) != 0 {
 		t.Errorf("left: %v", files)
 	}
 }
@@ -184,7 +184,7 @@ func TestRemovalFails(t *testing.T) {
 	publish(t, s, 1, rowsOf(old, 3, "a"))
 	publish(t, s, 1, rowsOf(old, 3, "a"))
 	// What is in the place of the first cannot be removed: a folder that is not empty.
-	first := filepath.Join(dir, SegmentFolder, (positions{0, 1, 0}).String())
+	first := filepath.Join(dir, SegmentDir, (positions{0, 1, 0}).String())
 	if err := os.Remove(first); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestRemovalFails(t *testing.T) {
 	if err := s.Maintain(t.Context()); err == nil || !strings.Contains(err.Error(), first) {
 		t.Errorf("error %v, want one that names %s", err, first)
 	}
-	if files := namesIn(t, dir, SegmentFolder); len(files) != 1 {
+	if files := namesIn(t, dir, SegmentDir); len(files) != 1 {
 		t.Errorf("left: %v", files)
 	}
 	if err := os.RemoveAll(first); err != nil {

@@ -30,10 +30,10 @@ type version struct {
 }
 
 // apply returns the version after v, with some files added and others removed.
-func (v *version) apply(added, removed []*file, items, gone []timeindex.Item) *version {
+func (v *version) apply(added, removed []*file, items, dropped []timeindex.Item) *version {
 	n := &version{
 		number: v.number + 1,
-		index:  v.index.With(items, gone),
+		index:  v.index.With(items, dropped),
 		byID:   make(map[uint64]*file, len(v.byID)+len(added)),
 		order:  make([]*file, 0, len(v.order)+len(added)),
 	}

@@ -149,7 +149,7 @@ func TestStorm(t *testing.T) {
 	if s.Upto() != upto {
 		t.Errorf("Upto is %d, was %d", s.Upto(), upto)
 	}
-	if got, want := int64(len(namesIn(t, dir, SegmentFolder))), s.Stats().Segments; got != want {
+	if got, want := int64(len(namesIn(t, dir, SegmentDir))), s.Stats().Segments; got != want {
 		t.Errorf("%d files of %d segments", got, want)
 	}
 	t.Logf("%+v", st)

@@ -51,15 +51,15 @@ var scenarios = []scenario{
 		s := open(t, dir, o)
 		maintain(t, s)
 		closeCatalog(t, s)
-		for _, name := range namesIn(t, sources, SegmentFolder)[1:] {
-			copyFile(t, filepath.Join(dir, SegmentFolder, name), filepath.Join(sources, SegmentFolder, name))
+		for _, name := range namesIn(t, sources, SegmentDir)[1:] {
+			copyFile(t, filepath.Join(dir, SegmentDir, name), filepath.Join(sources, SegmentDir, name))
 		}
 		return want, nil
 	}},
 	// A byte of the index is wrong: nothing is lost.
 	{"repair", func(t testing.TB, dir string) (want, more []string) {
 		want, _ = prepareMerge(t, dir)
-		path := filepath.Join(dir, SegmentFolder, (positions{1, 2, 0}).String())
+		path := filepath.Join(dir, SegmentDir, (positions{1, 2, 0}).String())
 		p, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestFaultAtEachCall(t *testing.T) {
 						equalLines(t, inject+" "+call.Line, got, want)
 					}
 					closeCatalog(t, s)
-					for _, name := range namesIn(t, dir, SegmentFolder) {
+					for _, name := range namesIn(t, dir, SegmentDir) {
 						if !strings.HasSuffix(name, SegmentSuffix) {
 							t.Errorf("%s (%s): %s is left", inject, call.Line, name)
 						}

@@ -1,4 +1,4 @@
-// Package filter tells which blocks of lines cannot hold what is searched for.
+// Package filter tests which blocks of lines cannot match a search.
 //
 // A Builder takes in the texts of a block and makes its filter: a set of keys in
 // which some more seem to be, one in 256. A Needle is the keys that a text has

@@ -52,7 +52,7 @@ func (f fuse) has(slots []byte, h uint64) bool {
 
 // fuseFor says how large a filter of n keys is to be on the given attempt. The
 // formulas are those of the paper, but for segments of half the length, as for
-// some thousand keys these need 3 % less room; an attempt in ten fails then.
+// some thousand keys these need 3 % less space; an attempt in ten fails then.
 func fuseFor(n, attempt int) fuse {
 	if n == 0 {
 		return fuse{}

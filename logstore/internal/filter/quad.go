@@ -46,7 +46,7 @@ func quadAt(text []byte, start int) int {
 	return i
 }
 
-// startsQuad tells the few tokens for which quadAt is worth a look.
+// startsQuad reports whether a token may begin a quad.
 func startsQuad(text []byte, start, end int) bool {
 	return end < len(text) && text[end] == '.' && end-start <= quadDigits
 }
