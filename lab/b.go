@@ -15,13 +15,13 @@ import (
 // that reading the heap at each cut does not show in the figures.
 const windowsPerBlock = 16
 
-// B is one block: what Variant.Run gets to do its operations with. Its
-// methods are for the goroutine that runs Variant.Run.
+// B is one block, as Variant.Run gets it. Only the goroutine that runs
+// Variant.Run may call its methods.
 type B struct {
-	// N is the number of operations that the loops of this block run in all.
+	// N is the number of operations of all loops of this block together.
 	N int64
-	// Dir is an empty folder that this block has for itself. It is removed
-	// after the block, by another process.
+	// Dir is an empty folder of this block alone. Another process removes it
+	// after the block.
 	Dir string
 	// Params are the experiment's.
 	Params run.Params
@@ -50,10 +50,10 @@ type B struct {
 	missing map[string]string
 }
 
-// Context is done when the run was cancelled.
+// Context returns a context that is done once the run is cancelled.
 func (b *B) Context() context.Context { return b.ctx }
 
-// Loop reports whether another operation is to be done. The timer starts at
+// Loop reports whether to do another operation. The timer starts at
 // its first call and stops at its last, the one that returns false. One
 // reading of the clock ends an operation and starts the next (chained
 // readings), so no time falls between operations; operations that take less
@@ -71,12 +71,12 @@ func (b *B) Loop() bool {
 }
 
 // Pace makes Loop start an operation every interval: before the next one it
-// waits until that much has passed since the last one started. An operation
-// that takes longer is followed by the next at once, and none is made up for.
-// What Loop waits is neither in a latency nor in the block's wall time; the
-// windows lie in the real time. Call it before Loop; it does not concern
-// Parallel. Operations are timed one by one, so fix Experiment.Ops: the pilot
-// sees nothing of the waiting.
+// waits until that much has passed since the last one started. After an
+// operation that takes longer the next one starts at once; late starts are not
+// made up for. The time that Loop waits is neither in a latency nor in the block's
+// wall time; windows include it. Call Pace before Loop; it has no effect on
+// Parallel. Operations are timed one by one. Set Experiment.Ops with it: the
+// pilot does not see the waiting.
 func (b *B) Pace(interval time.Duration) { b.pace, b.batch = interval, 1 }
 
 // await waits until the next operation may start, and returns the time then.
@@ -94,12 +94,12 @@ func (b *B) await(last, now time.Duration) time.Duration {
 	return started
 }
 
-// I is the number of the operation that Loop admitted last, from 0.
+// I returns the number of the operation that Loop admitted last, from 0.
 func (b *B) I() int64 { return b.w.I() }
 
 // Parallel runs f in n goroutines, which share the N operations equally, and
-// waits for all. The timer runs from the start of the first to the end of
-// the last. It returns the first error.
+// returns once all of them have returned, with the first error. The timer runs
+// from the start of the first to the end of the last.
 func (b *B) Parallel(n int, f func(w *Worker) error) error {
 	ws := make([]*Worker, n)
 	share, rest := b.N/int64(n), b.N%int64(n)
@@ -129,15 +129,15 @@ func (b *B) Parallel(n int, f func(w *Worker) error) error {
 	return first
 }
 
-// SetBytes says how many bytes one operation moved, for throughput.
+// SetBytes sets the number of bytes that one operation moves, for throughput.
 func (b *B) SetBytes(perOp int64) { b.bytes = perOp }
 
-// SetLatency gives the times of single operations, in place of those that Loop
-// takes: of operations of which several are under way at once, the time between
-// two that end says nothing about how long one takes.
+// SetLatency sets the times of single operations, in place of those that Loop
+// takes. Where several operations are in flight at once, the time between two
+// completions says nothing about how long one takes.
 func (b *B) SetLatency(h *run.Histogram) { b.latency = h }
 
-// Report adds a metric of the variant's own to the block.
+// Report adds a metric of the variant's own to the block, in its own unit.
 func (b *B) Report(name string, value float64) {
 	if b.extra == nil {
 		b.extra = map[string]float64{}
@@ -145,7 +145,7 @@ func (b *B) Report(name string, value float64) {
 	b.extra[name] = value
 }
 
-// ReportMissing says why a metric of the variant's own could not be taken.
+// ReportMissing records why a metric of the variant's own could not be taken.
 func (b *B) ReportMissing(name, reason string) {
 	if b.missing == nil {
 		b.missing = map[string]string{}

@@ -29,17 +29,17 @@ type Experiment struct {
 	// Ops fixes the number of operations of a block. 0 lets a pilot choose
 	// it so that a block takes about Options.BlockTime.
 	Ops int64
-	// MaxOps bounds what the pilot may choose; 0 is no bound.
+	// MaxOps is the most operations that the pilot may choose; 0 is no limit.
 	MaxOps int64
-	// MaxRounds bounds the rounds of an experiment whose blocks are long. 0 is
-	// no bound.
+	// MaxRounds limits the rounds of an experiment whose blocks are long. 0 is no
+	// limit.
 	MaxRounds int
 	// Stateless says that operations leave nothing behind, so that blocks of
 	// different variants are comparable with different numbers of operations.
 	// Otherwise all variants of one promise do the same number.
 	Stateless bool
-	// Waits asks for blocks of their own in which goroutines and threads are
-	// watched, which says where they wait.
+	// Waits adds blocks in which goroutines and threads are watched, to find
+	// where they wait.
 	Waits bool
 	// Env is added to the environment of the block's process, "GOGC=off" for
 	// example.
@@ -67,8 +67,8 @@ type Variant struct {
 	//		operation()
 	//	}
 	//
-	// An error that is an errors.ErrUnsupported says that this place cannot do
-	// it that way: the report says so, and the run is none the worse for it.
+	// An error that is errors.ErrUnsupported says that this place does not
+	// support the variant; the run does not fail for it.
 	Run func(b *B) error
 }
 
@@ -86,8 +86,8 @@ func Func(name string, p durability.Promise, op func() error) Variant {
 	}}
 }
 
-// ID is what identifies the experiment in files and on the command line:
-// suite/name, and the parameters where it has any.
+// ID returns the name of the experiment in files and on the command line:
+// suite/name, and the parameters if it has any.
 func (e *Experiment) ID() string {
 	id := e.Suite + "/" + e.Name
 	if len(e.Params) > 0 {

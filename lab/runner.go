@@ -18,8 +18,8 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// Options say how Measure runs. The zero value is a good run in the current
-// folder.
+// Options are the settings of Measure. The zero value measures in the current
+// folder, with 20 rounds of 250 ms.
 type Options struct {
 	// Places are the folders to measure in, each by itself and all
 	// interleaved. None is the current folder.
@@ -28,13 +28,13 @@ type Options struct {
 	Rounds int
 	// BlockTime is the time a block should take. 0 is 250 ms.
 	BlockTime time.Duration
-	// Budget, where set, lowers Rounds so that one experiment in all places
-	// takes about that long; what one leaves or takes too much is made up by
-	// those after it. It goes below MinRounds, and says so in Result.Cut, only
-	// where the whole run would else take more than 1.4 times its budget.
+	// Budget lowers Rounds so that one experiment in all places takes about that
+	// long; 0 is no budget. Time that an experiment saves or overdraws is shared
+	// by those after it. Fewer than MinRounds are run, and run.Result.Cut set,
+	// only where the whole run would else take more than 1.4 times its budget.
 	Budget time.Duration
-	// Seed of the order of the blocks, the work they do and the bootstrap. 0
-	// draws one; the Run says which.
+	// Seed of the order of the blocks, of their work and of the bootstrap. 0 draws
+	// one, which run.Run.Seed tells.
 	Seed uint64
 	// Tolerance is the smallest difference that counts, as a share. 0 is 0.05.
 	Tolerance float64
@@ -52,16 +52,16 @@ type Options struct {
 	// Waits watches goroutines and threads in every experiment, not only in
 	// those that ask for it: eight more blocks a variant.
 	Waits bool
-	// Trace attributes the time of every experiment: Waits, who waited for whom
-	// (see Chain), and three more blocks a variant in which the kernel times
-	// each system call. It needs root; VariantTrace.Missing says what could not
-	// be had.
+	// Trace attributes the time of every experiment: Waits, chains of waits (see
+	// run.Chain), and three more blocks a variant in which the kernel times each
+	// system call. It needs root; run.VariantTrace.Missing says which part is
+	// missing and why.
 	Trace bool
 	// InProcess runs the blocks in this process: for experiments that cannot
 	// be run in another one. Blocks then share a heap and a page cache state.
 	InProcess bool
-	// Progress is told what happens, between blocks only, so that telling it
-	// does not disturb what is measured.
+	// Progress is called between blocks only, so that it does not disturb a
+	// measurement.
 	Progress func(Event)
 	// Command is noted in the Run: how the program was called.
 	Command []string
@@ -77,13 +77,13 @@ const MinRounds = 6
 type PlaceSpec struct {
 	Name string // empty is Dir
 	Dir  string // must exist; blocks run in a private folder below it
-	// Discarded: the caller throws the whole file system away after the run.
-	// Then what is left in Dir at its end stays there, for removing it file by
-	// file can take longer than the run.
+	// Discarded says that the caller discards the whole file system after the
+	// run. Files left in Dir then stay there: to remove them one by one can take
+	// longer than the run.
 	Discarded bool
 }
 
-// An Event tells how far a run is.
+// An Event is a step of a run, for a display of its progress.
 type Event struct {
 	Kind       string    `json:"event"` // "pilot", "block", "count", "waits", "trace", "done"
 	Experiment string    `json:"experiment"`
@@ -98,11 +98,11 @@ type Event struct {
 	Share      float64   `json:"share"`   // of the whole run that is done, 0 to 1
 }
 
-// Measure runs the experiments in all places and returns what was found,
-// analysed. When ctx is cancelled it stops at once, ends its processes,
-// removes its files and returns what was measured, marked Partial, with a
-// nil error. An error means that nothing could be measured. A variant that
-// fails is reported in its result and leaves the others alone.
+// Measure runs the experiments in all places and returns the analysed run. When
+// ctx is done it stops at once, ends its processes, removes its files and returns
+// the blocks measured so far, marked Partial, with a nil error. An error means
+// that nothing could be measured. A variant that fails is reported in its result
+// and does not affect the others.
 func Measure(ctx context.Context, o Options, experiments ...Experiment) (*run.Run, error) {
 	o.Rounds = cmp.Or(o.Rounds, 20)
 	o.BlockTime = cmp.Or(o.BlockTime, 250*time.Millisecond)

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// Version is the version of Stele in the running program, and the Go it was
+// Version returns the version of Stele in the running program, and the Go it was
 // built with: "v0.1.0, go1.26.8". The version is "(devel)" where it was built
 // from a checkout that is not a released one.
 func Version() string {

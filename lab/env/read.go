@@ -1,10 +1,10 @@
-// Package env tells what a measurement stands on: the machine, the system,
-// and the file system and device under a folder.
+// Package env reads the conditions of a measurement: the machine, the system,
+// and the file system and device under a folder. Their data is run.Environment.
 //
 // # Mistakes to avoid
 //
-//   - Taking an empty field or 0 for an answer. Environment.Unknown says of each that
-//     could not be found out why.
+//   - Taking an empty field or 0 for an answer. run.Environment.Unknown says of each
+//     that could not be read why.
 //   - Trusting what a virtual disk says of itself: WriteCache and Rotational are
 //     what the device reports, and a hypervisor may report anything.
 //   - Probing a busy file system while others wait for it: Probe calls syncfs.

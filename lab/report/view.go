@@ -1,9 +1,10 @@
-// Package report turns what the lab found into something to read: text for a
-// terminal, Markdown, one HTML file, and the Go benchmark format.
+// Package report writes a run of the lab for people: as text for a terminal, as
+// Markdown, as one HTML file. [GoBench] writes it in the Go benchmark format.
 //
-// It only presents: every figure and every verdict is already in the
-// [run.Run]. What was not measured shows as "n/a" with the reason, never as
-// zero, and a speed never shows without what survives a crash at that speed.
+// It only presents: every figure and every finding is already in the [run.Run],
+// and report words it. A figure that was not measured shows as "n/a" with the
+// reason, never as zero, and a speed never shows without what survives a crash at
+// that speed.
 //
 // # Mistakes to avoid
 //

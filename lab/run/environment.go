@@ -1,7 +1,7 @@
 package run
 
-// An Environment is the fingerprint of a machine and of one folder on it.
-// A field that could not be found out is empty or 0, and Unknown says why.
+// An Environment describes a machine and one folder on it. A field that could not
+// be read is empty or 0, and Unknown says why.
 type Environment struct {
 	// The machine.
 	Hostname  string  `json:"hostname"`
@@ -44,9 +44,9 @@ type Environment struct {
 	// Members are the devices that Device is made of, where it is a
 	// device-mapper, md or multi-device btrfs one: "/dev/sda2".
 	Members []string `json:"members,omitempty"`
-	// Unknown says, by JSON name, why a field could not be found out.
+	// Unknown says, by JSON name, why a field could not be read.
 	Unknown map[string]string `json:"unknown,omitempty"`
-	// Warnings name what makes a measurement here doubtful.
+	// Warnings are reasons to doubt a measurement here.
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 

@@ -12,15 +12,15 @@ type Difference struct {
 	Field string `json:"field"` // its JSON name
 	Old   string `json:"old"`
 	New   string `json:"new"`
-	// Matters is set where figures from the two cannot be compared for it.
-	// Where a run was, and how full or busy the machine was just then, does
-	// not matter.
+	// Matters is set where the difference keeps figures of the two from being
+	// compared. Names and numbers of devices, and how full or busy the machine
+	// was, do not matter.
 	Matters bool `json:"matters"`
 }
 
 // Diff returns the fields in which o, the newer one, differs from e, those
-// that matter first. What could not be found out is "", and differs from
-// what could.
+// that matter first. A value that could not be read is "", and differs from one
+// that could.
 func (e Environment) Diff(o Environment) []Difference {
 	var matter, rest []Difference
 	for _, f := range compared {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Write writes the run as JSON in the layout that Schema names.
+// Write writes the run as JSON, with the layout that Schema names.
 func (r *Run) Write(w io.Writer) error {
 	out := *r
 	out.Schema = Schema

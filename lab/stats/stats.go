@@ -8,12 +8,12 @@
 // for.
 //
 // Samples must be finite numbers. No function changes its arguments, and all
-// of them are deterministic: what resamples is given its random source.
+// of them are deterministic: those that resample take a random source.
 //
 // # Mistakes to avoid
 //
-//   - Pairing what was not measured together. RatioPaired cancels what both of a pair
-//     met; where nothing pairs the samples it is RatioUnpaired.
+//   - Pairing samples that were not measured together. RatioPaired cancels conditions
+//     that both of a pair share; samples without pairs need RatioUnpaired.
 //   - Reading an interval that is not there: Lo and Hi are NaN where there are too few
 //     samples, and every comparison with NaN is false.
 //   - Taking p = 1 for evidence that nothing differs. It also stands for a test that
@@ -36,9 +36,9 @@ type Estimate struct {
 	// Lo and Hi bound the interval; both are NaN where there are too few
 	// samples for one.
 	Lo, Hi float64
-	// Confidence is the one the interval was made for; an order-statistic
-	// interval has only certain ones, and takes the next above what was asked.
-	// It is 0 where there is no interval.
+	// Confidence of the interval; 0 where there is none. Order statistics have
+	// intervals for certain confidences only, and take the next above the one
+	// asked for.
 	Confidence float64
 	// N is the number of samples, or of pairs.
 	N int
@@ -46,7 +46,7 @@ type Estimate struct {
 	Warning error
 }
 
-// ErrNoSamples says that there was nothing to estimate from.
+// ErrNoSamples is the Warning of an Estimate made from no samples.
 var ErrNoSamples = errors.New("stats: no samples")
 
 // noInterval is an estimate of which only the value is known.
@@ -54,7 +54,7 @@ func noInterval(value float64, n int, why error) Estimate {
 	return Estimate{Value: value, Lo: math.NaN(), Hi: math.NaN(), N: n, Warning: why}
 }
 
-// MinSamples is the smallest number of samples whose least and greatest value
+// MinSamples returns the smallest number of samples whose least and greatest value
 // bound the quantile q (0 to 1) with the given confidence, whatever the
 // distribution: the smallest n with 1 - q^n - (1-q)^n >= confidence. The
 // quantile lies below all n samples with probability (1-q)^n and above all of
