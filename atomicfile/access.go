@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"fmt"
 	"io/fs"
 	"syscall"
 )
@@ -24,7 +25,7 @@ func (f *File) WriteAt(b []byte, off int64) (int, error) {
 		return 0, err
 	}
 	if off < 0 {
-		return 0, f.fail("write", syscall.EINVAL)
+		return 0, f.fail("write", negativeOffset(off))
 	}
 	n, err := f.t.WriteAt(b, off)
 	if err != nil {
@@ -50,10 +51,14 @@ func (f *File) ReadAt(b []byte, off int64) (int, error) {
 		return 0, err
 	}
 	if off < 0 {
-		return 0, f.fail("read", syscall.EINVAL)
+		return 0, f.fail("read", negativeOffset(off))
 	}
 	n, err := f.t.ReadAt(b, off)
 	return n, f.wrap("read", err)
+}
+
+func negativeOffset(off int64) error {
+	return fmt.Errorf("at offset %d; want 0 or more: %w", off, syscall.EINVAL)
 }
 
 // Seek sets the offset of the next Write or Read, as os.File.Seek does.

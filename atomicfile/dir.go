@@ -27,7 +27,7 @@ type Dir struct {
 // OpenDir opens the directory dir, which must exist. The caller must Close it.
 func OpenDir(dir string, o Options) (*Dir, error) {
 	fail := func(err error) (*Dir, error) {
-		return nil, &fs.PathError{Op: "atomicfile.OpenDir", Path: dir, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
 	if err := o.check(); err != nil {
 		return fail(err)
@@ -92,7 +92,7 @@ func (d *Dir) Exchange(a, b string) error {
 	if err := checkName(b); err != nil {
 		return &fs.PathError{Op: "exchange", Path: join(d.at.name, b), Err: err}
 	}
-	if err := exchange(d.at, a, d.at, b, join(d.at.name, a)); err != nil || d.o.Level != durability.Power {
+	if err := exchange(d.at, a, d.at, b, join(d.at.name, a), join(d.at.name, b)); err != nil || d.o.Level != durability.Power {
 		return err
 	}
 	return d.at.sync()

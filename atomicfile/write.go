@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"errors"
 	"io/fs"
+	"os"
 
 	"github.com/stele-go/stele/durability"
 )
@@ -68,7 +69,8 @@ func (f *File) writeAll(data []byte) error {
 // A symlink is swapped, not followed. Exchange needs Linux and a file system with
 // RENAME_EXCHANGE; otherwise it fails with errors.ErrUnsupported or EINVAL.
 //
-// Of the Options it uses only Level, Root and OneMount.
+// An error of the swap itself is an *os.LinkError with both paths. Of the Options,
+// Exchange uses only Level, Root and OneMount.
 func Exchange(a, b string, o Options) error {
 	o = Options{Level: o.Level, Root: o.Root, OneMount: o.OneMount}
 	in, nameA, err := locate(a, o)
@@ -81,15 +83,15 @@ func Exchange(a, b string, o Options) error {
 		return &fs.PathError{Op: "exchange", Path: b, Err: err}
 	}
 	defer other.release()
-	if err := exchange(in, nameA, other, nameB, a); err != nil || o.Level != durability.Power {
+	if err := exchange(in, nameA, other, nameB, a, b); err != nil || o.Level != durability.Power {
 		return err
 	}
 	return errors.Join(in.sync(), other.sync())
 }
 
-func exchange(in *directory, a string, other *directory, b, path string) error {
+func exchange(in *directory, a string, other *directory, b, pathA, pathB string) error {
 	if err := in.dir.Exchange(a, other.dir, b); err != nil {
-		return &fs.PathError{Op: "exchange", Path: path, Err: err}
+		return &os.LinkError{Op: "exchange", Old: pathA, New: pathB, Err: err} // either may be missing
 	}
 	return nil
 }

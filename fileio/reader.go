@@ -62,7 +62,7 @@ var (
 // read return io.EOF there.
 var ErrTruncated = errors.New("the file was truncated")
 
-var errNegative = errors.New("negative offset or length")
+var errNegative = fmt.Errorf("negative offset or length; want 0 or more: %w", fs.ErrInvalid)
 
 // Name returns the name that the file was opened by.
 func (r *Reader) Name() string { return r.name }

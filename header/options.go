@@ -126,7 +126,7 @@ func (o Options) check() error {
 	case o.Strategy > Copy:
 		return setting.Wrong("header: Options.Strategy", o.Strategy, "Auto, Slot, Shift, Clone, KernelCopy or Copy")
 	case o.Level > durability.Kill:
-		return setting.Wrong("header: Options.Level", o.Level, "Power or Kill")
+		return setting.Wrong("header: Options.Level", o.Level, "power or kill")
 	case o.Keep&^atomicfile.KeepAll != 0 && o.Keep != atomicfile.KeepNothing:
 		return setting.Wrong("header: Options.Keep", setting.Text(fmt.Sprintf("%#b", o.Keep)), "a set of KeepMode, KeepOwner, KeepXattrs and KeepACL of package atomicfile, or its KeepNothing alone")
 	case o.LockWait < 0:
