@@ -18,7 +18,7 @@ import (
 // path of a socket must be short: run the test in t.Chdir(t.TempDir()).
 func Irregular(t *testing.T) map[string]func(name string) error {
 	return map[string]func(name string) error{
-		"a pipe":   func(name string) error { return unix.Mkfifo(name, 0o600) },
+		"a pipe":      func(name string) error { return unix.Mkfifo(name, 0o600) },
 		"a directory": func(name string) error { return os.Mkdir(name, 0o700) },
 		"a symlink": func(name string) error {
 			fifo := filepath.Join(t.TempDir(), "fifo")
