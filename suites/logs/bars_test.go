@@ -41,8 +41,8 @@ const (
 
 // TestLogBars holds a store against the bars that it was built for, a line each:
 //
-//	STELE_LONG=1 go test ./suites -run TestLogBars -v -timeout 30m
-//	STELE_LONG=1 go test ./suites -run TestLogBars/query -v -args -lines 1000000 -corpus DIR -dir DIR
+//	STELE_LONG=1 go test ./suites/logs -run TestLogBars -v -timeout 30m
+//	STELE_LONG=1 go test ./suites/logs -run TestLogBars/query -v -args -lines 1000000 -corpus DIR -dir DIR
 //
 // Each part is a test of its own. They take a store of so many lines from the
 // part ingest, which runs first if it has not. What a store does is measured in

@@ -29,7 +29,7 @@ const (
 // TestFio holds sequential direct reads of fileio's Reader against fio's, with
 // the same block size and depth, on the same file, in turns:
 //
-//	STELE_LONG=1 go test ./suites -run TestFio -v
+//	STELE_LONG=1 go test ./suites/rw -run TestFio -v
 //
 // As root on an ext4 image, else in the folder for temporary files. It fails
 // where the interval of the ratio lies below the bar, and skips where it reaches
