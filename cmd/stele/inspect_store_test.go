@@ -108,7 +108,7 @@ func TestInspectTellsDamageOfAStore(t *testing.T) {
 		at   int
 		want string
 	}{
-		{len(intact) - 1, "the end is not as it was written"},
+		{len(intact) - 1, "the footer is not as it was written"},
 		{4, "the header is not as it was written"},
 		{150, "block 0: "},
 	} {
