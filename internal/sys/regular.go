@@ -20,11 +20,11 @@ func NotRegular(m fs.FileMode) error {
 	return &NotRegularError{m.Type()}
 }
 
-// KindOf returns what a file that is not regular is, in words: "a folder".
+// KindOf returns what a file that is not regular is, in words: "a directory".
 func KindOf(m fs.FileMode) string {
 	switch m.Type() {
 	case fs.ModeDir:
-		return "a folder"
+		return "a directory"
 	case fs.ModeSymlink:
 		return "a symlink"
 	case fs.ModeNamedPipe:

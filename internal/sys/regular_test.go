@@ -35,7 +35,7 @@ func TestOpenExact(t *testing.T) {
 			t.Error(err)
 		}
 		_, err = OpenExact(dir, write)
-		if e, ok := errors.AsType[*NotRegularError](err); !ok || e.Mode != fs.ModeDir || !errors.Is(err, fs.ErrInvalid) || err.Error() != "a folder; want a regular file: invalid argument" {
+		if e, ok := errors.AsType[*NotRegularError](err); !ok || e.Mode != fs.ModeDir || !errors.Is(err, fs.ErrInvalid) || err.Error() != "a directory; want a regular file: invalid argument" {
 			t.Errorf("a folder: %v", err)
 		}
 		link := filepath.Join(t.TempDir(), "link")
