@@ -153,13 +153,13 @@ func (s *Store) search(ctx context.Context, q Query) (*search, error) {
 		return nil, context.Cause(x.ctx)
 	}
 	// Memory first: a query that waits must not hold a view, and so memtables.
-	err := s.reads.memory.acquire(x.ctx, s.reads.minBytes)
-	if err != nil {
+	if _, err := s.reads.memory.Acquire(x.ctx, s.reads.minBytes); err != nil {
 		x.endContext()
 		return nil, err
 	}
+	var err error
 	if x.view, err = s.acquire(); err != nil {
-		s.reads.memory.release(s.reads.minBytes)
+		s.reads.memory.Release(s.reads.minBytes)
 		x.endContext()
 		return nil, err
 	}

@@ -363,7 +363,7 @@ func TestQueryBreak(t *testing.T) {
 		}
 	}
 	until(t, "the store has settled", func() bool { return runtime.NumGoroutine() < 30 })
-	before, free := runtime.NumGoroutine(), a.reads.memory.free
+	before, free := runtime.NumGoroutine(), a.reads.memory.Free()
 	want := a.find(Query{})
 	for n := 1; n < len(want); n += 1 + len(want)/40 {
 		got := 0
@@ -379,8 +379,8 @@ func TestQueryBreak(t *testing.T) {
 			t.Fatalf("%d entries before the break, not %d", got, n)
 		}
 	}
-	if a.reads.memory.free != free {
-		t.Errorf("%d bytes of the budget are free, %d were", a.reads.memory.free, free)
+	if a.reads.memory.Free() != free {
+		t.Errorf("%d bytes of the budget are free, %d were", a.reads.memory.Free(), free)
 	}
 	until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }

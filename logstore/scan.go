@@ -115,7 +115,7 @@ func (s *scan) end() {
 	s.mu.Unlock()
 	s.x.view.release()
 	s.x.endContext()
-	r.memory.release(s.grantedBytes)
+	r.memory.Release(s.grantedBytes)
 }
 
 // fail ends the scan. mu is held.
@@ -330,7 +330,7 @@ func (s *scan) shareFor(c candidate) int64 {
 	}
 	full := resultSlack*c.raw + minShare
 	if wish := min(s.x.store.reads.maxBytes, s.heldBytes+(others+1)*full); wish > s.grantedBytes {
-		s.grantedBytes += s.x.store.reads.memory.tryAcquire(wish-s.grantedBytes, s.x.store.reads.reserve)
+		s.grantedBytes += s.x.store.reads.memory.TryAcquire(wish-s.grantedBytes, s.x.store.reads.reserve)
 	}
 	share := (s.grantedBytes - s.heldBytes) / (others + 1)
 	if s.heldBytes < 2*s.grantedBytes {

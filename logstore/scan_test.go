@@ -16,41 +16,6 @@ import (
 	"time"
 )
 
-func TestBudget(t *testing.T) {
-	b := &semaphore{free: 10}
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := b.acquire(ctx, 6); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.tryAcquire(10, 1); got != 3 {
-		t.Errorf("%d bytes without waiting, not 3", got)
-	}
-	waiting := func(n int) {
-		t.Helper()
-		until(t, "others wait", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return len(b.queue) == n })
-	}
-	large, small := make(chan error, 1), make(chan error, 1)
-	go func() { large <- b.acquire(ctx, 8) }()
-	waiting(1)
-	go func() { small <- b.acquire(context.Background(), 1) }()
-	waiting(2)
-	if got := b.tryAcquire(1, 0); got != 0 {
-		t.Errorf("%d bytes for one who does not wait, while others do", got)
-	}
-	// The first in turn gives up: the next one finds enough.
-	cancel()
-	if err := <-large; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if err := <-small; err != nil {
-		t.Error(err)
-	}
-	b.release(10)
-	if b.free != 10 {
-		t.Errorf("%d bytes are free", b.free)
-	}
-}
-
 func TestNearest(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for most := 1; most < 20; most++ {
@@ -139,15 +104,13 @@ func TestQueryMemory(t *testing.T) {
 func TestQueriesShareBudget(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())
 	mustAppend(t, s, one(MustLabels("app", "x"), 1, "a"))
-	all := s.reads.memory.tryAcquire(1<<40, 0)
+	all := s.reads.memory.TryAcquire(1<<40, 0)
 	done := make(chan int)
 	go func() { done <- len(query(t, s, Query{})) }()
 	until(t, "it waits", func() bool {
-		s.reads.memory.mu.Lock()
-		defer s.reads.memory.mu.Unlock()
-		return len(s.reads.memory.queue) == 1
+		return s.reads.memory.Waiting() == 1
 	})
-	s.reads.memory.release(all)
+	s.reads.memory.Release(all)
 	if n := <-done; n != 1 {
 		t.Errorf("%d entries", n)
 	}

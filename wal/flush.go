@@ -112,7 +112,7 @@ func (l *Log) flush(reqs []*request) {
 // finish finishes a request whose first record has the position first; 0 if no
 // record of it was encoded.
 func (l *Log) finish(r *request, err error, first Position) {
-	l.budget.release(r.weight)
+	l.copied.Release(int64(r.weight))
 	if err == nil {
 		r.timer.Stop()
 	}

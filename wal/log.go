@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/queue"
+	"github.com/stele-go/stele/internal/semaphore"
 	"github.com/stele-go/stele/internal/sys"
 )
 
@@ -40,8 +41,8 @@ type Log struct {
 	// queued counts the requests in the queue and those that the flusher has.
 	// A request is counted before it is pushed.
 	queued atomic.Int64
-	budget budget
-	acked  atomic.Uint64 // the position after the last acknowledged record
+	copied *semaphore.Weighted // the bytes that AppendAsync has copied and the flusher has not yet written
+	acked  atomic.Uint64       // the position after the last acknowledged record
 	tail   tail
 	stats  counters
 
@@ -121,8 +122,8 @@ func newLog(dir string, o Options, st *store, report Report) (*Log, error) {
 		flushed:   make(chan struct{}),
 		stop:      make(chan struct{}),
 		batch:     o.MaxBatch,
+		copied:    semaphore.New(2 * int64(o.MaxBatch)),
 	}
-	l.budget.init(2 * o.MaxBatch)
 	l.stats.init(o.Level)
 	l.out.method = method{mech: SyncFdatasync, align: 1}
 	switch o.Level {

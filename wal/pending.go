@@ -35,14 +35,14 @@ func (l *Log) AppendAsync(rec []byte) *Pending {
 		return p.failed(err)
 	}
 	p.timer = l.stats.async.Start()
-	if l.budget.take(len(rec) + headerSize) {
+	if waited, _ := l.copied.Acquire(ctx, int64(len(rec)+headerSize)); waited {
 		l.stats.waits.Add(1)
 	}
 	p.data = append(p.data[:0], rec...)
 	p.rec, p.sum, p.weight = p.data, checksum(p.data), len(rec)+headerSize
 	p.state.Store(stWaiting)
 	if err := l.enqueue(ctx, &p.request); err != nil {
-		l.budget.release(p.weight)
+		l.copied.Release(int64(p.weight))
 		return p.failed(err)
 	}
 	return p
@@ -89,38 +89,4 @@ func (p *Pending) Wait(ctx context.Context) (Position, error) {
 		return 0, err
 	}
 	return pos, nil
-}
-
-// A budget limits the bytes that AppendAsync has copied and the flusher has not
-// yet written.
-type budget struct {
-	mu   sync.Mutex
-	cond sync.Cond // of mu: left
-	left int
-	full int
-}
-
-func (b *budget) init(full int) { b.left, b.full, b.cond.L = full, full, &b.mu }
-
-// take takes n bytes, and reports whether it had to wait. If n is above full it
-// waits for all of them.
-func (b *budget) take(n int) (waited bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for b.left < min(n, b.full) {
-		waited = true
-		b.cond.Wait()
-	}
-	b.left -= n
-	return waited
-}
-
-func (b *budget) release(n int) {
-	if n == 0 {
-		return
-	}
-	b.mu.Lock()
-	b.left += n
-	b.mu.Unlock()
-	b.cond.Broadcast()
 }

@@ -22,7 +22,7 @@ type request struct {
 
 	// timer, of AppendAsync, runs from the call on, if the request is sampled.
 	timer latency.Timer
-	// weight is its share of Log.budget in bytes.
+	// weight is its share of Log.copied in bytes.
 	weight int
 
 	// The result, the flusher's until it sends on done.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -69,42 +68,4 @@ func TestRequestStates(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The budget lets nobody over it, and lets who wants more than all go alone.
-func TestBudget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var b budget
-		b.init(10)
-		if b.take(6) || b.take(4) {
-			t.Error("waited while there was room")
-		}
-		took := make(chan int, 2)
-		for _, n := range []int{1, 25} {
-			go func() {
-				if !b.take(n) {
-					t.Error("did not wait")
-				}
-				took <- n
-			}()
-			synctest.Wait()
-			if len(took) > 0 {
-				t.Error("got what was not there")
-			}
-			b.release(6)
-			if n == 25 {
-				b.release(4)
-			}
-			if got := <-took; got != n {
-				t.Error(got)
-			}
-			if n == 1 {
-				b.take(5)
-			}
-		}
-		b.release(25)
-		if b.left != 10 {
-			t.Errorf("%d left", b.left)
-		}
-	})
 }
