@@ -61,7 +61,7 @@ func compare(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		err = writeJSON(*file, stdout, r)
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintln(stderr, "stele compare:", p)
+		fmt.Fprintln(stderr, "stele compare:", report.Mismatch(&p))
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "stele compare:", err)

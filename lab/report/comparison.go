@@ -30,10 +30,10 @@ func Comparison(w io.Writer, r *run.CompareReport) error {
 		}
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintln(w, "cannot be compared:", mismatchText(&p))
+		fmt.Fprintln(w, "cannot be compared:", Mismatch(&p))
 	}
 	for _, d := range r.Differences {
-		fmt.Fprintln(w, "overlooked:", mismatchText(&d))
+		fmt.Fprintln(w, "overlooked:", Mismatch(&d))
 	}
 	_, err := fmt.Fprintln(w, r.Outcome)
 	return err
@@ -53,8 +53,8 @@ func rowText(row *run.CompareRow) string {
 	return clean(row.Text)
 }
 
-// mismatchText words a mismatch.
-func mismatchText(m *run.Mismatch) string {
+// Mismatch words a mismatch of two runs.
+func Mismatch(m *run.Mismatch) string {
 	old, now := cmp.Or(m.Old, "not known"), cmp.Or(m.New, "not known")
 	switch m.Code {
 	case run.MismatchTolerance:
