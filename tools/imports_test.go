@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"internal/units":      {},
 	"internal/gate":       {},
 	"internal/queue":      {},
+	"internal/semaphore":  {},
 	"internal/sharedsync": {},
 	"internal/sys":        {},
 	"internal/memory":     {"internal/sys"},
@@ -64,7 +65,7 @@ var mayImport = map[string][]string{
 
 // ground may be imported by every package of ours but those that are ground
 // themselves: see mayImport.
-var ground = []string{"internal/sys", "internal/setting", "internal/units", "internal/gate", "internal/queue", "internal/sharedsync", "internal/memory"}
+var ground = []string{"internal/sys", "internal/setting", "internal/units", "internal/gate", "internal/queue", "internal/semaphore", "internal/sharedsync", "internal/memory"}
 
 // testHelpers are for tests: any of them may import them, and nothing else.
 var testHelpers = []string{"internal/filetest", "internal/tracetest", "internal/wine"}
