@@ -29,7 +29,7 @@ const (
 	soakSegment = 4 << 20
 	soakRetain  = 48 << 20
 	// soakStraddle is the most that one segment has: what is sealed at once is
-	// at most three sixteenths of the memory, and merges make no larger one.
+	// at most three sixteenths of the memory, and compactions make no larger one.
 	soakStraddle = soakMemory * 3 / 16
 	// soakAhead is the most that may have been counted and not yet appended.
 	soakAhead = 4 << 20
@@ -40,14 +40,14 @@ const (
 	// doubled (GOGC=100); and pages of filters that are mapped.
 	soakResident = 2*(soakMemory+48<<20) + 32<<20
 	// soakFiles is how many descriptors a store may have: 256 for segments
-	// (openFiles), those of a merge, of a segment that is being published, of
-	// the log with the file that it makes ready, of folders and locks.
+	// (openFiles), those of a compaction, of a segment that is being published, of
+	// the log with the file that it preallocates, of directories and locks.
 	soakFiles = 256 + 24
 )
 
-// TestSoak appends and queries for a while, and looks whether each entry is
-// found that must be, none twice, and whether memory, descriptors and
-// goroutines stay within bounds and all are given back in the end.
+// TestSoak appends and queries for a while. Every entry that must be there is
+// found, and found once; memory, descriptors and goroutines stay within bounds,
+// and all are released in the end.
 //
 //	STELE_LONG=1 go test ./logstore -run TestSoak -v -timeout 20m -args -soak 2m
 func TestSoak(t *testing.T) {
@@ -67,20 +67,20 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// A usage is what a process has of the kernel.
+// A usage is the resources that the kernel counts for this process.
 type usage struct {
 	resident, mapped int64 // bytes; mapped ones, of files, are part of the resident ones
 	files            int   // descriptors
 }
 
-// usageNow is nil where nobody tells.
+// usageNow is nil on platforms that do not report it.
 var usageNow func() (usage, error)
 
 type soak struct {
 	t    *testing.T
 	dir  string
 	o    logstore.Options
-	zero time.Time // of its clock, which nobody sets back
+	zero time.Time // of its clock, which never goes back
 
 	store   atomic.Pointer[logstore.Store]
 	closing atomic.Pointer[logstore.Store]
@@ -147,9 +147,9 @@ func (k *soak) open() {
 	k.store.Store(s)
 }
 
-// after waits for the store that is opened after s. ok is false if err is none
-// of a store that is being closed.
-func (k *soak) after(s *logstore.Store, err error) (ok bool) {
+// reopened waits for the store that is opened after s. It returns false if err is
+// not that of a store being closed.
+func (k *soak) reopened(s *logstore.Store, err error) (ok bool) {
 	if !errors.Is(err, logstore.ErrClosed) || k.closing.Load() != s {
 		return false
 	}
@@ -159,8 +159,8 @@ func (k *soak) after(s *logstore.Store, err error) (ok bool) {
 	return true
 }
 
-// run is the load: writers, readers and tails in goroutines of their own, and
-// in this one a look at what is used, and restarts.
+// run runs writers, readers and tails in goroutines of their own, and meanwhile
+// checks the usage and restarts the store.
 func (k *soak) run(d time.Duration) {
 	var cancel context.CancelFunc
 	k.ctx, cancel = context.WithCancel(context.Background())
@@ -179,7 +179,7 @@ func (k *soak) run(d time.Duration) {
 	for _, w := range k.writers {
 		start(func(rng *rand.Rand) { k.write(w, rng) })
 	}
-	for _, f := range []func(*rand.Rand){k.all, k.some, k.some, k.slow, k.needle, k.needle, k.count, k.labels} {
+	for _, f := range []func(*rand.Rand){k.queryAll, k.queryPart, k.queryPart, k.querySlowly, k.needle, k.needle, k.count, k.labels} {
 		k.readers++
 		start(f)
 	}
@@ -196,7 +196,7 @@ func (k *soak) run(d time.Duration) {
 		return now.Before(end) || !k.hasFound() && now.Before(end.Add(2*time.Minute)) // a machine that is very busy
 	}
 	for ; more() && k.ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
-		k.look()
+		k.checkUsage()
 		if time.Now().After(restart) {
 			old := k.store.Load()
 			k.closing.Store(old)
@@ -218,8 +218,8 @@ func (k *soak) hasFound() bool {
 	return k.must.Load() > 0 && k.needles.Load() > 0 && k.counts.Load() > 0 && k.tailed.Load() > 0
 }
 
-// look compares what is used with what may be.
-func (k *soak) look() {
+// checkUsage fails the soak if the usage is above its bounds.
+func (k *soak) checkUsage() {
 	st := k.store.Load().Stats()
 	u, n := k.usage(), runtime.NumGoroutine()
 	k.seen.resident = max(k.seen.resident, u.resident-k.start.resident)
@@ -229,27 +229,27 @@ func (k *soak) look() {
 	k.seen.streams = max(k.seen.streams, st.Streams)
 	k.seen.segments = max(k.seen.segments, st.Segments)
 	if !raceDetector() && u.resident-k.start.resident > soakResident {
-		k.fail("%d MiB of memory more than before, at most %d are to be (%d MiB of them are mapped files); the store counts %d MiB",
+		k.fail("%d MiB of memory more than before; want at most %d (%d MiB of them are mapped files); the store counts %d MiB",
 			(u.resident-k.start.resident)>>20, soakResident>>20, (u.mapped-k.start.mapped)>>20, (st.MemoryUsed+st.CacheBytes)>>20)
 	}
 	if u.files-k.start.files > soakFiles {
-		k.fail("%d descriptors more than before, at most %d are to be; %d segments are open", u.files-k.start.files, soakFiles, st.OpenFiles)
+		k.fail("%d descriptors more than before; want at most %d; %d segments are open", u.files-k.start.files, soakFiles, st.OpenFiles)
 	}
-	// Each reader has a sweep at most, with Workers; as many seal; the store has its
-	// own few; and timers of appends that were given up may have just gone off.
+	// Each reader has one scan at most, with Workers goroutines; as many seal; the
+	// store has a few of its own; and timers of abandoned appends may just fire.
 	if most := k.own + (k.readers+1)*runtime.GOMAXPROCS(0) + 24; n-k.goroutines > most {
-		k.fail("%d goroutines more than before, at most %d are to be", n-k.goroutines, most)
+		k.fail("%d goroutines more than before; want at most %d", n-k.goroutines, most)
 	}
 	if st.MemoryUsed > st.MemoryLimit {
 		k.fail("memtables take %d bytes of %d", st.MemoryUsed, st.MemoryLimit)
 	}
 	if st.Failed != nil || st.BackgroundError != nil || st.Damaged > 0 || st.Quarantined > 0 || st.LostEntries > 0 {
-		k.fail("failed: %v, trouble: %v, %d segments damaged, %d in quarantine, %d entries lost", st.Failed, st.BackgroundError, st.Damaged, st.Quarantined, st.LostEntries)
+		k.fail("failed: %v, background error: %v, %d segments damaged, %d in quarantine, %d entries lost", st.Failed, st.BackgroundError, st.Damaged, st.Quarantined, st.LostEntries)
 	}
 }
 
-// raceDetector reports whether it runs: it takes several times the memory, so
-// the bound on that is left out.
+// raceDetector reports whether the test is built with it: it needs several times
+// the memory, so the bound on memory is not checked.
 func raceDetector() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
@@ -261,7 +261,7 @@ func (k *soak) maintain(rng *rand.Rand) {
 	if rng.IntN(3) == 0 {
 		do, what = s.Compact, "compact"
 	}
-	if err := do(k.ctx); err != nil && !k.after(s, err) && k.ctx.Err() == nil {
+	if err := do(k.ctx); err != nil && !k.reopened(s, err) && k.ctx.Err() == nil {
 		k.fail("%s: %v", what, err)
 	}
 	k.pause(time.Duration(100+rng.IntN(400)) * time.Millisecond)
@@ -274,8 +274,8 @@ func (k *soak) pause(d time.Duration) {
 	}
 }
 
-// drain looks at all once more without the load, waits until all has expired,
-// and closes: then nothing may be left.
+// drain queries everything once more without the load, waits until all entries
+// have expired, and closes the store: then nothing may be left.
 func (k *soak) drain() {
 	k.ctx, k.end = context.WithCancel(context.Background())
 	defer k.end()
@@ -295,7 +295,7 @@ func (k *soak) drain() {
 	k.t.Logf("%d entries of %d streams, %d refused; %d queries, %d of them cut short, found %d entries, %d of which had to be there; %d needles, %d counts, %d tailed and %d missed by tails; %d restarts, %d appends made again",
 		entries, streams, k.refused.Load(), k.queries.Load(), k.cut.Load(), k.found.Load(), k.must.Load(), k.needles.Load(), k.counts.Load(), k.tailed.Load(), k.lost.Load(), k.restarts.Load(), k.retries.Load())
 	if !k.hasFound() {
-		k.t.Error("some queries have found nothing that had to be there: that is no soak")
+		k.t.Error("some kind of query found nothing that had to be there: the soak was too short")
 	}
 	var st logstore.Stats
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -315,11 +315,12 @@ func (k *soak) drain() {
 	if err := s.Close(); err != nil {
 		k.t.Fatal(err)
 	}
-	k.left()
+	k.checkLeftovers()
 }
 
-// left looks for what a closed store without entries must not leave.
-func (k *soak) left() {
+// checkLeftovers fails the test if a closed, empty store holds goroutines,
+// descriptors or files.
+func (k *soak) checkLeftovers() {
 	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > k.goroutines; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			var stacks strings.Builder
