@@ -11,7 +11,6 @@ import (
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/run"
 )
 
 const (
@@ -170,6 +169,3 @@ func judgeC5(all []*found, write, create string) finding {
 		"which file system, mean or p99, and what the figure is of", answers...)
 	return finding{text, verdict, why}
 }
-
-// near asks whether a ratio is the claimed one to within 25 %.
-func near(e run.Estimate, claimed float64) answer { return within(e, claimed*0.75, claimed*1.25) }

@@ -34,22 +34,6 @@ func emptyFiles(b *lab.B, flags int, before bool) error {
 	return nil
 }
 
-func touch(name string, flags int) error {
-	f, err := os.OpenFile(name, flags, 0o644)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-// onExt4OrXFS is what claims on those two file systems need.
-func onExt4OrXFS(e run.Environment) string {
-	if e.FS == "ext4" || e.FS == "xfs" {
-		return ""
-	}
-	return fmt.Sprintf("a folder on ext4 or XFS; this one is on %q", e.FS)
-}
-
 func claimD3() Claim {
 	e := lab.Experiment{
 		Suite: "claims", Name: "D3", Question: "What does allocating the inode of an empty file cost?",

@@ -1,13 +1,11 @@
 package claims
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/dirs"
 )
 
@@ -65,14 +63,6 @@ func d4(name string, ops int64) lab.Experiment {
 	}
 }
 
-func allPaths(n int64, path func(i int) string) []string {
-	paths := make([]string, n)
-	for i := range paths {
-		paths[i] = path(i)
-	}
-	return paths
-}
-
 // judgeD4 asks for the claimed ratio within 25 %, for either reading of "3
 // deep", in the first operation of a process and in many.
 func judgeD4(f *found, once, many string) finding {
@@ -93,77 +83,4 @@ func judgeD4(f *found, once, many string) finding {
 		"what \"3 deep\" means, and whether it is the first operation of its process",
 		append(readings[0], readings[1]...)...)
 	return finding{text, verdict, why}
-}
-
-func claimD8() Claim {
-	perms := []os.FileMode{0o700, 0o711, 0o750, 0o755, 0o777}
-	var list []lab.Experiment
-	for _, p := range perms {
-		list = append(list, d8(p))
-	}
-	return Claim{
-		ID:          "D8",
-		Statement:   "permission of the intermediate directories that os.MkdirAll makes",
-		Claimed:     "always 0755 whatever perm says",
-		Promise:     killText,
-		Experiments: list,
-		verdict:     func(f *found) finding { return judgeD8(f, perms) },
-	}
-}
-
-func d8(p os.FileMode) lab.Experiment {
-	return lab.Experiment{
-		Suite: "claims", Name: "D8", Params: run.Params{"perm": fmt.Sprintf("%04o", p)},
-		Question: "Which permission do intermediate directories get?",
-		Op:       "one path of 3 new levels", Ops: 1,
-		Variants: []lab.Variant{{
-			Name: variantAll, Doc: "the standard library", Promise: kill, Baseline: true,
-			Run: inDir(func(b *lab.B) error {
-				for b.Loop() {
-					if err := os.MkdirAll("a/b/c", p); err != nil {
-						return err
-					}
-				}
-				// What the umask takes away shows in a directory asked for with
-				// everything. Setting it would change the whole process.
-				if err := os.Mkdir("umask", 0o777); err != nil {
-					return err
-				}
-				return errors.Join(reportMode(b, "mode_of_first_level", "a"), reportMode(b, "mode_of_second_level", "a/b"),
-					reportMode(b, "mode_of_0777", "umask"))
-			}),
-		}},
-	}
-}
-
-func reportMode(b *lab.B, metric, path string) error {
-	info, err := os.Stat(path)
-	if err == nil {
-		b.Report(metric, float64(info.Mode().Perm()))
-	}
-	return err
-}
-
-func judgeD8(f *found, perms []os.FileMode) finding {
-	var text string
-	always, asAsked, umask := true, true, os.FileMode(0)
-	for _, p := range perms {
-		e := d8(p)
-		mode := func(metric string) os.FileMode {
-			return os.FileMode(f.metric(e.ID(), variantAll, metric).Median)
-		}
-		one, two := mode("mode_of_first_level"), mode("mode_of_second_level")
-		umask = 0o777 &^ mode("mode_of_0777")
-		text += fmt.Sprintf("perm %04o: %04o and %04o. ", p, one, two)
-		always = always && one == 0o755 && two == 0o755
-		asAsked = asAsked && one == p&^umask && two == p&^umask
-	}
-	text += fmt.Sprintf("The umask is %04o.", umask)
-	switch {
-	case always:
-		return finding{text, Holds, "every intermediate directory has 0755"}
-	case asAsked:
-		return finding{text, DoesNotHold, "intermediate directories get perm less the umask, like the last one; 0755 is what is left of 0777 under the usual umask of 0022"}
-	}
-	return finding{text, DoesNotHold, "intermediate directories are neither always 0755 nor always perm less the umask"}
 }

@@ -150,19 +150,3 @@ func judgeD6(f *found, read, write, mixed string) finding {
 	verdict, why := decide(why, "what is asked of the cache", answers...)
 	return finding{text, verdict, why}
 }
-
-// p99 returns the 99th percentile in nanoseconds, or why there is none.
-func p99(v *run.VariantResult) (ns float64, why string) {
-	if v != nil {
-		for _, p := range v.Latency {
-			if p.P != 99 {
-				continue
-			}
-			if err := p.Err(); err != nil {
-				return 0, err.Error()
-			}
-			return p.NS, ""
-		}
-	}
-	return 0, "not measured"
-}

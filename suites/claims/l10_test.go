@@ -8,9 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
+	"github.com/stele-go/stele/suites/internal/suitetest"
+	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/wals"
 )
 
@@ -100,5 +103,19 @@ func TestThreeLevelsTellOfFailure(t *testing.T) {
 	}
 	if err := l.close(); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("close: %v", err)
+	}
+}
+
+// Both readings of A keep what several appenders add.
+func TestL10WaysKeepRecords(t *testing.T) {
+	for _, w := range []wals.Way{threeLevelWay(l10Coded, "", durability.None), threeLevelWay(l10Meant, "", durability.Power)} {
+		t.Run(w.Name, func(t *testing.T) {
+			dir := suitetest.MemoryDir(t)
+			l, err := w.Open(job.Site{Dir: dir, Ops: suitetest.LogRecords, Size: suitetest.LogRecordSize})
+			if err != nil {
+				t.Fatal(err)
+			}
+			suitetest.KeepsRecords(t, dir, l.Append, l.Close)
+		})
 	}
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// Sync are the claims on volumes and on what a sync does.
-func Sync() []Claim { return []Claim{claimR6(), claimR7(), claimR11(), claimR12()} }
-
 // r6Formula is the throughput that is claimed for a volume, in MiB/s.
 func r6Formula(iops float64) float64 { return min(125+0.25*iops, 1000) }
 

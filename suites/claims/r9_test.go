@@ -6,8 +6,6 @@ import (
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
-	"github.com/stele-go/stele/suites/internal/suitetest"
-	"github.com/stele-go/stele/suites/rw"
 )
 
 // r9Made makes up results of R9 with knees at the given threads, from lo to hi.
@@ -94,43 +92,5 @@ func TestR9Cells(t *testing.T) {
 		if got := r9Formula(depth); got != want {
 			t.Errorf("depth %d: %d threads, want %d", depth, got, want)
 		}
-	}
-}
-
-func TestJudgeR10(t *testing.T) {
-	c := claimR10()
-	// wait and idle by goroutines and variant.
-	of := func(wait, idle func(many bool, v string) float64) run.Claim {
-		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1000 })
-		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
-			many := r.Params["goroutines"] == "1000"
-			v.Metrics[rw.SchedMean], v.Metrics[rw.SchedP99] = suitetest.About(wait(many, v.Name)), suitetest.About(10*wait(many, v.Name))
-			v.Metrics[rw.IdleShare] = suitetest.About(idle(many, v.Name))
-		}))
-	}
-	by := func(few, many float64) func(bool, string) float64 {
-		return func(m bool, _ string) float64 {
-			if m {
-				return many
-			}
-			return few
-		}
-	}
-	expect(t, "as claimed", of(by(12_000, 89_000), by(0.31, 0.05)), Holds)
-	expect(t, "nothing changes", of(by(12_000, 12_000), by(0.31, 0.31)), DoesNotHold)
-	expect(t, "the wait only", of(by(12_000, 120_000), by(0.31, 0.31)), Depends)
-	expect(t, "never idle", of(by(12_000, 12_000), by(0, 0)), DoesNotHold)
-	expect(t, "all busy at last", of(by(12_000, 120_000), by(0.3, 0)), Holds)
-	expect(t, "past the page cache only", of(func(many bool, v string) float64 {
-		if many && v == rw.VariantPastCache {
-			return 120_000
-		}
-		return 12_000
-	}, by(0, 0)), Depends)
-	expect(t, "on the limit", of(by(12_000, 12_000*claimedWait*0.9), by(0.31, 0.05)), CannotTest)
-	got := judge(t, &c, in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 }))
-	expect(t, "no figures of the scheduler", got, CannotTest)
-	if !strings.Contains(got.Why, rw.SchedMean) {
-		t.Errorf("not named: %s", got.Why)
 	}
 }

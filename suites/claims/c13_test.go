@@ -1,0 +1,37 @@
+package claims
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
+)
+
+func TestJudgeC13(t *testing.T) {
+	c := claimC13()
+	of := func(own, common map[string]float64) run.Claim {
+		return judge(t, &c, in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1000 }).waiting(&c,
+			func(_ *lab.Experiment, v string) map[string]float64 {
+				if v == variantOwnNames {
+					return own
+				}
+				return common
+			}))
+	}
+	lock, cache := "k "+run.CauseFolderLock, "k "+run.CauseNameCache
+	claimed := map[string]float64{lock: .127, cache: .038, run.CauseRunnable: .5}
+	got := of(claimed, claimed)
+	expect(t, "as claimed", got, Holds)
+	// 0.127 of 1 s of goroutine time over 1,000 operations.
+	if !strings.Contains(got.Measured, "127.4 us [127.0, 127.8]") || !strings.Contains(got.Measured, "38.1 us [38.0, 38.2]") {
+		t.Errorf("the waits are not named: %s", got.Measured)
+	}
+	locked := map[string]float64{lock: .2, run.CauseRunnable: .5}
+	expect(t, "the lock alone", of(locked, locked), DoesNotHold)
+	expect(t, "neither", of(map[string]float64{run.CauseRunnable: .9}, map[string]float64{run.CauseRunnable: .9}), DoesNotHold)
+	expect(t, "common names only", of(locked, claimed), Depends)
+
+	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1000 })
+	expect(t, "not watched", judge(t, &c, m), CannotTest)
+}

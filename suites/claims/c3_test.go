@@ -1,0 +1,33 @@
+package claims
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/lab/run"
+)
+
+func TestJudgeC3(t *testing.T) {
+	c := claimC3()
+	made := func(unnamed, linked, off float64) *made {
+		return in("d", "ext4").all(&c, byVariant(map[string]float64{
+			variantNamed: 210_000, variantUnnamed: 210_000 / unnamed, variantGivenOne: 210_000 / linked,
+			variantCheckOn: 210_000, variantCheckOff: 210_000 / off,
+		}))
+	}
+	of := func(unnamed, linked, off float64) run.Claim { return judge(t, &c, made(unnamed, linked, off)) }
+	expect(t, "as claimed", of(15, 15, 2.4), Holds)
+	expect(t, "nothing", of(1.2, 0.9, 1), DoesNotHold)
+	expect(t, "without a name only", of(15, 1, 1), Depends)
+	expect(t, "on the limit", of(210/14.5*0.9, 15, 2.4), CannotTest)
+
+	m := made(1.2, 0.9, 1)
+	for i := range m.results[1].Variants {
+		m.results[1].Variants[i].Error = "only root can mount"
+	}
+	got := judge(t, &c, m)
+	expect(t, "no root", got, CannotTest)
+	if !strings.Contains(got.Why, "only root can mount") || !strings.Contains(got.Measured, "O_TMPFILE") {
+		t.Errorf("want what is missing and what was measured: %s; %s", got.Why, got.Measured)
+	}
+}

@@ -1,0 +1,73 @@
+package claims
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
+)
+
+// Each variant does its job, with few operations, and says what it found.
+func TestCreationWayClaimsRun(t *testing.T) {
+	limit, _, limitErr := sys.FileLimits()
+	runClaims(t, creationWayClaims(), 3, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {
+		positive := map[string][]string{
+			"C6":       {"call_mean_ns", "call_p99_ns", "released_mean_ns", "released_p99_ns"},
+			"C7-paced": {"connection_mean_ns", "connection_p99_ns"},
+			"C11":      {"opened_at_soft_limit", "opened_when_raised", "hard_limit"},
+			"C12":      {"start_ns"},
+		}
+		for _, name := range positive[e.Name] {
+			if x := b.Metrics[name]; !(x > 0) || math.IsInf(x, 0) {
+				t.Errorf("%s: %s is %v", b.Variant, name, x)
+			}
+		}
+		switch e.Name {
+		case "C6":
+			if files, err := os.ReadDir(dir); err != nil || e.Params["init"] == initFile && len(files) != 3 {
+				t.Errorf("%s: %d files were made, want one a Once (%v)", b.Variant, len(files), err)
+			}
+		case "C7-paced":
+			if x := b.Metrics["failures_share"]; x != 0 {
+				t.Errorf("%s: %v of the connections failed", b.Variant, x)
+			}
+		case "C8-short", "C8-kept":
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("%s left %v (%v)", b.Variant, left, err)
+			}
+		case "C11":
+			// A collection may close files that earlier tests left to it, between
+			// the two counts.
+			for try := 0; ; try++ {
+				soft, raised := b.Metrics["opened_at_soft_limit"], b.Metrics["opened_when_raised"]
+				if b.Metrics["refused_with_emfile"] == 1 && soft < c11Soft && raised-soft == c11Raised-c11Soft {
+					break
+				}
+				if try == 5 {
+					t.Errorf("opened %v and %v, refused %v", soft, raised, b.Metrics["refused_with_emfile"])
+					break
+				}
+				var err error
+				if b, err = lab.RunOnce(t.Context(), e, e.Variant(c11Variant), dir, 1, 7); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+	if limitErr == nil {
+		if now, _, err := sys.FileLimits(); err != nil || now != limit {
+			t.Errorf("the limit on descriptors is %d, was %d (%v)", now, limit, err)
+		}
+	}
+	if left, err := os.ReadDir(c14Memory); err == nil {
+		for _, e := range left {
+			if strings.HasPrefix(e.Name(), "stele-c14-") {
+				t.Errorf("%s was left in %s", e.Name(), c14Memory)
+			}
+		}
+	}
+}

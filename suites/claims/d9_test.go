@@ -1,0 +1,65 @@
+package claims
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/internal/suitetest"
+)
+
+func TestJudgeD9(t *testing.T) {
+	c := claimD9()
+	of := func(bias func(ns int) run.Estimate) run.Claim {
+		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
+		m.each(func(r *run.Result, v *run.VariantResult) {
+			for _, way := range []string{subtractThree, subtractThousand, chainedReadings} {
+				v.Metrics[way+"_error"] = suitetest.About(0)
+				v.Metrics[way+"_spread"] = suitetest.About(0.1)
+			}
+			ns := suitetest.Int(t, r.Params["ns"])
+			v.Metrics["truth_ns"] = suitetest.About(float64(ns))
+			v.Metrics[subtractThree+"_error"] = bias(ns)
+		})
+		return judge(t, &c, m)
+	}
+	expect(t, "right", of(func(int) run.Estimate { return suitetest.About(0.02) }), Holds)
+	expect(t, "wrong", of(func(int) run.Estimate { return suitetest.About(-0.3) }), DoesNotHold)
+	got := of(func(ns int) run.Estimate { return suitetest.About(10 / float64(ns)) })
+	expect(t, "right for long ones", got, Depends)
+	if !strings.Contains(got.Why, "right for 300 ns, 1000 ns") {
+		t.Errorf("want the lengths: %s", got.Why)
+	}
+	expect(t, "wide", of(func(int) run.Estimate { return suitetest.Wide(0.04, 0.5) }), CannotTest)
+}
+
+// nearTruth reports whether D9's operation took about as long as it was to take.
+func nearTruth(t *testing.T, e *lab.Experiment, b run.Block) bool {
+	t.Helper()
+	want, got := float64(suitetest.Int(t, e.Params["ns"])), b.Metrics["truth_ns"]
+	return got >= want/3 && got <= want*3
+}
+
+func TestChainIsLinear(t *testing.T) {
+	steps, r := 0, 0.0
+	for range 5 { // the processor may be another's, or change its pace, in the middle of one
+		s := newStopwatch(1000)
+		steps = s.steps
+		// 20 times the steps give about 20 times the time.
+		short, long := *s, *s
+		long.steps *= 20
+		best := func(s *stopwatch, n int) float64 {
+			m := math.Inf(1)
+			for range 200 { // the machine may be busy: rows short enough to fit between
+				m = min(m, s.row(n))
+			}
+			return m
+		}
+		if r = best(&long, 5) / best(&short, 100); steps >= 10 && r >= 15 && r <= 25 {
+			return
+		}
+	}
+	t.Errorf("a microsecond is %d steps, and 20 times the steps took %.1f times as long", steps, r)
+}

@@ -1,0 +1,57 @@
+package claims
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/lab/run"
+)
+
+// Without an interval no p99 decides anything, and blocks of few operations
+// have none.
+func TestTail(t *testing.T) {
+	block := func(role string, n int, ns int64) run.Block {
+		h := run.NewHistogram()
+		for range n {
+			h.Record(ns)
+		}
+		return run.Block{Variant: "v", Role: role, Latency: h}
+	}
+	look := func(blocks ...run.Block) (run.Estimate, string) {
+		f := &found{results: map[string]*run.Result{"e": {Variants: []run.VariantResult{{Name: "v"}}, Blocks: blocks}}}
+		return f.tail("e", "v")
+	}
+	if e, why := look(block(run.RoleTimed, 300, 1000), block(run.RoleCalibration, 300, 9000)); why != "" || !(e.Median >= 1000 && e.Median < 1010) || atLeast(e, 1) != cannotTell {
+		t.Errorf("one block gives %+v, %q; want a figure without an interval", e, why)
+	}
+	var ten []run.Block
+	for i := range 10 {
+		ten = append(ten, block(run.RoleTimed, 300, 1000+10*int64(i)))
+	}
+	if e, why := look(ten...); why != "" || e.Lo < 1000 || e.Hi > 1100 || !(e.Lo < e.Hi) {
+		t.Errorf("ten blocks give %+v, %q; want an interval", e, why)
+	}
+	if _, why := look(append(ten, block(run.RoleTimed, 298, 1000))...); !strings.Contains(why, "298") {
+		t.Errorf("a block of 298 operations is refused by %q", why)
+	}
+	if _, why := look(); why == "" {
+		t.Error("a p99 of nothing")
+	}
+}
+
+func TestFailedNamesTheFirstError(t *testing.T) {
+	f := &found{results: map[string]*run.Result{"a": {Variants: []run.VariantResult{{}, {Error: "broken"}}}, "b": {Variants: []run.VariantResult{{}}}}}
+	if got := f.failed("a"); got != "broken" {
+		t.Errorf("got %q", got)
+	}
+	if got := f.failed("b"); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if got := f.failed("c"); !strings.Contains(got, "c") {
+		t.Errorf("got %q", got)
+	}
+	if e := f.times("b", "x", "y"); !math.IsNaN(e.Median) {
+		t.Errorf("a figure of nothing: %v", e)
+	}
+}

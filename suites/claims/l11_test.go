@@ -1,0 +1,85 @@
+package claims
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/internal/suitetest"
+)
+
+func TestJudgeL11(t *testing.T) {
+	c := claimL11(1)
+	of := func(coded, meant float64) run.Claim {
+		m := in("d", "ext4").all(&c, byVariant(map[string]float64{
+			l11Reader: 8.2e9, l11First: 8.2e9 / coded, l11Pieces: 8.2e9 / meant,
+		}))
+		return judge(t, &c, m.sized(l11File).each(func(_ *run.Result, v *run.VariantResult) {
+			v.Metrics["parsed_share"] = suitetest.About(1)
+			if v.Name == l11First {
+				v.Metrics["parsed_share"] = suitetest.About(0.087)
+			}
+		}))
+	}
+	expect(t, "as claimed", of(20, 20), Holds)
+	expect(t, "no faster", of(10, 1), DoesNotHold)
+	got := of(25, 1.1)
+	expect(t, "by leaving most of it out", got, Depends)
+	if !strings.Contains(got.Measured, "parsed 9 % of the log") {
+		t.Errorf("what was left out is not told: %s", got.Measured)
+	}
+	expect(t, "on the limit", of(20*(1-slack), 20), CannotTest)
+}
+
+// All parsers that promise the whole log find the same in it.
+func TestParsersOfLogAgree(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	if err := datafile.Write(name, 2*datafile.MiB, logLines()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want logCount
+	for _, line := range bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
+		want.add(line)
+	}
+	if want.bytes != 2*datafile.MiB || want.errors < want.lines/10 || want.lines < 10_000 {
+		t.Fatalf("the log is %+v", want)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, c := range []struct {
+		name  string
+		parse func(*os.File, int64) (logCount, error)
+		piece int64
+		whole bool
+	}{
+		{l11Reader, parseByReader, 0, true},
+		{l11Pieces, parsePieces, 100_000, true},
+		{l11Pieces, parsePieces, datafile.MiB, true},
+		{l11Pieces, parsePieces, 16 * datafile.MiB, true},
+		{l11First, parseFirst, 100_000, false},
+		{l11First, parseFirst, 16 * datafile.MiB, true},
+	} {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.parse(f, c.piece)
+		if err != nil || (got == want) != c.whole {
+			t.Errorf("%s of %d: %+v, %v; the log has %+v", c.name, c.piece, got, err, want)
+		}
+		if !c.whole && (got.bytes > c.piece || got.bytes < c.piece-300) {
+			t.Errorf("%s of %d parsed %d bytes", c.name, c.piece, got.bytes)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package claims
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/stele-go/stele/suites/job"
+)
+
+// Reading are the claims on reading and writing that no suite of their
+// own tests.
+func Reading(s job.Scale) []Claim {
+	return []Claim{claimR1(s), claimR2(s), claimR3(), claimR4(s), claimR5(), claimR8()}
+}
+
+// Log are the claims on the parts of a log system.
+func Log(s job.Scale) []Claim {
+	return []Claim{claimL2(), claimL3(), claimL4(), claimL5(s), claimL6(s), claimL8(s), claimL11(s)}
+}
+
+// InOrder joins lists of claims by the number of their ids.
+func InOrder(lists ...[]Claim) []Claim {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b Claim) int { return claimNumber(a.ID) - claimNumber(b.ID) })
+	return all
+}
+
+// Directories are the claims on making directories, D1 to D9.
+func Directories() []Claim {
+	return []Claim{
+		claimD1(), claimD2(), claimD3(), claimD4(), claimD5(),
+		claimD6(), claimD7(), claimD8(), claimD9(),
+	}
+}
+
+// Creation are the published claims about creating files.
+func Creation() []Claim {
+	list := slices.Concat(creationCostClaims(), creationWayClaims(), creationWaitClaims())
+	slices.SortFunc(list, func(a, b Claim) int { return claimNumber(a.ID) - claimNumber(b.ID) })
+	return list
+}
+
+// Headers are the claims on writing at the head of a file, H1 to H7.
+func Headers() []Claim {
+	return []Claim{claimH1(), claimH2(), claimH3(), claimH4(), claimH5(), claimH6(), claimH7()}
+}
+
+// RW are the claims on how many reads and writes at once there should be.
+func RW() []Claim { return []Claim{claimR9(), claimR10()} }
+
+// Sync are the claims on volumes and on what a sync does.
+func Sync() []Claim { return []Claim{claimR6(), claimR7(), claimR11(), claimR12()} }
+
+// WAL are the claims on write-ahead logs.
+func WAL() []Claim { return []Claim{claimL10()} }
+
+// Store are the claims on a log store and its parts.
+func Store() []Claim { return []Claim{claimL1(), claimL7(), claimL9(1)} }
+
+// claimNumber is the 12 of "C12".
+func claimNumber(id string) int {
+	n, err := strconv.Atoi(id[1:])
+	if err != nil {
+		panic(err) // ids are written in this package
+	}
+	return n
+}
+
+// creationCostClaims are the claims on what creating a file costs, and on
+// what makes it cheaper.
+func creationCostClaims() []Claim {
+	return []Claim{claimC1(), claimC3(), claimC4(), claimC5(), claimC9(), claimC10(), claimC15()}
+}
+
+// creationWayClaims are the claims on what is done instead of creating a
+// file each time, and on what creating costs beside the file system.
+func creationWayClaims() []Claim {
+	return []Claim{claimC6(), claimC7(), claimC8(), claimC11(), claimC12(), claimC14()}
+}
+
+// creationWaitClaims are the claims on where goroutines wait.
+func creationWaitClaims() []Claim { return []Claim{claimC2(), claimC13()} }

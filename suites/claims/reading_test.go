@@ -1,0 +1,56 @@
+package claims
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/internal/datafile"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// Small makes files of the claims a MiB or a few.
+const Small job.Scale = 1024
+
+// Each variant of R and L does its job once, says what it found, and leaves
+// nothing but files in its folder.
+func TestReadingAndLogClaimsRun(t *testing.T) {
+	has := map[string][]string{
+		"R1-read":       {"file_bytes"},
+		"R3-goroutines": {"allocs_per_op"},
+		"R4":            {"file_bytes"},
+		"R4-alone":      {"file_bytes", "read_mean_ns"},
+		"L3-paced":      {"call_mean_ns", "call_p99_ns", "line_mean_ns", "lines_per_second"},
+		"L4-encode":     {"bytes_per_record"},
+		"L5-block":      {"file_bytes"},
+		"L6":            {"file_bytes", "read_mean_ns", "hit_share"},
+		"L8":            {"file_bytes"},
+		"L11-warm":      {"file_bytes", "parsed_share"},
+		"L11-cold":      {"file_bytes", "parsed_share"},
+	}
+	for _, c := range slices.Concat(Reading(Small), Log(Small)) {
+		t.Run(c.ID, func(t *testing.T) {
+			runClaims(t, []Claim{c}, 1, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {
+				for _, name := range has[e.Name] {
+					if why := b.Missing[name]; why != "" {
+						t.Logf("%s: no %s: %s", b.Variant, name, why)
+					} else if x := b.Metrics[name]; !(x > 0) || math.IsInf(x, 0) {
+						t.Errorf("%s of %s: %s is %v", e.ID(), b.Variant, name, x)
+					}
+				}
+				switch {
+				case e.Name == "R1-write" && b.Variant == r1Whole:
+					wantSize(t, filepath.Join(dir, "f255"), datafile.PageSize)
+				case e.Name == "R1-write":
+					wantSize(t, filepath.Join(dir, "data"), datafile.MiB)
+				case strings.HasPrefix(e.Name, "R2"):
+					wantSize(t, filepath.Join(dir, "data"), Small.Of(r2Bytes))
+				}
+			})
+		})
+	}
+}
