@@ -8,6 +8,5 @@ require (
 	github.com/cilium/ebpf v0.22.0
 	github.com/stele-go/stele v0.1.0
 	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba
-	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 	golang.org/x/sys v0.48.0
 )

@@ -10,6 +10,7 @@ require (
 	github.com/stele-go/stele/crashtest v0.1.0
 	github.com/stele-go/stele/fileio/pace v0.1.0
 	github.com/stele-go/stele/logstore v0.1.0
+	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 	golang.org/x/sys v0.48.0
 )
 
@@ -24,7 +25,6 @@ require (
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
-	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
 )
 
 require (

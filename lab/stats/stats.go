@@ -1,11 +1,11 @@
 // Package stats holds the statistics that the lab's verdicts rest on, over
 // plain samples: it knows nothing of blocks, runs or files.
 //
-// The median with its order-statistic interval, Mann-Whitney's U and Welch's t
-// are those of golang.org/x/perf/benchmath, Student's distribution is that of
-// go-moremath. The rest is here, each with the paper it follows. Nothing in this package assumes that
-// timings are normally distributed, except Welch's t, which a user must ask
-// for.
+// The median's order-statistic interval, Mann-Whitney's U, Welch's t and Student's
+// distribution are those of go-moremath, as golang.org/x/perf/benchmath uses them.
+// The rest is here, each with the paper it follows. Nothing in this package
+// assumes that timings are normally distributed, except Welch's t, which a user
+// must ask for.
 //
 // Samples must be finite numbers. No function changes its arguments, and all
 // of them are deterministic: those that resample take a random source.
@@ -25,9 +25,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
-	"golang.org/x/perf/benchmath"
+	dist "github.com/aclements/go-moremath/stats"
 )
 
 // An Estimate is a point estimate with its two-sided confidence interval.
@@ -102,12 +101,13 @@ func Median(x []float64, confidence float64) Estimate {
 	if len(x) == 0 {
 		return noInterval(math.NaN(), 0, ErrNoSamples)
 	}
-	s := benchmath.AssumeNothing.Summary(sample(x), confidence)
-	// A bound outside the sample is an infinite one for benchmath.
-	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
-		return noInterval(s.Center, len(x), tooFew(len(x), 0.5, confidence, "samples"))
+	interval := dist.QuantileCI(len(x), 0.5, confidence)
+	median, lo, hi := interval.SampleCI(dist.Sample{Xs: x})
+	// A bound outside the sample is infinite.
+	if math.IsInf(lo, 0) || math.IsInf(hi, 0) {
+		return noInterval(median, len(x), tooFew(len(x), 0.5, confidence, "samples"))
 	}
-	return Estimate{Value: s.Center, Lo: s.Lo, Hi: s.Hi, Confidence: s.Confidence, N: len(x)}
+	return Estimate{Value: median, Lo: lo, Hi: hi, Confidence: interval.Confidence, N: len(x)}
 }
 
 func tooFew(n int, q, confidence float64, what string) error {
@@ -118,28 +118,29 @@ func tooFew(n int, q, confidence float64, what string) error {
 // 1, which shows nothing, where the test cannot be made: fewer than two
 // samples, or no variance at all.
 func Welch(a, b []float64) float64 {
-	return compare(benchmath.AssumeNormal, a, b)
+	// Sorted, so that rounding does not depend on the order of the samples.
+	t, err := dist.TwoSampleWelchTTest(dist.Sample{Xs: a}.Copy().Sort(), dist.Sample{Xs: b}.Copy().Sort(), dist.LocationDiffers)
+	if err != nil {
+		return 1
+	}
+	return probability(t.P)
 }
 
 // MannWhitney returns the two-sided p-value of the Mann-Whitney U-test. It is
 // 1, which shows nothing, where the test cannot be made: no samples on one
 // side, or all of them equal.
 func MannWhitney(a, b []float64) float64 {
-	return compare(benchmath.AssumeNothing, a, b)
-}
-
-func compare(by benchmath.Assumption, a, b []float64) float64 {
-	if len(a) == 0 || len(b) == 0 {
+	u, err := dist.MannWhitneyUTest(a, b, dist.LocationDiffers)
+	if err != nil {
 		return 1
 	}
-	p := by.Compare(sample(a), sample(b)).P
+	return probability(u.P)
+}
+
+// probability returns p, at most 1, and 1 if p is not a number.
+func probability(p float64) float64 {
 	if math.IsNaN(p) {
 		return 1
 	}
 	return min(p, 1)
-}
-
-// sample copies x, because benchmath sorts what it is given.
-func sample(x []float64) *benchmath.Sample {
-	return benchmath.NewSample(slices.Clone(x), &benchmath.DefaultThresholds)
 }

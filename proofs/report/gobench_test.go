@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/run/runtest"
 )
@@ -23,7 +24,7 @@ func TestGoBenchIsRead(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := GoBench(&out, r); err != nil {
+	if err := report.GoBench(&out, r); err != nil {
 		t.Fatal(err)
 	}
 	var want []*run.Block // in the order of the output: by place, then by result
@@ -54,8 +55,8 @@ func TestGoBenchIsRead(t *testing.T) {
 			if got, ok := rec.Value("sec/op"); !ok || math.Abs(got*1e9/b.PerOp()-1) > 1e-6 {
 				t.Fatalf("result %d takes %v s, want %v ns", n, got, b.PerOp())
 			}
-			if got, ok := rec.Value("allocs/op"); !ok || got != b.Metrics[allocsPerOp] {
-				t.Fatalf("result %d has %v allocations, want %v", n, got, b.Metrics[allocsPerOp])
+			if got, ok := rec.Value("allocs/op"); !ok || got != b.Metrics["allocs_per_op"] {
+				t.Fatalf("result %d has %v allocations, want %v", n, got, b.Metrics["allocs_per_op"])
 			}
 			if _, ok := rec.Value("cache-misses/op"); ok {
 				t.Fatal("a figure for what was not measured")
