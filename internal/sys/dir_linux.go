@@ -73,14 +73,16 @@ func (d Dir) OpenChild(name string, how DirUse) (Dir, error) {
 
 // Rmdir removes the empty directory path (unlinkat(2) with AT_REMOVEDIR). All other
 // files, symlinks too, fail with ENOTDIR.
-func (d Dir) Rmdir(path string) error {
+func (d Dir) Rmdir(path string) error { return d.unlink(path, unix.AT_REMOVEDIR) }
+
+func (d Dir) unlink(path string, flags uintptr) error {
 	var buf [pathBuf]byte
 	p, err := dirPath(&buf, path)
 	if err != nil {
 		return err
 	}
 	return dirCall(func() syscall.Errno {
-		_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)), unix.AT_REMOVEDIR)
+		_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)), flags)
 		return e
 	})
 }
@@ -143,16 +145,7 @@ func mkdirat(fd int, path string, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	mode := uintptr(perm.Perm())
-	if perm&fs.ModeSetuid != 0 {
-		mode |= unix.S_ISUID
-	}
-	if perm&fs.ModeSetgid != 0 {
-		mode |= unix.S_ISGID
-	}
-	if perm&fs.ModeSticky != 0 {
-		mode |= unix.S_ISVTX
-	}
+	mode := modeBits(perm)
 	return dirCall(func() syscall.Errno {
 		_, _, e := syscall.Syscall(unix.SYS_MKDIRAT, uintptr(fd), uintptr(unsafe.Pointer(p)), mode)
 		return e

@@ -86,17 +86,7 @@ func (d Dir) Move(from string, other Dir, to string) error {
 }
 
 // Remove removes the file path. A directory is refused.
-func (d Dir) Remove(path string) error {
-	var buf [pathBuf]byte
-	p, err := dirPath(&buf, path)
-	if err != nil {
-		return err
-	}
-	return dirCall(func() syscall.Errno {
-		_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)), 0)
-		return e
-	})
-}
+func (d Dir) Remove(path string) error { return d.unlink(path, 0) }
 
 // CloseBeforeRename is whether a file must be closed before it can be renamed.
 const CloseBeforeRename = false
