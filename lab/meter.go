@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"runtime/metrics"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/diskstat"
 	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/stats"
 )
 
 // meter takes everything that is recorded for a block beside its latencies,
@@ -242,10 +242,6 @@ func iowaitShare(a, b *reading) (float64, error) {
 	return float64(waiting) / float64(ticks), nil
 }
 
-// minWaits is the number of samples from which, with 95 % confidence, the
-// largest is not below the 99th percentile: 0.99^299 < 0.05.
-const minWaits = 299
-
 // waitsP99 is the 99th percentile, in nanoseconds, of what the histogram b
 // holds more than a: the upper edge of its bucket, which is up to a quarter
 // too high.
@@ -253,25 +249,8 @@ func waitsP99(a, b metrics.Value) (float64, error) {
 	if a.Kind() != metrics.KindFloat64Histogram || b.Kind() != metrics.KindFloat64Histogram {
 		return 0, fmt.Errorf("this Go runtime does not tell how long goroutines wait")
 	}
-	before, after := a.Float64Histogram(), b.Float64Histogram()
-	var total uint64
-	for i, n := range after.Counts {
-		total += n - before.Counts[i]
-	}
-	if total < minWaits {
-		return 0, fmt.Errorf("only %d waits of goroutines were sampled, and a 99th percentile needs %d", total, minWaits)
-	}
-	rank, seen := uint64(math.Ceil(0.99*float64(total))), uint64(0)
-	for i, n := range after.Counts {
-		if seen += n - before.Counts[i]; seen >= rank {
-			edge := after.Buckets[i+1]
-			if math.IsInf(edge, 1) {
-				edge = after.Buckets[i]
-			}
-			return edge * float64(time.Second), nil
-		}
-	}
-	panic("unreachable: the counts add up to total")
+	seconds, err := stats.BucketPercentile(a.Float64Histogram(), b.Float64Histogram(), 99, 0.95)
+	return seconds * 1e9, err
 }
 
 // tally collects the metrics of a block.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -98,7 +99,7 @@ func timedBlocks(res *run.Result) map[string][]*run.Block {
 func boxPicture(v *run.VariantResult, blocks []*run.Block, s scale, promise string) template.HTML {
 	title := fmt.Sprintf("%s (%s): %s", v.Name, promise, notAvailable)
 	if len(blocks) > 0 {
-		title = fmt.Sprintf("%s (%s): median %s an operation over %s, %s", v.Name, promise, Time(v.Time), plural(len(blocks), "block"), plural(len(v.Outliers), "outlier"))
+		title = fmt.Sprintf("%s (%s): median %s an operation over %s, %s", v.Name, promise, Time(v.Time), units.Count(len(blocks), "block"), units.Count(len(v.Outliers), "outlier"))
 	}
 	p := newPicture("plot box", boxHeight, title, "")
 	p.xAxis(s, 0, boxHeight, 5, nil)
@@ -106,21 +107,17 @@ func boxPicture(v *run.VariantResult, blocks []*run.Block, s scale, promise stri
 		p.text("tick", 0.5, boxHeight/2+4, timeFigure(v, plusMinus).Text)
 		return p.done()
 	}
-	perOp := make([]float64, len(blocks))
-	for i, b := range blocks {
-		perOp[i] = b.PerOp()
-	}
-	sorted := slices.Sorted(slices.Values(perOp))
-	p.rect("iqr", s.at(quantile(sorted, .25)), s.at(quantile(sorted, .75)), 7, 28)
+	first, third := run.Quartiles(blocks)
+	p.rect("iqr", s.at(first), s.at(third), 7, 28)
 	for i, b := range blocks {
 		// From the first block at the top to the last at the bottom, so that
 		// a drift shows as a slant.
 		y := 10 + 22*(float64(i)+.5)/float64(len(blocks))
-		class, r, tip := "dot", 2.6, fmt.Sprintf("round %d: %s", b.Round, duration(perOp[i]))
+		class, r, tip := "dot", 2.6, fmt.Sprintf("round %d: %s", b.Round, duration(b.PerOp()))
 		if slices.Contains(v.Outliers, b.Round) {
 			class, r, tip = "dot out", 4, tip+", outlier"
 		}
-		p.dot(class, s.at(perOp[i]), y, r, tip)
+		p.dot(class, s.at(b.PerOp()), y, r, tip)
 	}
 	if hasInterval(v.Time) {
 		p.rect("ci", s.at(v.Time.Lo), s.at(v.Time.Hi), 39, 4)
@@ -129,16 +126,6 @@ func boxPicture(v *run.VariantResult, blocks []*run.Block, s scale, promise stri
 		p.vline("median", s.at(v.Time.Median), 4, 43)
 	}
 	return p.done()
-}
-
-// quantile interpolates between the order statistics of sorted data.
-func quantile(sorted []float64, q float64) float64 {
-	at := q * float64(len(sorted)-1)
-	i := int(at)
-	if i+1 >= len(sorted) {
-		return sorted[len(sorted)-1]
-	}
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
 func axisPicture(s scale, label func(float64) string) template.HTML {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/stele-go/stele/durability"
@@ -324,6 +325,17 @@ func (b *Block) PerOp() float64 {
 		return 0
 	}
 	return float64(b.Wall) / float64(b.Ops)
+}
+
+// Quartiles returns the first and the third quartile of the data of blocks, of which
+// there is one or more; see stats.Quantile.
+func Quartiles(blocks []*Block) (first, third float64) {
+	data := make([]float64, len(blocks))
+	for i, b := range blocks {
+		data[i] = b.PerOp()
+	}
+	slices.Sort(data)
+	return stats.Quantile(data, 0.25), stats.Quantile(data, 0.75)
 }
 
 // A Window is what happened in one stretch of a block.

@@ -49,8 +49,8 @@ func MannKendall(x []float64) Trend {
 	sorted := slices.Sorted(slices.Values(x))
 	slices.Sort(slopes)
 	t := Trend{P: kendallP(s, sorted)}
-	if mid := quantile(sorted, 0.5); mid != 0 {
-		t.Rise = quantile(slopes, 0.5) * float64(n-1) / mid
+	if mid := Quantile(sorted, 0.5); mid != 0 {
+		t.Rise = Quantile(slopes, 0.5) * float64(n-1) / mid
 	}
 	return t
 }

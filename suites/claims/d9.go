@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/stats"
 	"github.com/stele-go/stele/suites/job"
 )
 
@@ -136,8 +137,7 @@ func runTimed(b *lab.B, length time.Duration) error {
 // median sorts list.
 func median(list []float64) float64 {
 	slices.Sort(list)
-	n := len(list)
-	return (list[(n-1)/2] + list[n/2]) / 2
+	return stats.Quantile(list, 0.5)
 }
 
 func d9(length int) lab.Experiment {

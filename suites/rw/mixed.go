@@ -207,22 +207,6 @@ func waitPercentile(before, after *metrics.Float64Histogram, p float64) (float64
 	if before == nil || after == nil {
 		return 0, errNoWaits
 	}
-	var total uint64
-	for i, n := range after.Counts {
-		total += n - before.Counts[i]
-	}
-	if err := stats.CheckPercentile(p, int64(total), 0.95); err != nil {
-		return 0, err
-	}
-	rank, seen := uint64(math.Ceil(p/100*float64(total))), uint64(0)
-	for i, n := range after.Counts {
-		if seen += n - before.Counts[i]; seen >= rank {
-			edge := after.Buckets[i+1]
-			if math.IsInf(edge, 1) {
-				edge = after.Buckets[i]
-			}
-			return edge * 1e9, nil
-		}
-	}
-	panic("unreachable: the counts add up to total")
+	seconds, err := stats.BucketPercentile(before, after, p, 0.95)
+	return seconds * 1e9, err
 }
