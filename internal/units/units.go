@@ -1,4 +1,5 @@
-// Package units formats and parses sizes for people: "64 KiB".
+// Package units formats sizes and counts for people, "64 KiB" and "2 files", and
+// parses sizes.
 package units
 
 import (
@@ -35,4 +36,12 @@ func Decimal(n float64) string {
 		}
 	}
 	return fmt.Sprintf("%.0f B", n)
+}
+
+// Count formats a number of things, "1 file" or "16 files". noun takes an s.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }

@@ -33,7 +33,7 @@ func Environment(w io.Writer, e *run.Environment) error {
 		row("load", fmt.Sprintf("%.2f; just now %.0f %% busy, %.0f %% waiting for disks, %.0f %% stolen",
 			e.Load, 100*e.Busy, 100*e.IOWait, 100*e.Steal))
 	}
-	row("Go", strings.TrimSpace(fmt.Sprintf("%s, GOMAXPROCS %d %s", e.Go, e.GOMAXPROCS, goSettings(e))))
+	row("Go", strings.TrimSpace(fmt.Sprintf("%s, GOMAXPROCS %d %s", e.Go, e.GOMAXPROCS, e.GoSettingsText())))
 	b.WriteString("\nfolder\n")
 	row("path", e.Dir)
 	row("file system", e.FS)
@@ -83,14 +83,4 @@ func unknownLines(e *run.Environment) []string {
 	}
 	slices.Sort(lines)
 	return lines
-}
-
-// goSettings are the settings of Go that were set, ordered by name.
-func goSettings(e *run.Environment) string {
-	var s []string
-	for k, v := range e.GoSettings {
-		s = append(s, k+"="+v)
-	}
-	slices.Sort(s)
-	return strings.Join(s, " ")
 }

@@ -5,18 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab/run"
 )
 
 func headline(r *run.Run) string {
-	return clean(fmt.Sprintf("Stele %s: %s, %s", r.Version, plural(len(r.Results), "experiment"), r.Started.UTC().Format("2006-01-02 15:04 UTC")))
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return clean(fmt.Sprintf("Stele %s: %s, %s", r.Version, units.Count(len(r.Results), "experiment"), r.Started.UTC().Format("2006-01-02 15:04 UTC")))
 }
 
 func settingsLine(r *run.Run) string {
@@ -130,7 +124,7 @@ func facts(e run.Environment) []fact {
 	}
 	add("Go", "go", e.Go)
 	number("GOMAXPROCS", "gomaxprocs", int64(e.GOMAXPROCS), count)
-	add("Go settings", "go_settings", cmp.Or(goSettings(&e), "defaults"))
+	add("Go settings", "go_settings", cmp.Or(e.GoSettingsText(), "defaults"))
 	add("Host", "hostname", e.Hostname)
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -196,7 +197,7 @@ func metricRows(res *run.Result, order []int, gp *gaps) []metricRow {
 			v := &res.Variants[i]
 			n := noted(gp, row.Title, v, metricFigure(v, m))
 			if e, ok := v.Metrics[m.Name]; ok && n.Gap == 0 && hasInterval(e) {
-				n.Full = fmt.Sprintf("%s to %s over %s", quantity(e.Lo, m.Unit), quantity(e.Hi, m.Unit), plural(e.N, "block"))
+				n.Full = fmt.Sprintf("%s to %s over %s", quantity(e.Lo, m.Unit), quantity(e.Hi, m.Unit), units.Count(e.N, "block"))
 			}
 			row.Cells = append(row.Cells, n)
 		}

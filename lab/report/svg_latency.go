@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"math"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -37,7 +38,7 @@ func callPictures(variant string, t *run.VariantTrace) []callPicture {
 	axis := logScale(lo, hi)
 	var out []callPicture
 	for _, c := range shown {
-		note := fmt.Sprintf("%s, %s in all", plural(int(c.Count), "call"), duration(float64(c.Total)))
+		note := fmt.Sprintf("%s, %s in all", units.Count(int(c.Count), "call"), duration(float64(c.Total)))
 		out = append(out, callPicture{clean(c.Call), note, latencyPicture(variant, c, axis)})
 	}
 	return out
@@ -54,7 +55,7 @@ func latencyPicture(variant string, c *run.CallLatency, axis scale) template.HTM
 		most = max(most, b.Count)
 	}
 	p := newPicture("plot latency", latencyHeight, fmt.Sprintf("%s: how long %s takes", variant, c.Call),
-		fmt.Sprintf("p50 %s, p99 %s, longest %s, %s", callPercentile(c.P50), callPercentile(c.P99), duration(float64(c.Max)), plural(int(c.Count), "call")))
+		fmt.Sprintf("p50 %s, p99 %s, longest %s, %s", callPercentile(c.P50), callPercentile(c.P99), duration(float64(c.Max)), units.Count(int(c.Count), "call")))
 	p.xAxis(axis, top, bottom, 3, axisTime)
 	for _, b := range c.Buckets {
 		if b.Count == 0 {

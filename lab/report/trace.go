@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -116,14 +118,15 @@ func callPercentile(p run.Percentile) string {
 
 // traceGaps are what could not be had, each with its reason.
 func traceGaps(t *run.VariantTrace) []string {
-	names := map[string]string{"calls": "times of system calls", "chains": "who waits for whom"}
+	return gapLines(t.Missing, map[string]string{"calls": "times of system calls", "chains": "who waits for whom"})
+}
+
+// gapLines words the reasons of what is missing; names has the words for its keys.
+func gapLines(missing, names map[string]string) []string {
 	var out []string
-	for _, k := range slices.Sorted(maps.Keys(t.Missing)) {
-		name := names[k]
-		if name == "" {
-			name = k
-		}
-		out = append(out, clean(name+": "+notAvailable+", "+t.Missing[k]))
+	for _, k := range slices.Sorted(maps.Keys(missing)) {
+		name := cmp.Or(names[k], k)
+		out = append(out, clean(name+": "+notAvailable+", "+missing[k]))
 	}
 	return out
 }
@@ -132,14 +135,14 @@ func traceGaps(t *run.VariantTrace) []string {
 func traceHead(t *run.VariantTrace) string {
 	var parts []string
 	if t.ChainBlocks > 0 {
-		parts = append(parts, fmt.Sprintf("%s of waiting followed in %s", duration(float64(t.Followed)), plural(t.ChainBlocks, "block")))
+		parts = append(parts, fmt.Sprintf("%s of waiting followed in %s", duration(float64(t.Followed)), units.Count(t.ChainBlocks, "block")))
 	}
 	if t.Blocks > 0 {
 		by := map[string]string{run.SourceBPF: "BPF", run.SourceTracepoints: "tracepoints"}[t.Source]
 		if by == "" {
 			by = t.Source
 		}
-		parts = append(parts, fmt.Sprintf("system calls timed by %s in %s", by, plural(t.Blocks, "block")))
+		parts = append(parts, fmt.Sprintf("system calls timed by %s in %s", by, units.Count(t.Blocks, "block")))
 	}
 	return clean(strings.Join(parts, ", "))
 }
@@ -195,7 +198,7 @@ func (p *printer) traceOf(name string, t *run.VariantTrace) {
 			part.write(p)
 		}
 		if n := len(t.Calls) - len(rows); n > 0 {
-			p.para("  ", dim, plural(n, "other call")+" took less.")
+			p.para("  ", dim, units.Count(n, "other call")+" took less.")
 		}
 	}
 	for _, s := range traceGaps(t) {

@@ -23,6 +23,7 @@ import (
 	"unicode"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -244,7 +245,7 @@ func holmNote(res *run.Result) string {
 	if stuck == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("p (Holm) cannot fall below %s for %s, however clear the difference: there are too few rounds for so many comparisons", pValue(least), plural(stuck, "comparison"))
+	s := fmt.Sprintf("p (Holm) cannot fall below %s for %s, however clear the difference: there are too few rounds for so many comparisons", pValue(least), units.Count(stuck, "comparison"))
 	if decided > 0 {
 		return s + ", and with this test nothing can be called faster or slower."
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -76,7 +77,7 @@ func waitRows(w *run.VariantWaits, keys map[string]key) []waitRow {
 	if n == 0 {
 		return rows
 	}
-	rest.Cause, rest.Share, rest.PerOp = plural(n, "other cause"), percent(share), duration(perOp)
+	rest.Cause, rest.Share, rest.PerOp = units.Count(n, "other cause"), percent(share), duration(perOp)
 	if share < leastCause { // the medians of causes that few blocks had are 0
 		rest.Share, rest.PerOp = "<"+percent(leastCause), ""
 	}
@@ -92,9 +93,9 @@ func shareInterval(e run.Estimate) string {
 
 // waitHead says what the rows of a variant are shares of.
 func waitHead(w *run.VariantWaits) string {
-	s := fmt.Sprintf("%s at a time, %s", about(w.Goroutines, "goroutine"), plural(w.Blocks, "block"))
+	s := fmt.Sprintf("%s at a time, %s", about(w.Goroutines, "goroutine"), units.Count(w.Blocks, "block"))
 	if w.Samples > 0 {
-		s += fmt.Sprintf(", %s of %s (%s parked by the Go runtime)", plural(w.Samples, "sample"), about(w.Threads, "thread"), count(round3(w.Parked)))
+		s += fmt.Sprintf(", %s of %s (%s parked by the Go runtime)", units.Count(w.Samples, "sample"), about(w.Threads, "thread"), count(round3(w.Parked)))
 	}
 	return clean(s)
 }
@@ -104,18 +105,9 @@ func about(n float64, what string) string { return count(round3(n)) + " " + what
 
 // waitGaps are the sources that could not be had, each with its reason.
 func waitGaps(w *run.VariantWaits) []string {
-	names := map[string]string{
+	return gapLines(w.Missing, map[string]string{
 		"trace": "goroutines", "kernel": "what threads wait for in the kernel", "stack": "kernel stacks", "block": "block profile", "mutex": "mutex profile",
-	}
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(w.Missing)) {
-		name := names[k]
-		if name == "" {
-			name = k
-		}
-		out = append(out, clean(name+": "+notAvailable+", "+w.Missing[k]))
-	}
-	return out
+	})
 }
 
 // contentionLine is one place of the block or mutex profile.
@@ -128,7 +120,7 @@ func contentionLine(c run.Contention) string {
 	if in == "" {
 		in = "the runtime"
 	}
-	return clean(fmt.Sprintf("%s %s %s: %s over %s", in, verb, c.Call, duration(float64(c.Time)), plural(int(c.Count), "wait")))
+	return clean(fmt.Sprintf("%s %s %s: %s over %s", in, verb, c.Call, duration(float64(c.Time)), units.Count(int(c.Count), "wait")))
 }
 
 const waitLegend = "Shares are of goroutine time, that of all goroutines of the variant added up. The time of an operation is here that sum by the operations of a block, the wait for a turn included. Blocks of their own were watched for this; no other figure is made from them. A thread on a CPU is not a wait: time spent spinning for a lock counts as running."

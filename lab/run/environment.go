@@ -1,5 +1,10 @@
 package run
 
+import (
+	"slices"
+	"strings"
+)
+
 // An Environment describes a machine and one folder on it. A field that could not
 // be read is empty or 0, and Unknown says why.
 type Environment struct {
@@ -72,3 +77,14 @@ const (
 	WarnFewCPUs      = "few-cpus"
 	WarnVolume       = "volume" // the device is limited as Text says
 )
+
+// GoSettingsText returns the settings of Go that were set, ordered by name:
+// "GODEBUG=madvdontneed=1 GOGC=50".
+func (e *Environment) GoSettingsText() string {
+	var s []string
+	for k, v := range e.GoSettings {
+		s = append(s, k+"="+v)
+	}
+	slices.Sort(s)
+	return strings.Join(s, " ")
+}

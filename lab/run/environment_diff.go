@@ -59,7 +59,7 @@ var compared = []comparedField{
 	{"virtual", true, func(e *Environment) string { return e.Virtual }, nil},
 	{"go", true, func(e *Environment) string { return e.Go }, nil},
 	{"gomaxprocs", true, func(e *Environment) string { return strconv.Itoa(e.GOMAXPROCS) }, nil},
-	{"go_settings", true, settingsText, nil},
+	{"go_settings", true, (*Environment).GoSettingsText, nil},
 	{"fs", true, func(e *Environment) string { return e.FS }, nil},
 	{"mount_options", true, sortedOptions, nil},
 	{"journal", true, func(e *Environment) string { return e.Journal }, nil},
@@ -91,15 +91,6 @@ var compared = []comparedField{
 func nearMemory(a, b *Environment) bool {
 	lo, hi := min(a.Memory, b.Memory), max(a.Memory, b.Memory)
 	return lo > 0 && float64(hi-lo) <= 0.05*float64(hi)
-}
-
-func settingsText(e *Environment) string {
-	var s []string
-	for k, v := range e.GoSettings {
-		s = append(s, k+"="+v)
-	}
-	slices.Sort(s)
-	return strings.Join(s, " ")
 }
 
 // sortedOptions leaves out the size of a tmpfs and the folders of an overlay,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/wals"
@@ -86,7 +87,7 @@ func judgeL10(f *found) finding {
 		meant := f.speedup(id, l10Meant)
 		answers = append(answers, claimedFactor(meant, 1))
 		text += fmt.Sprintf("%s: group commit %s a record, three levels %s, %s as fast; acknowledged in memory %s, %s as fast; package wal %s. ",
-			job.Appenders(n), nanos(f.time(id, wals.WayGroup)), nanos(f.time(id, l10Meant)), factor(meant),
+			units.Count(n, "appender"), nanos(f.time(id, wals.WayGroup)), nanos(f.time(id, l10Meant)), factor(meant),
 			nanos(f.time(id, l10Coded)), factor(f.times(id, wals.WayGroup, l10Coded)), nanos(f.time(id, wals.WayAppend)))
 	}
 	why := fmt.Sprintf("Three levels that acknowledge a record when it is durable were asked to be at least %.1fx as fast as group commit (the claim less %.0f %%). That they are fast when they acknowledge it in memory is no durability: what is in the ring is gone with the process, and what is in the pages with the power.",

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/trees"
@@ -81,7 +82,7 @@ func create(goroutines, size int) job.Job[Files] {
 	j := newJob(lab.Experiment{
 		Name:     "create",
 		Params:   run.Params{"goroutines": strconv.Itoa(goroutines), "size": strconv.Itoa(size)},
-		Question: fmt.Sprintf("Which way of making one %s is fastest from %s?", content, job.Goroutines(goroutines)),
+		Question: fmt.Sprintf("Which way of making one %s is fastest from %s?", content, units.Count(goroutines, "goroutine")),
 		Op:       fmt.Sprintf("one new %s, closed again", content),
 		MaxOps:   PerBlock,
 	}, func(b *lab.B, at job.Site, f Files) error {
@@ -118,7 +119,7 @@ func scales() []lab.Experiment {
 		for _, goroutines := range []int{1, 16, 1000} {
 			j := Creating(e, goroutines)
 			v := j.Variant(way)
-			v.Name += ", " + job.Goroutines(goroutines)
+			v.Name += ", " + units.Count(goroutines, "goroutine")
 			v.Baseline = goroutines == 1
 			e.Variants = append(e.Variants, v)
 		}
@@ -132,7 +133,7 @@ func queue(goroutines int) job.Job[Files] {
 	return newJob(lab.Experiment{
 		Name:     "queue",
 		Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
-		Question: fmt.Sprintf("What does a queue cost or save %s?", job.Goroutines(goroutines)),
+		Question: fmt.Sprintf("What does a queue cost or save %s?", units.Count(goroutines, "goroutine")),
 		Op:       "one new empty file, closed again",
 		MaxOps:   PerBlock,
 	}, func(b *lab.B, at job.Site, f Files) error { return runParam(b, at, f, 0) }, queueWays())

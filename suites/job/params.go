@@ -18,19 +18,3 @@ func Int(b *lab.B, name string, lo, hi int) (int, error) {
 
 // Size returns the parameter size, the bytes of an operation.
 func Size(b *lab.B) (int, error) { return Int(b, "size", 0, 1<<24) }
-
-// Goroutines returns "1 goroutine", "16 goroutines".
-func Goroutines(n int) string { return count(n, "goroutine") }
-
-// Appenders returns "1 appender", "16 appenders".
-func Appenders(n int) string { return count(n, "appender") }
-
-// Writers returns "1 writer", "16 writers".
-func Writers(n int) string { return count(n, "writer") }
-
-func count(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return strconv.Itoa(n) + " " + of + "s"
-}

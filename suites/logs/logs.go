@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-go/stele/internal/measure/procstat"
 	"github.com/stele-go/stele/internal/setting"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/logstore"
@@ -97,7 +98,7 @@ func (l logSuite) append(batch, appenders int) job.Job[Store] {
 	if batch > 1 {
 		lines = fmt.Sprintf("batches of %d lines", batch)
 	}
-	e.Question = fmt.Sprintf("Which store takes %s from %s fastest, and at what price?", lines, job.Appenders(appenders))
+	e.Question = fmt.Sprintf("Which store takes %s from %s fastest, and at what price?", lines, units.Count(appenders, "appender"))
 	e.Op = fmt.Sprintf("%s of about 140 bytes in some 400 streams, until acknowledged", lines)
 	e.MaxOps = l.lines() / int64(batch)
 	e.Stateless = true

@@ -78,8 +78,8 @@ func (j Surface) Blocking(surface string, n int) lab.Variant {
 		verb = "pwrite"
 	}
 	return lab.Variant{
-		Name: fmt.Sprintf("%s, %s", verb, job.Goroutines(n)), Promise: j.Promise,
-		Doc:  fmt.Sprintf("%s(2) from %s", verb, job.Goroutines(n)),
+		Name: fmt.Sprintf("%s, %s", verb, units.Count(n, "goroutine")), Promise: j.Promise,
+		Doc:  fmt.Sprintf("%s(2) from %s", verb, units.Count(n, "goroutine")),
 		Cell: &run.Cell{Surface: surface, XName: "goroutines", X: n, Y: 1, Latency: RequestP50},
 		Run: j.run(func(b *lab.B, f *os.File, where func(id int) (order, error)) error {
 			return runBlocking(b, f, n, j.write, where)

@@ -16,6 +16,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/internal/sys"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
@@ -86,7 +87,7 @@ func mechanism(file string) job.Job[power.SyncWay] {
 func byWriters(file string, writers int) job.Job[power.SyncWay] {
 	return newJob(lab.Experiment{
 		Name: "writers", Params: run.Params{"file": file, "writers": strconv.Itoa(writers)},
-		Question: fmt.Sprintf("Which way lets %s share a device best?", job.Writers(writers)),
+		Question: fmt.Sprintf("Which way lets %s share a device best?", units.Count(writers, "writer")),
 		Op:       "one write of 4 KiB to one of the writers' own files, durable where the way promises it",
 		MaxOps:   20_000,
 	}, runSyncWriters)

@@ -43,7 +43,7 @@ func tuneShards() Choice {
 		c.Settings = append(c.Settings, set)
 	}
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
-		c.load(fmt.Sprintf("%s, level %v", job.Goroutines(tuneCreators), level), lab.Experiment{
+		c.load(fmt.Sprintf("%s, level %v", units.Count(tuneCreators, "goroutine"), level), lab.Experiment{
 			Params: run.Params{"level": level.String()},
 			Op:     "one new empty file, closed again",
 			MaxOps: tuneCreated,

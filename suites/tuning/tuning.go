@@ -139,7 +139,7 @@ func tuneWALSync(s job.Scale) Choice {
 	for _, size := range []int{tuneSmall, tuneLarge} {
 		for _, appenders := range []int{1, 64} {
 			e := tuneWALExperiment(s, size, appenders)
-			c.load(job.Appenders(appenders)+", records of "+units.Size(int64(size)), e, func(set Setting, e *lab.Experiment) lab.Variant {
+			c.load(units.Count(appenders, "appender")+", records of "+units.Size(int64(size)), e, func(set Setting, e *lab.Experiment) lab.Variant {
 				return tuneWALVariant(s, size, appenders, wal.Options{Sync: wal.Mechanism(set.Name)})
 			})
 		}
@@ -171,7 +171,7 @@ func tuneWALDelay(s job.Scale, only int) Choice {
 		if only != 0 && appenders != only {
 			continue
 		}
-		c.load(job.Appenders(appenders)+", records of "+units.Size(tuneSmall), tuneWALExperiment(s, tuneSmall, appenders), func(set Setting, e *lab.Experiment) lab.Variant {
+		c.load(units.Count(appenders, "appender")+", records of "+units.Size(tuneSmall), tuneWALExperiment(s, tuneSmall, appenders), func(set Setting, e *lab.Experiment) lab.Variant {
 			return tuneWALVariant(s, tuneSmall, appenders, wal.Options{Sync: wal.SyncFdatasync, MaxDelay: delays[set.Name]})
 		})
 	}
@@ -217,7 +217,7 @@ func tuneNumbers(says string, set func(p *profile.Profile, n int)) []Setting {
 	var list []Setting
 	for _, n := range []int{1, 2, 4, 8, 16, 32} {
 		list = append(list, Setting{
-			Name: job.Goroutines(n), Says: says + " " + strconv.Itoa(n),
+			Name: units.Count(n, "goroutine"), Says: says + " " + strconv.Itoa(n),
 			Set: func(p *profile.Profile) { set(p, n) },
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/newfile"
 	"github.com/stele-go/stele/profile"
 	"github.com/stele-go/stele/suites/internal/datafile"
@@ -46,7 +47,7 @@ func TestTuningIsFair(t *testing.T) {
 					t.Errorf("%d appenders: no block knows %s", n, e.ID())
 				}
 			}
-			if c.Field == "wal.max_delay" && n != 0 && (len(c.Loads) != 1 || c.Loads[0].Name != job.Appenders(n)+", records of 1 KiB") {
+			if c.Field == "wal.max_delay" && n != 0 && (len(c.Loads) != 1 || c.Loads[0].Name != units.Count(n, "appender")+", records of 1 KiB") {
 				t.Errorf("%d appenders: %v", n, c.Loads)
 			}
 		}

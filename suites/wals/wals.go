@@ -67,7 +67,7 @@ func Experiment(name string, size int) lab.Experiment {
 func appends(appenders, size int) job.Job[Log] {
 	e := Experiment("append", size)
 	e.Params["appenders"] = strconv.Itoa(appenders)
-	e.Question = fmt.Sprintf("Which log takes records of %s from %s fastest?", units.Size(int64(size)), job.Appenders(appenders))
+	e.Question = fmt.Sprintf("Which log takes records of %s from %s fastest?", units.Size(int64(size)), units.Count(appenders, "appender"))
 	j := Appending(e)
 	j.Ways = ways()
 	return j
@@ -92,13 +92,13 @@ func scaling() lab.Experiment {
 }
 
 // by names a variant of experiment scale.
-func by(way string, appenders int) string { return way + ", " + job.Appenders(appenders) }
+func by(way string, appenders int) string { return way + ", " + units.Count(appenders, "appender") }
 
 // delaying is flushes that wait for more records.
 func delaying(appenders int) lab.Experiment {
 	e := Experiment("delay", 1<<10)
 	e.Params["appenders"] = strconv.Itoa(appenders)
-	e.Question = fmt.Sprintf("What does it cost or gain %s if a flush waits for more?", job.Appenders(appenders))
+	e.Question = fmt.Sprintf("What does it cost or gain %s if a flush waits for more?", units.Count(appenders, "appender"))
 	j := Appending(e)
 	for _, delay := range []time.Duration{0, 50 * time.Microsecond, 200 * time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
 		w := Stele("MaxDelay "+delay.String(), "a flush waits so long for more", wal.Options{MaxDelay: delay})
