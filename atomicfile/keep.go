@@ -86,7 +86,7 @@ const (
 	KeepACL                      // the POSIX access ACL, and so KeepMode; Linux only
 	KeepNothing                  // alone: nothing; not even what the old file denied
 
-	KeepAll = KeepMode | KeepOwner | KeepXattrs | KeepACL
+	KeepAll = KeepMode | KeepOwner | KeepXattrs | KeepACL // everything that can be kept
 )
 
 // grants reports whether the new file has the permissions of the old one rather

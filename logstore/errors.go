@@ -30,10 +30,11 @@ var (
 	ErrReplaying = errors.New("the log is still being replayed")
 
 	// The reasons of a Rejection.
-	ErrTooOld  = errors.New("entry is too old")
-	ErrExpired = errors.New("entry has expired")
-	ErrFuture  = errors.New("entry is too far in the future")
-	ErrTooLong = errors.New("line is too long")
+
+	ErrTooOld  = errors.New("entry is too old")               // before 1970, or by Options.LateWindow
+	ErrExpired = errors.New("entry has expired")              // older than Options.Retention
+	ErrFuture  = errors.New("entry is too far in the future") // later than Options.FutureWindow allows
+	ErrTooLong = errors.New("line is too long")               // longer than Options.MaxLine
 )
 
 // errUnopened is the error of a Store or SegmentInspection that Open did not

@@ -16,10 +16,10 @@ import (
 type MatchOp uint8
 
 const (
-	Equal MatchOp = iota
-	NotEqual
-	Matches    // the whole value matches the regular expression
-	NotMatches // it does not
+	Equal      MatchOp = iota // the value is the same
+	NotEqual                  // it is not
+	Matches                   // the whole value matches the regular expression
+	NotMatches                // it does not
 )
 
 func (o MatchOp) String() string {

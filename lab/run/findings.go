@@ -84,14 +84,14 @@ func (res *Result) findings(r *Run) []Finding {
 
 func (res *Result) finding(r *Run, base *VariantResult) Finding {
 	f := Finding{Promise: base.Promise, Baseline: base.Name, Tolerance: max(r.Settings.Tolerance, res.floor(base))}
-	if !base.Judged() {
+	if !base.judged() {
 		f.Kind = FoundNothing
 		return f
 	}
 	var faster, slower []*Comparison
 	for i := range res.Comparisons {
 		c := &res.Comparisons[i]
-		if c.Mixed || c.Baseline != base.Name || !res.Variant(c.Variant).Judged() {
+		if c.Mixed || c.Baseline != base.Name || !res.Variant(c.Variant).judged() {
 			continue
 		}
 		switch c.Verdict {
@@ -134,7 +134,7 @@ func (res *Result) findWinner(r *Run, f *Finding, best *Comparison) {
 	fastest := res.times(best.Variant, RoleTimed)
 	for i := range res.Variants {
 		v := &res.Variants[i]
-		if v.Promise != f.Promise || v.Name == best.Variant || v.Name == best.Baseline || !v.Judged() {
+		if v.Promise != f.Promise || v.Name == best.Variant || v.Name == best.Baseline || !v.judged() {
 			continue
 		}
 		ratio := res.ratio(r, v.Name, res.times(v.Name, RoleTimed), best.Variant, fastest)
@@ -164,8 +164,8 @@ func (c *Comparison) unclear() Unclear {
 	return u
 }
 
-// Judged reports whether a variant has data and never failed.
-func (v *VariantResult) Judged() bool { return v.Error == "" && v.Time.N > 0 }
+// judged reports whether a variant has data and never failed.
+func (v *VariantResult) judged() bool { return v.Error == "" && v.Time.N > 0 }
 
 func leastRatio(cs []*Comparison) *Comparison {
 	best := cs[0]

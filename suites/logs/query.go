@@ -28,9 +28,11 @@ const (
 	RareEach = 3
 )
 
+// RareWord returns the word of number i, counted modulo the number of words.
 func RareWord(i int) string { return fmt.Sprintf("stelemark%03d", i%rareOf) }
 
-// RareWords are the words, and in which of so many lines they are.
+// RareWords returns an iterator over the planted words and, for each, the number of
+// a line, from 0 to lines-1, that has it.
 func RareWords(lines int64) iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		rng := rand.New(rand.NewPCG(1, 2))

@@ -21,7 +21,6 @@ import (
 	"github.com/stele-go/stele/suites/wals"
 )
 
-// LinesOf makes a batch of n lines, each by itself.
 // LinesOf returns a batch of the next n lines, one a stream entry.
 func LinesOf(source *Lines, labels []logstore.Labels, n int) logstore.Batch {
 	batch := make(logstore.Batch, n)
@@ -49,6 +48,7 @@ type Store struct {
 	Engine *logstore.Store // or nil
 }
 
+// The names of the ways.
 const (
 	WayGob        = "gob under a lock"
 	WayGobPower   = "gob under a lock, fdatasync"

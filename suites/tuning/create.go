@@ -37,7 +37,7 @@ func tuneShards() Choice {
 	for _, n := range []int{16, 256} {
 		set := Setting{
 			Name: fmt.Sprintf("%d shards", n), Doc: "newfile.Dir.Create, " + files.DocShards, Says: fmt.Sprintf("create.shards %d", n),
-			Set: func(p *profile.Profile) { p.Create.Shards = n },
+			set: func(p *profile.Profile) { p.Create.Shards = n },
 		}
 		shards[set.Name] = n
 		c.Settings = append(c.Settings, set)
@@ -60,7 +60,7 @@ func tuneGoroutines() Choice {
 		Field:    "create.goroutines",
 		Question: "How many goroutines that make files bring nearly all that there is?",
 		Default:  "as many as the program starts",
-		Knee:     true,
+		knee:     true,
 		Settings: tuneNumbers("create.goroutines", func(p *profile.Profile, n int) { p.Create.Goroutines = n }),
 	}
 	c.load("level power", lab.Experiment{
@@ -92,7 +92,7 @@ func tuneHeader(s job.Scale) Choice {
 		strategies[st.String()] = st
 		c.Settings = append(c.Settings, Setting{
 			Name: st.String(), Doc: "header.Replace by " + st.String(), Says: "header.strategy " + st.String(),
-			Set: func(p *profile.Profile) { p.Header.Strategy = st.String() },
+			set: func(p *profile.Profile) { p.Header.Strategy = st.String() },
 		})
 	}
 	for _, size := range []int{64 << 10, 8 << 20} {

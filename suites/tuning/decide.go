@@ -18,9 +18,8 @@ type Decision struct {
 	Default string // likewise
 	// Taken is the Setting that goes into the profile, nil where the default
 	// is kept.
-	Taken *Setting
-	// Measured: there are figures. Where there are none, Why says that.
-	Measured bool
+	Taken    *Setting
+	measured bool // there are figures; otherwise Why says that there are none
 	// Why is one sentence.
 	Why string
 	// Figures are all that was measured, load by load. Absent says, a line a
@@ -33,7 +32,7 @@ type Decision struct {
 // other choices too.
 //
 // A setting other than the default is taken if the lab calls it faster at one
-// load at least, and faster, the same or NotSlower at all others. Of several
+// load at least, and faster, the same or "not slower" at all others. Of several
 // such it is the one with the smallest geometric mean of ratios. Of a knee (see
 // run.Surface) it is the number about which the intervals leave no doubt. In all
 // other cases, "same", "cannot tell" and a load that was not measured among
@@ -50,13 +49,13 @@ func (c *Choice) Decide(results []*run.Result) Decision {
 		d.Figures = append(d.Figures, c.figures(l, res)...)
 		d.Absent = append(d.Absent, absent(l, res)...)
 	}
-	d.Measured = len(d.Figures) > 0
+	d.measured = len(d.Figures) > 0
 	switch {
-	case !d.Measured && len(d.Absent) > 0:
+	case !d.measured && len(d.Absent) > 0:
 		d.Why = "it could not be measured"
-	case !d.Measured:
+	case !d.measured:
 		d.Why = "not measured"
-	case c.Knee:
+	case c.knee:
 		c.decideKnee(&d, results)
 	case len(missing) > 0:
 		d.Why = fmt.Sprintf("not measured with %s, so nothing is shown for all loads", strings.Join(missing, "; "))
@@ -74,13 +73,13 @@ func (c *Choice) Decide(results []*run.Result) Decision {
 // Apply puts the decision into a profile.
 func (d *Decision) Apply(p *profile.Profile) {
 	if d.Taken != nil {
-		d.Taken.Set(p)
+		d.Taken.set(p)
 	}
 	p.Figures = append(p.Figures, d.Figures...)
 }
 
 func resultOf(results []*run.Result, l Load) *run.Result {
-	i := slices.IndexFunc(results, func(r *run.Result) bool { return r.ID == l.Experiment.ID() })
+	i := slices.IndexFunc(results, func(r *run.Result) bool { return r.ID == l.experiment.ID() })
 	if i < 0 {
 		return nil
 	}
@@ -126,7 +125,7 @@ func (c *Choice) figures(l Load, res *run.Result) []profile.Figure {
 				f.Ratio, f.RatioLo, f.RatioHi = finite(cmp.Ratio.Median), finite(cmp.Ratio.Lo), finite(cmp.Ratio.Hi)
 				f.Verdict = cmp.Verdict
 				if f.Verdict == run.CannotTell && cmp.Ratio.Hi <= 1+notSlowerWithin {
-					f.Verdict = NotSlower
+					f.Verdict = notSlower
 				}
 			}
 		}
@@ -135,9 +134,9 @@ func (c *Choice) figures(l Load, res *run.Result) []profile.Figure {
 	return list
 }
 
-// NotSlower is the word for what lies between run.Faster and run.Same: the
+// notSlower is the verdict of a figure between run.Faster and run.Same: the
 // interval does not tell which of the two, but ends below 1.05.
-const NotSlower = "not slower"
+const notSlower = "not slower"
 
 // notSlowerWithin is the lab's usual tolerance; that of a comparison can be more
 // where the noise is.
@@ -168,7 +167,7 @@ func (c *Choice) decide(d *Decision) {
 			switch f.Verdict {
 			case run.Faster:
 				faster = append(faster, f)
-			case run.Same, NotSlower:
+			case run.Same, notSlower:
 			default:
 				against = append(against, f)
 				unsure = unsure || f.Verdict != run.Slower

@@ -18,7 +18,7 @@ func twoLoads() Choice {
 	c := Choice{Field: "write.sync", Question: "Which?", Default: "one", Settings: []Setting{{Name: "one"}}}
 	for _, name := range []string{"two", "three"} {
 		c.Settings = append(c.Settings, Setting{
-			Name: name, Says: "write.sync " + name, Set: func(p *profile.Profile) { p.Write.Sync = name },
+			Name: name, Says: "write.sync " + name, set: func(p *profile.Profile) { p.Write.Sync = name },
 		})
 	}
 	for _, load := range []string{"small", "large"} {
@@ -38,7 +38,7 @@ func measuredAs(c *Choice, rounds int, perOp func(load, setting string, round in
 		Places:   []run.Place{{Name: "d", Environment: run.Environment{FS: "ext4"}}}, Seed: 7,
 	}
 	for _, l := range c.Loads {
-		e := &l.Experiment
+		e := &l.experiment
 		if perOp(l.Name, c.Settings[0].Name, 1) < 0 {
 			continue
 		}
@@ -122,8 +122,8 @@ func TestDecide(t *testing.T) {
 		if p.Write.Sync != c.taken || !strings.Contains(d.Why, c.why) {
 			t.Errorf("%s: took %q since %q; want %q since %q", c.name, p.Write.Sync, d.Why, c.taken, c.why)
 		}
-		if d.Measured != (len(d.Figures) > 0) || len(p.Figures) != len(d.Figures) {
-			t.Errorf("%s: measured %v with %d figures, %d in the profile", c.name, d.Measured, len(d.Figures), len(p.Figures))
+		if d.measured != (len(d.Figures) > 0) || len(p.Figures) != len(d.Figures) {
+			t.Errorf("%s: measured %v with %d figures, %d in the profile", c.name, d.measured, len(d.Figures), len(p.Figures))
 		}
 		for _, f := range d.Figures {
 			if f.Taken != (f.Name == c.taken) || f.For != "write.sync" || f.Value <= 0 || (f.Verdict == "") != (f.Name == "one") {

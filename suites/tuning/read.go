@@ -39,7 +39,7 @@ func tuneSequential(s job.Scale) Choice {
 		set := Setting{Name: f.String(), Doc: "fileio.Reader.Read, " + f.String()}
 		if f != (fileSetting{}) {
 			set.Says = f.says("read", "sequential")
-			set.Set = func(p *profile.Profile) {
+			set.set = func(p *profile.Profile) {
 				if f.way != fileio.Auto {
 					p.Read.Sequential = f.way.String()
 				}
@@ -74,7 +74,7 @@ func tuneRandom(s job.Scale) Choice {
 	for _, way := range []fileio.Way{fileio.Buffered, fileio.Direct} {
 		c.Settings = append(c.Settings, Setting{
 			Name: way.String(), Doc: "fileio.Reader.ReadAt, " + way.String(), Says: "read.random " + way.String(),
-			Set: func(p *profile.Profile) { p.Read.Random = way.String() },
+			set: func(p *profile.Profile) { p.Read.Random = way.String() },
 		})
 	}
 	for _, state := range []string{datafile.Warm, datafile.Cold} {
@@ -136,7 +136,7 @@ func tuneParallel(s job.Scale) Choice {
 		Field:    "read.parallel",
 		Question: "How many reads at once bring nearly all that the device has?",
 		Default:  "as many as the program starts",
-		Knee:     true,
+		knee:     true,
 		Settings: tuneNumbers("read.parallel", func(p *profile.Profile, n int) { p.Read.Parallel = n }),
 	}
 	j := rw.Surface{Size: s.Of(tuneFile), Promise: job.NothingWritten()}

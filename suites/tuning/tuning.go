@@ -32,9 +32,9 @@ type Choice struct {
 	Settings []Setting
 	// Loads are the jobs that a setting must be good at.
 	Loads []Load
-	// Knee: the settings are numbers, of which the smallest is wanted that
-	// brings nearly all that there is. Then there is one load, a surface.
-	Knee bool
+	// knee is set if the settings are numbers and the smallest that brings nearly
+	// all there is to gain is wanted. Then there is one load, a surface.
+	knee bool
 }
 
 // Part is the part of the profile that the choice is in.
@@ -47,9 +47,9 @@ func (c *Choice) Part() string {
 type Setting struct {
 	Name string // of the variants that measure it
 	Doc  string
-	// Set puts it into a profile; nil for the default, which nothing is put in for.
-	Set func(p *profile.Profile)
-	// Says is what Set does, as a person reads it: "wal.max_delay 1ms".
+	// set puts the setting into a profile. It is nil for the default.
+	set func(p *profile.Profile)
+	// Says is the line of the profile, as a person reads it: "wal.max_delay 1ms".
 	Says string
 }
 
@@ -57,7 +57,7 @@ type Setting struct {
 // have the names of the settings.
 type Load struct {
 	Name       string // "64 appenders, records of 1 KiB"
-	Experiment lab.Experiment
+	experiment lab.Experiment
 }
 
 // Choices returns the choices that stele tune makes, the ones that matter most
@@ -65,7 +65,7 @@ type Load struct {
 // not known, and what is chosen has to suit all of them.
 func Choices(appenders int) []Choice { return choices(1, appenders) }
 
-// Appenders are the loads that Tuning knows.
+// Appenders returns the numbers of appenders that Choices knows.
 func Appenders() []int { return []int{1, 16, 64, 256} }
 
 func choices(s job.Scale, appenders int) []Choice {
@@ -96,7 +96,7 @@ func Experiments() []lab.Experiment {
 func (c *Choice) Experiments() []lab.Experiment {
 	var all []lab.Experiment
 	for _, l := range c.Loads {
-		all = append(all, l.Experiment)
+		all = append(all, l.experiment)
 	}
 	return all
 }
@@ -130,7 +130,7 @@ func tuneWALSync(s job.Scale) Choice {
 	add := func(m wal.Mechanism, doc string) {
 		c.Settings = append(c.Settings, Setting{
 			Name: string(m), Doc: doc, Says: "wal.sync " + string(m),
-			Set: func(p *profile.Profile) { p.WAL.Sync = string(m) },
+			set: func(p *profile.Profile) { p.WAL.Sync = string(m) },
 		})
 	}
 	add(wal.SyncFdatasync, "pwrite, fdatasync")
@@ -161,7 +161,7 @@ func tuneWALDelay(s job.Scale, only int) Choice {
 		if d > 0 {
 			set = Setting{
 				Name: "window " + d.String(), Doc: "wal.Options.MaxDelay " + d.String(), Says: "wal.max_delay " + d.String(),
-				Set: func(p *profile.Profile) { p.WAL.MaxDelay = d },
+				set: func(p *profile.Profile) { p.WAL.MaxDelay = d },
 			}
 		}
 		delays[set.Name] = d
@@ -218,7 +218,7 @@ func tuneNumbers(says string, set func(p *profile.Profile, n int)) []Setting {
 	for _, n := range []int{1, 2, 4, 8, 16, 32} {
 		list = append(list, Setting{
 			Name: units.Count(n, "goroutine"), Says: says + " " + strconv.Itoa(n),
-			Set: func(p *profile.Profile) { set(p, n) },
+			set: func(p *profile.Profile) { set(p, n) },
 		})
 	}
 	return list

@@ -39,7 +39,7 @@ func TestTuningIsFair(t *testing.T) {
 	}
 	for _, n := range append(Appenders(), 0) {
 		for _, c := range Choices(n) {
-			if c.Knee != (len(c.Loads) == 1 && c.Loads[0].Experiment.Variants[0].Cell != nil) {
+			if c.knee != (len(c.Loads) == 1 && c.Loads[0].experiment.Variants[0].Cell != nil) {
 				t.Errorf("%s: a knee is one surface", c.Field)
 			}
 			for _, e := range c.Experiments() {
@@ -63,14 +63,14 @@ func TestTuningSettings(t *testing.T) {
 	}
 	for _, c := range Choices(0) {
 		for i, s := range c.Settings {
-			if s.Set == nil {
-				if i > 0 || c.Knee {
+			if s.set == nil {
+				if i > 0 || c.knee {
 					t.Errorf("%s: %s sets nothing", c.Field, s.Name)
 				}
 				continue
 			}
 			p := new(profile.Profile)
-			s.Set(p)
+			s.set(p)
 			for _, field := range fieldsOf(t, p) {
 				if !strings.Contains(s.Says, strings.TrimSuffix(field, "_ns")+" ") {
 					t.Errorf("%s: %s sets %s and says %q", c.Field, s.Name, field, s.Says)
@@ -148,15 +148,15 @@ func accepts(t *testing.T, name, what string, p *profile.Profile) {
 func TestTuningWaysWork(t *testing.T) {
 	for _, c := range choices(job.Scale(256), 0) {
 		for _, l := range c.Loads {
-			t.Run(l.Experiment.ID(), func(t *testing.T) {
+			t.Run(l.experiment.ID(), func(t *testing.T) {
 				ran, unable := 0, ""
-				for i := range l.Experiment.Variants {
-					v := &l.Experiment.Variants[i]
-					ops := max(l.Experiment.Ops, 3)
+				for i := range l.experiment.Variants {
+					v := &l.experiment.Variants[i]
+					ops := max(l.experiment.Ops, 3)
 					if v.Cell != nil {
 						ops = 40 // at least one for each goroutine
 					}
-					b, why := suitetest.RunOnce(t, &l.Experiment, v, t.TempDir(), ops)
+					b, why := suitetest.RunOnce(t, &l.experiment, v, t.TempDir(), ops)
 					if b == nil {
 						unable = why
 						continue

@@ -82,7 +82,7 @@ func tuneWriteWay(s job.Scale) Choice {
 		set := Setting{Name: f.String(), Doc: "fileio.Writer, " + f.String()}
 		if f != (fileSetting{}) {
 			set.Says = f.says("write", "way")
-			set.Set = func(p *profile.Profile) {
+			set.set = func(p *profile.Profile) {
 				if f.way != fileio.Auto {
 					p.Write.Way = f.way.String()
 				}
@@ -115,7 +115,7 @@ func tuneWriteSync(s job.Scale) Choice {
 			{Name: string(fileio.SyncFdatasync), Doc: "pwrite, fdatasync"},
 			{
 				Name: string(fileio.SyncDsync), Doc: "pwritev2 with RWF_DSYNC", Says: "write.sync dsync",
-				Set: func(p *profile.Profile) { p.Write.Sync = string(fileio.SyncDsync) },
+				set: func(p *profile.Profile) { p.Write.Sync = string(fileio.SyncDsync) },
 			},
 		},
 	}
