@@ -12,13 +12,6 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// Who ends waits that no goroutine ends.
-const (
-	whoTimer     = "a timer of the Go runtime"
-	whoPoller    = "the network poller of the Go runtime"
-	whoGoRuntime = "the Go runtime"
-)
-
 // How far waits are followed. In a queue of a thousand for one lock each wait
 // leads back through a thousand others.
 const (
@@ -268,7 +261,7 @@ func (c *chainBuilder) attribute(l *life, s stretch, from, to exptrace.Time, wai
 		return
 	}
 	if waiters.n == mostLinks-1 || *steps <= 0 {
-		link.How = run.HowWaitsAgain
+		link.How = run.HowBlockedAgain
 		c.sums[waiters.with(c.intern(link))] += run.Nanos(to - from)
 		return
 	}
@@ -312,15 +305,15 @@ func nobody(s stretch) string {
 	}
 	switch s.reason {
 	case "sleep":
-		return whoTimer
+		return run.WhoTimer
 	case "network":
-		return whoPoller
+		return run.WhoPoller
 	}
 	return ""
 }
 
 func (l *life) name() string {
-	return cmp.Or(l.who, l.root, whoGoRuntime)
+	return cmp.Or(l.who, l.root, run.WhoRuntime)
 }
 
 // link is a goroutine in a stretch of its life.

@@ -180,11 +180,11 @@ func TestChainFollowsBack(t *testing.T) {
 		sum += chain.Time
 	}
 	want := map[string]run.Nanos{
-		"appender blocked < flusher running":                         10,
-		"appender blocked < flusher in a system call":                20,
-		"appender blocked < flusher ready, waiting for a processor":  10,
-		"appender blocked < flusher blocked < disk in a system call": 30,
-		"appender blocked < flusher blocked < disk running":          10,
+		"appender blocked < flusher running":                10,
+		"appender blocked < flusher syscall":                20,
+		"appender blocked < flusher ready":                  10,
+		"appender blocked < flusher blocked < disk syscall": 30,
+		"appender blocked < flusher blocked < disk running": 10,
 	}
 	for chain, time := range want {
 		if got[chain] != time {
@@ -230,7 +230,7 @@ func TestChainEnds(t *testing.T) {
 		last := chain.Links[len(chain.Links)-1]
 		ends[last.Who+" "+last.How] += chain.Time
 	}
-	if len(ends) != 3 || ends[whoTimer+" running"] != 10 || ends["late running"] != 5 || ends["late "+run.HowUnfollowed] != 15 {
+	if len(ends) != 3 || ends[run.WhoTimer+" running"] != 10 || ends["late running"] != 5 || ends["late "+run.HowUnfollowed] != 15 {
 		t.Errorf("got %v", ends)
 	}
 	_, before := c.chains()

@@ -13,7 +13,7 @@ import (
 //
 // /proc shows a stack without the functions of the scheduler, and those that
 // take a lock by sleeping are among them (__sched in the kernel's source). A
-// thread that sleeps for a folder's lock is seen in the function that took it,
+// thread that sleeps for a directory's lock is seen in the function that took it,
 // path_openat for one: that is what inner is for.
 type causeRule struct {
 	cause string
@@ -29,49 +29,49 @@ var onJournal = []string{"jbd2_", "__jbd2_", "do_get_write_access", "start_this_
 var causeRules = []causeRule{
 	// fsync waits for the commit of a transaction; all others for a place in
 	// one, or for a buffer that a commit holds (fs/jbd2/transaction.c).
-	{cause: "ext4 journal, waiting for a commit", has: [][]string{{"jbd2_log_wait_commit", "jbd2_complete_transaction", "jbd2_fc_", "ext4_fc_commit"}}},
+	{cause: run.CauseJournalCommit, has: [][]string{{"jbd2_log_wait_commit", "jbd2_complete_transaction", "jbd2_fc_", "ext4_fc_commit"}}},
 	{cause: run.CauseJournalInode, has: [][]string{onJournal, {"__ext4_new_inode"}}},
 	{cause: run.CauseJournal, has: [][]string{onJournal}},
 	{cause: run.CauseInode, has: [][]string{{"__ext4_new_inode"}}},
-	{cause: "ext4, block map of a file (i_data_sem)", inner: []string{"ext4_map_blocks", "ext4_da_", "ext4_truncate", "ext4_ext_"}},
+	{cause: run.CauseBlockMap, inner: []string{"ext4_map_blocks", "ext4_da_", "ext4_truncate", "ext4_ext_"}},
 
-	{cause: "XFS log", has: [][]string{{"xlog_", "xfs_log_"}}},
-	{cause: "XFS, allocating an inode", has: [][]string{{"xfs_dialloc", "xfs_ialloc"}}},
-	{cause: "XFS inode lock", inner: []string{"xfs_ilock"}},
-	{cause: "XFS buffer", has: [][]string{{"xfs_buf_lock", "xfs_buf_find", "xfs_buf_get"}}},
-	{cause: "btrfs tree lock", inner: []string{"btrfs_tree_", "__btrfs_tree_", "btrfs_lock_root", "btrfs_read_lock_root"}},
-	{cause: "btrfs transaction", has: [][]string{{"wait_current_trans", "start_transaction", "btrfs_commit_transaction", "btrfs_sync_log", "wait_log_commit", "btrfs_wait_ordered"}}},
+	{cause: run.CauseXFSLog, has: [][]string{{"xlog_", "xfs_log_"}}},
+	{cause: run.CauseXFSInode, has: [][]string{{"xfs_dialloc", "xfs_ialloc"}}},
+	{cause: run.CauseXFSInodeLock, inner: []string{"xfs_ilock"}},
+	{cause: run.CauseXFSBuffer, has: [][]string{{"xfs_buf_lock", "xfs_buf_find", "xfs_buf_get"}}},
+	{cause: run.CauseBtrfsTreeLock, inner: []string{"btrfs_tree_", "__btrfs_tree_", "btrfs_lock_root", "btrfs_read_lock_root"}},
+	{cause: run.CauseBtrfsTransaction, has: [][]string{{"wait_current_trans", "start_transaction", "btrfs_commit_transaction", "btrfs_sync_log", "wait_log_commit", "btrfs_wait_ordered"}}},
 
 	// d_alloc_parallel waits for a look-up of the same name that is under way
 	// (Documentation/filesystems/porting.rst, 4.7).
 	{cause: run.CauseNameCache, inner: []string{"d_alloc_parallel", "d_wait_lookup"}},
 	// i_rwsem of a directory: exclusive to create and remove, shared to look
 	// up and list (Documentation/filesystems/directory-locking.rst).
-	{cause: run.CauseFolderLock, inner: []string{
+	{cause: run.CauseDirectoryLock, inner: []string{
 		"path_openat", "open_last_lookups", "lookup_open", "lookup_slow", "__lookup_slow", "walk_component", "filename_create", "start_creating", "start_removing",
 		"start_dirop", "__start_dirop", "do_mkdirat", "do_mknodat", "do_linkat", "do_unlinkat", "do_rmdir", "do_renameat2", "lock_rename", "lock_two_directories", "iterate_dir",
 	}},
-	{cause: "file's lock (i_rwsem)", inner: []string{
+	{cause: run.CauseFileLock, inner: []string{
 		"do_truncate", "ext4_file_", "ext4_buffered_", "ext4_dio_", "xfs_file_", "xfs_ilock_iocb", "btrfs_file_", "btrfs_inode_lock", "generic_file_", "vfs_fallocate",
 		"chmod_common", "chown_common", "vfs_setxattr", "vfs_utimes", "vfs_fileattr_set",
 	}},
-	{cause: "address space (mmap_lock)", inner: []string{"mmap_", "lock_mm_", "vm_mmap", "__vm_munmap", "do_user_addr_fault", "do_mprotect", "do_madvise", "madvise_lock", "__mm_populate"}},
-	{cause: "superblock's lock", inner: []string{"super_lock", "sb_start_", "mnt_want_write", "iterate_supers"}},
+	{cause: run.CauseAddressSpace, inner: []string{"mmap_", "lock_mm_", "vm_mmap", "__vm_munmap", "do_user_addr_fault", "do_mprotect", "do_madvise", "madvise_lock", "__mm_populate"}},
+	{cause: run.CauseSuperblock, inner: []string{"super_lock", "sb_start_", "mnt_want_write", "iterate_supers"}},
 
-	{cause: "dirty pages above the limit", has: [][]string{{"balance_dirty_pages"}}},
-	{cause: "disk, flush", has: [][]string{{"blkdev_issue_flush"}}},
-	{cause: "disk, queue full", has: [][]string{{"blk_mq_get_tag", "rq_qos_wait", "wbt_wait"}}},
-	{cause: "disk, write", has: [][]string{{"folio_wait_writeback", "__filemap_fdatawait_range", "filemap_fdatawait", "wait_on_page_writeback"}}},
-	{cause: "disk, read or metadata", has: [][]string{{"submit_bio_wait", "__wait_on_buffer", "bh_read", "__bread", "xfs_buf_iowait", "filemap_get_pages", "filemap_update_page", "blkdev_direct_IO", "iomap_dio_rw", "__iomap_dio_rw"}}},
-	{cause: "page lock", inner: []string{"folio_lock", "__folio_lock", "__lock_page", "folio_wait_bit"}},
+	{cause: run.CauseDirtyLimit, has: [][]string{{"balance_dirty_pages"}}},
+	{cause: run.CauseDiskFlush, has: [][]string{{"blkdev_issue_flush"}}},
+	{cause: run.CauseDiskQueue, has: [][]string{{"blk_mq_get_tag", "rq_qos_wait", "wbt_wait"}}},
+	{cause: run.CauseDiskWrite, has: [][]string{{"folio_wait_writeback", "__filemap_fdatawait_range", "filemap_fdatawait", "wait_on_page_writeback"}}},
+	{cause: run.CauseDiskRead, has: [][]string{{"submit_bio_wait", "__wait_on_buffer", "bh_read", "__bread", "xfs_buf_iowait", "filemap_get_pages", "filemap_update_page", "blkdev_direct_IO", "iomap_dio_rw", "__iomap_dio_rw"}}},
+	{cause: run.CausePageLock, inner: []string{"folio_lock", "__folio_lock", "__lock_page", "folio_wait_bit"}},
 
 	// A table of descriptors that grows waits for an RCU grace period.
-	{cause: "descriptor table, growing", has: [][]string{{"expand_files", "expand_fdtable"}}},
-	{cause: "file lock (flock, fcntl)", has: [][]string{{"flock_lock_inode", "locks_lock_", "fcntl_setlk", "__do_sys_flock"}}},
-	{cause: "pipe", has: [][]string{{"pipe_", "anon_pipe_"}}},
-	{cause: "socket", has: [][]string{{"sock_", "__sys_recv", "__sys_send", "unix_stream", "tcp_"}}},
-	{cause: "FUSE server", has: [][]string{{"request_wait_answer", "fuse_"}}},
-	{cause: "another process", has: [][]string{{"do_wait", "kernel_wait4"}}},
+	{cause: run.CauseFDTable, has: [][]string{{"expand_files", "expand_fdtable"}}},
+	{cause: run.CauseFlock, has: [][]string{{"flock_lock_inode", "locks_lock_", "fcntl_setlk", "__do_sys_flock"}}},
+	{cause: run.CausePipe, has: [][]string{{"pipe_", "anon_pipe_"}}},
+	{cause: run.CauseSocket, has: [][]string{{"sock_", "__sys_recv", "__sys_send", "unix_stream", "tcp_"}}},
+	{cause: run.CauseFUSE, has: [][]string{{"request_wait_answer", "fuse_"}}},
+	{cause: run.CauseProcess, has: [][]string{{"do_wait", "kernel_wait4"}}},
 }
 
 // sleeping are the functions by which a thread goes to sleep: how it waits,
@@ -82,21 +82,21 @@ var sleeping = []string{
 	"rwsem_down_", "down_write", "down_read", "__down_write", "__down_read",
 }
 
-// kernelCause names what a blocked thread waits for, from its kernel stack,
+// kernelCause is the code of what a blocked thread waits for, from its kernel stack,
 // innermost function first, and the function that went to sleep for it.
 func kernelCause(stack []string) (cause, symbol string) {
 	for len(stack) > 1 && startsWithAny(stack[0], sleeping) {
 		stack = stack[1:]
 	}
 	if len(stack) == 0 {
-		return "kernel, not told where", ""
+		return run.CauseKernel, ""
 	}
 	for i := range causeRules {
 		if causeRules[i].takes(stack) {
 			return causeRules[i].cause, stack[0]
 		}
 	}
-	return "kernel, in " + stack[0], stack[0]
+	return run.CauseIn + stack[0], stack[0]
 }
 
 func (r *causeRule) takes(stack []string) bool {

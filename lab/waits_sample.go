@@ -371,7 +371,7 @@ func split(w *run.Waits, blocked map[blockedIn][]run.Nanos) {
 				}
 				cause := in.cause
 				if fault {
-					cause = run.CauseFault + ": " + cause
+					cause = run.CauseFault + cause
 				}
 				key := waitKey{run.WaitKernel, cause}
 				if found[key] == nil {

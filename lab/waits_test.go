@@ -129,7 +129,7 @@ func waitsOfTurns(res *run.Result) error {
 			return fmt.Errorf("%.2f goroutines at a time, want about 4: those of the lab and the runtime do not count", w.Goroutines)
 		}
 	}
-	turn, sleep := lock.Cause("blocked: sync"), lock.Cause("blocked: sleep")
+	turn, sleep := lock.Cause(run.CauseGo+"sync"), lock.Cause(run.CauseGo+"sleep")
 	if turn == nil || sleep == nil || turn.Share.Median < 0.5 || turn.Share.Median > 0.9 || sleep.Share.Median < 0.1 || sleep.Share.Median > 0.4 {
 		return fmt.Errorf("three of four wait for the lock: %+v", lock.Causes)
 	}
@@ -146,7 +146,7 @@ func waitsOfTurns(res *run.Result) error {
 
 // waitsOfToken: one of four waits for the token in the kernel.
 func waitsOfToken(token *run.VariantWaits) error {
-	blocked := token.Cause("pipe")
+	blocked := token.Cause(run.CausePipe)
 	if blocked == nil || blocked.Share.Median < 0.15 || blocked.Share.Median > 0.4 || blocked.Where != run.WaitKernel {
 		return fmt.Errorf("one of four waits for the token: %+v (%v)", token.Causes, token.Missing)
 	}
@@ -256,7 +256,7 @@ func TestSamplerOutlivesThreads(t *testing.T) {
 	write("1", "stack", "[<0>] path_openat+0x1/0x2\n[<0>] do_filp_open+0x1/0x2\n")
 	s := &sampler{dir: dir, threads: map[string]*thread{}}
 	in, parked, err := s.state(one, &thread{})
-	if err != nil || parked || in != (blockedIn{cause: run.CauseFolderLock, symbol: "path_openat", call: "openat"}) {
+	if err != nil || parked || in != (blockedIn{cause: run.CauseDirectoryLock, symbol: "path_openat", call: "openat"}) {
 		t.Fatalf("%+v, parked %v: %v", in, parked, err)
 	}
 	// No files at all is how a thread that may not be read looks here.
@@ -282,27 +282,27 @@ func TestSamplerOutlivesThreads(t *testing.T) {
 		t.Errorf("nothing can be read: %v; %v, %v", err, s.noCalls, s.noStack)
 	}
 	write("2", "wchan", "path_openat")
-	if in, _, err := s.state(dir+"/2", &thread{}); err != nil || in.cause != run.CauseFolderLock {
+	if in, _, err := s.state(dir+"/2", &thread{}); err != nil || in.cause != run.CauseDirectoryLock {
 		t.Errorf("wchan: %+v, %v", in, err)
 	}
 }
 
 func TestKernelCause(t *testing.T) {
 	for _, c := range []struct{ stack, cause, symbol string }{
-		{"path_openat do_filp_open do_sys_openat2", run.CauseFolderLock, "path_openat"},
-		{"rwsem_down_write_slowpath down_write path_openat do_filp_open", run.CauseFolderLock, "path_openat"},
-		{"do_truncate path_openat do_filp_open", "file's lock (i_rwsem)", "do_truncate"},
+		{"path_openat do_filp_open do_sys_openat2", run.CauseDirectoryLock, "path_openat"},
+		{"rwsem_down_write_slowpath down_write path_openat do_filp_open", run.CauseDirectoryLock, "path_openat"},
+		{"do_truncate path_openat do_filp_open", run.CauseFileLock, "do_truncate"},
 		{"d_alloc_parallel lookup_open path_openat", run.CauseNameCache, "d_alloc_parallel"},
 		{"do_get_write_access jbd2_journal_get_write_access __ext4_journal_get_write_access __ext4_new_inode ext4_create path_openat", run.CauseJournalInode, "do_get_write_access"},
 		{"start_this_handle jbd2__journal_start __ext4_journal_start_sb __ext4_new_inode ext4_create", run.CauseJournalInode, "start_this_handle"},
 		{"start_this_handle jbd2__journal_start __ext4_journal_start_sb ext4_da_write_begin", run.CauseJournal, "start_this_handle"},
 		{"__wait_on_buffer ext4_read_inode_bitmap __ext4_new_inode ext4_create", run.CauseInode, "__wait_on_buffer"},
-		{"jbd2_log_wait_commit ext4_sync_file do_fsync", "ext4 journal, waiting for a commit", "jbd2_log_wait_commit"},
-		{"blkdev_issue_flush ext4_sync_file do_fsync", "disk, flush", "blkdev_issue_flush"},
-		{"lock_mm_and_find_vma do_user_addr_fault", "address space (mmap_lock)", "lock_mm_and_find_vma"},
-		{"__wait_rcu_gp synchronize_rcu expand_files alloc_fd do_sys_openat2", "descriptor table, growing", "__wait_rcu_gp"},
-		{"schedule something_new", "kernel, in something_new", "something_new"},
-		{"", "kernel, not told where", ""},
+		{"jbd2_log_wait_commit ext4_sync_file do_fsync", run.CauseJournalCommit, "jbd2_log_wait_commit"},
+		{"blkdev_issue_flush ext4_sync_file do_fsync", run.CauseDiskFlush, "blkdev_issue_flush"},
+		{"lock_mm_and_find_vma do_user_addr_fault", run.CauseAddressSpace, "lock_mm_and_find_vma"},
+		{"__wait_rcu_gp synchronize_rcu expand_files alloc_fd do_sys_openat2", run.CauseFDTable, "__wait_rcu_gp"},
+		{"schedule something_new", run.CauseIn + "something_new", "something_new"},
+		{"", run.CauseKernel, ""},
 	} {
 		cause, symbol := kernelCause(strings.Fields(c.stack))
 		if cause != c.cause || symbol != c.symbol {
@@ -348,7 +348,7 @@ func TestSplitKeepsTheWhole(t *testing.T) {
 	}
 	want := map[string][]run.Nanos{
 		run.CauseSyscallBusy: {40, 0, 100}, run.CauseRunning: {40, 50, 100},
-		"lock": {60, 75, 0}, "disk": {0, 25, 0}, run.CauseFault + ": disk": {10, 0, 0},
+		"lock": {60, 75, 0}, "disk": {0, 25, 0}, run.CauseFault + "disk": {10, 0, 0},
 	}
 	for cause, times := range want {
 		for i, x := range times {

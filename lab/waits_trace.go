@@ -285,12 +285,9 @@ func spread(windows []run.Nanos, from, to, width run.Nanos) {
 	}
 }
 
-// blockedOn names a reason of the runtime's in its own word.
+// blockedOn is the cause of a wait, in the runtime's own word.
 func blockedOn(reason string) string {
-	if reason == "" {
-		reason = "reason not told"
-	}
-	return "blocked: " + reason
+	return run.CauseGo + cmp.Or(reason, "reason not told")
 }
 
 // rootOf is the outermost function of a stack, "" where there is none.

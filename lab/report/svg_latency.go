@@ -116,11 +116,11 @@ func chainTree(t *run.VariantTrace) *chainNode {
 		n := root
 		n.share += c.Share
 		for _, l := range c.Links {
-			n = n.child(short(l.Who), linkDoes(l), linkClass(l.How))
+			n = n.child(linkWho(l), linkDoes(l), linkClass(l.How))
 			n.share += c.Share
 		}
 		for _, k := range c.Kernel {
-			n.child("kernel", clean(k.Cause), "link c3").share += c.Share * k.Share
+			n.child("kernel", Cause(k.Cause), "link c3").share += c.Share * k.Share
 		}
 	}
 	return root

@@ -44,14 +44,41 @@ func linkDoes(l run.Link) string {
 	case l.How == run.HowSyscall && l.Call != "":
 		return "in " + clean(l.Call)
 	case l.In != "" && l.How == run.HowSyscall:
-		return clean(l.How) + " (" + short(l.In) + ")"
+		return howText(l.How) + " (" + short(l.In) + ")"
 	case l.In != "":
-		return clean(l.How) + " in " + short(l.In)
+		return howText(l.How) + " in " + short(l.In)
 	}
-	return clean(l.How)
+	return howText(l.How)
 }
 
-func linkText(l run.Link) string { return short(l.Who) + ": " + linkDoes(l) }
+func howText(how string) string {
+	switch how {
+	case run.HowSyscall:
+		return "in a system call"
+	case run.HowReady:
+		return "ready, waiting for a processor"
+	case run.HowBlockedAgain:
+		return "blocked, not followed further"
+	case run.HowUnfollowed:
+		return "not followed"
+	}
+	return clean(how)
+}
+
+// linkWho names the goroutines of a link.
+func linkWho(l run.Link) string {
+	switch l.Who {
+	case run.WhoTimer:
+		return "a timer of the Go runtime"
+	case run.WhoPoller:
+		return "the network poller of the Go runtime"
+	case run.WhoRuntime:
+		return "the Go runtime"
+	}
+	return short(l.Who)
+}
+
+func linkText(l run.Link) string { return linkWho(l) + ": " + linkDoes(l) }
 
 // chainLines are the links of a chain, from who waits to what it waits for.
 func chainLines(c run.ChainShare) []string {
@@ -66,7 +93,7 @@ func chainLines(c run.ChainShare) []string {
 	if len(c.Kernel) > 0 {
 		var parts []string
 		for _, k := range c.Kernel[:min(len(c.Kernel), 3)] {
-			parts = append(parts, clean(k.Cause)+" "+percent(k.Share))
+			parts = append(parts, Cause(k.Cause)+" "+percent(k.Share))
 		}
 		out = append(out, "kernel: "+strings.Join(parts, "; "))
 	}

@@ -24,7 +24,7 @@ func TestTraceIsShown(t *testing.T) {
 		for _, want := range []string{
 			"store.(*Log).Append: blocked in sync.(*Cond).Wait in store.(*Log).await",
 			"store.(*Log).flush: in fsync (os.(*File).Sync in store.(*Log).commit); releases it in store.(*Log).flush",
-			"kernel: ext4 journal, waiting for a commit 79 %; disk, flush <b> 21 %",
+			"kernel: ext4 journal, waiting for a commit 79 %; disk flush <b> 21 %",
 			"6 % in other chains, each less",
 			"times of system calls: n/a, time system calls with BPF",
 			"who waits for whom: n/a, the execution trace ends",

@@ -59,7 +59,7 @@ func waitRows(w *run.VariantWaits, keys map[string]key) []waitRow {
 	for _, c := range w.Causes {
 		if k, found := keys[c.Cause]; found && c.Share.Median >= leastCause {
 			rows = append(rows, waitRow{
-				Key: k, Cause: clean(c.Cause), Symbol: clean(c.Symbol),
+				Key: k, Cause: Cause(c.Cause), Symbol: clean(c.Symbol),
 				Share: percent(c.Share.Median), Chance: shareInterval(c.Share), PerOp: duration(c.PerOp.Median), over: c.Over,
 			})
 			continue

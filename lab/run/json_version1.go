@@ -7,11 +7,13 @@ import (
 	"time"
 )
 
-// schema1 is the schema of runs that stored what was found as sentences.
+// schema1 is the schema of runs that stored findings as sentences, and causes of
+// waits in words.
 const schema1 = "stele.run/1"
 
 // fromVersion1 takes out of a run of version 1 what was derived in another
-// form; Analyse derives it anew. What was measured is in the same form.
+// form, which Analyse derives anew, and gives words that were measured their
+// codes.
 func fromVersion1(data []byte) ([]byte, error) {
 	var r map[string]json.RawMessage
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -51,6 +53,9 @@ func resultFromVersion1(res map[string]json.RawMessage) error {
 		}
 		res["cut"] = cut
 	}
+	if err := blocksFromVersion1(res); err != nil {
+		return err
+	}
 	if res["variants"] == nil {
 		return nil
 	}
@@ -65,6 +70,28 @@ func resultFromVersion1(res map[string]json.RawMessage) error {
 	}
 	var err error
 	res["variants"], err = json.Marshal(variants)
+	return err
+}
+
+func blocksFromVersion1(res map[string]json.RawMessage) error {
+	if res["blocks"] == nil {
+		return nil
+	}
+	var blocks []map[string]json.RawMessage
+	if err := json.Unmarshal(res["blocks"], &blocks); err != nil {
+		return err
+	}
+	for _, b := range blocks {
+		if b["waits"] == nil {
+			continue
+		}
+		var err error
+		if b["waits"], err = waitsFromVersion1(b["waits"]); err != nil {
+			return err
+		}
+	}
+	var err error
+	res["blocks"], err = json.Marshal(blocks)
 	return err
 }
 

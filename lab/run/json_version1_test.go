@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"reflect"
 	"testing"
@@ -58,5 +59,31 @@ func TestReadVersion1(t *testing.T) {
 	}
 	if report := Compare(r, again, CompareOptions{Force: true}); len(report.Problems)+len(report.Differences) != 0 || len(report.Rows) == 0 {
 		t.Errorf("compared with itself: %+v", report)
+	}
+}
+
+// Causes and links of waits were stored in words.
+func TestWaitsFromVersion1(t *testing.T) {
+	text, err := waitsFromVersion1([]byte(`{"window_ns":1,"series":[{"cause":"blocked: sync","time_ns":[1]},{"cause":"page fault: disk, read or metadata","time_ns":[2]},{"cause":"kernel, in f","time_ns":[3]}],
+		"kernel_by_call":{"fsync":{"ext4 journal, waiting for a commit":4}},
+		"chains":[{"links":[{"who":"a timer of the Go runtime","how":"ready, waiting for a processor"},{"who":"main.f","how":"in a system call"}],"time_ns":5}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w Waits
+	if err := json.Unmarshal(text, &w); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{CauseGo + "sync", CauseFault + CauseDiskRead, CauseIn + "f"} {
+		if got := w.Series[i].Cause; got != want {
+			t.Errorf("cause %q, want %q", got, want)
+		}
+	}
+	if w.Kernel["fsync"][CauseJournalCommit] != 4 {
+		t.Errorf("in the kernel: %v", w.Kernel)
+	}
+	want := []Link{{Who: WhoTimer, How: HowReady}, {Who: "main.f", How: HowSyscall}}
+	if got := w.Chains[0].Links; !reflect.DeepEqual(got, want) {
+		t.Errorf("links %v, want %v", got, want)
 	}
 }

@@ -38,7 +38,7 @@ type ChainShare struct {
 	Kernel []KernelShare `json:"kernel,omitempty"`
 }
 
-// A KernelShare is one cause in the kernel, in the words of Wait.Cause.
+// A KernelShare is one cause in the kernel, a code as in Wait.Cause.
 type KernelShare struct {
 	Cause string  `json:"cause"`
 	Share float64 `json:"share"`
@@ -47,14 +47,22 @@ type KernelShare struct {
 // mostChains is how many chains of a variant are kept.
 const mostChains = 24
 
-// How the goroutines of a Link spend the time.
+// How the goroutines of a Link spend the time: Link.How.
 const (
-	HowBlocked    = "blocked" // by another goroutine, a timer or the network poller
-	HowSyscall    = "in a system call"
-	HowReady      = "ready, waiting for a processor"
-	HowRunning    = "running"
-	HowWaitsAgain = "blocked, not followed further"
-	HowUnfollowed = "not followed" // what it did lies too far back
+	HowBlocked      = "blocked" // by another goroutine, a timer or the network poller
+	HowSyscall      = "syscall"
+	HowReady        = "ready" // waiting for a processor
+	HowRunning      = "running"
+	HowBlockedAgain = "blocked-again" // and not followed further
+	HowUnfollowed   = "unfollowed"    // its history does not reach back so far
+)
+
+// Values of Link.Who where no goroutine ends a wait. The name of a function has
+// a dot.
+const (
+	WhoTimer   = "timer"   // a timer of the Go runtime
+	WhoPoller  = "poller"  // the network poller of the Go runtime
+	WhoRuntime = "runtime" // the Go runtime
 )
 
 // A Chain is a chain of waits. The goroutines of its first link waited; those of
@@ -69,8 +77,8 @@ type Chain struct {
 
 // A Link is goroutines of one kind doing one thing.
 type Link struct {
-	// Who: the variant's function that they run, the outermost one; where none
-	// was seen, the function they were started with.
+	// Who is the variant's function that they run, the outermost one; where none
+	// was seen, the function they were started with; or one of the Who constants.
 	Who string `json:"who"`
 	How string `json:"how"`          // one of the How constants
 	In  string `json:"in,omitempty"` // "sync.(*Mutex).Lock in example.org/app.(*store).put"

@@ -15,24 +15,6 @@ const (
 	WaitKernel  = "kernel"  // blocked in the kernel, by a system call or a page fault
 )
 
-// Causes that are neither a reason of the Go runtime nor a lock of the kernel.
-const (
-	CauseRunning     = "running Go code"
-	CauseRunnable    = "ready, waiting for a processor (GOMAXPROCS)"
-	CauseSyscall     = "in a system call"                              // where the kernel was not sampled
-	CauseSyscallBusy = "in a system call, on a CPU or waiting for one" // what is left when the blocked part is known
-	CauseFault       = "page fault"                                    // and what it waits for
-)
-
-// Causes in the kernel that claims name.
-const (
-	CauseJournalInode = "ext4 journal, allocating an inode"
-	CauseJournal      = "ext4 journal"
-	CauseInode        = "ext4, allocating an inode"
-	CauseFolderLock   = "folder's lock (i_rwsem)"
-	CauseNameCache    = "name cache (another look-up of the name)"
-)
-
 // WaitWindows is how many pieces of equal time a watched block is cut into.
 const WaitWindows = 32
 
@@ -73,7 +55,7 @@ type Waits struct {
 // A Wait is one cause and how much goroutine time it took.
 type Wait struct {
 	Where string `json:"where"` // WaitRunning, WaitRuntime or WaitKernel
-	Cause string `json:"cause"` // in plain words
+	Cause string `json:"cause"` // a code, see the Cause constants
 	// Symbols are the functions behind the cause, each with its time: of the
 	// kernel, or of the Go program.
 	Symbols map[string]Nanos `json:"symbols,omitempty"`
@@ -127,7 +109,7 @@ type VariantWaits struct {
 // A WaitCause is a cause over all blocks of a variant.
 type WaitCause struct {
 	Where  string   `json:"where"`
-	Cause  string   `json:"cause"`
+	Cause  string   `json:"cause"`            // a code, see the Cause constants
 	Symbol string   `json:"symbol,omitempty"` // the function most of it belongs to
 	Share  Estimate `json:"share"`            // of the goroutine time, one datum a block
 	PerOp  Estimate `json:"per_op_ns"`        // goroutine time an operation, one datum a block
@@ -136,10 +118,10 @@ type WaitCause struct {
 	Over []float64 `json:"over"`
 }
 
-// Cause returns the cause of that name, or nil where no block had it.
-func (v *VariantWaits) Cause(name string) *WaitCause {
+// Cause returns the cause of that code, or nil where no block had it.
+func (v *VariantWaits) Cause(code string) *WaitCause {
 	for i := range v.Causes {
-		if v.Causes[i].Cause == name {
+		if v.Causes[i].Cause == code {
 			return &v.Causes[i]
 		}
 	}

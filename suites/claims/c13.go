@@ -41,7 +41,7 @@ func lookUpAndCreate(lookUp func(id int, i int64) string) func(*lab.B) error {
 
 func claimC13() Claim {
 	e := lab.Experiment{
-		Suite: "claims", Name: "C13", Question: "How long does each wait for the folder's lock and for the name cache?",
+		Suite: "claims", Name: "C13", Question: "How long does each wait for the directory's lock and for the name cache?",
 		Op:  "one name looked up and one file created, by 1,000 goroutines in one folder",
 		Ops: 10 * crowd, MaxRounds: lab.MinRounds, Waits: true, Env: []string{crowdProcs},
 		Variants: []lab.Variant{
@@ -74,22 +74,22 @@ func judgeC13(f *found, id string) finding {
 	text := ""
 	ask := func(name string) answer {
 		blocks := f.watched(id, name, "trace", "kernel")
-		folder, cache := waitPerOp(blocks, causeIs(run.CauseFolderLock)), waitPerOp(blocks, causeIs(run.CauseNameCache))
+		folder, cache := waitPerOp(blocks, causeIs(run.CauseDirectoryLock)), waitPerOp(blocks, causeIs(run.CauseNameCache))
 		if f.lacks == nil && folder.Hi == 0 && cache.Hi == 0 {
 			text += fmt.Sprintf("%s: no thread was seen waiting for either; %s. ", name, waitList(blocks, 3))
 			return no
 		}
 		ratio := waitShare(blocks, causeIs(run.CauseNameCache), func(w *run.Wait) bool {
-			return w.Cause == run.CauseFolderLock || w.Cause == run.CauseNameCache
+			return w.Cause == run.CauseDirectoryLock || w.Cause == run.CauseNameCache
 		})
-		text += fmt.Sprintf("%s: %s an operation on the folder's lock, %s on the name cache; of all waiting, %s. ",
+		text += fmt.Sprintf("%s: %s an operation on the directory's lock, %s on the name cache; of all waiting, %s. ",
 			name, micros(folder), micros(cache), waitList(blocks, 3))
 		share := claimed / (1 + claimed) // of the two together
 		return within(ratio, share*0.75, share*1.25)
 	}
 	answers := []answer{ask(variantOwnNames), ask(variantCommonNames)}
 	verdict, why := decide(
-		fmt.Sprintf("The name cache was asked for the claimed share of the two waits, %.0f %% to within a quarter of it. A wait on the name cache is one for another look-up of the same name; its spin locks, as those of the folder's lock, are held on a CPU and seen as running. The report draws the causes over time.", 100*claimed/(1+claimed)),
+		fmt.Sprintf("The name cache was asked for the claimed share of the two waits, %.0f %% to within a quarter of it. A wait on the name cache is one for another lookup of the same name; its spin locks, as those of the directory's lock, are held on a CPU and seen as running. The report draws the causes over time.", 100*claimed/(1+claimed)),
 		"which names are looked up", answers...)
 	return finding{text, verdict, why}
 }

@@ -19,7 +19,7 @@ func TestJudgeC13(t *testing.T) {
 				return common
 			}))
 	}
-	lock, cache := "k "+run.CauseFolderLock, "k "+run.CauseNameCache
+	lock, cache := "k "+run.CauseDirectoryLock, "k "+run.CauseNameCache
 	claimed := map[string]float64{lock: .127, cache: .038, run.CauseRunnable: .5}
 	got := of(claimed, claimed)
 	expect(t, "as claimed", got, Holds)

@@ -13,14 +13,14 @@ func TestJudgeC2(t *testing.T) {
 	of := func(shares func(e *lab.Experiment, v string) map[string]float64) run.Claim {
 		return judge(t, &c, onJournaledExt4(&c).waiting(&c, shares))
 	}
-	journal, lock := "k "+run.CauseJournalInode, "k "+run.CauseFolderLock
+	journal, lock := "k "+run.CauseJournalInode, "k "+run.CauseDirectoryLock
 	always := func(m map[string]float64) func(*lab.Experiment, string) map[string]float64 {
 		return func(*lab.Experiment, string) map[string]float64 { return m }
 	}
 	expect(t, "as claimed", of(always(map[string]float64{journal: .5, lock: .01, run.CauseRunning: .4})), Holds)
 	got := of(always(map[string]float64{run.CauseRunnable: .9, lock: .05, run.CauseRunning: .05}))
 	expect(t, "elsewhere", got, DoesNotHold)
-	if !strings.Contains(got.Measured, "94.7 % ready") || !strings.Contains(got.Measured, "5.3 % folder's lock") {
+	if !strings.Contains(got.Measured, "94.7 % ready") || !strings.Contains(got.Measured, "5.3 % directory's lock") {
 		t.Errorf("the waits are not named: %s", got.Measured)
 	}
 	expect(t, "in the kernel only", of(always(map[string]float64{run.CauseRunnable: .9, journal: .05, run.CauseRunning: .05})), Depends)

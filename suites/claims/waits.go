@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/stats"
 )
@@ -130,7 +131,7 @@ func waitList(blocks []watched, most int) string {
 		if p.share < 0.0005 {
 			break
 		}
-		out = append(out, fmt.Sprintf("%.1f %% %s", 100*p.share, p.cause))
+		out = append(out, fmt.Sprintf("%.1f %% %s", 100*p.share, report.Cause(p.cause)))
 	}
 	return strings.Join(out, "; ")
 }

@@ -195,7 +195,7 @@ func sampleTrace(variant int) *run.VariantTrace {
 	appender := run.Link{Who: app + "Append", How: run.HowBlocked, In: "sync.(*Cond).Wait in " + app + "await"}
 	flusher := run.Link{Who: app + "flush", How: run.HowSyscall, In: "os.(*File).Sync in " + app + "commit", Call: "fsync", By: app + "flush"}
 	hand := run.Link{Who: app + "flush", How: run.HowBlocked, In: app + "flush", By: app + "flush"}
-	journal := []run.KernelShare{{Cause: "ext4 journal, waiting for a commit", Share: .79}, {Cause: "disk, flush <b>", Share: .21}}
+	journal := []run.KernelShare{{Cause: run.CauseJournalCommit, Share: .79}, {Cause: "disk flush <b>", Share: .21}}
 	chain := func(share float64, kernel []run.KernelShare, links ...run.Link) run.ChainShare {
 		return run.ChainShare{Chain: run.Chain{Links: links, Time: run.Nanos(share * 4e9)}, Share: share, Kernel: kernel}
 	}
@@ -205,7 +205,7 @@ func sampleTrace(variant int) *run.VariantTrace {
 		chain(.09, nil, run.Link{Who: app + "Append", How: run.HowReady}),
 		chain(.05, nil, appender, run.Link{Who: app + "flush", How: run.HowSyscall, In: app + "write", By: app + "flush"}),
 		chain(.004, nil, run.Link{Who: "sync.(*WaitGroup).Go.func1", How: run.HowUnfollowed}),
-		chain(.001, nil, appender, run.Link{Who: "a timer of the Go runtime", How: run.HowRunning}),
+		chain(.001, nil, appender, run.Link{Who: run.WhoTimer, How: run.HowRunning}),
 	}}
 	call := func(name string, from run.Nanos, counts ...int64) {
 		c := run.CallLatency{Call: name, Runtime: run.RuntimeSyscall(name)}

@@ -125,8 +125,8 @@ func Sample() *run.Run {
 // of the block only, and in the second variant a kernel that shows little.
 func sampleWaits(variant int) *run.VariantWaits {
 	shares := []float64{.61, .2, .09, .04, .02, .015, .012, .008, .0045, .0005}
-	causes := []string{"ready, waiting for a processor (GOMAXPROCS)", "folder's lock (i_rwsem)", "in a system call, on a CPU or waiting for one",
-		"running Go code", "blocked: sync", "ext4 journal", "disk, flush", "name cache (another look-up of the name)", "blocked: select", "kernel, in vm_mmap_pgoff"}
+	causes := []string{run.CauseRunnable, run.CauseDirectoryLock, run.CauseSyscallBusy,
+		run.CauseRunning, run.CauseGo + "sync", run.CauseJournal, run.CauseDiskFlush, run.CauseNameCache, run.CauseGo + "select", run.CauseIn + "vm_mmap_pgoff"}
 	w := &run.VariantWaits{Blocks: 6, Goroutines: 438.6, Samples: 213, Threads: 43.5, Parked: 9.29, Missing: map[string]string{}}
 	for i, share := range shares {
 		c := run.WaitCause{Cause: causes[i], Share: run.Estimate{Median: share, Lo: share * .9, Hi: share * 1.1, Confidence: .97, N: 6},
