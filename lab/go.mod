@@ -3,10 +3,10 @@ module github.com/stele-go/stele/lab
 go 1.26.0
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/HdrHistogram/hdrhistogram-go v1.2.0
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794
-	github.com/cilium/ebpf v0.22.0
+	github.com/cilium/ebpf v0.19.0
 	github.com/stele-go/stele v0.1.0
 	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba
-	golang.org/x/sys v0.48.0
+	golang.org/x/sys v0.31.0
 )

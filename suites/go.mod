@@ -3,7 +3,7 @@ module github.com/stele-go/stele/suites
 go 1.26.0
 
 require (
-	github.com/hanwen/go-fuse/v2 v2.12.1
+	github.com/hanwen/go-fuse/v2 v2.6.0
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/stele-go/stele v0.1.0
 	github.com/stele-go/stele/crashtest v0.1.0
@@ -13,15 +13,14 @@ require (
 )
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
-	github.com/RoaringBitmap/roaring/v2 v2.30.0 // indirect
+	github.com/HdrHistogram/hdrhistogram-go v1.2.0 // indirect
+	github.com/RoaringBitmap/roaring/v2 v2.12.0 // indirect
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
-	github.com/bits-and-blooms/bitset v1.24.4 // indirect
-	github.com/cilium/ebpf v0.22.0 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/bits-and-blooms/bitset v1.24.1 // indirect
+	github.com/cilium/ebpf v0.19.0 // indirect
+	github.com/klauspost/compress v1.17.8 // indirect
 	github.com/mschoch/smat v0.2.0 // indirect
 	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba // indirect
-	golang.org/x/net v0.59.0 // indirect
-	golang.org/x/sys v0.48.0 // indirect
-	golang.org/x/time v0.16.0 // indirect
+	golang.org/x/sys v0.31.0 // indirect
+	golang.org/x/time v0.1.0 // indirect
 )
