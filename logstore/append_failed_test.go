@@ -14,15 +14,15 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// crowded has the memory of a store used up until the function is called.
+// crowded uses up the memory of a store until release is called.
 func crowded(s *Store) (leave func()) {
 	n := s.throttle.limit
 	s.throttle.reserved.Add(n)
 	return func() { s.throttle.unreserve(n) }
 }
 
-// An append that is given up leaves nothing: no newest entry, after which those
-// of the same batch would be too old the next time, and no stream.
+// A cancelled append leaves nothing: no newest entry, which would make the same
+// batch too old the next time, and no stream.
 func TestGivenUp(t *testing.T) {
 	clock := newTestClock()
 	o := small()
@@ -44,7 +44,7 @@ func TestGivenUp(t *testing.T) {
 		t.Errorf("%d streams of nothing", n)
 	}
 	leave()
-	// What was given up can be appended as it is.
+	// The cancelled batch can be appended again.
 	mustAppend(t, s, b)
 	if n := len(contents(t, s)); n != 4 || s.labels.Len() != 2 {
 		t.Errorf("%d entries of %d streams", n, s.labels.Len())
@@ -59,12 +59,12 @@ func TestGivenUp(t *testing.T) {
 	mustAppend(t, s, one(l, clock.at(-time.Hour), "not too late for what was kept"))
 }
 
-// Appends wait for each other's claims, not only for memory that is sealed.
+// Appends wait for each other's reservations, not only for a seal.
 func TestClaimsGivenUp(t *testing.T) {
 	o := small()
 	o.Level, o.logSegmentSize = durability.Kill, 0 // records of up to 4 MiB
 	s := openTest(t, t.TempDir(), o)
-	// Each of these claims all there is.
+	// Each of these reserves all memory.
 	line := bytes.Repeat([]byte("x"), 200<<10)
 	var all sync.WaitGroup
 	for g := range 3 {
@@ -86,8 +86,8 @@ func TestClaimsGivenUp(t *testing.T) {
 	}
 }
 
-// What appends have taken that the log could not write is given back, though
-// there is nothing to be sealed.
+// The memory of appends that the log could not write is released, though there
+// is nothing to seal.
 func TestMemoryOfFailedAppends(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	for i := range uint64(3) {
@@ -106,8 +106,7 @@ func TestMemoryOfFailedAppends(t *testing.T) {
 	}
 }
 
-// What Seal was asked for while another seal could not be written is not
-// answered by that one.
+// A Seal called while another one fails does not get the error of that one.
 func TestSealAskedWhileFailing(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, small())
@@ -127,7 +126,7 @@ func TestSealAskedWhileFailing(t *testing.T) {
 	if err := errors.Join(os.Remove(segments), os.Rename(segments+".away", segments)); err != nil {
 		t.Fatal(err)
 	}
-	// It may hear of one more error.
+	// It may return one more error.
 	until(t, "it is sealed", func() bool { return s.Seal(t.Context()) == nil })
 	if n := s.Stats().MemoryEntries; n != 0 {
 		t.Errorf("%d entries are in memory that were there before", n)

@@ -49,8 +49,8 @@ func TestAppend(t *testing.T) {
 	sameCounts(t, "opened anew", counted(contents(t, openTest(t, dir, small()))), want)
 }
 
-// The order within a stream is that of time, and equal times stay as they were
-// appended, in memory and sealed.
+// Entries of a stream are ordered by time, and by append for equal times, in
+// memory and in segments.
 func TestOrderOfEqualTimes(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	l := MustLabels("app", "api")
@@ -148,8 +148,8 @@ func TestRejected(t *testing.T) {
 	}
 }
 
-// What is the newest entry of a stream is known within a batch, over batches,
-// and from segments.
+// The newest entry of a stream is known within a batch, across batches, and
+// from segments.
 func TestLateWindow(t *testing.T) {
 	clock := newTestClock()
 	o := small()
@@ -187,7 +187,7 @@ func TestLateWindow(t *testing.T) {
 	mustAppend(t, s, Batch{{l, []Entry{late}}})
 }
 
-// A batch that is larger than a record is kept whole.
+// A batch larger than a record is kept whole.
 func TestLargeBatch(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, small())
@@ -211,9 +211,9 @@ func TestLargeBatch(t *testing.T) {
 	sameCounts(t, "replayed", counted(contents(t, openTest(t, dir, small()))), want)
 }
 
-// TestStorm appends from many goroutines, into few streams and many, while
-// memtables are sealed all the time, and looks at views meanwhile: each has what
-// was acknowledged before, once.
+// TestStorm appends from many goroutines, to few streams and to many, while
+// memtables are sealed all the time. Each view taken meanwhile has every entry
+// acknowledged before, once.
 func TestStorm(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, small())

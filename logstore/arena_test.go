@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// Pieces never overlap, whatever sizes come in whatever order.
+// Reservations never overlap, whatever their sizes and order.
 func TestArenaPieces(t *testing.T) {
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -40,7 +40,7 @@ func TestArenaPieces(t *testing.T) {
 	}
 }
 
-// A record longer than a chunk, the first of its memtable, stays as it is.
+// A record longer than a chunk, the first of its memtable, is kept intact.
 func TestLongRecordFirst(t *testing.T) {
 	o := small()
 	o.Level = durability.Kill

@@ -10,8 +10,8 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// BenchmarkAppend is what a line costs until it is in memory and in the log,
-// and in the long run in a segment. Lines a second are 1e9 over ns/line.
+// BenchmarkAppend measures the cost of a line until it is in memory and in the
+// log, and in the long run in a segment. Lines per second are 1e9 over ns/line.
 func BenchmarkAppend(b *testing.B) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
 		for _, c := range []struct{ appenders, batch int }{{1, 1}, {64, 1}, {4, 1000}} {
@@ -45,7 +45,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// benchBatch is n lines of one host, in at most 20 streams.
+// benchBatch returns n lines of one host, in at most 20 streams.
 func benchBatch(host int64, n int) Batch {
 	var b Batch
 	for i := range min(n, 20) {
@@ -60,7 +60,7 @@ func benchBatch(host int64, n int) Batch {
 	return b
 }
 
-// BenchmarkParse is what it costs to take a record apart, as replay does.
+// BenchmarkParse measures parsing a record, as replay does.
 func BenchmarkParse(b *testing.B) {
 	batch := benchBatch(1, 1000)
 	rec := records(b, batch, recordSize)[0]
@@ -73,7 +73,7 @@ func BenchmarkParse(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*1000), "ns/line")
 }
 
-// BenchmarkHead is what it costs to put rows into a head, in order and late.
+// BenchmarkHead measures inserting rows into a memtable, in order and late.
 func BenchmarkHead(b *testing.B) {
 	for _, late := range []int64{0, 50, 100000} {
 		b.Run(fmt.Sprintf("behind=%d", late), func(b *testing.B) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// Lines in memory are found whether or not their chunk was searched as one, and
-// chunks without what is wanted are known as such.
+// Lines in memory are found whether or not their chunk is searched as a whole,
+// and chunks without a match are ruled out.
 func TestAbsent(t *testing.T) {
 	o := small()
 	o.Level, o.Memory = durability.Kill, 128<<20

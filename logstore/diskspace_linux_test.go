@@ -14,13 +14,13 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// On a small file system that gets full, appends are refused before the log
-// cannot write, nothing that was acknowledged is lost, and they go on when
-// there is room.
+// On a small file system that fills up, appends are refused before the log
+// fails, no acknowledged entry is lost, and appends continue once there is free
+// space.
 func TestFullDisk(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// blind: the store believes that it need leave nothing free.
+		// blind: the store does not check free space.
 		blind bool
 	}{{"refused before", false}, {"refused by the disk", true}} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// occupy makes a file so large that only free bytes are left.
+// occupy creates a file so large that only free bytes stay free.
 func occupy(name string, free int64) error {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(filepath.Dir(name), &st); err != nil {

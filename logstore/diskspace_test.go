@@ -11,7 +11,8 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Appends are refused while there is too little room, and go on by themselves.
+// Appends are refused while there is too little free space, and continue by
+// themselves.
 func TestLowSpace(t *testing.T) {
 	var free atomic.Int64
 	free.Store(1 << 40)
@@ -40,7 +41,7 @@ func TestLowSpace(t *testing.T) {
 		t.Error("room for a merge is not what appends leave")
 	}
 	until(t, "the store takes more", func() bool { return s.Append(context.Background(), one(l, 2, "after")) == nil })
-	// Much is written: it looks before the second is over.
+	// Much is written, so the store checks before the second is over.
 	until(t, "it looks after much was written", func() bool { // but for a look in between, at once
 		s.space.written.Store(0)
 		for range refreshBytes >> 20 {
@@ -50,9 +51,9 @@ func TestLowSpace(t *testing.T) {
 	})
 }
 
-// The files that the log has ready are room for it: a store that has made them
-// on a small file system is not short of what they take. What Options.MinFree
-// leaves to others stays free all the same.
+// Preallocated log files count as free space: a store that has them on a small
+// file system is not short of what they take. Options.MinFree holds all the
+// same.
 func TestReadyFilesAreRoom(t *testing.T) {
 	o := small()
 	own := o.reservedFree()

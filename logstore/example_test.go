@@ -50,7 +50,7 @@ func Example() {
 	// {app="db", level="info"} checkpoint took 12 ms
 }
 
-// Entries that cannot be kept are told one by one; the others are kept.
+// Rejected entries are reported one by one; the others are kept.
 func ExampleStore_Append() {
 	dir, err := os.MkdirTemp("", "logs")
 	if err != nil {

@@ -10,14 +10,14 @@ func OpenAt(dir string, o Options, now func() time.Time) (*Store, error) {
 	return Open(dir, o)
 }
 
-// ParseLabels takes the encoding of labels, as it is in segments, apart.
+// ParseLabels decodes labels as segments encode them.
 func ParseLabels(enc string) (Labels, error) { return parseLabels(enc) }
 
 // Tailed reports whether a Tail has begun.
 func (s *Store) Tailed() bool { return s.reads.tails.any.Load() }
 
-// MostLog is what the log may take of the disk while nothing is in memory: the
-// file that is written, those that are ready, those to be used again, and a few
+// MostLog returns the most that the log may take of the disk while memory is
+// empty: the current file, preallocated files, files for reuse, and a few
 // pages.
 func MostLog(memory int64) int64 {
 	o := Options{Memory: memory}

@@ -59,7 +59,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// Metadata of a file may be anything.
+// Metadata of a damaged file may be anything.
 func FuzzMetadataValue(f *testing.F) {
 	f.Add([]byte(MustLabels("trace", "t1", "a", "b").enc), "trace")
 	f.Add([]byte{5, 'a'}, "a")
@@ -73,7 +73,7 @@ func FuzzMetadataValue(f *testing.F) {
 	})
 }
 
-// passes reports whether a block with the lines may have what f wants.
+// passes reports whether a block with the lines may have a match of f.
 func passes(f Filter, lines ...string) bool {
 	var b filter.Builder
 	for _, l := range lines {
@@ -96,7 +96,8 @@ func TestNeeds(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		f    Filter
-		// Texts that let a block pass, and one that does not, "" if all do.
+		// Texts that let a block pass, and one that does not; "" if every text
+		// does.
 		pass []string
 		not  string
 	}{
@@ -159,8 +160,8 @@ func TestRequiredLiteral(t *testing.T) {
 	}
 }
 
-// FuzzNeeds holds what a filter needs against what it wants: a line that it
-// wants never is in a block that is left out.
+// FuzzNeeds compares the needles of a filter with its matches: a block with a
+// matching line is never ruled out.
 func FuzzNeeds(f *testing.F) {
 	f.Add("time(out)?", "a timeout")
 	f.Add("(?i)ſtraße|K", "STRASSE k")
@@ -240,7 +241,7 @@ func TestMatcherLiterals(t *testing.T) {
 	}
 }
 
-// FuzzSelector compares the streams that a selector takes from the index with
+// FuzzSelector compares the streams that a selector selects in the index with
 // those whose labels it matches.
 func FuzzSelector(f *testing.F) {
 	for _, s := range []string{"a", "", "a|b", "a|", ".+", ".*", "[ab]c?", "(?i)A", "^a", "a|b.*", "(?s)."} {
@@ -278,7 +279,7 @@ func FuzzSelector(f *testing.F) {
 	})
 }
 
-// An expression may mean another thing if it was compiled as POSIX has it.
+// An expression compiled by CompilePOSIX may match another part of the line.
 func TestRequiredPOSIX(t *testing.T) {
 	expr := `user(4711)+?x`
 	perl, posix := regexp.MustCompile(expr), regexp.MustCompilePOSIX(expr)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An append that finds its memtable frozen goes on to the next one, and queries
-// see that from then on: here the freeze stops between two of its steps.
+// An append that finds its memtable frozen uses the next one, which queries
+// read from then on. Here the freeze stops between two of its steps.
 func TestFreezeHidesNothing(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	m := s.active.Load()

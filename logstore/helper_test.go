@@ -22,7 +22,7 @@ func newTestLabels() *labelindex.Index { return labelindex.New(splitLabels) }
 
 func fixedClock(ns int64) func() time.Time { return func() time.Time { return time.Unix(0, ns) } }
 
-// testClock is a clock that stands still until it is moved.
+// testClock is a clock that only the test moves.
 type testClock struct{ ns atomic.Int64 }
 
 func newTestClock() *testClock {
@@ -34,11 +34,11 @@ func newTestClock() *testClock {
 func (c *testClock) now() time.Time           { return time.Unix(0, c.ns.Load()) }
 func (c *testClock) at(d time.Duration) int64 { return c.ns.Load() + int64(d) }
 
-// small are options for a store that needs little room; its disk is never low.
+// small returns options of a small store whose disk is never low.
 func small() Options { return Options{Memory: minMemory, MinFree: 1, logSegmentSize: 4 << 20} }
 
-// openTest opens a store that is closed when the test ends, and waits until it
-// is ready.
+// openTest opens a store, waits until it is ready, and closes it when the test
+// ends.
 func openTest(t testing.TB, dir string, o Options) *Store {
 	t.Helper()
 	s, err := Open(dir, o)
@@ -57,12 +57,12 @@ func mustAppend(t testing.TB, s *Store, b Batch) {
 	}
 }
 
-// one is a batch of one line.
+// one returns a batch of one line.
 func one(l Labels, at int64, line string) Batch {
 	return Batch{{l, []Entry{{Time: at, Line: []byte(line)}}}}
 }
 
-// A kept entry is one that is in a view.
+// A kept entry is an entry of a view.
 type kept struct {
 	labels string
 	time   int64
@@ -74,8 +74,8 @@ func (k kept) String() string {
 	return fmt.Sprintf("%s %d %q %q", Labels{k.labels}, k.time, k.line, k.meta)
 }
 
-// contents are all entries of a store, in memory and in segments; each stream
-// in its order.
+// contents returns all entries of a store, in memory and in segments, each
+// stream in order.
 func contents(t testing.TB, s *Store) []kept {
 	t.Helper()
 	v, err := s.acquire()
@@ -131,7 +131,7 @@ func (v *view) contents(t testing.TB, s *Store) (all []kept) {
 	return all
 }
 
-// counted is how often each entry is there.
+// counted returns how often each entry is present.
 func counted(all []kept) map[kept]int {
 	n := map[kept]int{}
 	for _, k := range all {
@@ -167,9 +167,9 @@ func sameCounts(t testing.TB, what string, got, want map[kept]int) {
 	}
 }
 
-// copyStore copies the folder of a store that is open, as kill -9 would leave it
-// at one moment: at one where no file came, went or was written to. What a store
-// does in the background comes to an end.
+// copyStore copies the directory of an open store as kill -9 would leave it: at
+// a moment when no file is created, removed or written. Background work of a
+// store comes to an end.
 func copyStore(t testing.TB, dir string) (to string) {
 	t.Helper()
 	until(t, "a copy while nothing changes", func() bool {
@@ -187,7 +187,7 @@ func copyStore(t testing.TB, dir string) (to string) {
 	return to
 }
 
-// filesIn tells of each file below dir what changes when it is written to.
+// filesIn returns, for each file below dir, properties that a write changes.
 func filesIn(dir string) (list []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -202,7 +202,7 @@ func filesIn(dir string) (list []string, err error) {
 	return list, err
 }
 
-// until waits for a condition, for minutes on a busy machine.
+// until waits for a condition; minutes, on a busy machine.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(time.Millisecond) {

@@ -13,7 +13,7 @@ import (
 )
 
 // inspected makes a store of three segments with 2 streams of 50 entries each,
-// and 10 entries more in the log.
+// and 10 more entries in the log.
 func inspected(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -138,7 +138,7 @@ func TestVerifyTellsDamage(t *testing.T) {
 		}
 	}
 
-	// Opening the store repairs it, or puts it into quarantine.
+	// Open repairs it, or moves it to quarantine.
 	s, err := logstore.Open(dir, logstore.Options{MinFree: 1})
 	if err != nil {
 		t.Fatal(err)

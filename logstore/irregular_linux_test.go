@@ -13,8 +13,8 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// What is no regular file at the name of one of the store is told at once, and
-// stays where it is.
+// A file that is not regular, under a name of the store, is reported at once
+// and stays where it is.
 func TestIrregular(t *testing.T) {
 	t.Chdir(t.TempDir()) // a socket's path is short
 	segment := filepath.Join("segments", "0000000000000000-0000000000000002-00000000.seg")
@@ -67,7 +67,7 @@ func TestIrregular(t *testing.T) {
 	}
 }
 
-// Nor is a FIFO waited for in the place of a folder of the store.
+// Nor does Open wait for a FIFO in the place of a directory of the store.
 func TestIrregularFolders(t *testing.T) {
 	for _, name := range []string{"segments", "quarantine", "wal"} {
 		t.Run(name, func(t *testing.T) {

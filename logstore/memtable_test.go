@@ -16,7 +16,7 @@ func TestHeadKeepsOrder(t *testing.T) {
 		var h memStream
 		var want []memRow
 		memory := int64(0)
-		// Appends come in nearly in the order of their positions.
+		// Appends arrive nearly in the order of their positions.
 		positions := rng.Perm(rng.IntN(60))
 		slices.SortFunc(positions, func(a, b int) int { return a/4 - b/4 })
 		for _, p := range positions {
@@ -51,9 +51,9 @@ func TestHeadKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestFreeze is the argument at memtable, tried: many goroutines take positions
-// of a log while memtables are frozen, and each memtable gets the positions
-// between its boundaries.
+// TestFreeze tests the argument in memtable.go: many goroutines take positions
+// of a log while memtables are frozen, and each memtable gets exactly the
+// positions between its boundaries.
 func TestFreeze(t *testing.T) {
 	var log sync.Mutex
 	var next atomic.Uint64 // acknowledged

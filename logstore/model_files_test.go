@@ -13,7 +13,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-// A fileState is what tells whether a file was written to.
+// A fileState holds the properties of a file that a write changes.
 type fileState struct {
 	name     string
 	size     int64
@@ -35,9 +35,8 @@ func filesBelow(dir string) (list []fileState, err error) {
 	return list, err
 }
 
-// copyQuiet copies the folder of an open store as it is at one moment: at one
-// where nobody writes. The steps before are over, so what goes on in the
-// background comes to an end.
+// copyQuiet copies the directory of an open store at a moment when nothing is
+// written. The steps before are over, so background work comes to an end.
 func copyQuiet(dst, src string) error {
 	const still = 20 * time.Millisecond // more than a tick of the clock of a file system
 	for begin := time.Now(); time.Since(begin) < 2*time.Minute; time.Sleep(still) {
@@ -64,13 +63,13 @@ func copyQuiet(dst, src string) error {
 	return errors.New("the store writes for minutes though nothing is asked of it")
 }
 
-// segments are the names of the segments of the store.
+// segments returns the names of the store's segments.
 func (m *model) segments() ([]string, error) {
 	return filepath.Glob(filepath.Join(m.dir, "segments", "*.seg"))
 }
 
-// damage flips a bit. What lies in the block that it belongs to, and nothing
-// else, may be gone from now on; if it belongs to no block, the whole segment.
+// damage flips a bit. From then on the entries of the block that has it may be
+// lost, and no others; if no block has it, those of the whole segment.
 func (m *model) damage(d damageStep) error {
 	names, err := m.segments()
 	if err != nil || len(names) == 0 {
@@ -112,7 +111,8 @@ func (m *model) damage(d damageStep) error {
 	return err
 }
 
-// rowsAround returns the entries of the block that has the byte, or of all.
+// rowsAround returns the entries of the block that has the byte, or of all
+// blocks.
 func rowsAround(f *os.File, size, at int64) ([]refEntry, error) {
 	s, err := segment.Open(f, size)
 	if err != nil {

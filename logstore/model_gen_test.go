@@ -10,8 +10,8 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// What the model test draws: everything from few values, so that times, lines
-// and streams often meet.
+// The model test draws everything from few values, so that times, lines and
+// streams often coincide.
 
 var modelStreams = []logstore.Labels{
 	logstore.MustLabels("app", "api", "host", "a"),
@@ -51,17 +51,17 @@ var modelLabelRegexps = []string{`api.*`, `api|web`, `a|b`, `.*`, `.+`, ``, `(ap
 
 type generator struct {
 	rng *rand.Rand
-	// maxLine is Options.MaxLine. If it is large, lines are that fill blocks and
-	// what a query may hold in memory.
+	// maxLine is Options.MaxLine. If it is large, some lines fill a block, or
+	// the memory of a query.
 	maxLine int
 }
 
 func pick[T any](g *generator, of []T) T { return of[g.rng.IntN(len(of))] }
 
-// one is true once in n.
+// one returns true once in n calls.
 func (g *generator) one(n int) bool { return g.rng.IntN(n) == 0 }
 
-// steps draws what is done to a store.
+// steps draws the steps of a run.
 func (g *generator) steps(n int) []step {
 	list := make([]step, n)
 	for i := range list {
@@ -100,7 +100,7 @@ func (g *generator) step() step {
 	return g.parallel()
 }
 
-// parallel has goroutines append, each to streams of its own.
+// parallel draws appends of several goroutines, each to streams of its own.
 func (g *generator) parallel() step {
 	p := parallelStep{seal: g.one(2), compact: g.one(3)}
 	for i := range 3 {
@@ -125,7 +125,8 @@ func (g *generator) batch(streams []logstore.Labels, most int) []streamSpec {
 	for i := range batch {
 		batch[i].labels = pick(g, streams)
 		if g.one(20) {
-			// Enough that some come far behind those that they belong before.
+			// Enough that some are far behind the entries that they belong
+			// before.
 			for range 300 {
 				batch[i].entries = append(batch[i].entries, entrySpec{ago: g.ago(), line: pick(g, modelWords)})
 			}
@@ -138,8 +139,8 @@ func (g *generator) batch(streams []logstore.Labels, most int) []streamSpec {
 	return batch
 }
 
-// ago is how far a time lies before the clock. Most are of a minute, in whole
-// seconds; some are late, too late, or in the future.
+// ago draws how far a time lies before the clock. Most times are within a
+// minute, in whole seconds; some are late, too late, or in the future.
 func (g *generator) ago() time.Duration {
 	switch g.rng.IntN(12) {
 	case 0:
@@ -239,7 +240,7 @@ func (g *generator) filter(depth int) *refFilter {
 	return f
 }
 
-// needle is a word, a piece of one, or of several.
+// needle draws a word, a part of one, or of several.
 func (g *generator) needle() string {
 	s := pick(g, modelWords)
 	switch g.rng.IntN(5) {
@@ -253,7 +254,7 @@ func (g *generator) needle() string {
 	return s
 }
 
-// What is printed are steps that can be read, and rebuilt by seed and number.
+// Printed steps are readable, and can be rebuilt by seed and number.
 
 func (b streamSpec) String() string {
 	var list []string

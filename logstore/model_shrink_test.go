@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// shrink leaves steps out as long as what is left still fails, for at most the
-// given time. A failure that depends on how goroutines run may not come each
-// time: then it ends early, with more steps than are needed.
+// shrink removes steps while the rest still fails, for at most the given time.
+// A failure that depends on scheduling may not recur each time: then shrink
+// ends early, with more steps than needed.
 func shrink(keep []int, failed *modelError, most time.Duration, try func([]int) *modelError) ([]int, *modelError) {
 	deadline := time.Now().Add(most)
-	// What comes after the step that failed does not matter.
+	// Steps after the one that failed do not matter.
 	if i := slices.Index(keep, failed.step); i >= 0 {
 		keep = keep[:i+1]
 	}
@@ -36,7 +36,7 @@ func shrink(keep []int, failed *modelError, most time.Duration, try func([]int) 
 	return keep, failed
 }
 
-// shrink finds what a failure needs, and nothing more.
+// shrink finds the steps that a failure needs, and no others.
 func TestShrink(t *testing.T) {
 	fails := func(keep []int) *modelError {
 		i := slices.Index(keep, 17)

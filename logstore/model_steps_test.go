@@ -13,9 +13,9 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// A step is one thing that the model test does to the store and to the
-// reference. Times in it are relative to the clock, so that a step means
-// something whichever steps were left out before it.
+// A step is one operation on the store and on the reference. Its times are
+// relative to the clock, so that it makes sense whichever steps were removed
+// before it.
 type step interface {
 	fmt.Stringer
 	run(m *model) error
@@ -46,7 +46,7 @@ func (m *model) batch(spec []streamSpec) logstore.Batch {
 	return b
 }
 
-// A relQuery is a query whose range is relative to the clock.
+// A relQuery is a query with a range relative to the clock.
 type relQuery struct {
 	selector       []refMatcher
 	filter         *refFilter
@@ -155,7 +155,7 @@ func (s seriesStep) run(m *model) error {
 	return nil
 }
 
-// A stopStep breaks off a query after some entries.
+// A stopStep ends a query after some entries.
 type stopStep struct {
 	q     relQuery
 	after int
@@ -181,7 +181,7 @@ func (s stopStep) run(m *model) error {
 		}
 	}
 	cancel()
-	// A query whose context is done says so, unless it was over before.
+	// A query returns the error of its context, unless it ended before.
 	for _, err := range m.store.Query(ctx, built) {
 		if err != nil && !errors.Is(err, context.Canceled) && !m.tolerates(err) {
 			return err
@@ -222,8 +222,8 @@ func (reopenStep) run(m *model) error {
 	return m.open()
 }
 
-// A crashStep goes on with a copy of the folder, made while the store is open,
-// as it would be found after kill -9.
+// A crashStep continues with a copy of the directory, made while the store is
+// open, as kill -9 would leave it.
 type crashStep struct{}
 
 func (crashStep) String() string { return "crash(); open()" }
@@ -243,7 +243,7 @@ func (crashStep) run(m *model) error {
 	return errors.Join(m.open(), os.RemoveAll(old))
 }
 
-// A damageStep flips a bit of a segment.
+// A damageStep flips one bit of a segment.
 type damageStep struct {
 	segment, place int // by the thousand of those that there are
 	bit            uint
@@ -260,7 +260,7 @@ func (s damageStep) run(m *model) error {
 	return m.damage(s)
 }
 
-// A tailStep follows the store while batches are appended.
+// A tailStep runs Tail while batches are appended.
 type tailStep struct {
 	q     relQuery
 	specs [][]streamSpec
@@ -296,8 +296,8 @@ func (s tailStep) run(m *model) error {
 	return nil
 }
 
-// A parallelStep has goroutines append at once, each to streams of its own, and
-// seals, compacts and queries meanwhile.
+// A parallelStep appends from several goroutines, each to streams of its own,
+// and seals, compacts and queries meanwhile.
 type parallelStep struct {
 	of            [][][]streamSpec // goroutine, batch
 	seal, compact bool
@@ -309,7 +309,7 @@ func (s parallelStep) String() string {
 
 func (s parallelStep) run(m *model) error {
 	now := m.clock.Load()
-	// What queries meanwhile may find, in an order that holds for all streams.
+	// Entries that queries may find meanwhile, in the order of all streams.
 	during := newReference(m.ref.o)
 	during.entries = append(during.entries, m.ref.entries...)
 	batches := make([][]logstore.Batch, len(s.of))

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// A follower is a Tail that runs.
+// A follower is a running Tail.
 type follower struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -21,7 +21,7 @@ type follower struct {
 	err   error
 }
 
-// follow begins a Tail, the only one. It returns when that has begun.
+// follow starts the only Tail, and returns once it has begun.
 func follow(ctx context.Context, s *logstore.Store, q logstore.Query) *follower {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &follower{cancel: cancel, done: make(chan struct{})}
@@ -60,15 +60,15 @@ func (t *follower) ended() bool {
 	}
 }
 
-// has reports whether n entries have come, or been lost.
+// has reports whether n entries have arrived or been lost.
 func (t *follower) has(n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return int64(len(t.found))+t.lost >= int64(n)
 }
 
-// end compares what has come with what must, in the order in which it was
-// acknowledged, and ends the Tail.
+// end compares the entries that arrived with those acknowledged, in that order,
+// and ends the Tail.
 func (t *follower) end(want []refEntry) error {
 	for begin := time.Now(); !t.has(len(want)) && !t.ended() && time.Since(begin) < 2*time.Minute; {
 		time.Sleep(100 * time.Microsecond)

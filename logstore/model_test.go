@@ -20,8 +20,8 @@ import (
 )
 
 // The model test does to a store what users and accidents do to it, at random,
-// and compares it with the reference after each step. One that fails is made
-// again with fewer and fewer steps, and those that are left are printed.
+// and compares it with the reference after each step. A failing sequence is
+// repeated with fewer and fewer steps, and the shortest that fails is printed.
 
 var (
 	modelSeed  = flag.Uint64("model.seed", 0, "seed of the model test (default: drawn and printed)")
@@ -29,7 +29,7 @@ var (
 	modelTime  = flag.Duration("model.time", 0, "how long the model test draws seeds (default 4s, or 10m with STELE_LONG=1)")
 )
 
-// longModel is for longer sequences, and many of them.
+// longModel reports whether to run longer sequences, and many of them.
 func longModel() bool { return os.Getenv("STELE_LONG") == "1" }
 
 func TestModel(t *testing.T) {
@@ -52,7 +52,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// runModel makes the steps of a seed, and reports whether all went well.
+// runModel runs the steps of a seed, and reports whether all passed.
 func runModel(t *testing.T, seed uint64, length int) bool {
 	c := newModelCase(seed, length)
 	keep := all(len(c.steps))
@@ -90,7 +90,7 @@ func numbers(list []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
 }
 
-// A modelCase is a kind of store and the steps that are made with it.
+// A modelCase is a kind of store and the steps to run on it.
 type modelCase struct {
 	o         logstore.Options
 	mayDamage bool
@@ -131,7 +131,7 @@ func (c *modelCase) print(keep []int) string {
 	return b.String()
 }
 
-// A modelError is a step after which store and reference differ.
+// A modelError reports a step after which store and reference differ.
 type modelError struct {
 	step int
 	what string
@@ -141,7 +141,7 @@ type modelError struct {
 func (e *modelError) Error() string { return fmt.Sprintf("step %d, %.200s: %v", e.step, e.what, e.err) }
 func (e *modelError) Unwrap() error { return e.err }
 
-// run makes the steps that are kept.
+// run runs the steps that were not removed.
 func (c *modelCase) run(t *testing.T, keep []int) (failed *modelError) {
 	root := t.TempDir()
 	defer os.RemoveAll(root) // a shrinking test makes many
@@ -171,7 +171,7 @@ func (c *modelCase) run(t *testing.T, keep []int) (failed *modelError) {
 	return nil
 }
 
-// A model is a store and the reference beside it.
+// A model is a store and its reference.
 type model struct {
 	*modelCase
 	root, dir string
@@ -185,7 +185,7 @@ type model struct {
 
 func (m *model) folder() string { return filepath.Join(m.root, fmt.Sprintf("store-%d", m.lives)) }
 
-// open opens the store, queries it while it replays, and waits for the end of that.
+// open opens the store, queries it during replay, and waits until it is ready.
 func (m *model) open() (err error) {
 	m.store = nil
 	s, err := logstore.OpenAt(m.dir, m.o, func() time.Time { return time.Unix(0, m.clock.Load()) })
@@ -209,13 +209,13 @@ func (m *model) open() (err error) {
 	return nil
 }
 
-// tolerates reports whether err is of bytes that the test has damaged.
+// tolerates reports whether err is about bytes that the test has damaged.
 func (m *model) tolerates(err error) bool {
 	var corrupt *logstore.CorruptError
 	return m.damaged && errors.As(err, &corrupt)
 }
 
-// explain queries the store, and explains what it finds, see the function.
+// explain queries the store and calls the function explain on the results.
 func (m *model) explain(want []refEntry, q refQuery) (gone []int, err error) {
 	built, err := q.build()
 	if err != nil {
@@ -245,15 +245,15 @@ func (m *model) explain(want []refEntry, q refQuery) (gone []int, err error) {
 	return gone, last
 }
 
-// compare makes a query of the store and of the reference.
+// compare runs a query on the store and on the reference.
 func (m *model) compare(q refQuery) error {
 	_, err := m.explain(m.ref.find(q), q)
 	return err
 }
 
-// compareAll compares all there is, and forgets what was given up: it must not
-// come back. What was damaged is not forgotten: its lines cannot be read, but
-// until it is salvaged the index still counts it.
+// compareAll compares all entries, and forgets the lost ones: they must not
+// come back. Damaged ones are not forgotten: their lines cannot be read, but
+// the index counts them until the segment is salvaged.
 func (m *model) compareAll() error {
 	want := m.ref.find(refQuery{})
 	gone, err := m.explain(want, refQuery{})

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// benchLines is how many lines the store of BenchmarkQuery has: STELE_LINES, or
-// few enough to be made in seconds.
+// benchLines returns how many lines the store of BenchmarkQuery has:
+// STELE_LINES, or few enough to append in seconds.
 func benchLines() int {
 	if n, err := strconv.Atoi(os.Getenv("STELE_LINES")); err == nil {
 		return n
@@ -19,8 +19,8 @@ func benchLines() int {
 	return 1_000_000
 }
 
-// appendLines appends lines of about 140 bytes to 400 streams, of which some have much
-// more than others, and seals all but the last of them.
+// appendLines appends lines of about 140 bytes to 400 streams of very different
+// sizes, and seals all but the last lines.
 func appendLines(b *testing.B, s *Store, n int) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	var labels []Labels

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// An archive is a store and all that was appended to it, in that order.
+// An archive is a store and all entries appended to it, in order.
 type archive struct {
 	*Store
 	all []archived
@@ -43,7 +43,7 @@ func (a *archive) add(t testing.TB, b Batch) {
 	}
 }
 
-// find is Query done slowly.
+// find is a slow Query.
 func (a *archive) find(q Query) []archived {
 	sel, err := q.Selector.compile()
 	if err != nil {
@@ -81,7 +81,7 @@ func compareLabels(a, b Labels) int {
 	return slices.Compare(flat(a), flat(b))
 }
 
-// query collects what Query finds.
+// query collects the results of Query.
 func query(t testing.TB, s *Store, q Query) []archived {
 	t.Helper()
 	var list []archived
@@ -114,7 +114,7 @@ func sameFound(t testing.TB, what string, got, want []archived) {
 
 var systems = []string{"api", "数据库", "web", "cron"}
 
-// words are of a kind that filters are good at, and of kinds they are not.
+// words are some that filters rule out well, and some that they do not.
 var words = []string{"timeout", "Timeout", "refused", "user=4711", "GET", "/index.html", "连接超时", "µs", "x", "ERROR", "connection", "\xff\xfe", ""}
 
 func randomBatch(rnd *rand.Rand, clock *int64, tick int64) Batch {
@@ -205,7 +205,7 @@ func (a *archive) randomQuery(rnd *rand.Rand) Query {
 }
 
 // TestQueryAgainstArchive compares queries and counts with a plain search, over
-// stores whose entries are in memory, in segments, and in merged ones, and with
+// stores with entries in memory, in segments, and in compacted ones, and with
 // so little memory that blocks are read piece by piece.
 func TestQueryAgainstArchive(t *testing.T) {
 	seed := rand.Uint64()
@@ -214,7 +214,7 @@ func TestQueryAgainstArchive(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed+round, 5))
 			a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
 			if round%2 == 1 {
-				// Nothing beyond what a query begins with, and that is nearly nothing.
+				// A query has only its first grant, which is nearly nothing.
 				a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10
 			}
 			clock := int64(1_700_000_000_000_000_000)
@@ -272,7 +272,7 @@ func (a *archive) compare(t *testing.T, q Query, rnd *rand.Rand) {
 	}
 }
 
-// count is Count done slowly.
+// count is a slow Count.
 func (a *archive) count(q Query, step time.Duration) []StreamCount {
 	var counts []StreamCount
 	list := a.find(q)
@@ -315,7 +315,7 @@ func sameCount(t *testing.T, what string, got, want []StreamCount, bytesToo bool
 	}
 }
 
-// The bytes of a bucket are shared out where no line is read; their sum is exact.
+// Where no line is read, bytes are divided among buckets; their sum is exact.
 func TestCountBytes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
@@ -349,7 +349,7 @@ func TestCountBytes(t *testing.T) {
 	}
 }
 
-// A consumer that breaks, at whatever entry, leaves nothing behind.
+// A consumer that stops, at any entry, leaves nothing behind.
 func TestQueryBreak(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
@@ -424,7 +424,7 @@ func TestQueryCancel(t *testing.T) {
 	}
 }
 
-// A store that is closed ends the queries that run.
+// Close ends running queries.
 func TestQueryClose(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())
 	mustAppend(t, s, one(MustLabels("app", "x"), 1, "a"))

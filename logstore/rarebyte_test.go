@@ -16,7 +16,7 @@ func TestContainsRare(t *testing.T) {
 				b[i] = "ab z"[rng.IntN(2+rng.IntN(3))]
 			}
 		}
-		// Any place is right; only the time depends on it.
+		// Any byte is correct; only the time depends on it.
 		if at := rng.IntN(len(s)); containsRare(text, s, at) != bytes.Contains(text, s) {
 			t.Fatalf("%q in %q, looked for at %d: not %v", s, text, at, bytes.Contains(text, s))
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// checked takes a batch apart as a store would that knows no stream and takes
-// everything.
+// checked validates a batch as a store does that knows no stream and accepts
+// every entry.
 func checked(t testing.TB, b Batch, most int) *appendState {
 	t.Helper()
 	o, err := Options{LateWindow: -1, FutureWindow: -1, MaxLine: maxLine}.resolve()
@@ -27,7 +27,7 @@ func checked(t testing.TB, b Batch, most int) *appendState {
 
 func noStream([]byte) *stream { return nil }
 
-// records are the records of a batch.
+// records returns the records of a batch.
 func records(t testing.TB, b Batch, most int) [][]byte {
 	t.Helper()
 	w := checked(t, b, most)
@@ -45,7 +45,7 @@ func records(t testing.TB, b Batch, most int) [][]byte {
 	return list
 }
 
-// batchOf is what records say.
+// batchOf decodes records.
 func batchOf(t testing.TB, recs ...[]byte) Batch {
 	t.Helper()
 	var b Batch
@@ -113,7 +113,7 @@ func TestRecordsKeepAll(t *testing.T) {
 		most := []int{recordSize, 500, 64}[rng.IntN(3)]
 		recs := records(t, b, most)
 		got := batchOf(t, recs...)
-		// The pieces of a stream follow each other.
+		// The parts of a stream are adjacent.
 		i := 0
 		for _, st := range b {
 			var entries []Entry
@@ -207,7 +207,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// records2 writes a batch without checking it.
+// records2 encodes a batch without validation.
 func records2(t *testing.T, b Batch) [][]byte {
 	w := newAppendState()
 	for i, st := range b {

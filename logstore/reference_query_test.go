@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// A refQuery is a query as the test writes it.
+// A refQuery is a query of the model test.
 type refQuery struct {
 	selector []refMatcher
 	filter   *refFilter
@@ -147,7 +147,8 @@ func containsFold(line, text string) bool {
 	return false
 }
 
-// containsWord looks for text no end of which is within a word.
+// containsWord reports whether line has text without a word extending across
+// either end.
 func containsWord(line, text string) bool {
 	for from := 0; from <= len(line); from++ {
 		if strings.HasPrefix(line[from:], text) && !withinWord(line, from) && !withinWord(line, from+len(text)) {
@@ -157,8 +158,8 @@ func containsWord(line, text string) bool {
 	return false
 }
 
-// withinWord reports whether a word goes on over line[at]. Scripts that are
-// written without spaces have no words, only runes.
+// withinWord reports whether a word extends across line[at]. Scripts written
+// without spaces have no words, only runes.
 func withinWord(line string, at int) bool {
 	if at == 0 || at == len(line) {
 		return false
@@ -174,7 +175,7 @@ func withinWord(line string, at int) bool {
 	return inWord(before) && inWord(behind) && !unicode.In(before, withoutSpaces...) && !unicode.In(behind, withoutSpaces...)
 }
 
-// withoutSpaces has those that the test writes in.
+// withoutSpaces lists the scripts without spaces that the test uses.
 var withoutSpaces = []*unicode.RangeTable{unicode.Han, unicode.Thai}
 
 func (f *refFilter) build() (logstore.Filter, error) {

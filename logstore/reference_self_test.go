@@ -8,8 +8,8 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// The reference is what everything is held against, so what can be wrong in it
-// is shown by hand.
+// Everything is compared with the reference, so the reference itself is tested
+// by hand.
 
 func TestExplain(t *testing.T) {
 	l := logstore.MustLabels("app", "x")
@@ -22,7 +22,7 @@ func TestExplain(t *testing.T) {
 		}
 		return list
 	}
-	// Those in capitals may be gone.
+	// Entries in capitals may be missing.
 	for _, c := range []struct {
 		want, found string
 		limit       int

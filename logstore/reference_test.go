@@ -14,8 +14,8 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// The reference store: a slice of entries, searched from end to end. It says
-// what package logstore must say, as slowly and plainly as that can be said.
+// The reference store: a slice of entries, searched from end to end. It gives
+// the answers that package logstore must give, slowly and plainly.
 
 // A refEntry is an entry that was acknowledged.
 type refEntry struct {
@@ -23,8 +23,8 @@ type refEntry struct {
 	time     int64
 	line     string
 	metadata logstore.Labels
-	// unsure: it need not be there: it was in bytes of a segment that the test
-	// has damaged, or its append is under way.
+	// unsure: it may be missing: the test has damaged its bytes, or its append
+	// is under way.
 	unsure bool
 }
 
@@ -32,16 +32,16 @@ func (e refEntry) String() string {
 	return fmt.Sprintf("%v %d %.60q %v", e.labels, e.time, e.line, e.metadata)
 }
 
-// same reports whether they cannot be told apart.
+// same reports whether both have equal labels, time, line and metadata.
 func (e refEntry) same(o refEntry) bool {
 	return e.time == o.time && e.labels == o.labels && e.line == o.line && e.metadata == o.metadata
 }
 
-// A reference is the store.
+// A reference is the reference store.
 type reference struct {
 	o       logstore.Options // the windows, Retention and MaxLine, as a store resolves them
 	entries []refEntry       // in the order in which they were acknowledged
-	// newest is the time of the newest entry that each stream ever had.
+	// newest holds the time of the newest entry that each stream ever had.
 	newest map[logstore.Labels]int64
 }
 
@@ -58,13 +58,13 @@ func newReference(o logstore.Options) *reference {
 	return &reference{o: o, newest: map[logstore.Labels]int64{}}
 }
 
-// mayBeGone reports whether a store need not have the entry (any more).
+// mayBeGone reports whether the store may lack the entry.
 func (r *reference) mayBeGone(e refEntry, now int64) bool {
 	return e.unsure || r.o.Retention > 0 && e.time < now-int64(r.o.Retention)
 }
 
-// append takes the batch over, given what the store said of it: everything
-// that it refused it must refuse, with the right reason, and nothing else.
+// append adds the batch, given the result of the store. The store must have
+// refused exactly the entries that it must refuse, with the right reason.
 func (r *reference) append(b logstore.Batch, said error, now int64) error {
 	refused := map[[2]int]logstore.Rejection{}
 	var rejected *logstore.RejectedError
@@ -105,8 +105,9 @@ func (r *reference) append(b logstore.Batch, said error, now int64) error {
 	return nil
 }
 
-// refusal is why an entry must be refused, or nil. Not sure: it may be, as the
-// newest of its stream may be gone, which the store then need not remember.
+// refusal returns why an entry must be refused, or nil. If it is not sure, the
+// store may refuse it or not, because it may have forgotten the newest entry of
+// the stream.
 func (r *reference) refusal(l logstore.Labels, e logstore.Entry, now int64) (reason error, sure bool) {
 	switch {
 	case l.Len() == 0:
@@ -134,7 +135,7 @@ func (r *reference) refusal(l logstore.Labels, e logstore.Entry, now int64) (rea
 	return logstore.ErrTooOld, false
 }
 
-// find returns what the query finds, without its limit, in its order.
+// find returns the results of the query without its limit, in its order.
 func (r *reference) find(q refQuery) []refEntry {
 	var found []refEntry
 	for _, e := range r.entries {
@@ -142,7 +143,7 @@ func (r *reference) find(q refQuery) []refEntry {
 			found = append(found, e)
 		}
 	}
-	// Stable: entries of a stream with equal times stay as they came.
+	// Stable: entries of a stream with equal times stay in the order of append.
 	slices.SortStableFunc(found, func(a, b refEntry) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), compareLabels(a.labels, b.labels))
 	})
@@ -166,13 +167,13 @@ func pairs(l logstore.Labels) (list [][2]string) {
 	return list
 }
 
-// explain compares what a store found with what the query must find. found may
-// lack the entries that may be gone, and must end at the limit. gone are the
-// indexes in want of those that it lacks.
+// explain compares the results of a store with those of the reference. found
+// may lack the entries that may be missing, and must end at the limit. gone are
+// the indexes in want of the missing ones.
 //
-// Where entries are equal there may be several ways to explain what was found;
-// they are followed side by side, one entry of want after the other. To skip one
-// that fits can only help if an equal one comes that must be there.
+// With equal entries there may be several explanations; they are followed side
+// by side, one entry of want at a time. To skip a matching entry can only help
+// if an equal one follows that must be there.
 func explain(want []refEntry, mayBeGone func(refEntry) bool, found []refEntry, limit int) (gone []int, err error) {
 	type way struct{ used, before int } // used: entries of found; before: the way it comes from, in the step before
 	full := func(w way) bool { return limit > 0 && w.used == limit }
@@ -231,8 +232,7 @@ func explain(want []refEntry, mayBeGone func(refEntry) bool, found []refEntry, l
 	return gone, nil
 }
 
-// needed reports whether there must be one that is equal to e among those that
-// come next.
+// needed reports whether an entry equal to e must be among the next ones.
 func needed(e refEntry, next []refEntry, mayBeGone func(refEntry) bool) bool {
 	for _, o := range next {
 		if o.time != e.time || o.labels != e.labels {
@@ -245,7 +245,7 @@ func needed(e refEntry, next []refEntry, mayBeGone func(refEntry) bool) bool {
 	return false
 }
 
-// A span is how many there are at least, and at most.
+// A span is a lowest and a highest number.
 type span struct{ least, most int64 }
 
 func (s span) has(n int64) bool { return n >= s.least && n <= s.most }
@@ -256,7 +256,7 @@ func (s *span) add(n int64, mayBeGone bool) {
 	}
 }
 
-// A refCount is the entries of a stream by bucket, and the bytes of all.
+// A refCount counts the entries of a stream by bucket, and their bytes.
 type refCount struct {
 	buckets map[int64]*span
 	bytes   span
@@ -284,8 +284,8 @@ func (r *reference) count(q refQuery, step time.Duration, now int64) map[logstor
 	return counts
 }
 
-// encodedBytes is how many bytes labels have where they are stored: a length of
-// one byte for each seven bits before each name and value.
+// encodedBytes returns the encoded size of labels: before each name and value
+// its length, one byte for each seven bits.
 func encodedBytes(l logstore.Labels) (n int64) {
 	for _, p := range pairs(l) {
 		for _, s := range p {
@@ -295,8 +295,8 @@ func encodedBytes(l logstore.Labels) (n int64) {
 	return n
 }
 
-// checkCount compares what a store counted. Where a run may be cut, bytes are
-// what the store takes them for.
+// checkCount compares the counts of a store. Where a run may be divided, the
+// bytes of the store are accepted.
 func checkCount(q refQuery, want map[logstore.Labels]*refCount, got []logstore.StreamCount) error {
 	exact := q.filter != nil || q.from == 0 && q.to == 0
 	for i, s := range got {
@@ -332,7 +332,7 @@ func checkCount(q refQuery, want map[logstore.Labels]*refCount, got []logstore.S
 	return nil
 }
 
-// A choice is what must be in an answer, and what may be.
+// A choice holds the values that must be in an answer, and those that may be.
 type choice[T comparable] struct{ must, may map[T]bool }
 
 func newChoice[T comparable]() choice[T] { return choice[T]{map[T]bool{}, map[T]bool{}} }
@@ -360,8 +360,8 @@ func (c choice[T]) check(got []T, compare func(a, b T) int) error {
 	return nil
 }
 
-// series returns the streams that have entries the query finds, their names
-// of labels, and the values of one.
+// series returns the streams with results, their label names, and the values of
+// one label.
 func (r *reference) series(q refQuery, name string, now int64) (series choice[logstore.Labels], names, values choice[string]) {
 	series, names, values = newChoice[logstore.Labels](), newChoice[string](), newChoice[string]()
 	for _, e := range r.find(q) {
@@ -376,14 +376,14 @@ func (r *reference) series(q refQuery, name string, now int64) (series choice[lo
 	return series, names, values
 }
 
-// entryOf takes over what a query has found.
+// entryOf copies a result.
 func entryOf(f logstore.Result) refEntry {
 	return refEntry{labels: f.Labels, time: f.Time, line: string(bytes.Clone(f.Line)), metadata: f.Metadata}
 }
 
-// forget removes those of the entries in list that are gone.
+// forget removes the entries of list that are missing.
 func (r *reference) forget(list []refEntry, gone []int) {
-	// Equal entries of a stream are in list as they are here.
+	// Equal entries of a stream have the same order in list and here.
 	nth := func(of []refEntry, i int) (n int) {
 		for _, e := range of[:i] {
 			if e.same(of[i]) {

@@ -16,7 +16,8 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// appendSome appends n batches of 100 lines of 100 bytes, and returns what is there then.
+// appendSome appends n batches of 100 lines of 100 bytes, and returns the
+// contents after that.
 func appendSome(t testing.TB, s *Store, n int) map[kept]int {
 	t.Helper()
 	now := time.Now().UnixNano()
@@ -33,8 +34,8 @@ func appendSome(t testing.TB, s *Store, n int) map[kept]int {
 	return want
 }
 
-// However often a store is killed while it replays and seals, each entry is
-// there once.
+// However often a store is killed while it replays and seals, it has each entry
+// once.
 func TestReplayTwice(t *testing.T) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
 		dir := t.TempDir()
@@ -56,7 +57,8 @@ func TestReplayTwice(t *testing.T) {
 		if st := s.Stats(); st.Replayed != 20 || st.ToReplay != 0 {
 			t.Errorf("%+v", st)
 		}
-		// A crash after a segment was published and before the log gave it up.
+		// A crash after a segment was published and before the log was
+		// truncated.
 		logDir := copyStore(t, filepath.Join(dir, logDir))
 		if err := s.Seal(context.Background()); err != nil {
 			t.Fatal(err)
@@ -78,8 +80,8 @@ func TestReplayTwice(t *testing.T) {
 	}
 }
 
-// A log that has more than memory is sealed while it is replayed; queries see
-// what is there, and appends wait.
+// A log larger than memory is sealed while it is replayed; queries yield the
+// replayed entries, and appends wait.
 func TestReplayOfMuch(t *testing.T) {
 	dir := t.TempDir()
 	o := small()
@@ -148,8 +150,7 @@ func TestCloseWhileReplaying(t *testing.T) {
 	sameCounts(t, "replayed", counted(contents(t, openTest(t, dir, small()))), want)
 }
 
-// A log that is damaged is told at Open, with the file and the offset, and
-// stays as it was.
+// Open reports a damaged log with file and offset, and leaves it unchanged.
 func TestDamagedLog(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, small())
@@ -174,8 +175,8 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// A record that is no batch is not skipped: the store serves what is there,
-// says so, and takes nothing more.
+// A record that is not a batch is not skipped: the store serves the entries
+// before it, reports it, and refuses appends.
 func TestForeignRecord(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, small())
@@ -211,8 +212,8 @@ func TestForeignRecord(t *testing.T) {
 	}
 }
 
-// A log that ends before what segments have is not theirs: its next records
-// would not be replayed.
+// A log that ends before the positions of the segments is another log: its next
+// records would not be replayed.
 func TestForeignLog(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, small())
@@ -230,7 +231,7 @@ func TestForeignLog(t *testing.T) {
 	}
 }
 
-// A replay that finds no room waits until something could be sealed.
+// A replay that finds no memory waits until something is sealed.
 func TestReplayIsPatient(t *testing.T) {
 	p := newThrottle(32*chunkSize, nil, func() {})
 	p.addUsed(30 * chunkSize)

@@ -58,8 +58,8 @@ func TestRowPool(t *testing.T) {
 	none.put(none.grow(nil, 10))
 }
 
-// Lists that are used again by other memtables while queries read are not those
-// that the queries read.
+// Lists reused by other memtables during a query are not those that the query
+// reads.
 func TestRowsUsedAgain(t *testing.T) {
 	o := small()
 	o.Level, o.LateWindow = durability.Kill, -1

@@ -41,8 +41,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// Streams whose blocks are all of the same time need far more memory at once
-// than a query may have.
+// Streams with blocks of the same time need far more memory at once than a
+// query may have.
 func TestQueryMemory(t *testing.T) {
 	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
 	const streams, each = 50, 300
@@ -75,7 +75,7 @@ func TestQueryMemory(t *testing.T) {
 		var got []archived
 		err = w.emit(func(f Result, err error) bool {
 			if n++; n%256 == 0 {
-				// A consumer that is slow: what is held does not grow.
+				// A slow consumer: the memory in use does not grow.
 				time.Sleep(time.Millisecond)
 			}
 			w.mu.Lock()
@@ -89,8 +89,8 @@ func TestQueryMemory(t *testing.T) {
 		}
 		w.end()
 		sameFound(t, "all", got, a.find(q))
-		// What is reserved may be exceeded by the rounding of each piece, and by
-		// the least that each of them keeps.
+		// The reservation may be exceeded by the rounding and the minimum of
+		// each piece.
 		if peak > 2*most {
 			t.Errorf("%d bytes were held, of %d", peak, most)
 		}
@@ -100,7 +100,7 @@ func TestQueryMemory(t *testing.T) {
 	}
 }
 
-// A query that finds no budget waits until another one ends.
+// A query that finds no memory waits until another one ends.
 func TestQueriesShareBudget(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())
 	mustAppend(t, s, one(MustLabels("app", "x"), 1, "a"))
@@ -116,7 +116,7 @@ func TestQueriesShareBudget(t *testing.T) {
 	}
 }
 
-// Damage in a block loses the entries of that block, and is told.
+// Damage in a block loses the entries of that block, and is reported.
 func TestQueryDamage(t *testing.T) {
 	for _, way := range []string{"query", "limit", "count", "series"} {
 		t.Run(way, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestQueryDamage(t *testing.T) {
 				}
 				check(int(counts[0].Buckets[0].Entries), len(a.all))
 			case "series":
-				// The ends of the range are inside the first block.
+				// Both ends of the range are in the first block.
 				series, err := a.Series(context.Background(), nil, 10, 11)
 				errors.As(err, &damaged)
 				check(1-len(series), 2)
@@ -188,7 +188,7 @@ func TestQueryDamage(t *testing.T) {
 	}
 }
 
-// What the store does not have yet, or cannot have, is the last error.
+// A query that cannot yet be complete, or is wrong, ends with an error.
 func TestQueryPartial(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())
 	mustAppend(t, s, one(MustLabels("app", "x"), 1, "a"))
@@ -212,8 +212,8 @@ func TestQueryPartial(t *testing.T) {
 	}
 }
 
-// Queries beside appends and seals: each finds all that was acknowledged
-// before, in order, and nothing twice.
+// Queries beside appends and seals: each finds every entry acknowledged before,
+// in order and once.
 func TestQueryWhileAppending(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())
 	const appenders, batches = 3, 60
@@ -227,7 +227,8 @@ func TestQueryWhileAppending(t *testing.T) {
 				st := Stream{Labels: l}
 				for k := range 10 {
 					n := j*10 + k
-					// All at nearly the same time, so that order is by arrival.
+					// All at nearly the same time, so that the order is that of
+					// append.
 					st.Entries = append(st.Entries, Entry{Time: int64(n / 100), Line: fmt.Append(nil, n)})
 				}
 				mustAppend(t, s, Batch{st})

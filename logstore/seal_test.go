@@ -17,7 +17,7 @@ func TestSealByAge(t *testing.T) {
 	s := openTest(t, t.TempDir(), o)
 	mustAppend(t, s, one(MustLabels("app", "api"), 1, "x"))
 	until(t, "it is sealed", func() bool { return s.Stats().Sealed == 1 })
-	// And again, after a while without anything.
+	// And again, after a while without appends.
 	mustAppend(t, s, one(MustLabels("app", "api"), 2, "y"))
 	until(t, "it is sealed", func() bool { return s.Stats().Sealed == 2 })
 	if n := len(contents(t, s)); n != 2 {
@@ -38,8 +38,8 @@ func TestSealOfNothing(t *testing.T) {
 	}
 }
 
-// However fast appends come, memory is within the limit, and chunks are used
-// again.
+// However fast appends are, memory stays within the limit, and chunks are
+// reused.
 func TestMemoryBudget(t *testing.T) {
 	o := small()
 	o.Level = durability.Kill
@@ -66,7 +66,7 @@ func TestMemoryBudget(t *testing.T) {
 	if err := s.Seal(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	// All of it is more than memory.
+	// The total is more than the memory.
 	if st := s.Stats(); st.Sealed < 2 || st.Entries != 32000 {
 		t.Errorf("%+v", st)
 	}
@@ -75,7 +75,7 @@ func TestMemoryBudget(t *testing.T) {
 	}
 }
 
-// A view keeps what it has seen, whatever is sealed and merged meanwhile.
+// A view keeps its contents, whatever is sealed and compacted meanwhile.
 func TestViewStays(t *testing.T) {
 	s := openTest(t, t.TempDir(), small())
 	want := appendSome(t, s, 10)
@@ -91,8 +91,7 @@ func TestViewStays(t *testing.T) {
 	v.release()
 }
 
-// A stream that has no entry any more is forgotten, and one that still has some
-// in memory is not.
+// A stream without entries is forgotten, and one with entries in memory is not.
 func TestStreamsGone(t *testing.T) {
 	clock := newTestClock()
 	o := small()
@@ -115,7 +114,7 @@ func TestStreamsGone(t *testing.T) {
 	mustAppend(t, s, one(stays, clock.at(0), "y"))
 	s.maintainSignal.wake()
 	until(t, "the segment is deleted", func() bool { return s.labels.Len() == 1 })
-	// A new stream does not get the number of one that a view still has.
+	// A new stream does not get a number that a view still holds.
 	mustAppend(t, s, one(MustLabels("app", "new"), clock.at(0), "z"))
 	if got := counted(v.contents(t, s)); got[kept{old.enc, clock.at(-3 * time.Hour), "x", ""}] != 1 {
 		t.Errorf("an old view has %v", got)
@@ -123,18 +122,18 @@ func TestStreamsGone(t *testing.T) {
 	v.release()
 	want := map[kept]int{{stays.enc, clock.at(0), "y", ""}: 1, {MustLabels("app", "new").enc, clock.at(0), "z", ""}: 1}
 	sameCounts(t, "what is kept", counted(contents(t, s)), want)
-	// It may come back.
+	// It may be added again.
 	mustAppend(t, s, one(old, clock.at(0), "again"))
 	want[kept{old.enc, clock.at(0), "again", ""}] = 1
 	sameCounts(t, "with the old one again", counted(contents(t, s)), want)
 	dir = copyStore(t, dir)
-	// The file may have been there still: it is deleted once more.
+	// The file may still have been there: it is deleted once more.
 	again := openTest(t, dir, o)
 	until(t, "it is deleted", func() bool { return len(contents(t, again)) == len(want) })
 	sameCounts(t, "opened anew", counted(contents(t, again)), want)
 }
 
-// Streams are forgotten all the time while they are appended to.
+// Streams are forgotten all the time during appends to them.
 func TestStreamsGoneStorm(t *testing.T) {
 	clock := newTestClock()
 	o := small()
@@ -160,7 +159,7 @@ func TestStreamsGoneStorm(t *testing.T) {
 	for g := range 4 {
 		appenders.Go(func() {
 			for i := range 1000 {
-				// About to expire: it is gone with the next step of the clock.
+				// About to expire: it expires with the next step of the clock.
 				at := clock.at(-time.Hour + time.Second)
 				l := MustLabels("app", "api", "g", fmt.Sprint(g), "i", fmt.Sprint(i%20))
 				if err := s.Append(context.Background(), one(l, at, fmt.Sprint(i))); err != nil {

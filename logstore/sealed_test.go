@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// given waits until the memory of the memtables has been given back.
+// given waits until the memory of the memtables is released.
 func given(t testing.TB, mems []*memtable) {
 	t.Helper()
 	for _, m := range mems {
@@ -25,8 +25,8 @@ func (s *Store) memtables() []*memtable {
 	return slices.Clone(s.mems)
 }
 
-// A consumer that does not come back keeps no memtable that is sealed, and
-// finds what it would have found.
+// A stalled consumer holds no sealed memtable, and gets the same entries as
+// without the seal.
 func TestHandOver(t *testing.T) {
 	seed := rand.Uint64()
 	for round := range uint64(8) {
@@ -37,7 +37,7 @@ func TestHandOver(t *testing.T) {
 				a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10
 			}
 			clock := int64(1_700_000_000_000_000_000)
-			// Mostly many entries of one time.
+			// Mostly many entries with equal times.
 			tick := []int64{0, 0, 1, int64(time.Second)}[rnd.IntN(4)]
 			for pass := range 10 {
 				for range 1 + rnd.IntN(6) {
@@ -74,7 +74,7 @@ func TestHandOver(t *testing.T) {
 						given(t, mems[len(mems)-1:])
 					}
 				}
-				// Those that came later may be found or not.
+				// Later entries may be found or not.
 				all := len(got)
 				got = slices.DeleteFunc(got, func(e archived) bool { return e.labels == l })
 				if q.Limit > 0 {
@@ -86,7 +86,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// What is sealed while a worker reads it is given back as soon as it has done so.
+// A memtable that is sealed while a worker reads it is released as soon as the
+// worker is done.
 func TestHandOverWhileRead(t *testing.T) {
 	for _, way := range []string{"query", "backward", "limit", "count"} {
 		t.Run(way, func(t *testing.T) {
@@ -136,7 +137,7 @@ func TestHandOverWhileRead(t *testing.T) {
 	}
 }
 
-// A count of what is sealed before the first of it is read is as exact as in
+// A count of entries that are sealed before it reads them is as exact as in
 // memory.
 func TestHandOverBeforeCount(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 8))
@@ -167,8 +168,8 @@ func TestHandOverBeforeCount(t *testing.T) {
 	given(t, mems)
 }
 
-// Of many queries whose consumers have all gone away, none keeps anything of
-// what is appended and sealed meanwhile.
+// Many queries with stalled consumers hold nothing that is appended and sealed
+// meanwhile.
 func TestHandOverOfMany(t *testing.T) {
 	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
 	a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10
@@ -213,7 +214,7 @@ func TestHandOverOfMany(t *testing.T) {
 	wg.Wait()
 }
 
-// What is kept for its times alone is handed over too.
+// Memtables held for their times alone are switched too.
 func TestHandOverOfNarrowed(t *testing.T) {
 	for _, order := range []Order{Forward, Backward} {
 		rnd := rand.New(rand.NewPCG(11, 8))
@@ -257,7 +258,7 @@ func TestHandOverOfNarrowed(t *testing.T) {
 	}
 }
 
-// A stretch has the rows of its candidate, and no others.
+// A stretch has exactly the rows of its candidate.
 func TestStretch(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	for range 200 {
@@ -294,7 +295,7 @@ func TestStretch(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("rows %d to %d, not %v", s.first, s.end, want)
 		}
-		// Runs of it are cut so that they have just these.
+		// Its runs are cut to exactly these rows.
 		var cutTo []memRow
 		for at := 0; at < len(all); {
 			n := min(1+rnd.IntN(9), len(all)-at)

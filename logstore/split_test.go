@@ -60,8 +60,8 @@ func TestBlocksOf(t *testing.T) {
 	}
 }
 
-// What a block cannot hold is divided: metadata that are more than the lines,
-// and lines that are empty.
+// What a block cannot hold is divided: metadata larger than the lines, and
+// empty lines.
 func TestBlocksOfExtremes(t *testing.T) {
 	big := MustLabels("v", strings.Repeat("m", 60<<10))
 	s := openTest(t, t.TempDir(), Options{MaxLine: maxLine, MinFree: 1, Level: durability.Kill, logSegmentSize: 16 << 20})

@@ -7,7 +7,7 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// Everything that went well is in the histogram of its kind, once.
+// Every successful operation is in the histogram of its kind, once.
 func TestLatencies(t *testing.T) {
 	ctx := context.Background()
 	o, clock := small(), newTestClock()

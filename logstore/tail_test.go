@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// begun returns the steps of a Tail that has begun.
+// begun starts a Tail, and returns its results once it has begun.
 func begun(t testing.TB, s *Store, ctx context.Context, sel Selector, f Filter) (next func() (Result, error, bool), stop func()) {
 	t.Helper()
 	before := s.tailing()
@@ -70,7 +70,7 @@ func TestTail(t *testing.T) {
 		{MustLabels("app", "b"), []Entry{{Time: 5, Line: []byte("x of b")}}},
 		{MustLabels("app", "a"), []Entry{{Time: 3, Line: []byte("x2")}}},
 	})
-	// In a stream that nobody knew when the tail began; with something refused.
+	// In a stream created after the tail began; one entry is refused.
 	l := MustLabels("app", "a", "host", "new")
 	err := s.Append(context.Background(), Batch{{l, []Entry{{Time: -1, Line: []byte("x refused")}, {Time: 9, Line: []byte("x3")}}}})
 	var rejected *RejectedError
@@ -105,7 +105,7 @@ func TestTailLags(t *testing.T) {
 	if f, err, _ := next(); err != nil || f.Time != 0 {
 		t.Fatal(f, err)
 	}
-	// It has the first, and asks for no other.
+	// It has the first result, and asks for no other.
 	for i := 1; i < all; i++ {
 		mustAppend(t, s, one(l, int64(i), fmt.Sprint(i)))
 	}
@@ -129,7 +129,7 @@ func TestTailLags(t *testing.T) {
 	if lost == 0 || got < 20 {
 		t.Errorf("%d entries, %d lost", got, lost)
 	}
-	// And then it goes on; a line that is longer than all buffers comes too.
+	// Then it goes on; a line longer than all buffers arrives too.
 	long := string(make([]byte, 100<<10))
 	mustAppend(t, s, one(l, all, long))
 	if f, err, _ := next(); err != nil || string(f.Line) != long {
@@ -140,7 +140,7 @@ func TestTailLags(t *testing.T) {
 func TestTailEnds(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())
 	before := runtime.NumGoroutine()
-	// The consumer wants no more.
+	// The consumer stops.
 	next, stop := begun(t, s, context.Background(), nil, nil)
 	mustAppend(t, s, one(MustLabels("app", "a"), 1, "x"))
 	if _, err, _ := next(); err != nil {
@@ -172,7 +172,8 @@ func TestTailEnds(t *testing.T) {
 	}
 }
 
-// Many appenders and tails at once: each tail has each entry once, or is told.
+// Many appenders and tails at once: each tail yields each entry once, or
+// reports it lost.
 func TestTailConcurrent(t *testing.T) {
 	s := openTest(t, t.TempDir(), anyTime())
 	const appenders, each, tails = 4, 50, 3
@@ -208,7 +209,7 @@ func TestTailConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// Of a batch of which only the first entries were kept, tails are told of just
+// Of a batch of which only the first entries were kept, tails yield exactly
 // these.
 func TestTellsWhatWasKept(t *testing.T) {
 	a, b := MustLabels("app", "a"), MustLabels("app", "b")

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Appends that come as fast as they can are slowed down so that memory is not
-// used up before it has been sealed; slower ones are not.
+// Appends at full speed are delayed so that memory is not used up before the
+// memtable is sealed; slower ones are not.
 func TestPace(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -108,7 +108,7 @@ func TestNoRoom(t *testing.T) {
 		t.Error(err)
 	}
 	p.free(22 * chunkSize)
-	// More than there is, but alone.
+	// More than there is, but it is the only one.
 	if err := p.reserve(context.Background(), reservation{100 * chunkSize, 0}, fine); err != nil {
 		t.Error(err)
 	}

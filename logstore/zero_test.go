@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// What Open has not made has errors, and waits for nothing.
+// A Store not made by Open returns errors, and does not block.
 func TestZeroValues(t *testing.T) {
 	ctx := context.Background()
 	var s logstore.Store

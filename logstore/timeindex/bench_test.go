@@ -8,8 +8,8 @@ import (
 
 const streams = 400
 
-// bySegment is items segment by segment, as they are read at start: streams are
-// numbered by their first segment and stand in each by their labels.
+// bySegment returns items segment by segment, as Open reads them: streams are
+// numbered by their first segment, and ordered by labels in each.
 func bySegment(segments int) []Item { return series(streams, segments) }
 
 func BenchmarkBuild(b *testing.B) {
@@ -40,7 +40,7 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(len(items)), "B/item")
 }
 
-// Adding the items of one segment, of all streams, to those of 1,000.
+// Adding the items of one segment, of all streams, to those of 1,000 segments.
 func BenchmarkAddSegment(b *testing.B) {
 	items := bySegment(1001)
 	old, added := items[:1000*streams], items[1000*streams:]
@@ -54,7 +54,7 @@ func BenchmarkOverlapping(b *testing.B) {
 	items := bySegment(1000)
 	for _, late := range []bool{false, true} {
 		if late {
-			// Of every stream one item with a line of the very beginning.
+			// One item of every stream with a line from the very beginning.
 			for s := range streams {
 				items = append(items, Item{Stream: uint32(s), Segment: 5000, Min: 0, Max: 90_000})
 			}

@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println("segment", item.Segment)
 	}
 
-	// Files are merged: readers of the old index go on with it.
+	// Segments are compacted: readers of the old index keep using it.
 	merged := index.With(
 		[]timeindex.Item{{Stream: 7, Segment: 3, Min: 100, Max: 299}},
 		[]timeindex.Item{{Stream: 7, Segment: 1, Min: 100}, {Stream: 7, Segment: 2, Min: 150}},

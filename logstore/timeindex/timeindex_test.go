@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A plain is an index that looks at every item.
+// A plain is an index that visits every item.
 type plain map[key]Item
 
 func (p plain) sorted(want func(Item) bool) (items []Item) {
@@ -43,7 +43,7 @@ func randomItem(rnd *rand.Rand, streams uint32) Item {
 	return i
 }
 
-// check compares a tree with what it has to have, and looks at its shape.
+// check compares a tree with the expected items, and checks its shape.
 func check(t *testing.T, seed uint64, tree *Tree, want plain, rnd *rand.Rand, streams uint32) {
 	t.Helper()
 	if tree.Len() != len(want) {
@@ -158,7 +158,7 @@ func TestAgainstPlain(t *testing.T) {
 	}
 }
 
-// Readers of a tree see what it had, whatever is made of it meanwhile.
+// Readers of a tree see its items, whatever trees are made from it meanwhile.
 func TestIsolation(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 3))
 	tree := new(Tree)
@@ -195,7 +195,7 @@ func TestIsolation(t *testing.T) {
 	wg.Wait()
 }
 
-// What no change has touched is the same memory.
+// Unchanged nodes are shared.
 func TestSharing(t *testing.T) {
 	var items []Item
 	for s := range uint32(400) {
@@ -231,7 +231,7 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// One item that spans all time does not make a lookup look at everything.
+// One item that spans all time does not make a lookup visit every node.
 func TestLateItemSkipsNodes(t *testing.T) {
 	var items []Item
 	for seg := range uint64(100_000) {
@@ -275,7 +275,7 @@ func TestLookupAllocates(t *testing.T) {
 	}
 }
 
-// series has items as of segments that follow each other, each with all streams.
+// series returns items of consecutive segments, each with all streams.
 func series(streams, segments int) (items []Item) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	for seg := range segments {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// (Under the race detector the compressor's pools forget on purpose.)
+// (Under the race detector the compressor's pools drop items on purpose.)
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nor do pools without a collection
 	rows := logRows(1_500, 3)

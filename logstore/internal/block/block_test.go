@@ -21,7 +21,7 @@ func encode(t testing.TB, rows []row) []byte {
 	return encodeBy(t, new(Encoder), rows)
 }
 
-// encodeBy is encode by an Encoder that may have been used before.
+// encodeBy is encode with an Encoder that may have been used before.
 func encodeBy(t testing.TB, e *Encoder, rows []row) []byte {
 	t.Helper()
 	e.Reset()
@@ -43,7 +43,7 @@ func encodeBy(t testing.TB, e *Encoder, rows []row) []byte {
 	return p[len("before"):]
 }
 
-// decode reads the block by d.
+// decode reads the block with d.
 func decode(d *Decoder, p []byte) ([]row, error) {
 	if err := d.Open(p); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func decode(d *Decoder, p []byte) ([]row, error) {
 	return rows, nil
 }
 
-// same compares rows, and tells of the first that differs.
+// same compares rows, and reports the first that differs.
 func same(got, want []row) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d rows, not %d", len(got), len(want))
@@ -75,7 +75,7 @@ func same(got, want []row) error {
 	return nil
 }
 
-// logRows are lines as logs have them.
+// logRows returns lines like those of logs.
 func logRows(n int, seed uint64) []row {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	rows := make([]row, n)
@@ -88,7 +88,7 @@ func logRows(n int, seed uint64) []row {
 	return rows
 }
 
-// shapes are blocks of every kind.
+// shapes returns blocks of every kind.
 func shapes() map[string][]row {
 	rng := rand.New(rand.NewPCG(5, 6))
 	noise := func(n int) string {
@@ -143,7 +143,7 @@ func TestRoundTrip(t *testing.T) {
 		for _, r := range want {
 			raw += len(r.line) + len(r.meta)
 		}
-		// What cannot be compressed stays as it is.
+		// Random bytes are stored uncompressed.
 		if limit := headerSize + timesHead + 10*len(want) + raw + len(want) + len(want)*4; len(p) > limit {
 			t.Errorf("%s: %d bytes of at most %d", name, len(p), limit)
 		}
@@ -153,7 +153,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// An Encoder that was reset makes the block that a new one makes.
+// After Reset an Encoder makes the same block as a new one.
 func TestEncoderReset(t *testing.T) {
 	var e Encoder
 	for name, rows := range shapes() {
@@ -205,7 +205,7 @@ func TestDecoderWithoutBlock(t *testing.T) {
 	check("after an Open that failed")
 }
 
-// Lines of one row may be appended to without harm to the next.
+// Appending to the line of one row does not change the next.
 func TestLinesDoNotOverlap(t *testing.T) {
 	var d Decoder
 	if _, err := decode(&d, encode(t, []row{{1, "ab", "m"}, {2, "cd", "n"}})); err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever the bytes are, nothing panics, and a Decoder that met them reads
-// the next block. Checksums are made right, else nothing would get past them.
+// No bytes make a Decoder panic, and it reads the next block after them.
+// Checksums are fixed, else nothing would get past them.
 func FuzzDecoder(f *testing.F) {
 	for _, rows := range shapes() {
 		rows = rows[:min(len(rows), 50)]
@@ -45,8 +45,8 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
-// Rows come back as they were. Each takes from data a head of 10 bytes: its
-// time, and how long its line and its metadata are.
+// Rows are decoded as they were encoded. Each takes 10 bytes of data for its
+// time and the lengths of its line and metadata.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte("01234567\x05\x01helloM01234567\x00\x00"))
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x80\x03\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x01\x01ab"))

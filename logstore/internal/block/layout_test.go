@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The worked example of the package comment is what the code writes.
+// The code writes the worked example of the package comment.
 func TestWorkedExample(t *testing.T) {
 	const at = 1_700_000_000_000_000_000
 	got := encode(t, []row{{at, "GET /a", "id=1"}, {at + 1e6, "GET /b", ""}, {at + 2e6, "", ""}})
@@ -39,8 +39,8 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// reseal makes the checksums of a block right again. Sections that reach out
-// of the block stay as they are.
+// reseal recomputes the checksums of a block, except of sections that extend
+// beyond it.
 func reseal(p []byte) {
 	if len(p) < headerSize {
 		return
@@ -58,7 +58,7 @@ func reseal(p []byte) {
 	binary.LittleEndian.PutUint32(p[headerSumAt:], checksum(p[:headerSumAt]))
 }
 
-// Every bit of a block is guarded: with one flipped it is damaged.
+// A block with any bit flipped is damaged.
 func TestFlippedBits(t *testing.T) {
 	rows := logRows(40, 2)
 	rows[3].meta, rows[4].line = "a=1", "\xff"
@@ -110,7 +110,8 @@ func TestSectionsStandAlone(t *testing.T) {
 	}
 }
 
-// What is wrong in spite of right checksums is refused, and says why.
+// Contents that are wrong despite matching checksums are refused with the
+// reason.
 func TestHostileBlocks(t *testing.T) {
 	le := binary.LittleEndian
 	frame := func(raw []byte) []byte {
@@ -120,7 +121,7 @@ func TestHostileBlocks(t *testing.T) {
 		}
 		return w.EncodeAll(raw, nil)
 	}
-	// build makes a block whose sections are given, each as it is or a frame.
+	// build makes a block of the given sections, each raw or a frame.
 	build := func(rows int, zipped byte, raws [sections]int, stored ...string) []byte {
 		p := make([]byte, headerSize)
 		p[0], p[1] = version1, zipped
@@ -206,7 +207,7 @@ func TestHostileBlocks(t *testing.T) {
 	}
 }
 
-// mutate changes a block at random, with right checksums.
+// mutate changes a block at random, with matching checksums.
 func mutate(p []byte, rng *rand.Rand) []byte {
 	p = bytes.Clone(p)
 	for range 1 + rng.IntN(3) {
@@ -224,8 +225,8 @@ func mutate(p []byte, rng *rand.Rand) []byte {
 	return p
 }
 
-// Blocks that are damaged in spite of right checksums never panic, and a
-// Decoder that met one reads the next.
+// Blocks that are damaged despite matching checksums never make a Decoder
+// panic, and it reads the next block after them.
 func TestMutatedBlocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	want := logRows(60, 4)

@@ -11,8 +11,8 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-// manySegments makes a folder with segments of that many streams each, with one
-// block of 4 rows of each stream.
+// manySegments makes a directory with segments of that many streams each, with
+// one block of 4 rows of each stream.
 func manySegments(b *testing.B, segments, streams int) string {
 	b.Helper()
 	dir := b.TempDir()
@@ -99,7 +99,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// BenchmarkMay is what a search costs a block, of 1,000 segments that are open.
+// BenchmarkMay measures a filter test, a block, over 1,000 open segments.
 func BenchmarkMay(b *testing.B) {
 	dir := manySegments(b, 1000, 400)
 	o, _ := testOptions()

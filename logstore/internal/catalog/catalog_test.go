@@ -20,14 +20,14 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-// A line of a test is told apart from all others by its text, which also says
-// when it was.
+// The text of a line is unique, and has its time.
 type row struct {
 	time int64
 	line string
 }
 
-// rowsOf makes rows of streams: n of each, from time on, a second apart.
+// rowsOf returns rows of streams: n of each, from the given time, a second
+// apart.
 func rowsOf(time int64, n int, streams ...string) map[string][]row {
 	m := map[string][]row{}
 	for _, s := range streams {
@@ -66,7 +66,7 @@ func writeRows(w *segment.Writer, rows map[string][]row, perBlock int) error {
 	return nil
 }
 
-// A clock is set by the test.
+// A clock is one that the test sets.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -133,8 +133,8 @@ func maintain(t testing.TB, s *Catalog) {
 	}
 }
 
-// linesOf reads all that a snapshot has, stream by stream, in the order of
-// their runs, and the errors of what cannot be read.
+// linesOf returns all lines of a snapshot, stream by stream, in the order of
+// their runs, and the errors of damaged ones.
 func linesOf(n *Snapshot, x *labelindex.Index) (lines map[string][]string, errs []error) {
 	lines = map[string][]string{}
 	var dec block.Decoder
@@ -168,7 +168,7 @@ func linesOf(n *Snapshot, x *labelindex.Index) (lines map[string][]string, errs 
 	return lines, errs
 }
 
-// served is linesOf all there is now, sorted.
+// served returns linesOf of the current snapshot, sorted.
 func served(t testing.TB, s *Catalog) []string {
 	t.Helper()
 	n := s.Snapshot()
@@ -221,7 +221,7 @@ func at(list []string, i int) string {
 	return "(none)"
 }
 
-// namesIn are the files in a folder of the store.
+// namesIn returns the names of the files in a directory of the store.
 func namesIn(t testing.TB, dir, sub string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, sub))
@@ -267,7 +267,7 @@ func TestPublishAndReopen(t *testing.T) {
 	}
 }
 
-// step decides when a segment is seen, and all of it is seen at once.
+// step decides when a segment becomes visible, and it becomes so at once.
 func TestPublishInOneStep(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()

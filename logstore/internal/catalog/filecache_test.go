@@ -12,8 +12,8 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// The number of open files is bounded however many segments there are, and
-// however many read.
+// The number of open files is bounded, however many segments and readers there
+// are.
 func TestFilesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()
@@ -62,7 +62,7 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 }
 
-// openIn counts the descriptors of this process that lead into the folder.
+// openIn counts the descriptors of this process below the directory.
 func openIn(t *testing.T, dir string) (n int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -76,7 +76,7 @@ func openIn(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// A needle that is not there leaves blocks out, by the mapping as by a copy.
+// A needle that is not there rules blocks out, with a mapping and with a copy.
 func TestMay(t *testing.T) {
 	o, _ := testOptions()
 	s := open(t, t.TempDir(), o)

@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/atomicfile"
 )
 
-// publishSmall publishes segments that are merged into one.
+// publishSmall publishes segments that are compacted into one.
 func publishSmall(t *testing.T, s *Catalog) (want []string) {
 	t.Helper()
 	var all []map[string][]row
@@ -41,7 +41,7 @@ func TestMaintainMerges(t *testing.T) {
 	} else {
 		equalLines(t, "a snapshot of before", flat(lines), want)
 	}
-	// Equal times are in the order of publication, before and after.
+	// Equal times are in the order of publication, before and after compaction.
 	if a, b := n.Rank(n.v.order[0].id), n.Rank(n.v.order[1].id); a >= b {
 		t.Errorf("ranks %d and %d", a, b)
 	}
@@ -91,7 +91,7 @@ func TestNoRoomForMerges(t *testing.T) {
 	}
 }
 
-// After a merge that could not be written the next is tried a while later.
+// After a failed compaction the next is tried a while later.
 func TestMergeFails(t *testing.T) {
 	dir := t.TempDir()
 	o, c := testOptions()
@@ -125,8 +125,8 @@ func TestPacer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := newThrottle(1 << 20)
 	begin := time.Now()
-	// 256 KiB pass at once; 512 KiB more are half of what may be read and
-	// written in half a second.
+	// 256 KiB pass at once; 512 KiB more take half a second of the rate for
+	// reading and writing.
 	if err := p.wait(ctx, stepBytes+512<<10); err != nil {
 		t.Fatal(err)
 	}

@@ -96,8 +96,8 @@ func freshStreams(o Options) Options {
 	return o
 }
 
-// copyFolder is what a crash leaves at some moment: the folder as it is.
-func copyFolder(t testing.TB, dir string) string {
+// copyDir copies the directory as a crash would leave it now.
+func copyDir(t testing.TB, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
 	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
@@ -117,7 +117,8 @@ func copyFile(t testing.TB, to, from string) {
 	}
 }
 
-// Every state that a crash in a merge leaves: the merge, and any of its sources.
+// Every state that a crash in a compaction leaves: its output, and any of its
+// sources.
 func TestCrashInMerge(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()
@@ -129,7 +130,7 @@ func TestCrashInMerge(t *testing.T) {
 		publish(t, s, 3, rows)
 	}
 	want := sortedLines(all...)
-	before := copyFolder(t, dir)
+	before := copyDir(t, dir)
 	sources := namesIn(t, dir, SegmentDir)
 	if err := s.CompactAll(t.Context()); err != nil {
 		t.Fatal(err)
@@ -141,13 +142,13 @@ func TestCrashInMerge(t *testing.T) {
 	}
 	closeCatalog(t, s)
 	for set := range 1 << len(sources) {
-		crashed := copyFolder(t, dir)
+		crashed := copyDir(t, dir)
 		for i, name := range sources {
 			if set&(1<<i) != 0 {
 				copyFile(t, filepath.Join(crashed, SegmentDir, name), filepath.Join(before, SegmentDir, name))
 			}
 		}
-		// And one that was being written.
+		// And one that was not complete.
 		part := filepath.Join(crashed, SegmentDir, (positions{12, 13, 0}).String()+".x"+tempSuffix)
 		if err := os.WriteFile(part, []byte("half"), 0o644); err != nil {
 			t.Fatal(err)
@@ -164,7 +165,7 @@ func TestCrashInMerge(t *testing.T) {
 	}
 }
 
-// What is no segment is left alone.
+// Files that are not segments are left alone.
 func TestOtherFilesStay(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()
@@ -185,7 +186,7 @@ func TestOtherFilesStay(t *testing.T) {
 	}
 }
 
-// A segment under a name that is not its own is not served.
+// A segment under the name of another is not served.
 func TestRenamed(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()
@@ -207,8 +208,8 @@ func TestRenamed(t *testing.T) {
 	}
 }
 
-// Of two segments whose positions meet one is served, and the streams that only
-// the other has are not known.
+// Of two segments with overlapping positions one is served, and the streams
+// that only the other has are unknown.
 func TestConflict(t *testing.T) {
 	o, _ := testOptions()
 	dir, other := t.TempDir(), t.TempDir()

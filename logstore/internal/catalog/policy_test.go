@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// listOf makes neighbours. A word is a size; "5@3" spans 3 hours and "|" is a
-// gap, "!" behind a size leaves it alone. Each begins an hour after the one before.
+// listOf makes adjacent segments. A word is a size; "5@3" spans 3 hours, "|" is
+// a gap, and "!" after a size excludes it. Each begins an hour after the one
+// before.
 func listOf(t *testing.T, words string) (list []candidate) {
 	t.Helper()
 	next := uint64(0)
@@ -93,7 +94,7 @@ func TestPack(t *testing.T) {
 }
 
 // The bounds that policy.go states hold over thousands of publications: how
-// often a byte is written again, and how many segments are there.
+// often a byte is rewritten, and how many segments there are.
 func TestPolicyOverTime(t *testing.T) {
 	const kib, mib = 1 << 10, 1 << 20
 	r := rand.New(rand.NewPCG(1, 2))
@@ -165,8 +166,8 @@ func TestPolicyOverTime(t *testing.T) {
 				worstWritten = max(worstWritten, float64(k))
 			}
 			days := time.Duration(n)*c.step/l.span + 1
-			// Of each tier and day less than growth, and the full ones, which
-			// with the next have more than the limit.
+			// Of each tier and day fewer than growth, and the full ones, which
+			// would exceed the limit with the next.
 			bound := float64(growth-1)*(tiers+1) + float64(days)*2 + 2*float64(published)/float64(l.size)
 			if float64(most) > bound {
 				t.Errorf("%d segments at once, the bound is %.0f", most, bound)

@@ -15,8 +15,8 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-// damagedFolder makes a folder of two segments, and what is in them.
-func damagedFolder(t testing.TB, o Options) (dir string, first, second map[string][]row) {
+// damagedDir makes a directory of two segments, and returns their lines.
+func damagedDir(t testing.TB, o Options) (dir string, first, second map[string][]row) {
 	t.Helper()
 	dir = t.TempDir()
 	s := open(t, dir, o)
@@ -27,12 +27,12 @@ func damagedFolder(t testing.TB, o Options) (dir string, first, second map[strin
 	return dir, first, second
 }
 
-// One byte is wrong, anywhere in a file: all else stays readable, nothing is
-// made up or served twice, at most a block is lost, and a report tells of it.
+// One byte is wrong, anywhere in a file: the rest stays readable, nothing is
+// made up or served twice, at most one block is lost, and a report names it.
 func TestOneByteWrong(t *testing.T) {
 	const perBlock = 16
 	o, _ := testOptions()
-	dir, first, second := damagedFolder(t, o)
+	dir, first, second := damagedDir(t, o)
 	name := (positions{0, 1, 0}).String()
 	whole, err := os.ReadFile(filepath.Join(dir, SegmentDir, name))
 	if err != nil {
@@ -53,7 +53,7 @@ func TestOneByteWrong(t *testing.T) {
 	for off := 0; off < len(whole); off += step {
 		bad := slices.Clone(whole)
 		bad[off] ^= 1 << (off % 8)
-		crashed := copyFolder(t, dir)
+		crashed := copyDir(t, dir)
 		path := filepath.Join(crashed, SegmentDir, name)
 		if err := os.WriteFile(path, bad, 0o644); err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestOneByteWrong(t *testing.T) {
 			seen["not read"]++ // the head of the file, for one
 		}
 		closeCatalog(t, s)
-		// And it stays so.
+		// And it stays repaired.
 		s = open(t, crashed, freshStreams(o))
 		equalLines(t, fmt.Sprintf("byte %d, opened again", off), served(t, s), lines2)
 		closeCatalog(t, s)
@@ -143,10 +143,10 @@ func linesOf2(t testing.TB, s *Catalog) ([]string, []error) {
 	return flat(lines), errs
 }
 
-// A crash at each step of a repair: what is there afterwards is repaired too.
+// After a crash at each step of a repair the segment is repaired too.
 func TestCrashInRepair(t *testing.T) {
 	o, _ := testOptions()
-	dir, first, second := damagedFolder(t, o)
+	dir, first, second := damagedDir(t, o)
 	name, salvage := (positions{0, 1, 0}).String(), (positions{0, 1, 1}).String()
 	path := filepath.Join(dir, SegmentDir, name)
 	whole, err := os.ReadFile(path)
@@ -157,7 +157,7 @@ func TestCrashInRepair(t *testing.T) {
 	if err := os.WriteFile(path, whole, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	before := copyFolder(t, dir)
+	before := copyDir(t, dir)
 	s := open(t, dir, freshStreams(o))
 	if _, errs := linesOf2(t, s); len(errs) == 0 {
 		t.Fatal("the damage was not found")
@@ -176,7 +176,7 @@ func TestCrashInRepair(t *testing.T) {
 		{"the salvage is published", [][3]string{{SegmentDir, salvage, "a"}}},
 		{"the report is written", [][3]string{{SegmentDir, salvage, "a"}, {QuarantineDir, strings.TrimSuffix(name, SegmentSuffix) + ReportSuffix, "a"}}},
 	} {
-		crashed := copyFolder(t, before)
+		crashed := copyDir(t, before)
 		for _, f := range c.files {
 			from := map[string]string{"a": dir, "b": before}[f[2]]
 			copyFile(t, filepath.Join(crashed, f[0], f[1]), filepath.Join(from, f[0], f[1]))
@@ -227,11 +227,11 @@ func TestQuarantineClobbersNothing(t *testing.T) {
 	}
 }
 
-// Nothing is intact: the file goes, the others stay, and positions are not used
-// again.
+// Nothing is intact: the file is quarantined, the others stay, and positions
+// are not reused.
 func TestNothingToSalvage(t *testing.T) {
 	o, _ := testOptions()
-	dir, first, _ := damagedFolder(t, o)
+	dir, first, _ := damagedDir(t, o)
 	path := filepath.Join(dir, SegmentDir, (positions{1, 2, 0}).String())
 	if err := os.WriteFile(path, make([]byte, 1000), 0o644); err != nil {
 		t.Fatal(err)
@@ -254,10 +254,10 @@ func TestNothingToSalvage(t *testing.T) {
 	}
 }
 
-// Damage that is gone when it is read again leaves the file as it is.
+// A segment that is intact when read again stays as it is.
 func TestFalseAlarm(t *testing.T) {
 	o, c := testOptions()
-	dir, first, second := damagedFolder(t, o)
+	dir, first, second := damagedDir(t, o)
 	s := open(t, dir, freshStreams(o))
 	s.noteError(s.current.Load().order[0], &segment.CorruptError{Reason: "a bit of memory"})
 	maintain(t, s)
@@ -265,7 +265,8 @@ func TestFalseAlarm(t *testing.T) {
 	if st := s.Stats(); st.Damaged != 1 || st.FalseAlarms != 1 || st.Quarantined != 0 || st.Obsolete != 0 {
 		t.Errorf("stats %+v", st)
 	}
-	// It is left alone for a while, even if the alarm is raised again.
+	// It is not verified again for a while, even after another report of
+	// damage.
 	s.noteError(s.current.Load().order[0], &segment.CorruptError{Reason: "a bit of memory"})
 	maintain(t, s)
 	if st := s.Stats(); st.Damaged != 2 || st.FalseAlarms != 1 {
@@ -278,10 +279,10 @@ func TestFalseAlarm(t *testing.T) {
 	}
 }
 
-// A merge that meets damage has it repaired, and is made then.
+// A compaction that finds damage has it repaired, and is done then.
 func TestMergeMeetsDamage(t *testing.T) {
 	o, _ := testOptions()
-	dir, first, second := damagedFolder(t, o)
+	dir, first, second := damagedDir(t, o)
 	path := filepath.Join(dir, SegmentDir, (positions{0, 1, 0}).String())
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -307,8 +308,8 @@ func TestMergeMeetsDamage(t *testing.T) {
 	}
 }
 
-// A segment whose checksums are right, and some of whose labels are none, is not
-// served as it is, and no stream is known by these. What else is in it is.
+// A segment with matching checksums and some invalid labels is not served as it
+// is, and no stream has these labels. Its other rows are served.
 func TestBadLabels(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := testOptions()

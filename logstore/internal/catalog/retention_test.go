@@ -42,8 +42,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// A deleted segment can be read by who has a snapshot, even if it must be
-// opened again, and its file goes when nobody has one.
+// A snapshot can read a deleted segment, even if it must be reopened, and the
+// file is removed once no snapshot has it.
 func TestRetentionBesideReaders(t *testing.T) {
 	dir := t.TempDir()
 	o, c := testOptions()
@@ -64,7 +64,7 @@ func TestRetentionBesideReaders(t *testing.T) {
 	if files := namesIn(t, dir, SegmentDir); len(files) != 2 {
 		t.Errorf("files beside a reader: %v", files)
 	}
-	// It is opened again by its name.
+	// It is reopened by its name.
 	for _, f := range n.v.order {
 		if !s.files.evict(f) {
 			t.Fatalf("%s is in use", f.name)
@@ -88,7 +88,8 @@ func TestRetentionBesideReaders(t *testing.T) {
 	}
 }
 
-// A merge does not keep retention waiting, nor does that take its sources away.
+// A compaction does not delay retention, and retention does not delete its
+// sources.
 func TestRetentionBesideMerge(t *testing.T) {
 	o, c := testOptions()
 	o.Retention = time.Hour
@@ -109,7 +110,7 @@ func TestRetentionBesideMerge(t *testing.T) {
 	}
 	s = open(t, t.TempDir(), o)
 	now := c.Now().UnixNano()
-	// Old in a moment, and too large to be merged with the others.
+	// Soon expired, and too large to be compacted with the others.
 	publish(t, s, 1, rowsOf(now-int64(time.Hour)-400e9+40e9, 400, "before"))
 	for range 4 {
 		publish(t, s, 1, rowsOf(now, 3, "merged"))
@@ -123,7 +124,7 @@ func TestRetentionBesideMerge(t *testing.T) {
 	}
 }
 
-// The log's floor: what it would replay is not deleted.
+// Positions that the log would replay are not deleted.
 func TestRetentionWaitsForTheLog(t *testing.T) {
 	o, c := testOptions()
 	o.Retention, o.Truncated = time.Hour, 0
@@ -144,8 +145,8 @@ func TestRetentionWaitsForTheLog(t *testing.T) {
 	}
 }
 
-// A merge is not deleted while a file that it was made from is still there: a
-// crash would leave that alone, and serve what had been deleted.
+// A compacted segment is not deleted while one of its sources is still there:
+// after a crash the source would be served, with deleted entries.
 func TestSourcesGoFirst(t *testing.T) {
 	dir := t.TempDir()
 	o, c := testOptions()
@@ -163,7 +164,8 @@ func TestSourcesGoFirst(t *testing.T) {
 	if got := len(served(t, s)); got != 0 {
 		t.Errorf("%d lines, want none", got)
 	}
-	// Nobody uses the merge, but the sources are there, and so it stays.
+	// No snapshot has the compacted segment, but its sources are there, so it
+	// stays.
 	if files := namesIn(t, dir, SegmentDir); len(files) != 5 {
 		t.Errorf("%d files, want the merge and its 4 sources: %v", len(files), files)
 	}
@@ -174,7 +176,8 @@ func TestSourcesGoFirst(t *testing.T) {
 	}
 }
 
-// Where a file cannot be removed, what needs that waits, and the rest goes on.
+// Where a file cannot be removed, whatever depends on that waits, and the rest
+// goes on.
 func TestRemovalFails(t *testing.T) {
 	dir := t.TempDir()
 	o, c := testOptions()
@@ -183,7 +186,8 @@ func TestRemovalFails(t *testing.T) {
 	old := c.Now().UnixNano() - 2*int64(time.Hour)
 	publish(t, s, 1, rowsOf(old, 3, "a"))
 	publish(t, s, 1, rowsOf(old, 3, "a"))
-	// What is in the place of the first cannot be removed: a folder that is not empty.
+	// A directory that is not empty, in the place of the first, cannot be
+	// removed.
 	first := filepath.Join(dir, SegmentDir, (positions{0, 1, 0}).String())
 	if err := os.Remove(first); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,9 @@ import (
 	"github.com/stele-go/stele/logstore/internal/segment"
 )
 
-// Publications, merges, retention and queries at once: each snapshot has each
-// entry that was published before it and is not too old, once, and no other.
+// Publications, compactions, retention and queries at once: each snapshot has
+// each entry that was published before it and has not expired, once, and no
+// other.
 func TestStorm(t *testing.T) {
 	const publications = 60
 	dir := t.TempDir()
@@ -37,7 +38,7 @@ func TestStorm(t *testing.T) {
 		failed.Store(true)
 		t.Errorf(format, args...)
 	}
-	// verify reads all of a snapshot.
+	// verify reads and checks a whole snapshot.
 	verify := func(n *Snapshot, want map[string]int64, oldest int64) {
 		lines, errs := linesOf(n, o.Streams)
 		if len(errs) > 0 {
@@ -155,7 +156,7 @@ func TestStorm(t *testing.T) {
 	t.Logf("%+v", st)
 }
 
-// byTime sorts the rows of each stream, of which one may have been drawn twice.
+// byTime sorts the rows of each stream; a stream may have been drawn twice.
 func byTime(rows map[string][]row) map[string][]row {
 	for _, list := range rows {
 		slices.SortStableFunc(list, func(a, b row) int { return cmp.Compare(a.time, b.time) })

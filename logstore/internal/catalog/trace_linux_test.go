@@ -26,9 +26,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A scenario is something that is done to a folder, which prepare has made. want
-// are the lines that must be served after it, whatever went wrong, and more
-// those that are there besides if it went well.
+// A scenario is an operation on a directory that prepare has made. want are the
+// lines that must be served after it, whatever failed, and more are those that
+// it adds on success.
 type scenario struct {
 	name    string
 	prepare func(t testing.TB, dir string) (want, more []string)
@@ -43,10 +43,10 @@ var scenarios = []scenario{
 		return sortedLines(scenarioRows(0)), sortedLines(scenarioRows(1))
 	}},
 	{"merge", prepareMerge},
-	// A crash came when some of the sources of a merge had been removed.
+	// A crash came after some sources of a compaction had been removed.
 	{"open", func(t testing.TB, dir string) (want, more []string) {
 		want, _ = prepareMerge(t, dir)
-		sources := copyFolder(t, dir)
+		sources := copyDir(t, dir)
 		o, _ := testOptions()
 		s := open(t, dir, o)
 		maintain(t, s)
@@ -76,7 +76,7 @@ func scenarioRows(i int) map[string][]row {
 	return rowsOf(1e18+int64(i)*1e9, 3, "a", fmt.Sprint("s", i))
 }
 
-// prepareMerge makes segments that are worth a merge.
+// prepareMerge makes segments that are due for compaction.
 func prepareMerge(t testing.TB, dir string) (want, more []string) {
 	o, _ := testOptions()
 	s := open(t, dir, o)
@@ -89,7 +89,7 @@ func prepareMerge(t testing.TB, dir string) (want, more []string) {
 	return want, nil
 }
 
-// runScenario is what the traced process does; it says "ok" or what went wrong.
+// runScenario is run by the traced process; it prints "ok" or the error.
 func runScenario(name, dir string) string {
 	o, _ := testOptions()
 	if name == "open" {
@@ -124,11 +124,11 @@ func runScenario(name, dir string) string {
 
 const traced = "fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,link,linkat,openat,write,pwrite64"
 
-// durable are the calls that a golden file holds.
+// durable lists the calls that a golden file holds.
 var durable = regexp.MustCompile(`^(fsync|fdatasync|rename\w*|unlink\w*|link\w*)\(`)
 
-// Nothing is removed before what takes its place is durable, and a merge is
-// durable before it is told of.
+// Nothing is removed before its replacement is durable, and a compacted segment
+// is durable before it becomes visible.
 func TestTraces(t *testing.T) {
 	tracetest.Need(t, traced)
 	for _, sc := range scenarios {
@@ -151,15 +151,15 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// At each system call an error, or the end of the process: no entry is lost, none
-// is there twice, and the next who opens the folder brings it in order.
+// At each system call an error, or the end of the process: no entry is lost,
+// none is there twice, and the next Open cleans up the directory.
 func TestFaultAtEachCall(t *testing.T) {
 	tracetest.Need(t, traced)
 	for _, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {
 			model := t.TempDir()
 			want, more := sc.prepare(t, model)
-			calls := tracetest.Run{Scenario: sc.name, Root: copyFolder(t, model), Calls: traced}.Do(t).Calls()
+			calls := tracetest.Run{Scenario: sc.name, Root: copyDir(t, model), Calls: traced}.Do(t).Calls()
 			if len(calls) < 4 {
 				t.Fatalf("%d calls", len(calls))
 			}
@@ -173,7 +173,7 @@ func TestFaultAtEachCall(t *testing.T) {
 					if call.Name == "openat" && (fault == "signal=KILL" || !strings.Contains(call.Line, "/copy")) {
 						continue // to be killed there changes nothing
 					}
-					dir := copyFolder(t, model)
+					dir := copyDir(t, model)
 					inject := fmt.Sprintf("%s:%s:when=%d", call.Name, fault, call.Nth)
 					tr := tracetest.Run{Scenario: sc.name, Root: dir, Calls: traced, Inject: []string{inject}, Killed: true}.Do(t)
 					if tr.Said != "ok" {

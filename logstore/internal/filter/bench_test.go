@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// kinds are lines as systems write them. Of n they take what differs from line
-// to line.
+// kinds are lines as systems write them. n varies what differs from line to
+// line.
 var kinds = []struct {
 	name string
 	line func(n *rand.Rand) string
@@ -37,7 +37,7 @@ var kinds = []struct {
 
 var names = []string{"webmaster", "root", "张伟", "müller", "Οδυσσεύς", "oracle", "svc-backup", "anna.karenina"}
 
-// blockOf returns lines of a kind, of about size bytes together.
+// blockOf returns lines of a kind, about size bytes in all.
 func blockOf(kind int, size int, seed uint64) (lines [][]byte) {
 	n := rand.New(rand.NewPCG(seed, uint64(kind)))
 	for size > 0 {
@@ -50,7 +50,7 @@ func blockOf(kind int, size int, seed uint64) (lines [][]byte) {
 
 const blockSize = 256 << 10
 
-// Taking in the lines of a block and making its filter.
+// Adding the lines of a block and building its filter.
 func BenchmarkBuilder(b *testing.B) {
 	for i, k := range kinds {
 		b.Run("kind="+k.name, func(b *testing.B) {
@@ -73,7 +73,7 @@ func BenchmarkBuilder(b *testing.B) {
 	}
 }
 
-// Making the filter alone, of keys at hand.
+// Building the filter alone, from collected keys.
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000, 20000} {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
@@ -99,8 +99,8 @@ func withKeys(n int, seed uint64) *Builder {
 	return &b
 }
 
-// A rare word is looked for in the filters of 20 million lines, which do not fit
-// a processor's cache.
+// Testing the filters of 20 million lines, which do not fit in a processor's
+// cache, for a rare word.
 func BenchmarkMay(b *testing.B) {
 	const filters = 11_000
 	one := withKeys(4000, 1).Append(nil)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The form of a filter and the keys in it outlast the program that wrote it: a
+// The format of a filter and its keys outlast the program that wrote it: a
 // change of either needs a new version.
 func TestFormat(t *testing.T) {
 	one := filterOf([]byte("Hello, 世界 10.0.0.12"), []byte("ſtele"))
@@ -18,7 +18,8 @@ func TestFormat(t *testing.T) {
 		if err := Check(f); err != nil {
 			t.Fatal(err)
 		}
-		// Those of Unicode change with package unicode, and the checksum with them.
+		// The version of Unicode changes with package unicode, and so does the
+		// checksum.
 		clear(f[atUnicode:atBits])
 		clear(f[atSum:oneHead])
 	}
@@ -52,7 +53,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// Of the keys that are not in a filter less than 0.6 % seem to be.
+// Of the keys that are not in a filter, fewer than 0.6 % seem to be.
 func TestFalsePositives(t *testing.T) {
 	for _, size := range []int{50, 1000, 5000, 30000} {
 		f := withKeys(size, 1).Append(nil)
@@ -78,7 +79,8 @@ func TestFalsePositives(t *testing.T) {
 	}
 }
 
-// A rare word must skip nearly all blocks of its kind, a part of one too.
+// A rare word must rule out nearly all blocks of its kind, and so must a part
+// of one.
 func TestSkips(t *testing.T) {
 	var filters [][]byte
 	for i := range 100 {
@@ -147,8 +149,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Where a rune was no letter when the filter was made, nothing is known of
-// needles that have one.
+// If a rune was not a letter when the filter was made, the filter rules out no
+// needle that has it.
 func TestOtherUnicode(t *testing.T) {
 	f := filterOf([]byte("alpha"))
 	f[atUnicode]--
@@ -159,7 +161,7 @@ func TestOtherUnicode(t *testing.T) {
 	}
 }
 
-// Grams of codes made of letters would cost more than all else.
+// Grams of codes made of letters would cost more than all other keys.
 func TestGramsAreBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	code := func() []byte {
@@ -190,7 +192,7 @@ func TestGramsAreBounded(t *testing.T) {
 	if !May(f, Word(first)) || May(f, Word(code())) {
 		t.Error("a whole one is missed, or another is there")
 	}
-	// The next block is told apart again.
+	// The next block is filtered again.
 	b.Reset()
 	for _, l := range blockOf(0, 64<<10, 1) {
 		b.Add(l)
@@ -268,7 +270,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// Each bit that is not as it was is found by Check, and May does not panic.
+// Check finds each flipped bit, and May does not panic.
 func TestDamage(t *testing.T) {
 	n := Word([]byte("alpha"))
 	one := filterOf([]byte("alpha beta gamma"), []byte("delta"))
@@ -285,7 +287,8 @@ func TestDamage(t *testing.T) {
 		}
 		for i := range f {
 			if name == "list" && i > 0 && Check(f[:i]) == nil {
-				// Whole parts of a list are a list; how long it is its owner knows.
+				// A list cut after a part is a list; the caller knows its
+				// length.
 				continue
 			}
 			if Check(f[:i]) == nil || !May(f[:i], n) {

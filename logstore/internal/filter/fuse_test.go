@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// However many keys there are, few attempts are needed, and little room.
+// For any number of keys, few attempts and little space are needed.
 func TestBuildSizes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 3))
 	var p peeler
@@ -50,7 +50,8 @@ func TestBuildSizes(t *testing.T) {
 	}
 }
 
-// Keys that fit no filter cost some attempts, and then nothing is said.
+// Keys that fit no filter cost some attempts, and then make a filter that rules
+// nothing out.
 func TestNoFilterFits(t *testing.T) {
 	var p peeler
 	if _, _, _, ok := p.build([]uint64{7, 7}); ok {

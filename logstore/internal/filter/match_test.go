@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// units is a text rune by rune, folded, and byte by byte where it is not UTF-8;
+// units splits a text into folded runes, and into bytes where it is not UTF-8;
 // bytes are negative.
 func units(p []byte) (u []rune) {
 	for len(p) > 0 {
@@ -21,7 +21,7 @@ func units(p []byte) (u []rune) {
 	return u
 }
 
-// tokenAt says for each byte of text in which token it is; 0 is none.
+// tokenAt returns for each byte of text the number of its token, 0 for none.
 func tokenAt(text []byte) []int {
 	at := make([]int, len(text)+1)
 	var c tokenizer
@@ -37,8 +37,8 @@ func tokenAt(text []byte) []int {
 	}
 }
 
-// The meaning of a word, slow and obvious: text[i:j] is s and no token is on
-// both sides of an end.
+// The definition of a word match, slow and obvious: text[i:j] is s, and no
+// token extends across either end.
 func slowHasWord(text, s []byte, folded bool) bool {
 	at := tokenAt(text)
 	cuts := func(i int) bool { return i > 0 && at[i] != 0 && at[i-1] == at[i] }
@@ -146,7 +146,7 @@ func TestContainsFold(t *testing.T) {
 	}
 }
 
-// A place that is no word must not make the search begin anew.
+// A match that is not a word must not restart the search.
 func TestHasWordIsLinear(t *testing.T) {
 	for _, unit := range []string{"k", "\u212a", "é", "kſ"} {
 		text := append(bytes.Repeat([]byte(unit), 1<<20/len(unit)), 'x')
@@ -158,7 +158,7 @@ func TestHasWordIsLinear(t *testing.T) {
 	}
 }
 
-// The fast searches find what the slow ones do.
+// The fast searches agree with the slow ones.
 func FuzzMatch(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s), []byte("Ab"))

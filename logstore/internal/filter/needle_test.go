@@ -41,7 +41,7 @@ func variant(s []byte, rng *rand.Rand) (v []byte) {
 	return v
 }
 
-// filterOf has the grams however short the texts are.
+// filterOf builds a filter with grams, however short the texts are.
 func filterOf(texts ...[]byte) []byte {
 	var b Builder
 	b.bytes = 1 << 30
@@ -51,7 +51,7 @@ func filterOf(texts ...[]byte) []byte {
 	return b.Append(nil)
 }
 
-// verifyPart: whatever part of text is searched for, its filter must let it pass.
+// verifyPart checks that the filter of text does not rule out any part of it.
 func verifyPart(t *testing.T, text, filter []byte, from, to int, rng *rand.Rand) {
 	t.Helper()
 	s := text[from:to]
@@ -84,7 +84,7 @@ func TestNoPartIsMissed(t *testing.T) {
 	}
 }
 
-// Texts of what is likely to go wrong, put together at random.
+// Texts put together at random from pieces that are likely to fail.
 func TestNoPartOfRandomTextIsMissed(t *testing.T) {
 	bits := []string{"a", "K", "k", "\u212a", "ſ", "s", "7", "42", "_", " ", "-", "é", "ß", "ẞ", "ı", "İ", "数", "据", "ー", "タ", "ก", "ิ", "서", "\u0301", "\u3099", "\u0345",
 		"\xff", "\x80", "\xc3", "\xe6\x95", "\xf0\x9f\x98", "😀", "Ⓐ", "²", "—", "\ufffd", "error", "Ünïcödé", "deadbeef01",
@@ -115,14 +115,14 @@ func FuzzNeedle(f *testing.F) {
 		to = from + to%uint(uint(len(text))-from+1)
 		rng := rand.New(rand.NewPCG(seed, 0))
 		verifyPart(t, text, filterOf(text, other), int(from), int(to), rng)
-		// Around other texts too: their needles are as good as those of a part.
+		// Around other texts too: their needles may be found there as well.
 		v := variant(text[from:to], rng)
 		around := slices.Concat(other, v, other)
 		verifyPart(t, around, filterOf(around), len(other), len(other)+len(v), rng)
 	})
 }
 
-// What a needle knows.
+// The keys of a needle.
 func TestNeedleKeys(t *testing.T) {
 	key := func(s string) uint64 { return wordKey([]byte(s)) }
 	gram := func(s string) uint64 { return gramKey([]byte(s)) }
@@ -160,7 +160,7 @@ func TestNeedleKeys(t *testing.T) {
 	}
 }
 
-// However long a needle is, what it costs is bounded.
+// The cost of a needle is bounded, however long it is.
 func TestLongNeedle(t *testing.T) {
 	var s []byte
 	rng := rand.New(rand.NewPCG(1, 1))

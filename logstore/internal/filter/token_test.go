@@ -59,8 +59,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// A rune and all that differ from it in case only must fall into the same token,
-// in no more bytes.
+// A rune and its other cases must fold to the same rune, in no more bytes.
 func TestFoldKeepsClass(t *testing.T) {
 	for r := range rune(unicode.MaxRune + 1) {
 		c, f := classifySlowly(r)
@@ -89,7 +88,8 @@ func TestFoldKeepsClass(t *testing.T) {
 	}
 }
 
-// Add reads ASCII in another way than the cutter, and goes from one to the other.
+// Add reads ASCII by its own code, not by the tokenizer, and switches between
+// them.
 func TestAddCutsAlike(t *testing.T) {
 	var texts []string
 	for n := range 200 {

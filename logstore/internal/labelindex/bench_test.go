@@ -9,8 +9,8 @@ import (
 
 const benchStreams = 100_000
 
-// fill has streams as of many pods: app (50), level (5), host (200), and pod,
-// which is each stream's own.
+// fill adds streams like those of many pods: app (50), level (5), host (200),
+// and pod, unique to each stream.
 func fill(n int) (*Index, []string) {
 	encs := make([]string, n)
 	for i := range encs {

@@ -12,7 +12,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// decode is for labels written as a=1,b=2.
+// decode parses labels written as a=1,b=2.
 func decode(enc string) (labels []Label) {
 	for part := range strings.SplitSeq(enc, ",") {
 		if name, value, ok := strings.Cut(part, "="); ok {
@@ -102,7 +102,7 @@ func TestSelectTable(t *testing.T) {
 	}
 }
 
-// A naive is an index that looks at every stream.
+// A naive is an index that visits every stream.
 type naive map[string]uint32
 
 func (x naive) selects(conditions []Condition) (found []uint32) {
@@ -139,7 +139,7 @@ func (x naive) values(name string, set *roaring.Bitmap) (values []string) {
 	return slices.Compact(values)
 }
 
-// Random adds and removals leave the index as the naive one is, and no two
+// After random adds and removals the index equals the naive one, and no two
 // streams have the same number.
 func TestAgainstNaive(t *testing.T) {
 	for seed := range uint64(8) {
@@ -220,7 +220,7 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// What Select has is the caller's.
+// The caller may change the result of Select.
 func TestSelectIsOwn(t *testing.T) {
 	x := New(decode)
 	for i := range 100 {
@@ -256,7 +256,7 @@ func TestPin(t *testing.T) {
 	}
 	release()
 	release()
-	// late came after the removal, and does not hold a.
+	// late was pinned after the removal, and does not hold a.
 	if c, _ := x.Add("a=3"); c != a {
 		t.Errorf("number %d for a new stream, though %d is free", c, a)
 	}
@@ -270,8 +270,8 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// Adders of the same streams agree on their numbers, and each stream is
-// selected as soon as Add has returned, to whomever.
+// Goroutines that add the same streams get the same numbers, and Select finds a
+// stream as soon as any Add of it has returned.
 func TestConcurrentAdds(t *testing.T) {
 	const adders, streams = 8, 2000
 	x := New(decode)
@@ -307,7 +307,8 @@ func TestConcurrentAdds(t *testing.T) {
 	}
 }
 
-// While streams come and go, a pinned reader never sees a number change hands.
+// While streams are added and removed, a pinned reader never sees a number
+// reused.
 func TestConcurrentRemoves(t *testing.T) {
 	x := New(decode)
 	var stop atomic.Bool
@@ -345,7 +346,7 @@ func TestConcurrentRemoves(t *testing.T) {
 	if x.Len() != 400 {
 		t.Errorf("%d streams are left, want 400", x.Len())
 	}
-	// With nobody holding them, removed numbers are used again.
+	// Once no pin holds them, removed numbers are reused.
 	before := x.next
 	for i := range 2000 {
 		x.Add(fmt.Sprintf("again=%d", i))

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// plain makes a segment whose blocks and filters are made up.
+// plain makes a segment with made-up blocks and filters.
 func plain(t testing.TB, streams, blocks int) []byte {
 	var out bytes.Buffer
 	w := NewWriter(&out)
@@ -82,7 +82,7 @@ func BenchmarkRuns(b *testing.B) {
 	}
 }
 
-// BenchmarkMerge tells a byte of the sources.
+// BenchmarkMerge reports the time per byte of the sources.
 func BenchmarkMerge(b *testing.B) {
 	for _, kind := range []string{"copied", "combined"} {
 		b.Run("blocks="+kind, func(b *testing.B) {

@@ -32,8 +32,8 @@ var harms = []harm{
 	{"a hole closed", func(p []byte, at int) []byte { return append(p[:at], p[min(at+16, len(p)):]...) }},
 }
 
-// specimen is a small segment with all that there can be, merged so that runs
-// are not written in their order.
+// specimen is a small segment with everything that a segment can have, merged
+// so that runs are not written in order.
 func specimen(t testing.TB) ([]byte, map[string][]entry) {
 	r := rand.New(rand.NewPCG(11, 12))
 	var all []entry
@@ -46,8 +46,9 @@ func specimen(t testing.TB) ([]byte, map[string][]entry) {
 	return bytesOf(t, mergeAll(t, sources, MergeOptions{BlockRaw: 512})), byStream(all)
 }
 
-// Whatever is damaged, at every place: what is read is what was written, what
-// is not is told; and of one damaged place only one block is lost.
+// With damage of any kind, at every offset: all that is read was written, all
+// that cannot be read is reported, and one damaged place loses at most one
+// block.
 func TestDamage(t *testing.T) {
 	intact, want := specimen(t)
 	info := open(t, intact).Info()
@@ -150,7 +151,7 @@ func rows(all map[string][]entry) (n int64) {
 	return n
 }
 
-// subset verifies that each row is one that was written, in its order.
+// subset verifies that the rows are a subset of the written ones, in order.
 func subset(t testing.TB, got, want map[string][]entry) {
 	t.Helper()
 	for labels, list := range got {
@@ -165,7 +166,7 @@ func subset(t testing.TB, got, want map[string][]entry) {
 	}
 }
 
-// noneHidden asks the filters for each line that can be read.
+// noneHidden checks that no filter rules out a line that can be read.
 func noneHidden(t testing.TB, s *Segment, harm string, at int) {
 	t.Helper()
 	for i := range s.Info().Streams {

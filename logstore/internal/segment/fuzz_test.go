@@ -10,8 +10,8 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// Hostile bytes never panic, never take more memory than there are bytes for,
-// and end in errors.
+// Hostile bytes never cause a panic, nor more memory than their size allows;
+// they end in errors.
 func FuzzSegment(f *testing.F) {
 	few := someEntries(rand.New(rand.NewPCG(1, 1)), 12, 3)
 	intact := pack(f, few, Info{Upto: 5}, 100, 3)
@@ -29,12 +29,12 @@ func FuzzSegment(f *testing.F) {
 	f.Add(out.Bytes())
 	f.Fuzz(func(t *testing.T, p []byte) {
 		everything(t, p)
-		// Sums that are right lead further in.
+		// Matching checksums lead deeper into the code.
 		everything(t, repair(bytes.Clone(p)))
 	})
 }
 
-// everything does all that can be done with a segment.
+// everything calls every function on a segment.
 func everything(t *testing.T, p []byte) {
 	size := int64(len(p))
 	var before, after runtime.MemStats
@@ -67,7 +67,7 @@ func everything(t *testing.T, p []byte) {
 		sources = append(sources, next)
 	}
 	if _, err := Merge(t.Context(), &out, sources, MergeOptions{BlockRaw: 100}); err == nil {
-		// The sources would be deleted.
+		// A store would delete the sources.
 		merged := open(t, out.Bytes())
 		for i := range merged.Info().Streams {
 			if _, err := merged.Runs(i); err != nil {
@@ -83,8 +83,8 @@ func everything(t *testing.T, p []byte) {
 	}
 }
 
-// repair makes the sums of the end and the tables right, and those of frames
-// that stand where the table says.
+// repair recomputes the checksums of the footer, the tables, and the frames
+// that the table of blocks locates.
 func repair(p []byte) []byte {
 	if len(p) < headerSize+footerSize {
 		return p
@@ -111,7 +111,7 @@ func parseEndUnchecked(p []byte) (footer, uint32, bool) {
 	return parseFooter(q)
 }
 
-// The lists are decoded from any bytes; what is decoded is encoded to the same.
+// Lists are decoded from any bytes; what is decoded encodes to the same runs.
 func FuzzLists(f *testing.F) {
 	f.Add(appendBlockRuns(nil, []blockRun{
 		{StreamRun{"app", Run{Rows: 3, MinTime: 5, MaxTime: 9, Raw: 70}}, 2},

@@ -16,7 +16,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// memory is a segment in memory, read like an object in a store.
+// memory is a segment in memory, read like an object of an object store.
 type memory struct {
 	name string
 	*bytes.Reader
@@ -24,7 +24,7 @@ type memory struct {
 
 func (m memory) Name() string { return m.name }
 
-// viewed is one that hands out its memory, like a mapped file.
+// viewed is a segment in memory that hands it out, like a mapped file.
 type viewed struct {
 	memory
 	p []byte
@@ -57,8 +57,8 @@ type entry struct {
 	meta   string
 }
 
-// byStream are entries of streams as a reader has them: by time, those of equal
-// times in the order in which they were appended.
+// byStream holds the entries of streams as a reader gets them: by time, equal
+// times in the order of append.
 func byStream(entries []entry) map[string][]entry {
 	all := map[string][]entry{}
 	for _, e := range entries {
@@ -70,8 +70,8 @@ func byStream(entries []entry) map[string][]entry {
 	return all
 }
 
-// A packer makes a segment of entries as a store does: a stream with many has
-// blocks of its own, those with few share some.
+// A packer makes a segment of entries as a store does: a large stream has
+// blocks of its own, small ones share blocks.
 type packer struct {
 	w       *Writer
 	e       block.Encoder
@@ -142,8 +142,8 @@ func pack(t testing.TB, entries []entry, info Info, maxRaw, maxRows int) []byte 
 	return out.Bytes()
 }
 
-// read returns all that a segment has, as byStream does. What is damaged is
-// left out, and told.
+// read returns the entries of a segment that can be read, and the errors of the
+// others.
 func read(s *Segment) (map[string][]entry, []error) {
 	all := map[string][]entry{}
 	var errs []error
@@ -215,8 +215,8 @@ func same(t testing.TB, got, want map[string][]entry) {
 	}
 }
 
-// make some entries: few times, so that many are equal; some streams with much,
-// most with little.
+// make some entries: few times, so that many are equal; a few large streams,
+// and many small ones.
 func someEntries(r *rand.Rand, n, streams int) []entry {
 	list := make([]entry, n)
 	for i := range list {

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// A sparse is a file of zeros but for a few pieces, as a sparse file is.
+// A sparse is a file of zeros but for a few pieces.
 type sparse struct {
 	size   int64
 	pieces map[int64][]byte
@@ -37,8 +37,8 @@ func (s sparse) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// crafted is a file of one block and one stream, all of whose numbers are right,
-// but what stands behind r and listSize are holes.
+// crafted is a file of one block and one stream with consistent numbers, but
+// what r and listSize refer to are holes.
 func crafted(t *testing.T, r blockEntry, listSize uint32) sparse {
 	t.Helper()
 	const salt = 7
@@ -70,9 +70,9 @@ func crafted(t *testing.T, r blockEntry, listSize uint32) sparse {
 	return s
 }
 
-// Files of up to a terabyte that take some KiB on the disk say that nearly all of
-// it is a table, a list, a block or a filter, with a byte in each piece that is
-// not zero. No memory is made for that.
+// Files of up to a terabyte, some KiB on the disk, claim that nearly all of it
+// is a table, a list, a block or a filter, with a nonzero byte in each piece.
+// No memory is allocated for that.
 func TestSparseFilesTakeLittleMemory(t *testing.T) {
 	const huge, most = 1 << 40, 1<<32 - 1
 	const tablesSize = (huge - footerSize - headerSize) / blockEntrySize * blockEntrySize
@@ -134,7 +134,7 @@ func TestSparseFilesTakeLittleMemory(t *testing.T) {
 	})
 }
 
-// littleMemory fails if f makes much of it.
+// littleMemory fails the test if f allocates much memory.
 func littleMemory(t *testing.T, f func() error) (bytes uint64, err error) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -147,7 +147,7 @@ func littleMemory(t *testing.T, f func() error) (bytes uint64, err error) {
 	return bytes, err
 }
 
-// What is longer than a piece is read whole.
+// A read longer than maxRead returns all bytes.
 func TestLongReads(t *testing.T) {
 	want := make([]byte, 2*maxRead+12345)
 	for i := range want {

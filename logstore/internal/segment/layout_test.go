@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The worked example of the package comment is what the code writes.
+// The code writes the worked example of the package comment.
 func TestWorkedExample(t *testing.T) {
 	var out bytes.Buffer
 	w := newWriter(&out, 0x0123456789abcdef)
@@ -56,8 +56,8 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// The checksum of a frame is CRC-32C over what the package comment says, by the
-// standard library's own.
+// The checksum of a frame is the standard library's CRC-32C over the bytes that
+// the package comment names.
 func TestFrameSum(t *testing.T) {
 	const salt, off = 0xfedcba9876543210, 0x12345678
 	f := frame{kind: kindBlock, number: 7, list: 20, payload: 30, listSum: 40, sum: 50}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// mergeAll merges, and verifies what must be true of any merge.
+// mergeAll merges, and verifies what holds for every merge.
 func mergeAll(t testing.TB, sources []*Segment, o MergeOptions) *Segment {
 	t.Helper()
 	var out bytes.Buffer
@@ -36,7 +36,7 @@ func mergeAll(t testing.TB, sources []*Segment, o MergeOptions) *Segment {
 }
 
 // Random entries are packed into segments that are merged again and again, in
-// any grouping of neighbours: a reader sees what was appended, in its order.
+// any grouping of neighbours: a reader sees the appended entries in order.
 func TestMergesLoseNothing(t *testing.T) {
 	seeds := uint64(25)
 	if raceEnabled {
@@ -68,7 +68,7 @@ func TestMergesLoseNothing(t *testing.T) {
 		same(t, got, want)
 		checkFilters(t, segments[0], got)
 
-		// What was scanned is the same, and so is what is salvaged of it.
+		// Scan returns the same entries, and so does Salvage.
 		p := bytesOf(t, segments[0])
 		scanned, lost, err := Scan(t.Context(), inMemory(p), int64(len(p)), segments[0].Info())
 		if err != nil || len(lost) > 0 {
@@ -98,7 +98,7 @@ func bytesOf(t testing.TB, s *Segment) []byte {
 	return p
 }
 
-// salvage salvages, and wants so many to be lost.
+// salvage salvages, and fails unless as many blocks as given are lost.
 func salvage(t testing.TB, s *Segment, lose int) *Segment {
 	t.Helper()
 	var out bytes.Buffer
@@ -111,7 +111,7 @@ func salvage(t testing.TB, s *Segment, lose int) *Segment {
 	return saved
 }
 
-// checkFilters asks for each line's first word.
+// checkFilters tests the filters for each line's first word.
 func checkFilters(t testing.TB, s *Segment, all map[string][]entry) {
 	t.Helper()
 	for i := range s.Info().Streams {
@@ -148,7 +148,7 @@ func checkFilters(t testing.TB, s *Segment, all map[string][]entry) {
 	}
 }
 
-// Good blocks are copied, byte for byte; small ones are not left.
+// Large blocks are copied byte for byte; small ones are merged.
 func TestMergeCopiesWhatIsGood(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	var sources []*Segment
@@ -220,7 +220,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// A merge ends at each step where it is asked to.
+// A merge can be cancelled at every step.
 func TestMergeIsCancelled(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	var sources []*Segment
@@ -255,8 +255,8 @@ func TestMergeIsCancelled(t *testing.T) {
 	}
 }
 
-// Segments that are made so that the places of runs meet, or overflow, are not
-// merged into one that cannot be read.
+// Segments crafted so that sequence numbers of runs collide or overflow are not
+// merged into an unreadable one.
 func TestMergeRefusesPlaces(t *testing.T) {
 	made := func(seqs ...uint64) (p []byte, err error) {
 		var out bytes.Buffer

@@ -43,8 +43,8 @@ func filterOf(t testing.TB, s *Segment, n int) []byte {
 	return f
 }
 
-// However often and however many small blocks are merged, the filter of each
-// goes along once, and no block has more than maxParts of them.
+// However often and however many small blocks are merged, each filter is kept
+// once, and no block has more than maxParts of them.
 func TestFiltersStaySharp(t *testing.T) {
 	for _, c := range []struct{ segments, rows, streams, raw, blocks int }{
 		{100, 3, 3, 64 << 10, 7},    // as many as may be: 16 in a block
@@ -87,7 +87,8 @@ func TestFiltersStaySharp(t *testing.T) {
 		if n := s.Info().Blocks; n < c.blocks || n > c.blocks*3/2 {
 			t.Errorf("%+v: %d blocks, want about %d", c, n, c.blocks)
 		}
-		// What is in one line is found in one block, or, by chance, in another.
+		// A word of one line is found in one block or, by chance, in another
+		// too.
 		passed, asked := 0, 0
 		for i := 0; i < len(all); i += 1 + len(all)/300 {
 			asked++
@@ -101,14 +102,14 @@ func TestFiltersStaySharp(t *testing.T) {
 				}
 			}
 		}
-		// Of each word all keys seem to be in one of 256 filters at most.
+		// All keys of a word seem to be in at most one of 256 filters.
 		if limit := asked + asked*c.segments/64; passed < asked || passed > limit {
 			t.Errorf("%+v: %d words pass %d blocks, at most %d expected", c, asked, passed, limit)
 		}
 	}
 }
 
-// A block without a filter does not take away those of others.
+// A block without a filter does not drop those of others.
 func TestBlocksWithoutFiltersStayApart(t *testing.T) {
 	var sources []*Segment
 	for i := range 6 {
@@ -161,7 +162,7 @@ func TestBlocksWithoutFiltersStayApart(t *testing.T) {
 }
 
 // Of many sources, each with many streams in one small block, each byte is read
-// once, that of a filter twice.
+// once, those of filters twice.
 func TestMergeReadsOnce(t *testing.T) {
 	sources, _ := tiny(t, 40, 60, 60)
 	size, filters := int64(0), int64(0)

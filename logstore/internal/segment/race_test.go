@@ -2,5 +2,5 @@
 
 package segment
 
-// raceEnabled: pools drop what they are given now and then, and all is slow.
+// raceEnabled: pools drop items now and then, and everything is slow.
 const raceEnabled = true

@@ -45,8 +45,8 @@ func TestWrittenIsRead(t *testing.T) {
 	}
 }
 
-// Each word of each line is found in the filter of its block, and most blocks
-// are ruled out for a word of one.
+// Each word of each line is in the filter of its block, and most blocks are
+// ruled out for a word of one line.
 func TestMay(t *testing.T) {
 	entries := someEntries(rand.New(rand.NewPCG(3, 4)), 3000, 40)
 	p := pack(t, entries, Info{}, 2<<10, 20)
@@ -160,7 +160,7 @@ type short struct{}
 
 func (short) Write(p []byte) (int, error) { return len(p) - 1, nil }
 
-// The Writer gives away what it has in pieces.
+// The Writer writes in pieces.
 type pieces struct{ largest int }
 
 func (p *pieces) Write(b []byte) (int, error) { p.largest = max(p.largest, len(b)); return len(b), nil }
@@ -181,7 +181,7 @@ func TestWritesInPieces(t *testing.T) {
 	}
 }
 
-// A source whose reads fail.
+// A failing is a source with failing reads.
 type failing struct {
 	Source
 	err  error
@@ -232,7 +232,7 @@ func TestErrorsOfTheSource(t *testing.T) {
 		t.Errorf("Block: %v", err)
 	}
 
-	// A file that is shorter than it was told is damaged.
+	// A file shorter than the given size is damaged.
 	for _, n := range []int{0, 10, headerSize + footerSize, len(p) / 2, len(p) - 1} {
 		for _, src := range []Source{inMemory(p[:n]), inView(p[:n])} {
 			if _, err := Open(src, int64(len(p))); !isCorrupt(err) {
