@@ -142,7 +142,7 @@ func Measure(ctx context.Context, o Options, experiments ...Experiment) (*run.Ru
 		r.experiment(ctx, &experiments[i])
 	}
 	if ctx.Err() != nil {
-		r.run.Partial = fmt.Sprintf("%v after %v: %d of %d experiments were begun", context.Cause(ctx), time.Since(r.start).Round(time.Second), r.index+1, r.total)
+		r.run.Partial = &run.Partial{Cause: context.Cause(ctx).Error(), After: run.Nanos(time.Since(r.start)), Begun: r.index + 1, Of: r.total}
 	}
 	r.run.Duration = run.Nanos(time.Since(r.start))
 	r.run.Analyse()

@@ -217,7 +217,7 @@ func (b *benchFlags) finish(measured *run.Run, chosen selection, toStdout bool, 
 	if err := errors.Join(errs...); err != nil {
 		return failed(stderr, "bench", err)
 	}
-	if measured.Partial != "" {
+	if measured.Partial != nil {
 		return exitInterrupted
 	}
 	if len(failures(measured)) > 0 { // the report has them

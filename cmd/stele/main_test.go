@@ -241,7 +241,7 @@ func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Partial == "" {
+	if r.Partial == nil {
 		t.Error("the run is not marked partial")
 	}
 }

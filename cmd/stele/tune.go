@@ -213,7 +213,7 @@ func (o *tuneFlags) profileName() string {
 // interrupted reports whether a run was ended by a signal, and not by its
 // budget.
 func interrupted(measured *run.Run) bool {
-	return measured.Partial != "" && !strings.Contains(measured.Partial, errBudget.Error())
+	return measured.Partial != nil && measured.Partial.Cause != errBudget.Error()
 }
 
 // finish decides, writes everything and returns the exit code.

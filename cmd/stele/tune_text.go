@@ -60,8 +60,8 @@ func (t *tuneText) head(measured *run.Run) {
 	for _, note := range measured.Notes {
 		t.printf("note: %s\n", note)
 	}
-	if measured.Partial != "" {
-		t.printf("note: not complete: %s\n", measured.Partial)
+	if measured.Partial != nil {
+		t.printf("note: not complete: %s\n", report.Partial(measured.Partial))
 	}
 }
 

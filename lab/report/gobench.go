@@ -23,8 +23,8 @@ func GoBench(w io.Writer, r *run.Run) error {
 	// A comment, not configuration: benchstat compares only what agrees in its
 	// configuration, and two runs never agree in these.
 	fmt.Fprintf(g.w, "# Stele %s, seed %d, started %s\n", clean(r.Version), r.Seed, r.Started.UTC().Format(time.RFC3339))
-	if r.Partial != "" {
-		fmt.Fprintf(g.w, "# partial run: %s\n", clean(r.Partial))
+	if r.Partial != nil {
+		fmt.Fprintf(g.w, "# partial run: %s\n", Partial(r.Partial))
 	}
 	for _, place := range placesOf(r) {
 		for _, res := range r.Results {

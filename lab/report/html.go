@@ -145,7 +145,7 @@ type matrixCellView struct{ Text, Class string }
 func newPage(r *run.Run) *page {
 	p := &page{
 		Title:    "Stele report, " + r.Started.UTC().Format("2 January 2006"),
-		Headline: headline(r), Settings: clean(settingsLine(r)), Partial: clean(r.Partial),
+		Headline: headline(r), Settings: clean(settingsLine(r)), Partial: Partial(r.Partial),
 		Method: newMethod(r),
 	}
 	for _, n := range r.Notes {

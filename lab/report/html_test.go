@@ -36,7 +36,7 @@ func TestFullRunStaysSmall(t *testing.T) {
 func TestHTMLEscapes(t *testing.T) {
 	const evil = `</title></script><img src=x onerror=alert(1)>"'&{{.}}`
 	r := runtest.Sample()
-	r.Version, r.Partial, r.Notes, r.Command, r.Settings.Test = evil, evil, []string{evil}, []string{evil}, evil
+	r.Version, r.Partial, r.Notes, r.Command, r.Settings.Test = evil, &run.Partial{Cause: evil}, []string{evil}, []string{evil}, evil
 	r.Places[0].Name = evil
 	r.Places[0].Environment.CPU = evil
 	r.Places[0].Environment.Warnings[0].Text = evil

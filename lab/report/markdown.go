@@ -56,8 +56,8 @@ func (m *markdown) row(cells ...string) { m.printf("| %s |\n", strings.Join(cell
 
 func (m *markdown) head(r *run.Run) {
 	m.printf("# %s\n\n%s\n\n", escapeMarkdown(headline(r)), escapeMarkdown(settingsLine(r)))
-	if r.Partial != "" {
-		m.printf("> **Partial run.** %s\n\n", escapeMarkdown(r.Partial))
+	if r.Partial != nil {
+		m.printf("> **Partial run.** %s\n\n", escapeMarkdown(Partial(r.Partial)))
 	}
 	for _, n := range r.Notes {
 		m.printf("> %s\n\n", escapeMarkdown(n))

@@ -71,8 +71,8 @@ func (p *printer) para(lead string, s style, text string) {
 func (p *printer) head(r *run.Run) {
 	p.line(p.paint(bold, headline(r)))
 	p.para("", dim, settingsLine(r))
-	if r.Partial != "" {
-		p.para("PARTIAL RUN: ", red, r.Partial)
+	if r.Partial != nil {
+		p.para("PARTIAL RUN: ", red, Partial(r.Partial))
 	}
 	for _, pl := range r.Places {
 		p.line("")

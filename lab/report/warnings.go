@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/stele-go/stele/lab/run"
 )
@@ -78,6 +79,17 @@ func refusals(res *run.Result) []string {
 func cutText(c *run.Cut) string {
 	return fmt.Sprintf("Too few rounds: the budget had room for %d of the %d rounds that a verdict takes; with their pilots they took %s. A longer budget brings a verdict.",
 		c.Rounds, c.Needed, wall(c.Took))
+}
+
+// Partial says why a run is not complete; "" where it is.
+func Partial(p *run.Partial) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Of == 0:
+		return clean(p.Cause)
+	}
+	return clean(fmt.Sprintf("%s after %v: %d of %d experiments were begun", p.Cause, time.Duration(p.After).Round(time.Second), p.Begun, p.Of))
 }
 
 // PlaceWarning words a warning about a place: what is doubtful, why it matters

@@ -198,11 +198,11 @@ func (c *comparer) run() {
 		c.problem(Mismatch{Code: MismatchSchema, Old: c.old.Schema, New: c.new.Schema})
 		return
 	}
-	if c.old.Partial != "" {
-		c.difference(Mismatch{Code: MismatchPartial, Field: "old", Old: c.old.Partial})
+	if c.old.Partial != nil {
+		c.difference(Mismatch{Code: MismatchPartial, Field: "old", Old: c.old.Partial.Cause})
 	}
-	if c.new.Partial != "" {
-		c.difference(Mismatch{Code: MismatchPartial, Field: "new", New: c.new.Partial})
+	if c.new.Partial != nil {
+		c.difference(Mismatch{Code: MismatchPartial, Field: "new", New: c.new.Partial.Cause})
 	}
 	if a, b := c.old.Settings.InProcess, c.new.Settings.InProcess; a != b {
 		c.mismatch(Mismatch{Code: MismatchSetting, Field: "in_process", Old: fmt.Sprint(a), New: fmt.Sprint(b)})

@@ -52,11 +52,11 @@ func TestReadReturnsWhatWasWritten(t *testing.T) {
 
 func TestReadTakesARunWithoutResults(t *testing.T) {
 	var buf bytes.Buffer
-	if err := (&Run{Settings: Settings{Test: TestBootstrap}, Partial: "cancelled"}).Write(&buf); err != nil {
+	if err := (&Run{Settings: Settings{Test: TestBootstrap}, Partial: &Partial{Cause: "cancelled"}}).Write(&buf); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Read(&buf)
-	if err != nil || len(r.Results) != 0 || r.Partial != "cancelled" {
+	if err != nil || len(r.Results) != 0 || r.Partial == nil || r.Partial.Cause != "cancelled" {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }

@@ -19,6 +19,19 @@ func fromVersion1(data []byte) ([]byte, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, err
 	}
+	if text, ok := r["partial"]; ok {
+		var p Partial
+		if err := json.Unmarshal(text, &p.Cause); err != nil {
+			return nil, err
+		}
+		delete(r, "partial")
+		if p.Cause != "" {
+			var err error
+			if r["partial"], err = json.Marshal(&p); err != nil {
+				return nil, err
+			}
+		}
+	}
 	var results []map[string]json.RawMessage
 	if err := json.Unmarshal(r["results"], &results); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -59,6 +60,14 @@ func TestReadVersion1(t *testing.T) {
 	}
 	if report := Compare(r, again, CompareOptions{Force: true}); len(report.Problems)+len(report.Differences) != 0 || len(report.Rows) == 0 {
 		t.Errorf("compared with itself: %+v", report)
+	}
+}
+
+// Why a run was not complete was stored as a sentence.
+func TestPartialFromVersion1(t *testing.T) {
+	r, err := Read(strings.NewReader(`{"schema":"stele.run/1","settings":{"test":"bootstrap"},"partial":"interrupted","results":[]}`))
+	if err != nil || r.Partial == nil || *r.Partial != (Partial{Cause: "interrupted"}) {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -26,13 +26,21 @@ type Run struct {
 	Started  time.Time `json:"started"`           //
 	Duration Nanos     `json:"duration_ns"`       // wall time of the whole run
 	Seed     uint64    `json:"seed"`              // of the order of blocks and of the bootstrap
-	Partial  string    `json:"partial,omitempty"` // why the run is not complete; empty when it is
+	Partial  *Partial  `json:"partial,omitempty"` // why the run is not complete; nil when it is
 	Settings Settings  `json:"settings"`          // what the run was asked to do
 	Clock    Clock     `json:"clock"`             // what reading the clock cost here
 	Places   []Place   `json:"places"`            // where it was measured
 	Results  []*Result `json:"results"`           // one an experiment and place
 	Claims   []Claim   `json:"claims,omitempty"`  // verdicts on published claims
 	Notes    []string  `json:"notes,omitempty"`   // what a reader should know about the whole run
+}
+
+// A Partial says why a run is not complete.
+type Partial struct {
+	Cause string `json:"cause"`              // the text of an error; a sentence in a run of version 1
+	After Nanos  `json:"after_ns,omitempty"` // since the run started
+	Begun int    `json:"experiments_begun,omitempty"`
+	Of    int    `json:"experiments,omitempty"` // that were to be run; 0 in a run of version 1
 }
 
 // Nanos is a duration in nanoseconds.

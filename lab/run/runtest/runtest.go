@@ -71,7 +71,7 @@ func Sample() *run.Run {
 	r := &run.Run{
 		Schema: run.Schema, Version: "v0.1.0", Command: []string{"stele", "bench", "mkdir", "--fs", "ext4,tmpfs", "--mix-levels"},
 		Started: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), Duration: run.Nanos(9*time.Minute + 41*time.Second),
-		Seed: 20260314, Partial: "interrupted after 20 of 30 rounds; everything below was measured in those 20",
+		Seed: 20260314, Partial: &run.Partial{Cause: "interrupted", After: 93e9, Begun: 3, Of: 7},
 		Settings: run.Settings{Rounds: sampleRounds, BlockTime: run.Nanos(50 * time.Millisecond), Tolerance: .05, Test: "bootstrap", MixLevels: true},
 		Clock:    run.Clock{PerReading: 41, PerOp: 46.3, Resolution: 1},
 		Places: []run.Place{

@@ -106,7 +106,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		fmt.Fprintln(stderr, "stele-peers:", err)
 		return 1
-	case r.Partial != "":
+	case r.Partial != nil:
 		return 130
 	}
 	for _, res := range r.Results {
