@@ -16,6 +16,8 @@ import (
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 // umask is that of the test process.
@@ -290,11 +292,7 @@ func TestProtectedSymlinks(t *testing.T) {
 
 // A mount with nosymfollow leads nowhere by symlinks, for us neither.
 func TestNoSymFollow(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSYMFOLLOW, "size=1m"); err != nil {
-		t.Skip("no such mount here: ", err)
-	}
-	defer unix.Unmount(dir, unix.MNT_DETACH)
+	dir := filetest.Tmpfs(t, unix.MS_NOSYMFOLLOW, "size=1m")
 	link := filepath.Join(dir, "link")
 	must(t, os.WriteFile(filepath.Join(dir, "target"), []byte("old"), 0o600))
 	must(t, os.Symlink("target", link))

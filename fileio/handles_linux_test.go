@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/fileio"
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
@@ -100,15 +100,6 @@ func TestOpenBelowARootOfSwaps(t *testing.T) {
 	t.Logf("opened %d times, refused %d times", opened, refused)
 }
 
-// allocated runs f and tells how many bytes of memory it made.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // A file that says that it is of any size makes no memory of that size, and
 // keeps nobody.
 func TestHugeSparseFiles(t *testing.T) {
@@ -127,7 +118,7 @@ func TestHugeSparseFiles(t *testing.T) {
 	t.Logf("%d bytes", size)
 	eachWay(t, func(t *testing.T, way fileio.Way) {
 		for _, pattern := range []fileio.Pattern{fileio.Unknown, fileio.Sequential, fileio.Random} {
-			made := allocated(func() {
+			made := filetest.Allocated(func() {
 				r, err := fileio.Open(name, fileio.Options{Way: way, Pattern: pattern})
 				if way == fileio.Mapped && err != nil {
 					return // of the address space
@@ -168,7 +159,7 @@ func TestHugeSparseFiles(t *testing.T) {
 		}
 	})
 	dst := create(t)
-	made := allocated(func() {
+	made := filetest.Allocated(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		o := fileio.CopyOptions{Sparse: true, Trace: func(fileio.Op) { cancel() }}
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -181,7 +172,7 @@ func TestHugeSparseFiles(t *testing.T) {
 	if made > 8<<20 {
 		t.Errorf("Copy made %d bytes of memory", made)
 	}
-	made = allocated(func() {
+	made = filetest.Allocated(func() {
 		g := create(t)
 		w := newWriter(t, g, fileio.WriterOptions{Preallocate: 1<<63 - 1})
 		_, err := w.WriteString("text")

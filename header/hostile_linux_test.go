@@ -6,24 +6,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 // memoryMost is what a hostile file may make this package take at most, in
 // bytes, whatever lengths it tells.
 const memoryMost = 1 << 20
-
-// allocated is how much memory do takes in all.
-func allocated(do func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	do()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // hostile makes a sparse file that has the attributes that attrs gives for its inode.
 func hostile(t *testing.T, size int64, attrs func(inode uint64) map[string][]byte) string {
@@ -60,13 +52,13 @@ func TestHostileRecord(t *testing.T) {
 			return map[string][]byte{recordName: b}
 		})
 		var err error
-		if n := allocated(func() { _, err = Read(t.Context(), name, Options{}) }); n > memoryMost {
+		if n := filetest.Allocated(func() { _, err = Read(t.Context(), name, Options{}) }); n > memoryMost {
 			t.Errorf("a record of %d bytes takes %d bytes of memory", size, n)
 		}
 		if !errors.Is(err, ErrNoHeader) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
-		if n := allocated(func() { _, err = Replace(t.Context(), name, []byte("x"), Options{}) }); n > memoryMost || !errors.Is(err, ErrNoHeader) {
+		if n := filetest.Allocated(func() { _, err = Replace(t.Context(), name, []byte("x"), Options{}) }); n > memoryMost || !errors.Is(err, ErrNoHeader) {
 			t.Errorf("replace: a record of %d bytes takes %d bytes of memory, %v", size, n, err)
 		}
 	}
@@ -93,7 +85,7 @@ func TestHostileIntent(t *testing.T) {
 				return map[string][]byte{intentName: b}
 			})
 			var err error
-			n := allocated(func() { _, err = Recover(t.Context(), file, Options{}) })
+			n := filetest.Allocated(func() { _, err = Recover(t.Context(), file, Options{}) })
 			if n > memoryMost {
 				t.Errorf("takes %d bytes of memory, %v", n, err)
 			}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 // What somebody writes without the lock, while a new file is made, is not
@@ -293,11 +295,7 @@ func TestChainsOfLinks(t *testing.T) {
 
 // A mount with nosymfollow leads nowhere by symlinks, for us neither.
 func TestNoSymFollow(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSYMFOLLOW, "size=1m"); err != nil {
-		t.Skip("no such mount here: ", err)
-	}
-	defer unix.Unmount(dir, unix.MNT_DETACH)
+	dir := filetest.Tmpfs(t, unix.MS_NOSYMFOLLOW, "size=1m")
 	link := filepath.Join(dir, "link")
 	must(t, os.WriteFile(filepath.Join(dir, "target"), []byte("old"), 0o600))
 	must(t, os.Symlink("target", link))

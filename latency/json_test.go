@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 func TestJSONIsStable(t *testing.T) {
@@ -69,11 +70,9 @@ func TestHostileJSONIsRefused(t *testing.T) {
 // stays small.
 func TestHostileJSONTakesLittleMemory(t *testing.T) {
 	in := []byte(`{"buckets":[` + strings.Repeat("0,", 32<<20) + `0]}`)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	err := new(Snapshot).UnmarshalJSON(in)
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > 1<<20 {
+	var err error
+	n := filetest.Allocated(func() { err = new(Snapshot).UnmarshalJSON(in) })
+	if err == nil || n > 1<<20 {
 		t.Errorf("64 MiB of buckets: error %v, %d bytes of memory; want an error, and at most 1 MiB", err, n)
 	}
 }

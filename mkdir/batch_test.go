@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/internal/wine"
 	"github.com/stele-go/stele/mkdir"
 )
@@ -207,7 +208,7 @@ func TestBatchDiskFull(t *testing.T) {
 	halfWay(t, func(t *testing.T, dir string) (cure func(), want error) {
 		return func() { remountInodes(t, filepath.Dir(dir), 1000) }, syscall.ENOSPC
 	}, func(t *testing.T) string {
-		dir := filepath.Join(mountTmpfs(t, "nr_inodes=61"), "d") // below the mount point, for OneMount
+		dir := filepath.Join(filetest.Tmpfs(t, 0, "nr_inodes=61"), "d") // below the mount point, for OneMount
 		must(t, os.Mkdir(dir, 0o755))
 		return dir
 	})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 func umask(m int) (restore func()) {
@@ -15,28 +17,10 @@ func umask(m int) (restore func()) {
 	return func() { syscall.Umask(old) }
 }
 
-// mountTmpfs mounts a tmpfs for the test.
-func mountTmpfs(t *testing.T, options string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if os.Geteuid() != 0 {
-		t.Skip("mounting needs root")
-	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
-		t.Skip("cannot mount a tmpfs: ", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 // readOnlyFS returns a read-only file system that holds one directory.
 func readOnlyFS(t *testing.T, name string) string {
 	t.Helper()
-	dir := mountTmpfs(t, "size=1m")
+	dir := filetest.Tmpfs(t, 0, "size=1m")
 	if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -6,11 +6,6 @@ import "testing"
 
 func umask(int) (restore func()) { return func() {} }
 
-func mountTmpfs(t *testing.T, _ string) string {
-	t.Skip("needs Linux")
-	return ""
-}
-
 func readOnlyFS(t *testing.T, _ string) string {
 	t.Skip("needs Linux")
 	return ""

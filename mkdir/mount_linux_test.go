@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/mkdir"
 )
 
 // A bind mount of the same file system has the same device number: it is the
 // mount that counts.
 func TestOneMount(t *testing.T) {
-	dir := mountTmpfs(t, "size=1m")
+	dir := filetest.Tmpfs(t, 0, "size=1m")
 	for _, p := range []string{"root/in", "root/other", "root/same", "elsewhere/sub"} {
 		must(t, os.MkdirAll(filepath.Join(dir, p), 0o755))
 	}
@@ -67,7 +68,7 @@ func TestOneMount(t *testing.T) {
 
 // The root itself is reached without following a symlink, and within one mount.
 func TestRootIsConfined(t *testing.T) {
-	dir := mountTmpfs(t, "size=1m")
+	dir := filetest.Tmpfs(t, 0, "size=1m")
 	must(t, os.MkdirAll(filepath.Join(dir, "a/mount"), 0o755))
 	must(t, os.Symlink("a", filepath.Join(dir, "link")))
 	bind(t, t.TempDir(), filepath.Join(dir, "a/mount"))

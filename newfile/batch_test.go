@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/newfile"
 )
 
@@ -118,7 +119,7 @@ func TestBatchFails(t *testing.T) {
 
 // A disk that gets full leaves what was made, and says so.
 func TestBatchDiskFull(t *testing.T) {
-	dir := mountTmpfs(t, "size=1m,nr_inodes=40")
+	dir := filetest.Tmpfs(t, 0, "size=1m,nr_inodes=40")
 	d := openAt(t, dir, newfile.Options{})
 	made, err := d.Batch(t.Context(), names(100), 0o600, nil)
 	if !errors.Is(err, errNoSpace) || made == 0 || made != countFiles(t, dir) {

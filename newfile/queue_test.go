@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/newfile"
 )
 
@@ -296,7 +297,7 @@ func TestQueueStorm(t *testing.T) {
 
 // On a full disk each request is answered, with a file or ENOSPC.
 func TestQueueDiskFull(t *testing.T) {
-	dir := mountTmpfs(t, "size=1m,nr_inodes=40")
+	dir := filetest.Tmpfs(t, 0, "size=1m,nr_inodes=40")
 	d := openAt(t, dir, newfile.Options{})
 	q := openQueue(t, d, newfile.QueueOptions{})
 	var files, full atomic.Int64

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/newfile"
 )
 
@@ -167,7 +168,7 @@ func TestRootAgainstSwaps(t *testing.T) {
 // A mount point in the place of a sub-folder, a bind mount of the same file
 // system too.
 func TestRootOneMount(t *testing.T) {
-	dir := mountTmpfs(t, "size=1m")
+	dir := filetest.Tmpfs(t, 0, "size=1m")
 	for _, p := range []string{"d", "elsewhere"} {
 		must(t, os.Mkdir(filepath.Join(dir, p), 0o755))
 	}

@@ -1,5 +1,6 @@
-// Package filetest sets up files for tests: files that are not regular, and a user
-// without permissions. Only tests import it.
+// Package filetest sets up files for tests: files that are not regular, file systems in
+// memory, a user without permissions. It also tells how much memory reading a hostile
+// file takes. Only tests import it.
 package filetest
 
 import (
@@ -33,6 +34,25 @@ func Irregular(t *testing.T) map[string]func(name string) error {
 			return l.Close()
 		},
 	}
+}
+
+// Tmpfs mounts a tmpfs with the given flags and options for the test, and returns its
+// root. It skips the test where that is not possible.
+func Tmpfs(t *testing.T, flags uintptr, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", flags, options); err != nil {
+		t.Skip("cannot mount a tmpfs: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // AsNobody calls f with the file permissions of a user who owns nothing, on a thread of

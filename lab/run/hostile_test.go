@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 // zeros is a long file of one byte, and counts what is read of it.
@@ -32,21 +33,12 @@ func (z *zeros) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// allocated is what f takes from memory in all.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // Of a file that is no run no more is read than shows that, however long it is.
 func TestReadOfHugeFiles(t *testing.T) {
 	for _, c := range []byte{0, ' ', '[', 'x'} {
 		z := &zeros{byte: c, left: 10 << 30}
 		var err error
-		took := allocated(func() { _, err = Read(z) })
+		took := filetest.Allocated(func() { _, err = Read(z) })
 		if err == nil || !strings.Contains(err.Error(), "not a Stele run") {
 			t.Errorf("%q: %v", c, err)
 		}
@@ -71,7 +63,7 @@ func TestHistogramOfAnotherRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	took := allocated(func() { err = new(Histogram).UnmarshalJSON(text) })
+	took := filetest.Allocated(func() { err = new(Histogram).UnmarshalJSON(text) })
 	if err == nil || !strings.Contains(err.Error(), "5 digits") {
 		t.Error(err)
 	}
@@ -98,7 +90,7 @@ func TestHistogramDamaged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if took := allocated(func() { new(Histogram).UnmarshalJSON(text) }); took > 1<<20 {
+		if took := filetest.Allocated(func() { new(Histogram).UnmarshalJSON(text) }); took > 1<<20 {
 			t.Errorf("%s: %d bytes", what, took)
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
@@ -37,15 +37,15 @@ func FuzzSegment(f *testing.F) {
 // everything calls every function on a segment.
 func everything(t *testing.T, p []byte) {
 	size := int64(len(p))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	s, err := Open(inMemory(p), size)
-	if err != nil {
-		s, _, err = Scan(t.Context(), inView(p), size, Info{})
-	}
-	runtime.ReadMemStats(&after)
-	if most := uint64(1<<20 + 200*size); after.TotalAlloc-before.TotalAlloc > most {
-		t.Fatalf("%d bytes of memory for a file of %d", after.TotalAlloc-before.TotalAlloc, size)
+	var s *Segment
+	var err error
+	took := filetest.Allocated(func() {
+		if s, err = Open(inMemory(p), size); err != nil {
+			s, _, err = Scan(t.Context(), inView(p), size, Info{})
+		}
+	})
+	if most := uint64(1<<20 + 200*size); took > most {
+		t.Fatalf("%d bytes of memory for a file of %d", took, size)
 	}
 	if err != nil {
 		return

@@ -3,9 +3,9 @@ package segment
 import (
 	"bytes"
 	"io"
-	"runtime"
 	"testing"
 
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
@@ -137,11 +137,7 @@ func TestSparseFilesTakeLittleMemory(t *testing.T) {
 // littleMemory fails the test if f allocates much memory.
 func littleMemory(t *testing.T, f func() error) (bytes uint64, err error) {
 	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	err = f()
-	runtime.ReadMemStats(&after)
-	if bytes = after.TotalAlloc - before.TotalAlloc; bytes > 4*maxRead {
+	if bytes = filetest.Allocated(func() { err = f() }); bytes > 4*maxRead {
 		t.Errorf("%d MiB of memory; want %d at most", bytes>>20, 4*maxRead>>20)
 	}
 	return bytes, err
