@@ -72,7 +72,7 @@ type Variant struct {
 	Run func(b *B) error
 }
 
-// Func is a variant whose operation is one call of op. A variant that has
+// Func returns a variant whose operation is one call of op. A variant that has
 // something to prepare sets Run itself. The call through op is part of what
 // is measured, a nanosecond or two.
 func Func(name string, p durability.Promise, op func() error) Variant {

@@ -61,7 +61,7 @@
 //   - Taking the result of a query for complete before the channel of Ready is
 //     closed. Such a query ends with ErrReplaying.
 //   - Keeping Result.Line beyond the next step of the iteration. Copy it.
-//   - Putting into a label what differs in each line, such as a request's id. Each
+//   - A label whose value differs in each line, such as the ID of a request. Each
 //     set of labels is a stream, which takes memory as long as it has entries. Use
 //     metadata.
 //   - Calling Close without Seal where the next Open must be fast. Close leaves

@@ -31,7 +31,7 @@ var (
 
 	// The reasons of a Rejection.
 
-	ErrTooOld  = errors.New("entry is too old")               // before 1970, or by Options.LateWindow
+	ErrTooOld  = errors.New("entry is too old")               // before 1970, or by more than Options.LateWindow
 	ErrExpired = errors.New("entry has expired")              // older than Options.Retention
 	ErrFuture  = errors.New("entry is too far in the future") // later than Options.FutureWindow allows
 	ErrTooLong = errors.New("line is too long")               // longer than Options.MaxLine

@@ -15,7 +15,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// A SegmentInfo is what a segment says of itself.
+// A SegmentInfo describes a segment as its index does; see Err.
 type SegmentInfo struct {
 	File string
 	Size int64 // bytes

@@ -16,7 +16,8 @@ import (
 // A SegmentInspection is a segment opened for inspection. The caller closes it.
 type SegmentInspection struct {
 	SegmentInfo
-	// Lost is what cannot be read of a segment whose index is damaged.
+	// Lost has an error for each part of a segment with a damaged index that cannot be
+	// read.
 	Lost []error
 
 	file *fileio.Reader

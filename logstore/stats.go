@@ -17,7 +17,7 @@ type Stats struct {
 
 	Streams int // that have entries
 
-	// What is in memtables.
+	// The content of the memtables.
 	MemoryEntries int64
 	MemoryLines   int64 // bytes of lines and metadata
 	MemoryUsed    int64 // bytes of memory, at most MemoryLimit
@@ -34,7 +34,7 @@ type Stats struct {
 	Compactions, CompactedBytes int64
 	// Segments deleted by Retention or RetainBytes.
 	Retired int64
-	// Segments found damaged since Open, their lost entries as far as the
+	// Segments found damaged since Open, the entries lost with them where the
 	// number is known, and the segments in quarantine, earlier ones included.
 	Damaged, LostEntries, Quarantined int64
 	OpenFiles                         int64 // segments that are open

@@ -50,12 +50,12 @@ type Suite struct {
 	Claims []claims.Claim
 }
 
-// List returns every suite. The caller owns what it gets. Suite log has the
-// lines of CorpusEnv.
+// List returns every suite, each time a new slice. Suite log has the lines that
+// logs.CorpusEnv names.
 func List() []Suite { return ListOf(os.Getenv(logs.CorpusEnv)) }
 
-// ListOf is List with the lines of suite log from the folder corpus, "" for
-// lines that are made up.
+// ListOf is List with the lines of suite log from the folder corpus, or generated
+// lines if that is "".
 func ListOf(corpus string) []Suite {
 	return []Suite{
 		{

@@ -17,7 +17,7 @@ import (
 // capabilities may be added without the number growing.
 const ProbeSchema = "stele.probe/1"
 
-// Capabilities are what the file system under a folder can do.
+// Capabilities lists the abilities of the file system under a folder.
 type Capabilities struct {
 	Schema       string          `json:"schema"`
 	Environment  run.Environment `json:"environment"`
@@ -28,7 +28,7 @@ type Capabilities struct {
 const (
 	Yes      = "yes"       // tried, and the result was looked at
 	No       = "no"        // the kernel or the file system refused it, or did something else
-	NotTried = "not tried" // or the try failed for a reason of its own; Detail tells
+	NotTried = "not tried" // or the try failed for another reason: see Detail
 )
 
 // A Capability is one thing that a file system can do or not.
@@ -36,7 +36,7 @@ type Capability struct {
 	Name      string `json:"name"` // the kernel's own: "O_TMPFILE"
 	Supported string `json:"supported"`
 	Detail    string `json:"detail,omitempty"` // the refusal, or figures such as an alignment
-	Doc       string `json:"doc"`              // what it is good for
+	Doc       string `json:"doc"`              // its use
 }
 
 // Get returns the capability of that name.

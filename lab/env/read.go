@@ -3,10 +3,10 @@
 //
 // # Mistakes to avoid
 //
-//   - Taking an empty field or 0 for an answer. run.Environment.Unknown says of each
-//     that could not be read why.
-//   - Trusting what a virtual disk says of itself: WriteCache and Rotational are
-//     what the device reports, and a hypervisor may report anything.
+//   - Taking an empty field or 0 for an answer. run.Environment.Unknown has the
+//     reason for each field that could not be read.
+//   - Trusting a virtual disk about itself: WriteCache and Rotational are as the
+//     device reports them, and a hypervisor may report anything.
 //   - Probing a busy file system while others wait for it: Probe calls syncfs.
 package env
 

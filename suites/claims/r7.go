@@ -49,7 +49,7 @@ func claimR7() Claim {
 		Needs:     onDisk,
 		verdict:   judgeR7,
 	}
-	for _, hz := range syncs.Rates {
+	for _, hz := range syncs.Rates() {
 		c.Experiments = append(c.Experiments, r7(hz))
 	}
 	return c
@@ -59,32 +59,33 @@ func claimR7() Claim {
 // the times themselves belong to other machines.
 func judgeR7(f *found) finding {
 	var text strings.Builder
-	means, jitter := make([]run.Estimate, len(syncs.Rates)), make([]run.Estimate, len(syncs.Rates))
-	for i, hz := range syncs.Rates {
+	rates := syncs.Rates()
+	means, jitter := make([]run.Estimate, len(rates)), make([]run.Estimate, len(rates))
+	for i, hz := range rates {
 		e := r7(hz)
 		means[i] = f.time(e.ID(), syncs.WayFsync)
 		jitter[i] = f.metric(e.ID(), syncs.WayFsync, syncs.JitterMetric)
 		fmt.Fprintf(&text, "%d Hz: %s +-%s%s; ", hz, lasting(means[i]), lasting(jitter[i]), f.spread(e.ID(), syncs.WayFsync))
 	}
 	tier := r7Tiers[0]
-	if at := means[slices.Index(syncs.Rates, 20)].Median; math.Abs(math.Log(at/r7Tiers[1].mean)) < math.Abs(math.Log(at/tier.mean)) {
+	if at := means[slices.Index(rates, 20)].Median; math.Abs(math.Log(at/r7Tiers[1].mean)) < math.Abs(math.Log(at/tier.mean)) {
 		tier = r7Tiers[1]
 	}
-	fmt.Fprintf(&text, "%s.", syncs.JumpText(syncs.Rates, jitter))
+	fmt.Fprintf(&text, "%s.", syncs.JumpText(rates, jitter))
 
 	rate := func(i int) float64 {
-		if i == len(syncs.Rates) {
+		if i == len(rates) {
 			return math.Inf(1)
 		}
-		return float64(syncs.Rates[i])
+		return float64(rates[i])
 	}
 	lo, hi := syncs.JitterJump(jitter)
 	want := float64(tier.jumpAt)
-	last := slices.Index(syncs.Rates, tier.lastRate)
+	last := slices.Index(rates, tier.lastRate)
 	share := quotient(jitter[last], means[last])
 	claimed := tier.jitter / tier.mean
 	why := fmt.Sprintf("%s A jump past %d Hz is one at %d Hz, the next rate here, and was asked for, as the mean is nearer to that of the %s tier; and jitter at %d Hz of the claimed %.2f of the mean, to within 25 %%: it is %s. The times belong to other machines.",
-		syncs.JitterRule, tier.past, tier.jumpAt, tier.name, tier.lastRate, claimed, factor(share))
+		syncs.JitterRule(), tier.past, tier.jumpAt, tier.name, tier.lastRate, claimed, factor(share))
 	verdict, why := decide(why, "whether the jump or the size of the jitter is meant",
 		within(run.Estimate{Lo: rate(lo), Hi: rate(hi)}, want, want), near(share, claimed))
 	return finding{text.String(), verdict, why}

@@ -27,8 +27,8 @@ const scaleFiles = 10_000
 // batchFiles is the number of files of one operation of experiment batch.
 const batchFiles = 1000
 
-// LeftOversQuick and LeftOversMany are how many files are in the folder
-// already that experiment left-overs makes more in.
+// LeftOversQuick and LeftOversMany are the numbers of files that the folder of
+// experiment left-overs holds before the experiment adds more.
 const (
 	LeftOversQuick = 100_000
 	LeftOversMany  = 2_800_000

@@ -18,8 +18,8 @@ import (
 // leftOverPrefix begins the names of left-overs, and of nothing else.
 const leftOverPrefix = "left-over-"
 
-// LeftOvers returns the folder that as many empty files are in as the parameter left
-// says, and a function that removes everything else from it.
+// LeftOvers returns a folder with as many empty files as the parameter left says,
+// and a function that removes everything else from it.
 func LeftOvers(b *lab.B) (dir string, restore func() error, err error) {
 	n, err := job.Int(b, "left", 1, 100_000_000)
 	if err != nil {

@@ -191,7 +191,7 @@ func queueSubmit(level durability.Level) Way {
 		})
 }
 
-// Answers waits until each request that was sent has been answered.
+// Answers counts the requests sent and those answered; its Wait waits for the rest.
 type Answers struct {
 	open atomic.Int64
 	mu   sync.Mutex

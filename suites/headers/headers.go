@@ -119,7 +119,7 @@ func sizeOf(name string) (int64, error) {
 	return 0, setting.Wrong("suites: parameter size", name, "1KiB, 1MiB, 10MiB or 100MiB")
 }
 
-// Head is a header of n bytes, of which each line is text.
+// Head returns a header of n bytes: lines of text.
 func Head(n int) []byte {
 	line := []byte("// what stands here stands before the first byte of the old file\n")
 	return append(bytes.Repeat(line, n/len(line)+1)[:n-1:n-1], '\n')

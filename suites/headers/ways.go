@@ -60,7 +60,9 @@ func readAndRewrite(level durability.Level) Way {
 	return w
 }
 
-// RewritePlain is what most programs do.
+// RewritePlain reads the whole file and writes it again behind head, as most
+// programs do. It syncs nothing, and a crash may leave a part of the file
+// (durability.Torn).
 func RewritePlain(name string, head []byte) error {
 	content, err := os.ReadFile(name)
 	if err != nil {
@@ -137,8 +139,9 @@ func insertWith(p durability.Promise, o header.Options) func(name string, head [
 	}
 }
 
-// AsPromised returns an errors.ErrUnsupported where a place cannot insert the way that
-// was asked for, or keeps another promise than p. Other errors are returned as they are.
+// AsPromised returns an errors.ErrUnsupported if the place cannot insert in the way
+// that was asked for, or if r promises other than p. It returns other errors as they
+// are.
 func AsPromised(r header.Result, err error, p durability.Promise) error {
 	switch {
 	case errors.Is(err, header.ErrStrategy):

@@ -90,7 +90,7 @@ func openLogFile(name string, systems *logSystems) (*logFile, error) {
 	return l, nil
 }
 
-// Labels are those of each stream.
+// Labels returns the labels of the streams, in the order of Line.Stream.
 func (l *logSystems) Labels() []logstore.Labels {
 	list := make([]logstore.Labels, len(l.streams))
 	for i, s := range l.streams {

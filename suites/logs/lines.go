@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Lines makes realistic log lines, the same ones for the same seed: either
-// of the systems in lines_systems.go, or by going through real logs over
-// and over (lines_corpus.go), with times, numbers and ids that change as
-// in life. Lines are about 140 bytes on average, of some 400 streams, of which
-// a few have most of the lines. It is for one goroutine; Fork makes more.
+// Lines generates realistic log lines, the same ones for the same seed: those of
+// built-in systems (lines_systems.go), or of real logs, repeated for as long as
+// lines are asked for (lines_corpus.go). Times, numbers and IDs change as they do
+// in real logs. A line has about 140 bytes on average; some 400 streams share the
+// lines, and a few of them have most. Lines is for one goroutine; Fork makes more.
 type Lines struct {
 	*logSystems
 	// now is the time of the last line. It grows by 131 us a line on average.
@@ -29,7 +29,7 @@ type Lines struct {
 // A Line is a line and the labels of its stream.
 type Line struct {
 	App, Host, Level string
-	Stream           int    // index into streams
+	Stream           int    // index into Lines.Labels
 	Time             int64  // ns; whole milliseconds for half of the systems
 	Line             []byte // valid until the next line is made
 }
@@ -94,7 +94,7 @@ func NewLines(seed uint64, corpus string) (*Lines, error) {
 }
 
 // Fork returns another sequence of lines of the same systems and streams,
-// which starts at logStart. It has none of the words that were planted.
+// which starts early in 2026 again. It has none of the planted words.
 func (l *Lines) Fork(seed uint64) *Lines {
 	f := &Lines{logSystems: l.logSystems, now: logStart, rng: *rand.NewPCG(seed, 0x10911e5)}
 	f.hosts = make([]logHost, len(l.systems)*logHosts)
@@ -113,7 +113,7 @@ func (l *Lines) Fork(seed uint64) *Lines {
 	return f
 }
 
-// Next makes the next line.
+// Next stores the next line in e.
 func (l *Lines) Next(e *Line) {
 	r := l.rng.Uint64()
 	system, host := int(l.system[byte(r)]), int(l.host[byte(r>>8)])

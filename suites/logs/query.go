@@ -22,11 +22,11 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// The words that are planted: rareOf of them, each in RareEach lines.
-const (
-	rareOf   = 100
-	RareEach = 3
-)
+// rareOf is the number of rare words.
+const rareOf = 100
+
+// RareEach is the number of lines that have a rare word, for each of the words.
+const RareEach = 3
 
 // RareWord returns the word of number i, counted modulo the number of words.
 func RareWord(i int) string { return fmt.Sprintf("stelemark%03d", i%rareOf) }

@@ -38,6 +38,7 @@ type Way = job.Way[Store]
 
 // A Store is an open store of lines. Append and Find are called from many goroutines.
 type Store struct {
+	// Append adds a batch of lines.
 	Append func(logstore.Batch) error
 	// Find returns how many lines have the word in them.
 	Find func(word string) (int, error)

@@ -20,7 +20,7 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// Ways of the mixed load.
+// The variants of the mixed load.
 const (
 	VariantPageCache = "page cache"
 	VariantPastCache = "past the page cache"
@@ -45,8 +45,8 @@ func mixed(s job.Scale, goroutines int) lab.Experiment {
 	return e
 }
 
-// MixedLoad is goroutines that read, write and stat one file. Suite and Name are the
-// caller's to set.
+// MixedLoad returns an experiment in which goroutines read, write and stat one file.
+// The caller sets Suite and Name.
 func MixedLoad(s job.Scale, goroutines int) lab.Experiment {
 	e := lab.Experiment{
 		Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},

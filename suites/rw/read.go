@@ -36,7 +36,7 @@ func ReadWay(name, doc string, r Reader) job.Way[Reader] {
 
 // A BlockReader passes the block at an offset to look.
 type BlockReader struct {
-	At    func(off int64, look func(p []byte) error) error
+	At    func(off int64, look func(p []byte) error) error // p is valid during the call of look
 	Close func() error
 }
 
@@ -183,10 +183,10 @@ func readWays(state string, random bool) []job.Way[Reader] {
 
 // Reads are the reads of an experiment, all of one file.
 type Reads struct {
-	Size   int64
-	Block  int
-	State  string
-	Random bool
+	Size   int64  // of the file, in bytes
+	Block  int    // bytes of one read
+	State  string // of the page cache: a state of package datafile
+	Random bool   // at random offsets; otherwise from the start to the end
 }
 
 func (j Reads) pattern() fileio.Pattern {

@@ -12,9 +12,10 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// The files of the suite. They are smaller where the disk is small: see datafile.Open.
+// Sizes of the suite's files, in bytes. They are smaller where the disk is small: see
+// datafile.Open.
 const (
-	QuickFile = 256 * datafile.MiB
+	QuickFile = 256 * datafile.MiB // the file that random reads of the quick set read
 	fullFile  = 1024 * datafile.MiB
 	// streamBytes is how much a sequential block reads or writes.
 	streamBytes = 128 * datafile.MiB

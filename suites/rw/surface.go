@@ -20,8 +20,8 @@ import (
 // surfaceRounds bounds the rounds of experiments with dozens of variants.
 const surfaceRounds = 10
 
-// A Surface is random 4 KiB reads or writes past the page cache by so many
-// threads with so many requests in flight.
+// A Surface is a set of random 4 KiB reads or writes past the page cache, by different
+// numbers of threads and of requests in flight.
 type Surface struct {
 	Size    int64
 	write   bool
@@ -59,8 +59,8 @@ func writeSurface(s job.Scale) lab.Experiment {
 	return e
 }
 
-// Experiment returns an experiment without variants: op is "read" or "write", what an
-// operation is.
+// Experiment returns an experiment without variants. op is "read" or "write", and
+// what describes one operation.
 func (j Surface) Experiment(op string, size int, what string) lab.Experiment {
 	return lab.Experiment{
 		Suite: "rw", Name: "surface-" + op, Params: run.Params{"size": sizeKey(size)},
@@ -70,8 +70,8 @@ func (j Surface) Experiment(op string, size int, what string) lab.Experiment {
 	}
 }
 
-// Blocking is one way with so many goroutines, each of which waits for its
-// request.
+// Blocking returns the variant with n goroutines, each of which makes a request and
+// waits for it.
 func (j Surface) Blocking(surface string, n int) lab.Variant {
 	verb := "pread"
 	if j.write {
@@ -87,7 +87,8 @@ func (j Surface) Blocking(surface string, n int) lab.Variant {
 	}
 }
 
-// Rings is one way with so many threads, each with an io_uring so deep.
+// Rings returns the variant with threads threads, each of which keeps depth requests
+// in flight in an io_uring of its own.
 func (j Surface) Rings(surface string, threads, depth int) lab.Variant {
 	request := uring.Request{Op: uring.Read}
 	if j.write {

@@ -12,8 +12,11 @@ import (
 // jumps is how many times the jitter of every lower rate is a jump.
 const jumps = 2
 
-// JitterRule defines the rate of a jump, for readers of a report.
-var JitterRule = fmt.Sprintf("Jitter is the standard deviation of the operations of a block. It jumps at the first rate from which on it is at least %d times what it is at every lower one, by its interval.", jumps)
+// JitterRule returns the sentence that defines the rate of a jump, for readers of a
+// report.
+func JitterRule() string {
+	return fmt.Sprintf("Jitter is the standard deviation of the operations of a block. It jumps at the first rate from which on it is at least %d times what it is at every lower one, by its interval.", jumps)
+}
 
 // JitterJump returns the first and the last index at which jitter, by rate,
 // may jump by the intervals. len(jitter) stands for no jump.
@@ -82,7 +85,7 @@ func Notes(results []*run.Result) []string {
 	}
 	for _, s := range order {
 		if n := jitterNote(of[s]); n != "" {
-			notes = append(notes, fmt.Sprintf("sync/frequency, file=%s, in %s: %s. %s", s.file, s.place, n, JitterRule))
+			notes = append(notes, fmt.Sprintf("sync/frequency, file=%s, in %s: %s. %s", s.file, s.place, n, JitterRule()))
 		}
 	}
 	return notes

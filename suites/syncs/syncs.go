@@ -26,20 +26,20 @@ import (
 // The ways of the suite are those whose durability power.SyncTable shows
 // by power cuts: the same code is timed here and cut there.
 
-// PageSize is what one operation writes.
+// PageSize is the number of bytes that one operation writes.
 const PageSize = 4 << 10
 
 // aheadBytes is how much of a file is written before, where it is written over:
 // enough that a disk does not see the same block again at once.
 const aheadBytes = 8 << 20
 
-// The two things that a write to a file can do.
+// The values of the parameter file.
 const (
 	fileOverwrite = "overwrite" // blocks that were written ahead: a sync has no size or extents to write
 	FileAppend    = "append"    // at the end: the size changes with each write
 )
 
-// Names of ways that experiments choose by.
+// The names of the ways.
 const (
 	wayWrite       = "write"
 	WayFsync       = "write + fsync"
@@ -50,8 +50,8 @@ const (
 	wayDirectDsync = "O_DIRECT + RWF_DSYNC"
 )
 
-// Rates are the operations a second of experiment frequency.
-var Rates = []int{1, 5, 10, 20, 40, 80, 120, 200}
+// Rates returns the rates of experiment frequency, in operations a second, ascending.
+func Rates() []int { return []int{1, 5, 10, 20, 40, 80, 120, 200} }
 
 // Full returns the experiments of the suite.
 func Full() []lab.Experiment {
@@ -61,7 +61,7 @@ func Full() []lab.Experiment {
 		for _, writers := range []int{1, 4, 16, 64} {
 			list = append(list, byWriters(file, writers))
 		}
-		for _, hz := range Rates {
+		for _, hz := range Rates() {
 			list = append(list, Frequency(file, hz))
 		}
 	}

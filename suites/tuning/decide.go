@@ -14,29 +14,28 @@ import (
 
 // A Decision is the outcome of a Choice in one run.
 type Decision struct {
-	Field   string // as that of the Choice
-	Default string // likewise
-	// Taken is the Setting that goes into the profile, nil where the default
-	// is kept.
+	Field   string // of the Choice
+	Default string // of the Choice
+	// Taken is the Setting for the profile. It is nil if the default is kept.
 	Taken    *Setting
 	measured bool // there are figures; otherwise Why says that there are none
 	// Why is one sentence.
 	Why string
-	// Figures are all that was measured, load by load. Absent says, a line a
-	// reason, what could not be measured.
+	// Figures has all measurements, load by load. Absent has a line for each reason
+	// why something could not be measured.
 	Figures []profile.Figure
 	Absent  []string
 }
 
-// Decide looks at the results of one place, analysed, which may be those of
-// other choices too.
+// Decide decides the choice from the analysed results of one place. Results of other
+// choices are ignored.
 //
 // A setting other than the default is taken if the lab calls it faster at one
 // load at least, and faster, the same or "not slower" at all others. Of several
-// such it is the one with the smallest geometric mean of ratios. Of a knee (see
-// run.Surface) it is the number about which the intervals leave no doubt. In all
-// other cases, "same", "cannot tell" and a load that was not measured among
-// them, the default is kept.
+// such settings, the one with the smallest geometric mean of ratios is taken. Of a
+// knee (see run.Surface), the number is taken if the intervals leave only one. In
+// all other cases the default is kept: also for "same", for "cannot tell", and if a
+// load was not measured.
 func (c *Choice) Decide(results []*run.Result) Decision {
 	d := Decision{Field: c.Field, Default: c.Default}
 	var missing []string
@@ -70,7 +69,7 @@ func (c *Choice) Decide(results []*run.Result) Decision {
 	return d
 }
 
-// Apply puts the decision into a profile.
+// Apply stores the decision and its figures in a profile.
 func (d *Decision) Apply(p *profile.Profile) {
 	if d.Taken != nil {
 		d.Taken.set(p)

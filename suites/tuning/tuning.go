@@ -18,26 +18,27 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// A Choice is one that stele tune makes for a profile: the settings there are,
-// and the loads under which they are held against each other.
+// A Choice is one that stele tune makes for a profile: the settings, and the loads
+// under which they are compared.
 type Choice struct {
-	// Field is the field of the profile: "wal.sync". What stands before the
-	// dot is the part of the profile, by which choices can be asked for.
+	// Field is the field of the profile: "wal.sync". The part of the profile,
+	// before the dot, is a name under which stele tune can be asked for the choice.
 	Field    string
 	Question string
-	// Default is what holds where the profile says nothing, after "the default, ".
+	// Default describes the setting that holds if the profile has none. It follows
+	// the words "the default, ".
 	Default string
-	// Settings are what can be chosen. The first is the default, or what the
-	// default is closest to; each other one promises the same.
+	// Settings are the alternatives. The first is the default, or the one closest to
+	// it. All promise the same.
 	Settings []Setting
-	// Loads are the jobs that a setting must be good at.
+	// Loads are the jobs at which the settings are measured.
 	Loads []Load
 	// knee is set if the settings are numbers and the smallest that brings nearly
 	// all there is to gain is wanted. Then there is one load, a surface.
 	knee bool
 }
 
-// Part is the part of the profile that the choice is in.
+// Part returns the part of the profile that has the field: "wal".
 func (c *Choice) Part() string {
 	part, _, _ := strings.Cut(c.Field, ".")
 	return part
@@ -61,8 +62,8 @@ type Load struct {
 }
 
 // Choices returns the choices that stele tune makes, the ones that matter most
-// first. appenders is the load of the logs to come, 1, 16, 64 or 256; at 0 it is
-// not known, and what is chosen has to suit all of them.
+// first. appenders is the number of appenders that logs will have: 1, 16, 64 or 256,
+// or 0 if it is not known. Then a setting has to suit all of them.
 func Choices(appenders int) []Choice { return choices(1, appenders) }
 
 // Appenders returns the numbers of appenders that Choices knows.
@@ -83,7 +84,7 @@ func choices(s job.Scale, appenders int) []Choice {
 	}
 }
 
-// Experiments is all that a block of stele tune may be asked to run.
+// Experiments returns every experiment that a block of stele tune may run.
 func Experiments() []lab.Experiment {
 	var all []lab.Experiment
 	for _, c := range Choices(0) {
@@ -92,7 +93,7 @@ func Experiments() []lab.Experiment {
 	return all
 }
 
-// Experiments are those of the loads.
+// Experiments returns the experiments of the loads.
 func (c *Choice) Experiments() []lab.Experiment {
 	var all []lab.Experiment
 	for _, l := range c.Loads {

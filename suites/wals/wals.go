@@ -51,7 +51,7 @@ func Jobs() []job.Job[Log] {
 	return list
 }
 
-// Experiment returns what the experiments that append have in common.
+// Experiment returns the fields that the experiments of appends have in common.
 func Experiment(name string, size int) lab.Experiment {
 	return lab.Experiment{
 		Suite: "wal", Name: name, Params: run.Params{"size": strconv.Itoa(size)},

@@ -66,7 +66,7 @@ func ways() []Way {
 // spareTime is how long a log may take to have a file ready for later.
 const spareTime = 10 * time.Second
 
-// Stele is a log of package wal.
+// Stele returns the way of package wal with options o.
 func Stele(name, doc string, o wal.Options) Way {
 	return Way{
 		Name: name, Doc: doc, Promise: job.Promise(o.Level, durability.Prefix),
@@ -92,20 +92,20 @@ func Stele(name, doc string, o wal.Options) Way {
 // The ways without Stele frame a record by its length and its checksum, so
 // that a reader could cut a torn tail, and their promise is that of a log.
 
-// FrameHead is how many bytes are before a record.
+// FrameHead is the number of bytes that AppendFrame puts before a record.
 const FrameHead = 8
 
 var frameTable = crc32.MakeTable(crc32.Castagnoli)
 
-// AppendFrame appends a record behind its length and its CRC-32C to b.
+// AppendFrame appends to b the length of rec, its CRC-32C, and rec.
 func AppendFrame(b, rec []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(rec)))
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(rec, frameTable))
 	return append(b, rec...)
 }
 
-// NewFile makes a file whose name is durable. ahead is how many zeros are
-// written to it, and synced.
+// NewFile creates a file in dir, writes ahead zeros to it, and syncs the file and the
+// directory: content and name survive a power cut.
 func NewFile(dir string, ahead int64) (*os.File, error) {
 	f, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
@@ -187,8 +187,8 @@ type groupRequest struct {
 	done chan error
 }
 
-// GroupCommit is the usual group commit: a goroutine takes all records that wait in a
-// channel, writes them in one call, syncs once, and answers each appender.
+// GroupCommit returns the usual group commit: a goroutine takes all records that wait
+// in a channel, writes them in one call, syncs once, and answers each appender.
 func GroupCommit() Way {
 	return Way{
 		Name: WayGroup, Doc: "a goroutine takes all that wait in a channel, writes them at once, syncs once, and answers each",
