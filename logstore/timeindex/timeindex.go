@@ -1,15 +1,15 @@
 // Package timeindex finds which segments have entries of a stream in a range
 // of time.
 //
-// It is a B+ tree over (stream, time of the first entry), and beside each child
+// A Tree is a B+ tree over (stream, time of the first entry). Beside each child
 // a node keeps the lowest and highest time below it, as an interval tree does
-// (Cormen et al., Introduction to Algorithms, 17.3). So a lookup looks only at
-// nodes that may have what it wants, though late entries make segments that
-// overlap, and one segment with a very old entry does not make lookups slow.
+// (Cormen et al., Introduction to Algorithms, 17.3). So a lookup visits only
+// nodes that may have matching items, although late entries make segments
+// overlap; one segment with a very old entry does not make lookups slow.
 //
-// Trees are persistent: a change copies the nodes on its way and shares all
+// Trees are persistent: a change copies the nodes on its path and shares all
 // others (Driscoll et al., Making Data Structures Persistent, 1989). Readers
-// take no lock and see one moment, for as long as they hold the tree.
+// take no lock, and the tree that they hold does not change.
 //
 // The package knows nothing of files and may be used alone.
 //
@@ -104,7 +104,7 @@ type node struct {
 	kids  []child
 }
 
-// A child is a node with its bounds, so that a lookup does not touch the nodes
+// A child is a node with its bounds, so that a lookup need not read the nodes
 // that it skips.
 type child struct {
 	first  key   // of the first item below
@@ -165,8 +165,8 @@ func all(n *node, from, to int64, yield func(Item) bool) bool {
 }
 
 // newest returns the higher of best and the stream's highest Max below n. It
-// goes from the right, where the newest usually is, and then skips nodes
-// without anything newer.
+// searches from the right, where the newest usually is, and skips nodes without
+// a newer item.
 func newest(n *node, stream uint32, best int64, found bool) (int64, bool) {
 	for i := len(n.items) - 1; i >= 0; i-- {
 		if it := &n.items[i]; it.Stream == stream {

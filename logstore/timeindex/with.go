@@ -4,19 +4,20 @@ import "slices"
 
 const (
 	// capacity is the most items or children of a node. A change copies a node
-	// for each stream it touches; lookups do not gain from larger ones.
+	// for each stream that it touches; larger nodes would not make lookups
+	// faster.
 	capacity = 32
-	// fill is how full new nodes are made, so that they take some more before
-	// they are split; nodes below sparse are joined with a neighbour.
+	// fill is the size of new nodes, so that they can grow before they are
+	// split; nodes smaller than sparse are joined with a neighbour.
 	fill   = capacity * 3 / 4
 	sparse = capacity / 4
 )
 
-// With returns a tree without the removed items (identified by Stream, Min and
-// Segment; unknown ones are ignored) and with the added ones. An added item
-// replaces one with the same Stream, Min and Segment; of two such added items
-// the later counts. With takes time in proportion to the nodes that change, and
-// keeps no argument.
+// With returns a tree without the removed items and with the added ones.
+// Stream, Min and Segment identify an item: unknown removed items are ignored,
+// an added item replaces an existing one, and of equal added items the last
+// counts. With takes time in proportion to the nodes that change. It does not
+// retain its arguments.
 func (t *Tree) With(added, removed []Item) *Tree {
 	e := edit{len: t.len}
 	added, removed = inOrder(added), inOrder(removed)
@@ -39,7 +40,7 @@ func (t *Tree) With(added, removed []Item) *Tree {
 	return &Tree{root: root, len: e.len}
 }
 
-// inOrder returns items sorted; of equal ones the later comes last.
+// inOrder returns items sorted, stably.
 func inOrder(items []Item) []Item {
 	byKey := func(a, b Item) int { return a.key().compare(b.key()) }
 	if slices.IsSortedFunc(items, byKey) {
@@ -106,7 +107,7 @@ func joinSparse(nodes []child) []child {
 	return out
 }
 
-// cut cuts items, which are in order, before the first of k or behind it.
+// cut cuts sorted items before the first one at or after k.
 func cut(items []Item, k key) (before, rest []Item) {
 	i := search(items, k)
 	return items[:i], items[i:]
@@ -132,7 +133,7 @@ func (e *edit) leaf(out []child, c *child, added, removed []Item) []child {
 			removed = removed[1:]
 		}
 		for len(added) > 0 && added[0].key() == k {
-			// Of those with the same key the last one stays.
+			// Of items with the same key the last one stays.
 			if len(added) == 1 || added[1].key() != k {
 				m = append(m, added[0])
 				changed = true
@@ -167,8 +168,8 @@ func join(a, b child) []child {
 	return split(nil, slices.Concat(a.node.kids, b.node.kids), parent)
 }
 
-// split makes nodes of parts, one if they fit. Each has memory of its own, so
-// that none holds another's.
+// split makes nodes of parts, one if they fit. Each has its own memory, so that
+// a node in use does not hold that of another.
 func split[T any](out []child, parts []T, build func([]T) child) []child {
 	n := 1
 	if len(parts) > capacity {

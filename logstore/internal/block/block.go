@@ -10,7 +10,7 @@ var (
 	errNotOpen = errors.New("block: no block is open")
 )
 
-// An encoding writes blocks of one version. It is for one goroutine.
+// An encoding writes blocks of one version. It is not safe for concurrent use.
 type encoding interface {
 	// encode appends the block of r, which has at least one row and is within bounds.
 	encode(dst []byte, r *rows) ([]byte, error)
@@ -19,7 +19,7 @@ type encoding interface {
 // A decoding reads blocks of one version, one at a time. It is for one
 // goroutine.
 type decoding interface {
-	// open verifies all it can without reading the rows, and keeps p.
+	// open verifies the header and the sizes of the sections, and keeps p.
 	open(p []byte) (rows int, err error)
 	// times appends the times of all rows.
 	times(dst []int64) ([]int64, error)
@@ -34,15 +34,18 @@ type Encoder struct {
 	encoding encoding
 }
 
-// Add adds a row. meta is its encoded metadata, mostly empty. Both are copied.
-// With more than MaxRows rows or MaxRaw bytes, Append fails.
+// Add adds a row. meta is its encoded metadata, often empty. Both are copied.
+// Append fails if there are more than MaxRows rows or MaxRaw bytes.
 func (e *Encoder) Add(time int64, line, meta []byte) { e.rows.add(time, line, meta) }
 
-// Rows returns the number of rows, and Raw the bytes of lines and metadata.
+// Rows returns the number of rows.
 func (e *Encoder) Rows() int { return len(e.rows.times) }
-func (e *Encoder) Raw() int  { return e.rows.raw }
 
-// Append appends the block of the added rows, at least one.
+// Raw returns the bytes of all lines and metadata.
+func (e *Encoder) Raw() int { return e.rows.raw }
+
+// Append appends the block of the added rows to dst. It returns an error if
+// there are no rows or too many, and dst as it was.
 func (e *Encoder) Append(dst []byte) ([]byte, error) {
 	if e.Rows() == 0 {
 		return dst, errNoRows
@@ -56,7 +59,7 @@ func (e *Encoder) Append(dst []byte) ([]byte, error) {
 	return e.encoding.encode(dst, &e.rows)
 }
 
-// Reset forgets all rows.
+// Reset removes all rows.
 func (e *Encoder) Reset() { e.rows.reset() }
 
 // A Decoder reads a block. Open may be called again, for another block; the
@@ -117,9 +120,11 @@ func (d *Decoder) Lines() error {
 	return d.decoding.texts(&d.rows.lines, &d.rows.meta)
 }
 
-// Line and Meta return those of row i, valid until the next Open. Lines must
-// have succeeded before.
+// Line returns the line of row i, valid until the next Open. Lines must have
+// succeeded before.
 func (d *Decoder) Line(i int) []byte { return d.rows.lines.at(i) }
+
+// Meta returns the encoded metadata of row i, nil if it has none; see Line.
 func (d *Decoder) Meta(i int) []byte {
 	if d.rows.meta.empty() {
 		return nil

@@ -144,7 +144,7 @@ func TestRoundTrip(t *testing.T) {
 			raw += len(r.line) + len(r.meta)
 		}
 		// Random bytes are stored uncompressed.
-		if limit := headerSize + timesHead + 10*len(want) + raw + len(want) + len(want)*4; len(p) > limit {
+		if limit := headerSize + maxTimesHeader + 10*len(want) + raw + len(want) + len(want)*4; len(p) > limit {
 			t.Errorf("%s: %d bytes of at most %d", name, len(p), limit)
 		}
 		if name == "logs" && len(p) > raw/4 {

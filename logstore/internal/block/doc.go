@@ -1,18 +1,18 @@
 // Package block encodes rows of a log, each a time, a line and metadata, into
-// blocks, and decodes them. A block is one piece of bytes that stands for
-// itself: it needs no dictionary, and can be copied anywhere.
+// blocks, and decodes them. A block is self-contained: it needs no dictionary,
+// and can be copied anywhere.
 //
-// Nothing here knows of files. A block that is not as it was encoded is
-// refused with an error that wraps [ErrDamaged], whatever its bytes are, and
-// before memory is used that a block of [MaxRows] rows and [MaxRaw] bytes
-// would not need. Times are decoded without the lines, as most blocks that a
-// query looks at are ruled out, or counted, by them alone.
+// The package knows nothing of files. A block that is not as it was encoded is
+// refused with an error that wraps [ErrDamaged]. No bytes make a Decoder use
+// more memory than a block of [MaxRows] rows and [MaxRaw] bytes needs. Times
+// are decoded without the lines, because most blocks that a query reads are
+// ruled out, or counted, by their times alone.
 //
 // # Layout
 //
-// The first byte of a block is the version of all the rest, so that a block of
-// another layout can stand beside these. Version 1 is a head, and six sections
-// one behind the other. Integers are little endian, checksums CRC-32C:
+// The first byte of a block is the version of its layout, so that blocks of
+// different layouts can be mixed. Version 1 is a header and six consecutive
+// sections. Integers are little endian, checksums CRC-32C:
 //
 //	offset  bytes
 //	0       1   version, 1
@@ -28,8 +28,8 @@
 //	80      4   checksum of the bytes before
 //	84          sections
 //
-// A section is compressed by itself where that makes it smaller, so each can be
-// read without the others. One that has no bytes has no checksum (0).
+// Each section is compressed by itself, where that makes it smaller, so it can
+// be read without the others. The checksum of an empty section is 0.
 //
 // Times, in nanoseconds:
 //
@@ -39,20 +39,20 @@
 //	    1   width w, from 0 to 56
 //	        for each other row the step shifted right by w bits, as a zigzag varint
 //
-// At order 1 the step of a row is the difference to the row before, divided by
-// g, at order 2 by how much that differs from the one before it, the first
-// from 0. Steps wrap around at 2^64, so any times in any order can be
-// encoded. Order 2 is for a beat, 1 for chance; the encoder takes the one that
-// has fewer bits. Time bits are the lower w bits of each step, one behind the
-// other from the lowest bit of the first byte on, padded with zeros. They are
-// noise: a clock of nanoseconds has some 20 of them, which only get in the
-// way of the compressor.
+// At order 1 the step of a row is the difference to the previous row, divided
+// by g; at order 2 it is the change of that difference, which begins at 0.
+// Steps wrap around at 2^64, so any times in any order can be encoded. Order 2
+// suits regular times, order 1 random ones; the encoder takes the one with
+// fewer bits. Time bits are the lower w bits of each step, packed from the
+// lowest bit of the first byte on, and padded with zeros. They are noise: a
+// nanosecond clock has some 20 of them, which would only hinder the compressor.
 //
-// Lines are all lines, each followed by the byte 0xff, which is in no text in
-// UTF-8. Only if some line has that byte in it there are line lengths, a uvarint
-// for each row; else that section is empty. (Inside the lines the compressor
-// learns where they end: lengths beside them took half a byte a line more.)
-// Metadata and its lengths are encoded like lines. Both are empty if no row has any.
+// The section of lines has all lines, each followed by the byte 0xff, which
+// UTF-8 never contains. The section of line lengths is empty, unless a line
+// contains that byte: then it has a uvarint for each row. (With the separators
+// among the lines the compressor learns where lines end: separate lengths took
+// half a byte a line more.) Metadata and its lengths are encoded like lines.
+// Both are empty if no row has metadata.
 //
 // # A worked example
 //

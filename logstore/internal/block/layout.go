@@ -19,9 +19,9 @@ const (
 	// separator follows each line. UTF-8 never has it (RFC 3629, section 3).
 	separator = 0xff
 
-	// timesHead is the most bytes of a times section before its varints: the
-	// first time, the unit, the order, the width.
-	timesHead = 8 + binary.MaxVarintLen64 + 2
+	// maxTimesHeader is the largest size of a times section before its varints:
+	// the first time, the unit, the order, the width.
+	maxTimesHeader = 8 + binary.MaxVarintLen64 + 2
 
 	// maxTimeBits leaves room in 64 bits for the rest of the last byte.
 	maxTimeBits = 56
@@ -45,7 +45,7 @@ const (
 	MaxRaw = 16 << 20
 )
 
-// ErrDamaged is in the chain of every error about bytes that are no block of a
+// ErrDamaged is wrapped by every error about bytes that are not a block of a
 // known version.
 var ErrDamaged = errors.New("the block is damaged")
 
@@ -57,17 +57,17 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
 
-// A section is the header's entry of one.
+// A section is the header's entry of a section.
 type section struct {
 	stored, raw, sum uint32
 	compressed       bool
 }
 
-// maxSection bounds the raw bytes of a section of a block of that many rows.
+// maxSection returns the most raw bytes of a section of a block of rows rows.
 func maxSection(id int, rows int) int {
 	switch id {
 	case sectionTimes:
-		return timesHead + (rows-1)*binary.MaxVarintLen64
+		return maxTimesHeader + (rows-1)*binary.MaxVarintLen64
 	case sectionTimeBits:
 		return timeBits(rows, maxTimeBits)
 	case sectionLines, sectionMeta:

@@ -28,7 +28,7 @@ func (r *rows) reset() {
 	r.raw = 0
 }
 
-// A column is a text of each row.
+// A column has one text of each row.
 type column struct {
 	text      []byte   // each text, and a separator
 	starts    []uint32 // of each text, and one more: len(text); or nothing at all

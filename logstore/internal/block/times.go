@@ -7,20 +7,20 @@ import (
 )
 
 // clearBits is how many bits of the steps, on average, go through the
-// compressor, sign included. Those below are noise: all patterns are about
-// alike likely, and one byte of them looks like the next. (Steps of 6 ms by
-// chance, in nanoseconds, have 24 bits of entropy. They took 3.9 bytes as
-// varints and 3.5 compressed; they take 3.1 with 3 or 4 bits, 3.2 with 6.)
+// compressor, sign included. The lower bits are noise: all patterns are about
+// equally likely. (Random steps of 6 ms, in nanoseconds, have 24 bits of
+// entropy. They took 3.9 bytes as varints and 3.5 compressed; they take 3.1
+// with 3 or 4 bits, 3.2 with 6.)
 const clearBits = 4
 
-// A timesEncoder is memory to encode times in.
+// A timesEncoder encodes times, and keeps its memory.
 type timesEncoder struct {
 	steps  []int64
 	varint []byte // section times
 	bits   []byte // section time bits
 }
 
-// encode makes the sections of times, of which there is one at least.
+// encode makes the two sections of times, which are at least one.
 func (e *timesEncoder) encode(times []int64) {
 	unit := unitOf(times)
 	e.steps = e.steps[:0]
@@ -70,12 +70,12 @@ func (e *timesEncoder) encode(times []int64) {
 
 func zigzag(v int64) uint64 { return uint64(v<<1 ^ v>>63) }
 
-// timeBits is how many bytes a section of time bits has.
+// timeBits returns the size of a section of time bits.
 func timeBits(rows, width int) int { return ((rows-1)*width + 7) / 8 }
 
-// unitOf is the greatest common divisor of the differences of neighbours, 1 if
-// all times are the same. 1<<63 is one of them: as an int64 it is negative,
-// and dividing and multiplying by it still give back what they got.
+// unitOf returns the greatest common divisor of the differences of neighbours,
+// 1 if all times are equal. It may be 1<<63: as an int64 that is negative, and
+// dividing and then multiplying by it still gives the same difference.
 func unitOf(times []int64) uint64 {
 	var unit uint64
 	for i, t := range times[1:] {
@@ -102,9 +102,9 @@ func gcd(a, b uint64) uint64 {
 	return a
 }
 
-// parseTimes appends to dst the times of n rows, n at least 1, that the two
-// sections have. They have been found to be no longer than n rows may make
-// them, and dst grows only after they were found to be no shorter.
+// parseTimes appends to dst the times of n rows, n at least 1, which the two
+// sections have. The caller has verified that they are not too long for n rows;
+// dst grows only once they are not too short.
 func parseTimes(dst []int64, p, low []byte, n int) ([]int64, error) {
 	if len(p) < 8 {
 		return dst, damaged("%d bytes of times", len(p))
@@ -153,7 +153,7 @@ func parseTimes(dst []int64, p, low []byte, n int) ([]int64, error) {
 	return dst, nil
 }
 
-// bitsAt returns what p has from a bit on: 57 bits or more, or all there are.
+// bitsAt returns the bits of p from bit on: at least 57, or all there are.
 func bitsAt(p []byte, bit int) uint64 {
 	p = p[bit/8:]
 	if len(p) >= 8 {

@@ -42,8 +42,8 @@ func (e *encoder1) encode(dst []byte, r *rows) ([]byte, error) {
 	return dst, nil
 }
 
-// appendLengths appends the lengths section of c: nothing if the separators
-// tell where each text ends.
+// appendLengths appends the lengths section of c, which is empty if only
+// separators end texts.
 func appendLengths(dst []byte, c *column) []byte {
 	if !c.ambiguous {
 		return dst
@@ -73,7 +73,7 @@ func (d *decoder1) open(p []byte) (int, error) {
 	return d.header.rows, nil
 }
 
-// verified returns the stored bytes of a section, which are as they were written.
+// verified returns the stored bytes of a section, and verifies their checksum.
 func (d *decoder1) verified(id int) ([]byte, error) {
 	p := d.stored[id]
 	if len(p) > 0 && checksum(p) != d.header.sections[id].sum {
@@ -82,8 +82,8 @@ func (d *decoder1) verified(id int) ([]byte, error) {
 	return p, nil
 }
 
-// section returns the raw bytes of a section that are needed until the next ones
-// in the same memory, 0 or 1.
+// section returns the raw bytes of a section, valid until the next call with
+// the same scratch buffer, 0 or 1.
 func (d *decoder1) section(id, memory int) ([]byte, error) {
 	p, err := d.verified(id)
 	if err != nil || !d.header.sections[id].compressed {

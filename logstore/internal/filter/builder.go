@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Builder collects the tokens of the lines of a block. Reset empties it and
+// A Builder collects the keys of the texts of a block. Reset empties it and
 // keeps its memory. It is for one goroutine. The zero value is ready.
 type Builder struct {
 	tokens, grams keySet
@@ -17,8 +17,8 @@ type Builder struct {
 	peeler        peeler
 }
 
-// Add adds a line, or another text of an entry. A needle is searched for in one
-// text at a time, not across two.
+// Add adds a line, or another text of an entry. A needle matches within one
+// text, never across two.
 func (b *Builder) Add(text []byte) {
 	b.bytes += len(text)
 	const padding = 64 + 16
@@ -80,7 +80,7 @@ func (b *Builder) addASCII(p []byte, size, start, end int) {
 	if p[end] == '.' && end-start <= quadDigits {
 		b.addQuad(p[:size], start)
 	}
-	// Most words are those of the line before, and found at once.
+	// Most words are also in the previous line, and the first probe finds them.
 	if b.tokens.probe(h) || !b.tokens.add(h) || end-start < gramBytes {
 		return
 	}
@@ -92,9 +92,9 @@ func (b *Builder) addASCII(p []byte, size, start, end int) {
 	b.addGrams(f)
 }
 
-// addRunes adds the tokens of text from start on, where one may begin, and
-// returns where one may begin again, before ASCII: at upto or behind it, or
-// behind the end of text.
+// addRunes adds the tokens of text from start, where a token may begin. It
+// returns an offset where a token may begin, followed by ASCII: upto or more,
+// or after the end of text.
 func (b *Builder) addRunes(text []byte, start, upto int) int {
 	c := &b.tokenizer
 	c.reset(text, start)

@@ -1,8 +1,8 @@
 // Package filter tests which blocks of lines cannot match a search.
 //
-// A Builder takes in the texts of a block and makes its filter: a set of keys in
-// which some more seem to be, one in 256. A Needle is the keys that a text has
-// for sure if what is searched for is in it. Keys are hashes of
+// A Builder makes the filter of a block from its texts: a set of keys, with
+// false positives at a rate of one in 256. A Needle is the set of keys that
+// every matching text must have. Keys are hashes of
 //
 //   - the tokens: the longest runs of letters, digits and marks of every script,
 //     with the case folded (the smallest rune that unicode.SimpleFold leads to);
@@ -20,11 +20,12 @@
 //	list:  | 2 | length | one | length | one | ...
 //	every: | 3 |
 //
-// Flag 1: the four letters are among the keys. Major and minor are the version of
-// Unicode that says what a letter is. A segment has 1<<bits slots of a byte;
-// there are at least three segments, or none if there is no key. Where a key is
-// in the slots tells type fuse. The checksum, little-endian, is of all before it
-// and behind it. A length is an unsigned varint. Every seems to have every key.
+// Flag 1: the keys include the groups of four letters. Major and minor are the
+// version of Unicode that defines letters. A segment has 1<<bits slots of a
+// byte; there are at least three segments, or none if there are no keys. Type
+// fuse describes the slots of a key. The checksum, little-endian, covers all
+// bytes before and after it. A length is an unsigned varint. The filter "every"
+// seems to have every key: it rules nothing out.
 package filter
 
 import (
@@ -55,8 +56,8 @@ const (
 	maxSegmentBits = 18
 )
 
-// unicodeVersion is what the tables of package unicode are of. Runes that were
-// given a meaning since are cut otherwise than they were.
+// unicodeVersion is the version of the tables of package unicode. Another
+// version may classify a rune differently.
 var unicodeVersion = func() (v [2]byte) {
 	for i, part := range strings.SplitN(unicode.Version, ".", 3)[:2] {
 		n, _ := strconv.ParseUint(part, 10, 8)
@@ -97,10 +98,10 @@ func (b *Builder) Append(dst []byte) []byte {
 	return dst
 }
 
-// Join appends the filter of a block that has the rows of several, without
-// rebuilding it. It is the list of their filters, which are tested one after
-// the other, and its false positives add up. A damaged filter makes one that
-// rules nothing out.
+// Join appends the filter of a block that is merged from several, without
+// rebuilding it: the list of their filters. They are tested one after the
+// other, so their false positives add up. If one of filters is not well-formed, the
+// result rules nothing out.
 func Join(dst []byte, filters ...[]byte) []byte {
 	if len(filters) == 1 {
 		return append(dst, filters[0]...)
@@ -119,8 +120,8 @@ func Join(dst []byte, filters ...[]byte) []byte {
 	return dst
 }
 
-// Parts returns how many filters were joined into one, 1 for one as built, 0
-// for one that rules nothing out.
+// Parts returns how many filters were joined into filter: 1 for one that Append
+// made, 0 for one that rules nothing out.
 func Parts(filter []byte) (n int) {
 	for part, err := range parts(filter) {
 		if err != nil || part[0] == versionEvery {
@@ -131,9 +132,9 @@ func Parts(filter []byte) (n int) {
 	return n
 }
 
-// May reports whether a text that was added to the filter may have the needle.
-// A damaged filter rules out nothing, or less than before: only Check notices
-// that bytes have changed.
+// May reports whether a text of the filter may match the needle. It does not
+// verify checksums: call Check for that. A filter that is not well-formed rules
+// nothing out.
 func May(filter []byte, n Needle) bool {
 	if n.Empty() {
 		return true
@@ -175,8 +176,8 @@ var (
 	errList  = errors.New("filter: length of a part is not what there is")
 )
 
-// parts ranges over the filters of a list, or the one that there is. Each has a
-// form that mayOne can read.
+// parts ranges over the filters of a list, or the single one. Each is
+// well-formed, so that mayOne can read it.
 func parts(filter []byte) func(yield func([]byte, error) bool) {
 	return func(yield func([]byte, error) bool) {
 		if len(filter) == 0 {
@@ -184,7 +185,7 @@ func parts(filter []byte) func(yield func([]byte, error) bool) {
 			return
 		}
 		if filter[0] != versionList {
-			yield(filter, form(filter))
+			yield(filter, checkHeader(filter))
 			return
 		}
 		for rest := filter[1:]; len(rest) > 0; {
@@ -195,15 +196,15 @@ func parts(filter []byte) func(yield func([]byte, error) bool) {
 			}
 			part := rest[size : size+int(n)]
 			rest = rest[size+int(n):]
-			if err := form(part); !yield(part, err) || err != nil {
+			if err := checkHeader(part); !yield(part, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// form verifies the header of one filter.
-func form(one []byte) error {
+// checkHeader verifies the header and the size of a single filter.
+func checkHeader(one []byte) error {
 	switch {
 	case one[0] == versionEvery && len(one) == 1:
 		return nil
@@ -223,7 +224,7 @@ func form(one []byte) error {
 	return nil
 }
 
-// Check verifies a filter: its form and the checksum of each part.
+// Check verifies the header and the checksum of each part of a filter.
 func Check(filter []byte) error {
 	for part, err := range parts(filter) {
 		if err != nil {

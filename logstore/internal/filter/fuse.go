@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// A binary fuse filter (Graf, Lemire: Binary Fuse Filters: Fast and Smaller Than
-// Xor Filters, JEA 2022) has one byte in each slot. A key has three slots, in
-// three segments that follow each other, and is in the filter if the three bytes
-// make its fingerprint by exclusive or. Of the keys that are not in it one in
-// 256 seems to be.
+// A fuse is the shape of a binary fuse filter (Graf, Lemire: Binary Fuse
+// Filters: Fast and Smaller Than Xor Filters, JEA 2022) with one byte in each
+// slot. A key has three slots, in three consecutive segments, and is in the
+// filter if the exclusive or of the three bytes is its fingerprint. One in 256
+// of the keys that are not in the filter seems to be.
 type fuse struct {
 	segmentBits uint8
 	segments    uint32 // where the first slot of a key may be; there are two more
@@ -50,9 +50,9 @@ func (f fuse) has(slots []byte, h uint64) bool {
 	return slots[a]^slots[b]^slots[c] == fingerprint(h)
 }
 
-// fuseFor says how large a filter of n keys is to be on the given attempt. The
-// formulas are those of the paper, but for segments of half the length, as for
-// some thousand keys these need 3 % less space; an attempt in ten fails then.
+// fuseFor returns the shape of a filter of n keys at the given attempt. The
+// formulas are those of the paper, but segments have half the length: for some
+// thousand keys that takes 3 % less space, and one attempt in ten fails.
 func fuseFor(n, attempt int) fuse {
 	if n == 0 {
 		return fuse{}
@@ -74,9 +74,9 @@ type peeler struct {
 	out     []byte
 }
 
-// build returns a filter of the keys, which are all different, its seed and its
-// slots, which last until the next call. It fails only if the keys were made to
-// let it fail.
+// build returns a filter of keys, which are distinct, with its seed and its
+// slots, valid until the next call. It fails only for keys chosen to make it
+// fail.
 func (p *peeler) build(keys []uint64) (f fuse, seed uint8, slots []byte, ok bool) {
 	for attempt := range maxAttempts {
 		f, seed = fuseFor(len(keys), attempt), uint8(attempt)
@@ -143,8 +143,8 @@ func (p *peeler) peel(f fuse, seed uint8, keys []uint64) bool {
 	return len(p.order) == len(keys)
 }
 
-// assign gives the slots their bytes, the last of the order first: what it
-// sets no later one reads.
+// assign sets the slots in reverse order, so that no slot changes after it was
+// read.
 func (p *peeler) assign(f fuse) []byte {
 	p.out = resize(p.out, f.slots())
 	clear(p.out)
@@ -158,8 +158,8 @@ func (p *peeler) assign(f fuse) []byte {
 	return p.out
 }
 
-// resize returns n elements, in the memory of s if it is large enough, and not
-// of a block that was far larger.
+// resize returns n elements, in the memory of s unless that is too small or far
+// too large.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n || cap(s)/64 > n+minSlots {
 		return make([]T, n, n+n/8)

@@ -2,22 +2,22 @@ package filter
 
 import "encoding/binary"
 
-// Grams let a needle that begins or ends inside a word skip blocks too: each
-// four letters that follow each other in a word are a key.
+// Grams are for needles that begin or end inside a word: each four adjacent
+// letters of a word are a key.
 //
-// Digits are in none. The words of a program are few, and their grams cost half
-// a byte a line; those of numbers and ids would cost more than all else. To keep
-// only one gram of a window of three (winnowing: Schleimer, Wilkerson, Aiken,
-// SIGMOD 2003) saves 0.3 bytes a line, but a needle must then have six letters,
-// and 7 % of the blocks that do not have it seem to, instead of 0.3 %.
+// Grams have no digits. A program logs few words, and their grams cost half a
+// byte a line; grams of numbers and ids would cost more than all other keys.
+// Keeping one gram of a window of three (winnowing: Schleimer, Wilkerson,
+// Aiken, SIGMOD 2003) saves 0.3 bytes a line, but then a needle must have six
+// letters, and false positives rise from 0.3 to 7 % of blocks.
 const gramBytes = 4
 
-// Where a block has more grams than one for so many bytes of text it is not words
-// that they are of, but codes made of letters, and the filter goes without.
+// A block with more than one gram in bytesPerGram bytes of text has codes made
+// of letters rather than words, and its filter has no grams.
 const bytesPerGram = 32
 
-// appendGrams appends the grams of a folded word, or of a part of one. A byte of
-// a rune that is not ASCII counts as a letter.
+// appendGrams appends the grams of a folded word, or of a part of one. The
+// bytes of runes that are not ASCII count as letters.
 func appendGrams(dst []uint64, folded []byte) []uint64 {
 	letters := 0
 	for i, c := range folded {

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Keys are 64-bit hashes; they are part of the format. The product of two
-// 64-bit words folded to 64 bits is the step of wyhash (Wang Yi). The numbers
-// are those of its default secret, and what they are does not matter.
+// Keys are 64-bit hashes, and part of the format. Their step is that of wyhash
+// (Wang Yi): the product of two 64-bit words, folded to 64 bits. The numbers
+// are wyhash's default secret; any others would do.
 const (
 	secret0 = 0xa0761d6478bd642f
 	secret1 = 0xe7037ed1a0b428db
@@ -16,7 +16,7 @@ const (
 	secret4 = 0x1d8e4e27c47d124f
 )
 
-// notZero makes room for a mark: 0 is no key.
+// notZero reserves 0, which is never a key.
 func notZero(h uint64) uint64 { return max(h, 1) }
 
 func mum(a, b uint64) uint64 {
@@ -24,12 +24,12 @@ func mum(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// wordStep takes the next 16 bytes of a folded word, with zeros behind its end,
-// into its key, which begins as 0. No word has a zero in it, so that no two
-// have the same pieces.
+// wordStep mixes the next 16 bytes of a folded word, zero-padded, into its key,
+// which begins as 0. No word contains a zero byte, so no two words have the
+// same padded bytes.
 func wordStep(h, lo, hi uint64) uint64 { return mum(h^lo^secret0, hi^secret1) }
 
-// wordKey is the key of a folded word.
+// wordKey returns the key of a folded word.
 func wordKey(folded []byte) (h uint64) {
 	for len(folded) >= 16 {
 		h = wordStep(h, binary.LittleEndian.Uint64(folded), binary.LittleEndian.Uint64(folded[8:]))
@@ -43,7 +43,7 @@ func wordKey(folded []byte) (h uint64) {
 	return notZero(h)
 }
 
-// denseKey is the key of a dense rune (before is 0) or of two.
+// denseKey returns the key of a dense rune (before is 0) or of two.
 func denseKey(before, r rune) uint64 {
 	return notZero(mum(uint64(uint32(before))<<32|uint64(uint32(r))^secret2, secret3))
 }
@@ -63,13 +63,14 @@ func alnum(w uint64) uint64 {
 	return (letters | digits) &^ w & highs
 }
 
-// highBits gathers the highest bit of each byte.
+// highBits collects the highest bit of each byte.
 func highBits(m uint64) uint64 { return (m >> 7) * 0x0102040810204080 >> 56 }
 
-// foldASCII makes capitals of the letters, where all bytes are letters, digits or 0.
+// foldASCII turns letters into capitals. All bytes must be letters, digits or
+// 0.
 func foldASCII(w uint64) uint64 { return w &^ (w & (0x40 * ones) >> 1) }
 
-// byteMask[n] leaves the first n of 16 bytes.
+// byteMask[n] keeps the first n of 16 bytes.
 var byteMask = func() (t [17][2]uint64) {
 	for n := range t {
 		for i := range n {

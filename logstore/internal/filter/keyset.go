@@ -29,7 +29,7 @@ func (s *keySet) add(k uint64) bool {
 	}
 }
 
-// find returns the slot that has the key, or would.
+// find returns the slot of the key, or the free slot where it would go.
 func (s *keySet) find(k uint64) uint64 {
 	mask := uint64(len(s.slots) - 1)
 	i := k >> s.shift & mask
@@ -39,8 +39,8 @@ func (s *keySet) find(k uint64) uint64 {
 	return i
 }
 
-// probe reports whether the key is in the slot that is looked at first: it is
-// inlined, and true of most.
+// probe reports whether the key is in its first slot: it is inlined, and true
+// for most keys.
 func (s *keySet) probe(k uint64) bool {
 	i := k >> (s.shift & 63)
 	return i < uint64(len(s.slots)) && s.slots[i] == k
@@ -64,8 +64,8 @@ func (s *keySet) resize(slots int) {
 	s.n = 0
 }
 
-// reset empties the set. One that was nearly empty is halved, so that one huge
-// block does not make each later one pay for clearing its slots.
+// reset empties the set. If it was nearly empty, its memory is halved, so that
+// after one huge block not every later one pays for clearing the slots.
 func (s *keySet) reset() {
 	if len(s.slots) > minSlots && s.n < len(s.slots)/32 {
 		s.resize(len(s.slots) / 2)

@@ -73,9 +73,9 @@ func cuts(text []byte, at int) bool {
 // No rune has more variants of case than this, itself included.
 const maxOrbit = 4
 
-// A foldSearch goes over the places of a text where s is in some case. It looks
-// at those only that have the first rune of s in one of its cases, and over the
-// text once for each of these.
+// A foldSearch iterates over the matches of s in a text under case folding. It
+// searches the text once for each case of the first rune of s, and compares at
+// these offsets only.
 type foldSearch struct {
 	text, s []byte
 	first   [maxOrbit]struct {
@@ -111,7 +111,7 @@ func (f *foldSearch) add(first []byte) {
 	f.seek(f.n-1, 0)
 }
 
-// seek looks for the next place of the i-th variant of the first rune.
+// seek finds the next occurrence of the i-th variant of the first rune.
 func (f *foldSearch) seek(i, from int) {
 	v := &f.first[i]
 	if n := bytes.Index(f.text[from:], v.encoded[:v.size]); n >= 0 {
@@ -121,7 +121,8 @@ func (f *foldSearch) seek(i, from int) {
 	}
 }
 
-// next returns where the next s begins and ends, or -1.
+// next returns where the next match begins and ends; start is -1 if there are
+// no more.
 func (f *foldSearch) next() (start, end int) {
 	if len(f.s) == 0 {
 		if f.at > len(f.text) {
@@ -147,7 +148,8 @@ func (f *foldSearch) next() (start, end int) {
 	}
 }
 
-// prefixFold returns how many bytes of text are the same as s in some case, or -1.
+// prefixFold returns the length of the prefix of text that equals s under case
+// folding, or -1.
 func prefixFold(text, s []byte) int {
 	i := 0
 	for j := 0; j < len(s); {

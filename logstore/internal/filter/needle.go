@@ -6,24 +6,26 @@ import (
 	"unicode/utf8"
 )
 
-// A Needle is what a filter must have for a text to match. The zero value
-// requires nothing. Many goroutines may use it.
+// A Needle is the set of keys that a filter must have for a text to match. The
+// zero value requires none. It may be used by many goroutines at once.
 type Needle struct {
 	keys   []uint64 // of tokens, and then of grams
 	tokens int      // how many are of tokens
 	wide   bool     // made of text that is not ASCII: it depends on the version of Unicode
 }
 
-// With so many keys of a kind nothing seems to be in a filter by chance.
+// maxNeedleKeys bounds the keys of each kind: with that many, false positives
+// are negligible.
 const maxNeedleKeys = 16
 
-// Empty reports whether every text may have the needle.
+// Empty reports whether the needle requires no key, so that every text may
+// match.
 func (n Needle) Empty() bool { return len(n.keys) == 0 }
 
 // Substring is the needle of texts that contain s, in any case (see
 // ContainsFold). s may begin or end within a word, and within a rune.
 //
-// It is Empty where s has no whole token and no four adjacent letters, as
+// It is Empty if s has neither a whole token nor four adjacent letters, such as
 // "4711" with nothing around it.
 func Substring(s []byte) Needle { return needle(s, false) }
 
@@ -53,7 +55,7 @@ func needle(s []byte, whole bool) Needle {
 			continue
 		}
 		single = false
-		// At an end of s the token may go on, unless s is a whole.
+		// A token at an end of s may extend beyond it, unless s is whole.
 		known := func(end int) bool { return whole || t.start > 0 && end < len(text) }
 		if known(t.end) {
 			found = append(found, needleKey{wordKey(t.folded), len(t.folded)})
@@ -65,8 +67,8 @@ func needle(s []byte, whole bool) Needle {
 		}
 		grams = appendGrams(grams, t.folded)
 	}
-	// Long words are rare: they come first, as the first that is not there ends
-	// the search.
+	// Long words are rare: they come first, as the first missing key ends the
+	// search.
 	slices.SortStableFunc(found, func(a, b needleKey) int { return cmp.Compare(b.bytes, a.bytes) })
 	var n Needle
 	for _, k := range found {
@@ -86,10 +88,9 @@ func (n *Needle) add(key uint64, limit int) {
 	}
 }
 
-// aligned returns the part of s in which it is known where runes begin, wherever
-// in a text s is. The first bytes may belong to a rune that began before s, and
-// the last rune may end behind it. What is right before and behind that part is
-// not known; of a word it cuts no token.
+// aligned returns the part of s that has whole runes, wherever in a text s is.
+// The first bytes may belong to a rune that begins before s, and the last rune
+// may end after it. The bytes around that part are unknown.
 func aligned(s []byte) []byte {
 	for len(s) > 0 && !utf8.RuneStart(s[0]) {
 		s = s[1:]

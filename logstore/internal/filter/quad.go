@@ -2,16 +2,17 @@ package filter
 
 import "unicode/utf8"
 
-// Four numbers of up to three digits with points between them, as an address
-// has, are a key of their own: of two hundred hosts each of the numbers is in
-// most blocks, and that they are in one address is what is searched for.
+// Four numbers of up to three digits separated by points, as in an address, are
+// one key: with two hundred hosts most blocks have each of the four numbers,
+// but few have them in one address.
 
 const (
 	quadNumbers = 4
 	quadDigits  = 3
 )
 
-// quadAt returns where the quad ends that begins with the token text[start:], or -1.
+// quadAt returns the end of the quad that begins with the token at start, or
+// -1.
 func quadAt(text []byte, start int) int {
 	i := start
 	for n := 1; ; n++ {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a rune is to the tokens.
+// A class is the role of a rune in tokens.
 type class uint8
 
 const (
@@ -15,8 +15,8 @@ const (
 	dense              // the same of a script that is written without spaces: each one is a token
 )
 
-// Scripts whose words are not told apart by spaces, and Hangul, whose particles
-// are written onto the words. They are given by blocks and not by
+// denseBlocks are the scripts that do not separate words by spaces, and Hangul,
+// which attaches particles to words. They are given by blocks and not by
 // unicode.Scripts because signs such as U+30FC, which lengthens a vowel in both
 // kinds of kana, have no script of their own.
 var denseBlocks = &unicode.RangeTable{
@@ -45,9 +45,8 @@ var denseBlocks = &unicode.RangeTable{
 	},
 }
 
-// The runes below this one are looked up in a table, those from it on that are
-// common are told by their block; the others cost some searches in the tables
-// of package unicode.
+// Runes below tableRunes are looked up in a table, and common ones above by
+// their block; the others take some searches in the tables of package unicode.
 const tableRunes = 0x3000
 
 type runeClass struct {
@@ -55,7 +54,7 @@ type runeClass struct {
 	class  class
 }
 
-// Made when the first text comes that is not ASCII.
+// runeTable is made for the first text that is not ASCII.
 var runeTable = sync.OnceValue(func() *[tableRunes]runeClass {
 	var t [tableRunes]runeClass
 	for r := range rune(tableRunes) {
@@ -65,8 +64,8 @@ var runeTable = sync.OnceValue(func() *[tableRunes]runeClass {
 	return &t
 })
 
-// classify says what a rune is, and which rune stands for it and for all that
-// differ from it in case only.
+// classify returns the class of a rune, and the rune that represents all its
+// cases.
 func classify(r rune) (class, rune) {
 	switch {
 	case r < tableRunes:
@@ -97,7 +96,7 @@ func fold(r rune) rune {
 	return least
 }
 
-// asciiFold is the folded byte of a letter or digit, and 0 of what is in no token.
+// asciiFold maps a letter or digit to its folded byte, and other bytes to 0.
 var asciiFold = func() (t [utf8.RuneSelf]byte) {
 	for c := range byte(utf8.RuneSelf) {
 		switch {
@@ -110,7 +109,8 @@ var asciiFold = func() (t [utf8.RuneSelf]byte) {
 	return t
 }()
 
-// A tokenizer splits a text into tokens. A byte that is not UTF-8 is in none.
+// A tokenizer splits a text into tokens. Bytes that are not UTF-8 belong to no
+// token.
 type tokenizer struct {
 	text   []byte
 	at     int
@@ -128,8 +128,8 @@ type token struct {
 	before     rune // the dense rune right before it, or 0
 }
 
-// next returns the next token. Folding leaves a word as long as it is or makes
-// it shorter, so that what this holds is bounded by the text.
+// next returns the next token. Folding never makes a word longer, so the memory
+// of the tokenizer is bounded by the text.
 func (c *tokenizer) next() (t token, ok bool) {
 	c.folded = c.folded[:0]
 	for c.at < len(c.text) {

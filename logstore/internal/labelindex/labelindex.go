@@ -1,7 +1,7 @@
 // Package labelindex numbers streams and finds them by their labels.
 //
-// A stream is looked up by its labels in a hash table whose readers take no
-// lock, and by conditions on labels in posting lists: for each name and value
+// A hash table, read without a lock, maps the labels of a stream to its number.
+// Posting lists answer conditions on labels: for each name and value they hold
 // the numbers of the streams that have it, a few as a sorted list, more as a
 // roaring bitmap (Lemire et al., Roaring Bitmaps, 2018).
 package labelindex
@@ -21,8 +21,7 @@ type Label struct{ Name, Value string }
 
 // An Index maps streams to numbers. Numbers are dense and begin at 0; those of
 // removed streams are reused, see Pin. It may be used by many goroutines at
-// once; a stream is found once Add has returned, also an Add of another
-// goroutine that returned the same number.
+// once. A stream is found once any Add has returned its number.
 type Index struct {
 	decode func(enc string) []Label
 	seed   maphash.Seed
@@ -59,8 +58,8 @@ type retiredNumber struct {
 	epoch  uint64
 }
 
-// New returns an empty index. decode decodes labels, whose encoding identifies
-// a stream. Labels with empty values are ignored.
+// New returns an empty index. The encoding of its labels identifies a stream;
+// decode decodes it. Labels with empty values are ignored.
 func New(decode func(enc string) []Label) *Index {
 	return &Index{
 		decode: decode,
@@ -106,7 +105,7 @@ func (x *Index) Add(enc string) (n uint32, isNew bool) {
 	}
 	x.all.Add(s.number)
 	x.byNumber.set(s.number, s)
-	// Last: a goroutine that finds it here relies on the postings.
+	// Last: a goroutine that finds the stream here relies on the postings.
 	x.byLabels.insert(s)
 	return s.number, true
 }
@@ -128,9 +127,9 @@ func (x *Index) Len() int {
 	return int(x.all.GetCardinality())
 }
 
-// Remove forgets streams: Find, Select, Names and Values no longer find them,
-// and an Add of the same labels creates a new one. No goroutine may be about to
-// add entries to them.
+// Remove removes streams: Find, Select, Names and Values no longer find them,
+// and Add of the same labels creates a new stream. The caller makes sure that
+// no goroutine is about to add entries to them.
 func (x *Index) Remove(n ...uint32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -156,7 +155,7 @@ func (x *Index) Remove(n ...uint32) {
 			delete(x.names, name)
 		}
 	}
-	// A pin from now on cannot find these streams any more.
+	// A pin taken from now on cannot find these streams.
 	x.pinMu.Lock()
 	x.epoch++
 	x.pinMu.Unlock()
@@ -187,7 +186,7 @@ func (x *Index) Pin() (release func()) {
 	}
 }
 
-// reclaim frees the numbers that no pin can hold any more. mu is held.
+// reclaim frees the numbers that no pin can hold. mu is held.
 func (x *Index) reclaim() {
 	oldest := uint64(math.MaxUint64)
 	x.pinMu.Lock()

@@ -6,11 +6,11 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// maxList is how many numbers a posting keeps as a list. An empty bitmap takes
-// some 200 bytes, which is too much for values of one stream or a few.
+// maxList is the most numbers that a posting keeps as a list. An empty bitmap
+// takes some 200 bytes, too much for values of a few streams.
 const maxList = 16
 
-// A posting is the streams that have one value of one name.
+// A posting is the posting list of one value of a label name.
 type posting struct {
 	value string
 	few   []uint32        // sorted; nil once there is
@@ -34,7 +34,8 @@ func (p *posting) add(n uint32) {
 	}
 }
 
-// remove keeps a bitmap until it has half of maxList.
+// remove removes a stream. A bitmap becomes a list once it has maxList/2
+// numbers.
 func (p *posting) remove(n uint32) {
 	if p.many != nil {
 		p.many.Remove(n)
@@ -86,12 +87,11 @@ func union(postings []*posting) *roaring.Bitmap {
 	return b
 }
 
-// A name is the postings of one name of labels.
+// A name holds the postings of one label name.
 type name struct {
 	values map[string]*posting
-	// list has the same postings. Elements below its length never change, so
-	// that a copy of the slice may be read without the lock; compact makes
-	// another one to remove some.
+	// list has the same postings. Elements below its length never change, so a
+	// copy of the slice may be read without the lock; compact replaces it.
 	list []*posting
 	// all are the streams with a value of this name.
 	all *roaring.Bitmap
@@ -121,7 +121,7 @@ func (nm *name) remove(value string, n uint32) (empty bool) {
 	return p.len() == 0
 }
 
-// compact drops empty postings, of which there are some.
+// compact drops empty postings, of which there is at least one.
 func (nm *name) compact() {
 	kept := make([]*posting, 0, len(nm.list)-1)
 	for _, p := range nm.list {

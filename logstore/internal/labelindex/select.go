@@ -10,9 +10,9 @@ import (
 // A Condition is on the value of one label, "" if it is missing.
 type Condition struct {
 	Name string
-	// Value is the required value. If Match is not nil, it decides instead: it
-	// is called for "" and for each value of the name, not for each stream, and
-	// without a lock. Its result for a value must not change.
+	// Value is the required value. If Match is not nil, it decides instead. It
+	// is called without a lock, for "" and for each value of the name, not for
+	// each stream. Its result for a value must not change.
 	Value string
 	Match func(value string) bool
 	// Not negates the condition.
@@ -26,8 +26,8 @@ func (c Condition) matches(value string) bool {
 	return (value == c.Value) != c.Not
 }
 
-// Select returns the streams that meet all conditions, all streams without
-// conditions. The bitmap is the caller's.
+// Select returns the streams that meet all conditions; without conditions, all
+// streams. The caller may change the bitmap.
 func (x *Index) Select(conditions ...Condition) *roaring.Bitmap {
 	terms := make([]term, len(conditions))
 	for i, c := range conditions {
@@ -51,7 +51,7 @@ func (x *Index) Select(conditions ...Condition) *roaring.Bitmap {
 type term struct {
 	Condition
 	// without reports that streams without the label meet the condition. Such a
-	// term subtracts the streams that do not meet it; another one selects those
+	// term subtracts the streams that do not meet it; other terms select those
 	// that do.
 	without bool
 
@@ -63,8 +63,8 @@ type term struct {
 	weight int             // how many they are
 }
 
-// collect collects the values, and reports whether any is to be evaluated. mu
-// is read-held.
+// collect collects the values, and reports whether any of them is not evaluated
+// yet. mu is read-held.
 func (x *Index) collect(terms []term) (more bool) {
 	for i := range terms {
 		t := &terms[i]
@@ -72,7 +72,8 @@ func (x *Index) collect(terms []term) (more bool) {
 		if t.Match == nil || nm == nil {
 			continue
 		}
-		// A list that does not begin with what was judged had values removed.
+		// If the list does not begin with the evaluated values, some were
+		// removed.
 		if n := len(t.met); n > 0 && (n > len(nm.list) || nm.list[n-1] != t.values[n-1]) {
 			t.met = nil
 		}
@@ -120,8 +121,8 @@ func (x *Index) evaluate(terms []term) *roaring.Bitmap {
 	return found
 }
 
-// choose finds the streams that the term selects or subtracts: the postings of
-// the values that differ from a missing label.
+// choose sets the streams that the term selects or subtracts: the postings of
+// the values that match other than a missing label does.
 func (t *term) choose(nm *name) {
 	switch {
 	case nm == nil:
@@ -155,7 +156,7 @@ func (t *term) choose(nm *name) {
 	}
 }
 
-// bitmap is for reading, own is the caller's.
+// bitmap returns the streams of the term; the caller must not change it.
 func (t *term) bitmap() *roaring.Bitmap {
 	if t.chosen == nil {
 		t.chosen = union(t.few)
@@ -163,6 +164,7 @@ func (t *term) bitmap() *roaring.Bitmap {
 	return t.chosen
 }
 
+// own returns a copy that the caller may change.
 func (t *term) own() *roaring.Bitmap {
 	if t.chosen == nil {
 		return union(t.few)
@@ -170,7 +172,7 @@ func (t *term) own() *roaring.Bitmap {
 	return t.chosen.Clone()
 }
 
-// Names returns the names of labels of the streams in set (nil: of all),
+// Names returns the label names of the streams in set, or of all if set is nil,
 // sorted.
 func (x *Index) Names(set *roaring.Bitmap) []string {
 	x.mu.RLock()
@@ -185,8 +187,8 @@ func (x *Index) Names(set *roaring.Bitmap) []string {
 	return names
 }
 
-// Values returns the values of a label of the streams in set (nil: of all),
-// sorted, without "".
+// Values returns the values of a label of the streams in set, or of all if set
+// is nil, sorted, without "".
 func (x *Index) Values(name string, set *roaring.Bitmap) []string {
 	var values []string
 	x.mu.RLock()

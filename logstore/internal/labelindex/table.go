@@ -11,7 +11,7 @@ type hashTable struct {
 	live  int                                      // of those, slots that are not gone
 }
 
-// tombstone is in the slots of removed streams, so that probing goes on behind
+// tombstone is in the slots of removed streams, so that probing continues past
 // them.
 var tombstone = &stream{}
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// A blockMerger writes the blocks of batches, one after the other.
+// A blockMerger writes the merged blocks, one batch at a time.
 type blockMerger struct {
 	encoder block.Encoder
 	small   [maxParts]decodedBlock
@@ -32,8 +32,8 @@ type row struct {
 	slot, i int
 }
 
-// write writes the block of a batch. Its filter joins those of the blocks in
-// it.
+// write writes the block of a batch. Its filter joins the filters of the
+// batch's blocks.
 func (g *blockMerger) write(m *merger, b *batch) error {
 	g.encoder.Reset()
 	g.runs = g.runs[:0]

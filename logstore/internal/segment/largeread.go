@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// maxRead is how many bytes are read, and allocated, at once, where a file
-	// calls for more. A sparse file may have any size, and no more on disk than
-	// its footer: so memory grows by what has been read.
+	// maxRead is the most bytes that are read, and allocated, at once. A sparse
+	// file may have any size with only its footer on disk, so memory grows with
+	// the bytes that have been read.
 	maxRead = 8 << 20
 
-	// minHole zeros in a row end a read of more than maxRead. Only tables and
-	// lists are as large, and they have no more zeros in a row than one
-	// stream's labels: so at least a 32nd of the memory is on the disk.
+	// minHole consecutive zeros end a read of more than maxRead. Only tables
+	// and lists are that large, and they have no more consecutive zeros than
+	// one stream's labels: so at least a 32nd of the memory is on the disk.
 	minHole = 128 << 10
 )
 
@@ -38,7 +38,7 @@ func readPieces(src Source, dst []byte, n, off int64, block int) ([]byte, error)
 	return p, nil
 }
 
-// hasHole reports whether there is a hole at a multiple of its length.
+// hasHole reports whether p has minHole zeros at a multiple of minHole.
 func hasHole(p []byte) bool {
 	for ; len(p) >= minHole; p = p[minHole:] {
 		if bytes.Equal(p[:minHole], zeros[:]) {

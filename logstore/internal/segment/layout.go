@@ -5,8 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// The layout is drawn in the package comment. All of its numbers are here.
-// Integers are little endian.
+// The package comment draws the layout. All of its numbers are here. Integers
+// are little endian.
 const (
 	version = 1
 
@@ -23,8 +23,8 @@ const (
 	footerSize = 128
 
 	// minStream is the least that a stream takes in the table of streams,
-	// minBlockRun and minRun what a run takes in a list: they bound memory by the
-	// size of the file.
+	// minBlockRun and minRun the least that a run takes in a list: they bound
+	// memory by the size of the file.
 	minStream   = 12
 	minBlockRun = 7
 	minRun      = 7
@@ -36,17 +36,17 @@ const (
 	// maxLabels bounds the bytes of the labels of a stream.
 	maxLabels = 64 << 10
 
-	// maxPart bounds the bytes of a block or a filter. Those that the store
-	// makes have less than 7 MiB: a quarter of a MiB of lines and an entry
-	// more, which is less than 4, and 29 bytes beside each of at most 64 Ki
-	// rows.
+	// maxPart bounds the bytes of a block or a filter. Those of the store have
+	// less than 7 MiB: a quarter of a MiB of lines and one more entry, which is
+	// less than 4 MiB, and 29 bytes beside each of at most 64 Ki rows.
 	maxPart = maxRead
 
 	// groupSize is how many bytes of filters are collected before they are
-	// written one after the other, and the most that is written in one call.
+	// written together, and the most that one call writes.
 	groupSize = 256 << 10
 
-	// tailSize is how much Open reads first: the index of most segments.
+	// tailSize is how many bytes Open reads first: they have the index of most
+	// segments.
 	tailSize = 64 << 10
 )
 
@@ -118,9 +118,9 @@ func parseFrame(p []byte, salt uint64, off int64) (f frame, ok bool) {
 	return f, f.payload <= maxPart && (f.kind == kindBlock || f.kind == kindFilter && f.list == 0)
 }
 
-// frameSum is the checksum of the header of a frame, over the salt of the file
-// and the offset too: so bytes at another offset than they were written for, or
-// in another file, are no frame, and no line can look like one.
+// frameSum returns the checksum of the header of a frame, which covers the salt
+// of the file and the offset too: so a frame copied to another offset or file
+// is not valid, and no line can look like one.
 func frameSum(salt uint64, off int64, head []byte) uint32 {
 	return crc32.Update(addUint64(addUint64(0, salt), uint64(off)), castagnoli, head[4:frameHeaderSize])
 }
@@ -196,9 +196,9 @@ func (e footer) append(dst []byte) []byte {
 	return append(dst, footerMagic...)
 }
 
-// parseFooter decodes the footer, and the version of its layout; ok is false if
-// it is damaged. Of another version the other results mean nothing: only the
-// last 16 bytes are the same in all.
+// parseFooter decodes the footer and the version of its layout; ok is false if
+// it is damaged. For another version e is meaningless: only the last 16 bytes
+// are the same in all versions.
 func parseFooter(p []byte) (e footer, ver uint32, ok bool) {
 	if len(p) != footerSize || string(p[footerSize-8:]) != footerMagic || binary.LittleEndian.Uint32(p[footerSize-12:]) != checksum(p[:footerSize-12]) {
 		return footer{}, 0, false

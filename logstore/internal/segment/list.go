@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// What varies in length is encoded here: lists of runs, and labels that begin
-// as those before them.
+// This file encodes data of variable length: lists of runs, and labels that
+// share a prefix with the previous ones.
 
 var (
 	errForm   = errors.New("not well-formed")
 	errLabels = errors.New("labels are not well-formed")
 )
 
-// A decoder takes varints off the front of p. After an invalid one bad is set,
-// and all further ones are 0.
+// A decoder decodes varints from the front of p. After an invalid one bad is
+// set, and all later ones are 0.
 type decoder struct {
 	p   []byte
 	bad bool
@@ -67,9 +67,9 @@ func appendZigzag(dst []byte, v int64) []byte {
 	return binary.AppendUvarint(dst, uint64(v)<<1^uint64(v>>63))
 }
 
-// A labelWriter encodes labels that resemble those before them: how many bytes
-// are the same (uvarint), how many follow (uvarint), those. Each restart-th
-// stands for itself.
+// A labelWriter encodes labels by their difference to the previous ones: the
+// length of the common prefix (uvarint), the length of the rest (uvarint), the
+// rest. Each restartInterval-th label set has no common prefix.
 type labelWriter struct {
 	last  string
 	count int
@@ -111,8 +111,8 @@ func (r *labelReader) next(c *decoder) string {
 	return r.last
 }
 
-// A blockRun is a run in the list of a block: with the labels of its stream,
-// and its place among the runs of the stream.
+// A blockRun is a run in the list of a block, with the labels of its stream and
+// its order among the runs of the stream.
 type blockRun struct {
 	StreamRun
 	// seq grows with the order of the runs of a stream. It has gaps where runs
@@ -137,8 +137,7 @@ func appendBlockRuns(dst []byte, runs []blockRun) []byte {
 	return dst
 }
 
-// parseBlockRuns appends the runs of the list of a block, with its number in
-// them.
+// parseBlockRuns appends the runs of the list of a block, and sets Block.
 func parseBlockRuns(dst []blockRun, list []byte, block int) (runs []blockRun, rows, raw int64, err error) {
 	c := decoder{p: list}
 	var labels labelReader

@@ -21,14 +21,14 @@ type MergeOptions struct {
 	Created    int64
 	Generation uint32
 	// CheckLabels, unless nil, returns an error for invalid labels: Salvage
-	// takes a block with a run of these for damaged.
+	// treats a block with such a run as damaged.
 	CheckLabels func(enc string) error
 }
 
-// Merge writes one segment that has all rows of sources, which are adjacent:
-// the After of each is the Upto of the one before, or more. Large blocks are
-// copied; small ones that follow each other are merged, up to BlockRaw and 16
-// filters that are joined. Filters are never rebuilt.
+// Merge writes one segment with all rows of sources, which are ordered by
+// positions: the After of each is the Upto of the previous one, or more. Large
+// blocks are copied; adjacent small ones are merged, up to BlockRaw and 16
+// joined filters. Filters are never rebuilt.
 //
 // Its memory is that of a Writer, a few blocks, the tables of the sources, and
 // for each run in a small block as much again.
@@ -59,10 +59,10 @@ func Merge(ctx context.Context, w io.Writer, sources []*Segment, o MergeOptions)
 	return m.w.Finish(Info{After: first.After, Upto: last.Upto, Generation: o.Generation, Created: o.Created})
 }
 
-// A merger goes stream by stream, by labels, over the runs of all sources, in
-// their order. A block that is copied is copied at the first of its streams,
-// for all of them; merged blocks come last. So runs of one stream are not
-// written in their order, and each carries its place (seq) along.
+// A merger iterates over the streams by labels, and over the runs of each in
+// the order of the sources. A copied block is copied at the first of its
+// streams, for all of them; merged blocks come last. So the runs of a stream
+// are not written in order, and each has a sequence number (seq).
 type merger struct {
 	w       *Writer
 	o       MergeOptions
@@ -73,7 +73,7 @@ type merger struct {
 	placed        []blockRun
 }
 
-// A mergeSource is a source, and how far it has been merged.
+// A mergeSource is a source and its next stream.
 type mergeSource struct {
 	*Segment
 	t            *tables
@@ -81,8 +81,8 @@ type mergeSource struct {
 	destinations []destination // of blocks
 }
 
-// A destination is where the rows of a block go: into a batch, of which it is
-// the slot-th block, or nil if it is copied.
+// A destination says where the rows of a block go: into a batch, as its slot-th
+// block, or into a copy if batch is nil.
 type destination struct {
 	batch  *batch
 	slot   int
@@ -144,8 +144,8 @@ func (m *merger) stream(labels string) error {
 				}
 			} else {
 				r.seq += base
-				// Runs are merged only if no other run is between them, whose entries
-				// of equal times would be.
+				// Runs are merged only if no other run is between them: its
+				// entries of equal times would have to stay between.
 				p.batch.add(labels, part{p.slot, r}, p.batch == last)
 			}
 			last = p.batch
@@ -178,7 +178,7 @@ func (m *merger) copy(source, block int) error {
 	return m.w.add(b.payload, f, b.runs)
 }
 
-// base returns the number that seqs of a stream in a source are counted from.
+// base returns the offset to add to seqs of a stream in a source.
 func (m *merger) base(source int, labels string) (base uint64) {
 	for _, s := range m.sources[:source] {
 		if i, ok := s.t.find(labels); ok {

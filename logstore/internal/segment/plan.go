@@ -2,12 +2,12 @@ package segment
 
 import "github.com/stele-go/stele/logstore/internal/filter"
 
-// maxParts is how many filters are joined at most, and how many blocks are
-// merged: a key that none of them has seems to be in one of 256 filters, so in
-// fewer than one of 16 joined ones.
+// maxParts is the most filters that are joined, and the most blocks that are
+// merged into one. One filter in 256 seems to have a key that it does not have;
+// of 16 joined ones, fewer than one in 16.
 const maxParts = 16
 
-// A batch is small blocks that are merged.
+// A batch is small blocks that are merged into one.
 type batch struct {
 	blocks []blockID
 	groups []group
@@ -19,7 +19,7 @@ type batch struct {
 // A blockID is a block of a source.
 type blockID struct{ source, block int }
 
-// A group is runs of a stream, in its order, that are merged.
+// A group is adjacent runs of a stream, in order, that are merged into one.
 type group struct {
 	labels string
 	parts  []part
@@ -31,7 +31,7 @@ type part struct {
 	seqRun
 }
 
-// add adds a run to the last group if goesOn is set, else to a new one.
+// add adds a run to the last group if goesOn is set, else to a new group.
 func (b *batch) add(labels string, p part, goesOn bool) {
 	if !goesOn {
 		b.groups = append(b.groups, group{labels: labels})
@@ -46,11 +46,10 @@ func weight(rows, raw int64) int64 { return max(raw, 4*rows) }
 // good reports whether a block is copied.
 func (m *merger) good(rows, raw int64) bool { return 2*weight(rows, raw) >= int64(m.o.BlockRaw) }
 
-// plan puts small blocks that follow each other, by source and number, into
-// batches. A batch has whole blocks, so each filter is in one joined filter
-// only, and that one describes the rows beside it and no others. It grows up to
-// BlockRaw and maxParts. A block that fits with neither neighbour is copied
-// though it is small.
+// plan puts adjacent small blocks, by source and number, into batches. A batch
+// has whole blocks, so each filter is part of one joined filter only, which
+// describes the rows of its block and no others. A batch grows up to BlockRaw
+// and maxParts. A small block that fits neither neighbour is copied.
 func (m *merger) plan() error {
 	var last *batch
 	for i, s := range m.sources {

@@ -27,8 +27,8 @@ func (b *buffer) put() {
 	}
 }
 
-// view calls f, whose errors are of damage, with n bytes at off: without a copy
-// where the source can.
+// view calls f with the n bytes at off, without a copy if the source is a
+// Viewer. An error of f is a *CorruptError.
 func (s *Segment) view(off, n int64, block int, f func([]byte) error) error {
 	if s.viewer != nil && n <= maxRead {
 		err := s.viewer.View(off, int(n), f)
@@ -115,8 +115,8 @@ func (s *Segment) ReadBlock(dst []byte, block int) ([]byte, error) {
 	return p, nil
 }
 
-// A probe tests one filter. It is pooled with the method that View calls, so
-// that a test allocates nothing.
+// A probe tests one filter. It is pooled with its method value, so that a test
+// allocates nothing.
 type probe struct {
 	s       *Segment
 	block   int
@@ -181,7 +181,7 @@ func (p *probe) ask(b []byte) error {
 }
 
 // checkFilter verifies the frame of the filter of a block. It returns the
-// reason, or "".
+// damage, or "".
 func (s *Segment) checkFilter(b []byte, block int, rec blockEntry) string {
 	f, ok := parseFrame(b, s.footer.salt, rec.filterOff)
 	switch {
@@ -202,8 +202,8 @@ type blockFrame struct {
 	listErr, payloadErr error
 }
 
-// readFrame reads a block with its frame into buf. The error is that of the
-// source; runs is memory for the block's runs.
+// readFrame reads a block with its frame into buf, and its runs into the memory
+// of runs. The error is that of the source.
 func (s *Segment) readFrame(buf *buffer, runs []blockRun, t *tables, block int) (b blockFrame, err error) {
 	rec := t.blockEntry(block)
 	n := frameHeaderSize + int64(rec.list) + int64(rec.size)

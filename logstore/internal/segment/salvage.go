@@ -9,12 +9,13 @@ import (
 	"github.com/stele-go/stele/logstore/internal/block"
 )
 
-// Salvage writes a segment with the intact blocks of s, and its After and Upto.
-// lost has an error for each other block. A block whose list of runs is damaged
-// is kept with the runs of the index, and the other way round; one whose filter
-// is damaged is kept without.
+// Salvage writes a segment with the intact blocks of s, and with its After and
+// Upto. lost has an error for each other block. If the block's own list of runs
+// is damaged, the runs of the index are used, and the other way round; a block
+// with a damaged filter is kept without it.
 //
-// A read error that is not damage ends it: the bytes may be readable later.
+// A read error that is not damage ends Salvage: the bytes may be readable
+// later.
 func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info Info, lost []error, err error) {
 	s, t, err := s.throttled(ctx, o.Throttle)
 	if err != nil {
@@ -75,8 +76,8 @@ func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info
 	return info, lost, err
 }
 
-// runsByBlock returns the runs of each block for which the lists of the streams
-// have all.
+// runsByBlock returns, from the lists of the streams, the runs of each block
+// that they cover completely.
 func (s *Segment) runsByBlock(t *tables) (map[int][]blockRun, error) {
 	all := map[int][]blockRun{}
 	for i := range t.streams {

@@ -45,7 +45,7 @@ func Scan(ctx context.Context, src Source, size int64, info Info) (s *Segment, l
 	return sc.segment(info), sc.lost, nil
 }
 
-// A scanner is a Scan under way.
+// A scanner is the state of Scan.
 type scanner struct {
 	src       Source
 	size      int64
@@ -101,8 +101,8 @@ func (sc *scanner) salt() error {
 	return nil
 }
 
-// nextFrame returns the first frame at or behind off; where there is none, next
-// is sc.stop.
+// nextFrame returns the first frame at or after off; without one, next is
+// sc.stop.
 func (sc *scanner) nextFrame(ctx context.Context, off int64) (f frame, next int64, err error) {
 	buf := getBuffer(frameHeaderSize)
 	defer buf.put()
@@ -129,7 +129,7 @@ func (sc *scanner) nextFrame(ctx context.Context, off int64) (f frame, next int6
 	return frame{}, sc.stop, nil
 }
 
-// candidates ranges over possible offsets of frames.
+// candidates ranges over offsets in p that may begin a frame.
 func candidates(p []byte) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for at := 4; at+frameHeaderSize-4 <= len(p); at++ {
@@ -198,7 +198,7 @@ func (sc *scanner) addFrame(f frame, off int64) error {
 	return nil
 }
 
-// segment builds the tables that the file should have.
+// segment builds the tables from the scanned blocks.
 func (sc *scanner) segment(info Info) *Segment {
 	var streams []streamEntry
 	var lists [][]seqRun

@@ -9,9 +9,9 @@ import (
 
 // An Info describes a segment.
 type Info struct {
-	// The segment holds the log's positions after After up to Upto. Of two
-	// segments of which one has all positions of the other, the one of the
-	// higher Generation counts, and the other is a leftover.
+	// The segment holds the positions (After, Upto] of the log. If a segment
+	// has all positions of another, the one with the higher Generation counts,
+	// and the other is a leftover.
 	After, Upto uint64
 	Generation  uint32
 	Created     int64 // ns since 1970
@@ -48,7 +48,7 @@ type Block struct {
 	Runs                      int // in most blocks as many as streams
 }
 
-// A Source is what a segment is read from, such as a file, or an object in an
+// A Source is the bytes of a segment: a file, for example, or an object of an
 // object store with range reads.
 type Source interface {
 	io.ReaderAt
@@ -66,7 +66,7 @@ type Segment struct {
 	src    Source
 	viewer Viewer // src, if it is one
 	footer footer
-	// tables is nil after Trim until they are needed.
+	// tables is nil after Trim, until the next use.
 	tables  atomic.Pointer[tables]
 	scanned bool // they are not in the file, Trim keeps them
 	closed  atomic.Bool

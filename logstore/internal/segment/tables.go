@@ -110,15 +110,15 @@ func parseStreams(p []byte, e footer) ([]streamEntry, error) {
 	return streams, nil
 }
 
-// checkBlocks verifies that the blocks and filters of the table follow each
-// other from the header to the index, without gaps: so each byte of the file is
-// under some checksum, and nothing outside the frames is read. An error is of
-// the block bad, or of all if that is -1.
+// checkBlocks verifies that the blocks and filters of the table are adjacent
+// from the header to the index, without gaps: so every byte of the file has a
+// checksum, and nothing outside the frames is read. An error is about block
+// bad, or about all blocks if that is -1.
 func (t *tables) checkBlocks(e footer) (bad int, err error) {
 	var rows, raw int64
 	next, filter := int64(headerSize), 0
-	// group is what stands between two blocks: the filters of those before, as
-	// far as they are not behind them yet.
+	// group verifies the filters between two blocks: those of the blocks before
+	// upto that no earlier group has.
 	group := func(upto int) bool {
 		for ; filter < upto; filter++ {
 			f := t.blockEntry(filter)

@@ -6,8 +6,8 @@ import (
 	"runtime"
 )
 
-// throttled returns the segment as a merge reads it: in steps, and with tables
-// of its own, whatever Trim does to s.
+// throttled returns the segment as Merge reads it: in steps, and with its own
+// reference to the tables, whatever Trim does to s.
 func (s *Segment) throttled(ctx context.Context, pace func(context.Context, int) error) (*Segment, *tables, error) {
 	t, err := s.load()
 	if err != nil {
@@ -18,8 +18,8 @@ func (s *Segment) throttled(ctx context.Context, pace func(context.Context, int)
 	return p, t, nil
 }
 
-// step waits until n bytes may be read or written. Runnable goroutines go
-// first: they may be appends.
+// step waits until n bytes may be read or written. It yields first: runnable
+// goroutines may be appends.
 func step(ctx context.Context, pace func(context.Context, int) error, n int) error {
 	runtime.Gosched()
 	if err := ctx.Err(); err != nil || pace == nil {
@@ -51,8 +51,8 @@ func (s *throttledSource) ReadAt(p []byte, off int64) (done int, err error) {
 	return done, err
 }
 
-// A throttledWriter writes the output of a Writer: groupSize at most in one
-// call.
+// A throttledWriter throttles the output of a Writer, which writes at most
+// groupSize in one call.
 type throttledWriter struct {
 	ctx      context.Context
 	w        io.Writer
