@@ -9,16 +9,19 @@ import (
 	"time"
 )
 
-// A throttle bounds the memory of memtables, and slows appends down before they
-// would have to stop.
+// A throttle bounds the memory of memtables, and delays appends before they
+// would have to block.
 //
-// While a memtable is being sealed, another one fills. Were appends as fast as
-// they can be, the second would be full before the first is released, and all
-// appends would stop until then, for some tenths of a second. So each append is
-// delayed a little: with a bytes free, r bytes yet to be sealed, and v bytes
-// sealed a second, there is memory again in r/v seconds, and appends of a*v/r
-// bytes a second just do not use it up until then. Slower appends are not
-// delayed.
+// While a memtable is being sealed, another one fills. At full speed it would
+// be full before the first is released, and all appends would block until then,
+// for some tenths of a second. So each append is delayed a little: with a bytes
+// free, r bytes yet to be sealed, and v bytes sealed a second, the memory is
+// released in r/v seconds, and appends of a*v/r bytes a second do not quite use
+// up the free bytes until then. Slower appends are not delayed.
+//
+// It is not a semaphore.Weighted: a reservation takes no lock unless an append
+// waits, memory is also taken and released without a reservation, and a waiting
+// append gives up when the store refuses appends.
 type throttle struct {
 	limit       int64
 	usable      int64 // limit less one more chunk and the growth of rows
@@ -55,8 +58,8 @@ const (
 	maxBurst = 20 * time.Millisecond
 	// rateWindow is the weight of the rate before.
 	rateWindow = 200 * time.Millisecond
-	// One syncShare-th of a memtable counts as not yet sealed until all of it
-	// is: its segment is made durable after the last block was written.
+	// One syncShare-th of a memtable counts as unsealed until the whole seal is
+	// done: its segment is synced after the last block is written.
 	syncShare = 16
 )
 
@@ -89,9 +92,9 @@ func (p *throttle) wakeAll() {
 	p.paidUntil = time.Time{}
 }
 
-// A reservation is the most memory that an append is about to take: for its
-// record, and later for its rows. Each part is given up once the memory was
-// taken and counted, or will not be.
+// A reservation is the most memory that an append may take: for its record, and
+// later for its rows. Each part is released once the memory is taken and
+// counted, or will not be taken.
 type reservation struct{ arena, rows int64 }
 
 // reservationFor returns the reservation of a record of size bytes. A chunk may
@@ -101,13 +104,13 @@ func reservationFor(size, rows, streams int) reservation {
 	return reservation{2 * int64(size), int64(size) + 2*int64(rows)*memRowSize + int64(streams)*memStreamBytes}
 }
 
-// expected is about what is taken in the end.
+// expected returns about how much the append will take.
 func (c reservation) expected() int64 { return (c.arena + c.rows) / 3 }
 
 // reserve waits until the memory of c may be taken. An append that finds nearly
-// all memory free always may. Others get it in the order in which they came, so
-// that a large one is not overtaken forever. refuse returns why waiting is of
-// no use, or nil.
+// all memory free need not wait. Others get it in the order of their calls, so
+// that a large one is not starved by small ones. refuse returns an error if
+// waiting is useless, or nil.
 func (p *throttle) reserve(ctx context.Context, c reservation, refuse func() error) error {
 	if d, freed := p.delayFor(c.expected()); d > 0 {
 		if err := p.wait(ctx, d, nil, freed, refuse); err != nil {
@@ -157,9 +160,10 @@ func (p *throttle) tryReserve(n int64) bool {
 	return false
 }
 
-// grant gives waiting appends their reservations, in turn. mu is held.
+// grant grants waiting appends their reservations, in order. mu is held.
 func (p *throttle) grant() {
-	// Told before it is looked: what gets less after the look finds it.
+	// Stored before memory is checked: a release after the check sees it and
+	// calls grant.
 	p.blocked.Store(int64(len(p.queue)))
 	for len(p.queue) > 0 && p.tryReserve(p.queue[0].n) {
 		close(p.queue[0].granted)
@@ -182,8 +186,8 @@ func (p *throttle) abandon(t *throttleWaiter) {
 	}
 }
 
-// unreserve gives up n reserved bytes: they were taken and counted, or will not
-// be.
+// unreserve releases n reserved bytes: they are taken and counted, or will not
+// be taken.
 func (p *throttle) unreserve(n int64) {
 	p.reserved.Add(-n)
 	if p.blocked.Load() == 0 {
@@ -227,8 +231,8 @@ func (p *throttle) wait(ctx context.Context, d time.Duration, granted, freed <-c
 	return refuse()
 }
 
-// delayFor returns how long an append of n bytes must wait for its share,
-// unless freed is closed before.
+// delayFor returns how long an append of n bytes waits for its share, unless
+// freed is closed before.
 func (p *throttle) delayFor(n int64) (d time.Duration, freed <-chan struct{}) {
 	left := p.sealLeft.Load()
 	if left == 0 {

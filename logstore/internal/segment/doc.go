@@ -17,7 +17,8 @@
 //	table of streams
 //	footer
 //
-// Filters are adjacent so that testing many touches few pages. The header:
+// Filters are adjacent, so that testing many of them reads few pages. The
+// header:
 //
 //	offset  bytes
 //	0       8  "STELESEG"
@@ -36,9 +37,8 @@
 //	24  4  checksum of the block or filter
 //	28     list of the runs in the block, then the block or filter
 //
-// So bytes at another offset than they were written for, or of another
-// file, are no frame, and no line can be made to look like one. The list has for
-// each run, in the order of rows:
+// So a frame copied to another offset or file is not valid, and no line can be
+// crafted to look like one. The list has for each run, in the order of rows:
 //
 //	labels      how many bytes are those of the labels before, how many follow
 //	            (uvarints), and those; each 16th stands for itself
@@ -97,14 +97,13 @@
 //
 // # What damage does
 //
-// Whatever is damaged, no row is returned that was not written, and none is
-// left out without an error. Checksums are verified whenever a block, a list or
-// a table is read; that of a filter on first use after Open or Trim.
-// A filter that is damaged later, in memory or in the page cache, is not
-// noticed before Verify.
+// With any damage, no row is returned that was not written, and no row is left
+// out without an error. Checksums are verified whenever a block, a list or a
+// table is read; that of a filter on first use after Open or Trim. Later damage
+// to a filter, in memory or in the page cache, is detected by Verify only.
 //
-// Everything the index has of a block is in its frame too. So of one damaged
-// place one block is lost at most:
+// The frame of a block has everything that the index has of it. So one damaged
+// place loses at most one block:
 //
 //	a block                   its rows
 //	the header of a block     nothing: the index has it
@@ -114,8 +113,8 @@
 //	a table, or the footer      nothing: Scan finds the blocks
 //	the header                nothing
 //
-// Salvage makes an intact segment of what there is. Where both the header and
-// the footer are gone, nothing can be found.
+// Salvage writes an intact segment of the intact blocks. If both the header and
+// the footer are damaged, no block can be found.
 //
 // # A worked example
 //
