@@ -172,7 +172,7 @@ var measureCalls = map[string]string{"uring.(*Ring).enter": "io_uring_enter"}
 
 var houseCalls = map[string]string{
 	"WriteDurably": "pwritev2", "PreadFlags": "preadv2",
-	"Dir.Sync": "fsync", "Dir.Rmdir": "unlinkat", "Dir.Remove": "unlinkat", "Dir.Rename": "renameat2", "Dir.openFile": "openat",
+	"Dir.Sync": "fsync", "Dir.unlink": "unlinkat", "Dir.Rename": "renameat2", "Dir.openFile": "openat",
 	"Dir.openat2": "openat2", "Dir.CreateTemp": "openat", "Temp.Sync": "fdatasync", "Temp.Chmod": "fchmod", "Temp.Chown": "fchown",
 }
 

@@ -59,7 +59,7 @@ func TestReplayTwice(t *testing.T) {
 		}
 		// A crash after a segment was published and before the log was
 		// truncated.
-		logDir := copyStore(t, filepath.Join(dir, logDir))
+		copied := copyStore(t, filepath.Join(dir, logDir))
 		if err := s.Seal(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestReplayTwice(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(dir, logDir)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(logDir, filepath.Join(dir, logDir)); err != nil {
+		if err := os.Rename(copied, filepath.Join(dir, logDir)); err != nil {
 			t.Fatal(err)
 		}
 		s = openTest(t, dir, o)

@@ -175,7 +175,7 @@ func argumentsOf(t *testing.T, method reflect.Type) (args []reflect.Value) {
 func TestZeroValuesOfAllTypes(t *testing.T) {
 	missing := maps.Clone(handles)
 	for _, dir := range []string{"mkdir", "newfile", "atomicfile", "header", "fileio", "fileio/pace", "fileio/otelio", "mpsc", "wal", "latency", "logstore"} {
-		entries, err := os.ReadDir(dir)
+		entries, err := os.ReadDir(path.Join("..", dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestZeroValuesOfAllTypes(t *testing.T) {
 			if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 				continue
 			}
-			file, err := parser.ParseFile(token.NewFileSet(), path.Join(dir, e.Name()), nil, parser.SkipObjectResolution)
+			file, err := parser.ParseFile(token.NewFileSet(), path.Join("..", dir, e.Name()), nil, parser.SkipObjectResolution)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -52,9 +52,9 @@ var mayImport = map[string][]string{
 	// Modules of their own.
 	"fileio/pace":   {},
 	"fileio/otelio": {"fileio"},
-	"crashtest":     {"durability", "internal"},
+	"crashtest":     {"durability", "internal/measure"},
 	"logstore":      {"wal", "fileio", "atomicfile", "mkdir", "durability", "profile", "latency"},
-	"lab":           {"durability", "internal", "lab/run"},
+	"lab":           {"durability", "internal/measure", "lab/run"},
 	"lab/run":       {"durability", "lab/stats", "lab/internal/buckets"},
 	"lab/report":    {"durability", "lab/run"},
 	"suites":        {"*"},

@@ -90,14 +90,14 @@ func do(ctx context.Context, dir string, args []string, stdout io.Writer) error 
 	case "mixed":
 		return mixed(ctx, top, tmp, stdout)
 	case "proxy":
-		return writeProxy(top, f.Arg(0), stdout)
+		return writeProxy(ctx, top, f.Arg(0), stdout)
 	}
 	return makeRelease(ctx, top, tmp, f.Arg(0), *date, stdout)
 }
 
 // writeProxy writes all published modules of the tree, at the version that
 // they require of each other.
-func writeProxy(top, dir string, stdout io.Writer) error {
+func writeProxy(ctx context.Context, top, dir string, stdout io.Writer) error {
 	list, err := modules.Load(top)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func writeProxy(top, dir string, stdout io.Writer) error {
 		if !m.Published() {
 			continue
 		}
-		if _, err := modules.Write(dir, top, m, version); err != nil {
+		if _, err := modules.Write(ctx, dir, top, m, version); err != nil {
 			return err
 		}
 		fmt.Fprintln(stdout, m.Path, version)

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,34 +31,60 @@ func makeRelease(ctx context.Context, top, tmp, version, date string, stdout io.
 	if err := mayRelease(ctx, top, version, date, list); err != nil {
 		return err
 	}
-	if err := writeRelease(top, filepath.Join(tmp, "proxy"), version, date, list); err != nil {
+	head, err := modules.Git(ctx, top, "rev-parse", "HEAD")
+	if err != nil {
 		return err
 	}
-	if _, err := git(ctx, top, "add", "-A"); err != nil { // a go.sum may be new
-		return err
-	}
-	if _, err := git(ctx, top, "commit", "-q", "-m", "Release "+version); err != nil {
-		return err
-	}
-	var tags []string
-	for _, m := range list {
-		if m.Published() {
-			tags = append(tags, m.Tag(version))
-		}
-	}
-	for _, tag := range tags {
-		if _, err := git(ctx, top, "tag", "-a", tag, "-m", "Release "+version); err != nil {
-			return err
-		}
+	tags, err := commitAndTag(ctx, top, tmp, version, date, list)
+	if err != nil {
+		return errors.Join(err, undo(top, strings.TrimSpace(head), tags))
 	}
 	fmt.Fprintf(stdout, "Tagged:\n  %s\nTo publish: git push --atomic origin HEAD %s\nTo undo: git tag -d %s && git reset --hard HEAD~\n",
 		strings.Join(tags, "\n  "), strings.Join(tags, " "), strings.Join(tags, " "))
 	return nil
 }
 
+// commitAndTag returns the tags that it has made, also with an error.
+func commitAndTag(ctx context.Context, top, tmp, version, date string, list []modules.Module) (tags []string, err error) {
+	if err := writeRelease(ctx, top, filepath.Join(tmp, "proxy"), version, date, list); err != nil {
+		return nil, err
+	}
+	if _, err := modules.Git(ctx, top, "add", "-A"); err != nil { // a go.sum may be new
+		return nil, err
+	}
+	if _, err := modules.Git(ctx, top, "commit", "-q", "-m", "Release "+version); err != nil {
+		return nil, err
+	}
+	for _, m := range list {
+		if !m.Published() {
+			continue
+		}
+		if _, err := modules.Git(ctx, top, "tag", "-a", m.Tag(version), "-m", "Release "+version); err != nil {
+			return tags, err
+		}
+		tags = append(tags, m.Tag(version))
+	}
+	return tags, nil
+}
+
+// undo takes the tree back to head, which was clean, and removes tags. It does
+// so after an interrupt too.
+func undo(top, head string, tags []string) error {
+	ctx := context.Background()
+	var errs []error
+	if len(tags) > 0 {
+		_, err := modules.Git(ctx, top, append([]string{"tag", "-d"}, tags...)...)
+		errs = append(errs, err)
+	}
+	_, err := modules.Git(ctx, top, "reset", "-q", "--hard", head)
+	errs = append(errs, err)
+	_, err = modules.Git(ctx, top, "clean", "-q", "-f", "--", "*go.sum")
+	return errors.Join(append(errs, err)...)
+}
+
 // mayRelease checks what must be so before anything is changed.
 func mayRelease(ctx context.Context, top, version, date string, list []modules.Module) error {
-	if semver.Canonical(version) != version {
+	if !semver.IsValid(version) || semver.Canonical(version) != version {
 		return fmt.Errorf("version %q; want one like v0.2.0", version)
 	}
 	if semver.Major(version) != "v0" && semver.Major(version) != "v1" {
@@ -66,7 +93,7 @@ func mayRelease(ctx context.Context, top, version, date string, list []modules.M
 	if _, err := time.Parse(time.DateOnly, date); err != nil {
 		return fmt.Errorf("-date %q; want one like 2026-11-22", date)
 	}
-	dirty, err := git(ctx, top, "status", "--porcelain")
+	dirty, err := modules.Git(ctx, top, "status", "--porcelain")
 	if err != nil {
 		return err
 	}
@@ -87,11 +114,14 @@ func mayRelease(ctx context.Context, top, version, date string, list []modules.M
 
 // writeRelease changes the files that name the version. Those that are in a
 // module's zip are changed before it is summed.
-func writeRelease(top, proxy, version, date string, list []modules.Module) error {
+func writeRelease(ctx context.Context, top, proxy, version, date string, list []modules.Module) error {
 	if err := replaceInWork(filepath.Join(top, "go.work"), list, version); err != nil {
 		return err
 	}
 	if err := dateChangelog(filepath.Join(top, "CHANGELOG.md"), version, date); err != nil {
+		return err
+	}
+	if err := requireInPeers(filepath.Join(top, "peers", "go.mod"), list, version); err != nil {
 		return err
 	}
 	var sums []string
@@ -106,7 +136,7 @@ func writeRelease(top, proxy, version, date string, list []modules.Module) error
 		if !m.Published() {
 			continue
 		}
-		s, err := modules.Write(proxy, top, m, version)
+		s, err := modules.Write(ctx, proxy, top, m, version)
 		if err != nil {
 			return err
 		}
@@ -123,6 +153,20 @@ func require(f *modfile.File, list []modules.Module, version string) {
 		}
 	}
 	f.SetRequire(slices.Clone(f.Require))
+}
+
+// requireInPeers sets the version of what the peers, which are outside the
+// workspace and replace it, require of list.
+func requireInPeers(name string, list []modules.Module, version string) error {
+	f, err := modules.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	require(f, list, version)
+	return os.WriteFile(name, modfile.Format(f.Syntax), 0o666)
 }
 
 // writeSums adds the sums of the modules of ours that m requires.
@@ -148,7 +192,13 @@ func replaceInWork(name string, list []modules.Module, version string) error {
 		return err
 	}
 	for _, m := range list {
+		if !m.Library() {
+			continue
+		}
 		line := regexp.MustCompile(`(?m)^((?:replace)?\s*` + regexp.QuoteMeta(m.Path) + ` )v\S+( => )`)
+		if !line.Match(data) {
+			return fmt.Errorf("%s: no replace of a version of %s; want one until its releases can be fetched", name, m.Path)
+		}
 		data = line.ReplaceAll(data, []byte("${1}"+version+"${2}"))
 	}
 	return os.WriteFile(name, data, 0o666)
@@ -164,23 +214,16 @@ func dateChangelog(name, version, date string) error {
 		return err
 	}
 	all := unreleased.FindAllIndex(data, -1)
+	if len(all) == 1 {
+		if heading := string(data[all[0][0]:all[0][1]]); heading != "## Unreleased" && heading != "## "+version+" (unreleased)" {
+			return fmt.Errorf("%s: the heading is %q; want that of %s", name, heading, version)
+		}
+	}
 	if len(all) != 1 {
 		return fmt.Errorf("%s: %d headings \"## Unreleased\" or \"## vX.Y.Z (unreleased)\"; want 1", name, len(all))
 	}
 	data = slices.Concat(data[:all[0][0]], []byte("## "+version+" ("+date+")"), data[all[0][1]:])
 	return os.WriteFile(name, data, 0o666)
-}
-
-func git(ctx context.Context, dir string, args ...string) (string, error) {
-	c := exec.CommandContext(ctx, "git", args...)
-	c.Dir = dir
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	out, err := c.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, stderr.Bytes())
-	}
-	return string(out), nil
 }
 
 // command runs a command, with env beside this process's environment. What it

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	gover "go/version"
 	"io"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ func mixed(ctx context.Context, top, tmp string, stdout io.Writer) error {
 
 // lastRelease returns the highest version that m is tagged with, or "".
 func lastRelease(ctx context.Context, top string, m modules.Module) (string, error) {
-	out, err := git(ctx, top, "tag", "--list", m.Tag("v*"))
+	out, err := modules.Git(ctx, top, "tag", "--list", m.Tag("v*"))
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +68,7 @@ func buildMixed(ctx context.Context, top, dir string, m modules.Module, list []m
 		return err
 	}
 	archive := filepath.Join(dir, "archive.tar")
-	if _, err := git(ctx, top, "archive", "--format=tar", "-o", archive, m.Tag(version), m.Dir); err != nil {
+	if _, err := modules.Git(ctx, top, "archive", "--format=tar", "-o", archive, m.Tag(version), m.Dir); err != nil {
 		return err
 	}
 	if err := command(ctx, dir, nil, "tar", "-xf", archive); err != nil {
@@ -78,7 +79,13 @@ func buildMixed(ctx context.Context, top, dir string, m modules.Module, list []m
 		return err
 	}
 	m.File = f
-	work := "go " + f.Go.Version + "\n\nuse ./" + m.Dir + "\n"
+	goVersion := f.Go.Version
+	for _, r := range closure(m, list) {
+		if gover.Compare("go"+r.File.Go.Version, "go"+goVersion) > 0 {
+			goVersion = r.File.Go.Version
+		}
+	}
+	work := "go " + goVersion + "\n\nuse ./" + m.Dir + "\n"
 	for _, r := range closure(m, list) {
 		work += fmt.Sprintf("use %q\n", filepath.Join(top, r.Dir))
 		for _, v := range []string{version, modules.Version(list)} {
@@ -90,7 +97,7 @@ func buildMixed(ctx context.Context, top, dir string, m modules.Module, list []m
 	if err := os.WriteFile(filepath.Join(dir, "go.work"), []byte(work), 0o666); err != nil {
 		return err
 	}
-	return command(ctx, dir, []string{"GOWORK=" + filepath.Join(dir, "go.work")}, "go", "vet", "./"+m.Dir+"/...")
+	return command(ctx, dir, []string{"GOWORK=" + filepath.Join(dir, "go.work"), "GOFLAGS="}, "go", "vet", "./"+m.Dir+"/...")
 }
 
 // closure returns the modules of list that m requires, and those that they do.

@@ -26,7 +26,12 @@ func newTree(t *testing.T) tree {
 			t.Skip(err)
 		}
 	}
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull) // no signing, no hooks
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "another")) // as below a hook of git
 	r := tree{t, t.TempDir()}
+	r.write(".gitignore", "report.html\n")
+	r.write("peers/go.mod", "module example.com/a/peers\n\ngo 1.26.0\n\nreplace example.com/a/lib => ../lib\n\nrequire example.com/a/lib v0.1.0\n")
 	r.write("LICENSE", "free\n")
 	r.write("CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n- All of it.\n")
 	r.write("go.work", "go 1.26.0\n\nuse (\n\t.\n\t./lib\n\t./tools\n)\n\nreplace (\n\texample.com/a v0.1.0 => .\n\texample.com/a/lib v0.1.0 => ./lib\n)\n")
@@ -66,7 +71,7 @@ func (r tree) read(name string) string {
 
 func (r tree) git(args ...string) string {
 	r.t.Helper()
-	out, err := git(r.t.Context(), r.dir, args...)
+	out, err := modules.Git(r.t.Context(), r.dir, args...)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -95,6 +100,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("mixed without a release: %s", out)
 	}
 	r.release(0, "tidy", "-diff")
+	r.write("lib/report.html", "a file that git ignores is in no release")
 	out := r.release(0, "make", "-date", "2026-11-22", "v0.2.0")
 	if !strings.Contains(out, "git push --atomic origin HEAD v0.2.0 lib/v0.2.0") {
 		t.Errorf("make: %s", out)
@@ -106,6 +112,7 @@ func TestRelease(t *testing.T) {
 		"CHANGELOG.md": "## v0.2.0 (2026-11-22)\n",
 		"lib/go.mod":   "require example.com/a v0.2.0\n",
 		"tools/go.mod": "example.com/a v0.2.0 // indirect\n",
+		"peers/go.mod": "require example.com/a/lib v0.2.0\n",
 		"go.work":      "example.com/a/lib v0.2.0 => ./lib\n",
 	} {
 		if got := r.read(name); !strings.Contains(got, want) {
@@ -125,6 +132,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("mixed with a changed internal function: %s", out)
 	}
 	r.git("revert", "--no-edit", "HEAD")
+	r.write("go.mod", "module example.com/a\n\ngo 1.26.1\n") // newer than the released lib's
 	if out := r.release(0, "mixed"); !strings.Contains(out, "example.com/a/lib v0.2.0: builds") {
 		t.Errorf("mixed: %s", out)
 	}
@@ -143,7 +151,7 @@ func (r tree) checkSums() {
 	}
 	for _, m := range list {
 		if m.Published() {
-			if _, err := modules.Write(tools.Proxy, r.dir, m, "v0.2.0"); err != nil {
+			if _, err := modules.Write(r.t.Context(), tools.Proxy, r.dir, m, "v0.2.0"); err != nil {
 				r.t.Fatal(err)
 			}
 		}
@@ -171,6 +179,7 @@ func TestReleaseRefuses(t *testing.T) {
 		{2, "tidy -x", "flag provided but not defined"},
 		{1, "make 0.2.0", `version "0.2.0"; want one like v0.2.0`},
 		{1, "make v2.0.0", "want v0 or v1"},
+		{1, "make x", `version "x"; want one like v0.2.0`},
 		{1, "make -date today v0.2.0", `-date "today"; want one like`},
 	} {
 		if out := r.release(c.code, strings.Fields(c.args)...); !strings.Contains(out, c.want) {
@@ -185,6 +194,20 @@ func TestReleaseRefuses(t *testing.T) {
 	r.release(0, "make", "v0.2.0")
 	if out := r.release(1, "make", "v0.2.0"); !strings.Contains(out, "has v0.2.0 already; want a higher one") {
 		t.Errorf("make twice: %s", out)
+	}
+}
+
+// A release that fails midway leaves the tree and the tags as they were.
+func TestReleaseUndone(t *testing.T) {
+	r := newTree(t)
+	r.git("tag", "-m", "in the way", "lib/v0.1.0-x")
+	r.write(".git/refs/tags/lib/v0.2.0/x", "") // lib/v0.2.0 cannot be made
+	before := r.git("rev-parse", "HEAD")
+	if out := r.release(1, "make", "v0.2.0"); !strings.Contains(out, "lib/v0.2.0") {
+		t.Errorf("make: %s", out)
+	}
+	if r.git("rev-parse", "HEAD") != before || r.git("status", "--porcelain") != "" || strings.Contains(r.git("tag"), "v0.2.0") {
+		t.Errorf("left: %s%s%s", r.git("log", "--oneline"), r.git("status", "--porcelain"), r.git("tag"))
 	}
 }
 

@@ -35,7 +35,7 @@ func tidy(ctx context.Context, top, tmp string, diff bool, stdout io.Writer) err
 		}
 		untidy += len(changed)
 		if m.Published() {
-			if _, err := modules.Write(tools.Proxy, top, m, version); err != nil {
+			if _, err := modules.Write(ctx, tools.Proxy, top, m, version); err != nil {
 				return err
 			}
 		}
@@ -50,7 +50,7 @@ func tidy(ctx context.Context, top, tmp string, diff bool, stdout io.Writer) err
 // returns what differs.
 func tidyModule(ctx context.Context, tools *modules.Toolchain, top, copyDir string, m modules.Module, list []modules.Module, diff bool) ([]string, error) {
 	dir := filepath.Join(top, m.Dir)
-	if err := copySource(dir, copyDir); err != nil {
+	if err := copySource(ctx, dir, copyDir); err != nil {
 		return nil, err
 	}
 	before, err := modules.ReadSum(filepath.Join(dir, "go.sum"), list)
@@ -120,8 +120,8 @@ func difference(before, after []string) string {
 
 // copySource copies the files that belong to the module in dir: those that
 // its zip would have.
-func copySource(dir, to string) error {
-	names, err := modules.Files(dir)
+func copySource(ctx context.Context, dir, to string) error {
+	names, err := modules.Files(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,13 @@ package modules
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
@@ -20,7 +22,7 @@ type Sums struct{ Zip, GoMod string }
 // in folder proxy: list, info, mod and zip, as GOPROXY=file:// reads them. The
 // zip has the files that cmd/go would put into it: no nested module, no file
 // of another.
-func Write(proxy, top string, m Module, version string) (Sums, error) {
+func Write(ctx context.Context, proxy, top string, m Module, version string) (Sums, error) {
 	escaped, err := module.EscapePath(m.Path)
 	if err != nil {
 		return Sums{}, err
@@ -34,7 +36,7 @@ func Write(proxy, top string, m Module, version string) (Sums, error) {
 		return Sums{}, err
 	}
 	zipped := filepath.Join(dir, version+".zip")
-	if err := writeZip(zipped, top, m.Dir, module.Version{Path: m.Path, Version: version}); err != nil {
+	if err := writeZip(ctx, zipped, top, m.Dir, module.Version{Path: m.Path, Version: version}); err != nil {
 		return Sums{}, fmt.Errorf("%s: %w", m.Path, err)
 	}
 	for name, data := range map[string]string{
@@ -50,19 +52,30 @@ func Write(proxy, top string, m Module, version string) (Sums, error) {
 }
 
 // Files returns the names of the files below dir that belong to its module:
-// those that its zip has.
-func Files(dir string) ([]string, error) {
+// those that its zip has. Files that git ignores do not: a report of stele bench,
+// say. Without a repository all files belong to it.
+func Files(ctx context.Context, dir string) ([]string, error) {
 	checked, err := zip.CheckDir(dir)
 	if err != nil {
 		return nil, err
 	}
+	listed, err := Git(ctx, dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard", ".")
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for name := range strings.SplitSeq(listed, "\x00") {
+		known[filepath.FromSlash(name)] = true
+	}
 	var names []string
 	for _, p := range checked.Valid {
-		name, err := filepath.Rel(dir, p)
-		if err != nil {
-			return nil, err
+		name, relErr := filepath.Rel(dir, p)
+		if relErr != nil {
+			return nil, relErr
 		}
-		names = append(names, name)
+		if err != nil || known[name] {
+			names = append(names, name)
+		}
 	}
 	return names, nil
 }
@@ -70,8 +83,8 @@ func Files(dir string) ([]string, error) {
 // writeZip zips folder dir of the tree below top. A module without a licence
 // gets the repository's, as cmd/go does it, so that the sums are those of the
 // proxies.
-func writeZip(name, top, dir string, v module.Version) error {
-	names, err := Files(filepath.Join(top, dir))
+func writeZip(ctx context.Context, name, top, dir string, v module.Version) error {
+	names, err := Files(ctx, filepath.Join(top, dir))
 	if err != nil {
 		return err
 	}

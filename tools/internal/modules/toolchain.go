@@ -25,9 +25,9 @@ func NewToolchain(ctx context.Context, dir string) (*Toolchain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	values := strings.Fields(string(out))
+	values := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 	if len(values) != 2 {
-		return nil, fmt.Errorf("go env GOMODCACHE GOPROXY: %q; want two words", out)
+		return nil, fmt.Errorf("go env GOMODCACHE GOPROXY: %q; want two lines", out)
 	}
 	t := &Toolchain{Proxy: filepath.Join(dir, "proxy"), Cache: filepath.Join(dir, "cache")}
 	t.proxy = "file://" + t.Proxy + ",file://" + filepath.Join(values[0], "cache", "download") + "," + values[1]
@@ -40,7 +40,7 @@ func (t *Toolchain) Run(ctx context.Context, dir string, args ...string) (string
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = dir
 	c.Env = append(os.Environ(), "GOWORK=off", "GOPROXY="+t.proxy, "GOMODCACHE="+t.Cache,
-		"GOSUMDB=off", "GOFLAGS=-mod=mod -modcacherw", "GOTOOLCHAIN=local", "GOBIN="+filepath.Join(t.Cache, "bin"))
+		"GOSUMDB=off", "GOPRIVATE=", "GONOPROXY=none", "GONOSUMDB=", "GOOS=", "GOARCH=", "GOFLAGS=-mod=mod -modcacherw", "GOTOOLCHAIN=local", "GOBIN="+filepath.Join(t.Cache, "bin"))
 	var stderr strings.Builder
 	c.Stderr = &stderr
 	out, err := c.Output()
