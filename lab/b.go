@@ -20,7 +20,7 @@ const windowsPerBlock = 16
 type B struct {
 	// N is the number of operations of all loops of this block together.
 	N int64
-	// Dir is an empty folder of this block alone. Another process removes it
+	// Dir is an empty directory of this block alone. Another process removes it
 	// after the block.
 	Dir string
 	// Params are the experiment's.
@@ -30,7 +30,7 @@ type B struct {
 	Rand *rand.Rand
 
 	ctx     context.Context
-	shared  string // where Shared puts its folders; "" for a block by itself
+	shared  string // where Shared puts its directories; "" for a block by itself
 	batch   int64
 	window  time.Duration
 	started bool
@@ -226,11 +226,11 @@ func (w *Worker) next() bool {
 		w.hist.Record(max(per, 1))
 		w.done += w.left
 		w.win.Ops += w.left
-		w.win.Mean += float64(took) // a sum until the window is cut
+		w.win.Mean += float64(took) // a sum until the window ends
 		w.win.Max = max(w.win.Max, float64(took)/float64(w.left))
 		if now-time.Duration(w.win.At) >= w.b.window {
-			w.cut(now)
-			now = time.Since(w.b.start) // the cut itself is not an operation
+			w.endWindow(now)
+			now = time.Since(w.b.start) // ending a window is not an operation
 		}
 		if w.b.pace > 0 && w == w.b.w && w.done < w.n {
 			now = w.b.await(w.last, now)
@@ -242,14 +242,14 @@ func (w *Worker) next() bool {
 	w.left = min(w.batch, w.n-w.done)
 	if w.left <= 0 || w.b.ctx.Err() != nil {
 		w.left = 0
-		w.cut(now)
+		w.endWindow(now)
 		return false
 	}
 	w.inner = w.left - 1
 	return true
 }
 
-func (w *Worker) cut(now time.Duration) {
+func (w *Worker) endWindow(now time.Duration) {
 	if w.win.Ops > 0 {
 		w.win.Mean /= float64(w.win.Ops)
 		w.win.Len = run.Nanos(now) - w.win.At

@@ -46,7 +46,7 @@ func aaExperiment(slowed float64) Experiment {
 // TestVerdictsCanBeTrusted holds the lab's verdicts against the truth on the
 // disk it runs on: of 40 runs of one variant against itself at most one may
 // say faster or slower, and a variant slowed by 15 % must be called slower in
-// at least 18 of 20. It measures in the folder STELE_DIR or, without it and as
+// at least 18 of 20. It measures in the directory STELE_DIR or, without it and as
 // root, on an ext4 image, and takes about fifteen minutes, so give go test -timeout 30m.
 func TestVerdictsCanBeTrusted(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {

@@ -87,7 +87,7 @@ func runBlockFrom(ctx context.Context, r io.Reader, experiments []Experiment) (r
 }
 
 // RunOnce runs one block of ops operations in this process and in the empty
-// folder dir, for tests of a variant. The figures of such a block share the
+// directory dir, for tests of a variant. The figures of such a block share the
 // process with whatever else it does.
 func RunOnce(ctx context.Context, e *Experiment, v *Variant, dir string, ops int64, seed uint64) (run.Block, error) {
 	b := runBlock(ctx, e, v, blockSpec{

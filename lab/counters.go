@@ -167,7 +167,7 @@ func (c *blockCounters) missAll(reason string) {
 }
 
 // counterReading is one look at all of a block's counters. Filling it
-// neither allocates nor, as far as system calls go, counts itself.
+// allocates nothing, and makes no system call that it would count.
 type counterReading struct {
 	hardware []uint64 // as blockCounters.hardware, and errs
 	errs     []error

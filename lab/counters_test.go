@@ -28,7 +28,7 @@ const (
 	helperFaults = 1000
 )
 
-// The folders are made by the workers of b.Parallel, so by many threads.
+// The directories are made by the workers of b.Parallel, so by many threads.
 var _ = addHelper("mkdir", func() {
 	dir, err := os.MkdirTemp(os.Getenv("STELE_LAB_TEST_DIR"), "")
 	if err != nil {

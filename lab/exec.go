@@ -15,7 +15,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// block runs one block of a lane in a fresh folder, in a fresh process, and
+// block runs one block of a lane in a fresh directory, in a fresh process, and
 // leaves the place as it found it, with nothing waiting to be written: what
 // one block leaves in the page cache or the journal must not be paid for by
 // the next.
@@ -42,7 +42,7 @@ func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSp
 
 func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec blockSpec) (run.Block, error) {
 	if err := os.Mkdir(spec.Dir, 0o777); err != nil {
-		return run.Block{}, fmt.Errorf("make the folder of the block: %w", err)
+		return run.Block{}, fmt.Errorf("make the directory of the block: %w", err)
 	}
 	if r.o.InProcess {
 		return runBlock(ctx, e, l.v, spec), nil

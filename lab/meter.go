@@ -15,10 +15,10 @@ import (
 // meter takes everything that is recorded for a block beside its latencies,
 // as differences over the timed part. The zero meter takes nothing.
 type meter struct {
-	*taken
+	*meterState
 }
 
-type taken struct {
+type meterState struct {
 	disk          *diskstat.Disk
 	noDisk        error
 	counters      blockCounters
@@ -43,10 +43,10 @@ type reading struct {
 	noCPU    error
 }
 
-// newMeter prepares a meter for a block in the folder dir. It takes over the
+// newMeter prepares a meter for a block in the directory dir. It takes over the
 // counters that the parent opened for this process.
 func newMeter(dir string) meter {
-	t := &taken{counters: countersFromEnv()}
+	t := &meterState{counters: countersFromEnv()}
 	t.disk, t.noDisk = diskstat.Under(dir)
 	for _, r := range []*reading{&t.before, &t.after} {
 		r.counters = t.counters.newReading()
@@ -59,7 +59,7 @@ func newMeter(dir string) meter {
 // that no reading is in the figures of one taken after it: what costs most
 // comes first, what sees the finest last.
 func (m meter) begin() {
-	if m.taken == nil {
+	if m.meterState == nil {
 		return
 	}
 	r := &m.before
@@ -72,7 +72,7 @@ func (m meter) begin() {
 
 // end is the first thing after the timer stopped: begin, backwards.
 func (m meter) end() {
-	if m.taken == nil {
+	if m.meterState == nil {
 		return
 	}
 	r := &m.after
@@ -87,7 +87,7 @@ func (m meter) end() {
 }
 
 // readSlow reads files of the kernel and allocates.
-func (t *taken) readSlow(r *reading) {
+func (t *meterState) readSlow(r *reading) {
 	r.cpu, r.noCPU = procstat.AllCPUTime()
 	r.noDisk = t.noDisk
 	if r.noDisk == nil {
@@ -104,7 +104,7 @@ func (t *taken) readSlow(r *reading) {
 func (m meter) results(ops int64) (values map[string]float64, missing map[string]string, syscalls map[string]int64) {
 	f := tally{ops: float64(ops), values: map[string]float64{}, missing: map[string]string{}}
 	switch {
-	case m.taken == nil || !m.ended:
+	case m.meterState == nil || !m.ended:
 		f.missAll("the timed part of the block did not end")
 	case ops <= 0:
 		f.missAll("no operation was finished")
@@ -114,7 +114,7 @@ func (m meter) results(ops int64) (values map[string]float64, missing map[string
 	return f.values, f.missing, f.syscalls
 }
 
-func (t *taken) book(f *tally) {
+func (t *meterState) book(f *tally) {
 	a, b := &t.before, &t.after
 
 	if f.have(b.noUsage, "cpu_user_ns_per_op", "cpu_sys_ns_per_op", "minor_faults_per_op", "major_faults_per_op",
@@ -170,7 +170,7 @@ func bookDisk(f *tally, a, b *reading) {
 	}
 }
 
-func (t *taken) bookCounters(f *tally) {
+func (t *meterState) bookCounters(f *tally) {
 	for metric, why := range t.counters.missing {
 		f.missing[metric] = why
 	}

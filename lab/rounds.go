@@ -293,8 +293,8 @@ func batchFor(perOp time.Duration, ops int64) int64 {
 }
 
 // shareOps gives all variants of one promise in one place the same number of
-// operations, the slowest one's: a folder that ten thousand directories were
-// made in is not the same folder as one with a hundred, and the work of a
+// operations, the slowest one's: a directory that ten thousand directories were
+// made in is not the same directory as one with a hundred, and the work of a
 // round has to be the same for all that are compared. Where operations leave
 // nothing behind each variant keeps its own number.
 func (u *underway) shareOps() {

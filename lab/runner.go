@@ -19,10 +19,10 @@ import (
 )
 
 // Options are the settings of Measure. The zero value measures in the current
-// folder, with 20 rounds of 250 ms.
+// directory, with 20 rounds of 250 ms.
 type Options struct {
-	// Places are the folders to measure in, each by itself and all
-	// interleaved. None is the current folder.
+	// Places are the directories to measure in, each by itself and all
+	// interleaved. None is the current directory.
 	Places []PlaceSpec
 	// Rounds is the number of timed blocks of each variant. 0 is 20.
 	Rounds int
@@ -73,10 +73,10 @@ type Options struct {
 // are the fewest from which a two-sided signed-rank test can reach p < 0.05.
 const MinRounds = 6
 
-// A PlaceSpec is a folder to measure in, with the name it is shown by.
+// A PlaceSpec is a directory to measure in, with the name it is shown by.
 type PlaceSpec struct {
 	Name string // empty is Dir
-	Dir  string // must exist; blocks run in a private folder below it
+	Dir  string // must exist; blocks run in a private directory below it
 	// Discarded says that the caller discards the whole file system after the
 	// run. Files left in Dir then stay there: to remove them one by one can take
 	// longer than the run.
@@ -189,12 +189,12 @@ type runner struct {
 	most   time.Duration // what it may take of the budget for MinRounds
 }
 
-// An openPlace is a PlaceSpec with a private folder in it.
+// An openPlace is a PlaceSpec with a private directory in it.
 type openPlace struct {
 	name  string
 	dir   string // private, removed at the end unless it is discarded
 	close func() error
-	n     int // blocks so far, for their folders' names
+	n     int // blocks so far, for their directories' names
 }
 
 func (r *runner) openPlaces() error {
@@ -212,11 +212,11 @@ func (r *runner) openPlaces() error {
 		if st, err := os.Stat(abs); err != nil {
 			return fmt.Errorf("lab: measure in %s: %w", p.Dir, err)
 		} else if !st.IsDir() {
-			return setting.Wrong("lab: PlaceSpec.Dir", abs, "a folder, not a file")
+			return setting.Wrong("lab: PlaceSpec.Dir", abs, "a directory, not a file")
 		}
 		pl, err := scratch.Dir(abs)
 		if err != nil {
-			return fmt.Errorf("lab: make a private folder in %s: %w", abs, err)
+			return fmt.Errorf("lab: make a private directory in %s: %w", abs, err)
 		}
 		closing := pl.Close
 		if p.Discarded {
@@ -232,7 +232,7 @@ func (r *runner) openPlaces() error {
 	return nil
 }
 
-// closePlaces removes everything; a folder that could not be removed is a
+// closePlaces removes everything; a directory that could not be removed is a
 // note of the run, for its figures are good all the same.
 func (r *runner) closePlaces() {
 	for _, p := range r.places {

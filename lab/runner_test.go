@@ -318,7 +318,7 @@ func TestMeasureRefusesWhatCannotBeRun(t *testing.T) {
 		{"Settings.Tolerance: 5; want", Options{Tolerance: 5}, []Experiment{good}},
 		{`Settings.Test: "student"; want bootstrap, welch or mannwhitney`, Options{Test: "student"}, []Experiment{good}},
 		{"lab: Options.BlockTime: 1µs; want 1ms to 1h0m0s", Options{BlockTime: time.Microsecond}, []Experiment{good}},
-		{"want a folder", Options{Places: []PlaceSpec{{Dir: file}}}, []Experiment{good}},
+		{"want a directory", Options{Places: []PlaceSpec{{Dir: file}}}, []Experiment{good}},
 		{"no such file", Options{Places: []PlaceSpec{{Dir: file + "x"}}}, []Experiment{good}},
 	} {
 		_, err := Measure(t.Context(), c.o, c.e...)

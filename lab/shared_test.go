@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/lab"
 )
 
-// sharing is an experiment whose blocks look at a folder that they share.
+// sharing is an experiment whose blocks look at a directory that they share.
 func sharing(prepare func(dir string) error, use func(dir string) error) lab.Experiment {
 	return lab.Experiment{
 		Suite: "test", Name: "shared", Question: "?", Op: "nothing", Ops: 1,

@@ -39,11 +39,12 @@ func plainCall(name string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(name, "new"), "64")
 }
 
-// chainBuilder follows waits back through what those did who ended them.
+// A chainBuilder follows each wait back to the goroutine that ended it and to what
+// that goroutine did in the meantime.
 type chainBuilder struct {
 	from     exptrace.Time // of the timed part
 	begun    bool
-	places   map[exptrace.Stack]*stackPlace
+	sites    map[exptrace.Stack]*callSite
 	links    []run.Link // each once; a path holds their indices
 	index    map[run.Link]int32
 	sums     map[path]run.Nanos
@@ -76,17 +77,17 @@ type life struct {
 type stretch struct {
 	from, to exptrace.Time
 	state    exptrace.GoState
-	place    *stackPlace
+	site     *callSite
 	reason   string
-	by       *life       // who ended it, where that was a goroutine
-	bySite   *stackPlace // and where
+	by       *life     // who ended it, where that was a goroutine
+	bySite   *callSite // and where
 }
 
-// A stackPlace is what a stack says.
-type stackPlace struct{ in, call, who string }
+// A callSite is the part of a stack that chains are made of.
+type callSite struct{ in, call, who string }
 
 func newChainBuilder() *chainBuilder {
-	return &chainBuilder{places: map[exptrace.Stack]*stackPlace{}, index: map[run.Link]int32{}, sums: map[path]run.Nanos{}}
+	return &chainBuilder{sites: map[exptrace.Stack]*callSite{}, index: map[run.Link]int32{}, sums: map[path]run.Nanos{}}
 }
 
 // begin marks the start of the timed part.
@@ -96,22 +97,22 @@ func (c *chainBuilder) begin(at exptrace.Time) {
 	}
 }
 
-func (c *chainBuilder) place(s exptrace.Stack) *stackPlace {
-	p := c.places[s]
+func (c *chainBuilder) site(s exptrace.Stack) *callSite {
+	p := c.sites[s]
 	if p == nil {
 		var names []string
 		for f := range s.Frames() {
 			names = append(names, f.Func)
 		}
-		p = placeOf(names)
-		c.places[s] = p
+		p = callSiteOf(names)
+		c.sites[s] = p
 	}
 	return p
 }
 
-// placeOf reads a stack from the inside out.
-func placeOf(names []string) *stackPlace {
-	p := new(stackPlace)
+// callSiteOf reads a stack from the inside out.
+func callSiteOf(names []string) *callSite {
+	p := new(callSite)
 	inner := ""
 	for _, name := range names {
 		if p.call == "" {
@@ -184,7 +185,7 @@ func (c *chainBuilder) transition(a *accounts, e *exptrace.Event, s *exptrace.St
 		done.to = e.Time()
 		if done.state == exptrace.GoWaiting {
 			if id := e.Goroutine(); id != exptrace.NoGoroutine && id != s.Resource.Goroutine() {
-				done.by, done.bySite = c.lifeOf(a.get(id), e.Time()), c.place(e.Stack())
+				done.by, done.bySite = c.lifeOf(a.get(id), e.Time()), c.site(e.Stack())
 			}
 		}
 		if c.begun && g.counts() {
@@ -192,9 +193,9 @@ func (c *chainBuilder) transition(a *accounts, e *exptrace.Event, s *exptrace.St
 		}
 		c.remember(l, done, len(a.all))
 	}
-	l.now = stretch{from: e.Time(), state: to, place: c.place(s.Stack), reason: s.Reason}
+	l.now = stretch{from: e.Time(), state: to, site: c.site(s.Stack), reason: s.Reason}
 	if l.who == "" {
-		l.who = l.now.place.who
+		l.who = l.now.site.who
 	}
 }
 
@@ -216,7 +217,7 @@ func (c *chainBuilder) left(g *goroutine, now exptrace.Time) {
 	c.follow(g.life, open)
 }
 
-// remember keeps a stretch for those who wait for this goroutine.
+// remember keeps a stretch for goroutines that wait for this one.
 func (c *chainBuilder) remember(l *life, s stretch, goroutines int) {
 	most := max(mostStretches/max(goroutines, 1), 64)
 	if len(l.done) >= most {
@@ -238,8 +239,8 @@ func (c *chainBuilder) follow(l *life, s stretch) {
 }
 
 // attribute says what the time between two moments, in which a goroutine was
-// in one state, went to. waiters are those who waited for it, site is where it
-// released the last of them.
+// in one state, went to. waiters are the links of the goroutines that waited for it, site
+// is where it released the last of them.
 func (c *chainBuilder) attribute(l *life, s stretch, from, to exptrace.Time, waiters path, site string, steps *int) {
 	*steps--
 	link := l.link(s)
@@ -254,7 +255,7 @@ func (c *chainBuilder) attribute(l *life, s stretch, from, to exptrace.Time, wai
 	}
 	if s.state != exptrace.GoWaiting || s.by == nil {
 		p := waiters.with(c.intern(link))
-		if who := nobody(s); who != "" {
+		if who := endsItself(s); who != "" {
 			p = p.with(c.intern(run.Link{Who: who, How: run.HowRunning}))
 		}
 		c.sums[p] += run.Nanos(to - from)
@@ -266,7 +267,7 @@ func (c *chainBuilder) attribute(l *life, s stretch, from, to exptrace.Time, wai
 		return
 	}
 	waiters = waiters.with(c.intern(link))
-	// What he did who ended the wait, backwards from its end.
+	// What the goroutine that ended the wait did, backwards from its end.
 	by, upTo := s.by, to
 	visit := func(x stretch) (more bool) {
 		if lo, hi := max(x.from, from), min(x.to, upTo); hi > lo {
@@ -297,9 +298,8 @@ func (c *chainBuilder) intern(l run.Link) int32 {
 	return i
 }
 
-// nobody names who ends a wait that no goroutine ends; "" where it is not
-// known.
-func nobody(s stretch) string {
+// endsItself is the run.Who constant of a wait that no goroutine ends, "" of others.
+func endsItself(s stretch) string {
 	if s.state != exptrace.GoWaiting {
 		return ""
 	}
@@ -331,11 +331,11 @@ func (l *life) link(s stretch) run.Link {
 	default:
 		k.How = run.HowUnfollowed
 	}
-	if s.place != nil && (k.How == run.HowBlocked || k.How == run.HowSyscall) {
-		k.In = s.place.in
+	if s.site != nil && (k.How == run.HowBlocked || k.How == run.HowSyscall) {
+		k.In = s.site.in
 	}
-	if s.place != nil && k.How == run.HowSyscall {
-		k.Call = s.place.call
+	if s.site != nil && k.How == run.HowSyscall {
+		k.Call = s.site.call
 	}
 	return k
 }

@@ -148,10 +148,10 @@ func readsOfServer(v *run.VariantResult) error {
 func lived(who string, stretches ...stretch) *life {
 	l := &life{who: who, done: stretches}
 	for i := range l.done {
-		if l.done[i].place == nil {
-			l.done[i].place = &stackPlace{in: who + ".place", call: "fsync"}
+		if l.done[i].site == nil {
+			l.done[i].site = &callSite{in: who + ".place", call: "fsync"}
 		}
-		l.done[i].bySite = &stackPlace{in: who + ".released"}
+		l.done[i].bySite = &callSite{in: who + ".released"}
 	}
 	l.now = stretch{from: l.done[len(l.done)-1].to, state: exptrace.GoRunning}
 	return l
@@ -200,12 +200,12 @@ func TestChainFollowsBack(t *testing.T) {
 // what the last one waited for.
 func TestChainThroughAQueue(t *testing.T) {
 	c := newChainBuilder()
-	lock := &stackPlace{in: "sync.(*Mutex).Lock in turn"}
+	lock := &callSite{in: "sync.(*Mutex).Lock in turn"}
 	var before *life
 	for i := range exptrace.Time(9) {
 		turn := []stretch{{from: 10 * i, to: 10*i + 10, state: exptrace.GoSyscall}}
 		if i > 0 {
-			turn = append([]stretch{{from: 0, to: 10 * i, state: exptrace.GoWaiting, place: lock, by: before}}, turn...)
+			turn = append([]stretch{{from: 0, to: 10 * i, state: exptrace.GoWaiting, site: lock, by: before}}, turn...)
 		}
 		before = lived("worker", turn...)
 	}
@@ -250,7 +250,7 @@ func TestPlaceOf(t *testing.T) {
 		{"runtime.bgsweep", "runtime.bgsweep", "", ""},
 		{"", "", "", ""},
 	} {
-		if got := placeOf(strings.Fields(x.stack)); *got != (stackPlace{x.in, x.call, x.who}) && runtime.GOOS == "linux" {
+		if got := callSiteOf(strings.Fields(x.stack)); *got != (callSite{x.in, x.call, x.who}) && runtime.GOOS == "linux" {
 			t.Errorf("%s: %+v", x.stack, *got)
 		}
 	}

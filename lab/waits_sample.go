@@ -17,9 +17,9 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// sampleEvery is the time between two looks at the threads of a block. A
-// look at many threads takes long, and the watched ones are slowed by it: the
-// pause is at least four times what the last look took, a fifth of one CPU.
+// sampleEvery is the time between two samples of the threads of a block. A
+// sample of many threads takes long, and the watched ones are slowed by it: the
+// pause is at least four times what the last sample took, a fifth of one CPU.
 const sampleEvery = 2 * time.Millisecond
 
 // A sampler looks from outside at what the threads of a process wait for in
@@ -27,19 +27,19 @@ const sampleEvery = 2 * time.Millisecond
 type sampler struct {
 	dir     string // /proc/PID/task
 	threads map[string]*thread
-	looks   []look
+	samples []sample
 	// How it may look, found out at the first thread. Later an error is only
-	// that of a thread: one that is ending may not be read, whoever asks.
+	// that of a thread: one that is ending may not be read by anyone.
 	noCalls, noStack     error
 	someCalls, someStack bool
-	told                 bool // wchan named a function at least once
+	wchanNames           bool // wchan named a function at least once
 	err                  error
 	buf                  [4096]byte
 	quit, done           chan struct{}
 }
 
-// A look is all threads at one moment.
-type look struct {
+// A sample is the state of all threads at one moment.
+type sample struct {
 	at              int64 // wall clock, ns
 	threads, parked int
 	blocked         map[blockedIn]int
@@ -50,13 +50,13 @@ type look struct {
 type blockedIn struct {
 	cause, symbol string
 	fault         bool
-	call          string // the system call; "" where it was not told
+	call          string // the system call; "" where it is not known
 }
 
 // A thread keeps its files open: opening costs more than reading.
 type thread struct {
 	call, stack, wchan *os.File
-	seen               int // the look that saw it last
+	seen               int // the last sample that has it
 }
 
 // startSampler watches a process until it is stopped.
@@ -91,7 +91,7 @@ func (s *sampler) run() {
 		case <-pause.C:
 		}
 		begin := time.Now()
-		if err := s.look(begin); err != nil {
+		if err := s.take(begin); err != nil {
 			if !ended(s.dir) {
 				s.err = err
 			}
@@ -101,25 +101,25 @@ func (s *sampler) run() {
 	}
 }
 
-// ended reports whether the thread of a folder of /proc is no more.
+// ended reports whether the thread of a directory of /proc has ended.
 func ended(dir string) bool {
 	_, err := os.Stat(dir)
 	return err != nil
 }
 
-func (s *sampler) look(now time.Time) error {
+func (s *sampler) take(now time.Time) error {
 	list, err := os.ReadDir(s.dir)
 	if err != nil {
 		return err
 	}
-	l := look{at: now.UnixNano(), blocked: map[blockedIn]int{}}
+	l := sample{at: now.UnixNano(), blocked: map[blockedIn]int{}}
 	for _, entry := range list {
 		t := s.threads[entry.Name()]
 		if t == nil {
 			t = &thread{}
 			s.threads[entry.Name()] = t
 		}
-		t.seen = len(s.looks)
+		t.seen = len(s.samples)
 		in, parked, err := s.state(filepath.Join(s.dir, entry.Name()), t)
 		if errors.Is(err, fs.ErrNotExist) {
 			// It has ended meanwhile. Its files show no other thread, not even
@@ -140,14 +140,14 @@ func (s *sampler) look(now time.Time) error {
 		}
 	}
 	for name, t := range s.threads {
-		if t.seen != len(s.looks) {
+		if t.seen != len(s.samples) {
 			t.close()
 			delete(s.threads, name)
 		}
 	}
-	// A look at a thousand threads takes milliseconds, and is of its middle.
+	// A sample of a thousand threads takes milliseconds, and is of its middle.
 	l.at += time.Since(now).Nanoseconds() / 2
-	s.looks = append(s.looks, l)
+	s.samples = append(s.samples, l)
 	return nil
 }
 
@@ -215,18 +215,18 @@ func (s *sampler) functions(dir string, t *thread) ([]string, error) {
 	switch {
 	case noMoreFiles(err):
 		return nil, err
-	case err != nil && (s.told || ended(dir)):
+	case err != nil && (s.wchanNames || ended(dir)):
 		return nil, fs.ErrNotExist
 	case err != nil:
 		return nil, fmt.Errorf("%v, and %v", s.noStack, err)
 	case name == "0" || name == "":
 		return nil, nil
 	}
-	s.told = true
+	s.wchanNames = true
 	return []string{name}, nil
 }
 
-// noMoreFiles reports whether it is the runner that lacks descriptors: a thread
+// noMoreFiles reports whether the runner has no descriptors left: a thread
 // left out for that would look like one that is not blocked.
 func noMoreFiles(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
@@ -263,27 +263,27 @@ func (s *sampler) into(w *run.Waits, wall run.Nanos) {
 	if w.Missing == nil { // empty, and left out of the block's JSON
 		w.Missing = map[string]string{}
 	}
-	looks := s.between(w.Begun, w.Begun+int64(wall))
-	if why := s.blind(looks); why != "" {
+	samples := s.between(w.Begun, w.Begun+int64(wall))
+	if why := s.blind(samples); why != "" {
 		w.Missing["kernel"] = why
 		return
 	}
 	if s.noStack != nil {
-		w.Missing["stack"] = fmt.Sprintf("a thread's kernel stack may not be read (%v): causes are by wchan, the innermost function alone", s.noStack)
+		w.Missing["stack"] = s.noStack.Error()
 	}
-	w.Samples = len(looks)
+	w.Samples = len(samples)
 	var threads, parked int
 	blocked := map[blockedIn][]run.Nanos{}
-	for i, l := range looks {
+	for i, l := range samples {
 		threads += l.threads
 		parked += l.parked
-		// A look stands for the time that is nearer to it than to others.
+		// A sample stands for the time that is nearer to it than to others.
 		from, to := run.Nanos(0), wall
 		if i > 0 {
-			from = run.Nanos((looks[i-1].at+l.at)/2 - w.Begun)
+			from = run.Nanos((samples[i-1].at+l.at)/2 - w.Begun)
 		}
-		if i < len(looks)-1 {
-			to = run.Nanos((l.at+looks[i+1].at)/2 - w.Begun)
+		if i < len(samples)-1 {
+			to = run.Nanos((l.at+samples[i+1].at)/2 - w.Begun)
 		}
 		for in, n := range l.blocked {
 			if blocked[in] == nil {
@@ -297,7 +297,7 @@ func (s *sampler) into(w *run.Waits, wall run.Nanos) {
 			}
 		}
 	}
-	w.Threads, w.Parked = float64(threads)/float64(len(looks)), float64(parked)/float64(len(looks))
+	w.Threads, w.Parked = float64(threads)/float64(len(samples)), float64(parked)/float64(len(samples))
 	split(w, blocked)
 }
 
@@ -315,9 +315,9 @@ func addKernel(w *run.Waits, in blockedIn, t run.Nanos) {
 	w.Kernel[in.call][in.cause] += t
 }
 
-func (s *sampler) between(from, to int64) []look {
-	var in []look
-	for _, l := range s.looks {
+func (s *sampler) between(from, to int64) []sample {
+	var in []sample
+	for _, l := range s.samples {
 		if l.at >= from && l.at <= to {
 			in = append(in, l)
 		}
@@ -326,13 +326,13 @@ func (s *sampler) between(from, to int64) []look {
 }
 
 // blind says why the samples show nothing, or "".
-func (s *sampler) blind(looks []look) string {
+func (s *sampler) blind(samples []sample) string {
 	switch {
 	case s.err != nil:
-		return fmt.Sprintf("look at the threads of the block: %v", s.err)
-	case len(looks) == 0:
-		return fmt.Sprintf("no look at the threads fell into the timed part; there is one every %v", sampleEvery)
-	case s.noStack != nil && !s.told:
+		return fmt.Sprintf("sample the threads of the block: %v", s.err)
+	case len(samples) == 0:
+		return fmt.Sprintf("no sample of the threads fell into the timed part; they are taken every %v", sampleEvery)
+	case s.noStack != nil && !s.wchanNames:
 		return fmt.Sprintf("%v, and wchan names no function", s.noStack)
 	}
 	return ""

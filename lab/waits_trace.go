@@ -137,7 +137,7 @@ type accounts struct {
 	all          map[exptrace.GoID]*goroutine
 	begin        exptrace.Time
 	begun, ended bool
-	chains       *chainBuilder // nil where nobody asked who waited for whom
+	chains       *chainBuilder // nil where chains were not asked for
 }
 
 // A goroutine, and since when it has been in the state it is in.
@@ -204,7 +204,7 @@ func (a *accounts) mark(e *exptrace.Event, message string) {
 			g.since = e.Time()
 		}
 		a.chains.begin(e.Time())
-		// Whoever starts the timer is the variant's, however deep its stack.
+		// The goroutine that starts the timer is the variant's, however deep its stack.
 		if g := a.get(e.Goroutine()); g.root == "" {
 			g.root = "runtime.main"
 		}

@@ -30,7 +30,7 @@ func (l lower) mountOf(path string) (sys.MountPoint, error) {
 	return m, nil
 }
 
-// describe fills in all that follows from the mount of the folder.
+// describe fills in all that follows from the mount of the directory.
 func (s system) describe(e *run.Environment, m sys.MountPoint, l lower) {
 	e.FS, e.Mount = m.FS, m.Path
 	e.Options = strings.Join(run.MountOptions(m.Options+","+m.Super), ",")
@@ -75,7 +75,7 @@ func (s system) noDevice(e *run.Environment, reason string) {
 	}
 }
 
-// blockDir returns the folder in /sys of the device that m is mounted from.
+// blockDir returns the directory in /sys of the device that m is mounted from.
 func (s system) blockDir(m sys.MountPoint, l lower) (string, error) {
 	dev := m.Dev
 	if strings.HasPrefix(dev, "0:") { // made up by the file system
@@ -126,7 +126,7 @@ func (s system) journal(e *run.Environment, fs, device string) string {
 	return "n/a"
 }
 
-// readDevice describes the device whose folder in /sys is dir.
+// readDevice describes the device whose directory in /sys is dir.
 func (s system) readDevice(e *run.Environment, dir string, l lower) {
 	e.Device = s.deviceName(dir)
 	if id, err := readIn(dir, "dev"); err == nil {
@@ -134,7 +134,7 @@ func (s system) readDevice(e *run.Environment, dir string, l lower) {
 	} else {
 		unknown(e, "device_id", why(err))
 	}
-	// A partition is a folder within its disk's, which has the queue.
+	// A partition is a directory within its disk's, which has the queue.
 	if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
 		dir = filepath.Dir(dir)
 	}
@@ -195,7 +195,7 @@ func (s system) readBacking(e *run.Environment, dir string, l lower) {
 	default:
 		e.BackingIO = "buffered"
 	}
-	// The kernel marks a file that was removed; its folder may be there.
+	// The kernel marks a file that was removed; its directory may be there.
 	m, err := l.mountOf(filepath.Dir(strings.TrimSuffix(file, " (deleted)")))
 	if err != nil {
 		unknown(e, "backing_fs", why(err))
@@ -204,7 +204,7 @@ func (s system) readBacking(e *run.Environment, dir string, l lower) {
 	e.BackingFS = m.FS
 }
 
-// slaves returns the folders in /sys of the devices that a device-mapper or
+// slaves returns the directories in /sys of the devices that a device-mapper or
 // md device is made of.
 func (s system) slaves(dir string) []string {
 	links, _ := filepath.Glob(filepath.Join(dir, "slaves", "*"))

@@ -17,7 +17,7 @@ import (
 // capabilities may be added without the number growing.
 const ProbeSchema = "stele.probe/1"
 
-// Capabilities lists the abilities of the file system under a folder.
+// Capabilities lists the abilities of the file system under a directory.
 type Capabilities struct {
 	Schema       string          `json:"schema"`
 	Environment  run.Environment `json:"environment"`
@@ -50,13 +50,13 @@ func (c *Capabilities) Get(name string) (Capability, bool) {
 }
 
 // Probe tries on files of its own in dir what the file system there can do.
-// The files are in a folder stele-probe-*, which is removed; those that can
+// The files are in a directory stele-probe-*, which is removed; those that can
 // do without a name lose it at once, so that a process killed in the middle
-// leaves at most a folder with a few files of a byte. Probe writes a few
+// leaves at most a directory with a few files of a byte. Probe writes a few
 // megabytes; its try of syncfs also writes out whatever else the file system
 // has waiting, which may take a while on a busy one.
 //
-// An error means that dir is missing, is not a folder or cannot be written to.
+// An error means that dir is missing, is not a directory or cannot be written to.
 func Probe(dir string) (*Capabilities, error) {
 	if fi, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("probe: %w", err)
@@ -75,7 +75,7 @@ func Probe(dir string) (*Capabilities, error) {
 	return c, os.RemoveAll(own)
 }
 
-// A try finds out about one capability in a folder of its own.
+// A try finds out about one capability in a directory of its own.
 type try struct {
 	name, doc string
 	linux     bool // exists on Linux only
@@ -147,7 +147,7 @@ func (c *Capabilities) Supports(names ...string) bool {
 }
 
 // scratch makes a file in dir, gives it the content and takes its name away.
-// Where an open file cannot be removed it goes with the folder.
+// Where an open file cannot be removed it goes with the directory.
 func scratch(dir string, content []byte) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "")
 	if err != nil {

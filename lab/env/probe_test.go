@@ -115,7 +115,7 @@ func TestProbeRefuses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
 	}
-	// Nobody, root included, makes folders there.
+	// Nobody, root included, makes directories there.
 	if _, err := Probe("/sys"); err == nil || !strings.Contains(err.Error(), "cannot write to /sys") {
 		t.Errorf("no folders can be made: %v", err)
 	}

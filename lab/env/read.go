@@ -1,5 +1,5 @@
 // Package env reads the conditions of a measurement: the machine, the system,
-// and the file system and device under a folder. Their data is run.Environment.
+// and the file system and device under a directory. Their data is run.Environment.
 //
 // # Mistakes to avoid
 //
@@ -30,7 +30,7 @@ import (
 // ticks of 10 ms to make a share, short enough not to be noticed.
 const look = 200 * time.Millisecond
 
-// Read returns the fingerprint of this machine and of the folder dir. It
+// Read returns the fingerprint of this machine and of the directory dir. It
 // takes about a fifth of a second, and needs no rights beyond reading /proc
 // and /sys.
 func Read(dir string) run.Environment {
@@ -232,7 +232,7 @@ func (s system) cpuTimes() (cpuTimes, error) {
 	return parseCPUTimes(stat)
 }
 
-// readFolder asks the kernel about the folder itself, and /proc and /sys
+// readDirectory asks the kernel about the directory itself, and /proc and /sys
 // about what it lies on.
 func (s system) readFolder(e *run.Environment) {
 	all := func(reason string) {

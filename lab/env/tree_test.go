@@ -46,7 +46,7 @@ func (s stats) stat(path string) (sys.Statx, error) {
 	return sys.Statx{}, &os.PathError{Op: "statx", Path: path, Err: os.ErrNotExist}
 }
 
-// disk adds a disk's files under /sys to m and returns its folder there.
+// disk adds a disk's files under /sys to m and returns its directory there.
 func disk(m map[string]string, dir, dev, rotational, scheduler, cache, model string) {
 	name := filepath.Base(dir)
 	m[dir+"/dev"] = dev + "\n"

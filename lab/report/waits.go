@@ -106,7 +106,7 @@ func about(n float64, what string) string { return count(round3(n)) + " " + what
 // waitGaps are the sources that could not be had, each with its reason.
 func waitGaps(w *run.VariantWaits) []string {
 	return gapLines(w.Missing, map[string]string{
-		"trace": "goroutines", "kernel": "what threads wait for in the kernel", "stack": "kernel stacks", "block": "block profile", "mutex": "mutex profile",
+		"trace": "goroutines", "kernel": "what threads wait for in the kernel", "stack": "kernel stacks (causes are by wchan, the innermost function alone)", "block": "block profile", "mutex": "mutex profile",
 	})
 }
 

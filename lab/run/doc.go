@@ -2,7 +2,7 @@
 // from them, and where they were measured. It measures nothing.
 //
 //	Run                  one call of lab.Measure: what --json writes
-//	  Place              a folder and its Environment
+//	  Place              a directory and its Environment
 //	  Result             one experiment in one place
 //	    Block            one process that ran one variant: the raw data
 //	    VariantResult    what the blocks say of one variant: Estimate, Percentile, Steady, Waits, Trace

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An Environment describes a machine and one folder on it. A field that could not
+// An Environment describes a machine and one directory on it. A field that could not
 // be read is empty or 0, and Unknown says why.
 type Environment struct {
 	// The machine.
@@ -28,7 +28,7 @@ type Environment struct {
 	Go         string            `json:"go"`
 	GOMAXPROCS int               `json:"gomaxprocs"`
 	GoSettings map[string]string `json:"go_settings,omitempty"` // GOGC, GOMEMLIMIT, GODEBUG where set
-	// The folder.
+	// The directory.
 	Dir        string `json:"dir"`
 	FS         string `json:"fs"`            // "ext4"
 	Mount      string `json:"mount"`         // mount point

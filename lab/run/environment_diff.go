@@ -93,7 +93,7 @@ func nearMemory(a, b *Environment) bool {
 	return lo > 0 && float64(hi-lo) <= 0.05*float64(hi)
 }
 
-// sortedOptions leaves out the size of a tmpfs and the folders of an overlay,
+// sortedOptions leaves out the size of a tmpfs and the directories of an overlay,
 // which say where and how large but not how fast.
 func sortedOptions(e *Environment) string {
 	opts := slices.DeleteFunc(MountOptions(e.Options), func(o string) bool {

@@ -65,9 +65,9 @@ type Clock struct {
 	Resolution Nanos   `json:"resolution_ns"` // smallest difference seen
 }
 
-// A Place is a folder in which experiments were run.
+// A Place is a directory in which experiments were run.
 type Place struct {
-	Name        string      `json:"name"` // as asked for: a folder, or "ext4" for a loop image
+	Name        string      `json:"name"` // as asked for: a directory, or "ext4" for a loop image
 	Environment Environment `json:"environment"`
 }
 
