@@ -241,7 +241,7 @@ func TestChainEnds(t *testing.T) {
 	}
 }
 
-func TestPlaceOf(t *testing.T) {
+func TestCallSiteOf(t *testing.T) {
 	for _, x := range []struct{ stack, in, call, who string }{
 		{"syscall.Syscall syscall.Fsync internal/poll.(*FD).Fsync os.(*File).Sync example.org/app.(*log).commit example.org/app.run sync.(*WaitGroup).Go.func1", "os.(*File).Sync in example.org/app.(*log).commit", "fsync", "example.org/app.run"},
 		{"syscall.Syscall6 syscall.pread syscall.Pread internal/poll.(*FD).Pread os.(*File).ReadAt example.org/app.get", "os.(*File).ReadAt in example.org/app.get", "pread64", "example.org/app.get"},
