@@ -108,7 +108,7 @@ func (s selection) list(w io.Writer) {
 		fmt.Fprintln(w, "\nverdicts on claims")
 	}
 	for _, c := range s.claims {
-		fmt.Fprintf(w, "  %-4s %s\n       claimed: %s\n", c.ID, c.Statement, c.Claimed)
+		fmt.Fprintf(w, "  %-4s %s\n       claimed: %s\n       source:  %s\n", c.ID, c.Statement, c.Claimed, c.Source)
 	}
 }
 

@@ -354,6 +354,9 @@ func (p *printer) claims(r *run.Run) {
 			}
 			p.para(fmt.Sprintf("      %-9s ", f[0]), plain, f[1])
 		}
+		if c.Source != "" {
+			p.para("      source    ", plain, c.Source)
+		}
 	}
 }
 

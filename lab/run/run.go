@@ -359,13 +359,14 @@ type Window struct {
 
 // A Claim is a published statement put to the test.
 type Claim struct {
-	ID        string   `json:"id"`        // "D1"; never changes
-	Statement string   `json:"statement"` // the workload
-	Claimed   string   `json:"claimed"`   // what the report said
-	Measured  string   `json:"measured"`  // what was found here
-	Verdict   string   `json:"verdict"`   // holds, does not hold, depends, cannot be tested here
-	Why       string   `json:"why"`       // on what it depends, what is missing, how the verdict was reached
-	Promise   string   `json:"promise"`   // the durability of what was compared
+	ID        string   `json:"id"`               // "D1"; never changes
+	Statement string   `json:"statement"`        // the workload
+	Claimed   string   `json:"claimed"`          // what the report said
+	Source    string   `json:"source,omitempty"` // where it said so: report and section
+	Measured  string   `json:"measured"`         // what was found here
+	Verdict   string   `json:"verdict"`          // holds, does not hold, depends, cannot be tested here
+	Why       string   `json:"why"`              // on what it depends, what is missing, how the verdict was reached
+	Promise   string   `json:"promise"`          // the durability of what was compared
 	Place     string   `json:"place"`
 	Results   []string `json:"results"` // IDs of the experiments behind it
 }

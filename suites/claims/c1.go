@@ -45,7 +45,9 @@ func lettersNames(b *lab.B) []string {
 func claimC1() Claim {
 	coded, distinct := c1Coded(), c1Distinct()
 	return Claim{
-		ID:          "C1",
+		ID: "C1",
+		Source: reportC.source("ch. 1, Baseline code; Observations",
+			"Creating 1,000 empty files takes 32,000 us in one goroutine and 210,000 us in 1,000."),
 		Statement:   "1,000 os.Create+Close: one goroutine, then 1,000 goroutines, GOMAXPROCS 8. As coded the names are test_ and one of 26 letters, so most calls truncate; as titled, 1,000 distinct names",
 		Claimed:     "32 ms and 210 ms: 6.5x slower",
 		Promise:     "kill, old or new, all variants: survives kill -9, not a power cut",

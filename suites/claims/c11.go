@@ -32,7 +32,9 @@ func claimC11() Claim {
 		}},
 	}
 	return Claim{
-		ID:          "C11",
+		ID: "C11",
+		Source: reportC.source("4.4",
+			"The kernel refuses a hard limit of descriptors above file-max/1024, and an open past the soft limit fails with EMFILE."),
 		Statement:   "descriptor limits: at the soft limit; with it raised; hard limit against file-max",
 		Claimed:     "EMFILE; more concurrency; hard limit at most file-max/1024",
 		Promise:     noneText,

@@ -58,7 +58,9 @@ func claimC13() Claim {
 		},
 	}
 	return Claim{
-		ID:          "C13",
+		ID: "C13",
+		Source: reportC.source("4.1",
+			"When 1,000 goroutines create one name, they wait 127 us for the folder's lock and 38 us for the dentry's."),
 		Statement:   "1,000 goroutines looking up and creating in one folder: wait on the folder's lock and on the name cache",
 		Claimed:     "127 us and 38 us, drawn as a heat map",
 		Promise:     killText,

@@ -39,7 +39,9 @@ func claimC14() Claim {
 		},
 	}
 	return Claim{
-		ID:          "C14",
+		ID: "C14",
+		Source: reportC.source("ch. 5, Kernel-level optimisation",
+			"os.CreateTemp makes three statx calls to check the parent and seven calls in all, openat2 in /dev/shm three."),
 		Statement:   "system calls of os.CreateTemp; of openat2 in /dev/shm with O_EXCL",
 		Claimed:     "7 with three statx; 3",
 		Promise:     killText + "; nothing in /dev/shm survives the machine going down",

@@ -85,7 +85,9 @@ func c15(left int) lab.Experiment {
 func claimC15() Claim {
 	empty, crowded := c15(0), c15(files.LeftOversQuick)
 	return Claim{
-		ID:          "C15",
+		ID: "C15",
+		Source: reportC.source("ch. 5, Go runtime and VFS",
+			"A file system in the process lowers the mean from 47 ms to 0.3 ms without a blocking system call."),
 		Statement:   "temporary files of 1,000 goroutines through an in-memory file system in the process, in place of os.CreateTemp",
 		Claimed:     "47 ms to 0.3 ms, no blocking call",
 		Promise:     "os.CreateTemp: kill, torn; in the process: none, everything is gone when it ends",

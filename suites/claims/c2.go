@@ -59,7 +59,9 @@ func claimC2() Claim {
 	longer := c2("titled", "10,000 distinct names: the same for longer, so that more of it is seen", 10, distinct)
 	coded := c2("coded", "as coded: test_ and one of 26 letters, so that most calls truncate", 10, letters)
 	return Claim{
-		ID:          "C2",
+		ID: "C2",
+		Source: reportC.source("ch. 1, Observations",
+			"97 % of the 1,000 goroutines wait in ext4's inode creation, blocked in jbd2_journal_lock_updates."),
 		Statement:   "where the 1,000 goroutines of C1 wait",
 		Claimed:     "97 % in ext4's journal while allocating the inode",
 		Promise:     killText,

@@ -115,7 +115,9 @@ func onExt4(b *lab.B, tune []string, f func(b *lab.B) error) (err error) {
 func claimC3() Claim {
 	unnamed, check := c3(), c3Check()
 	return Claim{
-		ID:          "C3",
+		ID: "C3",
+		Source: reportC.source("ch. 1, Optimisations",
+			"O_TMPFILE lowers the 210 ms of 1,000 goroutines to 14.5 ms, and tune2fs -i 0 to 89 ms."),
 		Statement:   "1,000 files from 1,000 goroutines, as C1: with O_TMPFILE; with ext4's periodic check turned off (tune2fs -i 0)",
 		Claimed:     "210 ms become 14.5 ms; 89 ms",
 		Promise:     "os.Create, O_TMPFILE + linkat: kill, old or new; O_TMPFILE alone: none, the file has no name and is gone when it is closed",

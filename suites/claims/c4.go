@@ -115,7 +115,9 @@ func claimC4() Claim {
 		},
 	}
 	return Claim{
-		ID:          "C4",
+		ID: "C4",
+		Source: reportC.source("ch. 1, Optimisations",
+			"A sync.Pool of open files lowers the 210 ms to 9.2 ms."),
 		Statement:   "1,000 files from 1,000 goroutines, as C1: by re-using open files from a sync.Pool",
 		Claimed:     "210 ms become 9.2 ms",
 		Promise:     "os.Create: kill, old or new; the pools: none, a file is emptied for its next user",

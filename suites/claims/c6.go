@@ -150,7 +150,9 @@ func runOnces(b *lab.B, makeInit func(i int64) func() error, callers int) error 
 func claimC6() Claim {
 	file, compute := c6(initFile), c6(initCompute)
 	return Claim{
-		ID:          "C6",
+		ID: "C6",
+		Source: reportC.source("2.3",
+			"A sync.Once takes 8.2 us (p99 12.5) alone and 147.6 us (428.1) with 16 threads, which queue on its mutex even when the work is done."),
 		Statement:   "sync.Once around an initialisation: one caller, 16 at once",
 		Claimed:     "8.2 us; 147.6 us mean, 428 us p99",
 		Promise:     "kill, prefix where the initialisation creates a file; none where it computes",

@@ -181,7 +181,9 @@ func runPaced(b *lab.B, d *dealer) (err error) {
 func claimC7() Claim {
 	unpaced, paced := c7(false), c7(true)
 	return Claim{
-		ID:          "C7",
+		ID: "C7",
+		Source: reportC.source("3.2",
+			"At 10,000 connections a second, opening a descriptor each time takes 42 us and fails for 0.8 %, a pool with dup3 takes 19 us and never fails."),
 		Statement:   "descriptors opened per connection (A), pre-opened pool handed out by dup3 (B), 10,000 a second",
 		Claimed:     "42 us, 0.8 % failures; 19 us, none",
 		Promise:     noneText,

@@ -104,7 +104,9 @@ func scratchFiles(open func() (*os.File, error), chunk []byte, kept bool) (err e
 func claimC8() Claim {
 	short, kept := c8(false), c8(true)
 	return Claim{
-		ID:          "C8",
+		ID: "C8",
+		Source: reportC.source("3.3",
+			"Files made with O_TMPFILE and memfd_create are memory only, without disk I/O, and an O_TMPFILE descriptor cannot be passed to another process."),
 		Statement:   "temp files through O_TMPFILE and memfd_create: disk I/O counted",
 		Claimed:     "none",
 		Promise:     "none: nothing is left when the last descriptor is closed",

@@ -2,6 +2,12 @@
 // experiments, as described and as meant, and the rule that turns their results into a
 // verdict.
 //
+// The statements come from five reports of a series, on which the first letter of an ID
+// depends: D, making directories (report 000); C, creating files (001); R, reading and
+// writing (002); H, writing at the head of a file (003); L, a log system (004). Claim.Source
+// has section and sentence, and README.md lists all claims. Each is in the file of its ID:
+// d1.go has its experiments, its ways of doing the job and its judgement.
+//
 // # Mistakes to avoid
 //
 //   - Quoting a verdict without its place: one disk holds what another one refutes.
@@ -31,6 +37,7 @@ type Claim struct {
 	ID        string // "D1"; never changes
 	Statement string // the workload
 	Claimed   string // what the report said
+	Source    Source // where it said so
 	Promise   string // the durability of what is compared
 	// Experiments are to be run in every place before Judge.
 	Experiments []lab.Experiment
@@ -87,7 +94,7 @@ func (c *Claim) experiment(id string) bool {
 
 func (c *Claim) claim(g finding, place string, all ...*found) run.Claim {
 	out := run.Claim{
-		ID: c.ID, Statement: c.Statement, Claimed: c.Claimed, Promise: c.Promise, Place: place,
+		ID: c.ID, Statement: c.Statement, Claimed: c.Claimed, Source: c.Source.String(), Promise: c.Promise, Place: place,
 		Measured: g.measured, Verdict: g.verdict, Why: g.why,
 	}
 	for _, e := range c.Experiments {

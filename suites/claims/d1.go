@@ -83,7 +83,9 @@ func d1Depth(depth int) lab.Experiment {
 func claimD1() Claim {
 	fresh, existing := d1Fresh(), d1Existing()
 	c := Claim{
-		ID:        "D1",
+		ID: "D1",
+		Source: reportD.source("ch. 1, Key implementations; Results",
+			"A loop of os.Mkdir makes 100,000 nested paths almost twice as fast as os.MkdirAll (967 against 1,842 ns), with 80 B and 2 allocations against 128 B and 3."),
 		Statement: "100,000 nested relative paths, 8 components: os.MkdirAll (A); loop of os.Mkdir over each prefix, ignoring \"exists\" (B)",
 		Claimed:   "A 1,842 ns, 128 B, 3 allocs; B 967 ns, 80 B, 2 allocs: B 1.9x faster, marked from depth 5 on",
 		Promise:   killText,

@@ -53,7 +53,9 @@ func claimD3() Claim {
 		},
 	}
 	return Claim{
-		ID:          "D3",
+		ID: "D3",
+		Source: reportD.source("2.3, Inode allocation",
+			"Allocating an inode takes 8.2 us on ext4 and 5.6 us on XFS, over 100,000 empty files."),
 		Statement:   "100,000 empty files: time of inode allocation, ext4 and XFS",
 		Claimed:     "8.2 and 5.6 us a file",
 		Promise:     killText,

@@ -20,7 +20,9 @@ func claimD4() Claim {
 	once := d4("D4-once", 1)
 	many := d4("D4-many", 500)
 	return Claim{
-		ID:          "D4",
+		ID: "D4",
+		Source: reportD.source("2.3, Parent traversal and permission checks",
+			"mkdir /a/b/c takes 127 us, mostly three look-ups and three permission checks, and touch /a/b/c/d 94 us, set by the depth of the path."),
 		Statement:   "one fresh mkdir 3 deep; one file created 4 deep",
 		Claimed:     "127 us; 94 us",
 		Promise:     killText,

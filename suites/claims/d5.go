@@ -141,7 +141,9 @@ func d5(n, depth int) lab.Experiment {
 
 func claimD5() Claim {
 	c := Claim{
-		ID:        "D5",
+		ID: "D5",
+		Source: reportD.source("3.1",
+			"Sorting paths and remembering what was made turns O(n d^2) into O(N d), with one stat per distinct segment."),
 		Statement: "a batch of nested paths with shared prefixes: path by path (A); sorted, de-duplicated, each prefix looked at once (B)",
 		Claimed:   "from O(n*d^2) to O(N*d), N = path segments in all: count calls over n and d",
 		Promise:   killText,

@@ -105,7 +105,9 @@ func claimD6() Claim {
 	write := d6("write", 1, "one path added, by 64 goroutines")
 	mixed := d6("mixed", 10, "nine look-ups to one path added, by 64 goroutines")
 	return Claim{
-		ID:          "D6",
+		ID: "D6",
+		Source: reportD.source("3.2",
+			"On 16 cores a path cache in a sync.Map serves 96,700 reads/s and 21,500 writes/s with a p99 of 0.6 ms, a map under an RWMutex 42,100, 8,300 and 1.8 ms."),
 		Statement:   "a path cache under many goroutines: map+RWMutex (A), sync.Map (B)",
 		Claimed:     "reads 42.1k and 96.7k/s, writes 8.3k and 21.5k/s, p99 1.8 and 0.6 ms",
 		Promise:     noneText,

@@ -16,7 +16,9 @@ func claimD8() Claim {
 		list = append(list, d8(p))
 	}
 	return Claim{
-		ID:          "D8",
+		ID: "D8",
+		Source: reportD.source("2.1, Key parameters",
+			"os.MkdirAll applies perm to the last directory only; those between always get 0755."),
 		Statement:   "permission of the intermediate directories that os.MkdirAll makes",
 		Claimed:     "always 0755 whatever perm says",
 		Promise:     killText,

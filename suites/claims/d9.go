@@ -156,7 +156,9 @@ func d9(length int) lab.Experiment {
 
 func claimD9() Claim {
 	c := Claim{
-		ID:        "D9",
+		ID: "D9",
+		Source: reportD.source("4.1, Timer calibration",
+			"Subtracting the median of three empty readings of the timer makes short timings right."),
 		Statement: "a timer's own cost measured by three empty rounds and subtracted",
 		Claimed:   "makes short timings right",
 		Promise:   noneText,

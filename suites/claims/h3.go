@@ -85,7 +85,9 @@ func claimH3() Claim {
 	})
 	made := h3("H3-made", "a gzip writer to which nothing is written", func(*zipper) error { return nil })
 	return Claim{
-		ID:          "H3",
+		ID: "H3",
+		Source: reportH.source("2.4",
+			"100,000 writes with fresh gzip writers allocate 3.2 GB with 142 collections, pooled ones 0.18 GB with 3."),
 		Statement:   "100,000 gzip writers with 4 KiB buffers: fresh (A), pooled (B)",
 		Claimed:     "3.2 GB and 142 collections; 0.18 GB and 3",
 		Promise:     noneText,

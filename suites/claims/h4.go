@@ -45,7 +45,9 @@ func h4(size string, n int) lab.Experiment {
 
 func claimH4() Claim {
 	c := Claim{
-		ID:        "H4",
+		ID: "H4",
+		Source: reportH.source("3.3",
+			"Joining a header and a payload in memory takes 0.23 us for 1 KB, 18.7 for 1 MB and 71.4 for 10 MB: it is not linear."),
 		Statement: "header + payload joined in memory, 1 KiB, 1 MiB, 10 MiB",
 		Claimed:   "0.23, 18.7, 71.4 us: not linear",
 		Promise:   noneText,

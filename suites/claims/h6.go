@@ -58,7 +58,9 @@ func h6(goroutines int) lab.Experiment {
 
 func claimH6() Claim {
 	c := Claim{
-		ID:        "H6",
+		ID: "H6",
+		Source: reportH.source("4.3, Pool effect",
+			"A buffer of 1 KiB from a pool takes 47 ns with 0.3M allocations/s, a fresh one 182 ns with 12.4M."),
 		Statement: "a 1 KiB buffer, fresh (A), pooled (B)",
 		Claimed:   "182 ns, 12.4M allocations/s; 47 ns, 0.3M",
 		Promise:   noneText,

@@ -82,7 +82,9 @@ func h7Each() lab.Experiment {
 func claimH7() Claim {
 	commits, each := h7Commits(), h7Each()
 	return Claim{
-		ID:          "H7",
+		ID: "H7",
+		Source: reportH.source("4.4",
+			"bufio takes 0.8 us an operation, fsync each time 310 us, and fsync on commit 1.1 us."),
 		Statement:   "buffered only; fsync on each write; buffered with fsync on commit",
 		Claimed:     "125k, 3.2k, 98k a millisecond; 0.8, 310, 1.1 us",
 		Promise:     "none when buffered; power, torn with fsync on each write; with commits none, torn for what was written since the last one",

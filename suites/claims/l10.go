@@ -64,7 +64,9 @@ func threeLevelWay(name, doc string, level durability.Level) wals.Way {
 
 func claimL10() Claim {
 	c := Claim{
-		ID:        "L10",
+		ID: "L10",
+		Source: reportL.source("3.3",
+			"Three buffer levels (a ring of 64 KB, pages of 4 KB, a queue of fsyncs) join throughput with durability."),
 		Statement: "three buffer levels: 64 KiB ring in memory, ring of 4 KiB pages, sync queue that goes when at least 3 pages are full and the first is empty or after 5 ms, 8 at most (A), against plain group commit (B)",
 		Claimed:   "A joins throughput with durability",
 		Promise:   "power, prefix by B and by A as meant; none by A as coded, where a record is acknowledged in memory, and compared all the same, because the claim is that it is durable",

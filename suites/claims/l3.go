@@ -120,7 +120,9 @@ func runPacedLines(b *lab.B, l *l3Logger) error {
 func claimL3() Claim {
 	free, paced := l3(false), l3(true)
 	return Claim{
-		ID:          "L3",
+		ID: "L3",
+		Source: reportL.source("2.4",
+			"Pooled log buffers raise 9,140 requests/s to 14,630 and lower the mean from 4.2 to 1.8 ms and collections from 182 to 23 a minute."),
 		Statement:   "log buffers fresh (A), pooled (B), 10,000 a second for 60 s",
 		Claimed:     "4.2 to 1.8 ms; 182 to 23 collections a minute; 9,140 to 14,630/s",
 		Promise:     "kill, torn, all variants: a line survives kill -9, not a power cut",

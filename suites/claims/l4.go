@@ -260,7 +260,9 @@ func l4(decode bool) lab.Experiment {
 func claimL4() Claim {
 	encode, decode := l4(false), l4(true)
 	return Claim{
-		ID:          "L4",
+		ID: "L4",
+		Source: reportL.source("3.2",
+			"An own layout encodes a WAL record of 1 KB in 87 us, gob in 1,820 and encoding/binary in 320."),
 		Statement:   "a 1 KiB WAL record by gob, encoding/binary, own layout: encode, decode, size",
 		Claimed:     "1,820/2,150 us 1,372 B; 320/290 us 1,032 B; 87/72 us 984 B",
 		Promise:     noneText,

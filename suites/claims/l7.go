@@ -145,7 +145,9 @@ func heapObjects() uint64 {
 
 func claimL7() Claim {
 	c := Claim{
-		ID:        "L7",
+		ID: "L7",
+		Source: reportL.source("4.2",
+			"A B+ tree over series and time answers a window of 500 ms in 0.8 ms (p95) for one series and in 3.2 ms for 100."),
 		Statement: "time-range lookup in the index at 10k queries a second, 500 ms window: one series, 100 series",
 		Claimed:   "p95 0.8 ms, memory +2.1 %; 3.2 ms, +18.7 %",
 		Promise:   noneText,

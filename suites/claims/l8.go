@@ -197,7 +197,9 @@ func runL8(b *lab.B, f *datafile.File, r io.ReaderAt, offset func(int64) int64) 
 
 func claimL8(s job.Scale) Claim {
 	c := Claim{
-		ID:        "L8",
+		ID: "L8",
+		Source: reportL.source("4.3",
+			"Readahead that follows the pattern lowers random reads beside sequential writes from 8.7 to 3.2 ms and wasted pages from 41 to 9 %."),
 		Statement: "4 KiB random reads beside 128 KiB sequential writes: readahead fixed at 128 KiB (A), window following the pattern (B)",
 		Claimed:   "8.7 and 3.2 ms; hits 63 and 89 %; wasted 41 and 9 %",
 		Promise:   "none for the reads; the writes beside them are not synced",

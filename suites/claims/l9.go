@@ -141,7 +141,9 @@ func runL9(b *lab.B, cache l9Cache, r *fileio.Reader, next func() int, pieces in
 
 func claimL9(s job.Scale) Claim {
 	c := Claim{
-		ID:        "L9",
+		ID: "L9",
+		Source: reportL.source("4.4",
+			"A cache of two levels, by frequency and by recency, lets 3.1 % of queries through, LRU 18.7 % and LFU 12.3 %."),
 		Statement: "metadata cache at 10k queries a second: LRU, LFU, both in two levels",
 		Claimed:   "misses 18.7, 12.3, 3.1 %; 42, 38, 21 ms",
 		Promise:   noneText,

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -18,10 +19,12 @@ func Log(s job.Scale) []Claim {
 	return []Claim{claimL2(), claimL3(), claimL4(), claimL5(s), claimL6(s), claimL8(s), claimL11(s)}
 }
 
-// InOrder joins lists of claims by the number of their ids.
+// InOrder joins lists of claims in the order of their reports and numbers.
 func InOrder(lists ...[]Claim) []Claim {
 	all := slices.Concat(lists...)
-	slices.SortFunc(all, func(a, b Claim) int { return claimNumber(a.ID) - claimNumber(b.ID) })
+	slices.SortFunc(all, func(a, b Claim) int {
+		return cmp.Or(cmp.Compare(a.Source.Report, b.Source.Report), claimNumber(a.ID)-claimNumber(b.ID))
+	})
 	return all
 }
 
@@ -35,9 +38,7 @@ func Directories() []Claim {
 
 // Creation are the published claims about creating files.
 func Creation() []Claim {
-	list := slices.Concat(creationCostClaims(), creationWayClaims(), creationWaitClaims())
-	slices.SortFunc(list, func(a, b Claim) int { return claimNumber(a.ID) - claimNumber(b.ID) })
-	return list
+	return InOrder(creationCostClaims(), creationWayClaims(), creationWaitClaims())
 }
 
 // Headers are the claims on writing at the head of a file, H1 to H7.

@@ -123,7 +123,9 @@ func r11Fuse() lab.Experiment {
 
 func claimR11() Claim {
 	c := Claim{
-		ID:        "R11",
+		ID: "R11",
+		Source: reportR.source("4.4",
+			"O_SYNC makes data and metadata durable, O_DSYNC data and the metadata needed to read it, and a FUSE client that drops the flag loses acknowledged data."),
 		Statement: "O_SYNC and O_DSYNC: what each makes durable, on local file systems and through a FUSE client that passes the flag on and one that drops it",
 		Claimed:   "data and all metadata; data and the metadata needed to read it; a client that drops it loses acknowledged data",
 		Promise:   "power, torn: each write survives a power cut once it has returned; through the client that drops the flag: kill, torn, whatever was asked for",

@@ -137,7 +137,9 @@ func r12Client(b *lab.B, f *os.File, wait func(context.Context, int) error) erro
 func claimR12() Claim {
 	e := r12()
 	return Claim{
-		ID:          "R12",
+		ID: "R12",
+		Source: reportR.source("3.1, Flow control",
+			"A client that paces itself to a gp3 volume's limits keeps latency at 50 ms or less."),
 		Statement:   "a client that paces itself under a volume's limits (B) against one that does not (A)",
 		Claimed:     "B keeps latency under 50 ms",
 		Promise:     "kill, torn, both: a write is on the device, whose cache is not flushed",

@@ -74,7 +74,9 @@ func r5(fresh bool) lab.Experiment {
 func claimR5() Claim {
 	open, fresh := r5(false), r5(true)
 	return Claim{
-		ID:          "R5",
+		ID: "R5",
+		Source: reportR.source("2.5",
+			"io.CopyN of 32 KB from memory to a file takes 285 us in Go 1.22 and 420 us in Go 1.21."),
 		Statement:   "32 KiB from memory to a file with io.CopyN, older and newer Go (the report's helper io.ToReader does not exist: bytes.Reader)",
 		Claimed:     "420 to 285 us",
 		Promise:     "kill, torn, all variants: survives kill -9, not a power cut",

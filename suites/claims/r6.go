@@ -83,7 +83,9 @@ func r6() lab.Experiment {
 func claimR6() Claim {
 	e := r6()
 	return Claim{
-		ID:          "R6",
+		ID: "R6",
+		Source: reportR.source("3.1",
+			"A gp3 volume's throughput is at most min(125 + 0.25 IOPS, 1000) MiB/s."),
 		Statement:   "the formula of a gp3-like volume: min(125 + 0.25 x IOPS, 1000) MiB/s, 3,000-16,000 IOPS",
 		Claimed:     "as given",
 		Promise:     "none: limits are compared; the writes that are shown beside them: kill, torn",

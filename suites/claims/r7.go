@@ -42,7 +42,9 @@ func r7(hz int) lab.Experiment {
 
 func claimR7() Claim {
 	c := Claim{
-		ID:        "R7",
+		ID: "R7",
+		Source: reportR.source("3.2",
+			"The jitter of fsync jumps past 80 Hz on a PL-X volume (mean 5.2 ms, p99 +-3.8) and past 12 Hz on PL3 (18.6, +-11.4)."),
 		Statement: "fsync at 1..200 Hz: mean, jitter, and the rate where jitter jumps; fast and slow cloud tier",
 		Claimed:   "5.2 ms +-3.8, past 80 Hz; 18.6 ms +-11.4, past 12 Hz",
 		Promise:   "power, torn: each append survives a power cut once it is synced",

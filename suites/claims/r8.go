@@ -180,7 +180,9 @@ func claimR8() Claim {
 		}},
 	}
 	return Claim{
-		ID:          "R8",
+		ID: "R8",
+		Source: reportR.source("3.3",
+			"With O_DIRECT the address and length of a read must be multiples of 4,096 bytes, else EINVAL, and the page cache is passed by."),
 		Statement:   "O_DIRECT: buffers and lengths that are not aligned; page cache left alone",
 		Claimed:     "EINVAL; yes",
 		Promise:     "none: direct I/O by itself makes nothing durable, since the disk's cache is not flushed",
