@@ -52,22 +52,22 @@ func claimC1() Claim {
 		Claimed:     "32 ms and 210 ms: 6.5x slower",
 		Promise:     "kill, old or new, all variants: survives kill -9, not a power cut",
 		Experiments: []lab.Experiment{coded, distinct},
-		verdict:     func(f *found) finding { return judgeC1(f, coded.ID(), distinct.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC1(ev, coded.ID(), distinct.ID()) },
 	}
 }
 
-func judgeC1(f *found, coded, distinct string) finding {
+func judgeC1(ev *evidence, coded, distinct string) judgement {
 	const claimed = 210.0 / 32
 	var text string
 	slower := func(what, id string) answer {
-		s := inverse(f.speedup(id, nameMany))
+		s := inverse(ev.speedup(id, nameMany))
 		text += fmt.Sprintf("%s: %s from one goroutine, %s from 1,000, which take %s as long. ", what,
-			total(f.time(id, nameOne)), total(f.time(id, nameMany)), factor(s))
+			total(ev.time(id, nameOne)), total(ev.time(id, nameMany)), factor(s))
 		return claimedFactor(s, claimed)
 	}
 	verdict, why := decide(
 		"1,000 goroutines were asked to take at least "+asked(claimed)+", for names as coded and as titled. Starting the goroutines is part of both.",
 		"whether the names are there already",
 		slower("As coded", coded), slower("As titled", distinct))
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

@@ -150,21 +150,21 @@ func claimC10() Claim {
 		Claimed:     "1,240, 8,900, 21,500/s; 47.2, 3.1, 0.8 ms",
 		Promise:     "A and B: kill, torn, and B is gone when the machine is restarted; C: none",
 		Experiments: []lab.Experiment{e},
-		verdict:     func(f *found) finding { return judgeC10(f, e.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC10(ev, e.ID()) },
 	}
 }
 
-func judgeC10(f *found, id string) finding {
+func judgeC10(ev *evidence, id string) judgement {
 	const claimedB, claimedC = 8900.0 / 1240, 21500.0 / 1240
 	const tailB, tailC = 47.2 / 3.1, 47.2 / 0.8
-	b := f.speedup(id, variantTempShm)
-	c := f.times(id, variantTempHere, variantSlices)
-	rate := func(v string) float64 { return 1e9 / f.time(id, v).Median }
+	b := ev.speedup(id, variantTempShm)
+	c := ev.times(id, variantTempHere, variantSlices)
+	rate := func(v string) float64 { return 1e9 / ev.time(id, v).Median }
 	text := fmt.Sprintf("A %.0f/s; B %.0f/s, %s as fast; C %.0f/s, %s as fast.", rate(variantTempHere),
 		rate(variantTempShm), factor(b), rate(variantSlices), factor(c))
 	answers := []answer{claimedFactor(b, claimedB), claimedFactor(c, claimedC)}
 	tail := func(v string) run.Estimate {
-		e, why := f.tail(id, v)
+		e, why := ev.tail(id, v)
 		if why != "" {
 			text += " p99 of " + v + ": " + why + "."
 		}
@@ -180,5 +180,5 @@ func judgeC10(f *found, id string) finding {
 		fmt.Sprintf("Asked for: B at least %s as fast as A, C %s; a p99 %.1f and %.0f times as short (the claims less %.0f %%; their milliseconds read as a p99, here the median of the blocks'). The three promise different things: only A's files are on the disk some seconds later.",
 			asked(claimedB), asked(claimedC), tailB*(1-slack), tailC*(1-slack), 100*slack),
 		"where the data goes, and whether it is the rate or the p99", answers...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

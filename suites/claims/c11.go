@@ -39,7 +39,7 @@ func claimC11() Claim {
 		Claimed:     "EMFILE; more concurrency; hard limit at most file-max/1024",
 		Promise:     noneText,
 		Experiments: []lab.Experiment{e},
-		verdict:     func(f *found) finding { return judgeC11(f, e.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC11(ev, e.ID()) },
 	}
 }
 
@@ -108,8 +108,8 @@ func openUntilRefused(name string) (opened int, refused bool, err error) {
 	return len(files), false, nil
 }
 
-func judgeC11(f *found, id string) finding {
-	figure := func(name string) run.Estimate { return f.metric(id, c11Variant, name) }
+func judgeC11(ev *evidence, id string) judgement {
+	figure := func(name string) run.Estimate { return ev.metric(id, c11Variant, name) }
 	emfile, atSoft, raised := figure("refused_with_emfile"), figure("opened_at_soft_limit"), figure("opened_when_raised")
 	hard, most := figure("hard_limit"), figure("file_max")
 	share := quotient(scaled(hard, 1024), most)
@@ -119,5 +119,5 @@ func judgeC11(f *found, id string) finding {
 	verdict, why := decide("All three were asked for: EMFILE at the soft limit, more files open at once when it is raised, and a hard limit of file-max/1024 at most. The kernel ties the hard limit to fs.nr_open and not to file-max (setrlimit(2)); who sets it is the service manager.",
 		"which of the three is asked for: the first two are how the limits work, the third is how a machine is set up",
 		atLeast(emfile, 1), atLeast(quotient(raised, atSoft), 2), within(share, 0, 1))
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

@@ -132,16 +132,16 @@ func claimC12() Claim {
 		Claimed:     "stack 120 ns, descriptor 40 ns, queueing 80 ns",
 		Promise:     noneText,
 		Experiments: []lab.Experiment{e},
-		verdict:     func(f *found) finding { return judgeC12(f, e.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC12(ev, e.ID()) },
 	}
 }
 
 // judgeC12 asks for the claimed shares: what a stage takes is the difference
 // between a start with it and one without. The claim does not say where its
 // stack comes from, so both are looked at.
-func judgeC12(f *found, id string) finding {
+func judgeC12(ev *evidence, id string) judgement {
 	const total = 120 + 40 + 80
-	start := func(v string) run.Estimate { return f.metric(id, v, "start_ns") }
+	start := func(v string) run.Estimate { return ev.metric(id, v, "start_ns") }
 	reused, newStack, newBoth, allNew := start(c12Reused), start(c12NewStack), start(c12NewBoth), start(c12AllNew)
 	descriptor, atHand := difference(newBoth, newStack), difference(newStack, reused)
 	var answers []answer
@@ -169,7 +169,7 @@ func judgeC12(f *found, id string) finding {
 	text += fmt.Sprintf("With descriptor and stack of a dead one, the usual case, %s.", nanos(reused))
 	verdict, why := decide("Each stage was asked to have its claimed share of the whole, to within a quarter. Stages were told apart by what a start finds ready; finding a free descriptor and a free stack is in the rest.",
 		"the stage, and where the stack comes from", answers...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }
 
 func sum(a, b run.Estimate) run.Estimate {

@@ -65,19 +65,19 @@ func claimC13() Claim {
 		Claimed:     "127 us and 38 us, drawn as a heat map",
 		Promise:     killText,
 		Experiments: []lab.Experiment{e},
-		verdict:     func(f *found) finding { return judgeC13(f, e.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC13(ev, e.ID()) },
 	}
 }
 
 // judgeC13 rules on the ratio of the two waits, since the absolute times
 // belong to another machine.
-func judgeC13(f *found, id string) finding {
+func judgeC13(ev *evidence, id string) judgement {
 	const claimed = 38.0 / 127
 	text := ""
 	ask := func(name string) answer {
-		blocks := f.watched(id, name, "trace", "kernel")
+		blocks := ev.watched(id, name, "trace", "kernel")
 		folder, cache := waitPerOp(blocks, causeIs(run.CauseDirectoryLock)), waitPerOp(blocks, causeIs(run.CauseNameCache))
-		if f.lacks == nil && folder.Hi == 0 && cache.Hi == 0 {
+		if ev.missing == nil && folder.Hi == 0 && cache.Hi == 0 {
 			text += fmt.Sprintf("%s: no thread was seen waiting for either; %s. ", name, waitList(blocks, 3))
 			return no
 		}
@@ -93,7 +93,7 @@ func judgeC13(f *found, id string) finding {
 	verdict, why := decide(
 		fmt.Sprintf("The name cache was asked for the claimed share of the two waits, %.0f %% to within a quarter of it. A wait on the name cache is one for another lookup of the same name; its spin locks, as those of the directory's lock, are held on a CPU and seen as running. The report draws the causes over time.", 100*claimed/(1+claimed)),
 		"which names are looked up", answers...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }
 
 // micros writes a wait of nanoseconds with its interval.

@@ -46,7 +46,7 @@ func claimC14() Claim {
 		Claimed:     "7 with three statx; 3",
 		Promise:     killText + "; nothing in /dev/shm survives the machine going down",
 		Experiments: []lab.Experiment{e},
-		verdict:     func(f *found) finding { return judgeC14(f, e.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC14(ev, e.ID()) },
 	}
 }
 
@@ -76,10 +76,10 @@ func runOpenat2(b *lab.B) (err error) {
 }
 
 // judgeC14 asks for the claimed numbers, with closing and without it.
-func judgeC14(f *found, id string) finding {
+func judgeC14(ev *evidence, id string) judgement {
 	count := func(v string) (calls float64, list string, statx float64) {
-		r := f.variant(id, v)
-		f.calls(id, v) // notes what is missing
+		r := ev.variant(id, v)
+		ev.calls(id, v) // notes what is missing
 		if r == nil {
 			return 0, "", 0
 		}
@@ -116,5 +116,5 @@ func judgeC14(f *found, id string) finding {
 	}
 	verdict, why := decide("Asked for were 7 calls, of which three look a path up, and 3, with the one that closes the file or without it. What the Go runtime calls by itself is not counted.",
 		"which of the figures is asked for", either(named, 7), is(statx, 3), either(memory, 3))
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

@@ -92,7 +92,7 @@ func claimC15() Claim {
 		Claimed:     "47 ms to 0.3 ms, no blocking call",
 		Promise:     "os.CreateTemp: kill, torn; in the process: none, everything is gone when it ends",
 		Experiments: []lab.Experiment{empty, crowded},
-		verdict:     func(f *found) finding { return judgeC15(f, empty.ID(), crowded.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC15(ev, empty.ID(), crowded.ID()) },
 	}
 }
 
@@ -100,23 +100,23 @@ func claimC15() Claim {
 // block's goroutines makes some, and so does a growing heap.
 const fewCalls = 0.05
 
-func judgeC15(f *found, empty, crowded string) finding {
+func judgeC15(ev *evidence, empty, crowded string) judgement {
 	const claimed = 47 / 0.3
 	var text string
 	var answers []answer
 	for _, c := range []struct{ what, id string }{{"Empty folder", empty}, {"Beside 100,000 left-overs", crowded}} {
-		s := f.times(c.id, variantTempHere, variantMemFS)
-		calls := f.metric(c.id, variantMemFS, "syscalls_per_op")
+		s := ev.times(c.id, variantTempHere, variantMemFS)
+		calls := ev.metric(c.id, variantMemFS, "syscalls_per_op")
 		text += fmt.Sprintf("%s: os.CreateTemp %s and %.1f system calls, in the process %s and %.2f, %s as fast. ", c.what,
-			nanos(f.time(c.id, variantTempHere)), f.metric(c.id, variantTempHere, "syscalls_per_op").Median,
-			nanos(f.time(c.id, variantMemFS)), calls.Median, factor(s))
+			nanos(ev.time(c.id, variantTempHere)), ev.metric(c.id, variantTempHere, "syscalls_per_op").Median,
+			nanos(ev.time(c.id, variantMemFS)), calls.Median, factor(s))
 		few := no
 		if calls.Median <= fewCalls {
 			few = yes
 		}
 		shorter := noEstimate
-		here, noHere := f.tail(c.id, variantTempHere)
-		mem, noMem := f.tail(c.id, variantMemFS)
+		here, noHere := ev.tail(c.id, variantTempHere)
+		mem, noMem := ev.tail(c.id, variantMemFS)
 		if why := cmp.Or(noHere, noMem); why != "" {
 			text += "p99: " + why + ". "
 		} else {
@@ -128,5 +128,5 @@ func judgeC15(f *found, empty, crowded string) finding {
 	verdict, why := decide(
 		fmt.Sprintf("Asked for: at least %s as fast, in the time of a file and in the p99 (the median of the blocks'), and no system call (less than %.2f a file, without the Go runtime's own). The two promise different things: what is in the process is in no file that anybody else could open.", asked(claimed), fewCalls),
 		"whether it is the time, the p99 or the calls", answers...)
-	return finding{strings.TrimSpace(text), verdict, why}
+	return judgement{strings.TrimSpace(text), verdict, why}
 }

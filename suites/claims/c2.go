@@ -67,16 +67,16 @@ func claimC2() Claim {
 		Promise:     killText,
 		Experiments: []lab.Experiment{titled, longer, coded},
 		Needs:       onExt4Journal,
-		verdict:     func(f *found) finding { return judgeC2(f, titled.ID(), longer.ID(), coded.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC2(ev, titled.ID(), longer.ID(), coded.ID()) },
 	}
 }
 
-func judgeC2(f *found, titled, longer, coded string) finding {
+func judgeC2(ev *evidence, titled, longer, coded string) judgement {
 	const claimed = 0.97
 	journal := causeIs(run.CauseJournalInode)
 	text := ""
 	share := func(what, id string) (blocks []watched, a answer) {
-		blocks = f.watched(id, variantCrowd, "trace", "kernel", "stack")
+		blocks = ev.watched(id, variantCrowd, "trace", "kernel", "stack")
 		e := waitShare(blocks, journal, anyWait)
 		text += fmt.Sprintf("%s: of the time that goroutines waited, %s; in the journal for an inode %s. ", what, waitList(blocks, 3), shareText(e))
 		return blocks, atLeast(e, claimed*(1-slack))
@@ -89,5 +89,5 @@ func judgeC2(f *found, titled, longer, coded string) finding {
 	verdict, why := decide(
 		fmt.Sprintf("The journal was asked for %.0f %% of the waiting, 97 less a tenth: of all of it, and of the part in the kernel alone. Goroutines were followed by an execution trace, threads by samples of their kernel stacks. GOMAXPROCS was 8, so all but a few goroutines wait before they make a system call; and time that a thread spins for a lock on a CPU is no wait.", 100*claimed*(1-slack)),
 		"what is counted as waiting, or which names are created", once, many, atLeast(inKernel, claimed*(1-slack)), asCoded)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

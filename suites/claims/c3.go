@@ -122,26 +122,26 @@ func claimC3() Claim {
 		Claimed:     "210 ms become 14.5 ms; 89 ms",
 		Promise:     "os.Create, O_TMPFILE + linkat: kill, old or new; O_TMPFILE alone: none, the file has no name and is gone when it is closed",
 		Experiments: []lab.Experiment{unnamed, check},
-		verdict:     func(f *found) finding { return judgeC3(f, unnamed.ID(), check.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC3(ev, unnamed.ID(), check.ID()) },
 	}
 }
 
-func judgeC3(f *found, unnamed, check string) finding {
+func judgeC3(ev *evidence, unnamed, check string) judgement {
 	const claimedUnnamed, claimedCheck = 210 / 14.5, 210.0 / 89
-	alone := f.times(unnamed, variantNamed, variantUnnamed)
-	linked := f.speedup(unnamed, variantGivenOne)
+	alone := ev.times(unnamed, variantNamed, variantUnnamed)
+	linked := ev.speedup(unnamed, variantGivenOne)
 	text := fmt.Sprintf("os.Create %s; O_TMPFILE %s, %s as fast; O_TMPFILE + linkat %s, %s as fast. ",
-		total(f.time(unnamed, variantNamed)), total(f.time(unnamed, variantUnnamed)), factor(alone),
-		total(f.time(unnamed, variantGivenOne)), factor(linked))
+		total(ev.time(unnamed, variantNamed)), total(ev.time(unnamed, variantUnnamed)), factor(alone),
+		total(ev.time(unnamed, variantGivenOne)), factor(linked))
 	why := "O_TMPFILE was asked for at least " + asked(claimedUnnamed) + ", without a name as described, which promises nothing, and with a name, which promises what os.Create does; tune2fs -i 0 for at least " +
 		asked(claimedCheck) + ". The interval tells fsck when to look at the file system again, and nothing reads it while files are created; mkfs.ext4 sets it to 0 unless mke2fs.conf says otherwise."
 	answers := []answer{claimedFactor(alone, claimedUnnamed), claimedFactor(linked, claimedUnnamed)}
-	if lack := f.failed(check); lack != "" {
-		return finding{text + "With the check off: not measured.", CannotTest, "the part about tune2fs -i 0: " + lack + ". " + why}
+	if lack := ev.failed(check); lack != "" {
+		return judgement{text + "With the check off: not measured.", CannotTest, "the part about tune2fs -i 0: " + lack + ". " + why}
 	}
-	off := f.speedup(check, variantCheckOff)
+	off := ev.speedup(check, variantCheckOff)
 	text += fmt.Sprintf("With a check every 180 days %s, with the check off %s, %s as fast.",
-		total(f.time(check, variantCheckOn)), total(f.time(check, variantCheckOff)), factor(off))
+		total(ev.time(check, variantCheckOn)), total(ev.time(check, variantCheckOff)), factor(off))
 	verdict, why := decide(why, "which of the two is done, and whether the file gets a name", append(answers, claimedFactor(off, claimedCheck))...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

@@ -122,26 +122,26 @@ func claimC4() Claim {
 		Claimed:     "210 ms become 9.2 ms",
 		Promise:     "os.Create: kill, old or new; the pools: none, a file is emptied for its next user",
 		Experiments: []lab.Experiment{e},
-		verdict:     func(f *found) finding { return judgeC4(f, e.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC4(ev, e.ID()) },
 	}
 }
 
-func judgeC4(f *found, id string) finding {
+func judgeC4(ev *evidence, id string) judgement {
 	const claimed = 210 / 9.2
-	text := fmt.Sprintf("os.Create %s. ", total(f.time(id, variantNamed)))
+	text := fmt.Sprintf("os.Create %s. ", total(ev.time(id, variantNamed)))
 	faster := func(v string) run.Estimate {
-		s := f.times(id, variantNamed, v)
-		text += fmt.Sprintf("%s %s, %s as fast", v, total(f.time(id, v)), factor(s))
+		s := ev.times(id, variantNamed, v)
+		text += fmt.Sprintf("%s %s, %s as fast", v, total(ev.time(id, v)), factor(s))
 		return s
 	}
 	empty := faster(variantSyncPool)
-	text += fmt.Sprintf(", having made %.0f files. ", f.metric(id, variantSyncPool, "files_made").Median)
+	text += fmt.Sprintf(", having made %.0f files. ", ev.metric(id, variantSyncPool, "files_made").Median)
 	full := faster(variantFullPool)
-	text += fmt.Sprintf(", having made %.0f more. ", f.metric(id, variantFullPool, "files_made").Median)
+	text += fmt.Sprintf(", having made %.0f more. ", ev.metric(id, variantFullPool, "files_made").Median)
 	faster(variantPool)
 	text += "."
 	verdict, why := decide(
 		"A sync.Pool was asked for at least "+asked(claimed)+", empty at first and filled before. The ways promise different things: what os.Create made is there afterwards, what a pool lends is nobody's.",
 		"whether the pool was filled before", claimedFactor(empty, claimed), claimedFactor(full, claimed))
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

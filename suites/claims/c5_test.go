@@ -11,13 +11,13 @@ func TestJudgeC5(t *testing.T) {
 	c := claimC5()
 	// write and create are ext4's and btrfs's times as shares of the claim.
 	at := func(fs string, share float64) *made {
-		mean, tail := c5Claimed(fs)
+		claimed := c5Claimed[fs]
 		if fs == "xfs" {
 			share = 1
 		}
 		return in(fs, fs).all(&c, byVariant(map[string]float64{
-			variantSetAside: mean * share, variantGrowing: mean * share, variantCreated: mean * share,
-		})).tails(func(*run.Result, *run.VariantResult) float64 { return tail * share * 1e6 })
+			variantSetAside: claimed.mean * share, variantGrowing: claimed.mean * share, variantCreated: claimed.mean * share,
+		})).tails(func(*run.Result, *run.VariantResult) float64 { return claimed.p99 * share * 1e6 })
 	}
 	three := func(share float64) []*made { return []*made{at("ext4", share), at("xfs", share), at("btrfs", share)} }
 	expect(t, "as claimed", judge(t, &c, three(1.05)...), Holds)

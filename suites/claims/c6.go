@@ -157,20 +157,20 @@ func claimC6() Claim {
 		Claimed:     "8.2 us; 147.6 us mean, 428 us p99",
 		Promise:     "kill, prefix where the initialisation creates a file; none where it computes",
 		Experiments: []lab.Experiment{file, compute},
-		verdict:     func(f *found) finding { return judgeC6(f, file.ID(), compute.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC6(ev, file.ID(), compute.ID()) },
 	}
 }
 
 // judgeC6 asks for the claimed ratios to the one caller.
-func judgeC6(f *found, file, compute string) finding {
+func judgeC6(ev *evidence, file, compute string) judgement {
 	const mean, tail = 147.6 / 8.2, 428 / 8.2
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, id string }{{"Creating a file", file}, {"Computing for 8.2 us", compute}} {
-		alone := f.metric(c.id, c6One, "call_mean_ns")
+		alone := ev.metric(c.id, c6One, "call_mean_ns")
 		text += fmt.Sprintf("%s: one caller %s; of 16 at once", c.what, nanos(alone))
 		for _, since := range []struct{ metric, what string }{{"call", " a call"}, {"released", ", from when they were let go,"}} {
-			m, t := f.metric(c.id, c6AtOnce, since.metric+"_mean_ns"), f.metric(c.id, c6AtOnce, since.metric+"_p99_ns")
+			m, t := ev.metric(c.id, c6AtOnce, since.metric+"_mean_ns"), ev.metric(c.id, c6AtOnce, since.metric+"_p99_ns")
 			answers = append(answers, claimedFactor(quotient(m, alone), mean), claimedFactor(quotient(t, alone), tail))
 			text += fmt.Sprintf("%s %s on average (%s of one), p99 %s (%s)", since.what,
 				nanos(m), factor(quotient(m, alone)), nanos(t), factor(quotient(t, alone)))
@@ -180,5 +180,5 @@ func judgeC6(f *found, file, compute string) finding {
 	why := fmt.Sprintf("A caller among 16 was asked to take at least %.0fx of one alone on average and %.0fx in the 99th percentile (the claim less %.0f %%), whatever the initialisation does, counted from its call of Do and from when all were let go.",
 		mean*(1-slack), tail*(1-slack), 100*slack)
 	verdict, why := decide(why, "the initialisation, on what is counted as a caller's time, and whether the mean or the 99th percentile is asked for", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

@@ -188,15 +188,15 @@ func claimC7() Claim {
 		Claimed:     "42 us, 0.8 % failures; 19 us, none",
 		Promise:     noneText,
 		Experiments: []lab.Experiment{unpaced, paced},
-		verdict:     func(f *found) finding { return judgeC7(f, unpaced.ID(), paced.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC7(ev, unpaced.ID(), paced.ID()) },
 	}
 }
 
-func judgeC7(f *found, unpaced, paced string) finding {
+func judgeC7(ev *evidence, unpaced, paced string) judgement {
 	const claimed = 42. / 19
-	speed := f.speedup(unpaced, c7DupPool)
-	mean := func(v string) run.Estimate { return f.metric(paced, v, "connection_mean_ns") }
-	fails := func(v string) run.Estimate { return f.metric(paced, v, "failures_share") }
+	speed := ev.speedup(unpaced, c7DupPool)
+	mean := func(v string) run.Estimate { return ev.metric(paced, v, "connection_mean_ns") }
+	fails := func(v string) run.Estimate { return ev.metric(paced, v, "failures_share") }
 	atPace := quotient(mean(c7OpenEach), mean(c7DupPool))
 	answers := []answer{
 		claimedFactor(speed, claimed), claimedFactor(atPace, claimed),
@@ -204,9 +204,9 @@ func judgeC7(f *found, unpaced, paced string) finding {
 	}
 	text := fmt.Sprintf("At 10,000 a second: A %s and %.2f %% failures, B %s and %.2f %%, B %s as fast. Without a pause: A %s, B %s, B %s as fast.",
 		nanos(mean(c7OpenEach)), 100*fails(c7OpenEach).Median, nanos(mean(c7DupPool)), 100*fails(c7DupPool).Median, factor(atPace),
-		nanos(f.time(unpaced, c7OpenEach)), nanos(f.time(unpaced, c7DupPool)), factor(speed))
+		nanos(ev.time(unpaced, c7OpenEach)), nanos(ev.time(unpaced, c7DupPool)), factor(speed))
 	why := fmt.Sprintf("B was asked to be at least %.2fx as fast (the claim less %.0f %%), A to fail in 0.8 %% and B in none. A fails where connections held at once meet the limit on descriptors (claim C11): here %d are held at once, for 100 ms each.",
 		claimed*(1-slack), 100*slack, c7Held)
 	verdict, why := decide(why, "the pace, and whether time or failures are asked for", answers...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

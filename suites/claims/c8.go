@@ -117,19 +117,19 @@ func claimC8() Claim {
 			}
 			return ""
 		},
-		verdict: func(f *found) finding { return judgeC8(f, short.ID(), kept.ID()) },
+		judge: func(ev *evidence) judgement { return judgeC8(ev, short.ID(), kept.ID()) },
 	}
 }
 
 // judgeC8 counts what reaches the device as a share of what was written. A
 // hundredth is none: the device serves others too.
-func judgeC8(f *found, short, kept string) finding {
+func judgeC8(ev *evidence, short, kept string) judgement {
 	const written, hardly = c8Files * c8Bytes, 0.01
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, id string }{{"Closed at once", short}, {"Open while the file system is synced", kept}} {
 		share := func(v string) run.Estimate {
-			return scaled(f.metric(c.id, v, "device_write_bytes_per_op"), 1./written)
+			return scaled(ev.metric(c.id, v, "device_write_bytes_per_op"), 1./written)
 		}
 		unnamed, memory, named := share(c8Unnamed), share(c8Memory), share(c8Named)
 		answers = append(answers, within(unnamed, 0, hardly), within(memory, 0, hardly))
@@ -138,5 +138,5 @@ func judgeC8(f *found, short, kept string) finding {
 	}
 	verdict, why := decide("Counted is what the device writes; what is read back comes from the page cache. None is up to 1 %, since the device serves others too. A file without a name is written back as any other once it is old enough, or the file system is synced; one in memory never, but for swapping.",
 		"how long the files live, and of which kind they are", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

@@ -108,28 +108,28 @@ func claimC9() Claim {
 		Claimed:     "18.3, 22.7, 41.9 us; 215.6k, 248.9k, 249.1k/s; overflow 0.02 %, 0, 0",
 		Promise:     "kill, old or new, all variants: survives kill -9, not a power cut",
 		Experiments: []lab.Experiment{callers, flood},
-		verdict:     func(f *found) finding { return judgeC9(f, callers.ID(), flood.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeC9(ev, callers.ID(), flood.ID()) },
 	}
 }
 
-func judgeC9(f *found, callers, flood string) finding {
+func judgeC9(ev *evidence, callers, flood string) judgement {
 	latency := [...]float64{18.3, 22.7, 41.9}
 	const gain = 248.9 / 215.6
 	var text string
 	var answers []answer
 	for _, load := range []struct{ what, id string }{{"1,000 goroutines that wait for their files", callers}, {"16 that do not", flood}} {
 		text += load.what + ":"
-		first := f.metric(load.id, nameRing(ringSizes[0]), answerTime)
+		first := ev.metric(load.id, nameRing(ringSizes[0]), answerTime)
 		for i, size := range ringSizes {
 			name := nameRing(size)
-			answered, over := f.metric(load.id, name, answerTime), f.metric(load.id, name, overflowShare)
-			text += fmt.Sprintf(" %s %.1fk/s, %s, overflow %.2f %%;", name, 1e6/f.time(load.id, name).Median, nanos(answered), 100*over.Median)
+			answered, over := ev.metric(load.id, name, answerTime), ev.metric(load.id, name, overflowShare)
+			text += fmt.Sprintf(" %s %.1fk/s, %s, overflow %.2f %%;", name, 1e6/ev.time(load.id, name).Median, nanos(answered), 100*over.Median)
 			if i > 0 {
 				answers = append(answers, near(quotient(answered, first), latency[i]/latency[0]))
 			}
 		}
-		more := f.speedup(load.id, nameRing(ringSizes[1]))
-		last := f.times(load.id, nameRing(ringSizes[1]), nameRing(ringSizes[2]))
+		more := ev.speedup(load.id, nameRing(ringSizes[1]))
+		last := ev.times(load.id, nameRing(ringSizes[1]), nameRing(ringSizes[2]))
 		text += fmt.Sprintf(" 1,024 is %s as fast as 512, 2,048 %s as fast as 1,024. ", factor(more), factor(last))
 		answers = append(answers, claimedFactor(more, gain), within(last, 1-slack, 1+slack))
 	}
@@ -137,5 +137,5 @@ func judgeC9(f *found, callers, flood string) finding {
 		fmt.Sprintf("Asked for: 1,024 at least %s as fast as 512 and 2,048 as fast as 1,024 to within %.0f %%; answers that take 1.24x and 2.29x as long as with 512, to within 25 %%. Overflow is shown and not judged, as it follows from who asks, which the report does not say: a ring that holds as many requests as there are callers never overflows, one before callers that do not wait always does. Nor can its figures all be of the same requests: 215,600/s at 18.3 us each are 4 under way.",
 			asked(gain), 100*slack),
 		"who asks, and on which of the figures", answers...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

@@ -47,8 +47,8 @@ func (t offsets) at(i int64) int64 { return t[i&(offsetTable-1)] }
 func firstWord(p []byte) uint64 { return uint64(binary.LittleEndian.Uint32(p)) }
 
 // smaller says that a file is not of the published size.
-func (f *found) smaller(id, name string, published int64) string {
-	if size := f.metric(id, name, "file_bytes").Median; size < float64(published) {
+func (ev *evidence) smaller(id, name string, published int64) string {
+	if size := ev.metric(id, name, "file_bytes").Median; size < float64(published) {
 		return fmt.Sprintf(" The file has %s, not the published %s: it is as large as a third of the memory, a quarter of the free disk and %v of writing allow, and of a larger one the figures may differ.",
 			units.Decimal(size), units.Decimal(float64(published)), datafile.WriteTime)
 	}

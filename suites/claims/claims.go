@@ -39,82 +39,91 @@ type Claim struct {
 	Claimed   string // what the report said
 	Source    Source // where it said so
 	Promise   string // the durability of what is compared
-	// Experiments are to be run in every place before Judge.
+	// Experiments must have run in every place before Judge.
 	Experiments []lab.Experiment
-	// Needs says what a place lacks, or "" where the claim can be tested.
-	// nil stands for a claim that can be tested everywhere.
+	// Needs returns what a place lacks for the claim to be tested, or "". A nil
+	// Needs stands for a claim that can be tested everywhere.
 	Needs func(run.Environment) string
 
-	// One of the two: verdict judges a place by itself, across all places
-	// together.
-	verdict func(*found) finding
-	across  func([]*found) finding
+	// Exactly one is set: judge rules on one place, judgeAll on all together.
+	judge    func(*evidence) judgement
+	judgeAll func([]*evidence) judgement
 }
 
-// A finding is what a claim's own rule made of the results.
-type finding struct{ measured, verdict, why string }
+// A judgement is the outcome of a claim's rule.
+type judgement struct{ measured, verdict, why string }
 
 // Judge turns results into verdicts, one a place, or one over all places for
 // a claim that compares file systems. Results of other experiments are
 // ignored. Where a needed result is missing or failed, the verdict is
-// "cannot be tested here" and Why names it.
+// CannotTest and Why names the result.
 func (c *Claim) Judge(results []*run.Result, places []run.Place) []run.Claim {
-	var all []*found
+	var all []*evidence
 	var names []string
 	for _, p := range places {
-		f := &found{place: p, results: map[string]*run.Result{}}
-		for _, r := range results {
-			if r.Place == p.Name && c.experiment(r.ID) {
-				f.results[r.ID] = r
-			}
-		}
-		all = append(all, f)
+		all = append(all, c.evidence(results, p))
 		names = append(names, p.Name)
 	}
-	if c.across != nil {
-		g := c.across(all)
-		return []run.Claim{c.claim(g, strings.Join(names, ", "), all...)}
+	if c.judgeAll != nil {
+		return []run.Claim{c.claim(c.judgeAll(all), strings.Join(names, ", "), all...)}
 	}
 	var claims []run.Claim
-	for _, f := range all {
-		if c.Needs != nil {
-			if lack := c.Needs(f.place.Environment); lack != "" {
-				claims = append(claims, c.claim(finding{verdict: CannotTest, why: lack}, f.place.Name, f))
-				continue
-			}
-		}
-		claims = append(claims, c.claim(c.verdict(f), f.place.Name, f))
+	for _, ev := range all {
+		claims = append(claims, c.claim(c.judgePlace(ev), ev.place.Name, ev))
 	}
 	return claims
+}
+
+// evidence collects the results of the claim's experiments in a place.
+func (c *Claim) evidence(results []*run.Result, p run.Place) *evidence {
+	ev := &evidence{place: p, results: map[string]*run.Result{}}
+	for _, r := range results {
+		if r.Place == p.Name && c.experiment(r.ID) {
+			ev.results[r.ID] = r
+		}
+	}
+	return ev
+}
+
+// judgePlace applies the claim's rule where the place has what the claim needs.
+func (c *Claim) judgePlace(ev *evidence) judgement {
+	if c.Needs != nil {
+		if lack := c.Needs(ev.place.Environment); lack != "" {
+			return judgement{verdict: CannotTest, why: lack}
+		}
+	}
+	return c.judge(ev)
 }
 
 func (c *Claim) experiment(id string) bool {
 	return slices.ContainsFunc(c.Experiments, func(e lab.Experiment) bool { return e.ID() == id })
 }
 
-func (c *Claim) claim(g finding, place string, all ...*found) run.Claim {
+// claim returns the verdict on the claim: that of its rule, or CannotTest where the
+// rule asked for results that are missing.
+func (c *Claim) claim(j judgement, place string, all ...*evidence) run.Claim {
 	out := run.Claim{
 		ID: c.ID, Statement: c.Statement, Claimed: c.Claimed, Source: c.Source.String(), Promise: c.Promise, Place: place,
-		Measured: g.measured, Verdict: g.verdict, Why: g.why,
+		Measured: j.measured, Verdict: j.verdict, Why: j.why,
 	}
 	for _, e := range c.Experiments {
 		id := e.ID()
-		if slices.ContainsFunc(all, func(f *found) bool { return f.results[id] != nil }) {
+		if slices.ContainsFunc(all, func(ev *evidence) bool { return ev.results[id] != nil }) {
 			out.Results = append(out.Results, id)
 		}
 	}
-	var lacks []string
-	for _, f := range all {
-		lacks = append(lacks, f.lacks...)
+	var missing []string
+	for _, ev := range all {
+		missing = append(missing, ev.missing...)
 	}
-	if len(lacks) > 0 {
-		// What the rule made of figures that are not there is no measurement.
+	if len(missing) > 0 {
+		// A rule that was given NaN has measured nothing.
 		out.Measured, out.Verdict = "not enough to judge", CannotTest
 		const most = 3
-		if n := len(lacks) - most; n > 0 {
-			lacks = append(lacks[:most:most], fmt.Sprintf("and %d more", n))
+		if n := len(missing) - most; n > 0 {
+			missing = append(missing[:most:most], fmt.Sprintf("and %d more", n))
 		}
-		out.Why = "missing: " + strings.Join(lacks, "; ")
+		out.Why = "missing: " + strings.Join(missing, "; ")
 	}
 	return out
 }

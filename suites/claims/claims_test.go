@@ -10,7 +10,7 @@ import (
 
 func TestEachClaimHasOneRule(t *testing.T) {
 	for _, c := range allClaims() {
-		if (c.verdict == nil) == (c.across == nil) {
+		if (c.judge == nil) == (c.judgeAll == nil) {
 			t.Errorf("claim %s needs exactly one rule", c.ID)
 		}
 	}

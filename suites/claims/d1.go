@@ -101,18 +101,18 @@ func claimD1() Claim {
 			deep = append(deep, e)
 		}
 	}
-	c.verdict = func(f *found) finding { return judgeD1(f, fresh.ID(), existing.ID(), ids(deep)) }
+	c.judge = func(ev *evidence) judgement { return judgeD1(ev, fresh.ID(), existing.ID(), ids(deep)) }
 	return c
 }
 
-func judgeD1(f *found, fresh, existing string, deep []string) finding {
+func judgeD1(ev *evidence, fresh, existing string, deep []string) judgement {
 	const claimed = 1.9
 	var m strings.Builder
 	describe := func(what, id string) run.Estimate {
-		s := f.speedup(id, variantLoop)
+		s := ev.speedup(id, variantLoop)
 		fmt.Fprintf(&m, "%s: A %s, %.0f B, %.0f allocs; B %s, %.0f B, %.0f allocs; B is %s as fast. ", what,
-			nanos(f.time(id, variantAll)), f.metric(id, variantAll, "alloc_bytes_per_op").Median, f.metric(id, variantAll, "allocs_per_op").Median,
-			nanos(f.time(id, variantLoop)), f.metric(id, variantLoop, "alloc_bytes_per_op").Median, f.metric(id, variantLoop, "allocs_per_op").Median,
+			nanos(ev.time(id, variantAll)), ev.metric(id, variantAll, "alloc_bytes_per_op").Median, ev.metric(id, variantAll, "allocs_per_op").Median,
+			nanos(ev.time(id, variantLoop)), ev.metric(id, variantLoop, "alloc_bytes_per_op").Median, ev.metric(id, variantLoop, "allocs_per_op").Median,
 			factor(s))
 		return s
 	}
@@ -122,16 +122,16 @@ func judgeD1(f *found, fresh, existing string, deep []string) finding {
 	}
 	m.WriteString("New paths by depth from 5 on:")
 	for _, id := range deep {
-		s := f.speedup(id, variantLoop)
+		s := ev.speedup(id, variantLoop)
 		answers = append(answers, claimedFactor(s, claimed))
 		fmt.Fprintf(&m, " %s", factor(s))
 	}
 	m.WriteString(".")
 	why := fmt.Sprintf("B was asked to be at least %.2fx as fast (the claim less %.0f %%), for new paths, for an existing one and at each depth from 5 on.",
 		claimed*(1-slack), 100*slack)
-	if ops := opsOf(f.results[fresh]); ops > 0 && ops != publishedOps {
+	if ops := opsOf(ev.results[fresh]); ops > 0 && ops != publishedOps {
 		why += fmt.Sprintf(" Measured with %d paths a block, not %d.", ops, publishedOps)
 	}
 	verdict, why := decide(why, "whether the path is new, and how deep it is", answers...)
-	return finding{m.String(), verdict, why}
+	return judgement{m.String(), verdict, why}
 }

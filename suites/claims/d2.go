@@ -25,34 +25,34 @@ func claimD2() Claim {
 		depths = append(depths, d1Depth(d))
 	}
 	c.Experiments = append(c.Experiments, depths...)
-	c.verdict = func(f *found) finding { return judgeD2(f, existing.ID(), depths) }
+	c.judge = func(ev *evidence) judgement { return judgeD2(ev, existing.ID(), depths) }
 	return c
 }
 
 // judgeD2 takes "again and again" to mean more than once a level and call.
 // Every new level has to be found missing once by any way that looks at all.
-func judgeD2(f *found, existing string, depths []lab.Experiment) finding {
+func judgeD2(ev *evidence, existing string, depths []lab.Experiment) judgement {
 	var m strings.Builder
 	worst := 0.0
 	for i := range depths {
 		e := &depths[i]
 		depth, _ := strconv.Atoi(e.Params["depth"])
-		stats := f.calls(e.ID(), variantAll, statCalls...)
+		stats := ev.calls(e.ID(), variantAll, statCalls...)
 		fmt.Fprintf(&m, "New path of %d: %.2f stat, %.2f mkdir; the loop %.2f stat, %.2f mkdir. ", depth,
-			stats, f.calls(e.ID(), variantAll, mkdirCalls...),
-			f.calls(e.ID(), variantLoop, statCalls...), f.calls(e.ID(), variantLoop, mkdirCalls...))
+			stats, ev.calls(e.ID(), variantAll, mkdirCalls...),
+			ev.calls(e.ID(), variantLoop, statCalls...), ev.calls(e.ID(), variantLoop, mkdirCalls...))
 		worst = math.Max(worst, stats/float64(depth))
 	}
 	fmt.Fprintf(&m, "Existing path of %d: %.2f stat; the loop %.2f mkdir.", publishedDepth,
-		f.calls(existing, variantAll, statCalls...), f.calls(existing, variantLoop, mkdirCalls...))
-	g := finding{measured: m.String()}
+		ev.calls(existing, variantAll, statCalls...), ev.calls(existing, variantLoop, mkdirCalls...))
+	j := judgement{measured: m.String()}
 	switch {
 	case worst <= 1.1:
-		g.verdict, g.why = DoesNotHold, "One call looks at a level at most once, from the leaf up to the first that exists; an existing path costs one stat."
+		j.verdict, j.why = DoesNotHold, "One call looks at a level at most once, from the leaf up to the first that exists; an existing path costs one stat."
 	case worst > 1.5:
-		g.verdict, g.why = Holds, fmt.Sprintf("A level is looked at %.2f times in one call.", worst)
+		j.verdict, j.why = Holds, fmt.Sprintf("A level is looked at %.2f times in one call.", worst)
 	default:
-		g.verdict, g.why = Depends, fmt.Sprintf("on the depth: some levels are looked at more than once in one call, %.2f times on average at the worst depth.", worst)
+		j.verdict, j.why = Depends, fmt.Sprintf("on the depth: some levels are looked at more than once in one call, %.2f times on average at the worst depth.", worst)
 	}
-	return g
+	return j
 }

@@ -61,22 +61,22 @@ func claimD3() Claim {
 		Promise:     killText,
 		Experiments: []lab.Experiment{e},
 		Needs:       onExt4OrXFS,
-		across:      func(all []*found) finding { return judgeD3(all, e.ID()) },
+		judgeAll:    func(all []*evidence) judgement { return judgeD3(all, e.ID()) },
 	}
 }
 
 // judgeD3 rules on the ratio of the two file systems, since the absolute
 // times belong to another machine.
-func judgeD3(all []*found, id string) finding {
+func judgeD3(all []*evidence, id string) judgement {
 	const claimed = 8.2 / 5.6
 	var m strings.Builder
 	byFS := map[string]run.Estimate{}
-	for _, f := range all {
-		fs := f.place.Environment.FS
-		if onExt4OrXFS(f.place.Environment) != "" {
+	for _, ev := range all {
+		fs := ev.place.Environment.FS
+		if onExt4OrXFS(ev.place.Environment) != "" {
 			continue
 		}
-		created, opened := f.time(id, variantCreate), f.time(id, variantOpen)
+		created, opened := ev.time(id, variantCreate), ev.time(id, variantOpen)
 		fmt.Fprintf(&m, "%s: %s to create, of which %.1f us are more than opening takes. ", fs,
 			nanos(created), (created.Median-opened.Median)/1000)
 		if _, twice := byFS[fs]; !twice {
@@ -86,14 +86,14 @@ func judgeD3(all []*found, id string) finding {
 	ext4, okE := byFS["ext4"]
 	xfs, okX := byFS["xfs"]
 	if !okE || !okX {
-		var lacks []string
+		var missing []string
 		for _, fs := range []string{"ext4", "xfs"} {
 			if _, ok := byFS[fs]; !ok {
-				lacks = append(lacks, "a folder on "+fs)
+				missing = append(missing, "a folder on "+fs)
 			}
 		}
-		return finding{m.String(), CannotTest,
-			"the claim compares ext4 with XFS; what is missing is " + strings.Join(lacks, " and ")}
+		return judgement{m.String(), CannotTest,
+			"the claim compares ext4 with XFS; what is missing is " + strings.Join(missing, " and ")}
 	}
 	ratio := quotient(ext4, xfs)
 	fmt.Fprintf(&m, "ext4 takes %s of XFS's time.", factor(ratio))
@@ -101,5 +101,5 @@ func judgeD3(all []*found, id string) finding {
 	verdict, why := decide(
 		fmt.Sprintf("The ratio was asked to be the claimed %.2fx to within 25 %%. The two were measured one after the other, on different devices or images, so the interval is the widest that both allow.", claimed),
 		"", within(ratio, lo, hi))
-	return finding{m.String(), verdict, why}
+	return judgement{m.String(), verdict, why}
 }

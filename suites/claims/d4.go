@@ -27,7 +27,7 @@ func claimD4() Claim {
 		Claimed:     "127 us; 94 us",
 		Promise:     killText,
 		Experiments: []lab.Experiment{once, many},
-		verdict:     func(f *found) finding { return judgeD4(f, once.ID(), many.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeD4(ev, once.ID(), many.ID()) },
 	}
 }
 
@@ -67,15 +67,15 @@ func d4(name string, ops int64) lab.Experiment {
 
 // judgeD4 asks for the claimed ratio within 25 %, for either reading of "3
 // deep", in the first operation of a process and in many.
-func judgeD4(f *found, once, many string) finding {
+func judgeD4(ev *evidence, once, many string) judgement {
 	const claimed = 127.0 / 94
 	var text string
 	var readings [2][]answer
 	for _, c := range []struct{ what, id string }{{"First operation of a process", once}, {"In a row", many}} {
-		text += fmt.Sprintf("%s: file %s", c.what, nanos(f.time(c.id, variantFile4)))
+		text += fmt.Sprintf("%s: file %s", c.what, nanos(ev.time(c.id, variantFile4)))
 		for i, v := range []string{variantMkdir3, variantLevels3} {
-			cost := inverse(f.speedup(c.id, v))
-			text += fmt.Sprintf(", %s %s (%s)", v, nanos(f.time(c.id, v)), factor(cost))
+			cost := inverse(ev.speedup(c.id, v))
+			text += fmt.Sprintf(", %s %s (%s)", v, nanos(ev.time(c.id, v)), factor(cost))
 			readings[i] = append(readings[i], within(cost, claimed*0.75, claimed*1.25))
 		}
 		text += ". "
@@ -84,5 +84,5 @@ func judgeD4(f *found, once, many string) finding {
 		fmt.Sprintf("A directory was asked to cost the claimed %.2fx of a file to within 25 %%, read as one new directory below two that exist and as three new levels.", claimed),
 		"what \"3 deep\" means, and whether it is the first operation of its process",
 		append(readings[0], readings[1]...)...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

@@ -147,7 +147,7 @@ func claimD5() Claim {
 		Statement: "a batch of nested paths with shared prefixes: path by path (A); sorted, de-duplicated, each prefix looked at once (B)",
 		Claimed:   "from O(n*d^2) to O(N*d), N = path segments in all: count calls over n and d",
 		Promise:   killText,
-		verdict:   judgeD5,
+		judge:     judgeD5,
 	}
 	for _, n := range d5Paths {
 		for _, depth := range d5Depths {
@@ -158,41 +158,41 @@ func claimD5() Claim {
 }
 
 // judgeD5 fits calls = c * n^x * d^y to both variants.
-func judgeD5(f *found) finding {
+func judgeD5(ev *evidence) judgement {
 	var a, b []point
 	fewer := true
 	for _, n := range d5Paths {
 		for _, depth := range d5Depths {
 			e := d5(n, depth)
-			pa := point{float64(n), float64(depth), f.calls(e.ID(), variantPathByPath, append(statCalls[:len(statCalls):len(statCalls)], mkdirCalls...)...)}
-			pb := point{float64(n), float64(depth), f.metric(e.ID(), variantSorted, "path_calls_per_op").Median}
+			pa := point{float64(n), float64(depth), ev.calls(e.ID(), variantPathByPath, append(statCalls[:len(statCalls):len(statCalls)], mkdirCalls...)...)}
+			pb := point{float64(n), float64(depth), ev.metric(e.ID(), variantSorted, "path_calls_per_op").Median}
 			a, b = append(a, pa), append(b, pb)
 			fewer = fewer && pb.calls < pa.calls
 		}
 	}
 	ga, gb := fitGrowth(a), fitGrowth(b)
 	largest := len(a) - 1
-	g := finding{measured: fmt.Sprintf("A grows as %s, B as %s; %d paths of %d levels: A %.0f calls, B %.0f, %s the speed.", ga, gb,
+	j := judgement{measured: fmt.Sprintf("A grows as %s, B as %s; %d paths of %d levels: A %.0f calls, B %.0f, %s the speed.", ga, gb,
 		d5Paths[len(d5Paths)-1], d5Depths[len(d5Depths)-1], a[largest].calls, b[largest].calls,
-		factor(f.speedup(f.last(), variantSorted)))}
+		factor(ev.speedup(ev.last(), variantSorted)))}
 	const note = " N is n*d, so the claimed O(N*d) of B would be the same as the claimed O(n*d^2) of A."
 	switch {
 	case max(ga.residual, gb.residual) > 0.2:
-		g.verdict, g.why = CannotTest, fmt.Sprintf("cannot tell: the counts follow no such law; they are off by up to %.0f %%.", 100*max(ga.residual, gb.residual))
+		j.verdict, j.why = CannotTest, fmt.Sprintf("cannot tell: the counts follow no such law; they are off by up to %.0f %%.", 100*max(ga.residual, gb.residual))
 	case ga.d > 1.75 && fewer:
-		g.verdict, g.why = Holds, "A's calls grow with the square of the depth, and B needs fewer at every size."+note
+		j.verdict, j.why = Holds, "A's calls grow with the square of the depth, and B needs fewer at every size."+note
 	case ga.d > 1.75:
-		g.verdict, g.why = DoesNotHold, "A's calls grow with the square of the depth, but B does not need fewer at every size."+note
+		j.verdict, j.why = DoesNotHold, "A's calls grow with the square of the depth, but B does not need fewer at every size."+note
 	case ga.d < 1.5:
-		g.verdict, g.why = DoesNotHold, "A's calls grow with the depth, not with its square: a level is looked at once and made once."+note
+		j.verdict, j.why = DoesNotHold, "A's calls grow with the depth, not with its square: a level is looked at once and made once."+note
 	default:
-		g.verdict, g.why = Depends, "on the depth: A's growth lies between the depth and its square."+note
+		j.verdict, j.why = Depends, "on the depth: A's growth lies between the depth and its square."+note
 	}
-	return g
+	return j
 }
 
 // last is the ID of D5's largest batch.
-func (f *found) last() string {
+func (ev *evidence) last() string {
 	e := d5(d5Paths[len(d5Paths)-1], d5Depths[len(d5Depths)-1])
 	return e.ID()
 }

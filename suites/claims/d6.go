@@ -112,20 +112,20 @@ func claimD6() Claim {
 		Claimed:     "reads 42.1k and 96.7k/s, writes 8.3k and 21.5k/s, p99 1.8 and 0.6 ms",
 		Promise:     noneText,
 		Experiments: []lab.Experiment{read, write, mixed},
-		verdict:     func(f *found) finding { return judgeD6(f, read.ID(), write.ID(), mixed.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeD6(ev, read.ID(), write.ID(), mixed.ID()) },
 	}
 }
 
-func judgeD6(f *found, read, write, mixed string) finding {
-	cpus := f.place.Environment.GOMAXPROCS
+func judgeD6(ev *evidence, read, write, mixed string) judgement {
+	cpus := ev.place.Environment.GOMAXPROCS
 	if cpus == 0 {
 		cpus = runtime.GOMAXPROCS(0)
 	}
 	text := fmt.Sprintf("On %d processors. ", cpus)
 	speed := func(what, id string) run.Estimate {
-		s := f.speedup(id, variantSyncMap)
+		s := ev.speedup(id, variantSyncMap)
 		text += fmt.Sprintf("%s: A %.1fM/s, B %.1fM/s, B %s as fast. ", what,
-			1e3/f.time(id, variantRWMutex).Median, 1e3/f.time(id, variantSyncMap).Median, factor(s))
+			1e3/ev.time(id, variantRWMutex).Median, 1e3/ev.time(id, variantSyncMap).Median, factor(s))
 		return s
 	}
 	answers := []answer{
@@ -133,8 +133,8 @@ func judgeD6(f *found, read, write, mixed string) finding {
 		claimedFactor(speed("Writes", write), 21.5/8.3),
 	}
 	speed("Mixed", mixed)
-	a, whyA := p99(f.variant(mixed, variantRWMutex))
-	b, whyB := p99(f.variant(mixed, variantSyncMap))
+	a, whyA := p99(ev.variant(mixed, variantRWMutex))
+	b, whyB := p99(ev.variant(mixed, variantSyncMap))
 	why := fmt.Sprintf("B was asked for the claimed factors less %.0f %%: %.1fx for reads, %.1fx for writes, a third of the p99 in the mix.",
 		100*slack, 96.7/42.1*(1-slack), 21.5/8.3*(1-slack))
 	if whyA == "" && whyB == "" {
@@ -150,5 +150,5 @@ func judgeD6(f *found, read, write, mixed string) finding {
 		text += "p99 in the mix: " + whyA + whyB + "."
 	}
 	verdict, why := decide(why, "what is asked of the cache", answers...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

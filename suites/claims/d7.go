@@ -27,17 +27,9 @@ const (
 
 var d7Jobs = [...]int{1, 2, 4, 8, 16, 32}
 
-// claimedKnee is the number of jobs past which throughput is said to stop
+// d7ClaimedKnee is the number of jobs past which throughput is claimed to stop
 // growing, by file system.
-func claimedKnee(fs string) int {
-	switch fs {
-	case "ext4":
-		return 4
-	case "xfs":
-		return 16
-	}
-	return 0
-}
+var d7ClaimedKnee = map[string]int{"ext4": 4, "xfs": 16}
 
 func d7(jobs int) lab.Experiment {
 	power := durability.Promise{Level: durability.Power, After: durability.Torn}
@@ -112,7 +104,7 @@ func claimD7() Claim {
 		Claimed:   "about 1,200/s, knee past 4; 2,800, past 16; 1,900, past 8",
 		Promise:   "power, torn, all variants: each write survives a power cut once it is finished",
 		Needs:     onExt4OrXFS,
-		verdict:   judgeD7,
+		judge:     judgeD7,
 	}
 	for _, jobs := range d7Jobs {
 		c.Experiments = append(c.Experiments, d7(jobs))
@@ -124,9 +116,9 @@ func claimD7() Claim {
 // stopped growing.
 const enoughGain = 1.10
 
-func judgeD7(f *found) finding {
-	fs := f.place.Environment.FS
-	claimed := claimedKnee(fs)
+func judgeD7(ev *evidence) judgement {
+	fs := ev.place.Environment.FS
+	claimed := d7ClaimedKnee[fs]
 	var text string
 	var answers []answer
 	for _, v := range []string{variantAIO, variantGoroutines} {
@@ -134,7 +126,7 @@ func judgeD7(f *found) finding {
 		text += v + " by jobs:"
 		for i, jobs := range d7Jobs {
 			e := d7(jobs)
-			times[i] = f.time(e.ID(), v)
+			times[i] = ev.time(e.ID(), v)
 			text += fmt.Sprintf(" %d: %.0f/s,", jobs, 1e9/times[i].Median)
 		}
 		lo, hi := knee(times)
@@ -151,7 +143,7 @@ func judgeD7(f *found) finding {
 	why := fmt.Sprintf("The knee is the first number of jobs of which twice as many gain less than %.0f %%; claimed for %s is %d. APFS cannot be tested on Linux.",
 		100*(enoughGain-1), fs, claimed)
 	verdict, why := decide(why, "how the writes are issued", answers...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }
 
 // knee returns the least and the greatest number of jobs at which throughput

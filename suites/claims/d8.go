@@ -23,7 +23,7 @@ func claimD8() Claim {
 		Claimed:     "always 0755 whatever perm says",
 		Promise:     killText,
 		Experiments: list,
-		verdict:     func(f *found) finding { return judgeD8(f, perms) },
+		judge:       func(ev *evidence) judgement { return judgeD8(ev, perms) },
 	}
 }
 
@@ -60,13 +60,13 @@ func reportMode(b *lab.B, metric, path string) error {
 	return err
 }
 
-func judgeD8(f *found, perms []os.FileMode) finding {
+func judgeD8(ev *evidence, perms []os.FileMode) judgement {
 	var text string
 	always, asAsked, umask := true, true, os.FileMode(0)
 	for _, p := range perms {
 		e := d8(p)
 		mode := func(metric string) os.FileMode {
-			return os.FileMode(f.metric(e.ID(), variantAll, metric).Median)
+			return os.FileMode(ev.metric(e.ID(), variantAll, metric).Median)
 		}
 		one, two := mode("mode_of_first_level"), mode("mode_of_second_level")
 		umask = 0o777 &^ mode("mode_of_0777")
@@ -77,9 +77,9 @@ func judgeD8(f *found, perms []os.FileMode) finding {
 	text += fmt.Sprintf("The umask is %04o.", umask)
 	switch {
 	case always:
-		return finding{text, Holds, "every intermediate directory has 0755"}
+		return judgement{text, Holds, "every intermediate directory has 0755"}
 	case asAsked:
-		return finding{text, DoesNotHold, "intermediate directories get perm less the umask, like the last one; 0755 is what is left of 0777 under the usual umask of 0022"}
+		return judgement{text, DoesNotHold, "intermediate directories get perm less the umask, like the last one; 0755 is what is left of 0777 under the usual umask of 0022"}
 	}
-	return finding{text, DoesNotHold, "intermediate directories are neither always 0755 nor always perm less the umask"}
+	return judgement{text, DoesNotHold, "intermediate directories are neither always 0755 nor always perm less the umask"}
 }

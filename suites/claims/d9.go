@@ -162,7 +162,7 @@ func claimD9() Claim {
 		Statement: "a timer's own cost measured by three empty rounds and subtracted",
 		Claimed:   "makes short timings right",
 		Promise:   noneText,
-		verdict:   judgeD9,
+		judge:     judgeD9,
 	}
 	for _, length := range d9Lengths {
 		c.Experiments = append(c.Experiments, d9(length))
@@ -173,13 +173,13 @@ func claimD9() Claim {
 // rightEnough is the share by which a timing may be off and still be right.
 const rightEnough = 0.05
 
-func judgeD9(f *found) finding {
+func judgeD9(ev *evidence) judgement {
 	var text strings.Builder
 	var answers []answer
 	var right []string
 	for _, length := range d9Lengths {
 		e := d9(length)
-		bias := func(way string) run.Estimate { return f.metric(e.ID(), variantTimed, way+"_error") }
+		bias := func(way string) run.Estimate { return ev.metric(e.ID(), variantTimed, way+"_error") }
 		three := bias(subtractThree)
 		a := within(three, -rightEnough, rightEnough)
 		answers = append(answers, a)
@@ -188,8 +188,8 @@ func judgeD9(f *found) finding {
 		}
 		percent := run.Estimate{Lo: 100 * three.Lo, Hi: 100 * three.Hi}
 		fmt.Fprintf(&text, "An operation of %.0f ns is off by %+.1f %% %s with three rounds subtracted (half of the readings lie %.0f %% apart), %+.1f %% with a thousand, %+.1f %% by chained readings. ",
-			f.metric(e.ID(), variantTimed, "truth_ns").Median,
-			100*three.Median, interval(percent, "%+.1f"), 100*f.metric(e.ID(), variantTimed, subtractThree+"_spread").Median,
+			ev.metric(e.ID(), variantTimed, "truth_ns").Median,
+			100*three.Median, interval(percent, "%+.1f"), 100*ev.metric(e.ID(), variantTimed, subtractThree+"_spread").Median,
 			100*bias(subtractThousand).Median, 100*bias(chainedReadings).Median)
 	}
 	on := "the length of the operation"
@@ -197,5 +197,5 @@ func judgeD9(f *found) finding {
 		on += ": right for " + strings.Join(right, ", ")
 	}
 	verdict, why := decide(fmt.Sprintf("The median reading was asked to be within %.0f %% of the truth, the same operation many times between two readings.", 100*rightEnough), on, answers...)
-	return finding{strings.TrimSpace(text.String()), verdict, why}
+	return judgement{strings.TrimSpace(text.String()), verdict, why}
 }

@@ -9,29 +9,31 @@ import (
 	"github.com/stele-go/stele/lab/stats"
 )
 
-// found is what was measured in one place. Asking for something that is not
-// there is noted and answered with NaN, so that a rule can be written without
-// a check at each step: Judge overrules its verdict.
-type found struct {
+// evidence is the results of one place. A method that is asked for a missing
+// result notes it and returns NaN, so that a rule needs no check at each step:
+// Judge overrules its verdict.
+type evidence struct {
 	place   run.Place
 	results map[string]*run.Result // by ID
-	lacks   []string
+	missing []string               // what a rule asked for in vain
 }
 
-func (f *found) lack(format string, args ...any) {
+// miss notes a missing result, once.
+func (ev *evidence) miss(format string, args ...any) {
 	s := fmt.Sprintf(format, args...)
-	if !slices.Contains(f.lacks, s) {
-		f.lacks = append(f.lacks, s)
+	if !slices.Contains(ev.missing, s) {
+		ev.missing = append(ev.missing, s)
 	}
 }
 
 var noEstimate = run.Estimate{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 
-// variant returns what was found about a variant, nil where there is nothing.
-func (f *found) variant(id, name string) *run.VariantResult {
-	r := f.results[id]
+// variant returns the results of a variant. It returns nil, and notes why, if the
+// variant has none or failed.
+func (ev *evidence) variant(id, name string) *run.VariantResult {
+	r := ev.results[id]
 	if r == nil {
-		f.lack("no result of %s", id)
+		ev.miss("no result of %s", id)
 		return nil
 	}
 	for i := range r.Variants {
@@ -40,30 +42,30 @@ func (f *found) variant(id, name string) *run.VariantResult {
 			continue
 		}
 		if v.Error != "" {
-			f.lack("%s failed: %s", id, v.Error)
+			ev.miss("%s failed: %s", id, v.Error)
 			return nil
 		}
 		return v
 	}
-	f.lack("no variant %q in %s", name, id)
+	ev.miss("no variant %q in %s", name, id)
 	return nil
 }
 
-// time is the time of one operation in nanoseconds.
-func (f *found) time(id, name string) run.Estimate {
-	v := f.variant(id, name)
+// time returns the time of one operation in nanoseconds.
+func (ev *evidence) time(id, name string) run.Estimate {
+	v := ev.variant(id, name)
 	if v == nil {
 		return noEstimate
 	}
 	if v.Time.N == 0 {
-		f.lack("no timed block of %q in %s", name, id)
+		ev.miss("no timed block of %q in %s", name, id)
 		return noEstimate
 	}
 	return v.Time
 }
 
-func (f *found) metric(id, name, metric string) run.Estimate {
-	v := f.variant(id, name)
+func (ev *evidence) metric(id, name, metric string) run.Estimate {
+	v := ev.variant(id, name)
 	if v == nil {
 		return noEstimate
 	}
@@ -74,14 +76,14 @@ func (f *found) metric(id, name, metric string) run.Estimate {
 	if why == "" {
 		why = "not reported"
 	}
-	f.lack("%s of %q in %s: %s", metric, name, id, why)
+	ev.miss("%s of %q in %s: %s", metric, name, id, why)
 	return noEstimate
 }
 
-// known is metric for figures that a machine need not have: why there is none
-// is returned, and not noted as lacking.
-func (f *found) known(id, name, metric string) (e run.Estimate, why string) {
-	v := f.variant(id, name)
+// known is metric for figures that not every machine has: it returns why a figure
+// is missing instead of noting it.
+func (ev *evidence) known(id, name, metric string) (e run.Estimate, why string) {
+	v := ev.variant(id, name)
 	if v == nil {
 		return noEstimate, "not measured"
 	}
@@ -94,38 +96,37 @@ func (f *found) known(id, name, metric string) (e run.Estimate, why string) {
 	return noEstimate, "not reported"
 }
 
-// speedup is how many times faster a variant is than its baseline.
-func (f *found) speedup(id, name string) run.Estimate {
-	if f.variant(id, name) == nil {
+// speedup returns how many times faster a variant is than its baseline.
+func (ev *evidence) speedup(id, name string) run.Estimate {
+	if ev.variant(id, name) == nil {
 		return noEstimate
 	}
-	for _, c := range f.results[id].Comparisons {
+	for _, c := range ev.results[id].Comparisons {
 		if c.Variant == name {
 			return inverse(c.Ratio)
 		}
 	}
-	f.lack("no comparison of %q in %s", name, id)
+	ev.miss("no comparison of %q in %s", name, id)
 	return noEstimate
 }
 
-// times says by how much one variant is faster than another that promises
-// something else, and so was not compared with it by the lab. The two ran in
-// the same rounds; without the pairing the interval is the widest that theirs
+// times returns how many times faster one variant is than another with a different
+// promise, which the lab does not compare with it. The two ran in the same rounds,
+// but are not paired: the interval is the widest that theirs allow.
+func (ev *evidence) times(id, slow, fast string) run.Estimate {
+	return quotient(ev.time(id, slow), ev.time(id, fast))
+}
+
+// timesAcross returns how many times faster a variant of one experiment is than one
+// of another. They ran in different rounds: the interval is the widest that theirs
 // allow.
-func (f *found) times(id, slow, fast string) run.Estimate {
-	return quotient(f.time(id, slow), f.time(id, fast))
+func (ev *evidence) timesAcross(slowID, slow, fastID, fast string) run.Estimate {
+	return quotient(ev.time(slowID, slow), ev.time(fastID, fast))
 }
 
-// timesAcross says by how much a variant of one experiment is faster than one
-// of another. They ran in different rounds: the interval is the widest that
-// theirs allow.
-func (f *found) timesAcross(slowID, slow, fastID, fast string) run.Estimate {
-	return quotient(f.time(slowID, slow), f.time(fastID, fast))
-}
-
-// calls counts system calls of the given names an operation.
-func (f *found) calls(id, name string, calls ...string) float64 {
-	v := f.variant(id, name)
+// calls returns the number of system calls of the given names in an operation.
+func (ev *evidence) calls(id, name string, calls ...string) float64 {
+	v := ev.variant(id, name)
 	if v == nil {
 		return math.NaN()
 	}
@@ -134,7 +135,7 @@ func (f *found) calls(id, name string, calls ...string) float64 {
 		if why == "" {
 			why = "they were not counted"
 		}
-		f.lack("system calls: %s", why)
+		ev.miss("system calls: %s", why)
 		return math.NaN()
 	}
 	sum := 0.0
@@ -144,21 +145,21 @@ func (f *found) calls(id, name string, calls ...string) float64 {
 	return sum
 }
 
-// Calls that look a path up, and calls that make a directory, by the names
-// that they have on different processors.
+// System calls that look a path up and that make a directory, under their names on
+// different processors.
 var (
 	statCalls  = []string{"stat", "lstat", "newfstatat", "statx"}
 	mkdirCalls = []string{"mkdir", "mkdirat"}
 )
 
-// tail is the 99th percentile of a block, or why there is none. It has a datum
-// a block and so an interval, unlike that of all operations together.
-func (f *found) tail(id, name string) (e run.Estimate, why string) {
-	if f.variant(id, name) == nil {
+// tail returns the median of the blocks' 99th percentiles, or why there is none. It
+// has an interval, unlike the percentile of all operations together.
+func (ev *evidence) tail(id, name string) (e run.Estimate, why string) {
+	if ev.variant(id, name) == nil {
 		return noEstimate, "not measured"
 	}
 	var of []float64
-	for _, b := range f.results[id].Blocks {
+	for _, b := range ev.results[id].Blocks {
 		if b.Variant != name || b.Role != run.RoleTimed || b.Latency == nil {
 			continue
 		}
@@ -174,9 +175,9 @@ func (f *found) tail(id, name string) (e run.Estimate, why string) {
 	return run.Estimate{Median: m.Value, Lo: m.Lo, Hi: m.Hi, Confidence: m.Confidence, N: m.N}, ""
 }
 
-// failed says why an experiment has no figures, "" where it has.
-func (f *found) failed(id string) string {
-	r := f.results[id]
+// failed returns why an experiment has no figures, or "" if it has.
+func (ev *evidence) failed(id string) string {
+	r := ev.results[id]
 	if r == nil {
 		return "no result of " + id
 	}
@@ -188,7 +189,8 @@ func (f *found) failed(id string) string {
 	return ""
 }
 
-// opsOf is the number of operations of a timed block, 0 where there is none.
+// opsOf returns the number of operations of the first timed block, or 0 if there is
+// none.
 func opsOf(r *run.Result) int64 {
 	if r != nil {
 		for i := range r.Blocks {
@@ -200,9 +202,8 @@ func opsOf(r *run.Result) int64 {
 	return 0
 }
 
-// opsOfVariant is the number of operations of a variant's timed block, 0
-// where there is none: where operations leave nothing behind each variant has
-// its own.
+// opsOfVariant returns the number of operations of a variant's first timed block, or 0
+// if there is none. Variants of a stateless experiment differ in it.
 func opsOfVariant(r *run.Result, variant string) int64 {
 	if r != nil {
 		for i := range r.Blocks {

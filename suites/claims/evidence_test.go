@@ -19,8 +19,8 @@ func TestTail(t *testing.T) {
 		return run.Block{Variant: "v", Role: role, Latency: h}
 	}
 	look := func(blocks ...run.Block) (run.Estimate, string) {
-		f := &found{results: map[string]*run.Result{"e": {Variants: []run.VariantResult{{Name: "v"}}, Blocks: blocks}}}
-		return f.tail("e", "v")
+		ev := &evidence{results: map[string]*run.Result{"e": {Variants: []run.VariantResult{{Name: "v"}}, Blocks: blocks}}}
+		return ev.tail("e", "v")
 	}
 	if e, why := look(block(run.RoleTimed, 300, 1000), block(run.RoleCalibration, 300, 9000)); why != "" || !(e.Median >= 1000 && e.Median < 1010) || atLeast(e, 1) != cannotTell {
 		t.Errorf("one block gives %+v, %q; want a figure without an interval", e, why)
@@ -41,17 +41,17 @@ func TestTail(t *testing.T) {
 }
 
 func TestFailedNamesTheFirstError(t *testing.T) {
-	f := &found{results: map[string]*run.Result{"a": {Variants: []run.VariantResult{{}, {Error: "broken"}}}, "b": {Variants: []run.VariantResult{{}}}}}
-	if got := f.failed("a"); got != "broken" {
+	ev := &evidence{results: map[string]*run.Result{"a": {Variants: []run.VariantResult{{}, {Error: "broken"}}}, "b": {Variants: []run.VariantResult{{}}}}}
+	if got := ev.failed("a"); got != "broken" {
 		t.Errorf("got %q", got)
 	}
-	if got := f.failed("b"); got != "" {
+	if got := ev.failed("b"); got != "" {
 		t.Errorf("got %q", got)
 	}
-	if got := f.failed("c"); !strings.Contains(got, "c") {
+	if got := ev.failed("c"); !strings.Contains(got, "c") {
 		t.Errorf("got %q", got)
 	}
-	if e := f.times("b", "x", "y"); !math.IsNaN(e.Median) {
+	if e := ev.times("b", "x", "y"); !math.IsNaN(e.Median) {
 		t.Errorf("a figure of nothing: %v", e)
 	}
 }

@@ -165,7 +165,7 @@ func claimH1() Claim {
 		Claimed:   "12,840, 3,160, 4,920, 2,410 ms; p99 211, 48, 76, 32 ms; GC 842, 112, 198, 47 ms",
 		Promise:   "kill, torn: a crash in the middle leaves a file half rewritten; with fsync power, torn, and compared all the same, because the claim does",
 		Needs:     onDisk,
-		verdict:   judgeH1,
+		judge:     judgeH1,
 	}
 	for _, grow := range []bool{false, true} {
 		c.Experiments = append(c.Experiments, h1(grow), h1Fsyncs(grow))
@@ -175,7 +175,7 @@ func claimH1() Claim {
 
 // judgeH1 asks for the claimed ratios to the plain rewrite: of the time in
 // both workloads, of p99 and the collector's pauses where the files are fresh.
-func judgeH1(f *found) finding {
+func judgeH1(ev *evidence) judgement {
 	claims := []struct {
 		variant        string
 		total, p99, gc float64
@@ -194,13 +194,13 @@ func judgeH1(f *found) finding {
 		return e.ID()
 	}
 	for _, grow := range []bool{false, true} {
-		plain := f.time(id(h1Plain, grow), h1Plain)
+		plain := ev.time(id(h1Plain, grow), h1Plain)
 		fmt.Fprintf(&text, "%s: plain %s", map[bool]string{false: "Fresh files", true: "One that grows"}[grow], nanos(plain))
 		for _, c := range claims {
-			t := f.time(id(c.variant, grow), c.variant)
+			t := ev.time(id(c.variant, grow), c.variant)
 			s := quotient(plain, t)
 			if c.variant != h1Fsync { // of one promise, and so paired
-				s = f.speedup(id(c.variant, grow), c.variant)
+				s = ev.speedup(id(c.variant, grow), c.variant)
 			}
 			answers = append(answers, claimedFactor(s, c.total))
 			fmt.Fprintf(&text, ", %s %s (%s as fast, claimed %.1fx)", c.variant, nanos(t), factor(s), c.total)
@@ -208,13 +208,13 @@ func judgeH1(f *found) finding {
 		text.WriteString(". ")
 	}
 	pauses := func(v string) run.Estimate { // of 100,000 operations
-		ops := opsOf(f.results[id(v, false)])
-		return scaled(f.metric(id(v, false), v, "gc_pause_ns"), publishedOps/float64(max(1, ops)))
+		ops := opsOf(ev.results[id(v, false)])
+		return scaled(ev.metric(id(v, false), v, "gc_pause_ns"), publishedOps/float64(max(1, ops)))
 	}
 	tail := func(v string) run.Estimate { // of fresh files
-		e, why := f.tail(id(v, false), v)
+		e, why := ev.tail(id(v, false), v)
 		if why != "" {
-			f.lack("p99 of %q: %s", v, why)
+			ev.miss("p99 of %q: %s", v, why)
 		}
 		return e
 	}
@@ -224,7 +224,7 @@ func judgeH1(f *found) finding {
 		p99 := tail(c.variant)
 		shorter := quotient(plainTail, p99)
 		answers = append(answers, claimedFactor(shorter, c.p99))
-		gc, ops := pauses(c.variant), opsOf(f.results[id(c.variant, false)])
+		gc, ops := pauses(c.variant), opsOf(ev.results[id(c.variant, false)])
 		fmt.Fprintf(&text, "; %s %s (%s as short, claimed %.1fx) and", c.variant, nanos(p99), factor(shorter), c.p99)
 		if gc.Hi == 0 && ops > 0 && ops < publishedOps {
 			fmt.Fprintf(&text, " no collection in as few as %d, which says nothing", ops)
@@ -235,7 +235,7 @@ func judgeH1(f *found) finding {
 	}
 	text.WriteString(".")
 	why := fmt.Sprintf("Each was asked to be as many times better than the plain rewrite as claimed, less %.0f %%, in time, p99 and pauses. With fsync it promises more than the others, and was run with fewer files, in blocks of its own: its intervals are the widest that both allow.",
-		100*slack) + perBlock(f, id(h1Plain, false), publishedOps)
+		100*slack) + perBlock(ev, id(h1Plain, false), publishedOps)
 	verdict, why := decide(why, "which of the figures is asked for, and whether the file grows", answers...)
-	return finding{text.String(), verdict, why}
+	return judgement{text.String(), verdict, why}
 }

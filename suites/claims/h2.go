@@ -86,37 +86,37 @@ func claimH2() Claim {
 		Claimed:     "137 us NVMe, 486 us SATA SSD, 14.9 ms disk",
 		Promise:     "power, torn: each append survives a power cut once it is synced",
 		Experiments: []lab.Experiment{e},
-		across:      func(all []*found) finding { return judgeH2(all, e.ID()) },
+		judgeAll:    func(all []*evidence) judgement { return judgeH2(all, e.ID()) },
 	}
 }
 
 // judgeH2 compares kinds of device with each other, since the times belong to
 // other machines.
-func judgeH2(all []*found, id string) finding {
+func judgeH2(all []*evidence, id string) judgement {
 	var text strings.Builder
 	measured := map[string]run.Estimate{}
-	for _, f := range all {
-		p99, why := f.tail(id, h2Append)
+	for _, ev := range all {
+		p99, why := ev.tail(id, h2Append)
 		if why != "" {
-			f.lack("p99 of %s: %s", f.place.Name, why)
+			ev.miss("p99 of %s: %s", ev.place.Name, why)
 			continue
 		}
-		kind, unknown := deviceKind(f.place.Environment)
+		kind, unknown := deviceKind(ev.place.Environment)
 		if unknown != "" {
-			fmt.Fprintf(&text, "%s: %s (%s). ", f.place.Name, nanos(p99), unknown)
+			fmt.Fprintf(&text, "%s: %s (%s). ", ev.place.Name, nanos(p99), unknown)
 			continue
 		}
-		fmt.Fprintf(&text, "%s: %s on %s. ", f.place.Name, nanos(p99), kind)
+		fmt.Fprintf(&text, "%s: %s on %s. ", ev.place.Name, nanos(p99), kind)
 		if _, twice := measured[kind]; !twice {
 			measured[kind] = p99
 		}
 	}
 	var answers []answer
-	var lacks []string
+	var missing []string
 	for i, c := range h2Claimed {
 		p99, ok := measured[c.kind]
 		if !ok {
-			lacks = append(lacks, c.kind)
+			missing = append(missing, c.kind)
 			continue
 		}
 		for _, d := range h2Claimed[i+1:] {
@@ -128,13 +128,13 @@ func judgeH2(all []*found, id string) finding {
 		}
 	}
 	if len(answers) == 0 {
-		return finding{strings.TrimSpace(text.String()), CannotTest,
-			"the claim compares kinds of device, and at least two are needed; missing is a folder on " + strings.Join(lacks, ", ")}
+		return judgement{strings.TrimSpace(text.String()), CannotTest,
+			"the claim compares kinds of device, and at least two are needed; missing is a folder on " + strings.Join(missing, ", ")}
 	}
 	why := fmt.Sprintf("Kinds were asked to be as far apart as claimed, to within 25 %%. A p99 is that of a block of %d appends. A disk sd* is taken for one on SATA, and for an SSD when it does not rotate.", h2Appends)
-	if len(lacks) > 0 {
-		why += " Not here: " + strings.Join(lacks, ", ") + "."
+	if len(missing) > 0 {
+		why += " Not here: " + strings.Join(missing, ", ") + "."
 	}
 	verdict, why := decide(why, "which kinds are compared", answers...)
-	return finding{strings.TrimSpace(text.String()), verdict, why}
+	return judgement{strings.TrimSpace(text.String()), verdict, why}
 }

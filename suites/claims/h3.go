@@ -92,21 +92,21 @@ func claimH3() Claim {
 		Claimed:     "3.2 GB and 142 collections; 0.18 GB and 3",
 		Promise:     noneText,
 		Experiments: []lab.Experiment{written, made},
-		verdict:     func(f *found) finding { return judgeH3(f, written.ID(), made.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeH3(ev, written.ID(), made.ID()) },
 	}
 }
 
 // judgeH3 asks for the claimed savings. Bytes and collections belong to the
 // program and not to the machine, so they are told for 100,000 writers.
-func judgeH3(f *found, written, made string) finding {
+func judgeH3(ev *evidence, written, made string) judgement {
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, id string }{{"With 4 KiB written", written}, {"With nothing written", made}} {
-		bytes := func(v string) run.Estimate { return scaled(f.metric(c.id, v, "alloc_bytes_per_op"), publishedOps) }
+		bytes := func(v string) run.Estimate { return scaled(ev.metric(c.id, v, "alloc_bytes_per_op"), publishedOps) }
 		collections := func(v string) run.Estimate {
-			seen := f.metric(c.id, v, "gc_count")
+			seen := ev.metric(c.id, v, "gc_count")
 			seen.Hi++ // the next one may have been due: none in a short block is not none in 100,000
-			return scaled(seen, publishedOps/float64(max(1, opsOfVariant(f.results[c.id], v))))
+			return scaled(seen, publishedOps/float64(max(1, opsOfVariant(ev.results[c.id], v))))
 		}
 		fewer := quotient(collections(madeFresh), collections(fromPool))
 		less := quotient(bytes(madeFresh), bytes(fromPool))
@@ -118,5 +118,5 @@ func judgeH3(f *found, written, made string) finding {
 	why := fmt.Sprintf("B was asked to allocate %.1fx less and to cause %.0fx fewer collections (the claim less %.0f %%), whether anything is written or not: a gzip.Writer allocates what it compresses with at its first write. Scaled from the blocks to 100,000 writers.",
 		gzipClaimedMB*(1-slack), gzipClaimedGC*(1-slack), 100*slack)
 	verdict, why := decide(why, "whether anything is written, and whether memory or collections are asked for", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

@@ -51,7 +51,7 @@ func claimH4() Claim {
 		Statement: "header + payload joined in memory, 1 KiB, 1 MiB, 10 MiB",
 		Claimed:   "0.23, 18.7, 71.4 us: not linear",
 		Promise:   noneText,
-		verdict:   judgeH4,
+		judge:     judgeH4,
 	}
 	for _, s := range h4Sizes {
 		c.Experiments = append(c.Experiments, h4(s.name, s.bytes))
@@ -62,12 +62,12 @@ func claimH4() Claim {
 // judgeH4 takes "not linear" as the figures show it: the time grows by less
 // than the size. A step is judged to be so when its factor lies more than a
 // quarter below the size's.
-func judgeH4(f *found) finding {
+func judgeH4(ev *evidence) judgement {
 	var answers []answer
 	text := ""
 	for i, s := range h4Sizes {
 		e := h4(s.name, s.bytes)
-		t := f.time(e.ID(), h4Joined)
+		t := ev.time(e.ID(), h4Joined)
 		text += fmt.Sprintf("%s %s, %s/s. ", s.name, nanos(t), units.Decimal(float64(s.bytes)/t.Median*1e9))
 		if i == 0 {
 			continue
@@ -75,12 +75,12 @@ func judgeH4(f *found) finding {
 		before := h4Sizes[i-1]
 		prev := h4(before.name, before.bytes)
 		size := float64(s.bytes) / float64(before.bytes)
-		grew := quotient(t, f.time(prev.ID(), h4Joined))
+		grew := quotient(t, ev.time(prev.ID(), h4Joined))
 		text += fmt.Sprintf("From %s to %s: %s for %.0fx the bytes, as the size to the power %.2f (claimed %.1fx). ", before.name, s.name,
 			factor(grew), size, math.Log(grew.Median)/math.Log(size), s.claimed/before.claimed)
 		answers = append(answers, atLeast(inverse(grew), 1/(0.75*size)))
 	}
 	verdict, why := decide("At each step the time was asked to grow by less than three quarters of what the size does. The new memory is zeroed and, when it is large, fetched page by page from the system, which is in the figures. The claimed 10 MiB in 71.4 us would be 147 GB/s.",
 		"the size", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

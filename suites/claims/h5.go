@@ -100,19 +100,19 @@ func claimH5() Claim {
 		Promise:     "power, torn, all variants: 64 KiB survive a power cut at the end of an operation; with one fsync none of them before",
 		Experiments: []lab.Experiment{grow, over},
 		Needs:       onDisk,
-		verdict:     func(f *found) finding { return judgeH5(f, grow.ID(), over.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeH5(ev, grow.ID(), over.ID()) },
 	}
 }
 
 // differs is the least ratio of two figures that counts as a difference.
 const differs = 1.05
 
-func judgeH5(f *found, grow, over string) finding {
+func judgeH5(ev *evidence, grow, over string) judgement {
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, id string }{{"At the end of a file", grow}, {"Over what is there", over}} {
-		osync, dsync, batched := f.time(c.id, h5OSync), f.time(c.id, h5ODSync), f.time(c.id, h5Batched)
-		first, second := inverse(f.speedup(c.id, h5OSync)), f.speedup(c.id, h5Batched)
+		osync, dsync, batched := ev.time(c.id, h5OSync), ev.time(c.id, h5ODSync), ev.time(c.id, h5Batched)
+		first, second := inverse(ev.speedup(c.id, h5OSync)), ev.speedup(c.id, h5Batched)
 		answers = append(answers, atLeast(first, differs), atLeast(second, differs))
 		rate := func(e run.Estimate) string { return units.Decimal(h5Batch / e.Median * 1e9) }
 		const pieces = h5Batch / h5Piece
@@ -122,5 +122,5 @@ func judgeH5(f *found, grow, over string) finding {
 	}
 	why := fmt.Sprintf("Each way was asked to be at least %.2fx as fast as the one before; latency is that of 64 KiB made durable, over its pieces, and throughput its inverse. With one fsync a piece by itself is durable only at the end of its 64 KiB.", differs)
 	verdict, why := decide(why, "whether the file grows, and which of the ways are compared", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

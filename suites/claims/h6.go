@@ -64,7 +64,7 @@ func claimH6() Claim {
 		Statement: "a 1 KiB buffer, fresh (A), pooled (B)",
 		Claimed:   "182 ns, 12.4M allocations/s; 47 ns, 0.3M",
 		Promise:   noneText,
-		verdict:   judgeH6,
+		judge:     judgeH6,
 	}
 	for _, n := range h6Goroutines {
 		c.Experiments = append(c.Experiments, h6(n))
@@ -72,24 +72,24 @@ func claimH6() Claim {
 	return c
 }
 
-func judgeH6(f *found) finding {
+func judgeH6(ev *evidence) judgement {
 	const speed, rate = 182. / 47, 12.4 / 0.3
 	var answers []answer
 	text := ""
 	for _, n := range h6Goroutines {
 		e := h6(n)
 		id := e.ID()
-		s := f.speedup(id, fromPool)
+		s := ev.speedup(id, fromPool)
 		allocations := func(v string) run.Estimate { // a second
-			return quotient(scaled(f.metric(id, v, "allocs_per_op"), 1e9), f.time(id, v))
+			return quotient(scaled(ev.metric(id, v, "allocs_per_op"), 1e9), ev.time(id, v))
 		}
 		a, b := allocations(madeFresh), allocations(fromPool)
 		answers = append(answers, claimedFactor(s, speed), claimedFactor(quotient(a, b), rate))
 		text += fmt.Sprintf("By %d: A %s, %.2fM allocations/s; B %s, %.2fM/s; B %s as fast. ", n,
-			nanos(f.time(id, madeFresh)), a.Median/1e6, nanos(f.time(id, fromPool)), b.Median/1e6, factor(s))
+			nanos(ev.time(id, madeFresh)), a.Median/1e6, nanos(ev.time(id, fromPool)), b.Median/1e6, factor(s))
 	}
 	why := fmt.Sprintf("B was asked to be at least %.2fx as fast and to allocate %.0fx more seldom (the claim less %.0f %%), by one goroutine and by %d.",
 		speed*(1-slack), rate*(1-slack), 100*slack, h6Goroutines[len(h6Goroutines)-1])
 	verdict, why := decide(why, "how many goroutines, and whether time or allocations are asked for", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

@@ -90,7 +90,7 @@ func claimH7() Claim {
 		Promise:     "none when buffered; power, torn with fsync on each write; with commits none, torn for what was written since the last one",
 		Experiments: []lab.Experiment{commits, each},
 		Needs:       onDisk,
-		verdict:     func(f *found) finding { return judgeH7(f, commits.ID(), each.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeH7(ev, commits.ID(), each.ID()) },
 	}
 }
 
@@ -98,23 +98,23 @@ func claimH7() Claim {
 // the claimed rates, 125/3.2 and 125/98, which contradict each other: one
 // record in 0.8 us is 1,250 a millisecond. The one that is easier to meet is
 // asked for, so that the claim is not held to its worse half.
-func judgeH7(f *found, id, eachID string) finding {
+func judgeH7(ev *evidence, id, eachID string) judgement {
 	const (
 		syncTimes  = 125. / 3.2 // fsync on each write costs so many times a buffered one, at least
 		commitMost = 1.1 / 0.8  // and a commit at most so many
 	)
-	buffered, each := f.time(id, h7Buffered), f.time(eachID, h7SyncEach)
+	buffered, each := ev.time(id, h7Buffered), ev.time(eachID, h7SyncEach)
 	cost := quotient(each, buffered)
 	answers := []answer{claimedFactor(cost, syncTimes)}
 	text := fmt.Sprintf("Buffered %s, fsync on each write %s (%.0fx)", nanos(buffered), nanos(each), cost.Median)
 	for _, n := range h7Sizes {
-		c := f.time(id, h7Commit(n))
-		ratio := inverse(f.speedup(id, h7Commit(n)))
+		c := ev.time(id, h7Commit(n))
+		ratio := inverse(ev.speedup(id, h7Commit(n)))
 		answers = append(answers, within(ratio, 0, commitMost*(1+slack)))
 		text += fmt.Sprintf(", a commit every %d %s (%s)", n, nanos(c), factor(ratio))
 	}
 	why := fmt.Sprintf("fsync on each write was asked to cost at least %.0fx a buffered write, and fsync on commit at most %.2fx (the claim with %.0f %% allowed), for commits of %d to %d records. They promise different things. The claimed rates and times contradict each other: 125k a millisecond is 8 ns, not 0.8 us.",
 		syncTimes*(1-slack), commitMost*(1+slack), 100*slack, h7Sizes[0], h7Sizes[len(h7Sizes)-1])
 	verdict, why := decide(why, "whether each write or a commit is asked for, and how many records a commit takes", answers...)
-	return finding{text + ".", verdict, why}
+	return judgement{text + ".", verdict, why}
 }

@@ -124,7 +124,7 @@ func claimL1() Claim {
 		Statement: "the whole system before and after seven changes, requests a second and p99",
 		Claimed:   "8k to 42k; 142 to 9 ms",
 		Promise:   "kill, prefix, and power, prefix: before and after are compared at each",
-		verdict:   judgeL1,
+		judge:     judgeL1,
 	}
 	for _, every := range l1Every {
 		c.Experiments = append(c.Experiments, l1(every))
@@ -133,7 +133,7 @@ func claimL1() Claim {
 }
 
 // judgeL1 asks for the claimed ratios.
-func judgeL1(f *found) finding {
+func judgeL1(ev *evidence) judgement {
 	const rate, tail = 42. / 8, 142. / 9
 	var answers []answer
 	text := ""
@@ -141,13 +141,13 @@ func judgeL1(f *found) finding {
 		e := l1(every)
 		id := e.ID()
 		for _, p := range l1Pairs {
-			faster := f.speedup(id, p.after)
+			faster := ev.speedup(id, p.after)
 			answers = append(answers, claimedFactor(faster, rate))
-			perSecond := func(name string) float64 { return 1e9 / f.time(id, name).Median }
+			perSecond := func(name string) float64 { return 1e9 / ev.time(id, name).Median }
 			text += fmt.Sprintf("A query every %d, %s: %.0f to %.0f requests a second, %s; ",
 				every, p.level, perSecond(p.before), perSecond(p.after), factor(faster))
-			before, why := f.tail(id, p.before)
-			after, whyAfter := f.tail(id, p.after)
+			before, why := ev.tail(id, p.before)
+			after, whyAfter := ev.tail(id, p.after)
 			if why == "" {
 				why = whyAfter
 			}
@@ -163,5 +163,5 @@ func judgeL1(f *found) finding {
 	why := fmt.Sprintf("Asked for: at least %s as many requests a second, and a p99 (the median of the blocks') %.1f times as short (the claims less %.0f %%). The report tells neither its load nor what its figures survive, so two shares of queries are asked, and both levels. Before is a gob record for each line under one lock and a scan of all of them for each query; what a scan takes grows with what is kept, here %d lines, and the ratios with it.",
 		asked(rate), tail*(1-slack), 100*slack, l1Lines)
 	verdict, why := decide(why, "how many queries there are, what an acknowledgement survives, and whether it is the rate or the p99", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

@@ -70,7 +70,7 @@ func claimL10() Claim {
 		Statement: "three buffer levels: 64 KiB ring in memory, ring of 4 KiB pages, sync queue that goes when at least 3 pages are full and the first is empty or after 5 ms, 8 at most (A), against plain group commit (B)",
 		Claimed:   "A joins throughput with durability",
 		Promise:   "power, prefix by B and by A as meant; none by A as coded, where a record is acknowledged in memory, and compared all the same, because the claim is that it is durable",
-		verdict:   judgeL10,
+		judge:     judgeL10,
 	}
 	for _, n := range l10Appenders {
 		c.Experiments = append(c.Experiments, l10(n))
@@ -80,22 +80,22 @@ func claimL10() Claim {
 
 // judgeL10 asks A, where what it has acknowledged is durable, to be as fast as
 // B: else it has joined nothing.
-func judgeL10(f *found) finding {
+func judgeL10(ev *evidence) judgement {
 	var answers []answer
 	text := ""
 	for _, n := range l10Appenders {
 		e := l10(n)
 		id := e.ID()
-		meant := f.speedup(id, l10Meant)
+		meant := ev.speedup(id, l10Meant)
 		answers = append(answers, claimedFactor(meant, 1))
 		text += fmt.Sprintf("%s: group commit %s a record, three levels %s, %s as fast; acknowledged in memory %s, %s as fast; package wal %s. ",
-			units.Count(n, "appender"), nanos(f.time(id, wals.WayGroup)), nanos(f.time(id, l10Meant)), factor(meant),
-			nanos(f.time(id, l10Coded)), factor(f.times(id, wals.WayGroup, l10Coded)), nanos(f.time(id, wals.WayAppend)))
+			units.Count(n, "appender"), nanos(ev.time(id, wals.WayGroup)), nanos(ev.time(id, l10Meant)), factor(meant),
+			nanos(ev.time(id, l10Coded)), factor(ev.times(id, wals.WayGroup, l10Coded)), nanos(ev.time(id, wals.WayAppend)))
 	}
 	why := fmt.Sprintf("Three levels that acknowledge a record when it is durable were asked to be at least %.1fx as fast as group commit (the claim less %.0f %%). That they are fast when they acknowledge it in memory is no durability: what is in the ring is gone with the process, and what is in the pages with the power.",
 		1-slack, 100*slack)
 	verdict, why := decide(why, "how many append at once", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }
 
 // The sizes of L10, as published; that the ring of pages has 16 is not said

@@ -196,24 +196,24 @@ func claimL11(s job.Scale) Claim {
 		Promise:     noneText,
 		Experiments: []lab.Experiment{warm, cold},
 		Needs:       onDisk,
-		verdict:     func(f *found) finding { return judgeL11(f, warm.ID(), cold.ID(), s.Of(l11File)) },
+		judge:       func(ev *evidence) judgement { return judgeL11(ev, warm.ID(), cold.ID(), s.Of(l11File)) },
 	}
 }
 
-func judgeL11(f *found, warm, cold string, size int64) finding {
+func judgeL11(ev *evidence, warm, cold string, size int64) judgement {
 	const claimed = 8200. / 410
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, id string }{{"From the page cache", warm}, {"From the disk", cold}} {
-		coded, meant := f.speedup(c.id, l11First), f.speedup(c.id, l11Pieces)
+		coded, meant := ev.speedup(c.id, l11First), ev.speedup(c.id, l11Pieces)
 		answers = append(answers, claimedFactor(coded, claimed), claimedFactor(meant, claimed))
 		text += fmt.Sprintf("%s: A %s; B as coded %s, %s as fast, having parsed %.0f %% of the log; B as meant %s, %s as fast, %.0f %% of it. ", c.what,
-			millis(f.time(c.id, l11Reader)), millis(f.time(c.id, l11First)), factor(coded), 100*f.metric(c.id, l11First, "parsed_share").Median,
-			millis(f.time(c.id, l11Pieces)), factor(meant), 100*f.metric(c.id, l11Pieces, "parsed_share").Median)
+			millis(ev.time(c.id, l11Reader)), millis(ev.time(c.id, l11First)), factor(coded), 100*ev.metric(c.id, l11First, "parsed_share").Median,
+			millis(ev.time(c.id, l11Pieces)), factor(meant), 100*ev.metric(c.id, l11Pieces, "parsed_share").Median)
 	}
-	why := "B was asked to be at least " + asked(claimed) + " as fast, as coded, where it reads one piece and drops the rest, and as meant, from the page cache and from the disk. Only B as meant does the job of A. From the disk it is a log of a quarter of the size, in as many pieces." + f.smaller(warm, l11Reader, size)
+	why := "B was asked to be at least " + asked(claimed) + " as fast, as coded, where it reads one piece and drops the rest, and as meant, from the page cache and from the disk. Only B as meant does the job of A. From the disk it is a log of a quarter of the size, in as many pieces." + ev.smaller(warm, l11Reader, size)
 	verdict, why := decide(why, "whether the whole log is parsed, and where it comes from", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }
 
 // millis writes a time of many milliseconds.

@@ -166,7 +166,7 @@ func claimL2() Claim {
 		Statement: "one log write: contended lock (A), padded lock-free ring drained in batches (B)",
 		Claimed:   "1,200 to 86 ns; cache misses 18.7 to 2.3 %",
 		Promise:   "none with a buffer or a ring: what is in it is gone with the process; kill, prefix with a write(2) of each line, and compared all the same, because the claim does not say which it is",
-		verdict:   judgeL2,
+		judge:     judgeL2,
 	}
 	for _, handed := range []bool{true, false} {
 		for _, n := range l2Goroutines {
@@ -176,7 +176,7 @@ func claimL2() Claim {
 	return c
 }
 
-func judgeL2(f *found) finding {
+func judgeL2(ev *evidence) judgement {
 	const speed, misses = 1200. / 86, 18.7 / 2.3
 	var answers []answer
 	text, uncounted := "", ""
@@ -184,13 +184,13 @@ func judgeL2(f *found) finding {
 		for _, n := range l2Goroutines {
 			e := l2(n, handed)
 			id := e.ID()
-			buffered, each := f.speedup(id, l2Ring), f.times(id, l2Unbuffered, l2Ring)
+			buffered, each := ev.speedup(id, l2Ring), ev.times(id, l2Unbuffered, l2Ring)
 			answers = append(answers, claimedFactor(buffered, speed), claimedFactor(each, speed))
 			text += fmt.Sprintf("%s by %d: write under a lock %s, buffer under a lock %s, ring %s, %s and %s as fast. ",
 				map[bool]string{true: "Handed over", false: "Until in the file"}[handed], n,
-				nanos(f.time(id, l2Unbuffered)), nanos(f.time(id, l2Lock)), nanos(f.time(id, l2Ring)), factor(each), factor(buffered))
-			locked, why := f.known(id, l2Lock, "cache_misses_per_op")
-			ring, _ := f.known(id, l2Ring, "cache_misses_per_op")
+				nanos(ev.time(id, l2Unbuffered)), nanos(ev.time(id, l2Lock)), nanos(ev.time(id, l2Ring)), factor(each), factor(buffered))
+			locked, why := ev.known(id, l2Lock, "cache_misses_per_op")
+			ring, _ := ev.known(id, l2Ring, "cache_misses_per_op")
 			if why != "" {
 				uncounted = why
 				continue
@@ -209,5 +209,5 @@ func judgeL2(f *found) finding {
 		why += " What is missing for the share of cache misses is a hardware counter."
 	}
 	verdict, why := decide(why, "what the lock is held for, when a write counts as done, and how many contend", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

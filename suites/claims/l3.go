@@ -127,22 +127,22 @@ func claimL3() Claim {
 		Claimed:     "4.2 to 1.8 ms; 182 to 23 collections a minute; 9,140 to 14,630/s",
 		Promise:     "kill, torn, all variants: a line survives kill -9, not a power cut",
 		Experiments: []lab.Experiment{paced, free},
-		verdict:     func(f *found) finding { return judgeL3(f, paced.ID(), free.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeL3(ev, paced.ID(), free.ID()) },
 	}
 }
 
-func judgeL3(f *found, paced, free string) finding {
+func judgeL3(ev *evidence, paced, free string) judgement {
 	const latency, collections, rate = 4.2 / 1.8, 182. / 23, 14630. / 9140
-	figure := func(metric, v string) run.Estimate { return f.metric(paced, v, metric) }
+	figure := func(metric, v string) run.Estimate { return ev.metric(paced, v, metric) }
 	minute := func(v string) run.Estimate {
 		seen := figure("gc_count", v)
 		seen.Hi++ // the next one may have been due
-		return scaled(seen, 60/float64(max(1, opsOfVariant(f.results[paced], v))))
+		return scaled(seen, 60/float64(max(1, opsOfVariant(ev.results[paced], v))))
 	}
 	quicker := quotient(figure("line_mean_ns", madeFresh), figure("line_mean_ns", fromPool))
 	quickerCall := quotient(figure("call_mean_ns", madeFresh), figure("call_mean_ns", fromPool))
 	fewer := quotient(minute(madeFresh), minute(fromPool))
-	faster := f.speedup(free, fromPool)
+	faster := ev.speedup(free, fromPool)
 	text := "At 10,000 a second:"
 	for _, v := range []struct{ what, name string }{{"A", madeFresh}, {"B", fromPool}} {
 		text += fmt.Sprintf(" %s %s a line from its call (p99 %s) and %s from when it was due, %.0f collections a minute, %.0f lines/s;", v.what,
@@ -150,10 +150,10 @@ func judgeL3(f *found, paced, free string) finding {
 			minute(v.name).Median, figure("lines_per_second", v.name).Median)
 	}
 	text += fmt.Sprintf(" B is %s and %s as quick. As fast as it goes: A %.0f/s, B %.0f/s, %s as fast.",
-		factor(quickerCall), factor(quicker), 1e9/f.time(free, madeFresh).Median, 1e9/f.time(free, fromPool).Median, factor(faster))
+		factor(quickerCall), factor(quicker), 1e9/ev.time(free, madeFresh).Median, 1e9/ev.time(free, fromPool).Median, factor(faster))
 	why := fmt.Sprintf("B was asked for the claimed %.2fx in latency, counted in both ways, %.1fx fewer collections and %.2fx the rate, each less %.0f %%. The rates cannot be those at 10,000 a second, of which 14,630 is more, so the rate is that without a pace. Collections are scaled to a minute from blocks of %d s (--block-time 60s runs the whole minute).",
-		latency, collections, rate, 100*slack, max(1, opsOfVariant(f.results[paced], madeFresh)))
+		latency, collections, rate, 100*slack, max(1, opsOfVariant(ev.results[paced], madeFresh)))
 	verdict, why := decide(why, "which of latency, collections and rate is asked for",
 		claimedFactor(quicker, latency), claimedFactor(quickerCall, latency), claimedFactor(fewer, collections), claimedFactor(faster, rate))
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

@@ -267,12 +267,12 @@ func claimL4() Claim {
 		Claimed:     "1,820/2,150 us 1,372 B; 320/290 us 1,032 B; 87/72 us 984 B",
 		Promise:     noneText,
 		Experiments: []lab.Experiment{encode, decode},
-		verdict:     func(f *found) finding { return judgeL4(f, encode.ID(), decode.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeL4(ev, encode.ID(), decode.ID()) },
 	}
 }
 
 // judgeL4 asks for the claimed ratios to the own layout.
-func judgeL4(f *found, encode, decode string) finding {
+func judgeL4(ev *evidence, encode, decode string) judgement {
 	claims := []struct {
 		variant              string
 		encode, decode, size float64
@@ -282,17 +282,17 @@ func judgeL4(f *found, encode, decode string) finding {
 		{l4Binary, 320. / 87, 290. / 72, 1032. / 984},
 		{l4Head, 320. / 87, 290. / 72, 1032. / 984},
 	}
-	size := func(v string) run.Estimate { return f.metric(encode, v, "bytes_per_record") }
-	text := fmt.Sprintf("Own layout: %s, %s, %.0f B", nanos(f.time(encode, l4Own)), nanos(f.time(decode, l4Own)), size(l4Own).Median)
+	size := func(v string) run.Estimate { return ev.metric(encode, v, "bytes_per_record") }
+	text := fmt.Sprintf("Own layout: %s, %s, %.0f B", nanos(ev.time(encode, l4Own)), nanos(ev.time(decode, l4Own)), size(l4Own).Median)
 	var answers []answer
 	for _, c := range claims {
-		e, d, s := inverse(f.speedup(encode, c.variant)), inverse(f.speedup(decode, c.variant)), quotient(size(c.variant), size(l4Own))
+		e, d, s := inverse(ev.speedup(encode, c.variant)), inverse(ev.speedup(decode, c.variant)), quotient(size(c.variant), size(l4Own))
 		answers = append(answers, claimedFactor(e, c.encode), claimedFactor(d, c.decode), claimedFactor(s, c.size))
 		text += fmt.Sprintf("; %s: %s (%s, claimed %.1fx), %s (%s, claimed %.1fx), %.0f B (claimed %.2fx)", c.variant,
-			nanos(f.time(encode, c.variant)), factor(e), c.encode, nanos(f.time(decode, c.variant)), factor(d), c.decode, size(c.variant).Median, c.size)
+			nanos(ev.time(encode, c.variant)), factor(e), c.encode, nanos(ev.time(decode, c.variant)), factor(d), c.decode, size(c.variant).Median, c.size)
 	}
 	why := fmt.Sprintf("gob and encoding/binary were asked to take as many times as long as the own layout, and as many times its bytes, as claimed, less %.0f %%; gob with an encoder for each record, as coded, and with one for the stream; encoding/binary with the whole record, as coded, and with the payload apart. The own layout has a checksum in it and is checked, the other two are not. The claimed 984 B are fewer than the 1,024 of the record, which is possible only for a payload that is compressed or smaller.",
 		100*slack)
 	verdict, why := decide(why, "which encoding is compared, how it is used, and which of encoding, decoding and size is asked for", answers...)
-	return finding{text + ".", verdict, why}
+	return judgement{text + ".", verdict, why}
 }

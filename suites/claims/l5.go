@@ -103,16 +103,16 @@ func claimL5(s job.Scale) Claim {
 		Claimed:     "p50 18.3 and 42.7 us; p99 64.1 and 218.5 us",
 		Promise:     noneText,
 		Experiments: []lab.Experiment{whole, in},
-		verdict:     func(f *found) finding { return judgeL5(f, whole.ID(), in.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeL5(ev, whole.ID(), in.ID()) },
 	}
 }
 
-func judgeL5(f *found, whole, in string) finding {
+func judgeL5(ev *evidence, whole, in string) judgement {
 	const median, tail = 42.7 / 18.3, 218.5 / 64.1
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, id string }{{"A whole block of 1 MiB", whole}, {"4 KiB in a block", in}} {
-		at := func(metric, v string) run.Estimate { return f.metric(c.id, v, metric) }
+		at := func(metric, v string) run.Estimate { return ev.metric(c.id, v, metric) }
 		text += fmt.Sprintf("%s: read p50 %s, p99 %s", c.what, nanos(at("read_p50_ns", l5Read)), nanos(at("read_p99_ns", l5Read)))
 		for _, v := range []string{l5Map, l5Sparse} {
 			p50 := quotient(at("read_p50_ns", l5Read), at("read_p50_ns", v))
@@ -125,5 +125,5 @@ func judgeL5(f *found, whole, in string) finding {
 	why := fmt.Sprintf("The mapping was asked to be as many times faster than read as claimed, %.2fx in the median and %.2fx in the p99, less %.0f %%, for whole blocks and for 4 KiB in a block, from the page cache. What is read is looked at byte by byte in both ways, and in the third way a byte of each page. 1 MiB in 18.3 us would be 57 GB/s, which no program has looked at.",
 		median, tail, 100*slack)
 	verdict, why := decide(why, "how much is read, whether all of it is looked at, and on median or p99", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

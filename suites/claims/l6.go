@@ -340,22 +340,22 @@ func claimL6(s job.Scale) Claim {
 		Promise:     noneText,
 		Experiments: []lab.Experiment{e},
 		Needs:       onDisk,
-		verdict:     func(f *found) finding { return judgeL6(f, e.ID(), s.Of(l6File)) },
+		judge:       func(ev *evidence) judgement { return judgeL6(ev, e.ID(), s.Of(l6File)) },
 	}
 }
 
 // judgeL6 takes B as it is told and with as many reads at once as A has.
-func judgeL6(f *found, id string, size int64) finding {
+func judgeL6(ev *evidence, id string, size int64) judgement {
 	const faster, more = 18.9 / 14.2, (1 - 0.864) / (1 - 0.921)
-	mean := func(v string) run.Estimate { return f.metric(id, v, "read_mean_ns") }
-	hits := func(v string) run.Estimate { return f.metric(id, v, "hit_share") }
+	mean := func(v string) run.Estimate { return ev.metric(id, v, "read_mean_ns") }
+	hits := func(v string) run.Estimate { return ev.metric(id, v, "hit_share") }
 	misses := func(v string) run.Estimate {
 		h := hits(v)
 		return run.Estimate{Median: 1 - h.Median, Lo: 1 - h.Hi, Hi: 1 - h.Lo, Confidence: h.Confidence, N: h.N}
 	}
 	text := ""
 	for _, v := range []string{l6Shared, l6Own, l6One, l6Goroutines} {
-		text += fmt.Sprintf("%s: %s a read, %.1f %% hits, %.0f reads/ms. ", v, nanos(mean(v)), 100*hits(v).Median, l6Reads*1e6/f.time(id, v).Median)
+		text += fmt.Sprintf("%s: %s a read, %.1f %% hits, %.0f reads/ms. ", v, nanos(mean(v)), 100*hits(v).Median, l6Reads*1e6/ev.time(id, v).Median)
 	}
 	var answers []answer
 	for _, b := range []string{l6One, l6Goroutines} {
@@ -364,7 +364,7 @@ func judgeL6(f *found, id string, size int64) finding {
 		text += fmt.Sprintf("Against %s, A is %s as quick (claimed %.2fx) and misses %s as seldom (claimed %.2fx). ", b, factor(quicker), faster, factor(fewer), more)
 	}
 	why := fmt.Sprintf("A was asked to be at least %.2fx as quick a read as B and to miss %.2fx more seldom (the claim less %.0f %%), with B reading one after the other and by ten goroutines at once. A hit is a read for which nothing had to come from the disk (read_bytes in /proc/self/io). The page cache belongs to the file and serves all its readers alike; what belongs to an open file is only how much is read ahead.",
-		faster*(1-slack), more*(1-slack), 100*slack) + f.smaller(id, l6One, size)
+		faster*(1-slack), more*(1-slack), 100*slack) + ev.smaller(id, l6One, size)
 	verdict, why := decide(why, "how many reads B has under way at once, and on time or hits", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

@@ -151,7 +151,7 @@ func claimL7() Claim {
 		Statement: "time-range lookup in the index at 10k queries a second, 500 ms window: one series, 100 series",
 		Claimed:   "p95 0.8 ms, memory +2.1 %; 3.2 ms, +18.7 %",
 		Promise:   noneText,
-		verdict:   judgeL7,
+		judge:     judgeL7,
 	}
 	for _, n := range l7Asked {
 		c.Experiments = append(c.Experiments, l7(n))
@@ -161,7 +161,7 @@ func claimL7() Claim {
 
 // judgeL7 asks for the figures as bounds, and for what 100 series cost beside
 // one, which does not depend on the machine.
-func judgeL7(f *found) finding {
+func judgeL7(ev *evidence) judgement {
 	p95 := [...]float64{0.8e6, 3.2e6}
 	memory := [...]float64{0.021, 0.187}
 	var answers []answer
@@ -171,8 +171,8 @@ func judgeL7(f *found) finding {
 		text += upperFirst(v) + ":"
 		for i, n := range l7Asked {
 			e := l7(n)
-			took[i] = f.metric(e.ID(), v, "call_p95_ns")
-			grown := f.metric(e.ID(), v, "heap_growth_share")
+			took[i] = ev.metric(e.ID(), v, "call_p95_ns")
+			grown := ev.metric(e.ID(), v, "heap_growth_share")
 			text += fmt.Sprintf(" %d series p95 %s, memory +%.1f %%;", n, nanos(took[i]), 100*grown.Median)
 			if v != l7Scan {
 				answers = append(answers, atMost(took[i], p95[i]), atMost(grown, memory[i]))
@@ -187,7 +187,7 @@ func judgeL7(f *found) finding {
 	why := fmt.Sprintf("Asked for were a p95 and a growth of memory of no more than claimed, and 100 series at no more than the claimed %.0fx of one, each and %.0f %%, of the tree whether what is found is visited or returned in a list. The report tells neither the index, which has 400 series of 1,000 files here, nor what memory is beside: here it is the highest heap while queries come, beside the heap before, garbage included. A p95 is of a call, in blocks of 10,000.",
 		p95[1]/p95[0], 100*slack)
 	verdict, why := decide(why, "whether times are asked for or what 100 series cost beside one, and on whether what is found is returned in a list", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }
 
 // atMost asks whether a figure is no more than claimed, and a slack.

@@ -204,7 +204,7 @@ func claimL8(s job.Scale) Claim {
 		Claimed:   "8.7 and 3.2 ms; hits 63 and 89 %; wasted 41 and 9 %",
 		Promise:   "none for the reads; the writes beside them are not synced",
 		Needs:     onDisk,
-		verdict:   func(f *found) finding { return judgeL8(f, s.Of(l8File)) },
+		judge:     func(ev *evidence) judgement { return judgeL8(ev, s.Of(l8File)) },
 	}
 	for _, load := range []string{l8Random, l8Runs} {
 		c.Experiments = append(c.Experiments, l8(s, load))
@@ -212,28 +212,28 @@ func claimL8(s job.Scale) Claim {
 	return c
 }
 
-func judgeL8(f *found, size int64) finding {
+func judgeL8(ev *evidence, size int64) judgement {
 	const faster, hits, waste = 8.7 / 3.2, 0.89 / 0.63, 0.41 / 0.09
 	var answers []answer
 	text, small := "", ""
 	for _, load := range []struct{ what, name string }{{"At random", l8Random}, {"Runs of 32 pages", l8Runs}} {
 		e := l8(1, load.name)
 		id := e.ID()
-		hit := func(v string) run.Estimate { return f.metric(id, v, "hit_share") }
-		wasted := func(v string) run.Estimate { return f.metric(id, v, "wasted_share") }
+		hit := func(v string) run.Estimate { return ev.metric(id, v, "hit_share") }
+		wasted := func(v string) run.Estimate { return ev.metric(id, v, "wasted_share") }
 		text += load.what + ":"
 		for _, v := range []string{l8Fixed, l8Follows, l8Kernel} {
-			text += fmt.Sprintf(" %s %s, %.0f %% hits, %.0f %% wasted;", v, nanos(f.time(id, v)), 100*hit(v).Median, 100*wasted(v).Median)
+			text += fmt.Sprintf(" %s %s, %.0f %% hits, %.0f %% wasted;", v, nanos(ev.time(id, v)), 100*hit(v).Median, 100*wasted(v).Median)
 		}
-		s := f.speedup(id, l8Follows)
-		overKernel := f.times(id, l8Kernel, l8Follows)
+		s := ev.speedup(id, l8Follows)
+		overKernel := ev.times(id, l8Kernel, l8Follows)
 		text += fmt.Sprintf(" B is %s as fast as A (claimed %.2fx) and %s as fast as the kernel's default. ", factor(s), faster, factor(overKernel))
 		answers = append(answers, claimedFactor(s, faster), claimedFactor(quotient(hit(l8Follows), hit(l8Fixed)), hits),
 			claimedFactor(quotient(wasted(l8Fixed), wasted(l8Follows)), waste))
-		small = f.smaller(id, l8Fixed, size)
+		small = ev.smaller(id, l8Fixed, size)
 	}
 	why := fmt.Sprintf("B was asked to be at least %.2fx as fast, to hit %.2fx as often and to waste %.1fx less (the claim less %.0f %%). Reads at random have no pattern, so that hits come only from pages read before; in runs there is one to follow. A hit is a read whose page was in the page cache just before, wasted is what was fetched and not read until the end of the block.",
 		faster*(1-slack), hits*(1-slack), waste*(1-slack), 100*slack) + small
 	verdict, why := decide(why, "whether the reads have a pattern, and which of time, hits and waste is asked for", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

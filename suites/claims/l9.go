@@ -148,7 +148,7 @@ func claimL9(s job.Scale) Claim {
 		Claimed:   "misses 18.7, 12.3, 3.1 %; 42, 38, 21 ms",
 		Promise:   noneText,
 		Needs:     onDisk,
-		verdict:   func(f *found) finding { return judgeL9(f, s.Of(l9File)) },
+		judge:     func(ev *evidence) judgement { return judgeL9(ev, s.Of(l9File)) },
 	}
 	for _, load := range []string{l9Steady, l9Shifting} {
 		c.Experiments = append(c.Experiments, l9(s, load))
@@ -157,7 +157,7 @@ func claimL9(s job.Scale) Claim {
 }
 
 // judgeL9 takes LFU as it is told, and with counts that fade.
-func judgeL9(f *found, size int64) finding {
+func judgeL9(ev *evidence, size int64) judgement {
 	type claimed struct {
 		name           string
 		misses, faster float64 // of the two levels
@@ -171,7 +171,7 @@ func judgeL9(f *found, size int64) finding {
 	for _, load := range []string{l9Steady, l9Shifting} {
 		e := l9(1, load)
 		id := e.ID()
-		at := func(metric, v string) run.Estimate { return f.metric(id, v, metric) }
+		at := func(metric, v string) run.Estimate { return ev.metric(id, v, metric) }
 		text += upperFirst(load) + ":"
 		for _, v := range []string{l9ByRecency, l9ByCount, l9ByFrequency, l9TwoLevels} {
 			text += fmt.Sprintf(" %s misses %.1f %%, %s a query from its call and %s from when it was due;", v,
@@ -185,12 +185,12 @@ func judgeL9(f *found, size int64) finding {
 				factor(fewer), c.name, c.misses, factor(call), c.faster)
 		}
 		text = text[:len(text)-1] + ". "
-		small = f.smaller(id, l9ByRecency, size)
+		small = ev.smaller(id, l9ByRecency, size)
 	}
 	why := fmt.Sprintf("Two levels were asked to miss as much less and to be as much quicker than the others as claimed, less %.0f %%, on a load by Zipf's law and on one whose hot pieces change and that scans run through. The report tells neither the load nor the size of the cache, on which all shares of misses depend, but not in which order the caches come. A query is as quick as its call; the time from when it was due is shown and not judged, for it is mostly that of a queue, as 42 ms at 10,000 queries a second are too.",
 		100*slack) + small
 	verdict, why := decide(why, "the load, what it is compared with, and whether misses or times are asked for", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }
 
 // An l9Cache keeps so many pieces of l9Piece bytes. get returns a piece, which

@@ -111,27 +111,27 @@ func claimR1(s job.Scale) Claim {
 		Claimed:     "200, 850, at least 1,200 MB/s",
 		Promise:     "kill, torn for both ways of writing: they survive kill -9, not a power cut; none for the mapping, which writes nothing",
 		Experiments: []lab.Experiment{write, read},
-		verdict:     func(f *found) finding { return judgeR1(f, write.ID(), read.ID(), s.Of(r1Mapping)) },
+		judge:       func(ev *evidence) judgement { return judgeR1(ev, write.ID(), read.ID(), s.Of(r1Mapping)) },
 	}
 }
 
 // judgeR1 asks for the claimed ratios from one to the next.
-func judgeR1(f *found, write, read string, size int64) finding {
+func judgeR1(ev *evidence, write, read string, size int64) judgement {
 	const buffered, mapping = 850. / 200, 1200. / 850
 	var answers []answer
-	text := fmt.Sprintf("os.WriteFile of 4 KiB: %s. ", megabytes(datafile.MiB, f.time(write, r1Whole)))
+	text := fmt.Sprintf("os.WriteFile of 4 KiB: %s. ", megabytes(datafile.MiB, ev.time(write, r1Whole)))
 	for _, w := range []string{r1Bufio, r1Large} {
-		faster := f.speedup(write, w)
+		faster := ev.speedup(write, w)
 		answers = append(answers, claimedFactor(faster, buffered))
-		text += fmt.Sprintf("%s: %s, %s as fast (claimed %.2fx). ", w, megabytes(datafile.MiB, f.time(write, w)), factor(faster), buffered)
+		text += fmt.Sprintf("%s: %s, %s as fast (claimed %.2fx). ", w, megabytes(datafile.MiB, ev.time(write, w)), factor(faster), buffered)
 	}
 	for _, r := range []string{r1Touch4, r1Touch} {
-		faster := f.timesAcross(write, r1Bufio, read, r)
+		faster := ev.timesAcross(write, r1Bufio, read, r)
 		answers = append(answers, claimedFactor(faster, mapping))
-		text += fmt.Sprintf("%s: %s, %s as fast as %s (claimed %.2fx). ", r, megabytes(datafile.MiB, f.time(read, r)), factor(faster), r1Bufio, mapping)
+		text += fmt.Sprintf("%s: %s, %s as fast as %s (claimed %.2fx). ", r, megabytes(datafile.MiB, ev.time(read, r)), factor(faster), r1Bufio, mapping)
 	}
 	why := fmt.Sprintf("These are three jobs, and no two do the same: small files pay for their creation, the buffer for none, and a warm mapping moves nothing from or to a disk and makes nothing durable. They can be ranked, but one cannot take the place of another. Each was asked to be as many times faster than the one before as claimed, less %.0f %%.",
-		100*slack) + f.smaller(read, r1Touch, size)
+		100*slack) + ev.smaller(read, r1Touch, size)
 	verdict, why := decide(why, "how large the buffer is, and whether every byte that is counted is looked at", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

@@ -25,7 +25,7 @@ func claimR10() Claim {
 		Statement: "mixed read, write, stat: 100 and 1,000 goroutines: scheduler latency, idle processors",
 		Claimed:   "12 us, 31 %; 89 us, 5 %",
 		Promise:   "kill, torn, all variants: what is written survives kill -9, not a power cut",
-		verdict:   judgeR10,
+		judge:     judgeR10,
 	}
 	for _, n := range r10Goroutines {
 		c.Experiments = append(c.Experiments, r10(n))
@@ -45,14 +45,14 @@ const leastIdle = 0.01
 
 // judgeR10 asks for both ratios, of a load that the page cache answers and of one
 // that waits for the device.
-func judgeR10(f *found) finding {
+func judgeR10(ev *evidence) judgement {
 	text := ""
 	var answers []answer
 	few, many := r10(r10Goroutines[0]), r10(r10Goroutines[1])
 	for _, v := range []string{rw.VariantPageCache, rw.VariantPastCache} {
-		wait := [2]run.Estimate{f.metric(few.ID(), v, rw.SchedMean), f.metric(many.ID(), v, rw.SchedMean)}
-		tail := [2]run.Estimate{f.metric(few.ID(), v, rw.SchedP99), f.metric(many.ID(), v, rw.SchedP99)}
-		idle := [2]run.Estimate{f.metric(few.ID(), v, rw.IdleShare), f.metric(many.ID(), v, rw.IdleShare)}
+		wait := [2]run.Estimate{ev.metric(few.ID(), v, rw.SchedMean), ev.metric(many.ID(), v, rw.SchedMean)}
+		tail := [2]run.Estimate{ev.metric(few.ID(), v, rw.SchedP99), ev.metric(many.ID(), v, rw.SchedP99)}
+		idle := [2]run.Estimate{ev.metric(few.ID(), v, rw.IdleShare), ev.metric(many.ID(), v, rw.IdleShare)}
 		growth := quotient(wait[1], wait[0])
 		text += fmt.Sprintf("%s: with 100 goroutines the mean wait is %s (p99 %s) and %s of the processors are idle, with 1,000 %s (p99 %s) and %s: %s the wait",
 			upperFirst(v), nanos(wait[0]), nanos(tail[0]), shareText(idle[0]), nanos(wait[1]), nanos(tail[1]), shareText(idle[1]), factor(growth))
@@ -74,5 +74,5 @@ func judgeR10(f *found) finding {
 		fmt.Sprintf("The report gives one figure, which is taken for the mean. Asked for was a wait that grows %.1f times or more and an idle share that falls %.1f times or more, within %.0f %%. The waits are the runtime's own histogram (/sched/latencies), the idle share its /cpu/classes/idle of GOMAXPROCS processors.",
 			claimedWait, claimedIdle, slack*100),
 		"which of the two is asked for, and whether the load waits for the device", answers...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

@@ -129,7 +129,7 @@ func claimR11() Claim {
 		Statement: "O_SYNC and O_DSYNC: what each makes durable, on local file systems and through a FUSE client that passes the flag on and one that drops it",
 		Claimed:   "data and all metadata; data and the metadata needed to read it; a client that drops it loses acknowledged data",
 		Promise:   "power, torn: each write survives a power cut once it has returned; through the client that drops the flag: kill, torn, whatever was asked for",
-		verdict:   judgeR11,
+		judge:     judgeR11,
 	}
 	for _, fs := range r11Systems {
 		c.Experiments = append(c.Experiments, r11Local(fs))
@@ -140,7 +140,7 @@ func claimR11() Claim {
 
 // judgeR11 asks that whatever is claimed to be durable was lost by no cut, and
 // that the client that drops the flag loses something.
-func judgeR11(f *found) finding {
+func judgeR11(ev *evidence) judgement {
 	var text strings.Builder
 	var answers []answer
 	kept := func(is bool) {
@@ -157,7 +157,7 @@ func judgeR11(f *found) finding {
 			fmt.Fprintf(&text, "%s, %s:", fs, way)
 			sep := " "
 			for k := range power.SyncKinds {
-				lost, cuts := f.metric(id, way, lostMetric(k)).Median, f.metric(id, way, cutsMetric(k)).Median
+				lost, cuts := ev.metric(id, way, lostMetric(k)).Median, ev.metric(id, way, cutsMetric(k)).Median
 				if math.IsNaN(lost) || math.IsNaN(cuts) {
 					continue
 				}
@@ -180,7 +180,7 @@ func judgeR11(f *found) finding {
 	fuse := r11Fuse()
 	lost := map[string]float64{}
 	for _, v := range fuse.Variants {
-		lost[v.Name] = f.metric(fuse.ID(), v.Name, r11LostBlocks).Median
+		lost[v.Name] = ev.metric(fuse.ID(), v.Name, r11LostBlocks).Median
 		fmt.Fprintf(&text, "FUSE, %s: %.0f of %d acknowledged blocks lost. ", v.Name, lost[v.Name], r11Blocks)
 	}
 	for _, name := range []string{r11SyncPassed, r11DsyncPassed, r11Fsync} {
@@ -190,5 +190,5 @@ func judgeR11(f *found) finding {
 	kept(lost[r11DsyncDropped] > 0)
 	why := fmt.Sprintf("Shown by dropped writes: the local file systems are mounted on a device that logs every write and flush, and looked at after %d power cuts for each kind of change; the FUSE clients lie over a disk that loses what was not flushed, and keep no page cache, so that the kernel leaves the flag to them. Metadata is the file's: size, block map, times, mode and owner; the name is its folder's, and not asked for. That O_DSYNC keeps more than it has to is no contradiction.", r11Cuts)
 	verdict, why := decide(why, "the file system, or the client", answers...)
-	return finding{strings.TrimSpace(text.String()), verdict, why}
+	return judgement{strings.TrimSpace(text.String()), verdict, why}
 }

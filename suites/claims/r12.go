@@ -144,14 +144,14 @@ func claimR12() Claim {
 		Claimed:     "B keeps latency under 50 ms",
 		Promise:     "kill, torn, both: a write is on the device, whose cache is not flushed",
 		Experiments: []lab.Experiment{e},
-		verdict:     func(f *found) finding { return judgeR12(f, e.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeR12(ev, e.ID()) },
 	}
 }
 
-func judgeR12(f *found, id string) finding {
+func judgeR12(ev *evidence, id string) judgement {
 	under := func(e run.Estimate) answer { return within(e, 0, r12Most) }
-	freeVolume, pacedVolume := f.metric(id, r12Free, r12Volume), f.metric(id, r12Paced, r12Volume)
-	freeCaller, pacedCaller := f.metric(id, r12Free, r12Caller), f.metric(id, r12Paced, r12Caller)
+	freeVolume, pacedVolume := ev.metric(id, r12Free, r12Volume), ev.metric(id, r12Paced, r12Volume)
+	freeCaller, pacedCaller := ev.metric(id, r12Free, r12Caller), ev.metric(id, r12Paced, r12Caller)
 	text := fmt.Sprintf("p99 of a request to the volume: A %s, B %s; as who asked waits for it: A %s, B %s.",
 		lasting(freeVolume), lasting(pacedVolume), lasting(freeCaller), lasting(pacedCaller))
 	why := fmt.Sprintf("The volume is an ext4 image that the kernel limits to %d requests a second; %d goroutines ask for more than that, and B keeps all of them together under %.0f %% of it. Asked was that B's p99 is under 50 ms, for the volume and for who waits, and A's is not. A cloud volume's own latency is not imitated.",
@@ -159,5 +159,5 @@ func judgeR12(f *found, id string) finding {
 	over := func(e run.Estimate) answer { return atLeast(e, r12Most) }
 	verdict, why := decide(why, "where latency is taken: pacing moves the queue from the volume into the client",
 		over(freeVolume), under(pacedVolume), under(pacedCaller))
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

@@ -129,7 +129,7 @@ func claimR2(s job.Scale) Claim {
 		Claimed:   "NVMe 1,350/1,220/1,245; disk 110/180/192; network 85/92/96 MB/s",
 		Promise:   "kill, torn without a sync; power, torn with one at the end: all variants of an experiment promise the same",
 		Needs:     onDisk,
-		verdict:   judgeR2,
+		judge:     judgeR2,
 	}
 	for _, synced := range []bool{false, true} {
 		for _, p := range r2Pieces {
@@ -141,7 +141,7 @@ func claimR2(s job.Scale) Claim {
 
 // judgeR2 holds this one medium against its row, or, where it does not tell
 // what it is, against each.
-func judgeR2(f *found) finding {
+func judgeR2(ev *evidence) judgement {
 	type gain struct{ small, large run.Estimate }
 	var gains []gain
 	text := ""
@@ -149,10 +149,10 @@ func judgeR2(f *found) finding {
 		for _, p := range r2Pieces {
 			e := r2(1, p.name, p.bytes, synced)
 			id := e.ID()
-			g := gain{f.speedup(id, r2Small), f.speedup(id, r2Large)}
+			g := gain{ev.speedup(id, r2Small), ev.speedup(id, r2Large)}
 			gains = append(gains, g)
 			text += fmt.Sprintf("Pieces of %s, %s: without a buffer %s, with 4 KiB %s as fast, with 64 KiB %s. ", p.name,
-				map[bool]string{false: "not synced", true: "synced"}[synced], megabytes(r2Bytes, f.time(id, r2None)), factor(g.small), factor(g.large))
+				map[bool]string{false: "not synced", true: "synced"}[synced], megabytes(r2Bytes, ev.time(id, r2None)), factor(g.small), factor(g.large))
 		}
 	}
 	text = text[:len(text)-1]
@@ -168,10 +168,10 @@ func judgeR2(f *found) finding {
 	}
 	const how = "A buffer was asked for its claimed gain to within 25 %, for pieces smaller than both buffers and as large as the larger, with and without a sync; the claim names neither. Without a sync the page cache takes all, and the medium is not what is measured. "
 	on := "the size of the pieces, and whether the file is synced"
-	m, unknown := mediumOf(f.place.Environment)
+	m, unknown := mediumOf(ev.place.Environment)
 	if unknown == "" {
 		verdict, why := decide(how+fmt.Sprintf("Tested is the row of %s; of the other media nothing is said.", m.kind), on, row(m)...)
-		return finding{text, verdict, why}
+		return judgement{text, verdict, why}
 	}
 	why := how + "Which row this medium belongs to is not known (" + unknown + "), so each was tried; the others take a folder on such a medium."
 	fits, unsure := "", false
@@ -184,11 +184,11 @@ func judgeR2(f *found) finding {
 	}
 	switch {
 	case fits != "":
-		return finding{text, Depends, "on the medium, " + on + ". As in the row" + fits[1:] + ". " + why}
+		return judgement{text, Depends, "on the medium, " + on + ". As in the row" + fits[1:] + ". " + why}
 	case unsure:
-		return finding{text, CannotTest, tooWide + why}
+		return judgement{text, CannotTest, tooWide + why}
 	}
-	return finding{text, DoesNotHold, "No experiment is as in any row. " + why}
+	return judgement{text, DoesNotHold, "No experiment is as in any row. " + why}
 }
 
 func count(answers []answer, of answer) (n int) {

@@ -106,7 +106,7 @@ func claimR3() Claim {
 		Statement: "4 KiB reads at 100, 500, 1,000 in flight: fresh buffers (A), sync.Pool (B): allocations",
 		Claimed:   "98 to 12, 492 to 41, 986 to 89",
 		Promise:   noneText,
-		verdict:   judgeR3,
+		judge:     judgeR3,
 	}
 	for _, held := range []bool{false, true} {
 		for _, p := range r3Claimed {
@@ -117,7 +117,7 @@ func claimR3() Claim {
 }
 
 // judgeR3 asks for the claimed savings, of buffers and of all allocations.
-func judgeR3(f *found) finding {
+func judgeR3(ev *evidence) judgement {
 	var answers []answer
 	text := ""
 	for _, held := range []bool{false, true} {
@@ -125,8 +125,8 @@ func judgeR3(f *found) finding {
 		for _, p := range r3Claimed {
 			e := r3(p.reads, held)
 			id := e.ID()
-			made := func(v string) run.Estimate { return f.metric(id, v, r3Made) }
-			all := func(v string) run.Estimate { return f.metric(id, v, "allocs_per_op") }
+			made := func(v string) run.Estimate { return ev.metric(id, v, r3Made) }
+			all := func(v string) run.Estimate { return ev.metric(id, v, "allocs_per_op") }
 			claimed := p.fresh / p.pooled
 			answers = append(answers, claimedFactor(quotient(made(madeFresh), made(fromPool)), claimed),
 				claimedFactor(quotient(all(madeFresh), all(fromPool)), claimed))
@@ -137,5 +137,5 @@ func judgeR3(f *found) finding {
 	}
 	why := fmt.Sprintf("B was asked for the claimed saving of 8.2, 12 and 11 times less %.0f %%, of buffers and of all that a batch allocates, which its goroutines have a part in. What a pool has after a batch it keeps for the next, until the collector has run twice: the counts are averages over a block.", 100*slack)
 	verdict, why := decide(why, "how many reads hold a buffer at once, and whether buffers or all allocations are counted", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

@@ -102,31 +102,31 @@ func claimR4(s job.Scale) Claim {
 		Claimed:     "mean 12.7 and 3.1 us; p99 89.3 and 14.6 us",
 		Promise:     noneText,
 		Experiments: []lab.Experiment{row, alone},
-		verdict:     func(f *found) finding { return judgeR4(f, row.ID(), alone.ID(), s.Of(r4File)) },
+		judge:       func(ev *evidence) judgement { return judgeR4(ev, row.ID(), alone.ID(), s.Of(r4File)) },
 	}
 }
 
 // judgeR4 asks for the claimed ratios, as coded and where both ways look at all
 // that they read.
-func judgeR4(f *found, row, alone string, size int64) finding {
+func judgeR4(ev *evidence, row, alone string, size int64) judgement {
 	const mean, tail = 12.7 / 3.1, 89.3 / 14.6
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, a, b string }{
 		{"As coded", r4Read, r4Map4}, {"Where both look at every byte", r4ReadTouch, r4Map},
 	} {
-		faster := f.times(row, c.a, c.b)
-		at := func(metric, v string) run.Estimate { return f.metric(alone, v, metric) }
+		faster := ev.times(row, c.a, c.b)
+		at := func(metric, v string) run.Estimate { return ev.metric(alone, v, metric) }
 		alike := quotient(at("read_mean_ns", c.a), at("read_mean_ns", c.b))
 		p99 := quotient(at("read_p99_ns", c.a), at("read_p99_ns", c.b))
 		answers = append(answers, claimedFactor(faster, mean), claimedFactor(p99, tail))
 		text += fmt.Sprintf("%s: read %s, mapping %s, %s as fast (claimed %.1fx); timed one by one %s and %s (%s), p99 %s and %s (%s, claimed %.1fx). ", c.what,
-			nanos(f.time(row, c.a)), nanos(f.time(row, c.b)), factor(faster), mean,
+			nanos(ev.time(row, c.a)), nanos(ev.time(row, c.b)), factor(faster), mean,
 			nanos(at("read_mean_ns", c.a)), nanos(at("read_mean_ns", c.b)), factor(alike),
 			nanos(at("read_p99_ns", c.a)), nanos(at("read_p99_ns", c.b)), factor(p99), tail)
 	}
 	why := fmt.Sprintf("The mapping was asked to be as many times faster as claimed, less %.0f %%, in the mean without and in the p99 with a clock reading around each read, which by itself is a visible part of the shorter ones. As coded A copies 4,096 bytes and B looks at 4. Populating the mapping is not in the figures.",
-		100*slack) + f.smaller(row, r4Read, size)
+		100*slack) + ev.smaller(row, r4Read, size)
 	verdict, why := decide(why, "whether all that was read is looked at, and on mean or p99", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }

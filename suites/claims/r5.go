@@ -81,29 +81,29 @@ func claimR5() Claim {
 		Claimed:     "420 to 285 us",
 		Promise:     "kill, torn, all variants: survives kill -9, not a power cut",
 		Experiments: []lab.Experiment{open, fresh},
-		verdict:     func(f *found) finding { return judgeR5(f, open.ID(), fresh.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeR5(ev, open.ID(), fresh.ID()) },
 	}
 }
 
 // judgeR5 asks for the claimed gain of the path that the newer Go takes. Where
 // even one bare write gains less, no change to io.CopyN can have brought it.
-func judgeR5(f *found, open, fresh string) finding {
+func judgeR5(ev *evidence, open, fresh string) judgement {
 	const claimed = 420. / 285
 	var answers []answer
 	text := ""
 	for _, c := range []struct{ what, id string }{{"File that stays open", open}, {"New file", fresh}} {
-		newer, least := f.speedup(c.id, r5Newer), f.speedup(c.id, r5Write)
+		newer, least := ev.speedup(c.id, r5Newer), ev.speedup(c.id, r5Write)
 		answers = append(answers, claimedFactor(newer, claimed))
 		text += fmt.Sprintf("%s: as an older Go %s, as this one %s, %s as fast (claimed %.2fx); one Write %s, %s as fast. ", c.what,
-			nanos(f.time(c.id, r5Older)), nanos(f.time(c.id, r5Newer)), factor(newer), claimed, nanos(f.time(c.id, r5Write)), factor(least))
+			nanos(ev.time(c.id, r5Older)), nanos(ev.time(c.id, r5Newer)), factor(newer), claimed, nanos(ev.time(c.id, r5Write)), factor(least))
 	}
-	why := "The path through *os.File.ReadFrom was asked to be at least " + asked(claimed) + " as fast as the one through a buffer, which is all that io.CopyN did before Go 1.15. What is missing is an older Go itself: only what changed in this call was tested, with the compiler and runtime of " + goOf(f) + "."
+	why := "The path through *os.File.ReadFrom was asked to be at least " + asked(claimed) + " as fast as the one through a buffer, which is all that io.CopyN did before Go 1.15. What is missing is an older Go itself: only what changed in this call was tested, with the compiler and runtime of " + goOf(ev) + "."
 	verdict, why := decide(why, "whether the file is made anew", answers...)
-	return finding{text[:len(text)-1], verdict, why}
+	return judgement{text[:len(text)-1], verdict, why}
 }
 
-func goOf(f *found) string {
-	if v := f.place.Environment.Go; v != "" {
+func goOf(ev *evidence) string {
+	if v := ev.place.Environment.Go; v != "" {
 		return v
 	}
 	return "the Go at hand"

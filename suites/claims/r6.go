@@ -90,12 +90,12 @@ func claimR6() Claim {
 		Claimed:     "as given",
 		Promise:     "none: limits are compared; the writes that are shown beside them: kill, torn",
 		Experiments: []lab.Experiment{e},
-		verdict:     func(f *found) finding { return judgeR6(f, e.ID(), r6Published[:]) },
+		judge:       func(ev *evidence) judgement { return judgeR6(ev, e.ID(), r6Published[:]) },
 	}
 }
 
 // judgeR6 holds the formula against what the vendor publishes.
-func judgeR6(f *found, id string, published []gp3Limits) finding {
+func judgeR6(ev *evidence, id string, published []gp3Limits) judgement {
 	var text strings.Builder
 	var wrong []string
 	for _, l := range published {
@@ -115,7 +115,7 @@ func judgeR6(f *found, id string, published []gp3Limits) finding {
 		}
 	}
 	// Shown, never asked for: what is not there must not make a verdict.
-	if r := f.results[id]; r != nil {
+	if r := ev.results[id]; r != nil {
 		for _, v := range r.Variants {
 			if v.Name == r6Way && v.Error == "" && v.Time.N > 0 {
 				fmt.Fprintf(&text, "One stream of direct writes moves %.0f MiB/s here, which says nothing of a gp3.", r6Write/v.Time.Median*1e9/(1<<20))
@@ -126,11 +126,11 @@ func judgeR6(f *found, id string, published []gp3Limits) finding {
 		100*r6Same, r6IOPS[0], r6IOPS[len(r6IOPS)-1])
 	switch {
 	case len(wrong) == 0:
-		return finding{strings.TrimSpace(text.String()), Holds, why}
+		return judgement{strings.TrimSpace(text.String()), Holds, why}
 	case len(wrong) < len(published):
-		return finding{strings.TrimSpace(text.String()), Depends, "on the year: it is off by the limits " + strings.Join(wrong, ", ") + ". " + why}
+		return judgement{strings.TrimSpace(text.String()), Depends, "on the year: it is off by the limits " + strings.Join(wrong, ", ") + ". " + why}
 	}
-	return finding{strings.TrimSpace(text.String()), DoesNotHold, why}
+	return judgement{strings.TrimSpace(text.String()), DoesNotHold, why}
 }
 
 // openDirect opens a file that is there for writes past the page cache.

@@ -22,7 +22,7 @@ func TestJudgeR6(t *testing.T) {
 	expect(t, "no results", judge(t, &c, in("d", "ext4")), DoesNotHold)
 
 	// The rule itself, with limits made up.
-	f := &found{}
+	f := &evidence{}
 	as := gp3Limits{when: "then", baseMiBps: 125, mostMiBps: 1000, perIOPS: 1}
 	if got := judgeR6(f, "", []gp3Limits{as}); got.verdict != DoesNotHold {
 		t.Errorf("1 MiB/s for each IOPS: %s", got.verdict)

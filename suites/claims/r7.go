@@ -49,7 +49,7 @@ func claimR7() Claim {
 		Claimed:   "5.2 ms +-3.8, past 80 Hz; 18.6 ms +-11.4, past 12 Hz",
 		Promise:   "power, torn: each append survives a power cut once it is synced",
 		Needs:     onDisk,
-		verdict:   judgeR7,
+		judge:     judgeR7,
 	}
 	for _, hz := range syncs.Rates() {
 		c.Experiments = append(c.Experiments, r7(hz))
@@ -59,15 +59,15 @@ func claimR7() Claim {
 
 // judgeR7 rules on the rate of the jump, and on jitter as a share of the mean:
 // the times themselves belong to other machines.
-func judgeR7(f *found) finding {
+func judgeR7(ev *evidence) judgement {
 	var text strings.Builder
 	rates := syncs.Rates()
 	means, jitter := make([]run.Estimate, len(rates)), make([]run.Estimate, len(rates))
 	for i, hz := range rates {
 		e := r7(hz)
-		means[i] = f.time(e.ID(), syncs.WayFsync)
-		jitter[i] = f.metric(e.ID(), syncs.WayFsync, syncs.JitterMetric)
-		fmt.Fprintf(&text, "%d Hz: %s +-%s%s; ", hz, lasting(means[i]), lasting(jitter[i]), f.spread(e.ID(), syncs.WayFsync))
+		means[i] = ev.time(e.ID(), syncs.WayFsync)
+		jitter[i] = ev.metric(e.ID(), syncs.WayFsync, syncs.JitterMetric)
+		fmt.Fprintf(&text, "%d Hz: %s +-%s%s; ", hz, lasting(means[i]), lasting(jitter[i]), ev.spread(e.ID(), syncs.WayFsync))
 	}
 	tier := r7Tiers[0]
 	if at := means[slices.Index(rates, 20)].Median; math.Abs(math.Log(at/r7Tiers[1].mean)) < math.Abs(math.Log(at/tier.mean)) {
@@ -90,13 +90,13 @@ func judgeR7(f *found) finding {
 		syncs.JitterRule(), tier.past, tier.jumpAt, tier.name, tier.lastRate, claimed, factor(share))
 	verdict, why := decide(why, "whether the jump or the size of the jitter is meant",
 		within(run.Estimate{Lo: rate(lo), Hi: rate(hi)}, want, want), near(share, claimed))
-	return finding{text.String(), verdict, why}
+	return judgement{text.String(), verdict, why}
 }
 
 // spread writes how far the 99th percentile of all blocks together lies above
 // their median, or nothing where there are too few operations for that.
-func (f *found) spread(id, name string) string {
-	v := f.variant(id, name)
+func (ev *evidence) spread(id, name string) string {
+	v := ev.variant(id, name)
 	if v == nil {
 		return ""
 	}

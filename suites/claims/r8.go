@@ -41,6 +41,14 @@ type r8Try struct {
 	by   int
 }
 
+// r8Misaligned returns the buffer and the offset of a transfer of which one thing is off
+// by so many bytes.
+var r8Misaligned = map[string]func(memory []byte, by int) (buf []byte, off int64){
+	"buffer": func(m []byte, by int) ([]byte, int64) { return m[by : by+datafile.PageSize], 0 },
+	"length": func(m []byte, by int) ([]byte, int64) { return m[:datafile.PageSize-by], 0 },
+	"offset": func(m []byte, by int) ([]byte, int64) { return m[:datafile.PageSize], int64(by) },
+}
+
 func (t r8Try) metric(write bool) string {
 	return fmt.Sprintf("%s_%s_off_by_%d", map[bool]string{false: "read", true: "write"}[write], t.what, t.by)
 }
@@ -54,15 +62,7 @@ const (
 
 func (t r8Try) run(f *os.File, write bool) (answer float64) {
 	memory := sys.AlignedBuffer(4*datafile.PageSize, datafile.PageSize)
-	buf, off := memory[:datafile.PageSize], int64(0)
-	switch t.what {
-	case "buffer":
-		buf = memory[t.by : t.by+datafile.PageSize]
-	case "length":
-		buf = memory[:datafile.PageSize-t.by]
-	case "offset":
-		off = int64(t.by)
-	}
+	buf, off := r8Misaligned[t.what](memory, t.by)
 	var err error
 	if write {
 		_, err = f.WriteAt(buf, off)
@@ -193,14 +193,14 @@ func claimR8() Claim {
 			}
 			return ""
 		},
-		verdict: func(f *found) finding { return judgeR8(f, e.ID()) },
+		judge: func(ev *evidence) judgement { return judgeR8(ev, e.ID()) },
 	}
 }
 
 // judgeR8 asks for EINVAL wherever one thing is not aligned, and for a page
 // cache that has neither more nor less of the file than before.
-func judgeR8(f *found, id string) finding {
-	figure := func(name string) run.Estimate { return f.metric(id, r8Direct, name) }
+func judgeR8(ev *evidence, id string) judgement {
+	figure := func(name string) run.Estimate { return ev.metric(id, r8Direct, name) }
 	var answers []answer
 	var found [2]string // of reads and of writes
 	for i, write := range []bool{false, true} {
@@ -223,9 +223,9 @@ func judgeR8(f *found, id string) finding {
 	if found[0] != found[1] {
 		text = "Reads: " + found[0] + "Writes: " + found[1]
 	}
-	memory, missing := f.known(id, r8Direct, "dio_mem_align")
+	memory, missing := ev.known(id, r8Direct, "dio_mem_align")
 	if missing == "" {
-		offset, _ := f.known(id, r8Direct, "dio_offset_align")
+		offset, _ := ev.known(id, r8Direct, "dio_offset_align")
 		text += fmt.Sprintf("statx asks for buffers at multiples of %.0f bytes and offsets and lengths of %.0f (0: no direct I/O). ", memory.Median, offset.Median)
 	} else {
 		text += "How much must be aligned " + missing + ". "
@@ -239,5 +239,5 @@ func judgeR8(f *found, id string) finding {
 	}
 	verdict, why := decide("EINVAL was asked for in each of the tries, and a page cache that has as much of the file after aligned direct I/O as before. What has to be aligned, and to how much, is the file system's and the device's to say: ask statx (STATX_DIOALIGN) instead of guessing. Where a file system takes what is not aligned it goes through the page cache. A direct write throws the pages that it writes over out of the cache, as it must, or readers would see old bytes.",
 		"what is not aligned and by how much, on the file system, and whether the file was in the page cache", answers...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }

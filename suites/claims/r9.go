@@ -61,33 +61,33 @@ func claimR9() Claim {
 		Claimed:     "215k at 8, 258k at 16, 262k at 32 threads; threads = min(16, depth/4), SATA at most depth/8",
 		Promise:     "none: nothing is written",
 		Experiments: []lab.Experiment{e},
-		verdict:     func(f *found) finding { return judgeR9(f, e.ID()) },
+		judge:       func(ev *evidence) judgement { return judgeR9(ev, e.ID()) },
 	}
 }
 
 // judgeR9 asks each reading for the knee that the formula gives. The figures of
 // the report have it there by the same rule: 215 is 82 % of 262, 258 is 98 %.
-func judgeR9(f *found, id string) finding {
-	text := "On " + deviceText(f) + ". "
+func judgeR9(ev *evidence, id string) judgement {
+	text := "On " + deviceText(ev) + ". "
 	var answers []answer
 	for _, reading := range r9Readings {
 		claimed := float64(r9Formula(reading.depth))
-		knee, list := f.knee(id, reading.surface)
+		knee, list := ev.knee(id, reading.surface)
 		text += fmt.Sprintf("%s: %s; %s, the formula says %.0f. ", upperFirst(reading.surface), list, kneeText(knee), claimed)
 		answers = append(answers, within(knee, claimed, claimed))
 	}
 	verdict, why := decide(
 		"The knee is the smallest number of threads with 95 % of the best throughput. As described, threads share so many reads in flight (io_uring, each with its part); as meant, each waits for its own read. The rule for SATA needs a SATA disk.",
 		"how the reads are issued, and how many are in flight", answers...)
-	return finding{text, verdict, why}
+	return judgement{text, verdict, why}
 }
 
 // knee is the first and the last X of a surface at which its knee may be, and
 // the list of its cells.
-func (f *found) knee(id, surface string) (knee run.Estimate, list string) {
-	r := f.results[id]
+func (ev *evidence) knee(id, surface string) (knee run.Estimate, list string) {
+	r := ev.results[id]
 	if r == nil {
-		f.lack("no result of %s", id)
+		ev.miss("no result of %s", id)
 		return noEstimate, "not measured"
 	}
 	var s *run.Surface
@@ -103,7 +103,7 @@ func (f *found) knee(id, surface string) (knee run.Estimate, list string) {
 				why = v.Error
 			}
 		}
-		f.lack("%s of %s: %s", surface, id, why)
+		ev.miss("%s of %s: %s", surface, id, why)
 		return noEstimate, "not measured"
 	}
 	knee = run.Estimate{Lo: noEstimate.Lo, Hi: noEstimate.Hi}
@@ -135,8 +135,8 @@ func kneeText(knee run.Estimate) string {
 }
 
 // deviceText names the device under a place.
-func deviceText(f *found) string {
-	e := f.place.Environment
+func deviceText(ev *evidence) string {
+	e := ev.place.Environment
 	switch {
 	case e.Backing != "":
 		return fmt.Sprintf("a loop device over a file on %s", e.BackingFS)

@@ -43,8 +43,8 @@ func shareText(e run.Estimate) string {
 
 // perBlock says how many operations a block did where fewer were done than
 // were published.
-func perBlock(f *found, id string, published int64) string {
-	if ops := opsOf(f.results[id]); ops > 0 && ops < published {
+func perBlock(ev *evidence, id string, published int64) string {
+	if ops := opsOf(ev.results[id]); ops > 0 && ops < published {
 		return fmt.Sprintf(" Measured with %d operations a block, not %d.", ops, published)
 	}
 	return ""

@@ -26,26 +26,26 @@ type watched struct {
 
 // watched returns the blocks in which a variant was watched and which show all
 // that needed names: "trace", "kernel", "stack".
-func (f *found) watched(id, name string, needed ...string) []watched {
-	if f.variant(id, name) == nil {
+func (ev *evidence) watched(id, name string, needed ...string) []watched {
+	if ev.variant(id, name) == nil {
 		return nil
 	}
 	var out []watched
-	lacks := fmt.Sprintf("no block of %q in %s in which goroutines were watched", name, id)
-	for i := range f.results[id].Blocks {
-		b := &f.results[id].Blocks[i]
+	why := fmt.Sprintf("no block of %q in %s in which goroutines were watched", name, id)
+	for i := range ev.results[id].Blocks {
+		b := &ev.results[id].Blocks[i]
 		if b.Variant != name || b.Waits == nil || b.Error != "" || b.Ops <= 0 {
 			continue
 		}
 		at := slices.IndexFunc(needed, func(n string) bool { return b.Waits.Missing[n] != "" })
 		if at >= 0 { // one block may be too short for a sample, and another not
-			lacks = fmt.Sprintf("%s: %s", id, b.Waits.Missing[needed[at]])
+			why = fmt.Sprintf("%s: %s", id, b.Waits.Missing[needed[at]])
 			continue
 		}
 		out = append(out, watched{b.Waits, b.Ops})
 	}
 	if out == nil {
-		f.lack("%s", lacks)
+		ev.miss("%s", why)
 	}
 	return out
 }
