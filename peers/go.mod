@@ -93,7 +93,6 @@ require (
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba // indirect
 	golang.org/x/net v0.61.0 // indirect
-	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
@@ -104,3 +103,6 @@ require (
 )
 
 tool github.com/google/addlicense
+
+// It has packages that moved to the modules required above.
+exclude google.golang.org/genproto v0.0.0-20230410155749-daa745c078e1
