@@ -64,7 +64,7 @@ func (l Level) Survives() string {
 	return l.String()
 }
 
-// MarshalText returns the text of String, for JSON. A level that is none of the
+// MarshalText returns the text of String, for JSON. A level outside the
 // constants is an error.
 func (l Level) MarshalText() ([]byte, error) { return marshal(levelNames[:], uint8(l), "level") }
 
@@ -96,7 +96,7 @@ func (a After) String() string {
 	return fmt.Sprintf("durability.After(%d)", uint8(a))
 }
 
-// MarshalText returns the text of String, for JSON. A value that is none of the
+// MarshalText returns the text of String, for JSON. A value outside the
 // constants is an error.
 func (a After) MarshalText() ([]byte, error) {
 	return marshal(afterNames[:], uint8(a), "state after a crash")

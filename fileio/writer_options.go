@@ -56,7 +56,7 @@ type WriterOptions struct {
 	// Preallocate allocates space ahead of the writes in steps of so many bytes
 	// (FALLOC_FL_KEEP_SIZE), so that a file that grows slowly beside others is not
 	// fragmented. Close frees unused space; after a crash it stays allocated to the
-	// file, beyond its end. 0 is none. If allocation fails, the Writer continues
+	// file, beyond its end. 0 allocates nothing. If allocation fails, the Writer continues
 	// without; see Stats.
 	Preallocate int64
 	// Profile, unless nil, is a measured profile of the disk, used for Way,

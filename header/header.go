@@ -58,7 +58,7 @@ func insertion(data []byte) change {
 }
 
 // Replace replaces the header that Insert put there last by data, with the promise
-// of Insert. The error is ErrNoHeader if there is none. If Options.Pad is set and
+// of Insert. The error is ErrNoHeader if the file has no header. If Options.Pad is set and
 // data fits the header and its padding or reserved bytes, nothing moves; otherwise
 // the file grows or shrinks with the header.
 func Replace(ctx context.Context, name string, data []byte, o Options) (Result, error) {
@@ -71,7 +71,7 @@ func Replace(ctx context.Context, name string, data []byte, o Options) (Result, 
 }
 
 // Remove removes the header that Insert put there last, and its padding, with the
-// promise of Insert. The error is ErrNoHeader if there is none. A reserved slot
+// promise of Insert. The error is ErrNoHeader if the file has no header. A reserved slot
 // keeps its length, filled by Options.Pad; without Pad it shrinks by the header.
 func Remove(ctx context.Context, name string, o Options) (Result, error) {
 	return apply(ctx, "remove", name, o, func(t *target, o Options) (*edit, error) { return t.replacement(nil, o) })

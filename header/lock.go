@@ -53,7 +53,7 @@ const (
 )
 
 // A lockTimeout limits the wait for the lock of one name, counted from the first
-// refusal. A limit of 0 is none.
+// refusal. A limit of 0 means no limit.
 type lockTimeout struct {
 	limit   time.Duration
 	expired <-chan time.Time

@@ -18,9 +18,9 @@ type Profile struct {
 	// that it was not needed.
 	SizeGiB int
 
-	// IOPS is the limit of operations a second. 0 is none.
+	// IOPS is the limit of operations per second. 0 means no limit.
 	IOPS int
-	// BytesPerSecond is the limit of throughput. 0 is none.
+	// BytesPerSecond is the limit of throughput. 0 means no limit.
 	BytesPerSecond int64
 	// IOSize is the number of bytes that count as one operation: a larger request
 	// counts as several. With 0 every request is one.

@@ -2,8 +2,8 @@
 // in batches: a ring of values under a mutex.
 //
 // It is for a consumer that works at the speed of a file system. There
-// package mpsc, which takes no lock, was measured and gained nothing: see
-// BenchmarkAppend in wal and BenchmarkQueue in newfile.
+// package mpsc, which takes no lock, gained nothing in BenchmarkAppend of wal and
+// BenchmarkQueue of newfile, with either in turn.
 package queue
 
 import (
@@ -47,7 +47,8 @@ func New[T any](capacity int) *Queue[T] {
 	return &Queue[T]{ring: make([]T, capacity), ready: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 }
 
-// Push appends v to the queue, and waits while the queue is full. After nil
+// Push appends v to the queue, and waits while the queue is full. Values are FIFO,
+// waiting producers are not: a new Push may take a slot before them. After nil
 // the consumer gets v exactly once; after an error, ErrClosed or ctx.Err(),
 // never.
 func (q *Queue[T]) Push(ctx context.Context, v T) error {

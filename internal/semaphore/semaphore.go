@@ -26,7 +26,7 @@ type waiter struct {
 func New(size int64) *Weighted { return &Weighted{size: size, free: size} }
 
 // Acquire takes n units, and waits for them if it must. A request of more than
-// there are waits until all are free. If ctx is done first, Acquire takes none and
+// there are waits until all are free. If ctx ends during the wait, Acquire takes none and
 // returns ctx's cause. waited reports whether it had to wait.
 func (s *Weighted) Acquire(ctx context.Context, n int64) (waited bool, err error) {
 	s.mu.Lock()
