@@ -6,15 +6,12 @@ import (
 	"github.com/stele-go/stele/lab"
 )
 
-// c1 is the published workload with names of its own.
-func c1(name, op string, names func(b *lab.B) []string) lab.Experiment {
+// c1 is the published workload with the given names of files.
+func c1(name, op string, fileName func(i int) string) lab.Experiment {
 	variant := func(name string, goroutines int) lab.Variant {
 		return lab.Variant{
 			Name: name, Doc: "os.Create and Close", Promise: kept, Baseline: goroutines == 1,
-			Run: inDir(func(b *lab.B) error {
-				list := names(b)
-				return deal(b, goroutines, func(i int64) error { return createAndClose(list[i]) })
-			}),
+			Run: inDir(func(b *lab.B) error { return createNames(b, goroutines, fileName) }),
 		}
 	}
 	return lab.Experiment{
@@ -25,21 +22,11 @@ func c1(name, op string, names func(b *lab.B) []string) lab.Experiment {
 }
 
 func c1Coded() lab.Experiment {
-	return c1("C1-coded", "os.Create and Close of one of 26 names, which most of the time are there already", lettersNames)
+	return c1("C1-coded", "os.Create and Close of one of 26 names, most of which exist already", letterName)
 }
 
 func c1Distinct() lab.Experiment {
-	return c1("C1-distinct", "os.Create and Close of a new name", distinctNames)
-}
-
-// lettersNames are the names as coded: the number of the file is turned into
-// one letter.
-func lettersNames(b *lab.B) []string {
-	names := make([]string, b.N)
-	for i := range names {
-		names[i] = "test_" + string(rune('a'+i%26))
-	}
-	return names
+	return c1("C1-distinct", "os.Create and Close of a new name", distinctName)
 }
 
 func claimC1() Claim {
@@ -65,9 +52,8 @@ func judgeC1(ev *evidence, coded, distinct string) judgement {
 			total(ev.time(id, nameOne)), total(ev.time(id, nameMany)), factor(s))
 		return claimedFactor(s, claimed)
 	}
-	verdict, why := decide(
-		"1,000 goroutines were asked to take at least "+asked(claimed)+", for names as coded and as titled. Starting the goroutines is part of both.",
-		"whether the names are there already",
-		slower("As coded", coded), slower("As titled", distinct))
-	return judgement{text, verdict, why}
+	answers := []answer{slower("As coded", coded), slower("As titled", distinct)}
+	return decide(text,
+		"1,000 goroutines had to take at least "+asked(claimed)+", for names as coded and as titled. Starting the goroutines is part of both.",
+		"whether the names exist already", answers...)
 }

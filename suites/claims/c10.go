@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strconv"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -24,11 +23,11 @@ const (
 	variantSlices   = "slices of memory"
 )
 
-// tempPage is what is written into a temporary file.
+// tempPage is the size of a temporary file.
 const tempPage = 4 << 10
 
-// tempFiles has 1,000 goroutines get somewhere for temporary data, write a
-// page there and close it.
+// tempFiles has 1,000 goroutines create a place for temporary data, write a page to it and
+// close it.
 func tempFiles(b *lab.B, create func() (io.WriteCloser, error)) error {
 	page := make([]byte, tempPage)
 	for i := range page {
@@ -45,12 +44,12 @@ func tempFiles(b *lab.B, create func() (io.WriteCloser, error)) error {
 	})
 }
 
-// tempIn is os.CreateTemp in a folder.
+// tempIn creates temporary files in a directory.
 func tempIn(dir string) func() (io.WriteCloser, error) {
 	return func() (io.WriteCloser, error) { return os.CreateTemp(dir, "*") }
 }
 
-// tempBesideLeftOvers is os.CreateTemp in a folder that files were left in.
+// tempBesideLeftOvers creates temporary files in a directory full of left-overs.
 func tempBesideLeftOvers(b *lab.B) (err error) {
 	root, restore, err := files.LeftOvers(b)
 	if err != nil {
@@ -60,14 +59,14 @@ func tempBesideLeftOvers(b *lab.B) (err error) {
 	return tempFiles(b, tempIn(root))
 }
 
-// tempInShm is os.CreateTemp in a folder of its own below /dev/shm.
+// tempInShm creates temporary files in a directory of its own below /dev/shm.
 func tempInShm(b *lab.B) (err error) {
 	const shm = "/dev/shm"
 	if _, err := os.Stat(shm); errors.Is(err, fs.ErrNotExist) {
 		return job.Unsupported("%s", err.Error())
 	}
-	// What blocks that were killed have left takes memory. What cannot be
-	// removed is not this block's affair.
+	// The files of killed blocks take memory. One that cannot be removed does not fail
+	// this block.
 	_, _ = scratch.Sweep(shm)
 	p, err := scratch.Dir(shm)
 	if err != nil {
@@ -77,7 +76,7 @@ func tempInShm(b *lab.B) (err error) {
 	return tempFiles(b, tempIn(p.Path))
 }
 
-// A slice of memory that goes back to where it came from.
+// A slice is a piece of memory that Close gives back to the pool it came from.
 type slice struct {
 	from chan<- *slice
 	mem  []byte
@@ -99,8 +98,8 @@ func (s *slice) Close() error {
 	return nil
 }
 
-// tempInMemory takes a page for each goroutine out of memory that was taken
-// from the kernel, and touched, in one piece.
+// tempInMemory gives each goroutine a page of one piece of memory, which was allocated and
+// touched before.
 func tempInMemory(b *lab.B) error {
 	all := make([]byte, publishedFiles*tempPage)
 	for i := 0; i < len(all); i += tempPage {
@@ -118,23 +117,23 @@ func tempInMemory(b *lab.B) error {
 func c10() lab.Experiment {
 	return lab.Experiment{
 		Suite: "claims", Name: "C10", Params: run.Params{"left": strconv.Itoa(files.LeftOversMany)},
-		Question: "How much does it bring to leave a crowded folder of temporary files?",
+		Question: "How much does it gain to leave a crowded directory of temporary files?",
 		Op:       "4 KiB of temporary data, by 1,000 goroutines",
 		MaxOps:   files.PerBlock / 4, // all are looked up and removed after the block
-		// That takes seconds, as all left-overs are listed too.
+		// That takes seconds, since it lists all left-overs too.
 		MaxRounds: 8,
 		Variants: []lab.Variant{
 			{
-				Name: variantTempHere, Doc: "A: in a folder that 2.8 million files were left in, written and closed",
+				Name: variantTempHere, Doc: "A: in a directory with 2.8 million left-over files, written and closed",
 				Promise: keptTorn, Baseline: true, Run: tempBesideLeftOvers,
 			},
 			{
-				Name: variantTempShm, Doc: "B: in memory by way of tmpfs, written and closed",
+				Name: variantTempShm, Doc: "B: in memory through tmpfs, written and closed",
 				Promise: keptTorn, Run: tempInShm,
 			},
 			{
-				Name: variantSlices, Doc: "C: a page of memory that was set aside, written and given back",
-				Promise: durability.Promise{Level: durability.None, After: durability.Torn}, Run: tempInMemory,
+				Name: variantSlices, Doc: "C: a page of memory allocated before, written and given back",
+				Promise: lost, Run: tempInMemory,
 			},
 		},
 	}
@@ -146,9 +145,9 @@ func claimC10() Claim {
 		ID: "C10",
 		Source: reportC.source("ch. 5, Real price of metadata pressure; Zero-copy",
 			"Beside 2.8 million left-overs os.CreateTemp makes 1,240 files/s in /tmp at 47.2 ms, 8,900/s in /dev/shm at 3.1 ms, and a pool of a mapping serves 21,500/s at 0.8 ms."),
-		Statement:   "1,000 goroutines, os.CreateTemp in a folder with 2.8 million left-overs (A), in /dev/shm (B), slices of a pre-allocated mapping (C)",
+		Statement:   "1,000 goroutines, os.CreateTemp in a directory with 2.8 million left-overs (A), in /dev/shm (B), slices of a pre-allocated mapping (C)",
 		Claimed:     "1,240, 8,900, 21,500/s; 47.2, 3.1, 0.8 ms",
-		Promise:     "A and B: kill, torn, and B is gone when the machine is restarted; C: none",
+		Promise:     "A and B: kill, torn, and B is lost at a reboot; C: none",
 		Experiments: []lab.Experiment{e},
 		judge:       func(ev *evidence) judgement { return judgeC10(ev, e.ID()) },
 	}
@@ -176,9 +175,8 @@ func judgeC10(ev *evidence, id string) judgement {
 		text += fmt.Sprintf(" p99: A %s; B %s, %s as short; C %s, %s as short.", nanos(ta), nanos(tb), factor(shorterB), nanos(tc), factor(shorterC))
 	}
 	answers = append(answers, claimedFactor(shorterB, tailB), claimedFactor(shorterC, tailC))
-	verdict, why := decide(
-		fmt.Sprintf("Asked for: B at least %s as fast as A, C %s; a p99 %.1f and %.0f times as short (the claims less %.0f %%; their milliseconds read as a p99, here the median of the blocks'). The three promise different things: only A's files are on the disk some seconds later.",
+	return decide(text,
+		fmt.Sprintf("B had to be at least %s as fast as A, C %s, with a p99 %.1f and %.0f times as short (the claims less %.0f %%; their milliseconds are read as a p99, here the median of the blocks'). The three promise different things: only A's files are on the disk some seconds later.",
 			asked(claimedB), asked(claimedC), tailB*(1-slack), tailC*(1-slack), 100*slack),
-		"where the data goes, and whether it is the rate or the p99", answers...)
-	return judgement{text, verdict, why}
+		"where the data goes, and on rate or p99", answers...)
 }

@@ -15,7 +15,7 @@ import (
 
 const c11Variant = "open until it fails"
 
-// The soft limits of C11, small so that no more is opened than shows it.
+// The soft limits of C11: small, so that few files show them.
 const (
 	c11Soft   = 256
 	c11Raised = 1024
@@ -23,11 +23,11 @@ const (
 
 func claimC11() Claim {
 	e := lab.Experiment{
-		Suite: "claims", Name: "C11", Question: "What do the limits on descriptors do, and how high may they be?",
-		Op:  fmt.Sprintf("the soft limit set to %d, files opened until it fails, the limit raised to %d, and again", c11Soft, c11Raised),
+		Suite: "claims", Name: "C11", Question: "What do the limits on descriptors do, and how high can they be?",
+		Op:  fmt.Sprintf("the soft limit set to %d, files opened until that fails, the limit raised to %d, and again", c11Soft, c11Raised),
 		Ops: 1, MaxRounds: lab.MinRounds,
 		Variants: []lab.Variant{{
-			Name: c11Variant, Doc: "in a process of its own, whose limit is put back in the end", Promise: job.NothingWritten(), Baseline: true,
+			Name: c11Variant, Doc: "in a process of its own, whose limit is restored at the end", Promise: job.NothingWritten(), Baseline: true,
 			Run: runLimits,
 		}},
 	}
@@ -50,8 +50,8 @@ func runLimits(b *lab.B) (err error) {
 		return err
 	}
 	if was.Hard < c11Raised || was.Used >= c11Soft {
-		return fmt.Errorf("%w: a hard limit of %d at least and fewer than %d open files are needed; here are %d and %d",
-			errors.ErrUnsupported, c11Raised, c11Soft, was.Hard, was.Used)
+		return fmt.Errorf("%w: hard limit %d, %d files open; want a hard limit of %d or more and fewer than %d open files",
+			errors.ErrUnsupported, was.Hard, was.Used, c11Raised, c11Soft)
 	}
 	defer func() { err = errors.Join(err, sys.SetFileLimit(was.Soft)) }()
 	var opened [2]int
@@ -79,15 +79,15 @@ func runLimits(b *lab.B) (err error) {
 	b.Report("opened_when_raised", float64(opened[1]))
 	b.Report("hard_limit", float64(was.Hard))
 	if was.System == 0 {
-		b.ReportMissing("file_max", "the kernel does not tell fs.file-max: is /proc mounted?")
+		b.ReportMissing("file_max", "cannot read fs.file-max: is /proc mounted?")
 	} else {
 		b.Report("file_max", float64(was.System))
 	}
 	return nil
 }
 
-// openUntilRefused opens a file again and again and closes all. refused tells
-// that it ended with EMFILE; any other failure is an error.
+// openUntilRefused opens a file again and again, and closes all at the end. refused reports
+// whether it ended with EMFILE; any other failure is an error.
 func openUntilRefused(name string) (opened int, refused bool, err error) {
 	var files []*os.File
 	defer func() {
@@ -113,11 +113,10 @@ func judgeC11(ev *evidence, id string) judgement {
 	emfile, atSoft, raised := figure("refused_with_emfile"), figure("opened_at_soft_limit"), figure("opened_when_raised")
 	hard, most := figure("hard_limit"), figure("file_max")
 	share := quotient(scaled(hard, 1024), most)
-	text := fmt.Sprintf("With a soft limit of %d, %.0f files can be opened; with it raised to %d, %.0f; then comes %s. The hard limit is %.0f, fs.file-max %.0f, of which a 1,024th is %.0f.",
+	text := fmt.Sprintf("With a soft limit of %d, %.0f files can be opened; with it raised to %d, %.0f; then comes %s. The hard limit is %.0f, fs.file-max %.0f, a 1,024th of which is %.0f.",
 		c11Soft, atSoft.Median, c11Raised, raised.Median,
 		map[bool]string{true: "EMFILE", false: "no EMFILE"}[emfile.Median == 1], hard.Median, most.Median, most.Median/1024)
-	verdict, why := decide("All three were asked for: EMFILE at the soft limit, more files open at once when it is raised, and a hard limit of file-max/1024 at most. The kernel ties the hard limit to fs.nr_open and not to file-max (setrlimit(2)); who sets it is the service manager.",
-		"which of the three is asked for: the first two are how the limits work, the third is how a machine is set up",
+	return decide(text, "All three had to be so: EMFILE at the soft limit, more files open at once when it is raised, and a hard limit of file-max/1024 at most. The kernel ties the hard limit to fs.nr_open, not to file-max (setrlimit(2)), and the service manager sets it.",
+		"which of the three is meant: the first two are how the limits work, the third is how a machine is configured",
 		atLeast(emfile, 1), atLeast(quotient(raised, atSoft), 2), within(share, 0, 1))
-	return judgement{text, verdict, why}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// The variants of C12: what a new goroutine finds when it is started.
+// The variants of C12: what a go statement finds.
 const (
 	c12Reused   = "descriptor and stack of a dead one"
 	c12NewStack = "new stack at hand, descriptor of a dead one"
@@ -19,47 +19,45 @@ const (
 	c12AllNew   = "new stack from the system, new descriptor"
 )
 
-// A burst of C12 is c12Lead starts that are not looked at and c12Burst that
-// are. Together they have to fit into a processor's own queue, 256 in Go 1.26
-// (runtime.p.runq): more would be moved to the global one, which is another
-// cost. The lead uses up the dead goroutines that a processor keeps for
-// itself, 64 at most, whose stacks no collection frees (runtime.gfput).
+// A burst of C12 is c12Lead starts that are not timed and c12Burst that are. Together they
+// must fit into a P's own queue, 256 in Go 1.26 (runtime.p.runq): the rest would move to
+// the global queue, at another cost. The lead uses up the dead goroutines that a P keeps,
+// 64 at most, whose stacks no collection frees (runtime.gfput).
 const (
 	c12Lead  = 64
 	c12Burst = 128
 )
 
-// c12 takes the stages apart by what can be left out. In a process of one
-// processor the go statement finds or makes a descriptor (runtime.g), finds or
-// makes a stack, and queues the goroutine, which runs only after the burst.
-//   - A goroutine that ends leaves both to the next one.
-//   - A collection takes the stacks of dead goroutines back into the runtime's
-//     pool and keeps the descriptors (runtime.markrootFreeGStacks).
-//   - A goroutine that has not ended leaves nothing, but for one that has
-//     outgrown its first stack, which goes back (runtime.copystack).
+// c12 tells the stages apart by leaving some out. With GOMAXPROCS=1 a go statement finds or
+// allocates a descriptor (runtime.g), finds or allocates a stack, and queues the goroutine,
+// which runs only after the burst.
+//   - A goroutine that ended leaves both to the next one.
+//   - A collection returns the stacks of dead goroutines to the runtime's pool and keeps
+//     their descriptors (runtime.markrootFreeGStacks).
+//   - A goroutine that still runs leaves neither. If it has outgrown its first stack, that
+//     stack is free again (runtime.copystack).
 func c12() lab.Experiment {
 	variant := func(name, doc string, s c12Setting) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error { return runBursts(b, s) }}
 	}
-	reused := variant(c12Reused, "all goroutines of the burst before have ended", c12Setting{})
-	reused.Baseline = true
 	return lab.Experiment{
 		Suite: "claims", Name: "C12", Question: "What does starting a goroutine cost, by stage?",
 		Op: fmt.Sprintf("%d goroutines started in a row and run; start_ns is one go statement of the last %d", c12Lead+c12Burst, c12Burst),
-		// Nobody else runs between two go statements, and no collection.
+		// No other goroutine and no collection runs between two go statements.
 		Env: []string{"GOMAXPROCS=1", "GOGC=off"}, MaxOps: 100,
-		Variants: []lab.Variant{reused,
+		Variants: firstIsBaseline(
+			variant(c12Reused, "all goroutines of earlier bursts have ended", c12Setting{}),
 			variant(c12NewStack, "the same, and a collection has taken their stacks", c12Setting{collect: true}),
-			variant(c12NewBoth, "the goroutines of all bursts before are there; as many others have outgrown their stacks before", c12Setting{keep: true, stacks: true}),
-			variant(c12AllNew, "the goroutines of all bursts before are there", c12Setting{keep: true})},
+			variant(c12NewBoth, "the goroutines of earlier bursts still run; as many others have outgrown their first stacks", c12Setting{keep: true, stacks: true}),
+			variant(c12AllNew, "the goroutines of earlier bursts still run", c12Setting{keep: true})),
 	}
 }
 
-// A c12Setting says what is done between bursts.
+// A c12Setting says what happens between bursts.
 type c12Setting struct {
 	collect bool // a collection takes the stacks of dead goroutines
 	keep    bool // no goroutine ends before the block does
-	stacks  bool // there are free stacks for all, whose descriptors are in use
+	stacks  bool // a stack is free for each start, but no descriptor
 }
 
 // runBursts reports the median cost of a go statement.
@@ -105,13 +103,13 @@ func runBursts(b *lab.B, s c12Setting) error {
 	close(gate)
 	ended.Wait()
 	if len(costs) > 1 {
-		costs = costs[1:] // before the first burst nobody has died
+		costs = costs[1:] // no goroutine had ended before the first burst
 	}
 	b.Report("start_ns", median(costs))
 	return nil
 }
 
-// needStack needs more than the 2 KiB that a goroutine begins with.
+// needStack needs more stack than the 2 KiB of a new goroutine.
 //
 //go:noinline
 func needStack(x byte) byte {
@@ -136,9 +134,9 @@ func claimC12() Claim {
 	}
 }
 
-// judgeC12 asks for the claimed shares: what a stage takes is the difference
-// between a start with it and one without. The claim does not say where its
-// stack comes from, so both are looked at.
+// judgeC12 compares the shares of the stages with the claimed ones. The cost of a stage is
+// the difference between a start with it and one without. The claim does not say where its
+// stack comes from, so both cases count.
 func judgeC12(ev *evidence, id string) judgement {
 	const total = 120 + 40 + 80
 	start := func(v string) run.Estimate { return ev.metric(id, v, "start_ns") }
@@ -167,20 +165,6 @@ func judgeC12(ev *evidence, id string) judgement {
 		text += ". "
 	}
 	text += fmt.Sprintf("With descriptor and stack of a dead one, the usual case, %s.", nanos(reused))
-	verdict, why := decide("Each stage was asked to have its claimed share of the whole, to within a quarter. Stages were told apart by what a start finds ready; finding a free descriptor and a free stack is in the rest.",
+	return decide(text, "Each stage had to have its claimed share of the whole, to within a quarter. Stages differ by what a start finds ready; finding a free descriptor and a free stack is in the rest.",
 		"the stage, and where the stack comes from", answers...)
-	return judgement{text, verdict, why}
-}
-
-func sum(a, b run.Estimate) run.Estimate {
-	a.Median, a.Lo, a.Hi = a.Median+b.Median, a.Lo+b.Lo, a.Hi+b.Hi
-	return a
-}
-
-// difference of two figures that were not paired, with the widest interval.
-func difference(a, b run.Estimate) run.Estimate {
-	return run.Estimate{
-		Median: a.Median - b.Median, Lo: a.Lo - b.Hi, Hi: a.Hi - b.Lo,
-		Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N),
-	}
 }

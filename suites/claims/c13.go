@@ -16,21 +16,17 @@ const (
 	variantCommonNames = "common names"
 )
 
-// lookUpAndCreate looks a name up and creates another, b.N times by 1,000
-// goroutines in one folder. What is looked up is not there.
+// lookUpAndCreate has 1,000 goroutines look up a name that does not exist and create
+// another, in one directory.
 func lookUpAndCreate(lookUp func(id int, i int64) string) func(*lab.B) error {
 	return inDir(func(b *lab.B) error {
-		return b.Parallel(crowd, func(w *lab.Worker) error {
+		return b.Parallel(publishedFiles, func(w *lab.Worker) error {
 			for w.Loop() {
 				_, err := os.Lstat(lookUp(w.ID, w.I()))
 				if !errors.Is(err, fs.ErrNotExist) {
-					return fmt.Errorf("a name that nobody made was looked up: %w", err)
+					return fmt.Errorf("look up a name that does not exist: %w", err)
 				}
-				f, err := os.Create("test_" + strconv.Itoa(w.ID) + "_" + strconv.FormatInt(w.I(), 10))
-				if err != nil {
-					return err
-				}
-				if err := f.Close(); err != nil {
+				if err := createAndClose("test_" + strconv.Itoa(w.ID) + "_" + strconv.FormatInt(w.I(), 10)); err != nil {
 					return err
 				}
 			}
@@ -42,8 +38,8 @@ func lookUpAndCreate(lookUp func(id int, i int64) string) func(*lab.B) error {
 func claimC13() Claim {
 	e := lab.Experiment{
 		Suite: "claims", Name: "C13", Question: "How long does each wait for the directory's lock and for the name cache?",
-		Op:  "one name looked up and one file created, by 1,000 goroutines in one folder",
-		Ops: 10 * crowd, MaxRounds: lab.MinRounds, Waits: true, Env: []string{crowdProcs},
+		Op:  "one name looked up and one file created, by 1,000 goroutines in one directory",
+		Ops: 10 * publishedFiles, MaxRounds: lab.MinRounds, Waits: true, Env: eightThreads(),
 		Variants: []lab.Variant{
 			{
 				Name: variantOwnNames, Doc: "each goroutine looks up names of its own", Promise: kill, Baseline: true,
@@ -52,7 +48,7 @@ func claimC13() Claim {
 				}),
 			},
 			{
-				Name: variantCommonNames, Doc: "all look up the same names, about when the others do", Promise: kill,
+				Name: variantCommonNames, Doc: "all look up the same names at about the same time", Promise: kill,
 				Run: lookUpAndCreate(func(_ int, i int64) string { return "look_" + strconv.FormatInt(i, 10) }),
 			},
 		},
@@ -61,7 +57,7 @@ func claimC13() Claim {
 		ID: "C13",
 		Source: reportC.source("4.1",
 			"When 1,000 goroutines create one name, they wait 127 us for the folder's lock and 38 us for the dentry's."),
-		Statement:   "1,000 goroutines looking up and creating in one folder: wait on the folder's lock and on the name cache",
+		Statement:   "1,000 goroutines looking up and creating in one directory: wait on the directory's lock and on the name cache",
 		Claimed:     "127 us and 38 us, drawn as a heat map",
 		Promise:     killText,
 		Experiments: []lab.Experiment{e},
@@ -69,35 +65,27 @@ func claimC13() Claim {
 	}
 }
 
-// judgeC13 rules on the ratio of the two waits, since the absolute times
-// belong to another machine.
+// judgeC13 compares the ratio of the two waits: the times belong to another machine.
 func judgeC13(ev *evidence, id string) judgement {
 	const claimed = 38.0 / 127
 	text := ""
 	ask := func(name string) answer {
 		blocks := ev.watched(id, name, "trace", "kernel")
-		folder, cache := waitPerOp(blocks, causeIs(run.CauseDirectoryLock)), waitPerOp(blocks, causeIs(run.CauseNameCache))
-		if ev.missing == nil && folder.Hi == 0 && cache.Hi == 0 {
-			text += fmt.Sprintf("%s: no thread was seen waiting for either; %s. ", name, waitList(blocks, 3))
+		lock, cache := waitPerOp(blocks, causeIs(run.CauseDirectoryLock)), waitPerOp(blocks, causeIs(run.CauseNameCache))
+		if ev.missing == nil && lock.Hi == 0 && cache.Hi == 0 {
+			text += fmt.Sprintf("%s: no thread waited for either; %s. ", name, waitList(blocks, 3))
 			return no
 		}
 		ratio := waitShare(blocks, causeIs(run.CauseNameCache), func(w *run.Wait) bool {
 			return w.Cause == run.CauseDirectoryLock || w.Cause == run.CauseNameCache
 		})
 		text += fmt.Sprintf("%s: %s an operation on the directory's lock, %s on the name cache; of all waiting, %s. ",
-			name, micros(folder), micros(cache), waitList(blocks, 3))
+			name, micros(lock), micros(cache), waitList(blocks, 3))
 		share := claimed / (1 + claimed) // of the two together
 		return within(ratio, share*0.75, share*1.25)
 	}
 	answers := []answer{ask(variantOwnNames), ask(variantCommonNames)}
-	verdict, why := decide(
-		fmt.Sprintf("The name cache was asked for the claimed share of the two waits, %.0f %% to within a quarter of it. A wait on the name cache is one for another lookup of the same name; its spin locks, as those of the directory's lock, are held on a CPU and seen as running. The report draws the causes over time.", 100*claimed/(1+claimed)),
+	return decide(text,
+		fmt.Sprintf("The name cache had to take the claimed share of the two waits, %.0f %% to within a quarter of it. A wait on the name cache is one for another lookup of the same name; a thread that spins for a lock counts as running. The report draws the causes over time.", 100*claimed/(1+claimed)),
 		"which names are looked up", answers...)
-	return judgement{text, verdict, why}
-}
-
-// micros writes a wait of nanoseconds with its interval.
-func micros(e run.Estimate) string {
-	e.Median, e.Lo, e.Hi = e.Median/1000, e.Lo/1000, e.Hi/1000
-	return fmt.Sprintf("%.1f us %s", e.Median, interval(e, "%.1f"))
 }

@@ -3,6 +3,7 @@ package claims
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ func claimC14() Claim {
 				}
 				return nil
 			})},
-			{Name: c14Openat2, Doc: "openat2(2) with O_CREAT and O_EXCL, in a folder in memory, and Close", Promise: kill, Run: runOpenat2},
+			{Name: c14Openat2, Doc: "openat2(2) with O_CREAT and O_EXCL, in a directory in memory, and Close", Promise: kill, Run: runOpenat2},
 		},
 	}
 	return Claim{
@@ -44,17 +45,17 @@ func claimC14() Claim {
 			"os.CreateTemp makes three statx calls to check the parent and seven calls in all, openat2 in /dev/shm three."),
 		Statement:   "system calls of os.CreateTemp; of openat2 in /dev/shm with O_EXCL",
 		Claimed:     "7 with three statx; 3",
-		Promise:     killText + "; nothing in /dev/shm survives the machine going down",
+		Promise:     killText + "; files in /dev/shm are lost at a reboot",
 		Experiments: []lab.Experiment{e},
 		judge:       func(ev *evidence) judgement { return judgeC14(ev, e.ID()) },
 	}
 }
 
-// runOpenat2 has to leave the block's folder, and removes what it makes there.
+// runOpenat2 works outside the block's directory and removes its files at the end.
 func runOpenat2(b *lab.B) (err error) {
 	dir, err := os.MkdirTemp(c14Memory, "stele-c14-*")
 	if err != nil {
-		return fmt.Errorf("%w: a folder in %s: %w", errors.ErrUnsupported, c14Memory, err)
+		return fmt.Errorf("%w: make a directory in %s: %w", errors.ErrUnsupported, c14Memory, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	d, err := os.Open(dir)
@@ -75,7 +76,7 @@ func runOpenat2(b *lab.B) (err error) {
 	return nil
 }
 
-// judgeC14 asks for the claimed numbers, with closing and without it.
+// judgeC14 compares the numbers of calls with the claimed ones, with the close and without it.
 func judgeC14(ev *evidence, id string) judgement {
 	count := func(v string) (calls float64, list string, statx float64) {
 		r := ev.variant(id, v)
@@ -85,7 +86,7 @@ func judgeC14(ev *evidence, id string) judgement {
 		}
 		var names []string
 		for name, n := range r.Syscalls {
-			if run.RuntimeSyscall(name) || n < 0.01 { // what the runtime does by itself, and what happens now and then
+			if run.RuntimeSyscall(name) || n < 0.01 { // of the Go runtime, or rare
 				continue
 			}
 			calls += n
@@ -100,21 +101,10 @@ func judgeC14(ev *evidence, id string) judgement {
 	named, namedList, statx := count(c8Named)
 	memory, memoryList, _ := count(c14Openat2)
 	text := fmt.Sprintf("os.CreateTemp and Close: %.2f calls (%s). openat2 in /dev/shm and Close: %.2f (%s).", named, namedList, memory, memoryList)
-	// A name that is taken by chance, or a descriptor that is moved, makes a
-	// call more now and then.
-	is := func(n, want float64) answer {
-		if n > want-0.1 && n < want+0.1 {
-			return yes
-		}
-		return no
-	}
-	either := func(n, want float64) answer {
-		if is(n, want) == yes || is(n-1, want) == yes {
-			return yes
-		}
-		return no
-	}
-	verdict, why := decide("Asked for were 7 calls, of which three look a path up, and 3, with the one that closes the file or without it. What the Go runtime calls by itself is not counted.",
-		"which of the figures is asked for", either(named, 7), is(statx, 3), either(memory, 3))
-	return judgement{text, verdict, why}
+	// A name that is taken by chance, or a descriptor that is moved, costs another call
+	// now and then.
+	is := func(n, want float64) bool { return math.Abs(n-want) < 0.1 }
+	either := func(n, want float64) answer { return answerIf(is(n, want) || is(n-1, want)) }
+	return decide(text, "There had to be 7 calls, three of them lookups of a path, and 3, with the one that closes the file or without it. The Go runtime's own calls do not count.",
+		"which figure is compared", either(named, 7), answerIf(is(statx, 3)), either(memory, 3))
 }

@@ -6,10 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"strconv"
-	"strings"
 	"sync"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/files"
@@ -17,8 +15,8 @@ import (
 
 const variantMemFS = "file system in the process"
 
-// memFS is the simplest file system in a process that many goroutines can
-// make temporary files in: a map of names under a lock.
+// memFS is the simplest file system in a process that many goroutines can create temporary
+// files in: a map of names under a mutex.
 type memFS struct {
 	mu    sync.Mutex
 	next  int64
@@ -29,7 +27,7 @@ type memFile struct{ data []byte }
 
 func newMemFS() *memFS { return &memFS{files: map[string]*memFile{}} }
 
-// CreateTemp makes a file of a new name.
+// CreateTemp creates a file with a new name.
 func (m *memFS) CreateTemp() (io.WriteCloser, error) {
 	f := &memFile{}
 	m.mu.Lock()
@@ -39,7 +37,7 @@ func (m *memFS) CreateTemp() (io.WriteCloser, error) {
 	return f, nil
 }
 
-// ReadFile returns what was written into a file.
+// ReadFile returns the content of a file.
 func (m *memFS) ReadFile(name string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,7 +55,7 @@ func (f *memFile) Write(p []byte) (int, error) {
 
 func (f *memFile) Close() error { return nil }
 
-// c15 makes temporary files beside left-overs, or in an empty folder.
+// c15 creates temporary files beside left-overs, or in an empty directory.
 func c15(left int) lab.Experiment {
 	here := tempBesideLeftOvers
 	if left == 0 {
@@ -70,12 +68,12 @@ func c15(left int) lab.Experiment {
 		MaxOps:   files.PerBlock / 4,
 		Variants: []lab.Variant{
 			{
-				Name: variantTempHere, Doc: fmt.Sprintf("os.CreateTemp in a folder of %d files, written and closed", left),
+				Name: variantTempHere, Doc: fmt.Sprintf("os.CreateTemp in a directory of %d files, written and closed", left),
 				Promise: keptTorn, Baseline: true, Run: here,
 			},
 			{
 				Name: variantMemFS, Doc: "a map of names to buffers under a mutex, in the heap",
-				Promise: durability.Promise{Level: durability.None, After: durability.Torn},
+				Promise: lost,
 				Run:     func(b *lab.B) error { return tempFiles(b, newMemFS().CreateTemp) },
 			},
 		},
@@ -90,30 +88,26 @@ func claimC15() Claim {
 			"A file system in the process lowers the mean from 47 ms to 0.3 ms without a blocking system call."),
 		Statement:   "temporary files of 1,000 goroutines through an in-memory file system in the process, in place of os.CreateTemp",
 		Claimed:     "47 ms to 0.3 ms, no blocking call",
-		Promise:     "os.CreateTemp: kill, torn; in the process: none, everything is gone when it ends",
+		Promise:     "os.CreateTemp: kill, torn; in the process: none, lost when the process exits",
 		Experiments: []lab.Experiment{empty, crowded},
 		judge:       func(ev *evidence) judgement { return judgeC15(ev, empty.ID(), crowded.ID()) },
 	}
 }
 
-// fewCalls are calls an operation that are none: starting and ending the
-// block's goroutines makes some, and so does a growing heap.
+// fewCalls is the number of calls an operation that counts as none: the block's goroutines
+// and a growing heap cause some.
 const fewCalls = 0.05
 
 func judgeC15(ev *evidence, empty, crowded string) judgement {
 	const claimed = 47 / 0.3
 	var text string
 	var answers []answer
-	for _, c := range []struct{ what, id string }{{"Empty folder", empty}, {"Beside 100,000 left-overs", crowded}} {
+	for _, c := range []struct{ what, id string }{{"Empty directory", empty}, {"Beside 100,000 left-overs", crowded}} {
 		s := ev.times(c.id, variantTempHere, variantMemFS)
 		calls := ev.metric(c.id, variantMemFS, "syscalls_per_op")
 		text += fmt.Sprintf("%s: os.CreateTemp %s and %.1f system calls, in the process %s and %.2f, %s as fast. ", c.what,
 			nanos(ev.time(c.id, variantTempHere)), ev.metric(c.id, variantTempHere, "syscalls_per_op").Median,
 			nanos(ev.time(c.id, variantMemFS)), calls.Median, factor(s))
-		few := no
-		if calls.Median <= fewCalls {
-			few = yes
-		}
 		shorter := noEstimate
 		here, noHere := ev.tail(c.id, variantTempHere)
 		mem, noMem := ev.tail(c.id, variantMemFS)
@@ -123,10 +117,9 @@ func judgeC15(ev *evidence, empty, crowded string) judgement {
 			shorter = quotient(here, mem)
 			text += fmt.Sprintf("p99 %s and %s, %s as short. ", nanos(here), nanos(mem), factor(shorter))
 		}
-		answers = append(answers, claimedFactor(s, claimed), claimedFactor(shorter, claimed), few)
+		answers = append(answers, claimedFactor(s, claimed), claimedFactor(shorter, claimed), answerIf(calls.Median <= fewCalls))
 	}
-	verdict, why := decide(
-		fmt.Sprintf("Asked for: at least %s as fast, in the time of a file and in the p99 (the median of the blocks'), and no system call (less than %.2f a file, without the Go runtime's own). The two promise different things: what is in the process is in no file that anybody else could open.", asked(claimed), fewCalls),
-		"whether it is the time, the p99 or the calls", answers...)
-	return judgement{strings.TrimSpace(text), verdict, why}
+	return decide(text,
+		fmt.Sprintf("It had to be at least %s as fast, in the time of a file and in the p99 (the median of the blocks'), without a system call (less than %.2f a file, the Go runtime's own apart). The two promise different things: no other process can open a file that is in this one.", asked(claimed), fewCalls),
+		"time, p99 or calls", answers...)
 }

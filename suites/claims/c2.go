@@ -2,7 +2,6 @@ package claims
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/stele-go/stele/lab"
@@ -11,53 +10,26 @@ import (
 
 const variantCrowd = "os.Create + Close"
 
-// crowdCreates creates b.N files by 1,000 goroutines at once.
-func crowdCreates(name func(i int) string) func(*lab.B) error {
-	return inDir(func(b *lab.B) error {
-		return b.Parallel(crowd, func(w *lab.Worker) error {
-			for w.Loop() {
-				f, err := os.Create(name(w.ID + int(w.I())*crowd))
-				if err != nil {
-					return err
-				}
-				if err := f.Close(); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
-}
-
-// c2 is the workload of C1 on 1,000 goroutines, each of which creates so many
-// files.
+// c2 is the workload of C1 with 1,000 goroutines, each of which creates several files.
 func c2(job, doc string, each int, name func(i int) string) lab.Experiment {
 	return lab.Experiment{
 		Suite: "claims", Name: "C2-" + job, Params: run.Params{"each": strconv.Itoa(each)},
 		Question: "Where do the 1,000 goroutines wait?",
 		Op:       "one os.Create and Close, by 1,000 goroutines at once",
-		Ops:      int64(each) * crowd, MaxRounds: lab.MinRounds, Waits: true, Env: []string{crowdProcs},
-		Variants: []lab.Variant{{Name: variantCrowd, Doc: doc, Promise: kill, Baseline: true, Run: crowdCreates(name)}},
+		Ops:      int64(each) * publishedFiles, MaxRounds: lab.MinRounds, Waits: true, Env: eightThreads(),
+		Variants: []lab.Variant{{
+			Name: variantCrowd, Doc: doc, Promise: kill, Baseline: true,
+			Run: inDir(func(b *lab.B) error {
+				return deal(b, publishedFiles, func(i int64) error { return createAndClose(name(int(i))) })
+			}),
+		}},
 	}
-}
-
-// onExt4Journal is what a claim about ext4's journal needs.
-func onExt4Journal(e run.Environment) string {
-	switch {
-	case e.FS != "ext4":
-		return fmt.Sprintf("a folder on ext4; this one is on %q", e.FS)
-	case e.Journal == "none":
-		return "an ext4 with a journal; this one has none"
-	}
-	return ""
 }
 
 func claimC2() Claim {
-	distinct := func(i int) string { return "test_" + strconv.Itoa(i) }
-	letters := func(i int) string { return "test_" + string(rune('a'+i%26)) }
-	titled := c2("titled", "1,000 distinct names, as the title says", 1, distinct)
-	longer := c2("titled", "10,000 distinct names: the same for longer, so that more of it is seen", 10, distinct)
-	coded := c2("coded", "as coded: test_ and one of 26 letters, so that most calls truncate", 10, letters)
+	titled := c2("titled", "1,000 distinct names, as the title says", 1, distinctName)
+	longer := c2("titled", "10,000 distinct names: the same for longer, so that more of it is seen", 10, distinctName)
+	coded := c2("coded", "as coded: test_ and one of 26 letters, so that most calls truncate", 10, letterName)
 	return Claim{
 		ID: "C2",
 		Source: reportC.source("ch. 1, Observations",
@@ -86,8 +58,7 @@ func judgeC2(ev *evidence, titled, longer, coded string) judgement {
 	inKernel := waitShare(blocks, journal, kernelWait)
 	text += fmt.Sprintf("Of the waits in the kernel alone: %s. ", shareText(inKernel))
 	_, asCoded := share("As coded, ten each", coded)
-	verdict, why := decide(
-		fmt.Sprintf("The journal was asked for %.0f %% of the waiting, 97 less a tenth: of all of it, and of the part in the kernel alone. Goroutines were followed by an execution trace, threads by samples of their kernel stacks. GOMAXPROCS was 8, so all but a few goroutines wait before they make a system call; and time that a thread spins for a lock on a CPU is no wait.", 100*claimed*(1-slack)),
-		"what is counted as waiting, or which names are created", once, many, atLeast(inKernel, claimed*(1-slack)), asCoded)
-	return judgement{text, verdict, why}
+	return decide(text,
+		fmt.Sprintf("The journal had to take %.0f %% of the waiting, 97 less a tenth: of all of it, and of the part in the kernel alone. An execution trace followed the goroutines, and samples of kernel stacks the threads. GOMAXPROCS was 8, so all but a few goroutines wait before they make a system call. A thread that spins for a lock on a CPU is not waiting.", 100*claimed*(1-slack)),
+		"what counts as waiting, or which names are created", once, many, atLeast(inKernel, claimed*(1-slack)), asCoded)
 }

@@ -25,30 +25,11 @@ const (
 	variantCheckOff = "check off (tune2fs -i 0)"
 )
 
-// c3 holds files without a name, and files that get theirs late, against
-// os.Create.
+// c3 compares os.Create with files that have no name, and with files that get theirs late.
 func c3() lab.Experiment {
 	anonymous := func(name, doc string, p durability.Promise, publish bool) lab.Variant {
-		return lab.Variant{Name: name, Doc: doc, Promise: p, Run: func(b *lab.B) (err error) {
-			d, err := newfile.OpenDir(b.Dir, newfile.Options{Level: durability.Kill})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, d.Close()) }()
-			if err := files.NeedUnnamed(d); err != nil {
-				return err
-			}
-			names := distinctNames(b)
-			return deal(b, publishedFiles, func(i int64) error {
-				f, err := newfile.Anonymous(d, 0o666)
-				if err != nil {
-					return err
-				}
-				if publish {
-					err = f.Publish(names[i])
-				}
-				return errors.Join(err, f.Close())
-			})
+		return lab.Variant{Name: name, Doc: doc, Promise: p, Run: func(b *lab.B) error {
+			return inOpenDir(b, func(d *newfile.Dir) error { return createAnonymous(b, d, publish) })
 		}}
 	}
 	return lab.Experiment{
@@ -56,15 +37,33 @@ func c3() lab.Experiment {
 		Op: "one new empty file, closed again, by 1,000 goroutines", Ops: publishedFiles, Env: eightThreads(),
 		Variants: []lab.Variant{
 			{Name: variantNamed, Doc: "os.Create of a new name", Promise: kept, Baseline: true, Run: inDir(createMany)},
-			anonymous(variantUnnamed, "a file that has no name, and is gone when it is closed",
-				durability.Promise{Level: durability.None, After: durability.Torn}, false),
+			anonymous(variantUnnamed, "a file that has no name and is gone once it is closed",
+				lost, false),
 			anonymous(variantGivenOne, "a file that gets its name before it is closed", kept, true),
 		},
 	}
 }
 
-// c3Check is os.Create on two file systems that differ in nothing but the
-// interval of the periodic check. Each block makes its own.
+// createAnonymous makes files without a name. publish: each gets one before it is closed.
+func createAnonymous(b *lab.B, d *newfile.Dir, publish bool) error {
+	if err := files.NeedUnnamed(d); err != nil {
+		return err
+	}
+	names := distinctNames(b)
+	return deal(b, publishedFiles, func(i int64) error {
+		f, err := newfile.Anonymous(d, 0o666)
+		if err != nil {
+			return err
+		}
+		if publish {
+			err = f.Publish(names[i])
+		}
+		return errors.Join(err, f.Close())
+	})
+}
+
+// c3Check is os.Create on two file systems that differ only in the interval of the
+// periodic check. Each block makes its own file system.
 func c3Check() lab.Experiment {
 	variant := func(name, doc, interval string) lab.Variant {
 		return lab.Variant{
@@ -78,17 +77,16 @@ func c3Check() lab.Experiment {
 		Ops: publishedFiles, Env: eightThreads(),
 		Variants: []lab.Variant{
 			variant(variantCheckOn, "os.Create, after tune2fs -i 180d", "180d"),
-			variant(variantCheckOff, "os.Create, after tune2fs -i 0, which is what mkfs.ext4 sets by itself", "0"),
+			variant(variantCheckOff, "os.Create, after tune2fs -i 0, the default of mkfs.ext4", "0"),
 		},
 	}
 }
 
-// onExt4 runs f with a new ext4 in an image in the block's folder as working
+// onExt4 runs f with a new ext4, in an image in the block's directory, as working
 // directory.
 //
-// The file system is taken out of sight at once and lives on because the
-// working directory is on it: so nothing stays mounted should this process be
-// killed.
+// The mount is detached at once and the file system lives on because the working directory
+// is on it. So nothing stays mounted if this process is killed.
 func onExt4(b *lab.B, tune []string, f func(b *lab.B) error) (err error) {
 	p, err := scratch.Image(b.Context(), scratch.Options{FS: "ext4", Size: 256 << 20, Store: b.Dir, Tune: tune})
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENODEV) {
@@ -120,7 +118,7 @@ func claimC3() Claim {
 			"O_TMPFILE lowers the 210 ms of 1,000 goroutines to 14.5 ms, and tune2fs -i 0 to 89 ms."),
 		Statement:   "1,000 files from 1,000 goroutines, as C1: with O_TMPFILE; with ext4's periodic check turned off (tune2fs -i 0)",
 		Claimed:     "210 ms become 14.5 ms; 89 ms",
-		Promise:     "os.Create, O_TMPFILE + linkat: kill, old or new; O_TMPFILE alone: none, the file has no name and is gone when it is closed",
+		Promise:     "os.Create, O_TMPFILE + linkat: kill, old or new; O_TMPFILE alone: none, the file has no name and is gone once it is closed",
 		Experiments: []lab.Experiment{unnamed, check},
 		judge:       func(ev *evidence) judgement { return judgeC3(ev, unnamed.ID(), check.ID()) },
 	}
@@ -133,8 +131,8 @@ func judgeC3(ev *evidence, unnamed, check string) judgement {
 	text := fmt.Sprintf("os.Create %s; O_TMPFILE %s, %s as fast; O_TMPFILE + linkat %s, %s as fast. ",
 		total(ev.time(unnamed, variantNamed)), total(ev.time(unnamed, variantUnnamed)), factor(alone),
 		total(ev.time(unnamed, variantGivenOne)), factor(linked))
-	why := "O_TMPFILE was asked for at least " + asked(claimedUnnamed) + ", without a name as described, which promises nothing, and with a name, which promises what os.Create does; tune2fs -i 0 for at least " +
-		asked(claimedCheck) + ". The interval tells fsck when to look at the file system again, and nothing reads it while files are created; mkfs.ext4 sets it to 0 unless mke2fs.conf says otherwise."
+	why := "O_TMPFILE had to be at least " + asked(claimedUnnamed) + " as fast, without a name as described, which promises nothing, and with a name, which promises what os.Create does; tune2fs -i 0 at least " +
+		asked(claimedCheck) + ". The interval tells fsck when to check the file system again, and nothing reads it while files are created; mkfs.ext4 sets it to 0 unless mke2fs.conf says otherwise."
 	answers := []answer{claimedFactor(alone, claimedUnnamed), claimedFactor(linked, claimedUnnamed)}
 	if lack := ev.failed(check); lack != "" {
 		return judgement{text + "With the check off: not measured.", CannotTest, "the part about tune2fs -i 0: " + lack + ". " + why}
@@ -142,6 +140,5 @@ func judgeC3(ev *evidence, unnamed, check string) judgement {
 	off := ev.speedup(check, variantCheckOff)
 	text += fmt.Sprintf("With a check every 180 days %s, with the check off %s, %s as fast.",
 		total(ev.time(check, variantCheckOn)), total(ev.time(check, variantCheckOff)), factor(off))
-	verdict, why := decide(why, "which of the two is done, and whether the file gets a name", append(answers, claimedFactor(off, claimedCheck))...)
-	return judgement{text, verdict, why}
+	return decide(text, why, "which of the two is done, and whether the file gets a name", append(answers, claimedFactor(off, claimedCheck))...)
 }

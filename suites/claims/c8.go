@@ -20,10 +20,9 @@ const (
 	c8Memory  = "memfd_create"
 )
 
-// What C8 writes into each file, and how many are open at once.
 const (
-	c8Bytes = 1 << 20
-	c8Files = 8
+	c8Bytes = 1 << 20 // of each file
+	c8Files = 8       // open at once
 )
 
 func tempNamed() (*os.File, error) {
@@ -31,13 +30,13 @@ func tempNamed() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// As services do, so that nothing is left of it.
+	// Services do so, to leave nothing behind.
 	return f, os.Remove(f.Name())
 }
 
-// c8 makes temporary files, writes and reads them and closes them. kept: the
-// system syncs the file system while they are open, as it does by itself some
-// 30 seconds later, when somebody calls sync, or when a journal commits.
+// c8 makes temporary files, writes and reads them and closes them. kept: the file system is
+// synced while they are open. The kernel does the same after some 30 seconds, at a sync(2),
+// or when a journal commits.
 func c8(kept bool) lab.Experiment {
 	variant := func(name, doc string, open func() (*os.File, error)) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: inDir(func(b *lab.B) error {
@@ -51,15 +50,14 @@ func c8(kept bool) lab.Experiment {
 			return nil
 		})}
 	}
-	named := variant(c8Named, "a file with a name, which is removed at once", tempNamed)
-	named.Baseline = true
 	e := lab.Experiment{
 		Suite: "claims", Name: "C8-short", Question: "Does a temporary file without a name cost disk I/O?",
 		Op:     fmt.Sprintf("%d temporary files of 1 MiB, written, read and closed at once", c8Files),
 		MaxOps: 50,
-		Variants: []lab.Variant{named,
-			variant(c8Unnamed, "a file without a name in the folder", func() (*os.File, error) { return sys.OpenTmpfile(".") }),
-			variant(c8Memory, "a file in memory", func() (*os.File, error) { return fileop.Memfd("c8") })},
+		Variants: firstIsBaseline(
+			variant(c8Named, "a file with a name, which is removed at once", tempNamed),
+			variant(c8Unnamed, "a file without a name in the directory", func() (*os.File, error) { return sys.OpenTmpfile(".") }),
+			variant(c8Memory, "a file in memory", func() (*os.File, error) { return fileop.Memfd("c8") })),
 	}
 	if kept {
 		e.Name = "C8-kept"
@@ -109,11 +107,11 @@ func claimC8() Claim {
 			"Files made with O_TMPFILE and memfd_create are memory only, without disk I/O, and an O_TMPFILE descriptor cannot be passed to another process."),
 		Statement:   "temp files through O_TMPFILE and memfd_create: disk I/O counted",
 		Claimed:     "none",
-		Promise:     "none: nothing is left when the last descriptor is closed",
+		Promise:     "none: the file is gone once its last descriptor is closed",
 		Experiments: []lab.Experiment{short, kept},
 		Needs: func(e run.Environment) string {
 			if e.Device == "" {
-				return "a folder on a device, whose I/O can be counted"
+				return "a directory on a device, whose I/O can be counted"
 			}
 			return ""
 		},
@@ -121,8 +119,8 @@ func claimC8() Claim {
 	}
 }
 
-// judgeC8 counts what reaches the device as a share of what was written. A
-// hundredth is none: the device serves others too.
+// judgeC8 asks how much of the written bytes reaches the device. A hundredth counts as
+// nothing: the device serves other programs too.
 func judgeC8(ev *evidence, short, kept string) judgement {
 	const written, hardly = c8Files * c8Bytes, 0.01
 	var answers []answer
@@ -133,10 +131,9 @@ func judgeC8(ev *evidence, short, kept string) judgement {
 		}
 		unnamed, memory, named := share(c8Unnamed), share(c8Memory), share(c8Named)
 		answers = append(answers, within(unnamed, 0, hardly), within(memory, 0, hardly))
-		text += fmt.Sprintf("%s, of what was written reaches the disk: %.1f %% with O_TMPFILE, %.1f %% with memfd_create, %.1f %% of a file with a name that was removed. ", c.what,
+		text += fmt.Sprintf("%s, the disk gets %.1f %% of the written bytes with O_TMPFILE, %.1f %% with memfd_create, and %.1f %% with a name that was removed. ", c.what,
 			100*unnamed.Median, 100*memory.Median, 100*named.Median)
 	}
-	verdict, why := decide("Counted is what the device writes; what is read back comes from the page cache. None is up to 1 %, since the device serves others too. A file without a name is written back as any other once it is old enough, or the file system is synced; one in memory never, but for swapping.",
-		"how long the files live, and of which kind they are", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
+	return decide(text, "The device's writes are counted; reads come from the page cache. Up to 1 % counts as none, since the device serves other programs too. A file without a name is written back like any other once it is old enough or the file system is synced; a file in memory never is, except by swapping.",
+		"how long the files live, and on their kind", answers...)
 }

@@ -1,17 +1,17 @@
-// Package claims puts published statements about file I/O to the test: for each the
-// experiments, as described and as meant, and the rule that turns their results into a
+// Package claims puts published statements about file I/O to the test. A claim has
+// experiments, as described and as meant, and a rule that turns their results into a
 // verdict.
 //
-// The statements come from five reports of a series, on which the first letter of an ID
-// depends: D, making directories (report 000); C, creating files (001); R, reading and
-// writing (002); H, writing at the head of a file (003); L, a log system (004). Claim.Source
-// has section and sentence, and README.md lists all claims. Each is in the file of its ID:
-// d1.go has its experiments, its ways of doing the job and its judgement.
+// The statements come from a series of five reports. The first letter of an ID names the
+// report: D, making directories (000); C, creating files (001); R, reading and writing
+// (002); H, writing at the head of a file (003); L, a log system (004). Claim.Source has
+// section and sentence, and README.md lists all claims. The file of an ID, such as d1.go,
+// has the claim's experiments, its ways of doing the job and its rule.
 //
 // # Mistakes to avoid
 //
-//   - Quoting a verdict without its place: one disk holds what another one refutes.
-//   - Judging before each experiment of the claim was run in every place.
+//   - Quoting a verdict without its place: the next disk may refute it.
+//   - Judging before every experiment of the claim has run in every place.
 package claims
 
 import (
@@ -31,21 +31,21 @@ const (
 	CannotTest  = "cannot be tested here"
 )
 
-// A Claim is a published statement and the experiments that test it: the
-// workload as described and, where that does not do what is said, as meant.
+// A Claim is a published statement and the experiments that test it: the workload as
+// described and, where that does not do what the report says, as meant.
 type Claim struct {
 	ID        string // "D1"; never changes
 	Statement string // the workload
-	Claimed   string // what the report said
-	Source    Source // where it said so
-	Promise   string // the durability of what is compared
+	Claimed   string // the published figures
+	Source    Source
+	Promise   string // the durability of the compared ways
 	// Experiments must have run in every place before Judge.
 	Experiments []lab.Experiment
-	// Needs returns what a place lacks for the claim to be tested, or "". A nil
-	// Needs stands for a claim that can be tested everywhere.
+	// Needs returns what a place lacks for the claim to be tested, or "". If it is nil,
+	// every place will do.
 	Needs func(run.Environment) string
 
-	// Exactly one is set: judge rules on one place, judgeAll on all together.
+	// Exactly one of them is set: judge rules on one place, judgeAll on all together.
 	judge    func(*evidence) judgement
 	judgeAll func([]*evidence) judgement
 }
@@ -53,10 +53,9 @@ type Claim struct {
 // A judgement is the outcome of a claim's rule.
 type judgement struct{ measured, verdict, why string }
 
-// Judge turns results into verdicts, one a place, or one over all places for
-// a claim that compares file systems. Results of other experiments are
-// ignored. Where a needed result is missing or failed, the verdict is
-// CannotTest and Why names the result.
+// Judge turns results into verdicts: one for each place, or a single one for a claim that
+// compares file systems. It ignores results of other experiments. If a result that the
+// rule needs is missing or failed, the verdict is CannotTest and Why names the result.
 func (c *Claim) Judge(results []*run.Result, places []run.Place) []run.Claim {
 	var all []*evidence
 	var names []string
@@ -99,8 +98,8 @@ func (c *Claim) experiment(id string) bool {
 	return slices.ContainsFunc(c.Experiments, func(e lab.Experiment) bool { return e.ID() == id })
 }
 
-// claim returns the verdict on the claim: that of its rule, or CannotTest where the
-// rule asked for results that are missing.
+// claim returns the verdict on the claim: that of its rule, or CannotTest if the rule
+// asked for a result that is missing.
 func (c *Claim) claim(j judgement, place string, all ...*evidence) run.Claim {
 	out := run.Claim{
 		ID: c.ID, Statement: c.Statement, Claimed: c.Claimed, Source: c.Source.String(), Promise: c.Promise, Place: place,

@@ -1,12 +1,15 @@
 package claims
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"time"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/newfile"
 )
 
 const (
@@ -14,7 +17,7 @@ const (
 	nameMany = "1,000 goroutines"
 )
 
-// deal deals b.N operations out to goroutines in turn.
+// deal gives b.N operations to goroutines in turn.
 func deal(b *lab.B, goroutines int, op func(i int64) error) error {
 	return b.Parallel(goroutines, func(w *lab.Worker) error {
 		for w.Loop() {
@@ -26,7 +29,7 @@ func deal(b *lab.B, goroutines int, op func(i int64) error) error {
 	})
 }
 
-// createAndClose is os.Create and Close of names in the working directory.
+// createAndClose creates or truncates a file and closes it.
 func createAndClose(name string) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -35,27 +38,40 @@ func createAndClose(name string) error {
 	return f.Close()
 }
 
-// distinctNames are as many names as there are operations.
-func distinctNames(b *lab.B) []string {
-	names := make([]string, b.N)
-	for i := range names {
-		names[i] = "test_" + strconv.Itoa(i)
+// distinctName returns a name of its own for each i.
+func distinctName(i int) string { return "test_" + strconv.Itoa(i) }
+
+// letterName returns the name as coded: the number of the file becomes one letter.
+func letterName(i int) string { return "test_" + string(rune('a'+i%26)) }
+
+// distinctNames returns a name for each operation.
+func distinctNames(b *lab.B) []string { return allPaths(b.N, distinctName) }
+
+// createMany is the workload that other ways are compared with: 1,000 goroutines create
+// distinct names.
+func createMany(b *lab.B) error { return createNames(b, publishedFiles, distinctName) }
+
+// createNames creates and closes a file for each operation, in the working directory.
+func createNames(b *lab.B, goroutines int, name func(i int) string) error {
+	names := allPaths(b.N, name)
+	return deal(b, goroutines, func(i int64) error { return createAndClose(names[i]) })
+}
+
+// inOpenDir calls f with the block's directory, opened without syncs.
+func inOpenDir(b *lab.B, f func(d *newfile.Dir) error) error {
+	d, err := newfile.OpenDir(b.Dir, newfile.Options{Level: durability.Kill})
+	if err != nil {
+		return err
 	}
-	return names
+	return errors.Join(f(d), d.Close())
 }
 
-// createMany is the workload that the other ways are held against: 1,000
-// goroutines, as many distinct names.
-func createMany(b *lab.B) error {
-	names := distinctNames(b)
-	return deal(b, publishedFiles, func(i int64) error { return createAndClose(names[i]) })
-}
-
-// total writes the time of as many operations as the report timed.
+// total writes the time of the report's number of operations.
 func total(perOp run.Estimate) string {
 	return time.Duration(perOp.Median * publishedFiles).Round(10 * time.Microsecond).String()
 }
 
+// touch opens a file with the given flags and closes it.
 func touch(name string, flags int) error {
 	f, err := os.OpenFile(name, flags, 0o644)
 	if err != nil {
@@ -64,6 +80,7 @@ func touch(name string, flags int) error {
 	return f.Close()
 }
 
+// allPaths returns the paths of 0 to n-1.
 func allPaths(n int64, path func(i int) string) []string {
 	paths := make([]string, n)
 	for i := range paths {
@@ -71,9 +88,3 @@ func allPaths(n int64, path func(i int) string) []string {
 	}
 	return paths
 }
-
-// The variants of D1.
-const (
-	variantAll  = "os.MkdirAll"
-	variantLoop = "loop of os.Mkdir"
-)

@@ -11,26 +11,21 @@ import (
 
 func claimD2() Claim {
 	existing := d1Existing()
-	c := Claim{
+	depths := experiments(d1Depth, 2, 4, publishedDepth)
+	return Claim{
 		ID: "D2",
 		Source: reportD.source("ch. 1, Results, last paragraph",
 			"os.MkdirAll is slower because it calls os.Stat again for each parent, even one known to be missing, and the loop avoids those calls."),
 		Statement:   "the reason given for D1: count the system calls",
 		Claimed:     "os.MkdirAll stats every level again and again",
 		Promise:     killText,
-		Experiments: []lab.Experiment{existing},
+		Experiments: append([]lab.Experiment{existing}, depths...),
+		judge:       func(ev *evidence) judgement { return judgeD2(ev, existing.ID(), depths) },
 	}
-	var depths []lab.Experiment
-	for _, d := range []int{2, 4, publishedDepth} {
-		depths = append(depths, d1Depth(d))
-	}
-	c.Experiments = append(c.Experiments, depths...)
-	c.judge = func(ev *evidence) judgement { return judgeD2(ev, existing.ID(), depths) }
-	return c
 }
 
-// judgeD2 takes "again and again" to mean more than once a level and call.
-// Every new level has to be found missing once by any way that looks at all.
+// judgeD2 takes "again and again" to mean more than one stat of a level in one call. One
+// is needed to find the level missing.
 func judgeD2(ev *evidence, existing string, depths []lab.Experiment) judgement {
 	var m strings.Builder
 	worst := 0.0
@@ -48,11 +43,11 @@ func judgeD2(ev *evidence, existing string, depths []lab.Experiment) judgement {
 	j := judgement{measured: m.String()}
 	switch {
 	case worst <= 1.1:
-		j.verdict, j.why = DoesNotHold, "One call looks at a level at most once, from the leaf up to the first that exists; an existing path costs one stat."
+		j.verdict, j.why = DoesNotHold, "One call stats a level at most once, from the leaf up to the first that exists; an existing path costs one stat."
 	case worst > 1.5:
-		j.verdict, j.why = Holds, fmt.Sprintf("A level is looked at %.2f times in one call.", worst)
+		j.verdict, j.why = Holds, fmt.Sprintf("One call stats a level %.2f times.", worst)
 	default:
-		j.verdict, j.why = Depends, fmt.Sprintf("on the depth: some levels are looked at more than once in one call, %.2f times on average at the worst depth.", worst)
+		j.verdict, j.why = Depends, fmt.Sprintf("on the depth: one call stats some levels more than once, %.2f times on average at the worst depth.", worst)
 	}
 	return j
 }

@@ -17,15 +17,21 @@ const (
 	variantSorted     = "sorted, each prefix once"
 )
 
-// Sizes of D5's batches: every n with every depth, so that the growth over
-// one can be read off without the other.
-var (
-	d5Paths  = [...]int{64, 256, 1024}
-	d5Depths = [...]int{4, 8, 16}
-)
+// A d5Size is the size of a batch.
+type d5Size struct{ n, depth int }
 
-// sharedPaths returns n paths of depth levels of which groups of four share
-// the upper half.
+// d5Sizes has every n with every depth, so that the growth over one shows without the
+// other. The largest is the last.
+var d5Sizes = func() (all []d5Size) {
+	for _, n := range []int{64, 256, 1024} {
+		for _, depth := range []int{4, 8, 16} {
+			all = append(all, d5Size{n, depth})
+		}
+	}
+	return all
+}()
+
+// sharedPaths returns n paths of depth levels. Groups of four share the upper half.
 func sharedPaths(n, depth int) []string {
 	paths := make([]string, n)
 	for i := range paths {
@@ -42,7 +48,7 @@ func sharedPaths(n, depth int) []string {
 	return paths
 }
 
-// A callCounter counts what sortedBatch asks of the system.
+// A callCounter counts the system calls of sortedBatch.
 type callCounter struct{ stats, mkdirs int64 }
 
 func (c *callCounter) exists(path string) bool {
@@ -56,8 +62,8 @@ func (c *callCounter) mkdir(path string) error {
 	return os.Mkdir(path, dirs.Perm)
 }
 
-// sortedBatch is the published improvement written plainly: sort the paths,
-// and look at each distinct prefix once.
+// sortedBatch is the published improvement in its plain form: sort the paths, and look up
+// each distinct prefix once.
 func (c *callCounter) sortedBatch(paths []string) error {
 	paths = slices.Clone(paths)
 	slices.Sort(paths)
@@ -83,12 +89,11 @@ func (c *callCounter) sortedBatch(paths []string) error {
 	return nil
 }
 
-func d5(n, depth int) lab.Experiment {
-	// Each operation makes the batch below a folder of its own, in which the
-	// process stands as far as the paths are concerned.
+func d5(s d5Size) lab.Experiment {
+	// Each operation makes the batch below a directory of its own.
 	each := func(batch func([]string) error) func(b *lab.B) error {
 		return inDir(func(b *lab.B) error {
-			rel := sharedPaths(n, depth)
+			rel := sharedPaths(s.n, s.depth)
 			batches := make([][]string, b.N)
 			for i := range batches {
 				root := strconv.Itoa(i)
@@ -108,9 +113,9 @@ func d5(n, depth int) lab.Experiment {
 		})
 	}
 	return lab.Experiment{
-		Suite: "claims", Name: "D5", Params: run.Params{"n": strconv.Itoa(n), "depth": strconv.Itoa(depth)},
+		Suite: "claims", Name: "D5", Params: run.Params{"n": strconv.Itoa(s.n), "depth": strconv.Itoa(s.depth)},
 		Question: "How do the calls of a batch grow with its paths and their depth?",
-		Op:       fmt.Sprintf("%d new paths of %d levels, groups of four sharing the upper half", n, depth),
+		Op:       fmt.Sprintf("%d new paths of %d levels, groups of four sharing the upper half", s.n, s.depth),
 		Ops:      1,
 		Variants: []lab.Variant{
 			{
@@ -140,41 +145,34 @@ func d5(n, depth int) lab.Experiment {
 }
 
 func claimD5() Claim {
-	c := Claim{
+	return Claim{
 		ID: "D5",
 		Source: reportD.source("3.1",
 			"Sorting paths and remembering what was made turns O(n d^2) into O(N d), with one stat per distinct segment."),
-		Statement: "a batch of nested paths with shared prefixes: path by path (A); sorted, de-duplicated, each prefix looked at once (B)",
-		Claimed:   "from O(n*d^2) to O(N*d), N = path segments in all: count calls over n and d",
-		Promise:   killText,
-		judge:     judgeD5,
+		Statement:   "a batch of nested paths with shared prefixes: path by path (A); sorted, de-duplicated, each prefix looked up once (B)",
+		Claimed:     "from O(n*d^2) to O(N*d), N = path segments in all: count calls over n and d",
+		Promise:     killText,
+		Experiments: experiments(d5, d5Sizes...),
+		judge:       judgeD5,
 	}
-	for _, n := range d5Paths {
-		for _, depth := range d5Depths {
-			c.Experiments = append(c.Experiments, d5(n, depth))
-		}
-	}
-	return c
 }
 
 // judgeD5 fits calls = c * n^x * d^y to both variants.
 func judgeD5(ev *evidence) judgement {
 	var a, b []point
 	fewer := true
-	for _, n := range d5Paths {
-		for _, depth := range d5Depths {
-			e := d5(n, depth)
-			pa := point{float64(n), float64(depth), ev.calls(e.ID(), variantPathByPath, append(statCalls[:len(statCalls):len(statCalls)], mkdirCalls...)...)}
-			pb := point{float64(n), float64(depth), ev.metric(e.ID(), variantSorted, "path_calls_per_op").Median}
-			a, b = append(a, pa), append(b, pb)
-			fewer = fewer && pb.calls < pa.calls
-		}
+	for _, s := range d5Sizes {
+		id := idOf(d5(s))
+		pa := point{float64(s.n), float64(s.depth), ev.calls(id, variantPathByPath, slices.Concat(statCalls, mkdirCalls)...)}
+		pb := point{float64(s.n), float64(s.depth), ev.metric(id, variantSorted, "path_calls_per_op").Median}
+		a, b = append(a, pa), append(b, pb)
+		fewer = fewer && pb.calls < pa.calls
 	}
 	ga, gb := fitGrowth(a), fitGrowth(b)
-	largest := len(a) - 1
+	last := len(d5Sizes) - 1
+	largest := d5Sizes[last]
 	j := judgement{measured: fmt.Sprintf("A grows as %s, B as %s; %d paths of %d levels: A %.0f calls, B %.0f, %s the speed.", ga, gb,
-		d5Paths[len(d5Paths)-1], d5Depths[len(d5Depths)-1], a[largest].calls, b[largest].calls,
-		factor(ev.speedup(ev.last(), variantSorted)))}
+		largest.n, largest.depth, a[last].calls, b[last].calls, factor(ev.speedup(idOf(d5(largest)), variantSorted)))}
 	const note = " N is n*d, so the claimed O(N*d) of B would be the same as the claimed O(n*d^2) of A."
 	switch {
 	case max(ga.residual, gb.residual) > 0.2:
@@ -184,15 +182,9 @@ func judgeD5(ev *evidence) judgement {
 	case ga.d > 1.75:
 		j.verdict, j.why = DoesNotHold, "A's calls grow with the square of the depth, but B does not need fewer at every size."+note
 	case ga.d < 1.5:
-		j.verdict, j.why = DoesNotHold, "A's calls grow with the depth, not with its square: a level is looked at once and made once."+note
+		j.verdict, j.why = DoesNotHold, "A's calls grow with the depth, not with its square: a level is looked up once and made once."+note
 	default:
 		j.verdict, j.why = Depends, "on the depth: A's growth lies between the depth and its square."+note
 	}
 	return j
-}
-
-// last is the ID of D5's largest batch.
-func (ev *evidence) last() string {
-	e := d5(d5Paths[len(d5Paths)-1], d5Depths[len(d5Depths)-1])
-	return e.ID()
 }

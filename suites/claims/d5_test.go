@@ -35,3 +35,17 @@ func TestJudgeD5(t *testing.T) {
 		return n * d
 	}, linear(1)), CannotTest)
 }
+
+// checkD5 checks that all prefixes were made, and that the sorted batch asked for each once.
+func checkD5(t *testing.T, e *lab.Experiment, dir string, ops int64, b run.Block) {
+	t.Helper()
+	n, depth := suitetest.Int(t, e.Params["n"]), suitetest.Int(t, e.Params["depth"])
+	distinct := int64(len(suitetest.Prefixes(sharedPaths(n, depth))))
+	// A stat and a mkdir for each distinct prefix, and a stat that finds the root.
+	if got := b.Metrics["path_calls_per_op"]; b.Variant == variantSorted && got != float64(2*distinct+1) {
+		t.Errorf("%s: %v calls, want %d", e.ID(), got, 2*distinct+1)
+	}
+	if got := int64(len(suitetest.Tree(t, dir))) - 1; got != ops*(distinct+1) {
+		t.Errorf("%s %s made %d directories, want %d", e.ID(), b.Variant, got, ops*(distinct+1))
+	}
+}

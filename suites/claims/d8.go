@@ -11,10 +11,6 @@ import (
 
 func claimD8() Claim {
 	perms := []os.FileMode{0o700, 0o711, 0o750, 0o755, 0o777}
-	var list []lab.Experiment
-	for _, p := range perms {
-		list = append(list, d8(p))
-	}
 	return Claim{
 		ID: "D8",
 		Source: reportD.source("2.1, Key parameters",
@@ -22,7 +18,7 @@ func claimD8() Claim {
 		Statement:   "permission of the intermediate directories that os.MkdirAll makes",
 		Claimed:     "always 0755 whatever perm says",
 		Promise:     killText,
-		Experiments: list,
+		Experiments: experiments(d8, perms...),
 		judge:       func(ev *evidence) judgement { return judgeD8(ev, perms) },
 	}
 }
@@ -40,8 +36,8 @@ func d8(p os.FileMode) lab.Experiment {
 						return err
 					}
 				}
-				// What the umask takes away shows in a directory asked for with
-				// everything. Setting it would change the whole process.
+				// The mode of a directory made with 0777 shows the umask. To read it by
+				// umask(2) would change it for the whole process.
 				if err := os.Mkdir("umask", 0o777); err != nil {
 					return err
 				}
@@ -64,9 +60,8 @@ func judgeD8(ev *evidence, perms []os.FileMode) judgement {
 	var text string
 	always, asAsked, umask := true, true, os.FileMode(0)
 	for _, p := range perms {
-		e := d8(p)
 		mode := func(metric string) os.FileMode {
-			return os.FileMode(ev.metric(e.ID(), variantAll, metric).Median)
+			return os.FileMode(ev.metric(idOf(d8(p)), variantAll, metric).Median)
 		}
 		one, two := mode("mode_of_first_level"), mode("mode_of_second_level")
 		umask = 0o777 &^ mode("mode_of_0777")
@@ -79,7 +74,7 @@ func judgeD8(ev *evidence, perms []os.FileMode) judgement {
 	case always:
 		return judgement{text, Holds, "every intermediate directory has 0755"}
 	case asAsked:
-		return judgement{text, DoesNotHold, "intermediate directories get perm less the umask, like the last one; 0755 is what is left of 0777 under the usual umask of 0022"}
+		return judgement{text, DoesNotHold, "intermediate directories get perm less the umask, like the last one; 0755 is 0777 less the usual umask of 0022"}
 	}
 	return judgement{text, DoesNotHold, "intermediate directories are neither always 0755 nor always perm less the umask"}
 }

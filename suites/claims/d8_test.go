@@ -2,6 +2,7 @@ package claims
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"testing"
 
@@ -31,11 +32,19 @@ func TestJudgeD8(t *testing.T) {
 	expect(t, "something else", of(func(int) int { return 0o700 }), DoesNotHold)
 }
 
-func permOf(t *testing.T, e *lab.Experiment) int {
+// checkD8 checks the mode of the last directory.
+func checkD8(t *testing.T, e *lab.Experiment, dir string, _ int64, b run.Block) {
 	t.Helper()
-	n, err := strconv.ParseInt(e.Params["perm"], 8, 32)
+	perm, err := strconv.ParseInt(e.Params["perm"], 8, 32)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return int(n)
+	info, err := os.Stat(dir + "/a/b/c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	umask := 0o777 &^ int(b.Metrics["mode_of_0777"])
+	if got := int(info.Mode().Perm()); got|umask != int(perm)|umask {
+		t.Errorf("%s: the leaf has %04o", e.ID(), got)
+	}
 }

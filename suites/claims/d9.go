@@ -15,19 +15,19 @@ import (
 )
 
 // d9Lengths are the lengths of the operations that are timed, in nanoseconds.
-var d9Lengths = [...]int{20, 50, 100, 300, 1000}
+var d9Lengths = []int{20, 50, 100, 300, 1000}
 
 const variantTimed = "one operation, timed three ways"
 
-// Ways of timing, as they are named in metrics.
+// Ways of timing, by their names in metrics.
 const (
 	subtractThree    = "three_empty_rounds_subtracted"
 	subtractThousand = "thousand_empty_rounds_subtracted"
 	chainedReadings  = "chained_readings"
 )
 
-// chain does steps multiplications of which each needs the one before, so
-// that no processor can do two at once and its length is exactly linear.
+// chain does steps multiplications, each of which needs the one before. No processor can
+// do two at once, so its time is linear in steps.
 //
 //go:noinline
 func chain(x uint64, steps int) uint64 {
@@ -59,7 +59,7 @@ func newStopwatch(length time.Duration) *stopwatch {
 
 func (s *stopwatch) op() { s.x = chain(s.x, s.steps) }
 
-// row is the time of an operation over n in a row between two readings.
+// row returns the time of an operation, from n in a row between two readings.
 func (s *stopwatch) row(n int) float64 {
 	start := time.Now()
 	for range n {
@@ -68,7 +68,7 @@ func (s *stopwatch) row(n int) float64 {
 	return float64(time.Since(start)) / float64(n)
 }
 
-// emptyRound is a timing with nothing in it.
+// emptyRound times nothing.
 func (s *stopwatch) emptyRound() time.Duration {
 	start := time.Now()
 	return time.Since(start)
@@ -80,7 +80,7 @@ func (s *stopwatch) single() time.Duration {
 	return time.Since(start)
 }
 
-// empty is the mean of n empty rounds.
+// empty returns the mean of n empty rounds.
 func (s *stopwatch) empty(n int) float64 {
 	var sum time.Duration
 	for range n {
@@ -89,10 +89,9 @@ func (s *stopwatch) empty(n int) float64 {
 	return float64(sum) / float64(n)
 }
 
-// runTimed takes each operation of the block for a look at all three ways:
-// side by side they see the same clock frequency. The truth of a look is the
-// same operation in a row of 20 us and more, before and after, in which the
-// clock's cost is a thousandth.
+// runTimed times an operation in all three ways in each operation of the block: side by
+// side they have the same clock frequency. The true time comes from the same operation in
+// a row of 20 us or more, before and after, where the clock costs a thousandth.
 func runTimed(b *lab.B, length time.Duration) error {
 	s := newStopwatch(length)
 	three := s.empty(3)
@@ -143,8 +142,8 @@ func median(list []float64) float64 {
 func d9(length int) lab.Experiment {
 	return lab.Experiment{
 		Suite: "claims", Name: "D9", Params: run.Params{"ns": strconv.Itoa(length)},
-		Question: "How right are short timings, with the timer's cost subtracted and without?",
-		Op:       fmt.Sprintf("one look at an operation of about %d ns, timed three ways", length),
+		Question: "How accurate are short timings, with and without the timer's cost subtracted?",
+		Op:       fmt.Sprintf("an operation of about %d ns, timed three ways", length),
 		Ops:      500, Stateless: true,
 		Variants: []lab.Variant{{
 			Name: variantTimed, Promise: job.NothingWritten(), Baseline: true,
@@ -155,22 +154,19 @@ func d9(length int) lab.Experiment {
 }
 
 func claimD9() Claim {
-	c := Claim{
+	return Claim{
 		ID: "D9",
 		Source: reportD.source("4.1, Timer calibration",
 			"Subtracting the median of three empty readings of the timer makes short timings right."),
-		Statement: "a timer's own cost measured by three empty rounds and subtracted",
-		Claimed:   "makes short timings right",
-		Promise:   noneText,
-		judge:     judgeD9,
+		Statement:   "a timer's own cost measured by three empty rounds and subtracted",
+		Claimed:     "makes short timings right",
+		Promise:     noneText,
+		Experiments: experiments(d9, d9Lengths...),
+		judge:       judgeD9,
 	}
-	for _, length := range d9Lengths {
-		c.Experiments = append(c.Experiments, d9(length))
-	}
-	return c
 }
 
-// rightEnough is the share by which a timing may be off and still be right.
+// rightEnough is the largest error, as a share, of a timing that counts as right.
 const rightEnough = 0.05
 
 func judgeD9(ev *evidence) judgement {
@@ -178,24 +174,22 @@ func judgeD9(ev *evidence) judgement {
 	var answers []answer
 	var right []string
 	for _, length := range d9Lengths {
-		e := d9(length)
-		bias := func(way string) run.Estimate { return ev.metric(e.ID(), variantTimed, way+"_error") }
+		id := idOf(d9(length))
+		bias := func(way string) run.Estimate { return ev.metric(id, variantTimed, way+"_error") }
 		three := bias(subtractThree)
 		a := within(three, -rightEnough, rightEnough)
 		answers = append(answers, a)
 		if a == yes {
 			right = append(right, strconv.Itoa(length)+" ns")
 		}
-		percent := run.Estimate{Lo: 100 * three.Lo, Hi: 100 * three.Hi}
-		fmt.Fprintf(&text, "An operation of %.0f ns is off by %+.1f %% %s with three rounds subtracted (half of the readings lie %.0f %% apart), %+.1f %% with a thousand, %+.1f %% by chained readings. ",
-			ev.metric(e.ID(), variantTimed, "truth_ns").Median,
-			100*three.Median, interval(percent, "%+.1f"), 100*ev.metric(e.ID(), variantTimed, subtractThree+"_spread").Median,
+		fmt.Fprintf(&text, "The time of an operation of %.0f ns is off by %+.1f %% %s with three rounds subtracted (half of the readings lie %.0f %% apart), %+.1f %% with a thousand, %+.1f %% by chained readings. ",
+			ev.metric(id, variantTimed, "truth_ns").Median,
+			100*three.Median, interval(scaled(three, 100), "%+.1f"), 100*ev.metric(id, variantTimed, subtractThree+"_spread").Median,
 			100*bias(subtractThousand).Median, 100*bias(chainedReadings).Median)
 	}
 	on := "the length of the operation"
 	if len(right) > 0 {
 		on += ": right for " + strings.Join(right, ", ")
 	}
-	verdict, why := decide(fmt.Sprintf("The median reading was asked to be within %.0f %% of the truth, the same operation many times between two readings.", 100*rightEnough), on, answers...)
-	return judgement{strings.TrimSpace(text.String()), verdict, why}
+	return decide(text.String(), fmt.Sprintf("The median reading had to be within %.0f %% of the true time: that of the same operation many times between two readings.", 100*rightEnough), on, answers...)
 }

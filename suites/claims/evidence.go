@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,13 +10,12 @@ import (
 	"github.com/stele-go/stele/lab/stats"
 )
 
-// evidence is the results of one place. A method that is asked for a missing
-// result notes it and returns NaN, so that a rule needs no check at each step:
-// Judge overrules its verdict.
+// evidence has the results of one place. A method that is asked for a missing result
+// notes it and returns NaN. So a rule need not check each step: Judge overrules its verdict.
 type evidence struct {
 	place   run.Place
 	results map[string]*run.Result // by ID
-	missing []string               // what a rule asked for in vain
+	missing []string               // that a rule asked for
 }
 
 // miss notes a missing result, once.
@@ -65,23 +65,15 @@ func (ev *evidence) time(id, name string) run.Estimate {
 }
 
 func (ev *evidence) metric(id, name, metric string) run.Estimate {
-	v := ev.variant(id, name)
-	if v == nil {
-		return noEstimate
+	e, why := ev.known(id, name, metric)
+	if why != "" && ev.variant(id, name) != nil {
+		ev.miss("%s of %q in %s: %s", metric, name, id, why)
 	}
-	if e, ok := v.Metrics[metric]; ok {
-		return e
-	}
-	why := v.Missing[metric]
-	if why == "" {
-		why = "not reported"
-	}
-	ev.miss("%s of %q in %s: %s", metric, name, id, why)
-	return noEstimate
+	return e
 }
 
-// known is metric for figures that not every machine has: it returns why a figure
-// is missing instead of noting it.
+// known is metric for a figure that not every machine has: if it is missing, known
+// returns the reason and does not note it.
 func (ev *evidence) known(id, name, metric string) (e run.Estimate, why string) {
 	v := ev.variant(id, name)
 	if v == nil {
@@ -90,13 +82,10 @@ func (ev *evidence) known(id, name, metric string) (e run.Estimate, why string) 
 	if e, ok := v.Metrics[metric]; ok {
 		return e, ""
 	}
-	if why := v.Missing[metric]; why != "" {
-		return noEstimate, why
-	}
-	return noEstimate, "not reported"
+	return noEstimate, cmp.Or(v.Missing[metric], "not reported")
 }
 
-// speedup returns how many times faster a variant is than its baseline.
+// speedup returns how many times as fast as its baseline a variant is.
 func (ev *evidence) speedup(id, name string) run.Estimate {
 	if ev.variant(id, name) == nil {
 		return noEstimate
@@ -110,16 +99,14 @@ func (ev *evidence) speedup(id, name string) run.Estimate {
 	return noEstimate
 }
 
-// times returns how many times faster one variant is than another with a different
-// promise, which the lab does not compare with it. The two ran in the same rounds,
-// but are not paired: the interval is the widest that theirs allow.
+// times returns how many times as fast as another a variant is that has a different
+// promise, so that the lab does not compare the two. They ran in the same rounds but are
+// not paired: the interval is the widest that theirs allow.
 func (ev *evidence) times(id, slow, fast string) run.Estimate {
 	return quotient(ev.time(id, slow), ev.time(id, fast))
 }
 
-// timesAcross returns how many times faster a variant of one experiment is than one
-// of another. They ran in different rounds: the interval is the widest that theirs
-// allow.
+// timesAcross is times for variants of two experiments.
 func (ev *evidence) timesAcross(slowID, slow, fastID, fast string) run.Estimate {
 	return quotient(ev.time(slowID, slow), ev.time(fastID, fast))
 }
@@ -131,11 +118,7 @@ func (ev *evidence) calls(id, name string, calls ...string) float64 {
 		return math.NaN()
 	}
 	if v.Syscalls == nil {
-		why := v.Missing["syscalls"]
-		if why == "" {
-			why = "they were not counted"
-		}
-		ev.miss("system calls: %s", why)
+		ev.miss("system calls: %s", cmp.Or(v.Missing["syscalls"], "they were not counted"))
 		return math.NaN()
 	}
 	sum := 0.0
@@ -145,15 +128,15 @@ func (ev *evidence) calls(id, name string, calls ...string) float64 {
 	return sum
 }
 
-// System calls that look a path up and that make a directory, under their names on
-// different processors.
+// System calls that look a path up and that make a directory, by their names on
+// different architectures.
 var (
 	statCalls  = []string{"stat", "lstat", "newfstatat", "statx"}
 	mkdirCalls = []string{"mkdir", "mkdirat"}
 )
 
-// tail returns the median of the blocks' 99th percentiles, or why there is none. It
-// has an interval, unlike the percentile of all operations together.
+// tail returns the median of the blocks' 99th percentiles, or the reason why it is
+// missing. Unlike the percentile of all operations together it has an interval.
 func (ev *evidence) tail(id, name string) (e run.Estimate, why string) {
 	if ev.variant(id, name) == nil {
 		return noEstimate, "not measured"
@@ -171,8 +154,13 @@ func (ev *evidence) tail(id, name string) (e run.Estimate, why string) {
 	if len(of) == 0 {
 		return noEstimate, "not measured"
 	}
-	m := stats.Median(of, 0.95)
-	return run.Estimate{Median: m.Value, Lo: m.Lo, Hi: m.Hi, Confidence: m.Confidence, N: m.N}, ""
+	return medianOf(of), ""
+}
+
+// medianOf returns the median of x with its interval.
+func medianOf(x []float64) run.Estimate {
+	e := stats.Median(x, 0.95)
+	return run.Estimate{Median: e.Value, Lo: e.Lo, Hi: e.Hi, Confidence: e.Confidence, N: e.N}
 }
 
 // failed returns why an experiment has no figures, or "" if it has.
@@ -189,23 +177,10 @@ func (ev *evidence) failed(id string) string {
 	return ""
 }
 
-// opsOf returns the number of operations of the first timed block, or 0 if there is
-// none.
-func opsOf(r *run.Result) int64 {
-	if r != nil {
-		for i := range r.Blocks {
-			if r.Blocks[i].Role == run.RoleTimed {
-				return r.Blocks[i].Ops
-			}
-		}
-	}
-	return 0
-}
-
-// opsOfVariant returns the number of operations of a variant's first timed block, or 0
-// if there is none. Variants of a stateless experiment differ in it.
-func opsOfVariant(r *run.Result, variant string) int64 {
-	if r != nil {
+// ops returns the number of operations of a variant's first timed block, or 0 if it has
+// no such block.
+func (ev *evidence) ops(id, variant string) int64 {
+	if r := ev.results[id]; r != nil {
 		for i := range r.Blocks {
 			if b := &r.Blocks[i]; b.Role == run.RoleTimed && b.Variant == variant {
 				return b.Ops
@@ -215,7 +190,15 @@ func opsOfVariant(r *run.Result, variant string) int64 {
 	return 0
 }
 
-// p99 returns the 99th percentile in nanoseconds, or why there is none.
+// fewerOps says so if a variant's blocks had fewer operations than were published.
+func (ev *evidence) fewerOps(id, variant string) string {
+	if ops := ev.ops(id, variant); ops > 0 && ops < publishedOps {
+		return fmt.Sprintf(" Measured with %d operations a block, not %d.", ops, publishedOps)
+	}
+	return ""
+}
+
+// p99 returns the 99th percentile in nanoseconds, or the reason why it is missing.
 func p99(v *run.VariantResult) (ns float64, why string) {
 	if v != nil {
 		for _, p := range v.Latency {

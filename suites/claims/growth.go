@@ -5,16 +5,17 @@ import (
 	"math"
 )
 
+// A point is the number of system calls of a batch of n paths of depth d.
 type point struct{ n, d, calls float64 }
 
-// growth is calls = c * n^growth.n * d^growth.d; residual is the largest
+// A growth is the law calls = c * n^growth.n * d^growth.d. residual is the largest
 // relative distance of a point from it.
 type growth struct{ n, d, residual float64 }
 
 func (g growth) String() string { return fmt.Sprintf("n^%.2f d^%.2f", g.n, g.d) }
 
-// fitGrowth takes least squares of the logarithms. The points are a complete
-// grid, on which n and d are uncorrelated, so that each slope is found alone.
+// fitGrowth fits the law by least squares of the logarithms. The points must be a
+// complete grid, on which n and d are uncorrelated: each slope is found by itself.
 func fitGrowth(points []point) growth {
 	var mn, md, mc float64
 	k := float64(len(points))

@@ -14,36 +14,37 @@ import (
 
 const h2Append = "append + fsync"
 
-// h2Appends is how many appends a block does: enough for a p99 of its own,
-// and few enough for a disk that turns.
+// h2Appends is how many appends a block does: enough for a p99 of its own, few enough for
+// a spinning disk.
 const h2Appends = 500
 
-// The kinds of device that H2 speaks of, and the p99 claimed for each.
+// The kinds of device in H2.
 const (
 	kindNVMe = "NVMe"
 	kindSATA = "SATA SSD"
 	kindDisk = "disk"
 )
 
+// h2Claimed has the claimed p99 of each kind.
 var h2Claimed = []struct {
 	kind string
 	p99  float64 // nanoseconds
 }{{kindNVMe, 137e3}, {kindSATA, 486e3}, {kindDisk, 14.9e6}}
 
-// deviceKind tells which kind of device a folder is on, or why that is not
-// known: what a virtual disk says of itself is what the hypervisor was told.
+// deviceKind returns the kind of device a directory is on, or why it is unknown. A virtual
+// disk cannot be trusted: it reports what the hypervisor was configured to say.
 func deviceKind(e run.Environment) (kind, why string) {
 	name := strings.TrimPrefix(e.Device, "/dev/")
 	switch {
 	case name == "":
-		return "", "there is no device under it"
+		return "", "it has no device"
 	case e.Backing != "":
 		return "", fmt.Sprintf("%s is a file on %s", name, e.BackingFS)
 	case len(e.Members) > 0:
 		return "", fmt.Sprintf("%s is made of %s", name, strings.Join(e.Members, ", "))
 	case e.Virtual != "" && !strings.HasPrefix(e.Virtual, "container"):
 		machine, _, _ := strings.Cut(e.Virtual, ", container")
-		return "", fmt.Sprintf("%s is a disk of a %s, which does not tell what is under it", name, machine)
+		return "", fmt.Sprintf("%s is a disk of a %s, which hides the device below", name, machine)
 	case strings.HasPrefix(name, "nvme"):
 		return kindNVMe, ""
 	case strings.HasPrefix(name, "sd") && e.Rotational == "no":
@@ -51,7 +52,7 @@ func deviceKind(e run.Environment) (kind, why string) {
 	case strings.HasPrefix(name, "sd") && e.Rotational == "yes":
 		return kindDisk, ""
 	}
-	return "", fmt.Sprintf("%s is of no kind that is known here", name)
+	return "", fmt.Sprintf("the kind of %s is unknown", name)
 }
 
 func claimH2() Claim {
@@ -90,8 +91,7 @@ func claimH2() Claim {
 	}
 }
 
-// judgeH2 compares kinds of device with each other, since the times belong to
-// other machines.
+// judgeH2 compares kinds of device with each other: the times belong to other machines.
 func judgeH2(all []*evidence, id string) judgement {
 	var text strings.Builder
 	measured := map[string]run.Estimate{}
@@ -123,18 +123,17 @@ func judgeH2(all []*evidence, id string) judgement {
 			if other, ok := measured[d.kind]; ok {
 				ratio, claimed := quotient(other, p99), d.p99/c.p99
 				fmt.Fprintf(&text, "%s takes %s of %s (claimed %.1fx). ", d.kind, factor(ratio), c.kind, claimed)
-				answers = append(answers, within(ratio, claimed*0.75, claimed*1.25))
+				answers = append(answers, near(ratio, claimed))
 			}
 		}
 	}
 	if len(answers) == 0 {
 		return judgement{strings.TrimSpace(text.String()), CannotTest,
-			"the claim compares kinds of device, and at least two are needed; missing is a folder on " + strings.Join(missing, ", ")}
+			"the claim compares kinds of device and needs two or more; missing: a directory on " + strings.Join(missing, ", ")}
 	}
-	why := fmt.Sprintf("Kinds were asked to be as far apart as claimed, to within 25 %%. A p99 is that of a block of %d appends. A disk sd* is taken for one on SATA, and for an SSD when it does not rotate.", h2Appends)
+	why := fmt.Sprintf("Kinds had to be as far apart as claimed, to within 25 %%. A p99 is that of a block of %d appends. A disk sd* counts as one on SATA, and as an SSD if it does not rotate.", h2Appends)
 	if len(missing) > 0 {
 		why += " Not here: " + strings.Join(missing, ", ") + "."
 	}
-	verdict, why := decide(why, "which kinds are compared", answers...)
-	return judgement{strings.TrimSpace(text.String()), verdict, why}
+	return decide(text.String(), why, "which kinds are compared", answers...)
 }

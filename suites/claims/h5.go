@@ -20,18 +20,15 @@ const (
 	h5Batched = "one fsync at 64 KiB"
 )
 
-// The pieces of H5, and what is made durable in one operation. The file that
-// is written over has h5File bytes.
 const (
-	h5Piece = 4 << 10
-	h5Batch = 64 << 10
-	h5File  = 16 << 20
+	h5Piece = 4 << 10  // of a write
+	h5Batch = 64 << 10 // made durable in one operation
+	h5File  = 16 << 20 // the file that is overwritten
 )
 
-// h5 writes 64 KiB durably, in pieces of 4 KiB, so that all three ways promise
-// the same at the end of an operation. overwrite: into a file that has its
-// size and its blocks already, so that only O_SYNC has metadata to write (the
-// times; open(2), NOTES on synchronized I/O).
+// h5 writes 64 KiB durably in pieces of 4 KiB: all three ways promise the same at the end of
+// an operation. overwrite: into a file that has its size and its blocks already, so that
+// only O_SYNC has metadata to write: the times (open(2), NOTES on synchronized I/O).
 func h5(overwrite bool) lab.Experiment {
 	variant := func(name, doc string, flags int, fsync bool) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: powerTorn, Run: inDir(func(b *lab.B) error {
@@ -59,20 +56,18 @@ func h5(overwrite bool) lab.Experiment {
 			return errors.Join(err, f.Close())
 		})}
 	}
-	// In the middle of the claimed order, so that both of its steps are paired
-	// comparisons.
-	dsync := variant(h5ODSync, "each write returns when the data, and the metadata needed to read it, are durable", fileop.DataSync, false)
-	dsync.Baseline = true
 	e := lab.Experiment{
 		Suite: "claims", Name: "H5-append", Question: "Which way of making many small writes durable is fastest?",
-		Op: "64 KiB in pieces of 4 KiB at the end of a file, durable in the end", MaxOps: 2_000,
-		Variants: []lab.Variant{dsync,
+		Op: "64 KiB in pieces of 4 KiB at the end of a file, then durable", MaxOps: 2_000,
+		// The middle of the claimed order is the baseline: both of its steps are paired comparisons.
+		Variants: firstIsBaseline(
+			variant(h5ODSync, "each write returns when the data, and the metadata needed to read it, are durable", fileop.DataSync, false),
 			variant(h5OSync, "each write returns when data and all metadata are durable", os.O_SYNC, false),
-			variant(h5Batched, "plain writes, and one fsync for the 16 of them", 0, true)},
+			variant(h5Batched, "plain writes, and one fsync for all 16", 0, true)),
 	}
 	if overwrite {
 		e.Name = "H5-overwrite"
-		e.Op = "64 KiB in pieces of 4 KiB over what is there, durable in the end"
+		e.Op = "64 KiB in pieces of 4 KiB over old data, then durable"
 	}
 	return e
 }
@@ -97,20 +92,20 @@ func claimH5() Claim {
 			"O_DSYNC costs less than O_SYNC but does not keep the file size at once, and writes of 4 KB with an fsync at 64 KB suit high throughput."),
 		Statement:   "O_SYNC each write; O_DSYNC each write; 4 KiB pieces with one fsync at 64 KiB",
 		Claimed:     "latency falls in that order, throughput of the last is best",
-		Promise:     "power, torn, all variants: 64 KiB survive a power cut at the end of an operation; with one fsync none of them before",
+		Promise:     "power, torn, all variants: 64 KiB survive a power cut at the end of an operation; with one fsync, none of it before",
 		Experiments: []lab.Experiment{grow, over},
 		Needs:       onDisk,
 		judge:       func(ev *evidence) judgement { return judgeH5(ev, grow.ID(), over.ID()) },
 	}
 }
 
-// differs is the least ratio of two figures that counts as a difference.
+// differs is the least ratio that counts as a difference.
 const differs = 1.05
 
 func judgeH5(ev *evidence, grow, over string) judgement {
 	var answers []answer
 	text := ""
-	for _, c := range []struct{ what, id string }{{"At the end of a file", grow}, {"Over what is there", over}} {
+	for _, c := range []struct{ what, id string }{{"At the end of a file", grow}, {"Over old data", over}} {
 		osync, dsync, batched := ev.time(c.id, h5OSync), ev.time(c.id, h5ODSync), ev.time(c.id, h5Batched)
 		first, second := inverse(ev.speedup(c.id, h5OSync)), ev.speedup(c.id, h5Batched)
 		answers = append(answers, atLeast(first, differs), atLeast(second, differs))
@@ -120,7 +115,6 @@ func judgeH5(ev *evidence, grow, over string) judgement {
 			nanos(scaled(osync, 1./pieces)), nanos(scaled(dsync, 1./pieces)), factor(first),
 			pieces, nanos(scaled(batched, 1./pieces)), factor(second), rate(osync), rate(dsync), rate(batched))
 	}
-	why := fmt.Sprintf("Each way was asked to be at least %.2fx as fast as the one before; latency is that of 64 KiB made durable, over its pieces, and throughput its inverse. With one fsync a piece by itself is durable only at the end of its 64 KiB.", differs)
-	verdict, why := decide(why, "whether the file grows, and which of the ways are compared", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
+	why := fmt.Sprintf("Each way had to be at least %.2fx as fast as the one before. Latency is the time to make 64 KiB durable, divided by its pieces, and throughput its inverse. With one fsync a piece is durable only at the end of its 64 KiB.", differs)
+	return decide(text, why, "whether the file grows, and which ways are compared", answers...)
 }

@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,26 +10,24 @@ import (
 
 // Each variant of H does its job, with few operations.
 func TestHeaderClaimsRun(t *testing.T) {
-	runClaims(t, Headers(), 3, func(t *testing.T, e *lab.Experiment, dir string, _ run.Block) {
-		name, want := "", int64(0)
-		switch e.Name {
-		case "H1-fresh", "H1-fresh-fsync":
-			name, want = "f2", headerLen
-		case "H1-grow", "H1-grow-fsync":
-			name, want = "f0", 3*headerLen
-		case "H2":
-			name, want = "log", 3*64
-		case "H5-append":
-			name, want = "data", 3*h5Batch
-		case "H5-overwrite":
-			name, want = "data", h5File
-		case "H7-commit", "H7-each":
-			name, want = "log", 3*headerLen
-		default:
-			return
-		}
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() != want {
-			t.Errorf("%s: %s should have %d bytes: %v, %v", e.ID(), name, want, info, err)
+	const ops = 3
+	wrote := map[string]struct {
+		name string
+		size int64
+	}{
+		"H1-fresh":       {"f2", headerLen},
+		"H1-fresh-fsync": {"f2", headerLen},
+		"H1-grow":        {"f0", ops * headerLen},
+		"H1-grow-fsync":  {"f0", ops * headerLen},
+		"H2":             {"log", ops * 64},
+		"H5-append":      {"data", ops * h5Batch},
+		"H5-overwrite":   {"data", h5File},
+		"H7-commit":      {"log", ops * headerLen},
+		"H7-each":        {"log", ops * headerLen},
+	}
+	runClaims(t, Headers(), ops, func(t *testing.T, e *lab.Experiment, dir string, _ run.Block) {
+		if file, ok := wrote[e.Name]; ok {
+			wantSize(t, filepath.Join(dir, file.name), file.size)
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package claims
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -12,23 +14,22 @@ import (
 	"github.com/stele-go/stele/suites/logs"
 )
 
-// The load of L1, which the report does not tell: clients that each send one
-// request after the other, a line to keep, or every so many requests a word to
-// find among all lines. So many are there at the beginning.
+// The load of L1, which the report does not describe: each client sends one request after
+// the other, a line to keep or, now and then, a word to find among all lines.
 const (
 	l1Clients = 64
-	l1Lines   = 20_000
+	l1Lines   = 20_000 // at the beginning
 	l1Batch   = 100
 )
 
-// l1Every is how many requests there are to a query, and l1Queries how many
-// queries each client sends then.
+// l1Every is how many requests there are for each query, and l1Queries how many queries
+// each client then sends.
 var (
-	l1Every   = [...]int{25, 250}
+	l1Every   = []int{25, 250}
 	l1Queries = map[int]int64{25: 2, 250: 1}
 )
 
-// l1Pairs are before and after, of each level.
+// l1Pairs has before and after at each level.
 var l1Pairs = [...]struct {
 	level         durability.Level
 	before, after string
@@ -40,8 +41,8 @@ var l1Pairs = [...]struct {
 func l1(every int) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "claims", Name: "L1", Params: run.Params{"every": strconv.Itoa(every)},
-		Question: "Does the whole engine answer more requests, and sooner, than a locked writer and a scan?",
-		Op: fmt.Sprintf("a request of one of %d clients: a line to keep or, every %d, a word to find in %d lines and those that came since",
+		Question: "Does the whole engine serve more requests, and sooner, than a locked writer and a scan?",
+		Op: fmt.Sprintf("a request of one of %d clients: a line to keep or, every %d, a word to find in %d lines and those added since",
 			l1Clients, every, l1Lines),
 		Ops: l1Clients * int64(every) * l1Queries[every], MaxRounds: 8,
 	}
@@ -75,11 +76,7 @@ func runL1(b *lab.B, w logs.Way, every int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := k.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = errors.Join(err, k.Close()) }()
 	labels := source.Labels()
 	for range l1Lines / l1Batch {
 		if err := k.Append(logs.LinesOf(source, labels, l1Batch)); err != nil {
@@ -91,8 +88,7 @@ func runL1(b *lab.B, w logs.Way, every int) (err error) {
 			return err
 		}
 	}
-	// What each client sends is made before: lines that go on where those end,
-	// again and again.
+	// Each client's lines are made before: those that follow, again and again.
 	own := make([]logstore.Batch, l1Clients)
 	for i := range own {
 		own[i] = logs.LinesOf(source, labels, l1Batch)
@@ -103,7 +99,7 @@ func runL1(b *lab.B, w logs.Way, every int) (err error) {
 			if (i+w.ID*7)%every == every/2 { // not all clients at once
 				word := logs.RareWord(w.ID + i)
 				if n, err := k.Find(word); err != nil || n != logs.RareEach {
-					return fmt.Errorf("%d lines with %s are found of %d, %v", n, word, logs.RareEach, err)
+					return fmt.Errorf("found %d lines with %s: %v; want %d", n, word, err, logs.RareEach)
 				}
 				continue
 			}
@@ -117,29 +113,24 @@ func runL1(b *lab.B, w logs.Way, every int) (err error) {
 }
 
 func claimL1() Claim {
-	c := Claim{
+	return Claim{
 		ID: "L1",
 		Source: reportL.source("title; ch. 5, Key figures",
 			"Seven changes raise a log system from 8,000 to 42,000 requests/s and lower its p99 from 142 to 9 ms."),
-		Statement: "the whole system before and after seven changes, requests a second and p99",
-		Claimed:   "8k to 42k; 142 to 9 ms",
-		Promise:   "kill, prefix, and power, prefix: before and after are compared at each",
-		judge:     judgeL1,
+		Statement:   "the whole system before and after seven changes, requests a second and p99",
+		Claimed:     "8k to 42k; 142 to 9 ms",
+		Promise:     "kill, prefix, and power, prefix: before and after are compared at each",
+		Experiments: experiments(l1, l1Every...),
+		judge:       judgeL1,
 	}
-	for _, every := range l1Every {
-		c.Experiments = append(c.Experiments, l1(every))
-	}
-	return c
 }
 
-// judgeL1 asks for the claimed ratios.
 func judgeL1(ev *evidence) judgement {
 	const rate, tail = 42. / 8, 142. / 9
 	var answers []answer
 	text := ""
 	for _, every := range l1Every {
-		e := l1(every)
-		id := e.ID()
+		id := idOf(l1(every))
 		for _, p := range l1Pairs {
 			faster := ev.speedup(id, p.after)
 			answers = append(answers, claimedFactor(faster, rate))
@@ -148,9 +139,7 @@ func judgeL1(ev *evidence) judgement {
 				every, p.level, perSecond(p.before), perSecond(p.after), factor(faster))
 			before, why := ev.tail(id, p.before)
 			after, whyAfter := ev.tail(id, p.after)
-			if why == "" {
-				why = whyAfter
-			}
+			why = cmp.Or(why, whyAfter)
 			shorter := quotient(before, after)
 			answers = append(answers, claimedFactor(shorter, tail))
 			if why != "" {
@@ -160,8 +149,7 @@ func judgeL1(ev *evidence) judgement {
 			text += fmt.Sprintf("p99 %s to %s, %s as short. ", lasting(before), lasting(after), factor(shorter))
 		}
 	}
-	why := fmt.Sprintf("Asked for: at least %s as many requests a second, and a p99 (the median of the blocks') %.1f times as short (the claims less %.0f %%). The report tells neither its load nor what its figures survive, so two shares of queries are asked, and both levels. Before is a gob record for each line under one lock and a scan of all of them for each query; what a scan takes grows with what is kept, here %d lines, and the ratios with it.",
+	why := fmt.Sprintf("There had to be at least %s as many requests a second, with a p99 (the median of the blocks') %.1f times as short (the claims less %.0f %%). The report gives neither its load nor the promise of its figures, so there are two shares of queries, and both levels. Before is a gob record for each line under one lock and a scan of all of them for each query. A scan takes longer the more lines there are, here %d, and the ratios grow with it.",
 		asked(rate), tail*(1-slack), 100*slack, l1Lines)
-	verdict, why := decide(why, "how many queries there are, what an acknowledgement survives, and whether it is the rate or the p99", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
+	return decide(text, why, "the share of queries, the durability of an acknowledgement, and on rate or p99", answers...)
 }

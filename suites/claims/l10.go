@@ -17,14 +17,14 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// The variants of L10 that are not ways of suite wal too.
+// The variants of L10 that suite wal does not have.
 const (
 	l10Coded = "three levels, acknowledged in memory"
 	l10Meant = "three levels, acknowledged when durable"
 )
 
-// l10Appenders append at once.
-var l10Appenders = [...]int{1, 64}
+// l10Appenders are how many appenders there are.
+var l10Appenders = []int{1, 64}
 
 // l10 appends records of 1 KiB.
 func l10(appenders int) lab.Experiment {
@@ -39,12 +39,13 @@ func l10(appenders int) lab.Experiment {
 		group,
 		threeLevelWay(l10Meant, "A as meant: Append returns when the record is synced", durability.Power),
 		wals.Stele(wals.WayAppend, "group commit of package wal", wal.Options{}),
-		threeLevelWay(l10Coded, "A as coded: Append returns when the record is in the ring in memory", durability.None),
+		threeLevelWay(l10Coded, "A as coded: Append returns when the record is in the ring, in memory", durability.None),
 	}
 	return j.Build()
 }
 
-// threeLevelWay is A.
+// threeLevelWay is A, which acknowledges a record when it is durable or, at level None, when
+// it is in memory.
 func threeLevelWay(name, doc string, level durability.Level) wals.Way {
 	return wals.Way{
 		Name: name, Doc: doc, Promise: job.Promise(level, durability.Prefix),
@@ -63,71 +64,64 @@ func threeLevelWay(name, doc string, level durability.Level) wals.Way {
 }
 
 func claimL10() Claim {
-	c := Claim{
+	return Claim{
 		ID: "L10",
 		Source: reportL.source("3.3",
 			"Three buffer levels (a ring of 64 KB, pages of 4 KB, a queue of fsyncs) join throughput with durability."),
-		Statement: "three buffer levels: 64 KiB ring in memory, ring of 4 KiB pages, sync queue that goes when at least 3 pages are full and the first is empty or after 5 ms, 8 at most (A), against plain group commit (B)",
-		Claimed:   "A joins throughput with durability",
-		Promise:   "power, prefix by B and by A as meant; none by A as coded, where a record is acknowledged in memory, and compared all the same, because the claim is that it is durable",
-		judge:     judgeL10,
+		Statement:   "three buffer levels: 64 KiB ring in memory, ring of 4 KiB pages, sync queue that goes when at least 3 pages are full and the first is empty or after 5 ms, 8 at most (A), against plain group commit (B)",
+		Claimed:     "A joins throughput with durability",
+		Promise:     "power, prefix by B and by A as meant; none by A as coded, where a record is acknowledged in memory, and compared all the same, because the claim is that it is durable",
+		Experiments: experiments(l10, l10Appenders...),
+		judge:       judgeL10,
 	}
-	for _, n := range l10Appenders {
-		c.Experiments = append(c.Experiments, l10(n))
-	}
-	return c
 }
 
-// judgeL10 asks A, where what it has acknowledged is durable, to be as fast as
-// B: else it has joined nothing.
+// judgeL10 requires A to be as fast as B where A acknowledges only durable records.
 func judgeL10(ev *evidence) judgement {
 	var answers []answer
 	text := ""
 	for _, n := range l10Appenders {
-		e := l10(n)
-		id := e.ID()
+		id := idOf(l10(n))
 		meant := ev.speedup(id, l10Meant)
 		answers = append(answers, claimedFactor(meant, 1))
 		text += fmt.Sprintf("%s: group commit %s a record, three levels %s, %s as fast; acknowledged in memory %s, %s as fast; package wal %s. ",
 			units.Count(n, "appender"), nanos(ev.time(id, wals.WayGroup)), nanos(ev.time(id, l10Meant)), factor(meant),
 			nanos(ev.time(id, l10Coded)), factor(ev.times(id, wals.WayGroup, l10Coded)), nanos(ev.time(id, wals.WayAppend)))
 	}
-	why := fmt.Sprintf("Three levels that acknowledge a record when it is durable were asked to be at least %.1fx as fast as group commit (the claim less %.0f %%). That they are fast when they acknowledge it in memory is no durability: what is in the ring is gone with the process, and what is in the pages with the power.",
+	why := fmt.Sprintf("Three levels that acknowledge a record when it is durable had to be at least %.1fx as fast as group commit (the claim less %.0f %%). Speed with records acknowledged in memory is no durability: a crash of the process or of the machine loses the ring and the pages.",
 		1-slack, 100*slack)
-	verdict, why := decide(why, "how many append at once", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
+	return decide(text, why, "the number of appenders", answers...)
 }
 
-// The sizes of L10, as published; that the ring of pages has 16 is not said
-// there: so eight can be filled while eight are being synced.
+// The sizes of L10, as published except for l10Pages: with 16, eight pages can be filled
+// while eight are synced.
 const (
 	l10Ring    = 64 << 10
 	l10Page    = 4 << 10
 	l10Pages   = 16
-	l10Full    = 3 // so many full pages go, if there is nothing in the ring
-	l10Most    = 8 // so many go in any case, and no more at once
+	l10Full    = 3 // full pages that are synced if the ring is empty
+	l10Most    = 8 // full pages that are synced in any case, and the most at once
 	l10Timeout = 5 * time.Millisecond
 )
 
-// threeLevels is a log with three levels of buffers. Records go into a ring in
-// memory, one goroutine moves their bytes from there into pages, and another
-// one writes and syncs pages. All offsets are those of the file; synced <=
-// moved <= added.
+// threeLevels is a log with three levels of buffers. Records go into a ring in memory, one
+// goroutine moves their bytes from there into pages, and another one writes and syncs pages.
+// All offsets are in the file; synced <= moved <= added.
 type threeLevels struct {
 	f  *os.File
 	mu sync.Mutex
-	// ringed: bytes came to the ring, or it was closed; moves: to the pages;
-	// syncs: out of them.
+	// ringed: bytes were added to the ring, or the log was closed; moves: bytes were moved
+	// to the pages; syncs: pages were synced.
 	ringed, moves, syncs sync.Cond
 
-	ring  [l10Ring]byte // of it, the bytes from moved to added are in use
+	ring  [l10Ring]byte // the bytes from moved to added are in use
 	pages [l10Pages * l10Page]byte
 	frame []byte
 
 	added, moved, synced int64
-	waits                time.Time // since when the byte at synced is in the pages; zero: there is none
+	waits                time.Time // when the byte at synced came to the pages; zero if they are empty
 	closed               bool
-	err                  error // the first: nothing is synced any more
+	err                  error // the first; after it nothing is synced
 	ended                sync.WaitGroup
 }
 
@@ -139,10 +133,10 @@ func newThreeLevels(f *os.File) *threeLevels {
 	return t
 }
 
-// append puts a record into the ring, and waits until it is durable if wanted.
+// append adds a record to the ring. If durable, it waits until the record is synced.
 func (t *threeLevels) append(rec []byte, durable bool) error {
 	if wals.FrameHead+len(rec) > l10Ring {
-		return fmt.Errorf("a record of %d bytes does not go into a ring of %d", len(rec), l10Ring)
+		return fmt.Errorf("append a record: %d bytes; want %d or less", len(rec), l10Ring-wals.FrameHead)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +157,7 @@ func (t *threeLevels) append(rec []byte, durable bool) error {
 	return t.err
 }
 
-// putRing copies b into ring, where the byte at off of a stream belongs.
+// putRing copies b into ring, to the place of offset off of the stream.
 func putRing(ring []byte, off int64, b []byte) {
 	for len(b) > 0 {
 		n := copy(ring[off%int64(len(ring)):], b)
@@ -176,12 +170,12 @@ func (t *threeLevels) mover() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for {
-		room := t.synced/l10Page*l10Page + l10Pages*l10Page - t.moved
-		switch n := min(t.added-t.moved, room); {
+		free := t.synced/l10Page*l10Page + l10Pages*l10Page - t.moved
+		switch n := min(t.added-t.moved, free); {
 		case t.err != nil || t.closed && t.added == t.moved:
 			t.moves.Broadcast()
 			return
-		case n == 0 && room == 0:
+		case n == 0 && free == 0:
 			t.syncs.Wait()
 		case n == 0:
 			t.ringed.Wait()
@@ -199,14 +193,14 @@ func (t *threeLevels) mover() {
 	}
 }
 
-// wake has the syncer look at the clock.
+// wake makes the syncer check the time.
 func (t *threeLevels) wake() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.moves.Broadcast()
 }
 
-// due is up to where the pages are to be synced now.
+// due returns the offset up to which the pages must be synced now.
 func (t *threeLevels) due() int64 {
 	first, full := t.synced/l10Page, t.moved/l10Page
 	most := (first + l10Most) * l10Page
@@ -221,7 +215,7 @@ func (t *threeLevels) due() int64 {
 	return t.synced
 }
 
-// syncer writes and syncs what is due.
+// syncer writes and syncs the pages that are due.
 func (t *threeLevels) syncer() {
 	var buf []byte
 	t.mu.Lock()
@@ -261,7 +255,7 @@ func (t *threeLevels) syncer() {
 	t.moves.Broadcast()
 }
 
-// close syncs all that was added.
+// close syncs all records.
 func (t *threeLevels) close() error {
 	t.mu.Lock()
 	t.closed = true

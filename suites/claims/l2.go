@@ -15,7 +15,6 @@ import (
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/mpsc"
 	"github.com/stele-go/stele/suites/headers"
-	"github.com/stele-go/stele/suites/job"
 )
 
 // The variants of L2.
@@ -25,27 +24,26 @@ const (
 	l2Ring       = "ring, buffer"
 )
 
-// The ring of L2, and how many records one drain takes at most.
 const (
-	l2RingSize = 32 << 10
-	l2Batch    = 64
+	l2RingSize = 32 << 10 // lines
+	l2Batch    = 64       // lines of one drain, at most
 	l2Line     = headerLen
 )
 
-// l2Goroutines contend.
-var l2Goroutines = [...]int{4, 64}
+// l2Goroutines are how many goroutines contend.
+var l2Goroutines = []int{4, 64}
 
-// An l2Sink is where lines go.
+// An l2Sink takes lines for a file.
 type l2Sink interface {
 	log(line *[l2Line]byte) error
-	// close returns once all that was logged is in the file.
+	// close returns once all lines are in the file.
 	close() error
 }
 
 // lockedSink writes under a lock.
 type lockedSink struct {
 	mu sync.Mutex
-	w  *bufio.Writer // nil: each line by itself
+	w  *bufio.Writer // nil: each line is a write(2)
 	f  *os.File
 }
 
@@ -92,7 +90,7 @@ func (s *ringSink) drain(w *bufio.Writer) error {
 		}
 		for i := range batch[:n] {
 			if _, err := w.Write(batch[i][:]); err != nil && failed == nil {
-				failed = err // and on, so that nobody waits for ever
+				failed = err // go on, so that no goroutine waits for ever
 			}
 		}
 	}
@@ -105,11 +103,10 @@ func (s *ringSink) close() error {
 	return <-s.done
 }
 
-// l2 logs lines from several goroutines. handed: as coded, an operation has
-// ended when the line was handed over, and so few are logged that the ring
-// never fills; else the time is that until all lines are in the file.
+// l2 logs lines from several goroutines. handed: as coded, an operation ends when the line
+// is handed over, and the ring has space for all. Otherwise the time lasts until all lines
+// are in the file.
 func l2(goroutines int, handed bool) lab.Experiment {
-	lost := job.Promise(durability.None, durability.Torn)
 	variant := func(name, doc string, p durability.Promise, open func(f *os.File) l2Sink) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: p, Run: inDir(func(b *lab.B) error {
 			f, err := os.Create("log")
@@ -138,18 +135,17 @@ func l2(goroutines int, handed bool) lab.Experiment {
 			return errors.Join(err, f.Close())
 		})}
 	}
-	buffered := variant(l2Lock, "A: sync.Mutex around a bufio.Writer of 64 KiB", lost,
-		func(f *os.File) l2Sink { return &lockedSink{f: f, w: bufio.NewWriterSize(f, 64<<10)} })
-	buffered.Baseline = true
 	e := lab.Experiment{
 		Suite: "claims", Name: "L2-written", Params: run.Params{"goroutines": strconv.Itoa(goroutines)},
 		Question: "Is a ring faster than a lock for many goroutines that log?",
 		Op:       "one line of 128 bytes, until all lines are in the file", MaxOps: publishedOps, MaxRounds: 12,
-		Variants: []lab.Variant{buffered,
+		Variants: firstIsBaseline(
+			variant(l2Lock, "A: sync.Mutex around a bufio.Writer of 64 KiB", lost,
+				func(f *os.File) l2Sink { return &lockedSink{f: f, w: bufio.NewWriterSize(f, 64<<10)} }),
 			variant(l2Ring, "B: mpsc.Queue, drained 64 at a time into the same buffer", lost,
 				func(f *os.File) l2Sink { return newRingSink(f) }),
-			variant(l2Unbuffered, "A: sync.Mutex around a write(2) of each line", job.Promise(durability.Kill, durability.Prefix),
-				func(f *os.File) l2Sink { return &lockedSink{f: f} })},
+			variant(l2Unbuffered, "A: sync.Mutex around a write(2) of each line", kill,
+				func(f *os.File) l2Sink { return &lockedSink{f: f} })),
 	}
 	if handed {
 		e.Name, e.Ops, e.MaxOps = "L2-handed", l2RingSize, 0
@@ -165,7 +161,7 @@ func claimL2() Claim {
 			"A ring aligned to 64 bytes lowers the mean of a log write from 1,200 to 86 ns and cache misses from 18.7 to 2.3 %."),
 		Statement: "one log write: contended lock (A), padded lock-free ring drained in batches (B)",
 		Claimed:   "1,200 to 86 ns; cache misses 18.7 to 2.3 %",
-		Promise:   "none with a buffer or a ring: what is in it is gone with the process; kill, prefix with a write(2) of each line, and compared all the same, because the claim does not say which it is",
+		Promise:   "none with a buffer or a ring: its lines are lost with the process; kill, prefix with a write(2) of each line, and compared all the same, because the claim does not say which it means",
 		judge:     judgeL2,
 	}
 	for _, handed := range []bool{true, false} {
@@ -182,8 +178,7 @@ func judgeL2(ev *evidence) judgement {
 	text, uncounted := "", ""
 	for _, handed := range []bool{true, false} {
 		for _, n := range l2Goroutines {
-			e := l2(n, handed)
-			id := e.ID()
+			id := idOf(l2(n, handed))
 			buffered, each := ev.speedup(id, l2Ring), ev.times(id, l2Unbuffered, l2Ring)
 			answers = append(answers, claimedFactor(buffered, speed), claimedFactor(each, speed))
 			text += fmt.Sprintf("%s by %d: write under a lock %s, buffer under a lock %s, ring %s, %s and %s as fast. ",
@@ -203,11 +198,10 @@ func judgeL2(ev *evidence) judgement {
 	if uncounted != "" {
 		text += "Cache misses: " + uncounted + ". "
 	}
-	why := fmt.Sprintf("The ring was asked to be at least %.1fx as fast as a lock around a buffer and as one around a write(2) (the claim less %.0f %%), when a line is handed over, as coded, and until it is in the file. Handed over to the ring it is only in memory, and the write under a lock promises more than the other two.",
+	why := fmt.Sprintf("The ring had to be at least %.1fx as fast as a lock around a buffer and as one around a write(2) (the claim less %.0f %%), until a line is handed over, as coded, and until it is in the file. A line handed over to the ring is only in memory, and the write under a lock promises more than the other two.",
 		speed*(1-slack), 100*slack)
 	if uncounted != "" {
-		why += " What is missing for the share of cache misses is a hardware counter."
+		why += " The share of cache misses needs a hardware counter."
 	}
-	verdict, why := decide(why, "what the lock is held for, when a write counts as done, and how many contend", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
+	return decide(text, why, "what the lock guards, when a write counts as done, and how many goroutines contend", answers...)
 }

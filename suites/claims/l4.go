@@ -27,8 +27,8 @@ const (
 // l4Payload makes an l4Record one of 1 KiB.
 const l4Payload = 1<<10 - 8 - 8 - 4
 
-// An l4Record is a record of a write-ahead log, of fixed size, because
-// encoding/binary knows no other.
+// An l4Record is a record of a write-ahead log. Its size is fixed, because encoding/binary
+// requires that.
 type l4Record struct {
 	Position uint64
 	Time     int64
@@ -36,9 +36,8 @@ type l4Record struct {
 	Payload  [l4Payload]byte
 }
 
-// The own layout: length of what follows the checksum, CRC-32C of all after
-// it, type, position, time, payload; integers as varints where they are small
-// as a rule.
+// l4Frame is the size of the head of our layout: the length of the body and its CRC-32C. The
+// body has type, position and time as varints, and the payload.
 const l4Frame = 4 + 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -80,95 +79,106 @@ func (r *l4Record) parse(b []byte) error {
 	return nil
 }
 
-// An l4Codec encodes records one after the other, and decodes them in the same
-// order.
+// An l4Codec encodes records one after the other, and decodes them in the same order.
 type l4Codec struct {
 	encode func(buf *bytes.Buffer, r *l4Record) error
 	decode func(buf *bytes.Reader, r *l4Record) error
 }
 
-func l4Codecs() map[string]func() l4Codec {
-	return map[string]func() l4Codec{
-		l4GobEach: func() l4Codec {
-			return l4Codec{
-				func(buf *bytes.Buffer, r *l4Record) error { return gob.NewEncoder(buf).Encode(r) },
-				func(buf *bytes.Reader, r *l4Record) error { return gob.NewDecoder(buf).Decode(r) },
-			}
+// l4Ways are the encodings compared. open returns a codec for one stream.
+var l4Ways = []struct {
+	name, doc string
+	open      func() l4Codec
+}{
+	{l4Own, "length, CRC-32C, varints, payload; checked when decoded", ownLayout},
+	{l4GobEach, "as coded: each record with an encoder of its own, which sends its types again", gobEach},
+	{l4GobStream, "as gob is meant: one encoder for the stream", gobStream},
+	{l4Binary, "as coded: binary.Write and binary.Read of the whole record, byte by byte", binaryWhole},
+	{l4Head, "as binary is meant: so only the fields before the payload, which is copied", binaryHead},
+}
+
+func ownLayout() l4Codec {
+	frame := make([]byte, 0, 2<<10)
+	return l4Codec{
+		func(buf *bytes.Buffer, r *l4Record) error {
+			_, err := buf.Write(r.appendTo(buf.AvailableBuffer()))
+			return err
 		},
-		// A stream's encoder belongs to one writer, a stream's decoder to one
-		// reader: they are made with the first record.
-		l4GobStream: func() l4Codec {
-			var enc *gob.Encoder
-			var dec *gob.Decoder
-			return l4Codec{
-				func(buf *bytes.Buffer, r *l4Record) error {
-					if enc == nil {
-						enc = gob.NewEncoder(buf)
-					}
-					return enc.Encode(r)
-				},
-				func(buf *bytes.Reader, r *l4Record) error {
-					if dec == nil {
-						dec = gob.NewDecoder(buf)
-					}
-					return dec.Decode(r)
-				},
+		func(buf *bytes.Reader, r *l4Record) error {
+			frame = frame[:l4Frame]
+			if _, err := io.ReadFull(buf, frame); err != nil {
+				return err
 			}
+			n := int(binary.LittleEndian.Uint32(frame))
+			if n > cap(frame)-l4Frame {
+				return errL4
+			}
+			frame = frame[:l4Frame+n]
+			if _, err := io.ReadFull(buf, frame[l4Frame:]); err != nil {
+				return err
+			}
+			return r.parse(frame)
 		},
-		l4Binary: func() l4Codec {
-			return l4Codec{
-				func(buf *bytes.Buffer, r *l4Record) error { return binary.Write(buf, binary.LittleEndian, r) },
-				func(buf *bytes.Reader, r *l4Record) error { return binary.Read(buf, binary.LittleEndian, r) },
+	}
+}
+
+func gobEach() l4Codec {
+	return l4Codec{
+		func(buf *bytes.Buffer, r *l4Record) error { return gob.NewEncoder(buf).Encode(r) },
+		func(buf *bytes.Reader, r *l4Record) error { return gob.NewDecoder(buf).Decode(r) },
+	}
+}
+
+// gobStream makes its encoder and its decoder with the first record: they belong to one
+// writer and one reader.
+func gobStream() l4Codec {
+	var enc *gob.Encoder
+	var dec *gob.Decoder
+	return l4Codec{
+		func(buf *bytes.Buffer, r *l4Record) error {
+			if enc == nil {
+				enc = gob.NewEncoder(buf)
 			}
+			return enc.Encode(r)
 		},
-		l4Head: func() l4Codec {
-			var head struct {
-				Position uint64
-				Time     int64
-				Type     uint32
+		func(buf *bytes.Reader, r *l4Record) error {
+			if dec == nil {
+				dec = gob.NewDecoder(buf)
 			}
-			return l4Codec{
-				func(buf *bytes.Buffer, r *l4Record) error {
-					head.Position, head.Time, head.Type = r.Position, r.Time, r.Type
-					if err := binary.Write(buf, binary.LittleEndian, &head); err != nil {
-						return err
-					}
-					_, err := buf.Write(r.Payload[:])
-					return err
-				},
-				func(buf *bytes.Reader, r *l4Record) error {
-					if err := binary.Read(buf, binary.LittleEndian, &head); err != nil {
-						return err
-					}
-					r.Position, r.Time, r.Type = head.Position, head.Time, head.Type
-					_, err := io.ReadFull(buf, r.Payload[:])
-					return err
-				},
-			}
+			return dec.Decode(r)
 		},
-		l4Own: func() l4Codec {
-			frame := make([]byte, 0, 2<<10)
-			return l4Codec{
-				func(buf *bytes.Buffer, r *l4Record) error {
-					_, err := buf.Write(r.appendTo(buf.AvailableBuffer()))
-					return err
-				},
-				func(buf *bytes.Reader, r *l4Record) error {
-					frame = frame[:l4Frame]
-					if _, err := io.ReadFull(buf, frame); err != nil {
-						return err
-					}
-					n := int(binary.LittleEndian.Uint32(frame))
-					if n > cap(frame)-l4Frame {
-						return errL4
-					}
-					frame = frame[:l4Frame+n]
-					if _, err := io.ReadFull(buf, frame[l4Frame:]); err != nil {
-						return err
-					}
-					return r.parse(frame)
-				},
+	}
+}
+
+func binaryWhole() l4Codec {
+	return l4Codec{
+		func(buf *bytes.Buffer, r *l4Record) error { return binary.Write(buf, binary.LittleEndian, r) },
+		func(buf *bytes.Reader, r *l4Record) error { return binary.Read(buf, binary.LittleEndian, r) },
+	}
+}
+
+func binaryHead() l4Codec {
+	var head struct {
+		Position uint64
+		Time     int64
+		Type     uint32
+	}
+	return l4Codec{
+		func(buf *bytes.Buffer, r *l4Record) error {
+			head.Position, head.Time, head.Type = r.Position, r.Time, r.Type
+			if err := binary.Write(buf, binary.LittleEndian, &head); err != nil {
+				return err
 			}
+			_, err := buf.Write(r.Payload[:])
+			return err
+		},
+		func(buf *bytes.Reader, r *l4Record) error {
+			if err := binary.Read(buf, binary.LittleEndian, &head); err != nil {
+				return err
+			}
+			r.Position, r.Time, r.Type = head.Position, head.Time, head.Type
+			_, err := io.ReadFull(buf, r.Payload[:])
+			return err
 		},
 	}
 }
@@ -182,83 +192,72 @@ func l4Sample(i int64) l4Record {
 	return r
 }
 
-// l4 encodes or decodes. A decoder is given records that were encoded before.
-func l4(decode bool) lab.Experiment {
-	codecs := l4Codecs()
-	encoding := func(open func() l4Codec) func(b *lab.B) error {
-		return func(b *lab.B) error {
-			codec, buf, r, size := open(), new(bytes.Buffer), l4Sample(0), int64(0)
-			for b.Loop() {
-				if b.I()%l4Window == 0 {
-					size += int64(buf.Len())
-					buf.Reset()
-				}
-				r.Position++
-				if err := codec.encode(buf, &r); err != nil {
-					return err
-				}
-			}
-			b.Report("bytes_per_record", float64(size+int64(buf.Len()))/float64(b.N))
-			return nil
+func encodeRecords(b *lab.B, codec l4Codec) error {
+	buf, r, size := new(bytes.Buffer), l4Sample(0), int64(0)
+	for b.Loop() {
+		if b.I()%l4Window == 0 {
+			size += int64(buf.Len())
+			buf.Reset()
+		}
+		r.Position++
+		if err := codec.encode(buf, &r); err != nil {
+			return err
 		}
 	}
-	decoding := func(open func() l4Codec) func(b *lab.B) error {
-		return func(b *lab.B) error {
-			// The first record of a stream carries its types, and is not decoded
-			// again.
-			codec, whole := open(), new(bytes.Buffer)
-			first, r := 0, l4Record{}
-			for i := range int64(l4Window + 1) {
-				sample := l4Sample(i)
-				if err := codec.encode(whole, &sample); err != nil {
-					return err
-				}
-				if i == 0 {
-					first = whole.Len()
-				}
-			}
-			src := bytes.NewReader(whole.Bytes())
-			if err := codec.decode(src, &r); err != nil {
+	b.Report("bytes_per_record", float64(size+int64(buf.Len()))/float64(b.N))
+	return nil
+}
+
+// decodeRecords decodes records that were encoded before. The first record of a stream
+// carries its types and is decoded once.
+func decodeRecords(b *lab.B, codec l4Codec) error {
+	whole, first, r := new(bytes.Buffer), 0, l4Record{}
+	for i := range int64(l4Window + 1) {
+		sample := l4Sample(i)
+		if err := codec.encode(whole, &sample); err != nil {
+			return err
+		}
+		if i == 0 {
+			first = whole.Len()
+		}
+	}
+	src := bytes.NewReader(whole.Bytes())
+	if err := codec.decode(src, &r); err != nil {
+		return err
+	}
+	for b.Loop() {
+		if src.Len() == 0 {
+			if _, err := src.Seek(int64(first), io.SeekStart); err != nil {
 				return err
 			}
-			for b.Loop() {
-				if src.Len() == 0 {
-					if _, err := src.Seek(int64(first), io.SeekStart); err != nil {
-						return err
-					}
-				}
-				if err := codec.decode(src, &r); err != nil {
-					return err
-				}
-			}
-			if want := l4Sample((b.N-1)%l4Window + 1); r != want {
-				return errors.New("what was decoded is not what was encoded")
-			}
-			return nil
+		}
+		if err := codec.decode(src, &r); err != nil {
+			return err
 		}
 	}
+	if want := l4Sample((b.N-1)%l4Window + 1); r != want {
+		return errors.New("the decoded record differs from the encoded one")
+	}
+	return nil
+}
+
+func l4(name, op string, each func(b *lab.B, codec l4Codec) error) lab.Experiment {
 	e := lab.Experiment{
-		Suite: "claims", Name: "L4-encode", Question: "Which encoding of a log record is fastest?",
-		Op: "one record of 1 KiB encoded into memory", Stateless: true, MaxRounds: 12,
+		Suite: "claims", Name: name, Question: "Which encoding of a log record is fastest?",
+		Op: op, Stateless: true, MaxRounds: 12,
 	}
-	each := encoding
-	if decode {
-		e.Name, e.Op, each = "L4-decode", "one record of 1 KiB decoded from memory", decoding
-	}
-	for _, v := range []struct{ name, doc string }{
-		{l4Own, "length, CRC-32C, varints, payload; checked when decoded"},
-		{l4GobEach, "as coded: each record with an encoder of its own, which sends its types again"},
-		{l4GobStream, "as gob is meant: one encoder for the stream"},
-		{l4Binary, "as coded: binary.Write and binary.Read of the whole record, which go through its bytes one by one"},
-		{l4Head, "as binary is meant: so only the fields before the payload, which is copied"},
-	} {
-		e.Variants = append(e.Variants, lab.Variant{Name: v.name, Doc: v.doc, Promise: job.NothingWritten(), Baseline: v.name == l4Own, Run: each(codecs[v.name])})
+	for _, w := range l4Ways {
+		e.Variants = append(e.Variants, lab.Variant{
+			Name: w.name, Doc: w.doc, Promise: job.NothingWritten(), Baseline: w.name == l4Own,
+			Run: func(b *lab.B) error { return each(b, w.open()) },
+		})
 	}
 	return e
 }
 
 func claimL4() Claim {
-	encode, decode := l4(false), l4(true)
+	encode := l4("L4-encode", "one record of 1 KiB encoded into memory", encodeRecords)
+	decode := l4("L4-decode", "one record of 1 KiB decoded from memory", decodeRecords)
 	return Claim{
 		ID: "L4",
 		Source: reportL.source("3.2",
@@ -271,7 +270,7 @@ func claimL4() Claim {
 	}
 }
 
-// judgeL4 asks for the claimed ratios to the own layout.
+// judgeL4 compares the ratios to our layout with the claimed ones.
 func judgeL4(ev *evidence, encode, decode string) judgement {
 	claims := []struct {
 		variant              string
@@ -291,8 +290,7 @@ func judgeL4(ev *evidence, encode, decode string) judgement {
 		text += fmt.Sprintf("; %s: %s (%s, claimed %.1fx), %s (%s, claimed %.1fx), %.0f B (claimed %.2fx)", c.variant,
 			nanos(ev.time(encode, c.variant)), factor(e), c.encode, nanos(ev.time(decode, c.variant)), factor(d), c.decode, size(c.variant).Median, c.size)
 	}
-	why := fmt.Sprintf("gob and encoding/binary were asked to take as many times as long as the own layout, and as many times its bytes, as claimed, less %.0f %%; gob with an encoder for each record, as coded, and with one for the stream; encoding/binary with the whole record, as coded, and with the payload apart. The own layout has a checksum in it and is checked, the other two are not. The claimed 984 B are fewer than the 1,024 of the record, which is possible only for a payload that is compressed or smaller.",
+	why := fmt.Sprintf("gob and encoding/binary had to take as many times the time and the bytes of the own layout as claimed, less %.0f %%: gob with an encoder for each record, as coded, and with one for the stream; encoding/binary with the whole record, as coded, and with the payload apart. The own layout has a checksum, which is checked; the other two have none. The claimed 984 B are fewer than the 1,024 of the record, which is possible only if the payload is compressed or smaller.",
 		100*slack)
-	verdict, why := decide(why, "which encoding is compared, how it is used, and which of encoding, decoding and size is asked for", answers...)
-	return judgement{text + ".", verdict, why}
+	return decide(text+".", why, "the encoding and its use, and on encoding, decoding or size", answers...)
 }

@@ -27,18 +27,16 @@ const (
 	l6Goroutines = "1 process, 1 descriptor, 10 goroutines"
 )
 
-// The size of L6's file, how much of it is in the page cache at first, and the
-// reads of an operation, which the claim does not tell. The share is between
-// the claimed shares of hits.
+// The sizes of L6, which the claim does not give.
 const (
 	l6File    = 256 * datafile.MiB
-	l6Warm    = 0.85
-	l6Reads   = 20_000
+	l6Warm    = 0.85   // of the file in the page cache at first: between the claimed shares of hits
+	l6Reads   = 20_000 // of an operation
 	l6Workers = 10
 )
 
-// l6Child marks a child in its environment. Its value is the file that the
-// child is to open for itself, or l6HandedDown.
+// l6Child marks a child in its environment. Its value is the file that the child opens
+// itself, or l6HandedDown.
 const (
 	l6Child      = "STELE_L6_CHILD"
 	l6HandedDown = "-"
@@ -46,22 +44,22 @@ const (
 
 // The descriptors that a child begins with, after the standard ones.
 const (
-	l6Data = 3 // of the file: one open file, with one readahead state, for all children
-	l6Gate = 4 // is at its end when they are to begin
-	l6Told = 5 // takes a byte when a child is ready, and one when it has read
+	l6Data = 3 // the file: one open file, with one readahead state, for all children
+	l6Gate = 4 // ends when they may begin
+	l6Told = 5 // takes a byte from a child that is ready, and one from a child that has read
 )
 
-// l6Tally is what the reads of one reader came to.
+// An l6Tally sums up the reads of one reader.
 type l6Tally struct {
 	mean float64 // nanoseconds a read
-	disk int64   // bytes that had to be read from the disk
-	noIO error   // why that is not known
+	disk int64   // bytes read from the disk
+	noIO error   // why disk is unknown
 }
 
 func l6(s job.Scale) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "claims", Name: "L6", Question: "Do processes that share a descriptor read faster?",
-		Op:  "20,000 random reads of 4 KiB in a file of which 85 % are in the page cache at first",
+		Op:  "20,000 random reads of 4 KiB in a file with 85 % in the page cache at first",
 		Ops: 1, MaxRounds: 10,
 	}
 	variant := func(name, doc string, read func(b *lab.B, f *datafile.File) ([]l6Tally, error)) lab.Variant {
@@ -69,44 +67,38 @@ func l6(s job.Scale) lab.Experiment {
 			if os.Getenv(l6Child) != "" {
 				return runL6Child(b)
 			}
-			f, err := datafile.Open(b, "noise", s.Of(l6File), datafile.Noise())
-			if err != nil {
+			warm := func(f *datafile.File) error { return f.WarmPart(l6Warm) }
+			return withNoise(b, s.Of(l6File), warm, func(f *datafile.File) error {
+				tallies, err := read(b, f)
+				if err == nil {
+					reportL6(b, tallies)
+				}
 				return err
-			}
-			defer f.Close() // nothing is written
-			if err := f.WarmPart(l6Warm); err != nil {
-				return err
-			}
-			tallies, err := read(b, f)
-			if err != nil {
-				return err
-			}
-			reportL6(b, tallies)
-			return nil
+			})
 		}}
 	}
-	one := variant(l6One, "B: one read after the other", func(b *lab.B, f *datafile.File) ([]l6Tally, error) { return readL6(b, f, 1) })
-	one.Baseline = true
-	e.Variants = []lab.Variant{one,
+	e.Variants = firstIsBaseline(
+		variant(l6One, "B: one read after the other",
+			func(b *lab.B, f *datafile.File) ([]l6Tally, error) { return readL6(b, f, 1) }),
 		variant(l6Goroutines, "as many reads at once as by the processes",
 			func(b *lab.B, f *datafile.File) ([]l6Tally, error) { return readL6(b, f, l6Workers) }),
-		variant(l6Shared, "A: the descriptor is handed down, so that they share one open file and its readahead",
+		variant(l6Shared, "A: the children inherit the descriptor: they share one open file and its readahead",
 			func(b *lab.B, f *datafile.File) ([]l6Tally, error) {
 				return readL6InChildren(b, &e, l6Shared, f, l6HandedDown)
 			}),
 		variant(l6Own, "each process opens the file for itself",
 			func(b *lab.B, f *datafile.File) ([]l6Tally, error) {
 				return readL6InChildren(b, &e, l6Own, f, f.Name())
-			})}
+			}))
 	return e
 }
 
-// reportL6 takes the disk reads of all readers together.
+// reportL6 reports the mean of all readers and the share of hits.
 func reportL6(b *lab.B, tallies []l6Tally) {
 	mean, disk := 0.0, int64(0)
 	var noIO error
 	for _, t := range tallies {
-		mean += t.mean / float64(len(tallies)) // of equally many reads each
+		mean += t.mean / float64(len(tallies)) // all have the same number of reads
 		disk += t.disk
 		noIO = errors.Join(noIO, t.noIO)
 	}
@@ -168,11 +160,11 @@ func readL6InChildren(b *lab.B, e *lab.Experiment, name string, f *datafile.File
 type l6Children struct {
 	list []*exec.Cmd
 	outs [l6Workers]bytes.Buffer
-	gate *os.File // holds them back until it is closed
-	told *os.File // gives a byte for each that is ready, and for each that has read
+	gate *os.File // holds the children back until it is closed
+	told *os.File // has a byte for each that is ready, and one for each that has read
 }
 
-// startL6Children returns those that could be started also when not all could.
+// startL6Children starts the children. If it fails, c has those that were started.
 func startL6Children(b *lab.B, e *lab.Experiment, name string, f *datafile.File, open string) (c *l6Children, err error) {
 	c = new(l6Children)
 	theirGate, gate, err := os.Pipe()
@@ -185,7 +177,7 @@ func startL6Children(b *lab.B, e *lab.Experiment, name string, f *datafile.File,
 		return c, errors.Join(err, theirGate.Close())
 	}
 	c.told = told
-	// Theirs alone: so their end is seen, should they not come to tell.
+	// Only the children keep these ends open: if all exit early, await reads the end.
 	defer func() { err = errors.Join(err, theirGate.Close(), tell.Close()) }()
 	for i := range c.outs {
 		child, err := lab.Child(b.Context(), e, name, b.Dir, l6Reads/l6Workers, b.Rand.Uint64())
@@ -203,10 +195,10 @@ func startL6Children(b *lab.B, e *lab.Experiment, name string, f *datafile.File,
 	return c, nil
 }
 
-// await waits for a byte from each.
+// await waits for a byte from each child.
 func (c *l6Children) await() error {
 	if _, err := io.ReadFull(c.told, make([]byte, l6Workers)); err != nil {
-		return fmt.Errorf("a process that reads has ended before its time: %w", err)
+		return fmt.Errorf("wait for the reading processes: %w", err)
 	}
 	return nil
 }
@@ -217,7 +209,7 @@ func (c *l6Children) letGo() error {
 	return gate.Close()
 }
 
-// end waits for the processes and returns what they found.
+// end waits for the children and returns their tallies.
 func (c *l6Children) end() (tallies []l6Tally, err error) {
 	if c.gate != nil {
 		err = c.letGo()
@@ -225,11 +217,11 @@ func (c *l6Children) end() (tallies []l6Tally, err error) {
 	if c.told != nil {
 		err = errors.Join(err, c.told.Close())
 	}
-	var first error // the others fail alike as a rule
+	var first error // the others mostly fail alike
 	for i, child := range c.list {
 		failed := child.Wait()
 		if failed != nil {
-			failed = fmt.Errorf("a process that reads: %w: %s", failed, child.Stderr)
+			failed = fmt.Errorf("reading process: %w: %s", failed, child.Stderr)
 		} else {
 			var t l6Tally
 			t, failed = l6TallyOf(c.outs[i].Bytes())
@@ -242,7 +234,7 @@ func (c *l6Children) end() (tallies []l6Tally, err error) {
 	return tallies, errors.Join(err, first)
 }
 
-// runL6Child is the other side.
+// runL6Child reads in a child.
 func runL6Child(b *lab.B) error {
 	f, gate, told := os.NewFile(l6Data, "data"), os.NewFile(l6Gate, "gate"), os.NewFile(l6Told, "told")
 	if name := os.Getenv(l6Child); name != l6HandedDown {
@@ -259,7 +251,7 @@ func runL6Child(b *lab.B) error {
 		return err
 	}
 	if _, err := gate.Read(make([]byte, 1)); err != io.EOF {
-		return fmt.Errorf("wait for the begin: %v", err)
+		return fmt.Errorf("wait for the start: %v", err)
 	}
 	page, size := make([]byte, datafile.PageSize), info.Size()
 	clock := job.NewTimer()
@@ -291,7 +283,7 @@ func runL6Child(b *lab.B) error {
 func l6TallyOf(output []byte) (l6Tally, error) {
 	var block run.Block
 	if err := json.Unmarshal(output, &block); err != nil {
-		return l6Tally{}, fmt.Errorf("what a process that reads reported: %w", err)
+		return l6Tally{}, fmt.Errorf("parse the report of a reading process: %w", err)
 	}
 	if block.Error != "" {
 		return l6Tally{}, errors.New(block.Error)
@@ -303,8 +295,8 @@ func l6TallyOf(output []byte) (l6Tally, error) {
 	return t, nil
 }
 
-// diskReads counts the bytes that do has read from a disk on behalf of this
-// process, readahead included (proc_pid_io(5)).
+// diskReads returns how many bytes this process reads from a disk during do, readahead
+// included (proc_pid_io(5)).
 func diskReads(do func()) (int64, error) {
 	before, err := ownDiskReads()
 	do()
@@ -318,7 +310,7 @@ func diskReads(do func()) (int64, error) {
 func ownDiskReads() (n int64, err error) {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {
-		return 0, fmt.Errorf("the kernel does not count the I/O of a process: %w", err)
+		return 0, fmt.Errorf("count the I/O of this process: %w", err)
 	}
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, "read_bytes: "); ok {
@@ -344,7 +336,7 @@ func claimL6(s job.Scale) Claim {
 	}
 }
 
-// judgeL6 takes B as it is told and with as many reads at once as A has.
+// judgeL6 compares A with B as described and with as many reads at once as A has.
 func judgeL6(ev *evidence, id string, size int64) judgement {
 	const faster, more = 18.9 / 14.2, (1 - 0.864) / (1 - 0.921)
 	mean := func(v string) run.Estimate { return ev.metric(id, v, "read_mean_ns") }
@@ -361,10 +353,9 @@ func judgeL6(ev *evidence, id string, size int64) judgement {
 	for _, b := range []string{l6One, l6Goroutines} {
 		quicker, fewer := quotient(mean(b), mean(l6Shared)), quotient(misses(b), misses(l6Shared))
 		answers = append(answers, claimedFactor(quicker, faster), claimedFactor(fewer, more))
-		text += fmt.Sprintf("Against %s, A is %s as quick (claimed %.2fx) and misses %s as seldom (claimed %.2fx). ", b, factor(quicker), faster, factor(fewer), more)
+		text += fmt.Sprintf("Compared with %s, A is %s as fast (claimed %.2fx) and misses %s less often (claimed %.2fx). ", b, factor(quicker), faster, factor(fewer), more)
 	}
-	why := fmt.Sprintf("A was asked to be at least %.2fx as quick a read as B and to miss %.2fx more seldom (the claim less %.0f %%), with B reading one after the other and by ten goroutines at once. A hit is a read for which nothing had to come from the disk (read_bytes in /proc/self/io). The page cache belongs to the file and serves all its readers alike; what belongs to an open file is only how much is read ahead.",
+	why := fmt.Sprintf("A read by A had to be at least %.2fx as fast as by B and to miss %.2fx less often (the claim less %.0f %%), with B reading one after the other and by ten goroutines at once. A hit is a read that needs nothing from the disk (read_bytes in /proc/self/io). The page cache belongs to the file and serves all its readers alike; an open file has only its own readahead state.",
 		faster*(1-slack), more*(1-slack), 100*slack) + ev.smaller(id, l6One, size)
-	verdict, why := decide(why, "how many reads B has under way at once, and on time or hits", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
+	return decide(text, why, "how many reads B has in flight, and on time or hits", answers...)
 }

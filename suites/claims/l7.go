@@ -21,8 +21,8 @@ const (
 	l7Kept    = "B+ tree, what is found is returned"
 )
 
-// The index of L7, which the claim does not tell: for each series that many
-// files, one after the other, each of a second and a little late.
+// The index of L7, which the claim does not describe: for each series l7Files files, one
+// after the other, each of a second and a little late.
 const (
 	l7Series = 400
 	l7Files  = 1000
@@ -31,8 +31,8 @@ const (
 	l7Window = int64(500 * time.Millisecond)
 )
 
-// l7Asked are how many series a query asks for.
-var l7Asked = [...]int{1, 100}
+// l7Asked has the numbers of series in a query.
+var l7Asked = []int{1, 100}
 
 func l7Items(b *lab.B) []timeindex.Item {
 	items := make([]timeindex.Item, 0, l7Series*l7Files)
@@ -47,13 +47,13 @@ func l7Items(b *lab.B) []timeindex.Item {
 	return items
 }
 
-// An l7Index returns how a query is answered, by how many items it found.
+// An l7Index builds an index and returns its query, which counts the items it finds.
 type l7Index func(items []timeindex.Item) (query func(series []uint32, from, to int64) int)
 
 func l7(series int) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "claims", Name: "L7", Params: run.Params{"series": strconv.Itoa(series)},
-		Question: "How long does a time-range lookup in the index take, and how much memory?",
+		Question: "How long does a time-range lookup in the index take, and how much memory does it need?",
 		Op:       tickOp + fmt.Sprintf("each for the files with entries of %d of 400 series in a window of 500 ms; the index has 1,000 files of each", series),
 		Ops:      1000, MaxRounds: 10, Stateless: true,
 	}
@@ -63,9 +63,9 @@ func l7(series int) lab.Experiment {
 		}}
 	}
 	e.Variants = []lab.Variant{
-		variant(l7Scan, "a list for each series, looked at from its beginning", scanSeries),
+		variant(l7Scan, "a list for each series, scanned from its beginning", scanSeries),
 		variant(l7Visited, "package timeindex", visitTree),
-		variant(l7Kept, "package timeindex, and a new list of what was found for each query", keepFromTree),
+		variant(l7Kept, "package timeindex, and a new list of the found items for each query", keepFromTree),
 	}
 	return e
 }
@@ -118,7 +118,7 @@ func runL7(b *lab.B, series int, open l7Index) error {
 		all[i] = uint32(i)
 	}
 	n := len(items)
-	items = nil // only what the index holds counts as memory
+	items = nil // only the index counts as memory
 	runtime.GC()
 	before := heapObjects()
 	most := before
@@ -136,7 +136,7 @@ func runL7(b *lab.B, series int, open l7Index) error {
 	return err
 }
 
-// heapObjects is the memory of live objects and of those not yet collected.
+// heapObjects returns the memory of live objects and of those not yet collected.
 func heapObjects() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)
@@ -144,35 +144,32 @@ func heapObjects() uint64 {
 }
 
 func claimL7() Claim {
-	c := Claim{
+	return Claim{
 		ID: "L7",
 		Source: reportL.source("4.2",
 			"A B+ tree over series and time answers a window of 500 ms in 0.8 ms (p95) for one series and in 3.2 ms for 100."),
-		Statement: "time-range lookup in the index at 10k queries a second, 500 ms window: one series, 100 series",
-		Claimed:   "p95 0.8 ms, memory +2.1 %; 3.2 ms, +18.7 %",
-		Promise:   noneText,
-		judge:     judgeL7,
+		Statement:   "time-range lookup in the index at 10k queries a second, 500 ms window: one series, 100 series",
+		Claimed:     "p95 0.8 ms, memory +2.1 %; 3.2 ms, +18.7 %",
+		Promise:     noneText,
+		Experiments: experiments(l7, l7Asked...),
+		judge:       judgeL7,
 	}
-	for _, n := range l7Asked {
-		c.Experiments = append(c.Experiments, l7(n))
-	}
-	return c
 }
 
-// judgeL7 asks for the figures as bounds, and for what 100 series cost beside
-// one, which does not depend on the machine.
+// judgeL7 takes the claimed figures as bounds, and also their ratio of 100 series to one,
+// which does not depend on the machine.
 func judgeL7(ev *evidence) judgement {
 	p95 := [...]float64{0.8e6, 3.2e6}
 	memory := [...]float64{0.021, 0.187}
 	var answers []answer
 	text := ""
 	for _, v := range []string{l7Visited, l7Kept, l7Scan} {
-		var took [len(l7Asked)]run.Estimate
+		took := make([]run.Estimate, len(l7Asked))
 		text += upperFirst(v) + ":"
 		for i, n := range l7Asked {
-			e := l7(n)
-			took[i] = ev.metric(e.ID(), v, "call_p95_ns")
-			grown := ev.metric(e.ID(), v, "heap_growth_share")
+			id := idOf(l7(n))
+			took[i] = ev.metric(id, v, "call_p95_ns")
+			grown := ev.metric(id, v, "heap_growth_share")
 			text += fmt.Sprintf(" %d series p95 %s, memory +%.1f %%;", n, nanos(took[i]), 100*grown.Median)
 			if v != l7Scan {
 				answers = append(answers, atMost(took[i], p95[i]), atMost(grown, memory[i]))
@@ -184,19 +181,7 @@ func judgeL7(ev *evidence) judgement {
 			answers = append(answers, atMost(cost, p95[1]/p95[0]))
 		}
 	}
-	why := fmt.Sprintf("Asked for were a p95 and a growth of memory of no more than claimed, and 100 series at no more than the claimed %.0fx of one, each and %.0f %%, of the tree whether what is found is visited or returned in a list. The report tells neither the index, which has 400 series of 1,000 files here, nor what memory is beside: here it is the highest heap while queries come, beside the heap before, garbage included. A p95 is of a call, in blocks of 10,000.",
+	why := fmt.Sprintf("The tree's p95 and its growth of memory had to be no more than claimed, and 100 series no more than the claimed %.0fx of one, each plus %.0f %%, whether the found items are visited or returned in a list. The report describes neither the index, which has 400 series of 1,000 files here, nor the base of its memory: here the growth is from the heap before the queries to the highest heap during them, garbage included. A p95 is of a call, in blocks of 10,000.",
 		p95[1]/p95[0], 100*slack)
-	verdict, why := decide(why, "whether times are asked for or what 100 series cost beside one, and on whether what is found is returned in a list", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
-}
-
-// atMost asks whether a figure is no more than claimed, and a slack.
-func atMost(e run.Estimate, claimed float64) answer {
-	switch {
-	case e.Hi <= claimed*(1+slack):
-		return yes
-	case e.Lo > claimed*(1+slack):
-		return no
-	}
-	return cannotTell
+	return decide(text, why, "times or the ratio of 100 series to one, and on whether the found items are returned in a list", answers...)
 }

@@ -26,16 +26,15 @@ const (
 
 const (
 	l8File   = 256 * datafile.MiB
-	l8Ahead  = 128 << 10 // read ahead where that is fixed
+	l8Ahead  = 128 << 10 // of the fixed readahead
 	l8Write  = 128 << 10 // bytes of a write
 	l8Every  = 8         // reads for each write
 	l8Writes = 64 * datafile.MiB
 	l8Reads  = 4_000 // of a block, at most
 )
 
-// The loads of L8. Reads at random have no pattern that a window could follow,
-// so the claim is also tested with one: at random places so many pages in a row,
-// in every other place backward.
+// The loads of L8. Random reads have no pattern to follow, so there is also a load of runs:
+// l8Run pages in a row from a random place, every other run backward.
 const (
 	l8Random = "random"
 	l8Runs   = "runs"
@@ -61,8 +60,7 @@ func l8Offset(load string, b *lab.B, size int64) func(i int64) int64 {
 	}
 }
 
-// A sequentialWriter writes beside the reads, a piece for each time that it is
-// told.
+// A sequentialWriter writes a piece for each receive from due.
 type sequentialWriter struct {
 	f     *os.File
 	due   chan struct{}
@@ -98,35 +96,27 @@ func (w *sequentialWriter) close() error {
 func l8(s job.Scale, load string) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "claims", Name: "L8", Params: run.Params{"load": load},
-		Question: "Does a readahead window that follows the pattern beat a fixed one?",
-		Op:       "a read of 4 KiB at random, of a file that is not in the page cache at first; for every 8 a sequential write of 128 KiB to another",
+		Question: "Is a readahead window that follows the pattern faster than a fixed one?",
+		Op:       "a random read of 4 KiB, of a file that is not in the page cache at first; for every 8 a sequential write of 128 KiB to another",
 		MaxOps:   l8Reads, MaxRounds: 10,
 	}
 	if load == l8Runs {
 		e.Op = "a read of 4 KiB, 32 in a row forward or backward from a random place, of a file that is not in the page cache at first; for every 8 a sequential write of 128 KiB to another"
 	}
 	variant := func(name, doc string, open func(f *datafile.File) (io.ReaderAt, func() error, error)) lab.Variant {
-		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: inDir(func(b *lab.B) (err error) {
-			f, err := datafile.Open(b, "noise", s.Of(l8File), datafile.Noise())
-			if err != nil {
-				return err
-			}
-			defer f.Close() // nothing is written
-			if err := f.Chill(); err != nil {
-				return err
-			}
-			r, closeReader, err := open(f)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, closeReader()) }()
-			return runL8(b, f, r, l8Offset(load, b, f.Size))
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: inDir(func(b *lab.B) error {
+			return withNoise(b, s.Of(l8File), (*datafile.File).Chill, func(f *datafile.File) error {
+				r, closeReader, err := open(f)
+				if err != nil {
+					return err
+				}
+				return errors.Join(runL8(b, f, r, l8Offset(load, b, f.Size)), closeReader())
+			})
 		})}
 	}
-	fixed := variant(l8Fixed, "A: 128 KiB from each read on are asked for ahead (POSIX_FADV_WILLNEED)",
-		func(f *datafile.File) (io.ReaderAt, func() error, error) { return fixedAhead{f}, noClose, nil })
-	fixed.Baseline = true
-	e.Variants = []lab.Variant{fixed,
+	e.Variants = firstIsBaseline(
+		variant(l8Fixed, "A: prefetches 128 KiB from the offset of each read (POSIX_FADV_WILLNEED)",
+			func(f *datafile.File) (io.ReaderAt, func() error, error) { return fixedAhead{f}, noClose, nil }),
 		variant(l8Follows, "B: fileio.Reader, whose readahead follows the pattern", func(f *datafile.File) (io.ReaderAt, func() error, error) {
 			r, err := fileio.Open(f.Name(), fileio.Options{Way: fileio.Buffered})
 			if err != nil {
@@ -134,14 +124,14 @@ func l8(s job.Scale, load string) lab.Experiment {
 			}
 			return r, r.Close, nil
 		}),
-		variant(l8Kernel, "nothing asked for: what the kernel reads ahead by itself",
-			func(f *datafile.File) (io.ReaderAt, func() error, error) { return f, noClose, nil })}
+		variant(l8Kernel, "no prefetch: the kernel's own readahead",
+			func(f *datafile.File) (io.ReaderAt, func() error, error) { return f, noClose, nil }))
 	return e
 }
 
 func noClose() error { return nil }
 
-// fixedAhead asks for l8Ahead bytes whatever the pattern.
+// fixedAhead prefetches l8Ahead bytes at each read.
 type fixedAhead struct{ f *datafile.File }
 
 func (r fixedAhead) ReadAt(p []byte, off int64) (int, error) {
@@ -151,8 +141,8 @@ func (r fixedAhead) ReadAt(p []byte, off int64) (int, error) {
 	return r.f.ReadAt(p, off)
 }
 
-// runL8 looks before each read whether its page is in the page cache, and
-// afterwards how much of what is there nobody asked for.
+// runL8 checks before each read whether its page is in the page cache, and at the end how
+// many of the cached pages were never read.
 func runL8(b *lab.B, f *datafile.File, r io.ReaderAt, offset func(int64) int64) (err error) {
 	w, err := startWriter("out")
 	if err != nil {
@@ -179,7 +169,7 @@ func runL8(b *lab.B, f *datafile.File, r io.ReaderAt, offset func(int64) int64) 
 		}
 		asked[off/datafile.PageSize] = true
 	}
-	// What was asked for ahead may still be under way.
+	// Some of the prefetched pages may still be on their way.
 	fetched, err := pagecache.Cached(f.File)
 	if err != nil {
 		return err
@@ -196,20 +186,17 @@ func runL8(b *lab.B, f *datafile.File, r io.ReaderAt, offset func(int64) int64) 
 }
 
 func claimL8(s job.Scale) Claim {
-	c := Claim{
+	return Claim{
 		ID: "L8",
 		Source: reportL.source("4.3",
 			"Readahead that follows the pattern lowers random reads beside sequential writes from 8.7 to 3.2 ms and wasted pages from 41 to 9 %."),
-		Statement: "4 KiB random reads beside 128 KiB sequential writes: readahead fixed at 128 KiB (A), window following the pattern (B)",
-		Claimed:   "8.7 and 3.2 ms; hits 63 and 89 %; wasted 41 and 9 %",
-		Promise:   "none for the reads; the writes beside them are not synced",
-		Needs:     onDisk,
-		judge:     func(ev *evidence) judgement { return judgeL8(ev, s.Of(l8File)) },
+		Statement:   "4 KiB random reads beside 128 KiB sequential writes: readahead fixed at 128 KiB (A), window following the pattern (B)",
+		Claimed:     "8.7 and 3.2 ms; hits 63 and 89 %; wasted 41 and 9 %",
+		Promise:     "none for the reads; the writes beside them are not synced",
+		Experiments: []lab.Experiment{l8(s, l8Random), l8(s, l8Runs)},
+		Needs:       onDisk,
+		judge:       func(ev *evidence) judgement { return judgeL8(ev, s.Of(l8File)) },
 	}
-	for _, load := range []string{l8Random, l8Runs} {
-		c.Experiments = append(c.Experiments, l8(s, load))
-	}
-	return c
 }
 
 func judgeL8(ev *evidence, size int64) judgement {
@@ -217,8 +204,7 @@ func judgeL8(ev *evidence, size int64) judgement {
 	var answers []answer
 	text, small := "", ""
 	for _, load := range []struct{ what, name string }{{"At random", l8Random}, {"Runs of 32 pages", l8Runs}} {
-		e := l8(1, load.name)
-		id := e.ID()
+		id := idOf(l8(1, load.name))
 		hit := func(v string) run.Estimate { return ev.metric(id, v, "hit_share") }
 		wasted := func(v string) run.Estimate { return ev.metric(id, v, "wasted_share") }
 		text += load.what + ":"
@@ -232,8 +218,7 @@ func judgeL8(ev *evidence, size int64) judgement {
 			claimedFactor(quotient(wasted(l8Fixed), wasted(l8Follows)), waste))
 		small = ev.smaller(id, l8Fixed, size)
 	}
-	why := fmt.Sprintf("B was asked to be at least %.2fx as fast, to hit %.2fx as often and to waste %.1fx less (the claim less %.0f %%). Reads at random have no pattern, so that hits come only from pages read before; in runs there is one to follow. A hit is a read whose page was in the page cache just before, wasted is what was fetched and not read until the end of the block.",
+	why := fmt.Sprintf("B had to be at least %.2fx as fast, to hit %.2fx as often and to waste %.1fx less (the claim less %.0f %%). Random reads have no pattern, so hits come only from pages read before; runs have one. A hit is a read whose page was in the page cache just before; a page is wasted if it was fetched but not read before the end of the block.",
 		faster*(1-slack), hits*(1-slack), waste*(1-slack), 100*slack) + small
-	verdict, why := decide(why, "whether the reads have a pattern, and which of time, hits and waste is asked for", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
+	return decide(text, why, "whether the reads have a pattern, and on time, hits or waste", answers...)
 }

@@ -28,17 +28,17 @@ const (
 	l9TwoLevels   = "two levels"
 )
 
-// The load of L9, which the claim does not tell: pieces of the size of a part
-// of an index, of which a tenth fit.
+// The load of L9, which the claim does not describe: pieces of the size of a part of an
+// index. A tenth of them fit.
 const (
 	l9File   = 256 * datafile.MiB
 	l9Piece  = 16 << 10
 	l9Fit    = 10
 	l9Skew   = 1.0
-	l9Shift  = 10_000 // requests from one change of the hot pieces to the next
+	l9Shift  = 10_000 // requests between changes of the hot pieces
 	l9Scan   = 200    // pieces of a scan
 	l9Scans  = 0.1    // of all requests
-	l9WarmUp = 60     // requests for each piece that fits, before the measured ones
+	l9WarmUp = 60     // requests for each piece that fits, before the timer starts
 )
 
 const (
@@ -46,9 +46,9 @@ const (
 	l9Shifting = "shifts and scans"
 )
 
-// l9Requests returns a function that says which piece is asked for next: by
-// Zipf's law, and where the load shifts, hot ones change places with others now
-// and then, and some pieces in a row are read once between the others.
+// l9Requests returns a function that returns the next requested piece, by Zipf's law. If the
+// load shifts, hot pieces now and then swap places with others, and scans read some pieces
+// in a row once.
 func l9Requests(load string, rng *rand.Rand, pieces int) func() int {
 	sums, sum := make([]float64, pieces), 0.0
 	for i := range sums {
@@ -83,7 +83,7 @@ func l9(s job.Scale, load string) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "claims", Name: "L9", Params: run.Params{"load": load},
 		Question: "Which cache of metadata misses least?",
-		Op:       tickOp + "each for a piece of 16 KiB of a file, of which a tenth fits into the cache; a miss reads it past the page cache, sums it up and copies it",
+		Op:       tickOp + "each for a piece of 16 KiB of a file, a tenth of which fits into the cache; a miss reads it past the page cache, sums it up and copies it",
 		Ops:      2000, MaxRounds: 8,
 	}
 	variant := func(name, doc string, open func(most int) l9Cache) lab.Variant {
@@ -105,10 +105,10 @@ func l9(s job.Scale, load string) lab.Experiment {
 		}}
 	}
 	e.Variants = []lab.Variant{
-		variant(l9ByRecency, "drops what was asked for the longest ago", newL9LRU),
-		variant(l9ByCount, "drops what was asked for the least often, by counts that are never forgotten", newL9LFU),
-		variant(l9ByFrequency, "package otter: counts that fade, and a window for what is new", newL9Otter),
-		variant(l9TwoLevels, "package metacache: W-TinyLFU before an LRU, the bytes between them moved to which finds more", newL9Levels),
+		variant(l9ByRecency, "evicts the piece whose last request is the longest ago", newL9LRU),
+		variant(l9ByCount, "evicts the piece with the fewest requests, which never fade", newL9LFU),
+		variant(l9ByFrequency, "package otter: counts that fade, and a window for new pieces", newL9Otter),
+		variant(l9TwoLevels, "package metacache: W-TinyLFU before an LRU, and the one with more hits gets more of the bytes", newL9Levels),
 	}
 	return e
 }
@@ -135,28 +135,25 @@ func runL9(b *lab.B, cache l9Cache, r *fileio.Reader, next func() int, pieces in
 		_, err := cache.get(next(), read)
 		return err
 	}, nil)
-	b.Report("miss_share", float64(misses)/float64(storePerTick*b.N))
+	b.Report("miss_share", float64(misses)/float64(int64(querySchedule.perTick)*b.N))
 	return err
 }
 
 func claimL9(s job.Scale) Claim {
-	c := Claim{
+	return Claim{
 		ID: "L9",
 		Source: reportL.source("4.4",
 			"A cache of two levels, by frequency and by recency, lets 3.1 % of queries through, LRU 18.7 % and LFU 12.3 %."),
-		Statement: "metadata cache at 10k queries a second: LRU, LFU, both in two levels",
-		Claimed:   "misses 18.7, 12.3, 3.1 %; 42, 38, 21 ms",
-		Promise:   noneText,
-		Needs:     onDisk,
-		judge:     func(ev *evidence) judgement { return judgeL9(ev, s.Of(l9File)) },
+		Statement:   "metadata cache at 10k queries a second: LRU, LFU, both in two levels",
+		Claimed:     "misses 18.7, 12.3, 3.1 %; 42, 38, 21 ms",
+		Promise:     noneText,
+		Experiments: []lab.Experiment{l9(s, l9Steady), l9(s, l9Shifting)},
+		Needs:       onDisk,
+		judge:       func(ev *evidence) judgement { return judgeL9(ev, s.Of(l9File)) },
 	}
-	for _, load := range []string{l9Steady, l9Shifting} {
-		c.Experiments = append(c.Experiments, l9(s, load))
-	}
-	return c
 }
 
-// judgeL9 takes LFU as it is told, and with counts that fade.
+// judgeL9 takes LFU as described, and with counts that fade.
 func judgeL9(ev *evidence, size int64) judgement {
 	type claimed struct {
 		name           string
@@ -169,8 +166,7 @@ func judgeL9(ev *evidence, size int64) judgement {
 	var answers []answer
 	text, small := "", ""
 	for _, load := range []string{l9Steady, l9Shifting} {
-		e := l9(1, load)
-		id := e.ID()
+		id := idOf(l9(1, load))
 		at := func(metric, v string) run.Estimate { return ev.metric(id, v, metric) }
 		text += upperFirst(load) + ":"
 		for _, v := range []string{l9ByRecency, l9ByCount, l9ByFrequency, l9TwoLevels} {
@@ -181,26 +177,24 @@ func judgeL9(ev *evidence, size int64) judgement {
 			fewer := quotient(at("miss_share", c.name), at("miss_share", l9TwoLevels))
 			call := quotient(at("call_mean_ns", c.name), at("call_mean_ns", l9TwoLevels))
 			answers = append(answers, claimedFactor(fewer, c.misses), claimedFactor(call, c.faster))
-			text += fmt.Sprintf(" two levels miss %s as seldom as %s (claimed %.2fx) and are %s as quick (claimed %.2fx);",
-				factor(fewer), c.name, c.misses, factor(call), c.faster)
+			text += fmt.Sprintf(" compared with %s, two levels miss %s less often (claimed %.2fx) and are %s as fast (claimed %.2fx);",
+				c.name, factor(fewer), c.misses, factor(call), c.faster)
 		}
 		text = text[:len(text)-1] + ". "
 		small = ev.smaller(id, l9ByRecency, size)
 	}
-	why := fmt.Sprintf("Two levels were asked to miss as much less and to be as much quicker than the others as claimed, less %.0f %%, on a load by Zipf's law and on one whose hot pieces change and that scans run through. The report tells neither the load nor the size of the cache, on which all shares of misses depend, but not in which order the caches come. A query is as quick as its call; the time from when it was due is shown and not judged, for it is mostly that of a queue, as 42 ms at 10,000 queries a second are too.",
+	why := fmt.Sprintf("Two levels had to miss as much less often and be as much faster than the others as claimed, less %.0f %%, on a load by Zipf's law and on one with scans and changing hot pieces. The report describes neither the load nor the size of the cache. All shares of misses depend on them, but not the order of the caches. A query is as fast as its call; the time from when it was due is shown and not judged, since it is mostly time in a queue, as 42 ms at 10,000 queries a second are too.",
 		100*slack) + small
-	verdict, why := decide(why, "the load, what it is compared with, and whether misses or times are asked for", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
+	return decide(text, why, "the load, the other cache, and misses or times", answers...)
 }
 
-// An l9Cache keeps so many pieces of l9Piece bytes. get returns a piece, which
-// load has read where it was not there.
+// An l9Cache keeps pieces of l9Piece bytes. get returns a piece, and calls load on a miss.
 type l9Cache interface {
 	get(piece int, load func(piece int) ([]byte, error)) ([]byte, error)
 	close()
 }
 
-// An l9LRU drops what was asked for the longest ago.
+// An l9LRU evicts the piece whose last request is the longest ago.
 type l9LRU struct {
 	most  int
 	at    map[int]*list.Element
@@ -232,8 +226,8 @@ func (c *l9LRU) get(piece int, load func(int) ([]byte, error)) ([]byte, error) {
 
 func (c *l9LRU) close() {}
 
-// An l9LFU drops what was asked for the least often while it was there, of
-// several the one that waited longest. It forgets no count: the plain one.
+// An l9LFU evicts the piece with the fewest requests since it was loaded; of several, the
+// one whose last request is the longest ago. It is the plain LFU: counts do not fade.
 type l9LFU struct {
 	most int
 	now  int64
@@ -301,7 +295,7 @@ func (h *l9Heap) Pop() any {
 	return e
 }
 
-// An l9Otter is guarded by frequency with counts that fade: W-TinyLFU.
+// An l9Otter is W-TinyLFU: frequencies with counts that fade.
 type l9Otter struct{ c *otter.Cache[int, []byte] }
 
 func newL9Otter(most int) l9Cache {
@@ -327,7 +321,7 @@ type l9Levels struct {
 }
 
 func newL9Levels(most int) l9Cache {
-	// What the cache counts for itself is not of the pieces' bytes.
+	// The cache's own overhead comes on top of the pieces' bytes.
 	return l9Levels{metacache.New(int64(most)*(l9Piece+metacache.Overhead), func(data []byte) int { return len(data) })}
 }
 

@@ -8,18 +8,17 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// Reading are the claims on reading and writing that no suite of their
-// own tests.
+// Reading returns the claims on reading and writing that belong to none of the other lists.
 func Reading(s job.Scale) []Claim {
 	return []Claim{claimR1(s), claimR2(s), claimR3(), claimR4(s), claimR5(), claimR8()}
 }
 
-// Log are the claims on the parts of a log system.
+// Log returns the claims on the parts of a log system.
 func Log(s job.Scale) []Claim {
 	return []Claim{claimL2(), claimL3(), claimL4(), claimL5(s), claimL6(s), claimL8(s), claimL11(s)}
 }
 
-// InOrder joins lists of claims in the order of their reports and numbers.
+// InOrder returns the claims of all lists, sorted by report and number.
 func InOrder(lists ...[]Claim) []Claim {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b Claim) int {
@@ -28,7 +27,7 @@ func InOrder(lists ...[]Claim) []Claim {
 	return all
 }
 
-// Directories are the claims on making directories, D1 to D9.
+// Directories returns the claims on making directories, D1 to D9.
 func Directories() []Claim {
 	return []Claim{
 		claimD1(), claimD2(), claimD3(), claimD4(), claimD5(),
@@ -36,48 +35,47 @@ func Directories() []Claim {
 	}
 }
 
-// Creation are the published claims about creating files.
+// Creation returns the claims on creating files, C1 to C15.
 func Creation() []Claim {
 	return InOrder(creationCostClaims(), creationWayClaims(), creationWaitClaims())
 }
 
-// Headers are the claims on writing at the head of a file, H1 to H7.
+// Headers returns the claims on writing at the head of a file, H1 to H7.
 func Headers() []Claim {
 	return []Claim{claimH1(), claimH2(), claimH3(), claimH4(), claimH5(), claimH6(), claimH7()}
 }
 
-// RW are the claims on how many reads and writes at once there should be.
+// RW returns the claims on how many reads and writes to have in flight.
 func RW() []Claim { return []Claim{claimR9(), claimR10()} }
 
-// Sync are the claims on volumes and on what a sync does.
+// Sync returns the claims on volumes and on syncs.
 func Sync() []Claim { return []Claim{claimR6(), claimR7(), claimR11(), claimR12()} }
 
-// WAL are the claims on write-ahead logs.
+// WAL returns the claims on write-ahead logs.
 func WAL() []Claim { return []Claim{claimL10()} }
 
-// Store are the claims on a log store and its parts.
+// Store returns the claims on a log store and its parts.
 func Store() []Claim { return []Claim{claimL1(), claimL7(), claimL9(1)} }
 
-// claimNumber is the 12 of "C12".
+// claimNumber returns the 12 of "C12".
 func claimNumber(id string) int {
 	n, err := strconv.Atoi(id[1:])
 	if err != nil {
-		panic(err) // ids are written in this package
+		panic(err) // this package writes the IDs
 	}
 	return n
 }
 
-// creationCostClaims are the claims on what creating a file costs, and on
-// what makes it cheaper.
+// creationCostClaims returns the claims on the cost of creating a file and on how to lower it.
 func creationCostClaims() []Claim {
 	return []Claim{claimC1(), claimC3(), claimC4(), claimC5(), claimC9(), claimC10(), claimC15()}
 }
 
-// creationWayClaims are the claims on what is done instead of creating a
-// file each time, and on what creating costs beside the file system.
+// creationWayClaims returns the claims on alternatives to creating a file each time, and
+// on its costs outside the file system.
 func creationWayClaims() []Claim {
 	return []Claim{claimC6(), claimC7(), claimC8(), claimC11(), claimC12(), claimC14()}
 }
 
-// creationWaitClaims are the claims on where goroutines wait.
+// creationWaitClaims returns the claims on where goroutines wait.
 func creationWaitClaims() []Claim { return []Claim{claimC2(), claimC13()} }

@@ -108,16 +108,3 @@ func expect(t *testing.T, what string, got run.Claim, verdict string) {
 		t.Errorf("%s: %s shows NaN: %s", what, got.ID, got.Measured)
 	}
 }
-
-func judgeNothing(t *testing.T, claims []Claim) {
-	t.Helper()
-	for _, c := range claims {
-		m := in("d", "ext4")
-		m.place.Environment.Device = "/dev/sda"
-		got := judge(t, &c, m)
-		expect(t, "nothing", got, CannotTest)
-		if strings.ContainsAny(got.Measured, "0123456789") {
-			t.Errorf("%s shows figures of nothing: %s", c.ID, got.Measured)
-		}
-	}
-}

@@ -23,10 +23,10 @@ const (
 	r1Touch  = "mapping, every byte"
 )
 
-// r1Mapping is how large "large" is taken to be.
+// r1Mapping is the size of a "large" mapping.
 const r1Mapping = 1 << 30
 
-// r1Write writes one MiB an operation, as 256 files or to one that stays open.
+// r1Write writes one MiB in each operation: as 256 files, or to one that stays open.
 func r1Write() lab.Experiment {
 	blocks := func(name string, size int) lab.Variant {
 		return lab.Variant{Name: name, Doc: "4 KiB pieces through a buffer to one file, flushed at the end", Promise: keptTorn,
@@ -72,8 +72,8 @@ func r1Write() lab.Experiment {
 	}
 }
 
-// r1Read reads as many bytes an operation out of a mapping. As coded a page
-// counts whole when four bytes of it were looked at.
+// r1Read reads one MiB of a mapping in each operation. As coded it looks at four bytes of a
+// page and counts all of it.
 func r1Read(s job.Scale) lab.Experiment {
 	variant := func(name, doc string, look func(page []byte) uint64) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error {
@@ -91,13 +91,12 @@ func r1Read(s job.Scale) lab.Experiment {
 			})
 		}}
 	}
-	touch := variant(r1Touch, "as meant: all 4 KiB are looked at", datafile.SumWords)
-	touch.Baseline = true
 	return lab.Experiment{
 		Suite: "claims", Name: "R1-read", Question: "How fast can a mapping be read at random?",
 		Op: "256 random pages of 4 KiB of a mapped file in the page cache", Stateless: true,
-		Variants: []lab.Variant{touch, variant(r1Touch4, "as coded: 4 bytes are looked at, 4 KiB are counted",
-			firstWord)},
+		Variants: firstIsBaseline(
+			variant(r1Touch, "as meant: all 4 KiB are looked at", datafile.SumWords),
+			variant(r1Touch4, "as coded: 4 bytes are looked at, 4 KiB are counted", firstWord)),
 	}
 }
 
@@ -115,7 +114,7 @@ func claimR1(s job.Scale) Claim {
 	}
 }
 
-// judgeR1 asks for the claimed ratios from one to the next.
+// judgeR1 compares the ratio of each way to the one before with the claimed one.
 func judgeR1(ev *evidence, write, read string, size int64) judgement {
 	const buffered, mapping = 850. / 200, 1200. / 850
 	var answers []answer
@@ -130,8 +129,7 @@ func judgeR1(ev *evidence, write, read string, size int64) judgement {
 		answers = append(answers, claimedFactor(faster, mapping))
 		text += fmt.Sprintf("%s: %s, %s as fast as %s (claimed %.2fx). ", r, megabytes(datafile.MiB, ev.time(read, r)), factor(faster), r1Bufio, mapping)
 	}
-	why := fmt.Sprintf("These are three jobs, and no two do the same: small files pay for their creation, the buffer for none, and a warm mapping moves nothing from or to a disk and makes nothing durable. They can be ranked, but one cannot take the place of another. Each was asked to be as many times faster than the one before as claimed, less %.0f %%.",
+	why := fmt.Sprintf("These are three different jobs: small files pay for their creation, the buffer does not, and a warm mapping moves no data from or to a disk and makes none durable. They can be ranked, but one cannot replace another. Each had to be as many times as fast as the one before as claimed, less %.0f %%.",
 		100*slack) + ev.smaller(read, r1Touch, size)
-	verdict, why := decide(why, "how large the buffer is, and whether every byte that is counted is looked at", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
+	return decide(text, why, "the size of the buffer, and on whether every counted byte is looked at", answers...)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/suites/rw"
 )
 
-var r10Goroutines = [...]int{100, 1000}
+var r10Goroutines = []int{100, 1000}
 
 func r10(goroutines int) lab.Experiment {
 	e := rw.MixedLoad(1, goroutines)
@@ -18,33 +18,29 @@ func r10(goroutines int) lab.Experiment {
 }
 
 func claimR10() Claim {
-	c := Claim{
+	return Claim{
 		ID: "R10",
 		Source: reportR.source("4.3",
 			"From 100 to 1,000 goroutines scheduling latency grows from 12 to 89 us and idle processors fall from 31 to 5 %."),
-		Statement: "mixed read, write, stat: 100 and 1,000 goroutines: scheduler latency, idle processors",
-		Claimed:   "12 us, 31 %; 89 us, 5 %",
-		Promise:   "kill, torn, all variants: what is written survives kill -9, not a power cut",
-		judge:     judgeR10,
+		Statement:   "mixed read, write, stat: 100 and 1,000 goroutines: scheduler latency, idle processors",
+		Claimed:     "12 us, 31 %; 89 us, 5 %",
+		Promise:     "kill, torn, all variants: a write survives kill -9, not a power cut",
+		Experiments: experiments(r10, r10Goroutines...),
+		judge:       judgeR10,
 	}
-	for _, n := range r10Goroutines {
-		c.Experiments = append(c.Experiments, r10(n))
-	}
-	return c
 }
 
-// What the report found from 100 to 1,000 goroutines.
+// The report's ratios from 100 to 1,000 goroutines.
 const (
-	claimedWait = 89.0 / 12  // the scheduler's latency grows so much
-	claimedIdle = 31.0 / 5.0 // the share of idle processors falls so much
+	claimedWait = 89.0 / 12  // of the scheduler's latency, which grows
+	claimedIdle = 31.0 / 5.0 // of the share of idle processors, which falls
 )
 
-// leastIdle is the share of idle processors below which there is nothing that
-// could fall.
+// leastIdle is the least share of idle processors that could still fall.
 const leastIdle = 0.01
 
-// judgeR10 asks for both ratios, of a load that the page cache answers and of one
-// that waits for the device.
+// judgeR10 compares both ratios, for a load that the page cache serves and for one that
+// waits for the device.
 func judgeR10(ev *evidence) judgement {
 	text := ""
 	var answers []answer
@@ -59,20 +55,19 @@ func judgeR10(ev *evidence) judgement {
 		answers = append(answers, claimedFactor(growth, claimedWait))
 		switch {
 		case idle[0].Hi < leastIdle:
-			text += ", and none were idle that could be busy. "
+			text += ", and no processor was idle. "
 			answers = append(answers, no)
 		default:
 			fall := quotient(idle[0], idle[1])
-			if idle[1].Lo <= 0 { // all busy: as far as a fall can go
+			if idle[1].Lo <= 0 { // all may be busy: the fall has no upper limit
 				fall.Hi = math.Inf(1)
 			}
 			text += fmt.Sprintf(", the idle share falls %.1f times. ", fall.Median)
 			answers = append(answers, claimedFactor(fall, claimedIdle))
 		}
 	}
-	verdict, why := decide(
-		fmt.Sprintf("The report gives one figure, which is taken for the mean. Asked for was a wait that grows %.1f times or more and an idle share that falls %.1f times or more, within %.0f %%. The waits are the runtime's own histogram (/sched/latencies), the idle share its /cpu/classes/idle of GOMAXPROCS processors.",
+	return decide(text,
+		fmt.Sprintf("The report gives one figure, read as the mean. The wait had to grow %.1f times or more and the idle share to fall %.1f times or more, within %.0f %%. The waits come from the runtime's own histogram (/sched/latencies), the idle share from its /cpu/classes/idle of GOMAXPROCS processors.",
 			claimedWait, claimedIdle, slack*100),
-		"which of the two is asked for, and whether the load waits for the device", answers...)
-	return judgement{text, verdict, why}
+		"wait or idle share, and on whether the load waits for the device", answers...)
 }

@@ -8,23 +8,20 @@ import (
 	"strings"
 
 	"github.com/stele-go/stele/crashtest/power"
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
-	"github.com/stele-go/stele/suites/job"
 	"github.com/stele-go/stele/suites/syncs"
 )
 
-// r11Systems are the file systems of R11. They are made for it, whatever the
-// folder is on.
+// r11Systems are the file systems of R11. Each block makes its own, on any place.
 var r11Systems = []string{"ext4", "xfs", "btrfs"}
 
 // r11Cuts is how often the power is cut for each kind of change.
 const r11Cuts = 30
 
-// lostMetric and cutsMetric count power cuts by what was acknowledged before
-// them and lost.
+// lostMetric counts the power cuts that lost an acknowledged change of a kind, cutsMetric
+// all power cuts after one.
 func lostMetric(k power.SyncKind) string { return "lost_" + kindWord(k) }
 
 func cutsMetric(k power.SyncKind) string { return "cuts_" + kindWord(k) }
@@ -33,7 +30,7 @@ func kindWord(k power.SyncKind) string {
 	return strings.NewReplacer(",", "", " ", "_").Replace(k.String())
 }
 
-// r11Local cuts the power under a file system. Its times mean nothing.
+// r11Local cuts the power under a file system. Its times are of no use.
 func r11Local(fs string) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "claims", Name: "R11-cut", Params: run.Params{"fs": fs},
@@ -63,8 +60,7 @@ func r11Local(fs string) lab.Experiment {
 	return e
 }
 
-// The variants of R11-fuse: what the file is opened with, and what the client
-// makes of it.
+// The variants of R11-fuse: the flag that the file is opened with, and the client's use of it.
 const (
 	r11SyncPassed   = "O_SYNC, passed on"
 	r11SyncDropped  = "O_SYNC, dropped"
@@ -78,17 +74,17 @@ const (
 	r11LostBlocks = "lost_blocks"
 )
 
-// r11Fuse writes through a client whose disk then loses what was not flushed.
+// r11Fuse writes through a client whose disk then loses unflushed data.
 func r11Fuse() lab.Experiment {
 	e := lab.Experiment{
-		Suite: "claims", Name: "R11-fuse", Question: "What becomes of O_SYNC and O_DSYNC in a FUSE client?",
-		Op:  fmt.Sprintf("%d blocks written through the client, and its disk's power cut", r11Blocks),
+		Suite: "claims", Name: "R11-fuse", Question: "What happens to O_SYNC and O_DSYNC in a FUSE client?",
+		Op:  fmt.Sprintf("%d blocks written through the client, then a power cut of its disk", r11Blocks),
 		Ops: 1, MaxRounds: 3,
 	}
 	add := func(name, doc string, flags int, passes bool, sync func(*os.File) error) {
 		p := powerTorn
-		if !passes && sync == nil { // what is had, not what was asked for
-			p = job.Promise(durability.Kill, durability.Torn)
+		if !passes && sync == nil { // the real promise, whatever the flag says
+			p = keptTorn
 		}
 		e.Variants = append(e.Variants, lab.Variant{
 			Name: name, Doc: doc, Promise: p, Baseline: name == r11Fsync,
@@ -101,7 +97,7 @@ func r11Fuse() lab.Experiment {
 					c := &fuseClient{disk: newVolatileDisk(r11Blocks * 512), passes: passes}
 					n, err := c.loseUnflushed(b.Dir, flags, r11Blocks, sync)
 					if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) {
-						return fmt.Errorf("a FUSE, which takes /dev/fuse and root or fusermount: %w: %w", errors.ErrUnsupported, err)
+						return fmt.Errorf("mount a FUSE, which needs /dev/fuse and root or fusermount: %w: %w", errors.ErrUnsupported, err)
 					}
 					if err != nil {
 						return err
@@ -113,46 +109,36 @@ func r11Fuse() lab.Experiment {
 			},
 		})
 	}
-	add(r11Fsync, "the same client as where they are dropped, and an fsync after each write", 0, false, (*os.File).Sync)
-	add(r11SyncPassed, "the client flushes its disk for a write with the flag", os.O_SYNC, true, nil)
-	add(r11SyncDropped, "the client does not look at the flag", os.O_SYNC, false, nil)
-	add(r11DsyncPassed, "the client flushes its disk for a write with the flag", fileop.DataSync, true, nil)
-	add(r11DsyncDropped, "the client does not look at the flag", fileop.DataSync, false, nil)
+	const flushes, ignores = "the client flushes its disk for a write with the flag", "the client ignores the flag"
+	add(r11Fsync, "the client ignores the flags, and each write is followed by an fsync", 0, false, (*os.File).Sync)
+	add(r11SyncPassed, flushes, os.O_SYNC, true, nil)
+	add(r11SyncDropped, ignores, os.O_SYNC, false, nil)
+	add(r11DsyncPassed, flushes, fileop.DataSync, true, nil)
+	add(r11DsyncDropped, ignores, fileop.DataSync, false, nil)
 	return e
 }
 
 func claimR11() Claim {
-	c := Claim{
+	return Claim{
 		ID: "R11",
 		Source: reportR.source("4.4",
 			"O_SYNC makes data and metadata durable, O_DSYNC data and the metadata needed to read it, and a FUSE client that drops the flag loses acknowledged data."),
-		Statement: "O_SYNC and O_DSYNC: what each makes durable, on local file systems and through a FUSE client that passes the flag on and one that drops it",
-		Claimed:   "data and all metadata; data and the metadata needed to read it; a client that drops it loses acknowledged data",
-		Promise:   "power, torn: each write survives a power cut once it has returned; through the client that drops the flag: kill, torn, whatever was asked for",
-		judge:     judgeR11,
+		Statement:   "O_SYNC and O_DSYNC: what each makes durable, on local file systems and through a FUSE client that passes the flag on and one that drops it",
+		Claimed:     "data and all metadata; data and the metadata needed to read it; a client that drops it loses acknowledged data",
+		Promise:     "power, torn: each write survives a power cut once it returns; through the client that drops the flag: kill, torn, whatever the flag",
+		Experiments: append(experiments(r11Local, r11Systems...), r11Fuse()),
+		judge:       judgeR11,
 	}
-	for _, fs := range r11Systems {
-		c.Experiments = append(c.Experiments, r11Local(fs))
-	}
-	c.Experiments = append(c.Experiments, r11Fuse())
-	return c
 }
 
-// judgeR11 asks that whatever is claimed to be durable was lost by no cut, and
-// that the client that drops the flag loses something.
+// judgeR11 requires that no cut loses a change that is claimed to be durable, and that the
+// client that drops the flag loses data.
 func judgeR11(ev *evidence) judgement {
 	var text strings.Builder
 	var answers []answer
-	kept := func(is bool) {
-		if is {
-			answers = append(answers, yes)
-		} else {
-			answers = append(answers, no)
-		}
-	}
+	require := func(is bool) { answers = append(answers, answerIf(is)) }
 	for _, fs := range r11Systems {
-		e := r11Local(fs)
-		id := e.ID()
+		id := idOf(r11Local(fs))
 		for _, way := range []string{syncs.WayOSync, syncs.WayODsync} {
 			fmt.Fprintf(&text, "%s, %s:", fs, way)
 			sep := " "
@@ -168,10 +154,9 @@ func judgeR11(ev *evidence) judgement {
 				} else {
 					fmt.Fprintf(&text, "lost in %.0f of %.0f", lost, cuts)
 				}
-				// A new name is metadata of its folder, not of the file.
-				claimed := k <= power.HoleFilled || way == syncs.WayOSync && k != power.NewName
-				if claimed {
-					kept(lost == 0)
+				// A new name is metadata of its directory, not of the file.
+				if k <= power.HoleFilled || way == syncs.WayOSync && k != power.NewName {
+					require(lost == 0)
 				}
 			}
 			text.WriteString(". ")
@@ -184,11 +169,10 @@ func judgeR11(ev *evidence) judgement {
 		fmt.Fprintf(&text, "FUSE, %s: %.0f of %d acknowledged blocks lost. ", v.Name, lost[v.Name], r11Blocks)
 	}
 	for _, name := range []string{r11SyncPassed, r11DsyncPassed, r11Fsync} {
-		kept(lost[name] == 0)
+		require(lost[name] == 0)
 	}
-	kept(lost[r11SyncDropped] > 0)
-	kept(lost[r11DsyncDropped] > 0)
-	why := fmt.Sprintf("Shown by dropped writes: the local file systems are mounted on a device that logs every write and flush, and looked at after %d power cuts for each kind of change; the FUSE clients lie over a disk that loses what was not flushed, and keep no page cache, so that the kernel leaves the flag to them. Metadata is the file's: size, block map, times, mode and owner; the name is its folder's, and not asked for. That O_DSYNC keeps more than it has to is no contradiction.", r11Cuts)
-	verdict, why := decide(why, "the file system, or the client", answers...)
-	return judgement{strings.TrimSpace(text.String()), verdict, why}
+	require(lost[r11SyncDropped] > 0)
+	require(lost[r11DsyncDropped] > 0)
+	why := fmt.Sprintf("Shown by dropped writes: the local file systems are mounted on a device that logs every write and flush, and checked after %d power cuts for each kind of change. The FUSE clients have a disk that loses unflushed data and no page cache, so that the kernel leaves the flag to them. Metadata is that of the file: size, block map, times, mode and owner. The name belongs to the directory and does not count. O_DSYNC may keep more than it must.", r11Cuts)
+	return decide(text.String(), why, "the file system or the client", answers...)
 }

@@ -2,8 +2,8 @@ package claims
 
 import "sync"
 
-// A volatileDisk is a device with a write cache: what was written is there to
-// be read, and after a power cut only if it was flushed since.
+// A volatileDisk is a device with a write cache: a power cut loses all writes since the last
+// flush.
 type volatileDisk struct {
 	mu      sync.Mutex
 	cache   []byte
@@ -15,7 +15,7 @@ func newVolatileDisk(size int) *volatileDisk {
 	return &volatileDisk{cache: make([]byte, size), durable: make([]byte, size)}
 }
 
-// write returns false if it goes past the end.
+// write reports whether p fits.
 func (d *volatileDisk) write(p []byte, off int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -42,21 +42,20 @@ func (d *volatileDisk) flush() {
 	d.flushes++
 }
 
-// cut is a power cut: all that was not flushed is gone.
+// cut is a power cut.
 func (d *volatileDisk) cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	copy(d.cache, d.durable)
 }
 
-// A fuseClient is a file system in user space with one file, fuseFile, over a
-// volatile disk: as small as a client of a network file system can be. On
-// fsync it flushes the disk. Whether it does so too for a write with O_SYNC or
-// O_DSYNC is up to it: it keeps no page cache (FOPEN_DIRECT_IO), and for such
-// files the kernel sends the flags with the write and no fsync after it.
+// A fuseClient is a file system in user space with one file, fuseFile, on a volatile disk: the
+// smallest model of a client of a network file system. It flushes the disk at an fsync. A
+// write with O_SYNC or O_DSYNC is left to it: it keeps no page cache (FOPEN_DIRECT_IO), and
+// for such files the kernel sends the flags with the write and no fsync after it.
 type fuseClient struct {
 	disk   *volatileDisk
-	passes bool // the flags on to the disk
+	passes bool // flush the disk for a write with a flag
 
 	mu     sync.Mutex
 	fsyncs int // that the kernel sent

@@ -14,7 +14,7 @@ import (
 func (c *fuseClient) mount(dir string) (unmount func() error, err error) {
 	server, err := fuse.NewServer(&fuseServer{fuse.NewDefaultRawFileSystem(), c}, dir, &fuse.MountOptions{
 		FsName: "stele-client",
-		// Without it only fusermount can mount, which a machine may not have.
+		// Otherwise only fusermount can mount, which a machine may lack.
 		DirectMount: os.Geteuid() == 0,
 	})
 	if err != nil {
@@ -90,10 +90,9 @@ func (s *fuseServer) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
 // Flush answers close(2), which promises nothing.
 func (s *fuseServer) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.OK }
 
-// loseUnflushed mounts the client below dir, writes blocks to its file, opened
-// with flags, each acknowledged once the write (and then the sync) has
-// returned, cuts the power of its disk, and tells how many of the acknowledged
-// blocks are gone.
+// loseUnflushed mounts the client below dir, opens its file with flags and writes blocks to
+// it. A block is acknowledged once the write, and then the sync, has returned. Then it cuts
+// the power of the disk and returns how many acknowledged blocks are lost.
 func (c *fuseClient) loseUnflushed(dir string, flags, blocks int, sync func(*os.File) error) (lost int, err error) {
 	mnt, err := os.MkdirTemp(dir, "mnt")
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/fileio/pace"
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/sys"
@@ -19,14 +18,13 @@ import (
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/stats"
 	"github.com/stele-go/stele/suites/internal/datafile"
-	"github.com/stele-go/stele/suites/job"
 )
 
-// The volume of R12 and its client. It is small, so that a block is short:
-// what counts is that more is asked for than it gives.
+// The volume of R12 and its client. It is slow, so that a block is short: the client only
+// has to request more than the volume serves.
 const (
 	r12IOPS       = 200
-	r12Share      = 0.9 // of the limit, that the client keeps under
+	r12Share      = 0.9 // of the limit, the most that the paced client requests
 	r12Goroutines = 32
 	r12Ops        = 320
 	r12Page       = 4 << 10
@@ -39,9 +37,8 @@ const (
 	r12Paced = "paced"
 )
 
-// Metrics of R12: what the volume takes for a request, and what who asked
-// waits for it, the client's own queue included; 99th percentiles in
-// nanoseconds.
+// Metrics of R12, 99th percentiles in nanoseconds: the time of a request in the volume, and
+// its time for the caller, with the client's own queue.
 const (
 	r12Volume = "volume_p99_ns"
 	r12Caller = "caller_p99_ns"
@@ -50,11 +47,11 @@ const (
 func r12() lab.Experiment {
 	variant := func(name, doc string, paced bool) lab.Variant {
 		return lab.Variant{
-			Name: name, Doc: doc, Promise: job.Promise(durability.Kill, durability.Torn), Baseline: !paced,
+			Name: name, Doc: doc, Promise: keptTorn, Baseline: !paced,
 			Run: func(b *lab.B) (err error) {
 				p, err := scratch.Image(b.Context(), scratch.Options{FS: "ext4", Size: 64 << 20, Store: b.Dir, Limit: scratch.Limit{IOPS: r12IOPS}})
 				if err != nil {
-					return fmt.Errorf("a volume that is limited, which takes root: %w: %w", errors.ErrUnsupported, err)
+					return fmt.Errorf("make a limited volume, which needs root: %w: %w", errors.ErrUnsupported, err)
 				}
 				defer func() { err = errors.Join(err, p.Close()) }()
 				name := filepath.Join(p.Path, "data")
@@ -68,7 +65,7 @@ func r12() lab.Experiment {
 				defer func() { err = errors.Join(err, f.Close()) }()
 				wait := func(context.Context, int) error { return nil }
 				if paced {
-					// No burst: what comes at once waits at once.
+					// Without a burst every request waits.
 					wait = pace.New(pace.Profile{IOPS: r12Share * r12IOPS, BurstOps: 1}).Wait
 				}
 				return r12Client(b, f, wait)
@@ -152,12 +149,11 @@ func judgeR12(ev *evidence, id string) judgement {
 	under := func(e run.Estimate) answer { return within(e, 0, r12Most) }
 	freeVolume, pacedVolume := ev.metric(id, r12Free, r12Volume), ev.metric(id, r12Paced, r12Volume)
 	freeCaller, pacedCaller := ev.metric(id, r12Free, r12Caller), ev.metric(id, r12Paced, r12Caller)
-	text := fmt.Sprintf("p99 of a request to the volume: A %s, B %s; as who asked waits for it: A %s, B %s.",
+	text := fmt.Sprintf("p99 of a request in the volume: A %s, B %s; for its caller: A %s, B %s.",
 		lasting(freeVolume), lasting(pacedVolume), lasting(freeCaller), lasting(pacedCaller))
-	why := fmt.Sprintf("The volume is an ext4 image that the kernel limits to %d requests a second; %d goroutines ask for more than that, and B keeps all of them together under %.0f %% of it. Asked was that B's p99 is under 50 ms, for the volume and for who waits, and A's is not. A cloud volume's own latency is not imitated.",
+	why := fmt.Sprintf("The volume is an ext4 image that the kernel limits to %d requests a second; %d goroutines want more, and B keeps all of them together under %.0f %% of it. B's p99 had to be under 50 ms, in the volume and for the caller, and A's over it. A cloud volume's own latency is not simulated.",
 		r12IOPS, r12Goroutines, 100*r12Share)
 	over := func(e run.Estimate) answer { return atLeast(e, r12Most) }
-	verdict, why := decide(why, "where latency is taken: pacing moves the queue from the volume into the client",
+	return decide(text, why, "where latency is measured: pacing moves the queue from the volume into the client",
 		over(freeVolume), under(pacedVolume), under(pacedCaller))
-	return judgement{text, verdict, why}
 }

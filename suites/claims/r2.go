@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -24,7 +25,7 @@ const (
 
 const kindNetwork = "network"
 
-// A medium is a row of the claim: by how much each buffer is faster than none.
+// A medium is a row of the claim: how many times as fast as none each buffer is.
 type medium struct {
 	kind         string
 	small, large float64
@@ -36,17 +37,17 @@ var r2Media = []medium{
 	{kindNetwork, 92. / 85, 96. / 85},
 }
 
-// r2Bytes are written an operation.
+// r2Bytes is the size of the file.
 const r2Bytes = 8 * datafile.MiB
 
-// The claim does not tell how much is given to a write, which decides what a
-// buffer can do: a piece that is larger goes past it.
+// r2Pieces are the sizes of a write, which the claim does not give. They matter: a piece as
+// large as the buffer goes past it.
 var r2Pieces = []struct {
 	name  string
 	bytes int
 }{{"1KiB", 1 << 10}, {"64KiB", 64 << 10}}
 
-// r2 writes a file in pieces; synced: what is written reaches the medium.
+// r2 writes a file in pieces. synced: the data reaches the medium.
 func r2(s job.Scale, piece string, bytes int, synced bool) lab.Experiment {
 	total := s.Of(r2Bytes)
 	p := keptTorn
@@ -101,10 +102,10 @@ func writeInPieces(name string, piece []byte, total int64, buffer int, synced bo
 	return f.Sync()
 }
 
-// overNetwork are file systems whose medium is another machine.
+// overNetwork are file systems of another machine.
 var overNetwork = []string{"nfs", "nfs4", "cifs", "smb3", "smb2", "ceph", "9p"}
 
-// mediumOf is the row of the claim that a place belongs to.
+// mediumOf returns the row of the claim that a place belongs to, or why it is unknown.
 func mediumOf(e run.Environment) (m medium, why string) {
 	kind, why := deviceKind(e)
 	if slices.Contains(overNetwork, e.FS) {
@@ -115,7 +116,7 @@ func mediumOf(e run.Environment) (m medium, why string) {
 	case i >= 0:
 		return r2Media[i], ""
 	case why == "":
-		why = "nothing is claimed for a " + kind
+		why = "the claim has no row for a " + kind
 	}
 	return medium{}, why
 }
@@ -139,41 +140,37 @@ func claimR2(s job.Scale) Claim {
 	return c
 }
 
-// judgeR2 holds this one medium against its row, or, where it does not tell
-// what it is, against each.
+// judgeR2 compares the medium with its row, or with each row if its kind is unknown.
 func judgeR2(ev *evidence) judgement {
 	type gain struct{ small, large run.Estimate }
 	var gains []gain
 	text := ""
 	for _, synced := range []bool{false, true} {
 		for _, p := range r2Pieces {
-			e := r2(1, p.name, p.bytes, synced)
-			id := e.ID()
+			id := idOf(r2(1, p.name, p.bytes, synced))
 			g := gain{ev.speedup(id, r2Small), ev.speedup(id, r2Large)}
 			gains = append(gains, g)
 			text += fmt.Sprintf("Pieces of %s, %s: without a buffer %s, with 4 KiB %s as fast, with 64 KiB %s. ", p.name,
 				map[bool]string{false: "not synced", true: "synced"}[synced], megabytes(r2Bytes, ev.time(id, r2None)), factor(g.small), factor(g.large))
 		}
 	}
-	text = text[:len(text)-1]
 	row := func(m medium) (answers []answer) {
 		for _, g := range gains {
 			a, mixed := together(near(g.small, m.small), near(g.large, m.large))
 			if mixed {
-				a = no // half a row is none
+				a = no // half a row does not count
 			}
 			answers = append(answers, a)
 		}
 		return answers
 	}
-	const how = "A buffer was asked for its claimed gain to within 25 %, for pieces smaller than both buffers and as large as the larger, with and without a sync; the claim names neither. Without a sync the page cache takes all, and the medium is not what is measured. "
+	const how = "A buffer had to have its claimed gain to within 25 %, for pieces smaller than both buffers and as large as the larger, with and without a sync; the claim names neither. Without a sync the page cache takes all data, and the medium is not measured. "
 	on := "the size of the pieces, and whether the file is synced"
 	m, unknown := mediumOf(ev.place.Environment)
 	if unknown == "" {
-		verdict, why := decide(how+fmt.Sprintf("Tested is the row of %s; of the other media nothing is said.", m.kind), on, row(m)...)
-		return judgement{text, verdict, why}
+		return decide(text, how+fmt.Sprintf("The row of %s was tested, the other media were not.", m.kind), on, row(m)...)
 	}
-	why := how + "Which row this medium belongs to is not known (" + unknown + "), so each was tried; the others take a folder on such a medium."
+	why := how + "The row of this medium is unknown (" + unknown + "), so each was tried; the others need a directory on such a medium."
 	fits, unsure := "", false
 	for _, m := range r2Media {
 		answers := row(m)
@@ -184,11 +181,11 @@ func judgeR2(ev *evidence) judgement {
 	}
 	switch {
 	case fits != "":
-		return judgement{text, Depends, "on the medium, " + on + ". As in the row" + fits[1:] + ". " + why}
+		return judgement{strings.TrimSpace(text), Depends, "on the medium, " + on + ". It fits the row" + fits[1:] + ". " + why}
 	case unsure:
-		return judgement{text, CannotTest, tooWide + why}
+		return judgement{strings.TrimSpace(text), CannotTest, tooWide + why}
 	}
-	return judgement{text, DoesNotHold, "No experiment is as in any row. " + why}
+	return judgement{strings.TrimSpace(text), DoesNotHold, "No experiment fits any row. " + why}
 }
 
 func count(answers []answer, of answer) (n int) {

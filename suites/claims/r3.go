@@ -14,18 +14,18 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// r3Claimed are the allocations of a batch of so many reads.
+// r3Claimed has the claimed allocations of a batch.
 var r3Claimed = []struct {
 	reads         int
 	fresh, pooled float64
 }{{100, 98, 12}, {500, 492, 41}, {1000, 986, 89}}
 
-// r3Made is how many buffers a batch made, beside which there is what Go
-// itself allocates.
+// r3Made counts the buffers that a batch made, without Go's own allocations.
 const r3Made = "buffers_made_per_op"
 
-// readInto stands for what reads: not inlined, it may keep what it is given,
-// so that a buffer has to be on the heap.
+type page = [datafile.PageSize]byte
+
+// readInto stands for a reader. It is not inlined, so the buffer escapes to the heap.
 //
 //go:noinline
 func readInto(r io.ReaderAt, buf []byte, off int64) error {
@@ -33,48 +33,16 @@ func readInto(r io.ReaderAt, buf []byte, off int64) error {
 	return err
 }
 
-// r3 reads a batch by so many goroutines. As coded each reads when it gets to
-// run, so that on few processors few buffers are out at a time; held: as meant,
-// all of the reads are in flight at once, for none gives its buffer back before
-// all have one.
+// r3 reads a batch with a goroutine for each read. As coded each reads when it gets to run,
+// so that on few processors few buffers are in use at a time. held: as meant, all reads are
+// in flight at once, since none gives its buffer back before all have one.
 func r3(reads int, held bool) lab.Experiment {
-	type page = [datafile.PageSize]byte
 	variant := func(name, doc string, buffers func(made *atomic.Int64) (get func() *page, put func(*page))) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Baseline: name == madeFresh, Run: inDir(func(b *lab.B) error {
-			if err := datafile.Fill("data", 4*datafile.MiB); err != nil {
-				return err
-			}
-			f, err := os.Open("data")
-			if err != nil {
-				return err
-			}
-			defer f.Close() // nothing is written
 			var made atomic.Int64
 			get, put := buffers(&made)
-			var failed atomic.Pointer[error]
-			for b.Loop() {
-				var all, out sync.WaitGroup // out: of those that have no buffer yet
-				out.Add(reads)
-				for i := range reads {
-					all.Go(func() {
-						buf := get()
-						if held {
-							out.Done()
-							out.Wait()
-						}
-						if err := readInto(f, buf[:], int64(i)*datafile.PageSize); err != nil {
-							failed.Store(&err)
-						}
-						put(buf)
-					})
-				}
-				all.Wait()
-			}
-			b.Report(r3Made, float64(made.Load())/float64(b.N))
-			if err := failed.Load(); err != nil {
-				return *err
-			}
-			return nil
+			defer func() { b.Report(r3Made, float64(made.Load())/float64(b.N)) }()
+			return readBatches(b, reads, held, get, put)
 		})}
 	}
 	e := lab.Experiment{
@@ -98,6 +66,41 @@ func r3(reads int, held bool) lab.Experiment {
 	return e
 }
 
+// readBatches reads one batch in each operation.
+func readBatches(b *lab.B, reads int, held bool, get func() *page, put func(*page)) error {
+	if err := datafile.Fill("data", 4*datafile.MiB); err != nil {
+		return err
+	}
+	f, err := os.Open("data")
+	if err != nil {
+		return err
+	}
+	defer f.Close() // nothing is written
+	var failed atomic.Pointer[error]
+	for b.Loop() {
+		var all, waiting sync.WaitGroup // waiting: reads that have no buffer yet
+		waiting.Add(reads)
+		for i := range reads {
+			all.Go(func() {
+				buf := get()
+				if held {
+					waiting.Done()
+					waiting.Wait()
+				}
+				if err := readInto(f, buf[:], int64(i)*datafile.PageSize); err != nil {
+					failed.Store(&err)
+				}
+				put(buf)
+			})
+		}
+		all.Wait()
+	}
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 func claimR3() Claim {
 	c := Claim{
 		ID: "R3",
@@ -116,15 +119,14 @@ func claimR3() Claim {
 	return c
 }
 
-// judgeR3 asks for the claimed savings, of buffers and of all allocations.
+// judgeR3 compares the savings with the claimed ones, of buffers and of all allocations.
 func judgeR3(ev *evidence) judgement {
 	var answers []answer
 	text := ""
 	for _, held := range []bool{false, true} {
 		text += map[bool]string{false: "Each when it gets to run:", true: "All in flight at once:"}[held]
 		for _, p := range r3Claimed {
-			e := r3(p.reads, held)
-			id := e.ID()
+			id := idOf(r3(p.reads, held))
 			made := func(v string) run.Estimate { return ev.metric(id, v, r3Made) }
 			all := func(v string) run.Estimate { return ev.metric(id, v, "allocs_per_op") }
 			claimed := p.fresh / p.pooled
@@ -135,7 +137,6 @@ func judgeR3(ev *evidence) judgement {
 		}
 		text = text[:len(text)-1] + ". "
 	}
-	why := fmt.Sprintf("B was asked for the claimed saving of 8.2, 12 and 11 times less %.0f %%, of buffers and of all that a batch allocates, which its goroutines have a part in. What a pool has after a batch it keeps for the next, until the collector has run twice: the counts are averages over a block.", 100*slack)
-	verdict, why := decide(why, "how many reads hold a buffer at once, and whether buffers or all allocations are counted", answers...)
-	return judgement{text[:len(text)-1], verdict, why}
+	why := fmt.Sprintf("B had to save the claimed 8.2, 12 and 11 times less %.0f %%, of buffers and of all allocations of a batch, its goroutines included. A pool keeps its buffers for the next batch until the collector has run twice: the counts are averages over a block.", 100*slack)
+	return decide(text, why, "how many reads hold a buffer at once, and on buffers or all allocations", answers...)
 }

@@ -7,20 +7,17 @@ import (
 	"os"
 	"strings"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/suites/internal/datafile"
-	"github.com/stele-go/stele/suites/job"
 )
 
-// r6Formula is the throughput that is claimed for a volume, in MiB/s.
+// r6Formula returns the claimed throughput of a volume, in MiB/s.
 func r6Formula(iops float64) float64 { return min(125+0.25*iops, 1000) }
 
-// gp3Limits are what the vendor publishes of a volume of type gp3. Throughput
-// is bought by itself: each volume has the base, and IOPS only bound how much
-// more may be bought.
+// gp3Limits are the vendor's published limits of a volume of type gp3. Throughput is bought
+// apart from IOPS: each volume has the base, and IOPS only limit how much more can be bought.
 type gp3Limits struct {
 	when                 string
 	baseMiBps, mostMiBps float64
@@ -28,23 +25,22 @@ type gp3Limits struct {
 	leastIOPS, mostIOPS  float64
 }
 
-// AWS, "Amazon EBS General Purpose SSD volumes" and "Amazon EBS volume types"
-// (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html). The base
-// and the ratio are those since 2020; today's most are taken from reports
-// about the announcement of September 2025.
+// r6Published is from AWS, "Amazon EBS General Purpose SSD volumes" and "Amazon EBS volume
+// types" (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html). The base and the
+// ratio hold since 2020; today's maxima come from reports on the announcement of September 2025.
 var r6Published = [...]gp3Limits{
 	{"today", 125, 2000, 0.25, 3000, 80_000},
 	{"until September 2025", 125, 1000, 0.25, 3000, 16_000},
 }
 
-// most is the throughput that can be bought with so many IOPS.
+// most returns the greatest throughput that can be bought with the given IOPS.
 func (l gp3Limits) most(iops float64) float64 { return min(l.perIOPS*iops, l.mostMiBps) }
 
-// r6IOPS are the IOPS that the formula is held against the limits at: the ends
-// of the claimed range, and where a term of either changes.
+// r6IOPS are the IOPS at which formula and limits are compared: the ends of the claimed
+// range, and where a term of either changes.
 var r6IOPS = []float64{3000, 3500, 4000, 6000, 8000, 12_000, 16_000}
 
-// r6Same is how far apart two figures may be and still be the same.
+// r6Same is the largest difference, as a share, of figures that count as the same.
 const r6Same = 0.05
 
 const (
@@ -53,14 +49,14 @@ const (
 	r6File  = 64 << 20
 )
 
-// r6 shows what this place moves. It proves nothing about a gp3, and decides
-// nothing: a limit that we set ourselves would only be read back.
+// r6 shows the throughput of this place. It decides nothing: a limit that we set ourselves
+// would prove nothing about a gp3.
 func r6() lab.Experiment {
 	return lab.Experiment{
-		Suite: "claims", Name: "R6", Question: "How much does one stream of direct writes move here?",
-		Op: "256 KiB past the page cache, over what was written before", Ops: 200, MaxRounds: 6,
+		Suite: "claims", Name: "R6", Question: "How fast is one stream of direct writes here?",
+		Op: "256 KiB past the page cache, over old data", Ops: 200, MaxRounds: 6,
 		Variants: []lab.Variant{{
-			Name: r6Way, Doc: "O_DIRECT, one request in flight", Promise: job.Promise(durability.Kill, durability.Torn), Baseline: true,
+			Name: r6Way, Doc: "O_DIRECT, one request in flight", Promise: keptTorn, Baseline: true,
 			Run: inDir(func(b *lab.B) error {
 				if err := datafile.Fill("data", r6File); err != nil {
 					return err
@@ -88,13 +84,13 @@ func claimR6() Claim {
 			"A gp3 volume's throughput is at most min(125 + 0.25 IOPS, 1000) MiB/s."),
 		Statement:   "the formula of a gp3-like volume: min(125 + 0.25 x IOPS, 1000) MiB/s, 3,000-16,000 IOPS",
 		Claimed:     "as given",
-		Promise:     "none: limits are compared; the writes that are shown beside them: kill, torn",
+		Promise:     "none: limits are compared; the writes shown beside them: kill, torn",
 		Experiments: []lab.Experiment{e},
 		judge:       func(ev *evidence) judgement { return judgeR6(ev, e.ID(), r6Published[:]) },
 	}
 }
 
-// judgeR6 holds the formula against what the vendor publishes.
+// judgeR6 compares the formula with the vendor's published limits.
 func judgeR6(ev *evidence, id string, published []gp3Limits) judgement {
 	var text strings.Builder
 	var wrong []string
@@ -114,15 +110,15 @@ func judgeR6(ev *evidence, id string, published []gp3Limits) judgement {
 			fmt.Fprintf(&text, "By the limits %s the formula is what can be bought at most. ", l.when)
 		}
 	}
-	// Shown, never asked for: what is not there must not make a verdict.
+	// Shown if it was measured: a missing result must not change the verdict.
 	if r := ev.results[id]; r != nil {
 		for _, v := range r.Variants {
 			if v.Name == r6Way && v.Error == "" && v.Time.N > 0 {
-				fmt.Fprintf(&text, "One stream of direct writes moves %.0f MiB/s here, which says nothing of a gp3.", r6Write/v.Time.Median*1e9/(1<<20))
+				fmt.Fprintf(&text, "One stream of direct writes moves %.0f MiB/s here, which says nothing about a gp3.", r6Write/v.Time.Median*1e9/(1<<20))
 			}
 		}
 	}
-	why := fmt.Sprintf("Judged by arithmetic against the vendor's published limits (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html, today's most as reported in November 2026, those before as of the announcement of September 2025), to within %.0f %% at %.0f to %.0f IOPS: a formula has to hold all over its range. IOPS and throughput are bought apart, so no formula gives the one from the other; it can only be the most that can be bought. A volume that we throttle ourselves proves nothing about the vendor's.",
+	why := fmt.Sprintf("Judged by arithmetic against the vendor's published limits (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html, today's maxima as reported in November 2026, the earlier ones as of the announcement of September 2025), to within %.0f %% at %.0f to %.0f IOPS: a formula must hold in its whole range. IOPS and throughput are bought apart, so no formula gives one from the other; it can only give the most that can be bought. A volume that we throttle ourselves proves nothing about the vendor's.",
 		100*r6Same, r6IOPS[0], r6IOPS[len(r6IOPS)-1])
 	switch {
 	case len(wrong) == 0:
@@ -133,7 +129,7 @@ func judgeR6(ev *evidence, id string, published []gp3Limits) judgement {
 	return judgement{strings.TrimSpace(text.String()), DoesNotHold, why}
 }
 
-// openDirect opens a file that is there for writes past the page cache.
+// openDirect opens an existing file for writes past the page cache.
 func openDirect(name string) (*os.File, error) {
 	if fileop.DirectFlag == 0 {
 		return nil, fmt.Errorf("O_DIRECT: %w", errors.ErrUnsupported)

@@ -23,10 +23,9 @@ const (
 	r8File   = datafile.MiB
 )
 
-// r8Tries are transfers of which one thing is not aligned to a page: the
-// address of the buffer, the length, or the offset in the file. by is by how
-// many bytes: what needs alignment, and how much, is the file system's and the
-// device's to say (open(2), O_DIRECT; statx(2), STATX_DIOALIGN).
+// r8Tries are transfers that are misaligned to a page in one way: the address of the buffer,
+// the length, or the offset in the file, by some bytes. The file system and the device
+// decide about alignment (open(2), O_DIRECT; statx(2), STATX_DIOALIGN).
 var r8Tries = func() (tries []r8Try) {
 	for _, what := range []string{"buffer", "length", "offset"} {
 		for _, by := range []int{1, 4, 512} {
@@ -41,8 +40,8 @@ type r8Try struct {
 	by   int
 }
 
-// r8Misaligned returns the buffer and the offset of a transfer of which one thing is off
-// by so many bytes.
+// r8Misaligned returns the buffer and the offset of a transfer that is misaligned by some
+// bytes in one way.
 var r8Misaligned = map[string]func(memory []byte, by int) (buf []byte, off int64){
 	"buffer": func(m []byte, by int) ([]byte, int64) { return m[by : by+datafile.PageSize], 0 },
 	"length": func(m []byte, by int) ([]byte, int64) { return m[:datafile.PageSize-by], 0 },
@@ -78,9 +77,8 @@ func (t r8Try) run(f *os.File, write bool) (answer float64) {
 	return r8Other
 }
 
-// What aligned direct I/O of a file does to its pages in the page cache, in
-// bytes: of a file that was not there, and of one that was there whole. How
-// much goes in or out with all of the file.
+// How aligned direct I/O of a whole file changes the bytes of it in the page cache, from a
+// cold cache and from a warm one.
 const (
 	r8ColdRead  = "cached_by_read"
 	r8ColdWrite = "cached_by_write"
@@ -100,7 +98,7 @@ func runR8(b *lab.B) error {
 	if err != nil {
 		return err
 	}
-	defer func() { f.Close() }() // what is written is of no use
+	defer func() { f.Close() }() // its data is of no use
 	for b.Loop() {
 		for _, t := range r8Tries {
 			b.Report(t.metric(false), t.run(f, false))
@@ -115,14 +113,14 @@ func runR8(b *lab.B) error {
 		b.Report("dio_mem_align", float64(st.DirectMem))
 		b.Report("dio_offset_align", float64(st.DirectOffset))
 	default:
-		const why = "is not known: this file system has no STATX_DIOALIGN, or the kernel is older than 6.1"
+		const why = "is unknown: this file system has no STATX_DIOALIGN, or the kernel is older than 6.1"
 		b.ReportMissing("dio_mem_align", why)
 		b.ReportMissing("dio_offset_align", why)
 	}
 	return reportCacheOf(b, f)
 }
 
-// reportCacheOf does the same aligned I/O from a cold and from a warm cache.
+// reportCacheOf does aligned I/O from a cold and from a warm cache.
 func reportCacheOf(b *lab.B, direct *os.File) error {
 	buffered, err := os.Open(direct.Name())
 	if err != nil {
@@ -147,14 +145,14 @@ func reportCacheOf(b *lab.B, direct *os.File) error {
 		}
 		before, err := pagecache.Cached(direct)
 		if errors.Is(err, errors.ErrUnsupported) {
-			b.ReportMissing(c.metric, "the kernel does not tell what is in the page cache (cachestat, Linux 6.5)")
+			b.ReportMissing(c.metric, "the kernel has no cachestat (Linux 6.5)")
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		if c.warm != (before >= r8File) || !c.warm && before > 0 {
-			b.ReportMissing(c.metric, fmt.Sprintf("the page cache could not be made ready: %d bytes of the file are in it", before))
+			b.ReportMissing(c.metric, fmt.Sprintf("cannot prepare the page cache: %d bytes of the file are in it", before))
 			continue
 		}
 		if err := c.do(); err != nil {
@@ -172,10 +170,10 @@ func reportCacheOf(b *lab.B, direct *os.File) error {
 func claimR8() Claim {
 	e := lab.Experiment{
 		Suite: "claims", Name: "R8", Question: "What does O_DIRECT refuse, and does it leave the page cache alone?",
-		Op:  "direct reads and writes of 4 KiB with one thing not aligned, each by 1, 4 and 512 bytes",
+		Op:  "direct reads and writes of 4 KiB, misaligned in one way by 1, 4 and 512 bytes",
 		Ops: 1, MaxRounds: lab.MinRounds,
 		Variants: []lab.Variant{{
-			Name: r8Direct, Doc: "one call each, and a look at the page cache with cachestat(2)", Promise: job.NothingWritten(), Baseline: true,
+			Name: r8Direct, Doc: "one call each, and the state of the page cache by cachestat(2)", Promise: job.NothingWritten(), Baseline: true,
 			Run: inDir(runR8),
 		}},
 	}
@@ -189,7 +187,7 @@ func claimR8() Claim {
 		Experiments: []lab.Experiment{e},
 		Needs: func(e run.Environment) string {
 			if onDisk(e) != "" {
-				return "a folder on a disk; files in memory are the page cache itself"
+				return "a directory on a disk; files in memory are the page cache itself"
 			}
 			return ""
 		},
@@ -197,8 +195,8 @@ func claimR8() Claim {
 	}
 }
 
-// judgeR8 asks for EINVAL wherever one thing is not aligned, and for a page
-// cache that has neither more nor less of the file than before.
+// judgeR8 requires EINVAL for each misaligned transfer, and a page cache that has neither
+// more nor less of the file than before.
 func judgeR8(ev *evidence, id string) judgement {
 	figure := func(name string) run.Estimate { return ev.metric(id, r8Direct, name) }
 	var answers []answer
@@ -226,9 +224,9 @@ func judgeR8(ev *evidence, id string) judgement {
 	memory, missing := ev.known(id, r8Direct, "dio_mem_align")
 	if missing == "" {
 		offset, _ := ev.known(id, r8Direct, "dio_offset_align")
-		text += fmt.Sprintf("statx asks for buffers at multiples of %.0f bytes and offsets and lengths of %.0f (0: no direct I/O). ", memory.Median, offset.Median)
+		text += fmt.Sprintf("statx requires buffers at multiples of %.0f bytes and offsets and lengths of %.0f (0: no direct I/O). ", memory.Median, offset.Median)
 	} else {
-		text += "How much must be aligned " + missing + ". "
+		text += "The required alignment " + missing + ". "
 	}
 	text += fmt.Sprintf("Of a file of %d KiB the page cache gets", r8File>>10)
 	coldRead, coldWrite, warmRead, warmWrite := figure(r8ColdRead), figure(r8ColdWrite), figure(r8WarmRead), figure(r8WarmWrite)
@@ -237,7 +235,6 @@ func judgeR8(ev *evidence, id string) judgement {
 	for _, e := range []run.Estimate{coldRead, coldWrite, warmRead, warmWrite} {
 		answers = append(answers, within(e, 0, 0))
 	}
-	verdict, why := decide("EINVAL was asked for in each of the tries, and a page cache that has as much of the file after aligned direct I/O as before. What has to be aligned, and to how much, is the file system's and the device's to say: ask statx (STATX_DIOALIGN) instead of guessing. Where a file system takes what is not aligned it goes through the page cache. A direct write throws the pages that it writes over out of the cache, as it must, or readers would see old bytes.",
-		"what is not aligned and by how much, on the file system, and whether the file was in the page cache", answers...)
-	return judgement{text, verdict, why}
+	return decide(text, "Each try had to fail with EINVAL, and the page cache had to have as much of the file after aligned direct I/O as before. The file system and the device decide about alignment: ask statx (STATX_DIOALIGN) instead of guessing. A file system that accepts a misaligned transfer does it through the page cache. A direct write drops the pages that it overwrites from the cache, since readers would see old bytes.",
+		"what is misaligned and by how much, on the file system, and on whether the file was in the page cache", answers...)
 }

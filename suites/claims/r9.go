@@ -10,16 +10,15 @@ import (
 	"github.com/stele-go/stele/suites/rw"
 )
 
-// Surfaces of R9: the readings of what threads and depth are.
+// Surfaces of R9: what threads and depth may mean.
 const (
 	r9Deep     = "128 reads in flight, shared by the threads"
 	r9Shallow  = "32 reads in flight, shared by the threads"
 	r9Blocking = "threads that wait for each read"
 )
 
-// r9Readings are the surfaces with the knee that the formula min(16, depth/4)
-// gives for them. A thread that waits has one read in flight, and then the depth
-// is the device's, for which the report's NVMe is taken: 128.
+// r9Readings are the surfaces with the depth for the formula. A thread that waits has one
+// read in flight: then the depth is that of the device, 128 as in the report's NVMe.
 var r9Readings = []struct {
 	surface string
 	depth   int
@@ -31,14 +30,14 @@ func r9() lab.Experiment {
 	j := rw.Surface{Size: rw.QuickFile, Promise: job.NothingWritten()}
 	e := j.Experiment("read", rw.QuickFile, "4 KiB read past the page cache at a random page")
 	e.Suite, e.Name, e.Params = "claims", "R9", nil
-	e.Question = "How many threads bring all that there is of random reads?"
+	e.Question = "How many threads reach the full throughput of random reads?"
 	for _, reading := range r9Readings {
 		for _, threads := range []int{1, 2, 4, 8, 16, 32, 64} {
 			var v lab.Variant
 			switch {
 			case reading.surface == r9Blocking:
 				v = j.Blocking(reading.surface, threads)
-			case threads > reading.depth/2: // as many threads as reads is the other reading
+			case threads > reading.depth/2: // with one read a thread it is the third reading
 				continue
 			default:
 				v = j.Rings(reading.surface, threads, reading.depth/threads)
@@ -59,14 +58,14 @@ func claimR9() Claim {
 			"Random 4K reads of NVMe at depth 128 reach 215k IOPS with 8 threads, 258k with 16 and 262k with 32, so threads = min(16, depth/4), and depth/8 on SATA."),
 		Statement:   "random 4 KiB reads by threads, NVMe at depth 128, SATA at 32: knee",
 		Claimed:     "215k at 8, 258k at 16, 262k at 32 threads; threads = min(16, depth/4), SATA at most depth/8",
-		Promise:     "none: nothing is written",
+		Promise:     noneText,
 		Experiments: []lab.Experiment{e},
 		judge:       func(ev *evidence) judgement { return judgeR9(ev, e.ID()) },
 	}
 }
 
-// judgeR9 asks each reading for the knee that the formula gives. The figures of
-// the report have it there by the same rule: 215 is 82 % of 262, 258 is 98 %.
+// judgeR9 compares the knee of each reading with that of the formula. The rule gives the knee
+// of the report's figures too: 215 is 82 % of 262, 258 is 98 %.
 func judgeR9(ev *evidence, id string) judgement {
 	text := "On " + deviceText(ev) + ". "
 	var answers []answer
@@ -76,14 +75,13 @@ func judgeR9(ev *evidence, id string) judgement {
 		text += fmt.Sprintf("%s: %s; %s, the formula says %.0f. ", upperFirst(reading.surface), list, kneeText(knee), claimed)
 		answers = append(answers, within(knee, claimed, claimed))
 	}
-	verdict, why := decide(
-		"The knee is the smallest number of threads with 95 % of the best throughput. As described, threads share so many reads in flight (io_uring, each with its part); as meant, each waits for its own read. The rule for SATA needs a SATA disk.",
+	return decide(text,
+		"The knee is the smallest number of threads with 95 % of the best throughput. As described, threads share the reads in flight (io_uring, each with its part); as meant, each waits for its own read. The rule for SATA needs a SATA disk.",
 		"how the reads are issued, and how many are in flight", answers...)
-	return judgement{text, verdict, why}
 }
 
-// knee is the first and the last X of a surface at which its knee may be, and
-// the list of its cells.
+// knee returns the first and the last X at which the knee of a surface may be, and the list
+// of its cells.
 func (ev *evidence) knee(id, surface string) (knee run.Estimate, list string) {
 	r := ev.results[id]
 	if r == nil {
@@ -97,7 +95,7 @@ func (ev *evidence) knee(id, surface string) (knee run.Estimate, list string) {
 		}
 	}
 	if s == nil || s.Best == "" {
-		why := "nothing was measured"
+		why := "it was not measured"
 		for _, v := range r.Variants {
 			if v.Cell != nil && v.Cell.Surface == surface && v.Error != "" {
 				why = v.Error
@@ -147,5 +145,3 @@ func deviceText(ev *evidence) string {
 	}
 	return "a file system without a device"
 }
-
-func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

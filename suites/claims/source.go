@@ -2,7 +2,7 @@ package claims
 
 import "fmt"
 
-// A Source is the place in a report of the series at which a claim was published.
+// A Source says where a claim was published.
 type Source struct {
 	Report    string // its number in the series, "000"
 	Title     string // in square brackets where only the subject is known

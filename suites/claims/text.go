@@ -3,6 +3,7 @@ package claims
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/stele-go/stele/lab/run"
 )
@@ -19,7 +20,7 @@ func interval(e run.Estimate, verb string) string {
 	return fmt.Sprintf("["+verb+", "+verb+"]", e.Lo, e.Hi)
 }
 
-// nanos writes a time an operation.
+// nanos writes the time of an operation.
 func nanos(e run.Estimate) string {
 	if e.Median >= 10_000 {
 		return fmt.Sprintf("%.1f us", e.Median/1000)
@@ -37,20 +38,22 @@ func lasting(e run.Estimate) string {
 
 // shareText writes "0.3 % [0.1, 0.9]".
 func shareText(e run.Estimate) string {
-	e.Median, e.Lo, e.Hi = 100*e.Median, 100*e.Lo, 100*e.Hi
+	e = scaled(e, 100)
 	return fmt.Sprintf("%.1f %% %s", e.Median, interval(e, "%.1f"))
 }
 
-// perBlock says how many operations a block did where fewer were done than
-// were published.
-func perBlock(ev *evidence, id string, published int64) string {
-	if ops := opsOf(ev.results[id]); ops > 0 && ops < published {
-		return fmt.Sprintf(" Measured with %d operations a block, not %d.", ops, published)
-	}
-	return ""
+// micros writes a time of nanoseconds in microseconds with its interval.
+func micros(e run.Estimate) string {
+	e = scaled(e, 1./1000)
+	return fmt.Sprintf("%.1f us %s", e.Median, interval(e, "%.1f"))
 }
 
-// megabytes is the rate of operations of so many bytes in MB a second.
+// millis writes a time of many milliseconds.
+func millis(e run.Estimate) string { return fmt.Sprintf("%.0f ms", e.Median/1e6) }
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// megabytes writes the rate of operations of so many bytes, in MB a second.
 func megabytes(bytes float64, perOp run.Estimate) string {
 	return fmt.Sprintf("%.0f MB/s", bytes/perOp.Median*1e3)
 }

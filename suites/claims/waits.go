@@ -8,24 +8,16 @@ import (
 
 	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
-	"github.com/stele-go/stele/lab/stats"
 )
 
-// crowd is the number of goroutines of these claims, and crowdProcs how many
-// of them Go's runtime lets run at a time.
-const (
-	crowd      = 1000
-	crowdProcs = "GOMAXPROCS=8"
-)
-
-// A watched block is what is known about the waits in it.
+// watched has the waits of a block in which goroutines were watched.
 type watched struct {
 	*run.Waits
 	ops int64
 }
 
-// watched returns the blocks in which a variant was watched and which show all
-// that needed names: "trace", "kernel", "stack".
+// watched returns the blocks in which a variant was watched and which have every kind of
+// record that needed names: "trace", "kernel", "stack".
 func (ev *evidence) watched(id, name string, needed ...string) []watched {
 	if ev.variant(id, name) == nil {
 		return nil
@@ -50,7 +42,7 @@ func (ev *evidence) watched(id, name string, needed ...string) []watched {
 	return out
 }
 
-// time of the waits that a rule takes.
+// time returns the time of the waits that take selects.
 func (w *watched) time(take func(*run.Wait) bool) (sum float64) {
 	for i := range w.Series {
 		if take(&w.Series[i]) {
@@ -70,8 +62,8 @@ func causeIs(cause string) func(*run.Wait) bool {
 	return func(w *run.Wait) bool { return w.Cause == cause }
 }
 
-// waitShare is one kind of wait as a share of another, one datum a block.
-// Blocks in which there was none of the other say nothing about its share.
+// waitShare returns one kind of wait as a share of another, one datum for each block.
+// Blocks without any of the other are left out.
 func waitShare(blocks []watched, part, whole func(*run.Wait) bool) run.Estimate {
 	var shares []float64
 	for i := range blocks {
@@ -82,8 +74,8 @@ func waitShare(blocks []watched, part, whole func(*run.Wait) bool) run.Estimate 
 	return medianOf(shares)
 }
 
-// waitPerOp is the time that an operation's goroutine spent in a kind of wait,
-// in nanoseconds.
+// waitPerOp returns the time that an operation's goroutine spent in a kind of wait, in
+// nanoseconds.
 func waitPerOp(blocks []watched, part func(*run.Wait) bool) run.Estimate {
 	var perOp []float64
 	for i := range blocks {
@@ -92,12 +84,7 @@ func waitPerOp(blocks []watched, part func(*run.Wait) bool) run.Estimate {
 	return medianOf(perOp)
 }
 
-func medianOf(x []float64) run.Estimate {
-	e := stats.Median(x, 0.95)
-	return run.Estimate{Median: e.Value, Lo: e.Lo, Hi: e.Hi, Confidence: e.Confidence, N: e.N}
-}
-
-// waitList names what most of the waiting was for: "91 % ready, ...; 5 % ...".
+// waitList lists the causes of most of the waiting: "91 % ready, ...; 5 % ...".
 func waitList(blocks []watched, most int) string {
 	sums := map[string]float64{}
 	var all float64

@@ -1,7 +1,7 @@
 package claims
 
 import (
-	"os"
+	"cmp"
 	"strings"
 	"testing"
 
@@ -41,30 +41,13 @@ func onJournaledExt4(c *Claim) *made {
 	return m
 }
 
-// Each variant creates what it says, and is watched where that is asked for.
+// Each variant creates its files, and asks for waits.
 func TestWaitClaimsRun(t *testing.T) {
-	for _, c := range creationWaitClaims() {
-		for _, e := range c.Experiments {
-			if !e.Waits {
-				t.Errorf("%s does not ask for waits", e.ID())
-			}
-			for i := range e.Variants {
-				dir := t.TempDir()
-				if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[i], dir, 1500, 7); err != nil {
-					t.Errorf("%s: %v", e.ID(), err)
-				}
-				list, err := os.ReadDir(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := 1500
-				if e.Name == "C2-coded" {
-					want = 26
-				}
-				if len(list) != want {
-					t.Errorf("%s %s left %d files, want %d", e.ID(), e.Variants[i].Name, len(list), want)
-				}
-			}
+	const ops = 1500
+	runClaims(t, creationWaitClaims(), ops, func(t *testing.T, e *lab.Experiment, dir string, _ run.Block) {
+		if !e.Waits {
+			t.Errorf("%s does not ask for waits", e.ID())
 		}
-	}
+		wantEntries(t, dir, cmp.Or(map[string]int64{"C2-coded": 26}[e.Name], ops))
+	})
 }

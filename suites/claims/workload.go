@@ -6,11 +6,11 @@ import (
 	"github.com/stele-go/stele/lab"
 )
 
-// asPublished is the setting of the report: no collector, one thread.
+// asPublished returns the report's environment: no garbage collector, one thread.
 func asPublished() []string { return []string{"GOGC=off", "GOMAXPROCS=1"} }
 
-// inDir runs f with the block's folder as working directory, because the
-// published workloads use relative paths.
+// inDir runs f with the block's directory as working directory, because the published
+// workloads use relative paths.
 func inDir(f func(b *lab.B) error) func(b *lab.B) error {
 	return func(b *lab.B) (err error) {
 		was, err := os.Getwd()
@@ -29,24 +29,30 @@ func inDir(f func(b *lab.B) error) func(b *lab.B) error {
 	}
 }
 
-// ids returns the identities of the experiments in order.
-func ids(list []lab.Experiment) []string {
-	out := make([]string, len(list))
-	for i := range list {
-		out[i] = list[i].ID()
+// Sizes of the published workloads.
+const (
+	publishedOps   = 100_000 // paths, or headers
+	publishedFiles = 1000    // files, and as many goroutines
+	headerLen      = 128     // bytes
+)
+
+// eightThreads returns the report's environment.
+func eightThreads() []string { return []string{"GOMAXPROCS=8"} }
+
+// idOf returns the ID of an experiment.
+func idOf(e lab.Experiment) string { return e.ID() }
+
+// experiments returns the experiment that of makes for each value.
+func experiments[T any](of func(T) lab.Experiment, values ...T) []lab.Experiment {
+	list := make([]lab.Experiment, len(values))
+	for i, v := range values {
+		list[i] = of(v)
 	}
-	return out
+	return list
 }
 
-// publishedOps is the number of paths of the published workload.
-const publishedOps = 100_000
-
-// headerLen is the header of the published workloads, in bytes.
-const headerLen = 128
-
-// publishedFiles is the number of files, and of goroutines, of the published
-// workload.
-const publishedFiles = 1000
-
-// eightThreads is the setting of the report.
-func eightThreads() []string { return []string{"GOMAXPROCS=8"} }
+// firstIsBaseline returns the variants, the first marked as their baseline.
+func firstIsBaseline(list ...lab.Variant) []lab.Variant {
+	list[0].Baseline = true
+	return list
+}
