@@ -8,171 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/stele-go/stele/internal/sys"
 )
-
-// A pen writes to a store as a log does that flushes each batch.
-type pen struct {
-	t       testing.TB
-	s       *store
-	g       *segment
-	off     int64
-	durable int64 // of g
-	next    Position
-}
-
-func small() Options { return Options{SegmentSize: minSegmentSize, Spares: 1} }
-
-func openPen(t testing.TB, dir string, o Options) (*pen, Report) {
-	t.Helper()
-	s, rep, err := openStore(dir, o)
-	needPower(t, err)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &pen{t: t, s: s}
-	p.g, p.off, p.next = s.tail()
-	p.durable = p.off
-	return p, rep
-}
-
-// needPower skips a test on a system that cannot sync a folder, where err says
-// so of a log at level Power.
-func needPower(t testing.TB, err error) {
-	t.Helper()
-	if errors.Is(err, errors.ErrUnsupported) && !sys.CanSyncDir {
-		t.Skip(err)
-	}
-}
-
-// write writes recs at once, unsynced.
-func (p *pen) write(recs ...[]byte) {
-	p.t.Helper()
-	for _, rec := range recs {
-		if p.g.maxPayload(p.off) < int64(len(rec)) {
-			g, err := p.s.advance(p.off, p.durable, p.next)
-			if err != nil {
-				p.t.Fatal(err)
-			}
-			p.g, p.off, p.durable = g, firstOffset, firstOffset
-		}
-		b := p.g.appendRecord(nil, p.off, typeData, p.next, uint32(p.off-p.durable), checksum(rec), rec)
-		if err := p.g.write(b, p.off); err != nil {
-			p.t.Fatal(err)
-		}
-		p.off += int64(len(b))
-		p.next++
-	}
-}
-
-func (p *pen) sync() {
-	p.t.Helper()
-	if err := p.g.sync(); err != nil {
-		p.t.Fatal(err)
-	}
-	p.durable = p.off
-}
-
-// append writes recs, each with its own sync.
-func (p *pen) append(recs ...[]byte) {
-	p.t.Helper()
-	for _, r := range recs {
-		p.write(r)
-		p.sync()
-	}
-}
-
-// fill appends records until n segments are in use and the last has some.
-func (p *pen) fill(n int) {
-	p.t.Helper()
-	for {
-		p.append(payload(p.next))
-		if used, _ := p.s.counts(); used >= n && p.off > firstOffset+minSegmentSize/4 {
-			return
-		}
-	}
-}
-
-func (p *pen) close() {
-	p.t.Helper()
-	if err := p.s.close(p.off, p.next, true); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-// kill leaves the folder as a killed process would.
-func (p *pen) kill() {
-	p.t.Helper()
-	if err := p.s.close(p.off, p.next, false); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-// payload is what record pos holds in these tests: of 0 to 3 KiB.
-func payload(pos Position) []byte {
-	b := make([]byte, uint64(pos)*7919%3000)
-	for i := range b {
-		b[i] = byte(uint64(i) + uint64(pos)*31)
-	}
-	return b
-}
-
-// records reads all data records of the log through Inspect.
-func records(t testing.TB, dir string) []Record {
-	t.Helper()
-	in, err := Inspect(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []Record
-	for r, err := range in.Records(0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Type == "data" {
-			all = append(all, Record{r.Position, slices.Clone(r.Data)})
-		}
-	}
-	return all
-}
-
-// hold reports whether got is what these tests have written, from first to
-// before next.
-func hold(got []Record, first, next Position) error {
-	for i, r := range got {
-		if want := first + Position(i); r.Position != want {
-			return fmt.Errorf("record %d is at the place of %d", r.Position, want)
-		}
-		if string(r.Data) != string(payload(r.Position)) {
-			return fmt.Errorf("record %d holds other bytes", r.Position)
-		}
-	}
-	if n := Position(len(got)); first+n != next {
-		return fmt.Errorf("%d records from %d on, want them to end before %d", n, first, next)
-	}
-	return nil
-}
-
-func checkRecords(t testing.TB, dir string, first, next Position) {
-	t.Helper()
-	if err := hold(records(t, dir), first, next); err != nil {
-		t.Error(err)
-	}
-}
-
-func names(t testing.TB, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, e := range entries {
-		all = append(all, strings.TrimLeft(e.Name(), "0"))
-	}
-	return all
-}
 
 func TestStoreReopens(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
@@ -198,7 +34,7 @@ func TestStoreReopens(t *testing.T) {
 			t.Errorf("round %d: the tail is at %d, the closed mark before %d", round, off, p.s.closedAt)
 		}
 	}
-	// Nothing appended: no second mark.
+	// Nothing was appended: no second mark.
 	off := p.off
 	p.close()
 	p, _ = openPen(t, dir, small())
@@ -211,7 +47,7 @@ func TestStoreReopens(t *testing.T) {
 	}
 }
 
-// A log that was closed when its segment was full to the last byte.
+// A log may be closed when its segment is full to the last byte.
 func TestStoreClosedWhenFull(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := openPen(t, dir, small())
@@ -220,7 +56,7 @@ func TestStoreClosedWhenFull(t *testing.T) {
 	for range 2 {
 		p, _ = openPen(t, dir, small())
 		if p.g.maxPayload(p.off) >= 0 {
-			t.Fatalf("there is room for %d bytes", p.g.maxPayload(p.off))
+			t.Fatalf("there is space for %d bytes", p.g.maxPayload(p.off))
 		}
 		p.close()
 	}
@@ -264,7 +100,7 @@ func TestStoreTruncates(t *testing.T) {
 	if _, err := p.s.find(pos - 1); !errors.Is(err, ErrTruncated) {
 		t.Errorf("a record that was given up: %v", err)
 	}
-	// A reader goes on in a segment that it holds, and not beyond.
+	// A Reader goes on in a segment that it holds, and no further.
 	var c scanner
 	c.reset(old, firstOffset, 1)
 	if r, err := c.next(old.size); err != nil || r.pos != 1 {
@@ -287,8 +123,8 @@ func TestStoreTruncates(t *testing.T) {
 		t.Errorf("behind the last: %v, %v", g, err)
 	}
 
-	// The files are used again, unless the file system never writes in place,
-	// and what they held is not read.
+	// The files are recycled, unless the file system never writes in place, and
+	// their old records are not read.
 	next := p.next
 	p.fill(7)
 	if again := slices.ContainsFunc(p.s.used, func(g *segment) bool { return g.recycledFrom != 0 }); again == p.s.cow {
@@ -332,13 +168,13 @@ func TestStoreLocked(t *testing.T) {
 	p.close()
 }
 
-// A log whose making was interrupted anywhere is made by the next Open.
+// Wherever the creation of a log was interrupted, the next Open completes it.
 func TestStoreMakingInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := openPen(t, dir, small())
 	m := p.s.meta
 	p.kill()
-	m.sequence = 1 // as it is before the first segment is there
+	m.sequence = 1 // as before the first segment exists
 	for _, c := range []struct {
 		what string
 		do   func()
@@ -372,9 +208,9 @@ func TestStoreMakingInterrupted(t *testing.T) {
 			p.kill()
 			checkRecords(t, dir, 1, 2)
 			if got := names(t, dir); !slices.Equal(got, []string{"1.wal", "LOCK", "META"}) {
-				t.Errorf("the folder holds %v", got)
+				t.Errorf("the directory holds %v", got)
 			}
-			// The record is of no use to the next case.
+			// Remove the record for the next case.
 			if err := os.Remove(filepath.Join(dir, segmentName(1))); err != nil {
 				t.Fatal(err)
 			}
@@ -400,7 +236,7 @@ func TestStoreForeignFiles(t *testing.T) {
 	got := names(t, dir)
 	slices.Sort(got)
 	if want := []string{"1.wal", "1.wal", "1.wal.gz", "LOCK", "META", "notes.new"}; !slices.Equal(got, want) {
-		t.Errorf("the folder holds %v, want %v", got, want)
+		t.Errorf("the directory holds %v, want %v", got, want)
 	}
 }
 
@@ -432,7 +268,7 @@ func TestStoreVersions(t *testing.T) {
 	}
 }
 
-// Prepared segments are made, counted, and used in their order.
+// Prepared segments are created, counted, and used in order.
 func TestStorePrepares(t *testing.T) {
 	dir := t.TempDir()
 	o := small()
@@ -440,7 +276,7 @@ func TestStorePrepares(t *testing.T) {
 	p, _ := openPen(t, dir, o)
 	p.s.prepare()
 	p.fill(3)
-	p.close() // waits for what is under way
+	p.close() // waits for the preparation
 	f, err := readListing(dir)
 	if err != nil || len(f.numbers) < 3 || len(f.temps) > 0 {
 		t.Fatalf("%v, %v", f, err)
@@ -454,7 +290,8 @@ func TestStorePrepares(t *testing.T) {
 	checkRecords(t, dir, 1, p.next)
 }
 
-// What cannot be made changes nothing: here a folder has taken the name.
+// A segment that cannot be created changes nothing: here a directory has its
+// name.
 func TestStoreCannotPrepare(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := openPen(t, dir, small())
@@ -469,7 +306,7 @@ func TestStoreCannotPrepare(t *testing.T) {
 			t.Errorf("advance: %v", err)
 		}
 	}
-	p.append(payload(2)) // the segment has room
+	p.append(payload(2)) // it fits into the segment
 	if err := os.RemoveAll(block); err != nil {
 		t.Fatal(err)
 	}
@@ -478,12 +315,11 @@ func TestStoreCannotPrepare(t *testing.T) {
 	checkRecords(t, dir, 1, p.next)
 }
 
-// What Open does to a sound log does not change a byte of its records, nor
-// what Inspect tells of them, however often.
+// Open does not change a byte of the records of an intact log.
 func TestStoreSettles(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := openPen(t, dir, small())
-	p.write(payload(1), payload(2), payload(3)) // not synced: written again
+	p.write(payload(1), payload(2), payload(3)) // not synced: Open writes them again
 	p.kill()
 	path := filepath.Join(dir, segmentName(1))
 	before, err := os.ReadFile(path)
@@ -495,8 +331,5 @@ func TestStoreSettles(t *testing.T) {
 	after, err := os.ReadFile(path)
 	if err != nil || string(before) != string(after) || rep.Next != 4 {
 		t.Errorf("%+v, the same: %v, %v", rep, string(before) == string(after), err)
-	}
-	if !sys.CanSyncDir {
-		t.Skip("a folder cannot be synced here")
 	}
 }
