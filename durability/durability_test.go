@@ -9,7 +9,7 @@ import (
 )
 
 func Example() {
-	var p durability.Promise // nobody set it: the safe one
+	var p durability.Promise // not set: the safe one
 	fmt.Println(p, "-", p.Level.Survives())
 	// Output: power, old-or-new - survives a power cut
 }

@@ -23,7 +23,8 @@ func TestBucketsAreWithoutGaps(t *testing.T) {
 	}
 }
 
-// durations are of a kind that real latencies are: mostly alike, with a tail.
+// durations returns durations distributed like real latencies: mostly alike,
+// with a tail.
 func durations(r *rand.Rand, n int) []uint64 {
 	all := make([]uint64, n)
 	scale := uint64(1) << r.IntN(34)

@@ -25,8 +25,8 @@ func Example() {
 }
 
 // A classic histogram of Prometheus has cumulative buckets with an upper bound
-// in seconds, le. With powers of two for bounds it is exact, but for durations
-// of exactly that bound, which belong to the next.
+// in seconds, le. With powers of two as bounds it is exact, except that a
+// duration of exactly a bound belongs to the next bucket.
 func ExampleSnapshot_Buckets() {
 	var h latency.Histogram
 	for i := range 1000 {

@@ -21,7 +21,7 @@ func record(all []uint64) *Histogram {
 	return h
 }
 
-// Quantiles are held against the sorted list of what was recorded.
+// Quantiles are compared with the sorted list of the recorded durations.
 func TestQuantileErrorIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -126,7 +126,7 @@ func TestSubIsTheInterval(t *testing.T) {
 			t.Fatalf("the interval is from %v to %v; want from %v to %v, to the bucket", got.Min(), got.Max(), want.Min(), want.Max())
 		}
 		if len(after) > 0 && len(before) > 0 {
-			// The other way round it is no interval, as after a restart.
+			// In the other order it is no interval, as after a restart.
 			if back := first.Sub(second); !reflect.DeepEqual(back, first) {
 				t.Fatalf("Sub of a later snapshot = %v; want %v", back, first)
 			}
@@ -197,8 +197,8 @@ func roundTrip(t *testing.T, s Snapshot) {
 	}
 }
 
-// BenchmarkRecord: ns/record is what one costs the goroutine that records it,
-// of those that run at once.
+// BenchmarkRecord: ns/record is the time that a Record takes its goroutine, for
+// several that run at once.
 func BenchmarkRecord(b *testing.B) {
 	for _, goroutines := range []int{1, 2, 16} {
 		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {

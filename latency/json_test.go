@@ -40,15 +40,15 @@ var hostile = []string{
 	`{"count":2,"min_ns":3,"max_ns":3,"buckets":[3,1]}`,                              // wrong sum
 	`{"count":2,"min_ns":3,"max_ns":3,"buckets":[3,1,3,1]}`,                          // twice
 	`{"count":2,"min_ns":3,"max_ns":4,"buckets":[4,1,3,1]}`,                          // not ascending
-	`{"count":1,"min_ns":3,"max_ns":3,"buckets":[3,1,4,0]}`,                          // nothing in it
-	`{"count":1,"min_ns":3,"max_ns":9,"buckets":[3,1]}`,                              // max is elsewhere
-	`{"count":1,"min_ns":3,"max_ns":3,"clamped":2,"buckets":[3,1]}`,                  // more clamped than there are
+	`{"count":1,"min_ns":3,"max_ns":3,"buckets":[3,1,4,0]}`,                          // an empty bucket
+	`{"count":1,"min_ns":3,"max_ns":9,"buckets":[3,1]}`,                              // max is in another bucket
+	`{"count":1,"min_ns":3,"max_ns":3,"clamped":2,"buckets":[3,1]}`,                  // more clamped than counted
 	`{"count":1,"min_ns":9,"max_ns":3,"buckets":[3,1]}`,                              // min above max
 	`{"count":1,"min_ns":3,"max_ns":3,"sum_ns":9223372036854775808,"buckets":[3,1]}`, // sum
 	`{"count":1,"min_ns":3,"max_ns":3,"buckets":[8796093022208,1]}`,                  // outside the range
 	`{"count":1,"min_ns":-3,"max_ns":3,"buckets":[3,1]}`,                             // negative
 	`{"count":1,"min_ns":3,"max_ns":3,"one_of":4294967296,"buckets":[3,1]}`,          // too large for its type
-	`{"count":1e3,"min_ns":3,"max_ns":3,"buckets":[3,1]}`,                            // no integer
+	`{"count":1e3,"min_ns":3,"max_ns":3,"buckets":[3,1]}`,                            // not an integer
 	`[]`, `{`, `"count"`,
 	`{"count":1,"min_ns":3,"max_ns":3,"buckets":[` + strings.Repeat("0,", 2*buckets) + `3,1]}`,
 }
@@ -66,8 +66,8 @@ func TestHostileJSONIsRefused(t *testing.T) {
 	}
 }
 
-// json gives UnmarshalJSON all of a value, however long. What is made of it
-// stays small.
+// json passes a whole value to UnmarshalJSON, however long. The result is
+// small.
 func TestHostileJSONTakesLittleMemory(t *testing.T) {
 	in := []byte(`{"buckets":[` + strings.Repeat("0,", 32<<20) + `0]}`)
 	var err error

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A beat in the load, here every 64th operation, must be seen at its rate.
+// Periodic load, here every 64th operation, is sampled at its true rate.
 func TestSamplerIsUnbiased(t *testing.T) {
 	const n = 1 << 20
 	s := Sampler{OneOf: 64}

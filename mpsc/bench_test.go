@@ -19,8 +19,8 @@ type bytes64 [8]uint64
 const benchCapacity = 1024
 
 // BenchmarkQueue passes values from many goroutines to one: through a channel,
-// and through a queue by Pop and by PopBatch with room for 64. One operation is
-// one value; producers do nothing but push.
+// and through a queue by Pop and by PopBatch of up to 64. An operation is one
+// value; producers only push.
 func BenchmarkQueue(b *testing.B) {
 	for _, producers := range []int{1, 4, 16, 64} {
 		for _, way := range []string{"channel", "pop", "batch"} {
@@ -83,10 +83,10 @@ func start(n int, f func()) *sync.WaitGroup {
 	return &wg
 }
 
-// TestRate holds the queue, taken from as its users do, by PopBatch, against a
-// channel of the same capacity: it must pass values at least twice as fast
-// with 4 and with 64 producers. Rounds are interleaved and each gives one
-// ratio; the median rules.
+// TestRate compares the queue, read by PopBatch, with a channel of the same
+// capacity: it must pass values at least twice as fast with 4 and with 64
+// producers. Rounds are interleaved, each yields one ratio, and the median
+// counts.
 func TestRate(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
 		t.Skip("takes 15 seconds of both processors; set STELE_LONG=1")
@@ -107,7 +107,7 @@ func rate[T any](t *testing.T, size, producers int, bar float64) {
 		name string
 		pass func(producers, values int)
 	}{{"channel", passChannel[T]}, {"pop", passPop[T]}, {"batch", passBatch[T]}}
-	took := make([][]float64, len(ways)) // ns a value, by way and round
+	took := make([][]float64, len(ways)) // ns per value, by way and round
 	for range rounds {
 		for _, i := range rand.Perm(len(ways)) {
 			start := time.Now()
@@ -120,8 +120,8 @@ func rate[T any](t *testing.T, size, producers int, bar float64) {
 		for r := range ratios {
 			ratios[r] = took[0][r] / took[i][r]
 		}
-		// Of 101 rounds the 41st and the 61st hold the median between them with
-		// 95 % probability (order statistics).
+		// The median lies between the 41st and the 61st of 101 rounds with a
+		// probability of 95 % (order statistics).
 		ratio, lo, hi := median(ratios), kth(ratios, 40), kth(ratios, 60)
 		t.Logf("producers=%-2d size=%-2d %-7s %5.1f ns a value, %.2fx [%.2f, %.2f] a channel's rate", producers, size, way.name, median(took[i]), ratio, lo, hi)
 		if way.name == "batch" && ratio < bar {

@@ -10,8 +10,8 @@ import (
 	"github.com/stele-go/stele/mpsc"
 )
 
-// Many goroutines push, one takes all that is there at a time. Close ends it:
-// the consumer is given the rest, and then ErrClosed.
+// Many goroutines push, and one takes all values there are at a time. After
+// Close the consumer pops the remaining values, then gets ErrClosed.
 func Example() {
 	ctx := context.Background()
 	q := mpsc.New[int](64)
@@ -44,13 +44,13 @@ func Example() {
 		for _, v := range batch[:n] {
 			sum += v
 		}
-		clear(batch) // what was handled is not kept alive
+		clear(batch) // so that handled values are not kept alive
 	}
 	fmt.Println(sum)
 	// Output: 4500
 }
 
-// A full queue says so.
+// TryPush returns an error when the queue is full.
 func ExampleQueue_TryPush() {
 	q := mpsc.New[string](2)
 	for _, v := range []string{"a", "b", "c"} {
@@ -64,8 +64,8 @@ func ExampleQueue_TryPush() {
 	// 2 of 2
 }
 
-// With a linger the consumer collects until it has as many as it wants, or
-// until that time is over: batches of 4, or what came within 1 ms.
+// With a linger the consumer collects until it has a full batch or the time is
+// over: batches of 4, or the values of 1 ms.
 func ExampleQueue_PopBatch() {
 	ctx := context.Background()
 	q := mpsc.New[int](16)

@@ -8,16 +8,16 @@ import (
 	"testing/synctest"
 )
 
-// FuzzModel runs a sequence of operations, producers and a consumer that wait
-// among them, on a queue and on a model of it made of slices. After each
-// operation all come to rest; then both must agree.
+// FuzzModel runs a sequence of operations on a queue and on a model made of
+// slices, with waiting producers and a waiting consumer. After each operation
+// all goroutines come to rest; then queue and model must agree.
 func FuzzModel(f *testing.F) {
 	f.Add(byte(1), []byte{})
-	f.Add(byte(2), []byte("\x00\x00\x00\x00\x06\x06\x06\x06"))                 // push 4 of which 2 wait, pop all
-	f.Add(byte(3), []byte("\x00\x00\x00\x00\x00\x0c\x06\x04\x06\x06"))         // cancel one that waits
+	f.Add(byte(2), []byte("\x00\x00\x00\x00\x06\x06\x06\x06"))                 // push 4, 2 of which wait; pop all
+	f.Add(byte(3), []byte("\x00\x00\x00\x00\x00\x0c\x06\x04\x06\x06"))         // cancel a waiting producer
 	f.Add(byte(1), []byte("\x06\x00\x06\x05\x00\x06\x02\x00\x00\x03\x06\x06")) // the consumer waits
 	f.Add(byte(5), []byte("\x00\x00\x00\x0f\x00\x00\x00\x00\x17\x01\x03\x07")) // batches
-	f.Add(byte(2), []byte("\x06\x03\x00\x06"))                                 // close under a waiting consumer
+	f.Add(byte(2), []byte("\x06\x03\x00\x06"))                                 // close while the consumer waits
 	f.Fuzz(func(t *testing.T, capacity byte, ops []byte) {
 		if len(ops) > 200 {
 			t.Skip("long sequences find nothing that short ones do not")
@@ -46,7 +46,7 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// call is an operation that may wait.
+// A call is an operation that may wait.
 type call struct {
 	value     int // pushed
 	cancel    context.CancelFunc
@@ -64,8 +64,8 @@ type model struct {
 	closed   bool
 	values   []int
 	waiting  []*call // producers, in order
-	consumer *call   // that waits
-	calls    []*call // all that ever waited or might have
+	consumer *call   // if it waits
+	calls    []*call // all that have waited or might have
 }
 
 func (m *model) step(op byte) {
@@ -97,7 +97,7 @@ func (m *model) step(op byte) {
 			m.q.Close()
 			m.closed = true
 		}
-	case 4: // cancel a producer that waits
+	case 4: // cancel a waiting producer
 		if len(m.waiting) > 0 {
 			i := arg % len(m.waiting)
 			c := m.waiting[i]
@@ -105,7 +105,7 @@ func (m *model) step(op byte) {
 			c.wantErr, c.wantDone = context.Canceled, true
 			m.waiting = slices.Delete(m.waiting, i, i+1)
 		}
-	case 5: // TryPop, or cancel the consumer that waits
+	case 5: // TryPop, or cancel the waiting consumer
 		if c := m.consumer; c != nil {
 			c.cancel()
 			c.wantErr, c.wantDone = context.Canceled, true
@@ -131,7 +131,7 @@ func (m *model) step(op byte) {
 		c := &call{want: make([]int, 0, len(dst)), cancel: cancel}
 		m.calls = append(m.calls, c)
 		m.consumer = c
-		// At once, so that a producer that it lets in is not part of the batch.
+		// At once, so that no producer that it admits is part of the batch.
 		n := min(len(dst), len(m.values))
 		c.want = append(c.want, m.values[:n]...)
 		m.values = m.values[n:]
@@ -151,7 +151,7 @@ func (m *model) step(op byte) {
 	m.settle()
 }
 
-// settle lets producers in and ends the calls that need wait no longer.
+// settle admits producers, and ends the calls that no longer need to wait.
 func (m *model) settle() {
 	if m.closed {
 		for _, c := range m.waiting {
@@ -166,7 +166,7 @@ func (m *model) settle() {
 		m.waiting = m.waiting[1:]
 	}
 	if c := m.consumer; c != nil {
-		if len(m.values) > 0 { // one came, which ends the waiting
+		if len(m.values) > 0 { // a value came, which ends the wait
 			c.want, c.wantDone = m.values[:1:1], true
 			m.values, m.consumer = m.values[1:], nil
 		} else if m.closed {

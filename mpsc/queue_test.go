@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// The capacity is the one asked for, also where the ring behind it is larger,
-// and on every lap.
+// The capacity is the one given to New on every lap, even if the ring is
+// larger.
 func TestCapacity(t *testing.T) {
 	for _, capacity := range []int{1, 2, 3, 5, 64, 100} {
 		q := New[int](capacity)
@@ -95,7 +95,7 @@ func TestErrors(t *testing.T) {
 		op    string
 		do    func(*Queue[int]) error
 		state state
-		want  []error // the error is each of these; none: nil
+		want  []error // errors that the error is; none: nil
 		left  int     // values in the queue afterwards
 	}{
 		{"Push", push(t.Context()), empty, nil, 1},
@@ -146,8 +146,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A batch that goes over the end of the ring comes out in order, and no longer
-// than dst.
+// A batch that wraps around the end of the ring comes out in order, and is no
+// longer than dst.
 func TestPopBatch(t *testing.T) {
 	ctx := t.Context()
 	q := New[int](8)
@@ -179,9 +179,9 @@ func TestPopBatch(t *testing.T) {
 	}
 }
 
-// The queue keeps alive nothing that it has given out.
+// The queue keeps no popped value alive.
 func TestSlotsAreCleared(t *testing.T) {
-	q := New[*int](7) // of 8 slots, so that batches go over the end
+	q := New[*int](7) // 8 slots, so that batches wrap around the end
 	dst := make([]*int, 3)
 	for range 20 {
 		for q.TryPush(new(int)) == nil {
@@ -201,7 +201,8 @@ func TestSlotsAreCleared(t *testing.T) {
 	}
 }
 
-// Marks are the low 32 bits of the position: they hold when those come round.
+// Marks are the low 32 bits of a position, and remain correct when they wrap
+// around.
 func TestMarksComeRound(t *testing.T) {
 	const from = 1<<32 - 5
 	q := New[uint64](4)
@@ -224,8 +225,8 @@ func TestMarksComeRound(t *testing.T) {
 	}
 }
 
-// What producers write, what the consumer writes and what all only read are
-// 128 bytes apart.
+// Fields written by producers, fields written by the consumer and read-only
+// fields are 128 bytes apart.
 func TestPadding(t *testing.T) {
 	var q Queue[int]
 	offsets := []uintptr{
@@ -264,7 +265,7 @@ func TestNoAllocations(t *testing.T) {
 	check("Push, PopBatch", func() { must(q.Push(ctx, 1)); _, err := q.PopBatch(ctx, dst, 0); must(err) })
 	check("Push, PopBatch with a linger", func() { must(q.Push(ctx, 1)); _, err := q.PopBatch(ctx, dst, time.Microsecond); must(err) })
 
-	// Producers that wait, and a consumer that does.
+	// Waiting producers, and a waiting consumer.
 	q = New[int](1)
 	for range 4 {
 		go func() {

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// patience is after how long somebody who still sleeps is taken for one whose
-// wake-up was lost: far longer than a busy machine makes a test take.
+// patience is how long a goroutine may sleep before its wake-up counts as lost:
+// far longer than a test takes on a busy machine.
 const patience = 5 * time.Minute
 
 type item struct{ producer, number int }
 
 // Producers push in every way, some with a context that is cancelled at any
-// moment, the consumer pops in every way, and the queue is closed in the
-// middle of it. What the consumer was given must be what was accepted: each
-// value once, and those of one producer in its order.
+// moment, the consumer pops in every way, and the queue is closed meanwhile.
+// The consumer must get exactly the accepted values: each once, and those of
+// one producer in order.
 func TestStorm(t *testing.T) {
 	long := 150 * time.Millisecond
 	if testing.Short() {
@@ -156,7 +156,7 @@ func popSomehow(r *rand.Rand, q *Queue[item], dst []item) (int, error) {
 	}
 }
 
-// Close comes between any two steps of a push.
+// Close runs between any two steps of a push.
 func TestCloseRace(t *testing.T) {
 	rounds := 2000
 	if testing.Short() {
@@ -196,8 +196,8 @@ func TestCloseRace(t *testing.T) {
 	}
 }
 
-// Producers and the consumer wait for each other at every value, so that each
-// wake-up counts: one lost and all stand still.
+// Producers and the consumer wait for each other at every value, so each
+// wake-up counts: if one is lost, all stop.
 func TestNoLostWakeUp(t *testing.T) {
 	n := 20_000
 	if testing.Short() {
@@ -239,19 +239,19 @@ func TestNoLostWakeUp(t *testing.T) {
 	}
 }
 
-// One side is about to sleep, the other acts a few nanoseconds earlier or
+// One side is about to sleep, and the other acts a few nanoseconds earlier or
 // later: the moment in which a wake-up could be lost. The two sides tell each
-// other by turn, awake, when to begin.
+// other when to begin: turn, awake.
 func TestWakeUpAtTheLastMoment(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("needs two processors")
 	}
 	rounds := 100_000
 	if os.Getenv("STELE_LONG") != "" {
-		rounds = 3_000_000 // enough to catch a load and a store in the wrong order
+		rounds = 3_000_000 // enough to detect a load and a store in the wrong order
 	}
-	// On a machine where others take the processors a round may need several
-	// turns of the system's scheduler: as many as there is time for will do.
+	// On a busy machine a round may need several turns of the scheduler of the
+	// system: as many rounds as there is time for are enough.
 	const most, over = time.Minute, -1
 	var turn atomic.Int64
 	late := func(begun time.Time, round int) bool { return round%1024 == 0 && time.Since(begun) > most }
@@ -273,7 +273,7 @@ func TestWakeUpAtTheLastMoment(t *testing.T) {
 	}
 	must := func(err error) {
 		if err != nil {
-			panic(err) // also where a test cannot end: the other side waits
+			panic(err) // not t.Fatal: the other side waits
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

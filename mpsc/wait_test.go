@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Producers that wait go on in the order of their waiting, as many as there is
-// room for and no more.
+// Waiting producers continue in the order in which they began to wait, as many
+// as there are free slots.
 func TestWaitingProducers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](2)
@@ -35,10 +35,10 @@ func TestWaitingProducers(t *testing.T) {
 	})
 }
 
-// A cancelled producer leaves the queue of those that wait, from wherever in
-// it, and adds nothing.
+// A cancelled producer leaves the queue of waiters, wherever it is in it, and
+// adds nothing.
 func TestCancelWaitingProducer(t *testing.T) {
-	for gone := range 3 {
+	for cancelled := range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			q := New[int](1)
 			if err := q.TryPush(-1); err != nil {
@@ -53,10 +53,10 @@ func TestCancelWaitingProducer(t *testing.T) {
 				go func() { errs[i] = q.Push(ctx, i) }()
 				synctest.Wait()
 			}
-			cancels[gone](cause)
+			cancels[cancelled](cause)
 			synctest.Wait()
-			if !errors.Is(errs[gone], context.Canceled) || !errors.Is(errs[gone], cause) {
-				t.Errorf("the cancelled one got %v", errs[gone])
+			if !errors.Is(errs[cancelled], context.Canceled) || !errors.Is(errs[cancelled], cause) {
+				t.Errorf("the cancelled one got %v", errs[cancelled])
 			}
 			var got []int
 			for {
@@ -67,21 +67,22 @@ func TestCancelWaitingProducer(t *testing.T) {
 				got = append(got, v)
 				synctest.Wait()
 			}
-			want := slices.DeleteFunc([]int{-1, 0, 1, 2}, func(v int) bool { return v == gone })
+			want := slices.DeleteFunc([]int{-1, 0, 1, 2}, func(v int) bool { return v == cancelled })
 			if !slices.Equal(got, want) {
-				t.Errorf("%d cancelled: got %v, want %v", gone, got, want)
+				t.Errorf("%d cancelled: got %v, want %v", cancelled, got, want)
 			}
 			for i, cancel := range cancels {
 				cancel(nil)
-				if i != gone && errs[i] != nil {
-					t.Errorf("%d cancelled: %d got %v", gone, i, errs[i])
+				if i != cancelled && errs[i] != nil {
+					t.Errorf("%d cancelled: %d got %v", cancelled, i, errs[i])
 				}
 			}
 		})
 	}
 }
 
-// A producer that is woken and cancelled at once passes the wake-up on.
+// A producer that is woken and cancelled at the same moment passes the wake-up
+// on.
 func TestCancelledProducerPassesOn(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
@@ -100,7 +101,7 @@ func TestCancelledProducerPassesOn(t *testing.T) {
 			}()
 			synctest.Wait()
 			q.TryPop() // wakes the first
-			cancel()   // which finds both, and takes either
+			cancel()   // it finds both, and takes either
 			want := []int{1}
 			if err := <-first; err == nil {
 				want = []int{0, 1}
@@ -115,8 +116,8 @@ func TestCancelledProducerPassesOn(t *testing.T) {
 	}
 }
 
-// A producer that was woken and found its place taken waits on before those
-// that came later.
+// A producer that is woken in vain waits again, before the producers that came
+// later.
 func TestOvertakenProducer(t *testing.T) {
 	overtaken := 0
 	for range 200 {
@@ -187,7 +188,7 @@ func TestCloseWakesAll(t *testing.T) {
 	})
 }
 
-// A value that was accepted but is not yet written when the queue is closed is
+// A value that is accepted but not yet written when the queue is closed is
 // waited for.
 func TestCloseBeforeFilled(t *testing.T) {
 	for name, pop := range map[string]func(*Queue[int], context.Context) (int, error){
@@ -262,8 +263,8 @@ func TestLinger(t *testing.T) {
 		close    bool
 		dst      int
 		linger   time.Duration
-		want     []int         // of two batches, the numbers of values
-		at       time.Duration // when the first comes
+		want     []int         // numbers of values in two batches
+		at       time.Duration // when the first ends
 	}{
 		{"none", 8, 3, 0, false, 8, 0, []int{1, 1}, 1 * ms},
 		{"negative", 8, 3, 0, false, 8, -1, []int{1, 1}, 1 * ms},
@@ -319,8 +320,8 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// A queue that is closed while values of a batch are still being written ends
-// the batch as soon as they are.
+// If the queue is closed while values of a batch are being written, the batch
+// ends once they are.
 func TestLingerClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](16)
@@ -348,8 +349,8 @@ func TestLingerClosed(t *testing.T) {
 	})
 }
 
-// While the consumer lingers a value may become readable after later ones: it
-// is not overlooked.
+// During a linger a value may become readable after later ones: it is not
+// missed.
 func TestLingerOverGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](16)

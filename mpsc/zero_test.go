@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/mpsc"
 )
 
-// A queue that New has not made has errors, and waits for nothing.
+// A Queue not made by New returns errors, and does not block.
 func TestZeroQueue(t *testing.T) {
 	ctx := context.Background()
 	var q mpsc.Queue[int]

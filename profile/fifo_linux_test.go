@@ -14,7 +14,7 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
-// What is no regular file is told at once, and named.
+// A file that is not regular is reported at once, with its kind.
 func TestLoadOfOtherFiles(t *testing.T) {
 	t.Chdir(t.TempDir()) // a socket's path is short
 	l, err := net.Listen("unix", "socket")
@@ -22,18 +22,18 @@ func TestLoadOfOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	in := filepath.Join("folder", profile.FileName)
+	in := filepath.Join("directory", profile.FileName)
 	if err := errors.Join(unix.Mkfifo("fifo", 0o600), os.Symlink("fifo", "link"), os.MkdirAll(in, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"fifo": "fifo: a pipe", "link": "link: a pipe", "socket": "socket: a socket", "folder": in + ": a directory"} {
+	for name, want := range map[string]string{"fifo": "fifo: a pipe", "link": "link: a pipe", "socket": "socket: a socket", "directory": in + ": a directory"} {
 		if _, err := profile.Load(name); err == nil || !strings.Contains(err.Error(), want+"; want a regular file") {
 			t.Errorf("%s: %v; want %q", name, err, want)
 		}
 	}
 }
 
-// A FIFO that takes the place of a profile is not waited for.
+// Load does not wait for a FIFO in the place of a profile.
 func TestLoadMeetsFIFO(t *testing.T) {
 	dir := t.TempDir()
 	name, fifo := filepath.Join(dir, "profile"), filepath.Join(dir, "fifo")

@@ -66,8 +66,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What was not measured is not in the file, so that a person who reads it is
-// not told of zeros.
+// Settings that were not measured are left out of the file, so that its reader
+// sees no zeros.
 func TestZeroFieldsAreNotWritten(t *testing.T) {
 	var b bytes.Buffer
 	if err := new(profile.Profile).Encode(&b); err != nil {
@@ -122,7 +122,7 @@ func TestLoadRefuses(t *testing.T) {
 }
 
 func TestLoadMissing(t *testing.T) {
-	dir := t.TempDir() // a folder without one
+	dir := t.TempDir() // a directory without a profile
 	for _, name := range []string{dir, filepath.Join(dir, "nowhere.json")} {
 		if _, err := profile.Load(name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
@@ -130,7 +130,7 @@ func TestLoadMissing(t *testing.T) {
 	}
 }
 
-// A file that is no profile is not read whole, and not waited for.
+// A file that is not a profile is not read whole, and not waited for.
 func TestLoadOfHugeFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "p.json")
 	f, err := os.Create(name)
@@ -153,7 +153,7 @@ func TestLoadOfHugeFiles(t *testing.T) {
 	}
 }
 
-// Fields that a later version added do not keep this one from reading the rest.
+// Fields added by a later version do not prevent reading the others.
 func TestLoadTakesNewFields(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "p.json")
 	if err := os.WriteFile(name, []byte(`{"schema":"`+profile.Schema+`","wal":{"sync":"dsync","colour":"red"},"more":[]}`), 0o644); err != nil {

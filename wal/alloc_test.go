@@ -12,8 +12,8 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// An append allocates nothing, alone or among others, nor does reading. (Under
-// the race detector sync.Pool forgets on purpose.)
+// An append allocates nothing, alone or among others, nor does a read. (Under
+// the race detector sync.Pool drops items on purpose.)
 func TestAllocations(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	rec := make([]byte, 1000)
@@ -59,7 +59,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// Also when 64 append at once.
+// So with 64 concurrent appenders.
 func TestAllocationsAmongOthers(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	l := open(t, t.TempDir(), wal.Options{SegmentSize: 64 << 20, Level: durability.Kill})
@@ -83,7 +83,8 @@ func TestAllocationsAmongOthers(t *testing.T) {
 		wg.Wait()
 	}
 	run()
-	// Goroutines, and wait groups' closures, are some; appends are none.
+	// Goroutines and the closures of wait groups allocate a little, appends
+	// nothing.
 	if n := testing.AllocsPerRun(1, run); n > appenders*each/10 {
 		t.Errorf("%v allocations for %d appends", n, appenders*each)
 	}

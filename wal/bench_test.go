@@ -19,7 +19,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// BenchmarkAppend: op is one record, of any appender.
+// BenchmarkAppend: an operation is one record, of any appender.
 func BenchmarkAppend(b *testing.B) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill, durability.None} {
 		for _, appenders := range []int{1, 16, 64, 1024} {
@@ -38,8 +38,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// appendMany has so many appenders add n records between them, each taking the
-// next as soon as its last is acknowledged, and gives up records on the way.
+// appendMany appends n records from that many goroutines, each taking the next
+// once its last one is acknowledged, and truncates the log meanwhile.
 func appendMany(b *testing.B, l *wal.Log, appenders, size int, n int64) {
 	var done atomic.Int64
 	var wg sync.WaitGroup
@@ -67,8 +67,8 @@ func appendMany(b *testing.B, l *wal.Log, appenders, size int, n int64) {
 	wg.Wait()
 }
 
-// BenchmarkHandOver holds a lone append, which writes in its own goroutine,
-// against one by way of the flusher.
+// BenchmarkHandOver compares a lone append, which writes in its own goroutine,
+// with one through the flusher.
 func BenchmarkHandOver(b *testing.B) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
 		l := open(b, b.TempDir(), wal.Options{Level: level})
@@ -90,7 +90,7 @@ func BenchmarkHandOver(b *testing.B) {
 	}
 }
 
-// BenchmarkRead: op is one record, from the page cache.
+// BenchmarkRead: an operation is one record, read from the page cache.
 func BenchmarkRead(b *testing.B) {
 	for _, size := range []int{64, 1 << 10, 16 << 10} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
@@ -116,12 +116,12 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestBars measures what group commit is for:
+// TestBars measures the gain of group commit:
 //
 //	STELE_LONG=1 go test -run TestBars -v ./wal
 //
 // on a new ext4. Each round has 1, 64 and 1,024 appenders in random order, and
-// gives one ratio each. The median of the quieter half of the rounds rules:
+// yields one ratio each. The median of the quieter half of the rounds counts:
 // those in which the threads of the test waited least for a processor.
 func TestBars(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
@@ -140,7 +140,7 @@ func TestBars(t *testing.T) {
 
 	appenders := [3]int{1, 64, 1024}
 	type round struct {
-		wait                   float64 // part of the time
+		wait                   float64 // share of the time
 		rate, p50, p99, shared [3]float64
 	}
 	var all []round
@@ -199,7 +199,8 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// waited is how long the threads of this process have waited for a processor.
+// waited returns how long the threads of this process have waited for a
+// processor.
 func waited(t testing.TB) (sum time.Duration) {
 	delays, err := procstat.RunDelays()
 	check(t, err)
@@ -209,7 +210,7 @@ func waited(t testing.TB) (sum time.Duration) {
 	return sum
 }
 
-// timed returns how long each append took, of those that ended in the window.
+// timed returns how long each append took that ended in the window.
 func timed(t *testing.T, l *wal.Log, appenders int, window time.Duration) []time.Duration {
 	var mu sync.Mutex
 	var all []time.Duration

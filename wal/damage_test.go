@@ -2,9 +2,9 @@ package wal
 
 import "math/rand/v2"
 
-// A damage is something that happens to a file: to its content at an offset.
-// old is what the file, or one like it, held in a former life. These know
-// nothing of the layout of a log, so that other logs can be tried with them.
+// A damage changes the content of a file at an offset. old is the content that
+// the file, or one like it, had before it was recycled. Damages do not depend
+// on the layout of a log, so other formats can be tested with them.
 type damage struct {
 	name string
 	do   func(content []byte, at int, old []byte) []byte
@@ -51,7 +51,7 @@ var damages = []damage{
 		fillGarbage(b[at:], at)
 		return b
 	}},
-	{"doubled", func(b []byte, at int, _ []byte) []byte { // what comes next is there twice
+	{"doubled", func(b []byte, at int, _ []byte) []byte { // the next bytes are there twice
 		n := min(700, (len(b)-at)/2)
 		copy(b[at+n:], b[at:at+n])
 		return b
@@ -63,7 +63,7 @@ var damages = []damage{
 	{"cut off", func(b []byte, at int, _ []byte) []byte { return b[:at] }},
 }
 
-// around is the aligned n bytes that at lies in.
+// around returns the aligned block of n bytes that has the offset at.
 func around(b []byte, at, n int) []byte {
 	from := at / n * n
 	return b[from:min(from+n, len(b))]

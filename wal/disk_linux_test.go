@@ -16,11 +16,11 @@ import (
 
 var updateDisk = flag.Bool("update-disk-traces", false, "write the golden traces of the store anew")
 
-// tracedDisk are the calls that change a folder, or make it durable.
+// tracedDisk are the calls that change a directory, or make it durable.
 const tracedDisk = "mkdirat,openat,renameat,renameat2,unlinkat,pwrite64,write,fallocate,ftruncate,fdatasync,fsync,flock"
 
-// Scenarios of the store, each in a process under strace. None has a goroutine
-// in the background (Spares is 0), so the calls have an order.
+// Scenarios of the store, each in a process under strace. No goroutine runs in
+// the background (Spares is 0), so the order of the calls is fixed.
 var diskScenarios = map[string]func(dir string) error{
 	"make": func(dir string) error {
 		tracetest.Begin()
@@ -49,7 +49,7 @@ var diskScenarios = map[string]func(dir string) error{
 			if err := s.truncate(next); err != nil {
 				return err
 			}
-			// As if the file had been kept.
+			// As if the file had been kept for recycling.
 			old := &segment{path: s.path(segmentName(1)), size: minSegmentSize}
 			if err := os.WriteFile(old.path, make([]byte, old.size), 0o666); err != nil {
 				return err
@@ -72,8 +72,9 @@ var diskScenarios = map[string]func(dir string) error{
 			return err
 		})
 	},
-	// Opened after a kill between the end record and its sync: the log goes on
-	// in the next segment, and what is before must be durable by then.
+	// Opened after a kill between the end record and its sync: the log
+	// continues in the next segment, and everything before must be durable by
+	// then.
 	"reopen": func(dir string) error {
 		err := written(dir, 1, func(s *store, off int64, next Position) error {
 			_, err := s.advance(off, off, next)
@@ -98,7 +99,7 @@ func ended(s *store, err error) error {
 	return s.close(0, 0, false)
 }
 
-// written runs do on a log of so many segments with a record each.
+// written runs do on a log of that many segments with a record each.
 func written(dir string, segments int, do func(s *store, off int64, next Position) error) error {
 	s, _, err := openStore(dir, bare())
 	if err != nil {
@@ -142,7 +143,7 @@ func traceDisk(t *testing.T, name string, inject ...string) (tracetest.Trace, st
 	return tr, root
 }
 
-// The calls of what makes files and names durable, in their order.
+// The calls that make files and names durable, in order.
 func TestDiskTraces(t *testing.T) {
 	tracetest.Need(t, tracedDisk)
 	rules := []tracetest.Rule{{Find: regexp.MustCompile(`"(?:\\.|[^"\\])*"\.\.\., `), By: "DATA, "},
@@ -163,8 +164,8 @@ func TestDiskTraces(t *testing.T) {
 	}
 }
 
-// Whichever call fails, and with EIO or for lack of room, the log opens
-// afterwards, with the records that it had.
+// Whichever call fails, with EIO or ENOSPC, the log opens afterwards, with the
+// records that it had.
 func TestDiskFaults(t *testing.T) {
 	tracetest.Need(t, tracedDisk)
 	kinds := []string{"fsync", "fdatasync", "renameat", "renameat2"}
@@ -182,10 +183,11 @@ func TestDiskFaults(t *testing.T) {
 			t.Run(name+"/"+fault, func(t *testing.T) {
 				t.Parallel()
 				tr, root := traceDisk(t, name, fault)
-				// What is done for a full disk, or others, is not needed.
+				// The log works without these calls, which are for full disks and for
+				// other processes.
 				optional := call.Name == "unlinkat" || strings.Contains(call.Line, lockName) || call.Name == "openat" || call.Name == "fallocate"
 				if tr.Said == "" && !optional {
-					t.Errorf("nobody tells that it failed:\n%s", tr.Raw)
+					t.Errorf("the failure is not reported:\n%s", tr.Raw)
 				}
 				dir := filepath.Join(root, "log")
 				p, rep := openPen(t, dir, small())

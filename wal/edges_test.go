@@ -13,8 +13,8 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// Files of a smaller size, prepared before the option was changed, are passed
-// over by records that do not fit.
+// Segments of a smaller size, prepared before the option changed, are skipped
+// by records that do not fit.
 func TestLongerThanSpares(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
@@ -55,8 +55,8 @@ func TestLongerThanSpares(t *testing.T) {
 	}
 }
 
-// A segment that is full and was closed, whose end record a crash has torn,
-// has room for no second closed mark.
+// A full segment with a closed mark, whose end record a crash has torn, has no
+// space for a second closed mark.
 func TestEndTornBehindClosedMark(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := openPen(t, dir, small())
@@ -80,7 +80,7 @@ func TestEndTornBehindClosedMark(t *testing.T) {
 	}
 }
 
-// While the log goes on to the next segment, a reader may find that segment
+// While the log goes on to the next segment, a Reader may find that segment
 // before the tail is in it.
 func TestTailBeforeNextSegment(t *testing.T) {
 	var a tail
@@ -92,7 +92,7 @@ func TestTailBeforeNextSegment(t *testing.T) {
 	}
 }
 
-// A head at the seam of two pieces counts once.
+// A head across two chunks is counted once.
 func TestTearAtSeam(t *testing.T) {
 	g := memorySegment(t, nil)
 	g.size = 2 * searchChunk
@@ -113,8 +113,7 @@ func TestTearAtSeam(t *testing.T) {
 	}
 }
 
-// A file that was kept for another use, and is gone by then, is missed by
-// nobody.
+// If the file kept for recycling has been removed, a new one is created.
 func TestLeftoverRemoved(t *testing.T) {
 	p, _ := openPen(t, t.TempDir(), Options{SegmentSize: minSegmentSize})
 	defer p.close()
@@ -128,11 +127,11 @@ func TestLeftoverRemoved(t *testing.T) {
 	}
 }
 
-// After Close another process may use a file again that a reader still has
-// open: that is no damage.
+// After Close another process may recycle a file that a Reader still has open:
+// that is not damage.
 func TestReaderOfRecycled(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("a reader holds its segment until it is collected, and a folder with an open file cannot be removed there")
+		t.Skip("a reader holds its segment until it is collected, and a directory with an open file cannot be removed there")
 	}
 	dir := t.TempDir()
 	ctx := context.Background()
@@ -143,7 +142,7 @@ func TestReaderOfRecycled(t *testing.T) {
 		must(l.Append(ctx, rec))(t)
 	}
 	r := must(l.Reader(1))(t)
-	r.scan.buf = make([]byte, 0, 16<<10) // that it reads record by record
+	r.scan.buf = make([]byte, 0, 16<<10) // so that it reads record by record
 	must(r.Next())(t)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -169,8 +168,7 @@ func TestReaderOfRecycled(t *testing.T) {
 	}
 }
 
-// A truncation that comes after Close leaves META to the process that has the log
-// now.
+// A truncation after Close leaves META to the process that has the log now.
 func TestTruncateAfterClose(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := openPen(t, dir, small())
@@ -182,7 +180,7 @@ func TestTruncateAfterClose(t *testing.T) {
 }
 
 // A process that is being started may hold a copy of every descriptor until it
-// runs its own program. The lock goes with Close all the same.
+// executes its program. Close releases the lock all the same.
 func TestLockIsNotInherited(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
@@ -202,7 +200,7 @@ func TestLockIsNotInherited(t *testing.T) {
 	p.close()
 }
 
-// A probe that was killed leaves nothing that Open does not remove.
+// Open removes the file of a probe whose process was killed.
 func TestProbeFileIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	f, err := namedProbe(dir)

@@ -1,6 +1,6 @@
 //go:build !windows
 
-// A log at level Power is refused where a folder cannot be synced.
+// A system that cannot sync a directory has no log at level Power.
 
 package wal_test
 
@@ -16,7 +16,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// A log is opened, written, and read back after it has been opened again.
+// A log is opened, written, opened again and read.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -65,7 +65,7 @@ func Example() {
 	// 2 into stone
 }
 
-// A reader goes on where it was once there is more.
+// A Reader continues once there are more records.
 func ExampleLog_Reader() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -98,7 +98,7 @@ func ExampleLog_Reader() {
 	// 1 a record <nil>
 }
 
-// Damage is told with file and offset, and nothing of the log is changed.
+// Damage is reported with file and offset, and the log is not changed.
 func ExampleVerify() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -123,7 +123,7 @@ func ExampleVerify() {
 		fmt.Println(err)
 		return
 	}
-	f.WriteAt([]byte("X"), 4096+24) // into the first record
+	f.WriteAt([]byte("X"), 4096+24) // in the first record
 	f.Close()
 
 	_, err = wal.Verify(dir)
@@ -136,7 +136,7 @@ func ExampleVerify() {
 	// the checksum of the payload is wrong; it was durable when the record at offset 4150 was written
 }
 
-// What a service exports every minute: the latencies since the last time.
+// A service exports each minute the latencies since the last export.
 func ExampleLog_Stats() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -1,5 +1,5 @@
-// The race detector sees nothing in what is traced on one thread, and makes each
-// of these many processes slow to start.
+// The race detector is of no use to tests traced on one thread, and slows the
+// start of each of these many processes.
 
 //go:build !race
 
@@ -21,20 +21,20 @@ func TestFaults(t *testing.T) {
 	const poisoned = "b EIO+poisoned+unsure, c EIO+poisoned, close EIO+poisoned"
 	for _, c := range []struct {
 		scenario
-		call  string // of b, that fails
-		fault string // as strace's option inject takes it, with %d for the call's number
+		call  string // that fails, during b
+		fault string // as strace's option inject takes it, with %d for the number of the call
 		said  string
-		recs  string // what the log has at the end
+		recs  string // records of the log at the end
 		more  string // another fault, after the first
 	}{
 		{scenario: scenarios[0], call: "pwrite64", fault: "pwrite64:error=EIO:when=%d", said: "b EIO, c ok, close ok", recs: "a c"},
 		{scenario: scenarios[0], call: "pwrite64", fault: "pwrite64:error=ENOSPC:when=%d", said: "b ENOSPC, c ok, close ok", recs: "a c"},
 		{scenario: scenarios[0], call: "pwrite64", fault: "pwrite64:error=EINTR:when=%d", said: ok, recs: "a b c"},
-		// Wiping fails, once, and succeeds before c is written.
+		// wipe fails once, and succeeds before c is written.
 		{scenario: scenarios[0], call: "pwrite64", fault: "pwrite64:error=EIO:when=%d..%[1]d+1", said: "b EIO+unsure, c ok, close ok", recs: "a c"},
-		// It always fails: nothing is written any more.
+		// wipe always fails: nothing more is written.
 		{scenario: scenarios[0], call: "pwrite64", fault: "pwrite64:error=EIO:when=%d+", said: "b EIO+unsure, c EIO, close EIO", recs: "a"},
-		// It cannot be made durable.
+		// wipe cannot be made durable.
 		{scenario: scenarios[0], call: "pwrite64", fault: "pwrite64:error=EIO:when=%d", more: "fdatasync:error=EIO:when=2",
 			said: "b EIO+unsure, c EIO+poisoned, close EIO+poisoned", recs: "a"},
 		{scenario: scenarios[0], call: "fdatasync", fault: "fdatasync:error=EIO:when=%d", said: poisoned, recs: "a ?"},
@@ -74,7 +74,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// nextSync is the fault of the first fdatasync(2) of b.
+// nextSync returns the fault of the first fdatasync(2) of b.
 func nextSync(t *testing.T, tr tracetest.Trace) string {
 	for _, call := range tr.Calls() {
 		if call.Name == "fdatasync" {
@@ -85,8 +85,8 @@ func nextSync(t *testing.T, tr tracetest.Trace) string {
 	return ""
 }
 
-// holdsAll checks what a scenario has left: the records by their first
-// letters; "?" may be b, or nothing.
+// holdsAll checks the records that a scenario has left, by their first letters;
+// "?" may be b or missing.
 func holdsAll(t *testing.T, root, want string) {
 	t.Helper()
 	l := open(t, filepath.Join(root, "log"), small)
@@ -101,13 +101,13 @@ func holdsAll(t *testing.T, root, want string) {
 	add(t, l, "after")
 }
 
-// A write that comes to a part only, as on a disk that gets full in the middle:
-// by a limit of the file's size. That limits wiping it out, too.
+// A write is short, as on a disk that fills up in the middle of it: by a limit
+// on the size of the file, which also limits wipe.
 func TestShortWrite(t *testing.T) {
 	tracetest.Need(t, traced)
 	for _, s := range scenarios[:4] {
 		if s.o.Sync == wal.SyncDirect {
-			continue // the limit is no multiple of a block
+			continue // the limit is not a multiple of a block
 		}
 		t.Run(s.name, func(t *testing.T) {
 			root := t.TempDir()
@@ -126,8 +126,8 @@ func TestShortWrite(t *testing.T) {
 	}
 }
 
-// The probe takes what is fast: here, what is not slowed down by a fault. Where
-// the disk itself is slow just then, the fault must be slower.
+// The probe chooses the fastest mechanism: here, the one that no fault delays.
+// If the disk itself is slow at that moment, the fault must be slower.
 func TestProbe(t *testing.T) {
 	tracetest.Need(t, traced)
 	probed := func(slow string, right func(tr tracetest.Trace) bool, faults ...string) {
@@ -143,7 +143,8 @@ func TestProbe(t *testing.T) {
 	}
 	probed("pwritev2", func(tr tracetest.Trace) bool { return tr.Said == "fdatasync" })
 	probed("fdatasync", func(tr tracetest.Trace) bool { return tr.Said == "dsync" || tr.Said == "direct" })
-	// What the kernel does not know is not taken, and RWF_DSYNC has a stand-in.
+	// A mechanism that the kernel lacks is not chosen, and RWF_DSYNC has a
+	// substitute.
 	probed("fdatasync", func(tr tracetest.Trace) bool {
 		return tr.Said != "fdatasync" && strings.Contains(tr.Raw, "O_DSYNC")
 	}, "pwritev2:error=EOPNOTSUPP")

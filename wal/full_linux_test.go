@@ -15,8 +15,8 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// A disk that is full stops appends with an error, and keeps what was
-// acknowledged; when there is room again they go on.
+// On a full disk appends fail, and acknowledged records stay; appends succeed
+// again once there is space.
 func TestDiskFull(t *testing.T) {
 	for _, image := range []scratch.Options{
 		{FS: "tmpfs", Size: 4 << 20},
@@ -38,7 +38,8 @@ func TestDiskFull(t *testing.T) {
 			defer l.Close()
 			var mu sync.Mutex
 			acked := map[wal.Position]string{}
-			// appendAll has 8 appenders add n records each, or as many as go.
+			// appendAll appends n records from each of 8 goroutines, or as many
+			// as succeed.
 			appendAll := func(n int) (failed int) {
 				var wg sync.WaitGroup
 				for a := range 8 {
@@ -75,10 +76,10 @@ func TestDiskFull(t *testing.T) {
 			recovered(t, l)
 			before := len(acked)
 			if failed := appendAll(3); failed > 0 || len(acked) != before+24 {
-				t.Errorf("%d appends failed though there is room", failed)
+				t.Errorf("%d appends failed though there is space", failed)
 			}
 
-			// Full again; giving up records makes room too.
+			// Full again; a truncation frees space too.
 			if failed := appendAll(1000); failed != 8 {
 				t.Fatal("the disk did not get full again")
 			}
@@ -94,7 +95,7 @@ func TestDiskFull(t *testing.T) {
 			for rec, err := range l.All(0) {
 				check(t, err)
 				want, ok := acked[rec.Position]
-				if !ok && !strings.HasPrefix(string(rec.Data), "room") || ok && want != string(rec.Data) {
+				if !ok && !strings.HasPrefix(string(rec.Data), "more") || ok && want != string(rec.Data) {
 					t.Fatalf("position %d holds %.20q, want %.20q", rec.Position, rec.Data, want)
 				}
 				if ok {
@@ -113,16 +114,16 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// recovered waits until the log takes records again.
+// recovered waits until appends succeed again.
 func recovered(t *testing.T, l *wal.Log) {
 	t.Helper()
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		_, err := l.Append(t.Context(), []byte("room"+strings.Repeat(".", 8000))) // for a new segment
+		_, err := l.Append(t.Context(), []byte("more"+strings.Repeat(".", 8000))) // for a new segment
 		if err == nil {
 			return
 		}
 		if time.Since(start) > 2*time.Minute {
-			t.Fatal("no append though there is room: ", err)
+			t.Fatal("no append though there is space: ", err)
 		}
 	}
 }

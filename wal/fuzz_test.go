@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// memorySegment is a segment that holds content from firstOffset on.
+// memorySegment returns a segment with content from firstOffset on.
 func memorySegment(t testing.TB, content []byte) *segment {
 	t.Helper()
 	f, err := os.CreateTemp(memoryDir(t), "")
@@ -36,7 +36,7 @@ func setContent(t testing.TB, g *segment, content []byte) {
 	}
 }
 
-// A few records, and the offsets between them.
+// A few records, and their offsets.
 func fewRecords(g *segment) (content []byte, offs []int64) {
 	offs = []int64{firstOffset}
 	for pos := Position(1); pos < 12; pos++ {
@@ -48,8 +48,8 @@ func fewRecords(g *segment) (content []byte, offs []int64) {
 	return content, offs
 }
 
-// Whatever bytes a segment holds, the scanner returns no record that is not
-// there byte for byte, and searches what is behind without harm.
+// Whatever bytes a segment holds, the scanner returns only records that are
+// there byte for byte, and searching the rest does no harm.
 func FuzzScanner(f *testing.F) {
 	g := &segment{seed: seedOf(42)}
 	content, offs := fewRecords(g)
@@ -93,8 +93,8 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// A log that was changed somehow yields the records that were written, up to
-// the first that was changed, and no other.
+// A changed log yields the records that were written, up to the first changed
+// one, and no others.
 func FuzzMutatedSegment(f *testing.F) {
 	seg := memorySegment(f, nil)
 	content, offs := fewRecords(seg)
@@ -123,7 +123,8 @@ func FuzzMutatedSegment(f *testing.F) {
 	})
 }
 
-// mutate changes b as ops say: five bytes each, for kind, place and length.
+// mutate changes b as ops say: five bytes for each change, for its kind, offset
+// and length.
 func mutate(b, old, ops []byte) []byte {
 	for ; len(ops) >= 5 && len(b) > 0; ops = ops[5:] {
 		at := int(binary.LittleEndian.Uint16(ops[1:])) % len(b)
@@ -133,18 +134,18 @@ func mutate(b, old, ops []byte) []byte {
 			b[at] ^= max(ops[3], 1)
 		case 1:
 			clear(b[at : at+n])
-		case 2: // from elsewhere in the log
+		case 2: // bytes from elsewhere in the log
 			from := n * 7 % len(b)
 			copy(b[at:at+n], b[from:])
-		case 3: // cut off; the file stays as long
+		case 3: // zeros to the end
 			clear(b[at:])
-		case 4: // two places change
+		case 4: // swapped bytes
 			other := (at + n) % len(b)
 			n = min(n, len(b)-max(at, other))
 			tmp := slices.Clone(b[at : at+n])
 			copy(b[at:at+n], b[other:other+n])
 			copy(b[other:other+n], tmp)
-		case 5: // what is at the same place of another life
+		case 5: // the same bytes before the file was recycled
 			if at < len(old) {
 				copy(b[at:at+n], old[at:])
 			}
@@ -179,9 +180,8 @@ func FuzzMeta(f *testing.F) {
 	})
 }
 
-// A folder that was changed somehow opens with an error that names the damage,
-// or yields records that were written, from the first on without a gap, and
-// takes new ones.
+// A changed directory opens with an error that names the damage, or yields
+// written records, from the first on without a gap, and takes new ones.
 func FuzzMutatedFolder(f *testing.F) {
 	specimens := []*specimen{grow(f, false, false), grow(f, true, true)}
 	f.Add([]byte{0, 1, 0, 0, 32, 1, 0})
@@ -214,7 +214,7 @@ func FuzzMutatedFolder(f *testing.F) {
 	})
 }
 
-// tryOpen opens the log of files, which were changed somehow.
+// tryOpen opens a log of changed files.
 func (sp *specimen) tryOpen(t testing.TB, files map[string][]byte) error {
 	dir, err := os.MkdirTemp(memoryDir(t), "")
 	if err != nil {

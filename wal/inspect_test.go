@@ -56,7 +56,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// Inspect tells of a damaged log what there is to tell.
+// Inspect reports as much of a damaged log as can be known.
 func TestInspectDamaged(t *testing.T) {
 	sp := grow(t, false, true)
 	dir := putFiles(t, sp.files)
@@ -78,7 +78,7 @@ func TestInspectDamaged(t *testing.T) {
 	damageAt(name(2), hurt.off+headerSize)
 	states, errs := state()
 	c, ok := errors.AsType[*CorruptError](errs[2])
-	// Of what follows damage nobody knows whether the log ends there.
+	// Whether the log ends after damage is not known.
 	if !slices.Equal(states, []State{StateComplete, StateComplete, StateDamaged, StateActive}) || !ok || c.Offset != hurt.off {
 		t.Errorf("%v, %v; want damage at %d", states, errs, hurt.off)
 	}
@@ -109,15 +109,15 @@ func TestInspectDamaged(t *testing.T) {
 	}
 
 	if _, err := Inspect(t.TempDir()); err == nil {
-		t.Error("an empty folder is no log")
+		t.Error("an empty directory is no log")
 	}
 	if _, err := Verify(filepath.Join(dir, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no folder: %v", err)
+		t.Errorf("no directory: %v", err)
 	}
 }
 
-// Beside a log that is written, truncated and recycled, Inspect and Verify
-// find no damage.
+// While a log is written, truncated and recycled, Inspect and Verify find no
+// damage.
 func TestInspectLive(t *testing.T) {
 	dir := memoryDir(t)
 	p, _ := openPen(t, dir, small())

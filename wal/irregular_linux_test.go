@@ -14,8 +14,8 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// What is no regular file at the name of one of the log is told at once, and
-// nothing in the folder changes.
+// A file that is not regular, under a name of the log, is reported at once, and
+// nothing in the directory changes.
 func TestIrregular(t *testing.T) {
 	const first = "0000000000000001.wal"
 	for _, name := range []string{"META", "LOCK", first, "0000000000000002.wal", "0000000000000003.new", "META.new"} {
@@ -39,7 +39,7 @@ func TestIrregular(t *testing.T) {
 					t.Fatal(err)
 				}
 				before := modes(t, dir)
-				told := func(what string, err error) {
+				reported := func(what string, err error) {
 					t.Helper()
 					c, ok := errors.AsType[*wal.CorruptError](err)
 					if !ok || c.File != path || !strings.Contains(err.Error(), kind) || !strings.Contains(err.Error(), "move it away") {
@@ -47,9 +47,9 @@ func TestIrregular(t *testing.T) {
 					}
 				}
 				_, err = wal.Open(dir, wal.Options{})
-				told("Open", err)
+				reported("Open", err)
 				_, err = wal.Verify(dir)
-				told("Verify", err)
+				reported("Verify", err)
 				in, err := wal.Inspect(dir)
 				if err != nil {
 					t.Fatal(err)
@@ -62,21 +62,21 @@ func TestIrregular(t *testing.T) {
 				}
 				for _, err := range in.Records(0) {
 					if name == first {
-						told("Records", err)
+						reported("Records", err)
 					}
 				}
 				if name == "META" || filepath.Ext(name) == ".wal" {
-					told("Inspect", found)
+					reported("Inspect", found)
 				}
 				if after := modes(t, dir); after != before {
-					t.Errorf("the folder had %s, and has %s", before, after)
+					t.Errorf("the directory had %s, and has %s", before, after)
 				}
 			})
 		}
 	}
 }
 
-// modes tells the names in dir and what they are.
+// modes returns the names in dir and their modes.
 func modes(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -85,15 +85,14 @@ func modes(t *testing.T, dir string) string {
 	}
 	var b strings.Builder
 	for _, e := range entries {
-		if e.Name() != "LOCK" { // an Open makes it
+		if e.Name() != "LOCK" { // Open creates it
 			b.WriteString(e.Name() + " " + e.Type().String() + "; ")
 		}
 	}
 	return b.String()
 }
 
-// A FIFO that takes the place of a segment while the log is open is not waited
-// for.
+// A FIFO that replaces a segment while the log is open is not waited for.
 func TestIrregularMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	l, err := wal.Open(dir, wal.Options{SegmentSize: 64 << 10})

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The worked example of the package comment is what the code writes.
+// The code writes the worked example of the package comment.
 func TestWorkedExample(t *testing.T) {
 	seed := seedOf(0x0123456789abcdef)
 	var got []byte
@@ -41,8 +41,8 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// The checksum of a head is CRC-32C over what the package comment says, by the
-// standard library's own.
+// The checksum of a head is the standard library's CRC-32C over the bytes that
+// the package comment names.
 func TestHeadSum(t *testing.T) {
 	const salt, off = 0xfedcba9876543210, 0x12345678
 	rec := appendRecord(nil, seedOf(salt), off, typeData, 77, 5, checksum([]byte("x")), []byte("x"))
@@ -65,7 +65,7 @@ func TestHeadSum(t *testing.T) {
 	}
 }
 
-// The header of a segment is what the package comment draws.
+// The code writes the header that the package comment draws.
 func TestHeaderBytes(t *testing.T) {
 	g := &segment{path: "7", number: 7, size: 1 << 20, salt: 0x1122334455667788, recycledFrom: 3}
 	id := [16]byte{0: 0xa0, 15: 0xaf}
@@ -74,7 +74,7 @@ func TestHeaderBytes(t *testing.T) {
 	want[31] = 0xaf
 	want[32] = 7                                            // number
 	want[42] = 0x10                                         // size: 1 MiB is 0x100000
-	copy(want[48:], "\x88\x77\x66\x55\x44\x33\x22\x11\x03") // salt, was
+	copy(want[48:], "\x88\x77\x66\x55\x44\x33\x22\x11\x03") // salt, recycled from
 	binary.LittleEndian.PutUint32(want[64:], crc32.Checksum(want[:64], crc32.MakeTable(crc32.Castagnoli)))
 	got := g.header(id)
 	if !bytes.Equal(got, want) {
@@ -86,20 +86,20 @@ func TestHeaderBytes(t *testing.T) {
 	}
 }
 
-// Whatever is appended, a closed mark and then the end record find room.
+// After any append there is space for a closed mark and then an end record.
 func TestReserve(t *testing.T) {
 	const size = minSegmentSize
 	for off := int64(size - 4*reserve); off < size; off++ {
 		if maxPayload(size, off) < 0 {
 			continue
 		}
-		after := off + headerSize + maxPayload(size, off) // a record that takes all of it
+		after := off + headerSize + maxPayload(size, off) // the longest record there
 		if left := size - after; left != headerSize+endSize {
 			t.Fatalf("behind a record at %d that fills the segment %d bytes are left", off, left)
 		}
 	}
 	if r := maxPayload(size, size-reserve); r >= 0 {
-		t.Errorf("behind the last record there is room for %d bytes", r)
+		t.Errorf("behind the last record there is space for %d bytes", r)
 	}
 }
 
@@ -133,5 +133,5 @@ func TestSegmentNames(t *testing.T) {
 	}
 }
 
-// putSum makes the checksum at off of a header or a slot of META right.
+// putSum sets the checksum at off of a header or a slot of META.
 func putSum(b []byte, off int64) { binary.LittleEndian.PutUint32(b[off:], sumOf(b[:off])) }

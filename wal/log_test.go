@@ -18,7 +18,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// small has several segments after a few records, and no probe.
+// small has several segments after a few records, and does not probe the disk.
 var small = wal.Options{SegmentSize: 64 << 10, Sync: wal.SyncFdatasync}
 
 func open(t testing.TB, dir string, o wal.Options) *wal.Log {
@@ -39,7 +39,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// add appends recs, one by one, and returns the position of the last.
+// add appends recs one by one, and returns the position of the last.
 func add(t testing.TB, l *wal.Log, recs ...string) (last wal.Position) {
 	t.Helper()
 	for _, rec := range recs {
@@ -142,8 +142,8 @@ func TestAppendAndRead(t *testing.T) {
 	}
 }
 
-// A batch, and what is queued, may be many times larger than a flush, and than
-// a segment.
+// A batch, and a queue, may be many times larger than a flush, and than a
+// segment.
 func TestLongBatch(t *testing.T) {
 	o := small
 	o.MaxBatch = 4 << 10
@@ -164,7 +164,7 @@ func TestLongBatch(t *testing.T) {
 	}
 }
 
-// The longest record there is, larger than every buffer.
+// The longest possible record is larger than every buffer.
 func TestLongRecord(t *testing.T) {
 	for _, o := range []wal.Options{{Sync: wal.SyncDirect}, {Level: durability.None}} {
 		l, err := wal.Open(t.TempDir(), o)
@@ -176,7 +176,7 @@ func TestLongRecord(t *testing.T) {
 		for i, rec := range [][]byte{[]byte("a"), long, []byte("b"), long} {
 			var pos wal.Position
 			if i == 3 {
-				pos, err = l.AppendAsync(rec).Wait(t.Context()) // more than all that may wait
+				pos, err = l.AppendAsync(rec).Wait(t.Context()) // more bytes than may wait
 			} else {
 				pos, err = l.Append(t.Context(), rec)
 			}
@@ -247,10 +247,11 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: %v", c.o, err)
 		}
 		if _, err := os.Stat(dir); err == nil {
-			t.Errorf("%+v: made a folder", c.o)
+			t.Errorf("%+v: made a directory", c.o)
 		}
 	}
-	// What is set rules over the profile, whose mechanism is for level Power.
+	// Options take precedence over the profile, whose mechanism is for level
+	// Power.
 	p := &profile.Profile{WAL: profile.WAL{Sync: "direct", SegmentSize: 5}}
 	l := open(t, t.TempDir(), wal.Options{Level: durability.Kill, SegmentSize: 64 << 10, Profile: p})
 	if m := l.Stats().Mechanism; m != wal.SyncFdatasync {
@@ -307,8 +308,8 @@ func TestSyncEvery(t *testing.T) {
 	}
 }
 
-// Below level Power nothing is synced, and at None nothing written, unless
-// asked for.
+// Below level Power nothing is synced, and at None nothing is written, unless
+// requested.
 func TestLevels(t *testing.T) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill, durability.None} {
 		l := open(t, t.TempDir(), wal.Options{Level: level, SegmentSize: 1 << 20, Sync: wal.SyncFdatasync})
@@ -427,7 +428,7 @@ func TestTruncate(t *testing.T) {
 	if got := read(t, l, 0); len(got) != 51 || !strings.HasPrefix(got[0], "250t") {
 		t.Errorf("%d records", len(got))
 	}
-	// A reader that was there before may finish its file.
+	// A Reader that has the file open may read to its end.
 	n := 0
 	for {
 		rec, err := early.Next()

@@ -16,7 +16,8 @@ import (
 
 var modelSeed = flag.Uint64("model-seed", 0, "seed of the first log that is held against its model; 0: a new one, which is the test's name")
 
-// A model is what a log is to be: a slice, and the position of its first.
+// A model is the expected content of a log: a slice, and the position of its
+// first record.
 type model struct {
 	first wal.Position
 	recs  []string
@@ -24,10 +25,10 @@ type model struct {
 
 func (m *model) next() wal.Position { return m.first + wal.Position(len(m.recs)) }
 
-// Whatever is done to a log, it holds what its model holds.
+// After any sequence of operations a log has the records of its model.
 func TestLogAgainstModel(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("a reader holds its segment until it is collected, and a folder with an open file cannot be removed there")
+		t.Skip("a reader holds its segment until it is collected, and a directory with an open file cannot be removed there")
 	}
 	seed := *modelSeed
 	if seed == 0 {
@@ -94,7 +95,7 @@ func againstModel(t *testing.T, rng *rand.Rand, i uint64) {
 			}
 		case n < 30:
 			pos := m.first + wal.Position(rng.IntN(len(m.recs)+1))
-			if rng.IntN(3) > 0 { // rather less than more
+			if rng.IntN(3) > 0 { // mostly short
 				pos = m.first + (pos-m.first)/8
 			}
 			check(t, l.TruncateBefore(pos))

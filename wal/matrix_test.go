@@ -12,20 +12,20 @@ import (
 	"testing"
 )
 
-// A specimen is a log to be damaged: three segments in use, one prepared.
+// A specimen is a log to be damaged: three used segments, and one prepared.
 type specimen struct {
 	name        string
 	files       map[string][]byte
-	old         []byte              // a segment of another life
-	segments    []uint64            // in use
+	old         []byte              // an earlier content of a recycled segment
+	segments    []uint64            // used
 	records     map[uint64][]record // of each, without payloads
 	prepared    uint64
 	first, next Position
-	least       Position // that META says it has reached
+	least       Position // that META says the log has reached
 }
 
-// grow makes a specimen. recycled: of files that were used before. clean: it
-// has been closed, else it ends with three records of one flush.
+// grow makes a specimen. recycled: its files were recycled. clean: it was
+// closed; otherwise it ends with three records of one flush.
 func grow(t testing.TB, recycled, clean bool) *specimen {
 	t.Helper()
 	dir := memoryDir(t)
@@ -94,8 +94,8 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// memoryDir is a new folder that needs no disk where there is one, as syncs
-// would take most of the time of a test that has thousands.
+// memoryDir returns a new directory in memory if possible, as syncs would take
+// most of the time of a test with thousands of logs.
 func memoryDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "stele-wal-*")
@@ -106,7 +106,7 @@ func memoryDir(t testing.TB) string {
 	return dir
 }
 
-// putFiles puts the files into a new folder.
+// putFiles writes the files to a new directory.
 func putFiles(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := memoryDir(t)
@@ -118,17 +118,17 @@ func putFiles(t testing.TB, files map[string][]byte) string {
 	return dir
 }
 
-// An outcome is what Open has to make of a damaged log.
+// An outcome is the required result of opening a damaged log.
 type outcome struct {
-	file   string // of the CorruptError; "": it opens
+	file   string // of the CorruptError; "" if it opens
 	offset int64  // -1: any
 	next   Position
-	// torn: the tail has to be told as torn.
+	// torn: Open must report a torn tail.
 	torn bool
 }
 
-// expect works out the outcome of changing segment number to content, from
-// nothing but the records that were there.
+// expect derives the outcome of replacing segment number by content from the
+// original records alone.
 func (sp *specimen) expect(number uint64, content []byte) outcome {
 	was := sp.files[segmentName(number)]
 	if len(content) != len(was) {
@@ -163,11 +163,11 @@ func (sp *specimen) expect(number uint64, content []byte) outcome {
 	return intact
 }
 
-// second is what the records hold that are appended after the damage.
+// second returns the payload of the records appended after the damage.
 func second(pos Position) []byte { return append([]byte("second life "), payload(pos)...) }
 
-// check opens the log in dir and holds what happens against want. A log that
-// opens must hold what was written, take new records, and give them back.
+// check opens the log in dir and compares the result with want. A log that
+// opens must have the written records, take new ones, and return them.
 func (sp *specimen) check(t *testing.T, dir string, want outcome) {
 	t.Helper()
 	before := readAll(t, dir)
@@ -232,14 +232,14 @@ func readAll(t testing.TB, dir string) map[string][]byte {
 	for _, e := range must(os.ReadDir(dir))(t) {
 		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a spare has got its name
+			continue // a prepared segment has got its name
 		}
 		all[e.Name()] = must(b, err)(t)
 	}
 	return all
 }
 
-// A spot is a place in a segment where something is damaged.
+// A spot is an offset of a segment to be damaged.
 type spot struct {
 	name    string
 	segment uint64
@@ -296,7 +296,7 @@ func TestCorruptionMatrix(t *testing.T) {
 						files[segmentName(s.segment)] = content
 						want := sp.expect(s.segment, content)
 						cells++
-						// The whole takes long with the race detector.
+						// All of it takes long under the race detector.
 						if os.Getenv("STELE_LONG") == "" && cells%3 != 0 {
 							continue
 						}
@@ -315,7 +315,7 @@ func TestCorruptionMatrix(t *testing.T) {
 		}
 	}
 	t.Logf("of %d cells (all with STELE_LONG=1): %v", cells, outcomes)
-	// A specimen in which nothing can go wrong would prove nothing.
+	// A specimen in which nothing can fail would prove nothing.
 	for _, o := range []string{"damage", "cut", "harmless"} {
 		if outcomes[o] < 40 {
 			t.Errorf("only %d cells with outcome %q", outcomes[o], o)
@@ -323,7 +323,7 @@ func TestCorruptionMatrix(t *testing.T) {
 	}
 }
 
-// What happens to whole files.
+// Damage to whole files.
 func TestCorruptionOfFiles(t *testing.T) {
 	other := grow(t, false, true)
 	for _, recycled := range []bool{false, true} {
@@ -332,10 +332,11 @@ func TestCorruptionOfFiles(t *testing.T) {
 			name := func(i int) string { return segmentName(sp.segments[i]) }
 			prepared := segmentName(sp.prepared)
 			harmless := outcome{next: sp.next}
-			// All that speaks for the end is gone, but for META.
-			gone := outcome{next: sp.records[sp.segments[2]][0].pos}
+			// Without the records of the active segment, only META shows where the
+			// log ended.
+			withoutActive := outcome{next: sp.records[sp.segments[2]][0].pos}
 			if clean {
-				gone = outcome{file: name(2), offset: firstOffset}
+				withoutActive = outcome{file: name(2), offset: firstOffset}
 			}
 			for _, c := range []struct {
 				what string
@@ -371,7 +372,7 @@ func TestCorruptionOfFiles(t *testing.T) {
 				{"zeros", func(f map[string][]byte) { f[name(1)] = make([]byte, minSegmentSize) }, outcome{file: name(1)}},
 				{"garbage", func(f map[string][]byte) { fillGarbage(f[name(2)], 5) }, outcome{file: name(2)}},
 				{"a leftover of a truncation", func(f map[string][]byte) { f["0000000000000099.new"] = []byte("half") }, harmless},
-				{"the active has no records any more", func(f map[string][]byte) { clear(f[name(2)][firstOffset:]) }, gone},
+				{"the active has no records any more", func(f map[string][]byte) { clear(f[name(2)][firstOffset:]) }, withoutActive},
 			} {
 				t.Run(sp.name+"/"+c.what, func(t *testing.T) {
 					files := map[string][]byte{}

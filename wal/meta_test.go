@@ -29,8 +29,8 @@ func TestMetaBytes(t *testing.T) {
 	}
 }
 
-// META is the old or the new wherever a write of it ends, and the slot that a
-// write begins with is never the only valid one.
+// Wherever a write of META ends, META is the old one or the new one, and the
+// slot written first is never the only valid one.
 func TestMetaWrites(t *testing.T) {
 	was := meta{id: [16]byte{1}, sequence: 5, first: 10, segment: 2, next: 30}
 	is := meta{id: [16]byte{1}, sequence: 6, first: 20, segment: 3, next: 30}

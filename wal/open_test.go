@@ -14,8 +14,8 @@ func lazy() Options {
 	return o
 }
 
-// A lazy Open does not read what is in complete segments; whoever reads it
-// finds the damage. All else it finds as any other.
+// A lazy Open does not read the records of complete segments; a Reader finds
+// their damage. Open finds all other damage.
 func TestLazyVerify(t *testing.T) {
 	sp := grow(t, true, false)
 	open := func(do func(f map[string][]byte)) (rep Report, dir string, err error) {
@@ -72,13 +72,13 @@ func TestLazyVerify(t *testing.T) {
 	}
 }
 
-// A truncation that was interrupted once META was written leaves files from
-// before the log. They are used again, or go.
+// A truncation interrupted after META was written leaves leftovers. They are
+// recycled or removed.
 func TestLeftovers(t *testing.T) {
 	sp := grow(t, true, true)
 	first := sp.segments[0]
 	for _, n := range []uint64{first - 1, first - 2, first - 3} {
-		sp.files[segmentName(n)] = make([]byte, minSegmentSize) // whatever they hold
+		sp.files[segmentName(n)] = make([]byte, minSegmentSize) // whatever it holds
 	}
 	sp.files[segmentName(first-3)] = []byte("of another size")
 	dir := putFiles(t, sp.files)
@@ -88,7 +88,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	f, err := readListing(dir)
 	if err != nil || f.numbers[0] != first-1 && f.numbers[0] != first-2 || f.numbers[1] != first {
-		t.Errorf("%v, %v: one of them should be kept for use, the others gone", f.numbers, err)
+		t.Errorf("%v, %v: one of them should be kept for use, the others removed", f.numbers, err)
 	}
 	p.fill(8)
 	if last := p.s.last(); last.recycledFrom >= first {
@@ -101,8 +101,8 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// A log that was truncated before a position that it does not reach any more
-// is damaged: its end is gone.
+// A log that was truncated before a position that it no longer reaches is
+// damaged: its end is missing.
 func TestEndBeforeTruncation(t *testing.T) {
 	dir := memoryDir(t)
 	p, _ := openPen(t, dir, small())
@@ -117,8 +117,8 @@ func TestEndBeforeTruncation(t *testing.T) {
 	if err := os.WriteFile(path, b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	// Without a record the segment is as good as a new one, in which the next
-	// record has the position of META: nothing is lost that was not given up.
+	// A segment without a record is like a new one, in which the next record
+	// has the position of META: only truncated records are missing.
 	p, rep := openPen(t, dir, small())
 	if rep.First != 4 || rep.Next != 4 {
 		t.Errorf("%+v", rep)

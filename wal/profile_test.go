@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
-// Each field of a profile is used where nothing is set, at the level it was
+// Each field of a profile sets an option that is zero, at the level it was
 // measured for.
 func TestProfileFills(t *testing.T) {
 	p := &profile.Profile{WAL: profile.WAL{Sync: "dsync", MaxDelay: time.Millisecond, SegmentSize: 128 << 10}}
@@ -36,8 +36,8 @@ func TestProfileFills(t *testing.T) {
 	}
 }
 
-// A profile of another disk may name a mechanism that cannot be had here. Then
-// the log finds one by itself; what was asked for by name is refused.
+// A profile of another disk may name a mechanism that the file system lacks.
+// Then the log chooses one; one named by Options is refused.
 func TestProfileOfAnotherDisk(t *testing.T) {
 	dir, err := os.MkdirTemp("/dev/shm", "stele-wal-*")
 	if err != nil {

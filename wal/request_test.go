@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// How a request ends, by how far the flusher was when the context was done.
+// The result of a request whose context is done depends on the progress of the
+// flusher.
 func TestRequestStates(t *testing.T) {
 	failure := errors.New("failure")
 	for _, c := range []struct {
 		name    string
 		before  func(r *request) // ctx is done
-		after   func(r *request) // and the appender has looked
+		after   func(r *request) // and the appender has checked
 		unsure  bool
 		written bool // the appender gets the result
-		flusher bool // recycles the request
+		flusher bool // the flusher recycles the request
 	}{
 		{name: "waiting", after: func(r *request) {
 			if r.take() {
-				t.Error("the flusher takes a request whose appender has gone")
+				t.Error("the flusher takes a request that its appender has abandoned")
 			}
 		}, flusher: true},
 		{name: "taken", before: func(r *request) { r.take() }, after: func(r *request) {
@@ -47,7 +48,7 @@ func TestRequestStates(t *testing.T) {
 				close(ended)
 			}()
 			if c.after != nil {
-				if !c.flusher { // it waits for the flusher
+				if !c.flusher { // the appender waits for the flusher
 					for r.state.Load() != stCancelling {
 						time.Sleep(time.Millisecond)
 					}

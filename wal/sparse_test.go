@@ -8,9 +8,9 @@ import (
 	"github.com/stele-go/stele/internal/filetest"
 )
 
-// A segment of 128 MiB that takes 8 KiB on the disk, and a record in it whose
-// head says that it is as long as can be: little memory is made for it, and a
-// LOCK of a gibibyte is not read.
+// A segment of 128 MiB takes 8 KiB on the disk, and the head of a record in it
+// claims the maximum length: little memory is allocated for it. A LOCK of 1 GiB
+// is not read.
 func TestSparseFilesTakeLittleMemory(t *testing.T) {
 	dir := t.TempDir()
 	m := newMeta()

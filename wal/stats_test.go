@@ -8,7 +8,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// Every append, sync and switch that succeeded is in the histogram of its kind.
+// Every successful append, sync and switch is in the histogram of its kind.
 func TestLatencies(t *testing.T) {
 	begun := time.Now()
 	l := open(t, t.TempDir(), wal.Options{SegmentSize: 64 << 10, Sync: wal.SyncFdatasync})
@@ -37,7 +37,7 @@ func TestLatencies(t *testing.T) {
 	}
 }
 
-// Where a clock would cost too much, some appends stand for all.
+// Where reading the clock would cost too much, appends are sampled.
 func TestLatenciesAreSampled(t *testing.T) {
 	const n = 20_000
 	l := open(t, t.TempDir(), wal.Options{Level: durability.Kill})

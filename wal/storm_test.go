@@ -16,8 +16,8 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// A stamp is what a storm's records begin with: who wrote it, and which of its
-// records it is.
+// A stamp begins each record of a storm: its appender, and its number among the
+// records of that appender.
 type stamp struct{ appender, n uint32 }
 
 func (s stamp) record(buf []byte, size int) []byte {
@@ -40,17 +40,17 @@ func stampOf(t testing.TB, rec []byte) stamp {
 	return s
 }
 
-// fate is what an appender knows of a record.
+// A fate is what an appender knows of a record.
 type fate int
 
 const (
 	unknown fate = iota
-	never        // an error that is sure
+	never        // an error without ErrUnsure
 	maybe        // ErrUnsure
 	there        // acknowledged
 )
 
-// A ledger holds what was promised, and where.
+// A ledger has the promised records and their positions.
 type ledger struct {
 	mu    sync.Mutex
 	fates map[stamp]fate
@@ -70,9 +70,9 @@ func (l *ledger) note(s stamp, pos wal.Position, err error) {
 	}
 }
 
-// holds checks the records that a log has against the ledger: each that is
-// acknowledged once and where it was said, none that was refused, and those
-// of each appender in its order.
+// holds compares the records of a log with the ledger: each acknowledged record
+// is there once, at its position, no refused one is, and those of each appender
+// are in order.
 func (l *ledger) holds(t *testing.T, recs map[wal.Position]stamp, next wal.Position) {
 	t.Helper()
 	seen := map[stamp]bool{}
@@ -115,9 +115,9 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// storm has appenders append in every way, with contexts that are soon done,
-// beside readers that follow, and somebody who syncs; then closes the log while
-// all that goes on, and looks what is in it.
+// storm appends in every way, with contexts that are soon done, beside Readers
+// that follow and a goroutine that syncs. It closes the log meanwhile, and
+// checks the records.
 func storm(t *testing.T, o wal.Options, appenders, each int) {
 	dir := t.TempDir()
 	l, err := wal.Open(dir, o)
@@ -173,7 +173,7 @@ func storm(t *testing.T, o wal.Options, appenders, each int) {
 	t.Logf("%d of %d records", next-1, appenders*each)
 }
 
-// appendStorm appends until the log is closed, at most each records.
+// appendStorm appends until the log is closed, or that many records.
 func appendStorm(t *testing.T, l *wal.Log, book *ledger, appender uint32, each int) {
 	rng := rand.New(rand.NewPCG(uint64(appender), 1))
 	type sent struct {
@@ -211,7 +211,7 @@ func appendStorm(t *testing.T, l *wal.Log, book *ledger, appender uint32, each i
 			buf = s.record(buf, size)
 			var pos wal.Position
 			pos, err = l.Append(ctx, buf)
-			clear(buf) // it is ours again
+			clear(buf) // the caller may change it again
 			book.note(s, pos, err)
 			n++
 		}
@@ -234,7 +234,8 @@ func appendStorm(t *testing.T, l *wal.Log, book *ledger, appender uint32, each i
 	}
 }
 
-// follow reads from the first record on, until stop is done or the log closed.
+// follow reads from the first record on, until stop is done or the log is
+// closed.
 func follow(t *testing.T, stop context.Context, l *wal.Log, into map[wal.Position]stamp) {
 	r, err := l.Reader(0)
 	if errors.Is(err, wal.ErrClosed) {
@@ -260,7 +261,7 @@ func follow(t *testing.T, stop context.Context, l *wal.Log, into map[wal.Positio
 	}
 }
 
-// A follower is woken by a record, by Close and by its context.
+// A record, Close and its context each wake a Reader that follows.
 func TestFollow(t *testing.T) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill, durability.None} {
 		l := open(t, t.TempDir(), wal.Options{Level: level, SegmentSize: 64 << 10, Sync: wal.SyncFdatasync})
@@ -292,8 +293,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// The second wait for an append that is over is noticed, unless its memory is
-// in use again.
+// A second Wait is noticed, unless the memory of the Pending is already reused.
 func TestWaitTwice(t *testing.T) {
 	l := open(t, t.TempDir(), small)
 	p := l.AppendAsync([]byte("once"))

@@ -17,8 +17,8 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// Every way writes what it is told, where it is told, in one file after the
-// other.
+// Every method writes the given bytes at the given offset, in one segment after
+// the other.
 func TestOutput(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a file that is open cannot be removed there, and none of the ways is offered")
@@ -98,9 +98,8 @@ func TestFindWay(t *testing.T) {
 	}
 }
 
-// A log that is poisoned checkOpen everything, also what waits, but for reading
-// what was acknowledged before; and that is what is there when it is opened
-// anew.
+// A poisoned log refuses everything, waiting appends included, except reads of
+// acknowledged records; and these are there when it is opened again.
 func TestPoisoned(t *testing.T) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill, durability.None} {
 		dir := t.TempDir()
@@ -133,7 +132,7 @@ func TestPoisoned(t *testing.T) {
 			}
 		}()
 
-		// Appends are under way when it happens.
+		// Appends are under way when the sync fails.
 		l.writeMu.Lock()
 		var wg sync.WaitGroup
 		errs := make([]error, 20)
@@ -193,7 +192,7 @@ func TestPoisoned(t *testing.T) {
 	}
 }
 
-// The right to flush can be had as long as nobody waits.
+// An append leads only while no other one is under way.
 func TestLead(t *testing.T) {
 	l, err := Open(t.TempDir(), Options{SegmentSize: 64 << 10, Sync: SyncFdatasync})
 	needPower(t, err)
@@ -202,10 +201,10 @@ func TestLead(t *testing.T) {
 	}
 	defer l.Close()
 	if !l.lead() {
-		t.Fatal("nobody has the right, and it is not given")
+		t.Fatal("no append is under way, and lead returned false")
 	}
 	if l.lead() {
-		t.Error("given twice")
+		t.Error("lead returned true twice")
 	}
 	p := l.AppendAsync([]byte("first")) // waits
 	l.writeMu.Unlock()
@@ -224,7 +223,7 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// Appends that wait for the flusher are never written if their context is done
+// Appends that wait for the flusher are not written if their context is done
 // before it takes them.
 func TestCancelBeforeTaken(t *testing.T) {
 	l, err := Open(t.TempDir(), Options{SegmentSize: 64 << 10, Sync: SyncFdatasync})
@@ -233,7 +232,7 @@ func TestCancelBeforeTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	l.writeMu.Lock() // the flusher has to wait
+	l.writeMu.Lock() // so that the flusher waits
 	ctx, cancel := context.WithCancel(t.Context())
 	const appends = 20
 	errs := make(chan error, appends)

@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// A cutter knows what of the segments in use is durable, and makes what a
-// power cut may leave: of each sector that was written since the last sync the
-// old content or the new.
+// A cutter knows which bytes of the used segments are durable, and makes the
+// state that a power cut may leave: each sector written since the last sync has
+// its old content or the new.
 type cutter struct {
 	*pen
 	r       *rand.Rand
 	durable map[string][]byte
-	synced  Position // the next, when the last sync was
+	synced  Position // the next position at the last sync
 }
 
 func (c *cutter) files() map[string][]byte { return readAll(c.t, c.s.dir) }
 
-// sync is the pen's, and advance has synced as well.
+// sync is the pen's; advance syncs too.
 func (c *cutter) sync() {
 	c.pen.sync()
 	c.durable, c.synced = c.files(), c.next
 }
 
-// write writes one record. What it does to get there is durable: the folder,
-// and the segment that it completes.
+// write writes one record. Changes of the directory, and a segment that is
+// completed for it, are durable.
 func (c *cutter) write(rec []byte) {
 	before, next := c.g, c.next
 	c.pen.write(rec)
@@ -40,13 +40,13 @@ func (c *cutter) write(rec []byte) {
 	c.durable, c.synced = c.files(), next
 	clear(c.durable[filepath.Base(c.g.path)][firstOffset:])
 	if c.g.recycledFrom != 0 {
-		// It holds its former life, in which the record just written is
-		// missing; what exactly is of no matter: garbage.
+		// It has its content from before it was recycled, with garbage in place
+		// of the last record.
 		fillGarbage(c.durable[filepath.Base(c.g.path)][firstOffset:], int(c.next))
 	}
 }
 
-// cut is what a power cut leaves.
+// cut returns a state that a power cut may leave.
 func (c *cutter) cut() map[string][]byte {
 	now := c.files()
 	for name, was := range c.durable {
@@ -64,8 +64,8 @@ func (c *cutter) cut() map[string][]byte {
 	return now
 }
 
-// Power cuts of a model: whatever they leave opens, holds all that was synced,
-// nothing that was not written, and takes new records. Never damage.
+// After any simulated power cut the log opens, has all synced records, none
+// that was not written, and takes new ones. It is never damaged.
 func TestTornTails(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -110,7 +110,7 @@ func TestTornTails(t *testing.T) {
 	}
 }
 
-// tornLog writes a log at random and cuts the power.
+// tornLog writes a log at random and simulates a power cut.
 func tornLog(t *testing.T, r *rand.Rand) (files map[string][]byte, synced, written Position) {
 	dir := memoryDir(t)
 	defer os.RemoveAll(dir)
@@ -129,13 +129,13 @@ func tornLog(t *testing.T, r *rand.Rand) (files map[string][]byte, synced, writt
 	return files, c.synced, c.next
 }
 
-// The rule that tells a torn tail from damage, case by case: records at level
-// Kill, of which nobody has vouched for any, may be missing in any order.
+// The rule that tells a torn tail from damage, case by case. Records at level
+// Kill that no later record proves durable may be missing in any order.
 func TestTornOrDamaged(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		flushes []int // records of each flush
-		hurt    int   // index of the record whose payload is hurt
+		hurt    int   // index of the record whose payload is damaged
 		damaged bool
 	}{
 		{"the only one", []int{1}, 0, false},
@@ -185,7 +185,7 @@ func TestTornOrDamaged(t *testing.T) {
 	}
 }
 
-// What is behind the last record is read fast, whatever it is.
+// The bytes after the last record are searched fast, whatever they are.
 func BenchmarkSearchTear(b *testing.B) {
 	for _, c := range []struct {
 		name string

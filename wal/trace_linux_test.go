@@ -20,12 +20,12 @@ import (
 
 var updateTraces = flag.Bool("update-traces", false, "write the golden traces anew")
 
-// A scenario runs under strace: it appends "a", then, recorded, "b", then "c",
-// and says what became of b, c and Close.
+// A scenario runs under strace: it appends "a", then, traced, "b", then "c",
+// and prints the results of b, c and Close.
 type scenario struct {
 	name  string
 	o     wal.Options
-	calls int // of b, beside the golden file, which an update overwrites
+	calls int // of b, apart from the golden file, which an update overwrites
 }
 
 var scenarios = []scenario{
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// limitEnv has b run against a limit of the file's size.
+// limitEnv makes b run with a limit on the size of a file.
 const limitEnv = "STELE_WAL_LIMIT"
 
 func runScenario(name, root string) error {
@@ -97,7 +97,7 @@ func runScenario(name, root string) error {
 	return fmt.Errorf("no scenario %q", name)
 }
 
-// limitFiles has writes behind size fail; the one across it is short.
+// limitFiles makes writes beyond size fail; the one across it is short.
 func limitFiles(size uint64) (restore func() error, err error) {
 	signal.Ignore(syscall.SIGXFSZ)
 	var old syscall.Rlimit
@@ -108,7 +108,7 @@ func limitFiles(size uint64) (restore func() error, err error) {
 		syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: size, Max: old.Max})
 }
 
-// said is err in a few words.
+// said describes err in a few words.
 func said(err error) string {
 	if err == nil {
 		return "ok"
@@ -130,7 +130,7 @@ func said(err error) string {
 
 const traced = "pwrite64,pwritev,pwritev2,write,fdatasync,fsync,sync_file_range,openat,close,ftruncate,fallocate"
 
-// trace runs a scenario, and returns its folder besides.
+// trace runs a scenario, and also returns its directory.
 func trace(t *testing.T, s scenario, inject ...string) (tracetest.Trace, string) {
 	t.Helper()
 	root := t.TempDir()
@@ -146,7 +146,8 @@ func trace(t *testing.T, s scenario, inject ...string) (tracetest.Trace, string)
 
 var data = regexp.MustCompile(`"(?:[^"\\]|\\.)*"(?:\.\.\.)?, `)
 
-// blocks are sizes that depend on the disk's: of a write of whole blocks.
+// blocks matches sizes that depend on the disk: those of writes of whole
+// blocks.
 var blocks = regexp.MustCompile(`\b(?:2560|4096)\b`)
 
 func TestTraces(t *testing.T) {

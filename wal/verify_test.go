@@ -71,8 +71,8 @@ func BenchmarkVerify(b *testing.B) {
 //
 //	STELE_LONG=1 go test -run TestVerifyBar -v ./wal
 //
-// At least 1 GiB/s on ext4, with records of 1 KiB and with those of 140 bytes,
-// every checksum verified.
+// At least 1 GiB/s on ext4, with records of 1 KiB and of 140 bytes, with every
+// checksum verified.
 func TestVerifyBar(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
 		t.Skip("writes 300 MiB to an image; set STELE_LONG=1")
@@ -122,7 +122,8 @@ func verifyBar(t *testing.T, dir string, total int64) {
 	}
 }
 
-// waited is how long the threads of this process have waited for a processor.
+// waited returns how long the threads of this process have waited for a
+// processor.
 func waited(t testing.TB) (sum time.Duration) {
 	for _, d := range must(procstat.RunDelays())(t) {
 		sum += d
@@ -130,8 +131,8 @@ func waited(t testing.TB) (sum time.Duration) {
 	return sum
 }
 
-// The whole life of a store on the file systems that it is for. On one that
-// never writes in place nothing is written ahead, and nothing used again.
+// All operations of a store on the supported file systems. One that never
+// writes in place writes no zeros ahead, and recycles nothing.
 func TestStoreOnImages(t *testing.T) {
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
@@ -195,8 +196,8 @@ func TestScannerAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A scanner stops at its limit and goes on when that is higher, and seek finds
-// every record, and the place of the next.
+// A scanner stops at its limit and continues when the limit is higher. seek
+// finds every record, and the position of the next one.
 func TestScannerLimits(t *testing.T) {
 	seg := memorySegment(t, nil)
 	content, offs := fewRecords(seg)
@@ -228,8 +229,8 @@ func TestScannerLimits(t *testing.T) {
 	}
 }
 
-// A record with a right checksum that cannot be the next one was written by a
-// program that is wrong: no crash leaves that, and nothing is cut.
+// A record with a right checksum that cannot be the next one comes from a wrong
+// program: no crash leaves that, and nothing is cut.
 func TestScannerRefuses(t *testing.T) {
 	next := []byte{2, 0, 0, 0, 0, 0, 0, 0}
 	for _, c := range []struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// What Open has not made has errors, and waits for nothing.
+// A Log, Reader or Pending not made by Open returns errors, and does not block.
 func TestZeroValues(t *testing.T) {
 	ctx := context.Background()
 	var l wal.Log
