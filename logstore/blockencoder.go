@@ -64,6 +64,38 @@ func (k *blockEncoder) encode(m *memtable, runs []rowRun, b *encodedBlock) {
 	b.filter = k.filt.Append(b.filter[:0])
 }
 
+// A blockWorker encodes blocks ahead of the writer.
+type blockWorker struct {
+	encoded chan *encodedBlock // closed once there are no more
+	free    chan *encodedBlock // memory for the next blocks
+}
+
+// newBlockWorker returns a worker with memory for two blocks, so that it is one
+// block ahead of the writer.
+func newBlockWorker() blockWorker {
+	w := blockWorker{make(chan *encodedBlock, 2), make(chan *encodedBlock, 2)}
+	w.free <- new(encodedBlock)
+	w.free <- new(encodedBlock)
+	return w
+}
+
+// run encodes each step-th block of m from first on, until ctx is done.
+func (w blockWorker) run(ctx context.Context, k *blockEncoder, m *memtable, blocks [][]rowRun, first, step int) {
+	defer close(w.encoded)
+	for j := first; j < len(blocks); j += step {
+		var b *encodedBlock
+		select {
+		case b = <-w.free:
+		case <-ctx.Done():
+			return
+		}
+		k.encode(m, blocks[j], b)
+		w.encoded <- b
+		// Appends that wait for a processor come first.
+		runtime.Gosched()
+	}
+}
+
 // writeBlocks writes all of m, which is immutable. Several goroutines encode;
 // the blocks are written in order.
 func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable) error {
@@ -73,47 +105,31 @@ func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable)
 		enc, _ := s.labels.Labels(n)
 		return enc
 	})
-	workers := min(s.o.Workers, len(blocks))
+	n := s.o.Workers
 	if s.throttle.hasHeadroom() {
-		workers = min(s.maxWorkers(), len(blocks))
+		n = s.maxWorkers()
 	}
-	// Each worker makes every workers-th block, into one of two places, so that
-	// it is one block ahead of the writer.
-	made := make([]chan *encodedBlock, workers)
-	empty := make([]chan *encodedBlock, workers)
+	workers := make([]blockWorker, min(n, len(blocks)))
 	for i := range workers {
-		made[i], empty[i] = make(chan *encodedBlock, 2), make(chan *encodedBlock, 2)
-		empty[i] <- new(encodedBlock)
-		empty[i] <- new(encodedBlock)
+		workers[i] = newBlockWorker()
 		k := s.encoders.Get().(*blockEncoder)
 		go func() {
 			defer s.encoders.Put(k)
-			defer close(made[i])
-			for j := i; j < len(blocks); j += workers {
-				var b *encodedBlock
-				select {
-				case b = <-empty[i]:
-				case <-ctx.Done():
-					return
-				}
-				k.encode(m, blocks[j], b)
-				made[i] <- b
-				// Appends that wait for a processor come first.
-				runtime.Gosched()
-			}
+			workers[i].run(ctx, k, m, blocks, i, len(workers))
 		}()
 	}
 	defer func() {
-		// Nobody may look at m any more when this returns.
+		// No worker may read m once this returns.
 		cancel()
-		for _, c := range made {
-			for range c {
+		for _, k := range workers {
+			for range k.encoded {
 			}
 		}
 	}()
 	var done int64
 	for j := range blocks {
-		b, ok := <-made[j%workers]
+		k := workers[j%len(workers)]
+		b, ok := <-k.encoded
 		if !ok {
 			return context.Cause(ctx)
 		}
@@ -125,7 +141,7 @@ func (s *Store) writeBlocks(ctx context.Context, w *segment.Writer, m *memtable)
 		}
 		done += b.bytes
 		s.throttle.sealProgress(done)
-		empty[j%workers] <- b
+		k.free <- b
 	}
 	return nil
 }

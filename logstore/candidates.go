@@ -1,6 +1,10 @@
 package logstore
 
 import (
+	"iter"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/stele-go/stele/logstore/internal/catalog"
 	"github.com/stele-go/stele/logstore/timeindex"
 )
@@ -77,25 +81,31 @@ type summaryFunc func(n *streamLabels, min, max, rows, raw int64) bool
 // index and memtables for which summary returns true are left out; summary may
 // be nil.
 func (x *search) candidates(summary summaryFunc, push func(candidate)) error {
-	set, err := x.selector.streams(x.store.labels)
-	if err != nil {
+	streams, err := x.selector.streams(x.store.labels)
+	if err != nil || x.from >= x.to {
 		return err
 	}
-	if x.from >= x.to {
-		return nil
+	if err := x.segmentCandidates(streams, summary, push); err != nil {
+		return err
 	}
+	return x.memoryCandidates(streams, summary, push)
+}
+
+// segmentCandidates pushes a candidate for each segment that has entries of the
+// streams, all if streams is nil.
+func (x *search) segmentCandidates(streams *roaring.Bitmap, summary summaryFunc, push func(candidate)) error {
 	bySegment := map[uint64]*segmentSource{}
-	var failed error
 	var n *streamLabels // of the previous item: items of a stream are adjacent
-	add := func(it timeindex.Item) {
+	for it := range x.items(streams) {
 		if summary != nil {
 			if n == nil || n.stream != it.Stream {
-				if n, failed = x.labels.get(it.Stream); failed != nil {
-					return
+				var err error
+				if n, err = x.labels.get(it.Stream); err != nil {
+					return err
 				}
 			}
 			if summary(n, it.Min, it.Max, it.Rows, it.Raw) {
-				return
+				continue
 			}
 		}
 		s := bySegment[it.Segment]
@@ -104,21 +114,6 @@ func (x *search) candidates(summary summaryFunc, push func(candidate)) error {
 			bySegment[it.Segment] = s
 		}
 		s.items = append(s.items, sourceItem{Item: it})
-	}
-	if set == nil {
-		for it := range x.view.segs.Index.All(x.from, x.to) {
-			if add(it); failed != nil {
-				return failed
-			}
-		}
-	} else {
-		for it := set.Iterator(); it.HasNext(); {
-			for it := range x.view.segs.Index.Overlapping(it.Next(), x.from, x.to) {
-				if add(it); failed != nil {
-					return failed
-				}
-			}
-		}
 	}
 	for _, s := range bySegment {
 		c := candidate{segment: s}
@@ -130,28 +125,49 @@ func (x *search) candidates(summary summaryFunc, push func(candidate)) error {
 		}
 		push(c)
 	}
+	return nil
+}
+
+// items ranges over the items of the index in the range of the search.
+func (x *search) items(streams *roaring.Bitmap) iter.Seq[timeindex.Item] {
+	index := x.view.segs.Index
+	if streams == nil {
+		return index.All(x.from, x.to)
+	}
+	return func(yield func(timeindex.Item) bool) {
+		for n := streams.Iterator(); n.HasNext(); {
+			for it := range index.Overlapping(n.Next(), x.from, x.to) {
+				if !yield(it) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// memoryCandidates pushes a candidate for each of the streams in each memtable.
+func (x *search) memoryCandidates(streams *roaring.Bitmap, summary summaryFunc, push func(candidate)) (err error) {
 	for i, m := range x.view.mems {
 		m.eachStream(func(n uint32, min, max, rows, raw int64) {
-			if max < x.from || min >= x.to || set != nil && !set.Contains(n) {
+			if err != nil || max < x.from || min >= x.to || streams != nil && !streams.Contains(n) {
 				return
 			}
-			name, err := x.labels.get(n)
-			if err != nil {
-				failed = err
+			var labels *streamLabels
+			if labels, err = x.labels.get(n); err != nil {
 				return
 			}
-			if summary != nil && summary(name, min, max, rows, raw) {
+			if summary != nil && summary(labels, min, max, rows, raw) {
 				return
 			}
 			c := candidate{raw: raw}
 			c.start, c.end = x.keys(min, max)
 			from, to := x.times(c.start, c.end)
 			c.memory = &memorySource{
-				streamLabels: name, mem: m, rank: memoryRank(i), stream: n,
+				streamLabels: labels, mem: m, rank: memoryRank(i), stream: n,
 				from: from, to: to, step: x.firstStep(max-min, rows),
 			}
 			push(c)
 		})
 	}
-	return failed
+	return err
 }

@@ -56,8 +56,6 @@ const (
 	// A first slice has firstRows entries, or limitSlices times the limit, if
 	// that is more; each slice spans sliceGrowth times the time of the previous
 	// one.
-	// A first slice has firstRows entries, or, if it is more, limitSlices times
-	// those that are wanted; each one sliceGrowth times the time of the one before.
 	firstRows   = 1 << 14
 	limitSlices = 4
 	sliceGrowth = 4
@@ -125,80 +123,98 @@ func (s *scan) expand(c candidate, bound int64, bad func(error)) []candidate {
 	if src.step < math.MaxInt64-max(c.start, 0) {
 		until = c.start + src.step
 	}
-	var refs []runRef
-	rest, raw := int64(math.MaxInt64), int64(0)
-	low, high := int32(math.MaxInt32), int32(-1)
-	for i := range src.items {
-		it := &src.items[i]
-		rows := 0 // in runs before
-		for j := range it.runs {
-			r := &it.runs[j]
-			before := rows
-			rows += r.Rows
-			if r.MaxTime < x.from || r.MinTime >= x.to || r.Rows <= 0 {
-				continue
-			}
-			from, to := r.MinTime, r.MaxTime
-			if it.only != nil {
-				sp := span{rows: r.Rows, first: r.First, min: from, max: to}
-				if !sp.clip(it.only, before) {
-					continue
-				}
-				from, to = sp.min, sp.max
-			}
-			start, _ := x.keys(from, to)
-			if start < src.next {
-				continue
-			}
-			if start >= until {
-				rest = min(rest, start)
-				continue
-			}
-			if it.only == nil && s.summary != nil && s.summary(it.name, r.MinTime, r.MaxTime, int64(r.Rows), r.Raw) {
-				continue
-			}
-			b := int32(r.Block)
-			refs = append(refs, runRef{b, int32(i), int32(j)})
-			low, high, raw = min(low, b), max(high, b), raw+r.Raw
-		}
-	}
+	slice := s.runsUntil(src, until)
 	src.next = until
 	if src.step < math.MaxInt64/sliceGrowth {
 		src.step *= sliceGrowth
 	} else {
 		src.step = math.MaxInt64
 	}
-	refs = byBlock(refs, low, high)
 	var list []candidate
-	if x.require.empty() {
+	if refs := slice.byBlock(); x.require.empty() {
 		list = src.blocks(x, refs)
 	} else {
 		list = src.groups(x, refs)
 	}
-	if rest <= bound && rest < math.MaxInt64 {
-		c.start, c.raw = rest, max(1, c.raw-raw)
+	if slice.rest <= bound && slice.rest < math.MaxInt64 {
+		c.start, c.raw = slice.rest, max(1, c.raw-slice.raw)
 		list = append(list, c)
 	}
 	return list
 }
 
-// byBlock sorts refs, whose blocks are from low to high, by block, and keeps
-// the order of those of one block.
-func byBlock(refs []runRef, low, high int32) []runRef {
-	if len(refs) < 2 {
-		return refs
+// A runSlice is the runs of a segment in a slice of keys.
+type runSlice struct {
+	refs      []runRef
+	low, high int32 // the lowest and the highest block of refs
+	raw       int64 // bytes of the runs
+	rest      int64 // the lowest key behind the slice, or MaxInt64
+}
+
+// runsUntil returns the runs whose keys begin from src.next to before until.
+// Runs that s.summary handles are left out.
+func (s *scan) runsUntil(src *segmentSource, until int64) runSlice {
+	t := runSlice{low: math.MaxInt32, high: -1, rest: math.MaxInt64}
+	for i := range src.items {
+		it := &src.items[i]
+		rows := 0 // in the runs before
+		for j := range it.runs {
+			r := &it.runs[j]
+			before := rows
+			rows += r.Rows
+			start, ok := it.startKey(s.x, r, before)
+			if !ok || start < src.next {
+				continue
+			}
+			if start >= until {
+				t.rest = min(t.rest, start)
+				continue
+			}
+			if it.only == nil && s.summary != nil && s.summary(it.name, r.MinTime, r.MaxTime, int64(r.Rows), r.Raw) {
+				continue
+			}
+			b := int32(r.Block)
+			t.refs = append(t.refs, runRef{b, int32(i), int32(j)})
+			t.low, t.high, t.raw = min(t.low, b), max(t.high, b), t.raw+r.Raw
+		}
 	}
-	at := make([]int32, int(high-low)+2) // where those of a block begin
-	for _, r := range refs {
-		at[r.block-low+1]++
+	return t
+}
+
+// startKey returns the key at which the rows to be read of a run begin. before
+// rows of the stream precede the run. ok is false if there are no such rows.
+func (it *sourceItem) startKey(x *search, r *segment.Run, before int) (start int64, ok bool) {
+	if r.MaxTime < x.from || r.MinTime >= x.to || r.Rows <= 0 {
+		return 0, false
+	}
+	from, to := r.MinTime, r.MaxTime
+	if it.only != nil {
+		sp := span{rows: r.Rows, first: r.First, min: from, max: to}
+		if !sp.clip(it.only, before) {
+			return 0, false
+		}
+		from, to = sp.min, sp.max
+	}
+	start, _ = x.keys(from, to)
+	return start, true
+}
+
+// byBlock returns the refs by block. Those of one block keep their order.
+func (t *runSlice) byBlock() []runRef {
+	if len(t.refs) < 2 {
+		return t.refs
+	}
+	at := make([]int32, int(t.high-t.low)+2) // where those of a block begin
+	for _, r := range t.refs {
+		at[r.block-t.low+1]++
 	}
 	for i := 1; i < len(at); i++ {
 		at[i] += at[i-1]
 	}
-	sorted := make([]runRef, len(refs))
-	for _, r := range refs {
-		sorted[at[r.block-low]] = r
-		at[r.block-low]++
+	sorted := make([]runRef, len(t.refs))
+	for _, r := range t.refs {
+		sorted[at[r.block-t.low]] = r
+		at[r.block-t.low]++
 	}
 	return sorted
 }

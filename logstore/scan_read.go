@@ -71,63 +71,77 @@ const (
 // scanBlock picks the entries of a candidate with keys up to bound.
 func (x *search) scanBlock(w *scratch, c candidate, bound int64, mode scanMode) error {
 	b := c.block
-	w.mem, w.picks = nil, w.picks[:0]
-	var err error
-	if w.stored, err = b.segs.ReadBlock(w.stored[:0], b.segment, b.block); err != nil {
+	from, to := x.times(c.start, bound)
+	several, err := w.pickTimes(b, from, to)
+	if err != nil {
 		return err
 	}
-	if err := w.block.Open(w.stored); err != nil {
-		return b.wrapDamage(err)
-	}
-	times, err := w.block.Times()
-	if err != nil {
-		return b.wrapDamage(err)
-	}
-	from, to := x.times(c.start, bound)
-	several := 0
-	for i, sp := range b.spans {
-		if sp.max < from || sp.min >= to {
-			continue
-		}
-		if sp.first < 0 || sp.rows < 0 || sp.first > len(times)-sp.rows {
-			return b.wrapDamage(fmt.Errorf("%w: it has %d rows, and the index %d from row %d", block.ErrDamaged, len(times), sp.rows, sp.first))
-		}
-		run := times[sp.first : sp.first+sp.rows]
-		first := sort.Search(len(run), func(i int) bool { return run[i] >= from })
-		behind := first + sort.Search(len(run)-first, func(i int) bool { return run[first+i] >= to })
-		for row := first; row < behind; row++ {
-			w.picks = append(w.picks, pick{run[row], int32(i), int32(sp.first + row)})
-		}
-		if first < behind {
-			several++
-		}
-	}
-	if len(w.picks) > 0 && mode == withLines {
+	if mode == withLines && len(w.picks) > 0 {
 		if err := w.block.Lines(); err != nil {
 			return b.wrapDamage(err)
 		}
-	}
-	if x.filter != nil && mode == withLines {
-		w.picks = slices.DeleteFunc(w.picks, func(p pick) bool {
-			return !x.filter.match(w.block.Line(int(p.row)), w.block.Meta(int(p.row)))
-		})
-	}
-	if several > 1 && mode == withLines {
-		slices.SortFunc(w.picks, func(a, b pick) int {
-			switch {
-			case a.time != b.time:
-				return cmp.Compare(a.time, b.time)
-			case a.span != b.span:
-				return cmp.Compare(a.span, b.span)
-			}
-			return cmp.Compare(a.row, b.row)
-		})
+		if x.filter != nil {
+			w.picks = slices.DeleteFunc(w.picks, func(p pick) bool {
+				return !x.filter.match(w.block.Line(int(p.row)), w.block.Meta(int(p.row)))
+			})
+		}
+		if several {
+			slices.SortFunc(w.picks, comparePicks)
+		}
 	}
 	if x.backward {
 		slices.Reverse(w.picks)
 	}
 	w.picks = slices.Delete(w.picks, 0, min(c.skip, len(w.picks)))
 	return nil
+}
+
+// pickTimes reads a block without its lines, and picks the rows of its spans with
+// times in [from, to), span by span. several reports that more than one span has
+// some.
+func (w *scratch) pickTimes(b *blockSource, from, to int64) (several bool, err error) {
+	w.mem, w.picks = nil, w.picks[:0]
+	if w.stored, err = b.segs.ReadBlock(w.stored[:0], b.segment, b.block); err != nil {
+		return false, err
+	}
+	if err := w.block.Open(w.stored); err != nil {
+		return false, b.wrapDamage(err)
+	}
+	times, err := w.block.Times()
+	if err != nil {
+		return false, b.wrapDamage(err)
+	}
+	spans := 0
+	for i, sp := range b.spans {
+		if sp.max < from || sp.min >= to {
+			continue
+		}
+		if sp.first < 0 || sp.rows < 0 || sp.first > len(times)-sp.rows {
+			return false, b.wrapDamage(fmt.Errorf("%w: it has %d rows, and the index %d from row %d", block.ErrDamaged, len(times), sp.rows, sp.first))
+		}
+		run := times[sp.first : sp.first+sp.rows]
+		first := sort.Search(len(run), func(i int) bool { return run[i] >= from })
+		end := first + sort.Search(len(run)-first, func(i int) bool { return run[first+i] >= to })
+		for row := first; row < end; row++ {
+			w.picks = append(w.picks, pick{run[row], int32(i), int32(sp.first + row)})
+		}
+		if first < end {
+			spans++
+		}
+	}
+	return spans > 1, nil
+}
+
+// comparePicks orders picks of a block by time. Those with equal times keep the
+// order of their spans and rows.
+func comparePicks(a, b pick) int {
+	switch {
+	case a.time != b.time:
+		return cmp.Compare(a.time, b.time)
+	case a.span != b.span:
+		return cmp.Compare(a.span, b.span)
+	}
+	return cmp.Compare(a.row, b.row)
 }
 
 const (

@@ -22,46 +22,16 @@ func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info
 		return Info{}, nil, err
 	}
 	out := NewWriter(&throttledWriter{ctx, w, o.Throttle})
-	var (
-		frame, filter buffer
-		runs          []blockRun
-		index         map[int][]blockRun // what the index says of all blocks, once it is needed
-		decoder       block.Decoder
-	)
+	v := salvager{s: s, t: t, checkLabels: o.CheckLabels}
+	var filter buffer
 	for i := range t.count {
-		b, err := s.readFrame(&frame, runs, t, i)
-		if err == nil && b.listErr != nil && b.payloadErr == nil {
-			if index == nil {
-				if index, err = s.runsByBlock(t); err != nil {
-					return Info{}, nil, err
-				}
-			}
-			if b.runs = index[i]; b.runs != nil {
-				b.listErr = nil
-			}
-		} else {
-			runs = b.runs
-		}
-		damage := cmp.Or(err, b.payloadErr, b.listErr)
-		if damage == nil {
-			if err := checkRows(&decoder, b.payload, t.blockEntry(i), b.runs); err != nil {
-				damage = corrupt(s.src, t.blockEntry(i).payload(), i, "%v", err)
-			}
-		}
-		if damage == nil && o.CheckLabels != nil {
-			for _, r := range b.runs {
-				if err := o.CheckLabels(r.Labels); err != nil {
-					damage = corrupt(s.src, t.blockEntry(i).payload(), i, "labels of a run: %v", err)
-					break
-				}
-			}
-		}
-		if damage != nil {
-			if !isCorrupt(damage) {
-				return Info{}, nil, damage
-			}
-			lost = append(lost, damage)
+		b, err := v.block(i)
+		if isCorrupt(err) {
+			lost = append(lost, err)
 			continue
+		}
+		if err != nil {
+			return Info{}, nil, err
 		}
 		f, err := s.readFilter(&filter, t, i)
 		if err != nil && !isCorrupt(err) {
@@ -74,6 +44,55 @@ func Salvage(ctx context.Context, w io.Writer, s *Segment, o MergeOptions) (info
 	was := s.Info()
 	info, err = out.Finish(Info{After: was.After, Upto: was.Upto, Generation: o.Generation, Created: o.Created})
 	return info, lost, err
+}
+
+// A salvager reads the intact blocks of a segment.
+type salvager struct {
+	s           *Segment
+	t           *tables
+	checkLabels func(enc string) error // or nil
+
+	frame   buffer
+	runs    []blockRun
+	index   map[int][]blockRun // runs of all blocks by the index, once they are needed
+	decoder block.Decoder
+}
+
+// block reads and verifies a block. Its runs are those of its own list or, if
+// that is damaged, of the index.
+func (v *salvager) block(i int) (blockFrame, error) {
+	b, err := v.s.readFrame(&v.frame, v.runs, v.t, i)
+	if err == nil {
+		err = b.payloadErr
+	}
+	if err != nil {
+		return b, err
+	}
+	if b.listErr == nil {
+		v.runs = b.runs
+	} else {
+		if v.index == nil {
+			if v.index, err = v.s.runsByBlock(v.t); err != nil {
+				return b, err
+			}
+		}
+		if b.runs = v.index[i]; b.runs == nil {
+			return b, b.listErr
+		}
+	}
+	entry := v.t.blockEntry(i)
+	if err := checkRows(&v.decoder, b.payload, entry, b.runs); err != nil {
+		return b, corrupt(v.s.src, entry.payload(), i, "%v", err)
+	}
+	if v.checkLabels == nil {
+		return b, nil
+	}
+	for _, r := range b.runs {
+		if err := v.checkLabels(r.Labels); err != nil {
+			return b, corrupt(v.s.src, entry.payload(), i, "labels of a run: %v", err)
+		}
+	}
+	return b, nil
 }
 
 // runsByBlock returns, from the lists of the streams, the runs of each block
