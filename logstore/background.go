@@ -1,11 +1,13 @@
 package logstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // A signal wakes a goroutine. Signals sent before it wakes are merged into one.
@@ -15,6 +17,21 @@ func (c signal) wake() {
 	select {
 	case c <- struct{}{}:
 	default:
+	}
+}
+
+// repeat calls f after each signal, and every interval, until ctx is done.
+func (c signal) repeat(ctx context.Context, interval time.Duration, f func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-c:
+		}
+		f()
 	}
 }
 

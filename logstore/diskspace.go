@@ -101,17 +101,9 @@ func (w *diskSpace) setLow(cause error) error {
 // run refreshes until ctx is done. low is called while there is too little
 // space.
 func (w *diskSpace) run(ctx context.Context, low func()) {
-	tick := time.NewTicker(refreshEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-w.refreshSignal:
-		}
+	w.refreshSignal.repeat(ctx, refreshEvery, func() {
 		if w.refresh(); w.low.Load() {
 			low()
 		}
-	}
+	})
 }

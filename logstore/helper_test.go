@@ -106,13 +106,7 @@ func (v *view) contents(t testing.TB, s *Store) (all []kept) {
 				t.Fatal(err)
 			}
 			var d block.Decoder
-			if err := d.Open(b); err != nil {
-				t.Fatal(err)
-			}
-			times, err := d.Times()
-			if err == nil {
-				err = d.Lines()
-			}
+			times, err := d.Decode(b)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -166,14 +166,8 @@ func rowsOf(s *segment.Segment, r segment.Run) ([]refEntry, error) {
 		return nil, err
 	}
 	var d block.Decoder
-	if err := d.Open(p); err != nil {
-		return nil, err
-	}
-	times, err := d.Times()
+	times, err := d.Decode(p)
 	if err != nil {
-		return nil, err
-	}
-	if err := d.Lines(); err != nil {
 		return nil, err
 	}
 	var list []refEntry

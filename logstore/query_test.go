@@ -145,6 +145,23 @@ func randomBatch(rnd *rand.Rand, clock *int64, tick int64) Batch {
 	return b
 }
 
+// randomArchive returns an archive of n random batches, and the time after the
+// last. If sealEvery is above 0, it seals after that many batches each.
+func randomArchive(t *testing.T, rnd *rand.Rand, n int, tick int64, sealEvery int) (*archive, int64) {
+	t.Helper()
+	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
+	clock := int64(1_700_000_000_000_000_000)
+	for i := range n {
+		a.add(t, randomBatch(rnd, &clock, tick))
+		if sealEvery > 0 && (i+1)%sealEvery == 0 {
+			if err := a.Seal(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return a, clock
+}
+
 func randomSelector(rnd *rand.Rand) Selector {
 	values := []string{"api", "数据库", "", "nobody", "api|web", "a.*|cron", ".+", ".*", "(?i)API", "web|", "[ac]pi", "^api$", "h[12]"}
 	var sel Selector
@@ -318,16 +335,7 @@ func sameCount(t *testing.T, what string, got, want []StreamCount, bytesToo bool
 // Where no line is read, bytes are divided among buckets; their sum is exact.
 func TestCountBytes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
-	clock := int64(1_700_000_000_000_000_000)
-	for i := range 40 {
-		a.add(t, randomBatch(rnd, &clock, int64(time.Second)))
-		if i%15 == 0 {
-			if err := a.Seal(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	a, _ := randomArchive(t, rnd, 40, int64(time.Second), 15)
 	want := int64(0)
 	for _, e := range a.all {
 		want += int64(len(e.Line) + len(e.Metadata.enc))
@@ -352,16 +360,7 @@ func TestCountBytes(t *testing.T) {
 // A consumer that stops, at any entry, leaves nothing behind.
 func TestQueryBreak(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
-	clock := int64(1_700_000_000_000_000_000)
-	for i := range 60 {
-		a.add(t, randomBatch(rnd, &clock, int64(time.Second)))
-		if i%20 == 19 {
-			if err := a.Seal(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	a, _ := randomArchive(t, rnd, 60, int64(time.Second), 20)
 	until(t, "the store has settled", func() bool { return runtime.NumGoroutine() < 30 })
 	before, free := runtime.NumGoroutine(), a.reads.memory.Free()
 	want := a.find(Query{})

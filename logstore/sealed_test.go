@@ -92,11 +92,7 @@ func TestHandOverWhileRead(t *testing.T) {
 	for _, way := range []string{"query", "backward", "limit", "count"} {
 		t.Run(way, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(7, 8))
-			a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
-			clock := int64(1_700_000_000_000_000_000)
-			for range 120 {
-				a.add(t, randomBatch(rnd, &clock, 1))
-			}
+			a, _ := randomArchive(t, rnd, 120, 1, 0)
 			mems := a.memtables()
 			var once sync.Once
 			seal := Func(func([]byte, Labels) bool {
@@ -141,11 +137,7 @@ func TestHandOverWhileRead(t *testing.T) {
 // memory.
 func TestHandOverBeforeCount(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 8))
-	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
-	clock := int64(1_700_000_000_000_000_000)
-	for range 60 {
-		a.add(t, randomBatch(rnd, &clock, int64(time.Second)))
-	}
+	a, clock := randomArchive(t, rnd, 60, int64(time.Second), 0)
 	mems := a.memtables()
 	c := counter{step: int64(time.Minute), tallies: map[*streamLabels]*tally{}}
 	q := Query{From: clock - int64(time.Hour)}
@@ -218,11 +210,7 @@ func TestHandOverOfMany(t *testing.T) {
 func TestHandOverOfNarrowed(t *testing.T) {
 	for _, order := range []Order{Forward, Backward} {
 		rnd := rand.New(rand.NewPCG(11, 8))
-		a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
-		clock := int64(1_700_000_000_000_000_000)
-		for range 120 {
-			a.add(t, randomBatch(rnd, &clock, 1))
-		}
+		a, _ := randomArchive(t, rnd, 120, 1, 0)
 		mems := a.memtables()
 		q := Query{Order: order, Limit: 1000}
 		x, err := a.search(context.Background(), q)

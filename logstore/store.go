@@ -48,7 +48,7 @@ type Store struct {
 	mems   []*memtable // oldest first; the last is active, or about to be. Copied on write.
 	active atomic.Pointer[memtable]
 
-	encoders sync.Pool // of *blockMaker
+	encoders sync.Pool // of *blockEncoder
 
 	failed   atomic.Pointer[error]
 	bgErrors backgroundErrors
@@ -83,64 +83,17 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-func open(dir string, o Options) (_ *Store, err error) {
+func open(dir string, o Options) (*Store, error) {
 	p, err := loadProfile(dir, o.Profile)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		dir: dir, o: o,
-		labels:         labelindex.New(splitLabels),
-		reads:          newReadPool(o.Memory, o.Workers),
-		seals:          sealState{signal: make(signal, 1)},
-		replay:         replayState{ready: make(chan struct{})},
-		maintainSignal: make(signal, 1),
-		recordSize:     int(min(recordSize, o.logSegment()/4)),
-		sealSize:       o.memtableBytes() / 2,
-		encoders:       sync.Pool{New: func() any { return new(blockEncoder) }},
-		closed:         make(chan struct{}),
-	}
-	if o.Level != durability.Power {
-		s.counts.appends.OneOf = 16
-	}
-	s.bgErrors.errs = map[string]error{}
-	s.streams = streamTable{labels: s.labels, newest: s.newestSealed}
-	s.chunks.max = int(o.memtableBytes() / chunkSize)
-	s.chunks.rows.max = o.memtableBytes() / 4
-	s.throttle = newThrottle(o.memtableBytes(), s.closed, s.seals.wake)
+	s := newStore(dir, o)
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	defer func() {
-		if err != nil {
-			stop()
-			err = errors.Join(err, s.closeFiles())
-		}
-	}()
-	s.log, err = wal.Open(filepath.Join(dir, logDir), wal.Options{
-		Level: o.Level, SyncEvery: o.SyncEvery, SegmentSize: o.logSegment(), Spares: logSpares, Profile: p,
-	})
-	if errors.Is(err, wal.ErrLocked) {
-		err = fmt.Errorf("%w: %w", ErrLocked, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := s.space.init(dir, &o, s.preallocatedLog); err != nil {
-		return nil, err
-	}
-	first, _ := s.log.Bounds()
-	s.catalog, err = catalog.Open(ctx, dir, catalog.Options{
-		Retention: o.Retention, RetainBytes: o.RetainBytes,
-		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan,
-		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: openFiles, Rate: o.BackgroundRate,
-		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: uint64(first) - 1,
-		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Now: o.now,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := s.beginReplay(); err != nil {
-		return nil, err
+	if err := s.openFiles(ctx, p); err != nil {
+		stop()
+		return nil, errors.Join(err, s.closeFiles())
 	}
 	m := newMemtable(s.replay.first, &s.chunks, s.throttle.addUsed)
 	s.mems = []*memtable{m}
@@ -151,6 +104,61 @@ func open(dir string, o Options) (_ *Store, err error) {
 	s.background.Go(func() { s.space.run(ctx, s.maintainSignal.wake) })
 	s.background.Go(func() { s.runReplay(ctx) })
 	return s, nil
+}
+
+// newStore returns a store without its files. o is resolved.
+func newStore(dir string, o Options) *Store {
+	s := &Store{
+		dir: dir, o: o,
+		labels:         labelindex.New(splitLabels),
+		reads:          newReadPool(o.Memory, o.Workers),
+		seals:          sealState{signal: make(signal, 1)},
+		replay:         replayState{ready: make(chan struct{})},
+		bgErrors:       backgroundErrors{errs: map[string]error{}},
+		maintainSignal: make(signal, 1),
+		recordSize:     int(min(recordSize, o.logSegment()/4)),
+		sealSize:       o.memtableBytes() / 2,
+		encoders:       sync.Pool{New: func() any { return new(blockEncoder) }},
+		closed:         make(chan struct{}),
+	}
+	if o.Level != durability.Power {
+		s.counts.appends.OneOf = 16
+	}
+	s.streams = streamTable{labels: s.labels, newest: s.newestSealed}
+	s.chunks.max = int(o.memtableBytes() / chunkSize)
+	s.chunks.rows.max = o.memtableBytes() / 4
+	s.throttle = newThrottle(o.memtableBytes(), s.closed, s.seals.wake)
+	return s
+}
+
+// openFiles opens the log and the segments, and determines what to replay. After
+// an error the caller calls closeFiles.
+func (s *Store) openFiles(ctx context.Context, p *profile.Profile) (err error) {
+	o := &s.o
+	s.log, err = wal.Open(filepath.Join(s.dir, logDir), wal.Options{
+		Level: o.Level, SyncEvery: o.SyncEvery, SegmentSize: o.logSegment(), Spares: logSpares, Profile: p,
+	})
+	if errors.Is(err, wal.ErrLocked) {
+		err = fmt.Errorf("%w: %w", ErrLocked, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.space.init(s.dir, o, s.preallocatedLog); err != nil {
+		return err
+	}
+	first, _ := s.log.Bounds()
+	s.catalog, err = catalog.Open(ctx, s.dir, catalog.Options{
+		Retention: o.Retention, RetainBytes: o.RetainBytes,
+		SegmentSize: o.SegmentSize, SegmentSpan: o.SegmentSpan,
+		BlockRaw: blockRaw, CacheBytes: o.cacheBytes(), Files: openFiles, Rate: o.BackgroundRate,
+		Streams: s.labels, CheckLabels: checkLabels, Profile: p, Truncated: uint64(first) - 1,
+		HasSpace: s.space.hasFree, ForgetStreams: s.forgetStreams, Now: o.now,
+	})
+	if err != nil {
+		return err
+	}
+	return s.beginReplay()
 }
 
 // preallocatedLog returns the bytes of preallocated log files.
@@ -246,17 +254,9 @@ const maintainEvery = 10 * time.Second
 
 // maintainer compacts and applies retention until ctx is done.
 func (s *Store) maintainer(ctx context.Context) {
-	tick := time.NewTicker(maintainEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-s.maintainSignal:
-		}
+	s.maintainSignal.repeat(ctx, maintainEvery, func() {
 		s.bgErrors.set("maintenance of the segments", s.catalog.Maintain(ctx))
-	}
+	})
 }
 
 // Compact seals the memtables, and compacts segments until there is nothing

@@ -91,6 +91,17 @@ func (d *Decoder) Open(p []byte) error {
 	return nil
 }
 
+// Decode is Open, Times and Lines.
+func (d *Decoder) Decode(p []byte) (times []int64, err error) {
+	if err := d.Open(p); err != nil {
+		return nil, err
+	}
+	if times, err = d.Times(); err != nil {
+		return nil, err
+	}
+	return times, d.Lines()
+}
+
 // Rows returns the number of rows of the block.
 func (d *Decoder) Rows() int { return d.count }
 

@@ -45,14 +45,8 @@ func encodeBy(t testing.TB, e *Encoder, rows []row) []byte {
 
 // decode reads the block with d.
 func decode(d *Decoder, p []byte) ([]row, error) {
-	if err := d.Open(p); err != nil {
-		return nil, err
-	}
-	times, err := d.Times()
+	times, err := d.Decode(p)
 	if err != nil {
-		return nil, err
-	}
-	if err := d.Lines(); err != nil {
 		return nil, err
 	}
 	rows := make([]row, d.Rows())

@@ -97,14 +97,8 @@ func (d *decodedBlock) open(s *mergeSource, n int) (err error) {
 	if d.stored, err = s.ReadBlock(d.stored[:0], n); err != nil {
 		return err
 	}
-	if err = d.Open(d.stored); err == nil && d.Rows() != int(s.t.blockEntry(n).rows) {
+	if d.times, err = d.Decode(d.stored); err == nil && d.Rows() != int(s.t.blockEntry(n).rows) {
 		err = errRows
-	}
-	if err == nil {
-		d.times, err = d.Times()
-	}
-	if err == nil {
-		err = d.Lines()
 	}
 	if err != nil {
 		return s.wrong(n, err)

@@ -169,24 +169,11 @@ func subset(t testing.TB, got, want map[string][]entry) {
 // noneHidden checks that no filter rules out a line that can be read.
 func noneHidden(t testing.TB, s *Segment, harm string, at int) {
 	t.Helper()
-	for i := range s.Info().Streams {
-		st, err := s.Stream(i)
-		if err != nil {
-			t.Fatal(err)
+	eachRow(t, s, func(block int, e entry) {
+		if may, _ := s.May(block, wordOf(e)); !may {
+			t.Fatalf("%s at %d hides %+v", harm, at, e)
 		}
-		runs, _ := s.Runs(i)
-		for _, r := range runs {
-			rows, err := readRun(s, st.Labels, r)
-			if err != nil {
-				continue
-			}
-			for _, e := range rows {
-				if may, _ := s.May(r.Block, wordOf(e)); !may {
-					t.Fatalf("%s at %d hides %+v", harm, at, e)
-				}
-			}
-		}
-	}
+	})
 }
 
 // A segment of a later version is not damaged.

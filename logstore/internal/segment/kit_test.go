@@ -176,14 +176,8 @@ func readRun(s *Segment, labels string, r Run) (rows []entry, err error) {
 		return nil, err
 	}
 	var d block.Decoder
-	if err := d.Open(p); err != nil {
-		return nil, err
-	}
-	times, err := d.Times()
+	times, err := d.Decode(p)
 	if err != nil {
-		return nil, err
-	}
-	if err := d.Lines(); err != nil {
 		return nil, err
 	}
 	raw := int64(0)
@@ -195,6 +189,34 @@ func readRun(s *Segment, labels string, r Run) (rows []entry, err error) {
 		return nil, fmt.Errorf("the run %+v is not what is in the block", r)
 	}
 	return rows, nil
+}
+
+// mustRead returns the entries of a segment, all of which must be readable.
+func mustRead(t testing.TB, s *Segment) map[string][]entry {
+	t.Helper()
+	all, errs := read(s)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return all
+}
+
+// eachRow calls f with each entry of a segment that can be read, and its block.
+func eachRow(t testing.TB, s *Segment, f func(block int, e entry)) {
+	t.Helper()
+	for i := range s.Info().Streams {
+		st, err := s.Stream(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, _ := s.Runs(i)
+		for _, r := range runs {
+			rows, _ := readRun(s, st.Labels, r)
+			for _, e := range rows {
+				f(r.Block, e)
+			}
+		}
+	}
 }
 
 // same compares what was read with what was written.

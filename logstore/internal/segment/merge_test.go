@@ -61,10 +61,7 @@ func TestMergesLoseNothing(t *testing.T) {
 			merged := mergeAll(t, segments[from:to], o)
 			segments = slices.Replace(segments, from, to, merged)
 		}
-		got, errs := read(segments[0])
-		if len(errs) > 0 {
-			t.Fatalf("seed %d: %v", seed, errs)
-		}
+		got := mustRead(t, segments[0])
 		same(t, got, want)
 		checkFilters(t, segments[0], got)
 
@@ -74,18 +71,9 @@ func TestMergesLoseNothing(t *testing.T) {
 		if err != nil || len(lost) > 0 {
 			t.Fatalf("seed %d: Scan: %v, %v", seed, err, lost)
 		}
-		got, errs = read(scanned)
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		same(t, got, want)
+		same(t, mustRead(t, scanned), want)
 		mustVerify(t, scanned)
-		saved := salvage(t, scanned, 0)
-		got, errs = read(saved)
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		same(t, got, want)
+		same(t, mustRead(t, salvage(t, scanned, 0)), want)
 	}
 }
 
@@ -114,27 +102,11 @@ func salvage(t testing.TB, s *Segment, lose int) *Segment {
 // checkFilters tests the filters for each line's first word.
 func checkFilters(t testing.TB, s *Segment, all map[string][]entry) {
 	t.Helper()
-	for i := range s.Info().Streams {
-		st, err := s.Stream(i)
-		if err != nil {
-			t.Fatal(err)
+	eachRow(t, s, func(block int, e entry) {
+		if may, err := s.May(block, wordOf(e)); !may || err != nil {
+			t.Fatalf("block %d cannot have %q: %v", block, e.line, err)
 		}
-		runs, err := s.Runs(i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range runs {
-			rows, err := readRun(s, st.Labels, r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, e := range rows {
-				if may, err := s.May(r.Block, wordOf(e)); !may || err != nil {
-					t.Fatalf("block %d cannot have %q: %v", r.Block, e.line, err)
-				}
-			}
-		}
-	}
+	})
 	if may, _ := s.May(0, wordOf(entry{line: "nothingofthis"})); may && s.Info().Blocks > 0 && len(all) > 0 {
 		passed := 0
 		for i := range s.Info().Blocks {

@@ -65,10 +65,7 @@ func TestFiltersStaySharp(t *testing.T) {
 			sources = next
 		}
 		s := sources[0]
-		got, errs := read(s)
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
+		got := mustRead(t, s)
 		same(t, got, byStream(all))
 		checkFilters(t, s, got)
 		parts, size := 0, int64(0)
@@ -150,9 +147,9 @@ func TestBlocksWithoutFiltersStayApart(t *testing.T) {
 	if passed != 3 { // that with line3, and those that rule nothing out
 		t.Errorf("%d blocks may have line3", passed)
 	}
-	got, errs := read(s)
-	if len(errs) > 0 || len(got["app"]) != 6 {
-		t.Fatal(got, errs)
+	got := mustRead(t, s)
+	if len(got["app"]) != 6 {
+		t.Fatal(got)
 	}
 	for i, e := range got["app"] {
 		if e.line != fmt.Sprint("line", i) {

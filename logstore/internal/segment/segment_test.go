@@ -25,10 +25,7 @@ func TestWrittenIsRead(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%+v: %v", c, err)
 			}
-			got, errs := read(s)
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
+			got := mustRead(t, s)
 			same(t, got, byStream(entries))
 			mustVerify(t, s)
 			i := s.Info()
@@ -36,11 +33,7 @@ func TestWrittenIsRead(t *testing.T) {
 				t.Errorf("%+v", i)
 			}
 			s.Trim()
-			again, errs := read(s)
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
-			same(t, again, got)
+			same(t, mustRead(t, s), got)
 		}
 	}
 }
@@ -55,33 +48,21 @@ func TestMay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		mustRead(t, s)
 		asked, passed := 0, 0
-		for i := range s.Info().Streams {
-			st, _ := s.Stream(i)
-			runs, err := s.Runs(i)
-			if err != nil {
-				t.Fatal(err)
+		eachRow(t, s, func(block int, e entry) {
+			if e.line == "" {
+				return
 			}
-			for _, r := range runs {
-				rows, err := readRun(s, st.Labels, r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, e := range rows {
-					if e.line == "" {
-						continue
-					}
-					word, _, _ := bytes.Cut([]byte(e.line), []byte(" "))
-					if may, err := s.May(r.Block, filter.Word(word), filter.Substring(word)); !may || err != nil {
-						t.Fatalf("block %d cannot have %q: %v", r.Block, word, err)
-					}
-					asked++
-					if may, _ := s.May((r.Block+1)%s.Info().Blocks, filter.Word(word)); may {
-						passed++
-					}
-				}
+			word, _, _ := bytes.Cut([]byte(e.line), []byte(" "))
+			if may, err := s.May(block, filter.Word(word), filter.Substring(word)); !may || err != nil {
+				t.Fatalf("block %d cannot have %q: %v", block, word, err)
 			}
-		}
+			asked++
+			if may, _ := s.May((block+1)%s.Info().Blocks, filter.Word(word)); may {
+				passed++
+			}
+		})
 		if asked == 0 || passed > asked/20 {
 			t.Errorf("of %d blocks without the word %d are not ruled out", asked, passed)
 		}

@@ -173,18 +173,12 @@ func (v *verifier) sameRuns(runs []blockRun) bool {
 // checkRows decodes a block and compares it with the index. If runs is nil only
 // the totals are compared.
 func checkRows(d *block.Decoder, p []byte, rec blockEntry, runs []blockRun) error {
-	if err := d.Open(p); err != nil {
+	times, err := d.Decode(p)
+	if err != nil {
 		return err
 	}
 	if d.Rows() != int(rec.rows) {
 		return errRows
-	}
-	times, err := d.Times()
-	if err != nil {
-		return err
-	}
-	if err := d.Lines(); err != nil {
-		return err
 	}
 	if runs == nil {
 		runs = []blockRun{{StreamRun: StreamRun{Run: Run{Rows: d.Rows(), Raw: int64(rec.raw)}}}}
