@@ -32,8 +32,9 @@ With --json each line is an object with a kind. A log has one "log", a "segment"
 for each file, and with --records a "record" for each record. A store has one
 "store", a "sealed" for each segment and a "quarantined" for each segment in
 quarantine. A segment, in a store or alone, has with --streams a "stream" for
-each stream, and with --blocks a "block" for each block. Each damaged place of a
-store or a segment is a "damage". The last line is a "verdict".
+each stream, and with --blocks a "block" for each block. If its index is damaged,
+each part of it that cannot be read is a "lost". Each damaged place of a store or
+a segment is a "damage". The last line is a "verdict".
 
 Examples:
   stele inspect store
@@ -128,6 +129,7 @@ type inspectPrinter interface {
 	stream(logstore.StreamInfo) error
 	block(logstore.BlockInfo) error
 	quarantined(logstore.QuarantinedFile) error
+	lost(error) error
 	damage(error) error
 	storeVerdict(*logstore.Verification) error
 }

@@ -33,11 +33,9 @@ func inspectStore(ctx context.Context, dir string, o inspectOptions, p inspectPr
 			return err
 		}
 	}
-	if o.streams || o.blocks {
-		for _, s := range in.Segments {
-			if err := inspectParts(ctx, s.File, o, p); err != nil {
-				return err
-			}
+	for _, s := range in.Segments {
+		if err := inspectParts(ctx, s, o, p); err != nil {
+			return err
 		}
 	}
 	m, err := newMeter("auto", stderr)
@@ -60,8 +58,8 @@ func inspectSegment(ctx context.Context, file string, o inspectOptions, p inspec
 	}
 	err = p.sealed(s.SegmentInfo)
 	s.Close()
-	if err == nil && (o.streams || o.blocks) {
-		err = inspectParts(ctx, file, o, p)
+	if err == nil {
+		err = inspectParts(ctx, s.SegmentInfo, o, p)
 	}
 	if err != nil {
 		return err
@@ -80,13 +78,22 @@ func inspectSegment(ctx context.Context, file string, o inspectOptions, p inspec
 }
 
 // inspectParts prints the streams and blocks of a segment, up to the first that
-// cannot be read: the verdict has the damage.
-func inspectParts(ctx context.Context, file string, o inspectOptions, p inspectPrinter) error {
-	s, err := logstore.InspectSegment(file)
+// cannot be read: the verdict has the damage. If the index is damaged, it first
+// prints the parts that cannot be read.
+func inspectParts(ctx context.Context, info logstore.SegmentInfo, o inspectOptions, p inspectPrinter) error {
+	if !o.streams && !o.blocks && info.Err == nil {
+		return nil
+	}
+	s, err := logstore.InspectSegment(info.File)
 	if err != nil {
 		return nil
 	}
 	defer s.Close()
+	for _, l := range s.Lost {
+		if err := p.lost(l); err != nil {
+			return err
+		}
+	}
 	if o.streams {
 		for st, err := range s.EachStream() {
 			if err != nil {

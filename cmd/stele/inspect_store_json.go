@@ -100,13 +100,18 @@ func (p *inspectJSON) quarantined(q logstore.QuarantinedFile) error {
 	}{"quarantined", q.File, q.Size, q.Report})
 }
 
-func (p *inspectJSON) damage(err error) error {
+func (p *inspectJSON) lost(err error) error { return p.place("lost", err) }
+
+func (p *inspectJSON) damage(err error) error { return p.place("damage", err) }
+
+// place prints an error of a place in a file.
+func (p *inspectJSON) place(kind string, err error) error {
 	line := struct {
 		Kind   string `json:"kind"`
 		File   string `json:"file,omitempty"`
 		Offset int64  `json:"offset"`
 		Error  string `json:"error"`
-	}{Kind: "damage", Error: err.Error()}
+	}{Kind: kind, Error: err.Error()}
 	if c, ok := errors.AsType[*logstore.CorruptError](err); ok {
 		line.File, line.Offset = c.File, c.Offset
 	} else if c, ok := errors.AsType[*wal.CorruptError](err); ok {

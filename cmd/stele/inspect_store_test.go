@@ -107,10 +107,11 @@ func TestInspectTellsDamageOfAStore(t *testing.T) {
 	for _, c := range []struct {
 		at   int
 		want string
+		lost bool // the index is damaged, so blocks may be missing
 	}{
-		{len(intact) - 1, "the footer is not as it was written"},
-		{4, "the header is not as it was written"},
-		{150, "block 0: "},
+		{len(intact) - 1, "the footer is not as it was written", true},
+		{4, "the header is not as it was written", false},
+		{150, "block 0: ", false},
 	} {
 		p := append([]byte(nil), intact...)
 		p[c.at] ^= 1
@@ -121,6 +122,10 @@ func TestInspectTellsDamageOfAStore(t *testing.T) {
 			code, out, diag := stele(t, append([]string{"inspect"}, args...)...)
 			if code != exitFailed || !strings.Contains(diag, c.want) || !strings.Contains(out, c.want) {
 				t.Errorf("%v, damaged at %d: exit code %d: %s%s", args, c.at, code, out, diag)
+			}
+			lost := strings.Contains(out, "\nlost: ") || strings.Contains(out, `{"kind":"lost",`)
+			if lost != c.lost || lost && !strings.Contains(out, "blocks at the end of the file may be missing") {
+				t.Errorf("%v, damaged at %d: lost %v; want %v\n%s", args, c.at, lost, c.lost, out)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func (p *inspectText) store(in *logstore.Inspection) error {
 func (p *inspectText) sealed(s logstore.SegmentInfo) error {
 	var notes []string
 	if s.Leftover {
-		notes = append(notes, "leftover of a merge")
+		notes = append(notes, "leftover of a compaction")
 	}
 	if s.Err != nil {
 		notes = append(notes, s.Err.Error())
@@ -62,11 +62,16 @@ func (p *inspectText) quarantined(q logstore.QuarantinedFile) error {
 	return p.row("quarantine", "in quarantine\tsize\treport", "%s\t%d\t%s", filepath.Base(q.File), q.Size, report)
 }
 
-func (p *inspectText) damage(err error) error {
+func (p *inspectText) lost(err error) error { return p.place("lost", err) }
+
+func (p *inspectText) damage(err error) error { return p.place("damaged", err) }
+
+// place prints an error of a place in a file.
+func (p *inspectText) place(what string, err error) error {
 	if err := p.end(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.w, "\ndamaged: %v\n", err)
+	_, err = fmt.Fprintf(p.w, "\n%s: %v\n", what, err)
 	return err
 }
 
