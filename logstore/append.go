@@ -21,14 +21,14 @@ import (
 // newest entry of a stream, to which Options.LateWindow refers, may be an
 // earlier one of the same batch.
 //
-// Append blocks while a crashed store replays its log, and where Options.Memory
-// is used up. If ctx is done meanwhile, the error wraps that of ctx, and
-// nothing of the batch was kept. A write to the log is not cancelled. Other
+// Append blocks while a crashed store replays its log, and when Options.Memory
+// is used up. If ctx is done meanwhile, the error wraps that of ctx, and no
+// entry of the batch was kept. A write to the log is not cancelled. Other
 // errors: ErrLowSpace, ErrFailed, ErrClosed. After an error that wraps
-// ErrUnsure, some of the batch may have been kept, or be found after the store
-// is opened again; after any other error nothing was.
+// ErrUnsure, some entries may have been kept, or be found after the store is
+// opened again; after any other error none was.
 //
-// The lines belong to the caller again when Append returns.
+// Append does not keep the lines.
 func (s *Store) Append(ctx context.Context, b Batch) error {
 	s.closeMu.RLock()
 	defer s.closeMu.RUnlock()
@@ -62,8 +62,8 @@ func (s *Store) Append(ctx context.Context, b Batch) error {
 	return nil
 }
 
-// checkAppend returns why nothing can be appended now. It waits for the end of
-// replay.
+// checkAppend returns an error if nothing can be appended now. It waits for the
+// end of replay.
 func (s *Store) checkAppend(ctx context.Context) error {
 	if s.log == nil {
 		return errUnopened

@@ -12,11 +12,10 @@ import (
 const chunkSize = 1 << 20
 
 // A chunkPool keeps chunks, and lists of rows, for other memtables. They are
-// most of the memory of a store: were each new one garbage-collected memory,
-// the process would grow to twice the size.
-//
-// So chunks are not on the heap, but cut from one mapping. An arena refers to
-// the pool, and the mapping lives as long as the pool.
+// most of the memory of a store. If chunks were on the heap, the garbage
+// collector would let the process grow to twice their size. So they are cut
+// from one mapping. An arena refers to the pool, and the mapping lives as long
+// as the pool.
 type chunkPool struct {
 	rows rowPool
 
@@ -25,7 +24,7 @@ type chunkPool struct {
 	max    int // chunks
 	mapped *mapping
 	used   int  // bytes of mapped that have become chunks
-	closed bool // the memory of what is given back goes back to the kernel
+	closed bool // chunks that are put back return to the kernel
 }
 
 // chunkMem is the memory of a chunk.
@@ -66,8 +65,8 @@ func (p *chunkPool) get() *chunkMem {
 	return &chunkMem{mem: make([]byte, chunkSize)}
 }
 
-// put takes back chunks. Of those on the heap it keeps as many as the mapping
-// lacks, and none that was made for a longer record.
+// put takes chunks back. It keeps chunks on the heap only if there is no
+// mapping, max at most, and none that was made for a longer record.
 func (p *chunkPool) put(chunks []chunk) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +119,7 @@ type chunk struct {
 	writers *atomic.Int32 // pieces that are not yet written
 }
 
-// reserve returns n bytes, and their place. The caller calls finish once they
+// reserve returns n bytes, and their location. The caller calls finish once they
 // are written.
 func (a *arena) reserve(n int) (p []byte, chunk, off uint32) {
 	a.mu.Lock()

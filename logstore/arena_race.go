@@ -4,5 +4,5 @@ package logstore
 
 import "errors"
 
-// The race detector sees no memory that is not Go's.
+// The race detector does not know memory outside the Go heap.
 func mapMemory(int) ([]byte, error) { return nil, errors.ErrUnsupported }

@@ -14,7 +14,7 @@ import (
 type blockEncoder struct {
 	enc        block.Encoder
 	filt       filter.Builder
-	prefetched byte // of nothing: so that bytes are read for it
+	prefetched byte // a sum of the prefetched bytes, so that they are read
 }
 
 // An encodedBlock is the output of a blockEncoder.

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
-// A candidate may have entries that match.
+// A candidate is a part of the view that may have matching entries.
 type candidate struct {
 	start, end int64 // bounds of its entries' keys
 	raw        int64 // estimated bytes
@@ -56,13 +56,13 @@ type memorySource struct {
 	hasLast bool
 }
 
-// firstMemoryRank is below the ranks of all memtables: what is in memory came
-// after all that is in segments.
+// firstMemoryRank is below the ranks of all memtables: entries in memory come
+// after those in segments.
 const firstMemoryRank = 1 << 63
 
-// memoryRank is the rank of the i-th memtable, sealedRank that of its rest once
-// it is sealed: this comes, in the order of the search, after the entries found
-// before.
+// memoryRank is the rank of the i-th memtable, sealedRank the rank of its rest
+// once it is sealed: in the order of the search, the rest comes after the
+// entries already found.
 func memoryRank(i int) uint64 { return firstMemoryRank + 3*uint64(i) + 1 }
 
 func (x *search) sealedRank(i int) uint64 {

@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// A memtable has no block filters. To search each line for a rare word takes
-// some 60 ns; to search all lines of a chunk at once takes a tenth of that a
+// A memtable has no block filters. Searching one line for a rare word takes
+// some 60 ns. Searching all lines of a chunk at once takes a tenth of that per
 // line, and mostly the word is in none of them.
 
 // A textTest reports whether a text may contain a line that a filter matches.
-// nil means unknown. It is about lines only, not about metadata.
+// nil means unknown. Metadata is not considered.
 type textTest func(text []byte) bool
 
 func literalTest(s []byte) textTest {
@@ -93,7 +93,7 @@ func (a *chunkFilter) results(m *memtable) []atomic.Uint32 {
 }
 
 // excludes reports whether chunk i of m has no matching line. Goroutines that
-// test a chunk at the same time find the same.
+// test a chunk at the same time get the same result.
 func (a *chunkFilter) excludes(list []atomic.Uint32, m *memtable, i uint32) bool {
 	if int(i) >= len(list) {
 		return false

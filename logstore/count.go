@@ -16,10 +16,10 @@ import (
 type Bucket struct {
 	Start   int64
 	Entries int64
-	// Bytes are those of lines and of encoded metadata. Without a filter no
-	// line is read: where part of a run in a block belongs to another bucket,
-	// or to none, the run's bytes are divided by the number of entries. The sum
-	// over all buckets is exact but for runs that From or To cuts.
+	// Bytes counts lines and encoded metadata. Without a filter no line is
+	// read: if only part of a run in a block belongs to the bucket, the bytes
+	// of the run are divided evenly among its entries. The sum over all buckets
+	// is exact, except for runs cut by From or To.
 	Bytes int64
 }
 

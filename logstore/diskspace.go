@@ -36,8 +36,8 @@ const (
 // init reads the free space for the first time. preallocated returns the bytes
 // of log files that are not yet written to. Off Linux free space may be
 // unknown.
-func (w *diskSpace) init(dir string, o *Options, ready func() int64) error {
-	w.dir, w.refreshSignal, w.statfs, w.preallocated = dir, make(signal, 1), o.statfs, ready
+func (w *diskSpace) init(dir string, o *Options, preallocated func() int64) error {
+	w.dir, w.refreshSignal, w.statfs, w.preallocated = dir, make(signal, 1), o.statfs, preallocated
 	info, err := w.statfs(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
@@ -51,8 +51,8 @@ func (w *diskSpace) init(dir string, o *Options, ready func() int64) error {
 	return nil
 }
 
-// hasFree reports whether n bytes may be used for a while without appends being
-// refused for it.
+// hasFree reports whether n bytes may be used without appends being refused for
+// lack of space.
 func (w *diskSpace) hasFree(n int64) bool {
 	if !w.known {
 		return true
@@ -61,8 +61,8 @@ func (w *diskSpace) hasFree(n int64) bool {
 	return w.free.Load()-w.required.Load() >= n
 }
 
-// refresh reads the free space. After an error the last figures stay: a file
-// system that cannot tell is not full.
+// refresh reads the free space. After an error the last figures stay: an error
+// does not mean that the file system is full.
 func (w *diskSpace) refresh() {
 	w.written.Store(0)
 	info, err := w.statfs(w.dir)
@@ -83,7 +83,7 @@ func (w *diskSpace) wrote(n int64) {
 	}
 }
 
-// check returns why nothing may be appended, or nil.
+// check returns an error if nothing may be appended.
 func (w *diskSpace) check() error {
 	if !w.low.Load() {
 		return nil

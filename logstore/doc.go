@@ -10,10 +10,10 @@
 // An entry that Append has acknowledged survives the crashes that Options.Level
 // names: at Power, the default, a power cut; at Kill, the end of the process.
 // It is stored exactly once, and equal lines are different entries, until
-// Options.Retention or RetainBytes deletes it. A batch that was not
-// acknowledged is there whole or not at all, unless it is of 4 MiB or more:
-// then a part of it may be there. Entries of one stream with equal times keep
-// the order in which they were appended.
+// Options.Retention or RetainBytes deletes it. After a crash, a batch that was
+// not acknowledged is there whole or not at all; of one of 4 MiB or more, a part
+// may be there. Entries of one stream with equal times keep the order in which
+// they were appended.
 //
 // # How it works
 //

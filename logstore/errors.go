@@ -41,7 +41,7 @@ var (
 // make.
 var errUnopened = fmt.Errorf("not opened: use Open: %w", fs.ErrInvalid)
 
-// A Rejection is an entry that was refused, and why.
+// A Rejection is an entry that was refused, and the reason.
 type Rejection struct {
 	Stream, Entry int // indexes into the Batch
 	Time          int64

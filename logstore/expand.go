@@ -13,10 +13,10 @@ import (
 )
 
 // A segment has tens of thousands of blocks, and a query reads few of them. So
-// they do not all become candidates. Under a limit, the segment is divided into
+// they do not all become candidates. With a limit, the segment is divided into
 // slices of time, and the later ones are not read once the limit is reached.
-// Under a filter, blocks are put into groups, and the blocks of a group whose
-// filters let something through become candidates.
+// With a filter, blocks are put into groups, and of each group only the blocks
+// that their filters do not rule out become candidates.
 
 // A segmentSource is the items of the time index of one segment. One goroutine
 // at a time uses it.
@@ -62,7 +62,7 @@ const (
 )
 
 // prepare loads the runs of all items. Items whose runs cannot be read are left
-// out, and reported by bad.
+// out, and their errors are passed to bad.
 func (s *segmentSource) prepare(x *search, bad func(error)) {
 	s.ready, s.next = true, math.MinInt64
 	kept := s.items[:0]
@@ -319,7 +319,7 @@ func (s *scan) filterGroup(g *blockGroup, bound int64, bad func(error)) (list []
 	return list
 }
 
-// mayMatch reports whether the filter of a block lets something through.
+// mayMatch reports whether the filter of a block does not rule it out.
 func (x *search) mayMatch(s *segmentSource, block int) (bool, error) {
 	return x.require.mayMatch(func(needles ...filter.Needle) (bool, error) {
 		return s.segs.May(s.items[0].Segment, block, needles...)

@@ -18,8 +18,8 @@ type Filter interface {
 
 // A condition is the implementation of every Filter.
 type condition struct {
-	// match is Match of encoded metadata: queries have them so, and from a
-	// file, where the encoding may be wrong.
+	// match is Match with metadata as queries have it: encoded, and perhaps
+	// from a damaged file.
 	match   func(line, meta []byte) bool
 	require requirement
 	// text tests many lines at once, see chunkFilter.

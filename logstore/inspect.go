@@ -89,7 +89,7 @@ func Inspect(dir string) (*Inspection, error) {
 	for _, file := range files {
 		s, err := InspectSegment(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // merged or retired meanwhile
+			continue // compacted or retired meanwhile
 		}
 		if err != nil {
 			in.Segments = append(in.Segments, SegmentInfo{File: file, Err: err})

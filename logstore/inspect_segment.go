@@ -16,8 +16,8 @@ import (
 // A SegmentInspection is a segment opened for inspection. The caller closes it.
 type SegmentInspection struct {
 	SegmentInfo
-	// Lost has an error for each part of a segment with a damaged index that cannot be
-	// read.
+	// Lost has an error for each part of a segment with a damaged index that
+	// cannot be read.
 	Lost []error
 
 	file *fileio.Reader
@@ -44,8 +44,9 @@ type BlockInfo struct {
 	Streams                   int // that it has entries of
 }
 
-// InspectSegment opens a segment, of a store or anywhere else. Where its index
-// is damaged it goes by the blocks (SegmentInfo.Err is set). It writes nothing.
+// InspectSegment opens a segment, of a store or anywhere else. If its index is
+// damaged, it scans the blocks instead, and sets SegmentInfo.Err. It writes
+// nothing.
 func InspectSegment(file string) (*SegmentInspection, error) {
 	f, err := fileio.Open(file, fileio.Options{Way: fileio.Buffered})
 	if err != nil {

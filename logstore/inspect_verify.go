@@ -92,7 +92,7 @@ func VerifySegment(ctx context.Context, file string, progress func(VerifyProgres
 // meanwhile, compacted or retired, are left out.
 func verifySegments(ctx context.Context, files []string, progress func(VerifyProgress)) ([]SegmentVerdict, error) {
 	verdicts := make([]SegmentVerdict, len(files))
-	meter := &meter{tell: progress}
+	meter := &meter{report: progress}
 	var workers sync.WaitGroup
 	next := make(chan int)
 	for range min(runtime.GOMAXPROCS(0), len(files)) {
@@ -137,27 +137,27 @@ func verifySegment(ctx context.Context, file string, m *meter) (v SegmentVerdict
 	defer s.Close()
 	v.Rows, v.Blocks = s.Info().Rows, s.Info().Blocks
 	err = s.Verify(ctx, func(err error) { v.Damage = append(v.Damage, exportError(err)) })
-	if _, told := errors.AsType[*segment.CorruptError](err); err != nil && !told {
+	if _, damaged := errors.AsType[*segment.CorruptError](err); err != nil && !damaged {
 		return fail(err)
 	}
 	return v
 }
 
-// A meter counts bytes read. tell may be nil.
+// A meter counts bytes read. report may be nil.
 type meter struct {
-	mu   sync.Mutex
-	done int64
-	tell func(VerifyProgress)
+	mu     sync.Mutex
+	done   int64
+	report func(VerifyProgress)
 }
 
 func (m *meter) add(file string, n int) {
-	if m.tell == nil {
+	if m.report == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done += int64(n)
-	m.tell(VerifyProgress{file, m.done})
+	m.report(VerifyProgress{file, m.done})
 }
 
 // A meteredSource is a segment's source that counts reads.

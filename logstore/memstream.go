@@ -81,8 +81,8 @@ func (h *memStream) add(rows []memRow, raw int64) (grown int64) {
 	return int64(cap(h.rows)+cap(h.late)-before) * memRowSize
 }
 
-// mergeFrom merges two sorted lists into the memory of the first. The second
-// has nothing that belongs before index i of the first.
+// mergeFrom merges two sorted lists into the memory of the first. No row of the
+// second belongs before index i of the first.
 func mergeFrom(into []memRow, i int, rows []memRow) []memRow {
 	n := len(into)
 	into = append(into, rows...)

@@ -186,8 +186,8 @@ func (m *memtable) allStreams() iter.Seq2[uint32, *memStream] {
 	}
 }
 
-// eachStream calls f for each stream that has entries: the times of the first
-// and the last, their number, and the bytes of lines and metadata.
+// eachStream calls f for each stream that has entries, with the times of the
+// first and the last, their number, and the bytes of lines and metadata.
 func (m *memtable) eachStream(f func(n uint32, min, max, rows, raw int64)) {
 	for n := range m.allStreams() {
 		if min, max, rows, raw := m.streamStats(n); rows > 0 {

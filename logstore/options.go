@@ -46,7 +46,7 @@ type Options struct {
 	MinFree int64
 
 	// Memory bounds the bytes that the store uses in all, for memtables, caches
-	// and queries. 0 means 256 MiB; at least 32 MiB. Appends block where it is
+	// and queries. 0 means 256 MiB; at least 32 MiB. Appends block when it is
 	// used up.
 	Memory int64
 	// SealAge is how long entries stay in a memtable before it is sealed, if it

@@ -39,7 +39,7 @@ type Query struct {
 // Query ranges over the entries that q selects, as of the start of the
 // iteration: every entry acknowledged before is found, once. It streams, stops
 // early at the limit, and uses a bounded part of Options.Memory whatever it
-// finds; where that is used up it waits for other queries. Many goroutines may
+// finds; if that is used up it waits for other queries. Many goroutines may
 // query at once; one iterator is for one goroutine. A slow consumer blocks no
 // append, and holds no memory beyond that part, but the files of segments that
 // are compacted or deleted meanwhile stay on disk until it ends.

@@ -54,7 +54,7 @@ func (x *search) copyRows(w *scratch, c candidate, picks []pick, size int64) *re
 		line, meta := w.line(p), w.meta(p)
 		r := resultRow{p.time, uint32(p.span), uint32(p.row), uint32(len(f.data)), uint32(len(line)), uint32(len(meta))}
 		if c.memory != nil {
-			r.span, r.row = w.heads[p.row].pos, w.heads[p.row].off
+			r.span, r.row = w.rows[p.row].pos, w.rows[p.row].off
 		}
 		f.rows = append(f.rows, r)
 		f.data = append(append(f.data, line...), meta...)
@@ -62,8 +62,8 @@ func (x *search) copyRows(w *scratch, c candidate, picks []pick, size int64) *re
 	return f
 }
 
-// resume returns the candidate that begins with the n-th of picks. behind is
-// what follows them of a candidate in memory.
+// resume returns the candidate that begins with the n-th of picks. behind is the
+// rest of a candidate in memory after picks.
 func (x *search) resume(w *scratch, c, behind candidate, picks []pick, n int) candidate {
 	rest := c
 	rest.start = x.key(picks[n].time)
@@ -71,7 +71,7 @@ func (x *search) resume(w *scratch, c, behind candidate, picks []pick, n int) ca
 	if c.memory != nil {
 		// Entries may be added meanwhile, so the position is an entry, no index.
 		m := *c.memory
-		m.last, m.hasLast = w.heads[picks[n-1].row], true
+		m.last, m.hasLast = w.rows[picks[n-1].row], true
 		m.step = behind.memory.step
 		if x.backward {
 			m.to = picks[n].time + 1

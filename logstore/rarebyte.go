@@ -2,12 +2,11 @@ package logstore
 
 import "bytes"
 
-// bytes.Contains looks for the first byte of what is searched, and that is in
-// most lines. In a text as long as a chunk it pays to look for the byte that
-// logs have least of.
+// bytes.Contains looks for the first byte of the substring, which is in most
+// lines. In a text as long as a chunk it pays to look for its rarest byte.
 
-// common are the bytes that logs are mostly made of, the most common first;
-// all others are rarer. It is an order to choose by, and nothing depends on it.
+// common lists the bytes that logs mostly have, the most common first; all
+// others are rarer. Only speed depends on it.
 const common = " 0e1t2aroi3ns5.4d67l98c:-upm/,=_h\"bfg[]gvyw;Tk()DAISx\x00\x01'RE{}COPNLMjFUBzWHVGqKXYJQZ@%#&+*"
 
 // rarity is how common a byte is: the higher the rarer.
@@ -21,7 +20,7 @@ var rarity = func() (r [256]uint8) {
 	return r
 }()
 
-// rareByte returns the place of the rarest byte of s, which is not empty.
+// rareByte returns the index of the rarest byte of s, which is not empty.
 func rareByte(s []byte) int {
 	best := 0
 	for i, c := range s {
@@ -32,8 +31,8 @@ func rareByte(s []byte) int {
 	return best
 }
 
-// containsRare is bytes.Contains for long texts that mostly have not got s. at
-// is the place of its rarest byte.
+// containsRare is bytes.Contains for long texts that mostly do not contain s. at
+// is the index of its rarest byte.
 func containsRare(text, s []byte, at int) bool {
 	fails := 0
 	for pos := at; pos < len(text); {

@@ -14,17 +14,17 @@ import (
 type readPool struct {
 	workers  int
 	memory   *semaphore.Weighted // bytes of results that wait for their consumers
-	minBytes int64               // what a query has of it at least
-	maxBytes int64               // and at most
-	reserve  int64               // what is left of it for others, beyond grant
-	scratch  chan *scratch       // what decoding takes; as many as may be at it at once
+	minBytes int64               // of memory, for each query
+	maxBytes int64               // the most that a query gets
+	reserve  int64               // left for other queries when one gets more than minBytes
+	scratch  chan *scratch       // of decoders; the capacity is how many may decode at once
 	results  resultPools
 	tails    tails
 
 	mu      sync.Mutex
 	closed  bool
 	cancels map[*context.CancelCauseFunc]struct{} // of running queries and tails
-	scans   map[*scan]struct{}                    // that may have to hand memtables over
+	scans   map[*scan]struct{}                    // running
 }
 
 // A quarter of Options.Memory is for queries: results, the buffers of decoders,
@@ -90,7 +90,7 @@ func (r *readPool) switchSealed() {
 		if !s.closed {
 			s.switchSealed()
 			if len(s.starts) > 0 {
-				s.wake() // to workers, and a consumer that had some to wait for
+				s.wake() // workers, and a consumer that waited for one
 			}
 		}
 		s.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/stele-go/stele/logstore/internal/filter"
 )
 
-// What a match of a regular expression must have in it is found as in Cox,
-// Regular Expression Matching with a Trigram Index, 2012: a part of the
-// expression either matches one of a few exact texts, which neighbours make
-// longer, or asks for what its own parts need.
+// The texts that every match of a regular expression contains are found as in
+// Cox, Regular Expression Matching with a Trigram Index, 2012: a part of the
+// expression either matches one of a few exact texts, which adjacent parts
+// extend, or requires what its own parts require.
 
 const (
 	maxExact      = 16  // texts that a part may match
@@ -23,9 +23,9 @@ const (
 // required returns what a match of re requires, and, unless it is empty, a text
 // that each match contains byte by byte.
 //
-// re does not tell how it was compiled, and "(ab)+?" is at least one ab for
-// regexp.Compile, and maybe none for regexp.CompilePOSIX. An expression whose
-// two readings differ requires nothing.
+// re does not record how it was compiled, and "(ab)+?" is at least one ab for
+// regexp.Compile, and perhaps an empty text for regexp.CompilePOSIX. An
+// expression whose two readings differ requires nothing.
 func required(re *regexp.Regexp) (requirement, []byte) {
 	n, literal, perl := requiredAs(re.String(), syntax.Perl)
 	m, other, posix := requiredAs(re.String(), syntax.POSIX)

@@ -118,9 +118,9 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec wal.Record) erro
 		return err
 	}
 	c := reservationFor(len(rec.Data), len(set.rows), len(set.streams))
-	// Where nothing can be sealed the replay waits: sealing is retried.
-	patient := func() error { return nil }
-	if err := s.throttle.reserve(ctx, c, patient); err != nil {
+	// If nothing can be sealed, replay waits: sealing is retried.
+	wait := func() error { return nil }
+	if err := s.throttle.reserve(ctx, c, wait); err != nil {
 		return err
 	}
 	defer s.throttle.unreserve(c.rows)
@@ -144,8 +144,7 @@ func (s *Store) replayOne(ctx context.Context, set *rowSet, rec wal.Record) erro
 
 // damaged adds advice to the error of a damaged log.
 func damaged(err error) error {
-	var c *wal.CorruptError
-	if errors.As(err, &c) {
+	if _, ok := errors.AsType[*wal.CorruptError](err); ok {
 		return fmt.Errorf("%w; nothing was changed; stele inspect shows which records are intact", err)
 	}
 	return err

@@ -22,7 +22,7 @@ type results struct {
 
 type resultRow struct {
 	time       int64
-	span, row  uint32 // of the block; of an entry in memory its position and place
+	span, row  uint32 // of the block; of an entry in memory its position and offset
 	off        uint32
 	line, meta uint32 // bytes
 }

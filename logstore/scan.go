@@ -39,8 +39,8 @@ type scan struct {
 	queue          []candidate // a heap by start
 	starts         []int64     // by worker: the start of its candidate, or maxKey
 	memtables      []*memtable // by worker: the one it reads, or nil
-	idleWorkers    int         // workers
-	releasePending bool        // a sealed memtable is released once no worker reads it
+	idleWorkers    int
+	releasePending bool // a sealed memtable is released once no worker reads it
 	ended          bool
 	closed         bool  // the view is released
 	err            error // why it ended
@@ -309,8 +309,9 @@ func (s *scan) wake() {
 
 const (
 	minShare = 4 << 10
-	// resultSlack is how many times its bytes of lines a candidate may take when
-	// it was found: there is a row for each, and memory comes in powers of two.
+	// resultSlack times its bytes of lines is the most that the results of a
+	// candidate take: there is a row for each line, and memory comes in powers
+	// of two.
 	resultSlack = 4
 )
 

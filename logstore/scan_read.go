@@ -13,12 +13,12 @@ import (
 type scratch struct {
 	stored []byte
 	block  block.Decoder
-	heads  []memRow
-	mem    *memtable // that heads are of
+	rows   []memRow
+	mem    *memtable // that rows are of
 	picks  []pick
 }
 
-// A pick is a matching entry: row of the block, or of heads.
+// A pick is a matching entry: row of the block, or of rows.
 type pick struct {
 	time int64
 	span int32
@@ -27,14 +27,14 @@ type pick struct {
 
 func (w *scratch) line(p pick) []byte {
 	if w.mem != nil {
-		return w.mem.line(w.heads[p.row])
+		return w.mem.line(w.rows[p.row])
 	}
 	return w.block.Line(int(p.row))
 }
 
 func (w *scratch) meta(p pick) []byte {
 	if w.mem != nil {
-		return w.mem.meta(w.heads[p.row])
+		return w.mem.meta(w.rows[p.row])
 	}
 	return w.block.Meta(int(p.row))
 }
@@ -51,7 +51,7 @@ func (r *readPool) acquireScratch() *scratch {
 }
 
 func (r *readPool) releaseScratch(w *scratch) {
-	if cap(w.stored) > maxScratch || int64(cap(w.heads))*memRowSize > maxScratch || cap(w.picks) > maxScratch/16 {
+	if cap(w.stored) > maxScratch || int64(cap(w.rows))*memRowSize > maxScratch || cap(w.picks) > maxScratch/16 {
 		w = nil
 	}
 	if w != nil {
@@ -188,15 +188,15 @@ func (x *search) scanMemory(w *scratch, c candidate, bound int64) (slice, rest c
 		}
 	}
 	w.mem, w.picks = m.mem, w.picks[:0]
-	w.heads = m.mem.rows(w.heads[:0], m.stream, from, to)
-	switch n := len(w.heads); {
+	w.rows = m.mem.rows(w.rows[:0], m.stream, from, to)
+	switch n := len(w.rows); {
 	case n < sliceRows/2 && after.step < 1<<62:
 		after.step *= 2
 	case n > 2*sliceRows:
 		after.step = max(1, after.step/2)
 	}
 	absent := x.chunks.results(m.mem)
-	for i, r := range w.heads {
+	for i, r := range w.rows {
 		if x.chunks.excludes(absent, m.mem, r.chunk) {
 			continue
 		}

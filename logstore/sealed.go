@@ -36,7 +36,7 @@ func (t *sealedMemtable) release() {
 	}
 }
 
-// item returns what the index has of a stream in the segment.
+// item returns the item of a stream in the segment.
 func (t *sealedMemtable) item(stream uint32, from, to int64) (timeindex.Item, bool) {
 	for it := range t.segs.Index.Overlapping(stream, from, to) {
 		if t.segs.Rank(it.Segment) == t.rank {

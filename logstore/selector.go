@@ -56,7 +56,7 @@ func (m Matcher) compile() (Matcher, error) {
 	case m.Op < Matches || m.re != nil:
 		return m, nil
 	}
-	// By itself first: "a)|(b" is not to become right by what is put around it.
+	// On its own first: "a)|(b" must not become valid within the parentheses.
 	if _, err := regexp.Compile(m.Value); err != nil {
 		return m, fmt.Errorf("logstore: matcher of %s: %w", m.Name, err)
 	}

@@ -96,8 +96,8 @@ func (p *presence) summary(n *streamLabels, min, max, _, _ int64) bool {
 
 func (p *presence) candidate(w *scratch, c candidate) (rest []candidate, err error) {
 	if m := c.memory; m != nil {
-		w.heads = m.mem.rows(w.heads[:0], m.stream, m.from, m.to)
-		if len(w.heads) > 0 {
+		w.rows = m.mem.rows(w.rows[:0], m.stream, m.from, m.to)
+		if len(w.rows) > 0 {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.add(m.streamLabels)

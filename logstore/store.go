@@ -199,8 +199,8 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// sealError returns why nothing can be sealed, so that an append need not wait
-// for memory, or nil.
+// sealError returns an error if nothing can be sealed: then an append does not
+// wait for memory.
 func (s *Store) sealError() error {
 	if err := s.failed.Load(); err != nil {
 		return *err

@@ -12,7 +12,7 @@ import (
 type streamLabels struct {
 	stream  uint32
 	labels  Labels
-	sortKey string // see order
+	sortKey string // see Labels.sortKey
 }
 
 // A labelCache has the labels of the streams that a search has met.

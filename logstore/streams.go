@@ -8,7 +8,7 @@ import (
 	"github.com/stele-go/stele/logstore/internal/labelindex"
 )
 
-// A stream is what the store knows of a stream besides its entries.
+// A stream is the state of a stream, apart from its entries.
 type stream struct {
 	number uint32 // of labelindex
 	labels Labels

@@ -87,9 +87,9 @@ func (c *checker) reason(l Labels, e *Entry, newest int64) error {
 
 func clock(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
-// openStream begins the rows of the stream at index place of the batch.
-func (w *appendState) openStream(l Labels, place int) {
-	w.streams = append(w.streams, recordStream{labels: l, index: place, first: len(w.rows), last: len(w.rows)})
+// openStream begins the rows of the stream with that index in the batch.
+func (w *appendState) openStream(l Labels, index int) {
+	w.streams = append(w.streams, recordStream{labels: l, index: index, first: len(w.rows), last: len(w.rows)})
 	if len(w.records) == 0 {
 		w.records = append(w.records, recordRange{})
 	}
@@ -106,10 +106,10 @@ func (w *appendState) addRow(e *Entry, entry, most int) {
 	} else {
 		n = entryLen(e, w.rows[len(w.rows)-1].time)
 	}
-	// Those before it have been counted, the heads of this part and the record
-	// not yet; they have no more than this.
-	const heads = 32
-	if last.rows > 0 && last.size+len(p.labels.enc)+n+heads > most {
+	// overhead bounds the bytes before the entries of a stream and of a record,
+	// which are not yet in last.size, without the labels.
+	const overhead = 32
+	if last.rows > 0 && last.size+len(p.labels.enc)+n+overhead > most {
 		again := *p
 		again.first, again.raw = p.last, 0
 		w.closeStream(nil)
@@ -130,7 +130,7 @@ func (w *appendState) addRow(e *Entry, entry, most int) {
 func (w *appendState) closeStream(st *stream) {
 	last := len(w.streams) - 1
 	p := &w.streams[last]
-	// Those that were cut off before belong to the same stream.
+	// Parts of it in earlier records belong to the same stream.
 	for i := last; i >= 0 && w.streams[i].index == p.index; i-- {
 		w.streams[i].stream = st
 	}

@@ -7,9 +7,8 @@ import (
 )
 
 // A view is a snapshot of all entries, each once: memtables and segments. Until
-// it is released nothing of it goes away, and stream numbers looked up after
-// acquire keep their meaning. Later entries may show up in the youngest
-// memtable.
+// it is released they stay readable, and stream numbers looked up after acquire
+// keep their meaning. Later entries may appear in the youngest memtable.
 type view struct {
 	mems []*memtable // oldest first; nil: released, see scan.switchSealed
 	segs *catalog.Snapshot

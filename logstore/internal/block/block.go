@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	errNoRows  = errors.New("block: a block has at least one row")
+	errNoRows  = errors.New("block: encode: 0 rows; want at least 1")
 	errNotOpen = errors.New("block: no block is open")
 )
 
@@ -51,7 +51,7 @@ func (e *Encoder) Append(dst []byte) ([]byte, error) {
 		return dst, errNoRows
 	}
 	if e.Rows() > MaxRows || e.Raw() > MaxRaw {
-		return dst, fmt.Errorf("block: a block has at most %d rows of %d bytes: %d of %d are too many", MaxRows, MaxRaw, e.Rows(), e.Raw())
+		return dst, fmt.Errorf("block: encode: %d rows of %d bytes; want at most %d rows of %d bytes", e.Rows(), e.Raw(), MaxRows, MaxRaw)
 	}
 	if e.encoding == nil {
 		e.encoding = new(encoder1)
@@ -81,7 +81,7 @@ func (d *Decoder) Open(p []byte) error {
 		return damaged("it is empty")
 	}
 	if p[0] != version1 {
-		return damaged("it has version %d, and this program knows up to %d", p[0], version1)
+		return damaged("version %d; want %d", p[0], version1)
 	}
 	count, err := d.version1.open(p)
 	if err != nil {

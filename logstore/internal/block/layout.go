@@ -102,7 +102,7 @@ func (h *header) put(p []byte) {
 // parse decodes the header of the block p, and verifies its bounds.
 func (h *header) parse(p []byte) error {
 	if len(p) < headerSize {
-		return damaged("%d bytes are no header", len(p))
+		return damaged("%d bytes; want a header of %d", len(p), headerSize)
 	}
 	if binary.LittleEndian.Uint32(p[headerSumAt:]) != checksum(p[:headerSumAt]) {
 		return damaged("the checksum of the header does not match")
@@ -112,7 +112,7 @@ func (h *header) parse(p []byte) error {
 		return damaged("the header has unknown bits")
 	}
 	if rows == 0 || rows > MaxRows {
-		return damaged("%d rows", rows)
+		return damaged("%d rows; want 1 to %d", rows, MaxRows)
 	}
 	h.rows = int(rows)
 	size := uint64(headerSize)
@@ -128,7 +128,7 @@ func (h *header) parse(p []byte) error {
 			return damaged("section %d has %d bytes for %d rows", i, s.raw, rows)
 		}
 		if s.compressed && s.stored >= s.raw || !s.compressed && s.stored != s.raw {
-			return damaged("section %d has %d bytes in %d", i, s.raw, s.stored)
+			return damaged("section %d stores %d bytes in %d", i, s.raw, s.stored)
 		}
 		size += uint64(s.stored)
 		h.sections[i] = s
@@ -137,7 +137,7 @@ func (h *header) parse(p []byte) error {
 		return damaged("more than %d bytes of lines and metadata", MaxRaw)
 	}
 	if size != uint64(len(p)) {
-		return damaged("%d bytes of %d", len(p), size)
+		return damaged("%d bytes; want %d", len(p), size)
 	}
 	return nil
 }

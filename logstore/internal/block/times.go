@@ -107,7 +107,7 @@ func gcd(a, b uint64) uint64 {
 // dst grows only once they are not too short.
 func parseTimes(dst []int64, p, low []byte, n int) ([]int64, error) {
 	if len(p) < 8 {
-		return dst, damaged("%d bytes of times", len(p))
+		return dst, damaged("%d bytes of times; want at least 8", len(p))
 	}
 	t := int64(binary.LittleEndian.Uint64(p))
 	p = p[8:]
@@ -148,7 +148,7 @@ func parseTimes(dst []int64, p, low []byte, n int) ([]int64, error) {
 		dst = append(dst, t)
 	}
 	if len(p) != 0 {
-		return dst, damaged("%d bytes behind the times", len(p))
+		return dst, damaged("%d bytes after the times", len(p))
 	}
 	return dst, nil
 }

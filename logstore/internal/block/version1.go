@@ -122,7 +122,7 @@ func (d *decoder1) texts(lines, meta *column) error {
 }
 
 // column decodes the texts of section id and their lengths, if there are any,
-// of the section behind it.
+// of the section after it.
 func (d *decoder1) column(c *column, id int) error {
 	s := d.header.sections[id]
 	if s.raw == 0 && d.header.sections[id+1].raw == 0 {
@@ -168,7 +168,7 @@ func (c *column) split(n int) error {
 		starts = append(starts, uint32(at))
 	}
 	if at != len(c.text) {
-		return damaged("%d bytes behind the texts", len(c.text)-at)
+		return damaged("%d bytes after the texts", len(c.text)-at)
 	}
 	c.starts = starts
 	return nil
@@ -191,7 +191,7 @@ func (c *column) cut(lengths []byte, n int) error {
 		starts = append(starts, uint32(at))
 	}
 	if at != uint64(len(c.text)) || len(lengths) != 0 {
-		return damaged("bytes behind the texts")
+		return damaged("bytes after the texts")
 	}
 	c.starts = starts
 	return nil

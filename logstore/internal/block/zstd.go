@@ -72,7 +72,7 @@ func (d *decompressor) decompress(dst, src []byte, raw int) ([]byte, error) {
 		return dst[:0], damaged("%v", err)
 	}
 	if len(out) != raw {
-		return dst[:0], damaged("%d bytes decompressed, not %d", len(out), raw)
+		return dst[:0], damaged("%d bytes decompressed; want %d", len(out), raw)
 	}
 	return out, nil
 }
