@@ -33,7 +33,7 @@
 // at once: PopBatch waits for the first value and takes all that there are. To
 // wait for several things at once use a channel, which works with select. A
 // consumer that writes or syncs files gains nothing: there a slice under a mutex
-// could not be told from this queue, and the house's own writers use one.
+// could not be distinguished from this queue, and Stele's own writers use one.
 //
 // With 4 to 64 producers on two cores PopBatch passed values of 8 and 64 bytes at
 // 3.8 and 2.7 times a channel's rate, Pop at 2.2 and 1.6 times: it frees each slot

@@ -54,11 +54,11 @@ var errUnopened = fmt.Errorf("wal: use of a zero value; want one made by Open: %
 // irregular returns the error for a file of the log that is not a regular file,
 // which no crash leaves.
 func irregular(path string, mode fs.FileMode) error {
-	again := ", and put back the file that was there"
+	advice := "move it away, and put back the file that was there"
 	if name := filepath.Base(path); name == lockName || strings.HasSuffix(name, tempExt) {
-		again = ""
+		advice = "move it away"
 	}
-	return &CorruptError{File: path, Reason: fmt.Sprintf("it is %s, not a file of the log: move it away%s", sys.KindOf(mode), again)}
+	return &CorruptError{File: path, Reason: fmt.Sprintf("it is %s, not a file of the log: %s", sys.KindOf(mode), advice)}
 }
 
 // openFile opens an existing file of the log.

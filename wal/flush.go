@@ -193,9 +193,9 @@ func (l *Log) finishFlush() error {
 }
 
 // commit writes the buffer, at level Power durably, shows it to Readers and
-// acknowledges it. After an error none of it is in the log; outcome tells whether
-// it may come to be. At level None it stays in the buffer after an error, since
-// it is acknowledged.
+// acknowledges it. After an error none of it is in the log; outcome knows whether
+// it may still appear there. At level None it stays in the buffer after an error,
+// since it is acknowledged.
 func (l *Log) commit() error {
 	n := len(l.buf) - l.kept
 	if n == 0 {

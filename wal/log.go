@@ -180,7 +180,7 @@ func (l *Log) TruncateBefore(pos Position) error {
 		return err
 	}
 	if next := Position(l.acked.Load()); pos > next {
-		return fmt.Errorf("wal: truncate %s before position %d: want at most %d, the next position", l.dir, pos, next)
+		return fmt.Errorf("wal: truncate %s before position %d; want at most %d, the next position", l.dir, pos, next)
 	}
 	if l.o.Level != durability.Power {
 		if err := l.syncWritten(); err != nil {

@@ -39,7 +39,7 @@ func (l *Log) Reader(from Position) (*Reader, error) {
 	}
 	r := &Reader{l: l, wake: make(chan struct{}, 1)}
 	if next := Position(l.acked.Load()); from > next {
-		return nil, fmt.Errorf("wal: read %s from position %d: want at most %d, the next position", l.dir, from, next)
+		return nil, fmt.Errorf("wal: read %s from position %d; want at most %d, the next position", l.dir, from, next)
 	}
 	first := from == 0
 	for {

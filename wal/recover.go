@@ -42,7 +42,7 @@ type listing struct {
 	hasMeta bool
 	numbers []uint64 // of the segments, ascending
 	temps   []string // names of files that were being created
-	// irregular is the error for a name of the log that is no regular file.
+	// irregular is the error for a name of the log that is not a regular file.
 	irregular error
 }
 
@@ -201,7 +201,7 @@ func examine(f listing, m meta, numbers []uint64, lazy bool) (logScan, error) {
 			if !found[i].hasRecord {
 				return logScan{}, found[i].corrupt
 			}
-			found[i].complete = true // reading it will tell
+			found[i].complete = true // else a Reader finds the damage
 		}
 	}
 	for i := range found {

@@ -41,12 +41,12 @@
 // A segment whose bytes are not as they were written is salvaged: its intact
 // blocks go into a segment of the next generation, the damaged file into
 // quarantine, with a report. Until then its intact blocks are served from where
-// they are, and each read of a damaged one is an error. Where the index is
-// damaged, nothing of it is served until it is salvaged; if the log still has
-// all of it and of the segments behind it, it is replayed instead. A compaction
-// does not join segments with a gap between them. So a file that is moved back
-// out of quarantine overlaps no other, unless it was salvaged, and then it is
-// moved again.
+// they are, and each read of a damaged one is an error. If the index is damaged,
+// no block is served until the segment is salvaged; if the log still has all
+// positions of it and of the segments after it, they are replayed instead. A
+// compaction does not join segments with a gap between them. So a file that is
+// moved back out of quarantine overlaps no other, unless it was salvaged, and
+// then it is moved again.
 //
 // An error of the disk (EIO, too many open files) is not damage, and a segment
 // of an unknown version is not damaged. Open returns them: without the file,

@@ -302,8 +302,8 @@ func TestPublishFails(t *testing.T) {
 		is    error
 		says  string
 	}{
-		{"positions that are there", segment.Info{After: 9, Upto: 12}, nil, nil, "where there is one up to 10"},
-		{"no positions", segment.Info{After: 10, Upto: 10}, nil, nil, "where there is one up to 10"},
+		{"positions that are there", segment.Info{After: 9, Upto: 12}, nil, nil, "want positions after 10"},
+		{"no positions", segment.Info{After: 10, Upto: 10}, nil, nil, "want positions after 10"},
 		{"an error of the caller", segment.Info{After: 10, Upto: 12}, func(w *segment.Writer) error {
 			return errors.Join(writeRows(w, rowsOf(1e18, 1000, "a"), 16), ours)
 		}, ours, ""},

@@ -45,7 +45,7 @@ type handle struct {
 	cache *fileCache
 }
 
-// A fileCache holds a bounded number of handles. Where it is full it closes one
+// A fileCache holds a bounded number of handles. When it is full it closes one
 // that is not in use and was not used lately, by the clock algorithm (Corbató,
 // 1968), which, unlike a list by recency, is not written to by every use.
 type fileCache struct {
@@ -74,7 +74,7 @@ func newFileCache(dir string, files int, p *profile.Profile) *fileCache {
 const minHandles = 8
 
 // acquire returns the handle of the file, which it opens if necessary; it waits
-// where all handles are in use. The caller calls unref, soon.
+// while all handles are in use. The caller calls unref, soon.
 func (t *fileCache) acquire(f *file) (*handle, error) {
 	if h := f.handle.Load(); h != nil && h.tryRef() {
 		return h, nil
@@ -165,7 +165,7 @@ func (h *handle) unref() {
 	}
 }
 
-// evictOne closes a handle. It fails where all are in use. mu is held.
+// evictOne closes a handle. It fails if all are in use. mu is held.
 func (t *fileCache) evictOne() bool {
 	for range 2 * len(t.clock) {
 		t.hand++

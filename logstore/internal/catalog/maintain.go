@@ -21,13 +21,13 @@ func (c *Catalog) Maintain(ctx context.Context) error {
 	return c.maintain(ctx, pick)
 }
 
-// CompactAll compacts as far as SegmentSize and SegmentSpan allow, for
-// Store.Compact. It also does what Maintain does.
+// CompactAll is Maintain that compacts as much as SegmentSize and SegmentSpan
+// allow, for Store.Compact.
 func (c *Catalog) CompactAll(ctx context.Context) error {
 	return c.maintain(ctx, pack)
 }
 
-// WhileIdle calls f with the maintenance token, if no one holds it, and reports
+// WhileIdle calls f with the maintenance token, if that is free, and reports
 // whether it did.
 func (c *Catalog) WhileIdle(f func()) bool {
 	select {
@@ -154,7 +154,7 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 		info, err := segment.Merge(ctx, to, sources, o)
 		if err == nil && (info.Rows != rows || info.Raw != raw) {
 			// The sources are about to be deleted.
-			err = fmt.Errorf("catalog: the compacted segment has %d entries of %d bytes, its sources %d of %d", info.Rows, info.Raw, rows, raw)
+			err = fmt.Errorf("catalog: the compacted segment has %d entries of %d bytes; want %d of %d, as its sources", info.Rows, info.Raw, rows, raw)
 		}
 		return info, err
 	})
@@ -171,14 +171,14 @@ func (c *Catalog) compactFiles(ctx context.Context, files []*file) error {
 // replace serves f instead of the files it was made from, which go into
 // quarantine with the report, or are deleted if that is nil.
 func (c *Catalog) replace(files []*file, f *file, items []timeindex.Item, r *report) {
-	dead := make([]*obsoleteFile, len(files))
+	obsolete := make([]*obsoleteFile, len(files))
 	for i, old := range files {
-		dead[i] = &obsoleteFile{file: old, damaged: r}
+		obsolete[i] = &obsoleteFile{file: old, damaged: r}
 	}
 	var added []*file
 	if f != nil {
-		f.replaces = slices.Clone(dead)
+		f.replaces = slices.Clone(obsolete)
 		added = []*file{f}
 	}
-	c.install(added, items, dead, nil)
+	c.install(added, items, obsolete, nil)
 }

@@ -44,9 +44,9 @@ func (g *obsoleteFile) deletable(oldest uint64) bool {
 func (c *Catalog) deleteObsolete() error {
 	var errs []error
 	for c.syncErr == nil {
-		ripe := c.deletable()
+		files := c.deletable()
 		moved := false
-		for _, g := range ripe {
+		for _, g := range files {
 			if !c.files.evict(g.file) {
 				continue
 			}
@@ -77,14 +77,14 @@ func (c *Catalog) deleteObsolete() error {
 		c.obsolete = kept
 		c.counters.obsolete.Store(int64(len(kept)))
 		c.mu.Unlock()
-		for _, g := range ripe {
+		for _, g := range files {
 			g.file.replaces = nil // all of these are gone
 		}
 	}
 	return errors.Join(append(errs, c.syncErr)...)
 }
 
-func (c *Catalog) deletable() (ripe []*obsoleteFile) {
+func (c *Catalog) deletable() (files []*obsoleteFile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dropOldVersions()
@@ -97,10 +97,10 @@ func (c *Catalog) deletable() (ripe []*obsoleteFile) {
 	}
 	for _, g := range c.obsolete {
 		if g.deletable(oldest) {
-			ripe = append(ripe, g)
+			files = append(files, g)
 		}
 	}
-	return ripe
+	return files
 }
 
 // unlink removes or quarantines the file.

@@ -248,8 +248,8 @@ func (c *Catalog) readFile(f *foundFile) error {
 		return err
 	}
 	f.items = items
-	if told := positionsOf(f.file.info); told != f.positions {
-		f.properName = told.String()
+	if p := positionsOf(f.file.info); p != f.positions {
+		f.properName = p.String()
 	}
 	// Its tables of streams and blocks are read again on demand.
 	if h := f.file.handle.Load(); h != nil && h.tryRef() {
@@ -275,7 +275,7 @@ type rejectedFile struct {
 // planRecovery decides. Of overlapping segments one is served: that of the
 // higher generation, then that of more positions, then the older. truncated is
 // the position before the log's first.
-func planRecovery(all []*foundFile, floor uint64) (s recoveryPlan) {
+func planRecovery(all []*foundFile, truncated uint64) (s recoveryPlan) {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b *foundFile) int {
 		switch x, y := a.positions, b.positions; {
@@ -293,7 +293,7 @@ func planRecovery(all []*foundFile, floor uint64) (s recoveryPlan) {
 		}
 		return strings.Compare(a.name, b.name)
 	})
-	meeting := func(f *foundFile) *foundFile {
+	overlapping := func(f *foundFile) *foundFile {
 		for _, kept := range [][]*foundFile{s.served, s.unreadable} {
 			if i := slices.IndexFunc(kept, func(k *foundFile) bool { return k.positions.overlaps(f.positions) }); i >= 0 {
 				return kept[i]
@@ -303,22 +303,22 @@ func planRecovery(all []*foundFile, floor uint64) (s recoveryPlan) {
 	}
 	upto := uint64(0)
 	for _, f := range all {
-		by := meeting(f)
-		cast := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept}) }
+		by := overlapping(f)
+		reject := func(why, kept string) { s.rejected = append(s.rejected, rejectedFile{f, why, kept}) }
 		switch {
 		case f.properName != "":
-			// Trusting its name would serve it twice, or in another's place.
-			cast("by what is in it, its name should be "+f.properName, "nothing of it by this name")
+			// By its name it would be served twice, or in place of another.
+			reject("its content belongs under the name "+f.properName, "nothing under this name")
 		case by != nil && by.positions.generation > f.positions.generation && by.positions == (positions{f.positions.after, f.positions.upto, by.positions.generation}):
-			cast("damaged; a crash came between its salvage and its quarantine", "what was intact, in "+by.name)
+			reject("damaged; a crash came between its salvage and its quarantine", "what was intact, in "+by.name)
 		case by != nil && by.positions.generation > f.positions.generation && by.positions.contains(f.positions) && by.bad == nil:
 			s.leftovers = append(s.leftovers, f)
 		case by != nil && f.bad != nil:
-			cast(f.bad.Error(), "its positions, or some of them, by "+by.name)
+			reject(f.bad.Error(), "its positions, or some of them, by "+by.name)
 		case by != nil:
-			cast("its positions meet those of "+by.name+", and neither was made from the other", "its positions, or some of them, by "+by.name)
-		case f.bad != nil && f.positions.after >= floor && f.positions.after >= upto:
-			cast(f.bad.Error(), "all that was in it, which the log still has and replays")
+			reject("its positions overlap those of "+by.name+", and neither was made from the other", "its positions, or some of them, by "+by.name)
+		case f.bad != nil && f.positions.after >= truncated && f.positions.after >= upto:
+			reject(f.bad.Error(), "all that was in it, which the log still has and replays")
 		case f.bad != nil:
 			s.unreadable = append(s.unreadable, f)
 		default:

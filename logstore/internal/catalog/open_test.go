@@ -25,9 +25,9 @@ func TestSortOut(t *testing.T) {
 		want        string
 	}
 	for _, c := range []struct {
-		name  string
-		floor uint64
-		list  []one
+		name      string
+		truncated uint64
+		list      []one
 	}{
 		{"nothing is wrong", 9, []one{{0, 5, 0, 1, false, served}, {5, 9, 2, 2, false, served}, {20, 30, 0, 3, false, served}}},
 		{"a merge and its sources", 9, []one{
@@ -68,7 +68,7 @@ func TestSortOut(t *testing.T) {
 			want[f.name] = o.want
 		}
 		for range 2 { // in whatever order they are listed
-			s := planRecovery(all, c.floor)
+			s := planRecovery(all, c.truncated)
 			got := map[string]string{}
 			for what, list := range map[string][]*foundFile{served: s.served, broken: s.unreadable, leftover: s.leftovers} {
 				for _, f := range list {

@@ -9,8 +9,8 @@ import (
 //
 // Neighbours by position, without a gap between them, never into more than
 // SegmentSize bytes, nor into more than SegmentSpan from the first entry to the
-// last; but where one of them has a longer span, as one with old entries has, up
-// to that. Segments are compacted where it gets them somewhere:
+// last or, if one of them spans more, as one with old entries does, that span.
+// There are three reasons to compact them:
 //
 //	tier   together they have at least growth times the bytes of the largest
 //	full   together they have at least half of SegmentSize, none of them has,
@@ -27,8 +27,8 @@ import (
 // Merge-Tree, 1996, has the argument.) A small segment at the end waits for
 // others and is not compacted into a large one before it each time.
 //
-// And few segments stay: of those of one tier and one day fewer than growth
-// follow each other, as more would be compacted.
+// And few segments remain: fewer than growth adjacent ones have the same tier and
+// day, as more would be compacted.
 const growth = 4
 
 // A candidate is a segment as the policy sees it.
@@ -91,8 +91,8 @@ func (w window) grown(list []candidate, l limits) (next window, ok, full, long b
 	return next, !full && !long, full, long
 }
 
-// pick returns the neighbours to compact next: of the windows that are worth
-// it, the largest, as its bytes would be written anyway, and its smaller
+// pick returns the neighbours to compact next: the largest window for which
+// there is a reason, as its bytes would be written anyway, and its smaller
 // segments are then written once instead of several times. list is by position.
 func pick(list []candidate, l limits) (best window, ok bool) {
 	for i := range list {

@@ -32,7 +32,7 @@ func (c *Catalog) Publish(ctx context.Context, info segment.Info, write func(w *
 	c.publishMu.Lock()
 	defer c.publishMu.Unlock()
 	if upto := c.Upto(); info.After < upto || info.Upto <= info.After {
-		return fmt.Errorf("catalog: a segment of the positions after %d up to %d, where there is one up to %d", info.After, info.Upto, upto)
+		return fmt.Errorf("catalog: publish positions after %d up to %d; want positions after %d", info.After, info.Upto, upto)
 	}
 	f, items, err := c.writeSegment(ctx, positionsOf(info), func(ctx context.Context, o *segmentOutput) (segment.Info, error) {
 		w := segment.NewWriter(o)
@@ -54,8 +54,8 @@ func positionsOf(info segment.Info) positions {
 	return positions{info.After, info.Upto, info.Generation}
 }
 
-// writeSegment writes a segment with content, makes it durable, and opens it:
-// what cannot be read back must not replace anything.
+// writeSegment writes a segment with content, makes it durable, and opens it: a
+// segment that cannot be read back must not replace anything.
 func (c *Catalog) writeSegment(ctx context.Context, want positions, content func(context.Context, *segmentOutput) (segment.Info, error)) (*file, []timeindex.Item, error) {
 	name := want.String()
 	ctx, cancel := c.withClose(ctx)
@@ -70,7 +70,7 @@ func (c *Catalog) writeSegment(ctx context.Context, want positions, content func
 		return nil, nil, err
 	}
 	if positionsOf(info) != want || info.Rows == 0 {
-		return nil, nil, fmt.Errorf("catalog: a segment with %d entries that should be %s is %s", info.Rows, name, positionsOf(info))
+		return nil, nil, fmt.Errorf("catalog: write %s: %d entries, as %s; want at least one, as %s", name, info.Rows, positionsOf(info), name)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, err
@@ -146,9 +146,9 @@ func (c *Catalog) checkLabels(f *file, seg *segment.Segment) error {
 
 // install makes the next version: with the added files, whose items are given,
 // and without the obsolete ones. Readers see all of it in one step.
-func (c *Catalog) install(added []*file, items []timeindex.Item, dead []*obsoleteFile, step func(publish func())) {
-	removed := make([]*file, len(dead))
-	for i, g := range dead {
+func (c *Catalog) install(added []*file, items []timeindex.Item, obsolete []*obsoleteFile, step func(publish func())) {
+	removed := make([]*file, len(obsolete))
+	for i, g := range obsolete {
 		removed[i] = g.file
 	}
 	c.mu.Lock()
@@ -166,11 +166,11 @@ func (c *Catalog) install(added []*file, items []timeindex.Item, dead []*obsolet
 		step(publish)
 	}
 	publish()
-	for _, g := range dead {
+	for _, g := range obsolete {
 		g.removedIn = next.number
 	}
 	c.oldVersions = append(c.oldVersions, was)
-	c.obsolete = append(c.obsolete, dead...)
+	c.obsolete = append(c.obsolete, obsolete...)
 	c.counters.obsolete.Store(int64(len(c.obsolete)))
 	c.mu.Unlock()
 	c.unref(was)

@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A report says what was wrong with a segment, and what became of it.
+// A report says what was wrong with a segment, and what is still served of it.
 type report struct {
 	positions positions
 	found     time.Time
@@ -47,7 +47,7 @@ func (r *report) text(name string) string {
 
 // quarantine moves a file from segments/ into quarantine/, under its name or,
 // where that is taken, the next one with a number. Its report is there and
-// durable before it is. The move is durable after syncFolders.
+// durable before it is. The move is durable after syncDirs.
 func (c *Catalog) quarantine(name string, r *report) error {
 	base := strings.TrimSuffix(name, SegmentSuffix)
 	for n := 1; ; n++ {

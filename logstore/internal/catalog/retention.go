@@ -34,20 +34,20 @@ func (c *Catalog) retire(busy []*file) {
 	if len(old) == 0 {
 		return
 	}
-	dead := make([]*obsoleteFile, len(old))
+	obsolete := make([]*obsoleteFile, len(old))
 	for i, f := range old {
-		dead[i] = &obsoleteFile{file: f}
+		obsolete[i] = &obsoleteFile{file: f}
 		c.counters.retired.Add(1)
 		c.counters.retiredBytes.Add(f.info.Size)
 	}
-	c.install(nil, nil, dead, nil)
+	c.install(nil, nil, obsolete, nil)
 }
 
 // expired returns the files that are not kept: those whose newest entry is
 // older than retention, and of the rest, those with the oldest newest entries,
-// until at most retainBytes are left. Files with positions above floor stay,
-// for the log would replay them.
-func expired(files []*file, now int64, retention time.Duration, retainBytes int64, floor uint64) (old []*file) {
+// until at most retainBytes are left. Files with positions above truncated
+// stay, as the log would replay them.
+func expired(files []*file, now int64, retention time.Duration, retainBytes int64, truncated uint64) (old []*file) {
 	byTime := slices.Clone(files)
 	slices.SortStableFunc(byTime, func(a, b *file) int { return cmp.Compare(a.info.MaxTime, b.info.MaxTime) })
 	var bytes int64
@@ -60,7 +60,7 @@ func expired(files []*file, now int64, retention time.Duration, retainBytes int6
 		if !late && !much {
 			break // the rest is newer
 		}
-		if f.positions.upto <= floor {
+		if f.positions.upto <= truncated {
 			old = append(old, f)
 			bytes -= f.info.Size
 		}

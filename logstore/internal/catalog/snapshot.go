@@ -15,10 +15,10 @@ import (
 
 // A version is the segments of one moment. It is immutable.
 type version struct {
-	number uint64 // they count up
+	number uint64 // one more than that of the version before
 	index  *timeindex.Tree
 	byID   map[uint64]*file
-	order  []*file // by position; their spans do not meet
+	order  []*file // by position; they do not overlap
 	bytes  int64   // of the files
 	rows   int64
 	raw    int64
@@ -85,7 +85,7 @@ func endAfter(t int64) int64 {
 	return t + 1
 }
 
-// tryRef adds a reference, unless there is none any more.
+// tryRef adds a reference, unless the last one was released.
 func (v *version) tryRef() bool {
 	for {
 		n := v.refs.Load()
@@ -168,7 +168,7 @@ func (n *Snapshot) Runs(i timeindex.Item) ([]segment.Run, error) {
 	})
 }
 
-// May is that of the segment; it returns true with an error. Damage is
+// May is Segment.May; it returns true with an error. Damage is
 // recorded, and Maintain salvages the intact blocks. An error of the disk is
 // returned and counted, and the segment stays as it is: the next read may
 // succeed, and a copy could not be made. The same holds for Runs and ReadBlock.

@@ -37,8 +37,8 @@ func (s *source) View(off int64, n int, f func([]byte) error) error {
 	return r.View(off, n, f)
 }
 
-// mapFile returns the mapping. Where there can be none (too many mappings, no
-// address space) it returns the other reader, whose View copies.
+// mapFile returns the mapping. If the file cannot be mapped (too many mappings,
+// no address space) it returns the other reader, whose View copies.
 func (s *source) mapFile() *fileio.Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -107,7 +107,7 @@ func BenchmarkMay(b *testing.B) {
 	region := make([]byte, 0, filters*len(one))
 	for i := range filters {
 		region = append(region, one...)
-		binary.LittleEndian.PutUint16(region[i*len(one)+oneHead:], uint16(i)) // pages of its own
+		binary.LittleEndian.PutUint16(region[i*len(one)+oneHeader:], uint16(i)) // pages of its own
 	}
 	for _, words := range []int{1, 3} {
 		b.Run(fmt.Sprintf("filters=%d/words=%d", filters, words), func(b *testing.B) {

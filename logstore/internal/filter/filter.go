@@ -49,7 +49,7 @@ const (
 	atBits    = 4
 	atSeed    = 5
 	atSum     = 6
-	oneHead   = 10
+	oneHeader = 10
 
 	flagGrams = 1
 
@@ -69,7 +69,7 @@ var unicodeVersion = func() (v [2]byte) {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func sumOf(one []byte) uint32 {
-	return crc32.Update(crc32.Checksum(one[:atSum], castagnoli), castagnoli, one[oneHead:])
+	return crc32.Update(crc32.Checksum(one[:atSum], castagnoli), castagnoli, one[oneHeader:])
 }
 
 // Append appends the filter of all added texts.
@@ -100,8 +100,8 @@ func (b *Builder) Append(dst []byte) []byte {
 
 // Join appends the filter of a block that is merged from several, without
 // rebuilding it: the list of their filters. They are tested one after the
-// other, so their false positives add up. If one of filters is not well-formed, the
-// result rules nothing out.
+// other, so their false positives add up. If one of filters is not well-formed,
+// the result rules nothing out.
 func Join(dst []byte, filters ...[]byte) []byte {
 	if len(filters) == 1 {
 		return append(dst, filters[0]...)
@@ -158,7 +158,7 @@ func mayOne(part []byte, n Needle) bool {
 	if part[atFlags]&flagGrams == 0 {
 		keys = keys[:n.tokens]
 	}
-	slots := part[oneHead:]
+	slots := part[oneHeader:]
 	if len(slots) == 0 {
 		return len(keys) == 0
 	}
@@ -172,8 +172,8 @@ func mayOne(part []byte, n Needle) bool {
 }
 
 var (
-	errEmpty = errors.New("filter: no bytes")
-	errList  = errors.New("filter: length of a part is not what there is")
+	errEmpty = errors.New("filter: 0 bytes")
+	errList  = errors.New("filter: a part of the list is longer than the rest")
 )
 
 // parts ranges over the filters of a list, or the single one. Each is
@@ -209,15 +209,15 @@ func checkHeader(one []byte) error {
 	case one[0] == versionEvery && len(one) == 1:
 		return nil
 	case one[0] != versionOne:
-		return fmt.Errorf("filter: unknown version %d", one[0])
-	case len(one) < oneHead:
-		return fmt.Errorf("filter: %d bytes are no head", len(one))
+		return fmt.Errorf("filter: version %d; want %d to %d", one[0], versionOne, versionEvery)
+	case len(one) < oneHeader:
+		return fmt.Errorf("filter: %d bytes; want a header of %d", len(one), oneHeader)
 	case one[atFlags]&^flagGrams != 0:
 		return fmt.Errorf("filter: unknown flags %#x", one[atFlags])
-	case len(one) == oneHead && one[atBits] == 0:
+	case len(one) == oneHeader && one[atBits] == 0:
 		return nil
 	}
-	segmentBits, slots := one[atBits], len(one)-oneHead
+	segmentBits, slots := one[atBits], len(one)-oneHeader
 	if segmentBits > maxSegmentBits || slots&(1<<segmentBits-1) != 0 || slots>>segmentBits < 3 || bits.Len(uint(slots)) > 31 {
 		return fmt.Errorf("filter: %d slots in segments of 1<<%d", slots, segmentBits)
 	}
@@ -231,7 +231,7 @@ func Check(filter []byte) error {
 			return err
 		}
 		if part[0] == versionOne && binary.LittleEndian.Uint32(part[atSum:]) != sumOf(part) {
-			return errors.New("filter: checksum does not match")
+			return errors.New("filter: the checksum does not match")
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ func TestFormat(t *testing.T) {
 		// The version of Unicode changes with package unicode, and so does the
 		// checksum.
 		clear(f[atUnicode:atBits])
-		clear(f[atSum:oneHead])
+		clear(f[atSum:oneHeader])
 	}
 	for _, c := range []struct {
 		name   string
@@ -307,7 +307,7 @@ func FuzzFilter(f *testing.F) {
 	one := filterOf([]byte("alpha beta gamma"), []byte("错误"))
 	f.Add(one, one)
 	f.Add(Join(nil, one, one), []byte{versionEvery})
-	f.Add(one[:oneHead], filterOf())
+	f.Add(one[:oneHeader], filterOf())
 	needles := []Needle{Word([]byte("alpha")), Substring([]byte("错误 betaga")), {}}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		errA, errB := Check(a), Check(b)

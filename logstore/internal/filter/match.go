@@ -81,7 +81,7 @@ type foldSearch struct {
 	first   [maxOrbit]struct {
 		encoded [utf8.UTFMax]byte
 		size    int
-		at      int // the next place of it, or behind the end of text
+		at      int // its next offset, or the length of text
 	}
 	n  int // how many of first there are
 	at int // where to go on, if s is empty

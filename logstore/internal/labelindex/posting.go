@@ -13,8 +13,8 @@ const maxList = 16
 // A posting is the posting list of one value of a label name.
 type posting struct {
 	value string
-	few   []uint32        // sorted; nil once there is
-	many  *roaring.Bitmap // for more than most
+	few   []uint32        // sorted; nil once many is set
+	many  *roaring.Bitmap // for more than maxList
 }
 
 func (p *posting) add(n uint32) {

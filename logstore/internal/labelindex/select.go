@@ -58,7 +58,7 @@ type term struct {
 	values []*posting // of the name
 	met    []bool     // for the first of them, whether they meet it
 
-	chosen *roaring.Bitmap // streams that the term picks or takes away; not to be changed
+	chosen *roaring.Bitmap // streams that the term selects or subtracts; not to be changed
 	few    []*posting      // or their postings, while chosen is nil
 	weight int             // how many they are
 }

@@ -8,7 +8,7 @@ import "sync/atomic"
 type hashTable struct {
 	slots atomic.Pointer[[]atomic.Pointer[stream]] // a power of two of them
 	used  int                                      // slots that are not empty
-	live  int                                      // of those, slots that are not gone
+	live  int                                      // of those, slots that are not tombstones
 }
 
 // tombstone is in the slots of removed streams, so that probing continues past

@@ -110,7 +110,7 @@
 //	its list of runs          nothing: the index has it
 //	a filter                  nothing; Salvage drops it, and the block is always read
 //	a stream's list of runs   nothing: Salvage takes the blocks' own
-//	a table, or the footer      nothing: Scan finds the blocks
+//	a table, or the footer    nothing: Scan finds the blocks
 //	the header                nothing
 //
 // Salvage writes an intact segment of the intact blocks. If both the header and

@@ -52,15 +52,15 @@ func crafted(t *testing.T, r blockEntry, listSize uint32) sparse {
 	var labels labelWriter
 	table := streamEntry{Stream: Stream{Labels: "a", MinTime: 1, MaxTime: 5, Rows: 3, Raw: 7}, seqs: 1, size: listSize}.
 		append(labels.append([]byte{1}, "a"), 1)
-	records := r.append(nil)
+	blocks := r.append(nil)
 	e.blocks = e.index + int64(listSize)
-	e.streams = e.blocks + int64(len(records))
+	e.streams = e.blocks + int64(len(blocks))
 	e.info.Size = e.streams + int64(len(table)) + footerSize
-	e.blocksSum, e.streamsSum = checksum(records), checksum(table)
+	e.blocksSum, e.streamsSum = checksum(blocks), checksum(table)
 	s := sparse{e.info.Size, map[int64][]byte{
 		0:                        header(salt),
 		r.off:                    frame{kind: kindBlock, list: r.list, payload: r.size}.append(nil, salt, r.off),
-		e.blocks:                 records,
+		e.blocks:                 blocks,
 		e.streams:                table,
 		e.info.Size - footerSize: e.append(nil),
 	}, true}
@@ -128,8 +128,8 @@ func TestSparseFilesTakeLittleMemory(t *testing.T) {
 			t.Fatal(at, err)
 		}
 		_, err = littleMemory(t, func() error { return sc.addFrame(f, at) })
-		if err != nil || len(sc.records) != 0 || len(sc.lost) != 1 || !isCorrupt(sc.lost[0]) {
-			t.Errorf("%v, %d blocks, %v; want the block to be lost", err, len(sc.records), sc.lost)
+		if err != nil || len(sc.blocks) != 0 || len(sc.lost) != 1 || !isCorrupt(sc.lost[0]) {
+			t.Errorf("%v, %d blocks, %v; want the block to be lost", err, len(sc.blocks), sc.lost)
 		}
 	})
 }

@@ -70,7 +70,7 @@ type merger struct {
 	batches []*batch
 
 	frame, filter buffer
-	placed        []blockRun
+	runs          []blockRun
 }
 
 // A mergeSource is a source and its next stream.
@@ -163,11 +163,11 @@ func (m *merger) copy(source, block int) error {
 		return nil
 	}
 	s.destinations[block].copied = true
-	b, err := s.readFrame(&m.frame, m.placed, s.t, block)
+	b, err := s.readFrame(&m.frame, m.runs, s.t, block)
 	if err := errors.Join(err, b.listErr, b.payloadErr); err != nil {
 		return err
 	}
-	m.placed = b.runs
+	m.runs = b.runs
 	for i := range b.runs {
 		b.runs[i].seq += m.base(source, b.runs[i].Labels)
 	}

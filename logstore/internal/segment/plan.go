@@ -54,15 +54,15 @@ func (m *merger) plan() error {
 	var last *batch
 	for i, s := range m.sources {
 		for n := range s.t.count {
-			rec := s.t.blockEntry(n)
-			if m.good(int64(rec.rows), int64(rec.raw)) {
+			entry := s.t.blockEntry(n)
+			if m.good(int64(entry.rows), int64(entry.raw)) {
 				continue
 			}
 			f, err := s.readFilter(&m.filter, s.t, n)
 			if err != nil {
 				return err
 			}
-			next := batch{parts: filter.Parts(f), rows: int64(rec.rows), raw: int64(rec.raw)}
+			next := batch{parts: filter.Parts(f), rows: int64(entry.rows), raw: int64(entry.raw)}
 			if last == nil || !m.fits(last, next) {
 				last = new(batch)
 				m.batches = append(m.batches, last)

@@ -120,7 +120,7 @@ func (s *Segment) ReadBlock(dst []byte, block int) ([]byte, error) {
 type probe struct {
 	s       *Segment
 	block   int
-	rec     blockEntry
+	entry   blockEntry
 	intact  bool // the checksum has been verified
 	needles []filter.Needle
 	may     bool
@@ -142,15 +142,15 @@ func (s *Segment) May(block int, needles ...filter.Needle) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	rec := t.blockEntry(block)
-	if rec.filterSize == 0 || !slices.ContainsFunc(needles, func(n filter.Needle) bool { return !n.Empty() }) {
+	entry := t.blockEntry(block)
+	if entry.filterSize == 0 || !slices.ContainsFunc(needles, func(n filter.Needle) bool { return !n.Empty() }) {
 		return true, nil
 	}
 	word, bit := &t.intact[block/64], uint64(1)<<(block%64)
 	p := probes.Get().(*probe)
-	p.s, p.block, p.rec, p.needles, p.may = s, block, rec, needles, true
+	p.s, p.block, p.entry, p.needles, p.may = s, block, entry, needles, true
 	p.intact = word.Load()&bit != 0
-	off, n := rec.filterOff, frameHeaderSize+int64(rec.filterSize)
+	off, n := entry.filterOff, frameHeaderSize+int64(entry.filterSize)
 	if p.intact {
 		off, n = off+frameHeaderSize, n-frameHeaderSize
 	}
@@ -166,8 +166,8 @@ func (s *Segment) May(block int, needles ...filter.Needle) (bool, error) {
 
 func (p *probe) ask(b []byte) error {
 	if !p.intact {
-		if why := p.s.checkFilter(b, p.block, p.rec); why != "" {
-			return corrupt(p.s.src, p.rec.filterOff, p.block, "%s", why)
+		if why := p.s.checkFilter(b, p.block, p.entry); why != "" {
+			return corrupt(p.s.src, p.entry.filterOff, p.block, "%s", why)
 		}
 		b = b[frameHeaderSize:]
 	}
@@ -182,10 +182,10 @@ func (p *probe) ask(b []byte) error {
 
 // checkFilter verifies the frame of the filter of a block. It returns the
 // damage, or "".
-func (s *Segment) checkFilter(b []byte, block int, rec blockEntry) string {
-	f, ok := parseFrame(b, s.footer.salt, rec.filterOff)
+func (s *Segment) checkFilter(b []byte, block int, entry blockEntry) string {
+	f, ok := parseFrame(b, s.footer.salt, entry.filterOff)
 	switch {
-	case !ok || f.kind != kindFilter || f.payload != rec.filterSize || !s.scanned && int(f.number) != block:
+	case !ok || f.kind != kindFilter || f.payload != entry.filterSize || !s.scanned && int(f.number) != block:
 		return "the header of the filter is not as it was written"
 	case checksum(b[frameHeaderSize:]) != f.sum:
 		return "the checksum of the filter does not match"
@@ -205,35 +205,35 @@ type blockFrame struct {
 // readFrame reads a block with its frame into buf, and its runs into the memory
 // of runs. The error is that of the source.
 func (s *Segment) readFrame(buf *buffer, runs []blockRun, t *tables, block int) (b blockFrame, err error) {
-	rec := t.blockEntry(block)
-	n := frameHeaderSize + int64(rec.list) + int64(rec.size)
+	entry := t.blockEntry(block)
+	n := frameHeaderSize + int64(entry.list) + int64(entry.size)
 	if n <= maxRead {
-		err = buf.read(s.src, n, rec.off, block)
+		err = buf.read(s.src, n, entry.off, block)
 	} else { // only lists have no holes
-		err = buf.read(s.src, n-int64(rec.size), rec.off, block)
+		err = buf.read(s.src, n-int64(entry.size), entry.off, block)
 		if err == nil {
-			buf.p, err = readPieces(s.src, buf.p, int64(rec.size), rec.payload(), block)
+			buf.p, err = readPieces(s.src, buf.p, int64(entry.size), entry.payload(), block)
 		}
 	}
 	if err != nil {
 		return b, err
 	}
-	list := buf.p[frameHeaderSize : frameHeaderSize+rec.list]
-	b.payload, b.runs = buf.p[frameHeaderSize+rec.list:], runs[:0]
-	if checksum(b.payload) != rec.sum {
-		b.payloadErr = corrupt(s.src, rec.payload(), block, "the checksum does not match")
+	list := buf.p[frameHeaderSize : frameHeaderSize+entry.list]
+	b.payload, b.runs = buf.p[frameHeaderSize+entry.list:], runs[:0]
+	if checksum(b.payload) != entry.sum {
+		b.payloadErr = corrupt(s.src, entry.payload(), block, "the checksum does not match")
 	}
-	f, ok := parseFrame(buf.p, s.footer.salt, rec.off)
+	f, ok := parseFrame(buf.p, s.footer.salt, entry.off)
 	switch {
-	case !ok || f.kind != kindBlock || f.list != rec.list || f.payload != rec.size || f.sum != rec.sum || !s.scanned && int(f.number) != block:
-		b.listErr = corrupt(s.src, rec.off, block, "its header is not as it was written")
+	case !ok || f.kind != kindBlock || f.list != entry.list || f.payload != entry.size || f.sum != entry.sum || !s.scanned && int(f.number) != block:
+		b.listErr = corrupt(s.src, entry.off, block, "its header is not as it was written")
 	case checksum(list) != f.listSum:
-		b.listErr = corrupt(s.src, rec.off+frameHeaderSize, block, "the checksum of its list of runs does not match")
+		b.listErr = corrupt(s.src, entry.off+frameHeaderSize, block, "the checksum of its list of runs does not match")
 	default:
 		var rows, raw int64
 		b.runs, rows, raw, err = parseBlockRuns(b.runs, list, block)
-		if err != nil || rows != int64(rec.rows) || raw != int64(rec.raw) || len(b.runs) != int(rec.runs) {
-			b.listErr = corrupt(s.src, rec.off+frameHeaderSize, block, "its list of runs is not that of the table of blocks")
+		if err != nil || rows != int64(entry.rows) || raw != int64(entry.raw) || len(b.runs) != int(entry.runs) {
+			b.listErr = corrupt(s.src, entry.off+frameHeaderSize, block, "its list of runs is not that of the table of blocks")
 		}
 	}
 	return b, nil
@@ -242,15 +242,15 @@ func (s *Segment) readFrame(buf *buffer, runs []blockRun, t *tables, block int) 
 // readFilter reads the filter of a block into buf; nil if it has none. Damage
 // is a *CorruptError.
 func (s *Segment) readFilter(buf *buffer, t *tables, block int) ([]byte, error) {
-	rec := t.blockEntry(block)
-	if rec.filterSize == 0 {
+	entry := t.blockEntry(block)
+	if entry.filterSize == 0 {
 		return nil, nil
 	}
-	if err := buf.read(s.src, frameHeaderSize+int64(rec.filterSize), rec.filterOff, block); err != nil {
+	if err := buf.read(s.src, frameHeaderSize+int64(entry.filterSize), entry.filterOff, block); err != nil {
 		return nil, err
 	}
-	if why := s.checkFilter(buf.p, block, rec); why != "" {
-		return nil, corrupt(s.src, rec.filterOff, block, "%s", why)
+	if why := s.checkFilter(buf.p, block, entry); why != "" {
+		return nil, corrupt(s.src, entry.filterOff, block, "%s", why)
 	}
 	return buf.p[frameHeaderSize:], nil
 }

@@ -116,7 +116,7 @@ func (s *Segment) runsByBlock(t *tables) (map[int][]blockRun, error) {
 				rows += r.Rows
 			}
 		}
-		if rec := t.blockEntry(i); rows != int(rec.rows) || len(runs) != int(rec.runs) {
+		if entry := t.blockEntry(i); rows != int(entry.rows) || len(runs) != int(entry.runs) {
 			delete(all, i)
 		}
 	}

@@ -54,10 +54,10 @@ type scanner struct {
 	hasFooter bool // it is
 	lost      []error
 
-	records []blockEntry
+	blocks  []blockEntry
 	numbers []uint32 // of the blocks
 	streams map[string]*scannedStream
-	placed  []blockRun
+	runs    []blockRun
 }
 
 type scannedStream struct {
@@ -151,7 +151,7 @@ func candidates(p []byte) func(yield func(int) bool) {
 func (sc *scanner) addFrame(f frame, off int64) error {
 	if f.kind == kindFilter {
 		if i, ok := slices.BinarySearch(sc.numbers, f.number); ok {
-			sc.records[i].filterOff, sc.records[i].filterSize = off, f.payload
+			sc.blocks[i].filterOff, sc.blocks[i].filterSize = off, f.payload
 		}
 		return nil
 	}
@@ -175,13 +175,13 @@ func (sc *scanner) addFrame(f frame, off int64) error {
 		lose("the checksum of its list of runs does not match")
 		return nil
 	}
-	runs, rows, raw, err := parseBlockRuns(sc.placed[:0], buf.p, len(sc.records))
-	if sc.placed = runs; err != nil {
+	runs, rows, raw, err := parseBlockRuns(sc.runs[:0], buf.p, len(sc.blocks))
+	if sc.runs = runs; err != nil {
 		lose("its list of runs: " + err.Error())
 		return nil
 	}
 	sc.numbers = append(sc.numbers, f.number)
-	sc.records = append(sc.records, blockEntry{
+	sc.blocks = append(sc.blocks, blockEntry{
 		off: off, list: f.list, size: f.payload, sum: f.sum, rows: uint32(rows), raw: uint32(raw), runs: uint32(len(runs)),
 	})
 	for _, r := range runs {
@@ -215,14 +215,14 @@ func (sc *scanner) segment(info Info) *Segment {
 		info.Rows += s.Rows
 		info.Raw += s.Raw
 	}
-	info.Streams, info.Blocks, info.Size = len(streams), len(sc.records), sc.size
-	var records []byte
-	for _, r := range sc.records {
-		records = r.append(records)
+	info.Streams, info.Blocks, info.Size = len(streams), len(sc.blocks), sc.size
+	var table []byte
+	for _, b := range sc.blocks {
+		table = b.append(table)
 	}
 	out := &Segment{src: sc.src, footer: footer{info: info, salt: sc.footer.salt}, scanned: true}
 	out.viewer, _ = sc.src.(Viewer)
-	t := newTables(streams, records)
+	t := newTables(streams, table)
 	if t.lists = lists; lists == nil {
 		t.lists = [][]seqRun{}
 	}

@@ -68,7 +68,7 @@ type Segment struct {
 	footer footer
 	// tables is nil after Trim, until the next use.
 	tables  atomic.Pointer[tables]
-	scanned bool // they are not in the file, Trim keeps them
+	scanned bool // the tables are not in the file, so Trim keeps them
 	closed  atomic.Bool
 }
 

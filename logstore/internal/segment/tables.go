@@ -41,9 +41,9 @@ type tables struct {
 	intact []atomic.Uint64
 }
 
-func newTables(streams []streamEntry, records []byte) *tables {
-	n := len(records) / blockEntrySize
-	return &tables{streams: streams, blocks: records, count: n, intact: make([]atomic.Uint64, (n+63)/64)}
+func newTables(streams []streamEntry, blocks []byte) *tables {
+	n := len(blocks) / blockEntrySize
+	return &tables{streams: streams, blocks: blocks, count: n, intact: make([]atomic.Uint64, (n+63)/64)}
 }
 
 func (t *tables) blockEntry(i int) blockEntry { return parseBlockEntry(t.blocks[i*blockEntrySize:]) }

@@ -71,7 +71,7 @@ type verifier struct {
 	matched int // runs of blocks that stand in them
 
 	frame, filter buffer
-	placed        []blockRun
+	runs          []blockRun
 	decoder       block.Decoder
 }
 
@@ -113,11 +113,11 @@ func (v *verifier) index() error {
 }
 
 func (v *verifier) block(i int) error {
-	b, err := v.s.readFrame(&v.frame, v.placed, v.t, i)
+	b, err := v.s.readFrame(&v.frame, v.runs, v.t, i)
 	if err != nil {
 		return v.report(err)
 	}
-	v.placed = b.runs
+	v.runs = b.runs
 	if b.listErr == nil && !v.sameRuns(b.runs) {
 		b.listErr = corrupt(v.s.src, v.t.blockEntry(i).off, i, "%v", errRuns)
 	}
@@ -172,16 +172,16 @@ func (v *verifier) sameRuns(runs []blockRun) bool {
 
 // checkRows decodes a block and compares it with the index. If runs is nil only
 // the totals are compared.
-func checkRows(d *block.Decoder, p []byte, rec blockEntry, runs []blockRun) error {
+func checkRows(d *block.Decoder, p []byte, entry blockEntry, runs []blockRun) error {
 	times, err := d.Decode(p)
 	if err != nil {
 		return err
 	}
-	if d.Rows() != int(rec.rows) {
+	if d.Rows() != int(entry.rows) {
 		return errRows
 	}
 	if runs == nil {
-		runs = []blockRun{{StreamRun: StreamRun{Run: Run{Rows: d.Rows(), Raw: int64(rec.raw)}}}}
+		runs = []blockRun{{StreamRun: StreamRun{Run: Run{Rows: d.Rows(), Raw: int64(entry.raw)}}}}
 	} else {
 		for _, r := range runs {
 			part := times[r.First : r.First+r.Rows]

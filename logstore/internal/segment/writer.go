@@ -30,12 +30,12 @@ type Writer struct {
 	filters []byte
 	pending []pendingFilter
 
-	records []blockEntry
+	blocks  []blockEntry
 	streams map[string]*streamBuilder
 	info    Info // so far
 
-	list   []byte // scratch
-	placed []blockRun
+	list []byte // scratch
+	runs []blockRun
 }
 
 type pendingFilter struct{ block, size int }
@@ -66,13 +66,13 @@ func newWriter(w io.Writer, salt uint64) *Writer {
 // those of one stream must come in the order that Run describes. An empty
 // filter rules nothing out. AddBlock keeps no argument but the labels.
 func (w *Writer) AddBlock(block, filter []byte, runs []StreamRun) error {
-	w.placed = w.placed[:0]
+	w.runs = w.runs[:0]
 	for _, r := range runs {
 		s := w.stream(r.Labels)
-		w.placed = append(w.placed, blockRun{r, s.seqs})
+		w.runs = append(w.runs, blockRun{r, s.seqs})
 		s.seqs++
 	}
-	return w.add(block, filter, w.placed)
+	return w.add(block, filter, w.runs)
 }
 
 // add is AddBlock of runs that have their seq.
@@ -80,20 +80,20 @@ func (w *Writer) add(block, filter []byte, runs []blockRun) error {
 	if w.err != nil {
 		return w.err
 	}
-	rec, err := w.check(block, filter, runs)
+	entry, err := w.check(block, filter, runs)
 	if err != nil {
-		w.err = fmt.Errorf("segment: block %d: %w", len(w.records), err)
+		w.err = fmt.Errorf("segment: block %d: %w", len(w.blocks), err)
 		return w.err
 	}
 	w.list = appendBlockRuns(w.list[:0], runs)
-	number := len(w.records)
+	number := len(w.blocks)
 	head := frame{
-		kind: kindBlock, number: uint32(number), list: uint32(len(w.list)), payload: rec.size,
-		listSum: checksum(w.list), sum: rec.sum,
+		kind: kindBlock, number: uint32(number), list: uint32(len(w.list)), payload: entry.size,
+		listSum: checksum(w.list), sum: entry.sum,
 	}
-	rec.off, rec.list = w.Written(), head.list
-	w.records = append(w.records, rec)
-	w.put(head.append(nil, w.salt, rec.off))
+	entry.off, entry.list = w.Written(), head.list
+	w.blocks = append(w.blocks, entry)
+	w.put(head.append(nil, w.salt, entry.off))
 	w.put(w.list)
 	w.put(block)
 	for _, r := range runs {
@@ -135,7 +135,7 @@ func (w *Writer) check(block, filter []byte, runs []blockRun) (blockEntry, error
 	switch {
 	case rows == 0 || len(block) == 0:
 		return blockEntry{}, errors.New("it is empty")
-	case len(block) > maxPart || len(filter) > maxPart || len(w.records) == math.MaxInt32:
+	case len(block) > maxPart || len(filter) > maxPart || len(w.blocks) == math.MaxInt32:
 		return blockEntry{}, errors.New("it is too large")
 	}
 	return blockEntry{
@@ -180,7 +180,7 @@ func (w *Writer) putFilters() {
 		rest = rest[p.size:]
 		head := frame{kind: kindFilter, number: uint32(p.block), payload: uint32(p.size), sum: checksum(f)}
 		off := w.Written()
-		w.records[p.block].filterOff = off
+		w.blocks[p.block].filterOff = off
 		w.put(head.append(nil, w.salt, off))
 		w.put(f)
 	}
@@ -229,11 +229,11 @@ func (w *Writer) Finish(info Info) (Info, error) {
 	}
 	w.putFilters()
 	w.info.After, w.info.Upto, w.info.Generation, w.info.Created = info.After, info.Upto, info.Generation, info.Created
-	w.info.Streams, w.info.Blocks = len(w.streams), len(w.records)
+	w.info.Streams, w.info.Blocks = len(w.streams), len(w.blocks)
 	e := footer{index: w.Written(), salt: w.salt}
 	table := w.putLists()
 	e.blocks = w.Written()
-	for _, r := range w.records {
+	for _, r := range w.blocks {
 		w.list = r.append(w.list[:0])
 		e.blocksSum = addChecksum(e.blocksSum, w.list)
 		w.put(w.list)
