@@ -22,7 +22,7 @@ const (
 type shard struct {
 	sum     atomic.Uint64 // wraps
 	max     atomic.Uint64
-	notMin  atomic.Uint64 // complement of the minimum; 0 if there is none
+	notMin  atomic.Uint64 // complement of the minimum, or 0
 	clamped atomic.Uint64
 	blocks  [blocks]atomic.Pointer[block]
 

@@ -11,8 +11,8 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// An append allocates nothing of its own. (Not so under the race detector, where
-// sync.Pool forgets on purpose.)
+// An append allocates nothing of its own. (Except under the race detector, where
+// sync.Pool drops items on purpose.)
 func TestAppendAllocatesNothing(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nor do pools without a collection
 	s := openTest(t, t.TempDir(), Options{Level: durability.Kill, MinFree: 1})

@@ -24,7 +24,7 @@ func TestArenaPieces(t *testing.T) {
 			n := 1 + rng.IntN(1<<(1+rng.IntN(22)))
 			p, chunk, off := a.reserve(n)
 			if len(p) != n || cap(p) != n {
-				t.Fatalf("seed %d: %d bytes with room for %d, not %d", seed, len(p), cap(p), n)
+				t.Fatalf("seed %d: %d bytes with capacity for %d, not %d", seed, len(p), cap(p), n)
 			}
 			copy(p, bytes.Repeat([]byte{byte(i)}, n))
 			all = append(all, piece{p, chunk, off})

@@ -27,7 +27,7 @@ func TestAbsent(t *testing.T) {
 	for _, c := range []struct {
 		f     Filter
 		want  int
-		knows bool // literals tell
+		knows bool // it has a literal
 	}{
 		{Contains("needle"), 3, true},
 		{Contains("needle20077"), 1, true},
@@ -53,16 +53,16 @@ func TestAbsent(t *testing.T) {
 		}
 		a := chunkFilter{test: c.f.compiled().text}
 		m := s.active.Load()
-		list, gone := a.results(m), 0
+		list, excluded := a.results(m), 0
 		for i := range list {
 			if a.excludes(list, m, uint32(i)) {
-				gone++
+				excluded++
 			}
 		}
 		if n := m.arena.len(); n < 4 {
 			t.Fatalf("%d chunks are too few", n)
-		} else if c.knows != (gone > 0) || gone == n && c.want > 0 {
-			t.Errorf("%v: %d of %d chunks are out of the question", c, gone, n)
+		} else if c.knows != (excluded > 0) || excluded == n && c.want > 0 {
+			t.Errorf("%v: %d of %d chunks are excluded", c, excluded, n)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			until(t, "appends go on", func() bool { i++; return add(i) == nil })
 			until(t, "memory is sealed", func() bool { return s.Seal(context.Background()) == nil })
-			sameCounts(t, "with room again", counted(contents(t, s)), want)
+			sameCounts(t, "with free space again", counted(contents(t, s)), want)
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}

@@ -34,15 +34,15 @@ func TestLowSpace(t *testing.T) {
 		t.Errorf("%d entries", n)
 	}
 	if s.space.hasFree(1) {
-		t.Error("there is room for a merge")
+		t.Error("there is space for a compaction")
 	}
 	free.Store(s.space.required.Load() + 100)
 	if !s.space.hasFree(100) || s.space.hasFree(101) {
-		t.Error("room for a merge is not what appends leave")
+		t.Error("the space for a compaction is not that which appends leave")
 	}
 	until(t, "the store takes more", func() bool { return s.Append(context.Background(), one(l, 2, "after")) == nil })
 	// Much is written, so the store checks before the second is over.
-	until(t, "it looks after much was written", func() bool { // but for a look in between, at once
+	until(t, "the space is read again after much was written", func() bool { // at once, unless it is read in between
 		s.space.written.Store(0)
 		for range refreshBytes >> 20 {
 			s.space.wrote(1 << 20)

@@ -149,7 +149,7 @@ func sameCounts(t testing.TB, what string, got, want map[kept]int) {
 		if want[k] == 0 {
 			wrong++
 			if wrong < 5 {
-				t.Errorf("%s: %d times %v, which nobody has appended", what, n, k)
+				t.Errorf("%s: %d times %v, which was not appended", what, n, k)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ type SegmentInfo struct {
 type QuarantinedFile struct {
 	File   string
 	Size   int64
-	Report string // path of the report, "" if there is none
+	Report string // path of the report, "" without one
 }
 
 // An IndexInfo counts what the index of a store holds, which is in memory only.

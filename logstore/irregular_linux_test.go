@@ -37,7 +37,7 @@ func TestIrregular(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := func(what string, err error) {
+			reported := func(what string, err error) {
 				t.Helper()
 				if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "want a regular file") &&
 					!strings.Contains(err.Error(), "is a directory") && !strings.Contains(err.Error(), "move it away") {
@@ -45,7 +45,7 @@ func TestIrregular(t *testing.T) {
 				}
 			}
 			s, err = logstore.Open(dir, logstore.Options{MinFree: 1})
-			if told("Open", err); err == nil {
+			if reported("Open", err); err == nil {
 				s.Close()
 			}
 			in, err := logstore.Inspect(dir)
@@ -56,9 +56,9 @@ func TestIrregular(t *testing.T) {
 				if len(in.Segments) != 1 {
 					t.Fatalf("%+v", in.Segments)
 				}
-				told("Inspect", in.Segments[0].Err)
+				reported("Inspect", in.Segments[0].Err)
 				_, err = logstore.Verify(t.Context(), dir, nil)
-				told("Verify", err)
+				reported("Verify", err)
 			}
 			if now, err := os.Lstat(path); err != nil || !os.SameFile(was, now) {
 				t.Errorf("%s at %s: %v, and was %v", kind, name, err, was.Mode())
@@ -67,7 +67,7 @@ func TestIrregular(t *testing.T) {
 	}
 }
 
-// Nor does Open wait for a FIFO in the place of a directory of the store.
+// Nor does Open wait for a FIFO in place of a directory of the store.
 func TestIrregularFolders(t *testing.T) {
 	for _, name := range []string{"segments", "quarantine", "wal"} {
 		t.Run(name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func MustLabels(namesAndValues ...string) Labels {
 	return l
 }
 
-// Get returns the value of the named label, "" if there is none.
+// Get returns the value of the named label, "" if it is missing.
 func (l Labels) Get(name string) string {
 	for n, v := range l.All() {
 		if n == name {

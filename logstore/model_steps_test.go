@@ -230,7 +230,7 @@ func (crashStep) String() string { return "crash(); open()" }
 
 func (crashStep) run(m *model) error {
 	m.lives++
-	copied := m.folder()
+	copied := m.newDir()
 	if err := copyQuiet(copied, m.dir); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (crashStep) run(m *model) error {
 
 // A damageStep flips one bit of a segment.
 type damageStep struct {
-	segment, place int // by the thousand of those that there are
+	segment, place int // in thousandths of their number
 	bit            uint
 }
 

@@ -17,7 +17,7 @@ type follower struct {
 
 	mu    sync.Mutex
 	found []refEntry
-	lost  int64 // entries that it was told it has missed
+	lost  int64 // entries that LaggedErrors report
 	err   error
 }
 
@@ -78,9 +78,9 @@ func (t *follower) end(want []refEntry) error {
 	if !errors.Is(t.err, context.Canceled) {
 		return fmt.Errorf("it ended with %w", t.err)
 	}
-	gone, err := explain(want, func(refEntry) bool { return t.lost > 0 }, t.found, 0)
-	if err == nil && int64(len(gone)) > t.lost {
-		err = fmt.Errorf("%d entries did not come, and %d were told to be lost", len(gone), t.lost)
+	missing, err := explain(want, func(refEntry) bool { return t.lost > 0 }, t.found, 0)
+	if err == nil && int64(len(missing)) > t.lost {
+		err = fmt.Errorf("%d entries are missing, and %d were reported lost", len(missing), t.lost)
 	}
 	return err
 }

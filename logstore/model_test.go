@@ -146,7 +146,7 @@ func (c *modelCase) run(t *testing.T, keep []int) (failed *modelError) {
 	root := t.TempDir()
 	defer os.RemoveAll(root) // a shrinking test makes many
 	m := &model{modelCase: c, root: root, ctx: t.Context(), ref: newReference(c.o)}
-	m.dir = m.folder()
+	m.dir = m.newDir()
 	m.clock.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixNano())
 	if err := m.open(); err != nil {
 		return &modelError{-1, "open", err}
@@ -175,7 +175,7 @@ func (c *modelCase) run(t *testing.T, keep []int) (failed *modelError) {
 type model struct {
 	*modelCase
 	root, dir string
-	lives     int // folders that were made
+	lives     int // directories that were made
 	ctx       context.Context
 	clock     atomic.Int64
 	store     *logstore.Store
@@ -183,7 +183,7 @@ type model struct {
 	damaged   bool
 }
 
-func (m *model) folder() string { return filepath.Join(m.root, fmt.Sprintf("store-%d", m.lives)) }
+func (m *model) newDir() string { return filepath.Join(m.root, fmt.Sprintf("store-%d", m.lives)) }
 
 // open opens the store, queries it during replay, and waits until it is ready.
 func (m *model) open() (err error) {
@@ -216,7 +216,7 @@ func (m *model) tolerates(err error) bool {
 }
 
 // explain queries the store and calls the function explain on the results.
-func (m *model) explain(want []refEntry, q refQuery) (gone []int, err error) {
+func (m *model) explain(want []refEntry, q refQuery) (missing []int, err error) {
 	built, err := q.build()
 	if err != nil {
 		return nil, err
@@ -238,11 +238,11 @@ func (m *model) explain(want []refEntry, q refQuery) (gone []int, err error) {
 		return nil, fmt.Errorf("query: %w", last)
 	}
 	now := m.clock.Load()
-	gone, err = explain(want, func(e refEntry) bool { return m.ref.mayBeGone(e, now) }, found, q.limit)
+	missing, err = explain(want, func(e refEntry) bool { return m.ref.mayBeMissing(e, now) }, found, q.limit)
 	if err != nil {
 		return nil, err
 	}
-	return gone, last
+	return missing, last
 }
 
 // compare runs a query on the store and on the reference.
@@ -256,13 +256,13 @@ func (m *model) compare(q refQuery) error {
 // the index counts them until the segment is salvaged.
 func (m *model) compareAll() error {
 	want := m.ref.find(refQuery{})
-	gone, err := m.explain(want, refQuery{})
+	missing, err := m.explain(want, refQuery{})
 	if err != nil {
 		return fmt.Errorf("of all entries: %w", err)
 	}
-	gone = slices.DeleteFunc(gone, func(i int) bool { return want[i].unsure })
-	if len(gone) > 0 {
-		m.ref.forget(want, gone)
+	missing = slices.DeleteFunc(missing, func(i int) bool { return want[i].unsure })
+	if len(missing) > 0 {
+		m.ref.forget(want, missing)
 	}
 	return nil
 }

@@ -434,7 +434,7 @@ func TestQueryClose(t *testing.T) {
 		if last = err; err == nil {
 			go func() { closed <- s.Close() }()
 			<-s.closed
-			until(t, "queries are told", func() bool {
+			until(t, "queries get the error", func() bool {
 				s.reads.mu.Lock()
 				defer s.reads.mu.Unlock()
 				return s.reads.closed

@@ -26,7 +26,7 @@ func TestExplain(t *testing.T) {
 	for _, c := range []struct {
 		want, found string
 		limit       int
-		gone        []int
+		missing     []int
 		wrong       bool
 	}{
 		{want: "", found: ""},
@@ -38,26 +38,26 @@ func TestExplain(t *testing.T) {
 		{want: "abc", found: "ab", limit: 2},
 		{want: "abc", found: "abc", limit: 2, wrong: true},
 		{want: "abc", found: "a", limit: 2, wrong: true},
-		{want: "aBc", found: "ac", gone: []int{1}},
+		{want: "aBc", found: "ac", missing: []int{1}},
 		{want: "aBc", found: "abc"},
-		{want: "aBc", found: "ac", limit: 2, gone: []int{1}},
+		{want: "aBc", found: "ac", limit: 2, missing: []int{1}},
 		{want: "aBc", found: "ab", limit: 2},
-		{want: "Aab", found: "ab", gone: []int{0}}, // and not: the second a, and then nothing fits
+		{want: "Aab", found: "ab", missing: []int{0}}, // and not: the second a, and then nothing fits
 		{want: "Aab", found: "aab"},
 		{want: "Aaa", found: "a", wrong: true},
-		{want: "ABABb", found: "bab", gone: []int{0, 4}},
-		{want: "ABC", found: "", gone: []int{2, 1, 0}},
+		{want: "ABABb", found: "bab", missing: []int{0, 4}},
+		{want: "ABC", found: "", missing: []int{2, 1, 0}},
 	} {
 		found := entries(c.found)
-		gone, err := explain(entries(c.want), func(e refEntry) bool { return e.unsure }, found, c.limit)
+		missing, err := explain(entries(c.want), func(e refEntry) bool { return e.unsure }, found, c.limit)
 		if (err != nil) != c.wrong {
 			t.Errorf("%q found as %q, limit %d: %v", c.want, c.found, c.limit, err)
 		}
 		if c.want == "ABABb" && !c.wrong {
 			continue // several explanations are right
 		}
-		if slices.Reverse(gone); !c.wrong && !sameNumbers(gone, c.gone) {
-			t.Errorf("%q found as %q, limit %d: %v are gone, want %v", c.want, c.found, c.limit, gone, c.gone)
+		if slices.Reverse(missing); !c.wrong && !sameNumbers(missing, c.missing) {
+			t.Errorf("%q found as %q, limit %d: %v are missing, want %v", c.want, c.found, c.limit, missing, c.missing)
 		}
 	}
 }

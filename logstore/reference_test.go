@@ -58,8 +58,8 @@ func newReference(o logstore.Options) *reference {
 	return &reference{o: o, newest: map[logstore.Labels]int64{}}
 }
 
-// mayBeGone reports whether the store may lack the entry.
-func (r *reference) mayBeGone(e refEntry, now int64) bool {
+// mayBeMissing reports whether the store may lack the entry.
+func (r *reference) mayBeMissing(e refEntry, now int64) bool {
 	return e.unsure || r.o.Retention > 0 && e.time < now-int64(r.o.Retention)
 }
 
@@ -128,7 +128,7 @@ func (r *reference) refusal(l logstore.Labels, e logstore.Entry, now int64) (rea
 		return nil, false
 	}
 	for _, have := range r.entries {
-		if have.labels == l && !r.mayBeGone(have, now) && e.Time < have.time-int64(r.o.LateWindow) {
+		if have.labels == l && !r.mayBeMissing(have, now) && e.Time < have.time-int64(r.o.LateWindow) {
 			return logstore.ErrTooOld, true
 		}
 	}
@@ -168,13 +168,13 @@ func pairs(l logstore.Labels) (list [][2]string) {
 }
 
 // explain compares the results of a store with those of the reference. found
-// may lack the entries that may be missing, and must end at the limit. gone are
-// the indexes in want of the missing ones.
+// may lack the entries that may be missing, and must end at the limit. missing
+// has the indexes in want of those that are.
 //
 // With equal entries there may be several explanations; they are followed side
 // by side, one entry of want at a time. To skip a matching entry can only help
 // if an equal one follows that must be there.
-func explain(want []refEntry, mayBeGone func(refEntry) bool, found []refEntry, limit int) (gone []int, err error) {
+func explain(want []refEntry, mayBeMissing func(refEntry) bool, found []refEntry, limit int) (missing []int, err error) {
 	type way struct{ used, before int } // used: entries of found; before: the way it comes from, in the step before
 	full := func(w way) bool { return limit > 0 && w.used == limit }
 	steps := make([][]way, 1, len(want)+1)
@@ -194,11 +194,11 @@ func explain(want []refEntry, mayBeGone func(refEntry) bool, found []refEntry, l
 				continue
 			case w.used < len(found) && e.same(found[w.used]):
 				add(way{w.used + 1, i})
-				if !needed(e, want[at+1:], mayBeGone) {
+				if !needed(e, want[at+1:], mayBeMissing) {
 					continue
 				}
 			}
-			if mayBeGone(e) {
+			if mayBeMissing(e) {
 				add(way{w.used, i})
 			}
 		}
@@ -225,20 +225,20 @@ func explain(want []refEntry, mayBeGone func(refEntry) bool, found []refEntry, l
 		w := steps[i][at]
 		before := steps[i-1][w.before]
 		if before.used == w.used && !full(before) {
-			gone = append(gone, i-1)
+			missing = append(missing, i-1)
 		}
 		at = w.before
 	}
-	return gone, nil
+	return missing, nil
 }
 
 // needed reports whether an entry equal to e must be among the next ones.
-func needed(e refEntry, next []refEntry, mayBeGone func(refEntry) bool) bool {
+func needed(e refEntry, next []refEntry, mayBeMissing func(refEntry) bool) bool {
 	for _, o := range next {
 		if o.time != e.time || o.labels != e.labels {
 			return false
 		}
-		if o.same(e) && !mayBeGone(o) {
+		if o.same(e) && !mayBeMissing(o) {
 			return true
 		}
 	}
@@ -250,8 +250,8 @@ type span struct{ least, most int64 }
 
 func (s span) has(n int64) bool { return n >= s.least && n <= s.most }
 
-func (s *span) add(n int64, mayBeGone bool) {
-	if s.most += n; !mayBeGone {
+func (s *span) add(n int64, mayBeMissing bool) {
+	if s.most += n; !mayBeMissing {
 		s.least += n
 	}
 }
@@ -277,9 +277,9 @@ func (r *reference) count(q refQuery, step time.Duration, now int64) map[logstor
 		if c.buckets[start] == nil {
 			c.buckets[start] = new(span)
 		}
-		gone := r.mayBeGone(e, now)
-		c.buckets[start].add(1, gone)
-		c.bytes.add(int64(len(e.line))+encodedBytes(e.metadata), gone)
+		missing := r.mayBeMissing(e, now)
+		c.buckets[start].add(1, missing)
+		c.bytes.add(int64(len(e.line))+encodedBytes(e.metadata), missing)
 	}
 	return counts
 }
@@ -337,8 +337,8 @@ type choice[T comparable] struct{ must, may map[T]bool }
 
 func newChoice[T comparable]() choice[T] { return choice[T]{map[T]bool{}, map[T]bool{}} }
 
-func (c choice[T]) add(v T, mayBeGone bool) {
-	if c.may[v] = true; !mayBeGone {
+func (c choice[T]) add(v T, mayBeMissing bool) {
+	if c.may[v] = true; !mayBeMissing {
 		c.must[v] = true
 	}
 }
@@ -365,11 +365,11 @@ func (c choice[T]) check(got []T, compare func(a, b T) int) error {
 func (r *reference) series(q refQuery, name string, now int64) (series choice[logstore.Labels], names, values choice[string]) {
 	series, names, values = newChoice[logstore.Labels](), newChoice[string](), newChoice[string]()
 	for _, e := range r.find(q) {
-		gone := r.mayBeGone(e, now)
-		series.add(e.labels, gone)
+		missing := r.mayBeMissing(e, now)
+		series.add(e.labels, missing)
 		for n, v := range e.labels.All() {
-			if names.add(n, gone); n == name {
-				values.add(v, gone)
+			if names.add(n, missing); n == name {
+				values.add(v, missing)
 			}
 		}
 	}
@@ -382,7 +382,7 @@ func entryOf(f logstore.Result) refEntry {
 }
 
 // forget removes the entries of list that are missing.
-func (r *reference) forget(list []refEntry, gone []int) {
+func (r *reference) forget(list []refEntry, missing []int) {
 	// Equal entries of a stream have the same order in list and here.
 	nth := func(of []refEntry, i int) (n int) {
 		for _, e := range of[:i] {
@@ -393,7 +393,7 @@ func (r *reference) forget(list []refEntry, gone []int) {
 		return n
 	}
 	remove := map[int]bool{}
-	for _, g := range gone {
+	for _, g := range missing {
 		n := nth(list, g)
 		for i, e := range r.entries {
 			if e.same(list[g]) {

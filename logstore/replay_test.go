@@ -142,7 +142,7 @@ func TestCloseWhileReplaying(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		<-s.Ready() // nobody waits for ever
+		<-s.Ready() // closed by Close too
 		if err := s.Append(t.Context(), one(MustLabels("a", "b"), 1, "x")); !errors.Is(err, ErrClosed) {
 			t.Errorf("an append after it was closed: %v", err)
 		}
@@ -208,7 +208,7 @@ func TestForeignRecord(t *testing.T) {
 		t.Error(err)
 	}
 	if s.Stats().Failed == nil {
-		t.Error("Stats does not tell")
+		t.Error("Stats.Failed is nil")
 	}
 }
 

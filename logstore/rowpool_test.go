@@ -38,7 +38,7 @@ func TestRowPool(t *testing.T) {
 		n := rng.IntN(1 << (1 + rng.IntN(14)))
 		list := p.grow([]memRow{{time: 7}}, n)
 		if len(list) != 1 || list[0].time != 7 || cap(list) < 1+n {
-			t.Fatalf("%d rows with room for %d, wanted %d", len(list), cap(list), 1+n)
+			t.Fatalf("%d rows with capacity for %d, wanted %d", len(list), cap(list), 1+n)
 		}
 		out = append(out, list)
 	}
@@ -46,7 +46,7 @@ func TestRowPool(t *testing.T) {
 	for class, free := range p.free {
 		for _, list := range free {
 			if cap(list) != rowSizes[class] || len(list) != 0 {
-				t.Fatalf("%d rows with room for %d, where there should be room for %d", len(list), cap(list), rowSizes[class])
+				t.Fatalf("%d rows with capacity for %d; want %d", len(list), cap(list), rowSizes[class])
 			}
 			kept += int64(cap(list)) * memRowSize
 		}

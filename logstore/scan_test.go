@@ -256,10 +256,10 @@ func TestQueryWhileAppending(t *testing.T) {
 					return
 				default:
 				}
-				who := (i + round) % appenders
-				before := acked[who].Load()
+				app := (i + round) % appenders
+				before := acked[app].Load()
 				next := int64(0)
-				q := Query{Selector: Selector{{Name: "app", Value: fmt.Sprint(who)}}}
+				q := Query{Selector: Selector{{Name: "app", Value: fmt.Sprint(app)}}}
 				if round%2 == 0 {
 					q.Filter = Not(Contains("x"))
 				}

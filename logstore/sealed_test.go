@@ -15,7 +15,7 @@ import (
 func given(t testing.TB, mems []*memtable) {
 	t.Helper()
 	for _, m := range mems {
-		until(t, "a sealed memtable is given back", func() bool { return m.refs.Load() == 0 })
+		until(t, "a sealed memtable is given resume", func() bool { return m.refs.Load() == 0 })
 	}
 }
 
@@ -166,7 +166,7 @@ func TestHandOverOfMany(t *testing.T) {
 	a := &archive{Store: openTest(t, t.TempDir(), anyTime())}
 	a.reads.minBytes, a.reads.maxBytes = 2<<10, 2<<10
 	const queries = 6
-	gone, back := make(chan struct{}), make(chan struct{})
+	stalled, resume := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	l := MustLabels("app", "x")
 	long := strings.Repeat("so that there are several blocks ", 60)
@@ -187,22 +187,22 @@ func TestHandOverOfMany(t *testing.T) {
 					return
 				}
 				if got = append(got, archived{0, f.Labels, Entry{f.Time, slices.Clone(f.Line), f.Metadata}}); len(got) == 1 {
-					gone <- struct{}{}
-					<-back
+					stalled <- struct{}{}
+					<-resume
 				}
 			}
 			if !slices.EqualFunc(got, want, func(a, b archived) bool { return a.String() == b.String() }) {
 				t.Errorf("%d entries, not %d", len(got), len(want))
 			}
 		})
-		<-gone
+		<-stalled
 		mems = append(mems, a.memtables()...)
 		if err := a.Seal(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		given(t, slices.DeleteFunc(slices.Clone(mems), func(m *memtable) bool { return m.count.Load() == 0 }))
 	}
-	close(back)
+	close(resume)
 	wg.Wait()
 }
 
@@ -246,7 +246,7 @@ func TestHandOverOfNarrowed(t *testing.T) {
 	}
 }
 
-// A stretch has exactly the rows of its candidate.
+// A rowRange has exactly the rows of its candidate.
 func TestStretch(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 9))
 	for range 200 {

@@ -25,6 +25,6 @@ func readUsage() (u usage, err error) {
 		}
 	}
 	names, err := os.ReadDir("/proc/self/fd")
-	u.files = len(names) - 1 // one is that of the folder
+	u.files = len(names) - 1 // one is that of the directory
 	return u, err
 }

@@ -16,7 +16,7 @@ func TestLatencies(t *testing.T) {
 	batch := func(line string) Batch {
 		return Batch{{Labels: MustLabels("app", "api"), Entries: []Entry{{Time: clock.at(0), Line: []byte(line)}}}}
 	}
-	mustAppend(t, s, nil) // is none
+	mustAppend(t, s, nil) // not counted
 	for range 2 {         // two segments, to be merged
 		mustAppend(t, s, batch("one"))
 		mustAppend(t, s, batch("two"))

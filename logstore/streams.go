@@ -46,7 +46,7 @@ type streamTable struct {
 	unused []uint32                                 // guarded by holdMu: to be forgotten once nothing uses them
 }
 
-// find returns the stream with these labels, nil if there is none.
+// find returns the stream with these labels, or nil.
 func (t *streamTable) find(l Labels) *stream {
 	t.holdMu.RLock()
 	defer t.holdMu.RUnlock()
@@ -57,7 +57,7 @@ func (t *streamTable) find(l Labels) *stream {
 	return t.get(n, l)
 }
 
-// add returns the stream with these labels, a new one if there is none.
+// add returns the stream with these labels, and creates it if necessary.
 func (t *streamTable) add(l Labels) *stream {
 	t.holdMu.RLock()
 	defer t.holdMu.RUnlock()

@@ -225,12 +225,12 @@ func TestTellsWhatWasKept(t *testing.T) {
 		for _, sel := range []Selector{nil, {{Name: "app", Value: "a"}}} {
 			tl := &tail{selector: sel, selected: map[Labels]bool{}, notify: make(chan struct{}, 1)}
 			tl.put(batch, refused, kept, 1<<20)
-			var told []int64
+			var got []int64
 			for _, e := range tl.swap(tailBuffer{}).entries {
-				told = append(told, e.time)
+				got = append(got, e.time)
 			}
-			if !slices.Equal(told, all[:kept]) {
-				t.Errorf("of %d kept: told %v, want %v", kept, told, all[:kept])
+			if !slices.Equal(got, all[:kept]) {
+				t.Errorf("of %d kept: %v, want %v", kept, got, all[:kept])
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func TestPace(t *testing.T) {
 			}
 			group.Wait()
 			if n := p.blockedTotal.Load(); n > 4 { // one each, at the very end
-				t.Errorf("%s: %d appends found no room", c.name, n)
+				t.Errorf("%s: %d appends found no memory", c.name, n)
 			}
 			if longest > 25*time.Millisecond || !c.slow && longest > 0 {
 				t.Errorf("%s: one waited for %s", c.name, longest)

@@ -33,7 +33,7 @@ func TestLoadOfOtherFiles(t *testing.T) {
 	}
 }
 
-// Load does not wait for a FIFO in the place of a profile.
+// Load does not wait for a FIFO in place of a profile.
 func TestLoadMeetsFIFO(t *testing.T) {
 	dir := t.TempDir()
 	name, fifo := filepath.Join(dir, "profile"), filepath.Join(dir, "fifo")

@@ -103,12 +103,12 @@ type Figure struct {
 	Load  string  `json:"load,omitempty"` // the operation: "1 appender, records of 1 KiB"
 	Name  string  `json:"name"`           // the measured value of the setting: "fdatasync"
 	Value float64 `json:"value"`          // the median
-	Lo    float64 `json:"lo,omitempty"`   // of its 95% interval; Lo and Hi are 0 if there is none
+	Lo    float64 `json:"lo,omitempty"`   // of its 95% interval; Lo and Hi are 0 without one
 	Hi    float64 `json:"hi,omitempty"`
 	Unit  string  `json:"unit"` // "ns", of one operation
-	// Ratio is that of its time to the default's, RatioLo and RatioHi are its 95%
-	// interval, 0 if there is none. Verdict is the lab's: "faster", "slower",
-	// "same" or "cannot tell". The figure of the default has none of them.
+	// Ratio is the ratio of its time to the default's. RatioLo and RatioHi are
+	// its 95% interval, 0 without one. Verdict is the lab's: "faster", "slower",
+	// "same" or "cannot tell". They are not set in the figure of the default.
 	Ratio   float64 `json:"ratio,omitempty"`
 	RatioLo float64 `json:"ratio_lo,omitempty"`
 	RatioHi float64 `json:"ratio_hi,omitempty"`

@@ -27,7 +27,7 @@
 // from the payload of another record.
 //
 // Open tells a torn tail, which a crash leaves, from damage. It cuts a torn tail
-// and reports it ([Report]). It cuts nothing of a damaged log, and returns a
+// and reports it ([Report]). It does not change a damaged log, and returns a
 // [*CorruptError] with file and offset. Checksums are verified on every read.
 //
 // # Mistakes to avoid

@@ -239,16 +239,16 @@ func readAll(t testing.TB, dir string) map[string][]byte {
 	return all
 }
 
-// A spot is an offset of a segment to be damaged.
-type spot struct {
+// A location is an offset of a segment to be damaged.
+type location struct {
 	name    string
 	segment uint64
 	at      int64
 }
 
-func (sp *specimen) spots() []spot {
+func (sp *specimen) locations() []location {
 	sealed, active := sp.segments[1], sp.segments[2]
-	var all []spot
+	var all []location
 	for _, s := range []struct {
 		name   string
 		number uint64
@@ -256,30 +256,30 @@ func (sp *specimen) spots() []spot {
 		rs := sp.records[s.number]
 		mid, last := rs[len(rs)/2], rs[len(rs)-1]
 		all = append(all,
-			spot{s.name + " header magic", s.number, 3},
-			spot{s.name + " header number", s.number, 32},
-			spot{s.name + " header salt", s.number, 50},
-			spot{s.name + " header rest", s.number, 2000},
-			spot{s.name + " first record's head", s.number, firstOffset + 1},
-			spot{s.name + " first record's payload", s.number, firstOffset + headerSize + 20},
-			spot{s.name + " middle record's length", s.number, mid.off + 8},
-			spot{s.name + " middle record's type", s.number, mid.off + 11},
-			spot{s.name + " middle record's checksum", s.number, mid.off + 5},
-			spot{s.name + " middle record's position", s.number, mid.off + 16},
-			spot{s.name + " middle record's payload", s.number, mid.next - 1},
-			spot{s.name + " last but three", s.number, rs[len(rs)-4].off},
-			spot{s.name + " last but two", s.number, rs[len(rs)-3].off + 6},
-			spot{s.name + " last but one", s.number, rs[len(rs)-2].next - 1},
-			spot{s.name + " last record", s.number, last.off + 2},
-			spot{s.name + " last record's end", s.number, last.next - 1},
-			spot{s.name + " behind the last", s.number, min(last.next+40, minSegmentSize-1)},
-			spot{s.name + " last byte", s.number, minSegmentSize - 1},
+			location{s.name + " header magic", s.number, 3},
+			location{s.name + " header number", s.number, 32},
+			location{s.name + " header salt", s.number, 50},
+			location{s.name + " header rest", s.number, 2000},
+			location{s.name + " first record's head", s.number, firstOffset + 1},
+			location{s.name + " first record's payload", s.number, firstOffset + headerSize + 20},
+			location{s.name + " middle record's length", s.number, mid.off + 8},
+			location{s.name + " middle record's type", s.number, mid.off + 11},
+			location{s.name + " middle record's checksum", s.number, mid.off + 5},
+			location{s.name + " middle record's position", s.number, mid.off + 16},
+			location{s.name + " middle record's payload", s.number, mid.next - 1},
+			location{s.name + " last but three", s.number, rs[len(rs)-4].off},
+			location{s.name + " last but two", s.number, rs[len(rs)-3].off + 6},
+			location{s.name + " last but one", s.number, rs[len(rs)-2].next - 1},
+			location{s.name + " last record", s.number, last.off + 2},
+			location{s.name + " last record's end", s.number, last.next - 1},
+			location{s.name + " behind the last", s.number, min(last.next+40, minSegmentSize-1)},
+			location{s.name + " last byte", s.number, minSegmentSize - 1},
 		)
 	}
 	return append(all,
-		spot{"prepared header", sp.prepared, 40},
-		spot{"prepared first record", sp.prepared, firstOffset},
-		spot{"prepared middle", sp.prepared, minSegmentSize / 2},
+		location{"prepared header", sp.prepared, 40},
+		location{"prepared first record", sp.prepared, firstOffset},
+		location{"prepared middle", sp.prepared, minSegmentSize / 2},
 	)
 }
 
@@ -289,7 +289,7 @@ func TestCorruptionMatrix(t *testing.T) {
 		for _, clean := range []bool{false, true} {
 			sp := grow(t, recycled, clean)
 			t.Run(sp.name, func(t *testing.T) {
-				for _, s := range sp.spots() {
+				for _, s := range sp.locations() {
 					for _, d := range damages {
 						files := maps.Clone(sp.files)
 						content := d.do(slices.Clone(files[segmentName(s.segment)]), int(s.at), sp.old)

@@ -100,8 +100,8 @@ func (r *Reader) enter(g *segment) {
 	r.limit = r.l.tail.limit(g.number)
 }
 
-// Next returns the next record, or io.EOF if there is none yet; it may be called
-// again. The Data of the record is valid until the next call. Other errors are
+// Next returns the next record, or io.EOF if it is not yet appended; Next may be
+// called again. The Data of the record is valid until the next call. Other errors are
 // *CorruptError, which each further call returns too; ErrTruncated, if
 // TruncateBefore has removed the next segment; and ErrClosed.
 func (r *Reader) Next() (Record, error) {

@@ -14,7 +14,7 @@ const searchChunk = 1 << 20
 type tornTail struct {
 	off int64 // of the first invalid record
 	// proof is the offset of a record that was written after the bytes at off
-	// were durable, which makes them damage; 0 if there is none.
+	// were durable, which makes them damage; or 0.
 	proof int64
 	// heads counts the valid heads from off on, records those with a valid
 	// payload.

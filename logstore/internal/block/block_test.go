@@ -123,7 +123,7 @@ func shapes() map[string][]row {
 }
 
 func TestRoundTrip(t *testing.T) {
-	var d Decoder // one for all: nothing of a block may show in the next
+	var d Decoder // one for all: a block must not affect the next
 	for name, want := range shapes() {
 		p := encode(t, want)
 		got, err := decode(&d, p)

@@ -23,7 +23,7 @@ const (
 	// the first time, the unit, the order, the width.
 	maxTimesHeader = 8 + binary.MaxVarintLen64 + 2
 
-	// maxTimeBits leaves room in 64 bits for the rest of the last byte.
+	// maxTimeBits leaves space in 64 bits for the rest of the last byte.
 	maxTimeBits = 56
 )
 

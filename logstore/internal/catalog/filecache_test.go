@@ -53,11 +53,11 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" {
 		if n := openIn(t, dir); n > minHandles*fdsPerFile+2 {
-			t.Errorf("%d descriptors in the folder", n)
+			t.Errorf("%d descriptors in the directory", n)
 		}
 		closeCatalog(t, s)
 		if n := openIn(t, dir); n != 0 {
-			t.Errorf("%d descriptors in the folder once it is closed", n)
+			t.Errorf("%d descriptors in the directory once it is closed", n)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (c *Catalog) maintain(ctx context.Context, choose func([]candidate, limits)
 	}
 }
 
-// nextCompaction returns the neighbours to compact next, nil if there are none.
+// nextCompaction returns the neighbours to compact next, or nil.
 func (c *Catalog) nextCompaction(choose func([]candidate, limits) (window, bool)) []*file {
 	order := c.current.Load().order
 	now := c.o.Now()

@@ -29,7 +29,7 @@ func (s positions) String() string {
 }
 
 // ParseName returns After, Upto and Generation of a segment's file name. ok is
-// false if it is none.
+// false for any other name.
 func ParseName(name string) (info segment.Info, ok bool) {
 	s, ok := parseName(name)
 	return segment.Info{After: s.after, Upto: s.upto, Generation: s.generation}, ok

@@ -250,7 +250,7 @@ func reportsIn(t testing.TB, dir string) (texts []string) {
 // An error of the disk is not damage: nothing is moved, and Open fails.
 func TestOpenFails(t *testing.T) {
 	if os.Getuid() == 0 {
-		t.Log("as root no file is unreadable: a folder stands for it")
+		t.Log("as root no file is unreadable: a directory replaces it")
 	}
 	dir := t.TempDir()
 	o, _ := testOptions()
@@ -276,6 +276,6 @@ func TestOpenFails(t *testing.T) {
 		t.Errorf("Open of a context that is done: %v", err)
 	}
 	if _, err := Open(t.Context(), filepath.Join(dir, "none"), o); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Open of no folder: %v", err)
+		t.Errorf("Open without a directory: %v", err)
 	}
 }

@@ -82,7 +82,7 @@ func TestPack(t *testing.T) {
 		{"nothing", "", 0, 0},
 		{"one", "1", 0, 0},
 		{"two", "64 1", 0, 2},
-		{"what there is room for", "200 56 1 1", 0, 2},
+		{"as many as fit", "200 56 1 1", 0, 2},
 		{"not across a gap", "1 | 1 | 2 3", 2, 4},
 		{"none left", "200 100 | 1 | 2!", 0, 0},
 	} {

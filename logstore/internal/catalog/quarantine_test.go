@@ -171,7 +171,7 @@ func TestCrashInRepair(t *testing.T) {
 
 	for _, c := range []struct {
 		name  string
-		files [][3]string // folder, file, from: b(efore) or a(fter)
+		files [][3]string // directory, file, from: b(efore) or a(fter)
 	}{
 		{"the salvage is published", [][3]string{{SegmentDir, salvage, "a"}}},
 		{"the report is written", [][3]string{{SegmentDir, salvage, "a"}, {QuarantineDir, strings.TrimSuffix(name, SegmentSuffix) + ReportSuffix, "a"}}},

@@ -12,7 +12,7 @@ import (
 
 func (c *Catalog) path(f *file) string { return filepath.Join(c.dir, SegmentDir, f.name) }
 
-// nextRepair returns a damaged file that is due, nil if there is none.
+// nextRepair returns a damaged file that is due, or nil.
 func (c *Catalog) nextRepair() *file {
 	now := c.o.Now()
 	due := func(f *file) bool { return f.damage.Load() != nil && !now.Before(f.retryAt) }

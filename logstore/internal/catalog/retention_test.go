@@ -48,8 +48,8 @@ func TestRetentionBesideReaders(t *testing.T) {
 	dir := t.TempDir()
 	o, c := testOptions()
 	o.Retention = time.Hour
-	var gone []uint32
-	o.ForgetStreams = func(streams []uint32) { gone = append(gone, streams...) }
+	var forgotten []uint32
+	o.ForgetStreams = func(streams []uint32) { forgotten = append(forgotten, streams...) }
 	s := open(t, dir, o)
 	now := c.Now().UnixNano()
 	old, young := rowsOf(now-2*int64(time.Hour), 30, "old", "both"), rowsOf(now-int64(time.Minute), 30, "both")
@@ -58,8 +58,8 @@ func TestRetentionBesideReaders(t *testing.T) {
 	n := s.Snapshot()
 	maintain(t, s)
 	equalLines(t, "what is kept", served(t, s), sortedLines(young))
-	if number, _ := o.Streams.Find("old"); !slices.Equal(gone, []uint32{number}) {
-		t.Errorf("gone are %v, want %d", gone, number)
+	if number, _ := o.Streams.Find("old"); !slices.Equal(forgotten, []uint32{number}) {
+		t.Errorf("forgot %v, want %d", forgotten, number)
 	}
 	if files := namesIn(t, dir, SegmentDir); len(files) != 2 {
 		t.Errorf("files beside a reader: %v", files)

@@ -87,6 +87,6 @@ func TestRunCacheDropsASegment(t *testing.T) {
 		c.get(runKey{1, i}, load)
 	}
 	if n := c.misses.Load(); n != 10 {
-		t.Errorf("%d of 10 lists of the dropped segment are gone", n)
+		t.Errorf("%d of 10 lists of the dropped segment are dropped", n)
 	}
 }

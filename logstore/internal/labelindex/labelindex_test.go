@@ -180,7 +180,7 @@ func TestAgainstNaive(t *testing.T) {
 			used := map[uint32]bool{}
 			for enc, n := range want {
 				if got, ok := x.Find(enc); got != n || !ok || used[n] {
-					t.Fatalf("seed %d: Find(%s) = %d, %v; want %d, of nobody else", seed, enc, got, ok, n)
+					t.Fatalf("seed %d: Find(%s) = %d, %v; want %d, the only one", seed, enc, got, ok, n)
 				}
 				if got, ok := x.Labels(n); got != enc || !ok {
 					t.Fatalf("seed %d: Labels(%d) = %q, %v; want %q", seed, n, got, ok, enc)

@@ -105,8 +105,8 @@ func (f frame) append(dst []byte, salt uint64, off int64) []byte {
 	return dst
 }
 
-// parseFrame decodes the header of the frame at offset off; ok is false if
-// there is none.
+// parseFrame decodes the header of the frame at offset off; ok is false if it is
+// not valid.
 func parseFrame(p []byte, salt uint64, off int64) (f frame, ok bool) {
 	if len(p) < frameHeaderSize || binary.LittleEndian.Uint32(p) != frameSum(salt, off, p[:frameHeaderSize]) {
 		return frame{}, false

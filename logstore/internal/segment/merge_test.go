@@ -243,10 +243,10 @@ func TestMergeRefusesPlaces(t *testing.T) {
 		return out.Bytes(), err
 	}
 	if _, err := made(7, 7); err == nil {
-		t.Error("two runs have one place")
+		t.Error("two runs have one seq")
 	}
 	if _, err := made(1<<63 - 1); err == nil {
-		t.Error("a place that no list can tell")
+		t.Error("a seq that no list can encode")
 	}
 	p, err := made(1<<63 - 2)
 	if err != nil {
@@ -257,6 +257,6 @@ func TestMergeRefusesPlaces(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Merge(t.Context(), io.Discard, []*Segment{s, s}, MergeOptions{BlockRaw: 1}); err == nil {
-		t.Error("places overflow")
+		t.Error("seqs overflow")
 	}
 }
