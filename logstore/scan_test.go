@@ -233,21 +233,14 @@ func TestQueryWhileAppending(t *testing.T) {
 				}
 				mustAppend(t, s, Batch{st})
 				acked[i].Store(int64(j+1) * 10)
+				if i == 0 && j%10 == 9 {
+					if err := s.Seal(context.Background()); err != nil {
+						t.Error(err)
+					}
+				}
 			}
 		})
 	}
-	queries.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(10 * time.Millisecond):
-				if err := s.Seal(context.Background()); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-	})
 	for i := range 2 {
 		queries.Go(func() {
 			for round := 0; ; round++ {
