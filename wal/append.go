@@ -139,14 +139,7 @@ func (l *Log) appendNow(rec []byte, sum uint32) (Position, error) {
 	if err := l.checkOpen(); err != nil {
 		return 0, err
 	}
-	pos, err := l.encode(rec, sum)
-	if err == nil {
-		err = l.finishFlush()
-	}
-	if err != nil {
-		return 0, l.outcome(err, pos)
-	}
-	return pos, nil
+	return l.flushNow(l.encode(rec, sum))
 }
 
 // appendAllNow is appendNow of a batch.
@@ -154,14 +147,18 @@ func (l *Log) appendAllNow(recs [][]byte) (Position, error) {
 	if err := l.checkOpen(); err != nil {
 		return 0, err
 	}
-	pos, err := l.encodeAll(recs)
+	return l.flushNow(l.encodeAll(recs))
+}
+
+// flushNow finishes the flush of an append with the result of its encoding.
+func (l *Log) flushNow(first Position, err error) (Position, error) {
 	if err == nil {
 		err = l.finishFlush()
 	}
 	if err != nil {
-		return 0, l.outcome(err, pos)
+		return 0, l.outcome(err, first)
 	}
-	return pos, nil
+	return first, nil
 }
 
 // encodeAll encodes recs and returns the position of the first. With an error

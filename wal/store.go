@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -155,15 +156,7 @@ func (s *store) find(pos Position) (*segment, error) {
 	if pos < s.meta.first {
 		return nil, ErrTruncated
 	}
-	i, ok := slices.BinarySearchFunc(s.used, pos, func(g *segment, p Position) int {
-		switch {
-		case g.first < p:
-			return -1
-		case g.first > p:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(s.used, pos, func(g *segment, p Position) int { return cmp.Compare(g.first, p) })
 	if !ok {
 		i-- // the first segment begins at meta.first or before
 	}
