@@ -40,8 +40,8 @@ type handle struct {
 	seg  *segment.Segment
 	src  *source
 
-	refs  atomic.Int64 // its users, and the cache
-	used  atomic.Bool  // since the clock's hand passed
+	refs  refCount    // its users, and the cache
+	used  atomic.Bool // since the clock's hand passed
 	cache *fileCache
 }
 
@@ -143,18 +143,13 @@ func (t *fileCache) unreserve() {
 
 // tryRef adds a user, unless the handle is closed.
 func (h *handle) tryRef() bool {
-	for {
-		n := h.refs.Load()
-		if n == 0 {
-			return false
-		}
-		if h.refs.CompareAndSwap(n, n+1) {
-			if !h.used.Load() {
-				h.used.Store(true)
-			}
-			return true
-		}
+	if !h.refs.tryAdd() {
+		return false
 	}
+	if !h.used.Load() {
+		h.used.Store(true)
+	}
+	return true
 }
 
 func (h *handle) unref() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 
 	"github.com/stele-go/stele/logstore/internal/filter"
 	"github.com/stele-go/stele/logstore/internal/segment"
@@ -26,7 +25,7 @@ type version struct {
 
 	// refs counts the snapshots, and the catalog for the current version. At 0
 	// no snapshot can take it any more.
-	refs atomic.Int64
+	refs refCount
 }
 
 // apply returns the version after v, with some files added and others removed.
@@ -85,19 +84,6 @@ func endAfter(t int64) int64 {
 	return t + 1
 }
 
-// tryRef adds a reference, unless the last one was released.
-func (v *version) tryRef() bool {
-	for {
-		n := v.refs.Load()
-		if n == 0 {
-			return false
-		}
-		if v.refs.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
 // A Snapshot is the segments of one moment, each entry in one of them. They
 // stay readable until it is released, whatever is compacted or deleted
 // meanwhile. Many goroutines may use it at once.
@@ -116,7 +102,7 @@ func (c *Catalog) Snapshot() *Snapshot {
 		if v == nil {
 			return nil
 		}
-		if v.tryRef() {
+		if v.refs.tryAdd() {
 			return &Snapshot{Index: v.index, v: v, catalog: c}
 		}
 	}
