@@ -160,7 +160,7 @@ func (s *Store) appendRecord(ctx context.Context, w *appendState, b Batch, p rec
 func (s *Store) forgetUnused(parts []recordStream) {
 	var made []uint32
 	for i := range parts {
-		if st := parts[i].stream; st.newest.Load() == noTime && s.streams.at(st.number) == st {
+		if st := parts[i].stream; st.newest.Load() == noTime && s.streams.list.Get(st.number) == st {
 			made = append(made, st.number)
 		}
 	}

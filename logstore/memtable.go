@@ -1,11 +1,12 @@
 package logstore
 
 import (
-	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/stele-go/stele/logstore/internal/labelindex"
 )
 
 // A memtable is entries that are not yet sealed: an arena with the records of
@@ -58,8 +59,8 @@ type memtable struct {
 	// sealed is set once the memtable has left the store while views use it.
 	sealed atomic.Pointer[sealedMemtable]
 
-	mu    sync.Mutex // for new streams
-	slots atomic.Pointer[[]atomic.Pointer[memStream]]
+	mu      sync.Mutex // for new streams
+	streams labelindex.ByNumber[memStream]
 }
 
 // Values of memtable.boundary that are no position.
@@ -137,59 +138,24 @@ func (m *memtable) waitDrained() {
 
 // stream returns the rows of stream n, which it creates if there are none.
 func (m *memtable) stream(n uint32) *memStream {
-	if h := m.findStream(n); h != nil {
+	if h := m.streams.Get(n); h != nil {
 		return h
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h := m.findStream(n); h != nil {
+	if h := m.streams.Get(n); h != nil {
 		return h
 	}
-	var slots []atomic.Pointer[memStream]
-	if p := m.slots.Load(); p != nil {
-		slots = *p
-	}
-	if int(n) >= len(slots) {
-		more := make([]atomic.Pointer[memStream], max(64, 2*len(slots), int(n)+1))
-		for i := range slots {
-			more[i].Store(slots[i].Load())
-		}
-		m.slots.Store(&more)
-		slots = more
-	}
 	h := &memStream{pool: &m.arena.pool.rows}
-	slots[n].Store(h)
+	m.streams.Set(n, h)
 	m.charge(memStreamBytes)
 	return h
-}
-
-func (m *memtable) findStream(n uint32) *memStream {
-	p := m.slots.Load()
-	if p == nil || int(n) >= len(*p) {
-		return nil
-	}
-	return (*p)[n].Load()
-}
-
-// allStreams ranges over the streams.
-func (m *memtable) allStreams() iter.Seq2[uint32, *memStream] {
-	return func(yield func(uint32, *memStream) bool) {
-		p := m.slots.Load()
-		if p == nil {
-			return
-		}
-		for n := range *p {
-			if h := (*p)[n].Load(); h != nil && !yield(uint32(n), h) {
-				return
-			}
-		}
-	}
 }
 
 // eachStream calls f for each stream that has entries, with the times of the
 // first and the last, their number, and the bytes of lines and metadata.
 func (m *memtable) eachStream(f func(n uint32, min, max, rows, raw int64)) {
-	for n := range m.allStreams() {
+	for n := range m.streams.All() {
 		if min, max, rows, raw := m.streamStats(n); rows > 0 {
 			f(n, min, max, rows, raw)
 		}
@@ -198,7 +164,7 @@ func (m *memtable) eachStream(f func(n uint32, min, max, rows, raw int64)) {
 
 // streamStats is eachStream for one stream; rows is 0 if it has no entries.
 func (m *memtable) streamStats(n uint32) (min, max, rows, raw int64) {
-	h := m.findStream(n)
+	h := m.streams.Get(n)
 	if h == nil {
 		return 0, 0, 0, 0
 	}
@@ -211,7 +177,7 @@ func (m *memtable) streamStats(n uint32) (min, max, rows, raw int64) {
 // the stream. Entries may be added meanwhile. The rows are valid until the
 // memtable is released.
 func (m *memtable) rows(dst []memRow, n uint32, from, to int64) []memRow {
-	h := m.findStream(n)
+	h := m.streams.Get(n)
 	if h == nil {
 		return dst
 	}
@@ -250,7 +216,7 @@ func (m *memtable) acquire() { m.refs.Add(1) }
 
 func (m *memtable) release() {
 	if m.refs.Add(-1) == 0 {
-		for _, h := range m.allStreams() {
+		for _, h := range m.streams.All() {
 			h.release()
 		}
 		m.arena.release()

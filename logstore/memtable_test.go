@@ -109,7 +109,7 @@ func TestFreeze(t *testing.T) {
 		}
 		expected = m.boundary.Load()
 		rows := 0
-		for n, h := range m.allStreams() {
+		for n, h := range m.streams.All() {
 			for _, r := range m.rows(nil, n, 0, math.MaxInt64) {
 				rows++
 				found[string(m.line(r))] = true

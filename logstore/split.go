@@ -27,7 +27,7 @@ func splitBlocks(m *memtable, labels func(n uint32) string) [][]rowRun {
 		raw    int64
 	}
 	var items []item
-	for n, h := range m.allStreams() {
+	for n, h := range m.streams.All() {
 		if rows := h.all(); len(rows) > 0 {
 			items = append(items, item{labels(n), rows, h.raw})
 		}

@@ -228,7 +228,7 @@ func (s *Store) forgetStreams(streams []uint32) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, m := range s.mems {
-			if m.findStream(n) != nil {
+			if m.streams.Get(n) != nil {
 				return true
 			}
 		}

@@ -42,8 +42,8 @@ type streamTable struct {
 
 	holdMu sync.RWMutex
 	mu     sync.Mutex
-	list   atomic.Pointer[[]atomic.Pointer[stream]] // by number; changed with mu held
-	unused []uint32                                 // guarded by holdMu: to be forgotten once nothing uses them
+	list   labelindex.ByNumber[stream] // changed with mu held, or holdMu for writing
+	unused []uint32                    // guarded by holdMu: to be forgotten once nothing uses them
 }
 
 // find returns the stream with these labels, or nil.
@@ -68,12 +68,12 @@ func (t *streamTable) add(l Labels) *stream {
 // hold gives the stream rows in m, which the caller has entered, and returns
 // the stream: another one if this one was forgotten meanwhile.
 func (t *streamTable) hold(st *stream, m *memtable) *stream {
-	if m.findStream(st.number) != nil && t.at(st.number) == st {
+	if m.streams.Get(st.number) != nil && t.list.Get(st.number) == st {
 		return st
 	}
 	t.holdMu.RLock()
 	defer t.holdMu.RUnlock()
-	if t.at(st.number) != st {
+	if t.list.Get(st.number) != st {
 		n, _ := t.labels.Add(st.labels.enc)
 		again := t.get(n, st.labels)
 		again.advance(st.newest.Load())
@@ -83,23 +83,15 @@ func (t *streamTable) hold(st *stream, m *memtable) *stream {
 	return st
 }
 
-func (t *streamTable) at(n uint32) *stream {
-	p := t.list.Load()
-	if p == nil || int(n) >= len(*p) {
-		return nil
-	}
-	return (*p)[n].Load()
-}
-
 // get returns the stream with number n and labels l. holdMu is held since the
 // number was found.
 func (t *streamTable) get(n uint32, l Labels) *stream {
-	if st := t.at(n); st != nil {
+	if st := t.list.Get(n); st != nil {
 		return st
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if st := t.at(n); st != nil {
+	if st := t.list.Get(n); st != nil {
 		return st
 	}
 	st := &stream{number: n, labels: l}
@@ -107,25 +99,8 @@ func (t *streamTable) get(n uint32, l Labels) *stream {
 	if newest, ok := t.newest(n); ok {
 		st.newest.Store(newest)
 	}
-	t.set(n, st)
+	t.list.Set(n, st)
 	return st
-}
-
-// set is called with mu held, or holdMu for writing.
-func (t *streamTable) set(n uint32, st *stream) {
-	var list []atomic.Pointer[stream]
-	if p := t.list.Load(); p != nil {
-		list = *p
-	}
-	if int(n) >= len(list) {
-		more := make([]atomic.Pointer[stream], max(64, 2*len(list), int(n)+1))
-		for i := range list {
-			more[i].Store(list[i].Load())
-		}
-		t.list.Store(&more)
-		list = more
-	}
-	list[n].Store(st)
 }
 
 // addUnused records streams that may have no entry anywhere, for forget.
@@ -156,8 +131,8 @@ func (t *streamTable) forget(streams []uint32, used func(n uint32) bool) {
 		return
 	}
 	for _, n := range now {
-		if t.at(n) != nil {
-			t.set(n, nil)
+		if t.list.Get(n) != nil {
+			t.list.Set(n, nil)
 		}
 	}
 	t.labels.Remove(now...)

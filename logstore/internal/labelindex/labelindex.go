@@ -11,7 +11,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
@@ -28,7 +27,7 @@ type Index struct {
 
 	// Written with mu held, read without.
 	byLabels hashTable
-	byNumber numbers
+	byNumber ByNumber[stream]
 
 	mu      sync.RWMutex
 	names   map[string]*name
@@ -104,7 +103,7 @@ func (x *Index) Add(enc string) (n uint32, isNew bool) {
 		nm.add(l.Value, s.number)
 	}
 	x.all.Add(s.number)
-	x.byNumber.set(s.number, s)
+	x.byNumber.Set(s.number, s)
 	// Last: a goroutine that finds the stream here relies on the postings.
 	x.byLabels.insert(s)
 	return s.number, true
@@ -113,7 +112,7 @@ func (x *Index) Add(enc string) (n uint32, isNew bool) {
 // Labels returns the encoded labels of a stream, also of a removed one while
 // its number is pinned. It takes no lock.
 func (x *Index) Labels(n uint32) (enc string, ok bool) {
-	s := x.byNumber.get(n)
+	s := x.byNumber.Get(n)
 	if s == nil {
 		return "", false
 	}
@@ -141,7 +140,7 @@ func (x *Index) Remove(n ...uint32) {
 		if !x.all.CheckedRemove(number) {
 			continue
 		}
-		s := x.byNumber.get(number)
+		s := x.byNumber.Get(number)
 		x.byLabels.remove(s)
 		for _, l := range x.decode(s.enc) {
 			if nm := x.names[l.Name]; nm != nil && nm.remove(l.Value, number) {
@@ -197,7 +196,7 @@ func (x *Index) reclaim() {
 	done := 0
 	for done < len(x.retired) && x.retired[done].epoch < oldest {
 		number := x.retired[done].number
-		x.byNumber.set(number, nil)
+		x.byNumber.Set(number, nil)
 		x.free = append(x.free, number)
 		done++
 	}
@@ -219,34 +218,4 @@ func (x *Index) allocate() uint32 {
 	}
 	x.next++
 	return x.next - 1
-}
-
-// numbers maps numbers to streams.
-type numbers struct {
-	slots atomic.Pointer[[]atomic.Pointer[stream]]
-}
-
-func (t *numbers) get(n uint32) *stream {
-	slots := t.slots.Load()
-	if slots == nil || int64(n) >= int64(len(*slots)) {
-		return nil
-	}
-	return (*slots)[n].Load()
-}
-
-// set is for one goroutine at a time.
-func (t *numbers) set(n uint32, s *stream) {
-	var old []atomic.Pointer[stream]
-	if p := t.slots.Load(); p != nil {
-		old = *p
-	}
-	if int(n) >= len(old) {
-		larger := make([]atomic.Pointer[stream], max(64, 2*len(old), int(n)+1))
-		for i := range old {
-			larger[i].Store(old[i].Load())
-		}
-		t.slots.Store(&larger)
-		old = larger
-	}
-	old[n].Store(s)
 }

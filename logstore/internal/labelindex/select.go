@@ -216,7 +216,7 @@ func (x *Index) valuesOf(name string, set *roaring.Bitmap) (values []string) {
 		if !x.all.Contains(n) {
 			continue
 		}
-		for _, l := range x.decode(x.byNumber.get(n).enc) {
+		for _, l := range x.decode(x.byNumber.Get(n).enc) {
 			if l.Name == name && l.Value != "" {
 				values = append(values, l.Value)
 			}

@@ -153,15 +153,7 @@ func (v *verifier) sameRuns(runs []blockRun) bool {
 		if v.lists[i] == nil {
 			continue
 		}
-		at, ok := slices.BinarySearchFunc(v.lists[i], r.seq, func(l seqRun, seq uint64) int {
-			switch {
-			case l.seq < seq:
-				return -1
-			case l.seq > seq:
-				return 1
-			}
-			return 0
-		})
+		at, ok := slices.BinarySearchFunc(v.lists[i], r.seq, func(l seqRun, seq uint64) int { return cmp.Compare(l.seq, seq) })
 		if !ok || v.lists[i][at].Run != r.Run {
 			return false
 		}
