@@ -28,9 +28,10 @@ var (
 	// ErrReplaying is the last error of a query that began before the log was
 	// replayed: entries acknowledged before the crash may be missing.
 	ErrReplaying = errors.New("the log is still being replayed")
+)
 
-	// The reasons of a Rejection.
-
+// The reasons of a Rejection.
+var (
 	ErrTooOld  = errors.New("entry is too old")               // before 1970, or by more than Options.LateWindow
 	ErrExpired = errors.New("entry has expired")              // older than Options.Retention
 	ErrFuture  = errors.New("entry is too far in the future") // later than Options.FutureWindow allows

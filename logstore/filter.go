@@ -104,8 +104,8 @@ func Not(f Filter) Filter {
 	return &condition{match: func(line, meta []byte) bool { return !wants(line, meta) }}
 }
 
-// All matches entries that all filters match: every entry if there are none.
-// Filters are applied in this order.
+// All matches entries that all filters match; without filters, every entry.
+// Filters are applied in order.
 func All(filters ...Filter) Filter {
 	var list []func(line, meta []byte) bool
 	var literals []textTest
@@ -126,8 +126,8 @@ func All(filters ...Filter) Filter {
 	}, n, allTests(literals)}
 }
 
-// Any matches entries that at least one of filters matches: no entry if there
-// are none.
+// Any matches entries that at least one of filters matches; without filters, no
+// entry.
 func Any(filters ...Filter) Filter {
 	var list []func(line, meta []byte) bool
 	var literals []textTest

@@ -41,7 +41,7 @@ type BlockInfo struct {
 	FilterOffset, FilterBytes int64 // 0 bytes: it has no filter
 	MinTime, MaxTime          int64 // ns since 1970
 	Rows, Raw                 int64
-	Streams                   int // that it has entries of
+	Streams                   int // with entries in the block
 }
 
 // InspectSegment opens a segment, of a store or anywhere else. If its index is
