@@ -288,23 +288,9 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 	end := from + max(0, min(n, info.Size()-from))
 	at := from
 	for at < end {
-		data, hole, err := sys.NextData(c.src, at, end)
+		data, hole, err := c.nextData(at, end)
 		if err != nil {
-			// If src was truncated between the two seeks, the second fails.
-			if info, statErr := c.src.Stat(); statErr == nil && info.Size() < end {
-				err = c.error(ErrTruncated)
-			} else {
-				err = &os.PathError{Op: "seek", Path: c.src.Name(), Err: err}
-			}
 			return errors.Join(err, c.endAt(to+at-from), c.seek(at, to+at-from))
-		}
-		if data == end {
-			// No data up to the end, which may have moved back.
-			if info, err = c.src.Stat(); err != nil {
-				return err
-			}
-			data = max(at, min(end, info.Size()))
-			end, hole = data, data
 		}
 		c.result.Bytes += data - at
 		c.result.Holes += data - at
@@ -315,8 +301,8 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 		if err != nil {
 			return errors.Join(err, c.endAt(to+c.result.Bytes))
 		}
-		if at = hole; ended { // src was truncated
-			at = from + c.result.Bytes
+		at = from + c.result.Bytes
+		if ended || data == hole { // src was truncated, or ends with a hole
 			break
 		}
 	}
@@ -329,6 +315,26 @@ func (c *copier) sparse(ctx context.Context, n int64) error {
 	// A file that has grown, or one of /proc, which has no size.
 	_, err = c.pieces(ctx, n-c.result.Bytes)
 	return err
+}
+
+// nextData returns where the next data of src begins and ends, from at on and up to
+// end. Both are the end of src if a hole is all that is left.
+func (c *copier) nextData(at, end int64) (data, hole int64, err error) {
+	data, hole, err = sys.NextData(c.src, at, end)
+	if err == nil && data < end {
+		return data, hole, nil
+	}
+	info, statErr := c.src.Stat()
+	switch {
+	case err == nil && statErr == nil: // src may have been truncated
+		data = max(at, min(end, info.Size()))
+		return data, data, nil
+	case err == nil:
+		return 0, 0, statErr
+	case statErr == nil && info.Size() < end: // truncated between the two seeks of NextData
+		return 0, 0, c.error(ErrTruncated)
+	}
+	return 0, 0, &os.PathError{Op: "seek", Path: c.src.Name(), Err: err}
 }
 
 // endAt sets the size of dst if holes were skipped: after a hole at the end no write

@@ -137,17 +137,8 @@ func (in *intent) resolveShift(f *os.File) (State, error) {
 	if in.kind == collapseShift {
 		base, head = New, Old
 	}
-	layout, err := sys.LayoutOf(f)
+	m, err := p.mapOf(f)
 	if err != nil {
-		return Clean, &fs.PathError{Op: "statfs", Path: f.Name(), Err: err}
-	}
-	if p.block != layout.Block {
-		return Clean, &DamagedError{Path: f.Name(), Why: fmt.Sprintf("the block size was %d bytes, and now is %d", p.block, layout.Block)}
-	}
-	m, err := readMap(f, p.block)
-	if errors.Is(err, errNotApplicable) { // no other strategy can help here
-		return Clean, &DamagedError{Path: f.Name(), Why: err.Error()}
-	} else if err != nil {
 		return Clean, err
 	}
 	state, x, err := p.classify(m,
@@ -187,6 +178,22 @@ func (in *intent) resolveShift(f *os.File) (State, error) {
 	}
 	return Clean, &DamagedError{Path: f.Name(), Why: fmt.Sprintf(
 		"it should have %d bytes without a head of %d, and has %d bytes with other extents", p.base, p.gap()*p.block, m.size)}
+}
+
+// mapOf returns the map of f, or a DamagedError if it cannot be compared with the plan.
+func (p *shiftPlan) mapOf(f *os.File) (fileMap, error) {
+	layout, err := sys.LayoutOf(f)
+	if err != nil {
+		return fileMap{}, &fs.PathError{Op: "statfs", Path: f.Name(), Err: err}
+	}
+	if p.block != layout.Block {
+		return fileMap{}, &DamagedError{Path: f.Name(), Why: fmt.Sprintf("the block size was %d bytes, and now is %d", p.block, layout.Block)}
+	}
+	m, err := readMap(f, p.block)
+	if errors.Is(err, errNotApplicable) { // no other strategy can help here
+		err = &DamagedError{Path: f.Name(), Why: err.Error()}
+	}
+	return m, err
 }
 
 // headOf reads the blocks of the head.

@@ -81,18 +81,27 @@ func (c *Created) Undo() error {
 		return err
 	}
 	defer m.release()
-	var (
-		errs    []error
-		removed bool
-		left    []int // indices of paths that stay, deepest first
-		d       = m.root
-		prefix  int
-		inside  string // d's path
-	)
-	defer func() { m.leave(d) }()
 	if c.unsynced == nil {
 		c.unsynced = map[string]bool{}
 	}
+	removed, errs := c.removeEmpty()
+	if removed {
+		m.known.clear()
+	}
+	return errors.Join(append(errs, c.syncParents()...)...)
+}
+
+// removeEmpty removes the directories that are empty, deepest first, and reports
+// whether it removed any. c keeps those that stay.
+func (c *Created) removeEmpty() (removed bool, errs []error) {
+	var (
+		m      = c.m
+		left   []int // indices of paths that stay, deepest first
+		d      = m.root
+		prefix int
+		inside string // d's path
+	)
+	defer func() { m.leave(d) }()
 	for i, path := range slices.Backward(c.paths) {
 		var err error
 		if up := parent(path); m.confined && up != inside {
@@ -120,22 +129,25 @@ func (c *Created) Undo() error {
 			errs = append(errs, &fs.PathError{Op: "mkdir.Undo", Path: m.join(path), Err: err})
 		}
 	}
-	if removed {
-		m.known.clear()
-	}
 	slices.Reverse(left)
 	for to, from := range left {
 		c.paths[to], c.ids[to] = c.paths[from], c.ids[from]
 	}
 	c.paths, c.ids = c.paths[:len(left)], c.ids[:len(left)]
+	return removed, errs
+}
+
+// syncParents makes the removals durable. A parent whose sync fails stays unsynced
+// for the next Undo.
+func (c *Created) syncParents() (errs []error) {
 	for dir := range c.unsynced {
-		if err := m.syncDir(dir); err != nil && !notThere(err) {
+		if err := c.m.syncDir(dir); err != nil && !notThere(err) {
 			errs = append(errs, err)
 			continue
 		}
 		delete(c.unsynced, dir)
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 func (c *Created) undoable() error {

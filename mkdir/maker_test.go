@@ -132,11 +132,11 @@ func TestOpenRootErrors(t *testing.T) {
 		t.Errorf("root is a file: %v", err)
 	}
 	for want, o := range map[string]mkdir.Options{
-		"mkdir: Options.Level: durability.Level(9); want power or kill":                                    {Level: 9},
-		"mkdir: Options.Level: none; want power or kill: a directory outlives the process that creates it": {Level: durability.None},
-		"mkdir: Options.Workers: -1; want 0 (GOMAXPROCS, at most 8) or more":                               {Level: durability.Kill, Workers: -1},
-		"mkdir: Options.CacheSize: -1; want 0 (65536 directories) or more":                                 {Level: durability.Kill, CacheSize: -1},
-		"mkdir: Options.OneMount: true without Root or Confined; want one of them to be set":               {Level: durability.Kill, OneMount: true},
+		"mkdir: Options.Level: durability.Level(9); want power or kill: a directory outlives the process that creates it": {Level: 9},
+		"mkdir: Options.Level: none; want power or kill: a directory outlives the process that creates it":                {Level: durability.None},
+		"mkdir: Options.Workers: -1; want 0 (GOMAXPROCS, at most 8) or more":                                              {Level: durability.Kill, Workers: -1},
+		"mkdir: Options.CacheSize: -1; want 0 (65536 directories) or more":                                                {Level: durability.Kill, CacheSize: -1},
+		"mkdir: Options.OneMount: true without Root or Confined; want one of them to be set":                              {Level: durability.Kill, OneMount: true},
 	} {
 		if _, err := mkdir.OpenRoot(dir, o); !errors.Is(err, fs.ErrInvalid) || err.Error() != want {
 			t.Errorf("%+v: %v; want %s", o, err, want)

@@ -2,7 +2,6 @@ package mkdir
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,10 +50,8 @@ const (
 // check returns an error for a wrong setting, and fills in the defaults.
 func (o *Options) check() error {
 	switch {
-	case o.Level == durability.None:
+	case o.Level >= durability.None:
 		return setting.Wrong("mkdir: Options.Level", o.Level, "power or kill: a directory outlives the process that creates it")
-	case o.Level > durability.None:
-		return setting.Wrong("mkdir: Options.Level", o.Level, "power or kill")
 	case o.Level == durability.Power && !sys.CanSyncDir:
 		return setting.Refused(errors.ErrUnsupported, "mkdir: Options.Level", o.Level, "kill: %s cannot sync a directory", runtime.GOOS)
 	case o.OneMount && o.Root == nil && !o.Confined:
@@ -105,10 +102,7 @@ func OpenRoot(dir string, o Options) (*Maker, error) {
 func openRoot(dir string, o Options) (sys.Dir, error) {
 	open := func(name string, use sys.DirUse) (sys.Dir, error) {
 		d, err := sys.OpenIn(o.Root, name, use, o.OneMount)
-		switch {
-		case err == sys.ErrEscapes:
-			err = fmt.Errorf("%w: %w", fs.ErrInvalid, err)
-		case err == nil && o.Root == nil && o.Confined:
+		if err == nil && o.Root == nil && o.Confined {
 			return sys.Confine(d)
 		}
 		return d, err

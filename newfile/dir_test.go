@@ -116,12 +116,12 @@ func TestNames(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for want, o := range map[string]newfile.Options{
-		"Options.Level: durability.Level(9); want power or kill":                               {Level: 9},
-		"Options.Level: none; want power or kill: a name outlives the process that creates it": {Level: durability.None},
-		"Options.Shards: 7; want 0, 16, 256 or 4096":                                           {Level: durability.Kill, Shards: 7},
-		"Options.Shards: -16; want 0, 16, 256 or 4096":                                         {Level: durability.Kill, Shards: -16},
-		"Options.Existing: 3; want Refuse, Truncate or Reuse":                                  {Level: durability.Kill, Existing: 3},
-		"Options.OneMount: true without Root; want Root to be set":                             {Level: durability.Kill, OneMount: true},
+		"Options.Level: durability.Level(9); want power or kill: a name outlives the process that creates it": {Level: 9},
+		"Options.Level: none; want power or kill: a name outlives the process that creates it":                {Level: durability.None},
+		"Options.Shards: 7; want 0, 16, 256 or 4096":                                                          {Level: durability.Kill, Shards: 7},
+		"Options.Shards: -16; want 0, 16, 256 or 4096":                                                        {Level: durability.Kill, Shards: -16},
+		"Options.Existing: 3; want Refuse, Truncate or Reuse":                                                 {Level: durability.Kill, Existing: 3},
+		"Options.OneMount: true without Root; want Root to be set":                                            {Level: durability.Kill, OneMount: true},
 	} {
 		if _, err := newfile.OpenDir(t.TempDir(), o); !errors.Is(err, fs.ErrInvalid) || err.Error() != "newfile: "+want {
 			t.Errorf("%+v: %v, want %s", o, err, want)

@@ -2,7 +2,6 @@ package newfile
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -57,10 +56,8 @@ type Options struct {
 
 func (o Options) check() error {
 	switch {
-	case o.Level == durability.None:
+	case o.Level >= durability.None:
 		return setting.Wrong("newfile: Options.Level", o.Level, "power or kill: a name outlives the process that creates it")
-	case o.Level > durability.None:
-		return setting.Wrong("newfile: Options.Level", o.Level, "power or kill")
 	case o.Level == durability.Power && !sys.CanSyncDir:
 		return setting.Refused(errors.ErrUnsupported, "newfile: Options.Level", o.Level, "kill: %s cannot sync a directory", runtime.GOOS)
 	case o.Existing < Refuse || o.Existing > Reuse:
@@ -118,11 +115,7 @@ func OpenDir(dir string, o Options) (*Dir, error) {
 
 func openRoot(dir string, o Options) (sys.Dir, error) {
 	open := func(name string, use sys.DirUse) (sys.Dir, error) {
-		d, err := sys.OpenIn(o.Root, name, use, o.OneMount)
-		if err == sys.ErrEscapes {
-			err = fmt.Errorf("%w: %w", fs.ErrInvalid, err)
-		}
-		return d, err
+		return sys.OpenIn(o.Root, name, use, o.OneMount)
 	}
 	if o.Level == durability.Power {
 		return sys.OpenToSync(dir, open)

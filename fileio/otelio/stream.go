@@ -104,56 +104,44 @@ func NewReader(ctx context.Context, r io.Reader, tracer trace.Tracer, o Options)
 	s.ra, at = r.(io.ReaderAt)
 	s.s, seek = r.(io.Seeker)
 	s.c, closes = r.(io.Closer)
-	type (
-		reader   = io.Reader
-		readerAt = io.ReaderAt
-		seeker   = io.Seeker
-		closer   = io.Closer
-	)
 	switch {
 	case at && seek && closes:
-		return struct {
-			reader
-			readerAt
-			seeker
-			closer
-		}{s, s, s, s}
+		return struct{ readAtSeekCloser }{s}
 	case at && seek:
-		return struct {
-			reader
-			readerAt
-			seeker
-		}{s, s, s}
+		return struct{ readAtSeeker }{s}
 	case at && closes:
-		return struct {
-			reader
-			readerAt
-			closer
-		}{s, s, s}
+		return struct{ readAtCloser }{s}
 	case seek && closes:
-		return struct {
-			reader
-			seeker
-			closer
-		}{s, s, s}
+		return struct{ io.ReadSeekCloser }{s}
 	case at:
-		return struct {
-			reader
-			readerAt
-		}{s, s}
+		return struct{ readAt }{s}
 	case seek:
-		return struct {
-			reader
-			seeker
-		}{s, s}
+		return struct{ io.ReadSeeker }{s}
 	case closes:
-		return struct {
-			reader
-			closer
-		}{s, s}
+		return struct{ io.ReadCloser }{s}
 	}
-	return struct{ reader }{s}
+	return struct{ io.Reader }{s}
 }
+
+// What a reader may be beside the combinations that package io has.
+type (
+	readAt interface {
+		io.Reader
+		io.ReaderAt
+	}
+	readAtSeeker interface {
+		readAt
+		io.Seeker
+	}
+	readAtCloser interface {
+		readAt
+		io.Closer
+	}
+	readAtSeekCloser interface {
+		readAtSeeker
+		io.Closer
+	}
+)
 
 // NewWriter returns a writer to w whose operations become spans as described at Trace,
 // named fileio.write, fileio.sync and fileio.close. Written bytes survive what they
@@ -168,52 +156,49 @@ func NewWriter(ctx context.Context, w io.Writer, tracer trace.Tracer, o Options)
 	s.wa, at = w.(io.WriterAt)
 	s.sy, syncs = w.(syncer)
 	s.c, closes = w.(io.Closer)
-	type (
-		writer   = io.Writer
-		writerAt = io.WriterAt
-		closer   = io.Closer
-	)
 	switch {
 	case at && syncs && closes:
-		return struct {
-			writer
-			writerAt
-			syncer
-			closer
-		}{s, s, s, s}
+		return struct{ writeAtSyncCloser }{s}
 	case at && syncs:
-		return struct {
-			writer
-			writerAt
-			syncer
-		}{s, s, s}
+		return struct{ writeAtSyncer }{s}
 	case at && closes:
-		return struct {
-			writer
-			writerAt
-			closer
-		}{s, s, s}
+		return struct{ writeAtCloser }{s}
 	case syncs && closes:
-		return struct {
-			writer
-			syncer
-			closer
-		}{s, s, s}
+		return struct{ writeSyncCloser }{s}
 	case at:
-		return struct {
-			writer
-			writerAt
-		}{s, s}
+		return struct{ writeAt }{s}
 	case syncs:
-		return struct {
-			writer
-			syncer
-		}{s, s}
+		return struct{ writeSyncer }{s}
 	case closes:
-		return struct {
-			writer
-			closer
-		}{s, s}
+		return struct{ io.WriteCloser }{s}
 	}
-	return struct{ writer }{s}
+	return struct{ io.Writer }{s}
 }
+
+// What a writer may be beside the combinations that package io has.
+type (
+	writeAt interface {
+		io.Writer
+		io.WriterAt
+	}
+	writeSyncer interface {
+		io.Writer
+		syncer
+	}
+	writeAtSyncer interface {
+		writeAt
+		syncer
+	}
+	writeAtCloser interface {
+		writeAt
+		io.Closer
+	}
+	writeSyncCloser interface {
+		writeSyncer
+		io.Closer
+	}
+	writeAtSyncCloser interface {
+		writeAtSyncer
+		io.Closer
+	}
+)

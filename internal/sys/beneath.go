@@ -2,13 +2,14 @@ package sys
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// ErrEscapes is the error of a path that is not below a root.
-var ErrEscapes = errors.New("want a path below the root: relative, not empty, and without \"..\"")
+// ErrEscapes is the error of a path that is not below a root. It is fs.ErrInvalid.
+var ErrEscapes = fmt.Errorf("%w: want a path below the root: relative, not empty, and without \"..\"", fs.ErrInvalid)
 
 // CleanBeneath returns path in the form that OpenBeneath and OpenFileBeneath take,
 // or ErrEscapes. It refuses "a/.." too: the target of ".." depends on whether a is a
