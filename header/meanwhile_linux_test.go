@@ -198,21 +198,31 @@ func fillUp(f *os.File, left int64) error {
 	return errors.Join(f.Truncate(max(0, off-left)), f.Sync())
 }
 
-// In a directory like /tmp nobody's symlink is followed but one's own or the directory's
-// owner's, whether fs.protected_symlinks is set or not: by its name somebody could
-// show a file of his own to whoever asks first.
-func TestProtectedSymlinks(t *testing.T) {
+// strangersLink makes a directory like /tmp, beside it a file "target" that holds "old",
+// and in the directory a symlink name to the file, of another owner. It returns the
+// paths of all three.
+func strangersLink(t *testing.T, name string) (sticky, target, link string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("to give a symlink away needs root")
+		t.Skip("giving a symlink away needs root")
 	}
 	dir := t.TempDir()
-	sticky, target := filepath.Join(dir, "sticky"), filepath.Join(dir, "target")
+	sticky, target = filepath.Join(dir, "sticky"), filepath.Join(dir, "target")
+	link = filepath.Join(sticky, name)
 	must(t, os.Mkdir(sticky, 0o777))
 	must(t, os.Chmod(sticky, 0o777|os.ModeSticky))
 	must(t, os.WriteFile(target, []byte("old"), 0o600))
-	theirs, own, mine := filepath.Join(sticky, "theirs"), filepath.Join(dir, "own"), filepath.Join(sticky, "mine")
-	must(t, os.Symlink("../target", theirs))
-	must(t, os.Lchown(theirs, 65534, 65534))
+	must(t, os.Symlink("../target", link))
+	must(t, os.Lchown(link, 65534, 65534))
+	return sticky, target, link
+}
+
+// In a directory like /tmp a symlink is followed only if it belongs to the caller or to
+// the directory's owner, whether fs.protected_symlinks is set or not: otherwise another
+// user could take the name first and show a file of theirs.
+func TestProtectedSymlinks(t *testing.T) {
+	sticky, target, theirs := strangersLink(t, "theirs")
+	own, mine := filepath.Join(filepath.Dir(sticky), "own"), filepath.Join(sticky, "mine")
 	must(t, os.Symlink("sticky/theirs", own))
 	must(t, os.Symlink("../target", mine))
 	for _, link := range []string{theirs, own} {
@@ -230,20 +240,11 @@ func TestProtectedSymlinks(t *testing.T) {
 	holds(t, target, []byte("newold"))
 }
 
-// A symlink is shown at one look and somebody's own file at the next: what the
+// A stranger's symlink is exchanged with their file again and again: the file that the
 // symlink leads to stays as it is.
 func TestProtectedSymlinkSwapped(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("to give a symlink away needs root")
-	}
-	dir := t.TempDir()
-	sticky, target := filepath.Join(dir, "sticky"), filepath.Join(dir, "target")
-	must(t, os.Mkdir(sticky, 0o777))
-	must(t, os.Chmod(sticky, 0o777|os.ModeSticky))
-	must(t, os.WriteFile(target, []byte("old"), 0o600))
-	a, b := filepath.Join(sticky, "a"), filepath.Join(sticky, "b")
-	must(t, os.Symlink("../target", a))
-	must(t, os.Lchown(a, 65534, 65534))
+	sticky, target, a := strangersLink(t, "a")
+	b := filepath.Join(sticky, "b")
 	must(t, os.WriteFile(b, []byte("x"), 0o666))
 	stop := repeating(func() error { return exchange(a, b) })
 	done, refused := 0, 0

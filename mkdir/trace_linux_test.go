@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -117,13 +116,7 @@ var scenarios = []scenario{
 }
 
 func TestMain(m *testing.M) {
-	if name, root := tracetest.Scenario(); name != "" {
-		if err := runScenario(name, root); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	tracetest.HandOver(runScenario)
 	os.Exit(m.Run())
 }
 
@@ -177,14 +170,7 @@ func TestTraces(t *testing.T) {
 			if s.inject != "" {
 				run.Inject = []string{s.inject}
 			}
-			tr := run.Do(t)
-			if tr.Exit != 0 {
-				t.Fatal(tr.Said)
-			}
-			if n := tr.Count(); s.calls != nil && !maps.Equal(n, s.calls) {
-				t.Errorf("calls %v, want %v", n, s.calls)
-			}
-			tracetest.Golden(t, s.name, tr.Normal(run.Root, results...), *update)
+			run.Golden(t, s.calls, *update, results...)
 		})
 	}
 }

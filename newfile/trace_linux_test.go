@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -153,7 +152,7 @@ var scenarios = []scenario{
 	}, calls: map[string]int{"memfd_create": 1, "fcntl": 2, "close": 1}},
 }
 
-// touchOther makes a file in the sub-folder of "f".
+// touchOther makes a file in the sub-directory of "f".
 func touchOther(d *newfile.Dir) error {
 	for i := 0; ; i++ {
 		if name := fmt.Sprint(i); filepath.Dir(d.Path(name)) == filepath.Dir(d.Path("f")) {
@@ -163,13 +162,7 @@ func touchOther(d *newfile.Dir) error {
 }
 
 func TestMain(m *testing.M) {
-	if name, root := tracetest.Scenario(); name != "" {
-		if err := runScenario(name, root); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	tracetest.HandOver(runScenario)
 	if dir := os.Getenv(replacerEnv); dir != "" {
 		replaceForEver(dir)
 	}
@@ -222,14 +215,7 @@ func TestTraces(t *testing.T) {
 			if s.inject != "" {
 				run.Inject = []string{s.inject}
 			}
-			tr := run.Do(t)
-			if tr.Exit != 0 {
-				t.Fatal(tr.Said)
-			}
-			if n := tr.Count(); s.calls != nil && !maps.Equal(n, s.calls) {
-				t.Errorf("calls %v, want %v", n, s.calls)
-			}
-			tracetest.Golden(t, s.name, tr.Normal(run.Root, rules...), *update)
+			run.Golden(t, s.calls, *update, rules...)
 		})
 	}
 }

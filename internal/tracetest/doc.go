@@ -4,9 +4,7 @@
 //
 // The test binary hands over in its TestMain:
 //
-//	if name, root := tracetest.Scenario(); name != "" {
-//		os.Exit(runScenario(name, root))
-//	}
+//	tracetest.HandOver(runScenario)
 //
 // and marks in the scenario what is to be recorded, with Begin and End.
 package tracetest

@@ -1,6 +1,8 @@
 package tracetest
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +30,20 @@ func init() {
 // Scenario tells a traced process what to run, and the directory to run it in.
 // name is "" in all others.
 func Scenario() (name, root string) { return os.Getenv(scenarioEnv), os.Getenv(rootEnv) }
+
+// HandOver runs the scenario and exits, in a traced process; in all others it
+// returns.
+func HandOver(run func(name, root string) error) {
+	name, root := Scenario()
+	if name == "" {
+		return
+	}
+	if err := run(name, root); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
 
 // Begin marks where the recording begins; the last such mark counts.
 func Begin() { mark(beginMark) }
@@ -100,6 +116,21 @@ func (r Run) Do(t *testing.T) Trace {
 		t.Fatal(err)
 	}
 	return Trace{Raw: string(raw), Said: string(said), Exit: cmd.ProcessState.ExitCode()}
+}
+
+// Golden runs the process, which must exit with 0, and compares what it did with
+// calls, the number of calls by name unless nil, and with the golden file of the
+// scenario. See the function Golden.
+func (r Run) Golden(t *testing.T, calls map[string]int, update bool, rules ...Rule) {
+	t.Helper()
+	tr := r.Do(t)
+	if tr.Exit != 0 {
+		t.Fatal(tr.Said)
+	}
+	if n := tr.Count(); calls != nil && !maps.Equal(n, calls) {
+		t.Errorf("calls %v, want %v", n, calls)
+	}
+	Golden(t, r.Scenario, tr.Normal(r.Root, rules...), update)
 }
 
 // A Call is one system call between the marks.
