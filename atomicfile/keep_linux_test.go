@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 // acl is an access ACL that gives user 1 rwx: owner rw-, group r--, mask rwx,
@@ -67,7 +67,7 @@ func TestKeep(t *testing.T) {
 	} {
 		t.Run("", func(t *testing.T) {
 			if c.owner && os.Geteuid() != 0 {
-				t.Skip("to give a file away needs root")
+				t.Skip("giving a file away needs root")
 			}
 			if c.keep == atomicfile.KeepMode && os.Geteuid() != 0 {
 				c.mode = 0o4674 // the owner is the same
@@ -131,7 +131,7 @@ func TestKeepNoACL(t *testing.T) {
 	}
 }
 
-// Nobody may read the new content meanwhile who may not read the old.
+// Before Commit only users that may read the old content may read the new.
 func TestPrivateUntilCommit(t *testing.T) {
 	dir := t.TempDir()
 	path := put(t, dir, "f", "old")
@@ -165,7 +165,7 @@ func TestNotRegular(t *testing.T) {
 	only(t, dir, "fifo")
 }
 
-func TestNoRightToFolder(t *testing.T) {
+func TestNoPermissionOnDirectory(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")
 	}
@@ -179,14 +179,14 @@ func TestNoRightToFolder(t *testing.T) {
 	holds(t, path, "old")
 }
 
-// Attributes of the user's take write permission, which the old file need not
-// have. Root has it anyway, so it is somebody else here.
+// Setting user attributes needs write permission, which the mode of the old file
+// need not give. Root always has it, so the test becomes another user.
 func TestKeepOfReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	path := put(t, dir, "f", "old")
 	setAttr(t, path, "user.mine", []byte("v"))
 	must(t, os.Chmod(path, 0o444))
-	try := func(t *testing.T) {
+	try := func() {
 		for _, keep := range []atomicfile.Keep{atomicfile.KeepAll &^ atomicfile.KeepOwner, atomicfile.KeepMode | atomicfile.KeepXattrs} {
 			f, err := atomicfile.Create(path, 0o600, atomicfile.Options{Level: durability.Kill, Keep: keep})
 			must(t, err)
@@ -207,16 +207,12 @@ func TestKeepOfReadOnly(t *testing.T) {
 		}
 	}
 	if os.Geteuid() != 0 {
-		try(t)
+		try()
 		return
 	}
 	const nobody = 65534
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))
 	must(t, os.Chown(dir, nobody, nobody))
 	must(t, os.Chown(path, nobody, nobody))
-	t.Run("nobody", func(t *testing.T) {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		must(t, unix.Setfsuid(nobody))
-		try(t)
-	})
+	filetest.AsNobody(t, try)
 }

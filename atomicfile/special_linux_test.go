@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
-
 	"github.com/stele-go/stele/internal/filetest"
 )
 
@@ -115,17 +113,7 @@ func TestTellsReadPermission(t *testing.T) {
 	const nobody = 65534
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))
 	must(t, os.Chown(dir, nobody, nobody))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		if err := unix.Setfsuid(nobody); err != nil {
-			t.Error(err)
-			return
-		}
-		try()
-	}()
-	<-done
+	filetest.AsNobody(t, try)
 }
 
 // Root keeps every function below it, and from following planted links.

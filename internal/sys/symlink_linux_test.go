@@ -4,23 +4,24 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
-// The kernel's rule for symlinks in folders that everybody may write to holds
-// whatever its setting, and is asked of the symlink that is then read.
+// The kernel's rule for symlinks in directories that everybody may write to holds
+// whatever its setting, and is applied to the very symlink that is read.
 func TestFollowLink(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to give files away needs root")
+		t.Skip("giving files away needs root")
 	}
 	const me, other = 0, 1001
 	for _, c := range []struct {
-		mode        uint32
-		folder, own int
-		want        error
+		mode     uint32
+		dir, own int
+		want     error
 	}{
 		{0o1777, me, me, nil},
 		{0o1777, other, me, nil},
@@ -32,12 +33,12 @@ func TestFollowLink(t *testing.T) {
 	} {
 		d, name := openDir(t, ForPath)
 		link := filepath.Join(name, "link")
-		err := errors.Join(os.Symlink("a/b", link), os.Lchown(link, c.own, c.own), os.Chown(name, c.folder, c.folder), unix.Chmod(name, c.mode))
+		err := errors.Join(os.Symlink("a/b", link), os.Lchown(link, c.own, c.own), os.Chown(name, c.dir, c.dir), unix.Chmod(name, c.mode))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if target, err := d.FollowLink("link"); err != c.want || err == nil && target != "a/b" {
-			t.Errorf("folder %o of %d, symlink of %d: %q, %v, want %v", c.mode, c.folder, c.own, target, err, c.want)
+			t.Errorf("directory %o of %d, symlink of %d: %q, %v, want %v", c.mode, c.dir, c.own, target, err, c.want)
 		}
 	}
 	d, name := openDir(t, ForPath)
@@ -52,37 +53,26 @@ func TestFollowLink(t *testing.T) {
 	}
 }
 
-// The caller is whom the kernel takes its thread for.
+// The caller is the user that the kernel takes its thread for.
 func TestFollowLinkAs(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to be somebody else needs root")
+		t.Skip("giving a symlink away needs root")
 	}
 	d, name := openDir(t, ForPath)
-	const other = 1001
+	const nobody = 65534
 	link := filepath.Join(name, "link")
-	if err := errors.Join(os.Symlink("x", link), os.Lchown(link, other, other), unix.Chmod(name, 0o1777)); err != nil {
+	if err := errors.Join(os.Symlink("x", link), os.Lchown(link, nobody, nobody), unix.Chmod(name, 0o1777)); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		err := unix.Setfsuid(other)
-		if err == nil {
-			_, err = d.FollowLink("link")
+	filetest.AsNobody(t, func() {
+		if _, err := d.FollowLink("link"); err != nil {
+			t.Error(err)
 		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	})
 }
 
 func TestFollowLinkOfMount(t *testing.T) {
-	name := t.TempDir()
-	if err := unix.Mount("none", name, "tmpfs", unix.MS_NOSYMFOLLOW, ""); err != nil {
-		t.Skip("mount: ", err)
-	}
-	t.Cleanup(func() { unix.Unmount(name, unix.MNT_DETACH) })
+	name := filetest.Tmpfs(t, unix.MS_NOSYMFOLLOW, "")
 	if err := os.Symlink("x", filepath.Join(name, "link")); err != nil {
 		t.Fatal(err)
 	}
