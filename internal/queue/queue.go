@@ -1,14 +1,16 @@
 // Package queue is a bounded FIFO queue from many goroutines to one, drained
 // in batches: a ring of values under a mutex.
 //
-// It is for a consumer that works at the speed of a file system. There
-// package mpsc, which takes no lock, gained nothing in BenchmarkAppend of wal and
-// BenchmarkQueue of newfile, with either in turn.
+// It is for a consumer that works at the speed of a file system. Package mpsc, which
+// takes no lock, gained nothing there: BenchmarkAppend of wal and BenchmarkQueue of
+// newfile were as fast with either.
 package queue
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -22,8 +24,8 @@ var (
 )
 
 // A Queue passes values from many goroutines to one consumer. PopBatch and
-// TryPopBatch belong to the consumer: one goroutine at a time. A push or a pop
-// allocates nothing.
+// TryPopBatch are for the consumer: one goroutine at a time. A push that does not
+// wait allocates nothing, nor does a pop.
 type Queue[T any] struct {
 	mu     sync.Mutex
 	ring   []T
@@ -33,46 +35,56 @@ type Queue[T any] struct {
 	// want is the count for which the sleeping consumer is woken; 0: it is
 	// awake.
 	want int
-	// waiting counts the producers that wait for a free slot.
-	waiting int
+	// waiting are the producers that wait for a slot, in the order of their
+	// calls. While there are any, the ring is full.
+	waiting []*producer[T]
 
 	ready chan struct{} // of capacity 1; wakes the consumer
-	freed chan struct{} // of capacity 1; wakes one producer, and when closed all
 	timer *time.Timer   // the consumer's; made when first needed
+}
+
+// A producer is a Push that waits.
+type producer[T any] struct {
+	v    T
+	done chan struct{} // closed when v is in the ring, or err is set
+	err  error
 }
 
 // New returns a queue of the given capacity, at least 1, whose memory is
 // allocated at once.
 func New[T any](capacity int) *Queue[T] {
-	return &Queue[T]{ring: make([]T, capacity), ready: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+	if capacity < 1 {
+		panic(fmt.Sprintf("queue: New: a capacity of %d; want 1 or more", capacity))
+	}
+	return &Queue[T]{ring: make([]T, capacity), ready: make(chan struct{}, 1)}
 }
 
-// Push appends v to the queue, and waits while the queue is full. Values are FIFO,
-// waiting producers are not: a new Push may take a slot before them. After nil
-// the consumer gets v exactly once; after an error, ErrClosed or ctx.Err(),
-// never.
+// Push appends v to the queue, and waits while the queue is full. Values are FIFO
+// in the order of the calls, those that wait included. After nil the consumer gets v
+// exactly once; after an error, ErrClosed or ctx.Err(), never.
 func (q *Queue[T]) Push(ctx context.Context, v T) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	q.mu.Lock()
-	for !q.closed && q.count == len(q.ring) {
-		q.waiting++
-		q.mu.Unlock()
-		var err error
-		select {
-		case <-q.freed:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		q.mu.Lock()
-		q.waiting--
-		if err != nil {
-			q.mu.Unlock()
-			return err
-		}
+	if q.closed || q.count < len(q.ring) {
+		return q.pushAndUnlock(v)
 	}
-	return q.pushAndUnlock(v)
+	p := &producer[T]{v: v, done: make(chan struct{})}
+	q.waiting = append(q.waiting, p)
+	q.mu.Unlock()
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.waiting, p); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+		return ctx.Err()
+	}
+	return p.err // admitted or refused at the same moment
 }
 
 // TryPush is Push without waiting: it returns ErrFull while the queue is full.
@@ -90,22 +102,34 @@ func (q *Queue[T]) pushAndUnlock(v T) error {
 		q.mu.Unlock()
 		return ErrClosed
 	}
+	q.put(v)
+	wake := q.want > 0 && q.count >= q.want
+	if wake {
+		q.want = 0
+	}
+	q.mu.Unlock()
+	if wake {
+		q.wake()
+	}
+	return nil
+}
+
+// put appends v to the ring, which has a free slot.
+func (q *Queue[T]) put(v T) {
 	i := q.head + q.count
 	if i >= len(q.ring) {
 		i -= len(q.ring)
 	}
 	q.ring[i] = v
 	q.count++
-	wake := q.want > 0 && q.count >= q.want
-	if wake {
-		q.want = 0
+}
+
+// wake wakes the consumer. A signal that is there already serves.
+func (q *Queue[T]) wake() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
 	}
-	q.wakeProducer() // the producer that was woken wakes the next
-	q.mu.Unlock()
-	if wake {
-		signal(q.ready)
-	}
-	return nil
 }
 
 // PopBatch moves the oldest values to dst, which is not empty, and returns
@@ -173,29 +197,31 @@ func (q *Queue[T]) sleep(ctx context.Context, want int, timeout <-chan time.Time
 	return err
 }
 
-// take moves values to dst.
-func (q *Queue[T]) take(dst []T) int {
-	n := min(len(dst), q.count)
-	if n == 0 {
-		return 0
+// take moves values to dst, and gives the slots to waiting producers.
+func (q *Queue[T]) take(dst []T) (taken int) {
+	for taken < len(dst) && q.count > 0 {
+		n := min(len(dst)-taken, q.count)
+		first := q.ring[q.head:min(q.head+n, len(q.ring))]
+		rest := q.ring[:n-len(first)]
+		taken += copy(dst[taken:], first)
+		taken += copy(dst[taken:], rest)
+		clear(first) // so that a slot keeps nothing alive
+		clear(rest)
+		q.head = (q.head + n) % len(q.ring)
+		q.count -= n
+		q.admit()
 	}
-	first := q.ring[q.head:min(q.head+n, len(q.ring))]
-	rest := q.ring[:n-len(first)]
-	copy(dst, first)
-	copy(dst[len(first):], rest)
-	clear(first) // so that a slot keeps nothing alive
-	clear(rest)
-	q.head = (q.head + n) % len(q.ring)
-	q.count -= n
-	q.wakeProducer()
-	return n
+	return taken
 }
 
-// wakeProducer wakes a producer that waits, if there is a free slot.
-func (q *Queue[T]) wakeProducer() {
-	if q.waiting > 0 && q.count < len(q.ring) && !q.closed {
-		signal(q.freed)
+// admit moves the values of waiting producers to the free slots.
+func (q *Queue[T]) admit() {
+	n := min(len(q.waiting), len(q.ring)-q.count)
+	for _, p := range q.waiting[:n] {
+		q.put(p.v)
+		close(p.done)
 	}
+	q.waiting = slices.Delete(q.waiting, 0, n)
 }
 
 func (q *Queue[T]) startTimer(d time.Duration) <-chan time.Time {
@@ -212,11 +238,13 @@ func (q *Queue[T]) startTimer(d time.Duration) <-chan time.Time {
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.closed {
-		q.closed = true
-		close(q.freed)
-		signal(q.ready)
+	q.closed = true
+	for _, p := range q.waiting {
+		p.err = ErrClosed
+		close(p.done)
 	}
+	q.waiting = nil
+	q.wake()
 }
 
 // Len returns the number of values in the queue.
@@ -228,11 +256,3 @@ func (q *Queue[T]) Len() int {
 
 // Cap returns the capacity.
 func (q *Queue[T]) Cap() int { return len(q.ring) }
-
-// signal sends without waiting: a signal that is there already serves.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}

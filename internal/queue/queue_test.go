@@ -133,8 +133,41 @@ func TestFullQueueBlocks(t *testing.T) {
 	})
 }
 
-// A pop of many wakes as many producers: each wakes the next.
-func TestWokenProducerWakesTheNext(t *testing.T) {
+// Producers that wait get the free slots in turn, before a new push.
+func TestProducersInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[int](2)
+		for v := range 5 {
+			go q.Push(t.Context(), v)
+			synctest.Wait()
+		}
+		dst := make([]int, 1)
+		for v := range 3 { // three producers wait
+			if n := q.TryPopBatch(dst); n != 1 || dst[0] != v {
+				t.Errorf("popped %d values, %d; want %d", n, dst[0], v)
+			}
+			if err := q.TryPush(-1); err != ErrFull {
+				t.Errorf("a push before those that wait: %v", err)
+			}
+		}
+		rest := make([]int, 3)
+		if n := q.TryPopBatch(rest); n != 2 || rest[0] != 3 || rest[1] != 4 {
+			t.Errorf("popped %v; want 3 and 4", rest[:n])
+		}
+	})
+}
+
+func TestCapacityOfNone(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a queue of capacity 0 did not panic")
+		}
+	}()
+	New[int](0)
+}
+
+// A pop of many admits as many producers.
+func TestPopAdmitsProducers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](4)
 		for range 4 {

@@ -3,6 +3,7 @@ package semaphore
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 )
@@ -26,9 +27,12 @@ type waiter struct {
 func New(size int64) *Weighted { return &Weighted{size: size, free: size} }
 
 // Acquire takes n units, and waits for them if it must. A request of more than
-// there are waits until all are free. If ctx ends during the wait, Acquire takes none and
-// returns ctx's cause. waited reports whether it had to wait.
+// there are waits until all are free. If ctx is done, before or during the wait, Acquire
+// takes none and returns ctx's cause. waited reports whether it had to wait.
 func (s *Weighted) Acquire(ctx context.Context, n int64) (waited bool, err error) {
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
 	s.mu.Lock()
 	if len(s.queue) == 0 && s.fits(n) {
 		s.free -= n
@@ -40,8 +44,10 @@ func (s *Weighted) Acquire(ctx context.Context, n int64) (waited bool, err error
 	s.mu.Unlock()
 	select {
 	case <-w.granted:
-		return true, nil
 	case <-ctx.Done():
+	}
+	if ctx.Err() == nil {
+		return true, nil
 	}
 	s.mu.Lock()
 	if i := slices.Index(s.queue, w); i >= 0 {
@@ -55,7 +61,7 @@ func (s *Weighted) Acquire(ctx context.Context, n int64) (waited bool, err error
 }
 
 // TryAcquire takes up to n units, but leaves at least leave, and returns how many
-// it took: none while others wait.
+// it took. It takes none while others wait.
 func (s *Weighted) TryAcquire(n, leave int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,15 +73,18 @@ func (s *Weighted) TryAcquire(n, leave int64) int64 {
 	return n
 }
 
-// Release gives back n units.
+// Release gives back n units. It panics if fewer are in use.
 func (s *Weighted) Release(n int64) {
 	if n == 0 {
 		return
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if used := s.size - s.free; n > used {
+		panic(fmt.Sprintf("semaphore: Release: %d units; want at most the %d in use", n, used))
+	}
 	s.free += n
 	s.grant()
-	s.mu.Unlock()
 }
 
 // Free returns how many units are free.

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// Waiters get theirs in turn, also small ones behind a large one; one that gives up
-// lets the next one through.
+// Waiters are served in the order of their calls, small requests behind a large one
+// too. A waiter that gives up lets the next one through.
 func TestInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(10)
@@ -49,6 +49,47 @@ func TestInTurn(t *testing.T) {
 			t.Errorf("%d units are free", s.Free())
 		}
 	})
+}
+
+// A context that is done gets no units: neither free ones, nor those that are released
+// during the wait, after it was done.
+func TestDoneContext(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			s := New(2)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			s.TryAcquire(2, 0)
+			result := make(chan error)
+			go func() {
+				_, err := s.Acquire(ctx, 1)
+				result <- err
+			}()
+			synctest.Wait()
+			why := errors.New("why")
+			cancel(why)
+			s.Release(2)
+			if err := <-result; err != why {
+				t.Errorf("got %v, want the cause of the context", err)
+			}
+			if waited, err := s.Acquire(ctx, 1); waited || err != why || s.Free() != 2 {
+				t.Errorf("with a done context: waited %v, %v, %d free", waited, err, s.Free())
+			}
+		})
+	}
+}
+
+func TestReleaseOfTooMany(t *testing.T) {
+	s := New(4)
+	s.TryAcquire(2, 0)
+	defer func() {
+		if got, want := recover(), "semaphore: Release: 3 units; want at most the 2 in use"; got != want {
+			t.Errorf("panic %v, want %s", got, want)
+		}
+		if s.Free() != 2 {
+			t.Errorf("%d free", s.Free())
+		}
+	}()
+	s.Release(3)
 }
 
 // A request of more than there are waits for all of them, and is granted alone.
