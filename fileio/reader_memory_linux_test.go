@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stele-go/stele/fileio"
 	"github.com/stele-go/stele/internal/memory"
@@ -55,11 +56,7 @@ func TestAutoRespectsTheControlGroup(t *testing.T) {
 			if err := os.Mkdir(group, 0o755); err != nil {
 				t.Skip("no group can be made: ", err)
 			}
-			defer func() {
-				if err := os.Remove(group); err != nil {
-					t.Error(err)
-				}
-			}()
+			defer removeGroup(t, group)
 			if err := os.WriteFile(filepath.Join(group, files.limit), strconv.AppendInt(nil, limit, 10), 0); err != nil {
 				t.Skip("no limit of memory: ", err)
 			}
@@ -67,6 +64,20 @@ func TestAutoRespectsTheControlGroup(t *testing.T) {
 				t.Errorf("%d bytes available of a limit of %d; the file is read by the way %s", available, limit, way)
 			}
 		})
+	}
+}
+
+// removeGroup removes a control group once its processes have left it, which may be
+// after their parent has waited for them.
+func removeGroup(t *testing.T, group string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if procs, err := os.ReadFile(filepath.Join(group, "cgroup.procs")); err != nil || len(procs) == 0 {
+			break
+		}
+	}
+	if err := os.Remove(group); err != nil {
+		t.Error(err)
 	}
 }
 

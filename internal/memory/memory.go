@@ -1,8 +1,10 @@
-// Package memory tells how much memory this process can still use: of what the
-// machine has available, the part that the process's control groups leave to it.
+// Package memory tells how much memory this process can still use: the lesser of
+// what the machine has available and what the process's control groups leave to it.
 //
-// Both versions of control groups count, also both at once, as systemd's hybrid
-// mode has them. Limits of a group hold for all groups below it:
+// Both versions of control groups count, also both at once, as in systemd's hybrid
+// mode. A limit of a group holds for all groups below it. What a group leaves is its
+// limit minus its usage, plus the page cache in that usage which the kernel evicts
+// first, that is, pages of files that were not read again lately (inactive_file):
 //
 //	             version 2                     version 1
 //	limit        memory.max, memory.high       memory.limit_in_bytes
@@ -26,13 +28,13 @@ import (
 )
 
 // Available returns how many bytes of memory this process can still use: the
-// MemAvailable of the system, or what the tightest of its control groups leaves.
-// Page cache that can be dropped counts as available. known is false where the
-// system does not report it.
+// MemAvailable of the system, or what the tightest of its control groups leaves if
+// that is less. It is 0 in a group that is at its limit. Page cache that the kernel
+// can evict counts as available. known is false where the system does not report it.
 func Available() (bytes int64, known bool) { return available("/", mounts()) }
 
-// mounts holds the mounted hierarchies that limit memory, read once: the list of
-// mounts is long on some machines, and these do not change.
+// mounts returns the mounted hierarchies that limit memory. They are read once: the
+// list of mounts is long on some machines, and these do not change.
 var mounts = sync.OnceValue(func() []sys.MountPoint { return hierarchies("/") })
 
 // hierarchies returns the mounts of control groups that can limit memory. root is
@@ -92,9 +94,9 @@ func available(root string, mounts []sys.MountPoint) (bytes int64, known bool) {
 	return bytes, true
 }
 
-// upwards yields the folders of group and of the groups above it, as they are
+// upwards yields the directories of group and of the groups above it, as they are
 // seen at the mount m. A container may see only a part of the hierarchy: groups
-// above the mount are not seen, and a group that is not below the mount, as its
+// above the mount are not seen, and a group that is not below the mount, because its
 // path is that of another namespace, is seen as the mount itself.
 func upwards(m sys.MountPoint, group string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
@@ -130,13 +132,13 @@ func leftV2(dir string) (left int64, limited, last bool) {
 	return max(0, limit-used+cached), true, false
 }
 
-// unlimitedV1 is at or below what version 1 shows where there is no limit: the
-// largest number of whole pages in an int64.
+// unlimitedV1 is the least value that version 1 shows for a group without a limit. It
+// shows the largest whole number of pages in an int64, for pages up to 1 MiB.
 const unlimitedV1 = math.MaxInt64 &^ (1<<20 - 1)
 
 // leftV1 is leftV2 for version 1. The limit of groups above the mount is in
-// memory.stat. last is true if the groups above do not count this one: before
-// Linux 5.11, where memory.use_hierarchy is 0.
+// memory.stat. last is true if the groups above do not count this one, as before
+// Linux 5.11 where memory.use_hierarchy is 0.
 func leftV1(dir string) (left int64, limited, last bool) {
 	above, ok := number(filepath.Join(filepath.Dir(dir), "memory.use_hierarchy"))
 	last = ok && above == 0
