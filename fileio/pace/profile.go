@@ -72,6 +72,9 @@ const (
 	ssdIOSize     = 256 << 10
 )
 
+// mostValue is the largest number that Parse takes.
+const mostValue = 1 << 30
+
 // mostGiB is the size of the largest volume of both vendors.
 const mostGiB = 64 << 10
 
@@ -147,33 +150,33 @@ func Parse(s string) (Profile, error) {
 	for _, item := range items {
 		key, value, _ := strings.Cut(item, "=")
 		n, err := strconv.Atoi(value)
-		if _, twice := given[key]; err != nil || n <= 0 || n > 1<<30 || twice {
-			return Profile{}, wrong("Parse: item", fmt.Sprintf("%q in %q", item, s), "size=, iops= or mbps=, each once, with a whole number above 0")
+		switch {
+		case key != "size" && key != "iops" && key != "mbps":
+			return Profile{}, wrong("Parse: limit", strconv.Quote(item), "size=, iops= or mbps=")
+		case given[key] != 0:
+			return Profile{}, wrong("Parse: "+key, fmt.Sprintf("%d and %s", given[key], value), "one value")
+		case err != nil || n < 1 || n > mostValue:
+			return Profile{}, wrong("Parse: "+key, strconv.Quote(value), "a whole number from 1 to %d", mostValue)
 		}
-		switch key {
-		case "size", "iops", "mbps":
-			given[key] = n
-		default:
-			return Profile{}, wrong("Parse: item", fmt.Sprintf("%q in %q", item, s), "size=, iops= or mbps=")
-		}
+		given[key] = n
 	}
 	size, iops, mbps := given["size"], given["iops"], given["mbps"]
 	switch e, isESSD := essds[name]; {
 	case name == "gp3":
 		return GP3(size, iops, mbps)
 	case isESSD && (iops != 0 || mbps != 0):
-		return Profile{}, wrong("Parse: profile", strconv.Quote(s), "only size= with %s, whose limits follow from it", name)
+		return Profile{}, wrong("Parse: profile", strconv.Quote(s), "%s and size= alone: the limits follow from the size", name)
 	case isESSD:
 		if size == 0 {
 			size = max(defaultSizeGiB, e.least)
 		}
 		return ESSD(int(name[len(name)-1]-'0'), size)
 	case name != "":
-		return Profile{}, wrong("Parse: kind of volume", strconv.Quote(name), "one of %s, or iops= and mbps=", strings.Join(Names(), ", "))
+		return Profile{}, wrong("Parse: kind of volume", strconv.Quote(name), "%s, or iops= and mbps=", strings.Join(Names(), ", "))
 	case iops == 0 && mbps == 0:
-		return Profile{}, wrong("Parse: profile", strconv.Quote(s), "one of %s, or iops= and mbps=", strings.Join(Names(), ", "))
+		return Profile{}, wrong("Parse: profile", strconv.Quote(s), "%s, or iops= and mbps=", strings.Join(Names(), ", "))
 	case size != 0:
-		return Profile{}, wrong("Parse: profile", strconv.Quote(s), "no size= without a kind of volume")
+		return Profile{}, wrong("Parse: profile", strconv.Quote(s), "a kind of volume with size=")
 	}
 	return Profile{IOPS: iops, BytesPerSecond: int64(mbps) * MiB}, nil
 }

@@ -1,6 +1,8 @@
 package pace_test
 
 import (
+	"errors"
+	"io/fs"
 	"testing"
 
 	"github.com/stele-go/stele/fileio/pace"
@@ -48,6 +50,22 @@ func TestParse(t *testing.T) {
 	for _, name := range pace.Names() {
 		if _, err := pace.Parse(name); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for in, want := range map[string]string{
+		"gp4":                     `pace: Parse: kind of volume: "gp4"; want gp3, essd-pl0, essd-pl1, essd-pl2, essd-pl3, or iops= and mbps=`,
+		"gp3,speed=3":             `pace: Parse: limit: "speed=3"; want size=, iops= or mbps=`,
+		"gp3,iops=0":              `pace: Parse: iops: "0"; want a whole number from 1 to 1073741824`,
+		"gp3,iops=3000,iops=4000": `pace: Parse: iops: 3000 and 4000; want one value`,
+		"gp3,iops=2999":           `pace: GP3: IOPS: 2999; want 3000 to 50000 for 100 GiB`,
+		"essd-pl1,iops=3000":      `pace: Parse: profile: "essd-pl1,iops=3000"; want essd-pl1 and size= alone: the limits follow from the size`,
+		"size=3,iops=100":         `pace: Parse: profile: "size=3,iops=100"; want a kind of volume with size=`,
+	} {
+		if _, err := pace.Parse(in); !errors.Is(err, fs.ErrInvalid) || err.Error() != want {
+			t.Errorf("%s: %v; want %s", in, err, want)
 		}
 	}
 }
