@@ -49,7 +49,7 @@ func content(t *testing.T, path, want string) {
 
 // Replacing an open file leaves alone a file of the same name in another directory
 // that has taken the directory's path.
-func TestHeldFileFolderSwapped(t *testing.T) {
+func TestHeldFileDirectorySwapped(t *testing.T) {
 	top, old, swap := swappable(t)
 	o := Options{Level: durability.Kill, Keep: KeepMode}
 	oldfile.Set(&o, old)

@@ -43,13 +43,13 @@ func TestLikeOS(t *testing.T) {
 		{name: "through a symlink", before: both(file("t", 0o640), link("f", "t")), file: "f", data: "n", perm: 0o600},
 		{name: "through two", before: both(file("t", 0o640), link("g", "t"), link("f", "g")), file: "f", data: "n", perm: 0o600},
 		{name: "through a dangling one", before: link("f", "t"), file: "f", data: "n", perm: 0o600},
-		{name: "into another folder", before: both(directory("d"), file("d/t", 0o600), link("f", "d/t")), file: "f", data: "n", perm: 0o600},
-		{name: "through a folder's symlink", before: both(directory("d/e"), link("l", "d/e"), file("d/t", 0o600), link("f", "l/../t")), file: "f", data: "n", perm: 0o600},
+		{name: "into another directory", before: both(directory("d"), file("d/t", 0o600), link("f", "d/t")), file: "f", data: "n", perm: 0o600},
+		{name: "through a directory's symlink", before: both(directory("d/e"), link("l", "d/e"), file("d/t", 0o600), link("f", "l/../t")), file: "f", data: "n", perm: 0o600},
 		{name: "a circle", before: both(link("f", "g"), link("g", "f")), file: "f", data: "n", perm: 0o600},
-		{name: "a folder", before: directory("f"), file: "f", data: "n", perm: 0o600},
+		{name: "a directory", before: directory("f"), file: "f", data: "n", perm: 0o600},
 		{name: "a trailing slash", before: directory("f"), file: "f/", data: "n", perm: 0o600},
-		{name: "no folder", file: "no/f", data: "n", perm: 0o600},
-		{name: "a file for a folder", before: file("d", 0o600), file: "d/f", data: "n", perm: 0o600},
+		{name: "no directory", file: "no/f", data: "n", perm: 0o600},
+		{name: "a file for a directory", before: file("d", 0o600), file: "d/f", data: "n", perm: 0o600},
 		{name: "a long name", file: strings.Repeat("n", 255), data: "n", perm: 0o600},
 		{name: "too long a name", file: strings.Repeat("n", 256), data: "n", perm: 0o600},
 		{name: "an unclean path", before: directory("d"), file: "d/..//./f", data: "n", perm: 0o600},
@@ -83,8 +83,8 @@ func TestLikeOS(t *testing.T) {
 			if c.differ {
 				got.mode, want.mode = 0, 0
 			}
-			if runtime.GOOS == "windows" && c.name == "no folder" {
-				got.err, want.err = "", "" // one error for a file, another for a folder
+			if runtime.GOOS == "windows" && c.name == "no directory" {
+				got.err, want.err = "", "" // one error for a file, another for a directory
 			}
 			if got != want {
 				t.Errorf("got %.200v\nwant %.200v", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))

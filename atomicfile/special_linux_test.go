@@ -31,11 +31,11 @@ func TestRefusesSpecial(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	must(t, unix.Mkfifo(path("fifo"), 0o600))
-	must(t, os.Mkdir(path("folder"), 0o755))
+	must(t, os.Mkdir(path("directory"), 0o755))
 	socket, err := net.Listen("unix", path("socket"))
 	must(t, err)
 	defer socket.Close()
-	names := []string{"fifo", "folder", "socket"}
+	names := []string{"fifo", "directory", "socket"}
 	if err := unix.Mknod(path("device"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))); err == nil {
 		names = append(names, "device")
 	}

@@ -238,7 +238,7 @@ func TestSweepTree(t *testing.T) {
 		t.Errorf("would remove %q, want %q", s.Removed, all)
 	}
 	if s := sweep(t, top, atomicfile.SweepOptions{}); !slices.Equal(s.Removed, []string{temp}) {
-		t.Errorf("removed %q from one folder", s.Removed)
+		t.Errorf("removed %q from one directory", s.Removed)
 	}
 	root, err := os.OpenRoot(top)
 	must(t, err)
@@ -263,7 +263,7 @@ func TestSweepTree(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if _, err := atomicfile.Sweep(t.Context(), filepath.Join(top, "no"), atomicfile.SweepOptions{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no folder: %v", err)
+		t.Errorf("no directory: %v", err)
 	}
 }
 

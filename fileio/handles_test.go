@@ -154,14 +154,14 @@ func TestRefusedFiles(t *testing.T) {
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
-	folder := open(t.TempDir(), os.O_RDONLY)
-	_, err := fileio.Open(folder.Name(), fileio.Options{})
-	refused(t, err, "open", folder.Name(), syscall.EISDIR)
-	_, err = fileio.NewWriter(folder, fileio.WriterOptions{})
-	refused(t, err, "writer", folder.Name(), syscall.EISDIR)
-	if runtime.GOOS != "windows" { // where an open folder is another thing
-		_, err = fileio.NewReader(folder, fileio.Options{})
-		refused(t, err, "reader", folder.Name(), syscall.EISDIR)
+	directory := open(t.TempDir(), os.O_RDONLY)
+	_, err := fileio.Open(directory.Name(), fileio.Options{})
+	refused(t, err, "open", directory.Name(), syscall.EISDIR)
+	_, err = fileio.NewWriter(directory, fileio.WriterOptions{})
+	refused(t, err, "writer", directory.Name(), syscall.EISDIR)
+	if runtime.GOOS != "windows" { // where an open directory differs
+		_, err = fileio.NewReader(directory, fileio.Options{})
+		refused(t, err, "reader", directory.Name(), syscall.EISDIR)
 	}
 	r, w, err := os.Pipe()
 	ok(t, err)
@@ -176,7 +176,7 @@ func TestRefusedFiles(t *testing.T) {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	ok(t, err)
 	defer root.Close()
-	if _, err := fileio.NewReader(folder, fileio.Options{Root: root}); err == nil || !strings.HasPrefix(err.Error(), "fileio: Options.Root: ") {
+	if _, err := fileio.NewReader(directory, fileio.Options{Root: root}); err == nil || !strings.HasPrefix(err.Error(), "fileio: Options.Root: ") {
 		t.Errorf("a root for a file that is open: %v", err)
 	}
 	if runtime.GOOS != "linux" {

@@ -64,7 +64,7 @@ func only(tb testing.TB, dir string, names ...string) {
 	}
 	slices.Sort(names)
 	if !slices.Equal(got, names) {
-		tb.Errorf("the folder holds %q, want %q", got, names)
+		tb.Errorf("the directory holds %q, want %q", got, names)
 	}
 }
 
@@ -458,17 +458,17 @@ func TestRefused(t *testing.T) {
 	dir := home(t)
 	name := write(t, dir, []byte("content"))
 	for what, err := range map[string]error{
-		"mode":     second(header.Insert(context.Background(), name, []byte("x"), header.Options{Mode: 9})),
-		"strategy": second(header.Insert(context.Background(), name, []byte("x"), header.Options{Strategy: 9})),
-		"level":    second(header.Insert(context.Background(), name, []byte("x"), header.Options{Level: 9})),
-		"keep":     second(header.Insert(context.Background(), name, []byte("x"), header.Options{Keep: 0x80})),
-		"nothing":  second(header.Insert(context.Background(), name, []byte("x"), header.Options{Keep: atomicfile.KeepNothing | atomicfile.KeepMode})),
-		"folder":   second(header.Insert(context.Background(), dir, []byte("x"), kill)),
-		"missing":  second(header.Insert(context.Background(), filepath.Join(dir, "none"), []byte("x"), kill)),
-		"empty":    second(header.Insert(context.Background(), "", []byte("x"), kill)),
-		"replace":  second(header.Replace(context.Background(), name, nil, kill)),
-		"reserve":  second(header.Reserve(context.Background(), name, -1, header.Options{Pad: header.PadByte(0)})),
-		"atomic":   second(header.Insert(context.Background(), name, []byte("x"), header.Options{Strategy: header.Slot})),
+		"mode":      second(header.Insert(context.Background(), name, []byte("x"), header.Options{Mode: 9})),
+		"strategy":  second(header.Insert(context.Background(), name, []byte("x"), header.Options{Strategy: 9})),
+		"level":     second(header.Insert(context.Background(), name, []byte("x"), header.Options{Level: 9})),
+		"keep":      second(header.Insert(context.Background(), name, []byte("x"), header.Options{Keep: 0x80})),
+		"nothing":   second(header.Insert(context.Background(), name, []byte("x"), header.Options{Keep: atomicfile.KeepNothing | atomicfile.KeepMode})),
+		"directory": second(header.Insert(context.Background(), dir, []byte("x"), kill)),
+		"missing":   second(header.Insert(context.Background(), filepath.Join(dir, "none"), []byte("x"), kill)),
+		"empty":     second(header.Insert(context.Background(), "", []byte("x"), kill)),
+		"replace":   second(header.Replace(context.Background(), name, nil, kill)),
+		"reserve":   second(header.Reserve(context.Background(), name, -1, header.Options{Pad: header.PadByte(0)})),
+		"atomic":    second(header.Insert(context.Background(), name, []byte("x"), header.Options{Strategy: header.Slot})),
 	} {
 		if _, ok := errors.AsType[*fs.PathError](err); !ok {
 			t.Errorf("%s: %v", what, err)

@@ -16,6 +16,6 @@ func home(t *testing.T) string {
 	if more := images(); len(more) > 0 {
 		return more[0].dir
 	}
-	t.Skip("the folder for temporary files has no user attributes (TMPDIR chooses another)")
+	t.Skip("the directory for temporary files has no user attributes (TMPDIR chooses another)")
 	return ""
 }

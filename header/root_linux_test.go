@@ -169,7 +169,7 @@ func TestRootErrors(t *testing.T) {
 	t.Cleanup(func() { flags(0) })
 	for op, forbid := range map[string]int{"create": immutable, "rename": appendOnly} {
 		if err := flags(forbid); err != nil {
-			t.Skip("needs the right to forbid changes of a folder: ", err)
+			t.Skip("needs the right to forbid changes of a directory: ", err)
 		}
 		for _, level := range []durability.Level{durability.Kill, durability.Power} {
 			o := header.Options{Root: root, Level: level}

@@ -291,7 +291,7 @@ func mayPass(c tracetest.Call, fault string) bool {
 	case "flock":
 		return tempFile.MatchString(c.Line)
 	case "fstatfs":
-		return !strings.Contains(c.Line, "/file>") // of the folder
+		return !strings.Contains(c.Line, "/file>") // of the directory
 	case "fallocate", "ioctl", "copy_file_range":
 		return fault == "EOPNOTSUPP" || fault == "EXDEV"
 	case "fsetxattr":

@@ -38,7 +38,7 @@ func manyPaths(n int) (paths []string, distinct int) {
 
 func TestBatch(t *testing.T) {
 	if wine.Running() {
-		t.Skip("hundreds of folders in each mode take minutes: each call goes through Wine's server")
+		t.Skip("hundreds of directories in each mode take minutes: each call goes through Wine's server")
 	}
 	paths, distinct := manyPaths(150)
 	modes(t, func(t *testing.T, o mkdir.Options) {
@@ -216,7 +216,7 @@ func TestBatchDiskFull(t *testing.T) {
 
 // halfWay runs a batch that fails half way, undoes it, runs it again, cures
 // the cause and completes it.
-func halfWay(t *testing.T, spoil func(*testing.T, string) (func(), error), folder func(*testing.T) string) {
+func halfWay(t *testing.T, spoil func(*testing.T, string) (func(), error), place func(*testing.T) string) {
 	var paths []string
 	for _, top := range []string{"a", "m", "z"} {
 		for i := range 40 {
@@ -224,7 +224,7 @@ func halfWay(t *testing.T, spoil func(*testing.T, string) (func(), error), folde
 		}
 	}
 	modes(t, func(t *testing.T, o mkdir.Options) {
-		dir := folder(t)
+		dir := place(t)
 		cure, want := spoil(t, dir)
 		m := openAt(t, dir, o)
 		before := tree(t, dir)

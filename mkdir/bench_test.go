@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/mkdir"
 )
 
-// Set TMPDIR to a folder on the disk in question, and mind that the speeds
+// Set TMPDIR to a directory on the disk in question, and mind that the speeds
 // are those of level Kill.
 
 func BenchmarkKnown(b *testing.B) {

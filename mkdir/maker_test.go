@@ -18,14 +18,14 @@ import (
 	"github.com/stele-go/stele/mkdir"
 )
 
-// open opens a Maker in a new folder. The level is Kill unless o says power.
+// open opens a Maker in a new directory. The level is Kill unless o says power.
 func open(t testing.TB, o mkdir.Options) (*mkdir.Maker, string) {
 	t.Helper()
 	dir := t.TempDir()
 	return openAt(t, dir, o), dir
 }
 
-// belowRoot stands for a Root that openAt opens: that of the folder above.
+// belowRoot stands for a Root that openAt opens: that of the directory above.
 var belowRoot = new(os.Root)
 
 func openAt(t testing.TB, dir string, o mkdir.Options) *mkdir.Maker {

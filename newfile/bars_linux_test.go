@@ -25,7 +25,7 @@ import (
 //	STELE_LONG=1 go test -run TestBars -v ./newfile
 //
 // Each round makes a file system, and on it the same number of files by each
-// way, in random order, each in a folder of its own. It gives one ratio of
+// way, in random order, each in a directory of its own. It gives one ratio of
 // times; the median rules.
 func TestBars(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
@@ -41,7 +41,7 @@ func TestBars(t *testing.T) {
 	t.Run("shards", func(t *testing.T) {
 		shards := newfile.Options{Level: durability.Kill, Shards: 256}
 		m := measure(t, ext4, 15_000, others, []way{
-			{"os.Create in one folder, 1000 goroutines", 1000, osCreate},
+			{"os.Create in one directory, 1000 goroutines", 1000, osCreate},
 			{"Create in 256 shards, 1000 goroutines", 1000, direct(shards)},
 			{"Create in 256 shards, 1 goroutine", 1, direct(shards)},
 		})

@@ -14,7 +14,7 @@ import (
 	"github.com/stele-go/stele/newfile"
 )
 
-// Set TMPDIR to a folder on the disk in question, and mind that the speeds
+// Set TMPDIR to a directory on the disk in question, and mind that the speeds
 // are those of level Kill unless the name says otherwise.
 
 // spread does b.N operations from n goroutines.

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/newfile"
 )
 
-// The folder of shards at level Kill gets the attribute T, and no other folder
+// The directory of shards at level Kill gets the attribute T, and no other directory
 // does.
 func TestShardsUnrelated(t *testing.T) {
 	const top = 0x00020000 // FS_TOPDIR_FL

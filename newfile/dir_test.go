@@ -25,7 +25,7 @@ func levels(t *testing.T, f func(t *testing.T, l durability.Level)) {
 	for _, l := range []durability.Level{durability.Power, durability.Kill} {
 		t.Run(l.String(), func(t *testing.T) {
 			if l == durability.Power && runtime.GOOS == "windows" {
-				t.Skip("no folder can be synced here")
+				t.Skip("no directory can be synced here")
 			}
 			f(t, l)
 		})

@@ -49,7 +49,7 @@ func ExampleDir_Create() {
 	// 87/order-4711.json <nil>
 }
 
-// openTemp opens a Dir in a folder that end removes.
+// openTemp opens a Dir in a directory that end removes.
 func openTemp(o newfile.Options) (d *newfile.Dir, end func()) {
 	tmp, err := os.MkdirTemp("", "example")
 	if err != nil {

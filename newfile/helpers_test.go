@@ -19,8 +19,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// belowRoot stands for a Root that openAt opens: that of the folder above, or
-// the folder itself with OneMount.
+// belowRoot stands for a Root that openAt opens: that of the directory above, or
+// the directory itself with OneMount.
 var belowRoot = new(os.Root)
 
 // openAt opens a Dir for as long as the test runs.
@@ -44,7 +44,7 @@ func openAt(t testing.TB, dir string, o newfile.Options) *newfile.Dir {
 	return d
 }
 
-// open opens a Dir in a folder of its own.
+// open opens a Dir in a directory of its own.
 func open(t testing.TB, o newfile.Options) (*newfile.Dir, string) {
 	t.Helper()
 	dir := t.TempDir()

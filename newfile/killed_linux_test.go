@@ -24,7 +24,7 @@ import (
 	"github.com/stele-go/stele/newfile"
 )
 
-// replacerEnv has this binary replace a file in the folder it names, until it
+// replacerEnv has this binary replace a file in the directory it names, until it
 // is killed.
 const replacerEnv = "STELE_NEWFILE_REPLACER"
 
@@ -166,10 +166,10 @@ func TestLockGoesWithTheName(t *testing.T) {
 func TestReplaceSpecial(t *testing.T) {
 	kinds(t, func(t *testing.T, d *newfile.Dir, dir string) {
 		plants := map[string]func(name string) error{
-			"fifo":   func(name string) error { return unix.Mkfifo(name, 0o600) },
-			"socket": func(name string) error { return unix.Mknod(name, unix.S_IFSOCK|0o600, 0) },
-			"device": func(name string) error { return unix.Mknod(name, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))) },
-			"folder": func(name string) error { return os.Mkdir(name, 0o700) },
+			"fifo":      func(name string) error { return unix.Mkfifo(name, 0o600) },
+			"socket":    func(name string) error { return unix.Mknod(name, unix.S_IFSOCK|0o600, 0) },
+			"device":    func(name string) error { return unix.Mknod(name, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))) },
+			"directory": func(name string) error { return os.Mkdir(name, 0o700) },
 		}
 		for name, make := range plants {
 			must(t, os.MkdirAll(filepath.Dir(d.Path(name)), 0o755))
@@ -183,7 +183,7 @@ func TestReplaceSpecial(t *testing.T) {
 			f, err := newfile.Anonymous(d, 0o600)
 			must(t, err)
 			want := fs.ErrInvalid
-			if name == "folder" {
+			if name == "directory" {
 				want = unix.EISDIR
 			}
 			wantErr(t, f.Replace(name), want, d.Path(name))
@@ -293,7 +293,7 @@ func TestReadPermission(t *testing.T) {
 	})
 }
 
-// sibling is a name whose file is in the folder of another's.
+// sibling is a name whose file is in the directory of another's.
 func sibling(d *newfile.Dir, name string) string {
 	all := func(yield func(string) bool) {
 		for i := 0; yield(fmt.Sprint(i)); i++ {

@@ -46,8 +46,8 @@ func ways(t *testing.T, d *newfile.Dir) map[string]func(name string) error {
 	}
 }
 
-// Whatever has the place of a sub-folder, nothing is made through it.
-func TestRootRefusesWhatIsNoFolder(t *testing.T) {
+// Whatever has the place of a sub-directory, nothing is made through it.
+func TestRootRefusesWhatIsNoDirectory(t *testing.T) {
 	outside := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(outside, "in"), 0o755))
 	plants := map[string]func(name string) error{
@@ -70,7 +70,7 @@ func TestRootRefusesWhatIsNoFolder(t *testing.T) {
 				for way, f := range ways(t, d) {
 					err := f("f")
 					if !errors.Is(err, syscall.ELOOP) && !errors.Is(err, syscall.ENOTDIR) {
-						t.Errorf("%s in the place of a sub-folder, %s: %v", plant, way, err)
+						t.Errorf("%s in the place of a sub-directory, %s: %v", plant, way, err)
 					}
 				}
 				if n := countFiles(t, dir); n > 1 {
@@ -84,7 +84,7 @@ func TestRootRefusesWhatIsNoFolder(t *testing.T) {
 	}
 }
 
-// A file that is a symlink is not followed, nor is the folder itself.
+// A file that is a symlink is not followed, nor is the directory itself.
 func TestRootRefusesSymlinks(t *testing.T) {
 	outside := t.TempDir()
 	target := filepath.Join(outside, "target")
@@ -115,7 +115,7 @@ func TestRootRefusesSymlinks(t *testing.T) {
 	wantErr(t, err, syscall.ELOOP, "link")
 }
 
-// An attacker swaps sub-folders with symlinks that lead outside, and back, as
+// An attacker swaps sub-directories with symlinks that lead outside, and back, as
 // fast as it can, while files are made by all ways.
 func TestRootAgainstSwaps(t *testing.T) {
 	const wanted = 10_000
@@ -165,7 +165,7 @@ func TestRootAgainstSwaps(t *testing.T) {
 	}
 }
 
-// A mount point in the place of a sub-folder, a bind mount of the same file
+// A mount point in the place of a sub-directory, a bind mount of the same file
 // system too.
 func TestRootOneMount(t *testing.T) {
 	dir := filetest.Tmpfs(t, 0, "size=1m")

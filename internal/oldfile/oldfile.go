@@ -1,6 +1,7 @@
 // Package oldfile passes an open file from package header to package atomicfile:
 // the file that a new one replaces. A name would not do: another process may
-// put another file there.
+// put another file there. It is a package of its own because atomicfile's Options have
+// no exported field for it.
 package oldfile
 
 import "os"

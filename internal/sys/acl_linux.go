@@ -146,7 +146,7 @@ func namesSomebody(acl []byte) bool {
 }
 
 // HasACL reports whether t has an access ACL, inherited from the default ACL of its
-// folder. The error is ErrNFS4ACL for an inherited NFSv4 ACL with entries for users
+// directory. The error is ErrNFS4ACL for an inherited NFSv4 ACL with entries for users
 // or groups.
 func (t Temp) HasACL() (bool, error) {
 	var attr = [len(aclName) + 1]byte([]byte(aclName + "\x00"))

@@ -103,7 +103,7 @@ func TestBeneathFollowsNothing(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := d.OpenFileBeneath("a/no/f", "f", os.O_RDONLY, 0, false); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a file of no folder: %v", err)
+			t.Errorf("a file of no directory: %v", err)
 		}
 	}
 	t.Run("", try)

@@ -23,7 +23,7 @@ func TestOrdersDataOnImages(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, mkfs, options string
-		flag                []string // a command that is given the folder
+		flag                []string // a command that is given the directory
 		why                 string   // in the reason; "" where it is granted
 	}{
 		{name: "ext4", mkfs: "mkfs.ext4 -q -F"},
@@ -94,7 +94,7 @@ func overlayIsDenied(t *testing.T, dir string) {
 	}
 }
 
-// bindIsLike mounts a folder of dir elsewhere: it is the same file system.
+// bindIsLike mounts a directory of dir elsewhere: it is the same file system.
 func bindIsLike(t *testing.T, dir string) {
 	t.Helper()
 	on := t.TempDir()

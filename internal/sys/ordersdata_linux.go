@@ -137,14 +137,14 @@ const (
 func (d Dir) whyFlagsUnordered() string {
 	flags, err := unix.IoctlGetUint32(d.fd(), unix.FS_IOC_GETFLAGS)
 	if err != nil {
-		return "flags of the folder: " + err.Error()
+		return "flags of the directory: " + err.Error()
 	}
 	var x struct {
 		Flags, ExtSize, Extents, Project, CowExtSize uint32
 		_                                            [8]byte
 	}
 	if err := d.read(ioctlRead('X', 31, unsafe.Sizeof(x)), unsafe.Pointer(&x)); err != nil { // FS_IOC_FSGETXATTR
-		return "flags of the folder: " + err.Error()
+		return "flags of the directory: " + err.Error()
 	}
 	return whyInherited(flags, x.Flags)
 }
@@ -152,11 +152,11 @@ func (d Dir) whyFlagsUnordered() string {
 func whyInherited(flags, xflags uint32) string {
 	switch {
 	case flags&fsJournalDataFlag != 0:
-		return "data of files in the folder goes into the journal"
+		return "data of files in the directory goes into the journal"
 	case xflags&xflagRTInherit != 0:
-		return "files in the folder are on the realtime device"
+		return "files in the directory are on the realtime device"
 	case xflags&xflagDAX != 0:
-		return "files in the folder bypass the page cache"
+		return "files in the directory bypass the page cache"
 	}
 	return ""
 }

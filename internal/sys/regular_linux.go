@@ -16,7 +16,7 @@ func OpenExact(path string, write bool) (*os.File, error) {
 	fd, err := openExact(path, flags)
 	switch err {
 	case nil:
-	case unix.ELOOP, unix.EISDIR, unix.ENXIO: // a symlink, a folder, a socket
+	case unix.ELOOP, unix.EISDIR, unix.ENXIO: // a symlink, a directory, a socket
 		if fi, lerr := os.Lstat(path); lerr == nil {
 			err = cmp.Or(NotRegular(fi.Mode()), err)
 		}

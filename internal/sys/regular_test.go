@@ -36,7 +36,7 @@ func TestOpenExact(t *testing.T) {
 		}
 		_, err = OpenExact(dir, write)
 		if e, ok := errors.AsType[*NotRegularError](err); !ok || e.Mode != fs.ModeDir || !errors.Is(err, fs.ErrInvalid) || err.Error() != "a directory; want a regular file: invalid argument" {
-			t.Errorf("a folder: %v", err)
+			t.Errorf("a directory: %v", err)
 		}
 		link := filepath.Join(t.TempDir(), "link")
 		if runtime.GOOS == "windows" { // whose links need a privilege, and under Wine are not found

@@ -25,9 +25,9 @@ const mayNotFollow = 0x2000
 // FollowLink returns the target of the symlink name, a single name in d, for a
 // caller that follows it itself. It fails with EINVAL if name is no symlink, with
 // ELOOP on a mount with nosymfollow, and with EACCES where fs.protected_symlinks
-// (proc_sys_fs(5)), set or not, refuses it: in a sticky folder that everyone may
+// (proc_sys_fs(5)), set or not, refuses it: in a sticky directory that everyone may
 // write to, unless the owner of the symlink is the caller (its fsuid) or the owner
-// of the folder.
+// of the directory.
 //
 // All is read from one inode: the name could show another file each time.
 func (d Dir) FollowLink(name string) (target string, err error) {

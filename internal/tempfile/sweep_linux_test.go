@@ -141,14 +141,14 @@ func TestSweeperOthers(t *testing.T) {
 		w.pid = math.MaxInt32
 		return w.tag(i)
 	}
-	folder, fifo, plain := dead(1), dead(2), "f"
-	err := errors.Join(os.Mkdir(filepath.Join(dir, folder), 0o755), unix.Mkfifo(filepath.Join(dir, fifo), 0o600),
+	subdir, fifo, plain := dead(1), dead(2), "f"
+	err := errors.Join(os.Mkdir(filepath.Join(dir, subdir), 0o755), unix.Mkfifo(filepath.Join(dir, fifo), 0o600),
 		os.WriteFile(filepath.Join(dir, plain), nil, 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := NewSweeper(open(t, dir), false, time.Now)
-	for _, name := range []string{folder, fifo, plain, dead(3)} {
+	for _, name := range []string{subdir, fifo, plain, dead(3)} {
 		if removed, kept, err := s.Sweep(name); removed || kept != "" || err != nil {
 			t.Errorf("%s: %v, %q, %v", name, removed, kept, err)
 		}

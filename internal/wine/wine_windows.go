@@ -1,5 +1,3 @@
-// Package wine tells tests whether the Windows that they run on is Wine, which
-// differs in places.
 package wine
 
 import "syscall"
