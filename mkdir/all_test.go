@@ -80,7 +80,7 @@ func TestAllLikeOS(t *testing.T) {
 	for _, c := range conformance {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "path too long" && wine.Running() {
-				t.Skip("under Wine no path is too long to be made, and some are to be looked at")
+				t.Skip("under Wine a path may be too long to look up, but none to create")
 			}
 			want := runCase(t, os.MkdirAll, c.setup, c.path, c.perm)
 			got := runCase(t, mkdir.All, c.setup, c.path, c.perm)
@@ -91,8 +91,8 @@ func TestAllLikeOS(t *testing.T) {
 	}
 }
 
-// runCase returns everything that can be seen of a call: the error with its
-// parts, and the tree with its modes.
+// runCase returns the visible results of a call: the error with its parts, and the
+// tree with its modes.
 func runCase(t *testing.T, all func(string, fs.FileMode) error, setup func(*testing.T), path string, perm fs.FileMode) string {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -208,7 +208,7 @@ func file(path string) func(*testing.T) {
 	}
 }
 
-// links makes the symlink name to target, and the directory dir.
+// links creates the symlink name to target, and the directory dir.
 func links(name, target, dir string) func(*testing.T) {
 	return func(t *testing.T) {
 		if dir != "" {

@@ -21,8 +21,8 @@ import (
 	"github.com/stele-go/stele/mkdir"
 )
 
-// manyPaths returns n distinct paths with shared prefixes, in no order, and
-// the number of distinct directories.
+// manyPaths returns n distinct paths with shared prefixes, unsorted, and the number
+// of distinct directories.
 func manyPaths(n int) (paths []string, distinct int) {
 	seen := map[string]bool{}
 	for i := range n {
@@ -43,7 +43,7 @@ func TestBatch(t *testing.T) {
 	paths, distinct := manyPaths(150)
 	modes(t, func(t *testing.T, o mkdir.Options) {
 		m, dir := open(t, o)
-		must(t, os.MkdirAll(filepath.Join(dir, "src/m01"), 0o755)) // not by us
+		must(t, os.MkdirAll(filepath.Join(dir, "src/m01"), 0o755)) // not by the Maker
 		must(t, m.All("src/m02", 0o755))                           // known
 		c, err := m.Batch(t.Context(), slices.Values(append(paths, paths[:min(50, len(paths))]...)), 0o755)
 		must(t, err)
@@ -77,7 +77,7 @@ func TestBatch(t *testing.T) {
 				want[p] = true
 			}
 		}
-		for range 2 { // the second time nothing is left to do
+		for range 2 { // the second does nothing
 			must(t, c.Undo())
 			t.Chdir(dir)
 			got := names(t)
@@ -91,7 +91,7 @@ func TestBatch(t *testing.T) {
 				t.Errorf("%d directories left, want %d", len(got), len(want))
 			}
 		}
-		// The Maker knows what is gone.
+		// The Maker knows that they are gone.
 		_, err = m.Batch(t.Context(), slices.Values(paths), 0o755)
 		must(t, err)
 		if n := len(tree(t, dir)); n != distinct+2 {
@@ -147,7 +147,7 @@ func TestUndoLeavesWhatIsNotOurs(t *testing.T) {
 	})
 }
 
-// What a cancelled batch has made can be undone, or the batch completed.
+// A cancelled batch can be undone, or completed by another.
 func TestBatchCancelled(t *testing.T) {
 	paths, distinct := manyPaths(150)
 	modes(t, func(t *testing.T, o mkdir.Options) {
@@ -194,7 +194,7 @@ func TestBatchCancelledWhileReading(t *testing.T) {
 
 func TestBatchDenied(t *testing.T) {
 	if os.Geteuid() == 0 || runtime.GOOS == "windows" {
-		t.Skip("nothing is denied to root")
+		t.Skip("root is denied nothing")
 	}
 	halfWay(t, func(t *testing.T, dir string) (cure func(), want error) {
 		denied := filepath.Join(dir, "m")
@@ -214,8 +214,8 @@ func TestBatchDiskFull(t *testing.T) {
 	})
 }
 
-// halfWay runs a batch that fails half way, undoes it, runs it again, cures
-// the cause and completes it.
+// halfWay runs a batch that fails half way, undoes it, runs it again, removes the
+// cause and completes it.
 func halfWay(t *testing.T, spoil func(*testing.T, string) (func(), error), place func(*testing.T) string) {
 	var paths []string
 	for _, top := range []string{"a", "m", "z"} {
@@ -253,7 +253,7 @@ func halfWay(t *testing.T, spoil func(*testing.T, string) (func(), error), place
 	})
 }
 
-// The bar for allocations: at most 0.30 of what os.MkdirAll makes.
+// A batch makes at most 0.30 of the allocations of os.MkdirAll.
 func TestBatchAllocations(t *testing.T) {
 	paths, _ := manyPaths(1000)
 	count := func(f func(dir string)) float64 {
@@ -280,7 +280,7 @@ func TestBatchAllocations(t *testing.T) {
 	}
 }
 
-// afterN is a context that is cancelled at the n-th look at it.
+// afterN is a context that is cancelled at the n-th call of Err.
 type afterN struct {
 	context.Context
 	n atomic.Int64

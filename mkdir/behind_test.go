@@ -17,16 +17,16 @@ import (
 	"github.com/stele-go/stele/mkdir"
 )
 
-// What others do behind a Maker's back, that knows a/b/c and a/b/x, and what
-// the next creation of a/b/c/new must leave.
+// Changes of the tree by other processes while a Maker knows a/b/c and a/b/x, and
+// the tree that the next creation of a/b/c/new must leave.
 var behind = []struct {
 	name string
 	do   func(t *testing.T)
-	fail error  // what the creation must fail with, and
-	path string // which path it must name
+	fail error  // the creation's error, and
+	path string // the path in it
 	want []string
 	only string // "confined" or "unconfined"
-	// That a/b is gone is noticed, so a batch makes a/b/x again, though known.
+	// The Maker notices that a/b is gone, so a batch creates a/b/x again, though known.
 	x bool
 }{
 	{name: "leaf removed", do: remove("a/b/c"), want: []string{"a", "a/b", "a/b/c", "a/b/c/new", "a/b/x"}},
@@ -97,7 +97,7 @@ func TestBehindItsBack(t *testing.T) {
 	}
 }
 
-// Once a removal is noticed, all that was known below is asked for again.
+// Once a removal is noticed, everything known below is looked up again.
 func TestForgetsBelow(t *testing.T) {
 	modes(t, func(t *testing.T, o mkdir.Options) {
 		m, dir := open(t, o)
@@ -121,7 +121,7 @@ func TestForgetsBelow(t *testing.T) {
 
 func TestRootMovedAndRemoved(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the root is held by name")
+		t.Skip("the Maker holds the root by name")
 	}
 	modes(t, func(t *testing.T, o mkdir.Options) {
 		top := t.TempDir()
@@ -173,18 +173,18 @@ func symlink(target, name string) func(*testing.T) {
 	return func(t *testing.T) { must(t, os.Symlink(target, name)) }
 }
 
-// A known directory is renamed again and again while goroutines work below
-// it. Whatever is made goes with the directory it was made in, or into the
-// new one, but never elsewhere; and nothing is lost.
+// A known directory is renamed again and again while goroutines create others below
+// it. Each new directory moves with its parent, or is in the new parent, but never
+// elsewhere, and none is lost.
 func TestRenamedMeanwhile(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("a rename during a call is not always repaired there: All fails with fs.ErrNotExist")
+		t.Skip("All may fail with fs.ErrNotExist here after a rename during the call")
 	}
 	modes(t, func(t *testing.T, o mkdir.Options) {
 		m, dir := open(t, o)
 		must(t, m.All("a/b", 0o755))
 		calling, done := make(chan struct{}), make(chan struct{})
-		go func() { // one rename a call, at some moment of it
+		go func() { // one rename during each call
 			defer close(done)
 			for i := 0; ; i++ {
 				if _, ok := <-calling; !ok {

@@ -44,7 +44,7 @@ func BenchmarkKnown(b *testing.B) {
 	}
 }
 
-// ways are the ways of making one path below a root.
+// ways are the ways of creating one path below a root.
 var ways = []struct {
 	name string
 	open func(b *testing.B, dir string) func(rel string) error

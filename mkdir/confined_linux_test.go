@@ -61,8 +61,8 @@ func TestConfinedAgainstSwaps(t *testing.T) {
 	var wg sync.WaitGroup
 	var swaps atomic.Int64
 	for parent, name := range map[string]string{dir: "a", filepath.Join(dir, "a"): "b"} {
-		// By descriptor: through the path the attacker would itself be led
-		// outside, and carry directories there.
+		// By descriptor: by path, the attacker's own rename would follow the symlink and
+		// move directories outside.
 		fd, err := unix.Open(parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		must(t, err)
 		wg.Go(func() {

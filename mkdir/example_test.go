@@ -39,7 +39,7 @@ func ExampleMaker_All() {
 
 	m, err := mkdir.OpenRoot(root, mkdir.Options{
 		Level:    durability.Kill, // survives kill -9; leave it out for Power
-		Confined: true,            // tenants cannot lead us elsewhere
+		Confined: true,            // tenants cannot redirect us by symlinks
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -74,7 +74,7 @@ func ExampleMaker_Batch() {
 	paths := []string{"src/cmd/go", "src/cmd/vet", "src/os", "doc"}
 	created, err := m.Batch(context.Background(), slices.Values(paths), 0o755)
 	if err != nil {
-		// What is there can stay for the next try, or go.
+		// Keep the directories for the next try, or undo them.
 		log.Fatal(err, created.Undo())
 	}
 	for p := range created.Paths() {
@@ -98,8 +98,8 @@ func ExampleMaker_Batch() {
 }
 
 // A file is created in a directory that another process may remove. Before the
-// second try the Maker is told to look: All would say from memory that the
-// directory is there, and the loop would not end.
+// second try Verify looks the directory up: All would answer from memory that it
+// exists, and the loop would not end.
 func ExampleMaker_Verify() {
 	root, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -37,7 +37,7 @@ func remountInodes(t *testing.T, dir string, n int) {
 	}
 }
 
-// born is the time of birth of dir, 0 where the file system does not tell.
+// born returns the birth time of dir, 0 if the file system has none.
 func born(t *testing.T, dir string) int64 {
 	t.Helper()
 	var st unix.Statx_t
@@ -47,7 +47,7 @@ func born(t *testing.T, dir string) int64 {
 	return st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 }
 
-// hasHandles reports whether directories have handles to be told apart by.
+// hasHandles reports whether directories have handles, which tell them apart.
 func hasHandles(dir string) bool {
 	const handleFID = 0x200 // AT_HANDLE_FID, Linux 6.5
 	_, _, err := unix.NameToHandleAt(unix.AT_FDCWD, dir, handleFID)
@@ -57,7 +57,7 @@ func hasHandles(dir string) bool {
 	return err == nil
 }
 
-// bind mounts the directory at on another.
+// bind mounts dir at another directory.
 func bind(t *testing.T, dir, at string) {
 	t.Helper()
 	if err := syscall.Mount(dir, at, "", syscall.MS_BIND, ""); err != nil {

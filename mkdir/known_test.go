@@ -32,7 +32,7 @@ func TestKnownIsBounded(t *testing.T) {
 				t.Fatalf("limit %d: holds %d, counts %d", limit, n, k.count)
 			}
 		}
-		// A few may have met in one group.
+		// A few may share a group.
 		if n := k.size(); n < limit*9/10 {
 			t.Errorf("limit %d: holds only %d", limit, n)
 		}
@@ -51,7 +51,7 @@ func TestKnownKeepsWhatFits(t *testing.T) {
 			lost++
 		}
 	}
-	// Nine meet in one of the 32,768 groups in one run of a thousand or two: the
+	// Nine share one of the 32,768 groups in one run of a thousand or two: the
 	// hash has another seed each time.
 	if lost > 4 {
 		t.Errorf("%d of %d are lost", lost, n)
@@ -83,7 +83,7 @@ func TestKnownClear(t *testing.T) {
 	}
 }
 
-// A limit beyond what a table can hold is no limit.
+// A limit above the size of the largest table is no limit.
 func TestKnownHugeLimit(t *testing.T) {
 	k := newKnown(math.MaxInt)
 	for i := range 200 {
@@ -94,11 +94,11 @@ func TestKnownHugeLimit(t *testing.T) {
 	}
 }
 
-// A reader must never miss what is there and is never removed, whatever
-// writers do to the rest.
+// A reader always finds an entry that is never removed, whatever writers do to the
+// others.
 func TestKnownConcurrent(t *testing.T) {
-	// So many groups that no nine of the paths meet in one, whatever the seed of
-	// the hash: one of them would go.
+	// So many groups that no nine of the paths share one, whatever the seed of the
+	// hash: one of the nine would be evicted.
 	k := newKnown(1 << 16)
 	k.add([]knownDir{{path: "stays"}}, 0)
 	stop := make(chan struct{})

@@ -25,7 +25,7 @@ func open(t testing.TB, o mkdir.Options) (*mkdir.Maker, string) {
 	return openAt(t, dir, o), dir
 }
 
-// belowRoot stands for a Root that openAt opens: that of the directory above.
+// belowRoot stands for a Root that openAt opens at the parent directory.
 var belowRoot = new(os.Root)
 
 func openAt(t testing.TB, dir string, o mkdir.Options) *mkdir.Maker {
@@ -35,7 +35,7 @@ func openAt(t testing.TB, dir string, o mkdir.Options) *mkdir.Maker {
 		must(t, err)
 		defer r.Close() // the Maker does not need it
 		o.Root, dir = r, filepath.Base(dir)
-		o.Confined = false // Root stands for it
+		o.Confined = false // Root implies it
 	}
 	m, err := mkdir.OpenRoot(dir, o)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -173,8 +173,8 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// Close while others work must neither break their calls nor let one succeed
-// on a descriptor that is another file's by then.
+// Close during other calls must neither break them nor let one succeed on a
+// descriptor that belongs to another file by then.
 func TestCloseWaits(t *testing.T) {
 	m, _ := open(t, mkdir.Options{Level: durability.Kill, Confined: true})
 	var wg sync.WaitGroup

@@ -12,8 +12,8 @@ import (
 	"github.com/stele-go/stele/mkdir"
 )
 
-// A bind mount of the same file system has the same device number: it is the
-// mount that counts.
+// A bind mount of the same file system has the same device number, and is refused
+// too.
 func TestOneMount(t *testing.T) {
 	dir := filetest.Tmpfs(t, 0, "size=1m")
 	for _, p := range []string{"root/in", "root/other", "root/same", "elsewhere/sub"} {
@@ -55,7 +55,7 @@ func TestOneMount(t *testing.T) {
 			must(t, all(m, p))
 		}
 	}
-	// A mount that comes later is met at the next creation below it.
+	// A later mount is noticed at the next creation below it.
 	m := openAt(t, root, mkdir.Options{Level: durability.Kill, Confined: true, OneMount: true})
 	must(t, m.All("late", 0o755))
 	bind(t, filepath.Join(dir, "elsewhere"), filepath.Join(root, "late"))

@@ -27,8 +27,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// FuzzClean holds clean to path.Clean, and what it accepts to fs.ValidPath,
-// but for UTF-8: a file name may be any bytes.
+// FuzzClean compares clean with path.Clean, and the paths that it accepts with
+// fs.ValidPath, except for UTF-8: a file name may be any bytes.
 func FuzzClean(f *testing.F) {
 	for _, s := range []string{"", ".", "..", "/", "a", "a/b", "a//b", "./a", "a/..", "../a", "a/../..", "a/.b/..c", "a\x00", "a/b/"} {
 		f.Add(s)

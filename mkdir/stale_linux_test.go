@@ -17,8 +17,8 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// What a Maker knows must not outlive changes of the tree by other processes. Each
-// test here is one way in which it could.
+// A Maker's memory must not outlive changes of the tree by other processes. Each test
+// here is one way in which it could.
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -27,7 +27,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// atLevel are options with one worker, so that the order of the work is known.
+// atLevel returns options with one worker, which makes the order of calls known.
 func atLevel(l durability.Level) Options { return Options{Level: l, Workers: 1, Undo: true} }
 
 func openFresh(t *testing.T, o Options) (*Maker, string) {
@@ -44,8 +44,7 @@ func isDir(elem ...string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// atEachCheck is a context that calls f whenever it is asked whether it is done,
-// which Batch does before each path.
+// atEachCheck is a context whose Err calls f. Batch calls Err before each path.
 type atEachCheck struct {
 	context.Context
 	f func() error
@@ -58,8 +57,8 @@ func whenAsked(f func() error) context.Context {
 }
 
 // holdSyncs begins a sync of a directory, in a bubble of package synctest, and
-// returns when it is under way: whoever wants that directory synced waits for
-// the next one, and so until goOn is called.
+// returns when it is under way. Later syncs of that directory wait until goOn is
+// called.
 func holdSyncs(m *Maker, dir string) (goOn func()) {
 	hold := make(chan struct{})
 	go m.syncs.Do(dir, func() error { <-hold; return nil })
@@ -108,7 +107,8 @@ func TestStaleRecalledChildFile(t *testing.T) {
 	}
 }
 
-// What a failed batch has made again and not synced is not known as durable.
+// A directory that a failed batch created again and did not sync is not known as
+// durable.
 func TestStalePowerStaleFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, dir := openFresh(t, atLevel(durability.Power))
@@ -141,7 +141,7 @@ func TestStalePowerStaleFailed(t *testing.T) {
 	})
 }
 
-// What was below a directory that a batch makes again is not known any more.
+// When a batch creates a directory again, the Maker forgets the ones below it.
 func TestStaleBatchRemadeKeepsBelow(t *testing.T) {
 	m, dir := openFresh(t, atLevel(durability.Kill))
 	must(t, m.All("a/q", 0o755))
@@ -157,8 +157,8 @@ func TestStaleBatchRemadeKeepsBelow(t *testing.T) {
 	}
 }
 
-// A directory that was moved away before its sync is made again; nothing below
-// it is acknowledged before the new one is durable, or known from the old one.
+// A directory that was moved away before its sync is created again. No path below it
+// is acknowledged before the new one is durable, or answered from the old one.
 func TestStaleAllRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, dir := openFresh(t, atLevel(durability.Power))
@@ -173,7 +173,7 @@ func TestStaleAllRetry(t *testing.T) {
 		must(t, os.Rename(filepath.Join(dir, "a/b"), filepath.Join(dir, "z")))
 		goOnA := holdSyncs(m, "a")
 		goOnB()
-		synctest.Wait() // it has found out, and waits for the sync of a
+		synctest.Wait() // it has noticed, and waits for the sync of a
 		if !isDir(dir, "a/b/new") {
 			t.Error("a/b/new is not made again")
 		}
@@ -223,7 +223,7 @@ func TestStaleUndoVsAll(t *testing.T) {
 	})
 }
 
-// A sync of Undo that failed is done again by the next Undo.
+// The next Undo repeats a sync that failed.
 func TestStaleUndoSyncFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := openFresh(t, atLevel(durability.Power))
@@ -254,8 +254,8 @@ func TestStaleUndoSyncFail(t *testing.T) {
 	})
 }
 
-// Undo leaves what another process has created since, also where the first directory of the
-// batch is gone.
+// Undo leaves directories that another process has created since, also if the first
+// directory of the batch is gone.
 func TestStaleUndoFirstGone(t *testing.T) {
 	m, dir := openFresh(t, atLevel(durability.Kill))
 	moved := false
@@ -293,7 +293,7 @@ func TestStaleUndoMount(t *testing.T) {
 	}
 }
 
-// The largest CacheSize is a large one.
+// The largest CacheSize works.
 func TestStaleCacheHuge(t *testing.T) {
 	o := atLevel(durability.Kill)
 	o.CacheSize = math.MaxInt
@@ -312,7 +312,7 @@ func TestStaleCacheHuge(t *testing.T) {
 	}
 }
 
-// A batch forgets what a removal took that it has noticed.
+// A batch that notices a removal forgets the directories below it.
 func TestStaleBatchRemembersLost(t *testing.T) {
 	m, dir := openFresh(t, atLevel(durability.Kill))
 	done := false
@@ -331,8 +331,8 @@ func TestStaleBatchRemembersLost(t *testing.T) {
 	}
 }
 
-// What could not be identified when it was made is not removed, and Undo says
-// so.
+// Undo does not remove a directory whose handle could not be read, and returns an
+// error.
 func TestUndoUnidentified(t *testing.T) {
 	dir := t.TempDir()
 	m, err := OpenRoot(dir, Options{Level: durability.Kill, Undo: true})

@@ -10,13 +10,13 @@ import (
 	"github.com/stele-go/stele/mkdir"
 )
 
-// What another process made within one tick of the file system's clock, so that
-// the times of birth are equal, is not the batch's. ext4 gives it the same
-// inode number, too.
+// Undo leaves a directory that another process created within one tick of the file
+// system's clock, although the birth times are equal. On ext4 the inode numbers are
+// too.
 func TestUndoWithinATick(t *testing.T) {
 	m, dir := open(t, mkdir.Options{Level: durability.Kill, Undo: true})
 	if !hasHandles(dir) {
-		t.Skip("no handles here: two directories of one tick are not told apart")
+		t.Skip("no handles here, which tell two directories of one tick apart")
 	}
 	name := filepath.Join(dir, "d")
 	same := 0

@@ -14,8 +14,8 @@ import (
 	"github.com/stele-go/stele/newfile"
 )
 
-// A file is made in a directory, and the directory where it is missing. All
-// alone would answer from memory, and the loop never end.
+// A loop creates a file, and its directory if that is missing. All alone would answer
+// from memory, and the loop would not end.
 func TestCreateThenVerify(t *testing.T) {
 	modes(t, func(t *testing.T, o mkdir.Options) {
 		m, dir := open(t, o)
@@ -109,7 +109,7 @@ func TestForget(t *testing.T) {
 	})
 }
 
-// The zero value of a handle is not open, and is not standard input.
+// The zero Maker and Created are not open, and do not use descriptor 0.
 func TestZero(t *testing.T) {
 	var m mkdir.Maker
 	var c mkdir.Created
@@ -131,7 +131,7 @@ func TestZero(t *testing.T) {
 	}
 }
 
-// Level power needs a permission that level kill does not, and says so.
+// Level power needs read permission on directories, and its error says so.
 func TestReadPermission(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o733))
@@ -140,7 +140,7 @@ func TestReadPermission(t *testing.T) {
 	}
 	filetest.AsNobody(t, func() {
 		if _, err := os.Stat(dir + "/."); err != nil {
-			t.Skip("another user does not get to TMPDIR: ", err)
+			t.Skip("other users cannot reach TMPDIR: ", err)
 		}
 		const want = ": permission denied: level power opens a directory for reading, to sync it: grant read permission, or set Options.Level to durability.Kill"
 		if _, err := mkdir.OpenRoot(dir, mkdir.Options{}); !errors.Is(err, fs.ErrPermission) || err.Error() != "mkdir.OpenRoot "+dir+want {
