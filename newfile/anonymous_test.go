@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/newfile"
 )
 
-// kinds are the two that Anonymous makes: with O_TMPFILE, and hidden.
+// kinds are the two kinds of anonymous files: with O_TMPFILE, and hidden.
 func kinds(t *testing.T, f func(t *testing.T, d *newfile.Dir, dir string)) {
 	for _, hidden := range []bool{false, true} {
 		name := map[bool]string{false: "unnamed", true: "hidden"}[hidden]
@@ -71,7 +71,7 @@ func TestReplace(t *testing.T) {
 	})
 }
 
-// What cannot be replaced leaves nothing behind.
+// A Replace that fails leaves no temporary file.
 func TestReplaceDirectory(t *testing.T) {
 	kinds(t, func(t *testing.T, d *newfile.Dir, dir string) {
 		must(t, os.MkdirAll(d.Path("d"), 0o755))

@@ -24,9 +24,9 @@ import (
 //
 //	STELE_LONG=1 go test -run TestBars -v ./newfile
 //
-// Each round makes a file system, and on it the same number of files by each
-// way, in random order, each in a directory of its own. It gives one ratio of
-// times; the median rules.
+// Each round makes a file system, and on it creates the same number of files in each
+// way, in random order, each way in a directory of its own. A round gives one ratio
+// of times. The median is held against the bar.
 func TestBars(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
 		t.Skip("takes three minutes of all processors; set STELE_LONG=1")
@@ -63,7 +63,7 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// A way makes files, from so many goroutines.
+// A way is a function that creates files, and the number of goroutines that call it.
 type way struct {
 	name       string
 	goroutines int
@@ -97,10 +97,10 @@ func queued(o newfile.Options) func(*testing.T, string) (func(string) (*os.File,
 // probability (order statistics).
 const rounds, lower, upper = 21, 5, 15
 
-// others is the part of the processors from which on what others take of them
-// spoils a round: which way is faster depends on how many there are. What the
-// kernel's threads do for the test counts as theirs. patience is how long a
-// test waits in all for the others to end.
+// others is the share of the processors that other processes may take in a round:
+// with more the round does not count, because which way is faster depends on the
+// number of processors. Work of kernel threads for the test counts as theirs.
+// patience is how long a test waits in all for other processes to end.
 const others, patience = 0.15, 3 * time.Minute
 
 type measured struct {
@@ -115,7 +115,7 @@ func measure(t *testing.T, image scratch.Options, files int, others float64, way
 	m := &measured{t, ways, make([][]float64, len(ways))}
 	for start := time.Now(); len(m.took[0]) < rounds; {
 		if before := foreign(t); time.Since(start) > patience {
-			t.Skipf("others use the machine: only %d rounds of %d count", len(m.took[0]), rounds)
+			t.Skipf("other processes use the machine: only %d rounds of %d count", len(m.took[0]), rounds)
 		} else if time.Sleep(100 * time.Millisecond); share(foreign(t)-before, 100*time.Millisecond) > others {
 			continue
 		}
@@ -133,8 +133,8 @@ func measure(t *testing.T, image scratch.Options, files int, others float64, way
 	return m
 }
 
-// round returns the time that each way took, and the largest part of the
-// processors that others had meanwhile.
+// round returns the time that each way took, and the largest share of the processors
+// that other processes took meanwhile.
 func (m *measured) round(image scratch.Options, files int) (took []time.Duration, stolen float64) {
 	p, err := scratch.Image(m.Context(), image)
 	if err != nil {
@@ -155,7 +155,7 @@ func (m *measured) round(image scratch.Options, files int) (took []time.Duration
 	return took, stolen
 }
 
-// atMost holds the ratio of the times of two ways against a bar.
+// atMost compares the ratio of the times of two ways with a bar.
 func (m *measured) atMost(bar float64, a, b int) {
 	ratios := make([]float64, rounds)
 	for r := range ratios {
@@ -171,7 +171,7 @@ func (m *measured) atMost(bar float64, a, b int) {
 		m.ways[a].name, m.ways[b].name, median, ratios[lower], ratios[upper], bar)
 }
 
-// createAll makes and closes files.
+// createAll creates and closes files.
 func createAll(t *testing.T, goroutines, files int, create func(name string) (*os.File, error)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -188,12 +188,12 @@ func createAll(t *testing.T, goroutines, files int, create func(name string) (*o
 	wg.Wait()
 }
 
-// share is the part of all processors that used is, in the time took.
+// share returns used, processor time, as a share of all processors in the time took.
 func share(used, took time.Duration) float64 {
 	return float64(used) / float64(took) / float64(runtime.NumCPU())
 }
 
-// foreign is the processor time that all but this process have used.
+// foreign returns the processor time that all other processes have used.
 func foreign(t testing.TB) time.Duration {
 	b, err := os.ReadFile("/proc/stat")
 	must(t, err)

@@ -55,8 +55,8 @@ func TestBatch(t *testing.T) {
 	})
 }
 
-// What the function of a batch calls is refused once Close is called, and does
-// not wait for it, which waits for the batch.
+// Calls by the function of a batch fail once Close is called. They do not wait for
+// Close, which waits for the batch.
 func TestBatchWhileClosing(t *testing.T) {
 	d, dir := open(t, kill)
 	closed := make(chan error, 1)
@@ -117,7 +117,8 @@ func TestBatchFails(t *testing.T) {
 	}
 }
 
-// A disk that gets full leaves what was made, and says so.
+// A batch on a disk that becomes full keeps the files created before, and returns an
+// error.
 func TestBatchDiskFull(t *testing.T) {
 	dir := filetest.Tmpfs(t, 0, "size=1m,nr_inodes=40")
 	d := openAt(t, dir, newfile.Options{})

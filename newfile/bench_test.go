@@ -80,7 +80,7 @@ func createIn(shards int) func(b *testing.B, dir string) func(i int) error {
 	}
 }
 
-// BenchmarkQueue holds the queue against direct calls from as many goroutines.
+// BenchmarkQueue compares the queue with direct calls from as many goroutines.
 func BenchmarkQueue(b *testing.B) {
 	for _, l := range []durability.Level{durability.Kill, durability.Power} {
 		for _, n := range []int{1, 16, 1000} {
@@ -100,8 +100,7 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkScratch makes a file that nobody will ever find, writes 4 KiB into
-// it and closes it.
+// BenchmarkScratch creates a file without a name, writes 4 KiB into it and closes it.
 func BenchmarkScratch(b *testing.B) {
 	page := make([]byte, 4096)
 	write := func(w io.WriteCloser, err error) error {

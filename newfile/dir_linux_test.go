@@ -10,8 +10,7 @@ import (
 	"github.com/stele-go/stele/newfile"
 )
 
-// The directory of shards at level Kill gets the attribute T, and no other directory
-// does.
+// Only a directory of shards at level Kill gets the attribute T.
 func TestShardsUnrelated(t *testing.T) {
 	const top = 0x00020000 // FS_TOPDIR_FL
 	attributes := func(dir string) uint32 {

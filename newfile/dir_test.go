@@ -104,7 +104,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{"...", ".hidden", "a b", "-", "ü", strings.Repeat("n", 255)} {
 		if name == "..." && runtime.GOOS == "windows" {
-			continue // no name there
+			continue // not a valid name there
 		}
 		must(t, d.Touch(name, 0o600))
 	}
@@ -142,7 +142,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The layout is a promise: these values must never change.
+// The layout is a promise: these values never change.
 func TestLayout(t *testing.T) {
 	dir := t.TempDir()
 	for shards, want := range map[int]map[string]string{
@@ -210,7 +210,7 @@ func TestExisting(t *testing.T) {
 	}
 }
 
-// Nobody leads a Dir elsewhere by a symlink in the place of a file.
+// A symlink in the place of a file does not redirect a Dir.
 func TestSymlinks(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("followed here")
@@ -253,7 +253,7 @@ func TestShardsRemoved(t *testing.T) {
 	})
 }
 
-// Of many goroutines that want one name, one gets it.
+// Of many goroutines that create one name, one succeeds.
 func TestRace(t *testing.T) {
 	levels(t, func(t *testing.T, l durability.Level) {
 		d, dir := open(t, newfile.Options{Level: l, Shards: 16})

@@ -105,7 +105,7 @@ func ExampleQueue() {
 	// Output: 100 answered, 0 failed, 0 wait
 }
 
-// A report that nobody sees before it is complete.
+// A report that is visible only when it is complete.
 func ExampleAnonymous() {
 	d, end := openTemp(newfile.Options{Level: durability.Kill})
 	defer end()
@@ -143,7 +143,7 @@ func ExamplePool() {
 		fmt.Fprint(s, word)
 		n, err := s.Size()
 		fmt.Println(n, err)
-		if err := s.Close(); err != nil { // emptied, and lent again
+		if err := s.Close(); err != nil { // empties it, and returns it to the pool
 			log.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
 package newfile
 
-// WithoutUnnamed has d believe that its file system has no O_TMPFILE.
+// WithoutUnnamed makes d act as on a file system without O_TMPFILE.
 func WithoutUnnamed(d *Dir) { d.noUnnamed.Store(true) }

@@ -7,7 +7,7 @@ import (
 
 func openDescriptors(t testing.TB) int {
 	t.Helper()
-	// So that the two of the runtime's poller, made when first needed, count
+	// The first open creates two descriptors of the runtime's poller: they then count
 	// every time.
 	null, err := os.Open(os.DevNull)
 	must(t, err)

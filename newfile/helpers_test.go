@@ -19,8 +19,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// belowRoot stands for a Root that openAt opens: that of the directory above, or
-// the directory itself with OneMount.
+// belowRoot stands for a Root that openAt opens: at the parent directory, or with
+// OneMount at the directory itself.
 var belowRoot = new(os.Root)
 
 // openAt opens a Dir for as long as the test runs.

@@ -24,12 +24,12 @@ import (
 	"github.com/stele-go/stele/newfile"
 )
 
-// replacerEnv has this binary replace a file in the directory it names, until it
-// is killed.
+// replacerEnv makes this binary replace a file in the directory it names, until it is
+// killed.
 const replacerEnv = "STELE_NEWFILE_REPLACER"
 
-// replaceForEver tells of each Replace by a line. An odd process has files with
-// a hidden name.
+// replaceForEver writes a line for each Replace. With an odd process ID its files have
+// hidden names.
 func replaceForEver(dir string) {
 	err := func() error {
 		d, err := newfile.OpenDir(dir, newfile.Options{Level: durability.Kill})
@@ -58,7 +58,7 @@ func replaceForEver(dir string) {
 }
 
 // replacer starts a process that replaces files in dir, and returns once it has
-// done so n times. The test kills it in the end.
+// replaced n. The process is killed when the test ends.
 func replacer(t *testing.T, dir string, n int) (*exec.Cmd, error) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), replacerEnv+"="+dir)
@@ -84,8 +84,8 @@ func replacer(t *testing.T, dir string, n int) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Writers that are killed in the middle of Replace leave temporary names, and
-// Sweep removes them all: none that a living one holds.
+// Writers that are killed during Replace leave temporary names. Sweep removes them
+// all, and none of a writer that is alive.
 func TestReplaceKilled(t *testing.T) {
 	const writers = 60
 	dir := t.TempDir()
@@ -140,8 +140,8 @@ func temporary(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// A file with a temporary name is its writer's while it has that name, and
-// anybody's to lock when it has its own.
+// A file is locked while its name is temporary, and no longer once it has its final
+// name.
 func TestLockGoesWithTheName(t *testing.T) {
 	d, dir := open(t, kill)
 	newfile.WithoutUnnamed(d)
@@ -162,7 +162,7 @@ func TestLockGoesWithTheName(t *testing.T) {
 	must(t, f.Close())
 }
 
-// Replace puts a file in the place of files only.
+// Replace replaces only regular files.
 func TestReplaceSpecial(t *testing.T) {
 	kinds(t, func(t *testing.T, d *newfile.Dir, dir string) {
 		plants := map[string]func(name string) error{
@@ -190,7 +190,7 @@ func TestReplaceSpecial(t *testing.T) {
 			if after, err := os.Lstat(d.Path(name)); err != nil || !os.SameFile(before, after) {
 				t.Errorf("%s was replaced: %v", name, err)
 			}
-			must(t, f.Replace("f")) // it can have another name
+			must(t, f.Replace("f")) // another name works
 			must(t, f.Close())
 			if temporary(t, dir) != 0 {
 				t.Errorf("%s: a temporary name is left", name)
@@ -199,7 +199,7 @@ func TestReplaceSpecial(t *testing.T) {
 	})
 }
 
-// Truncate and Reuse are for files: nothing else is handed out.
+// Truncate and Reuse open only regular files.
 func TestExistingSpecial(t *testing.T) {
 	for _, o := range []newfile.Options{{Existing: newfile.Truncate}, {Existing: newfile.Reuse}, {Existing: newfile.Reuse, Root: belowRoot}} {
 		o.Level = durability.Kill
@@ -217,8 +217,8 @@ func TestExistingSpecial(t *testing.T) {
 	}
 }
 
-// A file of Anonymous has the mode and the ACL that a file of Create has, with
-// a default ACL in the place of the umask.
+// A file of Anonymous has the mode and the ACL of a file of Create, also where a
+// default ACL takes the place of the umask.
 func TestAnonymousModes(t *testing.T) {
 	// version 2; user::rw- user:1:r-- group::r-- mask::rw- other::---
 	acl := []byte{2, 0, 0, 0,
@@ -254,10 +254,10 @@ func TestAnonymousModes(t *testing.T) {
 	}
 }
 
-// Level power needs a permission that level kill does not, and says so.
+// Level power needs read permission on directories, and its error says so.
 func TestReadPermission(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to become another user needs root")
+		t.Skip("becoming another user needs root")
 	}
 	dir := t.TempDir()
 	for d := filepath.Dir(dir); len(d) > len(os.TempDir()); d = filepath.Dir(d) {
@@ -266,7 +266,7 @@ func TestReadPermission(t *testing.T) {
 	must(t, os.Chmod(dir, 0o733))
 	filetest.AsNobody(t, func() {
 		if _, err := os.Stat(dir + "/."); err != nil {
-			t.Skip("another user does not get to TMPDIR: ", err)
+			t.Skip("other users cannot reach TMPDIR: ", err)
 		}
 		const want = ": permission denied: level power opens a directory for reading, to sync it: grant read permission, or set Options.Level to durability.Kill"
 		if _, err := newfile.OpenDir(dir, newfile.Options{}); !errors.Is(err, fs.ErrPermission) || err.Error() != "newfile.OpenDir "+dir+want {
@@ -293,7 +293,7 @@ func TestReadPermission(t *testing.T) {
 	})
 }
 
-// sibling is a name whose file is in the directory of another's.
+// sibling returns a name whose file is in the same directory as another.
 func sibling(d *newfile.Dir, name string) string {
 	all := func(yield func(string) bool) {
 		for i := 0; yield(fmt.Sprint(i)); i++ {

@@ -18,8 +18,8 @@ import (
 
 const limitEnv = "STELE_NEWFILE_LIMITED"
 
-// limited runs the test again in a process of its own, which may lower its
-// limit, and reports whether this is that process.
+// limited runs the test again in a child process, which may lower its limit, and
+// reports whether this process is the child.
 func limited(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(limitEnv) == t.Name() {
@@ -40,7 +40,7 @@ func leave(t *testing.T, n int) (soft uint64) {
 	t.Helper()
 	var opened []*os.File
 	highest := uint64(0)
-	for range 20 { // the limit is about numbers, and these may have gaps
+	for range 20 { // the limit is of descriptor numbers, which may have gaps
 		f, err := os.Open(os.DevNull)
 		must(t, err)
 		opened = append(opened, f)
@@ -49,7 +49,7 @@ func leave(t *testing.T, n int) (soft uint64) {
 	for _, f := range opened {
 		must(t, f.Close())
 	}
-	used := uint64(openDescriptors(t)) - 1 // but the one that reads
+	used := uint64(openDescriptors(t)) - 1 // without the one that reads the directory
 	soft = max(highest, used) + 1
 	var r syscall.Rlimit
 	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r))
@@ -161,8 +161,8 @@ func TestLimitErrorWords(t *testing.T) {
 	}
 }
 
-// Without descriptors the queue waits: who gets a file closes it after a
-// while, and so there is one for everybody.
+// Without descriptors the queue waits. Callers close their files after a while, so
+// that every request is answered.
 func TestQueueWaitsForDescriptors(t *testing.T) {
 	if !limited(t) {
 		return
@@ -179,8 +179,7 @@ func TestQueueWaitsForDescriptors(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				// Not before somebody waits for a descriptor, which in the end all
-				// others do.
+				// Not before a caller waits for a descriptor, which in the end all others do.
 				for end := time.Now().Add(time.Minute); q.Stats().LimitWaits == 0 && time.Now().Before(end); {
 					time.Sleep(time.Millisecond)
 				}
@@ -230,7 +229,7 @@ func TestQueueEndsItsWait(t *testing.T) {
 	}
 }
 
-// Warm makes no file if there are not descriptors enough for all.
+// Warm creates no file if there are too few descriptors for all.
 func TestPoolWarmLimit(t *testing.T) {
 	if !limited(t) {
 		return

@@ -22,7 +22,7 @@ func openPool(t testing.TB, limit int) *newfile.Pool {
 	return p
 }
 
-// A file comes back empty and at its head, whatever was done with it.
+// A file returns from the pool empty and at offset 0, whatever was done with it.
 func TestPool(t *testing.T) {
 	p := openPool(t, 1)
 	for name, use := range map[string]func(s *newfile.Scratch) error{
@@ -88,7 +88,7 @@ func TestPoolBound(t *testing.T) {
 	}
 }
 
-// A closed Scratch does not reach the file any more.
+// A closed Scratch no longer reaches the file.
 func TestScratchAfterClose(t *testing.T) {
 	p := openPool(t, 1)
 	s, err := p.Get(t.Context())
@@ -173,13 +173,13 @@ func TestPoolClose(t *testing.T) {
 	}
 }
 
-// Borrowing from a warmed pool makes no file.
+// Get from a warmed pool creates no file.
 func TestPoolWarm(t *testing.T) {
 	p := openPool(t, 4)
 	fds := openDescriptors(t)
 	must(t, p.Warm(t.Context(), 0))
 	must(t, p.Warm(t.Context(), 3))
-	must(t, p.Warm(t.Context(), 2)) // there are more
+	must(t, p.Warm(t.Context(), 2)) // the pool has more
 	if now := openDescriptors(t); fds != 0 && now != fds+3 {
 		t.Errorf("warming with 3 files took %d descriptors", now-fds)
 	}
@@ -192,7 +192,7 @@ func TestPoolWarm(t *testing.T) {
 	if now := openDescriptors(t); fds != 0 && now != fds+3 {
 		t.Errorf("three loans from a warm pool took %d descriptors more", now-fds-3)
 	}
-	must(t, p.Warm(t.Context(), 4)) // those that are lent count
+	must(t, p.Warm(t.Context(), 4)) // files in use count
 	if now := openDescriptors(t); fds != 0 && now != fds+4 {
 		t.Errorf("%d descriptors, want 4", now-fds)
 	}
@@ -211,7 +211,7 @@ func TestPoolWarm(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	must(t, cold.Close())
-	must(t, p.Close()) // which had enough
+	must(t, p.Close()) // it had enough files
 	for _, closed := range []*newfile.Pool{cold, p} {
 		for n := range 2 {
 			if err := closed.Warm(t.Context(), n); !errors.Is(err, fs.ErrClosed) {

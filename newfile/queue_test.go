@@ -106,7 +106,7 @@ func TestQueueRequests(t *testing.T) {
 	}
 }
 
-// A lone Create does the work itself: it is neither queued nor made to linger.
+// A lone Create does the work itself, without the queue and without Linger.
 func TestQueueAlone(t *testing.T) {
 	levels(t, func(t *testing.T, l durability.Level) {
 		d, dir := open(t, newfile.Options{Level: l, Shards: 16})
@@ -122,7 +122,7 @@ func TestQueueAlone(t *testing.T) {
 	})
 }
 
-// A full queue refuses or waits, and what it took before is made.
+// A full queue refuses or waits, and creates the files that it accepted before.
 func TestQueueFull(t *testing.T) {
 	d, dir := open(t, kill)
 	q := openQueue(t, d, newfile.QueueOptions{Capacity: 2, Batch: 1, Workers: 1})
@@ -166,7 +166,7 @@ func TestQueueFull(t *testing.T) {
 	}
 }
 
-// Linger collects.
+// With Linger the queue collects a batch.
 func TestQueueLinger(t *testing.T) {
 	d, _ := open(t, kill)
 	q := openQueue(t, d, newfile.QueueOptions{Batch: 10, Linger: time.Minute})
@@ -175,14 +175,14 @@ func TestQueueLinger(t *testing.T) {
 	for i := range 10 {
 		must(t, q.Submit(t.Context(), newfile.Request{Name: fileName(i), Touch: true, Done: func(*os.File, error) { wg.Done() }}))
 	}
-	wg.Wait() // within the minute, as the batch is full
+	wg.Wait() // less than the minute of Linger, because the batch is full
 	if s := q.Stats(); s.Batches != 1 {
 		t.Errorf("%d batches, want 1", s.Batches)
 	}
 }
 
-// A Create that is cancelled while its request waits makes nothing, and one
-// that is cancelled later leaks nothing.
+// A Create that is cancelled while its request waits creates no file, and one that is
+// cancelled later leaks no descriptor.
 func TestQueueCancel(t *testing.T) {
 	d, dir := open(t, kill)
 	fds := openDescriptors(t)
@@ -204,7 +204,7 @@ func TestQueueCancel(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	cancel(cause)
-	err := <-got // at once, though the queue is held up
+	err := <-got // at once, although the queue is blocked
 	wantErr(t, err, context.Canceled, d.Path("cancelled"))
 	wantErr(t, err, cause, d.Path("cancelled"))
 	close(release)
@@ -220,9 +220,8 @@ func TestQueueCancel(t *testing.T) {
 	}
 }
 
-// Whatever is cancelled, and whenever the queue is closed, each request gets
-// one answer, no descriptor leaks, and each file that was answered for is
-// there.
+// Whatever is cancelled, and whenever the queue is closed, each request gets one
+// answer, no descriptor leaks, and each file of a successful answer exists.
 func TestQueueStorm(t *testing.T) {
 	levels(t, func(t *testing.T, l durability.Level) {
 		const rounds, goroutines, each = 6, 16, 40
@@ -320,7 +319,7 @@ func TestQueueDiskFull(t *testing.T) {
 	}
 }
 
-// A Dir that was closed too early is an answer too.
+// Requests for a Dir that was closed too early are answered with an error.
 func TestQueueOfClosedDir(t *testing.T) {
 	d, _ := open(t, kill)
 	q := openQueue(t, d, newfile.QueueOptions{})

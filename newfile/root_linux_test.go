@@ -19,7 +19,7 @@ import (
 	"github.com/stele-go/stele/newfile"
 )
 
-// ways make the file name by each of the functions that do.
+// ways create the file name, by each function that can.
 func ways(t *testing.T, d *newfile.Dir) map[string]func(name string) error {
 	give := func(give func(*newfile.File, string) error) func(string) error {
 		return func(name string) error {
@@ -46,7 +46,7 @@ func ways(t *testing.T, d *newfile.Dir) map[string]func(name string) error {
 	}
 }
 
-// Whatever has the place of a sub-directory, nothing is made through it.
+// A file in the place of a sub-directory is refused, whatever it is.
 func TestRootRefusesWhatIsNoDirectory(t *testing.T) {
 	outside := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(outside, "in"), 0o755))
@@ -116,7 +116,7 @@ func TestRootRefusesSymlinks(t *testing.T) {
 }
 
 // An attacker swaps sub-directories with symlinks that lead outside, and back, as
-// fast as it can, while files are made by all ways.
+// fast as it can, while files are created in all ways.
 func TestRootAgainstSwaps(t *testing.T) {
 	const wanted = 10_000
 	outside := t.TempDir()
@@ -165,8 +165,8 @@ func TestRootAgainstSwaps(t *testing.T) {
 	}
 }
 
-// A mount point in the place of a sub-directory, a bind mount of the same file
-// system too.
+// A mount point in the place of a sub-directory is refused, a bind mount of the same
+// file system too.
 func TestRootOneMount(t *testing.T) {
 	dir := filetest.Tmpfs(t, 0, "size=1m")
 	for _, p := range []string{"d", "elsewhere"} {

@@ -53,7 +53,7 @@ func publish(give func(*newfile.File, string) error) func(*newfile.Dir) error {
 	}
 }
 
-// loan borrows a file, writes into it and gives it back.
+// loan gets a file from the pool, writes into it and returns it.
 func loan(p *newfile.Pool) error {
 	s, err := p.Get(context.Background())
 	if err != nil {
@@ -152,7 +152,7 @@ var scenarios = []scenario{
 	}, calls: map[string]int{"memfd_create": 1, "fcntl": 2, "close": 1}},
 }
 
-// touchOther makes a file in the sub-directory of "f".
+// touchOther creates a file in the sub-directory of "f".
 func touchOther(d *newfile.Dir) error {
 	for i := 0; ; i++ {
 		if name := fmt.Sprint(i); filepath.Dir(d.Path(name)) == filepath.Dir(d.Path("f")) {
@@ -170,7 +170,7 @@ func TestMain(m *testing.M) {
 }
 
 func runScenario(name, root string) error {
-	runtime.GOMAXPROCS(1) // a batch stays on the thread that is traced
+	runtime.GOMAXPROCS(1) // keeps a batch on the traced thread
 	i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
 	s := scenarios[i]
 	top := root
@@ -199,7 +199,7 @@ func runScenario(name, root string) error {
 
 const traced = "openat,openat2,flock,fcntl,mknodat,mkdirat,close,fsync,fdatasync,syncfs,linkat,renameat,renameat2,unlinkat,ftruncate,lseek,memfd_create,epoll_ctl,epoll_create1,eventfd2,newfstatat,fstat,statx"
 
-// rules for names and numbers that each run has others of.
+// rules replace the names and numbers that differ from run to run.
 var rules = []tracetest.Rule{
 	{Find: regexp.MustCompile(`0x[0-9a-f]+`), By: "{...}"}, // flags
 	{Find: regexp.MustCompile(`#\d+>\(deleted\)`), By: "UNNAMED>"},

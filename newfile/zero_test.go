@@ -10,8 +10,7 @@ import (
 	"github.com/stele-go/stele/newfile"
 )
 
-// The zero value of a handle is not open, names nothing in the working
-// directory, and is not standard input.
+// Zero values are not open, and use neither the working directory nor descriptor 0.
 func TestZero(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx := t.Context()
