@@ -56,7 +56,7 @@ func TestAccess(t *testing.T) {
 	if all, err := io.ReadAll(f); string(all) != "012ab567yz" || err != nil {
 		t.Errorf("Read: %q, %v", all, err)
 	}
-	// What the caller got wrong does not end the File.
+	// A wrong argument does not end the File.
 	_, err1 := f.Seek(-1, io.SeekStart)
 	_, err2 := f.ReadAt(b, -1)
 	_, err3 := f.WriteAt(b, -1)
@@ -79,7 +79,7 @@ func TestAccess(t *testing.T) {
 	only(t, dir, "f")
 }
 
-// ended checks that no method does anything.
+// ended checks that every method fails.
 func ended(t *testing.T, f *atomicfile.File, want error) {
 	t.Helper()
 	b := make([]byte, 1)
@@ -99,7 +99,7 @@ func ended(t *testing.T, f *atomicfile.File, want error) {
 	f.Abort()
 }
 
-// The zero values do nothing, and close nothing that is not theirs.
+// Zero values do nothing, and close no descriptor of others.
 func TestZeroValues(t *testing.T) {
 	first, err := os.Stdin.Stat()
 	must(t, err)
@@ -127,10 +127,10 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
-// What Commit gives the file whatever the umask and what is kept.
+// The mode that Commit gives the file, by perm, umask, old file and Chmod.
 func TestModes(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows knows no such permissions")
+		t.Skip("Windows has no such permissions")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
@@ -178,7 +178,7 @@ func TestModes(t *testing.T) {
 
 func TestSymlink(t *testing.T) {
 	if wine.Running() {
-		t.Skip("Wine makes no symlink to what is not there, and tells none from what it points to")
+		t.Skip("Wine makes no symlink to a missing file, and does not tell a symlink from its target")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "l")
@@ -226,7 +226,7 @@ func TestSymlink(t *testing.T) {
 	only(t, dir, "l", "f", "d", "new")
 }
 
-// stuck gives nothing, for ever.
+// stuck is a reader that always returns 0 bytes.
 type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }

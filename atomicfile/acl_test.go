@@ -17,7 +17,7 @@ func aclOf(entries ...[2]uint16) acl {
 	return b
 }
 
-// secret is what getfacl shows as user::rw- user:x:r-- group::--- mask::r--
+// secret is the ACL that getfacl shows as user::rw- user:x:r-- group::--- mask::r--
 // other::---, and stat as 0640.
 var secret = aclOf([2]uint16{aclUserObj, 6}, [2]uint16{aclUser, 4}, [2]uint16{aclGroupObj, 0}, [2]uint16{aclMask, 4}, [2]uint16{aclOther, 0})
 
@@ -54,9 +54,9 @@ func TestForOwner(t *testing.T) {
 		{0o640 | setuid | setgid, false, true, 0o640 | setgid, 0o600},
 		{0o640 | setuid | setgid, true, false, 0o600 | setuid, 0o600},
 		{0o664, false, false, 0o644, 0o644},
-		{0o604, true, false, 0o600, 0o600}, // the old group's members will be others
+		{0o604, true, false, 0o600, 0o600}, // members of the old group become others
 		{0o755 | fs.ModeSticky, false, false, 0o755 | fs.ModeSticky, 0o755},
-		{0o666, false, false, 0o666, 0o644}, // nobody else writes to what is not done
+		{0o666, false, false, 0o666, 0o644}, // no one else writes to an unfinished file
 	} {
 		p := permissions{mode: c.mode}
 		if got := p.forOwner(c.user, c.group); got.mode != c.want {

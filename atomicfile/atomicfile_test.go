@@ -37,7 +37,7 @@ func put(t testing.TB, dir, name, content string) string {
 	return path
 }
 
-// holds checks what a name leads to.
+// holds checks the content of the file that path leads to.
 func holds(t testing.TB, path, want string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -46,7 +46,7 @@ func holds(t testing.TB, path, want string) {
 	}
 }
 
-// only checks that the directory holds these names, so no temporary ones.
+// only checks that the directory holds these names alone, so no temporary ones.
 func only(t testing.TB, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -79,7 +79,7 @@ func TestFile(t *testing.T) {
 		must(t, err)
 		_, err = io.WriteString(f, "new ")
 		must(t, err)
-		// A reader that gives little at a time and ends with the last of it.
+		// A reader that returns one byte at a time, and io.EOF with the last.
 		n, err := io.Copy(f, iotest.DataErrReader(iotest.OneByteReader(strings.NewReader("content"))))
 		if n != 7 || err != nil {
 			t.Errorf("copied %d, %v", n, err)
@@ -115,7 +115,7 @@ func TestAbort(t *testing.T) {
 	only(t, dir, "f")
 }
 
-// What was cut short cannot be committed by mistake.
+// A File whose ReadFrom failed cannot be committed by mistake.
 func TestReaderFails(t *testing.T) {
 	dir := t.TempDir()
 	path := put(t, dir, "f", "old")
@@ -149,7 +149,7 @@ func TestNoReplace(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	if wine.Running() {
-		t.Skip("Wine's symlinks are not told from what they point to")
+		t.Skip("Wine does not tell a symlink from its target")
 	}
 	for _, c := range []struct {
 		links  atomicfile.Links
@@ -238,7 +238,7 @@ func TestDir(t *testing.T) {
 				t.Errorf("%q: %v", bad, err)
 			}
 		}
-		// Many goroutines, and some of them at one name.
+		// Many goroutines, some with the same name.
 		var wg sync.WaitGroup
 		for g := range 8 {
 			wg.Go(func() {
@@ -295,7 +295,7 @@ func TestExchange(t *testing.T) {
 	only(t, dir, "a", "c", "d")
 }
 
-// A reader finds the old content or the new, whole, and always one of them.
+// A reader always finds the whole old content or the whole new.
 func TestReaders(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows refuses to replace a file that another replaces or reads")

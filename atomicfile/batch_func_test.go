@@ -62,7 +62,7 @@ func TestBatchAddFunc(t *testing.T) {
 			panic(broken)
 		})
 	}()
-	// A write that failed is not forgotten.
+	// The batch remembers a write that failed.
 	err = b.AddFunc(path("failed"), 0o644, func(c *atomicfile.Content) error {
 		io.Copy(c, io.MultiReader(strings.NewReader("half"), errReader{broken}))
 		return nil
@@ -86,7 +86,7 @@ func TestBatchAddFunc(t *testing.T) {
 	holds(t, path("failed"), "old")
 	holds(t, path("panicked"), "old")
 
-	// The function ends the batch that it writes for.
+	// The function ends the batch that calls it.
 	for _, end := range []func(*atomicfile.Batch){(*atomicfile.Batch).Abort, func(b *atomicfile.Batch) { b.Commit() }} {
 		b := atomicfile.NewBatch(kill)
 		err := b.AddFunc(path("ended"), 0o644, func(*atomicfile.Content) error { end(b); return nil })
@@ -102,8 +102,8 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// In whatever order a batch and a File are used and ended, they close nothing
-// but their own: what others open meanwhile stays open.
+// In whatever order a batch and a File are used and ended, they close only their own
+// descriptors: files opened meanwhile stay open.
 func TestClosesOnlyItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	var strangers []*os.File
@@ -168,7 +168,7 @@ func TestClosesOnlyItsOwn(t *testing.T) {
 	noTemps(t, dir)
 }
 
-// A goroutine that the function left behind writes nowhere.
+// Writes of a goroutine that outlives the function fail.
 func TestContentLeftBehind(t *testing.T) {
 	dir := t.TempDir()
 	var wg sync.WaitGroup
@@ -205,8 +205,8 @@ func TestContentLeftBehind(t *testing.T) {
 	}
 }
 
-// Goroutines that find the same write failing end the file once, and AddFunc
-// does not wait for what is never read.
+// Goroutines that find the same write failed end the file once, and AddFunc does not
+// wait for errors that are never read.
 func TestContentOfManyGoroutines(t *testing.T) {
 	dir := t.TempDir()
 	b := atomicfile.NewBatch(atomicfile.Options{Level: durability.Kill})

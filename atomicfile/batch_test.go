@@ -50,7 +50,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// One that fails does not take the others with it.
+// A file that fails does not fail the others.
 func TestBatchPart(t *testing.T) {
 	dir := t.TempDir()
 	d, err := atomicfile.OpenDir(dir, kill)

@@ -15,7 +15,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
-// plain is the sequence that every textbook has: the baseline at level Power.
+// plain is the sequence of every textbook, and the baseline at level Power.
 func plain(dir, name string, data []byte) error {
 	f, err := os.CreateTemp(dir, name)
 	if err != nil {
@@ -124,11 +124,10 @@ func BenchmarkReplace(b *testing.B) {
 	}
 }
 
-// TestBars holds the speed that the package is for against the plain sequence
-// of the same promise, at level Power with 4 KiB: a Commit through a Dir takes
-// at most 0.85 of its time, a Batch of 64 at most 0.30 a file. It measures in
-// the directory STELE_DIR or, without it and as root, on an ext4 image, in rounds
-// in which each way has its turn, and takes about a minute.
+// TestBars compares the package with the plain sequence of the same promise, at level
+// Power with 4 KiB: a Commit through a Dir takes at most 0.85 of its time, a Batch of
+// 64 at most 0.30 a file. It measures in the directory STELE_DIR or, without it and as
+// root, on an ext4 image, in rounds of all ways, and takes about a minute.
 func TestBars(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
 		t.Skip("measures for a minute; set STELE_LONG=1")
@@ -140,7 +139,7 @@ func TestBars(t *testing.T) {
 		if err != nil {
 			t.Skipf("needs a journaled ext4 to measure on; set STELE_DIR to a directory on one: %v", err)
 		}
-		t.Cleanup(func() { image.Close() }) // after the ways' own
+		t.Cleanup(func() { image.Close() }) // after the cleanups of the ways
 		top = image.Path
 	}
 	const rounds, files = 30, 64 // files a turn
@@ -165,7 +164,7 @@ func TestBars(t *testing.T) {
 			took[i] = time.Since(start)
 		}
 		if round == 0 {
-			continue // the first finds the disk and the caches as others left them
+			continue // the first round warms the caches
 		}
 		base = append(base, took[0]/files)
 		for i := range ways {

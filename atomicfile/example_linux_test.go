@@ -19,7 +19,7 @@ func ExampleSweep() {
 	}
 	defer f.Abort()
 
-	// Also while others write: their files are kept.
+	// Other processes may write meanwhile: Sweep keeps their files.
 	swept, err := atomicfile.Sweep(context.Background(), dir, atomicfile.SweepOptions{})
 	fmt.Println(len(swept.Removed), len(swept.Kept), err)
 	// Output: 0 1 <nil>

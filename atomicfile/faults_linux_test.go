@@ -17,12 +17,12 @@ import (
 	"github.com/stele-go/stele/internal/tracetest"
 )
 
-// faultScenarios have calls that depend on the file system and on who runs
-// them, and so no golden trace.
+// faultScenarios have calls that depend on the file system and on the user, and so no
+// golden trace.
 var faultScenarios = []scenario{
 	{name: "keep-attributes", prepare: func(dir string) (func() error, error) {
 		path := filepath.Join(dir, "file")
-		unix.Setxattr(path, "user.stele", []byte("x"), 0) // where there are such
+		unix.Setxattr(path, "user.stele", []byte("x"), 0) // if the file system has attributes
 		if os.Geteuid() == 0 {
 			if err := os.Chown(path, 1, 2); err != nil {
 				return nil, err
@@ -32,7 +32,7 @@ var faultScenarios = []scenario{
 	}},
 }
 
-// faults are the ways in which each call is made to fail.
+// faults are the errors injected into each call.
 var faults = map[string][]string{
 	"openat":          {"EMFILE", "ENOSPC"},
 	"newfstatat":      {"EIO"},
@@ -60,9 +60,8 @@ var faults = map[string][]string{
 	"fcntl":           {"EMFILE"},
 }
 
-// Every call fails in turn: the old content stays, whole, or the error says
-// that the new is there; and no temporary file stays that Sweep does not
-// remove.
+// Every call fails in turn. The whole old content stays, or the error says that the
+// new content is there. Sweep removes every temporary file that is left.
 func TestFaults(t *testing.T) {
 	tracetest.Need(t, traced)
 	for _, s := range slices.Concat(scenarios, faultScenarios) {
@@ -116,7 +115,7 @@ func inject(t *testing.T, s scenario, top string, c tracetest.Call, fault string
 	now := content(t, root)
 	switch {
 	case strings.HasPrefix(s.name, "batch"):
-		// A fault of another file leaves this one free to go on.
+		// A fault of another file lets this one go on.
 		if now != "old" && now != "new" {
 			t.Errorf("%s: the file holds %q", what, now)
 		}
@@ -129,7 +128,7 @@ func inject(t *testing.T, s scenario, top string, c tracetest.Call, fault string
 	noTemps(t, root)
 }
 
-// old is what "file" holds before.
+// old is the content of "file" before.
 func (s scenario) old() string {
 	if strings.HasSuffix(s.name, "-new") {
 		return noFile
@@ -139,12 +138,12 @@ func (s scenario) old() string {
 
 const noFile = "no file"
 
-// harmless reports whether nothing is lost when this call fails: closing what
-// was only read, a hint, or a look at what is then set anyway.
+// harmless reports whether nothing is lost when this call fails: a close of a file
+// that was only read, a hint, or a read of a value that is then set anyway.
 func harmless(c tracetest.Call) bool {
 	switch c.Name {
 	case "close", "flock", "fstatfs":
-		return true // what was written is synced by then, or on a disk of this machine
+		return true // the content is synced by then, or on a disk of this machine
 	case "sync_file_range":
 		return strings.Contains(c.Line, ", SYNC_FILE_RANGE_WRITE)")
 	case "fgetxattr":
@@ -163,8 +162,8 @@ func content(t *testing.T, root string) string {
 	return string(b)
 }
 
-// Two faults: a temporary file that could not be removed either is left for
-// Sweep, which removes it, as its writer is dead.
+// Two faults: a temporary file whose removal fails too is left. Sweep removes it,
+// because its writer is dead.
 func TestFaultAndSweep(t *testing.T) {
 	tracetest.Need(t, traced)
 	i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == "dir" })
@@ -184,13 +183,13 @@ func TestFaultAndSweep(t *testing.T) {
 
 const limitEnv = "STELE_TRACE_LIMIT"
 
-// limitFileSize has the kernel write "n", and no more, of "new".
+// limitFileSize makes the kernel write only "n" of "new".
 func limitFileSize() error {
 	signal.Ignore(syscall.SIGXFSZ)
 	return unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 1, Max: unix.RLIM_INFINITY})
 }
 
-// A write that the kernel breaks off in the middle leaves the old content.
+// A short write leaves the old content.
 func TestShortWrite(t *testing.T) {
 	tracetest.Need(t, traced)
 	for _, s := range scenarios {
@@ -215,7 +214,7 @@ func TestShortWrite(t *testing.T) {
 	}
 }
 
-// A file system that takes no name is not tried for ever.
+// A file system that accepts no name is not tried forever.
 func TestNoNameFree(t *testing.T) {
 	tracetest.Need(t, traced)
 	for name, call := range map[string]string{"symlink": "symlinkat", "dir": "openat"} {

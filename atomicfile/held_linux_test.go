@@ -19,7 +19,7 @@ func must(t *testing.T, err error) {
 }
 
 // swappable is a directory d, which holds the file f, beside a stranger's directory
-// etc with a file of that name. swap has d be a symlink to etc.
+// etc with a file of that name. swap replaces d with a symlink to etc.
 func swappable(t *testing.T) (top string, old *os.File, swap func()) {
 	t.Helper()
 	top = t.TempDir()
@@ -47,8 +47,8 @@ func content(t *testing.T, path, want string) {
 	}
 }
 
-// Replacing an open file leaves alone a file of the same name in another directory
-// that has taken the directory's path.
+// Replacing an open file leaves a file of the same name in another directory alone,
+// also if that directory has taken the path of the first.
 func TestHeldFileDirectorySwapped(t *testing.T) {
 	top, old, swap := swappable(t)
 	o := Options{Level: durability.Kill, Keep: KeepMode}
@@ -71,8 +71,8 @@ func TestHeldFileDirectorySwapped(t *testing.T) {
 	content(t, filepath.Join(top, "moved", "f"), "old of d")
 }
 
-// Between Create and Commit the path may lead elsewhere, but the file stays in
-// its directory; and there it takes the name of the old one only.
+// Between Create and Commit the path may come to lead elsewhere. The file stays in its
+// directory, and takes the name only from the old file.
 func TestHeldFileMovedBeforeCommit(t *testing.T) {
 	top, old, swap := swappable(t)
 	o := Options{Level: durability.Kill, Keep: KeepMode}

@@ -23,8 +23,8 @@ func modeOf(t *testing.T, path string) uint32 {
 	return st.Mode & 0o7777
 }
 
-// What is denied between Create and Commit is not granted again by Commit,
-// whichever way the new file came about.
+// Commit does not grant again what was denied between Create and Commit, however the
+// new file was created.
 func TestDeniedMeanwhile(t *testing.T) {
 	const mode, own, attrs, acls = atomicfile.KeepMode, atomicfile.KeepOwner, atomicfile.KeepXattrs, atomicfile.KeepACL
 	chmod := func(mode uint32) func(t *testing.T, path string) {
@@ -96,7 +96,7 @@ func TestDeniedMeanwhile(t *testing.T) {
 				}
 				want := c.err
 				if _, e := os.Lstat(path); way == "held" && (e != nil || len(c.name) > 6 && (c.name[:7] == "removed" || c.name == "another file")) {
-					want = syscall.EBUSY // its name is not its own any more
+					want = syscall.EBUSY // its name belongs to another file now
 				}
 				if !errors.Is(err, want) || err != nil && want == nil {
 					t.Fatalf("got %v, want %v", err, want)
@@ -116,11 +116,11 @@ func TestDeniedMeanwhile(t *testing.T) {
 	}
 }
 
-// Permissions are those that the new owner and group may have, also where Chown
-// says who that is.
+// Permissions are limited to those that the new owner and group may have, also if
+// Chown sets these.
 func TestKeepModeAndChown(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to give a file away needs root")
+		t.Skip("giving a file away needs root")
 	}
 	for _, c := range []struct {
 		keep     atomicfile.Keep
@@ -150,11 +150,11 @@ func TestKeepModeAndChown(t *testing.T) {
 	}
 }
 
-// In a directory that gives its files a group which the writer is not in, the
-// kernel leaves the set-group-ID bit out and says nothing.
+// In a directory that gives its files a group which the writer is not in, the kernel
+// drops the set-group-ID bit without an error.
 func TestKeepSetgidOfStrangers(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to be somebody else needs root")
+		t.Skip("becoming another user needs root")
 	}
 	const nobody, team = 65534, 4242
 	dir := t.TempDir()
@@ -193,11 +193,11 @@ func TestKeepSetgidOfStrangers(t *testing.T) {
 	only(t, dir, "f")
 }
 
-// Without a wish, the new file grants what perm and the old file both do; with
-// KeepNothing, what perm does.
+// By default the new file grants what both perm and the old file grant. With
+// KeepNothing it grants what perm does.
 func TestDefaultGrants(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to give a file away needs root")
+		t.Skip("giving a file away needs root")
 	}
 	const none = ^uint32(0)
 	noKeep, exact := atomicfile.Options{}, atomicfile.Options{ExactMode: true}
@@ -214,7 +214,7 @@ func TestDefaultGrants(t *testing.T) {
 	}{
 		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o600, want: 0o600},
 		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o644, want: 0o644},
-		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o444, want: 0o644}, // the owner has what perm says
+		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o444, want: 0o644}, // the owner gets perm
 		{o: noKeep, umask: 0o022, perm: 0o600, old: 0o644, want: 0o600},
 		{o: noKeep, umask: 0o022, perm: 0o640, old: 0o640, want: 0o640},
 		{o: noKeep, umask: 0o077, perm: 0o640, old: 0o640, want: 0o600},
@@ -222,7 +222,7 @@ func TestDefaultGrants(t *testing.T) {
 		{o: noKeep, umask: 0o022, perm: 0o666, old: 0o664, want: 0o644},
 		{o: noKeep, umask: 0o002, perm: 0o666, old: 0o664, want: 0o664},
 		{o: noKeep, umask: 0o022, perm: 0o755, old: 0o750, want: 0o750},
-		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o640, gid: 1, want: 0o600}, // the group is another
+		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o640, gid: 1, want: 0o600}, // another group
 		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o604, gid: 1, want: 0o600},
 		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o644, gid: 1, want: 0o644},
 		{o: noKeep, umask: 0o022, perm: 0o664, old: 0o664, gid: 1, want: 0o644},
@@ -232,7 +232,7 @@ func TestDefaultGrants(t *testing.T) {
 		{o: noKeep, umask: 0o022, perm: 0o755 | os.ModeSetgid, old: 0o2755, gid: 1, want: 0o755},
 		{o: noKeep, perm: 0o666, old: 0o660, acl: true, want: 0o640}, // acl's group has r, and its mask says rwx
 		{o: noKeep, umask: 0o022, perm: 0o644, old: none, want: 0o644},
-		{o: noKeep, umask: 0o077, perm: 0o644, old: 0o644, inherit: true, want: 0o640}, // acl's others have nothing, and umask does not count
+		{o: noKeep, umask: 0o077, perm: 0o644, old: 0o644, inherit: true, want: 0o640}, // acl gives others nothing, and the umask does not count
 		{o: noKeep, umask: 0o022, perm: 0o644, old: 0o600, inherit: true, want: 0o600},
 		{o: exact, umask: 0o077, perm: 0o644, old: 0o640, want: 0o640},
 		{o: exact, umask: 0o077, perm: 0o644, old: 0o600, want: 0o600},
@@ -291,7 +291,7 @@ func TestDefaultGrants(t *testing.T) {
 	}
 }
 
-// Where there are no ACLs the mode says all.
+// On a file system without ACLs the mode is kept.
 func TestKeepWithoutACLs(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "ramfs", 0, ""); err != nil {

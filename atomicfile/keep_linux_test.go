@@ -57,7 +57,7 @@ func TestKeep(t *testing.T) {
 		attr, acl, owner bool
 	}{
 		{0, 0o600, false, false, false},
-		// Of another owner, so without setuid, and with what group and others share.
+		// The owner differs: no setuid, and group and others get what both had.
 		{atomicfile.KeepMode, 0o644, false, false, false},
 		{atomicfile.KeepMode | atomicfile.KeepOwner, 0o4674, false, false, true},
 		{atomicfile.KeepXattrs, 0o600, true, false, false},
@@ -111,8 +111,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A directory's default ACL is not for a file that keeps having none; but where
-// nothing of the old one counts, it is.
+// A directory's default ACL does not apply to a file that had no ACL, except with
+// KeepNothing.
 func TestKeepNoACL(t *testing.T) {
 	dir := t.TempDir()
 	path := put(t, dir, "f", "old")

@@ -10,8 +10,8 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// Group bits that were an ACL's mask are nobody's once the ACL is gone, or the
-// name is another file's: so neither gave the group what both together say.
+// Group bits that were an ACL's mask are not given to the group if the ACL is removed,
+// or another file takes the name, between reading the mode and reading the ACL.
 func TestChangedBetweenModeAndACL(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "f")
@@ -44,7 +44,7 @@ func TestChangedBetweenModeAndACL(t *testing.T) {
 	}
 }
 
-// What is gone has nothing to keep.
+// A file that was removed has no attributes to keep.
 func TestKeepXattrsOfNothing(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(name, nil, 0o600); err != nil {

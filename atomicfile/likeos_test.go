@@ -14,7 +14,7 @@ import (
 	"github.com/stele-go/stele/atomicfile"
 )
 
-// What os.WriteFile does, WriteFile does.
+// WriteFile does what os.WriteFile does.
 func TestLikeOS(t *testing.T) {
 	big := strings.Repeat("stele", 100_000)
 	type state struct {
@@ -29,7 +29,7 @@ func TestLikeOS(t *testing.T) {
 		file   string
 		data   string
 		perm   fs.FileMode
-		differ bool // as the documentation says; then only err is compared with want
+		differ bool // as documented; only err is compared
 		want   string
 	}{
 		{name: "new", file: "f", data: "new", perm: 0o644},

@@ -13,14 +13,14 @@ import (
 	"github.com/stele-go/stele/internal/tracetest"
 )
 
-// copyScenarios copy "source" to "file" in the ways that the kernel can help.
+// copyScenarios copy "source" to "file" in each way that the kernel offers.
 var copyScenarios = []scenario{
 	{name: "copy", prepare: copyBy(func(f *atomicfile.File, src *os.File) (int64, error) { return io.Copy(f, src) })},
 	{name: "copy-n", prepare: copyBy(func(f *atomicfile.File, src *os.File) (int64, error) { return io.CopyN(f, src, longCopy) })},
 	{name: "copy-readfrom", prepare: copyBy(func(f *atomicfile.File, src *os.File) (int64, error) { return f.ReadFrom(src) })},
 }
 
-// longCopy is more than what ReadFrom moves by itself.
+// longCopy is longer than the part that ReadFrom copies without the kernel.
 const longCopy = 1<<20 + 300<<10 + 5
 
 func copyBy(do func(*atomicfile.File, *os.File) (int64, error)) func(string) (func() error, error) {
@@ -40,8 +40,7 @@ func copyBy(do func(*atomicfile.File, *os.File) (int64, error)) func(string) (fu
 	}
 }
 
-// A long file is copied by the kernel, and by reading where the kernel will
-// not, from where it stopped.
+// A long file is copied by the kernel or, from where the kernel refuses, by reading.
 func TestKernelCopies(t *testing.T) {
 	tracetest.Need(t, traced)
 	want := pattern(longCopy)
@@ -71,7 +70,7 @@ func TestKernelCopies(t *testing.T) {
 	}
 }
 
-// pattern is content in which no two blocks are the same.
+// pattern returns content in which no two blocks are equal.
 func pattern(n int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {
@@ -82,8 +81,8 @@ func pattern(n int) []byte {
 	return b.Bytes()[:n]
 }
 
-// A file that is larger than its file system, being sparse, is shared with its
-// holes: more than one call of the kernel can copy.
+// A sparse file that is larger than its file system is shared with its holes, in
+// several system calls.
 func TestReadFromHugeFile(t *testing.T) {
 	image, err := scratch.Image(t.Context(), scratch.Options{FS: "xfs", Size: 320 << 20, Store: t.TempDir()})
 	if err != nil {
@@ -126,9 +125,9 @@ func TestReadFromHugeFile(t *testing.T) {
 	}
 }
 
-// A file of /proc has no size and cannot be copied by the kernel. What this one
-// holds changes when modules and BPF programs come and go, as those of other
-// tests do: then once more.
+// A file of /proc has no size and cannot be copied by the kernel. The content of this
+// one changes when modules and BPF programs are loaded, also by other tests: then the
+// test tries again.
 func TestReadFromProc(t *testing.T) {
 	const proc = "/proc/kallsyms" // some MiB
 	path := filepath.Join(t.TempDir(), "f")

@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/atomicfile"
 )
 
-// upper reads its file and changes what it reads.
+// upper reads its file in upper case.
 type upper struct{ *os.File }
 
 func (u upper) Read(b []byte) (int, error) {
@@ -21,8 +21,8 @@ func (u upper) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// What is copied is what reading would give, from where the source stands,
-// and the source then stands where reading would have left it.
+// ReadFrom copies from the offset of the source, and leaves the offset where reading
+// would.
 func TestReadFromFiles(t *testing.T) {
 	const mib = 1 << 20
 	content := bytes.Repeat([]byte("sixteen letters\n"), 3*mib/16)
@@ -34,7 +34,7 @@ func TestReadFromFiles(t *testing.T) {
 		offset int
 		reader func(*os.File) io.Reader
 		want   []byte
-		at     int // where the source stands afterwards
+		at     int // the offset of the source afterwards
 	}{
 		{"file", 0, func(f *os.File) io.Reader { return f }, content, len(content)},
 		{"file, from the middle of a block", 777, func(f *os.File) io.Reader { return f }, content[777:], len(content)},
@@ -87,7 +87,7 @@ func TestReadFromFiles(t *testing.T) {
 	}
 }
 
-// A sparse file is copied with its holes as zeros.
+// The holes of a sparse file are copied as zeros.
 func TestReadFromSparseFile(t *testing.T) {
 	const size = 24 << 20
 	dir := t.TempDir()
@@ -113,7 +113,7 @@ func TestReadFromSparseFile(t *testing.T) {
 	}
 }
 
-// A source that cannot be read ends the new content.
+// A source that cannot be read fails the File.
 func TestReadFromFileErrors(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "f", "old")

@@ -25,8 +25,7 @@ var umask = func() fs.FileMode {
 	return fs.FileMode(m)
 }()
 
-// What is no regular file is replaced by none of the functions, with whatever
-// options.
+// No function replaces a file that is not regular, whatever the options.
 func TestRefusesSpecial(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -84,7 +83,7 @@ func TestRefusesSpecial(t *testing.T) {
 	noTemps(t, dir)
 }
 
-// Level power needs read permission on the directory, and says so.
+// Level power needs read permission on the directory, and its error says so.
 func TestTellsReadPermission(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o333))
@@ -116,7 +115,7 @@ func TestTellsReadPermission(t *testing.T) {
 	filetest.AsNobody(t, try)
 }
 
-// Root keeps every function below it, and from following planted links.
+// Below a Root no function leaves the Root or follows a symlink.
 func TestRoot(t *testing.T) {
 	outside, top := t.TempDir(), t.TempDir()
 	put(t, outside, "f", "outside")
@@ -178,7 +177,7 @@ func TestRoot(t *testing.T) {
 
 func TestOneMount(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to mount needs root")
+		t.Skip("mounting needs root")
 	}
 	top := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(top, "in/d"), 0o755))
@@ -201,8 +200,8 @@ func TestOneMount(t *testing.T) {
 	}
 }
 
-// While somebody swaps a directory for a symlink that leads out, nothing is
-// written outside.
+// While an attacker swaps a directory with a symlink that leads outside, nothing is
+// written there.
 func TestRootRace(t *testing.T) {
 	outside, top := t.TempDir(), t.TempDir()
 	put(t, outside, "f", "outside")
@@ -249,16 +248,16 @@ func TestRootRace(t *testing.T) {
 	holds(t, filepath.Join(outside, "f"), "outside")
 	only(t, outside, "f")
 	if written == 0 || refused == 0 {
-		t.Skip("the two did not meet")
+		t.Skip("no call met the swap")
 	}
 }
 
-// In a directory like /tmp nobody's symlink is followed but one's own or the
-// directory's owner's, whatever fs.protected_symlinks says; nor by somebody who
-// shows another file whenever the symlink is asked about.
+// In a directory like /tmp a symlink is followed only if it belongs to the caller or to
+// the directory's owner, whatever fs.protected_symlinks is, also while a stranger swaps
+// it with another file.
 func TestProtectedSymlinks(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to give a symlink away needs root")
+		t.Skip("giving a symlink away needs root")
 	}
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
@@ -278,7 +277,7 @@ func TestProtectedSymlinks(t *testing.T) {
 	}
 }
 
-// A mount with nosymfollow leads nowhere by symlinks, for us neither.
+// On a mount with nosymfollow no symlink is followed.
 func TestNoSymFollow(t *testing.T) {
 	dir := filetest.Tmpfs(t, unix.MS_NOSYMFOLLOW, "size=1m")
 	link := filepath.Join(dir, "link")

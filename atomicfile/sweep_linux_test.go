@@ -24,7 +24,7 @@ import (
 // A process that writes files in the directory of sweepEnv.
 const (
 	sweepEnv  = "STELE_SWEEP_DIR"
-	sweepLoop = "STELE_SWEEP_LOOP" // how many it commits; else it holds on to one until it is killed
+	sweepLoop = "STELE_SWEEP_LOOP" // how many it commits; unset: it holds one until it is killed
 )
 
 func sweepProcess(dir string) error {
@@ -57,7 +57,7 @@ func sweepProcess(dir string) error {
 	return nil
 }
 
-// A process is one of sweepProcess.
+// A process runs sweepProcess.
 type process struct {
 	*exec.Cmd
 	in  io.Closer
@@ -103,11 +103,11 @@ func sweep(t *testing.T, dir string, o atomicfile.SweepOptions) atomicfile.Sweep
 	return s
 }
 
-// later is a clock by which no file is new.
+// later returns a time by which no file is new.
 func later() time.Time { return time.Now().Add(time.Hour) }
 
-// A file is kept while its writer lives, in whatever PID namespace and however
-// stopped, and removed when it was killed.
+// A file is kept while its writer lives, in whatever PID namespace and even if stopped,
+// and removed once the writer is killed.
 func TestSweepProcess(t *testing.T) {
 	for name, flags := range map[string]uintptr{
 		"same namespace":         0,
@@ -156,7 +156,7 @@ func TestSweepProcess(t *testing.T) {
 	}
 }
 
-// What sixty killed writers leave is removed.
+// Sweep removes the files of sixty killed writers.
 func TestSweepKilled(t *testing.T) {
 	dir := t.TempDir()
 	for range 6 {
@@ -175,7 +175,7 @@ func TestSweepKilled(t *testing.T) {
 	only(t, dir)
 }
 
-// While processes write, Sweep takes nothing from them: no Commit fails.
+// Sweep removes no file of processes that are writing: no Commit fails.
 func TestSweepBesideWriters(t *testing.T) {
 	dir := t.TempDir()
 	ended := make(chan error, 8)
@@ -202,7 +202,7 @@ func TestSweepBesideWriters(t *testing.T) {
 	noTemps(t, dir)
 }
 
-// deadTemp leaves what a killed process leaves, and returns its name.
+// deadTemp creates a file as a killed process leaves it, and returns its name.
 func deadTemp(t *testing.T, dir string) string {
 	t.Helper()
 	p := start(t, dir, 0)
@@ -267,10 +267,10 @@ func TestSweepTree(t *testing.T) {
 	}
 }
 
-// With OneMount what is mounted below is left alone.
+// With OneMount mounts below are left alone.
 func TestSweepOneMount(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to mount needs root")
+		t.Skip("mounting needs root")
 	}
 	top := t.TempDir()
 	bound, below := t.TempDir(), filepath.Join(top, "d")

@@ -33,7 +33,7 @@ type scenario struct {
 	// The number of calls, beside the golden file, which an update
 	// overwrites.
 	calls int
-	// flushes is how many files are flushed where close(2) may tell of errors,
+	// flushes is how many files are flushed where close(2) may report errors,
 	// with two calls each, and a golden file of its own.
 	flushes int
 }
@@ -77,7 +77,7 @@ func heldBatch(o atomicfile.Options) func(string) (func() error, error) {
 	}
 }
 
-// private has the old file be its owner's alone.
+// private gives access to the old file to its owner alone.
 func private(prepare func(string) (func() error, error)) func(string) (func() error, error) {
 	return func(dir string) (func() error, error) {
 		if err := os.Chmod(filepath.Join(dir, "file"), 0o600); err != nil {
@@ -156,7 +156,7 @@ var scenarios = []scenario{
 const (
 	exitOK = iota
 	exitBroken
-	exitFailed     // with the old content, it says
+	exitFailed     // with the old content, says its error
 	exitNotDurable // with the new
 )
 
@@ -177,7 +177,7 @@ func TestMain(m *testing.M) {
 func runScenario(name, root string) int {
 	all := slices.Concat(scenarios, faultScenarios, copyScenarios)
 	i := slices.IndexFunc(all, func(s scenario) bool { return s.name == name })
-	atomicfile.Warm() // asks once who this process is
+	atomicfile.Warm()
 	run, err := all[i].prepare(root)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -231,9 +231,9 @@ func newRoot(t *testing.T, top string) string {
 	return root
 }
 
-// topOf returns the directory in which a scenario has its roots: for those that
-// need it, on a file system that orders data before names, if need be an
-// image.
+// topOf returns the directory for the roots of a scenario. If the scenario needs it,
+// the directory is on a file system that orders data before names, an image if there
+// is no other.
 func topOf(t *testing.T, s scenario) string {
 	t.Helper()
 	top := t.TempDir()
@@ -307,8 +307,7 @@ func local(t *testing.T, dir string) bool {
 	return d.IsLocal()
 }
 
-// overlay mounts one, which is not known to tell all errors of a file at
-// once.
+// overlay mounts an overlay, which may report errors of a file only at close.
 func overlay(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -329,8 +328,8 @@ func overlay(t *testing.T) string {
 	return merged
 }
 
-// Where a file system may tell of an error when a file is closed, it is asked
-// before the name leads to the file, and the file stays locked.
+// Where a file system may report an error at close, a close comes before the rename,
+// and the file stays locked.
 func TestFlush(t *testing.T) {
 	tracetest.Need(t, traced)
 	top := overlay(t)

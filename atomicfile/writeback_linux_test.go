@@ -20,7 +20,7 @@ import (
 
 // A disk is a file system on a device that begins to fail when full is
 // called: its image is a sparse file on a tmpfs, which then has no room left.
-// What was written before can be written again.
+// Blocks that were written before can be written again.
 type disk struct {
 	dir    string // where it is mounted
 	backed string // the tmpfs
@@ -60,8 +60,8 @@ func newDisk(t *testing.T, mkfs string, size int64) *disk {
 }
 
 // unmount waits until dir can be unmounted. The file of a loop device is in use
-// until that has ended, which is when nobody has it open any more: neither does
-// somebody who looks for a free one and finds this.
+// until the device is detached, after its last close. A process that looks for a free
+// device may have it open for a moment.
 func unmount(t *testing.T, dir string) {
 	t.Helper()
 	if err := loopfs.UnmountIdle(dir, 2*time.Minute); err != nil {
@@ -95,10 +95,9 @@ func (d *disk) empty(t *testing.T) {
 	}
 }
 
-// Content that the device did not take never gets the name, and the caller is
-// told: also when it was not Commit that tried to write it, but the kernel
-// before it. Such an error is told once to each open file
-// (file_check_and_advance_wb_err), and so to this one.
+// Content that the device refused never gets the name, and Commit returns an error,
+// also if the kernel tried to write the content before Commit. The kernel reports such
+// an error once to each open file (file_check_and_advance_wb_err), and so to this one.
 func TestFailingDevice(t *testing.T) {
 	data := bytes.Repeat([]byte("new content that needs room\n"), 40_000)
 	for _, fsys := range []struct {
@@ -153,8 +152,8 @@ func TestFailingDevice(t *testing.T) {
 	}
 }
 
-// commitLater replaces "file" through a Dir. If byOthers, somebody else has
-// the kernel write the content out before Commit.
+// commitLater replaces "file" through a Dir. If byOthers, a syncfs as by another process
+// writes the content out before Commit.
 func commitLater(data []byte, byOthers bool) func(*testing.T, string, atomicfile.Options) error {
 	return func(t *testing.T, dir string, o atomicfile.Options) error {
 		d, err := atomicfile.OpenDir(dir, o)
@@ -167,7 +166,7 @@ func commitLater(data []byte, byOthers bool) func(*testing.T, string, atomicfile
 			return err
 		}
 		if byOthers {
-			syncFS(dir) // which may tell of it too
+			syncFS(dir) // may return the error too
 		}
 		return f.Commit()
 	}

@@ -28,7 +28,7 @@ func manyFiles(t *testing.T, n int) (dir string, names []string) {
 	return dir, names
 }
 
-// reporting returns o with do told of each file.
+// reporting returns o with do called for each file.
 func reporting(o header.AllOptions, do func(d header.FileResult)) header.AllOptions {
 	o.Report = do
 	return o
@@ -56,7 +56,7 @@ func TestInsertAll(t *testing.T) {
 					return headOf(name)
 				}, reporting(o, func(d header.FileResult) {
 					got = append(got, d.Name)
-					// A file whose result is told is free again.
+					// A file is unlocked before its result is yielded.
 					switch base := filepath.Base(d.Name); {
 					case base == "missing":
 						if !errors.Is(d.Err, os.ErrNotExist) {
@@ -99,8 +99,8 @@ func TestInsertAll(t *testing.T) {
 	}
 }
 
-// One file under several names, and a consumer that waits for the lock of a
-// file that is about to be done, block nothing.
+// Neither one file under several names, nor a consumer that waits for the lock of a
+// file that is about to be changed, blocks the others.
 func TestInsertAllSameFile(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("no lock is taken here")
@@ -148,7 +148,7 @@ func TestSwapAll(t *testing.T) {
 	}
 }
 
-// A caller that cancels, or panics, leaves no file half done and no lock.
+// A caller that cancels or panics leaves no file half changed and no lock.
 func TestInsertAllStops(t *testing.T) {
 	for _, how := range []string{"cancel", "panic"} {
 		t.Run(how, func(t *testing.T) {
@@ -220,9 +220,9 @@ func TestInsertAllOptions(t *testing.T) {
 	holds(t, names[0], []byte("content 0\n"))
 }
 
-// What is asked of the caller may use the files that are being changed, and
-// names may come out of results: neither waits for a lock that is held for a
-// group that is not full.
+// Functions of the caller may use the files that are being changed, and names may
+// depend on results: neither waits for a lock that is held for a group that is not
+// full.
 func TestInsertAllFeeds(t *testing.T) {
 	_, names := manyFiles(t, 6)
 	next := make(chan string, len(names))
@@ -247,7 +247,7 @@ func TestInsertAllFeeds(t *testing.T) {
 		t.Errorf("%d results", n)
 	}
 	if runtime.GOOS != "linux" {
-		return // no lock is taken there, and one file is changed by several below
+		return // no lock is taken there, and several calls below change one file
 	}
 	n = 0
 	header.InsertAll(t.Context(), slices.Values(names), func(string) ([]byte, error) {
@@ -268,8 +268,8 @@ func TestInsertAllFeeds(t *testing.T) {
 	}
 }
 
-// names may end because ctx is done, as its doc asks: that is not the end of the
-// files.
+// names may end because ctx is done, as the doc asks: that does not count as the end
+// of the files.
 func TestInsertAllNamesEndWithContext(t *testing.T) {
 	_, names := manyFiles(t, 3)
 	for _, begun := range []int{0, 1, len(names)} {
@@ -312,7 +312,7 @@ func TestInsertAllHardLinks(t *testing.T) {
 		}
 		holds(t, d.Name, fmt.Appendf(nil, "head of %s\ncontent %d\n", filepath.Base(d.Name), slices.Index(names[1:], d.Name)+1))
 	}))
-	// In place it is one file, with all the headers.
+	// In place it stays one file, with all the headers.
 	file := write(t, dir, []byte("content\n"))
 	_, err := header.Reserve(context.Background(), file, 4096, header.Options{Pad: header.PadByte('\n')})
 	if errors.Is(err, errors.ErrUnsupported) {

@@ -16,8 +16,8 @@ import (
 	"github.com/stele-go/stele/header"
 )
 
-// rewrite is what is done most: the file is read, and written again behind
-// the header. After a crash it is torn.
+// rewrite is the most common way: it reads the file, and writes it again after the
+// header. A crash leaves it torn.
 func rewrite(name string, head []byte) error {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -26,7 +26,7 @@ func rewrite(name string, head []byte) error {
 	return os.WriteFile(name, slices.Concat(head, b), 0o644)
 }
 
-// copyAndRename is the careful way with what the standard library has.
+// copyAndRename is the careful way with the standard library.
 // io.Copy between files is copy_file_range(2) here.
 func copyAndRename(name string, head []byte) error {
 	old, err := os.Open(name)
@@ -51,14 +51,13 @@ func copyAndRename(name string, head []byte) error {
 	return nil
 }
 
-// TestBars holds the speed that the package is for, at level Kill with a
+// TestBars compares the package with the usual ways, at level Kill with a
 // header of 128 bytes before 10 MiB that are in the page cache and on the
 // disk: a slot takes at most 1/100 of reading and rewriting the file; Atomic
 // on XFS, by sharing blocks, at most 1/15 of copying and renaming; Atomic on
-// ext4 at most 0.9 of copying by io.Copy and renaming. Each way has its turn
-// in each round, on a fresh file. The fastest round of each is held against the
-// bar: what else runs on the machine only adds to the others, and more to the
-// short ones. See TestShiftBar for the shift.
+// ext4 at most 0.9 of copying by io.Copy and renaming. Each round measures each way, on
+// a fresh file. The fastest round of each counts: other work on the machine only makes
+// rounds slower, and short ones more so. See TestShiftBar for the shift.
 func TestBars(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
 		t.Skip("measures for half a minute, and not beside other tests; set STELE_LONG=1")
@@ -68,10 +67,10 @@ func TestBars(t *testing.T) {
 	padded := header.Options{Level: durability.Kill, Pad: header.PadByte('\n')}
 	type way struct {
 		name string
-		fs   []string // where it is measured; nil: everywhere
+		fs   []string // file systems to measure on; nil: all
 		do   func(name string) error
 		bar  map[string]float64 // by file system
-		of   int                // the way it is a part of
+		of   int                // the way that it is compared with
 		room bool
 	}
 	insert := func(o header.Options) func(string) error {
@@ -108,10 +107,10 @@ func TestBars(t *testing.T) {
 					f, err := os.Open(name)
 					must(t, err)
 					must(t, errors.Join(f.Sync(), f.Close()))
-					runtime.GC() // which is of the ways that allocate, not of the next
+					runtime.GC() // belongs to the ways that allocate, not to the next
 					start := time.Now()
 					must(t, w.do(name))
-					if d := time.Since(start); round > 0 { // the first finds the caches as others left them
+					if d := time.Since(start); round > 0 { // the first round warms the caches
 						took[i] = append(took[i], float64(d))
 					}
 					must(t, os.Remove(name))

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/header"
 )
 
-// A change of a small file costs system calls, and little else.
+// A change of a small file costs little but its system calls.
 func BenchmarkSmall(b *testing.B) {
 	heads := [2][]byte{[]byte("// the head\n"), []byte("// one head\n")}
 	slot := header.Options{Mode: header.InPlace, Strategy: header.Slot, Level: kill.Level, Pad: header.PadByte(' ')}

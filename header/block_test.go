@@ -2,8 +2,8 @@ package header
 
 import "testing"
 
-// A FUSE file system that does not implement statfs(2) has blocks of 0 bytes,
-// and a hostile one may say anything.
+// A FUSE file system that does not implement statfs(2) reports blocks of 0 bytes, and
+// a hostile one any size.
 func TestBlockSizeOfNoFileSystem(t *testing.T) {
 	for _, block := range []int64{-1, 0, 1, maxBlock + 1, 1 << 40} {
 		for _, elastic := range []bool{false, true} {

@@ -7,8 +7,8 @@ import (
 	"github.com/stele-go/stele/header"
 )
 
-// With room at the head, a header costs the same whatever the size of the
-// file: a few hundred bytes are written, and none moves.
+// With space reserved at the head, a header costs the same whatever the size of the
+// file: a few hundred bytes are written, and no content moves.
 func ExampleReserve() {
 	name, remove := exampleFile("content\n")
 	defer remove()

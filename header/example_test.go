@@ -33,8 +33,8 @@ func show(name string) {
 	fmt.Printf("%s", b)
 }
 
-// The zero Options are the safe ones: after a power cut the file has the
-// header or has it not, and once Insert has returned it has it.
+// The zero Options are the safe ones: after a power cut the file has the whole header
+// or none of it, and once Insert has returned it has the header.
 func ExampleInsert() {
 	name, remove := exampleFile("1,2\n3,4\n")
 	defer remove()
@@ -52,8 +52,7 @@ func ExampleInsert() {
 	// power, old-or-new
 }
 
-// Swap changes the head of a file that nobody prepared, if it is still the one
-// that was read.
+// Swap changes the head of any file, if it is still the one that was read.
 func ExampleSwap() {
 	name, remove := exampleFile("// 2025\npackage p\n")
 	defer remove()

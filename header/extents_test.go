@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// A model is a file by blocks: numbers are content, and 0 is zeros.
+// A model is a file as blocks: numbers are content, 0 is zeros.
 type model struct {
 	size   int64
-	blocks []modelBlock // up to the last that is no hole
+	blocks []modelBlock // up to the last that is not a hole
 }
 
 type modelBlock struct {
@@ -50,7 +50,7 @@ func (m *model) fileMap() fileMap {
 	return f
 }
 
-// content is what a reader sees.
+// content returns the blocks as a reader sees them.
 func (m *model) content() string {
 	var list []int
 	for i := int64(0); i*modelBlockSize < m.size; i++ {
@@ -59,7 +59,7 @@ func (m *model) content() string {
 	return fmt.Sprint(m.size, list)
 }
 
-// extents are the ranges that move as one.
+// extents returns the ranges that move as one.
 func (m *model) extents(rng *rand.Rand, from int64) []span {
 	var list []span
 	for i := from; i < int64(len(m.blocks)); i++ {
@@ -96,7 +96,7 @@ func (m *model) sumOf(off, n int64) uint32 {
 	return modelSum(list...)
 }
 
-// planOf is the plan of a shift whose base is in m from block off on.
+// planOf returns the plan of a shift whose base is in m from block off on.
 func (m *model) planOf(base, off int64, head []int) *shiftPlan {
 	p := &shiftPlan{block: modelBlockSize, base: base}
 	for _, h := range head {
@@ -109,7 +109,8 @@ func (m *model) planOf(base, off int64, head []int) *shiftPlan {
 	return p
 }
 
-// insertion lists what a cut may leave of an insertion: after each step.
+// insertion returns the states that a power cut may leave of an insertion, after each
+// step.
 func (m *model) insertion(rng *rand.Rand, head []int) []*model {
 	gap := int64(len(head))
 	states := []*model{m.clone()}
@@ -122,7 +123,7 @@ func (m *model) insertion(rng *rand.Rand, head []int) []*model {
 		now.move(s, gap)
 		states = append(states, now.clone())
 	}
-	for range 3 { // of the head any part may be there, or room for it
+	for range 3 { // any part of the head, or of its space
 		torn := now.clone()
 		for i, h := range head {
 			switch rng.IntN(3) {
@@ -140,7 +141,7 @@ func (m *model) insertion(rng *rand.Rand, head []int) []*model {
 	return append(states, now)
 }
 
-// collapse lists what a cut may leave where n blocks at x are taken out.
+// collapse returns the states that a power cut may leave when n blocks at x are removed.
 func (m *model) collapse(rng *rand.Rand, x, n int64) []*model {
 	states := []*model{m.clone()}
 	now := m.clone()
@@ -165,8 +166,8 @@ func (m *model) collapse(rng *rand.Rand, x, n int64) []*model {
 	return append(states, now)
 }
 
-// judgeModel ends what was interrupted, as endShift does, and tells what a cut
-// in the middle of that may leave.
+// judgeModel recovers an interrupted shift, as resolveShift does, and returns the states
+// that a power cut during the recovery may leave.
 func judgeModel(p *shiftPlan, m *model, rng *rand.Rand) (end *model, between []*model, state shiftState, err error) {
 	state, x, err := p.classify(m.fileMap(), func() (h headState, err error) {
 		for i, want := range p.head {
@@ -203,14 +204,14 @@ func judgeModel(p *shiftPlan, m *model, rng *rand.Rand) (end *model, between []*
 	return nil, nil, state, fmt.Errorf("no state of %+v", *p)
 }
 
-// Wherever a shift breaks off, in either direction, it is ended: to the base,
-// or to head and base where all is there. So is the end itself, broken off.
+// Wherever a shift is interrupted, in either direction, recovery leaves the base, or
+// head and base if both are complete. So does recovery that was interrupted itself.
 func TestJudge(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	seen := map[shiftState]int{}
 	for round := range 2_500 {
-		// Two contents and many holes: whatever can be taken for another is.
+		// Two contents and many holes: as many ambiguous states as possible.
 		contents := 1 + rng.IntN(3)
 		m := &model{}
 		n := 1 + rng.Int64N(8)
@@ -230,7 +231,7 @@ func TestJudge(t *testing.T) {
 			for i := range head {
 				head[i] = 100 + i
 			}
-			if rng.IntN(4) == 0 { // room beyond the end
+			if rng.IntN(4) == 0 { // blocks beyond the end
 				m.set(n+rng.Int64N(2), modelBlock{true, 0})
 			}
 			p = m.planOf(m.size, 0, head)
@@ -242,7 +243,7 @@ func TestJudge(t *testing.T) {
 			}
 			var head []int
 			for i := range gap {
-				m.set(i, modelBlock{true, 100 + int(i)}) // a head that was put there
+				m.set(i, modelBlock{true, 100 + int(i)}) // the head that was inserted
 				head = append(head, 100+int(i))
 			}
 			p = m.planOf(m.size-gap*modelBlockSize, gap, head)
@@ -250,7 +251,7 @@ func TestJudge(t *testing.T) {
 			base, whole = states[len(states)-1], m
 		}
 		if len(p.data) == 0 {
-			continue // is refused
+			continue // refused
 		}
 		if in, err := decodeIntent((&intent{kind: insertShift, shift: *p}).encode()); err != nil || fmt.Sprint(in.shift) != fmt.Sprint(*p) {
 			t.Fatalf("seed %d, round %d: %+v is %+v when it is read again (%v)", seed, round, *p, in, err)
@@ -262,7 +263,7 @@ func TestJudge(t *testing.T) {
 				for _, s := range work {
 					end, between, state, err := judgeModel(p, s, rng)
 					if err == errAmbiguous && p.firstZero(m, insert) {
-						continue // which nothing could tell
+						continue // ambiguous for any recovery
 					}
 					if err != nil {
 						t.Fatalf("seed %d, round %d, step %d, insert %v, depth %d: %v\nbase %+v\nnow  %+v", seed, round, step, insert, depth, err, base, s)
@@ -293,7 +294,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// firstZero: the base begins with zeros, and there was room beyond its end.
+// firstZero: the base begins with zeros, and blocks were allocated beyond its end.
 func (p *shiftPlan) firstZero(m *model, insert bool) bool {
 	n := min(p.end(), p.gap())
 	return insert && p.beyondEOF && m.sumOf(0, n) == modelSum(make([]int, n)...)

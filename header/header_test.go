@@ -23,7 +23,7 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// bytesOf are n bytes in which each place is told from the others.
+// bytesOf returns n bytes in which each offset differs from the others.
 func bytesOf(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -70,8 +70,8 @@ func only(tb testing.TB, dir string, names ...string) {
 
 var kill = header.Options{Level: durability.Kill}
 
-// Each way does the same: header, padding where it may be, old content, for
-// all of Insert, Replace, Remove and Swap. What a way cannot do it says.
+// Each way has the same result: header, padding where allowed, old content, for all of
+// Insert, Replace, Remove and Swap. A way that cannot do it returns an error.
 func TestWays(t *testing.T) {
 	sizes := []int{0, 1, 4095, 4096, 1<<20 + 1}
 	heads := []int{1, 128, 4096, 5000}
@@ -102,14 +102,14 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// oneFile takes a file through all changes, against plain slices.
+// oneFile makes all changes to a file, and compares it with plain slices.
 func oneFile(t *testing.T, dir string, o header.Options, content, head []byte) string {
 	t.Helper()
 	name := write(t, dir, content)
 	defer os.Remove(name)
 	what := fmt.Sprintf("%v, file of %d, header of %d, padded %v", o.Strategy, len(content), len(head), o.Pad != nil)
 
-	// do checks one change; old is the head that goes.
+	// do checks one change. old is the head that it removes.
 	now := content
 	do := func(op string, old, head int64, want []byte, res header.Result, err error) bool {
 		t.Helper()
@@ -141,7 +141,7 @@ func oneFile(t *testing.T, dir string, o header.Options, content, head []byte) s
 	}
 	slot := res.Header + res.Pad
 	switch got, err := header.Read(context.Background(), name, header.Options{}); {
-	case errors.Is(err, header.ErrNoHeader) && res.Why != "": // nothing can be recorded here
+	case errors.Is(err, header.ErrNoHeader) && res.Why != "": // no record is possible here
 		return "done"
 	case err != nil || !bytes.Equal(got, head):
 		t.Fatalf("%s: read %d bytes, %v", what, len(got), err)
@@ -171,8 +171,8 @@ func oneFile(t *testing.T, dir string, o header.Options, content, head []byte) s
 	return "done"
 }
 
-// Where there is room, a header goes there on every file system and at every
-// level, and the file stays the same file.
+// Where space is reserved, a header goes there on every file system and at every level,
+// and the file keeps its inode.
 func TestSlot(t *testing.T) {
 	for _, place := range places(t) {
 		for _, level := range []durability.Level{durability.Power, durability.Kill} {
@@ -181,7 +181,7 @@ func TestSlot(t *testing.T) {
 				name := write(t, place.dir, content)
 				o := header.Options{Level: level, Mode: header.InPlace, Pad: header.PadByte(' ')}
 				if _, err := header.Reserve(context.Background(), name, 4096, header.Options{Pad: o.Pad}); err != nil {
-					t.Skip("nothing can be reserved here: ", err)
+					t.Skip("no space can be reserved here: ", err)
 				}
 				before, err := os.Stat(name)
 				must(t, err)
@@ -221,8 +221,8 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-// What does not fit an attribute cannot be noted: at level Kill that is said,
-// at level Power another way is taken.
+// An intent that does not fit an attribute cannot be recorded: at level Kill that is an
+// error, at level Power another strategy is used.
 func TestSlotTooLarge(t *testing.T) {
 	for _, place := range images() {
 		if place.name != "ext4" {
@@ -275,7 +275,7 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// Of very many headers the oldest become content.
+// With very many headers the oldest become content.
 func TestManyHeaders(t *testing.T) {
 	name := write(t, home(t), nil)
 	var want []byte
@@ -314,7 +314,7 @@ func TestReserve(t *testing.T) {
 	if _, err := header.Reserve(context.Background(), name, 16, kill); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("Reserve without Pad: %v", err)
 	}
-	atomic := header.Options{Level: durability.Kill, Pad: in.Pad} // in place it would be whole blocks
+	atomic := header.Options{Level: durability.Kill, Pad: in.Pad} // in place the padding would be whole blocks
 	res, err := header.Reserve(context.Background(), name, 16, atomic)
 	step("reserve", res, err, header.Copy, "................content")
 	res, err = header.Reserve(context.Background(), name, 10, in)
@@ -343,7 +343,7 @@ func TestReserve(t *testing.T) {
 	step("remove", res, err, header.Slot, "abc.............content")
 	res, err = header.Reserve(context.Background(), name, 20, atomic)
 	step("reserve more", res, err, header.Copy, "abc.................content")
-	// Atomic changes use the room too, and leave its size as it is.
+	// Atomic changes use the space too, and keep its size.
 	res, err = header.Insert(context.Background(), name, []byte("new"), header.Options{})
 	step("atomic insert", res, err, header.Copy, "newabc..............content")
 	res, err = header.Remove(context.Background(), name, header.Options{})
@@ -353,7 +353,7 @@ func TestReserve(t *testing.T) {
 	if _, err := header.Remove(context.Background(), name, in); !errors.Is(err, header.ErrNoHeader) {
 		t.Errorf("remove from empty room: %v", err)
 	}
-	// A header below empty room is still known.
+	// A header after empty space is still known.
 	must(t, os.WriteFile(name, []byte("content"), 0o644))
 	_, err = header.Insert(context.Background(), name, []byte("old\n"), kill)
 	must(t, err)
@@ -365,8 +365,8 @@ func TestReserve(t *testing.T) {
 	step("remove below room", res, err, header.Copy, "........content")
 }
 
-// What somebody else has done to the head is never taken for a header, nor is
-// its padding written over.
+// A head that another program changed is never taken for a header, and its padding is
+// not overwritten.
 func TestForeign(t *testing.T) {
 	in := header.Options{Level: durability.Kill, Mode: header.InPlace, Pad: header.PadByte('.')}
 	for _, c := range []struct {
@@ -440,7 +440,7 @@ func TestSwap(t *testing.T) {
 	must(t, err)
 	holds(t, name, []byte("package x\n"))
 
-	// In place, where it stays as long; and what was recorded goes.
+	// In place, because the length stays. The record is removed.
 	_, err = header.Insert(context.Background(), name, []byte("head\n"), kill)
 	must(t, err)
 	res, err = header.Swap(context.Background(), name, []byte("head\n"), []byte("HEAD\n"), header.Options{Mode: header.InPlace})

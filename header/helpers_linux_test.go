@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// home is a directory whose files can have attributes of users.
+// home returns a directory whose files can have user attributes.
 func home(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -5,7 +5,7 @@ package header_test
 import "testing"
 
 func home(t *testing.T) string {
-	t.Skip("nothing is recorded here")
+	t.Skip("no records here")
 	return ""
 }
 

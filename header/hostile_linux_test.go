@@ -13,11 +13,11 @@ import (
 	"github.com/stele-go/stele/internal/filetest"
 )
 
-// memoryMost is what a hostile file may make this package take at most, in
-// bytes, whatever lengths it tells.
+// memoryMost is the most memory that a hostile file may make this package allocate, in
+// bytes, whatever lengths it claims.
 const memoryMost = 1 << 20
 
-// hostile makes a sparse file that has the attributes that attrs gives for its inode.
+// hostile creates a sparse file with the attributes that attrs returns for its inode.
 func hostile(t *testing.T, size int64, attrs func(inode uint64) map[string][]byte) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
@@ -39,8 +39,8 @@ func hostile(t *testing.T, size int64, attrs func(inode uint64) map[string][]byt
 	return name
 }
 
-// A record says how long the head is, and the file can be as long and take no
-// room. Nothing of it is in memory before its checksum is right.
+// A record claims the length of the head, and a sparse file can be as long. Only a part
+// of bounded size is in memory before the checksum is right.
 func TestHostileRecord(t *testing.T) {
 	for _, size := range []int64{math.MaxInt64 >> 20, 1 << 43, 1 << 40, maxHead, maxHead - 1, 16 << 20} {
 		name := hostile(t, size, func(inode uint64) map[string][]byte {
@@ -64,7 +64,7 @@ func TestHostileRecord(t *testing.T) {
 	}
 }
 
-// An intent says how large blocks are and how many there are of them.
+// An intent claims the size and the number of blocks.
 func TestHostileIntent(t *testing.T) {
 	const size = 1 << 40
 	sums := make([]uint32, 10_000)
@@ -78,7 +78,7 @@ func TestHostileIntent(t *testing.T) {
 			file := hostile(t, size, func(inode uint64) map[string][]byte {
 				in.inode = inode
 				b := in.encode()
-				if in.kind != slotRedo && len(b) > 4000 { // what ext4 has room for
+				if in.kind != slotRedo && len(b) > 4000 { // the most that ext4 stores
 					in.shift.head = in.shift.head[:900]
 					b = in.encode()
 				}
@@ -96,7 +96,7 @@ func TestHostileIntent(t *testing.T) {
 	}
 }
 
-// Lengths whose sum is more than an int64 has are no lengths.
+// Lengths whose sum overflows an int64 are refused.
 func TestOverflow(t *testing.T) {
 	for _, r := range []record{
 		{slots: []slot{{length: maxSize - 1}, {length: maxSize - 1}, {length: maxSize - 1}}},

@@ -22,7 +22,7 @@ func TestIntent(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, in) {
 			t.Errorf("%+v is read as %+v, %v", in, got, err)
 		}
-		for i := range b { // the CRC is of every byte
+		for i := range b { // the CRC covers every byte
 			bad := bytes.Clone(b)
 			bad[i] ^= 1
 			if _, err := decodeIntent(bad); err == nil {
@@ -49,14 +49,14 @@ func TestIntent(t *testing.T) {
 	}
 }
 
-// What is read is what was written: nothing else means the same.
+// Each intent has one encoding.
 func FuzzIntent(f *testing.F) {
 	for _, in := range intents {
 		b := in.encode()
 		f.Add(b[:len(b)-4])
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		b := appendSums(body, []uint32{sum(body)}) // which the fuzzer would not find
+		b := appendSums(body, []uint32{sum(body)}) // the fuzzer would not find it
 		in, err := decodeIntent(b)
 		if err != nil {
 			return

@@ -30,7 +30,7 @@ func attr(t *testing.T, name, attr string) string {
 	return string(b[:n])
 }
 
-// A new file takes over what the old one had, and of that what is asked for.
+// A new file takes over the selected attributes of the old one.
 func TestKeeps(t *testing.T) {
 	for _, c := range []struct {
 		keep  atomicfile.Keep
@@ -63,7 +63,7 @@ func TestKeeps(t *testing.T) {
 		if got := attr(t, name, "user.a"); got != c.attr {
 			t.Errorf("keep %b: the attribute is %q", c.keep, got)
 		}
-		got, err := header.Read(context.Background(), name, header.Options{}) // which is no attribute of the user's
+		got, err := header.Read(context.Background(), name, header.Options{}) // its record is not one of the user's attributes
 		if err != nil || !bytes.Equal(got, top) {
 			t.Errorf("read %q, %v", got, err)
 		}
@@ -90,7 +90,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// A symlink is followed, and stays; the new file is where it leads.
+// A symlink is followed and stays. The new file replaces its target.
 func TestLinks(t *testing.T) {
 	dir := home(t)
 	dir, err := os.MkdirTemp(dir, "links")
@@ -135,8 +135,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A copy with all attributes does not take the record for its own, and what
-// of the old file is noted does not get into a new one.
+// A copy with all attributes does not use the record of the original, and a new file
+// does not inherit the record and intent of the old one.
 func TestCopiedRecord(t *testing.T) {
 	name := write(t, home(t), []byte("content"))
 	_, err := header.Insert(context.Background(), name, top, kill)
@@ -208,7 +208,7 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// A file that begins with a hole, behind which there is little.
+// A file that begins with a hole, with little data after it.
 func TestHoleFirst(t *testing.T) {
 	for _, place := range places(t) {
 		for _, n := range []int{1000, 400_000} {
@@ -239,8 +239,8 @@ func sparse(t *testing.T, name string) bool {
 	return st.Blocks*512 < 1<<20
 }
 
-// On a file system without attributes of users Insert works all the same, and
-// says what it could not do.
+// On a file system without user attributes Insert works too, and reports that it could
+// not write a record.
 func TestNothingRecorded(t *testing.T) {
 	dir := withoutAttributes(t)
 	name := write(t, dir, []byte("content"))
@@ -268,11 +268,11 @@ func TestNothingRecorded(t *testing.T) {
 	holds(t, name, []byte("content"))
 }
 
-// withoutAttributes is a directory on a file system without attributes of users.
+// withoutAttributes returns a directory on a file system without user attributes.
 func withoutAttributes(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount a ramfs")
+		t.Skip("mounting a ramfs needs root")
 	}
 	dir := t.TempDir()
 	if err := unix.Mount("ramfs", dir, "ramfs", unix.MS_NOSUID|unix.MS_NODEV, ""); err != nil {
@@ -285,8 +285,8 @@ func withoutAttributes(t *testing.T) string {
 	return dir
 }
 
-// Who cuts the file without the lock while it is copied gives an error, no
-// signal and no wrong file.
+// If another program truncates the file without the lock while it is copied, the result
+// is an error, not a signal or a wrong file.
 func TestCutMeanwhile(t *testing.T) {
 	content := bytesOf(8 << 20)
 	name := write(t, t.TempDir(), content)
@@ -314,8 +314,8 @@ func TestCutMeanwhile(t *testing.T) {
 	only(t, filepath.Dir(name), filepath.Base(name))
 }
 
-// With few descriptors the groups are smaller, and no file fails: whichever
-// call it is that finds none left.
+// With few descriptors the groups are smaller, and no file fails, whichever call finds
+// no descriptor left.
 func TestFewDescriptors(t *testing.T) {
 	var old syscall.Rlimit
 	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old))

@@ -17,8 +17,8 @@ import (
 	"github.com/stele-go/stele/header"
 )
 
-// lockedBy has another process lock a file until the test ends, or unlock is
-// called. It needs no more than read permission.
+// lockedBy makes another process lock a file until the test ends or unlock is called.
+// That needs only read permission.
 func lockedBy(t *testing.T, name string) (pid int, unlock func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -53,7 +53,7 @@ func playLock(name string) error {
 	return f.Close()
 }
 
-// Each call that locks, by name.
+// locking has each call that locks, by name.
 var locking = map[string]func(ctx context.Context, name string) error{
 	"insert":  func(ctx context.Context, n string) error { return second(header.Insert(ctx, n, top, kill)) },
 	"replace": func(ctx context.Context, n string) error { return second(header.Replace(ctx, n, top, kill)) },
@@ -99,7 +99,7 @@ func TestLockedByAnother(t *testing.T) {
 					t.Errorf("%s with a context that is done: %v", op, err)
 				}
 			}
-			if n := runtime.NumGoroutine(); n > before+2 { // timers of contexts may end yet
+			if n := runtime.NumGoroutine(); n > before+2 { // timers of contexts may still end
 				t.Errorf("%d goroutines, were %d", n, before)
 			}
 			holds(t, name, []byte("content\n"))
@@ -111,7 +111,7 @@ func TestLockedByAnother(t *testing.T) {
 	}
 }
 
-// A file that somebody has locked does not keep the others of a tree.
+// A locked file does not delay the others of a tree.
 func TestInsertAllLocked(t *testing.T) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
 		_, names := manyFiles(t, 20)
@@ -131,7 +131,7 @@ func TestInsertAllLocked(t *testing.T) {
 	}
 }
 
-// A FIFO that takes the place of a file is not waited for.
+// A FIFO in the place of a file does not block a call.
 func TestFIFOInstead(t *testing.T) {
 	name := write(t, t.TempDir(), []byte("content\n"))
 	fifo := name + ".fifo"

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A where is a directory on a file system, and what is sure to work there.
+// A where is a directory on a file system, and the strategies that work there.
 type where struct {
 	name, dir string
 	can       []header.Strategy
@@ -33,7 +33,7 @@ type where struct {
 var (
 	cleanups []func()
 
-	// images are fresh file systems, made once; none without the right to mount.
+	// images returns fresh file systems, made once, or none without permission to mount.
 	images = sync.OnceValue(func() (list []where) {
 		for _, w := range []where{
 			{name: "ext4", can: []header.Strategy{header.Auto, header.Shift, header.KernelCopy, header.Copy}},
@@ -57,7 +57,7 @@ var (
 	})
 )
 
-// places are the directory for temporary files, and images where possible.
+// places returns the directory for temporary files, and images where possible.
 func places(t *testing.T) []where {
 	all := []where{{name: "tmp", dir: t.TempDir(), can: []header.Strategy{header.Auto, header.Copy}}}
 	more := images()

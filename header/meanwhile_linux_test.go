@@ -21,8 +21,8 @@ import (
 	"github.com/stele-go/stele/internal/filetest"
 )
 
-// What somebody writes without the lock, while a new file is made, is not
-// undone by it: that is an error. Pad is called in the middle of the change.
+// If another program writes to the file without the lock while a new one is made, the
+// result is an error, and the write is kept. Pad is called in the middle of the change.
 func TestChangedMeanwhile(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -38,7 +38,7 @@ func TestChangedMeanwhile(t *testing.T) {
 			defer f.Close()
 			before, err := f.Stat()
 			for now := before; err == nil && now.ModTime().Equal(before.ModTime()); now, err = f.Stat() {
-				time.Sleep(time.Millisecond) // the clock that files have goes by ticks
+				time.Sleep(time.Millisecond) // the clock of files has ticks
 				if _, err := f.WriteAt([]byte("C"), 0); err != nil {
 					return err
 				}
@@ -83,7 +83,7 @@ func appendText(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Sizes up to the largest there are: done or refused, and never wrong.
+// Files up to the largest size are changed or refused, never damaged.
 func TestHugeSparse(t *testing.T) {
 	i := slices.IndexFunc(images(), func(w where) bool { return w.name == "xfs" })
 	if i < 0 {
@@ -120,7 +120,7 @@ func TestHugeSparse(t *testing.T) {
 	}
 }
 
-// A full disk leaves the file as it was, or the change is done.
+// On a full disk the file stays as it was, or the change is complete.
 func TestFullDisk(t *testing.T) {
 	if len(images()) == 0 {
 		t.Skip("needs images, and so root, loop devices and mkfs")
@@ -178,7 +178,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// fillUp takes all room but the given bytes.
+// fillUp fills the disk up to the given number of bytes.
 func fillUp(f *os.File, left int64) error {
 	var st unix.Statfs_t
 	if err := errors.Join(f.Truncate(0), f.Sync(), unix.Fstatfs(int(f.Fd()), &st)); err != nil {
@@ -261,11 +261,11 @@ func TestProtectedSymlinkSwapped(t *testing.T) {
 	holds(t, target, []byte("old"))
 	t.Logf("%d done, %d refused", done, refused)
 	if done == 0 || refused == 0 {
-		t.Skip("the two did not meet")
+		t.Skip("no call met the swap")
 	}
 }
 
-// Symlinks lead on, up, and round in a ring.
+// Symlinks lead to symlinks, upwards, and round in a loop.
 func TestChainsOfLinks(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
@@ -294,7 +294,7 @@ func TestChainsOfLinks(t *testing.T) {
 	}
 }
 
-// A mount with nosymfollow leads nowhere by symlinks, for us neither.
+// On a mount with nosymfollow no symlink is followed.
 func TestNoSymFollow(t *testing.T) {
 	dir := filetest.Tmpfs(t, unix.MS_NOSYMFOLLOW, "size=1m")
 	link := filepath.Join(dir, "link")

@@ -21,7 +21,7 @@ import (
 	"github.com/stele-go/stele/header"
 )
 
-// play is what this program does as another process of a test.
+// play runs this program as another process of a test.
 func play(role string) int {
 	name := os.Getenv(roleEnv + "_FILE")
 	var err error
@@ -51,7 +51,7 @@ var modes = []header.Options{
 	{Level: durability.Kill, Strategy: header.KernelCopy},
 }
 
-// line is a header that no other writer has.
+// line returns a header that no other writer has.
 func line(who string, i int) string {
 	return fmt.Sprintf("<%s %d %s>\n", who, i, strings.Repeat("x", i%50))
 }
@@ -97,8 +97,8 @@ func insertMany(name, who string, n int) error {
 	return nil
 }
 
-// renameMany replaces the file by a copy of itself, under the lock that the
-// package takes, as another program would that keeps to its rule.
+// renameMany replaces the file with a copy of itself, under the package's lock, as a
+// program that follows the rule for locks does.
 func renameMany(name string, n int) error {
 	for i := 0; i < n; {
 		err := func() error {
@@ -130,8 +130,8 @@ func renameMany(name string, n int) error {
 	return nil
 }
 
-// Many goroutines and processes insert into one file, atomically and in
-// place, while it is replaced by others: no header is lost, and none is torn.
+// Many goroutines and processes insert into one file, atomically and in place, while
+// others replace it: no header is lost or torn.
 func TestManyWriters(t *testing.T) {
 	processes, goroutines, each := 3, 4, 20
 	for _, place := range places(t) {
@@ -184,7 +184,7 @@ func TestManyWriters(t *testing.T) {
 					if n := strings.Count(got, l); n != 1 {
 						t.Errorf("%q is there %d times", l, n)
 					}
-					at := strings.Index(got, l) // later ones stand before
+					at := strings.Index(got, l) // later ones come first
 					if at > before {
 						t.Errorf("%q stands behind an earlier one", l)
 					}

@@ -19,7 +19,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%+v became %+v, %d, %v", r, got, inode, err)
 		}
 	}
-	// Any single bit that is wrong is found.
+	// A single wrong bit anywhere is found.
 	b := someRecord.encode(42)
 	for i := range len(b) * 8 {
 		bad := bytes.Clone(b)
@@ -35,7 +35,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// The longest record fits what ext4 has for all attributes of a file.
+// The longest record fits into the space that ext4 has for all attributes of a file.
 func TestRecordSize(t *testing.T) {
 	r := record{}
 	for range maxEntries {
@@ -50,7 +50,7 @@ func TestRecordSize(t *testing.T) {
 	}
 }
 
-// What is not a record gives an error, and what is one is told the same again.
+// Bytes that are not a record are an error, and a record is encoded to the same bytes.
 func FuzzRecord(f *testing.F) {
 	f.Add(someRecord.encode(7))
 	f.Add((&record{}).encode(0))
@@ -74,8 +74,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// seal gives b a beginning and a checksum that are right, so that the fuzzer
-// gets behind them.
+// seal gives b a right prefix and checksum, so that the fuzzer reaches the code after
+// those checks.
 func seal(b []byte) []byte {
 	b = append([]byte(recordMagic+string(rune(recordVersion))), b...)
 	n := sum(b)

@@ -13,9 +13,8 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// interruptions are what a shift of base leaves when it is cut off, made by
-// hand: a gap at each extent, and what comes before and after. half is given
-// the file in the middle of the change.
+// interruptions returns functions that make the states of an interrupted shift of base
+// by hand: a gap at each extent, and the states before and after.
 func interruptions(t *testing.T, f *os.File, base int64, head []byte) map[string]func() {
 	extents, err := sys.Extents(f)
 	check(t, err)
@@ -93,7 +92,7 @@ func TestRecoverShift(t *testing.T) {
 	})
 }
 
-// What somebody else has written since is kept, and told.
+// Changes by other programs since the interruption are kept, and reported.
 func TestRecoverOthers(t *testing.T) {
 	onShifting(t, func(t *testing.T, dir string) {
 		head := shiftHead(2)
@@ -181,7 +180,7 @@ func TestRecoverOthers(t *testing.T) {
 			check(t, s.plan(&in.shift, size, 0, head))
 			check(t, writeIntent(f, in))
 			check(t, f.Truncate(size+8192))
-			// To go on by another way would be wrong, so it is not unsuited.
+			// Another strategy would be wrong too, so the error is not errNotApplicable.
 			if _, err := recoverLocked(f); !errors.As(err, new(*DamagedError)) || errors.Is(err, errNotApplicable) {
 				t.Errorf("%v", err)
 			}
@@ -217,7 +216,7 @@ func TestRecoverSlot(t *testing.T) {
 	const off = 300
 	for _, c := range []struct {
 		name    string
-		write   func(slot []byte) // which begins at off
+		write   func(slot []byte) // the slot begins at off
 		state   State
 		want    byte // of all bytes; 0: as they were
 		damaged bool

@@ -16,8 +16,8 @@ import (
 	"github.com/stele-go/stele/header"
 )
 
-// rooted is a directory with d/e/file, and outside of it a directory with the same,
-// to which links lead.
+// rooted returns a directory with d/e/file, and outside of it a directory with the same
+// files, to which links lead.
 func rooted(t *testing.T) (root *os.Root, dir, outside string) {
 	t.Helper()
 	top := home(t)
@@ -109,8 +109,7 @@ func TestRootOneMount(t *testing.T) {
 	must(t, err)
 }
 
-// Directories are swapped for links to the outside all the while: nothing there
-// changes.
+// While directories are swapped with links to the outside, nothing there changes.
 func TestRootSwaps(t *testing.T) {
 	root, dir, outside := rooted(t)
 	must(t, os.Symlink(filepath.Join(outside, "d", "e"), filepath.Join(dir, "d", "to-e")))
@@ -158,7 +157,7 @@ func TestRootSwaps(t *testing.T) {
 	}
 }
 
-// Errors tell the name that was given, not one in a directory that it leads to.
+// Errors have the name that was given, not the one that it leads to.
 func TestRootErrors(t *testing.T) {
 	root, dir, _ := rooted(t)
 	const name, immutable, appendOnly = "d//e/file", 0x10, 0x20 // <linux/fs.h>
@@ -169,7 +168,7 @@ func TestRootErrors(t *testing.T) {
 	t.Cleanup(func() { flags(0) })
 	for op, forbid := range map[string]int{"create": immutable, "rename": appendOnly} {
 		if err := flags(forbid); err != nil {
-			t.Skip("needs the right to forbid changes of a directory: ", err)
+			t.Skip("making a directory immutable needs permission: ", err)
 		}
 		for _, level := range []durability.Level{durability.Kill, durability.Power} {
 			o := header.Options{Root: root, Level: level}
@@ -191,7 +190,7 @@ func TestRootErrors(t *testing.T) {
 	}
 }
 
-// Many files below a Root are committed in groups, as others are.
+// Files below a Root are committed in groups, as other files are.
 func TestRootInsertAll(t *testing.T) {
 	for _, level := range []durability.Level{durability.Power, durability.Kill} {
 		dir, names := manyFiles(t, 150)

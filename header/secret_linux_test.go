@@ -15,10 +15,10 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// Whoever may rename in a directory has another file there while the new one is
-// made, or before it is committed: then everybody might read its secret, or it
-// would be lost. The new file has content and permissions of the locked one, and
-// takes no other file's place.
+// A program that may rename in a directory puts another file in the place of a secret
+// one, while the new file is made or before it is committed. The new file has the
+// content and the permissions of the locked one, and replaces no other file: so no one
+// else can read the secret, and it is not lost.
 func TestPermissionsOfLockedFile(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		for when, swapped := range []string{"create", "commit", "never"} {

@@ -15,11 +15,11 @@ import (
 	"github.com/stele-go/stele/internal/measure/pagecache"
 )
 
-// TestShiftBar holds a shift against reading and rewriting the file, at level
+// TestShiftBar compares a shift with reading and rewriting the file, at level
 // Kill with a padded header of 128 bytes before 10 MiB that are on the disk: on
 // ext4 at most 1/8 of its time where the file is in the page cache, and 1/20
-// where it is not. As a shift drops what was in the page cache, and rewriting
-// fills it, the time with the next read of the whole file stands beside it.
+// where it is not. A shift drops the file from the page cache, and rewriting fills the
+// cache, so the time including the next read of the whole file is shown too.
 // The fastest of the rounds count, as in TestBars.
 func TestShiftBar(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
@@ -61,7 +61,7 @@ func TestShiftBar(t *testing.T) {
 							must(t, pagecache.Drop(f))
 						}
 						must(t, f.Close())
-						runtime.GC() // which is of the way that allocates, not of the next
+						runtime.GC() // belongs to the way that allocates, not to the next
 						start := time.Now()
 						must(t, ways[i](name))
 						changed := time.Since(start)
@@ -70,7 +70,7 @@ func TestShiftBar(t *testing.T) {
 						if err != nil || !bytes.HasSuffix(b, content) || !bytes.HasPrefix(b, head) {
 							t.Fatalf("%d bytes, %v: not the file with a header", len(b), err)
 						}
-						if round > 0 { // the first finds the caches as others left them
+						if round > 0 { // the first round warms the caches
 							took[i] = append(took[i], changed)
 							withRead[i] = append(withRead[i], both)
 						}

@@ -54,12 +54,12 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// A shape is how a file lies on the disk.
+// A shape is the layout of a file on disk.
 type shape struct {
 	name string
 	size int64
 	hole func(block int64) bool // unless nil
-	many bool                   // each block in an extent of its own
+	many bool                   // each block is an extent
 	room bool                   // beyond the end
 }
 
@@ -76,7 +76,7 @@ var shapes = []shape{
 	{name: "many extents and holes", size: 900 * 4096, many: true, hole: func(b int64) bool { return b%100 == 7 }},
 }
 
-// make returns the file, open, and its content.
+// make creates the file, and returns it open with its content.
 func (s shape) make(t *testing.T, dir string) (*os.File, []byte) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(s.size), 3))
@@ -92,7 +92,7 @@ func (s shape) make(t *testing.T, dir string) (*os.File, []byte) {
 		if s.hole != nil && s.hole(off/4096) {
 			continue
 		}
-		if s.many { // another file takes the block behind it
+		if s.many { // another file takes the next block
 			check(t, errors.Join(fileop.Fallocate(f, 0, off, min(4096, s.size-off)), fileop.Fallocate(other, 0, off, 4096)))
 		}
 		b := content[off:min(off+4096, s.size)]
@@ -104,8 +104,8 @@ func (s shape) make(t *testing.T, dir string) (*os.File, []byte) {
 	}
 	if s.many {
 		check(t, f.Sync())
-		// Only a fresh file system is sure to put the two files' blocks in turn:
-		// on a disk in use the allocator finds each a place of its own.
+		// Only a fresh file system is sure to alternate the blocks of the two files: on a
+		// disk in use the allocator places each file apart.
 		if extents, err := sys.Extents(f); err != nil || len(extents) < 500 && len(ShiftingDirs()) > 0 {
 			t.Fatalf("%d extents, %v: the file is not as it was to be", len(extents), err)
 		}
@@ -224,7 +224,7 @@ func appendTo(t *testing.T, f *os.File, n int) {
 	check(t, errors.Join(err, a.Close()))
 }
 
-// Who appends to the file meanwhile loses nothing.
+// Appends during a shift are not lost.
 func TestShiftBesideAppends(t *testing.T) {
 	onShifting(t, func(t *testing.T, dir string) {
 		f, content := shape{name: "log", size: 100 * 4096}.make(t, dir)

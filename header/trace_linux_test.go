@@ -36,8 +36,7 @@ type scenario struct {
 	// The number of calls, beside the golden file, which an update overwrites.
 	calls int
 
-	// What is made to fail: the calls of these names, "" for all. The others
-	// are those of another scenario.
+	// The calls that are made to fail, "" for all. Other scenarios cover the others.
 	fails string
 }
 
@@ -93,7 +92,7 @@ const (
 
 func playTrace(name, file string) int {
 	s := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })]
-	// What a process asks for once, it has asked for.
+	// Calls that a process makes only once are made here.
 	warm := filepath.Join(filepath.Dir(file), "warm")
 	err := os.WriteFile(warm, []byte("x"), 0o644)
 	if err == nil {
@@ -143,7 +142,7 @@ func (s scenario) stage(t *testing.T) stage {
 	return st
 }
 
-// trace runs a scenario under strace, with faults unless there are none.
+// trace runs a scenario under strace, with the given faults.
 func (s scenario) trace(t *testing.T, st stage, faults ...string) tracetest.Trace {
 	t.Helper()
 	run := tracetest.Run{
@@ -160,7 +159,7 @@ func (s scenario) trace(t *testing.T, st stage, faults ...string) tracetest.Trac
 	return tr
 }
 
-// undisturbed runs a scenario and returns its calls, those to be disturbed, and
+// undisturbed runs a scenario without faults. It returns the calls that are to fail, and
 // the file before and after.
 func (s scenario) undisturbed(t *testing.T) (calls []tracetest.Call, old, want []byte) {
 	t.Helper()
@@ -183,8 +182,8 @@ func (s scenario) undisturbed(t *testing.T) (calls []tracetest.Call, old, want [
 
 var tempFile = regexp.MustCompile(`\.stele-[0-9a-z-]+\.tmp`)
 
-// rules for names, addresses and bytes that each run has others of. Of what is
-// read and written the length stays.
+// rules replace the names, addresses and bytes that differ from run to run. The lengths
+// of reads and writes stay.
 var rules = []tracetest.Rule{
 	{Find: tempFile, By: "TEMP"},
 	{Find: regexp.MustCompile(`\b0x[0-9a-f]+`), By: "ADDRESS"},
@@ -212,8 +211,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// Killed at every call, once before it and once behind it: the file is as it
-// was or as it was to be, after Recover where it was changed in place.
+// The process is killed at every call, once before it and once after it. The file is old
+// or new, after Recover if it was changed in place.
 func TestKilled(t *testing.T) {
 	tracetest.Need(t, traced)
 	for _, s := range scenarios {
@@ -252,7 +251,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// faults are the ways in which each call is made to fail.
+// faults are the errors injected into each call.
 var faults = map[string][]string{
 	"openat":          {"EMFILE"},
 	"newfstatat":      {"EIO"},
@@ -281,9 +280,9 @@ var faults = map[string][]string{
 	"fremovexattr":    {"EIO"},
 }
 
-// mayPass reports whether a call's failure may leave no trace in the outcome:
-// closing what is synced or was only read, a lock for Sweep, another way that is taken instead, or a record
-// that is not kept. What has to be durable, or to be written, is none of it.
+// mayPass reports whether the change may succeed although the call failed: a close of a
+// file that is synced or was only read, a lock for Sweep, a call that has a fallback, or
+// a record that is not kept. A failed write or sync never passes.
 func mayPass(c tracetest.Call, fault string) bool {
 	switch c.Name {
 	case "close":
@@ -302,9 +301,9 @@ func mayPass(c tracetest.Call, fault string) bool {
 	return false
 }
 
-// Every call fails in turn: the file is as it was, or as it was to be; where
-// the error says that it may be neither, Recover makes it one of both. No
-// temporary file stays that Sweep does not remove.
+// Every call fails in turn. The file is old or new. Where the error says that it may be
+// neither, Recover makes it one of both. Sweep removes every temporary file that is
+// left.
 func TestFaults(t *testing.T) {
 	tracetest.Need(t, traced)
 	for _, s := range scenarios {
@@ -337,7 +336,7 @@ func (s scenario) inject(t *testing.T, c tracetest.Call, fault string, old, want
 	now, err := os.ReadFile(st.file)
 	must(t, err)
 	isOld, isNew := bytes.Equal(now, old), bytes.Equal(now, want)
-	// Without the right strategy the padding is another.
+	// Another strategy has another padding.
 	elsewise := bytes.HasPrefix(now, top) && bytes.HasSuffix(now, old[min(len(old), 20):]) && mayPass(c, fault)
 	switch tr.Exit {
 	case exitOK:
@@ -368,7 +367,7 @@ func (s scenario) inject(t *testing.T, c tracetest.Call, fault string, old, want
 	_, err = atomicfile.Sweep(t.Context(), st.dir, atomicfile.SweepOptions{})
 	must(t, err)
 	only(t, st.dir, "file")
-	// Whatever it was, the next change finds its way.
+	// Whatever the result, the next change succeeds.
 	if _, err := header.Insert(context.Background(), st.file, []byte("next"), kill); err != nil {
 		t.Errorf("%s: the next change: %v", what, err)
 	}

@@ -2,7 +2,7 @@ package notice
 
 import "testing"
 
-// What an extension does not tell, the content does, or the file is left out.
+// Where the extension is ambiguous the content decides, or the file is skipped.
 func TestAmbiguous(t *testing.T) {
 	for _, c := range []struct{ name, src, style string }{
 		{"a.v", "`timescale 1ns / 1ps\nmodule a(input b);\nendmodule\n", "//"},

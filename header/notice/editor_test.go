@@ -36,7 +36,7 @@ func after(t testing.TB, e *Editor, name, src string) (state State, got string) 
 
 const mit = "Copyright {{.Year}} ACME\n\nSPDX-License-Identifier: MIT"
 
-// nameOf is one file name for each language.
+// nameOf has a file name for each language.
 func nameOf(l language) string {
 	name := strings.ReplaceAll(strings.Fields(l.names)[0], "*", "x")
 	if strings.HasPrefix(name, ".") {
@@ -45,8 +45,8 @@ func nameOf(l language) string {
 	return name
 }
 
-// What insert writes, a second insert leaves, check finds, replace renews and
-// remove takes out again: in every language, whatever the file begins with.
+// A second insert leaves the first one's notice, check finds it, replace renews it and
+// remove removes it, in every language, whatever the file begins with.
 func TestInsertAndRemoveAreInverse(t *testing.T) {
 	heads := []string{
 		"", "\n", "\n\n\n", "x", "x\n", "\nx\n", "  x\n", "x\r\ny\r\n", "\r\n", " ", "\t\n ",
@@ -66,7 +66,7 @@ func TestInsertAndRemoveAreInverse(t *testing.T) {
 		name := nameOf(l)
 		for j, h := range heads {
 			for k, text := range texts {
-				if (i+j+k)%3 != 0 { // each text meets each head in some languages
+				if (i+j+k)%3 != 0 { // each text is tried with each head in some languages
 					continue
 				}
 				first := ""
@@ -84,8 +84,8 @@ func TestInsertAndRemoveAreInverse(t *testing.T) {
 	}
 }
 
-// roundTrip returns false for what does not get a header: a text that the style
-// cannot hold, a PHP file without its tag, a file that has it.
+// roundTrip returns false if the file gets no header: the style cannot hold the text, a
+// PHP file has no tag, or the file has the header already.
 func roundTrip(t *testing.T, name, src, text string) bool {
 	t.Helper()
 	c, err := newEditor(t, Insert, text, nil).Edit(name, []byte(src))
@@ -130,8 +130,8 @@ func FuzzInsertAndRemove(f *testing.F) {
 	})
 }
 
-// Of a long file only the head is read: it must say the same as all of it, or
-// that it is too short.
+// Only the head of a long file is read. The result is the same as for the whole file, or
+// the head is reported as too short.
 func TestPartOfAFileIsEnoughOrSaysSo(t *testing.T) {
 	short, enough := 0, 0
 	for _, first := range []string{"", "#!/bin/sh\n", "/* x\n" + strings.Repeat(" * y\n", 200) + " */\n", "<?xml version=\"1.0\"?>\n<!DOCTYPE x [" + strings.Repeat("<!ENTITY a 'b'>\n", 90) + "]>\n", "---\n" + strings.Repeat("a: b\n", 300) + "---\n"} {
@@ -236,7 +236,7 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// A form that cannot hold the text, or that would hide code, is an error.
+// A comment style that cannot hold the text, or that would hide code, is an error.
 func TestDecideRefuses(t *testing.T) {
 	for _, c := range []struct{ style, name, text, src, want string }{
 		{"", "a.c", "a */ b", "x", "*/"},
