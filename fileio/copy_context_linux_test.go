@@ -16,7 +16,7 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// A pair of files that wait for each other: what is written to w is read from r.
+// A pair is two connected files: bytes written to w are read from r.
 type pair struct{ r, w *os.File }
 
 func pairs(t *testing.T) map[string]pair {
@@ -45,8 +45,8 @@ func pairs(t *testing.T) map[string]pair {
 	return all
 }
 
-// ends calls copies with a context, which is cancelled once it waits in the
-// kernel or is about to, and fails the test unless that ends it.
+// ends calls copies with a context that is cancelled once the copy waits in the kernel,
+// or is about to, and fails the test unless the copy then ends.
 func ends(t *testing.T, copies func(context.Context) error, waits func(), files ...*os.File) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -65,8 +65,8 @@ func ends(t *testing.T, copies func(context.Context) error, waits func(), files 
 	}
 }
 
-// A context ends the wait for what nobody writes, or reads, and leaves the files
-// as usable as they were.
+// A context ends the wait for the other end of a pipe or socket, and both files stay
+// usable.
 func TestCopyEndsWithItsContext(t *testing.T) {
 	for name, p := range pairs(t) {
 		t.Run(name+"/from", func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestCopyEndsWithItsContext(t *testing.T) {
 					}, func() {
 						_, err := p.w.WriteString("some")
 						ok(t, err)
-						for { // until it was copied: the next read waits
+						for { // until all is copied: the next read waits
 							if info, err := dst.Stat(); err != nil || info.Size() >= 4 {
 								break
 							}
@@ -126,7 +126,7 @@ func TestCopyEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A deadline is the caller's as long as ctx is not done.
+// A deadline of the caller holds while ctx is not done.
 func TestCopyLeavesDeadlines(t *testing.T) {
 	r, w, err := os.Pipe()
 	ok(t, err)
@@ -135,7 +135,7 @@ func TestCopyLeavesDeadlines(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ok(t, r.SetReadDeadline(time.Now()))
-	for range 2 { // nor does a copy clear it
+	for range 2 { // a copy does not clear it
 		if _, err := fileio.Copy(ctx, create(t), r, fileio.CopyOptions{}); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error(err)
 		}
@@ -149,7 +149,7 @@ func TestCopyLeavesDeadlines(t *testing.T) {
 	}
 }
 
-// Files that have no deadlines are copied until ctx is done, too.
+// Files without deadlines are copied until ctx is done, too.
 func TestCopyOfFilesWithoutDeadlines(t *testing.T) {
 	zero, err := os.Open("/dev/zero")
 	ok(t, err)
@@ -166,7 +166,7 @@ func TestCopyOfFilesWithoutDeadlines(t *testing.T) {
 	}
 }
 
-// A connection's file is one with deadlines.
+// The file of a connection has deadlines.
 func TestCopyOfAConnection(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/stele-go/stele/internal/tracetest"
 )
 
-// Holes stay holes if that is asked for, where they are zeros else.
+// With Sparse holes stay holes. Without it they become zeros.
 func TestCopySparse(t *testing.T) {
 	const size = 8 << 20
 	for _, c := range []struct {
 		name  string
 		data  []int64 // offsets of a block
 		to    int64   // offset and size of the target
-		old   int64   // more of it behind that
+		old   int64   // bytes of the target after that
 		holes bool
 	}{
 		{"holes around", []int64{1 << 20, 5 << 20}, 0, 0, true},
@@ -53,7 +53,7 @@ func TestCopySparse(t *testing.T) {
 			done, err := fileio.Copy(t.Context(), dst, src, fileio.CopyOptions{Sparse: true})
 			ok(t, err)
 			ok(t, dst.Sync())
-			// What is not left out is zeros, or a hole where blocks are shared.
+			// A hole that is not skipped is zeros, or a hole where blocks are shared.
 			if done.Bytes != size || (done.Holes > 0) != c.holes || c.holes && blocks(t, dst) >= 1<<20 {
 				t.Errorf("%+v; %d bytes of blocks", done, blocks(t, dst))
 			}
@@ -68,8 +68,8 @@ func TestCopySparse(t *testing.T) {
 	}
 }
 
-// The kernel shares blocks where it can, and to another file system the bytes
-// go through memory.
+// The kernel shares blocks where it can. To another file system the bytes go through
+// memory.
 func TestCopyWhere(t *testing.T) {
 	shm, err := os.MkdirTemp("/dev/shm", "stele")
 	if err != nil {
@@ -98,7 +98,7 @@ func TestCopyWhere(t *testing.T) {
 		}
 		holds(t, c.dst.Name(), data)
 	}
-	// A file of /proc has no size, and is not empty.
+	// A file of /proc has size 0, but content.
 	proc, err := os.Open("/proc/self/status")
 	ok(t, err)
 	defer proc.Close()
@@ -157,8 +157,7 @@ func init() {
 	}
 }
 
-// What the kernel cannot copy goes through memory; what fails is an error that
-// names both files.
+// Files that the kernel cannot copy go through memory. An error names both files.
 func TestCopyFaults(t *testing.T) {
 	const calls = "copy_file_range,read,write"
 	tracetest.Need(t, calls)

@@ -79,7 +79,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// From and to what is no file.
+// From and to a pipe.
 func TestCopyPipe(t *testing.T) {
 	data := make([]byte, 300_000)
 	fill(rand.New(rand.NewPCG(5, 6)), data)
@@ -135,8 +135,8 @@ func TestCopyEnds(t *testing.T) {
 	}
 }
 
-// A file is copied to itself up to the end that it has at first, and not onto
-// what is still to be copied.
+// A file is copied to itself up to its end at the start, and not over bytes that are
+// still to be copied.
 func TestCopyToItself(t *testing.T) {
 	data := []byte(strings.Repeat("0123456789", 1000))
 	for _, c := range []struct {
@@ -154,7 +154,7 @@ func TestCopyToItself(t *testing.T) {
 		{0, 100, 0, 1_000, string(data), true},
 	} {
 		if c.flags&os.O_APPEND != 0 && wine.Running() {
-			continue // Wine writes where the file is, not at its end
+			continue // Wine writes at the offset of the file, not at its end
 		}
 		for _, sparse := range []bool{false, true} {
 			src := create(t)

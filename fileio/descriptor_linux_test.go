@@ -15,8 +15,8 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// Whoever closes the file under a Writer ends it; no file that is opened with
-// the number that became free gets its bytes.
+// Closing the file of a Writer ends the Writer. A file that is opened later with the
+// same descriptor number gets none of its bytes.
 func TestWriterNeverWritesToAStranger(t *testing.T) {
 	rounds := 300
 	if testing.Short() {
@@ -66,7 +66,7 @@ func TestWriterNeverWritesToAStranger(t *testing.T) {
 	}
 }
 
-// nonBlocking fails the test unless f is left to the runtime's poller.
+// nonBlocking fails the test unless f stays with the runtime's poller.
 func nonBlocking(t *testing.T, f *os.File) {
 	t.Helper()
 	raw, err := f.SyscallConn()
@@ -79,8 +79,8 @@ func nonBlocking(t *testing.T, f *os.File) {
 	}
 }
 
-// A copy that waits for the other end of a pipe is ended by the pipe's Close
-// and by its deadline, and the pipe is as it was.
+// A Close or a deadline of a pipe ends a copy that waits for its other end. The pipe
+// stays non-blocking.
 func TestCopyOfAPipeThatStalls(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	ok(t, os.WriteFile(name, make([]byte, 4<<20), 0o666)) // more than a pipe holds
@@ -143,7 +143,7 @@ func TestCopyOfAPipeThatStalls(t *testing.T) {
 				ours, copies := with(r, w, f)
 				ended := make(chan error, 1)
 				go func() { ended <- copies() }()
-				if ours == w { // the copy is under way, and the pipe full soon
+				if ours == w { // the copy has begun, and the pipe will soon be full
 					_, err := io.ReadFull(r, make([]byte, 1))
 					ok(t, err)
 				} else {

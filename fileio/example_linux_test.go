@@ -7,7 +7,7 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// What the Reader found out about the order of reads, and what came of it.
+// The statistics of a Reader: the order of reads, and the use of its readahead.
 func ExampleReader_Stats() {
 	name, remove := table()
 	defer remove()

@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// table makes a file of the numbers 0 to 1023, 8 bytes each.
+// table creates a file of the numbers 0 to 1023, 8 bytes each.
 func table() (name string, remove func()) {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -28,7 +28,7 @@ func table() (name string, remove func()) {
 	return name, func() { os.RemoveAll(dir) }
 }
 
-// A Reader is what an os.File is to who reads.
+// A Reader reads like an os.File.
 func ExampleOpen() {
 	name, remove := table()
 	defer remove()
@@ -53,8 +53,8 @@ func ExampleOpen() {
 	// 8192 <nil>
 }
 
-// View gives the bytes where they are: in the mapping, without a copy. A file
-// that somebody truncates meanwhile is an error, not the end of the process.
+// View gives the bytes in the mapping, without a copy. If another program truncates the
+// file meanwhile, the result is an error, not the end of the process.
 func ExampleReader_View() {
 	name, remove := table()
 	defer remove()
@@ -101,7 +101,7 @@ func ExampleAlignedBuffer() {
 	// Output: 4096 <nil> 512
 }
 
-// Trace is told of each operation.
+// Trace is called for each operation.
 func ExampleOptions_trace() {
 	name, remove := table()
 	defer remove()

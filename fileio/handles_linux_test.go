@@ -20,7 +20,7 @@ import (
 
 func TestOpenInOneMount(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to mount needs root")
+		t.Skip("mounting needs root")
 	}
 	dir := t.TempDir()
 	for _, sub := range []string{"root/plain", "root/bound", "other"} {
@@ -50,7 +50,7 @@ func TestOpenInOneMount(t *testing.T) {
 	}
 }
 
-// Somebody swaps a directory for a link to another one all the while.
+// An attacker swaps a directory with a link to another one again and again.
 func TestOpenBelowARootOfSwaps(t *testing.T) {
 	dir := t.TempDir()
 	ok(t, os.MkdirAll(filepath.Join(dir, "root/sub"), 0o777))
@@ -100,8 +100,8 @@ func TestOpenBelowARootOfSwaps(t *testing.T) {
 	t.Logf("opened %d times, refused %d times", opened, refused)
 }
 
-// A file that says that it is of any size makes no memory of that size, and
-// keeps nobody.
+// A file that claims a huge size neither takes memory of that size nor makes a call
+// take long.
 func TestHugeSparseFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "huge")
 	f, err := os.Create(name)
@@ -149,7 +149,7 @@ func TestHugeSparseFiles(t *testing.T) {
 						}
 					}
 				}
-				if way != fileio.Mapped { // of which the kernel reads each page of the holes
+				if way != fileio.Mapped { // in a mapping the kernel reads each page of the holes
 					ok(t, r.Advise(0, 0, fileio.AdviceDontNeed))
 				}
 			})
@@ -185,10 +185,10 @@ func TestHugeSparseFiles(t *testing.T) {
 	}
 }
 
-// A step that the disk has no room for takes none of it.
+// A preallocation step that does not fit on the disk takes no space.
 func TestPreallocateMoreThanThereIs(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to mount needs root")
+		t.Skip("mounting needs root")
 	}
 	image, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 64 << 20, Store: t.TempDir()})
 	if err != nil {
@@ -210,7 +210,7 @@ func TestPreallocateMoreThanThereIs(t *testing.T) {
 	holds(t, f.Name(), []byte("text"))
 }
 
-// Files of /proc say that they have no bytes.
+// Files of /proc report a size of 0.
 func TestFilesOfTheKernel(t *testing.T) {
 	want, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// The zero values are nobody's files: their methods fail, and leave standard
-// input open.
+// The methods of zero values fail, and leave standard input open.
 func TestZeroValues(t *testing.T) {
 	var r fileio.Reader
 	var w fileio.Writer
@@ -63,8 +62,8 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
-// A Reader of a file that is open reads as one by Open does, leaves the file's
-// offset, and leaves it open.
+// A Reader of an open file reads like one of Open, keeps the file's offset, and leaves
+// the file open.
 func TestNewReader(t *testing.T) {
 	want := content(3<<20 + 123)
 	eachWay(t, func(t *testing.T, way fileio.Way) {
@@ -110,10 +109,10 @@ func TestNewReader(t *testing.T) {
 	})
 }
 
-// A Reader whose file was closed under it says so.
+// A Reader whose file was closed returns fs.ErrClosed.
 func TestNewReaderOfAFileThatIsClosed(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("os.File.Stat of a closed file says there that the handle is invalid, not fs.ErrClosed")
+		t.Skip("os.File.Stat of a closed file fails there with an invalid handle, not fs.ErrClosed")
 	}
 	f, err := os.Open(fileOf(t, content(1<<20)))
 	ok(t, err)
@@ -144,8 +143,8 @@ func refused(t *testing.T, err error, op, path string, cause error) {
 	}
 }
 
-// What cannot be read or written is refused by name when it is handed over, not
-// by the first read or flush.
+// A file that cannot be read or written is refused at once, by name, and not at the
+// first read or flush.
 func TestRefusedFiles(t *testing.T) {
 	name := fileOf(t, content(10))
 	open := func(name string, flags int) *os.File {
@@ -180,7 +179,7 @@ func TestRefusedFiles(t *testing.T) {
 		t.Errorf("a root for a file that is open: %v", err)
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("how a file was opened is known on Linux only")
+		t.Skip("only Linux tells how a file was opened")
 	}
 	_, err = fileio.NewWriter(open(name, os.O_RDONLY), fileio.WriterOptions{})
 	refused(t, err, "writer", name, syscall.EBADF)
@@ -188,7 +187,7 @@ func TestRefusedFiles(t *testing.T) {
 	refused(t, err, "reader", name, syscall.EBADF)
 }
 
-// Names are relative to the root, and lead nowhere else.
+// Names are relative to the root, and lead nowhere outside.
 func TestOpenBelowARoot(t *testing.T) {
 	dir := t.TempDir()
 	want := content(2 << 20)

@@ -7,7 +7,7 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// BenchmarkRead is of reads of the page cache, at offsets without an order.
+// BenchmarkRead reads from the page cache, at random offsets.
 func BenchmarkRead(b *testing.B) {
 	for _, c := range []struct {
 		way  fileio.Way
@@ -26,8 +26,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkFlush is of records of 1,000 bytes, each given to the kernel, or
-// made durable, in a file of 1 MiB.
+// BenchmarkFlush writes records of 1,000 bytes, each flushed to the kernel or made
+// durable, to a file of 1 MiB.
 func BenchmarkFlush(b *testing.B) {
 	for _, c := range []struct {
 		survives string

@@ -8,8 +8,8 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// Each sync is timed once, by whatever mechanism, and each call that waits for
-// one; writes to the kernel and reads are sampled.
+// Each sync is timed once, whatever the mechanism, and so is each call that waits for
+// one. Writes to the kernel and reads are sampled.
 func TestLatencies(t *testing.T) {
 	for _, c := range []struct {
 		o           fileio.WriterOptions
@@ -17,7 +17,7 @@ func TestLatencies(t *testing.T) {
 	}{
 		{fileio.WriterOptions{}, 10, 10},
 		{fileio.WriterOptions{Sync: fileio.SyncDsync}, 10, 10},
-		{fileio.WriterOptions{Policy: fileio.EachWrite()}, 20, 20}, // two writes a commit, which has nothing to do
+		{fileio.WriterOptions{Policy: fileio.EachWrite()}, 20, 20}, // two writes for each commit, which does nothing
 		{fileio.WriterOptions{Policy: fileio.EachWrite(), Sync: fileio.SyncDsync}, 20, 20},
 		{fileio.WriterOptions{Policy: fileio.Never()}, 0, 0},
 	} {
@@ -45,7 +45,7 @@ func TestLatencies(t *testing.T) {
 		ok(t, err)
 		ok(t, w.Flush())
 	}
-	// Of 8,000 a thirty-second, 250 with a deviation of 15.
+	// A 32nd of 8,000: 250, with a deviation of 15.
 	if s := w.Stats(); s.Flush.OneOf() != 32 || s.Flush.Count() < 100 || s.Flush.Count() > 400 {
 		t.Errorf("%d of %d writes are timed", s.Flush.Count(), s.Calls)
 	}
@@ -59,7 +59,7 @@ func TestLatencies(t *testing.T) {
 	}
 }
 
-// Nobody waits for the syncs of the clock: they are no commits.
+// No caller waits for the syncs of the clock: they do not count as commits.
 func TestLatenciesOfTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWriter(t, create(t), fileio.WriterOptions{Policy: fileio.EveryInterval(time.Second)})

@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden traces anew")
 
-// A scenario is what runs in a process of its own, under strace, in the directory
-// root. Only the calls of what it returns are recorded.
+// A scenario runs in a process of its own, under strace, in the directory root. Only the
+// calls of the function that it returns are recorded.
 type scenario func(root string) (run func() error, err error)
 
 // scenarios by name. Test files add to it when they are initialised.
@@ -22,7 +22,7 @@ var scenarios = map[string]scenario{}
 const (
 	exitOK = iota
 	exitBroken
-	exitFailed // with an error, which it says
+	exitFailed // with an error on standard output
 )
 
 func TestMain(m *testing.M) {

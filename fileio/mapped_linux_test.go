@@ -19,8 +19,7 @@ import (
 
 var page = os.Getpagesize()
 
-// A mapped file that loses its end is an error of each call that meets it; the
-// calls that do not, go on.
+// Calls that reach a part of a mapped file that was truncated fail. Other calls go on.
 func TestTruncatedMapping(t *testing.T) {
 	want := content(100 * page)
 	name := fileOf(t, want)
@@ -66,7 +65,7 @@ func TestTruncatedMapping(t *testing.T) {
 		t.Error("the deferred call did not run")
 	}
 
-	// The rest of the last page is zeros, and no error.
+	// The rest of the last page is zeros, without an error.
 	zeros := make([]byte, page-100)
 	if _, err := r.ReadAt(b[:page], at(10)); err != nil || !bytes.Equal(b[:100], want[10*page:10*page+100]) || !bytes.Equal(b[100:page], zeros) {
 		t.Error("the last page is not its 100 bytes and zeros:", err)
@@ -79,7 +78,7 @@ func TestTruncatedMapping(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	// Calls of package os that meet it say what it is to them.
+	// Calls of package os that reach it return errors of their own.
 	if _, err := r.WriteTo(newFile(t)); err != nil && !errors.Is(err, unix.EFAULT) && !errors.Is(err, fileio.ErrTruncated) {
 		t.Error(err)
 	}
@@ -94,8 +93,8 @@ func newFile(t *testing.T) *os.File {
 	return f
 }
 
-// The file shrinks and grows again while many read it, as a program that
-// rewrites it in place would have it: no call dies, no goroutine is lost.
+// The file shrinks and grows again while many goroutines read it, as when a program
+// rewrites it in place: no call crashes, and none hangs.
 func TestTruncatedMeanwhile(t *testing.T) {
 	want := bytes.Repeat([]byte{1}, 64*page)
 	name := fileOf(t, want)
@@ -141,7 +140,7 @@ func TestTruncatedMeanwhile(t *testing.T) {
 	t.Logf("%d errors", total)
 }
 
-// A fault elsewhere is none of the Reader's, nor is a write to its memory.
+// A fault in other memory is not handled by the Reader, nor is a write to the mapping.
 func TestForeignFaults(t *testing.T) {
 	name := fileOf(t, content(10*page))
 	r := open(t, name, fileio.Options{Way: fileio.Mapped})
@@ -174,7 +173,7 @@ func TestForeignFaults(t *testing.T) {
 	panics("an index out of range", func(b []byte) error { t.Log(b[len(b):][0]); return nil })
 }
 
-// Each option of a mapping works, whatever the kernel makes of it.
+// Each option of a mapping works, whatever its effect in the kernel.
 func TestMappingOptions(t *testing.T) {
 	want := content(5 << 20)
 	name := fileOf(t, want)
@@ -226,17 +225,17 @@ func TestPopulate(t *testing.T) {
 		if with <= 3 && without > with {
 			return
 		}
-		// The thread may have faults of its own: a signal's, or the collector's; and
-		// pages may go again where memory is short.
+		// The thread may have other faults, of a signal or the garbage collector, and pages
+		// may be evicted where memory is short.
 		if again == 0 {
 			t.Fatalf("%d page faults with Populate, %d without", with, without)
 		}
 	}
 }
 
-// A mapped file may have grown since it was opened, and a fault may be gone when
-// the bytes are read for it: a request over the end of the mapping is still
-// served whole.
+// A mapped file may have grown since it was opened, and a fault may no longer occur when
+// the bytes are read instead: a request beyond the end of the mapping is still served
+// whole.
 func TestFaultBeforeTheEnd(t *testing.T) {
 	want := content(3 * page)
 	name := fileOf(t, want)
@@ -259,7 +258,7 @@ func TestFaultBeforeTheEnd(t *testing.T) {
 				return
 			default:
 			}
-			// Gone and back: the reader may meet the one or the other.
+			// Truncated and extended again: the reader may see either.
 			if os.Truncate(name, int64(page)) != nil || os.Truncate(name, int64(6*page)) != nil {
 				return
 			}

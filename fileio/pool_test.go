@@ -28,7 +28,7 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
-// No two holders have the same memory.
+// No two users have the same memory.
 func TestBuffersAreOnes(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 4 {

@@ -11,8 +11,8 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
-// A Reader takes buffer and readahead from the profile where nothing is set.
-// Its ways are tested with Auto, a Writer's fields with the Writer.
+// A Reader takes buffer and readahead from the profile if they are not set. Its ways are
+// tested with Auto, and the fields of a Writer with the Writer.
 func TestReaderProfile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, make([]byte, 4<<20), 0o644); err != nil {

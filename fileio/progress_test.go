@@ -8,8 +8,8 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// stuck gives what it has and then nothing, without an end, unless it is asked
-// as often as wakes says.
+// stuck returns its bytes, and then 0 bytes without io.EOF until it was called wakes
+// times.
 type stuck struct {
 	has   string
 	wakes int
@@ -27,7 +27,7 @@ func (s *stuck) Read(p []byte) (int, error) {
 	return 0, nil
 }
 
-// ReadFrom gives up where bufio does.
+// ReadFrom gives up after as many empty reads as bufio.
 func TestReadFromWithoutProgress(t *testing.T) {
 	f := create(t)
 	w := newWriter(t, f, fileio.WriterOptions{})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A reading feeds a detector and keeps what it asks for.
+// A reading feeds a detector with requests, and keeps its readahead.
 type reading struct {
 	d     detector
 	clock int64
@@ -17,7 +17,7 @@ func newReading() *reading {
 	return &reading{d: detector{size: 256 << 20, min: MinWindow, max: MaxWindow}}
 }
 
-// at makes a request, a microsecond after the one before.
+// at makes a request, a microsecond after the previous one.
 func (r *reading) at(off, n int64) {
 	r.clock += 1000
 	if r.d.toSkip > 0 {
@@ -41,7 +41,7 @@ func TestPatterns(t *testing.T) {
 		name  string
 		at    func(i int64) request
 		want  Pattern
-		ahead bool // something is read ahead
+		ahead bool // the detector reads ahead
 	}{
 		{"forward", func(i int64) request { return request{i * 4 * k, 4 * k} }, Sequential, false},
 		{"forward by lengths that differ", func(i int64) request { return request{i * (i + 1) / 2, i + 1} }, Sequential, false},
@@ -50,7 +50,7 @@ func TestPatterns(t *testing.T) {
 		{"strides up", func(i int64) request { return request{i * 64 * k, 4 * k} }, Strided, true},
 		{"strides down", func(i int64) request { return request{200<<20 - i*100*k, 4 * k} }, Strided, true},
 		{"random", func(int64) request { return request{rng.Int64N(64<<10) * 4 * k, 4 * k} }, Random, false},
-		// Near ones profit from the kernel's readahead.
+		// Near requests profit from the kernel's readahead.
 		{"forward with gaps", func(i int64) request { return request{i*12*k + rng.Int64N(8*k), 4 * k} }, Unknown, false},
 		{"one block again and again", func(int64) request { return request{64 * k, 4 * k} }, Unknown, false},
 	} {
@@ -74,8 +74,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// checkAsked holds what is always true: nothing outside of the file, nothing
-// twice, no call that the kernel cuts, and every byte accounted for.
+// checkAsked checks the invariants: readahead is inside the file, never twice, in calls
+// that the kernel does not shorten, and every byte is accounted for.
 func checkAsked(t *testing.T, r *reading) {
 	t.Helper()
 	asked := slices.Clone(r.asked)
@@ -100,8 +100,8 @@ func checkAsked(t *testing.T, r *reading) {
 	}
 }
 
-// A window grows from the least to the most, and everything is asked for
-// before it is read.
+// A window grows from the least to the most, and every byte is read ahead before it is
+// read.
 func TestWindowGrows(t *testing.T) {
 	r := newReading()
 	var windows []int64
@@ -120,7 +120,7 @@ func TestWindowGrows(t *testing.T) {
 	checkAsked(t, r)
 }
 
-// A slow reader gets no more than it takes in the lead time.
+// Readahead for a slow reader is at most what it reads in the lead time.
 func TestSlowReader(t *testing.T) {
 	r := newReading()
 	for i := int64(1); i <= 1000; i++ {
@@ -147,7 +147,7 @@ func TestFixedWindow(t *testing.T) {
 	checkAsked(t, r)
 }
 
-// Streams that are interleaved are found each.
+// Each of several interleaved streams is found.
 func TestInterleaved(t *testing.T) {
 	r := newReading()
 	for i := range int64(300) {
@@ -161,7 +161,7 @@ func TestInterleaved(t *testing.T) {
 	checkAsked(t, r)
 }
 
-// Requests that were not seen, as another one was looked at, end no stream.
+// Requests that the detector skipped end no stream.
 func TestUnseenRequests(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, step := range []int64{-4096, 65536} {
@@ -178,7 +178,7 @@ func TestUnseenRequests(t *testing.T) {
 	}
 }
 
-// A stream that ends leaves its window as waste once its place is taken.
+// The window of a stream that ended counts as waste once another takes its place.
 func TestWaste(t *testing.T) {
 	r := newReading()
 	for stream := range int64(8) {
@@ -193,7 +193,7 @@ func TestWaste(t *testing.T) {
 	checkAsked(t, r)
 }
 
-// Windows end where the file does.
+// Windows end at the end of the file.
 func TestEnds(t *testing.T) {
 	for _, step := range []int64{-4096, -40000, 40000, 4096} {
 		r := newReading()
@@ -209,13 +209,13 @@ func TestEnds(t *testing.T) {
 		if len(r.asked) == 0 {
 			t.Errorf("step %d: nothing was read ahead", step)
 		}
-		if c := r.d.count; c.Issued-c.Useful > 4096 { // of the block over the end
+		if c := r.d.count; c.Issued-c.Useful > 4096 { // of the block beyond the end
 			t.Errorf("step %d: %+v", step, c)
 		}
 	}
 }
 
-// Order after disorder, and disorder after order, is seen.
+// Order after disorder is found, and disorder after order.
 func TestTurns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	r := newReading()
@@ -239,8 +239,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Requests to what is in the page cache are looked at more and more seldom, those
-// of short runs too.
+// Requests served by the page cache are examined more and more rarely, also in short
+// runs.
 func TestCached(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	for _, run := range []int64{20_000, 4} {
@@ -267,7 +267,7 @@ func TestCached(t *testing.T) {
 	}
 }
 
-// Any requests whatever: no panic, and no byte unaccounted for.
+// Whatever the requests, there is no panic, and every byte is accounted for.
 func FuzzDetector(f *testing.F) {
 	f.Add([]byte("aaaabbbbccccabcabcabc"), true)
 	f.Add([]byte{0, 255, 3, 3, 3, 9, 9, 1}, false)
@@ -330,8 +330,8 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-// Who goes on for a few requests only has next to nothing read ahead, as soon
-// as that is seen; and all of it again once it is of use.
+// For runs of a few requests readahead soon almost stops. It returns in full once it is
+// useful.
 func TestPays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	r := newReading()
@@ -356,7 +356,7 @@ func TestPays(t *testing.T) {
 		t.Errorf("%d bytes were read ahead of 2,000 short runs", n)
 	}
 	short(2000)
-	if n := short(2000); n > 4<<20 { // of 32 MiB that are read
+	if n := short(2000); n > 4<<20 { // of 32 MiB read
 		t.Errorf("%d bytes were read ahead of 2,000 more", n)
 	}
 	long() // waits for the pause to end

@@ -56,8 +56,8 @@ type estimate struct{ Value, Lo, Hi float64 }
 
 // middle returns the median of ratios of pairs. Its interval is that of the
 // order statistics, which holds for any distribution: as many of the smallest and
-// of the largest values are left out as a fair coin falls on one side in at most
-// 2.5 % of series of this length.
+// of the largest values are left out as a fair coin shows one side in at most 2.5 % of
+// series of this length.
 func middle(t *testing.T, ratios []float64) estimate {
 	t.Helper()
 	x := slices.Sorted(slices.Values(ratios))
@@ -84,7 +84,7 @@ func TestMiddle(t *testing.T) {
 	}
 }
 
-// sum touches every byte, also where nobody wants the result.
+// sum reads every byte, also if its result is not used.
 //
 //go:noinline
 func sum(b []byte) (s uint64) {
@@ -94,9 +94,9 @@ func sum(b []byte) (s uint64) {
 	return s
 }
 
-// TestBars holds a mapped Reader against pread(2): 4 KiB at random offsets of
-// 1 GiB in the page cache, every byte touched by both. The rounds are short, so
-// that what else runs on the machine meets both sides of a pair.
+// TestBars compares a mapped Reader with pread(2): 4 KiB at random offsets of 1 GiB in
+// the page cache, of which both read every byte. The rounds are short, so that other
+// work on the machine affects both sides of a pair.
 func TestBars(t *testing.T) {
 	needLong(t)
 	const (
@@ -167,9 +167,9 @@ type load struct {
 	name string
 	do   func(t *testing.T, r *fileio.Reader, rng *rand.Rand)
 	warm bool // the file is in the page cache
-	half bool // every second MiB of it is
+	half bool // every second MiB of the file is
 	way  fileio.Way
-	// beside runs meanwhile, until stop is closed.
+	// beside runs during the load, until stop is closed.
 	beside func(dir string, stop chan struct{}) error
 }
 
@@ -204,8 +204,8 @@ func strided(step int) func(int, *rand.Rand) int64 {
 }
 func random(_ int, rng *rand.Rand) int64 { return rng.Int64N(loadSize/4096) * 4096 }
 
-// runs makes runs of n requests, a step apart, from random places on: too short
-// for what is read ahead of them to be used.
+// runs makes runs of n requests, a step apart, from random offsets: too short to use
+// what is read ahead of them.
 func runs(n int, step int64) func(int, *rand.Rand) int64 {
 	var at int64
 	return func(i int, rng *rand.Rand) int64 {
@@ -216,7 +216,7 @@ func runs(n int, step int64) func(int, *rand.Rand) int64 {
 	}
 }
 
-// writeBeside writes 128 KiB after 128 KiB.
+// writeBeside writes in pieces of 128 KiB.
 func writeBeside(dir string, stop chan struct{}) error {
 	f, err := os.Create(filepath.Join(dir, "beside"))
 	if err != nil {
@@ -262,8 +262,8 @@ var loads = []load{
 	{name: "strides 16 KiB in 1 MiB, cold", do: reads(250, 16<<10, strided(1<<20))},
 }
 
-// TestReadaheadBars holds the readahead of this package against the kernel's
-// default: it may never take more than 5 % longer.
+// TestReadaheadBars compares the readahead of this package with the kernel's default: it
+// may never take more than 5 % longer.
 func TestReadaheadBars(t *testing.T) {
 	needLong(t)
 	places := map[string]string{"disk": t.TempDir()}
@@ -288,7 +288,7 @@ func TestReadaheadBars(t *testing.T) {
 }
 
 func compare(t *testing.T, dir, name string, l load) {
-	const rounds = 41 // short ones: what else runs meets both sides of a pair
+	const rounds = 41 // short ones: other work affects both sides of a pair
 	settings := [2]fileio.Readahead{fileio.ReadaheadAuto, fileio.ReadaheadKernel}
 	var ratios []float64
 	var best [2]time.Duration
@@ -297,7 +297,7 @@ func compare(t *testing.T, dir, name string, l load) {
 		var took [2]time.Duration
 		for i := range settings {
 			w := (i + round) % 2
-			if !l.warm || len(ratios)+i == 0 { // nothing here makes a file cold
+			if !l.warm || len(ratios)+i == 0 { // no way here to make a file cold
 				prepare(t, name, l)
 			}
 			r, err := fileio.Open(name, fileio.Options{Way: max(l.way, fileio.Buffered), Readahead: settings[w]})
@@ -345,7 +345,7 @@ func compare(t *testing.T, dir, name string, l load) {
 		e.Value, e.Lo, e.Hi, rounds, bar, verdict, best[0], best[1], found)
 }
 
-// prepare makes the page cache what the load wants.
+// prepare brings the page cache into the state that the load needs.
 func prepare(t *testing.T, name string, l load) {
 	t.Helper()
 	f, err := os.Open(name)

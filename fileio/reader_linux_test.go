@@ -22,7 +22,7 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
-// The others meet the end of the file.
+// The other requests reach the end of the file.
 func TestTruncated(t *testing.T) {
 	for _, w := range []fileio.Way{fileio.Buffered, fileio.Direct, fileio.Uncached} {
 		t.Run(w.String(), func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestSpecialFiles(t *testing.T) {
 	if _, err := fileio.Open(t.TempDir(), fileio.Options{}); !errors.Is(err, syscall.EISDIR) {
 		t.Error(err)
 	}
-	// A file that has no size and content all the same.
+	// A file of size 0 that has content.
 	for _, w := range []fileio.Way{fileio.Buffered, fileio.Mapped} {
 		r := open(t, "/proc/self/status", fileio.Options{Way: w})
 		if b, err := io.ReadAll(r); err != nil || !bytes.HasPrefix(b, []byte("Name:")) {
@@ -74,7 +74,7 @@ func profileOf(sequential string) *profile.Profile {
 	return &profile.Profile{Read: profile.Read{Sequential: sequential}}
 }
 
-// In memory there is nothing to be uncached, and Linux says so.
+// Files in memory cannot be uncached, and Linux returns an error.
 func TestUnsupported(t *testing.T) {
 	dir, err := os.MkdirTemp("/dev/shm", "fileio")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// What Advise asks for is seen in the page cache.
+// The effect of Advise shows in the page cache.
 func TestAdviseCache(t *testing.T) {
 	const size = 4 << 20
 	for _, w := range []fileio.Way{fileio.Buffered, fileio.Mapped} {
@@ -124,7 +124,7 @@ func TestAdviseCache(t *testing.T) {
 			}
 			return n
 		}
-		// What is read ahead may go again before it is seen, where memory is short.
+		// Where memory is short, pages read ahead may be evicted before they are counted.
 		for again := 5; ; again-- {
 			r.View(0, size, func(b []byte) error { _ = sum(b); return nil })
 			if err := r.Advise(0, 0, fileio.AdviceDontNeed); err != nil {
@@ -150,7 +150,7 @@ func TestAdviseCache(t *testing.T) {
 	}
 }
 
-// Uncached reads leave nothing behind, and buffered ones do.
+// Uncached reads leave no pages in the page cache, and buffered ones do.
 func TestUncachedLeavesNothing(t *testing.T) {
 	const size = 4 << 20
 	name := bigFile(t, t.TempDir(), size)
@@ -184,7 +184,7 @@ func TestUncachedLeavesNothing(t *testing.T) {
 		way  fileio.Way
 		most int64
 	}{{fileio.Uncached, size / 2}, {fileio.Direct, 64 << 10}} {
-		// Pages that somebody else just looks at stay: then once more.
+		// Pages in use by another process stay: then try again.
 		n := left(c.way)
 		for again := 5; n > c.most && again > 0; again-- {
 			n = left(c.way)
@@ -195,8 +195,8 @@ func TestUncachedLeavesNothing(t *testing.T) {
 	}
 }
 
-// Direct reads leave nothing in the page cache of btrfs either, where those into
-// memory that is not there yet would.
+// Direct reads leave no pages in the page cache of btrfs either, where reads into memory
+// that is not yet mapped would.
 func TestDirectOnBtrfs(t *testing.T) {
 	image, err := scratch.Image(t.Context(), scratch.Options{FS: "btrfs", Size: 256 << 20, Store: t.TempDir()})
 	if err != nil {
@@ -209,7 +209,7 @@ func TestDirectOnBtrfs(t *testing.T) {
 	defer f.Close()
 	for what, read := range map[string]func(r *fileio.Reader) error{
 		"aligned": func(r *fileio.Reader) error {
-			_, err := r.ReadAt(fileio.AlignedBuffer(9<<20), 0) // larger than what is pooled
+			_, err := r.ReadAt(fileio.AlignedBuffer(9<<20), 0) // larger than pooled buffers
 			return err
 		},
 		"unaligned": func(r *fileio.Reader) error { _, err := r.ReadAt(make([]byte, 1<<20), 5); return err },
@@ -230,8 +230,8 @@ func TestDirectOnBtrfs(t *testing.T) {
 	}
 }
 
-// dropAll takes the whole file out of the page cache. Pages that are still being
-// read stay at first.
+// dropAll removes the whole file from the page cache. Pages that are still being read
+// stay at first.
 func dropAll(t *testing.T, f *os.File) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -270,8 +270,8 @@ func TestReadaheadOfFile(t *testing.T) {
 		{fileio.Sequential, func(i int) int64 { return int64(i) * 8192 }, false},
 	} {
 		for _, w := range []fileio.Way{fileio.Buffered, fileio.Mapped} {
-			// Pages that the disk brings late, for the Reader before, are found there
-			// by this one: then once more.
+			// Pages that the previous Reader requested may arrive late, and this one finds
+			// them in the page cache: then try again.
 			for again := 5; ; again-- {
 				dropAll(t, f)
 				r := open(t, name, fileio.Options{Way: w})
@@ -282,7 +282,7 @@ func TestReadaheadOfFile(t *testing.T) {
 					}
 				}
 				s := r.Stats()
-				r.Close() // what is mapped cannot be dropped
+				r.Close() // mapped pages cannot be dropped
 				if s.Pattern != c.pattern || s.Useful+s.Wasted > s.Issued || w == fileio.Buffered && !c.ahead && s.Issued > 0 {
 					t.Errorf("%v, %v: %+v", c.pattern, w, s)
 				}
@@ -300,7 +300,7 @@ func TestReadaheadOfFile(t *testing.T) {
 
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
-		t.Skip("the race detector has pools drop buffers")
+		t.Skip("with the race detector pools drop buffers")
 	}
 	eachWay(t, func(t *testing.T, w fileio.Way) {
 		const size = 1 << 20
@@ -334,7 +334,7 @@ func TestAllocations(t *testing.T) {
 	})
 }
 
-// The system calls of each way, and what a failing one is told as.
+// The system calls of each way, and the error if one fails.
 func init() {
 	for _, w := range ways {
 		scenarios["read-"+w.String()] = func(root string) (func() error, error) {

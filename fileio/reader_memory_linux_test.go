@@ -30,8 +30,8 @@ func init() {
 	}
 }
 
-// A process whose group may use 512 MiB maps no file of 400 MiB, however much
-// memory the machine has.
+// A process whose control group may use 512 MiB does not map a file of 400 MiB, however
+// much memory the machine has.
 func TestAutoRespectsTheControlGroup(t *testing.T) {
 	const limit, size = 512 << 20, 400 << 20
 	name := filepath.Join(t.TempDir(), "file")

@@ -71,7 +71,7 @@ func TestRandomOperations(t *testing.T) {
 	})
 }
 
-// Many goroutines read, view, advise and ask, and one closes in between.
+// Many goroutines read, view, advise and read statistics, and one closes meanwhile.
 func TestConcurrent(t *testing.T) {
 	want := content(1 << 20)
 	eachWay(t, func(t *testing.T, w fileio.Way) {
@@ -123,8 +123,7 @@ func TestConcurrent(t *testing.T) {
 	})
 }
 
-// Close waits for a View, refuses what comes later, and what the View itself
-// asks for then.
+// Close waits for a View. Later calls fail, and so do calls of the View's function.
 func TestCloseWaits(t *testing.T) {
 	eachWay(t, func(t *testing.T, w fileio.Way) {
 		want := content(100_000)

@@ -21,7 +21,7 @@ import (
 
 var ways = []fileio.Way{fileio.Auto, fileio.Buffered, fileio.Mapped, fileio.Direct, fileio.Uncached}
 
-// eachWay runs f for every way that can be had for a file in dir.
+// eachWay runs f for every way that works for a file in dir.
 func eachWay(t *testing.T, f func(t *testing.T, w fileio.Way)) {
 	for _, w := range ways {
 		t.Run(w.String(), func(t *testing.T) {
@@ -38,7 +38,7 @@ func eachWay(t *testing.T, f func(t *testing.T, w fileio.Way)) {
 	}
 }
 
-// content is n bytes that do not repeat soon.
+// content returns n bytes with a long period.
 func content(n int) []byte {
 	b := make([]byte, n)
 	rng := rand.New(rand.NewPCG(uint64(n), 0))
@@ -67,7 +67,7 @@ func open(t testing.TB, name string, o fileio.Options) *fileio.Reader {
 	return r
 }
 
-// The same requests of every way, and of os.File.
+// Every way answers the same requests as os.File.
 func TestReadAtLikeFile(t *testing.T) {
 	sizes := []int{0, 1, 511, 512, 4095, 4096, 4097, 65536, 300_001}
 	eachWay(t, func(t *testing.T, w fileio.Way) {
@@ -95,7 +95,7 @@ func TestReadAtLikeFile(t *testing.T) {
 	})
 }
 
-// checkView asks a View for what ReadAt was asked for.
+// checkView makes the same request by View.
 func checkView(t *testing.T, r *fileio.Reader, off int64, n int, want []byte, wantErr error) {
 	t.Helper()
 	var got []byte
@@ -130,7 +130,7 @@ func TestHugeOffsets(t *testing.T) {
 				t.Errorf("a view at %d: %v; want io.EOF", off, err)
 			}
 		}
-		// No memory is taken for what is not there.
+		// No memory is allocated for bytes beyond the end.
 		if err := r.View(1, math.MaxInt, func([]byte) error { panic("called") }); err != io.EOF && err != io.ErrUnexpectedEOF {
 			t.Error(err)
 		}
@@ -149,7 +149,7 @@ func TestStream(t *testing.T) {
 		shortName, name := fileOf(t, short), fileOf(t, want)
 		for _, size := range []int{0, 1, 4096, 5000, 1 << 20} {
 			o := fileio.Options{Way: w, BufferSize: size}
-			// It asks for each range of the file.
+			// It calls View for each range of the file.
 			if err := iotest.TestReader(open(t, shortName, o), short); err != nil {
 				t.Errorf("a buffer of %d bytes: %v", size, err)
 			}
@@ -184,7 +184,7 @@ func TestWriteToThatFails(t *testing.T) {
 	})
 }
 
-// failing writes n bytes and then says why it does not go on.
+// failing writes n bytes, and then returns an error.
 type failing struct {
 	n   int
 	why error
@@ -204,7 +204,7 @@ func TestSeekRefuses(t *testing.T) {
 	}
 }
 
-// What is appended is read by every way.
+// Every way reads bytes appended later.
 func TestGrowing(t *testing.T) {
 	eachWay(t, func(t *testing.T, w fileio.Way) {
 		want := content(20_000)
@@ -263,7 +263,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// What f returns comes back as it is, and its panics too.
+// View returns the error of f unchanged, and passes on its panics.
 func TestViewPassesOn(t *testing.T) {
 	eachWay(t, func(t *testing.T, w fileio.Way) {
 		r := open(t, fileOf(t, content(10_000)), fileio.Options{Way: w})

@@ -13,8 +13,8 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// isTruncated fails the test unless err is ErrTruncated of the file, with no
-// word of an address.
+// isTruncated fails the test unless err is ErrTruncated of the file, without an
+// address.
 func isTruncated(t *testing.T, err error, name string) {
 	t.Helper()
 	if !errors.Is(err, fileio.ErrTruncated) || errors.Is(err, syscall.EFAULT) || !bytes.Contains([]byte(err.Error()), []byte(name)) {
@@ -22,9 +22,8 @@ func isTruncated(t *testing.T, err error, name string) {
 	}
 }
 
-// A source that loses its end while it is written from leaves the Writer as it
-// was: what had been buffered, and what there was of the source, is written,
-// and so is what comes later.
+// A source that is truncated during ReadFrom does not fail the Writer: the buffered
+// bytes, those that the source had, and all later ones are written.
 func TestWriterOutlivesATruncatedSource(t *testing.T) {
 	const left = 10
 	want := content(600 * page) // more than one View of WriteTo
@@ -83,7 +82,7 @@ func TestWriterOutlivesATruncatedSource(t *testing.T) {
 	}
 }
 
-// Whatever bytes of the source are gone, a copy says so, and names the source.
+// A copy of a truncated source fails, and names the source.
 func TestTruncatedSourceOfFiles(t *testing.T) {
 	want := content(600 * page)
 	for _, left := range []int{0, 1, page, 10*page + 100, 512*page + 1, 600*page - 100} {
@@ -102,7 +101,7 @@ func TestTruncatedSourceOfFiles(t *testing.T) {
 	}
 }
 
-// Nor does a writer that faults get less, or more, than there is.
+// A writer that faults gets exactly the bytes that exist.
 func TestTruncatedSourceOfMemory(t *testing.T) {
 	want := content(25 * page)
 	for _, left := range []int{0, 1, 10 * page, 10*page + 100, 25*page - 1} {
@@ -118,7 +117,7 @@ func TestTruncatedSourceOfMemory(t *testing.T) {
 	}
 }
 
-// sparseFile has data, a hole and so on, pieces of 1 MiB each.
+// sparseFile creates a file of data and holes in turn, 1 MiB each.
 func sparseFile(t *testing.T, pieces int) *os.File {
 	t.Helper()
 	f := create(t)
@@ -132,7 +131,7 @@ func sparseFile(t *testing.T, pieces int) *os.File {
 	return f
 }
 
-// Copy knows how long the source was when it began.
+// Copy notices that the source is shorter than at the start.
 func TestCopyOfASourceThatShrinks(t *testing.T) {
 	for name, c := range map[string]struct {
 		pieces int
@@ -181,8 +180,8 @@ func TestCopyOfASourceThatShrinks(t *testing.T) {
 	}
 }
 
-// Files of /proc and /sys say that they have no bytes, or a page full: neither
-// is a file that became shorter.
+// Files of /proc and /sys report a size of 0 or one page: they do not count as
+// truncated.
 func TestCopyOfFilesOfTheKernel(t *testing.T) {
 	for _, name := range []string{"/proc/self/status", "/sys/kernel/mm/transparent_hugepage/enabled"} {
 		for _, sparse := range []bool{false, true} {
@@ -206,9 +205,9 @@ func TestCopyOfFilesOfTheKernel(t *testing.T) {
 	}
 }
 
-// Memory of a mapping that became shorter is EFAULT of a Write, but for one that
-// the buffer has room for: that is a fault, of which View makes ErrTruncated.
-// Either way the Writer has what Write and Offset tell, and goes on.
+// A Write from a mapping that became shorter fails with EFAULT, except for one that fits
+// into the buffer: that faults, and View returns ErrTruncated. Either way the Writer has
+// the bytes that Write and Offset report, and goes on.
 func TestWriteOfMemoryThatIsGone(t *testing.T) {
 	const left = 2
 	want := content(40 * page)

@@ -12,10 +12,9 @@ import (
 	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
-// TestWriterBars holds a Writer against what is written by hand, in rounds of
-// one block each, on an ext4 with a journal. Nothing may be slower than by
-// hand by more than 10 %, where both promise the same; direct writes, which
-// wait for the device where others go on, are shown for what they cost.
+// TestWriterBars compares a Writer with writes by hand, in rounds of one block each, on
+// an ext4 with a journal. A Writer may be at most 10 % slower than writes by hand of the
+// same promise. Direct writes, which wait for the device, are shown without a bar.
 func TestWriterBars(t *testing.T) {
 	needLong(t)
 	image, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 512 << 20, Store: t.TempDir()})

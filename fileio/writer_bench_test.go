@@ -20,9 +20,8 @@ func benchDir(b *testing.B) string {
 	return dir
 }
 
-// BenchmarkWriter writes files of 16 MiB in pieces of 1 KiB, each file a fresh
-// one. survives=kill ends with the bytes in the page cache, survives=power
-// with a commit.
+// BenchmarkWriter writes fresh files of 16 MiB in pieces of 1 KiB. survives=kill ends
+// with the bytes in the page cache, survives=power with a commit.
 func BenchmarkWriter(b *testing.B) {
 	const size, piece = 16 << 20, 1 << 10
 	p := make([]byte, piece)

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// What Commit returned for survives a power cut.
+// Bytes written before a successful Commit survive a power cut.
 func ExampleWriter() {
 	dir, _ := os.MkdirTemp("", "fileio")
 	defer os.RemoveAll(dir)
@@ -32,7 +32,7 @@ func ExampleWriter() {
 	}
 	fmt.Fprintln(w, "three")
 	fmt.Println(w.Durable(), "of", w.Offset(), "bytes are durable")
-	if err := w.Close(); err != nil { // the last commit; do look at its error
+	if err := w.Close(); err != nil { // the last commit: check its error
 		fmt.Println(err)
 	}
 	written, committed := w.Promise()
@@ -44,7 +44,7 @@ func ExampleWriter() {
 	// a Commit: survives a power cut
 }
 
-// Each Write is durable when it returns, by one call where the device can.
+// Each Write is durable when it returns, by one system call where the device can.
 func ExampleEachWrite() {
 	f, err := os.CreateTemp("", "fileio")
 	if err != nil {
@@ -63,8 +63,7 @@ func ExampleEachWrite() {
 	// Output: true <nil>
 }
 
-// At most a second of what was written is lost by a power cut, however much
-// or little it is.
+// A power cut loses at most the writes of the last second.
 func ExampleEveryInterval() {
 	f, err := os.CreateTemp("", "fileio")
 	if err != nil {
@@ -87,7 +86,7 @@ func ExampleEveryInterval() {
 		return
 	}
 	fmt.Fprintln(w, "a line of a log")
-	fmt.Println(w.Close()) // before the second was over
+	fmt.Println(w.Close()) // within the first second
 	// Output:
 	// made 16 bytes durable
 	// <nil>

@@ -19,7 +19,7 @@ import (
 	"github.com/stele-go/stele/profile"
 )
 
-// calls are the operations that a writer tells of.
+// calls records the operations that a writer traces.
 type calls []fileio.Op
 
 func (c *calls) trace(op fileio.Op) { *c = append(*c, op) }
@@ -45,8 +45,8 @@ func same(a, b [][2]int64) bool {
 	return true
 }
 
-// What is not a whole block goes through the page cache, and again past it
-// once its block is whole.
+// A partial block is written through the page cache, and again by direct I/O once it is
+// whole.
 func TestDirectTail(t *testing.T) {
 	big := fileio.AlignedBuffer(1 << 20)
 	for i := range big {
@@ -55,7 +55,7 @@ func TestDirectTail(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		start  int64
-		writes [][2]int // bytes, and 1 for a Flush after it
+		writes [][2]int // bytes, and 1 for a Flush afterwards
 		want   [][2]int64
 	}{
 		{"whole blocks", 0, [][2]int{{8192, 1}}, [][2]int64{{0, 8192}}},
@@ -95,8 +95,7 @@ func TestDirectTail(t *testing.T) {
 	}
 }
 
-// The way that the profile chose gives way to another, the one that was asked
-// for does not.
+// A way of the profile falls back to another. A way that was set does not.
 func TestDirectAbsent(t *testing.T) {
 	f, err := os.OpenFile(filepath.Join(t.TempDir(), "file"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	ok(t, err)
@@ -137,7 +136,7 @@ func TestWriterAppends(t *testing.T) {
 	ok(t, err)
 	_, err = src.Seek(0, io.SeekStart)
 	ok(t, err)
-	n, err := w.ReadFrom(src) // copy_file_range refuses such a target
+	n, err := w.ReadFrom(src) // copy_file_range(2) refuses a file opened with O_APPEND
 	if n != 3<<20 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -145,7 +144,7 @@ func TestWriterAppends(t *testing.T) {
 	holds(t, name, append([]byte("old new"), make([]byte, 3<<20)...))
 }
 
-// Room is reserved in steps, and given back.
+// Space is allocated in steps, and freed at the end.
 func TestPreallocate(t *testing.T) {
 	for _, fsName := range []string{"", "ext4", "xfs", "btrfs"} {
 		t.Run("fs="+fsName, func(t *testing.T) {
@@ -197,8 +196,8 @@ func blocks(t *testing.T, f *os.File) int64 {
 	return info.Sys().(*syscall.Stat_t).Blocks * 512
 }
 
-// On a disk that is full the writer fails with ENOSPC, for good, and the
-// file holds what it says.
+// On a full disk the writer fails with ENOSPC for good, and the file has the bytes that
+// it reports.
 func TestWriterFull(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounts a tmpfs; needs root")
@@ -211,7 +210,7 @@ func TestWriterFull(t *testing.T) {
 	f, err := os.Create(filepath.Join(dir, "file"))
 	ok(t, err)
 	defer f.Close()
-	// A step has no room; the bytes have.
+	// The step does not fit, but the bytes do.
 	w := newWriter(t, f, fileio.WriterOptions{Preallocate: 2 << 20, BufferSize: 4096})
 	p := bytes.Repeat([]byte("stele "), 50_000)
 	n, err := w.Write(p)
@@ -235,7 +234,7 @@ func TestWriterFull(t *testing.T) {
 	holds(t, f.Name(), bytes.Repeat(p, 4)[:total])
 }
 
-// Uncached writes leave the page cache alone, or tell that they do not.
+// Uncached writes leave no pages in the page cache, or report that they do.
 func TestUncached(t *testing.T) {
 	const size = 1 << 20
 	f := create(t)
@@ -244,8 +243,7 @@ func TestUncached(t *testing.T) {
 		ok(t, w.Close())
 		holds(t, f.Name(), make([]byte, w.Offset()))
 	}()
-	// A page that is in use when it has been written stays: then once more, with
-	// other pages.
+	// A page that is in use when its write ends stays: then try again with other pages.
 	before, now := int64(0), int64(0)
 	for range 5 {
 		_, err := w.Write(make([]byte, size))
@@ -258,7 +256,7 @@ func TestUncached(t *testing.T) {
 		if w.Way() != fileio.Uncached || w.Stats().Fallback != nil {
 			t.Fatalf("way %v, %v", w.Way(), w.Stats().Fallback)
 		}
-		// The pages go once they are written, by another thread.
+		// Another thread evicts the pages once they are written.
 		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			now, err = pagecache.Cached(f)
 			if err != nil || now-before < size/2 {
@@ -270,8 +268,8 @@ func TestUncached(t *testing.T) {
 	t.Errorf("%d of the last %d bytes are in the page cache", now-before, size)
 }
 
-// What others wrote before the Writer is made durable with its first commit,
-// by one sync of the whole file where the mechanism is about single writes.
+// Bytes that were written before the Writer become durable with its first commit, by
+// one sync of the whole file where the mechanism covers single writes only.
 func TestOlderBytes(t *testing.T) {
 	for _, m := range []fileio.Mechanism{fileio.SyncFdatasync, fileio.SyncDsync, fileio.SyncODsync} {
 		f := create(t)
@@ -300,7 +298,7 @@ func TestOlderBytes(t *testing.T) {
 	}
 }
 
-// A profile may not promise less than was asked for.
+// A profile may not weaken the promise that was set.
 func TestProfileKeepsPromises(t *testing.T) {
 	for _, m := range []fileio.Mechanism{fileio.SyncRange, fileio.SyncODsync} {
 		for _, p := range []fileio.Policy{fileio.OnCommit(), fileio.Never()} {
@@ -312,7 +310,7 @@ func TestProfileKeepsPromises(t *testing.T) {
 	}
 }
 
-// A Write whose bytes cannot be read any more leaves the Writer as it was.
+// A Write whose bytes can no longer be read does not fail the Writer.
 func TestWriteOfTruncatedView(t *testing.T) {
 	name := fileOf(t, content(4*page))
 	r := open(t, name, fileio.Options{Way: fileio.Mapped})

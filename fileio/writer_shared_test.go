@@ -14,8 +14,8 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// Many goroutines: the bytes of a Write stay together, each once, and a Commit
-// that returned covers what its goroutine wrote.
+// With many goroutines the bytes of each Write stay together, once, and a Commit covers
+// all writes of its goroutine before it.
 func TestWriterShared(t *testing.T) {
 	const writers, records, size = 8, 60, 100
 	for _, p := range policies() {
@@ -64,7 +64,7 @@ func TestWriterShared(t *testing.T) {
 	}
 }
 
-// Close takes all that others have written before it, and refuses the rest.
+// Close writes everything that other goroutines wrote before it. Later writes fail.
 func TestWriterCloseMeanwhile(t *testing.T) {
 	for _, p := range policies() {
 		f := create(t)
@@ -93,7 +93,7 @@ func TestWriterCloseMeanwhile(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 		ok(t, w.Close())
-		ok(t, f.Close()) // nobody uses it any more
+		ok(t, f.Close()) // no longer in use
 		wg.Wait()
 		info, err := os.Stat(f.Name())
 		ok(t, err)
@@ -111,7 +111,7 @@ func TestCommitsShare(t *testing.T) {
 	w := newWriter(t, f, fileio.WriterOptions{Trace: func(op fileio.Op) {
 		if op.Kind == fileio.OpSync && op.Offset == 0 {
 			close(first)
-			<-on // the sync takes its time
+			<-on // the sync takes long
 		}
 	}})
 	var wg sync.WaitGroup
@@ -128,7 +128,7 @@ func TestCommitsShare(t *testing.T) {
 	for range others {
 		wg.Go(commit)
 	}
-	for w.Stats().Bytes < 1+others { // all have written, in a call or a shared one
+	for w.Stats().Bytes < 1+others { // until all have written, alone or in a shared call
 		time.Sleep(time.Millisecond)
 	}
 	close(on)

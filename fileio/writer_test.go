@@ -23,7 +23,7 @@ import (
 
 var record = []byte(strings.Repeat("r", 1000))
 
-// create makes an empty file in a new directory.
+// create creates an empty file in a new directory.
 func create(t testing.TB) *os.File {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
@@ -34,7 +34,7 @@ func create(t testing.TB) *os.File {
 	return f
 }
 
-// newWriter skips the test where the way or the mechanism is not to be had.
+// newWriter skips the test where the way or the mechanism is not supported.
 func newWriter(t testing.TB, f *os.File, o fileio.WriterOptions) *fileio.Writer {
 	t.Helper()
 	w, err := fileio.NewWriter(f, o)
@@ -79,8 +79,8 @@ func policies() []fileio.Policy {
 	return []fileio.Policy{fileio.OnCommit(), fileio.EachWrite(), fileio.EveryBytes(50_000), fileio.EveryInterval(time.Millisecond), fileio.Never()}
 }
 
-// The file holds what was written, whatever the sizes of the writes, by every
-// way, mechanism and policy, from any offset on, and with anything between.
+// The file has the written bytes, whatever the sizes of the writes, with every way,
+// mechanism and policy, from any offset, and with any calls in between.
 func TestWriterContent(t *testing.T) {
 	const seed = 20261121
 	ways := []fileio.Way{fileio.Buffered, fileio.Direct, fileio.Uncached}
@@ -89,7 +89,7 @@ func TestWriterContent(t *testing.T) {
 			for k, p := range policies() {
 				t.Run(fmt.Sprintf("%v/%s/%v", way, m, p), func(t *testing.T) {
 					if m == fileio.SyncODsync && p == fileio.Never() {
-						t.Skip("is refused")
+						t.Skip("refused")
 					}
 					t.Parallel()
 					rnd := rand.New(rand.NewPCG(seed, uint64(i*100+j*10+k)))
@@ -167,7 +167,7 @@ func fill(rnd *rand.Rand, b []byte) {
 	}
 }
 
-// overwrite is what a file holds after p was written at off.
+// overwrite returns the content of a file after p was written at off.
 func overwrite(file []byte, off int, p []byte) []byte {
 	if len(p) == 0 {
 		return file
@@ -179,7 +179,7 @@ func overwrite(file []byte, off int, p []byte) []byte {
 	return file
 }
 
-// Each policy syncs when it says, and not more often.
+// Each policy syncs as documented, and not more often.
 func TestPolicyCounts(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -222,7 +222,7 @@ func TestPolicyCounts(t *testing.T) {
 	}
 }
 
-// The interval is kept, and the clock stands while there is nothing to do.
+// The interval is kept, and the timer stops while there is nothing to sync.
 func TestEveryInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const every = 20 * time.Millisecond
@@ -260,7 +260,7 @@ func TestEveryInterval(t *testing.T) {
 	})
 }
 
-// What the clock could not write is the error of every later call.
+// If a timed flush fails, every later call returns its error.
 func TestEveryIntervalFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := create(t)
@@ -330,7 +330,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// The profile chooses what was not.
+// The profile sets the options that were not set.
 func TestWriterProfile(t *testing.T) {
 	p := &profile.Profile{Write: profile.Write{BufferSize: 8192, Sync: "dsync"}}
 	w := newWriter(t, create(t), fileio.WriterOptions{Profile: p})
@@ -361,12 +361,12 @@ func TestWriterClosed(t *testing.T) {
 		}
 	}
 	holds(t, f.Name(), []byte("last words"))
-	_, err = f.WriteString(" and those of the file") // which is not closed
+	_, err = f.WriteString(" and those of the file") // still open
 	ok(t, err)
 	holds(t, f.Name(), []byte("last words and those of the file"))
 }
 
-// A write that fails is final, and tells how far it came.
+// A failed write is final, and reports how many bytes were written.
 func TestWriterFails(t *testing.T) {
 	f := create(t)
 	ok(t, os.WriteFile(f.Name(), []byte("old"), 0o600))

@@ -17,7 +17,7 @@ import (
 
 var directProfile = &profile.Profile{Write: profile.Write{Way: "direct"}}
 
-// writing makes a scenario: a file, a writer, and what is done with it.
+// writing returns a scenario: a file, a writer, and the calls of it.
 func writing(o fileio.WriterOptions, do func(w *fileio.Writer) error) scenario {
 	o.BufferSize = 64 << 10
 	return func(root string) (func() error, error) {
@@ -46,7 +46,7 @@ func twoCommitted(w *fileio.Writer) error {
 	return nil
 }
 
-// three writes three records, and no more.
+// three writes three records.
 func three(w *fileio.Writer) error {
 	for range 3 {
 		if _, err := w.Write(record); err != nil {
@@ -60,7 +60,7 @@ func closed(do func(w *fileio.Writer) error) func(w *fileio.Writer) error {
 	return func(w *fileio.Writer) error { return errors.Join(do(w), w.Close()) }
 }
 
-// large writes a record and then more than the buffer holds.
+// large writes a record, and then more than the size of the buffer.
 func large(w *fileio.Writer) error {
 	if _, err := w.Write(record); err != nil {
 		return err
@@ -120,7 +120,7 @@ func TestWriterTraces(t *testing.T) {
 	tracetest.Need(t, writeCalls)
 	dir := t.TempDir()
 	image, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4", Size: 64 << 20, Store: t.TempDir()})
-	if err == nil { // where all ways are to be had
+	if err == nil { // an ext4, where all ways work
 		defer image.Close()
 		dir = image.Path
 	}
@@ -143,9 +143,8 @@ func TestWriterTraces(t *testing.T) {
 	}
 }
 
-// A write or a sync that fails is final: the error names the file, no call
-// but close and lseek comes after it, and the process does not go on as if all
-// were well.
+// A write or a sync that fails is final: the error names the file, only close and lseek
+// come after it, and every later call of the Writer fails.
 func TestWriterFaults(t *testing.T) {
 	tracetest.Need(t, writeCalls)
 	for _, c := range []struct{ scenario, call, fault, want string }{
@@ -191,7 +190,7 @@ func TestWriterFaults(t *testing.T) {
 	}
 }
 
-// Where a flag is not known the writer goes on without, and keeps its promise.
+// Where a flag is unknown the writer goes on without it, and keeps its promise.
 func TestWriterFallback(t *testing.T) {
 	tracetest.Need(t, writeCalls)
 	for _, c := range []struct {
@@ -213,8 +212,8 @@ func TestWriterFallback(t *testing.T) {
 	}
 }
 
-// A kernel that takes less than it was given is asked again, from there on.
-// (strace does not do the call: what it says was written is a hole.)
+// After a short write the writer continues from there. (strace does not make the call:
+// the bytes that it reports as written are a hole.)
 func TestWriterShort(t *testing.T) {
 	tracetest.Need(t, writeCalls)
 	root := t.TempDir()

@@ -14,17 +14,17 @@ import (
 	"github.com/stele-go/stele/fileio/pace"
 )
 
-// A simVolume lets requests through in turn, so many a second, as a cloud's
-// volume does, and each takes a millisecond then.
+// A simVolume admits requests in turn at a fixed rate, as a cloud volume does. Each then
+// takes a millisecond.
 type simVolume struct {
 	mu    sync.Mutex
-	every time.Duration // it lets one through
-	until time.Time     // then the next
+	every time.Duration // between two requests
+	until time.Time     // when the next is admitted
 }
 
 const simLatency = time.Millisecond
 
-// turn returns when a request of now will have been served.
+// turn returns when a request made now will be done.
 func (v *simVolume) turn() time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -44,7 +44,7 @@ func (v *simVolume) Write(p []byte) (int, error) {
 
 func (v *simVolume) Read(p []byte) (int, error) { return v.Write(p) }
 
-// A run is clients that write as fast as they are let.
+// A run has clients that write as fast as their limiters allow.
 type run struct {
 	clients sync.WaitGroup
 	mu      sync.Mutex
@@ -79,9 +79,9 @@ func (r *run) start(ctx context.Context, lim *pace.Limiter, v *simVolume, client
 	}
 }
 
-// A neighbour takes half of a volume for a while: who backs off keeps nine
-// tenths of the other half, with a queue that is short most of the time, and
-// comes back to the whole when the neighbour has gone.
+// A neighbour takes half of a volume for a while. A client that backs off keeps nine
+// tenths of the other half, with a queue that is short most of the time, and returns to
+// the whole once the neighbour ends.
 func TestBacksOffBesideANeighbour(t *testing.T) {
 	const iops, clients = 2000, 64
 	profile := pace.Profile{IOPS: iops}
@@ -112,7 +112,7 @@ func TestBacksOffBesideANeighbour(t *testing.T) {
 			}
 			alone = lasting(10 * time.Second)
 			ctxN, leave := context.WithCancel(ctx)
-			go func() { // it asks for half, and does not care when it gets it
+			go func() { // asks for half, without waiting for answers
 				for ctxN.Err() == nil {
 					v.turn()
 					time.Sleep(2 * time.Second / iops)
@@ -153,7 +153,7 @@ func TestBacksOffBesideANeighbour(t *testing.T) {
 	}
 }
 
-// However slow a volume is, the floor is left.
+// However slow a volume is, the share stays at the floor.
 func TestFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim, err := pace.NewAdaptive(pace.Profile{IOPS: 1000, BytesPerSecond: 100 << 20}, pace.AdaptOptions{Floor: 0.25})
@@ -161,7 +161,7 @@ func TestFloor(t *testing.T) {
 			t.Fatal(err)
 		}
 		lim.ObserveWrite(4096, time.Millisecond)
-		for range 1000 { // within the life of the baseline
+		for range 1000 { // while the baseline is valid
 			time.Sleep(25 * time.Millisecond)
 			lim.ObserveWrite(4096, 20*time.Millisecond)
 			if s := lim.Share(); s < 0.25 {
@@ -171,7 +171,7 @@ func TestFloor(t *testing.T) {
 		if s := lim.Share(); s != 0.25 {
 			t.Errorf("a share of %v; want the floor, 0.25", s)
 		}
-		// The volume stays like that: it is what it is now.
+		// The volume stays slow: the baseline becomes that of the slow volume.
 		for range 8000 {
 			time.Sleep(25 * time.Millisecond)
 			lim.ObserveWrite(4096, 20*time.Millisecond)
@@ -182,8 +182,8 @@ func TestFloor(t *testing.T) {
 	})
 }
 
-// One slow operation, as a sync of somebody else's may make it, is no queue, nor
-// are large operations, which take longer, nor those that began before.
+// One slow operation, for example during another client's sync, does not count as a
+// queue. Neither do large operations, which take longer, nor those of the period before.
 func TestNoQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim, err := pace.NewAdaptive(pace.Profile{IOPS: 1000}, pace.AdaptOptions{})
@@ -207,8 +207,8 @@ func TestNoQueue(t *testing.T) {
 	})
 }
 
-// Reads take a millisecond and writes three, one after the other: that is no
-// queue. A queue of either is one still.
+// Reads that take one millisecond and writes that take three, in turn, do not count as a
+// queue. A queue of either does.
 func TestReadsAndWritesHaveTheirOwnBaseline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim, err := pace.NewAdaptive(pace.Profile{IOPS: 1000}, pace.AdaptOptions{})
@@ -240,7 +240,7 @@ func TestReadsAndWritesHaveTheirOwnBaseline(t *testing.T) {
 	})
 }
 
-// Writers and Readers measure by themselves.
+// Writers and Readers measure their own operations.
 func TestStreamsBackOff(t *testing.T) {
 	for _, kind := range []string{"writer", "reader"} {
 		synctest.Test(t, func(t *testing.T) {

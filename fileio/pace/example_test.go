@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/fileio/pace"
 )
 
-// A copy that leaves half of a volume to others.
+// A copy that leaves half of a volume to other clients.
 func Example() {
 	p, err := pace.Parse("gp3,iops=6000,mbps=250")
 	if err != nil {
@@ -31,7 +31,7 @@ func Example() {
 		return
 	}
 	defer f.Close()
-	lim := pace.New(p) // one for the volume, for all who use it
+	lim := pace.New(p) // one for each volume, shared by all its users
 	n, err := io.Copy(lim.Writer(context.Background(), f), strings.NewReader("some bytes"))
 	fmt.Println(n, err)
 	// Output:
@@ -39,7 +39,7 @@ func Example() {
 	// 10 <nil>
 }
 
-// Whatever is not a stream: a share is taken before each request.
+// For requests that are not a stream, call Wait before each.
 func ExampleLimiter_Wait() {
 	lim := pace.New(pace.Profile{IOPS: 1000, BytesPerSecond: 16 * pace.MiB})
 	f, err := os.CreateTemp("", "pace")
@@ -65,7 +65,7 @@ func ExampleLimiter_Wait() {
 	// Output: <nil>
 }
 
-// Background work that yields to whoever else needs the volume.
+// Background work that yields to other clients of the volume.
 func ExampleNewAdaptive() {
 	lim, err := pace.NewAdaptive(pace.Profile{IOPS: 3000, BytesPerSecond: 125 * pace.MiB}, pace.AdaptOptions{})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/stele-go/stele/fileio/pace"
 )
 
-// volume counts what reaches it, and takes no time.
+// volume counts requests and bytes, and takes no time.
 type volume struct {
 	mu         sync.Mutex
 	ops, bytes int
@@ -33,7 +33,7 @@ func (v *volume) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// near fails unless took is want, but for the burst, which costs nothing, and
+// near fails unless took is want, except for the burst, which takes no time, and
 // rounding.
 func near(t *testing.T, took time.Duration, want float64) {
 	t.Helper()
@@ -42,8 +42,7 @@ func near(t *testing.T, took time.Duration, want float64) {
 	}
 }
 
-// The rate holds, whichever limit is the lower one, and the higher one costs
-// nothing.
+// The lower limit sets the rate, whichever it is, and the other adds no wait.
 func TestRate(t *testing.T) {
 	for _, c := range []struct {
 		profile pace.Profile
@@ -55,7 +54,7 @@ func TestRate(t *testing.T) {
 		{pace.Profile{BytesPerSecond: 1 << 20}, 1024, 8192, 8},
 		{pace.Profile{IOPS: 100, BytesPerSecond: 1 << 20}, 500, 4096, 5},
 		{pace.Profile{IOPS: 100, BytesPerSecond: 1 << 20}, 300, 64 << 10, 18.75},
-		// 4 operations each, and 1 MiB: 256 KiB is what a gp3 counts as one.
+		// 4 operations each, and 1 MiB: a gp3 counts 256 KiB as one operation.
 		{pace.Profile{IOPS: 100, BytesPerSecond: 1 << 30, IOSize: 256 << 10}, 50, 1 << 20, 2},
 		{pace.Profile{IOPS: 1000, BytesPerSecond: 1 << 20, IOSize: 256 << 10}, 4, 1 << 20, 4},
 		{pace.Profile{}, 1000, 1 << 20, 0},
@@ -83,7 +82,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// All who use a volume share its limits.
+// All users of a volume share its limits.
 func TestShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := pace.New(pace.Profile{IOPS: 200})
@@ -103,7 +102,7 @@ func TestShared(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		// Each reader asks once more, and is told that there is no more.
+		// Each reader reads once more, and gets io.EOF.
 		near(t, time.Since(start), (10*40+10*41)/200.0)
 	})
 }
@@ -121,7 +120,7 @@ func TestReader(t *testing.T) {
 	})
 }
 
-// A pause earns a burst, and no more than that.
+// A pause allows one burst, no more.
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := pace.New(pace.Profile{IOPS: 10, BurstOps: 30})
@@ -156,14 +155,14 @@ func TestCancel(t *testing.T) {
 			t.Error("it was written all the same")
 		}
 
-		// Its turn comes after the deadline: known at once.
+		// The wait would end after the deadline, so the error comes at once.
 		ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		start = time.Now()
 		if err := lim.Wait(ctx, 0); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 0 {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		// Neither took a share: the next turn is 1 s after the first.
+		// Neither was counted: the next request is allowed 1 s after the first.
 		if err := lim.Wait(t.Context(), 0); err != nil {
 			t.Error(err)
 		}
@@ -171,7 +170,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// Errors of what is paced come back as they are.
+// Errors of the paced stream are returned unchanged.
 func TestErrors(t *testing.T) {
 	lim := pace.New(pace.Profile{})
 	broken := errors.New("broken")

@@ -79,7 +79,7 @@ func TestESSDLevels(t *testing.T) {
 	}
 }
 
-// Whatever is accepted has a limit, and a name that is accepted again.
+// Every profile that Parse accepts has a limit, and a name that it accepts again.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"gp3", "gp3,size=500,iops=6000,mbps=500", "essd-pl1,size=500", "iops=3000,mbps=125", "gp3,,", "=,="} {
 		f.Add(s)

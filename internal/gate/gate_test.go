@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Close returns after every goroutine inside has left, however many come and go.
+// Close returns after every goroutine inside has left, however many enter and leave.
 func TestGate(t *testing.T) {
 	for range 200 {
 		var g Gate

@@ -15,7 +15,7 @@ func TestOrderAndCapacity(t *testing.T) {
 	q := New[int](3)
 	dst := make([]int, 2)
 	next, want := 0, 0
-	for range 10 { // over the end of the ring
+	for range 10 { // beyond the end of the ring
 		for q.TryPush(next) == nil {
 			next++
 		}
@@ -44,8 +44,8 @@ func TestOrderAndCapacity(t *testing.T) {
 	}
 }
 
-// A value whose push returned nil is popped exactly once, whatever contexts
-// are done; the values of one producer in their order.
+// A value whose push returned nil is popped exactly once, whatever contexts are done,
+// and the values of one producer in order.
 func TestStorm(t *testing.T) {
 	const producers, each = 16, 2000
 	type value struct{ producer, n int }
@@ -123,7 +123,7 @@ func TestFullQueueBlocks(t *testing.T) {
 			t.Fatalf("push with a done context: %v", err)
 		}
 		dst := make([]int, 1)
-		for want := int32(1); want <= 3; want++ { // each free slot wakes one
+		for want := int32(1); want <= 3; want++ { // each free slot admits one
 			q.TryPopBatch(dst)
 			synctest.Wait()
 			if n := pushed.Load(); n != want {

@@ -92,7 +92,7 @@ func TestReleaseOfTooMany(t *testing.T) {
 	s.Release(3)
 }
 
-// A request of more than there are waits for all of them, and is granted alone.
+// A request for more than the size waits for all units, and is granted alone.
 func TestMoreThanThereAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(10)

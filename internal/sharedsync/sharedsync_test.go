@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// Whoever comes while a sync is under way must get a later one, and all who
-// come share that.
+// Calls during a sync get a later one, which they share.
 func TestFlightsShareTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var (

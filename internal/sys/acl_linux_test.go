@@ -30,7 +30,7 @@ func TestACL(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	long := strings.Repeat("n", 250) // no room in the buffer for paths
+	long := strings.Repeat("n", 250) // too long for the buffer for paths
 	for _, name := range []string{"f", long} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, nil, 0o640); err != nil {
@@ -101,7 +101,7 @@ func TestNamesSomebody(t *testing.T) {
 	}
 }
 
-// An ACL that cannot be read is not taken for none.
+// An ACL that cannot be read is an error, not a missing ACL.
 func TestPlainNFS4(t *testing.T) {
 	somebody := append(make([]byte, 16), "\x00\x00\x00\x017\x00\x00\x00"...)
 	somebody[3] = 1
@@ -128,7 +128,7 @@ func TestPlainNFS4(t *testing.T) {
 	}
 }
 
-// A file system without ACLs has none of the other kind either, but it is asked.
+// A file system without POSIX ACLs may have NFSv4 ACLs, so these are read too.
 func TestHasACLWithout(t *testing.T) {
 	name := t.TempDir()
 	if err := unix.Mount("none", name, "ramfs", 0, ""); err != nil {

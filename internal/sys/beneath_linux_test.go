@@ -15,11 +15,11 @@ func withoutOpenat2(t *testing.T, try func(*testing.T)) {
 	t.Run("without openat2", try)
 }
 
-// A bind mount of the same file system has the same device number, so only
-// the mount tells.
+// A bind mount of the same file system has the same device number: only its mount ID
+// differs.
 func TestBeneathOneMount(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("to mount needs root")
+		t.Skip("mounting needs root")
 	}
 	top := t.TempDir()
 	for _, dir := range []string{"a/bound/sub", "a/tmp", "a/plain/sub", "b/sub"} {
@@ -63,7 +63,7 @@ func TestBeneathOneMount(t *testing.T) {
 			f.Close()
 			t.Errorf("a file behind a mount point: %v", err)
 		}
-		// What is refused is not touched.
+		// A refused file is not changed.
 		for _, p := range []string{"bound/f", "bound/new", "file"} {
 			if f, err := d.OpenFileBeneath(p, p, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600, true); err != unix.EXDEV {
 				f.Close()
@@ -91,7 +91,7 @@ func TestBeneathOneMount(t *testing.T) {
 	withoutOpenat2(t, try)
 }
 
-// EPERM may come from the file and not from a filter that knows no openat2.
+// EPERM may come from the file, not only from a filter that refuses openat2.
 func TestBeneathRefusedByTheFile(t *testing.T) {
 	d, name := openDir(t, ForPath)
 	path := filepath.Join(name, "f")

@@ -26,8 +26,8 @@ func TestCleanBeneath(t *testing.T) {
 	}
 }
 
-// A tree with a link at each place where a path may hold one. Outside is what
-// no path below the root may reach.
+// A tree with a link in each place of a path, and a directory outside that no path below
+// the root may reach.
 func plantedLinks(t *testing.T) (root *os.Root, outside string) {
 	t.Helper()
 	top := t.TempDir()

@@ -39,7 +39,7 @@ func TestCopyMapped(t *testing.T) {
 		}
 	}
 
-	// Beyond the end of the file there is an error, and no signal.
+	// Beyond the end of the file the result is an error, not a signal.
 	done, err := CopyMapped(int(dst.Fd()), 0, src, 0, 6<<20)
 	if !Unreadable(err) || done > 5<<20 {
 		t.Errorf("of a file that is too short: %d, %v", done, err)
@@ -72,7 +72,7 @@ func TestCopyOn(t *testing.T) {
 	if n != 4 || err != nil || to != 7 {
 		t.Fatalf("%d, %v, then at %d", n, err, to)
 	}
-	if n, err := CopyOn(dst, nil, raw, 2); n != 2 || err != nil { // at dst's own offset, which is 0 still
+	if n, err := CopyOn(dst, nil, raw, 2); n != 2 || err != nil { // at dst's own offset, still 0
 		t.Fatalf("%d, %v", n, err)
 	}
 	if got, err := os.ReadFile(dst.Name()); err != nil || string(got) != "67\x002345" {

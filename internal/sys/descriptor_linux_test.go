@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file that is closed during a call keeps its number until the call has
-// ended, so that the call reaches no file that was opened meanwhile.
+// A file that is closed during a call keeps its descriptor until the call ends, so the
+// call never reaches a file that was opened meanwhile.
 func TestWithFDKeepsTheDescriptor(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "ours"))

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The way of kernels without openat2 must answer as openat2 does.
+// Without openat2(2) the results are the same as with it.
 func TestDirWalkLikeOpenat2(t *testing.T) {
 	d, name := openDir(t, ForPath)
 	if err := os.MkdirAll(filepath.Join(name, "a/b/c"), 0o755); err != nil {
@@ -83,8 +83,8 @@ func countFDs(t *testing.T) int {
 	return len(fds)
 }
 
-// leastAllocs is the least that AllocsPerRun tells of a few times: what else
-// the process allocates counts there, as when a collection closes files.
+// leastAllocs returns the least result of several AllocsPerRun, which also count other
+// allocations of the process, for example when a garbage collection closes files.
 func leastAllocs(runs int, f func()) float64 {
 	least := testing.AllocsPerRun(runs, f)
 	for i := 0; i < 5 && least > 0; i++ {
@@ -124,7 +124,7 @@ func TestUnrelated(t *testing.T) {
 		return flags
 	}
 	before := flags()
-	for range 2 { // saying it again changes nothing
+	for range 2 { // the second changes nothing
 		switch err := d.Unrelated(); err {
 		case nil:
 			if after := flags(); after != before|topDir {

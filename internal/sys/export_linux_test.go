@@ -11,7 +11,7 @@ import (
 // WhyUnordered is whyUnordered, for tests that mount file systems.
 func (d Dir) WhyUnordered() string { return d.whyUnordered() }
 
-// FlagsOf reads the flags of f and leaves them as they are.
+// FlagsOf returns the flags of f.
 func FlagsOf(t *testing.T, f *os.File) (flags int) {
 	t.Helper()
 	raw, err := f.SyscallConn()

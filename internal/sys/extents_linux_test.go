@@ -25,11 +25,11 @@ func TestExtents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	has := func(want ...int64) { // these blocks are no holes
+	has := func(want ...int64) { // these blocks are allocated
 		t.Helper()
 		list, err := Extents(f)
 		if Absent(err) {
-			t.Skipf("the file system of temporary files does not tell where a file lies: %v", err)
+			t.Skipf("the file system of temporary files does not tell the extents of a file: %v", err)
 		}
 		if err != nil {
 			t.Fatal(err)

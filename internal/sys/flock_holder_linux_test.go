@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// locked makes a file that this process has a lock of.
+// locked creates a file that this process has locked.
 func locked(t *testing.T) *os.File {
 	t.Helper()
 	f, err := os.Create(t.TempDir() + "/file")
@@ -19,7 +19,7 @@ func locked(t *testing.T) *os.File {
 	return f
 }
 
-// However many descriptors there are, a bounded number of them is looked at.
+// Of any number of descriptors only a bounded number is examined.
 func TestFlockHolderBudget(t *testing.T) {
 	want, err := theFile(locked(t))
 	if err != nil {

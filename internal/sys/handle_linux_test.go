@@ -35,7 +35,7 @@ func TestHandle(t *testing.T) {
 	if _, err := d.Handle("d"); err != unix.ENOENT {
 		t.Errorf("nothing has a handle: %v", err)
 	}
-	// What is there does not get another one by being used.
+	// Using a directory does not change its handle.
 	if err := os.Mkdir(sub, 0o755); err != nil {
 		t.Fatal(err)
 	}

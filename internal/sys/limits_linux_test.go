@@ -15,7 +15,7 @@ func TestFileLimits(t *testing.T) {
 	var want int
 	for range 5 {
 		n, err = OpenFiles()
-		want = countFDs(t) - 1 // that one counts its own
+		want = countFDs(t) - 1 // countFDs counts its own descriptor
 		if err != nil || n == uint64(want) {
 			break
 		}

@@ -53,12 +53,12 @@ func TestFindMount(t *testing.T) {
 		{"/data", Statx{Dev: "259:2"}, 30},
 		{"/data/x/y", Statx{Dev: "259:2"}, 30},
 		{"/database", Statx{Dev: "254:0"}, 27},                 // not under /data
-		{"/home/me", Statx{Dev: "0:77"}, 31},                   // a subvolume: its st_dev is nobody's
+		{"/home/me", Statx{Dev: "0:77"}, 31},                   // a subvolume: no mount has its st_dev
 		{"/data/over/x", Statx{Dev: "0:43"}, 34},               // the upper of two
-		{"/data/over/x", Statx{Dev: "0:42"}, 33},               // the device tells
-		{"/data/over/x", Statx{}, 34},                          // nothing tells: the last one hides the other
-		{"/data/over/x", Statx{Dev: "0:43", MountID: 33}, 33},  // the id outweighs all
-		{"/data/over/x", Statx{Dev: "0:43", MountID: 999}, 34}, // an id from elsewhere
+		{"/data/over/x", Statx{Dev: "0:42"}, 33},               // found by device
+		{"/data/over/x", Statx{}, 34},                          // neither known: the last mount hides the other
+		{"/data/over/x", Statx{Dev: "0:43", MountID: 33}, 33},  // the ID decides
+		{"/data/over/x", Statx{Dev: "0:43", MountID: 999}, 34}, // an unknown ID
 	} {
 		m, ok := FindMount(ms, c.path, c.st)
 		if !ok || m.ID != c.want {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Fd makes a pipe block, and its number is another file's once the file is
-// closed: see WithFD.
+// No file calls os.File.Fd: it makes a pipe block, and the number belongs to another file
+// once the file is closed. See WithFD.
 func TestNoCallByNumber(t *testing.T) {
 	call := regexp.MustCompile(`\.Fd\(\)`)
 	for _, dir := range []string{".", "../tempfile", "../../fileio", "../../wal", "../../newfile", "../../mkdir", "../../atomicfile", "../../header", "../oldfile", "../../profile", "../../fileio/pace", "../../fileio/otelio", "../../logstore", "../../logstore/internal/catalog", "../../logstore/internal/segment"} {

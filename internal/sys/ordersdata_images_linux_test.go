@@ -15,8 +15,8 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// What OrdersData says of real file systems: it grants the forms that the
-// argument covers, and denies each of the others.
+// OrdersData reports true for the file systems that its argument covers, and false for
+// the others.
 func TestOrdersDataOnImages(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root")
@@ -24,7 +24,7 @@ func TestOrdersDataOnImages(t *testing.T) {
 	for _, c := range []struct {
 		name, mkfs, options string
 		flag                []string // a command that is given the directory
-		why                 string   // in the reason; "" where it is granted
+		why                 string   // part of the reason; "" if OrdersData is true
 	}{
 		{name: "ext4", mkfs: "mkfs.ext4 -q -F"},
 		{name: "ext4 nodelalloc", mkfs: "mkfs.ext4 -q -F", options: "nodelalloc"},
@@ -121,7 +121,7 @@ func mountImage(t *testing.T, mkfs, options string) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Truncate(320 << 20); err != nil { // mkfs.xfs takes no less than 300 MiB
+	if err := f.Truncate(320 << 20); err != nil { // mkfs.xfs needs 300 MiB
 		t.Fatal(err)
 	}
 	args := append(strings.Fields(mkfs), f.Name())

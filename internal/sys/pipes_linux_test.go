@@ -15,7 +15,7 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// Whatever is asked of a pipe here leaves it to the poller.
+// No call here makes a pipe block: it stays with the poller.
 func TestPipesStayNonBlocking(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -32,7 +32,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// A process that nobody has waited for is gone all the same.
+// A process that was not waited for counts as ended.
 func TestStartOfUnreaped(t *testing.T) {
 	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {

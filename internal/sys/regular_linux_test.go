@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What OpenExact opens is not left non-blocking, which would make package os
-// try the runtime's poller.
+// A file of OpenExact is not non-blocking, which would make package os try the runtime's
+// poller.
 func TestOpenExactFlags(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, nil, 0o600); err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// OpenExact opens a regular file as os.OpenFile does, and says what else there
-// is.
+// OpenExact opens a regular file as os.OpenFile does. For another file the error tells
+// its type.
 func TestOpenExact(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "file")
@@ -39,7 +39,7 @@ func TestOpenExact(t *testing.T) {
 			t.Errorf("a directory: %v", err)
 		}
 		link := filepath.Join(t.TempDir(), "link")
-		if runtime.GOOS == "windows" { // whose links need a privilege, and under Wine are not found
+		if runtime.GOOS == "windows" { // links need a privilege, and under Wine are not found
 			continue
 		}
 		if err := os.Symlink(name, link); err != nil {

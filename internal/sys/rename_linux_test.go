@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Both ways to link an unnamed file must work: that of a process with
-// CAP_DAC_READ_SEARCH or a new kernel, and that of others.
+// Both ways to link an unnamed file work: that of a process with CAP_DAC_READ_SEARCH or a
+// new kernel, and the other.
 func TestLinkFile(t *testing.T) {
 	defer noEmptyPath.Store(noEmptyPath.Load())
 	d, name := openDir(t, ForPath)

@@ -28,8 +28,8 @@ func TestFollowLink(t *testing.T) {
 		{0o1777, other, other, nil},
 		{0o1777, me, other, unix.EACCES},
 		{0o1773, me, other, unix.EACCES},
-		{0o1770, me, other, nil}, // not everybody may write
-		{0o0777, me, other, nil}, // everybody may remove
+		{0o1770, me, other, nil}, // not world-writable
+		{0o0777, me, other, nil}, // not sticky
 	} {
 		d, name := openDir(t, ForPath)
 		link := filepath.Join(name, "link")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is copied is counted, and goes on where the last write ended.
+// A copy begins where the last write ended, and counts its bytes.
 func TestCopyFrom(t *testing.T) {
 	d, name := openDir(t, ForPath)
 	path := filepath.Join(name, "source")

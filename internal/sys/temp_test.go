@@ -36,7 +36,7 @@ func TestTemp(t *testing.T) {
 	if err != nil || fi.Mode&0o777 != 0o400 && os.PathSeparator == '/' {
 		t.Errorf("Info: %+v, %v", fi, err)
 	}
-	if err := f.Chmod(0o600); err != nil { // Windows renames nothing read-only
+	if err := f.Chmod(0o600); err != nil { // Windows does not rename a read-only file
 		t.Error(err)
 	}
 	if err := f.Close(); err != nil {

@@ -18,7 +18,7 @@ func TestAttributes(t *testing.T) {
 	fd := int(f.Fd())
 	long := bytes.Repeat([]byte("x"), 900) // longer than the first buffer
 	if err := SetAttr(fd, "user.long", long); NoRoomForAttr(err) {
-		t.Skip("no attributes of users here: ", err)
+		t.Skip("no user attributes here: ", err)
 	} else if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// A file system of a user may claim whatever it likes.
+// A FUSE file system may claim any length.
 func TestSized(t *testing.T) {
 	value := func(n int) func([]byte) (int, error) {
 		return func(b []byte) (int, error) {

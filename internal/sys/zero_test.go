@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A zero handle reaches no file: neither descriptor 0 nor, by a relative name,
-// the working directory.
+// A zero handle uses neither descriptor 0 nor, for a relative name, the working
+// directory.
 func TestZeroHandles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var d Dir

@@ -21,7 +21,7 @@ func TestTags(t *testing.T) {
 		if got, ok := parse(name); !ok || got != w {
 			t.Errorf("%q: got %+v, %v", name, got, ok)
 		}
-		// One that somebody has changed is not ours.
+		// A changed tag is not recognized.
 		for i := range name {
 			if !strings.Contains(name[:i+1], tagMark) && i < 4 || i >= len(name)-4 {
 				continue
@@ -44,7 +44,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// A tag that nobody would know again is not made.
+// No tag is made that would not be recognized.
 func TestWriterOf(t *testing.T) {
 	for boot, want := range map[string]string{
 		"0123456789abcdef0123456789abcdef": "0123456789abcdef",

@@ -35,11 +35,11 @@ func lock(t *testing.T, path string) {
 	}
 	t.Cleanup(func() { f.Close() })
 	if !Lock(f) {
-		t.Fatal("locked by somebody else")
+		t.Fatal("locked by another process")
 	}
 }
 
-// The lock decides; only for who may not have it yet, the tag does.
+// The lock decides. The tag counts only for a writer that may not have the lock yet.
 func TestSweeper(t *testing.T) {
 	me, err := thisWriter()
 	if err != nil {
@@ -59,13 +59,13 @@ func TestSweeper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reboot := up + time.Hour // by the clock then, this kernel booted an hour from now
+	reboot := up + time.Hour // by that clock, this kernel boots an hour later
 	for _, c := range []struct {
 		name   string
 		w      writer
 		locked bool
 		link   bool
-		shared bool // by other machines
+		shared bool // with other machines
 		after  time.Duration
 		kept   string // part of the reason; "" if it is to be removed
 	}{
@@ -86,8 +86,8 @@ func TestSweeper(t *testing.T) {
 		{name: "another boot or another machine", w: otherBoot, shared: true, after: reboot, kept: "another machine"},
 		{name: "this boot, shared file system", w: gone, shared: true},
 		{name: "another namespace, shared file system, by its clock", w: foreign, shared: true, after: later, kept: "may live"},
-		{name: "nobody knows who, new", w: nobody, kept: "may live"},
-		{name: "nobody knows who, old", w: nobody, after: later},
+		{name: "an unknown writer, new", w: nobody, kept: "may live"},
+		{name: "an unknown writer, old", w: nobody, after: later},
 		{name: "a symlink of this process", w: me, link: true, after: later, kept: "lives"},
 		{name: "a new symlink of a dead process", w: gone, link: true, kept: "may live"},
 		{name: "an old symlink of a dead process", w: gone, link: true, after: later},
@@ -113,7 +113,7 @@ func TestSweeper(t *testing.T) {
 				s.shared = c.shared
 				removed, kept, err := s.Sweep(name)
 				if c.shared && dry && kept != "" {
-					continue // it may not ask for the age
+					continue // a dry run cannot read the clock of the file system
 				}
 				if err != nil || removed != (c.kept == "") || !strings.Contains(kept, c.kept) || removed != (kept == "") {
 					t.Errorf("dry %v: removed %v, kept %q, %v; want kept: %q", dry, removed, kept, err, c.kept)
@@ -130,7 +130,7 @@ func TestSweeper(t *testing.T) {
 	}
 }
 
-// What is no temporary file stays, whatever its name.
+// A file that is not a temporary file stays, whatever its name.
 func TestSweeperOthers(t *testing.T) {
 	dir := t.TempDir()
 	dead := func(i uint64) string {
@@ -155,8 +155,8 @@ func TestSweeperOthers(t *testing.T) {
 	}
 }
 
-// Somebody who locks every file at once has the writer take another name, and
-// leaves nothing behind.
+// If another process locks every new file at once, the writer takes another name, and no
+// file is left.
 func TestCreateBesideSweeper(t *testing.T) {
 	path := t.TempDir()
 	dir := open(t, path)

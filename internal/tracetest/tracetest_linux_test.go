@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 const calls = "mkdirat,mkdir,unlinkat,unlink,rmdir"
 
-// What is recorded is what lies between the last begin and the end.
+// The calls between the last Begin and the End are recorded.
 func TestTrace(t *testing.T) {
 	Need(t, calls)
 	root := t.TempDir()
