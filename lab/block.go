@@ -174,13 +174,13 @@ func (b *B) fill(block *run.Block) {
 	if b.bytes > 0 && b.wall > 0 {
 		block.Metrics["bytes_per_second"] = float64(b.bytes) * float64(block.Ops) / b.wall.Seconds()
 	} else {
-		block.Missing["bytes_per_second"] = "the variant does not say how many bytes it moves (B.SetBytes)"
+		block.Missing["bytes_per_second"] = run.Reason{Code: run.ReasonNoBytes}
 	}
 	for name, v := range b.extra {
 		block.Metrics[name] = v
 	}
 	for name, why := range b.missing {
-		block.Missing[name] = why
+		block.Missing[name] = run.Reason{Code: run.ReasonText, Text: why}
 	}
 }
 

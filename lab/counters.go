@@ -32,9 +32,9 @@ type hardwareEvent struct {
 
 // handover is the value of countersEnv.
 type handover struct {
-	Syscalls bool              `json:"syscalls"`
-	FDs      map[string]int    `json:"fds,omitempty"`     // by metric
-	Missing  map[string]string `json:"missing,omitempty"` // by metric
+	Syscalls bool                  `json:"syscalls"`
+	FDs      map[string]int        `json:"fds,omitempty"`     // by metric
+	Missing  map[string]run.Reason `json:"missing,omitempty"` // by metric
 }
 
 // counterSet is the kernel's counters for the process of a block, on the
@@ -57,16 +57,16 @@ func openCounters(role string) (*counterSet, error) {
 func openEvents(role string, events []hardwareEvent) *counterSet {
 	runtime.LockOSThread()
 	c := &counterSet{give: handover{
-		Syscalls: role == run.RoleCounted, FDs: map[string]int{}, Missing: map[string]string{},
+		Syscalls: role == run.RoleCounted, FDs: map[string]int{}, Missing: map[string]run.Reason{},
 	}}
 	for _, e := range events {
 		if c.give.Syscalls {
-			c.give.Missing[e.metric] = "not taken while system calls are counted; see the timed blocks"
+			c.give.Missing[e.metric] = run.Reason{Code: run.ReasonCounting}
 			continue
 		}
 		f, err := perf.Open(e.event)
 		if err != nil {
-			c.give.Missing[e.metric] = err.Error()
+			c.give.Missing[e.metric] = run.ReasonOf(err)
 			continue
 		}
 		c.give.FDs[e.metric] = len(c.files) // of ExtraFiles, until start knows the first
@@ -117,8 +117,8 @@ func (c *counterSet) close() {
 // blockCounters is the process's side of a counterSet.
 type blockCounters struct {
 	hardware []hardwareCounter
-	syscalls *calls.Counter    // nil when not counted
-	missing  map[string]string // by metric
+	syscalls *calls.Counter        // nil when not counted
+	missing  map[string]run.Reason // by metric
 }
 
 type hardwareCounter struct {
@@ -132,35 +132,35 @@ func countersFromEnv() blockCounters {
 	var c blockCounters
 	text, found := os.LookupEnv(countersEnv)
 	if !found {
-		c.missAll("not counted: the block has no process of its own")
+		c.missAll(run.Reason{Code: run.ReasonNoProcess})
 		return c
 	}
 	os.Unsetenv(countersEnv)
 	var take handover
 	if err := json.Unmarshal([]byte(text), &take); err != nil {
-		c.missAll(fmt.Sprintf("read %s: %v", countersEnv, err))
+		c.missAll(run.ReasonOf(fmt.Errorf("read %s: %w", countersEnv, err)))
 		return c
 	}
 	c.missing = take.Missing
 	if c.missing == nil {
-		c.missing = map[string]string{}
+		c.missing = map[string]run.Reason{}
 	}
 	for metric, fd := range take.FDs {
 		c.hardware = append(c.hardware, hardwareCounter{metric, perf.NewCounter(fd)})
 	}
 	if !take.Syscalls {
-		c.missing[run.MetricSyscalls] = "counted in blocks of their own, because counting slows every call"
+		c.missing[run.MetricSyscalls] = run.Reason{Code: run.ReasonNotCounting}
 		return c
 	}
 	var err error
 	if c.syscalls, err = calls.NewCounter(); err != nil {
-		c.missing[run.MetricSyscalls] = err.Error()
+		c.missing[run.MetricSyscalls] = run.ReasonOf(err)
 	}
 	return c
 }
 
-func (c *blockCounters) missAll(reason string) {
-	c.missing = map[string]string{run.MetricSyscalls: reason}
+func (c *blockCounters) missAll(reason run.Reason) {
+	c.missing = map[string]run.Reason{run.MetricSyscalls: reason}
 	for _, e := range hardwareEvents {
 		c.missing[e.metric] = reason
 	}

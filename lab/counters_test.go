@@ -19,7 +19,7 @@ import (
 // measured is what the helpers print.
 type measured struct {
 	Values   map[string]float64
-	Missing  map[string]string
+	Missing  map[string]run.Reason
 	Syscalls map[string]int64
 }
 
@@ -111,14 +111,14 @@ func TestCountedBlockIsExact(t *testing.T) {
 	oneOfFive(t, func() error { // Go's scheduler may wake its poller, by a write and a read
 		m := runHelper(t, "mkdir", run.RoleCounted, hardwareEvents)
 		everyMetric(t, m.Values, m.Missing)
-		if why := m.Missing[run.MetricSyscalls]; why != "" {
-			if os.Geteuid() == 0 && strings.HasPrefix(why, "not counted") {
-				t.Fatal(why)
+		if why := m.Missing[run.MetricSyscalls]; why != (run.Reason{}) {
+			if os.Geteuid() == 0 && why.Code == run.ReasonNoProcess {
+				t.Fatalf("%+v", why)
 			}
-			t.Skip(why)
+			t.Skipf("%+v", why)
 		}
-		if !strings.Contains(m.Missing["cache_misses_per_op"], "timed blocks") {
-			t.Errorf("cache misses of a counted block: %q", m.Missing["cache_misses_per_op"])
+		if why := m.Missing["cache_misses_per_op"]; why.Code != run.ReasonCounting {
+			t.Errorf("cache misses of a counted block: %+v", why)
 		}
 		if n := m.Syscalls["mkdirat"]; n != helperDirs {
 			t.Errorf("%d mkdirat, want exactly %d", n, helperDirs)
@@ -150,8 +150,8 @@ func TestCountedBlockIsExact(t *testing.T) {
 func TestTimedBlockDoesNotCountSyscalls(t *testing.T) {
 	m := runHelper(t, "mkdir", run.RoleTimed, hardwareEvents)
 	everyMetric(t, m.Values, m.Missing)
-	if m.Syscalls != nil || !strings.Contains(m.Missing[run.MetricSyscalls], "blocks of their own") {
-		t.Errorf("system calls of a timed block: %v, missing %q", m.Syscalls, m.Missing[run.MetricSyscalls])
+	if m.Syscalls != nil || m.Missing[run.MetricSyscalls].Code != run.ReasonNotCounting {
+		t.Errorf("system calls of a timed block: %v, missing %+v", m.Syscalls, m.Missing[run.MetricSyscalls])
 	}
 	if n, there := m.Values["cache_misses_per_op"]; there && n <= 0 {
 		t.Errorf("%v cache misses an operation", n)
@@ -169,10 +169,10 @@ func TestInheritedCounters(t *testing.T) {
 	oneOfFive(t, func() error { // the two are read one after the other
 		m := runHelper(t, "faults", run.RoleTimed, events)
 		if why, gone := m.Missing["page_faults"]; gone {
-			if runtime.GOOS == "linux" && os.Geteuid() == 0 && !strings.Contains(why, "not allowed") {
-				t.Fatal(why)
+			if runtime.GOOS == "linux" && os.Geteuid() == 0 && !strings.Contains(why.Text, "not allowed") {
+				t.Fatalf("%+v", why)
 			}
-			t.Skip(why)
+			t.Skipf("%+v", why)
 		}
 		got := m.Values["page_faults"] * helperFaults
 		want := (m.Values["minor_faults_per_op"] + m.Values["major_faults_per_op"]) * helperFaults
@@ -186,14 +186,14 @@ func TestInheritedCounters(t *testing.T) {
 func TestHandover(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		c := countersFromEnv()
-		if !strings.Contains(c.missing[run.MetricSyscalls], "no process of its own") {
+		if c.missing[run.MetricSyscalls].Code != run.ReasonNoProcess {
 			t.Errorf("missing %v", c.missing)
 		}
 	})
 	t.Run("damaged", func(t *testing.T) {
 		t.Setenv(countersEnv, "{")
 		c := countersFromEnv()
-		if !strings.Contains(c.missing["cache_misses_per_op"], countersEnv) {
+		if !strings.Contains(c.missing["cache_misses_per_op"].Text, countersEnv) {
 			t.Errorf("missing %v", c.missing)
 		}
 		if _, still := os.LookupEnv(countersEnv); still {

@@ -1,7 +1,7 @@
 package lab
 
 import (
-	"fmt"
+	"cmp"
 	"runtime"
 	"runtime/metrics"
 	"time"
@@ -101,13 +101,13 @@ func (t *meterState) readSlow(r *reading) {
 // operations were done. Each metric of the lab's is in exactly one of the
 // maps values and missing, but for bytes_per_second, of which only the
 // variant knows. syscalls is nil where system calls were not counted.
-func (m meter) results(ops int64) (values map[string]float64, missing map[string]string, syscalls map[string]int64) {
-	f := tally{ops: float64(ops), values: map[string]float64{}, missing: map[string]string{}}
+func (m meter) results(ops int64) (values map[string]float64, missing map[string]run.Reason, syscalls map[string]int64) {
+	f := tally{ops: float64(ops), values: map[string]float64{}, missing: map[string]run.Reason{}}
 	switch {
 	case m.meterState == nil || !m.ended:
-		f.missAll("the timed part of the block did not end")
+		f.missAll(run.Reason{Code: run.ReasonNotEnded})
 	case ops <= 0:
-		f.missAll("no operation was finished")
+		f.missAll(run.Reason{Code: run.ReasonNoOps})
 	default:
 		m.book(&f)
 	}
@@ -117,7 +117,7 @@ func (m meter) results(ops int64) (values map[string]float64, missing map[string
 func (t *meterState) book(f *tally) {
 	a, b := &t.before, &t.after
 
-	if f.have(b.noUsage, "cpu_user_ns_per_op", "cpu_sys_ns_per_op", "minor_faults_per_op", "major_faults_per_op",
+	if f.have(run.ReasonOf(b.noUsage), "cpu_user_ns_per_op", "cpu_sys_ns_per_op", "minor_faults_per_op", "major_faults_per_op",
 		"voluntary_switches_per_op", "involuntary_switches_per_op") {
 		f.perOp("cpu_user_ns_per_op", int64(b.usage.User-a.usage.User))
 		f.perOp("cpu_sys_ns_per_op", int64(b.usage.System-a.usage.System))
@@ -132,19 +132,19 @@ func (t *meterState) book(f *tally) {
 	f.values["gc_count"] = float64(b.mem.NumGC - a.mem.NumGC)
 	f.values["gc_pause_ns"] = float64(b.mem.PauseTotalNs - a.mem.PauseTotalNs)
 
-	waits, err := waitsP99(a.waits[0].Value, b.waits[0].Value)
-	if f.have(err, "sched_latency_p99_ns") {
+	waits, why := waitsP99(a.waits[0].Value, b.waits[0].Value)
+	if f.have(why, "sched_latency_p99_ns") {
 		f.values["sched_latency_p99_ns"] = waits
 	}
-	delay, err := runDelay(a, b)
-	if f.have(err, "run_delay_ns") {
+	delay, why := runDelay(a, b)
+	if f.have(why, "run_delay_ns") {
 		f.values["run_delay_ns"] = float64(delay)
 	}
-	if f.have(t.noPeak, "peak_rss_bytes") {
+	if f.have(run.ReasonOf(t.noPeak), "peak_rss_bytes") {
 		f.values["peak_rss_bytes"] = float64(t.peak)
 	}
-	iowait, err := iowaitShare(a, b)
-	if f.have(err, "iowait_share") {
+	iowait, why := iowaitShare(a, b)
+	if f.have(why, "iowait_share") {
 		f.values["iowait_share"] = iowait
 	}
 	bookDisk(f, a, b)
@@ -152,11 +152,7 @@ func (t *meterState) book(f *tally) {
 }
 
 func bookDisk(f *tally, a, b *reading) {
-	err := b.noDisk
-	if err == nil {
-		err = a.noDisk
-	}
-	if !f.have(err, "device_reads_per_op", "device_writes_per_op", "device_flushes_per_op", "device_read_bytes_per_op", "device_write_bytes_per_op") {
+	if !f.have(run.ReasonOf(cmp.Or(b.noDisk, a.noDisk)), "device_reads_per_op", "device_writes_per_op", "device_flushes_per_op", "device_read_bytes_per_op", "device_write_bytes_per_op") {
 		return
 	}
 	f.perOp("device_reads_per_op", b.disk.Reads-a.disk.Reads)
@@ -164,7 +160,7 @@ func bookDisk(f *tally, a, b *reading) {
 	f.perOp("device_read_bytes_per_op", b.disk.ReadBytes-a.disk.ReadBytes)
 	f.perOp("device_write_bytes_per_op", b.disk.WriteBytes-a.disk.WriteBytes)
 	if why := b.disk.NoFlushes; why != "" {
-		f.missing["device_flushes_per_op"] = why
+		f.missing["device_flushes_per_op"] = run.Reason{Code: run.ReasonText, Text: why}
 	} else {
 		f.perOp("device_flushes_per_op", b.disk.Flushes-a.disk.Flushes)
 	}
@@ -177,7 +173,7 @@ func (t *meterState) bookCounters(f *tally) {
 	a, b := &t.before.counters, &t.after.counters
 	for i, c := range t.counters.hardware {
 		n, err := hardwareBetween(a, b, i)
-		if f.have(err, c.metric) {
+		if f.have(run.ReasonOf(err), c.metric) {
 			f.perOp(c.metric, int64(n))
 		}
 	}
@@ -197,12 +193,9 @@ func (t *meterState) bookCounters(f *tally) {
 // runDelay sums the waits of all threads. A thread that began in the block
 // has all its wait in it; one that ended took its figure along, and the sum
 // would be too small by an unknown amount.
-func runDelay(a, b *reading) (time.Duration, error) {
-	if a.noDelays != nil {
-		return 0, a.noDelays
-	}
-	if b.noDelays != nil {
-		return 0, b.noDelays
+func runDelay(a, b *reading) (time.Duration, run.Reason) {
+	if err := cmp.Or(a.noDelays, b.noDelays); err != nil {
+		return 0, run.ReasonOf(err)
 	}
 	var sum time.Duration
 	for _, d := range b.delays {
@@ -216,66 +209,63 @@ func runDelay(a, b *reading) (time.Duration, error) {
 		}
 	}
 	if ended > 0 {
-		return 0, fmt.Errorf("%d of %d threads ended in the block and took their figure along", ended, len(a.delays))
+		return 0, run.Reason{Code: run.ReasonThreadsEnded, N: int64(ended), Of: int64(len(a.delays))}
 	}
-	return sum, nil
+	return sum, run.Reason{}
 }
 
 // minTicks is how many ticks of the kernel's clock, all CPUs together, a
 // share needs: with fewer, one tick is more than 5 %.
 const minTicks = 20
 
-func iowaitShare(a, b *reading) (float64, error) {
-	if a.noCPU != nil {
-		return 0, a.noCPU
-	}
-	if b.noCPU != nil {
-		return 0, b.noCPU
+func iowaitShare(a, b *reading) (float64, run.Reason) {
+	if err := cmp.Or(a.noCPU, b.noCPU); err != nil {
+		return 0, run.ReasonOf(err)
 	}
 	ticks, waiting := b.cpu.Total-a.cpu.Total, b.cpu.IOWait-a.cpu.IOWait
 	if ticks < minTicks {
-		return 0, fmt.Errorf("the block lasted only %d ticks of the kernel's clock, and a share needs %d", ticks, minTicks)
+		return 0, run.Reason{Code: run.ReasonFewTicks, N: ticks, Of: minTicks}
 	}
 	if waiting < 0 { // proc(5): the kernel's iowait may fall
-		return 0, fmt.Errorf("the kernel's count of iowait went backwards")
+		return 0, run.Reason{Code: run.ReasonIOWaitFell}
 	}
-	return float64(waiting) / float64(ticks), nil
+	return float64(waiting) / float64(ticks), run.Reason{}
 }
 
 // waitsP99 is the 99th percentile, in nanoseconds, of what the histogram b
 // holds more than a: the upper edge of its bucket, which is up to a quarter
 // too high.
-func waitsP99(a, b metrics.Value) (float64, error) {
+func waitsP99(a, b metrics.Value) (float64, run.Reason) {
 	if a.Kind() != metrics.KindFloat64Histogram || b.Kind() != metrics.KindFloat64Histogram {
-		return 0, fmt.Errorf("this Go runtime does not tell how long goroutines wait")
+		return 0, run.Reason{Code: run.ReasonNoSchedule}
 	}
 	seconds, err := stats.BucketPercentile(a.Float64Histogram(), b.Float64Histogram(), 99, 0.95)
-	return seconds * 1e9, err
+	return seconds * 1e9, run.ReasonOf(err)
 }
 
 // tally collects the metrics of a block.
 type tally struct {
 	ops      float64
 	values   map[string]float64
-	missing  map[string]string
+	missing  map[string]run.Reason
 	syscalls map[string]int64
 }
 
 func (f *tally) perOp(name string, n int64) { f.values[name] = float64(n) / f.ops }
 
-// have reports whether there was no error; else the metrics are missing
-// because of it.
-func (f *tally) have(err error, names ...string) bool {
-	if err == nil {
+// have reports whether there is no reason for metrics to be missing, and notes it
+// for each of them if there is one.
+func (f *tally) have(why run.Reason, names ...string) bool {
+	if why == (run.Reason{}) {
 		return true
 	}
 	for _, name := range names {
-		f.missing[name] = err.Error()
+		f.missing[name] = why
 	}
 	return false
 }
 
-func (f *tally) missAll(reason string) {
+func (f *tally) missAll(reason run.Reason) {
 	for _, m := range run.Metrics() {
 		if m.Name != "bytes_per_second" {
 			f.missing[m.Name] = reason

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 
 // everyMetric fails unless each metric of the lab's is in exactly one of the
 // two maps, and none else is in either.
-func everyMetric(t *testing.T, values map[string]float64, missing map[string]string) {
+func everyMetric(t *testing.T, values map[string]float64, missing map[string]run.Reason) {
 	t.Helper()
 	known := 0
 	for _, m := range run.Metrics() {
@@ -28,7 +27,7 @@ func everyMetric(t *testing.T, values map[string]float64, missing map[string]str
 		switch {
 		case there == gone:
 			t.Errorf("%s: in the values %v, among the missing %v", m.Name, there, gone)
-		case gone && why == "":
+		case gone && why == (run.Reason{}):
 			t.Errorf("%s is missing without a reason", m.Name)
 		}
 		known++
@@ -156,8 +155,8 @@ func TestMeterDevice(t *testing.T) {
 	}
 	m.end()
 	values, missing, _ := m.results(1)
-	if why := missing["device_writes_per_op"]; why != "" {
-		t.Skip(why)
+	if why := missing["device_writes_per_op"]; why != (run.Reason{}) {
+		t.Skipf("%+v", why)
 	}
 	if values["device_write_bytes_per_op"] < size || values["device_writes_per_op"] < 1 {
 		t.Errorf("1 MiB was written and synced; the device counted %v bytes in %v writes",
@@ -168,31 +167,31 @@ func TestMeterDevice(t *testing.T) {
 func TestRunDelay(t *testing.T) {
 	at := func(d map[int]time.Duration) *reading { return &reading{delays: d} }
 	// A new thread counts whole.
-	got, err := runDelay(at(map[int]time.Duration{1: 10, 2: 20}), at(map[int]time.Duration{1: 15, 2: 20, 3: 7}))
-	if err != nil || got != 12 {
-		t.Errorf("delay %d, error %v; want 12", got, err)
+	got, why := runDelay(at(map[int]time.Duration{1: 10, 2: 20}), at(map[int]time.Duration{1: 15, 2: 20, 3: 7}))
+	if why != (run.Reason{}) || got != 12 {
+		t.Errorf("delay %d, missing %+v; want 12", got, why)
 	}
-	_, err = runDelay(at(map[int]time.Duration{1: 10, 2: 20}), at(map[int]time.Duration{1: 15}))
-	if err == nil || !strings.Contains(err.Error(), "1 of 2 threads ended") {
-		t.Errorf("a thread ended: error %v", err)
+	_, why = runDelay(at(map[int]time.Duration{1: 10, 2: 20}), at(map[int]time.Duration{1: 15}))
+	if want := (run.Reason{Code: run.ReasonThreadsEnded, N: 1, Of: 2}); why != want {
+		t.Errorf("a thread ended: %+v, want %+v", why, want)
 	}
-	if _, err = runDelay(&reading{noDelays: errors.New("no schedstat")}, at(nil)); err == nil {
-		t.Error("no reading before the block, and no error")
+	if _, why = runDelay(&reading{noDelays: errors.New("no schedstat")}, at(nil)); why.Text != "no schedstat" {
+		t.Errorf("no reading before the block: %+v", why)
 	}
 }
 
 func TestIOWaitShare(t *testing.T) {
 	at := func(wait, total int64) *reading { return &reading{cpu: procstat.CPUTime{IOWait: wait, Total: total}} }
-	if got, err := iowaitShare(at(5, 100), at(30, 200)); err != nil || got != 0.25 {
-		t.Errorf("share %v, error %v; want 0.25", got, err)
+	if got, why := iowaitShare(at(5, 100), at(30, 200)); why != (run.Reason{}) || got != 0.25 {
+		t.Errorf("share %v, missing %+v; want 0.25", got, why)
 	}
 	for name, r := range map[string][2]*reading{
 		"too short":       {at(5, 100), at(6, 119)},
 		"backwards":       {at(5, 100), at(4, 200)},
 		"nothing to read": {{noCPU: errors.New("no /proc")}, at(5, 100)},
 	} {
-		if got, err := iowaitShare(r[0], r[1]); err == nil {
-			t.Errorf("%s: share %v, want an error", name, got)
+		if got, why := iowaitShare(r[0], r[1]); why == (run.Reason{}) {
+			t.Errorf("%s: share %v, want a reason why there is none", name, got)
 		}
 	}
 }
@@ -200,7 +199,7 @@ func TestIOWaitShare(t *testing.T) {
 // Goroutines that had to wait for a processor are in the percentile; a few
 // of them are refused.
 func TestSchedulerLatency(t *testing.T) {
-	yield := func(n int) (map[string]float64, map[string]string) {
+	yield := func(n int) (map[string]float64, map[string]run.Reason) {
 		m := newMeter(t.TempDir())
 		m.begin()
 		done := make(chan struct{})
@@ -221,9 +220,9 @@ func TestSchedulerLatency(t *testing.T) {
 	}
 	values, missing := yield(20_000)
 	if p99 := values["sched_latency_p99_ns"]; p99 <= 0 || p99 > 10e9 || math.IsNaN(p99) {
-		t.Errorf("p99 of %v ns (%s)", p99, missing["sched_latency_p99_ns"])
+		t.Errorf("p99 of %v ns (%+v)", p99, missing["sched_latency_p99_ns"])
 	}
-	if values, missing = yield(1); !strings.Contains(missing["sched_latency_p99_ns"], "at least 299") {
-		t.Errorf("16 waits at most: p99 %v, missing %q", values["sched_latency_p99_ns"], missing["sched_latency_p99_ns"])
+	if values, missing = yield(1); missing["sched_latency_p99_ns"].Of != 299 {
+		t.Errorf("16 waits at most: p99 %v, missing %+v", values["sched_latency_p99_ns"], missing["sched_latency_p99_ns"])
 	}
 }

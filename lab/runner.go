@@ -232,12 +232,12 @@ func (r *runner) openPlaces() error {
 	return nil
 }
 
-// closePlaces removes everything; a directory that could not be removed is a
-// note of the run, for its figures are good all the same.
+// closePlaces removes the private directories. One that could not be removed is
+// noted in Run.Left: the figures are good all the same.
 func (r *runner) closePlaces() {
 	for _, p := range r.places {
 		if err := p.close(); err != nil {
-			r.run.Notes = append(r.run.Notes, fmt.Sprintf("%s was left behind: %v", p.dir, err))
+			r.run.Left = append(r.run.Left, run.LeftDir{Dir: p.dir, Error: err.Error()})
 		}
 	}
 }

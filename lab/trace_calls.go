@@ -1,7 +1,9 @@
 package lab
 
 import (
-	"strings"
+	"cmp"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/stele-go/stele/internal/measure/systrace"
@@ -65,7 +67,7 @@ func (t *callTimer) end() {
 func (t *callTimer) fill(b *run.Block) {
 	b.Begun = t.begun
 	if t.missing != nil {
-		b.Missing[run.MissingCalls] = t.missing.Error()
+		b.Missing[run.MissingCalls] = run.ReasonOf(t.missing)
 	}
 	if t.timer == nil {
 		return
@@ -154,16 +156,16 @@ func (w *callWatch) stop() {
 // into books the calls of the timed part.
 func (w *callWatch) into(b *run.Block) {
 	if b.Missing == nil {
-		b.Missing = map[string]string{}
+		b.Missing = map[string]run.Reason{}
 	}
 	if w.err != nil {
 		_, bpf := calls.NewTimer()
-		b.Missing[run.MissingCalls] = strings.Join([]string{errorText(bpf), w.err.Error()}, "; and ")
+		b.Missing[run.MissingCalls] = run.ReasonOf(fmt.Errorf("%w; and %w", cmp.Or(bpf, errBPFRefused), w.err))
 		return
 	}
 	list, lost := w.watch.Calls()
 	if lost > 0 {
-		b.Missing[run.MissingCalls] = "the kernel's buffers overflowed, and some calls were not seen"
+		b.Missing[run.MissingCalls] = run.Reason{Code: run.ReasonCallsLost}
 		return
 	}
 	sums := map[int]*calls.Latency{}
@@ -182,9 +184,4 @@ func (w *callWatch) into(b *run.Block) {
 	}
 }
 
-func errorText(err error) string {
-	if err == nil {
-		return "BPF was refused a moment ago"
-	}
-	return err.Error()
-}
+var errBPFRefused = errors.New("BPF was refused a moment ago")

@@ -73,11 +73,11 @@ func TestMeasureTrace(t *testing.T) {
 		if err := chainsOfServer(v); err != nil {
 			return err
 		}
-		if why := v.Trace.Missing["calls"]; why != "" {
+		if why := v.Trace.Missing["calls"]; why != (run.Reason{}) {
 			if v.Trace.Calls != nil || v.Trace.Blocks != 0 {
-				t.Errorf("missing (%s), and there: %+v", why, v.Trace.Calls)
+				t.Errorf("missing (%+v), and there: %+v", why, v.Trace.Calls)
 			}
-			t.Skipf("system calls cannot be timed here: %s", why)
+			t.Skipf("system calls cannot be timed here: %+v", why)
 		}
 		return readsOfServer(v)
 	})
@@ -321,7 +321,7 @@ func TestTimedFromOutside(t *testing.T) {
 		}
 		read := b.Calls["read"]
 		if b.Timed != run.SourceTracepoints || read == nil {
-			return fmt.Errorf("timed by %q (%s): %v", b.Timed, b.Missing["calls"], b.Calls)
+			return fmt.Errorf("timed by %q (%+v): %v", b.Timed, b.Missing["calls"], b.Calls)
 		}
 		var n int64
 		for _, k := range read.Counts {

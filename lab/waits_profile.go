@@ -12,10 +12,10 @@ import (
 )
 
 // read returns what the two profiles found.
-func (p *profiles) read(missing map[string]string) []run.Contention {
+func (p *profiles) read(missing map[string]run.Reason) []run.Contention {
 	perSecond, err := cyclesPerSecond()
 	if err != nil {
-		missing["block"], missing["mutex"] = err.Error(), err.Error()
+		missing["block"], missing["mutex"] = run.ReasonOf(err), run.ReasonOf(err)
 		return nil
 	}
 	var list []run.Contention

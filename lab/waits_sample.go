@@ -261,15 +261,15 @@ func (t *thread) close() {
 // into what the threads waited for and the rest.
 func (s *sampler) into(w *run.Waits, wall run.Nanos) {
 	if w.Missing == nil { // empty, and left out of the block's JSON
-		w.Missing = map[string]string{}
+		w.Missing = map[string]run.Reason{}
 	}
 	samples := s.between(w.Begun, w.Begun+int64(wall))
-	if why := s.blind(samples); why != "" {
+	if why := s.blind(samples); why != (run.Reason{}) {
 		w.Missing["kernel"] = why
 		return
 	}
 	if s.noStack != nil {
-		w.Missing["stack"] = s.noStack.Error()
+		w.Missing["stack"] = run.ReasonOf(s.noStack)
 	}
 	w.Samples = len(samples)
 	var threads, parked int
@@ -325,17 +325,17 @@ func (s *sampler) between(from, to int64) []sample {
 	return in
 }
 
-// blind says why the samples show nothing, or "".
-func (s *sampler) blind(samples []sample) string {
+// blind says why the samples show nothing; the zero Reason where they do.
+func (s *sampler) blind(samples []sample) run.Reason {
 	switch {
 	case s.err != nil:
-		return fmt.Sprintf("sample the threads of the block: %v", s.err)
+		return run.Reason{Code: run.ReasonSampling, Text: s.err.Error()}
 	case len(samples) == 0:
-		return fmt.Sprintf("no sample of the threads fell into the timed part; they are taken every %v", sampleEvery)
+		return run.Reason{Code: run.ReasonNoSample, N: int64(sampleEvery)}
 	case s.noStack != nil && !s.wchanNames:
-		return fmt.Sprintf("%v, and wchan names no function", s.noStack)
+		return run.Reason{Code: run.ReasonNoSymbols, Text: s.noStack.Error()}
 	}
-	return ""
+	return run.Reason{}
 }
 
 // split takes blocked time out of the time in system calls, and that of

@@ -71,7 +71,7 @@ func TestMeasureWaits(t *testing.T) {
 	// Where others have the processors goroutines are ready, and do not wait
 	// for what they would wait for else.
 	var turnsSeen, tokenSeen bool // not all has to be seen in one measurement
-	var missing string
+	var missing run.Reason
 	oneOfFive(t, func() (err error) {
 		res := measureWaits(t)
 		if !turnsSeen {
@@ -79,14 +79,14 @@ func TestMeasureWaits(t *testing.T) {
 			turnsSeen = err == nil
 		}
 		token := res.Variant("token").Waits
-		if missing = token.Missing["kernel"]; missing == "" && !tokenSeen {
+		if missing = token.Missing["kernel"]; missing == (run.Reason{}) && !tokenSeen {
 			seeErr := waitsOfToken(token)
 			tokenSeen, err = seeErr == nil, errors.Join(err, seeErr)
 		}
 		return err
 	})
-	if !tokenSeen && missing != "" {
-		t.Skipf("the kernel does not show what threads wait for: %s", missing)
+	if !tokenSeen && missing != (run.Reason{}) {
+		t.Skipf("the kernel does not show what threads wait for: %+v", missing)
 	}
 }
 
@@ -193,22 +193,22 @@ func TestSamplerWithoutStacks(t *testing.T) {
 			break
 		}
 	}
-	if why := w.Missing["kernel"]; why == "" && (w.Samples == 0 || w.Threads != 1) {
+	if w.Missing["kernel"] == (run.Reason{}) && (w.Samples == 0 || w.Threads != 1) {
 		t.Errorf("one thread was to be seen: %+v", w)
 	}
-	if w.Missing["kernel"] == "" && w.Parked < 0.5 {
+	if w.Missing["kernel"] == (run.Reason{}) && w.Parked < 0.5 {
 		t.Errorf("a sleeping thread is not parked: %+v", w)
 	}
 
 	s.noStack, s.wchanNames = os.ErrPermission, false
 	w = &run.Waits{Begun: begun.UnixNano(), Window: wall/run.WaitWindows + 1}
 	s.into(w, wall)
-	if w.Missing["kernel"] == "" || w.Samples != 0 || len(w.Series) != 0 {
+	if w.Missing["kernel"] == (run.Reason{}) || w.Samples != 0 || len(w.Series) != 0 {
 		t.Errorf("nothing was told, and still: %+v", w)
 	}
 	s.wchanNames = true
 	s.into(w, wall)
-	if w.Missing["stack"] == "" {
+	if w.Missing["stack"] == (run.Reason{}) {
 		t.Errorf("missing: %v", w.Missing)
 	}
 }

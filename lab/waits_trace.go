@@ -84,7 +84,7 @@ func (t *selfTrace) workers(wait func()) {
 
 // waits is what the process found out about itself.
 func (t *selfTrace) waits(wall time.Duration) *run.Waits {
-	w := &run.Waits{Begun: t.begun, Window: run.Nanos(wall)/run.WaitWindows + 1, Series: []run.Wait{}, Missing: map[string]string{}}
+	w := &run.Waits{Begun: t.begun, Window: run.Nanos(wall)/run.WaitWindows + 1, Series: []run.Wait{}, Missing: map[string]run.Reason{}}
 	w.Contention = run.TopContention(t.profile.read(w.Missing))
 	w.Chained = t.chains
 	err := t.err
@@ -94,10 +94,16 @@ func (t *selfTrace) waits(wall time.Duration) *run.Waits {
 	if err != nil {
 		w.Total, w.Series = 0, []run.Wait{}
 		w.Chains, w.Followed = nil, 0
-		w.Missing["trace"] = err.Error()
+		w.Missing["trace"] = run.ReasonOf(err)
+		if errors.Is(err, errTraceCut) {
+			w.Missing["trace"] = run.Reason{Code: run.ReasonTraceCut}
+		}
 	}
 	return w
 }
+
+// errTraceCut is the error of a trace that lacks the end of the timed part.
+var errTraceCut = errors.New("the execution trace ends before the timed part does")
 
 // readTrace adds up what an execution trace says of goroutines between the
 // marks of the timed part.
@@ -113,7 +119,7 @@ func readTrace(w *run.Waits, data io.Reader) error {
 	for !a.ended {
 		e, err := r.ReadEvent()
 		if errors.Is(err, io.EOF) {
-			return errors.New("the execution trace ends before the timed part does")
+			return errTraceCut
 		}
 		if err != nil {
 			return fmt.Errorf("read the execution trace: %w", err)

@@ -57,7 +57,7 @@ func (t *tuneText) head(measured *run.Run) {
 	for _, w := range e.Warnings {
 		t.printf("warning: %s\n", report.PlaceWarning(&e, &w))
 	}
-	for _, note := range measured.Notes {
+	for _, note := range report.Notes(measured) {
 		t.printf("note: %s\n", note)
 	}
 	if measured.Partial != nil {

@@ -50,7 +50,11 @@ func rowText(row *run.CompareRow) string {
 	case run.WhyAcross:
 		return "the interval reaches over " + within + ": more rounds would narrow it"
 	}
-	return clean(row.Text)
+	why := Reason(row.Reason)
+	if row.Run != "" {
+		why = row.Run + " run: " + why
+	}
+	return clean(why)
 }
 
 // Mismatch words a mismatch of two runs.

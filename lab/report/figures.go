@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -15,12 +16,7 @@ type figure struct {
 }
 
 func missing(why ...string) figure {
-	for _, w := range why {
-		if w != "" {
-			return figure{notAvailable, clean(w)}
-		}
-	}
-	return figure{notAvailable, "not recorded in this run"}
+	return figure{notAvailable, clean(cmp.Or(append(why, reasonWords[run.ReasonNotRecorded])...))}
 }
 
 // failure is why a variant could not be measured, or "".
@@ -54,7 +50,7 @@ func percentileFigure(v *run.VariantResult, p float64) figure {
 		}
 		return figure{Text: duration(l.NS)}
 	}
-	return missing(v.Missing["latency"], failure(v))
+	return missing(Reason(v.Missing["latency"]), failure(v))
 }
 
 func metricFigure(v *run.VariantResult, m run.Metric) figure {
@@ -62,9 +58,9 @@ func metricFigure(v *run.VariantResult, m run.Metric) figure {
 		return figure{Text: quantity(e.Median, m.Unit)}
 	}
 	if m.Name == syscallsPerOp {
-		return missing(v.Missing[m.Name], v.Missing["syscalls"], failure(v))
+		return missing(Reason(v.Missing[m.Name]), Reason(v.Missing["syscalls"]), failure(v))
 	}
-	return missing(v.Missing[m.Name], failure(v))
+	return missing(Reason(v.Missing[m.Name]), failure(v))
 }
 
 const (

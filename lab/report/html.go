@@ -146,10 +146,7 @@ func newPage(r *run.Run) *page {
 	p := &page{
 		Title:    "Stele report, " + r.Started.UTC().Format("2 January 2006"),
 		Headline: headline(r), Settings: clean(settingsLine(r)), Partial: Partial(r.Partial),
-		Method: newMethod(r),
-	}
-	for _, n := range r.Notes {
-		p.Notes = append(p.Notes, clean(n))
+		Method: newMethod(r), Notes: Notes(r),
 	}
 	if anyMixed(r) {
 		p.MixedLegend = mixedLegend

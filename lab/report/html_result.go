@@ -258,7 +258,7 @@ func syscallRows(res *run.Result, order []int, gp *gaps) []metricRow {
 			v := &res.Variants[i]
 			switch n, ok := v.Syscalls[name]; {
 			case v.Syscalls == nil:
-				row.Cells = append(row.Cells, noted(gp, "system calls", v, missing(v.Missing["syscalls"], v.Missing[syscallsPerOp], failure(v))))
+				row.Cells = append(row.Cells, noted(gp, "system calls", v, missing(Reason(v.Missing["syscalls"]), Reason(v.Missing[syscallsPerOp]), failure(v))))
 			case !ok:
 				row.Cells = append(row.Cells, note{Text: "0"}) // counted, and there was none
 			default:

@@ -48,10 +48,10 @@ func TestHTMLEscapes(t *testing.T) {
 		old := res.Variants[0].Name
 		v := &res.Variants[0]
 		v.Name, v.Doc, v.Warnings = evil, evil, []run.Warning{{Code: evil, Text: evil}}
-		v.Missing = map[string]string{evil: evil}
+		v.Missing = map[string]run.Reason{evil: {Code: run.ReasonText, Text: evil}}
 		v.Syscalls = map[string]float64{evil: 1}
 		v.Waits = &run.VariantWaits{
-			Blocks: 1, Missing: map[string]string{evil: evil}, Contention: []run.Contention{{Profile: evil, Call: evil, In: evil}},
+			Blocks: 1, Missing: map[string]run.Reason{evil: {Code: run.ReasonText, Text: evil}}, Contention: []run.Contention{{Profile: evil, Call: evil, In: evil}},
 			Causes: []run.WaitCause{{Where: evil, Cause: evil, Symbol: evil, Share: run.Estimate{Median: 1}, Over: []float64{1, 2}}},
 		}
 		for i := range res.Blocks {

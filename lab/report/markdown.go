@@ -59,7 +59,7 @@ func (m *markdown) head(r *run.Run) {
 	if r.Partial != nil {
 		m.printf("> **Partial run.** %s\n\n", escapeMarkdown(Partial(r.Partial)))
 	}
-	for _, n := range r.Notes {
+	for _, n := range Notes(r) {
 		m.printf("> %s\n\n", escapeMarkdown(n))
 	}
 	if len(r.Results) > 0 {

@@ -82,7 +82,7 @@ func (p *printer) head(r *run.Run) {
 			p.para("  ! ", yellow, w.Code+": "+PlaceWarning(&pl.Environment, &w))
 		}
 	}
-	for _, n := range r.Notes {
+	for _, n := range Notes(r) {
 		p.para("  ! ", yellow, n)
 	}
 	p.title("What survives a crash")

@@ -149,11 +149,11 @@ func traceGaps(t *run.VariantTrace) []string {
 }
 
 // gapLines words the reasons of what is missing; names has the words for its keys.
-func gapLines(missing, names map[string]string) []string {
+func gapLines(missing map[string]run.Reason, names map[string]string) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(missing)) {
 		name := cmp.Or(names[k], k)
-		out = append(out, clean(name+": "+notAvailable+", "+missing[k]))
+		out = append(out, clean(name+": "+notAvailable+", "+Reason(missing[k])))
 	}
 	return out
 }

@@ -112,7 +112,7 @@ func TestTraceIsCleaned(t *testing.T) {
 	r := runtest.Sample()
 	r.Results = r.Results[:1]
 	r.Results[0].Variants[0].Trace = &run.VariantTrace{
-		Blocks: 1, ChainBlocks: 1, Source: evil, Missing: map[string]string{evil: evil},
+		Blocks: 1, ChainBlocks: 1, Source: evil, Missing: map[string]run.Reason{evil: {Code: run.ReasonText, Text: evil}},
 		Calls: []run.CallLatency{{Call: evil, Count: 1, Buckets: []run.CallBucket{{From: 1, To: 2, Count: 1}}}},
 		Chains: []run.ChainShare{{Share: 1, Kernel: []run.KernelShare{{Cause: evil, Share: 1}},
 			Chain: run.Chain{Links: []run.Link{{Who: evil, How: evil, In: evil, By: evil}, {Who: evil, How: run.HowSyscall, In: evil, Call: evil}}}}},

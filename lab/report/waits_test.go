@@ -34,7 +34,7 @@ func TestWaitsWithoutKernel(t *testing.T) {
 	r := runtest.Sample()
 	r.Results = r.Results[:1]
 	v := &r.Results[0].Variants[0]
-	v.Waits.Missing = map[string]string{"kernel": "needs root"}
+	v.Waits.Missing = map[string]run.Reason{"kernel": {Code: run.ReasonText, Text: "needs root"}}
 	v.Waits.Samples = 0
 	v.Waits.Causes = v.Waits.Causes[:1]
 	for kind, write := range writers {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -13,7 +14,7 @@ import (
 func variantWarning(v *run.VariantResult, w *run.Warning) string {
 	switch w.Code {
 	case run.WarnFailed:
-		return fmt.Sprintf("%d of %d blocks failed, the first with: %s", w.N, w.Of, w.Text)
+		return fmt.Sprintf("%d of %d blocks failed, the first with: %s", w.N, w.Of, cmp.Or(w.Text, "no operation was finished"))
 	case run.WarnNotTimed:
 		return "no block was timed"
 	case run.WarnFewBlocks:

@@ -215,7 +215,7 @@ func TestAnalyseIsIdempotent(t *testing.T) {
 		b.Latency = NewHistogram()
 		b.Latency.Record(int64(b.PerOp()))
 		b.Metrics = map[string]float64{"allocs_per_op": 3}
-		b.Missing = map[string]string{"cache_misses_per_op": "no counter"}
+		b.Missing = map[string]Reason{"cache_misses_per_op": {Code: ReasonText, Text: "no counter"}}
 	}
 	r.Analyse()
 	var once, again, reread bytes.Buffer
@@ -256,7 +256,7 @@ func TestVariantFigures(t *testing.T) {
 			b.Latency.Record(700 + 10*k)
 		}
 		b.Metrics = map[string]float64{"allocs_per_op": float64(i)}
-		b.Missing = map[string]string{"cache_misses_per_op": "no hardware counters", "run_delay_ns": "odd"}
+		b.Missing = map[string]Reason{"cache_misses_per_op": {Code: ReasonNoProcess}, "run_delay_ns": {Code: ReasonText, Text: "odd"}}
 		if i == 4 {
 			b.Latency.Record(-5)
 			b.Wall *= 3
@@ -277,7 +277,7 @@ func TestVariantFigures(t *testing.T) {
 	if m := v.Metrics["run_delay_ns"]; m.N != 19 {
 		t.Errorf("run_delay_ns is %+v", m)
 	}
-	if got := v.Missing; len(got) != 1 || got["cache_misses_per_op"] != "no hardware counters" {
+	if got := v.Missing; len(got) != 1 || got["cache_misses_per_op"] != (Reason{Code: ReasonNoProcess}) {
 		t.Errorf("missing: %v", got)
 	}
 	if v.Syscalls["mkdirat"] != 7 || v.Syscalls["fstat"] != 0.5 || v.Metrics["syscalls_per_op"].Median != 7.5 {
@@ -306,7 +306,7 @@ func TestNoSystemCallsIsNotUncounted(t *testing.T) {
 	res := r.Results[0]
 	res.Blocks = append(res.Blocks,
 		Block{Variant: "zero", Role: RoleCounted, Ops: 10, Syscalls: map[string]int64{}},
-		Block{Variant: "unable", Role: RoleCounted, Ops: 10, Missing: map[string]string{"syscalls": "not root"}},
+		Block{Variant: "unable", Role: RoleCounted, Ops: 10, Missing: map[string]Reason{"syscalls": {Code: ReasonText, Text: "not root"}}},
 		Block{Variant: "broken", Role: RoleCounted, Error: "killed"})
 	var buf bytes.Buffer
 	if err := r.Write(&buf); err != nil {
@@ -321,7 +321,7 @@ func TestNoSystemCallsIsNotUncounted(t *testing.T) {
 	if v := res.Variant("zero"); v.Syscalls == nil || len(v.Missing) != 0 || v.Metrics["syscalls_per_op"].Median != 0 || v.Metrics["syscalls_per_op"].N != 1 {
 		t.Errorf("zero: %+v", v)
 	}
-	for name, want := range map[string]string{"unable": "not root", "never": "no block in which calls are counted was run", "broken": "the counting block failed: killed"} {
+	for name, want := range map[string]Reason{"unable": {Code: ReasonText, Text: "not root"}, "never": {Code: ReasonNotCounted}, "broken": {Code: ReasonCountFailed, Text: "killed"}} {
 		v := res.Variant(name)
 		if _, ok := v.Metrics["syscalls_per_op"]; ok || v.Syscalls != nil || v.Missing["syscalls"] != want || v.Missing["syscalls_per_op"] != want {
 			t.Errorf("%s: %v, %v", name, v.Syscalls, v.Missing)

@@ -11,7 +11,7 @@ var percentiles = []float64{50, 90, 99, 99.9}
 
 // describe fills in what the blocks say about one variant alone.
 func (res *Result) describe(v *VariantResult) {
-	d := variantData{metrics: map[string][]float64{}, reasons: map[string]map[string]int{}, latency: NewHistogram()}
+	d := variantData{metrics: map[string][]float64{}, reasons: map[string]map[Reason]int{}, latency: NewHistogram()}
 	for i := range res.Blocks {
 		if res.Blocks[i].Variant == v.Name {
 			d.add(&res.Blocks[i])
@@ -23,7 +23,7 @@ func (res *Result) describe(v *VariantResult) {
 	*v = VariantResult{
 		Name: v.Name, Doc: v.Doc, Promise: v.Promise, Baseline: v.Baseline, Cell: v.Cell, Error: v.Error, Unsupported: v.Unsupported,
 		Time: estimate(stats.Median(data, confidence)), Batch: max(d.batch, 1),
-		Metrics: map[string]Estimate{}, Missing: map[string]string{},
+		Metrics: map[string]Estimate{}, Missing: map[string]Reason{},
 	}
 	for _, i := range stats.Outliers(data) {
 		v.Outliers = append(v.Outliers, order[i])
@@ -44,11 +44,11 @@ type variantData struct {
 	batch         int64
 	latency       *Histogram
 	metrics       map[string][]float64
-	reasons       map[string]map[string]int // metric, reason: timed blocks
+	reasons       map[string]map[Reason]int // metric, reason: timed blocks
 	counted       []*Block
 	watched       []*Block
 	traced        []*Block
-	notCounted    string
+	notCounted    Reason
 }
 
 func (d *variantData) add(b *Block) {
@@ -62,7 +62,7 @@ func (d *variantData) add(b *Block) {
 	case b.Role != RoleTimed:
 	case !b.datum(RoleTimed):
 		d.failed++
-		d.firstError = cmp.Or(d.firstError, b.Error, "it did no operations")
+		d.firstError = cmp.Or(d.firstError, b.Error)
 	default:
 		d.timed++
 		d.batch = max(d.batch, b.Batch)
@@ -72,7 +72,7 @@ func (d *variantData) add(b *Block) {
 		}
 		for name, why := range b.Missing {
 			if d.reasons[name] == nil {
-				d.reasons[name] = map[string]int{}
+				d.reasons[name] = map[Reason]int{}
 			}
 			d.reasons[name][why]++
 		}
@@ -81,7 +81,7 @@ func (d *variantData) add(b *Block) {
 
 // addCounted keeps a block of counted system calls, or why it has none.
 func (d *variantData) addCounted(b *Block) {
-	if why := b.uncounted(); why != "" {
+	if why := b.uncounted(); why != (Reason{}) {
 		d.notCounted = cmp.Or(d.notCounted, why)
 		return
 	}
@@ -91,12 +91,9 @@ func (d *variantData) addCounted(b *Block) {
 // uncounted says why a block has no counts of system calls. A block without
 // calls and without a reason made none: its map is empty, and left out of the
 // JSON.
-func (b *Block) uncounted() string {
-	switch {
-	case b.Error != "":
-		return "the counting block failed: " + b.Error
-	case b.Ops == 0:
-		return "the counting block did no operations"
+func (b *Block) uncounted() Reason {
+	if b.Error != "" || b.Ops == 0 {
+		return Reason{Code: ReasonCountFailed, Text: b.Error}
 	}
 	return cmp.Or(b.Missing[syscalls], b.Missing[MetricSyscalls])
 }
@@ -137,7 +134,7 @@ func (d *variantData) fillSyscalls(v *VariantResult) {
 	delete(v.Metrics, MetricSyscalls)
 	delete(v.Missing, MetricSyscalls)
 	if len(d.counted) == 0 {
-		why := cmp.Or(d.notCounted, "no block in which calls are counted was run")
+		why := cmp.Or(d.notCounted, Reason{Code: ReasonNotCounted})
 		v.Missing[syscalls], v.Missing[MetricSyscalls] = why, why
 		return
 	}
@@ -158,11 +155,11 @@ func (d *variantData) fillSyscalls(v *VariantResult) {
 	v.Metrics[MetricSyscalls] = estimate(stats.Median(perOp, confidence))
 }
 
-// commonest returns the reason given most often; of equals the first by name.
-func commonest(reasons map[string]int) string {
-	var best string
+// commonest returns the reason given most often; of equals the first in order.
+func commonest(reasons map[Reason]int) Reason {
+	var best Reason
 	for why, n := range reasons {
-		if m := reasons[best]; n > m || n == m && why < best {
+		if m := reasons[best]; n > m || n == m && why.compare(best) < 0 {
 			best = why
 		}
 	}

@@ -19,7 +19,7 @@ type Warning struct {
 
 // Codes of warnings about a variant.
 const (
-	WarnFailed     = "failed"       // N of Of blocks failed, the first with Text
+	WarnFailed     = "failed"       // N of Of blocks failed, the first with Text; where it is empty they did no operations
 	WarnNotTimed   = "not-timed"    // no block has a datum
 	WarnFewBlocks  = "few-blocks"   // N blocks; an interval takes Of
 	WarnOutliers   = "outliers"     // in Rounds

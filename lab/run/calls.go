@@ -81,7 +81,7 @@ func (v *VariantTrace) addCalls(traced []*Block) {
 			continue
 		}
 		if b.Timed == "" {
-			v.Missing[MissingCalls] = cmp.Or(b.Missing[MissingCalls], "not timed")
+			v.Missing[MissingCalls] = cmp.Or(b.Missing[MissingCalls], Reason{Code: ReasonNotTimed})
 			continue
 		}
 		v.Blocks, v.Source = v.Blocks+1, b.Timed
@@ -101,8 +101,8 @@ func (v *VariantTrace) addCalls(traced []*Block) {
 	switch {
 	case v.Blocks > 0:
 		delete(v.Missing, MissingCalls) // some blocks were timed
-	case v.Missing[MissingCalls] == "":
-		v.Missing[MissingCalls] = "no block in which system calls are timed was finished"
+	case v.Missing[MissingCalls] == Reason{}:
+		v.Missing[MissingCalls] = Reason{Code: ReasonNotTimed}
 	}
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[name]

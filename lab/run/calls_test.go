@@ -20,8 +20,8 @@ func timesOf(counts map[int64]int64) *CallTimes {
 
 // Where the kernel refuses both ways that is said, and nothing is zero.
 func TestCallsMissing(t *testing.T) {
-	v := traceOf(nil, []*Block{{Ops: 5, Missing: map[string]string{"calls": "needs root"}}, {Error: "failed", Ops: 1}})
-	if v == nil || v.Missing["calls"] != "needs root" || v.Calls != nil || v.Blocks != 0 {
+	v := traceOf(nil, []*Block{{Ops: 5, Missing: map[string]Reason{"calls": {Code: ReasonText, Text: "needs root"}}}, {Error: "failed", Ops: 1}})
+	if v == nil || v.Missing["calls"].Text != "needs root" || v.Calls != nil || v.Blocks != 0 {
 		t.Errorf("got %+v", v)
 	}
 	if v := traceOf([]*Block{{Waits: &Waits{}}}, nil); v != nil {
@@ -36,9 +36,9 @@ func TestCallLatencies(t *testing.T) {
 	v := traceOf(nil, []*Block{
 		{Ops: 500, Timed: SourceBPF, Calls: map[string]*CallTimes{"pwrite64": fast, "futex": slow}},
 		{Ops: 500, Timed: SourceBPF, Calls: map[string]*CallTimes{"pwrite64": slow}},
-		{Missing: map[string]string{"calls": "once"}, Ops: 1},
+		{Missing: map[string]Reason{"calls": {Code: ReasonText, Text: "once"}}, Ops: 1},
 	})
-	if v.Blocks != 2 || len(v.Calls) != 2 || v.Calls[0].Call != "pwrite64" || !v.Calls[1].Runtime || v.Missing["calls"] != "" {
+	if v.Blocks != 2 || len(v.Calls) != 2 || v.Calls[0].Call != "pwrite64" || !v.Calls[1].Runtime || v.Missing["calls"] != (Reason{}) {
 		t.Fatalf("got %+v", v)
 	}
 	c := v.Calls[0]

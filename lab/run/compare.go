@@ -2,7 +2,6 @@ package run
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -90,8 +89,9 @@ type CompareRow struct {
 	Ratio      Ratio    `json:"ratio"` // new to old
 	Tolerance  float64  `json:"tolerance"`
 	Outcome    Outcome  `json:"outcome"`
-	Why        string   `json:"why"`            // one of the Why constants
-	Text       string   `json:"text,omitempty"` // what is missing or refused, and in which run
+	Why        string   `json:"why"`             // one of the Why constants
+	Reason     Reason   `json:"reason,omitzero"` // what is missing or refused, for WhyFew and WhyMissing
+	Run        string   `json:"run,omitempty"`   // "old" or "new", the run that Reason is about; else both
 }
 
 // Why a row has its outcome.
@@ -99,8 +99,8 @@ const (
 	WhyWithin  = "within"  // the interval is within the tolerance, or better
 	WhyBeyond  = "beyond"  // it is worse by more than the tolerance
 	WhyAcross  = "across"  // it reaches over the tolerance: more rounds would narrow it
-	WhyFew     = "few"     // there are too few samples; see Text
-	WhyMissing = "missing" // a figure is missing; see Text
+	WhyFew     = "few"     // there are too few samples; see Reason
+	WhyMissing = "missing" // a figure is missing; see Reason
 )
 
 // A Ratio is an Estimate that may be infinite, where a figure was 0; JSON has
@@ -293,13 +293,13 @@ func (c *comparer) row(a, b *Result, v, w *VariantResult, m Metric) CompareRow {
 		Experiment: b.ID, Place: b.Place, Variant: w.Name,
 		Metric: m.Name, Unit: m.Unit, Better: m.Better, Tolerance: c.metrics[m.Name],
 	}
-	was, errWas := figures(a, v, m)
-	is, errIs := figures(b, w, m)
+	was, noOld := figures(a, v, m)
+	is, noNew := figures(b, w, m)
 	row.Old, row.New = estimate(stats.Median(was, confidence)), estimate(stats.Median(is, confidence))
 	row.Ratio = Ratio{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
-	if err := firstMissing(errWas, errIs); err != nil {
-		row.Outcome, row.Why, row.Text = Broken, WhyMissing, err.Error()
-		if errors.Is(err, errTooFew) {
+	if row.Run, row.Reason = firstMissing(noOld, noNew); row.Reason != (Reason{}) {
+		row.Outcome, row.Why = Broken, WhyMissing
+		if row.Reason.Code == ReasonFewLatencies {
 			row.Outcome, row.Why = Inconclusive, WhyFew
 		}
 		return row
@@ -313,21 +313,21 @@ func (c *comparer) row(a, b *Result, v, w *VariantResult, m Metric) CompareRow {
 	row.Ratio = Ratio(estimate(e))
 	row.Outcome, row.Why = gate(e, m.Better, row.Tolerance)
 	if e.Warning != nil {
-		row.Text = e.Warning.Error()
+		row.Reason = Reason{Code: ReasonFewBlocks, N: int64(e.N), Of: int64(stats.MinSamples(0.5, confidence))}
 	}
 	return row
 }
 
-// firstMissing tells which run an error comes from; a missing figure comes
+// firstMissing chooses the reason to report and names its run: a missing figure
 // before one that is refused.
-func firstMissing(old, new error) error {
-	if new != nil && (old == nil || !errors.Is(new, errTooFew)) {
-		return fmt.Errorf("new run: %w", new)
+func firstMissing(old, new Reason) (string, Reason) {
+	switch {
+	case new != (Reason{}) && (old == (Reason{}) || new.Code != ReasonFewLatencies):
+		return "new", new
+	case old != (Reason{}):
+		return "old", old
 	}
-	if old != nil {
-		return fmt.Errorf("old run: %w", old)
-	}
-	return nil
+	return "", Reason{}
 }
 
 // gate says what an interval of a ratio, new to old, comes to.

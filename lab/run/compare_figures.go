@@ -1,8 +1,7 @@
 package run
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -65,15 +64,11 @@ func percentileNamed(name string) (float64, bool) {
 	return p, err == nil && p > 0 && p < 100
 }
 
-// errTooFew marks figures that are refused for want of samples, which is not
-// the same as missing.
-var errTooFew = errors.New("too few samples")
-
 // figures returns a metric of a variant, one datum a block, or why there are
 // none that can be trusted.
-func figures(res *Result, v *VariantResult, m Metric) ([]float64, error) {
+func figures(res *Result, v *VariantResult, m Metric) ([]float64, Reason) {
 	if v.Error != "" {
-		return nil, fmt.Errorf("%s failed: %s", v.Name, firstLine(v.Error))
+		return nil, Reason{Code: ReasonVariantFailed, Text: firstLine(v.Error)}
 	}
 	role := RoleTimed
 	if m.Name == MetricSyscalls {
@@ -86,54 +81,52 @@ func figures(res *Result, v *VariantResult, m Metric) ([]float64, error) {
 			continue
 		}
 		if b.Error != "" {
-			return nil, fmt.Errorf("a block of %s failed: %s", v.Name, firstLine(b.Error))
+			return nil, Reason{Code: ReasonBlockFailed, Text: firstLine(b.Error)}
 		}
-		f, err := b.figure(m)
-		if err != nil {
-			return nil, err
+		f, why := b.figure(m)
+		if why != (Reason{}) {
+			return nil, why
 		}
 		x = append(x, f)
 	}
 	if len(x) == 0 {
-		return nil, fmt.Errorf("%s has no %s blocks", v.Name, role)
+		return nil, Reason{Code: ReasonNoBlocks, Text: role}
 	}
-	return x, nil
+	return x, Reason{}
 }
 
 // figure returns a metric of one block.
-func (b *Block) figure(m Metric) (float64, error) {
+func (b *Block) figure(m Metric) (float64, Reason) {
 	switch p, ok := percentileNamed(m.Name); {
 	case m.Name == MetricTime:
 		if !b.datum(b.Role) {
-			return 0, fmt.Errorf("%s did nothing in round %d", b.Variant, b.Round)
+			return 0, Reason{Code: ReasonNoOps, Round: b.Round}
 		}
-		return b.PerOp(), nil
+		return b.PerOp(), Reason{}
 	case ok:
 		if b.Latency == nil {
-			return 0, fmt.Errorf("%s has no latencies in round %d", b.Variant, b.Round)
+			return 0, Reason{Code: ReasonNoLatencies, Round: b.Round}
 		}
-		if err := stats.CheckPercentile(p, b.Latency.Count(), confidence); err != nil {
-			return 0, fmt.Errorf("%w in round %d: %w", errTooFew, b.Round, err)
+		if n, need := b.Latency.Count(), stats.MinSamples(p/100, confidence); n < int64(need) {
+			return 0, Reason{Code: ReasonFewLatencies, Round: b.Round, N: n, Of: int64(need)}
 		}
-		return b.Latency.Quantile(p / 100), nil
+		return b.Latency.Quantile(p / 100), Reason{}
 	case m.Name == MetricSyscalls:
-		if why := b.uncounted(); why != "" {
-			return 0, fmt.Errorf("system calls of %s: %s", b.Variant, why)
+		if why := b.uncounted(); why != (Reason{}) {
+			return 0, why
 		}
-		return b.calls(), nil
+		return b.calls(), Reason{}
 	}
 	x, ok := b.Metrics[m.Name]
 	switch {
-	case !ok && b.Missing[m.Name] != "":
-		return 0, fmt.Errorf("%s of %s: %s", m.Name, b.Variant, b.Missing[m.Name])
 	case !ok:
-		return 0, fmt.Errorf("%s has no %s", b.Variant, m.Name)
+		return 0, cmp.Or(b.Missing[m.Name], Reason{Code: ReasonNotRecorded})
 	case !(x >= 0) || math.IsInf(x, 1):
-		return 0, fmt.Errorf("%s of %s is %v, of which there is no ratio", m.Name, b.Variant, x)
+		return 0, Reason{Code: ReasonNoRatio, Text: strconv.FormatFloat(x, 'g', -1, 64)}
 	case m.Unit == "1" && strings.HasSuffix(m.Name, "_per_op"):
 		// A few allocations or switches of the runtime fall on every block,
 		// however many operations it did: 3.0004 is 3.
 		x = math.Round(x*100) / 100
 	}
-	return x, nil
+	return x, Reason{}
 }

@@ -145,8 +145,8 @@ func TestComparePercentiles(t *testing.T) {
 	outcome(t, Compare(run(300, 1000), run(300, 1300), o), Regression, 1)
 	few := Compare(run(300, 1000), run(298, 1000), o)
 	outcome(t, few, Inconclusive, 2)
-	if why := few.Rows[0].Text; !strings.Contains(why, "new run: too few samples in round 1: p99 needs at least 299 samples for its interval, have 298") {
-		t.Errorf("the reason is %q", why)
+	if row, want := few.Rows[0], (Reason{Code: ReasonFewLatencies, Round: 1, N: 298, Of: 299}); row.Run != "new" || row.Reason != want {
+		t.Errorf("%+v of the %s run; want %+v of the new one", row.Reason, row.Run, want)
 	}
 	none := exactRun(8, named(killPrefix, "a"), map[string]float64{"a": 100})
 	outcome(t, Compare(run(300, 1000), none, o), Broken, 3)
@@ -157,7 +157,7 @@ func TestCompareSystemCalls(t *testing.T) {
 		r := exactRun(8, named(killPrefix, "a"), map[string]float64{"a": 100})
 		b := Block{Variant: "a", Role: RoleCounted, Ops: 10, Syscalls: calls}
 		if missing != "" {
-			b.Missing = map[string]string{"syscalls": missing}
+			b.Missing = map[string]Reason{"syscalls": {Code: ReasonText, Text: missing}}
 		}
 		r.Results[0].Blocks = append(r.Results[0].Blocks, b)
 		return r

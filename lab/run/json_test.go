@@ -20,7 +20,7 @@ func writtenRun(t testing.TB) []byte {
 		b.Latency = NewHistogram()
 		b.Latency.Record(int64(b.PerOp()))
 		b.Metrics = map[string]float64{"allocs_per_op": 3}
-		b.Missing = map[string]string{"cache_misses_per_op": "no counter"}
+		b.Missing = map[string]Reason{"cache_misses_per_op": {Code: ReasonText, Text: "no counter"}}
 		b.Windows = []Window{{Len: 5, Ops: 2}}
 	}
 	r.Results[0].Blocks = append(r.Results[0].Blocks, Block{Variant: "a", Role: RoleCounted, Ops: 2, Syscalls: map[string]int64{"mkdirat": 14}})

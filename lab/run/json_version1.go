@@ -60,11 +60,13 @@ func resultFromVersion1(res map[string]json.RawMessage) error {
 		if err := json.Unmarshal(text, &s); err != nil {
 			return err
 		}
-		cut, err := json.Marshal(cutFromVersion1(s))
+		cut, err := cutFromVersion1(s)
 		if err != nil {
 			return err
 		}
-		res["cut"] = cut
+		if res["cut"], err = json.Marshal(cut); err != nil {
+			return err
+		}
 	}
 	if err := blocksFromVersion1(res); err != nil {
 		return err
@@ -110,15 +112,20 @@ func blocksFromVersion1(res map[string]json.RawMessage) error {
 
 // cutFromVersion1 reads the sentence of Result.Cut: "the budget had room for 3
 // of the 6 rounds that a verdict takes; with their pilots they took 5s. ...".
-func cutFromVersion1(s string) *Cut {
+func cutFromVersion1(s string) (*Cut, error) {
 	if s == "" {
-		return nil
+		return nil, nil
 	}
 	c := new(Cut)
 	var took string
-	fmt.Sscanf(s, "the budget had room for %d of the %d rounds that a verdict takes; with their pilots they took %s", &c.Rounds, &c.Needed, &took)
-	if d, err := time.ParseDuration(strings.TrimSuffix(took, ".")); err == nil {
-		c.Took = Nanos(d)
+	_, err := fmt.Sscanf(s, "the budget had room for %d of the %d rounds that a verdict takes; with their pilots they took %s", &c.Rounds, &c.Needed, &took)
+	if err != nil {
+		return nil, fmt.Errorf("cut %q: %w", s, err)
 	}
-	return c
+	d, err := time.ParseDuration(strings.TrimSuffix(took, "."))
+	if err != nil {
+		return nil, fmt.Errorf("cut %q: %w", s, err)
+	}
+	c.Took = Nanos(d)
+	return c, nil
 }

@@ -71,6 +71,38 @@ func TestPartialFromVersion1(t *testing.T) {
 	}
 }
 
+// Why a figure is missing was stored as a sentence, and is kept as it is.
+func TestReasonFromVersion1(t *testing.T) {
+	var b Block
+	if err := json.Unmarshal([]byte(`{"missing":{"a":"no counter","b":"","c":{"code":"few-ticks","n":3,"of":20}}}`), &b); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Reason{"a": {Code: ReasonText, Text: "no counter"}, "b": {}, "c": {Code: ReasonFewTicks, N: 3, Of: 20}}
+	if !reflect.DeepEqual(b.Missing, want) {
+		t.Errorf("%+v, want %+v", b.Missing, want)
+	}
+}
+
+// A sentence about the rounds that cannot be read is an error, and no cut of 0 rounds.
+func TestCutFromVersion1(t *testing.T) {
+	for text, want := range map[string]Cut{
+		"the budget had room for 3 of the 6 rounds that a verdict takes; with their pilots they took 5s. A longer budget brings a verdict.":   {Rounds: 3, Needed: 6, Took: 5e9},
+		"the budget had room for 3 of the 6 rounds that a verdict takes; with their pilots they took 1m5s. A longer budget brings a verdict.": {Rounds: 3, Needed: 6, Took: 65e9},
+	} {
+		if c, err := cutFromVersion1(text); err != nil || c == nil || *c != want {
+			t.Errorf("%q: %+v, %v; want %+v", text, c, err, want)
+		}
+	}
+	if c, err := cutFromVersion1(""); c != nil || err != nil {
+		t.Errorf("no sentence: %+v, %v", c, err)
+	}
+	for _, text := range []string{"too few rounds", "the budget had room for 3 of the 6 rounds that a verdict takes; with their pilots they took long"} {
+		if c, err := cutFromVersion1(text); err == nil {
+			t.Errorf("%q: %+v, want an error", text, c)
+		}
+	}
+}
+
 // Causes and links of waits were stored in words.
 func TestWaitsFromVersion1(t *testing.T) {
 	text, err := waitsFromVersion1([]byte(`{"window_ns":1,"series":[{"cause":"blocked: sync","time_ns":[1]},{"cause":"page fault: disk, read or metadata","time_ns":[2]},{"cause":"kernel, in f","time_ns":[3]}],

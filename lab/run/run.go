@@ -33,6 +33,14 @@ type Run struct {
 	Results  []*Result `json:"results"`           // one an experiment and place
 	Claims   []Claim   `json:"claims,omitempty"`  // verdicts on published claims
 	Notes    []string  `json:"notes,omitempty"`   // what a reader should know about the whole run
+	// Left are directories of blocks that could not be removed after the run.
+	Left []LeftDir `json:"left,omitempty"`
+}
+
+// A LeftDir is a directory that could not be removed.
+type LeftDir struct {
+	Dir   string `json:"dir"`
+	Error string `json:"error"`
 }
 
 // A Partial says why a run is not complete.
@@ -143,7 +151,7 @@ type VariantResult struct {
 	// of an estimate says how many blocks had the figure.
 	Metrics map[string]Estimate `json:"metrics"`
 	// Missing says why a metric is not available here, by name.
-	Missing map[string]string `json:"missing,omitempty"`
+	Missing map[string]Reason `json:"missing,omitempty"`
 	// Syscalls are calls an operation by name, from the counting blocks.
 	// nil where they could not be counted; then Missing["syscalls"] says why.
 	Syscalls map[string]float64 `json:"syscalls_per_op,omitempty"`
@@ -310,7 +318,7 @@ type Block struct {
 	Metrics map[string]float64 `json:"metrics"`
 	// Missing says why a metric is not available, by name. A metric is in
 	// exactly one of the two maps: nothing is reported as zero that was not seen.
-	Missing map[string]string `json:"missing,omitempty"`
+	Missing map[string]Reason `json:"missing,omitempty"`
 	// Syscalls of the timed part by name, counted blocks only.
 	Syscalls map[string]int64 `json:"syscalls,omitempty"`
 	// Waits of the timed part, blocks of role waits only.

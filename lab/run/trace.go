@@ -26,7 +26,7 @@ type VariantTrace struct {
 	Chains []ChainShare `json:"chains,omitempty"`
 	// Missing says why "calls" or "chains" could not be had, or how far they
 	// fall short.
-	Missing map[string]string `json:"missing,omitempty"`
+	Missing map[string]Reason `json:"missing,omitempty"`
 }
 
 // A ChainShare is a chain over all blocks of a variant.
@@ -94,7 +94,7 @@ func (c *Chain) Key() string { return fmt.Sprintf("%q", c.Links) }
 
 // traceOf puts the blocks of a variant together; nil where none was traced.
 func traceOf(watched, traced []*Block) *VariantTrace {
-	v := &VariantTrace{Missing: map[string]string{}}
+	v := &VariantTrace{Missing: map[string]Reason{}}
 	if len(traced) == 0 && !slices.ContainsFunc(watched, func(b *Block) bool { return b.Waits != nil && b.Waits.Chained }) {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (v *VariantTrace) addChains(watched []*Block) {
 		if b.Waits == nil || b.Error != "" {
 			continue
 		}
-		if why := b.Waits.Missing["trace"]; why != "" {
+		if why := b.Waits.Missing["trace"]; why != (Reason{}) {
 			v.Missing["chains"] = why
 			continue
 		}

@@ -49,7 +49,7 @@ type Waits struct {
 	// Missing says why a source is missing: "trace", "kernel", "block" or
 	// "mutex". "stack" is missing where the kernel was sampled by wchan, which
 	// names one function and not the path to it.
-	Missing map[string]string `json:"missing,omitempty"`
+	Missing map[string]Reason `json:"missing,omitempty"`
 }
 
 // A Wait is one cause and how much goroutine time it took.
@@ -103,7 +103,7 @@ type VariantWaits struct {
 	Causes []WaitCause `json:"causes"`
 	// Contention of all blocks, the longest first.
 	Contention []Contention      `json:"contention,omitempty"`
-	Missing    map[string]string `json:"missing,omitempty"`
+	Missing    map[string]Reason `json:"missing,omitempty"`
 }
 
 // A WaitCause is a cause over all blocks of a variant.
@@ -138,7 +138,7 @@ func (k causeKey) compare(o causeKey) int {
 // waitsOf puts the watched blocks of a variant together; nil where there are
 // none.
 func waitsOf(blocks []*Block) *VariantWaits {
-	v := &VariantWaits{Causes: []WaitCause{}, Missing: map[string]string{}}
+	v := &VariantWaits{Causes: []WaitCause{}, Missing: map[string]Reason{}}
 	sums := map[causeKey]*waitSum{}
 	contention := map[Contention]Contention{}
 	blocks = slices.DeleteFunc(slices.Clone(blocks), func(b *Block) bool {
@@ -190,7 +190,7 @@ func waitsOf(blocks []*Block) *VariantWaits {
 // withSource leaves out the blocks that lack a source of waits, where others
 // have it.
 func withSource(blocks []*Block, name string) []*Block {
-	lacks := func(b *Block) bool { return b.Waits.Missing[name] != "" }
+	lacks := func(b *Block) bool { return b.Waits.Missing[name] != (Reason{}) }
 	if !slices.ContainsFunc(blocks, func(b *Block) bool { return !lacks(b) }) {
 		return blocks
 	}

@@ -8,12 +8,12 @@ import (
 // A cause that a block did not have took no time there.
 func TestWaitsOfSeveralBlocks(t *testing.T) {
 	block := func(causes map[string]Nanos, missing string) *Block {
-		b := &Block{Ops: 10, Wall: 100, Waits: &Waits{Window: 100, Total: 100, Missing: map[string]string{}}}
+		b := &Block{Ops: 10, Wall: 100, Waits: &Waits{Window: 100, Total: 100, Missing: map[string]Reason{}}}
 		for cause, t := range causes {
 			b.Waits.Series = append(b.Waits.Series, Wait{Where: WaitKernel, Cause: cause, Time: []Nanos{t}})
 		}
 		if missing != "" {
-			b.Waits.Missing["kernel"] = missing
+			b.Waits.Missing["kernel"] = Reason{Code: ReasonText, Text: missing}
 		}
 		return b
 	}
@@ -24,7 +24,7 @@ func TestWaitsOfSeveralBlocks(t *testing.T) {
 		block(map[string]Nanos{"a": 100}, ""), block(map[string]Nanos{"a": 100}, ""), block(map[string]Nanos{"a": 60, "b": 40}, ""),
 		block(map[string]Nanos{CauseSyscall: 100}, "too short"),
 		{Ops: 1, Wall: 1, Error: "failed"},
-		{Ops: 10, Wall: 100, Waits: &Waits{Window: 100, Missing: map[string]string{"trace": "cut off"}}},
+		{Ops: 10, Wall: 100, Waits: &Waits{Window: 100, Missing: map[string]Reason{"trace": {Code: ReasonTraceCut}}}},
 	}
 	w := waitsOf(blocks)
 	if w.Blocks != 3 || w.Goroutines != 1 || len(w.Missing) != 0 {
@@ -33,10 +33,10 @@ func TestWaitsOfSeveralBlocks(t *testing.T) {
 	if a, b := w.Cause("a"), w.Cause("b"); a.Share.Median != 1 || b.Share.Median != 0 || b.Share.N != 3 || a.PerOp.Median != 10 {
 		t.Errorf("got %+v and %+v", a, b)
 	}
-	if w := waitsOf(blocks[5:]); w == nil || len(w.Causes) != 0 || w.Missing["trace"] != "cut off" {
+	if w := waitsOf(blocks[5:]); w == nil || len(w.Causes) != 0 || w.Missing["trace"].Code != ReasonTraceCut {
 		t.Errorf("without a trace: %+v", w)
 	}
-	if w := waitsOf(blocks[3:5]); w.Blocks != 1 || w.Missing["kernel"] != "too short" || w.Cause(CauseSyscall) == nil {
+	if w := waitsOf(blocks[3:5]); w.Blocks != 1 || w.Missing["kernel"].Text != "too short" || w.Cause(CauseSyscall) == nil {
 		t.Errorf("nothing was sampled: %+v", w)
 	}
 }

@@ -84,15 +84,26 @@ func MinSamples(q, confidence float64) int {
 	return hi
 }
 
+// A FewError says that there are too few samples for the interval of a
+// percentile.
+type FewError struct {
+	P    float64 // 0 to 100
+	Have int64
+	Need int
+}
+
+func (e *FewError) Error() string {
+	return fmt.Sprintf("p%g needs at least %d samples for its interval, have %d", e.P, e.Need, e.Have)
+}
+
 // CheckPercentile returns nil when n samples are enough for an interval of
-// the percentile p (0 to 100) that lies within the sample, and otherwise an
-// error that says how many would be.
+// the percentile p (0 to 100) that lies within the sample, and otherwise a
+// *FewError.
 func CheckPercentile(p float64, n int64, confidence float64) error {
-	need := MinSamples(p/100, confidence)
-	if n >= int64(need) {
-		return nil
+	if need := MinSamples(p/100, confidence); n < int64(need) {
+		return &FewError{P: p, Have: n, Need: need}
 	}
-	return fmt.Errorf("p%g needs at least %d samples for its interval, have %d", p, need, n)
+	return nil
 }
 
 // Median returns the median with its order-statistic interval, which holds

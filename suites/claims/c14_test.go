@@ -25,7 +25,7 @@ func TestJudgeC14(t *testing.T) {
 	expect(t, "other numbers", of(map[string]float64{"openat": 1, "close": 1}, map[string]float64{"openat2": 1, "close": 1}), DoesNotHold)
 	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
 	m.each(func(_ *run.Result, v *run.VariantResult) {
-		v.Syscalls, v.Missing = nil, map[string]string{"syscalls": "needs root"}
+		v.Syscalls, v.Missing = nil, map[string]run.Reason{"syscalls": {Code: run.ReasonText, Text: "needs root"}}
 	})
 	if got := judge(t, &c, m); got.Verdict != CannotTest || !strings.Contains(got.Why, "needs root") {
 		t.Errorf("not counted: %s: %s", got.Verdict, got.Why)

@@ -34,7 +34,7 @@ func TestJudgeC2(t *testing.T) {
 	m := onJournaledExt4(&c).waiting(&c, always(map[string]float64{journal: 1}))
 	for _, r := range m.results {
 		for i := range r.Blocks {
-			r.Blocks[i].Waits.Missing = map[string]string{"stack": "permission denied"}
+			r.Blocks[i].Waits.Missing = map[string]run.Reason{"stack": {Code: run.ReasonText, Text: "permission denied"}}
 		}
 	}
 	got = judge(t, &c, m)
@@ -46,7 +46,7 @@ func TestJudgeC2(t *testing.T) {
 
 	// One block that was too short for a sample does not matter.
 	m = onJournaledExt4(&c).waiting(&c, always(map[string]float64{run.CauseRunnable: .9, lock: .1}))
-	m.results[0].Blocks[3].Waits.Missing = map[string]string{"kernel": "too short"}
+	m.results[0].Blocks[3].Waits.Missing = map[string]run.Reason{"kernel": {Code: run.ReasonText, Text: "too short"}}
 	expect(t, "one too short", judge(t, &c, m), DoesNotHold)
 
 	m = onJournaledExt4(&c)

@@ -29,7 +29,7 @@ func TestJudgeD2(t *testing.T) {
 
 	uncounted := in("d", "ext4").all(&c, loopTimes(func(*lab.Experiment) float64 { return 1 }))
 	uncounted.each(func(_ *run.Result, v *run.VariantResult) {
-		v.Syscalls, v.Missing = nil, map[string]string{"syscalls": "needs root"}
+		v.Syscalls, v.Missing = nil, map[string]run.Reason{"syscalls": {Code: run.ReasonText, Text: "needs root"}}
 	})
 	got := judge(t, &c, uncounted)
 	expect(t, "not counted", got, CannotTest)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/lab/stats"
 )
@@ -82,7 +83,7 @@ func (ev *evidence) known(id, name, metric string) (e run.Estimate, why string) 
 	if e, ok := v.Metrics[metric]; ok {
 		return e, ""
 	}
-	return noEstimate, cmp.Or(v.Missing[metric], "not reported")
+	return noEstimate, cmp.Or(report.Reason(v.Missing[metric]), "not reported")
 }
 
 // speedup returns how many times as fast as its baseline a variant is.
@@ -118,7 +119,7 @@ func (ev *evidence) calls(id, name string, calls ...string) float64 {
 		return math.NaN()
 	}
 	if v.Syscalls == nil {
-		ev.miss("system calls: %s", cmp.Or(v.Missing["syscalls"], "they were not counted"))
+		ev.miss("system calls: %s", cmp.Or(report.Reason(v.Missing["syscalls"]), "they were not counted"))
 		return math.NaN()
 	}
 	sum := 0.0

@@ -25,7 +25,7 @@ func TestJudgeL2(t *testing.T) {
 				v.Metrics["cache_misses_per_op"] = e
 				return
 			}
-			v.Missing = map[string]string{"cache_misses_per_op": "this processor has no such counter"}
+			v.Missing = map[string]run.Reason{"cache_misses_per_op": {Code: run.ReasonText, Text: "this processor has no such counter"}}
 		}))
 	}
 	uncounted := func(string) (run.Estimate, bool) { return noEstimate, false }

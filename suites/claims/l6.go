@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -289,7 +290,7 @@ func l6TallyOf(output []byte) (l6Tally, error) {
 		return l6Tally{}, errors.New(block.Error)
 	}
 	t := l6Tally{mean: block.Metrics["read_mean_ns"], disk: int64(block.Metrics["disk_bytes"])}
-	if why := block.Missing["disk_bytes"]; why != "" {
+	if why := report.Reason(block.Missing["disk_bytes"]); why != "" {
 		t.noIO = errors.New(why)
 	}
 	return t, nil

@@ -36,7 +36,7 @@ func TestReadingAndLogClaimsRun(t *testing.T) {
 		t.Run(c.ID, func(t *testing.T) {
 			runClaims(t, []Claim{c}, 1, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {
 				for _, name := range has[e.Name] {
-					if why := b.Missing[name]; why != "" {
+					if why := b.Missing[name].Text; why != "" {
 						t.Logf("%s: no %s: %s", b.Variant, name, why)
 					} else if x := b.Metrics[name]; !(x > 0) || math.IsInf(x, 0) {
 						t.Errorf("%s of %s: %s is %v", e.ID(), b.Variant, name, x)

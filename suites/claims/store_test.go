@@ -16,7 +16,7 @@ func TestStoreClaimsRun(t *testing.T) {
 			runClaims(t, []Claim{c}, 40, func(t *testing.T, e *lab.Experiment, _ string, b run.Block) {
 				for _, name := range wants {
 					if x := b.Metrics[name]; !(x > 0) || math.IsInf(x, 0) {
-						t.Errorf("%s of %s: %s is %v (%s)", e.ID(), b.Variant, name, x, b.Missing[name])
+						t.Errorf("%s of %s: %s is %v (%s)", e.ID(), b.Variant, name, x, b.Missing[name].Text)
 					}
 				}
 				switch x := b.Metrics["miss_share"]; {

@@ -29,9 +29,9 @@ func (ev *evidence) watched(id, name string, needed ...string) []watched {
 		if b.Variant != name || b.Waits == nil || b.Error != "" || b.Ops <= 0 {
 			continue
 		}
-		at := slices.IndexFunc(needed, func(n string) bool { return b.Waits.Missing[n] != "" })
+		at := slices.IndexFunc(needed, func(n string) bool { return b.Waits.Missing[n] != (run.Reason{}) })
 		if at >= 0 { // one block may be too short for a sample, and another not
-			why = fmt.Sprintf("%s: %s", id, b.Waits.Missing[needed[at]])
+			why = fmt.Sprintf("%s: %s", id, report.Reason(b.Waits.Missing[needed[at]]))
 			continue
 		}
 		out = append(out, watched{b.Waits, b.Ops})

@@ -85,8 +85,8 @@ func checkRW(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, b *run
 	case "mixed":
 		for _, name := range []string{SchedMean, schedP50, SchedP99, IdleShare} {
 			x, ok := b.Metrics[name]
-			if why := b.Missing[name]; ok == (why != "") || x < 0 || name == IdleShare && x > 1 {
-				t.Errorf("%s: %s: %s is %v, missing %q", e.ID(), v.Name, name, x, why)
+			if why := b.Missing[name]; ok == (why != (run.Reason{})) || x < 0 || name == IdleShare && x > 1 {
+				t.Errorf("%s: %s: %s is %v, missing %+v", e.ID(), v.Name, name, x, why)
 			}
 		}
 	}

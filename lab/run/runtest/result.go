@@ -76,7 +76,7 @@ func sampleBlock(rng *rand.Rand, at *run.Nanos, v sampleVariant, role string, ro
 			"cpu_user_ns_per_op": mean * .2, "cpu_sys_ns_per_op": mean * .6, "allocs_per_op": v.allocs, "alloc_bytes_per_op": v.allocs * 48,
 			"gc_count": 0, "peak_rss_bytes": 12 << 20, "iowait_share": .013, "bytes_per_second": 0,
 		},
-		Missing: map[string]string{"cache_misses_per_op": "no hardware counters in this virtual machine"},
+		Missing: map[string]run.Reason{"cache_misses_per_op": {Code: run.ReasonText, Text: "no hardware counters in this virtual machine"}},
 	}
 	n := run.Nanos(sampleWindows)
 	for i := range n {
@@ -113,13 +113,13 @@ func sampleVariantResult(v sampleVariant, perOp []float64, h *run.Histogram) run
 		"cpu_user_ns_per_op": same(v.perOp * .2), "cpu_sys_ns_per_op": same(v.perOp * .6), "allocs_per_op": same(v.allocs),
 		"alloc_bytes_per_op": same(v.allocs * 48), "gc_count": same(0), "peak_rss_bytes": same(12 << 20), "iowait_share": same(.013), "syscalls_per_op": same(v.calls),
 	}
-	out.Missing = map[string]string{"cache_misses_per_op": "no hardware counters in this virtual machine"}
+	out.Missing = map[string]run.Reason{"cache_misses_per_op": {Code: run.ReasonText, Text: "no hardware counters in this virtual machine"}}
 	out.Syscalls = map[string]float64{"mkdirat": 7, "newfstatat": v.calls - 7}
 	if v.level == durability.Power {
 		delete(out.Metrics, "syscalls_per_op")
 		out.Syscalls = nil
-		out.Missing["syscalls"] = "kernel tracepoints need root"
-		out.Missing["device_flushes_per_op"] = "a loop device counts none"
+		out.Missing["syscalls"] = run.Reason{Code: run.ReasonText, Text: "kernel tracepoints need root"}
+		out.Missing["device_flushes_per_op"] = run.Reason{Code: run.ReasonText, Text: "a loop device counts none"}
 		out.Steady = run.Steady{First: 15, Last: 19, Blocks: sampleRounds, Needed: 5, Excursion: .31, Slope: .12, Trend: "rising", TrendP: .003, Rise: .12}
 	} else {
 		out.Metrics["device_flushes_per_op"] = same(0)
@@ -186,9 +186,9 @@ func sampleComparisons(res *run.Result, vs []sampleVariant, perOp [][]float64) {
 // calls from nanoseconds to seconds; the second variant shows what it lacks.
 func sampleTrace(variant int) *run.VariantTrace {
 	if variant == 1 {
-		return &run.VariantTrace{Missing: map[string]string{
-			"calls":  "time system calls with BPF: create a map: operation not permitted; run as root",
-			"chains": "the execution trace ends before the timed part does",
+		return &run.VariantTrace{Missing: map[string]run.Reason{
+			"calls":  {Code: run.ReasonText, Text: "time system calls with BPF: create a map: operation not permitted; run as root"},
+			"chains": {Code: run.ReasonTraceCut},
 		}}
 	}
 	const app = "example.org/app/store.(*Log)."

@@ -127,7 +127,7 @@ func sampleWaits(variant int) *run.VariantWaits {
 	shares := []float64{.61, .2, .09, .04, .02, .015, .012, .008, .0045, .0005}
 	causes := []string{run.CauseRunnable, run.CauseDirectoryLock, run.CauseSyscallBusy,
 		run.CauseRunning, run.CauseGo + "sync", run.CauseJournal, run.CauseDiskFlush, run.CauseNameCache, run.CauseGo + "select", run.CauseIn + "vm_mmap_pgoff"}
-	w := &run.VariantWaits{Blocks: 6, Goroutines: 438.6, Samples: 213, Threads: 43.5, Parked: 9.29, Missing: map[string]string{}}
+	w := &run.VariantWaits{Blocks: 6, Goroutines: 438.6, Samples: 213, Threads: 43.5, Parked: 9.29, Missing: map[string]run.Reason{}}
 	for i, share := range shares {
 		c := run.WaitCause{Cause: causes[i], Share: run.Estimate{Median: share, Lo: share * .9, Hi: share * 1.1, Confidence: .97, N: 6},
 			PerOp: run.Estimate{Median: share * 8e6, Lo: share * 7e6, Hi: share * 9e6, Confidence: .97, N: 6}}
@@ -148,7 +148,7 @@ func sampleWaits(variant int) *run.VariantWaits {
 		{Profile: "mutex", Call: "sync.(*Mutex).Unlock", In: "example.org/app.(*store).put", Count: 40, Time: 79e6},
 	}
 	if variant == 1 {
-		w.Missing["stack"] = "permission denied"
+		w.Missing["stack"] = run.Reason{Code: run.ReasonText, Text: "permission denied"}
 		w.Causes = w.Causes[:3]
 	}
 	return w
