@@ -229,7 +229,7 @@ func (b *benchFlags) finish(measured *run.Run, chosen selection, toStdout bool, 
 // places sets up the directories to measure in, and removes there the remains of
 // killed runs.
 func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.PlaceSpec, cleanup func(), err error) {
-	var open []*scratch.Folder
+	var open []*scratch.Directory
 	cleanup = func() {
 		for _, p := range open {
 			if err := p.Close(); err != nil {

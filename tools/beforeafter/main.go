@@ -142,7 +142,7 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) (marked b
 
 // on measures on one file system.
 func on(ctx context.Context, o options, fs, rev string, before, after side, packages []string, stdout, stderr io.Writer) (marked bool, err error) {
-	var p *scratch.Folder
+	var p *scratch.Directory
 	if fs == "" {
 		p, err = scratch.Dir(o.dir)
 	} else {

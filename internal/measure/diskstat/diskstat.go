@@ -1,4 +1,4 @@
-// Package diskstat reads what the block device under a folder has completed, from
+// Package diskstat reads what the block device under a directory has completed, from
 // sysfs (Documentation/block/stat.rst).
 package diskstat
 

@@ -70,7 +70,7 @@ func openDisk(number string) (*Disk, error) {
 	return diskIn(dir)
 }
 
-// diskIn opens the device whose sysfs folder is dir.
+// diskIn opens the device whose sysfs directory is dir.
 func diskIn(dir string) (*Disk, error) {
 	d := &Disk{Name: filepath.Base(dir), dir: dir, whole: dir}
 	if exists(filepath.Join(dir, "partition")) {
@@ -82,7 +82,7 @@ func diskIn(dir string) (*Disk, error) {
 	// The kernel counts flushes where it turns them into requests. Stacked
 	// devices (device mapper, md) and memory devices pass them on or serve
 	// them without, and show 0 whatever was flushed. Only devices with
-	// requests have a folder mq.
+	// requests have a directory mq.
 	if !exists(filepath.Join(d.whole, "mq")) {
 		d.noFlushes = fmt.Sprintf("the kernel does not count the flushes of %s: it has no request queue of its own", d.Name)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// tree writes files, by name, under a fresh folder.
+// tree writes files, by name, under a fresh directory.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -18,8 +18,8 @@ import (
 // were told to exit.
 const patience = 5 * time.Second
 
-// demolish removes a scratch folder: mounts, loop devices, files, and last the
-// owner file and the folder itself, so that Sweep still recognises what a failure
+// demolish removes a scratch directory: mounts, loop devices, files, and last the
+// owner file and the directory itself, so that Sweep still recognises what a failure
 // or a crash leaves. The caller holds the owner's lock.
 func demolish(root string) error {
 	if err := unlimit(root); err != nil {
@@ -58,8 +58,8 @@ func demolish(root string) error {
 	return nil
 }
 
-// unmountAll unmounts the scratch folder's own mount points. It fails if anything
-// else is mounted under the folder, so that no foreign file system is emptied.
+// unmountAll unmounts the scratch directory's own mount points. It fails if anything
+// else is mounted under the directory, so that no foreign file system is emptied.
 func unmountAll(root string) error {
 	mnt, group := filepath.Join(root, mountName), filepath.Join(root, groupName)
 	deadline := time.Now().Add(patience)

@@ -31,7 +31,7 @@ type Options struct {
 	// Size in bytes; 0 is DefaultSize.
 	Size int64
 	// Store is the directory of the image file: its disk is the one measured.
-	// "" is the current directory; the folder for temporary files is in memory
+	// "" is the current directory; the directory for temporary files is in memory
 	// on many machines.
 	Store string
 	// Tune are arguments of tune2fs(8) for the new file system, before it is
@@ -75,7 +75,7 @@ func Systems() []string {
 
 // Image makes a file system in a sparse file and mounts it with the kernel's
 // default options, without set-uid programs and device files. It needs Linux and
-// root. Cancelling ctx stops Image; a Folder it has returned stays.
+// root. Cancelling ctx stops Image; a Directory it has returned stays.
 //
 // The loop device does direct I/O to the image where the file system below can,
 // so that blocks are not cached twice and a write is complete when the disk has
@@ -83,7 +83,7 @@ func Systems() []string {
 // variants hold, absolute times are not those of the bare disk.
 //
 // A tmpfs has neither image nor device; only its mount point is in the store.
-func Image(ctx context.Context, o Options) (*Folder, error) {
+func Image(ctx context.Context, o Options) (*Directory, error) {
 	m := makers[o.FS]
 	o.Size = cmp.Or(o.Size, DefaultSize)
 	o.Store = cmp.Or(o.Store, ".")
@@ -139,7 +139,7 @@ func (o Options) check(m maker) error {
 	)
 }
 
-func (p *Folder) build(ctx context.Context, o Options, mkfs string, args []string) error {
+func (p *Directory) build(ctx context.Context, o Options, mkfs string, args []string) error {
 	mnt := filepath.Join(p.root, mountName)
 	if err := os.Mkdir(mnt, 0o700); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (p *Folder) build(ctx context.Context, o Options, mkfs string, args []strin
 }
 
 // buildImage makes the image file and its file system, and mounts it on mnt.
-func (p *Folder) buildImage(ctx context.Context, o Options, mnt, mkfs string, args []string) error {
+func (p *Directory) buildImage(ctx context.Context, o Options, mnt, mkfs string, args []string) error {
 	path := filepath.Join(p.root, imageName)
 	image, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

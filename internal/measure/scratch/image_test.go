@@ -40,7 +40,7 @@ func needMkfs(t *testing.T, system string) {
 }
 
 // newImage skips where the kernel lacks the file system or the right to mount.
-func newImage(t *testing.T, o Options) *Folder {
+func newImage(t *testing.T, o Options) *Directory {
 	t.Helper()
 	p, err := Image(t.Context(), o)
 	if errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EPERM) {
@@ -67,10 +67,10 @@ func mountedAt(t *testing.T, path string) (sys.MountPoint, bool) {
 	return sys.MountPoint{}, false
 }
 
-// closed closes a scratch folder with more patience than Close has: a process that is
+// closed closes a scratch directory with more patience than Close has: a process that is
 // being started has copies of the files that are open in this one until it
-// execs, and so keeps the scratch folder busy.
-func closed(p *Folder) error {
+// execs, and so keeps the scratch directory busy.
+func closed(p *Directory) error {
 	err := p.Close()
 	for begun := time.Now(); errors.Is(err, syscall.EBUSY) && time.Since(begun) < time.Minute; {
 		err = p.Close()
@@ -195,7 +195,7 @@ func TestImageBusy(t *testing.T) {
 	}
 }
 
-// A foreign file system mounted under a scratch folder must never be emptied.
+// A foreign file system mounted under a scratch directory must never be emptied.
 func TestForeignMount(t *testing.T) {
 	needImages(t)
 	p, err := Dir(realDir(t))

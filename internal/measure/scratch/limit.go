@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// groupName is the mount point of cgroup v1's blkio hierarchy, in a scratch folder
+// groupName is the mount point of cgroup v1's blkio hierarchy, in a scratch directory
 // whose device is limited.
 const groupName = "blkio"
 
@@ -39,7 +39,7 @@ type Limit struct {
 }
 
 // limit sets or changes the limit of an image made with one.
-func (p *Folder) limit(l Limit) error {
+func (p *Directory) limit(l Limit) error {
 	devices := loopsOver(filepath.Join(p.root, imageName))
 	group := filepath.Join(p.root, groupName)
 	if err := os.Mkdir(group, 0o700); err == nil {
@@ -60,7 +60,7 @@ func (p *Folder) limit(l Limit) error {
 	return nil
 }
 
-// unlimit removes the limit of a scratch folder's devices. The kernel keeps the
+// unlimit removes the limit of a scratch directory's devices. The kernel keeps the
 // limits of a detached loop device for its next user, so unlimit comes before the
 // device is detached.
 func unlimit(root string) error {

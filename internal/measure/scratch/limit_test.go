@@ -16,7 +16,7 @@ import (
 )
 
 // limited makes an image and limits it, or skips with the kernel's reason.
-func limited(t *testing.T, l Limit) *Folder {
+func limited(t *testing.T, l Limit) *Directory {
 	t.Helper()
 	needImages(t)
 	needMkfs(t, "ext4")
@@ -49,7 +49,7 @@ func rates(t *testing.T) string {
 
 // writeDirect writes n blocks of the given size past the page cache, and
 // returns how long it took.
-func writeDirect(t *testing.T, p *Folder, n, size int) time.Duration {
+func writeDirect(t *testing.T, p *Directory, n, size int) time.Duration {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(p.Path, "data"), os.O_CREATE|os.O_RDWR|fileop.DirectFlag, 0o600)
 	if err != nil {
@@ -138,7 +138,7 @@ func TestCloseTakesTheLimitAway(t *testing.T) {
 	}
 }
 
-// A scratch folder that was left by a process that was killed loses its limit with the
+// A scratch directory that was left by a process that was killed loses its limit with the
 // next Sweep: demolish is what both call.
 func TestDemolishTakesTheLimitAway(t *testing.T) {
 	p := limited(t, Limit{IOPS: 5432})

@@ -14,7 +14,7 @@ import (
 
 const ownerSchema = "stele.place/1"
 
-// An owner is the content of an owner file: the process that made the folder.
+// An owner is the content of an owner file: the process that made the directory.
 type owner struct {
 	Schema string `json:"schema"`
 	Kind   string `json:"kind"` // "directory" or the file system of an image
@@ -48,7 +48,7 @@ func thisProcess() process {
 	return p
 }
 
-// writeOwner writes the owner durably, so that Sweep still knows the folder's
+// writeOwner writes the owner durably, so that Sweep still knows the directory's
 // maker after a power cut.
 func writeOwner(f *os.File, o owner) error {
 	data, err := json.Marshal(o)

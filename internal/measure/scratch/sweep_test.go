@@ -16,7 +16,7 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// The test binary runs itself as the process that makes scratch folders and is killed.
+// The test binary runs itself as the process that makes scratch directories and is killed.
 const holderEnv = "STELE_PLACE_TEST_HOLD"
 
 func TestMain(m *testing.M) {
@@ -26,9 +26,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hold makes a scratch folder, prints its path and waits until stdin ends or it is killed.
+// hold makes a scratch directory, prints its path and waits until stdin ends or it is killed.
 func hold(what, store string) {
-	var p *Folder
+	var p *Directory
 	var err error
 	if what == "dir" {
 		p, err = Dir(store)
@@ -48,7 +48,7 @@ func hold(what, store string) {
 	os.Exit(0) // without Close
 }
 
-// holder starts such a process and returns the path of its scratch folder.
+// holder starts such a process and returns the path of its scratch directory.
 func holder(t *testing.T, what, store string) (path string, kill func()) {
 	t.Helper()
 	self, err := os.Executable()
@@ -83,7 +83,7 @@ func holder(t *testing.T, what, store string) (path string, kill func()) {
 		if strings.Contains(line, "no such device") || strings.Contains(line, "CAP_SYS_ADMIN") {
 			t.Skip(line)
 		}
-		t.Fatalf("the process that holds a scratch folder: %q %v", line, err)
+		t.Fatalf("the process that holds a scratch directory: %q %v", line, err)
 	}
 	return line, kill
 }
@@ -109,7 +109,7 @@ func TestSweepAfterKill(t *testing.T) {
 	}
 }
 
-// sweptAfterKill reports whether the report tells of the scratch folder. It does not
+// sweptAfterKill reports whether the report tells of the scratch directory. It does not
 // where a test of another package, whose programs sweep too, was faster.
 func sweptAfterKill(t *testing.T, what string) bool {
 	t.Helper()
@@ -122,10 +122,10 @@ func sweptAfterKill(t *testing.T, what string) bool {
 		t.Error(err)
 	}
 	if _, err := os.Stat(data); err != nil {
-		t.Fatalf("Sweep took a scratch folder from under a living process: %v; %q", err, report)
+		t.Fatalf("Sweep took a scratch directory from under a living process: %v; %q", err, report)
 	}
 	if mentions(report, store) {
-		t.Errorf("a living scratch folder is nothing to report: %q", report)
+		t.Errorf("a living scratch directory is nothing to report: %q", report)
 	}
 
 	kill()
@@ -137,7 +137,7 @@ func sweptAfterKill(t *testing.T, what string) bool {
 		}
 	}
 	// Another program may be at it, or a process that is being started may keep
-	// the scratch folder busy.
+	// the scratch directory busy.
 	report = nil
 	for begun := time.Now(); len(names(t, store)) > 0 && time.Since(begun) < time.Minute; time.Sleep(10 * time.Millisecond) {
 		more, err := Sweep(stores...)
@@ -162,10 +162,10 @@ func TestSweepBusyImage(t *testing.T) {
 			return
 		}
 	}
-	t.Error("five times the report did not tell of the scratch folder that is in use")
+	t.Error("five times the report did not tell of the scratch directory that is in use")
 }
 
-// sweptWhileBusy reports whether the report tells of the scratch folder. It does not
+// sweptWhileBusy reports whether the report tells of the scratch directory. It does not
 // where a program of another package's test holds its lock, to sweep it.
 func sweptWhileBusy(t *testing.T) (told bool) {
 	t.Helper()
@@ -214,7 +214,7 @@ func canLock(t *testing.T) (bool, string) {
 	}
 	defer f.Close()
 	if _, err := sys.TryLock(f); err != nil {
-		return false, "without locks an abandoned scratch folder cannot be told for sure: " + err.Error()
+		return false, "without locks an abandoned scratch directory cannot be told for sure: " + err.Error()
 	}
 	return true, ""
 }
@@ -261,7 +261,7 @@ func TestSweepRespectsLock(t *testing.T) {
 	}
 }
 
-// What is not a scratch folder, or not for sure, is left as it is.
+// What is not a scratch directory, or not for sure, is left as it is.
 func TestSweepLeaves(t *testing.T) {
 	const id = "0123456789abcdef"
 	dead := `{"schema":"stele.place/1","kind":"directory","locked":true,"pid":1073741824}`
@@ -325,7 +325,7 @@ func TestSweepUnborn(t *testing.T) {
 	}
 }
 
-// Neither a symlink in place of a folder nor one in place of the owner file
+// Neither a symlink in place of a directory nor one in place of the owner file
 // may lead Sweep elsewhere.
 func TestSweepFollowsNothing(t *testing.T) {
 	store, elsewhere := realDir(t), realDir(t)
@@ -333,7 +333,7 @@ func TestSweepFollowsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An abandoned scratch folder, but not in the store.
+	// An abandoned scratch directory, but not in the store.
 	o := newOwner("directory", true)
 	o.PID = 1 << 30
 	if err := writeOwner(p.owner, o); err != nil {

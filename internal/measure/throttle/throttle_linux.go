@@ -55,7 +55,7 @@ func throttleValues(l Limit) [len(throttleFiles)]int64 {
 	return [...]int64{l.IOPS, l.IOPS, l.BytesPerSecond, l.BytesPerSecond}
 }
 
-// Set limits a block device, "/dev/loop0" for example, in the group with the folder
+// Set limits a block device, "/dev/loop0" for example, in the group with the directory
 // group. A rate of 0 removes the limit.
 func Set(group, device string, l Limit) error {
 	number, err := os.ReadFile(filepath.Join("/sys/class/block", filepath.Base(device), "dev"))
@@ -98,7 +98,7 @@ func limitIn(path, dev string) (int64, error) {
 }
 
 // JoinRoot moves this process, and so its later children, into the root group with
-// the folder group: version 1 does not count the requests of a child group towards
+// the directory group: version 1 does not count the requests of a child group towards
 // its parent's limits.
 func JoinRoot(group string) error {
 	data, err := os.ReadFile("/proc/self/cgroup")

@@ -43,7 +43,7 @@ func TestDir(t *testing.T) {
 		t.Errorf("Name %q, Path %q", p.Name, p.Path)
 	}
 	if got := names(t, p.Path); len(got) != 0 {
-		t.Errorf("the folder is not empty: %q", got)
+		t.Errorf("the directory is not empty: %q", got)
 	}
 	if err := os.MkdirAll(filepath.Join(p.Path, "a/b"), 0o755); err != nil {
 		t.Fatal(err)
@@ -95,8 +95,8 @@ func TestDirRefuses(t *testing.T) {
 	}
 }
 
-// Sweeping all the time must not take a scratch folder from under its maker: that is
-// the race between making a folder and locking it.
+// Sweeping all the time must not take a scratch directory from under its maker: that is
+// the race between making a directory and locking it.
 func TestClaimAgainstSweep(t *testing.T) {
 	parent := realDir(t)
 	stop, done := make(chan struct{}), make(chan error)

@@ -1,18 +1,18 @@
-// Package scratch makes folders to measure and test in, and removes them even
-// when their maker was killed: a private folder on an existing disk (Dir), or a
+// Package scratch makes directories to measure and test in, and removes them even
+// when their maker was killed: a private directory on an existing disk (Dir), or a
 // file system of its own on a loop device (Image). It is what xfstests calls
 // SCRATCH_MNT and SCRATCH_DEV.
 //
-// A scratch folder has a name of a fixed form:
+// A scratch directory has a name of a fixed form:
 //
 //	stele-bench-0123456789abcdef/   mode 0700
 //	    owner     the process that made it; locked while that process lives
-//	    work/     the folder to measure in (Dir)
+//	    work/     the directory to measure in (Dir)
 //	    image     the sparse file under the loop device (Image, not tmpfs)
-//	    mnt/      the mount point; mnt/work is the folder to measure in (Image)
+//	    mnt/      the mount point; mnt/work is the directory to measure in (Image)
 //	    blkio/    the mounted controller that limits the device (Image with a Limit)
 //
-// A killed process leaves its scratch folders behind. The kernel drops its
+// A killed process leaves its scratch directories behind. The kernel drops its
 // lock on owner, by which Sweep recognises them later.
 //
 // # Mistakes to avoid
@@ -24,9 +24,9 @@
 //     and take absolute times from Dir.
 //   - A Store in memory. /tmp is a tmpfs on many machines; an image there measures
 //     memory.
-//   - Sweep during a measurement of the same program. It spares the folders of
+//   - Sweep during a measurement of the same program. It spares the directories of
 //     living processes, but it reads directories and unmounts: call it before the
-//     first scratch folder is made.
+//     first scratch directory is made.
 package scratch
 
 import (
@@ -55,22 +55,22 @@ const (
 
 var nameForm = regexp.MustCompile(`^` + prefix + `[0-9a-f]{16}$`)
 
-// A Folder is an empty folder to measure in, and everything it stands on.
-type Folder struct {
-	// Path is the folder to measure in: empty at first, absolute, free of symlinks.
+// A Directory is an empty directory to measure in, and everything it stands on.
+type Directory struct {
+	// Path is the directory to measure in: empty at first, absolute, free of symlinks.
 	Path string
 	// Name is the directory given to Dir, or the file system of an Image.
 	Name string
 
-	root  string   // the stele-bench- folder
+	root  string   // the stele-bench- directory
 	owner *os.File // open and locked until Close
 
 	mu     sync.Mutex
 	closed bool
 }
 
-// Dir makes a scratch folder in parent, which must exist.
-func Dir(parent string) (*Folder, error) {
+// Dir makes a scratch directory in parent, which must exist.
+func Dir(parent string) (*Directory, error) {
 	p, err := claim(parent, "directory")
 	if err != nil {
 		return nil, err
@@ -83,9 +83,9 @@ func Dir(parent string) (*Folder, error) {
 	return p, nil
 }
 
-// Close unmounts the file system, detaches its loop device and removes the folder.
+// Close unmounts the file system, detaches its loop device and removes the directory.
 // After an error it can be called again; after success it does nothing.
-func (p *Folder) Close() error {
+func (p *Directory) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -102,10 +102,10 @@ func (p *Folder) Close() error {
 	return nil
 }
 
-// Leave releases the lock and keeps the files: for a folder on a file system that
+// Leave releases the lock and keeps the files: for a directory on a file system that
 // is about to be thrown away, where removing millions of files first only takes
 // time. Close does nothing afterwards.
-func (p *Folder) Leave() {
+func (p *Directory) Leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
@@ -114,15 +114,15 @@ func (p *Folder) Leave() {
 	}
 }
 
-// claim makes the folder in parent and the locked owner file in it. kind is
+// claim makes the directory in parent and the locked owner file in it. kind is
 // "directory" or the file system of an image.
-func claim(parent, kind string) (*Folder, error) {
+func claim(parent, kind string) (*Directory, error) {
 	abs, err := filepath.Abs(parent)
 	if err != nil {
 		return nil, err
 	}
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
-		return nil, fmt.Errorf("scratch: folder in %s: %w", parent, err)
+		return nil, fmt.Errorf("scratch: make a directory in %s: %w", parent, err)
 	}
 	for range 8 {
 		var random [8]byte
@@ -131,7 +131,7 @@ func claim(parent, kind string) (*Folder, error) {
 		if err := os.Mkdir(root, 0o700); errors.Is(err, fs.ErrExist) {
 			continue
 		} else if err != nil {
-			return nil, fmt.Errorf("scratch: folder in %s: %w", parent, err)
+			return nil, fmt.Errorf("scratch: make a directory in %s: %w", parent, err)
 		}
 		f, err := takeOwnership(root, kind)
 		if errors.Is(err, errSwept) {
@@ -140,16 +140,16 @@ func claim(parent, kind string) (*Folder, error) {
 		if err != nil {
 			return nil, errors.Join(err, demolish(root))
 		}
-		return &Folder{root: root, owner: f}, nil
+		return &Directory{root: root, owner: f}, nil
 	}
-	return nil, fmt.Errorf("scratch: folder in %s: removed by others right after it was made, 8 times", abs)
+	return nil, fmt.Errorf("scratch: make a directory in %s: removed by others right after it was made, 8 times", abs)
 }
 
-// errSwept reports that a concurrent Sweep removed a folder just made.
+// errSwept reports that a concurrent Sweep removed a directory just made.
 var errSwept = errors.New("swept")
 
 // takeOwnership writes the owner file and locks it. Until it is locked, a
-// Sweep may lock it first or remove the folder, which is empty or holds an empty
+// Sweep may lock it first or remove the directory, which is empty or holds an empty
 // owner file. So its maker looks again afterwards.
 func takeOwnership(root, kind string) (*os.File, error) {
 	path := filepath.Join(root, ownerName)
