@@ -1,11 +1,8 @@
 package lab
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 
 	"github.com/stele-go/stele/lab/run"
@@ -18,19 +15,11 @@ import (
 // which files. The program must be one that calls RunBlock, with e among
 // its experiments, as for Measure.
 func Child(ctx context.Context, e *Experiment, variant, dir string, ops int64, seed uint64) (*exec.Cmd, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("lab: find this program, to start a process of a block: %w", err)
-	}
-	input, err := json.Marshal(blockSpec{
+	cmd, err := blockCommand(ctx, blockSpec{
 		Experiment: e.ID(), Variant: variant, Dir: dir, Role: run.RoleTimed, Ops: ops, Batch: 1, Seed: seed, Window: 1e9,
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("lab: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, exe)
-	cmd.Stdin = bytes.NewReader(input)
-	cmd.Env = append(os.Environ(), blockEnv+"=1")
-	endWithParent(cmd)
 	return cmd, nil
 }

@@ -45,16 +45,12 @@ type counterSet struct {
 	give  handover
 }
 
-// openCounters opens what is counted in a block of that role. What the
-// machine does not offer is no error: the block reports it as missing.
+// openCounters opens the counters of a block of that role. One that the machine
+// does not offer is no error: the block reports it as missing.
 //
 // Hardware counters are inherited from the thread that starts the process,
 // so openCounters locks the goroutine to its thread until close.
-func openCounters(role string) (*counterSet, error) {
-	return openEvents(role, hardwareEvents), nil
-}
-
-func openEvents(role string, events []hardwareEvent) *counterSet {
+func openCounters(role string, events []hardwareEvent) *counterSet {
 	runtime.LockOSThread()
 	c := &counterSet{give: handover{
 		Syscalls: role == run.RoleCounted, FDs: map[string]int{}, Missing: map[string]run.Reason{},

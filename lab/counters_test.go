@@ -90,7 +90,7 @@ func runHelper(t *testing.T, name, role string, events []hardwareEvent) measured
 	cmd.Env = append(os.Environ(), helperEnv+"="+name, "STELE_LAB_TEST_DIR="+t.TempDir())
 	var out, diag strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &diag
-	counters := openEvents(role, events)
+	counters := openCounters(role, events)
 	defer counters.close()
 	if err := counters.start(cmd); err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestHandover(t *testing.T) {
 		}
 	})
 	t.Run("descriptors follow those of the command", func(t *testing.T) {
-		c := openEvents(run.RoleTimed, nil)
+		c := openCounters(run.RoleTimed, nil)
 		defer c.close()
 		f, err := os.Open(os.DevNull)
 		if err != nil {

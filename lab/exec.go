@@ -40,6 +40,7 @@ func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSp
 	return b
 }
 
+// blockIn runs a block in spec.Dir, which it makes.
 func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec blockSpec) (run.Block, error) {
 	if err := os.Mkdir(spec.Dir, 0o777); err != nil {
 		return run.Block{}, fmt.Errorf("make the directory of the block: %w", err)
@@ -47,44 +48,17 @@ func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec block
 	if r.o.InProcess {
 		return runBlock(ctx, e, l.v, spec), nil
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return run.Block{}, fmt.Errorf("find this program, to start the process of the block: %w", err)
-	}
-	input, err := json.Marshal(spec)
+	var out, diag bytes.Buffer
+	cmd, err := blockCommand(ctx, spec)
 	if err != nil {
 		return run.Block{}, err
 	}
-	var out, diag bytes.Buffer
-	cmd := exec.CommandContext(ctx, exe)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &diag
-	cmd.Env = append(append(os.Environ(), blockEnv+"=1"), e.Env...)
-	endWithParent(cmd)
-	// Asked first, a block takes away what it has mounted.
+	cmd.Stdout, cmd.Stderr = &out, &diag
+	cmd.Env = append(cmd.Env, e.Env...)
+	// Asked first, a block unmounts its file systems.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
-	counters, err := openCounters(spec.Role)
-	if err != nil {
-		return run.Block{}, fmt.Errorf("open the counters of the block: %w", err)
-	}
-	defer counters.close()
-	var outside *callWatch
-	if spec.Role == run.RoleTraced && spec.NoBPF {
-		outside = watchCalls()
-	}
-	var watch *sampler
-	err = counters.start(cmd)
-	if err == nil {
-		if spec.Role == run.RoleWaits {
-			watch = startSampler(cmd.Process.Pid)
-		}
-		outside.start(cmd.Process.Pid)
-		err = cmd.Wait()
-	}
-	if watch != nil {
-		watch.stop()
-	}
-	outside.stop()
+	w, err := runWatched(cmd, spec)
 	if ctx.Err() != nil {
 		return run.Block{}, context.Cause(ctx)
 	}
@@ -95,13 +69,66 @@ func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec block
 	if err := json.Unmarshal(out.Bytes(), &b); err != nil {
 		return run.Block{}, fmt.Errorf("read the result of the block (does the program call lab.RunBlock first?): %w: %s", err, tail(out.String()+diag.String()))
 	}
-	if watch != nil && b.Waits != nil {
-		watch.into(b.Waits, b.Wall)
-	}
-	if outside != nil && b.Error == "" {
-		outside.into(&b)
-	}
+	w.into(&b)
 	return b, nil
+}
+
+// blockCommand returns the command that runs a block in a process of its own,
+// which ends with this one.
+func blockCommand(ctx context.Context, spec blockSpec) (*exec.Cmd, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program, to start the process of a block: %w", err)
+	}
+	input, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, exe)
+	cmd.Stdin = bytes.NewReader(input)
+	cmd.Env = append(os.Environ(), blockEnv+"=1")
+	endWithParent(cmd)
+	return cmd, nil
+}
+
+// A watch is what the runner sees of the process of a block from outside.
+type watch struct {
+	threads *sampler   // nil but in blocks of role waits
+	calls   *callWatch // nil but in blocks of role traced without BPF
+}
+
+// runWatched runs the process of a block to its end, with the counters and the
+// watch that its role has.
+func runWatched(cmd *exec.Cmd, spec blockSpec) (watch, error) {
+	var w watch
+	counters := openCounters(spec.Role, hardwareEvents)
+	defer counters.close()
+	if spec.Role == run.RoleTraced && spec.NoBPF {
+		w.calls = watchCalls()
+	}
+	err := counters.start(cmd)
+	if err == nil {
+		if spec.Role == run.RoleWaits {
+			w.threads = startSampler(cmd.Process.Pid)
+		}
+		w.calls.start(cmd.Process.Pid)
+		err = cmd.Wait()
+	}
+	if w.threads != nil {
+		w.threads.stop()
+	}
+	w.calls.stop()
+	return w, err
+}
+
+// into adds what was seen to the block that the process reported.
+func (w *watch) into(b *run.Block) {
+	if w.threads != nil && b.Waits != nil {
+		w.threads.into(b.Waits, b.Wall)
+	}
+	if w.calls != nil && b.Error == "" {
+		w.calls.into(b)
+	}
 }
 
 // tail is the end of what a process printed, enough to see why it failed.
