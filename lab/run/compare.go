@@ -204,18 +204,31 @@ func (c *comparer) run() {
 	if c.new.Partial != nil {
 		c.difference(Mismatch{Code: MismatchPartial, Field: "new", New: c.new.Partial.Cause})
 	}
-	if a, b := c.old.Settings.InProcess, c.new.Settings.InProcess; a != b {
-		c.mismatch(Mismatch{Code: MismatchSetting, Field: "in_process", Old: fmt.Sprint(a), New: fmt.Sprint(b)})
+	c.settings()
+	c.allResults(c.places())
+	if len(c.report.Rows) == 0 {
+		c.problem(Mismatch{Code: MismatchNothing})
 	}
+}
+
+func (c *comparer) settings() {
+	setting := func(field string, old, new any) {
+		if old != new {
+			c.mismatch(Mismatch{Code: MismatchSetting, Field: field, Old: fmt.Sprint(old), New: fmt.Sprint(new)})
+		}
+	}
+	old, new := c.old.Settings, c.new.Settings
+	setting("in_process", old.InProcess, new.InProcess)
 	// A longer block leaves more files behind for its own operations to meet,
 	// and so does a block that need not wait for variants the quick set lacks.
-	if a, b := c.old.Settings.BlockTime, c.new.Settings.BlockTime; a != b {
-		c.mismatch(Mismatch{Code: MismatchSetting, Field: "block_time_ns", Old: time.Duration(a).String(), New: time.Duration(b).String()})
-	}
-	if a, b := c.old.Settings.Quick, c.new.Settings.Quick; a != b {
-		c.mismatch(Mismatch{Code: MismatchSetting, Field: "quick", Old: fmt.Sprint(a), New: fmt.Sprint(b)})
-	}
-	places := map[string]string{} // old name to new
+	setting("block_time_ns", time.Duration(old.BlockTime), time.Duration(new.BlockTime))
+	setting("quick", old.Quick, new.Quick)
+}
+
+// places pairs the places of the two runs, and returns the new name of each by
+// its old one.
+func (c *comparer) places() map[string]string {
+	names := map[string]string{}
 	for i := range c.old.Places {
 		p := &c.old.Places[i]
 		q := c.newPlace(p.Name)
@@ -223,13 +236,18 @@ func (c *comparer) run() {
 			c.mismatch(Mismatch{Code: MismatchPlace, Place: p.Name})
 			continue
 		}
-		places[p.Name] = q.Name
+		names[p.Name] = q.Name
 		for _, d := range p.Environment.Diff(q.Environment) {
 			if d.Matters {
 				c.mismatch(Mismatch{Code: MismatchEnvironment, Place: q.Name, Field: d.Field, Old: d.Old, New: d.New})
 			}
 		}
 	}
+	return names
+}
+
+// allResults pairs the results in the paired places and compares them.
+func (c *comparer) allResults(places map[string]string) {
 	paired := map[*Result]bool{}
 	for _, a := range c.old.Results {
 		place, ok := places[a.Place]
@@ -248,9 +266,6 @@ func (c *comparer) run() {
 		if !paired[b] {
 			c.difference(Mismatch{Code: MismatchAdded, Experiment: b.ID, Place: b.Place})
 		}
-	}
-	if len(c.report.Rows) == 0 {
-		c.problem(Mismatch{Code: MismatchNothing})
 	}
 }
 
