@@ -180,10 +180,10 @@ func (m *markdown) claims(r *run.Run) {
 		return
 	}
 	m.printf("## Claims\n\n")
-	m.row("id", "workload", "claimed", "measured", "verdict", "why", "survives", "place")
-	m.row("---", "---", "---", "---", "---", "---", "---", "---")
+	m.row("id", "workload", "claimed", "source", "measured", "verdict", "why", "survives", "place")
+	m.row("---", "---", "---", "---", "---", "---", "---", "---", "---")
 	for _, c := range r.Claims {
-		m.row(escapeMarkdown(c.ID), escapeMarkdown(c.Statement), escapeMarkdown(c.Claimed), escapeMarkdown(c.Measured),
+		m.row(escapeMarkdown(c.ID), escapeMarkdown(c.Statement), escapeMarkdown(c.Claimed), escapeMarkdown(c.Source), escapeMarkdown(c.Measured),
 			"**"+escapeMarkdown(c.Verdict)+"**", escapeMarkdown(c.Why), escapeMarkdown(c.Promise), escapeMarkdown(c.Place))
 	}
 }

@@ -195,7 +195,7 @@ func sampleEnvironment(fs string) run.Environment {
 	if fs == "tmpfs" {
 		e.Journal, e.Device, e.DeviceID, e.Backing, e.Scheduler, e.WriteCache, e.Rotational = "n/a", "", "", "", "", "", ""
 		e.Unknown["journal"], e.Unknown["device"] = "tmpfs keeps none", "tmpfs is memory"
-		e.Warnings = append(e.Warnings, run.Warning{Code: "tmpfs", Text: "this folder is memory: nothing in it survives a power cut, and a sync costs nothing"})
+		e.Warnings = append(e.Warnings, run.Warning{Code: "tmpfs", Text: "this directory is memory: nothing in it survives a power cut, and a sync costs nothing"})
 	}
 	return e
 }
@@ -203,7 +203,7 @@ func sampleEnvironment(fs string) run.Environment {
 func sampleClaims() []run.Claim {
 	c := func(id, statement, claimed, measured, verdict, why string) run.Claim {
 		return run.Claim{ID: id, Statement: statement, Claimed: claimed, Measured: measured, Verdict: verdict, Why: why,
-			Promise: "kill, prefix", Place: "ext4", Results: []string{"mkdir/fresh-7"}}
+			Source: "report 001, section 3", Promise: "kill, prefix", Place: "ext4", Results: []string{"mkdir/fresh-7"}}
 	}
 	return []run.Claim{
 		c("D1", "os.MkdirAll (A) against a loop of os.Mkdir over each prefix (B)", "B 1.9x faster, marked from depth 5 on", "A/B 1.02x [0.99, 1.05]", "does not hold",
