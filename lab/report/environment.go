@@ -14,60 +14,74 @@ import (
 // and its warnings. What is not known is left out of the table and listed with
 // its reason.
 func Environment(w io.Writer, e *run.Environment) error {
-	var b strings.Builder
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "  %-14s %s\n", name, value)
-		}
+	var t factTable
+	t.machine(e)
+	t.directory(e)
+	t.list("not known", unknownLines(e))
+	var warnings []string
+	for _, w := range e.Warnings {
+		warnings = append(warnings, w.Code+": "+PlaceWarning(e, &w))
 	}
-	b.WriteString("machine\n")
-	row("host", e.Hostname)
-	row("system", strings.TrimSpace(e.OS+"/"+e.Arch+" "+e.Kernel))
-	row("processors", fmt.Sprintf("%d x %s", e.CPUs, cmp.Or(e.CPU, "(model not known)")))
-	row("governor", e.Governor)
+	t.list("warnings", warnings)
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// A factTable is names with values, under titles.
+type factTable struct{ strings.Builder }
+
+// row adds a value that is known.
+func (t *factTable) row(name, value string) {
+	if value != "" {
+		fmt.Fprintf(t, "  %-14s %s\n", name, value)
+	}
+}
+
+// list adds lines with a title, where there are any.
+func (t *factTable) list(title string, lines []string) {
+	if len(lines) > 0 {
+		fmt.Fprintf(t, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
+	}
+}
+
+func (t *factTable) machine(e *run.Environment) {
+	t.WriteString("machine\n")
+	t.row("host", e.Hostname)
+	t.row("system", strings.TrimSpace(e.OS+"/"+e.Arch+" "+e.Kernel))
+	t.row("processors", fmt.Sprintf("%d x %s", e.CPUs, cmp.Or(e.CPU, "(model not known)")))
+	t.row("governor", e.Governor)
 	if e.Memory > 0 {
-		row("memory", size(float64(e.Memory)))
+		t.row("memory", size(float64(e.Memory)))
 	}
-	row("virtual", e.Virtual)
+	t.row("virtual", e.Virtual)
 	if e.Unknown["load1"] == "" {
-		row("load", fmt.Sprintf("%.2f; just now %.0f %% busy, %.0f %% waiting for disks, %.0f %% stolen",
+		t.row("load", fmt.Sprintf("%.2f; just now %.0f %% busy, %.0f %% waiting for disks, %.0f %% stolen",
 			e.Load, 100*e.Busy, 100*e.IOWait, 100*e.Steal))
 	}
-	row("Go", strings.TrimSpace(fmt.Sprintf("%s, GOMAXPROCS %d %s", e.Go, e.GOMAXPROCS, e.GoSettingsText())))
-	b.WriteString("\nfolder\n")
-	row("path", e.Dir)
-	row("file system", e.FS)
-	row("mounted at", e.Mount)
-	row("options", e.Options)
+	t.row("Go", strings.TrimSpace(fmt.Sprintf("%s, GOMAXPROCS %d %s", e.Go, e.GOMAXPROCS, e.GoSettingsText())))
+}
+
+func (t *factTable) directory(e *run.Environment) {
+	t.WriteString("\ndirectory\n")
+	t.row("path", e.Dir)
+	t.row("file system", e.FS)
+	t.row("mounted at", e.Mount)
+	t.row("options", e.Options)
 	if e.Unknown["journal"] == "" {
-		row("journal", e.Journal)
+		t.row("journal", e.Journal)
 	}
 	if e.TotalBytes > 0 {
-		row("free", fmt.Sprintf("%s of %s", size(float64(e.FreeBytes)), size(float64(e.TotalBytes))))
+		t.row("free", fmt.Sprintf("%s of %s", size(float64(e.FreeBytes)), size(float64(e.TotalBytes))))
 	}
-	row("device", strings.TrimSpace(e.Device+" "+e.DeviceID))
-	row("members", strings.Join(e.Members, ", "))
-	row("model", e.Model)
-	row("rotational", e.Rotational)
-	row("scheduler", e.Scheduler)
-	row("write cache", e.WriteCache)
-	row("image", e.Backing)
-	row("image I/O", e.BackingIO)
-	row("on", e.BackingFS)
-	if len(e.Unknown) > 0 {
-		b.WriteString("\nnot known\n")
-		for _, line := range unknownLines(e) {
-			b.WriteString("  " + line + "\n")
-		}
-	}
-	if len(e.Warnings) > 0 {
-		b.WriteString("\nwarnings\n")
-		for _, w := range e.Warnings {
-			fmt.Fprintf(&b, "  %s: %s\n", w.Code, PlaceWarning(e, &w))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	t.row("device", strings.TrimSpace(e.Device+" "+e.DeviceID))
+	t.row("members", strings.Join(e.Members, ", "))
+	t.row("model", e.Model)
+	t.row("rotational", e.Rotational)
+	t.row("scheduler", e.Scheduler)
+	t.row("write cache", e.WriteCache)
+	t.row("image", e.Backing)
+	t.row("image I/O", e.BackingIO)
+	t.row("on", e.BackingFS)
 }
 
 // unknownLines groups the fields that are unknown for one reason.

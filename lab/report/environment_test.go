@@ -23,7 +23,7 @@ func TestEnvironment(t *testing.T) {
   load           0.50; just now 10 % busy, 0 % waiting for disks, 0 % stolen
   Go             go1.26, GOMAXPROCS 2 GOGC=off
 
-folder
+directory
   path           /data
   file system    ext4
   mounted at     /

@@ -104,69 +104,84 @@ func paramCharts(g *group) []chart {
 		s = logScale(xs[0], xs[len(xs)-1])
 	}
 	s = s.roomLeft()
+	at := make([]float64, len(xs))
+	for i, x := range xs {
+		at[i] = s.at(x)
+	}
 	var out []chart
 	for _, t := range tiers(g.Results[0]) {
-		var all []float64
-		times := make([][]run.Estimate, len(t.Rows))
-		for i, r := range t.Rows {
-			for _, res := range g.Results {
-				e := timeAt(res, r.V.Name)
-				times[i] = append(times[i], e)
-				if e.N > 0 {
-					all = append(all, e.Median, e.Lo, e.Hi)
-				}
-			}
+		if c := paramChart(g, t, at, labels); c != nil {
+			out = append(out, *c)
 		}
-		if len(finite(all)) == 0 {
-			continue
-		}
-		const top, bottom, height = 16.0, 220.0, 242.0
-		y := zeroScale(all)
-		at := func(x float64) float64 { return bottom - y.at(x)*(bottom-top) }
-		p := newPicture("plot", height, "Time of an operation by parameter, "+t.Promise.String(), strings.Join(labels, ", "))
-		yLabels := p.yAxis(y, top, bottom, 5, axisTime)
-		for i, x := range xs {
-			p.vline("grid", s.at(x), top, bottom)
-			if len(xs) <= 8 || i%2 == 0 {
-				p.text("tick", s.at(x), bottom+15, labels[i])
-			}
-		}
-		p.curves(func(c *curves) {
-			for i, r := range t.Rows {
-				var d strings.Builder
-				pen := "M"
-				for j, e := range times[i] {
-					if e.N == 0 || !known(e.Median) {
-						pen = "M" // a gap, not a bridge over what was not measured
-						continue
-					}
-					fmt.Fprintf(&d, "%s%s %s", pen, num(wide(s.at(xs[j]))), num(at(e.Median)))
-					pen = "L"
-				}
-				c.path("curve "+key{r.Index}.Class(), d.String())
-			}
-		})
-		for i, r := range t.Rows {
-			class := key{r.Index}.Class()
-			for j, e := range times[i] {
-				if e.N == 0 || !known(e.Median) {
-					continue
-				}
-				if hasInterval(e) {
-					p.vline("whisker "+class, s.at(xs[j]), at(e.Hi), at(e.Lo))
-				}
-				p.dot("point "+class, s.at(xs[j]), at(e.Median), 3.2, fmt.Sprintf("%s, %s: %s", r.V.Name, labels[j], Time(e)))
-			}
-		}
-		yLabels()
-		note := t.Promise.Level.Survives()
-		if y.log {
-			note += "; logarithmic"
-		}
-		out = append(out, chart{Title: t.Promise.String(), Note: note, Picture: p.done()})
 	}
 	return out
 }
+
+// paramChart draws the variants of one promise; nil where none was measured. xs
+// are where the points of the parameter stand, from 0 to 1.
+func paramChart(g *group, t *tier, xs []float64, labels []string) *chart {
+	var all []float64
+	times := make([][]run.Estimate, len(t.Rows))
+	for i, r := range t.Rows {
+		for _, res := range g.Results {
+			e := timeAt(res, r.V.Name)
+			times[i] = append(times[i], e)
+			if e.N > 0 {
+				all = append(all, e.Median, e.Lo, e.Hi)
+			}
+		}
+	}
+	if len(finite(all)) == 0 {
+		return nil
+	}
+	const top, bottom, height = 16.0, 220.0, 242.0
+	y := zeroScale(all)
+	at := func(x float64) float64 { return bottom - y.at(x)*(bottom-top) }
+	p := newPicture("plot", height, "Time of an operation by parameter, "+t.Promise.String(), strings.Join(labels, ", "))
+	yLabels := p.yAxis(y, top, bottom, 5, axisTime)
+	for i, x := range xs {
+		p.vline("grid", x, top, bottom)
+		if len(xs) <= 8 || i%2 == 0 {
+			p.text("tick", x, bottom+15, labels[i])
+		}
+	}
+	p.curves(func(c *curves) {
+		for i, r := range t.Rows {
+			c.path("curve "+key{r.Index}.Class(), polyline(xs, times[i], at))
+		}
+	})
+	for i, r := range t.Rows {
+		class := key{r.Index}.Class()
+		for j, e := range times[i] {
+			if !timed(e) {
+				continue
+			}
+			if hasInterval(e) {
+				p.vline("whisker "+class, xs[j], at(e.Hi), at(e.Lo))
+			}
+			p.dot("point "+class, xs[j], at(e.Median), 3.2, fmt.Sprintf("%s, %s: %s", r.V.Name, labels[j], Time(e)))
+		}
+	}
+	yLabels()
+	return &chart{Title: t.Promise.String(), Note: t.Promise.Level.Survives() + logNote(y), Picture: p.done()}
+}
+
+// polyline is the path through the medians, with a gap where nothing was measured.
+func polyline(xs []float64, times []run.Estimate, at func(float64) float64) string {
+	var d strings.Builder
+	pen := "M"
+	for i, e := range times {
+		if !timed(e) {
+			pen = "M"
+			continue
+		}
+		fmt.Fprintf(&d, "%s%s %s", pen, num(wide(xs[i])), num(at(e.Median)))
+		pen = "L"
+	}
+	return d.String()
+}
+
+func timed(e run.Estimate) bool { return e.N > 0 && known(e.Median) }
 
 // paramAxis places the points: by value where one parameter is a number,
 // else side by side.
@@ -201,10 +216,8 @@ func paramAxis(g *group) (xs []float64, labels []string, log bool) {
 }
 
 func timeAt(res *run.Result, variant string) run.Estimate {
-	for i := range res.Variants {
-		if v := &res.Variants[i]; v.Name == variant {
-			return v.Time
-		}
+	if v := res.Variant(variant); v != nil {
+		return v.Time
 	}
 	return run.Estimate{}
 }

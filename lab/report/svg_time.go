@@ -41,109 +41,153 @@ func newTimeline(res *run.Result) *timeline {
 		return nil
 	}
 	t := &timeline{Joined: (windows + timePoints - 1) / timePoints}
-	spans := make([][]span, len(res.Variants))
-	x := scale{math.Inf(1), math.Inf(-1), false}
-	var latency, rates, heaps []float64
-	var most int64
+	h := newHistory(res, data, t.Joined)
+	for _, p := range []panel{h.latencyPanel(), h.throughputPanel(), h.collectionsPanel(), h.memoryPanel()} {
+		t.Panels = append(t.Panels, h.chart(p))
+	}
+	return t
+}
+
+// A history is the spans of all variants, and the figures that scales are made
+// from.
+type history struct {
+	spans                 [][]span // by variant
+	x                     scale
+	latency, rates, heaps []float64
+	gcs                   int64 // the most in a span
+}
+
+func newHistory(res *run.Result, data map[string][]*run.Block, windows int) *history {
+	h := &history{spans: make([][]span, len(res.Variants)), x: scale{math.Inf(1), math.Inf(-1), false}}
 	for i, v := range res.Variants {
 		for _, b := range data[v.Name] {
-			for _, s := range joined(b, t.Joined) {
-				spans[i] = append(spans[i], s)
-				x.lo, x.hi = min(x.lo, s.from), max(x.hi, s.to)
-				latency = append(latency, s.mean, s.max)
-				if s.rate > 0 {
-					rates = append(rates, s.rate)
-				}
-				if s.heap > 0 {
-					heaps = append(heaps, s.heap)
-				}
-				most = max(most, s.gcs)
+			for _, s := range joined(b, windows) {
+				h.add(i, s)
 			}
 		}
 	}
-	if x.hi <= x.lo {
-		x.hi = x.lo + 1
+	if h.x.hi <= h.x.lo {
+		h.x.hi = h.x.lo + 1
 	}
-	x = x.roomLeft()
-	runUnit := unit{1e9, "s"}
-	if x.hi-x.lo > 300e9 {
-		runUnit = unit{60e9, "min"}
+	h.x = h.x.roomLeft()
+	return h
+}
+
+func (h *history) add(variant int, s span) {
+	h.spans[variant] = append(h.spans[variant], s)
+	h.x.lo, h.x.hi = min(h.x.lo, s.from), max(h.x.hi, s.to)
+	h.latency = append(h.latency, s.mean, s.max)
+	if s.rate > 0 {
+		h.rates = append(h.rates, s.rate)
 	}
-	axis := scale{x.lo / runUnit.size, x.hi / runUnit.size, false}
-	panel := func(title, note string, height float64, last bool, y scale, n int, label func(float64) string, draw func(s span, at func(float64) float64) []mark) {
-		full := height
-		if last {
-			full += 22
-		}
-		const top = 16.0
-		bottom := height - 4
-		p := newPicture("plot", full, title+" over the run", note)
-		var ticks func(float64) string
-		if last {
-			ticks = func(v float64) string { return trimZeros(fmt.Sprintf("%.2f", v)) + " " + runUnit.name }
-		}
-		p.xAxis(axis, top, bottom, 6, ticks)
-		labels := p.yAxis(y, top, bottom, n, label)
-		at := func(v float64) float64 { return bottom - y.at(v)*(bottom-top) }
-		p.curves(func(c *curves) {
-			for i := range res.Variants {
-				paths := map[string]*strings.Builder{}
-				var order []string
-				for _, s := range spans[i] {
-					for _, m := range draw(s, at) {
-						if paths[m.class] == nil {
-							paths[m.class] = &strings.Builder{}
-							order = append(order, m.class)
-						}
-						m.write(paths[m.class], wide(x.at(s.from)), wide(x.at(s.to)), bottom)
-					}
-				}
-				for _, class := range order {
-					c.path(class+" "+key{i}.Class(), paths[class].String())
-				}
-			}
-		})
-		labels()
-		t.Panels = append(t.Panels, chart{Title: title, Note: note, Picture: p.done()})
+	if s.heap > 0 {
+		h.heaps = append(h.heaps, s.heap)
 	}
-	level := func(class string, v float64, at func(float64) float64) []mark {
-		if !known(v) || v <= 0 {
-			return nil // not seen
-		}
-		return []mark{{class, at(v), false}}
-	}
-	panel("Latency", "line: mean of a window; dot: its slowest"+logNote(newScale(latency)), 168, false, newScale(latency), 4, axisTime,
-		func(s span, at func(float64) float64) []mark {
+	h.gcs = max(h.gcs, s.gcs)
+}
+
+// A panel is one figure over the time of the run.
+type panel struct {
+	title, note string
+	height      float64
+	axis        bool // has the labels of the time axis
+	y           scale
+	ticks       int
+	label       func(float64) string
+	draw        func(s span, at func(float64) float64) []mark
+}
+
+func (h *history) latencyPanel() panel {
+	y := newScale(h.latency)
+	return panel{
+		title: "Latency", note: "line: mean of a window; dot: its slowest" + logNote(y), height: 168, y: y, ticks: 4, label: axisTime,
+		draw: func(s span, at func(float64) float64) []mark {
 			return append(level("level", s.mean, at), level("peak", s.max, at)...)
-		})
-	panel("Throughput", "operations a second"+logNote(zeroScale(rates)), 120, false, zeroScale(rates), 3, axisCount,
-		func(s span, at func(float64) float64) []mark { return level("level", s.rate, at) })
+		},
+	}
+}
+
+func (h *history) throughputPanel() panel {
+	y := zeroScale(h.rates)
+	return panel{
+		title: "Throughput", note: "operations a second" + logNote(y), height: 120, y: y, ticks: 3, label: axisCount,
+		draw: func(s span, at func(float64) float64) []mark { return level("level", s.rate, at) },
+	}
+}
+
+func (h *history) collectionsPanel() panel {
 	note := "finished in a window"
-	if most == 0 {
+	if h.gcs == 0 {
 		note = "none finished in any block"
 	}
-	panel("Garbage collections", note, 74, false, scale{0, float64(max(most, 1)) * 1.1, false}, int(min(max(most, 1), 2)), axisCount,
-		func(s span, at func(float64) float64) []mark {
+	return panel{
+		title: "Garbage collections", note: note, height: 74, y: scale{0, float64(max(h.gcs, 1)) * 1.1, false}, ticks: int(min(max(h.gcs, 1), 2)), label: axisCount,
+		draw: func(s span, at func(float64) float64) []mark {
 			if s.gcs == 0 {
 				return nil
 			}
 			return []mark{{"bar", at(float64(s.gcs)), true}}
-		})
-	note = "heap in use at the end of a window"
-	if len(heaps) == 0 {
-		note = "not recorded"
+		},
 	}
+}
+
+func (h *history) memoryPanel() panel {
+	note := "heap in use at the end of a window"
 	// The axis counts in its unit, so that its levels are round in it.
 	u := byteUnits[len(byteUnits)-1]
-	if len(heaps) > 0 {
-		u = unitFor(slices.Max(heaps), byteUnits)
+	if len(h.heaps) == 0 {
+		note = "not recorded"
+	} else {
+		u = unitFor(slices.Max(h.heaps), byteUnits)
 	}
-	for i := range heaps {
-		heaps[i] /= u.size
+	heaps := make([]float64, len(h.heaps))
+	for i, x := range h.heaps {
+		heaps[i] = x / u.size
 	}
-	panel("Memory", note, 104, true, zeroScale(heaps), 3, func(x float64) string { return trimZeros(digits(x)) + " " + u.name },
-		func(s span, at func(float64) float64) []mark { return level("level", s.heap/u.size, at) })
-	return t
+	return panel{
+		title: "Memory", note: note, height: 104, axis: true, y: zeroScale(heaps), ticks: 3,
+		label: func(x float64) string { return trimZeros(digits(x)) + " " + u.name },
+		draw:  func(s span, at func(float64) float64) []mark { return level("level", s.heap/u.size, at) },
+	}
+}
+
+// chart draws a panel.
+func (h *history) chart(pl panel) chart {
+	const top, axisHeight = 16.0, 22.0
+	full, bottom := pl.height, pl.height-4
+	runUnit := unit{1e9, "s"}
+	if h.x.hi-h.x.lo > 300e9 {
+		runUnit = unit{60e9, "min"}
+	}
+	var ticks func(float64) string
+	if pl.axis {
+		full += axisHeight
+		ticks = func(v float64) string { return trimZeros(fmt.Sprintf("%.2f", v)) + " " + runUnit.name }
+	}
+	p := newPicture("plot", full, pl.title+" over the run", pl.note)
+	p.xAxis(scale{h.x.lo / runUnit.size, h.x.hi / runUnit.size, false}, top, bottom, 6, ticks)
+	labels := p.yAxis(pl.y, top, bottom, pl.ticks, pl.label)
+	at := func(v float64) float64 { return bottom - pl.y.at(v)*(bottom-top) }
+	p.curves(func(c *curves) {
+		for i, spans := range h.spans {
+			paths := map[string]*strings.Builder{}
+			var order []string
+			for _, s := range spans {
+				for _, m := range pl.draw(s, at) {
+					if paths[m.class] == nil {
+						paths[m.class] = &strings.Builder{}
+						order = append(order, m.class)
+					}
+					m.write(paths[m.class], wide(h.x.at(s.from)), wide(h.x.at(s.to)), bottom)
+				}
+			}
+			for _, class := range order {
+				c.path(class+" "+key{i}.Class(), paths[class].String())
+			}
+		}
+	})
+	labels()
+	return chart{Title: pl.title, Note: pl.note, Picture: p.done()}
 }
 
 func logNote(s scale) string {
@@ -159,6 +203,14 @@ type mark struct {
 	class string
 	y     float64
 	bar   bool
+}
+
+// level is the mark of a figure, or no mark where it was not seen.
+func level(class string, v float64, at func(float64) float64) []mark {
+	if !known(v) || v <= 0 {
+		return nil
+	}
+	return []mark{{class, at(v), false}}
 }
 
 func (m mark) write(b *strings.Builder, from, to, bottom float64) {
