@@ -57,7 +57,7 @@ func TestVerdictsCanBeTrusted(t *testing.T) {
 		t.Chdir(t.TempDir())
 		image, err := scratch.Image(t.Context(), scratch.Options{FS: "ext4"})
 		if err != nil {
-			t.Skipf("needs a journaled ext4 to measure on; set STELE_DIR to a folder on one: %v", err)
+			t.Skipf("needs a journaled ext4 to measure on; set STELE_DIR to a directory on one: %v", err)
 		}
 		defer image.Close()
 		dir = image.Path

@@ -53,10 +53,10 @@ func testExperiments() []Experiment {
 			},
 		},
 		{
-			Suite: "test", Name: "folder", Question: "Is the folder fresh?", Op: "one file",
+			Suite: "test", Name: "directory", Question: "Is the directory fresh?", Op: "one file",
 			Variants: []Variant{{Name: "create", Promise: kill, Run: func(b *B) error {
 				if left, _ := os.ReadDir(b.Dir); len(left) > 0 {
-					return fmt.Errorf("the folder of the block holds %d entries", len(left))
+					return fmt.Errorf("the directory of the block holds %d entries", len(left))
 				}
 				for b.Loop() {
 					if err := os.WriteFile(filepath.Join(b.Dir, fmt.Sprint(b.I())), nil, 0o666); err != nil {
@@ -170,7 +170,7 @@ func measureSpins(t *testing.T, block time.Duration) run.Comparison {
 		t.Error("no noise floor")
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("%d entries were left in the folder, %s first", len(left), left[0].Name())
+		t.Errorf("%d entries were left in the directory, %s first", len(left), left[0].Name())
 	}
 	last := events[len(events)-1]
 	if last.Kind != "done" || last.Share != 1 {
@@ -257,10 +257,10 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestEachBlockHasAFreshFolder(t *testing.T) {
+func TestEachBlockHasAFreshDirectory(t *testing.T) {
 	got, err := Measure(t.Context(), Options{
 		Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 3, BlockTime: 2 * time.Millisecond,
-	}, testExperiment(t, "folder"))
+	}, testExperiment(t, "directory"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func sharing(prepare func(dir string) error, use func(dir string) error) lab.Exp
 	}
 }
 
-func TestBlocksShareAFolder(t *testing.T) {
+func TestBlocksShareADirectory(t *testing.T) {
 	prepared, used := 0, map[string]int{}
 	e := sharing(func(dir string) error {
 		prepared++
@@ -49,7 +49,7 @@ func TestBlocksShareAFolder(t *testing.T) {
 		}
 	}
 	if prepared != 2 || len(used) != 2 {
-		t.Errorf("prepared %d times, in %d folders; want once a place", prepared, len(used))
+		t.Errorf("prepared %d times, in %d directories; want once a place", prepared, len(used))
 	}
 	for dir, n := range used {
 		if n != 4 { // a pilot and three rounds

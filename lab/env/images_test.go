@@ -116,7 +116,7 @@ func TestTwoImagesAreOneEnvironment(t *testing.T) {
 		}
 	}
 	if len(diffs) == 0 {
-		t.Error("not even the folders differ")
+		t.Error("not even the directories differ")
 	}
 }
 

@@ -61,7 +61,7 @@ func Probe(dir string) (*Capabilities, error) {
 	if fi, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("probe: %w", err)
 	} else if !fi.IsDir() {
-		return nil, fmt.Errorf("probe: %s is not a folder", dir)
+		return nil, fmt.Errorf("probe: %s is not a directory", dir)
 	}
 	own, err := os.MkdirTemp(dir, "stele-probe-")
 	if err != nil {
@@ -202,7 +202,7 @@ func (c *Capabilities) WriteText(w io.Writer) error {
 	for _, one := range c.Capabilities {
 		wide = max(wide, len(one.Name))
 	}
-	b.WriteString("capabilities, tried on files in the folder\n")
+	b.WriteString("capabilities, tried on files in the directory\n")
 	for _, one := range c.Capabilities {
 		fmt.Fprintf(&b, "  %-*s  %-9s  %s\n", wide, one.Name, one.Supported, one.Doc)
 		if one.Detail != "" {

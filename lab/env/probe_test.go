@@ -109,7 +109,7 @@ func TestProbeRefuses(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Probe(file); err == nil || !strings.Contains(err.Error(), "is not a folder") {
+	if _, err := Probe(file); err == nil || !strings.Contains(err.Error(), "is not a directory") {
 		t.Errorf("a file: %v", err)
 	}
 	if runtime.GOOS != "linux" {
@@ -117,7 +117,7 @@ func TestProbeRefuses(t *testing.T) {
 	}
 	// Nobody, root included, makes directories there.
 	if _, err := Probe("/sys"); err == nil || !strings.Contains(err.Error(), "cannot write to /sys") {
-		t.Errorf("no folders can be made: %v", err)
+		t.Errorf("no directories can be made: %v", err)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestWriteText(t *testing.T) {
 		{"FICLONE", No, "EOPNOTSUPP: ioctl", "copies"},
 		{"x", NotTried, "Linux only", "y"},
 	}}
-	const want = `capabilities, tried on files in the folder
+	const want = `capabilities, tried on files in the directory
   O_DIRECT  yes        past the cache
                        alignment 512 B
   FICLONE   no         copies
@@ -236,9 +236,9 @@ func TestRead(t *testing.T) {
 	}
 
 	missing := Read(filepath.Join(dir, "none"))
-	for _, field := range append(folderFields, "free_bytes", "total_bytes") {
+	for _, field := range append(directoryFields, "free_bytes", "total_bytes") {
 		if missing.Unknown[field] == "" {
-			t.Errorf("of a missing folder: no reason for %s", field)
+			t.Errorf("of a missing directory: no reason for %s", field)
 		}
 	}
 }

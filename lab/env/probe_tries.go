@@ -32,7 +32,7 @@ var tries = []try{
 	{"RWF_DONTCACHE", "buffered writes that leave nothing in the page cache", true, tryDontCache},
 	{"RWF_ATOMIC", "writes that a power cut does not tear", true, tryAtomic},
 	{"RWF_DSYNC", "one write made durable without a call of its own", true, tryDSync},
-	{"openat2", "RESOLVE_BENEATH: no way out of a folder whatever symlinks are there", true, tryOpenat2},
+	{"openat2", "RESOLVE_BENEATH: no way out of a directory whatever symlinks are there", true, tryOpenat2},
 	{"RENAME_NOREPLACE", "a rename that never overwrites", true, tryNoReplace},
 	{"RENAME_EXCHANGE", "two names swapped in one step", true, tryExchange},
 	{"xattr", "attributes of one's own (user.*) on a file", true, tryXattr},
@@ -310,7 +310,7 @@ func tryOpenat2(dir string) (string, error) {
 	}
 	if f, err := fileop.CreateBeneath(d, "up/out"); err == nil {
 		f.Close()
-		return "", errWrong("the call succeeded, but followed a symlink out of the folder")
+		return "", errWrong("the call succeeded, but followed a symlink out of the directory")
 	}
 	return "", nil
 }

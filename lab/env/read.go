@@ -56,7 +56,7 @@ func Read(dir string) run.Environment {
 	}
 	s.readMachine(&e)
 	s.readUse(&e, look)
-	s.readFolder(&e)
+	s.readDirectory(&e)
 	e.Warnings = warnings(&e)
 	return e
 }
@@ -234,9 +234,9 @@ func (s system) cpuTimes() (cpuTimes, error) {
 
 // readDirectory asks the kernel about the directory itself, and /proc and /sys
 // about what it lies on.
-func (s system) readFolder(e *run.Environment) {
+func (s system) readDirectory(e *run.Environment) {
 	all := func(reason string) {
-		for _, field := range folderFields {
+		for _, field := range directoryFields {
 			if field != "fs" || e.FS == "" {
 				unknown(e, field, reason)
 			}
@@ -274,6 +274,6 @@ func (s system) readFolder(e *run.Environment) {
 	s.describe(e, m, lower{mounts: mounts, stat: sys.StatPath})
 }
 
-var folderFields = []string{
+var directoryFields = []string{
 	"fs", "mount", "mount_options", "journal", "device", "device_id", "model", "rotational", "scheduler", "write_cache",
 }

@@ -97,7 +97,7 @@ func facts(e run.Environment) []fact {
 	add("Rotational", "rotational", e.Rotational)
 	add("I/O scheduler", "scheduler", e.Scheduler)
 	add("Write cache", "write_cache", e.WriteCache)
-	add("Folder", "dir", e.Dir)
+	add("Directory", "dir", e.Dir)
 	add("Mounted at", "mount", e.Mount)
 	add("Mount options", "mount_options", e.Options)
 	number("Free space", "free_bytes", e.FreeBytes, size)

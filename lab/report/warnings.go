@@ -105,7 +105,7 @@ func PlaceWarning(e *run.Environment, w *run.Warning) string {
 	}
 	switch w.Code {
 	case run.WarnTmpfs:
-		return fmt.Sprintf("%s lies on %s, which is memory: no disk is measured, a sync does nothing and nothing survives a power cut. Measure in a folder on the disk that will be used.", e.Dir, fs)
+		return fmt.Sprintf("%s lies on %s, which is memory: no disk is measured, a sync does nothing and nothing survives a power cut. Measure in a directory on the disk that will be used.", e.Dir, fs)
 	case run.WarnNetwork:
 		return fmt.Sprintf("%s lies on %s: another machine, or the host of this one, answers, and its load and cache are part of every figure. Measure where the files will be, several times, and do not take the figures for a local disk's.", e.Dir, fs)
 	case run.WarnFuse:
@@ -130,9 +130,9 @@ func deviceWarning(e *run.Environment, w *run.Warning) string {
 	case w.Code == run.WarnMemoryDisk && e.Backing != "":
 		return fmt.Sprintf("The image under %s lies on %s, which is memory: a sync costs nothing. Put the image on the disk that is to be measured.", e.Device, e.BackingFS)
 	case w.Code == run.WarnMemoryDisk:
-		return fmt.Sprintf("%s is memory used as a disk: figures say nothing of a real disk. Measure in a folder on the disk that will be used.", e.Device)
+		return fmt.Sprintf("%s is memory used as a disk: figures say nothing of a real disk. Measure in a directory on the disk that will be used.", e.Device)
 	case w.Code == run.WarnLoop:
-		return fmt.Sprintf("%s is a file used as a disk, so each write passes two file systems: ratios between variants hold, absolute times are not those of a disk. For those, measure in a folder.", e.Device)
+		return fmt.Sprintf("%s is a file used as a disk, so each write passes two file systems: ratios between variants hold, absolute times are not those of a disk. For those, measure in a directory.", e.Device)
 	case w.Code == run.WarnWriteThrough:
 		return fmt.Sprintf("The virtual disk %s says that it has no write cache, so a sync sends it no flush; whether the host writes at once cannot be seen from here. Fast syncs here do not show that data is safe.", e.Device)
 	}
