@@ -10,8 +10,8 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// Comparison writes what run.Compare found as text: a line for each figure,
-// the reasons of those that did not pass, and last the outcome alone.
+// Comparison writes the report of run.Compare as text: a line for each figure, the
+// reasons of those that did not pass, and last the outcome alone.
 func Comparison(w io.Writer, r *run.CompareReport) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(r.Rows) > 0 {
@@ -68,7 +68,7 @@ func Mismatch(m *run.Mismatch) string {
 		for _, metric := range run.Metrics() {
 			names = append(names, metric.Name)
 		}
-		return clean(fmt.Sprintf("no figure is named %q: there are %s, percentiles such as p99, %s, and what variants report themselves", m.Field, run.MetricTime, strings.Join(names, ", ")))
+		return clean(fmt.Sprintf("no figure is named %q: there are %s, percentiles such as p99, %s, and the metrics that variants report", m.Field, run.MetricTime, strings.Join(names, ", ")))
 	case run.MismatchSchema:
 		return clean(fmt.Sprintf("the schemas differ: %q and %q", m.Old, m.New))
 	case run.MismatchPartial:
@@ -82,19 +82,19 @@ func Mismatch(m *run.Mismatch) string {
 	case run.MismatchNothing:
 		return "the runs have nothing in common: nothing was compared"
 	}
-	what := m.Experiment + " in " + m.Place
+	where := m.Experiment + " in " + m.Place
 	if m.Variant != "" {
-		what = m.Experiment + ": " + m.Variant
+		where = m.Experiment + ": " + m.Variant
 	}
 	switch m.Code {
 	case run.MismatchPromise:
-		return clean(fmt.Sprintf("%s promises %s, now %s", what, m.Old, m.New))
+		return clean(fmt.Sprintf("%s promises %s, now %s", where, m.Old, m.New))
 	case run.MismatchMissing:
-		return clean(what + " is missing in the new run")
+		return clean(where + " is missing in the new run")
 	case run.MismatchAdded:
-		return clean(what + " is new and was not compared")
+		return clean(where + " is new and was not compared")
 	}
-	return clean(m.Code + " " + what)
+	return clean(m.Code + " " + where)
 }
 
 // settingName is what people call a setting of a run, by its JSON name.

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// A figure is a text, or the reason why there is none.
+// A figure is a text, or the reason why it is missing.
 type figure struct {
 	Text string
 	Why  string // empty where there is a figure
@@ -68,8 +68,8 @@ const (
 	syscallsPerOp = "syscalls_per_op"
 )
 
-// metricsOf lists what the variants of res carry: the lab's own figures
-// first, in the lab's order, then the variants' own by name.
+// metricsOf lists the metrics of the variants of res: the lab's own first, in the
+// lab's order, then the variants' own by name.
 func metricsOf(res *run.Result) []run.Metric {
 	seen := map[string]bool{"syscalls": true, "latency": true}
 	has := func(name string) bool {
@@ -131,12 +131,12 @@ type gap struct {
 }
 
 type gapItem struct {
-	what     string
+	figure   string
 	variants []string
 }
 
 // add notes a missing figure and returns the number of its reason, from 1.
-func (g *gaps) add(what, variant, reason string) int {
+func (g *gaps) add(figure, variant, reason string) int {
 	at := slices.IndexFunc(g.reasons, func(x *gap) bool { return x.Reason == reason })
 	if at < 0 {
 		at = len(g.reasons)
@@ -144,33 +144,33 @@ func (g *gaps) add(what, variant, reason string) int {
 	}
 	x := g.reasons[at]
 	for i := range x.items {
-		if x.items[i].what == what {
+		if x.items[i].figure == figure {
 			if !slices.Contains(x.items[i].variants, variant) {
 				x.items[i].variants = append(x.items[i].variants, variant)
 			}
 			return at + 1
 		}
 	}
-	x.items = append(x.items, gapItem{what, []string{variant}})
+	x.items = append(x.items, gapItem{figure, []string{variant}})
 	return at + 1
 }
 
 // Where says which figures the reason is about.
 func (x *gap) Where(all int) string {
 	var order []string
-	whats := map[string][]string{} // by who
+	figures := map[string][]string{} // by variants
 	for _, it := range x.items {
-		who := strings.Join(it.variants, ", ")
+		variants := strings.Join(it.variants, ", ")
 		if len(it.variants) == all && all > 1 {
-			who = "all variants"
+			variants = "all variants"
 		}
-		if whats[who] == nil {
-			order = append(order, who)
+		if figures[variants] == nil {
+			order = append(order, variants)
 		}
-		whats[who] = append(whats[who], it.what)
+		figures[variants] = append(figures[variants], it.figure)
 	}
-	for i, who := range order {
-		order[i] = strings.Join(whats[who], ", ") + " (" + who + ")"
+	for i, variants := range order {
+		order[i] = strings.Join(figures[variants], ", ") + " (" + variants + ")"
 	}
 	return strings.Join(order, "; ")
 }

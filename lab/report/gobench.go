@@ -17,7 +17,7 @@ import (
 // GoBench writes one line a timed block in the Go benchmark format
 // (https://go.dev/design/14313-benchmark-format), which benchstat reads.
 // Blocks that failed, and those that were never data (pilots, calibration,
-// counted system calls), are left out; so is what was not measured.
+// counted system calls), are left out; so are figures that were not measured.
 func GoBench(w io.Writer, r *run.Run) error {
 	g := &goBench{w: bufio.NewWriter(w), config: map[string]string{}}
 	// A comment, not configuration: benchstat compares only what agrees in its

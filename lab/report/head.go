@@ -74,7 +74,7 @@ func orUnknown(s, why string) string {
 // A fact is one line of the environment.
 type fact struct{ Name, Value string }
 
-// facts lists the whole environment; what could not be found out says why.
+// facts lists the whole environment; a fact that is not known has the reason.
 func facts(e run.Environment) []fact {
 	var out []fact
 	add := func(title, name, value string) {

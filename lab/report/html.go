@@ -107,7 +107,7 @@ type method struct {
 	InProcess, MixLevels, Quick, HasBootstrap bool
 }
 
-// A job is one group: its results, and what is shown over all of them.
+// A job is one group: its results, and the charts and tables over all of them.
 type job struct {
 	Anchor, Title, Place, Question, Op string
 	Multi                              bool

@@ -55,7 +55,7 @@ type resultRow struct {
 	Name, Doc     string
 	Time, Ratio   note
 	Word, Class   string
-	Against       string // what a mixed comparison is to
+	Against       string // the baseline of a mixed comparison
 	P             string
 	P50, P99      note
 	Allocs, Calls note
@@ -141,9 +141,9 @@ func variantOrder(res *run.Result) []int {
 	return out
 }
 
-func noted(gp *gaps, what string, v *run.VariantResult, f figure) note {
+func noted(gp *gaps, name string, v *run.VariantResult, f figure) note {
 	if f.Why != "" {
-		return note{f.Text, gp.add(what, clean(v.Name), f.Why), f.Why}
+		return note{f.Text, gp.add(name, clean(v.Name), f.Why), f.Why}
 	}
 	return note{Text: f.Text}
 }
@@ -260,7 +260,7 @@ func syscallRows(res *run.Result, order []int, gp *gaps) []metricRow {
 			case v.Syscalls == nil:
 				row.Cells = append(row.Cells, noted(gp, "system calls", v, missing(Reason(v.Missing["syscalls"]), Reason(v.Missing[syscallsPerOp]), failure(v))))
 			case !ok:
-				row.Cells = append(row.Cells, note{Text: "0"}) // counted, and there was none
+				row.Cells = append(row.Cells, note{Text: "0"}) // counted, and not made
 			default:
 				row.Cells = append(row.Cells, note{Text: count(n)})
 			}

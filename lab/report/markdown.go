@@ -42,7 +42,7 @@ func escapeMarkdown(s string) string {
 			continue
 		case '\\', '`', '*', '_', '[', ']', '|', '#', '~', '!', '$':
 			b.WriteByte('\\')
-		case '@': // GitHub would notify somebody of that name
+		case '@': // GitHub would notify the user of that name
 			b.WriteString("&#64;")
 			continue
 		}

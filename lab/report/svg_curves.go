@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// A chart is one picture with what it is about.
+// A chart is one picture with its title.
 type chart struct {
 	Title   string
 	Note    string

@@ -16,8 +16,8 @@ const (
 	kneeMark = "◆"
 )
 
-const heatLegend = bestMark + " highest throughput, " + kneeMark + " knee: the cheapest setting that reaches 95 % of it (smallest product of both, of those the upper one); " +
-	kneeMark + "? first and last cell that it may be, where the intervals do not tell."
+const heatLegend = bestMark + " highest throughput, " + kneeMark + " knee: the cheapest setting that reaches 95 % of it (the smallest product of both, and of equals the upper one); " +
+	kneeMark + "? the first and the last cell that it may be, where the intervals do not show which."
 
 // A heat is one surface: a row for each Y and a column for each X.
 type heat struct {
@@ -32,7 +32,7 @@ type heatRow struct {
 	Cells []heatCell // one for each X
 }
 
-// A heatCell is what one setting brings.
+// A heatCell is the figures of one setting.
 type heatCell struct {
 	V       *run.VariantResult // nil where there is no such setting
 	Rate    float64            // operations a second; NaN where nothing was measured

@@ -74,8 +74,8 @@ func latencyPicture(variant string, c *run.CallLatency, axis scale) template.HTM
 	return p.done()
 }
 
-// A chainNode is one link and all that wait through it, with what it waits for
-// to its right.
+// A chainNode is a link that several chains may share. next are the links that it
+// waits for.
 type chainNode struct {
 	first, second string // lines of text
 	class         string
@@ -139,13 +139,12 @@ func (n *chainNode) depth(least float64) int {
 
 const (
 	chainHeight = 340
-	leastHeight = 2.0 // of a box; what is less is left out
+	leastHeight = 2.0 // of a box; a lower one is left out
 	lineHeight  = 14.0
 )
 
 // chainPicture draws the tree from left to right: the height of a box is its
-// share of the waiting time, and what stands right of a box is what it waits
-// for.
+// share of the waiting time, and it waits for the boxes right of it.
 func chainPicture(variant string, t *run.VariantTrace) template.HTML {
 	root := chainTree(t)
 	if root.share <= 0 {
@@ -162,12 +161,12 @@ func chainPicture(variant string, t *run.VariantTrace) template.HTML {
 			desc += ", " + s
 		}
 	}
-	p := newPicture("chain", chainHeight, variant+": who waits for whom", desc)
+	p := newPicture("chain", chainHeight, variant+": chains of waits", desc)
 	p.boxes(root, 0, columns, 0, chainHeight/root.share)
 	return p.done()
 }
 
-// boxes draws what stands right of a node.
+// boxes draws the nodes right of a node.
 func (p *picture) boxes(n *chainNode, column, columns int, y, scale float64) {
 	for _, c := range n.next {
 		h := c.share * scale
@@ -192,7 +191,7 @@ func (p *picture) box(n *chainNode, x, wide, y, h float64) {
 	p.b.WriteString(`</svg>`)
 }
 
-// A traceView is what a variant's time went to, on the page.
+// A traceView is the trace of a variant, laid out for the page.
 type traceView struct {
 	Key        key // of the variant, so that its legend hides it
 	Name, Head string

@@ -248,7 +248,7 @@ func verdictClass(word string) string {
 	return "none"
 }
 
-// finite keeps what has a place on an axis.
+// finite keeps the finite numbers, which have a place on an axis.
 func finite(xs []float64) []float64 {
 	return slices.DeleteFunc(xs, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }

@@ -13,8 +13,7 @@ import (
 // neighbouring windows of a block are joined.
 const timePoints = 1200
 
-// A timeline is what happened over one experiment: panels above each other
-// on one axis of time.
+// A timeline shows one experiment over time: panels above each other on one axis.
 type timeline struct {
 	Panels []chart
 	Joined int // windows in one point

@@ -55,8 +55,8 @@ func (p *printer) title(s string) {
 	p.line(p.paint(bold, s))
 }
 
-// para writes s wrapped, its first line after lead, the others indented as
-// far.
+// para writes s wrapped: its first line after lead, the others indented by the
+// width of lead.
 func (p *printer) para(lead string, s style, text string) {
 	indent := strings.Repeat(" ", len([]rune(lead)))
 	for i, l := range wrap(clean(text), p.width-len([]rune(lead))) {
@@ -133,7 +133,7 @@ func (p *printer) group(r *run.Run, g *group) {
 	p.notes(r, g)
 }
 
-// A remark is a sentence below a table, and at which points it was said.
+// A remark is a sentence below a table, with the points that it is about.
 type remark struct {
 	lead   string
 	style  style
@@ -141,8 +141,8 @@ type remark struct {
 	points []string
 }
 
-// notes writes what is to be said below a table. What is the same at several
-// points of a group is said once.
+// notes writes the remarks below a table. One that several points of a group share
+// is written once.
 func (p *printer) notes(r *run.Run, g *group) {
 	var all []*remark
 	for _, res := range g.Results {

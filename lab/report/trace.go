@@ -19,9 +19,11 @@ const (
 	mostCalls  = 12
 )
 
-const chainLegend = "Who waits, and below it who had to act before it went on, and what that one did in the meantime. Shares are of all the time that goroutines of the variant were not running: sixty-four that wait for one sync wait sixty-four times as long as it takes."
+const chainTitle = "Chains of waits, and times of system calls"
 
-const callLegend = "From the kernel's entry to its exit, the time without a CPU included, over blocks of their own; percentiles to a fifth of their value, n/a where too few calls stand behind them. Timing adds to each call about a microsecond by BPF, and several by tracepoints. Calls of the Go runtime are threads that park and wake, and no wait of the variant's."
+const chainLegend = "The first line of a chain is goroutines that wait. Each line below is the goroutines that the line above waits for, and how they spend that time. Shares are of the time that goroutines of the variant were not running: 64 goroutines that wait for one sync wait 64 times as long as it takes."
+
+const callLegend = "System calls are timed from entry to exit, time without a CPU included, in blocks of their own. Percentiles are within a fifth of their value, and n/a where there are too few calls. Timing adds about a microsecond to each call with BPF, several with tracepoints. In calls of the Go runtime threads park and wake; the variant does not wait for them."
 
 func hasTrace(res *run.Result) bool {
 	return slices.ContainsFunc(res.Variants, func(v run.VariantResult) bool { return v.Trace != nil })
@@ -36,7 +38,7 @@ func short(s string) string {
 	return strings.Join(words, " ")
 }
 
-// linkDoes is what the goroutines of a link do.
+// linkDoes words how the goroutines of a link spend the time.
 func linkDoes(l run.Link) string {
 	switch {
 	case l.How == run.HowSyscall && l.Call != "" && l.In != "":
@@ -80,7 +82,7 @@ func linkWho(l run.Link) string {
 
 func linkText(l run.Link) string { return linkWho(l) + ": " + linkDoes(l) }
 
-// chainLines are the links of a chain, from who waits to what it waits for.
+// chainLines has a line for each link of a chain, and one for the kernel.
 func chainLines(c run.ChainShare) []string {
 	var out []string
 	for _, l := range c.Links {
@@ -143,9 +145,9 @@ func callPercentile(p run.Percentile) string {
 	return duration(p.NS)
 }
 
-// traceGaps are what could not be had, each with its reason.
+// traceGaps are the parts that are missing, each with its reason.
 func traceGaps(t *run.VariantTrace) []string {
-	return gapLines(t.Missing, map[string]string{"calls": "times of system calls", "chains": "who waits for whom"})
+	return gapLines(t.Missing, map[string]string{"calls": "times of system calls", "chains": "chains of waits"})
 }
 
 // gapLines words the reasons of what is missing; names has the words for its keys.
@@ -158,7 +160,7 @@ func gapLines(missing map[string]run.Reason, names map[string]string) []string {
 	return out
 }
 
-// traceHead says what the figures of a variant are from.
+// traceHead says how many blocks the figures of a variant come from.
 func traceHead(t *run.VariantTrace) string {
 	var parts []string
 	if t.ChainBlocks > 0 {
@@ -174,12 +176,12 @@ func traceHead(t *run.VariantTrace) string {
 	return clean(strings.Join(parts, ", "))
 }
 
-// trace writes what the variants' time went to, for each result of a group.
+// trace writes the chains and system calls of all variants of a group.
 func (p *printer) trace(g *group) {
 	if !slices.ContainsFunc(g.Results, hasTrace) {
 		return
 	}
-	p.para("", plain, "Who waits for whom, and for which system calls")
+	p.para("", plain, chainTitle)
 	p.para("", dim, chainLegend)
 	p.para("", dim, callLegend)
 	for _, res := range g.Results {
@@ -237,7 +239,7 @@ func (m *markdown) trace(res *run.Result) {
 	if !hasTrace(res) {
 		return
 	}
-	m.printf("Who waits for whom. %s\n\n", escapeMarkdown(chainLegend))
+	m.printf("Chains of waits. %s\n\n", escapeMarkdown(chainLegend))
 	for i := range res.Variants {
 		v := &res.Variants[i]
 		if v.Trace == nil {
@@ -258,7 +260,7 @@ func (m *markdown) trace(res *run.Result) {
 		m.printf("\n")
 		return
 	}
-	m.printf("\nHow long system calls take. %s\n\n", escapeMarkdown(callLegend))
+	m.printf("\nTimes of system calls. %s\n\n", escapeMarkdown(callLegend))
 	m.row("variant", "call", "count", "per op", "p50", "p99", "max", "total")
 	m.row("---", "---", "---:", "---:", "---:", "---:", "---:", "---:")
 	for i := range res.Variants {

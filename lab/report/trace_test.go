@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/lab/run/runtest"
 )
 
-// Every way to write a run says the same of who waits for whom, and says what
+// Every way to write a run shows the same chains of waits, and says what
 // is missing.
 func TestTraceIsShown(t *testing.T) {
 	r := runtest.Sample()
@@ -27,7 +27,7 @@ func TestTraceIsShown(t *testing.T) {
 			"kernel: ext4 journal, waiting for a commit 79 %; disk flush <b> 21 %",
 			"6 % in other chains, each less",
 			"times of system calls: n/a, time system calls with BPF",
-			"who waits for whom: n/a, the execution trace ends",
+			"chains of waits: n/a, the execution trace ends",
 			"futex (Go runtime)",
 			"system calls timed by BPF in 3 blocks",
 		} {

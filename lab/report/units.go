@@ -44,8 +44,8 @@ func count(x float64) string {
 	return b.String()
 }
 
-// round3 rounds to three significant digits, so that the unit is chosen for
-// what will be shown: 999.9 ns is 1.00 us.
+// round3 rounds to three significant digits, so that the unit is chosen for the
+// figure as it is shown: 999.9 ns is 1.00 us.
 func round3(x float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 2, 64), 64)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 // Verdict answers the question of a result in one paragraph: for each promise
 // the fastest variant, by how much and what it survives; then comparisons
-// across promises, where goroutines wait, and what was not judged. Of surfaces
-// it tells the knees instead.
+// across promises, where goroutines wait, and the variants that were not judged.
+// For surfaces it gives the knees instead.
 func Verdict(r *run.Run, res *run.Result) string {
 	if len(res.Surfaces) > 0 {
 		var parts []string
@@ -65,7 +65,7 @@ func findingText(r *run.Run, res *run.Result, f *run.Finding) string {
 	}
 	var parts []string
 	if f.Kind == run.FoundSame {
-		parts = append(parts, "none is faster than "+f.Baseline)
+		parts = append(parts, "no variant is faster than "+f.Baseline)
 	} else {
 		parts = append(parts, "cannot tell which is fastest")
 	}
@@ -112,9 +112,8 @@ func comparison(res *run.Result, variant, baseline string) *run.Comparison {
 	return &run.Comparison{Ratio: run.Estimate{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}}
 }
 
-// unclearTexts says for each reason what stands in the way of a verdict. It
-// names the variant that came out fastest and counts the others: the table has
-// them all.
+// unclearTexts explains each reason why there is no verdict. It names the variant
+// that came out fastest and counts the others: the table has them all.
 func unclearTexts(r *run.Run, res *run.Result, f *run.Finding) []string {
 	var parts []string
 	for _, why := range []string{run.UnclearFew, run.UnclearWide, run.UnclearUnproven} {
@@ -169,8 +168,8 @@ func mixedText(res *run.Result) string {
 	return "Across promises, so not like with like: " + strings.Join(parts, "; ") + "."
 }
 
-// whereText names the cause that took most of a variant's goroutine time; ""
-// where none was watched.
+// whereText names the cause that took most of a variant's goroutine time; "" where
+// goroutines were not watched.
 func whereText(v *run.VariantResult) string {
 	if v.Waits == nil || len(v.Waits.Causes) == 0 {
 		return ""
@@ -197,7 +196,7 @@ func unjudgedText(v *run.VariantResult) string {
 // Knee says where the throughput of a surface stops growing.
 func Knee(res *run.Result, s *run.Surface) string {
 	if s.Best == "" {
-		return clean(fmt.Sprintf("nothing of %s was measured", s.Name))
+		return clean(fmt.Sprintf("no setting of %s was measured", s.Name))
 	}
 	at := func(name string) string {
 		v := res.Variant(name)
@@ -209,7 +208,7 @@ func Knee(res *run.Result, s *run.Surface) string {
 	var text string
 	switch {
 	case s.KneeLo != s.KneeHi:
-		text = fmt.Sprintf("knee of %s: from %s to %s, the intervals do not tell where", s.Name, at(s.KneeLo), at(s.KneeHi))
+		text = fmt.Sprintf("knee of %s: between %s and %s; the intervals do not show where", s.Name, at(s.KneeLo), at(s.KneeHi))
 	case s.Open:
 		text = fmt.Sprintf("no knee of %s up to %s: throughput still grows there", s.Name, at(s.KneeHi))
 	default:
@@ -248,7 +247,7 @@ func toleranceText(r *run.Run, tolerance float64) string {
 	return percent(tolerance)
 }
 
-// survivesSame says that two variants of one level survive the same, and what.
+// survivesSame says what two variants of one level survive.
 func survivesSame(l durability.Level) string {
 	if what, ok := strings.CutPrefix(l.Survives(), "survives "); ok {
 		return "survives the same: " + what

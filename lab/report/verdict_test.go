@@ -31,7 +31,7 @@ func TestVerdictSentence(t *testing.T) {
 		},
 		{
 			"none differs", named(killPrefix, "old", "x"), ns{"old": 100, "x": 101},
-			"None is faster than old; x is the same as old within 5 % (1.01x, 95 % interval 1.01 to 1.01); each survives kill -9, not a power cut.",
+			"No variant is faster than old; x is the same as old within 5 % (1.01x, 95 % interval 1.01 to 1.01); each survives kill -9, not a power cut.",
 		},
 		{
 			"nothing", named(killPrefix, "old", "x"), nil,
@@ -128,10 +128,10 @@ func TestKneeWords(t *testing.T) {
 	}
 	res := &run.Result{Variants: []run.VariantResult{cell("1", 1, 1, 1e6), cell("8", 4, 2, 125e3), cell("64", 64, 1, 120e3)}}
 	for want, s := range map[string]run.Surface{
-		"knee of ring: in flight 4, threads 2 (8000/s); the best is in flight 64, threads 1 (8333/s)":                             {Name: "ring", Best: "64", KneeLo: "8", KneeHi: "8"},
-		"no knee of ring up to in flight 64, threads 1 (8333/s): throughput still grows there":                                    {Name: "ring", Best: "64", KneeLo: "64", KneeHi: "64", Open: true},
-		"knee of ring: from in flight 1, threads 1 (1000/s) to in flight 64, threads 1 (8333/s), the intervals do not tell where": {Name: "ring", Best: "64", KneeLo: "1", KneeHi: "64"},
-		"nothing of ring was measured": {Name: "ring"},
+		"knee of ring: in flight 4, threads 2 (8000/s); the best is in flight 64, threads 1 (8333/s)":                                 {Name: "ring", Best: "64", KneeLo: "8", KneeHi: "8"},
+		"no knee of ring up to in flight 64, threads 1 (8333/s): throughput still grows there":                                        {Name: "ring", Best: "64", KneeLo: "64", KneeHi: "64", Open: true},
+		"knee of ring: between in flight 1, threads 1 (1000/s) and in flight 64, threads 1 (8333/s); the intervals do not show where": {Name: "ring", Best: "64", KneeLo: "1", KneeHi: "64"},
+		"no setting of ring was measured": {Name: "ring"},
 	} {
 		if got := Knee(res, &s); got != want {
 			t.Errorf("got %s\nwant %s", got, want)

@@ -32,7 +32,7 @@ const mixedMark = "≠"
 
 const mixedLegend = mixedMark + " compares variants that promise different things: part of the difference is what survives a crash."
 
-// notAvailable is shown for what was not measured.
+// notAvailable is shown in place of a figure that was not measured.
 const notAvailable = "n/a"
 
 // A group is one job in one place: one result, or one for each point of its
@@ -140,7 +140,8 @@ func isBaseline(res *run.Result, name string) bool {
 	})
 }
 
-// verdictWord is the word for a row, "baseline" for what others are compared with.
+// verdictWord is the verdict of a row, "baseline" for the variant that others are
+// compared with.
 func (r row) verdictWord(res *run.Result) string {
 	switch {
 	case r.V.Unsupported && r.V.Time.N == 0:
@@ -198,8 +199,7 @@ func batchNote(res *run.Result) string {
 		". A single slow operation does not show in them.")
 }
 
-// methodNotes say how far the figures of a result carry: how many rounds were
-// run, and the noise.
+// methodNotes are the number of rounds and the noise of a result.
 func methodNotes(r *run.Run, res *run.Result) []string {
 	notes := []string{noiseNote(res)}
 	switch {
@@ -224,7 +224,7 @@ func noiseNote(res *run.Result) string {
 }
 
 // holmNote says where p-values cannot become small whatever is measured, so
-// that nobody takes a large one for a sign.
+// that a large one is not taken for a sign.
 func holmNote(res *run.Result) string {
 	if res.Cut != nil { // which says more
 		return ""
@@ -299,8 +299,8 @@ func verdictLine(r *run.Run, res *run.Result) string {
 	return clean(s)
 }
 
-// clean replaces what could move a terminal's cursor or break a line. A Run
-// may come from a file that somebody else wrote.
+// clean replaces characters that could move a terminal's cursor or break a line.
+// A Run may come from a file that another person wrote.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

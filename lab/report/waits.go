@@ -91,7 +91,7 @@ func shareInterval(e run.Estimate) string {
 	return fmt.Sprintf("[%s, %s]", strings.TrimSuffix(percent(e.Lo), " %"), strings.TrimSuffix(percent(e.Hi), " %"))
 }
 
-// waitHead says what the rows of a variant are shares of.
+// waitHead describes the blocks and samples behind the rows of a variant.
 func waitHead(w *run.VariantWaits) string {
 	s := fmt.Sprintf("%s at a time, %s", about(w.Goroutines, "goroutine"), units.Count(w.Blocks, "block"))
 	if w.Samples > 0 {
@@ -103,7 +103,7 @@ func waitHead(w *run.VariantWaits) string {
 // about is a mean number of things.
 func about(n float64, what string) string { return count(round3(n)) + " " + what + "s" }
 
-// waitGaps are the sources that could not be had, each with its reason.
+// waitGaps are the sources that are missing, each with its reason.
 func waitGaps(w *run.VariantWaits) []string {
 	return gapLines(w.Missing, map[string]string{
 		"trace": "goroutines", "kernel": "what threads wait for in the kernel", "stack": "kernel stacks (causes are by wchan, the innermost function alone)", "block": "block profile", "mutex": "mutex profile",
@@ -123,7 +123,7 @@ func contentionLine(c run.Contention) string {
 	return clean(fmt.Sprintf("%s %s %s: %s over %s", in, verb, c.Call, duration(float64(c.Time)), units.Count(int(c.Count), "wait")))
 }
 
-const waitLegend = "Shares are of goroutine time, that of all goroutines of the variant added up. The time of an operation is here that sum by the operations of a block, the wait for a turn included. Blocks of their own were watched for this; no other figure is made from them. A thread on a CPU is not a wait: time spent spinning for a lock counts as running."
+const waitLegend = "Shares are of goroutine time: the time of all goroutines of the variant, added up. The time of an operation is that sum divided by the operations of a block, waits for a turn included. Goroutines are watched in blocks of their own, from which no other figure is made. A thread on a CPU does not wait: spinning for a lock counts as running."
 
 func hasWaits(res *run.Result) bool {
 	return slices.ContainsFunc(res.Variants, func(v run.VariantResult) bool { return v.Waits != nil })
@@ -168,8 +168,8 @@ func (p *printer) waitsOf(res *run.Result, point string) {
 		for _, s := range waitGaps(v.Waits) {
 			p.para("  ", dim, s)
 		}
-		// The mutex profile has locks of the runtime's own too, which say
-		// little to whoever did not write it.
+		// The mutex profile has the runtime's own locks too, which say little to
+		// a user of it.
 		if i := slices.IndexFunc(v.Waits.Contention, func(c run.Contention) bool { return c.Profile == "block" }); i >= 0 {
 			p.para("  ", dim, "longest between goroutines: "+contentionLine(v.Waits.Contention[i]))
 		}

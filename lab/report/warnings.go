@@ -93,8 +93,8 @@ func Partial(p *run.Partial) string {
 	return clean(fmt.Sprintf("%s after %v: %d of %d experiments were begun", p.Cause, time.Duration(p.After).Round(time.Second), p.Begun, p.Of))
 }
 
-// PlaceWarning words a warning about a place: what is doubtful, why it matters
-// and what to do.
+// PlaceWarning words a warning about a place: the doubt, why it matters and how to
+// avoid it.
 func PlaceWarning(e *run.Environment, w *run.Warning) string {
 	if w.Text != "" {
 		return w.Text
@@ -109,13 +109,13 @@ func PlaceWarning(e *run.Environment, w *run.Warning) string {
 	case run.WarnNetwork:
 		return fmt.Sprintf("%s lies on %s: another machine, or the host of this one, answers, and its load and cache are part of every figure. Measure where the files will be, several times, and do not take the figures for a local disk's.", e.Dir, fs)
 	case run.WarnFuse:
-		return fmt.Sprintf("%s lies on %s: every call goes through a program in user space, whose speed is what is measured, and which may ignore a sync. Measure on the file system beneath it.", e.Dir, fs)
+		return fmt.Sprintf("%s lies on %s: every call goes through a program in user space. The speed of that program is measured, and it may ignore a sync. Measure on the file system beneath it.", e.Dir, fs)
 	case run.WarnOverlay:
 		return fmt.Sprintf("%s lies on an overlay, as the root of a container does: names are looked up in every layer, and the first write to a file of a lower layer copies it whole. Measure in a volume, or on the host.", e.Dir)
 	case run.WarnNoJournal:
-		return fmt.Sprintf("The file system under %s has no journal: creating and syncing cost less than usual, and after a power cut it has to be repaired and may lose what was synced. Measure on a file system with a journal, an image for example.", e.Dir)
+		return fmt.Sprintf("The file system under %s has no journal: creating and syncing cost less than usual, and after a power cut it has to be repaired and may lose synced data. Measure on a file system with a journal, an image for example.", e.Dir)
 	case run.WarnNoBarrier:
-		return fmt.Sprintf("%s is mounted with nobarrier: a sync does not empty the disk's cache, so it is fast, and a power cut may lose what it reports as safe. Mount it without that option.", e.Mount)
+		return fmt.Sprintf("%s is mounted with nobarrier: a sync does not flush the disk's cache, so it is fast, and a power cut may lose data that was synced. Mount it without that option.", e.Mount)
 	case run.WarnLowSpace:
 		return fmt.Sprintf("Only %.0f %% of the file system under %s is free: a full one searches longer for space and scatters files. Free some space, or measure elsewhere.", 100*float64(e.FreeBytes)/float64(max(e.TotalBytes, 1)), e.Dir)
 	}
@@ -130,7 +130,7 @@ func deviceWarning(e *run.Environment, w *run.Warning) string {
 	case w.Code == run.WarnMemoryDisk && e.Backing != "":
 		return fmt.Sprintf("The image under %s lies on %s, which is memory: a sync costs nothing. Put the image on the disk that is to be measured.", e.Device, e.BackingFS)
 	case w.Code == run.WarnMemoryDisk:
-		return fmt.Sprintf("%s is memory used as a disk: figures say nothing of a real disk. Measure in a directory on the disk that will be used.", e.Device)
+		return fmt.Sprintf("%s is memory used as a disk: the figures are not those of a disk. Measure in a directory on the disk that will be used.", e.Device)
 	case w.Code == run.WarnLoop:
 		return fmt.Sprintf("%s is a file used as a disk, so each write passes two file systems: ratios between variants hold, absolute times are not those of a disk. For those, measure in a directory.", e.Device)
 	case w.Code == run.WarnWriteThrough:
@@ -142,7 +142,7 @@ func deviceWarning(e *run.Environment, w *run.Warning) string {
 func machineWarning(e *run.Environment, w *run.Warning) string {
 	switch w.Code {
 	case run.WarnBusy:
-		return fmt.Sprintf("Other programs used %.0f %% of the processors just before (load %.2f on %d): they compete with what is measured. End them and measure again.", 100*e.Busy, e.Load, e.CPUs)
+		return fmt.Sprintf("Other programs used %.0f %% of the processors just before (load %.2f on %d): they compete with the measurement. End them and measure again.", 100*e.Busy, e.Load, e.CPUs)
 	case run.WarnDiskBusy:
 		return fmt.Sprintf("Processors waited for a disk %.0f %% of the time just before: another program uses one. Wait until it is done and measure again.", 100*e.IOWait)
 	case run.WarnStolen:
@@ -154,7 +154,7 @@ func machineWarning(e *run.Environment, w *run.Warning) string {
 	case run.WarnVirtual:
 		return fmt.Sprintf("This machine is not bare (%s): neighbours, limits and the host's cache add noise that cannot be seen from here. Trust differences well above the noise floor, and repeat the run at another time.", e.Virtual)
 	case run.WarnFewCPUs:
-		return "Go has one processor here: the collector and the kernel's own work interrupt what is measured. Measure with two or more."
+		return "Go has one processor here: the garbage collector and the kernel's own work interrupt the measurement. Measure with two or more."
 	}
 	return w.Code
 }
