@@ -9,7 +9,7 @@ import (
 // percentiles are those that reports show.
 var percentiles = []float64{50, 90, 99, 99.9}
 
-// describe fills in what the blocks say about one variant alone.
+// describe fills in the figures of one variant, from its blocks.
 func (res *Result) describe(v *VariantResult) {
 	d := variantData{metrics: map[string][]float64{}, reasons: map[string]map[Reason]int{}, latency: NewHistogram()}
 	for i := range res.Blocks {
@@ -88,9 +88,8 @@ func (d *variantData) addCounted(b *Block) {
 	d.counted = append(d.counted, b)
 }
 
-// uncounted says why a block has no counts of system calls. A block without
-// calls and without a reason made none: its map is empty, and left out of the
-// JSON.
+// uncounted says why a block has no counts of system calls. A block without counts
+// and without a reason made no calls: its map is empty, and left out of the JSON.
 func (b *Block) uncounted() Reason {
 	if b.Error != "" || b.Ops == 0 {
 		return Reason{Code: ReasonCountFailed, Text: b.Error}

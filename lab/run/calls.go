@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/lab/stats"
 )
 
-// What times system calls.
+// Sources of the times of system calls.
 const (
 	SourceBPF         = "bpf"         // in the kernel, about a microsecond a call
 	SourceTracepoints = "tracepoints" // every event copied out, several microseconds a call
@@ -32,15 +32,15 @@ type CallTimes struct {
 // variant.
 type CallLatency struct {
 	Call string `json:"call"`
-	// Runtime: one of the calls that the Go runtime makes by itself; a thread
-	// parked in it is no wait of the variant's. See RuntimeSyscall.
+	// Runtime is set for calls that the Go runtime makes by itself. A thread parked
+	// in one is no wait of the variant's. See RuntimeSyscall.
 	Runtime bool    `json:"runtime,omitempty"`
 	Count   int64   `json:"count"`
 	PerOp   float64 `json:"per_op"`
 	Total   Nanos   `json:"total_ns"`
 	Max     Nanos   `json:"max_ns"`
-	// P50 and P99 are to a fifth of their value; refused where too few calls
-	// stand behind them.
+	// P50 and P99 are within a fifth of their value, and refused where there are too
+	// few calls.
 	P50     Percentile   `json:"p50"`
 	P99     Percentile   `json:"p99"`
 	Buckets []CallBucket `json:"buckets"` // those with calls, and those between
@@ -57,8 +57,8 @@ type CallBucket struct {
 // the times of system calls are missing.
 const MissingCalls = "calls"
 
-// validCalls holds times from outside against what the rest of the package
-// takes for granted.
+// validCalls checks times from outside for the invariants that the rest of the
+// package relies on.
 func validCalls(m map[string]*CallTimes) bool {
 	for _, c := range m {
 		if c == nil || c.Total < 0 || c.Max < 0 || c.First < 0 || c.First+len(c.Counts) > buckets.Count {

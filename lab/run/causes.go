@@ -5,7 +5,7 @@ const (
 	CauseRunning     = "running"      // Go code
 	CauseRunnable    = "runnable"     // ready, waiting for a processor: GOMAXPROCS
 	CauseSyscall     = "syscall"      // where the kernel was not sampled
-	CauseSyscallBusy = "syscall-busy" // on a CPU or waiting for one: what is left when the blocked part is known
+	CauseSyscallBusy = "syscall-busy" // on a CPU or waiting for one: the rest where the blocked part is known
 )
 
 // Causes in the kernel. The journal, inode and block map are those of ext4.

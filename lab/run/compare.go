@@ -18,21 +18,21 @@ import (
 // Compare takes.
 const MetricTime = "time"
 
-// CompareOptions say what Compare compares, and how strictly. The zero value
+// CompareOptions are the metrics that Compare compares, and how strictly. The zero value
 // compares the time of an operation with a tolerance of 5 %.
 type CompareOptions struct {
 	// Tolerance by metric: 0.05 lets a figure get worse by 5 %, 0 not at all.
-	// The names are MetricTime, a percentile such as "p99" or "p99.9", those
-	// of Metrics, and what variants report themselves. Time is always
-	// compared, with 0.05 where it is not named.
+	// The names are MetricTime, a percentile such as "p99" or "p99.9", those of
+	// Metrics, and those that variants report. Time is always compared, with 0.05
+	// where it is not named.
 	Tolerance map[string]float64
 	// Force compares runs although experiments, promises or the environment
-	// differ, and lists the differences. What is in both is compared; a
-	// variant that is in both and has no data is Broken all the same.
+	// differ, and lists the differences. Variants of both runs are compared; one of
+	// them without data is Broken all the same.
 	Force bool
 }
 
-// An Outcome is what a comparison of two runs, or a row of it, comes to.
+// An Outcome is the result of a comparison of two runs, or of a row of it.
 type Outcome string
 
 // Outcomes, from best to worst. Inconclusive is not a pass: the data show
@@ -44,8 +44,8 @@ const (
 	Broken       Outcome = "broken"
 )
 
-// ExitCode is the exit code of a gate: 0 pass, 1 regression, 2 inconclusive,
-// 3 broken, and whatever else there may be is broken too.
+// ExitCode is the exit code of a gate: 0 pass, 1 regression, 2 inconclusive, 3
+// broken, and 3 for any other outcome.
 func (o Outcome) ExitCode() int {
 	switch o {
 	case Pass:
@@ -63,15 +63,15 @@ func (o Outcome) worse(than Outcome) bool {
 	return slices.Index(order, o) > slices.Index(order, than)
 }
 
-// A CompareReport is what Compare found.
+// A CompareReport is the result of Compare.
 type CompareReport struct {
 	// Outcome is the worst of the rows', and Broken where the runs cannot be
 	// compared.
 	Outcome Outcome `json:"outcome"`
 	// Problems say why the runs cannot be compared.
 	Problems []Mismatch `json:"problems,omitempty"`
-	// Differences were overlooked, because Force was set or because they do
-	// not bear on what was compared.
+	// Differences were overlooked, because Force was set or because they do not
+	// affect the figures.
 	Differences []Mismatch   `json:"differences,omitempty"`
 	Rows        []CompareRow `json:"rows"`
 }
@@ -90,7 +90,7 @@ type CompareRow struct {
 	Tolerance  float64  `json:"tolerance"`
 	Outcome    Outcome  `json:"outcome"`
 	Why        string   `json:"why"`             // one of the Why constants
-	Reason     Reason   `json:"reason,omitzero"` // what is missing or refused, for WhyFew and WhyMissing
+	Reason     Reason   `json:"reason,omitzero"` // for WhyFew and WhyMissing
 	Run        string   `json:"run,omitempty"`   // "old" or "new", the run that Reason is about; else both
 }
 
@@ -133,9 +133,9 @@ func (r Ratio) MarshalJSON() ([]byte, error) {
 //
 // A figure of a block is a datum. Its change is the ratio of the medians, new
 // to old, with the 95 % interval of stats.RatioUnpaired: the runs are apart in
-// time, so there are no pairs, and what differed between the two times (load,
-// the fill of the disk) is not in the interval. Metrics with Better 0 may move
-// by the tolerance in either direction, the others in the better one at will.
+// time, so there are no pairs, and differences between the two times (load, the
+// fill of the disk) are not in the interval. Metrics with Better 0 may move by the
+// tolerance in either direction; the others may also improve without limit.
 //
 //   - Pass: the whole interval is within the tolerance, or better.
 //   - Regression: the whole interval is beyond it.
@@ -345,7 +345,7 @@ func firstMissing(old, new Reason) (string, Reason) {
 	return "", Reason{}
 }
 
-// gate says what an interval of a ratio, new to old, comes to.
+// gate judges the interval of a ratio, new to old.
 func gate(ratio stats.Estimate, better int, tolerance float64) (Outcome, string) {
 	if ratio.Warning != nil {
 		return Inconclusive, WhyFew

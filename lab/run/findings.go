@@ -7,7 +7,7 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// What the comparisons of one promise come to: Finding.Kind.
+// Kinds of a Finding.
 const (
 	FoundNothing = "no-baseline" // Baseline has no data, or failed: nothing is judged
 	FoundAlone   = "alone"       // Baseline is the only variant with data
@@ -17,7 +17,8 @@ const (
 	FoundUnclear = "cannot-tell" // no variant is shown to be faster, and Unclear is not empty
 )
 
-// A Finding is what the comparisons among the variants of one promise come to.
+// A Finding is the conclusion from the comparisons among the variants of one
+// promise.
 type Finding struct {
 	Promise  durability.Promise `json:"promise"`
 	Kind     string             `json:"kind"`     // one of the Found constants
@@ -36,7 +37,7 @@ type Finding struct {
 	// Slower are the variants shown to be slower than Baseline, where there is
 	// no Fastest.
 	Slower []string `json:"slower,omitempty"`
-	// Unclear are the variants of which the data show neither.
+	// Unclear are the variants whose comparison shows nothing.
 	Unclear []Unclear `json:"unclear,omitempty"`
 }
 
@@ -47,7 +48,7 @@ const (
 	UnclearUnproven = "test"          // the interval would do, but the test of Settings.Test does not agree
 )
 
-// An Unclear is a variant of which it cannot be told how it compares.
+// An Unclear is a variant whose comparison with another one shows nothing.
 type Unclear struct {
 	Variant string `json:"variant"`
 	To      string `json:"to"`  // the variant that it was compared with

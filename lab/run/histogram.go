@@ -23,8 +23,8 @@ const (
 )
 
 // A Histogram counts latencies in nanoseconds, from 1 ns to an hour, to two
-// significant digits (HDR histogram). What lies outside is counted as out of
-// range, never dropped unseen and never squeezed into the last bucket.
+// significant digits (HDR histogram). Latencies outside that range are counted
+// apart, see OutOfRange.
 type Histogram struct {
 	h   *hdrhistogram.Histogram
 	out int64
@@ -57,8 +57,8 @@ func (h *Histogram) Count() int64 { return h.h.TotalCount() }
 func (h *Histogram) OutOfRange() int64 { return h.out }
 
 // Quantile returns the latency in nanoseconds below which the share q (0 to
-// 1) of the operations lies. It knows nothing of sample sizes; the lab
-// refuses percentiles that too few samples stand behind.
+// 1) of the operations lies, however few samples there are; see
+// stats.CheckPercentile.
 func (h *Histogram) Quantile(q float64) float64 {
 	return float64(h.h.ValueAtPercentile(q * 100))
 }
@@ -106,8 +106,8 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(histogramJSON{HDR: string(b), OutOfRange: h.out})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, and nothing with another range
-// or precision: its buckets would not be ours.
+// UnmarshalJSON reads a histogram that MarshalJSON wrote. Another range or precision
+// is an error: its buckets would not be ours.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
 	var j histogramJSON
 	if err := json.Unmarshal(data, &j); err != nil {

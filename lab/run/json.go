@@ -16,7 +16,7 @@ func (r *Run) Write(w io.Writer) error {
 	out := *r
 	out.Schema = Schema
 	if out.Results == nil {
-		out.Results = []*Result{} // null is what Read takes for a damaged file
+		out.Results = []*Result{} // Read takes null for a damaged file
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -29,12 +29,12 @@ func (r *Run) Write(w io.Writer) error {
 
 // Read reads a run that Run.Write wrote, of this version of the schema or of
 // version 1. Anything else is an error: a damaged file is never read as a run
-// in which nothing was found. What was derived is returned as it was written,
-// and Run.Analyse derives it anew; of a run of version 1, which stored
-// sentences, Read derives it from the blocks.
+// without results. Derived figures are returned as they were written, and
+// Run.Analyse derives them anew. Version 1 stored sentences: Read derives the
+// figures of such a run from the blocks.
 //
-// No more is read than begins like JSON, and no more than 256 MiB: the longest
-// runs have a few.
+// Read rejects input that does not begin like JSON without reading it to its end,
+// and input of more than 256 MiB: the longest runs have a few.
 func Read(r io.Reader) (*Run, error) {
 	data, err := readBounded(r)
 	if err != nil {
@@ -49,7 +49,7 @@ func Read(r io.Reader) (*Run, error) {
 
 const maxRun = 256 << 20 // bytes
 
-// readBounded reads what may be a run. A file that does not begin like one is not
+// readBounded reads the input of Read. A file that does not begin like a run is not
 // read to its end, however long it is.
 func readBounded(r io.Reader) ([]byte, error) {
 	br := bufio.NewReader(io.LimitReader(r, maxRun+1))
@@ -65,7 +65,7 @@ func readBounded(r io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > maxRun {
-		return nil, fmt.Errorf("more than %d MiB; no run is as long", maxRun>>20)
+		return nil, fmt.Errorf("more than %d MiB; want a run of at most that", maxRun>>20)
 	}
 	return data, nil
 }
@@ -74,7 +74,7 @@ func parseRun(data []byte) (*Run, error) {
 	if len(data) == 0 {
 		return nil, errors.New("the file is empty")
 	}
-	// The schema decides what the rest is to be read as.
+	// The schema decides how the rest is read.
 	var head struct {
 		Schema  *string          `json:"schema"`
 		Results *json.RawMessage `json:"results"`
@@ -132,8 +132,8 @@ func checkSchema(got string) error {
 	return fmt.Errorf("the run has the schema %q, this Stele reads %q", got, Schema)
 }
 
-// check holds a Run from outside against what the rest of the package takes
-// for granted.
+// check checks a Run from outside for the invariants that the rest of the package
+// relies on.
 func (r *Run) check() error {
 	if err := r.Settings.Validate(); err != nil {
 		return err

@@ -11,9 +11,8 @@ import (
 // waits in words.
 const schema1 = "stele.run/1"
 
-// fromVersion1 takes out of a run of version 1 what was derived in another
-// form, which Analyse derives anew, and gives words that were measured their
-// codes.
+// fromVersion1 removes from a run of version 1 the derived fields that had another
+// form, which Analyse derives anew, and replaces words of blocks by their codes.
 func fromVersion1(data []byte) ([]byte, error) {
 	var r map[string]json.RawMessage
 	if err := json.Unmarshal(data, &r); err != nil {

@@ -4,12 +4,11 @@ package run
 type Metric struct {
 	Name   string // key in Block.Metrics
 	Unit   string // "ns", "B", "1" (a count), "share"
-	Doc    string // what it is and where it comes from
+	Doc    string // its meaning and source
 	Better int    // -1: less is better; +1: more is better; 0: neither
 }
 
-// Metrics lists the figures that the lab itself takes for a block, in the
-// order in which reports show them. "An operation" divides by Block.Ops.
+// metricList has the metrics of the lab, in the order of reports. "An operation" divides by Block.Ops.
 var metricList = []Metric{
 	{"cpu_user_ns_per_op", "ns", "CPU time in user mode an operation, all threads (getrusage)", -1},
 	{"cpu_sys_ns_per_op", "ns", "CPU time in the kernel an operation, all threads (getrusage)", -1},
@@ -25,8 +24,8 @@ var metricList = []Metric{
 	{"voluntary_switches_per_op", "1", "context switches because a thread waited, an operation", -1},
 	{"involuntary_switches_per_op", "1", "context switches because a thread was pushed off its CPU, an operation", -1},
 	{"bytes_per_second", "B/s", "bytes the variant says it moved, per second", +1},
-	{"device_reads_per_op", "1", "reads completed by the device under the directory, an operation, whoever asked for them", -1},
-	{"device_writes_per_op", "1", "writes completed by the device under the directory, an operation, whoever asked for them", -1},
+	{"device_reads_per_op", "1", "reads completed by the device under the directory, an operation, for any process", -1},
+	{"device_writes_per_op", "1", "writes completed by the device under the directory, an operation, for any process", -1},
 	{"device_flushes_per_op", "1", "cache flushes completed by the device under the directory, of the whole disk where that is a partition, an operation", -1},
 	{"device_read_bytes_per_op", "B", "bytes read from the device, an operation", -1},
 	{"device_write_bytes_per_op", "B", "bytes written to the device, an operation", -1},

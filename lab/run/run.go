@@ -16,9 +16,9 @@ import (
 // without that.
 const Schema = "stele.run/2"
 
-// A Run is everything one call of the lab found: raw blocks, what was
-// derived from them, where and with which settings. It is what --json writes
-// and what compare and report read.
+// A Run is the result of one call of lab.Measure: the raw blocks, the figures
+// derived from them, the places and the settings. bench --json writes it; compare
+// and report read it.
 type Run struct {
 	Schema   string    `json:"schema"`
 	Version  string    `json:"stele_version"`     // of the program that measured
@@ -27,12 +27,12 @@ type Run struct {
 	Duration Nanos     `json:"duration_ns"`       // wall time of the whole run
 	Seed     uint64    `json:"seed"`              // of the order of blocks and of the bootstrap
 	Partial  *Partial  `json:"partial,omitempty"` // why the run is not complete; nil when it is
-	Settings Settings  `json:"settings"`          // what the run was asked to do
-	Clock    Clock     `json:"clock"`             // what reading the clock cost here
+	Settings Settings  `json:"settings"`          // as asked for
+	Clock    Clock     `json:"clock"`             // the cost of reading the clock
 	Places   []Place   `json:"places"`            // where it was measured
 	Results  []*Result `json:"results"`           // one an experiment and place
 	Claims   []Claim   `json:"claims,omitempty"`  // verdicts on published claims
-	Notes    []string  `json:"notes,omitempty"`   // what a reader should know about the whole run
+	Notes    []string  `json:"notes,omitempty"`   // remarks about the whole run
 	// Left are directories of blocks that could not be removed after the run.
 	Left []LeftDir `json:"left,omitempty"`
 }
@@ -54,7 +54,7 @@ type Partial struct {
 // Nanos is a duration in nanoseconds.
 type Nanos int64
 
-// Settings are the options that decide what the figures mean.
+// Settings are the options that the meaning of the figures depends on.
 type Settings struct {
 	Rounds    int     `json:"rounds"`          // blocks a variant
 	BlockTime Nanos   `json:"block_time_ns"`   // aimed at by the pilot
@@ -129,7 +129,7 @@ type Cut struct {
 	Took   Nanos `json:"took_ns"` // the rounds, with their pilots
 }
 
-// A VariantResult is what was found about one variant alone.
+// A VariantResult is the figures of one variant by itself.
 type VariantResult struct {
 	Name     string             `json:"name"`
 	Doc      string             `json:"doc"`
@@ -155,11 +155,11 @@ type VariantResult struct {
 	// Syscalls are calls an operation by name, from the counting blocks.
 	// nil where they could not be counted; then Missing["syscalls"] says why.
 	Syscalls map[string]float64 `json:"syscalls_per_op,omitempty"`
-	// Waits say where goroutines were, and for how long, from blocks of their
-	// own; nil where that was not asked for.
+	// Waits say where goroutines spent their time, from blocks of their own; nil
+	// where that was not asked for.
 	Waits *VariantWaits `json:"waits,omitempty"`
-	// Trace is what was attributed on request: who waited for whom, and how
-	// long each system call took; nil where that was not asked for.
+	// Trace attributes the time, by chains of waits and times of system calls; nil
+	// where that was not asked for.
 	Trace *VariantTrace `json:"trace,omitempty"`
 	// Outliers are rounds whose datum lies outside Tukey's fences (1.5 IQR).
 	// They are flagged, and stay in every figure.
@@ -175,7 +175,7 @@ type VariantResult struct {
 type Estimate struct {
 	Median     float64
 	Lo, Hi     float64
-	Confidence float64 // the actual one, at least what was asked for
+	Confidence float64 // the actual one, at least the one asked for
 	N          int
 }
 
@@ -187,7 +187,7 @@ type estimateJSON struct {
 	N          int      `json:"n"`
 }
 
-// MarshalJSON writes what is not a finite number as null.
+// MarshalJSON writes NaN and infinities as null.
 func (e Estimate) MarshalJSON() ([]byte, error) {
 	finite := func(f float64) *float64 {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
@@ -221,7 +221,7 @@ type Percentile struct {
 	// Few is the number of samples where there are too few for the percentile,
 	// and 0 where there are enough. NS is 0 then.
 	Few int64 `json:"few,omitempty"`
-	// None is set where there is no sample at all.
+	// None is set where there are no samples.
 	None bool `json:"none,omitempty"`
 }
 
@@ -253,8 +253,8 @@ type Steady struct {
 	Rise      float64 `json:"rise"`      // from the first block to the last, as a share
 }
 
-// Verdicts of a Comparison. Same is shown by the data; CannotTell says that the
-// data show nothing.
+// Verdicts of a Comparison. Same is shown by the data. With CannotTell the data show
+// neither a difference nor that there is none.
 const (
 	Faster     = "faster"
 	Slower     = "slower"
@@ -284,7 +284,7 @@ type Comparison struct {
 	Verdict    string   `json:"verdict"`
 }
 
-// Noise is what the A/A calibration found.
+// Noise is the result of the A/A calibration.
 type Noise struct {
 	Variant string   `json:"variant"`
 	Ratio   Estimate `json:"ratio"` // of the variant to itself
@@ -314,10 +314,10 @@ type Block struct {
 	Latency *Histogram `json:"latency,omitempty"`
 	// Windows cut the block into pieces of equal time.
 	Windows []Window `json:"windows,omitempty"`
-	// Metrics by name; see Metrics for what each is and its unit.
+	// Metrics by name; see Metrics for the meaning and unit of each.
 	Metrics map[string]float64 `json:"metrics"`
-	// Missing says why a metric is not available, by name. A metric is in
-	// exactly one of the two maps: nothing is reported as zero that was not seen.
+	// Missing says why a metric is not available, by name. A metric is in exactly
+	// one of the two maps: one that was not measured is not reported as zero.
 	Missing map[string]Reason `json:"missing,omitempty"`
 	// Syscalls of the timed part by name, counted blocks only.
 	Syscalls map[string]int64 `json:"syscalls,omitempty"`
@@ -326,7 +326,7 @@ type Block struct {
 	// Calls are how long the system calls of the timed part took, by name,
 	// traced blocks only; where that could not be had Missing["calls"] says why.
 	Calls map[string]*CallTimes `json:"call_times,omitempty"`
-	// Timed is what timed them: SourceBPF or SourceTracepoints.
+	// Timed is the source of Calls: SourceBPF or SourceTracepoints.
 	Timed string `json:"call_source,omitempty"`
 	// Begun is the wall clock when the timer started, traced blocks only.
 	Begun int64  `json:"begun_unix_ns,omitempty"`
@@ -343,8 +343,8 @@ func (b *Block) PerOp() float64 {
 	return float64(b.Wall) / float64(b.Ops)
 }
 
-// Quartiles returns the first and the third quartile of the data of blocks, of which
-// there is one or more; see stats.Quantile.
+// Quartiles returns the first and the third quartile of the data of one or more
+// blocks; see stats.Quantile.
 func Quartiles(blocks []*Block) (first, third float64) {
 	data := make([]float64, len(blocks))
 	for i, b := range blocks {
@@ -354,7 +354,7 @@ func Quartiles(blocks []*Block) (first, third float64) {
 	return stats.Quantile(data, 0.25), stats.Quantile(data, 0.75)
 }
 
-// A Window is what happened in one stretch of a block.
+// A Window is one stretch of a block.
 type Window struct {
 	At   Nanos   `json:"at_ns"`      // its start since the block's timer started
 	Len  Nanos   `json:"len_ns"`     //
@@ -369,12 +369,12 @@ type Window struct {
 type Claim struct {
 	ID        string   `json:"id"`               // "D1"; never changes
 	Statement string   `json:"statement"`        // the workload
-	Claimed   string   `json:"claimed"`          // what the report said
-	Source    string   `json:"source,omitempty"` // where it said so: report and section
-	Measured  string   `json:"measured"`         // what was found here
+	Claimed   string   `json:"claimed"`          // in the report
+	Source    string   `json:"source,omitempty"` // report and section
+	Measured  string   `json:"measured"`         // here
 	Verdict   string   `json:"verdict"`          // holds, does not hold, depends, cannot be tested here
-	Why       string   `json:"why"`              // on what it depends, what is missing, how the verdict was reached
-	Promise   string   `json:"promise"`          // the durability of what was compared
+	Why       string   `json:"why"`              // the reason of the verdict, the condition it depends on, or the missing result
+	Promise   string   `json:"promise"`          // the durability of the variants compared
 	Place     string   `json:"place"`
 	Results   []string `json:"results"` // IDs of the experiments behind it
 }

@@ -6,15 +6,14 @@ import (
 )
 
 // kneeShare is the share of the best throughput at which a surface has its
-// knee: the settings beyond it cost more and bring less than one part in
-// twenty.
+// knee: the settings beyond it cost more and gain less than 5 %.
 const kneeShare = 0.95
 
 // A Cell is the place of a variant on a surface: throughput over two settings,
 // drawn as a heat map. Variants of one experiment with the same Surface belong
 // together.
 type Cell struct {
-	Surface string `json:"surface"` // what is set: "io_uring"
+	Surface string `json:"surface"` // its name: "io_uring"
 	XName   string `json:"x_name"`  // "in flight in each ring"
 	YName   string `json:"y_name"`  // "rings"; empty where there is one setting only
 	X       int    `json:"x"`
@@ -25,7 +24,7 @@ type Cell struct {
 	Latency string `json:"latency,omitempty"`
 }
 
-// A Surface is what was found about the cells of one name.
+// A Surface is the cells of one name, with the best one and the knee.
 type Surface struct {
 	Name  string `json:"name"`
 	XName string `json:"x_name"`
@@ -34,12 +33,11 @@ type Surface struct {
 	// measured.
 	Best string `json:"best"`
 	// The knee is the cheapest cell with at least 95 % of the best one's
-	// throughput: that with the smallest X times Y, of those the one with the
-	// smallest Y. A cell's share is the ratio of paired blocks, with its 95 %
-	// interval; a difference that is less than the noise floor counts as none.
-	// KneeLo is the cheapest variant of which the interval does not rule out
-	// that it reaches the share, KneeHi the cheapest of which the interval shows
-	// it. Where the two differ the knee is somewhere from the one to the other.
+	// throughput: the one with the smallest X times Y, and of equals the one with
+	// the smallest Y. A cell's share is the ratio of paired blocks, with its 95 %
+	// interval; a difference below the noise floor is ignored. KneeLo is the cheapest
+	// variant whose interval does not rule out that it reaches the share, KneeHi the
+	// cheapest whose interval shows it. Where the two differ the knee is between them.
 	KneeLo string `json:"knee_lo"`
 	KneeHi string `json:"knee_hi"`
 	// Open is set where the knee is the largest cell of several: the throughput

@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// A VariantTrace attributes the time of a variant, from blocks of which no
-// other figure is made: who waited for whom from the watched ones, the times
-// of system calls from the traced ones.
+// A VariantTrace attributes the time of a variant: by chains of waits, from the
+// watched blocks, and by times of system calls, from the traced ones. No other figure
+// comes from these blocks.
 type VariantTrace struct {
-	// Blocks is how many the calls were timed in, Source by what: SourceBPF or
+	// Blocks is the number of blocks in which calls were timed. Source is SourceBPF or
 	// SourceTracepoints.
 	Blocks int    `json:"blocks"`
 	Source string `json:"source,omitempty"`
-	// Calls, those of the Go runtime's last, else the one that took longest in
-	// all first.
+	// Calls, the one with the longest total first, those of the Go runtime last.
 	Calls []CallLatency `json:"calls,omitempty"`
 	// ChainBlocks is how many blocks were followed, Followed the time of the
 	// waits in them.
@@ -24,8 +23,7 @@ type VariantTrace struct {
 	// Chains, the one with most time first. Chains beyond the first 24 are left
 	// out.
 	Chains []ChainShare `json:"chains,omitempty"`
-	// Missing says why "calls" or "chains" could not be had, or how far they
-	// fall short.
+	// Missing says why "calls" or "chains" are missing.
 	Missing map[string]Reason `json:"missing,omitempty"`
 }
 
@@ -33,8 +31,8 @@ type VariantTrace struct {
 type ChainShare struct {
 	Chain
 	Share float64 `json:"share"` // of the time of all waits followed
-	// Kernel are what threads in the last link's system call waited for, where
-	// that was sampled, each with its share of those samples, the largest first.
+	// Kernel are the causes that threads in the last link's system call waited for,
+	// where they were sampled, each with its share of the samples, the largest first.
 	Kernel []KernelShare `json:"kernel,omitempty"`
 }
 
@@ -57,19 +55,19 @@ const (
 	HowUnfollowed   = "unfollowed"    // its history does not reach back so far
 )
 
-// Values of Link.Who where no goroutine ends a wait. The name of a function has
-// a dot.
+// Values of Link.Who for waits that no goroutine ends. Names of functions contain a
+// dot.
 const (
 	WhoTimer   = "timer"   // a timer of the Go runtime
 	WhoPoller  = "poller"  // the network poller of the Go runtime
 	WhoRuntime = "runtime" // the Go runtime
 )
 
-// A Chain is a chain of waits. The goroutines of its first link waited; those of
-// each further link had to do something, which the link names, before they
-// released the link before; the last link is where the time went. Time is
-// goroutine time of the first link: sixty-four goroutines that wait for one sync
-// wait sixty-four times as long as it takes.
+// A Chain is a chain of waits. The goroutines of its first link waited. Those of each
+// further link had to act before the link before could go on, and the link names how
+// they spent that time. The last link is where the time went. Time is goroutine time
+// of the first link: 64 goroutines that wait for one sync wait 64 times as long as it
+// takes.
 type Chain struct {
 	Links []Link `json:"links"`
 	Time  Nanos  `json:"time_ns"`
@@ -77,8 +75,8 @@ type Chain struct {
 
 // A Link is goroutines of one kind doing one thing.
 type Link struct {
-	// Who is the variant's function that they run, the outermost one; where none
-	// was seen, the function they were started with; or one of the Who constants.
+	// Who is the outermost function of the variant that they run, or the function
+	// they were started with where no such function was seen, or a Who constant.
 	Who string `json:"who"`
 	How string `json:"how"`          // one of the How constants
 	In  string `json:"in,omitempty"` // "sync.(*Mutex).Lock in example.org/app.(*store).put"
@@ -92,7 +90,8 @@ type Link struct {
 // Key identifies the chain among those of several blocks.
 func (c *Chain) Key() string { return fmt.Sprintf("%q", c.Links) }
 
-// traceOf puts the blocks of a variant together; nil where none was traced.
+// traceOf puts the blocks of a variant together. It returns nil for a variant that was
+// not traced.
 func traceOf(watched, traced []*Block) *VariantTrace {
 	v := &VariantTrace{Missing: map[string]Reason{}}
 	if len(traced) == 0 && !slices.ContainsFunc(watched, func(b *Block) bool { return b.Waits != nil && b.Waits.Chained }) {

@@ -28,21 +28,21 @@ type Waits struct {
 	Window Nanos  `json:"window_ns"`     // length of the windows of the series
 	Total  Nanos  `json:"total_ns"`      // goroutine time
 	Series []Wait `json:"series"`
-	// Contention is what the block and the mutex profile found, the longest
-	// first. It is part of what the series show, not more time.
+	// Contention comes from the block and the mutex profile, the longest first. Its
+	// time is part of the series, not in addition.
 	Contention []Contention `json:"contention,omitempty"`
-	// Chains say who waited for whom, the one with most time first, where that
-	// was asked for (Chained); Followed is the time of all the waits that were
-	// followed, those of chains too short to be listed included.
+	// Chains of waits, the one with most time first, where they were asked for
+	// (Chained). Followed is the time of all waits that were followed, those of
+	// chains too short to be listed included.
 	Chained  bool    `json:"chained,omitempty"`
 	Chains   []Chain `json:"chains,omitempty"`
 	Followed Nanos   `json:"followed_ns,omitempty"`
 	// Kernel is the time that samples found threads blocked in each system
 	// call, by cause.
 	Kernel map[string]map[string]Nanos `json:"kernel_by_call,omitempty"`
-	// Samples is how often the runner looked at the threads, Threads how many
-	// it saw each time, and Parked how many of those were the runtime's own,
-	// idle: such a thread is no waiting goroutine and is in no series.
+	// Samples is how often the runner looked at the threads. Threads is how many it
+	// saw each time, on average, and Parked how many of them were idle threads of the
+	// Go runtime: such a thread is no waiting goroutine and is in no series.
 	Samples int     `json:"samples"`
 	Threads float64 `json:"threads"`
 	Parked  float64 `json:"parked_threads"`
@@ -81,12 +81,12 @@ func (w *Wait) symbol() string {
 	return best
 }
 
-// A Contention is a place in the program where goroutines waited for each
-// other: in the block profile that of the goroutines that waited, in the mutex
-// profile that of those that they waited for.
+// A Contention is a place in the program where goroutines waited for each other. In
+// the block profile it is where they waited, in the mutex profile where the
+// goroutine that held the lock released it.
 type Contention struct {
 	Profile string `json:"profile"` // "block" or "mutex"
-	Call    string `json:"call"`    // what it waited in: "sync.(*Mutex).Lock"
+	Call    string `json:"call"`    // "sync.(*Mutex).Lock"
 	In      string `json:"in"`      // the function that called it
 	Count   int64  `json:"count"`
 	Time    Nanos  `json:"time_ns"`
@@ -135,8 +135,8 @@ func (k causeKey) compare(o causeKey) int {
 	return cmp.Or(cmp.Compare(k.where, o.where), cmp.Compare(k.cause, o.cause))
 }
 
-// waitsOf puts the watched blocks of a variant together; nil where there are
-// none.
+// waitsOf puts the watched blocks of a variant together. It returns nil for a
+// variant without any.
 func waitsOf(blocks []*Block) *VariantWaits {
 	v := &VariantWaits{Causes: []WaitCause{}, Missing: map[string]Reason{}}
 	sums := map[causeKey]*waitSum{}
@@ -144,8 +144,8 @@ func waitsOf(blocks []*Block) *VariantWaits {
 	blocks = slices.DeleteFunc(slices.Clone(blocks), func(b *Block) bool {
 		return b.Waits == nil || b.Error != "" || b.Ops <= 0 || b.Wall <= 0
 	})
-	// Without its trace a block says nothing of goroutines, and its lack is no
-	// zero.
+	// A block without its trace says nothing about goroutines: it is no block in
+	// which they never waited.
 	blocks = withSource(blocks, "trace")
 	// A short block may end between two looks at its threads.
 	blocks = withSource(blocks, "kernel")
@@ -241,7 +241,7 @@ func (c *WaitCause) mean() (sum float64) {
 	return sum / float64(max(len(c.Over), 1))
 }
 
-// mostContention is how many places are kept: what comes after is little.
+// mostContention is how many places are kept; the others take little time.
 const mostContention = 10
 
 // TopContention returns the places that waited longest, at most ten of them, the
@@ -253,8 +253,8 @@ func TopContention(list []Contention) []Contention {
 	return list[:min(len(list), mostContention)]
 }
 
-// valid holds Waits from outside against what the rest of the package takes
-// for granted.
+// valid checks Waits from outside for the invariants that the rest of the package
+// relies on.
 func (w *Waits) valid() bool {
 	if w.Window < 0 || w.Total < 0 || w.Followed < 0 || slices.ContainsFunc(w.Chains, func(c Chain) bool { return c.Time < 0 || len(c.Links) == 0 }) {
 		return false

@@ -1,4 +1,4 @@
-// Package runtest makes up runs for tests of what presents or compares them. They
+// Package runtest makes up runs for tests of packages that present or compare them. They
 // are the same each time.
 package runtest
 
