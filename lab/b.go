@@ -70,13 +70,12 @@ func (b *B) Loop() bool {
 	return false
 }
 
-// Pace makes Loop start an operation every interval: before the next one it
-// waits until that much has passed since the last one started. After an
-// operation that takes longer the next one starts at once; late starts are not
-// made up for. The time that Loop waits is neither in a latency nor in the block's
-// wall time; windows include it. Call Pace before Loop; it has no effect on
-// Parallel. Operations are timed one by one. Set Experiment.Ops with it: the
-// pilot does not see the waiting.
+// Pace makes Loop start an operation every interval, measured from the start of the
+// one before. After an operation that takes longer the next one starts at once; late
+// starts are not made up for. The time that Loop waits is neither in a latency nor in
+// the block's wall time; windows include it. Operations are timed one by one. Call
+// Pace before Loop; it has no effect on Parallel. Set Experiment.Ops too: the pilot
+// does not see the waiting.
 func (b *B) Pace(interval time.Duration) { b.pace, b.batch = interval, 1 }
 
 // await waits until the next operation may start, and returns the time then.
@@ -132,9 +131,9 @@ func (b *B) Parallel(n int, f func(w *Worker) error) error {
 // SetBytes sets the number of bytes that one operation moves, for throughput.
 func (b *B) SetBytes(perOp int64) { b.bytes = perOp }
 
-// SetLatency sets the times of single operations, in place of those that Loop
-// takes. Where several operations are in flight at once, the time between two
-// completions says nothing about how long one takes.
+// SetLatency sets the times of single operations, in place of those that Loop takes:
+// where several operations are in flight at once, the time between two completions is
+// not the time of one.
 func (b *B) SetLatency(h *run.Histogram) { b.latency = h }
 
 // Report adds a metric of the variant's own to the block, in its own unit.
@@ -158,9 +157,9 @@ func (b *B) begin() {
 		panic("lab: a block has one loop: call B.Loop or B.Parallel once")
 	}
 	b.started = true
-	runtime.GC() // what preparing left behind is not the operations' to collect
+	runtime.GC() // garbage of the preparation is not collected during the operations
 	for _, w := range b.workers {
-		w.gcs.read() // collections up to here are nobody's
+		w.gcs.read() // collections up to here belong to no window
 	}
 	b.watch.start()
 	b.meter.begin()
@@ -216,8 +215,8 @@ func (w *Worker) Loop() bool {
 	return w.next()
 }
 
-// next reads the clock, books the operations since the last reading, and
-// admits the next ones.
+// next reads the clock, records the operations since the last reading, and admits the
+// next ones.
 func (w *Worker) next() bool {
 	now := time.Since(w.b.start)
 	if w.left > 0 {

@@ -20,7 +20,7 @@ import (
 // standard input and the Block goes to its standard output, as JSON.
 const blockEnv = "STELE_BLOCK"
 
-// blockSpec is what the runner tells the process of a block.
+// blockSpec is the work of the process of a block.
 type blockSpec struct {
 	Experiment string    `json:"experiment"` // ID
 	Variant    string    `json:"variant"`
@@ -32,13 +32,13 @@ type blockSpec struct {
 	Seed       uint64    `json:"seed"`
 	Window     run.Nanos `json:"window_ns"`
 	Shared     string    `json:"shared,omitempty"` // see B.Shared
-	Chains     bool      `json:"chains,omitempty"` // role waits: follow who waited for whom
+	Chains     bool      `json:"chains,omitempty"` // role waits: follow chains of waits
 	NoBPF      bool      `json:"no_bpf,omitempty"` // role traced: the runner times the calls, from outside
 }
 
-// IsBlock reports whether this process was started to run one block. A
-// program that calls Measure asks this first, before it reads its arguments,
-// and then hands over to RunBlock:
+// IsBlock reports whether this process was started to run one block. A program that
+// calls Measure asks this first, before it reads its arguments, and then calls
+// RunBlock:
 //
 //	if lab.IsBlock() {
 //		os.Exit(lab.RunBlock(experiments))
@@ -50,7 +50,7 @@ func IsBlock() bool { return os.Getenv(blockEnv) != "" }
 // reports an error of its variant. The experiments must include those that
 // Measure was given.
 func RunBlock(experiments []Experiment) int {
-	// What a variant prints must not end up between the lines of the result.
+	// Output of a variant must not mix with the result.
 	out := os.Stdout
 	os.Stdout = os.Stderr
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -86,9 +86,9 @@ func runBlockFrom(ctx context.Context, r io.Reader, experiments []Experiment) (r
 	return run.Block{}, fmt.Errorf("lab: the process of a block does not know experiment %s: pass RunBlock the experiments that Measure gets", spec.Experiment)
 }
 
-// RunOnce runs one block of ops operations in this process and in the empty
-// directory dir, for tests of a variant. The figures of such a block share the
-// process with whatever else it does.
+// RunOnce runs one block of ops operations in this process and in the empty directory
+// dir, for tests of a variant. The figures of the block include other work of the
+// process.
 func RunOnce(ctx context.Context, e *Experiment, v *Variant, dir string, ops int64, seed uint64) (run.Block, error) {
 	b := runBlock(ctx, e, v, blockSpec{
 		Experiment: e.ID(), Variant: v.Name, Dir: dir, Role: run.RoleTimed,
@@ -138,8 +138,8 @@ func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) ru
 	return block
 }
 
-// callRun turns a panic of a variant into its error: one broken variant must
-// not take the others' results with it.
+// callRun turns a panic of a variant into its error: one broken variant must not lose
+// the results of the others.
 func callRun(v *Variant, b *B) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -150,7 +150,7 @@ func callRun(v *Variant, b *B) (err error) {
 	return v.Run(b)
 }
 
-// fill books what the block found.
+// fill writes the results of the loop into block.
 func (b *B) fill(block *run.Block) {
 	block.Wall = run.Nanos(b.wall)
 	if len(b.workers) > 0 {
@@ -205,8 +205,8 @@ func mergeWindows(workers []*Worker, width run.Nanos) []run.Window {
 			g.GCs += win.GCs
 		}
 	}
-	// One worker reads the heap, when it cuts a window of its own: between two
-	// readings the last one stands, and before the first the first.
+	// One worker reads the heap, at the end of each of its windows. Other windows take
+	// the reading before them, and those before the first reading that one.
 	var heap int64
 	for i := range grid {
 		if grid[i].Heap == 0 {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// overrun is how far a run may go beyond its budget for the sake of MinRounds,
+// overrun is the share of its budget that a run may take to reach MinRounds,
 // without which there is no verdict.
 const overrun = 1.4
 
-// shareOfBudget is the time for the experiment under way, and the most that it
-// may take for MinRounds; 0 without a budget. What earlier ones left is shared
-// by those to come, and so is what they took too much. Each of those to come
-// keeps half of its part, whatever this one takes.
+// shareOfBudget returns the time for the current experiment, and the most that it
+// may take for MinRounds; 0 without a budget. Time that earlier experiments saved or
+// overdrew is shared by the later ones. Each later one keeps at least half of its
+// part.
 func (r *runner) shareOfBudget() (share, most time.Duration) {
 	if r.o.Budget <= 0 {
 		return 0, 0
@@ -25,8 +25,8 @@ func (r *runner) shareOfBudget() (share, most time.Duration) {
 	return share, max(most, share, r.o.Budget/2)
 }
 
-// roundsWithin lowers the number of rounds to what the budget allows, less the
-// time of what comes after them.
+// roundsWithin returns the number of rounds that the budget allows, with the time
+// of the extras after them subtracted.
 func (r *runner) roundsWithin(lanes []*lane, after time.Duration) int {
 	if r.share <= 0 {
 		return r.o.Rounds
@@ -37,7 +37,7 @@ func (r *runner) roundsWithin(lanes []*lane, after time.Duration) int {
 	return min(r.o.Rounds, max(fit(r.share), min(fit(r.most), MinRounds), 1))
 }
 
-// timeOf estimates the time of a block of each lane, of at most so many
+// timeOf estimates the time of a block of each lane, with at most that many
 // operations.
 func (r *runner) timeOf(lanes []*lane, most int64) (sum time.Duration) {
 	for _, l := range lanes {
@@ -48,10 +48,10 @@ func (r *runner) timeOf(lanes []*lane, most int64) (sum time.Duration) {
 	return sum
 }
 
-// costs tracks what blocks take beside their timed part, for the estimate of
-// the time left.
+// costs tracks the time of blocks beside their timed part, to estimate the time
+// left.
 type costs struct {
-	begun     time.Time // of the experiment under way
+	begun     time.Time // of the current experiment
 	first     time.Time
 	plan      int // blocks of this experiment; 0 before the pilots are done
 	done      int // of the plan
@@ -68,7 +68,7 @@ func (c *costs) nextExperiment() {
 	c.overTotal, c.overCount = 0, 0 // another experiment leaves other work behind
 }
 
-// planned says how many blocks are to come after the pilots.
+// planned sets the number of blocks after the pilots.
 func (c *costs) planned(blocks int) { c.plan = c.done + blocks }
 
 func (c *costs) block(timed, whole time.Duration) {
@@ -86,9 +86,9 @@ func (c *costs) overhead() time.Duration {
 
 func (c *costs) sinceExperiment() time.Duration { return time.Since(c.begun) }
 
-// left estimates the time to the end of the run from the pace of the
-// experiment under way, taking the ones after it to be alike, but to keep to
-// their share of a budget if there is one.
+// left estimates the time to the end of the run from the pace of the current
+// experiment. It takes the later ones to be alike, and to keep to a budget if there
+// is one.
 func (c *costs) left(experimentsAfter int, budget time.Duration) time.Duration {
 	if c.plan == 0 || c.done == 0 {
 		return 0

@@ -8,11 +8,10 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// Child returns a command that runs a variant in a process of its own: for a
-// variant whose job takes several processes. The child does ops operations in
-// dir and writes its Block to standard output as JSON; it ends with this
-// process. The caller tells it by its environment that it is a child, and with
-// which files. The program must be one that calls RunBlock, with e among
+// Child returns a command that runs a variant in a process of its own, for a variant
+// whose job takes several processes. The child does ops operations in dir, writes its
+// Block to standard output as JSON and ends with this process. The caller passes it
+// further settings in its environment. The program must call RunBlock, with e among
 // its experiments, as for Measure.
 func Child(ctx context.Context, e *Experiment, variant, dir string, ops int64, seed uint64) (*exec.Cmd, error) {
 	cmd, err := blockCommand(ctx, blockSpec{

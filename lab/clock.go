@@ -8,10 +8,9 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// measureClock finds out what the timer itself costs here. It is reported,
-// and never subtracted from anything: the cost of a reading varies, and a
-// difference of two noisy numbers makes short timings look better than they
-// are.
+// measureClock measures the cost of the timer itself. It is reported, and never
+// subtracted from a figure: the cost of a reading varies, and a difference of two noisy
+// numbers makes short timings look better than they are.
 func measureClock() run.Clock {
 	const readings, repeats = 2000, 9
 	start := time.Now()

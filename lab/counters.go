@@ -122,8 +122,8 @@ type hardwareCounter struct {
 	*perf.Counter
 }
 
-// countersFromEnv takes over what the parent opened. It takes the variable
-// out of the environment, so that no process of the variant's follows it.
+// countersFromEnv takes over the counters that the parent opened. It removes the
+// variable from the environment, so that no process of the variant takes them over.
 func countersFromEnv() blockCounters {
 	var c blockCounters
 	text, found := os.LookupEnv(countersEnv)

@@ -5,8 +5,8 @@
 // in many short blocks, every block a process of its own on fresh files, the
 // blocks of all variants interleaved and shuffled, so that a machine that
 // drifts does so for all of them. One block is one datum. Measure returns a
-// [run.Run]: the raw blocks and what follows from them. Package run says what its
-// figures mean, package report writes it for people.
+// [run.Run]: the raw blocks and the figures derived from them. Package run explains
+// the figures, package report writes them for people.
 //
 // Every variant carries what it promises (package durability), and variants
 // that promise different things are not compared unless asked for.
@@ -16,23 +16,22 @@
 //
 // # Where goroutines wait
 //
-// An experiment that sets Waits, or a run with Options.Waits, has blocks of its
-// own for that question, of which no other figure is made. The process takes an
-// execution trace of itself, and its block and mutex profile; the runner samples
-// the kernel stacks of its threads from outside, where it may. Together they
-// divide the goroutine time by cause: running, waiting for the runtime, blocked
-// in the kernel. A thread that the runtime has parked is no waiting goroutine.
-// Tracing and sampling cost time, and stretch what they show: a share is worth
-// more than a time.
+// An experiment that sets Waits, or a run with Options.Waits, has blocks of its own
+// for that question, from which no other figure is made. The process records an
+// execution trace of itself, and its block and mutex profile. The runner samples the
+// kernel stacks of its threads from outside, where it is permitted. Together they
+// divide the goroutine time by cause: running, waiting for the runtime, blocked in
+// the kernel. A thread that the runtime has parked is no waiting goroutine. Tracing
+// and sampling lengthen the times they measure: rely on shares more than on times.
 //
-// # What the time went to
+// # Chains of waits and times of system calls
 //
-// A run with Options.Trace has those blocks too, and follows in their execution
-// trace who waited for whom: each wait back to the goroutine that ended it, to
-// what that goroutine did in the meantime, and to what ended its own waits. Three
-// more blocks of each variant have a BPF program time every system call, or, where
-// the kernel refuses that, its tracepoints. Both are in run.VariantResult.Trace;
-// see [run.Chain] and [run.CallLatency] for what they can tell and what not.
+// A run with Options.Trace has those blocks too, and follows the waits in their
+// execution traces: each wait back to the goroutine that ended it, to the time of
+// that goroutine in between, and to the ends of its own waits. In three more blocks
+// of each variant a BPF program times every system call; where the kernel refuses
+// that, its tracepoints do. Both are in run.VariantResult.Trace; see [run.Chain] and
+// [run.CallLatency].
 //
 // # Cost
 //
@@ -42,7 +41,7 @@
 //
 // # Mistakes to avoid
 //
-//   - Timing what is prepared. Everything before the first call of B.Loop and after
+//   - Timing the preparation. Everything before the first call of B.Loop and after
 //     the last one is outside the figure; everything between them is in it, the
 //     removal of files too.
 //   - Files outside B.Dir. Only B.Dir is on the file system that is measured, and is

@@ -16,9 +16,8 @@ import (
 )
 
 // block runs one block of a lane in a fresh directory, in a fresh process, and
-// leaves the place as it found it, with nothing waiting to be written: what
-// one block leaves in the page cache or the journal must not be paid for by
-// the next.
+// leaves the place as it found it, with everything written: the next block must not
+// pay for data that this one left in the page cache or the journal.
 func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSpec) run.Block {
 	begin := time.Now()
 	p := &r.places[l.place]
@@ -131,7 +130,7 @@ func (w *watch) into(b *run.Block) {
 	}
 }
 
-// tail is the end of what a process printed, enough to see why it failed.
+// tail is the end of the output of a process, enough to see why it failed.
 func tail(s string) string {
 	const most = 2000
 	s = strings.TrimSpace(s)

@@ -21,10 +21,10 @@ type Experiment struct {
 	Params run.Params
 	// Question is one sentence that the verdict answers.
 	Question string
-	// Op says what one operation is: "one path of 7 new directories".
+	// Op describes one operation: "one path of 7 new directories".
 	Op string
-	// Variants are the ways of doing the job. Within one promise the variant
-	// marked Baseline, else the first one, is what the others are compared with.
+	// Variants are the ways of doing the job. Within one promise the others are
+	// compared with the variant marked Baseline, else with the first one.
 	Variants []Variant
 	// Ops fixes the number of operations of a block. 0 lets a pilot choose
 	// it so that a block takes about Options.BlockTime.
@@ -52,7 +52,7 @@ type Variant struct {
 	Name string
 	// Doc says in one line how this way works.
 	Doc string
-	// Promise is what a finished operation survives, and what a crash leaves.
+	// Promise says what a finished operation survives, and what a crash leaves.
 	Promise durability.Promise
 	// Baseline marks the variant that others of the same promise are
 	// compared with.
@@ -72,9 +72,9 @@ type Variant struct {
 	Run func(b *B) error
 }
 
-// Func returns a variant whose operation is one call of op. A variant that has
-// something to prepare sets Run itself. The call through op is part of what
-// is measured, a nanosecond or two.
+// Func returns a variant whose operation is one call of op. A variant that has to
+// prepare something sets Run itself. The call through op is part of the figure, a
+// nanosecond or two.
 func Func(name string, p durability.Promise, op func() error) Variant {
 	return Variant{Name: name, Promise: p, Run: func(b *B) error {
 		for b.Loop() {
@@ -132,21 +132,21 @@ func (e *Experiment) Validate() error {
 		errs = append(errs, fmt.Errorf("lab: experiment %s: "+format, append([]any{e.ID()}, args...)...))
 	}
 	if e.Suite == "" || e.Name == "" {
-		bad("needs a suite and a name")
+		bad("Suite or Name is empty; want both")
 	}
 	if len(e.Variants) == 0 {
-		bad("has no variants")
+		bad("Variants: none; want one or more")
 	}
 	seen := map[string]bool{}
 	for i := range e.Variants {
 		v := &e.Variants[i]
 		switch {
 		case v.Name == "":
-			bad("variant %d has no name", i)
+			bad("variant %d: Name is empty", i)
 		case seen[v.Name]:
-			bad("two variants are named %q", v.Name)
+			bad("variant %q: want each Name once", v.Name)
 		case v.Run == nil:
-			bad("variant %q has no Run function", v.Name)
+			bad("variant %q: Run is nil", v.Name)
 		}
 		seen[v.Name] = true
 	}

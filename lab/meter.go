@@ -12,8 +12,8 @@ import (
 	"github.com/stele-go/stele/lab/stats"
 )
 
-// meter takes everything that is recorded for a block beside its latencies,
-// as differences over the timed part. The zero meter takes nothing.
+// A meter takes the metrics of a block, as differences over the timed part. The zero
+// meter takes none.
 type meter struct {
 	*meterState
 }
@@ -55,9 +55,8 @@ func newMeter(dir string) meter {
 	return meter{t}
 }
 
-// begin is the last thing before the timer starts. It reads in such an order
-// that no reading is in the figures of one taken after it: what costs most
-// comes first, what sees the finest last.
+// begin is called last before the timer starts. It reads in such an order that no
+// reading is in the figures of a later one: the costliest first, the finest last.
 func (m meter) begin() {
 	if m.meterState == nil {
 		return
@@ -70,7 +69,7 @@ func (m meter) begin() {
 	m.counters.readSyscalls(&r.counters)
 }
 
-// end is the first thing after the timer stopped: begin, backwards.
+// end is called first after the timer stopped. It reads in the opposite order.
 func (m meter) end() {
 	if m.meterState == nil {
 		return
@@ -97,10 +96,10 @@ func (t *meterState) readSlow(r *reading) {
 	metrics.Read(r.waits)
 }
 
-// results returns what happened between begin and end, in which ops
-// operations were done. Each metric of the lab's is in exactly one of the
-// maps values and missing, but for bytes_per_second, of which only the
-// variant knows. syscalls is nil where system calls were not counted.
+// results returns the metrics of the ops operations between begin and end. Each metric
+// of the lab's is in exactly one of the maps values and missing, except
+// bytes_per_second, which only the variant knows. syscalls is nil where system calls
+// were not counted.
 func (m meter) results(ops int64) (values map[string]float64, missing map[string]run.Reason, syscalls map[string]int64) {
 	f := tally{ops: float64(ops), values: map[string]float64{}, missing: map[string]run.Reason{}}
 	switch {
@@ -190,9 +189,9 @@ func (t *meterState) bookCounters(f *tally) {
 	f.perOp(run.MetricSyscalls, own)
 }
 
-// runDelay sums the waits of all threads. A thread that began in the block
-// has all its wait in it; one that ended took its figure along, and the sum
-// would be too small by an unknown amount.
+// runDelay sums the waits of all threads. A thread that began in the block counts
+// whole. The figure of one that ended is gone, and the sum would be too small by an
+// unknown amount.
 func runDelay(a, b *reading) (time.Duration, run.Reason) {
 	if err := cmp.Or(a.noDelays, b.noDelays); err != nil {
 		return 0, run.ReasonOf(err)
@@ -232,9 +231,8 @@ func iowaitShare(a, b *reading) (float64, run.Reason) {
 	return float64(waiting) / float64(ticks), run.Reason{}
 }
 
-// waitsP99 is the 99th percentile, in nanoseconds, of what the histogram b
-// holds more than a: the upper edge of its bucket, which is up to a quarter
-// too high.
+// waitsP99 returns the 99th percentile, in nanoseconds, of the values that the
+// histogram b has more than a: the upper edge of its bucket, up to a quarter too high.
 func waitsP99(a, b metrics.Value) (float64, run.Reason) {
 	if a.Kind() != metrics.KindFloat64Histogram || b.Kind() != metrics.KindFloat64Histogram {
 		return 0, run.Reason{Code: run.ReasonNoSchedule}

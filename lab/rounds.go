@@ -10,8 +10,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// A lane is one variant in one place: what the pilot found out about it and
-// its blocks.
+// A lane is one variant in one place, with the results of its pilot.
 type lane struct {
 	place  int
 	v      *Variant
@@ -22,21 +21,21 @@ type lane struct {
 	failed bool
 }
 
-// underway is the experiment that a runner runs, in all places.
-type underway struct {
+// A measurement is one experiment that a runner measures in all places.
+type measurement struct {
 	*runner
 	e       *Experiment
 	results []*run.Result // by place
 	lanes   []*lane
 	extras  []extra       // after the rounds
 	after   time.Duration // that the extras are expected to take
-	wanted  int           // rounds, if the budget has room for them
+	wanted  int           // rounds, without a budget
 }
 
 // experiment runs one experiment: pilots, then rounds of interleaved, shuffled
 // blocks, then the extra blocks that count, watch or time.
 func (r *runner) experiment(ctx context.Context, e *Experiment) {
-	u := &underway{runner: r, e: e}
+	u := &measurement{runner: r, e: e}
 	r.rounds = 0
 	r.share, r.most = r.shareOfBudget()
 	r.costs.nextExperiment()
@@ -53,7 +52,7 @@ func (r *runner) experiment(ctx context.Context, e *Experiment) {
 }
 
 // open makes the results, and a lane for each variant in each place.
-func (u *underway) open() {
+func (u *measurement) open() {
 	for p := range u.places {
 		res := newResult(u.e, u.places[p].name)
 		u.results = append(u.results, res)
@@ -64,9 +63,8 @@ func (u *underway) open() {
 	}
 }
 
-// book keeps a block. An error of its variant takes the lane out of the rounds
-// to come.
-func (u *underway) book(ctx context.Context, l *lane, b run.Block) {
+// book keeps a block. A lane whose block failed takes no part in later rounds.
+func (u *measurement) book(ctx context.Context, l *lane, b run.Block) {
 	if b.Error != "" && ctx.Err() != nil {
 		return // interrupted: not a datum, and no fault of the variant
 	}
@@ -80,7 +78,7 @@ func (u *underway) book(ctx context.Context, l *lane, b run.Block) {
 }
 
 // visit runs one block of each lane that has not failed.
-func (u *underway) visit(ctx context.Context, kind string, lanes []*lane, round int, spec func(l *lane) blockSpec) {
+func (u *measurement) visit(ctx context.Context, kind string, lanes []*lane, round int, spec func(l *lane) blockSpec) {
 	for _, l := range lanes {
 		if l.failed || ctx.Err() != nil {
 			continue
@@ -90,9 +88,9 @@ func (u *underway) visit(ctx context.Context, kind string, lanes []*lane, round 
 	}
 }
 
-// plan adds the lanes of the calibration and the extras, and decides how many
-// rounds the budget has room for.
-func (u *underway) plan() {
+// plan adds the lanes of the calibration and the extras, and lowers the number of
+// rounds to the budget.
+func (u *measurement) plan() {
 	u.extras = u.planExtras()
 	if !u.o.NoCalibration {
 		for p := range u.places {
@@ -112,13 +110,13 @@ func (u *underway) plan() {
 	u.costs.planned(u.rounds*len(u.lanes) + blocks)
 }
 
-// runRounds runs the timed blocks. It ends early where the budget has no room
-// for another round.
-func (u *underway) runRounds(ctx context.Context) {
+// runRounds runs the timed blocks. It ends early where the budget has no time for
+// another round.
+func (u *measurement) runRounds(ctx context.Context) {
 	foretold := max(u.timeOf(u.lanes, math.MaxInt64), 1)
 	begun := time.Now()
 	for round := 1; round <= u.rounds; round++ {
-		if round > 1 && !u.roomFor(round, time.Since(begun)/time.Duration(round-1), foretold) {
+		if round > 1 && !u.fits(round, time.Since(begun)/time.Duration(round-1), foretold) {
 			u.rounds = round - 1
 			break
 		}
@@ -135,10 +133,10 @@ func (u *underway) runRounds(ctx context.Context) {
 	}
 }
 
-// roomFor reports whether the budget has room for a round and for the extras,
-// when each round so far took pace. The pilot foretold another pace: a disk can
-// become slower with every block.
-func (u *underway) roomFor(round int, pace, foretold time.Duration) bool {
+// fits reports whether the budget has time for a round and for the extras, when each
+// round so far took pace. The pilots foretold another pace: a disk can become slower
+// with every block.
+func (u *measurement) fits(round int, pace, foretold time.Duration) bool {
 	limit := u.share
 	if round <= MinRounds {
 		limit = u.most
@@ -147,7 +145,7 @@ func (u *underway) roomFor(round int, pace, foretold time.Duration) bool {
 	return limit <= 0 || u.costs.sinceExperiment()+pace+time.Duration(slower*float64(u.after)) <= limit
 }
 
-// An extra is blocks after the rounds, of which no time is taken.
+// An extra is blocks after the rounds, from which no time is taken.
 type extra struct {
 	kind        string // of its events
 	lanes       []*lane
@@ -158,21 +156,20 @@ type extra struct {
 
 func (x *extra) blocks() int { return x.last - x.first + 1 }
 
-// waitBlocks is how many blocks watch each variant. Six are the fewest of which
-// a median has an interval of 95 %; two may end before a sample was taken.
+// waitBlocks is how many blocks watch each variant. Six are the fewest whose median
+// has an interval of 95 %; two may end before a sample was taken.
 const waitBlocks = 8
 
 // waitOps bounds the operations of such a block: an execution trace takes
 // memory for every event.
 const waitOps = 100_000
 
-// countedOps bounds the operations of a counting block: counts do not need
-// to be repeated, only to be exact.
+// countedOps bounds the operations of a counting block: exact counts need few.
 const countedOps = 2000
 
 // planExtras returns the extra blocks that the experiment and the options ask
 // for. They need a process of their own.
-func (u *underway) planExtras() (extras []extra) {
+func (u *measurement) planExtras() (extras []extra) {
 	if u.o.InProcess {
 		return nil
 	}
@@ -193,9 +190,9 @@ func (u *underway) planExtras() (extras []extra) {
 	return extras
 }
 
-// runExtra runs the blocks of an extra. Beyond the first ones it keeps to the
-// budget.
-func (u *underway) runExtra(ctx context.Context, x extra) {
+// runExtra runs the blocks of an extra: the first of each lane in any case, the
+// others within the budget.
+func (u *measurement) runExtra(ctx context.Context, x extra) {
 	for n := x.first; n <= x.last; n++ {
 		if u.most > 0 && n > 1 && u.costs.sinceExperiment() > u.most {
 			return
@@ -225,9 +222,9 @@ func newResult(e *Experiment, place string) *run.Result {
 	return res
 }
 
-// calibrations returns the lanes that run baselines a second time, as if they
-// were other variants: the experiment's first one, and that of each further
-// promise that something is compared within.
+// calibrations returns the lanes that run baselines a second time, as if they were
+// other variants: the experiment's first baseline, and that of each further promise
+// with a variant to compare.
 func calibrations(e *Experiment, lanes []*lane, place int) []*lane {
 	main := e.BaselineFor(e.Variants[0].Promise)
 	compared := map[*Variant]int{}
@@ -247,9 +244,9 @@ func calibrations(e *Experiment, lanes []*lane, place int) []*lane {
 	return again
 }
 
-// pilot finds out how many operations of a variant take about the block
-// time, and how many of them a reading of the clock has to stand for.
-func (u *underway) pilot(ctx context.Context, l *lane) {
+// pilot finds the number of operations of a variant that take about the block time,
+// and how many of them are timed by one reading of the clock.
+func (u *measurement) pilot(ctx context.Context, l *lane) {
 	limit := int64(math.MaxInt64)
 	if u.e.MaxOps > 0 {
 		limit = u.e.MaxOps
@@ -282,9 +279,9 @@ func (u *underway) pilot(ctx context.Context, l *lane) {
 	l.batch = batchFor(l.perOp, l.ops)
 }
 
-// batchFor returns how many operations a clock reading stands for: 1 for
-// operations of a microsecond and more, else so many that they take 10 us
-// together, of which a reading is less than 1 %.
+// batchFor returns how many operations one reading of the clock times: 1 for
+// operations of a microsecond and more, else as many as take 10 us together, of which
+// a reading is less than 1 %.
 func batchFor(perOp time.Duration, ops int64) int64 {
 	if perOp >= timedInBatches {
 		return 1
@@ -292,12 +289,11 @@ func batchFor(perOp time.Duration, ops int64) int64 {
 	return max(1, min(int64(10*timedInBatches/max(perOp, 1)), ops))
 }
 
-// shareOps gives all variants of one promise in one place the same number of
-// operations, the slowest one's: a directory that ten thousand directories were
-// made in is not the same directory as one with a hundred, and the work of a
-// round has to be the same for all that are compared. Where operations leave
-// nothing behind each variant keeps its own number.
-func (u *underway) shareOps() {
+// shareOps gives all variants of one promise in one place the number of operations of
+// the slowest one: a directory with ten thousand entries is slower than one with a
+// hundred, and variants that are compared must do the same work. Stateless experiments
+// keep the number of each variant.
+func (u *measurement) shareOps() {
 	if u.e.Stateless || u.e.Ops > 0 {
 		return
 	}

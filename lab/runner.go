@@ -22,25 +22,25 @@ import (
 // directory, with 20 rounds of 250 ms.
 type Options struct {
 	// Places are the directories to measure in, each by itself and all
-	// interleaved. None is the current directory.
+	// interleaved. nil is the current directory.
 	Places []PlaceSpec
 	// Rounds is the number of timed blocks of each variant. 0 is 20.
 	Rounds int
 	// BlockTime is the time a block should take. 0 is 250 ms.
 	BlockTime time.Duration
 	// Budget lowers Rounds so that one experiment in all places takes about that
-	// long; 0 is no budget. Time that an experiment saves or overdraws is shared
-	// by those after it. Fewer than MinRounds are run, and run.Result.Cut set,
-	// only where the whole run would else take more than 1.4 times its budget.
+	// long; 0 is no budget. Time that an experiment saves or overdraws is shared by
+	// those after it. Fewer than MinRounds are run only where the whole run would
+	// otherwise take more than 1.4 times its budget; run.Result.Cut is set then.
 	Budget time.Duration
 	// Seed of the order of the blocks, of their work and of the bootstrap. 0 draws
-	// one, which run.Run.Seed tells.
+	// one, and run.Run.Seed has it.
 	Seed uint64
 	// Tolerance is the smallest difference that counts, as a share. 0 is 0.05.
 	Tolerance float64
-	// Test is "bootstrap" (the empty string means it), "welch" or
-	// "mannwhitney": what must agree, beside the interval of the ratio, before
-	// a variant is called faster or slower.
+	// Test is "bootstrap", "welch" or "mannwhitney"; "" is "bootstrap". With the
+	// other two the test must agree with the interval of the ratio before a variant
+	// is called faster or slower.
 	Test string
 	// MixLevels compares variants that promise different things too, and
 	// marks each such comparison.
@@ -57,15 +57,15 @@ type Options struct {
 	// system call. It needs root; run.VariantTrace.Missing says which part is
 	// missing and why.
 	Trace bool
-	// InProcess runs the blocks in this process: for experiments that cannot
-	// be run in another one. Blocks then share a heap and a page cache state.
+	// InProcess runs the blocks in this process, for experiments that cannot run in
+	// another one. Blocks then share a heap and the state of the page cache.
 	InProcess bool
 	// Progress is called between blocks only, so that it does not disturb a
 	// measurement.
 	Progress func(Event)
-	// Command is noted in the Run: how the program was called.
+	// Command is the command line of the program, noted in the Run.
 	Command []string
-	// Quick is noted in the Run: this is not the full set.
+	// Quick says that this is not the full set, noted in the Run.
 	Quick bool
 }
 
@@ -157,12 +157,12 @@ func validate(o Options, experiments []Experiment) error {
 		e := &experiments[i]
 		errs = append(errs, e.Validate())
 		if seen[e.ID()] {
-			errs = append(errs, fmt.Errorf("lab: two experiments are named %s", e.ID()))
+			errs = append(errs, fmt.Errorf("lab: experiment %s: want each ID once", e.ID()))
 		}
 		seen[e.ID()] = true
 	}
 	if len(experiments) == 0 {
-		errs = append(errs, errors.New("lab: Measure has no experiments"))
+		errs = append(errs, errors.New("lab: Measure: no experiments; want one or more"))
 	}
 	settings := run.Settings{Test: o.Test, Tolerance: o.Tolerance}
 	errs = append(errs, cmp.Or(
@@ -180,13 +180,13 @@ type runner struct {
 	run    *run.Run
 	start  time.Time
 	places []openPlace
-	index  int // of the experiment under way
+	index  int // of the current experiment
 	total  int
 
 	costs  costs
-	rounds int           // of the experiment under way
+	rounds int           // of the current experiment
 	share  time.Duration // its part of the budget
-	most   time.Duration // what it may take of the budget for MinRounds
+	most   time.Duration // the most of the budget that it may take for MinRounds
 }
 
 // An openPlace is a PlaceSpec with a private directory in it.
@@ -207,7 +207,7 @@ func (r *runner) openPlaces() error {
 		seen[name] = true
 		abs, err := filepath.Abs(p.Dir)
 		if err != nil {
-			return fmt.Errorf("lab: %w", err)
+			return fmt.Errorf("lab: measure in %s: %w", p.Dir, err)
 		}
 		if st, err := os.Stat(abs); err != nil {
 			return fmt.Errorf("lab: measure in %s: %w", p.Dir, err)

@@ -69,6 +69,9 @@ func testExperiments() []Experiment {
 		{
 			Suite: "test", Name: "long", Question: "Can it be stopped?", Op: "one second", Ops: 1000,
 			Variants: []Variant{{Name: "sleep", Promise: kill, Run: func(b *B) error {
+				if err := os.WriteFile(filepath.Join(b.Dir, "begun"), nil, 0o666); err != nil {
+					return err
+				}
 				for b.Loop() {
 					time.Sleep(time.Second)
 				}
@@ -273,19 +276,21 @@ func TestCancelKeepsWhatWasMeasured(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var start time.Time
-	got, err := Measure(ctx, Options{
-		Places: []PlaceSpec{{Dir: dir}},
-		Progress: func(e Event) {
-			if e.Kind == "pilot" {
-				time.AfterFunc(300*time.Millisecond, func() { start = time.Now(); cancel() })
+	cancelled := make(chan time.Time, 1)
+	go func() { // once the block runs
+		for ctx.Err() == nil {
+			if begun, _ := filepath.Glob(filepath.Join(dir, "*", "*", "*", "begun")); len(begun) > 0 {
+				cancelled <- time.Now()
+				cancel()
 			}
-		},
-	}, testExperiment(t, "long"))
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	got, err := Measure(ctx, Options{Places: []PlaceSpec{{Dir: dir}}}, testExperiment(t, "long"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); took > 2*time.Minute { // the pilot alone is to take a quarter of an hour
+	if took := time.Since(<-cancelled); took > 2*time.Minute { // the pilot alone is to take a quarter of an hour
 		t.Errorf("it took %v to stop", took)
 	}
 	if got.Partial == nil {
@@ -312,9 +317,9 @@ func TestMeasureRefusesWhatCannotBeRun(t *testing.T) {
 		o    Options
 		e    []Experiment
 	}{
-		{"no experiments", Options{}, nil},
-		{"two experiments are named", Options{}, []Experiment{good, good}},
-		{"two variants are named", Options{}, []Experiment{twice}},
+		{"no experiments; want one or more", Options{}, nil},
+		{"lab: experiment test/spin: want each ID once", Options{}, []Experiment{good, good}},
+		{"lab: experiment test/spin: variant \"once\": want each Name once", Options{}, []Experiment{twice}},
 		{"Settings.Tolerance: 5; want", Options{Tolerance: 5}, []Experiment{good}},
 		{`Settings.Test: "student"; want bootstrap, welch or mannwhitney`, Options{Test: "student"}, []Experiment{good}},
 		{"lab: Options.BlockTime: 1µs; want 1ms to 1h0m0s", Options{BlockTime: time.Microsecond}, []Experiment{good}},

@@ -11,9 +11,8 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// tracedBlocks is how many blocks time each variant's system calls: they are
-// put together in one histogram, so more make its tail longer, not its middle
-// truer.
+// tracedBlocks is how many blocks time each variant's system calls. They are put
+// together in one histogram: more of them lengthen its tail and hardly move its middle.
 const tracedBlocks = 3
 
 func newCallTimes(l *calls.Latency) *run.CallTimes {
@@ -84,7 +83,7 @@ func (t *callTimer) close() {
 	}
 }
 
-// bpfRefused reports whether the kernel lets us not time calls with BPF.
+// bpfRefused reports whether the kernel refuses to time calls with BPF.
 func bpfRefused() bool {
 	t, err := calls.NewTimer()
 	if err != nil {

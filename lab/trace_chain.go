@@ -15,7 +15,7 @@ import (
 // How far waits are followed. In a queue of a thousand for one lock each wait
 // leads back through a thousand others.
 const (
-	mostLinks      = 5         // of a chain, and who ends the last
+	mostLinks      = 5         // of a chain, without one that ends the last
 	mostSteps      = 4000      // back in time, for one wait
 	allSteps       = 2_000_000 // for all waits of a block
 	mostStretches  = 400_000   // remembered, of all goroutines
@@ -39,8 +39,8 @@ func plainCall(name string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(name, "new"), "64")
 }
 
-// A chainBuilder follows each wait back to the goroutine that ended it and to what
-// that goroutine did in the meantime.
+// A chainBuilder follows each wait back to the goroutine that ended it and to the
+// stretches of that goroutine in the meantime.
 type chainBuilder struct {
 	from     exptrace.Time // of the timed part
 	begun    bool
@@ -65,12 +65,12 @@ func (p path) with(link int32) path {
 	return p
 }
 
-// A life is what a goroutine did lately, and what it is doing.
+// A life is the last stretches of a goroutine, and the current one.
 type life struct {
 	who  string
 	root string // the function it was started with
 	done []stretch
-	now  stretch // since its from; to is not known
+	now  stretch // current; its to is not set
 }
 
 // A stretch is a time in one state.
@@ -79,8 +79,8 @@ type stretch struct {
 	state    exptrace.GoState
 	site     *callSite
 	reason   string
-	by       *life     // who ended it, where that was a goroutine
-	bySite   *callSite // and where
+	by       *life     // the goroutine that ended it, where one did
+	bySite   *callSite // where that one did so
 }
 
 // A callSite is the part of a stack that chains are made of.
@@ -145,8 +145,8 @@ var (
 	notTheWorker = []string{"runtime.", "runtime/", "internal/", "sync.", "time.", "os/signal.", "testing.", "main.", "github.com/stele-go/stele/lab.(*B).", "github.com/stele-go/stele/lab.callRun", "github.com/stele-go/stele/lab.runBlock", "github.com/stele-go/stele/lab.RunBlock"}
 )
 
-// callOf is the system call that a function makes, by its name; "" where that
-// does not tell.
+// callOf returns the system call that a function makes, by its name; "" where the name
+// does not show it.
 func callOf(function string) string {
 	if f, ours := strings.CutPrefix(function, houseSys); ours {
 		return cmp.Or(houseCalls[f], callNames[f])
@@ -207,7 +207,7 @@ func (c *chainBuilder) lifeOf(g *goroutine, now exptrace.Time) *life {
 	return g.life
 }
 
-// left follows what a goroutine is still in when the timed part ends.
+// left follows the stretch that a goroutine is in when the timed part ends.
 func (c *chainBuilder) left(g *goroutine, now exptrace.Time) {
 	if c == nil || g.life == nil || !g.counts() {
 		return
@@ -238,9 +238,9 @@ func (c *chainBuilder) follow(l *life, s stretch) {
 	c.steps += mostSteps - steps
 }
 
-// attribute says what the time between two moments, in which a goroutine was
-// in one state, went to. waiters are the links of the goroutines that waited for it, site
-// is where it released the last of them.
+// attribute books the time between two moments in which a goroutine was in one state.
+// waiters are the links of the goroutines that waited for it, site is where it released
+// the last of them.
 func (c *chainBuilder) attribute(l *life, s stretch, from, to exptrace.Time, waiters path, site string, steps *int) {
 	*steps--
 	link := l.link(s)
@@ -267,7 +267,7 @@ func (c *chainBuilder) attribute(l *life, s stretch, from, to exptrace.Time, wai
 		return
 	}
 	waiters = waiters.with(c.intern(link))
-	// What the goroutine that ended the wait did, backwards from its end.
+	// The stretches of the goroutine that ended the wait, backwards from its end.
 	by, upTo := s.by, to
 	visit := func(x stretch) (more bool) {
 		if lo, hi := max(x.from, from), min(x.to, upTo); hi > lo {
@@ -340,7 +340,7 @@ func (l *life) link(s stretch) run.Link {
 	return k
 }
 
-// chains are those with most time, and the time of all.
+// chains returns those with most time, and the time of all.
 func (c *chainBuilder) chains() ([]run.Chain, run.Nanos) {
 	var list []run.Chain
 	for p, t := range c.sums {

@@ -74,16 +74,16 @@ var causeRules = []causeRule{
 	{cause: run.CauseProcess, has: [][]string{{"do_wait", "kernel_wait4"}}},
 }
 
-// sleeping are the functions by which a thread goes to sleep: how it waits,
-// not what for. Where a kernel shows them all the same they are left out.
+// sleeping are the functions by which a thread goes to sleep, which say nothing about
+// the cause. Where a kernel shows them they are skipped.
 var sleeping = []string{
 	"__schedule", "schedule", "io_schedule", "preempt_schedule", "mutex_lock", "__mutex_lock", "bit_wait", "__wait_on_bit", "out_of_line_wait_on_bit",
 	"wait_on_bit", "folio_wait_bit", "wait_for_completion", "__wait_for_common", "wait_for_common", "percpu_rwsem_wait", "__percpu_down_read",
 	"rwsem_down_", "down_write", "down_read", "__down_write", "__down_read",
 }
 
-// kernelCause is the code of what a blocked thread waits for, from its kernel stack,
-// innermost function first, and the function that went to sleep for it.
+// kernelCause returns the cause that a blocked thread waits for, from its kernel stack,
+// innermost function first, and the function that went to sleep.
 func kernelCause(stack []string) (cause, symbol string) {
 	for len(stack) > 1 && startsWithAny(stack[0], sleeping) {
 		stack = stack[1:]
@@ -115,8 +115,7 @@ func startsWithAny(s string, beginnings []string) bool {
 	return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(s, b) })
 }
 
-// parkedIn are the functions in which threads sleep that the Go runtime has
-// nothing to do for.
+// parkedIn are the functions in which idle threads of the Go runtime sleep.
 var parkedIn = []string{"futex_", "__futex_", "do_futex", "ep_poll", "do_epoll_", "hrtimer_nanosleep", "do_nanosleep", "ptrace_stop", "do_signal_stop"}
 
 // parseStack reads /proc/PID/task/TID/stack, lines of "[<0>] name+0x1/0x2".

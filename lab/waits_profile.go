@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// read returns what the two profiles found.
+// read returns the contention of the two profiles.
 func (p *profiles) read(missing map[string]run.Reason) []run.Contention {
 	perSecond, err := cyclesPerSecond()
 	if err != nil {
@@ -40,8 +40,7 @@ func records(read func([]runtime.BlockProfileRecord) (int, bool)) []runtime.Bloc
 	}
 }
 
-// cyclesPerSecond is the unit of the profiles, which only their text form
-// tells.
+// cyclesPerSecond returns the unit of the profiles, which only their text form has.
 func cyclesPerSecond() (float64, error) {
 	var text bytes.Buffer
 	if err := pprof.Lookup("block").WriteTo(&text, 1); err != nil {
@@ -52,7 +51,7 @@ func cyclesPerSecond() (float64, error) {
 			return strconv.ParseFloat(value, 64)
 		}
 	}
-	return 0, fmt.Errorf("the block profile does not tell its unit: %.80q", text.String())
+	return 0, fmt.Errorf("the block profile has no unit: %.80q", text.String())
 }
 
 func contentionOf(profile string, list []runtime.BlockProfileRecord, perSecond float64) []run.Contention {
@@ -85,8 +84,8 @@ func contentionOf(profile string, list []runtime.BlockProfileRecord, perSecond f
 	return out
 }
 
-// notTheVariants reports whether a wait is the lab's or the runtime's:
-// workers that are waited for, the reader of the trace, signals.
+// notTheVariants reports whether a wait is the lab's or the runtime's: for workers,
+// for the reader of the trace, for signals.
 func notTheVariants(in string) bool {
 	for _, of := range []string{"github.com/stele-go/stele/lab.(*B).", "github.com/stele-go/stele/lab.(*selfTrace).", "github.com/stele-go/stele/lab.meter.", "runtime/", "os/signal."} {
 		if strings.HasPrefix(in, of) {

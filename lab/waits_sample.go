@@ -22,14 +22,14 @@ import (
 // pause is at least four times what the last sample took, a fifth of one CPU.
 const sampleEvery = 2 * time.Millisecond
 
-// A sampler looks from outside at what the threads of a process wait for in
+// A sampler samples, from outside, the causes that the threads of a process wait for in
 // the kernel (proc_pid_stack(5), proc_pid_wchan(5), proc_pid_syscall(5)).
 type sampler struct {
 	dir     string // /proc/PID/task
 	threads map[string]*thread
 	samples []sample
-	// How it may look, found out at the first thread. Later an error is only
-	// that of a thread: one that is ending may not be read by anyone.
+	// The files that may be read, decided at the first thread. A later error is only
+	// that of a thread: one that is ending cannot be read.
 	noCalls, noStack     error
 	someCalls, someStack bool
 	wchanNames           bool // wchan named a function at least once
@@ -45,7 +45,7 @@ type sample struct {
 	blocked         map[blockedIn]int
 }
 
-// blockedIn is what a thread waits for; fault tells that it is not in a
+// blockedIn is the cause that a thread waits for; fault says that it is not in a
 // system call.
 type blockedIn struct {
 	cause, symbol string
@@ -79,7 +79,7 @@ func (s *sampler) run() {
 		}
 	}()
 	if runtime.GOOS != "linux" {
-		s.err = errors.New("only Linux shows what a thread waits for")
+		s.err = errors.New("only Linux shows why a thread waits")
 		return
 	}
 	pause := time.NewTimer(0)
@@ -151,8 +151,8 @@ func (s *sampler) take(now time.Time) error {
 	return nil
 }
 
-// state says what a thread waits for: nothing when it runs or could, parked
-// when it is the runtime's own and idle.
+// state returns the cause that a thread waits for: the zero value when it runs or is
+// ready, parked when it is an idle thread of the Go runtime.
 func (s *sampler) state(dir string, t *thread) (in blockedIn, parked bool, err error) {
 	if s.noCalls == nil {
 		call, err := s.read(&t.call, dir+"/syscall")
@@ -162,8 +162,8 @@ func (s *sampler) state(dir string, t *thread) (in blockedIn, parked bool, err e
 		case err != nil && (s.someCalls || ended(dir)):
 			return in, false, fs.ErrNotExist
 		case err != nil:
-			// Without it a stack does not tell whether its thread is blocked or
-			// only has no CPU; wchan does.
+			// Without it a stack does not show whether its thread is blocked or only
+			// has no CPU; wchan does.
 			s.noCalls, s.noStack = err, err
 		default:
 			s.someCalls = true
@@ -193,8 +193,8 @@ func (s *sampler) state(dir string, t *thread) (in blockedIn, parked bool, err e
 	return in, false, nil
 }
 
-// functions is the kernel stack of a thread, or where that may not be read
-// the one function that wchan tells.
+// functions returns the kernel stack of a thread, or the one function of wchan where
+// the stack may not be read.
 func (s *sampler) functions(dir string, t *thread) ([]string, error) {
 	if s.noStack == nil {
 		text, err := s.read(&t.stack, dir+"/stack")
@@ -226,14 +226,13 @@ func (s *sampler) functions(dir string, t *thread) ([]string, error) {
 	return []string{name}, nil
 }
 
-// noMoreFiles reports whether the runner has no descriptors left: a thread
-// left out for that would look like one that is not blocked.
+// noMoreFiles reports whether the runner has no descriptors left: a thread skipped for
+// that would look like one that is not blocked.
 func noMoreFiles(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// read reads a file of /proc from its start. What it returns is good until the
-// next call.
+// read reads a file of /proc from its start. The result is valid until the next call.
 func (s *sampler) read(f **os.File, name string) ([]byte, error) {
 	if *f == nil {
 		var err error
@@ -256,9 +255,9 @@ func (t *thread) close() {
 	}
 }
 
-// into puts what the sampler saw into the waits that the process found out
-// about itself: the time in system calls, and that of page faults, is split
-// into what the threads waited for and the rest.
+// into adds the samples to the waits that the process found out about itself: it
+// splits the time in system calls, and that of page faults, into the causes that the
+// threads waited for and the rest.
 func (s *sampler) into(w *run.Waits, wall run.Nanos) {
 	if w.Missing == nil { // empty, and left out of the block's JSON
 		w.Missing = map[string]run.Reason{}
@@ -301,7 +300,7 @@ func (s *sampler) into(w *run.Waits, wall run.Nanos) {
 	split(w, blocked)
 }
 
-// addKernel adds blocked time to its call, where chains want to know.
+// addKernel adds blocked time to its call, where chains were asked for.
 func addKernel(w *run.Waits, in blockedIn, t run.Nanos) {
 	if !w.Chained || in.call == "" || t == 0 {
 		return
@@ -338,9 +337,9 @@ func (s *sampler) blind(samples []sample) run.Reason {
 	return run.Reason{}
 }
 
-// split takes blocked time out of the time in system calls, and that of
-// faults out of the time that seemed to run. Samples are not exact: where they
-// make more than there was, they share what there was.
+// split takes blocked time out of the time in system calls, and that of faults out of
+// the time that seemed to run. Samples are not exact: where they add up to more time
+// than there was, they are scaled down to it.
 func split(w *run.Waits, blocked map[blockedIn][]run.Nanos) {
 	pools := map[bool]*run.Wait{}
 	for i := range w.Series {

@@ -19,9 +19,8 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// What the lab writes into the trace: the ends of the timed part, and the
-// goroutine of B.Parallel while it waits for its workers, which is no wait of
-// the variant's.
+// Marks of the lab in the trace: the ends of the timed part, and the goroutine of
+// B.Parallel while it waits for its workers, which is no wait of the variant's.
 const (
 	traceCategory = "stele"
 	traceBegin    = "begin"
@@ -32,7 +31,7 @@ const (
 // A selfTrace is the process of a block watching its own goroutines. nil
 // watches nothing.
 type selfTrace struct {
-	chains  bool // follow who waited for whom
+	chains  bool // follow chains of waits
 	buf     bytes.Buffer
 	err     error
 	begun   int64
@@ -82,7 +81,7 @@ func (t *selfTrace) workers(wait func()) {
 	trace.WithRegion(context.Background(), traceWorkers, wait)
 }
 
-// waits is what the process found out about itself.
+// waits returns the waits of the process itself, without those in the kernel.
 func (t *selfTrace) waits(wall time.Duration) *run.Waits {
 	w := &run.Waits{Begun: t.begun, Window: run.Nanos(wall)/run.WaitWindows + 1, Series: []run.Wait{}, Missing: map[string]run.Reason{}}
 	w.Contention = run.TopContention(t.profile.read(w.Missing))
@@ -105,8 +104,8 @@ func (t *selfTrace) waits(wall time.Duration) *run.Waits {
 // errTraceCut is the error of a trace that lacks the end of the timed part.
 var errTraceCut = errors.New("the execution trace ends before the timed part does")
 
-// readTrace adds up what an execution trace says of goroutines between the
-// marks of the timed part.
+// readTrace adds up the times of goroutines in an execution trace between the marks of
+// the timed part.
 func readTrace(w *run.Waits, data io.Reader) error {
 	r, err := exptrace.NewReader(data)
 	if err != nil {
@@ -243,7 +242,7 @@ func (a *accounts) transition(e *exptrace.Event, s *exptrace.StateTransition) {
 	}
 }
 
-// book adds the time since the last transition to the state that ends.
+// book adds the time since the last transition to the series of the state that ends.
 func (a *accounts) book(g *goroutine, now exptrace.Time) {
 	from := g.since
 	g.since = now
@@ -276,9 +275,9 @@ func (a *accounts) book(g *goroutine, now exptrace.Time) {
 	}
 }
 
-// spread adds the time from one moment to another, since the timer started,
-// to the windows it lies in. What lies behind the last one, by the
-// nanoseconds that a mark in the trace costs, is the last one's.
+// spread adds the time from one moment to another, since the timer started, to the
+// windows it lies in. Time after the last window, the nanoseconds that a mark in the
+// trace costs, is added to the last one.
 func spread(windows []run.Nanos, from, to, width run.Nanos) {
 	for from < to {
 		i := min(int(from/width), len(windows)-1)
@@ -296,7 +295,7 @@ func blockedOn(reason string) string {
 	return run.CauseGo + cmp.Or(reason, "reason not told")
 }
 
-// rootOf is the outermost function of a stack, "" where there is none.
+// rootOf returns the outermost function of a stack, "" for an empty one.
 func rootOf(s exptrace.Stack) string {
 	root := ""
 	for f := range s.Frames() {
@@ -305,7 +304,7 @@ func rootOf(s exptrace.Stack) string {
 	return root
 }
 
-// blocker names what a goroutine waits in and who called that.
+// blocker names the function that a goroutine waits in and its caller.
 func blocker(s exptrace.Stack) string {
 	var names []string
 	for f := range s.Frames() {
@@ -351,7 +350,7 @@ func (p *profiles) stop() {
 	runtime.SetMutexProfileFraction(p.fraction)
 }
 
-// waitKey is what the series of a block are put together by.
+// A waitKey identifies a series of a block.
 type waitKey struct{ where, cause string }
 
 func (k waitKey) compare(o waitKey) int {
