@@ -101,7 +101,7 @@ func (s system) blockDir(m sys.MountPoint, l lower) (string, error) {
 }
 
 // journal tells the journal mode of a file system from the device's name in
-// /sys. /proc/fs/ext4 and /sys/fs/ext4 can be read by everybody.
+// /sys. /proc/fs/ext4 and /sys/fs/ext4 are readable by all users.
 func (s system) journal(e *run.Environment, fs, device string) string {
 	switch fs {
 	case "ext4", "ext3", "ext2":

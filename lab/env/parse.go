@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// cpuInfo is what /proc/cpuinfo tells: its form differs by architecture.
+// cpuInfo is the processor of /proc/cpuinfo, whose form differs by architecture.
 type cpuInfo struct {
 	model      string
 	hypervisor bool // the flag that x86 processors show under a hypervisor
@@ -126,7 +126,7 @@ func (t cpuTimes) since(before cpuTimes) (busy, iowait, steal float64, err error
 	return b / all, w / all, s / all, nil
 }
 
-// parseScheduler returns the one in brackets of "none [mq-deadline] kyber".
+// parseScheduler returns the name in brackets of "none [mq-deadline] kyber".
 func parseScheduler(s string) string {
 	if _, rest, ok := strings.Cut(s, "["); ok {
 		if name, _, ok := strings.Cut(rest, "]"); ok {

@@ -31,7 +31,7 @@ const (
 	NotTried = "not tried" // or the try failed for another reason: see Detail
 )
 
-// A Capability is one thing that a file system can do or not.
+// A Capability is one operation or property that a file system may have.
 type Capability struct {
 	Name      string `json:"name"` // the kernel's own: "O_TMPFILE"
 	Supported string `json:"supported"`
@@ -49,23 +49,22 @@ func (c *Capabilities) Get(name string) (Capability, bool) {
 	return Capability{}, false
 }
 
-// Probe tries on files of its own in dir what the file system there can do.
-// The files are in a directory stele-probe-*, which is removed; those that can
-// do without a name lose it at once, so that a process killed in the middle
-// leaves at most a directory with a few files of a byte. Probe writes a few
-// megabytes; its try of syncfs also writes out whatever else the file system
-// has waiting, which may take a while on a busy one.
+// Probe tries the capabilities of the file system under dir on files of its own. They
+// are in a directory stele-probe-*, which is removed. Files that need no name lose it
+// at once, so that a killed process leaves at most a directory with a few files of a
+// byte. Probe writes a few megabytes; its try of syncfs also writes all other data
+// that the file system has waiting, which may take a while on a busy one.
 //
 // An error means that dir is missing, is not a directory or cannot be written to.
 func Probe(dir string) (*Capabilities, error) {
 	if fi, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("probe: %w", err)
+		return nil, fmt.Errorf("env: probe: %w", err)
 	} else if !fi.IsDir() {
-		return nil, fmt.Errorf("probe: %s is not a directory", dir)
+		return nil, fmt.Errorf("env: probe: %s is not a directory; want one", dir)
 	}
 	own, err := os.MkdirTemp(dir, "stele-probe-")
 	if err != nil {
-		return nil, fmt.Errorf("probe: cannot write to %s, and all is tried on files there: %w", dir, err)
+		return nil, fmt.Errorf("env: probe: make a directory in %s: %w", dir, err)
 	}
 	defer os.RemoveAll(own)
 	c := &Capabilities{Schema: ProbeSchema, Environment: Read(dir)}
@@ -75,20 +74,19 @@ func Probe(dir string) (*Capabilities, error) {
 	return c, os.RemoveAll(own)
 }
 
-// A try finds out about one capability in a directory of its own.
+// A try tests one capability in a directory of its own.
 type try struct {
 	name, doc string
 	linux     bool // exists on Linux only
 	f         func(dir string) (detail string, err error)
 }
 
-// errWrong is the answer "no" of a call that did not fail but did not do
-// what it is for either.
+// errWrong is the answer "no" of a call that succeeded with a wrong result.
 type errWrong string
 
 func (e errWrong) Error() string { return string(e) }
 
-// errNot is a reason for which something could not be tried.
+// errNot is a reason why a capability could not be tried.
 type errNot string
 
 func (e errNot) Error() string { return string(e) }
@@ -110,8 +108,8 @@ func (t try) run(own string) Capability {
 	return c
 }
 
-// answer tells a refusal from a failure: a full disk or a filter on system
-// calls says nothing of what the file system can do.
+// answer distinguishes a refusal from a failure: a full disk or a filter on system
+// calls says nothing about the file system.
 func answer(detail string, err error) (supported, text string) {
 	var wrong errWrong
 	var not errNot
@@ -136,7 +134,7 @@ func named(err error) string {
 	return err.Error()
 }
 
-// Supports reports whether every one of the named capabilities is there.
+// Supports reports whether all of the named capabilities are supported.
 func (c *Capabilities) Supports(names ...string) bool {
 	for _, name := range names {
 		if one, ok := c.Get(name); !ok || one.Supported != Yes {
@@ -146,8 +144,8 @@ func (c *Capabilities) Supports(names ...string) bool {
 	return true
 }
 
-// scratch makes a file in dir, gives it the content and takes its name away.
-// Where an open file cannot be removed it goes with the directory.
+// scratch makes a file in dir with the content, and removes its name. Where an open
+// file cannot be removed it is removed with the directory.
 func scratch(dir string, content []byte) (*os.File, error) {
 	f, err := os.CreateTemp(dir, "")
 	if err != nil {
@@ -189,7 +187,7 @@ func mustHold(f *os.File, pattern string) error {
 		return err
 	}
 	if string(got) != string(want) {
-		return errWrong("the call succeeded, but the file does not hold what it should")
+		return errWrong("the call succeeded, but the content of the file is wrong")
 	}
 	return nil
 }

@@ -17,12 +17,12 @@ import (
 var tries = []try{
 	{"O_TMPFILE", "files without a name: nothing to clean up after a crash", true, tryTmpfile},
 	{"linkat", "a finished O_TMPFILE file gets its name in one step", true, tryLinkTmpfile},
-	{"fallocate", "room taken ahead of writing", true, tryAllocate},
-	{"FALLOC_FL_KEEP_SIZE", "room taken past the end, the size kept: logs that grow", true, tryKeepSize},
-	{"FALLOC_FL_PUNCH_HOLE", "room given back inside a file", true, falloc(fileop.FallocPunchHole, 1, "abcd", "a.cd")},
+	{"fallocate", "blocks allocated ahead of writing", true, tryAllocate},
+	{"FALLOC_FL_KEEP_SIZE", "blocks allocated past the end, the size kept: logs that grow", true, tryKeepSize},
+	{"FALLOC_FL_PUNCH_HOLE", "blocks freed inside a file", true, falloc(fileop.FallocPunchHole, 1, "abcd", "a.cd")},
 	{"FALLOC_FL_ZERO_RANGE", "a range turned to zeros without writing it", true, falloc(fileop.FallocZero, 1, "abcd", "a.cd")},
-	{"FALLOC_FL_COLLAPSE_RANGE", "whole blocks taken out, the rest moves up", true, falloc(fileop.FallocCollapse, 1, "abcd", "acd")},
-	{"FALLOC_FL_INSERT_RANGE", "whole blocks put in, the rest moves down: headers", true, falloc(fileop.FallocInsert, 1, "abcd", "a.bcd")},
+	{"FALLOC_FL_COLLAPSE_RANGE", "whole blocks removed, the rest moves up", true, falloc(fileop.FallocCollapse, 1, "abcd", "acd")},
+	{"FALLOC_FL_INSERT_RANGE", "whole blocks inserted, the rest moves down: headers", true, falloc(fileop.FallocInsert, 1, "abcd", "a.bcd")},
 	{"FALLOC_FL_UNSHARE_RANGE", "a clone made to own its blocks ahead of writing", true, falloc(fileop.FallocUnshare, 1, "abcd", "abcd")},
 	{"FALLOC_FL_WRITE_ZEROES", "blocks zeroed by the device, so that overwriting them changes no metadata", true, falloc(fileop.FallocWriteZeroes, 1, "abcd", "a.cd")},
 	{"FICLONE", "copies that share blocks until written to", true, tryClone},
@@ -32,14 +32,14 @@ var tries = []try{
 	{"RWF_DONTCACHE", "buffered writes that leave nothing in the page cache", true, tryDontCache},
 	{"RWF_ATOMIC", "writes that a power cut does not tear", true, tryAtomic},
 	{"RWF_DSYNC", "one write made durable without a call of its own", true, tryDSync},
-	{"openat2", "RESOLVE_BENEATH: no way out of a directory whatever symlinks are there", true, tryOpenat2},
+	{"openat2", "RESOLVE_BENEATH: a path stays below a directory, whatever symlinks are there", true, tryOpenat2},
 	{"RENAME_NOREPLACE", "a rename that never overwrites", true, tryNoReplace},
 	{"RENAME_EXCHANGE", "two names swapped in one step", true, tryExchange},
-	{"xattr", "attributes of one's own (user.*) on a file", true, tryXattr},
+	{"xattr", "extended attributes of users (user.*)", true, tryXattr},
 	{"acl", "POSIX access lists", true, tryACL},
-	{"sync_file_range", "write-out of a range started early; makes nothing durable", true, trySyncRange},
+	{"sync_file_range", "starts writing a range early; makes nothing durable", true, trySyncRange},
 	{"syncfs", "one sync for a whole file system", true, trySyncfs},
-	{"fdatasync", "a sync that leaves out metadata nobody needs to read the data", true, tryFdatasync},
+	{"fdatasync", "a sync without the metadata that reading the data does not need", true, tryFdatasync},
 	{"fsync", "a sync of data and metadata", false, tryFsync},
 	{"memfd", "files in memory, of no file system", true, tryMemfd},
 	{"name-max", "longest name of a file", false, tryNameMax},
@@ -79,8 +79,8 @@ func tryLinkTmpfile(dir string) (string, error) {
 	return "", nil
 }
 
-// allocated returns the size of f and whether it has room for n bytes.
-func allocated(f *os.File, n int64) (size int64, room bool, err error) {
+// allocated returns the size of f and whether it has blocks for n bytes.
+func allocated(f *os.File, n int64) (size int64, enough bool, err error) {
 	fi, err := f.Stat()
 	if err != nil {
 		return 0, false, err
@@ -88,10 +88,10 @@ func allocated(f *os.File, n int64) (size int64, room bool, err error) {
 	return fi.Size(), sys.AllocatedBytes(fi) >= n, nil
 }
 
-func tryAllocate(dir string) (string, error) { return tryRoom(dir, 0, 2*blockLen) }
-func tryKeepSize(dir string) (string, error) { return tryRoom(dir, fileop.FallocKeepSize, 0) }
+func tryAllocate(dir string) (string, error) { return tryBlocks(dir, 0, 2*blockLen) }
+func tryKeepSize(dir string) (string, error) { return tryBlocks(dir, fileop.FallocKeepSize, 0) }
 
-func tryRoom(dir string, mode uint32, wantSize int64) (string, error) {
+func tryBlocks(dir string, mode uint32, wantSize int64) (string, error) {
 	f, err := scratch(dir, nil)
 	if err != nil {
 		return "", err
@@ -100,13 +100,13 @@ func tryRoom(dir string, mode uint32, wantSize int64) (string, error) {
 	if err := fileop.Fallocate(f, mode, 0, 2*blockLen); err != nil {
 		return "", err
 	}
-	size, room, err := allocated(f, 2*blockLen)
+	size, enough, err := allocated(f, 2*blockLen)
 	switch {
 	case err != nil:
 		return "", err
 	case size != wantSize:
 		return "", errWrong(fmt.Sprintf("the call succeeded, but the size is %d, not %d", size, wantSize))
-	case !room:
+	case !enough:
 		return "the call succeeds, but stat shows no blocks taken", nil
 	}
 	return "", nil
@@ -182,7 +182,7 @@ func tryCopyRange(dir string) (string, error) {
 			return "", err
 		}
 		if n == 0 || strings.Trim(string(got), "a") != "" {
-			return "", errWrong("the call succeeded, but the copy is not right")
+			return "", errWrong("the call succeeded, but the copy is wrong")
 		}
 		return fmt.Sprintf("copied %d of %d bytes in one call", n, blockLen), nil
 	}
@@ -241,7 +241,7 @@ func tryDirect(dir string) (string, error) {
 		return "", err
 	}
 	if string(got) != string(buf) {
-		return "", errWrong("what was read back is not what was written")
+		return "", errWrong("the data read back differ from those written")
 	}
 	return detail, nil
 }
@@ -339,7 +339,7 @@ func tryNoReplace(dir string) (string, error) {
 		return "", err
 	}
 	if !holds(c, "a") {
-		return "", errWrong("the call succeeded, but the file has not the new name")
+		return "", errWrong("the call succeeded, but the file does not have the new name")
 	}
 	return "", nil
 }
@@ -399,7 +399,7 @@ func trySetAttr(dir, name string, value []byte) (string, error) {
 		return "", err
 	}
 	if string(buf[:n]) != string(value) {
-		return "", errWrong("what was read back is not what was set")
+		return "", errWrong("the attribute read back differs from the one set")
 	}
 	return "", nil
 }

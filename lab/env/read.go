@@ -49,7 +49,7 @@ func Read(dir string) run.Environment {
 	if runtime.GOOS != "linux" {
 		e.CPUs = runtime.NumCPU()
 		for _, field := range linuxOnly {
-			unknown(&e, field, "found out on Linux only")
+			unknown(&e, field, "known on Linux only")
 		}
 		e.Warnings = warnings(&e)
 		return e
@@ -109,11 +109,11 @@ func (s system) field(e *run.Environment, field, name string, to *string) {
 	*to = v
 }
 
-// why shortens an error to what a reader of a report can use.
+// why shortens an error for the reader of a report.
 func why(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) && errors.Is(err, fs.ErrNotExist) {
-		return "there is no " + p.Path
+		return p.Path + " does not exist"
 	}
 	return err.Error()
 }

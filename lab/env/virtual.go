@@ -2,7 +2,7 @@ package env
 
 import "strings"
 
-// virtual names the hypervisor and the container, as far as they show.
+// virtual names the hypervisor and the container that can be seen from inside.
 func (s system) virtual(cpu cpuInfo) string {
 	var parts []string
 	if vm, ok := s.hypervisor(cpu); ok {
@@ -14,16 +14,16 @@ func (s system) virtual(cpu cpuInfo) string {
 	return strings.Join(parts, ", ")
 }
 
-func called(what, name string) string {
+func called(kind, name string) string {
 	if name == "" {
-		return what
+		return kind
 	}
-	return what + " (" + name + ")"
+	return kind + " (" + name + ")"
 }
 
-// hypervisor goes by the processor's flag on x86. Other processors show
-// none: there the firmware's words for the machine decide. They alone would
-// mislead on x86, where clouds rent out bare machines under the same names.
+// hypervisor goes by the processor's flag on x86. Other processors have no such flag,
+// and the firmware's name of the machine decides. On x86 the name alone would mislead:
+// clouds rent out bare machines under the same names.
 func (s system) hypervisor(cpu cpuInfo) (name string, found bool) {
 	vendor, _ := s.read("/sys/class/dmi/id/sys_vendor")
 	product, _ := s.read("/sys/class/dmi/id/product_name")

@@ -15,7 +15,7 @@ const (
 	freeShare  = 0.10 // of the file system still free
 )
 
-// warnings looks at what was found out; it asks the system nothing.
+// warnings are the reasons to doubt a measurement in e. It makes no system calls.
 func warnings(e *run.Environment) []run.Warning {
 	var ws []run.Warning
 	warn := func(code string) { ws = append(ws, run.Warning{Code: code}) }

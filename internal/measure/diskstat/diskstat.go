@@ -1,8 +1,8 @@
-// Package diskstat reads what the block device under a directory has completed, from
+// Package diskstat reads the counters of the block device under a directory, from
 // sysfs (Documentation/block/stat.rst).
 package diskstat
 
-// A Stat is what a block device has completed since it appeared, for all
+// A Stat is the requests that a block device has completed since it appeared, for all
 // processes.
 type Stat struct {
 	Reads, Writes         int64

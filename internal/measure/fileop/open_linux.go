@@ -15,8 +15,8 @@ const DataSync = unix.O_DSYNC
 // DirectFlag is O_DIRECT: reads and writes go past the page cache.
 const DirectFlag = unix.O_DIRECT
 
-// Redirect makes the descriptor of to refer to what from refers to (dup3(2)),
-// closing what it referred to before. The two share offset and flags. It
+// Redirect makes the descriptor of to refer to the open file of from (dup3(2)), and
+// closes its own. The two share offset and flags. It
 // takes no new descriptor, so it does not run into the limit on them.
 func Redirect(to, from *os.File) error {
 	return os.NewSyscallError("dup3", sys.WithFDs(from, to, func(fd, number int) error { return unix.Dup3(fd, number, unix.O_CLOEXEC) }))

@@ -43,8 +43,8 @@ func Open(e Event) (*os.File, error) {
 	}
 }
 
-// OpenError wraps err, an error of perf_event_open(2), with its reason and what to
-// change.
+// OpenError wraps err, an error of perf_event_open(2), with its reason and a
+// remedy.
 func OpenError(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):

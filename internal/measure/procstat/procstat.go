@@ -1,4 +1,4 @@
-// Package procstat reads what processes use of CPU and memory: from /proc (proc(5))
+// Package procstat reads the CPU time and memory of processes: from /proc (proc(5))
 // and getrusage(2).
 package procstat
 

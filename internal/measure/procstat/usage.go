@@ -2,7 +2,8 @@ package procstat
 
 import "time"
 
-// A Usage is what all threads of this process have used since it started.
+// A Usage is the resources that all threads of this process have used since it
+// started.
 type Usage struct {
 	User, System             time.Duration // CPU time in user mode and in the kernel
 	MinorFaults, MajorFaults int64         // page faults served from memory, and by reading

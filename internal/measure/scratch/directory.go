@@ -98,7 +98,7 @@ func (p *Directory) Close() error {
 		return err
 	}
 	p.closed = true
-	p.owner.Close() // what was written to it was synced long ago
+	p.owner.Close() // synced when it was written
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (p *Directory) Leave() {
 	defer p.mu.Unlock()
 	if !p.closed {
 		p.closed = true
-		p.owner.Close() // what was written to it was synced long ago
+		p.owner.Close() // synced when it was written
 	}
 }
 

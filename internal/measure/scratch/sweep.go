@@ -47,7 +47,7 @@ func candidates(stores []string) []string {
 		if abs, err = filepath.EvalSymlinks(abs); err != nil {
 			continue
 		}
-		entries, _ := os.ReadDir(abs) // what can be read of it
+		entries, _ := os.ReadDir(abs) // as many as can be read
 		for _, e := range entries {
 			roots = append(roots, filepath.Join(abs, e.Name()))
 		}

@@ -181,7 +181,7 @@ func (w *Watcher) mapRing(fd int) error {
 	return nil
 }
 
-// Drain takes over what was written since the last time, and must be called
+// Drain reads the events since the last time. It must be called
 // more often than a ring is filled. Only the calls of process pid count.
 func (w *Watcher) Drain(pid int) {
 	now := monotonic()

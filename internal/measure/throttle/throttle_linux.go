@@ -37,7 +37,7 @@ func MountBlkio(dir string) error {
 		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
 			loopfs.Unmount(dir)
 			if file == "release_agent" && errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%s is not the root group but a container's: %w", dir, errors.ErrUnsupported)
+				return fmt.Errorf("%s is a container's group, not the root group: %w", dir, errors.ErrUnsupported)
 			}
 			return fmt.Errorf("the kernel cannot limit devices (CONFIG_BLK_DEV_THROTTLING): %w", err)
 		}
@@ -55,7 +55,7 @@ func throttleValues(l Limit) [len(throttleFiles)]int64 {
 	return [...]int64{l.IOPS, l.IOPS, l.BytesPerSecond, l.BytesPerSecond}
 }
 
-// Set limits a block device, "/dev/loop0" for example, in the group with the directory
+// Set limits a block device, "/dev/loop0" for example, in the cgroup of the directory
 // group. A rate of 0 removes the limit.
 func Set(group, device string, l Limit) error {
 	number, err := os.ReadFile(filepath.Join("/sys/class/block", filepath.Base(device), "dev"))
@@ -97,8 +97,8 @@ func limitIn(path, dev string) (int64, error) {
 	return 0, nil
 }
 
-// JoinRoot moves this process, and so its later children, into the root group with
-// the directory group: version 1 does not count the requests of a child group towards
+// JoinRoot moves this process, and so its later children, into the root group, whose
+// directory is group: version 1 does not count the requests of a child group towards
 // its parent's limits.
 func JoinRoot(group string) error {
 	data, err := os.ReadFile("/proc/self/cgroup")

@@ -1,5 +1,5 @@
 // Package uring is a small io_uring(7): read, write and fdatasync, with and without
-// registered buffers. It is for measuring what io_uring would gain.
+// registered buffers. It is for measuring the gain of io_uring.
 package uring
 
 import (
