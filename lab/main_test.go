@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"testing"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // The test binary starts itself again as two kinds of process: the block of
@@ -70,9 +72,27 @@ func runTestBlock() {
 	os.Exit(RunBlock(testExperiments()))
 }
 
+// reread measures a test experiment, and analyses the run as it is read from a file.
+func reread(t *testing.T, o Options, experiment string) *run.Result {
+	t.Helper()
+	got, err := Measure(t.Context(), o, testExperiment(t, experiment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := got.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = run.Read(&file); err != nil {
+		t.Fatal(err)
+	}
+	got.Analyse()
+	return got.Results[0]
+}
+
 // oneOfFive makes a measurement up to five times, and fails the test unless one
-// finds nothing wrong: what else runs on the machine spoils some of them, a
-// fault of the program spoils all.
+// finds nothing wrong: other work of the machine spoils some of them, a fault of the
+// program spoils all.
 func oneOfFive(t *testing.T, measure func() error) {
 	t.Helper()
 	for range 5 {

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -61,7 +60,7 @@ func ticker(w *os.File) {
 	}
 }
 
-// A traced run says who waited for whom, and how long each system call took.
+// A traced run has chains of waits and times of system calls.
 func TestMeasureTrace(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows what a thread waits for")
@@ -87,19 +86,8 @@ func TestMeasureTrace(t *testing.T) {
 // the machine is.
 func measureTrace(t *testing.T) *run.VariantResult {
 	t.Helper()
-	got, err := Measure(t.Context(), Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 1, NoCalibration: true, NoCounting: true, Trace: true, BlockTime: 40 * time.Millisecond}, testExperiment(t, "trace"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := got.Write(&file); err != nil {
-		t.Fatal(err)
-	}
-	if got, err = run.Read(&file); err != nil {
-		t.Fatal(err)
-	}
-	got.Analyse()
-	v := got.Results[0].Variant("server")
+	o := Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 1, NoCalibration: true, NoCounting: true, Trace: true, BlockTime: 40 * time.Millisecond}
+	v := reread(t, o, "trace").Variant("server")
 	if v.Time.N != 1 || v.Error != "" {
 		t.Errorf("%d data of one timed block (%s): traced blocks are among them", v.Time.N, v.Error)
 	}

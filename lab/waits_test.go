@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,19 +93,7 @@ func TestMeasureWaits(t *testing.T) {
 // machine is.
 func measureWaits(t *testing.T) *run.Result {
 	t.Helper()
-	got, err := Measure(t.Context(), Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, NoCalibration: true, NoCounting: true, BlockTime: 40 * time.Millisecond}, testExperiment(t, "waits"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := got.Write(&file); err != nil {
-		t.Fatal(err)
-	}
-	if got, err = run.Read(&file); err != nil {
-		t.Fatal(err)
-	}
-	got.Analyse()
-	res := got.Results[0]
+	res := reread(t, Options{Places: []PlaceSpec{{Dir: t.TempDir()}}, NoCalibration: true, NoCounting: true, BlockTime: 40 * time.Millisecond}, "waits")
 	if n := res.Variant("lock").Time.N; n != 1 {
 		t.Errorf("%d data of one timed block: watched blocks are among them", n)
 	}

@@ -262,10 +262,6 @@ func (p *picture) xAxis(s scale, top, bottom float64, n int, label func(float64)
 
 // axisTime writes a tick of a time axis without needless zeros.
 func axisTime(ns float64) string {
-	s := duration(ns)
-	number, unit, _ := strings.Cut(s, " ")
-	if strings.Contains(number, ".") {
-		number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
-	}
-	return number + " " + unit
+	number, unit, _ := strings.Cut(duration(ns), " ")
+	return trimZeros(number) + " " + unit
 }

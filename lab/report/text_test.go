@@ -47,7 +47,7 @@ func TestTextColorChangesNothingElse(t *testing.T) {
 	}
 }
 
-// A run read from somebody else's file must not write to the terminal on its own.
+// A run read from a file of another person must not write to the terminal on its own.
 func TestControlCharactersAreReplaced(t *testing.T) {
 	const evil = "a\x1b]0;title\x07b\u202ec\nd"
 	r := runtest.Sample()
@@ -61,20 +61,27 @@ func TestControlCharactersAreReplaced(t *testing.T) {
 		}
 	}
 	r.Claims[0] = run.Claim{ID: evil, Statement: evil, Claimed: evil, Measured: evil, Verdict: evil, Why: evil, Promise: evil, Place: evil}
-	for kind, write := range writers {
-		if kind == "color" {
-			continue
-		}
-		var b bytes.Buffer
-		if err := write(&b, r); err != nil {
-			t.Fatal(err)
-		}
+	for kind, text := range written(t, r) {
 		for _, bad := range []string{"\x1b", "\x07", "\u202e"} {
-			if strings.Contains(b.String(), bad) {
+			if kind != "color" && strings.Contains(text, bad) {
 				t.Errorf("%s: %q got through", kind, bad)
 			}
 		}
 	}
+}
+
+// written is the run as each writer writes it.
+func written(t *testing.T, r *run.Run) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for kind, write := range writers {
+		var b bytes.Buffer
+		if err := write(&b, r); err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		texts[kind] = b.String()
+	}
+	return texts
 }
 
 // Every writer must survive a run with nothing in it, and one in which
@@ -85,13 +92,9 @@ func TestNothingMeasured(t *testing.T) {
 	r := &run.Run{Results: []*run.Result{{ID: "s/n", Suite: "s", Name: "n", Variants: []run.VariantResult{
 		{Name: "a", Error: "broken"}, {Name: "b", Time: none, Metrics: map[string]run.Estimate{allocsPerOp: none}},
 	}, Comparisons: []run.Comparison{{Variant: "b", Baseline: "a", Ratio: none, P: nan, PHolm: nan, Verdict: run.CannotTell}}}}}
-	for kind, write := range writers {
-		for _, got := range []*run.Run{{}, r} {
-			var b bytes.Buffer
-			if err := write(&b, got); err != nil {
-				t.Errorf("%s: %v", kind, err)
-			}
-			if s := b.String(); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
+	for _, got := range []*run.Run{{}, r} {
+		for kind, s := range written(t, got) {
+			if strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
 				t.Errorf("%s writes NaN or Inf", kind)
 			}
 		}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -37,15 +36,11 @@ func TestWaitsWithoutKernel(t *testing.T) {
 	v.Waits.Missing = map[string]run.Reason{"kernel": {Code: run.ReasonText, Text: "needs root"}}
 	v.Waits.Samples = 0
 	v.Waits.Causes = v.Waits.Causes[:1]
-	for kind, write := range writers {
+	for kind, text := range written(t, r) {
 		if kind == "gobench" {
 			continue
 		}
-		var b bytes.Buffer
-		if err := write(&b, r); err != nil {
-			t.Fatal(err)
-		}
-		text := strings.Join(strings.Fields(b.String()), " ")
+		text = strings.Join(strings.Fields(text), " ")
 		if !strings.Contains(text, "what threads wait for in the kernel: n/a, needs root") {
 			t.Errorf("%s does not say that the kernel was not seen", kind)
 		}

@@ -209,14 +209,7 @@ func TestOtherTestMustAgree(t *testing.T) {
 // Analyse takes nothing from what it derived before, and a Run read from a
 // file gives the same as the one that was written.
 func TestAnalyseIsIdempotent(t *testing.T) {
-	r := simulated(3, 12, newDisk(3, 0.05), 1.3)
-	for i := range r.Results[0].Blocks {
-		b := &r.Results[0].Blocks[i]
-		b.Latency = NewHistogram()
-		b.Latency.Record(int64(b.PerOp()))
-		b.Metrics = map[string]float64{"allocs_per_op": 3}
-		b.Missing = map[string]Reason{"cache_misses_per_op": {Code: ReasonText, Text: "no counter"}}
-	}
+	r := recorded(3, 12, 1.3)
 	r.Analyse()
 	var once, again, reread bytes.Buffer
 	if err := r.Write(&once); err != nil {

@@ -12,16 +12,24 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// writtenRun is a small run with everything in it that a file can hold.
-func writtenRun(t testing.TB) []byte {
-	r := simulated(1, 6, newDisk(1, 0.05), 1.2)
+// recorded is a simulated run whose blocks have latencies and metrics.
+func recorded(seed uint64, rounds int, ratio float64) *Run {
+	r := simulated(seed, rounds, newDisk(seed, 0.05), ratio)
 	for i := range r.Results[0].Blocks {
 		b := &r.Results[0].Blocks[i]
 		b.Latency = NewHistogram()
 		b.Latency.Record(int64(b.PerOp()))
 		b.Metrics = map[string]float64{"allocs_per_op": 3}
 		b.Missing = map[string]Reason{"cache_misses_per_op": {Code: ReasonText, Text: "no counter"}}
-		b.Windows = []Window{{Len: 5, Ops: 2}}
+	}
+	return r
+}
+
+// writtenRun is a small run with everything in it that a file can hold.
+func writtenRun(t testing.TB) []byte {
+	r := recorded(1, 6, 1.2)
+	for i := range r.Results[0].Blocks {
+		r.Results[0].Blocks[i].Windows = []Window{{Len: 5, Ops: 2}}
 	}
 	r.Results[0].Blocks = append(r.Results[0].Blocks, Block{Variant: "a", Role: RoleCounted, Ops: 2, Syscalls: map[string]int64{"mkdirat": 14}})
 	r.Analyse()
