@@ -7,8 +7,8 @@ import "math/bits"
 // Count is the number of buckets. The last one also takes longer times.
 const Count = (LastOctave-1)*PerOctave + PerOctave
 
-// PerOctave is the number of buckets an octave: what lies in one is within a
-// fifth of its neighbours. Below four nanoseconds each has a bucket to itself.
+// PerOctave is the number of buckets an octave: the durations of one differ by less
+// than a quarter. Below four nanoseconds each has a bucket to itself.
 const PerOctave = 4
 
 // LastOctave is the last one with buckets of its own: it ends after 2^42 ns, 73

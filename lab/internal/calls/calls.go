@@ -1,11 +1,10 @@
 // Package calls watches the system calls of this process from within the
 // kernel: a [Counter] counts them by number, a [Timer] times each of them.
 //
-// Both are BPF programs on raw tracepoints. Such a program runs for every
-// thread of the machine and asks by itself whether it is one of ours, so all
-// of the machine's calls become slower while one is attached. What is counted
-// is shared memory: starting, stopping and reading make no system call and
-// disturb nothing.
+// Both are BPF programs on raw tracepoints. Such a program runs for every thread of
+// the machine and checks whether the thread is one of ours, so all of the machine's
+// calls become slower while one is attached. The counts are in shared memory:
+// starting, stopping and reading make no system call.
 //
 // Both need Linux 5.11 and root, or CAP_BPF and CAP_PERFMON. Before that the
 // memory of BPF counted against RLIMIT_MEMLOCK.
@@ -35,7 +34,7 @@ func (l *Latency) Count() (n uint64) {
 	return n
 }
 
-// Add books a call of ns nanoseconds.
+// Add adds a call of ns nanoseconds.
 func (l *Latency) Add(ns uint64) {
 	l.Total += ns
 	l.Max = max(l.Max, ns)

@@ -23,7 +23,7 @@ type Counter struct {
 	mem *ebpf.Memory // a Counts
 }
 
-// NewCounter starts counting. The error says what is missing.
+// NewCounter starts counting. Its error says what the kernel refused.
 func NewCounter() (*Counter, error) {
 	c := new(Counter)
 	if err := c.open(); err != nil {

@@ -9,13 +9,13 @@ import (
 )
 
 func unavailable() error {
-	return fmt.Errorf("system calls are counted and timed on Linux, on amd64 and arm64, and not on %s/%s: %w", runtime.GOOS, runtime.GOARCH, errors.ErrUnsupported)
+	return fmt.Errorf("count or time system calls on %s/%s: %w; want Linux on amd64 or arm64", runtime.GOOS, runtime.GOARCH, errors.ErrUnsupported)
 }
 
 // A Counter counts system calls where that is possible.
 type Counter struct{}
 
-// NewCounter reports that there is none.
+// NewCounter returns an error.
 func NewCounter() (*Counter, error) { return nil, unavailable() }
 
 // Read does nothing.
@@ -27,7 +27,7 @@ func (c *Counter) Close() error { return nil }
 // A Timer times system calls where that is possible.
 type Timer struct{}
 
-// NewTimer reports that there is none.
+// NewTimer returns an error.
 func NewTimer() (*Timer, error) { return nil, unavailable() }
 
 // Begin does nothing.

@@ -17,9 +17,9 @@ import (
 	"github.com/stele-go/stele/internal/measure/systrace"
 )
 
-// pieces are what a Counter or a Timer has open: maps, then programs, then
-// their links to tracepoints. They are closed backwards, so that nothing runs
-// any more when its map goes.
+// pieces are the open parts of a Counter or a Timer: maps, then programs, then their
+// links to tracepoints. They are closed backwards, so that no program runs when its
+// map is closed.
 type pieces []io.Closer
 
 func (p *pieces) Close() error {
@@ -64,8 +64,8 @@ func (p *pieces) attach(tracepoint string, program asm.Instructions) error {
 	return nil
 }
 
-// Where onlyOurs leaves what it asked the kernel for: struct bpf_pidns_info,
-// the number of the thread and that of its process.
+// Where onlyOurs has the kernel put its answer: struct bpf_pidns_info, the number of
+// the thread and that of its process.
 const (
 	onStackThread  = -8
 	onStackProcess = -4
@@ -95,8 +95,8 @@ func onlyOurs() (asm.Instructions, error) {
 }
 
 // number loads the call's number into R6 from the context of a raw sys_enter
-// tracepoint, {struct pt_regs *; long number}. The last slot is for what has
-// none of its own.
+// tracepoint, {struct pt_regs *; long number}. The last slot is for calls
+// without one of their own.
 func number() asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMem(asm.R6, asm.R1, 8, asm.DWord),
@@ -110,8 +110,8 @@ func out() asm.Instructions {
 	return asm.Instructions{asm.Mov.Imm(asm.R0, 0).WithSymbol("out"), asm.Return()}
 }
 
-// explained says what an error of the kernel's asks for.
-func explained(what string, err error) error {
+// explained adds the operation, and a remedy, to an error of the kernel's.
+func explained(operation string, err error) error {
 	hint := ""
 	var refused *ebpf.VerifierError
 	var errno syscall.Errno
@@ -128,5 +128,5 @@ func explained(what string, err error) error {
 	if errors.As(err, &errno) && refused == nil {
 		err = errno
 	}
-	return fmt.Errorf("%s with BPF: %w%s", what, err, hint)
+	return fmt.Errorf("%s with BPF: %w%s", operation, err, hint)
 }

@@ -32,7 +32,8 @@ const (
 	mostActive = 1 << 15 // threads of this process, ended ones included
 )
 
-// NewTimer gets ready, and times nothing yet. The error says what is missing.
+// NewTimer prepares a timer, which Begin starts. Its error says what the kernel
+// refused.
 func NewTimer() (*Timer, error) {
 	t := new(Timer)
 	if err := t.open(); err != nil {
@@ -48,7 +49,7 @@ func (t *Timer) open() error {
 		return err
 	}
 	t.mem = mem
-	// When which thread entered which call.
+	// The calls that threads are in, each with the time of its entry.
 	entered, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Hash, KeySize: 4, ValueSize: 2 * word, MaxEntries: mostActive})
 	if err != nil {
 		return fmt.Errorf("create a map: %w", err)
@@ -64,7 +65,7 @@ func (t *Timer) open() error {
 	return t.attach("sys_enter", enterProgram(ours, entered.FD(), times.FD()))
 }
 
-// Begin and End bound what is timed, without a system call.
+// Begin and End start and stop timing, without a system call.
 func (t *Timer) Begin() { t.run(1) }
 func (t *Timer) End()   { t.run(0) }
 
@@ -105,7 +106,7 @@ func whileRunning(times int) asm.Instructions {
 	}
 }
 
-// enterProgram notes when a thread enters which call.
+// enterProgram notes the call that a thread enters, and the time.
 func enterProgram(ours asm.Instructions, entered, times int) asm.Instructions {
 	return slices.Concat(whileRunning(times), number(), ours, thread(entered), asm.Instructions{
 		asm.FnMapLookupElem.Call(),
