@@ -87,13 +87,13 @@ func MinSamples(q, confidence float64) int {
 // A FewError says that there are too few samples for the interval of a
 // percentile.
 type FewError struct {
-	P    float64 // 0 to 100
+	p    float64 // 0 to 100
 	Have int64
 	Need int
 }
 
 func (e *FewError) Error() string {
-	return fmt.Sprintf("p%g needs at least %d samples for its interval, have %d", e.P, e.Need, e.Have)
+	return fmt.Sprintf("p%g needs at least %d samples for its interval, have %d", e.p, e.Need, e.Have)
 }
 
 // CheckPercentile returns nil when n samples are enough for an interval of
@@ -101,7 +101,7 @@ func (e *FewError) Error() string {
 // *FewError.
 func CheckPercentile(p float64, n int64, confidence float64) error {
 	if need := MinSamples(p/100, confidence); n < int64(need) {
-		return &FewError{P: p, Have: n, Need: need}
+		return &FewError{p: p, Have: n, Need: need}
 	}
 	return nil
 }
