@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"hash/crc32"
-	"os"
-	"regexp"
-	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 // The code writes the worked example of the package comment.
@@ -20,25 +18,7 @@ func TestWorkedExample(t *testing.T) {
 	got = appendRecord(got, seed, off(), typeData, 1, 0, checksum([]byte("stele")), []byte("stele"))
 	got = appendRecord(got, seed, off(), typeData, 2, uint32(len(got)), checksum(nil), nil)
 	got = appendRecord(got, seed, off(), typeClosed, 3, 0, checksum(nil), nil)
-
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []byte
-	for _, m := range regexp.MustCompile(`(?m)^//\t(1[0-9a-f]{3})((?: +[0-9a-f]{2})+)$`).FindAllSubmatch(doc, -1) {
-		if at := fmt.Sprintf("%x", firstOffset+len(want)); at != string(m[1]) {
-			t.Errorf("the line of offset %s is at %s", m[1], at)
-		}
-		b, err := hex.DecodeString(strings.ReplaceAll(string(m[2]), " ", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = append(want, b...)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("the package comment has\n%swritten is\n%s", hex.Dump(want), hex.Dump(got))
-	}
+	filetest.CheckExample(t, firstOffset, got)
 }
 
 // The checksum of a head is the standard library's CRC-32C over the bytes that

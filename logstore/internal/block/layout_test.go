@@ -3,40 +3,21 @@ package block
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 // The code writes the worked example of the package comment.
 func TestWorkedExample(t *testing.T) {
 	const at = 1_700_000_000_000_000_000
 	got := encode(t, []row{{at, "GET /a", "id=1"}, {at + 1e6, "GET /b", ""}, {at + 2e6, "", ""}})
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []byte
-	for _, m := range regexp.MustCompile(`(?m)^//\t([0-9a-f]{4}) ((?: [0-9a-f]{2})+)`).FindAllSubmatch(doc, -1) {
-		if at := fmt.Sprintf("%04x", len(want)); at != string(m[1]) {
-			t.Errorf("the line of offset %s is at %s", m[1], at)
-		}
-		b, err := hex.DecodeString(strings.ReplaceAll(string(m[2]), " ", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = append(want, b...)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("the package comment has\n%swritten is\n%s", hex.Dump(want), hex.Dump(got))
-	}
+	filetest.CheckExample(t, 0, got)
 }
 
 // reseal recomputes the checksums of a block, except of sections that extend

@@ -2,13 +2,10 @@ package segment
 
 import (
 	"bytes"
-	"encoding/hex"
-	"fmt"
 	"hash/crc32"
-	"os"
-	"regexp"
-	"strings"
 	"testing"
+
+	"github.com/stele-go/stele/internal/filetest"
 )
 
 // The code writes the worked example of the package comment.
@@ -26,27 +23,10 @@ func TestWorkedExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []byte
-	for _, m := range regexp.MustCompile(`(?m)^//\t([0-9a-f]{4})((?: +[0-9a-f]{2})+)$`).FindAllSubmatch(doc, -1) {
-		if at := fmt.Sprintf("%04x", len(want)); at != string(m[1]) {
-			t.Errorf("the line of offset %s is at %s", m[1], at)
-		}
-		b, err := hex.DecodeString(strings.ReplaceAll(string(m[2]), " ", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = append(want, b...)
-	}
-	if !bytes.Equal(out.Bytes(), want) {
-		t.Errorf("the package comment has\n%swritten is\n%s", hex.Dump(want), hex.Dump(out.Bytes()))
-	}
+	filetest.CheckExample(t, 0, out.Bytes())
 
-	s := open(t, want)
-	if s.Info() != info || info != (Info{Upto: 3, Generation: 1, Created: 9, MinTime: 5, MaxTime: 7, Rows: 3, Raw: 14, Streams: 2, Blocks: 1, Size: int64(len(want))}) {
+	s := open(t, out.Bytes())
+	if s.Info() != info || info != (Info{Upto: 3, Generation: 1, Created: 9, MinTime: 5, MaxTime: 7, Rows: 3, Raw: 14, Streams: 2, Blocks: 1, Size: int64(out.Len())}) {
 		t.Errorf("%+v, written as %+v", s.Info(), info)
 	}
 	st, err := s.Stream(1)
