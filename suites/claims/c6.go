@@ -60,7 +60,7 @@ func c6(init c6Init) lab.Experiment {
 	return lab.Experiment{
 		Suite: "claims", Name: "C6", Params: run.Params{"init": init.kind},
 		Question: "What does an initialisation cost under sync.Once, alone and with 16 callers at once?",
-		Op:       "one call of Do of a new sync.Once, whose function " + init.what, MaxOps: 20_000,
+		Op:       "one new sync.Once, whose function " + init.what, MaxOps: 20_000,
 		Variants: []lab.Variant{
 			{Name: c6One, Doc: "one goroutine calls Do", Promise: init.promise, Baseline: true,
 				Run: inDir(func(b *lab.B) error { return runOneCaller(b, init.open()) })},

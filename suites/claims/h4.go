@@ -13,7 +13,7 @@ import (
 
 const h4Joined = "joined in new memory"
 
-// A h4Size is a payload with the time claimed for it.
+// An h4Size is a payload with the time claimed for it.
 type h4Size struct {
 	name    string
 	bytes   int

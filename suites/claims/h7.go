@@ -27,7 +27,7 @@ func h7Commit(every int64) string { return fmt.Sprintf(h7CommitFormat, every) }
 // h7Records is how many records the blocks with commits write: ten of the largest commits.
 const h7Records = 100_000
 
-// h7Variant syncs after every records, or never if that is 0.
+// h7Variant commits after that many records, or never if every is 0.
 func h7Variant(name, doc string, every int64, p durability.Promise) lab.Variant {
 	return lab.Variant{Name: name, Doc: doc, Promise: p, Run: inDir(func(b *lab.B) error {
 		f, err := os.OpenFile("log", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)

@@ -88,7 +88,7 @@ func runL1(b *lab.B, w logs.Way, every int) (err error) {
 			return err
 		}
 	}
-	// Each client's lines are made before: those that follow, again and again.
+	// Each client sends lines made before, the ones that follow, again and again.
 	own := make([]logstore.Batch, l1Clients)
 	for i := range own {
 		own[i] = logs.LinesOf(source, labels, l1Batch)
