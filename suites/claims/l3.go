@@ -66,7 +66,7 @@ func l3(paced bool) lab.Experiment {
 		each = func(b *lab.B, l *l3Logger) error { _, err := lineSchedule.run(b, l.log, nil); return err }
 	}
 	variant := func(name, doc string, get func() *bytes.Buffer, put func(*bytes.Buffer)) lab.Variant {
-		return lab.Variant{Name: name, Doc: doc, Promise: keptTorn, Baseline: name == madeFresh, Run: inDir(func(b *lab.B) error {
+		return lab.Variant{Name: name, Doc: doc, Promise: keptTorn, Run: inDir(func(b *lab.B) error {
 			f, err := os.Create("log")
 			if err != nil {
 				return err
@@ -77,11 +77,10 @@ func l3(paced bool) lab.Experiment {
 	}
 	newBuffer := func() *bytes.Buffer { return bytes.NewBuffer(make([]byte, 0, l3Buffer)) }
 	pool := &sync.Pool{New: func() any { return newBuffer() }}
-	e.Variants = []lab.Variant{
+	e.Variants = firstIsBaseline(
 		variant(madeFresh, "A: a new bytes.Buffer for each line", newBuffer, func(*bytes.Buffer) {}),
 		variant(fromPool, "B: from a sync.Pool",
-			func() *bytes.Buffer { return pool.Get().(*bytes.Buffer) }, func(buf *bytes.Buffer) { pool.Put(buf) }),
-	}
+			func() *bytes.Buffer { return pool.Get().(*bytes.Buffer) }, func(buf *bytes.Buffer) { pool.Put(buf) }))
 	return e
 }
 

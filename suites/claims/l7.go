@@ -58,15 +58,14 @@ func l7(series int) lab.Experiment {
 		Ops:      1000, MaxRounds: 10, Stateless: true,
 	}
 	variant := func(name, doc string, open l7Index) lab.Variant {
-		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Baseline: name == l7Scan, Run: func(b *lab.B) error {
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error {
 			return runL7(b, series, open)
 		}}
 	}
-	e.Variants = []lab.Variant{
+	e.Variants = firstIsBaseline(
 		variant(l7Scan, "a list for each series, scanned from its beginning", scanSeries),
 		variant(l7Visited, "package timeindex", visitTree),
-		variant(l7Kept, "package timeindex, and a new list of the found items for each query", keepFromTree),
-	}
+		variant(l7Kept, "package timeindex, and a new list of the found items for each query", keepFromTree))
 	return e
 }
 

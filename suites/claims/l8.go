@@ -35,19 +35,29 @@ const (
 
 // The loads of L8. Random reads have no pattern to follow, so there is also a load of runs:
 // l8Run pages in a row from a random place, every other run backward.
+var l8Loads = []l8Load{
+	{"random", "At random", "a random read of 4 KiB", randomReads},
+	{l8Runs, "Runs of 32 pages", "a read of 4 KiB, 32 in a row forward or backward from a random place", readsInRuns},
+}
+
 const (
-	l8Random = "random"
-	l8Runs   = "runs"
-	l8Run    = 32
+	l8Runs = "runs"
+	l8Run  = 32
 )
 
-// l8Offset returns the offset of read i.
-func l8Offset(load string, b *lab.B, size int64) func(i int64) int64 {
+// An l8Load has a function that returns the offset of read i of a block.
+type l8Load struct {
+	name, what, op string
+	offsets        func(b *lab.B, size int64) func(i int64) int64
+}
+
+func randomReads(b *lab.B, size int64) func(i int64) int64 {
 	pages := size / datafile.PageSize
-	if load == l8Random {
-		return func(int64) int64 { return b.Rand.Int64N(pages) * datafile.PageSize }
-	}
-	start := int64(0)
+	return func(int64) int64 { return b.Rand.Int64N(pages) * datafile.PageSize }
+}
+
+func readsInRuns(b *lab.B, size int64) func(i int64) int64 {
+	pages, start := size/datafile.PageSize, int64(0)
 	return func(i int64) int64 {
 		step := i % l8Run
 		if step == 0 {
@@ -93,15 +103,12 @@ func (w *sequentialWriter) close() error {
 }
 
 // l8 reads cold pages beside sequential writes.
-func l8(s job.Scale, load string) lab.Experiment {
+func l8(s job.Scale, load l8Load) lab.Experiment {
 	e := lab.Experiment{
-		Suite: "claims", Name: "L8", Params: run.Params{"load": load},
+		Suite: "claims", Name: "L8", Params: run.Params{"load": load.name},
 		Question: "Is a readahead window that follows the pattern faster than a fixed one?",
-		Op:       "a random read of 4 KiB, of a file that is not in the page cache at first; for every 8 a sequential write of 128 KiB to another",
+		Op:       load.op + ", of a file that is not in the page cache at first; for every 8 a sequential write of 128 KiB to another",
 		MaxOps:   l8Reads, MaxRounds: 10,
-	}
-	if load == l8Runs {
-		e.Op = "a read of 4 KiB, 32 in a row forward or backward from a random place, of a file that is not in the page cache at first; for every 8 a sequential write of 128 KiB to another"
 	}
 	variant := func(name, doc string, open func(f *datafile.File) (io.ReaderAt, func() error, error)) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: inDir(func(b *lab.B) error {
@@ -110,7 +117,7 @@ func l8(s job.Scale, load string) lab.Experiment {
 				if err != nil {
 					return err
 				}
-				return errors.Join(runL8(b, f, r, l8Offset(load, b, f.Size)), closeReader())
+				return errors.Join(runL8(b, f, r, load.offsets(b, f.Size)), closeReader())
 			})
 		})}
 	}
@@ -193,7 +200,7 @@ func claimL8(s job.Scale) Claim {
 		Statement:   "4 KiB random reads beside 128 KiB sequential writes: readahead fixed at 128 KiB (A), window following the pattern (B)",
 		Claimed:     "8.7 and 3.2 ms; hits 63 and 89 %; wasted 41 and 9 %",
 		Promise:     "none for the reads; the writes beside them are not synced",
-		Experiments: []lab.Experiment{l8(s, l8Random), l8(s, l8Runs)},
+		Experiments: experiments(func(load l8Load) lab.Experiment { return l8(s, load) }, l8Loads...),
 		Needs:       onDisk,
 		judge:       func(ev *evidence) judgement { return judgeL8(ev, s.Of(l8File)) },
 	}
@@ -203,8 +210,8 @@ func judgeL8(ev *evidence, size int64) judgement {
 	const faster, hits, waste = 8.7 / 3.2, 0.89 / 0.63, 0.41 / 0.09
 	var answers []answer
 	text, small := "", ""
-	for _, load := range []struct{ what, name string }{{"At random", l8Random}, {"Runs of 32 pages", l8Runs}} {
-		id := idOf(l8(1, load.name))
+	for _, load := range l8Loads {
+		id := idOf(l8(1, load))
 		hit := func(v string) run.Estimate { return ev.metric(id, v, "hit_share") }
 		wasted := func(v string) run.Estimate { return ev.metric(id, v, "wasted_share") }
 		text += load.what + ":"

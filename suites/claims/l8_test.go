@@ -46,7 +46,7 @@ func TestL8OffsetsOfRuns(t *testing.T) {
 	const size = 64 * datafile.PageSize
 	e := lab.Experiment{Suite: "test", Name: "offsets", Ops: 1}
 	v := lab.Variant{Name: "v", Run: func(b *lab.B) error {
-		next := l8Offset(l8Runs, b, size)
+		next := readsInRuns(b, size)
 		var offs []int64
 		for i := range int64(4 * l8Run) {
 			offs = append(offs, next(i))
@@ -74,7 +74,7 @@ func TestL8OffsetsOfRuns(t *testing.T) {
 
 // With A reading ahead of each read, what was not asked for is wasted.
 func TestL8CountsHitsAndWaste(t *testing.T) {
-	e := l8(Small, l8Random)
+	e := l8(Small, l8Loads[0])
 	b, err := lab.RunOnce(t.Context(), &e, e.Variant(l8Fixed), t.TempDir(), 1, 7)
 	if b.Unsupported {
 		t.Skip(err)

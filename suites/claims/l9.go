@@ -41,15 +41,20 @@ const (
 	l9WarmUp = 60     // requests for each piece that fits, before the timer starts
 )
 
-const (
-	l9Steady   = "steady"
-	l9Shifting = "shifts and scans"
-)
+// An l9Load is steady, or its hot pieces shift.
+type l9Load struct {
+	name   string
+	shifts bool
+}
+
+var l9Loads = []l9Load{{"steady", false}, {l9Shifting, true}}
+
+const l9Shifting = "shifts and scans"
 
 // l9Requests returns a function that returns the next requested piece, by Zipf's law. If the
 // load shifts, hot pieces now and then swap places with others, and scans read some pieces
 // in a row once.
-func l9Requests(load string, rng *rand.Rand, pieces int) func() int {
+func l9Requests(load l9Load, rng *rand.Rand, pieces int) func() int {
 	sums, sum := make([]float64, pieces), 0.0
 	for i := range sums {
 		sum += math.Pow(float64(i+1), -l9Skew)
@@ -59,7 +64,7 @@ func l9Requests(load string, rng *rand.Rand, pieces int) func() int {
 	asked, scanning, next := 0, 0, 0
 	return func() int {
 		asked++
-		if load == l9Shifting {
+		if load.shifts {
 			if asked%l9Shift == 0 {
 				for hot := range pieces / l9Fit {
 					other := rng.IntN(pieces)
@@ -79,15 +84,15 @@ func l9Requests(load string, rng *rand.Rand, pieces int) func() int {
 	}
 }
 
-func l9(s job.Scale, load string) lab.Experiment {
+func l9(s job.Scale, load l9Load) lab.Experiment {
 	e := lab.Experiment{
-		Suite: "claims", Name: "L9", Params: run.Params{"load": load},
+		Suite: "claims", Name: "L9", Params: run.Params{"load": load.name},
 		Question: "Which cache of metadata misses least?",
 		Op:       tickOp + "each for a piece of 16 KiB of a file, a tenth of which fits into the cache; a miss reads it past the page cache, sums it up and copies it",
 		Ops:      2000, MaxRounds: 8,
 	}
 	variant := func(name, doc string, open func(most int) l9Cache) lab.Variant {
-		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Baseline: name == l9ByRecency, Run: func(b *lab.B) (err error) {
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) (err error) {
 			f, err := datafile.Open(b, "noise", s.Of(l9File), datafile.Noise())
 			if err != nil {
 				return err
@@ -104,12 +109,11 @@ func l9(s job.Scale, load string) lab.Experiment {
 			return runL9(b, cache, r, l9Requests(load, b.Rand, pieces), pieces)
 		}}
 	}
-	e.Variants = []lab.Variant{
+	e.Variants = firstIsBaseline(
 		variant(l9ByRecency, "evicts the piece whose last request is the longest ago", newL9LRU),
 		variant(l9ByCount, "evicts the piece with the fewest requests, which never fade", newL9LFU),
 		variant(l9ByFrequency, "package otter: counts that fade, and a window for new pieces", newL9Otter),
-		variant(l9TwoLevels, "package metacache: W-TinyLFU before an LRU, and the one with more hits gets more of the bytes", newL9Levels),
-	}
+		variant(l9TwoLevels, "package metacache: W-TinyLFU before an LRU, and the one with more hits gets more of the bytes", newL9Levels))
 	return e
 }
 
@@ -147,7 +151,7 @@ func claimL9(s job.Scale) Claim {
 		Statement:   "metadata cache at 10k queries a second: LRU, LFU, both in two levels",
 		Claimed:     "misses 18.7, 12.3, 3.1 %; 42, 38, 21 ms",
 		Promise:     noneText,
-		Experiments: []lab.Experiment{l9(s, l9Steady), l9(s, l9Shifting)},
+		Experiments: experiments(func(load l9Load) lab.Experiment { return l9(s, load) }, l9Loads...),
 		Needs:       onDisk,
 		judge:       func(ev *evidence) judgement { return judgeL9(ev, s.Of(l9File)) },
 	}
@@ -165,10 +169,10 @@ func judgeL9(ev *evidence, size int64) judgement {
 	}
 	var answers []answer
 	text, small := "", ""
-	for _, load := range []string{l9Steady, l9Shifting} {
+	for _, load := range l9Loads {
 		id := idOf(l9(1, load))
 		at := func(metric, v string) run.Estimate { return ev.metric(id, v, metric) }
-		text += upperFirst(load) + ":"
+		text += upperFirst(load.name) + ":"
 		for _, v := range []string{l9ByRecency, l9ByCount, l9ByFrequency, l9TwoLevels} {
 			text += fmt.Sprintf(" %s misses %.1f %%, %s a query from its call and %s from when it was due;", v,
 				100*at("miss_share", v).Median, nanos(at("call_mean_ns", v)), lasting(at("query_mean_ns", v)))

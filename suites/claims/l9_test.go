@@ -103,7 +103,7 @@ func TestL9Caches(t *testing.T) {
 // The load is what it says: skewed, and where it shifts the hot pieces change.
 func TestL9Requests(t *testing.T) {
 	const pieces, n = 1000, 40_000
-	hottest := func(load string) (first, last int, share float64) {
+	hottest := func(load l9Load) (first, last int, share float64) {
 		next := l9Requests(load, rand.New(rand.NewPCG(3, 3)), pieces)
 		hot := func() (piece int, most int) {
 			counts := make([]int, pieces)
@@ -123,10 +123,10 @@ func TestL9Requests(t *testing.T) {
 		last, _ = hot()
 		return first, last, float64(most) / (n / 4)
 	}
-	if first, last, share := hottest(l9Steady); first != last || share < 0.1 || share > 0.17 {
+	if first, last, share := hottest(l9Loads[0]); first != last || share < 0.1 || share > 0.17 {
 		t.Errorf("steady: the hottest piece is %d and later %d, with %.2f of the requests", first, last, share)
 	}
-	if first, last, _ := hottest(l9Shifting); first == last {
+	if first, last, _ := hottest(l9Loads[1]); first == last {
 		t.Errorf("the hottest piece of a load that shifts stays %d", first)
 	}
 }

@@ -38,7 +38,7 @@ func readInto(r io.ReaderAt, buf []byte, off int64) error {
 // in flight at once, since none gives its buffer back before all have one.
 func r3(reads int, held bool) lab.Experiment {
 	variant := func(name, doc string, buffers func(made *atomic.Int64) (get func() *page, put func(*page))) lab.Variant {
-		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Baseline: name == madeFresh, Run: inDir(func(b *lab.B) error {
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: inDir(func(b *lab.B) error {
 			var made atomic.Int64
 			get, put := buffers(&made)
 			defer func() { b.Report(r3Made, float64(made.Load())/float64(b.N)) }()
@@ -49,7 +49,7 @@ func r3(reads int, held bool) lab.Experiment {
 		Suite: "claims", Name: "R3-goroutines", Params: run.Params{"reads": strconv.Itoa(reads)},
 		Question: "How many allocations does a pool save a batch of reads?",
 		Op:       fmt.Sprintf("%d goroutines, each of which reads 4 KiB when it gets to run", reads), Stateless: true, MaxRounds: 8,
-		Variants: []lab.Variant{
+		Variants: firstIsBaseline(
 			variant(madeFresh, "A: make", func(made *atomic.Int64) (func() *page, func(*page)) {
 				return func() *page { made.Add(1); return new(page) }, func(*page) {}
 			}),
@@ -57,7 +57,7 @@ func r3(reads int, held bool) lab.Experiment {
 				pool := &sync.Pool{New: func() any { made.Add(1); return new(page) }}
 				return func() *page { return pool.Get().(*page) }, func(p *page) { pool.Put(p) }
 			}),
-		},
+		),
 	}
 	if held {
 		e.Name = "R3-held"

@@ -20,9 +20,10 @@ const (
 // r9Readings are the surfaces with the depth for the formula. A thread that waits has one
 // read in flight: then the depth is that of the device, 128 as in the report's NVMe.
 var r9Readings = []struct {
-	surface string
-	depth   int
-}{{r9Deep, 128}, {r9Shallow, 32}, {r9Blocking, 128}}
+	surface  string
+	depth    int
+	blocking bool
+}{{r9Deep, 128, false}, {r9Shallow, 32, false}, {r9Blocking, 128, true}}
 
 func r9Formula(depth int) int { return min(16, depth/4) }
 
@@ -35,7 +36,7 @@ func r9() lab.Experiment {
 		for _, threads := range []int{1, 2, 4, 8, 16, 32, 64} {
 			var v lab.Variant
 			switch {
-			case reading.surface == r9Blocking:
+			case reading.blocking:
 				v = j.Blocking(reading.surface, threads)
 			case threads > reading.depth/2: // with one read a thread it is the third reading
 				continue
