@@ -66,7 +66,7 @@ func (q *Queue[T]) Push(ctx context.Context, v T) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	q.mu.Lock()
+	q.lock()
 	if q.closed || q.count < len(q.ring) {
 		return q.pushAndUnlock(v)
 	}
@@ -89,12 +89,25 @@ func (q *Queue[T]) Push(ctx context.Context, v T) error {
 
 // TryPush is Push without waiting: it returns ErrFull while the queue is full.
 func (q *Queue[T]) TryPush(v T) error {
-	q.mu.Lock()
+	q.lock()
 	if !q.closed && q.count == len(q.ring) {
 		q.mu.Unlock()
 		return ErrFull
 	}
 	return q.pushAndUnlock(v)
+}
+
+// lock locks mu for a push. mu is held for a microsecond at most, so lock tries
+// for that long: with more goroutines to run, sync.Mutex.Lock would park this one
+// at once (sync_runtime_canSpin in the runtime). With 1,024 appenders of wal at
+// level None that took 1.5 times as long.
+func (q *Queue[T]) lock() {
+	for range 1000 {
+		if q.mu.TryLock() {
+			return
+		}
+	}
+	q.mu.Lock()
 }
 
 func (q *Queue[T]) pushAndUnlock(v T) error {
