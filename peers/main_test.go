@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/crashtest/power"
-	"github.com/stele-go/stele/crashtest/states"
+	"github.com/stele-go/stele/crashtest/states/mount"
 )
 
 func TestMain(m *testing.M) {
-	states.ServeMount()
+	mount.Serve()
 	power.ServeDisk()
 	os.Exit(m.Run())
 }

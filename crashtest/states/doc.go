@@ -1,8 +1,8 @@
-// Package states makes every state that a crash may leave of a program's files,
-// and every fault that may meet its calls, and checks each of them.
+// Package states makes every state that a crash may leave a program's files in,
+// has every call fail in every way that it can, and checks the result of each.
 //
-// A program that takes its file system as an interface is given an [FS]. This
-// needs no rights and runs on any system:
+// A program that takes its file system as an interface gets an [FS]. This needs
+// no rights and runs on any system:
 //
 //	h, err := states.RecordFS(nil, func(fsys *states.FS, ack func(string)) error {
 //		... // write to fsys; once a write is done and synced, ack it
@@ -22,7 +22,7 @@
 // mount, on Linux:
 //
 //	func TestMain(m *testing.M) {
-//		states.ServeMount()
+//		mount.Serve() // package crashtest/states/mount
 //		os.Exit(m.Run())
 //	}
 //

@@ -6,7 +6,28 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/stele-go/stele/crashtest/states/internal/tree"
 )
+
+// A Fault is how a call fails.
+type Fault string
+
+const (
+	// FailEIO: nothing is done, and the call returns EIO. Data that a failed
+	// sync was to cover may be lost whatever later syncs return: the kernel has
+	// marked the pages clean.
+	FailEIO Fault = tree.EIO
+	// FailENOSPC: nothing is done, and the call returns ENOSPC.
+	FailENOSPC Fault = tree.ENOSPC
+	// FailEINTR: nothing is done, and the call returns EINTR.
+	FailEINTR Fault = tree.EINTR
+	// ShortWrite: a write takes the first half of its bytes and returns their
+	// number.
+	ShortWrite Fault = tree.ShortWrite
+)
+
+var allFaults = []Fault{FailEIO, FailENOSPC, FailEINTR, ShortWrite}
 
 // FaultOptions say which calls fail and what is checked then. The zero value
 // has each call fail in each way that it can, one at a time.
@@ -42,7 +63,7 @@ type FaultReport struct {
 	Failed     int // runs that failed
 	// Failures are the first, at most ten.
 	Failures []FaultFailure
-	// Broken is the reason why faults could not be tried: nothing was shown.
+	// Broken is the reason why faults could not be tried, or nil.
 	Broken error
 }
 
@@ -124,9 +145,9 @@ func (f FaultFailure) String() string {
 // work is not: work may fail, but must not acknowledge what is not done.
 func FaultsFS[T any](base *FS, o FaultOptions, work func(fsys *FS, ack func(entry T)) error, check func(fsys *FS, acked []T) error) FaultReport {
 	run := func(p plan) faultRun {
-		in := &injector{fault: p.Fault, at: p.At, persistent: p.Persistent}
+		in := &tree.Injector{Plan: p.Plan}
 		h, fsys, failed := recordFS(base, in, work)
-		r := faultRun{calls: in.calls, hits: in.hits, work: failed}
+		r := faultRun{calls: in.Calls, hits: in.Hits, work: failed}
 		r.live = func() error { return check(fsys, h.ledger) }
 		r.crash = func(so Options) Report { return h.CheckFS(so, check) }
 		return r
@@ -136,7 +157,7 @@ func FaultsFS[T any](base *FS, o FaultOptions, work func(fsys *FS, ack func(entr
 
 // A faultRun is one run of the work.
 type faultRun struct {
-	calls  []call
+	calls  []tree.Call
 	hits   int
 	work   error
 	live   func() error         // checks what is there
@@ -166,50 +187,72 @@ func tryFaults(o FaultOptions, run func(plan) faultRun) (r FaultReport) {
 	}
 	for _, p := range tries {
 		r.Runs++
-		got := run(p)
-		if got.broken != nil {
-			r.Broken = fmt.Errorf("%v: %w", p, got.broken)
-			return r
-		}
-		if got.hits == 0 {
-			r.NotReached++
-		}
-		f := FaultFailure{ID: p.id(), Fault: p.String(), WorkErr: got.work, Err: got.live()}
-		if errors.Is(f.Err, errNotMade) {
-			r.Broken = f.Err
-			return r
-		}
-		if f.Err == nil && o.Crash != nil {
-			so := *o.Crash
-			if so.Seed == 0 {
-				so.Seed = r.Seed
-			}
-			states := got.crash(so)
-			r.States += states.Checked
-			if r.Broken = states.Broken; r.Broken != nil {
-				return r
-			}
-			if len(states.Failures) > 0 {
-				f.State, f.Err = &states.Failures[0], states.Failures[0].Err
-			}
-		}
-		if f.Err != nil {
-			if r.Failed++; len(r.Failures) < 10 {
-				r.Failures = append(r.Failures, f)
-			}
+		if r.check(o, p, run(p)); r.Broken != nil {
+			break
 		}
 	}
 	return r
 }
 
+// check checks what a run with the fault of p left, and what crashes leave of it.
+func (r *FaultReport) check(o FaultOptions, p plan, run faultRun) {
+	if run.broken != nil {
+		r.Broken = fmt.Errorf("%v: %w", p, run.broken)
+		return
+	}
+	if run.hits == 0 {
+		r.NotReached++
+	}
+	f := FaultFailure{ID: p.id(), Fault: p.String(), WorkErr: run.work, Err: run.live()}
+	if errors.Is(f.Err, errNotMade) {
+		r.Broken = f.Err
+		return
+	}
+	if f.Err == nil && o.Crash != nil {
+		so := *o.Crash
+		if so.Seed == 0 {
+			so.Seed = r.Seed
+		}
+		states := run.crash(so)
+		r.States += states.Checked
+		if r.Broken = states.Broken; r.Broken != nil {
+			return
+		}
+		if len(states.Failures) > 0 {
+			f.State, f.Err = &states.Failures[0], states.Failures[0].Err
+		}
+	}
+	if f.Err != nil {
+		if r.Failed++; len(r.Failures) < 10 {
+			r.Failures = append(r.Failures, f)
+		}
+	}
+}
+
+// A plan says which call is to fail, and how.
+type plan struct {
+	tree.Plan
+	call tree.Call // as counted in the run without a fault
+}
+
+func (p plan) id() string { return fmt.Sprintf("%s@%d", p.Fault, p.At) }
+
+func (p plan) String() string {
+	s := fmt.Sprintf("%s at call %d (%v)", p.Fault, p.At, p.call)
+	if p.Persistent {
+		s += " and after it"
+	}
+	return s
+}
+
 // plans returns the faults to try, in the order of the calls.
-func plans(o FaultOptions, calls []call, seed uint64) []plan {
+func plans(o FaultOptions, calls []tree.Call, seed uint64) []plan {
 	var all []plan
 	for i, c := range calls {
 		for _, fault := range allFaults {
-			p := plan{At: i, Fault: fault, Call: c, Persistent: o.Persistent}
+			p := plan{tree.Plan{Fault: string(fault), At: i, Persistent: o.Persistent}, c}
 			wanted := o.Only == "" && (o.Faults == nil || slices.Contains(o.Faults, fault)) && !(o.Persistent && fault == FailEINTR) || o.Only == p.id()
-			if wanted && slices.Contains(faultsOf[c.Call], fault) {
+			if wanted && slices.Contains(tree.FaultsOf[c.Name], p.Fault) {
 				all = append(all, p)
 			}
 		}

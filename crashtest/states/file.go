@@ -13,8 +13,8 @@ func (f *File) Name() string { return f.name }
 
 // on calls do with the lock held, unless the file is closed.
 func (f *File) on(call string, do func() error) error {
-	f.fs.tree.mu.Lock()
-	defer f.fs.tree.mu.Unlock()
+	f.fs.tree.Mu.Lock()
+	defer f.fs.tree.Mu.Unlock()
 	err := error(fs.ErrClosed)
 	if !f.closed {
 		err = do()
@@ -54,7 +54,7 @@ func (f *File) readAt(b []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, syscall.EINVAL
 	}
-	n, err := f.fs.tree.read(f.id, b, off)
+	n, err := f.fs.tree.Read(f.id, b, off)
 	if err == nil && n < len(b) {
 		err = io.EOF
 	}
@@ -68,7 +68,7 @@ func (f *File) readAt(b []byte, off int64) (int, error) {
 func (f *File) Write(b []byte) (n int, err error) {
 	err = f.on("write", func() error {
 		if f.flag&os.O_APPEND != 0 {
-			f.off = f.fs.tree.nodes[f.id].size()
+			f.off = f.fs.tree.Nodes[f.id].Size()
 		}
 		n, err = f.writeAt(b, f.off)
 		f.off += int64(n)
@@ -96,13 +96,13 @@ func (f *File) writeAt(b []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, syscall.EINVAL
 	}
-	n, err := f.fs.tree.write(f.id, b, off)
+	n, err := f.fs.tree.Write(f.id, b, off)
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
 	// On Linux O_SYNC is O_DSYNC and one bit more.
 	if how := f.flag & os.O_SYNC; how != 0 && n > 0 {
-		if failed := f.fs.tree.sync(f.id, how != os.O_SYNC); failed != nil {
+		if failed := f.fs.tree.Sync(f.id, how != os.O_SYNC); failed != nil {
 			return 0, failed
 		}
 	}
@@ -116,7 +116,7 @@ func (f *File) Seek(offset int64, whence int) (off int64, err error) {
 		case io.SeekCurrent:
 			offset += f.off
 		case io.SeekEnd:
-			offset += f.fs.tree.nodes[f.id].size()
+			offset += f.fs.tree.Nodes[f.id].Size()
 		case io.SeekStart:
 		default:
 			return syscall.EINVAL
@@ -132,40 +132,40 @@ func (f *File) Seek(offset int64, whence int) (off int64, err error) {
 
 // Truncate sets the size of the file.
 func (f *File) Truncate(size int64) error {
-	return f.on("truncate", func() error { return f.fs.tree.truncate(f.id, size) })
+	return f.on("truncate", func() error { return f.fs.tree.Truncate(f.id, size) })
 }
 
 // Allocate is fallocate(2) with mode 0: the file is at least off+n bytes long
 // afterwards, and its new bytes read as zeros.
 func (f *File) Allocate(off, n int64) error {
-	return f.on("fallocate", func() error { return f.fs.tree.allocate(f.id, off, n, false, false) })
+	return f.on("fallocate", func() error { return f.fs.tree.Allocate(f.id, off, n, false, false) })
 }
 
 // Sync is fsync(2): the content, the size and the mode of the file survive a
 // crash from now on, but its name does not; see FS.SyncDir. For a directory Sync
 // is FS.SyncDir.
 func (f *File) Sync() error {
-	return f.on("sync", func() error { return f.fs.tree.sync(f.id, false) })
+	return f.on("sync", func() error { return f.fs.tree.Sync(f.id, false) })
 }
 
 // Datasync is fdatasync(2): the content and the size of the file survive a
 // crash from now on.
 func (f *File) Datasync() error {
-	return f.on("datasync", func() error { return f.fs.tree.sync(f.id, true) })
+	return f.on("datasync", func() error { return f.fs.tree.Sync(f.id, true) })
 }
 
 // Close closes the file and makes nothing durable.
 func (f *File) Close() error {
 	return f.on("close", func() error {
 		f.closed = true
-		return f.fs.tree.close(f.id)
+		return f.fs.tree.Close(f.id)
 	})
 }
 
 // Stat returns the fs.FileInfo of the file.
 func (f *File) Stat() (fi fs.FileInfo, err error) {
 	err = f.on("stat", func() error {
-		fi = f.fs.tree.nodes[f.id].info(path.Base(f.name))
+		fi = infoOf(f.fs.tree.Nodes[f.id], path.Base(f.name))
 		return nil
 	})
 	return fi, err

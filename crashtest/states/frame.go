@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/stele-go/stele/crashtest/states/internal/tree"
 	"github.com/stele-go/stele/internal/measure/fileop"
 )
 
@@ -60,11 +61,14 @@ func (m *model) frame(at cutPoint) *frame {
 	return f
 }
 
+// sector is how many bytes a disk writes whole or not at all.
+const sector = 512
+
 // tearsOf returns the ways to tear a write. The first `basic` of them are at its
 // first and last boundary between sectors; of a write to three sectors or fewer
 // these are all mixtures.
-func tearsOf(o *op) (tears []piece, basic int) {
-	end, longer := o.Off+o.Len, o.extends()
+func tearsOf(o *tree.Op) (tears []piece, basic int) {
+	end, longer := o.Off+o.Len, o.Extends()
 	var cuts []int64
 	for at := (o.Off/sector + 1) * sector; at < end; at += sector {
 		cuts = append(cuts, at)
@@ -178,12 +182,12 @@ func (s *snapshot) walk(visit func(path string, node uint64)) {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			node, at := names[name], filepath.Join(path, name)
 			visit(at, node)
-			if s.meta[node].mode&typeMask == typeDir {
+			if s.meta[node].mode&tree.TypeMask == tree.TypeDir {
 				down(at, node)
 			}
 		}
 	}
-	down("", rootNode)
+	down("", tree.Root)
 }
 
 // key returns a hash: states with the same key look the same to a program.
@@ -196,7 +200,7 @@ func (s *snapshot) key(known map[uint64][sha256.Size]byte) [sha256.Size]byte {
 		for _, name := range slices.Sorted(maps.Keys(m.xattrs)) {
 			fmt.Fprintf(h, "%q=%q\n", name, m.xattrs[name])
 		}
-		if first[node] != "" || m.mode&typeMask != typeFile {
+		if first[node] != "" || m.mode&tree.TypeMask != tree.TypeFile {
 			return
 		}
 		first[node] = path
@@ -211,44 +215,35 @@ func (s *snapshot) key(known map[uint64][sha256.Size]byte) [sha256.Size]byte {
 }
 
 // tree returns a file system that starts as s and shares its contents.
-func (s *snapshot) tree() *tree {
-	t := newTree()
-	t.nodes[rootNode].mode = s.meta[rootNode].mode
-	t.nodes[rootNode].names = maps.Clone(s.dirs[rootNode])
+func (s *snapshot) tree() *tree.Tree {
+	t := tree.New()
+	t.Nodes[tree.Root].Mode = s.meta[tree.Root].mode
+	t.Nodes[tree.Root].Names = maps.Clone(s.dirs[tree.Root])
 	s.walk(func(path string, id uint64) {
-		dir := uint64(rootNode)
+		dir := uint64(tree.Root)
 		if parent := filepath.Dir(path); parent != "." {
-			dir = t.at(parent)
+			dir = t.At(parent)
 		}
-		if n := t.nodes[id]; n != nil {
-			n.nlink++
+		if n := t.Nodes[id]; n != nil {
+			n.Nlink++
 			return
 		}
 		m := s.meta[id]
-		n := &node{id: id, mode: m.mode, uid: m.uid, gid: m.gid, nlink: 1, target: m.target, xattrs: m.xattrs,
-			mtime: t.nodes[rootNode].mtime, dir: dir, name: filepath.Base(path)}
-		if n.is(typeDir) {
-			n.nlink = 2
-			n.names = maps.Clone(s.dirs[id])
-			t.nodes[dir].nlink++
+		n := &tree.Node{ID: id, Mode: m.mode, UID: m.uid, GID: m.gid, Nlink: 1, Target: m.target, Xattrs: m.xattrs,
+			Mtime: t.Nodes[tree.Root].Mtime, Dir: dir, Name: filepath.Base(path)}
+		if n.Is(tree.TypeDir) {
+			n.Nlink = 2
+			n.Names = maps.Clone(s.dirs[id])
+			t.Nodes[dir].Nlink++
 		} else {
-			n.data, n.shared = s.data[id], true
+			n.Data, n.Shared = s.data[id], true
 		}
-		t.nodes[id] = n
+		t.Nodes[id] = n
 	})
 	for id := range s.meta {
-		t.last = max(t.last, id)
+		t.Last = max(t.Last, id)
 	}
 	return t
-}
-
-// at returns the inode of a path that exists.
-func (t *tree) at(path string) uint64 {
-	id := uint64(rootNode)
-	for _, name := range bytes.Split([]byte(filepath.ToSlash(path)), []byte("/")) {
-		id = t.nodes[id].names[string(name)]
-	}
-	return id
 }
 
 // writeTo makes s in an empty directory.
@@ -269,12 +264,12 @@ func (s *snapshot) writeTo(dir string) (err error) {
 			return
 		}
 		first[node] = name
-		switch m.mode & typeMask {
-		case typeDir:
+		switch m.mode & tree.TypeMask {
+		case tree.TypeDir:
 			err = os.Mkdir(name, 0o700)
-		case typeFile:
+		case tree.TypeFile:
 			err = writeSparse(name, s.data[node])
-		case typeLink:
+		case tree.TypeLink:
 			err = os.Symlink(m.target, name)
 			return
 		default:

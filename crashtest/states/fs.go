@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/stele-go/stele/crashtest/states/internal/tree"
 )
 
 // An FS is a file system in memory, for a program that takes its file system
@@ -20,11 +22,11 @@ import (
 // SyncDir, SyncFS, or a flag of OpenFile. An FS checks no permissions and follows
 // no symlinks. A file has at most 1 GiB.
 type FS struct {
-	tree *tree
+	tree *tree.Tree
 }
 
 // NewFS returns an empty file system.
-func NewFS() *FS { return &FS{tree: newTree()} }
+func NewFS() *FS { return &FS{tree: tree.New()} }
 
 // A File is an open file or directory of an FS.
 type File struct {
@@ -57,16 +59,16 @@ func (existsError) Error() string        { return syscall.EEXIST.Error() }
 func (existsError) Is(target error) bool { return target == fs.ErrExist || target == syscall.EEXIST }
 
 // node returns the inode of a name. The lock of the tree must be held.
-func (f *FS) node(name string) (*node, error) {
+func (f *FS) node(name string) (*tree.Node, error) {
 	if !fs.ValidPath(name) {
 		return nil, fs.ErrInvalid
 	}
-	n := f.tree.nodes[rootNode]
+	n := f.tree.Nodes[tree.Root]
 	if name == "." {
 		return n, nil
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		next, err := f.tree.lookup(n.id, part)
+		next, err := f.tree.Lookup(n.ID, part)
 		if err != nil {
 			return nil, err
 		}
@@ -87,10 +89,10 @@ func (f *FS) parent(name string) (dir uint64, last string, err error) {
 	if !fs.ValidPath(name) {
 		return 0, "", fs.ErrInvalid
 	}
-	if _, err := f.tree.directory(d.id); err != nil {
+	if _, err := f.tree.Directory(d.ID); err != nil {
 		return 0, "", err
 	}
-	return d.id, path.Base(name), nil
+	return d.ID, path.Base(name), nil
 }
 
 // Open opens a file or directory for reading, as fs.FS has it. It returns a
@@ -112,8 +114,8 @@ func (f *FS) Create(name string) (*File, error) {
 // syscall.O_DSYNC. The name of a file that it creates survives a crash once
 // SyncDir was called for its directory.
 func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
-	f.tree.mu.Lock()
-	defer f.tree.mu.Unlock()
+	f.tree.Mu.Lock()
+	defer f.tree.Mu.Unlock()
 	id, err := f.open(name, flag, perm)
 	if err != nil {
 		return nil, pathError("open", name, err)
@@ -128,11 +130,11 @@ func (f *FS) open(name string, flag int, perm fs.FileMode) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		n, err := f.tree.create(dir, last, typeFile|uint32(perm.Perm()), 0, 0, "")
+		n, err := f.tree.Create(dir, last, tree.TypeFile|uint32(perm.Perm()), 0, 0, "")
 		if err != nil {
 			return 0, err
 		}
-		return n.id, nil
+		return n.ID, nil
 	}
 	writes := flag&(os.O_WRONLY|os.O_RDWR|os.O_TRUNC) != 0
 	switch {
@@ -140,24 +142,24 @@ func (f *FS) open(name string, flag int, perm fs.FileMode) (uint64, error) {
 		return 0, err
 	case flag&(os.O_CREATE|os.O_EXCL) == os.O_CREATE|os.O_EXCL:
 		return 0, syscall.EEXIST
-	case n.is(typeLink):
+	case n.Is(tree.TypeLink):
 		return 0, syscall.ELOOP
-	case n.is(typeDir) && writes:
+	case n.Is(tree.TypeDir) && writes:
 		return 0, syscall.EISDIR
 	}
-	if err := f.tree.open(n.id); err != nil {
+	if err := f.tree.Open(n.ID); err != nil {
 		return 0, err
 	}
 	if flag&os.O_TRUNC != 0 {
-		return n.id, f.tree.truncate(n.id, 0)
+		return n.ID, f.tree.Truncate(n.ID, 0)
 	}
-	return n.id, nil
+	return n.ID, nil
 }
 
 // Mkdir is os.Mkdir.
 func (f *FS) Mkdir(name string, perm fs.FileMode) error {
-	f.tree.mu.Lock()
-	defer f.tree.mu.Unlock()
+	f.tree.Mu.Lock()
+	defer f.tree.Mu.Unlock()
 	return pathError("mkdir", name, f.mkdir(name, perm))
 }
 
@@ -169,14 +171,14 @@ func (f *FS) mkdir(name string, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.tree.create(dir, last, typeDir|uint32(perm.Perm()), 0, 0, "")
+	_, err = f.tree.Create(dir, last, tree.TypeDir|uint32(perm.Perm()), 0, 0, "")
 	return err
 }
 
 // MkdirAll is os.MkdirAll.
 func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
-	f.tree.mu.Lock()
-	defer f.tree.mu.Unlock()
+	f.tree.Mu.Lock()
+	defer f.tree.Mu.Unlock()
 	if !fs.ValidPath(name) {
 		return pathError("mkdir", name, fs.ErrInvalid)
 	}
@@ -184,7 +186,7 @@ func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
 		if i < len(name) && name[i] != '/' {
 			continue
 		}
-		if n, err := f.node(name[:i]); err == nil && !n.is(typeDir) {
+		if n, err := f.node(name[:i]); err == nil && !n.Is(tree.TypeDir) {
 			return pathError("mkdir", name[:i], syscall.ENOTDIR)
 		} else if err == nil {
 			continue
@@ -200,22 +202,22 @@ func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
 // old names back until both directories are synced.
 func (f *FS) Rename(oldname, newname string) error {
 	return f.two("rename", oldname, newname, func(dir uint64, name string, dir2 uint64, name2 string) error {
-		if old, err := f.tree.lookup(dir2, name2); err == nil && old.is(typeDir) {
-			if _, err := f.tree.lookup(dir, name); err != nil {
+		if old, err := f.tree.Lookup(dir2, name2); err == nil && old.Is(tree.TypeDir) {
+			if _, err := f.tree.Lookup(dir, name); err != nil {
 				return err
 			}
 			return syscall.EEXIST
 		}
-		return f.tree.rename(dir, name, dir2, name2, false, false)
+		return f.tree.Rename(dir, name, dir2, name2, false, false)
 	})
 }
 
 // Link is os.Link.
 func (f *FS) Link(oldname, newname string) error {
 	return f.two("link", oldname, newname, func(dir uint64, name string, dir2 uint64, name2 string) error {
-		n, err := f.tree.lookup(dir, name)
+		n, err := f.tree.Lookup(dir, name)
 		if err == nil {
-			_, err = f.tree.link(n.id, dir2, name2)
+			_, err = f.tree.Link(n.ID, dir2, name2)
 		}
 		return err
 	})
@@ -223,13 +225,13 @@ func (f *FS) Link(oldname, newname string) error {
 
 // two calls do with two names. Its error is an *os.LinkError.
 func (f *FS) two(call, oldname, newname string, do func(dir uint64, name string, dir2 uint64, name2 string) error) error {
-	f.tree.mu.Lock()
-	defer f.tree.mu.Unlock()
+	f.tree.Mu.Lock()
+	defer f.tree.Mu.Unlock()
 	// In the order of the kernel: linkat(2) looks up the old name first,
 	// renameat(2) both directories.
 	dir, name, err := f.parent(oldname)
 	if err == nil && call == "link" {
-		_, err = f.tree.lookup(dir, name)
+		_, err = f.tree.Lookup(dir, name)
 	}
 	if err == nil {
 		var dir2 uint64
@@ -249,23 +251,23 @@ func (f *FS) two(call, oldname, newname string, do func(dir uint64, name string,
 
 // Remove is os.Remove.
 func (f *FS) Remove(name string) error {
-	f.tree.mu.Lock()
-	defer f.tree.mu.Unlock()
+	f.tree.Mu.Lock()
+	defer f.tree.Mu.Unlock()
 	n, err := f.node(name)
 	if err == nil {
 		var dir uint64
 		var last string
 		if dir, last, err = f.parent(name); err == nil {
-			err = f.tree.remove(dir, last, n.is(typeDir))
+			err = f.tree.Remove(dir, last, n.Is(tree.TypeDir))
 		}
 	}
 	return pathError("remove", name, err)
 }
 
 // on calls do with the inode of a name, holding the lock of the tree.
-func (f *FS) on(call, name string, do func(n *node) error) error {
-	f.tree.mu.Lock()
-	defer f.tree.mu.Unlock()
+func (f *FS) on(call, name string, do func(n *tree.Node) error) error {
+	f.tree.Mu.Lock()
+	defer f.tree.Mu.Unlock()
 	n, err := f.node(name)
 	if err == nil {
 		err = do(n)
@@ -275,38 +277,38 @@ func (f *FS) on(call, name string, do func(n *node) error) error {
 
 // Truncate is os.Truncate.
 func (f *FS) Truncate(name string, size int64) error {
-	return f.on("truncate", name, func(n *node) error { return f.tree.truncate(n.id, size) })
+	return f.on("truncate", name, func(n *tree.Node) error { return f.tree.Truncate(n.ID, size) })
 }
 
 // Chmod is os.Chmod, for the nine permission bits.
 func (f *FS) Chmod(name string, mode fs.FileMode) error {
 	perm := uint32(mode.Perm())
-	return f.on("chmod", name, func(n *node) error { return f.tree.setAttr(n.id, attrChange{mode: &perm}) })
+	return f.on("chmod", name, func(n *tree.Node) error { return f.tree.SetAttr(n.ID, tree.Attrs{Mode: &perm}) })
 }
 
 // SyncDir makes the names in a directory durable: those created in it, linked
 // or renamed into it or out of it, and removed. It covers neither the content of
 // the files nor the name of the directory itself.
 func (f *FS) SyncDir(name string) error {
-	return f.on("syncdir", name, func(n *node) error {
-		if !n.is(typeDir) {
+	return f.on("syncdir", name, func(n *tree.Node) error {
+		if !n.Is(tree.TypeDir) {
 			return syscall.ENOTDIR
 		}
-		return f.tree.sync(n.id, false)
+		return f.tree.Sync(n.ID, false)
 	})
 }
 
 // SyncFS makes everything durable, as syncfs(2) does.
 func (f *FS) SyncFS() error {
-	f.tree.mu.Lock()
-	defer f.tree.mu.Unlock()
-	return pathError("syncfs", ".", f.tree.syncFS())
+	f.tree.Mu.Lock()
+	defer f.tree.Mu.Unlock()
+	return pathError("syncfs", ".", f.tree.SyncFS())
 }
 
 // Stat is os.Stat.
 func (f *FS) Stat(name string) (fi fs.FileInfo, err error) {
-	err = f.on("stat", name, func(n *node) error {
-		fi = n.info(path.Base(name))
+	err = f.on("stat", name, func(n *tree.Node) error {
+		fi = infoOf(n, path.Base(name))
 		return nil
 	})
 	return fi, err
@@ -314,40 +316,40 @@ func (f *FS) Stat(name string) (fi fs.FileInfo, err error) {
 
 // ReadDir returns the entries of a directory, sorted by name.
 func (f *FS) ReadDir(name string) (entries []fs.DirEntry, err error) {
-	err = f.on("readdir", name, func(n *node) error {
-		entries, err = f.entries(n.id)
+	err = f.on("readdir", name, func(n *tree.Node) error {
+		entries, err = f.entries(n.ID)
 		return err
 	})
 	return entries, err
 }
 
 func (f *FS) entries(dir uint64) ([]fs.DirEntry, error) {
-	names, err := f.tree.list(dir)
+	names, err := f.tree.List(dir)
 	if err != nil {
 		return nil, err
 	}
 	entries := make([]fs.DirEntry, len(names))
 	for i, name := range names {
-		n, err := f.tree.lookup(dir, name)
+		n, err := f.tree.Lookup(dir, name)
 		if err != nil {
 			return nil, err
 		}
-		entries[i] = fs.FileInfoToDirEntry(n.info(name))
+		entries[i] = fs.FileInfoToDirEntry(infoOf(n, name))
 	}
 	return entries, nil
 }
 
 // ReadFile is os.ReadFile.
 func (f *FS) ReadFile(name string) (b []byte, err error) {
-	err = f.on("read", name, func(n *node) error {
-		if n.is(typeDir) {
+	err = f.on("read", name, func(n *tree.Node) error {
+		if n.Is(tree.TypeDir) {
 			return syscall.EISDIR
 		}
-		if err := f.tree.open(n.id); err != nil {
+		if err := f.tree.Open(n.ID); err != nil {
 			return err
 		}
-		b = make([]byte, len(n.data))
-		_, err := f.tree.read(n.id, b, 0)
+		b = make([]byte, len(n.Data))
+		_, err := f.tree.Read(n.ID, b, 0)
 		return err
 	})
 	if err != nil {
@@ -374,14 +376,14 @@ type info struct {
 	mtime time.Time
 }
 
-func (n *node) info(name string) fs.FileInfo {
-	i := info{name: name, mode: fs.FileMode(n.mode & 0o777), size: n.size(), mtime: n.mtime}
-	switch n.mode & typeMask {
-	case typeDir:
+func infoOf(n *tree.Node, name string) fs.FileInfo {
+	i := info{name: name, mode: fs.FileMode(n.Mode & 0o777), size: n.Size(), mtime: n.Mtime}
+	switch n.Mode & tree.TypeMask {
+	case tree.TypeDir:
 		i.mode |= fs.ModeDir
-	case typeLink:
+	case tree.TypeLink:
 		i.mode |= fs.ModeSymlink
-	case typeFile:
+	case tree.TypeFile:
 	default:
 		i.mode |= fs.ModeIrregular
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-go/stele/crashtest"
 	"github.com/stele-go/stele/crashtest/internal/scratch"
+	"github.com/stele-go/stele/crashtest/states/internal/tree"
 )
 
 // A History has the operations that some work made in a file system, and the
@@ -25,7 +26,7 @@ type History[T any] struct {
 // history is a History without the entries of the ledger.
 type history struct {
 	base *snapshot // before the work, and durable
-	ops  []op
+	ops  []tree.Op
 	acks []int // for each entry, the number of operations before it
 }
 
@@ -43,30 +44,30 @@ func RecordFS[T any](base *FS, work func(fsys *FS, ack func(entry T)) error) (*H
 
 // recordFS is RecordFS with calls that fail, unless in is nil. failed is the
 // error of work; there is a history nonetheless.
-func recordFS[T any](base *FS, in *injector, work func(fsys *FS, ack func(entry T)) error) (h *History[T], fsys *FS, failed error) {
+func recordFS[T any](base *FS, in *tree.Injector, work func(fsys *FS, ack func(entry T)) error) (h *History[T], fsys *FS, failed error) {
 	if base == nil {
 		base = NewFS()
 	}
-	base.tree.mu.Lock()
+	base.tree.Mu.Lock()
 	h = &History[T]{history: history{base: snapshotOf(base.tree)}}
-	base.tree.mu.Unlock()
+	base.tree.Mu.Unlock()
 
 	t := h.base.tree()
-	t.record = func(o *op) { h.ops = append(h.ops, *o) }
-	t.inject = in
+	t.Record = func(o *tree.Op) { h.ops = append(h.ops, *o) }
+	t.Inject = in
 	fsys = &FS{tree: t}
 	if err := work(fsys, func(entry T) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
+		t.Mu.Lock()
+		defer t.Mu.Unlock()
 		h.ledger = append(h.ledger, entry)
 		h.acks = append(h.acks, len(h.ops))
 	}); err != nil {
 		failed = fmt.Errorf("states: work: %w", err)
 	}
 	// Goroutines that work left running are not recorded.
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.record, t.inject = func(*op) {}, nil
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	t.Record, t.Inject = func(*tree.Op) {}, nil
 	return h, fsys, failed
 }
 
@@ -79,8 +80,8 @@ func (h *history) Ops() []string {
 	return lines
 }
 
-// Options say which crash states are checked. The zero value takes the
-// strictest model, 10,000 states, and a seed that is drawn.
+// Options say which crash states are checked. The zero value is the strictest
+// model, 10,000 states and a random seed.
 type Options struct {
 	// Model says what a crash may do to operations that were not synced. The
 	// default is POSIX.
@@ -147,12 +148,12 @@ func (h *history) without(ask func(crashtest.Sync) crashtest.SyncFault) *history
 	n := 0
 	for i := range mutant.ops {
 		o := &mutant.ops[i]
-		if o.mutates() || o.Kind == opSyncFailed {
+		if o.Mutates() || o.Kind == tree.OpSyncFailed {
 			continue
 		}
-		call, _, _ := strings.Cut(opNames[o.Kind], " ")
+		call, _, _ := strings.Cut(o.Kind.String(), " ")
 		path := o.Path
-		if o.Kind == opSyncFS {
+		if o.Kind == tree.OpSyncFS {
 			path = "."
 		}
 		o.Skipped = ask(crashtest.Sync{N: n, Call: call, Path: path}) != crashtest.NoFault
@@ -174,7 +175,7 @@ func (h *history) cutPoints() []cutPoint {
 	for i := 0; ; i++ {
 		for first := true; acked < len(h.acks) && h.acks[acked] == i; first = false {
 			// A cut right after a sync shows nothing that one before it does not.
-			if !first || i == 0 || h.ops[i-1].mutates() {
+			if !first || i == 0 || h.ops[i-1].Mutates() {
 				all = append(all, cutPoint{i, acked})
 			}
 			acked++
@@ -182,7 +183,7 @@ func (h *history) cutPoints() []cutPoint {
 		if i == len(h.ops) {
 			return append(all, cutPoint{i, acked})
 		}
-		if !h.ops[i].mutates() {
+		if !h.ops[i].Mutates() {
 			all = append(all, cutPoint{i, acked})
 		}
 	}

@@ -7,10 +7,11 @@ import (
 
 	"github.com/stele-go/stele/crashtest"
 	"github.com/stele-go/stele/crashtest/states"
+	"github.com/stele-go/stele/crashtest/states/mount"
 )
 
 func TestMain(m *testing.M) {
-	states.ServeMount()
+	mount.Serve()
 	os.Exit(m.Run())
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/stele-go/stele/crashtest/states/internal/tree"
 )
 
 // A Model says what a crash may do to operations that were not synced.
@@ -70,14 +72,14 @@ type meta struct {
 	xattrs         map[string][]byte
 }
 
-func snapshotOf(t *tree) *snapshot {
+func snapshotOf(t *tree.Tree) *snapshot {
 	s := &snapshot{meta: map[uint64]meta{}, dirs: map[uint64]map[string]uint64{}, data: map[uint64][]byte{}}
-	for id, n := range t.nodes {
-		s.meta[id] = meta{mode: n.mode, uid: n.uid, gid: n.gid, target: n.target, xattrs: n.xattrs}
-		if n.is(typeDir) {
-			s.dirs[id] = maps.Clone(n.names)
+	for id, n := range t.Nodes {
+		s.meta[id] = meta{mode: n.Mode, uid: n.UID, gid: n.GID, target: n.Target, xattrs: n.Xattrs}
+		if n.Is(tree.TypeDir) {
+			s.dirs[id] = maps.Clone(n.Names)
 		} else {
-			s.data[id] = slices.Clone(n.data)
+			s.data[id] = slices.Clone(n.Data)
 		}
 	}
 	return s
@@ -126,7 +128,7 @@ type nameSet struct {
 // pending changes, which a crash keeps or loses.
 type model struct {
 	kind    Model
-	ops     []op
+	ops     []tree.Op
 	durable *snapshot
 	pending []*change // in the order of the operations
 }
@@ -134,7 +136,7 @@ type model struct {
 // step follows the operation i.
 func (m *model) step(i int) {
 	o := &m.ops[i]
-	if o.mutates() {
+	if o.Mutates() {
 		m.change(i, o)
 		return
 	}
@@ -143,7 +145,7 @@ func (m *model) step(i int) {
 	}
 	for _, c := range m.pending {
 		switch {
-		case o.Kind == opSyncFailed:
+		case o.Kind == tree.OpSyncFailed:
 			if c.kind == changeData && !c.forced && (c.node == o.Node || o.Node == 0) {
 				c.stuck = true
 			}
@@ -162,15 +164,15 @@ func (m *model) step(i int) {
 }
 
 // covers reports whether a successful sync makes c durable by itself.
-func (m *model) covers(o *op, c *change) bool {
+func (m *model) covers(o *tree.Op, c *change) bool {
 	switch o.Kind {
-	case opSyncFS:
+	case tree.OpSyncFS:
 		return true
-	case opSync:
+	case tree.OpSync:
 		return c.node == o.Node && c.kind != changeName
-	case opDatasync:
+	case tree.OpDatasync:
 		return c.node == o.Node && (c.kind == changeData || c.kind == changeSize)
-	case opSyncDir:
+	case tree.OpSyncDir:
 		if c.kind == changeName { // a change of names in two directories is atomic
 			return c.within(o.Node)
 		}
@@ -187,17 +189,17 @@ func (c *change) within(dir uint64) bool {
 // commits reports whether a sync has the journal written: if its inode is in the
 // part that is not written yet. (ext4 keeps a transaction for fsync and one for
 // fdatasync in each inode, XFS a position in its log.)
-func (m *model) commits(o *op) bool {
+func (m *model) commits(o *tree.Op) bool {
 	return slices.ContainsFunc(m.pending, func(c *change) bool {
 		of := &m.ops[c.op]
 		switch o.Kind {
-		case opSync:
+		case tree.OpSync:
 			// A write changes the time in the inode too, but not if that is of the
 			// same tick of the clock (inode_needs_update_time).
-			return c.node == o.Node && (c.kind != changeData || of.extends())
-		case opDatasync:
-			return c.node == o.Node && (of.Kind == opCreate || c.kind == changeSize || c.kind == changeData && of.extends())
-		case opSyncDir:
+			return c.node == o.Node && (c.kind != changeData || of.Extends())
+		case tree.OpDatasync:
+			return c.node == o.Node && (of.Kind == tree.OpCreate || c.kind == changeSize || c.kind == changeData && of.Extends())
+		case tree.OpSyncDir:
 			return c.node == o.Node || c.within(o.Node)
 		}
 		return false
@@ -250,8 +252,8 @@ func (m *model) apply(s *snapshot, c *change) {
 	}
 }
 
-func (a meta) changed(o *op) meta {
-	if o.Kind == opAttr {
+func (a meta) changed(o *tree.Op) meta {
+	if o.Kind == tree.OpAttr {
 		a.mode, a.uid, a.gid = o.Mode, o.UID, o.GID
 		return a
 	}
@@ -276,11 +278,11 @@ type piece struct {
 }
 
 // kept is the piece that is the whole write.
-func kept(o *op) piece { return piece{from: o.Off, to: o.Off + o.Len, size: o.Off + o.Len} }
+func kept(o *tree.Op) piece { return piece{from: o.Off, to: o.Off + o.Len, size: o.Off + o.Len} }
 
 // written returns a copy of data with a piece of the operation applied.
-func written(data []byte, o *op, p piece) []byte {
-	if o.Kind == opTruncate {
+func written(data []byte, o *tree.Op, p piece) []byte {
+	if o.Kind == tree.OpTruncate {
 		b := make([]byte, o.Len)
 		copy(b, data)
 		return b
@@ -288,7 +290,7 @@ func written(data []byte, o *op, p piece) []byte {
 	b := make([]byte, max(int64(len(data)), p.size))
 	copy(b, data)
 	put := func(from, to int64) {
-		if from < to && o.Kind == opZero {
+		if from < to && o.Kind == tree.OpZero {
 			clear(b[from:to])
 		} else if from < to {
 			copy(b[from:to], o.Data[from-o.Off:])
@@ -304,7 +306,7 @@ func written(data []byte, o *op, p piece) []byte {
 }
 
 // change adds the changes of the operation i to pending.
-func (m *model) change(i int, o *op) {
+func (m *model) change(i int, o *tree.Op) {
 	add := func(c change) {
 		c.op = i
 		m.depend(&c)
@@ -314,43 +316,43 @@ func (m *model) change(i int, o *op) {
 		add(change{node: o.Node, kind: changeName, half: half, sets: sets})
 	}
 	switch o.Kind {
-	case opCreate, opTmpfile:
+	case tree.OpCreate, tree.OpTmpfile:
 		// An inode without a name is not visible, and so may be durable.
 		m.durable.meta[o.Node] = meta{mode: o.Mode, uid: o.UID, gid: o.GID, target: o.Target}
-		if o.Mode&typeMask == typeDir {
+		if o.Mode&tree.TypeMask == tree.TypeDir {
 			m.durable.dirs[o.Node] = map[string]uint64{}
 		}
-		if o.Kind == opCreate {
+		if o.Kind == tree.OpCreate {
 			names("", nameSet{o.Dir, o.Name, o.Node})
 		}
-	case opLink:
+	case tree.OpLink:
 		names("", nameSet{o.Dir, o.Name, o.Node})
-	case opUnlink:
+	case tree.OpUnlink:
 		names("", nameSet{o.Dir, o.Name, 0})
-	case opRename:
+	case tree.OpRename:
 		to, from := nameSet{o.Dir2, o.Name2, o.Node}, nameSet{o.Dir, o.Name, 0}
-		if m.kind == POSIX && o.Dir != o.Dir2 && o.Mode&typeMask != typeDir {
+		if m.kind == POSIX && o.Dir != o.Dir2 && o.Mode&tree.TypeMask != tree.TypeDir {
 			names("new name", to)
 			names("old name", from)
 		} else {
 			names("", to, from)
 		}
-	case opExchange:
+	case tree.OpExchange:
 		names("", nameSet{o.Dir, o.Name, o.Other}, nameSet{o.Dir2, o.Name2, o.Node})
-	case opWrite, opZero:
+	case tree.OpWrite, tree.OpZero:
 		add(change{node: o.Node, kind: changeData})
-	case opTruncate:
+	case tree.OpTruncate:
 		add(change{node: o.Node, kind: changeSize})
-	case opAttr, opXattr:
+	case tree.OpAttr, tree.OpXattr:
 		add(change{node: o.Node, kind: changeMeta})
 	}
 }
 
 // movesDir reports whether a directory gets another name. Such moves keep their
 // order: one without the other could put two directories into each other.
-func (m *model) movesDir(o *op) bool {
-	return (o.Kind == opRename || o.Kind == opExchange) && o.Mode&typeMask == typeDir ||
-		o.Kind == opExchange && m.durable.meta[o.Other].mode&typeMask == typeDir
+func (m *model) movesDir(o *tree.Op) bool {
+	return (o.Kind == tree.OpRename || o.Kind == tree.OpExchange) && o.Mode&tree.TypeMask == tree.TypeDir ||
+		o.Kind == tree.OpExchange && m.durable.meta[o.Other].mode&tree.TypeMask == tree.TypeDir
 }
 
 // depend finds the changes without which c cannot be kept.
@@ -377,8 +379,8 @@ func (m *model) depend(c *change) {
 }
 
 // snapshotAfter returns the file system after the operations.
-func snapshotAfter(ops []op) *snapshot {
-	m := &model{ops: ops, durable: snapshotOf(newTree())}
+func snapshotAfter(ops []tree.Op) *snapshot {
+	m := &model{ops: ops, durable: snapshotOf(tree.New())}
 	for i := range ops {
 		m.step(i)
 		for _, c := range m.pending {

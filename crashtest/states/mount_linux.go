@@ -13,14 +13,15 @@ import (
 	"github.com/stele-go/stele/crashtest"
 	"github.com/stele-go/stele/crashtest/internal/scratch"
 	"github.com/stele-go/stele/crashtest/internal/serve"
+	"github.com/stele-go/stele/crashtest/states/internal/tree"
 )
 
 // RecordMount runs work in a directory in which every call of every program is
 // recorded: a FUSE mount. It tests code that knows nothing of this package, down
 // to its system calls: syncs by O_DSYNC and RWF_DSYNC, O_TMPFILE, renameat2,
-// fallocate, copy_file_range, extended attributes. It returns the error of work.
-// Where there can be no mount the error is crashtest.ErrUnavailable. The program
-// must call [ServeMount] first.
+// fallocate, copy_file_range, extended attributes. It returns the error of work,
+// and crashtest.ErrUnavailable where it cannot mount. The program
+// must call mount.Serve first (package mount).
 //
 // ack adds an entry to the ledger, as in [RecordFS]. work must close its files
 // before it returns.
@@ -44,26 +45,17 @@ func RecordMount[T any](o MountOptions, work func(dir string, ack func(entry T))
 
 // recordMount records work, with the fault of p, if any. failed is the error of
 // work; there is a history nonetheless.
-func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string, ack func(entry T)) error) (h *History[T], calls mountReply, failed, err error) {
-	if _, err := m.do(mountCommand{Do: "mount", Dir: m.dir}); err != nil {
+func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string, ack func(entry T)) error) (h *History[T], calls tree.Reply, failed, err error) {
+	begin, err := m.mount(o.Prepare)
+	if err != nil {
 		return nil, calls, nil, err
 	}
-	if o.Prepare != nil {
-		if err := o.Prepare(m.dir); err != nil {
-			_, end := m.do(mountCommand{Do: "unmount"})
-			return nil, calls, nil, errors.Join(fmt.Errorf("states: prepare: %w", err), end)
-		}
-	}
-	begin, err := m.position()
-	if err == nil {
-		_, err = m.do(mountCommand{Do: "begin", At: p.At, Fault: p.Fault, Persistent: p.Persistent})
-	}
-	if err != nil {
+	if _, err = m.do(tree.Command{Do: "begin", Plan: p.Plan}); err != nil {
 		return nil, calls, nil, err
 	}
 	var (
 		mu     sync.Mutex // so that the ledger is in the order of the log
-		ends   []int64
+		acked  []int64    // for each entry, the length of the log
 		ackErr error
 	)
 	h = &History[T]{}
@@ -72,34 +64,60 @@ func recordMount[T any](m *mounted, o MountOptions, p plan, work func(dir string
 		defer mu.Unlock()
 		at, err := m.position()
 		ackErr = errors.Join(ackErr, err)
-		h.ledger, ends = append(h.ledger, entry), append(ends, at)
+		h.ledger, acked = append(h.ledger, entry), append(acked, at)
 	}); err != nil {
 		failed = fmt.Errorf("states: work: %w", err)
 	}
-	calls, endErr := m.do(mountCommand{Do: "end"})
+	calls, endErr := m.do(tree.Command{Do: "end"})
 	// Writes to a mapping arrive at the unmount at the latest.
-	_, unmountErr := m.do(mountCommand{Do: "unmount"})
-	end, err := m.position()
-	if err := errors.Join(err, ackErr, endErr, unmountErr); err != nil {
+	_, unmountErr := m.do(tree.Command{Do: "unmount"})
+	if err := errors.Join(ackErr, endErr, unmountErr); err != nil {
 		return nil, calls, failed, err
 	}
-	b := make([]byte, end)
-	if _, err := io.ReadFull(io.NewSectionReader(m.log, 0, end), b); err != nil {
-		return nil, calls, failed, fmt.Errorf("states: read the log of operations: %w", err)
-	}
-	ops, lengths, err := parseOps(b)
+	ops, ends, err := m.ops()
 	if err != nil {
 		return nil, calls, failed, err
 	}
-	before := func(at int64) int {
-		return sort.Search(len(lengths), func(i int) bool { return lengths[i] > at })
+	before := func(at int64) int { // number of operations before the offset
+		return sort.Search(len(ends), func(i int) bool { return ends[i] > at })
 	}
 	prepared := before(begin)
 	h.base, h.ops = snapshotAfter(ops[:prepared]), ops[prepared:]
-	for _, at := range ends {
+	for _, at := range acked {
 		h.acks = append(h.acks, before(at)-prepared)
 	}
 	return h, calls, failed, nil
+}
+
+// mount mounts an empty file system and calls prepare, unless that is nil. It
+// returns the length of the log after that.
+func (m *mounted) mount(prepare func(dir string) error) (int64, error) {
+	if _, err := m.do(tree.Command{Do: "mount", Dir: m.dir}); err != nil {
+		return 0, err
+	}
+	if prepare != nil {
+		if err := prepare(m.dir); err != nil {
+			_, end := m.do(tree.Command{Do: "unmount"})
+			return 0, errors.Join(fmt.Errorf("states: prepare: %w", err), end)
+		}
+	}
+	return m.position()
+}
+
+// ops returns the operations in the log, and the offset at which each ends.
+func (m *mounted) ops() (ops []tree.Op, ends []int64, err error) {
+	size, err := m.position()
+	if err != nil {
+		return nil, nil, err
+	}
+	b := make([]byte, size)
+	if _, err := io.ReadFull(io.NewSectionReader(m.log, 0, size), b); err != nil {
+		return nil, nil, fmt.Errorf("states: read the log of operations: %w", err)
+	}
+	if ops, ends, err = tree.ParseOps(b); err != nil {
+		return nil, nil, fmt.Errorf("states: %w", err)
+	}
+	return ops, ends, nil
 }
 
 // A mounted is the directory and the process of a recording through a mount.
@@ -111,8 +129,8 @@ type mounted struct {
 	failed  error // why the process no longer answers
 }
 
-// newMount starts the process. Its error is crashtest.ErrUnavailable where there
-// can be no mount.
+// newMount starts the process. Its error is crashtest.ErrUnavailable where it
+// cannot mount.
 func newMount() (m *mounted, err error) {
 	if missing := missing(); missing != "" {
 		return nil, fmt.Errorf("states: recording through a mount needs %s: %w", missing, crashtest.ErrUnavailable)
@@ -129,7 +147,7 @@ func newMount() (m *mounted, err error) {
 	if m.dir, err = os.MkdirTemp("", "stele-crashtest-"); err != nil {
 		return nil, err
 	}
-	if m.process, err = serve.Start(mountEnv, "1", m.log); err != nil {
+	if m.process, err = serve.Start(tree.MountEnv, "1", m.log); err != nil {
 		return nil, err
 	}
 	m.out = json.NewDecoder(m.process.Out)
@@ -155,7 +173,7 @@ func missing() string {
 }
 
 // do sends the process a command and waits for its reply.
-func (m *mounted) do(c mountCommand) (r mountReply, err error) {
+func (m *mounted) do(c tree.Command) (r tree.Reply, err error) {
 	if m.failed != nil {
 		return r, m.failed
 	}
@@ -163,7 +181,7 @@ func (m *mounted) do(c mountCommand) (r mountReply, err error) {
 		err = m.out.Decode(&r)
 	}
 	if err != nil {
-		m.failed = fmt.Errorf("states: %s: the process of the mount does not answer (does the program call ServeMount first?): %w", c.Do, err)
+		m.failed = fmt.Errorf("states: %s: the process of the mount does not answer (does the program call mount.Serve first?): %w", c.Do, err)
 		return r, m.failed
 	}
 	if r.Err != "" {
@@ -199,8 +217,8 @@ func (m *mounted) close() (err error) {
 
 // FaultsMount is [FaultsFS] for a program that makes system calls: work runs in
 // a mount as that of [RecordMount], and check gets what each run left as a
-// plain directory. Where there can be no mount the report's Broken is
-// crashtest.ErrUnavailable.
+// plain directory. The report's Broken is crashtest.ErrUnavailable where it
+// cannot mount.
 func FaultsMount[T any](o FaultOptions, work func(dir string, ack func(entry T)) error, check func(dir string, acked []T) error) (r FaultReport) {
 	m, err := newMount()
 	if err != nil {

@@ -10,9 +10,6 @@ import (
 
 var errNoMount = fmt.Errorf("states: recording through a mount needs Linux: %w", crashtest.ErrUnavailable)
 
-// ServeMount does nothing: mounts need Linux.
-func ServeMount() {}
-
 // RecordMount returns crashtest.ErrUnavailable: it needs Linux.
 func RecordMount[T any](o MountOptions, work func(dir string, ack func(entry T)) error) (*History[T], error) {
 	return nil, errNoMount

@@ -19,7 +19,7 @@ type Report struct {
 	// Failures are the first, at most three, that failed in different ways,
 	// reduced to the losses that they need to fail.
 	Failures []Failure
-	// Broken is the reason why states could not be checked: nothing was shown.
+	// Broken is the reason why states could not be checked, or nil.
 	Broken error
 }
 
@@ -100,46 +100,56 @@ func (f *frame) failure(v []int, err error) Failure {
 	fail := Failure{ID: f.stateID(v), At: f.at, Acked: f.acked, Err: err}
 	first := f.at
 	for i, c := range f.change {
-		o := &f.model.ops[c.op]
-		var what string
-		switch {
-		case v[i] == outLost && c.half != "":
-			what = "lost: the " + c.half
-		case v[i] == outLost:
-			what = "lost"
-		case v[i] >= outTorn:
-			p := f.tears[i][v[i]-outTorn]
-			switch {
-			case p.hole:
-				what = fmt.Sprintf("torn: [%d, %d) is not there", p.from, p.to)
-			case p.from == p.to:
-				what = "torn: the size is there, the data is not"
-			default:
-				what = fmt.Sprintf("torn: only [%d, %d) is there", p.from, p.to)
-				if p.to < p.size && o.extends() {
-					what += ", and the size"
-				}
-			}
-		default:
+		loss := f.loss(i, v[i])
+		if loss == "" {
 			continue
 		}
 		first = min(first, c.op)
-		marks[c.op] = strings.Trim(marks[c.op]+", "+what, ", ")
-		fail.Lost = append(fail.Lost, o.String()+": "+what)
+		marks[c.op] = strings.Trim(marks[c.op]+", "+loss, ", ")
+		fail.Lost = append(fail.Lost, f.model.ops[c.op].String()+": "+loss)
 	}
-	// Context: all of a short history, else what is near.
+	fail.Trace = f.trace(first, marks)
+	return fail
+}
+
+// loss describes the outcome of change i, or returns "" if it is kept.
+func (f *frame) loss(i, out int) string {
+	c := f.change[i]
+	switch {
+	case out == outKept:
+		return ""
+	case out == outLost && c.half != "":
+		return "lost: the " + c.half
+	case out == outLost:
+		return "lost"
+	}
+	switch p := f.tears[i][out-outTorn]; {
+	case p.hole:
+		return fmt.Sprintf("torn: [%d, %d) is not there", p.from, p.to)
+	case p.from == p.to:
+		return "torn: the size is there, the data is not"
+	case p.to < p.size && f.model.ops[c.op].Extends():
+		return fmt.Sprintf("torn: only [%d, %d) is there, and the size", p.from, p.to)
+	default:
+		return fmt.Sprintf("torn: only [%d, %d) is there", p.from, p.to)
+	}
+}
+
+// trace returns the operations before the cut, with marks: all of a short
+// history, else those near the first loss, the marks and the cut.
+func (f *frame) trace(first int, marks map[int]string) (lines []string) {
 	const near = 8
 	from := max(0, min(first-near/2, f.at-near))
 	if f.at <= 3*near {
 		from = 0
 	}
 	if from > 0 {
-		fail.Trace = append(fail.Trace, fmt.Sprintf("... %d operations", from))
+		lines = append(lines, fmt.Sprintf("... %d operations", from))
 	}
 	for i := from; i < f.at; i++ {
 		if f.at-from > 4*near && marks[i] == "" && i > from+near && i < f.at-near {
 			if i == from+near+1 {
-				fail.Trace = append(fail.Trace, "...")
+				lines = append(lines, "...")
 			}
 			continue
 		}
@@ -147,8 +157,7 @@ func (f *frame) failure(v []int, err error) Failure {
 		if marks[i] != "" {
 			line += "  <- " + marks[i]
 		}
-		fail.Trace = append(fail.Trace, line)
+		lines = append(lines, line)
 	}
-	fail.Trace = append(fail.Trace, "    -- crash")
-	return fail
+	return append(lines, "    -- crash")
 }

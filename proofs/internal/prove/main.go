@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/crashtest/power"
-	"github.com/stele-go/stele/crashtest/states"
+	"github.com/stele-go/stele/crashtest/states/mount"
 )
 
 var (
@@ -26,7 +26,7 @@ var ErrLost = errors.New("acknowledged, and lost")
 
 // Main is the TestMain of a package of proofs.
 func Main(m *testing.M) {
-	states.ServeMount()
+	mount.Serve()
 	power.ServeDisk()
 	flag.Parse()
 	if !given("test.parallel") {
