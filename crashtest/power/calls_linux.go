@@ -29,7 +29,7 @@ type (
 	}
 )
 
-// seccompListen installs, in all threads of the process, a filter that has
+// seccompListen installs, in all threads of the process, a filter that makes
 // the system calls with these numbers wait for an answer. It returns the
 // descriptor to receive them from.
 func seccompListen(numbers []uint32) (fd int, err error) {
@@ -67,8 +67,7 @@ func seccompReceive(listen int) seccompNotif {
 	}
 }
 
-// seccompAnswer lets the call pass, or has it return 0 without having done
-// anything.
+// seccompAnswer lets the call pass, or makes it return 0 without an effect.
 func seccompAnswer(listen int, call seccompNotif, pass bool) {
 	answer := seccompResp{id: call.id}
 	if pass {

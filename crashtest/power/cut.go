@@ -95,17 +95,7 @@ func (t *deviceLog) image(c *Cut) *image {
 	for flushed > 0 && t.records[flushed-1].kind != kindFlush {
 		flushed--
 	}
-	if t.durable == nil || t.flushed > flushed {
-		t.durable, t.flushed = t.base.clone(), 0
-	}
-	for _, r := range t.records[t.flushed:flushed] {
-		if r.kind != kindFlush {
-			t.durable.write(r.off, r.len, r.data)
-		}
-	}
-	t.flushed = flushed
-
-	m := t.durable.clone()
+	m := t.durableAt(flushed).clone()
 	rng := rand.New(rand.NewPCG(t.seed, c.fateSeed))
 	pending := t.records[flushed:c.At]
 	var odd int // the write whose fate differs
@@ -114,43 +104,75 @@ func (t *deviceLog) image(c *Cut) *image {
 	}
 	c.Kept, c.Torn, c.Dropped = 0, 0, 0
 	for i, r := range pending {
-		const drop, keep, tear = 0, 1, 2
-		var do int
-		switch {
-		case c.fate == mixed:
-			do = rng.IntN(3)
-		case c.fate == allBut1 && i == odd:
-			do = []int{drop, tear}[rng.IntN(2)]
-		case c.fate == only1 && i == odd:
-			do = []int{keep, tear}[rng.IntN(2)]
-		case c.fate == keepAll, c.fate == allBut1:
-			do = keep
-		}
-		if do == tear && r.len < 2*sector {
-			do = []int{drop, keep}[rng.IntN(2)]
-		}
-		switch do {
+		switch c.fate.draw(rng, i == odd, r) {
 		case drop:
 			c.Dropped++
 		case keep:
 			m.write(r.off, r.len, r.data)
 			c.Kept++
 		case tear:
-			for i, kept := range t.tear(rng, r) {
-				if !kept {
-					continue
-				}
-				at := int64(i) * sector
-				var data []byte
-				if r.kind == kindWrite {
-					data = r.data[at : at+sector]
-				}
-				m.write(r.off+at, sector, data)
-			}
+			t.writeTorn(m, rng, r)
 			c.Torn++
 		}
 	}
 	return m
+}
+
+// durableAt returns the device after the first n records, the last of which is a
+// flush.
+func (t *deviceLog) durableAt(n int) *image {
+	if t.durable == nil || t.flushed > n {
+		t.durable, t.flushed = t.base.clone(), 0
+	}
+	for _, r := range t.records[t.flushed:n] {
+		if r.kind != kindFlush {
+			t.durable.write(r.off, r.len, r.data)
+		}
+	}
+	t.flushed = n
+	return t.durable
+}
+
+// Outcomes of an unflushed write.
+const (
+	drop = iota
+	keep
+	tear
+)
+
+// draw returns the outcome of the write r. odd is whether it is the one whose
+// fate differs.
+func (f fate) draw(rng *rand.Rand, odd bool, r record) int {
+	do := drop
+	switch {
+	case f == mixed:
+		do = rng.IntN(3)
+	case f == allBut1 && odd:
+		do = []int{drop, tear}[rng.IntN(2)]
+	case f == only1 && odd:
+		do = []int{keep, tear}[rng.IntN(2)]
+	case f == keepAll, f == allBut1:
+		do = keep
+	}
+	if do == tear && r.len < 2*sector {
+		do = []int{drop, keep}[rng.IntN(2)]
+	}
+	return do
+}
+
+// writeTorn writes some sectors of r to m.
+func (t *deviceLog) writeTorn(m *image, rng *rand.Rand, r record) {
+	for i, kept := range t.tear(rng, r) {
+		if !kept {
+			continue
+		}
+		at := int64(i) * sector
+		var data []byte
+		if r.kind == kindWrite {
+			data = r.data[at : at+sector]
+		}
+		m.write(r.off+at, sector, data)
+	}
 }
 
 // tear draws which sectors of a write to at least two are kept: the first ones,

@@ -69,7 +69,7 @@ func readImage(f *os.File) (*image, error) {
 		return nil, err
 	}
 	if fi.Size()%pageSize != 0 {
-		return nil, fmt.Errorf("power: image %s: %d bytes are no multiple of %d", f.Name(), fi.Size(), pageSize)
+		return nil, fmt.Errorf("power: image %s: %d bytes; want a multiple of %d", f.Name(), fi.Size(), pageSize)
 	}
 	m := newImage(fi.Size())
 	buf := make([]byte, 256*pageSize)

@@ -43,12 +43,12 @@ var syncCallNames = map[uint32]string{
 	unix.SYS_SYNCFS:    "syncfs",
 }
 
-// watch has ask called for each sync below dir until stop is called.
+// watch calls ask for each sync below dir until stop is called.
 func (in *interceptor) watch(dir string, ask func(crashtest.Sync) crashtest.SyncFault) (stop func() error, err error) {
 	in.install.Do(func() {
 		numbers := slices.Collect(maps.Keys(syncCallNames))
 		if in.listen, in.failed = seccompListen(numbers); in.failed != nil {
-			in.failed = fmt.Errorf("intercept syncs: %w: %w", crashtest.ErrUnavailable, in.failed)
+			in.failed = fmt.Errorf("power: intercept syncs: %w: %w", crashtest.ErrUnavailable, in.failed)
 			return
 		}
 		in.watches = map[string]*watch{}

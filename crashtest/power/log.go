@@ -65,7 +65,7 @@ func parseLog(b []byte, size int64) ([]record, error) {
 			r.end += r.len
 		case kindZero, kindFlush:
 		default:
-			return nil, fmt.Errorf("power: log, record %d at byte %d: no kind of record has the number %d", len(records), at, r.kind)
+			return nil, fmt.Errorf("power: log, record %d at byte %d: kind %d; want 1 to 3", len(records), at, r.kind)
 		}
 		records = append(records, r)
 		at = r.end

@@ -7,8 +7,8 @@ import (
 	"github.com/stele-go/stele/crashtest"
 )
 
-// Options are the settings of a recording. The zero value takes an ext4 with a
-// journal, and a seed that is drawn.
+// Options are the settings of a recording. The zero value is an ext4 with
+// a journal and a random seed.
 type Options struct {
 	// FS is the file system: "ext4" (the default), "xfs" or "btrfs", made by
 	// mkfs with its defaults.
@@ -31,7 +31,7 @@ type Options struct {
 	// They are synced with the whole file system before the work begins.
 	Prepare func(dir string) error
 	// OnSync, unless nil, is called before each fsync, fdatasync and syncfs of
-	// the work, and can have it succeed without doing its duty: that makes a
+	// the work, and can make it return success without syncing: that makes a
 	// mutant of any code. One goroutine at a time calls it. It does not see
 	// other ways to sync (sync(2), msync, O_SYNC, RWF_DSYNC, io_uring).
 	//

@@ -19,8 +19,8 @@ type Recording[T any] struct {
 }
 
 // Record makes a file system, runs work below its root, and returns the requests
-// that reached the disk meanwhile. Its error is that of work, or of a step of the
-// rig; where there can be no rig it is crashtest.ErrUnavailable. The program must
+// that reached the disk meanwhile. It returns the error of work or of a step of
+// the rig, and crashtest.ErrUnavailable where the rig cannot run. The program must
 // call [ServeDisk] first, and Close for the recording.
 //
 // ack adds an entry to the ledger: from now on, entry is promised to survive a

@@ -20,8 +20,8 @@ import (
 	"github.com/stele-go/stele/internal/measure/loopfs"
 )
 
-// unavailable returns an error that is crashtest.ErrUnavailable if there can be no
-// rig for fs here.
+// unavailable returns an error that is crashtest.ErrUnavailable if the rig cannot
+// run for fs here.
 func unavailable(fs fileSystem) error {
 	missing := func(what string) error {
 		return fmt.Errorf("power: cuts on %s need %s: %w", fs.name, what, crashtest.ErrUnavailable)

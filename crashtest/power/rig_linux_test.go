@@ -13,13 +13,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stele-go/stele/crashtest"
+	"github.com/stele-go/stele/internal/sys"
 )
 
-// What the rig rests on: when a request to the block device is answered, its
-// record is in the log, and a sync of the device is a flush there.
+// The rig relies on this: when a request to the block device is answered, its record is
+// in the log, and a sync of the device is a flush there.
 func TestDiskLogsEachRequest(t *testing.T) {
 	fs, err := fileSystemOf(Options{})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestDiskLogsEachRequest(t *testing.T) {
 	}
 	fresh()
 
-	block := alignedBlock(t)
+	block := alignedBlock()
 	for i := range 20 {
 		block[0] = byte(i)
 		off := int64(100+i) * pageSize
@@ -140,13 +140,12 @@ func TestDiskLogsEachRequest(t *testing.T) {
 }
 
 // alignedBlock returns a page that O_DIRECT takes.
-func alignedBlock(t *testing.T) []byte {
-	buf := bytes.Repeat([]byte{'x'}, 2*pageSize)
-	off := pageSize - int(uintptr(unsafe.Pointer(&buf[0]))%pageSize)
-	return buf[off : off+pageSize : off+pageSize]
+func alignedBlock() []byte {
+	block := sys.AlignedBuffer(pageSize, pageSize)
+	copy(block, bytes.Repeat([]byte{'x'}, pageSize))
+	return block
 }
 
-// Each way in which the parts of the rig can be refused.
 func TestOptionsRefused(t *testing.T) {
 	for _, o := range []Options{{FS: "fat"}, {Size: 4095}, {Size: -4096}} {
 		if _, err := fileSystemOf(o); !errors.Is(err, fs.ErrInvalid) {
@@ -155,8 +154,8 @@ func TestOptionsRefused(t *testing.T) {
 	}
 }
 
-// OnSync sees the syncs of the work, by name and path, of all its goroutines
-// and of no other file, and can replace each.
+// OnSync gets the syncs of the work, by name and path, of all its goroutines and of no
+// other file, and can replace each.
 func TestOnSync(t *testing.T) {
 	elsewhere, err := os.Create(t.TempDir() + "/elsewhere")
 	if err != nil {
@@ -221,7 +220,7 @@ func TestRecordFails(t *testing.T) {
 	}
 }
 
-// hangEnv has TestHang be the victim of TestKilled.
+// hangEnv makes TestHang the victim of TestKilled.
 const hangEnv = "STELE_CRASHTEST_HANG"
 
 func TestHang(t *testing.T) {
@@ -229,7 +228,6 @@ func TestHang(t *testing.T) {
 		t.Skip("only a part of TestKilled")
 	}
 	_, err := Record(Options{}, func(dir string, ack func(int)) error {
-		fmt.Println("mounted", dir)
 		for { // so that threads of the victim wait for the disk when it dies
 			if err := os.WriteFile(dir+"/file", []byte("x"), 0o600); err != nil {
 				return err
@@ -237,6 +235,7 @@ func TestHang(t *testing.T) {
 			if err := syncOf(dir); err != nil {
 				return err
 			}
+			fmt.Println("synced")
 		}
 	})
 	t.Fatal(err)
@@ -263,7 +262,7 @@ func TestKilled(t *testing.T) {
 	}
 	var said bytes.Buffer
 	buf := make([]byte, 4096)
-	for !strings.Contains(said.String(), "mounted ") {
+	for strings.Count(said.String(), "synced") < 20 {
 		n, err := out.Read(buf)
 		if said.Write(buf[:n]); err != nil {
 			t.Fatalf("%v: %s", err, said.Bytes())
@@ -279,7 +278,6 @@ func TestKilled(t *testing.T) {
 	if n := mounts(); n != 2 {
 		t.Errorf("%d mounts while it works, want the disk and its file system", n)
 	}
-	time.Sleep(50 * time.Millisecond)
 	if err := victim.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

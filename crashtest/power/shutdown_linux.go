@@ -14,14 +14,14 @@ import (
 
 // Shutdown runs work n times, each time on a new file system that is shut down
 // (FS_IOC_SHUTDOWN) at one of the acknowledgements, mounted again and checked.
-// After the shutdown work gets errors, and may return one. Where there can be no
-// rig the error is crashtest.ErrUnavailable; so it is for btrfs, which most
+// After the shutdown work gets errors, and may return one. The error is
+// crashtest.ErrUnavailable where the rig cannot run, and for btrfs, which most
 // kernels cannot shut down.
 //
 // Shutdown shows that the journal is replayed, and catches work that never gave
 // its data or its journal to the disk. It does not show whether the disk was told
-// to flush: data written by O_DIRECT or sync_file_range alone survives it. For
-// that there is [Record]. Shutdown cuts n runs, not one, so that parallel work is
+// to flush: data written by O_DIRECT or sync_file_range alone survives it.
+// [Record] shows that. Shutdown cuts n runs, not one, so that parallel work is
 // seen in n orders.
 func Shutdown[T any](o Options, n int, work func(dir string, ack func(entry T)) error, check func(dir string, acked []T) error) (res Result, err error) {
 	fs, err := fileSystemOf(o)

@@ -52,7 +52,7 @@ func SyncWays() []SyncWay {
 // mode 0600.
 func (w SyncWay) Open(name string, flags int) (*os.File, error) {
 	if w.linux && runtime.GOOS != "linux" {
-		return nil, fmt.Errorf("%s on %s: %w", w.Name, runtime.GOOS, errors.ErrUnsupported)
+		return nil, fmt.Errorf("power: %s: %s on %s: %w", name, w.Name, runtime.GOOS, errors.ErrUnsupported)
 	}
 	flags |= w.open
 	if w.direct {
@@ -68,7 +68,7 @@ func (w SyncWay) WriteAt(f *os.File, p []byte, off int64) error {
 	if w.perCall != 0 {
 		var n int
 		if n, err = fileop.WriteFlags(f, p, off, w.perCall); err == nil && n < len(p) {
-			err = fmt.Errorf("%s: %d of %d bytes were written to %s", w.Name, n, len(p), f.Name())
+			err = fmt.Errorf("power: %s: %s wrote %d of %d bytes at %d", f.Name(), w.Name, n, len(p), off)
 		}
 	} else {
 		_, err = f.WriteAt(p, off)

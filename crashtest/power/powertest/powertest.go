@@ -1,5 +1,5 @@
 // Package powertest cuts the power in tests: each function is that of package
-// power, but skips the test where there can be no rig, with the reason, and
+// power, but skips the test where the rig cannot run, with the reason, and
 // fails it on an error.
 //
 //	func TestMain(m *testing.M) {
@@ -68,7 +68,7 @@ func SyncTable(t testing.TB, o power.Options, w power.SyncWay, n int) power.Sync
 	return row
 }
 
-// available skips the test if there can be no rig, and fails it on any other
+// available skips the test if the rig cannot run, and fails it on any other
 // error.
 func available(t testing.TB, err error) {
 	t.Helper()
