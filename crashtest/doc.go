@@ -5,22 +5,22 @@
 //     one to begin with. It records the file operations of a program, in a file
 //     system in memory or below a FUSE mount, and makes every state that a crash
 //     may leave under a model of file systems: thousands in seconds. A failure
-//     names the operations that were lost. It also has each call of the program
+//     names the operations that were lost. It also makes each call of the program
 //     fail, in each way that it can.
 //   - [github.com/stele-go/stele/crashtest/power] needs root. It cuts the power
-//     under a real ext4, XFS or btrfs, some dozen times a second, and shows what
-//     those do, bugs included, where a model shows what they may do. In tests it
-//     is used through [github.com/stele-go/stele/crashtest/power/powertest],
+//     under a real ext4, XFS or btrfs, about a dozen times a second, and shows what
+//     they really do, bugs included. A model shows what they may do. Tests use it
+//     through [github.com/stele-go/stele/crashtest/power/powertest],
 //     which can also end the work by kill -9.
 //
-// Both take two functions: the work, which tells by ack what it promises from
-// now on, and the check, which gets what a crash has left and what had been
-// promised until then. The same check goes with both kits.
+// Both take two functions: the work, which acknowledges by ack each promise from then
+// on, and the check, which gets the files that a crash has left and the promises until
+// then. Both kits take the same check.
 //
 // Code that is right under states.POSIX is right on every file system that
 // keeps to POSIX. Much code in use is not; under states.Journaled it may be,
 // and then rests on the habits of ext4 and XFS. A model knows only what its
-// author knew: code that holds data that matters goes under power cuts too.
+// author knew: test code that holds important data under power cuts too.
 //
 // This package has what both kits share: the syncs that a mutant leaves out.
 //

@@ -27,8 +27,8 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// handles are the zero values of all types of the primitives that have methods
-// on pointers, but for errors.
+// handles has the zero values of all types of the primitives with methods on pointers,
+// but not errors.
 var handles = map[string]any{
 	"mkdir.Maker":                new(mkdir.Maker),
 	"mkdir.Created":              new(mkdir.Created),
@@ -59,7 +59,7 @@ var handles = map[string]any{
 	"logstore.SegmentInspection": new(logstore.SegmentInspection),
 }
 
-// works are the methods whose error may be nil on a zero value, as the docs say.
+// works has the methods whose error may be nil on a zero value, as their docs say.
 var works = []string{
 	"mkdir.Created.Undo", // of nothing
 	"pace.Limiter.Wait",  // it has no limits
@@ -67,10 +67,9 @@ var works = []string{
 	"latency.Snapshot.UnmarshalJSON",
 }
 
-// No method of a zero value panics or waits. Those that can fail do, with
-// fs.ErrInvalid, or as one that is closed, and say what was to be done; but
-// those that newfile's files have from an *os.File, which is nil then, say what
-// package os does.
+// No method of a zero value panics or waits. Methods with an error return fs.ErrInvalid, or
+// that the value is closed, and name the operation. Those that newfile's files have from
+// a nil *os.File return the error of package os.
 func TestZeroValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, zero := range handles {
@@ -85,7 +84,7 @@ func TestZeroValues(t *testing.T) {
 				case !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, fs.ErrClosed) && !errors.Is(err, mpsc.ErrClosed):
 					t.Errorf("%s: %v; want an fs.ErrInvalid", method, err)
 				case err == fs.ErrInvalid && !promoted(v.Type(), i):
-					t.Errorf("%s: %v; want it to say what was to be done", method, err)
+					t.Errorf("%s: %v; want the operation", method, err)
 				}
 			}
 		}
@@ -109,8 +108,8 @@ func promoted(t reflect.Type, i int) bool {
 	return there && !slices.Contains([]string{"Close", "Name"}, m.Name)
 }
 
-// callZero calls a method with arguments as they come, and returns its errors:
-// that of its last result, or those of the iteration that it returns.
+// callZero calls a method with some arguments, and returns its errors: the last result, or
+// the errors of the iterator that it returns.
 func callZero(t *testing.T, name string, method reflect.Value) (errs []error) {
 	t.Helper()
 	defer func() {

@@ -12,8 +12,8 @@ import (
 	"github.com/stele-go/stele/crashtest/states"
 )
 
-// A program that is to be tested declares what it needs of a file system. In
-// production that is a few lines around package os.
+// A program under test declares the methods that it needs from a file system. In
+// production they are a few lines around package os.
 type configFS interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (configFile, error)
 	Rename(oldname, newname string) error
@@ -32,8 +32,8 @@ func (m inMemory) OpenFile(name string, flag int, perm fs.FileMode) (configFile,
 	return m.FS.OpenFile(name, flag, perm)
 }
 
-// A configWriter replaces a configuration as it is often done: it writes a new
-// file and renames it. What it syncs is what the examples are about.
+// A configWriter replaces a configuration as many programs do: it writes a new file and
+// renames it. The examples differ in the syncs.
 type configWriter struct {
 	syncFile, syncDir bool
 }
@@ -56,16 +56,16 @@ func (w configWriter) save(fsys configFS, data string) error {
 	return fsys.SyncDir(".")
 }
 
-// oldConfig is what is there before, durably.
+// oldConfig returns the durable files before the work.
 func oldConfig() *states.FS {
 	fsys := states.NewFS()
 	if err := fsys.WriteFile("app.conf", []byte("old"), 0o644); err != nil {
-		panic(err) // in memory there is no reason
+		panic(err) // cannot fail in memory
 	}
 	return fsys
 }
 
-// work saves a new configuration, and promises that it is there then.
+// work saves a new configuration and acknowledges it.
 func (w configWriter) work(fsys *states.FS, ack func(string)) error {
 	if err := w.save(inMemory{fsys}, "new"); err != nil {
 		return err
@@ -74,8 +74,8 @@ func (w configWriter) work(fsys *states.FS, ack func(string)) error {
 	return nil
 }
 
-// checkConfig wants the old configuration or the new one, and the new one once
-// that was promised.
+// checkConfig accepts the old configuration or the new one, and only the new one once it
+// was acknowledged.
 func checkConfig(fsys *states.FS, acked []string) error {
 	got, err := fsys.ReadFile("app.conf")
 	if err != nil {
@@ -111,9 +111,9 @@ func ExampleHistory_CheckFS_fileNotSynced() {
 	// to check just the first of them: states.Options{Only: "J3.0:1,0,1"}
 }
 
-// Without a sync of the folder the file is whole, but the old one may come
+// Without a sync of the directory the file is whole, but the old one may come
 // back after the new one was acknowledged.
-func ExampleHistory_CheckFS_folderNotSynced() {
+func ExampleHistory_CheckFS_directoryNotSynced() {
 	w := configWriter{syncFile: true}
 	reportConfig(w, states.Options{})
 	// Output:
@@ -127,7 +127,7 @@ func ExampleHistory_CheckFS_folderNotSynced() {
 	// to check just the first of them: states.Options{Only: "P4.1:1,0"}
 }
 
-// With both there is nothing to find.
+// With both syncs no state fails.
 func ExampleHistory_CheckFS() {
 	w := configWriter{syncFile: true, syncDir: true}
 	reportConfig(w, states.Options{})
@@ -169,7 +169,7 @@ func (l lineLog) work(fsys *states.FS, ack func(string)) error {
 func emptyLines() *states.FS {
 	fsys := states.NewFS()
 	if err := fsys.WriteFile("log", nil, 0o644); err != nil {
-		panic(err) // in memory there is no reason
+		panic(err) // cannot fail in memory
 	}
 	return fsys
 }
@@ -222,7 +222,7 @@ func ExampleRecordFS() {
 	// right: 0 of 10 states failed
 }
 
-// Each sync of a program that is right can be shown to be needed.
+// OnSync shows that each sync of a correct program is needed.
 func ExampleOptions_onSync() {
 	h, err := states.RecordFS(oldConfig(), configWriter{syncFile: true, syncDir: true}.work)
 	if err != nil {
@@ -250,8 +250,8 @@ func ExampleOptions_onSync() {
 	// without fsync(.), number 1: 2 of 8 states fail
 }
 
-// A fault at every call finds code that takes an error for less than it is. Here
-// a sync that failed is called again, and the second answer is believed.
+// A fault at every call finds code that handles an error wrongly. Here a failed sync is
+// called again, and the second answer is believed.
 func ExampleFaultsFS() {
 	again := lineLog{sync: func(f *states.File) error {
 		err := f.Datasync()

@@ -14,8 +14,8 @@ import (
 	"github.com/stele-go/stele/crashtest/states"
 )
 
-// An appender is a small log: each line is acknowledged when it is durable.
-// How it takes an error is what the tests of faults are about.
+// An appender is a small log: it acknowledges each line when that is durable. The cases
+// differ in how it handles errors.
 type appender struct {
 	ignoreSync, retrySync, ignoreShort bool
 }
@@ -90,14 +90,14 @@ type faultCase struct {
 	name  string
 	a     appender
 	crash bool
-	lost  string // the fault that shows it; "" if it is right
+	lost  string // the fault that shows the bug; "" if there is no bug
 }
 
 var faultCases = []faultCase{
 	{"right", appender{}, true, ""},
 	{"a failed sync is ignored", appender{ignoreSync: true}, true, "EIO"},
-	// The second sync succeeds, and covers nothing: the kernel has marked the
-	// pages clean. Only a crash after it shows that.
+	// The second sync succeeds but writes nothing: the kernel has marked the pages
+	// clean. Only a crash after it shows that.
 	{"a failed sync is repeated", appender{retrySync: true}, true, "EIO"},
 	{"a failed sync is repeated, and nothing crashes", appender{retrySync: true}, false, ""},
 }
@@ -119,8 +119,8 @@ func TestFaultsFS(t *testing.T) {
 func TestFaultsMount(t *testing.T) {
 	for _, c := range faultCases {
 		t.Run(c.name, func(t *testing.T) {
-			// One after the other: a child of another, forked and not yet another
-			// program, closes its copies of the descriptors in this one's mount.
+			// Not in parallel: a child that another test has forked and that has not
+			// yet called exec closes its copies of the descriptors in this mount.
 			o := states.FaultOptions{Prepare: func(dir string) error {
 				return os.WriteFile(filepath.Join(dir, "log"), nil, 0o600)
 			}}
@@ -153,7 +153,7 @@ func (c faultCase) verify(t *testing.T, rep states.FaultReport) {
 	}
 }
 
-// Each call that can fail does, with the error that it is to fail with.
+// Each call that can fail does, with the error of the fault.
 func TestFaultKinds(t *testing.T) {
 	type seen struct{ call, err string }
 	got := map[seen]bool{}
@@ -205,7 +205,7 @@ func TestFaultKinds(t *testing.T) {
 	}
 }
 
-// A fault that stays is a disk that is full from there on.
+// A persistent fault is like a disk that stays full.
 func TestFaultsStay(t *testing.T) {
 	most := 0
 	rep := states.FaultsFS(emptyLog(), states.FaultOptions{Faults: []states.Fault{states.FailENOSPC}, Persistent: true, Max: 5, Seed: 3},
@@ -215,7 +215,7 @@ func TestFaultsStay(t *testing.T) {
 				if err := fsys.WriteFile(fmt.Sprint(i), []byte("x"), 0o600); err != nil {
 					failed++
 				} else if failed > 0 {
-					return errors.New("there is room again")
+					return errors.New("a write succeeded after ENOSPC")
 				}
 			}
 			most = max(most, failed)

@@ -35,7 +35,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// osFS is package os as an FS, for the same calls to be made in both.
+// osFS has the calls of an FS by package os.
 type osFS string
 
 func (d osFS) path(name string) string                { return filepath.Join(string(d), name) }
@@ -143,7 +143,7 @@ func randomCall(rng *rand.Rand) (string, func(osLike) (string, error)) {
 	}
 }
 
-// dump is all that is in a file system, on one line.
+// dump returns the content of a file system, on one line.
 func dump(t *testing.T, fsys fs.FS) string {
 	t.Helper()
 	s, err := render(fsys)
@@ -194,9 +194,9 @@ func TestFileErrors(t *testing.T) {
 		t.Errorf("/f: %v", err)
 	}
 	if err := fsys.SyncDir("f"); err == nil {
-		t.Error("a file is synced as a folder")
+		t.Error("a file is synced as a directory")
 	}
-	// What has no name any more is there until it is closed.
+	// A file without a name exists until it is closed.
 	if f, err = fsys.Create("gone"); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// Many goroutines may use it; the race detector watches.
+// Many goroutines may use an FS; this is for the race detector.
 func TestFSParallel(t *testing.T) {
 	h, err := states.RecordFS(nil, func(fsys *states.FS, ack func(int)) error {
 		errs := make([]error, 8)

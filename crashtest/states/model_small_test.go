@@ -11,14 +11,14 @@ import (
 	"github.com/stele-go/stele/crashtest/states"
 )
 
-// smallPrograms are tiny, and the lists of what a crash after their end may
-// leave were made by hand from the rules of the models. A letter is a sector
-// of 512 bytes that is full of it, a dot one of zeros.
+// smallPrograms are tiny programs. The lists of what a crash after their end may leave
+// were made by hand from the rules of the models. A letter is a sector of 512 such bytes,
+// a dot one of zeros.
 var smallPrograms = []struct {
 	name             string
 	base             []string // "name=letters", or "name/"
 	work             func(p smallProgram) error
-	posix, journaled string // states, with "; " between
+	posix, journaled string // states, separated by "; "
 }{
 	{
 		name: "write, fdatasync, write: the first stays, the second is torn",
@@ -58,21 +58,21 @@ var smallPrograms = []struct {
 		posix: "f=nn", journaled: "f=nn",
 	},
 	{
-		name: "create, rename, sync of the folder: the name, not the content",
+		name: "create, rename, sync of the directory: the name, not the content",
 		work: func(p smallProgram) error {
 			return errors.Join(p.create("t", "n", false), p.Rename("t", "f"), p.SyncDir("."))
 		},
 		posix: "f=; f=.; f=n", journaled: "f=; f=.; f=n",
 	},
 	{
-		name: "create, fsync, rename, sync of the folder",
+		name: "create, fsync, rename, sync of the directory",
 		work: func(p smallProgram) error {
 			return errors.Join(p.create("t", "n", true), p.Rename("t", "f"), p.SyncDir("."))
 		},
 		posix: "f=n", journaled: "f=n",
 	},
 	{
-		name:  "rename over, no sync of the folder: old or new, and never none",
+		name:  "rename over, no sync of the directory: old or new, never neither",
 		base:  []string{"f=o"},
 		work:  func(p smallProgram) error { return errors.Join(p.create("t", "n", true), p.Rename("t", "f")) },
 		posix: "f=n; f=o; f=o t=n", journaled: "f=n; f=o t=n",
@@ -84,7 +84,7 @@ var smallPrograms = []struct {
 		posix: "; a=x; a=x b=x; b=x", journaled: "a=x; a=x b=x; b=x",
 	},
 	{
-		name:  "link, sync of the folder, unlink",
+		name:  "link, sync of the directory, unlink",
 		base:  []string{"a=x"},
 		work:  func(p smallProgram) error { return errors.Join(p.Link("a", "b"), p.SyncDir("."), p.Remove("a")) },
 		posix: "a=x b=x; b=x", journaled: "a=x b=x; b=x",
@@ -114,36 +114,36 @@ var smallPrograms = []struct {
 		posix: "f=o; f=o.", journaled: "f=o; f=o.",
 	},
 	{
-		name: "the wrong folder is synced",
+		name: "the wrong directory is synced",
 		base: []string{"d/"},
 		work: func(p smallProgram) error { return errors.Join(p.create("d/f", "n", true), p.SyncDir(".")) },
 		// On a journal the sync of the file has covered its name.
 		posix: "d/; d/ d/f=n", journaled: "d/ d/f=n",
 	},
 	{
-		name:  "the wrong folder is synced, after a rename",
+		name:  "the wrong directory is synced, after a rename",
 		base:  []string{"d/", "d/t=x"},
 		work:  func(p smallProgram) error { return errors.Join(p.Rename("d/t", "d/f"), p.SyncDir(".")) },
 		posix: "d/ d/f=x; d/ d/t=x", journaled: "d/ d/f=x; d/ d/t=x",
 	},
 	{
-		name:  "a chain of folders, the last one synced: its names hang on the first",
+		name:  "a chain of directories, the last one synced: its names hang on the first",
 		work:  func(p smallProgram) error { return errors.Join(p.MkdirAll("a/b/c", 0o755), p.SyncDir("a/b")) },
 		posix: "; a/; a/ a/b/ a/b/c/", journaled: "a/ a/b/ a/b/c/",
 	},
 	{
-		name:  "a chain of folders, the first one synced: it, and not what is in it",
+		name:  "a chain of directories, the first one synced: it, and not what is in it",
 		work:  func(p smallProgram) error { return errors.Join(p.MkdirAll("a/b", 0o755), p.SyncDir(".")) },
 		posix: "a/; a/ a/b/", journaled: "a/ a/b/",
 	},
 	{
-		name:  "a file renamed to another folder, the old one synced: it may be gone",
+		name:  "a file renamed to another directory, the old one synced: it may be gone",
 		base:  []string{"a=x", "d/"},
 		work:  func(p smallProgram) error { return errors.Join(p.Rename("a", "d/a"), p.SyncDir(".")) },
 		posix: "d/; d/ d/a=x", journaled: "d/ d/a=x",
 	},
 	{
-		name:  "a folder renamed to another one, the new one synced: both names are covered",
+		name:  "a directory renamed to another one, the new one synced: both names are covered",
 		base:  []string{"a/", "d/"},
 		work:  func(p smallProgram) error { return errors.Join(p.Rename("a", "d/a"), p.SyncDir("d")) },
 		posix: "d/ d/a/", journaled: "d/ d/a/",
@@ -244,7 +244,7 @@ func (p smallProgram) writeWith(name string, flag int, off int64, letters string
 	return errors.Join(err, f.Close())
 }
 
-// write writes letters and, if told so, calls fdatasync.
+// write writes letters and, if sync, calls fdatasync.
 func (p smallProgram) write(name string, off int64, letters string, sync bool) error {
 	f, err := p.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {

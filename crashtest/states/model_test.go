@@ -13,7 +13,7 @@ import (
 	"github.com/stele-go/stele/crashtest/states"
 )
 
-// after runs work and returns what a crash after its end may leave.
+// after runs work and returns the states that a crash after its end may leave.
 func after(t *testing.T, model states.Model, base *states.FS, work func(fsys *states.FS) error) []string {
 	t.Helper()
 	h, err := states.RecordFS(base, func(fsys *states.FS, ack func(bool)) error {
@@ -40,7 +40,7 @@ func after(t *testing.T, model states.Model, base *states.FS, work func(fsys *st
 	return slices.Compact(seen)
 }
 
-// put writes a file, and syncs what it is told to.
+// put writes a file, and syncs as it is told.
 func put(fsys *states.FS, name, data string, sync func(*states.File) error) error {
 	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -52,14 +52,14 @@ func put(fsys *states.FS, name, data string, sync func(*states.File) error) erro
 
 func unsynced(*states.File) error { return nil }
 
-// What each model allows, in small: each row is a rule of its documentation.
+// Each row is a rule of the models' documentation.
 func TestModels(t *testing.T) {
 	fsync, fdatasync := (*states.File).Sync, (*states.File).Datasync
 	old, now := strings.Repeat("o", 1024), strings.Repeat("n", 1024)
 	half := func(a, b string) string { return `f="` + a[:512] + b[512:] + `"` }
 	for _, c := range []struct {
 		name      string
-		base      map[string]string // "d/" is a folder
+		base      map[string]string // "d/" is a directory
 		work      func(fsys *states.FS) error
 		posix     []string
 		journaled []string
@@ -77,7 +77,7 @@ func TestModels(t *testing.T) {
 			journaled: []string{`f="ab"`},
 		},
 		{
-			name:      "a new file, its folder synced: its content is not covered",
+			name:      "a new file, its directory synced: its content is not covered",
 			work:      func(fsys *states.FS) error { return errors.Join(put(fsys, "f", "ab", unsynced), fsys.SyncDir(".")) },
 			posix:     []string{`f=""`, `f="\x00\x00"`, `f="ab"`},
 			journaled: []string{`f=""`, `f="\x00\x00"`, `f="ab"`},
@@ -119,28 +119,28 @@ func TestModels(t *testing.T) {
 			journaled: []string{`f=""`, `f="\x00"`, `f="n"`},
 		},
 		{
-			name:      "renamed to another folder: both names, or none",
+			name:      "renamed to another directory: both names, or none",
 			base:      map[string]string{"a": "x", "d/": ""},
 			work:      func(fsys *states.FS) error { return fsys.Rename("a", "d/b") },
 			posix:     []string{`a="x" d/`, `a="x" d/ d/b="x"`, `d/`, `d/ d/b="x"`},
 			journaled: []string{`a="x" d/`, `d/ d/b="x"`},
 		},
 		{
-			name:      "renamed to another folder, which is synced",
+			name:      "renamed to another directory, which is synced",
 			base:      map[string]string{"a": "x", "d/": ""},
 			work:      func(fsys *states.FS) error { return errors.Join(fsys.Rename("a", "d/b"), fsys.SyncDir("d")) },
 			posix:     []string{`a="x" d/ d/b="x"`, `d/ d/b="x"`},
 			journaled: []string{`d/ d/b="x"`},
 		},
 		{
-			name:      "a folder renamed to another moves as a whole",
+			name:      "a directory renamed to another moves as a whole",
 			base:      map[string]string{"d/": "", "e/": "", "e/f": "x"},
 			work:      func(fsys *states.FS) error { return fsys.Rename("e", "d/e") },
 			posix:     []string{`d/ d/e/ d/e/f="x"`, `d/ e/ e/f="x"`},
 			journaled: []string{`d/ d/e/ d/e/f="x"`, `d/ e/ e/f="x"`},
 		},
 		{
-			name: "a file in a new folder, both synced, but not the name of the folder",
+			name: "a file in a new directory, both synced, but not the name of the directory",
 			work: func(fsys *states.FS) error {
 				return errors.Join(fsys.Mkdir("d", 0o755), put(fsys, "d/f", "x", fsync), fsys.SyncDir("d"))
 			},
@@ -260,7 +260,7 @@ func TestModelsOSync(t *testing.T) {
 	}
 }
 
-// A failure is reduced to what it needs, and its ID brings it back.
+// A failure is reduced to the losses that it needs, and its ID makes it again.
 func TestStateFailure(t *testing.T) {
 	h, err := states.RecordFS(nil, func(fsys *states.FS, ack func(int)) error {
 		for i := range 12 {
@@ -306,8 +306,7 @@ func TestStateFailure(t *testing.T) {
 	}
 }
 
-// Each sync of a history can be left out, and is then missed where it was
-// needed.
+// Each sync of a history can be left out. States fail if it was needed.
 func TestStatesOnSync(t *testing.T) {
 	h, err := states.RecordFS(nil, func(fsys *states.FS, ack func(bool)) error {
 		err := errors.Join(put(fsys, "t", "x", (*states.File).Sync), fsys.Rename("t", "f"), fsys.SyncDir("."))

@@ -43,7 +43,7 @@ func pwrite(fd int, b []byte, off int64, flags int) error {
 	return err
 }
 
-// Each call arrives, as what it is.
+// Each call is recorded as it was made.
 func TestMountCalls(t *testing.T) {
 	three := []byte("abc")
 	for _, c := range []struct {
@@ -93,7 +93,7 @@ func TestMountCalls(t *testing.T) {
 				os.Mkdir(in("d"), 0o755), os.Link(in("f"), in("d/g")), os.Rename(in("d/g"), in("h")),
 				os.Symlink("h", in("l")), os.Remove(in("h")), os.Remove(in("d")), os.Chmod(in("f"), 0o640))
 		}, []string{"mkdir d", "link f as d/g", "rename d/g to h", "symlink l -> h", "unlink h", "rmdir d", "chmod f"}},
-		{"sync of a folder", func(dir string) error {
+		{"sync of a directory", func(dir string) error {
 			return withFile(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, unix.Fsync)
 		}, []string{"fsync directory ."}},
 		{"renameat2", func(dir string) error {
@@ -152,7 +152,7 @@ func TestMountCalls(t *testing.T) {
 				}
 				entries, err := os.ReadDir(dir)
 				if err != nil || len(entries) != 2 || entries[0].Name() != "f" {
-					return fmt.Errorf("the folder holds %v, %v", entries, err)
+					return fmt.Errorf("the directory holds %v, %v", entries, err)
 				}
 				var st unix.Statfs_t
 				return errors.Join(unix.Munmap(m), unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB), unix.Fstatfs(fd, &st))
@@ -186,8 +186,8 @@ func TestMountCalls(t *testing.T) {
 	}
 }
 
-// What was acknowledged is tied to the operations before it, and what a crash
-// leaves is what the kernel would show.
+// An acknowledgement covers the operations before it, and crash states have what the
+// kernel would show.
 func TestMountStates(t *testing.T) {
 	write := func(sync bool) func(dir string, ack func(int)) error {
 		return func(dir string, ack func(int)) error {

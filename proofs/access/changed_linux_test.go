@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changes are what an old file's permissions were, and what they become while
-// a new file takes its place, each as an ACL: what a mode can say of it the
-// kernel makes a mode.
+// changes has pairs of permissions of an old file, between which it changes while a new
+// file replaces it, each as an ACL. The kernel turns an ACL into a mode if it can.
 var changes = [][2]string{
 	{"u:6 u1003:6 g:0 m:6 o:6", "u:6 g:0 o:6"}, // the group bits are a mask, and then the group's
 	{"u:6 u1003:4 g:0 m:4 o:4", "u:6 g:0 o:4"},
@@ -23,11 +22,11 @@ var changes = [][2]string{
 	{"u:6 g:4 o:4", "u:6 g:0 o:0"},
 }
 
-// Wherever the old file changes while it is looked at and replaced, nobody may
-// do to the new one what he never might do to the old.
+// At whatever call the old file changes, nobody may do to the new one what the old one
+// always denied.
 func TestChangedAtEachCall(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to ask as others")
+		t.Skip("needs root, to take other identities")
 	}
 	runtime.LockOSThread() // and never unlocked: the tracer is a thread
 	top := open(t, t.TempDir())
@@ -61,8 +60,7 @@ func TestChangedAtEachCall(t *testing.T) {
 
 var errRefused = fmt.Errorf("refused")
 
-// changedAt runs cell i, has the ACL become another at a stop, and tells how
-// many stops there were.
+// changedAt runs cell i, changes the ACL at a stop, and returns the number of stops.
 func changedAt(w *worker, j *judge, i int, dir, from, to string, at int) (stops int, err error) {
 	path := filepath.Join(dir, "file")
 	set := func(text string) error { return unix.Setxattr(path, accessACL, encodeACL(text), 0) }

@@ -17,8 +17,8 @@ import (
 	"github.com/stele-go/stele/newfile"
 )
 
-// A maker makes something that is not there, or that it takes the place of,
-// with the permissions of its caller.
+// A maker makes a new file or directory, or replaces a file, with the permissions that its
+// caller gives.
 type maker struct {
 	name string
 	dir  bool // makes a directory, as os.Mkdir does
@@ -89,8 +89,8 @@ func inNewfile(f func(d *newfile.Dir, name string, perm fs.FileMode) error) func
 	}
 }
 
-// Whatever is made anew has the permissions and the ACL that package os gives
-// it, by the umask or, where there is one, by the directory's default ACL.
+// A new file or directory has the permissions and the ACL that package os gives it, by the
+// umask or by the directory's default ACL.
 func TestCreated(t *testing.T) {
 	onFilesystems(t, func(t *testing.T, top string) {
 		for i, inherit := range defaultACLs {

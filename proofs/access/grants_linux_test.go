@@ -18,11 +18,11 @@ import (
 	"github.com/stele-go/stele/internal/measure/scratch"
 )
 
-// onFilesystems runs test in the directory for temporary files and on each file
-// system of ours.
+// onFilesystems runs test in the directory for temporary files and on an image of each
+// file system.
 func onFilesystems(t *testing.T, test func(t *testing.T, dir string)) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to ask as others and to mount")
+		t.Skip("needs root, to take other identities and to mount")
 	}
 	t.Run("here", func(t *testing.T) { test(t, open(t, t.TempDir())) })
 	for _, fs := range []string{"ext4", "xfs", "btrfs", "tmpfs", "overlay"} {
@@ -65,7 +65,7 @@ func overlay(t *testing.T, dir string) string {
 	return merged
 }
 
-// open lets everybody go to dir.
+// open lets every user reach dir.
 func open(t *testing.T, dir string) string {
 	t.Helper()
 	for p := dir; len(p) > len(os.TempDir()); p = filepath.Dir(p) {
@@ -81,11 +81,11 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// maxTold is how many faults a test tells.
+// maxTold is how many faults a test prints.
 const maxTold = 20
 
-// Nobody may do to the new file what the old one denied, and with all kept
-// everybody may do the same.
+// Nobody may do to the new file what the old one denied. If all is kept, everybody may do
+// the same as before.
 func TestGrants(t *testing.T) {
 	onFilesystems(t, func(t *testing.T, top string) {
 		runtime.LockOSThread()
@@ -126,7 +126,7 @@ func TestGrants(t *testing.T) {
 	})
 }
 
-// judge runs one cell and says what is wrong with what came of it.
+// judge runs one cell and returns an error if the new file is wrong.
 func (c cell) judge(j *judge, dir string, failed map[string]int) error {
 	path, err := c.lay(dir)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c cell) judge(j *judge, dir string, failed map[string]int) error {
 	}
 	runErr := c.run(path)
 	if names, err := os.ReadDir(dir); err != nil || len(names) != 1 {
-		return fmt.Errorf("the folder holds %q, %v", names, err)
+		return fmt.Errorf("the directory holds %q, %v", names, err)
 	}
 	after, err := j.rights(fd, "file")
 	if err != nil {
@@ -167,7 +167,7 @@ func (c cell) judge(j *judge, dir string, failed map[string]int) error {
 	return errors.Join(c.same(path, &old, before, after), c.checkAttrs(path))
 }
 
-// cause is err without what differs from cell to cell.
+// cause returns err without the path, which differs from cell to cell.
 func cause(err error) error {
 	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return fmt.Errorf("%s: %w", pe.Op, pe.Err)
@@ -175,7 +175,7 @@ func cause(err error) error {
 	return err
 }
 
-// mayFail returns err unless the cell asks for what its writer may not do.
+// mayFail returns nil if the cell's writer lacks the permission, and else err.
 func (c cell) mayFail(err error) error {
 	switch {
 	case errors.Is(err, header.ErrStrategy):
@@ -190,7 +190,7 @@ func (c cell) mayFail(err error) error {
 	return err
 }
 
-// same compares what a new file has that keeps owner, mode and ACL.
+// same compares the new file with the old one if it keeps owner, mode and ACL.
 func (c cell) same(path string, old *unix.Stat_t, before, after []rights) error {
 	const all = atomicfile.KeepMode | atomicfile.KeepOwner | atomicfile.KeepACL
 	if c.way.keeps&all != all {
@@ -217,8 +217,8 @@ func (c cell) same(path string, old *unix.Stat_t, before, after []rights) error 
 	return nil
 }
 
-// checkAttrs: KeepXattrs is the exact set, without what holds of the old
-// content only.
+// checkAttrs checks that KeepXattrs keeps exactly the attributes that do not depend on the
+// old content.
 func (c cell) checkAttrs(path string) error {
 	if c.way.inPlace {
 		return nil

@@ -37,8 +37,8 @@ func (c cell) String() string {
 // A way is a function that gives a name new content.
 type way struct {
 	name string
-	// keeps is what the new file has to take over. Only a way of KeepNothing may
-	// grant what the old file denied. perm bounds those that do not keep the mode.
+	// keeps is what the new file must keep. Only a way of KeepNothing may grant what the
+	// old file denied. perm bounds those that do not keep the mode.
 	keeps   atomicfile.Keep
 	inPlace bool // has no new file
 	prepare func(path string) error
@@ -133,8 +133,8 @@ func headerWays() (all []way) {
 	})
 }
 
-// accessACLs, of which %[1]o is the owner's, %[2]o the group's bits, which are
-// the mask, and %[3]o the others'.
+// accessACLs has access ACLs in which %[1]o are the owner's bits, %[2]o the group's, which
+// are the mask, and %[3]o the others'.
 var accessACLs = []string{
 	"",
 	"u:%[1]o u1003:6 g:0 m:%[2]o o:%[3]o",
@@ -146,7 +146,7 @@ var accessACLs = []string{
 
 var defaultACLs = []string{"", "u:7 u1007:7 g:7 g2008:7 m:7 o:7"}
 
-// casts are who writes, and whose the old file is.
+// casts has the writers, and the owners of the old file.
 var casts = []cell{
 	{writer: person{"root", 0, []int{0}}, uid: 0, gid: 0},
 	{writer: person{"root", 0, []int{0}}, uid: owner, gid: team},
@@ -161,7 +161,7 @@ var modes = []uint32{0o600, 0o640, 0o644, 0o660, 0o604, 0o444, 0o4755, 0o2750}
 
 var attributes = [][]string{nil, {"user.a", "trusted.b"}, {"user.a", "security.capability"}}
 
-// matrix is every cell, but that umask and attributes take turns.
+// matrix returns every cell, except that umask and attributes alternate.
 func matrix() (cells []cell) {
 	for _, w := range ways() {
 		for _, c := range casts {
@@ -187,7 +187,7 @@ func matrix() (cells []cell) {
 // capability is cap_net_raw, permitted (vfs_cap_data, version 2).
 var capability = []byte("\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")
 
-// valueOf is what the attribute name holds in an old file.
+// valueOf returns the value of an attribute of an old file.
 func valueOf(name string) []byte {
 	if name == "security.capability" {
 		return capability
@@ -195,12 +195,12 @@ func valueOf(name string) []byte {
 	return []byte("value of " + name)
 }
 
-// skip is an error that says what the file system lacks.
+// A skip is an error: what the file system lacks.
 type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// lay makes the cell's directory with the old file in it, and returns its path.
+// lay makes the cell's directory with the old file, and returns the file's path.
 func (c cell) lay(dir string) (string, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return "", err
@@ -266,13 +266,13 @@ func (c cell) run(path string) error {
 	return err
 }
 
-// bound is what each of the people may do to the new file at most.
+// bound returns what each of the people may do to the new file at most.
 func (c cell) bound(before []rights) []rights {
 	all := slices.Clone(before)
 	for i, p := range people {
 		switch {
 		case p.uid == c.writer.uid, p.uid == c.uid:
-			all[i] = 7 // whoever owns a file gives himself what he wants
+			all[i] = 7 // an owner can give himself any right
 		case c.way.keeps == atomicfile.KeepNothing:
 			all[i] = perm >> 3 & 7 // the mask bounds what is inherited
 		case c.way.keeps&(atomicfile.KeepMode|atomicfile.KeepACL) == 0:
@@ -282,7 +282,7 @@ func (c cell) bound(before []rights) []rights {
 	return all
 }
 
-// beyond tells who may do what the bound denies.
+// beyond returns the people who have rights that the bound denies, or "".
 func beyond(now, bound []rights) string {
 	var b strings.Builder
 	for i, p := range people {

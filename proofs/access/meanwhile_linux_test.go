@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This program, started again with this in its environment, runs cells.
+// workerEnv in its environment makes this program, started again, run cells.
 const workerEnv = "STELE_ACCESS_WORKER"
 
 // While init runs, the goroutine is on the main thread: locked to it, the
@@ -65,8 +65,7 @@ type worker struct {
 	out *bufio.Reader
 }
 
-// newWorker starts one. The calling goroutine is its tracer, and has to keep
-// its thread.
+// newWorker starts a worker. The calling goroutine is its tracer and must keep its thread.
 func newWorker(t *testing.T) *worker {
 	t.Helper()
 	r, in, err := os.Pipe()
@@ -104,8 +103,8 @@ func (w *worker) wait() (status unix.WaitStatus, err error) {
 	}
 }
 
-// run has the worker run a cell, and calls look before and after each of its
-// system calls. It returns what the cell's function did.
+// run makes the worker run a cell, and calls look before and after each of its system
+// calls. It returns the error of the cell's function, as a string.
 func (w *worker) run(cell int, path string, look func() error) (said string, err error) {
 	if _, err := fmt.Fprintf(w.in, "%d %q\n", cell, path); err != nil {
 		return "", err
@@ -165,7 +164,7 @@ func TestMeanwhile(t *testing.T) {
 	})
 }
 
-// meanwhile runs one cell and tells how often it looked at a temporary file.
+// meanwhile runs one cell and returns how often it looked at a temporary file.
 func (c cell) meanwhile(w *worker, j *judge, i int, dir string) (looks int, err error) {
 	path, err := c.lay(dir)
 	if err != nil {
@@ -197,7 +196,7 @@ func (c cell) meanwhile(w *worker, j *judge, i int, dir string) (looks int, err 
 			if err != nil {
 				return err
 			}
-			if e.Name() == "file" { // the old one, for long
+			if e.Name() == "file" { // the old one, until the rename
 				for i := range now {
 					now[i] &^= before[i]
 				}

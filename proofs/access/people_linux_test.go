@@ -69,8 +69,8 @@ func (r rights) String() string {
 	return string(b)
 }
 
-// A judge asks the kernel, on a thread that it has for itself. It asks once of
-// all that the kernel decides by: one judge for each file system.
+// A judge asks the kernel, on a thread of its own, once for each state that the kernel
+// decides by. Each file system needs its own judge.
 type judge struct {
 	ask   chan func()
 	known map[string][]rights
@@ -88,7 +88,7 @@ func newJudge(t *testing.T) *judge {
 	return j
 }
 
-// rights tells what each of the people may do to the file name in dir.
+// rights returns what each of the people may do to the file name in dir.
 func (j *judge) rights(dir int, name string) (all []rights, err error) {
 	state, err := stateOf(dir, name)
 	if err != nil {
@@ -115,7 +115,7 @@ func (j *judge) rights(dir int, name string) (all []rights, err error) {
 	return all, err
 }
 
-// stateOf is all that the kernel decides by.
+// stateOf returns the state of a file that the kernel decides by.
 func stateOf(dir int, name string) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -125,7 +125,7 @@ func stateOf(dir int, name string) (string, error) {
 	return fmt.Sprintf("%o %d:%d %x", st.Mode, st.Uid, st.Gid, acl), nil
 }
 
-// may asks as p, on the thread that it is called on.
+// may returns the rights of p, which it asks for on the calling thread.
 func (p person) may(dir int, name string) (r rights, err error) {
 	back, err := p.become()
 	if err != nil {
@@ -141,7 +141,7 @@ func (p person) may(dir int, name string) (r rights, err error) {
 			return 0, err
 		}
 	}
-	// What counts is the open.
+	// The open must agree.
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err == nil {
 		unix.Close(fd)
@@ -166,8 +166,8 @@ func (p person) become() (back func() error, err error) {
 	}, nil
 }
 
-// withoutCapabilities takes from the calling thread what setfsuid(2) leaves it,
-// CAP_SYS_ADMIN among others.
+// withoutCapabilities takes the capabilities from the calling thread that setfsuid(2)
+// leaves it, such as CAP_SYS_ADMIN.
 func withoutCapabilities() (back func() error, err error) {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var had [2]unix.CapUserData
@@ -179,8 +179,7 @@ func withoutCapabilities() (back func() error, err error) {
 	return func() error { return unix.Capset(&head, &had[0]) }, unix.Capset(&head, &none[0])
 }
 
-// setThreadGroups is setgroups(2) for one thread, where the syscall package's
-// is for all.
+// setThreadGroups is setgroups(2) for one thread; syscall.Setgroups is for all.
 func setThreadGroups(groups []int) error {
 	list := []uint32{0}[:0]
 	for _, g := range groups {
@@ -198,17 +197,17 @@ const (
 	defaultACL = "system.posix_acl_default"
 )
 
-// encodeACL makes what the kernel takes (posix_acl_xattr.h) of a text such as
-// "u:6 u1003:4 g:0 m:4 o:0".
+// encodeACL encodes a text such as "u:6 u1003:4 g:0 m:4 o:0" for the kernel
+// (posix_acl_xattr.h).
 func encodeACL(text string) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, field := range strings.Fields(text) {
 		var id, perm uint32 = 0xffffffff, 0
-		who, rest, _ := strings.Cut(field, ":")
-		tag := map[byte]uint16{'u': 1, 'g': 4, 'm': 0x10, 'o': 0x20}[who[0]]
-		if len(who) > 1 {
+		entry, rest, _ := strings.Cut(field, ":")
+		tag := map[byte]uint16{'u': 1, 'g': 4, 'm': 0x10, 'o': 0x20}[entry[0]]
+		if len(entry) > 1 {
 			tag *= 2 // ACL_USER and ACL_GROUP
-			fmt.Sscan(who[1:], &id)
+			fmt.Sscan(entry[1:], &id)
 		}
 		fmt.Sscan(rest, &perm)
 		b = binary.LittleEndian.AppendUint16(b, tag)

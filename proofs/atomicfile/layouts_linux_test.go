@@ -9,8 +9,8 @@ import (
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
-// SyncAuto rests on the order of a file system's journal, whatever way that
-// takes the data: each way that atomicfile does not deny is cut.
+// SyncAuto relies on the order of a file system's journal, on every layout of data that
+// atomicfile accepts: each is cut.
 func TestLayouts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

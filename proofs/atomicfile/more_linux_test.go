@@ -17,8 +17,8 @@ import (
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
-// The rest of the promises of package atomicfile: what a new file takes over,
-// symlinks, content that a function writes, names below a root.
+// The other promises of package atomicfile: attributes that a new file keeps, symlinks,
+// content that a function writes, names below a root.
 
 const keptMode, keptAttr = 0o640, "user.kept"
 
@@ -35,8 +35,8 @@ func keptVersions(dir string) error {
 	return nil
 }
 
-// checkKept checks also that mode and attribute are there with the content,
-// whichever that is: durable together, or a cut shows a secret or loses a name.
+// checkKept also checks that mode and attribute are durable together with the content,
+// old or new: else a cut may show a secret.
 func checkKept(dir string, ledger []replaced) error {
 	if err := checkVersions(dir, ledger); err != nil {
 		return err
@@ -88,7 +88,7 @@ func byFunc(d *atomicfile.Dir, ack func(replaced)) error {
 	return nil
 }
 
-// belowRoot writes through an os.Root, into a folder below it.
+// belowRoot writes through an os.Root, into a directory below it.
 func belowRoot(dir string, ack func(replaced)) (err error) {
 	root, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
@@ -190,7 +190,7 @@ func TestSymlinkPower(t *testing.T) {
 		})
 		prove.Mutants(t, fs, checkLinks, []prove.Mutant[replaced]{
 			{Name: "level Kill", Prepare: firstLinks, Work: with(atomicfile.Options{Level: durability.Kill})},
-			{Name: "folder not synced", Prepare: firstLinks, Work: with(syncAuto), OnSync: prove.Where(crashtest.SkipSync, prove.OfCall("fsync"))},
+			{Name: "directory not synced", Prepare: firstLinks, Work: with(syncAuto), OnSync: prove.Where(crashtest.SkipSync, prove.OfCall("fsync"))},
 		})
 	})
 }

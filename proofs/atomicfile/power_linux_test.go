@@ -34,8 +34,8 @@ type replaced struct {
 
 type replaceFiles = func(dir string, ack func(replaced)) error
 
-// versioned is the content of a file: it tells its version on every line, and
-// each version has another length.
+// versioned returns the content of a file, with its version on every line. Each version
+// has another length.
 func versioned(name string, version int) []byte {
 	lines := 1 + (version*37+len(name))%400
 	return bytes.Repeat(fmt.Appendf(nil, "%s %06d\n", name, version), lines)
@@ -53,7 +53,7 @@ func versionOf(name string, content []byte) (int, error) {
 
 var atomicNames = []string{"a", "b", "c"}
 
-// firstVersions is what is there before the first cut.
+// firstVersions makes the files that are there before the first cut.
 func firstVersions(dir string) error {
 	for _, name := range atomicNames {
 		if err := os.WriteFile(filepath.Join(dir, name), versioned(name, 0), 0o600); err != nil {
@@ -66,7 +66,7 @@ func firstVersions(dir string) error {
 func checkVersions(dir string, ledger []replaced) error {
 	acked, begun := map[string]int{}, map[string]int{}
 	for _, name := range atomicNames {
-		begun[name] = 0 // is there from the first
+		begun[name] = 0 // it is there from the start
 	}
 	for _, r := range ledger {
 		of := acked
@@ -99,8 +99,8 @@ func checkVersions(dir string, ledger []replaced) error {
 	return checkTemps(dir, begun)
 }
 
-// checkTemps checks that a cut left nothing that Sweep does not know. It knows
-// that the writer is this process, which lives.
+// checkTemps checks that a cut left no temporary file that Sweep does not know. Sweep
+// keeps them, because their writer, this process, is alive.
 func checkTemps(dir string, begun map[string]int) error {
 	swept, err := atomicfile.Sweep(context.Background(), dir, atomicfile.SweepOptions{})
 	if err != nil {
@@ -142,8 +142,8 @@ func singles(write func(dir, name string, data []byte) error) replaceFiles {
 	}
 }
 
-// fresh makes a new file each time. Where one is replaced, ext4 begins to
-// write the new one out by itself (auto_da_alloc), and may be done in time.
+// fresh makes a new file each time. If a file is replaced, ext4 begins to write the new
+// one by itself (auto_da_alloc), and may be done in time.
 func fresh(files int, write func(dir, name string, data []byte) error) replaceFiles {
 	return func(dir string, ack func(replaced)) error {
 		for v := 1; v <= files; v++ {
@@ -207,7 +207,7 @@ func dirBatches(d *atomicfile.Dir, ack func(replaced)) error {
 	return nil
 }
 
-// dirParallel gives each file a goroutine, which share syncs of the folder.
+// dirParallel has a goroutine for each file. They share syncs of the directory.
 func dirParallel(d *atomicfile.Dir, ack func(replaced)) error {
 	errs := make([]error, len(atomicNames))
 	var wg sync.WaitGroup
@@ -252,8 +252,8 @@ func TestPower(t *testing.T) {
 	})
 }
 
-// At level Kill the end of the process leaves the old content or the new, and
-// what was acknowledged. The left-overs are of a process that is dead.
+// At level Kill a killed process leaves the old content or the new, and all that was
+// acknowledged. Sweep removes its temporary files.
 func TestKill(t *testing.T) {
 	work := inDir(atomicfile.Options{Level: durability.Kill}, dirParallel)
 	res := powertest.Kill(t, 4, prove.Seed(), func(dir string, ack func(replaced)) error {
@@ -272,22 +272,22 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// SyncAuto syncs the folder alone where that is enough, and is tested as such
-// above; elsewhere the content too.
+// SyncAuto syncs only the directory where that is enough, which the tests above show,
+// and else the content too.
 func TestSyncs(t *testing.T) {
 	prove.EachFS(t, func(t *testing.T, fs string) {
 		for _, work := range []func(*atomicfile.Dir, func(replaced)) error{dirSingles, dirBatches} {
-			contents, folders := 0, 0
+			contents, directories := 0, 0
 			powertest.Record(t, power.Options{FS: fs, Seed: prove.Seed(), Prepare: firstVersions, OnSync: func(s crashtest.Sync) crashtest.SyncFault {
 				if s.Path == "." {
-					folders++
+					directories++
 				} else {
 					contents++
 				}
 				return crashtest.NoFault
 			}}, inDir(syncAuto, work))
-			if folders == 0 || (contents > 0) != (fs == "btrfs") {
-				t.Errorf("%d syncs of files, %d of the folder", contents, folders)
+			if directories == 0 || (contents > 0) != (fs == "btrfs") {
+				t.Errorf("%d syncs of files, %d of the directory", contents, directories)
 			}
 		}
 	})
@@ -315,27 +315,27 @@ func renameAndSync(dir, name string, data []byte, before func(*os.File) error) e
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Each way to do without a sync is caught.
+// A mutant without a sync is caught, whatever it does instead.
 func TestMutants(t *testing.T) {
 	kill := atomicfile.Options{Level: durability.Kill}
-	content, folder, whole := prove.OfCall("fdatasync"), prove.OfCall("fsync"), prove.OfCall("syncfs")
+	content, directory, whole := prove.OfCall("fdatasync"), prove.OfCall("fsync"), prove.OfCall("syncfs")
 	const skip, writeOnly = crashtest.SkipSync, crashtest.WriteOnly
 	prove.EachFS(t, func(t *testing.T, fs string) {
 		mutants := []prove.Mutant[replaced]{
 			{Name: "level Kill", Work: inDir(kill, dirSingles)},
 			{Name: "Batch at level Kill", Work: inDir(kill, dirBatches)},
 			{Name: "O_DIRECT and no flush", Work: singles(prove.ReplaceUnflushed)},
-			{Name: "folder not synced", Work: inDir(syncEach, dirSingles), OnSync: prove.Where(skip, folder)},
-			{Name: "folder not synced, SyncAuto", Work: inDir(syncAuto, dirSingles), OnSync: prove.Where(skip, folder)},
-			{Name: "folder with sync_file_range, SyncAuto", Work: inDir(syncAuto, dirSingles), OnSync: prove.Where(writeOnly, folder)},
-			{Name: "folder not synced, Batch", Work: inDir(syncAuto, dirBatches), OnSync: prove.Where(skip, folder)},
-			{Name: "folder not synced, Batch SyncWholeFS", Work: inDir(syncWhole, dirBatches), OnSync: prove.Where(skip, folder)},
-			{Name: "folder not synced, WriteFile", Work: singles(byWriteFile), OnSync: prove.Where(skip, folder)},
+			{Name: "directory not synced", Work: inDir(syncEach, dirSingles), OnSync: prove.Where(skip, directory)},
+			{Name: "directory not synced, SyncAuto", Work: inDir(syncAuto, dirSingles), OnSync: prove.Where(skip, directory)},
+			{Name: "directory with sync_file_range, SyncAuto", Work: inDir(syncAuto, dirSingles), OnSync: prove.Where(writeOnly, directory)},
+			{Name: "directory not synced, Batch", Work: inDir(syncAuto, dirBatches), OnSync: prove.Where(skip, directory)},
+			{Name: "directory not synced, Batch SyncWholeFS", Work: inDir(syncWhole, dirBatches), OnSync: prove.Where(skip, directory)},
+			{Name: "directory not synced, WriteFile", Work: singles(byWriteFile), OnSync: prove.Where(skip, directory)},
 			{Name: "content not synced", Work: inDir(syncEach, dirFresh), OnSync: prove.Where(skip, content)},
 			{Name: "content not synced, WriteFile", Work: fresh(freshFiles, byWriteFile), OnSync: prove.Where(skip, content)},
 			{Name: "content not synced, Batch SyncWholeFS", Work: inDir(syncWhole, dirFreshBatches), OnSync: prove.Where(skip, whole)},
-			{Name: "content not written, only the folder synced", Work: fresh(freshFiles, unordered)},
-			// A sync of the folder commits the journal of ext4 and XFS, and
+			{Name: "content not written, only the directory synced", Work: fresh(freshFiles, unordered)},
+			// A sync of the directory commits the journal of ext4 and XFS, and
 			// covers data that the device has answered for: what SyncAuto
 			// rests on.
 			{Name: "content with sync_file_range", Work: inDir(syncEach, dirFresh), OnSync: prove.Where(writeOnly, content), Covered: fs != "btrfs"},

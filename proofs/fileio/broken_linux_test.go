@@ -18,9 +18,9 @@ import (
 	"github.com/stele-go/stele/fileio"
 )
 
-// A disk that fails: a FUSE with one file, whose bytes from brokenAt on cannot
-// be read. It is served by a process of its own: a page fault stops its thread
-// without the runtime's knowledge, which would then wait for itself.
+// A disk that fails: a FUSE with one file, whose bytes from brokenAt on cannot be read. A
+// process of its own serves it: a page fault stops its thread without the runtime's
+// knowledge, which would then wait for itself.
 
 const (
 	brokenEnv  = "STELE_FILEIO_BROKEN"
@@ -122,8 +122,8 @@ func brokenDisk(t *testing.T) string {
 	return filepath.Join(dir, "file")
 }
 
-// A disk that cannot read is EIO by every way, also where it comes as a signal,
-// and not a file that was truncated.
+// A disk that cannot read is EIO by every way, also if it is a signal, and not
+// ErrTruncated.
 func TestBrokenDisk(t *testing.T) {
 	name := brokenDisk(t)
 	for _, w := range []fileio.Way{fileio.Buffered, fileio.Mapped, fileio.Direct} {

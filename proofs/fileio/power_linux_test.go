@@ -18,14 +18,14 @@ import (
 
 const powerRecords = 18
 
-// powerRecord is the i-th record: of a length of its own, so that tails,
-// whole blocks and more than the buffer come by.
+// powerRecord returns the i-th record. Lengths differ, so that there are tails, whole
+// blocks, and records longer than the buffer.
 func powerRecord(i int) []byte {
 	size := []int{100, 4096, 3000, 9000, 1, 20_000}[i%6]
 	return bytes.Repeat([]byte{byte('a' + i)}, size)
 }
 
-// promised writes records, and acknowledges how many bytes the writer says are
+// promised writes records, and acknowledges the number of bytes that the Writer says are
 // durable.
 func promised(o fileio.WriterOptions, commitEvery int) func(dir string, ack func(int64)) error {
 	return func(dir string, ack func(int64)) (err error) {
@@ -61,8 +61,8 @@ func promised(o fileio.WriterOptions, commitEvery int) func(dir string, ack func
 	}
 }
 
-// afterOthers is promised for a Writer that continues a file that others have
-// written and not synced: the first records are theirs.
+// afterOthers is promised for a Writer that continues a file with records that were
+// written by another and not synced.
 func afterOthers(o fileio.WriterOptions) func(dir string, ack func(int64)) error {
 	return func(dir string, ack func(int64)) (err error) {
 		f, err := os.OpenFile(filepath.Join(dir, "file"), os.O_WRONLY, 0)
@@ -92,8 +92,8 @@ func afterOthers(o fileio.WriterOptions) func(dir string, ack func(int64)) error
 	}
 }
 
-// A commit covers what was in the file before the Writer, by the mechanisms too
-// that are about single writes.
+// A commit covers the bytes that were in the file before the Writer, also by mechanisms
+// that sync single writes.
 func TestPowerAfterOthers(t *testing.T) {
 	t.Parallel()
 	for _, m := range []fileio.Mechanism{fileio.SyncDsync, fileio.SyncODsync} {
@@ -105,8 +105,8 @@ func TestPowerAfterOthers(t *testing.T) {
 	}
 }
 
-// durable is what the writer's promise comes to. Settings that promise less
-// than power are taken for what they do not promise: those are the mutants.
+// durable returns the number of bytes that count as durable. Settings that promise less
+// than power count as if they promised it: those are the mutants.
 func durable(w *fileio.Writer) int64 {
 	if _, commit := w.Promise(); commit.Level != durability.Power {
 		return w.Offset()
@@ -114,8 +114,8 @@ func durable(w *fileio.Writer) int64 {
 	return w.Durable()
 }
 
-// emptyFile is there before the first cut, with its name: the writer promises
-// nothing of that.
+// emptyFile makes the file that is there before the first cut: a Writer does not promise
+// its name.
 func emptyFile(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)
 }
@@ -139,8 +139,8 @@ func checkRecords(dir string, acked []int64) error {
 	return nil
 }
 
-// What the writer calls durable is there after a power cut, by every mechanism
-// and policy; and the rig sees where it would not be.
+// The bytes that the Writer calls durable are there after a power cut, by every mechanism
+// and policy. The mutants lose some.
 func TestPower(t *testing.T) {
 	t.Parallel()
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {

@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"unsafe"
 
 	"github.com/stele-go/stele/crashtest"
 	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/crashtest/power/powertest"
+	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
-// The rig's own proof: a file whose blocks are overwritten, one after the
-// other, each acknowledged when its writer says that it is durable.
+// The rig's own proof: the blocks of a file are overwritten in turn, each acknowledged
+// when its way to write makes it durable.
 
 const (
 	fileName   = "blocks"
@@ -27,11 +27,9 @@ const (
 
 // aligned returns a block that O_DIRECT takes, full of b.
 func aligned(b byte) []byte {
-	buf := make([]byte, 2*blockSize)
-	off := blockSize - int(uintptr(unsafe.Pointer(&buf[0]))%blockSize)
-	buf = buf[off : off+blockSize : off+blockSize]
-	copy(buf, bytes.Repeat([]byte{b}, blockSize))
-	return buf
+	block := sys.AlignedBuffer(blockSize, blockSize)
+	copy(block, bytes.Repeat([]byte{b}, blockSize))
+	return block
 }
 
 // oldBlocks makes the file as it is before the first cut.

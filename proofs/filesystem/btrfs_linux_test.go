@@ -13,8 +13,8 @@ import (
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
-// What btrfs does that no model of this package has, by plain calls of package
-// os. Seen on Linux 6.18.44. It is no promise of ours:
+// A behaviour of btrfs that no model has, by plain calls of package os, seen on Linux
+// 6.18.44. No promise of Stele depends on it:
 //
 //	STELE_LONG=1 go test ./proofs/filesystem -run TestBtrfsLosesBothNames -v
 //
@@ -26,7 +26,7 @@ import (
 // the new file was synced before the rename, it is in the log, and t is there.
 func TestBtrfsLosesBothNames(t *testing.T) {
 	if !prove.Long() {
-		t.Skip("shows a fault of btrfs, none of ours; set STELE_LONG=1")
+		t.Skip("shows a fault of btrfs, not of Stele; set STELE_LONG=1")
 	}
 	create := func(name string, sync bool) error {
 		err := os.WriteFile(name, []byte(filepath.Base(name)), 0o600)

@@ -17,11 +17,11 @@ import (
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
-// The models are held against what they are models of: what a power cut
-// leaves on a real file system must be one of their states.
+// The models must cover the real file systems: what a power cut leaves must be one of
+// their states.
 
-// A modelStep is a call that does the same wherever it is made. Some fail, as
-// it comes, and do so everywhere.
+// A modelStep is a call that does the same on every file system. Some fail, and do so
+// everywhere.
 type modelStep func(dir string)
 
 func modelProgram(rng *rand.Rand, n int) []modelStep {
@@ -61,8 +61,8 @@ func modelProgram(rng *rand.Rand, n int) []modelStep {
 		case 6:
 			steps[i] = func(dir string) { os.Remove(filepath.Join(dir, name)) }
 		case 7:
-			folder := []string{".", "d"}[rng.IntN(2)]
-			steps[i] = func(dir string) { syncPath(filepath.Join(dir, folder)) }
+			directory := []string{".", "d"}[rng.IntN(2)]
+			steps[i] = func(dir string) { syncPath(filepath.Join(dir, directory)) }
 		}
 	}
 	return steps
@@ -80,8 +80,8 @@ func modelBase(dir string) error {
 	return errors.Join(os.WriteFile(filepath.Join(dir, "a"), []byte("old"), 0o600), os.Mkdir(filepath.Join(dir, "d"), 0o700))
 }
 
-// inTree has a program run in a folder of its own: a file system may keep
-// something in its root.
+// inTree runs a program in a directory of its own: a file system may have files in its
+// root.
 func inTree(steps []modelStep) func(dir string, ack func(int)) error {
 	return func(dir string, _ func(int)) error {
 		for _, step := range steps {
@@ -117,7 +117,7 @@ func TestModelsHold(t *testing.T) {
 			res := powertest.Check(t, rec, min(4*prove.Cuts(), 48), func(dir string, _ []int) error {
 				state, err := treeOf(dir)
 				if err == nil && !allowed[state] {
-					err = fmt.Errorf("a cut leaves %s, which is none of the %d states of the %v model", state, len(allowed), model)
+					err = fmt.Errorf("a cut leaves %s, which is not one of the %d states of the %v model", state, len(allowed), model)
 				}
 				seen[state] = true
 				return err
@@ -130,8 +130,8 @@ func TestModelsHold(t *testing.T) {
 	})
 }
 
-// modelStates draws a program and returns the states that the model allows it
-// to leave. One that has too many of them to try all is drawn anew.
+// modelStates draws a program and returns the states that the model allows it to leave. It
+// draws another if there are too many to try all.
 func modelStates(t *testing.T, rng *rand.Rand, model states.Model) (steps []modelStep, ops []string, allowed map[string]bool) {
 	t.Helper()
 	for range 20 {
@@ -155,7 +155,7 @@ func modelStates(t *testing.T, rng *rand.Rand, model states.Model) (steps []mode
 	return nil, nil, nil
 }
 
-// treeOf returns all that is in the tree, on one line.
+// treeOf returns the content of the tree, on one line.
 func treeOf(dir string) (string, error) {
 	var parts []string
 	tree := filepath.Join(dir, "tree")

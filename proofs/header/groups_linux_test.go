@@ -17,23 +17,23 @@ import (
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
-// A headedAck is that a file has so many headers.
+// A headedAck says that a file has so many headers.
 type headedAck struct {
 	name  string
 	count int
 }
 
-// Files of a group are synced and renamed together, in several folders.
+// Files of a group are synced and renamed together, in several directories.
 const (
-	groupFolders = 3
-	groupFiles   = 8 // in each
-	groupRounds  = 4
+	groupDirs   = 3
+	groupFiles  = 8 // in each
+	groupRounds = 4
 )
 
 func groupNames(dir string) (names []string) {
-	for i := range groupFolders {
+	for i := range groupDirs {
 		for j := range groupFiles {
-			names = append(names, filepath.Join(dir, fmt.Sprint("folder", i), fmt.Sprint("file", j)))
+			names = append(names, filepath.Join(dir, fmt.Sprint("directory", i), fmt.Sprint("file", j)))
 		}
 	}
 	return names
@@ -69,8 +69,8 @@ func insertGroups(level durability.Level) func(dir string, ack func(headedAck)) 
 	}
 }
 
-// checkGroups: each file has the headers that were acknowledged, and perhaps
-// one more, and Read knows the last.
+// checkGroups checks that each file has the acknowledged headers, and at most one more,
+// and that Read returns the last.
 func checkGroups(dir string, acked []headedAck) error {
 	counts := map[string]int{}
 	for _, a := range acked {
@@ -81,7 +81,7 @@ func checkGroups(dir string, acked []headedAck) error {
 			return fmt.Errorf("%s: %w: %w", name, prove.ErrLost, err)
 		}
 	}
-	if len(counts) > groupFolders*groupFiles {
+	if len(counts) > groupDirs*groupFiles {
 		return fmt.Errorf("acknowledged %v", slices.Sorted(maps.Keys(counts)))
 	}
 	return nil
@@ -115,20 +115,20 @@ func checkGrouped(name string, count int) error {
 func TestGroups(t *testing.T) {
 	prove.EachFS(t, func(t *testing.T, fs string) {
 		prove.Holds(t, fs, checkGroups, []prove.Case[headedAck]{{Name: "InsertAll", Work: insertGroups(durability.Power), Prepare: prepareGroup}})
-		// One folder's sync alone would not do as a mutant: all renames come before
+		// One directory's sync alone would not do as a mutant: all renames come before
 		// the first of them, and so one commit of the journal has them all.
 		mutants := []prove.Mutant[headedAck]{
 			{Name: "InsertAll at level Kill", Work: insertGroups(durability.Kill), Prepare: prepareGroup},
-			{Name: "InsertAll, folders not synced", Work: insertGroups(durability.Power), Prepare: prepareGroup,
-				OnSync: prove.Where(crashtest.SkipSync, ofFolder)},
+			{Name: "InsertAll, directories not synced", Work: insertGroups(durability.Power), Prepare: prepareGroup,
+				OnSync: prove.Where(crashtest.SkipSync, ofDir)},
 		}
-		if fs == "btrfs" { // elsewhere the sync of the folder covers the content
+		if fs == "btrfs" { // elsewhere the sync of the directory covers the content
 			mutants = append(mutants, prove.Mutant[headedAck]{Name: "InsertAll, content not synced", Work: insertGroups(durability.Power),
-				Prepare: prepareGroup, OnSync: prove.Where(crashtest.SkipSync, func(s crashtest.Sync) bool { return !ofFolder(s) })})
+				Prepare: prepareGroup, OnSync: prove.Where(crashtest.SkipSync, func(s crashtest.Sync) bool { return !ofDir(s) })})
 		}
 		prove.Mutants(t, fs, checkGroups, mutants)
 	})
 }
 
-// ofFolder: of one of the folders, which lie side by side.
-func ofFolder(s crashtest.Sync) bool { return filepath.Dir(s.Path) == "." }
+// ofDir reports whether a sync is of one of the directories, which lie side by side.
+func ofDir(s crashtest.Sync) bool { return filepath.Dir(s.Path) == "." }

@@ -18,9 +18,9 @@ import (
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
-// The proof of package header: whenever the power is cut, Recover succeeds,
-// and then the file is what was acknowledged last, or what was being made of
-// it, whole, and Read tells the header of just that.
+// The proof of package header: whenever the power is cut, Recover succeeds. Then the
+// file is as after the last acknowledged step or as after the next one, whole, and Read
+// returns its header.
 
 const headedName = "file"
 
@@ -54,21 +54,21 @@ func swap(old int, text string, n int, o header.Options) headStep {
 	}
 }
 
-// headText is n bytes that say text over and over.
+// headText returns n bytes that repeat text.
 func headText(text string, n int) []byte {
 	return bytes.Repeat([]byte(text+"\n"), n/(len(text)+1)+1)[:n]
 }
 
-// A headed is work on one file: step by step, with the ledger in the number of
-// the step, and what the file is after each noted in memory.
+// A headed is work on one file, step by step. The ledger has the number of each step; what
+// the file is after each is kept in memory.
 type headed struct {
 	way     header.Strategy // that each step must take; Auto: any
 	steps   []headStep
-	beside  bool // others sync other files meanwhile
+	beside  bool // another goroutine syncs another file meanwhile
 	after   []headedFile
 	partial atomic.Int64 // cuts that left neither old nor new before Recover
-	old     atomic.Int64 // that Recover took back
-	new     atomic.Int64 // that it finished
+	old     atomic.Int64 // cuts that Recover rolled back
+	new     atomic.Int64 // cuts that Recover rolled forward
 }
 
 type headedFile struct {
@@ -123,8 +123,8 @@ func (h *headed) do(step headStep, name string) (res header.Result, err error) {
 	return res, err
 }
 
-// besideSyncs calls do while another file grows and is synced over and over, so
-// that the journal is written in the middle of whatever do does.
+// besideSyncs calls do while another file grows and is synced again and again, so that
+// the journal is written in the middle of do.
 func besideSyncs(dir string, do func() error) error {
 	f, err := os.Create(filepath.Join(dir, "beside"))
 	if err != nil {
@@ -224,13 +224,13 @@ func prepareSlot(dir string) error {
 	return err
 }
 
-// manyExtents are in many leaves of the tree of extents: ext4 with its blocks
-// of 1 KiB here has 84 in each, XFS with 4 KiB about 250. ext4 lets the journal
-// be written in the middle of a shift only after some twenty leaves.
+// manyExtents fill many leaves of the tree of extents: ext4 with its blocks of 1 KiB here
+// has 84 in each, XFS with 4 KiB about 250. ext4 lets the journal be written in the
+// middle of a shift only after about twenty leaves.
 const manyExtents = 8_000
 
-// prepareMany makes a file of as many extents, a block each: between any two
-// lies another file's block. One in four is written, the first ones all.
+// prepareMany makes a file of manyExtents extents, a block each: a block of another file
+// lies between any two. One in four is written, and all of the first ones.
 func prepareMany(dir string) (err error) {
 	f, err := os.Create(filepath.Join(dir, headedName))
 	if err != nil {
@@ -266,7 +266,7 @@ func prepareMany(dir string) (err error) {
 	return err
 }
 
-// A headWay is a strategy and what is to be shown of it.
+// A headWay is a strategy and the steps that prove it.
 type headWay struct {
 	name            string
 	way             header.Strategy
@@ -299,8 +299,8 @@ func whole(o header.Options) []headStep {
 	}
 }
 
-// inSlot stays within the 4 KiB that are reserved, and writes two sectors, which
-// can be torn apart. More would not fit an attribute on ext4 with 1 KiB blocks.
+// inSlot stays within the 4 KiB that are reserved, and writes two sectors, which can be
+// torn apart. More would not fit into an attribute on ext4 with 1 KiB blocks.
 func inSlot(o header.Options) []headStep {
 	return []headStep{
 		insert("first", 500, o), insert("second", 60, o), replace("third", 250, o),

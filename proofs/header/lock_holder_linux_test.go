@@ -14,7 +14,7 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// locked makes a file that this process has a lock of.
+// locked makes a file that this process has locked.
 func locked(t *testing.T) *os.File {
 	t.Helper()
 	f, err := os.Create(t.TempDir() + "/file")
@@ -57,8 +57,8 @@ func (r *silentRoot) OnAdd(ctx context.Context) {
 	r.AddChild("file", r.NewPersistentInode(ctx, r.file, fs.StableAttr{Mode: fuse.S_IFREG, Ino: r.ino}), false)
 }
 
-// FlockHolder never waits for the file system of another file that looks like
-// the one asked for: that has its name, its inode number and a lock.
+// FlockHolder never waits for the file system of another file with the same name, the
+// same inode number and a lock.
 func TestFlockHolderAsksNoStranger(t *testing.T) {
 	f := locked(t)
 	if err := sys.Unlock(f); err != nil {

@@ -50,7 +50,7 @@ const (
 	recordAttr = "user.stele.header"
 )
 
-// prepare makes the file, and gets the intent that a shift of it notes.
+// prepare makes the file, and reads the intent that a shift of it writes.
 func (s *interruptedShift) prepare(dir string) error {
 	if err := prepareMany(dir); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (s *interruptedShift) prepare(dir string) error {
 		return err
 	}
 	s.block = layout.Block
-	// On a busy machine the goroutine that watches may get no processor in time.
+	// On a busy machine the goroutine that polls may get no processor in time.
 	for begun, tries := time.Now(), 0; tries < 100 || time.Since(begun) < time.Minute; tries++ {
 		s.intent, err = s.intentOfInsert(f)
 		err = errors.Join(err, sys.CollapseRange(f, 0, 2*s.block), sys.RemoveXattr(f, recordAttr))
@@ -82,8 +82,8 @@ func (s *interruptedShift) prepare(dir string) error {
 	return errors.New("no intent was seen during all shifts of a minute")
 }
 
-// intentOfInsert shifts the file and returns the intent that it had meanwhile,
-// nil if that was missed.
+// intentOfInsert shifts the file and returns the intent that it had meanwhile, or nil if
+// polling missed it.
 func (s *interruptedShift) intentOfInsert(f *os.File) ([]byte, error) {
 	noted, stop := make(chan []byte, 1), make(chan struct{})
 	go func() {
@@ -105,7 +105,7 @@ func (s *interruptedShift) intentOfInsert(f *os.File) ([]byte, error) {
 	return <-noted, err
 }
 
-// work has the shift cut off and ended, several times.
+// work interrupts the shift and recovers from that, several times.
 func (s *interruptedShift) work(dir string, ack func(int)) error {
 	name := filepath.Join(dir, headedName)
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -154,7 +154,7 @@ func (s *interruptedShift) check(dir string, acked []int) error {
 	return nil
 }
 
-// gap is the first block of the file that is a hole.
+// gap returns the first block of the file that is a hole.
 func (s *interruptedShift) gap(name string) (int64, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -189,8 +189,8 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// shiftAlone is a shift as it is published: insert a range, write into it,
-// sync. There is no intent.
+// shiftAlone is a shift as it is usually done, without an intent: insert a range, write
+// into it, sync.
 func shiftAlone(name string) (header.Result, error) {
 	const block = 4096
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -204,7 +204,7 @@ func shiftAlone(name string) (header.Result, error) {
 	return header.Result{Strategy: header.Shift}, errors.Join(err, f.Sync(), f.Close())
 }
 
-// copyDirect is a copy past the page cache, of which nothing is flushed.
+// copyDirect is a copy past the page cache that is not flushed.
 func copyDirect(name string) (header.Result, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -216,7 +216,7 @@ func copyDirect(name string) (header.Result, error) {
 
 func times(n int, step headStep) []headStep { return slices.Repeat([]headStep{step}, n) }
 
-// Each way to do without a sync, or without the intent, is caught.
+// A mutant without a sync, or without the intent, is caught.
 func TestMutants(t *testing.T) {
 	const skip, writeOnly = crashtest.SkipSync, crashtest.WriteOnly
 	even := func(s crashtest.Sync) bool { return s.N%2 == 0 }
@@ -236,8 +236,8 @@ func TestMutants(t *testing.T) {
 		}
 		for _, name := range []string{"Copy", "KernelCopy", "Clone"} {
 			w := headWayOf(name)
-			add(name+", folder not synced", w, w.at(durability.Power), prove.Where(skip, prove.OfRoot))
-			add(name+", folder with sync_file_range", w, w.at(durability.Power), prove.Where(writeOnly, prove.OfRoot))
+			add(name+", directory not synced", w, w.at(durability.Power), prove.Where(skip, prove.OfRoot))
+			add(name+", directory with sync_file_range", w, w.at(durability.Power), prove.Where(writeOnly, prove.OfRoot))
 			add(name+", content not synced", w, w.at(durability.Power), prove.Where(skip, prove.OfFile))
 			// As with atomicfile: the journal's flush covers what was written.
 			add(name+", content with sync_file_range", w, w.at(durability.Power), prove.Where(writeOnly, prove.OfFile)).Covered = fs != "btrfs"

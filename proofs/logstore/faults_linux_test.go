@@ -12,8 +12,8 @@ import (
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
-// logSteps makes one step after the other, and goes on after those that fail:
-// what was acknowledged after a failure counts as much.
+// logSteps makes steps in turn and goes on after those that fail: entries acknowledged
+// after a failure must survive too.
 func logSteps(steps ...string) func(dir string, ack func(logNote)) error {
 	return func(dir string, ack func(logNote)) (failed error) {
 		ctx := context.Background()
@@ -59,8 +59,8 @@ func logSteps(steps ...string) func(dir string, ack func(logNote)) error {
 	}
 }
 
-// Every call fails, in every way, once or until the end, and then a crash may
-// come: with STELE_LONG=1 all of that, with -cuts as many of each.
+// Every call fails, in every way, once or until the end. A crash may follow. STELE_LONG=1
+// tries all, -cuts so many of each.
 func TestFaults(t *testing.T) {
 	work := logSteps("append", "append", "seal", "append", "look", "seal", "append", "reopen", "look", "append", "seal", "compact", "look", "append", "reopen", "append")
 	for _, c := range []struct {
@@ -92,7 +92,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// All that a crash may leave, also where the file system keeps no more than it must.
+// A store survives every crash state, also those of a file system that keeps no more than
+// POSIX requires.
 func TestStates(t *testing.T) {
 	if prove.RaceSampled() {
 		t.Skip("not with the race detector; set -cuts or STELE_LONG=1")
@@ -121,7 +122,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// Each kind of sync that a store makes is missed where it is left out.
+// Without any one kind of sync that a store makes, crash states fail.
 func TestStatesMutants(t *testing.T) {
 	if prove.RaceSampled() {
 		t.Skip("not with the race detector; set -cuts or STELE_LONG=1")
@@ -131,15 +132,15 @@ func TestStatesMutants(t *testing.T) {
 	if prove.Long() {
 		o.Max = 300
 	}
-	in := func(s crashtest.Sync, folder string) bool { return strings.HasPrefix(s.Path, folder+"/") }
+	in := func(s crashtest.Sync, directory string) bool { return strings.HasPrefix(s.Path, directory+"/") }
 	for _, c := range []struct {
 		name string
 		of   func(crashtest.Sync) bool
 	}{
 		{"records", func(s crashtest.Sync) bool { return in(s, "wal") && strings.HasSuffix(s.Path, ".wal") }},
 		{"segments", func(s crashtest.Sync) bool { return in(s, "segments") }},
-		{"the folder of segments", func(s crashtest.Sync) bool { return s.Path == "segments" }},
-		{"the folder of the store", prove.OfRoot},
+		{"the directory of segments", func(s crashtest.Sync) bool { return s.Path == "segments" }},
+		{"the directory of the store", prove.OfRoot},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			prove.Missed(t, h, o, checkStore, c.of)

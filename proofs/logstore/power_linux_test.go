@@ -16,7 +16,7 @@ import (
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
-// kills is how often a process is killed: as often as the power is cut.
+// kills returns how often a process is killed.
 func kills() int { return max(6, prove.Cuts()) }
 
 // The end of the process loses nothing at level Kill, nor at Power.
@@ -32,7 +32,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// replayed is work that begins with the replay of what a killed process left.
+// replayed returns work that begins with the replay of a killed process's log.
 func replayed(l logLoad) (prepare func(dir string) error, work func(dir string, ack func(logNote)) error) {
 	var left []logNote
 	prepare = func(dir string) (err error) {
@@ -63,8 +63,8 @@ func replayed(l logLoad) (prepare func(dir string) error, work func(dir string, 
 	}
 }
 
-// copyIdle copies the folder of a store that is open and has nothing to do. In
-// the background it may still make a file ready, which is then of another name.
+// copyIdle copies the directory of an idle store that is open. In the background the store
+// may still prepare a file, and rename it.
 func copyIdle(dst, src string) error {
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		err := os.CopyFS(dst, os.DirFS(src))
@@ -77,8 +77,8 @@ func copyIdle(dst, src string) error {
 	}
 }
 
-// logDevice has room for the files of the log, which are never small, and for
-// what a store leaves free.
+// logDevice has room for the files of the log, which are never small, and for the space
+// that a store leaves free.
 const logDevice = 320 << 20
 
 // No cut of the power loses what was acknowledged.
@@ -93,8 +93,8 @@ func TestPower(t *testing.T) {
 	})
 }
 
-// Each kind of sync that these file systems need is missed where it is left out;
-// TestStatesMutants has the others.
+// Without any one kind of sync that these file systems need, cuts lose entries.
+// TestStatesMutants has the other kinds.
 func TestPowerMutants(t *testing.T) {
 	load := logLoad{goroutines: 4, batches: 10}
 	kill := load

@@ -21,24 +21,23 @@ import (
 	"github.com/stele-go/stele/proofs/internal/prove"
 )
 
-// The proof of package logstore: after any crash it opens, and has each batch
-// that was acknowledged, once, in its order, of any other all or nothing, and
-// no entry that was never appended.
+// The proof of package logstore: after any crash it opens, and has each acknowledged batch
+// once and in order, any other batch all or nothing, and no entry that was never
+// appended.
 
 // A logNote is an entry of the ledger of a store.
 type logNote struct {
 	Begun string // ID of a batch that may be there from now on
-	Acked string // ID of one that is there
-	Wrong string // what a query meanwhile had wrong
+	Acked string // ID of a batch that is there
+	Wrong string // error in the answer of a query before the crash
 }
 
-// logRetention is far more than a test takes. Batches of the kind "old" are so
-// old that they are given up soon after they were appended.
+// logRetention is far longer than a test. Batches of the kind "old" are so old that they
+// expire soon after they are appended.
 const logRetention = 24 * time.Hour
 
-// logOptions has as little memory as a store can do with, and so the smallest
-// files of the log. The profile says how the log is synced, by a call that can
-// be left out.
+// logOptions has the least memory that a store accepts, and so the smallest files of the
+// log. With the profile the log syncs by a call that a mutant can leave out.
 func logOptions(l durability.Level) logstore.Options {
 	profile, err := filepath.Abs("testdata/fdatasync.json")
 	if err != nil {
@@ -50,14 +49,14 @@ func logOptions(l durability.Level) logstore.Options {
 	}
 }
 
-// logID names a batch, all whose content follows from it: kind, goroutine,
-// number, and the time of its entries.
+// logID returns the ID of a batch, which determines its content: kind, goroutine, number,
+// and the time of its entries.
 func logID(kind string, g, i int, at time.Time) string {
 	return fmt.Sprintf("%s-%d-%d-%d", kind, g, i, at.UnixNano())
 }
 
-// logBatch is the batch with an ID: entries of a stream of its goroutine, of
-// one that all share, and of one that has nothing else. Many have equal times.
+// logBatch returns the batch of an ID: entries of its goroutine's stream, of a stream that
+// all share, and of a stream of its own. Many have equal times.
 func logBatch(id string) logstore.Batch {
 	part := strings.Split(id, "-")
 	base, err := strconv.ParseInt(part[len(part)-1], 10, 64)
@@ -97,7 +96,7 @@ func logBatch(id string) logstore.Batch {
 	return b
 }
 
-// A storeUse makes what a test does to a store, and keeps the ledger.
+// A storeUse does the steps of a test to a store, and keeps the ledger.
 type storeUse struct {
 	*logstore.Store
 	ack func(logNote)
@@ -142,8 +141,8 @@ func (s *storeUse) append(kind string, g, i int) error {
 	return nil
 }
 
-// look queries all there is. It tells the ledger if that lacks something, and
-// does not say so.
+// look queries everything. If the answer lacks an entry without an error, it notes that in
+// the ledger.
 func (s *storeUse) look() error {
 	s.mu.Lock()
 	var want []string
@@ -153,7 +152,7 @@ func (s *storeUse) look() error {
 	s.mu.Unlock()
 	got, err := readStore(s.Store)
 	if errors.Is(err, logstore.ErrReplaying) {
-		return nil // it says itself that something is lacking
+		return nil // the error says that entries are missing
 	}
 	if errors.Is(err, prove.ErrLost) {
 		s.ack(logNote{Wrong: err.Error()})
@@ -169,11 +168,11 @@ func (s *storeUse) look() error {
 	return nil
 }
 
-// expiresIn is after how long the entries of retire are too old.
+// expiresIn is the time after which the entries of retire expire.
 const expiresIn = 50 * time.Millisecond
 
-// retire appends what is given up soon, as a segment of its own, and waits until
-// it was. The ledger is told only that it may be there.
+// retire appends entries that expire soon, as a segment of their own, and waits until they
+// are dropped. The ledger says only that they may be there.
 func (s *storeUse) retire(round int) error {
 	ctx := context.Background()
 	alone := func() error {
@@ -192,7 +191,7 @@ func (s *storeUse) retire(round int) error {
 	if err := alone(); err != nil {
 		return err
 	}
-	// What is due is looked for after something was sealed.
+	// Retention runs after a seal.
 	time.Sleep(expiresIn)
 	if err := errors.Join(s.append("tiny", 98, round), s.Seal(ctx)); err != nil {
 		return err
@@ -206,10 +205,10 @@ func (s *storeUse) retire(round int) error {
 			return err
 		}
 	}
-	return errors.New("what is older than it is kept is not given up")
+	return errors.New("entries older than the retention are not dropped")
 }
 
-// A logLoad is how a store is used by many at once.
+// A logLoad is a load of many goroutines on a store.
 type logLoad struct {
 	level      durability.Level
 	goroutines int
@@ -225,8 +224,8 @@ func (l logLoad) run(dir string, ack func(logNote)) error {
 	return errors.Join(errs...)
 }
 
-// life opens the store, uses it and closes it. Others seal and merge while the
-// appends go on, and what is old is given up.
+// life opens the store, uses it and closes it. Meanwhile other goroutines seal, compact
+// and retire.
 func (l logLoad) life(dir string, ack func(logNote), life int) error {
 	s, err := openStore(dir, logOptions(l.level), ack)
 	if err != nil {
@@ -267,8 +266,8 @@ func (l logLoad) life(dir string, ack func(logNote), life int) error {
 
 // A logContent is what a query of everything found.
 type logContent struct {
-	batches map[string]logstore.Batch // those that entries were found of, as they were appended
-	of      map[string][]int          // numbers of the entries that were found of each
+	batches map[string]logstore.Batch // batches with entries that were found, as they were appended
+	of      map[string][]int          // numbers of the entries that were found, by batch
 	streams map[logstore.Labels][]logEntry
 }
 
@@ -285,8 +284,8 @@ func entriesOf(b logstore.Batch) (n int) {
 	return n
 }
 
-// readStore reads everything. What was never appended, or comes in a wrong
-// order, or twice, is an error that is prove.ErrLost.
+// readStore reads everything. It returns prove.ErrLost for an entry that was never
+// appended, is out of order, or is there twice.
 func readStore(s *logstore.Store) (logContent, error) {
 	c := logContent{map[string]logstore.Batch{}, map[string][]int{}, map[logstore.Labels][]logEntry{}}
 	last := int64(0)
@@ -301,10 +300,10 @@ func readStore(s *logstore.Store) (logContent, error) {
 			c.batches[id] = logBatch(id)
 		}
 		if err != nil || !isEntry(f, c.batches[id], n) {
-			return c, fmt.Errorf("%v has %.60q at %d, which nobody appended: %w", f.Labels, f.Line, f.Time, prove.ErrLost)
+			return c, fmt.Errorf("%v has %.60q at %d, which was never appended: %w", f.Labels, f.Line, f.Time, prove.ErrLost)
 		}
 		if f.Time < last {
-			return c, fmt.Errorf("%.60q comes behind a later one: %w", f.Line, prove.ErrLost)
+			return c, fmt.Errorf("%.60q comes after a later one: %w", f.Line, prove.ErrLost)
 		}
 		if last = f.Time; slices.Contains(c.of[id], n) {
 			return c, fmt.Errorf("%.60q is there twice: %w", f.Line, prove.ErrLost)
@@ -327,7 +326,7 @@ func isEntry(f logstore.Result, b logstore.Batch, n int) bool {
 	return false
 }
 
-// compare compares what is there with the ledger.
+// compare compares the content with the ledger.
 func (c logContent) compare(ledger []logNote) error {
 	begun, acked := map[string]int{}, map[string]int{} // where in the ledger
 	for i, n := range ledger {
@@ -359,17 +358,17 @@ func (c logContent) compare(ledger []logNote) error {
 		for i := 1; i < len(entries); i++ {
 			a, b := entries[i-1], entries[i]
 			if a.time == b.time && (a.id == b.id && a.n > b.n || acked[b.id] != 0 && acked[b.id] < begun[a.id]) {
-				return fmt.Errorf("%v: entry %d of %s comes behind entry %d of %s, which is younger: %w", l, b.n, b.id, a.n, a.id, prove.ErrLost)
+				return fmt.Errorf("%v: entry %d of %s comes after entry %d of %s, which is younger: %w", l, b.n, b.id, a.n, a.id, prove.ErrLost)
 			}
 		}
 	}
 	return nil
 }
 
-// readyIn is how long a store may take to replay what a test has left.
+// readyIn is how long a store may take to replay the log of a test.
 const readyIn = 5 * time.Minute
 
-// checkStore opens what a crash has left, reads it, and goes on with it.
+// checkStore opens the store after a crash, reads it, and goes on with it.
 func checkStore(dir string, ledger []logNote) error {
 	s, err := openAgain(dir, logOptions(durability.Power))
 	if err != nil {
@@ -379,7 +378,7 @@ func checkStore(dir string, ledger []logNote) error {
 	select {
 	case <-s.Ready():
 	case <-time.After(readyIn):
-		return errors.New("the store does not get ready")
+		return fmt.Errorf("the store is not ready after %v", readyIn)
 	}
 	c, err := readStore(s)
 	if err != nil {
@@ -394,7 +393,7 @@ func checkStore(dir string, ledger []logNote) error {
 	return goOnWithStore(s, dir, ledger)
 }
 
-// goOnWithStore appends, seals and merges what was recovered, and reads it again.
+// goOnWithStore appends to a recovered store, seals and compacts it, and reads it again.
 func goOnWithStore(s *logstore.Store, dir string, ledger []logNote) error {
 	ctx := context.Background()
 	id := logID("large", 99, 0, time.Now())
@@ -417,9 +416,9 @@ func goOnWithStore(s *logstore.Store, dir string, ledger []logNote) error {
 		return err
 	}
 	if err := errors.Join(s.Seal(ctx), s.Compact(ctx)); err != nil {
-		return fmt.Errorf("seal and merge after recovery: %w", err)
+		return fmt.Errorf("seal and compact after recovery: %w", err)
 	}
-	if err := again("after a merge after recovery"); err != nil {
+	if err := again("after a compaction after recovery"); err != nil {
 		return err
 	}
 	if err := s.Close(); err != nil {
@@ -428,7 +427,7 @@ func goOnWithStore(s *logstore.Store, dir string, ledger []logNote) error {
 	return noLeftovers(dir)
 }
 
-// noLeftovers looks for files that are none of the store's.
+// noLeftovers returns an error if there is a file that is not a segment.
 func noLeftovers(dir string) error {
 	return filepath.WalkDir(filepath.Join(dir, "segments"), func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && filepath.Ext(name) != ".seg" {
@@ -438,7 +437,7 @@ func noLeftovers(dir string) error {
 	})
 }
 
-// oldStore makes a store that is there before.
+// oldStore makes an empty store.
 func oldStore(dir string) error {
 	s, err := logstore.Open(dir, logOptions(durability.Power))
 	if err != nil {
@@ -447,7 +446,7 @@ func oldStore(dir string) error {
 	return s.Close()
 }
 
-// inStore has the work in a folder that the store makes.
+// inStore does the work in a directory that the store makes.
 func inStore(work func(dir string, ack func(logNote)) error) func(dir string, ack func(logNote)) error {
 	return func(dir string, ack func(logNote)) error { return work(filepath.Join(dir, "store"), ack) }
 }
@@ -456,7 +455,7 @@ func checkInStore(dir string, ledger []logNote) error {
 	return checkStore(filepath.Join(dir, "store"), ledger)
 }
 
-// A check that finds nothing wrong in anything would prove nothing.
+// The check fails if entries are lost, made up, or missing in a query.
 func TestCheckBites(t *testing.T) {
 	dir := t.TempDir()
 	var ledger []logNote

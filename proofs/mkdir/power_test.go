@@ -34,8 +34,8 @@ func maker(o mkdir.Options, work func(m *mkdir.Maker, dir string, ack func(strin
 	}
 }
 
-// makeAll makes trees path by path. Some of them another program has made and not
-// synced.
+// makeAll makes trees path by path. Another program has made some of them and not
+// synced them.
 func makeAll(m *mkdir.Maker, dir string, ack func(string)) error {
 	for i := range 40 {
 		rel := fmt.Sprintf("%c/%d/leaf%d", 'a'+i%3, i/10, i)
@@ -69,8 +69,8 @@ func makeBatches(m *mkdir.Maker, dir string, ack func(string)) error {
 	return nil
 }
 
-// race makes overlapping trees from six goroutines, through as many Makers:
-// what one made, another may find before it is durable.
+// race makes overlapping trees from six goroutines, through so many Makers: one may find
+// what another made before it is durable.
 func race(makers int, o mkdir.Options) makeDirs {
 	return func(dir string, ack func(string)) (err error) {
 		ms := make([]*mkdir.Maker, makers)
@@ -99,18 +99,7 @@ func race(makers int, o mkdir.Options) makeDirs {
 }
 
 func checkDirs(dir string, acked []string) error {
-	for _, rel := range acked {
-		fi, err := os.Lstat(filepath.Join(dir, rel))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%s: %w", rel, prove.ErrLost)
-		case err != nil:
-			return err
-		case !fi.IsDir():
-			return fmt.Errorf("%s is no directory", rel)
-		}
-	}
-	return nil
+	return prove.There(dir, acked, fs.FileMode.IsDir)
 }
 
 func TestPower(t *testing.T) {
@@ -121,7 +110,7 @@ func TestPower(t *testing.T) {
 			{Name: "Batch confined", Work: maker(mkdir.Options{Confined: true}, makeBatches)},
 			{Name: "one Maker, many goroutines", Work: race(1, mkdir.Options{}), Runs: 3},
 			{Name: "two Makers", Work: race(2, mkdir.Options{}), Runs: 3, Except: map[string]string{
-				"btrfs": "where several fsyncs of one directory run at once, one may return before what was made in it is durable; " +
+				"btrfs": "if several fsyncs of one directory run at once, one may return before the names in it are durable; " +
 					"on Linux 6.18 os.Mkdir and fsync from six goroutines lose directories so, without a Maker. " +
 					"One Maker does not run two at once",
 			}},
@@ -129,8 +118,8 @@ func TestPower(t *testing.T) {
 	})
 }
 
-// Each way to do without a sync is caught. O_DIRECT is for data, and a
-// directory has none.
+// A mutant without a sync is caught, whatever it does instead. O_DIRECT is for data, and
+// a directory has none.
 func TestMutants(t *testing.T) {
 	kill := mkdir.Options{Level: durability.Kill}
 	prove.EachFS(t, func(t *testing.T, fs string) {

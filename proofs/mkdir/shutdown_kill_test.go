@@ -22,8 +22,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// A shutdown of the file system tells the levels apart too, and is run anew
-// for each cut, so that many orders of the two Makers are cut.
+// A shutdown of the file system distinguishes the levels too. The work runs anew for each
+// cut, so that many orders of the two Makers are cut.
 func TestShutdown(t *testing.T) {
 	for _, fs := range []string{"ext4", "xfs"} {
 		t.Run(fs, func(t *testing.T) {

@@ -21,12 +21,12 @@ import (
 )
 
 // The proof of package newfile's level Power: whenever the power is cut, every
-// file whose name was acknowledged is there, and one that was published has
-// all of its content, acknowledged or not.
+// file whose name was acknowledged is there, and a published one has all its content,
+// acknowledged or not.
 
 type makeFiles = func(dir string, ack func(rel string)) error
 
-// filer wraps work that needs a Dir. What it acknowledges is a name.
+// filer wraps work that needs a Dir and acknowledges names.
 func filer(o newfile.Options, work func(d *newfile.Dir, ack func(name string)) error) makeFiles {
 	return func(dir string, ack func(string)) error {
 		d, err := newfile.OpenDir(dir, o)
@@ -37,7 +37,7 @@ func filer(o newfile.Options, work func(d *newfile.Dir, ack func(name string)) e
 	}
 }
 
-// rooted is filer with the folder as Options.Root.
+// rooted is filer with the directory as Options.Root.
 func rooted(o newfile.Options, work func(d *newfile.Dir, ack func(name string)) error) makeFiles {
 	return func(dir string, ack func(string)) error {
 		r, err := os.OpenRoot(dir)
@@ -107,7 +107,7 @@ func batchFiles(d *newfile.Dir, ack func(string)) error {
 	return nil
 }
 
-// raceFiles makes files from many goroutines, that share syncs.
+// raceFiles makes files from many goroutines, which share syncs.
 func raceFiles(d *newfile.Dir, ack func(string)) error {
 	return fromMany(ack, func(name string) error { return d.Touch(name, 0o644) })
 }
@@ -157,7 +157,7 @@ func publishFiles(d *newfile.Dir, ack func(string)) error {
 	return nil
 }
 
-// publishDirect writes past the page cache, and has nothing flushed.
+// publishDirect writes past the page cache and flushes nothing.
 func publishDirect(dir string, ack func(string)) error {
 	for v := range 25 {
 		name := fmt.Sprint("p", v)
@@ -193,16 +193,8 @@ func publishOne(d *newfile.Dir, name string, v int, give func(*newfile.File, str
 }
 
 func checkFiles(dir string, acked []string) error {
-	for _, rel := range acked {
-		fi, err := os.Lstat(filepath.Join(dir, rel))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%s: %w", rel, prove.ErrLost)
-		case err != nil:
-			return err
-		case !fi.Mode().IsRegular():
-			return fmt.Errorf("%s is no file", rel)
-		}
+	if err := prove.There(dir, acked, fs.FileMode.IsRegular); err != nil {
+		return err
 	}
 	replaced := 0 // times that it was acknowledged
 	for _, rel := range acked {
@@ -235,7 +227,7 @@ func checkFiles(dir string, acked []string) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("%s: the content, %d bytes, is none of versions %d to %d: %w", e.Name(), len(got), least, most, prove.ErrLost)
+		return fmt.Errorf("%s: the content, %d bytes, is not that of versions %d to %d: %w", e.Name(), len(got), least, most, prove.ErrLost)
 	})
 }
 
@@ -259,7 +251,7 @@ func TestPower(t *testing.T) {
 	})
 }
 
-// Each way to do without a sync is caught. Without shards the only folder that
+// A mutant without a sync is caught, whatever it does instead. Without shards the only directory that
 // is synced is the root.
 func TestMutants(t *testing.T) {
 	kill, plain, shards := newfile.Options{Level: durability.Kill}, newfile.Options{}, newfile.Options{Shards: 16}
@@ -275,7 +267,7 @@ func TestMutants(t *testing.T) {
 			{Name: "Batch without its syncs", Work: filer(shards, batchFiles), OnSync: prove.Always(skip)},
 			{Name: "Queue without its syncs", Work: filer(shards, queueFiles), OnSync: prove.Always(skip)},
 			{Name: "Create with sync_file_range", Work: filer(shards, createFiles), OnSync: prove.Always(crashtest.WriteOnly)},
-			{Name: "Publish without sync of the folder", Work: filer(plain, publishFiles), OnSync: prove.Where(skip, prove.OfRoot)},
+			{Name: "Publish without sync of the directory", Work: filer(plain, publishFiles), OnSync: prove.Where(skip, prove.OfRoot)},
 			{Name: "Publish without sync of the file", Work: filer(plain, publishFiles), OnSync: prove.Where(skip, prove.OfFile)},
 			{Name: "Publish with sync_file_range", Work: filer(plain, publishFiles), OnSync: prove.Always(crashtest.WriteOnly)},
 			{Name: "Publish with O_DIRECT and no flush", Work: publishDirect},

@@ -28,8 +28,7 @@ func provider(t testing.TB) (*sdk.TracerProvider, *tracetest.InMemoryExporter) {
 	return p, exporter
 }
 
-// A writer's operations become spans below the one of the context, with the
-// times that they had.
+// The operations of a Writer become spans below that of the context, with their times.
 func TestWriter(t *testing.T) {
 	p, exporter := provider(t)
 	tracer := p.Tracer("test")

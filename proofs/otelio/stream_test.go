@@ -82,7 +82,7 @@ func TestStreamSpans(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	// The second read is that which finds the end: no failure.
+	// The second read finds the end, which is no failure.
 	want := "fileio.write 10,fileio.write 1 0,fileio.sync 0,fileio.close 0," +
 		"fileio.read 10,fileio.read 0,fileio.read 4 6,fileio.close 0,fileio.read 0 failed"
 	if strings.Join(got, ",") != want {
@@ -90,7 +90,7 @@ func TestStreamSpans(t *testing.T) {
 	}
 }
 
-// The methods that are there are those of the wrapped one.
+// A Reader or Writer has the methods of the one that it wraps.
 func TestStreamMethods(t *testing.T) {
 	tracer := noop.NewTracerProvider().Tracer("")
 	has := func(v any) (s string) {
@@ -186,7 +186,7 @@ func TestStreamMethods(t *testing.T) {
 	}
 }
 
-// What is fast makes no span, whatever is wanted otherwise; what fails does.
+// A fast operation makes no span, and one that fails does.
 func TestStreamChosen(t *testing.T) {
 	p, exporter := provider(t)
 	hour := otelio.Options{Slower: time.Hour}
@@ -204,7 +204,7 @@ func TestStreamChosen(t *testing.T) {
 	if n := len(exporter.GetSpans()); n != 1 {
 		t.Errorf("%d spans of a failure; want 1", n)
 	}
-	// The other end of a stream is gone: no end of a file.
+	// A stream whose other end is closed fails with io.EOF, which is no end of a file.
 	if _, err := otelio.NewWriter(t.Context(), gone{}, p.Tracer("test"), hour).Write([]byte("bytes")); err != io.EOF {
 		t.Error(err)
 	}
@@ -230,7 +230,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// gone is a channel that the other end has closed.
+// gone is a stream whose other end is closed.
 type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, io.EOF }

@@ -1,4 +1,4 @@
-// Package report looks at the page that lab/report writes in a browser.
+// Package report tests the page that lab/report writes, in a browser.
 package report
 
 import (
@@ -25,12 +25,11 @@ import (
 	"github.com/stele-go/stele/lab/run/runtest"
 )
 
-// colours is how many causes of waits have a colour of their own; others share
-// the last.
+// colours is the number of causes of waits with their own colour; others share the last.
 const colours = 8
 
-// The browser test looks at the structure of the rendered page, not at its
-// pixels, which differ with every font and release of the browser.
+// The browser test checks the structure of the rendered page, not its pixels, which differ
+// with every font and release of the browser.
 func TestBrowser(t *testing.T) {
 	r := runtest.Sample()
 	b := openPage(t, r)
@@ -209,7 +208,7 @@ const overlapping = `[...document.querySelectorAll("svg.plot")].filter(s => s.ch
 })`
 
 // contrast lists texts below WCAG's 4.5 to 1, each kind once. The background
-// is that of the nearest element which has one.
+// is that of the nearest element with one.
 const contrast = `(() => {
 	const parse = c => c.match(/[\d.]+/g).map(Number);
 	const lum = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
@@ -305,9 +304,9 @@ func openPage(t *testing.T, r *run.Run) *browser {
 	return b
 }
 
-// profileDir is a folder for the browser. Its processes write to it until the
-// last of them has ended, which may be after the allocator has: so it is
-// removed more than once, and not by t.TempDir.
+// profileDir is a directory for the browser. Its processes write to it until the
+// last of them has ended, which may be after the allocator: so it is removed more than
+// once, and not by t.TempDir.
 func profileDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "stele-browser-")
@@ -333,7 +332,7 @@ func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval is the value of an expression in the page.
+// eval returns the value of an expression in the page.
 func eval[T any](t *testing.T, b *browser, js string) T {
 	t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](js))

@@ -13,8 +13,8 @@ import (
 	"github.com/stele-go/stele/lab/run/runtest"
 )
 
-// benchstat reads through benchfmt: what it takes without a complaint and
-// gives back as it was is accepted.
+// benchstat reads through benchfmt: benchfmt must read the output without an error and
+// return the same values.
 func TestGoBenchIsRead(t *testing.T) {
 	r := runtest.Sample()
 	r.Results[0].Variants[0].Name = "os.MkdirAll / with\tspaces-7"

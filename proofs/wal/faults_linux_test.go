@@ -10,8 +10,8 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// walGoOn makes steps as walRun does, but goes on after those that failed: what
-// was acknowledged after a failure counts as much.
+// walGoOn makes steps as walRun does, but goes on after those that failed: entries
+// acknowledged after a failure must survive too.
 func walGoOn(o wal.Options, steps []string) func(dir string, ack func(walNote)) error {
 	return func(dir string, ack func(walNote)) error {
 		w, err := newWalWriter(dir, o, ack)
@@ -33,8 +33,7 @@ func walGoOn(o wal.Options, steps []string) func(dir string, ack func(walNote)) 
 	}
 }
 
-// Every call fails, in every way, once or until the end, and then a crash may
-// come.
+// Every call fails, in every way, once or until the end. A crash may follow.
 func TestFaults(t *testing.T) {
 	steps := []string{"append", "batch", "truncate", "append", "reopen", "batch", "sync"}
 	for _, c := range []struct {
@@ -57,7 +56,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The rig must miss each kind of sync that a log makes, or it shows nothing.
+// Without any one kind of sync that a log makes, crash states must fail.
 func TestStatesMutants(t *testing.T) {
 	steps := []string{"append", "batch", "append", "truncate", "batch", "batch", "truncate", "batch"}
 	h := prove.RecordMount(t, states.MountOptions{}, walRun(walOptions(), steps))
@@ -71,7 +70,7 @@ func TestStatesMutants(t *testing.T) {
 	}{
 		{"records", func(s crashtest.Sync) bool { return s.Call == "fdatasync" && strings.HasSuffix(s.Path, ".wal") }},
 		{"META", func(s crashtest.Sync) bool { return strings.HasPrefix(s.Path, "META") }},
-		{"the folder", prove.OfRoot},
+		{"the directory", prove.OfRoot},
 		{"what is prepared", func(s crashtest.Sync) bool {
 			return s.Call == "fsync" && s.Path != "." && !strings.HasPrefix(s.Path, "META")
 		}},

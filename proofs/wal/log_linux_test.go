@@ -26,8 +26,7 @@ type walNote struct {
 	Truncated, Truncating wal.Position
 }
 
-// walRecord is the record with an ID, which it begins with. No two have the
-// same length and content.
+// walRecord returns the record of an ID, which it begins with. No two are equal.
 func walRecord(id string) []byte {
 	h := fnv.New32a()
 	h.Write([]byte(id))
@@ -43,7 +42,7 @@ func walOptions() wal.Options {
 	return wal.Options{SegmentSize: 64 << 10, Sync: wal.SyncFdatasync}
 }
 
-// A walWriter makes what a test does to a log, and keeps the ledger.
+// A walWriter does the steps of a test to a log, and keeps the ledger.
 type walWriter struct {
 	dir  string
 	o    wal.Options
@@ -138,7 +137,7 @@ func (w *walWriter) do(step string) error {
 
 var walSteps = []string{"append", "batch", "truncate", "reopen", "sync"}
 
-// walRun makes steps, and closes the log or, as a crash would, does not.
+// walRun makes steps and closes the log.
 func walRun(o wal.Options, steps []string) func(dir string, ack func(walNote)) error {
 	return func(dir string, ack func(walNote)) error {
 		w, err := newWalWriter(dir, o, ack)
@@ -154,7 +153,7 @@ func walRun(o wal.Options, steps []string) func(dir string, ack func(walNote)) e
 	}
 }
 
-// walParallel has goroutines append at once, while the log is truncated.
+// walParallel appends from goroutines at once, while the log is truncated.
 func walParallel(o wal.Options, goroutines, records int) func(dir string, ack func(walNote)) error {
 	return func(dir string, ack func(walNote)) error {
 		l, err := wal.Open(dir, o)
@@ -223,7 +222,7 @@ func checkWal(dir string, ledger []walNote) error {
 		case rec.Position != want:
 			return fmt.Errorf("position %d, want %d: %w", rec.Position, want, prove.ErrLost)
 		case !begun[id] || string(walRecord(id)) != string(rec.Data):
-			return fmt.Errorf("position %d holds %.40q, which nobody wrote: %w", want, rec.Data, prove.ErrLost)
+			return fmt.Errorf("position %d holds %.40q, which was never written: %w", want, rec.Data, prove.ErrLost)
 		case at[id] != 0 && at[id] != rec.Position:
 			return fmt.Errorf("%s is at %d, and was acknowledged at %d: %w", id, rec.Position, at[id], prove.ErrLost)
 		case found[id]:
@@ -243,7 +242,7 @@ func checkWal(dir string, ledger []walNote) error {
 	return goOn(l, dir, next)
 }
 
-// goOn appends to a log that was recovered, and reads that back.
+// goOn appends to a recovered log, and reads the record back.
 func goOn(l *wal.Log, dir string, next wal.Position) error {
 	rec := walRecord("large-after")
 	pos, err := l.Append(context.Background(), rec)
@@ -268,7 +267,7 @@ func goOn(l *wal.Log, dir string, next wal.Position) error {
 	return err
 }
 
-// oldWal makes a log that is there before.
+// oldWal makes an empty log.
 func oldWal(dir string) error {
 	l, err := wal.Open(dir, walOptions())
 	if err != nil {

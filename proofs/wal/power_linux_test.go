@@ -13,7 +13,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// inLog has the work in a folder that the log makes.
+// inLog does the work in a directory that the log makes.
 func inLog(work func(dir string, ack func(walNote)) error) func(dir string, ack func(walNote)) error {
 	return func(dir string, ack func(walNote)) error { return work(filepath.Join(dir, "log"), ack) }
 }

@@ -46,7 +46,7 @@ func walStates(t *testing.T, steps []string, o states.Options) states.Report {
 	return rep
 }
 
-// Longer sequences, by chance, and appenders at once; under both models.
+// Longer random sequences, and concurrent appenders, under both models.
 func TestStatesRandom(t *testing.T) {
 	seed := prove.Seed()
 	if seed == 0 {

@@ -31,7 +31,7 @@ func Start(env, value string, files ...*os.File) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program, to start it again: %w", err)
 	}
-	// If a test binary does not look at env, this runs none of its tests.
+	// A test binary that ignores env runs no tests.
 	p := &Process{cmd: exec.Command(exe, "-test.run=^$")}
 	// With the race detector a process sleeps for a second before it exits.
 	p.cmd.Env = append(os.Environ(), env+"="+value, "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0")

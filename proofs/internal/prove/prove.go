@@ -2,6 +2,8 @@ package prove
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -49,6 +51,23 @@ func Caught[T any](t *testing.T, rec *power.Recording[T], check func(dir string,
 	t.Errorf("the mutant was not caught: %v", res)
 }
 
+// There returns an error unless each of the acknowledged files is below dir, with a
+// mode for which is returns true.
+func There(dir string, acked []string, is func(fs.FileMode) bool) error {
+	for _, rel := range acked {
+		fi, err := os.Lstat(filepath.Join(dir, rel))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%s: %w", rel, ErrLost)
+		case err != nil:
+			return err
+		case !is(fi.Mode()):
+			return fmt.Errorf("%s has the mode %v", rel, fi.Mode())
+		}
+	}
+	return nil
+}
+
 // A Case is work that must lose nothing.
 type Case[T any] struct {
 	Name    string
@@ -80,14 +99,14 @@ func Holds[T any](t *testing.T, fs string, check func(dir string, acked []T) err
 	}
 }
 
-// A Mutant is work that lacks something that it needs.
+// A Mutant is work without something that it needs.
 type Mutant[T any] struct {
 	Name    string
 	Work    func(dir string, ack func(T)) error
 	Prepare func(dir string) error
 	OnSync  func(crashtest.Sync) crashtest.SyncFault
 	Size    int64
-	Covered bool // this file system does not need what it lacks: it must lose nothing
+	Covered bool // on this file system it loses nothing all the same
 	Check   func(dir string, acked []T) error
 }
 
@@ -179,7 +198,7 @@ func EachSync[T any](t *testing.T, o power.Options, from int, work func(dir stri
 	}
 	step := 1
 	if !Long() {
-		step = (len(syncs)-from)/2 | 1 // odd: one of a file and one of its folder, where they alternate
+		step = (len(syncs)-from)/2 | 1 // odd: one of a file and one of its directory, where they alternate
 	}
 	for i := from; i < len(syncs); i += step {
 		t.Logf("without %v:", syncs[i])
