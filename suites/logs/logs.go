@@ -17,15 +17,15 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// CorpusEnv is the environment variable with the folder of real logs (files
+// CorpusEnv is the environment variable with the directory of real logs (files
 // *.log) that suite log makes its lines from. Without it they are generated. A
-// block has it from its experiment.
+// block gets it from its experiment.
 const CorpusEnv = "STELE_CORPUS"
 
 // logLinesOf is how many lines the blocks of a run share.
 const logLinesOf = 2_000_000
 
-// Full returns the experiments of the suite, with lines from the folder corpus, or
+// Full returns the experiments of the suite, with lines from the directory corpus, or
 // generated ones where that is "". The number of lines is divided by s.
 func Full(s job.Scale, corpus string) []lab.Experiment {
 	l := logSuite{scale: s, corpus: corpus}
@@ -54,13 +54,13 @@ type logSuite struct {
 	corpus string
 }
 
-// lines is how many the blocks of a run share.
+// lines returns how many lines the blocks of a run share.
 func (l logSuite) lines() int64 {
 	return max(logLinesOf/int64(l.scale)/logChunk, 20) * logChunk
 }
 
-// experiment is what all have in common. Where the lines are from is part of
-// the identity.
+// experiment returns what all experiments have in common. The origin of the lines is
+// part of the identity.
 func (l logSuite) experiment(name string, p run.Params) lab.Experiment {
 	e := lab.Experiment{Suite: "log", Name: name, Params: p}
 	if l.corpus != "" {
@@ -70,8 +70,8 @@ func (l logSuite) experiment(name string, p run.Params) lab.Experiment {
 	return e
 }
 
-// shared returns the lines that all blocks share: see logFile. Words of
-// rareWords are in them.
+// shared returns the lines that all blocks share: see logFile. They have the words of
+// RareWords.
 func (l logSuite) shared(b *lab.B) (*logFile, error) {
 	source, err := NewLines(1, l.corpus)
 	if err != nil {
@@ -91,7 +91,7 @@ func (l logSuite) shared(b *lab.B) (*logFile, error) {
 	return openLogFile(filepath.Join(dir, "lines"), source.logSystems)
 }
 
-// append is batches that appenders add as fast as they can.
+// append makes the experiment in which appenders add batches as fast as they can.
 func (l logSuite) append(batch, appenders int) job.Job[Store] {
 	e := l.experiment("append", run.Params{"batch": strconv.Itoa(batch), "appenders": strconv.Itoa(appenders)})
 	lines := "a line"
@@ -121,7 +121,7 @@ func appendParams(b *lab.B) (batch, appenders int, err error) {
 	return batch, appenders, err
 }
 
-// runAppend is a block of append. Figures of CPU have some 40 ns a line in them
+// runAppend is a block of append. The figures of CPU time include some 40 ns a line
 // for reading the lines from a file.
 func (l logSuite) runAppend(b *lab.B, _ job.Site, s Store) error {
 	batch, appenders, err := appendParams(b)
@@ -135,7 +135,7 @@ func (l logSuite) runAppend(b *lab.B, _ job.Site, s Store) error {
 	defer lines.Close() // nothing is written
 	lines.around = true
 
-	readers, raw := make([]*logReader, appenders), make([]int64, appenders)
+	readers := make([]*logReader, appenders)
 	for i := range readers {
 		readers[i] = lines.reader()
 	}
@@ -144,20 +144,7 @@ func (l logSuite) runAppend(b *lab.B, _ job.Site, s Store) error {
 		return err
 	}
 	begun := time.Now()
-	err = b.Parallel(appenders, func(w *lab.Worker) error {
-		r := readers[w.ID]
-		for w.Loop() {
-			entries, err := r.read(batch)
-			if err != nil {
-				return err
-			}
-			if err := s.Append(entries); err != nil {
-				return err
-			}
-			raw[w.ID] += rawBytes(entries)
-		}
-		return nil
-	})
+	raw, err := appendBatches(b, s, readers, batch)
 	if err != nil {
 		return err
 	}
@@ -183,18 +170,38 @@ func (l logSuite) runAppend(b *lab.B, _ job.Site, s Store) error {
 	if err != nil {
 		return err
 	}
-	total := int64(0)
-	for _, n := range raw {
-		total += n
-	}
-	b.Report("stored_share", float64(size)/float64(total))
+	b.Report("stored_share", float64(size)/float64(raw))
 	if s.Engine == nil {
 		return nil
 	}
 	return reportVisible(b, s.Engine, lines.streams)
 }
 
-// rawBytes are those of the lines.
+// appendBatches does the operations of the block from a goroutine for each reader. It
+// returns the bytes of the lines.
+func appendBatches(b *lab.B, s Store, readers []*logReader, batch int) (int64, error) {
+	raw := make([]int64, len(readers))
+	err := b.Parallel(len(readers), func(w *lab.Worker) error {
+		for w.Loop() {
+			entries, err := readers[w.ID].read(batch)
+			if err != nil {
+				return err
+			}
+			if err := s.Append(entries); err != nil {
+				return err
+			}
+			raw[w.ID] += rawBytes(entries)
+		}
+		return nil
+	})
+	total := int64(0)
+	for _, n := range raw {
+		total += n
+	}
+	return total, err
+}
+
+// rawBytes returns the number of bytes of the lines.
 func rawBytes(batch logstore.Batch) (n int64) {
 	for i := range batch {
 		for j := range batch[i].Entries {
@@ -204,12 +211,12 @@ func rawBytes(batch logstore.Batch) (n int64) {
 	return n
 }
 
-// visibleProbes are lines that are looked for as soon as they are acknowledged.
+// visibleProbes is how many lines are looked for as soon as they are acknowledged.
 const visibleProbes = 400
 
 // reportVisible reports how long it takes from the acknowledgement of a line
-// until a query has found it. The probes are of the newest time and in the
-// streams of the lines, one after the other.
+// until a query has found it. The probes have the newest time and take the streams
+// of the lines in turn.
 func reportVisible(b *lab.B, s *logstore.Store, streams []logstore.Labels) error {
 	clock := job.NewTimer()
 	for i := range visibleProbes {

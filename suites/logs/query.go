@@ -50,13 +50,13 @@ func RareWords(lines int64) iter.Seq2[string, int64] {
 	}
 }
 
-// What else a store does that is asked.
+// What the store does while it is asked.
 const (
 	logIdle      = "idle"
 	logAppending = "appending"
 )
 
-// Appends meanwhile: 20,000 lines a second.
+// Lines appended meanwhile: 20,000 a second.
 const (
 	meanwhileLines = 100
 	meanwhileEvery = 5 * time.Millisecond
@@ -68,8 +68,8 @@ const logLast = 100
 // logScan is the way without an index.
 const logScan = "scan of a file"
 
-// A question is asked in several ways, which all have the same answer, a number
-// of lines, but that the file that is scanned lacks what is appended meanwhile.
+// A question is asked in several ways, which all give the same answer, a number of
+// lines. Only the file that is scanned lacks the lines that are appended meanwhile.
 type question struct {
 	name, text string // of the experiment, and in words
 	ways       []job.Way[ask]
@@ -83,7 +83,7 @@ func by(name, doc string, q ask) job.Way[ask] {
 	return job.Way[ask]{Name: name, Doc: doc, Promise: job.NothingWritten(), Open: job.Fixed(q)}
 }
 
-// asking is what questions are asked of.
+// An asking has what questions are asked of.
 type asking struct {
 	ctx    context.Context
 	lines  *logFile
@@ -96,7 +96,7 @@ func (a *asking) query(q logstore.Query) (int64, error) {
 	return int64(n), err
 }
 
-// count is by minutes.
+// count counts the lines that match, by minutes.
 func (a *asking) count(filter logstore.Filter) (n int64, err error) {
 	counts, err := a.store.Count(a.ctx, logstore.Query{Filter: filter}, time.Minute)
 	for _, c := range counts {
@@ -111,66 +111,79 @@ func (a *asking) stream(i int64) logstore.Labels {
 	return a.lines.streams[i*7%int64(len(a.lines.streams))]
 }
 
+// A wordOf returns the word of operation i.
+type wordOf func(a *asking, i int64) string
+
+func rareWord(_ *asking, i int64) string { return RareWord(int(i)) }
+
+func commonWord(a *asking, _ int64) string { return a.common }
+
+func regexpOf(word string) logstore.Filter {
+	return logstore.Regexp(regexp.MustCompile(word + `\b`))
+}
+
+// matches asks the store for the lines that a filter of the word matches.
+func matches(filter func(word string) logstore.Filter, word wordOf) ask {
+	return func(a *asking, i int64) (int64, error) {
+		return a.query(logstore.Query{Filter: filter(word(a, i))})
+	}
+}
+
+// scanFor looks for the word in every line of the file.
+func scanFor(word wordOf) job.Way[ask] {
+	return by(logScan, "every line of a file is looked at", func(a *asking, i int64) (n int64, err error) {
+		w := []byte(word(a, i))
+		err = a.lines.scan(false, func(_ uint16, line []byte) bool {
+			if bytes.Contains(line, w) {
+				n++
+			}
+			return true
+		})
+		return n, err
+	})
+}
+
+// scanBack reads the file from its end until it has logLast lines of wanted streams.
+func scanBack(wanted func(a *asking, i int64) func(stream uint16) bool) job.Way[ask] {
+	return by(logScan, "a file is read from its end on", func(a *asking, i int64) (n int64, err error) {
+		of := wanted(a, i)
+		err = a.lines.scan(true, func(stream uint16, _ []byte) bool {
+			if of(stream) {
+				n++
+			}
+			return n < logLast
+		})
+		return n, err
+	})
+}
+
 func questions() []question {
-	matches := func(filter func(word string) logstore.Filter, word func(a *asking, i int64) string) func(*asking, int64) (int64, error) {
-		return func(a *asking, i int64) (int64, error) {
-			return a.query(logstore.Query{Filter: filter(word(a, i))})
-		}
-	}
-	scan := func(word func(a *asking, i int64) string) job.Way[ask] {
-		return by(logScan, "every line of a file is looked at", func(a *asking, i int64) (n int64, err error) {
-			w := []byte(word(a, i))
-			err = a.lines.scan(false, func(_ uint16, line []byte) bool {
-				if bytes.Contains(line, w) {
-					n++
-				}
-				return true
-			})
-			return n, err
-		})
-	}
-	rare := func(_ *asking, i int64) string { return RareWord(int(i)) }
-	common := func(a *asking, _ int64) string { return a.common }
-	re := func(word string) logstore.Filter { return logstore.Regexp(regexp.MustCompile(word + `\b`)) }
-	// last looks at a file from its end.
-	last := func(wanted func(a *asking, i int64) func(stream uint16) bool) job.Way[ask] {
-		return by(logScan, "a file is read from its end on", func(a *asking, i int64) (n int64, err error) {
-			of := wanted(a, i)
-			err = a.lines.scan(true, func(stream uint16, _ []byte) bool {
-				if of(stream) {
-					n++
-				}
-				return n < logLast
-			})
-			return n, err
-		})
-	}
 	return []question{
 		{"rare-word", "which lines have a word that three of them have", []job.Way[ask]{
-			scan(rare),
-			by("Word", "a query with the filter Word", matches(logstore.Word, rare)),
-			by("Contains", "a query with the filter Contains", matches(logstore.Contains, rare)),
-			by("Regexp", "a query with a regular expression of the word", matches(re, rare)),
+			scanFor(rareWord),
+			by("Word", "a query with the filter Word", matches(logstore.Word, rareWord)),
+			by("Contains", "a query with the filter Contains", matches(logstore.Contains, rareWord)),
+			by("Regexp", "a query with a regular expression of the word", matches(regexpOf, rareWord)),
 		}},
 		{"common-word", "which lines have a word that many have", []job.Way[ask]{
-			scan(common),
-			by("Contains", "a query with the filter Contains", matches(logstore.Contains, common)),
+			scanFor(commonWord),
+			by("Contains", "a query with the filter Contains", matches(logstore.Contains, commonWord)),
 		}},
 		{"last-of-a-stream", "what are the last 100 lines of a stream", []job.Way[ask]{
-			last(func(a *asking, i int64) func(uint16) bool {
+			scanBack(func(a *asking, i int64) func(uint16) bool {
 				want := a.stream(i)
 				return func(s uint16) bool { return a.lines.streams[s] == want }
 			}),
 			by("Query", "Backward, Limit 100, the stream's labels", func(a *asking, i int64) (int64, error) { return a.query(lastOf(a.stream(i), logLast)) }),
 		}},
 		{"last-of-all", "what are the last 100 lines", []job.Way[ask]{
-			last(func(*asking, int64) func(uint16) bool { return func(uint16) bool { return true } }),
+			scanBack(func(*asking, int64) func(uint16) bool { return func(uint16) bool { return true } }),
 			by("Query", "Backward, Limit 100", func(a *asking, _ int64) (int64, error) {
 				return a.query(logstore.Query{Order: logstore.Backward, Limit: logLast})
 			}),
 		}},
 		{"counts", "how many lines are there in each minute, by stream, with a common word", []job.Way[ask]{
-			scan(common),
+			scanFor(commonWord),
 			by("Count", "by minutes, with the filter Contains", func(a *asking, _ int64) (int64, error) { return a.count(logstore.Contains(a.common)) }),
 		}},
 		{"total", "how many lines are there in each minute, by stream", []job.Way[ask]{
@@ -244,8 +257,8 @@ func (l logSuite) runQueries(b *lab.B, _ job.Site, q ask) (err error) {
 	return nil
 }
 
-// sealedStore returns a store that all blocks share and that has all lines in
-// segments. It has a small log, as blocks copy that.
+// sealedStore returns a store that all blocks share, with all lines in segments. Its
+// log is small, because blocks copy it.
 func (l logSuite) sealedStore(b *lab.B, lines *logFile) (string, error) {
 	return b.Shared(fmt.Sprint("log-store-", l.lines()), func(dir string) (err error) {
 		s, err := logstore.Open(dir, logstore.Options{Memory: 32 << 20, MinFree: 1})
@@ -280,7 +293,7 @@ func (l logSuite) appendMeanwhile(s *logstore.Store) (end func() error, err erro
 	if err != nil {
 		return nil, err
 	}
-	const batches = 50 // that are made before, and have other times each time
+	const batches = 50 // made before, and appended again and again with new times
 	ready := make([]logstore.Batch, batches)
 	labels := source.Labels()
 	var e Line

@@ -64,7 +64,7 @@ func byWriters(writers, size int) job.Job[Replacer] {
 	return newJob(lab.Experiment{
 		Name:   "writers",
 		Params: run.Params{"size": strconv.Itoa(size), "writers": strconv.Itoa(writers)},
-		Question: fmt.Sprintf("Which way is fastest when %d goroutines replace files of %s in one folder?",
+		Question: fmt.Sprintf("Which way is fastest when %d goroutines replace files of %s in one directory?",
 			writers, units.Size(int64(size))),
 		Op: fmt.Sprintf("one file of %s replaced; each goroutine has its own", units.Size(int64(size))),
 	}, runByWriters, oneFileWays())
@@ -75,7 +75,7 @@ func batch(files, size int) job.Job[Replacer] {
 		Name:     "batch",
 		Params:   run.Params{"files": strconv.Itoa(files), "size": strconv.Itoa(size)},
 		Question: fmt.Sprintf("Which way of replacing %d files of %s is fastest?", files, units.Size(int64(size))),
-		Op:       fmt.Sprintf("%d files of %s replaced in one folder", files, units.Size(int64(size))),
+		Op:       fmt.Sprintf("%d files of %s replaced in one directory", files, units.Size(int64(size))),
 	}, runBatch, manyFilesWays())
 	if files*size > 128<<20 {
 		// Half a gigabyte an operation, and as much to prepare: few rounds,

@@ -159,7 +159,7 @@ func TestReplaceFailures(t *testing.T) {
 			t.Errorf("%s gave no error below a file", e.Variants[i].Name)
 		}
 	}
-	// A folder that has the name: it cannot be replaced by a file.
+	// A directory that has the name: it cannot be replaced by a file.
 	for _, w := range manyFilesWays() {
 		dir := t.TempDir()
 		if err := os.MkdirAll(filepath.Join(dir, "0", "below"), 0o755); err != nil {
@@ -170,7 +170,7 @@ func TestReplaceFailures(t *testing.T) {
 			t.Fatal(w.Name, err)
 		}
 		if err := r.batch([]string{"0"}, []byte("new")); err == nil {
-			t.Errorf("%s replaced a folder", w.Name)
+			t.Errorf("%s replaced a directory", w.Name)
 		}
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) != 1 {

@@ -20,7 +20,7 @@ const replacePerm fs.FileMode = 0o644
 // A Way is a way of replacing files.
 type Way = job.Way[Replacer]
 
-// A Replacer replaces files in the folder it was opened for.
+// A Replacer replaces files in the directory it was opened for.
 type Replacer struct {
 	// Write replaces the content of the file name, a single path element. Many
 	// goroutines call it, each with its own name.
@@ -57,14 +57,14 @@ const (
 	plainPowerOnce = "the same, folder once"
 )
 
-// folder is what the textbook's sequence needs: an os.Root has it.
-type folder interface {
+// A directory has the calls of the textbook's sequence. An os.Root is one.
+type directory interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 	Rename(oldname, newname string) error
 	Remove(name string) error
 }
 
-// byPaths is a folder whose path the kernel walks with each call.
+// byPaths is a directory whose path the kernel walks with each call.
 type byPaths string
 
 func (dir byPaths) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
@@ -77,9 +77,9 @@ func (dir byPaths) Rename(oldname, newname string) error {
 
 func (dir byPaths) Remove(name string) error { return os.Remove(filepath.Join(string(dir), name)) }
 
-// writeAndRename does not use os.CreateTemp, whose files have mode 0600: that
-// is another job, or one more call.
-func writeAndRename(dir folder, name string, data []byte, sync bool) error {
+// writeAndRename writes a new file and renames it to name. It does not use
+// os.CreateTemp, whose files have mode 0600: chmod would be one more call.
+func writeAndRename(dir directory, name string, data []byte, sync bool) error {
 	temp := name + "." + strconv.FormatUint(rand.Uint64(), 36)
 	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, replacePerm)
 	if err != nil {
@@ -98,42 +98,45 @@ func writeAndRename(dir folder, name string, data []byte, sync bool) error {
 	return nil
 }
 
-// plainReplace is the sequence that every textbook has.
+// replaceAndSync replaces files by the textbook's sequence, and syncs the directory
+// once.
+func replaceAndSync(dir string, names []string, data []byte) error {
+	for _, name := range names {
+		if err := writeAndRename(byPaths(dir), name, data, true); err != nil {
+			return err
+		}
+	}
+	return datafile.SyncDir(dir)
+}
+
+// plainReplace is the textbook's sequence.
 func plainReplace() Way {
 	return Way{
 		Name: plainPower, Promise: job.Promise(durability.Power, durability.OldOrNew), Baseline: true,
-		Doc: "os.OpenFile of a new name, Write, Sync, Close, os.Rename, then the folder opened, synced and closed",
+		Doc: "os.OpenFile of a new name, Write, Sync, Close, os.Rename, then the directory opened, synced and closed",
 		Open: func(at job.Site) (Replacer, error) {
 			return Replacer{Write: func(name string, data []byte) error {
-				if err := writeAndRename(byPaths(at.Dir), name, data, true); err != nil {
-					return err
-				}
-				return datafile.SyncDir(at.Dir)
+				return replaceAndSync(at.Dir, []string{name}, data)
 			}}, nil
 		},
 	}
 }
 
-// plainReplaceOnce is what a careful engineer writes for many files. It has
-// no Write: for one file it is plainReplace.
+// plainReplaceOnce is the sequence with one sync of the directory for many files. It
+// has no Write: for one file it is plainReplace.
 func plainReplaceOnce() Way {
 	return Way{
 		Name: plainPowerOnce, Promise: job.Promise(durability.Power, durability.OldOrNew),
-		Doc: "the same for each file, and the folder synced once after the last",
+		Doc: "the same for each file, and the directory synced once after the last",
 		Open: func(at job.Site) (Replacer, error) {
 			return Replacer{Batch: func(names []string, data []byte) error {
-				for _, name := range names {
-					if err := writeAndRename(byPaths(at.Dir), name, data, true); err != nil {
-						return err
-					}
-				}
-				return datafile.SyncDir(at.Dir)
+				return replaceAndSync(at.Dir, names, data)
 			}}, nil
 		},
 	}
 }
 
-// plainReplaceKill is the same without its syncs.
+// plainReplaceKill is the textbook's sequence without its syncs.
 func plainReplaceKill() Way {
 	return Way{
 		Name: "write, rename", Promise: job.Promise(durability.Kill, durability.OldOrNew), Baseline: true,
@@ -150,7 +153,7 @@ func plainReplaceKill() Way {
 func rootReplace() Way {
 	return Way{
 		Name: "os.Root, the same sequence", Promise: job.Promise(durability.Power, durability.OldOrNew),
-		Doc: "OpenFile, Write, Sync, Close and Rename in an open os.Root, then Sync of the folder, which is held open",
+		Doc: "OpenFile, Write, Sync, Close and Rename in an open os.Root, then Sync of the directory, which is held open",
 		Open: func(at job.Site) (Replacer, error) {
 			root, err := os.OpenRoot(at.Dir)
 			if err != nil {
@@ -223,7 +226,7 @@ func atomicDir(name, doc string, o atomicfile.Options) Way {
 	}
 }
 
-// atomicBatch has no Write: a batch of one file is no way of replacing one.
+// atomicBatch has no Write: a batch is for many files.
 func atomicBatch(name, doc string, o atomicfile.Options) Way {
 	return Way{
 		Name: name, Doc: doc, Promise: job.Promise(o.Level, durability.OldOrNew),
@@ -253,12 +256,12 @@ func atomicBatch(name, doc string, o atomicfile.Options) Way {
 func oneFileWays() []Way {
 	return []Way{
 		plainReplace(), rootReplace(), atomicWriteFile(),
-		atomicDir("Dir.WriteFile", "through a held folder, which is synced once; the content as the file system allows (SyncAuto)",
+		atomicDir("Dir.WriteFile", "through a held directory, which is synced once; the content as the file system allows (SyncAuto)",
 			atomicfile.Options{}),
 		atomicDir("Dir.WriteFile SyncEach", "the same with an fdatasync of each file",
 			atomicfile.Options{Sync: atomicfile.SyncEach}),
 		plainReplaceKill(),
-		atomicDir("Dir.WriteFile kill", "through a held folder, nothing synced; the old file's permissions are not asked for, as the others do not",
+		atomicDir("Dir.WriteFile kill", "through a held directory, nothing synced; the old file's permissions are not asked for, as the others do not",
 			atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepNothing}),
 		osWriteFile(),
 	}
@@ -268,7 +271,7 @@ func oneFileWays() []Way {
 func manyFilesWays() []Way {
 	return append([]Way{
 		plainReplace(), plainReplaceOnce(),
-		atomicBatch("Batch", "all written, then waited for, then renamed, and the folder synced once (SyncAuto)",
+		atomicBatch("Batch", "all written, then waited for, then renamed, and the directory synced once (SyncAuto)",
 			atomicfile.Options{}),
 		atomicBatch("Batch SyncEach", "the same with an fdatasync of each file",
 			atomicfile.Options{Sync: atomicfile.SyncEach}),

@@ -19,18 +19,18 @@ import (
 	"github.com/stele-go/stele/suites/rw"
 )
 
-// The files that new ones are made of, by so many goroutines.
+// Goroutines that make files, and the files of a block.
 const (
 	tuneCreators = 64
 	tuneCreated  = 4000
 )
 
-// tuneShards chooses over how many sub-folders new files are spread.
+// tuneShards chooses over how many subdirectories new files are spread.
 func tuneShards() Choice {
 	c := Choice{
 		Field:    "create.shards",
-		Question: "Are files made faster if they are spread over sub-folders?",
-		Default:  "none: all files are in the folder itself",
+		Question: "Are files made faster if they are spread over subdirectories?",
+		Default:  "none: all files are in the directory itself",
 		Settings: []Setting{{Name: "no shards", Doc: "newfile.Dir.Create"}},
 	}
 	shards := map[string]int{"no shards": 0}
@@ -54,7 +54,7 @@ func tuneShards() Choice {
 	return c
 }
 
-// tuneGoroutines asks how many goroutines should make files at once.
+// tuneGoroutines asks how many goroutines at once make files fastest.
 func tuneGoroutines() Choice {
 	c := Choice{
 		Field:    "create.goroutines",
@@ -111,7 +111,7 @@ func tuneHeader(s job.Scale) Choice {
 	return c
 }
 
-// tuneReplace gives one file header after header.
+// tuneReplace replaces the header of one file again and again.
 func tuneReplace(b *lab.B, size int64, p durability.Promise, o header.Options) error {
 	f, err := newDurableFile(b.Dir, "file")
 	if err != nil {

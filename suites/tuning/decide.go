@@ -85,7 +85,7 @@ func resultOf(results []*run.Result, l Load) *run.Result {
 	return results[i]
 }
 
-// absent says what could not be measured of a load, and why.
+// absent returns which settings could not be measured at a load, and why.
 func absent(l Load, res *run.Result) (lines []string) {
 	var reasons []string
 	names := map[string][]string{}
@@ -100,11 +100,11 @@ func absent(l Load, res *run.Result) (lines []string) {
 		names[why] = append(names[why], v.Name)
 	}
 	for _, why := range reasons {
-		who := strings.Join(names[why], " / ")
+		settings := strings.Join(names[why], " / ")
 		if len(names[why]) == len(res.Variants) {
-			who = "nothing"
+			settings = "nothing"
 		}
-		lines = append(lines, fmt.Sprintf("%s with %s: %s", who, l.Name, why))
+		lines = append(lines, fmt.Sprintf("%s with %s: %s", settings, l.Name, why))
 	}
 	return lines
 }
@@ -133,15 +133,15 @@ func (c *Choice) figures(l Load, res *run.Result) []profile.Figure {
 	return list
 }
 
-// notSlower is the verdict of a figure between run.Faster and run.Same: the
-// interval does not tell which of the two, but ends below 1.05.
+// notSlower is the verdict of a figure that is faster or the same: the interval allows
+// both, and ends below 1.05.
 const notSlower = "not slower"
 
-// notSlowerWithin is the lab's usual tolerance; that of a comparison can be more
-// where the noise is.
+// notSlowerWithin is the lab's usual tolerance. That of a comparison may be more if the
+// noise is.
 const notSlowerWithin = 0.05
 
-// finite is 0 for what is not a number: JSON has no other.
+// finite returns x, or 0 if it is not finite: JSON has no such numbers.
 func finite(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
@@ -173,7 +173,7 @@ func (c *Choice) decide(d *Decision) {
 			}
 		}
 		switch {
-		case n < len(c.Loads): // it failed, or the place cannot do it so
+		case n < len(c.Loads): // it failed, or is unsupported
 		case len(faster) > 0 && len(against) == 0 && sum < least:
 			least, d.Taken = sum, set
 			d.Why = fmt.Sprintf("%s takes %s", set.Name, c.ratios(faster))
@@ -195,7 +195,8 @@ func (c *Choice) decide(d *Decision) {
 	}
 }
 
-// ratios is "0.71x [0.66, 0.77] of the time of fdatasync with 1 appender".
+// ratios returns, for example, "0.71x [0.66, 0.77] of the time of fdatasync with 1
+// appender".
 func (c *Choice) ratios(figures []profile.Figure) string {
 	var parts []string
 	for _, f := range figures {
@@ -204,7 +205,7 @@ func (c *Choice) ratios(figures []profile.Figure) string {
 	return strings.Join(parts, ", ")
 }
 
-// drawback is the worst that is known against a setting.
+// drawback returns the worst figure against a setting.
 func (c *Choice) drawback(figures []profile.Figure) string {
 	worst := figures[0]
 	for _, f := range figures {

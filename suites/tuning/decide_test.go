@@ -13,7 +13,7 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// twoLoads is a choice among three settings.
+// twoLoads returns a choice among three settings.
 func twoLoads() Choice {
 	c := Choice{Field: "write.sync", Question: "Which?", Default: "one", Settings: []Setting{{Name: "one"}}}
 	for _, name := range []string{"two", "three"} {
@@ -29,9 +29,9 @@ func twoLoads() Choice {
 	return c
 }
 
-// measuredAs makes up a run: perOp is the time of an operation at a load, of a
-// setting, in a round. A time of 0 is a block that failed, one below 0 a load
-// that was not measured.
+// measuredAs returns a run with the times of perOp: of an operation at a load, of a
+// setting, in a round. A time of 0 is a block that failed, a negative time a load that was
+// not measured.
 func measuredAs(c *Choice, rounds int, perOp func(load, setting string, round int) float64) []*run.Result {
 	got := &run.Run{
 		Settings: run.Settings{Rounds: rounds, Tolerance: 0.05, Test: run.TestBootstrap},
@@ -133,7 +133,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The default is measured where others are not, and that is said.
+// Only the default is measured, and the decision says so.
 func TestDecideTellsWhatIsAbsent(t *testing.T) {
 	choice := twoLoads()
 	d := choice.Decide(measuredAs(&choice, 8, func(_, setting string, round int) float64 {

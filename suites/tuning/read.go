@@ -19,43 +19,34 @@ import (
 // tuneFile is the file that is read; it is written once a run.
 const tuneFile = 32 * datafile.MiB
 
-// tuneAuto names the setting that leaves the way to package fileio or header.
+// tuneAuto names the setting with which package fileio or header chooses the way.
 const tuneAuto = "auto"
 
-// tuneSequential chooses way, buffer and readahead of readers that go through a
-// file, as a whole: they do not add up. Warm files are a load too, for nobody
-// knows beforehand whether a file is in the page cache.
+// tuneSequential chooses way, buffer and readahead of sequential readers together: their
+// gains do not add up. Warm files are a load too, because a program does not know
+// whether a file is in the page cache.
 func tuneSequential(s job.Scale) Choice {
 	c := Choice{
 		Field:    "read.sequential",
 		Question: "By which way, with which buffer and how much readahead is a file read through fastest?",
 		Default:  "buffered with a buffer of 128 KiB and the kernel's readahead, uncached where a file would fill the memory",
 	}
-	settings := map[string]fileSetting{}
-	for _, f := range []fileSetting{
+	settings := c.fileSettings("fileio.Reader.Read", []fileSetting{
 		{}, {buffer: 1 << 20}, {readahead: 512 << 10}, {readahead: fileio.MaxWindow},
 		{way: fileio.Mapped}, {way: fileio.Direct, buffer: 1 << 20}, {way: fileio.Uncached},
-	} {
-		set := Setting{Name: f.String(), Doc: "fileio.Reader.Read, " + f.String()}
-		if f != (fileSetting{}) {
-			set.Says = f.says("read", "sequential")
-			set.set = func(p *profile.Profile) {
-				if f.way != fileio.Auto {
-					p.Read.Sequential = f.way.String()
-				}
-				p.Read.BufferSize, p.Read.Readahead = f.buffer, f.readahead
-			}
+	}, func(p *profile.Profile, f fileSetting) {
+		if f.way != fileio.Auto {
+			p.Read.Sequential = f.way.String()
 		}
-		settings[set.Name] = f
-		c.Settings = append(c.Settings, set)
-	}
+		p.Read.BufferSize, p.Read.Readahead = f.buffer, f.readahead
+	})
 	size := s.Of(tuneFile)
 	for _, state := range []string{datafile.Cold, datafile.Warm} {
 		j := rw.Reads{Size: size, Block: tunePiece, State: state}
 		c.load("a "+state+" file", lab.Experiment{
 			Params: run.Params{"cache": state},
 			Op:     fmt.Sprintf("the next %s of a file of %s, %s", units.Size(tunePiece), units.Size(tuneFile), datafile.StateText(state)),
-			Ops:    size / 2 / tunePiece, // of a file that may have become smaller
+			Ops:    size / 2 / tunePiece, // the file may be smaller than asked for
 		}, func(set Setting, _ *lab.Experiment) lab.Variant {
 			return j.Job(lab.Experiment{}).Variant(tuneReader(settings[set.Name]))
 		})
@@ -63,7 +54,7 @@ func tuneSequential(s job.Scale) Choice {
 	return c
 }
 
-// tuneRandom chooses the way of readers that go anywhere in a file.
+// tuneRandom chooses the way of random readers.
 func tuneRandom(s job.Scale) Choice {
 	c := Choice{
 		Field:    "read.random",
@@ -94,15 +85,15 @@ func tuneRandom(s job.Scale) Choice {
 	return c
 }
 
-// tuneReader reads as a program does: by Read where it goes through the file,
-// so that the Reader's own buffer is in use, by ReadAt where it does not.
+// tuneReader reads as a program does: sequentially by Read, through the Reader's own
+// buffer, and at random by ReadAt.
 func tuneReader(f fileSetting) job.Way[rw.Reader] {
 	return rw.ReadWay("", "", rw.Reader{Open: func(path string, block int, p fileio.Pattern) (rw.BlockReader, error) {
 		r, err := fileio.Open(path, fileio.Options{
 			Way: f.way, Pattern: p, BufferSize: f.buffer, Readahead: fileio.Readahead(f.readahead),
 		})
 		if pe, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, errors.ErrUnsupported) {
-			err = job.Unsupported("%s", pe.Err.Error()) // the path, of a file of the block, says nothing
+			err = job.Unsupported("%s", pe.Err.Error()) // without the path, which is of the block
 		}
 		if err != nil {
 			return rw.BlockReader{}, err
@@ -130,7 +121,7 @@ func tuneReader(f fileSetting) job.Way[rw.Reader] {
 	}})
 }
 
-// tuneParallel asks how many reads at once the device wants.
+// tuneParallel asks how many reads at once make the device fastest.
 func tuneParallel(s job.Scale) Choice {
 	c := Choice{
 		Field:    "read.parallel",

@@ -179,9 +179,9 @@ func tuneWALDelay(s job.Scale, only int) Choice {
 	return c
 }
 
-// tuneSegment is the size of the segments. They are written before the timed
-// part, and a block fills no more than one: the next one must not be prepared
-// while appends are timed.
+// tuneSegment returns the size of the segments. A segment is written before the timed
+// part, and a block fills at most one: the next must not be prepared while appends are
+// timed.
 func tuneSegment(s job.Scale, size int) int64 {
 	if size > tuneSmall {
 		return s.Of(16 * datafile.MiB)
@@ -206,14 +206,14 @@ func tuneWALVariant(s job.Scale, size, appenders int, o wal.Options) lab.Variant
 	way.Open = func(at job.Site) (wals.Log, error) {
 		l, err := open(at)
 		if err != nil && o.Sync != wal.SyncFdatasync {
-			err = job.Unsupported("%s", err.Error()) // the folder is empty and writable: it is the mechanism
+			err = job.Unsupported("%s", err.Error()) // the directory is empty and writable: it is the mechanism
 		}
 		return l, err
 	}
 	return wals.AppendingFrom(appenders, lab.Experiment{}).Variant(way)
 }
 
-// tuneNumbers are the settings of a knee: so many goroutines.
+// tuneNumbers returns the settings of a knee: numbers of goroutines.
 func tuneNumbers(says string, set func(p *profile.Profile, n int)) []Setting {
 	var list []Setting
 	for _, n := range []int{1, 2, 4, 8, 16, 32} {

@@ -20,7 +20,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// What is compared promises the same, and a block finds what it is asked for.
+// The settings of a choice promise the same, and a block finds its experiment.
 func TestTuningIsFair(t *testing.T) {
 	known := map[string]bool{}
 	for _, e := range Experiments() {
@@ -54,8 +54,7 @@ func TestTuningIsFair(t *testing.T) {
 	}
 }
 
-// Every setting changes what it says it changes, and is taken by the package
-// that it is for.
+// Every setting changes the fields that it names, and its package accepts them.
 func TestTuningSettings(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, make([]byte, 2*datafile.MiB), 0o644); err != nil {
@@ -174,8 +173,8 @@ func TestTuningWaysWork(t *testing.T) {
 	}
 }
 
-// Blocks of few operations are within one segment: the next one would be
-// prepared while appends are timed.
+// Blocks of few operations stay within one segment: else the next would be prepared while
+// appends are timed.
 func TestTuningStaysInASegment(t *testing.T) {
 	for _, size := range []int{tuneSmall, tuneLarge} {
 		e := tuneWALExperiment(1, size, 1)

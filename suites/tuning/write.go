@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/fileio"
@@ -21,8 +22,7 @@ import (
 const (
 	// tuneStream is what one operation writes.
 	tuneStream = 16 * datafile.MiB
-	// tunePiece is a read or a write of a program that goes through a file, in
-	// smaller pieces than any buffer.
+	// tunePiece is the size of sequential reads and writes, smaller than any buffer.
 	tunePiece = 16 << 10
 )
 
@@ -44,9 +44,10 @@ func (f fileSetting) String() string {
 	return name
 }
 
-// says tells what is put into the part of a profile; way is the name of its
-// field.
-func (f fileSetting) says(part, way string) string {
+// says returns the setting as the profile has it. field is that of the way:
+// "write.way".
+func (f fileSetting) says(field string) string {
+	part, way, _ := strings.Cut(field, ".")
 	var all []byte
 	add := func(field, value string) {
 		if len(all) > 0 {
@@ -66,32 +67,39 @@ func (f fileSetting) says(part, way string) string {
 	return string(all)
 }
 
-// tuneWriteWay chooses way and buffer of writers together, for the size that
-// suits one way does not suit another.
+// fileSettings adds the settings of list, the first of which is the default, and
+// returns them by name. set puts one into a profile.
+func (c *Choice) fileSettings(by string, list []fileSetting, set func(p *profile.Profile, f fileSetting)) map[string]fileSetting {
+	byName := map[string]fileSetting{}
+	for i, f := range list {
+		s := Setting{Name: f.String(), Doc: by + ", " + f.String()}
+		if i > 0 {
+			s.Says = f.says(c.Field)
+			s.set = func(p *profile.Profile) { set(p, f) }
+		}
+		byName[s.Name] = f
+		c.Settings = append(c.Settings, s)
+	}
+	return byName
+}
+
+// tuneWriteWay chooses way and buffer of writers together, because the best buffer
+// depends on the way.
 func tuneWriteWay(s job.Scale) Choice {
 	c := Choice{
 		Field:    "write.way",
 		Question: "By which way and with which buffer is a file written fastest?",
 		Default:  fmt.Sprintf("buffered, with a buffer of %s", units.Size(fileio.DefaultWriteBuffer)),
 	}
-	settings := map[string]fileSetting{}
-	for _, f := range []fileSetting{
+	settings := c.fileSettings("fileio.Writer", []fileSetting{
 		{}, {buffer: 32 << 10}, {buffer: 1 << 20},
 		{way: fileio.Direct, buffer: 1 << 20}, {way: fileio.Direct, buffer: 4 << 20}, {way: fileio.Uncached, buffer: 1 << 20},
-	} {
-		set := Setting{Name: f.String(), Doc: "fileio.Writer, " + f.String()}
-		if f != (fileSetting{}) {
-			set.Says = f.says("write", "way")
-			set.set = func(p *profile.Profile) {
-				if f.way != fileio.Auto {
-					p.Write.Way = f.way.String()
-				}
-				p.Write.BufferSize = f.buffer
-			}
+	}, func(p *profile.Profile, f fileSetting) {
+		if f.way != fileio.Auto {
+			p.Write.Way = f.way.String()
 		}
-		settings[set.Name] = f
-		c.Settings = append(c.Settings, set)
-	}
+		p.Write.BufferSize = f.buffer
+	})
 	size := s.Of(tuneStream)
 	name := fmt.Sprintf("%s in writes of %s, and a commit", units.Size(tuneStream), units.Size(tunePiece))
 	c.load(name, lab.Experiment{
@@ -134,8 +142,8 @@ func tuneWriteSync(s job.Scale) Choice {
 	return c
 }
 
-// newDurableFile makes an empty file whose name is durable, so that nothing is
-// missing of what is committed to it.
+// newDurableFile makes an empty file whose name is durable, so that commits to it are
+// durable.
 func newDurableFile(dir, name string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -147,8 +155,7 @@ func newDurableFile(dir, name string) (*os.File, error) {
 	return f, nil
 }
 
-// asAsked is an error if a writer fell back to another way: it is not measured
-// as if it had not.
+// asAsked returns an errors.ErrUnsupported if the writer fell back to another way.
 func asAsked(w *fileio.Writer) error {
 	if why := w.Stats().Fallback; why != nil {
 		return job.Unsupported("%s", why.Error())

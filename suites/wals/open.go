@@ -36,7 +36,48 @@ const (
 	openPlain  = "bufio.Reader, CRC-32C"
 )
 
-// reopening is the recovery of a service: it opens a log, or reads it through.
+// An openWay opens a log that is there, or reads it through.
+type openWay struct {
+	name, doc string
+	log       func(b *lab.B, total int64) (dir string, err error)
+	do        func(dir string, o wal.Options) (records int64, err error)
+}
+
+var openWays = []openWay{
+	{openPlain, "a file with frames of length and checksum: what a sequential read takes", plainLog,
+		func(dir string, _ wal.Options) (int64, error) { return readPlain(filepath.Join(dir, "log")) }},
+	{openWhole, "as it comes: every checksum verified, and closed again", steleLog, reopen},
+	{openLazy, "LazyVerify: headers and the last segment, and closed again", steleLog, lazily(reopen)},
+	{openVerify, "every checksum, nothing written and no lock taken", steleLog,
+		func(dir string, _ wal.Options) (int64, error) {
+			rep, err := wal.Verify(dir)
+			return int64(rep.Next - rep.First), err
+		}},
+	{openRead, "opened with LazyVerify, every record read, and closed again", steleLog, lazily(readStele)},
+}
+
+// openOptions are those of a log of total bytes.
+func openOptions(total int64) wal.Options {
+	return wal.Options{SegmentSize: total / openSegments, Level: durability.Kill}
+}
+
+func lazily(do func(string, wal.Options) (int64, error)) func(string, wal.Options) (int64, error) {
+	return func(dir string, o wal.Options) (int64, error) {
+		o.LazyVerify = true
+		return do(dir, o)
+	}
+}
+
+func reopen(dir string, o wal.Options) (int64, error) {
+	l, err := wal.Open(dir, o)
+	if err != nil {
+		return 0, err
+	}
+	first, next := l.Bounds()
+	return int64(next - first), l.Close()
+}
+
+// reopening measures the recovery of a service: a log is opened, or read through.
 func reopening(s job.Scale, state string) lab.Experiment {
 	total := s.Of(openBytes)
 	e := lab.Experiment{
@@ -49,69 +90,40 @@ func reopening(s job.Scale, state string) lab.Experiment {
 	if state == datafile.Cold {
 		e.Ops = 1 // it is warm then
 	}
-	o := wal.Options{SegmentSize: total / openSegments, Level: durability.Kill}
-	lazy := o
-	lazy.LazyVerify = true
-	reopen := func(dir string, o wal.Options) (int64, error) {
-		l, err := wal.Open(dir, o)
-		if err != nil {
-			return 0, err
-		}
-		first, next := l.Bounds()
-		return int64(next - first), l.Close()
-	}
-	steleLog := func(b *lab.B) (string, error) { return steleLog(b, total, o) }
-	plainLog := func(b *lab.B) (string, error) { return plainLog(b, total) }
-	for _, v := range []struct {
-		name, doc string
-		log       func(b *lab.B) (dir string, err error)
-		do        func(dir string) (records int64, err error)
-	}{
-		{openPlain, "a file with frames of length and checksum: what a sequential read takes", plainLog,
-			func(dir string) (int64, error) { return readPlain(filepath.Join(dir, "log")) }},
-		{openWhole, "as it comes: every checksum verified, and closed again", steleLog,
-			func(dir string) (int64, error) { return reopen(dir, o) }},
-		{openLazy, "LazyVerify: headers and the last segment, and closed again", steleLog,
-			func(dir string) (int64, error) { return reopen(dir, lazy) }},
-		{openVerify, "every checksum, nothing written and no lock taken", steleLog,
-			func(dir string) (int64, error) {
-				rep, err := wal.Verify(dir)
-				return int64(rep.Next - rep.First), err
-			}},
-		{openRead, "opened with LazyVerify, every record read, and closed again", steleLog,
-			func(dir string) (int64, error) { return readStele(dir, lazy) }},
-	} {
+	for _, w := range openWays {
 		e.Variants = append(e.Variants, lab.Variant{
-			Name: v.name, Doc: v.doc, Promise: job.NothingWritten(), Baseline: v.name == openPlain,
-			Run: func(b *lab.B) error {
-				dir, err := v.log(b)
-				if err != nil {
-					return err
-				}
-				if err := prepareLog(dir, b.Params["cache"]); err != nil {
-					return err
-				}
-				b.SetBytes(total)
-				for b.Loop() {
-					n, err := v.do(dir)
-					if err == nil && n != total/openRecord {
-						err = fmt.Errorf("%d records of %d", n, total/openRecord)
-					}
-					if err != nil {
-						return err
-					}
-				}
-				return nil
-			},
+			Name: w.name, Doc: w.doc, Promise: job.NothingWritten(), Baseline: w.name == openPlain,
+			Run: func(b *lab.B) error { return w.run(b, total) },
 		})
 	}
 	return e
 }
 
-// steleLog returns the folder of a log that all blocks share.
-func steleLog(b *lab.B, total int64, o wal.Options) (string, error) {
+func (w openWay) run(b *lab.B, total int64) error {
+	dir, err := w.log(b, total)
+	if err != nil {
+		return err
+	}
+	if err := prepareLog(dir, b.Params["cache"]); err != nil {
+		return err
+	}
+	b.SetBytes(total)
+	for b.Loop() {
+		n, err := w.do(dir, openOptions(total))
+		if err == nil && n != total/openRecord {
+			err = fmt.Errorf("%s has %d records; want %d", dir, n, total/openRecord)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// steleLog returns the directory of a log that all blocks share.
+func steleLog(b *lab.B, total int64) (string, error) {
 	return b.Shared(fmt.Sprint("wal-", total), func(dir string) error {
-		l, err := wal.Open(dir, o)
+		l, err := wal.Open(dir, openOptions(total))
 		if err != nil {
 			return err
 		}
@@ -152,7 +164,8 @@ func openBatch() [][]byte {
 	return batch
 }
 
-// prepareLog has all files in the folder in the page cache, or none of them.
+// prepareLog reads all files in the directory into the page cache, or drops them
+// from it.
 func prepareLog(dir, state string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -206,7 +219,7 @@ func readPlain(name string) (n int64, err error) {
 		}
 		size := binary.LittleEndian.Uint32(head[:])
 		if size > datafile.MiB {
-			return n, errors.New("a frame is longer than any record")
+			return n, fmt.Errorf("%s: record %d: %d bytes; want at most %d", name, n, size, datafile.MiB)
 		}
 		if int(size) > cap(rec) {
 			rec = make([]byte, size)
@@ -216,7 +229,7 @@ func readPlain(name string) (n int64, err error) {
 			return n, err
 		}
 		if crc32.Checksum(rec, frameTable) != binary.LittleEndian.Uint32(head[4:]) {
-			return n, errors.New("a frame has a wrong checksum")
+			return n, fmt.Errorf("%s: record %d: wrong checksum", name, n)
 		}
 		n++
 	}

@@ -57,9 +57,9 @@ func Experiment(name string, size int) lab.Experiment {
 		Suite: "wal", Name: name, Params: run.Params{"size": strconv.Itoa(size)},
 		Op:     fmt.Sprintf("one record of %s, until it is acknowledged", units.Size(int64(size))),
 		MaxOps: min(1_000_000, bytesPerBlock/int64(size)),
-		// An append takes as long at the end of a log as at its beginning. If a
-		// way that syncs each record decided how many there are, one that
-		// shares syncs would be done after one.
+		// An append takes as long at the end of a log as at its beginning. If a way
+		// that syncs each record set the number of operations, one that shares syncs
+		// would be done after one sync.
 		Stateless: true,
 	}
 }
@@ -73,7 +73,7 @@ func appends(appenders, size int) job.Job[Log] {
 	return j
 }
 
-// scaling is few ways from more and more appenders.
+// scaling compares a few ways, each with more and more appenders.
 func scaling() lab.Experiment {
 	e := Experiment("scale", 1<<10)
 	e.Question = "What does a log gain from more appenders?"
@@ -91,10 +91,10 @@ func scaling() lab.Experiment {
 	return e
 }
 
-// by names a variant of experiment scale.
+// by returns the name of a variant of experiment scale.
 func by(way string, appenders int) string { return way + ", " + units.Count(appenders, "appender") }
 
-// delaying is flushes that wait for more records.
+// delaying compares flushes that wait for more records.
 func delaying(appenders int) lab.Experiment {
 	e := Experiment("delay", 1<<10)
 	e.Params["appenders"] = strconv.Itoa(appenders)

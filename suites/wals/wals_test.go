@@ -37,57 +37,63 @@ func TestWALWaysKeepRecords(t *testing.T) {
 
 // Every way runs in every kind of experiment; they differ in numbers only.
 func TestWALExperimentsRun(t *testing.T) {
-	for _, e := range Full(job.Scale(1024)) {
-		if e.Name == "append" && (e.Params["size"] != "1024" || e.Params["appenders"] != "64") ||
-			e.Name == "delay" && e.Params["appenders"] != "16" {
-			continue
-		}
+	const s = job.Scale(1024)
+	for _, e := range []lab.Experiment{appends(64, 1<<10).Build(), scaling(), delaying(16)} {
 		t.Run(e.ID(), func(t *testing.T) {
 			dir := suitetest.MemoryDir(t)
-			if e.Params["cache"] == datafile.Cold {
-				dir = t.TempDir() // memory is never cold
-			}
 			for i := range e.Variants {
-				v := &e.Variants[i]
 				block := filepath.Join(dir, fmt.Sprint(i))
-				if err := os.Mkdir(block, 0o777); err != nil {
-					t.Fatal(err)
-				}
-				ops := int64(70)
-				if e.Name == "open" {
-					ops = 2
-				}
-				b, err := lab.RunOnce(t.Context(), &e, v, block, ops, 7)
-				switch {
-				case b.Unsupported:
-					t.Logf("%s: %v", v.Name, err)
-				case err != nil || b.Ops != ops:
-					t.Errorf("%s did %d operations of %d: %v", v.Name, b.Ops, ops, err)
-				}
-				if e.Name == "open" {
-					continue
-				}
+				runVariant(t, &e, &e.Variants[i], block, 70)
 				if err := os.RemoveAll(block); err != nil { // 128 MiB of memory
 					t.Fatal(err)
 				}
 			}
 		})
 	}
+	for state, dir := range map[string]string{
+		datafile.Warm: suitetest.MemoryDir(t),
+		datafile.Cold: t.TempDir(), // memory is never cold
+	} {
+		e := reopening(s, state)
+		t.Run(e.ID(), func(t *testing.T) {
+			for i := range e.Variants {
+				runVariant(t, &e, &e.Variants[i], filepath.Join(dir, fmt.Sprint(i)), 2)
+			}
+		})
+	}
 }
 
-// The variants of each promise have a baseline that is not Stele, but where
-// only settings of Stele are compared.
+// runVariant does a block of ops operations in the new directory block.
+func runVariant(t *testing.T, e *lab.Experiment, v *lab.Variant, block string, ops int64) {
+	t.Helper()
+	if err := os.Mkdir(block, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	b, err := lab.RunOnce(t.Context(), e, v, block, ops, 7)
+	switch {
+	case b.Unsupported:
+		t.Logf("%s: %v", v.Name, err)
+	case err != nil || b.Ops != ops:
+		t.Errorf("%s did %d operations of %d: %v", v.Name, b.Ops, ops, err)
+	}
+}
+
+// The variants of each promise have a baseline. It is not Stele, but where only
+// settings of Stele are compared.
 func TestWALBaselines(t *testing.T) {
-	for _, e := range Full(1) {
+	check := func(e lab.Experiment, steleToo bool) {
 		for _, v := range e.Variants {
 			base := e.BaselineFor(v.Promise)
-			if !base.Baseline || e.Name != "delay" && strings.HasPrefix(base.Name, "wal.") {
+			if !base.Baseline || !steleToo && strings.HasPrefix(base.Name, "wal.") {
 				t.Errorf("%s: %s is compared with %s", e.ID(), v.Name, base.Name)
 			}
 		}
-		if e.Name != "append" {
-			continue
-		}
+	}
+	check(delaying(16), true)
+	check(scaling(), false)
+	check(reopening(1, datafile.Warm), false)
+	for _, e := range job.Build(Jobs()) {
+		check(e, false)
 		for _, level := range []durability.Level{durability.Power, durability.Kill, durability.None} {
 			if !slices.ContainsFunc(e.Variants, func(v lab.Variant) bool {
 				return v.Promise == job.Promise(level, durability.Prefix) && strings.HasPrefix(v.Name, WayAppend)
@@ -108,7 +114,7 @@ func TestWrongWALParameterIsAnError(t *testing.T) {
 	}
 }
 
-// A log that is not as it was written is an error, and no fast way.
+// A damaged log is an error, not a fast way.
 func TestOpenNoticesDamage(t *testing.T) {
 	e := reopening(job.Scale(1024), datafile.Warm)
 	for _, v := range e.Variants {

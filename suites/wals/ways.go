@@ -18,7 +18,7 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// A Way is a way of appending records to a log. It is opened in an empty folder, for
+// A Way is a way of appending records to a log. It is opened in an empty directory, for
 // as many records of as many bytes as the Site says.
 type Way = job.Way[Log]
 
@@ -46,7 +46,7 @@ const (
 	wayAppendFirst = "wal.Append "
 )
 
-// ways are all ways, the baseline of each level first.
+// ways returns all ways, the baseline of each level first.
 func ways() []Way {
 	return []Way{
 		lone(wayLone, "os.File under a mutex: what most write first", durability.Power, false),
@@ -76,7 +76,7 @@ func Stele(name, doc string, o wal.Options) Way {
 				return Log{}, err
 			}
 			for begun := time.Now(); l.Stats().Prepared == 0 && time.Since(begun) < spareTime; {
-				time.Sleep(time.Millisecond) // the file for later is not to be written while appends are timed
+				time.Sleep(time.Millisecond) // the file for later must not be written while appends are timed
 			}
 			return Log{
 				Append: func(rec []byte) error {
@@ -126,11 +126,11 @@ func lone(name, doc string, level durability.Level, ahead bool) Way {
 	return Way{
 		Name: name, Doc: doc, Promise: job.Promise(level, durability.Prefix), Baseline: !ahead,
 		Open: func(at job.Site) (Log, error) {
-			room := int64(0)
+			zeros := int64(0)
 			if ahead {
-				room = at.Ops * int64(FrameHead+at.Size)
+				zeros = at.Ops * int64(FrameHead+at.Size)
 			}
-			f, err := NewFile(at.Dir, room)
+			f, err := NewFile(at.Dir, zeros)
 			if err != nil {
 				return Log{}, err
 			}
@@ -227,7 +227,7 @@ func GroupCommit() Way {
 func commitGroups(f *os.File, requests <-chan *groupRequest) {
 	var group []*groupRequest
 	var buf []byte
-	var failed error // once a sync has failed, no later one says anything
+	var failed error // after a failed sync a later one proves nothing
 	for r := range requests {
 		group, buf = append(group[:0], r), AppendFrame(buf[:0], r.rec)
 	more:
