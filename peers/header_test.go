@@ -56,7 +56,7 @@ func buildTools(tb testing.TB) map[string]string {
 	return map[string]string{"addlicense": filepath.Join(dir, "addlicense"), "stele": filepath.Join(dir, "stele")}
 }
 
-// sourceTree makes n source files of 6 KiB in folders of 50.
+// sourceTree makes n source files of 6 KiB in directories of 50.
 func sourceTree(tb testing.TB, root string, n int) {
 	tb.Helper()
 	for i := range n {
@@ -96,7 +96,7 @@ func licenceFile(tb testing.TB) string {
 }
 
 // The tools do the same job: each file begins with the text as a comment, and
-// goes on as it was.
+// goes on as before.
 func TestHeaderToolsDoTheSame(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds two commands")
@@ -136,7 +136,7 @@ func numberOf(path string) (i int) {
 }
 
 // BenchmarkInsertHeaders puts a header into 1,000 source files of 6 KiB, by
-// the commands as they are called. Set TMPDIR to a folder on the disk in
+// the commands as they are called. Set TMPDIR to a directory on the disk in
 // question. The levels differ: see the comment at the top.
 func BenchmarkInsertHeaders(b *testing.B) {
 	const files = 1000
@@ -159,7 +159,7 @@ func BenchmarkInsertHeaders(b *testing.B) {
 	}
 }
 
-// settle has the tree on the disk, so that no tool pays for writing it out.
+// settle writes the tree to the disk, so that no tool pays for that.
 func settle(b *testing.B, dir string) {
 	b.Helper()
 	if out, err := exec.Command("sync", "-f", dir).CombinedOutput(); err != nil {

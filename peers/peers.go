@@ -1,6 +1,5 @@
-// Package peers measures other libraries in the experiments of Stele's
-// suites, in the same run. It is a module of its own so that nobody who uses
-// Stele pulls them in; nothing imports it.
+// Package peers measures other libraries in the experiments of Stele's suites, in the
+// same run. It is a module of its own so that users of Stele do not require them.
 package peers
 
 import (
@@ -15,16 +14,15 @@ import (
 )
 
 // Extend returns the experiments with the peers' variants after their own.
-// Its argument is not changed. Experiments without a peer are returned as
-// they are, and so are all where a peer does not exist on this system.
+// Its argument is not changed. Experiments without a peer on this system are returned as
+// they are.
 func Extend(experiments []lab.Experiment) []lab.Experiment {
 	out, add := slices.Clone(experiments), variants()
 	for i := range out {
 		e := &out[i]
 		e.Variants = slices.Clone(e.Variants)
 		for _, v := range add[e.ID()] {
-			// Where all ways promise more than the peer does, it has nothing
-			// to be compared with.
+			// If all ways promise more than the peer, there is no baseline for it.
 			if e.BaselineFor(v.Promise) != nil {
 				e.Variants = append(e.Variants, v)
 			}
@@ -50,8 +48,8 @@ func add[S any](all map[string][]lab.Variant, jobs []job.Job[S], ways []job.Way[
 	}
 }
 
-// Experiments returns those of the full sets in which there is a peer, and
-// what BesideRenameio and BesidePeers make.
+// Experiments returns the experiments of the full sets that have a peer, and those of
+// BesideRenameio and BesidePeers.
 func Experiments() []lab.Experiment {
 	var list []lab.Experiment
 	for _, s := range suites.List() {

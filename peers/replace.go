@@ -14,13 +14,13 @@ import (
 	"github.com/stele-go/stele/suites/replace"
 )
 
-// filePerm is what suite replace gives its files.
+// filePerm is the mode of the files of suite replace.
 const filePerm = 0o644
 
-// replaceWays are the peers of package atomicfile. All of them sync the
-// content before the rename, and none the folder after it: a power cut leaves
-// old or new, but what was acknowledged may be the old again. So their level
-// is Kill, where they stand beside ways that sync nothing at all.
+// replaceWays are the peers of package atomicfile. All of them sync the content before
+// the rename, and none the directory after it: a power cut leaves old or new, but it may
+// leave the old after the new was acknowledged. So their level is Kill, beside ways that
+// sync nothing at all.
 func replaceWays() []replace.Way {
 	return append(renameioWays(),
 		replaceWay("natefinch/atomic.WriteFile", "from an io.Reader, with the old file's permissions",
@@ -33,7 +33,7 @@ func replaceWays() []replace.Way {
 func replaceWay(name, doc string, write func(path string, data []byte) error) replace.Way {
 	return replace.Way{
 		Name: name, Promise: job.Promise(durability.Kill, durability.OldOrNew),
-		Doc: doc + "; syncs the content, not the folder",
+		Doc: doc + "; syncs the content, not the directory",
 		Open: func(at job.Site) (replace.Replacer, error) {
 			return replace.Replacer{Write: func(name string, data []byte) error {
 				return write(filepath.Join(at.Dir, name), data)
@@ -42,13 +42,13 @@ func replaceWay(name, doc string, write func(path string, data []byte) error) re
 	}
 }
 
-// renameioDefault is the peer that others are held against in BesideRenameio.
+// renameioDefault is the baseline of BesideRenameio.
 const renameioDefault = "renameio.WriteFile"
 
-// BesideRenameio makes an experiment of each one of suite replace that
-// replaces single files: Stele's ways of level Power beside the peers, with
-// renameio's default as the baseline. As the peers promise less, it compares
-// only where comparisons across promises are asked for.
+// BesideRenameio returns an experiment for each one of suite replace that replaces single
+// files: Stele's ways of level Power beside the peers, with renameio's default as the
+// baseline. The peers promise less, so the lab compares only if comparisons across
+// promises are asked for.
 func BesideRenameio() []lab.Experiment {
 	var list []lab.Experiment
 	for _, j := range replace.Jobs() {
@@ -58,7 +58,7 @@ func BesideRenameio() []lab.Experiment {
 		e := j.Build()
 		beside := j.Experiment
 		beside.Name = "beside-renameio"
-		beside.Question = "What does it cost to sync the folder too, which renameio does not?"
+		beside.Question = "What does it cost to sync the directory too, which renameio does not?"
 		for _, w := range replaceWays() {
 			w.Baseline = w.Name == renameioDefault
 			beside.Variants = append(beside.Variants, j.Variant(w))

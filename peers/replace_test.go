@@ -57,8 +57,8 @@ func TestReplacePeers(t *testing.T) {
 	}
 }
 
-// A peer is comparable when it leaves what the plain sequence leaves, and
-// nothing beside it.
+// A peer is comparable if it leaves the files that the plain sequence leaves, and no
+// others.
 func TestReplacePeersLeaveTheSameFiles(t *testing.T) {
 	for _, e := range peers.Extend(replaceSuite(t)) {
 		if e.Params["size"] != "4096" || e.Params["files"] == "512" {
@@ -108,8 +108,8 @@ func filesOf(t *testing.T, dir string) map[string]string {
 
 const traceEnv = "STELE_PEERS_TRACE"
 
-// What the peers promise is what their system calls are: the content synced
-// once, before the rename, and no folder.
+// The system calls of the peers are as their promise says: the content is synced once,
+// before the rename, and no directory.
 func TestWhatPeersSync(t *testing.T) {
 	if dir := os.Getenv(traceEnv); dir != "" {
 		name, dir, _ := strings.Cut(dir, ":")
@@ -149,7 +149,7 @@ func TestWhatPeersSync(t *testing.T) {
 			case strings.Contains(name, "sync"):
 				calls = append(calls, "sync")
 				if strings.Contains(call, "<"+dir+">") {
-					t.Errorf("%s syncs the folder: %s", v.Name, call)
+					t.Errorf("%s syncs the directory: %s", v.Name, call)
 				}
 			case strings.Contains(call, dir+`/0"`):
 				calls = append(calls, "rename")

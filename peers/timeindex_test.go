@@ -14,9 +14,9 @@ import (
 	"github.com/stele-go/stele/logstore/timeindex"
 )
 
-// A plainIndex is a timeindex.Tree made of tidwall/btree, which copies on write
-// as well. It knows no highest time, so a lookup begins where the longest item could still reach
-// into the range: one item that spans far makes every lookup a scan.
+// A plainIndex is a timeindex.Tree made of tidwall/btree, which copies on write as well.
+// It has no highest times, so a lookup begins where the longest item could still reach
+// into the range: one long item makes every lookup a scan.
 type plainIndex struct {
 	tree    *btree.BTreeG[timeindex.Item]
 	longest int64
@@ -48,7 +48,7 @@ func (a plainIndex) overlapping(stream uint32, from, to int64, yield func(timein
 
 const indexStreams = 400
 
-// bySegment is items segment by segment, as Open reads them.
+// bySegment returns items segment by segment, as Open reads them.
 func bySegment(segments int) (items []timeindex.Item) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	for seg := range segments {
@@ -67,8 +67,8 @@ func byPosition(a, b timeindex.Item) int {
 	return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Min, b.Min), cmp.Compare(a.Segment, b.Segment))
 }
 
-// beside runs both by turns, so that what else the machine does meets both, and
-// reports the medians of n operations each.
+// beside runs both in turn, so that other load on the machine affects both, and reports
+// the medians of n operations each.
 func beside(b *testing.B, n int, ours, theirs func()) {
 	var times [2][]float64
 	for b.Loop() {
@@ -128,7 +128,7 @@ func BenchmarkTimeIndexOverlapping(b *testing.B) {
 	items := bySegment(1000)
 	for _, late := range []bool{false, true} {
 		if late {
-			// Of every stream one item with a line of the very beginning.
+			// One item of every stream has a line from the very beginning.
 			for s := range indexStreams {
 				items = append(items, timeindex.Item{Stream: uint32(s), Segment: 5000, Min: 0, Max: 90_000})
 			}

@@ -21,13 +21,12 @@ const (
 	tidwallMany = "tidwall/wal WriteBatch, batched"
 )
 
-// walWays are the peers of package wal. All acknowledge what is synced.
+// walWays are the peers of package wal. All sync a record before they acknowledge it.
 //
-// Those of etcd, HashiCorp and tidwall want records numbered one after the
-// other, and so one caller at a time: a mutex here. Their users, which are
-// consensus libraries for the first two, hand them many records in one call;
-// so each is there a second time, behind a goroutine that takes all records
-// that wait and appends them in one call. pebble's writer gathers by itself.
+// The logs of etcd, HashiCorp and tidwall want records numbered in order, and so one
+// caller at a time: a mutex here. Their users, consensus libraries for the first two,
+// pass them many records in one call; so each is there a second time, behind a goroutine
+// that appends all waiting records in one call. pebble's writer batches by itself.
 func walWays() []wals.Way {
 	return []wals.Way{
 		walWay(etcdEach, "one call a record, under a mutex; segments of 64 MB are preallocated", durability.Prefix, each(openEtcd)),
@@ -35,9 +34,9 @@ func walWays() []wals.Way {
 		walWay(raftEach, "one call a record, under a mutex; segments of 64 MiB are preallocated", durability.Prefix, each(openRaft)),
 		walWay(raftBatch, "one call for all that wait, as its raft does", durability.Prefix, batched(openRaft)),
 		walWay(pebbleFresh, "SyncRecord, its own flush loop and queue; a new file, preallocated as pebble does by default", durability.Prefix, openPebble(false)),
-		walWay(pebbleReuse, "the same into a file that was written before, as pebble has it after some minutes", durability.Prefix, openPebble(true)),
+		walWay(pebbleReuse, "the same into a file that was written before, as pebble does after some minutes", durability.Prefix, openPebble(true)),
 		// Records have no checksum, a log with a torn tail is not opened, and
-		// the folder is never synced.
+		// the directory is never synced.
 		walWay(tidwallEach, "NoSync off, one call a record", durability.Torn, each(openTidwall)),
 		walWay(tidwallMany, "NoSync off, one call for all that wait", durability.Torn, batched(openTidwall)),
 	}
@@ -49,10 +48,10 @@ func walWay(name, doc string, after durability.After, open openLog) wals.Way {
 	return wals.Way{Name: name, Doc: doc, Promise: job.Promise(durability.Power, after), Open: open}
 }
 
-// BesidePeers makes experiments of those of suite wal that have the same job,
-// in which a peer is the baseline that wal.Append is held against: the ratio of
-// the report is then that of the two. Beside tidwall/wal, which promises less,
-// it compares only where comparisons across promises are asked for.
+// BesidePeers returns experiments in which a peer is the baseline of wal.Append, for
+// those of suite wal with the same job: the ratio of the report is that of the two.
+// tidwall/wal promises less, so the lab compares with it only if comparisons across
+// promises are asked for.
 func BesidePeers() []lab.Experiment {
 	var list []lab.Experiment
 	for _, j := range wals.Jobs() {
@@ -173,7 +172,7 @@ func saveAll(save func(recs [][]byte) error, requests <-chan batchRequest) {
 	for r := range requests {
 		waiting, recs = append(waiting[:0], r), append(recs[:0], r.rec)
 		for len(waiting) < batchRecords && len(requests) > 0 {
-			r := <-requests // none but this goroutine takes from it
+			r := <-requests // only this goroutine receives from it
 			waiting, recs = append(waiting, r), append(recs, r.rec)
 		}
 		err := save(recs)

@@ -14,16 +14,16 @@ import (
 	"github.com/stele-go/stele/crashtest/states"
 )
 
-// crashSteps are what is done to a log: a record, several in one call, and the
-// log closed and opened again.
+// crashSteps are steps of a log: append a record, append several in one call, close and
+// open again.
 var crashSteps = []string{"append", "batch", "reopen"}
 
-// A crashNote says how many records have been handed to the log, and how many
+// A crashNote has the number of records that were passed to the log, and the number that
 // it has acknowledged.
 type crashNote struct{ begun, acked int }
 
-// crashWork makes steps with a log that is there already. An append that fails
-// though nothing has crashed ends it, and is kept in failed.
+// crashWork makes steps with an existing log. An append that fails without a crash ends
+// it, and is stored in failed.
 func (l log) crashWork(steps []string, failed *error) func(dir string, ack func(crashNote)) error {
 	return func(dir string, ack func(crashNote)) error {
 		s, err := l.begin(dir)
@@ -129,9 +129,9 @@ func (l log) crashCheck(dir string, notes []crashNote) error {
 	return nil
 }
 
-// TestCrashStates prints what each library makes of crashes: of all sequences
-// of three steps (their beginnings are in them, as a history is cut
-// everywhere), and of longer ones drawn by chance.
+// TestCrashStates prints how each library survives crashes: in all sequences of three
+// steps (and their beginnings, as a history is cut everywhere), and in longer random
+// ones.
 //
 //	go test -run CrashStates -v
 //

@@ -37,8 +37,8 @@ func etcdSaver(w *etcdwal.WAL, last uint64) saver {
 	}
 }
 
-// reopenEtcd opens the log as etcd does when it starts: what ends in the
-// middle of a record is repaired, once.
+// reopenEtcd opens the log as etcd does when it starts: a log that ends in the middle of
+// a record is repaired, once.
 func reopenEtcd(dir string) (recs [][]byte, s saver, err error) {
 	dir = filepath.Join(dir, "log")
 	for repaired := false; ; repaired = true {

@@ -13,16 +13,16 @@ import (
 	"github.com/stele-go/stele/crashtest/states"
 )
 
-// faultSteps are what a log is made to do while its calls fail.
+// faultSteps are the steps of a log whose calls fail.
 var faultSteps = []string{"append", "batch", "append"}
 
-// TestFaults prints what each library makes of calls that fail: every call of
-// three steps, by every error that its manual page lists, one at a time, and
-// then the log is opened again.
+// TestFaults prints how each library survives calls that fail: every call of three steps,
+// with every error that its manual page lists, one at a time. Then the log is opened
+// again.
 //
 //	go test -run Faults -v
 //
-// STELE_LONG=1 tries all of them, else a sample is drawn.
+// STELE_LONG=1 tries all of them, otherwise a sample.
 func TestFaults(t *testing.T) {
 	seed := rand.Uint64()
 	table := fmt.Sprintf("seed %d\n%-14s %6s %6s %7s", seed, "", "calls", "runs", "failed")
@@ -65,8 +65,8 @@ func (l log) faultWork(steps []string) func(dir string, ack func(crashNote)) err
 	}
 }
 
-// TestPowerCuts prints how many power cuts under a real ext4 each library
-// outlived: all that it acknowledged is there, and it goes on.
+// TestPowerCuts prints how many power cuts under a real ext4 each library survived: all
+// acknowledged records are there, and appends go on.
 //
 //	go test -run PowerCuts -v    # as root
 func TestPowerCuts(t *testing.T) {
@@ -78,7 +78,7 @@ func TestPowerCuts(t *testing.T) {
 	table := fmt.Sprintf("%-14s %6s %7s", "", "cuts", "failed")
 	for _, l := range logs() {
 		if !l.appends() {
-			continue // what it begins with is one file without a name that is durable
+			continue // its log begins as one file whose name is not durable
 		}
 		rec := powertest.Record(t, power.Options{Prepare: l.prepare, Size: 256 << 20}, l.faultWork(steps))
 		res := powertest.Check(t, rec, cuts, l.crashCheck)

@@ -20,8 +20,8 @@ import (
 	"github.com/stele-go/stele/wal"
 )
 
-// A log is a library as the tests of damage and of crashes see it: a log of
-// small segments that is written to by one caller.
+// A log is a library in the tests of damage and crashes: a log of small segments with one
+// caller.
 type log struct {
 	name string
 	// make makes a log in dir.
@@ -29,8 +29,7 @@ type log struct {
 	// reopen opens the log in dir and reads it. Where the saver has no save the
 	// library does not go on with a log that was there.
 	reopen func(dir string) (recs [][]byte, s saver, err error)
-	// former makes a log as a file may have held it in a former life; nil: as
-	// make does.
+	// former makes a log that a recycled file may have held before; nil is make.
 	former func(dir string) (saver, error)
 }
 
@@ -77,7 +76,7 @@ func reopenStele(dir string, segment int) (recs [][]byte, s saver, err error) {
 	}, nil
 }
 
-// pebbleSaver makes logs of that number in a file that was written before.
+// pebbleSaver makes logs of that number in recycled files.
 func pebbleSaver(number uint64) func(dir string) (saver, error) {
 	return func(dir string) (saver, error) {
 		name := filepath.Join(dir, "000007.log")
@@ -106,7 +105,7 @@ func pebbleSaver(number uint64) func(dir string) (saver, error) {
 	}
 }
 
-// logRecord is the record with a number, of about 1,000 bytes that no other has.
+// logRecord returns the record of a number: about 1,000 bytes, unlike any other.
 func logRecord(i int) []byte {
 	r := rand.New(rand.NewPCG(uint64(i), 3))
 	rec := fmt.Appendf(nil, "record %06d ", i)
@@ -116,7 +115,7 @@ func logRecord(i int) []byte {
 	return rec
 }
 
-// memoryDir is a new folder that needs no disk where there is one.
+// memoryDir returns a new directory, in memory if possible.
 func memoryDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "stele-peers-*")

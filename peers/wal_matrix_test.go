@@ -14,12 +14,11 @@ import (
 	"testing"
 )
 
-// The corruption matrix of package wal, for every library alike: a log of
-// which all records were acknowledged, one by one, is damaged in each way at
-// each place, and opened.
+// The corruption matrix of package wal, for every library alike: a log whose records were
+// all acknowledged, one by one, is damaged in each way at each place, and opened.
 //
-// A log may not tell damage at its very end from what a crash leaves: where no
-// whole record is left behind the damage, it may cut.
+// A log cannot always tell damage at its end from a torn write: it may cut if no whole
+// record follows the damage.
 
 // A damage is something that happens to the content of a file at an offset.
 // other is the content of a file of the same kind.
@@ -58,7 +57,7 @@ var damages = []damage{
 	{"cut off", func(b []byte, at int, _ []byte) []byte { return b[:at] }},
 }
 
-// around is the aligned n bytes that at lies in, none if b ends before.
+// around returns the aligned n bytes that contain at, or none if b ends before.
 func around(b []byte, at, n int) []byte {
 	from := min(at/n*n, len(b))
 	return b[from:min(from+n, len(b))]
@@ -109,8 +108,8 @@ func grow(t *testing.T, l log, first int, clean bool) *specimen {
 	}
 	for _, name := range slices.Sorted(maps.Keys(sp.files)) {
 		for _, rec := range sp.records {
-			// The first bytes of a record stand together, but for few that
-			// lie where a library begins a block.
+			// The first bytes of a record are contiguous, but for a few records at the
+			// beginning of a library's block.
 			if at := bytes.Index(sp.files[name], rec[:40]); at >= 0 {
 				sp.in[name] = append(sp.in[name], at)
 			}
@@ -127,7 +126,7 @@ func filesOf(t *testing.T, dir string) map[string][]byte {
 	all := map[string][]byte{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a spare has got its name
+			return nil // a spare file was renamed
 		}
 		if err != nil || d.IsDir() {
 			return err
@@ -146,13 +145,13 @@ func filesOf(t *testing.T, dir string) map[string][]byte {
 	return all
 }
 
-// A spot is a place in a file where something is damaged.
-type spot struct {
+// A place is an offset in a file that is damaged.
+type place struct {
 	name, file string
 	at         int
 }
 
-func (sp *specimen) spots() (all []spot) {
+func (sp *specimen) places() (all []place) {
 	files := map[string]string{"active": sp.order[len(sp.order)-1]}
 	if len(sp.order) > 2 {
 		files["sealed"] = sp.order[len(sp.order)/2]
@@ -161,7 +160,7 @@ func (sp *specimen) spots() (all []spot) {
 		file := files[kind]
 		at, size := sp.in[file], len(sp.files[file])
 		first, mid, last := at[0], at[len(at)/2], at[len(at)-1]
-		for _, s := range []spot{
+		for _, s := range []place{
 			{"header", file, 3},
 			{"first record's head", file, first - 5},
 			{"first record's payload", file, first + 20},
@@ -183,8 +182,8 @@ func (sp *specimen) spots() (all []spot) {
 	return all
 }
 
-// mayCut reports whether no record is whole behind the damage that made
-// content of the last file.
+// mayCut reports whether no whole record follows the damage in content, which is that of
+// the last file.
 func (sp *specimen) mayCut(file string, content []byte) bool {
 	if file != sp.order[len(sp.order)-1] {
 		return false
@@ -271,7 +270,7 @@ func (sp *specimen) try(t *testing.T, l log, files map[string][]byte, mayCut boo
 		defer s2.close()
 	}
 	if err != nil || !slices.EqualFunc(again, append(recs, more...), bytes.Equal) {
-		return lost, fmt.Sprintf("of what was appended after the damage: %d records, %v", len(again)-len(recs), err)
+		return lost, fmt.Sprintf("appended after the damage and read again: %d records, %v", len(again)-len(recs), err)
 	}
 	return outcome, ""
 }
@@ -287,7 +286,7 @@ func reopenSafely(l log, dir string) (recs [][]byte, s saver, err error) {
 	return l.reopen(dir)
 }
 
-// TestMatrix prints what each library makes of each damage:
+// TestMatrix prints how each library handles each damage:
 //
 //	go test -run Matrix -v
 func TestMatrix(t *testing.T) {
@@ -322,7 +321,7 @@ func TestMatrix(t *testing.T) {
 					examples = append(examples, fmt.Sprintf("%s: %s: %s: %s", l.name, what, o, why))
 				}
 			}
-			for _, s := range sp.spots() {
+			for _, s := range sp.places() {
 				old := other.files[other.order[slices.Index(sp.order, s.file)]]
 				for _, d := range damages {
 					files := maps.Clone(sp.files)
@@ -341,11 +340,10 @@ func TestMatrix(t *testing.T) {
 			table += fmt.Sprintf(" %9d", count[o])
 		}
 	}
-	t.Logf("LOST: acknowledged records are missing, and no error tells it.\n%s\nThe first of each kind:\n%s", table, strings.Join(examples, "\n"))
+	t.Logf("LOST: acknowledged records are missing, without an error.\n%s\nThe first of each kind:\n%s", table, strings.Join(examples, "\n"))
 }
 
-// fileDamages are what happens to whole files. Of a log in one file nothing
-// can be left.
+// fileDamages returns damages of whole files. A log in one file has none of them.
 func fileDamages(sp, other *specimen) map[string]func(files map[string][]byte) {
 	if len(sp.order) < 3 {
 		return nil

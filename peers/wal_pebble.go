@@ -18,13 +18,13 @@ import (
 // pebbleNumber is the number of pebble's log file, which records carry.
 const pebbleNumber = 7
 
-// pebbleAhead is what pebble preallocates of a log with its default memtable
-// of 4 MiB.
+// pebbleAhead is how much of a log pebble preallocates with its default memtable of
+// 4 MiB.
 const pebbleAhead = 4<<20 + 4<<20/10
 
 // openPebble makes a log as pebble's WAL manager does (wal.StandaloneManager):
-// a file, its folder synced, in a SyncingFile, and a LogWriter with a
-// semaphore for its queue. Of a recycled file the content is zeros here.
+// a file, its directory synced, in a SyncingFile, and a LogWriter with a
+// semaphore for its queue. A recycled file has zeros here.
 func openPebble(recycled bool) openLog {
 	return func(at job.Site) (wals.Log, error) {
 		dir := at.Dir
@@ -50,7 +50,7 @@ func openPebble(recycled bool) openLog {
 	}
 }
 
-// pebbleLog is a log of that number in f.
+// pebbleLog returns a log of that number in f.
 func pebbleLog(dir string, f vfs.File, number uint64) (wals.Log, error) {
 	d, err := vfs.Default.OpenDir(dir)
 	if err == nil {
@@ -74,7 +74,7 @@ func pebbleLog(dir string, f vfs.File, number uint64) (wals.Log, error) {
 		err error
 	}
 	pool := sync.Pool{New: func() any { return new(waiter) }}
-	var mu sync.Mutex // the commit pipeline's
+	var mu sync.Mutex // as in the commit pipeline
 	return wals.Log{
 		Append: func(rec []byte) error {
 			r := pool.Get().(*waiter)
@@ -120,8 +120,8 @@ func fillZeros(name string, n int64) error {
 
 // reopenPebble reads the log as pebble reads its last one when a database is
 // opened (DB.replayWAL): an end that is not clean is tolerated, an invalid
-// record that a later sync vouches for is not. As pebble appends to another
-// file then, there is nothing to go on with.
+// record before a later sync is not. pebble then appends to another file, so the saver
+// has no save.
 func reopenPebble(dir string) (recs [][]byte, s saver, err error) {
 	f, err := os.Open(filepath.Join(dir, "000007.log"))
 	if err != nil {
