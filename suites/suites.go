@@ -54,7 +54,7 @@ type Suite struct {
 // logs.CorpusEnv names.
 func List() []Suite { return ListOf(os.Getenv(logs.CorpusEnv)) }
 
-// ListOf is List with the lines of suite log from the folder corpus, or generated
+// ListOf is List with the lines of suite log from the directory corpus, or generated
 // lines if that is "".
 func ListOf(corpus string) []Suite {
 	return []Suite{

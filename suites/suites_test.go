@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/suites/logs"
 )
 
-// What the corpus is called is part of the identity, and a block gets it.
+// The name of the corpus is part of the identity, and a block gets the corpus.
 func TestCorpusIsPartOfTheExperiment(t *testing.T) {
 	for _, s := range ListOf("/some/where") {
 		for _, e := range s.Full {
@@ -73,11 +73,11 @@ func TestEveryExperimentCanBeRun(t *testing.T) {
 
 func checkWords(t *testing.T, e *lab.Experiment) {
 	if e.Question == "" || e.Op == "" {
-		t.Errorf("%s says not what it asks or what an operation is", e.ID())
+		t.Errorf("%s does not say what it asks, or what an operation is", e.ID())
 	}
 	for _, v := range e.Variants {
 		if v.Doc == "" {
-			t.Errorf("%s: %s says not how it works", e.ID(), v.Name)
+			t.Errorf("%s: %s does not say how it works", e.ID(), v.Name)
 		}
 	}
 }

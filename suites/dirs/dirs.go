@@ -20,8 +20,8 @@ import (
 const perBlock = 40_000
 
 // Full returns the experiments of the suite. The ways without Stele use absolute
-// paths below the block's folder, as services that configure a data folder do; a Maker
-// and an os.Root use paths relative to the root they hold open.
+// paths below the block's directory, as services with a configured data directory do.
+// A Maker and an os.Root use paths relative to the root they hold open.
 func Full() []lab.Experiment { return job.Build(Jobs()) }
 
 // Quick returns the experiment that shows best what the suite is about.
@@ -51,7 +51,7 @@ func Jobs() []job.Job[Dirs] {
 			Name:     "batch-synthetic",
 			Params:   run.Params{"paths": "10000"},
 			Question: "Which way makes many paths with shared prefixes fastest when they come in random order?",
-			Op:       "10,000 leaves, 32 to a folder, six levels down, into a fresh folder",
+			Op:       "10,000 leaves, 32 to a directory, six levels down, into a fresh directory",
 			MaxOps:   perBlock / 10_700,
 		}, batchOf(trees.SyntheticPaths), batchInOneGo()),
 	}
@@ -69,7 +69,7 @@ func Jobs() []job.Job[Dirs] {
 			Name:     "overlap",
 			Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
 			Question: fmt.Sprintf("Which way is fastest when %d goroutines make overlapping trees?", goroutines),
-			Op:       "one new leaf, 64 to a folder, whose missing parents the neighbours make at the same time",
+			Op:       "one new leaf, 64 to a directory, whose missing parents the neighbours make at the same time",
 			MaxOps:   20_000,
 		}, runOverlap, onePathWays()))
 	}
@@ -86,13 +86,13 @@ func batchSource(paths int, ways []Way) job.Job[Dirs] {
 		Name:     "batch-source",
 		Params:   run.Params{"paths": strconv.Itoa(paths)},
 		Question: "Which way makes the directories of a source checkout fastest?",
-		Op: fmt.Sprintf("%d directories of source checkouts, each after its parent, into a fresh folder",
+		Op: fmt.Sprintf("%d directories of source checkouts, each after its parent, into a fresh directory",
 			paths),
 		MaxOps: int64(perBlock / paths),
 	}, batchOf(func(_ *rand.Rand, n int) []string { return trees.CheckoutPaths(n) }), ways)
 }
 
-// batchInOneGo are the ways for a large batch: of level Power only those that
+// batchInOneGo returns the ways for a large batch: of level Power only those that
 // sync each directory once. Syncing path by path takes minutes for 10,000.
 func batchInOneGo() []Way {
 	var ways []Way
@@ -105,7 +105,7 @@ func batchInOneGo() []Way {
 	return append(ways, batchWays()...)
 }
 
-// batchDurably are the ways of level Power for a small batch, path by path
+// batchDurably returns the ways of level Power for a small batch, path by path
 // and in one go.
 func batchDurably() []Way {
 	ways := append(onePathWays(), mkdirAllSyncLater())
@@ -136,7 +136,7 @@ func fresh(depth int) func(*lab.B, job.Site, Dirs) error {
 }
 
 func runExisting(b *lab.B, at job.Site, d Dirs) error {
-	const n = 64 // paths, so that not one answer is remembered but a cache is asked
+	const n = 64 // paths: enough that a cache is looked up, not one answer repeated
 	p := trees.PathsIn(at.Dir, trees.FreshPaths(b.Rand, n, 7))
 	for i := range p.Abs {
 		if err := d.Make(p.Abs[i], p.Rel[i]); err != nil {
@@ -153,7 +153,7 @@ func runExisting(b *lab.B, at job.Site, d Dirs) error {
 }
 
 // batchOf makes the paths of list as often as there are operations, each time below
-// a folder that is as new as the rest of the batch.
+// a directory that is as new as the rest of the batch.
 func batchOf(list func(rng *rand.Rand, n int) []string) func(*lab.B, job.Site, Dirs) error {
 	return func(b *lab.B, at job.Site, d Dirs) error {
 		n, err := job.Int(b, "paths", 1, 1<<16)
@@ -178,8 +178,8 @@ func batchOf(list func(rng *rand.Rand, n int) []string) func(*lab.B, job.Site, D
 	}
 }
 
-// runOverlap deals the leaves out in turn, so that goroutines work side by
-// side in the same new folders.
+// runOverlap gives the leaves to the goroutines in turn, so that they work in the same
+// new directories.
 func runOverlap(b *lab.B, at job.Site, d Dirs) error {
 	goroutines, err := job.Int(b, "goroutines", 1, 1<<12)
 	if err != nil {

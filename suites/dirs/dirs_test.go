@@ -35,10 +35,10 @@ func TestVariantsMakeTheSameTree(t *testing.T) {
 				dir := t.TempDir()
 				ops := int64(6)
 				switch {
-				case v.Promise.Level == durability.Power || strings.HasPrefix(e.Name, "batch"):
+				case v.Promise.Level == durability.Power || e.Params["paths"] != "":
 					ops = 2
-				case e.Name == "overlap":
-					ops = 130 // more than two folders of 64
+				case e.Params["goroutines"] != "":
+					ops = 130 // more than two directories of 64
 				}
 				if _, err := lab.RunOnce(t.Context(), &e, v, dir, ops, 7); err != nil {
 					t.Errorf("%s: %v", v.Name, err)
@@ -51,7 +51,7 @@ func TestVariantsMakeTheSameTree(t *testing.T) {
 				if !slices.Equal(got, want) {
 					t.Errorf("%s made %d directories, the baseline %d, or others", v.Name, len(got), len(want))
 				}
-				if len(got) < int(ops) && e.Name != "existing" {
+				if len(got) < int(ops) && !e.Stateless {
 					t.Errorf("%s made only %d directories in %d operations", v.Name, len(got), ops)
 				}
 			}

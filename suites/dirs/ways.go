@@ -22,7 +22,7 @@ const Perm fs.FileMode = 0o755
 // A Way is a way of making directories.
 type Way = job.Way[Dirs]
 
-// Dirs makes directories in the folder it was opened for.
+// Dirs makes directories in the directory it was opened for.
 type Dirs struct {
 	// Make makes one directory and its missing parents. Both arguments are the
 	// same path, absolute and relative to the root. Many goroutines call it.
@@ -52,20 +52,18 @@ func (d Dirs) batch(ctx context.Context, abs, rel []string) error {
 	return nil
 }
 
-// surviving is the promise of directories: a crash leaves a prefix of a path at any
-// level.
+// surviving returns the promise of directories: a crash leaves a prefix of a path at
+// any level.
 func surviving(level durability.Level) durability.Promise {
 	return job.Promise(level, durability.Prefix)
 }
 
-// stateless is a way that needs nothing but the absolute path, as services
-// that configure a data folder call it.
+// stateless returns the Open of a way that needs only the absolute path.
 func stateless(f func(path string) error) func(job.Site) (Dirs, error) {
 	return job.Fixed(Dirs{Make: func(abs, _ string) error { return f(abs) }})
 }
 
-// The ways without Stele, as functions so that no package state can be
-// written.
+// The ways without Stele.
 
 func osMkdirAll() Way {
 	return Way{
@@ -126,8 +124,8 @@ func mapCachedLoop() Way {
 	}
 }
 
-// mkdirCache is the cache that services write by hand: safe for goroutines,
-// unbounded, and on the assumption that no directory is removed.
+// mkdirCache is the cache that services write by hand: safe for concurrent use,
+// unbounded, and wrong once a directory is removed.
 type mkdirCache struct {
 	from  int // length of the root and its separator
 	mu    sync.RWMutex
@@ -159,9 +157,9 @@ func (c *mkdirCache) make(path string) error {
 	return nil
 }
 
-// mkdirAllSynced is what a careful engineer writes without a Maker. After
-// os.MkdirAll the caller cannot tell which levels are new, so every parent is synced,
-// from the leaf's up to the root.
+// mkdirAllSynced is a durable os.MkdirAll without a Maker. After os.MkdirAll the caller
+// cannot tell which levels are new, so every parent is synced, from the leaf's up to
+// the root.
 func mkdirAllSynced() Way {
 	return Way{
 		Name: "os.MkdirAll + fsync", Promise: surviving(durability.Power), Baseline: true,
@@ -182,8 +180,8 @@ func mkdirAllSynced() Way {
 	}
 }
 
-// mkdirAllSyncLater is the same for a batch whose end is all that counts.
-// It is the baseline where syncing path by path is not among the ways.
+// mkdirAllSyncLater is the same for a batch that needs to be durable at its end only.
+// It is the baseline where no way syncs path by path.
 func mkdirAllSyncLater() Way {
 	return Way{
 		Name: "os.MkdirAll, fsync at the end", Promise: surviving(durability.Power),
@@ -238,7 +236,7 @@ func makerAll(name, doc string, o mkdir.Options) Way {
 	}}
 }
 
-// makerBatch has no Make: a batch of one path is no way of making one path.
+// makerBatch has no Make: a batch is for many paths.
 func makerBatch(name, doc string, o mkdir.Options) Way {
 	return Way{Name: name, Doc: doc, Promise: surviving(o.Level), Open: func(at job.Site) (Dirs, error) {
 		m, err := mkdir.OpenRoot(at.Dir, o)

@@ -27,7 +27,7 @@ const scaleFiles = 10_000
 // batchFiles is the number of files of one operation of experiment batch.
 const batchFiles = 1000
 
-// LeftOversQuick and LeftOversMany are the numbers of files that the folder of
+// LeftOversQuick and LeftOversMany are the numbers of files that the directory of
 // experiment left-overs holds before the experiment adds more.
 const (
 	LeftOversQuick = 100_000
@@ -73,7 +73,7 @@ func newJob(e lab.Experiment, run func(*lab.B, job.Site, Files) error, ways []Wa
 	return job.Job[Files]{Experiment: e, Ways: ways, Run: run, Close: Files.close, Promise: ofEmptyFile}
 }
 
-// create is one file an operation, by every way.
+// create returns the job of one file an operation.
 func create(goroutines, size int) job.Job[Files] {
 	content := "empty file"
 	if size > 0 {
@@ -104,7 +104,7 @@ func Creating(e lab.Experiment, goroutines int) job.Job[Files] {
 	return newJob(e, func(b *lab.B, at job.Site, f Files) error { return createAll(b, at, f, goroutines, 0) }, nil)
 }
 
-// scales are one experiment a way, each from more and more goroutines.
+// scales returns an experiment for each way, from more and more goroutines.
 func scales() []lab.Experiment {
 	var list []lab.Experiment
 	for _, way := range scaleWays() {
@@ -128,7 +128,7 @@ func scales() []lab.Experiment {
 	return list
 }
 
-// queue holds a Queue against the Dir that it makes files in.
+// queue compares a Queue with the Dir that it makes files in.
 func queue(goroutines int) job.Job[Files] {
 	return newJob(lab.Experiment{
 		Name:     "queue",
@@ -157,7 +157,7 @@ func besideLeftOvers(left int) job.Job[Files] {
 	j := Creating(lab.Experiment{
 		Name:     "left-overs",
 		Params:   run.Params{"left": strconv.Itoa(left)},
-		Question: fmt.Sprintf("Which way is fastest in a folder that %d files were left in?", left),
+		Question: fmt.Sprintf("Which way is fastest in a directory that %d files were left in?", left),
 		Op:       "one new empty file, closed again, by 16 goroutines",
 		MaxOps:   PerBlock / 4, // all are looked up and removed after the block
 	}, 16)
@@ -167,7 +167,7 @@ func besideLeftOvers(left int) job.Job[Files] {
 		return job.Site{Dir: dir, Ops: b.N}, restore, err
 	}
 	if left > LeftOversQuick {
-		j.MaxRounds = 8 // that takes seconds, as all left-overs are listed too
+		j.MaxRounds = 8 // a round takes seconds, because all left-overs are listed too
 	}
 	return j
 }
@@ -181,7 +181,7 @@ func runParam(b *lab.B, at job.Site, f Files, size int) error {
 	return createAll(b, at, f, goroutines, size)
 }
 
-// createAll deals b.N files out in turn.
+// createAll gives b.N files to the goroutines in turn.
 func createAll(b *lab.B, at job.Site, f Files, goroutines, size int) error {
 	p := trees.PathsIn(at.Dir, fileNames(b))
 	data := make([]byte, size)
@@ -201,8 +201,7 @@ func createAll(b *lab.B, at job.Site, f Files, goroutines, size int) error {
 	})
 }
 
-// fileNames are b.N names of 16 random digits, as temporary files and objects
-// have them: their order means nothing.
+// fileNames returns b.N names of 16 random digits, as temporary files and objects have.
 func fileNames(b *lab.B) []string {
 	names := make([]string, b.N)
 	for i := range names {
@@ -234,7 +233,7 @@ func runBatch(b *lab.B, at job.Site, f Files) error {
 	return nil
 }
 
-// ofFile is the promise of a file with content.
+// ofFile returns the promise of a file with content.
 func ofFile(p durability.Promise) durability.Promise {
 	if p.Level == durability.None {
 		p.After = durability.Torn
@@ -242,7 +241,7 @@ func ofFile(p durability.Promise) durability.Promise {
 	return p
 }
 
-// ofEmptyFile is the promise of an empty file, which is there or not.
+// ofEmptyFile returns the promise of an empty file, which is there or not.
 func ofEmptyFile(p durability.Promise) durability.Promise {
 	p.After = durability.OldOrNew
 	return ofFile(p)

@@ -16,13 +16,10 @@ import (
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
-// Every way makes the files of the baseline, with their content, and those
-// that promise nothing leave nothing.
+// Every way makes the files of the baseline, with their content. Ways that promise
+// nothing leave nothing.
 func TestNewfileWaysMakeTheSameFiles(t *testing.T) {
-	for _, e := range Full() {
-		if g := e.Params["goroutines"]; e.Name == "left-overs" || g != "" && g != "16" || e.Name == "scale" && e.Params["way"] != nameOSCreate {
-			continue // the same functions
-		}
+	for _, e := range []lab.Experiment{create(16, 0).Build(), create(16, 4096).Build(), scales()[0], queue(16).Build(), batch().Build()} {
 		e := suitetest.Smaller(e)
 		t.Run(e.ID(), func(t *testing.T) {
 			t.Parallel()
@@ -31,7 +28,7 @@ func TestNewfileWaysMakeTheSameFiles(t *testing.T) {
 			for i := range e.Variants {
 				v := &e.Variants[i]
 				if e.Params["size"] == "4096" && strings.Contains(v.Name, "shards") {
-					continue // where the content is does not matter, and sub-folders take long
+					continue // where the content is does not matter, and subdirectories take long
 				}
 				dir := t.TempDir()
 				b, err := lab.RunOnce(t.Context(), &e, v, dir, ops, 7)
@@ -82,10 +79,10 @@ func intOrZero(t *testing.T, s string) int {
 	return suitetest.Int(t, s)
 }
 
-// A shared folder is left as it was found, by all ways.
+// A shared directory is left as it was found, by all ways.
 func TestLeftOversStay(t *testing.T) {
 	e := suitetest.Smaller(besideLeftOvers(LeftOversQuick).Build())
-	dir := t.TempDir() // RunOnce shares below the block's folder, so this one is for all
+	dir := t.TempDir() // RunOnce shares below the block's directory, so this one is for all
 	shared := filepath.Join(dir, "shared", leftOverPrefix+"50")
 	for i := range e.Variants {
 		v := &e.Variants[i]
@@ -121,26 +118,29 @@ func TestTooFewInodesAreNamed(t *testing.T) {
 	}
 }
 
-// What is compared promises the same, and each promise has its plain way.
+// Each variant is compared with the plain way of its promise.
 func TestNewfileBaselines(t *testing.T) {
 	plain := map[durability.Level][]string{
 		durability.Kill:  {nameOSCreate, "os.CreateTemp + os.Rename", nameDirCreate},
 		durability.Power: {"os.Create + fsync", "os.CreateTemp + os.Rename + fsync", "os.Create, fsync at the end", "Dir.Create power"},
 		durability.None:  {"os.CreateTemp + os.Remove"},
 	}
-	for _, e := range Full() {
+	for _, e := range scales() {
+		for _, v := range e.Variants {
+			if base := e.BaselineFor(v.Promise); !strings.HasSuffix(base.Name, ", 1 goroutine") {
+				t.Errorf("%s: %s is compared with %s", e.ID(), v.Name, base.Name)
+			}
+		}
+	}
+	direct := queue(16)
+	for _, j := range Jobs() {
+		e := j.Build()
 		for _, v := range e.Variants {
 			base := e.BaselineFor(v.Promise)
-			if e.Name == "scale" {
-				if !strings.HasSuffix(base.Name, ", 1 goroutine") {
-					t.Errorf("%s: %s is compared with %s", e.ID(), v.Name, base.Name)
-				}
-				continue
-			}
 			if !slices.Contains(plain[v.Promise.Level], base.Name) {
 				t.Errorf("%s: %s is compared with %s", e.ID(), v.Name, base.Name)
 			}
-			if (base.Name == nameDirCreate || base.Name == "Dir.Create power") && e.Name != "queue" {
+			if (base.Name == nameDirCreate || base.Name == "Dir.Create power") && j.Name != direct.Name {
 				t.Errorf("%s: %s is compared with Stele's own %s", e.ID(), v.Name, base.Name)
 			}
 		}
@@ -159,8 +159,7 @@ func TestNewfileWithContentTornOrNot(t *testing.T) {
 	}
 }
 
-// Where newfile.Anonymous takes a hidden name, that is not measured as a file
-// without one.
+// A file of newfile.Anonymous with a hidden name is not measured as one without a name.
 func TestHiddenNamesAreNoUnnamedFiles(t *testing.T) {
 	dir := t.TempDir()
 	d, err := newfile.OpenDir(dir, newfile.Options{Level: durability.Kill})
@@ -178,7 +177,7 @@ func TestHiddenNamesAreNoUnnamedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := NeedUnnamed(d); errors.Is(err, errors.ErrUnsupported) != (len(entries) > 0) {
-		t.Errorf("the folder shows %d files, and needUnnamed says %v", len(entries), err)
+		t.Errorf("the directory shows %d files, and needUnnamed says %v", len(entries), err)
 	}
 }
 
@@ -188,7 +187,7 @@ func TestAFailingFileWayIsAnError(t *testing.T) {
 	for i := range e.Variants {
 		v := &e.Variants[i]
 		if v.Name == "Memory" {
-			continue // needs no folder
+			continue // needs no directory
 		}
 		dir := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(dir, nil, 0o644); err != nil {

@@ -18,7 +18,7 @@ import (
 // leftOverPrefix begins the names of left-overs, and of nothing else.
 const leftOverPrefix = "left-over-"
 
-// LeftOvers returns a folder with as many empty files as the parameter left says,
+// LeftOvers returns a directory with as many empty files as the parameter left says,
 // and a function that removes everything else from it.
 func LeftOvers(b *lab.B) (dir string, restore func() error, err error) {
 	n, err := job.Int(b, "left", 1, 100_000_000)
@@ -29,9 +29,8 @@ func LeftOvers(b *lab.B) (dir string, restore func() error, err error) {
 	return dir, func() error { return removeAllBut(dir, leftOverPrefix) }, err
 }
 
-// leftOvers returns a folder that n empty files are in. Blocks share it, since
-// making millions of files takes half a minute and more: what a block adds it
-// has to remove.
+// leftOvers returns a directory with n empty files. Blocks share it, since making
+// millions of files takes half a minute or more: a block must remove what it adds.
 func leftOvers(b *lab.B, n int) (dir string, err error) {
 	return b.Shared(leftOverPrefix+strconv.Itoa(n), func(dir string) error {
 		if err := roomFor(dir, int64(n)); err != nil {
@@ -52,7 +51,7 @@ func leftOvers(b *lab.B, n int) (dir string, err error) {
 	})
 }
 
-// roomFor fails at once where making so many files would fail after half a minute.
+// roomFor fails at once if making so many files would fail after half a minute.
 func roomFor(dir string, files int64) error {
 	info, err := sys.StatFS(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -69,8 +68,8 @@ func roomFor(dir string, files int64) error {
 	return nil
 }
 
-// removeAllBut empties a folder, but for the files whose names begin with
-// prefix. It reads the folder piece by piece, for that may be large.
+// removeAllBut removes all files of a directory but those whose names begin with
+// prefix. It reads the directory piece by piece, because it may be large.
 func removeAllBut(dir, prefix string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -92,7 +91,8 @@ func removeAllBut(dir, prefix string) error {
 			return err
 		}
 	}
-	// Not while reading: which entries of a changing folder are read is not defined.
+	// Not while reading: readdir(3) does not say which entries of a changing directory it
+	// returns.
 	for _, name := range extra {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err

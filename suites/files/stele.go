@@ -24,8 +24,8 @@ func atLevel(level durability.Level, name string) string {
 	return name
 }
 
-// openFilled opens a Dir whose sub-folders are there and, at level Power,
-// known to be durable: in a service they are, after the first minute.
+// openFilled opens a Dir whose subdirectories are there and, at level Power, known to
+// be durable, as they are in a service after the first minute.
 func openFilled(root string, o newfile.Options) (*newfile.Dir, error) {
 	d, err := newfile.OpenDir(root, o)
 	if err != nil || o.Shards == 0 {
@@ -47,8 +47,8 @@ func openFilled(root string, o newfile.Options) (*newfile.Dir, error) {
 	return d, nil
 }
 
-// dirWay opens a Dir, and makes of it what creates files. Level None is for
-// files without a name, for which a Dir of level Kill does.
+// dirWay returns a way that opens a Dir and creates files by it. Level None is for
+// files without a name, which a Dir of level Kill makes.
 func dirWay(name, doc string, after durability.After, o newfile.Options, files func(d *newfile.Dir) (Files, error)) Way {
 	level := o.Level
 	if level == durability.None {
@@ -65,9 +65,9 @@ func dirWay(name, doc string, after durability.After, o newfile.Options, files f
 			if err != nil {
 				return Files{}, errors.Join(err, d.Close())
 			}
-			all := f
-			all.Close = func() error { return errors.Join(f.close(), d.Close()) }
-			return all, nil
+			end := f.close
+			f.Close = func() error { return errors.Join(end(), d.Close()) }
+			return f, nil
 		},
 	}
 }
@@ -107,8 +107,8 @@ func dirBatch(name, doc string, o newfile.Options) Way {
 	})
 }
 
-// NeedUnnamed returns an errors.ErrUnsupported for a folder in which newfile.Anonymous
-// uses a hidden name: that is another way.
+// NeedUnnamed returns an errors.ErrUnsupported for a directory in which
+// newfile.Anonymous uses a hidden name, which is another way.
 func NeedUnnamed(d *newfile.Dir) error {
 	f, err := newfile.Anonymous(d, filePerm)
 	if err != nil {
@@ -160,7 +160,7 @@ func queueCreate(name, doc string, o newfile.Options) Way {
 	})
 }
 
-// queueSubmit does not wait for a file before it asks for the next one.
+// queueSubmit asks for the next file without waiting for the one before.
 func queueSubmit(level durability.Level) Way {
 	return dirWay("Queue.Submit", "requests without waiting for the files: time/op ends when all are answered, the percentiles are of asking",
 		durability.OldOrNew, newfile.Options{Level: level}, func(d *newfile.Dir) (Files, error) {
@@ -209,7 +209,7 @@ func NewAnswers() *Answers {
 // Expect counts a request that is about to be sent.
 func (a *Answers) Expect() { a.open.Add(1) }
 
-// Answer counts the answer to a request. Of its errors Wait returns the first.
+// Answer counts the answer to a request. Wait returns the first error.
 func (a *Answers) Answer(err error) {
 	left := a.open.Add(-1)
 	if err == nil && left > 0 {
@@ -251,7 +251,7 @@ func unnamed() Way {
 func memory() Way {
 	return Way{
 		Name: "Memory", Promise: job.Promise(durability.None, durability.Torn),
-		Doc: "memfd_create: a file in memory, whatever the folder is on",
+		Doc: "memfd_create: a file in memory, whatever the directory is on",
 		Open: func(job.Site) (Files, error) {
 			return Files{Create: func(_, name string, data []byte) error {
 				f, err := newfile.Memory(name)
@@ -264,7 +264,7 @@ func memory() Way {
 	}
 }
 
-// poolLimit is as many files as goroutines use at once.
+// poolLimit is the number of files that goroutines use at once.
 const poolLimit = 1000
 
 func pooled() Way {
@@ -291,9 +291,9 @@ func pooled() Way {
 }
 
 const (
-	docDirCreate = "openat relative to a folder that is held open, without the poller's calls"
+	docDirCreate = "openat relative to a directory that is held open, without the poller's calls"
 	// DocShards is the Doc of ways that spread files over shards.
-	DocShards = "the same, spread over hashed sub-folders, which are there"
+	DocShards = "the same, spread over hashed subdirectories, which are there"
 	docQueue  = "handed to a few goroutines, which make the files; each caller waits for its own"
 )
 
@@ -302,7 +302,7 @@ func DirOptions(level durability.Level, shards int) newfile.Options {
 	return newfile.Options{Level: level, Shards: shards}
 }
 
-// oneFileWays are all ways of making one file, with content or empty.
+// oneFileWays returns all ways of making one file, with content or empty.
 func oneFileWays(content bool) []Way {
 	list := []Way{
 		osCreate(), osCreateTemp(), osRootCreate(), tempAndRename(durability.Kill),
@@ -314,10 +314,10 @@ func oneFileWays(content bool) []Way {
 		queueCreate(nameQueueCreate+" 256 shards", docQueue, DirOptions(durability.Kill, 256)),
 		publish(durability.Kill),
 		osCreateSynced(), tempAndRename(durability.Power),
-		DirCreate(nameDirCreate, docDirCreate+"; the folder is synced", DirOptions(durability.Power, 0)),
-		DirCreate(nameDirCreate256, DocShards+"; the sub-folder is synced", DirOptions(durability.Power, 256)),
-		queueCreate(nameQueueCreate, docQueue+"; a batch shares one sync of the folder", DirOptions(durability.Power, 0)),
-		queueCreate(nameQueueCreate+" 256 shards", docQueue+"; a batch syncs each sub-folder once", DirOptions(durability.Power, 256)),
+		DirCreate(nameDirCreate, docDirCreate+"; the directory is synced", DirOptions(durability.Power, 0)),
+		DirCreate(nameDirCreate256, DocShards+"; the subdirectory is synced", DirOptions(durability.Power, 256)),
+		queueCreate(nameQueueCreate, docQueue+"; a batch shares one sync of the directory", DirOptions(durability.Power, 0)),
+		queueCreate(nameQueueCreate+" 256 shards", docQueue+"; a batch syncs each subdirectory once", DirOptions(durability.Power, 256)),
 		publish(durability.Power),
 		unlinkedTemp(), unnamed(), memory(), pooled(),
 	}
@@ -327,7 +327,7 @@ func oneFileWays(content bool) []Way {
 	return list
 }
 
-// scaleWays are those whose behaviour under many goroutines is in question.
+// scaleWays returns the ways that are measured under more and more goroutines.
 func scaleWays() []Way {
 	return []Way{
 		osCreate(),
@@ -337,7 +337,7 @@ func scaleWays() []Way {
 	}
 }
 
-// queueWays hold a Queue against direct calls.
+// queueWays compare a Queue with direct calls.
 func queueWays() []Way {
 	var list []Way
 	for _, level := range []durability.Level{durability.Kill, durability.Power} {
@@ -353,20 +353,20 @@ func batchWays() []Way {
 	return []Way{
 		osCreate(),
 		dirBatch("Dir.Batch", "all names in one call, by mknodat", DirOptions(durability.Kill, 0)),
-		dirBatch("Dir.Batch 256 shards", all+", over sub-folders", DirOptions(durability.Kill, 256)),
+		dirBatch("Dir.Batch 256 shards", all+", over subdirectories", DirOptions(durability.Kill, 256)),
 		osCreateSyncedLater(),
-		dirBatch("Dir.Batch", "all names in one call, and one sync of the folder", DirOptions(durability.Power, 0)),
-		dirBatch("Dir.Batch 16 shards", all+", and one sync of each sub-folder", DirOptions(durability.Power, 16)),
+		dirBatch("Dir.Batch", "all names in one call, and one sync of the directory", DirOptions(durability.Power, 0)),
+		dirBatch("Dir.Batch 16 shards", all+", and one sync of each subdirectory", DirOptions(durability.Power, 16)),
 	}
 }
 
-// leftOverWays make files beside the left-overs. Sub-folders are new ones, as
-// a service gets that turns to them late.
+// leftOverWays make files beside the left-overs. Subdirectories are new, as in a
+// service that begins to use them late.
 func leftOverWays() []Way {
 	return []Way{
 		osCreate(), osCreateTemp(),
 		DirCreate(nameDirCreate, docDirCreate, DirOptions(durability.Kill, 0)),
-		DirCreate(nameDirCreate256, "in new sub-folders beside the left-overs", DirOptions(durability.Kill, 256)),
+		DirCreate(nameDirCreate256, "in new subdirectories beside the left-overs", DirOptions(durability.Kill, 256)),
 		dirTouch(durability.Kill),
 	}
 }

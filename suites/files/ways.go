@@ -19,10 +19,10 @@ const filePerm fs.FileMode = 0o644
 // empty one is there or not.
 type Way = job.Way[Files]
 
-// Files creates files in the folder it was opened for.
+// Files creates files in the directory it was opened for.
 type Files struct {
 	// Create makes one new file, writes data into it if there is any, and
-	// closes it. path and name are the same file, absolute and in the folder; a
+	// closes it. path and name are the same file, absolute and in the directory; a
 	// way may choose another name. Many goroutines call it.
 	Create func(path, name string, data []byte) error
 	// Wait waits for the files that Create has begun. It may be nil. Many
@@ -72,21 +72,19 @@ const (
 	nameQueueCreate   = "Queue.Create"
 )
 
-// byPath is a way that needs nothing but the path.
+// byPath returns the Open of a way that needs only the path.
 func byPath(create func(path string, data []byte) error) func(job.Site) (Files, error) {
-	return func(job.Site) (Files, error) {
-		return Files{Create: func(path, _ string, data []byte) error { return create(path, data) }}, nil
-	}
+	return job.Fixed(Files{Create: func(path, _ string, data []byte) error { return create(path, data) }})
 }
 
-// file is what finish needs of a file that was just made.
+// A file is one that was just made.
 type file interface {
 	Write([]byte) (int, error)
 	Sync() error
 	Close() error
 }
 
-// finish writes data, if there is any, syncs that if asked to, and closes f.
+// finish writes data, if there is any, syncs it if sync, and closes f.
 func finish(f file, data []byte, sync bool) error {
 	var err error
 	if len(data) > 0 {
@@ -130,7 +128,7 @@ func osCreateTemp() Way {
 func osRootCreate() Way {
 	return Way{
 		Name: "os.Root.Create", Promise: job.Promise(durability.Kill, durability.Torn),
-		Doc: "the standard library, relative to a folder that is held open",
+		Doc: "the standard library, relative to a directory that is held open",
 		Open: func(at job.Site) (Files, error) {
 			r, err := os.OpenRoot(at.Dir)
 			if err != nil {
@@ -152,7 +150,7 @@ func osRootCreate() Way {
 
 // tempAndRename never shows a file that is half written: the baseline of
 // anonymous files that are published. At level Power what was written, and
-// then the folder, are synced.
+// then the directory, are synced.
 func tempAndRename(level durability.Level) Way {
 	w := Way{
 		Name: "os.CreateTemp + os.Rename", Promise: job.Promise(level, durability.OldOrNew), Baseline: true,
@@ -161,7 +159,7 @@ func tempAndRename(level durability.Level) Way {
 	sync := level == durability.Power
 	if sync {
 		w.Name += " + fsync"
-		w.Doc = "written under another name, synced, renamed, and the folder synced"
+		w.Doc = "written under another name, synced, renamed, and the directory synced"
 	}
 	w.Open = byPath(func(path string, data []byte) (err error) {
 		dir := filepath.Dir(path)
@@ -180,12 +178,12 @@ func tempAndRename(level durability.Level) Way {
 	return w
 }
 
-// osCreateSynced is what a careful engineer writes: a new name is durable
-// once its folder was synced (fsync(2)).
+// osCreateSynced is a durable os.Create: a new name is durable once its directory is
+// synced (fsync(2)).
 func osCreateSynced() Way {
 	return Way{
 		Name: "os.Create + fsync", Promise: job.Promise(durability.Power, durability.Torn), Baseline: true,
-		Doc: "os.Create, then fsync of the file if anything was written, and of the folder",
+		Doc: "os.Create, then fsync of the file if anything was written, and of the directory",
 		Open: byPath(func(path string, data []byte) error {
 			f, err := os.Create(path)
 			if err != nil {
@@ -199,11 +197,11 @@ func osCreateSynced() Way {
 	}
 }
 
-// osCreateSyncedLater is the same for a batch whose end is all that counts.
+// osCreateSyncedLater is the same for a batch that needs to be durable at its end only.
 func osCreateSyncedLater() Way {
 	return Way{
 		Name: "os.Create, fsync at the end", Promise: job.Promise(durability.Power, durability.Torn), Baseline: true,
-		Doc: "os.Create of each file, then fsync of the folder once",
+		Doc: "os.Create of each file, then fsync of the directory once",
 		Open: func(at job.Site) (Files, error) {
 			return Files{Batch: func(_ context.Context, paths, _ []string) error {
 				for _, path := range paths {

@@ -14,21 +14,19 @@ import (
 	"github.com/stele-go/stele/suites/internal/datafile"
 )
 
-// fileSet are the files that a block inserts into, one an operation, so
-// that no operation finds a file that another has made longer.
+// A fileSet has the files that a block inserts into, one an operation, so that no
+// operation finds a file that another has made longer.
 type fileSet struct {
 	names   []string
 	size    int64 // of each, as it was made
-	content byte  // of which it consists
+	content byte  // each byte of it
 	buf     []byte
 }
 
-// makeFiles makes n files of size bytes in dir, prepared for headers of
-// room bytes. All is written back when it returns: a file that waits to be
-// written is not what a header is usually put before, and a sync in the
-// timed part would pay for it. Then all pages are in the cache, read like
-// those of any other file, or none of them if cold is set.
-func makeFiles(dir string, n, size, room int64, prepare func(string, int64) error, cold bool) (*fileSet, error) {
+// makeFiles makes n files of size bytes in dir, prepared for headers of reserved bytes
+// in all. They are written back when it returns: else a sync in the timed part would
+// pay for it. All pages are then in the page cache, or none if cold is set.
+func makeFiles(dir string, n, size, reserved int64, prepare func(string, int64) error, cold bool) (*fileSet, error) {
 	files := &fileSet{size: size, content: 'x', buf: make([]byte, 1<<20)}
 	for i := range n {
 		name := filepath.Join(dir, "f"+strconv.FormatInt(i, 10))
@@ -36,7 +34,7 @@ func makeFiles(dir string, n, size, room int64, prepare func(string, int64) erro
 			return nil, err
 		}
 		if prepare != nil {
-			if err := prepare(name, room); err != nil {
+			if err := prepare(name, reserved); err != nil {
 				return nil, err
 			}
 		}
@@ -47,8 +45,7 @@ func makeFiles(dir string, n, size, room int64, prepare func(string, int64) erro
 	}
 	for _, name := range files.names {
 		if cold {
-			err := datafile.Chill(name)
-			if err != nil {
+			if err := datafile.Chill(name); err != nil {
 				return nil, err
 			}
 			continue
@@ -75,8 +72,8 @@ func (h *fileSet) write(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// read reads the whole file and makes sure that it begins with head and
-// still has its content.
+// read reads the whole file and checks that it begins with head and still has its
+// content.
 func (h *fileSet) read(name string, head []byte) (err error) {
 	f, err := os.Open(name)
 	if err != nil {

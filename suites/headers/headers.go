@@ -13,9 +13,9 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// bytesPerBlock bounds what a block writes before its timed part, which
-// takes a file for each operation. More would take the disk's time from the
-// rounds; fewer would leave 10 MiB files, which the bars are about, a handful.
+// bytesPerBlock bounds what a block writes before its timed part, which needs a file
+// for each operation. More would take the disk's time from the rounds; less would
+// leave too few files of 10 MiB, which the bars are about.
 const bytesPerBlock = 128 << 20
 
 // The sizes and headers of the suite, by the names of the parameters.
@@ -49,9 +49,9 @@ func Jobs() []job.Job[Inserter] {
 	return append(list, inject(injectFiles))
 }
 
-// insert is one insertion into each file. The next read of a file belongs to what an
-// insertion costs, since a shift drops the file's pages: it is taken after the timed
-// part as next_read_ns.
+// insert is one insertion into each file. The next read of a file is part of the cost
+// of an insertion, because a shift drops the file's pages: it is measured after the
+// timed part, as next_read_ns.
 func insert(size, head, cache string) job.Job[Inserter] {
 	sizeBytes, err := sizeOf(size)
 	if err != nil {
@@ -162,8 +162,8 @@ func runInsert(b *lab.B, at job.Site, in Inserter, thenRead bool) error {
 	return nil
 }
 
-// runInject goes round the files, so that no two insertions into one file
-// follow each other.
+// runInject takes the files in turn, so that no two insertions into one file follow
+// each other.
 func runInject(b *lab.B, at job.Site, in Inserter) error {
 	n := max(1, (b.N+injectPerFile-1)/injectPerFile)
 	files, err := makeFiles(at.Dir, n, injectSize, injectPerFile*injectHead, in.Prepare, false)

@@ -16,16 +16,17 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// Every way leaves the header first and the old content last, and reports the
-// next read; what the file system cannot do it says to be unsupported.
+// Every way leaves the header first and the old content last, and insert reports the
+// next read. A way that the file system does not have is unsupported.
 func TestHeaderWaysInsert(t *testing.T) {
 	for _, params := range []run.Params{
 		{"size": "1KiB", "header": "128", "cache": datafile.Warm},
 		{"size": "1MiB", "header": "4096", "cache": datafile.Warm},
 		{"size": "1MiB", "header": "128", "cache": datafile.Cold},
 	} {
-		for _, j := range []job.Job[Inserter]{
-			insert(params["size"], params["header"], params["cache"]), insertAndRead(params["size"], params["header"], params["cache"]),
+		for afterwards, j := range map[bool]job.Job[Inserter]{
+			true:  insert(params["size"], params["header"], params["cache"]),
+			false: insertAndRead(params["size"], params["header"], params["cache"]),
 		} {
 			e := j.Build()
 			for i := range e.Variants {
@@ -41,7 +42,7 @@ func TestHeaderWaysInsert(t *testing.T) {
 					continue
 				}
 				checkHeaders(t, dir, e.ID()+" "+v.Name, params, 2)
-				if next, ok := b.Metrics["next_read_ns"]; ok != (j.Name == "insert") || ok && next <= 0 {
+				if next, ok := b.Metrics["next_read_ns"]; ok != afterwards || ok && next <= 0 {
 					t.Errorf("%s: %s: the next read took %v, %v", e.ID(), v.Name, next, ok)
 				}
 			}
@@ -110,8 +111,7 @@ func TestHeaderInject(t *testing.T) {
 	}
 }
 
-// What promises the same has a baseline outside Stele, and the first one is
-// what people usually do.
+// Each promise has a baseline outside Stele. The first is the usual way.
 func TestHeaderBaselines(t *testing.T) {
 	for _, e := range Full() {
 		for _, v := range e.Variants {

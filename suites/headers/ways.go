@@ -29,13 +29,12 @@ type Inserter struct {
 	Insert func(name string, head []byte) error
 }
 
-// by is an Open of an Inserter that has nothing to prepare.
+// by returns the Open of an Inserter that has nothing to prepare.
 func by(insert func(name string, head []byte) error) func(job.Site) (Inserter, error) {
 	return job.Fixed(Inserter{Insert: insert})
 }
 
-// The ways without Stele, as functions so that no package state can be
-// written. At level Power they do what a careful engineer does.
+// The ways without Stele.
 
 func readAndRewrite(level durability.Level) Way {
 	w := Way{
@@ -81,7 +80,7 @@ func copyAndRename(level durability.Level) Way {
 	}
 	if level == durability.Power {
 		w.Name += " + fsync"
-		w.Doc += "; the new file synced before that, the folder after"
+		w.Doc += "; the new file synced before that, the directory after"
 		w.Open = by(func(name string, head []byte) error { return copyRename(name, head, true) })
 	}
 	return w
@@ -122,9 +121,8 @@ func insertion(name, doc string, o header.Options) Way {
 	return insertionPromising(job.Promise(o.Level, durability.OldOrNew), name, doc, o)
 }
 
-// insertionPromising is header.Insert with o. A file system that cannot do it
-// that way, or can only do it with another promise, is not measured as if it
-// could.
+// insertionPromising is header.Insert with o. It is unsupported where the file system
+// cannot insert that way, or only with another promise.
 func insertionPromising(p durability.Promise, name, doc string, o header.Options) Way {
 	if o.Level == durability.Power {
 		name += " power"
@@ -139,9 +137,8 @@ func insertWith(p durability.Promise, o header.Options) func(name string, head [
 	}
 }
 
-// AsPromised returns an errors.ErrUnsupported if the place cannot insert in the way
-// that was asked for, or if r promises other than p. It returns other errors as they
-// are.
+// AsPromised returns err, but an errors.ErrUnsupported if the place cannot insert in
+// the way that was asked for, or if the promise of r is not p.
 func AsPromised(r header.Result, err error, p durability.Promise) error {
 	switch {
 	case errors.Is(err, header.ErrStrategy):
@@ -162,8 +159,8 @@ func AsPromised(r header.Result, err error, p durability.Promise) error {
 	return nil
 }
 
-// reserved is header.Insert into room that was reserved before, which is not
-// timed: a program that will insert headers reserves as it makes the file.
+// reserved is header.Insert into a slot. Reserving the slot is not timed: a program
+// that will insert headers reserves as it makes the file.
 func reserved(level durability.Level, after durability.After) Way {
 	o := header.Options{
 		Mode: header.InPlace, Strategy: header.Slot, Level: level, Pad: header.PadByte('\n'),
@@ -180,8 +177,8 @@ func reserved(level durability.Level, after durability.After) Way {
 	return w
 }
 
-// tornSlot is a slot for headers of which the file system keeps no copy:
-// larger ones, where extended attributes are small.
+// tornSlot is a slot for headers that are too large for a copy in an extended
+// attribute.
 func tornSlot() Way {
 	w := reserved(durability.Kill, durability.Torn)
 	w.Name += ", torn"
@@ -189,8 +186,8 @@ func tornSlot() Way {
 	return w
 }
 
-// shiftOrSlot leaves the way to package header: a shift moves whole blocks,
-// and later headers fit into what it has padded.
+// shiftOrSlot lets package header choose the way: a shift moves whole blocks, and later
+// headers fit into its padding.
 func shiftOrSlot() Way {
 	return insertion("Insert in place", "header.Insert in place: a shift, or into the padding of an earlier one; a new file where neither can be",
 		header.Options{Mode: header.InPlace, Level: durability.Kill, Pad: header.PadByte('\n')})
@@ -201,7 +198,7 @@ func insertAtomic(level durability.Level) Way {
 		header.Options{Level: level})
 }
 
-// autoInsertions leave the way to package header.
+// autoInsertions let package header choose the way.
 func autoInsertions(level durability.Level) []Way {
 	newline := header.PadByte('\n')
 	return []Way{
@@ -214,7 +211,7 @@ func autoInsertions(level durability.Level) []Way {
 	}
 }
 
-// forcedInsertions name the way of an atomic insertion.
+// forcedInsertions set the way of an atomic insertion.
 func forcedInsertions() []Way {
 	return []Way{
 		insertion("Insert atomic, clone", "header.Insert, shared extents only (FICLONERANGE)",
@@ -226,7 +223,7 @@ func forcedInsertions() []Way {
 	}
 }
 
-// insertWays are all ways for a single header, grouped by what they survive.
+// insertWays returns all ways for a single header, by level.
 func insertWays() []Way {
 	return slices.Concat(
 		[]Way{readAndRewrite(durability.Kill), copyAndRename(durability.Kill)},
@@ -236,9 +233,9 @@ func insertWays() []Way {
 	)
 }
 
-// injectWays are the ways for many headers. The files are so small that the
-// atomic ways are alike, and of shifts the second header would go into what
-// the first has padded.
+// injectWays returns the ways for many headers. The files are so small that the atomic
+// ways are alike, and after a shift the second header would go into the padding of the
+// first.
 func injectWays() []Way {
 	return []Way{
 		readAndRewrite(durability.Kill), copyAndRename(durability.Kill),

@@ -11,6 +11,7 @@ package job
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
@@ -31,7 +32,7 @@ type Way[S any] struct {
 
 // A Site is where a way is opened, and for how much work.
 type Site struct {
-	Dir  string // absolute; the folder to work in
+	Dir  string // absolute; the directory to work in
 	Ops  int64  // operations that will be done
 	Size int    // bytes of an operation; 0 where it has none
 }
@@ -45,12 +46,12 @@ func Fixed[S any](s S) func(Site) (S, error) {
 type Job[S any] struct {
 	lab.Experiment // its Variants are added by Build
 	Ways           []Way[S]
-	// Site prepares the folder of a block. end, unless nil, is called after the
-	// block, and may put back what the block has changed. A nil Site stands for the
-	// block's own folder.
+	// Site prepares the directory of a block. end, unless nil, is called after the
+	// block, and may undo what the block has changed. A nil Site stands for the block's
+	// own directory.
 	Site func(b *lab.B) (at Site, end func() error, err error)
-	// Run does the operations of a block with a way that is open, and fails where
-	// one was not done.
+	// Run does the operations of a block with a way that is open. It returns an error
+	// if one was not done.
 	Run func(b *lab.B, at Site, s S) error
 	// Close, unless nil, closes what a way has opened.
 	Close func(s S) error
@@ -108,15 +109,13 @@ func (j Job[S]) Variant(w Way[S]) lab.Variant {
 	return v
 }
 
-// Only returns the experiment with the variants of the given names alone, in their
-// old order: for the quick set of a suite.
+// Only returns the experiment with only the variants of the given names, in their old
+// order: for the quick set of a suite.
 func Only(e lab.Experiment, names ...string) lab.Experiment {
 	var kept []lab.Variant
 	for _, v := range e.Variants {
-		for _, name := range names {
-			if v.Name == name {
-				kept = append(kept, v)
-			}
+		if slices.Contains(names, v.Name) {
+			kept = append(kept, v)
 		}
 	}
 	e.Variants = kept

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Unsupported returns an error that says why a place cannot do the job that way.
-// It is an errors.ErrUnsupported.
+// Unsupported returns an errors.ErrUnsupported that says why a place cannot do the job
+// that way.
 func Unsupported(format string, args ...any) error {
 	return unsupportedError(fmt.Sprintf(format, args...))
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/stele-go/stele/logstore"
 )
 
-// barsAppenders is how many append at full load.
+// barsAppenders is the number of appenders at full load.
 const barsAppenders = 4
 
-// barsChild does a job, tells its figures, and waits to be killed.
+// barsChild does a job, sends its figures, and waits to be killed.
 func barsChild(t *testing.T, text string) {
 	var job barsJob
 	if err := json.Unmarshal([]byte(text), &job); err != nil {
@@ -46,7 +46,7 @@ func barsChild(t *testing.T, text string) {
 	select {}
 }
 
-// barsTold is what a child tells.
+// barsTold is what a child sends.
 type barsTold struct {
 	Figures any
 	Took    time.Duration
@@ -129,7 +129,7 @@ func runIngest(job barsJob) (_ any, err error) {
 	}
 	lines.chunks = lines.chunks[:job.Lines/logChunk+1]
 	var f ingestFigures
-	// What reading costs is found by reading alone.
+	// The cost of reading is measured by reading alone.
 	begin, err := cpuTime()
 	if err != nil {
 		return nil, err
@@ -184,14 +184,14 @@ func runIngest(job barsJob) (_ any, err error) {
 		countErr = fmt.Errorf("%d lines are in the store, %d were appended", n, job.Lines)
 	}
 	var size int64
-	f.Segments, size, _ = folderSize(filepath.Join(job.Dir, "segments"))
+	f.Segments, size, _ = dirSize(filepath.Join(job.Dir, "segments"))
 	f.Bytes = float64(size) / float64(job.Lines)
-	_, log, _ := folderSize(filepath.Join(job.Dir, "wal"))
+	_, log, _ := dirSize(filepath.Join(job.Dir, "wal"))
 	f.Log = float64(log) / 1e6
 	return f, errors.Join(err, countErr, stats.BackgroundError, s.Close(), lines.Close())
 }
 
-// readAlone reads all lines as those who append do.
+// readAlone reads all lines as appenders do.
 func readAlone(lines *logFile) error {
 	r := lines.reader()
 	for {
@@ -201,8 +201,8 @@ func readAlone(lines *logFile) error {
 	}
 }
 
-// appendAll appends all batches of n lines that appenders find, until stop is
-// closed, and tells how long each took.
+// appendAll appends all batches of n lines, until stop is closed, and returns how long
+// each took.
 func appendAll(ctx context.Context, s *logstore.Store, lines *logFile, appenders, n int, stop <-chan struct{}) ([][]time.Duration, error) {
 	took, errs := make([][]time.Duration, appenders), make([]error, appenders)
 	var all sync.WaitGroup
@@ -220,7 +220,7 @@ func appendAll(ctx context.Context, s *logstore.Store, lines *logFile, appenders
 					errs[i] = err
 					return
 				}
-				if stop != nil { // lines of long ago are made new
+				if stop != nil { // old lines get the current time
 					for _, s := range b {
 						for j := range s.Entries {
 							s.Entries[j].Time = time.Now().UnixNano()

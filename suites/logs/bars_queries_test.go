@@ -17,7 +17,7 @@ type queryFigures struct {
 	RSS                                float64
 }
 
-// runQuery asks a store in which nothing else happens.
+// runQuery queries an idle store.
 func runQuery(job barsJob) (any, error) {
 	lines, err := job.file()
 	if err != nil {
@@ -38,7 +38,7 @@ func runQuery(job barsJob) (any, error) {
 	}
 	f.First = took.Seconds() * 1e3
 
-	// The same stream is not asked for twice, and the small ones come last.
+	// No stream is queried twice, and the small ones come last.
 	ask := func(figure *times, n int, query func(i int) (logstore.Query, int)) {
 		var all []time.Duration
 		for i := range n {
@@ -71,7 +71,7 @@ func runQuery(job barsJob) (any, error) {
 	for range rareOf {
 		got, took, e := countAll(ctx, s)
 		if e == nil && got != n {
-			e = fmt.Errorf("%d lines counted, and %d before", got, n)
+			e = fmt.Errorf("%d lines counted; %d were before", got, n)
 		}
 		err = errors.Join(err, e)
 		all = append(all, took)
@@ -86,8 +86,8 @@ type visibleFigures struct {
 	First, Of int // found by the first query, of so many
 }
 
-// runVisible appends a line and looks for it at once, in a stream that others
-// have and in new ones.
+// runVisible appends a line and queries it at once, in streams with other lines and in
+// new ones.
 func runVisible(job barsJob) (any, error) {
 	lines, err := job.file()
 	if err != nil {
@@ -132,8 +132,8 @@ const (
 	smallTime      = 10 * time.Second
 )
 
-// runSmall has appenders of one line, and a goroutine that asks one question
-// of each kind after the other.
+// runSmall has appenders of one line, and a goroutine that makes queries of each kind in
+// turn.
 func runSmall(job barsJob) (any, error) {
 	lines, err := job.file()
 	if err != nil {

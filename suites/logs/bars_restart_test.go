@@ -16,14 +16,13 @@ type fillFigures struct {
 	Log   float64 // MB of records
 }
 
-// runFill fills the log with what is in no segment, with as much memory as
-// that takes.
+// runFill fills the log and seals nothing, with as much memory as that takes.
 func runFill(job barsJob) (any, error) {
 	lines, err := job.file()
 	if err != nil {
 		return nil, err
 	}
-	s, err := logstore.Open(job.Dir, roomForAll(barStartOf))
+	s, err := logstore.Open(job.Dir, unsealed(barStartOf))
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +54,7 @@ func runFill(job barsJob) (any, error) {
 	all.Wait()
 	f.Lines, f.Log = count.Load(), float64(size.Load())/1e6
 	if n := s.Stats().Sealed; n > 0 {
-		errs = append(errs, fmt.Errorf("%d segments were sealed, and the log is to have all", n))
+		errs = append(errs, fmt.Errorf("%d segments were sealed; want all lines in the log", n))
 	}
 	return f, errors.Join(errs...) // the store stays open: it is killed
 }
@@ -69,10 +68,10 @@ type restartFigures struct {
 	RSS         float64
 }
 
-// runRestart opens a store that was killed, with the default memory and its
-// files out of the page cache, and asks until it is ready.
+// runRestart opens a store that was killed, with the default memory and its files not
+// in the page cache, and queries it until it is ready.
 func runRestart(job barsJob) (any, error) {
-	if err := dropFolder(job.Dir); err != nil {
+	if err := dropDir(job.Dir); err != nil {
 		return nil, err
 	}
 	ctx := context.Background()

@@ -15,9 +15,9 @@ import (
 
 var (
 	barsLines   = flag.Int64("lines", 20_000_000, "TestLogBars: lines of the store, in thousands")
-	barsCorpus  = flag.String("corpus", "", "TestLogBars: folder of real logs to make the lines from; else they are made up")
+	barsCorpus  = flag.String("corpus", "", "TestLogBars: directory of real logs to make the lines from; else they are generated")
 	barsQueries = flag.Int("queries", 100, "TestLogBars: queries a second while 64 append")
-	barsDir     = flag.String("dir", "", "TestLogBars: where lines and stores are, and stay to be used again; else a new ext4 for each run")
+	barsDir     = flag.String("dir", "", "TestLogBars: directory of lines and stores, which stay for the next run; else a new ext4 for each run")
 )
 
 // The bars of the store, for two processors.
@@ -39,17 +39,15 @@ const (
 	barStartOf   = 1 << 30
 )
 
-// TestLogBars holds a store against the bars that it was built for, a line each:
+// TestLogBars compares a store with the bars that it was built for, a line each:
 //
 //	STELE_LONG=1 go test ./suites/logs -run TestLogBars -v -timeout 30m
 //	STELE_LONG=1 go test ./suites/logs -run TestLogBars/query -v -args -lines 1000000 -corpus DIR -dir DIR
 //
-// Each part is a test of its own. They take a store of so many lines from the
-// part ingest, which runs first if it has not. What a store does is measured in
-// a process of its own, in which nothing else happens than that lines made
-// before are read from a file. Figures of queries are of a store whose files
-// are in the page cache; each query asks for something that was not asked for
-// before.
+// Each part is a test of its own. They use the store of the part ingest, which runs
+// first if it has not. A store is measured in a process of its own, which otherwise
+// only reads lines from a file. Queries are measured on a store whose files are in the
+// page cache, and no query is made twice.
 func TestLogBars(t *testing.T) {
 	if job := os.Getenv(barsJobEnv); job != "" {
 		barsChild(t, job)
@@ -67,7 +65,7 @@ func TestLogBars(t *testing.T) {
 	t.Run("restart", b.restart)
 }
 
-// bars are where a run of TestLogBars has its files.
+// bars has the places of the files of a run of TestLogBars.
 type bars struct {
 	dir   string // DIR/lines, DIR/store, and others
 	lines string
@@ -97,7 +95,7 @@ func openBars(t *testing.T) *bars {
 	if *barsCorpus != "" {
 		source = filepath.Base(*barsCorpus)
 	}
-	// Not on the image: what reads lines is not to be in the way of the store.
+	// Not on the image: reading lines must not compete with the store.
 	b.lines = filepath.Join(made, fmt.Sprintf("lines-%s-%d", source, *barsLines))
 	if _, err := os.Stat(b.lines); err != nil {
 		b.makeLines(t)
@@ -134,7 +132,7 @@ func (b *bars) makeLines(t *testing.T) {
 		float64(fi.Size())/float64(*barsLines)-logLineHead, time.Since(begun).Seconds())
 }
 
-// A bar is shown, and the test fails where it is not met.
+// bar logs a figure with its bar, and fails the test if it is not met.
 func bar(t *testing.T, name string, figure float64, unit string, met bool, limit string) {
 	t.Helper()
 	verdict := "met"
@@ -155,7 +153,8 @@ func barAtLeast(t *testing.T, name string, figure float64, unit string, limit fl
 	bar(t, name, figure, unit, figure >= limit, fmt.Sprintf(">= %g", limit))
 }
 
-// store is the folder of the store of all lines, which is made if it is not there.
+// store returns the directory of the store of all lines, and makes it first if it is
+// missing.
 func (b *bars) store(t *testing.T) string {
 	dir := b.storeDir()
 	if _, err := os.Stat(dir + ".done"); err != nil {
@@ -254,25 +253,25 @@ func (b *bars) restart(t *testing.T) {
 	b.run(t, barsJob{Part: "restart", Dir: dir, Lines: full.Lines}, &f)
 	t.Logf("%.0f MB of log: open after %.3g s, then %d queries until ready, the slowest %.3g ms; %d segments sealed; peak memory %.0f MB",
 		full.Log, f.Open, f.Queries, f.Slowest, f.Sealed, f.RSS)
-	bar(t, "lines there after kill -9, of those acknowledged", 100*float64(f.Found)/float64(full.Lines), "%", f.Found == full.Lines, "100")
+	bar(t, "acknowledged lines there after kill -9", 100*float64(f.Found)/float64(full.Lines), "%", f.Found == full.Lines, "100")
 	barAtMost(t, fmt.Sprintf("start after a crash with %.3g GiB of log", full.Log*1e6/(1<<30)), f.Ready, "s", barStart)
 }
 
 // barsJobEnv has the job of a child.
 const barsJobEnv = "STELE_LOG_BARS"
 
-// A barsJob is what a child is to do.
+// A barsJob is the task of a child.
 type barsJob struct {
 	Part   string
 	Dir    string // of the store
 	File   string // of the lines
 	Corpus string
 	Lines  int64
-	// Queries is how many a second small asks beside appends.
+	// Queries is how many queries a second the part small makes beside appends.
 	Queries int
 }
 
-// run has a child do a job, and kills it when it has told its figures.
+// run makes a child do a job, and kills it once it has sent its figures.
 func (b *bars) run(t *testing.T, job barsJob, figures any) {
 	t.Helper()
 	job.File, job.Corpus = b.lines, *barsCorpus

@@ -14,9 +14,9 @@ import (
 	"github.com/stele-go/stele/suites/internal/datafile"
 )
 
-// A logFile has log lines that were made before, so that a store that takes
-// them is measured, and not what makes them. It is chunks of logChunk lines, in
-// the order of their times, integers little-endian:
+// A logFile has log lines that were made before, so that only the store that takes them
+// is measured. It consists of chunks of logChunk lines, in the order of their times,
+// integers little-endian:
 //
 //	chunk: bytes of what follows uint32 | line ... logChunk times
 //	line:  time int64 | stream uint16 | length uint16 | bytes
@@ -35,8 +35,7 @@ const (
 	logLineHead = 8 + 2 + 2
 )
 
-// writeLogFile writes so many lines, whole chunks, into a new file, which is
-// synced.
+// writeLogFile writes lines, a multiple of logChunk, into a new file and syncs it.
 func writeLogFile(name string, l *Lines, lines int64) (err error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -51,7 +50,7 @@ func writeLogFile(name string, l *Lines, lines int64) (err error) {
 		for range logChunk {
 			l.Next(&e)
 			if len(e.Line) > math.MaxUint16 {
-				return fmt.Errorf("a line of %s has %d bytes", e.App, len(e.Line))
+				return fmt.Errorf("suites: a line of %s: %d bytes; want at most %d", e.App, len(e.Line), math.MaxUint16)
 			}
 			chunk = binary.LittleEndian.AppendUint64(chunk, uint64(e.Time))
 			chunk = binary.LittleEndian.AppendUint16(chunk, uint16(e.Stream))
@@ -66,7 +65,7 @@ func writeLogFile(name string, l *Lines, lines int64) (err error) {
 	return errors.Join(w.Flush(), f.Sync())
 }
 
-// openLogFile opens what writeLogFile wrote of the same systems.
+// openLogFile opens a file that writeLogFile wrote with lines of the same systems.
 func openLogFile(name string, systems *logSystems) (*logFile, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -99,13 +98,13 @@ func (l *logSystems) Labels() []logstore.Labels {
 	return list
 }
 
-// lines is how many there are.
+// lines returns the number of lines.
 func (l *logFile) lines() int64 { return int64(len(l.chunks)-1) * logChunk }
 
 func (l *logFile) Close() error { return l.f.Close() }
 
-// A logReader reads batches. It is for one goroutine; each chunk is read by one
-// of those that share a file.
+// A logReader reads batches. It is for one goroutine. Each chunk goes to one of the
+// readers of a file.
 type logReader struct {
 	file  *logFile
 	chunk []byte
@@ -121,9 +120,8 @@ func (l *logFile) reader() *logReader {
 	return &logReader{file: l, place: make([]int32, len(l.streams))}
 }
 
-// read returns the next n lines, of which a chunk has a multiple, grouped by
-// stream. The batch is empty at the end of the file. It is valid until the
-// next call.
+// read returns the next n lines, a divisor of logChunk, grouped by stream. The batch is
+// empty at the end of the file, and valid until the next call.
 func (r *logReader) read(n int) (logstore.Batch, error) {
 	if len(r.rest) == 0 {
 		if err := r.load(); err != nil || len(r.rest) == 0 {

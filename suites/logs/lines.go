@@ -10,10 +10,10 @@ import (
 )
 
 // Lines generates realistic log lines, the same ones for the same seed: those of
-// built-in systems (lines_systems.go), or of real logs, repeated for as long as
-// lines are asked for (lines_corpus.go). Times, numbers and IDs change as they do
-// in real logs. A line has about 140 bytes on average; some 400 streams share the
-// lines, and a few of them have most. Lines is for one goroutine; Fork makes more.
+// built-in systems (lines_systems.go), or of real logs, repeated again and again
+// (lines_corpus.go). Times, numbers and IDs change as they do in real logs. A line has
+// about 140 bytes on average; some 400 streams share the lines, and a few of them have
+// most. Lines is for one goroutine; Fork returns more.
 type Lines struct {
 	*logSystems
 	// now is the time of the last line. It grows by 131 us a line on average.
@@ -34,10 +34,10 @@ type Line struct {
 	Line             []byte // valid until the next line is made
 }
 
-// A logStream is the labels that all lines of a stream have.
+// A logStream has the labels of all lines of a stream.
 type logStream struct{ App, Host, Level string }
 
-// logSystems is what lines are made from. It does not change, and is shared.
+// logSystems has the sources of lines. It does not change, and is shared.
 type logSystems struct {
 	systems []logSystem
 	streams []logStream
@@ -53,8 +53,8 @@ type logSystem struct {
 	levels []string
 	first  int // its first stream; they are ordered by host, then level
 
-	// A system of a corpus has its lines in order, a level for each of them. One
-	// that is built in has templates for each level.
+	// A system of a corpus has its lines in order, and the level of each. A built-in
+	// system has templates for each level.
 	lines   []logTemplate
 	levelOf []uint8
 	byLevel [][]logTemplate
@@ -67,7 +67,7 @@ const (
 	logStart = 1_767_600_000_000_000_000
 )
 
-// logLevels are the names of levels, by logDebug and so on.
+// logLevels has the names of levels, by logDebug and so on.
 var logLevels = [...]string{"debug", "info", "warn", "error"}
 
 const (
@@ -78,7 +78,7 @@ const (
 )
 
 // NewLines makes lines of the built-in systems, or of the files *.log in the
-// folder corpus, each of which is a system.
+// directory corpus, each of which is a system.
 func NewLines(seed uint64, corpus string) (*Lines, error) {
 	var b logBuilder
 	var err error
@@ -120,7 +120,7 @@ func (l *Lines) Next(e *Line) {
 	s := &l.systems[system]
 	h := &l.hosts[system*logHosts+host]
 
-	// The product of two numbers by chance: many short gaps and some long ones.
+	// The product of two random numbers: many short gaps and some long ones.
 	gap := l.rng.Uint64()
 	l.now += int64((gap & 0xffffffff) * (gap >> 32) >> 45)
 	at := l.now
@@ -174,8 +174,8 @@ func (l *Lines) Plant(word string, line int64) error {
 	return nil
 }
 
-// plant puts the words that are due before the last word of the line: where a
-// line of JSON has a space, it is within a string.
+// plant puts the words that are due before the last word of the line: a space in a line
+// of JSON is within a string.
 func (l *Lines) plant() {
 	for len(l.plants) > 0 && l.plants[0].line == l.count {
 		word := l.plants[0].word
@@ -188,7 +188,7 @@ func (l *Lines) plant() {
 	}
 }
 
-// A logChoice is what to choose, by the next byte that comes by chance.
+// A logChoice maps a random byte to a choice.
 type logChoice [256]uint8
 
 // newLogChoice gives each index a share by its weight, and at least one.
@@ -208,8 +208,8 @@ func newLogChoice(weights []float64) (c logChoice) {
 	return c
 }
 
-// skewed is an index below n by the upper half of what came by chance, the
-// lower the likelier: half of all are in the first quarter.
+// skewed returns an index below n, from the upper half of a random number. Lower ones
+// are likelier: half of all are in the first quarter.
 func skewed(r uint64, n int) int {
 	u := r >> 16 & 0xffff
 	return int(u * u * uint64(n) >> 32)

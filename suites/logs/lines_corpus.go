@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,9 +11,9 @@ import (
 	"unicode"
 )
 
-// logTimes are the forms of times that are recognised in a corpus, and the
-// layouts in which logClock writes them anew. Those that stand only at the
-// beginning of a line come first: nothing can be found before them.
+// logTimes has the forms of times that are recognised in a corpus, and the layouts in
+// which logClock writes them anew. Those that stand only at the beginning of a line come
+// first: no other can be found before them.
 var logTimes = []struct {
 	pattern *regexp.Regexp
 	layout  string // # is as many digits of the fraction as there are
@@ -33,7 +34,7 @@ var logTimes = []struct {
 
 var logIPs = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`)
 
-// CorpusFiles lists the logs in a folder, the files *.log. It is an error if
+// CorpusFiles lists the logs in a directory, the files *.log. It returns an error if
 // there are none.
 func CorpusFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir) // in order
@@ -47,12 +48,12 @@ func CorpusFiles(dir string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("no file *.log in %s", dir)
+		return nil, fmt.Errorf("%s: no file *.log", dir)
 	}
 	return files, nil
 }
 
-// addCorpus adds each file *.log of the folder as a system.
+// addCorpus adds each file *.log of the directory as a system.
 func (b *logBuilder) addCorpus(dir string) error {
 	files, err := CorpusFiles(dir)
 	if err != nil {
@@ -80,7 +81,7 @@ func (b *logBuilder) addFile(name string, millis bool, text []byte) error {
 		}
 	}
 	if len(lines) == 0 {
-		return fmt.Errorf("no lines")
+		return errors.New("no lines")
 	}
 	constant := constants(lines)
 	index := [len(logLevels)]int{-1, -1, -1, -1} // of each level, in s.levels
@@ -98,8 +99,8 @@ func (b *logBuilder) addFile(name string, millis bool, text []byte) error {
 	return nil
 }
 
-// constants are the numbers that belong to the system, such as ports, sizes
-// and states: those in more than one line of 50.
+// constants returns the numbers that belong to the system, such as ports, sizes and
+// states: those in more than one line of 50.
 func constants(lines [][]byte) map[string]bool {
 	count := make(map[string]int)
 	for _, line := range lines {
@@ -120,8 +121,8 @@ func constants(lines [][]byte) map[string]bool {
 	return constant
 }
 
-// compile makes the template of a line: its times, and its numbers but for the
-// constant ones, are to be filled in.
+// compile returns the template of a line, in which the times and all numbers but the
+// constant ones are filled in.
 func (b *logBuilder) compile(line []byte, constant map[string]bool) logTemplate {
 	var parts logTemplate
 	done := 0 // up to where parts reach
@@ -155,8 +156,8 @@ func (b *logBuilder) compile(line []byte, constant map[string]bool) logTemplate 
 	return parts
 }
 
-// findTime finds the first time in line from a place on: where it is, and its
-// layout, "" if there is none.
+// findTime returns the bounds and the layout of the first time in line at or after from.
+// The layout is "" if there is no time.
 func findTime(line []byte, from int) (at, end int, layout string) {
 	at = len(line)
 	clock := hasClock(line[from:]) // spares most of the work
@@ -179,7 +180,7 @@ func findTime(line []byte, from int) (at, end int, layout string) {
 	return at, end, layout
 }
 
-// hasClock: somewhere in the text are two colons with two digits between.
+// hasClock reports whether the text has two colons with two digits in between.
 func hasClock(text []byte) bool {
 	for i := 3; i < len(text); i++ {
 		if text[i] == ':' && text[i-3] == ':' && isDigit(text[i-1]) && isDigit(text[i-2]) {
@@ -189,8 +190,8 @@ func hasClock(text []byte) bool {
 	return false
 }
 
-// eachNumber calls f for each address, and each number or id in hex of three
-// digits or more; zeros before it are none of it.
+// eachNumber calls f for each address, and for each number or id in hex of three digits
+// or more, without leading zeros.
 func eachNumber(line []byte, f func(kind logKind, from, to int)) {
 	done := 0
 	for _, m := range logIPs.FindAllIndex(line, -1) {
@@ -253,8 +254,8 @@ func isAlnum(c byte) bool {
 	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// saysLevel are the words by which a line says its level; those of one letter
-// are of Android's logcat.
+// saysLevel has the words for levels in lines; those of one letter are from Android's
+// logcat.
 var saysLevel = map[string]int{
 	"TRACE": logDebug, "DEBUG": logDebug, "trace": logDebug, "debug": logDebug, "V": logDebug, "D": logDebug,
 	"INFO": logInfo, "NOTICE": logInfo, "info": logInfo, "notice": logInfo, "I": logInfo,
@@ -268,8 +269,8 @@ var (
 	isWarning = regexp.MustCompile(`(?i)\b(?:fail\w*|invalid|denied|refused|timed out)\b`)
 )
 
-// levelOf is the level that a word of its own near the beginning says; where
-// none does, what the line tells of decides.
+// levelOf returns the level that a word near the beginning names. Without such a word the
+// content decides.
 func levelOf(line []byte) int {
 	head := line[:min(len(line), 100)]
 	words := bytes.FieldsFuncSeq(head, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })

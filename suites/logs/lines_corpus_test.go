@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// corpusFormats are lines as logs have them, each of which gives a file of
-// corpusLines lines, with a number in place of %d, the same one in two. layout
-// is how it writes the time.
+// corpusFormats has lines of real logs, each of which gives a file of corpusLines lines,
+// with a number in place of %d, the same one in two lines. layout is that of the time.
 var corpusFormats = []struct{ name, line, layout, level string }{
 	{"phone", "03-17 16:13:38.811  1702  2395 W WindowManager: window %d token=Token{a64f9%d}", "01-02 15:04:05.000", "warn"},
 	{"httpd", "[Sun Dec 04 04:47:44 2005] [error] mod_jk child %d in state 6", "[Mon Jan _2 15:04:05 2006]", "error"},
@@ -29,7 +28,7 @@ var corpusFormats = []struct{ name, line, layout, level string }{
 
 const corpusLines = 120
 
-// writeCorpus makes a corpus of corpusFormats, and returns its folder.
+// writeCorpus makes a corpus of corpusFormats, and returns its directory.
 func writeCorpus(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +66,7 @@ func TestCorpusLines(t *testing.T) {
 				t.Fatalf("no %q in %q", want, e.Line)
 			}
 		}
-		switch e.App { // what is constant, and what keeps its form
+		switch e.App { // numbers that are constant, or keep their form
 		case "blocks":
 			if !bytes.Contains(e.Line, []byte(" 148 INFO ")) || !bytes.Contains(e.Line, []byte(" of size 67108864 from /10.251.73.20")) ||
 				shape(string(e.Line[14:])) != shape("148 INFO dfs.DataNode: block blk_-388650490641391100 of size 67108864 from /10.251.73.20") {
@@ -81,8 +80,8 @@ func TestCorpusLines(t *testing.T) {
 	}
 }
 
-// A number is the same in nearby lines, and another one the next time around
-// and on another host. Numbers that differ stay different.
+// A number is the same in nearby lines, and differs in the next round and on another host.
+// Different numbers stay different.
 func TestCorpusNumbersChange(t *testing.T) {
 	l := mustLogLines(t, 1, writeCorpus(t))
 	number := regexp.MustCompile(`TID (\d+)`)
@@ -152,7 +151,7 @@ func TestCorpusNumbersFound(t *testing.T) {
 	}
 }
 
-// Shifting keeps the form of a number, and numbers that differ apart.
+// Shifting keeps the form of a number, and keeps different numbers different.
 func TestCorpusShifts(t *testing.T) {
 	rng := rand.NewPCG(1, 2)
 	for range 10 {
@@ -207,7 +206,7 @@ func TestLevelOf(t *testing.T) {
 func TestCorpusErrors(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := NewLines(1, dir); err == nil || !strings.Contains(err.Error(), dir) {
-		t.Errorf("a folder without logs: %v", err)
+		t.Errorf("a directory without logs: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "empty.log"), []byte("\r\n\n"), 0o644); err != nil {
 		t.Fatal(err)

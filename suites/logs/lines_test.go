@@ -21,7 +21,7 @@ func mustLogLines(t testing.TB, seed uint64, corpus string) *Lines {
 	return l
 }
 
-// sumOf is a hash of the next n lines and what is told of them.
+// sumOf returns a hash of the next n lines and their labels.
 func sumOf(l *Lines, n int, seed maphash.Seed) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -51,7 +51,7 @@ func TestLogLinesAreTheSameForASeed(t *testing.T) {
 	}
 }
 
-// What is said in the comment of Lines, and in that of logLine.
+// Lines are as their documentation says.
 func TestLogLinesAreAsInLife(t *testing.T) {
 	const n = 200_000
 	l := mustLogLines(t, 1, "")
@@ -120,7 +120,7 @@ func TestLogLinesAreAsInLife(t *testing.T) {
 	}
 }
 
-// Times in the lines are those of the entries, by the standard library's word.
+// Times in the lines are those of the entries, as package time formats them.
 func TestLogLinesTellTheTime(t *testing.T) {
 	layouts := map[string]string{
 		"web": "02/Jan/2006:15:04:05", "orders": "2006-01-02T15:04:05.000Z", "billing": "2006-01-02 15:04:05,000",
@@ -168,7 +168,7 @@ func TestLogLinesPlant(t *testing.T) {
 		}
 	}
 	if err := l.Plant("late", 9_999); err == nil {
-		t.Error("a word was planted into a line of the past")
+		t.Error("a word was planted into a line that had been made")
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 	logUptime                // seconds since the host started, with microseconds
 
 	// In the built-in systems:
-	logInt   // an integer from from to to, by chance
+	logInt   // a random integer from from to to
 	logSize  // the same, small ones much likelier
 	logMilli // the same, in microseconds, written in milliseconds
 	logWord  // one of the words from:to, separated by |
@@ -53,25 +53,25 @@ type logHost struct {
 	name string
 	boot int64 // when it was started, ns
 
-	// In life what lines are about comes in sessions: a request, a connection,
-	// a job, each with ids of its own, which all its lines have. These are
-	// under way, for the built-in systems; newest tells where the last one is.
+	// Lines of the built-in systems belong to sessions, as in real logs: a request,
+	// a connection, a job, with the same ids in all its lines. These sessions are
+	// under way; newest is the index of the last one.
 	sessions [16]uint64
 	newest   int
 
 	next int      // corpus: which line
-	key  [16]byte // corpus: how numbers are shifted this time around
+	key  [16]byte // corpus: by how much numbers are shifted in this round
 }
 
-// renew makes the numbers of the next round others.
+// renew makes the numbers of the next round differ.
 func (h *logHost) renew(rng *rand.PCG) {
 	for i := range h.key {
 		h.key[i] = byte(rng.Uint64() % 240) // with a digit added it still fits
 	}
 }
 
-// session is what a line is about: one time in 16 something new, else what
-// began lately, likelier.
+// session returns the session of a line: one time in 16 a new one, else one of the
+// last, recent ones likelier.
 func (h *logHost) session(rng *rand.PCG) uint64 {
 	r := rng.Uint64()
 	n := len(h.sessions)
@@ -83,7 +83,7 @@ func (h *logHost) session(rng *rand.PCG) uint64 {
 	return h.sessions[(h.newest+n-skewed(r, n))%n]
 }
 
-// idOf is the which-th id of a session. (The mixing is that of SplitMix64.)
+// idOf returns an id of a session, by its number. The mixing is that of SplitMix64.
 func idOf(session uint64, which uint32) uint64 {
 	v := session + uint64(which)*0x9e3779b97f4a7c15
 	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
@@ -139,7 +139,7 @@ func (l *Lines) append(dst []byte, parts logTemplate, h *logHost, session uint64
 	return dst
 }
 
-// size is a number from p.from to p.to, each number of bits alike likely.
+// size returns a number from p.from to p.to, with each number of bits equally likely.
 func (l *Lines) size(p *logPart) uint64 {
 	r := l.rng.Uint64()
 	span := uint64(p.to - p.from)
@@ -158,7 +158,7 @@ func appendWord(dst, words []byte, i int) []byte {
 	return append(dst, words...)
 }
 
-// appendIP appends an address that v stands for.
+// appendIP appends an address made from v.
 func appendIP(dst []byte, net byte, v uint64) []byte {
 	dst = strconv.AppendUint(dst, uint64(net), 10)
 	dst = append(dst, '.')
@@ -169,8 +169,8 @@ func appendIP(dst []byte, net byte, v uint64) []byte {
 	return strconv.AppendUint(dst, 1+v>>40%254, 10)
 }
 
-// shiftDigits appends digits, each moved on by as much as the key says for its
-// place: numbers that are alike stay alike, and none becomes shorter.
+// shiftDigits appends digits, each increased by the key's value for its place: equal
+// numbers stay equal, and none becomes shorter.
 func (h *logHost) shiftDigits(dst, digits []byte) []byte {
 	for i, c := range digits {
 		k := h.key[i%len(h.key)]
@@ -224,7 +224,7 @@ func (h *logHost) shiftIP(dst, ip []byte) []byte {
 	return dst
 }
 
-// randBelow is a number below n, by r that came by chance.
+// randBelow returns a number below n, from the random number r.
 func randBelow(r, n uint64) uint64 {
 	hi, _ := bits.Mul64(r, n)
 	return hi
@@ -250,7 +250,7 @@ func appendNumber(dst []byte, v uint64, n int) []byte {
 	return dst
 }
 
-// appendHex appends n digits, at most 32, that v stands for.
+// appendHex appends n digits, at most 32, made from v.
 func appendHex(dst []byte, v uint64, n int) []byte {
 	const hex = "0123456789abcdef"
 	var buf [32]byte
@@ -265,11 +265,11 @@ func appendHex(dst []byte, v uint64, n int) []byte {
 	return append(dst, buf[:n]...)
 }
 
-// A logClock writes a time in layouts of these letters; all else stands for
-// itself: Y year, y its last two digits, m month, b its name, d day, _ day with
-// a space, a day of the week, H M S, and a digit: so many of the fraction.
+// A logClock writes a time in layouts of these letters: Y year, y its last two digits,
+// m month, b its name, d day, _ day with a space, a day of the week, H M S, and a
+// digit: so many digits of the fraction. Other letters stand for themselves.
 type logClock struct {
-	now, second                           int64 // ns, s; second is what the others are of
+	now, second                           int64 // ns, s; the other fields are those of second
 	year, month, day, hour, minute, inMin int
 	monthName, dayName                    string
 }
@@ -328,8 +328,8 @@ func (c *logClock) append(dst, layout []byte) []byte {
 	return dst
 }
 
-// parse compiles a line of a built-in system. Its parts are <kind>, or
-// <kind:argument>, or <kind:argument:argument>.
+// parse compiles a line of a built-in system. Its parts are <kind>, <kind:argument> or
+// <kind:argument:argument>.
 func (b *logBuilder) parse(line string) (logTemplate, error) {
 	var parts logTemplate
 	for line != "" {
@@ -342,7 +342,7 @@ func (b *logBuilder) parse(line string) (logTemplate, error) {
 		}
 		spec, after, closed := strings.Cut(rest, ">")
 		if !closed {
-			return nil, fmt.Errorf("no > behind %q", rest)
+			return nil, fmt.Errorf("no > after %q", rest)
 		}
 		p, err := b.parsePart(spec)
 		if err != nil {
@@ -374,13 +374,13 @@ func (b *logBuilder) parsePart(spec string) (p logPart, err error) {
 	case "int", "size", "ms":
 		p.kind = map[string]logKind{"int": logInt, "size": logSize, "ms": logMilli}[kind]
 		if _, err = fmt.Sscanf(arg, "%d-%d", &p.from, &p.to); err == nil && p.to <= p.from {
-			err = fmt.Errorf("nothing is from %d to %d", p.from, p.to)
+			err = fmt.Errorf("from %d to %d; want a range that ascends", p.from, p.to)
 		}
 	case "id", "hex":
 		p.kind = map[string]logKind{"id": logID, "hex": logHex}[kind]
 		_, err = fmt.Sscanf(arg, "%d:%d", &p.from, &p.digits)
 		if err == nil && (p.digits == 0 || p.digits > 32 || kind == "id" && p.digits > 20) {
-			err = fmt.Errorf("%d digits", p.digits)
+			err = fmt.Errorf("%d digits; want 1 to 20, in hex 1 to 32", p.digits)
 		}
 	case "port":
 		p.kind = logPort

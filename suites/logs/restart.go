@@ -24,7 +24,7 @@ const (
 	restartLog    = "all in the log"
 )
 
-// restartLines are what the log of a killed store has at most, 140 MB of them.
+// restartLines is the largest number of lines in the log of a killed store: 140 MB.
 const restartLines = 1_000_000
 
 // restart opens a store after kill -9. The files are not in the page cache.
@@ -64,7 +64,7 @@ func (l logSuite) runRestart(b *lab.B, want int64, sealed bool) (err error) {
 	if err := copyStore(from, dir); err != nil {
 		return err
 	}
-	if err := dropFolder(dir); err != nil {
+	if err := dropDir(dir); err != nil {
 		return err
 	}
 	var s *logstore.Store
@@ -87,19 +87,19 @@ func (l logSuite) runRestart(b *lab.B, want int64, sealed bool) (err error) {
 	}
 	n, _, err := countAll(b.Context(), s)
 	if err == nil && n != want {
-		err = fmt.Errorf("%d lines are there of %d", n, want)
+		err = fmt.Errorf("the store has %d lines; want %d", n, want)
 	}
 	return err
 }
 
-// killedStore returns a store that all blocks share, as kill -9 leaves it: a
-// copy of one that is open, and in which nothing happens.
+// killedStore returns a store that all blocks share, as kill -9 leaves it: a copy of an
+// idle store that is open.
 func killedStore(b *lab.B, lines *logFile, sealed bool) (string, error) {
 	return b.Shared(fmt.Sprintf("log-killed-%v", sealed), func(dir string) (err error) {
 		open := filepath.Join(b.Dir, "killed")
 		o := logstore.Options{}
 		if !sealed {
-			o = roomForAll(lines.chunks[len(lines.chunks)-1])
+			o = unsealed(lines.chunks[len(lines.chunks)-1])
 		}
 		s, err := logstore.Open(open, o)
 		if err != nil {
@@ -118,10 +118,9 @@ func killedStore(b *lab.B, lines *logFile, sealed bool) (string, error) {
 	})
 }
 
-// copyKilled copies a store that is open, as kill -9 would leave it at one
-// moment. What a store does in the background (it prepares files of its log,
-// and removes those that it is done with) goes on for a while after its last
-// append, so a copy counts only if the same files were there before and after.
+// copyKilled copies a store that is open, as kill -9 would leave it at one moment. After
+// the last append the store still prepares and removes files of its log in the
+// background, so a copy counts only if the same files were there before and after.
 func copyKilled(ctx context.Context, from, to string) error {
 	for {
 		before, err := namesIn(from)
@@ -147,7 +146,7 @@ func copyKilled(ctx context.Context, from, to string) error {
 	}
 }
 
-// namesIn are the paths of the regular files below dir.
+// namesIn returns the paths of the regular files below dir.
 func namesIn(dir string) (names []string, err error) {
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -158,14 +157,14 @@ func namesIn(dir string) (names []string, err error) {
 	return names, err
 }
 
-// roomForAll are the options of a store that seals nothing of so many bytes of
-// lines by itself.
-func roomForAll(bytes int64) logstore.Options {
+// unsealed returns the options of a store that seals none of so many bytes of lines by
+// itself.
+func unsealed(bytes int64) logstore.Options {
 	return logstore.Options{Memory: 16 * max(bytes, 8*datafile.MiB), SealAge: 24 * time.Hour, MinFree: 1}
 }
 
-// dropFolder takes all files below dir out of the page cache.
-func dropFolder(dir string) error {
+// dropDir drops all files below dir from the page cache.
+func dropDir(dir string) error {
 	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -178,7 +177,7 @@ func dropFolder(dir string) error {
 			err = pagecache.Drop(f)
 		}
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = nil // then it is not as cold as it might be
+			err = nil // then the file may stay warm
 		}
 		return errors.Join(err, f.Close())
 	})

@@ -32,18 +32,18 @@ func LinesOf(source *Lines, labels []logstore.Labels, n int) logstore.Batch {
 	return batch
 }
 
-// A Way is a way of keeping log lines. It makes its store in the folder "store" of the
-// site, which is not there. A crash leaves a prefix of the lines.
+// A Way is a way of keeping log lines. It makes its store in the directory "store" of
+// the site, which must not exist. A crash leaves a prefix of the lines.
 type Way = job.Way[Store]
 
 // A Store is an open store of lines. Append and Find are called from many goroutines.
 type Store struct {
 	// Append adds a batch of lines.
 	Append func(logstore.Batch) error
-	// Find returns how many lines have the word in them.
+	// Find returns the number of lines that contain the word.
 	Find func(word string) (int, error)
-	// size is the bytes that the lines take on disk, once all that is to be
-	// done with them has been done.
+	// size returns the bytes that the lines take on disk, once they are sealed and
+	// compacted.
 	size   func() (int64, error)
 	Close  func() error
 	Engine *logstore.Store // or nil
@@ -58,7 +58,7 @@ const (
 	wayStoreEvery = "logstore kill, synced every 100ms"
 )
 
-// ways are all ways, the baseline of each level first.
+// ways returns all ways, the baseline of each level first.
 func ways() []Way {
 	return []Way{
 		gobWay(WayGobPower, "each line a gob record in one file, under a mutex; the file is synced before a batch is acknowledged", durability.Power),
@@ -111,7 +111,7 @@ func openStore(o logstore.Options) func(job.Site) (Store, error) {
 				return n, err
 			},
 			size: func() (int64, error) {
-				_, size, err := folderSize(filepath.Join(dir, "segments"))
+				_, size, err := dirSize(filepath.Join(dir, "segments"))
 				return size, err
 			},
 			Close: s.Close, Engine: s,
@@ -119,7 +119,7 @@ func openStore(o logstore.Options) func(job.Site) (Store, error) {
 	}
 }
 
-// find runs a query, and tells how many entries it finds.
+// find runs a query and returns the number of entries.
 func find(ctx context.Context, s *logstore.Store, q logstore.Query) (n int, took time.Duration, err error) {
 	begin := time.Now()
 	for _, e := range s.Query(ctx, q) {
@@ -145,7 +145,7 @@ func countAll(ctx context.Context, s *logstore.Store) (n int64, took time.Durati
 	return n, took, err
 }
 
-// lastOf asks for the last n entries of a stream.
+// lastOf returns the query for the last n entries of a stream.
 func lastOf(l logstore.Labels, n int) logstore.Query {
 	q := logstore.Query{Order: logstore.Backward, Limit: n}
 	for name, value := range l.All() {
@@ -154,9 +154,9 @@ func lastOf(l logstore.Labels, n int) logstore.Query {
 	return q
 }
 
-// probe appends a line of now and asks for the last one of its stream until
-// that is it, and returns how long that took after the acknowledgement, and how
-// many queries.
+// probe appends a line with the current time and queries the last one of its stream
+// until that is the line. It returns the time since the acknowledgement, and the
+// number of queries.
 func probe(ctx context.Context, s *logstore.Store, l logstore.Labels, line []byte) (took time.Duration, queries int, err error) {
 	now := time.Now().UnixNano()
 	if err := s.Append(ctx, logstore.Batch{{Labels: l, Entries: []logstore.Entry{{Time: now, Line: line}}}}); err != nil {
@@ -178,8 +178,8 @@ func probe(ctx context.Context, s *logstore.Store, l logstore.Labels, line []byt
 	}
 }
 
-// folderSize is the number of files in dir and the bytes that they have.
-func folderSize(dir string) (files int, size int64, err error) {
+// dirSize returns the number and the size of the files below dir.
+func dirSize(dir string) (files int, size int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -194,8 +194,8 @@ func folderSize(dir string) (files int, size int64, err error) {
 	return files, size, err
 }
 
-// A gobStore is what is written first when lines are to be kept: a file of gob
-// records, one writer at a time, and no index.
+// A gobStore is the simplest store: a file of gob records, one writer at a time, and no
+// index.
 type gobStore struct {
 	sync bool
 
@@ -234,7 +234,7 @@ func openGob(dir string, sync bool) (Store, error) {
 	}, nil
 }
 
-// Write is for the encoder.
+// Write implements io.Writer, for the encoder.
 func (g *gobStore) Write(p []byte) (int, error) {
 	n, err := g.f.Write(p)
 	g.size += int64(n)
@@ -262,7 +262,7 @@ func (g *gobStore) append(b logstore.Batch) error {
 	return sys.SyncData(g.f)
 }
 
-// find reads all that was whole when it began.
+// find reads the records that were whole when it began.
 func (g *gobStore) find(word string) (n int, err error) {
 	g.mu.Lock()
 	size := g.size

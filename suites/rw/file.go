@@ -13,9 +13,8 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// numberPages returns a source of pages that begin with their number, so that
-// a page that is not the one asked for is noticed, and go on with bytes that no
-// file system can compress.
+// numberPages returns a source of pages that begin with their number, so that a wrong
+// page is noticed, and go on with bytes that no file system can compress.
 func numberPages() func(p []byte) {
 	rng, page := rand.NewChaCha8([32]byte{2}), uint64(0)
 	return func(p []byte) {
@@ -27,9 +26,8 @@ func numberPages() func(p []byte) {
 	}
 }
 
-// A looker looks at every byte that was read. That is what reading is for, and
-// only so a mapping, whose pages come when they are touched, does the work that
-// the others do.
+// A looker reads every byte of a block. Only then does a mapping, whose pages come when
+// they are touched, do the work that the other ways do.
 type looker struct {
 	off int64 // where the next block should come from
 	sum uint64
@@ -37,7 +35,7 @@ type looker struct {
 
 func (l *looker) look(p []byte) error {
 	if len(p) < 8 {
-		return fmt.Errorf("read %d bytes at offset %d", len(p), l.off)
+		return fmt.Errorf("read %d bytes at offset %d; want 8 or more", len(p), l.off)
 	}
 	if got, want := binary.LittleEndian.Uint64(p), uint64(l.off/datafile.PageSize); got != want {
 		return fmt.Errorf("page %d was read at offset %d, where page %d is", got, l.off, want)
@@ -46,8 +44,7 @@ func (l *looker) look(p []byte) error {
 	return nil
 }
 
-// openState opens the file of pages that blocks share and brings its pages into
-// a state.
+// openState opens the file of pages that blocks share, with its pages in the state.
 func openState(b *lab.B, want int64, state string) (*datafile.File, error) {
 	f, err := datafile.Open(b, "pages", want, numberPages())
 	if err != nil {
@@ -69,15 +66,13 @@ func bringAbout(f *datafile.File, state string) error {
 	return setting.Wrong("suites: parameter cache", state, "%s, %s or %s", datafile.Warm, datafile.Cold, datafile.Direct)
 }
 
-// warmShare is how much of a warm file must be in the page cache still after a
-// block. All of it was at the start; a page or two the kernel may take meanwhile,
-// as is seen on btrfs.
+// warmShare is the share of a warm file that must still be in the page cache after a
+// block. The kernel may drop a page or two meanwhile, as it does on btrfs.
 const warmShare = 0.999
 
-// stillIs makes sure, after the timed part, that a file was all the time in the
-// state that its block is booked under. How much is in the page cache is
-// reported; of a file that was cold at the start that is what was read, and
-// read ahead.
+// stillIs checks, after the timed part, that the file was in the state of the block all
+// the time. It reports how much is in the page cache: for a file that was cold, what
+// was read and read ahead.
 func stillIs(b *lab.B, f *datafile.File, state string) error {
 	cached, err := pagecache.Resident(f.File)
 	if err != nil {
@@ -95,11 +90,11 @@ func stillIs(b *lab.B, f *datafile.File, state string) error {
 	return nil
 }
 
-// An order says at which offset each operation of a block is.
+// An order returns the offset of each operation of a block.
 type order func(i int64) int64
 
-// randomOrder goes to random blocks of the file; distinct ones where the file
-// is cold, for a page that was read is not cold any more.
+// randomOrder returns random blocks of the file, distinct ones if the file is cold,
+// because a page that was read is no longer cold.
 func randomOrder(rng *rand.Rand, size, block, n int64, distinct bool) (order, error) {
 	blocks := size / block
 	if !distinct {
@@ -116,14 +111,14 @@ func randomOrder(rng *rand.Rand, size, block, n int64, distinct bool) (order, er
 	return func(i int64) int64 { return int64(table[i]) * block }, nil
 }
 
-// sequentialOrder goes from the first block to the last, and again.
+// sequentialOrder returns the blocks from the first to the last, again and again.
 func sequentialOrder(size, block int64) order {
 	blocks := size / block
 	return func(i int64) int64 { return i % blocks * block }
 }
 
-// shareOf is how many of a block's operations worker id of so many does, as
-// lab.B.Parallel deals them out.
+// shareOf returns how many of n operations the worker id does, as lab.B.Parallel shares
+// them out.
 func shareOf(n int64, workers, id int) int64 {
 	share := n / int64(workers)
 	if int64(id) < n%int64(workers) {

@@ -26,14 +26,14 @@ const (
 	fioBar    = 0.95 // of fio's rate
 )
 
-// TestFio holds sequential direct reads of fileio's Reader against fio's, with
-// the same block size and depth, on the same file, in turns:
+// TestFio compares sequential direct reads of fileio's Reader with fio's, with the same
+// block size and depth, on the same file, in turn:
 //
 //	STELE_LONG=1 go test ./suites/rw -run TestFio -v
 //
-// As root on an ext4 image, else in the folder for temporary files. It fails
-// where the interval of the ratio lies below the bar, and skips where it reaches
-// over it and the median lies below.
+// As root it uses an ext4 image, else the directory for temporary files. It fails if
+// the interval of the ratio lies below the bar, and skips if the interval includes the
+// bar and the median lies below it.
 func TestFio(t *testing.T) {
 	if os.Getenv("STELE_LONG") == "" {
 		t.Skip("takes a minute of the disk; set STELE_LONG=1")
@@ -90,8 +90,8 @@ func TestFio(t *testing.T) {
 	}
 }
 
-// fioRate has fio read the file once, and returns bytes a second. Its own
-// timing of each read is off, as ours is.
+// fioRate makes fio read the file once, and returns bytes a second. fio's own timing of
+// each read is off, as ours is.
 func fioRate(t *testing.T, fio, name, engine string, depth int) float64 {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), fio, "--name=read", "--filename="+name, "--rw=read", "--direct=1", "--gtod_reduce=1",

@@ -34,8 +34,8 @@ const (
 	IdleShare = "idle_procs_share"
 )
 
-// mixedOps bounds a block of the mixed load, to which a thousand goroutines
-// should come more than once.
+// mixedOps bounds a block of the mixed load, in which each of a thousand goroutines
+// should do more than one operation.
 const mixedOps = 200_000
 
 // mixed asks what a load of reads, writes and stats does to the scheduler.
@@ -52,8 +52,8 @@ func MixedLoad(s job.Scale, goroutines int) lab.Experiment {
 		Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
 		Question: fmt.Sprintf("How long do %d goroutines that read, write and stat wait for a processor?", goroutines),
 		Op:       fmt.Sprintf("a third each of 4 KiB read, 4 KiB written, at random pages of a file of %s, and one stat of it", units.Size(rewrittenBytes)),
-		// Written over is what is there already, so that each way can do as many
-		// as it takes for the time of a block.
+		// Writes go over what is there, so each way can do as many as fill the time
+		// of a block.
 		MaxOps: mixedOps, Stateless: true,
 	}
 	for _, w := range []struct{ name, doc, state string }{
@@ -97,8 +97,8 @@ func runMixed(b *lab.B, f *os.File, size int64, goroutines int) error {
 			before = readScheduler() // as it was after the collection before the timed part
 		}
 		defer func() {
-			// The last one has the runtime add up while the timer runs still: that
-			// takes less than a millisecond, and the time behind it is no load.
+			// The last goroutine makes the runtime add up while the timer still runs: that
+			// takes less than a millisecond, and afterwards there is no load.
 			if left.Add(-1) == 0 {
 				runtime.GC()
 				after = readScheduler()
@@ -127,7 +127,7 @@ func runMixed(b *lab.B, f *os.File, size int64, goroutines int) error {
 	return err
 }
 
-// A schedReading is a look at what the Go scheduler has counted.
+// A schedReading has the counters of the Go scheduler at a moment.
 type schedReading struct {
 	waits       *metrics.Float64Histogram
 	idle, total float64 // seconds of all processors of the runtime
@@ -155,8 +155,8 @@ func readScheduler() schedReading {
 	return r
 }
 
-// report books the difference to an earlier reading. A processor whose
-// goroutine is in a short system call counts as busy.
+// report reports the difference from an earlier reading. A processor whose goroutine is
+// in a short system call counts as busy.
 func (r schedReading) report(b *lab.B, before schedReading) {
 	for name, p := range map[string]float64{schedP50: 50, SchedP99: 99} {
 		if ns, err := waitPercentile(before.waits, r.waits, p); err != nil {
@@ -177,11 +177,11 @@ func (r schedReading) report(b *lab.B, before schedReading) {
 	}
 }
 
-var errNoWaits = errors.New("this Go runtime does not tell how long goroutines wait")
+var errNoWaits = errors.New("this Go runtime does not report how long goroutines wait")
 
-// waitMean is the mean, in nanoseconds, of what the histogram after has more than
-// before, each wait taken for the middle of its bucket, which is at most an
-// eighth from it (runtime/histogram.go).
+// waitMean returns the mean, in nanoseconds, of the waits that the histogram after has
+// beyond before. Each counts as the middle of its bucket, which is at most an eighth
+// off (runtime/histogram.go).
 func waitMean(before, after *metrics.Float64Histogram) (float64, error) {
 	if before == nil || after == nil {
 		return 0, errNoWaits
@@ -201,8 +201,8 @@ func waitMean(before, after *metrics.Float64Histogram) (float64, error) {
 	return sum / count * 1e9, nil
 }
 
-// waitPercentile is a percentile, in nanoseconds, of what the histogram after
-// has more than before: the upper edge of its bucket.
+// waitPercentile returns a percentile, in nanoseconds, of the waits that the histogram
+// after has beyond before: the upper edge of its bucket.
 func waitPercentile(before, after *metrics.Float64Histogram, p float64) (float64, error) {
 	if before == nil || after == nil {
 		return 0, errNoWaits

@@ -25,7 +25,7 @@ const ringDepth = 32
 type Reader struct {
 	// Open opens the file. It is not used where depth is not 0.
 	Open func(path string, block int, p fileio.Pattern) (BlockReader, error)
-	// depth, where it is not 0, is how many requests an io_uring has in flight.
+	// depth, unless 0, is the number of requests that an io_uring has in flight.
 	depth int
 }
 
@@ -61,8 +61,8 @@ func osReadAt(name, doc string, open func(path string, flags int) (*os.File, err
 	}})
 }
 
-// openPastCache opens a file past the page cache. A place without direct I/O is
-// told apart from a failure.
+// openPastCache opens a file past the page cache. The error is an
+// errors.ErrUnsupported where there is no direct I/O.
 func openPastCache(path string, flags int) (*os.File, error) {
 	if fileop.DirectFlag == 0 {
 		return nil, errors.ErrUnsupported
@@ -76,7 +76,8 @@ func openPastCache(path string, flags int) (*os.File, error) {
 
 func openThroughCache(path string, flags int) (*os.File, error) { return os.OpenFile(path, flags, 0) }
 
-// openerOf is how a file is opened for I/O through the page cache or past it.
+// openerOf returns the function that opens a file for I/O through the page cache or
+// past it.
 func openerOf(state string) func(path string, flags int) (*os.File, error) {
 	if state == datafile.Direct {
 		return openPastCache
@@ -84,7 +85,7 @@ func openerOf(state string) func(path string, flags int) (*os.File, error) {
 	return openThroughCache
 }
 
-// bufioWay takes a page at a time out of a buffer of a block's size.
+// bufioWay reads a page at a time from a buffer of a block's size.
 func bufioWay() job.Way[Reader] {
 	return ReadWay("bufio", "bufio.Reader with a buffer of the block's size, taken out 4 KiB at a time, as a parser does", Reader{
 		Open: func(path string, block int, _ fileio.Pattern) (BlockReader, error) {
@@ -115,8 +116,7 @@ func bufioWay() job.Way[Reader] {
 	})
 }
 
-// steleReader is a fileio.Reader. One that answers by another way than the one
-// asked for is not measured as if it did.
+// steleReader is a fileio.Reader. It is unsupported if the Reader takes another way.
 func steleReader(way fileio.Way, doc string) job.Way[Reader] {
 	return ReadWay("fileio "+way.String(), doc, Reader{Open: func(path string, block int, p fileio.Pattern) (BlockReader, error) {
 		r, err := openStele(path, way, p)
@@ -156,7 +156,7 @@ func ringReads() job.Way[Reader] {
 		"reads through one io_uring by one goroutine; percentiles are of one request, from when it is handed in", Reader{depth: ringDepth})
 }
 
-// readWays are the ways for a state of the page cache, the baseline first.
+// readWays returns the ways for a state of the page cache, the baseline first.
 func readWays(state string, random bool) []job.Way[Reader] {
 	if state == datafile.Direct {
 		return []job.Way[Reader]{
@@ -237,8 +237,8 @@ func (j Reads) blocks(b *lab.B, f *datafile.File, way Reader, where order) error
 	if err != nil {
 		return err
 	}
-	// Opening may have read some of it: fileio tries a page where the file system
-	// does not tell how direct reads are aligned.
+	// Open may have read some of it: fileio tries a page if the file system does not
+	// report the alignment of direct reads.
 	if err := bringAbout(f, j.State); err != nil {
 		return errors.Join(err, r.Close())
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// A ringLoop keeps so many requests of one size in flight, through an io_uring. It
-// is for one goroutine.
+// A ringLoop keeps requests of one size in flight through an io_uring. It is for one
+// goroutine.
 type ringLoop struct {
 	u     *uring.Ring
 	bufs  [][]byte
@@ -26,7 +26,7 @@ type ringLoop struct {
 	hist  *run.Histogram // from Push to the result
 }
 
-// openRing makes one with a request in flight for each buffer.
+// openRing returns a ringLoop with a request in flight for each buffer.
 func openRing(bufs [][]byte) (*ringLoop, error) {
 	if err := uring.Probe(); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func openRing(bufs [][]byte) (*ringLoop, error) {
 	return r, nil
 }
 
-// ringBuffers are memory for depth blocks, aligned for direct I/O.
+// ringBuffers returns depth blocks of memory, aligned for direct I/O.
 func ringBuffers(depth, block int) [][]byte {
 	bufs := make([][]byte, depth)
 	for i := range bufs {
@@ -54,8 +54,8 @@ func ringBuffers(depth, block int) [][]byte {
 
 func (r *ringLoop) close() error { return r.u.Close() }
 
-// run does n requests. An operation of the loop is one that has ended; before
-// the first the ring is filled, and it stays as full as there are requests left.
+// run does n requests. An operation of the loop is a request that has ended. run fills
+// the ring before the first and keeps it full while there are requests left.
 func (r *ringLoop) run(loop func() bool, n int64, where order, request uring.Request, ended func(off int64, p []byte) error) error {
 	var issued int64
 	var ready []uring.Completion
@@ -79,7 +79,7 @@ func (r *ringLoop) run(loop func() bool, n int64, where order, request uring.Req
 				return err
 			}
 			if ready = r.done[:k]; k == 0 {
-				return fmt.Errorf("io_uring: %d requests were handed in and fewer came back", issued)
+				return fmt.Errorf("io_uring: %d requests were submitted and fewer completed", issued)
 			}
 			now := time.Now()
 			for _, d := range ready {
@@ -105,11 +105,11 @@ func (r *ringLoop) run(loop func() bool, n int64, where order, request uring.Req
 	return nil
 }
 
-// RequestP50 is what a request took, from when it was handed in until it ended.
+// RequestP50 is the median latency of a request, from its submission to its end.
 const RequestP50 = "request_p50_ns"
 
-// reportRequests gives that to the lab, which would else take the time between
-// two that end.
+// reportRequests gives the lab the latencies of requests; else it would take the time
+// between two that end.
 func reportRequests(b *lab.B, hists ...*run.Histogram) {
 	all := job.Timer{Hist: run.NewHistogram()}
 	for _, h := range hists {
@@ -119,8 +119,8 @@ func reportRequests(b *lab.B, hists ...*run.Histogram) {
 	b.SetLatency(all.Hist)
 }
 
-// runRings does the block's operations in so many goroutines, each with a ring
-// of its own.
+// runRings does the block's operations in as many goroutines as threads, each with its
+// own ring.
 func runRings(b *lab.B, f *os.File, threads, depth, block int, where func(id int) (order, error), request uring.Request, look bool) (err error) {
 	rings, orders := make([]*ringLoop, threads), make([]order, threads)
 	for i := range rings {

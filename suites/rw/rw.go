@@ -3,6 +3,7 @@ package rw
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/stele-go/stele/internal/units"
@@ -33,28 +34,51 @@ const randomOps = 20_000
 
 // Full returns the experiments of the suite. The sizes of files are divided by s.
 func Full(s job.Scale) []lab.Experiment {
+	return slices.Concat(randomReads(s), sequentialReads(s), randomWrites(s), sequentialWrites(s), surfaces(s), mixedLoads(s))
+}
+
+// states are those of the page cache in which files are read.
+var states = []string{datafile.Warm, datafile.Cold, datafile.Direct}
+
+// blocks are the bytes of a sequential read or write.
+var blocks = []int{64 << 10, 1 << 20}
+
+func randomReads(s job.Scale) []lab.Experiment {
 	var list []lab.Experiment
-	states := []string{datafile.Warm, datafile.Cold, datafile.Direct}
 	for _, state := range states {
 		list = append(list, randomRead(s, fullFile, state))
 	}
-	list = append(list, randomRead(s, QuickFile, datafile.Warm))
-	for _, block := range []int{64 << 10, 1 << 20} {
+	return append(list, randomRead(s, QuickFile, datafile.Warm))
+}
+
+func sequentialReads(s job.Scale) []lab.Experiment {
+	var list []lab.Experiment
+	for _, block := range blocks {
 		for _, state := range states {
 			list = append(list, sequentialRead(s, block, state))
 		}
 	}
-	for _, state := range []string{datafile.Warm, datafile.Direct} {
-		list = append(list, randomWrite(s, state))
-	}
-	for _, block := range []int{64 << 10, 1 << 20} {
+	return list
+}
+
+func randomWrites(s job.Scale) []lab.Experiment {
+	return []lab.Experiment{randomWrite(s, datafile.Warm), randomWrite(s, datafile.Direct)}
+}
+
+func sequentialWrites(s job.Scale) []lab.Experiment {
+	var list []lab.Experiment
+	for _, block := range blocks {
 		list = append(list, sequentialWrite(s, block))
 	}
-	list = append(list, readSurface(s), writeSurface(s))
-	for _, goroutines := range []int{100, 1000} {
-		list = append(list, mixed(s, goroutines))
-	}
 	return list
+}
+
+func surfaces(s job.Scale) []lab.Experiment {
+	return []lab.Experiment{readSurface(s), writeSurface(s)}
+}
+
+func mixedLoads(s job.Scale) []lab.Experiment {
+	return []lab.Experiment{mixed(s, 100), mixed(s, 1000)}
 }
 
 // Quick returns the experiment that shows best what the suite is about.
@@ -63,8 +87,8 @@ func Quick(s job.Scale) []lab.Experiment {
 	return []lab.Experiment{job.Only(e, "os.File", "fileio mapped", "fileio mapped, View", ringReads().Name)}
 }
 
-// pastName and params make what goes past the page cache a job of its own, for
-// its ways are others; warm and cold are points of one job.
+// pastName and params make I/O past the page cache a job of its own, because it has
+// other ways; warm and cold are points of one job.
 func pastName(state string) string {
 	if state == datafile.Direct {
 		return "-direct"
@@ -80,8 +104,8 @@ func params(state, key, value string) run.Params {
 	return p
 }
 
-// sizeKey returns a size as the value of a parameter: "64KiB". GiB are none of its
-// units, for "1024MiB" is in the identity of runs that are stored.
+// sizeKey returns a size as the value of a parameter: "64KiB". It never uses GiB:
+// "1024MiB" is in the identity of stored runs.
 func sizeKey(size int) string {
 	if size >= datafile.MiB {
 		return strconv.Itoa(size>>20) + "MiB"
@@ -99,7 +123,7 @@ func randomRead(s job.Scale, size int, state string) lab.Experiment {
 		MaxOps:   randomOps, Stateless: state != datafile.Cold,
 	}
 	if state == datafile.Warm {
-		e.MaxOps = 0 // as many as there is time for: they leave nothing behind
+		e.MaxOps = 0 // as many as there is time for: reads leave nothing behind
 	}
 	return j.experiment(e)
 }
@@ -140,8 +164,8 @@ func randomWrite(s job.Scale, state string) lab.Experiment {
 	return j.Build()
 }
 
-// sequentialWrite writes whole streams, for only of a whole stream can be
-// said what survives: until it is flushed a part of it is in the program.
+// sequentialWrite writes whole streams, because only a whole stream has a promise:
+// until it is flushed, a part of it is in the program's memory.
 func sequentialWrite(s job.Scale, block int) lab.Experiment {
 	e := lab.Experiment{
 		Suite: "rw", Name: "sequential-write",

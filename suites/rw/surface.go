@@ -28,7 +28,7 @@ type Surface struct {
 	Promise durability.Promise
 }
 
-// readSurface asks how many reads at once the device wants.
+// readSurface asks how many reads at once make the device fastest.
 func readSurface(s job.Scale) lab.Experiment {
 	j := Surface{Size: s.Of(QuickFile), Promise: job.NothingWritten()}
 	e := j.Experiment("read", QuickFile, "4 KiB read past the page cache at a random page")
@@ -104,8 +104,8 @@ func (j Surface) Rings(surface string, threads, depth int) lab.Variant {
 	}
 }
 
-// run opens the file past the page cache, for reading the one that blocks
-// share, for writing one of the block's own.
+// run opens the file past the page cache: for reading the one that blocks share, for
+// writing one of the block's own.
 func (j Surface) run(work func(*lab.B, *os.File, func(id int) (order, error)) error) func(b *lab.B) error {
 	return func(b *lab.B) (err error) {
 		var f *datafile.File

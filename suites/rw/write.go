@@ -28,7 +28,7 @@ type pageWriter struct {
 	durable bool // each request of the ring
 }
 
-// pageWriteWays are the ways through the page cache, or past it.
+// pageWriteWays returns the ways through the page cache, or past it.
 func pageWriteWays(state string) []job.Way[pageWriter] {
 	file, how := "os.File", "os.File.WriteAt: pwrite(2) into the page cache"
 	if state == datafile.Direct {
@@ -107,7 +107,7 @@ func (w pageWriter) write(b *lab.B, f *datafile.File, state string) error {
 // A streamWriter writes size bytes into an empty file, block after block.
 type streamWriter func(f *os.File, size int64, block []byte) error
 
-// atLevel makes a way for each level of one that flushes, and syncs where asked.
+// atLevel returns the way write at level Kill, and at level Power, where it syncs.
 func atLevel(name, doc, sync string, write func(f *os.File, size int64, block []byte, power bool) error) []job.Way[streamWriter] {
 	way := func(level durability.Level, name, doc string) job.Way[streamWriter] {
 		return job.Way[streamWriter]{
@@ -123,7 +123,7 @@ func atLevel(name, doc, sync string, write func(f *os.File, size int64, block []
 	}
 }
 
-// streamWriteWays are all of them, those of level Kill first.
+// streamWriteWays returns all ways of writing a stream, those of level Kill first.
 func streamWriteWays() []job.Way[streamWriter] {
 	var kills, powers []job.Way[streamWriter]
 	add := func(pair []job.Way[streamWriter]) {
@@ -158,13 +158,13 @@ func streamWriteWays() []job.Way[streamWriter] {
 }
 
 func runStream(b *lab.B, at job.Site, write streamWriter, size int64, block int) error {
-	// The file is there and its name durable, so that of a stream that was
-	// synced nothing is missing.
+	// The file is there and its name is durable, so that a stream is durable once it
+	// is synced.
 	f, err := os.OpenFile(filepath.Join(at.Dir, "stream"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // what counts was checked before
+	defer f.Close() // the content was checked before
 	if err := errors.Join(f.Sync(), datafile.SyncDir(at.Dir)); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func runStream(b *lab.B, at job.Site, write streamWriter, size int64, block int)
 	return err
 }
 
-// streamByte is what streams are full of.
+// streamByte is every byte of a stream.
 const streamByte = 's'
 
 // StreamBlock returns a block of a stream, aligned for direct I/O.
@@ -230,8 +230,8 @@ func pastCache(f *os.File, use func(f *os.File) error) error {
 	return errors.Join(use(d), d.Close())
 }
 
-// writeStele writes through a fileio.Writer. One that fell back to another way
-// is not measured as if it had not.
+// writeStele writes through a fileio.Writer. It is unsupported if the Writer falls back
+// to another way.
 func writeStele(f *os.File, size int64, block []byte, way fileio.Way, power bool) error {
 	o := fileio.WriterOptions{Way: way, BufferSize: len(block), Policy: fileio.Never()}
 	if power {
@@ -259,7 +259,7 @@ const streamDepth = 8
 
 func ringStream(f *os.File, size int64, block []byte) (err error) {
 	if size%int64(len(block)) != 0 {
-		return fmt.Errorf("a stream of %d bytes is no number of blocks of %d", size, len(block))
+		return fmt.Errorf("suites: stream: %d bytes; want a multiple of the block of %d bytes", size, len(block))
 	}
 	bufs := make([][]byte, streamDepth)
 	for i := range bufs {

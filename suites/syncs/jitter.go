@@ -12,8 +12,7 @@ import (
 // jumps is how many times the jitter of every lower rate is a jump.
 const jumps = 2
 
-// JitterRule returns the sentence that defines the rate of a jump, for readers of a
-// report.
+// JitterRule returns the sentence that defines a jump, for a report.
 func JitterRule() string {
 	return fmt.Sprintf("Jitter is the standard deviation of the operations of a block. It jumps at the first rate from which on it is at least %d times what it is at every lower one, by its interval.", jumps)
 }
@@ -91,7 +90,7 @@ func Notes(results []*run.Result) []string {
 	return notes
 }
 
-// jitterNote is about one file of one place, whose results are given by rate.
+// jitterNote returns a note on the results of one file and place, given by rate.
 func jitterNote(byRate map[int]*run.Result) string {
 	var rates []int
 	for hz := range byRate {

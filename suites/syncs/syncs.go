@@ -23,14 +23,14 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// The ways of the suite are those whose durability power.SyncTable shows
-// by power cuts: the same code is timed here and cut there.
+// The ways of the suite are power.SyncWays: power.SyncTable shows the durability of the
+// same code by power cuts.
 
 // PageSize is the number of bytes that one operation writes.
 const PageSize = 4 << 10
 
-// aheadBytes is how much of a file is written before, where it is written over:
-// enough that a disk does not see the same block again at once.
+// aheadBytes is how much of a file that will be overwritten is written before: enough
+// that the disk does not get the same block again at once.
 const aheadBytes = 8 << 20
 
 // The values of the parameter file.
@@ -73,7 +73,7 @@ func Quick() []lab.Experiment {
 	return []lab.Experiment{job.Only(mechanism(fileOverwrite).Build(), WayFsync, wayFdatasync, wayRWFDsync, wayDirectDsync)}
 }
 
-// mechanism is one writer, as fast as it can.
+// mechanism returns the job of one writer, as fast as it can.
 func mechanism(file string) job.Job[power.SyncWay] {
 	return newJob(lab.Experiment{
 		Name: "mechanism", Params: run.Params{"file": file},
@@ -83,7 +83,7 @@ func mechanism(file string) job.Job[power.SyncWay] {
 	}, runSync)
 }
 
-// byWriters is many writers to files of their own on one device.
+// byWriters returns the job of many writers, each to its own file, on one device.
 func byWriters(file string, writers int) job.Job[power.SyncWay] {
 	return newJob(lab.Experiment{
 		Name: "writers", Params: run.Params{"file": file, "writers": strconv.Itoa(writers)},
@@ -93,9 +93,9 @@ func byWriters(file string, writers int) job.Job[power.SyncWay] {
 	}, runSyncWriters)
 }
 
-// Frequency is one writer that writes so many times a second and waits
-// between: what a log does on a quiet machine. The time of an operation is
-// that of the write and its sync, without the waiting.
+// Frequency returns the job of one writer that writes hz times a second and waits in
+// between, as a log does on a quiet machine. The time of an operation is that of the
+// write and its sync, without the wait.
 func Frequency(file string, hz int) job.Job[power.SyncWay] {
 	return newJob(lab.Experiment{
 		Name: "frequency", Params: run.Params{"file": file, "hz": strconv.Itoa(hz)},
@@ -105,8 +105,7 @@ func Frequency(file string, hz int) job.Job[power.SyncWay] {
 	}, runPaced)
 }
 
-// pacedOps is a second of operations, and not so few that they say nothing of
-// how even they are.
+// pacedOps returns a second of operations, and enough for a standard deviation.
 func pacedOps(hz int) int64 { return int64(max(hz, 5)) }
 
 func whatItDoes(file string) string {
@@ -122,8 +121,7 @@ func WayNamed(name string) power.SyncWay {
 	return ways[slices.IndexFunc(ways, func(w power.SyncWay) bool { return w.Name == name })]
 }
 
-// newJob returns a job of all ways, those that ways of their promise are compared with
-// first.
+// newJob returns a job of all ways, WayFsync first.
 func newJob(e lab.Experiment, run func(*lab.B, job.Site, power.SyncWay) error) job.Job[power.SyncWay] {
 	e.Suite = "sync"
 	j := job.Job[power.SyncWay]{Experiment: e, Run: run}
@@ -175,7 +173,7 @@ func newSyncFile(b *lab.B, w power.SyncWay, name string, ahead int64) (*syncFile
 	if s.f, err = w.Open(path, 0); err != nil {
 		return nil, err
 	}
-	// What made the file is not to be paid for by the first operation.
+	// The first operation must not pay for making the file.
 	if err := errors.Join(s.f.Sync(), datafile.SyncDir(b.Dir)); err != nil {
 		return nil, errors.Join(err, s.f.Close())
 	}
@@ -215,7 +213,7 @@ func runSyncWriters(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 	}
 	files := make([]*syncFile, n)
 	for i := range files {
-		// fill writes in pieces of 1 MiB.
+		// Fill writes in pieces of 1 MiB.
 		s, openErr := newSyncFile(b, w, fmt.Sprint("data", i), 1<<20)
 		if openErr != nil {
 			return openErr
@@ -266,7 +264,7 @@ func runPaced(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 	return nil
 }
 
-// variance sums deviations up as they come (Welford 1962).
+// variance sums up deviations as they come (Welford 1962).
 type variance struct{ n, mean, squares float64 }
 
 func (v *variance) add(x float64) {

@@ -20,7 +20,7 @@ func TestSyncWaysWrite(t *testing.T) {
 	t.Parallel()
 	for _, e := range Full() {
 		if hz, writers := e.Params["hz"], e.Params["writers"]; hz != "" && hz != "200" || writers != "" && writers != "4" {
-			continue // they differ in how long they wait, or in nothing but a number
+			continue // they differ in a number only
 		}
 		for i := range e.Variants {
 			v := &e.Variants[i]
@@ -36,7 +36,7 @@ func TestSyncWaysWrite(t *testing.T) {
 				continue
 			}
 			files, size := 1, int64(aheadBytes)
-			if e.Name == "writers" {
+			if e.Params["writers"] != "" {
 				files, size = suitetest.Int(t, e.Params["writers"]), 1<<20
 			}
 			if e.Params["file"] == FileAppend {
@@ -60,7 +60,7 @@ func TestSyncWaysWrite(t *testing.T) {
 			if e.Params["file"] == FileAppend && sum != ops*PageSize {
 				t.Errorf("%s, %s: %d bytes, want %d", e.ID(), v.Name, sum, ops*PageSize)
 			}
-			if e.Name == "frequency" {
+			if e.Params["hz"] != "" {
 				if sd, ok := b.Metrics[JitterMetric]; !ok || sd <= 0 {
 					t.Errorf("%s, %s: jitter %v, %v", e.ID(), v.Name, sd, ok)
 				}

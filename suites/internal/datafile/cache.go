@@ -16,7 +16,7 @@ import (
 const (
 	Warm = "warm" // all of them in the page cache
 	Cold = "cold" // none of them
-	// Direct is none of them before and after: the file is read and written past the
+	// Direct is none of them, before and after: the file is read and written past the
 	// page cache.
 	Direct = "direct"
 )
@@ -30,8 +30,8 @@ func StateText(state string) string {
 	}[state]
 }
 
-// Warm brings all of the file into the page cache and makes sure of it. Where
-// this process may lock so much memory it stays there until Close.
+// Warm brings the whole file into the page cache and checks that it is there. If this
+// process may lock so much memory, it stays there until Close.
 func (f *File) Warm() error {
 	if err := f.read(); err != nil || f.release != nil {
 		return err
@@ -44,7 +44,7 @@ func (f *File) Warm() error {
 	return err
 }
 
-// read brings it there, and leaves it to the kernel how long it stays.
+// read brings the whole file into the page cache, from which the kernel may drop it.
 func (f *File) read() error {
 	cached, err := pagecache.Cached(f.File)
 	if err == nil && cached >= f.Size {
@@ -63,7 +63,7 @@ func (f *File) read() error {
 	return err
 }
 
-// Chill takes all of the file out of the page cache and makes sure of it.
+// Chill drops the whole file from the page cache and checks that it is gone.
 func (f *File) Chill() error {
 	if err := f.letGo(); err != nil {
 		return err
@@ -71,8 +71,7 @@ func (f *File) Chill() error {
 	return dropPages(f.File)
 }
 
-// WarmPart leaves the first share of the file in the page cache, and takes out
-// the rest.
+// WarmPart keeps the first share of the file in the page cache and drops the rest.
 func (f *File) WarmPart(share float64) error {
 	if err := f.read(); err != nil {
 		return err
@@ -88,8 +87,8 @@ func (f *File) WarmPart(share float64) error {
 	return err
 }
 
-// Chill takes a file that is written back out of the page cache, and makes
-// sure of it. Its inode and the map of its extents stay in memory.
+// Chill drops a file that is written back from the page cache and checks that it is
+// gone. Its inode and the map of its extents stay in memory.
 func Chill(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -99,9 +98,9 @@ func Chill(name string) error {
 	return dropPages(f)
 }
 
-// dropPages takes the pages of f out of the page cache and makes sure that they
-// are out. A page that another processor has just put on a list of its own
-// stays for a moment (mm/fadvise.c), so it is tried again.
+// dropPages drops the pages of f from the page cache and checks that they are gone. A
+// page that another processor has just put on a list of its own stays for a moment
+// (mm/fadvise.c), so dropPages tries again.
 func dropPages(f *os.File) error {
 	var left int64
 	for try := range 10 {

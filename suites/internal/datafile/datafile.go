@@ -16,6 +16,7 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
+// Sizes in bytes.
 const (
 	PageSize = 4 << 10
 	MiB      = 1 << 20
@@ -25,12 +26,11 @@ const (
 type File struct {
 	*os.File
 	Size int64
-	// release, where it is not nil, lets pages go that are locked in the page
-	// cache.
+	// release, unless nil, unlocks the pages in the page cache.
 	release func() error
 }
 
-// Close lets the pages go, too.
+// Close closes the file and unlocks its pages.
 func (f *File) Close() error { return errors.Join(f.letGo(), f.File.Close()) }
 
 func (f *File) letGo() error {
@@ -50,11 +50,10 @@ const (
 	unknownMemory = 1 << 30          // where the system does not tell its free memory
 )
 
-// Open opens the file that fill made, of want bytes where there is room:
-// of a third of the memory that is available, so that it stays in the page
-// cache, and a quarter of the free disk; and of no more than can be written in
-// bigTime. How large it is goes into the metric file_bytes. fill is given
-// one MiB after the other.
+// Open opens the shared file name, which fill makes one MiB after the other. It has
+// want bytes, but at most a third of the available memory, so that it stays in the
+// page cache, a quarter of the free disk, and as much as can be written in WriteTime.
+// The metric file_bytes has its size.
 func Open(b *lab.B, name string, want int64, fill func(p []byte)) (*File, error) {
 	dir, err := b.Shared(fmt.Sprintf("%s-%d", name, want), func(dir string) error {
 		size, err := sizeFor(dir, want)
@@ -93,11 +92,13 @@ func sizeFor(dir string, want int64) (int64, error) {
 	}
 	size -= size % MiB
 	if size < min(want-want%MiB, least) {
-		return 0, job.Unsupported("there is not room for a file of %s, of which the free disk holds four and the memory three", units.Decimal(least))
+		return 0, job.Unsupported("no room for a file of %s; want free disk for four and available memory for three of them", units.Decimal(least))
 	}
 	return size, nil
 }
 
+// Write makes a file of size bytes, or as many as can be written in WriteTime, and
+// syncs it.
 func Write(name string, size int64, fill func(p []byte)) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -118,8 +119,8 @@ func Write(name string, size int64, fill func(p []byte)) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Mapped hands use the whole file as a mapping, whose pages are in the page
-// table already.
+// Mapped calls use with a mapping of the whole file, whose pages are in the page table
+// already.
 func (f *File) Mapped(use func(data []byte) error) error {
 	data, err := sys.Mmap(f.File, int(f.Size), true)
 	if err != nil {

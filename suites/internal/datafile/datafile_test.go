@@ -12,15 +12,15 @@ import (
 	"github.com/stele-go/stele/internal/sys"
 )
 
-// A file that is too large for this place is smaller, and one that would be
-// hardly anything is refused.
+// A file that is too large for this place is made smaller, and one that would be too
+// small is refused.
 func TestBigFileIsAsLargeAsThereIsRoom(t *testing.T) {
 	dir := t.TempDir()
 	if size, err := sizeFor(dir, 3*MiB+7); err != nil || size != 3*MiB {
 		t.Errorf("3 MiB and 7 bytes: %d, %v", size, err)
 	}
-	// Others write to the disk and free it: only where as much is free before
-	// and after is it known what was free meanwhile.
+	// Other processes write to the disk and free it: the free space meanwhile is known
+	// only if it was the same before and after.
 	for begun := time.Now(); time.Since(begun) < 10*time.Second; {
 		before, err := sys.StatFS(dir)
 		if errors.Is(err, errors.ErrUnsupported) {
@@ -42,10 +42,10 @@ func TestBigFileIsAsLargeAsThereIsRoom(t *testing.T) {
 		}
 		return
 	}
-	t.Skip("for ten seconds the free space was never the same for a moment")
+	t.Skip("the free space changed all the time for ten seconds")
 }
 
-// What is cold is read from the disk, what is warm is not, and part is part.
+// Each state leaves as much of the file in the page cache as it says.
 func TestBigFileCacheStates(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
 	if err := Write(name, 8*MiB, Noise()); err != nil {

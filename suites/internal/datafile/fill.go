@@ -31,7 +31,7 @@ func Noise() func(p []byte) {
 	return func(p []byte) { rng.Read(p) } // never fails
 }
 
-// SumWords looks at every byte of p, of which there are a multiple of eight.
+// SumWords reads every byte of p, whose length is a multiple of eight.
 func SumWords(p []byte) (sum uint64) {
 	for ; len(p) >= 8; p = p[8:] {
 		sum += binary.LittleEndian.Uint64(p)
@@ -39,7 +39,7 @@ func SumWords(p []byte) (sum uint64) {
 	return sum
 }
 
-// SyncDir syncs a folder.
+// SyncDir syncs a directory.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -49,8 +49,8 @@ func SyncDir(dir string) error {
 }
 
 // Touched writes to p, memory for direct I/O, so that its pages are resident when the
-// timer starts. On btrfs a direct read into pages that are not goes through the page
-// cache (fs/btrfs/direct-io.c, btrfs_direct_read).
+// timer starts. On btrfs a direct read into pages that are not resident goes through
+// the page cache (fs/btrfs/direct-io.c, btrfs_direct_read).
 func Touched(p []byte) []byte {
 	for i := range p {
 		p[i] = 1

@@ -2,7 +2,7 @@ package metacache
 
 import "sync"
 
-// A flight is what is being loaded.
+// A flight names a value that is being loaded.
 type flight struct {
 	key     Key
 	version uint64
@@ -14,8 +14,8 @@ type flights[V any] struct {
 	in map[flight]*call[V]
 }
 
-// A call is filled in before done is closed. landed is false where load
-// panicked: then those who waited try by themselves.
+// A call is filled in before done is closed. landed is false if load panicked: then the
+// goroutines that waited try again.
 type call[V any] struct {
 	done   chan struct{}
 	landed bool
@@ -23,7 +23,7 @@ type call[V any] struct {
 	err    error
 }
 
-// do calls load, or waits for the one who does. there is asked whether a load
+// do calls load, or waits for the goroutine that does. there returns the value if a load
 // has just ended.
 func (f *flights[V]) do(k flight, there func() *kept[V], load func() (V, error)) (V, error) {
 	for {

@@ -1,15 +1,14 @@
-// Package metacache keeps in memory what was decoded of immutable files, such
-// as the index of a segment, within a number of bytes.
+// Package metacache caches decoded parts of immutable files, such as the index of a
+// segment, within a number of bytes.
 //
-// It has two levels. New values go into the first, which is guarded by
-// frequency: W-TinyLFU (Einziger, Friedman and Manes, ACM Transactions on
-// Storage 2017; package otter), where a scan does not drive out what is asked
-// for again and again. What falls out there goes into the second, which is
-// guarded by recency, a plain LRU; asked for again it goes back into the first.
-// Where the hot set stays, frequency is right, and where it keeps changing,
-// recency is. So both are run in miniature over a sample of the keys (Waldspurger
-// et al., Cache Modeling and Optimization using Miniature Simulations, USENIX
-// ATC 2017), and the one that finds more gets more of the bytes.
+// It has two levels. New values go into the first, which evicts by frequency: W-TinyLFU
+// (Einziger, Friedman and Manes, ACM Transactions on Storage 2017; package otter), where
+// a scan does not evict values that are used again and again. Values evicted there go
+// into the second, which evicts by recency, a plain LRU; a hit moves them back into the
+// first. Frequency is better while the hot set stays, recency while it keeps changing.
+// So both run in miniature over a sample of the keys (Waldspurger et al., Cache Modeling
+// and Optimization using Miniature Simulations, USENIX ATC 2017), and the one with more
+// hits gets more of the bytes.
 //
 // It is a variant of claim L9. The log store uses package otter alone: on the
 // store's own lookups that hits as often or more, in the same bytes, without a
@@ -17,11 +16,11 @@
 //
 // # Mistakes to avoid
 //
-//   - Changing a value that came out of the cache: others read it.
+//   - Changing a value that the cache returned: others read it.
 //   - Using a segment's id again for another file. Old values of the same version
 //     would be returned.
-//   - A cost that leaves out what the value points to. The limit is on the sum of
-//     what cost says, and on nothing else.
+//   - A cost that leaves out what the value points to: the limit is on the sum of the
+//     costs only.
 //   - Leaving out Close, which frees the memory.
 package metacache
 
@@ -34,16 +33,16 @@ import (
 
 // A Key is a part of a file.
 type Key struct {
-	Segment uint64 // id of the file; one that was used must not be used for another file
+	Segment uint64 // id of the file; it must never be used for another file
 	Part    uint32
 }
 
-// Overhead is what the cache itself takes for a value, in bytes: the node and
+// Overhead is the number of bytes that the cache itself takes for a value: the node and
 // the slot of a level, the value's head, and its share of the samples.
 const Overhead = 160
 
-// A Cache holds values, which nobody may change. It may be used by many
-// goroutines at once.
+// A Cache holds values, which must not be changed. Its methods may be called
+// concurrently.
 type Cache[V any] struct {
 	bytes    int64
 	cost     func(V) int
@@ -52,7 +51,7 @@ type Cache[V any] struct {
 	flights  flights[V]
 	tuner    *tuner
 	closed   atomic.Bool
-	resizing sync.Mutex // so that the two levels get what belongs together
+	resizing sync.Mutex // so that the sizes of both levels fit together
 
 	hits, byRecency, misses, stale, loads, evicted atomic.Int64
 }
@@ -65,22 +64,21 @@ type kept[V any] struct {
 	cost    int64
 }
 
-// Stats are figures of a cache. They only grow, but for the last three.
+// Stats are figures of a cache. All but the last three only grow.
 type Stats struct {
 	Hits, Misses  int64
-	HitsByRecency int64 // of Hits those that only the second level had
-	Stale         int64 // of Misses those where the version was another one
+	HitsByRecency int64 // hits that only the second level had
+	Stale         int64 // misses where another version was cached
 	Loads         int64 // calls of load: fewer than Misses where many missed at once
 	Evicted       int64 // values dropped for lack of room
 
 	Bytes, Entries int64
-	RecencyBytes   int64 // how many of all bytes the second level may have
+	RecencyBytes   int64 // limit of the second level
 }
 
-// New returns a cache of at most bytes: the sum of what cost says of its
-// values, and of Overhead for each. While room moves from one level to the
-// other it may for a moment be a quarter more. A value that does not fit is not
-// kept. Close the cache.
+// New returns a cache of at most bytes: the sum of the costs of its values, and of
+// Overhead for each. While bytes move from one level to the other it may be a quarter
+// more for a moment. A value that does not fit is not kept. The caller must call Close.
 func New[V any](bytes int64, cost func(V) int) *Cache[V] {
 	bytes = max(bytes, 1)
 	c := &Cache[V]{bytes: bytes, cost: cost, tuner: newTuner(bytes)}
@@ -89,13 +87,13 @@ func New[V any](bytes int64, cost func(V) int) *Cache[V] {
 	return c
 }
 
-// newFrequent makes the first level. evicted is given what falls out.
+// newFrequent makes the first level. It calls evicted with each value that it evicts.
 func newFrequent[V any](bytes int64, evicted func(*kept[V])) *otter.Cache[Key, *kept[V]] {
 	return otter.Must(&otter.Options[Key, *kept[V]]{
 		MaximumWeight: uint64(max(bytes, 1)),
 		Weigher:       func(_ Key, k *kept[V]) uint32 { return uint32(min(k.cost, 1<<32-1)) },
-		// What falls out is at once in the other level, or gone. This runs under
-		// the lock of otter's policy: evicted must not use the cache.
+		// At once, so that a value is always in one of the levels. This runs under the
+		// lock of otter's policy: evicted must not use the cache.
 		Executor: func(f func()) { f() },
 		OnDeletion: func(e otter.DeletionEvent[Key, *kept[V]]) {
 			if e.Cause == otter.CauseOverflow {
@@ -105,10 +103,9 @@ func newFrequent[V any](bytes int64, evicted func(*kept[V])) *otter.Cache[Key, *
 	})
 }
 
-// Get returns the value under the key, if its version is this one. Else load
-// is called, once for all who ask at the same time, and what it returns is kept
-// in the place of a lower version. An error of load goes to all who asked, and
-// is not kept.
+// Get returns the value of the key if its version is this one. Otherwise Get calls load,
+// once for all concurrent calls, and keeps the value in the place of a lower version.
+// An error of load is returned to all of these calls, and is not kept.
 func (c *Cache[V]) Get(k Key, version uint64, load func() (V, error)) (V, error) {
 	if c.closed.Load() {
 		c.misses.Add(1)
@@ -129,7 +126,7 @@ func (c *Cache[V]) Get(k Key, version uint64, load func() (V, error)) (V, error)
 	})
 }
 
-// find looks into both levels.
+// find returns the value from either level, or nil.
 func (c *Cache[V]) find(k Key, version uint64) *kept[V] {
 	first, inFirst := c.frequent.GetIfPresent(k)
 	if inFirst && first.version == version {
@@ -152,7 +149,7 @@ func (c *Cache[V]) find(k Key, version uint64) *kept[V] {
 	return second
 }
 
-// peek looks whether another has brought the value since find.
+// peek returns the value if another call has cached it since find.
 func (c *Cache[V]) peek(k Key, version uint64) *kept[V] {
 	if e, ok := c.frequent.GetEntryQuietly(k); ok && e.Value.version == version {
 		return e.Value
@@ -162,7 +159,7 @@ func (c *Cache[V]) peek(k Key, version uint64) *kept[V] {
 
 func (c *Cache[V]) keep(k *kept[V]) {
 	if e, ok := c.frequent.GetEntryQuietly(k.key); ok && e.Value.version > k.version {
-		return // asked for by a reader of the past
+		return // loaded by a reader of an older version
 	}
 	if c.closed.Load() {
 		return
@@ -171,7 +168,7 @@ func (c *Cache[V]) keep(k *kept[V]) {
 	c.sample(k.key, k.cost)
 }
 
-// sample shows a request to the tuner, and does what it advises.
+// sample tells the tuner of a request, and resizes the levels as it advises.
 func (c *Cache[V]) sample(k Key, cost int64) {
 	if c.tuner.wants(k) && c.tuner.see(k, cost) {
 		c.resize()
@@ -186,8 +183,8 @@ func (c *Cache[V]) resize() {
 	c.frequent.SetMaximum(uint64(max(c.bytes-recency, 1)))
 }
 
-// Drop forgets all of these segments, in one pass over the cache. What is being
-// loaded meanwhile may be kept; like all that nobody asks for, it goes in time.
+// Drop drops all values of these segments, in one pass over the cache. Values that are
+// being loaded may be kept; they are evicted in time, as they are not used.
 func (c *Cache[V]) Drop(segments ...uint64) {
 	drop := make(map[uint64]bool, len(segments))
 	for _, s := range segments {
@@ -201,7 +198,7 @@ func (c *Cache[V]) Drop(segments ...uint64) {
 	c.recent.drop(func(k Key) bool { return drop[k.Segment] })
 }
 
-// Stats returns the figures of now.
+// Stats returns the current figures.
 func (c *Cache[V]) Stats() Stats {
 	bytes, entries, most := c.recent.size()
 	return Stats{
@@ -213,7 +210,7 @@ func (c *Cache[V]) Stats() Stats {
 	}
 }
 
-// Close frees the memory. Get loads from then on and keeps nothing.
+// Close frees the memory. After Close, Get loads each time and keeps nothing.
 func (c *Cache[V]) Close() {
 	if c.closed.Swap(true) {
 		return

@@ -18,7 +18,7 @@ func (l *loads) of(v int) func() (int, error) {
 	return func() (int, error) { l.n.Add(1); return v, nil }
 }
 
-// get is Get of what must not fail.
+// get is Get, which must not fail.
 func get(t *testing.T, c *Cache[int], k Key, version uint64, load func() (int, error)) int {
 	t.Helper()
 	v, err := c.Get(k, version, load)
@@ -49,8 +49,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// A value is only returned for its version; a lower one gives way and a higher
-// one stays.
+// A value is only returned for its version. It replaces a lower version, and not a higher
+// one.
 func TestVersions(t *testing.T) {
 	c := fresh(10_000)
 	defer c.Close()
@@ -62,7 +62,7 @@ func TestVersions(t *testing.T) {
 	}{
 		{5, 50, 50}, {5, 0, 50},
 		{6, 60, 60}, {6, 0, 60}, // newer: kept
-		{5, 51, 51}, {5, 52, 52}, // the past: loaded, not kept
+		{5, 51, 51}, {5, 52, 52}, // older: loaded, not kept
 		{6, 0, 60},
 	} {
 		if v := get(t, c, k, step.version, l.of(step.load)); v != step.got {
@@ -106,8 +106,8 @@ func TestErrorIsNotKept(t *testing.T) {
 	}
 }
 
-// However much is put in, it stays within the bytes, and what falls out of the
-// first level is found in the second.
+// The cache never exceeds its bytes, and a value evicted from the first level is found in
+// the second.
 func TestBytesAreBounded(t *testing.T) {
 	const bytes = 50_000
 	c := New[int](bytes, func(v int) int { return v })
@@ -176,7 +176,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// All who ask at once wait for one load.
+// Concurrent calls wait for one load.
 func TestSingleFlight(t *testing.T) {
 	c := fresh(100_000)
 	defer c.Close()
@@ -214,7 +214,7 @@ func TestSingleFlight(t *testing.T) {
 	}
 }
 
-// A load that panics, panics; who waited for it loads by himself.
+// A panic of load reaches its caller. Calls that waited for it load again.
 func TestPanickingLoad(t *testing.T) {
 	c := fresh(100_000)
 	defer c.Close()
@@ -249,8 +249,8 @@ func TestPanickingLoad(t *testing.T) {
 	}
 }
 
-// With many readers, versions that move on, and segments that are dropped, a
-// value is never that of another key or version.
+// With many readers, new versions and dropped segments, a value is never that of another
+// key or version.
 func TestConcurrent(t *testing.T) {
 	c := New[[3]uint64](20_000, func([3]uint64) int { return 100 })
 	var version atomic.Uint64
@@ -280,7 +280,7 @@ func TestConcurrent(t *testing.T) {
 				case i%300 == 0:
 					c.Drop(k.Segment)
 				case i%100 == 0:
-					// Bytes are on the move from level to level here.
+					// Bytes move between levels here.
 					if s := c.Stats(); s.Bytes > 40_000 {
 						t.Errorf("%d bytes", s.Bytes)
 					}
@@ -312,7 +312,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// Bytes are what the values take in truth, small ones too.
+// Bytes is the memory that the values really take, small ones too.
 func TestOverhead(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector takes memory of its own")
@@ -320,7 +320,7 @@ func TestOverhead(t *testing.T) {
 	const n = 50_000
 	var before, after runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what tests before this one have left with a finalizer goes with the second
+	runtime.GC() // the second one frees what earlier tests left with finalizers
 	runtime.ReadMemStats(&before)
 	c := New[int](1<<30, func(int) int { return 8 })
 	for i := range n {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A load of requests: Zipf over some keys, of which the hot ones change places
-// with others now and then, between scans of keys that are asked for once.
+// A load is a sequence of requests: Zipf over some keys, of which the hot ones are swapped
+// with others now and then, with scans of keys that are used once.
 type requests struct {
 	skew     float64
 	shift    int     // requests from one change of the hot keys to the next, 0: none
@@ -62,7 +62,7 @@ func fresh(bytes int64) *Cache[int] {
 	return New[int](bytes, func(int) int { return valueCost })
 }
 
-// hits is how many of 100 requests are hits, after the first tenth of them.
+// hits returns the percentage of requests that are hits, after the first tenth.
 func hits(trace []Key, get func(Key) bool) float64 {
 	n := 0
 	for i, k := range trace {
@@ -73,8 +73,8 @@ func hits(trace []Key, get func(Key) bool) float64 {
 	return 100 * float64(n) / float64(len(trace)-len(trace)/10)
 }
 
-// The cache finds as much as the better one of its levels alone would, of the
-// same bytes, whichever that is.
+// The cache has as many hits as the better one of its levels alone with the same bytes,
+// whichever that is.
 func TestHitRatioBesideOneLevel(t *testing.T) {
 	n := 200_000
 	if testing.Short() || raceEnabled {
@@ -93,8 +93,8 @@ func TestHitRatioBesideOneLevel(t *testing.T) {
 			if median(ours) >= median(better)-1.5 {
 				break
 			}
-			// What a cache guarded by frequency finds differs by up to 3 % from one to
-			// the next: its hash has another seed. So does ours.
+			// The hits of a cache that evicts by frequency differ by up to 3 % from one to
+			// the next, because its hash has another seed. So do ours.
 			if again == 0 {
 				t.Errorf("%v: %.1f %% of requests are hits, one level alone has %.1f %%", q, ours, better)
 				break
@@ -105,8 +105,8 @@ func TestHitRatioBesideOneLevel(t *testing.T) {
 
 func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }
 
-// besideOneLevel is how many of 100 requests are hits, and how many if the
-// better one of the levels has all bytes.
+// besideOneLevel returns the percentage of hits, and that of the better one of the levels
+// with all bytes.
 func besideOneLevel(t *testing.T, q requests, trace []Key) (ours, better float64) {
 	lru := newRecent[int](trSize * 1000)
 	byLRU := hits(trace, func(k Key) bool {

@@ -2,14 +2,14 @@ package metacache
 
 import "sync"
 
-// A recent is the level guarded by recency: a list of values by when they were
-// put, bounded by their cost.
+// A recent is the level that evicts by recency: a list of values in the order of put,
+// bounded by their cost.
 type recent[V any] struct {
 	mu   sync.Mutex
 	max  int64
 	cost int64
 	at   map[Key]*link[V]
-	ring link[V] // ring.next is the latest, ring.prev goes next
+	ring link[V] // ring.next is the latest, ring.prev the next to be evicted
 }
 
 type link[V any] struct {
@@ -23,8 +23,8 @@ func newRecent[V any](max int64) *recent[V] {
 	return r
 }
 
-// put makes a value the latest and drops the oldest ones until all fit. It
-// returns how many those were.
+// put makes a value the latest and drops the oldest ones until all fit. It returns the
+// number of values that it dropped.
 func (r *recent[V]) put(k *kept[V]) (dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,15 +50,15 @@ func (r *recent[V]) shrink() (dropped int) {
 	return dropped
 }
 
-// remove is called with mu held.
+// remove removes a link. mu is held.
 func (r *recent[V]) remove(l *link[V]) {
 	delete(r.at, l.kept.key)
 	l.prev.next, l.next.prev = l.next, l.prev
 	r.cost -= l.kept.cost
 }
 
-// take removes and returns the value, if its version is this one. stale tells
-// that it is another one; an older one is removed as well.
+// take removes and returns the value if its version is this one. stale reports that it is
+// another one; an older one is removed as well.
 func (r *recent[V]) take(k Key, version uint64) (found *kept[V], stale bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +86,7 @@ func (r *recent[V]) drop(which func(Key) bool) {
 	}
 }
 
-// resize sets how much all may cost, and returns how many values it dropped.
+// resize sets the limit, and returns the number of values that it dropped.
 func (r *recent[V]) resize(max int64) (dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

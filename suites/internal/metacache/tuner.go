@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// sampled is how many keys there are for one that the tuner looks at. The
-	// keys are chosen by their hash, so that all requests for one are seen.
+	// The tuner looks at one key of sampled. Keys are chosen by their hash, so that all
+	// requests for one are seen.
 	sampled = 16
-	// window is how many sampled requests there are between two decisions;
-	// where they show nothing, up to windows of them are looked at together.
+	// window is the number of sampled requests between two decisions. If they show
+	// nothing, up to windows of them are taken together.
 	window  = 512
 	windows = 8
 )
@@ -20,9 +20,9 @@ const (
 // shares of the bytes that the level of recency may have.
 var shares = [...]float64{0.03, 0.1, 0.25, 0.5, 0.75, 0.9}
 
-// A tuner runs a cache guarded by frequency and one guarded by recency over a
-// sample of the keys, each with as many bytes as that share of the keys would
-// have. It moves bytes towards the one that finds more.
+// A tuner runs a cache that evicts by frequency and one that evicts by recency over a
+// sample of the keys, each with the sample's share of all bytes. It moves bytes to the
+// one with more hits.
 type tuner struct {
 	share atomic.Int32 // index into shares
 
@@ -30,8 +30,8 @@ type tuner struct {
 	recent   *recent[struct{}]
 	frequent *otter.Cache[Key, *kept[struct{}]]
 	seen     int
-	// Of the last requests, those that only one of the two found. What both
-	// find, or neither, tells nothing.
+	// Recent requests that only one of the two hit. Those that both hit, or neither,
+	// show nothing.
 	onlyRecent, onlyFrequent int
 }
 
@@ -44,10 +44,10 @@ func newTuner(bytes int64) *tuner {
 	return t
 }
 
-// recency is how many of bytes the level of recency may have.
+// recency returns how many of bytes the level of recency may have.
 func (t *tuner) recency(bytes int64) int64 { return int64(shares[t.share.Load()] * float64(bytes)) }
 
-// wants tells whether the key is in the sample.
+// wants reports whether the key is in the sample.
 func (t *tuner) wants(k Key) bool {
 	// The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 	h := k.Segment*0x9e3779b97f4a7c15 + uint64(k.Part)
@@ -56,8 +56,8 @@ func (t *tuner) wants(k Key) bool {
 	return (h^h>>31)%sampled == 0
 }
 
-// see takes note of a request, and tells whether recency is to have another
-// share. Where another goroutine is in it, the request is left out.
+// see takes note of a request, and reports whether the share of recency has changed. If
+// another goroutine is in see, the request is left out.
 func (t *tuner) see(k Key, cost int64) (changed bool) {
 	if !t.mu.TryLock() {
 		return false
@@ -92,8 +92,8 @@ func (t *tuner) see(k Key, cost int64) (changed bool) {
 	return now != was
 }
 
-// advice is 1 for more recency, -1 for less, and 0 where chance alone may have
-// made the difference: McNemar's test, at two standard deviations.
+// advice returns 1 for more recency, -1 for less, and 0 if the difference may be chance:
+// McNemar's test, at two standard deviations.
 func advice(onlyRecent, onlyFrequent int) int32 {
 	diff, sum := onlyRecent-onlyFrequent, onlyRecent+onlyFrequent
 	switch {

@@ -51,7 +51,7 @@ func KeepsRecords(t *testing.T, dir string, add func(rec []byte) error, end func
 	}
 }
 
-// How many records keepsRecords appends, of how many bytes at most.
+// KeepsRecords appends LogRecords records of at most LogRecordSize bytes.
 const (
 	LogRecords    = 800
 	LogRecordSize = 1000

@@ -25,10 +25,10 @@ func Int(t *testing.T, s string) int {
 	return n
 }
 
-// About is an estimate with a narrow interval.
+// About returns an estimate with a narrow interval.
 func About(x float64) run.Estimate { return Wide(x, 0.01) }
 
-// Wide is an estimate whose interval is x plus and minus a share of it.
+// Wide returns an estimate whose interval is x plus and minus a share of it.
 func Wide(x, share float64) run.Estimate {
 	d := math.Abs(x) * share
 	return run.Estimate{Median: x, Lo: x - d, Hi: x + d, Confidence: 0.95, N: 10}
@@ -51,8 +51,8 @@ func Smaller(e lab.Experiment) lab.Experiment {
 	return e
 }
 
-// RegularFiles are the files below root, by name, without those that warm
-// sub-folders up or were left over.
+// RegularFiles returns the content of the files below root, by name, without those that
+// warm up subdirectories or were left over.
 func RegularFiles(t *testing.T, root string) map[string][]byte {
 	t.Helper()
 	found := map[string][]byte{}
@@ -69,7 +69,7 @@ func RegularFiles(t *testing.T, root string) map[string][]byte {
 	return found
 }
 
-// RunOnce does one block. It returns nil, and why, where this place cannot do it
+// RunOnce does one block. It returns nil, and the reason, if this place cannot do it
 // that way.
 func RunOnce(t *testing.T, e *lab.Experiment, v *lab.Variant, dir string, ops int64) (*run.Block, string) {
 	t.Helper()
@@ -117,7 +117,7 @@ func Prefixes(paths []string) map[string]bool {
 	return all
 }
 
-// MemoryDir is a folder in which syncs take no time, where there is one.
+// MemoryDir returns a new directory, in memory if possible, where syncs take no time.
 func MemoryDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "stele-suites-*")

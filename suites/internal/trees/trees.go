@@ -27,8 +27,7 @@ func checkout() []string {
 	return dirs
 }
 
-// CheckoutPaths returns n paths: the checkout repeated under as many roots
-// as it takes, the last one cut off.
+// CheckoutPaths returns n paths: the checkout repeated under numbered roots.
 func CheckoutPaths(n int) []string {
 	dirs := checkout()
 	paths := make([]string, n)
@@ -39,14 +38,14 @@ func CheckoutPaths(n int) []string {
 }
 
 // SyntheticPaths returns n distinct leaves, six levels down, of a tree in
-// which each folder of the fifth level holds 32 of them, in random order:
-// shared prefixes without the help of a walk's order. n is at most 1<<16.
+// which each directory of the fifth level holds 32 of them, in random order, so that
+// neighbours do not share a prefix. n is at most 1<<16.
 func SyntheticPaths(rng *rand.Rand, n int) []string {
 	paths := make([]string, n)
 	for i := range paths {
-		folder := i / 32
+		directory := i / 32
 		paths[i] = fmt.Sprintf("data/%02x/%02x/objects/%04x/%02x%04x",
-			folder%4, folder/4%8, folder, rng.Uint32()&0xff, i)
+			directory%4, directory/4%8, directory, rng.Uint32()&0xff, i)
 	}
 	rng.Shuffle(n, func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
 	return paths
@@ -56,7 +55,7 @@ func SyntheticPaths(rng *rand.Rand, n int) []string {
 // six letters are those of the published workload.
 const freshTail = "/x/y/z/w/v/u/t/s/r/q/p/o/n/m/l"
 
-// MaxFreshDepth is the most levels freshPaths can give a path.
+// MaxFreshDepth is the most levels that FreshPaths can give a path.
 const MaxFreshDepth = 1 + len(freshTail)/2
 
 // FreshPaths returns n paths of depth levels. The first is eight random
@@ -77,25 +76,26 @@ func FreshPaths(rng *rand.Rand, n int64, depth int) []string {
 }
 
 // OverlappingPaths returns n distinct leaves, four levels down, of which 64
-// neighbours share a folder. Goroutines that take neighbours at the same time
+// neighbours share a directory. Goroutines that take neighbours at the same time
 // race for the same missing parents.
 func OverlappingPaths(n int64) []string {
 	paths := make([]string, n)
 	for i := range paths {
-		folder := i / 64
-		paths[i] = fmt.Sprintf("t%d/d%d/s/leaf%d", folder/64, folder%64, i)
+		directory := i / 64
+		paths[i] = fmt.Sprintf("t%d/d%d/s/leaf%d", directory/64, directory%64, i)
 	}
 	return paths
 }
 
 // Paths are the same paths in both spellings. They are made before the timer
-// starts, and alike for all variants, so that neither their making nor the
-// heap they occupy favours one.
+// starts, for all variants alike, so that neither the time nor the heap they take
+// favours one.
 type Paths struct {
 	Rel []string // below the root, with slashes
 	Abs []string // the root joined with rel
 }
 
+// PathsIn returns paths below root.
 func PathsIn(root string, rel []string) Paths {
 	abs := make([]string, len(rel))
 	for i, r := range rel {
