@@ -1,3 +1,3 @@
-// Package tools holds what those who work on the tree need: commands, and tests
-// of the tree itself. It is never released.
+// Package tools holds commands for work on the tree, and tests of the tree itself.
+// It is never released.
 package tools

@@ -50,14 +50,14 @@ func TestExportedNames(t *testing.T) {
 		}
 	}
 	for name := range unseen {
-		t.Errorf("testdata/exported.txt has %s, which is gone", name)
+		t.Errorf("testdata/exported.txt has %s, which does not exist", name)
 	}
 }
 
 // forUsers reports whether users may import pkg.
 func forUsers(list []modules.Module, pkg string) bool {
 	dir := strings.TrimPrefix(strings.TrimPrefix(pkg, house), "/")
-	below := func(folder string) bool { return strings.HasPrefix(dir+"/", folder+"/") }
+	below := func(top string) bool { return strings.HasPrefix(dir+"/", top+"/") }
 	return moduleOf(list, dir).Published() && !below("peers") && !strings.Contains("/"+dir+"/", "/internal/")
 }
 
@@ -88,9 +88,9 @@ func readReasons(t *testing.T) map[string]string {
 	return reasons
 }
 
-// usedNames returns where the names are declared that something outside their
-// package's own code uses: another package, a test in package _test, or an
-// exported declaration that has it as a type.
+// usedNames returns where names are declared that have a user outside their
+// package's own code: another package, a test in package _test, or an exported
+// declaration with the name in its type.
 func (tr *tree) usedNames() map[token.Pos]bool {
 	used := map[token.Pos]bool{}
 	for _, s := range tr.packages {
@@ -113,8 +113,8 @@ func (tr *tree) ours(obj types.Object) bool {
 	return obj.Pkg() != nil && tr.packages[obj.Pkg().Path()] != nil
 }
 
-// usedBySignatures adds the types in exported signatures and fields of s: a
-// user needs their names to speak about those.
+// usedBySignatures adds the types in exported signatures and fields of s: users
+// need their names.
 func (tr *tree) usedBySignatures(s *source, used map[token.Pos]bool) {
 	mark := func(e ast.Node) {
 		ast.Inspect(e, func(n ast.Node) bool {

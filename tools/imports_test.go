@@ -19,9 +19,9 @@ import (
 
 const house = "github.com/stele-go/stele"
 
-// mayImport is the house of DESIGN.md: for each folder all that its packages
-// may import of ours outside the folder. A folder stands for those below it
-// too, unless they have an entry.
+// mayImport is the list of DESIGN.md: for each directory the packages of ours
+// outside of it that its packages may import. A directory stands for those below
+// it too, unless they have an entry.
 var mayImport = map[string][]string{
 	// The root module: the primitives.
 	"durability":    {},
@@ -63,11 +63,11 @@ var mayImport = map[string][]string{
 	"tools":         {"lab", "internal"},
 }
 
-// ground may be imported by every package of ours but those that are ground
-// themselves: see mayImport.
+// ground are packages that every package of ours may import, except each other:
+// see mayImport.
 var ground = []string{"internal/sys", "internal/setting", "internal/units", "internal/gate", "internal/queue", "internal/semaphore", "internal/sharedsync", "internal/memory"}
 
-// testHelpers are for tests: any of them may import them, and nothing else.
+// testHelpers are packages that only tests may import.
 var testHelpers = []string{"internal/filetest", "internal/tracetest", "internal/wine"}
 
 // mayRequire has the modules outside the house that the root's packages, tests
@@ -136,7 +136,7 @@ func TestImportDirections(t *testing.T) {
 	sourceFiles(t, top, func(name string, imports []string) {
 		pkg := path.Dir(name)
 		if strings.HasSuffix(name, "_test.go") || slices.Contains(testHelpers, pkg) {
-			return // what tests may import, their module's go.mod says
+			return // the go.mod of their module has the modules that tests may import
 		}
 		if _, ok := entryOf(pkg); !ok {
 			t.Errorf("%s: package %s has no place in the house; add it to DESIGN.md and to mayImport", name, pkg)
@@ -170,9 +170,9 @@ func forbidden(pkg, imp string) string {
 	return fmt.Sprintf("%s may import %v, and %v", entry, mayImport[entry], ground)
 }
 
-// allowed reports whether one of folders, or "*", has the package.
-func allowed(folders []string, pkg string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return f == "*" || f == pkg || strings.HasPrefix(pkg, f+"/") })
+// allowed reports whether one of dirs, or "*", has the package.
+func allowed(dirs []string, pkg string) bool {
+	return slices.ContainsFunc(dirs, func(d string) bool { return d == "*" || d == pkg || strings.HasPrefix(pkg, d+"/") })
 }
 
 // entryOf is the entry of mayImport that pkg belongs to.
@@ -185,9 +185,9 @@ func entryOf(pkg string) (string, bool) {
 	return "", false
 }
 
-// Every import, those of tests too, is of the module itself or of one that its
-// go.mod requires: the workspace would hide a missing one. That the modules do
-// not require each other in a circle, Load has found out.
+// Every import, also of tests, is of the module itself or of one that its go.mod
+// requires: the workspace would hide a missing requirement. Load has checked that
+// the modules do not require each other in a circle.
 func TestModulesRequireWhatTheyImport(t *testing.T) {
 	top, list := loadModules(t)
 	sourceFiles(t, top, func(name string, imports []string) {
@@ -200,7 +200,7 @@ func TestModulesRequireWhatTheyImport(t *testing.T) {
 	})
 }
 
-// moduleOf returns the module that has folder dir.
+// moduleOf returns the module that has the directory dir.
 func moduleOf(list []modules.Module, dir string) (found modules.Module) {
 	for _, m := range list {
 		if (m.Dir == "." || dir == m.Dir || strings.HasPrefix(dir, m.Dir+"/")) && len(m.Path) > len(found.Path) {
@@ -221,13 +221,13 @@ func notRequired(list []modules.Module, m modules.Module, imp string) string {
 			return fmt.Sprintf("module %s does not require %s", m.Path, target.Path)
 		}
 	case strings.Contains(first, ".") && m.Dir == "." && !strings.HasPrefix(imp, mayRequire):
-		return "the root module may require only golang.org/x/sys, in its tests too"
+		return "the root module may require only golang.org/x/sys, also in its tests"
 	}
 	return ""
 }
 
 // The tests above would pass on an empty tree, or if the rules were never
-// applied: this one shows that a wrong import is seen.
+// applied: this one shows that they notice a wrong import.
 func TestImportRulesBite(t *testing.T) {
 	for _, c := range []struct{ pkg, imp string }{
 		{"mkdir", house + "/lab"},

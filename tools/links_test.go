@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// mayNotLink has the packages that a package must not link, itself or by what it
+// mayNotLink has the packages that a package must not link, directly or by its
 // imports. A package stands for those below it too.
 var mayNotLink = map[string][]string{
-	// A command has no flags of go test, and brings no test kit along.
+	// A command has no flags of go test, and links no test kit.
 	"cmd/stele": {"testing", house + "/internal/filetest", house + "/internal/tracetest", house + "/crashtest/power/powertest"},
-	// To record in memory takes no FUSE: package mount serves the mounts.
+	// A program that records in memory links no FUSE: package mount has the mounts.
 	"crashtest/states": {"testing", "github.com/hanwen/go-fuse"},
-	// To show a run takes nothing that measures.
+	// A program that shows a run links nothing that measures.
 	"lab/report": {"testing", "github.com/cilium/ebpf", house + "/internal/measure", house + "/internal/sys"},
 	"lab/run":    {"testing", "github.com/cilium/ebpf", house + "/internal/measure", house + "/internal/sys"},
 }
@@ -34,12 +34,12 @@ func TestPackagesLinkNoMore(t *testing.T) {
 func TestLinkedPackagesAreFound(t *testing.T) {
 	for pkg, want := range map[string]string{"lab": "github.com/cilium/ebpf", "crashtest/power/powertest": "testing", "crashtest/states/mount": "github.com/hanwen/go-fuse/v2/fuse"} {
 		if !slices.Contains(linked(t, pkg), want) {
-			t.Errorf("%s is said not to link %s", pkg, want)
+			t.Errorf("%s does not link %s by this test; it does", pkg, want)
 		}
 	}
 }
 
-// linked returns the packages that a program that imports pkg is linked from.
+// linked returns the packages that a program that imports pkg links.
 func linked(t *testing.T, pkg string) []string {
 	t.Helper()
 	top, _ := loadModules(t)

@@ -43,8 +43,8 @@ type tree struct {
 }
 
 // loadTree parses and type-checks every package below top, for the platform the
-// test runs on. An import that is not at hand leaves its names unknown, and
-// nothing else: that is so for peers' modules.
+// test runs on. An import that is not at hand, as those of peers may be, leaves
+// only its names unknown.
 func loadTree(t *testing.T, top string) *tree {
 	t.Helper()
 	tr := &tree{fset: token.NewFileSet(), packages: map[string]*source{}}
@@ -163,7 +163,7 @@ func (tr *tree) check(name string, files []*ast.File, imports types.Importer) (*
 	return pkg, info
 }
 
-// withTests imports a package as its own tests see it: with what its
+// withTests imports a package as its own tests see it: with the names that its
 // export_test.go adds.
 type withTests struct {
 	*tree

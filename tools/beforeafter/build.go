@@ -16,10 +16,10 @@ import (
 type side struct {
 	name string
 	tree string // the top of the source
-	bin  string // the folder of the test binaries
+	bin  string // the directory of the test binaries
 }
 
-// command is a process that ends with ctx.
+// command returns a process that ends with ctx.
 func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = dir
@@ -28,7 +28,7 @@ func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// output runs a command, and has what it said in the error.
+// output runs a command and returns its standard output. The error has both outputs.
 func output(c *exec.Cmd) (string, error) {
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
@@ -38,7 +38,7 @@ func output(c *exec.Cmd) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// repository is the top of the working tree.
+// repository returns the top of the working tree.
 func repository(ctx context.Context) (string, error) {
 	return output(command(ctx, "", "git", "rev-parse", "--show-toplevel"))
 }
@@ -64,7 +64,7 @@ func unpack(ctx context.Context, top, base, dir string) (rev string, err error) 
 	return rev, os.Remove(tarball)
 }
 
-// binary is the test binary of package p.
+// binary returns the test binary of package p.
 func (s side) binary(p string) string {
 	return filepath.Join(s.bin, strings.ReplaceAll(strings.TrimPrefix(p, "./"), "/", "_")+".test")
 }

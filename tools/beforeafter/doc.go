@@ -7,17 +7,17 @@
 //
 // Each benchmark (each leaf of b.Run) runs in a process of its own, the two
 // sides one after the other in an order that is drawn anew for each pair, so
-// that whatever slows the machine slows both. The ratio is the median of the
-// pairs' ratios with its 95 % interval (lab/stats). Where that is wholly above
-// the mark (1.03), as many pairs are measured again, and the benchmark is marked
-// only if their interval is wholly above it too: of a hundred benchmarks that
-// did not change, a single series would mark some.
+// that other load on the machine slows both. The ratio is the median of the
+// pairs' ratios with its 95 % interval (lab/stats). If the interval is wholly
+// above the mark (1.03), as many pairs are measured again, and the benchmark is
+// marked only if their interval is wholly above it too: of a hundred benchmarks
+// that did not change, a single series would mark some.
 //
 // CPU is user and system time of the process an iteration, less that of a run
 // of one iteration. Time to prepare cancels where it does not depend on the
 // number of iterations.
 //
-// Files are in the folder for temporary files (TMPDIR), in -dir, or with -fs, as
+// Files are in the directory for temporary files (TMPDIR), in -dir, or with -fs, as
 // root, on an image of each file system. The base is unpacked beside them, and
 // nothing is left behind; the repository is only read.
 //

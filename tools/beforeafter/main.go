@@ -42,12 +42,12 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f := flag.NewFlagSet("beforeafter", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.base, "base", "HEAD", "the `revision` before the change")
-	f.StringVar(&o.dir, "dir", os.TempDir(), "the `folder` for all files; its file system is measured")
-	f.StringVar(&systems, "fs", "", "measure on images of these file systems in the folder instead: a `list` like ext4,xfs (root only)")
+	f.StringVar(&o.dir, "dir", os.TempDir(), "the `directory` for all files; its file system is measured")
+	f.StringVar(&systems, "fs", "", "measure on images of these file systems in the directory instead: a `list` like ext4,xfs (root only)")
 	f.StringVar(&o.bench, "bench", ".", "which benchmarks, as for go test")
 	f.StringVar(&o.benchtime, "benchtime", "50ms", "how long or how often (200x) each runs in each round, as for go test")
 	f.IntVar(&o.rounds, "rounds", 12, "pairs of runs of each benchmark; an interval needs 6")
-	f.Float64Var(&o.mark, "mark", 1.03, "mark what is wholly above this ratio")
+	f.Float64Var(&o.mark, "mark", 1.03, "mark a benchmark if its interval is wholly above this ratio")
 	f.Usage = func() {
 		fmt.Fprintln(stderr, "usage: beforeafter [flags] PACKAGE...\n\nBenchmarks of a base revision and of the working tree, in one run.")
 		f.PrintDefaults()
@@ -55,7 +55,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	o.systems = strings.Split(systems, ",") // of "": the folder itself
+	o.systems = strings.Split(systems, ",") // of "": the directory itself
 	for _, p := range f.Args() {
 		o.packages = append(o.packages, "./"+strings.TrimPrefix(filepath.ToSlash(filepath.Clean(p)), "./"))
 	}
@@ -140,7 +140,7 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) (marked b
 	return marked, nil
 }
 
-// on measures on one file system.
+// on measures the packages on one file system.
 func on(ctx context.Context, o options, fs, rev string, before, after side, packages []string, stdout, stderr io.Writer) (marked bool, err error) {
 	var p *scratch.Directory
 	if fs == "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/stele-go/stele/lab/stats"
 )
 
-// ratio is how many times as large a figure is after as before, over the pairs
-// that have it on both sides.
+// ratio returns the ratio of a figure after to before, over the pairs that have it
+// on both sides.
 func ratio(pairs []pair, figure func(sample) float64, rng *rand.Rand) stats.Estimate {
 	var after, before []float64
 	for _, p := range pairs {
@@ -36,7 +36,7 @@ func (l *leaf) suspect(mark float64, rng *rand.Rand) bool {
 	return r.Warning == nil && r.Lo > mark
 }
 
-// verdict is the last column of a leaf, and whether it is marked.
+// verdict returns the last column of a leaf, and whether it is marked.
 func (l *leaf) verdict(mark float64, rng *rand.Rand) (string, bool) {
 	switch {
 	case l.suspect(mark, rng):
@@ -47,7 +47,7 @@ func (l *leaf) verdict(mark float64, rng *rand.Rand) (string, bool) {
 	return "", false
 }
 
-// print writes the table of leaves, and tells whether one is marked.
+// print writes the table of leaves, and reports whether one is marked.
 func print(w io.Writer, leaves []*leaf, mark float64, rng *rand.Rand) (marked bool) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "benchmark\tbefore\tafter\tratio\t95 % interval\tCPU before\tafter\tratio\tallocs/op\tB/op\tpairs\t")
@@ -74,7 +74,7 @@ func print(w io.Writer, leaves []*leaf, mark float64, rng *rand.Rand) (marked bo
 	return marked
 }
 
-// median is that of a figure on one side: 0 before, 1 after.
+// median returns that of a figure on one side: 0 before, 1 after.
 func (l *leaf) median(side int, figure func(sample) float64) float64 {
 	var x []float64
 	for _, p := range l.pairs {

@@ -99,7 +99,7 @@ func (s *series) rounds(ctx context.Context, leaves []*leaf, n int, what string)
 	return nil
 }
 
-// pair measures both sides of a leaf, in an order that is drawn.
+// pair measures both sides of a leaf, in a random order.
 func (s *series) pair(ctx context.Context, l *leaf) (pair, error) {
 	var got [2]sample
 	first := s.rng.IntN(2)
@@ -114,7 +114,7 @@ func (s *series) pair(ctx context.Context, l *leaf) (pair, error) {
 	return pair{got[0], got[1]}, nil
 }
 
-// cpuEach is the CPU time of an iteration, given that of a run of one.
+// cpuEach returns the CPU time of an iteration, less that of a run of one.
 func cpuEach(many, one sample) float64 {
 	if many.n <= 1 || many.cpu <= one.cpu {
 		return 0 // too little to tell
@@ -137,7 +137,7 @@ func (s *series) one(ctx context.Context, side side, l *leaf, benchtime string) 
 	return samples[i], nil
 }
 
-// exactly is the pattern of go test for the benchmark of this name.
+// exactly returns the pattern of go test for the benchmark of this name.
 func exactly(name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
@@ -146,8 +146,8 @@ func exactly(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// process runs benchmarks in a fresh folder, and returns what it printed with
-// the CPU time that it took in nanoseconds.
+// process runs benchmarks in a fresh directory, and returns their results and the
+// CPU time of the process in nanoseconds.
 func (s *series) process(ctx context.Context, side side, pkg, bench, benchtime string) (samples []sample, cpu float64, err error) {
 	tmp, err := os.MkdirTemp(s.dir, "")
 	if err != nil {

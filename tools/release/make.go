@@ -19,7 +19,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// makeRelease makes the commit and the tags of version.
+// makeRelease makes the commit and the tags of version, once nothing speaks
+// against it.
 func makeRelease(ctx context.Context, top, tmp, version, date string, stdout io.Writer) error {
 	list, err := modules.Load(top)
 	if err != nil {
@@ -28,7 +29,7 @@ func makeRelease(ctx context.Context, top, tmp, version, date string, stdout io.
 	if date == "" {
 		date = time.Now().Format(time.DateOnly)
 	}
-	if err := mayRelease(ctx, top, version, date, list); err != nil {
+	if err := mayRelease(ctx, top, tmp, version, date, list, stdout); err != nil {
 		return err
 	}
 	head, err := modules.Git(ctx, top, "rev-parse", "HEAD")
@@ -67,8 +68,7 @@ func commitAndTag(ctx context.Context, top, tmp, version, date string, list []mo
 	return tags, nil
 }
 
-// undo takes the tree back to head, which was clean, and removes tags. It does
-// so after an interrupt too.
+// undo resets the tree to head and removes tags, also after an interrupt.
 func undo(top, head string, tags []string) error {
 	ctx := context.Background()
 	var errs []error
@@ -82,23 +82,19 @@ func undo(top, head string, tags []string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// mayRelease checks what must be so before anything is changed.
-func mayRelease(ctx context.Context, top, version, date string, list []modules.Module) error {
-	if !semver.IsValid(version) || semver.Canonical(version) != version {
-		return fmt.Errorf("version %q; want one like v0.2.0", version)
-	}
-	if semver.Major(version) != "v0" && semver.Major(version) != "v1" {
-		return fmt.Errorf("version %s: from v2 on the paths of modules end in it; want v0 or v1", version)
-	}
-	if _, err := time.Parse(time.DateOnly, date); err != nil {
-		return fmt.Errorf("-date %q; want one like 2026-11-22", date)
-	}
-	dirty, err := modules.Git(ctx, top, "status", "--porcelain")
-	if err != nil {
+// mayRelease returns an error unless version can be released. It changes nothing.
+func mayRelease(ctx context.Context, top, tmp, version, date string, list []modules.Module, stdout io.Writer) error {
+	if err := checkVersion(version, date); err != nil {
 		return err
 	}
-	if dirty != "" {
-		return fmt.Errorf("the tree has changes that are not committed; commit or stash them:\n%s", dirty)
+	if err := checkTree(ctx, top); err != nil {
+		return err
+	}
+	if _, err := datedChangelog(filepath.Join(top, "CHANGELOG.md"), version, date); err != nil {
+		return err
+	}
+	if err := checkTags(ctx, top); err != nil {
+		return err
 	}
 	for _, m := range list {
 		last, err := lastRelease(ctx, top, m)
@@ -109,23 +105,63 @@ func mayRelease(ctx context.Context, top, version, date string, list []modules.M
 			return fmt.Errorf("version %s: %s has %s already; want a higher one", version, m.Path, last)
 		}
 	}
+	if err := tidy(ctx, top, filepath.Join(tmp, "tidy"), true, stdout); err != nil {
+		return err
+	}
+	return mixed(ctx, top, filepath.Join(tmp, "mixed"), stdout)
+}
+
+func checkVersion(version, date string) error {
+	if !semver.IsValid(version) || semver.Canonical(version) != version {
+		return fmt.Errorf("version %q; want one like v0.2.0", version)
+	}
+	if semver.Major(version) != "v0" && semver.Major(version) != "v1" {
+		return fmt.Errorf("version %s: from v2 on the paths of modules end in it; want v0 or v1", version)
+	}
+	if _, err := time.Parse(time.DateOnly, date); err != nil {
+		return fmt.Errorf("-date %q; want one like 2026-11-22", date)
+	}
 	return nil
 }
 
-// writeRelease changes the files that name the version. Those that are in a
-// module's zip are changed before it is summed.
+// checkTree returns an error unless the tree is clean and on branch main.
+func checkTree(ctx context.Context, top string) error {
+	dirty, err := modules.Git(ctx, top, "status", "--porcelain")
+	if err != nil {
+		return err
+	}
+	if dirty != "" {
+		return fmt.Errorf("the tree has changes that are not committed; commit or stash them:\n%s", dirty)
+	}
+	branch, err := modules.Git(ctx, top, "branch", "--show-current")
+	if err != nil {
+		return err
+	}
+	if branch = strings.TrimSpace(branch); branch != "main" {
+		return fmt.Errorf("branch %q; want main", branch)
+	}
+	return nil
+}
+
+// writeRelease changes the files that name the version. It changes those in a
+// module's zip before it sums the zip.
 func writeRelease(ctx context.Context, top, proxy, version, date string, list []modules.Module) error {
 	if err := replaceInWork(filepath.Join(top, "go.work"), list, version); err != nil {
 		return err
 	}
-	if err := dateChangelog(filepath.Join(top, "CHANGELOG.md"), version, date); err != nil {
+	name := filepath.Join(top, "CHANGELOG.md")
+	text, err := datedChangelog(name, version, date)
+	if err == nil {
+		err = os.WriteFile(name, text, 0o666)
+	}
+	if err != nil {
 		return err
 	}
 	if err := requireInPeers(filepath.Join(top, "peers", "go.mod"), list, version); err != nil {
 		return err
 	}
 	var sums []string
-	for _, m := range list { // each behind those whose sums it needs
+	for _, m := range list { // each after the modules whose sums it needs
 		require(m.File, list, version)
 		if err := os.WriteFile(filepath.Join(top, m.Dir, "go.mod"), modfile.Format(m.File.Syntax), 0o666); err != nil {
 			return err
@@ -145,7 +181,7 @@ func writeRelease(ctx context.Context, top, proxy, version, date string, list []
 	return nil
 }
 
-// require sets the version of what f requires of list.
+// require sets the version of the modules of list that f requires.
 func require(f *modfile.File, list []modules.Module, version string) {
 	for _, r := range f.Require {
 		if slices.ContainsFunc(list, func(m modules.Module) bool { return m.Path == r.Mod.Path }) {
@@ -155,8 +191,8 @@ func require(f *modfile.File, list []modules.Module, version string) {
 	f.SetRequire(slices.Clone(f.Require))
 }
 
-// requireInPeers sets the version of what the peers, which are outside the
-// workspace and replace it, require of list.
+// requireInPeers sets the version of the modules of list that the peers require:
+// they are outside the workspace.
 func requireInPeers(name string, list []modules.Module, version string) error {
 	f, err := modules.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,7 +205,7 @@ func requireInPeers(name string, list []modules.Module, version string) error {
 	return os.WriteFile(name, modfile.Format(f.Syntax), 0o666)
 }
 
-// writeSums adds the sums of the modules of ours that m requires.
+// writeSums adds to a go.sum those of sums that are of modules that m requires.
 func writeSums(name string, m modules.Module, list []modules.Module, sums []string) error {
 	lines, err := modules.ReadSum(name, list)
 	if err != nil {
@@ -206,28 +242,26 @@ func replaceInWork(name string, list []modules.Module, version string) error {
 
 var unreleased = regexp.MustCompile(`(?m)^## (Unreleased|v\S+ \(unreleased\))$`)
 
-// dateChangelog gives the heading of what is not released yet its version and
-// date.
-func dateChangelog(name, version, date string) error {
+// datedChangelog returns the changelog with the version and the date in the
+// heading of the unreleased changes.
+func datedChangelog(name, version, date string) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all := unreleased.FindAllIndex(data, -1)
-	if len(all) == 1 {
-		if heading := string(data[all[0][0]:all[0][1]]); heading != "## Unreleased" && heading != "## "+version+" (unreleased)" {
-			return fmt.Errorf("%s: the heading is %q; want that of %s", name, heading, version)
-		}
-	}
 	if len(all) != 1 {
-		return fmt.Errorf("%s: %d headings \"## Unreleased\" or \"## vX.Y.Z (unreleased)\"; want 1", name, len(all))
+		return nil, fmt.Errorf("%s: %d headings \"## Unreleased\" or \"## vX.Y.Z (unreleased)\"; want 1", name, len(all))
 	}
-	data = slices.Concat(data[:all[0][0]], []byte("## "+version+" ("+date+")"), data[all[0][1]:])
-	return os.WriteFile(name, data, 0o666)
+	before, heading, after := data[:all[0][0]], string(data[all[0][0]:all[0][1]]), data[all[0][1]:]
+	if heading != "## Unreleased" && heading != "## "+version+" (unreleased)" {
+		return nil, fmt.Errorf("%s: heading %q; want that of %s", name, heading, version)
+	}
+	return slices.Concat(before, []byte("## "+version+" ("+date+")"), after), nil
 }
 
-// command runs a command, with env beside this process's environment. What it
-// wrote is in the error.
+// command runs a command, with env beside this process's environment. The error
+// has its output.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir, c.Env = dir, append(os.Environ(), env...)

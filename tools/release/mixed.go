@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	gover "go/version"
 	"io"
@@ -17,6 +18,12 @@ import (
 // other modules as they are in the tree: a program that updates one of them
 // gets that mixture by minimal version selection.
 func mixed(ctx context.Context, top, tmp string, stdout io.Writer) error {
+	switch err := checkTags(ctx, top); {
+	case errors.Is(err, errNotAsked):
+		fmt.Fprintf(stdout, "NOT CHECKED: a release of which the tag is not here: %v\n", err)
+	case err != nil:
+		return err
+	}
 	list, err := modules.Load(top)
 	if err != nil {
 		return err
@@ -36,7 +43,7 @@ func mixed(ctx context.Context, top, tmp string, stdout io.Writer) error {
 		}
 		released++
 		if err := buildMixed(ctx, top, filepath.Join(tmp, fmt.Sprint(i)), m, list, version); err != nil {
-			return fmt.Errorf("%s %s does not build with the other modules of this tree; keep what it uses, or make it an API: %w", m.Path, version, err)
+			return fmt.Errorf("%s %s does not build with the other modules of this tree; keep the internal functions that it uses, or export them: %w", m.Path, version, err)
 		}
 		fmt.Fprintf(stdout, "%s %s: builds with the other modules of this tree\n", m.Path, version)
 	}
@@ -46,7 +53,8 @@ func mixed(ctx context.Context, top, tmp string, stdout io.Writer) error {
 	return nil
 }
 
-// lastRelease returns the highest version that m is tagged with, or "".
+// lastRelease returns the highest version of m that has a tag in this clone, or
+// "". See checkTags.
 func lastRelease(ctx context.Context, top string, m modules.Module) (string, error) {
 	out, err := modules.Git(ctx, top, "tag", "--list", m.Tag("v*"))
 	if err != nil {
@@ -61,8 +69,8 @@ func lastRelease(ctx context.Context, top string, m modules.Module) (string, err
 	return last, nil
 }
 
-// buildMixed makes a workspace in dir of the released m and of the tree's
-// modules that it requires, and vets m: that builds its tests too.
+// buildMixed makes a workspace in dir of the released m and the tree's modules
+// that it requires, and vets m, tests included.
 func buildMixed(ctx context.Context, top, dir string, m modules.Module, list []modules.Module, version string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -100,7 +108,7 @@ func buildMixed(ctx context.Context, top, dir string, m modules.Module, list []m
 	return command(ctx, dir, []string{"GOWORK=" + filepath.Join(dir, "go.work"), "GOFLAGS="}, "go", "vet", "./"+m.Dir+"/...")
 }
 
-// closure returns the modules of list that m requires, and those that they do.
+// closure returns the modules of list that m requires, directly or not.
 func closure(m modules.Module, list []modules.Module) (all []modules.Module) {
 	seen := map[string]bool{m.Path: true}
 	var add func(modules.Module)

@@ -42,9 +42,9 @@ func newTree(t *testing.T) tree {
 	r.write("lib/lib.go", "package lib\n\nimport \"example.com/a/internal/in\"\n\nfunc Lib() { in.In() }\n")
 	r.write("tools/go.mod", "module example.com/a/tools\n\ngo 1.26.0\n\nrequire example.com/a/lib v0.1.0\n\nrequire example.com/a v0.1.0 // indirect\n")
 	r.write("tools/tools.go", "package tools\n\nimport _ \"example.com/a/lib\"\n")
-	r.git("init", "-q")
-	r.git("config", "user.name", "Somebody")
-	r.git("config", "user.email", "somebody@example.com")
+	r.git("init", "-q", "-b", "main")
+	r.git("config", "user.name", "A. Developer")
+	r.git("config", "user.email", "developer@example.com")
 	r.commit()
 	return r
 }
@@ -175,7 +175,7 @@ func TestReleaseRefuses(t *testing.T) {
 	}{
 		{2, "", "no subcommand"},
 		{2, "help", `no subcommand "help"`},
-		{2, "make", "make takes 1"},
+		{2, "make", "make: 0 arguments; want 1"},
 		{2, "tidy -x", "flag provided but not defined"},
 		{1, "make 0.2.0", `version "0.2.0"; want one like v0.2.0`},
 		{1, "make v2.0.0", "want v0 or v1"},
@@ -191,9 +191,108 @@ func TestReleaseRefuses(t *testing.T) {
 		t.Errorf("make in a changed tree: %s", out)
 	}
 	r.commit()
+	r.git("switch", "-q", "-c", "fix")
+	r.refuses("v0.2.0", `branch "fix"; want main`)
+	r.git("switch", "-q", "--detach")
+	r.refuses("v0.2.0", `branch ""; want main`)
+	r.git("switch", "-q", "main")
 	r.release(0, "make", "v0.2.0")
-	if out := r.release(1, "make", "v0.2.0"); !strings.Contains(out, "has v0.2.0 already; want a higher one") {
-		t.Errorf("make twice: %s", out)
+	r.refuses("v0.3.0", "CHANGELOG.md: 0 headings")
+	r.write("CHANGELOG.md", "# Changelog\n\n## v0.4.0 (unreleased)\n\n- More.\n")
+	r.commit()
+	r.refuses("v0.3.0", `heading "## v0.4.0 (unreleased)"; want that of v0.3.0`)
+	r.write("CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n- More.\n")
+	r.commit()
+	r.refuses("v0.2.0", "has v0.2.0 already; want a higher one")
+	r.write("lib/lib.go", "package lib\n")
+	r.commit()
+	r.refuses("v0.3.0", "not tidy")
+	r.write("internal/in/in.go", "package in\n\nfunc In(int) {}\n")
+	r.write("lib/lib.go", "package lib\n\nimport \"example.com/a/internal/in\"\n\nfunc Lib() { in.In(0) }\n")
+	r.commit()
+	r.refuses("v0.3.0", "example.com/a/lib v0.2.0 does not build with the other modules")
+}
+
+// refuses checks that make fails and changes nothing.
+func (r tree) refuses(version, want string) {
+	r.t.Helper()
+	head, tags := r.git("rev-parse", "HEAD"), r.git("tag")
+	if out := r.release(1, "make", version); !strings.Contains(out, want) {
+		r.t.Errorf("make %s: %s\nwant %s", version, out, want)
+	}
+	if r.git("rev-parse", "HEAD") != head || r.git("tag") != tags || r.git("status", "--porcelain") != "" {
+		r.t.Errorf("make %s was refused, and changed the tree:\n%s%s", version, r.git("log", "--oneline"), r.git("status", "--porcelain"))
+	}
+}
+
+// A release that was made elsewhere, of which the tags were not fetched, is
+// noticed.
+func TestTagsOfOrigin(t *testing.T) {
+	r := newTree(t)
+	origin := t.TempDir()
+	r.git("init", "-q", "--bare", origin)
+	r.git("remote", "add", "origin", origin)
+	r.release(0, "make", "v0.2.0")
+	r.git("push", "-q", "origin", "main", "v0.2.0", "lib/v0.2.0")
+	r.write("CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n- More.\n")
+	r.commit()
+	r.release(0, "mixed")
+	r.git("tag", "-d", "lib/v0.2.0")
+	const want = "origin has tags that this clone lacks or has for another commit: lib/v0.2.0; want git fetch --tags origin"
+	r.refuses("v0.3.0", want)
+	if out := r.release(1, "mixed"); !strings.Contains(out, want) {
+		t.Errorf("mixed without a tag of origin: %s", out)
+	}
+	r.git("tag", "-a", "-m", "another commit", "lib/v0.2.0")
+	r.refuses("v0.3.0", want)
+	r.git("fetch", "-q", "--tags", "--force", "origin")
+	r.git("remote", "set-url", "origin", origin+"-moved")
+	r.refuses("v0.3.0", "origin did not answer")
+	if out := r.release(0, "mixed"); !strings.Contains(out, "NOT CHECKED") || !strings.Contains(out, "example.com/a/lib v0.2.0: builds") {
+		t.Errorf("mixed with an origin that does not answer: %s", out)
+	}
+	r.git("remote", "set-url", "origin", origin)
+	r.release(0, "make", "v0.3.0")
+}
+
+// A go.mod that requires too low a version of another module fails, although a
+// higher one makes the workspace build.
+func TestLowest(t *testing.T) {
+	r := newTree(t)
+	if out := r.release(0, "lowest"); !strings.Contains(out, "example.com/a/lib: passes") || strings.Contains(out, "example.com/a/tools") {
+		t.Errorf("lowest: %s", out)
+	}
+	proxy := t.TempDir()
+	t.Setenv("GOPROXY", "file://"+proxy)
+	other := modules.Module{Path: "example.org/other", Dir: "."}
+	sums := map[string]string{}
+	for version, text := range map[string]string{"v1.0.0": "package other\n", "v1.1.0": "package other\n\nfunc New() {}\n"} {
+		dir := tree{t, t.TempDir()}
+		dir.write("LICENSE", "free\n")
+		dir.write("go.mod", "module example.org/other\n\ngo 1.26.0\n")
+		dir.write("other.go", text)
+		s, err := modules.Write(t.Context(), proxy, dir.dir, other, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[version] = strings.Join(s.Lines(other.Path, version), "")
+	}
+	r.write("lib/lib_test.go", "package lib\n\nimport (\n\t\"testing\"\n\n\t\"example.org/other\"\n)\n\nfunc TestLib(t *testing.T) { other.New(); t.Fatal(\"run\") }\n")
+	for _, c := range []struct {
+		version string
+		code    int
+		args    []string
+		want    string
+	}{
+		{"v1.0.0", 1, []string{"lowest"}, "undefined: other.New"},
+		{"v1.1.0", 0, []string{"lowest"}, "example.com/a/lib: passes"},
+		{"v1.1.0", 1, []string{"lowest", "-test"}, "--- FAIL: TestLib"},
+	} {
+		r.write("lib/go.mod", "module example.com/a/lib\n\ngo 1.26.0\n\nrequire (\n\texample.com/a v0.1.0\n\texample.org/other "+c.version+"\n)\n")
+		r.write("lib/go.sum", sums[c.version])
+		if out := r.release(c.code, c.args...); !strings.Contains(out, c.want) {
+			t.Errorf("%v with %s: %s\nwant %s", c.args, c.version, out, c.want)
+		}
 	}
 }
 

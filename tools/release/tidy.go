@@ -46,8 +46,8 @@ func tidy(ctx context.Context, top, tmp string, diff bool, stdout io.Writer) err
 	return nil
 }
 
-// tidyModule tidies m in copy, and unless diff is set in the tree too. It
-// returns what differs.
+// tidyModule tidies m in copyDir, and unless diff is set also in the tree. It
+// returns the differences.
 func tidyModule(ctx context.Context, tools *modules.Toolchain, top, copyDir string, m modules.Module, list []modules.Module, diff bool) ([]string, error) {
 	dir := filepath.Join(top, m.Dir)
 	if err := copySource(ctx, dir, copyDir); err != nil {
@@ -99,7 +99,7 @@ func tidyFile(name, tidied string, diff bool) (string, error) {
 	return difference(split(old), split(data)), err
 }
 
-// difference lists the lines of one side only.
+// difference returns the lines that only one side has, with - or + before each.
 func difference(before, after []string) string {
 	var b strings.Builder
 	only := func(sign string, list, other []string) {
@@ -118,8 +118,7 @@ func difference(before, after []string) string {
 	return b.String()
 }
 
-// copySource copies the files that belong to the module in dir: those that
-// its zip would have.
+// copySource copies the files of the module in dir that its zip would have.
 func copySource(ctx context.Context, dir, to string) error {
 	names, err := modules.Files(ctx, dir)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Git runs git in dir and returns what it wrote to standard output. Variables
-// like GIT_DIR, which git sets for its hooks, are not passed on: they would
-// make it work on another repository.
+// Git runs git in dir and returns its standard output. It does not pass on
+// variables such as GIT_DIR, which git sets for its hooks: they would make it work
+// on another repository.
 func Git(ctx context.Context, dir string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, "git", args...)
 	c.Dir = dir

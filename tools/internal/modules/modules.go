@@ -22,15 +22,15 @@ type Module struct {
 	File *modfile.File
 }
 
-// Published reports whether the module is released: proofs and tools are for
-// those who work on the tree.
+// Published reports whether the module is released: proofs and tools are for work
+// on the tree.
 func (m Module) Published() bool { return m.Dir != "proofs" && m.Dir != "tools" }
 
 // Library reports whether other modules may require m.
 func (m Module) Library() bool { return m.Published() && !strings.HasPrefix(m.Dir, "cmd/") }
 
 // Tag returns the git tag of a version of m, as cmd/go looks it up: the
-// module's folder is its prefix.
+// module's directory is its prefix.
 func (m Module) Tag(version string) string {
 	if m.Dir == "." {
 		return version
@@ -38,7 +38,7 @@ func (m Module) Tag(version string) string {
 	return m.Dir + "/" + version
 }
 
-// Top returns the folder of the go.work that dir is in.
+// Top returns the directory of the go.work above dir.
 func Top(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -51,12 +51,12 @@ func Top(dir string) (string, error) {
 			return "", err
 		}
 		if d == filepath.Dir(d) {
-			return "", fmt.Errorf("%s is in no workspace: no go.work here or above", dir)
+			return "", fmt.Errorf("%s: no go.work here or above; want a directory of a workspace", dir)
 		}
 	}
 }
 
-// Load returns the modules that top/go.work uses, each behind those that it
+// Load returns the modules that top/go.work uses, each after those that it
 // requires. A cycle is an error.
 func Load(top string) ([]Module, error) {
 	name := filepath.Join(top, "go.work")
@@ -89,7 +89,7 @@ func ReadFile(name string) (*modfile.File, error) {
 	return modfile.Parse(name, data, nil)
 }
 
-// Requires returns the modules of list that m requires itself.
+// Requires returns the modules of list that the go.mod of m requires.
 func (m Module) Requires(list []Module) (found []Module) {
 	for _, r := range m.File.Require {
 		if i := slices.IndexFunc(list, func(o Module) bool { return o.Path == r.Mod.Path }); i >= 0 {

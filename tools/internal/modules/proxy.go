@@ -19,9 +19,8 @@ import (
 type Sums struct{ Zip, GoMod string }
 
 // Write adds version of m, as it is in the tree below top, to a module proxy
-// in folder proxy: list, info, mod and zip, as GOPROXY=file:// reads them. The
-// zip has the files that cmd/go would put into it: no nested module, no file
-// of another.
+// in the directory proxy: list, info, mod and zip, as GOPROXY=file:// reads them.
+// The zip has the files that cmd/go would put into it, and none of a nested module.
 func Write(ctx context.Context, proxy, top string, m Module, version string) (Sums, error) {
 	escaped, err := module.EscapePath(m.Path)
 	if err != nil {
@@ -51,9 +50,9 @@ func Write(ctx context.Context, proxy, top string, m Module, version string) (Su
 	return sums(zipped, mod)
 }
 
-// Files returns the names of the files below dir that belong to its module:
-// those that its zip has. Files that git ignores do not: a report of stele bench,
-// say. Without a repository all files belong to it.
+// Files returns the names of the files below dir that the zip of its module has.
+// Files that git ignores, such as a report of stele bench, are not among them.
+// Without a repository it has all files.
 func Files(ctx context.Context, dir string) ([]string, error) {
 	checked, err := zip.CheckDir(dir)
 	if err != nil {
@@ -80,7 +79,7 @@ func Files(ctx context.Context, dir string) ([]string, error) {
 	return names, nil
 }
 
-// writeZip zips folder dir of the tree below top. A module without a licence
+// writeZip zips the directory dir of the tree below top. A module without a licence
 // gets the repository's, as cmd/go does it, so that the sums are those of the
 // proxies.
 func writeZip(ctx context.Context, name, top, dir string, v module.Version) error {

@@ -11,15 +11,15 @@ import (
 )
 
 // A Toolchain runs the go command on one module, without the workspace. It
-// finds modules of ours in a folder that Write has filled, and others in this
+// finds modules of ours in a directory that Write has filled, and others in this
 // machine's module cache or else where GOPROXY says.
 type Toolchain struct {
 	Proxy string // filled by Write
-	Cache string // a module cache of its own: versions of ours are not what they will be
+	Cache string // a module cache of its own: a release may differ from what has its version here
 	proxy string // GOPROXY
 }
 
-// NewToolchain returns a Toolchain with empty folders below dir.
+// NewToolchain returns a Toolchain with empty directories below dir.
 func NewToolchain(ctx context.Context, dir string) (*Toolchain, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMODCACHE", "GOPROXY").Output()
 	if err != nil {
@@ -34,8 +34,8 @@ func NewToolchain(ctx context.Context, dir string) (*Toolchain, error) {
 	return t, errors.Join(os.MkdirAll(t.Proxy, 0o777), os.MkdirAll(t.Cache, 0o777))
 }
 
-// Run runs the go command in dir and returns what it wrote to standard output.
-// What it wrote to standard error is in the error.
+// Run runs the go command in dir and returns its standard output. The error has
+// both of its outputs.
 func (t *Toolchain) Run(ctx context.Context, dir string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = dir
