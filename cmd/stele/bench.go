@@ -31,7 +31,7 @@ const benchUsage = `Usage: stele bench [SUITE|CLAIM ...] [flags]
 
 Measures ways of doing file I/O in a temporary directory below --dir, and says
 which is faster, by how much, and what each survives. Without an argument it
-runs the quick set, about three minutes: of each suite one experiment with at
+runs the quick set, about three minutes: one experiment of each suite, with at
 most four ways. A SUITE runs all experiments of that suite, "claims" tests all
 published claims, and "D1 D5" tests these two.
 
@@ -76,21 +76,21 @@ type benchFlags struct {
 func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&b.dirs, "dir", nil, "measure in this `DIR` (default the current directory); repeat it to measure several disks side by side")
 	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems, a `LIST` of "+strings.Join(scratch.Systems(), ", ")+"; needs root")
-	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image occupies only what is written to it")
+	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image occupies only the bytes that are written to it")
 	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (default ext4) to the rates of a cloud volume: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root and cgroup v1")
 	f.StringVar(&b.corpus, "corpus", os.Getenv(logs.CorpusEnv), "suite log reads its lines from the logs (*.log) in this `DIR` instead of generating them")
-	f.StringVar(&b.filter, "filter", "", "run only experiments whose id matches this `REGEXP`")
+	f.StringVar(&b.filter, "filter", "", "run only experiments with an ID that matches this `REGEXP`")
 	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims; measure nothing")
 	f.BoolVar(&b.quick, "quick", false, "run the quick set of the suites named")
 	f.IntVar(&b.rounds, "rounds", 20, "`NUMBER` of timed blocks of each variant")
 	f.DurationVar(&b.blockTime, "block-time", 250*time.Millisecond, "target `TIME` of a block")
-	f.DurationVar(&b.budget, "budget", 0, "lower the rounds so that the run takes about this `TIME` (default 2m30s for the quick set); it has at least 6 rounds unless they take 1.4 times as long")
+	f.DurationVar(&b.budget, "budget", 0, "lower the rounds so that the run takes about this `TIME` (default 2m30s for the quick set), but not below 6 unless these take 1.4 times as long")
 	f.Uint64Var(&b.seed, "seed", 0, "`SEED` of the order of blocks, of their work and of the bootstrap; 0 draws one, which the report names")
 	progressFlag(f, &b.progress)
 	f.BoolVar(&b.noNoise, "no-calibration", false, "skip the A/A blocks, and with them the noise floor")
 	f.BoolVar(&b.noCalls, "no-counting", false, "skip the blocks in which system calls are counted")
 	f.BoolVar(&b.waits, "waits", false, "sample goroutines and threads in eight more blocks of each variant, and show where they wait (by kernel stacks as root, else less closely); claims about waiting always do")
-	f.BoolVar(&b.trace, "trace", false, "show how each variant spends its time: --waits, which thread waits for which, and the latency of each system call (three more blocks in which the kernel times them; needs root)")
+	f.BoolVar(&b.trace, "trace", false, "show how each variant spends its time: --waits, which goroutine waits for which, and the latency of each system call (three more blocks in which the kernel times them; needs root)")
 	b.analysis.flags(f)
 	b.outputs.flags(f)
 }
@@ -233,7 +233,7 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 	cleanup = func() {
 		for _, p := range open {
 			if err := p.Close(); err != nil {
-				fmt.Fprintln(stderr, "stele bench: clean up:", err)
+				complain(stderr, "bench", fmt.Errorf("clean up: %w", err))
 			}
 		}
 	}
@@ -271,7 +271,7 @@ func sweepRuns(stderr io.Writer, name string, dirs ...string) {
 		fmt.Fprintln(stderr, "after a run that was killed:", s)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "stele %s: after a run that was killed: %v\n", name, err)
+		complain(stderr, name, fmt.Errorf("after a run that was killed: %w", err))
 	}
 }
 

@@ -60,7 +60,7 @@ func (b *benchFlags) choose(args []string) (selection, error) {
 		}
 	}
 	for a := range wanted {
-		return s, fmt.Errorf("there is no suite or claim %q; want claims, %s", a, strings.Join(names, ", "))
+		return s, setting.Wrong("SUITE or CLAIM", a, "claims, %s", strings.Join(names, ", "))
 	}
 	s.experiments = unique(s.experiments)
 	if b.filter != "" {
@@ -70,11 +70,11 @@ func (b *benchFlags) choose(args []string) (selection, error) {
 		}
 		s.experiments = slices.DeleteFunc(s.experiments, func(e lab.Experiment) bool { return !re.MatchString(e.ID()) })
 		if len(s.experiments) == 0 {
-			return s, setting.Wrong("--filter", b.filter, "a part of the id of an experiment; 'stele bench --list' lists them")
+			return s, setting.Wrong("--filter", b.filter, "a part of the ID of an experiment; 'stele bench --list' lists them")
 		}
 	}
 	if len(s.experiments) == 0 {
-		return s, errors.New("no experiment is left; 'stele bench --list' lists them")
+		return s, errors.New("no experiment to run; 'stele bench --list' lists them")
 	}
 	return s, nil
 }
@@ -121,7 +121,7 @@ func (s selection) heading(suite string) string {
 	return suite + ": experiments behind published claims"
 }
 
-// more returns a text about the parts of the full set that the quick set lacks.
+// more returns a text on the parts of the full set that the quick set lacks.
 func (s selection) more() string {
 	var b strings.Builder
 	b.WriteString("\nThis was the quick set. The full set adds:\n")

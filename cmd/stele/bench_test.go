@@ -147,7 +147,7 @@ func TestBenchWaits(t *testing.T) {
 	}
 }
 
-// Attribution says what the time went to, or what is missing for that.
+// --trace shows where the time was spent, or why that is not known.
 func TestBenchTrace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code, out, diag := stele(t, "bench", "D8", "--filter", "perm=0755", "--trace", "--rounds", "1", "--block-time", "5ms", "--no-calibration", "--no-counting", "--html", "x.html", "--progress", "none")

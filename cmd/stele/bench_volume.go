@@ -37,8 +37,8 @@ func (b *benchFlags) noteVolume(measured *run.Run) {
 		return
 	}
 	text := fmt.Sprintf("The kernel limits this image to %v, reads and writes each by itself. "+
-		"A cloud volume's latency and jitter cannot be imitated so: within the limits a request takes what the disk here takes, without a network, and there are no neighbours and no burst credits. "+
-		"Trust what is said about being limited; measure the rest on the volume.", profile)
+		"A cloud volume's latency and jitter cannot be imitated: within the limits a request takes the time of the disk here, without a network, neighbours and burst credits. "+
+		"Findings at the limits hold for the volume; measure the others on it.", profile)
 	if profile.IOSize > 0 {
 		text += fmt.Sprintf(" The volume counts a request once for every %d KiB of it, the kernel once as the device gets it.", profile.IOSize>>10)
 	}

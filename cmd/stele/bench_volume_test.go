@@ -27,7 +27,7 @@ func TestVolumeIsChecked(t *testing.T) {
 	}
 }
 
-// A limited place is told by its name, and says what it does not imitate.
+// The report names a limited place, with a warning of what is not imitated.
 func TestVolumeIsTold(t *testing.T) {
 	b := benchFlags{volume: "gp3", rounds: 1, blockTime: time.Second, imageSize: "1G"}
 	if err := b.check(); err != nil {

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // Exit codes of every command. Those of compare are the codes of a gate.
 const (
 	exitOK          = 0
-	exitFailed      = 1   // something could not be done, or a check failed; standard error says what
+	exitFailed      = 1   // something failed, or a check found something; standard error has the reason
 	exitUsage       = 2   // the call was wrong; nothing was done
-	exitInterrupted = 130 // Ctrl-C; what was measured is kept, marked partial
+	exitInterrupted = 130 // Ctrl-C; the measurements so far are kept, marked partial
 )
 
 // A command is one verb of the program.
@@ -24,7 +25,7 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"bench", "measure on this disk: suites, or the published claims", bench},
+		{"bench", "measure on this disk: suites of experiments, or published claims", bench},
 		{"compare", "compare a new run with an old one: a gate for CI", compare},
 		{"report", "turn the JSON of a run into text, Markdown, HTML or Go's benchmark format", reportCommand},
 		{"header", "insert, replace, remove and check the headers of many files: licences, banners", headerCommand},
@@ -49,19 +50,27 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 			return c.run(ctx, args[1:], stdin, stdout, stderr)
 		}
 	}
-	fmt.Fprintf(stderr, "stele: there is no command %q; 'stele help' lists them\n", args[0])
+	fmt.Fprintf(stderr, "stele: no command %q; 'stele help' lists the commands\n", args[0])
 	return exitUsage
 }
 
 // failed prints the error of a command and returns its exit code.
 func failed(stderr io.Writer, name string, err error) int {
-	fmt.Fprintf(stderr, "stele %s: %v\n", name, err)
+	complain(stderr, name, err)
 	return exitFailed
+}
+
+// complain prints the error of a command. Each line names the command: err may
+// join several errors.
+func complain(stderr io.Writer, name string, err error) {
+	for line := range strings.SplitSeq(strings.TrimSuffix(err.Error(), "\n"), "\n") {
+		fmt.Fprintf(stderr, "stele %s: %s\n", name, line)
+	}
 }
 
 func overview(w io.Writer) {
 	fmt.Fprint(w, `Stele measures how fast the ways of doing file I/O are on your own disk, and
-says what each of them survives. It also keeps the headers of source trees, and
+what each of them survives. It also maintains the headers of source trees, and
 inspects logs and log stores.
 
 Usage: stele COMMAND [ARGUMENTS]
@@ -80,8 +89,8 @@ Examples:
   stele probe .                   the file system and the device of this directory
   stele header styles             the files that can have a header, and its style
 
-'stele help COMMAND' tells more. Exit codes: 0 done; 1 something could not be
-done, or a check failed, and standard error says what; 2 wrong call, nothing was
-done; 130 interrupted. 'stele help compare' has its own.
+'stele help COMMAND' shows its flags. Exit codes: 0 done; 1 something failed, or
+a check found something, and standard error has the reason; 2 wrong call, nothing
+was done; 130 interrupted. compare has its own: see 'stele help compare'.
 `)
 }

@@ -18,13 +18,13 @@ const compareUsage = `Usage: stele compare OLD.json NEW.json [flags]
 
 Compares a new run with an old one, both written by 'stele bench --json': a gate
 for CI. The change of a figure is the ratio of its medians, new to old, with a
-95 % interval. The interval does not cover what else changed on the machine
-between the runs; measure both in one job if you can.
+95 % interval. The interval does not cover other changes of the machine between
+the runs; measure both in one job if you can.
 
 Exit codes: 0 no figure is worse by more than its tolerance; 1 at least one is;
-2 the data cannot tell; 3 the call is wrong, or the runs cannot be compared:
-unreadable, incomplete, or of different experiments, promises, environments or
-block times (unless --force).
+2 the data cannot tell; 3 the call is wrong, or the runs cannot be compared: they
+are unreadable, incomplete, or of different experiments, promises, environments
+or block times (unless --force).
 
 Examples:
   stele compare old.json new.json
@@ -51,7 +51,7 @@ func compare(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	old, errOld := readRun(ctx, f.Arg(0), stdin)
 	new, errNew := readRun(ctx, f.Arg(1), stdin)
 	if err := errors.Join(errOld, errNew); err != nil {
-		fmt.Fprintln(stderr, "stele compare:", err)
+		complain(stderr, "compare", err)
 		return broken
 	}
 	r := run.Compare(old, new, run.CompareOptions{Tolerance: limits, Force: *force})
@@ -64,7 +64,7 @@ func compare(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		fmt.Fprintln(stderr, "stele compare:", report.Mismatch(&p))
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "stele compare:", err)
+		complain(stderr, "compare", err)
 		return broken
 	}
 	return r.Outcome.ExitCode()

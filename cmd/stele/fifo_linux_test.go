@@ -38,7 +38,7 @@ func TestInspectFIFO(t *testing.T) {
 	}
 }
 
-// A signal ends the wait for a run that nobody writes into a FIFO.
+// A signal ends the wait for a run from a FIFO without a writer.
 func TestReadFIFO(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "run.json")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {

@@ -51,8 +51,8 @@ func usageError(stderr io.Writer, name string, code int, err error) int {
 	return code
 }
 
-// flagError words an error of package pflag in the form of package setting, as
-// all errors of flags are: the flag, the value, what is allowed.
+// flagError returns an error of package pflag in the form of package setting: the
+// flag, the value, the allowed values.
 func flagError(err error) error {
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		want, ok := map[string]string{
@@ -70,8 +70,8 @@ func flagError(err error) error {
 	return err
 }
 
-// asFlag names the flag in an error about a setting of a package: flags has it
-// by the name of the setting.
+// asFlag replaces the name of a setting in an error by that of its flag, from
+// flags.
 func asFlag(err error, flags map[string]string) error {
 	e, ok := errors.AsType[*setting.Error](err)
 	if !ok || flags[e.Name] == "" {

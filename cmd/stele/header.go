@@ -23,8 +23,8 @@ import (
 
 const headerUsage = `Usage: stele header VERB [flags] PATH...
 
-Keeps a header, such as a licence or a copyright notice, at the head of many
-source files, in the comment style of each file.
+Maintains a header, such as a licence or a copyright notice, in many source
+files, in the comment style of each file.
 
   insert    inserts the header into files without one
   replace   replaces an older header, and inserts it into files without one
@@ -47,19 +47,19 @@ ends its lines as the file does, and an empty line follows it.
 
 A comment before the first line of code is the header if it has the words of the
 text, or of --old; years, line breaks and the comment style may differ. A
-comment with a --marker is the header, too, if it is a legal notice or an empty
-line separates it from the code. replace and remove take the whole comment: try
---dry-run --diff first. A legal notice has SPDX-License-Identifier, "Copyright"
-at the beginning of a line or with a year, or the name of a known licence.
-Without --marker, a file with another legal notice is left as it is: insert and
-check accept it, replace and remove list it.
+comment with a --marker is also the header if it is a legal notice, or if an
+empty line separates it from the code. replace and remove take the whole comment:
+try --dry-run --diff first. A legal notice has SPDX-License-Identifier,
+"Copyright" at the beginning of a line or with a year, or the name of a known
+licence. Without --marker, a file with another legal notice is left unchanged:
+insert and check accept it, replace and remove list it.
 
-Each file is replaced atomically: readers and crashes see the old file or the
+Each file is replaced atomically: a reader, or a crash, finds the old file or the
 new one. Files are written in groups that share their syncs. Ctrl-C stops after
 the files in progress. A file that another process keeps locked fails after
---lock-timeout, and the others are done; flock(2) needs only the right to read.
-After a kill, run recover on the same PATHs. 'stele header VERB --help' lists
-the flags.
+--lock-timeout, and the others are written. flock(2) needs only the right to
+read. After a kill, run recover on the same PATHs. 'stele header VERB --help'
+lists the flags.
 
 With --raw, insert, replace and remove work on bytes: the text goes before the
 first byte of each PATH as it is, and is recorded, so that replace and remove
@@ -133,11 +133,11 @@ func (h *headerFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&h.text, "text", nil, "one `LINE` of the text; repeat it for more lines")
 	f.StringVar(&h.file, "file", "", "read the text from this `FILE`; - is standard input")
 	f.StringVar(&h.year, "year", "", "`YEAR` is the value of {{.Year}} (default the current year)")
-	f.StringArrayVar(&h.markers, "marker", nil, "a comment with this `WORD` is the header, too; may be repeated")
+	f.StringArrayVar(&h.markers, "marker", nil, "a comment with this `WORD` is also the header; may be repeated")
 	f.StringArrayVar(&h.styles, "style", nil, "comment style to write: '#', '/* */', or none for the text as it is; `[NAME=]STYLE` for one extension (.x) or file name; may be repeated")
 	f.BoolVar(&h.generated, "generated", false, "include generated files")
 	if h.verb == notice.Replace {
-		f.StringArrayVar(&h.old, "old", nil, "one `LINE` of an older text, whose comment is the header, too, whatever its years; repeat it for more lines")
+		f.StringArrayVar(&h.old, "old", nil, "one `LINE` of an older text; a comment with its words is also the header, whatever its years; repeat it for more lines")
 		f.BoolVar(&h.keepYears, "keep-years", false, "{{.Year}} is the years of the header that is replaced")
 	}
 	if h.verb == notice.Check {
@@ -145,15 +145,15 @@ func (h *headerFlags) flags(f *pflag.FlagSet) {
 	}
 	h.fileChoice.flags(f)
 	if h.writes() {
-		f.BoolVar(&h.dryRun, "dry-run", false, "write nothing, list what would be done")
+		f.BoolVar(&h.dryRun, "dry-run", false, "write nothing, list the changes")
 		f.BoolVar(&h.diff, "diff", false, "print the changes as a patch, and the list on standard error")
 	}
 	f.StringVar(&h.json, "json", "", "write the result for each file as JSON to `FILE` instead; - is standard output")
-	f.BoolVarP(&h.verbose, "verbose", "v", false, "list unchanged and skipped files, too")
+	f.BoolVarP(&h.verbose, "verbose", "v", false, "also list unchanged and skipped files")
 	progressFlag(f, &h.progress)
 	f.IntVar(&h.workers, "workers", 0, "`NUMBER` of files edited concurrently (default the number of processors)")
 	if h.writes() {
-		f.StringVar(&h.level, "level", "power", "what changes survive: `LEVEL` is power (a power cut) or kill (kill -9)")
+		f.StringVar(&h.level, "level", "power", "changes survive `LEVEL`: power (a power cut) or kill (kill -9)")
 		f.BoolVar(&h.keepTimes, "keep-times", false, "keep the modification times of the files")
 		lockFlag(f, &h.lockWait)
 		f.BoolVar(&h.raw, "raw", false, "write the bytes of the text as they are, and record them; see above")
@@ -243,7 +243,7 @@ func (h *headerFlags) checkText(f *pflag.FlagSet, given bool) error {
 	case h.verb == notice.Insert || h.verb == notice.Replace:
 		return errors.New("no text; want --text or --file")
 	case h.verb == notice.Remove && len(h.markers) == 0:
-		return errors.New("nothing to remove; want the text (--text or --file) or --marker")
+		return errors.New("no header to remove; want the text (--text or --file) or --marker")
 	case h.exact:
 		return errors.New("--exact: no text; want --text or --file")
 	}
@@ -324,7 +324,7 @@ func (h *headerFlags) report(ctx context.Context, files []outcome, level durabil
 	}
 	for _, f := range files {
 		if f.State == stateFailed {
-			fmt.Fprintf(stderr, "stele header: %s\n", f.Error)
+			complain(stderr, "header", errors.New(f.Error))
 		}
 	}
 	switch {
@@ -350,6 +350,6 @@ func headerStyles(args []string, stdout, stderr io.Writer) int {
 	for _, s := range notice.Styles() {
 		fmt.Fprintf(stdout, "%-14s %s\n", s.Comment, strings.Join(s.Names, " "))
 	}
-	fmt.Fprintln(stdout, "The suffixes .in .dist .example .sample are ignored; the #! line decides for a file without an extension.")
+	fmt.Fprintln(stdout, "The suffixes .in .dist .example .sample are ignored; the #! line gives the style of a file without an extension.")
 	return exitOK
 }

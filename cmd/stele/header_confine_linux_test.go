@@ -16,8 +16,8 @@ import (
 	"github.com/stele-go/stele/header/notice"
 )
 
-// A directory of the tree that becomes a symlink once its files are known leads no
-// change out of the tree, and shows nothing of what is there.
+// If a directory of the tree becomes a symlink once its files are known, no file
+// outside the tree is changed or shown.
 func TestHeaderKeepsToItsTree(t *testing.T) {
 	const head = "// Copyright 2026 ACME\n\n"
 	for _, verb := range []notice.Action{notice.Insert, notice.Remove, notice.Check, "recover"} {

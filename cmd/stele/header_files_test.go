@@ -117,7 +117,7 @@ func TestStylesListsAll(t *testing.T) {
 	}
 }
 
-// What is found does not depend on the order of the paths.
+// The files do not depend on the order of the paths.
 func TestCollectOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
 	plant(t, map[string]string{"d/a.go": "", "d/b.go": ""})

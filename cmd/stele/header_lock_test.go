@@ -25,7 +25,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// flocked locks a file as anybody may who can read it.
+// flocked locks a file, for which the right to read it suffices.
 func flocked(t *testing.T, name string) {
 	t.Helper()
 	f, err := os.Open(name)
@@ -38,7 +38,8 @@ func flocked(t *testing.T, name string) {
 	t.Cleanup(func() { f.Close() })
 }
 
-// Ctrl-C ends a call that waits for a lock, and says for which and whose.
+// Ctrl-C ends a call that waits for a lock. The error names the file and the
+// process that holds the lock.
 func TestHeaderInterruptedAtALock(t *testing.T) {
 	t.Chdir(t.TempDir())
 	plant(t, map[string]string{"a.go": "package a\n"})
@@ -100,7 +101,7 @@ func waitsFor(t *testing.T, pid int, name string) {
 	}
 }
 
-// One file that somebody keeps locked is one failure.
+// A file that another process keeps locked is one failure.
 func TestHeaderLockTimeout(t *testing.T) {
 	t.Chdir(t.TempDir())
 	files := map[string]string{}
@@ -220,8 +221,8 @@ func TestHeaderRecoverDryRun(t *testing.T) {
 	}
 }
 
-// The time that a lock is waited for begins once somebody else has it: however
-// long it takes to get there, a file that is free is done.
+// --lock-timeout begins once another process has the lock: a file that is free is
+// written, however long the files before it took.
 func TestHeaderLockTimeoutOfFreeFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	recorded(t)

@@ -23,7 +23,7 @@ import (
 const lockTimeout = 10 * time.Second
 
 func lockFlag(f *pflag.FlagSet, to *time.Duration) {
-	f.DurationVar(to, "lock-timeout", lockTimeout, "give up a file that another process keeps locked for this `TIME`; 0 waits until interrupted")
+	f.DurationVar(to, "lock-timeout", lockTimeout, "give up a file that another process keeps locked for this `TIME`; 0 waits until Ctrl-C")
 }
 
 // A recovery recovers files and directories after a killed call.
@@ -44,8 +44,8 @@ func headerRecover(ctx context.Context, args []string, stdout, stderr io.Writer)
 	f := newFlags("header recover", headerUsage)
 	r := recovery{stdout: stdout, stderr: stderr, swept: map[string]bool{}}
 	r.files.flags(f)
-	f.BoolVar(&r.dryRun, "dry-run", false, "change and remove nothing, list what would be done")
-	f.BoolVarP(&r.verbose, "verbose", "v", false, "list the temporary files that are kept, too, with the reason")
+	f.BoolVar(&r.dryRun, "dry-run", false, "change and remove nothing, list the changes")
+	f.BoolVarP(&r.verbose, "verbose", "v", false, "also list the temporary files that are kept, with the reason")
 	lockFlag(f, &r.lockWait)
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
@@ -98,7 +98,7 @@ func (r *recovery) path(ctx context.Context, path string) {
 
 func (r *recovery) fail(err error) {
 	r.failed++
-	fmt.Fprintln(r.stderr, "stele header:", err)
+	complain(r.stderr, "header", err)
 }
 
 // file recovers one file.
@@ -114,7 +114,7 @@ func (r *recovery) file(ctx context.Context, f entry, within *confinement, named
 	o := header.Options{LockWait: r.lockWait}
 	within.options(&o)
 	state, words := header.Clean, [...]string{
-		header.Clean: "nothing was interrupted", header.Old: "the change was taken back", header.New: "the change was finished"}
+		header.Clean: "nothing was interrupted", header.Old: "the change was undone", header.New: "the change was completed"}
 	interrupted, err := header.Interrupted(ctx, f.path, o)
 	switch {
 	case err == nil && interrupted && !r.dryRun:

@@ -26,9 +26,9 @@ func abandon(t *testing.T, dirs ...string) {
 	}
 }
 
-// Temporary files are found in every directory that the walk enters, also where no
-// file in it is meant, and where a link that is named leads; nowhere else.
-func TestHeaderRecoverFolders(t *testing.T) {
+// recover removes temporary files in every directory that the walk enters, even if
+// no file in it is selected, and behind a link that is a PATH; nowhere else.
+func TestHeaderRecoverDirectories(t *testing.T) {
 	for _, c := range []struct {
 		args string
 		want string // directories that are swept

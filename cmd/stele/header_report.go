@@ -69,7 +69,7 @@ var stateWords = []struct {
 func (r *headerReport) text(w io.Writer, verbose bool) error {
 	var b strings.Builder
 	for _, f := range r.Files {
-		if !verbose && !r.worthALine(f.State) {
+		if !verbose && !r.listed(f.State) {
 			continue
 		}
 		fmt.Fprintf(&b, "%-9s %s", f.State, f.Path)
@@ -104,7 +104,7 @@ func (r *headerReport) text(w io.Writer, verbose bool) error {
 	}
 	b.WriteByte('\n')
 	if n := r.changed(); n > 0 && !r.DryRun && r.Promise != nil {
-		fmt.Fprintf(&b, "What was written %s; a crash meanwhile leaves a file old or new.\n", r.Promise.Level.Survives())
+		fmt.Fprintf(&b, "Each change %s; a crash during it leaves the file old or new.\n", r.Promise.Level.Survives())
 	}
 	if r.Summary[string(notice.Other)] > 0 && (r.Verb == notice.Replace || r.Verb == notice.Remove) {
 		hint := "--marker WORD"
@@ -125,8 +125,8 @@ func countFiles(n int) string {
 	return fmt.Sprint(n, " files")
 }
 
-// worthALine reports whether files of this state are listed without -v.
-func (r *headerReport) worthALine(state notice.State) bool {
+// listed reports whether files of this state are listed without -v.
+func (r *headerReport) listed(state notice.State) bool {
 	switch state {
 	case notice.Present, notice.Skipped, stateNotBegun:
 		return false

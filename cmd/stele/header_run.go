@@ -162,7 +162,7 @@ const (
 func (r *headerRun) look(name string) (change, error) {
 	f, err := r.within.open(name)
 	if errors.Is(err, fs.ErrNotExist) { // it was there when the files were collected
-		return change{Change: notice.Change{State: notice.Skipped, Reason: "gone meanwhile"}}, nil
+		return change{Change: notice.Change{State: notice.Skipped, Reason: "removed meanwhile"}}, nil
 	}
 	if err != nil {
 		return change{}, &os.PathError{Op: "open", Path: name, Err: err}

@@ -50,7 +50,7 @@ func inspect(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.
 	var o inspectOptions
 	f.BoolVar(&o.streams, "streams", false, "list the streams of each segment")
 	f.BoolVar(&o.blocks, "blocks", false, "list the blocks of each segment")
-	f.BoolVar(&o.records, "records", false, "list the records of a log too")
+	f.BoolVar(&o.records, "records", false, "also list the records of a log")
 	f.Uint64Var(&o.from, "from", 0, "list the records from position `N` on; needs --records")
 	file := f.String("json", "", "write lines of JSON to `FILE` instead of text; - is standard output")
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
@@ -90,7 +90,7 @@ type inspectOptions struct {
 // inspector returns the function that inspects path, a store, a segment or a
 // log. The error is about options that do not suit it.
 func (o inspectOptions) inspector(ctx context.Context, path string, stderr io.Writer) (func(inspectPrinter) error, error) {
-	isStore, isSegment := whatIs(path)
+	isStore, isSegment := kindOf(path)
 	switch {
 	case (isStore || isSegment) && o.records:
 		return nil, errors.New("--records: want the directory of a log; that of a store is its directory wal")
@@ -104,8 +104,8 @@ func (o inspectOptions) inspector(ctx context.Context, path string, stderr io.Wr
 	return func(p inspectPrinter) error { return inspectLog(ctx, path, o.records, wal.Position(o.from), p) }, nil
 }
 
-// whatIs reports whether path is a store or a segment; else it may be a log.
-func whatIs(path string) (store, segment bool) {
+// kindOf reports whether path is a store or a segment. Otherwise it may be a log.
+func kindOf(path string) (store, segment bool) {
 	fi, err := os.Stat(path)
 	if err != nil {
 		return false, false

@@ -34,7 +34,7 @@ func (p *inspectText) sealed(s logstore.SegmentInfo) error {
 	if s.Err != nil {
 		notes = append(notes, s.Err.Error())
 	}
-	positions := "" // of a segment that cannot be read nothing is known
+	positions := "" // unknown if the segment cannot be read
 	if s.Size > 0 {
 		positions = fmt.Sprintf("%d-%d", s.After+1, s.Upto)
 	}

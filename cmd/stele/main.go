@@ -1,5 +1,5 @@
 // Command stele measures how fast the ways of doing file I/O are on your own
-// disk, and says what each of them survives. It also keeps the headers of source
+// disk, and what each of them survives. It also maintains the headers of source
 // trees, and inspects logs and log stores.
 package main
 

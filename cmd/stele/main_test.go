@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -58,16 +59,11 @@ func measured(t *testing.T) {
 }
 
 // slowed writes name as a copy of run.json in which every timed block took
-// factor times as long, or, if even, in which each operation of a variant took
-// factor times the same: then what else ran on the machine does not show.
+// factor times as long, or, if even, in which each operation took factor times
+// 20 us, so that other load on the machine does not show.
 func slowed(t *testing.T, name string, factor float64, even bool) {
 	t.Helper()
-	f, err := os.Open("run.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := run.Read(f)
+	r, err := readRunFrom("run.json", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +86,7 @@ func slowed(t *testing.T, name string, factor float64, even bool) {
 	}
 }
 
-// words splits a call as a shell does, as far as examples need it.
+// words splits a call at spaces outside of single quotes.
 func words(call string) []string {
 	var args []string
 	for i, part := range strings.Split(call, "'") {
@@ -232,12 +228,7 @@ func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 	if code != exitInterrupted {
 		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, diag.String())
 	}
-	f, err := os.Open("run.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := run.Read(f)
+	r, err := readRunFrom("run.json", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +244,7 @@ func TestBadCalls(t *testing.T) {
 		code       int
 	}{
 		{"dance", "no command", exitUsage},
-		{"bench nothing", "no suite or claim", exitUsage},
+		{"bench nothing", `SUITE or CLAIM: "nothing"; want claims, mkdir`, exitUsage},
 		{"bench mkdir --rounds x", `--rounds: "x"; want a whole number`, exitUsage},
 		{"bench mkdir --rounds -1", "--rounds: -1; want 1 or more", exitUsage},
 		{"bench mkdir --rounds 0", "--rounds: 0; want 1 or more", exitUsage},
@@ -272,6 +263,7 @@ func TestBadCalls(t *testing.T) {
 		{"bench mkdir --fs ext4 --image-size 2Q", `--image-size: "2Q"; want a size such as 4096, 512M or 2GiB`, exitUsage},
 		{"report", "RUN.json: 0 arguments; want 1", exitUsage},
 		{"report nowhere.json", "nowhere.json", exitFailed},
+		{"compare one.json two.json", "stele compare: open one.json: no such file or directory\nstele compare: open two.json: ", 3},
 		{"compare one.json", "OLD.json NEW.json: 1 argument; want 2", 3},
 		{"probe nowhere", "nowhere", exitFailed},
 		{"version 2", "version: 1 argument; want 0", exitUsage},
@@ -286,9 +278,15 @@ func TestBadCalls(t *testing.T) {
 // The program does not link package testing: its flags and its init do not
 // belong in a command.
 func TestLinksNoTesting(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	var diag bytes.Buffer
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
+	list.Stderr = &diag
+	out, err := list.Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("needs the go command: ", err)
+	}
 	if err != nil {
-		t.Skip("go list:", err)
+		t.Fatalf("go list -deps: %v\n%s", err, &diag)
 	}
 	if slices.Contains(strings.Fields(string(out)), "testing") {
 		t.Error("stele links package testing; 'go list -deps' with -f {{.ImportPath}}{{.Imports}} finds the importer")

@@ -12,8 +12,8 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-// An output is a flag that names a file to write to, "-" for standard output, or
-// "" for none.
+// An output is a flag and its value: the name of a file to write, "-" for standard
+// output, or "" for no output.
 type output struct{ flag, name string }
 
 // checkOutputs refuses two outputs to standard output, and a file in a directory

@@ -46,7 +46,7 @@ func probe(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Writ
 	return exitOK
 }
 
-// writeProbe writes what was found for people to read.
+// writeProbe writes the machine and the capabilities as text.
 func writeProbe(w io.Writer, can *env.Capabilities) error {
 	err := report.Environment(w, &can.Environment)
 	_, blank := fmt.Fprintln(w)

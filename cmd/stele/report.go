@@ -56,7 +56,7 @@ const reportUsage = `Usage: stele report RUN.json [flags]
 
 Turns a run that 'stele bench --json' wrote into any other output; - reads the
 run from standard input. Without flags it prints the text that bench prints. It
-derives all verdicts, those on claims too, again from the raw blocks, so
+derives all verdicts again from the raw blocks, also those on claims, so
 --tolerance and --test may differ from those of the run.
 
 Examples:
@@ -94,7 +94,7 @@ func reportCommand(ctx context.Context, args []string, stdin io.Reader, stdout, 
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "stele report:", err)
+		complain(stderr, "report", err)
 		if r == nil && ctx.Err() != nil {
 			return exitInterrupted
 		}
@@ -124,9 +124,9 @@ type analysis struct {
 }
 
 func (a *analysis) flags(f *pflag.FlagSet) {
-	f.Float64Var(&a.tolerance, "tolerance", 0.05, "smallest difference that counts, as a `SHARE`: 0.05 is 5 %; the A/A noise if that is more")
-	f.StringVar(&a.test, "test", "bootstrap", "`TEST` that has to agree with the interval of the ratio: bootstrap (none), welch or mannwhitney")
-	f.BoolVar(&a.mixLevels, "mix-levels", false, "compare variants with different promises too, and mark them")
+	f.Float64Var(&a.tolerance, "tolerance", 0.05, "smallest difference that counts, as a `SHARE`: 0.05 is 5 %; or the A/A noise if that is more")
+	f.StringVar(&a.test, "test", "bootstrap", "`TEST` that must agree with the interval of the ratio: bootstrap (the interval alone), welch or mannwhitney")
+	f.BoolVar(&a.mixLevels, "mix-levels", false, "also compare variants with different promises, and mark them")
 }
 
 func (a *analysis) check() error {

@@ -16,8 +16,7 @@ Removes from each directory DIR the temporary files of Stele's packages
 (atomicfile, header, newfile) whose processes were killed. Other processes may
 write there meanwhile: a file is removed only if no process holds its lock. A
 file that is kept is listed with the reason, and is no failure. Symbolic links
-are not followed. If a directory or a file fails, the others are swept all the
-same.
+are not followed. If a directory or a file fails, the others are still swept.
 
 Examples:
   stele sweep .
@@ -28,7 +27,7 @@ Examples:
 func sweepCommand(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := newFlags("sweep", sweepUsage)
 	var o atomicfile.SweepOptions
-	f.BoolVarP(&o.Recursive, "recursive", "r", false, "sweep the directories below too")
+	f.BoolVarP(&o.Recursive, "recursive", "r", false, "also sweep the directories below")
 	f.BoolVarP(&o.DryRun, "dry-run", "n", false, "list the files that would be removed, and remove nothing")
 	f.BoolVar(&o.OneMount, "one-mount", false, "skip mount points")
 	quiet := f.BoolP("quiet", "q", false, "print no list")
@@ -89,6 +88,6 @@ func (s *sweeper) printf(format string, args ...any) {
 }
 
 func (s *sweeper) fail(err error) {
-	fmt.Fprintln(s.stderr, "stele sweep:", err)
+	complain(s.stderr, "sweep", err)
 	s.code = exitFailed
 }

@@ -66,9 +66,9 @@ type tuneFlags struct {
 }
 
 func (o *tuneFlags) flags(f *pflag.FlagSet) {
-	f.DurationVar(&o.budget, "budget", 2*time.Minute, "measure for this `TIME` at most; settings for which it does not suffice keep their defaults")
+	f.DurationVar(&o.budget, "budget", 2*time.Minute, "measure for this `TIME` at most; settings that do not fit in it keep their defaults")
 	f.StringSliceVar(&o.only, "only", nil, "only these parts of the profile, a `LIST` of "+strings.Join(tuneParts, ", ")+"; the file has no other part")
-	f.IntVar(&o.appenders, "appenders", 0, "`NUMBER` of concurrent appenders of a log: 1, 16, 64 or 256; 0 is unknown: a group-commit window then has to suit all of these")
+	f.IntVar(&o.appenders, "appenders", 0, "`NUMBER` of concurrent appenders of a log: 1, 16, 64 or 256; 0 is unknown: the group-commit window must then suit all of these")
 	f.StringVar(&o.out, "out", "", "write the profile to `FILE` instead; - is standard output, with the text on standard error")
 	f.BoolVar(&o.dry, "dry-run", false, "measure and print; write no profile")
 	f.BoolVar(&o.list, "list", false, "list the settings and loads compared; measure nothing")
@@ -235,7 +235,7 @@ func (o *tuneFlags) finish(choices, kept []tuning.Choice, measured *run.Run, std
 			d = choices[i].Decide(measured.Results)
 		} else {
 			d = choices[i].Decide(nil)
-			d.Why = "the budget does not suffice for it: raise --budget, or ask for less with --only"
+			d.Why = "the budget does not suffice for it: raise --budget, or select fewer parts with --only"
 		}
 		d.Apply(p)
 		t.decision(d)

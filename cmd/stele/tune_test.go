@@ -60,8 +60,8 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// tuneWrites tunes the directory disk. why says what the machine has kept from
-// being as it should: there are no figures, or the budget was not kept.
+// tuneWrites tunes the directory disk. why is "" unless the machine was too slow:
+// there are no figures, or the budget was not kept.
 func tuneWrites(t *testing.T, budget time.Duration) (p *profile.Profile, out, why string) {
 	t.Helper()
 	begun := time.Now()
@@ -111,8 +111,7 @@ func TestTuneToStandardOutput(t *testing.T) {
 	}
 }
 
-// An interrupted run tells what it found, and does not put a part of a profile
-// in the place of a whole one.
+// An interrupted run prints its decisions, and leaves an existing profile as it is.
 func TestTuneInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile(profile.FileName, []byte("old"), 0o644); err != nil {

@@ -42,17 +42,17 @@ func (t *tuneText) printf(format string, args ...any) {
 // head prints the machine and the run.
 func (t *tuneText) head(measured *run.Run) {
 	e := measured.Places[0].Environment
-	what := e.FS
+	place := e.FS
 	if e.Journal != "" && e.Journal != "n/a" {
-		what += ", journal " + e.Journal
+		place += ", journal " + e.Journal
 	}
 	if e.Device != "" {
-		what += ", on " + e.Device
+		place += ", on " + e.Device
 	}
 	if e.Model != "" {
-		what += " (" + e.Model + ")"
+		place += " (" + e.Model + ")"
 	}
-	t.printf("%s: %s; %d processors, Linux %s\n", e.Dir, what, e.CPUs, e.Kernel)
+	t.printf("%s: %s; %d processors, Linux %s\n", e.Dir, place, e.CPUs, e.Kernel)
 	t.printf("measured for %v\n", time.Duration(measured.Duration).Round(time.Second))
 	for _, w := range e.Warnings {
 		t.printf("warning: %s\n", report.PlaceWarning(&e, &w))
