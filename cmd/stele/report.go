@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -52,16 +53,42 @@ func (o *outputs) write(r *run.Run, stdout io.Writer) error {
 	return errors.Join(errs...)
 }
 
+// A picture is the file of --svg, and the experiment that it shows.
+type picture struct{ file, experiment string }
+
+func (p *picture) flags(f *pflag.FlagSet) {
+	f.StringVar(&p.file, "svg", "", "draw one experiment as a picture, in SVG, to `FILE`; - is standard output")
+	f.StringVar(&p.experiment, "experiment", "", "`ID` of the experiment that --svg draws; needed if the run has more than one")
+}
+
+// result returns the result to draw.
+func (p *picture) result(r *run.Run) (*run.Result, error) {
+	var ids []string
+	var found []*run.Result
+	for _, res := range r.Results {
+		if p.experiment == "" || p.experiment == res.ID {
+			found = append(found, res)
+		}
+		ids = append(ids, res.ID)
+	}
+	if len(found) != 1 {
+		return nil, setting.Wrong("--experiment", p.experiment, "the ID of one result of the run, which has %s", strings.Join(ids, ", "))
+	}
+	return found[0], nil
+}
+
 const reportUsage = `Usage: stele report RUN.json [flags]
 
 Turns a run that 'stele bench --json' wrote into any other output; - reads the
 run from standard input. Without flags it prints the text that bench prints. It
 derives all verdicts again from the raw blocks, also those on claims, so
---tolerance and --test may differ from those of the run.
+--tolerance and --test may differ from those of the run. --svg draws one
+experiment of the run, for a page or a mail.
 
 Examples:
   stele report run.json
   stele report run.json --html run.html --markdown run.md
+  stele report run.json --svg run.svg --experiment mkdir/depth/depth=1
   stele report run.json --tolerance 0.02 --test mannwhitney
 `
 
@@ -71,10 +98,15 @@ func reportCommand(ctx context.Context, args []string, stdin io.Reader, stdout, 
 	out.flags(f)
 	var again analysis
 	again.flags(f)
+	var drawing picture
+	drawing.flags(f)
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
-	toStdout, err := checkOutputs(out.all()...)
+	_, err := checkOutputs(append(out.all(), output{"--svg", drawing.file})...)
+	if err == nil && drawing.experiment != "" && drawing.file == "" {
+		err = errors.New("--experiment: want --svg with it")
+	}
 	if err == nil {
 		err = argCount(f, "RUN.json", 1, 1)
 	}
@@ -85,20 +117,30 @@ func reportCommand(ctx context.Context, args []string, stdin io.Reader, stdout, 
 		return usageError(stderr, "report", exitUsage, err)
 	}
 	r, err := readRun(ctx, f.Arg(0), stdin)
-	if err == nil {
-		again.apply(f, r)
-		r.Analyse()
-		judge(r, claimsIn(r))
-		if err = out.write(r, stdout); err == nil && !toStdout && out == (outputs{}) {
-			err = report.Text(stdout, r, textOptions(stdout))
-		}
-	}
 	if err != nil {
 		complain(stderr, "report", err)
-		if r == nil && ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return exitInterrupted
 		}
 		return exitFailed
+	}
+	var drawn *run.Result
+	if drawing.file != "" {
+		if drawn, err = drawing.result(r); err != nil {
+			return usageError(stderr, "report", exitUsage, err)
+		}
+	}
+	again.apply(f, r)
+	r.Analyse()
+	judge(r, claimsIn(r))
+	err = out.write(r, stdout)
+	if drawn != nil {
+		err = errors.Join(err, writeFile(drawing.file, stdout, func(w io.Writer) error { return report.SVG(w, r, drawn) }))
+	} else if out == (outputs{}) {
+		err = report.Text(stdout, r, textOptions(stdout))
+	}
+	if err != nil {
+		return failed(stderr, "report", err)
 	}
 	return exitOK
 }

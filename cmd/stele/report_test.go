@@ -6,11 +6,32 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
-// An output file appears when it is complete, as secret as the one before it;
-// a device stays one.
+func TestReportSVG(t *testing.T) {
+	measured(t)
+	code, out, diag := stele(t, "report", "run.json", "--svg", "-")
+	if code != exitOK || !strings.HasPrefix(out, "<svg ") || !strings.Contains(out, "os.MkdirAll") {
+		t.Errorf("exit code %d: %s%s", code, out, diag)
+	}
+	for call, want := range map[string]string{
+		"run.json --svg x.svg --experiment mkdir/none": `--experiment: "mkdir/none"; want the ID of one result of the run, which has mkdir/depth/depth=1`,
+		"run.json --experiment mkdir/depth/depth=1":    "--experiment: want --svg with it",
+		"run.json --svg - --json -":                    "--json and --svg: both are standard output",
+	} {
+		if code, _, diag := stele(t, append([]string{"report"}, strings.Fields(call)...)...); code != exitUsage || !strings.Contains(diag, want) {
+			t.Errorf("report %s: exit code %d: %s\nwant %s", call, code, diag, want)
+		}
+	}
+	if _, err := os.Stat("x.svg"); err == nil {
+		t.Error("a wrong call wrote a picture")
+	}
+}
+
+// An output file appears once it is complete, with the permissions of the one
+// before it. A device is written to.
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "out")

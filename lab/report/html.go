@@ -10,7 +10,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-//go:embed page.tmpl page.css
+//go:embed page.tmpl *.css
 var pageFiles embed.FS
 
 var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
@@ -22,16 +22,29 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 // HTML writes the run as one file that needs nothing else: no network, no
 // script. It can be read in light and dark, on paper and on a narrow screen.
 func HTML(w io.Writer, r *run.Run) error {
-	css, err := pageFiles.ReadFile("page.css")
+	css, err := styles("colors.css", "page.css")
 	if err != nil {
-		return fmt.Errorf("report: style sheet: %w", err)
+		return err
 	}
 	p := newPage(r)
-	p.CSS = template.CSS(string(css) + hidingRules(r))
+	p.CSS = template.CSS(css + hidingRules(r))
 	if err := pageTemplate.Execute(w, p); err != nil {
 		return fmt.Errorf("report: write HTML: %w", err)
 	}
 	return nil
+}
+
+// styles returns the named style sheets, one after the other.
+func styles(names ...string) (string, error) {
+	var b strings.Builder
+	for _, name := range names {
+		data, err := pageFiles.ReadFile(name)
+		if err != nil {
+			return "", fmt.Errorf("report: style sheet: %w", err)
+		}
+		b.Write(data)
+	}
+	return b.String(), nil
 }
 
 // hidingRules let the boxes of a legend hide a variant without a script.

@@ -71,6 +71,13 @@ func TestHTMLEscapes(t *testing.T) {
 	if !strings.Contains(page, template.HTMLEscapeString(evil)[:20]) {
 		t.Error("the texts of the run do not show at all")
 	}
+	var svg bytes.Buffer
+	if err := SVG(&svg, r, r.Results[0]); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(svg.String(), "<img") || strings.Contains(svg.String(), "</script") {
+		t.Error("markup of the run got into the picture")
+	}
 	var md bytes.Buffer
 	if err := Markdown(&md, r); err != nil {
 		t.Fatal(err)

@@ -25,10 +25,11 @@ var writers = map[string]func(io.Writer, *run.Run) error{
 	"markdown": Markdown,
 	"gobench":  GoBench,
 	"html":     HTML,
+	"svg":      func(w io.Writer, r *run.Run) error { return SVG(w, r, r.Results[1]) },
 }
 
 func TestGolden(t *testing.T) {
-	files := map[string]string{"text": "sample.txt", "color": "color.txt", "markdown": "sample.md", "gobench": "sample.bench", "html": "sample.html"}
+	files := map[string]string{"text": "sample.txt", "color": "color.txt", "markdown": "sample.md", "gobench": "sample.bench", "html": "sample.html", "svg": "sample.svg"}
 	for kind, file := range files {
 		t.Run(kind, func(t *testing.T) {
 			var got bytes.Buffer
