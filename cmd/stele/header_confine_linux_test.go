@@ -98,7 +98,7 @@ func TestHeaderKeepsToItsTree(t *testing.T) {
 	}
 }
 
-// snapshotOf is names, and contents, below a directory.
+// snapshotOf returns the names and contents below a directory.
 func snapshotOf(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"*", "*/*", "*/.*"} {
@@ -115,7 +115,8 @@ func snapshotOf(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// Whatever is named, files of several directories are found below one root.
+// Files of several directories are found below one root, by any form of their
+// PATHs.
 func TestConfine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	plant(t, map[string]string{"a/b/x.go": "", "a/c/y.go": "", "z.go": "", "ab/w.go": ""})

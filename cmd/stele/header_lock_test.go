@@ -198,7 +198,7 @@ func temporary(t *testing.T) (names []string) {
 	return names
 }
 
-// A dry run says what recover would do, and does nothing.
+// A dry run of recover lists its changes, and makes none.
 func TestHeaderRecoverDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	plant(t, map[string]string{"d/a.go": "package a\n"})

@@ -213,7 +213,7 @@ func TestTuneBadCalls(t *testing.T) {
 	}
 }
 
-// Two minutes are enough for all of it.
+// Two minutes are enough for all choices.
 func TestTunePlanFitsItsBudget(t *testing.T) {
 	all := tuning.Choices(0)
 	if kept := affordable(all, 2*time.Minute); len(kept) != len(all) {
@@ -228,7 +228,7 @@ func TestTunePlanFitsItsBudget(t *testing.T) {
 	}
 }
 
-// A choice that the budget does not afford is named, with the way out.
+// The text names a choice that does not fit the budget, and the flags that help.
 func TestTuneTellsWhatItLeftOut(t *testing.T) {
 	o := tuneFlags{dir: t.TempDir(), dry: true}
 	all := tuning.Choices(0)
