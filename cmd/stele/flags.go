@@ -47,7 +47,7 @@ func parse(f *pflag.FlagSet, args []string, usageCode int, stdout, stderr io.Wri
 }
 
 func usageError(stderr io.Writer, name string, code int, err error) int {
-	fmt.Fprintf(stderr, "stele %s: %v\n'stele help %s' shows how it is called\n", name, err, name)
+	fmt.Fprintf(stderr, "stele %s: %v\n'stele help %s' shows its usage\n", name, err, name)
 	return code
 }
 
