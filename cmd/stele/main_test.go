@@ -249,7 +249,7 @@ func TestBadCalls(t *testing.T) {
 		{"bench mkdir --rounds -1", "--rounds: -1; want 1 or more", exitUsage},
 		{"bench mkdir --rounds 0", "--rounds: 0; want 1 or more", exitUsage},
 		{"bench mkdir --budget -5s", "--budget: -5s; want 0s or more", exitUsage},
-		{"bench D1 --filter zzz", `--filter: "zzz"; want a part of the id`, exitUsage},
+		{"bench D1 --filter zzz", `--filter: "zzz"; want a part of the ID`, exitUsage},
 		{"bench mkdir --fs tmpfs,tmpfs", "once", exitUsage},
 		{"bench mkdir --json nowhere/x.json", "nowhere", exitUsage},
 		{"bench mkdir --filter [", "--filter", exitUsage},
