@@ -25,11 +25,10 @@ var writers = map[string]func(io.Writer, *run.Run) error{
 	"markdown": Markdown,
 	"gobench":  GoBench,
 	"html":     HTML,
-	"svg":      func(w io.Writer, r *run.Run) error { return SVG(w, r, r.Results[1]) },
 }
 
 func TestGolden(t *testing.T) {
-	files := map[string]string{"text": "sample.txt", "color": "color.txt", "markdown": "sample.md", "gobench": "sample.bench", "html": "sample.html", "svg": "sample.svg"}
+	files := map[string]string{"text": "sample.txt", "color": "color.txt", "markdown": "sample.md", "gobench": "sample.bench", "html": "sample.html"}
 	for kind, file := range files {
 		t.Run(kind, func(t *testing.T) {
 			var got bytes.Buffer
@@ -40,20 +39,26 @@ func TestGolden(t *testing.T) {
 			if err := writers[kind](&got, r); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", file)
-			if *update {
-				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("differs from %s at %s; look at the change, then go test -run Golden -update", path, firstDifference(got.String(), string(want)))
-			}
+			golden(t, file, got.Bytes())
 		})
+	}
+}
+
+// golden compares a report with a golden file.
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("differs from %s at %s; look at the change, then go test -run Golden -update", path, firstDifference(string(got), string(want)))
 	}
 }
 

@@ -35,7 +35,7 @@ func SVG(w io.Writer, r *run.Run, res *run.Result) error {
 	s.rule("rule strong")
 	s.y += 4
 	for _, line := range footer(r, res) {
-		s.paragraph("small", 15, 114, line)
+		s.paragraph("small", 15, 126, line)
 	}
 	s.y += 14
 	css, err := styles("colors.css", "picture.css")
