@@ -97,9 +97,9 @@ func (l *Log) checkAppend(ctx context.Context, size int) error {
 		return fmt.Errorf("wal: append to %s: %w: %d bytes; want at most %d", l.dir, ErrTooLarge, size, l.maxRecord)
 	}
 	if ctx.Err() != nil {
-		return cancelled("append", ctx)
+		return cancelled("append to", l.dir, ctx)
 	}
-	return l.checkOpen()
+	return l.checkOpen("append to")
 }
 
 // lead locks writeMu for a lone append, and reports whether it did. It does not
@@ -118,6 +118,7 @@ func (l *Log) lead() bool {
 
 // enqueue hands r to the flusher. It waits while the queue is full.
 func (l *Log) enqueue(ctx context.Context, r *request) error {
+	r.dir = l.dir
 	l.queued.Add(1)
 	err := l.queue.TryPush(r)
 	if err == queue.ErrFull {
@@ -129,14 +130,14 @@ func (l *Log) enqueue(ctx context.Context, r *request) error {
 	}
 	l.queued.Add(-1)
 	if ctx.Err() != nil {
-		return cancelled("append", ctx)
+		return cancelled("append to", l.dir, ctx)
 	}
-	return l.errClosed("append")
+	return l.errClosed("append to")
 }
 
 // appendNow writes rec at once. The caller holds writeMu.
 func (l *Log) appendNow(rec []byte, sum uint32) (Position, error) {
-	if err := l.checkOpen(); err != nil {
+	if err := l.checkOpen("append to"); err != nil {
 		return 0, err
 	}
 	return l.flushNow(l.encode(rec, sum))
@@ -144,7 +145,7 @@ func (l *Log) appendNow(rec []byte, sum uint32) (Position, error) {
 
 // appendAllNow is appendNow of a batch.
 func (l *Log) appendAllNow(recs [][]byte) (Position, error) {
-	if err := l.checkOpen(); err != nil {
+	if err := l.checkOpen("append to"); err != nil {
 		return 0, err
 	}
 	return l.flushNow(l.encodeAll(recs))

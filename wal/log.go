@@ -176,7 +176,7 @@ func (l *Log) Bounds() (first, next Position) {
 // A Reader within such a segment reads to its end. Then it fails with
 // ErrTruncated, unless the next segment is still there.
 func (l *Log) TruncateBefore(pos Position) error {
-	if err := l.checkOpen(); err != nil {
+	if err := l.checkOpen("truncate"); err != nil {
 		return err
 	}
 	if next := Position(l.acked.Load()); pos > next {
@@ -200,7 +200,7 @@ func (l *Log) TruncateBefore(pos Position) error {
 // level Power. An AppendAsync is queued once it has returned. The errors of Sync
 // are ErrClosed, ErrPoisoned, and those of the write.
 func (l *Log) Sync() error {
-	if err := l.checkOpen(); err != nil {
+	if err := l.checkOpen("sync"); err != nil {
 		return err
 	}
 	// The queue is first in, first out, so an empty batch comes after the
@@ -217,7 +217,7 @@ func (l *Log) Sync() error {
 		}
 	}
 	if l.o.Level == durability.Power {
-		return l.checkOpen()
+		return l.checkOpen("sync")
 	}
 	return l.syncWritten()
 }
@@ -319,13 +319,13 @@ func (l *Log) close() error {
 	return err
 }
 
-// checkOpen returns ErrClosed or ErrPoisoned if nothing can be appended.
-func (l *Log) checkOpen() error {
+// checkOpen returns the ErrClosed or ErrPoisoned of op if nothing can be appended.
+func (l *Log) checkOpen(op string) error {
 	if l.store == nil {
 		return errUnopened
 	}
 	if l.closing.Load() {
-		return l.errClosed("append")
+		return l.errClosed(op)
 	}
 	return l.checkPoisoned()
 }

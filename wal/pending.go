@@ -75,7 +75,7 @@ func (p *Pending) Wait(ctx context.Context) (Position, error) {
 		select {
 		case <-p.done:
 		case <-ctx.Done():
-			return 0, unsure(cancelled("append", ctx))
+			return 0, unsure(cancelled("append to", p.dir, ctx))
 		}
 	}
 	pos, err := p.pos, p.err

@@ -151,14 +151,14 @@ func (r *Reader) follow(ctx context.Context) error {
 	if r.more() {
 		return nil
 	}
-	if err := r.l.checkOpen(); err != nil {
+	if err := r.l.checkOpen("follow"); err != nil {
 		return err
 	}
 	select {
 	case <-r.wake:
 		return nil
 	case <-ctx.Done():
-		return cancelled("follow", ctx)
+		return cancelled("follow", r.l.dir, ctx)
 	}
 }
 
@@ -228,7 +228,7 @@ func (l *Log) writeOut() error {
 	}
 	l.writeMu.Lock()
 	defer l.writeMu.Unlock()
-	if err := l.checkOpen(); err != nil {
+	if err := l.checkOpen("read"); err != nil {
 		return err
 	}
 	return l.commit()

@@ -20,6 +20,8 @@ type request struct {
 	many bool
 	recs [][]byte
 
+	dir string // of the log, for errors
+
 	// timer, of AppendAsync, runs from the call on, if the request is sampled.
 	timer latency.Timer
 	// weight is its share of Log.copied in bytes.
@@ -87,6 +89,7 @@ func (r *request) finish(err error) {
 
 // await waits for the result of r, and recycles r.
 func (r *request) await(ctx context.Context) (Position, error) {
+	dir := r.dir // r may be recycled once it is abandoned
 	select {
 	case <-r.done:
 		return r.result()
@@ -96,17 +99,17 @@ func (r *request) await(ctx context.Context) (Position, error) {
 		switch r.state.Load() {
 		case stWaiting:
 			if r.state.CompareAndSwap(stWaiting, stAbandoned) {
-				return 0, cancelled("append", ctx)
+				return 0, cancelled("append to", dir, ctx)
 			}
 		case stTaken:
 			if r.state.CompareAndSwap(stTaken, stCancelling) {
 				<-r.done
 				r.recycle()
-				return 0, unsure(cancelled("append", ctx))
+				return 0, unsure(cancelled("append to", dir, ctx))
 			}
 		case stCopied:
 			if r.state.CompareAndSwap(stCopied, stAbandoned) {
-				return 0, unsure(cancelled("append", ctx))
+				return 0, unsure(cancelled("append to", dir, ctx))
 			}
 		default:
 			<-r.done
@@ -125,13 +128,13 @@ func (r *request) result() (Position, error) {
 	return pos, nil
 }
 
-// cancelled returns the error of op for a ctx that is done.
-func cancelled(op string, ctx context.Context) error {
+// cancelled returns the error of op on the log in dir for a ctx that is done.
+func cancelled(op, dir string, ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {
-		return fmt.Errorf("wal: %s: %w", op, err)
+		return fmt.Errorf("wal: %s %s: %w", op, dir, err)
 	}
-	return fmt.Errorf("wal: %s: %w: %w", op, err, cause)
+	return fmt.Errorf("wal: %s %s: %w: %w", op, dir, err, cause)
 }
 
 // unsure wraps the error of an append that may be durable, or become so.
