@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/fileio/pace"
+	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
@@ -58,7 +59,7 @@ func r12() lab.Experiment {
 				if err := datafile.Fill(name, r12File); err != nil {
 					return err
 				}
-				f, err := openDirect(name)
+				f, err := fileop.OpenDirect(name)
 				if err != nil {
 					return err
 				}

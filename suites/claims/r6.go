@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/stele-go/stele/internal/measure/fileop"
@@ -61,7 +60,7 @@ func r6() lab.Experiment {
 				if err := datafile.Fill("data", r6File); err != nil {
 					return err
 				}
-				f, err := openDirect("data")
+				f, err := fileop.OpenDirect("data")
 				if err != nil {
 					return err
 				}
@@ -127,12 +126,4 @@ func judgeR6(ev *evidence, id string, published []gp3Limits) judgement {
 		return judgement{strings.TrimSpace(text.String()), Depends, "on the year: it is off by the limits " + strings.Join(wrong, ", ") + ". " + why}
 	}
 	return judgement{strings.TrimSpace(text.String()), DoesNotHold, why}
-}
-
-// openDirect opens an existing file for writes past the page cache.
-func openDirect(name string) (*os.File, error) {
-	if fileop.DirectFlag == 0 {
-		return nil, fmt.Errorf("O_DIRECT: %w", errors.ErrUnsupported)
-	}
-	return os.OpenFile(name, os.O_WRONLY|fileop.DirectFlag, 0)
 }
