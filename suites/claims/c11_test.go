@@ -22,11 +22,10 @@ func TestJudgeC11(t *testing.T) {
 	}
 	expect(t, "as claimed", of(1, 1000, 1024), Holds)
 	expect(t, "a high hard limit", of(1, 1000, 1<<20), Depends)
-	expect(t, "nothing of it", of(0, 250, 1<<20), DoesNotHold)
+	expect(t, "none of the figures", of(0, 250, 1<<20), DoesNotHold)
 }
 
-// A descriptor that cannot be had for the limit is a failure of a connection,
-// anything else one of the block.
+// Only EMFILE counts as refused; any other error is returned.
 func TestOpenUntilRefusedTellsOtherErrors(t *testing.T) {
 	if _, refused, err := openUntilRefused(t.TempDir() + "/missing"); err == nil || refused {
 		t.Errorf("a missing file: refused %v, %v", refused, err)

@@ -31,8 +31,7 @@ func TestJudgeC7(t *testing.T) {
 	expect(t, "on the limit", of(42./19*(1-slack), 2.2, 0.008, 0), CannotTest)
 }
 
-// A pool hands a descriptor to one at a time, and what it hands out reads the
-// file.
+// A pool hands a descriptor to one user at a time, and each reads the file.
 func TestDupPool(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("data", []byte("d"), 0o644); err != nil {

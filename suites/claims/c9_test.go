@@ -33,7 +33,7 @@ func TestJudgeC9(t *testing.T) {
 	expect(t, "on the limit", of(248.9/215.6*0.9, 0, true), CannotTest)
 }
 
-// All that is asked of C9 can fail together.
+// All figures of C9 can fail together.
 func TestJudgeC9DoesNotHold(t *testing.T) {
 	c := claimC9()
 	m := in("d", "ext4").all(&c, byVariant(map[string]float64{
@@ -45,10 +45,10 @@ func TestJudgeC9DoesNotHold(t *testing.T) {
 			v.Metrics[answerTime] = suitetest.About(9000)
 		}
 	})
-	expect(t, "nothing of it", judge(t, &c, m), DoesNotHold)
+	expect(t, "none of the figures", judge(t, &c, m), DoesNotHold)
 }
 
-// A ring that floods overflows, and makes its files all the same.
+// A flooded ring overflows, and still makes all files.
 func TestRingCountsOverflow(t *testing.T) {
 	b, err := lab.RunOnce(t.Context(), &lab.Experiment{Suite: "claims", Name: "C9-flood"}, &lab.Variant{
 		Name: "small", Run: func(b *lab.B) error { return ring(b, 4, floodGoroutines, false) },

@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// Each variant does its job, with few operations, and says what it found.
+// Each variant does its job, with few operations, and reports its figures.
 func TestCreationWayClaimsRun(t *testing.T) {
 	limit, _, limitErr := sys.FileLimits()
 	runClaims(t, creationWayClaims(), 3, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {

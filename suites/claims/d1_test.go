@@ -33,7 +33,7 @@ func TestJudgeD1(t *testing.T) {
 	}), Depends)
 	expect(t, "on the limit", of(func(*lab.Experiment) float64 { return 1.71 }), CannotTest)
 
-	// Depth 2 to 4 is shown to nobody's disadvantage: the claim is about 5 on.
+	// Depths 2 to 4 do not count: the claim is about depth 5 on.
 	expect(t, "slow where nothing is claimed", of(func(e *lab.Experiment) float64 {
 		if d := e.Params["depth"]; d == "2" || d == "3" || d == "4" {
 			return 1

@@ -35,7 +35,7 @@ func TestJudgeD9(t *testing.T) {
 	expect(t, "wide", of(func(int) run.Estimate { return suitetest.Wide(0.04, 0.5) }), CannotTest)
 }
 
-// nearTruth reports whether D9's operation took about as long as it was to take.
+// nearTruth reports whether D9's operation took about the requested time.
 func nearTruth(t *testing.T, e *lab.Experiment, b run.Block) bool {
 	t.Helper()
 	want, got := float64(suitetest.Int(t, e.Params["ns"])), b.Metrics["truth_ns"]
@@ -64,7 +64,7 @@ func checkD9(t *testing.T, e *lab.Experiment, dir string, ops int64, b run.Block
 
 func TestChainIsLinear(t *testing.T) {
 	steps, r := 0, 0.0
-	for range 5 { // the processor may be another's, or change its pace, in the middle of one
+	for range 5 { // another process may interrupt one, or the clock frequency may change
 		s := newStopwatch(1000)
 		steps = s.steps
 		// 20 times the steps give about 20 times the time.
@@ -72,7 +72,7 @@ func TestChainIsLinear(t *testing.T) {
 		long.steps *= 20
 		best := func(s *stopwatch, n int) float64 {
 			m := math.Inf(1)
-			for range 200 { // the machine may be busy: rows short enough to fit between
+			for range 200 { // on a busy machine some of the short rows run undisturbed
 				m = min(m, s.row(n))
 			}
 			return m

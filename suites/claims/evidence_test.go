@@ -8,8 +8,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// Without an interval no p99 decides anything, and blocks of few operations
-// have none.
+// A p99 without an interval decides nothing, and blocks of few operations have no p99.
 func TestTail(t *testing.T) {
 	block := func(role string, n int, ns int64) run.Block {
 		h := run.NewHistogram()

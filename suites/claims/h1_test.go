@@ -39,7 +39,7 @@ func TestJudgeH1(t *testing.T) {
 		return 20
 	}), Depends)
 
-	// So few files with fsync that nothing was collected are no saving.
+	// No collection in a few files with fsync is no saving.
 	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1e5 })
 	m.tails(func(*run.Result, *run.VariantResult) float64 { return 1e6 })
 	m.each(func(r *run.Result, v *run.VariantResult) {
@@ -52,7 +52,7 @@ func TestJudgeH1(t *testing.T) {
 	few := judge(t, &c, m)
 	expect(t, "no collection in few files", few, DoesNotHold)
 	if !strings.Contains(few.Measured, "no collection in as few as 100") {
-		t.Errorf("not told: %s", few.Measured)
+		t.Errorf("not mentioned: %s", few.Measured)
 	}
 
 	// No p99 with an interval, no verdict.

@@ -29,7 +29,7 @@ func TestJudgeH2(t *testing.T) {
 	got := judge(t, &c, at("n", nvme, 137e3), at("v", guest, 14.9e6))
 	expect(t, "a guest", got, CannotTest)
 	if !strings.Contains(got.Measured, "virtual machine") || !strings.Contains(got.Why, kindDisk) {
-		t.Errorf("not told: %s: %s", got.Measured, got.Why)
+		t.Errorf("not mentioned: %s: %s", got.Measured, got.Why)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite README.md")
 
-// README.md lists every claim, and is what index makes of them.
+// README.md is what index returns.
 func TestIndexIsUpToDate(t *testing.T) {
 	got := index()
 	if *update {
@@ -28,14 +28,14 @@ func TestIndexIsUpToDate(t *testing.T) {
 	}
 }
 
-// index writes README.md: the claims of each report in the order of their numbers.
+// index returns README.md: the claims of each report in the order of their numbers.
 func index() string {
 	var b strings.Builder
 	b.WriteString(`# Claims
 
 Published statements about file I/O that Stele puts to the test. Each file has the experiments of one
 claim, its ways of doing the job, and the rule that turns results into a verdict: "holds", "does not
-hold", "depends" or "cannot be tested here". The promise is the durability of what is compared. A title
+hold", "depends" or "cannot be tested here". The promise is the durability of the compared ways. A title
 in square brackets is not the report's own.
 
     go run ./cmd/stele bench D1 D8    # put claims to the test on your disk
@@ -59,8 +59,8 @@ A test generates this page: ` + "`go test ./suites/claims -run Index -update`" +
 
 func fileOf(c *Claim) string { return strings.ToLower(c.ID) + ".go" }
 
-// The claims of a report have a letter, and a number that tells them apart. Each is
-// declared in the file of its ID, and says where it was published.
+// The claims of a report share a letter. Each is declared in the file of its ID, and has a
+// complete Source.
 func TestEachClaimHasAFileAndASource(t *testing.T) {
 	letters := map[string]string{}
 	for _, c := range allClaims() {

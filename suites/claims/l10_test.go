@@ -44,8 +44,8 @@ func TestL10Runs(t *testing.T) {
 	}
 }
 
-// What is acknowledged as durable is in the file, and the rest comes into it
-// when the log is closed, or after 5 ms.
+// Records acknowledged as durable are in the file; the others follow when the log is closed
+// or after 5 ms.
 func TestThreeLevels(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log")
 	f, err := os.Create(name)
@@ -88,7 +88,7 @@ func TestThreeLevels(t *testing.T) {
 	}
 }
 
-// After a sync that failed nothing is acknowledged any more.
+// After a failed sync no record is acknowledged.
 func TestThreeLevelsTellOfFailure(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
@@ -106,7 +106,7 @@ func TestThreeLevelsTellOfFailure(t *testing.T) {
 	}
 }
 
-// Both readings of A keep what several appenders add.
+// Both readings of A keep the records of several appenders.
 func TestL10WaysKeepRecords(t *testing.T) {
 	for _, w := range []wals.Way{threeLevelWay(l10Coded, "", durability.None), threeLevelWay(l10Meant, "", durability.Power)} {
 		t.Run(w.Name, func(t *testing.T) {

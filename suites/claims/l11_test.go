@@ -31,12 +31,12 @@ func TestJudgeL11(t *testing.T) {
 	got := of(25, 1.1)
 	expect(t, "by leaving most of it out", got, Depends)
 	if !strings.Contains(got.Measured, "parsed 9 % of the log") {
-		t.Errorf("what was left out is not told: %s", got.Measured)
+		t.Errorf("what was left out is not mentioned: %s", got.Measured)
 	}
 	expect(t, "on the limit", of(20*(1-slack), 20), CannotTest)
 }
 
-// All parsers that promise the whole log find the same in it.
+// All parsers of the whole log have the same results.
 func TestParsersOfLogAgree(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "log")
 	if err := datafile.Write(name, 2*datafile.MiB, logLines()); err != nil {

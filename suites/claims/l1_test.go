@@ -53,7 +53,7 @@ func TestJudgeL1(t *testing.T) {
 	}, by(20)), Depends)
 }
 
-// The load of L1 runs in every way, and each query finds what it must.
+// The load of L1 runs in every way, and each query finds its lines.
 func TestL1Runs(t *testing.T) {
 	e := l1(l1Every[0])
 	for i := range e.Variants {

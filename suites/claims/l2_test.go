@@ -41,7 +41,7 @@ func TestJudgeL2(t *testing.T) {
 	got := of(14, 14, uncounted)
 	expect(t, "as claimed, without a counter", got, Holds)
 	if !strings.Contains(got.Measured, "no such counter") || !strings.Contains(got.Why, "hardware counter") {
-		t.Errorf("the missing counter is not told: %s; %s", got.Measured, got.Why)
+		t.Errorf("the missing counter is not mentioned: %s; %s", got.Measured, got.Why)
 	}
 	expect(t, "no faster", of(2, 0.7, uncounted), DoesNotHold)
 	expect(t, "handed over only", of(14, 0.7, uncounted), Depends)
@@ -49,7 +49,7 @@ func TestJudgeL2(t *testing.T) {
 	expect(t, "on the limit", of(1200./86*(1-slack), 14, uncounted), CannotTest)
 }
 
-// What several goroutines log through the ring is in the file, whole and once.
+// Lines that several goroutines log through the ring are in the file, whole and once.
 func TestRingSinkLosesNothing(t *testing.T) {
 	e := l2(4, false)
 	dir := t.TempDir()

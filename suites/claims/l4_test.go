@@ -21,14 +21,14 @@ func TestJudgeL4(t *testing.T) {
 	large := map[string]float64{l4Own: 984, l4Binary: 1032, l4Head: 1032, l4GobEach: 1372, l4GobStream: 1372}
 	expect(t, "as claimed", of(slow, large), Holds)
 	same := map[string]float64{l4Own: 80, l4Binary: 80, l4Head: 80, l4GobEach: 80, l4GobStream: 80}
-	// Of sizes alike binary's is within the claim's slack.
+	// With equal sizes binary's would be within the claim's slack.
 	small := map[string]float64{l4Own: 1000, l4Binary: 900, l4Head: 900, l4GobEach: 1000, l4GobStream: 1000}
 	expect(t, "alike", of(same, small), DoesNotHold)
 	expect(t, "as coded only", of(map[string]float64{l4Own: 80, l4Binary: 400, l4Head: 400, l4GobEach: 4000, l4GobStream: 300}, large), Depends)
 	expect(t, "on the limit", of(slow, map[string]float64{l4Own: 984, l4Binary: 1032 * (1 - slack), l4Head: 1032, l4GobEach: 1372, l4GobStream: 1372}), CannotTest)
 }
 
-// Every codec gives back what was put in, several records in a row.
+// Every codec decodes the records that it encoded, several in a row.
 func TestL4CodecsReadWhatTheyWrite(t *testing.T) {
 	for _, w := range l4Ways {
 		name, codec, buf := w.name, w.open(), new(bytes.Buffer)

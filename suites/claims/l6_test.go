@@ -28,7 +28,7 @@ func TestJudgeL6(t *testing.T) {
 	expect(t, "on the limit", of(18.9/14.2*(1-slack), 0.15), CannotTest)
 }
 
-// A child that cannot read is an error that says why, not a wait for ever.
+// If a child cannot read, the error says why, and no process waits for ever.
 func TestL6ReportsAChildThatFails(t *testing.T) {
 	e := l6(Small)
 	v := lab.Variant{Name: l6Own, Run: func(b *lab.B) error {

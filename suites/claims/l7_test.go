@@ -13,7 +13,7 @@ import (
 
 func TestJudgeL7(t *testing.T) {
 	c := claimL7()
-	// grown is of a list of what was found.
+	// grown is the growth with a list of the found items.
 	of := func(one, hundred, grown float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1e6 })
 		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {

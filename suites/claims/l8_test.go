@@ -72,7 +72,7 @@ func TestL8OffsetsOfRuns(t *testing.T) {
 	}
 }
 
-// With A reading ahead of each read, what was not asked for is wasted.
+// A prefetches at each read, and pages that are never read are wasted.
 func TestL8CountsHitsAndWaste(t *testing.T) {
 	e := l8(Small, l8Loads[0])
 	b, err := lab.RunOnce(t.Context(), &e, e.Variant(l8Fixed), t.TempDir(), 1, 7)
@@ -82,7 +82,7 @@ func TestL8CountsHitsAndWaste(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One cold read of 4 KiB of 128 KiB that were fetched, or fewer at the end.
+	// One cold read of 4 KiB fetches 128 KiB, or less at the end.
 	if b.Metrics["hit_share"] != 0 || b.Metrics["wasted_share"] < 0.5 || b.Metrics["wasted_share"] >= 1 {
 		t.Errorf("one read: hits %v, wasted %v", b.Metrics["hit_share"], b.Metrics["wasted_share"])
 	}

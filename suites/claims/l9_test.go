@@ -15,7 +15,7 @@ import (
 
 func TestJudgeL9(t *testing.T) {
 	c := claimL9(1)
-	// of the three others, beside two levels
+	// misses and times are those of the three others, as multiples of the two levels'.
 	of := func(misses, times func(load, v string) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1e6 })
 		m.place.Environment.Device = "/dev/sda"
@@ -48,12 +48,12 @@ func TestJudgeL9(t *testing.T) {
 	got := of(is(6.1), is(2*(1-slack)))
 	expect(t, "on the limit", got, CannotTest)
 	if !strings.Contains(got.Measured, "9.0 ms from when it was due") {
-		t.Errorf("the time from when a query was due is not told: %s", got.Measured)
+		t.Errorf("the time from when a query was due is not mentioned: %s", got.Measured)
 	}
 }
 
-// Each cache returns what was loaded for the piece, keeps no more than it may,
-// and drops what its name says.
+// Each cache returns the loaded data, keeps no more than its capacity, and evicts as its
+// name says.
 func TestL9Caches(t *testing.T) {
 	caches := map[string]func(int) l9Cache{
 		l9ByRecency: newL9LRU, l9ByCount: newL9LFU, l9ByFrequency: newL9Otter, l9TwoLevels: newL9Levels,
@@ -73,7 +73,7 @@ func TestL9Caches(t *testing.T) {
 				t.Fatalf("%s: piece %d is wrong: %v", name, piece, err)
 			}
 		}
-		// Of 100 pieces alike, half fit.
+		// Half of the 100 pieces fit.
 		if share := float64(misses) / 5000; share < 0.45 || share > 0.6 {
 			t.Errorf("%s: %.2f of the requests missed", name, share)
 		}
@@ -100,7 +100,7 @@ func TestL9Caches(t *testing.T) {
 	}
 }
 
-// The load is what it says: skewed, and where it shifts the hot pieces change.
+// The load is skewed, and where it shifts the hot pieces change.
 func TestL9Requests(t *testing.T) {
 	const pieces, n = 1000, 40_000
 	hottest := func(load l9Load) (first, last int, share float64) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
-// made is a set of made-up results in one place, to put before a rule.
+// made has made-up results of one place, for a rule to judge.
 type made struct {
 	place   run.Place
 	results []*run.Result
@@ -50,8 +50,7 @@ func (m *made) each(f func(r *run.Result, v *run.VariantResult)) *made {
 	return m
 }
 
-// tails gives each variant two hands full of blocks whose operations all took
-// as long as its p99 is to be.
+// tails gives each variant ten blocks, all of whose operations took its p99.
 func (m *made) tails(ns func(r *run.Result, v *run.VariantResult) float64) *made {
 	return m.each(func(r *run.Result, v *run.VariantResult) {
 		for range 10 {
@@ -64,12 +63,12 @@ func (m *made) tails(ns func(r *run.Result, v *run.VariantResult) float64) *made
 	})
 }
 
-// sized says of every variant how large its file was.
+// sized sets the size of every variant's file.
 func (m *made) sized(bytes float64) *made {
 	return m.each(func(_ *run.Result, v *run.VariantResult) { v.Metrics["file_bytes"] = suitetest.About(bytes) })
 }
 
-// byVariant makes up times of variants, 100 us where none is given.
+// byVariant makes up times of variants, 100 us by default.
 func byVariant(times map[string]float64) func(*lab.Experiment, string) float64 {
 	return func(e *lab.Experiment, v string) float64 {
 		for _, key := range []string{e.Name + "/" + v, v} {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(lab.RunBlock(all))
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // else each process of L6 waits for a second
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process of L6 waits for a second
 	os.Exit(m.Run())
 }
 

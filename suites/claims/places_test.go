@@ -8,7 +8,7 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// In memory no sync does anything, whatever the figures look like.
+// In memory a sync does nothing, whatever the figures.
 func TestSyncsAreNotTestedInMemory(t *testing.T) {
 	for _, c := range []Claim{claimH1(), claimH2(), claimH5(), claimH7()} {
 		m := in("d", "tmpfs").all(&c, func(*lab.Experiment, string) float64 { return 100 })

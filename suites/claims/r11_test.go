@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/suites/syncs"
 )
 
-// r11Results makes up power cuts: lost tells how many lost something.
+// r11Results makes up power cuts: lost returns how many of them lost data.
 func r11Results(c *Claim, lost func(fs, way string, k power.SyncKind) float64, fuse map[string]float64) *made {
 	m := in("d", "ext4").all(c, func(*lab.Experiment, string) float64 { return 1e9 })
 	return m.each(func(r *run.Result, v *run.VariantResult) {
@@ -39,9 +39,9 @@ func TestJudgeR11(t *testing.T) {
 		return 0
 	}
 	got := judge(t, &c, r11Results(&c, linux, dropped))
-	expect(t, "times and names lost where nobody claims them", got, Holds)
+	expect(t, "times and names lost that are not claimed", got, Holds)
 	if !strings.Contains(got.Measured, "mtime lost in 25 of 30") || !strings.Contains(got.Measured, "dropped: 64 of 64") {
-		t.Errorf("not told: %s", got.Measured)
+		t.Errorf("not mentioned: %s", got.Measured)
 	}
 	expect(t, "O_SYNC loses times", judge(t, &c, r11Results(&c, func(_, way string, k power.SyncKind) float64 {
 		if way == syncs.WayOSync && k == power.ModTime {
@@ -56,7 +56,7 @@ func TestJudgeR11(t *testing.T) {
 	got = judge(t, &c, m)
 	expect(t, "no root", got, CannotTest)
 	if !strings.Contains(got.Why, "need root") {
-		t.Errorf("not told: %s", got.Why)
+		t.Errorf("not mentioned: %s", got.Why)
 	}
 }
 

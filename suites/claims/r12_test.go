@@ -31,6 +31,6 @@ func TestJudgeR12(t *testing.T) {
 	got := judge(t, &c, m)
 	expect(t, "no root", got, CannotTest)
 	if !strings.Contains(got.Why, "root") {
-		t.Errorf("not told: %s", got.Why)
+		t.Errorf("not mentioned: %s", got.Why)
 	}
 }

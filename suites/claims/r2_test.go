@@ -37,7 +37,7 @@ func TestJudgeR2(t *testing.T) {
 	got := of(guest, is(180./110, 192./110))
 	expect(t, "a disk of a guest that is like a disk", got, Depends)
 	if !strings.Contains(got.Why, "virtual machine") || !strings.Contains(got.Why, kindDisk+" in 4 of 4 experiments") {
-		t.Errorf("not told: %s", got.Why)
+		t.Errorf("not mentioned: %s", got.Why)
 	}
 	expect(t, "unlike any row", of(guest, is(6, 9)), DoesNotHold)
 	expect(t, "like half a row", of(guest, is(180./110, 9)), DoesNotHold)

@@ -22,6 +22,6 @@ func TestJudgeR5(t *testing.T) {
 	got := of(420./285*(1-slack), 1.5)
 	expect(t, "on the limit", got, CannotTest)
 	if !strings.Contains(got.Why, "An older Go was not tested") || !strings.Contains(got.Why, "go1.99") {
-		t.Errorf("what is missing is not told: %s", got.Why)
+		t.Errorf("what is missing is not mentioned: %s", got.Why)
 	}
 }

@@ -38,7 +38,7 @@ func TestJudgeR6(t *testing.T) {
 	}
 }
 
-// What R6 takes for the vendor's limits is what package pace sells.
+// R6 and package pace have the same limits of the vendor.
 func TestR6AgreesWithPace(t *testing.T) {
 	for _, iops := range r6IOPS {
 		most := r6Published[0].most(iops)

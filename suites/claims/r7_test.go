@@ -12,7 +12,7 @@ import (
 
 func TestJudgeR7(t *testing.T) {
 	c := claimR7()
-	// A mean of ms, jitter a share of it up to a rate, and three times that from there on.
+	// A mean of milliseconds, and jitter that is a share of it up to a rate and three times that share above.
 	of := func(ms, share float64, from int) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return ms * 1e6 })
 		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
@@ -27,7 +27,7 @@ func TestJudgeR7(t *testing.T) {
 	got := of(5.2, 3.8/5.2, 120)
 	expect(t, "the fast tier as claimed", got, Holds)
 	if !strings.Contains(got.Measured, "jump at 120 a second") || !strings.Contains(got.Measured, "p99 - p50 5.2 ms") {
-		t.Errorf("not told: %s", got.Measured)
+		t.Errorf("not mentioned: %s", got.Measured)
 	}
 	expect(t, "the slow tier as claimed", of(18.6, 11.4/18.6, 20), Holds)
 	expect(t, "even, and no jump", of(5.2, 0.05, 1000), DoesNotHold)

@@ -29,7 +29,7 @@ func TestJudgeR8(t *testing.T) {
 	accepted := func(r8Try, bool) float64 { return r8Accepted }
 	alone := func(string) float64 { return 0 }
 	expect(t, "as claimed", judge(t, &c, made(einval, alone)), Holds)
-	expect(t, "nothing of it", judge(t, &c, made(accepted, func(string) float64 { return r8File })), DoesNotHold)
+	expect(t, "none of the figures", judge(t, &c, made(accepted, func(string) float64 { return r8File })), DoesNotHold)
 	got := judge(t, &c, made(func(try r8Try, _ bool) float64 {
 		if try.by == 512 {
 			return r8Accepted
@@ -44,12 +44,12 @@ func TestJudgeR8(t *testing.T) {
 	expect(t, "512 is enough, and a write empties the cache", got, Depends)
 	for _, want := range []string{"Reads and writes: buffer off by 1: EINVAL, by 4: EINVAL, by 512: taken; length off by 1: EINVAL", "multiples of 512 bytes and offsets and lengths of 4096", "0 B by the read and 1.05 MB by the write"} {
 		if !strings.Contains(got.Measured, want) {
-			t.Errorf("%q is not told: %s", want, got.Measured)
+			t.Errorf("%q is not mentioned: %s", want, got.Measured)
 		}
 	}
 	reads := judge(t, &c, made(func(_ r8Try, write bool) float64 { return map[bool]float64{true: r8EINVAL}[write] }, alone))
 	if !strings.Contains(reads.Measured, "Reads: buffer off by 1: taken") || !strings.Contains(reads.Measured, "Writes: buffer off by 1: EINVAL") {
-		t.Errorf("reads and writes are not told apart: %s", reads.Measured)
+		t.Errorf("reads and writes are not distinguished: %s", reads.Measured)
 	}
 	other := judge(t, &c, made(func(r8Try, bool) float64 { return r8Other }, alone))
 	if other.Verdict != Depends || !strings.Contains(other.Measured, "another error") {
@@ -62,9 +62,9 @@ func TestJudgeR8(t *testing.T) {
 	got = judge(t, &c, m)
 	expect(t, "no O_DIRECT", got, CannotTest)
 	if !strings.Contains(got.Why, "no O_DIRECT") {
-		t.Errorf("not told: %s", got.Why)
+		t.Errorf("not mentioned: %s", got.Why)
 	}
-	// No cachestat: the rest is not a verdict on all of it.
+	// Without cachestat the other figures give no verdict.
 	m = made(einval, alone)
 	for _, name := range []string{r8ColdRead, r8ColdWrite, r8WarmRead, r8WarmWrite} {
 		delete(m.results[0].Variants[0].Metrics, name)

@@ -13,11 +13,10 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// Small makes files of the claims a MiB or a few.
+// Small makes the claims' files one MiB or a few.
 const Small job.Scale = 1024
 
-// Each variant of R and L does its job once, says what it found, and leaves
-// nothing but files in its folder.
+// Each variant of R and L does its job once and reports its figures.
 func TestReadingAndLogClaimsRun(t *testing.T) {
 	has := map[string][]string{
 		"R1-read":       {"file_bytes"},
