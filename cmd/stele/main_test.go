@@ -265,6 +265,7 @@ func TestBadCalls(t *testing.T) {
 		{"report nowhere.json", "nowhere.json", exitFailed},
 		{"compare one.json two.json", "stele compare: open one.json: no such file or directory\nstele compare: open two.json: ", 3},
 		{"compare one.json", "OLD.json NEW.json: 1 argument; want 2", 3},
+		{"compare one.json two.json", "\nstele compare: open two.json: ", 3},
 		{"probe nowhere", "nowhere", exitFailed},
 		{"version 2", "version: 1 argument; want 0", exitUsage},
 	} {
