@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,12 +14,9 @@ import (
 func TestTraceIsShown(t *testing.T) {
 	r := runtest.Sample()
 	r.Results = r.Results[:1]
+	texts := written(t, r)
 	for _, kind := range []string{"text", "markdown", "html"} {
-		var b bytes.Buffer
-		if err := writers[kind](&b, r); err != nil {
-			t.Fatal(err)
-		}
-		text := strings.Join(strings.Fields(strings.NewReplacer("\\", "", "&lt;", "<", "&gt;", ">").Replace(b.String())), " ")
+		text := strings.Join(strings.Fields(strings.NewReplacer("\\", "", "&lt;", "<", "&gt;", ">").Replace(texts[kind])), " ")
 		for _, want := range []string{
 			"store.(*Log).Append: blocked in sync.(*Cond).Wait in store.(*Log).await",
 			"store.(*Log).flush: in fsync (os.(*File).Sync in store.(*Log).commit); releases it in store.(*Log).flush",
@@ -38,7 +34,7 @@ func TestTraceIsShown(t *testing.T) {
 		if strings.Contains(text, "example.org/app/store.(*Log).Append: blocked") {
 			t.Errorf("%s shows the path of a package", kind)
 		}
-		if strings.Contains(b.String(), "<b>") && kind != "text" && strings.Contains(b.String(), "flush <b>") {
+		if kind != "text" && strings.Contains(texts[kind], "flush <b>") {
 			t.Errorf("%s does not escape", kind)
 		}
 	}

@@ -233,14 +233,10 @@ func mountedAtAny(dir string) (sys.MountPoint, bool) {
 	return sys.MountPoint{}, false
 }
 
-// A held lock means a living owner, whatever the owner file says: a child
-// that inherited the lock, or a process of another PID namespace.
-func TestSweepRespectsLock(t *testing.T) {
-	if ok, why := canLock(t); !ok {
-		t.Skip(why)
-	}
-	store := realDir(t)
-	p, err := Dir(store)
+// deserted makes a scratch directory whose owner file names a process that is gone.
+func deserted(t *testing.T, parent string) *Directory {
+	t.Helper()
+	p, err := Dir(parent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,6 +245,17 @@ func TestSweepRespectsLock(t *testing.T) {
 	if err := writeOwner(p.owner, o); err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// A held lock means a living owner, whatever the owner file says: a child
+// that inherited the lock, or a process of another PID namespace.
+func TestSweepRespectsLock(t *testing.T) {
+	if ok, why := canLock(t); !ok {
+		t.Skip(why)
+	}
+	store := realDir(t)
+	p := deserted(t, store)
 	if report, err := Sweep(store); concerns(t, err, store) || mentions(report, store) {
 		t.Errorf("%q %v", report, err)
 	}
@@ -329,16 +336,7 @@ func TestSweepUnborn(t *testing.T) {
 // may lead Sweep elsewhere.
 func TestSweepFollowsNothing(t *testing.T) {
 	store, elsewhere := realDir(t), realDir(t)
-	p, err := Dir(elsewhere)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// An abandoned scratch directory, but not in the store.
-	o := newOwner("directory", true)
-	o.PID = 1 << 30
-	if err := writeOwner(p.owner, o); err != nil {
-		t.Fatal(err)
-	}
+	p := deserted(t, elsewhere) // not in the store
 	p.owner.Close()
 	if err := os.Symlink(p.root, filepath.Join(store, prefix+"0000000000000001")); err != nil {
 		t.Skip(err)
