@@ -16,19 +16,19 @@ import (
 
 const securejoin = "securejoin.MkdirAllHandle"
 
-func full(t *testing.T) []lab.Experiment {
+// fullSuite returns the experiments of a suite.
+func fullSuite(t *testing.T, name string) []lab.Experiment {
 	t.Helper()
-	for _, s := range suites.List() {
-		if s.Name == "mkdir" {
-			return s.Full
-		}
+	list := suites.List()
+	i := slices.IndexFunc(list, func(s suites.Suite) bool { return s.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no suite %s", name)
 	}
-	t.Fatal("there is no suite mkdir")
-	return nil
+	return list[i].Full
 }
 
 func TestExtendAddsToTheSameExperiments(t *testing.T) {
-	before := full(t)
+	before := fullSuite(t, "mkdir")
 	after := peers.Extend(before)
 	if len(after) != len(before) {
 		t.Fatalf("%d experiments became %d", len(before), len(after))
@@ -99,7 +99,7 @@ func TestExperimentsHaveAPeer(t *testing.T) {
 
 // A peer is comparable when it makes the very tree that os.MkdirAll makes.
 func TestPeersMakeTheSameTree(t *testing.T) {
-	for _, e := range peers.Extend(full(t)) {
+	for _, e := range peers.Extend(fullSuite(t, "mkdir")) {
 		peer := e.Variant(securejoin)
 		if peer == nil {
 			continue

@@ -12,26 +12,15 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/peers"
-	"github.com/stele-go/stele/suites"
 )
-
-func replaceSuite(t *testing.T) []lab.Experiment {
-	t.Helper()
-	for _, s := range suites.List() {
-		if s.Name == "replace" {
-			return s.Full
-		}
-	}
-	t.Fatal("there is no suite replace")
-	return nil
-}
 
 // replacePeers are the peers' variants of replace/single.
 func replacePeers(t *testing.T) (e lab.Experiment, list []lab.Variant) {
 	t.Helper()
-	before := replaceSuite(t)[0]
+	before := fullSuite(t, "replace")[0]
 	e = peers.Extend([]lab.Experiment{before})[0]
 	return e, e.Variants[len(before.Variants):]
 }
@@ -50,7 +39,7 @@ func TestReplacePeers(t *testing.T) {
 			t.Errorf("%s promises %v", v.Name, v.Promise)
 		}
 	}
-	for _, e := range peers.Extend(replaceSuite(t)) {
+	for _, e := range peers.Extend(fullSuite(t, "replace")) {
 		if err := e.Validate(); err != nil {
 			t.Error(err)
 		}
@@ -60,11 +49,11 @@ func TestReplacePeers(t *testing.T) {
 // A peer is comparable if it leaves the files that the plain sequence leaves, and no
 // others.
 func TestReplacePeersLeaveTheSameFiles(t *testing.T) {
-	for _, e := range peers.Extend(replaceSuite(t)) {
+	for _, e := range peers.Extend(fullSuite(t, "replace")) {
 		if e.Params["size"] != "4096" || e.Params["files"] == "512" {
 			continue // the same jobs
 		}
-		var want map[string]string
+		var want map[string]filetest.File
 		for _, v := range e.Variants {
 			if v.Name != "write, rename" && !strings.Contains(v.Name, "/") && !strings.HasPrefix(v.Name, "renameio") {
 				continue
@@ -74,36 +63,15 @@ func TestReplacePeersLeaveTheSameFiles(t *testing.T) {
 			if _, err := lab.RunOnce(t.Context(), &e, &v, dir, 3, 7); err != nil {
 				t.Fatalf("%s: %s: %v", e.ID(), v.Name, err)
 			}
-			got := filesOf(t, dir)
+			got := filetest.Files(t, dir)
 			if want == nil {
 				want = got
 			}
-			if !maps.Equal(got, want) || len(filesOf(t, temp)) != 0 {
+			if !maps.Equal(got, want) || len(filetest.Files(t, temp)) != 0 {
 				t.Errorf("%s: %s left %d files, the plain sequence %d, or others", e.ID(), v.Name, len(got), len(want))
 			}
 		}
 	}
-}
-
-func filesOf(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[e.Name()] = info.Mode().String() + " " + string(b)
-	}
-	return files
 }
 
 const traceEnv = "STELE_PEERS_TRACE"

@@ -181,3 +181,14 @@ func saveAll(save func(recs [][]byte) error, requests <-chan batchRequest) {
 		}
 	}
 }
+
+// indexes returns the indexes of the first and the last record of a log.
+func indexes(l interface {
+	FirstIndex() (uint64, error)
+	LastIndex() (uint64, error)
+}) (first, last uint64, err error) {
+	if first, err = l.FirstIndex(); err == nil {
+		last, err = l.LastIndex()
+	}
+	return first, last, err
+}

@@ -30,11 +30,7 @@ func reopenRaft(dir string, segment int) (recs [][]byte, s saver, err error) {
 	fail := func(err error) ([][]byte, saver, error) {
 		return nil, saver{}, errors.Join(err, w.Close())
 	}
-	first, err := w.FirstIndex()
-	if err != nil {
-		return fail(err)
-	}
-	last, err := w.LastIndex()
+	first, last, err := indexes(w)
 	if err != nil {
 		return fail(err)
 	}

@@ -24,11 +24,7 @@ func reopenTidwall(dir string, segment int) (recs [][]byte, s saver, err error) 
 		w.Close()
 		return nil, saver{}, err
 	}
-	first, err := w.FirstIndex()
-	if err != nil {
-		return fail(err)
-	}
-	last, err := w.LastIndex()
+	first, last, err := indexes(w)
 	if err != nil {
 		return fail(err)
 	}

@@ -1,6 +1,7 @@
-// Package filetest sets up files for tests: files that are not regular, file systems in
-// memory, a user without permissions. It also measures how much memory reading a hostile
-// file takes, and checks the worked examples of package comments. Only tests import it.
+// Package filetest sets up and lists files for tests: files that are not regular, file
+// systems in memory, a user without permissions. It also measures how much memory reading
+// a hostile file takes, and checks the worked examples of package comments. Only tests
+// import it.
 package filetest
 
 import (

@@ -223,34 +223,33 @@ func mkdirAll() Way {
 	}
 }
 
-func makerAll(name, doc string, o mkdir.Options) Way {
+// byMaker returns the way of Dirs that use an open Maker.
+func byMaker(name, doc string, o mkdir.Options, dirs func(m *mkdir.Maker) Dirs) Way {
 	return Way{Name: name, Doc: doc, Promise: surviving(o.Level), Open: func(at job.Site) (Dirs, error) {
 		m, err := mkdir.OpenRoot(at.Dir, o)
 		if err != nil {
 			return Dirs{}, err
 		}
-		return Dirs{
-			Make:  func(_, rel string) error { return m.All(rel, Perm) },
-			Close: m.Close,
-		}, nil
+		d := dirs(m)
+		d.Close = m.Close
+		return d, nil
 	}}
+}
+
+func makerAll(name, doc string, o mkdir.Options) Way {
+	return byMaker(name, doc, o, func(m *mkdir.Maker) Dirs {
+		return Dirs{Make: func(_, rel string) error { return m.All(rel, Perm) }}
+	})
 }
 
 // makerBatch has no Make: a batch is for many paths.
 func makerBatch(name, doc string, o mkdir.Options) Way {
-	return Way{Name: name, Doc: doc, Promise: surviving(o.Level), Open: func(at job.Site) (Dirs, error) {
-		m, err := mkdir.OpenRoot(at.Dir, o)
-		if err != nil {
-			return Dirs{}, err
-		}
-		return Dirs{
-			Batch: func(ctx context.Context, _, rel []string) error {
-				_, err := m.Batch(ctx, slices.Values(rel), Perm)
-				return err
-			},
-			Close: m.Close,
-		}, nil
-	}}
+	return byMaker(name, doc, o, func(m *mkdir.Maker) Dirs {
+		return Dirs{Batch: func(ctx context.Context, _, rel []string) error {
+			_, err := m.Batch(ctx, slices.Values(rel), Perm)
+			return err
+		}}
+	})
 }
 
 // onePathWays make one path a call.

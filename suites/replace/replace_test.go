@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/job"
@@ -37,45 +38,29 @@ func TestReplaceVariantsLeaveTheSameFiles(t *testing.T) {
 		e := smallReplace(e)
 		t.Run(e.ID(), func(t *testing.T) {
 			t.Parallel()
-			var want map[string]string
+			var want map[string]filetest.File
 			for i := range e.Variants {
 				dir := t.TempDir()
 				if _, err := lab.RunOnce(t.Context(), &e, &e.Variants[i], dir, 9, 7); err != nil {
 					t.Errorf("%s: %v", e.Variants[i].Name, err)
 					continue
 				}
-				got := contents(t, dir)
+				got := filetest.Files(t, dir)
 				if i == 0 {
 					want = got
 				}
 				if len(got) != len(want) {
 					t.Errorf("%s left %d files, the baseline %d", e.Variants[i].Name, len(got), len(want))
 				}
-				for name, content := range want {
-					if got[name] != content || len(content) != 5000 {
-						t.Errorf("%s: %s holds %d bytes, or others than the baseline's %d", e.Variants[i].Name, name, len(got[name]), len(content))
+				for name, f := range want {
+					if got[name] != f || len(f.Content) != 5000 {
+						t.Errorf("%s: %s differs from the baseline's: %d bytes, %v; want %d, %v",
+							e.Variants[i].Name, name, len(got[name].Content), got[name].Mode, len(f.Content), f.Mode)
 					}
 				}
 			}
 		})
 	}
-}
-
-func contents(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[e.Name()] = string(b)
-	}
-	return files
 }
 
 // A way that leaves another mode does another job.
@@ -123,8 +108,8 @@ func TestReplaceWaysReplace(t *testing.T) {
 		if err := r.batch(names, []byte("new")); err != nil {
 			t.Error(w.Name, err)
 		}
-		if got := contents(t, dir); len(got) != 2 || got["0"] != "new" || got["1"] != "new" {
-			t.Errorf("%s left %q", w.Name, got)
+		if got := filetest.Files(t, dir); len(got) != 2 || got["0"].Content != "new" || got["1"].Content != "new" {
+			t.Errorf("%s left %v", w.Name, got)
 		}
 		if err := r.close(); err != nil {
 			t.Error(w.Name, err)

@@ -109,16 +109,21 @@ func replaceAndSync(dir string, names []string, data []byte) error {
 	return datafile.SyncDir(dir)
 }
 
+// writing returns the Open of a way that has nothing to prepare.
+func writing(write func(dir, name string, data []byte) error) func(job.Site) (Replacer, error) {
+	return func(at job.Site) (Replacer, error) {
+		return Replacer{Write: func(name string, data []byte) error { return write(at.Dir, name, data) }}, nil
+	}
+}
+
 // plainReplace is the textbook's sequence.
 func plainReplace() Way {
 	return Way{
 		Name: plainPower, Promise: job.Promise(durability.Power, durability.OldOrNew), Baseline: true,
 		Doc: "os.OpenFile of a new name, Write, Sync, Close, os.Rename, then the directory opened, synced and closed",
-		Open: func(at job.Site) (Replacer, error) {
-			return Replacer{Write: func(name string, data []byte) error {
-				return replaceAndSync(at.Dir, []string{name}, data)
-			}}, nil
-		},
+		Open: writing(func(dir, name string, data []byte) error {
+			return replaceAndSync(dir, []string{name}, data)
+		}),
 	}
 }
 
@@ -141,11 +146,9 @@ func plainReplaceKill() Way {
 	return Way{
 		Name: "write, rename", Promise: job.Promise(durability.Kill, durability.OldOrNew), Baseline: true,
 		Doc: "os.OpenFile of a new name, Write, Close, os.Rename: no sync",
-		Open: func(at job.Site) (Replacer, error) {
-			return Replacer{Write: func(name string, data []byte) error {
-				return writeAndRename(byPaths(at.Dir), name, data, false)
-			}}, nil
-		},
+		Open: writing(func(dir, name string, data []byte) error {
+			return writeAndRename(byPaths(dir), name, data, false)
+		}),
 	}
 }
 
@@ -182,11 +185,9 @@ func osWriteFile() Way {
 	return Way{
 		Name: "os.WriteFile", Promise: job.Promise(durability.Kill, durability.Torn), Baseline: true,
 		Doc: "truncates the file and writes it anew: not atomic, not synced",
-		Open: func(at job.Site) (Replacer, error) {
-			return Replacer{Write: func(name string, data []byte) error {
-				return os.WriteFile(filepath.Join(at.Dir, name), data, replacePerm)
-			}}, nil
-		},
+		Open: writing(func(dir, name string, data []byte) error {
+			return os.WriteFile(filepath.Join(dir, name), data, replacePerm)
+		}),
 	}
 }
 
@@ -210,7 +211,8 @@ func atomicWriteFile() Way {
 	}
 }
 
-func atomicDir(name, doc string, o atomicfile.Options) Way {
+// inDir returns the way of a Replacer that uses an open atomicfile.Dir.
+func inDir(name, doc string, o atomicfile.Options, replacer func(d *atomicfile.Dir) Replacer) Way {
 	return Way{
 		Name: name, Doc: doc, Promise: job.Promise(o.Level, durability.OldOrNew),
 		Open: func(at job.Site) (Replacer, error) {
@@ -218,38 +220,33 @@ func atomicDir(name, doc string, o atomicfile.Options) Way {
 			if err != nil {
 				return Replacer{}, err
 			}
-			return Replacer{
-				Write: func(name string, data []byte) error { return d.WriteFile(name, data, replacePerm) },
-				Close: d.Close,
-			}, nil
+			r := replacer(d)
+			r.Close = d.Close
+			return r, nil
 		},
 	}
 }
 
+func atomicDir(name, doc string, o atomicfile.Options) Way {
+	return inDir(name, doc, o, func(d *atomicfile.Dir) Replacer {
+		return Replacer{Write: func(name string, data []byte) error { return d.WriteFile(name, data, replacePerm) }}
+	})
+}
+
 // atomicBatch has no Write: a batch is for many files.
 func atomicBatch(name, doc string, o atomicfile.Options) Way {
-	return Way{
-		Name: name, Doc: doc, Promise: job.Promise(o.Level, durability.OldOrNew),
-		Open: func(at job.Site) (Replacer, error) {
-			d, err := atomicfile.OpenDir(at.Dir, o)
-			if err != nil {
-				return Replacer{}, err
+	return inDir(name, doc, o, func(d *atomicfile.Dir) Replacer {
+		return Replacer{Batch: func(names []string, data []byte) error {
+			b := d.Batch()
+			defer b.Abort()
+			for _, name := range names {
+				if err := b.Add(name, data, replacePerm); err != nil {
+					return err
+				}
 			}
-			return Replacer{
-				Batch: func(names []string, data []byte) error {
-					b := d.Batch()
-					defer b.Abort()
-					for _, name := range names {
-						if err := b.Add(name, data, replacePerm); err != nil {
-							return err
-						}
-					}
-					return b.Commit()
-				},
-				Close: d.Close,
-			}, nil
-		},
-	}
+			return b.Commit()
+		}}
+	})
 }
 
 // oneFileWays replace one file a call.
