@@ -91,7 +91,9 @@ func TestWriterCloseMeanwhile(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(5 * time.Millisecond)
+		for taken.Load() < 100 && !t.Failed() { // until the goroutines write
+			time.Sleep(time.Millisecond)
+		}
 		ok(t, w.Close())
 		ok(t, f.Close()) // no longer in use
 		wg.Wait()

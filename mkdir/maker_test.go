@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -178,6 +179,7 @@ func TestClosed(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	m, _ := open(t, mkdir.Options{Level: durability.Kill, Confined: true})
 	var wg sync.WaitGroup
+	var created atomic.Int64
 	for g := range 8 {
 		wg.Go(func() {
 			for i := 0; ; i++ {
@@ -187,10 +189,13 @@ func TestCloseWaits(t *testing.T) {
 					}
 					return
 				}
+				created.Add(1)
 			}
 		})
 	}
-	time.Sleep(10 * time.Millisecond)
+	for created.Load() < 100 && !t.Failed() {
+		time.Sleep(time.Millisecond)
+	}
 	must(t, m.Close())
 	wg.Wait()
 }

@@ -206,14 +206,17 @@ func TestQueueEndsItsWait(t *testing.T) {
 	_, err := q.Create(ctx, "a")
 	wantErr(t, err, context.DeadlineExceeded, d.Path("a"))
 
-	answers := make(chan error, 10)
+	answers, waits := make(chan error, 10), q.Stats().LimitWaits
 	for i := range cap(answers) {
 		must(t, q.Submit(t.Context(), newfile.Request{Name: fileName(i), Done: func(_ *os.File, err error) { answers <- err }}))
+	}
+	for end := time.Now().Add(time.Minute); q.Stats().LimitWaits == waits && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
 	}
 	select {
 	case err := <-answers:
 		t.Errorf("the queue does not wait: %v", err)
-	case <-time.After(20 * time.Millisecond):
+	default:
 	}
 	must(t, q.Close())
 	close(answers)

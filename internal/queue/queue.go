@@ -115,7 +115,7 @@ func (q *Queue[T]) pushAndUnlock(v T) error {
 		q.mu.Unlock()
 		return ErrClosed
 	}
-	q.put(v)
+	q.ring[q.free()] = v
 	wake := q.want > 0 && q.count >= q.want
 	if wake {
 		q.want = 0
@@ -127,14 +127,15 @@ func (q *Queue[T]) pushAndUnlock(v T) error {
 	return nil
 }
 
-// put appends v to the ring, which has a free slot.
-func (q *Queue[T]) put(v T) {
+// free returns the index of the next free slot, of which there is one, and counts it
+// as used.
+func (q *Queue[T]) free() int {
 	i := q.head + q.count
 	if i >= len(q.ring) {
 		i -= len(q.ring)
 	}
-	q.ring[i] = v
 	q.count++
+	return i
 }
 
 // wake wakes the consumer. A signal that is there already serves.
@@ -231,7 +232,7 @@ func (q *Queue[T]) take(dst []T) (taken int) {
 func (q *Queue[T]) admit() {
 	n := min(len(q.waiting), len(q.ring)-q.count)
 	for _, p := range q.waiting[:n] {
-		q.put(p.v)
+		q.ring[q.free()] = p.v
 		close(p.done)
 	}
 	q.waiting = slices.Delete(q.waiting, 0, n)
