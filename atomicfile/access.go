@@ -103,8 +103,8 @@ func (f *File) Chmod(mode fs.FileMode) error {
 }
 
 // Chown makes Commit set this owner and group, regardless of Options.Keep; -1
-// leaves the choice to Options.Keep. Permissions are kept as far as another owner
-// or group allows; see Keep. Linux only: elsewhere Commit fails.
+// leaves the choice to Options.Keep. With another owner or group some permissions may
+// not be kept; see Keep. Linux only: elsewhere Commit fails.
 func (f *File) Chown(uid, gid int) error {
 	if err := f.check("chown"); err != nil {
 		return err

@@ -159,7 +159,7 @@ func TestClosesOnlyItsOwn(t *testing.T) {
 		b.Abort()
 		for i, s := range strangers {
 			if _, err := fmt.Fprint(s, i); err != nil {
-				t.Fatalf("seed %d: a file of somebody else was closed: %v", seed, err)
+				t.Fatalf("seed %d: the file of another goroutine was closed: %v", seed, err)
 			}
 			must(t, s.Close())
 		}
@@ -199,7 +199,7 @@ func TestContentLeftBehind(t *testing.T) {
 		fi, err := f.Stat()
 		must(t, err)
 		if fi.Size() > 0 {
-			t.Fatal("it wrote into somebody else's file")
+			t.Fatal("it wrote into a file that was opened later")
 		}
 		f.Close()
 	}

@@ -40,7 +40,7 @@ func TestBuffersAreOnes(t *testing.T) {
 				}
 				for _, c := range buf.b {
 					if c != byte(g) {
-						t.Error("somebody else wrote here")
+						t.Error("another user wrote here")
 						return
 					}
 				}

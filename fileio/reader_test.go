@@ -361,7 +361,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	if _, err := fileio.ParseWay("sideways"); err == nil {
-		t.Error("a way that is none")
+		t.Error("an unknown way was accepted")
 	}
 	for _, c := range []struct {
 		v    fmt.Stringer

@@ -77,8 +77,8 @@ func Remove(ctx context.Context, name string, o Options) (Result, error) {
 	return apply(ctx, "remove", name, o, func(t *target, o Options) (*edit, error) { return t.replacement(nil, o) })
 }
 
-// Read returns the header that Insert put there last. The error is ErrNoHeader if
-// there is none. Read waits for a running change, and recovers an interrupted one
+// Read returns the header that Insert put there last. The error is ErrNoHeader if the
+// file has no header. Read waits for a running change, and recovers an interrupted one
 // first. Of the options it uses only Root, OneMount and LockWait.
 func Read(ctx context.Context, name string, o Options) ([]byte, error) {
 	if err := o.check(); err != nil {

@@ -14,8 +14,8 @@ type plan []node
 
 type node struct {
 	path  string // a prefix of a requested path, in the memory of the batch
-	child int32  // the first; 0 is none
-	next  int32  // the next one with the same parent; 0 is none
+	child int32  // the first; 0 for none
+	next  int32  // the next one with the same parent; 0 for none
 	up    int32  // the parent
 	state atomic.Uint32
 }

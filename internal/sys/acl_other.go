@@ -7,14 +7,14 @@ import (
 	"os"
 )
 
-// ACL is not known here.
+// ACL returns no ACL: known is false.
 func (d Dir) ACL(name string) (acl []byte, known bool, err error) { return nil, false, nil }
 
-// ACLOf is not known here.
+// ACLOf returns no ACL: known is false.
 func ACLOf(f *os.File) (acl []byte, known bool, err error) { return nil, false, nil }
 
-// HasACL is not known here.
+// HasACL returns false.
 func (t Temp) HasACL() (bool, error) { return false, nil }
 
-// SetACL is not offered here.
+// SetACL fails with errors.ErrUnsupported.
 func (t Temp) SetACL(acl []byte) error { return errors.ErrUnsupported }

@@ -7,14 +7,14 @@ import (
 	"os"
 )
 
-// Allocate is not offered here.
+// Allocate fails with errors.ErrUnsupported.
 func Allocate(fd int, off, n int64) error { return errors.ErrUnsupported }
 
-// Truncate is not offered here.
+// Truncate fails with errors.ErrUnsupported.
 func Truncate(fd int, size int64) error { return errors.ErrUnsupported }
 
-// Preallocate is not offered here.
+// Preallocate fails with errors.ErrUnsupported.
 func Preallocate(f *os.File, off, n int64) error { return errors.ErrUnsupported }
 
-// AllocateTo is not offered here.
+// AllocateTo fails with errors.ErrUnsupported.
 func AllocateTo(f *os.File, size int64) error { return errors.ErrUnsupported }

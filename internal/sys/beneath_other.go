@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// RootDir opens the directory of r again, as a Dir that does not depend on r
-// any more.
+// RootDir opens the directory of r again. The result stays open when r is closed.
 func RootDir(r *os.Root, _ DirUse) (Dir, error) {
 	own, err := r.OpenRoot(".")
 	if err != nil {
@@ -20,9 +19,9 @@ func RootDir(r *os.Root, _ DirUse) (Dir, error) {
 }
 
 // OpenBeneath opens the directory path, which must be clean (CleanBeneath),
-// without leaving d. A symlink is ELOOP; one that is put there between the
-// check and the opening is treated as os.Root treats it: followed while it
-// stays inside. oneMount is not offered here.
+// without leaving d. A symlink fails with ELOOP. One that is put there between the
+// check and the open is treated as by os.Root: followed while it stays inside. With
+// oneMount it fails with errors.ErrUnsupported.
 func (d Dir) OpenBeneath(path string, _ DirUse, oneMount bool) (Dir, error) {
 	if oneMount {
 		return Dir{}, errors.ErrUnsupported
@@ -33,8 +32,8 @@ func (d Dir) OpenBeneath(path string, _ DirUse, oneMount bool) (Dir, error) {
 	return d.openIn(path)
 }
 
-// OpenFileBeneath opens the file path as os.Root does, and otherwise as
-// OpenBeneath.
+// OpenFileBeneath opens the file path as os.Root does, and confines it as OpenBeneath
+// does.
 func (d Dir) OpenFileBeneath(path, _ string, flags int, perm fs.FileMode, oneMount bool) (*os.File, error) {
 	if oneMount {
 		return nil, errors.ErrUnsupported
@@ -75,7 +74,7 @@ func (d Dir) asRoot() (r *os.Root, done func() error, err error) {
 	return r, r.Close, nil
 }
 
-// refuseSymlinks looks at each component of path.
+// refuseSymlinks returns ELOOP if a component of path is a symlink.
 func (d Dir) refuseSymlinks(path string) error {
 	for i := range len(path) + 1 {
 		if i < len(path) && !isSeparator(path[i]) {

@@ -23,7 +23,7 @@ const (
 	CreateOpen CreateUse = unix.O_NOFOLLOW
 )
 
-// CreateFile makes the file path and opens it for reading and writing. The file's
+// CreateFile creates the file path and opens it for reading and writing. The file's
 // name, for its errors, is name.
 //
 // os.OpenFile would offer the descriptor to the runtime's poller, which takes five
@@ -34,7 +34,7 @@ func (d Dir) CreateFile(path, name string, perm fs.FileMode, use CreateUse) (*os
 	return d.openFile(path, name, int(use)|unix.O_CREAT|unix.O_RDWR, perm)
 }
 
-// OpenUnnamed makes a file without a name in d (O_TMPFILE). Not all file systems
+// OpenUnnamed creates a file without a name in d (O_TMPFILE). Not all file systems
 // have such files; see Absent.
 func (d Dir) OpenUnnamed(name string, perm fs.FileMode) (*os.File, error) {
 	return d.openFile(".", name, unix.O_TMPFILE|unix.O_RDWR, perm)
@@ -59,7 +59,7 @@ func (d Dir) openFile(path, name string, flags int, perm fs.FileMode) (*os.File,
 	}
 }
 
-// TouchFile makes the empty file path without opening it: mknodat(2) of a regular
+// TouchFile creates the empty file path without opening it: mknodat(2) of a regular
 // file needs no privilege and no descriptor.
 func (d Dir) TouchFile(path string, perm fs.FileMode) error {
 	var buf [pathBuf]byte
@@ -74,7 +74,7 @@ func (d Dir) TouchFile(path string, perm fs.FileMode) error {
 	if err != unix.EPERM && err != unix.ENOSYS {
 		return err
 	}
-	// A seccomp filter that fears device nodes.
+	// A seccomp filter that refuses mknodat(2) because of device nodes.
 	for {
 		fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(d.fd()), uintptr(unsafe.Pointer(p)),
 			unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, modeBits(perm), 0, 0)
@@ -129,7 +129,7 @@ func Umask() (fs.FileMode, error) {
 	return fs.FileMode(mask), nil
 }
 
-// OpenTmpfile makes a file without a name in dir (open(2), O_TMPFILE).
+// OpenTmpfile creates a file without a name in dir (open(2), O_TMPFILE).
 func OpenTmpfile(dir string) (*os.File, error) {
 	var fd int
 	err := Retry(func() (err error) {

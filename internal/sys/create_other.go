@@ -8,19 +8,19 @@ import (
 	"os"
 )
 
-// CreateUse says what CreateFile does with a name that is there already.
+// CreateUse is what CreateFile does with an existing name.
 type CreateUse int
 
 const (
-	// CreateNew: refuse it.
+	// CreateNew fails with EEXIST.
 	CreateNew = CreateUse(os.O_EXCL)
-	// CreateEmpty: truncate the file. Symlinks are followed here.
+	// CreateEmpty truncates the file, and follows a symlink.
 	CreateEmpty = CreateUse(os.O_TRUNC)
-	// CreateOpen: leave the file as it is. Symlinks are followed here.
+	// CreateOpen keeps the file as it is, and follows a symlink.
 	CreateOpen = CreateUse(0)
 )
 
-// CreateFile makes the file path and opens it for reading and writing.
+// CreateFile creates the file path and opens it for reading and writing.
 func (d Dir) CreateFile(path, _ string, perm fs.FileMode, use CreateUse) (*os.File, error) {
 	return d.openFile(path, int(use)|os.O_CREATE|os.O_RDWR, perm)
 }
@@ -28,7 +28,7 @@ func (d Dir) CreateFile(path, _ string, perm fs.FileMode, use CreateUse) (*os.Fi
 // OpenUnnamed fails with errors.ErrUnsupported.
 func (d Dir) OpenUnnamed(string, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// TouchFile makes the empty file path.
+// TouchFile creates the empty file path.
 func (d Dir) TouchFile(path string, perm fs.FileMode) error {
 	f, err := d.CreateFile(path, "", perm, CreateNew)
 	if err != nil {
@@ -46,7 +46,7 @@ func (d Dir) openFile(path string, flags int, perm fs.FileMode) (*os.File, error
 	return f, bare(err)
 }
 
-// path is what the functions of package os, or the methods of d.root, take.
+// path returns the path for functions of package os, or for methods of d.root.
 func (d Dir) path(path string) string {
 	if d.root != nil {
 		return path
@@ -54,8 +54,8 @@ func (d Dir) path(path string) string {
 	return d.join(path)
 }
 
-// Umask is not known here: 0.
+// Umask returns 0.
 func Umask() (fs.FileMode, error) { return 0, nil }
 
-// OpenTmpfile is not offered here.
+// OpenTmpfile fails with errors.ErrUnsupported.
 func OpenTmpfile(dir string) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -39,7 +39,7 @@ const (
 type DirInfo struct {
 	IsDir     bool
 	IsSymlink bool
-	// Born is when the file was made, in nanoseconds of the file system's own
+	// Born is when the file was created, in nanoseconds of the file system's own
 	// clock, or 0 where the file system does not record it.
 	Born int64
 }
@@ -53,7 +53,7 @@ func OpenDir(name string, how DirUse) (Dir, error) {
 // OpenBeneath confine.
 func Confine(d Dir) (Dir, error) { return d, nil }
 
-// Mkdir makes the directory path (mkdirat(2)).
+// Mkdir creates the directory path (mkdirat(2)).
 func (d Dir) Mkdir(path string, perm fs.FileMode) error { return mkdirat(d.fd(), path, perm) }
 
 // CurrentDir stands for the working directory of the process at the time of each
@@ -116,7 +116,7 @@ func (d Dir) Close() error {
 // topDir is EXT4_TOPDIR_FL of <linux/fs.h>, the attribute T of chattr(1).
 const topDir = 0x00020000
 
-// Unrelated marks d so that the file system stores the directories made in it apart
+// Unrelated marks d so that the file system stores the directories created in it apart
 // from each other (chattr(1), T). ext4 then spreads them over its block groups,
 // instead of filling one after the other (Orlov's allocator); other file systems
 // have no such attribute. The mark is permanent. Only the owner of d can set it.

@@ -11,9 +11,8 @@ import (
 	"syscall"
 )
 
-// CanSyncDir tells whether this system can make a directory's entries
-// durable. Windows has no such call for a directory handle that an ordinary
-// user may open.
+// CanSyncDir is whether this system can make a directory's entries durable. Windows
+// cannot for the directory handles that an ordinary user may open.
 const CanSyncDir = runtime.GOOS != "windows" && runtime.GOOS != "plan9" && runtime.GOOS != "js" && runtime.GOOS != "wasip1"
 
 // A Dir is an open directory, here a name: the portable calls have no
@@ -24,17 +23,17 @@ type Dir struct {
 	root *os.Root
 }
 
-// DirUse says what a directory is opened for.
+// DirUse is what a directory is opened for.
 type DirUse int
 
 const (
-	// ForPath: only to name what is below it.
+	// ForPath is only for naming files below it.
 	ForPath DirUse = iota
-	// ForSync: to sync its entries.
+	// ForSync is for syncing its entries.
 	ForSync
 )
 
-// DirInfo is what Stat and Lstat tell. Born is not known here.
+// DirInfo is the result of Stat and Lstat. Born is 0.
 type DirInfo struct {
 	IsDir     bool
 	IsSymlink bool
@@ -53,11 +52,11 @@ func OpenDir(name string, _ DirUse) (Dir, error) {
 	return openName(abs)
 }
 
-// CurrentDir stands for the working directory of the process, whichever that
-// is when a method is called. It need not be closed.
+// CurrentDir stands for the working directory of the process at the time of each
+// call. It need not be closed.
 func CurrentDir() Dir { return Dir{name: "."} }
 
-// Unrelated is not offered here.
+// Unrelated fails with errors.ErrUnsupported.
 func (d Dir) Unrelated() error { return Unavailable() }
 
 func openName(name string) (Dir, error) {
@@ -71,7 +70,7 @@ func openName(name string) (Dir, error) {
 	return Dir{name: name}, nil
 }
 
-// Confine returns d in a form whose methods do not leave it, and takes d over.
+// Confine returns d in a form whose methods do not leave it. It takes ownership of d.
 func Confine(d Dir) (Dir, error) {
 	r, err := os.OpenRoot(d.name)
 	if err != nil {
@@ -80,7 +79,7 @@ func Confine(d Dir) (Dir, error) {
 	return Dir{name: d.name, root: r}, nil
 }
 
-// Mkdir makes one directory.
+// Mkdir creates the directory path.
 func (d Dir) Mkdir(path string, perm fs.FileMode) error {
 	if d.root != nil {
 		return bare(d.root.Mkdir(path, perm.Perm())) // os.Root refuses other bits
@@ -96,12 +95,11 @@ func (d Dir) Open(path string, _ DirUse) (Dir, error) {
 	return openName(d.join(path))
 }
 
-// OpenChild opens the directory name, one component. Symlinks are treated as
-// os.Root treats them: followed while they stay inside.
+// OpenChild opens the directory name, a single component. A symlink is followed while it
+// stays inside, as by os.Root.
 func (d Dir) OpenChild(name string, _ DirUse) (Dir, error) { return d.openIn(name) }
 
-// Rmdir removes the empty directory path and refuses anything else with
-// ENOTDIR.
+// Rmdir removes the empty directory path. All other files fail with ENOTDIR.
 func (d Dir) Rmdir(path string) error {
 	fi, err := d.Lstat(path)
 	if err != nil {
@@ -124,7 +122,7 @@ func (d Dir) Stat(path string) (DirInfo, error) {
 	return dirInfo(os.Stat(d.join(path)))
 }
 
-// Lstat does not.
+// Lstat does not follow a symlink at the end of path.
 func (d Dir) Lstat(path string) (DirInfo, error) {
 	if d.root != nil {
 		return dirInfo(d.root.Lstat(path))
@@ -154,7 +152,7 @@ func (d Dir) Sync() error {
 	return bare(errors.Join(err, f.Close()))
 }
 
-// Close gives the directory back.
+// Close closes the directory.
 func (d Dir) Close() error {
 	if d.root != nil {
 		return d.root.Close()
@@ -162,8 +160,8 @@ func (d Dir) Close() error {
 	return nil
 }
 
-// join names path in d. In the zero Dir, which is no directory, it names
-// nothing, and not what is in the working directory.
+// join returns path joined to the name of d. In the zero Dir it returns "", not a path in
+// the working directory.
 func (d Dir) join(path string) string {
 	if d.name == "" {
 		return ""

@@ -13,7 +13,7 @@
 //	rename       link, rename, exchange, remove in a Dir
 //	symlink      read, follow and make symlinks
 //	handle       Dir.Handle, which tells a directory from its successors
-//	identity     Identity, which tells a file from all others
+//	identity     Identity, which tells a file from others of its file system
 //	opentosync   open a directory for fsync, or say which permission is missing
 //
 //	temp         Temp, a file that is written to replace another
@@ -32,10 +32,10 @@
 //	extents      the extent map; insert and collapse ranges
 //	memfd        files in memory
 //	limits       limits on open files
-//	flock        file locks, and flock_holder the process that has one
+//	flock        file locks; flock_holder: the process that holds one
 //
-//	fsinfo       FSInfo and Statx: what a file system says of itself
-//	layout       Layout: what decides how a file can be moved about
+//	fsinfo       FSInfo and Statx: what a file system reports
+//	layout       Layout: how a file system can move the content of a file
 //	local        whether a file system is on this machine
 //	mountinfo    /proc/self/mountinfo
 //	ordersdata   whether a file system orders data before names

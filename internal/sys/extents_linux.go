@@ -26,10 +26,10 @@ type (
 
 const (
 	fsIocFiemap = 0xc020660b // _IOWR('f', 11, struct fiemap)
-	fiemapSync  = 1          // write out first: what waits for its room has none yet
+	fiemapSync  = 1          // write out first: delayed data has no blocks yet
 
 	fiemapLast      = 0x1
-	fiemapUnwritten = 0x4 | 0x800                 // delayed: no room chosen yet; unwritten
+	fiemapUnwritten = 0x4 | 0x800                 // delayed: no blocks chosen yet; unwritten
 	fiemapOdd       = 0x8 | 0x100 | 0x200 | 0x400 // encoded, not aligned, inline, tail
 )
 

@@ -7,14 +7,14 @@ import (
 	"os"
 )
 
-// Extents is not offered here.
+// Extents fails with errors.ErrUnsupported.
 func Extents(*os.File) ([]Extent, error) { return nil, errors.ErrUnsupported }
 
-// InsertRange is not offered here.
+// InsertRange fails with errors.ErrUnsupported.
 func InsertRange(*os.File, int64, int64) error { return errors.ErrUnsupported }
 
-// CollapseRange is not offered here.
+// CollapseRange fails with errors.ErrUnsupported.
 func CollapseRange(*os.File, int64, int64) error { return errors.ErrUnsupported }
 
-// CannotShift: nothing does here.
+// CannotShift returns true.
 func CannotShift(error) bool { return true }

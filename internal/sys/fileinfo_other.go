@@ -7,20 +7,20 @@ import (
 	"os"
 )
 
-// FileInfo is what is kept of a file when another takes its name. Windows has
-// no owner of the kind.
+// FileInfo is the owner, mode and identity of a file, which its replacement takes over.
+// Windows has no such owner.
 type FileInfo struct {
 	Mode     fs.FileMode
 	UID, GID int
 }
 
-// Same is not known here, and not denied.
+// Same returns true: files have no identity here.
 func (fi FileInfo) Same(FileInfo) bool { return true }
 
-// InfoOf tells about the open file f.
+// InfoOf describes the open file f.
 func InfoOf(f *os.File) (FileInfo, error) { return Temp{f}.Info() }
 
-// Info tells about name, and does not follow it if it is a symlink.
+// Info describes the file name, without following a symlink.
 func (d Dir) Info(name string) (FileInfo, error) {
 	lstat := os.Lstat
 	if d.root != nil {

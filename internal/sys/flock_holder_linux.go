@@ -132,7 +132,7 @@ func flocks() (list []flock) {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for n := 0; n < flockMost && lines.Scan(); n++ {
-		// 1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF; who waits has "->" second.
+		// 1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF; a waiter has "->" second.
 		w := strings.Fields(lines.Text())
 		if len(w) < 6 || w[1] != "FLOCK" {
 			continue

@@ -4,5 +4,5 @@ package sys
 
 import "os"
 
-// FlockHolder is not known here.
+// FlockHolder returns 0 and "".
 func FlockHolder(*os.File) (pid int, command string) { return 0, "" }

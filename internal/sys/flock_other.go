@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// TryLock is not offered here.
+// TryLock fails with errors.ErrUnsupported.
 func TryLock(f *os.File) (bool, error) {
 	return false, &os.PathError{Op: "flock", Path: f.Name(), Err: errors.ErrUnsupported}
 }
 
-// Unlock has nothing to give back here.
+// Unlock does nothing.
 func Unlock(*os.File) error { return nil }

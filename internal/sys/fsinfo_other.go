@@ -7,18 +7,18 @@ import (
 	"os"
 )
 
-// StatFS is not offered here.
+// StatFS fails with errors.ErrUnsupported.
 func StatFS(path string) (FSInfo, error) {
 	return FSInfo{}, &os.PathError{Op: "statfs", Path: path, Err: errors.ErrUnsupported}
 }
 
-// FSName is not offered here.
+// FSName returns "".
 func FSName(magic uint32) string { return "" }
 
-// StatPath is not offered here.
+// StatPath fails with errors.ErrUnsupported.
 func StatPath(path string) (Statx, error) {
 	return Statx{}, &os.PathError{Op: "statx", Path: path, Err: errors.ErrUnsupported}
 }
 
-// StatFile is not offered here.
+// StatFile fails with errors.ErrUnsupported.
 func StatFile(f *os.File) (Statx, error) { return StatPath(f.Name()) }

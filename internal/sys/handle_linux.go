@@ -34,7 +34,7 @@ type fileHandle struct {
 // never 0, and meaningful in this process only.
 //
 // Where the file system has no handles it hashes the inode's number and birth time:
-// a file made in the same tick of the clock may have the same.
+// a file created in the same tick of the clock may have the same.
 func (d Dir) Handle(path string) (uint64, error) {
 	var buf [pathBuf]byte
 	p, err := dirPath(&buf, path)

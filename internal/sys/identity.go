@@ -9,8 +9,8 @@ import (
 type Identity struct {
 	Dev, Inode uint64
 	Type       fs.FileMode // the type bits; 0 is a regular file
-	Changed    time.Time   // of content or inode, by the file system's clock; nobody can set it
+	Changed    time.Time   // of content or inode, by the file system's clock; no user can set it
 }
 
-// Same reports whether both are of one file.
+// Same reports whether both identify one file.
 func (i Identity) Same(other Identity) bool { return i.Dev == other.Dev && i.Inode == other.Inode }

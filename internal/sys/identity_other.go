@@ -4,8 +4,8 @@ package sys
 
 import "errors"
 
-// Identity is not known here.
+// Identity fails with errors.ErrUnsupported.
 func (t Temp) Identity() (Identity, error) { return Identity{}, errors.ErrUnsupported }
 
-// Identity is not known here.
+// Identity fails with errors.ErrUnsupported.
 func (d Dir) Identity(string) (Identity, error) { return Identity{}, errors.ErrUnsupported }

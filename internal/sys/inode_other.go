@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Inode is not told here.
+// Inode returns 0.
 func Inode(os.FileInfo) uint64 { return 0 }
 
-// OwnFile cannot tell here, and says yes.
+// OwnFile returns true.
 func OwnFile(fi os.FileInfo) bool { return true }
 
-// AllocatedBytes cannot tell here, and returns 0.
+// AllocatedBytes returns 0.
 func AllocatedBytes(fi os.FileInfo) int64 { return 0 }
 
-// InodeOf is not known here.
+// InodeOf fails with errors.ErrUnsupported.
 func InodeOf(fd int) (uint64, error) { return 0, errors.ErrUnsupported }
 
-// AccessTime is not known here.
+// AccessTime returns the zero time.
 func AccessTime(fi fs.FileInfo) time.Time { return time.Time{} }
 
-// SetTimes is not offered here.
+// SetTimes fails with errors.ErrUnsupported.
 func SetTimes(fd int, access, modification time.Time) error { return errors.ErrUnsupported }

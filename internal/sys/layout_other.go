@@ -4,23 +4,23 @@ package sys
 
 import "os"
 
-// A Layout is what decides how a file can be moved about.
+// A Layout describes how a file system can move the content of a file.
 type Layout struct {
 	Magic uint32
 	Block int64
 }
 
-// LayoutOf knows nothing here.
+// LayoutOf returns the zero Layout.
 func LayoutOf(f *os.File) (Layout, error) { return Layout{}, nil }
 
-// Shifts is denied here.
+// Shifts returns false.
 func (l Layout) Shifts() bool { return false }
 
-// FastAllocation is denied here.
+// FastAllocation returns false.
 func (l Layout) FastAllocation() bool { return false }
 
-// NoSharing: nothing is shared here.
+// NoSharing returns true.
 func (l Layout) NoSharing() bool { return true }
 
-// Remote is not known here.
+// Remote returns false.
 func (l Layout) Remote() bool { return false }

@@ -4,11 +4,11 @@ package sys
 
 import "errors"
 
-// SeesLocks is denied here.
+// SeesLocks returns false.
 func (d Dir) SeesLocks() bool { return false }
 
-// Device is not known here.
+// Device fails with errors.ErrUnsupported.
 func (d Dir) Device() (uint64, error) { return 0, errors.ErrUnsupported }
 
-// IsLocal is denied here.
+// IsLocal returns false.
 func (d Dir) IsLocal() bool { return false }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewMemory makes a file in memory that Seal can seal. name shows in /proc only.
+// NewMemory creates a file in memory that Seal can seal. name shows in /proc only.
 func NewMemory(name string) (*os.File, error) {
 	var fd int
 	err := Retry(func() (err error) {

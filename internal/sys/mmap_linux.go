@@ -14,7 +14,7 @@ const (
 	MemSequential = unix.MADV_SEQUENTIAL
 	MemWillNeed   = unix.MADV_WILLNEED
 	MemDontNeed   = unix.MADV_DONTNEED
-	MemHuge       = unix.MADV_HUGEPAGE      // huge pages by and by
+	MemHuge       = unix.MADV_HUGEPAGE      // huge pages in the background
 	MemCollapse   = unix.MADV_COLLAPSE      // huge pages now; Linux 6.1
 	MemPopulate   = unix.MADV_POPULATE_READ // read and map now, errors instead of SIGBUS; Linux 5.14
 )

@@ -18,14 +18,14 @@ const (
 	MemPopulate
 )
 
-// Mmap is not offered here.
+// Mmap fails with errors.ErrUnsupported.
 func Mmap(f *os.File, n int, populate bool) ([]byte, error) { return nil, errors.ErrUnsupported }
 
-// MmapMemory is not offered here.
+// MmapMemory fails with errors.ErrUnsupported.
 func MmapMemory(n int) ([]byte, error) { return nil, errors.ErrUnsupported }
 
-// Munmap is not offered here.
+// Munmap fails with errors.ErrUnsupported.
 func Munmap(mem []byte) error { return errors.ErrUnsupported }
 
-// Madvise is not offered here.
+// Madvise fails with errors.ErrUnsupported.
 func Madvise(mem []byte, advice int) error { return errors.ErrUnsupported }

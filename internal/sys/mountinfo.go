@@ -12,7 +12,7 @@ import (
 type MountPoint struct {
 	ID      uint64
 	Dev     string // "major:minor", st_dev of the files on it
-	Root    string // what of the file system is mounted here: "/" but for bind mounts and subvolumes
+	Root    string // the part of the file system that is mounted: "/" except for bind mounts and subvolumes
 	Path    string
 	Options string // of the mount
 	FS      string

@@ -4,5 +4,5 @@ package sys
 
 import "errors"
 
-// Mounts is not offered here.
+// Mounts fails with errors.ErrUnsupported.
 func Mounts() ([]MountPoint, error) { return nil, errors.ErrUnsupported }

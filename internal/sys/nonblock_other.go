@@ -2,5 +2,5 @@
 
 package sys
 
-// nonBlock: there are no FIFOs here.
+// nonBlock is 0: this system has no FIFOs.
 const nonBlock = 0

@@ -54,7 +54,7 @@ func openRead(name string, direct bool, open func(flags int) (int, error)) (*os.
 		return err
 	})
 	if err == nil {
-		// Taken back, lest os.NewFile try the runtime's poller.
+		// Cleared, so that os.NewFile does not try the runtime's poller.
 		if _, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags); err != nil {
 			err = errors.Join(err, unix.Close(fd))
 		}

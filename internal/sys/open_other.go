@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// OpenRead opens a file for reading. A FIFO is not waited for: the caller looks
-// at what it got.
+// OpenRead opens a file for reading. It does not wait for the other end of a FIFO: the
+// caller checks the kind of the file.
 func OpenRead(name string, direct bool) (*os.File, error) {
 	if direct {
 		return nil, &os.PathError{Op: "open O_DIRECT", Path: name, Err: errors.ErrUnsupported}
@@ -41,14 +41,13 @@ func OpenReadBeneath(root *os.Root, name string, direct, oneMount bool) (*os.Fil
 	return f, nil
 }
 
-// ReopenRead is not offered here.
+// ReopenRead fails with errors.ErrUnsupported.
 func ReopenRead(f *os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// Reopen is not offered here.
+// Reopen fails with errors.ErrUnsupported.
 func Reopen(f *os.File, direct, dsync bool) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// OpenedFor is not known here: any file may be read and written, until that
-// fails.
+// OpenedFor returns that any file may be read and written.
 func OpenedFor(f *os.File) (Opened, error) {
 	if f == nil {
 		return Opened{}, os.ErrInvalid

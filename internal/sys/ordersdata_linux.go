@@ -20,17 +20,17 @@ func OrdersData(f *os.File) (ordered bool) {
 	return err == nil && ordered
 }
 
-// OrdersData reports whether files made in d are on a file system whose
-// journal keeps this order: data that the device has answered for is durable
-// no later than any change to a directory that was made after the answer.
-// Then a rename, once durable, never names a file whose data is not. What it
-// cannot make out, it denies. d has to be opened ForSync.
+// OrdersData reports whether files created in d are on a file system whose
+// journal keeps this order: data that the device has acknowledged is durable
+// no later than any change to a directory made after the acknowledgement.
+// Then a rename, once durable, never names a file whose data is not. It returns
+// false where it cannot know. d must be opened ForSync.
 //
 // ext4: where a file's blocks are is in the running transaction before
 // writeback ends: since they were allocated, or, for blocks that are marked
 // unwritten until then, since ext4_end_io_end. The rename comes into the same
 // transaction or a later one, and transactions become durable in their order,
-// each with a commit record that goes out behind a flush of the device
+// each with a commit record that is written after a flush of the device
 // (REQ_PREFLUSH in journal_submit_commit_record). An fsync of a directory
 // commits the whole transaction (ext4_fsync_journal).
 //
@@ -38,7 +38,7 @@ func OrdersData(f *os.File) (ordered bool) {
 // of copy on write, and the file's size) and the flush that opens a checkpoint
 // (xlog_cil_push_work).
 //
-// It is about the file system as it is mounted now, and about d's flags, which
+// The result holds for the file system as it is mounted now, and for d's flags, which
 // new files inherit.
 func (d Dir) OrdersData() bool { return d.whyUnordered() == "" }
 
@@ -48,8 +48,8 @@ func (d Dir) whyUnordered() string {
 	if err := unix.Fstatfs(d.fd(), &st); err != nil {
 		return err.Error()
 	}
-	// An overlay or a FUSE file system tells its own number, not that of what
-	// it lies on.
+	// An overlay or a FUSE file system has its own number, not that of the file
+	// system below it.
 	if st.Type != unix.EXT4_SUPER_MAGIC && st.Type != unix.XFS_SUPER_MAGIC {
 		return "neither ext4 nor XFS"
 	}
@@ -161,12 +161,11 @@ func whyInherited(flags, xflags uint32) string {
 	return ""
 }
 
-// whyFastCommits denies the ext4 on dev if it is known to use fast commits, a
-// second form of its journal. Their last block goes out behind a flush too
-// (ext4_fc_submit_bh), and an fsync of a directory is no fast commit at all
-// (since 6.4): so the order is kept even where nothing tells of them. But
-// patches have been proposed that leave that flush out for a commit that holds
-// no data of its own.
+// whyFastCommits returns a reason if the ext4 on dev is known to use fast commits, a
+// second form of its journal. Their last block is written after a flush too
+// (ext4_fc_submit_bh), and an fsync of a directory is never a fast commit
+// (since 6.4): so the order is kept even where fast commits cannot be detected. But
+// patches have been proposed that omit that flush for a commit without data of its own.
 func (d Dir) whyFastCommits(dev string) string {
 	const why = "fast commits"
 	// EXT4_IOC_GET_TUNE_SB_PARAM of Linux 6.18, whose second form is 4 bytes

@@ -4,8 +4,8 @@ package sys
 
 import "os"
 
-// OrdersData is denied here.
+// OrdersData returns false.
 func OrdersData(*os.File) bool { return false }
 
-// OrdersData is denied here: nothing is known of the file system's journal.
+// OrdersData returns false.
 func (d Dir) OrdersData() bool { return false }

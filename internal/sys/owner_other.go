@@ -4,5 +4,5 @@ package sys
 
 import "io/fs"
 
-// infoOf is what fi tells. There is no owner of the kind here.
+// infoOf returns the FileInfo of fi, without an owner.
 func infoOf(fi fs.FileInfo) FileInfo { return FileInfo{Mode: fi.Mode()} }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// infoOf is what fi tells, the owner too.
+// infoOf returns the FileInfo of fi.
 func infoOf(fi fs.FileInfo) FileInfo {
 	info := FileInfo{Mode: fi.Mode()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {

@@ -7,18 +7,19 @@ import (
 	"time"
 )
 
-// A Process is told from every other one.
+// A Process is identified by its number, its start time, the boot, and the PID
+// namespace of the number.
 type Process struct {
 	PID              int
 	Start, Namespace uint64
 	Boot             string
 }
 
-// ThisProcess cannot tell here when it started.
+// ThisProcess fails with errors.ErrUnsupported.
 func ThisProcess() (Process, error) { return Process{}, errors.ErrUnsupported }
 
-// StartOf is not known here.
+// StartOf fails with errors.ErrUnsupported.
 func StartOf(pid int) (uint64, error) { return 0, errors.ErrUnsupported }
 
-// Uptime is not known here.
+// Uptime fails with errors.ErrUnsupported.
 func Uptime() (time.Duration, error) { return 0, errors.ErrUnsupported }

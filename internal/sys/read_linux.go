@@ -19,7 +19,7 @@ const (
 )
 
 // Advice on a file's range, posix_fadvise(2). Normal, random and sequential
-// hold for the whole descriptor whatever the range.
+// hold for the whole descriptor, whatever the range.
 const (
 	AdviseNormal     = unix.FADV_NORMAL
 	AdviseRandom     = unix.FADV_RANDOM

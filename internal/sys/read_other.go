@@ -23,7 +23,7 @@ const (
 	AdviseNoReuse
 )
 
-// Pread reads at off: 0 bytes without an error are the end of the file.
+// Pread reads at off. It returns 0 bytes without an error at the end of the file.
 func Pread(f *os.File, p []byte, off int64) (int, error) {
 	n, err := f.ReadAt(p, off)
 	if err == io.EOF {
@@ -32,10 +32,10 @@ func Pread(f *os.File, p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// PreadFlags is not available here.
+// PreadFlags fails with errors.ErrUnsupported.
 func PreadFlags(f *os.File, p []byte, off int64, flags int) (int, error) {
 	return 0, errors.ErrUnsupported
 }
 
-// Fadvise is not available here.
+// Fadvise fails with errors.ErrUnsupported.
 func Fadvise(f *os.File, off, n int64, advice int) error { return errors.ErrUnsupported }

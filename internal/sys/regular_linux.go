@@ -30,7 +30,7 @@ func OpenExact(path string, write bool) (*os.File, error) {
 		err = NotRegular(typeOf(st.Mode))
 	}
 	if err == nil {
-		// Taken back, lest os.NewFile try the runtime's poller.
+		// Cleared, so that os.NewFile does not try the runtime's poller.
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^(unix.O_NONBLOCK|unix.O_NOFOLLOW))
 	}
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// OpenExact opens the regular file path itself. What else is there is a
-// *NotRegularError, and is not waited for; a symlink that takes its place at
-// that moment is followed here.
+// OpenExact opens the regular file path itself, without waiting. The error of any other
+// file is a *NotRegularError. A symlink that takes its place during the call is
+// followed.
 func OpenExact(path string, write bool) (*os.File, error) {
 	fi, err := os.Lstat(path)
 	if err == nil {
@@ -31,8 +31,7 @@ func OpenExact(path string, write bool) (*os.File, error) {
 	return f, nil
 }
 
-// OpenRegular opens the file path. A symlink that has taken its place is
-// followed here.
+// OpenRegular opens the file path, and follows a symlink.
 func OpenRegular(path string, write bool) (*os.File, error) {
 	f, err := openShared(path, ExactFlags(write), 0)
 	return f, bare(err)

@@ -11,8 +11,8 @@ import (
 // LinkFile fails with errors.ErrUnsupported.
 func (d Dir) LinkFile(*os.File, string) error { return errors.ErrUnsupported }
 
-// RenameNew renames the file from to a name that must not be there: by a hard
-// link, which no system makes in place of something.
+// RenameNew renames the file from to the name to. It fails if that exists: it uses a hard
+// link, which never replaces a file.
 func (d Dir) RenameNew(from, to string) error {
 	link := os.Link
 	if d.root != nil {
@@ -24,7 +24,7 @@ func (d Dir) RenameNew(from, to string) error {
 	return d.Remove(from)
 }
 
-// Rename renames the file from to the name to, in place of what is there.
+// Rename renames the file from to the name to, replacing an existing file.
 func (d Dir) Rename(from, to string) error {
 	rename := os.Rename
 	if d.root != nil {
@@ -51,7 +51,7 @@ func (d Dir) Move(from string, other Dir, to string) error {
 	return d.Rename(from, to)
 }
 
-// below is name in other as d names it.
+// below returns the path of name in other, relative to d.
 func (d Dir) below(other Dir, name string) (string, error) {
 	rel, err := filepath.Rel(d.name, other.name)
 	return filepath.Join(rel, name), err
@@ -73,8 +73,9 @@ func bareLink(err error) error {
 	return err
 }
 
-// CloseBeforeRename: Windows renames no open file.
+// CloseBeforeRename is whether a file must be closed before it can be renamed, as on
+// Windows.
 const CloseBeforeRename = true
 
-// Exchange is not offered here.
+// Exchange fails with errors.ErrUnsupported.
 func (d Dir) Exchange(string, Dir, string) error { return errors.ErrUnsupported }

@@ -69,7 +69,7 @@ func fsuid() uint32 {
 	return uint32(id)
 }
 
-// Symlink makes the symlink name to target. It fails with EEXIST if the name exists.
+// Symlink creates the symlink name to target. It fails with EEXIST if the name exists.
 func (d Dir) Symlink(target, name string) error {
 	return Retry(func() error { return unix.Symlinkat(target, d.fd(), name) })
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Readlink returns what the symlink name holds.
+// Readlink returns the target of the symlink name.
 func (d Dir) Readlink(name string) (string, error) {
 	readlink := os.Readlink
 	if d.root != nil {
@@ -18,8 +18,8 @@ func (d Dir) Readlink(name string) (string, error) {
 	return target, bare(err)
 }
 
-// FollowLink returns what the symlink name holds, for one who follows it
-// himself. Whether this process may, the system is asked first.
+// FollowLink returns the target of the symlink name, for a caller that follows it
+// itself. It fails where the system does not let this process follow the symlink.
 func (d Dir) FollowLink(name string) (string, error) {
 	if _, err := d.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -27,7 +27,7 @@ func (d Dir) FollowLink(name string) (string, error) {
 	return d.Readlink(name)
 }
 
-// Symlink makes the symlink name, which must not be there, with the target.
+// Symlink creates the symlink name to target. It fails if the name exists.
 func (d Dir) Symlink(target, name string) error {
 	if d.root != nil {
 		return bareLink(d.root.Symlink(target, name))

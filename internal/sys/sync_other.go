@@ -13,11 +13,11 @@ func SyncData(f *os.File) error { return bare(f.Sync()) }
 // SyncAll makes all that is known of the file durable.
 func SyncAll(f *os.File) error { return bare(f.Sync()) }
 
-// SyncFS is not offered here.
+// SyncFS fails with errors.ErrUnsupported.
 func (d Dir) SyncFS() error { return errors.ErrUnsupported }
 
-// SyncRange is not offered here.
+// SyncRange fails with errors.ErrUnsupported.
 func SyncRange(f *os.File, off, n int64) error { return errors.ErrUnsupported }
 
-// StartWriteback is a hint that nobody takes here.
+// StartWriteback does nothing.
 func StartWriteback(fd int, off, n int64) {}

@@ -12,22 +12,22 @@ import (
 // A Temp is a file that is written before it gets its name.
 type Temp struct{ f *os.File }
 
-// CreateTemp makes the file name, which must not be there, for writing and reading.
+// CreateTemp creates the file name for writing and reading. It fails if the name exists.
 func (d Dir) CreateTemp(name string, perm fs.FileMode) (Temp, error) {
 	f, err := d.openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 	return Temp{f}, err
 }
 
-// OpenTemp is not offered here.
+// OpenTemp fails with errors.ErrUnsupported.
 func (d Dir) OpenTemp(string) (Temp, error) { return Temp{}, errors.ErrUnsupported }
 
-// Write writes all of b, or tells how much of it and why not more.
+// Write writes all of b. It returns how much it wrote, and the error if that is less.
 func (t Temp) Write(b []byte) (int, error) {
 	n, err := t.f.Write(b)
 	return n, bare(err)
 }
 
-// CopyFrom is not offered here: it copies nothing.
+// CopyFrom copies nothing.
 func (t Temp) CopyFrom(syscall.RawConn, int64) int64 { return 0 }
 
 // Sync makes the file's content durable. On macOS that is F_FULLFSYNC, which
@@ -37,16 +37,16 @@ func (t Temp) Sync() error { return bare(t.f.Sync()) }
 // StartWriteback is a hint that nobody takes here.
 func (t Temp) StartWriteback() {}
 
-// Writeback is not offered here, nor needed: see OrdersData.
+// Writeback fails with errors.ErrUnsupported.
 func (t Temp) Writeback() error { return errors.ErrUnsupported }
 
 // Chmod sets the permissions. Windows knows only whether a file is read-only.
 func (t Temp) Chmod(mode fs.FileMode) error { return bare(t.f.Chmod(mode)) }
 
-// Chown is not offered here, as the owner is not known.
+// Chown fails with errors.ErrUnsupported.
 func (t Temp) Chown(uid, gid int) error { return errors.ErrUnsupported }
 
-// Info tells about the file itself.
+// Info describes the file.
 func (t Temp) Info() (FileInfo, error) {
 	fi, err := t.f.Stat()
 	if err != nil {
@@ -64,13 +64,15 @@ func (t Temp) Read(b []byte) (int, error) {
 	return n, bare(err)
 }
 
-// ReadAt fills b from the offset off on, or tells why it is not full.
+// ReadAt fills b from offset off. It returns how much it read, and the error if that
+// is less.
 func (t Temp) ReadAt(b []byte, off int64) (int, error) {
 	n, err := t.f.ReadAt(b, off)
 	return n, bare(err)
 }
 
-// WriteAt writes all of b at off, or tells how much of it and why not more.
+// WriteAt writes all of b at off. It returns how much it wrote, and the error if that
+// is less.
 func (t Temp) WriteAt(b []byte, off int64) (int, error) {
 	n, err := t.f.WriteAt(b, off)
 	return n, bare(err)
@@ -85,7 +87,7 @@ func (t Temp) Seek(off int64, whence int) (int64, error) {
 // Truncate sets the file's size, in bytes.
 func (t Temp) Truncate(size int64) error { return bare(t.f.Truncate(size)) }
 
-// Stat tells about the file, under the name name.
+// Stat describes the file, under the name name.
 func (t Temp) Stat(name string) (fs.FileInfo, error) {
 	fi, err := t.f.Stat()
 	if err != nil {
@@ -101,11 +103,11 @@ type namedInfo struct {
 
 func (i namedInfo) Name() string { return i.name }
 
-// TryLock is not offered here.
+// TryLock fails with errors.ErrUnsupported.
 func (t Temp) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
-// Flush has nothing to do here: the file is closed before it is renamed.
+// Flush does nothing: the file is closed before it is renamed.
 func (t Temp) Flush() error { return nil }
 
-// SyscallConn gives access to the descriptor.
+// SyscallConn returns access to the descriptor.
 func (t Temp) SyscallConn() (syscall.RawConn, error) { return t.f.SyscallConn() }

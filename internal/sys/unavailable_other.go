@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// Unavailable is the error of a figure that only some systems give.
+// Unavailable is the error of a value that only some systems report.
 func Unavailable() error {
 	return fmt.Errorf("not available on %s/%s", runtime.GOOS, runtime.GOARCH)
 }

@@ -7,13 +7,13 @@ import (
 	"os"
 )
 
-// WriteAt is not offered here.
+// WriteAt fails with errors.ErrUnsupported.
 func WriteAt(fd int, b []byte, off int64) (int, error) { return 0, errors.ErrUnsupported }
 
-// WriteDurably is not offered here.
+// WriteDurably fails with errors.ErrUnsupported.
 func WriteDurably(f *os.File, b []byte, off int64) (int, error) { return 0, errors.ErrUnsupported }
 
-// WriteMode are what one write is asked for beyond writing.
+// WriteMode are flags of one write.
 type WriteMode int
 
 const (
@@ -38,5 +38,5 @@ func WriteVec(f *os.File, a, b []byte, off int64, flags WriteMode) (n int, err e
 	return n, nil
 }
 
-// NoSuchWrite reports whether err of WriteVec says that a flag is not known.
+// NoSuchWrite reports whether err of WriteVec means that a flag is unknown.
 func NoSuchWrite(err error) bool { return errors.Is(err, errors.ErrUnsupported) }

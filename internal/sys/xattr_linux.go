@@ -130,7 +130,7 @@ func (t Temp) takeXattrs(old []string, get func(attr string) ([]byte, error), er
 		return err
 	}
 	for _, attr := range present {
-		// What a security module has set at creation is its own.
+		// Attributes that a security module set at creation stay.
 		if !carried(attr) || slices.Contains(old, attr) || strings.HasPrefix(attr, "security.") {
 			continue
 		}
@@ -144,12 +144,12 @@ func (t Temp) takeXattrs(old []string, get func(attr string) ([]byte, error), er
 		}
 		want, err := get(attr)
 		if err == unix.ENODATA {
-			continue // gone, or trusted.*, which btrfs lists for those who may not read it
+			continue // removed, or trusted.*, which btrfs lists for users that may not read it
 		}
 		if err != nil {
 			return err
 		}
-		// A security module may have set it already, and not let us set it.
+		// A security module may have set it already, and refuse to set it again.
 		if got, err := getXattr(t.fd(), attr); err == nil && bytes.Equal(got, want) {
 			continue
 		}
@@ -168,7 +168,7 @@ var notCarried = []string{
 	"trusted.SGI_",        // how XFS shows its ACLs to CAP_SYS_ADMIN (xfs_xattr.c)
 	"trusted.overlay.",    // of a layer: where the rest of the file is (overlayfs.rst)
 	"user.overlay.",       // the same, for mounts with userxattr
-	"user.stele.",         // what package header notes of a file
+	"user.stele.",         // records of package header
 }
 
 // carried reports whether a new file takes over attr. btrfs.* are properties, such

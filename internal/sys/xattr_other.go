@@ -7,24 +7,23 @@ import (
 	"os"
 )
 
-// RemoveXattr is not offered here.
+// RemoveXattr fails with errors.ErrUnsupported.
 func RemoveXattr(*os.File, string) error { return errors.ErrUnsupported }
 
-// NoXattr: a file has none here.
+// NoXattr returns true.
 func NoXattr(error) bool { return true }
 
-// GetAttr is not offered here.
+// GetAttr fails with errors.ErrUnsupported.
 func GetAttr(fd int, name string) ([]byte, error) { return nil, errors.ErrUnsupported }
 
-// SetAttr is not offered here.
+// SetAttr fails with errors.ErrUnsupported.
 func SetAttr(fd int, name string, value []byte) error { return errors.ErrUnsupported }
 
-// NoRoomForAttr reports whether err says that this attribute cannot be kept
-// there.
+// NoRoomForAttr reports whether err means that this attribute cannot be stored.
 func NoRoomForAttr(err error) bool { return errors.Is(err, errors.ErrUnsupported) }
 
-// CopyXattrs is not offered here.
+// CopyXattrs fails with errors.ErrUnsupported.
 func (d Dir) CopyXattrs(name string, t Temp) error { return errors.ErrUnsupported }
 
-// CopyXattrsOf is not offered here.
+// CopyXattrsOf fails with errors.ErrUnsupported.
 func CopyXattrsOf(f *os.File, t Temp) error { return errors.ErrUnsupported }
