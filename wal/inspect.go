@@ -354,7 +354,7 @@ func (in *Inspection) Records(from Position) iter.Seq2[RecordInfo, error] {
 			}
 			g, err := openSegment(path, n, in.meta.id)
 			if errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("wal: %s: %w", path, ErrTruncated) // since Inspect
+				err = fmt.Errorf("wal: read %s: %w", path, ErrTruncated) // since Inspect
 			}
 			if err != nil {
 				yield(RecordInfo{}, err)
@@ -372,7 +372,7 @@ func (in *Inspection) Records(from Position) iter.Seq2[RecordInfo, error] {
 				return !stopped
 			})
 			if !stopped && err != nil && !g.hasName() {
-				err = fmt.Errorf("wal: %s: %w", path, ErrTruncated)
+				err = fmt.Errorf("wal: read %s: %w", path, ErrTruncated)
 			}
 			g.close()
 			if stopped {

@@ -59,5 +59,5 @@ func readError(src Source, err error, off int64, block int) error {
 	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, fileio.ErrTruncated) {
 		return corrupt(src, off, block, "the file ends here")
 	}
-	return fmt.Errorf("segment: reading %s at %d: %w", src.Name(), off, err)
+	return fmt.Errorf("segment: read %s at offset %d: %w", src.Name(), off, err)
 }

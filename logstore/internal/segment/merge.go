@@ -100,7 +100,7 @@ func newMerger(ctx context.Context, w io.Writer, sources []*Segment, o MergeOpti
 	upto := sources[0].Info().After
 	for _, s := range sources {
 		if s.Info().After < upto {
-			return nil, fmt.Errorf("segment: merge %s: After is %d, but the source before it ends at %d", s.src.Name(), s.Info().After, upto)
+			return nil, fmt.Errorf("segment: merge %s: After %d; want at least %d, where the source before it ends", s.src.Name(), s.Info().After, upto)
 		}
 		upto = s.Info().Upto
 		paced, t, err := s.throttled(ctx, o.Throttle)

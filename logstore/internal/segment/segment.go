@@ -147,7 +147,7 @@ func (s *Segment) load() (*tables, error) {
 			return t, nil
 		}
 		if s.closed.Load() {
-			return nil, fmt.Errorf("segment: %s: %w", s.src.Name(), fs.ErrClosed)
+			return nil, fmt.Errorf("segment: read %s: %w", s.src.Name(), fs.ErrClosed)
 		}
 		if err := s.loadTables(nil); err != nil {
 			return nil, err

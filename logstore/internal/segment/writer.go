@@ -116,15 +116,15 @@ func (w *Writer) check(block, filter []byte, runs []blockRun) (blockEntry, error
 	for i, r := range runs {
 		switch {
 		case len(r.Labels) > maxLabels:
-			return blockEntry{}, fmt.Errorf("%d bytes of labels are more than %d", len(r.Labels), maxLabels)
+			return blockEntry{}, fmt.Errorf("run %d: %d bytes of labels; want at most %d", i, len(r.Labels), maxLabels)
 		case int64(r.First) != rows || r.Rows <= 0:
-			return blockEntry{}, fmt.Errorf("run %d is of %d rows from %d on, and should begin at %d", i, r.Rows, r.First, rows)
+			return blockEntry{}, fmt.Errorf("run %d: %d rows from row %d on; want at least 1 from row %d on", i, r.Rows, r.First, rows)
 		case r.MaxTime < r.MinTime:
-			return blockEntry{}, fmt.Errorf("run %d ends before it begins", i)
+			return blockEntry{}, fmt.Errorf("run %d: times from %d to %d; want them in order", i, r.MinTime, r.MaxTime)
 		case r.seq >= math.MaxInt64:
-			return blockEntry{}, fmt.Errorf("run %d: seq %d is too large", i, r.seq)
+			return blockEntry{}, fmt.Errorf("run %d: seq %d; want less than %d", i, r.seq, int64(math.MaxInt64))
 		case r.Raw < 0:
-			return blockEntry{}, fmt.Errorf("run %d has %d bytes", i, r.Raw)
+			return blockEntry{}, fmt.Errorf("run %d: %d bytes; want 0 or more", i, r.Raw)
 		}
 		rows += int64(r.Rows)
 		raw += r.Raw
@@ -207,7 +207,7 @@ func (w *Writer) flush() {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
-		w.err = fmt.Errorf("segment: %w", err)
+		w.err = fmt.Errorf("segment: write: %w", err)
 		return
 	}
 	w.flushed += int64(n)
@@ -222,7 +222,7 @@ func (w *Writer) Written() int64 { return w.flushed + int64(len(w.buf)) }
 // info must be set.
 func (w *Writer) Finish(info Info) (Info, error) {
 	if w.err == nil && info.After > info.Upto {
-		w.err = fmt.Errorf("segment: After is %d and Upto %d; want Upto at least After", info.After, info.Upto)
+		w.err = fmt.Errorf("segment: finish: After %d, Upto %d; want Upto at least After", info.After, info.Upto)
 	}
 	if w.err != nil {
 		return Info{}, w.err
