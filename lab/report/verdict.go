@@ -175,7 +175,7 @@ func whereText(v *run.VariantResult) string {
 		return ""
 	}
 	c := &v.Waits.Causes[0]
-	return fmt.Sprintf("Goroutines of %s are mostly (%.0f %% of their time) here: %s.", v.Name, 100*c.Share.Median, Cause(c.Cause))
+	return fmt.Sprintf("Goroutines of %s spend most time, %.0f %%, in one state: %s.", v.Name, 100*c.Share.Median, Cause(c.Cause))
 }
 
 // unjudgedText says why a variant was not judged, and is empty where it was.

@@ -5,7 +5,7 @@ import "slices"
 // Outliers returns the indexes of the samples outside Tukey's fences, more
 // than 1.5 interquartile ranges below the first quartile or above the third
 // (Tukey, Exploratory Data Analysis, 1977). Quartiles are those of
-// Quantile. Fewer than 4 samples have no quartiles to speak of, and no outliers.
+// Quantile. Fewer than 4 samples have no outliers.
 func Outliers(x []float64) []int {
 	if len(x) < 4 {
 		return nil

@@ -1,5 +1,5 @@
-// Package stats holds the statistics that the lab's verdicts rest on, over
-// plain samples: it knows nothing of blocks, runs or files.
+// Package stats has the statistics behind the lab's verdicts, as pure functions over
+// samples.
 //
 // The median's order-statistic interval, Mann-Whitney's U, Welch's t and Student's
 // distribution are those of go-moremath, as golang.org/x/perf/benchmath uses them.

@@ -15,13 +15,13 @@ const (
 	steadySlope     = 0.10
 )
 
-// A SteadyState is what the rule found.
+// A SteadyState is the result of the rule.
 type SteadyState struct {
 	// Reached says that some window of SteadyWindow consecutive samples meets
 	// the rule, as the standard has it, which tests after every round.
 	Reached bool
-	// First is the index at which the first such window starts. Where there
-	// is none it is the start of the last window.
+	// First is the index at which the first such window starts, or the last
+	// window where the rule was not met.
 	First int
 	// Excursion is greatest minus least over the mean, in that window.
 	Excursion float64

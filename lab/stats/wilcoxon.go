@@ -24,7 +24,7 @@ const exactSignedRank = 50
 // Up to 50 differences the p-value is exact, given the ranks that occur, ties
 // and zeros included. Above, it is the normal approximation with the variance
 // of those same ranks and a continuity correction of 1/2. It is 1, which shows
-// nothing, where no difference is other than 0.
+// nothing, where all differences are 0.
 func SignedRank(d []float64) float64 {
 	ranks := doubledRanks(d)
 	var total, plus int // of the doubled ranks
