@@ -1,5 +1,5 @@
 // Package states makes every state that a crash may leave a program's files in,
-// has every call fail in every way that it can, and checks the result of each.
+// makes every call fail in every way that it can, and checks the result of each.
 //
 // A program that takes its file system as an interface gets an [FS]. This needs
 // no rights and runs on any system:
@@ -14,9 +14,8 @@
 //		t.Error(err)
 //	}
 //
-// The program's interface is usually not satisfied by an FS itself, because
-// FS.OpenFile returns a *File. It takes a method of a few lines around OpenFile;
-// the examples show one.
+// An FS itself usually does not satisfy the program's interface, because FS.OpenFile
+// returns a *File. A method of a few lines around OpenFile does; the examples show one.
 //
 // Any other program, also one that is not written in Go, runs below a FUSE
 // mount, on Linux:
@@ -50,11 +49,10 @@
 //
 //	report := states.FaultsFS(nil, states.FaultOptions{}, work, check)
 //
-// runs the work once to count its calls, then once for each call and each of
-// EIO, ENOSPC, EINTR and a short write that the call's manual page lists. The
-// work may fail then, but everything that it acknowledged must be there. A sync
-// that failed may have lost the data that it was to cover, for ever:
-// FaultOptions.Crash finds a program that calls it again and believes the second
+// runs the work once to count its calls, then once for each call and each of EIO, ENOSPC,
+// EINTR and a short write that the call's manual page lists. The work may fail then, but
+// everything that it acknowledged must be there. A failed sync may have lost its data for
+// ever: FaultOptions.Crash finds a program that calls it again and believes the second
 // answer. FaultOptions.Only makes one run again, by its ID.
 //
 // # What the models do not have

@@ -17,25 +17,25 @@ const (
 	// FailEIO: nothing is done, and the call returns EIO. Data that a failed
 	// sync was to cover may be lost whatever later syncs return: the kernel has
 	// marked the pages clean.
-	FailEIO Fault = tree.EIO
+	FailEIO Fault = "EIO"
 	// FailENOSPC: nothing is done, and the call returns ENOSPC.
-	FailENOSPC Fault = tree.ENOSPC
+	FailENOSPC Fault = "ENOSPC"
 	// FailEINTR: nothing is done, and the call returns EINTR.
-	FailEINTR Fault = tree.EINTR
+	FailEINTR Fault = "EINTR"
 	// ShortWrite: a write takes the first half of its bytes and returns their
 	// number.
-	ShortWrite Fault = tree.ShortWrite
+	ShortWrite Fault = "short write"
 )
 
 var allFaults = []Fault{FailEIO, FailENOSPC, FailEINTR, ShortWrite}
 
 // FaultOptions say which calls fail and what is checked then. The zero value
-// has each call fail in each way that it can, one at a time.
+// makes each call fail in each way that it can, one at a time.
 type FaultOptions struct {
 	// Faults are the faults to try; nil is all. Each applies to those calls
 	// whose manual page lists it.
 	Faults []Fault
-	// Persistent has each later call that the fault applies to fail too, until
+	// Persistent makes each later call that the fault applies to fail too, until
 	// the work ends, like a disk that is full or broken. The default is one
 	// call alone. EINTR is never persistent: a program may retry it for ever.
 	Persistent bool
@@ -46,8 +46,8 @@ type FaultOptions struct {
 	Max int
 	// Seed draws the runs, and the crash states. 0 draws a seed.
 	Seed uint64
-	// Crash, unless nil, has a crash follow the fault, anywhere: the check is
-	// called with the crash states of each run.
+	// Crash, unless nil, adds a crash anywhere after the fault: the check is called
+	// with the crash states of each run.
 	Crash *Options
 	// Prepare is that of MountOptions, for FaultsMount. FaultsFS has its base.
 	Prepare func(dir string) error

@@ -19,9 +19,9 @@ import (
 // RecordMount runs work in a directory in which every call of every program is
 // recorded: a FUSE mount. It tests code that knows nothing of this package, down
 // to its system calls: syncs by O_DSYNC and RWF_DSYNC, O_TMPFILE, renameat2,
-// fallocate, copy_file_range, extended attributes. It returns the error of work,
-// and crashtest.ErrUnavailable where it cannot mount. The program
-// must call mount.Serve first (package mount).
+// fallocate, copy_file_range, extended attributes. It returns the error of work, and
+// crashtest.ErrUnavailable where it cannot mount. The program must call Serve of package
+// mount first.
 //
 // ack adds an entry to the ledger, as in [RecordFS]. work must close its files
 // before it returns.
@@ -215,10 +215,9 @@ func (m *mounted) close() (err error) {
 	return err
 }
 
-// FaultsMount is [FaultsFS] for a program that makes system calls: work runs in
-// a mount as that of [RecordMount], and check gets what each run left as a
-// plain directory. The report's Broken is crashtest.ErrUnavailable where it
-// cannot mount.
+// FaultsMount is [FaultsFS] for a program that makes system calls: work runs in a mount
+// like that of [RecordMount], and check gets the files of each run in a plain
+// directory. The report's Broken is crashtest.ErrUnavailable where it cannot mount.
 func FaultsMount[T any](o FaultOptions, work func(dir string, ack func(entry T)) error, check func(dir string, acked []T) error) (r FaultReport) {
 	m, err := newMount()
 	if err != nil {

@@ -251,8 +251,8 @@ func TestPower(t *testing.T) {
 	})
 }
 
-// A mutant without a sync is caught, whatever it does instead. Without shards the only directory that
-// is synced is the root.
+// A mutant without a sync is caught, whatever it does instead. Without shards the only
+// directory that is synced is the root.
 func TestMutants(t *testing.T) {
 	kill, plain, shards := newfile.Options{Level: durability.Kill}, newfile.Options{}, newfile.Options{Shards: 16}
 	const skip = crashtest.SkipSync

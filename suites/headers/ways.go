@@ -59,9 +59,8 @@ func readAndRewrite(level durability.Level) Way {
 	return w
 }
 
-// RewritePlain reads the whole file and writes it again behind head, as most
-// programs do. It syncs nothing, and a crash may leave a part of the file
-// (durability.Torn).
+// RewritePlain reads the whole file and writes it again after head, as most programs
+// do. It syncs nothing, and a crash may leave a part of the file (durability.Torn).
 func RewritePlain(name string, head []byte) error {
 	content, err := os.ReadFile(name)
 	if err != nil {

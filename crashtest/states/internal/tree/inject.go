@@ -23,7 +23,8 @@ const (
 	callClose    = "close"
 )
 
-// The ways in which a call fails: states.Fault has their meaning.
+// The ways in which a call fails. They are the values of states.Fault, which has their
+// meaning.
 const (
 	EIO        = "EIO"
 	ENOSPC     = "ENOSPC"
@@ -66,7 +67,7 @@ type Plan struct {
 	Persistent bool   // each later call that the fault applies to fails too
 }
 
-// An Injector counts the calls and has those of its plan fail. The lock of its
+// An Injector counts the calls and makes those of its plan fail. The lock of its
 // tree guards it. A nil Injector does nothing.
 type Injector struct {
 	Plan
