@@ -281,7 +281,7 @@ func TestSweepOneMount(t *testing.T) {
 	defer unix.Unmount(below, unix.MNT_DETACH)
 	temp := deadTemp(t, bound)
 	if s := sweep(t, top, atomicfile.SweepOptions{Recursive: true, OneMount: true}); len(s.Removed) != 0 {
-		t.Errorf("removed %q behind a mount point", s.Removed)
+		t.Errorf("removed %q below a mount point", s.Removed)
 	}
 	if s := sweep(t, top, atomicfile.SweepOptions{Recursive: true}); !slices.Equal(s.Removed, []string{filepath.Join("d", temp)}) {
 		t.Errorf("removed %q", s.Removed)

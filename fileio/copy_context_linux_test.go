@@ -97,7 +97,7 @@ func TestCopyEndsWithItsContext(t *testing.T) {
 			ok(t, err)
 			b := make([]byte, 4)
 			if _, err := io.ReadFull(p.r, b); err != nil || string(b) != "more" {
-				t.Errorf("behind it: %q, %v", b, err)
+				t.Errorf("the bytes after it: %q, %v", b, err)
 			}
 		})
 		t.Run(name+"/to", func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestCopySparse(t *testing.T) {
 		{"holes around", []int64{1 << 20, 5 << 20}, 0, 0, true},
 		{"data at both ends", []int64{0, size - 4096}, 0, 0, true},
 		{"nothing but a hole", nil, 0, 0, true},
-		{"behind what is there", []int64{1 << 20}, 4096, 0, true},
+		{"after existing bytes", []int64{1 << 20}, 4096, 0, true},
 		{"over what is there", []int64{1 << 20}, 0, 4 << 20, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

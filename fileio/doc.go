@@ -94,7 +94,7 @@
 // A Reader does not lock the file. It may or may not see bytes that are written at
 // the same time, as with read(2); Read sees them when it fills its buffer next. Reads
 // reach data appended since Open. If a mapped file is truncated, touching the pages
-// behind its new end raises a signal (SIGBUS), which ends a Go process; in Read,
+// beyond its new end raises a signal (SIGBUS), which ends a Go process; in Read,
 // ReadAt, WriteTo and View it becomes an error (debug.SetPanicOnFault). The rest of
 // the last page reads as zeros, without an error: to tell zeros from content, use a
 // checksum, or compare Size.

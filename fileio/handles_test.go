@@ -104,7 +104,7 @@ func TestNewReader(t *testing.T) {
 			t.Error("ReadAt of a closed Reader:", err)
 		}
 		if _, err := io.ReadFull(f, b); err != nil || !bytes.Equal(b, want[100:1100]) {
-			t.Error("the file behind the Reader's back:", err)
+			t.Error("the file of the Reader:", err)
 		}
 	})
 }

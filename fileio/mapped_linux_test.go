@@ -37,7 +37,7 @@ func TestTruncatedMapping(t *testing.T) {
 	}
 	b := make([]byte, 5*page)
 	n, err := r.ReadAt(b, at(50))
-	if truncated("ReadAt behind the end", err); n != 0 {
+	if truncated("ReadAt beyond the end", err); n != 0 {
 		t.Errorf("read %d bytes", n)
 	}
 	n, err = r.ReadAt(b, at(8))

@@ -17,7 +17,7 @@ const (
 	Buffered            // read(2) and write(2) through the page cache
 	Mapped              // mmap(2); readers only
 	Direct              // O_DIRECT, past the page cache
-	Uncached            // through the page cache, dropped behind (RWF_DONTCACHE, Linux 6.14)
+	Uncached            // through the page cache, dropped after use (RWF_DONTCACHE, Linux 6.14)
 )
 
 var wayNames = [...]string{"auto", "buffered", "mapped", "direct", "uncached"}

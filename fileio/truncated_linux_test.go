@@ -143,7 +143,7 @@ func TestCopyOfASourceThatShrinks(t *testing.T) {
 		"n bytes":                    {130, 70 << 20, fileio.CopyOptions{}, true},
 		"sparse, cut in data":        {5, 2<<20 + 5, fileio.CopyOptions{Sparse: true}, false},
 		"sparse, cut in a hole":      {6, 3<<20 + 5, fileio.CopyOptions{Sparse: true}, false},
-		"sparse, cut behind":         {5, 1 << 19, fileio.CopyOptions{Sparse: true}, false},
+		"sparse, cut before it":      {5, 1 << 19, fileio.CopyOptions{Sparse: true}, false},
 		"sparse, n bytes":            {5, 2<<20 + 5, fileio.CopyOptions{Sparse: true}, true},
 		"sparse, n bytes, in a hole": {6, 3<<20 + 5, fileio.CopyOptions{Sparse: true}, true},
 	} {

@@ -59,7 +59,7 @@ type Options struct {
 	Level durability.Level
 	// Pad allows padding: bytes between the header and the old content, for
 	// strategies that need whole blocks. It must fill all of pad, which is all of
-	// the padding behind one header. The default, nil, allows none: exactly the
+	// the padding after one header. The default, nil, allows none: exactly the
 	// given bytes are inserted. See PadByte.
 	Pad func(pad []byte)
 	// Keep lists what a new file takes over from the old one. The default, 0, is
@@ -113,7 +113,7 @@ type Result struct {
 	// Promise is what the finished change survives, and what a crash leaves.
 	Promise durability.Promise
 	// Header is the length of the header in bytes, and Pad that of the padding
-	// behind it; older headers in the same slot are between them. Moved is the
+	// after it; older headers in the same slot are between them. Moved is the
 	// distance in bytes by which the old content moved, negative towards the
 	// head.
 	Header, Pad, Moved int64

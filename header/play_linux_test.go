@@ -186,7 +186,7 @@ func TestManyWriters(t *testing.T) {
 					}
 					at := strings.Index(got, l) // later ones come first
 					if at > before {
-						t.Errorf("%q stands behind an earlier one", l)
+						t.Errorf("%q comes after an earlier one", l)
 					}
 					before = at
 				}

@@ -87,7 +87,7 @@ type plan struct {
 	layout sys.Layout
 }
 
-// pad returns the length of the padding behind the header.
+// pad returns the length of the padding after the header.
 func (p *plan) pad(e *edit) int64 { return padding(e, p.head, p.record) }
 
 func padding(e *edit, head []byte, r *record) int64 {

@@ -62,7 +62,7 @@ func TestOneMount(t *testing.T) {
 	wantErr(t, m.Verify("late", 0o755), syscall.EXDEV, filepath.Join(root, "late"))
 	wantErr(t, m.All("late/a", 0o755), syscall.EXDEV, filepath.Join(root, "late"))
 	if got, err := os.ReadDir(filepath.Join(dir, "elsewhere")); err != nil || len(got) != 1 {
-		t.Errorf("made behind the mount point: %v, %v", got, err)
+		t.Errorf("created below the mount point: %v, %v", got, err)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// Waiters are served in the order of their calls, small requests behind a large one
+// Waiters are served in the order of their calls, small requests after a large one
 // too. A waiter that gives up lets the next one through.
 func TestInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -183,7 +183,7 @@ func (d Dir) walkFile(path string, flags int, perm fs.FileMode, oneMount bool) (
 	if !oneMount {
 		return openFD(at.fd(), base, flags, modeBits(perm))
 	}
-	// Before anything is made, or truncated, behind a mount point. A file that is
+	// Before a file is created, or truncated, below a mount point. A file that is
 	// a mount point itself is there already.
 	if err := sameMount(d.fd(), at.fd()); err != nil {
 		return -1, err

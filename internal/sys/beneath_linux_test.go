@@ -61,7 +61,7 @@ func TestBeneathOneMount(t *testing.T) {
 		}
 		if f, err := d.OpenFileBeneath("bound/f", "f", os.O_RDWR, 0, true); err != unix.EXDEV {
 			f.Close()
-			t.Errorf("a file behind a mount point: %v", err)
+			t.Errorf("a file below a mount point: %v", err)
 		}
 		// A refused file is not changed.
 		for _, p := range []string{"bound/f", "bound/new", "file"} {
@@ -71,10 +71,10 @@ func TestBeneathOneMount(t *testing.T) {
 			}
 		}
 		if b, err := os.ReadFile(filepath.Join(top, "b/f")); err != nil || string(b) != "text" {
-			t.Errorf("the file behind the mount point has %q, %v", b, err)
+			t.Errorf("the file below the mount point has %q, %v", b, err)
 		}
 		if _, err := os.Lstat(filepath.Join(top, "b/new")); err == nil {
-			t.Error("a file was made behind the mount point")
+			t.Error("a file was created below the mount point")
 		}
 		for _, p := range []string{"plain/f", "plain/new"} {
 			f, err := d.OpenFileBeneath(p, p, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600, true)

@@ -16,7 +16,7 @@ type MountPoint struct {
 	Path    string
 	Options string // of the mount
 	FS      string
-	Source  string // "/dev/vda1", or a word where no device is behind it
+	Source  string // "/dev/vda1", or a word where it has no device
 	Super   string // options of the super block
 }
 

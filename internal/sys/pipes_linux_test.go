@@ -77,6 +77,6 @@ func TestPipesStayNonBlocking(t *testing.T) {
 		}
 	}
 	if _, err := io.ReadFull(r, make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a read behind its deadline: %v", err)
+		t.Errorf("a read after its deadline: %v", err)
 	}
 }
