@@ -56,7 +56,7 @@ func OpenDir(name string, _ DirUse) (Dir, error) {
 // call. It need not be closed.
 func CurrentDir() Dir { return Dir{name: "."} }
 
-// Unrelated fails with errors.ErrUnsupported.
+// Unrelated fails: the attribute is not available.
 func (d Dir) Unrelated() error { return Unavailable() }
 
 func openName(name string) (Dir, error) {
