@@ -136,10 +136,15 @@ func (s *sheet) variant(row row, st strip, from float64, res *run.Result) {
 // footer returns how to read the picture, and where and how it was measured.
 func footer(r *run.Run, res *run.Result) []string {
 	lines := []string{fmt.Sprintf("A dot is a block of about %s in a process of its own; the box is their middle half, the line their median, the bar below it its interval. "+
-		"Intervals are of 95 %%. A ratio is that of the times in the same round to the baseline.", duration(float64(r.Settings.BlockTime)))}
+		"Intervals are of 95 %%. A ratio is to the baseline, from blocks of the same round.", duration(float64(r.Settings.BlockTime)))}
 	if i := slices.IndexFunc(r.Places, func(p run.Place) bool { return p.Name == res.Place }); i >= 0 {
 		e := r.Places[i].Environment
-		lines = append(lines, fmt.Sprintf("%s, %s; %s, %d CPUs; %s %s; %s.", e.FS, device(e), orUnknown(e.CPU, e.Unknown["cpu"]), e.CPUs, e.OS, e.Kernel, e.Go))
+		disk := orUnknown(e.Device, e.Unknown["device"])
+		if e.Backing != "" {
+			disk = "an image in a file" // whose path says nothing to others
+		}
+		lines = append(lines, fmt.Sprintf("%s on %s; %s, %d CPUs; %s %s; %s; %s.", e.FS, disk,
+			orUnknown(e.CPU, e.Unknown["cpu"]), e.CPUs, e.OS, e.Kernel, e.Go, r.Started.UTC().Format("2 January 2006")))
 	}
-	return append(lines, fmt.Sprintf("%s: %s, %s.", strings.Join(r.Command, " "), res.ID, r.Started.UTC().Format("2 January 2006")))
+	return append(lines, fmt.Sprintf("%s: %s", res.ID, strings.Join(r.Command, " ")))
 }
