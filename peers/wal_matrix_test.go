@@ -236,6 +236,17 @@ func (sp *specimen) try(t *testing.T, l log, files map[string][]byte, mayCut boo
 	if s.close != nil {
 		defer s.close()
 	}
+	if outcome, why = sp.compare(recs, mayCut); s.save == nil || outcome == lost || outcome == madeUp {
+		return outcome, why
+	}
+	if after, why := goOn(l, dir, s, recs); after != "" {
+		return after, why
+	}
+	return outcome, ""
+}
+
+// compare returns the outcome by the records that a damaged log still has.
+func (sp *specimen) compare(recs [][]byte, mayCut bool) (outcome, why string) {
 	for i, rec := range recs {
 		if i < len(sp.records) && bytes.Equal(rec, sp.records[i]) {
 			continue
@@ -248,13 +259,15 @@ func (sp *specimen) try(t *testing.T, l log, files map[string][]byte, mayCut boo
 	if missing := len(sp.records) - len(recs); missing > 0 && !mayCut {
 		return lost, fmt.Sprintf("%d of %d records are missing, and no error", missing, len(sp.records))
 	}
-	outcome = harmless
 	if len(recs) < len(sp.records) {
-		outcome = cut
+		return cut, ""
 	}
-	if s.save == nil {
-		return outcome, ""
-	}
+	return harmless, ""
+}
+
+// goOn appends to a log that was opened with recs, closes it and opens it again. The
+// outcome is "" if all records are there.
+func goOn(l log, dir string, s saver, recs [][]byte) (outcome, why string) {
 	var more [][]byte
 	for i := range 3 {
 		more = append(more, logRecord(900_000+i))
@@ -272,7 +285,7 @@ func (sp *specimen) try(t *testing.T, l log, files map[string][]byte, mayCut boo
 	if err != nil || !slices.EqualFunc(again, append(recs, more...), bytes.Equal) {
 		return lost, fmt.Sprintf("appended after the damage and read again: %d records, %v", len(again)-len(recs), err)
 	}
-	return outcome, ""
+	return "", ""
 }
 
 var errPanic = errors.New("panic")

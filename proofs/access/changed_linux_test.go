@@ -64,16 +64,8 @@ var errRefused = fmt.Errorf("refused")
 func changedAt(w *worker, j *judge, i int, dir, from, to string, at int) (stops int, err error) {
 	path := filepath.Join(dir, "file")
 	set := func(text string) error { return unix.Setxattr(path, accessACL, encodeACL(text), 0) }
-	for _, do := range []func() error{
-		func() error { return os.RemoveAll(dir) },
-		func() error { return os.Mkdir(dir, 0o777) },
-		func() error { return os.Chmod(dir, 0o777) },
-		func() error { return os.WriteFile(path, []byte("old"), 0o600) },
-		func() error { return os.Chown(path, owner, team) },
-	} {
-		if err := do(); err != nil {
-			return 0, err
-		}
+	if err := makeOld(dir, path); err != nil {
+		return 0, err
 	}
 	in, err := os.Open(dir)
 	if err != nil {
@@ -124,4 +116,20 @@ func changedAt(w *worker, j *judge, i int, dir, from, to string, at int) (stops 
 		return stops, fmt.Errorf("granted to %s", more)
 	}
 	return stops, nil
+}
+
+// makeOld makes the directory anew, with the old file.
+func makeOld(dir, path string) error {
+	for _, do := range []func() error{
+		func() error { return os.RemoveAll(dir) },
+		func() error { return os.Mkdir(dir, 0o777) },
+		func() error { return os.Chmod(dir, 0o777) },
+		func() error { return os.WriteFile(path, []byte("old"), 0o600) },
+		func() error { return os.Chown(path, owner, team) },
+	} {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

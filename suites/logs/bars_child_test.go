@@ -88,6 +88,19 @@ func cpuTime() (time.Duration, error) {
 	return u.User + u.System, err
 }
 
+// cpuOf returns the CPU time that do takes.
+func cpuOf(do func() error) (time.Duration, error) {
+	begin, err := cpuTime()
+	if err != nil {
+		return 0, err
+	}
+	if err := do(); err != nil {
+		return 0, err
+	}
+	end, err := cpuTime()
+	return end - begin, err
+}
+
 func peakMB() float64 {
 	rss, err := procstat.PeakRSS()
 	if err != nil {
@@ -130,19 +143,11 @@ func runIngest(job barsJob) (_ any, err error) {
 	lines.chunks = lines.chunks[:job.Lines/logChunk+1]
 	var f ingestFigures
 	// The cost of reading is measured by reading alone.
-	begin, err := cpuTime()
-	if err != nil {
-		return nil, err
-	}
-	if err := readAlone(lines); err != nil {
-		return nil, err
-	}
-	end, err := cpuTime()
+	reading, err := cpuOf(func() error { return readAlone(lines) })
 	if err != nil {
 		return nil, err
 	}
 	per := func(d time.Duration) float64 { return float64(d) / 1e3 / float64(job.Lines) }
-	reading := end - begin
 	f.Reading = per(reading)
 	lines.next.Store(0)
 
@@ -151,7 +156,8 @@ func runIngest(job barsJob) (_ any, err error) {
 		return nil, err
 	}
 	ctx := context.Background()
-	if begin, err = cpuTime(); err != nil {
+	begin, err := cpuTime()
+	if err != nil {
 		return nil, err
 	}
 	begun := time.Now()
@@ -175,20 +181,26 @@ func runIngest(job barsJob) (_ any, err error) {
 	f.MergedIn = time.Since(begun).Seconds()
 	used(&f.Merged)
 	f.times = timesOf(took...)
+	err = errors.Join(err, f.look(job, s))
+	return f, errors.Join(err, s.Close(), lines.Close())
+}
+
+// look sets the figures of the store after all lines were appended, and counts them.
+func (f *ingestFigures) look(job barsJob, s *logstore.Store) error {
 	f.RSS = peakMB()
 	stats := s.Stats()
 	f.Stopped, f.Delayed = stats.Blocked, stats.Delayed.Seconds()
 	f.Raw = float64(stats.Bytes) / float64(job.Lines)
-	n, _, countErr := countAll(ctx, s)
-	if countErr == nil && n != job.Lines {
-		countErr = fmt.Errorf("%d lines are in the store, %d were appended", n, job.Lines)
+	n, _, err := countAll(context.Background(), s)
+	if err == nil && n != job.Lines {
+		err = fmt.Errorf("%d lines are in the store, %d were appended", n, job.Lines)
 	}
 	var size int64
 	f.Segments, size, _ = dirSize(filepath.Join(job.Dir, "segments"))
 	f.Bytes = float64(size) / float64(job.Lines)
 	_, log, _ := dirSize(filepath.Join(job.Dir, "wal"))
 	f.Log = float64(log) / 1e6
-	return f, errors.Join(err, countErr, stats.BackgroundError, s.Close(), lines.Close())
+	return errors.Join(err, stats.BackgroundError)
 }
 
 // readAlone reads all lines as appenders do.

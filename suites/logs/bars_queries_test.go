@@ -152,37 +152,7 @@ func runSmall(job barsJob) (any, error) {
 	var asked [4][]time.Duration // by kind
 	var askErr error
 	var asking sync.WaitGroup
-	asking.Go(func() {
-		if job.Queries <= 0 {
-			return
-		}
-		tick := time.NewTicker(time.Second / time.Duration(job.Queries))
-		defer tick.Stop()
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-			}
-			q, want := logstore.Query{Order: logstore.Backward, Limit: logLast}, logLast
-			switch i % 4 {
-			case 0:
-				q, want = logstore.Query{Filter: logstore.Word(RareWord(i / 4 % rareOf))}, RareEach
-			case 1:
-				q, want = lastOf(lines.streams[i/4%len(lines.streams)], logLast), -1
-			case 2:
-				_, took, err := countAll(ctx, s)
-				asked[i%4], askErr = append(asked[i%4], took), errors.Join(askErr, err)
-				continue
-			}
-			n, took, err := find(ctx, s, q)
-			// A line with the word may come again.
-			if err == nil && (n < want || q.Limit > 0 && n > q.Limit) {
-				err = fmt.Errorf("%v: %d found, not %d", q.Filter, n, want)
-			}
-			asked[i%4], askErr = append(asked[i%4], took), errors.Join(askErr, err)
-		}
-	})
+	asking.Go(func() { asked, askErr = askInTurn(ctx, s, lines, job.Queries, stop) })
 	begun := time.Now()
 	time.AfterFunc(smallTime, func() { close(stop) })
 	took, err := appendAll(ctx, s, lines, smallAppenders, 1, stop)
@@ -194,4 +164,38 @@ func runSmall(job barsJob) (any, error) {
 	}
 	f.Rate = float64(f.Took.N) / spent.Seconds()
 	return f, errors.Join(err, askErr, s.Close())
+}
+
+// askInTurn makes perSecond queries a second, of each kind in turn, until stop is closed.
+// It returns how long each took, by kind.
+func askInTurn(ctx context.Context, s *logstore.Store, lines *logFile, perSecond int, stop <-chan struct{}) (asked [4][]time.Duration, failed error) {
+	if perSecond <= 0 {
+		return asked, nil
+	}
+	tick := time.NewTicker(time.Second / time.Duration(perSecond))
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return asked, failed
+		case <-tick.C:
+		}
+		q, want := logstore.Query{Order: logstore.Backward, Limit: logLast}, logLast
+		switch i % 4 {
+		case 0:
+			q, want = logstore.Query{Filter: logstore.Word(RareWord(i / 4 % rareOf))}, RareEach
+		case 1:
+			q, want = lastOf(lines.streams[i/4%len(lines.streams)], logLast), -1
+		case 2:
+			_, took, err := countAll(ctx, s)
+			asked[i%4], failed = append(asked[i%4], took), errors.Join(failed, err)
+			continue
+		}
+		n, took, err := find(ctx, s, q)
+		// A line with the word may come again.
+		if err == nil && (n < want || q.Limit > 0 && n > q.Limit) {
+			err = fmt.Errorf("%v: %d found, not %d", q.Filter, n, want)
+		}
+		asked[i%4], failed = append(asked[i%4], took), errors.Join(failed, err)
+	}
 }
