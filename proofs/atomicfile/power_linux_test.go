@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stele-go/stele/atomicfile"
@@ -209,20 +208,17 @@ func dirBatches(d *atomicfile.Dir, ack func(replaced)) error {
 
 // dirParallel has a goroutine for each file. They share syncs of the directory.
 func dirParallel(d *atomicfile.Dir, ack func(replaced)) error {
-	errs := make([]error, len(atomicNames))
-	var wg sync.WaitGroup
-	for i, name := range atomicNames {
-		wg.Go(func() {
-			for v := 1; v <= versions && errs[i] == nil; v++ {
-				ack(replaced{name, v, true})
-				if errs[i] = d.WriteFile(name, versioned(name, v), 0o600); errs[i] == nil {
-					ack(replaced{name, v, false})
-				}
+	return prove.Parallel(len(atomicNames), func(i int) error {
+		name := atomicNames[i]
+		for v := 1; v <= versions; v++ {
+			ack(replaced{name, v, true})
+			if err := d.WriteFile(name, versioned(name, v), 0o600); err != nil {
+				return err
 			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+			ack(replaced{name, v, false})
+		}
+		return nil
+	})
 }
 
 var (

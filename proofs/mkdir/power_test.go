@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/stele-go/stele/crashtest"
@@ -80,21 +79,16 @@ func race(makers int, o mkdir.Options) makeDirs {
 			}
 			defer func() { err = errors.Join(err, ms[i].Close()) }()
 		}
-		var wg sync.WaitGroup
-		errs := make([]error, 6)
-		for g := range errs {
-			wg.Go(func() {
-				for i := range 15 {
-					rel := fmt.Sprintf("p%d/q%d", i/5, (i+g)%15)
-					if errs[g] = ms[g%makers].All(rel, 0o755); errs[g] != nil {
-						return
-					}
-					ack(rel)
+		return prove.Parallel(6, func(g int) error {
+			for i := range 15 {
+				rel := fmt.Sprintf("p%d/q%d", i/5, (i+g)%15)
+				if err := ms[g%makers].All(rel, 0o755); err != nil {
+					return err
 				}
-			})
-		}
-		wg.Wait()
-		return errors.Join(errs...)
+				ack(rel)
+			}
+			return nil
+		})
 	}
 }
 

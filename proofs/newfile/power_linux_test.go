@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stele-go/stele/crashtest"
@@ -127,21 +126,16 @@ func queueFiles(d *newfile.Dir, ack func(string)) error {
 }
 
 func fromMany(ack func(string), touch func(name string) error) error {
-	var wg sync.WaitGroup
-	errs := make([]error, 6)
-	for g := range errs {
-		wg.Go(func() {
-			for i := range 15 {
-				name := fmt.Sprintf("f%d-%d", g, i)
-				if errs[g] = touch(name); errs[g] != nil {
-					return
-				}
-				ack(name)
+	return prove.Parallel(6, func(g int) error {
+		for i := range 15 {
+			name := fmt.Sprintf("f%d-%d", g, i)
+			if err := touch(name); err != nil {
+				return err
 			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+			ack(name)
+		}
+		return nil
+	})
 }
 
 // content of version v of a published file: some pages that say so.

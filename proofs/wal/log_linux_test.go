@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/stele-go/stele/proofs/internal/prove"
@@ -160,32 +159,27 @@ func walParallel(o wal.Options, goroutines, records int) func(dir string, ack fu
 		if err != nil {
 			return err
 		}
-		errs := make([]error, goroutines)
-		var wg sync.WaitGroup
-		for g := range errs {
-			wg.Go(func() {
-				for i := range records {
-					id := fmt.Sprintf("%s-%d-%d", []string{"small", "large"}[(i+g)%3/2], g, i)
-					ack(walNote{Begun: id})
-					pos, err := l.Append(context.Background(), walRecord(id))
-					if err != nil {
-						errs[g] = err
-						return
-					}
-					ack(walNote{Acked: id, Pos: pos})
-					if g == 0 && i%8 == 7 {
-						keep := max(1, pos-min(pos, 20))
-						ack(walNote{Truncating: keep})
-						if errs[g] = l.TruncateBefore(keep); errs[g] != nil {
-							return
-						}
-						ack(walNote{Truncated: keep})
-					}
+		err = prove.Parallel(goroutines, func(g int) error {
+			for i := range records {
+				id := fmt.Sprintf("%s-%d-%d", []string{"small", "large"}[(i+g)%3/2], g, i)
+				ack(walNote{Begun: id})
+				pos, err := l.Append(context.Background(), walRecord(id))
+				if err != nil {
+					return err
 				}
-			})
-		}
-		wg.Wait()
-		return errors.Join(errors.Join(errs...), l.Close())
+				ack(walNote{Acked: id, Pos: pos})
+				if g == 0 && i%8 == 7 {
+					keep := max(1, pos-min(pos, 20))
+					ack(walNote{Truncating: keep})
+					if err := l.TruncateBefore(keep); err != nil {
+						return err
+					}
+					ack(walNote{Truncated: keep})
+				}
+			}
+			return nil
+		})
+		return errors.Join(err, l.Close())
 	}
 }
 

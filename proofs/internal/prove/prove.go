@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stele-go/stele/crashtest"
@@ -66,6 +67,17 @@ func There(dir string, acked []string, is func(fs.FileMode) bool) error {
 		}
 	}
 	return nil
+}
+
+// Parallel calls f from n goroutines, with their numbers, and returns their errors.
+func Parallel(n int, f func(g int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for g := range errs {
+		wg.Go(func() { errs[g] = f(g) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // A Case is work that must lose nothing.
