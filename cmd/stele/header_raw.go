@@ -45,7 +45,7 @@ func (h *headerFlags) checkRaw(f *pflag.FlagSet, given bool) error {
 	case err != nil:
 		return err
 	case h.verb == notice.Remove && given:
-		return errors.New("remove --raw: a text; want no text: it removes the recorded header")
+		return errors.New("--raw: a text; want no text: remove takes the recorded header")
 	case h.verb != notice.Remove && !given:
 		return errors.New("no text; want --text or --file")
 	case h.reserve != "" && h.pad == "":
