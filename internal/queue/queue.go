@@ -98,9 +98,9 @@ func (q *Queue[T]) TryPush(v T) error {
 }
 
 // lock locks mu for a push. mu is held for a microsecond at most, so lock tries
-// for that long: with more goroutines to run, sync.Mutex.Lock would park this one
-// at once (sync_runtime_canSpin in the runtime). With 1,024 appenders of wal at
-// level None that took 1.5 times as long.
+// for that long: with other goroutines to run, sync.Mutex.Lock parks this one
+// at once (sync_runtime_canSpin in the runtime). Without it, BenchmarkAppend of
+// wal at level None with 1,024 appenders took 1.5 times as long.
 func (q *Queue[T]) lock() {
 	for range 1000 {
 		if q.mu.TryLock() {
@@ -127,8 +127,8 @@ func (q *Queue[T]) pushAndUnlock(v T) error {
 	return nil
 }
 
-// free returns the index of the next free slot, of which there is one, and counts it
-// as used.
+// free returns the index of the next free slot and counts it as used. The ring must
+// not be full.
 func (q *Queue[T]) free() int {
 	i := q.head + q.count
 	if i >= len(q.ring) {

@@ -8,13 +8,13 @@ import "github.com/stele-go/stele/internal/sys"
 // possible.
 type Watcher struct{}
 
-// Watch is not offered here.
+// Watch returns an error: there is no eBPF here.
 func Watch() (*Watcher, error) { return nil, sys.Unavailable() }
 
 // Drain does nothing.
 func (w *Watcher) Drain(pid int) {}
 
-// Calls are none.
+// Calls returns no calls.
 func (w *Watcher) Calls() (calls []Call, lost uint64) { return nil, 0 }
 
 // Close does nothing.
