@@ -33,7 +33,7 @@ func TestAmbiguous(t *testing.T) {
 		if err != nil || change.Style != c.style || (change.State == Skipped) != (c.style == "") {
 			t.Errorf("%s %q: style %q, want %q; %+v, %v", c.name, c.src, change.Style, c.style, change, err)
 		}
-		if c.style != "" && !roundTrip(t, c.name, c.src, mit) {
+		if c.style != "" && !newEditors(t, mit).roundTrip(t, c.name, c.src, mit) {
 			t.Errorf("%s %q gets no header", c.name, c.src)
 		}
 	}

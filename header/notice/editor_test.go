@@ -61,6 +61,10 @@ func TestInsertAndRemoveAreInverse(t *testing.T) {
 		"# syntax=docker/dockerfile:1\n# escape=`\nFROM x\n", "#cloud-config\nx: y\n", "#compdef x\nx\n", "'\\\" t\n.TH X\n", "%&latex\nx\n", "#![no_std]\nx\n",
 	}
 	texts := []string{mit, "one", "- a\n- b", "coding: x", "vim: x", "syntax=x", "go:build x\nnolint", "two  spaces\n\n  and indent\n\n\nend"}
+	var of []editors
+	for _, text := range texts {
+		of = append(of, newEditors(t, text))
+	}
 	done := 0
 	for i, l := range languages {
 		name := nameOf(l)
@@ -73,7 +77,7 @@ func TestInsertAndRemoveAreInverse(t *testing.T) {
 				if (i+j)%2 == 0 {
 					first = string(bom)
 				}
-				if roundTrip(t, name, first+h, text) {
+				if of[k].roundTrip(t, name, first+h, text) {
 					done++
 				}
 			}
@@ -84,30 +88,43 @@ func TestInsertAndRemoveAreInverse(t *testing.T) {
 	}
 }
 
+// editors are the editors of one text.
+type editors struct{ insert, check, replace, remove *Editor }
+
+func newEditors(t *testing.T, text string) editors {
+	t.Helper()
+	return editors{
+		insert:  newEditor(t, Insert, text, nil),
+		check:   newEditor(t, Check, text, func(o *Options) { o.Exact, o.Year = true, "1999-2001" }),
+		replace: newEditor(t, Replace, text, func(o *Options) { o.Year = "2031" }),
+		remove:  newEditor(t, Remove, text, nil),
+	}
+}
+
 // roundTrip returns false if the file gets no header: the style cannot hold the text, a
 // PHP file has no tag, or the file has the header already.
-func roundTrip(t *testing.T, name, src, text string) bool {
+func (e editors) roundTrip(t *testing.T, name, src, text string) bool {
 	t.Helper()
-	c, err := newEditor(t, Insert, text, nil).Edit(name, []byte(src))
+	c, err := e.insert.Edit(name, []byte(src))
 	if err != nil || c.State == Skipped || c.State == Present {
 		return false
 	}
-	state, with := after(t, newEditor(t, Insert, text, nil), name, src)
+	state, with := after(t, e.insert, name, src)
 	if state != Inserted || with == src {
 		t.Fatalf("%s: insert of %q into %q: %s", name, text, src, state)
 	}
-	if state, again := after(t, newEditor(t, Insert, text, nil), name, with); state != Present || again != with {
+	if state, again := after(t, e.insert, name, with); state != Present || again != with {
 		t.Fatalf("%s: a second insert of %q into %q: %s, and\n%q became\n%q", name, text, src, state, with, again)
 	}
-	if state, _ := after(t, newEditor(t, Check, text, func(o *Options) { o.Exact, o.Year = true, "1999-2001" }), name, with); state != Present {
+	if state, _ := after(t, e.check, name, with); state != Present {
 		t.Fatalf("%s: check of %q in %q: %s", name, text, with, state)
 	}
-	_, newer := after(t, newEditor(t, Replace, text, func(o *Options) { o.Year = "2031" }), name, with)
+	_, newer := after(t, e.replace, name, with)
 	if (text == mit) == (newer == with) {
 		t.Fatalf("%s: replace of %q by another year made %q", name, with, newer)
 	}
 	for _, s := range []string{with, newer} {
-		if state, got := after(t, newEditor(t, Remove, text, nil), name, s); state != Removed || got != src {
+		if state, got := after(t, e.remove, name, s); state != Removed || got != src {
 			t.Fatalf("%s: remove of %q: %s\n%q became\n%q, want\n%q", name, text, state, s, got, src)
 		}
 	}
@@ -126,7 +143,7 @@ func FuzzInsertAndRemove(f *testing.F) {
 		if strings.Contains(text, "{{") {
 			text = mit
 		}
-		roundTrip(t, nameOf(l), src, text)
+		newEditors(t, text).roundTrip(t, nameOf(l), src, text)
 	})
 }
 

@@ -58,7 +58,7 @@ func TestFirst(t *testing.T) {
 		{"a.html", "<!DOCTYPE html>\n", "<html></html>\n"},
 	} {
 		src := c.first + c.rest
-		if !roundTrip(t, c.name, src, mit) {
+		if !newEditors(t, mit).roundTrip(t, c.name, src, mit) {
 			t.Errorf("%s gets no header", c.name)
 			continue
 		}

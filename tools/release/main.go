@@ -4,7 +4,7 @@
 //	go run ./tools/release tidy          go mod tidy in every module
 //	go run ./tools/release tidy -diff    the same, changing nothing: exit code 1 where it would
 //	go run ./tools/release mixed         build the last release of each library against the others as they are now
-//	go run ./tools/release lowest        build and vet each module alone, at the versions that its go.mod requires
+//	go run ./tools/release lowest        vet each module by itself, at the versions that its go.mod requires
 //	go run ./tools/release lowest -test  the same, and run its tests
 //	go run ./tools/release proxy DIR     write a module proxy of this tree
 //	go run ./tools/release make v0.2.0   make a release: a commit and a tag for each module
