@@ -272,7 +272,7 @@ var (
 	rules    = []tracetest.Rule{
 		{Find: tempFile, By: "TEMP"},
 		{Find: regexp.MustCompile(`/proc/[0-9]+/task/[0-9]+`), By: "/proc/N/task/N"},
-		{Find: regexp.MustCompile(`\{st_mode.*\}|\{f_type.*\}|0x[0-9a-f]+`), By: "{...}"},
+		{Find: regexp.MustCompile(`\{st_mode.*\}|\{f_type.*\}|\b0x[0-9a-f]+`), By: "{...}"},
 	}
 )
 

@@ -158,7 +158,7 @@ func runScenario(name, root string) (err error) {
 const traced = "mkdir,mkdirat,name_to_handle_at,openat,openat2,newfstatat,fstat,statx,fsync,fdatasync,sync,syncfs,unlinkat,rmdir,renameat2,close"
 
 var results = []tracetest.Rule{
-	{Find: regexp.MustCompile(`\{stx_mask.*\}|0x[0-9a-f]+`), By: "{...}"},
+	{Find: regexp.MustCompile(`\{stx_mask.*\}|\b0x[0-9a-f]+`), By: "{...}"},
 	{Find: regexp.MustCompile(`\{handle_bytes=.*\}, \[\d+\], .*\) = `), By: "{...}, AT_HANDLE_FID) = "},
 }
 

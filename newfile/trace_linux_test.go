@@ -201,7 +201,7 @@ const traced = "openat,openat2,flock,fcntl,mknodat,mkdirat,close,fsync,fdatasync
 
 // rules replace the names and numbers that differ from run to run.
 var rules = []tracetest.Rule{
-	{Find: regexp.MustCompile(`0x[0-9a-f]+`), By: "{...}"}, // flags
+	{Find: regexp.MustCompile(`\b0x[0-9a-f]+`), By: "{...}"}, // flags
 	{Find: regexp.MustCompile(`#\d+>\(deleted\)`), By: "UNNAMED>"},
 	{Find: regexp.MustCompile(`\.stele-[0-9a-z-]+\.tmp`), By: "HIDDEN"},
 	{Find: regexp.MustCompile(`/proc/self/fd/\d+`), By: "/proc/self/fd/N"},
