@@ -2,8 +2,9 @@
 // in batches: a ring of values under a mutex.
 //
 // It is for a consumer that works at the speed of a file system. Package mpsc, which
-// takes no lock, gained nothing there: BenchmarkAppend of wal and BenchmarkQueue of
-// newfile were as fast with either.
+// takes no lock, gains little there: BenchmarkAppend of wal and BenchmarkQueue of
+// newfile are as fast with either, but for records of 64 bytes from 1,024 appenders at
+// level None, which take 1.2 times as long with this one.
 package queue
 
 import (
@@ -99,8 +100,8 @@ func (q *Queue[T]) TryPush(v T) error {
 
 // lock locks mu for a push. mu is held for a microsecond at most, so lock tries
 // for that long: with other goroutines to run, sync.Mutex.Lock parks this one
-// at once (sync_runtime_canSpin in the runtime). Without it, BenchmarkAppend of
-// wal at level None with 1,024 appenders took 1.5 times as long.
+// at once (sync_runtime_canSpin in the runtime). Without it, those appends at
+// level None took 1.5 times as long as with it.
 func (q *Queue[T]) lock() {
 	for range 1000 {
 		if q.mu.TryLock() {
