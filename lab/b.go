@@ -131,9 +131,8 @@ func (b *B) Parallel(n int, f func(w *Worker) error) error {
 // SetBytes sets the number of bytes that one operation moves, for throughput.
 func (b *B) SetBytes(perOp int64) { b.bytes = perOp }
 
-// SetLatency sets the times of single operations, in place of those that Loop takes:
-// where several operations are in flight at once, the time between two completions is
-// not the time of one.
+// SetLatency replaces the latencies that Loop measures. It is for variants with several
+// operations in flight: the time between two completions is not the time of one.
 func (b *B) SetLatency(h *run.Histogram) { b.latency = h }
 
 // Report adds a metric of the variant's own to the block, in its own unit.

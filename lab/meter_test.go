@@ -191,7 +191,7 @@ func TestIOWaitShare(t *testing.T) {
 		"nothing to read": {{noCPU: errors.New("no /proc")}, at(5, 100)},
 	} {
 		if got, why := iowaitShare(r[0], r[1]); why == (run.Reason{}) {
-			t.Errorf("%s: share %v, want a reason why there is none", name, got)
+			t.Errorf("%s: share %v, want a reason", name, got)
 		}
 	}
 }

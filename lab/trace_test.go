@@ -145,8 +145,8 @@ func lived(who string, stretches ...stretch) *life {
 	return l
 }
 
-// A wait is divided by the states of the goroutine that ended it, and the waits of
-// that one by the states of those that ended them.
+// A wait is divided by the states of the goroutine that ended it. The waits of that
+// goroutine are divided in the same way.
 func TestChainFollowsBack(t *testing.T) {
 	disk := lived("disk", stretch{from: 0, to: 40, state: exptrace.GoRunning}, stretch{from: 40, to: 70, state: exptrace.GoSyscall})
 	flusher := lived("flusher",

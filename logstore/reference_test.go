@@ -169,7 +169,7 @@ func pairs(l logstore.Labels) (list [][2]string) {
 
 // explain compares the results of a store with those of the reference. found
 // may lack the entries that may be missing, and must end at the limit. missing
-// has the indexes in want of those that are.
+// lists the indexes in want of the entries that found lacks.
 //
 // With equal entries there may be several explanations; they are followed side
 // by side, one entry of want at a time. To skip a matching entry can only help

@@ -11,7 +11,7 @@ import (
 )
 
 // Comparison writes the report of run.Compare as text: a line for each figure, the
-// reasons of those that did not pass, and last the outcome alone.
+// reason of each figure that did not pass, and a last line with the outcome alone.
 func Comparison(w io.Writer, r *run.CompareReport) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(r.Rows) > 0 {

@@ -254,7 +254,7 @@ type Steady struct {
 }
 
 // Verdicts of a Comparison. Same is shown by the data. With CannotTell the data show
-// neither a difference nor that there is none.
+// neither a difference nor its absence.
 const (
 	Faster     = "faster"
 	Slower     = "slower"

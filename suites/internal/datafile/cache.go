@@ -16,8 +16,8 @@ import (
 const (
 	Warm = "warm" // all of them in the page cache
 	Cold = "cold" // none of them
-	// Direct is none of them, before and after: the file is read and written past the
-	// page cache.
+	// Direct: the page cache holds no page of the file, before or after. Reads and writes
+	// bypass it.
 	Direct = "direct"
 )
 
