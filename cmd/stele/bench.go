@@ -198,23 +198,24 @@ func (b *benchFlags) checkCorpus() error {
 
 // finish writes every output and returns the exit code.
 func (b *benchFlags) finish(measured *run.Run, chosen selection, toStdout bool, stdout, stderr io.Writer) int {
+	if measured.Partial != nil && !hasData(measured) {
+		complain(stderr, "bench", errors.New("interrupted before anything was measured: no report is written"))
+		return exitInterrupted
+	}
 	text := stdout
 	if toStdout {
 		text = stderr
 	}
-	if b.html == "" {
-		b.html = "stele-report-" + measured.Started.Format("20060102-150405") + ".html"
+	written := b.outputs.write(measured, stdout)
+	if written != nil {
+		written = rescue(measured, written)
 	}
-	errs := []error{b.outputs.write(measured, stdout), report.Text(text, measured, textOptions(text))}
+	shown := report.Text(text, measured, textOptions(text))
 	if chosen.quick {
 		fmt.Fprint(text, chosen.more())
 	}
-	if b.html != "-" && errs[0] == nil {
-		if abs, err := filepath.Abs(b.html); err == nil {
-			fmt.Fprintf(text, "\nReport: %s\n", abs)
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	b.page(measured, written == nil, text, stderr)
+	if err := errors.Join(written, shown); err != nil {
 		return failed(stderr, "bench", err)
 	}
 	if measured.Partial != nil {
@@ -224,6 +225,32 @@ func (b *benchFlags) finish(measured *run.Run, chosen selection, toStdout bool, 
 		return exitFailed
 	}
 	return exitOK
+}
+
+// page names the HTML report, and writes one that no flag asked for. That one may
+// fail: the directory may be read-only.
+func (b *benchFlags) page(measured *run.Run, written bool, text, stderr io.Writer) {
+	name := b.html
+	if name == "" {
+		name = "stele-report-" + measured.Started.Format("20060102-150405") + ".html"
+		if err := writeFile(name, nil, func(w io.Writer) error { return report.HTML(w, measured) }); err != nil {
+			complain(stderr, "bench", fmt.Errorf("no HTML report: %w; --html FILE writes it elsewhere", err))
+			return
+		}
+	}
+	if name == "-" || !written {
+		return
+	}
+	if abs, err := filepath.Abs(name); err == nil {
+		fmt.Fprintf(text, "\nReport: %s\n", abs)
+	}
+}
+
+// hasData reports whether a timed block ended.
+func hasData(measured *run.Run) bool {
+	return slices.ContainsFunc(measured.Results, func(r *run.Result) bool {
+		return slices.ContainsFunc(r.Blocks, func(b run.Block) bool { return b.Role == run.RoleTimed && b.Error == "" })
+	})
 }
 
 // places sets up the directories to measure in, and removes there the remains of
@@ -241,6 +268,7 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 	if len(dirs) == 0 && len(b.fs) == 0 {
 		dirs = []string{"."}
 	}
+	dirs = distinct(dirs)
 	sweepRuns(stderr, "bench", append(slices.Clone(dirs), ".")...)
 	for _, d := range dirs {
 		specs = append(specs, lab.PlaceSpec{Dir: d})
@@ -262,6 +290,22 @@ func (b *benchFlags) places(ctx context.Context, stderr io.Writer) (specs []lab.
 		specs = append(specs, lab.PlaceSpec{Name: b.volumePlace(fs), Dir: p.Path, Discarded: true})
 	}
 	return specs, cleanup, nil
+}
+
+// distinct returns dirs with each directory once, under its first name.
+func distinct(dirs []string) []string {
+	var kept []string
+	var seen []os.FileInfo
+	for _, d := range dirs {
+		if st, err := os.Stat(d); err == nil { // lab.Measure reports the error
+			if slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, st) }) {
+				continue
+			}
+			seen = append(seen, st)
+		}
+		kept = append(kept, d)
+	}
+	return kept
 }
 
 // sweepRuns removes the remains of killed runs in dirs.

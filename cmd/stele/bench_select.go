@@ -60,7 +60,8 @@ func (b *benchFlags) choose(args []string) (selection, error) {
 		}
 	}
 	for a := range wanted {
-		return s, setting.Wrong("SUITE or CLAIM", a, "claims, %s", strings.Join(names, ", "))
+		err := setting.Wrong("SUITE or CLAIM", a, "claims, %s", strings.Join(names, ", "))
+		return s, fmt.Errorf("%w%s", err, didYouMean(a, append(names, "claims")))
 	}
 	s.experiments = unique(s.experiments)
 	if b.filter != "" {

@@ -42,15 +42,20 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		overview(stdout)
 		return exitOK
 	}
-	if args[0] == "help" {
+	switch args[0] {
+	case "help":
 		args = append(slices.Clone(args[1:]), "--help")
+	case "--version":
+		args = append([]string{"version"}, args[1:]...)
 	}
+	var names []string
 	for _, c := range commands() {
 		if c.name == args[0] {
 			return c.run(ctx, args[1:], stdin, stdout, stderr)
 		}
+		names = append(names, c.name)
 	}
-	fmt.Fprintf(stderr, "stele: no command %q; 'stele help' lists the commands\n", args[0])
+	fmt.Fprintf(stderr, "stele: no command %q%s; 'stele help' lists the commands\n", args[0], didYouMean(args[0], names))
 	return exitUsage
 }
 

@@ -41,7 +41,7 @@ func parse(f *pflag.FlagSet, args []string, usageCode int, stdout, stderr io.Wri
 		return exitOK, true
 	}
 	if err != nil {
-		return usageError(stderr, f.Name(), usageCode, flagError(err)), true
+		return usageError(stderr, f.Name(), usageCode, flagError(f, err)), true
 	}
 	return 0, false
 }
@@ -53,7 +53,12 @@ func usageError(stderr io.Writer, name string, code int, err error) int {
 
 // flagError returns an error of package pflag in the form of package setting: the
 // flag, the value, the allowed values.
-func flagError(err error) error {
+func flagError(f *pflag.FlagSet, err error) error {
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		f.VisitAll(func(fl *pflag.Flag) { names = append(names, "--"+fl.Name) })
+		return fmt.Errorf("%w%s", err, didYouMean("--"+e.GetSpecifiedName(), names))
+	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		want, ok := map[string]string{
 			"int": "a whole number", "uint64": "a whole number from 0 to 18446744073709551615", "float64": "a number",

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/stele-go/stele/atomicfile"
 	"github.com/stele-go/stele/durability"
@@ -16,8 +15,9 @@ import (
 // output, or "" for no output.
 type output struct{ flag, name string }
 
-// checkOutputs refuses two outputs to standard output, and a file in a directory
-// that does not exist. It reports whether one goes to standard output.
+// checkOutputs refuses two outputs to standard output, and a file that cannot be
+// written: it makes each for a moment, under a temporary name. It reports whether one
+// goes to standard output.
 func checkOutputs(all ...output) (toStdout bool, err error) {
 	used := ""
 	for _, o := range all {
@@ -29,16 +29,34 @@ func checkOutputs(all ...output) (toStdout bool, err error) {
 			}
 			used = o.flag
 		default:
-			st, err := os.Stat(filepath.Dir(o.name))
-			if err == nil && !st.IsDir() {
-				err = &os.PathError{Op: "stat", Path: filepath.Dir(o.name), Err: errors.New("not a directory")}
-			}
-			if err != nil {
-				return false, fmt.Errorf("%s: %q; want a FILE in a directory that exists: %w", o.flag, o.name, err)
+			if err := writable(o.name); err != nil {
+				return false, fmt.Errorf("%s: %q; want a FILE in a directory that can be written: %w", o.flag, o.name, err)
 			}
 		}
 	}
 	return used != "", nil
+}
+
+// outputOptions are those of an output: it need not survive a power cut.
+func outputOptions() atomicfile.Options {
+	return atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepMode, Links: atomicfile.FollowLinks}
+}
+
+// writable returns the error that writeFile would return for a file of that name
+// now. It opens neither a device nor a FIFO: a reader would notice.
+func writable(name string) error {
+	switch st, err := os.Stat(name); {
+	case err == nil && st.IsDir():
+		return &os.PathError{Op: "write", Path: name, Err: errors.New("a directory; want a file")}
+	case err == nil && !st.Mode().IsRegular():
+		return nil
+	}
+	f, err := atomicfile.Create(name, 0o666, outputOptions())
+	if err != nil {
+		return err
+	}
+	f.Abort()
+	return nil
 }
 
 // writeFile writes to the named file, or to stdout for "-". A file appears
@@ -55,8 +73,7 @@ func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	o := atomicfile.Options{Level: durability.Kill, Keep: atomicfile.KeepMode, Links: atomicfile.FollowLinks}
-	f, err := atomicfile.Create(name, 0o666, o)
+	f, err := atomicfile.Create(name, 0o666, outputOptions())
 	if err != nil {
 		return err
 	}

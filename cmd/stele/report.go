@@ -53,6 +53,20 @@ func (o *outputs) write(r *run.Run, stdout io.Writer) error {
 	return errors.Join(errs...)
 }
 
+// rescue writes a run to a temporary file, as JSON, because its outputs could not be
+// written, and measuring again takes minutes. It returns cause, with the name of that
+// file.
+func rescue(r *run.Run, cause error) error {
+	f, err := os.CreateTemp("", "stele-run-*.json")
+	if err != nil {
+		return errors.Join(cause, fmt.Errorf("keep the run: %w", err))
+	}
+	if err := errors.Join(r.Write(f), f.Close()); err != nil {
+		return errors.Join(cause, fmt.Errorf("keep the run: %w", err), os.Remove(f.Name()))
+	}
+	return errors.Join(cause, fmt.Errorf("the run is kept as JSON in %s; 'stele report' turns it into every other output", f.Name()))
+}
+
 // A picture is the file of --svg, and the experiment that it shows.
 type picture struct{ file, experiment string }
 

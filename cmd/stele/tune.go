@@ -256,7 +256,9 @@ func (o *tuneFlags) finish(choices, kept []tuning.Choice, measured *run.Run, std
 		errs = append(errs, err)
 	}
 	if o.json != "" {
-		errs = append(errs, writeFile(o.json, stdout, measured.Write))
+		if err := writeFile(o.json, stdout, measured.Write); err != nil {
+			errs = append(errs, rescue(measured, err))
+		}
 	}
 	if err := errors.Join(append(errs, t.err)...); err != nil {
 		return failed(stderr, "tune", err)

@@ -192,7 +192,7 @@ func TestTuneBadCalls(t *testing.T) {
 		{"--budget soon", "budget", exitUsage},
 		{"--only wal,disk", `--only: "disk"; want wal, write, read, create or header`, exitUsage},
 		{"--appenders 7", "want one of [1 16 64 256]", exitUsage},
-		{"--out a/b.json", "--out: \"a/b.json\"; want a FILE in a directory that exists", exitUsage},
+		{"--out a/b.json", "--out: \"a/b.json\"; want a FILE in a directory that can be written", exitUsage},
 		{"--out file/b.json", "not a directory", exitUsage},
 		{"--json nowhere/b.json", "nowhere", exitUsage},
 		{"--out x.json --dry-run", "want one of them", exitUsage},
