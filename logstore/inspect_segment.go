@@ -45,8 +45,8 @@ type BlockInfo struct {
 }
 
 // InspectSegment opens a segment, of a store or anywhere else. If its index is
-// damaged, it scans the blocks instead, and sets SegmentInfo.Err. It writes
-// nothing.
+// damaged, it scans the blocks instead, and sets SegmentInfo.Err. A file that has
+// neither the name nor an end of a segment is an error. It writes nothing.
 func InspectSegment(file string) (*SegmentInspection, error) {
 	f, err := fileio.Open(file, fileio.Options{Way: fileio.Buffered})
 	if err != nil {
@@ -89,7 +89,12 @@ func (s *SegmentInspection) open() error {
 		return err
 	}
 	// The name has the fields that the footer would have.
-	info, _ := catalog.ParseName(filepath.Base(s.File))
+	info, named := catalog.ParseName(filepath.Base(s.File))
+	if marked, err := segment.IsMarked(s.file, size); err != nil {
+		return fmt.Errorf("logstore: %w", err)
+	} else if !marked && !named {
+		return fmt.Errorf("logstore: %s: not a segment: it has neither the name, the first nor the last bytes of one", s.File)
+	}
 	seg, lost, err := segment.Scan(context.Background(), s.file, size, info)
 	if err != nil {
 		return damage // no block is readable

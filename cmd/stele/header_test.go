@@ -357,3 +357,39 @@ func TestHelpOfAVerbShowsItsFlags(t *testing.T) {
 		}
 	}
 }
+
+// The commands of header/README.md work one after the other, each on what the one
+// before it left.
+func TestHeaderReadme(t *testing.T) {
+	page, err := os.ReadFile("../../header/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git: ", err)
+	}
+	t.Chdir(t.TempDir())
+	sources(t)
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v: %s", args[0], err, out)
+		}
+	}
+	wants := map[string]string{"insert": "2 inserted", "check": "2 with the header", "recover": "0 interrupted changes", "replace": "2 would be replaced"}
+	for line := range strings.Lines(string(page)) {
+		call, ok := strings.CutPrefix(line, "    stele header ")
+		if !ok {
+			continue
+		}
+		call, _, _ = strings.Cut(call, "   #")
+		verb, _, _ := strings.Cut(call, " ")
+		code, out, diag := stele(t, append([]string{"header"}, words(strings.TrimSpace(call))...)...)
+		if code != exitOK || wants[verb] == "" || !strings.Contains(out+diag, wants[verb]) {
+			t.Errorf("stele header %s: exit code %d, %s%s\nwant %q", strings.TrimSpace(call), code, out, diag, wants[verb])
+		}
+		delete(wants, verb)
+	}
+	if len(wants) > 0 {
+		t.Errorf("the page has no example of %v", wants)
+	}
+}

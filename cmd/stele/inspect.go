@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -90,7 +91,10 @@ type inspectOptions struct {
 // inspector returns the function that inspects path, a store, a segment or a
 // log. The error is about options that do not suit it.
 func (o inspectOptions) inspector(ctx context.Context, path string, stderr io.Writer) (func(inspectPrinter) error, error) {
-	isStore, isSegment := kindOf(path)
+	isStore, isSegment, err := kindOf(path)
+	if err != nil {
+		return func(inspectPrinter) error { return err }, nil
+	}
 	switch {
 	case (isStore || isSegment) && o.records:
 		return nil, errors.New("--records: want the directory of a log; that of a store is its directory wal")
@@ -104,17 +108,15 @@ func (o inspectOptions) inspector(ctx context.Context, path string, stderr io.Wr
 	return func(p inspectPrinter) error { return inspectLog(ctx, path, o.records, wal.Position(o.from), p) }, nil
 }
 
-// kindOf reports whether path is a store or a segment. Otherwise it may be a log.
-func kindOf(path string) (store, segment bool) {
+// kindOf reports whether path is a store, or a file and so perhaps a segment.
+// Otherwise it may be a log.
+func kindOf(path string) (store, segment bool, err error) {
 	fi, err := os.Stat(path)
-	if err != nil {
-		return false, false
-	}
-	if !fi.IsDir() {
-		return false, true
+	if err != nil || !fi.IsDir() {
+		return false, err == nil, err
 	}
 	fi, err = os.Stat(filepath.Join(path, "segments"))
-	return err == nil && fi.IsDir(), false
+	return err == nil && fi.IsDir(), false, nil
 }
 
 // An inspectPrinter prints a log or a store, part by part.
@@ -139,7 +141,7 @@ type inspectPrinter interface {
 func inspectLog(ctx context.Context, dir string, records bool, from wal.Position, p inspectPrinter) error {
 	in, err := wal.Inspect(dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: not a log store, as it has no directory segments; as a log: %w", dir, err)
 	}
 	if err := p.log(in); err != nil {
 		return err

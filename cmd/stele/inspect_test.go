@@ -109,7 +109,7 @@ func TestInspectRefuses(t *testing.T) {
 		{[]string{"inspect", "nowhere"}, exitFailed, "no such file"},
 		{[]string{"inspect", ".", "--blocks"}, exitUsage, "want a store or a segment"},
 		{[]string{"inspect", "store", "--records"}, exitUsage, "is its directory wal"},
-		{[]string{"inspect", "file"}, exitFailed, "file is damaged at offset 0: 8 bytes are no segment"},
+		{[]string{"inspect", "file"}, exitFailed, "file: not a segment"},
 	} {
 		code, out, diag := stele(t, c.args...)
 		if code != c.code || out != "" || !strings.Contains(diag, c.diag) {

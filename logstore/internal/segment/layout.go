@@ -3,6 +3,7 @@ package segment
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"io"
 )
 
 // The package comment draws the layout. All of its numbers are here. Integers
@@ -79,6 +80,28 @@ func parseHeader(p []byte) (ver uint32, salt uint64, ok bool) {
 		return 0, 0, false
 	}
 	return binary.LittleEndian.Uint32(p[8:]), binary.LittleEndian.Uint64(p[12:]), true
+}
+
+// IsMarked reports whether a file begins or ends as a segment does, whatever lies in
+// between.
+func IsMarked(src io.ReaderAt, size int64) (bool, error) {
+	var p [len(headerMagic)]byte
+	for _, at := range []struct {
+		off   int64
+		magic string
+	}{{0, headerMagic}, {size - int64(len(footerMagic)), footerMagic}} {
+		if at.off < 0 {
+			continue
+		}
+		n, err := src.ReadAt(p[:], at.off)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if string(p[:n]) == at.magic {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // A frame is the header of a block or a filter.
