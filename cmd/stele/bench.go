@@ -132,14 +132,16 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	if chosen.quick && b.budget == 0 {
 		b.budget = 150 * time.Second
 	}
+	beside := watchBeside(stderr, "bench")
 	measured, err := lab.Measure(ctx, lab.Options{
 		Places: places, Rounds: b.rounds, BlockTime: b.blockTime,
 		Budget: b.budget / time.Duration(len(chosen.experiments)), Seed: b.seed,
 		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
 		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits, Trace: b.trace,
-		Progress: showRun(show), Command: append([]string{"stele", "bench"}, args...), Quick: chosen.quick,
+		Progress: beside.during(showRun(show)), Command: append([]string{"stele", "bench"}, args...), Quick: chosen.quick,
 	}, chosen.experiments...)
 	show.end()
+	beside.end(measured)
 	if err != nil {
 		return failed(stderr, "bench", err)
 	}

@@ -175,12 +175,14 @@ func (o *tuneFlags) measure(ctx context.Context, choices []tuning.Choice, show *
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.budget, errBudget)
 	defer cancel()
+	beside := watchBeside(stderr, "tune")
 	measured, err := lab.Measure(limited, lab.Options{
 		Places: []lab.PlaceSpec{{Dir: o.dir}}, BlockTime: tuneBlock,
 		Budget: o.budget * 9 / 10 / time.Duration(len(experiments)), Seed: o.seed,
-		NoCounting: true, Progress: showRun(show),
+		NoCounting: true, Progress: beside.during(showRun(show)),
 	}, experiments...)
 	show.end()
+	beside.end(measured)
 	return kept, measured, err
 }
 

@@ -76,6 +76,7 @@ const (
 	WarnVirtual      = "virtual"
 	WarnFewCPUs      = "few-cpus"
 	WarnVolume       = "volume" // the device is limited as Text says
+	WarnBeside       = "beside" // N other processes measured on this machine at the same time
 )
 
 // GoSettingsText returns the settings of Go that were set, ordered by name:
