@@ -372,9 +372,31 @@ type Claim struct {
 	Claimed   string   `json:"claimed"`          // in the report
 	Source    string   `json:"source,omitempty"` // report and section
 	Measured  string   `json:"measured"`         // here
-	Verdict   string   `json:"verdict"`          // holds, does not hold, depends, cannot be tested here
+	Verdict   string   `json:"verdict"`          // holds, does not hold, depends, cannot tell, cannot be tested here
 	Why       string   `json:"why"`              // the reason of the verdict, the condition it depends on, or the missing result
 	Promise   string   `json:"promise"`          // the durability of the variants compared
 	Place     string   `json:"place"`
 	Results   []string `json:"results"` // IDs of the experiments behind it
+	// Parts are the questions of the claim with their answers. Measured has them in words.
+	Parts []ClaimPart `json:"parts,omitempty"`
+}
+
+// Roles of a ClaimPart.
+const (
+	PartDecides = "decides"
+	PartMain    = "main"  // decides, and without it the claim cannot be tested
+	PartShown   = "shown" // decides nothing
+)
+
+// A ClaimPart is one question of a claim under one condition.
+type ClaimPart struct {
+	What      string    `json:"what"`                // parts with the same What ask the same question
+	Condition string    `json:"condition,omitempty"` // "as coded, warm"
+	Role      string    `json:"role"`                // one of the Part constants
+	Answer    string    `json:"answer,omitempty"`    // yes, no, cannot tell, cannot be tested here; empty where it decides nothing
+	Figure    string    `json:"figure,omitempty"`    // as measured, with its interval
+	Limit     string    `json:"limit,omitempty"`     // what was asked of the figure
+	Reason    string    `json:"reason,omitempty"`    // what is missing, or what could have been seen and how many rounds would settle it
+	Notes     []string  `json:"notes,omitempty"`     // "not the same job"
+	Estimate  *Estimate `json:"estimate,omitempty"`  // the figure, where it is no fact
 }

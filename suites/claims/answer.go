@@ -16,6 +16,7 @@ const (
 	cannotTell answer = iota // the interval lies on both sides of the limit
 	yes
 	no
+	untested // something that the question needs is missing
 )
 
 // atLeast reports whether a figure is want or more.
@@ -81,13 +82,18 @@ func together(answers ...answer) (a answer, mixed bool) {
 	return answers[0], false
 }
 
-// tooWide is the reason for CannotTest where an interval lies on both sides of a limit.
-const tooWide = "cannot tell: an interval reaches over the limit, or there are too few rounds for one; ask for more rounds. "
+// tooWide is the reason for CannotTell where an interval lies on both sides of a limit.
+const tooWide = "An interval reaches over the limit, or there are too few rounds for one; ask for more rounds. "
+
+// ruled returns a judgement without parts.
+func ruled(measured, verdict, why string) judgement {
+	return judgement{measured: measured, verdict: verdict, why: why}
+}
 
 // decide returns the judgement on answers that must all be yes. on names what the verdict
 // depends on where some are yes and some no.
 func decide(measured, why, on string, answers ...answer) judgement {
-	j := judgement{strings.TrimSpace(measured), CannotTest, why}
+	j := judgement{measured: strings.TrimSpace(measured), verdict: CannotTell, why: why}
 	switch a, mixed := together(answers...); {
 	case mixed:
 		j.verdict, j.why = Depends, "on "+on+". "+why

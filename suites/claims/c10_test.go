@@ -24,7 +24,7 @@ func TestJudgeC10(t *testing.T) {
 	expect(t, "better", of(20, 50, 500, 900), Holds)
 	expect(t, "nothing", of(1.5, 2, 3, 5), DoesNotHold)
 	expect(t, "memory only", of(1.5, 2, 500, 900), Depends)
-	expect(t, "on the limit", of(8900.0/1240*0.9, 15.3, 17.4, 59), CannotTest)
+	expect(t, "on the limit", of(8900.0/1240*0.9, 15.3, 17.4, 59), CannotTell)
 
 	m := made(7.2, 15.3, 17.4, 59)
 	m.results[0].Variants[0].Error = "too few inodes"

@@ -20,5 +20,5 @@ func TestJudgeC12(t *testing.T) {
 	expect(t, "as claimed", of(80, 200, 240, 240, 0.001), Holds)
 	expect(t, "another split", of(200, 210, 300, 300, 0.001), DoesNotHold)
 	expect(t, "as claimed with the stack at hand", of(80, 200, 240, 2000, 0.001), Depends)
-	expect(t, "wide", of(80, 200, 240, 240, 0.3), CannotTest)
+	expect(t, "wide", of(80, 200, 240, 240, 0.3), CannotTell)
 }

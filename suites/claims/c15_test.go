@@ -31,7 +31,7 @@ func TestJudgeC15(t *testing.T) {
 	expect(t, "nothing", of(20, 20, 3), DoesNotHold)
 	expect(t, "no call, less gain", of(20, 20, 0), Depends)
 	expect(t, "the time, but not the p99", of(160, 20, 0), Depends)
-	expect(t, "on the limit", of(47/0.3*0.9, 160, 0), CannotTest)
+	expect(t, "on the limit", of(47/0.3*0.9, 160, 0), CannotTell)
 
 	m := in("d", "ext4").all(&c, byVariant(map[string]float64{variantTempHere: 500_000, variantMemFS: 1000}))
 	got := judge(t, &c, m)

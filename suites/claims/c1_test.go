@@ -17,5 +17,5 @@ func TestJudgeC1(t *testing.T) {
 	expect(t, "neither", of(1.5, 2), DoesNotHold)
 	expect(t, "faster", of(0.5, 0.6), DoesNotHold)
 	expect(t, "one reading", of(2, 7), Depends)
-	expect(t, "on the limit", of(210.0/32*0.9, 7), CannotTest)
+	expect(t, "on the limit", of(210.0/32*0.9, 7), CannotTell)
 }

@@ -135,7 +135,7 @@ func judgeC3(ev *evidence, unnamed, check string) judgement {
 		asked(claimedCheck) + ". The interval tells fsck when to check the file system again, and nothing reads it while files are created; mkfs.ext4 sets it to 0 unless mke2fs.conf says otherwise."
 	answers := []answer{claimedFactor(alone, claimedUnnamed), claimedFactor(linked, claimedUnnamed)}
 	if lack := ev.failed(check); lack != "" {
-		return judgement{text + "With the check off: not measured.", CannotTest, "the part about tune2fs -i 0: " + lack + ". " + why}
+		return ruled(text+"With the check off: not measured.", CannotTest, "the part about tune2fs -i 0: "+lack+". "+why)
 	}
 	off := ev.speedup(check, variantCheckOff)
 	text += fmt.Sprintf("With a check every 180 days %s, with the check off %s, %s as fast.",

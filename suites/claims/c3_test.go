@@ -19,7 +19,7 @@ func TestJudgeC3(t *testing.T) {
 	expect(t, "as claimed", of(15, 15, 2.4), Holds)
 	expect(t, "nothing", of(1.2, 0.9, 1), DoesNotHold)
 	expect(t, "without a name only", of(15, 1, 1), Depends)
-	expect(t, "on the limit", of(210/14.5*0.9, 15, 2.4), CannotTest)
+	expect(t, "on the limit", of(210/14.5*0.9, 15, 2.4), CannotTell)
 
 	m := made(1.2, 0.9, 1)
 	for i := range m.results[1].Variants {

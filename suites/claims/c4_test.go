@@ -19,5 +19,5 @@ func TestJudgeC4(t *testing.T) {
 	expect(t, "as claimed", of(23, 40), Holds)
 	expect(t, "neither", of(3, 4), DoesNotHold)
 	expect(t, "filled only", of(3, 40), Depends)
-	expect(t, "on the limit", of(210/9.2*0.9, 40), CannotTest)
+	expect(t, "on the limit", of(210/9.2*0.9, 40), CannotTell)
 }

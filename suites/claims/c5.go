@@ -112,7 +112,7 @@ func judgeC5(all []*evidence, write, create string) judgement {
 	systems := []string{"ext4", "xfs", "btrfs"}
 	at, missing := firstOn(all, systems...)
 	if missing != "" {
-		return judgement{"", CannotTest, "the claim compares ext4, XFS and btrfs; missing: " + missing}
+		return ruled("", CannotTest, "the claim compares ext4, XFS and btrfs; missing: "+missing)
 	}
 	var text string
 	var answers []answer

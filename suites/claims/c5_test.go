@@ -25,7 +25,7 @@ func TestJudgeC5(t *testing.T) {
 	mixed := three(1)
 	mixed[2] = at("btrfs", 3)
 	expect(t, "ext4 only", judge(t, &c, mixed...), Depends)
-	expect(t, "on the limit", judge(t, &c, three(1.25)...), CannotTest)
+	expect(t, "on the limit", judge(t, &c, three(1.25)...), CannotTell)
 
 	got := judge(t, &c, at("ext4", 1), at("xfs", 1))
 	expect(t, "no btrfs", got, CannotTest)
@@ -37,7 +37,7 @@ func TestJudgeC5(t *testing.T) {
 		r.Blocks[0].Latency = run.NewHistogram()
 	}
 	got = judge(t, &c, few...)
-	expect(t, "no p99", got, CannotTest)
+	expect(t, "no p99", got, CannotTell)
 	if !strings.Contains(got.Measured, "at least 299 samples") {
 		t.Errorf("not named: %s", got.Measured)
 	}

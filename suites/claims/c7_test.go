@@ -28,7 +28,7 @@ func TestJudgeC7(t *testing.T) {
 	expect(t, "as claimed", of(2.2, 2.2, 0.008, 0), Holds)
 	expect(t, "alike, and B fails", of(1, 1, 0, 0.01), DoesNotHold)
 	expect(t, "faster, and none fails", of(4, 4, 0, 0), Depends)
-	expect(t, "on the limit", of(42./19*(1-slack), 2.2, 0.008, 0), CannotTest)
+	expect(t, "on the limit", of(42./19*(1-slack), 2.2, 0.008, 0), CannotTell)
 }
 
 // A pool hands a descriptor to one user at a time, and each reads the file.

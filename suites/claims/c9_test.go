@@ -30,7 +30,7 @@ func TestJudgeC9(t *testing.T) {
 	expect(t, "as claimed", of(1.16, 0, true), Holds)
 	expect(t, "no gain", of(1, 0, true), Depends)
 	expect(t, "overflow, which follows from who asks", of(1.16, 0.3, true), Holds)
-	expect(t, "on the limit", of(248.9/215.6*0.9, 0, true), CannotTest)
+	expect(t, "on the limit", of(248.9/215.6*0.9, 0, true), CannotTell)
 }
 
 // All figures of C9 can fail together.

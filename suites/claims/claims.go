@@ -15,7 +15,6 @@
 package claims
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -23,11 +22,13 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// Verdicts on a claim.
+// Verdicts on a claim. CannotTell is noise or too few rounds; with CannotTest something
+// that the claim needs is missing.
 const (
 	Holds       = "holds"
 	DoesNotHold = "does not hold"
 	Depends     = "depends"
+	CannotTell  = run.CannotTell
 	CannotTest  = "cannot be tested here"
 )
 
@@ -50,8 +51,12 @@ type Claim struct {
 	judgeAll func([]*evidence) judgement
 }
 
-// A judgement is the outcome of a claim's rule.
-type judgement struct{ measured, verdict, why string }
+// A judgement is the outcome of a claim's rule: parts, which make the verdict, or a verdict
+// and its text.
+type judgement struct {
+	parts                  []part
+	measured, verdict, why string
+}
 
 // Judge turns results into verdicts: one for each place, or a single one for a claim that
 // compares file systems. It ignores results of other experiments. If a result that the
@@ -101,9 +106,12 @@ func (c *Claim) experiment(id string) bool {
 // claim returns the verdict on the claim: that of its rule, or CannotTest if the rule
 // asked for a result that is missing.
 func (c *Claim) claim(j judgement, place string, all ...*evidence) run.Claim {
+	if len(j.parts) > 0 {
+		j = j.ofParts(all)
+	}
 	out := run.Claim{
 		ID: c.ID, Statement: c.Statement, Claimed: c.Claimed, Source: c.Source.String(), Promise: c.Promise, Place: place,
-		Measured: j.measured, Verdict: j.verdict, Why: j.why,
+		Measured: j.measured, Verdict: j.verdict, Why: j.why, Parts: claimParts(j.parts),
 	}
 	for _, e := range c.Experiments {
 		id := e.ID()
@@ -111,18 +119,51 @@ func (c *Claim) claim(j judgement, place string, all ...*evidence) run.Claim {
 			out.Results = append(out.Results, id)
 		}
 	}
+	if missing := missingOf(all); missing != "" && len(j.parts) == 0 {
+		// A rule that was given NaN has measured nothing.
+		out.Measured, out.Verdict, out.Why = notEnough, CannotTest, missing
+	}
+	return out
+}
+
+// notEnough is what was measured where nothing was.
+const notEnough = "not enough to judge"
+
+// missingOf returns what rules asked for and did not find, or "".
+func missingOf(all []*evidence) string {
 	var missing []string
 	for _, ev := range all {
 		missing = append(missing, ev.missing...)
 	}
-	if len(missing) > 0 {
-		// A rule that was given NaN has measured nothing.
-		out.Measured, out.Verdict = "not enough to judge", CannotTest
-		const most = 3
-		if n := len(missing) - most; n > 0 {
-			missing = append(missing[:most:most], fmt.Sprintf("and %d more", n))
-		}
-		out.Why = "missing: " + strings.Join(missing, "; ")
+	if len(missing) == 0 {
+		return ""
 	}
-	return out
+	return "missing: " + joined(missing)
+}
+
+// ofParts returns the judgement with the verdict that its parts make, and what was measured
+// part by part.
+func (j judgement) ofParts(all []*evidence) judgement {
+	if missing := missingOf(all); missing != "" {
+		for i := range j.parts {
+			if p := &j.parts[i]; p.answer == untested && p.lacks == "" {
+				p.lacks = missing
+			}
+		}
+	}
+	var lines []string
+	for _, p := range j.parts {
+		if p.figure != "" {
+			lines = append(lines, upperFirst(p.answered())+".")
+		}
+	}
+	if j.measured = strings.Join(lines, " "); j.measured == "" {
+		j.measured = notEnough
+	}
+	verdict, reason := verdictOf(j.parts)
+	if reason != "" {
+		reason += ". "
+	}
+	j.verdict, j.why = verdict, strings.TrimSpace(reason+j.why)
+	return j
 }

@@ -40,7 +40,7 @@ func TestJudgeNamesWhatIsMissing(t *testing.T) {
 	for _, r := range m.results {
 		r.Comparisons[0].Ratio.Lo, r.Comparisons[0].Ratio.Hi = math.NaN(), math.NaN()
 	}
-	expect(t, "too few blocks for an interval", judge(t, &c, m), CannotTest)
+	expect(t, "too few blocks for an interval", judge(t, &c, m), CannotTell)
 }
 
 // With nothing measured no rule may give a verdict, or a figure.

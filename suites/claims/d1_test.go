@@ -31,7 +31,7 @@ func TestJudgeD1(t *testing.T) {
 		}
 		return 2
 	}), Depends)
-	expect(t, "on the limit", of(func(*lab.Experiment) float64 { return 1.71 }), CannotTest)
+	expect(t, "on the limit", of(func(*lab.Experiment) float64 { return 1.71 }), CannotTell)
 
 	// Depths 2 to 4 do not count: the claim is about depth 5 on.
 	expect(t, "slow where nothing is claimed", of(func(e *lab.Experiment) float64 {

@@ -75,7 +75,7 @@ func judgeD3(all []*evidence, id string) judgement {
 	}
 	at, missing := firstOn(all, "ext4", "xfs")
 	if missing != "" {
-		return judgement{m.String(), CannotTest, "the claim compares ext4 with XFS; missing: " + missing}
+		return ruled(m.String(), CannotTest, "the claim compares ext4 with XFS; missing: "+missing)
 	}
 	ratio := quotient(at["ext4"].time(id, variantCreate), at["xfs"].time(id, variantCreate))
 	fmt.Fprintf(&m, "ext4 takes %s of XFS's time.", factor(ratio))

@@ -20,7 +20,7 @@ func TestJudgeD3(t *testing.T) {
 	xfs := at("x", "xfs", 5600)
 	expect(t, "as claimed", judge(t, &c, at("e", "ext4", 8200), xfs), Holds)
 	expect(t, "both alike", judge(t, &c, at("e", "ext4", 5600), xfs), DoesNotHold)
-	expect(t, "on the limit", judge(t, &c, at("e", "ext4", 5600*8.2/5.6*0.75), xfs), CannotTest)
+	expect(t, "on the limit", judge(t, &c, at("e", "ext4", 5600*8.2/5.6*0.75), xfs), CannotTell)
 	got := judge(t, &c, at("e", "ext4", 8200), at("m", "tmpfs", 5600))
 	expect(t, "ext4 only", got, CannotTest)
 	if !strings.Contains(got.Why, "xfs") || !strings.Contains(got.Measured, "8200 ns") {

@@ -17,5 +17,5 @@ func TestJudgeD4(t *testing.T) {
 	expect(t, "as claimed", of(127, 127), Holds)
 	expect(t, "neither", of(94, 300), DoesNotHold)
 	expect(t, "one reading", of(127, 300), Depends)
-	expect(t, "on the limit", of(127*1.25, 127*1.25), CannotTest)
+	expect(t, "on the limit", of(127*1.25, 127*1.25), CannotTell)
 }

@@ -20,5 +20,5 @@ func TestJudgeD6(t *testing.T) {
 	expect(t, "as claimed", of(2.5, 3, 3), Holds)
 	expect(t, "alike", of(1, 1, 1), DoesNotHold)
 	expect(t, "reads only", of(2.5, 0.5, 3), Depends)
-	expect(t, "on the limit", of(96.7/42.1*0.9, 3, 3), CannotTest)
+	expect(t, "on the limit", of(96.7/42.1*0.9, 3, 3), CannotTell)
 }

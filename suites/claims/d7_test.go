@@ -26,7 +26,7 @@ func TestJudgeD7(t *testing.T) {
 	expect(t, "XFS at 16", judge(t, &c, at("xfs", both(16), 0.01)), Holds)
 	expect(t, "never stops", judge(t, &c, at("xfs", both(64), 0.01)), DoesNotHold)
 	expect(t, "one of two", judge(t, &c, at("ext4", map[string]float64{variantAIO: 4, variantGoroutines: 16}, 0.01)), Depends)
-	expect(t, "wide intervals", judge(t, &c, at("ext4", both(4), 0.4)), CannotTest)
+	expect(t, "wide intervals", judge(t, &c, at("ext4", both(4), 0.4)), CannotTell)
 	expect(t, "tmpfs", judge(t, &c, at("tmpfs", both(4), 0.01)), CannotTest)
 
 	// One verdict a place.

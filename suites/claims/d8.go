@@ -72,9 +72,9 @@ func judgeD8(ev *evidence, perms []os.FileMode) judgement {
 	text += fmt.Sprintf("The umask is %04o.", umask)
 	switch {
 	case always:
-		return judgement{text, Holds, "every intermediate directory has 0755"}
+		return ruled(text, Holds, "every intermediate directory has 0755")
 	case asAsked:
-		return judgement{text, DoesNotHold, "intermediate directories get perm less the umask, like the last one; 0755 is 0777 less the usual umask of 0022"}
+		return ruled(text, DoesNotHold, "intermediate directories get perm less the umask, like the last one; 0755 is 0777 less the usual umask of 0022")
 	}
-	return judgement{text, DoesNotHold, "intermediate directories are neither always 0755 nor always perm less the umask"}
+	return ruled(text, DoesNotHold, "intermediate directories are neither always 0755 nor always perm less the umask")
 }

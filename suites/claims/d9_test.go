@@ -32,7 +32,7 @@ func TestJudgeD9(t *testing.T) {
 	if !strings.Contains(got.Why, "right for 300 ns, 1000 ns") {
 		t.Errorf("want the lengths: %s", got.Why)
 	}
-	expect(t, "wide", of(func(int) run.Estimate { return suitetest.Wide(0.04, 0.5) }), CannotTest)
+	expect(t, "wide", of(func(int) run.Estimate { return suitetest.Wide(0.04, 0.5) }), CannotTell)
 }
 
 // nearTruth reports whether D9's operation took about the requested time.

@@ -128,8 +128,8 @@ func judgeH2(all []*evidence, id string) judgement {
 		}
 	}
 	if len(answers) == 0 {
-		return judgement{strings.TrimSpace(text.String()), CannotTest,
-			"the claim compares kinds of device and needs two or more; missing: a directory on " + strings.Join(missing, ", ")}
+		return ruled(strings.TrimSpace(text.String()), CannotTest,
+			"the claim compares kinds of device and needs two or more; missing: a directory on "+strings.Join(missing, ", "))
 	}
 	why := fmt.Sprintf("Kinds had to be as far apart as claimed, to within 25 %%. A p99 is that of a block of %d appends. A disk sd* counts as one on SATA, and as an SSD if it does not rotate.", h2Appends)
 	if len(missing) > 0 {

@@ -34,8 +34,8 @@ func TestJudgeH3(t *testing.T) {
 	is := func(x float64) func(bool) float64 { return func(bool) float64 { return x } }
 	expect(t, "as claimed", of(is(18), is(48)), Holds)
 	expect(t, "no collection at all", of(is(18), is(math.Inf(1))), Holds)
-	expect(t, "no collection in so little that A has but forty", few(), CannotTest)
+	expect(t, "no collection in so little that A has but forty", few(), CannotTell)
 	expect(t, "alike", of(is(1), is(1)), DoesNotHold)
 	expect(t, "bytes only", of(is(18), is(2)), Depends)
-	expect(t, "on the limit", of(is(16), is(48)), CannotTest)
+	expect(t, "on the limit", of(is(16), is(48)), CannotTell)
 }

@@ -25,6 +25,6 @@ func TestJudgeH4(t *testing.T) {
 	expect(t, "as claimed", of(0.6, 0.01), Holds)
 	expect(t, "linear", of(1, 0.01), DoesNotHold)
 	expect(t, "more than linear", of(1.3, 0.01), DoesNotHold)
-	expect(t, "wide", of(0.9, 0.5), CannotTest)
+	expect(t, "wide", of(0.9, 0.5), CannotTell)
 	expect(t, "the first step only", of(0.9, 0.01), Depends) // 10^0.9 is 0.79 of 10
 }

@@ -99,9 +99,6 @@ func claimH5() Claim {
 	}
 }
 
-// differs is the least ratio that counts as a difference.
-const differs = 1.05
-
 func judgeH5(ev *evidence, grow, over string) judgement {
 	var answers []answer
 	text := ""

@@ -27,7 +27,7 @@ func TestJudgeH5(t *testing.T) {
 	falling := map[string]float64{h5OSync: 400, h5ODSync: 200, h5Batched: 100}
 	expect(t, "in that order", of(falling, 0.01), Holds)
 	expect(t, "not where it is written over", of(map[string]float64{h5OSync: 1, h5ODSync: 2, h5Batched: 3}, 0.01), Depends)
-	expect(t, "wide", of(falling, 0.9), CannotTest)
+	expect(t, "wide", of(falling, 0.9), CannotTell)
 	none := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 100 })
 	expect(t, "all alike", judge(t, &c, none), DoesNotHold)
 }

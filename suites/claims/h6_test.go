@@ -28,5 +28,5 @@ func TestJudgeH6(t *testing.T) {
 	expect(t, "none at all", of(5, 0), Holds)
 	expect(t, "alike", of(1, 1), DoesNotHold)
 	expect(t, "allocations only", of(2, 0), Depends)
-	expect(t, "on the limit", of(182./47*(1-slack), 0), CannotTest)
+	expect(t, "on the limit", of(182./47*(1-slack), 0), CannotTell)
 }

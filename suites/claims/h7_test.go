@@ -26,5 +26,5 @@ func TestJudgeH7(t *testing.T) {
 	expect(t, "as claimed", of(5000, is(130)), Holds)
 	expect(t, "syncs cost nothing, commits much", of(120, is(1000)), DoesNotHold)
 	expect(t, "large commits only", of(5000, func(n int64) float64 { return 100 + 1e5/float64(n) }), Depends)
-	expect(t, "on the limit", of(5000, is(100*1.1/0.8*(1+slack))), CannotTest)
+	expect(t, "on the limit", of(5000, is(100*1.1/0.8*(1+slack))), CannotTell)
 }

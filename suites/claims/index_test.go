@@ -35,7 +35,7 @@ func index() string {
 
 Published statements about file I/O that Stele puts to the test. Each file has the experiments of one
 claim, its ways of doing the job, and the rule that turns results into a verdict: "holds", "does not
-hold", "depends" or "cannot be tested here". The promise is the durability of the compared ways. A title
+hold", "depends", "cannot tell" or "cannot be tested here". The promise is the durability of the compared ways. A title
 in square brackets is not the report's own.
 
     go run ./cmd/stele bench D1 D8    # put claims to the test on your disk

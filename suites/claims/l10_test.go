@@ -35,7 +35,7 @@ func TestJudgeL10(t *testing.T) {
 	expect(t, "as fast", of(1, 1.2), Holds)
 	expect(t, "5 ms for each record", of(0.04, 0.5), DoesNotHold)
 	expect(t, "with many only", of(0.04, 1.5), Depends)
-	expect(t, "on the limit", of(1-slack, 1), CannotTest)
+	expect(t, "on the limit", of(1-slack, 1), CannotTell)
 }
 
 func TestL10Runs(t *testing.T) {

@@ -46,7 +46,7 @@ func TestJudgeL2(t *testing.T) {
 	expect(t, "no faster", of(2, 0.7, uncounted), DoesNotHold)
 	expect(t, "handed over only", of(14, 0.7, uncounted), Depends)
 	expect(t, "as fast, and as many misses", of(14, 14, counted(1)), Depends)
-	expect(t, "on the limit", of(1200./86*(1-slack), 14, uncounted), CannotTest)
+	expect(t, "on the limit", of(1200./86*(1-slack), 14, uncounted), CannotTell)
 }
 
 // Lines that several goroutines log through the ring are in the file, whole and once.

@@ -36,5 +36,5 @@ func TestJudgeL3(t *testing.T) {
 	}
 	expect(t, "nothing", of(1, 1, 1, 1), DoesNotHold)
 	expect(t, "fewer collections only", of(1, 1, 1, 50), Depends)
-	expect(t, "on the limit", of(4.2/1.8*(1-slack), 2.4, 1.7, 10), CannotTest)
+	expect(t, "on the limit", of(4.2/1.8*(1-slack), 2.4, 1.7, 10), CannotTell)
 }

@@ -25,7 +25,7 @@ func TestJudgeL4(t *testing.T) {
 	small := map[string]float64{l4Own: 1000, l4Binary: 900, l4Head: 900, l4GobEach: 1000, l4GobStream: 1000}
 	expect(t, "alike", of(same, small), DoesNotHold)
 	expect(t, "as coded only", of(map[string]float64{l4Own: 80, l4Binary: 400, l4Head: 400, l4GobEach: 4000, l4GobStream: 300}, large), Depends)
-	expect(t, "on the limit", of(slow, map[string]float64{l4Own: 984, l4Binary: 1032 * (1 - slack), l4Head: 1032, l4GobEach: 1372, l4GobStream: 1372}), CannotTest)
+	expect(t, "on the limit", of(slow, map[string]float64{l4Own: 984, l4Binary: 1032 * (1 - slack), l4Head: 1032, l4GobEach: 1372, l4GobStream: 1372}), CannotTell)
 }
 
 // Every codec decodes the records that it encoded, several in a row.

@@ -25,7 +25,7 @@ func TestJudgeL5(t *testing.T) {
 	expect(t, "alike", of(1, 1.2), DoesNotHold)
 	expect(t, "whole blocks only", of(4, 1), Depends)
 	expect(t, "median only", of(2.5, 2.5), Depends)
-	expect(t, "on the limit", of(218.5/64.1*(1-slack), 3.5), CannotTest)
+	expect(t, "on the limit", of(218.5/64.1*(1-slack), 3.5), CannotTell)
 }
 
 func TestSumsLookAtEverything(t *testing.T) {

@@ -29,7 +29,7 @@ func TestJudgeL7(t *testing.T) {
 	expect(t, "as claimed", of(0.8e6, 3.2e6, 0.02), Holds)
 	expect(t, "much faster, and 100 series for 100 times the price", of(1e3, 1e5, 0.01), Depends)
 	expect(t, "as fast, with garbage", of(0.8e6, 3.2e6, 0.9), Depends)
-	expect(t, "on the limit", of(0.8e6*(1+slack), 3.2e6, 0.02), CannotTest)
+	expect(t, "on the limit", of(0.8e6*(1+slack), 3.2e6, 0.02), CannotTell)
 	worse := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1e6 })
 	expect(t, "slow", judge(t, &c, worse.each(func(r *run.Result, v *run.VariantResult) {
 		v.Metrics["call_p95_ns"], v.Metrics["heap_growth_share"] = suitetest.About(1e6), suitetest.About(0.9)

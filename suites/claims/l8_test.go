@@ -38,7 +38,7 @@ func TestJudgeL8(t *testing.T) {
 	expect(t, "as claimed", of(is(3), is(1.5), is(5)), Holds)
 	expect(t, "nothing", of(is(1), is(1), is(1)), DoesNotHold)
 	expect(t, "where there is a pattern", of(inRuns(3, 1), inRuns(1.5, 1), inRuns(5, 1)), Depends)
-	expect(t, "on the limit", of(is(8.7/3.2*(1-slack)), is(1.5), is(5)), CannotTest)
+	expect(t, "on the limit", of(is(8.7/3.2*(1-slack)), is(1.5), is(5)), CannotTell)
 }
 
 // Runs go forward and backward in turn, and no read leaves the file.

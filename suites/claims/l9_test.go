@@ -46,7 +46,7 @@ func TestJudgeL9(t *testing.T) {
 		return 1
 	}, is(1)), Depends)
 	got := of(is(6.1), is(2*(1-slack)))
-	expect(t, "on the limit", got, CannotTest)
+	expect(t, "on the limit", got, CannotTell)
 	if !strings.Contains(got.Measured, "9.0 ms from when it was due") {
 		t.Errorf("the time from when a query was due is not mentioned: %s", got.Measured)
 	}

@@ -40,7 +40,7 @@ func TestJudgeR10(t *testing.T) {
 		}
 		return 12_000
 	}, by(0, 0)), Depends)
-	expect(t, "on the limit", of(by(12_000, 12_000*claimedWait*0.9), by(0.31, 0.05)), CannotTest)
+	expect(t, "on the limit", of(by(12_000, 12_000*claimedWait*0.9), by(0.31, 0.05)), CannotTell)
 	got := judge(t, &c, in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 }))
 	expect(t, "no figures of the scheduler", got, CannotTest)
 	if !strings.Contains(got.Why, rw.SchedMean) {

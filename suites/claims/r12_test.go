@@ -24,7 +24,7 @@ func TestJudgeR12(t *testing.T) {
 	expect(t, "short for both", of(160, 160, 5, 20), Holds)
 	expect(t, "short for the volume alone", of(160, 160, 5, 170), Depends)
 	expect(t, "neither", of(10, 10, 160, 170), DoesNotHold)
-	expect(t, "on the limit", of(160, 160, 50, 20), CannotTest)
+	expect(t, "on the limit", of(160, 160, 50, 20), CannotTell)
 
 	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
 	m.results[0].Variants[0].Error = "only root can mount"

@@ -19,7 +19,7 @@ func TestJudgeR1(t *testing.T) {
 	expect(t, "as claimed", of(4.3, 4.3, 2, 2, r1Mapping), Holds)
 	expect(t, "all alike", of(1, 1, 1, 1, r1Mapping), DoesNotHold)
 	expect(t, "only what is not looked at", of(4.3, 4.3, 50, 0.5, r1Mapping), Depends)
-	expect(t, "on the limit", of(850./200*(1-slack), 5, 2, 2, r1Mapping), CannotTest)
+	expect(t, "on the limit", of(850./200*(1-slack), 5, 2, 2, r1Mapping), CannotTell)
 	if got := of(4.3, 4.3, 2, 2, 1<<28); !strings.Contains(got.Why, "268 MB, not the published 1.07 GB") {
 		t.Errorf("a smaller file is not mentioned: %s", got.Why)
 	}

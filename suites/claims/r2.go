@@ -181,11 +181,11 @@ func judgeR2(ev *evidence) judgement {
 	}
 	switch {
 	case fits != "":
-		return judgement{strings.TrimSpace(text), Depends, "on the medium, " + on + ". It fits the row" + fits[1:] + ". " + why}
+		return ruled(strings.TrimSpace(text), Depends, "on the medium, "+on+". It fits the row"+fits[1:]+". "+why)
 	case unsure:
-		return judgement{strings.TrimSpace(text), CannotTest, tooWide + why}
+		return ruled(strings.TrimSpace(text), CannotTest, tooWide+why)
 	}
-	return judgement{strings.TrimSpace(text), DoesNotHold, "No experiment fits any row. " + why}
+	return ruled(strings.TrimSpace(text), DoesNotHold, "No experiment fits any row. "+why)
 }
 
 func count(answers []answer, of answer) (n int) {

@@ -19,5 +19,5 @@ func TestJudgeR4(t *testing.T) {
 	expect(t, "as claimed", of(7, 7), Holds)
 	expect(t, "neither", of(1.5, 1.2), DoesNotHold)
 	expect(t, "as coded only", of(10, 1.5), Depends)
-	expect(t, "on the limit", of(89.3/14.6*(1-slack), 7), CannotTest)
+	expect(t, "on the limit", of(89.3/14.6*(1-slack), 7), CannotTell)
 }

@@ -20,7 +20,7 @@ func TestJudgeR5(t *testing.T) {
 	expect(t, "alike", of(1, 1.01), DoesNotHold)
 	expect(t, "a file that stays open only", of(1.5, 1), Depends)
 	got := of(420./285*(1-slack), 1.5)
-	expect(t, "on the limit", got, CannotTest)
+	expect(t, "on the limit", got, CannotTell)
 	if !strings.Contains(got.Why, "An older Go was not tested") || !strings.Contains(got.Why, "go1.99") {
 		t.Errorf("what is missing is not mentioned: %s", got.Why)
 	}

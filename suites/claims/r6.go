@@ -121,9 +121,9 @@ func judgeR6(ev *evidence, id string, published []gp3Limits) judgement {
 		100*r6Same, r6IOPS[0], r6IOPS[len(r6IOPS)-1])
 	switch {
 	case len(wrong) == 0:
-		return judgement{strings.TrimSpace(text.String()), Holds, why}
+		return ruled(strings.TrimSpace(text.String()), Holds, why)
 	case len(wrong) < len(published):
-		return judgement{strings.TrimSpace(text.String()), Depends, "on the year: it is off by the limits " + strings.Join(wrong, ", ") + ". " + why}
+		return ruled(strings.TrimSpace(text.String()), Depends, "on the year: it is off by the limits "+strings.Join(wrong, ", ")+". "+why)
 	}
-	return judgement{strings.TrimSpace(text.String()), DoesNotHold, why}
+	return ruled(strings.TrimSpace(text.String()), DoesNotHold, why)
 }

@@ -58,7 +58,7 @@ func TestJudgeR9(t *testing.T) {
 	if !strings.Contains(got.Measured, "knee from 32 to 64, the formula says 16") {
 		t.Errorf("measured: %s", got.Measured)
 	}
-	expect(t, "the intervals do not tell", of(func(s string) (int, int) { return 4, 16 }), CannotTest)
+	expect(t, "the intervals do not tell", of(func(s string) (int, int) { return 4, 16 }), CannotTell)
 
 	m := r9Made(&c, formula)
 	m.results[0].Surfaces[1] = run.Surface{Name: r9Shallow}
