@@ -29,25 +29,26 @@ type B struct {
 	// so that variants are given the same work.
 	Rand *rand.Rand
 
-	ctx     context.Context
-	shared  string // where Shared puts its directories; "" for a block by itself
-	batch   int64
-	window  time.Duration
-	started bool
-	ended   bool
-	start   time.Time
-	wall    time.Duration
-	pace    time.Duration // between the starts of two operations; 0 is as soon as can be
-	idle    time.Duration // spent waiting for the next start
-	meter   meter
-	watch   *selfTrace // nil but in blocks of role waits
-	timer   *callTimer // nil but in blocks of role traced
-	w       *Worker    // of Loop
-	workers []*Worker
-	bytes   int64
-	latency *run.Histogram // in place of that of the workers, where it is not nil
-	extra   map[string]float64
-	missing map[string]string
+	ctx      context.Context
+	shared   string // where Shared puts its directories; "" for a block by itself
+	batch    int64
+	window   time.Duration
+	started  bool
+	ended    bool
+	start    time.Time
+	wall     time.Duration
+	pace     time.Duration // between the starts of two operations; 0 is as soon as can be
+	idle     time.Duration // spent waiting for the next start
+	meter    meter
+	watch    *selfTrace // nil but in blocks of role waits
+	timer    *callTimer // nil but in blocks of role traced
+	w        *Worker    // of Loop
+	workers  []*Worker
+	parallel int // workers of Parallel
+	bytes    int64
+	latency  *run.Histogram // in place of that of the workers, where it is not nil
+	extra    map[string]float64
+	missing  map[string]string
 }
 
 // Context returns a context that is done once the run is cancelled.
@@ -100,6 +101,7 @@ func (b *B) I() int64 { return b.w.I() }
 // returns once all of them have returned, with the first error. The timer runs
 // from the start of the first to the end of the last.
 func (b *B) Parallel(n int, f func(w *Worker) error) error {
+	b.parallel = n
 	ws := make([]*Worker, n)
 	share, rest := b.N/int64(n), b.N%int64(n)
 	for i := range ws {

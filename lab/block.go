@@ -152,7 +152,7 @@ func callRun(v *Variant, b *B) (err error) {
 
 // fill writes the results of the loop into block.
 func (b *B) fill(block *run.Block) {
-	block.Wall = run.Nanos(b.wall)
+	block.Wall, block.Parallel = run.Nanos(b.wall), b.parallel
 	if len(b.workers) > 0 {
 		block.Latency = run.NewHistogram()
 	}

@@ -94,6 +94,9 @@ func (r *Run) Analyse() {
 			if res.Variant(c.Variant).Error != "" || res.Variant(c.Baseline).Error != "" {
 				c.Verdict = CannotTell // what failed once is not recommended
 			}
+			if c.Verdict == CannotTell {
+				c.Visible, c.RoundsNeeded = power(c.Ratio, res.times(c.Variant, RoleTimed), res.times(c.Baseline, RoleTimed), c.Tolerance)
+			}
 		}
 		res.Findings = res.findings(r)
 	}

@@ -22,9 +22,10 @@ func (res *Result) describe(v *VariantResult) {
 	data := s.at(order)
 	*v = VariantResult{
 		Name: v.Name, Doc: v.Doc, Promise: v.Promise, Baseline: v.Baseline, Cell: v.Cell, Error: v.Error, Unsupported: v.Unsupported,
-		Time: estimate(stats.Median(data, confidence)), Batch: max(d.batch, 1),
+		Time: estimate(stats.Median(data, confidence)), Batch: max(d.batch, 1), Parallel: d.parallel,
 		Metrics: map[string]Estimate{}, Missing: map[string]Reason{},
 	}
+	v.OpsPerSecond = perSecond(v.Time)
 	for _, i := range stats.Outliers(data) {
 		v.Outliers = append(v.Outliers, order[i])
 	}
@@ -37,11 +38,21 @@ func (res *Result) describe(v *VariantResult) {
 	v.Warnings = d.warnings(v)
 }
 
+// perSecond turns a time of an operation in nanoseconds into operations a second. The
+// reciprocal of a median is the median of the reciprocals.
+func perSecond(t Estimate) Estimate {
+	if !(t.Median > 0) {
+		return Estimate{}
+	}
+	return Estimate{Median: 1e9 / t.Median, Lo: 1e9 / t.Hi, Hi: 1e9 / t.Lo, Confidence: t.Confidence, N: t.N}
+}
+
 // variantData gathers the blocks of one variant.
 type variantData struct {
 	timed, failed int
 	firstError    string
 	batch         int64
+	parallel      int // goroutines
 	latency       *Histogram
 	metrics       map[string][]float64
 	reasons       map[string]map[Reason]int // metric, reason: timed blocks
@@ -66,6 +77,7 @@ func (d *variantData) add(b *Block) {
 	default:
 		d.timed++
 		d.batch = max(d.batch, b.Batch)
+		d.parallel = max(d.parallel, b.Parallel)
 		d.latency.Merge(b.Latency)
 		for name, x := range b.Metrics {
 			d.metrics[name] = append(d.metrics[name], x)

@@ -39,6 +39,11 @@ type Finding struct {
 	Slower []string `json:"slower,omitempty"`
 	// Unclear are the variants whose comparison shows nothing.
 	Unclear []Unclear `json:"unclear,omitempty"`
+	// Visible and RoundsNeeded are the largest of those of Unclear: every difference
+	// of at least Visible would have been seen. RoundsNeeded is 0 where one of
+	// Unclear has 0.
+	Visible      float64 `json:"visible,omitempty"`
+	RoundsNeeded int     `json:"rounds_needed,omitempty"`
 }
 
 // Why a comparison shows nothing: Unclear.Why.
@@ -55,20 +60,9 @@ type Unclear struct {
 	Why     string `json:"why"` // one of the Unclear constants
 	// Ratio of the time of Variant to that of To.
 	Ratio Estimate `json:"ratio"`
-	// Visible is the smallest difference that an interval as wide would have
-	// shown, as a share of the smaller time; 0 without an interval.
-	Visible float64 `json:"visible,omitempty"`
-}
-
-// visible is the smallest difference between two times, as a share of the
-// smaller one, of which an interval as wide as that of ratio lies wholly
-// outside the tolerance. It is 0 without an interval.
-func visible(ratio Estimate, tolerance float64) float64 {
-	m := (1+tolerance)*max(ratio.Median/ratio.Lo, ratio.Hi/ratio.Median) - 1
-	if !(m >= 0) || math.IsInf(m, 1) {
-		return 0
-	}
-	return m
+	// Visible and RoundsNeeded are as in Comparison.
+	Visible      float64 `json:"visible,omitempty"`
+	RoundsNeeded int     `json:"rounds_needed,omitempty"`
 }
 
 // findings draws a conclusion for each promise, in the order of the variants.
@@ -77,7 +71,9 @@ func (res *Result) findings(r *Run) []Finding {
 	for i := range res.Variants {
 		p := res.Variants[i].Promise
 		if !slices.ContainsFunc(out, func(f Finding) bool { return f.Promise == p }) {
-			out = append(out, res.finding(r, res.baselineFor(&res.Variants[i])))
+			f := res.finding(r, res.baselineFor(&res.Variants[i]))
+			f.sumUnclear()
+			out = append(out, f)
 		}
 	}
 	return out
@@ -144,25 +140,14 @@ func (res *Result) findWinner(r *Run, f *Finding, best *Comparison) {
 		case Same:
 			f.Same = append(f.Same, v.Name)
 		default:
-			why := UnclearWide
+			u := Unclear{Variant: v.Name, To: best.Variant, Why: UnclearWide, Ratio: ratio}
 			if math.IsNaN(ratio.Lo) {
-				why = UnclearFew
+				u.Why = UnclearFew
 			}
-			f.Unclear = append(f.Unclear, Unclear{v.Name, best.Variant, why, ratio, visible(ratio, best.Tolerance)})
+			u.Visible, u.RoundsNeeded = power(ratio, res.times(v.Name, RoleTimed), fastest, best.Tolerance)
+			f.Unclear = append(f.Unclear, u)
 		}
 	}
-}
-
-// unclear says why a comparison shows nothing.
-func (c *Comparison) unclear() Unclear {
-	u := Unclear{Variant: c.Variant, To: c.Baseline, Why: UnclearUnproven, Ratio: c.Ratio, Visible: visible(c.Ratio, c.Tolerance)}
-	switch {
-	case math.IsNaN(c.Ratio.Lo):
-		u.Why = UnclearFew
-	case within(c.Ratio, c.Tolerance) == CannotTell:
-		u.Why = UnclearWide
-	}
-	return u
 }
 
 // judged reports whether a variant has data and never failed.

@@ -21,18 +21,19 @@ const Schema = "stele.run/2"
 // and report read it.
 type Run struct {
 	Schema   string    `json:"schema"`
-	Version  string    `json:"stele_version"`     // of the program that measured
-	Command  []string  `json:"command,omitempty"` // as it was called
-	Started  time.Time `json:"started"`           //
-	Duration Nanos     `json:"duration_ns"`       // wall time of the whole run
-	Seed     uint64    `json:"seed"`              // of the order of blocks and of the bootstrap
-	Partial  *Partial  `json:"partial,omitempty"` // why the run is not complete; nil when it is
-	Settings Settings  `json:"settings"`          // as asked for
-	Clock    Clock     `json:"clock"`             // the cost of reading the clock
-	Places   []Place   `json:"places"`            // where it was measured
-	Results  []*Result `json:"results"`           // one an experiment and place
-	Claims   []Claim   `json:"claims,omitempty"`  // verdicts on published claims
-	Notes    []string  `json:"notes,omitempty"`   // remarks about the whole run
+	Version  string    `json:"stele_version"`      // of the program that measured
+	Command  []string  `json:"command,omitempty"`  // as it was called
+	Started  time.Time `json:"started"`            //
+	Duration Nanos     `json:"duration_ns"`        // wall time of the whole run
+	Seed     uint64    `json:"seed"`               // of the order of blocks and of the bootstrap
+	Partial  *Partial  `json:"partial,omitempty"`  // why the run is not complete; nil when it is
+	Settings Settings  `json:"settings"`           // as asked for
+	Forecast *Forecast `json:"forecast,omitempty"` // how long the run was expected to take; nil in older runs
+	Clock    Clock     `json:"clock"`              // the cost of reading the clock
+	Places   []Place   `json:"places"`             // where it was measured
+	Results  []*Result `json:"results"`            // one an experiment and place
+	Claims   []Claim   `json:"claims,omitempty"`   // verdicts on published claims
+	Notes    []string  `json:"notes,omitempty"`    // remarks about the whole run
 	// Left are directories of blocks that could not be removed after the run.
 	Left []LeftDir `json:"left,omitempty"`
 }
@@ -51,18 +52,26 @@ type Partial struct {
 	Of    int    `json:"experiments,omitempty"` // that were to be run; 0 in a run of version 1
 }
 
+// A Forecast says how long a run was expected to take. Run.Duration says how long
+// it took.
+type Forecast struct {
+	Before Nanos `json:"before_ns"`                 // before the first block, from the numbers of blocks
+	Pilots Nanos `json:"after_pilots_ns,omitempty"` // once each experiment had its pilots; 0 where the run ended before that
+}
+
 // Nanos is a duration in nanoseconds.
 type Nanos int64
 
 // Settings are the options that the meaning of the figures depends on.
 type Settings struct {
-	Rounds    int     `json:"rounds"`          // blocks a variant
-	BlockTime Nanos   `json:"block_time_ns"`   // aimed at by the pilot
-	Tolerance float64 `json:"tolerance"`       // 0.05 is 5 %
-	Test      string  `json:"test"`            // "bootstrap", "welch" or "mannwhitney"
-	MixLevels bool    `json:"mix_levels"`      // comparisons across promises were asked for
-	InProcess bool    `json:"in_process"`      // blocks shared a process: weaker isolation
-	Quick     bool    `json:"quick,omitempty"` // the quick set, not the full one
+	Rounds    int     `json:"rounds"`              // blocks a variant
+	BlockTime Nanos   `json:"block_time_ns"`       // aimed at by the pilot
+	Budget    Nanos   `json:"budget_ns,omitempty"` // of the whole run; 0 is none
+	Tolerance float64 `json:"tolerance"`           // 0.05 is 5 %
+	Test      string  `json:"test"`                // "bootstrap", "welch" or "mannwhitney"
+	MixLevels bool    `json:"mix_levels"`          // comparisons across promises were asked for
+	InProcess bool    `json:"in_process"`          // blocks shared a process: weaker isolation
+	Quick     bool    `json:"quick,omitempty"`     // the quick set, not the full one
 }
 
 // Clock is the cost of the timer itself, measured in this run and not
@@ -106,6 +115,13 @@ type Result struct {
 	// Rounds is how many rounds were run; Settings.Rounds is the most there
 	// could be.
 	Rounds int `json:"rounds_run"`
+	// Looks are the numbers of rounds after which the verdicts were looked at, in
+	// order, to end early if they are clear. They widen every interval of the
+	// result; see Run.Analyse.
+	Looks []int `json:"looks,omitempty"`
+	// Stopped is why there are no more rounds, one of the Stopped constants; "" in
+	// older runs.
+	Stopped string `json:"stopped,omitempty"`
 	// Cut is set where the budget had room for fewer rounds than a verdict takes.
 	Cut *Cut `json:"cut,omitempty"`
 	// Findings answer the question, one for each promise.
@@ -113,6 +129,14 @@ type Result struct {
 	// Blocks are the raw data, in the order in which they ran.
 	Blocks []Block `json:"blocks"`
 }
+
+// Why an experiment has no more rounds: Result.Stopped.
+const (
+	StoppedClear       = "clear"       // every comparison had a verdict at the last of Looks
+	StoppedRounds      = "rounds"      // it has the most rounds that were asked for
+	StoppedBudget      = "budget"      // the time was up, or would not have settled it
+	StoppedInterrupted = "interrupted" // the run was ended
+)
 
 // A Refusal is the variants of one promise that were not compared with those
 // of another one.
@@ -142,6 +166,14 @@ type VariantResult struct {
 	Unsupported bool `json:"unsupported,omitempty"`
 	// Time is the time of one operation in nanoseconds, one datum a block.
 	Time Estimate `json:"time_ns"`
+	// Parallel is the number of goroutines that share the operations of a block, of
+	// variants that use B.Parallel; else 0. Time is the wall time of a block by its
+	// operations then, no operation's own time: show OpsPerSecond, and Latency for
+	// one operation.
+	Parallel int `json:"parallel,omitempty"`
+	// OpsPerSecond is the number of operations in a second of wall time, all
+	// goroutines together, one datum a block: the reciprocal of Time.
+	OpsPerSecond Estimate `json:"ops_per_second,omitzero"`
 	// Batch is the number of operations a clock reading stands for; 1 where
 	// each operation was timed by itself.
 	Batch int64 `json:"batch"`
@@ -250,7 +282,7 @@ type Steady struct {
 	Slope     float64 `json:"slope"`     // rise of the fitted line over the window, as a share of the mean
 	Trend     string  `json:"trend"`     // "none", "rising" or "falling" over all blocks
 	TrendP    float64 `json:"trend_p"`   // Mann-Kendall, two-sided
-	Rise      float64 `json:"rise"`      // from the first block to the last, as a share
+	Rise      float64 `json:"rise"`      // from the first block to the last, as a share of the first: -1 or more
 }
 
 // Verdicts of a Comparison. Same is shown by the data. With CannotTell the data show
@@ -282,6 +314,15 @@ type Comparison struct {
 	LeastPHolm *float64 `json:"least_p_holm,omitempty"`
 	Tolerance  float64  `json:"tolerance"` // the one applied: never less than the noise
 	Verdict    string   `json:"verdict"`
+	// Visible is the smallest difference that the data would have shown, as a share
+	// of the smaller time: 0.2 where 1.2 times would have had a verdict. It is set
+	// where Verdict is CannotTell, and 0 where there are not even two rounds.
+	Visible float64 `json:"visible,omitempty"`
+	// RoundsNeeded is the number of rounds, those that were run included, that would
+	// probably bring a verdict (stats.RoundsNeeded). It is set where Verdict is
+	// CannotTell, and 0 where no number of rounds can be named: the ratio lies on
+	// the edge of the tolerance, or the data are too few to say.
+	RoundsNeeded int `json:"rounds_needed,omitempty"`
 }
 
 // Noise is the result of the A/A calibration.
@@ -308,8 +349,10 @@ type Block struct {
 	Round   int    `json:"round"`
 	Start   Nanos  `json:"start_ns"` // since the run started
 	Ops     int64  `json:"ops"`
-	Batch   int64  `json:"batch"`   // operations a latency sample
-	Wall    Nanos  `json:"wall_ns"` // of the timed part
+	Batch   int64  `json:"batch"` // operations a latency sample
+	// Parallel is the number of goroutines of B.Parallel; 0 where B.Loop ran.
+	Parallel int   `json:"parallel,omitempty"`
+	Wall     Nanos `json:"wall_ns"` // of the timed part
 	// Latency of single operations, nil where nothing was timed.
 	Latency *Histogram `json:"latency,omitempty"`
 	// Windows cut the block into pieces of equal time.

@@ -140,13 +140,14 @@ func percentiles(x []float64, tail float64) (lo, hi float64) {
 // Phi(-t sqrt(n/(n-1))), t being Student's quantile.
 func expandedTail(confidence float64, n int) float64 {
 	nu := float64(n - 1)
-	t := studentQuantile((1+confidence)/2, n-1)
+	t := StudentQuantile((1+confidence)/2, n-1)
 	return normalCDF(-t * math.Sqrt(float64(n)/nu))
 }
 
 func normalCDF(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
-// studentQuantile is the quantile p of Student's t with nu degrees of freedom.
-func studentQuantile(p float64, nu int) float64 {
+// StudentQuantile returns the quantile p (0 to 1) of Student's t distribution with nu
+// degrees of freedom, 1 or more. Half of an interval divided by it is a standard error.
+func StudentQuantile(p float64, nu int) float64 {
 	return dist.InvCDF(dist.TDist{V: float64(nu)})(p)
 }

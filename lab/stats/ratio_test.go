@@ -18,7 +18,7 @@ func TestStudentQuantile(t *testing.T) {
 		{19, 0.975, 2.0930240544083087},
 		{28, 0.995, 2.763262455461444},
 	} {
-		near(t, "t", studentQuantile(c.p, c.nu), c.q)
+		near(t, "t", StudentQuantile(c.p, c.nu), c.q)
 	}
 }
 

@@ -10,8 +10,10 @@ type Trend struct {
 	// P is the two-sided p-value of the Mann-Kendall test that the samples
 	// have no order in time; 1 for fewer than 3.
 	P float64
-	// Rise is the change from the first to the last sample as a share of the
-	// median, by the Theil-Sen line: 0.1 is up by 10 %, negative is down.
+	// Rise is the change from the first sample to the last as a share of the
+	// first: 0.1 is up by 10 %, -0.5 down by half. It is never below -1. It comes
+	// from the Theil-Sen line through the logarithms of the samples, and is 0 where
+	// a sample is not positive.
 	Rise float64
 }
 
@@ -43,14 +45,14 @@ func MannKendall(x []float64) Trend {
 			case b < a:
 				s--
 			}
-			slopes = append(slopes, (x[j]-a)/float64(j-i))
+			slopes = append(slopes, math.Log(x[j]/a)/float64(j-i))
 		}
 	}
 	sorted := slices.Sorted(slices.Values(x))
 	slices.Sort(slopes)
 	t := Trend{P: kendallP(s, sorted)}
-	if mid := Quantile(sorted, 0.5); mid != 0 {
-		t.Rise = Quantile(slopes, 0.5) * float64(n-1) / mid
+	if sorted[0] > 0 {
+		t.Rise = math.Expm1(Quantile(slopes, 0.5) * float64(n-1))
 	}
 	return t
 }
