@@ -9,14 +9,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
-var (
-	page   = make([]byte, 4096)
-	memory = durability.Promise{Level: durability.None}
-)
+var page = make([]byte, 4096)
 
 func init() { lab.ProgramForTest("mine", Example) }
 
@@ -26,8 +23,8 @@ func Example() {
 	checksum := lab.Experiment{
 		Suite: "mine", Name: "checksum", Stateless: true,
 		Variants: []lab.Variant{
-			lab.Func("sha256", memory, func() error { sha256.Sum256(page); return nil }),
-			lab.Func("crc32", memory, func() error { crc32.ChecksumIEEE(page); return nil }),
+			lab.Func("sha256", run.WritesNothing(), func() error { sha256.Sum256(page); return nil }),
+			lab.Func("crc32", run.WritesNothing(), func() error { crc32.ChecksumIEEE(page); return nil }),
 		},
 	}
 	if lab.IsBlock() { // each block is this program, started again

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -52,8 +51,10 @@ type Variant struct {
 	Name string
 	// Doc says in one line how this way works.
 	Doc string
-	// Promise says what a finished operation survives, and what a crash leaves.
-	Promise durability.Promise
+	// Promise says what a finished operation survives and what a crash leaves, or
+	// that the variant writes nothing: run.Writes, run.WritesNothing. A variant
+	// without one is refused.
+	Promise run.Promise
 	// Baseline marks the variant that others of the same promise are
 	// compared with.
 	Baseline bool
@@ -75,7 +76,7 @@ type Variant struct {
 // Func returns a variant whose operation is one call of op. A variant that has to
 // prepare something sets Run itself. The call through op is part of the figure, a
 // nanosecond or two.
-func Func(name string, p durability.Promise, op func() error) Variant {
+func Func(name string, p run.Promise, op func() error) Variant {
 	return Variant{Name: name, Promise: p, Run: func(b *B) error {
 		for b.Loop() {
 			if err := op(); err != nil {
@@ -108,7 +109,7 @@ func (e *Experiment) Variant(name string) *Variant {
 
 // BaselineFor returns the variant that variants of promise p are compared
 // with: the first one of that promise marked Baseline, else the first one.
-func (e *Experiment) BaselineFor(p durability.Promise) *Variant {
+func (e *Experiment) BaselineFor(p run.Promise) *Variant {
 	var first *Variant
 	for i := range e.Variants {
 		v := &e.Variants[i]
@@ -147,6 +148,9 @@ func (e *Experiment) Validate() error {
 			bad("variant %q: want each Name once", v.Name)
 		case v.Run == nil:
 			bad("variant %q: Run is nil", v.Name)
+		}
+		if err := v.Promise.Validate(); err != nil {
+			bad("variant %q: Promise: %w", v.Name, err)
 		}
 		seen[v.Name] = true
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	kill  = durability.Promise{Level: durability.Kill, After: durability.Prefix}
-	power = durability.Promise{Level: durability.Power, After: durability.Prefix}
+	kill  = run.Writes(durability.Kill, durability.Prefix)
+	power = run.Writes(durability.Power, durability.Prefix)
 )
 
 // testExperiments are what the tests measure; the test binary runs their
@@ -308,6 +308,9 @@ func TestMeasureRefusesWhatCannotBeRun(t *testing.T) {
 	good := testExperiment(t, "spin")
 	twice := good
 	twice.Variants = []Variant{good.Variants[0], good.Variants[0]}
+	silent := good
+	silent.Variants = []Variant{good.Variants[0]}
+	silent.Variants[0].Promise = run.Promise{}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
@@ -320,6 +323,7 @@ func TestMeasureRefusesWhatCannotBeRun(t *testing.T) {
 		{"no experiments; want one or more", Options{}, nil},
 		{"lab: experiment test/spin: want each ID once", Options{}, []Experiment{good, good}},
 		{"lab: experiment test/spin: variant \"once\": want each Name once", Options{}, []Experiment{twice}},
+		{"lab: experiment test/spin: variant \"once\": Promise: not stated; want run.Writes", Options{}, []Experiment{silent}},
 		{"Settings.Tolerance: 5; want", Options{Tolerance: 5}, []Experiment{good}},
 		{`Settings.Test: "student"; want bootstrap, welch or mannwhitney`, Options{Test: "student"}, []Experiment{good}},
 		{"lab: Options.BlockTime: 1µs; want 1ms to 1h0m0s", Options{BlockTime: time.Microsecond}, []Experiment{good}},

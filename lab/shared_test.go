@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // sharing is an experiment whose blocks look at a directory that they share.
 func sharing(prepare func(dir string) error, use func(dir string) error) lab.Experiment {
 	return lab.Experiment{
 		Suite: "test", Name: "shared", Question: "?", Op: "nothing", Ops: 1,
-		Variants: []lab.Variant{{Name: "v", Doc: "d", Run: func(b *lab.B) error {
+		Variants: []lab.Variant{{Name: "v", Doc: "d", Promise: run.WritesNothing(), Run: func(b *lab.B) error {
 			dir, err := b.Shared("much", prepare)
 			if err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/filetest"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/peers"
 )
 
@@ -35,7 +36,7 @@ func TestReplacePeers(t *testing.T) {
 		t.Errorf("%d peers, want %d", len(list), want)
 	}
 	for _, v := range list {
-		if v.Promise != (durability.Promise{Level: durability.Kill, After: durability.OldOrNew}) {
+		if v.Promise != (run.Writes(durability.Kill, durability.OldOrNew)) {
 			t.Errorf("%s promises %v", v.Name, v.Promise)
 		}
 	}

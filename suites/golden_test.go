@@ -67,7 +67,7 @@ func writeIdentity(w *strings.Builder, kind string, e *lab.Experiment) {
 	}
 	w.WriteString("\n")
 	for _, v := range e.Variants {
-		fmt.Fprintf(w, "\t%s: %v, %v", v.Name, v.Promise.Level, v.Promise.After)
+		fmt.Fprintf(w, "\t%s: %v", v.Name, v.Promise)
 		if v.Baseline {
 			w.WriteString(", baseline")
 		}

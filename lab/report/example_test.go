@@ -13,7 +13,7 @@ import (
 
 // A run usually comes from the lab, or from a file that it wrote.
 func ExampleGoBench() {
-	kill := durability.Promise{Level: durability.Kill, After: durability.Prefix}
+	kill := run.Writes(durability.Kill, durability.Prefix)
 	got := &run.Run{Version: "v0.1.0", Seed: 7, Started: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC), Results: []*run.Result{{
 		ID: "mkdir/fresh-7", Suite: "mkdir", Name: "fresh-7",
 		Variants: []run.VariantResult{{Name: "os.MkdirAll", Promise: kill, Time: run.Estimate{Median: 40e3, Lo: math.NaN(), Hi: math.NaN(), N: 1}}},

@@ -110,7 +110,10 @@ func benchName(res *run.Result, v *run.VariantResult, procs int) string {
 	for _, k := range keys {
 		parts = append(parts, benchWord(k)+"="+benchWord(res.Params[k]))
 	}
-	parts = append(parts, "variant="+benchWord(v.Name), "after="+v.Promise.After.String(), "level="+v.Promise.Level.String())
+	parts = append(parts, "variant="+benchWord(v.Name))
+	if v.Promise.Writes() { // what writes nothing has no level that benchstat could group it with
+		parts = append(parts, "after="+v.Promise.After.String(), "level="+v.Promise.Level.String())
+	}
 	name := strings.Join(parts, "/")
 	if procs > 0 {
 		name += "-" + strconv.Itoa(procs)

@@ -165,7 +165,7 @@ func newPage(r *run.Run) *page {
 		p.MixedLegend = mixedLegend
 	}
 	for _, pr := range promises(r) {
-		p.Promises = append(p.Promises, promiseItem{pr.String(), pr.Level.String(), pr.Level.Survives(), afterWords(pr.After)})
+		p.Promises = append(p.Promises, promiseItem{pr.String(), levelClass(pr), pr.Survives(), afterWords(pr)})
 	}
 	for _, pl := range r.Places {
 		item := placeItem{Name: clean(pl.Name), Line: placeLine(pl), Machine: clean(machineLine(pl)), Facts: facts(pl.Environment)}
@@ -254,7 +254,7 @@ func newJob(r *run.Run, g *group, anchor string) *job {
 		j.Place = g.Place
 	}
 	for _, t := range tiers(first) {
-		l := legendTier{Promise: t.Promise.String(), Level: t.Promise.Level.String(), Survives: t.Promise.Level.Survives()}
+		l := legendTier{Promise: t.Promise.String(), Level: levelClass(t.Promise), Survives: t.Promise.Survives()}
 		for _, row := range t.Rows {
 			l.Variants = append(l.Variants, legendItem{key{row.Index}, clean(row.V.Name), clean(row.V.Doc)})
 		}

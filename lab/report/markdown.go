@@ -82,7 +82,7 @@ func (m *markdown) head(r *run.Run) {
 	m.row("promise", "a finished write", "a crash in the middle leaves")
 	m.row("---", "---", "---")
 	for _, p := range promises(r) {
-		m.row(p.String(), p.Level.Survives(), afterWords(p.After))
+		m.row(p.String(), p.Survives(), afterWords(p))
 	}
 	m.printf("\n")
 	if anyMixed(r) {

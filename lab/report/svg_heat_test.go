@@ -21,7 +21,7 @@ func heatRun(t *testing.T) *run.Run {
 	}
 	add := func(surface, xName, yName string, x, y int, ns float64) {
 		v := run.VariantResult{
-			Name: fmt.Sprintf("%s %d x %d", surface, x, y), Doc: "a cell", Promise: durability.Promise{Level: durability.None, After: durability.Torn},
+			Name: fmt.Sprintf("%s %d x %d", surface, x, y), Doc: "a cell", Promise: run.Writes(durability.None, durability.Torn),
 			Cell: &run.Cell{Surface: surface, XName: xName, YName: yName, X: x, Y: y, Latency: "request_p50_ns"},
 		}
 		res.Variants = append(res.Variants, v)

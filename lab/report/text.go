@@ -87,7 +87,7 @@ func (p *printer) head(r *run.Run) {
 	}
 	p.title("What survives a crash")
 	for _, pr := range promises(r) {
-		p.para(fmt.Sprintf("  %-18s  ", pr), plain, pr.Level.Survives()+"; a crash in the middle leaves "+afterWords(pr.After))
+		p.para(fmt.Sprintf("  %-18s  ", pr), plain, pr.Survives()+duringText(pr))
 	}
 	if anyMixed(r) {
 		p.para("  ", yellow, mixedLegend)
@@ -191,7 +191,7 @@ func (p *printer) notes(r *run.Run, g *group) {
 func resultLines(res *run.Result, point string, gp *gaps) []line {
 	var out []line
 	for _, t := range tiers(res) {
-		heading := t.Promise.String() + ": " + t.Promise.Level.Survives()
+		heading := t.Promise.String() + ": " + t.Promise.Survives()
 		if point != "" {
 			heading = point + ", " + heading
 		}

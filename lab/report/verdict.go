@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -56,12 +55,12 @@ func findingText(r *run.Run, res *run.Result, f *run.Finding) string {
 	case run.FoundNothing:
 		return fmt.Sprintf("No verdict without %s, which the others are compared with.", f.Baseline)
 	case run.FoundAlone:
-		return fmt.Sprintf("%s is the only variant measured with this promise; it %s.", f.Baseline, f.Promise.Level.Survives())
+		return fmt.Sprintf("%s is the only variant measured with this promise; it %s.", f.Baseline, f.Promise.Survives())
 	case run.FoundWinner:
 		return winnerText(r, f)
 	case run.FoundBest:
-		return fmt.Sprintf("%s is the fastest: %s takes %s its time (%s) and %s.",
-			f.Fastest, f.Next, times(f.Ratio.Median), intervalText(*f.Ratio), survivesSame(f.Promise.Level))
+		return fmt.Sprintf("%s is the fastest: %s takes %s its time (%s)%s.",
+			f.Fastest, f.Next, times(f.Ratio.Median), intervalText(*f.Ratio), survivesSame(f.Promise))
 	}
 	var parts []string
 	if f.Kind == run.FoundSame {
@@ -82,12 +81,12 @@ func findingText(r *run.Run, res *run.Result, f *run.Finding) string {
 		}
 		parts = append(parts, "slower: "+strings.Join(slower, ", "))
 	}
-	return fmt.Sprintf("%s; each %s.", upperFirst(strings.Join(parts, "; ")), f.Promise.Level.Survives())
+	return fmt.Sprintf("%s%s.", upperFirst(strings.Join(parts, "; ")), eachSurvives(f.Promise))
 }
 
 func winnerText(r *run.Run, f *run.Finding) string {
-	text := fmt.Sprintf("%s takes %s the time of %s (%s) and %s",
-		f.Fastest, times(f.Ratio.Median), f.Baseline, intervalText(*f.Ratio), survivesSame(f.Promise.Level))
+	text := fmt.Sprintf("%s takes %s the time of %s (%s)%s",
+		f.Fastest, times(f.Ratio.Median), f.Baseline, intervalText(*f.Ratio), survivesSame(f.Promise))
 	if len(f.Same) > 0 {
 		text += fmt.Sprintf("; the same as it within %s: %s", toleranceText(r, f.Tolerance), strings.Join(f.Same, ", "))
 	}
@@ -245,14 +244,6 @@ func toleranceText(r *run.Run, tolerance float64) string {
 		return percent(tolerance) + ", this run's noise"
 	}
 	return percent(tolerance)
-}
-
-// survivesSame says what two variants of one level survive.
-func survivesSame(l durability.Level) string {
-	if what, ok := strings.CutPrefix(l.Survives(), "survives "); ok {
-		return "survives the same: " + what
-	}
-	return l.Survives() + ", like it"
 }
 
 func upperFirst(s string) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"os"
 	"slices"
 	"strings"
@@ -77,6 +78,30 @@ func TestVerdictSentenceInDoubt(t *testing.T) {
 		"slower: y (1.50x, 95 % interval 1.50 to 1.50); each survives kill -9, not a power cut."
 	if got := Verdict(r, r.Results[0]); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
+
+// Of reads nothing is said to survive or to be lost.
+func TestVerdictOfReads(t *testing.T) {
+	for want, ns := range map[string]map[string]float64{
+		"x takes 0.50x the time of old (95 % interval 0.50 to 0.50).":                                         {"old": 100, "x": 50},
+		"old is the fastest: x takes 2.00x its time (95 % interval 2.00 to 2.00).":                            {"old": 100, "x": 200},
+		"No variant is faster than old; x is the same as old within 5 % (1.00x, 95 % interval 1.00 to 1.00).": {"old": 100, "x": 100},
+	} {
+		r := exactRun(8, named(run.WritesNothing(), "old", "x"), ns)
+		r.Analyse()
+		if got := Verdict(r, r.Results[0]); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+		var text bytes.Buffer
+		if err := Text(&text, r, TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"lost when", "survive", "torn"} {
+			if strings.Contains(strings.ReplaceAll(text.String(), "What survives a crash", ""), word) {
+				t.Errorf("the text of a run of reads has %q:\n%s", word, text.String())
+			}
+		}
 	}
 }
 
@@ -171,8 +196,8 @@ func TestReportOfVersion1(t *testing.T) {
 }
 
 var (
-	killPrefix  = durability.Promise{Level: durability.Kill, After: durability.Prefix}
-	powerPrefix = durability.Promise{Level: durability.Power, After: durability.Prefix}
+	killPrefix  = run.Writes(durability.Kill, durability.Prefix)
+	powerPrefix = run.Writes(durability.Power, durability.Prefix)
 )
 
 // exactRun has blocks without noise: each variant takes exactly its time.
@@ -188,7 +213,7 @@ func exactRun(rounds int, variants []run.VariantResult, ns map[string]float64) *
 	return &run.Run{Schema: run.Schema, Seed: 1, Places: []run.Place{{Name: "here"}}, Results: []*run.Result{res}, Settings: run.Settings{Rounds: rounds, Tolerance: 0.05, Test: run.TestBootstrap}}
 }
 
-func named(p durability.Promise, names ...string) []run.VariantResult {
+func named(p run.Promise, names ...string) []run.VariantResult {
 	var vs []run.VariantResult
 	for _, n := range names {
 		vs = append(vs, run.VariantResult{Name: n, Promise: p})

@@ -22,7 +22,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab/run"
 )
@@ -96,7 +95,7 @@ func pointLabel(res *run.Result) string {
 // A tier is the variants of one promise: those that are compared with each
 // other.
 type tier struct {
-	Promise durability.Promise
+	Promise run.Promise
 	Rows    []row
 }
 
@@ -252,22 +251,9 @@ func holmNote(res *run.Result) string {
 	return s + ". The verdict rests on the interval."
 }
 
-// afterWords says what a crash in the middle of a write leaves.
-func afterWords(a durability.After) string {
-	switch a {
-	case durability.OldOrNew:
-		return "all of the old state or all of the new, never a mix"
-	case durability.Prefix:
-		return "a whole number of steps, from the first on"
-	case durability.Torn:
-		return "any part may be there and any part missing"
-	}
-	return a.String()
-}
-
 // promises lists every promise in the run, the strongest first.
-func promises(r *run.Run) []durability.Promise {
-	var out []durability.Promise
+func promises(r *run.Run) []run.Promise {
+	var out []run.Promise
 	for _, res := range r.Results {
 		for _, v := range res.Variants {
 			if !slices.Contains(out, v.Promise) {
@@ -276,6 +262,9 @@ func promises(r *run.Run) []durability.Promise {
 		}
 	}
 	sort.Slice(out, func(i, j int) bool {
+		if out[i].Writes() != out[j].Writes() {
+			return out[i].Writes()
+		}
 		if out[i].Level != out[j].Level {
 			return out[i].Level < out[j].Level
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-var killPrefix = durability.Promise{Level: durability.Kill, After: durability.Prefix}
+var killPrefix = Writes(durability.Kill, durability.Prefix)
 
 // disk is the noise of the simulated machine: what the blocks of one round
 // share wanders, each block has lognormal noise of its own, and some are held

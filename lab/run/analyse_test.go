@@ -11,7 +11,7 @@ import (
 	"github.com/stele-go/stele/durability"
 )
 
-var powerPrefix = durability.Promise{Level: durability.Power, After: durability.Prefix}
+var powerPrefix = Writes(durability.Power, durability.Prefix)
 
 // exactRun has blocks without noise: each variant takes exactly its time.
 func exactRun(rounds int, variants []VariantResult, ns map[string]float64) *Run {
@@ -26,7 +26,7 @@ func exactRun(rounds int, variants []VariantResult, ns map[string]float64) *Run 
 	return &Run{Schema: Schema, Seed: 1, Places: []Place{{Name: "here"}}, Results: []*Result{res}, Settings: Settings{Rounds: rounds, Tolerance: 0.05, Test: TestBootstrap}}
 }
 
-func named(p durability.Promise, names ...string) []VariantResult {
+func named(p Promise, names ...string) []VariantResult {
 	var vs []VariantResult
 	for _, n := range names {
 		vs = append(vs, VariantResult{Name: n, Promise: p})

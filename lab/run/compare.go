@@ -289,7 +289,7 @@ func (c *comparer) results(a, b *Result) {
 			c.mismatch(Mismatch{Code: MismatchMissing, Experiment: a.ID, Variant: v.Name})
 			continue
 		}
-		if v.Promise != w.Promise {
+		if v.Promise != w.Promise && !w.Promise.replaces(v.Promise) {
 			c.mismatch(Mismatch{Code: MismatchPromise, Experiment: a.ID, Variant: v.Name, Old: v.Promise.String(), New: w.Promise.String()})
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.metrics)) {

@@ -215,7 +215,7 @@ func TestCompareDifferences(t *testing.T) {
 			r.Results[0].Variants = r.Results[0].Variants[:1]
 			r.Results[0].Blocks = slices.DeleteFunc(r.Results[0].Blocks, func(b Block) bool { return b.Variant == "b" })
 		}, Mismatch{Code: MismatchMissing, Experiment: "s/n", Variant: "b"}},
-		"promise": {func(r *Run) { r.Results[0].Variants[1].Promise = durability.Promise{} }, Mismatch{Code: MismatchPromise, Experiment: "s/n", Variant: "b", Old: "kill, prefix", New: "power, old-or-new"}},
+		"promise": {func(r *Run) { r.Results[0].Variants[1].Promise = Writes(durability.Power, durability.OldOrNew) }, Mismatch{Code: MismatchPromise, Experiment: "s/n", Variant: "b", Old: "kill, prefix", New: "power, old-or-new"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := fresh()

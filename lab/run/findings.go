@@ -3,8 +3,6 @@ package run
 import (
 	"math"
 	"slices"
-
-	"github.com/stele-go/stele/durability"
 )
 
 // Kinds of a Finding.
@@ -20,10 +18,10 @@ const (
 // A Finding is the conclusion from the comparisons among the variants of one
 // promise.
 type Finding struct {
-	Promise  durability.Promise `json:"promise"`
-	Kind     string             `json:"kind"`     // one of the Found constants
-	Baseline string             `json:"baseline"` // that the others are compared with
-	Fastest  string             `json:"fastest,omitempty"`
+	Promise  Promise `json:"promise"`
+	Kind     string  `json:"kind"`     // one of the Found constants
+	Baseline string  `json:"baseline"` // that the others are compared with
+	Fastest  string  `json:"fastest,omitempty"`
 	// Next is the variant that comes closest to Fastest where that is Baseline.
 	Next string `json:"next,omitempty"`
 	// Ratio is the time of Fastest to that of Baseline, or the time of Next to

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab/stats"
 )
 
@@ -141,9 +140,9 @@ const (
 // A Refusal is the variants of one promise that were not compared with those
 // of another one.
 type Refusal struct {
-	Promise  durability.Promise `json:"promise"`
-	Variants []string           `json:"variants"`
-	Baseline string             `json:"baseline"` // the experiment's first one
+	Promise  Promise  `json:"promise"`
+	Variants []string `json:"variants"`
+	Baseline string   `json:"baseline"` // the experiment's first one
 }
 
 // A Cut says how many rounds a budget had room for.
@@ -155,12 +154,12 @@ type Cut struct {
 
 // A VariantResult is the figures of one variant by itself.
 type VariantResult struct {
-	Name     string             `json:"name"`
-	Doc      string             `json:"doc"`
-	Promise  durability.Promise `json:"promise"`
-	Baseline bool               `json:"baseline"`
-	Cell     *Cell              `json:"cell,omitempty"`  // its place on a surface
-	Error    string             `json:"error,omitempty"` // why it could not be measured
+	Name     string  `json:"name"`
+	Doc      string  `json:"doc"`
+	Promise  Promise `json:"promise"`
+	Baseline bool    `json:"baseline"`
+	Cell     *Cell   `json:"cell,omitempty"`  // its place on a surface
+	Error    string  `json:"error,omitempty"` // why it could not be measured
 	// Unsupported: it could not be measured because this place cannot do it
 	// that way, and that is no failure of the run.
 	Unsupported bool `json:"unsupported,omitempty"`

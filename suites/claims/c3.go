@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/newfile"
 	"github.com/stele-go/stele/suites/files"
 	"github.com/stele-go/stele/suites/job"
@@ -27,7 +27,7 @@ const (
 
 // c3 compares os.Create with files that have no name, and with files that get theirs late.
 func c3() lab.Experiment {
-	anonymous := func(name, doc string, p durability.Promise, publish bool) lab.Variant {
+	anonymous := func(name, doc string, p run.Promise, publish bool) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: p, Run: func(b *lab.B) error {
 			return inOpenDir(b, func(d *newfile.Dir) error { return createAnonymous(b, d, publish) })
 		}}

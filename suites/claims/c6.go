@@ -34,7 +34,7 @@ const (
 // which runs in the block's directory.
 type c6Init struct {
 	kind, what string
-	promise    durability.Promise
+	promise    run.Promise
 	open       func() func(i int64) func() error
 }
 

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/fileop"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -84,7 +83,7 @@ func bufioPooled() func(name string, head []byte) error {
 
 // h1Variant writes a header at the head of an empty file, a new one each time, or of one
 // file that grows.
-func h1Variant(name, doc string, p durability.Promise, grow bool, insert func(name string, head []byte) error) lab.Variant {
+func h1Variant(name, doc string, p run.Promise, grow bool, insert func(name string, head []byte) error) lab.Variant {
 	return lab.Variant{Name: name, Doc: doc, Promise: p, Run: inDir(func(b *lab.B) error {
 		files := b.N
 		if grow {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/internal/datafile"
 )
@@ -28,7 +28,7 @@ func h7Commit(every int64) string { return fmt.Sprintf(h7CommitFormat, every) }
 const h7Records = 100_000
 
 // h7Variant commits after that many records, or never if every is 0.
-func h7Variant(name, doc string, every int64, p durability.Promise) lab.Variant {
+func h7Variant(name, doc string, every int64, p run.Promise) lab.Variant {
 	return lab.Variant{Name: name, Doc: doc, Promise: p, Run: inDir(func(b *lab.B) error {
 		f, err := os.OpenFile("log", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/mpsc"
@@ -107,7 +106,7 @@ func (s *ringSink) close() error {
 // is handed over, and the ring has space for all. Otherwise the time lasts until all lines
 // are in the file.
 func l2(goroutines int, handed bool) lab.Experiment {
-	variant := func(name, doc string, p durability.Promise, open func(f *os.File) l2Sink) lab.Variant {
+	variant := func(name, doc string, p run.Promise, open func(f *os.File) l2Sink) lab.Variant {
 		return lab.Variant{Name: name, Doc: doc, Promise: p, Run: inDir(func(b *lab.B) error {
 			f, err := os.Create("log")
 			if err != nil {

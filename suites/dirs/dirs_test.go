@@ -16,7 +16,7 @@ import (
 // Each Stele variant of level Power has a baseline that promises the same.
 func TestPowerIsComparedWithPower(t *testing.T) {
 	for _, e := range Full() {
-		power := durability.Promise{Level: durability.Power, After: durability.Prefix}
+		power := run.Writes(durability.Power, durability.Prefix)
 		if base := e.BaselineFor(power); base == nil || !strings.HasPrefix(base.Name, "os.MkdirAll") {
 			t.Errorf("%s compares level Power with %v", e.ID(), base)
 		}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/mkdir"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
@@ -54,7 +55,7 @@ func (d Dirs) batch(ctx context.Context, abs, rel []string) error {
 
 // surviving returns the promise of directories: a crash leaves a prefix of a path at
 // any level.
-func surviving(level durability.Level) durability.Promise {
+func surviving(level durability.Level) run.Promise {
 	return job.Promise(level, durability.Prefix)
 }
 

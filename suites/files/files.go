@@ -147,8 +147,9 @@ func batch() job.Job[Files] {
 		Op:       fmt.Sprintf("%d new empty files", batchFiles),
 		MaxOps:   PerBlock / batchFiles,
 	}, runBatch, batchWays())
-	j.Promise = func(p durability.Promise) durability.Promise {
-		return job.Promise(p.Level, durability.Torn) // any of the files
+	j.Promise = func(p run.Promise) run.Promise {
+		p.After = durability.Torn // any of the files
+		return p
 	}
 	return j
 }
@@ -234,7 +235,7 @@ func runBatch(b *lab.B, at job.Site, f Files) error {
 }
 
 // ofFile returns the promise of a file with content.
-func ofFile(p durability.Promise) durability.Promise {
+func ofFile(p run.Promise) run.Promise {
 	if p.Level == durability.None {
 		p.After = durability.Torn
 	}
@@ -242,7 +243,7 @@ func ofFile(p durability.Promise) durability.Promise {
 }
 
 // ofEmptyFile returns the promise of an empty file, which is there or not.
-func ofEmptyFile(p durability.Promise) durability.Promise {
+func ofEmptyFile(p run.Promise) run.Promise {
 	p.After = durability.OldOrNew
 	return ofFile(p)
 }

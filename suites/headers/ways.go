@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/header"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -122,14 +123,14 @@ func insertion(name, doc string, o header.Options) Way {
 
 // insertionPromising is header.Insert with o. It is unsupported where the file system
 // cannot insert that way, or only with another promise.
-func insertionPromising(p durability.Promise, name, doc string, o header.Options) Way {
+func insertionPromising(p run.Promise, name, doc string, o header.Options) Way {
 	if o.Level == durability.Power {
 		name += " power"
 	}
 	return Way{Name: name, Doc: doc, Promise: p, Open: by(insertWith(p, o))}
 }
 
-func insertWith(p durability.Promise, o header.Options) func(name string, head []byte) error {
+func insertWith(p run.Promise, o header.Options) func(name string, head []byte) error {
 	return func(name string, head []byte) error {
 		r, err := header.Insert(context.Background(), name, head, o)
 		return AsPromised(r, err, p)
@@ -138,7 +139,7 @@ func insertWith(p durability.Promise, o header.Options) func(name string, head [
 
 // AsPromised returns err, but an errors.ErrUnsupported if the place cannot insert in
 // the way that was asked for, or if the promise of r is not p.
-func AsPromised(r header.Result, err error, p durability.Promise) error {
+func AsPromised(r header.Result, err error, p run.Promise) error {
 	switch {
 	case errors.Is(err, header.ErrStrategy):
 		var path *fs.PathError // names a file of the block, which says nothing
@@ -148,7 +149,7 @@ func AsPromised(r header.Result, err error, p durability.Promise) error {
 		return job.Unsupported("%s", err.Error())
 	case err != nil:
 		return err
-	case r.Promise != p:
+	case run.Writes(r.Promise.Level, r.Promise.After) != p:
 		why := fmt.Sprintf("here the promise of %v is %v, not %v", r.Strategy, r.Promise, p)
 		if r.Why != "" {
 			why += ": " + r.Why

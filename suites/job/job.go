@@ -13,8 +13,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 )
 
 // A Way is one way of doing a job. S is what the job works with once the way is
@@ -23,7 +23,7 @@ type Way[S any] struct {
 	Name string // of the variant
 	Doc  string // how it works, in one line
 	// Promise is what a finished operation survives, and what a crash leaves.
-	Promise durability.Promise
+	Promise run.Promise
 	// Baseline marks the way that others of the same promise are compared with.
 	Baseline bool
 	// Open prepares to do the job. It is not timed.
@@ -57,7 +57,7 @@ type Job[S any] struct {
 	Close func(s S) error
 	// Promise, unless nil, returns the promise of a way for this job from its
 	// promise in general.
-	Promise func(p durability.Promise) durability.Promise
+	Promise func(p run.Promise) run.Promise
 }
 
 // Build returns the experiment with a variant for each way.

@@ -119,10 +119,10 @@ func TestReplaceWaysReplace(t *testing.T) {
 
 // What is compared promises the same, and is compared with the plain sequence.
 func TestReplaceBaselines(t *testing.T) {
-	want := map[durability.Promise]string{
-		{Level: durability.Power, After: durability.OldOrNew}: plainPower,
-		{Level: durability.Kill, After: durability.OldOrNew}:  "write, rename",
-		{Level: durability.Kill, After: durability.Torn}:      "os.WriteFile",
+	want := map[run.Promise]string{
+		job.Promise(durability.Power, durability.OldOrNew): plainPower,
+		job.Promise(durability.Kill, durability.OldOrNew):  "write, rename",
+		job.Promise(durability.Kill, durability.Torn):      "os.WriteFile",
 	}
 	for _, e := range Full() {
 		for _, v := range e.Variants {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/uring"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/internal/units"
@@ -25,7 +24,7 @@ const surfaceRounds = 10
 type Surface struct {
 	Size    int64
 	write   bool
-	Promise durability.Promise
+	Promise run.Promise
 }
 
 // readSurface asks how many reads at once make the device fastest.

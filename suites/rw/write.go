@@ -14,6 +14,7 @@ import (
 	"github.com/stele-go/stele/internal/measure/uring"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -36,7 +37,7 @@ func pageWriteWays(state string) []job.Way[pageWriter] {
 	}
 	ring := fmt.Sprintf("io_uring, %d in flight", ringDepth)
 	power := job.Promise(durability.Power, durability.Torn)
-	way := func(name, doc string, p durability.Promise, baseline bool, w pageWriter) job.Way[pageWriter] {
+	way := func(name, doc string, p run.Promise, baseline bool, w pageWriter) job.Way[pageWriter] {
 		return job.Way[pageWriter]{Name: name, Doc: doc, Promise: p, Baseline: baseline, Open: job.Fixed(w)}
 	}
 	return []job.Way[pageWriter]{

@@ -112,7 +112,7 @@ func tuneHeader(s job.Scale) Choice {
 }
 
 // tuneReplace replaces the header of one file again and again.
-func tuneReplace(b *lab.B, size int64, p durability.Promise, o header.Options) error {
+func tuneReplace(b *lab.B, size int64, p run.Promise, o header.Options) error {
 	f, err := newDurableFile(b.Dir, "file")
 	if err != nil {
 		return err

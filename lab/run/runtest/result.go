@@ -93,7 +93,7 @@ func sampleBlock(rng *rand.Rand, at *run.Nanos, v sampleVariant, role string, ro
 }
 
 func sampleVariantResult(v sampleVariant, perOp []float64, h *run.Histogram) run.VariantResult {
-	out := run.VariantResult{Name: v.name, Doc: v.doc, Promise: durability.Promise{Level: v.level, After: durability.Prefix}, Baseline: v.base,
+	out := run.VariantResult{Name: v.name, Doc: v.doc, Promise: run.Writes(v.level, durability.Prefix), Baseline: v.base,
 		Error: v.failing, Batch: v.batch, Steady: run.Steady{Reached: true, Trend: "none", TrendP: .4}}
 	if v.failing != "" {
 		return out
