@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -77,10 +78,14 @@ func (t *tuneText) decision(d tuning.Decision) {
 	}
 	tab := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
 	load := ""
-	for _, f := range d.Figures {
+	for i, f := range slices.Concat(d.Figures, d.Later) {
 		if f.Load != load {
 			load = f.Load
-			fmt.Fprintf(tab, "  with %s\n", load)
+			with := "with"
+			if i >= len(d.Figures) {
+				with = "later,"
+			}
+			fmt.Fprintf(tab, "  %s %s\n", with, load)
 		}
 		fmt.Fprintf(tab, "    %s\t%s\t%s\t%s\t%s\n", f.Name, interval(f), ratio(f), f.Verdict, mark(f.Taken))
 	}

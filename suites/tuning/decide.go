@@ -2,13 +2,16 @@ package tuning
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/stats"
 	"github.com/stele-go/stele/profile"
 )
 
@@ -25,6 +28,8 @@ type Decision struct {
 	// why something could not be measured.
 	Figures []profile.Figure
 	Absent  []string
+	// Later are figures of the work after an operation. They decide nothing.
+	Later []profile.Figure
 }
 
 // Decide decides the choice from the analysed results of one place. Results of other
@@ -46,6 +51,7 @@ func (c *Choice) Decide(results []*run.Result) Decision {
 			continue
 		}
 		d.Figures = append(d.Figures, c.figures(l, res)...)
+		d.Later = append(d.Later, c.laterFigures(res)...)
 		d.Absent = append(d.Absent, absent(l, res)...)
 	}
 	d.measured = len(d.Figures) > 0
@@ -65,8 +71,68 @@ func (c *Choice) Decide(results []*run.Result) Decision {
 		for i := range d.Figures {
 			d.Figures[i].Taken = d.Figures[i].Name == d.Taken.Name
 		}
+		d.Why += c.laterText(&d)
 	}
 	return d
+}
+
+// laterText says what the setting taken costs later, or "".
+func (c *Choice) laterText(d *Decision) string {
+	text := d.Taken.Later
+	i := slices.IndexFunc(d.Later, func(f profile.Figure) bool { return f.Name == d.Taken.Name })
+	if i >= 0 && d.Later[i].RatioLo > 1+notSlowerWithin {
+		f := d.Later[i]
+		measured := fmt.Sprintf("%s takes %.2fx [%.2f, %.2f] of the time after %s", f.Load, f.Ratio, f.RatioLo, f.RatioHi, c.Settings[0].Name)
+		if text != "" {
+			measured += ", as " + text
+		}
+		text = measured
+	}
+	if text == "" {
+		return ""
+	}
+	return ". Later: " + text
+}
+
+// laterFigures returns the figures of Choice.later, with ratios to those of the
+// default.
+func (c *Choice) laterFigures(res *run.Result) (list []profile.Figure) {
+	if c.later == "" {
+		return nil
+	}
+	base := byRound(res, c.Settings[0].Name, c.later)
+	for _, v := range res.Variants {
+		e, ok := v.Metrics[c.later]
+		if !ok || v.Error != "" {
+			continue
+		}
+		f := profile.Figure{For: c.Field, Load: c.laterLoad, Name: v.Name, Unit: "ns", Value: finite(e.Median), Lo: finite(e.Lo), Hi: finite(e.Hi)}
+		var is, was []float64
+		again := byRound(res, v.Name, c.later)
+		for _, round := range slices.Sorted(maps.Keys(again)) {
+			if b, ok := base[round]; ok && v.Name != c.Settings[0].Name {
+				is, was = append(is, again[round]), append(was, b)
+			}
+		}
+		if len(is) > 0 {
+			r := stats.RatioPaired(is, was, 0.95, rand.New(rand.NewPCG(1, 1)), 5_000)
+			f.Ratio, f.RatioLo, f.RatioHi = finite(r.Value), finite(r.Lo), finite(r.Hi)
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// byRound returns a metric of the timed blocks of a variant.
+func byRound(res *run.Result, variant, metric string) map[int]float64 {
+	got := map[int]float64{}
+	for i := range res.Blocks {
+		b := &res.Blocks[i]
+		if x, ok := b.Metrics[metric]; ok && b.Variant == variant && b.Role == run.RoleTimed && b.Error == "" {
+			got[b.Round] = x
+		}
+	}
+	return got
 }
 
 // Apply stores the decision and its figures in a profile.
@@ -74,7 +140,7 @@ func (d *Decision) Apply(p *profile.Profile) {
 	if d.Taken != nil {
 		d.Taken.set(p)
 	}
-	p.Figures = append(p.Figures, d.Figures...)
+	p.Figures = append(append(p.Figures, d.Figures...), d.Later...)
 }
 
 func resultOf(results []*run.Result, l Load) *run.Result {

@@ -183,3 +183,35 @@ func TestDecideKnee(t *testing.T) {
 		}
 	}
 }
+
+// A cost that comes after the operation is told with the setting, and decides nothing.
+func TestLaterCost(t *testing.T) {
+	c := twoLoads()
+	c.Loads = c.Loads[:1]
+	c.later, c.laterLoad = "read_after_ns", "reading it"
+	results := measuredAs(&c, 10, func(_, setting string, round int) float64 {
+		return even(map[string]float64{"one": 1000, "two": 500, "three": 1000}[setting], round)
+	})
+	for i := range results[0].Blocks {
+		b := &results[0].Blocks[i]
+		b.Metrics = map[string]float64{"read_after_ns": even(map[string]float64{"one": 100, "two": 400, "three": 100}[b.Variant], b.Round)}
+	}
+	for i := range results[0].Variants {
+		results[0].Variants[i].Metrics = map[string]run.Estimate{"read_after_ns": {Median: 100, Lo: 99, Hi: 101}}
+	}
+	d := c.Decide(results)
+	if d.Taken == nil || d.Taken.Name != "two" || !strings.Contains(d.Why, ". Later: reading it takes 4.00x [4.00, 4.00] of the time after one") {
+		t.Errorf("%v: %q", d.Taken, d.Why)
+	}
+	if len(d.Later) != 3 || d.Later[0].Ratio != 0 || d.Later[1].RatioLo < 3.9 {
+		t.Errorf("later figures %v", d.Later)
+	}
+	c.Settings[1].Later = "it is not cached"
+	if d := c.Decide(results); !strings.HasSuffix(d.Why, "after one, as it is not cached") {
+		t.Errorf("%q", d.Why)
+	}
+	c.later = ""
+	if d := c.Decide(results); !strings.HasSuffix(d.Why, ". Later: it is not cached") || len(d.Later) != 0 {
+		t.Errorf("%q", d.Why)
+	}
+}

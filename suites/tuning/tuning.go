@@ -33,6 +33,9 @@ type Choice struct {
 	Settings []Setting
 	// Loads are the jobs at which the settings are measured.
 	Loads []Load
+	// later is the metric of the work after the operation that a setting may make
+	// dearer, laterLoad its name. It decides nothing, and is shown with the setting.
+	later, laterLoad string
 	// knee is set if the settings are numbers and the smallest that brings nearly
 	// all there is to gain is wanted. Then there is one load, a surface.
 	knee bool
@@ -52,6 +55,8 @@ type Setting struct {
 	set func(p *profile.Profile)
 	// Says is the line of the profile, as a person reads it: "wal.max_delay 1ms".
 	Says string
+	// Later is a cost that the measured operations do not have, or "".
+	Later string
 }
 
 // A Load is a job that the settings of a Choice are measured at. Its variants

@@ -3,10 +3,12 @@ package tuning
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/fileio"
@@ -67,12 +69,20 @@ func (f fileSetting) says(field string) string {
 	return string(all)
 }
 
+// later returns the cost of a way after its operations, or "".
+func (f fileSetting) later() string {
+	if f.way == fileio.Direct || f.way == fileio.Uncached {
+		return "the page cache does not keep the file, so the next read of it comes from the disk"
+	}
+	return ""
+}
+
 // fileSettings adds the settings of list, the first of which is the default, and
 // returns them by name. set puts one into a profile.
 func (c *Choice) fileSettings(by string, list []fileSetting, set func(p *profile.Profile, f fileSetting)) map[string]fileSetting {
 	byName := map[string]fileSetting{}
 	for i, f := range list {
-		s := Setting{Name: f.String(), Doc: by + ", " + f.String()}
+		s := Setting{Name: f.String(), Doc: by + ", " + f.String(), Later: f.later()}
 		if i > 0 {
 			s.Says = f.says(c.Field)
 			s.set = func(p *profile.Profile) { set(p, f) }
@@ -90,6 +100,7 @@ func tuneWriteWay(s job.Scale) Choice {
 		Field:    "write.way",
 		Question: "By which way and with which buffer is a file written fastest?",
 		Default:  fmt.Sprintf("buffered, with a buffer of %s", units.Size(fileio.DefaultWriteBuffer)),
+		later:    "read_after_ns", laterLoad: "reading the file once it is written",
 	}
 	settings := c.fileSettings("fileio.Writer", []fileSetting{
 		{}, {buffer: 32 << 10}, {buffer: 1 << 20},
@@ -163,7 +174,8 @@ func asAsked(w *fileio.Writer) error {
 	return nil
 }
 
-// tuneWrite writes a new file with each operation.
+// tuneWrite writes a new file with each operation. Reading the files afterwards is
+// not timed with it, and reported.
 func tuneWrite(b *lab.B, size int64, o fileio.WriterOptions) (err error) {
 	files := make([]*os.File, b.N)
 	defer func() {
@@ -194,6 +206,25 @@ func tuneWrite(b *lab.B, size int64, o fileio.WriterOptions) (err error) {
 			return err
 		}
 	}
+	return reportReadAfter(b, files)
+}
+
+// reportReadAfter reads the written files through, once each, as any program would,
+// and reports the time a file as read_after_ns.
+func reportReadAfter(b *lab.B, files []*os.File) error {
+	buf := make([]byte, tunePiece)
+	begun := time.Now()
+	for _, f := range files {
+		r, err := os.Open(f.Name())
+		if err != nil {
+			return err
+		}
+		_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{r}, buf)
+		if err := errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+	}
+	b.Report("read_after_ns", float64(time.Since(begun))/float64(len(files)))
 	return nil
 }
 
