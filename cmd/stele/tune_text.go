@@ -21,6 +21,9 @@ func listChoices(w io.Writer, choices []tuning.Choice) {
 		fmt.Fprintf(w, "%s: %s\n  default: %s\n", c.Field, c.Question, c.Default)
 		for _, s := range c.Settings {
 			fmt.Fprintf(w, "      %-28s %s\n", s.Name, s.Doc)
+			if s.Later != "" {
+				fmt.Fprintf(w, "      %-28s later: %s\n", "", s.Later)
+			}
 		}
 		for _, l := range c.Loads {
 			fmt.Fprintf(w, "  with %s\n", l.Name)
