@@ -69,6 +69,7 @@ type benchFlags struct {
 	noCalls   bool
 	waits     bool
 	trace     bool
+	details   bool
 	analysis
 	outputs
 }
@@ -91,6 +92,7 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&b.noCalls, "no-counting", false, "skip the blocks in which system calls are counted")
 	f.BoolVar(&b.waits, "waits", false, "sample goroutines and threads in eight more blocks of each variant, and show where they wait (by kernel stacks as root, else less closely); claims about waiting always do")
 	f.BoolVar(&b.trace, "trace", false, "show how each variant spends its time: --waits, which goroutine waits for which, and the latency of each system call (three more blocks in which the kernel times them; needs root)")
+	detailsFlag(f, &b.details)
 	b.analysis.flags(f)
 	b.outputs.flags(f)
 }
@@ -212,9 +214,9 @@ func (b *benchFlags) finish(measured *run.Run, chosen selection, toStdout bool, 
 	if written != nil {
 		written = rescue(measured, written)
 	}
-	shown := report.Text(text, measured, textOptions(text))
+	shown := report.Text(text, measured, textOptions(text, b.details))
 	if chosen.quick {
-		fmt.Fprint(text, chosen.more())
+		fmt.Fprint(text, more)
 	}
 	b.page(measured, written == nil, text, stderr)
 	if err := errors.Join(written, shown); err != nil {

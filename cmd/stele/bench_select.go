@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -122,23 +121,5 @@ func (s selection) heading(suite string) string {
 	return suite + ": experiments behind published claims"
 }
 
-// more returns a text on the parts of the full set that the quick set lacks.
-func (s selection) more() string {
-	var b strings.Builder
-	b.WriteString("\nThis was the quick set. The full set adds:\n")
-	for _, suite := range s.suites {
-		variants := 0
-		names := map[string]bool{}
-		for _, e := range suite.Full {
-			variants = max(variants, len(e.Variants))
-			names[e.Name] = true
-		}
-		fmt.Fprintf(&b, "  stele bench %-8s %d experiments (%s), up to %d variants\n", suite.Name, len(suite.Full), strings.Join(slices.Sorted(maps.Keys(names)), ", "), variants)
-	}
-	n := 0
-	for _, suite := range s.suites {
-		n += len(suite.Claims)
-	}
-	fmt.Fprintf(&b, "  stele bench claims   %d published claims, each with a verdict\n", n)
-	return b.String()
-}
+// more is said after the quick set.
+const more = "\nThis was the quick set. 'stele bench SUITE' runs all of a suite, 'stele bench\nclaims' tests published claims; 'stele bench --list' names them.\n"

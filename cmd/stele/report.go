@@ -20,11 +20,12 @@ import (
 
 // outputs are the files to which a run is written.
 type outputs struct {
-	json, gobench, markdown, html string
+	json, summary, gobench, markdown, html string
 }
 
 func (o *outputs) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.json, "json", "", "write the whole run, raw blocks included, as JSON to `FILE`; - is standard output")
+	f.StringVar(&o.summary, "summary", "", "write the outcome of each experiment, as JSON without raw data, to `FILE`; - is standard output")
 	f.StringVar(&o.gobench, "gobench", "", "write Go's benchmark format, for benchstat, to `FILE`; - is standard output")
 	f.StringVar(&o.markdown, "markdown", "", "write Markdown to `FILE`; - is standard output")
 	f.StringVar(&o.html, "html", "", "write the HTML report to `FILE`; - is standard output")
@@ -32,7 +33,7 @@ func (o *outputs) flags(f *pflag.FlagSet) {
 
 // all returns the outputs with their flags.
 func (o *outputs) all() []output {
-	return []output{{"--json", o.json}, {"--gobench", o.gobench}, {"--markdown", o.markdown}, {"--html", o.html}}
+	return []output{{"--json", o.json}, {"--summary", o.summary}, {"--gobench", o.gobench}, {"--markdown", o.markdown}, {"--html", o.html}}
 }
 
 func (o *outputs) write(r *run.Run, stdout io.Writer) error {
@@ -42,6 +43,7 @@ func (o *outputs) write(r *run.Run, stdout io.Writer) error {
 		write func(io.Writer) error
 	}{
 		{o.json, func(w io.Writer) error { return r.Write(w) }},
+		{o.summary, func(w io.Writer) error { return r.Summary().Write(w) }},
 		{o.gobench, func(w io.Writer) error { return report.GoBench(w, r) }},
 		{o.markdown, func(w io.Writer) error { return report.Markdown(w, r) }},
 		{o.html, func(w io.Writer) error { return report.HTML(w, r) }},
@@ -94,13 +96,15 @@ func (p *picture) result(r *run.Run) (*run.Result, error) {
 const reportUsage = `Usage: stele report RUN.json [flags]
 
 Turns a run that 'stele bench --json' wrote into any other output; - reads the
-run from standard input. Without flags it prints the text that bench prints. It
+run from standard input. Without flags it prints the text that bench prints, with
+--details every table, warning and note. It
 derives all verdicts again from the raw blocks, also those on claims, so
 --tolerance and --test may differ from those of the run. --svg draws one
 experiment of the run, for a page or a mail.
 
 Examples:
   stele report run.json
+  stele report run.json --details
   stele report run.json --html run.html --markdown run.md
   stele report run.json --svg run.svg --experiment mkdir/depth/depth=1
   stele report run.json --tolerance 0.02 --test mannwhitney
@@ -114,10 +118,15 @@ func reportCommand(ctx context.Context, args []string, stdin io.Reader, stdout, 
 	again.flags(f)
 	var drawing picture
 	drawing.flags(f)
+	var details bool
+	detailsFlag(f, &details)
 	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
 		return code
 	}
-	_, err := checkOutputs(append(out.all(), output{"--svg", drawing.file})...)
+	toStdout, err := checkOutputs(append(out.all(), output{"--svg", drawing.file})...)
+	if err == nil && toStdout && details {
+		err = errors.New("--details: its text needs standard output, which another output has")
+	}
 	if err == nil && drawing.experiment != "" && drawing.file == "" {
 		err = errors.New("--experiment: want --svg with it")
 	}
@@ -150,8 +159,9 @@ func reportCommand(ctx context.Context, args []string, stdin io.Reader, stdout, 
 	err = out.write(r, stdout)
 	if drawn != nil {
 		err = errors.Join(err, writeFile(drawing.file, stdout, func(w io.Writer) error { return report.SVG(w, r, drawn) }))
-	} else if out == (outputs{}) {
-		err = report.Text(stdout, r, textOptions(stdout))
+	}
+	if details || drawn == nil && out == (outputs{}) {
+		err = errors.Join(err, report.Text(stdout, r, textOptions(stdout, details)))
 	}
 	if err != nil {
 		return failed(stderr, "report", err)
@@ -245,7 +255,11 @@ func readRunFrom(name string, stdin io.Reader) (*run.Run, error) {
 	return r, nil
 }
 
-func textOptions(stdout io.Writer) report.TextOptions {
+func detailsFlag(f *pflag.FlagSet, details *bool) {
+	f.BoolVar(details, "details", false, "print every table, warning and note above the outcome")
+}
+
+func textOptions(stdout io.Writer, details bool) report.TextOptions {
 	n := width(stdout)
-	return report.TextOptions{Width: n, Color: n > 0 && os.Getenv("NO_COLOR") == ""}
+	return report.TextOptions{Width: n, Color: n > 0 && os.Getenv("NO_COLOR") == "", Details: details}
 }

@@ -34,6 +34,17 @@ func timeFigure(v *run.VariantResult, write func(run.Estimate) string) figure {
 	return figure{Text: write(v.Time)}
 }
 
+// speedFigure is the time of an operation with how far it may be off, or the operations
+// a second where goroutines share them.
+func speedFigure(res *run.Result, v *run.VariantResult) figure {
+	f := timeFigure(v, plusMinus)
+	if f.Why != "" || !parallel(res) {
+		return f
+	}
+	e := v.OpsPerSecond
+	return figure{Text: perSecond(e.Median) + " " + offBy(e)}
+}
+
 func percentileFigure(v *run.VariantResult, p float64) figure {
 	for _, l := range v.Latency {
 		if l.P != p {

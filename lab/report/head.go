@@ -32,6 +32,17 @@ func settingsLine(r *run.Run) string {
 	return strings.Join(parts, "; ") + "."
 }
 
+// shortSettings is what a reader has to know of the settings to read the tables.
+func shortSettings(r *run.Run) string {
+	s := r.Settings
+	text := fmt.Sprintf("Up to %d rounds of blocks of about %s, took %s. Less is better; ± and brackets are 95 %% intervals, %s is the same.",
+		s.Rounds, duration(float64(s.BlockTime)), wall(r.Duration), "±"+percent(s.Tolerance))
+	if s.InProcess {
+		text += " Blocks shared one process, so they are less independent."
+	}
+	return text
+}
+
 func placeLine(p run.Place) string {
 	e := p.Environment
 	return clean(p.Name + ": " + e.FS + " at " + e.Dir + ", " + device(e) + ", journal " + orUnknown(e.Journal, e.Unknown["journal"]))

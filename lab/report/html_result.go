@@ -162,13 +162,13 @@ func resultRows(res *run.Result, r row, gp *gaps) []resultRow {
 	out.Settled, out.SettledLong = settled(v)
 	if c := r.Comparison; c != nil {
 		out.Ratio = note{Text: Ratio(c.Ratio), Full: comparisonDoc(*c)}
-		out.P = pValue(c.PHolm)
+		out.P = holmText(c)
 	}
 	rows := []resultRow{out}
 	for _, c := range r.Mixed {
 		rows = append(rows, resultRow{
 			Key: key{r.Index}, Name: clean(v.Name), Against: clean(c.Baseline), Mixed: true, Word: clean(c.Verdict), Class: verdictClass(c.Verdict),
-			Ratio: note{Text: Ratio(c.Ratio), Full: comparisonDoc(c)}, P: pValue(c.PHolm),
+			Ratio: note{Text: Ratio(c.Ratio), Full: comparisonDoc(c)}, P: holmText(&c),
 		})
 	}
 	return rows

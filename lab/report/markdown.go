@@ -150,7 +150,7 @@ func (m *markdown) result(measured *run.Run, res *run.Result) {
 			m.row(out...)
 			for _, c := range r.Mixed {
 				m.row(mixedMark+" "+escapeMarkdown(r.V.Name+" to "+c.Baseline), promise+" "+mixedMark, "", mixedMark+" "+escapeMarkdown(Ratio(c.Ratio)),
-					mixedMark+" "+escapeMarkdown(c.Verdict), escapeMarkdown(pValue(c.PHolm)), "", "", "", "")
+					mixedMark+" "+escapeMarkdown(c.Verdict), escapeMarkdown(holmText(&c)), "", "", "", "")
 			}
 		}
 	}

@@ -16,7 +16,8 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 var writers = map[string]func(io.Writer, *run.Run) error{
-	"text": func(w io.Writer, r *run.Run) error { return Text(w, r, TextOptions{Width: 100}) },
+	"text":    func(w io.Writer, r *run.Run) error { return Text(w, r, TextOptions{Width: 100}) },
+	"details": func(w io.Writer, r *run.Run) error { return Text(w, r, TextOptions{Width: 100, Details: true}) },
 	"color": func(w io.Writer, r *run.Run) error {
 		first := *r
 		first.Results = r.Results[:min(1, len(r.Results))]
@@ -28,7 +29,7 @@ var writers = map[string]func(io.Writer, *run.Run) error{
 }
 
 func TestGolden(t *testing.T) {
-	files := map[string]string{"text": "sample.txt", "color": "color.txt", "markdown": "sample.md", "gobench": "sample.bench", "html": "sample.html"}
+	files := map[string]string{"text": "sample.txt", "details": "details.txt", "color": "color.txt", "markdown": "sample.md", "gobench": "sample.bench", "html": "sample.html"}
 	for kind, file := range files {
 		t.Run(kind, func(t *testing.T) {
 			var got bytes.Buffer

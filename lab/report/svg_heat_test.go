@@ -73,7 +73,7 @@ func TestHeatInText(t *testing.T) {
 	r := heatRun(t)
 	for _, width := range []int{100, 44} { // the narrow one splits the tables
 		var b bytes.Buffer
-		if err := Text(&b, r, TextOptions{Width: width}); err != nil {
+		if err := Text(&b, r, TextOptions{Width: width, Details: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"threads \\ depth", "200k/s 80.0 us ◆", "204k/s 314 us ▲", "10.0k/s 100 us", "goroutines", kneeMark + " knee"} {

@@ -4,31 +4,44 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/stele-go/stele/lab/run"
 )
 
-// TextOptions say for which terminal Text writes.
+// TextOptions say for which terminal Text writes, and how much.
 type TextOptions struct {
-	Width int  // columns; 0 is 100
-	Color bool // ANSI colours
+	Width   int  // columns; 0 is 100
+	Color   bool // ANSI colours
+	Details bool // every table, warning and note
 }
 
-// Text writes the run for a terminal: where it was measured, a table for
-// each experiment, and at the end the verdict of each and the claims.
+// Text writes the run for a terminal. It ends in a table with the outcome of each
+// experiment, in 80 columns at most, and in what to do. Of a run of claims it ends in
+// the verdicts on these. Above it is a table for each experiment; with Details all that
+// is known about each.
 func Text(w io.Writer, r *run.Run, o TextOptions) error {
 	if o.Width == 0 {
 		o.Width = 100
 	}
 	b := bufio.NewWriter(w)
 	p := &printer{w: b, width: max(o.Width, 40), color: o.Color}
-	p.head(r)
+	p.head(r, o.Details)
 	for _, g := range grouped(r) {
-		p.group(r, g)
+		switch {
+		case o.Details:
+			p.group(r, g)
+		case !onlyForClaims(r, g):
+			p.compact(r, g)
+		}
 	}
-	p.verdicts(r)
-	p.claims(r)
+	p.doubts(r, o.Details)
+	if o.Details {
+		p.verdicts(r)
+	}
+	p.claims(r, o.Details)
+	p.summary(r)
 	return b.Flush()
 }
 
@@ -68,22 +81,32 @@ func (p *printer) para(lead string, s style, text string) {
 	}
 }
 
-func (p *printer) head(r *run.Run) {
+func (p *printer) head(r *run.Run, details bool) {
 	p.line(p.paint(bold, headline(r)))
-	p.para("", dim, settingsLine(r))
+	if details {
+		p.para("", dim, settingsLine(r))
+	} else {
+		p.para("", dim, shortSettings(r))
+	}
 	if r.Partial != nil {
 		p.para("PARTIAL RUN: ", red, Partial(r.Partial))
 	}
 	for _, pl := range r.Places {
-		p.line("")
-		p.para("", bold, placeLine(pl))
-		p.para("  ", dim, machineLine(pl))
-		for _, w := range pl.Environment.Warnings {
-			p.para("  ! ", yellow, w.Code+": "+PlaceWarning(&pl.Environment, &w))
+		p.para("", plain, placeLine(pl))
+	}
+	p.machines(r)
+	for _, d := range placeDoubts(r) {
+		text := d.Words(len(r.Places))
+		if !details {
+			text = firstSentence(text)
 		}
+		p.para("  ! ", yellow, text)
 	}
 	for _, n := range Notes(r) {
 		p.para("  ! ", yellow, n)
+	}
+	if !details {
+		return
 	}
 	p.title("What survives a crash")
 	for _, pr := range promises(r) {
@@ -91,6 +114,17 @@ func (p *printer) head(r *run.Run) {
 	}
 	if anyMixed(r) {
 		p.para("  ", yellow, mixedLegend)
+	}
+}
+
+// machines writes the machine of each place, once where it is the same.
+func (p *printer) machines(r *run.Run) {
+	var said []string
+	for _, pl := range r.Places {
+		if m := machineLine(pl); !slices.Contains(said, m) {
+			said = append(said, m)
+			p.para("", dim, m)
+		}
 	}
 }
 
@@ -120,7 +154,7 @@ func (p *printer) group(r *run.Run, g *group) {
 		}
 		t.lines = append(t.lines, resultLines(res, point, gp)...)
 	}
-	for _, part := range t.split(p.width, 5) {
+	for _, part := range t.dropEmpty().split(p.width, 5) {
 		p.line("")
 		part.write(p)
 	}
@@ -158,9 +192,6 @@ func (p *printer) notes(r *run.Run, g *group) {
 			}
 			all = append(all, &remark{lead, s, text, []string{pointLabel(res)}})
 		}
-		for _, s := range cautions(res) {
-			add("  !    ", yellow, s)
-		}
 		add("  !    ", yellow, holmNote(res))
 		for _, s := range refusals(res) {
 			add("  --   ", dim, s)
@@ -169,10 +200,9 @@ func (p *printer) notes(r *run.Run, g *group) {
 		for _, s := range methodNotes(r, res) {
 			add("  ~    ", dim, s)
 		}
-		add("  =>   ", bold, Verdict(r, res))
 	}
 	// By kind, in the order of the first result.
-	for _, lead := range []string{"  !    ", "  --   ", "  *    ", "  ~    ", "  =>   "} {
+	for _, lead := range []string{"  !    ", "  --   ", "  *    ", "  ~    "} {
 		for _, r := range all {
 			if r.lead != lead {
 				continue
@@ -201,7 +231,7 @@ func resultLines(res *run.Result, point string, gp *gaps) []line {
 			for _, c := range r.Mixed {
 				out = append(out, line{cells: []cell{
 					{"   " + mixedMark + " to " + clean(c.Baseline), yellow}, {}, {mixedMark + " " + Ratio(c.Ratio), plain},
-					{mixedMark + " " + clean(c.Verdict), wordStyle(c.Verdict)}, {pValue(c.PHolm), plain}, {}, {}, {}, {}}})
+					{mixedMark + " " + clean(c.Verdict), wordStyle(c.Verdict)}, {holmText(&c), plain}, {}, {}, {}, {}}})
 			}
 		}
 	}
@@ -217,12 +247,12 @@ func rowCells(res *run.Result, r row, gp *gaps) []cell {
 		}
 		return cell{text: f.Text}
 	}
-	cells := []cell{{text: "  " + clean(v.Name)}, show("time/op", timeFigure(v, plusMinus)), {}, {}, {}}
+	cells := []cell{{text: "  " + clean(v.Name)}, show("time/op", speedFigure(res, v)), {}, {}, {}}
 	word := r.verdictWord(res)
 	cells[3] = cell{clean(word), wordStyle(word)}
 	if c := r.Comparison; c != nil {
 		cells[2] = cell{text: Ratio(c.Ratio)}
-		cells[4] = cell{text: pValue(c.PHolm)}
+		cells[4] = cell{text: holmText(c)}
 	}
 	return append(cells,
 		show("p50", percentileFigure(v, 50)),
@@ -335,39 +365,4 @@ func (p *printer) verdicts(r *run.Run) {
 			p.para("    ", plain, Verdict(r, res))
 		}
 	}
-}
-
-func (p *printer) claims(r *run.Run) {
-	if len(r.Claims) == 0 {
-		return
-	}
-	p.title("Claims")
-	for _, c := range r.Claims {
-		where := c.Promise
-		if c.Place != "" {
-			where += ", in " + c.Place
-		}
-		p.line(clean(fmt.Sprintf("  %-4s", c.ID)) + p.paint(claimStyle(c.Verdict), clean(c.Verdict)) + p.paint(dim, "  ("+clean(where)+")"))
-		for _, f := range [][2]string{{"workload", c.Statement}, {"claimed", c.Claimed}, {"measured", c.Measured}, {"why", c.Why}} {
-			if f[1] == "" {
-				f[1] = notAvailable
-			}
-			p.para(fmt.Sprintf("      %-9s ", f[0]), plain, f[1])
-		}
-		if c.Source != "" {
-			p.para("      source    ", plain, c.Source)
-		}
-	}
-}
-
-func claimStyle(verdict string) style {
-	switch verdict {
-	case "holds":
-		return green
-	case "does not hold":
-		return red
-	case "depends":
-		return yellow
-	}
-	return dim
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -36,6 +37,7 @@ type table struct {
 	head  []string
 	left  []bool // aligned left
 	lines []line
+	limit []int // the most columns of each, beyond which a cell is wrapped; nil is no limit
 }
 
 const columnGap = 2
@@ -51,7 +53,52 @@ func (t *table) widths() []int {
 			w[i] = max(w[i], utf8.RuneCountInString(c.text))
 		}
 	}
+	for i, most := range t.limit {
+		w[i] = min(w[i], most)
+	}
 	return w
+}
+
+// dropEmpty leaves out the columns, other than the first, in which no row has a text.
+func (t *table) dropEmpty() *table {
+	for i := len(t.head) - 1; i > 0; i-- {
+		if slices.ContainsFunc(t.lines, func(l line) bool { return l.cells != nil && l.cells[i].text != "" }) {
+			continue
+		}
+		t.head, t.left = slices.Delete(slices.Clone(t.head), i, i+1), slices.Delete(slices.Clone(t.left), i, i+1)
+		for k, l := range t.lines {
+			if l.cells != nil {
+				t.lines[k].cells = slices.Delete(l.cells, i, i+1)
+			}
+		}
+	}
+	return t
+}
+
+// leastColumn is how narrow fit makes a column at most.
+const leastColumn = 12
+
+// fit wraps the widest of the given columns until the table fits.
+func (t *table) fit(width int, columns ...int) {
+	t.limit = nil
+	w := t.widths()
+	total := -columnGap
+	for _, n := range w {
+		total += n + columnGap
+	}
+	for ; total > width; total-- {
+		widest := columns[0]
+		for _, i := range columns {
+			if w[i] > w[widest] {
+				widest = i
+			}
+		}
+		if w[widest] <= leastColumn {
+			break
+		}
+		w[widest]--
+	}
+	t.limit = w
 }
 
 // split cuts the table into several that fit width where one does not: each
@@ -100,38 +147,82 @@ func blank(cells []cell) bool {
 
 func (t *table) write(p *printer) {
 	w := t.widths()
-	row := func(cells []cell) {
-		var b strings.Builder
-		for i, c := range cells {
-			pad := strings.Repeat(" ", w[i]-utf8.RuneCountInString(c.text))
-			gap := ""
-			if i > 0 {
-				gap = strings.Repeat(" ", columnGap)
-			}
-			text := p.paint(c.style, c.text)
-			switch {
-			case t.left[i] && i == len(cells)-1:
-				b.WriteString(gap + text)
-			case t.left[i]:
-				b.WriteString(gap + text + pad)
-			default:
-				b.WriteString(gap + pad + text)
-			}
-		}
-		p.line(strings.TrimRight(b.String(), " "))
-	}
 	head := make([]cell, len(t.head))
 	for i, h := range t.head {
 		head[i] = cell{h, bold}
 	}
-	row(head)
+	if strings.Join(t.head, "") != "" {
+		t.row(p, w, head)
+	}
 	for _, l := range t.lines {
 		if l.cells == nil {
 			p.line(p.paint(l.style, l.heading))
 			continue
 		}
-		row(l.cells)
+		t.row(p, w, l.cells)
 	}
+}
+
+// row writes a row, over several lines where a cell is wider than its column.
+func (t *table) row(p *printer, w []int, cells []cell) {
+	parts := make([][]string, len(cells))
+	high := 1
+	for i, c := range cells {
+		parts[i] = wrapCell(c.text, w[i])
+		high = max(high, len(parts[i]))
+	}
+	for k := range high {
+		var b strings.Builder
+		for i, c := range cells {
+			text := ""
+			if k < len(parts[i]) {
+				text = parts[i][k]
+			}
+			pad := strings.Repeat(" ", max(w[i]-utf8.RuneCountInString(text), 0))
+			if i > 0 {
+				b.WriteString(strings.Repeat(" ", columnGap))
+			}
+			switch {
+			case t.left[i] && i == len(cells)-1:
+				b.WriteString(p.paint(c.style, text))
+			case t.left[i]:
+				b.WriteString(p.paint(c.style, text) + pad)
+			default:
+				b.WriteString(pad + p.paint(c.style, text))
+			}
+		}
+		p.line(strings.TrimRight(b.String(), " "))
+	}
+}
+
+// wrapCell breaks a cell's text at spaces and behind slashes. Its indent stays, and
+// continued lines are indented by two columns more.
+func wrapCell(s string, width int) []string {
+	if utf8.RuneCountInString(s) <= width {
+		return []string{s}
+	}
+	body := strings.TrimLeft(s, " ")
+	indent := strings.Repeat(" ", len(s)-len(body))
+	var out []string
+	for rest := []rune(body); len(rest) > 0; {
+		room := max(width-len(indent), 4)
+		if len(rest) <= room {
+			return append(out, indent+string(rest))
+		}
+		cut := room
+		for i := room; i > room/3; i-- {
+			if rest[i] == ' ' || rest[i-1] == '/' {
+				cut = i
+				break
+			}
+		}
+		out = append(out, indent+strings.TrimRight(string(rest[:cut]), " "))
+		rest = []rune(strings.TrimLeft(string(rest[cut:]), " "))
+		if len(out) == 1 {
+			indent += "  "
+		}
+	}
+	return out
 }
 
 // wrap breaks s into lines of at most width, at spaces. A word that is

@@ -24,7 +24,7 @@ func text(t *testing.T, r *run.Run, o TextOptions) string {
 
 func TestTextFitsWidth(t *testing.T) {
 	for _, width := range []int{80, 100, 140} {
-		for i, l := range strings.Split(text(t, runtest.Sample(), TextOptions{Width: width}), "\n") {
+		for i, l := range strings.Split(text(t, runtest.Sample(), TextOptions{Width: width, Details: true}), "\n") {
 			if n := utf8.RuneCountInString(l); n > width {
 				t.Errorf("width %d, line %d has %d columns: %s", width, i+1, n, l)
 			}
@@ -34,15 +34,15 @@ func TestTextFitsWidth(t *testing.T) {
 
 func TestTextColorChangesNothingElse(t *testing.T) {
 	r := runtest.Sample()
-	coloured := text(t, r, TextOptions{Color: true})
+	coloured := text(t, r, TextOptions{Color: true, Details: true})
 	if !strings.Contains(coloured, "\x1b[32mfaster") {
 		t.Error("no colour although asked for")
 	}
 	uncoloured := regexp.MustCompile("\x1b\\[[0-9]+m").ReplaceAllString(coloured, "")
-	if want := text(t, r, TextOptions{}); uncoloured != want {
+	if want := text(t, r, TextOptions{Details: true}); uncoloured != want {
 		t.Errorf("without the colours the text differs at %s", firstDifference(uncoloured, want))
 	}
-	if strings.ContainsRune(text(t, r, TextOptions{}), '\x1b') {
+	if strings.ContainsRune(text(t, r, TextOptions{Details: true}), '\x1b') {
 		t.Error("an escape sequence without Color")
 	}
 }
@@ -99,7 +99,7 @@ func TestNothingMeasured(t *testing.T) {
 			}
 		}
 	}
-	out := text(t, r, TextOptions{})
+	out := text(t, r, TextOptions{Details: true})
 	for _, want := range []string{"could not be measured: broken", "no block was finished", "not recorded in this run"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
@@ -118,7 +118,7 @@ func TestMixedIsMarkedEverywhere(t *testing.T) {
 	r := runtest.Sample()
 	r.Results = r.Results[:1]
 	texts := written(t, r)
-	for _, kind := range []string{"text", "markdown", "html"} {
+	for _, kind := range []string{"text", "details", "markdown", "html"} {
 		marked := 0
 		for _, l := range strings.Split(texts[kind], "\n") {
 			if strings.Contains(l, "77.2x") {
@@ -151,7 +151,7 @@ func (f *failingWriter) Write(p []byte) (int, error) {
 func TestWriteErrors(t *testing.T) {
 	r := runtest.Sample()
 	for kind, write := range writers {
-		if err := write(&failingWriter{left: 3000}, r); !errors.Is(err, errFull) {
+		if err := write(&failingWriter{left: 2000}, r); !errors.Is(err, errFull) {
 			t.Errorf("%s: a full disk gives %v", kind, err)
 		}
 	}

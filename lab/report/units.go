@@ -180,14 +180,25 @@ func Time(e run.Estimate) string {
 	return fmt.Sprintf("%s [%s, %s]", duration(e.Median), f(e.Lo), f(e.Hi))
 }
 
-// plusMinus writes a time and the farther end of its interval as a share:
-// "1.23 us ±4%".
-func plusMinus(e run.Estimate) string {
+// plusMinus writes a time and how far it may be off: "1.23 us ±4%".
+func plusMinus(e run.Estimate) string { return duration(e.Median) + " " + offBy(e) }
+
+// offBy is the farther end of an interval as a share of the median.
+func offBy(e run.Estimate) string {
 	if !hasInterval(e) || e.Median == 0 {
-		return duration(e.Median) + " ±?"
+		return "±?"
 	}
 	p := math.Max(e.Hi-e.Median, e.Median-e.Lo) / e.Median
-	return duration(e.Median) + " ±" + strings.ReplaceAll(percent(p), " ", "")
+	return "±" + strings.ReplaceAll(percent(p), " ", "")
+}
+
+// holmText is the corrected p-value of a comparison, "" where so few rounds and so many
+// comparisons cannot bring it below 0.05: it says nothing then.
+func holmText(c *run.Comparison) string {
+	if c.LeastPHolm != nil && *c.LeastPHolm >= 0.05 {
+		return ""
+	}
+	return pValue(c.PHolm)
 }
 
 // pValue writes a probability.

@@ -178,15 +178,15 @@ func TestReportOfVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := Text(&b, r, TextOptions{Width: 400}); err != nil {
+	if err := Text(&b, r, TextOptions{Width: 400, Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"Promise kill, prefix: a is the fastest: b takes 1.18x its time (95 % interval 1.14 to 1.34) and survives the same: kill -9, not a power cut.",
 		"Promise power, prefix: No verdict without c, which the others are compared with. c failed.",
-		"Too few rounds: the budget had room for 8 of the 20 rounds",
+		"too few rounds for a verdict: the budget had room for 8 of 20",
 		"b: 1 of 9 blocks failed, the first with: disk full",
-		"virtual: This machine is not bare.",
+		"! This machine is not bare.",
 		"Knee of ring: in flight 2 (2000/s).",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -222,33 +222,19 @@ func noiseNote(res *run.Result) string {
 	return clean("Noise floor: " + strings.Join(parts, "; ") + ". Differences below it mean nothing here.")
 }
 
-// holmNote says where p-values cannot become small whatever is measured, so
-// that a large one is not taken for a sign.
+// holmNote says that with the test that was asked for nothing can be called faster or
+// slower, whatever is measured; "" where something can.
 func holmNote(res *run.Result) string {
-	if res.Cut != nil { // which says more
-		return ""
-	}
-	const limit = 0.05
-	var stuck, decided int
-	least := 1.0
-	for _, c := range res.Comparisons {
-		if c.LeastPHolm == nil || *c.LeastPHolm < limit {
-			continue
-		}
-		stuck++
-		least = min(least, *c.LeastPHolm)
-		if c.Test == run.TestMannWhitney {
-			decided++
+	stuck := 0
+	for i := range res.Comparisons {
+		if c := &res.Comparisons[i]; c.Test == run.TestMannWhitney && holmText(c) == "" {
+			stuck++
 		}
 	}
 	if stuck == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("p (Holm) cannot fall below %s for %s, however clear the difference: there are too few rounds for so many comparisons", pValue(least), units.Count(stuck, "comparison"))
-	if decided > 0 {
-		return s + ", and with this test nothing can be called faster or slower."
-	}
-	return s + ". The verdict rests on the interval."
+	return fmt.Sprintf("The p-value cannot fall below 0.05 in %s: there are too few rounds for so many comparisons, and with this test nothing can be called faster or slower.", units.Count(stuck, "comparison"))
 }
 
 // promises lists every promise in the run, the strongest first.
