@@ -43,6 +43,20 @@ func shortSettings(r *run.Run) string {
 	return text
 }
 
+// shortPlace says where was measured, without what says nothing to others: the path of
+// an image that is gone.
+func shortPlace(p run.Place) string {
+	e := p.Environment
+	if e.Backing == "" {
+		return placeLine(p)
+	}
+	s := p.Name + ": a fresh image in a file"
+	if e.BackingFS != "" {
+		s += " on " + e.BackingFS
+	}
+	return clean(s + ", journal " + orUnknown(e.Journal, e.Unknown["journal"]))
+}
+
 func placeLine(p run.Place) string {
 	e := p.Environment
 	return clean(p.Name + ": " + e.FS + " at " + e.Dir + ", " + device(e) + ", journal " + orUnknown(e.Journal, e.Unknown["journal"]))

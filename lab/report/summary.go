@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 // A summaryLine is a row of a run.Summary in words, for every format alike.
 type summaryLine struct {
+	Label    string // the experiment, without its parameters where it has one point only
 	Row      *run.SummaryRow
 	Result   *run.Result
 	Way      string // the fastest, with those that may be as fast
@@ -31,11 +33,24 @@ func summaryLines(r *run.Run, s *run.Summary) []summaryLine {
 	for _, res := range ordered(r) {
 		for i := range s.Rows {
 			if row := &s.Rows[i]; row.Experiment == res.ID && row.Place == res.Place {
-				out = append(out, newSummaryLine(res, row))
+				l := newSummaryLine(res, row)
+				l.Label = shortID(r, res)
+				out = append(out, l)
 			}
 		}
 	}
 	return out
+}
+
+// shortID is the ID of a result, without the parameters where the run has no other point
+// of its experiment.
+func shortID(r *run.Run, res *run.Result) string {
+	for _, o := range r.Results {
+		if o.Suite == res.Suite && o.Name == res.Name && o.ID != res.ID {
+			return clean(res.ID)
+		}
+	}
+	return clean(res.Suite + "/" + res.Name)
 }
 
 // ordered returns the results, each experiment's places beside each other.
@@ -108,7 +123,8 @@ func couldHaveSeen(row *run.SummaryRow) string {
 	if row.Visible <= 0 {
 		return "too few rounds"
 	}
-	return "could have seen " + times(1+row.Visible)
+	x := 1 + row.Visible
+	return "could have seen " + strconv.FormatFloat(x, 'f', decimals(x, 2), 64) + "x"
 }
 
 func kneeWay(res *run.Result, name string) string {
@@ -152,10 +168,12 @@ func perSecond(n float64) string {
 
 // survivesShort is what an operation of a row survives, in one or two words.
 func survivesShort(_ *run.Result, row *run.SummaryRow) string {
-	switch row.Promise.Level {
-	case durability.Power:
+	switch {
+	case !row.Promise.Writes():
+		return "no writes"
+	case row.Promise.Level == durability.Power:
 		return "power cut"
-	case durability.Kill:
+	case row.Promise.Level == durability.Kill:
 		return "kill -9"
 	}
 	return "nothing"
@@ -197,15 +215,15 @@ func adviceText(r *run.Run, a *run.Advice) string {
 		much = most + " to " + much
 	}
 	text := fmt.Sprintf("Use %s for %s: %s the time of %s", a.Way, where, much, a.Against)
-	if s := a.Promise.Level; s != durability.None {
-		text += ", " + shortSurvives(s)
+	if a.Promise.Writes() {
+		text += ", " + shortSurvives(a.Promise)
 	}
 	return clean(text + ".")
 }
 
-// shortSurvives is Level.Survives without what it does not survive.
-func shortSurvives(l durability.Level) string {
-	s, _, _ := strings.Cut(l.Survives(), ",")
+// shortSurvives is Promise.Survives without what it does not survive.
+func shortSurvives(p run.Promise) string {
+	s, _, _ := strings.Cut(p.Survives(), ",")
 	return s
 }
 

@@ -32,7 +32,7 @@ func Text(w io.Writer, r *run.Run, o TextOptions) error {
 		switch {
 		case o.Details:
 			p.group(r, g)
-		case !onlyForClaims(r, g):
+		case !onlyForClaims(r, g) || slices.ContainsFunc(g.Results, hasTrace):
 			p.compact(r, g)
 		}
 	}
@@ -92,7 +92,11 @@ func (p *printer) head(r *run.Run, details bool) {
 		p.para("PARTIAL RUN: ", red, Partial(r.Partial))
 	}
 	for _, pl := range r.Places {
-		p.para("", plain, placeLine(pl))
+		if details {
+			p.para("", plain, placeLine(pl))
+		} else {
+			p.para("", plain, shortPlace(pl))
+		}
 	}
 	p.machines(r)
 	for _, d := range placeDoubts(r) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,16 +9,8 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// claimLine is the measurement of a claim, and the reason of its verdict, in one line.
-func claimLine(c *run.Claim) string {
-	switch {
-	case c.Measured == "" || c.Measured == notAvailable:
-		return clean(c.Why)
-	case c.Why == "":
-		return clean(c.Measured)
-	}
-	return clean(c.Measured + "; " + c.Why)
-}
+// claimLine is the reason of a verdict on a claim, or what was measured, in one line.
+func claimLine(c *run.Claim) string { return clean(cmp.Or(c.Why, c.Measured)) }
 
 // claims writes a line for each claim; with details everything about each.
 func (p *printer) claims(r *run.Run, details bool) {

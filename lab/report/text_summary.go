@@ -48,9 +48,13 @@ func summaryTable(lines []summaryLine, places bool) *table {
 		head: []string{"experiment", "fastest way", "ratio", "a piece", "survives"},
 		left: []bool{true, true, true, false, true},
 	}
+	writes := slices.ContainsFunc(lines, func(l summaryLine) bool { return l.Row.Promise.Writes() })
 	last, lastPlace := "", ""
 	for _, l := range lines {
-		first := clean(l.Row.Experiment)
+		if !writes {
+			l.Survives = "" // and the column is left out
+		}
+		first := l.Label
 		if places {
 			if first != last {
 				t.lines = append(t.lines, line{heading: first})
@@ -71,7 +75,7 @@ func summaryTable(lines []summaryLine, places bool) *table {
 			{text: first}, {l.Way, bold}, {l.Much, wordStyle(l.Word)}, {text: l.Speed}, {text: l.Survives},
 		}})
 	}
-	return t
+	return t.dropEmpty()
 }
 
 // doubts writes the warnings of the run, each once.
@@ -150,7 +154,7 @@ func (p *printer) compact(r *run.Run, g *group) {
 func compactTable(res *run.Result) *table {
 	t := &table{head: []string{"", "", "", ""}, left: []bool{true, false, false, true}}
 	for _, tier := range tiers(res) {
-		t.lines = append(t.lines, line{heading: "  " + tier.Promise.Level.Survives(), style: dim})
+		t.lines = append(t.lines, line{heading: "  " + tier.Promise.Survives(), style: dim})
 		for _, row := range tier.Rows {
 			word := clean(row.verdictWord(res))
 			cells := []cell{{text: "  " + clean(row.V.Name)}, {text: speedFigure(res, row.V).Text}, {}, {word, wordStyle(word)}}

@@ -89,18 +89,24 @@ func TestStepAreaIsClosed(t *testing.T) {
 	}
 }
 
-func TestHolmNote(t *testing.T) {
+// A p-value that cannot become small is not shown; where it decides, a note says why
+// there is no verdict.
+func TestHolmIsHidden(t *testing.T) {
 	limit := func(p float64) *float64 { return &p }
-	res := &run.Result{Comparisons: []run.Comparison{{LeastPHolm: limit(.04)}, {}}}
+	for _, c := range []struct {
+		least *float64
+		want  string
+	}{{nil, "0.20"}, {limit(.04), "0.20"}, {limit(.05), ""}, {limit(.3), ""}} {
+		if got := holmText(&run.Comparison{PHolm: .2, LeastPHolm: c.least}); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	res := &run.Result{Comparisons: []run.Comparison{{LeastPHolm: limit(.3)}, {}}}
 	if s := holmNote(res); s != "" {
-		t.Errorf("p can be small, and still: %s", s)
+		t.Errorf("the interval decides, and still: %s", s)
 	}
-	res.Comparisons[1].LeastPHolm = limit(.3)
-	if s := holmNote(res); !strings.Contains(s, "below 0.30 for 1 comparison,") || !strings.Contains(s, "rests on the interval") {
-		t.Error(s)
-	}
-	res.Comparisons[1].Test = run.TestMannWhitney
-	if s := holmNote(res); !strings.Contains(s, "nothing can be called") {
+	res.Comparisons[0].Test = run.TestMannWhitney
+	if s := holmNote(res); !strings.Contains(s, "below 0.05 in 1 comparison:") || !strings.Contains(s, "nothing can be called") {
 		t.Error(s)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-
-	"github.com/stele-go/stele/durability"
 )
 
 // summarySchema names the layout of a Summary written as JSON.
@@ -32,10 +30,10 @@ const FoundKnee = "knee"
 
 // A SummaryRow is the outcome of one experiment in one place, for one promise.
 type SummaryRow struct {
-	Experiment string             `json:"experiment"` // Result.ID
-	Place      string             `json:"place"`
-	Promise    durability.Promise `json:"promise"`
-	Kind       string             `json:"kind"` // one of the Found constants
+	Experiment string  `json:"experiment"` // Result.ID
+	Place      string  `json:"place"`
+	Promise    Promise `json:"promise"`
+	Kind       string  `json:"kind"` // one of the Found constants
 	// Way is the fastest variant. Where none is shown to be faster it is the one that
 	// the others are compared with.
 	Way string `json:"way"`
@@ -64,9 +62,9 @@ type SummaryRow struct {
 
 // An Advice is to take one way in place of another.
 type Advice struct {
-	Way     string             `json:"way"`
-	Against string             `json:"against"`
-	Promise durability.Promise `json:"promise"`
+	Way     string  `json:"way"`
+	Against string  `json:"against"`
+	Promise Promise `json:"promise"`
 	// Stay is set where Way is the baseline.
 	Stay bool `json:"stay,omitempty"`
 	// Experiments are the IDs of the results in which Way wins, each once.
@@ -216,7 +214,7 @@ func (a *Advice) add(row *SummaryRow) {
 }
 
 // like counts the rows of a promise in all points and places of an experiment.
-func (r *Run) like(rows []SummaryRow, of *Result, p durability.Promise) int {
+func (r *Run) like(rows []SummaryRow, of *Result, p Promise) int {
 	n := 0
 	for i := range rows {
 		if res := r.result(&rows[i]); res.Suite == of.Suite && res.Name == of.Name && rows[i].Promise == p {

@@ -19,7 +19,7 @@ func summaryRun(ns ...map[string]float64) *Run {
 			if of[name] == 0 {
 				continue
 			}
-			res.Variants = append(res.Variants, VariantResult{Name: name, Promise: durability.Promise{Level: durability.Kill}, Baseline: name == "base"})
+			res.Variants = append(res.Variants, VariantResult{Name: name, Promise: Writes(durability.Kill, durability.OldOrNew), Baseline: name == "base"})
 			for round := 1; round <= 8; round++ {
 				wall := 100 * of[name]
 				if name == "x~" && round%2 == 1 {
