@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
-	"runtime/metrics"
 	"sync"
 	"time"
 
@@ -38,8 +37,9 @@ type B struct {
 	start    time.Time
 	wall     time.Duration
 	pace     time.Duration // between the starts of two operations; 0 is as soon as can be
-	idle     time.Duration // spent waiting for the next start
+	idle     time.Duration // spent waiting for the next start, and at the ends of windows
 	meter    meter
+	gauged   bool       // windows have what /proc says, which takes system calls
 	watch    *selfTrace // nil but in blocks of role waits
 	timer    *callTimer // nil but in blocks of role traced
 	w        *Worker    // of Loop
@@ -159,8 +159,11 @@ func (b *B) begin() {
 	}
 	b.started = true
 	runtime.GC() // garbage of the preparation is not collected during the operations
-	for _, w := range b.workers {
-		w.gcs.read() // collections up to here belong to no window
+	for i, w := range b.workers {
+		w.meter.gcs.read() // collections up to here belong to no window
+		if i == 0 && b.gauged {
+			w.meter.open()
+		}
 	}
 	b.watch.start()
 	b.meter.begin()
@@ -176,10 +179,13 @@ func (b *B) end() {
 	b.meter.end()
 	b.watch.stop()
 	b.ended = true
+	for _, w := range b.workers {
+		w.meter.close()
+	}
 }
 
 func (b *B) worker(n int64) *Worker {
-	w := &Worker{b: b, n: n, batch: b.batch, hist: run.NewHistogram(), gcs: newGCReader(), wins: make([]run.Window, 0, windowsPerBlock+2)}
+	w := &Worker{b: b, n: n, batch: b.batch, hist: run.NewHistogram(), meter: windowMeter{gcs: newGCReader()}, wins: make([]run.Window, 0, windowsPerBlock+2)}
 	b.workers = append(b.workers, w)
 	return w
 }
@@ -200,7 +206,7 @@ type Worker struct {
 	hist  *run.Histogram
 	win   run.Window
 	wins  []run.Window
-	gcs   gcReader
+	meter windowMeter
 }
 
 // I is the number of the operation that Loop admitted last, from 0, of this
@@ -254,30 +260,12 @@ func (w *Worker) endWindow(now time.Duration) {
 		w.win.Mean /= float64(w.win.Ops)
 		w.win.Len = run.Nanos(now) - w.win.At
 		if w.ID == 0 {
-			w.win.Heap, w.win.GCs = w.gcs.read()
+			w.meter.read(&w.win)
 		}
 		w.wins = append(w.wins, w.win)
+		if w == w.b.w {
+			w.b.idle += time.Since(w.b.start) - now
+		}
 	}
 	w.win = run.Window{At: run.Nanos(now)}
-}
-
-// gcReader reads the heap size and the number of collections without
-// stopping the world.
-type gcReader struct {
-	samples []metrics.Sample
-	last    int64
-}
-
-func newGCReader() gcReader {
-	return gcReader{samples: []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/gc/cycles/total:gc-cycles"},
-	}}
-}
-
-func (g *gcReader) read() (heap, gcs int64) {
-	metrics.Read(g.samples)
-	n := int64(g.samples[1].Value.Uint64())
-	gcs, g.last = n-g.last, n
-	return int64(g.samples[0].Value.Uint64()), gcs
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/stele-go/stele/lab/run"
@@ -111,6 +110,7 @@ func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) ru
 		batch:  max(spec.Batch, 1),
 		window: time.Duration(spec.Window),
 		meter:  newMeter(spec.Dir),
+		gauged: spec.Role == run.RoleTimed || spec.Role == run.RoleCalibration,
 	}
 	switch spec.Role {
 	case run.RoleWaits:
@@ -182,43 +182,4 @@ func (b *B) fill(block *run.Block) {
 	for name, why := range b.missing {
 		block.Missing[name] = run.Reason{Code: run.ReasonText, Text: why}
 	}
-}
-
-// mergeWindows puts the windows of all workers on one grid of the given
-// width: each is booked where its middle lies.
-func mergeWindows(workers []*Worker, width run.Nanos) []run.Window {
-	if len(workers) == 1 {
-		return workers[0].wins
-	}
-	var grid []run.Window
-	for _, w := range workers {
-		for _, win := range w.wins {
-			i := int((win.At + win.Len/2) / width)
-			for len(grid) <= i {
-				grid = append(grid, run.Window{At: run.Nanos(len(grid)) * width, Len: width})
-			}
-			g := &grid[i]
-			g.Mean = (g.Mean*float64(g.Ops) + win.Mean*float64(win.Ops)) / float64(g.Ops+win.Ops)
-			g.Ops += win.Ops
-			g.Max = max(g.Max, win.Max)
-			g.Heap = max(g.Heap, win.Heap)
-			g.GCs += win.GCs
-		}
-	}
-	// One worker reads the heap, at the end of each of its windows. Other windows take
-	// the reading before them, and those before the first reading that one.
-	var heap int64
-	for i := range grid {
-		if grid[i].Heap == 0 {
-			grid[i].Heap = heap
-		}
-		heap = grid[i].Heap
-	}
-	for i := len(grid) - 1; i >= 0; i-- {
-		if grid[i].Heap == 0 {
-			grid[i].Heap = heap
-		}
-		heap = grid[i].Heap
-	}
-	return slices.DeleteFunc(grid, func(w run.Window) bool { return w.Ops == 0 })
 }

@@ -16,3 +16,18 @@ func RunDelays() (map[int]time.Duration, error) { return nil, sys.Unavailable() 
 
 // AllCPUTime is not offered here.
 func AllCPUTime() (CPUTime, error) { return CPUTime{}, sys.Unavailable() }
+
+// A Gauge is not offered here.
+type Gauge struct{}
+
+// OpenGauge is not offered here.
+func OpenGauge() (*Gauge, error) { return nil, sys.Unavailable() }
+
+// RSS is not offered here.
+func (*Gauge) RSS() (int64, error) { return 0, sys.Unavailable() }
+
+// Unwritten is not offered here.
+func (*Gauge) Unwritten() (int64, error) { return 0, sys.Unavailable() }
+
+// Close is not offered here.
+func (*Gauge) Close() error { return sys.Unavailable() }
