@@ -49,6 +49,7 @@ type B struct {
 	latency  *run.Histogram // in place of that of the workers, where it is not nil
 	extra    map[string]float64
 	missing  map[string]string
+	own      ownFigures
 }
 
 // Context returns a context that is done once the run is cancelled.
@@ -203,6 +204,8 @@ type Worker struct {
 	inner int64 // of left, those that run before the clock is read again
 	batch int64
 	last  time.Duration // since b.start
+	own   int64         // latency that Took gave for the operation under way, in ns; 0 is none
+	sum   int64         // of the latencies that Took gave
 	hist  *run.Histogram
 	win   run.Window
 	wins  []run.Window
@@ -228,6 +231,10 @@ func (w *Worker) next() bool {
 	now := time.Since(w.b.start)
 	if w.left > 0 {
 		took := int64(now - w.last)
+		if w.own > 0 {
+			took, w.own = w.own, 0
+			w.sum += took
+		}
 		per := took / w.left
 		w.hist.Record(max(per, 1))
 		w.done += w.left

@@ -107,6 +107,7 @@ func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) ru
 		Rand:   rand.New(rand.NewPCG(spec.Seed, 0)),
 		ctx:    ctx,
 		shared: spec.Shared,
+		own:    ownFigures{role: spec.Role},
 		batch:  max(spec.Batch, 1),
 		window: time.Duration(spec.Window),
 		meter:  newMeter(spec.Dir),
@@ -176,8 +177,10 @@ func (b *B) fill(block *run.Block) {
 	} else {
 		block.Missing["bytes_per_second"] = run.Reason{Code: run.ReasonNoBytes}
 	}
+	b.fillOwn(block)
 	for name, v := range b.extra {
 		block.Metrics[name] = v
+		delete(block.Missing, name)
 	}
 	for name, why := range b.missing {
 		block.Missing[name] = run.Reason{Code: run.ReasonText, Text: why}

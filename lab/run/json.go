@@ -182,7 +182,7 @@ func (res *Result) check() error {
 		switch {
 		case !variants[b.Variant]:
 			return fmt.Errorf("block %d is of %q, which is not among the variants", i, b.Variant)
-		case b.Ops < 0 || b.Wall < 0 || b.Batch < 0:
+		case b.Ops < 0 || b.Wall < 0 || b.Response < 0 || b.Batch < 0:
 			return fmt.Errorf("block %d has negative figures", i)
 		case b.Waits != nil && !b.Waits.valid():
 			return fmt.Errorf("block %d has waits that do not fit together", i)

@@ -352,6 +352,9 @@ type Block struct {
 	// Parallel is the number of goroutines of B.Parallel; 0 where B.Loop ran.
 	Parallel int   `json:"parallel,omitempty"`
 	Wall     Nanos `json:"wall_ns"` // of the timed part
+	// Response is the sum of the latencies of an open model, each from the intended
+	// start of its operation; 0 for a closed model. See lab.B.OpenModel.
+	Response Nanos `json:"response_ns,omitempty"`
 	// Latency of single operations, nil where nothing was timed.
 	Latency *Histogram `json:"latency,omitempty"`
 	// Windows cut the block into pieces of equal time.
@@ -377,10 +380,14 @@ type Block struct {
 	Unsupported bool `json:"unsupported,omitempty"`
 }
 
-// PerOp is the datum of the block: wall time of one operation in nanoseconds.
+// PerOp is the datum of the block in nanoseconds: the wall time of one operation,
+// and in an open model the mean latency.
 func (b *Block) PerOp() float64 {
 	if b.Ops == 0 {
 		return 0
+	}
+	if b.Response > 0 {
+		return float64(b.Response) / float64(b.Ops)
 	}
 	return float64(b.Wall) / float64(b.Ops)
 }

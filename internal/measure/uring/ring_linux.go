@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,9 +25,10 @@ import (
 // wait for it on another, and a result must not wait until the first thread
 // happens to enter the kernel.
 type Ring struct {
-	fd   int
-	ring []byte // submission and completion ring, one mapping (IORING_FEAT_SINGLE_MMAP)
-	mem  []byte // the submission entries
+	fd     int
+	polled bool   // made by NewPolled
+	ring   []byte // submission and completion ring, one mapping (IORING_FEAT_SINGLE_MMAP)
+	mem    []byte // the submission entries
 
 	// Head and tail count up for ever and wrap. The kernel writes sqHead and
 	// cqTail, this side sqTail and cqHead: each side publishes what it wrote
@@ -83,6 +85,14 @@ type cqe struct {
 	_        uint32 // flags
 }
 
+// eventsArg is struct io_uring_getevents_arg.
+type eventsArg struct {
+	_  uint64 // sigmask
+	_  uint32 // sigmask_sz
+	_  uint32
+	ts uint64 // address of a timespec
+}
+
 // setupParams is struct io_uring_params.
 type setupParams struct {
 	sqEntries, cqEntries, flags, _, _, features, _ uint32
@@ -106,7 +116,9 @@ const (
 	offSQEs         = 0x10000000 // IORING_OFF_SQES
 	featSingleMmap  = 1 << 0     // IORING_FEAT_SINGLE_MMAP, Linux 5.4
 	featNoDrop      = 1 << 1     // IORING_FEAT_NODROP, Linux 5.5
+	setupIOPoll     = 1 << 0     // IORING_SETUP_IOPOLL
 	enterGetEvents  = 1 << 0     // IORING_ENTER_GETEVENTS
+	enterExtArg     = 1 << 3     // IORING_ENTER_EXT_ARG, Linux 5.11
 	fsyncDatasync   = 1 << 0     // IORING_FSYNC_DATASYNC
 	registerBuffers = 0          // IORING_REGISTER_BUFFERS
 	registerProbe   = 8          // IORING_REGISTER_PROBE
@@ -120,20 +132,28 @@ const (
 )
 
 // opcodes are the kernel's numbers, enum io_uring_op.
-var opcodes = [...]uint8{Nop: 0, Read: 22, Write: 23, Fdatasync: 3, ReadFixed: 4, WriteFixed: 5}
+var opcodes = [...]uint8{Nop: 0, Read: 22, Write: 23, Fdatasync: 3, ReadFixed: 4, WriteFixed: 5, Fsync: 3}
 
 // New makes a ring for depth requests in flight, 1 to 4,096. Where io_uring is
 // unavailable the error says why and is errors.ErrUnsupported.
-func New(depth int) (*Ring, error) {
+func New(depth int) (*Ring, error) { return newRing(depth, 0) }
+
+// NewPolled is New for a ring that asks the device for results again and again in
+// place of waiting for its interrupt (IORING_SETUP_IOPOLL). It takes Read and Write
+// requests of files opened with O_DIRECT, on a device with queues for polling: see
+// Pollable. A Wait occupies a processor until it returns.
+func NewPolled(depth int) (*Ring, error) { return newRing(depth, setupIOPoll) }
+
+func newRing(depth int, flags uint32) (*Ring, error) {
 	if err := setting.InRange("uring: depth", depth, 1, maxDepth); err != nil {
 		return nil, err
 	}
-	var p setupParams
+	p := setupParams{flags: flags}
 	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(depth), uintptr(unsafe.Pointer(&p)), 0)
 	if errno != 0 {
 		return nil, unavailable(errno, disabledSysctl())
 	}
-	r := &Ring{fd: int(fd), slots: make([]slot, depth), free: make([]int, depth)}
+	r := &Ring{fd: int(fd), polled: flags&setupIOPoll != 0, slots: make([]slot, depth), free: make([]int, depth)}
 	for i := range r.free {
 		r.free[i] = depth - 1 - i
 	}
@@ -242,7 +262,7 @@ func (r *Ring) Push(q Request) error {
 
 // transfers reports whether the request moves bytes of Buf.
 func (s *slot) transfers() bool {
-	return s.req.Op != Nop && s.req.Op != Fdatasync
+	return s.req.Op != Nop && s.req.Op != Fdatasync && s.req.Op != Fsync
 }
 
 // queue writes the submission entry for the rest of a slot's request. An entry is
@@ -280,6 +300,12 @@ func (r *Ring) pending() int { return int(r.tail - atomic.LoadUint32(r.sqHead)) 
 // and fills done with completions. It returns their number, which is less than
 // atLeast only if done is shorter or fewer are in flight.
 func (r *Ring) Wait(done []Completion, atLeast int) (n int, err error) {
+	return r.WaitUntil(done, atLeast, time.Time{})
+}
+
+// WaitUntil is Wait that returns at the time until, unless that is zero, with fewer
+// completions. It needs Linux 5.11. A polled ring then asks the device without pause.
+func (r *Ring) WaitUntil(done []Completion, atLeast int, until time.Time) (n int, err error) {
 	if r.closed() {
 		return 0, os.ErrClosed
 	}
@@ -290,8 +316,21 @@ func (r *Ring) Wait(done []Completion, atLeast int) (n int, err error) {
 		if pending == 0 && n >= atLeast {
 			return n, nil
 		}
-		switch errno := r.submit(pending, max(atLeast-n, 0)); errno {
-		case 0, unix.EINTR:
+		wait := max(atLeast-n, 0)
+		if wait > 0 && !until.IsZero() {
+			left := time.Until(until)
+			if left <= 0 && pending == 0 {
+				return n, nil
+			}
+			if left <= 0 || r.polled { // the kernel polls until as many are there, however long
+				wait = 0
+			}
+			r.entering.timeout = max(left, 0)
+		}
+		errno := r.submit(pending, wait)
+		r.entering.timeout = 0
+		switch errno {
+		case 0, unix.EINTR, unix.ETIME:
 		case unix.EAGAIN, unix.EBUSY:
 			// The kernel takes no more for the moment, until others complete. Pushed
 			// requests stay pushed.
@@ -329,7 +368,10 @@ func (r *Ring) submit(entries, wait int) unix.Errno {
 type entry struct {
 	at           uint32 // entries from here on lack a descriptor
 	submit, wait int
-	file         *os.File // of the entry before at, and its descriptor
+	timeout      time.Duration // of the wait; 0 is none
+	ts           unix.Timespec // it
+	arg          eventsArg     // has the address of ts
+	file         *os.File      // of the entry before at, and its descriptor
 	fd           int32
 	hold         func(fd uintptr)
 	errno        unix.Errno
@@ -362,6 +404,14 @@ func (r *Ring) fill() {
 // enter publishes the entries and enters the kernel.
 func (r *Ring) enter(submit, wait int) unix.Errno {
 	atomic.StoreUint32(r.sqTail, r.tail)
+	if wait > 0 && r.entering.timeout > 0 {
+		in := &r.entering // in the heap, so that its address stays
+		in.ts = unix.NsecToTimespec(int64(in.timeout))
+		in.arg.ts = uint64(uintptr(unsafe.Pointer(&in.ts)))
+		_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), uintptr(wait), enterGetEvents|enterExtArg,
+			uintptr(unsafe.Pointer(&in.arg)), unsafe.Sizeof(in.arg))
+		return errno
+	}
 	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(submit), uintptr(wait), enterGetEvents, 0, 0)
 	return errno
 }

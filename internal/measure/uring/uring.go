@@ -1,5 +1,6 @@
-// Package uring is a small io_uring(7): read, write and fdatasync, with and without
-// registered buffers. It is for measuring the gain of io_uring.
+// Package uring is a small io_uring(7): read, write, fsync and fdatasync, with and
+// without registered buffers, with and without polling of the device. It is for
+// measuring the gain of io_uring.
 package uring
 
 import (
@@ -17,10 +18,11 @@ const (
 	Fdatasync            // fdatasync(2); covers no write that is still in flight for certain
 	ReadFixed            // pread into a part of a registered buffer
 	WriteFixed           // pwrite of a part of a registered buffer
+	Fsync                // fsync(2); covers no write that is still in flight for certain
 )
 
 func (op Op) String() string {
-	names := [...]string{"nop", "read", "write", "fdatasync", "read fixed", "write fixed"}
+	names := [...]string{"nop", "read", "write", "fdatasync", "read fixed", "write fixed", "fsync"}
 	if int(op) < len(names) {
 		return names[op]
 	}
