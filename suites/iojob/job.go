@@ -1,0 +1,257 @@
+package iojob
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/stele-go/stele/internal/setting"
+	"github.com/stele-go/stele/internal/units"
+	"github.com/stele-go/stele/suites/internal/datafile"
+)
+
+// Values of settings of a Job.
+const (
+	EngineSync  = "sync"       // pread(2) and pwrite(2), one in flight a thread
+	EngineRing  = "uring"      // io_uring(7)
+	EnginePoll  = "uring-poll" // io_uring that polls the device (IORING_SETUP_IOPOLL)
+	SyncNone    = "none"
+	SyncFile    = "fsync"
+	SyncData    = "fdatasync"
+	SyncOpen    = "o_sync"
+	SyncOpData  = "o_dsync"
+	Poisson     = "poisson" // arrivals with exponential gaps
+	Fixed       = "fixed"   // arrivals with equal gaps
+	PatternSeq  = "seq"
+	PatternRand = "random"
+	PatternZipf = "zipf"
+)
+
+// Bounds of settings.
+const (
+	maxBlock   = 64 << 20
+	maxDepth   = 4096
+	maxThreads = 1024
+	sector     = 512 // the least alignment of direct I/O
+)
+
+// A Job is the settings of one job. New returns one with the defaults.
+type Job struct {
+	Name    string  `json:"name"`
+	Size    int64   `json:"size"` // bytes of the file
+	Blocks  []Block `json:"blocks"`
+	Reads   int     `json:"reads"` // percent of the operations; the others write
+	Pattern string  `json:"pattern"`
+	Theta   float64 `json:"theta,omitempty"`  // of PatternZipf
+	Depth   int     `json:"depth"`            // requests in flight a thread
+	Threads int     `json:"threads"`          //
+	Fsync   int     `json:"fsync,omitempty"`  // writes of a thread to a sync; 0 is the default of Sync
+	Sync    string  `json:"sync,omitempty"`   // "" is SyncNone, and SyncFile with Fsync
+	Direct  bool    `json:"direct,omitempty"` // past the page cache
+	Cache   string  `json:"cache,omitempty"`  // "warm" or "cold" at the start of a block; "" is warm
+	Engine  string  `json:"engine,omitempty"` // "" is EngineSync for depth 1, else EngineRing
+	// Rate is the operations a second that arrive, all threads together; 0 is a
+	// closed model.
+	Rate     float64 `json:"rate,omitempty"`
+	Arrivals string  `json:"arrivals,omitempty"` // Poisson or Fixed; "" is Poisson
+}
+
+// A Block is a block size and its share of the operations.
+type Block struct {
+	Bytes int   `json:"bytes"`
+	Share int64 `json:"share"` // relative to those of the others
+}
+
+// New returns a job with the default settings: random reads of 4 KiB, one at a time,
+// in a file of 256 MiB that is in the page cache.
+func New() Job {
+	return Job{Size: 256 << 20, Blocks: []Block{{4096, 1}}, Reads: 100, Pattern: PatternRand, Depth: 1, Threads: 1}
+}
+
+func (j *Job) reads() bool  { return j.Reads > 0 }
+func (j *Job) writes() bool { return j.Reads < 100 }
+func (j *Job) open() bool   { return j.Rate > 0 }
+
+// Writes reports whether the job changes its file.
+func (j *Job) Writes() bool { return j.writes() }
+
+func (j *Job) engine() string {
+	if j.Engine != "" {
+		return j.Engine
+	}
+	if j.Depth > 1 {
+		return EngineRing
+	}
+	return EngineSync
+}
+
+func (j *Job) cache() string {
+	if j.Direct {
+		return datafile.Direct
+	}
+	return cmp.Or(j.Cache, datafile.Warm)
+}
+
+func (j *Job) sync() string {
+	if j.Sync == "" && j.Fsync > 0 {
+		return SyncFile
+	}
+	return cmp.Or(j.Sync, SyncNone)
+}
+
+// syncEvery returns after how many writes of a thread the file is synced by a call; 0
+// is never.
+func (j *Job) syncEvery() int64 {
+	switch j.sync() {
+	case SyncFile, SyncData:
+		return int64(max(j.Fsync, 1))
+	}
+	return 0
+}
+
+func (j *Job) largest() int64 {
+	var most int
+	for _, b := range j.Blocks {
+		most = max(most, b.Bytes)
+	}
+	return int64(most)
+}
+
+// Validate returns an error for settings that are wrong or that contradict each other.
+func (j *Job) Validate() error {
+	bad := func(key string, got any, want string, args ...any) error {
+		return setting.Wrong(j.label()+key, got, want, args...)
+	}
+	err := cmp.Or(
+		setting.InRange(j.label()+"depth", j.Depth, 1, maxDepth),
+		setting.InRange(j.label()+"threads", j.Threads, 1, maxThreads),
+		setting.AtLeast(j.label()+"fsync", j.Fsync, 0),
+	)
+	if err != nil {
+		return err
+	}
+	if len(j.Blocks) == 0 {
+		return bad("block", setting.Text("none"), "a size such as 4k")
+	}
+	for _, b := range j.Blocks {
+		if j.Direct && b.Bytes%sector != 0 {
+			return bad("block", setting.Bytes(b.Bytes), "a multiple of %d with direct", sector)
+		}
+	}
+	if least := j.largest() * int64(j.Threads); j.Size < least {
+		return bad("size", setting.Bytes(j.Size), "%s or more: a block for each thread", units.Size(least))
+	}
+	return cmp.Or(j.checkSync(), j.checkEngine(), j.checkRate())
+}
+
+func (j *Job) label() string {
+	if j.Name == "" {
+		return ""
+	}
+	return j.Name + ": "
+}
+
+func (j *Job) checkSync() error {
+	switch {
+	case j.Fsync > 0 && j.syncEvery() == 0:
+		return setting.Wrong(j.label()+"fsync", j.Fsync, "0 with sync %s, or sync fsync or fdatasync", j.sync())
+	case !j.writes() && j.sync() != SyncNone:
+		return setting.Wrong(j.label()+"sync", j.sync(), "none for a job that writes nothing; rw write, randwrite or rw=70 write")
+	case j.Direct && j.Cache != "":
+		return setting.Wrong(j.label()+"cache", j.Cache, "nothing with direct, which goes past the page cache")
+	}
+	return nil
+}
+
+func (j *Job) checkEngine() error {
+	switch e := j.engine(); {
+	case e == EngineSync && j.Depth > 1:
+		return setting.Wrong(j.label()+"depth", j.Depth, "1 with engine sync; engine uring keeps more in flight, and threads do")
+	case e == EnginePoll && !j.Direct:
+		return setting.Wrong(j.label()+"engine", e, "direct with it: only requests past the page cache can be polled for")
+	case e == EnginePoll && j.sync() != SyncNone:
+		return setting.Wrong(j.label()+"sync", j.sync(), "none with engine uring-poll: the kernel does not poll for syncs")
+	}
+	return nil
+}
+
+func (j *Job) checkRate() error {
+	switch {
+	case !(j.Rate >= 0 && j.Rate <= 1e9):
+		return setting.Wrong(j.label()+"rate", j.Rate, "operations a second from 0 (as fast as can be) to 1e9")
+	case j.Arrivals != "" && !j.open():
+		return setting.Wrong(j.label()+"arrivals", j.Arrivals, "rate with it")
+	}
+	return nil
+}
+
+// Doc describes the job in one line.
+func (j *Job) Doc() string {
+	parts := []string{j.kind() + " of " + j.blockText()}
+	if j.Threads > 1 {
+		parts = append(parts, units.Count(j.Threads, "thread"))
+	}
+	if j.engine() != EngineSync {
+		parts = append(parts, fmt.Sprintf("%d in flight by %s", j.Depth, map[string]string{EngineRing: "io_uring", EnginePoll: "io_uring with polling"}[j.engine()]))
+	}
+	parts = append(parts, "file "+datafile.StateText(j.cache()))
+	if j.writes() {
+		parts = append(parts, j.syncText())
+	}
+	if j.open() {
+		parts = append(parts, fmt.Sprintf("%g a second arrive (%s), latency from the intended start", j.Rate, cmp.Or(j.Arrivals, Poisson)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (j *Job) kind() string {
+	pattern := map[string]string{PatternSeq: "sequential", PatternRand: "random", PatternZipf: fmt.Sprintf("Zipf-distributed (%g)", j.Theta)}[j.Pattern]
+	switch {
+	case !j.writes():
+		return pattern + " reads"
+	case !j.reads():
+		return pattern + " overwrites"
+	}
+	return fmt.Sprintf("%s reads (%d %%) and overwrites (%d %%)", pattern, j.Reads, 100-j.Reads)
+}
+
+func (j *Job) blockText() string {
+	if len(j.Blocks) == 1 {
+		return units.Size(int64(j.Blocks[0].Bytes))
+	}
+	var all []string
+	for _, b := range j.Blocks {
+		all = append(all, fmt.Sprintf("%s (%d)", units.Size(int64(b.Bytes)), b.Share))
+	}
+	return strings.Join(all, " and ")
+}
+
+// syncText says when a write is made durable, as the promise of the job follows.
+func (j *Job) syncText() string {
+	switch s := j.sync(); {
+	case s == SyncOpen, s == SyncOpData:
+		return "each write durable when it returns (" + strings.ToUpper(s) + ")"
+	case s == SyncNone:
+		return "never synced"
+	case j.syncEvery() > 1:
+		return fmt.Sprintf("%s after every %d writes of a thread: a power cut loses those since the last one", s, j.syncEvery())
+	default:
+		return s + " after each write"
+	}
+}
+
+// Validate returns the errors of jobs that cannot be measured side by side.
+func Validate(jobs []Job) error {
+	errs := []error{}
+	seen := map[string]bool{}
+	for i := range jobs {
+		j := &jobs[i]
+		errs = append(errs, j.Validate())
+		if seen[j.Name] {
+			errs = append(errs, setting.Wrong("job", j.Name, "each name once"))
+		}
+		seen[j.Name] = true
+	}
+	return errors.Join(errs...)
+}
