@@ -35,6 +35,9 @@ runs the quick set, about three minutes: one experiment of each suite, with at
 most four ways. A SUITE runs all experiments of that suite, "claims" tests all
 published claims, and "D1 D5" tests these two.
 
+'stele bench io' measures jobs of reads and writes that flags describe; 'stele
+help bench io' has them.
+
 Every block is a process of its own on fresh files. The blocks of all ways are
 interleaved and shuffled. Ctrl-C stops cleanly and keeps the measurements.
 
@@ -98,6 +101,12 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 }
 
 func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 {
+		switch args[0] {
+		case "io":
+			return benchIO(ctx, args[1:], stdout, stderr)
+		}
+	}
 	var b benchFlags
 	f := newFlags("bench", benchUsage)
 	b.flags(f)

@@ -64,7 +64,9 @@ func flagError(f *pflag.FlagSet, err error) error {
 			"int": "a whole number", "uint64": "a whole number from 0 to 18446744073709551615", "float64": "a number",
 			"duration": "a time such as 250ms or 2m30s", "bool": "true or false",
 		}[e.GetFlag().Value.Type()]
-		if !ok {
+		if inner, wrong := errors.AsType[*setting.Error](e.Unwrap()); wrong {
+			want = inner.Want
+		} else if !ok {
 			want = e.Unwrap().Error()
 		}
 		return setting.Wrong("--"+e.GetFlag().Name, e.GetValue(), "%s", want)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,7 +24,12 @@ func main() {
 func serve() {
 	power.ServeDisk()
 	if lab.IsBlock() {
-		os.Exit(lab.RunBlock(experiments()))
+		described, err := describedExperiments()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(exitUsage)
+		}
+		os.Exit(lab.RunBlock(append(experiments(), described...)))
 	}
 }
 

@@ -106,8 +106,9 @@ func TestHelpExamples(t *testing.T) {
 	sources(t)
 	aLog(t)
 	aStore(t)
-	for _, c := range append(commands(), command{name: ""}) {
-		code, help, _ := stele(t, c.name, "--help")
+	jobFile(t)
+	for _, c := range append(commands(), command{name: ""}, command{name: "bench io"}) {
+		code, help, _ := stele(t, append(strings.Fields(c.name), "--help")...)
 		if c.name == "" {
 			code, help, _ = stele(t)
 		}

@@ -26,6 +26,9 @@ func (res *Result) describe(v *VariantResult) {
 		Metrics: map[string]Estimate{}, Missing: map[string]Reason{},
 	}
 	v.OpsPerSecond = perSecond(v.Time)
+	if d.open {
+		v.OpsPerSecond = perSecond(estimate(stats.Median(d.walls, confidence)))
+	}
 	for _, i := range stats.Outliers(data) {
 		v.Outliers = append(v.Outliers, order[i])
 	}
@@ -52,7 +55,9 @@ type variantData struct {
 	timed, failed int
 	firstError    string
 	batch         int64
-	parallel      int // goroutines
+	parallel      int  // goroutines
+	open          bool // an open model, whose walls are not its times
+	walls         []float64
 	latency       *Histogram
 	metrics       map[string][]float64
 	reasons       map[string]map[Reason]int // metric, reason: timed blocks
@@ -78,6 +83,8 @@ func (d *variantData) add(b *Block) {
 		d.timed++
 		d.batch = max(d.batch, b.Batch)
 		d.parallel = max(d.parallel, b.Parallel)
+		d.open = d.open || b.Response > 0
+		d.walls = append(d.walls, float64(b.Wall)/float64(b.Ops))
 		d.latency.Merge(b.Latency)
 		for name, x := range b.Metrics {
 			d.metrics[name] = append(d.metrics[name], x)

@@ -171,7 +171,8 @@ type VariantResult struct {
 	// one operation.
 	Parallel int `json:"parallel,omitempty"`
 	// OpsPerSecond is the number of operations in a second of wall time, all
-	// goroutines together, one datum a block: the reciprocal of Time.
+	// goroutines together, one datum a block: the reciprocal of Time, but for an open
+	// model, whose Time is its mean latency.
 	OpsPerSecond Estimate `json:"ops_per_second,omitzero"`
 	// Batch is the number of operations a clock reading stands for; 1 where
 	// each operation was timed by itself.

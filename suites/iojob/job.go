@@ -43,14 +43,16 @@ type Job struct {
 	Blocks  []Block `json:"blocks"`
 	Reads   int     `json:"reads"` // percent of the operations; the others write
 	Pattern string  `json:"pattern"`
-	Theta   float64 `json:"theta,omitempty"`  // of PatternZipf
-	Depth   int     `json:"depth"`            // requests in flight a thread
-	Threads int     `json:"threads"`          //
-	Fsync   int     `json:"fsync,omitempty"`  // writes of a thread to a sync; 0 is the default of Sync
-	Sync    string  `json:"sync,omitempty"`   // "" is SyncNone, and SyncFile with Fsync
-	Direct  bool    `json:"direct,omitempty"` // past the page cache
-	Cache   string  `json:"cache,omitempty"`  // "warm" or "cold" at the start of a block; "" is warm
-	Engine  string  `json:"engine,omitempty"` // "" is EngineSync for depth 1, else EngineRing
+	Theta   float64 `json:"theta,omitempty"` // of PatternZipf
+	// patterned is set once Set was given a pattern, which one of rw does not replace.
+	patterned bool
+	Depth     int    `json:"depth"`            // requests in flight a thread
+	Threads   int    `json:"threads"`          //
+	Fsync     int    `json:"fsync,omitempty"`  // writes of a thread to a sync; 0 is the default of Sync
+	Sync      string `json:"sync,omitempty"`   // "" is SyncNone, and SyncFile with Fsync
+	Direct    bool   `json:"direct,omitempty"` // past the page cache
+	Cache     string `json:"cache,omitempty"`  // "warm" or "cold" at the start of a block; "" is warm
+	Engine    string `json:"engine,omitempty"` // "" is EngineSync for depth 1, else EngineRing
 	// Rate is the operations a second that arrive, all threads together; 0 is a
 	// closed model.
 	Rate     float64 `json:"rate,omitempty"`
@@ -248,6 +250,9 @@ func Validate(jobs []Job) error {
 	for i := range jobs {
 		j := &jobs[i]
 		errs = append(errs, j.Validate())
+		if j.open() != jobs[0].open() {
+			errs = append(errs, setting.Wrong(j.label()+"rate", j.Rate, "a rate for all jobs, or for none: the time of an operation is the mean latency with one, and the wall time without"))
+		}
 		if seen[j.Name] {
 			errs = append(errs, setting.Wrong("job", j.Name, "each name once"))
 		}

@@ -118,7 +118,10 @@ func (j *Job) setKind(value string) error {
 	if !known {
 		return setting.Wrong("rw", value, "read, write, randread, randwrite, or rw or randrw with the percentage of reads, rw=70")
 	}
-	j.Reads, j.Pattern, j.Theta = share, PatternSeq, 0
+	if j.Reads = share; j.patterned {
+		return nil
+	}
+	j.Pattern = PatternSeq
 	if random {
 		j.Pattern = PatternRand
 	}
@@ -158,7 +161,7 @@ func (j *Job) setPattern(value string) error {
 	default:
 		return setting.Wrong("pattern", value, "seq, random, or zipf:S with an exponent S from above 0 to 10, but not 1")
 	}
-	j.Pattern, j.Theta = name, theta
+	j.Pattern, j.Theta, j.patterned = name, theta, true
 	return nil
 }
 

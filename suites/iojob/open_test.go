@@ -1,0 +1,186 @@
+package iojob
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/job"
+)
+
+// A stalling target answers at once, and stalls once.
+type stalling struct {
+	mu    sync.Mutex
+	n, at int
+	stall time.Duration
+}
+
+func (s *stalling) ReadAt(p []byte, _ int64) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n++; s.n == s.at {
+		time.Sleep(s.stall)
+	}
+	return len(p), nil
+}
+
+func (s *stalling) WriteAt(p []byte, off int64) (int, error) { return s.ReadAt(p, off) }
+func (s *stalling) Sync() error                              { return nil }
+
+// blockOf runs a block of a job in this process.
+func blockOf(t *testing.T, j Job, ops int64, f func(b *lab.B) error) run.Block {
+	t.Helper()
+	e := lab.Experiment{Suite: "io", Name: "test", Variants: []lab.Variant{{Name: j.Name, Promise: job.NothingWritten(), Run: f}}}
+	b, err := lab.RunOnce(t.Context(), &e, &e.Variants[0], t.TempDir(), ops, 1)
+	if b.Unsupported {
+		t.Skip(b.Error)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A stall of 200 ms delays the operations that arrive meanwhile. An open model shows
+// it in the latency of each of them; a closed one shows one slow operation, since the
+// others are not even started (coordinated omission).
+func TestOpenModelShowsAStall(t *testing.T) {
+	const ops, stall = 1000, 200 * time.Millisecond
+	for _, law := range []string{Poisson, Fixed} {
+		j := of(t, "rate=1000 arrivals="+law) // the stall covers 200 of the 1000
+		on := &stalling{at: 300, stall: stall}
+		b := blockOf(t, j, ops, func(b *lab.B) error { return runThreads(b, &j, on) })
+		if p99 := time.Duration(b.Latency.Quantile(0.99)); p99 < stall/2 {
+			t.Errorf("open model (%s): p99 is %v; want more than half of the stall of %v", law, p99, stall)
+		}
+		if b.Response == 0 || b.PerOp() < float64(stall)/20 {
+			t.Errorf("open model (%s): the mean latency is %v; the stall alone makes it %v", law, time.Duration(b.PerOp()), stall/10)
+		}
+		if b.Ops != ops || b.Wall < run.Nanos(ops*time.Millisecond/2) {
+			t.Errorf("open model (%s): %d operations in %v; want %d in about a second", law, b.Ops, time.Duration(b.Wall), ops)
+		}
+	}
+	j := of(t, "")
+	on := &stalling{at: 300, stall: stall}
+	b := blockOf(t, j, ops, func(b *lab.B) error { return runThreads(b, &j, on) })
+	if p99 := time.Duration(b.Latency.Quantile(0.99)); p99 >= stall/2 {
+		t.Errorf("closed model: p99 is %v, and one operation of %d stalled", p99, ops)
+	}
+	if b.Response != 0 {
+		t.Errorf("closed model: a response time of %v", time.Duration(b.Response))
+	}
+}
+
+// Each engine does as many operations as it is told and moves as many bytes, and
+// writes stay in the file.
+func TestEngines(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs io_uring and fdatasync")
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "iojob") // TMPDIR may be in memory, where nothing is direct
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	jobs := []Job{{Size: 1 << 20}, {Size: 1 << 20}, {Size: 64 << 10}}
+	var last, whole int64
+	if err := Layout(t.Context(), dir, jobs, func(done, of int64) { last, whole = done, of }); err != nil {
+		t.Fatal(err)
+	}
+	if last != whole || whole != 1<<20+64<<10 {
+		t.Errorf("progress ends at %d of %d", last, whole)
+	}
+	path := filepath.Join(dir, fileName(1<<20))
+	for _, settings := range []string{
+		"rw=randread", "rw=randread cache=cold", "rw=randread direct=1", "rw=randread direct=1 depth=4", "rw=read depth=8 threads=2",
+		"rw=write fsync=1", "rw=randwrite sync=fdatasync fsync=3 depth=4", "rw=randwrite fsync=2 depth=4", "rw=randwrite sync=o_dsync", "rw=randrw=50 threads=2 block=4k:1,8k:1",
+		"rw=randread depth=4 rate=5000", "rw=randread direct=1 depth=2 threads=2 rate=4000 arrivals=fixed",
+		"rw=randread engine=uring-poll direct=1",
+	} {
+		t.Run(settings, func(t *testing.T) {
+			j := of(t, settings+" size=1M")
+			if err := j.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			const ops = 97
+			b := blockOf(t, j, ops, func(b *lab.B) error { return Run(b, &j, path) })
+			if b.Ops != ops || b.Latency.Count() != ops {
+				t.Errorf("%d operations, %d latencies; want %d", b.Ops, b.Latency.Count(), ops)
+			}
+			size := b.Metrics["bytes_per_second"] * time.Duration(b.Wall).Seconds() / ops
+			if size < 4095 || size > 8192 {
+				t.Errorf("%v bytes an operation", size)
+			}
+			if (b.Response > 0) != j.open() {
+				t.Errorf("a response time of %d ns", b.Response)
+			}
+			if _, split := b.Metrics["read_mean_ns"]; split != (j.reads() && j.writes()) {
+				t.Errorf("metrics %v", b.Metrics)
+			}
+		})
+	}
+	if st, err := os.Stat(path); err != nil || st.Size() != 1<<20 {
+		t.Errorf("the file has %v bytes, %v", st, err)
+	}
+}
+
+func TestLayoutEnds(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	err := Layout(ctx, t.TempDir(), []Job{{Size: 1 << 30}}, func(done, of int64) { cancel(stop) })
+	if !errors.Is(err, stop) {
+		t.Errorf("%v, want that it was stopped", err)
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	if err := Layout(t.Context(), t.TempDir(), []Job{{Size: 1 << 60}}, nil); err == nil || !strings.Contains(err.Error(), "free") {
+		t.Errorf("a file larger than any disk: %v", err)
+	}
+}
+
+// A block uses the file of the nearest place above it.
+func TestSpecPath(t *testing.T) {
+	s := Spec{Dirs: map[string]string{"/a": "/a/x", "/a/b": "/a/b/y"}}
+	j := New()
+	for dir, want := range map[string]string{"/a/w/1": "/a/x", "/a/b/w": "/a/b/y", "/a/bc/w": "/a/x"} {
+		if got, err := s.path(dir, &j); err != nil || filepath.Dir(got) != filepath.FromSlash(want) {
+			t.Errorf("%s: %s, %v; want %s", dir, got, err, want)
+		}
+	}
+	if _, err := s.path("/c", &j); err == nil {
+		t.Error("a directory in no place is no error")
+	}
+	s.File = "/dev/x"
+	if got, _ := s.path("/c", &j); got != s.File {
+		t.Error(got)
+	}
+}
+
+func TestFromEnv(t *testing.T) {
+	j := New()
+	j.Name = "a"
+	k := of(t, "rw=randwrite fsync=1")
+	want, err := Spec{Jobs: []Job{j, k}, Ops: 5, File: "f"}.Experiment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, value, _ := strings.Cut(want.Env[0], "=")
+	t.Setenv(key, value)
+	got, ok, err := FromEnv()
+	if err != nil || !ok || got.ID() != want.ID() || len(got.Variants) != 2 || got.Ops != 5 || got.Variants[1].Name != "j" {
+		t.Errorf("%+v, %v, %v", got, ok, err)
+	}
+	t.Setenv(key, "{")
+	if _, ok, err := FromEnv(); !ok || err == nil {
+		t.Error("a damaged variable is no error")
+	}
+}
