@@ -107,7 +107,6 @@ func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) ru
 		Rand:   rand.New(rand.NewPCG(spec.Seed, 0)),
 		ctx:    ctx,
 		shared: spec.Shared,
-		own:    ownFigures{role: spec.Role},
 		batch:  max(spec.Batch, 1),
 		window: time.Duration(spec.Window),
 		meter:  newMeter(spec.Dir),

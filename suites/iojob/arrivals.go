@@ -23,7 +23,7 @@ func newArrivals(j *Job, rng *rand.Rand, thread int) *arrivals {
 	if !j.open() {
 		return nil
 	}
-	a := &arrivals{rng: rng, gap: 1e9 * float64(j.Threads) / j.Rate, fixed: j.Arrivals == Fixed}
+	a := &arrivals{rng: rng, gap: 1e9 * float64(j.Threads) / j.Rate, fixed: j.Arrivals == fixedLaw}
 	if a.fixed {
 		a.at = a.gap * float64(thread) / float64(j.Threads)
 	} else {

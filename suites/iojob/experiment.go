@@ -17,8 +17,8 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// SpecEnv has the Spec for the process of a block, as JSON.
-const SpecEnv = "STELE_IO_JOBS"
+// specEnv has the Spec for the process of a block, as JSON.
+const specEnv = "STELE_IO_JOBS"
 
 // A Spec is jobs and the files that they work on.
 type Spec struct {
@@ -32,22 +32,22 @@ type Spec struct {
 	File string `json:"file,omitempty"`
 }
 
-// FromEnv returns the experiment that SpecEnv describes; ok is false where it is not
+// FromEnv returns the experiment that specEnv describes; ok is false where it is not
 // set.
 func FromEnv() (e lab.Experiment, ok bool, err error) {
-	text, ok := os.LookupEnv(SpecEnv)
+	text, ok := os.LookupEnv(specEnv)
 	if !ok {
 		return e, false, nil
 	}
 	var s Spec
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return e, true, fmt.Errorf("iojob: read %s: %w", SpecEnv, err)
+		return e, true, fmt.Errorf("iojob: read %s: %w", specEnv, err)
 	}
 	e, err = s.Experiment()
 	return e, true, err
 }
 
-// Experiment returns the experiment of the jobs. Its blocks get the Spec by SpecEnv.
+// Experiment returns the experiment of the jobs. Its blocks get the Spec by specEnv.
 func (s Spec) Experiment() (lab.Experiment, error) {
 	if err := Validate(s.Jobs); err != nil {
 		return lab.Experiment{}, err
@@ -59,7 +59,7 @@ func (s Spec) Experiment() (lab.Experiment, error) {
 	e := lab.Experiment{
 		Suite: "io", Name: "jobs", Params: common(s.Jobs), Stateless: true, Ops: s.Ops,
 		Question: "Which job is faster?", Op: "one read or write of a block",
-		Env: []string{SpecEnv + "=" + string(text)},
+		Env: []string{specEnv + "=" + string(text)},
 	}
 	if len(s.Jobs) == 1 {
 		e.Question = "How fast is the job?"
@@ -71,7 +71,7 @@ func (s Spec) Experiment() (lab.Experiment, error) {
 }
 
 func (s Spec) variant(j *Job) lab.Variant {
-	v := lab.Variant{Name: j.Name, Doc: j.Doc(), Promise: job.NothingWritten()}
+	v := lab.Variant{Name: j.Name, Doc: j.doc(), Promise: job.NothingWritten()}
 	if j.writes() {
 		v.Promise = job.Promise(j.level(), durability.Torn)
 	}
@@ -80,14 +80,14 @@ func (s Spec) variant(j *Job) lab.Variant {
 		if err != nil {
 			return err
 		}
-		return Run(b, j, path)
+		return runJob(b, j, path)
 	}
 	return v
 }
 
 // level returns what every write that is done survives.
 func (j *Job) level() durability.Level {
-	if s := j.sync(); s == SyncOpen || s == SyncOpData || j.syncEvery() == 1 {
+	if s := j.sync(); s == syncOpen || s == syncOpData || j.syncEvery() == 1 {
 		return durability.Power
 	}
 	return durability.Kill
@@ -137,7 +137,7 @@ func common(jobs []Job) run.Params {
 
 // shortKind is the kind of operations as fio names it: "randread", "rw70".
 func (j *Job) shortKind() string {
-	pattern := map[string]string{PatternRand: "rand", PatternZipf: fmt.Sprintf("zipf%g-", j.Theta)}[j.Pattern]
+	pattern := map[string]string{patternRand: "rand", patternZipf: fmt.Sprintf("zipf%g-", j.Theta)}[j.Pattern]
 	switch {
 	case !j.writes():
 		return pattern + "read"
@@ -166,14 +166,14 @@ func (j *Job) Label() string {
 	return strings.Join(parts, "-")
 }
 
-// Run does the operations of a block of a job on the file path.
-func Run(b *lab.B, j *Job, path string) (err error) {
+// runJob does the operations of a block of a job on the file path.
+func runJob(b *lab.B, j *Job, path string) (err error) {
 	f, settle, err := openFile(j, path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, settle()) }()
-	if j.engine() == EngineSync {
+	if j.engine() == engineSync {
 		return runThreads(b, j, targetOf(j, f))
 	}
 	return runRings(b, j, f)

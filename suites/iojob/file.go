@@ -18,8 +18,8 @@ import (
 // fileName returns the name of the file of that size, in the directory of Layout.
 func fileName(size int64) string { return fmt.Sprintf("data-%d", size) }
 
-// LayoutSizes returns the sizes of the files that jobs work on, each once.
-func LayoutSizes(jobs []Job) (sizes []int64) {
+// layoutSizes returns the sizes of the files that jobs work on, each once.
+func layoutSizes(jobs []Job) (sizes []int64) {
 	seen := map[int64]bool{}
 	for _, j := range jobs {
 		if !seen[j.Size] {
@@ -35,7 +35,7 @@ func LayoutSizes(jobs []Job) (sizes []int64) {
 // done, the files are incomplete.
 func Layout(ctx context.Context, dir string, jobs []Job, progress func(done, of int64)) error {
 	var of, done int64
-	sizes := LayoutSizes(jobs)
+	sizes := layoutSizes(jobs)
 	for _, n := range sizes {
 		of += n
 	}
@@ -99,9 +99,9 @@ func openFile(j *Job, path string) (f *os.File, settle func() error, err error) 
 		flags = os.O_RDWR
 	}
 	switch j.sync() {
-	case SyncOpen:
+	case syncOpen:
 		flags |= os.O_SYNC
-	case SyncOpData:
+	case syncOpData:
 		if fileop.DataSync == 0 {
 			return nil, nil, job.Unsupported("no O_DSYNC here")
 		}

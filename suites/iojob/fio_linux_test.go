@@ -65,7 +65,7 @@ func TestFio(t *testing.T) {
 			j.Depth = c.depth
 			ops := int64(1000)
 			ours := func() float64 {
-				b := blockOf(t, j, ops, func(b *lab.B) error { return Run(b, &j, path) })
+				b := blockOf(t, j, ops, func(b *lab.B) error { return runJob(b, &j, path) })
 				rate := float64(b.Ops) / time.Duration(b.Wall).Seconds()
 				ops = max(int64(rate*fioTime.Seconds()), 1)
 				return rate

@@ -13,19 +13,19 @@ import (
 
 // Values of settings of a Job.
 const (
-	EngineSync  = "sync"       // pread(2) and pwrite(2), one in flight a thread
-	EngineRing  = "uring"      // io_uring(7)
-	EnginePoll  = "uring-poll" // io_uring that polls the device (IORING_SETUP_IOPOLL)
-	SyncNone    = "none"
-	SyncFile    = "fsync"
-	SyncData    = "fdatasync"
-	SyncOpen    = "o_sync"
-	SyncOpData  = "o_dsync"
-	Poisson     = "poisson" // arrivals with exponential gaps
-	Fixed       = "fixed"   // arrivals with equal gaps
-	PatternSeq  = "seq"
-	PatternRand = "random"
-	PatternZipf = "zipf"
+	engineSync  = "sync"       // pread(2) and pwrite(2), one in flight a thread
+	engineRing  = "uring"      // io_uring(7)
+	enginePoll  = "uring-poll" // io_uring that polls the device (IORING_SETUP_IOPOLL)
+	syncNone    = "none"
+	syncFile    = "fsync"
+	syncData    = "fdatasync"
+	syncOpen    = "o_sync"
+	syncOpData  = "o_dsync"
+	poissonLaw  = "poisson" // arrivals with exponential gaps
+	fixedLaw    = "fixed"   // arrivals with equal gaps
+	patternSeq  = "seq"
+	patternRand = "random"
+	patternZipf = "zipf"
 )
 
 // Bounds of settings.
@@ -43,20 +43,20 @@ type Job struct {
 	Blocks  []Block `json:"blocks"`
 	Reads   int     `json:"reads"` // percent of the operations; the others write
 	Pattern string  `json:"pattern"`
-	Theta   float64 `json:"theta,omitempty"` // of PatternZipf
+	Theta   float64 `json:"theta,omitempty"` // of patternZipf
 	// patterned is set once Set was given a pattern, which one of rw does not replace.
 	patterned bool
 	Depth     int    `json:"depth"`            // requests in flight a thread
 	Threads   int    `json:"threads"`          //
 	Fsync     int    `json:"fsync,omitempty"`  // writes of a thread to a sync; 0 is the default of Sync
-	Sync      string `json:"sync,omitempty"`   // "" is SyncNone, and SyncFile with Fsync
+	Sync      string `json:"sync,omitempty"`   // "" is syncNone, and syncFile with Fsync
 	Direct    bool   `json:"direct,omitempty"` // past the page cache
 	Cache     string `json:"cache,omitempty"`  // "warm" or "cold" at the start of a block; "" is warm
-	Engine    string `json:"engine,omitempty"` // "" is EngineSync for depth 1, else EngineRing
+	Engine    string `json:"engine,omitempty"` // "" is engineSync for depth 1, else engineRing
 	// Rate is the operations a second that arrive, all threads together; 0 is a
 	// closed model.
 	Rate     float64 `json:"rate,omitempty"`
-	Arrivals string  `json:"arrivals,omitempty"` // Poisson or Fixed; "" is Poisson
+	Arrivals string  `json:"arrivals,omitempty"` // poissonLaw or fixedLaw; "" is poissonLaw
 }
 
 // A Block is a block size and its share of the operations.
@@ -68,7 +68,7 @@ type Block struct {
 // New returns a job with the default settings: random reads of 4 KiB, one at a time,
 // in a file of 256 MiB that is in the page cache.
 func New() Job {
-	return Job{Size: 256 << 20, Blocks: []Block{{4096, 1}}, Reads: 100, Pattern: PatternRand, Depth: 1, Threads: 1}
+	return Job{Size: 256 << 20, Blocks: []Block{{4096, 1}}, Reads: 100, Pattern: patternRand, Depth: 1, Threads: 1}
 }
 
 func (j *Job) reads() bool  { return j.Reads > 0 }
@@ -83,9 +83,9 @@ func (j *Job) engine() string {
 		return j.Engine
 	}
 	if j.Depth > 1 {
-		return EngineRing
+		return engineRing
 	}
-	return EngineSync
+	return engineSync
 }
 
 func (j *Job) cache() string {
@@ -97,16 +97,16 @@ func (j *Job) cache() string {
 
 func (j *Job) sync() string {
 	if j.Sync == "" && j.Fsync > 0 {
-		return SyncFile
+		return syncFile
 	}
-	return cmp.Or(j.Sync, SyncNone)
+	return cmp.Or(j.Sync, syncNone)
 }
 
 // syncEvery returns after how many writes of a thread the file is synced by a call; 0
 // is never.
 func (j *Job) syncEvery() int64 {
 	switch j.sync() {
-	case SyncFile, SyncData:
+	case syncFile, syncData:
 		return int64(max(j.Fsync, 1))
 	}
 	return 0
@@ -120,8 +120,8 @@ func (j *Job) largest() int64 {
 	return int64(most)
 }
 
-// Validate returns an error for settings that are wrong or that contradict each other.
-func (j *Job) Validate() error {
+// check returns an error for settings that are wrong or that contradict each other.
+func (j *Job) check() error {
 	bad := func(key string, got any, want string, args ...any) error {
 		return setting.Wrong(j.label()+key, got, want, args...)
 	}
@@ -158,7 +158,7 @@ func (j *Job) checkSync() error {
 	switch {
 	case j.Fsync > 0 && j.syncEvery() == 0:
 		return setting.Wrong(j.label()+"fsync", j.Fsync, "0 with sync %s, or sync fsync or fdatasync", j.sync())
-	case !j.writes() && j.sync() != SyncNone:
+	case !j.writes() && j.sync() != syncNone:
 		return setting.Wrong(j.label()+"sync", j.sync(), "none for a job that writes nothing; rw write, randwrite or rw=70 write")
 	case j.Direct && j.Cache != "":
 		return setting.Wrong(j.label()+"cache", j.Cache, "nothing with direct, which goes past the page cache")
@@ -168,11 +168,11 @@ func (j *Job) checkSync() error {
 
 func (j *Job) checkEngine() error {
 	switch e := j.engine(); {
-	case e == EngineSync && j.Depth > 1:
+	case e == engineSync && j.Depth > 1:
 		return setting.Wrong(j.label()+"depth", j.Depth, "1 with engine sync; engine uring keeps more in flight, and threads do")
-	case e == EnginePoll && !j.Direct:
+	case e == enginePoll && !j.Direct:
 		return setting.Wrong(j.label()+"engine", e, "direct with it: only requests past the page cache can be polled for")
-	case e == EnginePoll && j.sync() != SyncNone:
+	case e == enginePoll && j.sync() != syncNone:
 		return setting.Wrong(j.label()+"sync", j.sync(), "none with engine uring-poll: the kernel does not poll for syncs")
 	}
 	return nil
@@ -188,27 +188,27 @@ func (j *Job) checkRate() error {
 	return nil
 }
 
-// Doc describes the job in one line.
-func (j *Job) Doc() string {
+// doc describes the job in one line.
+func (j *Job) doc() string {
 	parts := []string{j.kind() + " of " + j.blockText()}
 	if j.Threads > 1 {
 		parts = append(parts, units.Count(j.Threads, "thread"))
 	}
-	if j.engine() != EngineSync {
-		parts = append(parts, fmt.Sprintf("%d in flight by %s", j.Depth, map[string]string{EngineRing: "io_uring", EnginePoll: "io_uring with polling"}[j.engine()]))
+	if j.engine() != engineSync {
+		parts = append(parts, fmt.Sprintf("%d in flight by %s", j.Depth, map[string]string{engineRing: "io_uring", enginePoll: "io_uring with polling"}[j.engine()]))
 	}
 	parts = append(parts, "file "+datafile.StateText(j.cache()))
 	if j.writes() {
 		parts = append(parts, j.syncText())
 	}
 	if j.open() {
-		parts = append(parts, fmt.Sprintf("%g a second arrive (%s), latency from the intended start", j.Rate, cmp.Or(j.Arrivals, Poisson)))
+		parts = append(parts, fmt.Sprintf("%g a second arrive (%s), latency from the intended start", j.Rate, cmp.Or(j.Arrivals, poissonLaw)))
 	}
 	return strings.Join(parts, ", ")
 }
 
 func (j *Job) kind() string {
-	pattern := map[string]string{PatternSeq: "sequential", PatternRand: "random", PatternZipf: fmt.Sprintf("Zipf-distributed (%g)", j.Theta)}[j.Pattern]
+	pattern := map[string]string{patternSeq: "sequential", patternRand: "random", patternZipf: fmt.Sprintf("Zipf-distributed (%g)", j.Theta)}[j.Pattern]
 	switch {
 	case !j.writes():
 		return pattern + " reads"
@@ -232,9 +232,9 @@ func (j *Job) blockText() string {
 // syncText says when a write is made durable, as the promise of the job follows.
 func (j *Job) syncText() string {
 	switch s := j.sync(); {
-	case s == SyncOpen, s == SyncOpData:
+	case s == syncOpen, s == syncOpData:
 		return "each write durable when it returns (" + strings.ToUpper(s) + ")"
-	case s == SyncNone:
+	case s == syncNone:
 		return "never synced"
 	case j.syncEvery() > 1:
 		return fmt.Sprintf("%s after every %d writes of a thread: a power cut loses those since the last one", s, j.syncEvery())
@@ -249,7 +249,7 @@ func Validate(jobs []Job) error {
 	seen := map[string]bool{}
 	for i := range jobs {
 		j := &jobs[i]
-		errs = append(errs, j.Validate())
+		errs = append(errs, j.check())
 		if j.open() != jobs[0].open() {
 			errs = append(errs, setting.Wrong(j.label()+"rate", j.Rate, "a rate for all jobs, or for none: the time of an operation is the mean latency with one, and the wall time without"))
 		}

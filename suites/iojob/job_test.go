@@ -26,13 +26,13 @@ func of(t *testing.T, settings string) Job {
 func TestSet(t *testing.T) {
 	j := of(t, "rw=randrw=70 block=4k:70,64k:30 size=1G depth=8 threads=2 fsync=3 direct=true rate=1000 arrivals=fixed engine=uring")
 	want := Job{
-		Name: "j", Size: 1 << 30, Blocks: []Block{{4096, 70}, {65536, 30}}, Reads: 70, Pattern: PatternRand, Depth: 8, Threads: 2,
-		Fsync: 3, Direct: true, Engine: EngineRing, Rate: 1000, Arrivals: Fixed,
+		Name: "j", Size: 1 << 30, Blocks: []Block{{4096, 70}, {65536, 30}}, Reads: 70, Pattern: patternRand, Depth: 8, Threads: 2,
+		Fsync: 3, Direct: true, Engine: engineRing, Rate: 1000, Arrivals: fixedLaw,
 	}
 	if !reflect.DeepEqual(j, want) {
 		t.Errorf("%+v\nwant %+v", j, want)
 	}
-	if err := j.Validate(); err != nil {
+	if err := j.check(); err != nil {
 		t.Error(err)
 	}
 }
@@ -79,7 +79,7 @@ func TestValidateRefuses(t *testing.T) {
 		"arrivals=fixed":                              "want rate with it",
 	} {
 		j := of(t, settings)
-		if err := j.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := j.check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", settings, err, want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestLevel(t *testing.T) {
 		"rw=randwrite depth=8 fsync=1 direct=true": durability.Power,
 	} {
 		j := of(t, settings)
-		if err := j.Validate(); err != nil {
+		if err := j.check(); err != nil {
 			t.Error(err)
 		}
 		if got := j.level(); got != want {
@@ -169,7 +169,7 @@ func TestSource(t *testing.T) {
 				if o.n == 4096 {
 					small++
 				}
-				if j.Pattern == PatternSeq && last >= 0 && o.off != last && o.off != s.from {
+				if j.Pattern == patternSeq && last >= 0 && o.off != last && o.off != s.from {
 					t.Fatalf("%s: offset %d after the one that ends at %d", settings, o.off, last)
 				}
 				last = o.off + int64(o.n)
@@ -187,7 +187,7 @@ func TestSource(t *testing.T) {
 			most = max(most, h)
 		}
 		// Of 2048 blocks the most popular one has about a tenth by Zipf's law.
-		if j.Pattern == PatternZipf && (most < n/20 || most > n/2) {
+		if j.Pattern == patternZipf && (most < n/20 || most > n/2) {
 			t.Errorf("%s: the most popular block has %d of %d", settings, most, n)
 		}
 	}

@@ -54,7 +54,7 @@ func blockOf(t *testing.T, j Job, ops int64, f func(b *lab.B) error) run.Block {
 // others are not even started (coordinated omission).
 func TestOpenModelShowsAStall(t *testing.T) {
 	const ops, stall = 1000, 200 * time.Millisecond
-	for _, law := range []string{Poisson, Fixed} {
+	for _, law := range []string{poissonLaw, fixedLaw} {
 		j := of(t, "rate=1000 arrivals="+law) // the stall covers 200 of the 1000
 		on := &stalling{at: 300, stall: stall}
 		b := blockOf(t, j, ops, func(b *lab.B) error { return runThreads(b, &j, on) })
@@ -107,11 +107,11 @@ func TestEngines(t *testing.T) {
 	} {
 		t.Run(settings, func(t *testing.T) {
 			j := of(t, settings+" size=1M")
-			if err := j.Validate(); err != nil {
+			if err := j.check(); err != nil {
 				t.Fatal(err)
 			}
 			const ops = 97
-			b := blockOf(t, j, ops, func(b *lab.B) error { return Run(b, &j, path) })
+			b := blockOf(t, j, ops, func(b *lab.B) error { return runJob(b, &j, path) })
 			if b.Ops != ops || b.Latency.Count() != ops {
 				t.Errorf("%d operations, %d latencies; want %d", b.Ops, b.Latency.Count(), ops)
 			}

@@ -58,7 +58,7 @@ func (j *Job) Set(key, value string) (err error) {
 	case "fsync":
 		j.Fsync, err = whole(key, value, 0, 1<<30)
 	case "sync":
-		j.Sync, err = one(key, value, SyncNone, SyncFile, SyncData, SyncOpen, SyncOpData)
+		j.Sync, err = one(key, value, syncNone, syncFile, syncData, syncOpen, syncOpData)
 	case "direct":
 		if j.Direct, err = strconv.ParseBool(value); err != nil {
 			return setting.Wrong(key, value, "true or false")
@@ -66,13 +66,13 @@ func (j *Job) Set(key, value string) (err error) {
 	case "cache":
 		j.Cache, err = one(key, value, datafile.Warm, datafile.Cold)
 	case "engine":
-		j.Engine, err = one(key, value, EngineSync, EngineRing, EnginePoll)
+		j.Engine, err = one(key, value, engineSync, engineRing, enginePoll)
 	case "rate":
 		if j.Rate, err = strconv.ParseFloat(value, 64); err != nil || !(j.Rate >= 0 && j.Rate <= 1e9) {
 			return setting.Wrong(key, value, "operations a second from 0 (as fast as can be) to 1e9")
 		}
 	case "arrivals":
-		j.Arrivals, err = one(key, value, Poisson, Fixed)
+		j.Arrivals, err = one(key, value, poissonLaw, fixedLaw)
 	default:
 		return setting.Wrong("setting of a job", key, "%s", strings.Join(names(), ", "))
 	}
@@ -121,9 +121,9 @@ func (j *Job) setKind(value string) error {
 	if j.Reads = share; j.patterned {
 		return nil
 	}
-	j.Pattern = PatternSeq
+	j.Pattern = patternSeq
 	if random {
-		j.Pattern = PatternRand
+		j.Pattern = patternRand
 	}
 	return nil
 }
@@ -149,15 +149,15 @@ func (j *Job) setBlocks(value string) error {
 func (j *Job) setPattern(value string) error {
 	name, text, given := strings.Cut(value, ":")
 	theta := 0.0
-	if name == PatternZipf && given {
+	if name == patternZipf && given {
 		var err error
 		if theta, err = strconv.ParseFloat(text, 64); err != nil {
 			theta = 0
 		}
 	}
 	switch {
-	case (name == PatternSeq || name == PatternRand) && !given:
-	case name == PatternZipf && theta > 0 && theta != 1 && theta <= 10:
+	case (name == patternSeq || name == patternRand) && !given:
+	case name == patternZipf && theta > 0 && theta != 1 && theta <= 10:
 	default:
 		return setting.Wrong("pattern", value, "seq, random, or zipf:S with an exponent S from above 0 to 10, but not 1")
 	}

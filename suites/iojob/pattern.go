@@ -34,7 +34,7 @@ func newSource(j *Job, rng *rand.Rand, thread int) *source {
 	part := j.Size / int64(j.Threads) / unit * unit
 	s.from = part * int64(thread)
 	s.to, s.at = s.from+part, s.from
-	if j.Pattern == PatternZipf {
+	if j.Pattern == patternZipf {
 		s.zipfBlocks = j.Size / unit
 		s.zipf = newZipf(rng, j.Theta, s.zipfBlocks)
 		s.scatter = coprime(s.zipfBlocks)
@@ -47,13 +47,13 @@ func (s *source) next() operation {
 	o.write = s.job.writes() && (!s.job.reads() || s.rng.IntN(100) >= s.job.Reads)
 	n := int64(o.n)
 	switch s.job.Pattern {
-	case PatternSeq:
+	case patternSeq:
 		if s.at+n > s.to {
 			s.at = s.from
 		}
 		o.off = s.at
 		s.at += n
-	case PatternZipf:
+	case patternZipf:
 		// Popular blocks lie all over the file, as a hash would have them.
 		rank := int64(s.zipf())
 		o.off = mulmod(rank, s.scatter, s.zipfBlocks) * s.job.largest()

@@ -47,7 +47,7 @@ func newRingThread(j *Job, f *os.File, s *source, a *arrivals, n int64) (*ringTh
 		return nil, err
 	}
 	open := uring.New
-	if j.engine() == EnginePoll {
+	if j.engine() == enginePoll {
 		if err := uring.Pollable(f); err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func newRingThread(j *Job, f *os.File, s *source, a *arrivals, n int64) (*ringTh
 		ring: ring, file: f, source: s, arrive: a, left: n, every: j.syncEvery(), sync: uring.Fsync,
 		slots: make([]slot, j.Depth), done: make([]uring.Completion, j.Depth), hist: run.NewHistogram(),
 	}
-	if j.sync() == SyncData {
+	if j.sync() == syncData {
 		r.sync = uring.Fdatasync
 	}
 	for i := range r.slots {

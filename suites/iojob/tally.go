@@ -7,11 +7,9 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// Metrics of a block of a job, in operations a second. In an open model a rate below
-// the offered one says that the job does not keep up.
-const (
-	MetricOffered = "offered_ops_per_second"
-)
+// metricOffered is the rate of an open model, in operations a second. A lower rate of
+// the block says that the job does not keep up.
+const metricOffered = "offered_ops_per_second"
 
 // A tally is what the operations of a block moved, and how long those of each kind
 // took where there are both kinds.
@@ -48,7 +46,7 @@ func (t *tally) report(b *lab.B) {
 		b.SetBytes(t.bytes / b.N)
 	}
 	if t.offered > 0 {
-		b.Report(MetricOffered, t.offered)
+		b.Report(metricOffered, t.offered)
 	}
 	if t.split {
 		t.reads.Report(b, "read")

@@ -24,7 +24,7 @@ type dataSynced struct{ *os.File }
 func (f dataSynced) Sync() error { return fileop.Fdatasync(f.File) }
 
 func targetOf(j *Job, f *os.File) target {
-	if j.sync() == SyncData {
+	if j.sync() == syncData {
 		return dataSynced{f}
 	}
 	return f
