@@ -347,7 +347,7 @@ func ioFigures(v *run.VariantResult) []string {
 		}
 		out = append(out, text)
 	}
-	return append(out, survives(v))
+	return append(out, v.Promise.Survives())
 }
 
 // shortTime writes nanoseconds with three digits.
