@@ -58,6 +58,9 @@ func (t *tuneText) head(measured *run.Run) {
 	}
 	t.printf("%s: %s; %d processors, Linux %s\n", e.Dir, place, e.CPUs, e.Kernel)
 	t.printf("measured for %v\n", time.Duration(measured.Duration).Round(time.Second))
+	for _, c := range measured.Places[0].Caps {
+		t.printf("warning: %s (%s)\n", report.CapText(c), c.On)
+	}
 	for _, w := range e.Warnings {
 		t.printf("warning: %s\n", report.PlaceWarning(&e, &w))
 	}

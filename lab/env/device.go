@@ -15,6 +15,25 @@ import (
 type lower struct {
 	mounts []sys.MountPoint
 	stat   func(path string) (sys.Statx, error)
+	depth  int // how many file systems lie above
+}
+
+// maxLayers bounds the file systems on each other that are followed: more than anybody
+// stacks.
+const maxLayers = 8
+
+// layers describes the mount m and all that lies beneath it.
+func (s system) layers(m sys.MountPoint, l lower) []run.Layer {
+	if l.depth++; l.depth > maxLayers {
+		return nil
+	}
+	e := run.Environment{Unknown: map[string]string{}}
+	s.describe(&e, m, l)
+	this := run.Layer{FS: e.FS, Mount: e.Mount, Options: e.Options, Journal: e.Journal, Device: e.Device, WriteCache: e.WriteCache, Disks: e.Disks}
+	if len(e.Lower) > 0 && e.FS == "overlay" { // the device is that of the layer beneath
+		this.Journal, this.Device, this.WriteCache, this.Disks = "", "", "", nil
+	}
+	return append([]run.Layer{this}, e.Lower...)
 }
 
 // mountOf returns the mount that path lies on.
@@ -47,6 +66,8 @@ func (s system) describe(e *run.Environment, m sys.MountPoint, l lower) {
 			s.noDevice(e, "the overlay's upper directory cannot be seen from here: "+err.Error())
 			return
 		}
+		beneath := s.layers(under, l)
+		defer func() { e.Lower = beneath }()
 		m, e.BackingFS = under, under.FS
 	}
 
@@ -143,6 +164,9 @@ func (s system) readDevice(e *run.Environment, dir string, l lower) {
 			e.Members = append(e.Members, s.deviceName(sl))
 		}
 	}
+	if disks := s.disks(dir, 0); len(disks) != 1 || disks[0] != e.Device {
+		e.Disks = disks
+	}
 	switch v, err := readIn(dir, "queue/rotational"); {
 	case err != nil:
 		unknown(e, "rotational", why(err))
@@ -202,6 +226,7 @@ func (s system) readBacking(e *run.Environment, dir string, l lower) {
 		return
 	}
 	e.BackingFS = m.FS
+	e.Lower = s.layers(m, l)
 }
 
 // slaves returns the directories in /sys of the devices that a device-mapper or
@@ -215,6 +240,24 @@ func (s system) slaves(dir string) []string {
 		}
 	}
 	return dirs
+}
+
+// disks returns the devices at the bottom of the one whose directory in /sys is dir.
+func (s system) disks(dir string, depth int) []string {
+	if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
+		dir = filepath.Dir(dir)
+	}
+	slaves := s.slaves(dir)
+	if len(slaves) == 0 || depth == maxLayers {
+		return []string{s.deviceName(dir)}
+	}
+	var disks []string
+	for _, sl := range slaves {
+		for _, d := range s.disks(sl, depth+1) {
+			disks = addWord(disks, d)
+		}
+	}
+	return disks
 }
 
 // leaf follows single members and partitions down to a disk. It stops at a

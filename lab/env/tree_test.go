@@ -108,6 +108,9 @@ func TestDescribe(t *testing.T) {
 	files["/sys/fs/btrfs/1234-uuid/devices/sdb"] = "-> " + sdb
 	s := machine(t, files)
 
+	disks := func(names ...string) []string { return names }
+	fastDisk := disks("/dev/nvme0n1")
+	onStore := []run.Layer{{FS: "ext4", Mount: "/store", Options: "rw", Journal: "ordered", Device: "/dev/nvme0n1p2", WriteCache: "write back", Disks: fastDisk}}
 	const store = "40 1 259:2 / /store rw - ext4 /dev/nvme0n1p2 rw"
 	st := stats{
 		"/dev/sda1":      {Rdev: "8:1"},
@@ -124,25 +127,25 @@ func TestDescribe(t *testing.T) {
 		{
 			"partition", store,
 			run.Environment{FS: "ext4", Mount: "/store", Options: "rw", Journal: "ordered", Device: "/dev/nvme0n1p2", DeviceID: "259:2",
-				Model: "Fast Disk 1", Rotational: "no", Scheduler: "none", WriteCache: "write back"},
+				Model: "Fast Disk 1", Rotational: "no", Scheduler: "none", WriteCache: "write back", Disks: fastDisk},
 			nil,
 		},
 		{
 			"device mapper over a partition", "41 1 253:0 / /x rw,noatime - ext4 /dev/mapper/crypt rw,data=journal",
 			run.Environment{FS: "ext4", Mount: "/x", Options: "rw,noatime,data=journal", Journal: "journal", Device: "/dev/dm-0", DeviceID: "253:0",
-				Model: "Fast Disk 1", Rotational: "no", Scheduler: "none", WriteCache: "write back", Members: []string{"/dev/nvme0n1p2"}},
+				Model: "Fast Disk 1", Rotational: "no", Scheduler: "none", WriteCache: "write back", Members: []string{"/dev/nvme0n1p2"}, Disks: fastDisk},
 			nil,
 		},
 		{
 			"md of two, no journal", "41 1 9:0 / /x rw - ext4 /dev/md0 rw",
 			run.Environment{FS: "ext4", Mount: "/x", Options: "rw", Journal: "none", Device: "/dev/md0", DeviceID: "9:0",
-				Rotational: "yes", Scheduler: "none", WriteCache: "write back", Members: []string{"/dev/sda1", "/dev/sdb"}},
+				Rotational: "yes", Scheduler: "none", WriteCache: "write back", Members: []string{"/dev/sda1", "/dev/sdb"}, Disks: disks("/dev/sda", "/dev/sdb")},
 			map[string]string{"model": "md0"},
 		},
 		{
 			"no effective options, but no journal thread", "41 1 8:1 / /x rw - ext4 /dev/sda1 rw",
 			run.Environment{FS: "ext4", Mount: "/x", Options: "rw", Journal: "none", Device: "/dev/sda1", DeviceID: "8:1",
-				Model: "Spinner", Rotational: "yes", Scheduler: "bfq", WriteCache: "write through"},
+				Model: "Spinner", Rotational: "yes", Scheduler: "bfq", WriteCache: "write through", Disks: disks("/dev/sda")},
 			nil,
 		},
 		{
@@ -155,19 +158,19 @@ func TestDescribe(t *testing.T) {
 			"loop", "41 1 7:3 / /x rw - xfs /dev/loop3 rw",
 			run.Environment{FS: "xfs", Mount: "/x", Options: "rw", Journal: "metadata", Device: "/dev/loop3", DeviceID: "7:3",
 				Rotational: "no", Scheduler: "none", WriteCache: "write back",
-				Backing: "/store/a b/image (deleted)", BackingFS: "ext4", BackingIO: "direct"},
+				Backing: "/store/a b/image (deleted)", BackingFS: "ext4", BackingIO: "direct", Lower: onStore},
 			map[string]string{"model": "loop3"},
 		},
 		{
 			"btrfs: no device number, two devices", "41 1 0:50 /@ /x rw - btrfs /dev/sda1 rw,subvol=/@",
 			run.Environment{FS: "btrfs", Mount: "/x", Options: "rw,subvol=/@", Journal: "n/a", Device: "/dev/sda1", DeviceID: "8:1",
-				Model: "Spinner", Rotational: "yes", Scheduler: "bfq", WriteCache: "write through", Members: []string{"/dev/sda1", "/dev/sdb"}},
+				Model: "Spinner", Rotational: "yes", Scheduler: "bfq", WriteCache: "write through", Members: []string{"/dev/sda1", "/dev/sdb"}, Disks: disks("/dev/sda")},
 			map[string]string{"journal": "new places"},
 		},
 		{
 			"overlay", "41 1 0:51 / /x rw - overlay overlay rw,lowerdir=/l,upperdir=/store/upper",
 			run.Environment{FS: "overlay", Mount: "/x", Options: "rw,lowerdir=/l,upperdir=/store/upper", Journal: "ordered", Device: "/dev/nvme0n1p2",
-				DeviceID: "259:2", Model: "Fast Disk 1", Rotational: "no", Scheduler: "none", WriteCache: "write back", BackingFS: "ext4"},
+				DeviceID: "259:2", Model: "Fast Disk 1", Rotational: "no", Scheduler: "none", WriteCache: "write back", BackingFS: "ext4", Disks: fastDisk, Lower: onStore},
 			nil,
 		},
 		{

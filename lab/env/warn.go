@@ -89,10 +89,5 @@ func warnMachine(e *run.Environment, warn func(code string)) {
 }
 
 func isNetwork(fs string) bool {
-	switch fs {
-	case "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "9p", "virtiofs", "vboxsf", "afs", "lustre", "gfs2", "ocfs2",
-		"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.gcsfuse":
-		return true
-	}
-	return false
+	return run.RemoteFS(fs) || fs == "gfs2" || fs == "ocfs2"
 }

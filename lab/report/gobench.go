@@ -112,7 +112,7 @@ func benchName(res *run.Result, v *run.VariantResult, procs int) string {
 	}
 	parts = append(parts, "variant="+benchWord(v.Name))
 	if v.Promise.Writes() { // what writes nothing has no level that benchstat could group it with
-		parts = append(parts, "after="+v.Promise.After.String(), "level="+v.Promise.Level.String())
+		parts = append(parts, "after="+here(v).After.String(), "level="+here(v).Level.String())
 	}
 	name := strings.Join(parts, "/")
 	if procs > 0 {

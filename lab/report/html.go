@@ -74,6 +74,7 @@ type page struct {
 	Notes       []string
 	Verdicts    []verdictItem
 	Promises    []promiseItem
+	Caps        []string // what the places keep less than promised
 	MixedLegend string
 	Places      []placeItem
 	Claims      []claimItem
@@ -167,6 +168,7 @@ func newPage(r *run.Run) *page {
 	for _, pr := range promises(r) {
 		p.Promises = append(p.Promises, promiseItem{pr.String(), levelClass(pr), pr.Survives(), afterWords(pr)})
 	}
+	p.Caps = capLines(r)
 	for _, pl := range r.Places {
 		item := placeItem{Name: clean(pl.Name), Line: placeLine(pl), Machine: clean(machineLine(pl)), Facts: facts(pl.Environment)}
 		for _, w := range pl.Environment.Warnings {
@@ -180,6 +182,7 @@ func newPage(r *run.Run) *page {
 				*s = notAvailable
 			}
 		}
+		c.Promise = claimPromise(r, &c)
 		p.Claims = append(p.Claims, claimItem{c, verdictClass(c.Verdict)})
 	}
 	seen := map[string]bool{}
@@ -254,7 +257,7 @@ func newJob(r *run.Run, g *group, anchor string) *job {
 		j.Place = g.Place
 	}
 	for _, t := range tiers(first) {
-		l := legendTier{Promise: t.Promise.String(), Level: levelClass(t.Promise), Survives: t.Promise.Survives()}
+		l := legendTier{Promise: t.Promise.String(), Level: levelClass(t.Promise), Survives: t.survives()}
 		for _, row := range t.Rows {
 			l.Variants = append(l.Variants, legendItem{key{row.Index}, clean(row.V.Name), clean(row.V.Doc)})
 		}

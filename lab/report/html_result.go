@@ -110,7 +110,7 @@ func newResultView(r *run.Run, res *run.Result, anchor string, multi bool) *resu
 	v.Refused = refusals(res)
 	gp := &gaps{all: len(res.Variants)}
 	for _, t := range tiers(res) {
-		rt := resultTier{Promise: t.Promise.String(), Survives: t.Promise.Survives()}
+		rt := resultTier{Promise: t.Promise.String(), Survives: t.survives()}
 		for _, r := range t.Rows {
 			rt.Rows = append(rt.Rows, resultRows(res, r, gp)...)
 		}

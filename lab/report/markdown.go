@@ -85,6 +85,12 @@ func (m *markdown) head(r *run.Run) {
 		m.row(p.String(), p.Survives(), afterWords(p))
 	}
 	m.printf("\n")
+	for _, c := range capLines(r) {
+		m.printf("- **%s**\n", escapeMarkdown(c))
+	}
+	if len(capLines(r)) > 0 {
+		m.printf("\n")
+	}
 	if anyMixed(r) {
 		m.printf("%s\n\n", mixedLegend)
 	}
@@ -184,6 +190,6 @@ func (m *markdown) claims(r *run.Run) {
 	m.row("---", "---", "---", "---", "---", "---", "---", "---", "---")
 	for _, c := range r.Claims {
 		m.row(escapeMarkdown(c.ID), escapeMarkdown(c.Statement), escapeMarkdown(c.Claimed), escapeMarkdown(c.Source), escapeMarkdown(c.Measured),
-			"**"+escapeMarkdown(c.Verdict)+"**", escapeMarkdown(c.Why), escapeMarkdown(c.Promise), escapeMarkdown(c.Place))
+			"**"+escapeMarkdown(c.Verdict)+"**", escapeMarkdown(c.Why), escapeMarkdown(claimPromise(r, &c)), escapeMarkdown(c.Place))
 	}
 }

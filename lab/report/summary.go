@@ -167,13 +167,17 @@ func perSecond(n float64) string {
 }
 
 // survivesShort is what an operation of a row survives, in one or two words.
-func survivesShort(_ *run.Result, row *run.SummaryRow) string {
+func survivesShort(res *run.Result, row *run.SummaryRow) string {
+	p := row.Promise
+	if v := res.Variant(row.Way); v != nil {
+		p = here(v)
+	}
 	switch {
-	case !row.Promise.Writes():
+	case !p.Writes():
 		return "no writes"
-	case row.Promise.Level == durability.Power:
+	case p.Level == durability.Power:
 		return "power cut"
-	case row.Promise.Level == durability.Kill:
+	case p.Level == durability.Kill:
 		return "kill -9"
 	}
 	return "nothing"
@@ -216,13 +220,22 @@ func adviceText(r *run.Run, a *run.Advice) string {
 	}
 	text := fmt.Sprintf("Use %s for %s: %s the time of %s", a.Way, where, much, a.Against)
 	if a.Promise.Writes() {
-		text += ", " + shortSurvives(a.Promise)
+		text += ", " + adviceSurvives(r, a)
 	}
 	return clean(text + ".")
 }
 
-// shortSurvives is Promise.Survives without what it does not survive.
-func shortSurvives(p run.Promise) string {
+// adviceSurvives is what the way of an advice survives in the place that keeps least of
+// it, without what it does not survive.
+func adviceSurvives(r *run.Run, a *run.Advice) string {
+	p := a.Promise
+	for _, res := range r.Results {
+		if v := res.Variant(a.Way); v != nil && res.Suite == a.Suite && res.Name == a.Name && v.Promise == a.Promise {
+			if h := here(v); h.Level > p.Level {
+				p = h
+			}
+		}
+	}
 	s, _, _ := strings.Cut(p.Survives(), ",")
 	return s
 }

@@ -73,7 +73,7 @@ func ecdfCharts(res *run.Result) []chart {
 			}
 		})
 		labels()
-		out = append(out, chart{Title: t.Promise.String(), Note: t.Promise.Survives(), Picture: p.done()})
+		out = append(out, chart{Title: t.Promise.String(), Note: t.survives(), Picture: p.done()})
 	}
 	return out
 }
@@ -163,7 +163,7 @@ func paramChart(g *group, t *tier, xs []float64, labels []string) *chart {
 		}
 	}
 	yLabels()
-	return &chart{Title: t.Promise.String(), Note: t.Promise.Survives() + logNote(y), Picture: p.done()}
+	return &chart{Title: t.Promise.String(), Note: t.survives() + logNote(y), Picture: p.done()}
 }
 
 // polyline is the path through the medians, with a gap where nothing was measured.

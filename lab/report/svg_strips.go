@@ -61,7 +61,7 @@ func boxStrips(res *run.Result) []stripTier {
 	data := timedBlocks(res)
 	var out []stripTier
 	for _, t := range tiers(res) {
-		st := stripTier{Promise: t.Promise.String(), Survives: t.Promise.Survives()}
+		st := stripTier{Promise: t.Promise.String(), Survives: t.survives()}
 		var all []float64
 		for _, r := range t.Rows {
 			for _, b := range data[r.V.Name] {
@@ -151,7 +151,7 @@ func forestStrips(res *run.Result) []stripTier {
 	}
 	s := forestScale(all)
 	for _, t := range tiers(res) {
-		st := stripTier{Promise: t.Promise.String(), Survives: t.Promise.Survives()}
+		st := stripTier{Promise: t.Promise.String(), Survives: t.survives()}
 		for _, r := range t.Rows {
 			if r.Comparison != nil {
 				st.Strips = append(st.Strips, forestStrip(r, *r.Comparison, t.Promise.String(), s))

@@ -116,6 +116,9 @@ func (p *printer) head(r *run.Run, details bool) {
 	for _, pr := range promises(r) {
 		p.para(fmt.Sprintf("  %-18s  ", pr), plain, pr.Survives()+duringText(pr))
 	}
+	for _, c := range capLines(r) {
+		p.para("  ! ", yellow, c)
+	}
 	if anyMixed(r) {
 		p.para("  ", yellow, mixedLegend)
 	}
@@ -225,7 +228,7 @@ func (p *printer) notes(r *run.Run, g *group) {
 func resultLines(res *run.Result, point string, gp *gaps) []line {
 	var out []line
 	for _, t := range tiers(res) {
-		heading := t.Promise.String() + ": " + t.Promise.Survives()
+		heading := t.Promise.String() + ": " + t.survives()
 		if point != "" {
 			heading = point + ", " + heading
 		}

@@ -22,7 +22,7 @@ func (p *printer) claims(r *run.Run, details bool) {
 	for i := range r.Claims {
 		c := &r.Claims[i]
 		if details {
-			p.claim(c)
+			p.claim(r, c)
 			continue
 		}
 		lead := fmt.Sprintf("  %-4s", clean(c.ID))
@@ -35,8 +35,8 @@ func (p *printer) claims(r *run.Run, details bool) {
 	}
 }
 
-func (p *printer) claim(c *run.Claim) {
-	where := c.Promise
+func (p *printer) claim(r *run.Run, c *run.Claim) {
+	where := claimPromise(r, c)
 	if c.Place != "" {
 		where += ", in " + c.Place
 	}

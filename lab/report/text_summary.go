@@ -154,7 +154,7 @@ func (p *printer) compact(r *run.Run, g *group) {
 func compactTable(res *run.Result) *table {
 	t := &table{head: []string{"", "", "", ""}, left: []bool{true, false, false, true}}
 	for _, tier := range tiers(res) {
-		t.lines = append(t.lines, line{heading: "  " + tier.Promise.Survives(), style: dim})
+		t.lines = append(t.lines, line{heading: "  " + tier.survives(), style: dim})
 		for _, row := range tier.Rows {
 			word := clean(row.verdictWord(res))
 			cells := []cell{{text: "  " + clean(row.V.Name)}, {text: speedFigure(res, row.V).Text}, {}, {word, wordStyle(word)}}

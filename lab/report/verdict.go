@@ -55,12 +55,12 @@ func findingText(r *run.Run, res *run.Result, f *run.Finding) string {
 	case run.FoundNothing:
 		return fmt.Sprintf("No verdict without %s, which the others are compared with.", f.Baseline)
 	case run.FoundAlone:
-		return fmt.Sprintf("%s is the only variant measured with this promise; it %s.", f.Baseline, f.Promise.Survives())
+		return fmt.Sprintf("%s is the only variant measured with this promise; it %s.", f.Baseline, survives(promiser(res, f)))
 	case run.FoundWinner:
-		return winnerText(r, f)
+		return winnerText(r, res, f)
 	case run.FoundBest:
 		return fmt.Sprintf("%s is the fastest: %s takes %s its time (%s)%s.",
-			f.Fastest, f.Next, times(f.Ratio.Median), intervalText(*f.Ratio), survivesSame(f.Promise))
+			f.Fastest, f.Next, times(f.Ratio.Median), intervalText(*f.Ratio), survivesSame(promiser(res, f)))
 	}
 	var parts []string
 	if f.Kind == run.FoundSame {
@@ -81,12 +81,12 @@ func findingText(r *run.Run, res *run.Result, f *run.Finding) string {
 		}
 		parts = append(parts, "slower: "+strings.Join(slower, ", "))
 	}
-	return fmt.Sprintf("%s%s.", upperFirst(strings.Join(parts, "; ")), eachSurvives(f.Promise))
+	return fmt.Sprintf("%s%s.", upperFirst(strings.Join(parts, "; ")), eachSurvives(promiser(res, f)))
 }
 
-func winnerText(r *run.Run, f *run.Finding) string {
+func winnerText(r *run.Run, res *run.Result, f *run.Finding) string {
 	text := fmt.Sprintf("%s takes %s the time of %s (%s)%s",
-		f.Fastest, times(f.Ratio.Median), f.Baseline, intervalText(*f.Ratio), survivesSame(f.Promise))
+		f.Fastest, times(f.Ratio.Median), f.Baseline, intervalText(*f.Ratio), survivesSame(promiser(res, f)))
 	if len(f.Same) > 0 {
 		text += fmt.Sprintf("; the same as it within %s: %s", toleranceText(r, f.Tolerance), strings.Join(f.Same, ", "))
 	}

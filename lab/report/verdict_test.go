@@ -94,7 +94,7 @@ func TestVerdictOfReads(t *testing.T) {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 		var text bytes.Buffer
-		if err := Text(&text, r, TextOptions{}); err != nil {
+		if err := Text(&text, r, TextOptions{Details: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, word := range []string{"lost when", "survive", "torn"} {

@@ -107,6 +107,9 @@ type row struct {
 	Mixed      []run.Comparison // across promises
 }
 
+// survives is what is left of the tier's promise where it was measured.
+func (t *tier) survives() string { return survives(t.Rows[0].V) }
+
 func tiers(res *run.Result) []*tier {
 	var out []*tier
 	for i := range res.Variants {

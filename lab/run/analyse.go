@@ -70,6 +70,9 @@ func (s Settings) Validate() error {
 // first baseline's, where it has none of its own). The noise's random part is in every interval already and is not added again.
 func (r *Run) Analyse() {
 	var all []*Comparison
+	for i := range r.Places {
+		r.Places[i].Caps = CapsOf(&r.Places[i].Environment)
+	}
 	for _, res := range r.Results {
 		res.analyse(r)
 		for i := range res.Comparisons {
@@ -212,7 +215,9 @@ func (res *Result) baselineFor(v *VariantResult) *VariantResult {
 
 func (res *Result) analyse(r *Run) {
 	for i := range res.Variants {
-		res.describe(&res.Variants[i])
+		v := &res.Variants[i]
+		res.describe(v)
+		v.Here, v.Capped = r.here(res.Place, v.Promise)
 	}
 	res.Comparisons, res.Refused, res.Noise, res.MoreNoise, res.Rounds, res.Surfaces = []Comparison{}, nil, nil, nil, 0, nil
 	if len(res.Variants) == 0 {

@@ -3,7 +3,7 @@
 // nothing.
 //
 //	Run                  one call of lab.Measure: what --json writes
-//	  Place              a directory and its Environment
+//	  Place              a directory, its Environment, and its Caps: why less survives there
 //	  Result             one experiment in one place
 //	    Block            one process that ran one variant: the raw data
 //	    VariantResult    the figures of one variant: Estimate, Percentile, Steady, Waits, Trace

@@ -49,10 +49,28 @@ type Environment struct {
 	// Members are the devices that Device is made of, where it is a
 	// device-mapper, md or multi-device btrfs one: "/dev/sda2".
 	Members []string `json:"members,omitempty"`
+	// Disks are the devices at the bottom of Device, where they are not Device itself:
+	// the disk of a partition, the disks under a device-mapper or md device.
+	Disks []string `json:"disks,omitempty"`
+	// Lower are the file systems that this one lies on, the nearest first: under an
+	// overlay, or under the file of a loop device.
+	Lower []Layer `json:"lower,omitempty"`
 	// Unknown says, by JSON name, why a field could not be read.
 	Unknown map[string]string `json:"unknown,omitempty"`
 	// Warnings are reasons to doubt a measurement here.
 	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// A Layer is a mounted file system and the device under it. Its fields are those of
+// Environment.
+type Layer struct {
+	FS         string   `json:"fs"`
+	Mount      string   `json:"mount"`
+	Options    string   `json:"mount_options"`
+	Journal    string   `json:"journal"`
+	Device     string   `json:"device,omitempty"`
+	WriteCache string   `json:"write_cache,omitempty"`
+	Disks      []string `json:"disks,omitempty"`
 }
 
 // Codes of warnings about a place. The values are in its Environment; that of

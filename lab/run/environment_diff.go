@@ -69,6 +69,7 @@ var compared = []comparedField{
 	{"write_cache", true, func(e *Environment) string { return e.WriteCache }, nil},
 	{"backing_fs", true, func(e *Environment) string { return e.BackingFS }, nil},
 	{"backing_io", true, func(e *Environment) string { return e.BackingIO }, nil},
+	{"lower", true, func(e *Environment) string { return layersText(e.Lower) }, func(a, b *Environment) bool { return a.Lower == nil || b.Lower == nil }},
 	// Where it was, and how it was there just then. Devices are numbered
 	// anew at each boot and each mount of an image.
 	{"hostname", false, func(e *Environment) string { return e.Hostname }, nil},
@@ -77,6 +78,7 @@ var compared = []comparedField{
 	{"device", false, func(e *Environment) string { return e.Device }, nil},
 	{"device_id", false, func(e *Environment) string { return e.DeviceID }, nil},
 	{"backing", false, func(e *Environment) string { return e.Backing }, nil},
+	{"disks", false, func(e *Environment) string { return strings.Join(e.Disks, ",") }, nil},
 	{"members", false, func(e *Environment) string { return strings.Join(e.Members, ",") }, nil},
 	{"throttled", false, func(e *Environment) string { return strconv.FormatInt(e.Throttled, 10) }, nil},
 	{"load1", false, func(e *Environment) string { return fmt.Sprintf("%.2f", e.Load) }, nil},
@@ -85,6 +87,18 @@ var compared = []comparedField{
 	{"cpu_steal", false, func(e *Environment) string { return fmt.Sprintf("%.2f", e.Steal) }, nil},
 	{"free_bytes", false, func(e *Environment) string { return strconv.FormatInt(e.FreeBytes, 10) }, nil},
 	{"total_bytes", false, func(e *Environment) string { return strconv.FormatInt(e.TotalBytes, 10) }, nil},
+}
+
+// layersText names the kinds of file systems beneath, with their options. Devices are
+// numbered anew at each boot.
+func layersText(layers []Layer) string {
+	var out []string
+	for _, l := range layers {
+		options := MountOptions(l.Options)
+		slices.Sort(options)
+		out = append(out, l.FS+" "+strings.Join(options, ",")+" "+l.Journal)
+	}
+	return strings.Join(out, "; ")
 }
 
 // nearMemory: what a kernel keeps for itself differs between boots.

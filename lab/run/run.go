@@ -85,6 +85,8 @@ type Clock struct {
 type Place struct {
 	Name        string      `json:"name"` // as asked for: a directory, or "ext4" for a loop image
 	Environment Environment `json:"environment"`
+	// Caps are the conditions for which less survives here than variants promise.
+	Caps []Cap `json:"caps,omitempty"`
 }
 
 // A Result is one experiment in one place.
@@ -158,8 +160,12 @@ type VariantResult struct {
 	Doc      string  `json:"doc"`
 	Promise  Promise `json:"promise"`
 	Baseline bool    `json:"baseline"`
-	Cell     *Cell   `json:"cell,omitempty"`  // its place on a surface
-	Error    string  `json:"error,omitempty"` // why it could not be measured
+	// Here is what the Caps of the place leave of Promise, and Capped are the codes of
+	// those that apply.
+	Here   Promise  `json:"here"`
+	Capped []string `json:"capped,omitempty"`
+	Cell   *Cell    `json:"cell,omitempty"`  // its place on a surface
+	Error  string   `json:"error,omitempty"` // why it could not be measured
 	// Unsupported: it could not be measured because this place cannot do it
 	// that way, and that is no failure of the run.
 	Unsupported bool `json:"unsupported,omitempty"`
