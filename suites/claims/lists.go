@@ -15,7 +15,7 @@ func Reading(s job.Scale) []Claim {
 
 // Log returns the claims on the parts of a log system.
 func Log(s job.Scale) []Claim {
-	return []Claim{claimL2(), claimL3(), claimL4(), claimL5(s), claimL6(s), claimL8(s), claimL11(s)}
+	return []Claim{claimL2(), claimL3(), claimL4(), claimL5(s), claimL6(s), claimL8(s), claimL11(s), claimL12(s)}
 }
 
 // InOrder returns the claims of all lists, sorted by report and number.
@@ -55,7 +55,7 @@ func Sync() []Claim { return []Claim{claimR6(), claimR7(), claimR11(), claimR12(
 func WAL() []Claim { return []Claim{claimL10()} }
 
 // Store returns the claims on a log store and its parts.
-func Store() []Claim { return []Claim{claimL1(), claimL7(), claimL9(1)} }
+func Store() []Claim { return []Claim{claimL1(), claimL7(), claimL9()} }
 
 // claimNumber returns the 12 of "C12".
 func claimNumber(id string) int {

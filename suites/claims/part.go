@@ -95,6 +95,20 @@ func figureOf(what, figure string) part { return part{what: what, role: shown, f
 // lacking returns the part of a question that cannot be asked here, and why.
 func lacking(what, why string) part { return part{what: what}.needs(why) }
 
+// either returns the part that is yes if one of two is, and no only if both are.
+func either(a, b part) part {
+	rank := map[answer]int{yes: 3, cannotTell: 2, untested: 1, no: 0}
+	better, other := a, b
+	if rank[b.answer] > rank[a.answer] {
+		better, other = b, a
+	}
+	if other.figure != "" {
+		better.notes = append(better.notes, "beside "+other.what+": "+other.figure)
+	}
+	better.what = a.what + ", or " + b.what
+	return better
+}
+
 // under sets the condition, one that the report does not name.
 func (p part) under(condition string) part { p.cond = condition; return p }
 
@@ -134,6 +148,9 @@ func (p part) note(text string) part {
 	}
 	return p
 }
+
+// untestable makes the part one of which there is no figure.
+func (p part) untestable() part { p.answer = untested; return p }
 
 // notSameJob is the note on variants that promise different things, or leave different
 // files behind.
