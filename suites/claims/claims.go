@@ -151,6 +151,11 @@ func (j judgement) ofParts(all []*evidence) judgement {
 			}
 		}
 	}
+	for i := range j.parts {
+		if p := &j.parts[i]; strings.Contains(p.figure, "NaN") {
+			p.figure = "" // it is made of what is missing
+		}
+	}
 	var lines []string
 	for _, p := range j.parts {
 		if p.figure != "" {

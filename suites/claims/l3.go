@@ -3,6 +3,7 @@ package claims
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -30,8 +31,9 @@ const (
 	l3Processors = 16
 )
 
-// An l3Log formats a line in a buffer and writes it with one write(2).
-type l3Log func(f *os.File, text []byte) error
+// An l3Log formats a line in a buffer and writes it with one write(2), through an interface,
+// as a logger does: otherwise the buffer of A would be on the stack.
+type l3Log func(f io.Writer, text []byte) error
 
 // l3Ways returns the ways by the names of their variants. Put of a slice boxes its header:
 // an allocation each time.
@@ -39,17 +41,17 @@ func l3Ways() map[string]l3Log {
 	coded := sync.Pool{New: func() any { return make([]byte, 0, l3Buffer) }}
 	meant := sync.Pool{New: func() any { b := make([]byte, 0, l3Buffer); return &b }}
 	return map[string]l3Log{
-		l3Make: func(f *os.File, text []byte) error {
+		l3Make: func(f io.Writer, text []byte) error {
 			_, err := f.Write(l3Line(make([]byte, 0, l3Buffer), text))
 			return err
 		},
-		l3Coded: func(f *os.File, text []byte) error {
+		l3Coded: func(f io.Writer, text []byte) error {
 			buf := l3Line(coded.Get().([]byte)[:0], text)
 			_, err := f.Write(buf)
 			coded.Put(buf) //nolint:staticcheck // as coded
 			return err
 		},
-		l3Meant: func(f *os.File, text []byte) error {
+		l3Meant: func(f io.Writer, text []byte) error {
 			buf := meant.Get().(*[]byte)
 			*buf = l3Line((*buf)[:0], text)
 			_, err := f.Write(*buf)

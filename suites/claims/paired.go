@@ -39,7 +39,7 @@ func (ev *evidence) tailRatio(id, over, under string) (e run.Estimate, why strin
 func (ev *evidence) paired(id, over, under string, figure func(*run.Block) float64) run.Estimate {
 	r := ev.results[id]
 	if r == nil {
-		return run.Estimate{}
+		return noEstimate
 	}
 	timed := func(name string) (of []*run.Block) {
 		for i := range r.Blocks {
@@ -66,7 +66,7 @@ func (ev *evidence) paired(id, over, under string, figure func(*run.Block) float
 		}
 	}
 	if len(ratios) == 0 {
-		return run.Estimate{}
+		return noEstimate
 	}
 	return medianOf(ratios)
 }

@@ -15,7 +15,7 @@ func ruling(why string, parts ...part) judgement { return judgement{parts: parts
 //
 //   - DoesNotHold if one question is refuted: a deciding part is no under all conditions or,
 //     where the report names conditions, under all of those. What is unclear does not matter.
-//   - CannotTest if a main part, or every deciding part, could not be tested.
+//   - CannotTest if a main question, or every question, could not be tested at all.
 //   - Depends if a question is yes under one condition and no under another.
 //   - CannotTell if a deciding part is neither yes nor no.
 //   - Holds otherwise.
@@ -24,7 +24,11 @@ func verdictOf(parts []part) (verdict, why string) {
 	tested, mainLacks := false, false
 	for _, of := range questions(parts) {
 		yesses, noes := having(of, yes), having(of, no)
-		tested = tested || len(having(of, untested)) < len(of)
+		if len(having(of, untested)) < len(of) {
+			tested = true
+		} else if slices.ContainsFunc(of, func(p part) bool { return p.role == mainPart }) {
+			mainLacks = true
+		}
 		switch {
 		case len(yesses) > 0 && len(noes) > 0:
 			mixed = append(mixed, fmt.Sprintf("%s: yes with %s; no with %s", of[0].what, conditions(yesses), conditions(noes)))
@@ -37,7 +41,6 @@ func verdictOf(parts []part) (verdict, why string) {
 				unclear = append(unclear, p.name()+": "+p.unsettled())
 			case untested:
 				lacking = append(lacking, p.lacked())
-				mainLacks = mainLacks || p.role == mainPart
 			}
 		}
 	}
