@@ -55,35 +55,6 @@ func RatioPaired(test, base []float64, confidence float64, rng *rand.Rand, resam
 	return Estimate{Value: value, Lo: math.Exp(lo), Hi: math.Exp(hi), Confidence: confidence, N: n}
 }
 
-// RatioUnpaired estimates how many times as large test is as base where
-// nothing pairs their samples, because they come from different runs: the
-// ratio of the medians, with a percentile bootstrap that resamples each side
-// by itself. Samples may be 0: 0 to 0 counts as 1, anything else to 0 as +Inf.
-//
-// The percentiles are the plain ones: a difference of two medians is smooth
-// enough that they cover 95 to 97 % where 95 % is asked for, from 6 to 21
-// samples with outliers. N is the size of the smaller side.
-func RatioUnpaired(test, base []float64, confidence float64, rng *rand.Rand, resamples int) Estimate {
-	n := min(len(test), len(base))
-	if n == 0 {
-		return noInterval(math.NaN(), 0, ErrNoSamples)
-	}
-	test, base = slices.Sorted(slices.Values(test)), slices.Sorted(slices.Values(base))
-	ct, cb := once(len(test)), once(len(base))
-	value := quotient(weightedMedian(test, ct), weightedMedian(base, cb))
-	if n < MinSamples(0.5, confidence) {
-		return noInterval(value, n, tooFew(n, 0.5, confidence, "samples on each side"))
-	}
-	reps := make([]float64, resamples)
-	for r := range reps {
-		draw(ct, rng)
-		draw(cb, rng)
-		reps[r] = quotient(weightedMedian(test, ct), weightedMedian(base, cb))
-	}
-	lo, hi := percentiles(reps, (1-confidence)/2)
-	return Estimate{Value: value, Lo: lo, Hi: hi, Confidence: confidence, N: n}
-}
-
 func quotient(a, b float64) float64 {
 	if a == b {
 		return 1 // 0 to 0 included

@@ -13,7 +13,7 @@
 // # Mistakes to avoid
 //
 //   - Pairing samples that were not measured together. RatioPaired cancels conditions
-//     that both of a pair share; samples without pairs need RatioUnpaired.
+//     that both of a pair share; samples without pairs need RatioOfRuns.
 //   - Reading an interval that is not there: Lo and Hi are NaN where there are too few
 //     samples, and every comparison with NaN is false.
 //   - Taking p = 1 for evidence that nothing differs. It also stands for a test that
