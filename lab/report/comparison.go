@@ -7,27 +7,31 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab/run"
 )
 
-// Comparison writes the report of run.Compare as text: a line for each figure, the
-// reason of each figure that did not pass, and a last line with the outcome alone.
+// Comparison writes the report of run.Compare or Run.CompareBuilds as text: a line for
+// each figure, the reason of each figure that did not pass, and a last line with the
+// outcome alone.
 func Comparison(w io.Writer, r *run.CompareReport) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(r.Rows) > 0 {
-		fmt.Fprintln(t, "experiment\tplace\tvariant\tmetric\told\tnew\tnew/old\toutcome")
+		fmt.Fprintln(t, strings.Join(comparisonHead(r), "\t"))
 	}
-	for _, row := range r.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Experiment, row.Place, row.Variant, row.Metric,
-			quantity(row.Old.Median, row.Unit), quantity(row.New.Median, row.Unit), Ratio(run.Estimate(row.Ratio)), row.Outcome)
+	for i := range r.Rows {
+		fmt.Fprintln(t, strings.Join(comparisonCells(r, &r.Rows[i]), "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, row := range r.Rows {
-		if row.Outcome != run.Pass {
+		if row.Outcome != run.Pass && row.Outcome != run.NotJudged && row.Why != run.WhyAcross { // the table says all of that
 			fmt.Fprintf(w, "%s, %s, %s: %s: %s\n", row.Experiment, row.Variant, row.Metric, row.Outcome, rowText(&row))
 		}
+	}
+	for _, s := range comparisonNotes(r) {
+		fmt.Fprintln(w, s)
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(w, "cannot be compared:", Mismatch(&p))
@@ -39,22 +43,117 @@ func Comparison(w io.Writer, r *run.CompareReport) error {
 	return err
 }
 
+// comparisonHead is the head of the table. There is a column for the place where there
+// are several, and one for the baselines where ratios to them are compared.
+func comparisonHead(r *run.CompareReport) []string {
+	head := []string{"experiment"}
+	if severalPlaces(r) {
+		head = append(head, "place")
+	}
+	head = append(head, "variant", "metric", "old", "new")
+	if relative(r) {
+		return append(head, "beside", "new/old beside it", "outcome")
+	}
+	return append(head, "new/old", "outcome")
+}
+
+func comparisonCells(r *run.CompareReport, row *run.CompareRow) []string {
+	cells := []string{clean(row.Experiment)}
+	if severalPlaces(r) {
+		cells = append(cells, clean(row.Place))
+	}
+	cells = append(cells, clean(row.Variant), clean(row.Metric), quantity(row.Old.Median, row.Unit), quantity(row.New.Median, row.Unit))
+	ratio := Ratio(run.Estimate(row.Ratio))
+	if relative(r) {
+		cells = append(cells, cmp.Or(clean(row.Baseline), "-"))
+		if row.Outcome == run.NotJudged {
+			ratio = "(" + ratio + ")"
+		}
+	}
+	return append(cells, ratio, string(row.Outcome)+powerText(row))
+}
+
+func severalPlaces(r *run.CompareReport) bool {
+	for _, row := range r.Rows {
+		if row.Place != r.Rows[0].Place {
+			return true
+		}
+	}
+	return false
+}
+
+func relative(r *run.CompareReport) bool {
+	for _, row := range r.Rows {
+		if row.Baseline != "" || row.Why == run.WhyBaseline || row.Why == run.WhyNoBaseline {
+			return true
+		}
+	}
+	return false
+}
+
+// comparisonNotes say what holds for all figures.
+func comparisonNotes(r *run.CompareReport) (notes []string) {
+	baselines, unclear := 0, 0
+	for _, row := range r.Rows {
+		switch {
+		case row.Outcome == run.NotJudged:
+			baselines++
+		case row.Outcome == run.Inconclusive:
+			unclear++
+		}
+	}
+	if baselines > 0 {
+		notes = append(notes, units.Count(baselines, "figure")+" of baselines not judged: whether a baseline or the machine has changed, the runs do not show; --absolute judges them too")
+	}
+	if unclear > 0 && r.PassRounds > 0 {
+		notes = append(notes, fmt.Sprintf("with %d rounds a run, figures as noisy as these that have not changed pass, four times in five", r.PassRounds))
+	}
+	return notes
+}
+
 // rowText says why a row has its outcome.
 func rowText(row *run.CompareRow) string {
 	within := "the tolerance of " + percent(row.Tolerance)
 	switch row.Why {
 	case run.WhyWithin:
 		return "within " + within + " or better"
+	case run.WhySame:
+		return "both are the same run"
 	case run.WhyBeyond:
 		return "worse by more than " + within
 	case run.WhyAcross:
-		return "the interval reaches over " + within + ": more rounds would narrow it"
+		return "the interval reaches over " + within
+	case run.WhyBaseline:
+		return "a baseline: others are compared with it"
+	case run.WhyNoBaseline:
+		return "both runs need one baseline that a variant of its promise is compared with; --absolute compares the variants by themselves"
 	}
 	why := Reason(row.Reason)
 	if row.Run != "" {
 		why = row.Run + " run: " + why
 	}
 	return clean(why)
+}
+
+// powerText says what an inconclusive row could have shown, and how many rounds or runs
+// would settle it: ": could have seen 1.2x, needs 40 rounds".
+func powerText(row *run.CompareRow) string {
+	var parts []string
+	if row.Visible > 0 {
+		parts = append(parts, "could have seen "+times(1+row.Visible))
+	}
+	switch {
+	case row.Runs > 0:
+		parts = append(parts, "needs "+units.Count(row.Runs, "run")+" a side")
+	case row.Rounds > 0:
+		parts = append(parts, "needs "+units.Count(row.Rounds, "round"))
+	case row.Visible > 0:
+		parts = append(parts, "as near the tolerance as can be")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
 }
 
 // Mismatch words a mismatch of two runs.
@@ -81,20 +180,30 @@ func Mismatch(m *run.Mismatch) string {
 		return clean(fmt.Sprintf("%s: %s: %s, now %s", m.Place, m.Field, old, now))
 	case run.MismatchNothing:
 		return "the runs have nothing in common: nothing was compared"
+	case run.MismatchOneBuild:
+		return "the run measured one build only; want one of 'stele bench --against', or two runs"
 	}
+	return clean(mismatchOf(m))
+}
+
+// mismatchOf words a mismatch of an experiment or a variant.
+func mismatchOf(m *run.Mismatch) string {
 	where := m.Experiment + " in " + m.Place
 	if m.Variant != "" {
 		where = m.Experiment + ": " + m.Variant
 	}
 	switch m.Code {
 	case run.MismatchPromise:
-		return clean(fmt.Sprintf("%s promises %s, now %s", where, m.Old, m.New))
+		return fmt.Sprintf("%s promises %s, now %s", where, m.Old, m.New)
 	case run.MismatchMissing:
-		return clean(where + " is missing in the new run")
+		if m.Field != "" {
+			return fmt.Sprintf("%s is missing in one of the %s runs", where, m.Field)
+		}
+		return where + " is missing in the new run"
 	case run.MismatchAdded:
-		return clean(where + " is new and was not compared")
+		return where + " is new and was not compared"
 	}
-	return clean(m.Code + " " + where)
+	return m.Code + " " + where
 }
 
 // settingName is what people call a setting of a run, by its JSON name.

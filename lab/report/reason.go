@@ -61,6 +61,7 @@ var reasonWords = map[string]string{
 	run.ReasonNoSchedule:  "this Go runtime does not tell how long goroutines wait for a processor",
 	run.ReasonNoBytes:     "the variant does not say how many bytes it moves (B.SetBytes)",
 	run.ReasonTraceCut:    "the execution trace ends before the timed part does",
+	run.ReasonGrouped:     "operations were timed several at a time, so there is no percentile of single ones",
 	run.ReasonNotRecorded: "not recorded in this run",
 }
 

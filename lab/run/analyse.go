@@ -1,10 +1,7 @@
 package run
 
 import (
-	"fmt"
-	"hash/fnv"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/stele-go/stele/internal/setting"
@@ -102,6 +99,10 @@ func (r *Run) Analyse() {
 			}
 		}
 		res.Findings = res.findings(r)
+	}
+	r.Gate = nil
+	if r.Against != nil {
+		r.Gate = r.CompareBuilds(CompareOptions{Tolerance: map[string]float64{MetricTime: r.Settings.Tolerance}})
 	}
 }
 
@@ -216,7 +217,7 @@ func (res *Result) baselineFor(v *VariantResult) *VariantResult {
 func (res *Result) analyse(r *Run) {
 	for i := range res.Variants {
 		v := &res.Variants[i]
-		res.describe(v)
+		res.describe(r.Seed, v)
 		v.Here, v.Capped = r.here(res.Place, v.Promise)
 	}
 	res.Comparisons, res.Refused, res.Noise, res.MoreNoise, res.Rounds, res.Surfaces = []Comparison{}, nil, nil, nil, 0, nil
@@ -323,12 +324,8 @@ func (res *Result) compare(r *Run, v, base *VariantResult) Comparison {
 // ratio pairs two series by round. Its random source depends on the run's
 // seed and on what is compared, and not on what was compared before.
 func (res *Result) ratio(r *Run, testName string, test series, baseName string, base series) Estimate {
-	h := fnv.New64a()
-	for _, s := range []string{res.ID, res.Place, testName, baseName} {
-		fmt.Fprintf(h, "%q", s)
-	}
 	both := rounds(test, base)
-	return estimate(stats.RatioPaired(test.at(both), base.at(both), confidence, rand.New(rand.NewPCG(r.Seed, h.Sum64())), resamples))
+	return estimate(stats.RatioPaired(test.at(both), base.at(both), confidence, res.random(r.Seed, testName, baseName), resamples))
 }
 
 func estimate(e stats.Estimate) Estimate {

@@ -9,8 +9,9 @@ import (
 // percentiles are those that reports show.
 var percentiles = []float64{50, 90, 99, 99.9}
 
-// describe fills in the figures of one variant, from its blocks.
-func (res *Result) describe(v *VariantResult) {
+// describe fills in the figures of one variant, from its blocks. The seed is that of
+// the run.
+func (res *Result) describe(seed uint64, v *VariantResult) {
 	d := variantData{metrics: map[string][]float64{}, reasons: map[string]map[Reason]int{}, latency: NewHistogram()}
 	for i := range res.Blocks {
 		if res.Blocks[i].Variant == v.Name {
@@ -29,11 +30,14 @@ func (res *Result) describe(v *VariantResult) {
 	if d.open {
 		v.OpsPerSecond = perSecond(estimate(stats.Median(d.walls, confidence)))
 	}
+	blocks := pool(d.histograms)
 	for _, i := range stats.Outliers(data) {
 		v.Outliers = append(v.Outliers, order[i])
 	}
 	v.Steady = steady(order, data)
-	v.Latency = d.percentiles()
+	for _, p := range percentiles {
+		v.Latency = append(v.Latency, percentile(p, d.latency, blocks, v.Batch == 1, res.random(seed, "latency", v.Name)))
+	}
 	d.fillMetrics(v)
 	d.fillSyscalls(v)
 	v.Waits = waitsOf(d.watched)
@@ -59,6 +63,7 @@ type variantData struct {
 	open          bool // an open model, whose walls are not its times
 	walls         []float64
 	latency       *Histogram
+	histograms    []*Histogram
 	metrics       map[string][]float64
 	reasons       map[string]map[Reason]int // metric, reason: timed blocks
 	counted       []*Block
@@ -86,6 +91,9 @@ func (d *variantData) add(b *Block) {
 		d.open = d.open || b.Response > 0
 		d.walls = append(d.walls, float64(b.Wall)/float64(b.Ops))
 		d.latency.Merge(b.Latency)
+		if b.Latency != nil {
+			d.histograms = append(d.histograms, b.Latency)
+		}
 		for name, x := range b.Metrics {
 			d.metrics[name] = append(d.metrics[name], x)
 		}
@@ -182,19 +190,4 @@ func commonest(reasons map[Reason]int) Reason {
 		}
 	}
 	return best
-}
-
-func (d *variantData) percentiles() []Percentile {
-	var out []Percentile
-	for _, p := range percentiles {
-		out = append(out, percentile(d.latency, p))
-	}
-	return out
-}
-
-func percentile(h *Histogram, p float64) Percentile {
-	if n := h.Count(); stats.CheckPercentile(p, n, confidence) != nil {
-		return Percentile{P: p, Few: n, None: n == 0}
-	}
-	return Percentile{P: p, NS: h.Quantile(p / 100)}
 }

@@ -2,16 +2,10 @@ package run
 
 import (
 	"encoding/json"
-	"fmt"
-	"hash/fnv"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
-	"time"
-
-	"github.com/stele-go/stele/lab/stats"
 )
 
 // MetricTime is the name of the time of one operation among the metrics that
@@ -30,14 +24,20 @@ type CompareOptions struct {
 	// differ, and lists the differences. Variants of both runs are compared; one of
 	// them without data is Broken all the same.
 	Force bool
+	// Absolute compares every figure of the new runs with the same figure of the old
+	// ones. Without it, a figure in time is compared by its ratio to the baseline's;
+	// see Compare.
+	Absolute bool
 }
 
 // An Outcome is the result of a comparison of two runs, or of a row of it.
 type Outcome string
 
 // Outcomes, from best to worst. Inconclusive is not a pass: the data show
-// neither that a figure got worse nor that it did not.
+// neither that a figure got worse nor that it did not. NotJudged is one of rows
+// alone: the figure of a baseline.
 const (
+	NotJudged    Outcome = "not judged"
 	Pass         Outcome = "pass"
 	Inconclusive Outcome = "inconclusive"
 	Regression   Outcome = "regression"
@@ -59,11 +59,11 @@ func (o Outcome) ExitCode() int {
 }
 
 func (o Outcome) worse(than Outcome) bool {
-	order := []Outcome{Pass, Inconclusive, Regression, Broken}
+	order := []Outcome{NotJudged, Pass, Inconclusive, Regression, Broken}
 	return slices.Index(order, o) > slices.Index(order, than)
 }
 
-// A CompareReport is the result of Compare.
+// A CompareReport is the result of Compare, or of Run.CompareBuilds.
 type CompareReport struct {
 	// Outcome is the worst of the rows', and Broken where the runs cannot be
 	// compared.
@@ -74,6 +74,15 @@ type CompareReport struct {
 	// affect the figures.
 	Differences []Mismatch   `json:"differences,omitempty"`
 	Rows        []CompareRow `json:"rows"`
+	// Paired is set where both builds ran in the same rounds of one run.
+	Paired bool `json:"paired,omitempty"`
+	// OldRuns and NewRuns are the numbers of runs on the two sides.
+	OldRuns int `json:"old_runs"`
+	NewRuns int `json:"new_runs"`
+	// PassRounds is the number of rounds a run with which a figure as noisy as the
+	// noisiest of these probably passes if nothing has changed; see stats.RoundsNeeded.
+	// 0 where no interval tells, and with several runs on a side.
+	PassRounds int `json:"pass_rounds,omitempty"`
 }
 
 // A CompareRow is one metric of one variant.
@@ -86,12 +95,24 @@ type CompareRow struct {
 	Better     int      `json:"better"` // as in Metric
 	Old        Estimate `json:"old"`
 	New        Estimate `json:"new"`
-	Ratio      Ratio    `json:"ratio"` // new to old
-	Tolerance  float64  `json:"tolerance"`
-	Outcome    Outcome  `json:"outcome"`
-	Why        string   `json:"why"`             // one of the Why constants
-	Reason     Reason   `json:"reason,omitzero"` // for WhyFew and WhyMissing
-	Run        string   `json:"run,omitempty"`   // "old" or "new", the run that Reason is about; else both
+	// Ratio is new to old: of the ratios to Baseline where it is not empty, else of the
+	// figures themselves.
+	Ratio     Ratio   `json:"ratio"`
+	Baseline  string  `json:"baseline,omitempty"`
+	Tolerance float64 `json:"tolerance"`
+	Outcome   Outcome `json:"outcome"`
+	Why       string  `json:"why"`             // one of the Why constants
+	Reason    Reason  `json:"reason,omitzero"` // for WhyFew and WhyMissing
+	Run       string  `json:"run,omitempty"`   // "old" or "new", the run that Reason is about; else both
+	// Visible is the smallest change for the worse that an interval as wide would have
+	// shown, as a share; 0 without an interval.
+	Visible float64 `json:"visible,omitempty"`
+	// Rounds is how many rounds a run would probably settle an inconclusive row, and
+	// Runs how many runs on each side where there are several: see stats.RoundsNeeded.
+	// They assume that the ratio is what it is here, and are 0 where it is so near the
+	// tolerance that no number can be named.
+	Rounds int `json:"rounds_needed,omitempty"`
+	Runs   int `json:"runs_needed,omitempty"`
 }
 
 // Why a row has its outcome.
@@ -101,11 +122,41 @@ const (
 	WhyAcross  = "across"  // it reaches over the tolerance: more rounds would narrow it
 	WhyFew     = "few"     // there are too few samples; see Reason
 	WhyMissing = "missing" // a figure is missing; see Reason
+	WhySame    = "same"    // both sides are the same run
+	// WhyBaseline: the variant is what others are compared with, or promises what no
+	// other does, so nothing shows whether it or the machine has changed.
+	WhyBaseline = "baseline"
+	// WhyNoBaseline: no variant of the result has a baseline, or the baseline of one
+	// side is not in the other.
+	WhyNoBaseline = "no-baseline"
 )
 
 // A Ratio is an Estimate that may be infinite, where a figure was 0; JSON has
 // it as the string "inf" then.
 type Ratio Estimate
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (r *Ratio) UnmarshalJSON(data []byte) error {
+	var j struct {
+		Value, Lo, Hi any
+		Confidence    float64
+		N             int
+	}
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	number := func(v any) float64 {
+		switch v := v.(type) {
+		case float64:
+			return v
+		case string:
+			return math.Inf(1)
+		}
+		return math.NaN()
+	}
+	*r = Ratio{number(j.Value), number(j.Lo), number(j.Hi), j.Confidence, j.N}
+	return nil
+}
 
 // MarshalJSON writes NaN as null and infinity as "inf".
 func (r Ratio) MarshalJSON() ([]byte, error) {
@@ -127,14 +178,24 @@ func (r Ratio) MarshalJSON() ([]byte, error) {
 	}{value(r.Median), value(r.Lo), value(r.Hi), r.Confidence, r.N})
 }
 
-// Compare compares a new run with an old one, for a gate. Results are paired
-// by experiment and place, variants by name; where each run has one place, its
-// name does not matter. The figures are taken from the blocks.
+// Compare compares new runs with old ones, for a gate. Results are paired by experiment
+// and place, variants by name; where each run has one place, its name does not matter.
+// The figures are taken from the blocks, one datum a block; a percentile is that of the
+// operations of all blocks of a run together, as in VariantResult.Latency.
 //
-// A figure of a block is a datum. Its change is the ratio of the medians, new
-// to old, with the 95 % interval of stats.RatioUnpaired: the runs are apart in
-// time, so there are no pairs, and differences between the two times (load, the
-// fill of the disk) are not in the interval. Metrics with Better 0 may move by the
+// Two runs are apart in time, and a machine that has become 5 % slower in between slows
+// everything. So a figure that depends on the speed of the machine (in ns or B/s) is
+// compared by its ratio to the figure of the baseline of the same promise, block by
+// block of the same round: the ratio of these ratios, new to old, is judged. The
+// baseline should be code that does not change, the standard library's way for example,
+// and the other variants the code under test. The baseline itself is NotJudged: nothing
+// shows whether it or the machine has changed. A result without any variant that can be
+// judged is Inconclusive. CompareOptions.Absolute judges every figure by itself, as it
+// does counts always, and every change of the machine with it.
+//
+// The interval at 95 % is that of stats.RatioOfRuns. With several runs on a side, what
+// differs from run to run is in it; with one on each, it is not. A run against itself is
+// a ratio of exactly 1, however few its rounds. Metrics with Better 0 may move by the
 // tolerance in either direction; the others may also improve without limit.
 //
 //   - Pass: the whole interval is within the tolerance, or better.
@@ -142,26 +203,45 @@ func (r Ratio) MarshalJSON() ([]byte, error) {
 //   - Inconclusive: the interval reaches over it, or there are too few data.
 //   - Broken: a figure is missing, or the runs are not of the same
 //     experiments, promises and environment.
-func Compare(old, new *Run, o CompareOptions) *CompareReport {
-	c := &comparer{old: old, new: new, force: o.Force, report: &CompareReport{Outcome: Pass, Rows: []CompareRow{}}}
-	c.metrics = maps.Clone(o.Tolerance)
+func Compare(old, new []*Run, o CompareOptions) *CompareReport {
+	c := newComparer(o, slices.Concat(old, new)...)
+	c.old, c.new = old, new
+	c.report.OldRuns, c.report.NewRuns = len(old), len(new)
+	if len(old) == 0 || len(new) == 0 {
+		c.problem(Mismatch{Code: MismatchNothing})
+	}
+	if len(c.report.Problems) == 0 {
+		c.run()
+	}
+	return c.finish()
+}
+
+// newComparer checks the options for a comparison of figures of the runs.
+func newComparer(o CompareOptions, runs ...*Run) *comparer {
+	c := &comparer{force: o.Force, absolute: o.Absolute, metrics: maps.Clone(o.Tolerance), report: &CompareReport{Outcome: Pass, Rows: []CompareRow{}}}
 	if c.metrics == nil {
 		c.metrics = map[string]float64{}
 	}
 	if _, ok := c.metrics[MetricTime]; !ok {
 		c.metrics[MetricTime] = 0.05
 	}
-	for name, t := range c.metrics {
+	for _, name := range slices.Sorted(maps.Keys(c.metrics)) {
+		t := c.metrics[name]
 		if !(t >= 0) || math.IsInf(t, 1) {
 			c.problem(Mismatch{Code: MismatchTolerance, Field: name, New: strconv.FormatFloat(t, 'g', -1, 64)})
 		}
-		if !known(name, old, new) {
+		if !known(name, runs...) {
 			c.problem(Mismatch{Code: MismatchMetric, Field: name})
 		}
 	}
-	if len(c.report.Problems) == 0 {
-		c.run()
-	}
+	return c
+}
+
+// metricNames returns the names of the metrics to compare, in order.
+func (c *comparer) metricNames() []string { return slices.Sorted(maps.Keys(c.metrics)) }
+
+// finish draws the outcome from the rows and the problems.
+func (c *comparer) finish() *CompareReport {
 	if len(c.report.Problems) > 0 {
 		c.report.Outcome = Broken
 	}
@@ -174,194 +254,26 @@ func Compare(old, new *Run, o CompareOptions) *CompareReport {
 }
 
 type comparer struct {
-	old, new *Run
-	metrics  map[string]float64
-	force    bool
-	report   *CompareReport
+	old, new        []*Run
+	places          map[*Run]map[string]string // the name of each place in a run, by that in the first new one
+	metrics         map[string]float64
+	force, absolute bool
+	report          *CompareReport
 }
 
 func (c *comparer) problem(m Mismatch) { c.report.Problems = append(c.report.Problems, m) }
 
-func (c *comparer) difference(m Mismatch) { c.report.Differences = append(c.report.Differences, m) }
+func (c *comparer) difference(m Mismatch) {
+	if !slices.Contains(c.report.Differences, m) {
+		c.report.Differences = append(c.report.Differences, m)
+	}
+}
 
 // mismatch is a problem unless CompareOptions.Force is set.
 func (c *comparer) mismatch(m Mismatch) {
 	if c.force {
 		c.difference(m)
-	} else {
+	} else if !slices.Contains(c.report.Problems, m) {
 		c.problem(m)
 	}
-}
-
-func (c *comparer) run() {
-	if c.old.Schema != c.new.Schema {
-		c.problem(Mismatch{Code: MismatchSchema, Old: c.old.Schema, New: c.new.Schema})
-		return
-	}
-	if c.old.Partial != nil {
-		c.difference(Mismatch{Code: MismatchPartial, Field: "old", Old: c.old.Partial.Cause})
-	}
-	if c.new.Partial != nil {
-		c.difference(Mismatch{Code: MismatchPartial, Field: "new", New: c.new.Partial.Cause})
-	}
-	c.settings()
-	c.allResults(c.places())
-	if len(c.report.Rows) == 0 {
-		c.problem(Mismatch{Code: MismatchNothing})
-	}
-}
-
-func (c *comparer) settings() {
-	setting := func(field string, old, new any) {
-		if old != new {
-			c.mismatch(Mismatch{Code: MismatchSetting, Field: field, Old: fmt.Sprint(old), New: fmt.Sprint(new)})
-		}
-	}
-	old, new := c.old.Settings, c.new.Settings
-	setting("in_process", old.InProcess, new.InProcess)
-	// A longer block leaves more files behind for its own operations to meet,
-	// and so does a block that need not wait for variants the quick set lacks.
-	setting("block_time_ns", time.Duration(old.BlockTime), time.Duration(new.BlockTime))
-	setting("quick", old.Quick, new.Quick)
-}
-
-// places pairs the places of the two runs, and returns the new name of each by
-// its old one.
-func (c *comparer) places() map[string]string {
-	names := map[string]string{}
-	for i := range c.old.Places {
-		p := &c.old.Places[i]
-		q := c.newPlace(p.Name)
-		if q == nil {
-			c.mismatch(Mismatch{Code: MismatchPlace, Place: p.Name})
-			continue
-		}
-		names[p.Name] = q.Name
-		for _, d := range p.Environment.Diff(q.Environment) {
-			if d.Matters {
-				c.mismatch(Mismatch{Code: MismatchEnvironment, Place: q.Name, Field: d.Field, Old: d.Old, New: d.New})
-			}
-		}
-	}
-	return names
-}
-
-// allResults pairs the results in the paired places and compares them.
-func (c *comparer) allResults(places map[string]string) {
-	paired := map[*Result]bool{}
-	for _, a := range c.old.Results {
-		place, ok := places[a.Place]
-		if !ok {
-			continue
-		}
-		i := slices.IndexFunc(c.new.Results, func(b *Result) bool { return b.ID == a.ID && b.Place == place })
-		if i < 0 {
-			c.mismatch(Mismatch{Code: MismatchMissing, Experiment: a.ID, Place: place})
-			continue
-		}
-		paired[c.new.Results[i]] = true
-		c.results(a, c.new.Results[i])
-	}
-	for _, b := range c.new.Results {
-		if !paired[b] {
-			c.difference(Mismatch{Code: MismatchAdded, Experiment: b.ID, Place: b.Place})
-		}
-	}
-}
-
-func (c *comparer) newPlace(name string) *Place {
-	if len(c.old.Places) == 1 && len(c.new.Places) == 1 {
-		return &c.new.Places[0]
-	}
-	for i := range c.new.Places {
-		if c.new.Places[i].Name == name {
-			return &c.new.Places[i]
-		}
-	}
-	return nil
-}
-
-func (c *comparer) results(a, b *Result) {
-	for i := range a.Variants {
-		v := &a.Variants[i]
-		w := b.Variant(v.Name)
-		if w == nil {
-			c.mismatch(Mismatch{Code: MismatchMissing, Experiment: a.ID, Variant: v.Name})
-			continue
-		}
-		if v.Promise != w.Promise && !w.Promise.replaces(v.Promise) {
-			c.mismatch(Mismatch{Code: MismatchPromise, Experiment: a.ID, Variant: v.Name, Old: v.Promise.String(), New: w.Promise.String()})
-		}
-		for _, name := range slices.Sorted(maps.Keys(c.metrics)) {
-			c.report.Rows = append(c.report.Rows, c.row(a, b, v, w, metricNamed(name)))
-		}
-	}
-	for i := range b.Variants {
-		if a.Variant(b.Variants[i].Name) == nil {
-			c.difference(Mismatch{Code: MismatchAdded, Experiment: b.ID, Variant: b.Variants[i].Name})
-		}
-	}
-}
-
-func (c *comparer) row(a, b *Result, v, w *VariantResult, m Metric) CompareRow {
-	row := CompareRow{
-		Experiment: b.ID, Place: b.Place, Variant: w.Name,
-		Metric: m.Name, Unit: m.Unit, Better: m.Better, Tolerance: c.metrics[m.Name],
-	}
-	was, noOld := figures(a, v, m)
-	is, noNew := figures(b, w, m)
-	row.Old, row.New = estimate(stats.Median(was, confidence)), estimate(stats.Median(is, confidence))
-	row.Ratio = Ratio{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
-	if row.Run, row.Reason = firstMissing(noOld, noNew); row.Reason != (Reason{}) {
-		row.Outcome, row.Why = Broken, WhyMissing
-		if row.Reason.Code == ReasonFewLatencies {
-			row.Outcome, row.Why = Inconclusive, WhyFew
-		}
-		return row
-	}
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%q %q %q %q", b.ID, b.Place, w.Name, m.Name)
-	e := stats.RatioUnpaired(is, was, confidence, rand.New(rand.NewPCG(c.new.Seed, h.Sum64())), resamples)
-	if m.Name == MetricSyscalls {
-		e.Lo, e.Hi, e.Warning = e.Value, e.Value, nil // counted, not sampled
-	}
-	row.Ratio = Ratio(estimate(e))
-	row.Outcome, row.Why = gate(e, m.Better, row.Tolerance)
-	if e.Warning != nil {
-		row.Reason = Reason{Code: ReasonFewBlocks, N: int64(e.N), Of: int64(stats.MinSamples(0.5, confidence))}
-	}
-	return row
-}
-
-// firstMissing chooses the reason to report and names its run: a missing figure
-// before one that is refused.
-func firstMissing(old, new Reason) (string, Reason) {
-	switch {
-	case new != (Reason{}) && (old == (Reason{}) || new.Code != ReasonFewLatencies):
-		return "new", new
-	case old != (Reason{}):
-		return "old", old
-	}
-	return "", Reason{}
-}
-
-// gate judges the interval of a ratio, new to old.
-func gate(ratio stats.Estimate, better int, tolerance float64) (Outcome, string) {
-	if ratio.Warning != nil {
-		return Inconclusive, WhyFew
-	}
-	least, most := 1/(1+tolerance), 1+tolerance
-	if better < 0 {
-		least = 0
-	}
-	if better > 0 {
-		most = math.Inf(1)
-	}
-	switch {
-	case ratio.Lo > most || ratio.Hi < least:
-		return Regression, WhyBeyond
-	case ratio.Lo >= least && ratio.Hi <= most:
-		return Pass, WhyWithin
-	}
-	return Inconclusive, WhyAcross
 }

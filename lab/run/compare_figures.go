@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -64,20 +65,21 @@ func percentileNamed(name string) (float64, bool) {
 	return p, err == nil && p > 0 && p < 100
 }
 
-// figures returns a metric of a variant, one datum a block, or why there are
-// none that can be trusted.
-func figures(res *Result, v *VariantResult, m Metric) ([]float64, Reason) {
-	if v.Error != "" {
+// figures returns a metric of a variant by round, or why there are none that can be
+// trusted. A percentile stands for the blocks whose latencies are put together: its
+// figures are those of the blocks, and a block may have too few for it.
+func (res *Result) figures(name, role string, m Metric) (series, Reason) {
+	v := res.Variant(name)
+	if v.Error != "" && role == RoleTimed {
 		return nil, Reason{Code: ReasonVariantFailed, Text: firstLine(v.Error)}
 	}
-	role := RoleTimed
 	if m.Name == MetricSyscalls {
-		role = RoleCounted
+		role = map[string]string{RoleTimed: RoleCounted, RoleAgainst: RoleAgainstCounted}[role]
 	}
-	var x []float64
+	x := series{}
 	for i := range res.Blocks {
 		b := &res.Blocks[i]
-		if b.Variant != v.Name || b.Role != role {
+		if b.Variant != name || b.Role != role {
 			continue
 		}
 		if b.Error != "" {
@@ -87,12 +89,30 @@ func figures(res *Result, v *VariantResult, m Metric) ([]float64, Reason) {
 		if why != (Reason{}) {
 			return nil, why
 		}
-		x = append(x, f)
+		x[b.Round] = f
 	}
 	if len(x) == 0 {
 		return nil, Reason{Code: ReasonNoBlocks, Text: role}
 	}
+	if p, ok := percentileNamed(m.Name); ok {
+		return x, res.fewLatencies(name, role, p)
+	}
 	return x, Reason{}
+}
+
+// fewLatencies says why the percentile p of all blocks together is none.
+func (res *Result) fewLatencies(name, role string, p float64) Reason {
+	if res.grouped(name, role) {
+		return Reason{Code: ReasonGrouped}
+	}
+	var n int64
+	for _, h := range res.histograms(name, role) {
+		n += h.Count()
+	}
+	if need := int64(stats.MinSamples(p/100, confidence)); n < need {
+		return Reason{Code: ReasonFewLatencies, N: n, Of: need}
+	}
+	return Reason{}
 }
 
 // figure returns a metric of one block.
@@ -106,9 +126,6 @@ func (b *Block) figure(m Metric) (float64, Reason) {
 	case ok:
 		if b.Latency == nil {
 			return 0, Reason{Code: ReasonNoLatencies, Round: b.Round}
-		}
-		if n, need := b.Latency.Count(), stats.MinSamples(p/100, confidence); n < int64(need) {
-			return 0, Reason{Code: ReasonFewLatencies, Round: b.Round, N: n, Of: int64(need)}
 		}
 		return b.Latency.Quantile(p / 100), Reason{}
 	case m.Name == MetricSyscalls:
@@ -129,4 +146,115 @@ func (b *Block) figure(m Metric) (float64, Reason) {
 		x = math.Round(x*100) / 100
 	}
 	return x, Reason{}
+}
+
+// A source is a figure of one run.
+type source struct {
+	data []float64 // one a block, to be shown
+	stats.Statistic
+}
+
+// sources returns a figure of a variant from each of the results, divided by that of
+// base where it is not empty, or why it is missing.
+func sources(from []resultOf, name, base string, m Metric) (list []source, why Reason) {
+	for _, res := range from {
+		s, missing := res.source(name, base, m, RoleTimed)
+		if _, first := firstMissing(why, missing); first != why {
+			why = first
+		}
+		list = append(list, s)
+	}
+	if why != (Reason{}) {
+		return nil, why
+	}
+	return list, Reason{}
+}
+
+// source returns a figure of a variant, divided by that of base where it is not empty:
+// in each round where it is one a block, else that of all blocks.
+func (res *Result) source(name, base string, m Metric, role string) (source, Reason) {
+	of, why := res.figures(name, role, m)
+	if why != (Reason{}) {
+		return source{}, why
+	}
+	p, isPercentile := percentileNamed(m.Name)
+	if base == "" {
+		s := source{data: of.at(rounds(of))}
+		s.Statistic = stats.MedianOf(s.data)
+		if isPercentile {
+			blocks := pool(res.histograms(name, role))
+			s.Statistic = blocks.statistic(p / 100)
+			s.data = []float64{s.Of(ones(s.N))}
+		}
+		return s, Reason{}
+	}
+	other, why := res.figures(base, role, m)
+	if why != (Reason{}) {
+		return source{}, why
+	}
+	if isPercentile {
+		s, why := res.latencyRatio(res.latencies(name, role), res.latencies(base, role), p)
+		return source{Statistic: s}, why
+	}
+	s, why := quotients(of, other)
+	return source{data: s, Statistic: stats.MedianOf(s)}, why
+}
+
+// quotients returns the ratios of two series in the rounds that both have.
+func quotients(of, to series) ([]float64, Reason) {
+	both := rounds(of, to)
+	if len(both) == 0 {
+		return nil, Reason{Code: ReasonNoBlocks, Text: "paired"}
+	}
+	x := make([]float64, len(both))
+	for i, round := range both {
+		x[i] = quotient(of[round], to[round])
+	}
+	return x, Reason{}
+}
+
+// quotient is a ratio of two figures that may be 0: 0 to 0 counts as 1.
+func quotient(a, b float64) float64 {
+	if a == b {
+		return 1
+	}
+	return a / b
+}
+
+// histograms returns the latencies of a variant's blocks of a role, in the order of the
+// rounds.
+func (res *Result) histograms(name, role string) []*Histogram {
+	by := res.latencies(name, role)
+	var list []*Histogram
+	for _, round := range slices.Sorted(maps.Keys(by)) {
+		list = append(list, by[round])
+	}
+	return list
+}
+
+func ones(n int) []int { return slices.Repeat([]int{1}, n) }
+
+func statistics(list []source) []stats.Statistic {
+	var s []stats.Statistic
+	for _, x := range list {
+		s = append(s, x.Statistic)
+	}
+	return s
+}
+
+// medianOfAll is the median over the blocks of all runs, to be shown.
+func medianOfAll(list []source) Estimate {
+	var all []float64
+	for _, s := range list {
+		all = append(all, s.data...)
+	}
+	return estimate(stats.Median(all, confidence))
+}
+
+// resamplesFor is the number of resamples of a bootstrap of a figure.
+func resamplesFor(m Metric) int {
+	if _, ok := percentileNamed(m.Name); ok {
+		return tailResamples
+	}
+	return resamples
 }

@@ -11,6 +11,12 @@ import (
 	"github.com/stele-go/stele/lab/stats"
 )
 
+// compareTwo compares two runs absolutely, unless the options have a say in that.
+func compareTwo(old, new *Run, o CompareOptions) *CompareReport {
+	o.Absolute = true
+	return Compare([]*Run{old}, []*Run{new}, o)
+}
+
 func outcome(t *testing.T, c *CompareReport, want Outcome, code int) {
 	t.Helper()
 	if c.Outcome != want || c.Outcome.ExitCode() != code {
@@ -30,7 +36,7 @@ func TestCompareTime(t *testing.T) {
 	}{
 		{100, Pass, 0}, {50, Pass, 0}, {104, Pass, 0}, {106, Regression, 1},
 	} {
-		got := Compare(old, exactRun(8, named(killPrefix, "a", "b"), map[string]float64{"a": 100, "b": c.ns}), CompareOptions{})
+		got := compareTwo(old, exactRun(8, named(killPrefix, "a", "b"), map[string]float64{"a": 100, "b": c.ns}), CompareOptions{})
 		outcome(t, got, c.want, c.code)
 		row := got.Rows[1]
 		if len(got.Rows) != 2 || row.Variant != "b" || row.Metric != "time" || row.Unit != "ns" || row.Better != -1 || row.Tolerance != 0.05 {
@@ -106,7 +112,7 @@ func TestCompareMetrics(t *testing.T) {
 		{"my_own", three, three, 0.05, Pass},
 		{"my_own", three, []float64{-1, -1, -1, -1, -1, -1}, 0.05, Broken},
 	} {
-		got := Compare(metricRun(c.metric, c.old...), metricRun(c.metric, c.new...), CompareOptions{Tolerance: map[string]float64{c.metric: c.tol}})
+		got := compareTwo(metricRun(c.metric, c.old...), metricRun(c.metric, c.new...), CompareOptions{Tolerance: map[string]float64{c.metric: c.tol}})
 		if got.Outcome != c.want || len(got.Rows) != 2 {
 			t.Errorf("%s from %v to %v is %q, want %q: %+v", c.metric, c.old[0], c.new[0], got.Outcome, c.want, got.Rows)
 		}
@@ -114,9 +120,9 @@ func TestCompareMetrics(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	got := Compare(metricRun("x", three...), metricRun("x", three...), CompareOptions{Tolerance: map[string]float64{"allocs_per_op": 0}})
+	got := compareTwo(metricRun("x", three...), metricRun("x", three...), CompareOptions{Tolerance: map[string]float64{"allocs_per_op": 0}})
 	outcome(t, got, Broken, 3)
-	got = Compare(metricRun("x", three...), metricRun("x", three...), CompareOptions{Tolerance: map[string]float64{"x": math.NaN()}})
+	got = compareTwo(metricRun("x", three...), metricRun("x", three...), CompareOptions{Tolerance: map[string]float64{"x": math.NaN()}})
 	outcome(t, got, Broken, 3)
 }
 
@@ -140,15 +146,15 @@ func TestComparePercentiles(t *testing.T) {
 		return r
 	}
 	o := CompareOptions{Tolerance: map[string]float64{"p99": 0.1}}
-	outcome(t, Compare(run(300, 1000), run(300, 1050), o), Pass, 0)
-	outcome(t, Compare(run(300, 1000), run(300, 1300), o), Regression, 1)
-	few := Compare(run(300, 1000), run(298, 1000), o)
+	outcome(t, compareTwo(run(300, 1000), run(300, 1050), o), Pass, 0)
+	outcome(t, compareTwo(run(300, 1000), run(300, 1300), o), Regression, 1)
+	few := compareTwo(run(38, 1000), run(37, 1000), o)
 	outcome(t, few, Inconclusive, 2)
-	if row, want := few.Rows[0], (Reason{Code: ReasonFewLatencies, Round: 1, N: 298, Of: 299}); row.Run != "new" || row.Reason != want {
+	if row, want := few.Rows[0], (Reason{Code: ReasonFewLatencies, N: 8 * 37, Of: 299}); row.Run != "new" || row.Reason != want {
 		t.Errorf("%+v of the %s run; want %+v of the new one", row.Reason, row.Run, want)
 	}
 	none := exactRun(8, named(killPrefix, "a"), map[string]float64{"a": 100})
-	outcome(t, Compare(run(300, 1000), none, o), Broken, 3)
+	outcome(t, compareTwo(run(300, 1000), none, o), Broken, 3)
 }
 
 func TestCompareSystemCalls(t *testing.T) {
@@ -163,11 +169,11 @@ func TestCompareSystemCalls(t *testing.T) {
 	}
 	o := CompareOptions{Tolerance: map[string]float64{"syscalls_per_op": 0}}
 	seven, eight := map[string]int64{"mkdirat": 70}, map[string]int64{"mkdirat": 70, "fstat": 10}
-	outcome(t, Compare(run(seven, ""), run(seven, ""), o), Pass, 0)
-	outcome(t, Compare(run(seven, ""), run(eight, ""), o), Regression, 1)
-	outcome(t, Compare(run(nil, ""), run(nil, ""), o), Pass, 0)
-	outcome(t, Compare(run(nil, ""), run(seven, ""), o), Regression, 1)
-	outcome(t, Compare(run(seven, ""), run(nil, "not root"), o), Broken, 3)
+	outcome(t, compareTwo(run(seven, ""), run(seven, ""), o), Pass, 0)
+	outcome(t, compareTwo(run(seven, ""), run(eight, ""), o), Regression, 1)
+	outcome(t, compareTwo(run(nil, ""), run(nil, ""), o), Pass, 0)
+	outcome(t, compareTwo(run(nil, ""), run(seven, ""), o), Regression, 1)
+	outcome(t, compareTwo(run(seven, ""), run(nil, "not root"), o), Broken, 3)
 }
 
 // What is missing is never a pass, forced or not.
@@ -186,15 +192,15 @@ func TestCompareMissingData(t *testing.T) {
 			r := exactRun(8, named(killPrefix, "a", "b"), ns)
 			spoil(r.Results[0])
 			t.Run(name, func(t *testing.T) {
-				outcome(t, Compare(old, r, CompareOptions{Force: force}), Broken, 3)
-				outcome(t, Compare(r, old, CompareOptions{Force: force}), Broken, 3)
+				outcome(t, compareTwo(old, r, CompareOptions{Force: force}), Broken, 3)
+				outcome(t, compareTwo(r, old, CompareOptions{Force: force}), Broken, 3)
 			})
 		}
 	}
-	outcome(t, Compare(old, exactRun(5, named(killPrefix, "a", "b"), ns), CompareOptions{}), Inconclusive, 2)
+	outcome(t, compareTwo(old, exactRun(5, named(killPrefix, "a", "b"), ns), CompareOptions{}), Inconclusive, 2)
 	empty := &Run{Schema: Schema}
-	outcome(t, Compare(empty, empty, CompareOptions{Force: true}), Broken, 3)
-	outcome(t, Compare(old, empty, CompareOptions{Force: true}), Broken, 3)
+	outcome(t, compareTwo(empty, empty, CompareOptions{Force: true}), Broken, 3)
+	outcome(t, compareTwo(old, empty, CompareOptions{Force: true}), Broken, 3)
 }
 
 func TestCompareDifferences(t *testing.T) {
@@ -220,12 +226,12 @@ func TestCompareDifferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := fresh()
 			c.change(r)
-			got := Compare(fresh(), r, CompareOptions{})
+			got := compareTwo(fresh(), r, CompareOptions{})
 			outcome(t, got, Broken, 3)
 			if !slices.Contains(got.Problems, c.want) {
 				t.Errorf("problems: %+v\nwant %+v", got.Problems, c.want)
 			}
-			got = Compare(fresh(), r, CompareOptions{Force: true})
+			got = compareTwo(fresh(), r, CompareOptions{Force: true})
 			outcome(t, got, Pass, 0)
 			if !slices.Contains(got.Differences, c.want) {
 				t.Errorf("differences: %+v\nwant %+v", got.Differences, c.want)
@@ -235,18 +241,18 @@ func TestCompareDifferences(t *testing.T) {
 
 	other := fresh()
 	other.Results[0].ID = "s/n/depth=9"
-	outcome(t, Compare(fresh(), other, CompareOptions{}), Broken, 3)
-	outcome(t, Compare(fresh(), other, CompareOptions{Force: true}), Broken, 3) // nothing in common
+	outcome(t, compareTwo(fresh(), other, CompareOptions{}), Broken, 3)
+	outcome(t, compareTwo(fresh(), other, CompareOptions{Force: true}), Broken, 3) // nothing in common
 	newer := fresh()
 	newer.Schema = "stele.run/9"
-	outcome(t, Compare(fresh(), newer, CompareOptions{Force: true}), Broken, 3)
+	outcome(t, compareTwo(fresh(), newer, CompareOptions{Force: true}), Broken, 3)
 
 	// What does not matter, and what was added, is no difference.
 	same := fresh()
 	e := &same.Places[0].Environment
 	e.Hostname, e.Load, e.FreeBytes, e.Dir, e.Device = "other", 3, 5, "/elsewhere", "/dev/loop9"
 	same.Results[0].Variants = append(same.Results[0].Variants, VariantResult{Name: "c", Promise: killPrefix})
-	got := Compare(fresh(), same, CompareOptions{})
+	got := compareTwo(fresh(), same, CompareOptions{})
 	outcome(t, got, Pass, 0)
 	if want := []Mismatch{{Code: MismatchAdded, Experiment: "s/n", Variant: "c"}}; !slices.Equal(got.Differences, want) {
 		t.Errorf("differences: %+v", got.Differences)
@@ -258,7 +264,7 @@ func TestCompareUnknownFigure(t *testing.T) {
 	old := exactRun(8, named(killPrefix, "a", "b"), map[string]float64{"a": 100, "b": 100})
 	old.Results[0].Blocks[0].Metrics = map[string]float64{"depth": 3}
 	with := func(name string) *CompareReport {
-		return Compare(old, old, CompareOptions{Tolerance: map[string]float64{name: 0.1}, Force: true})
+		return compareTwo(old, old, CompareOptions{Tolerance: map[string]float64{name: 0.1}, Force: true})
 	}
 	got := with("bogus")
 	outcome(t, got, Broken, 3)
@@ -287,9 +293,9 @@ func TestComparePlaces(t *testing.T) {
 		}
 		return r
 	}
-	outcome(t, Compare(in("/tmp/1"), in("/tmp/2"), CompareOptions{}), Pass, 0)
-	outcome(t, Compare(in("ext4", "xfs"), in("xfs", "ext4"), CompareOptions{}), Pass, 0)
-	got := Compare(in("ext4", "xfs"), in("ext4"), CompareOptions{})
+	outcome(t, compareTwo(in("/tmp/1"), in("/tmp/2"), CompareOptions{}), Pass, 0)
+	outcome(t, compareTwo(in("ext4", "xfs"), in("xfs", "ext4"), CompareOptions{}), Pass, 0)
+	got := compareTwo(in("ext4", "xfs"), in("ext4"), CompareOptions{})
 	if want := (Mismatch{Code: MismatchPlace, Place: "xfs"}); got.Outcome != Broken || !slices.Contains(got.Problems, want) {
 		t.Errorf("got %+v, want %q", got, want)
 	}
@@ -304,7 +310,7 @@ func TestCompareOnANoisyDisk(t *testing.T) {
 			d := newDisk(i, 0.05)
 			d.drift = 0
 			old, new := simulated(i, 20, d, 1), simulated(i+100, 20, d, ratio)
-			c := Compare(old, new, CompareOptions{})
+			c := compareTwo(old, new, CompareOptions{})
 			m[c.Rows[1].Outcome]++
 		}
 		return m

@@ -190,13 +190,13 @@ func (res *Result) check() error {
 			return fmt.Errorf("block %d has times of system calls that do not fit together", i)
 		}
 		switch b.Role {
-		case RoleTimed, RoleCalibration:
+		case RoleTimed, RoleCalibration, RoleAgainst:
 			k := key{b.Variant, b.Role, b.Round}
 			if seen[k] {
 				return fmt.Errorf("two %s blocks of %s in round %d", b.Role, b.Variant, b.Round)
 			}
 			seen[k] = true
-		case RolePilot, RoleCounted, RoleWaits, RoleTraced:
+		case RolePilot, RoleCounted, RoleWaits, RoleTraced, RoleAgainstCounted:
 		default:
 			return fmt.Errorf("block %d has the unknown role %q", i, b.Role)
 		}

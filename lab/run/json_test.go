@@ -165,7 +165,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		r.Analyse()
-		Compare(r, r, CompareOptions{})
+		compareTwo(r, r, CompareOptions{})
 		var buf bytes.Buffer
 		if err := r.Write(&buf); err != nil {
 			t.Fatalf("an accepted run cannot be written: %v", err)

@@ -22,6 +22,7 @@ const (
 	MismatchPlace       = "place"       // the new run was not made in Place
 	MismatchEnvironment = "environment" // Field, a JSON name of Environment, was Old and is New in Place
 	MismatchPromise     = "promise"     // Variant of Experiment promised Old, now New
+	MismatchOneBuild    = "one-build"   // the run had no other program
 	MismatchMissing     = "missing"     // the new run lacks Experiment in Place, or its Variant
 	MismatchAdded       = "added"       // only the new run has Experiment in Place, or its Variant
 	MismatchNothing     = "nothing"     // the runs have nothing in common

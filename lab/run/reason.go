@@ -50,9 +50,10 @@ const (
 	ReasonBlockFailed   = "block-failed"   // a block failed with Text
 	ReasonNoBlocks      = "no-blocks"      // of the role Text
 	ReasonNoLatencies   = "no-latencies"   // in Round
-	ReasonFewLatencies  = "few-latencies"  // N in Round; the percentile takes Of
+	ReasonFewLatencies  = "few-latencies"  // N in all blocks, or in Round; the percentile takes Of
 	ReasonFewBlocks     = "few-blocks"     // the smaller side has N; an interval takes Of
 	ReasonNotRecorded   = "not-recorded"   // a block has neither the figure nor a reason
+	ReasonGrouped       = "grouped"        // operations were timed several at a time: there is no latency of one
 	ReasonNoRatio       = "no-ratio"       // the figure is Text, which has no ratio
 )
 

@@ -21,6 +21,7 @@ const Schema = "stele.run/2"
 type Run struct {
 	Schema   string    `json:"schema"`
 	Version  string    `json:"stele_version"`      // of the program that measured
+	Build    *Build    `json:"build,omitempty"`    // of the program that measured; nil where the program does not know
 	Command  []string  `json:"command,omitempty"`  // as it was called
 	Started  time.Time `json:"started"`            //
 	Duration Nanos     `json:"duration_ns"`        // wall time of the whole run
@@ -33,6 +34,10 @@ type Run struct {
 	Results  []*Result `json:"results"`            // one an experiment and place
 	Claims   []Claim   `json:"claims,omitempty"`   // verdicts on published claims
 	Notes    []string  `json:"notes,omitempty"`    // remarks about the whole run
+	// Against is the other program of the run, and Gate the verdict on this one against
+	// it; nil where there was none.
+	Against *Against       `json:"against,omitempty"`
+	Gate    *CompareReport `json:"gate,omitempty"`
 	// Left are directories of blocks that could not be removed after the run.
 	Left []LeftDir `json:"left,omitempty"`
 }
@@ -254,8 +259,13 @@ func (e *Estimate) UnmarshalJSON(data []byte) error {
 
 // A Percentile of the latency of single operations.
 type Percentile struct {
-	P  float64 `json:"p"` // 50, 99, 99.9
-	NS float64 `json:"ns"`
+	P  float64 `json:"p"`  // 50, 99, 99.9
+	NS float64 `json:"ns"` // of the operations of all blocks together
+	// Lo and Hi bound its 95 % interval, in nanoseconds. Both are 0 where there are too
+	// few blocks for one, and where operations were timed several at a time: the
+	// percentile is then one of groups.
+	Lo float64 `json:"lo_ns,omitempty"`
+	Hi float64 `json:"hi_ns,omitempty"`
 	// Few is the number of samples where there are too few for the percentile,
 	// and 0 where there are enough. NS is 0 then.
 	Few int64 `json:"few,omitempty"`
@@ -340,12 +350,14 @@ type Noise struct {
 
 // Roles of a block.
 const (
-	RoleTimed       = "timed"       // one datum
-	RolePilot       = "pilot"       // chose the number of operations; not a datum
-	RoleCalibration = "calibration" // the baseline once more, for the noise
-	RoleCounted     = "counted"     // system calls counted, which slows them: never a datum
-	RoleWaits       = "waits"       // goroutines and threads watched, which slows them: never a datum
-	RoleTraced      = "traced"      // system calls timed by the kernel, which slows them: never a datum
+	RoleTimed          = "timed"           // one datum
+	RoleAgainst        = "against"         // one datum of the other program, see Run.Against; no figure of a VariantResult is made from it
+	RoleAgainstCounted = "against-counted" // RoleCounted of the other program
+	RolePilot          = "pilot"           // chose the number of operations; not a datum
+	RoleCalibration    = "calibration"     // the baseline once more, for the noise
+	RoleCounted        = "counted"         // system calls counted, which slows them: never a datum
+	RoleWaits          = "waits"           // goroutines and threads watched, which slows them: never a datum
+	RoleTraced         = "traced"          // system calls timed by the kernel, which slows them: never a datum
 )
 
 // A Block is one process that ran one variant for a while.
