@@ -33,6 +33,7 @@ type blockSpec struct {
 	Shared     string    `json:"shared,omitempty"` // see B.Shared
 	Chains     bool      `json:"chains,omitempty"` // role waits: follow chains of waits
 	NoBPF      bool      `json:"no_bpf,omitempty"` // role traced: the runner times the calls, from outside
+	Greet      bool      `json:"greet,omitempty"`  // run nothing: say which blocks this program runs
 }
 
 // IsBlock reports whether this process was started to run one block. A program that
@@ -54,23 +55,33 @@ func RunBlock(experiments []Experiment) int {
 	os.Stdout = os.Stderr
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	block, err := runBlockFrom(ctx, os.Stdin, experiments)
+	answer, err := answerFrom(ctx, os.Stdin, experiments)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	if err := json.NewEncoder(out).Encode(block); err != nil {
+	if err := json.NewEncoder(out).Encode(answer); err != nil {
 		fmt.Fprintln(os.Stderr, "lab: write the result of a block:", err)
 		return 2
 	}
 	return 0
 }
 
-func runBlockFrom(ctx context.Context, r io.Reader, experiments []Experiment) (run.Block, error) {
+// answerFrom returns what the process answers to the specification in r: a run.Block,
+// or a greeting.
+func answerFrom(ctx context.Context, r io.Reader, experiments []Experiment) (any, error) {
 	var spec blockSpec
 	if err := json.NewDecoder(r).Decode(&spec); err != nil {
-		return run.Block{}, fmt.Errorf("lab: read the specification of a block from standard input: %w", err)
+		return nil, fmt.Errorf("lab: read the specification of a block from standard input: %w", err)
 	}
+	if spec.Greet {
+		return greet(experiments), nil
+	}
+	return runSpecified(ctx, spec, experiments)
+}
+
+// runSpecified runs the block of spec, whose experiment is among experiments.
+func runSpecified(ctx context.Context, spec blockSpec, experiments []Experiment) (run.Block, error) {
 	for i := range experiments {
 		e := &experiments[i]
 		if e.ID() != spec.Experiment {

@@ -14,7 +14,7 @@ import (
 // further settings in its environment. The program must call RunBlock, with e among
 // its experiments, as for Measure.
 func Child(ctx context.Context, e *Experiment, variant, dir string, ops int64, seed uint64) (*exec.Cmd, error) {
-	cmd, err := blockCommand(ctx, blockSpec{
+	cmd, err := blockCommand(ctx, "", blockSpec{
 		Experiment: e.ID(), Variant: variant, Dir: dir, Role: run.RoleTimed, Ops: ops, Batch: 1, Seed: seed, Window: 1e9,
 	})
 	if err != nil {

@@ -25,6 +25,9 @@ func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSp
 	spec.Experiment, spec.Variant = e.ID(), l.v.Name
 	spec.Dir = filepath.Join(p.dir, fmt.Sprintf("block-%06d", p.n))
 	spec.Shared = filepath.Join(p.dir, sharedName)
+	if l.program != "" {
+		spec.Shared += "-against" // the other build may prepare it in another way
+	}
 	spec.Window = run.Nanos(r.o.BlockTime / windowsPerBlock)
 	start := run.Nanos(time.Since(r.start))
 	b, err := r.blockIn(ctx, e, l, spec)
@@ -48,7 +51,7 @@ func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec block
 		return runBlock(ctx, e, l.v, spec), nil
 	}
 	var out, diag bytes.Buffer
-	cmd, err := blockCommand(ctx, spec)
+	cmd, err := blockCommand(ctx, l.program, spec)
 	if err != nil {
 		return run.Block{}, err
 	}
@@ -73,17 +76,20 @@ func (r *runner) blockIn(ctx context.Context, e *Experiment, l *lane, spec block
 }
 
 // blockCommand returns the command that runs a block in a process of its own,
-// which ends with this one.
-func blockCommand(ctx context.Context, spec blockSpec) (*exec.Cmd, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program, to start the process of a block: %w", err)
+// which ends with this one. The process is of the program with that absolute path, or
+// of this program for "".
+func blockCommand(ctx context.Context, program string, spec blockSpec) (*exec.Cmd, error) {
+	if program == "" {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("find this program, to start the process of a block: %w", err)
+		}
 	}
 	input, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, exe)
+	cmd := exec.CommandContext(ctx, program)
 	cmd.Stdin = bytes.NewReader(input)
 	cmd.Env = append(os.Environ(), blockEnv+"=1")
 	endWithParent(cmd)

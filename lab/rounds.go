@@ -19,6 +19,8 @@ type lane struct {
 	batch  int64
 	perOp  time.Duration // from the pilot
 	failed bool
+	// program is the other one of Options.Against, and "" for this one.
+	program string
 }
 
 // A measurement is one experiment that a runner measures in all places.
@@ -69,10 +71,15 @@ func (u *measurement) book(ctx context.Context, l *lane, b run.Block) {
 		return // interrupted: not a datum, and no fault of the variant
 	}
 	res := u.results[l.place]
+	if l.program != "" {
+		b.Role = againstRole(b.Role)
+	}
 	if b.Error != "" {
 		l.failed = true
-		v := res.Variant(l.v.Name)
-		v.Error, v.Unsupported = b.Error, b.Unsupported
+		if l.program == "" { // else the block alone says so, and the gate reads it there
+			v := res.Variant(l.v.Name)
+			v.Error, v.Unsupported = b.Error, b.Unsupported
+		}
 	}
 	res.Blocks = append(res.Blocks, b)
 }
@@ -88,15 +95,17 @@ func (u *measurement) visit(ctx context.Context, kind string, lanes []*lane, rou
 	}
 }
 
-// plan adds the lanes of the calibration and the extras, and lowers the number of
-// rounds to the budget.
+// plan adds the lanes of the calibration and of the other program and the extras, and
+// lowers the number of rounds to the budget.
 func (u *measurement) plan() {
-	u.extras = u.planExtras()
+	other := u.against.lanes(u.e, u.lanes)
+	u.extras = u.planExtras(other)
 	if !u.o.NoCalibration {
 		for p := range u.places {
 			u.lanes = append(u.lanes, calibrations(u.e, u.lanes, p)...)
 		}
 	}
+	u.lanes = append(u.lanes, other...)
 	blocks := 0
 	for _, x := range u.extras {
 		blocks += x.blocks() * len(x.lanes)
@@ -168,14 +177,14 @@ const waitOps = 100_000
 const countedOps = 2000
 
 // planExtras returns the extra blocks that the experiment and the options ask
-// for. They need a process of their own.
-func (u *measurement) planExtras() (extras []extra) {
+// for, and the counting ones of the lanes of the other program. They need a process of their own.
+func (u *measurement) planExtras(other []*lane) (extras []extra) {
 	if u.o.InProcess {
 		return nil
 	}
 	lanes := slices.Clone(u.lanes)
 	if !u.o.NoCounting {
-		extras = append(extras, extra{kind: "count", lanes: lanes, ops: countedOps, spec: blockSpec{Role: run.RoleCounted}})
+		extras = append(extras, extra{kind: "count", lanes: slices.Concat(lanes, other), ops: countedOps, spec: blockSpec{Role: run.RoleCounted}})
 	}
 	if u.e.Waits || u.o.Waits || u.o.Trace {
 		extras = append(extras, extra{kind: "waits", lanes: lanes, first: 1, last: waitBlocks, ops: waitOps, spec: blockSpec{Role: run.RoleWaits, Chains: u.o.Trace}})

@@ -57,6 +57,12 @@ type Options struct {
 	// system call. It needs root; run.VariantTrace.Missing says which part is
 	// missing and why.
 	Trace bool
+	// Against is the path of another program whose blocks are interleaved with those of
+	// this one, in the same rounds: an older build of it, or any program that calls
+	// RunBlock with the same experiments. Each variant that both have is measured from
+	// both; Run.Gate judges the ratios, new to old. Run.Against names the variants that
+	// one of the two lacks. The other program reads files of its own from B.Shared.
+	Against string
 	// InProcess runs the blocks in this process, for experiments that cannot run in
 	// another one. Blocks then share a heap and the state of the page cache.
 	InProcess bool
@@ -119,12 +125,15 @@ func Measure(ctx context.Context, o Options, experiments ...Experiment) (*run.Ru
 	}
 	r := &runner{o: o, rng: rand.New(rand.NewPCG(o.Seed, 1)), start: time.Now(), total: len(experiments)}
 	r.run = &run.Run{
-		Schema: run.Schema, Version: Version(), Command: o.Command, Started: r.start, Seed: o.Seed,
+		Schema: run.Schema, Version: Version(), Build: build(), Command: o.Command, Started: r.start, Seed: o.Seed,
 		Clock: measureClock(),
 		Settings: run.Settings{
 			Rounds: o.Rounds, BlockTime: run.Nanos(o.BlockTime), Tolerance: o.Tolerance, Test: o.Test,
 			MixLevels: o.MixLevels, InProcess: o.InProcess, Quick: o.Quick,
 		},
+	}
+	if err := r.openAgainst(ctx, experiments); err != nil {
+		return nil, err
 	}
 	defer r.closePlaces()
 	if err := r.openPlaces(); err != nil {
@@ -175,13 +184,14 @@ func validate(o Options, experiments []Experiment) error {
 
 // runner is the state of one Measure.
 type runner struct {
-	o      Options
-	rng    *rand.Rand
-	run    *run.Run
-	start  time.Time
-	places []openPlace
-	index  int // of the current experiment
-	total  int
+	o       Options
+	rng     *rand.Rand
+	run     *run.Run
+	start   time.Time
+	places  []openPlace
+	against *against // the other program; nil without Options.Against
+	index   int      // of the current experiment
+	total   int
 
 	costs  costs
 	rounds int           // of the current experiment

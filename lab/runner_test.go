@@ -106,6 +106,7 @@ func testExperiments() []Experiment {
 		},
 		aaExperiment(0),
 		aaExperiment(0.15),
+		buildsExperiment(),
 	}
 }
 

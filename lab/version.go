@@ -3,6 +3,9 @@ package lab
 import (
 	"runtime"
 	"runtime/debug"
+	"time"
+
+	"github.com/stele-go/stele/lab/run"
 )
 
 // Version returns the version of Stele in the running program, and the Go it was
@@ -34,4 +37,33 @@ func versionOf(info *debug.BuildInfo) string {
 		return m.Version
 	}
 	return "unknown"
+}
+
+// build returns the source that this program was built from, or nil where it does not
+// know: the Go tool records a revision in what "go build" makes of a checkout, not in
+// tests.
+func build() *run.Build {
+	info, _ := debug.ReadBuildInfo()
+	return buildOf(info)
+}
+
+func buildOf(info *debug.BuildInfo) *run.Build {
+	if info == nil {
+		return nil
+	}
+	b := run.Build{Path: info.Path}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			b.Time, _ = time.Parse(time.RFC3339, s.Value) // the zero time where it cannot be read
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	if b == (run.Build{}) {
+		return nil
+	}
+	return &b
 }

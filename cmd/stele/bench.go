@@ -50,6 +50,7 @@ Examples:
   stele bench D1 D8 --json claims.json
   sudo stele bench mkdir --filter overlap --waits --fs ext4
   sudo stele bench wal --quick --trace --fs ext4
+  stele bench replace --against ./stele-main --markdown comment.md
   stele bench --list
 `
 
@@ -73,6 +74,7 @@ type benchFlags struct {
 	waits     bool
 	trace     bool
 	details   bool
+	against   string
 	analysis
 	outputs
 }
@@ -96,6 +98,7 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&b.waits, "waits", false, "sample goroutines and threads in eight more blocks of each variant, and show where they wait (by kernel stacks as root, else less closely); claims about waiting always do")
 	f.BoolVar(&b.trace, "trace", false, "show how each variant spends its time: --waits, which goroutine waits for which, and the latency of each system call (three more blocks in which the kernel times them; needs root)")
 	detailsFlag(f, &b.details)
+	f.StringVar(&b.against, "against", "", "measure each way also with `BINARY`, another build of this program, in the same rounds, and judge new to old: exit codes as of compare")
 	b.analysis.flags(f)
 	b.outputs.flags(f)
 }
@@ -110,7 +113,8 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	var b benchFlags
 	f := newFlags("bench", benchUsage)
 	b.flags(f)
-	if code, done := parse(f, args, exitUsage, stdout, stderr); done {
+	wrong, failure := benchCodes(args)
+	if code, done := parse(f, args, wrong, stdout, stderr); done {
 		return code
 	}
 	toStdout, err := checkOutputs(b.outputs.all()...)
@@ -125,7 +129,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		chosen, err = b.choose(f.Args())
 	}
 	if err != nil {
-		return usageError(stderr, "bench", exitUsage, err)
+		return usageError(stderr, "bench", wrong, err)
 	}
 	if b.list {
 		chosen.list(stdout)
@@ -133,12 +137,13 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	}
 	show, err := newMeter(b.progress, stderr)
 	if err != nil {
-		return usageError(stderr, "bench", exitUsage, err)
+		return usageError(stderr, "bench", wrong, err)
 	}
 	places, closePlaces, err := b.places(ctx, stderr)
 	defer closePlaces()
 	if err != nil {
-		return failed(stderr, "bench", err)
+		complain(stderr, "bench", err)
+		return failure
 	}
 	if chosen.quick && b.budget == 0 {
 		b.budget = 150 * time.Second
@@ -148,13 +153,14 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		Places: places, Rounds: b.rounds, BlockTime: b.blockTime,
 		Budget: b.budget / time.Duration(len(chosen.experiments)), Seed: b.seed,
 		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
-		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits, Trace: b.trace,
+		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits, Trace: b.trace, Against: b.against,
 		Progress: beside.during(showRun(show)), Command: append([]string{"stele", "bench"}, args...), Quick: chosen.quick,
 	}, chosen.experiments...)
 	show.end()
 	beside.end(measured)
 	if err != nil {
-		return failed(stderr, "bench", err)
+		complain(stderr, "bench", err)
+		return failure
 	}
 	measured.Notes = append(measured.Notes, syncs.Notes(measured.Results)...)
 	b.noteVolume(measured)
@@ -218,6 +224,9 @@ func (b *benchFlags) finish(measured *run.Run, chosen selection, toStdout bool, 
 	text := stdout
 	if toStdout {
 		text = stderr
+	}
+	if measured.Gate != nil {
+		return b.finishAgainst(measured, text, stdout, stderr)
 	}
 	written := b.outputs.write(measured, stdout)
 	if written != nil {

@@ -37,8 +37,8 @@ func stele(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), diag.String()
 }
 
-// measured changes into a fresh directory that holds run.json, old.json and
-// new.json, a short run of one experiment.
+// measured changes into a fresh directory that holds run.json, a short run of one
+// experiment, and copies of it by the names of the examples of compare.
 func measured(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -51,7 +51,7 @@ func measured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"old.json", "new.json"} {
+	for _, name := range []string{"old.json", "new.json", "main-1.json", "main-2.json", "new-1.json", "new-2.json"} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -59,8 +59,8 @@ func measured(t *testing.T) {
 }
 
 // slowed writes name as a copy of run.json in which every timed block took
-// factor times as long, or, if even, in which each operation took factor times
-// 20 us, so that other load on the machine does not show.
+// factor times as long, those of baselines apart, or, if even, in which each operation
+// took factor times 20 us, so that other load on the machine does not show.
 func slowed(t *testing.T, name string, factor float64, even bool) {
 	t.Helper()
 	r, err := readRunFrom("run.json", nil)
@@ -74,7 +74,10 @@ func slowed(t *testing.T, name string, factor float64, even bool) {
 			if even {
 				wall = 20_000 * float64(b.Ops)
 			}
-			b.Wall = run.Nanos(wall * factor)
+			if !res.Variant(b.Variant).Baseline {
+				wall *= factor
+			}
+			b.Wall = run.Nanos(wall)
 		}
 	}
 	var buf bytes.Buffer
@@ -205,6 +208,7 @@ func TestCompareIsAGate(t *testing.T) {
 		{"even.json", "slow.json", "1"},
 		{"slow.json", "even.json", "0"},
 		{"even.json", "even.json", "0"},
+		{"run.json", "run.json", "0"},
 		{"run.json", "slight.json", "012"}, // depends on the noise, but is never broken
 		{"run.json", "torn.json", "3"},
 		{"run.json", "other.json", "3"},
@@ -265,7 +269,11 @@ func TestBadCalls(t *testing.T) {
 		{"report", "RUN.json: 0 arguments; want 1", exitUsage},
 		{"report nowhere.json", "nowhere.json", exitFailed},
 		{"compare one.json two.json", "stele compare: open one.json: no such file or directory\nstele compare: open two.json: ", 3},
-		{"compare one.json", "OLD.json NEW.json: 1 argument; want 2", 3},
+		{"compare one.json", "stele compare: open one.json: ", 3},
+		{"compare one.json -- --force", "NEW.json: \"--force\"; want flags before --", 3},
+		{"compare -- one.json", "want at least one file on each side of --", 3},
+		{"compare a b c", "or several as OLD.json ... -- NEW.json ...", 3},
+		{"bench --against ./none --rounds 0", "--rounds", 3},
 		{"compare one.json two.json", "\nstele compare: open two.json: ", 3},
 		{"probe nowhere", "nowhere", exitFailed},
 		{"version 2", "version: 1 argument; want 0", exitUsage},
