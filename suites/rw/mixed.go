@@ -22,8 +22,8 @@ import (
 
 // The variants of the mixed load.
 const (
-	VariantPageCache = "page cache"
-	VariantPastCache = "past the page cache"
+	variantPageCache = "page cache"
+	variantPastCache = "past the page cache"
 )
 
 // Metrics of the Go scheduler during the load.
@@ -40,16 +40,8 @@ const mixedOps = 200_000
 
 // mixed asks what a load of reads, writes and stats does to the scheduler.
 func mixed(s job.Scale, goroutines int) lab.Experiment {
-	e := MixedLoad(s, goroutines)
-	e.Suite, e.Name = "rw", "mixed"
-	return e
-}
-
-// MixedLoad returns an experiment in which goroutines read, write and stat one file.
-// The caller sets Suite and Name.
-func MixedLoad(s job.Scale, goroutines int) lab.Experiment {
 	e := lab.Experiment{
-		Params:   run.Params{"goroutines": strconv.Itoa(goroutines)},
+		Suite: "rw", Name: "mixed", Params: run.Params{"goroutines": strconv.Itoa(goroutines)},
 		Question: fmt.Sprintf("How long do %d goroutines that read, write and stat wait for a processor?", goroutines),
 		Op:       fmt.Sprintf("a third each of 4 KiB read, 4 KiB written, at random pages of a file of %s, and one stat of it", units.Size(rewrittenBytes)),
 		// Writes go over what is there, so each way can do as many as fill the time
@@ -57,8 +49,8 @@ func MixedLoad(s job.Scale, goroutines int) lab.Experiment {
 		MaxOps: mixedOps, Stateless: true,
 	}
 	for _, w := range []struct{ name, doc, state string }{
-		{VariantPageCache, "os.File.ReadAt and WriteAt through the page cache, which seldom wait, and os.Stat", datafile.Warm},
-		{VariantPastCache, "the same with O_DIRECT: each read and write waits for the device", datafile.Direct},
+		{variantPageCache, "os.File.ReadAt and WriteAt through the page cache, which seldom wait, and os.Stat", datafile.Warm},
+		{variantPastCache, "the same with O_DIRECT: each read and write waits for the device", datafile.Direct},
 	} {
 		e.Variants = append(e.Variants, lab.Variant{
 			Name: w.name, Doc: w.doc, Promise: killTorn, Baseline: w.state == datafile.Warm,
@@ -88,11 +80,30 @@ func runMixed(b *lab.B, f *os.File, size int64, goroutines int) error {
 	for i := range goroutines {
 		rngs[i], pages[i] = rand.New(rand.NewPCG(b.Rand.Uint64(), uint64(i))), datafile.Touched(sys.AlignedBuffer(datafile.PageSize, datafile.PageSize))
 	}
+	return WatchScheduler(b, goroutines, func(w *lab.Worker) error {
+		rng, page := rngs[w.ID], pages[w.ID]
+		off := rng.Int64N(size/datafile.PageSize) * datafile.PageSize
+		var err error
+		switch (w.I() + int64(w.ID)) % 3 {
+		case 0:
+			_, err = f.ReadAt(page, off)
+		case 1:
+			_, err = f.WriteAt(page, off)
+		default:
+			_, err = os.Stat(f.Name())
+		}
+		return err
+	})
+}
+
+// WatchScheduler does the block's operations in goroutines and reports how long these
+// waited for a processor (SchedMean, SchedP99), and which share of the processors was
+// idle (IdleShare).
+func WatchScheduler(b *lab.B, goroutines int, op func(w *lab.Worker) error) error {
 	var before, after schedReading
 	var left atomic.Int64
 	left.Store(int64(goroutines))
 	err := b.Parallel(goroutines, func(w *lab.Worker) error {
-		rng, page := rngs[w.ID], pages[w.ID]
 		if w.ID == 0 {
 			before = readScheduler() // as it was after the collection before the timed part
 		}
@@ -105,17 +116,7 @@ func runMixed(b *lab.B, f *os.File, size int64, goroutines int) error {
 			}
 		}()
 		for w.Loop() {
-			off := rng.Int64N(size/datafile.PageSize) * datafile.PageSize
-			var err error
-			switch (w.I() + int64(w.ID)) % 3 {
-			case 0:
-				_, err = f.ReadAt(page, off)
-			case 1:
-				_, err = f.WriteAt(page, off)
-			default:
-				_, err = os.Stat(f.Name())
-			}
-			if err != nil {
+			if err := op(w); err != nil {
 				return err
 			}
 		}

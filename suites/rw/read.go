@@ -259,6 +259,6 @@ func (j Reads) ring(b *lab.B, f *datafile.File, depth int, where order) error {
 	if err != nil {
 		return err
 	}
-	err = runRings(b, in, 1, depth, j.Block, func(int) (order, error) { return where, nil }, uring.Request{Op: uring.Read}, true)
+	err = runRings(b, in, interrupted, 1, depth, j.Block, func(int) (order, error) { return where, nil }, uring.Request{Op: uring.Read}, true)
 	return errors.Join(err, in.Close())
 }

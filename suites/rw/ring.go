@@ -14,10 +14,36 @@ import (
 	"github.com/stele-go/stele/suites/job"
 )
 
-// A ringLoop keeps requests of one size in flight through an io_uring. It is for one
+// A queue has requests in flight: a uring.Ring, or one of libaio.
+type queue interface {
+	Push(q uring.Request) error
+	Wait(done []uring.Completion, atLeast int) (int, error)
+	Close() error
+}
+
+// openQueue opens a queue for depth requests in flight.
+type openQueue func(depth int) (queue, error)
+
+// interrupted opens an io_uring whose completions come by interrupt.
+func interrupted(depth int) (queue, error) {
+	if err := uring.Probe(); err != nil {
+		return nil, err
+	}
+	return uring.New(depth)
+}
+
+// polled opens an io_uring whose completions are polled for.
+func polled(depth int) (queue, error) {
+	if err := uring.Probe(); err != nil {
+		return nil, err
+	}
+	return uring.NewPolled(depth)
+}
+
+// A ringLoop keeps requests of one size in flight through a queue. It is for one
 // goroutine.
 type ringLoop struct {
-	u     *uring.Ring
+	u     queue
 	bufs  [][]byte
 	free  []int       // buffers that no request has
 	begun []time.Time // of the request that has the buffer
@@ -27,12 +53,9 @@ type ringLoop struct {
 }
 
 // openRing returns a ringLoop with a request in flight for each buffer.
-func openRing(bufs [][]byte) (*ringLoop, error) {
-	if err := uring.Probe(); err != nil {
-		return nil, err
-	}
+func openRing(open openQueue, bufs [][]byte) (*ringLoop, error) {
 	depth := len(bufs)
-	u, err := uring.New(depth)
+	u, err := open(depth)
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +144,13 @@ func reportRequests(b *lab.B, hists ...*run.Histogram) {
 
 // runRings does the block's operations in as many goroutines as threads, each with its
 // own ring.
-func runRings(b *lab.B, f *os.File, threads, depth, block int, where func(id int) (order, error), request uring.Request, look bool) (err error) {
+func runRings(b *lab.B, f *os.File, open openQueue, threads, depth, block int, where func(id int) (order, error), request uring.Request, look bool) (err error) {
 	rings, orders := make([]*ringLoop, threads), make([]order, threads)
 	for i := range rings {
 		if orders[i], err = where(i); err != nil {
 			return err
 		}
-		if rings[i], err = openRing(ringBuffers(depth, block)); err != nil {
+		if rings[i], err = openRing(open, ringBuffers(depth, block)); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, rings[i].close()) }()

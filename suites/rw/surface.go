@@ -89,18 +89,37 @@ func (j Surface) Blocking(surface string, n int) lab.Variant {
 // Rings returns the variant with threads threads, each of which keeps depth requests
 // in flight in an io_uring of its own.
 func (j Surface) Rings(surface string, threads, depth int) lab.Variant {
+	v := j.queues(interrupted, threads, depth)
+	v.Name = fmt.Sprintf("%s, %d x %d", surface, threads, depth)
+	v.Doc = fmt.Sprintf("%d goroutines, each with an io_uring and %d requests in flight", threads, depth)
+	v.Cell = &run.Cell{Surface: surface, XName: "in flight in each ring", YName: "rings", X: depth, Y: threads, Latency: RequestP50}
+	return v
+}
+
+// PolledRings is Rings with completions that are polled for (IORING_SETUP_IOPOLL).
+func (j Surface) PolledRings(surface string, threads, depth int) lab.Variant {
+	v := j.Rings(surface, threads, depth)
+	v.Doc += ", whose completions are polled for"
+	v.Run = j.queues(polled, threads, depth).Run
+	return v
+}
+
+// Libaio is Rings with native asynchronous I/O (io_submit(2)), which libaio wraps, for reads.
+func (j Surface) Libaio(surface string, threads, depth int) lab.Variant {
+	v := j.Rings(surface, threads, depth)
+	v.Doc = fmt.Sprintf("%d goroutines, each with a context of io_submit(2) and %d reads in flight", threads, depth)
+	v.Run = j.queues(libaio, threads, depth).Run
+	return v
+}
+
+func (j Surface) queues(open openQueue, threads, depth int) lab.Variant {
 	request := uring.Request{Op: uring.Read}
 	if j.write {
 		request.Op = uring.Write
 	}
-	return lab.Variant{
-		Name: fmt.Sprintf("%s, %d x %d", surface, threads, depth), Promise: j.Promise,
-		Doc:  fmt.Sprintf("%d goroutines, each with an io_uring and %d requests in flight", threads, depth),
-		Cell: &run.Cell{Surface: surface, XName: "in flight in each ring", YName: "rings", X: depth, Y: threads, Latency: RequestP50},
-		Run: j.run(func(b *lab.B, f *os.File, where func(id int) (order, error)) error {
-			return runRings(b, f, threads, depth, datafile.PageSize, where, request, !j.write)
-		}),
-	}
+	return lab.Variant{Promise: j.Promise, Run: j.run(func(b *lab.B, f *os.File, where func(id int) (order, error)) error {
+		return runRings(b, f, open, threads, depth, datafile.PageSize, where, request, !j.write)
+	})}
 }
 
 // run opens the file past the page cache: for reading the one that blocks share, for

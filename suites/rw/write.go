@@ -87,7 +87,7 @@ func (w pageWriter) write(b *lab.B, f *datafile.File, state string) error {
 		return errors.Join(err, out.Close())
 	}
 	if w.depth > 0 {
-		err = runRings(b, out, 1, w.depth, datafile.PageSize, func(int) (order, error) { return where, nil },
+		err = runRings(b, out, interrupted, 1, w.depth, datafile.PageSize, func(int) (order, error) { return where, nil },
 			uring.Request{Op: uring.Write, Durable: w.durable}, false)
 		return errors.Join(err, out.Close())
 	}
@@ -266,7 +266,7 @@ func ringStream(f *os.File, size int64, block []byte) (err error) {
 	for i := range bufs {
 		bufs[i] = block // requests only read it
 	}
-	r, err := openRing(bufs)
+	r, err := openRing(interrupted, bufs)
 	if err != nil {
 		return err
 	}

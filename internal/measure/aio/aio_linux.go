@@ -1,5 +1,5 @@
-// Package aio is Linux native asynchronous I/O as libaio offers it, one request at a
-// time: for measuring.
+// Package aio is Linux native asynchronous I/O as libaio offers it: for measuring. A
+// Context has one write at a time, a Queue several reads.
 package aio
 
 import (
@@ -24,7 +24,7 @@ type Context struct {
 // iocb is struct iocb of linux/aio_abi.h on a little-endian machine. The
 // kernel defines it alike for all 64-bit processors.
 type iocb struct {
-	_      uint64 // data, handed back with the event
+	data   uint64 // handed back with the event
 	_      uint32 // key
 	_      uint32 // rw_flags
 	opcode uint16
@@ -37,7 +37,10 @@ type iocb struct {
 	_, _   uint32 // flags, resfd
 }
 
-const iocbPwrite = 1 // IOCB_CMD_PWRITE
+const (
+	iocbPread  = 0 // IOCB_CMD_PREAD
+	iocbPwrite = 1 // IOCB_CMD_PWRITE
+)
 
 type ioEvent struct {
 	data, obj uint64

@@ -21,3 +21,25 @@ func (a *Context) Close() error { return nil }
 
 // OpenDirectSync fails with errors.ErrUnsupported.
 func OpenDirectSync(path string) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// A Queue keeps reads in flight.
+type Queue struct{}
+
+// A Completion is the result of a read.
+type Completion struct {
+	Tag uint64
+	N   int // bytes read
+	Err error
+}
+
+// NewQueue fails with errors.ErrUnsupported.
+func NewQueue(depth int) (*Queue, error) { return nil, errors.ErrUnsupported }
+
+// Push fails with errors.ErrUnsupported.
+func (q *Queue) Push(f *os.File, p []byte, off int64, tag uint64) error { return errors.ErrUnsupported }
+
+// Wait fails with errors.ErrUnsupported.
+func (q *Queue) Wait(done []Completion, atLeast int) (int, error) { return 0, errors.ErrUnsupported }
+
+// Close does nothing.
+func (q *Queue) Close() error { return nil }
