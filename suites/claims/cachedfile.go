@@ -26,9 +26,19 @@ func withNoise(b *lab.B, want int64, prepare, use func(f *datafile.File) error) 
 	return use(f)
 }
 
-// warmMapping calls use with the mapping of a large file that is in the page cache.
+// mapMetric is the time to map a large file and to fill the page table.
+const mapMetric = "mapping_ns"
+
+// warmMapping calls use with the mapping of a large file that is in the page cache, and
+// reports mapMetric.
 func warmMapping(b *lab.B, want int64, use func(data []byte) error) error {
-	return withNoise(b, want, (*datafile.File).Warm, func(f *datafile.File) error { return f.Mapped(use) })
+	return withNoise(b, want, (*datafile.File).Warm, func(f *datafile.File) error {
+		begun := time.Now()
+		return f.Mapped(func(data []byte) error {
+			b.Report(mapMetric, float64(time.Since(begun)))
+			return use(data)
+		})
+	})
 }
 
 // A cachedRead reads pieces of a large file in the page cache, at random.

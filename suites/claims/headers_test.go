@@ -15,15 +15,11 @@ func TestHeaderClaimsRun(t *testing.T) {
 		name string
 		size int64
 	}{
-		"H1-fresh":       {"f2", headerLen},
-		"H1-fresh-fsync": {"f2", headerLen},
-		"H1-grow":        {"f0", ops * headerLen},
-		"H1-grow-fsync":  {"f0", ops * headerLen},
-		"H2":             {"log", ops * 64},
-		"H5-append":      {"data", ops * h5Batch},
-		"H5-overwrite":   {"data", h5File},
-		"H7-commit":      {"log", ops * headerLen},
-		"H7-each":        {"log", ops * headerLen},
+		"H2":           {"log", ops * 64},
+		"H5-append":    {"data", ops * h5Batch},
+		"H5-overwrite": {"data", h5File},
+		"H7-commit":    {"log", ops * headerLen},
+		"H7-each":      {"log", ops * headerLen},
 	}
 	runClaims(t, Headers(), ops, func(t *testing.T, e *lab.Experiment, dir string, _ run.Block) {
 		if file, ok := wrote[e.Name]; ok {

@@ -40,13 +40,13 @@ func Creation() []Claim {
 	return InOrder(creationCostClaims(), creationWayClaims(), creationWaitClaims())
 }
 
-// Headers returns the claims on writing at the head of a file, H1 to H7.
+// Headers returns the claims on writing at the head of a file, H1 to H8.
 func Headers() []Claim {
-	return []Claim{claimH1(), claimH2(), claimH3(), claimH4(), claimH5(), claimH6(), claimH7()}
+	return []Claim{claimH1(), claimH2(), claimH3(), claimH4(), claimH5(), claimH6(), claimH7(), claimH8()}
 }
 
 // RW returns the claims on how many reads and writes to have in flight.
-func RW() []Claim { return []Claim{claimR9(), claimR10()} }
+func RW() []Claim { return []Claim{claimR9(), claimR10(), claimR13()} }
 
 // Sync returns the claims on volumes and on syncs.
 func Sync() []Claim { return []Claim{claimR6(), claimR7(), claimR11(), claimR12()} }

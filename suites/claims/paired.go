@@ -18,6 +18,23 @@ func (ev *evidence) ratioOf(id, metric, over, under string) run.Estimate {
 	return quotient(a, b)
 }
 
+// ratio returns how many times as long as variant under variant over takes, paired by round:
+// also where the two promise different things, so that the lab does not compare them, and
+// where neither is the baseline.
+func (ev *evidence) ratio(id, over, under string) run.Estimate {
+	a, b := ev.time(id, over), ev.time(id, under)
+	perOp := func(b *run.Block) float64 {
+		if b.Ops == 0 {
+			return 0
+		}
+		return float64(b.Wall) / float64(b.Ops)
+	}
+	if r := ev.paired(id, over, under, perOp); r.N > 0 {
+		return r
+	}
+	return quotient(a, b)
+}
+
 // tailRatio returns the ratio of the p99 of operations of variant over to that of variant
 // under, paired by round, or the reason why it is missing.
 func (ev *evidence) tailRatio(id, over, under string) (e run.Estimate, why string) {

@@ -3,6 +3,7 @@ package claims
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/stele-go/stele/lab/run"
 )
@@ -89,8 +90,14 @@ func fact(what string, is bool, figure string) part {
 	return part{what: what, answer: answerIf(is), figure: figure}
 }
 
-// figureOf returns a part that only shows a figure.
-func figureOf(what, figure string) part { return part{what: what, role: shown, figure: figure} }
+// figureOf returns a part that only shows a figure. One of something that was not measured
+// is left out.
+func figureOf(what, figure string) part {
+	if strings.Contains(figure, "NaN") {
+		figure = ""
+	}
+	return part{what: what, role: shown, figure: figure}
+}
 
 // lacking returns the part of a question that cannot be asked here, and why.
 func lacking(what, why string) part { return part{what: what}.needs(why) }

@@ -31,17 +31,21 @@ func TestJudgeR10(t *testing.T) {
 	}
 	expect(t, "as claimed", of(by(12_000, 89_000), by(0.31, 0.05)), Holds)
 	expect(t, "nothing changes", of(by(12_000, 12_000), by(0.31, 0.31)), DoesNotHold)
-	expect(t, "the wait only", of(by(12_000, 120_000), by(0.31, 0.31)), Depends)
-	expect(t, "never idle", of(by(12_000, 12_000), by(0, 0)), DoesNotHold)
+	expect(t, "the wait only", of(by(12_000, 120_000), by(0.31, 0.31)), DoesNotHold)
+	expect(t, "never idle", of(by(12_000, 120_000), by(0, 0)), DoesNotHold)
 	expect(t, "all busy at last", of(by(12_000, 120_000), by(0.3, 0)), Holds)
-	expect(t, "past the page cache only", of(func(many bool, v string) float64 {
-		if many && v == rw.VariantPastCache {
+	got := of(func(many bool, v string) float64 {
+		if many && v == r10Coded {
 			return 120_000
 		}
 		return 12_000
-	}, by(0, 0)), Depends)
+	}, by(0.31, 0.05))
+	expect(t, "as coded only", got, Depends)
+	if !strings.Contains(got.Why, "no with as meant") {
+		t.Errorf("the condition is not named: %s", got.Why)
+	}
 	expect(t, "on the limit", of(by(12_000, 12_000*claimedWait*0.9), by(0.31, 0.05)), CannotTell)
-	got := judge(t, &c, in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 }))
+	got = judge(t, &c, in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 }))
 	expect(t, "no figures of the scheduler", got, CannotTest)
 	if !strings.Contains(got.Why, rw.SchedMean) {
 		t.Errorf("not named: %s", got.Why)

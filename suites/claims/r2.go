@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
+	"strconv"
+	"time"
 
+	"github.com/stele-go/stele/internal/units"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
-	"github.com/stele-go/stele/suites/headers"
 	"github.com/stele-go/stele/suites/internal/datafile"
 	"github.com/stele-go/stele/suites/job"
 )
@@ -19,180 +19,206 @@ import (
 // The variants of R2.
 const (
 	r2None  = "no buffer"
-	r2Small = "bufio.Writer, 4 KiB"
-	r2Large = "bufio.Writer, 64 KiB"
+	r2Small = "bufio.Reader, 4 KiB"
+	r2Large = "bufio.Reader, 64 KiB"
 )
 
 const kindNetwork = "network"
 
-// A medium is a row of the claim: how many times as fast as none each buffer is.
+// A medium is one of the claim: how many times as fast as none the buffers of 4 and 64 KiB
+// are there. 1 is faster by any factor, 0 slower by any.
 type medium struct {
-	kind         string
-	small, large float64
+	kind, name    string
+	gain4, gain64 float64
 }
 
 var r2Media = []medium{
-	{kindNVMe, 1220. / 1350, 1245. / 1350},
-	{kindDisk, 180. / 110, 192. / 110},
-	{kindNetwork, 92. / 85, 96. / 85},
+	{kindNVMe, "an NVMe SSD", 0, 0},
+	{kindDisk, "a SATA disk", 180. / 110, 192. / 110},
+	{kindNetwork, "a network file system", 1, 1},
 }
 
-// r2Bytes is the size of the file.
-const r2Bytes = 8 * datafile.MiB
+const (
+	r2File  = 64 * datafile.MiB
+	r2Chunk = datafile.MiB // read in one operation
+)
 
-// r2Pieces are the sizes of a write, which the claim does not give. They matter: a piece as
-// large as the buffer goes past it.
-var r2Pieces = []struct {
-	name  string
-	bytes int
-}{{"1KiB", 1 << 10}, {"64KiB", 64 << 10}}
+// r2Reads are the sizes of the caller's reads, which the claim does not give. They matter: a
+// read as large as the buffer passes it by.
+var r2Reads = []int{512, 4 << 10, 64 << 10}
 
-// r2 writes a file in pieces. synced: the data reaches the medium.
-func r2(s job.Scale, piece string, bytes int, synced bool) lab.Experiment {
-	total := s.Of(r2Bytes)
-	p := keptTorn
-	name, end := "R2-cache", "and closed"
-	if synced {
-		p, name, end = powerTorn, "R2-medium", "synced and closed"
-	}
-	variant := func(name, doc string, size int) lab.Variant {
-		return lab.Variant{Name: name, Doc: doc, Promise: p, Baseline: size == 0, Run: inDir(func(b *lab.B) error {
-			chunk := headers.Head(bytes)
-			b.SetBytes(total)
-			for b.Loop() {
-				if err := writeInPieces("data", chunk, total, size, synced); err != nil {
-					return err
-				}
+// r2 reads a file from its start to its end, once or, where its pages are warm, several
+// times.
+func r2(s job.Scale, read int, state string) lab.Experiment {
+	variant := func(name, doc string, buffer int) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error {
+			prepare := (*datafile.File).Warm
+			if state == datafile.Cold {
+				prepare = (*datafile.File).Chill
 			}
-			return nil
-		})}
+			return withNoise(b, s.Of(r2File), prepare, func(f *datafile.File) error {
+				return readChunks(b, f.File, buffered(f.File, buffer), make([]byte, read))
+			})
+		}}
 	}
 	return lab.Experiment{
-		Suite: "claims", Name: name, Params: run.Params{"piece": piece},
-		Question: "Which buffer writes a file fastest on this medium?",
-		Op:       fmt.Sprintf("a new file of 8 MiB written in pieces of %s %s", piece, end), MaxOps: 50, MaxRounds: 10,
-		Variants: []lab.Variant{
-			variant(r2None, "each piece is a write(2)", 0),
-			variant(r2Small, "the default of bufio", 4<<10),
-			variant(r2Large, "a larger buffer", 64<<10),
-		},
+		Suite: "claims", Name: "R2", Params: run.Params{"pages": state, "read": strconv.Itoa(read)},
+		Question: "Which buffer reads a file fastest on this medium?",
+		Op:       fmt.Sprintf("the next MiB of a file %s, in reads of %s", datafile.StateText(state), units.Size(int64(read))),
+		MaxOps:   s.Of(r2File) / r2Chunk, MaxRounds: 8, Stateless: true,
+		Variants: firstIsBaseline(
+			variant(r2None, "A: each read is a read(2)", 0),
+			variant(r2Small, "B: the default of bufio", 4<<10),
+			variant(r2Large, "C: a larger buffer", 64<<10)),
 	}
 }
 
-func writeInPieces(name string, piece []byte, total int64, buffer int, synced bool) (err error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
+// r2Delay is the latency that the report's wrapper is given.
+const r2Delay = 100 * time.Microsecond
+
+// r2Sleeping reads through the report's wrapper, which stands for a slow medium.
+func r2Sleeping(s job.Scale) lab.Experiment {
+	variant := func(name, doc string, buffer int) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: func(b *lab.B) error {
+			return withNoise(b, s.Of(r2File), (*datafile.File).Warm, func(f *datafile.File) error {
+				return readChunks(b, f.File, buffered(sleepingReader{f.File, r2Delay}, buffer), make([]byte, 4<<10))
+			})
+		}}
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	var w io.Writer = f
-	flush := func() error { return nil }
-	if buffer > 0 {
-		buf := bufio.NewWriterSize(f, buffer)
-		w, flush = buf, buf.Flush
+	return lab.Experiment{
+		Suite: "claims", Name: "R2-sleeping", Question: "What does a buffer gain where each read of the file first sleeps?",
+		Op:     fmt.Sprintf("the next MiB of a file in the page cache, in reads of 4 KiB, of which each that reaches the file first sleeps half of %v", r2Delay),
+		MaxOps: 4, MaxRounds: lab.MinRounds, Stateless: true,
+		Variants: firstIsBaseline(
+			variant(r2None, "each read sleeps", 0),
+			variant(r2Small, "a read of 4 KiB passes this buffer by", 4<<10),
+			variant(r2Large, "one read of 16 sleeps", 64<<10)),
 	}
-	for done := int64(0); done < total; done += int64(len(piece)) {
-		if _, err := w.Write(piece); err != nil {
-			return err
+}
+
+// A sleepingReader is the report's: it sleeps for half of its latency before each Read. The
+// text calls that random, the code has a constant.
+type sleepingReader struct {
+	r       io.Reader
+	latency time.Duration
+}
+
+func (s sleepingReader) Read(p []byte) (int, error) {
+	time.Sleep(s.latency / 2)
+	return s.r.Read(p)
+}
+
+func buffered(r io.Reader, size int) io.Reader {
+	if size == 0 {
+		return r
+	}
+	return bufio.NewReaderSize(r, size)
+}
+
+// readChunks reads a chunk in each operation, and starts anew at the end of the file.
+func readChunks(b *lab.B, f io.Seeker, r io.Reader, p []byte) error {
+	b.SetBytes(r2Chunk)
+	for b.Loop() {
+		for left := r2Chunk; left > 0; {
+			n, err := r.Read(p[:min(len(p), left)])
+			left -= n
+			if errors.Is(err, io.EOF) { // a bufio.Reader reads on after it
+				_, err = f.Seek(0, io.SeekStart)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
-	if err := flush(); err != nil || !synced {
-		return err
-	}
-	return f.Sync()
+	return nil
 }
 
 // overNetwork are file systems of another machine.
 var overNetwork = []string{"nfs", "nfs4", "cifs", "smb3", "smb2", "ceph", "9p"}
 
-// mediumOf returns the row of the claim that a place belongs to, or why it is unknown.
-func mediumOf(e run.Environment) (m medium, why string) {
-	kind, why := deviceKind(e)
+// mediumOf returns the medium of a place, or why it is unknown.
+func mediumOf(e run.Environment) (kind, why string) {
 	if slices.Contains(overNetwork, e.FS) {
-		kind, why = kindNetwork, ""
+		return kindNetwork, ""
 	}
-	i := slices.IndexFunc(r2Media, func(m medium) bool { return m.kind == kind })
-	switch {
-	case i >= 0:
-		return r2Media[i], ""
-	case why == "":
-		why = "the claim has no row for a " + kind
-	}
-	return medium{}, why
+	return deviceKind(e)
 }
 
 func claimR2(s job.Scale) Claim {
+	sleeping := r2Sleeping(s)
 	c := Claim{
 		ID: "R2",
 		Source: reportR.source("2.2",
 			"A bufio.Reader of 4 KB slows NVMe from 1,350 to 1,220 MB/s and speeds a SATA disk up from 110 to 180 and NFSv4 from 85 to 92."),
-		Statement: "bufio with none, 4 KiB, 64 KiB on different media",
-		Claimed:   "NVMe 1,350/1,220/1,245; disk 110/180/192; network 85/92/96 MB/s",
-		Promise:   "kill, torn without a sync; power, torn with one at the end: all variants of an experiment promise the same",
-		Needs:     onDisk,
-		judge:     judgeR2,
+		Statement:   "a file read without a buffer (A), through a bufio.Reader of 4 KiB (B) and of 64 KiB (C), on different media, in reads of 512 B, 4 KiB and 64 KiB, warm and cold",
+		Claimed:     "NVMe 1,350/1,220/1,245; SATA disk 110/180/192; NFSv4 85/92/96 MB/s",
+		Promise:     noneText,
+		Experiments: []lab.Experiment{sleeping},
 	}
-	for _, synced := range []bool{false, true} {
-		for _, p := range r2Pieces {
-			c.Experiments = append(c.Experiments, r2(s, p.name, p.bytes, synced))
+	for _, state := range []string{datafile.Cold, datafile.Warm} {
+		for _, read := range r2Reads {
+			c.Experiments = append(c.Experiments, r2(s, read, state))
 		}
 	}
+	c.judge = func(ev *evidence) judgement { return judgeR2(ev, s, sleeping.ID()) }
 	return c
 }
 
-// judgeR2 compares the medium with its row, or with each row if its kind is unknown.
-func judgeR2(ev *evidence) judgement {
-	type gain struct{ small, large run.Estimate }
-	var gains []gain
-	text := ""
-	for _, synced := range []bool{false, true} {
-		for _, p := range r2Pieces {
-			id := idOf(r2(1, p.name, p.bytes, synced))
-			g := gain{ev.speedup(id, r2Small), ev.speedup(id, r2Large)}
-			gains = append(gains, g)
-			text += fmt.Sprintf("Pieces of %s, %s: without a buffer %s, with 4 KiB %s as fast, with 64 KiB %s. ", p.name,
-				map[bool]string{false: "not synced", true: "synced"}[synced], megabytes(r2Bytes, ev.time(id, r2None)), factor(g.small), factor(g.large))
-		}
-	}
-	row := func(m medium) (answers []answer) {
-		for _, g := range gains {
-			a, mixed := together(near(g.small, m.small), near(g.large, m.large))
-			if mixed {
-				a = no // half a row does not count
-			}
-			answers = append(answers, a)
-		}
-		return answers
-	}
-	const how = "A buffer had to have its claimed gain to within 25 %, for pieces smaller than both buffers and as large as the larger, with and without a sync; the claim names neither. Without a sync the page cache takes all data, and the medium is not measured. "
-	on := "the size of the pieces, and whether the file is synced"
-	m, unknown := mediumOf(ev.place.Environment)
-	if unknown == "" {
-		return decide(text, how+fmt.Sprintf("The row of %s was tested, the other media were not.", m.kind), on, row(m)...)
-	}
-	why := how + "The row of this medium is unknown (" + unknown + "), so each was tried; the others need a directory on such a medium."
-	fits, unsure := "", false
+// judgeR2 asks the questions of the place's medium. Those of the others need a place on them.
+func judgeR2(ev *evidence, s job.Scale, sleeping string) judgement {
+	kind, unknown := mediumOf(ev.place.Environment)
+	var parts []part
 	for _, m := range r2Media {
-		answers := row(m)
-		if slices.Contains(answers, yes) {
-			fits += fmt.Sprintf(", %s in %d of %d experiments", m.kind, count(answers, yes), len(answers))
+		if m.kind == kind {
+			continue
 		}
-		unsure = unsure || slices.Contains(answers, cannotTell)
+		lack := "a directory on " + m.name
+		if unknown != "" {
+			lack += " (this one: " + unknown + ")"
+		}
+		parts = append(parts, lacking("bufio on "+m.name, lack))
 	}
-	switch {
-	case fits != "":
-		return ruled(strings.TrimSpace(text), Depends, "on the medium, "+on+". It fits the row"+fits[1:]+". "+why)
-	case unsure:
-		return ruled(strings.TrimSpace(text), CannotTest, tooWide+why)
+	for _, state := range []string{datafile.Cold, datafile.Warm} {
+		for _, read := range r2Reads {
+			id, cond := idOf(r2(s, read, state)), fmt.Sprintf("%s, reads of %s", state, units.Size(int64(read)))
+			if why := ev.failed(id); why != "" {
+				parts = append(parts, lacking("bufio against none", why).under(cond).onlyShown())
+				continue
+			}
+			parts = append(parts, r2Parts(ev, id, kind, cond)...)
+		}
 	}
-	return ruled(strings.TrimSpace(text), DoesNotHold, "No experiment fits any row. "+why)
+	if why := ev.failed(sleeping); why == "" {
+		parts = append(parts, figureOf("with the report's sleeping wrapper, reads of 4 KiB",
+			fmt.Sprintf("without a buffer %s, 4 KiB %s as fast, 64 KiB %s", megabytes(r2Chunk, ev.time(sleeping, r2None)), factor(ev.speedup(sleeping, r2Small)), factor(ev.speedup(sleeping, r2Large)))))
+	}
+	return ruling("Each medium is tested on itself only: a loop device or a virtual disk of unknown kind is none of them. The report's wrapper sleeps before each read and stands for no medium.", parts...)
 }
 
-func count(answers []answer, of answer) (n int) {
-	for _, a := range answers {
-		if a == of {
-			n++
+// r2Parts returns the questions about one state and one size of reads on a medium of a
+// kind. On another medium the same figures are only shown.
+func r2Parts(ev *evidence, id, kind, cond string) []part {
+	small, large := ev.speedup(id, r2Small), ev.speedup(id, r2Large)
+	i := slices.IndexFunc(r2Media, func(m medium) bool { return m.kind == kind })
+	rate := megabytes(r2Chunk, ev.time(id, r2None)) + " without"
+	if i < 0 {
+		return []part{
+			figureOf("bufio of 4 KiB against none", factor(small)).under(cond).note(rate),
+			figureOf("bufio of 64 KiB against none", factor(large)).under(cond),
 		}
 	}
-	return n
+	m := r2Media[i]
+	ask := func(what string, e run.Estimate, gain float64) part {
+		switch {
+		case gain == 0:
+			return direction("none against "+what+" on "+m.name, inverse(e))
+		case gain == 1:
+			return direction(what+" against none on "+m.name, e)
+		}
+		return claimed(what+" against none on "+m.name, e, gain)
+	}
+	return []part{
+		ask("bufio of 4 KiB", small, m.gain4).under(cond).note(rate),
+		ask("bufio of 64 KiB", large, m.gain64).under(cond),
+	}
 }

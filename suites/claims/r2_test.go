@@ -22,34 +22,43 @@ func TestJudgeR2(t *testing.T) {
 		return func(*lab.Experiment) (float64, float64) { return small, large }
 	}
 	disk := run.Environment{FS: "ext4", Device: "/dev/sda1", Rotational: "yes"}
+	nvme := run.Environment{FS: "ext4", Device: "/dev/nvme0n1"}
 	guest := run.Environment{FS: "ext4", Device: "/dev/vda", Virtual: "virtual machine (KVM)"}
 	nfs := run.Environment{FS: "nfs4"}
 
-	expect(t, "a disk as claimed", of(disk, is(180./110, 192./110)), Holds)
+	got := of(disk, is(180./110, 192./110))
+	expect(t, "a disk as claimed", got, Holds)
+	if !strings.Contains(got.Why, "a directory on an NVMe SSD") {
+		t.Errorf("the other media are not named: %s", got.Why)
+	}
 	expect(t, "a disk like an NVMe", of(disk, is(0.9, 0.92)), DoesNotHold)
+	expect(t, "an NVMe as claimed", of(nvme, is(0.9, 0.92)), Holds)
+	expect(t, "an NVMe that a buffer speeds up", of(nvme, is(3, 5)), DoesNotHold)
 	expect(t, "the network as claimed", of(nfs, is(1.08, 1.13)), Holds)
-	expect(t, "small pieces only", of(disk, func(e *lab.Experiment) (float64, float64) {
-		if e.Params["piece"] == "1KiB" {
+	got = of(disk, func(e *lab.Experiment) (float64, float64) {
+		if e.Params["read"] == "512" {
 			return 180. / 110, 192. / 110
 		}
 		return 1, 1
-	}), Depends)
-	got := of(guest, is(180./110, 192./110))
-	expect(t, "a disk of a guest that is like a disk", got, Depends)
-	if !strings.Contains(got.Why, "virtual machine") || !strings.Contains(got.Why, kindDisk+" in 4 of 4 experiments") {
-		t.Errorf("not mentioned: %s", got.Why)
+	})
+	expect(t, "small reads only", got, Depends)
+	if !strings.Contains(got.Why, "reads of 4 KiB") {
+		t.Errorf("the condition is not named: %s", got.Why)
 	}
-	expect(t, "unlike any row", of(guest, is(6, 9)), DoesNotHold)
-	expect(t, "like half a row", of(guest, is(180./110, 9)), DoesNotHold)
+	got = of(guest, is(180./110, 192./110))
+	expect(t, "a disk of a guest that is like a disk", got, CannotTest)
+	if !strings.Contains(got.Why, "virtual machine") || !strings.Contains(got.Measured, "1.64x") {
+		t.Errorf("not mentioned: %s; %s", got.Why, got.Measured)
+	}
 
 	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-	m.place.Environment = guest
+	m.place.Environment = disk
 	for _, r := range m.results {
 		for i := range r.Comparisons {
 			r.Comparisons[i].Ratio.Lo, r.Comparisons[i].Ratio.Hi = 0.01, 100
 		}
 	}
-	expect(t, "wide", judge(t, &c, m), CannotTest)
+	expect(t, "wide", judge(t, &c, m), CannotTell)
 }
 
 func TestMediumOf(t *testing.T) {
@@ -60,11 +69,11 @@ func TestMediumOf(t *testing.T) {
 		{run.Environment{Device: "/dev/nvme0n1"}, kindNVMe},
 		{run.Environment{Device: "/dev/sda", Rotational: "yes"}, kindDisk},
 		{run.Environment{FS: "cifs"}, kindNetwork},
-		{run.Environment{Device: "/dev/sda", Rotational: "no"}, ""}, // an SSD on SATA has no row
+		{run.Environment{Device: "/dev/sda", Rotational: "no"}, kindSATA}, // which the claim does not have
 		{run.Environment{Device: "/dev/loop0", Backing: "/image"}, ""},
 	} {
-		if m, why := mediumOf(c.e); m.kind != c.want || (m.kind == "") != (why != "") {
-			t.Errorf("%+v: %q, %q, want %q", c.e, m.kind, why, c.want)
+		if kind, why := mediumOf(c.e); kind != c.want || (kind == "") != (why != "") {
+			t.Errorf("%+v: %q, %q, want %q", c.e, kind, why, c.want)
 		}
 	}
 }

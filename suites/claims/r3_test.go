@@ -1,7 +1,7 @@
 package claims
 
 import (
-	"math"
+	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/lab"
@@ -11,26 +11,45 @@ import (
 
 func TestJudgeR3(t *testing.T) {
 	c := claimR3()
-	of := func(buffers, all func(held bool) float64) run.Claim {
+	of := func(fewer func(variant string, collected bool) float64) run.Claim {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
 		return judge(t, &c, m.each(func(r *run.Result, v *run.VariantResult) {
-			n, held := float64(suitetest.Int(t, r.Params["reads"])), r.Name == "R3-held"
-			v.Metrics[r3Made], v.Metrics["allocs_per_op"] = suitetest.About(n), suitetest.About(4*n)
-			if v.Name == fromPool {
-				v.Metrics[r3Made], v.Metrics["allocs_per_op"] = suitetest.About(n/buffers(held)), suitetest.About(4*n/all(held))
+			n := float64(suitetest.Int(t, r.Params["reads"]))
+			v.Metrics[r3Made], v.Metrics[r3Reused] = suitetest.About(n), suitetest.About(0.9)
+			if v.Name != r3Fresh {
+				v.Metrics[r3Made] = suitetest.About(n / fewer(v.Name, r.Params["collections"] != "none"))
 			}
 		}))
 	}
-	is := func(x float64) func(bool) float64 { return func(bool) float64 { return x } }
-	expect(t, "as claimed", of(is(13), is(13)), Holds)
-	expect(t, "no buffer at all", of(is(math.Inf(1)), is(13)), Holds)
-	expect(t, "none saved", of(is(1), is(1)), DoesNotHold)
-	expect(t, "buffers only", of(is(13), is(1.3)), Depends)
-	expect(t, "not when all are in flight", of(func(held bool) float64 {
-		if held {
-			return 2
+	expect(t, "as claimed", of(func(string, bool) float64 { return 13 }), Holds)
+	expect(t, "none saved", of(func(string, bool) float64 { return 1 }), DoesNotHold)
+	got := of(func(v string, _ bool) float64 {
+		if v == r3Coded {
+			return 0.9
 		}
-		return 100
-	}, is(13)), Depends)
-	expect(t, "on the limit", of(is(492./41*(1-slack)), is(13)), CannotTell)
+		return 500
+	})
+	expect(t, "as meant only", got, Depends)
+	if !strings.Contains(got.Why, "no with as coded") {
+		t.Errorf("the condition is not named: %s", got.Why)
+	}
+	expect(t, "on the limit", of(func(string, bool) float64 { return 492. / 41 * (1 - slack) }), CannotTell)
+}
+
+// As coded each read makes a buffer, whatever the pool has. As meant the pool's are used.
+func TestR3CountsBuffers(t *testing.T) {
+	e := r3(100, false)
+	for name, want := range map[string]func(made float64) bool{
+		r3Fresh: func(made float64) bool { return made == 100 },
+		r3Coded: func(made float64) bool { return made >= 100 },
+		r3Meant: func(made float64) bool { return made > 0 && made <= 100 },
+	} {
+		b, err := lab.RunOnce(t.Context(), &e, e.Variant(name), t.TempDir(), 3, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made := b.Metrics[r3Made]; !want(made) {
+			t.Errorf("%s made %v buffers in a round of 100", name, made)
+		}
+	}
 }

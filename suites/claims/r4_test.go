@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/lab/run"
@@ -9,15 +10,21 @@ import (
 
 func TestJudgeR4(t *testing.T) {
 	c := claimR4(1)
-	of := func(coded, both float64) run.Claim {
-		times := map[string]float64{r4Read: 1e4, r4Map4: 1e4 / coded, r4ReadTouch: 1e4, r4Map: 1e4 / both}
+	of := func(coded, meant float64) run.Claim {
+		times := map[string]float64{r4Read: 1e4, r4Map4: 1e4 / coded, r4Copied: 1e4 / meant}
 		m := in("d", "ext4").all(&c, byVariant(times))
 		return judge(t, &c, m.sized(r4File).each(func(_ *run.Result, v *run.VariantResult) {
-			v.Metrics["read_mean_ns"], v.Metrics["read_p99_ns"] = suitetest.About(times[v.Name]), suitetest.About(9*times[v.Name])
+			v.Metrics["read_p99_ns"], v.Metrics[mapMetric] = suitetest.About(9*times[v.Name]), suitetest.About(1e9)
+			v.Metrics["minor_faults_per_op"] = suitetest.About(0.01)
 		}))
 	}
-	expect(t, "as claimed", of(7, 7), Holds)
+	got := of(7, 7)
+	expect(t, "as claimed", got, Holds)
+	if !strings.Contains(got.Measured, "spread over 10,000 reads: 100.0 us each") {
+		t.Errorf("populating is not shown: %s", got.Measured)
+	}
 	expect(t, "neither", of(1.5, 1.2), DoesNotHold)
 	expect(t, "as coded only", of(10, 1.5), Depends)
+	expect(t, "the mean only", of(4.5, 4.5), DoesNotHold)
 	expect(t, "on the limit", of(89.3/14.6*(1-slack), 7), CannotTell)
 }

@@ -10,40 +10,35 @@ import (
 	"github.com/stele-go/stele/suites/rw"
 )
 
-// Surfaces of R9: what threads and depth may mean.
-const (
-	r9Deep     = "128 reads in flight, shared by the threads"
-	r9Shallow  = "32 reads in flight, shared by the threads"
-	r9Blocking = "threads that wait for each read"
-)
+var r9Threads = []int{1, 2, 4, 8, 16, 32}
 
-// r9Readings are the surfaces with the depth for the formula. A thread that waits has one
-// read in flight: then the depth is that of the device, 128 as in the report's NVMe.
+// r9Readings are the readings of "threads at a depth": the report's line gives no depth, so
+// that each thread has one read in flight; as meant, the threads share the depth.
 var r9Readings = []struct {
-	surface  string
-	depth    int
-	blocking bool
-}{{r9Deep, 128, false}, {r9Shallow, 32, false}, {r9Blocking, 128, true}}
+	surface string
+	shared  int // reads in flight of all threads together; 0: one each
+}{{"as coded: one read in flight a thread", 0}, {"as meant: 128 in flight, shared", 128}, {"as meant: 32 in flight, shared", 32}}
 
-func r9Formula(depth int) int { return min(16, depth/4) }
+func r9Name(shared, threads int) string {
+	if shared == 0 {
+		return fmt.Sprintf("libaio, %d threads, depth 1 each", threads)
+	}
+	return fmt.Sprintf("libaio, %d threads, %d in flight", threads, shared)
+}
 
-func r9() lab.Experiment {
-	j := rw.Surface{Size: rw.QuickFile, Promise: job.NothingWritten()}
+func r9(s job.Scale) lab.Experiment {
+	j := rw.Surface{Size: s.Of(rw.QuickFile), Promise: job.NothingWritten()}
 	e := j.Experiment("read", rw.QuickFile, "4 KiB read past the page cache at a random page")
 	e.Suite, e.Name, e.Params = "claims", "R9", nil
 	e.Question = "How many threads reach the full throughput of random reads?"
+	e.MaxRounds = 8
 	for _, reading := range r9Readings {
-		for _, threads := range []int{1, 2, 4, 8, 16, 32, 64} {
-			var v lab.Variant
-			switch {
-			case reading.blocking:
-				v = j.Blocking(reading.surface, threads)
-			case threads > reading.depth/2: // with one read a thread it is the third reading
-				continue
-			default:
-				v = j.Rings(reading.surface, threads, reading.depth/threads)
-				v.Name = fmt.Sprintf("io_uring, %d in flight, %d threads", reading.depth, threads)
+		for _, threads := range r9Threads {
+			if reading.shared > 0 && threads >= reading.shared {
+				continue // one read a thread: the first reading
 			}
+			v := j.Libaio(reading.surface, threads, max(1, reading.shared/threads))
+			v.Name = r9Name(reading.shared, threads)
 			v.Cell = &run.Cell{Surface: reading.surface, XName: "threads", X: threads, Y: 1, Latency: rw.RequestP50}
 			e.Variants = append(e.Variants, v)
 		}
@@ -52,85 +47,82 @@ func r9() lab.Experiment {
 }
 
 func claimR9() Claim {
-	e := r9()
+	e := r9(1)
 	return Claim{
 		ID: "R9",
 		Source: reportR.source("4.2",
 			"Random 4K reads of NVMe at depth 128 reach 215k IOPS with 8 threads, 258k with 16 and 262k with 32, so threads = min(16, depth/4), and depth/8 on SATA."),
-		Statement:   "random 4 KiB reads by threads, NVMe at depth 128, SATA at 32: knee",
-		Claimed:     "215k at 8, 258k at 16, 262k at 32 threads; threads = min(16, depth/4), SATA at most depth/8",
+		Statement:   "random 4 KiB reads by 1 to 32 threads with libaio, as coded (one in flight each) and as meant (128 or 32 in flight, shared out)",
+		Claimed:     "NVMe: 215k at 8, 258k at 16, 262k at 32 threads; threads = min(16, depth/4), SATA at most depth/8",
 		Promise:     noneText,
 		Experiments: []lab.Experiment{e},
 		judge:       func(ev *evidence) judgement { return judgeR9(ev, e.ID()) },
 	}
 }
 
-// judgeR9 compares the knee of each reading with that of the formula. The rule gives the knee
-// of the report's figures too: 215 is 82 % of 262, 258 is 98 %.
+// judgeR9 asks on each medium where its knee is: on NVMe 16 threads and on SATA 4.
 func judgeR9(ev *evidence, id string) judgement {
-	text := "On " + deviceText(ev) + ". "
-	var answers []answer
-	for _, reading := range r9Readings {
-		claimed := float64(r9Formula(reading.depth))
-		knee, list := ev.knee(id, reading.surface)
-		text += fmt.Sprintf("%s: %s; %s, the formula says %.0f. ", upperFirst(reading.surface), list, kneeText(knee), claimed)
-		answers = append(answers, within(knee, claimed, claimed))
+	kind, unknown := deviceKind(ev.place.Environment)
+	lack := func(of, name string) string {
+		switch {
+		case kind == of:
+			return ""
+		case unknown != "":
+			return fmt.Sprintf("a directory on %s (this one: %s)", name, unknown)
+		}
+		return fmt.Sprintf("a directory on %s (this one is on a %s)", name, kind)
 	}
-	return decide(text,
-		"The knee is the smallest number of threads with 95 % of the best throughput. As described, threads share the reads in flight (io_uring, each with its part); as meant, each waits for its own read. The rule for SATA needs a SATA disk.",
-		"how the reads are issued, and how many are in flight", answers...)
+	nvme, sata := lack(kindNVMe, "an NVMe SSD"), lack(kindSATA, "a SATA SSD")
+	var parts []part
+	for _, r := range r9Readings[:2] {
+		parts = append(parts,
+			claimed("NVMe: 16 threads against 8", ev.ratio(id, r9Name(r.shared, 8), r9Name(r.shared, 16)), 258./215).
+				under(r.surface).needs(nvme).needs(ev.saturated(id, r9Name(r.shared, 16))),
+			same("NVMe: 32 threads against 16", ev.ratio(id, r9Name(r.shared, 16), r9Name(r.shared, 32))).
+				under(r.surface).needs(nvme).needs(ev.saturated(id, r9Name(r.shared, 32))))
+	}
+	for _, i := range []int{0, 2} {
+		r := r9Readings[i]
+		parts = append(parts, same("SATA: 8 threads against 4", ev.ratio(id, r9Name(r.shared, 4), r9Name(r.shared, 8))).
+			under(r.surface).needs(sata).needs(ev.saturated(id, r9Name(r.shared, 8))))
+	}
+	for _, r := range r9Readings {
+		parts = append(parts, figureOf("reads a second by threads", ev.r9Rates(id, r.shared)).under(r.surface))
+	}
+	return ruling("Measured on "+deviceText(ev)+". The rule's knees are 16 threads on NVMe at depth 128 (128/4 is more) and 4 on SATA at depth 32 (32/8). Where the processors are saturated the knee is theirs, not the device's.", parts...)
 }
 
-// knee returns the first and the last X at which the knee of a surface may be, and the list
-// of its cells.
-func (ev *evidence) knee(id, surface string) (knee run.Estimate, list string) {
-	r := ev.results[id]
-	if r == nil {
-		ev.miss("no result of %s", id)
-		return noEstimate, "not measured"
-	}
-	var s *run.Surface
-	for i := range r.Surfaces {
-		if r.Surfaces[i].Name == surface {
-			s = &r.Surfaces[i]
-		}
-	}
-	if s == nil || s.Best == "" {
-		why := "it was not measured"
-		for _, v := range r.Variants {
-			if v.Cell != nil && v.Cell.Surface == surface && v.Error != "" {
-				why = v.Error
-			}
-		}
-		ev.miss("%s of %s: %s", surface, id, why)
-		return noEstimate, "not measured"
-	}
-	knee = run.Estimate{Lo: noEstimate.Lo, Hi: noEstimate.Hi}
-	var cells []string
-	for i := range r.Variants {
-		v := &r.Variants[i]
-		if v.Cell == nil || v.Cell.Surface != surface || v.Time.N == 0 {
+// r9Rates lists the reads a second of a reading.
+func (ev *evidence) r9Rates(id string, shared int) string {
+	var list []string
+	for _, threads := range r9Threads {
+		if shared > 0 && threads >= shared {
 			continue
 		}
-		cells = append(cells, fmt.Sprintf("%d: %.0f/s", v.Cell.X, 1e9/v.Time.Median))
-		if v.Name == s.KneeLo {
-			knee.Lo = float64(v.Cell.X)
-		}
-		if v.Name == s.KneeHi {
-			knee.Hi = float64(v.Cell.X)
+		if t := ev.time(id, r9Name(shared, threads)); t.Median > 0 {
+			list = append(list, fmt.Sprintf("%d: %.0f", threads, 1e9/t.Median))
 		}
 	}
-	return knee, strings.Join(cells, ", ")
+	return strings.Join(list, ", ")
 }
 
-func kneeText(knee run.Estimate) string {
-	switch {
-	case knee.Lo == knee.Hi:
-		return fmt.Sprintf("knee at %.0f", knee.Lo)
-	case knee.Lo < knee.Hi:
-		return fmt.Sprintf("knee from %.0f to %.0f", knee.Lo, knee.Hi)
+// mostBusy is the share of all processors' time above which they are saturated.
+const mostBusy = 0.9
+
+// saturated says so if a variant kept all processors busy, so that they and not the device
+// limit it, else "".
+func (ev *evidence) saturated(id, name string) string {
+	user, why := ev.known(id, name, "cpu_user_ns_per_op")
+	system, whySystem := ev.known(id, name, "cpu_sys_ns_per_op")
+	cpus := ev.place.Environment.GOMAXPROCS
+	if why != "" || whySystem != "" || cpus == 0 {
+		return ""
 	}
-	return "no knee"
+	busy := (user.Median + system.Median) / ev.time(id, name).Median / float64(cpus)
+	if busy < mostBusy {
+		return ""
+	}
+	return fmt.Sprintf("processors that are not saturated: with %s, %d of them were %.0f %% busy", name, cpus, 100*busy)
 }
 
 // deviceText names the device under a place.

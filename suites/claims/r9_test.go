@@ -6,78 +6,60 @@ import (
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/internal/suitetest"
 )
-
-// r9Made makes up results of R9 with knees at the given threads, from lo to hi.
-func r9Made(c *Claim, knee func(surface string) (lo, hi int)) *made {
-	m := in("d", "ext4").all(c, func(e *lab.Experiment, v string) float64 { return 5000 })
-	cells := c.Experiments[0]
-	r := m.results[0]
-	for i := range r.Variants {
-		v := &r.Variants[i]
-		v.Cell = cells.Variants[i].Cell
-	}
-	for _, reading := range r9Readings {
-		lo, hi := knee(reading.surface)
-		s := run.Surface{Name: reading.surface}
-		for _, v := range r.Variants {
-			if v.Cell.Surface != reading.surface {
-				continue
-			}
-			s.Best = v.Name
-			if v.Cell.X == lo {
-				s.KneeLo = v.Name
-			}
-			if v.Cell.X == hi {
-				s.KneeHi = v.Name
-			}
-		}
-		r.Surfaces = append(r.Surfaces, s)
-	}
-	return m
-}
 
 func TestJudgeR9(t *testing.T) {
 	c := claimR9()
-	of := func(knee func(surface string) (lo, hi int)) run.Claim { return judge(t, &c, r9Made(&c, knee)) }
-	formula := func(surface string) (int, int) {
-		if surface == r9Shallow {
-			return 8, 8
+	nvme := run.Environment{Device: "/dev/nvme0n1", GOMAXPROCS: 8}
+	sata := run.Environment{Device: "/dev/sda", Rotational: "no", GOMAXPROCS: 8}
+	guest := run.Environment{Device: "/dev/vda", Virtual: "virtual machine (KVM)", GOMAXPROCS: 2}
+	// A rate by threads that grows up to a knee, and CPU time of a read.
+	of := func(env run.Environment, cpu float64, knee func(shared int) float64) run.Claim {
+		times := map[string]float64{}
+		for _, r := range r9Readings {
+			for _, threads := range r9Threads {
+				times[r9Name(r.shared, threads)] = 1e5 / min(float64(threads), knee(r.shared))
+			}
 		}
-		return 16, 16
+		m := in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 { return times[v] })
+		m.place.Environment = env
+		return judge(t, &c, m.each(func(_ *run.Result, v *run.VariantResult) {
+			v.Metrics["cpu_user_ns_per_op"], v.Metrics["cpu_sys_ns_per_op"] = suitetest.About(cpu), suitetest.About(0)
+		}))
 	}
-	expect(t, "as the formula has it", of(formula), Holds)
-	expect(t, "all at 1", of(func(string) (int, int) { return 1, 1 }), DoesNotHold)
-	got := of(func(s string) (int, int) {
-		if s == r9Blocking {
-			return 32, 64
+	at := func(threads float64) func(int) float64 { return func(int) float64 { return threads } }
+	expect(t, "NVMe as claimed", of(nvme, 1, at(16)), Holds)
+	expect(t, "NVMe, 32 are more", of(nvme, 1, at(32)), DoesNotHold)
+	expect(t, "NVMe, 8 are enough", of(nvme, 1, at(4)), DoesNotHold)
+	got := of(nvme, 1, func(shared int) float64 {
+		if shared == 0 {
+			return 16
 		}
-		return formula(s)
+		return 2
 	})
-	expect(t, "blocking threads otherwise", got, Depends)
-	if !strings.Contains(got.Measured, "knee from 32 to 64, the formula says 16") {
-		t.Errorf("measured: %s", got.Measured)
+	expect(t, "by the depth of a thread", got, Depends)
+	if !strings.Contains(got.Why, "no with as meant: 128 in flight") {
+		t.Errorf("the condition is not named: %s", got.Why)
 	}
-	expect(t, "the intervals do not tell", of(func(s string) (int, int) { return 4, 16 }), CannotTell)
-
-	m := r9Made(&c, formula)
-	m.results[0].Surfaces[1] = run.Surface{Name: r9Shallow}
-	for i := range m.results[0].Variants {
-		if v := &m.results[0].Variants[i]; v.Cell.Surface == r9Shallow {
-			v.Error = "io_uring is forbidden"
-		}
-	}
-	got = judge(t, &c, m)
-	expect(t, "no io_uring", got, CannotTest)
-	if !strings.Contains(got.Why, "io_uring is forbidden") {
+	expect(t, "SATA as claimed", of(sata, 1, at(4)), Holds)
+	expect(t, "SATA, 8 are more", of(sata, 1, at(32)), DoesNotHold)
+	got = of(nvme, 1e6, at(16))
+	expect(t, "busy processors", got, CannotTest)
+	if !strings.Contains(got.Why, "not saturated") {
 		t.Errorf("not named: %s", got.Why)
+	}
+	got = of(guest, 1, at(16))
+	expect(t, "a disk of a guest", got, CannotTest)
+	if !strings.Contains(got.Why, "virtual machine") || !strings.Contains(got.Measured, "16: 160000") {
+		t.Errorf("not mentioned: %s; %s", got.Why, got.Measured)
 	}
 	expect(t, "nothing", judge(t, &c, in("d", "ext4")), CannotTest)
 }
 
-// The cells of R9 are the numbers of threads, and the reads in flight add up.
+// The variants of R9 are the numbers of threads, and the reads in flight add up.
 func TestR9Cells(t *testing.T) {
-	e := r9()
+	e := r9(1)
 	if err := e.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,12 +67,7 @@ func TestR9Cells(t *testing.T) {
 	for _, v := range e.Variants {
 		count[v.Cell.Surface]++
 	}
-	if count[r9Deep] != 7 || count[r9Shallow] != 5 || count[r9Blocking] != 7 {
+	if count[r9Readings[0].surface] != 6 || count[r9Readings[1].surface] != 6 || count[r9Readings[2].surface] != 5 {
 		t.Errorf("cells: %v", count)
-	}
-	for depth, want := range map[int]int{128: 16, 64: 16, 32: 8} {
-		if got := r9Formula(depth); got != want {
-			t.Errorf("depth %d: %d threads, want %d", depth, got, want)
-		}
 	}
 }

@@ -57,3 +57,14 @@ func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 func megabytes(bytes float64, perOp run.Estimate) string {
 	return fmt.Sprintf("%.0f MB/s", bytes/perOp.Median*1e3)
 }
+
+// lastingIn is lasting with the interval.
+func lastingIn(e run.Estimate) string {
+	if e.Lo == e.Hi && e.Lo == e.Median { // a limit
+		return lasting(e)
+	}
+	if e.Median >= 1e6 {
+		return fmt.Sprintf("%.1f ms %s", e.Median/1e6, interval(scaled(e, 1e-6), "%.1f"))
+	}
+	return micros(e)
+}

@@ -128,3 +128,12 @@ func (f *File) Mapped(use func(data []byte) error) error {
 	}
 	return errors.Join(use(data), sys.Munmap(data))
 }
+
+// MappedBare is Mapped with an empty page table: each first access of a page is a fault.
+func (f *File) MappedBare(use func(data []byte) error) error {
+	data, err := sys.Mmap(f.File, int(f.Size), false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(data), sys.Munmap(data))
+}
