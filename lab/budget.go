@@ -1,103 +1,124 @@
 package lab
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
-// overrun is the share of its budget that a run may take to reach MinRounds,
-// without which there is no verdict.
-const overrun = 1.4
-
-// shareOfBudget returns the time for the current experiment, and the most that it
-// may take for MinRounds; 0 without a budget. Time that earlier experiments saved or
-// overdrew is shared by the later ones. Each later one keeps at least half of its
-// part.
-func (r *runner) shareOfBudget() (share, most time.Duration) {
-	if r.o.Budget <= 0 {
-		return 0, 0
-	}
-	whole := r.o.Budget * time.Duration(r.total)
-	spent := time.Since(r.start)
-	after := time.Duration(r.total - r.index - 1)
-	share = max((whole-spent)/(after+1), 1)
-	most = time.Duration(overrun*float64(whole)) - spent - after*r.o.Budget/2
-	return share, max(most, share, r.o.Budget/2)
+// A cost is how long the blocks of a lane take, their untimed parts included: the
+// start of a process, the preparation, the removal of files.
+type cost struct {
+	first, last blockTimes    // of the pilots
+	recent      time.Duration // a block in a round, those of late counting most; 0 before the first
 }
 
-// roundsWithin returns the number of rounds that the budget allows, with the time
-// of the extras after them subtracted.
-func (r *runner) roundsWithin(lanes []*lane, after time.Duration) int {
-	if r.share <= 0 {
-		return r.o.Rounds
+// blockTimes are the operations of a block and how long they took, timed and whole.
+type blockTimes struct {
+	ops          int64
+	timed, whole time.Duration
+}
+
+func (c *cost) pilot(ops int64, timed, whole time.Duration) {
+	s := blockTimes{ops, timed, whole}
+	if c.last.ops == 0 {
+		c.first = s
 	}
-	fit := func(time time.Duration) int {
-		return int((time - r.costs.sinceExperiment() - after) / max(r.timeOf(lanes, math.MaxInt64), 1))
+	c.last = s
+}
+
+func (c *cost) block(whole time.Duration) {
+	if c.recent == 0 {
+		c.recent = whole
+	} else {
+		c.recent = (c.recent + whole) / 2
 	}
-	return min(r.o.Rounds, max(fit(r.share), min(fit(r.most), MinRounds), 1))
+}
+
+// at estimates the time of a block of ops operations from the pilots. The untimed part
+// grows as it did from the first pilot to the last, and is never taken to be less than
+// in the shorter of them: a first pilot may have prepared files for all.
+func (c *cost) at(ops int64, perOp time.Duration) time.Duration {
+	first, last := c.first.whole-c.first.timed, c.last.whole-c.last.timed
+	untimed := float64(last)
+	if c.last.ops > c.first.ops && last > first {
+		untimed += float64(last-first) / float64(c.last.ops-c.first.ops) * float64(ops-c.last.ops)
+	}
+	return time.Duration(ops)*perOp + max(time.Duration(untimed), min(first, last))
 }
 
 // timeOf estimates the time of a block of each lane, with at most that many
 // operations.
-func (r *runner) timeOf(lanes []*lane, most int64) (sum time.Duration) {
+func timeOf(lanes []*lane, most int64) (sum time.Duration) {
 	for _, l := range lanes {
-		if !l.failed {
-			sum += time.Duration(min(l.ops, most))*l.perOp + r.costs.overhead()
+		switch {
+		case l.failed:
+		case l.cost.recent > 0 && l.ops <= most:
+			sum += l.cost.recent
+		default:
+			sum += l.cost.at(min(l.ops, most), l.perOp)
 		}
 	}
 	return sum
 }
 
-// costs tracks the time of blocks beside their timed part, to estimate the time
-// left.
-type costs struct {
-	begun     time.Time // of the current experiment
-	first     time.Time
-	plan      int // blocks of this experiment; 0 before the pilots are done
-	done      int // of the plan
-	overTotal time.Duration
-	overCount int
+// Guesses for a block before anything was measured.
+const (
+	blockOverhead = 120 * time.Millisecond // of a process, its files and a syncfs
+	pilotBlocks   = 3
+)
+
+// guess estimates the time of an experiment of which nothing was measured, from the
+// numbers of its blocks.
+func (u *measurement) guess(rounds int) time.Duration {
+	lanes := len(u.e.Variants)
+	if !u.o.NoCalibration {
+		lanes++
+	}
+	blocks := rounds * lanes
+	if !u.o.InProcess && !u.o.NoCounting {
+		blocks += len(u.e.Variants)
+	}
+	if u.e.Waits || u.o.Waits || u.o.Trace {
+		blocks += waitBlocks * len(u.e.Variants)
+	}
+	if u.o.Trace {
+		blocks += tracedBlocks * len(u.e.Variants)
+	}
+	pilots := pilotBlocks * len(u.e.Variants)
+	each := time.Duration(blocks)*(u.o.BlockTime+blockOverhead) + time.Duration(pilots)*(u.o.BlockTime/2+blockOverhead)
+	return time.Duration(len(u.places)) * each
 }
 
-func (c *costs) nextExperiment() {
-	c.begun = time.Now()
-	if c.first.IsZero() {
-		c.first = c.begun
+// left estimates the time to the end of the run.
+func (r *runner) left() time.Duration {
+	var spent, guessed time.Duration
+	var run, wanted int // rounds, of experiments that ended
+	for _, u := range r.all {
+		if u.ended {
+			spent, guessed = spent+u.spent, guessed+u.guess(u.wanted)
+			run, wanted = run+u.rounds, wanted+u.wanted
+		}
 	}
-	c.plan, c.done = 0, 0
-	c.overTotal, c.overCount = 0, 0 // another experiment leaves other work behind
-}
-
-// planned sets the number of blocks after the pilots.
-func (c *costs) planned(blocks int) { c.plan = c.done + blocks }
-
-func (c *costs) block(timed, whole time.Duration) {
-	c.overTotal += whole - timed
-	c.overCount++
-	c.done++
-}
-
-func (c *costs) overhead() time.Duration {
-	if c.overCount == 0 {
-		return 0
+	// Those that ended tell how long the others will take: some experiments end early,
+	// and some have blocks that take long.
+	slower, shorter := 1.0, 1.0
+	if guessed > 0 && wanted > 0 && spent > 0 {
+		slower, shorter = float64(spent)/float64(guessed), float64(run)/float64(wanted)
 	}
-	return c.overTotal / time.Duration(c.overCount)
-}
-
-func (c *costs) sinceExperiment() time.Duration { return time.Since(c.begun) }
-
-// left estimates the time to the end of the run from the pace of the current
-// experiment. It takes the later ones to be alike, and to keep to a budget if there
-// is one.
-func (c *costs) left(experimentsAfter int, budget time.Duration) time.Duration {
-	if c.plan == 0 || c.done == 0 {
-		return 0
+	var ready, others time.Duration
+	for _, u := range r.all {
+		switch {
+		case u.ended:
+			ready += u.extraTime()
+		case u.ready && r.o.Budget > 0:
+			ready += time.Duration(u.planned-u.rounds)*u.roundTime() + u.extraTime()
+			others += time.Duration(u.wanted-u.planned) * u.roundTime()
+		case u.ready:
+			rounds := max(int(shorter*float64(u.planned)), min(u.rounds+1, u.planned))
+			ready += time.Duration(max(rounds-u.rounds, 0))*u.roundTime() + u.extraTime()
+		default:
+			others += time.Duration(slower * float64(u.guess(u.wanted)))
+		}
 	}
-	share := min(float64(c.done)/float64(c.plan), 1)
-	this := float64(c.sinceExperiment()) / share
-	next := this
-	if budget > 0 {
-		next = min(next, float64(budget))
+	if r.o.Budget > 0 { // which the others get what is left of
+		return max(ready, min(ready+others, r.o.Budget-time.Since(r.begun)))
 	}
-	return time.Duration(this*(1-share) + next*float64(experimentsAfter))
+	return ready + others
 }

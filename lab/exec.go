@@ -17,8 +17,9 @@ import (
 
 // block runs one block of a lane in a fresh directory, in a fresh process, and
 // leaves the place as it found it, with everything written: the next block must not
-// pay for data that this one left in the page cache or the journal.
-func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSpec) run.Block {
+// pay for data that this one left in the page cache or the journal. It returns how long
+// all of that took too.
+func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSpec) (run.Block, time.Duration) {
 	begin := time.Now()
 	p := &r.places[l.place]
 	p.n++
@@ -35,11 +36,14 @@ func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSp
 		b = run.Block{Variant: l.v.Name, Role: spec.Role, Round: spec.Round, Batch: spec.Batch, Error: err.Error()}
 	}
 	b.Start = start
-	if err := errors.Join(os.RemoveAll(spec.Dir), settle(p.dir)); err != nil && b.Error == "" {
+	err = os.RemoveAll(spec.Dir)
+	if ctx.Err() == nil { // else there is no next block
+		err = errors.Join(err, settle(p.dir))
+	}
+	if err != nil && b.Error == "" {
 		b.Error = fmt.Sprintf("clean up after the block: %v", err)
 	}
-	r.costs.block(time.Duration(b.Wall), time.Since(begin))
-	return b
+	return b, time.Since(begin)
 }
 
 // blockIn runs a block in spec.Dir, which it makes.

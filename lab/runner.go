@@ -24,15 +24,22 @@ type Options struct {
 	// Places are the directories to measure in, each by itself and all
 	// interleaved. nil is the current directory.
 	Places []PlaceSpec
-	// Rounds is the number of timed blocks of each variant. 0 is 20.
+	// Rounds is the most timed blocks of each variant; see FixedRounds. 0 is 20.
 	Rounds int
 	// BlockTime is the time a block should take. 0 is 250 ms.
 	BlockTime time.Duration
-	// Budget lowers Rounds so that one experiment in all places takes about that
-	// long; 0 is no budget. Time that an experiment saves or overdraws is shared by
-	// those after it. Fewer than MinRounds are run only where the whole run would
-	// otherwise take more than 1.4 times its budget; run.Result.Cut is set then.
+	// Budget is the time that the whole run should take; 0 is none. All experiments
+	// have their pilots first and then, the cheapest first, MinRounds. The time that is
+	// left goes to those without a verdict. The run ends sooner where more rounds would
+	// settle nothing, and takes up to 1.12 times its budget for MinRounds; an experiment
+	// that has fewer then has run.Result.Cut. A small budget also lowers the operations
+	// of a block.
 	Budget time.Duration
+	// FixedRounds runs all Rounds of each experiment, or what Budget has room for. Else
+	// an experiment ends as soon as every comparison has a verdict, which run.Run.Look
+	// decides after 6, 8, 11, 15, 20, ... rounds. Set it for runs that are to be compared
+	// with other runs. Against implies it.
+	FixedRounds bool
 	// Seed of the order of the blocks, of their work and of the bootstrap. 0 draws
 	// one, and run.Run.Seed has it.
 	Seed uint64
@@ -91,16 +98,16 @@ type PlaceSpec struct {
 
 // An Event is a step of a run, for a display of its progress.
 type Event struct {
-	Kind       string    `json:"event"` // "pilot", "block", "count", "waits", "trace", "done"
-	Experiment string    `json:"experiment"`
-	Place      string    `json:"place"`
+	Kind       string    `json:"event"` // "forecast", "pilot", "piloted" (all are), "block", "count", "waits", "trace", "done"
+	Experiment string    `json:"experiment,omitempty"`
+	Place      string    `json:"place,omitempty"`
 	Variant    string    `json:"variant,omitempty"`
 	Round      int       `json:"round"`  // from 1
-	Rounds     int       `json:"rounds"` //
-	Index      int       `json:"index"`  // of the experiment, from 1
+	Rounds     int       `json:"rounds"` // foreseen at present; the verdict may be clear sooner
+	Index      int       `json:"index"`  // of the experiment, from 1; 0 of the whole run
 	Of         int       `json:"of"`     // experiments
 	Elapsed    run.Nanos `json:"elapsed_ns"`
-	Left       run.Nanos `json:"left_ns"` // estimated; 0 while unknown
+	Left       run.Nanos `json:"left_ns"` // estimated
 	Share      float64   `json:"share"`   // of the whole run that is done, 0 to 1
 }
 
@@ -123,12 +130,12 @@ func Measure(ctx context.Context, o Options, experiments ...Experiment) (*run.Ru
 	if err := validate(o, experiments); err != nil {
 		return nil, err
 	}
-	r := &runner{o: o, rng: rand.New(rand.NewPCG(o.Seed, 1)), start: time.Now(), total: len(experiments)}
+	r := &runner{o: o, rng: rand.New(rand.NewPCG(o.Seed, 1)), start: time.Now()}
 	r.run = &run.Run{
 		Schema: run.Schema, Version: Version(), Build: build(), Command: o.Command, Started: r.start, Seed: o.Seed,
 		Clock: measureClock(),
 		Settings: run.Settings{
-			Rounds: o.Rounds, BlockTime: run.Nanos(o.BlockTime), Tolerance: o.Tolerance, Test: o.Test,
+			Rounds: o.Rounds, BlockTime: run.Nanos(o.BlockTime), Budget: run.Nanos(o.Budget), Tolerance: o.Tolerance, Test: o.Test,
 			MixLevels: o.MixLevels, InProcess: o.InProcess, Quick: o.Quick,
 		},
 	}
@@ -144,19 +151,42 @@ func Measure(ctx context.Context, o Options, experiments ...Experiment) (*run.Ru
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for i := range experiments {
-		if ctx.Err() != nil {
-			break
-		}
-		r.index = i
-		r.experiment(ctx, &experiments[i])
+		r.all = append(r.all, r.open(i, &experiments[i]))
 	}
-	if ctx.Err() != nil {
-		r.run.Partial = &run.Partial{Cause: context.Cause(ctx).Error(), After: run.Nanos(time.Since(r.start)), Begun: r.index + 1, Of: r.total}
-	}
+	r.measure(ctx)
 	r.run.Duration = run.Nanos(time.Since(r.start))
 	r.run.Analyse()
 	r.tell(Event{Kind: "done"})
 	return r.run, nil
+}
+
+// measure runs the experiments, and notes if that was interrupted.
+func (r *runner) measure(ctx context.Context) {
+	r.begun = time.Now()
+	r.run.Forecast = &run.Forecast{Before: run.Nanos(r.left())}
+	r.tell(Event{Kind: "forecast"})
+	if r.o.Budget > 0 {
+		r.withinBudget(ctx)
+	} else {
+		for _, u := range r.all {
+			if ctx.Err() == nil {
+				u.whole(ctx)
+			}
+		}
+	}
+	if ctx.Err() == nil {
+		return
+	}
+	begun := 0
+	for _, u := range r.all {
+		u.interrupted()
+		if u.tried {
+			begun++
+			continue
+		}
+		r.run.Results = slices.DeleteFunc(r.run.Results, func(res *run.Result) bool { return slices.Contains(u.results, res) })
+	}
+	r.run.Partial = &run.Partial{Cause: context.Cause(ctx).Error(), After: run.Nanos(time.Since(r.start)), Begun: begun, Of: len(r.all)}
 }
 
 func validate(o Options, experiments []Experiment) error {
@@ -188,15 +218,10 @@ type runner struct {
 	rng     *rand.Rand
 	run     *run.Run
 	start   time.Time
+	begun   time.Time // with the first pilot: the budget counts from here
 	places  []openPlace
-	against *against // the other program; nil without Options.Against
-	index   int      // of the current experiment
-	total   int
-
-	costs  costs
-	rounds int           // of the current experiment
-	share  time.Duration // its part of the budget
-	most   time.Duration // the most of the budget that it may take for MinRounds
+	against *against       // the other program; nil without Options.Against
+	all     []*measurement // one an experiment
 }
 
 // An openPlace is a PlaceSpec with a private directory in it.
@@ -252,19 +277,25 @@ func (r *runner) closePlaces() {
 	}
 }
 
+// tell tells of an event of the experiment.
+func (u *measurement) tell(e Event) {
+	e.Index, e.Rounds = u.index+1, u.planned
+	u.runner.tell(e)
+}
+
 func (r *runner) tell(e Event) {
 	if r.o.Progress == nil {
 		return
 	}
-	e.Index, e.Of, e.Rounds = r.index+1, r.total, r.rounds
+	e.Of = len(r.all)
 	e.Elapsed = run.Nanos(time.Since(r.start))
-	left := r.costs.left(r.total-r.index-1, r.o.Budget)
-	e.Left = run.Nanos(left)
-	if r.costs.plan > 0 {
-		e.Share = float64(e.Elapsed) / float64(time.Duration(e.Elapsed)+left)
-	}
+	e.Left = run.Nanos(r.left())
 	if e.Kind == "done" {
-		e.Left, e.Share = 0, 1
+		e.Left = 0
+	}
+	e.Share = 1
+	if e.Left > 0 {
+		e.Share = float64(e.Elapsed) / float64(e.Elapsed+e.Left)
 	}
 	r.o.Progress(e)
 }

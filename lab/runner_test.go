@@ -94,6 +94,13 @@ func testExperiments() []Experiment {
 			}()}},
 		},
 		{
+			Suite: "test", Name: "long-sleep", Question: "Do the cheap come first?", Op: "one sleep", Ops: 1,
+			Variants: []Variant{
+				{Name: "sleep", Promise: kill, Run: sleepInBlock},
+				{Name: "sleep more", Promise: kill, Run: sleepInBlock},
+			},
+		},
+		{
 			Suite: "test", Name: "trace", Question: "Who waits for whom?", Op: "one answer", Ops: 30, MaxRounds: 1,
 			Variants: []Variant{{Name: "server", Promise: kill, Run: appendAndWait}},
 		},
@@ -108,6 +115,13 @@ func testExperiments() []Experiment {
 		aaExperiment(0.15),
 		buildsExperiment(),
 	}
+}
+
+func sleepInBlock(b *B) error {
+	for b.Loop() {
+		time.Sleep(300 * time.Millisecond)
+	}
+	return nil
 }
 
 func testExperiment(t *testing.T, name string) Experiment {
@@ -141,7 +155,7 @@ func measureSpins(t *testing.T, block time.Duration) run.Comparison {
 	dir := t.TempDir()
 	var events []Event
 	got, err := Measure(t.Context(), Options{
-		Places: []PlaceSpec{{Dir: dir}}, Rounds: 8, BlockTime: block, Seed: 7,
+		Places: []PlaceSpec{{Dir: dir}}, Rounds: 8, FixedRounds: true, BlockTime: block, Seed: 7,
 		Progress: func(e Event) { events = append(events, e) },
 	}, testExperiment(t, "spin"))
 	if err != nil {
@@ -347,51 +361,6 @@ func TestBatchFor(t *testing.T) {
 	} {
 		if got := batchFor(c.perOp, c.ops); got != c.batch {
 			t.Errorf("operations of %v, %d of them: timed %d at a time, want %d", c.perOp, c.ops, got, c.batch)
-		}
-	}
-}
-
-// What an experiment leaves of the budget, or takes too much, is the others'.
-func TestBudgetIsShared(t *testing.T) {
-	for _, c := range []struct {
-		spent time.Duration
-		index int
-		want  time.Duration
-		most  time.Duration
-	}{
-		{0, 0, 10 * time.Second, 41 * time.Second},
-		{4 * time.Second, 1, 12 * time.Second, 42 * time.Second},
-		{25 * time.Second, 1, 5 * time.Second, 21 * time.Second},
-		{45 * time.Second, 3, 1, 11 * time.Second},
-		{70 * time.Second, 3, 1, 5 * time.Second},
-	} {
-		begun := time.Now()
-		r := &runner{o: Options{Budget: 10 * time.Second}, start: begun.Add(-c.spent), total: 4, index: c.index}
-		share, most := r.shareOfBudget()
-		slack := time.Second + time.Since(begun)
-		if share > c.want || share < c.want-slack || most > c.most || most < c.most-slack {
-			t.Errorf("after %v, %d of 4 done: %v, at most %v; want %v and %v", c.spent, c.index, share, most, c.want, c.most)
-		}
-	}
-	if share, most := (&runner{start: time.Now(), total: 4}).shareOfBudget(); share != 0 || most != 0 {
-		t.Errorf("no budget, and a share of %v, at most %v", share, most)
-	}
-}
-
-// What comes after the rounds is part of the budget too.
-func TestRoundsLeaveRoom(t *testing.T) {
-	r := &runner{o: Options{Rounds: 1000, Budget: time.Minute}, share: 10 * time.Second, most: 15 * time.Second}
-	const round = 100 * time.Millisecond
-	lanes := []*lane{{ops: 10, perOp: round / 10}, {ops: 1, perOp: time.Hour, failed: true}}
-	if got := r.timeOf(lanes, 3); got != 30*time.Millisecond {
-		t.Errorf("three operations take %v", got)
-	}
-	for after, want := range map[time.Duration]int{0: 99, 8 * time.Second: 19, 9900 * time.Millisecond: MinRounds, 14700 * time.Millisecond: 2, time.Minute: 1} {
-		r.costs.nextExperiment()
-		got := r.roundsWithin(lanes, after)
-		late := int(time.Since(r.costs.begun) / round) // rounds for which no time was left meanwhile
-		if got < max(want-late, 1) || got > want+1 {
-			t.Errorf("%v after them: %d rounds, want about %d", after, got, want)
 		}
 	}
 }

@@ -65,6 +65,7 @@ type benchFlags struct {
 	list      bool
 	quick     bool
 	rounds    int
+	allRounds bool
 	blockTime time.Duration
 	budget    time.Duration
 	seed      uint64
@@ -88,9 +89,10 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&b.filter, "filter", "", "run only experiments with an ID that matches this `REGEXP`")
 	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims; measure nothing")
 	f.BoolVar(&b.quick, "quick", false, "run the quick set of the suites named")
-	f.IntVar(&b.rounds, "rounds", 20, "`NUMBER` of timed blocks of each variant")
+	f.IntVar(&b.rounds, "rounds", 20, "`NUMBER` of timed blocks of each variant, at most: an experiment ends sooner once every verdict is clear")
+	f.BoolVar(&b.allRounds, "fixed-rounds", false, "run all --rounds, clear or not: for runs that 'stele compare' is to compare")
 	f.DurationVar(&b.blockTime, "block-time", 250*time.Millisecond, "target `TIME` of a block")
-	f.DurationVar(&b.budget, "budget", 0, "lower the rounds so that the run takes about this `TIME` (default 2m30s for the quick set), but not below 6 unless these take 1.4 times as long")
+	f.DurationVar(&b.budget, "budget", 0, "end within about this `TIME` (default 2m30s for the quick set): six rounds of every experiment, the cheapest first, then more where they settle most; blocks are made shorter if need be")
 	f.Uint64Var(&b.seed, "seed", 0, "`SEED` of the order of blocks, of their work and of the bootstrap; 0 draws one, which the report names")
 	progressFlag(f, &b.progress)
 	f.BoolVar(&b.noNoise, "no-calibration", false, "skip the A/A blocks, and with them the noise floor")
@@ -150,8 +152,8 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	}
 	beside := watchBeside(stderr, "bench")
 	measured, err := lab.Measure(ctx, lab.Options{
-		Places: places, Rounds: b.rounds, BlockTime: b.blockTime,
-		Budget: b.budget / time.Duration(len(chosen.experiments)), Seed: b.seed,
+		Places: places, Rounds: b.rounds, FixedRounds: b.allRounds, BlockTime: b.blockTime,
+		Budget: b.budget, Seed: b.seed,
 		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
 		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits, Trace: b.trace, Against: b.against,
 		Progress: beside.during(showRun(show)), Command: append([]string{"stele", "bench"}, args...), Quick: chosen.quick,

@@ -63,6 +63,18 @@ func (m *meter) show(now bool, event any, line func() string) {
 	}
 }
 
+// note shows an event on a line that stays.
+func (m *meter) note(event any, line string) {
+	switch m.mode {
+	case "line":
+		fmt.Fprintf(m.w, "\r\x1b[K%s\n", line)
+	case "plain":
+		fmt.Fprintln(m.w, line)
+	case "json":
+		json.NewEncoder(m.w).Encode(event)
+	}
+}
+
 // end leaves the cursor at the start of an empty line.
 func (m *meter) end() {
 	if m.mode == "line" {
@@ -88,9 +100,27 @@ func width(w io.Writer) int {
 func showRun(m *meter) func(lab.Event) {
 	index := 0
 	return func(e lab.Event) {
+		if e.Kind == "forecast" || e.Kind == "piloted" {
+			m.note(e, forecast(e))
+			return
+		}
 		m.show(e.Index != index, e, func() string { return describe(e) })
 		index = e.Index
 	}
+}
+
+// forecast says how long the run will take: before its first block, and better once the
+// pilots of all experiments are run.
+func forecast(e lab.Event) string {
+	left := time.Duration(e.Left).Round(time.Second)
+	if e.Kind == "piloted" {
+		return fmt.Sprintf("the pilots are run: about %v left", left)
+	}
+	noun := "experiments"
+	if e.Of == 1 {
+		noun = "experiment"
+	}
+	return fmt.Sprintf("%d %s, about %v; Ctrl-C ends sooner and keeps the measurements", e.Of, noun, left)
 }
 
 func describe(e lab.Event) string {

@@ -179,7 +179,7 @@ func (o *tuneFlags) measure(ctx context.Context, choices []tuning.Choice, show *
 	beside := watchBeside(stderr, "tune")
 	measured, err := lab.Measure(limited, lab.Options{
 		Places: []lab.PlaceSpec{{Dir: o.dir}}, BlockTime: tuneBlock,
-		Budget: o.budget * 9 / 10 / time.Duration(len(experiments)), Seed: o.seed,
+		Budget: o.budget * 9 / 10, Seed: o.seed,
 		NoCounting: true, Progress: beside.during(showRun(show)),
 	}, experiments...)
 	show.end()

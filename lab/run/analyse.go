@@ -52,7 +52,8 @@ func (s Settings) Validate() error {
 //
 // One datum is the time of one operation in one timed block that ended
 // without an error. A variant is compared with its baseline over the rounds
-// that both have, by stats.RatioPaired, with a 95 % interval. It is faster or
+// that both have, by stats.RatioPaired, with an interval of at least 95 %; see
+// Look for those that ended early. It is faster or
 // slower when the whole interval lies outside the tolerance, the same when it
 // lies wholly inside; else the verdict is CannotTell. Tolerances are symmetric
 // between the two: 5 % is from 1/1.05 to 1.05.
@@ -88,22 +89,27 @@ func (r *Run) Analyse() {
 		}
 	}
 	for _, res := range r.Results {
-		for i := range res.Comparisons {
-			c := &res.Comparisons[i]
-			c.Verdict = c.judge()
-			if res.Variant(c.Variant).Error != "" || res.Variant(c.Baseline).Error != "" {
-				c.Verdict = CannotTell // what failed once is not recommended
-			}
-			if c.Verdict == CannotTell {
-				c.Visible, c.RoundsNeeded = power(c.Ratio, res.times(c.Variant, RoleTimed), res.times(c.Baseline, RoleTimed), c.Tolerance)
-			}
-		}
-		res.Findings = res.findings(r)
+		res.judge(r)
 	}
 	r.Gate = nil
 	if r.Against != nil {
 		r.Gate = r.CompareBuilds(CompareOptions{Tolerance: map[string]float64{MetricTime: r.Settings.Tolerance}})
 	}
+}
+
+// judge gives the comparisons their verdicts, and draws the findings from them.
+func (res *Result) judge(r *Run) {
+	for i := range res.Comparisons {
+		c := &res.Comparisons[i]
+		c.Verdict = c.judge()
+		if res.Variant(c.Variant).Error != "" || res.Variant(c.Baseline).Error != "" {
+			c.Verdict = CannotTell // what failed once is not recommended
+		}
+		if c.Verdict == CannotTell {
+			c.Visible, c.RoundsNeeded = power(c.Ratio, res.times(c.Variant, RoleTimed), res.times(c.Baseline, RoleTimed), c.Tolerance)
+		}
+	}
+	res.Findings = res.findings(r)
 }
 
 // leastP is the smallest p-value that a test can give over so many rounds:
@@ -321,11 +327,16 @@ func (res *Result) compare(r *Run, v, base *VariantResult) Comparison {
 	return c
 }
 
-// ratio pairs two series by round. Its random source depends on the run's
-// seed and on what is compared, and not on what was compared before.
+// ratio pairs two series by round, with the interval that belongs to the end of the
+// result; see Run.Look. Its random source depends on the run's seed and on what is
+// compared, and not on what was compared before.
 func (res *Result) ratio(r *Run, testName string, test series, baseName string, base series) Estimate {
 	both := rounds(test, base)
-	return estimate(stats.RatioPaired(test.at(both), base.at(both), confidence, res.random(r.Seed, testName, baseName), resamples))
+	looks := len(res.Looks)
+	if res.Stopped == StoppedClear && looks > 0 {
+		return estimate(stats.RatioLook(test.at(both), base.at(both), stats.LookConfidence(confidence, looks)))
+	}
+	return estimate(stats.RatioPaired(test.at(both), base.at(both), stats.LastConfidence(confidence, looks), res.random(r.Seed, testName, baseName), resamples))
 }
 
 func estimate(e stats.Estimate) Estimate {

@@ -46,6 +46,19 @@ func roundsNeeded(ratio Estimate, tolerance float64) int {
 	return max(n, ratio.N+1)
 }
 
+// RoundsToSee returns the number of rounds with which a difference becomes visible,
+// when rounds of them showed those of visible: Comparison.Visible. All are shares of the
+// smaller time. Where nothing is known of the noise, visible 0, it is the next number
+// of rounds.
+func RoundsToSee(difference, visible, tolerance float64, rounds int) int {
+	beyond := func(share float64) float64 { return math.Log((1 + share) / (1 + tolerance)) }
+	if visible <= difference || beyond(difference) <= 0 {
+		return rounds + 1
+	}
+	n := float64(rounds) * math.Pow(beyond(visible)/beyond(difference), 2)
+	return max(int(math.Ceil(min(n, math.MaxInt32))), rounds+1)
+}
+
 // unclear says why a comparison shows nothing.
 func (c *Comparison) unclear() Unclear {
 	u := Unclear{Variant: c.Variant, To: c.Baseline, Why: UnclearUnproven, Ratio: c.Ratio, Visible: c.Visible, RoundsNeeded: c.RoundsNeeded}

@@ -139,6 +139,7 @@ type Result struct {
 // Why an experiment has no more rounds: Result.Stopped.
 const (
 	StoppedClear       = "clear"       // every comparison had a verdict at the last of Looks
+	StoppedNoGain      = "no-gain"     // more rounds would not have settled the others; differences of 1.25 times would have been seen
 	StoppedRounds      = "rounds"      // it has the most rounds that were asked for
 	StoppedBudget      = "budget"      // the time was up, or would not have settled it
 	StoppedInterrupted = "interrupted" // the run was ended

@@ -1,0 +1,241 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/lab/stats"
+)
+
+// overrun is the share of its budget that a run may take for MinRounds, without which
+// there is no verdict, and for the blocks that are not timed.
+const overrun = 1.12
+
+// pilotShare is the share of the budget after which no more experiments have pilots.
+const pilotShare = 0.4
+
+// errBudget ends the block that runs when the budget is overrun.
+var errBudget = errors.New("the budget is spent")
+
+// withinBudget measures the experiments within the budget, in three passes. First all
+// have their pilots, from which the work of their blocks is sized. Then each has
+// MinRounds and its extras, the cheapest first. Last, the time that is left goes, round by
+// round, to those experiments in which it settles most.
+func (r *runner) withinBudget(ctx context.Context) {
+	limited, cancel := context.WithDeadlineCause(ctx, r.begun.Add(time.Duration(overrun*float64(r.o.Budget))), errBudget)
+	defer cancel()
+	var ready []*measurement
+	for i, u := range r.all {
+		if limited.Err() == nil && (i == 0 || time.Since(r.begun) < time.Duration(pilotShare*float64(r.o.Budget))) {
+			u.planned = min(u.wanted, MinRounds)
+			u.prepare(limited)
+		}
+		if u.ready {
+			ready = append(ready, u)
+		} else {
+			u.end(run.StoppedBudget)
+		}
+	}
+	sizeBlocks(ready, time.Duration(0.9*float64(r.o.Budget))-time.Since(r.begun))
+	slices.SortStableFunc(ready, func(a, b *measurement) int { return cmp.Compare(a.least(), b.least()) })
+	r.run.Forecast.Pilots = run.Nanos(time.Since(r.begun) + r.left())
+	r.tell(Event{Kind: "piloted"})
+	r.firstPass(limited, ready)
+	for limited.Err() == nil {
+		u := r.mostGain(ready)
+		if u == nil {
+			break
+		}
+		u.more(limited)
+	}
+	for _, u := range ready {
+		if u.rounds >= u.wanted {
+			u.end(run.StoppedRounds)
+		}
+		u.end(run.StoppedBudget)
+	}
+}
+
+// least estimates the time of what every experiment is to have.
+func (u *measurement) least() time.Duration {
+	return time.Duration(max(0, min(u.wanted, MinRounds)-u.rounds))*u.roundTime() + u.extraTime()
+}
+
+// firstPass runs MinRounds of each experiment and its extras. An experiment that turns
+// out to be slower than its pilots foretold leaves the later ones half of what they
+// need.
+func (r *runner) firstPass(ctx context.Context, ready []*measurement) {
+	most := time.Duration(overrun * float64(r.o.Budget))
+	for i, u := range ready {
+		var later time.Duration
+		for _, o := range ready[i+1:] {
+			later += o.least()
+		}
+		begun, foretold := time.Now(), u.least()
+		for u.rounds < u.planned && ctx.Err() == nil {
+			end := time.Since(r.begun) + u.roundTime() + u.extraTime()
+			if u.rounds > 0 && (end > most || time.Since(begun) > foretold && end > most-later/2) {
+				break
+			}
+			u.round(ctx)
+		}
+		if u.look(); u.rounds < u.planned {
+			u.ended = true // and so has no part in the next pass
+		}
+		u.runExtras(ctx)
+	}
+}
+
+// more runs rounds up to the next look, within the budget.
+func (u *measurement) more(ctx context.Context) {
+	u.planned = min(stats.NextLook(u.rounds), u.wanted)
+	for u.rounds < u.planned && ctx.Err() == nil {
+		if time.Since(u.begun)+u.roundTime() > u.o.Budget {
+			u.ended = true
+			return
+		}
+		u.round(ctx)
+	}
+	u.look()
+	u.ended = u.ended || u.rounds >= u.wanted
+}
+
+// mostGain returns the experiment in which more rounds probably settle most for their
+// time, and nil where they settle nothing in the time that is left.
+func (r *runner) mostGain(ready []*measurement) *measurement {
+	left := r.o.Budget - time.Since(r.begun)
+	var best *measurement
+	var most float64
+	for _, u := range ready {
+		if u.ended || u.rounds >= u.wanted || u.roundTime() > left {
+			continue
+		}
+		if gain := u.gain(left); gain > most {
+			best, most = u, gain
+		}
+	}
+	return best
+}
+
+// clearly is the difference that a run within a budget is to see, as a share.
+const clearly = 0.5
+
+// gain estimates how many open questions of the experiment a second of more rounds
+// settles, at best, when it may take so much time. A question whose interval hides a
+// difference of 1.5 times counts ten times.
+func (u *measurement) gain(left time.Duration) (most float64) {
+	if u.o.FixedRounds || u.against != nil {
+		return 1 / float64(u.rounds) // to every experiment the same
+	}
+	open := u.questions()
+	for _, q := range open {
+		rounds := max(q.rounds, stats.NextLook(u.rounds)) - u.rounds
+		time := time.Duration(rounds) * u.roundTime()
+		if q.rounds > u.wanted || time > left*5/4 {
+			continue
+		}
+		var settled float64
+		for _, other := range open {
+			if other.rounds <= q.rounds {
+				settled += other.weight
+			}
+		}
+		most = max(most, settled/time.Seconds())
+	}
+	return most
+}
+
+// A question is a comparison without a verdict.
+type question struct {
+	rounds int // that probably answer it
+	weight float64
+}
+
+// questions returns the open questions of the experiment as of its last look.
+func (u *measurement) questions() (open []question) {
+	ask := func(needed int, visible, tolerance float64) {
+		if needed > 0 {
+			open = append(open, question{needed, 1})
+		}
+		if visible > clearly || visible == 0 {
+			open = append(open, question{run.RoundsToSee(clearly, visible, tolerance, u.rounds), 10})
+		}
+	}
+	for _, res := range u.results {
+		for _, c := range res.Comparisons {
+			if c.Verdict == run.CannotTell && res.Variant(c.Variant).Error == "" && res.Variant(c.Baseline).Error == "" {
+				ask(c.RoundsNeeded, c.Visible, c.Tolerance)
+			}
+		}
+		for _, f := range res.Findings {
+			if f.Kind != run.FoundWinner {
+				continue // its Unclear are comparisons
+			}
+			for _, q := range f.Unclear {
+				ask(q.RoundsNeeded, q.Visible, f.Tolerance)
+			}
+		}
+	}
+	return open
+}
+
+// sizeBlocks lowers the operations of the blocks so that MinRounds and the extras of all
+// experiments take the time at most. The costly experiments are made cheaper, to an
+// equal share; the others keep their blocks.
+func sizeBlocks(us []*measurement, within time.Duration) {
+	costs := make([]time.Duration, len(us))
+	for i, u := range us {
+		costs[i] = u.least()
+	}
+	slices.Sort(costs)
+	share := time.Duration(0)
+	rest := within
+	for i, c := range costs {
+		share = rest / time.Duration(len(costs)-i)
+		if c > share {
+			break
+		}
+		rest -= c
+		share = c
+	}
+	for _, u := range us {
+		if u.least() > share {
+			u.shrink(share)
+		}
+	}
+}
+
+// leastTimed is the share of Options.BlockTime that a block is to last however small
+// the budget: shorter ones are mostly noise.
+const leastTimed = 0.05
+
+// shrink lowers the operations of every lane by one factor until the experiment takes
+// that time, as long as its blocks are not too short.
+func (u *measurement) shrink(to time.Duration) {
+	if u.e.Ops > 0 {
+		return
+	}
+	full := make([]int64, len(u.lanes))
+	for i, l := range u.lanes {
+		full[i] = l.ops
+	}
+	for factor := 0.8; u.least() > to; factor *= 0.8 {
+		var longest time.Duration
+		single := true
+		for i, l := range u.lanes {
+			l.ops = max(1, int64(factor*float64(full[i])))
+			l.batch = min(l.batch, l.ops)
+			if !l.failed {
+				longest = max(longest, time.Duration(l.ops)*l.perOp)
+				single = single && l.ops == 1
+			}
+		}
+		if single || longest < time.Duration(leastTimed*float64(u.o.BlockTime)) {
+			return
+		}
+	}
+}
