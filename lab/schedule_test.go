@@ -1,10 +1,10 @@
 package lab
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -152,22 +152,25 @@ func TestTimeLeft(t *testing.T) {
 // Whatever the lanes, each experiment of a run with a budget has its rounds, or says why
 // not, and the cheap come first.
 func TestBudgetIsShared(t *testing.T) {
-	got, err := Measure(t.Context(), Options{
-		Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 9, BlockTime: time.Millisecond, Budget: 2 * time.Second, InProcess: true,
-	}, testExperiment(t, "long-sleep"), testExperiment(t, "spin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	slow, fast := got.Results[0], got.Results[1]
-	if slow.Rounds >= MinRounds || slow.Stopped != run.StoppedBudget || slow.Cut == nil || slow.Cut.Needed != MinRounds {
-		t.Errorf("the slow one: %d rounds, %s, %+v", slow.Rounds, slow.Stopped, slow.Cut)
-	}
-	if fast.Rounds < MinRounds || fast.Cut != nil || fast.Stopped == "" || fast.Stopped == run.StoppedInterrupted {
-		t.Errorf("the fast one: %d rounds, %q, %+v", fast.Rounds, fast.Stopped, fast.Cut)
-	}
-	if got.Partial != nil || got.Forecast == nil || got.Forecast.Before <= 0 || got.Forecast.Pilots <= 0 {
-		t.Errorf("partial %+v, forecast %+v", got.Partial, got.Forecast)
-	}
+	oneOfFive(t, func() error { // a busy machine can leave a budget too little
+		got, err := Measure(t.Context(), Options{
+			Places: []PlaceSpec{{Dir: t.TempDir()}}, Rounds: 9, BlockTime: time.Millisecond, Budget: 2 * time.Second, InProcess: true,
+		}, testExperiment(t, "long-sleep"), testExperiment(t, "spin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow, fast := got.Results[0], got.Results[1]
+		if slow.Rounds >= MinRounds || slow.Stopped != run.StoppedBudget || slow.Cut == nil || slow.Cut.Needed != MinRounds {
+			return fmt.Errorf("the slow one: %d rounds, %s, %+v", slow.Rounds, slow.Stopped, slow.Cut)
+		}
+		if fast.Rounds < MinRounds || fast.Cut != nil || fast.Stopped == "" || fast.Stopped == run.StoppedInterrupted {
+			return fmt.Errorf("the fast one: %d rounds, %q, %+v", fast.Rounds, fast.Stopped, fast.Cut)
+		}
+		if got.Partial != nil || got.Forecast == nil || got.Forecast.Before <= 0 || got.Forecast.Pilots <= 0 {
+			return fmt.Errorf("partial %+v, forecast %+v", got.Partial, got.Forecast)
+		}
+		return nil
+	})
 }
 
 // A difference of ten times is clear at the first look, which the run that is read again
@@ -175,7 +178,7 @@ func TestBudgetIsShared(t *testing.T) {
 func TestClearRunsEndEarly(t *testing.T) {
 	e := Experiment{Suite: "test", Name: "spins", Stateless: true, Question: "?", Op: "one spin"}
 	for name, d := range map[string]time.Duration{"once": 20 * time.Microsecond, "tenfold": 200 * time.Microsecond} {
-		e.Variants = append(e.Variants, Func(name, durability.Promise{Level: durability.Kill, After: durability.Prefix}, func() error {
+		e.Variants = append(e.Variants, Func(name, kill, func() error {
 			for start := time.Now(); time.Since(start) < d; {
 			}
 			return nil

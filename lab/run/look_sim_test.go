@@ -134,7 +134,7 @@ func TestLooksKeepTheErrorRate(t *testing.T) {
 	for _, cv := range []float64{0.02, 0.05, 0.10, 0.30} {
 		for _, budget := range []bool{false, true} {
 			s := sequence{cv: cv, ratio: 1, most: 20, budget: budget}
-			got := s.tally(trials(100))
+			got := s.tally(trials(40))
 			t.Logf("noise %.0f %%, budget %v: %v", 100*cv, budget, got)
 			// The sample itself may be off by three standard errors.
 			n := float64(got.runs)
@@ -156,7 +156,7 @@ func TestLooksFindALargeDifference(t *testing.T) {
 		rounds float64 // on average
 		missed float64 // share
 	}{0.03: {21, 0}, 0.10: {21, 0.01}, 0.15: {21, 0.05}, 0.20: {21, 0.15}} {
-		got := sequence{cv: cv, ratio: 1.5, most: 20}.tally(trials(60))
+		got := sequence{cv: cv, ratio: 1.5, most: 20}.tally(trials(30))
 		t.Logf("noise %.0f %%: %v", 100*cv, got)
 		if share := 1 - float64(got.found)/float64(got.runs); share > most.missed+3*math.Sqrt(most.missed)/root(float64(got.runs)) || float64(got.rounds)/float64(got.runs) > most.rounds {
 			t.Errorf("noise %.0f %%: %v", 100*cv, got)
