@@ -224,21 +224,48 @@ func TestCompareIsAGate(t *testing.T) {
 	}
 }
 
+// A canceller cancels once it is written what it waits for.
+type canceller struct {
+	bytes.Buffer
+	awaits string
+	cancel func()
+}
+
+func (c *canceller) Write(p []byte) (int, error) {
+	n, err := c.Buffer.Write(p)
+	if strings.Contains(c.String(), c.awaits) {
+		c.cancel()
+	}
+	return n, err
+}
+
 func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
-	t.Chdir(t.TempDir())
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var out, diag bytes.Buffer
-	code := execute(ctx, []string{"bench", "mkdir", "--filter", "depth=1$", "--json", "run.json", "--progress", "none"}, strings.NewReader(""), &out, &diag)
-	if code != exitInterrupted {
-		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, diag.String())
-	}
-	r, err := readRunFrom("run.json", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Partial == nil {
-		t.Error("the run is not marked partial")
+	for awaits, kept := range map[string]bool{`"event":"pilot"`: false, `"event":"block"`: false, `"round":3`: true} {
+		t.Chdir(t.TempDir())
+		ctx, cancel := context.WithCancel(t.Context())
+		var out bytes.Buffer
+		diag := &canceller{awaits: awaits, cancel: cancel}
+		code := execute(ctx, []string{"bench", "D8", "--json", "run.json", "--block-time", "1ms", "--progress", "json"}, strings.NewReader(""), &out, diag)
+		if code != exitInterrupted {
+			t.Errorf("after %s: exit code %d, want %d: %s", awaits, code, exitInterrupted, diag.String())
+		}
+		left, _ := filepath.Glob("*")
+		if !kept {
+			if len(left) > 0 {
+				t.Errorf("after %s: %q was written of nothing", awaits, left)
+			}
+			continue
+		}
+		r, err := readRunFrom("run.json", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Partial == nil || r.Results[0].Stopped != run.StoppedInterrupted {
+			t.Errorf("the run is not marked partial: %+v, %q", r.Partial, r.Results[0].Stopped)
+		}
+		if len(left) < 2 {
+			t.Errorf("after %s: only %q", awaits, left)
+		}
 	}
 }
 
