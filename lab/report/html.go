@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/stele-go/stele/lab/run"
@@ -66,21 +67,29 @@ type columns struct {
 }
 
 type page struct {
-	CSS         template.CSS
-	Title       string
-	Headline    string
-	Settings    string
-	Partial     string
-	Notes       []string
-	Verdicts    []verdictItem
-	Promises    []promiseItem
-	Caps        []string // what the places keep less than promised
-	MixedLegend string
-	Places      []placeItem
-	Claims      []claimItem
-	Jobs        []*job
-	Method      method
-	Glossary    []glossaryItem
+	CSS      template.CSS
+	Title    string
+	Headline string
+	Settings string
+	Partial  string
+	Warnings []warningItem
+	Overview *overview
+	Advice   []string
+	Verdicts []verdictItem
+	// ClaimVerdicts are those of the experiments that claims rest on.
+	ClaimVerdicts []verdictItem
+	Doubts        []string
+	PlaceTables   []placeTable
+	ManyPlaces    bool
+	ClaimTally    []tally
+	Promises      []promiseItem
+	Caps          []string // what the places keep less than promised
+	MixedLegend   string
+	Places        []placeItem
+	Claims        []claimItem
+	Jobs          []*job
+	Method        method
+	Glossary      []glossaryItem
 }
 
 type verdictItem struct {
@@ -100,15 +109,18 @@ type promiseItem struct{ Promise, Level, Survives, After string }
 type placeItem struct {
 	Name, Line, Machine string
 	Facts               []fact
-	Warnings            []warningItem
 }
 
 type warningItem struct{ Code, Text string }
 
 type claimItem struct {
 	run.Claim
-	Class string
+	Class, Line string
+	Parts       []partItem
 }
+
+// A partItem is one question of a claim.
+type partItem struct{ Answer, Class, What, Figure, Limit, Reason string }
 
 type glossaryItem struct{ Anchor, Title, Name, Doc, Better string }
 
@@ -159,8 +171,8 @@ type matrixCellView struct{ Text, Class string }
 func newPage(r *run.Run) *page {
 	p := &page{
 		Title:    "Stele report, " + r.Started.UTC().Format("2 January 2006"),
-		Headline: headline(r), Settings: clean(settingsLine(r)), Partial: Partial(r.Partial),
-		Method: newMethod(r), Notes: Notes(r),
+		Headline: headline(r), Settings: upperFirst(clean(settingsLine(r))), Partial: Partial(r.Partial),
+		Method: newMethod(r), Warnings: warningItems(r), Advice: adviceTexts(r, r.Summary()), PlaceTables: placeTables(r), ManyPlaces: len(r.Places) > 1,
 	}
 	if anyMixed(r) {
 		p.MixedLegend = mixedLegend
@@ -170,27 +182,74 @@ func newPage(r *run.Run) *page {
 	}
 	p.Caps = capLines(r)
 	for _, pl := range r.Places {
-		item := placeItem{Name: clean(pl.Name), Line: placeLine(pl), Machine: clean(machineLine(pl)), Facts: facts(pl.Environment)}
-		for _, w := range pl.Environment.Warnings {
-			item.Warnings = append(item.Warnings, warningItem{clean(w.Code), clean(PlaceWarning(&pl.Environment, &w))})
-		}
-		p.Places = append(p.Places, item)
+		p.Places = append(p.Places, placeItem{Name: clean(pl.Name), Line: placeLine(pl), Machine: clean(machineLine(pl)), Facts: facts(pl.Environment)})
 	}
+	p.claims(r)
+	p.jobs(r)
+	for _, d := range doubts(r) {
+		p.Doubts = append(p.Doubts, d.Sentence(d.Grave))
+	}
+	return p
+}
+
+// warningItems are the warnings of the places and the notes of the run, each once.
+func warningItems(r *run.Run) []warningItem {
+	var out []warningItem
+	for _, d := range placeDoubts(r) {
+		out = append(out, warningItem{d.Code, d.Words(len(r.Places))})
+	}
+	for _, n := range Notes(r) {
+		out = append(out, warningItem{"note", n})
+	}
+	return out
+}
+
+func (p *page) claims(r *run.Run) {
 	for _, c := range r.Claims {
-		for _, s := range []*string{&c.Statement, &c.Claimed, &c.Measured, &c.Why} {
-			if *s == "" {
-				*s = notAvailable
-			}
-		}
 		c.Promise = claimPromise(r, &c)
-		p.Claims = append(p.Claims, claimItem{c, verdictClass(c.Verdict)})
+		item := claimItem{Claim: c, Class: verdictClass(c.Verdict), Line: claimLine(&c)}
+		for _, part := range c.Parts {
+			what := part.What
+			if part.Condition != "" {
+				what += " (" + part.Condition + ")"
+			}
+			item.Parts = append(item.Parts, partItem{clean(part.Answer), answerClass(part.Answer), clean(what), clean(part.Figure), clean(part.Limit), clean(part.Reason)})
+		}
+		p.Claims = append(p.Claims, item)
+		i := slices.IndexFunc(p.ClaimTally, func(t tally) bool { return t.Word == clean(c.Verdict) })
+		if i < 0 {
+			i = len(p.ClaimTally)
+			p.ClaimTally = append(p.ClaimTally, tally{Word: clean(c.Verdict), Class: item.Class})
+		}
+		p.ClaimTally[i].N++
 	}
+}
+
+// answerClass is the colour of the answer to a question of a claim.
+func answerClass(answer string) string {
+	switch answer {
+	case "yes":
+		return "good"
+	case "no":
+		return "bad"
+	}
+	return "open"
+}
+
+// jobs lays out the experiments, and the overview that leads to them.
+func (p *page) jobs(r *run.Run) {
 	seen := map[string]bool{}
+	anchors := map[*run.Result]string{}
 	for i, g := range grouped(r) {
 		j := newJob(r, g, fmt.Sprintf("e%d", i+1))
 		p.Jobs = append(p.Jobs, j)
 		for k, res := range g.Results {
-			p.Verdicts = append(p.Verdicts, verdictItem{j.Results[k].Anchor, verdictLine(r, res), Verdict(r, res), tallies(res)})
+			anchors[res] = j.Results[k].Anchor
+			list := &p.Verdicts
+			if forClaim(r, res) {
+				list = &p.ClaimVerdicts
+			}
+			*list = append(*list, verdictItem{j.Results[k].Anchor, verdictLine(r, res), Verdict(r, res), tallies(res)})
 			for _, m := range metricsOf(res) {
 				if !seen[m.Name] {
 					seen[m.Name] = true
@@ -199,7 +258,7 @@ func newPage(r *run.Run) *page {
 			}
 		}
 	}
-	return p
+	p.Overview = newOverview(r, anchors)
 }
 
 func metricAnchor(name string) string { return "m-" + benchWord(name) }

@@ -12,16 +12,20 @@ import (
 
 // A resultView is one result, laid out for the page.
 type resultView struct {
-	Anchor   string
-	Point    string // "depth=4"; empty where there is only one
-	Verdict  string
-	Tally    []tally
-	Tiers    []resultTier
-	Boxes    []stripTier
-	Forest   []stripTier
-	ECDF     []chart
-	Timeline *timeline
-	Names    []columnHead
+	Anchor    string
+	Point     string // "depth=4"; empty where there is only one
+	Verdict   string
+	Tally     []tally
+	Tiers     []resultTier
+	Boxes     []stripTier
+	Forest    []stripTier
+	ECDF      []chart
+	Timelines []timeline
+	// SpeedTitle heads the column of times, or of operations a second; SpeedLabel is the
+	// same on a narrow screen.
+	SpeedTitle, SpeedLabel string
+	ShowP                  bool // some p-value is shown
+	Names                  []columnHead
 	// The tables below have a column for each variant of Names.
 	Metrics     []metricRow
 	Percentiles []metricRow
@@ -85,13 +89,17 @@ type gapView struct {
 
 func newResultView(r *run.Run, res *run.Result, anchor string, multi bool) *resultView {
 	v := &resultView{
-		Anchor: anchor, Verdict: Verdict(r, res), Tally: tallies(res), Boxes: boxStrips(res), Forest: forestStrips(res), ECDF: ecdfCharts(res),
-		Timeline: newTimeline(res), Cautions: cautions(res), Batch: batchNote(res),
+		Anchor: anchor, Verdict: Verdict(r, res), Tally: tallies(res), Boxes: boxStrips(res), Forest: forestStrips(res), ECDF: latencyCharts(res),
+		Timelines: newTimelines(res), Batch: batchNote(res), SpeedTitle: "Time per operation", SpeedLabel: "time",
 		Method: methodNotes(r, res), Waits: waitViews(res),
+	}
+	if parallel(res) {
+		v.SpeedTitle, v.SpeedLabel = "Operations a second", "throughput"
 	}
 	if s := holmNote(res); s != "" {
 		v.Cautions = append(v.Cautions, s)
 	}
+	v.ShowP = slices.ContainsFunc(res.Comparisons, func(c run.Comparison) bool { return holmText(&c) != "" })
 	if v.Waits != nil {
 		v.WaitLegend = waitLegend
 	}
@@ -102,7 +110,7 @@ func newResultView(r *run.Run, res *run.Result, anchor string, multi bool) *resu
 		v.HeatLegend = heatLegend
 		// Dozens of settings of one way: the map shows them better than as many
 		// curves.
-		v.Forest, v.ECDF, v.Timeline = nil, nil, nil
+		v.Forest, v.ECDF, v.Timelines = nil, nil, nil
 	}
 	if multi {
 		v.Point = pointLabel(res)
@@ -153,7 +161,7 @@ func resultRows(res *run.Result, r row, gp *gaps) []resultRow {
 	word := r.verdictWord(res)
 	out := resultRow{
 		Key: key{r.Index}, Name: clean(v.Name), Doc: clean(v.Doc), Word: clean(word), Class: verdictClass(word),
-		Time:   noted(gp, "time/op", v, timeFigure(v, Time)),
+		Time:   noted(gp, "time/op", v, wholeSpeed(res, v)),
 		P50:    noted(gp, "p50", v, percentileFigure(v, 50)),
 		P99:    noted(gp, "p99", v, percentileFigure(v, 99)),
 		Allocs: noted(gp, "allocs/op", v, metricFigure(v, run.Metric{Name: allocsPerOp, Unit: "1"})),
@@ -172,6 +180,19 @@ func resultRows(res *run.Result, r row, gp *gaps) []resultRow {
 		})
 	}
 	return rows
+}
+
+// wholeSpeed is the time of an operation with its interval, or the operations a second.
+func wholeSpeed(res *run.Result, v *run.VariantResult) figure {
+	f := timeFigure(v, Time)
+	if f.Why != "" || !parallel(res) {
+		return f
+	}
+	e := v.OpsPerSecond
+	if !hasInterval(e) {
+		return figure{Text: perSecond(e.Median) + " [?]"}
+	}
+	return figure{Text: fmt.Sprintf("%s [%s, %s]", perSecond(e.Median), perSecond(e.Lo), perSecond(e.Hi))}
 }
 
 func comparisonDoc(c run.Comparison) string {
@@ -201,9 +222,17 @@ func metricRows(res *run.Result, order []int, gp *gaps) []metricRow {
 			}
 			row.Cells = append(row.Cells, n)
 		}
-		out = append(out, row)
+		out = row.appendTo(out)
 	}
 	return out
+}
+
+// appendTo leaves out a row without a figure: the list of reasons below has it.
+func (row metricRow) appendTo(rows []metricRow) []metricRow {
+	if slices.ContainsFunc(row.Cells, func(n note) bool { return n.Gap == 0 }) {
+		return append(rows, row)
+	}
+	return rows
 }
 
 func percentileRows(res *run.Result, order []int, gp *gaps) []metricRow {
@@ -221,7 +250,7 @@ func percentileRows(res *run.Result, order []int, gp *gaps) []metricRow {
 			v := &res.Variants[i]
 			row.Cells = append(row.Cells, noted(gp, row.Title, v, percentileFigure(v, p)))
 		}
-		out = append(out, row)
+		out = row.appendTo(out)
 	}
 	return out
 }
@@ -271,4 +300,9 @@ func syscallRows(res *run.Result, order []int, gp *gaps) []metricRow {
 }
 
 // Span is the number of columns of the table that a tier's heading covers.
-func (t resultTier) Span() int { return 10 }
+func (v *resultView) Span() int {
+	if v.ShowP {
+		return 10
+	}
+	return 9
+}

@@ -18,7 +18,6 @@ func Markdown(w io.Writer, r *run.Run) error {
 	for _, g := range grouped(r) {
 		m.group(r, g)
 	}
-	m.claims(r)
 	return b.Flush()
 }
 
@@ -55,30 +54,71 @@ func escapeMarkdown(s string) string {
 func (m *markdown) row(cells ...string) { m.printf("| %s |\n", strings.Join(cells, " | ")) }
 
 func (m *markdown) head(r *run.Run) {
-	m.printf("# %s\n\n%s\n\n", escapeMarkdown(headline(r)), escapeMarkdown(settingsLine(r)))
+	m.printf("# %s\n\n", escapeMarkdown(headline(r)))
 	if r.Partial != nil {
 		m.printf("> **Partial run.** %s\n\n", escapeMarkdown(Partial(r.Partial)))
 	}
-	for _, n := range Notes(r) {
-		m.printf("> %s\n\n", escapeMarkdown(n))
-	}
-	if len(r.Results) > 0 {
-		m.printf("## Verdicts\n\n")
-		for _, g := range grouped(r) {
-			for _, res := range g.Results {
-				m.printf("- **%s**: %s\n", escapeMarkdown(verdictLine(r, res)), escapeMarkdown(Verdict(r, res)))
-			}
-		}
-		m.printf("\n")
-	}
+	m.claims(r)
+	m.outcome(r)
+	m.warnings(r)
 	m.printf("## Where\n\n")
 	for _, p := range r.Places {
 		m.printf("- %s\n  %s\n", escapeMarkdown(placeLine(p)), escapeMarkdown(machineLine(p)))
-		for _, w := range p.Environment.Warnings {
-			m.printf("  - **Warning, %s:** %s\n", escapeMarkdown(w.Code), escapeMarkdown(PlaceWarning(&p.Environment, &w)))
-		}
 	}
-	m.printf("\n## What survives a crash\n\n")
+	m.printf("- %s\n\n", escapeMarkdown(upperFirst(settingsLine(r))))
+	m.survives(r)
+}
+
+// outcome is the summary of the run, as the text ends in it.
+func (m *markdown) outcome(r *run.Run) {
+	s := r.Summary()
+	lines := slices.DeleteFunc(summaryLines(r, s), func(l summaryLine) bool { return forClaim(r, l.Result) })
+	if len(lines) == 0 {
+		return
+	}
+	m.printf("## Outcome\n\n")
+	places := len(r.Places) > 1
+	head, rule := []string{"experiment"}, []string{"---"}
+	if places {
+		head, rule = append(head, "place"), append(rule, "---")
+	}
+	m.row(append(head, "fastest way", "ratio", "a piece", "survives")...)
+	m.row(append(rule, "---", "---", "---:", "---")...)
+	for _, l := range lines {
+		cells := []string{escapeMarkdown(l.Label)}
+		if places {
+			cells = append(cells, escapeMarkdown(l.Row.Place))
+		}
+		m.row(append(cells, "**"+escapeMarkdown(l.Way)+"**", escapeMarkdown(l.Much), escapeMarkdown(l.Speed), escapeMarkdown(l.Survives))...)
+	}
+	m.printf("\n%s\n\n", escapeMarkdown(summaryLegend))
+	for _, a := range adviceTexts(r, s) {
+		m.printf("- **%s**\n", escapeMarkdown(a))
+	}
+	m.printf("\n")
+}
+
+// warnings are those of the places and of the variants, each once.
+func (m *markdown) warnings(r *run.Run) {
+	items, list := warningItems(r), doubts(r)
+	if len(items)+len(list) == 0 {
+		return
+	}
+	m.printf("<details><summary>Warnings</summary>\n\n")
+	for _, w := range items {
+		m.printf("- **%s:** %s\n", escapeMarkdown(w.Code), escapeMarkdown(w.Text))
+	}
+	for _, d := range list {
+		m.printf("- %s\n", escapeMarkdown(d.Sentence(true)))
+	}
+	m.printf("\n</details>\n\n")
+}
+
+func (m *markdown) survives(r *run.Run) {
+	if len(promises(r)) == 0 {
+		return
+	}
+	m.printf("## What survives a crash\n\n")
 	m.row("promise", "a finished write", "a crash in the middle leaves")
 	m.row("---", "---", "---")
 	for _, p := range promises(r) {
@@ -164,7 +204,7 @@ func (m *markdown) result(measured *run.Run, res *run.Result) {
 	for _, x := range gp.reasons {
 		m.printf("- n/a: %s: %s\n", escapeMarkdown(x.Where(gp.all)), escapeMarkdown(x.Reason))
 	}
-	for _, s := range slices.Concat(cautions(res), refusals(res)) {
+	for _, s := range refusals(res) {
 		m.printf("- %s\n", escapeMarkdown(s))
 	}
 	if s := holmNote(res); s != "" {
@@ -181,15 +221,24 @@ func (m *markdown) result(measured *run.Run, res *run.Result) {
 	m.trace(res)
 }
 
+// claims has a line for each claim, and all about them folded behind.
 func (m *markdown) claims(r *run.Run) {
 	if len(r.Claims) == 0 {
 		return
 	}
-	m.printf("## Claims\n\n")
-	m.row("id", "workload", "claimed", "source", "measured", "verdict", "why", "survives", "place")
-	m.row("---", "---", "---", "---", "---", "---", "---", "---", "---")
+	m.printf("## Claims: %s\n\n", escapeMarkdown(claimTally(r.Claims)))
+	m.row("id", "verdict", "why", "place")
+	m.row("---", "---", "---", "---")
+	for i := range r.Claims {
+		c := &r.Claims[i]
+		m.row(escapeMarkdown(c.ID), "**"+escapeMarkdown(c.Verdict)+"**", escapeMarkdown(claimLine(c)), escapeMarkdown(c.Place))
+	}
+	m.printf("\n<details><summary>What was claimed and measured</summary>\n\n")
+	m.row("id", "workload", "claimed", "source", "measured", "survives", "place")
+	m.row("---", "---", "---", "---", "---", "---", "---")
 	for _, c := range r.Claims {
 		m.row(escapeMarkdown(c.ID), escapeMarkdown(c.Statement), escapeMarkdown(c.Claimed), escapeMarkdown(c.Source), escapeMarkdown(c.Measured),
-			"**"+escapeMarkdown(c.Verdict)+"**", escapeMarkdown(c.Why), escapeMarkdown(claimPromise(r, &c)), escapeMarkdown(c.Place))
+			escapeMarkdown(claimPromise(r, &c)), escapeMarkdown(c.Place))
 	}
+	m.printf("\n</details>\n\n")
 }

@@ -72,7 +72,7 @@ func ordered(r *run.Run) []*run.Result {
 }
 
 func newSummaryLine(res *run.Result, row *run.SummaryRow) summaryLine {
-	l := summaryLine{Row: row, Result: res, Way: row.Way, Survives: survivesShort(res, row), Speed: notAvailable, Word: run.CannotTell}
+	l := summaryLine{Row: row, Result: res, Way: row.Way, Survives: survivesShort(row), Speed: notAvailable, Word: run.CannotTell}
 	if v := res.Variant(row.Way); v != nil && v.Time.N > 0 && known(v.Time.Median) {
 		l.Speed = speed(res, v)
 	}
@@ -123,8 +123,13 @@ func couldHaveSeen(row *run.SummaryRow) string {
 	if row.Visible <= 0 {
 		return "too few rounds"
 	}
-	x := 1 + row.Visible
-	return "could have seen " + strconv.FormatFloat(x, 'f', decimals(x, 2), 64) + "x"
+	return "could have seen " + seenTimes(row.Visible)
+}
+
+// seenTimes writes a difference as a ratio: "1.2x" for 0.2.
+func seenTimes(visible float64) string {
+	x := 1 + visible
+	return strconv.FormatFloat(x, 'f', decimals(x, 2), 64) + "x"
 }
 
 func kneeWay(res *run.Result, name string) string {
@@ -166,7 +171,8 @@ func perSecond(n float64) string {
 	return strings.TrimSpace(digits(n/u.size)+" "+u.name) + "/s"
 }
 
-// survivesShort is what an operation of a row survives, in one or two words.
+// survivesShort is what an operation of a row survives where it was measured, in one or
+// two words.
 func survivesShort(res *run.Result, row *run.SummaryRow) string {
 	p := row.Promise
 	if v := res.Variant(row.Way); v != nil {

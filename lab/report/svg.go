@@ -80,14 +80,18 @@ func (p *picture) rect(class string, from, to, y, h float64) {
 
 // text writes s at a place; at the ends of the plot it grows inwards.
 func (p *picture) text(class string, at, y float64, s string) {
-	anchor := "middle"
+	fmt.Fprintf(&p.b, `<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, pct(at), num(y), anchorAt(at), esc(s))
+}
+
+// anchorAt is which part of a text stands at a place.
+func anchorAt(at float64) string {
 	switch {
 	case at < 0.03:
-		anchor = "start"
+		return "start"
 	case at > 0.97:
-		anchor = "end"
+		return "end"
 	}
-	fmt.Fprintf(&p.b, `<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, pct(at), num(y), anchor, esc(s))
+	return "middle"
 }
 
 // dot draws a circle with a text for the pointer.
@@ -254,9 +258,37 @@ func (p *picture) yAxis(s scale, top, bottom float64, n int, label func(float64)
 func (p *picture) xAxis(s scale, top, bottom float64, n int, label func(float64) string) {
 	for _, t := range s.ticks(n) {
 		p.vline("grid", s.at(t), top, bottom)
-		if label != nil {
-			p.text("tick", s.at(t), bottom+15, label(t))
+	}
+	if label != nil {
+		p.tickLabels(s, n, bottom+15, label)
+	}
+}
+
+// The narrowest plot is about 200 pixels wide, and a letter of a label 7.
+const (
+	leastPlot   = 200.0
+	letterWidth = 7.0
+)
+
+// tickLabels writes the labels of an axis, and leaves out one that would touch the one
+// before it on the narrowest screen.
+func (p *picture) tickLabels(s scale, n int, y float64, label func(float64) string) {
+	end := math.Inf(-1)
+	for _, t := range s.ticks(n) {
+		text := label(t)
+		wide := letterWidth * float64(len([]rune(text))) / leastPlot
+		from := s.at(t) - wide/2
+		switch anchorAt(s.at(t)) {
+		case "start":
+			from = s.at(t)
+		case "end":
+			from = s.at(t) - wide
 		}
+		if from < end {
+			continue
+		}
+		end = from + wide
+		p.text("tick", s.at(t), y, text)
 	}
 }
 

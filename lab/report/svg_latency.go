@@ -178,15 +178,20 @@ func (p *picture) boxes(n *chainNode, column, columns int, y, scale float64) {
 	}
 }
 
-// box draws a node. Its text is cut off where the box ends; the pointer shows
+// box draws a node. Its text ends in an ellipsis where the box does; the pointer shows
 // it whole.
 func (p *picture) box(n *chainNode, x, wide, y, h float64) {
 	at := func(share float64) string { return fmt.Sprintf("%.3g%%", share*100) }
 	fmt.Fprintf(&p.b, `<svg class="clip" x="%s" y="%s" width="%s" height="%s"><title>%s</title><rect class="%s" width="99.5%%" height="100%%"/>`,
 		at(x), num(y), at(wide), num(h-1), esc(percent(n.share)+": "+n.first+", "+n.second), n.class)
+	// Text of the page, not of the picture: that can end in an ellipsis.
 	lines := []string{percent(n.share) + " " + n.first, n.second}
-	for i, s := range lines[:min(len(lines), int(h/lineHeight))] {
-		fmt.Fprintf(&p.b, `<text class="link-text" x="4" y="%s">%s</text>`, num(float64(i+1)*lineHeight-3), esc(s))
+	if fit := min(len(lines), int(h/lineHeight)); fit > 0 {
+		p.b.WriteString(`<foreignObject x="4" y="1" width="97%" height="100%"><div class="link-text">`)
+		for _, s := range lines[:fit] {
+			fmt.Fprintf(&p.b, `<div>%s</div>`, esc(s))
+		}
+		p.b.WriteString(`</div></foreignObject>`)
 	}
 	p.b.WriteString(`</svg>`)
 }

@@ -28,7 +28,7 @@ func SVG(w io.Writer, r *run.Run, res *run.Result) error {
 	s.paragraph("title", 24, 66, res.Question)
 	s.paragraph("muted", 16, 104, "One operation: "+res.Op+". Less time is better.")
 	strips := boxStrips(res)
-	for i, t := range tiers(res) {
+	for i, t := range drawnTiers(res) {
 		s.tier(t, strips[i], res)
 	}
 	s.y += 14

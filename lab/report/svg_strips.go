@@ -60,7 +60,7 @@ const (
 func boxStrips(res *run.Result) []stripTier {
 	data := timedBlocks(res)
 	var out []stripTier
-	for _, t := range tiers(res) {
+	for _, t := range drawnTiers(res) {
 		st := stripTier{Promise: t.Promise.String(), Survives: t.survives()}
 		var all []float64
 		for _, r := range t.Rows {
@@ -84,6 +84,19 @@ func boxStrips(res *run.Result) []stripTier {
 	return out
 }
 
+// drawnTiers are the tiers of a result without the variants that have no data.
+func drawnTiers(res *run.Result) []*tier {
+	data := timedBlocks(res)
+	var out []*tier
+	for _, t := range tiers(res) {
+		t.Rows = slices.DeleteFunc(t.Rows, func(r row) bool { return len(data[r.V.Name]) == 0 })
+		if len(t.Rows) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // timedBlocks are the data of each variant, in the order in which they ran.
 func timedBlocks(res *run.Result) map[string][]*run.Block {
 	out := map[string][]*run.Block{}
@@ -97,16 +110,9 @@ func timedBlocks(res *run.Result) map[string][]*run.Block {
 }
 
 func boxPicture(v *run.VariantResult, blocks []*run.Block, s scale, promise string) template.HTML {
-	title := fmt.Sprintf("%s (%s): %s", v.Name, promise, notAvailable)
-	if len(blocks) > 0 {
-		title = fmt.Sprintf("%s (%s): median %s an operation over %s, %s", v.Name, promise, Time(v.Time), units.Count(len(blocks), "block"), units.Count(len(v.Outliers), "outlier"))
-	}
+	title := fmt.Sprintf("%s (%s): median %s an operation over %s, %s", v.Name, promise, Time(v.Time), units.Count(len(blocks), "block"), units.Count(len(v.Outliers), "outlier"))
 	p := newPicture("plot box", boxHeight, title, "")
 	p.xAxis(s, 0, boxHeight, 5, nil)
-	if len(blocks) == 0 {
-		p.text("tick", 0.5, boxHeight/2+4, timeFigure(v, plusMinus).Text)
-		return p.done()
-	}
 	first, third := run.Quartiles(blocks)
 	p.rect("iqr", s.at(first), s.at(third), 7, 28)
 	for i, b := range blocks {
@@ -132,8 +138,8 @@ func axisPicture(s scale, label func(float64) string) template.HTML {
 	p := newPicture("plot axis", 20, "axis", "")
 	for _, t := range s.ticks(5) {
 		p.vline("grid", s.at(t), 0, 4)
-		p.text("tick", s.at(t), 16, label(t))
 	}
+	p.tickLabels(s, 5, 16, label)
 	return p.done()
 }
 
@@ -153,7 +159,7 @@ func forestStrips(res *run.Result) []stripTier {
 	for _, t := range tiers(res) {
 		st := stripTier{Promise: t.Promise.String(), Survives: t.survives()}
 		for _, r := range t.Rows {
-			if r.Comparison != nil {
+			if ratioKnown(r.Comparison) {
 				st.Strips = append(st.Strips, forestStrip(r, *r.Comparison, t.Promise.String(), s))
 			}
 		}

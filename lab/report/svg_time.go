@@ -2,33 +2,37 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/stele-go/stele/lab/run"
 )
 
-// timePoints bounds the points of one panel over all variants: beyond it
+// timePoints bounds the points of one panel of all variants together: beyond it
 // neighbouring windows of a block are joined.
 const timePoints = 1200
 
-// A timeline shows one experiment over time: panels above each other on one axis.
+// A timeline shows one variant over time: panels above each other on one axis, which is
+// the time spent in the variant's blocks, one block after the other. On the time of the
+// run each block would be a sliver between those of the other variants.
 type timeline struct {
+	Key    key
+	Name   string
 	Panels []chart
 	Joined int // windows in one point
 }
 
-// A span is one stretch of a block on the time axis of the run.
+// A span is one stretch of a block on the axis.
 type span struct {
-	from, to  float64 // ns since the run started
+	from, to  float64 // ns
 	mean, max float64
 	rate      float64 // operations a second
-	heap      float64
+	heap, rss float64
+	unwritten float64
 	gcs       int64
 }
 
-func newTimeline(res *run.Result) *timeline {
+func newTimelines(res *run.Result) []timeline {
 	data := timedBlocks(res)
 	windows := 0
 	for _, blocks := range data {
@@ -36,53 +40,98 @@ func newTimeline(res *run.Result) *timeline {
 			windows += len(b.Windows)
 		}
 	}
-	if windows == 0 {
+	joined := (windows + timePoints - 1) / timePoints
+	var out []timeline
+	for _, i := range variantOrder(res) {
+		v := &res.Variants[i]
+		h := newHistory(key{i}, clean(v.Name), data[v.Name], joined)
+		if h == nil {
+			continue
+		}
+		t := timeline{Key: key{i}, Name: h.name, Joined: joined}
+		panels := h.panels()
+		panels[len(panels)-1].axis = true
+		for _, p := range panels {
+			t.Panels = append(t.Panels, h.chart(p))
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// A history is the spans of one variant.
+type history struct {
+	key   key
+	name  string
+	spans []span
+	ends  []float64 // of the blocks
+	x     scale
+}
+
+// newHistory puts blocks one after the other; nil where they have no windows.
+func newHistory(k key, name string, blocks []*run.Block, windows int) *history {
+	h := &history{key: k, name: name}
+	at := 0.0
+	for _, b := range blocks {
+		list := joined(b, windows)
+		if len(list) == 0 {
+			continue
+		}
+		end := at
+		for _, s := range list {
+			s.from, s.to = at+s.from, at+s.to
+			end = max(end, s.to)
+			h.spans = append(h.spans, s)
+		}
+		at = end
+		h.ends = append(h.ends, at)
+	}
+	if len(h.spans) == 0 {
 		return nil
 	}
-	t := &timeline{Joined: (windows + timePoints - 1) / timePoints}
-	h := newHistory(res, data, t.Joined)
-	for _, p := range []panel{h.latencyPanel(), h.throughputPanel(), h.collectionsPanel(), h.memoryPanel()} {
-		t.Panels = append(t.Panels, h.chart(p))
-	}
-	return t
-}
-
-// A history is the spans of all variants, and the figures that scales are made
-// from.
-type history struct {
-	spans                 [][]span // by variant
-	x                     scale
-	latency, rates, heaps []float64
-	gcs                   int64 // the most in a span
-}
-
-func newHistory(res *run.Result, data map[string][]*run.Block, windows int) *history {
-	h := &history{spans: make([][]span, len(res.Variants)), x: scale{math.Inf(1), math.Inf(-1), false}}
-	for i, v := range res.Variants {
-		for _, b := range data[v.Name] {
-			for _, s := range joined(b, windows) {
-				h.add(i, s)
-			}
-		}
-	}
-	if h.x.hi <= h.x.lo {
-		h.x.hi = h.x.lo + 1
-	}
-	h.x = h.x.roomLeft()
+	h.x = scale{0, at, false}.roomLeft()
 	return h
 }
 
-func (h *history) add(variant int, s span) {
-	h.spans[variant] = append(h.spans[variant], s)
-	h.x.lo, h.x.hi = min(h.x.lo, s.from), max(h.x.hi, s.to)
-	h.latency = append(h.latency, s.mean, s.max)
-	if s.rate > 0 {
-		h.rates = append(h.rates, s.rate)
+// figures are one figure of all spans, those that are there.
+func (h *history) figures(of func(span) float64) []float64 {
+	var out []float64
+	for _, s := range h.spans {
+		if x := of(s); known(x) && x > 0 {
+			out = append(out, x)
+		}
 	}
-	if s.heap > 0 {
-		h.heaps = append(h.heaps, s.heap)
+	return out
+}
+
+// panels are those that have something to show.
+func (h *history) panels() []panel {
+	out := []panel{h.latencyPanel(), h.throughputPanel()}
+	if h.most() > 0 {
+		out = append(out, h.collectionsPanel())
 	}
-	h.gcs = max(h.gcs, s.gcs)
+	heap, rss, unwritten := func(s span) float64 { return s.heap }, func(s span) float64 { return s.rss }, func(s span) float64 { return s.unwritten }
+	memory := h.bytesPanel("Memory", "line: the process's resident memory; dots: heap in use", rss, heap)
+	switch {
+	case len(h.figures(rss)) == 0 && len(h.figures(heap)) == 0:
+	case len(h.figures(rss)) == 0:
+		out = append(out, h.bytesPanel("Memory", "heap in use at the end of a window", heap, nil))
+	default:
+		out = append(out, memory)
+	}
+	if len(h.figures(unwritten)) > 0 {
+		out = append(out, h.bytesPanel("Unwritten pages", "dirty or being written, of the whole machine", unwritten, nil))
+	}
+	return out
+}
+
+// most is the number of collections in the span that has most.
+func (h *history) most() int64 {
+	most := int64(0)
+	for _, s := range h.spans {
+		most = max(most, s.gcs)
+	}
+	return most
 }
 
 // A panel is one figure over the time of the run.
@@ -97,7 +146,7 @@ type panel struct {
 }
 
 func (h *history) latencyPanel() panel {
-	y := newScale(h.latency)
+	y := newScale(append(h.figures(func(s span) float64 { return s.mean }), h.figures(func(s span) float64 { return s.max })...))
 	return panel{
 		title: "Latency", note: "line: mean of a window; dot: its slowest" + logNote(y), height: 168, y: y, ticks: 4, label: axisTime,
 		draw: func(s span, at func(float64) float64) []mark {
@@ -107,7 +156,7 @@ func (h *history) latencyPanel() panel {
 }
 
 func (h *history) throughputPanel() panel {
-	y := zeroScale(h.rates)
+	y := zeroScale(h.figures(func(s span) float64 { return s.rate }))
 	return panel{
 		title: "Throughput", note: "operations a second" + logNote(y), height: 120, y: y, ticks: 3, label: axisCount,
 		draw: func(s span, at func(float64) float64) []mark { return level("level", s.rate, at) },
@@ -115,12 +164,9 @@ func (h *history) throughputPanel() panel {
 }
 
 func (h *history) collectionsPanel() panel {
-	note := "finished in a window"
-	if h.gcs == 0 {
-		note = "none finished in any block"
-	}
+	most := h.most()
 	return panel{
-		title: "Garbage collections", note: note, height: 74, y: scale{0, float64(max(h.gcs, 1)) * 1.1, false}, ticks: int(min(max(h.gcs, 1), 2)), label: axisCount,
+		title: "Garbage collections", note: "finished in a window", height: 74, y: scale{0, float64(most) * 1.1, false}, ticks: int(min(most, 2)), label: axisCount,
 		draw: func(s span, at func(float64) float64) []mark {
 			if s.gcs == 0 {
 				return nil
@@ -130,23 +176,34 @@ func (h *history) collectionsPanel() panel {
 	}
 }
 
-func (h *history) memoryPanel() panel {
-	note := "heap in use at the end of a window"
-	// The axis counts in its unit, so that its levels are round in it.
-	u := byteUnits[len(byteUnits)-1]
-	if len(h.heaps) == 0 {
-		note = "not recorded"
-	} else {
-		u = unitFor(slices.Max(h.heaps), byteUnits)
+// bytesPanel draws figures in bytes: one as a line and, where it is not nil, one as dots.
+// The axis counts in its unit, so that its levels are round in it.
+func (h *history) bytesPanel(title, note string, lines, dots func(span) float64) panel {
+	all := h.figures(lines)
+	if dots != nil {
+		all = append(all, h.figures(dots)...)
 	}
-	heaps := make([]float64, len(h.heaps))
-	for i, x := range h.heaps {
-		heaps[i] = x / u.size
+	u := byteUnits[len(byteUnits)-1]
+	if len(all) > 0 {
+		u = unitFor(slices.Max(all), byteUnits)
+	}
+	for i := range all {
+		all[i] /= u.size
+	}
+	y := scale{0, 1, false}
+	if len(all) > 0 {
+		y = scale{0, slices.Max(all) * 1.1, false}
 	}
 	return panel{
-		title: "Memory", note: note, height: 104, axis: true, y: zeroScale(heaps), ticks: 3,
+		title: title, note: note, height: 104, y: y, ticks: 3,
 		label: func(x float64) string { return trimZeros(digits(x)) + " " + u.name },
-		draw:  func(s span, at func(float64) float64) []mark { return level("level", s.heap/u.size, at) },
+		draw: func(s span, at func(float64) float64) []mark {
+			marks := level("level", lines(s)/u.size, at)
+			if dots != nil {
+				marks = append(marks, level("peak", dots(s)/u.size, at)...)
+			}
+			return marks
+		},
 	}
 }
 
@@ -163,26 +220,27 @@ func (h *history) chart(pl panel) chart {
 		full += axisHeight
 		ticks = func(v float64) string { return trimZeros(fmt.Sprintf("%.2f", v)) + " " + runUnit.name }
 	}
-	p := newPicture("plot", full, pl.title+" over the run", pl.note)
+	p := newPicture("plot", full, h.name+": "+pl.title, pl.note)
 	p.xAxis(scale{h.x.lo / runUnit.size, h.x.hi / runUnit.size, false}, top, bottom, 6, ticks)
+	for _, end := range h.ends[:len(h.ends)-1] {
+		p.vline("part", h.x.at(end), top, bottom)
+	}
 	labels := p.yAxis(pl.y, top, bottom, pl.ticks, pl.label)
 	at := func(v float64) float64 { return bottom - pl.y.at(v)*(bottom-top) }
 	p.curves(func(c *curves) {
-		for i, spans := range h.spans {
-			paths := map[string]*strings.Builder{}
-			var order []string
-			for _, s := range spans {
-				for _, m := range pl.draw(s, at) {
-					if paths[m.class] == nil {
-						paths[m.class] = &strings.Builder{}
-						order = append(order, m.class)
-					}
-					m.write(paths[m.class], wide(h.x.at(s.from)), wide(h.x.at(s.to)), bottom)
+		paths := map[string]*strings.Builder{}
+		var order []string
+		for _, s := range h.spans {
+			for _, m := range pl.draw(s, at) {
+				if paths[m.class] == nil {
+					paths[m.class] = &strings.Builder{}
+					order = append(order, m.class)
 				}
+				m.write(paths[m.class], wide(h.x.at(s.from)), wide(h.x.at(s.to)), bottom)
 			}
-			for _, class := range order {
-				c.path(class+" "+key{i}.Class(), paths[class].String())
-			}
+		}
+		for _, class := range order {
+			c.path(class+" "+h.key.Class(), paths[class].String())
 		}
 	})
 	labels()
@@ -224,7 +282,7 @@ func (m mark) write(b *strings.Builder, from, to, bottom float64) {
 	}
 }
 
-// joined cuts a block into spans of n windows.
+// joined cuts a block into spans of n windows, in its own time.
 func joined(b *run.Block, n int) []span {
 	var out []span
 	for i := 0; i < len(b.Windows); i += n {
@@ -232,12 +290,12 @@ func joined(b *run.Block, n int) []span {
 		var s span
 		var ops int64
 		var length run.Nanos
-		s.from = float64(b.Start + ws[0].At)
+		s.from = float64(ws[0].At)
 		for _, w := range ws {
-			s.to = max(s.to, float64(b.Start+w.At+w.Len))
+			s.to = max(s.to, float64(w.At+w.Len))
 			s.mean += w.Mean * float64(w.Ops)
 			s.max = max(s.max, w.Max)
-			s.heap = max(s.heap, float64(w.Heap))
+			s.heap, s.rss, s.unwritten = max(s.heap, float64(w.Heap)), max(s.rss, float64(w.RSS)), max(s.unwritten, float64(w.Unwritten))
 			s.gcs += w.GCs
 			ops += w.Ops
 			length += w.Len

@@ -171,11 +171,34 @@ func TestParamsOrder(t *testing.T) {
 	}
 }
 
-// A result without a verdict for want of rounds says so.
+// Results without a verdict for want of rounds are one doubt of the run.
 func TestCutIsTold(t *testing.T) {
-	res := &run.Result{Cut: &run.Cut{Rounds: 2, Needed: 6, Took: 5e9}}
-	if got := cautions(res); len(got) != 1 || !strings.HasPrefix(got[0], "Too few rounds: the budget had room for 2 of the 6 rounds that a verdict takes; with their pilots they took 5.00 s.") {
-		t.Errorf("%q", got)
+	r := &run.Run{Results: []*run.Result{{ID: "s/a", Cut: &run.Cut{Rounds: 2, Needed: 6}}, {ID: "s/b", Cut: &run.Cut{Rounds: 2, Needed: 6}}}}
+	got := doubts(r)
+	if len(got) != 1 || got[0].Sentence(false) != "s/a, s/b: too few rounds for a verdict: the budget had room for 2 of 6." {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What several variants and experiments share is written once.
+func TestDoubtsAreJoined(t *testing.T) {
+	r := &run.Run{}
+	for _, id := range []string{"s/a", "s/b"} {
+		res := &run.Result{ID: id}
+		for _, name := range []string{"x", "y"} {
+			res.Variants = append(res.Variants, run.VariantResult{Name: name, Warnings: []run.Warning{{Code: run.WarnOutliers, Rounds: []int{1}}, {Code: run.WarnFailed, N: 1, Of: 2, Text: "disk full"}}})
+		}
+		r.Results = append(r.Results, res)
+	}
+	got := doubts(r)
+	if len(got) != 2 || !got[0].Grave || got[1].Grave {
+		t.Fatalf("%d doubts, want the failure before the outliers", len(got))
+	}
+	if s := got[0].Sentence(false); s != "4 variants of 2 experiments: 1 of 2 blocks failed, the first with: disk full." {
+		t.Error(s)
+	}
+	if s := got[1].Sentence(true); s != "Outliers, which stay in every figure: x, y (s/a), x, y (s/b)." {
+		t.Error(s)
 	}
 }
 

@@ -66,14 +66,13 @@ func findingText(r *run.Run, res *run.Result, f *run.Finding) string {
 	if f.Kind == run.FoundSame {
 		parts = append(parts, "no variant is faster than "+f.Baseline)
 	} else {
-		parts = append(parts, "cannot tell which is fastest")
+		parts = append(parts, unclearText(res, f))
 	}
 	for _, name := range f.Same {
 		c := comparison(res, name, f.Baseline)
 		parts = append(parts, fmt.Sprintf("%s is the same as %s within %s (%s, %s)",
 			name, f.Baseline, toleranceText(r, c.Tolerance), times(c.Ratio.Median), intervalText(c.Ratio)))
 	}
-	parts = append(parts, unclearTexts(r, res, f)...)
 	if len(f.Slower) > 0 {
 		var slower []string
 		for _, name := range f.Slower {
@@ -111,43 +110,44 @@ func comparison(res *run.Result, variant, baseline string) *run.Comparison {
 	return &run.Comparison{Ratio: run.Estimate{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}}
 }
 
-// unclearTexts explains each reason why there is no verdict. It names the variant
-// that came out fastest and counts the others: the table has them all.
-func unclearTexts(r *run.Run, res *run.Result, f *run.Finding) []string {
-	var parts []string
-	for _, why := range []string{run.UnclearFew, run.UnclearWide, run.UnclearUnproven} {
-		var list []run.Unclear
-		for _, u := range f.Unclear {
-			if u.Why == why {
-				list = append(list, u)
-			}
+// unclearText says among which variants there is no verdict, what would have been seen,
+// and what would settle it.
+func unclearText(res *run.Result, f *run.Finding) string {
+	names := []string{f.Baseline}
+	var unproven *run.Unclear
+	for i := range f.Unclear {
+		names = append(names, f.Unclear[i].Variant)
+		if f.Unclear[i].Why == run.UnclearUnproven {
+			unproven = &f.Unclear[i]
 		}
-		if len(list) == 0 {
-			continue
-		}
-		u := slices.MinFunc(list, func(a, b run.Unclear) int {
-			if a.Ratio.Median < b.Ratio.Median {
-				return -1
-			}
-			return 1
-		})
-		text := ratioText(u.Variant, u.Ratio) + " against " + u.To
-		if more := len(list) - 1; more > 0 {
-			text += fmt.Sprintf(", and %d more", more)
-		}
-		c := comparison(res, u.Variant, f.Baseline)
-		switch why {
-		case run.UnclearFew:
-			text += ": they have too few rounds in common"
-		case run.UnclearWide:
-			text += fmt.Sprintf(": the interval reaches over the tolerance of %s; this run can show a difference of %s, more rounds a smaller one",
-				toleranceText(r, c.Tolerance), percent(u.Visible))
-		default:
-			text += fmt.Sprintf(": the test %s does not confirm the interval, corrected p %s", c.Test, pValue(c.PHolm))
-		}
-		parts = append(parts, text)
 	}
-	return parts
+	text := "cannot tell which is fastest of " + listed(names)
+	switch {
+	case unproven != nil:
+		c := comparison(res, unproven.Variant, f.Baseline)
+		text += fmt.Sprintf(": the test %s does not confirm the interval of %s, corrected p %s", c.Test, unproven.Variant, pValue(c.PHolm))
+	case f.Visible > 0:
+		text += ": a difference of " + seenTimes(f.Visible) + " would have been seen"
+	default:
+		text += ": there are too few rounds for an interval"
+	}
+	if f.RoundsNeeded > 0 {
+		text += fmt.Sprintf(", and %d rounds would probably settle it", f.RoundsNeeded)
+	}
+	return text
+}
+
+// listed names up to three, and counts more.
+func listed(names []string) string {
+	const most = 3
+	switch n := len(names); {
+	case n == 1:
+		return names[0]
+	case n > most:
+		return strings.Join(names[:most-1], ", ") + fmt.Sprintf(" and %d more", n-most+1)
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
 }
 
 // mixedText marks comparisons across promises.

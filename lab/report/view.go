@@ -158,31 +158,6 @@ func (r row) verdictWord(res *run.Result) string {
 	return "not compared"
 }
 
-// cautions are the sentences about one result that a reader must not miss:
-// the lab's warnings, and why a variant failed where they do not say it.
-func cautions(res *run.Result) []string {
-	var out []string
-	if res.Cut != nil {
-		out = append(out, cutText(res.Cut))
-	}
-	for _, v := range res.Variants {
-		said := slices.ContainsFunc(v.Warnings, func(w run.Warning) bool { return strings.Contains(w.Text, v.Error) })
-		switch {
-		case v.Error == "" || said:
-		case v.Unsupported && v.Time.N == 0:
-			out = append(out, clean(v.Name+" cannot be done here: "+strings.TrimPrefix(v.Error, v.Name+": ")))
-		case v.Time.N == 0:
-			out = append(out, clean(v.Name+" could not be measured: "+v.Error))
-		default:
-			out = append(out, clean(v.Name+" failed in some blocks, which are in no figure: "+v.Error))
-		}
-		for _, w := range v.Warnings {
-			out = append(out, clean(v.Name+": "+variantWarning(&v, &w)))
-		}
-	}
-	return out
-}
-
 // batchMark stands at percentiles of the means of several operations.
 const batchMark = "*"
 

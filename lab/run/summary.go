@@ -33,7 +33,9 @@ type SummaryRow struct {
 	Experiment string  `json:"experiment"` // Result.ID
 	Place      string  `json:"place"`
 	Promise    Promise `json:"promise"`
-	Kind       string  `json:"kind"` // one of the Found constants
+	// Here is what is left of Promise in Place, as in VariantResult.
+	Here Promise `json:"here"`
+	Kind string  `json:"kind"` // one of the Found constants
 	// Way is the fastest variant. Where none is shown to be faster it is the one that
 	// the others are compared with.
 	Way string `json:"way"`
@@ -65,6 +67,7 @@ type Advice struct {
 	Way     string  `json:"way"`
 	Against string  `json:"against"`
 	Promise Promise `json:"promise"`
+	Here    Promise `json:"here"` // what is left of it in Places
 	// Stay is set where Way is the baseline.
 	Stay bool `json:"stay,omitempty"`
 	// Experiments are the IDs of the results in which Way wins, each once.
@@ -122,7 +125,7 @@ func (res *Result) summary() []SummaryRow {
 		s := &res.Surfaces[i]
 		row := SummaryRow{Experiment: res.ID, Place: res.Place, Kind: FoundKnee, Way: cmp.Or(s.KneeHi, s.Best), Against: s.Best}
 		if v := res.Variant(row.Way); v != nil {
-			row.Promise, row.Time, row.OpsPerSecond = v.Promise, v.Time, v.OpsPerSecond
+			row.Promise, row.Here, row.Time, row.OpsPerSecond = v.Promise, v.Here, v.Time, v.OpsPerSecond
 		}
 		out = append(out, row)
 	}
@@ -154,7 +157,7 @@ func (res *Result) summaryRow(f *Finding) SummaryRow {
 		row.Unclear = append(row.Unclear, f.Unclear[i].Variant)
 	}
 	if v := res.Variant(row.Way); v != nil {
-		row.Time, row.OpsPerSecond = v.Time, v.OpsPerSecond
+		row.Here, row.Time, row.OpsPerSecond = v.Here, v.Time, v.OpsPerSecond
 	}
 	return row
 }
@@ -182,12 +185,12 @@ func (r *Run) advice(rows []SummaryRow) []Advice {
 		}
 		res := r.result(row)
 		at := slices.IndexFunc(out, func(a Advice) bool {
-			return a.Suite == res.Suite && a.Name == res.Name && a.Promise == row.Promise && a.Way == row.Way && a.Stay == (row.Kind == FoundBest)
+			return a.Suite == res.Suite && a.Name == res.Name && a.Promise == row.Promise && a.Here == row.Here && a.Way == row.Way && a.Stay == (row.Kind == FoundBest)
 		})
 		if at < 0 {
 			at = len(out)
 			out = append(out, Advice{
-				Way: row.Way, Against: row.Against, Promise: row.Promise, Stay: row.Kind == FoundBest, Suite: res.Suite, Name: res.Name,
+				Way: row.Way, Against: row.Against, Promise: row.Promise, Here: row.Here, Stay: row.Kind == FoundBest, Suite: res.Suite, Name: res.Name,
 				Least: *row.Ratio, Most: *row.Ratio, Of: r.like(rows, res, row.Promise),
 			})
 		}
