@@ -72,7 +72,7 @@ func ordered(r *run.Run) []*run.Result {
 }
 
 func newSummaryLine(res *run.Result, row *run.SummaryRow) summaryLine {
-	l := summaryLine{Row: row, Result: res, Way: row.Way, Survives: survivesShort(row), Speed: notAvailable, Word: run.CannotTell}
+	l := summaryLine{Row: row, Result: res, Way: row.Way, Survives: survivesShort(res, row), Speed: notAvailable, Word: run.CannotTell}
 	if v := res.Variant(row.Way); v != nil && v.Time.N > 0 && known(v.Time.Median) {
 		l.Speed = speed(res, v)
 	}
@@ -207,7 +207,7 @@ func adviceTexts(r *run.Run, s *run.Summary) []string {
 		if len(out) == mostAdvice || settle != "" && len(out) == mostAdvice-1 {
 			break
 		}
-		out = append(out, adviceText(r, a))
+		out = append(out, adviceText(a))
 	}
 	if settle != "" {
 		out = append(out, settle)
@@ -215,7 +215,7 @@ func adviceTexts(r *run.Run, s *run.Summary) []string {
 	return out
 }
 
-func adviceText(r *run.Run, a *run.Advice) string {
+func adviceText(a *run.Advice) string {
 	where := a.Suite + "/" + a.Name
 	if a.N < a.Of {
 		where += fmt.Sprintf(" (%d of %d cases)", a.N, a.Of)
@@ -226,24 +226,16 @@ func adviceText(r *run.Run, a *run.Advice) string {
 	}
 	text := fmt.Sprintf("Use %s for %s: %s the time of %s", a.Way, where, much, a.Against)
 	if a.Promise.Writes() {
-		text += ", " + adviceSurvives(r, a)
+		text += ", " + adviceSurvives(a)
 	}
 	return clean(text + ".")
 }
 
-// adviceSurvives is what the way of an advice survives in the place that keeps least of
-// it, without what it does not survive.
-func adviceSurvives(r *run.Run, a *run.Advice) string {
-	p := a.Promise
-	for _, res := range r.Results {
-		if v := res.Variant(a.Way); v != nil && res.Suite == a.Suite && res.Name == a.Name && v.Promise == a.Promise {
-			if h := here(v); h.Level > p.Level {
-				p = h
-			}
-		}
-	}
-	s, _, _ := strings.Cut(p.Survives(), ",")
-	return s
+// adviceSurvives is what the way of an advice survives where it was measured, without
+// what it does not survive.
+func adviceSurvives(a *run.Advice) string {
+	text, _, _ := strings.Cut(here(&run.VariantResult{Promise: a.Promise, Here: a.Here}).Survives(), ",")
+	return text
 }
 
 // settleText names the command that would bring a verdict where there is none; "" where

@@ -75,7 +75,7 @@ func TestBrowser(t *testing.T) {
 		if dots != want {
 			t.Errorf("%d dots for %d timed blocks", dots, want)
 		}
-		badges := eval[int](t, b, `document.querySelectorAll("#claims .badge").length`)
+		badges := eval[int](t, b, `document.querySelectorAll("#claims .claim > summary .badge").length`)
 		if badges != len(r.Claims) {
 			t.Errorf("%d verdicts on %d claims", badges, len(r.Claims))
 		}
@@ -133,6 +133,40 @@ func TestBrowser(t *testing.T) {
 			}
 		})
 	}
+
+	// On a telephone every verdict is in sight without scrolling sideways, the outcome
+	// comes before the first experiment, and text that does not fit ends in an ellipsis.
+	t.Run("width 390", func(t *testing.T) {
+		b.screen(t, 390, "light")
+		b.fold(t, true)
+		badges := eval[int](t, b, `document.querySelectorAll(".outcomes .badge, .figures.main .badge").length`)
+		hidden := eval[[]string](t, b, `[...document.querySelectorAll(".outcomes .badge, .figures.main .badge")].filter(e => {
+			const r = e.getBoundingClientRect();
+			return r.width < 10 || r.left < 0 || r.right > innerWidth;
+		}).map(e => e.textContent)`)
+		if badges < len(r.Results) || len(hidden) > 0 {
+			t.Errorf("of %d verdicts these are out of sight: %q", badges, hidden)
+		}
+		first := eval[string](t, b, `[...document.querySelectorAll("main > section")].map(s => s.id || s.className).slice(0, 3).join(" ")`)
+		if first != "claims outcome verdicts" {
+			t.Errorf("the page begins with %s", first)
+		}
+		cut := eval[[]string](t, b, `[...document.querySelectorAll(".lane > span, .claim .line, .link-text > div")].filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).textOverflow !== "ellipsis").map(e => e.textContent)`)
+		if len(cut) > 0 {
+			t.Errorf("cut off without an ellipsis: %q", cut)
+		}
+		if n := eval[int](t, b, `document.querySelectorAll(".outcomes .lane").length`); n == 0 {
+			t.Error("the outcome has no lanes")
+		}
+	})
+
+	// Nothing empty is drawn.
+	t.Run("nothing empty", func(t *testing.T) {
+		empty := eval[[]string](t, b, `[...document.querySelectorAll("tbody, figure, ul, ol, dl, section")].filter(e => !e.textContent.trim() && !e.querySelector("svg")).map(e => e.outerHTML.slice(0, 80))`)
+		if len(empty) > 0 {
+			t.Errorf("empty: %q", empty)
+		}
+	})
 
 	backgrounds := map[string]string{}
 	for _, scheme := range []string{"light", "dark"} {
