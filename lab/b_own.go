@@ -8,7 +8,9 @@ import (
 
 // ownFigures are what a block's variant has said about its figures.
 type ownFigures struct {
-	open bool // OpenModel was called
+	open    bool             // OpenModel was called
+	role    string           // of the block
+	counted map[string]int64 // by SetSyscalls
 }
 
 // OpenModel says that the operations of this block arrive at times of their own,
@@ -24,6 +26,32 @@ func (b *B) OpenModel() { b.own.open, b.batch = true, 1 }
 // B.OpenModel.
 func (w *Worker) Took(latency time.Duration) { w.own = max(int64(latency), 1) }
 
+// Timed runs f, which does the N operations of the block and returns the time that
+// they took: for operations with untimed work between them, and for loops that have
+// a timer of their own. There are no latencies of single operations unless
+// SetLatency gives them. Metrics of the process include the untimed work. Timed takes
+// the place of Loop and Parallel.
+func (b *B) Timed(f func() (time.Duration, error)) error {
+	w := b.worker(b.N)
+	b.begin()
+	took, err := f()
+	b.end()
+	b.wall = max(took, 1)
+	if err == nil {
+		w.done = b.N
+	}
+	return err
+}
+
+// Counting reports whether system calls are counted in this block, which is then no
+// datum. A variant whose operation is a process of its own counts them itself, and
+// calls SetSyscalls.
+func (b *B) Counting() bool { return b.own.role == run.RoleCounted }
+
+// SetSyscalls gives the number of system calls of all operations, by name, in place
+// of those that the lab counted in this process. It is for a block that is Counting.
+func (b *B) SetSyscalls(calls map[string]int64) { b.own.counted = calls }
+
 // fillOwn writes the figures that the variant took itself.
 func (b *B) fillOwn(block *run.Block) {
 	if b.own.open {
@@ -31,4 +59,14 @@ func (b *B) fillOwn(block *run.Block) {
 			block.Response += run.Nanos(w.sum)
 		}
 	}
+	if b.own.counted == nil || block.Ops == 0 {
+		return
+	}
+	var all int64
+	for _, n := range b.own.counted {
+		all += n
+	}
+	block.Syscalls = b.own.counted
+	block.Metrics[run.MetricSyscalls] = float64(all) / float64(block.Ops)
+	delete(block.Missing, run.MetricSyscalls)
 }

@@ -118,6 +118,7 @@ func runBlock(ctx context.Context, e *Experiment, v *Variant, spec blockSpec) ru
 		Rand:   rand.New(rand.NewPCG(spec.Seed, 0)),
 		ctx:    ctx,
 		shared: spec.Shared,
+		own:    ownFigures{role: spec.Role},
 		batch:  max(spec.Batch, 1),
 		window: time.Duration(spec.Window),
 		meter:  newMeter(spec.Dir),
@@ -193,6 +194,7 @@ func (b *B) fill(block *run.Block) {
 		delete(block.Missing, name)
 	}
 	for name, why := range b.missing {
+		delete(block.Metrics, name)
 		block.Missing[name] = run.Reason{Code: run.ReasonText, Text: why}
 	}
 }

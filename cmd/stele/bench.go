@@ -35,8 +35,8 @@ runs the quick set, about three minutes: one experiment of each suite, with at
 most four ways. A SUITE runs all experiments of that suite, "claims" tests all
 published claims, and "D1 D5" tests these two.
 
-'stele bench io' measures jobs of reads and writes that flags describe; 'stele
-help bench io' has them.
+'stele bench io' measures jobs of reads and writes that flags describe, 'stele
+bench cmd' any commands: see 'stele help bench io' and 'stele help bench cmd'.
 
 Every block is a process of its own on fresh files. The blocks of all ways are
 interleaved and shuffled. Ctrl-C stops cleanly and keeps the measurements.
@@ -110,6 +110,8 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 		switch args[0] {
 		case "io":
 			return benchIO(ctx, args[1:], stdout, stderr)
+		case "cmd":
+			return benchCmd(ctx, args[1:], stdout, stderr)
 		}
 	}
 	var b benchFlags

@@ -339,13 +339,7 @@ func ioFigures(v *run.VariantResult) []string {
 		out[1] = fmt.Sprintf("%.1f", m.Median/1e6)
 	}
 	for _, p := range []float64{50, 99, 99.9} {
-		text := "-"
-		for _, l := range v.Latency {
-			if l.P == p && l.Err() == nil {
-				text = shortTime(l.NS)
-			}
-		}
-		out = append(out, text)
+		out = append(out, latencyText(v, p))
 	}
 	return append(out, v.Promise.Survives())
 }

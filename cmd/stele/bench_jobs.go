@@ -11,6 +11,7 @@ import (
 	"github.com/stele-go/stele/internal/setting"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/cmdjob"
 	"github.com/stele-go/stele/suites/iojob"
 )
 
@@ -18,12 +19,14 @@ import (
 // the process of a block: it has them from its environment.
 func describedExperiments() ([]lab.Experiment, error) {
 	var all []lab.Experiment
-	e, ok, err := iojob.FromEnv()
-	if err != nil {
-		return nil, err
-	}
-	if ok {
-		all = append(all, e)
+	for _, from := range []func() (lab.Experiment, bool, error){iojob.FromEnv, cmdjob.FromEnv} {
+		e, ok, err := from()
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			all = append(all, e)
+		}
 	}
 	return all, nil
 }
