@@ -17,87 +17,128 @@ type ChangePoint struct {
 const minSegment = 4
 
 // permutations bounds the shuffles of one test.
-const permutations = 20_000
+const permutations = 10_000
 
 // ChangePoints returns the places where the level of a series changes, in order. A
 // series without a change has one with a probability of at most alpha.
 //
-// The place is where the sums of the ranks before and after differ most from those of
-// equal levels, each scaled by its standard deviation (the CUSUM of Mann-Whitney's
-// statistic; Pettitt, Applied Statistics 28(2), 1979). Whether that is a change is tested
-// by shuffling the series, which assumes nothing about the distribution, and that
-// without a change the samples are exchangeable. The pieces before and after are
-// searched in the same way (binary segmentation). Ranks keep one wild sample from being
-// a change. Series of fewer than 8 samples have none, and with alpha 0.05 a series of 8
-// shows a change only in its middle.
+// It looks for the stretch whose ranks differ most from those of the rest, scaled by the
+// standard deviation of their difference. A stretch to the end of the series is a step,
+// another one a rise and a fall. Whether that is a change is tested by shuffling the
+// series, which assumes nothing about the distribution, and that without a change the
+// samples are exchangeable. The pieces are searched in the same way (circular binary
+// segmentation; Olshen and others, Biostatistics 5(4), 2004, here with ranks, which keep
+// one wild sample from being a change), and an end of a stretch at which the pieces on
+// both sides do not differ is left out, as there. A change has at least four samples on
+// each side.
 func ChangePoints(x []float64, alpha float64, rng *rand.Rand) []ChangePoint {
 	var found []ChangePoint
 	var search func(from, to int)
 	search = func(from, to int) {
-		at, p := splitTest(x[from:to], alpha, rng)
+		i, j, p := stretchTest(x[from:to], alpha, rng)
 		if p > alpha {
 			return
 		}
-		search(from, from+at)
-		found = append(found, ChangePoint{At: from + at, P: p})
-		search(from+at, to)
+		ends := []int{from, from + i, from + j, to}
+		for k := range 3 {
+			if k > 0 && ends[k] > from && ends[k] < to {
+				found = append(found, ChangePoint{At: ends[k], P: p})
+			}
+			if ends[k+1]-ends[k] < to-from {
+				search(ends[k], ends[k+1])
+			}
+		}
 	}
 	search(0, len(x))
-	// A split of a piece with two changes lies beside one of them: place each again,
-	// between its neighbours.
-	for i := range found {
-		from, to := 0, len(x)
-		if i > 0 {
-			from = found[i-1].At
-		}
-		if i+1 < len(found) {
-			to = found[i+1].At
-		}
-		if to-from >= 2*minSegment {
-			at, _ := bestSplit(midranks(x[from:to]))
-			found[i].At = from + at
-		}
-	}
-	return found
+	return settle(x, found)
 }
 
-// splitTest returns where a series is split best, and the p-value of that split. It
-// stops shuffling where the p-value is sure to be far above alpha (Besag and Clifford,
-// Biometrika 78(2), 1991).
-func splitTest(x []float64, alpha float64, rng *rand.Rand) (at int, p float64) {
-	if len(x) < 2*minSegment {
-		return 0, 1
+// settle leaves out the least clear of the points as long as the pieces on both sides of
+// one do not differ, and places each where the pieces differ most.
+func settle(x []float64, points []ChangePoint) []ChangePoint {
+	neighbours := func(k int) (from, to int) {
+		to = len(x)
+		if k > 0 {
+			from = points[k-1].At
+		}
+		if k+1 < len(points) {
+			to = points[k+1].At
+		}
+		return from, to
 	}
-	ranks := midranks(x)
-	at, clear := bestSplit(ranks)
-	const enough = 20 // as clear splits of shuffled series
+	for {
+		worst, least := -1, 0.05
+		for k, c := range points {
+			from, to := neighbours(k)
+			if p := MannWhitney(x[from:c.At], x[c.At:to]); p > least {
+				worst, least = k, p
+			}
+		}
+		if worst < 0 {
+			break
+		}
+		points = slices.Delete(points, worst, worst+1)
+	}
+	for k := range points {
+		from, to := neighbours(k)
+		ranks, clear := midranks(x[from:to]), 0.0
+		sum := 0.0
+		for n := 1; n <= len(ranks)-minSegment; n++ {
+			sum += ranks[n-1] - float64(len(ranks)+1)/2
+			if c := math.Abs(sum) / math.Sqrt(float64(n*(len(ranks)-n))); n >= minSegment && c > clear {
+				points[k].At, clear = from+n, c
+			}
+		}
+	}
+	return points
+}
+
+// stretchTest returns the stretch of x, from i to before j, that differs most from the
+// rest, and the p-value of that. It stops shuffling where the p-value is sure to be far
+// above alpha (Besag and Clifford, Biometrika 78(2), 1991).
+func stretchTest(x []float64, alpha float64, rng *rand.Rand) (i, j int, p float64) {
+	if len(x) < 2*minSegment {
+		return 0, 0, 1
+	}
+	ranks, sums := midranks(x), make([]float64, len(x)+1)
+	i, j, clear := clearest(ranks, sums)
+	const enough = 20 // as clear stretches of shuffled series
 	as := 0
 	for n := 1; n <= permutations; n++ {
-		rng.Shuffle(len(ranks), func(i, j int) { ranks[i], ranks[j] = ranks[j], ranks[i] })
-		if _, c := bestSplit(ranks); c >= clear-1e-9 {
+		rng.Shuffle(len(ranks), func(a, b int) { ranks[a], ranks[b] = ranks[b], ranks[a] })
+		if _, _, c := clearest(ranks, sums); c >= clear-1e-9 {
 			if as++; as == enough && float64(as)/float64(n) > 2*alpha {
-				return at, float64(as) / float64(n)
+				return i, j, float64(as) / float64(n)
 			}
 		}
 	}
-	return at, float64(as+1) / (permutations + 1)
+	return i, j, float64(as+1) / (permutations + 1)
 }
 
-// bestSplit returns the split at which the ranks before and after differ most, in
-// standard deviations.
-func bestSplit(ranks []float64) (at int, clear float64) {
+// clearest returns the stretch whose ranks differ most from the others, and by how many
+// standard deviations. It uses sums.
+func clearest(ranks, sums []float64) (i, j int, clear float64) {
 	n := len(ranks)
 	mean := float64(n+1) / 2
-	sum := 0.0
-	for i, r := range ranks[:n-minSegment] {
-		sum += r - mean
-		if k := i + 1; k >= minSegment {
-			if c := math.Abs(sum) / math.Sqrt(float64(k)*float64(n-k)); c > clear {
-				at, clear = k, c
+	for k, r := range ranks {
+		sums[k+1] = sums[k] + r - mean
+	}
+	for from := 0; from <= n-minSegment; from++ {
+		if from > 0 && from < minSegment {
+			continue
+		}
+		for to := from + minSegment; to <= n; to++ {
+			m := to - from
+			if to < n && to > n-minSegment || n-m < minSegment {
+				continue
+			}
+			d := sums[to] - sums[from]
+			if c := d * d / float64(m*(n-m)); c > clear {
+				i, j, clear = from, to, c
 			}
 		}
 	}
-	return at, clear
+	return i, j, clear
 }
 
 // midranks returns the ranks of x from 1, and their mean for equal samples.
