@@ -177,6 +177,7 @@ func (b *B) fill(block *run.Block) {
 	}
 	block.Windows = mergeWindows(b.workers, run.Nanos(b.window))
 	block.Metrics, block.Missing, block.Syscalls = b.meter.results(block.Ops)
+	block.SyncRequests = b.meter.syncRequests(block.Syscalls)
 	if b.watch != nil && b.ended {
 		block.Waits = b.watch.waits(b.wall)
 	}

@@ -114,6 +114,7 @@ func (c *counterSet) close() {
 type blockCounters struct {
 	hardware []hardwareCounter
 	syscalls *calls.Counter        // nil when not counted
+	flags    *calls.SyncFlags      // nil when not counted, or refused
 	missing  map[string]run.Reason // by metric
 }
 
@@ -151,6 +152,10 @@ func countersFromEnv() blockCounters {
 	var err error
 	if c.syscalls, err = calls.NewCounter(); err != nil {
 		c.missing[run.MetricSyscalls] = run.ReasonOf(err)
+		return c
+	}
+	if flags, err := calls.NewSyncFlags(); err == nil { // else they are not known: see syncRequests
+		c.flags = flags
 	}
 	return c
 }
@@ -168,6 +173,7 @@ type counterReading struct {
 	hardware []uint64 // as blockCounters.hardware, and errs
 	errs     []error
 	syscalls calls.Counts
+	flags    uint64 // calls that ask for a sync by a flag
 }
 
 func (c *blockCounters) newReading() counterReading {
@@ -184,6 +190,9 @@ func (c *blockCounters) readSyscalls(into *counterReading) {
 	if c.syscalls != nil {
 		c.syscalls.Read(&into.syscalls)
 	}
+	if c.flags != nil {
+		into.flags = c.flags.Read()
+	}
 }
 
 // close stops counting.
@@ -191,6 +200,9 @@ func (c *blockCounters) close() {
 	if c.syscalls != nil {
 		c.syscalls.Close() // nothing was written
 		c.syscalls = nil
+	}
+	if c.flags != nil {
+		c.flags.Close() // as above; its last count is in a reading
 	}
 }
 

@@ -25,6 +25,8 @@ type meterState struct {
 	before, after reading
 	peak          int64
 	noPeak        error
+	openSyncs     int64 // files open at the end that sync each write
+	syncsKnown    bool
 	ended         bool
 }
 
@@ -80,6 +82,9 @@ func (m meter) end() {
 	r.usage, r.noUsage = procstat.SelfUsage()
 	runtime.ReadMemStats(&r.mem)
 	m.readSlow(r)
+	if m.counters.syscalls != nil {
+		m.openSyncs, m.syncsKnown = openSyncs()
+	}
 	m.peak, m.noPeak = procstat.PeakRSS()
 	m.counters.close()
 	m.ended = true

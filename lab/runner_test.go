@@ -111,6 +111,7 @@ func testExperiments() []Experiment {
 				{Name: "token", Promise: kill, Run: takeToken},
 			},
 		},
+		syncExperiment(),
 		aaExperiment(0),
 		aaExperiment(0.15),
 		buildsExperiment(),

@@ -28,6 +28,8 @@ func variantWarning(v *run.VariantResult, w *run.Warning) string {
 		return fmt.Sprintf("%s: by %s from the first block to the last (Mann-Kendall p = %s)", v.Steady.Trend, percent(math.Abs(v.Steady.Rise)), pValue(v.Steady.TrendP))
 	case run.WarnBatched:
 		return fmt.Sprintf("operations under 1 us: timed %d at a time, percentiles are of the mean of %d", w.N, w.N)
+	case run.WarnNoSync:
+		return fmt.Sprintf("promises to survive a power cut, but changed files in %d operations without a single sync: the promise is not kept", w.N)
 	case run.WarnOutOfRange:
 		return fmt.Sprintf("latencies out of range, in no percentile: %d (below 1 ns or above 1 h)", w.N)
 	}

@@ -26,6 +26,7 @@ const (
 	WarnUnsteady   = "unsteady"     // see Steady
 	WarnTrend      = "trend"        // see Steady
 	WarnBatched    = "batched"      // a reading of the clock stands for N operations
+	WarnNoSync     = "no-sync"      // it promises Power, wrote in N operations of the counting blocks, and never asked for a sync
 	WarnOutOfRange = "out-of-range" // N latencies are below 1 ns or above an hour, and in no percentile
 )
 
@@ -76,6 +77,9 @@ func (d *variantData) warnings(v *VariantResult) []Warning {
 	}
 	if v.Batch > 1 {
 		warn(Warning{Code: WarnBatched, N: v.Batch})
+	}
+	if n := d.unsynced(v.Promise); n > 0 {
+		warn(Warning{Code: WarnNoSync, N: n})
 	}
 	if n := d.latency.OutOfRange(); n > 0 {
 		warn(Warning{Code: WarnOutOfRange, N: n})

@@ -386,6 +386,11 @@ type Block struct {
 	Missing map[string]Reason `json:"missing,omitempty"`
 	// Syscalls of the timed part by name, counted blocks only.
 	Syscalls map[string]int64 `json:"syscalls,omitempty"`
+	// SyncRequests is how often the timed part asked for a sync by a flag (O_SYNC or
+	// O_DSYNC at open, RWF_SYNC or RWF_DSYNC of a write), and how many files were open
+	// that sync each write; counted blocks only. nil where that cannot be known: of
+	// io_uring, of a child process, of a server behind a socket.
+	SyncRequests *int64 `json:"sync_requests,omitempty"`
 	// Waits of the timed part, blocks of role waits only.
 	Waits *Waits `json:"waits,omitempty"`
 	// Calls are how long the system calls of the timed part took, by name,

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -80,7 +81,7 @@ func monotonic() int64 {
 
 func (w *Watcher) open() error {
 	for name, id := range map[string]*uint16{"sys_enter": &w.enter, "sys_exit": &w.exit} {
-		n, err := tracepointID("raw_syscalls/" + name)
+		n, err := TracepointID("raw_syscalls/" + name)
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,10 @@ func (w *Watcher) open() error {
 	return nil
 }
 
-func tracepointID(name string) (uint16, error) {
+// TracepointID returns the kernel's number of a tracepoint, "raw_syscalls/sys_enter" for
+// example. It reads tracefs, where that is mounted at its usual places, or by a mount of
+// its own that no one else sees, which takes CAP_SYS_ADMIN.
+func TracepointID(name string) (uint16, error) {
 	var first error
 	for _, dir := range []string{"/sys/kernel/tracing/events/", "/sys/kernel/debug/tracing/events/"} {
 		b, err := os.ReadFile(dir + name + "/id")
@@ -121,7 +125,35 @@ func tracepointID(name string) (uint16, error) {
 		n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 16)
 		return uint16(n), err
 	}
+	if b, err := readTracefs("events/" + name + "/id"); err == nil {
+		n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 16)
+		return uint16(n), err
+	}
 	return 0, fmt.Errorf("%w; it takes root and tracefs (mount -t tracefs none /sys/kernel/tracing)", first)
+}
+
+// readTracefs reads a file of tracefs by a mount that has no place in the tree.
+func readTracefs(name string) ([]byte, error) {
+	fs, err := unix.Fsopen("tracefs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("fsopen", err)
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return nil, os.NewSyscallError("fsconfig", err)
+	}
+	root, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fsmount", err)
+	}
+	defer unix.Close(root)
+	fd, err := unix.Openat(root, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "openat", Path: name, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 func onlineCPUs() ([]int, error) {

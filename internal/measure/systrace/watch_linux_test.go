@@ -159,7 +159,7 @@ func TestParseCPUs(t *testing.T) {
 
 // Without rights the error says what to do.
 func TestSyscallWatchErrors(t *testing.T) {
-	if _, err := tracepointID("raw_syscalls/no_such"); err == nil || !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
+	if _, err := TracepointID("raw_syscalls/no_such"); err == nil || !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES) {
 		t.Errorf("got %v", err)
 	}
 }

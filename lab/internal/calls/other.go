@@ -41,3 +41,15 @@ func (t *Timer) Read() map[int]*Latency { return nil }
 
 // Close does nothing.
 func (t *Timer) Close() error { return nil }
+
+// SyncFlags counts calls that ask for a sync by a flag, where that is possible.
+type SyncFlags struct{}
+
+// NewSyncFlags returns an error.
+func NewSyncFlags() (*SyncFlags, error) { return nil, unavailable() }
+
+// Read returns 0.
+func (s *SyncFlags) Read() uint64 { return 0 }
+
+// Close does nothing.
+func (s *SyncFlags) Close() error { return nil }
