@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -46,4 +49,37 @@ func CachedRange(f *os.File, off, n int64) (int64, error) {
 		return 0, fmt.Errorf("cachestat: %w: %w", err, errors.ErrUnsupported)
 	}
 	return 0, os.NewSyscallError("cachestat", err)
+}
+
+// Dirty returns how many bytes of f are in the page cache and not on the device: dirty, or
+// being written (cachestat(2), Linux 6.5). A file in memory, which is never written back,
+// has none. Where the kernel does not say, the error is errors.ErrUnsupported.
+func Dirty(f *os.File) (int64, error) {
+	var st unix.Cachestat_t
+	err := sys.WithFD(f, func(fd int) error { return unix.Cachestat(uint(fd), &unix.CachestatRange{}, &st, 0) })
+	switch err {
+	case nil:
+		return int64(st.Dirty+st.Writeback) * int64(os.Getpagesize()), nil
+	case unix.ENOSYS, unix.EPERM, unix.EOPNOTSUPP:
+		return 0, fmt.Errorf("cachestat: %w: %w", err, errors.ErrUnsupported)
+	}
+	return 0, os.NewSyscallError("cachestat", err)
+}
+
+// WriteBackAge returns the age at which the kernel writes dirty pages back
+// (vm.dirty_expire_centisecs), and the interval at which it looks for them added.
+func WriteBackAge() (time.Duration, error) {
+	var sum time.Duration
+	for _, name := range []string{"dirty_expire_centisecs", "dirty_writeback_centisecs"} {
+		b, err := os.ReadFile("/proc/sys/vm/" + name)
+		if err != nil {
+			return 0, err
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+		if err != nil {
+			return 0, fmt.Errorf("vm.%s: %w", name, err)
+		}
+		sum += time.Duration(n) * 10 * time.Millisecond
+	}
+	return sum, nil
 }

@@ -52,3 +52,30 @@ func TestDropCache(t *testing.T) {
 		t.Errorf("after dropping, %d bytes are cached, want %d", cold, want)
 	}
 }
+
+func TestDirty(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	before, err := Dirty(f)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before == 0 {
+		t.Skip("nothing of a file that was just written is dirty: it is in memory")
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := Dirty(f); err != nil || after != 0 {
+		t.Errorf("%d bytes are dirty after a sync, %d before, %v; want none", after, before, err)
+	}
+}

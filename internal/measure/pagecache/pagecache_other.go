@@ -5,6 +5,7 @@ package pagecache
 import (
 	"errors"
 	"os"
+	"time"
 )
 
 // Drop is not available here.
@@ -15,3 +16,9 @@ func Cached(*os.File) (int64, error) { return 0, errors.ErrUnsupported }
 
 // CachedRange is not available here.
 func CachedRange(f *os.File, off, n int64) (int64, error) { return 0, errors.ErrUnsupported }
+
+// Dirty is not available here.
+func Dirty(*os.File) (int64, error) { return 0, errors.ErrUnsupported }
+
+// WriteBackAge is not available here.
+func WriteBackAge() (time.Duration, error) { return 0, errors.ErrUnsupported }
