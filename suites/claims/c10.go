@@ -1,14 +1,17 @@
 package claims
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab"
@@ -20,47 +23,126 @@ import (
 const (
 	variantTempHere = "os.CreateTemp"
 	variantTempShm  = "os.CreateTemp in /dev/shm"
-	variantSlices   = "slices of memory"
+	variantDup      = "duplicates of descriptor 0 (as coded)"
+	variantSlices   = "slices of a mapping (as meant)"
 )
 
-// tempPage is the size of a temporary file.
-const tempPage = 4 << 10
+const (
+	tempPage = 4 << 10 // bytes of a temporary file
+	// c10Rate is how many files are asked for a second where latency is taken: the published
+	// rate of A.
+	c10Rate = 1240
+)
 
-// tempFiles has 1,000 goroutines create a place for temporary data, write a page to it and
-// close it.
-func tempFiles(b *lab.B, create func() (io.WriteCloser, error)) error {
+// A tempPlace makes temporary files. clean removes those that were made.
+type tempPlace struct {
+	create func() (io.WriteCloser, error)
+	clean  func() error
+}
+
+func tempContent() []byte {
 	page := make([]byte, tempPage)
 	for i := range page {
 		page[i] = byte(i%251 + 1)
 	}
-	b.SetBytes(tempPage)
-	return deal(b, publishedFiles, func(int64) error {
-		f, err := create()
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(page)
-		return errors.Join(err, f.Close())
-	})
+	return page
 }
 
-// tempIn creates temporary files in a directory.
-func tempIn(dir string) func() (io.WriteCloser, error) {
-	return func() (io.WriteCloser, error) { return os.CreateTemp(dir, "*") }
-}
-
-// tempBesideLeftOvers creates temporary files in a directory full of left-overs.
-func tempBesideLeftOvers(b *lab.B) (err error) {
-	root, restore, err := files.LeftOvers(b)
+// oneTemp creates a file, writes a page to it and closes it.
+func oneTemp(p tempPlace, page []byte) error {
+	f, err := p.create()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, restore()) }()
-	return tempFiles(b, tempIn(root))
+	_, err = f.Write(page)
+	return errors.Join(err, f.Close())
 }
 
-// tempInShm creates temporary files in a directory of its own below /dev/shm.
-func tempInShm(b *lab.B) (err error) {
+// tempFiles has 1,000 goroutines make temporary files without a pause.
+func tempFiles(b *lab.B, p tempPlace) error {
+	page := tempContent()
+	b.SetBytes(tempPage)
+	err := deal(b, publishedFiles, func(int64) error { return oneTemp(p, page) })
+	return errors.Join(err, p.clean())
+}
+
+// tempFilesPaced has files asked for at a fixed rate, each by a goroutine of 1,000 that wait, and
+// reports their mean latency from the intended start. In a closed loop the latency would
+// follow from the rate (Little's law).
+func tempFilesPaced(b *lab.B, p tempPlace) error {
+	page := tempContent()
+	asked := make(chan time.Time, b.N)
+	users := make([]c6User, publishedFiles)
+	errs := make([]error, publishedFiles)
+	var end sync.WaitGroup
+	for id := range users {
+		end.Go(func() {
+			for due := range asked {
+				errs[id] = cmp.Or(errs[id], oneTemp(p, page))
+				users[id].took = append(users[id].took, int64(time.Since(due)))
+			}
+		})
+	}
+	begun := time.Now()
+	for b.Loop() {
+		due := begun.Add(time.Duration(b.I()) * time.Second / c10Rate)
+		for time.Now().Before(due) {
+			runtime.Gosched()
+		}
+		asked <- due
+	}
+	close(asked)
+	end.Wait()
+	waited := job.NewTimer()
+	for i := range users {
+		for _, ns := range users[i].took {
+			waited.Hist.Record(max(1, ns))
+		}
+	}
+	waited.Report(b, "file")
+	return errors.Join(errors.Join(errs...), p.clean())
+}
+
+// tempIn makes temporary files in a directory.
+func tempIn(dir string) tempPlace {
+	var mu sync.Mutex
+	var made []string
+	return tempPlace{
+		create: func() (io.WriteCloser, error) {
+			f, err := os.CreateTemp(dir, "*")
+			if err == nil {
+				mu.Lock()
+				made = append(made, f.Name())
+				mu.Unlock()
+			}
+			return f, err
+		},
+		clean: func() error {
+			var errs []error
+			for _, name := range made {
+				errs = append(errs, os.Remove(name))
+			}
+			return errors.Join(errs...)
+		},
+	}
+}
+
+// besideLeftOvers makes temporary files in a directory of many left-overs, or in an empty one.
+func besideLeftOvers(each func(*lab.B, tempPlace) error) func(*lab.B) error {
+	return func(b *lab.B) error {
+		if b.Params["left"] == "0" {
+			return each(b, tempIn(b.Dir))
+		}
+		root, err := files.LeftOvers(b)
+		if err != nil {
+			return err
+		}
+		return each(b, tempIn(root))
+	}
+}
+
+// inShm calls f with a directory of its own below /dev/shm.
+func inShm(f func(dir string) error) (err error) {
 	const shm = "/dev/shm"
 	if _, err := os.Stat(shm); errors.Is(err, fs.ErrNotExist) {
 		return job.Unsupported("%s", err.Error())
@@ -73,14 +155,13 @@ func tempInShm(b *lab.B) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return tempFiles(b, tempIn(p.Path))
+	return f(p.Path)
 }
 
-// A slice is a piece of memory that Close gives back to the pool it came from.
+// A slice is a piece of memory that is written like a file.
 type slice struct {
-	from chan<- *slice
-	mem  []byte
-	n    int
+	mem []byte
+	n   int
 }
 
 func (s *slice) Write(p []byte) (int, error) {
@@ -92,91 +173,123 @@ func (s *slice) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (s *slice) Close() error {
-	s.n = 0
-	s.from <- s
-	return nil
+func (s *slice) Close() error { return nil }
+
+// c10Slices is how many pages the mapping has: as many as there are goroutines, so that one
+// that is begun anew has been closed.
+const c10Slices = publishedFiles
+
+// slicesOfMapping gives out pages of a mapping of a file in /dev/shm by an atomic offset, which
+// begins anew at the end.
+func slicesOfMapping(b *lab.B, each func(*lab.B, tempPlace) error) error {
+	return inShm(func(dir string) error {
+		mem, unmap, err := mapPool(dir+"/log_pool", c10Slices*tempPage)
+		if err != nil {
+			return err
+		}
+		var next atomic.Uint64
+		err = each(b, tempPlace{
+			create: func() (io.WriteCloser, error) {
+				at := (next.Add(1) - 1) % c10Slices * tempPage
+				return &slice{mem: mem[at : at+tempPage]}, nil
+			},
+			clean: func() error { return nil },
+		})
+		return errors.Join(err, unmap())
+	})
 }
 
-// tempInMemory gives each goroutine a page of one piece of memory, which was allocated and
-// touched before.
-func tempInMemory(b *lab.B) error {
-	all := make([]byte, publishedFiles*tempPage)
-	for i := 0; i < len(all); i += tempPage {
-		all[i] = 1
-	}
-	free := make(chan *slice, publishedFiles)
-	for i := range publishedFiles {
-		free <- &slice{from: free, mem: all[i*tempPage : (i+1)*tempPage]}
-	}
-	err := tempFiles(b, func() (io.WriteCloser, error) { return <-free, nil })
-	runtime.KeepAlive(all)
-	return err
-}
+// A duplicate is what the report's pool gives out: a duplicate of descriptor 0. What is
+// written is dropped here: written through it, it would go to the standard input.
+type duplicate struct{ close func() error }
 
-func c10() lab.Experiment {
-	return lab.Experiment{
-		Suite: "claims", Name: "C10", Params: run.Params{"left": strconv.Itoa(files.LeftOversMany)},
+func (duplicate) Write(p []byte) (int, error) { return len(p), nil }
+func (d duplicate) Close() error              { return d.close() }
+
+// c10 makes temporary files of 1,000 goroutines, without a pause or at a fixed rate. Its last
+// variant is C15's.
+func c10(left int, paced bool) lab.Experiment {
+	each := tempFiles
+	e := lab.Experiment{
+		Suite: "claims", Name: "C10-rate", Params: run.Params{"left": strconv.Itoa(left)},
 		Question: "How much does it gain to leave a crowded directory of temporary files?",
-		Op:       "4 KiB of temporary data, by 1,000 goroutines",
-		MaxOps:   files.PerBlock / 4, // all are looked up and removed after the block
-		// That takes seconds, since it lists all left-overs too.
-		MaxRounds: 8,
-		Variants: []lab.Variant{
-			{
-				Name: variantTempHere, Doc: "A: in a directory with 2.8 million left-over files, written and closed",
-				Promise: keptTorn, Baseline: true, Run: tempBesideLeftOvers,
-			},
-			{
-				Name: variantTempShm, Doc: "B: in memory through tmpfs, written and closed",
-				Promise: keptTorn, Run: tempInShm,
-			},
-			{
-				Name: variantSlices, Doc: "C: a page of memory allocated before, written and given back",
-				Promise: lost, Run: tempInMemory,
+		Op:       "4 KiB of temporary data, by one of 1,000 goroutines without a pause",
+		Ops:      4000, MaxRounds: 10,
+	}
+	if paced {
+		each = tempFilesPaced
+		e.Name, e.Ops = "C10-latency", c10Rate/2
+		e.Op = fmt.Sprintf("4 KiB of temporary data, asked for %d times a second", c10Rate)
+	}
+	e.Variants = []lab.Variant{
+		{
+			Name: variantTempHere, Doc: fmt.Sprintf("A: in a directory with %d left-over files, written and closed", left),
+			Promise: keptTorn, Baseline: true, Run: besideLeftOvers(each),
+		},
+		{
+			Name: variantTempShm, Doc: "B: in memory through tmpfs, written and closed", Promise: keptTorn,
+			Run: func(b *lab.B) error { return inShm(func(dir string) error { return each(b, tempIn(dir)) }) },
+		},
+		{
+			Name: variantDup, Doc: "C as coded: an offset that grows for ever, and a duplicate of descriptor 0, which is closed; nothing is kept of what is written", Promise: lost,
+			Run: func(b *lab.B) error { return each(b, duplicatesOfStdin()) },
+		},
+		{
+			Name: variantSlices, Doc: "C as meant: 4 KiB of a sized mapping in /dev/shm by an atomic offset, written", Promise: lost,
+			Run: func(b *lab.B) error { return slicesOfMapping(b, each) },
+		},
+		{
+			Name: variantMemFS, Doc: "C15: a map of names to buffers under a mutex, in the heap", Promise: lost,
+			Run: func(b *lab.B) error {
+				m := newMemFS()
+				return each(b, tempPlace{create: m.CreateTemp, clean: func() error { return nil }})
 			},
 		},
 	}
+	return e
+}
+
+// c10Experiments are those of C10 and C15: with the published left-overs, and in an empty
+// directory.
+func c10Experiments() (rate, latency, emptyRate, emptyLatency lab.Experiment) {
+	return c10(files.LeftOversMany, false), c10(files.LeftOversMany, true), c10(0, false), c10(0, true)
 }
 
 func claimC10() Claim {
-	e := c10()
+	rate, latency, emptyRate, emptyLatency := c10Experiments()
 	return Claim{
 		ID: "C10",
 		Source: reportC.source("ch. 5, Real price of metadata pressure; Zero-copy",
 			"Beside 2.8 million left-overs os.CreateTemp makes 1,240 files/s in /tmp at 47.2 ms, 8,900/s in /dev/shm at 3.1 ms, and a pool of a mapping serves 21,500/s at 0.8 ms."),
-		Statement:   "1,000 goroutines, os.CreateTemp in a directory with 2.8 million left-overs (A), in /dev/shm (B), slices of a pre-allocated mapping (C)",
-		Claimed:     "1,240, 8,900, 21,500/s; 47.2, 3.1, 0.8 ms",
+		Statement:   "1,000 goroutines, os.CreateTemp in a directory with 2.8 million left-overs (A), in /dev/shm (B), a pool of a mapping (C), as coded and as meant",
+		Claimed:     "1,240, 8,900, 21,500/s; mean 47.2, 3.1, 0.8 ms",
 		Promise:     "A and B: kill, torn, and B is lost at a reboot; C: none",
-		Experiments: []lab.Experiment{e},
-		judge:       func(ev *evidence) judgement { return judgeC10(ev, e.ID()) },
+		Experiments: []lab.Experiment{rate, latency, emptyRate, emptyLatency},
+		judge: func(ev *evidence) judgement {
+			return judgeC10(ev, rate.ID(), latency.ID(), emptyRate.ID(), emptyLatency.ID())
+		},
 	}
 }
 
-func judgeC10(ev *evidence, id string) judgement {
-	const claimedB, claimedC = 8900.0 / 1240, 21500.0 / 1240
-	const tailB, tailC = 47.2 / 3.1, 47.2 / 0.8
-	b := ev.speedup(id, variantTempShm)
-	c := ev.times(id, variantTempHere, variantSlices)
-	rate := func(v string) float64 { return 1e9 / ev.time(id, v).Median }
-	text := fmt.Sprintf("A %.0f/s; B %.0f/s, %s as fast; C %.0f/s, %s as fast.", rate(variantTempHere),
-		rate(variantTempShm), factor(b), rate(variantSlices), factor(c))
-	answers := []answer{claimedFactor(b, claimedB), claimedFactor(c, claimedC)}
-	tail := func(v string) run.Estimate {
-		e, why := ev.tail(id, v)
-		if why != "" {
-			text += " p99 of " + v + ": " + why + "."
-		}
-		return e
+func judgeC10(ev *evidence, rate, latency, emptyRate, emptyLatency string) judgement {
+	faster := func(id, v string) run.Estimate { return ev.pairedTimes(id, variantTempHere, v) }
+	sooner := func(id, v string) run.Estimate { return ev.pairedMetric(id, variantTempHere, v, "file_mean_ns") }
+	const noFile = notSameJob + ": no file is made"
+	const dropped = "it hands out duplicates of descriptor 0, and what is written is lost"
+	parts := []part{
+		claimed("rate of B against A", faster(rate, variantTempShm), 8900./1240),
+		claimed("mean latency of A against B", sooner(latency, variantTempShm), 47.2/3.1),
+		claimed("rate of C against A", faster(rate, variantDup), 21500./1240).under("as coded").note(noFile).wrong(dropped),
+		claimed("rate of C against A", faster(rate, variantSlices), 21500./1240).under("as meant").note(noFile),
+		claimed("mean latency of A against C", sooner(latency, variantDup), 47.2/0.8).under("as coded").note(noFile).wrong(dropped),
+		claimed("mean latency of A against C", sooner(latency, variantSlices), 47.2/0.8).under("as meant").note(noFile),
+		figureOf("files", fmt.Sprintf("A %.0f/s, mean %s at %d/s; B %.0f/s, %s; C as meant %.0f/s, %s",
+			1e9/ev.time(rate, variantTempHere).Median, lasting(ev.metric(latency, variantTempHere, "file_mean_ns")), c10Rate,
+			1e9/ev.time(rate, variantTempShm).Median, lasting(ev.metric(latency, variantTempShm, "file_mean_ns")),
+			1e9/ev.time(rate, variantSlices).Median, lasting(ev.metric(latency, variantSlices, "file_mean_ns")))),
+		figureOf("rate of an empty folder against A", factor(quotient(ev.time(rate, variantTempHere), ev.time(emptyRate, variantTempHere)))),
+		figureOf("rate of B against an empty folder", factor(faster(emptyRate, variantTempShm))),
+		figureOf("mean latency of an empty folder against B", factor(sooner(emptyLatency, variantTempShm))),
 	}
-	ta, tb, tc := tail(variantTempHere), tail(variantTempShm), tail(variantSlices)
-	shorterB, shorterC := quotient(ta, tb), quotient(ta, tc)
-	if !math.IsNaN(shorterB.Median + shorterC.Median) {
-		text += fmt.Sprintf(" p99: A %s; B %s, %s as short; C %s, %s as short.", nanos(ta), nanos(tb), factor(shorterB), nanos(tc), factor(shorterC))
-	}
-	answers = append(answers, claimedFactor(shorterB, tailB), claimedFactor(shorterC, tailC))
-	return decide(text,
-		fmt.Sprintf("B had to be at least %s as fast as A, C %s, with a p99 %.1f and %.0f times as short (the claims less %.0f %%; their milliseconds are read as a p99, here the median of the blocks'). The three promise different things: only A's files are on the disk some seconds later.",
-			asked(claimedB), asked(claimedC), tailB*(1-slack), tailC*(1-slack), 100*slack),
-		"where the data goes, and on rate or p99", answers...)
+	return ruling(fmt.Sprintf("Rates are of 1,000 goroutines without a pause on %d processors; latencies of %d files a second, from the intended start: without a pause they would follow from the rate.", ev.place.Environment.GOMAXPROCS, c10Rate), parts...)
 }

@@ -135,36 +135,32 @@ func claimC12() Claim {
 }
 
 // judgeC12 compares the shares of the stages with the claimed ones. The cost of a stage is
-// the difference between a start with it and one without. The claim does not say where its
-// stack comes from, so both cases count.
+// the difference between a start with it and one without.
 func judgeC12(ev *evidence, id string) judgement {
-	const total = 120 + 40 + 80
+	const total, points = 120 + 40 + 80, 0.10
 	start := func(v string) run.Estimate { return ev.metric(id, v, "start_ns") }
-	reused, newStack, newBoth, allNew := start(c12Reused), start(c12NewStack), start(c12NewBoth), start(c12AllNew)
-	descriptor, atHand := difference(newBoth, newStack), difference(newStack, reused)
-	var answers []answer
-	text := ""
-	for _, c := range []struct {
-		what       string
-		all, stack run.Estimate
+	reused, newBoth, allNew := start(c12Reused), start(c12NewBoth), start(c12AllNew)
+	rounds := []ofRound{ev.byRound(id, c12Reused, blockMetric("start_ns")), ev.byRound(id, c12NewBoth, blockMetric("start_ns")), ev.byRound(id, c12AllNew, blockMetric("start_ns"))}
+	var parts []part
+	for _, s := range []struct {
+		name    string
+		claimed float64
+		share   func(x []float64) float64 // of dead goroutine, free stack only, neither
+		apart   run.Estimate
 	}{
-		{"With the stack at hand", newBoth, atHand},
-		{"With the stack from the system", allNew, difference(allNew, sum(descriptor, reused))},
+		{"stack", 120, func(x []float64) float64 { return (x[2] - x[1]) / x[2] }, difference(allNew, newBoth)},
+		{"descriptor", 40, func(x []float64) float64 { return (x[1] - x[0]) / x[2] }, difference(newBoth, reused)},
+		{"queueing and the rest", 80, func(x []float64) float64 { return x[0] / x[2] }, reused},
 	} {
-		text += fmt.Sprintf("%s %s in all:", c.what, nanos(c.all))
-		for i, s := range []struct {
-			name    string
-			cost    run.Estimate
-			claimed float64
-		}{{"stack", c.stack, 120}, {"descriptor", descriptor, 40}, {"queueing and the rest", reused, 80}} {
-			share, claimed := quotient(s.cost, c.all), s.claimed/total
-			answers = append(answers, within(share, claimed*0.75, claimed*1.25))
-			text += fmt.Sprintf("%s %s %.0f ns %s, %.0f %% (claimed %.0f %%)", []string{"", ",", ","}[i],
-				s.name, s.cost.Median, interval(s.cost, "%.0f"), 100*share.Median, 100*claimed)
+		share, ok := overRounds(s.share, rounds...)
+		if !ok {
+			share = quotient(s.apart, allNew)
 		}
-		text += ". "
+		want := s.claimed / total
+		parts = append(parts, inRange("share of the "+s.name+" in a wholly new start", share, want-points, want+points, shareText(share),
+			fmt.Sprintf("want %.0f %% to %.0f %%", 100*(want-points), 100*(want+points))))
 	}
-	text += fmt.Sprintf("With descriptor and stack of a dead one, the usual case, %s.", nanos(reused))
-	return decide(text, "Each stage had to have its claimed share of the whole, to within a quarter. Stages differ by what a start finds ready; finding a free descriptor and a free stack is in the rest.",
-		"the stage, and where the stack comes from", answers...)
+	parts = append(parts, figureOf("a start", fmt.Sprintf("with descriptor and stack of a dead goroutine, the usual case, %s; with a free stack only %s; with neither %s; with a free stack that a collection took from a dead one %s",
+		nanos(reused), nanos(newBoth), nanos(allNew), nanos(start(c12NewStack)))))
+	return ruling("Stages differ by what a start finds ready; finding a free descriptor and a free stack is in the rest. "+ev.place.Environment.Go, parts...)
 }

@@ -1,7 +1,7 @@
 package claims
 
 import (
-	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/stele-go/stele/lab"
@@ -44,21 +44,27 @@ func claimC2() Claim {
 }
 
 func judgeC2(ev *evidence, titled, longer, coded string) judgement {
-	const claimed = 0.97
+	const share = 0.97
 	journal := causeIs(run.CauseJournalInode)
-	text := ""
-	share := func(what, id string) (blocks []watched, a answer) {
-		blocks = ev.watched(id, variantCrowd, "trace", "kernel", "stack")
-		e := waitShare(blocks, journal, anyWait)
-		text += fmt.Sprintf("%s: of the time that goroutines waited, %s; in the journal for an inode %s. ", what, waitList(blocks, 3), shareText(e))
-		return blocks, atLeast(e, claimed*(1-slack))
+	lack := ev.processors(c1Processors)
+	var parts []part
+	for _, c := range []struct {
+		how, id string
+		decides bool
+	}{{"as titled, one new name each", titled, true}, {"as titled, ten new names each", longer, true}, {"as coded, ten each", coded, false}} {
+		blocks := ev.watched(c.id, variantCrowd, "trace", "kernel", "stack")
+		p := least("waits in ext4's journal below inode creation, of all waits in the kernel", waitShare(blocks, journal, kernelWait), share*(1-slack), shareText).under(c.how)
+		if !c.decides {
+			p = p.wrong("26 files are made, and all other calls truncate one of them")
+		}
+		if len(blocks) == 0 {
+			parts = append(parts, p)
+			continue
+		}
+		if math.IsNaN(p.est.Median) {
+			p = p.needs("a wait in the kernel: no thread was seen waiting there")
+		}
+		parts = append(parts, p.needs(lack), figureOf("where goroutines waited ("+c.how+")", waitList(blocks, 4)))
 	}
-	_, once := share("One new name each", titled)
-	blocks, many := share("Ten new names each", longer)
-	inKernel := waitShare(blocks, journal, kernelWait)
-	text += fmt.Sprintf("Of the waits in the kernel alone: %s. ", shareText(inKernel))
-	_, asCoded := share("As coded, ten each", coded)
-	return decide(text,
-		fmt.Sprintf("The journal had to take %.0f %% of the waiting, 97 less a tenth: of all of it, and of the part in the kernel alone. An execution trace followed the goroutines, and samples of kernel stacks the threads. GOMAXPROCS was 8, so all but a few goroutines wait before they make a system call. A thread that spins for a lock on a CPU is not waiting.", 100*claimed*(1-slack)),
-		"what counts as waiting, or which names are created", once, many, atLeast(inKernel, claimed*(1-slack)), asCoded)
+	return ruling("The kernel stacks of waiting threads were sampled. GOMAXPROCS is 8, so all but a few goroutines wait before they make a system call; these have no kernel stack. A thread that spins for a lock on a processor is not waiting. Linux has no function of the first name that the report gives.", parts...)
 }

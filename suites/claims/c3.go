@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/internal/measure/scratch"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -20,6 +21,7 @@ import (
 const (
 	variantNamed    = "os.Create"
 	variantUnnamed  = "O_TMPFILE"
+	variantInShm    = "O_TMPFILE in /dev/shm"
 	variantGivenOne = "O_TMPFILE + linkat"
 	variantCheckOn  = "check every 180 days"
 	variantCheckOff = "check off (tune2fs -i 0)"
@@ -39,6 +41,7 @@ func c3() lab.Experiment {
 			{Name: variantNamed, Doc: "os.Create of a new name", Promise: kept, Baseline: true, Run: inDir(createMany)},
 			anonymous(variantUnnamed, "a file that has no name and is gone once it is closed",
 				lost, false),
+			{Name: variantInShm, Doc: "the same on tmpfs, where the report says such files are", Promise: lost, Run: anonymousInShm},
 			anonymous(variantGivenOne, "a file that gets its name before it is closed", kept, true),
 		},
 	}
@@ -59,6 +62,17 @@ func createAnonymous(b *lab.B, d *newfile.Dir, publish bool) error {
 			err = f.Publish(names[i])
 		}
 		return errors.Join(err, f.Close())
+	})
+}
+
+// anonymousInShm makes files without a name in /dev/shm.
+func anonymousInShm(b *lab.B) error {
+	return inShm(func(dir string) error {
+		d, err := newfile.OpenDir(dir, newfile.Options{Level: durability.Kill})
+		if err != nil {
+			return err
+		}
+		return errors.Join(createAnonymous(b, d, false), d.Close())
 	})
 }
 
@@ -125,20 +139,22 @@ func claimC3() Claim {
 }
 
 func judgeC3(ev *evidence, unnamed, check string) judgement {
-	const claimedUnnamed, claimedCheck = 210 / 14.5, 210.0 / 89
-	alone := ev.times(unnamed, variantNamed, variantUnnamed)
-	linked := ev.speedup(unnamed, variantGivenOne)
-	text := fmt.Sprintf("os.Create %s; O_TMPFILE %s, %s as fast; O_TMPFILE + linkat %s, %s as fast. ",
-		total(ev.time(unnamed, variantNamed)), total(ev.time(unnamed, variantUnnamed)), factor(alone),
-		total(ev.time(unnamed, variantGivenOne)), factor(linked))
-	why := "O_TMPFILE had to be at least " + asked(claimedUnnamed) + " as fast, without a name as described, which promises nothing, and with a name, which promises what os.Create does; tune2fs -i 0 at least " +
-		asked(claimedCheck) + ". The interval tells fsck when to check the file system again, and nothing reads it while files are created; mkfs.ext4 sets it to 0 unless mke2fs.conf says otherwise."
-	answers := []answer{claimedFactor(alone, claimedUnnamed), claimedFactor(linked, claimedUnnamed)}
-	if lack := ev.failed(check); lack != "" {
-		return ruled(text+"With the check off: not measured.", CannotTest, "the part about tune2fs -i 0: "+lack+". "+why)
+	const what = "O_TMPFILE against os.Create, 1,000 files of 1,000 goroutines"
+	lack := ev.processors(c1Processors)
+	against := func(v, how string) part {
+		return claimed(what, ev.pairedTimes(unnamed, variantNamed, v), 210/14.5).under(how).needs(lack).note(notSameJob + ": no name is made")
 	}
-	off := ev.speedup(check, variantCheckOff)
-	text += fmt.Sprintf("With a check every 180 days %s, with the check off %s, %s as fast.",
-		total(ev.time(check, variantCheckOn)), total(ev.time(check, variantCheckOff)), factor(off))
-	return decide(text, why, "which of the two is done, and whether the file gets a name", append(answers, claimedFactor(off, claimedCheck))...)
+	parts := []part{
+		against(variantUnnamed, "in the same folder"), against(variantInShm, "on tmpfs"),
+		figureOf("O_TMPFILE that gets its name by linkat, against os.Create", factor(ev.speedup(unnamed, variantGivenOne))),
+		figureOf("1,000 files", fmt.Sprintf("os.Create %s, O_TMPFILE %s, on tmpfs %s", total(ev.time(unnamed, variantNamed)),
+			total(ev.time(unnamed, variantUnnamed)), total(ev.time(unnamed, variantInShm)))),
+	}
+	const off = "os.Create after tune2fs -i 0"
+	if why := ev.failed(check); why != "" {
+		parts = append(parts, lacking(off, "an ext4 of its own: "+why))
+	} else {
+		parts = append(parts, claimed(off, ev.speedup(check, variantCheckOff), 210./89).needs(lack))
+	}
+	return ruling("tune2fs -i sets the interval between checks by fsck; nothing reads it while files are created. "+onFS(ev), parts...)
 }

@@ -1,44 +1,55 @@
 package claims
 
 import (
+	"math"
 	"strings"
 	"testing"
 
+	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
 func TestJudgeC5(t *testing.T) {
 	c := claimC5()
-	// write and create are ext4's and btrfs's times as shares of the claim.
-	at := func(fs string, share float64) *made {
-		claimed := c5Claimed[fs]
-		if fs == "xfs" {
-			share = 1
-		}
-		return in(fs, fs).all(&c, byVariant(map[string]float64{
-			variantSetAside: claimed.mean * share, variantGrowing: claimed.mean * share, variantCreated: claimed.mean * share,
-		})).tails(func(*run.Result, *run.VariantResult) float64 { return claimed.p99 * share * 1e6 })
+	// Times of XFS and btrfs are the published ones, by a power of their distance from ext4.
+	at := func(fs string, coded, meant float64) *made {
+		from := func(x, base, power float64) float64 { return base * math.Pow(x/base, power) }
+		e, own := c5Claimed["ext4"], c5Claimed[fs]
+		power := map[string]float64{variantSetAside: coded, variantCreated: meant}
+		return in(fs, fs).onImage("/images").all(&c, func(_ *lab.Experiment, v string) float64 {
+			return from(own.mean, e.mean, power[v]) * 1e6
+		}).tails(func(_ *run.Result, v *run.VariantResult) float64 { return from(own.p99, e.p99, power[v.Name]) * 1e6 })
 	}
-	three := func(share float64) []*made { return []*made{at("ext4", share), at("xfs", share), at("btrfs", share)} }
-	expect(t, "as claimed", judge(t, &c, three(1.05)...), Holds)
-	expect(t, "others", judge(t, &c, three(0.3)...), DoesNotHold)
-	mixed := three(1)
-	mixed[2] = at("btrfs", 3)
-	expect(t, "ext4 only", judge(t, &c, mixed...), Depends)
-	expect(t, "on the limit", judge(t, &c, three(1.25)...), CannotTell)
+	three := func(coded, meant float64) []*made {
+		return []*made{at("ext4", 1, 1), at("xfs", coded, meant), at("btrfs", coded, meant)}
+	}
+	expect(t, "as claimed", judge(t, &c, three(1.1, 1.1)...), Holds)
+	expect(t, "all alike", judge(t, &c, three(0, 0)...), DoesNotHold)
+	expect(t, "as coded only", judge(t, &c, three(1.1, 0)...), Depends)
+	expect(t, "XFS and ext4 alike", judge(t, &c, at("ext4", 1, 1), at("xfs", 0, 0), at("btrfs", 1.1, 1.1)), DoesNotHold)
+	limit := three(1.1, 1.1)
+	limit[1].each(func(_ *run.Result, v *run.VariantResult) { v.Time = suitetest.About(6.5e6 / 0.9) })
+	expect(t, "on the limit", judge(t, &c, limit...), CannotTell)
 
-	got := judge(t, &c, at("ext4", 1), at("xfs", 1))
-	expect(t, "no btrfs", got, CannotTest)
+	got := judge(t, &c, at("ext4", 1, 1), at("xfs", 1.1, 1.1))
+	expect(t, "no btrfs", got, Holds)
 	if !strings.Contains(got.Why, "btrfs") {
 		t.Errorf("not named: %s", got.Why)
 	}
-	few := three(1)
-	for _, r := range few[0].results {
-		r.Blocks[0].Latency = run.NewHistogram()
+	elsewhere := three(1.1, 1.1)
+	elsewhere[1].onImage("/elsewhere")
+	elsewhere[2].onImage("/elsewhere")
+	expect(t, "other devices", judge(t, &c, elsewhere...), CannotTest)
+	few := three(1.1, 1.1)
+	for _, m := range few {
+		for _, r := range m.results {
+			r.Blocks[0].Latency = run.NewHistogram()
+		}
 	}
 	got = judge(t, &c, few...)
-	expect(t, "no p99", got, CannotTell)
-	if !strings.Contains(got.Measured, "at least 299 samples") {
-		t.Errorf("not named: %s", got.Measured)
+	expect(t, "no p99", got, Holds)
+	if !strings.Contains(got.Why, "at least 299 samples") {
+		t.Errorf("not named: %s", got.Why)
 	}
 }

@@ -1,16 +1,21 @@
 package claims
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
 
 	"github.com/stele-go/stele/internal/measure/fileop"
+	"github.com/stele-go/stele/internal/measure/pagecache"
 	"github.com/stele-go/stele/internal/sys"
 	"github.com/stele-go/stele/lab"
-	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/headers"
-	"github.com/stele-go/stele/suites/job"
 )
 
 // The variants of C8.
@@ -25,6 +30,12 @@ const (
 	c8Files = 8       // open at once
 )
 
+// What C8 reports.
+const (
+	c8Written = "written_back_share" // of the bytes of the files
+	c8Passed  = "passed_to_child"    // 1 for yes
+)
+
 func tempNamed() (*os.File, error) {
 	f, err := os.CreateTemp(".", "c8-*")
 	if err != nil {
@@ -34,45 +45,75 @@ func tempNamed() (*os.File, error) {
 	return f, os.Remove(f.Name())
 }
 
-// c8 makes temporary files, writes and reads them and closes them. kept: the file system is
-// synced while they are open. The kernel does the same after some 30 seconds, at a sync(2),
-// or when a journal commits.
-func c8(kept bool) lab.Experiment {
+// c8 makes temporary files, writes and reads them and closes them. synced: each is synced.
+func c8(synced bool) lab.Experiment {
 	variant := func(name, doc string, open func() (*os.File, error)) lab.Variant {
-		return lab.Variant{Name: name, Doc: doc, Promise: job.NothingWritten(), Run: inDir(func(b *lab.B) error {
-			chunk := headers.Head(c8Bytes)
-			b.SetBytes(c8Files * c8Bytes)
-			for b.Loop() {
-				if err := scratchFiles(open, chunk, kept); err != nil {
-					return err
-				}
-			}
-			return nil
-		})}
+		return lab.Variant{Name: name, Doc: doc, Promise: lost, Run: inDir(func(b *lab.B) error { return runC8(b, open, synced) })}
 	}
 	e := lab.Experiment{
 		Suite: "claims", Name: "C8-short", Question: "Does a temporary file without a name cost disk I/O?",
 		Op:     fmt.Sprintf("%d temporary files of 1 MiB, written, read and closed at once", c8Files),
-		MaxOps: 50,
+		MaxOps: 50, MaxRounds: lab.MinRounds,
 		Variants: firstIsBaseline(
 			variant(c8Named, "a file with a name, which is removed at once", tempNamed),
 			variant(c8Unnamed, "a file without a name in the directory", func() (*os.File, error) { return sys.OpenTmpfile(".") }),
 			variant(c8Memory, "a file in memory", func() (*os.File, error) { return fileop.Memfd("c8") })),
 	}
-	if kept {
-		e.Name = "C8-kept"
-		e.Op = fmt.Sprintf("%d temporary files of 1 MiB, written, still open while the file system is synced, read and closed", c8Files)
+	if synced {
+		e.Name = "C8-synced"
+		e.Op = fmt.Sprintf("%d temporary files of 1 MiB, written, synced, read and closed", c8Files)
 	}
 	return e
 }
 
-func scratchFiles(open func() (*os.File, error), chunk []byte, kept bool) (err error) {
+func runC8(b *lab.B, open func() (*os.File, error), synced bool) error {
+	chunk := headers.Head(c8Bytes)
+	var back written
+	b.SetBytes(c8Files * c8Bytes)
+	for b.Loop() {
+		if err := scratchFiles(open, chunk, synced, &back); err != nil {
+			return err
+		}
+	}
+	back.report(b, c8Written)
+	passed, err := passToChild(open)
+	if err != nil {
+		b.ReportMissing(c8Passed, err.Error())
+		return nil
+	}
+	b.Report(c8Passed, oneIf(passed))
+	return nil
+}
+
+// written counts the bytes of files that were dirty and have been written back.
+type written struct {
+	all, back int64
+	err       error // the kernel does not say
+}
+
+func (w *written) report(b *lab.B, metric string) {
+	if w.err != nil {
+		b.ReportMissing(metric, w.err.Error())
+		return
+	}
+	b.Report(metric, float64(w.back)/float64(max(1, w.all)))
+}
+
+// add adds what has become of n bytes of a file that had so many dirty ones before.
+func (w *written) add(f *os.File, dirty, n int64) {
+	now, err := pagecache.Dirty(f)
+	w.err = cmp.Or(w.err, err)
+	w.all, w.back = w.all+n, w.back+max(0, dirty-now)
+}
+
+func scratchFiles(open func() (*os.File, error), chunk []byte, synced bool, back *written) (err error) {
 	var files []*os.File
 	defer func() {
 		for _, f := range files {
 			err = errors.Join(err, f.Close())
 		}
 	}()
+	var head [4 << 10]byte
 	for range c8Files {
 		f, err := open()
 		if f != nil {
@@ -84,56 +125,197 @@ func scratchFiles(open func() (*os.File, error), chunk []byte, kept bool) (err e
 		if _, err := f.Write(chunk); err != nil {
 			return err
 		}
-	}
-	if kept {
-		if err := fileop.Syncfs("."); err != nil {
-			return err
+		dirty, err := pagecache.Dirty(f)
+		back.err = cmp.Or(back.err, err)
+		if synced {
+			if err := f.Sync(); err != nil {
+				return err
+			}
 		}
-	}
-	var head [4 << 10]byte
-	for _, f := range files {
 		if _, err := f.ReadAt(head[:], 0); err != nil {
 			return err
 		}
+		back.add(f, dirty, int64(len(chunk)))
 	}
 	return nil
 }
 
+// passToChild reports whether another process can read the file through its descriptor.
+func passToChild(open func() (*os.File, error)) (passed bool, err error) {
+	f, err := open()
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	const text = "read by another process"
+	if _, err := f.WriteString(text); err != nil {
+		return false, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return false, err
+	}
+	cmd := exec.Command("cat")
+	cmd.Stdin = f
+	out, err := cmd.Output()
+	if err != nil {
+		return false, fmt.Errorf("a child that reads the file: %w", err)
+	}
+	return string(out) == text, nil
+}
+
+const (
+	c8Waiting = "files that stay open past the age of write-back"
+	// c8AgedBytes is the size of each of the two files.
+	c8AgedBytes = 64 << 20
+)
+
+// c8Aged keeps files of 64 MiB open until the kernel writes back what is as old as that
+// (vm.dirty_expire_centisecs, 30 s unless set). It waits once a run.
+func c8Aged() lab.Experiment {
+	return lab.Experiment{
+		Suite: "claims", Name: "C8-aged", Question: "Does a temporary file without a name cost disk I/O once it is old?",
+		Op:  "a file of 64 MiB without a name and one in memory, open past the age of write-back; the wait is before the block, and once a run",
+		Ops: 1, MaxRounds: lab.MinRounds,
+		Variants: []lab.Variant{{Name: c8Waiting, Doc: "O_TMPFILE in the directory, and memfd_create", Promise: lost, Baseline: true, Run: runAged}},
+	}
+}
+
+// An aged file has what became of a file.
+type aged struct {
+	Share   float64 // of its bytes that were written back
+	Seconds float64 // waited
+	Why     string  // there is no figure
+}
+
+func runAged(b *lab.B) error {
+	const result = "result.json"
+	dir, err := b.Shared("c8-aged", func(dir string) error {
+		wait, err := pagecache.WriteBackAge()
+		if err != nil {
+			return err
+		}
+		// The flusher looks at intervals; twice the age is more than enough.
+		both := map[string]aged{}
+		unnamed, err := sys.OpenTmpfile(dir)
+		if err != nil {
+			return err
+		}
+		memory, err := fileop.Memfd("c8")
+		if err != nil {
+			return errors.Join(err, unnamed.Close())
+		}
+		both[c8Unnamed], both[c8Memory], err = ageFiles(b, unnamed, memory, 2*wait)
+		if err := errors.Join(err, unnamed.Close(), memory.Close()); err != nil {
+			return err
+		}
+		text, err := json.Marshal(both)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, result), text, 0o644)
+	})
+	if err != nil {
+		return err
+	}
+	for b.Loop() {
+	}
+	text, err := os.ReadFile(filepath.Join(dir, result))
+	if err != nil {
+		return err
+	}
+	both := map[string]aged{}
+	if err := json.Unmarshal(text, &both); err != nil {
+		return err
+	}
+	for name, metric := range map[string]string{c8Unnamed: "unnamed_" + c8Written, c8Memory: "memory_" + c8Written} {
+		if a := both[name]; a.Why != "" {
+			b.ReportMissing(metric, a.Why)
+		} else {
+			b.Report(metric, a.Share)
+		}
+	}
+	b.Report("waited_seconds", both[c8Unnamed].Seconds)
+	return nil
+}
+
+// ageFiles writes both files and waits until nothing of the first is dirty, or for most.
+func ageFiles(b *lab.B, unnamed, memory *os.File, most time.Duration) (u, m aged, err error) {
+	chunk := headers.Head(1 << 20)
+	files := []*os.File{unnamed, memory}
+	var dirty [2]int64
+	for i, f := range files {
+		for range c8AgedBytes / len(chunk) {
+			if _, err := f.Write(chunk); err != nil {
+				return u, m, err
+			}
+		}
+		if dirty[i], err = pagecache.Dirty(f); err != nil {
+			return aged{Why: err.Error()}, aged{Why: err.Error()}, nil
+		}
+	}
+	begun := time.Now()
+	for now := dirty[0]; now > 0 && time.Since(begun) < most; {
+		select {
+		case <-b.Context().Done():
+			return u, m, b.Context().Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+		if now, err = pagecache.Dirty(unnamed); err != nil {
+			return u, m, err
+		}
+	}
+	took := time.Since(begun).Seconds()
+	share := func(i int) (aged, error) {
+		now, err := pagecache.Dirty(files[i])
+		return aged{Share: float64(max(0, dirty[i]-now)) / c8AgedBytes, Seconds: took}, err
+	}
+	if u, err = share(0); err == nil {
+		m, err = share(1)
+	}
+	return u, m, err
+}
+
 func claimC8() Claim {
-	short, kept := c8(false), c8(true)
+	short, synced, old := c8(false), c8(true), c8Aged()
 	return Claim{
 		ID: "C8",
 		Source: reportC.source("3.3",
 			"Files made with O_TMPFILE and memfd_create are memory only, without disk I/O, and an O_TMPFILE descriptor cannot be passed to another process."),
-		Statement:   "temp files through O_TMPFILE and memfd_create: disk I/O counted",
-		Claimed:     "none",
+		Statement:   "temporary files through O_TMPFILE and memfd_create: bytes written back to the device, and a descriptor passed to another process",
+		Claimed:     "none; it cannot be passed",
 		Promise:     "none: the file is gone once its last descriptor is closed",
-		Experiments: []lab.Experiment{short, kept},
-		Needs: func(e run.Environment) string {
-			if e.Device == "" {
-				return "a directory on a device, whose I/O can be counted"
-			}
-			return ""
-		},
-		judge: func(ev *evidence) judgement { return judgeC8(ev, short.ID(), kept.ID()) },
+		Experiments: []lab.Experiment{short, synced, old},
+		judge:       func(ev *evidence) judgement { return judgeC8(ev, short.ID(), synced.ID(), old.ID()) },
 	}
 }
 
-// judgeC8 asks how much of the written bytes reaches the device. A hundredth counts as
-// nothing: the device serves other programs too.
-func judgeC8(ev *evidence, short, kept string) judgement {
-	const written, hardly = c8Files * c8Bytes, 0.01
-	var answers []answer
-	text := ""
-	for _, c := range []struct{ what, id string }{{"Closed at once", short}, {"Open while the file system is synced", kept}} {
-		share := func(v string) run.Estimate {
-			return scaled(ev.metric(c.id, v, "device_write_bytes_per_op"), 1./written)
+// hardly is the share of the bytes that counts as none written back.
+const hardly = 0.01
+
+func judgeC8(ev *evidence, short, synced, old string) judgement {
+	const unnamed, memory = "nothing of an O_TMPFILE file is written to the device", "nothing of a memfd_create file is written to the device"
+	var parts []part
+	none := func(what, cond, id, variant, metric string) {
+		share, why := ev.known(id, variant, metric)
+		if why != "" {
+			why = "counted write-back: " + why
 		}
-		unnamed, memory, named := share(c8Unnamed), share(c8Memory), share(c8Named)
-		answers = append(answers, within(unnamed, 0, hardly), within(memory, 0, hardly))
-		text += fmt.Sprintf("%s, the disk gets %.1f %% of the written bytes with O_TMPFILE, %.1f %% with memfd_create, and %.1f %% with a name that was removed. ", c.what,
-			100*unnamed.Median, 100*memory.Median, 100*named.Median)
+		parts = append(parts, fact(what, share.Median <= hardly, fmt.Sprintf("%.1f %% of its bytes", 100*share.Median)).under(cond).needs(why))
 	}
-	return decide(text, "The device's writes are counted; reads come from the page cache. Up to 1 % counts as none, since the device serves other programs too. A file without a name is written back like any other once it is old enough or the file system is synced; a file in memory never is, except by swapping.",
-		"how long the files live, and on their kind", answers...)
+	for _, c := range []struct{ cond, id string }{{"8 MiB, closed at once", short}, {"8 MiB, fsync", synced}} {
+		none(unnamed, c.cond, c.id, c8Unnamed, c8Written)
+		none(memory, c.cond, c.id, c8Memory, c8Written)
+	}
+	past := "64 MiB, open past the age of write-back"
+	none(unnamed, past, old, c8Waiting, "unnamed_"+c8Written)
+	none(memory, past, old, c8Waiting, "memory_"+c8Written)
+	passed, why := ev.known(short, c8Unnamed, c8Passed)
+	parts = append(parts, fact("an O_TMPFILE descriptor cannot be passed to another process", passed.Median == 0,
+		eitherText(passed, "a child has read the file through it", "a child could not read the file")).needs(why))
+	for _, c := range []struct{ cond, id string }{{"closed at once", short}, {"fsync", synced}} {
+		if bytes, why := ev.known(c.id, c8Unnamed, "device_write_bytes_per_op"); why == "" {
+			parts = append(parts, figureOf("bytes sent to the device, 8 files of 1 MiB, "+c.cond, fmt.Sprintf("O_TMPFILE %.2f MiB", bytes.Median/(1<<20))))
+		}
+	}
+	return ruling("What was dirty and is dirty no more has been written (cachestat(2)). A file in memory is written by swapping only. "+onFS(ev), parts...)
 }

@@ -1,7 +1,11 @@
 package claims
 
 import (
+	"os"
+	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
@@ -10,42 +14,41 @@ import (
 
 func TestJudgeC9(t *testing.T) {
 	c := claimC9()
-	latency := map[string]float64{nameRing(512): 18_300, nameRing(1024): 22_700, nameRing(2048): 41_900}
-	of := func(gain, overflow float64, latencies bool) run.Claim {
-		m := in("d", "ext4").all(&c, byVariant(map[string]float64{
-			nameRing(512): 10_000, nameRing(1024): 10_000 / gain, nameRing(2048): 10_000 / gain,
-		}))
-		m.each(func(_ *run.Result, v *run.VariantResult) {
-			v.Metrics[answerTime] = suitetest.About(10_000_000)
-			if latencies {
-				v.Metrics[answerTime] = suitetest.About(latency[v.Name])
+	of := func(gain, enqueue float64, over func(rate string, size int) float64) run.Claim {
+		m := in("d", "ext4").all(&c, hundred).each(func(r *run.Result, v *run.VariantResult) {
+			v.Metrics[answerTime], v.Metrics[overflowShare] = suitetest.About(1000), suitetest.About(0)
+			for i, size := range ringSizes {
+				if v.Name != nameDrop(size) && v.Name != nameWait(size) {
+					continue
+				}
+				rate, times := 1., 1.
+				if i > 0 {
+					rate = gain
+				}
+				if i == 2 {
+					times = enqueue
+				}
+				v.Metrics[servedRate], v.Metrics[overflowShare] = suitetest.About(200_000*rate), suitetest.About(over(r.Params["rate"], size))
+				v.Metrics[enqueueTime], v.Metrics[callbackTime] = suitetest.About(20_000*times), suitetest.About(20_000*times)
 			}
-			v.Metrics[overflowShare] = suitetest.About(overflow)
-			if v.Name == nameRing(512) {
-				v.Metrics[overflowShare] = suitetest.About(0.0002)
+			if v.Name == variantOneByOne {
+				v.Metrics[servedRate], v.Metrics[callbackTime] = suitetest.About(100_000), suitetest.About(900)
 			}
 		})
 		return judge(t, &c, m)
 	}
-	expect(t, "as claimed", of(1.16, 0, true), Holds)
-	expect(t, "no gain", of(1, 0, true), Depends)
-	expect(t, "overflow, which follows from who asks", of(1.16, 0.3, true), Holds)
-	expect(t, "on the limit", of(248.9/215.6*0.9, 0, true), CannotTell)
-}
-
-// All figures of C9 can fail together.
-func TestJudgeC9DoesNotHold(t *testing.T) {
-	c := claimC9()
-	m := in("d", "ext4").all(&c, byVariant(map[string]float64{
-		nameRing(512): 10_000, nameRing(1024): 20_000, nameRing(2048): 10_000,
-	}))
-	m.each(func(_ *run.Result, v *run.VariantResult) {
-		v.Metrics[answerTime], v.Metrics[overflowShare] = suitetest.About(1000), suitetest.About(0.3)
-		if v.Name == nameRing(512) {
-			v.Metrics[answerTime] = suitetest.About(9000)
+	small := func(_ string, size int) float64 { return map[int]float64{512: 0.0002}[size] }
+	expect(t, "as claimed", of(1.15, 1.85, small), Holds)
+	expect(t, "no gain", of(1, 1.85, small), DoesNotHold)
+	expect(t, "no slower", of(1.15, 1, small), DoesNotHold)
+	expect(t, "all overflow", of(1.15, 1.85, func(string, int) float64 { return 0.3 }), DoesNotHold)
+	expect(t, "none overflows where less is asked", of(1.15, 1.85, func(rate string, size int) float64 {
+		if rate == "50" {
+			return 0
 		}
-	})
-	expect(t, "none of the figures", judge(t, &c, m), DoesNotHold)
+		return small(rate, size)
+	}), Depends)
+	expect(t, "on the limit", of(1.05, 1.85, small), CannotTell)
 }
 
 // A flooded ring overflows, and still makes all files.
@@ -58,5 +61,30 @@ func TestRingCountsOverflow(t *testing.T) {
 	}
 	if b.Metrics[overflowShare] == 0 {
 		t.Error("16 goroutines that do not wait never found a ring of 4 full")
+	}
+}
+
+// The report's ring keeps the order, refuses a request when it is full, and creates all
+// that it took.
+func TestCreateRing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var dues []time.Duration
+	r := newCreateRing(4, time.Now(), func(due, _ time.Duration) { dues = append(dues, due) })
+	for i := range 5 {
+		if ok := r.push("f"+strconv.Itoa(i), 0o644, c9Flags, time.Duration(i)); ok != (i < 4) {
+			t.Errorf("request %d was taken: %v", i, ok)
+		}
+	}
+	go r.consume()
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(dues) != 4 || !slices.IsSorted(dues) {
+		t.Errorf("answered in the order %v", dues)
+	}
+	for i := range 4 {
+		if _, err := os.Stat("f" + strconv.Itoa(i)); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -20,7 +20,7 @@ func TestJudgeNamesWhatIsMissing(t *testing.T) {
 	c := claimD1()
 	twice := loopTimes(func(*lab.Experiment) float64 { return 2 })
 
-	m := in("d", "ext4").all(&c, twice)
+	m := in("d", "ext4").all(&c, twice).allocating(3, 2, 2)
 	m.results = m.results[1:]
 	got := judge(t, &c, m)
 	expect(t, "a result less", got, CannotTest)
@@ -28,15 +28,17 @@ func TestJudgeNamesWhatIsMissing(t *testing.T) {
 		t.Errorf("not named: %s; results %q", got.Why, got.Results)
 	}
 
-	m = in("d", "ext4").all(&c, twice)
-	m.results[0].Variants[1].Error = "no space left on device"
+	m = in("d", "ext4").all(&c, twice).allocating(3, 2, 2)
+	for i := range m.results[0].Variants {
+		m.results[0].Variants[i].Error = "no space left on device"
+	}
 	got = judge(t, &c, m)
 	expect(t, "a failed variant", got, CannotTest)
 	if !strings.Contains(got.Why, "no space left") {
 		t.Errorf("not named: %s", got.Why)
 	}
 
-	m = in("d", "ext4").all(&c, twice)
+	m = in("d", "ext4").all(&c, twice).allocating(3, 2, 2)
 	for _, r := range m.results {
 		r.Comparisons[0].Ratio.Lo, r.Comparisons[0].Ratio.Hi = math.NaN(), math.NaN()
 	}

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"errors"
+	"math"
 	"os"
 	"strconv"
 	"time"
@@ -68,6 +69,9 @@ func inOpenDir(b *lab.B, f func(d *newfile.Dir) error) error {
 
 // total writes the time of the report's number of operations.
 func total(perOp run.Estimate) string {
+	if math.IsNaN(perOp.Median) {
+		return "NaN"
+	}
 	return time.Duration(perOp.Median * publishedFiles).Round(10 * time.Microsecond).String()
 }
 

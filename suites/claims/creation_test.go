@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/internal/sys"
@@ -40,8 +39,9 @@ func roomFor1G(dir string) bool {
 
 // leavesNoFile has the experiments and variants whose files are gone at the end, or elsewhere.
 var leavesNoFile = map[string]bool{
-	variantUnnamed: true, variantPool: true, variantMemFS: true, variantTempShm: true, variantSlices: true,
-	"C3-check": true, // unmounted
+	variantUnnamed: true, variantInShm: true, variantPool: true, variantMemFS: true, variantTempShm: true, variantSlices: true, variantDup: true,
+	"C3-check": true,                      // unmounted
+	"C10-rate": true, "C10-latency": true, // removed
 }
 
 // checkCreated looks at the files and the report of a block.
@@ -53,21 +53,18 @@ func checkCreated(t *testing.T, e *lab.Experiment, dir string, ops int, b run.Bl
 		want = 26
 	case leavesNoFile[b.Variant], leavesNoFile[e.Name], e.Params["left"] != "" && e.Params["left"] != "0":
 		want = 0
-	case b.Variant == variantSyncPool:
-		want = int(b.Metrics["files_made"])
-		if want < 1 || want > ops {
-			t.Errorf("%s made %d files for %d goroutines", b.Variant, want, ops)
-		}
-	case b.Variant == variantFullPool:
+	case b.Variant == variantSyncPool, b.Variant == variantTruncated:
 		want = publishedFiles + int(b.Metrics["files_made"])
+	case e.Name == "C9-bursts":
+		want = c9Probe + ops - int(b.Metrics[overflowShare]*float64(ops))
 	case e.Name == "C5-write":
 		want = 1
 		info, err := os.Stat(filepath.Join(dir, "data"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if size := map[string]int64{variantSetAside: c5FileSize, variantGrowing: int64(ops) * c5Page}[b.Variant]; info.Size() != size {
-			t.Errorf("%s left %d bytes, want %d", b.Variant, info.Size(), size)
+		if info.Size() != c5FileSize {
+			t.Errorf("%s left %d bytes, want %d", b.Variant, info.Size(), c5FileSize)
 		}
 		if b.Variant == variantSetAside && sys.AllocatedBytes(info) < c5FileSize {
 			t.Errorf("only %d bytes were set aside", sys.AllocatedBytes(info))
@@ -77,7 +74,10 @@ func checkCreated(t *testing.T, e *lab.Experiment, dir string, ops int, b run.Bl
 	if n := len(suitetest.RegularFiles(t, dir)); n != want {
 		t.Errorf("%s %s left %d files, want %d", e.ID(), b.Variant, n, want)
 	}
-	if strings.HasPrefix(e.Name, "C9") {
+	if e.Name == "C9-bursts" && (b.Metrics[callbackTime] <= 0 || b.Metrics[servedRate] <= 0) {
+		t.Errorf("%s %s reports callbacks after %v ns, %v files a second", e.ID(), b.Variant, b.Metrics[callbackTime], b.Metrics[servedRate])
+	}
+	if e.Name == "C9-callers" || e.Name == "C9-flood" {
 		if b.Metrics[answerTime] <= 0 || b.Metrics[overflowShare] < 0 || b.Metrics[overflowShare] > 1 {
 			t.Errorf("%s %s reports answers after %v ns, overflow %v", e.ID(), b.Variant, b.Metrics[answerTime], b.Metrics[overflowShare])
 		}

@@ -3,6 +3,7 @@ package claims
 import (
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,11 +15,15 @@ import (
 // Each variant does its job, with few operations, and reports its figures.
 func TestCreationWayClaimsRun(t *testing.T) {
 	limit, _, limitErr := sys.FileLimits()
-	runClaims(t, creationWayClaims(), 3, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {
+	claims := creationWayClaims()
+	for i := range claims { // C8-aged waits for half a minute: see TestAgedFiles
+		claims[i].Experiments = slices.DeleteFunc(claims[i].Experiments, func(e lab.Experiment) bool { return e.Name == "C8-aged" })
+	}
+	runClaims(t, claims, 3, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {
 		positive := map[string][]string{
-			"C6":       {"call_mean_ns", "call_p99_ns", "released_mean_ns", "released_p99_ns"},
-			"C7-paced": {"connection_mean_ns", "connection_p99_ns"},
-			"C11":      {"opened_at_soft_limit", "opened_when_raised", "hard_limit"},
+			"C6":       {c6Mean, c6Tail},
+			"C7-paced": {c7Latency},
+			"C11":      {"opened_at_soft_limit", "opened_when_raised"},
 			"C12":      {"start_ns"},
 		}
 		for _, name := range positive[e.Name] {
@@ -27,15 +32,7 @@ func TestCreationWayClaimsRun(t *testing.T) {
 			}
 		}
 		switch e.Name {
-		case "C6":
-			if files, err := os.ReadDir(dir); err != nil || e.Params["init"] == initFile && len(files) != 3 {
-				t.Errorf("%s: %d files were made, want one a Once (%v)", b.Variant, len(files), err)
-			}
-		case "C7-paced":
-			if x := b.Metrics["failures_share"]; x != 0 {
-				t.Errorf("%s: %v of the connections failed", b.Variant, x)
-			}
-		case "C8-short", "C8-kept":
+		case "C8-short", "C8-synced":
 			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 				t.Errorf("%s left %v (%v)", b.Variant, left, err)
 			}

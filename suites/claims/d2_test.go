@@ -11,28 +11,41 @@ import (
 
 func TestJudgeD2(t *testing.T) {
 	c := claimD2()
-	of := func(perLevel float64) run.Claim {
-		m := in("d", "ext4").all(&c, loopTimes(func(*lab.Experiment) float64 { return 1 }))
-		m.each(func(r *run.Result, v *run.VariantResult) {
-			depth := 1
-			if r.Params["depth"] != "" {
-				depth = suitetest.Int(t, r.Params["depth"])
+	made := func(perLevel float64, a, b, looks func(existing int) float64) *made {
+		m := in("d", "ext4").all(&c, func(e *lab.Experiment, v string) float64 {
+			existing := suitetest.Int(t, e.Params["existing"])
+			switch v {
+			case variantAll:
+				return a(existing)
+			case variantLookUps:
+				return looks(existing)
 			}
-			v.Syscalls["newfstatat"] = perLevel * float64(depth)
-			v.Syscalls["mkdirat"] = float64(depth)
+			return b(existing)
 		})
-		return judge(t, &c, m)
+		return m.each(func(r *run.Result, v *run.VariantResult) {
+			if v.Name == variantAll {
+				v.Syscalls["newfstatat"] = 1 + perLevel*float64(suitetest.Int(t, r.Params["depth"])-suitetest.Int(t, r.Params["existing"]))
+			}
+		})
 	}
-	expect(t, "once a level", of(1), DoesNotHold)
-	expect(t, "three times a level", of(3), Holds)
-	expect(t, "now and then twice", of(1.3), Depends)
+	is := func(x float64) func(int) float64 { return func(int) float64 { return x } }
+	expect(t, "once a level, and most of the time", judge(t, &c, made(1, is(2000), is(1000), is(800))), Holds)
+	expect(t, "hardly any of the time", judge(t, &c, made(1, is(2000), is(1000), is(100))), DoesNotHold)
+	expect(t, "A is faster", judge(t, &c, made(1, is(1000), is(2000), is(800))), DoesNotHold)
+	expect(t, "no look at a level", judge(t, &c, made(-0.5, is(2000), is(1000), is(800))), DoesNotHold)
+	expect(t, "new paths only", judge(t, &c, made(1, func(existing int) float64 {
+		if existing == publishedDepth {
+			return 500
+		}
+		return 2000
+	}, is(1000), is(800))), Depends)
+	expect(t, "on the limit", judge(t, &c, made(1, is(2000), is(1000), is(500))), CannotTell)
 
-	uncounted := in("d", "ext4").all(&c, loopTimes(func(*lab.Experiment) float64 { return 1 }))
-	uncounted.each(func(_ *run.Result, v *run.VariantResult) {
+	uncounted := made(1, is(2000), is(1000), is(800)).each(func(_ *run.Result, v *run.VariantResult) {
 		v.Syscalls, v.Missing = nil, map[string]run.Reason{"syscalls": {Code: run.ReasonText, Text: "needs root"}}
 	})
 	got := judge(t, &c, uncounted)
-	expect(t, "not counted", got, CannotTest)
+	expect(t, "not counted", got, Holds)
 	if !strings.Contains(got.Why, "needs root") {
 		t.Errorf("the reason is not named: %s", got.Why)
 	}

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/lab"
@@ -9,13 +10,30 @@ import (
 
 func TestJudgeD4(t *testing.T) {
 	c := claimD4()
-	of := func(one, levels float64) run.Claim {
-		return judge(t, &c, in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 {
-			return map[string]float64{variantFile4: 94, variantMkdir3: one, variantLevels3: levels}[v]
+	of := func(ratio, left func(name string) float64) run.Claim {
+		return judge(t, &c, in("d", "ext4").all(&c, func(e *lab.Experiment, v string) float64 {
+			file := 94_000.
+			if strings.HasPrefix(v, "mkdir") {
+				file *= ratio(e.Name)
+			}
+			if v == variantMkdirHere || v == variantFileHere {
+				file *= left(e.Name)
+			}
+			return file
 		}))
 	}
-	expect(t, "as claimed", of(127, 127), Holds)
-	expect(t, "neither", of(94, 300), DoesNotHold)
-	expect(t, "one reading", of(127, 300), Depends)
-	expect(t, "on the limit", of(127*1.25, 127*1.25), CannotTell)
+	is := func(x float64) func(string) float64 { return func(string) float64 { return x } }
+	warm := func(cold, warm float64) func(string) float64 {
+		return func(name string) float64 {
+			if name == "D4-cold" {
+				return cold
+			}
+			return warm
+		}
+	}
+	expect(t, "as claimed", of(is(1.35), is(0.3)), Holds)
+	expect(t, "another ratio", of(is(3), is(0.3)), DoesNotHold)
+	expect(t, "the walk is nothing", of(is(1.35), is(0.95)), DoesNotHold)
+	expect(t, "cold only", of(is(1.35), warm(0.3, 0.9)), Depends)
+	expect(t, "on the limit", of(is(1.5), is(0.3)), CannotTell)
 }

@@ -1,43 +1,68 @@
 package claims
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/dirs"
 )
 
+// The variants of D5.
 const (
-	variantPathByPath = "path by path"
-	variantSorted     = "sorted, each prefix once"
+	variantEachLevel   = "mkdir -p of each path"
+	variantAllOfEach   = "os.MkdirAll of each path"
+	variantSortedCoded = "sorted, each prefix once (as coded)"
+	variantSorted      = "sorted, each prefix once (as meant)"
 )
 
-// A d5Size is the size of a batch.
-type d5Size struct{ n, depth int }
+// A d5Size is the size of a batch, and how many levels of its paths are shared: groups of
+// four paths have them in common.
+type d5Size struct {
+	n, depth int
+	sharing  string
+}
 
-// d5Sizes has every n with every depth, so that the growth over one shows without the
-// other. The largest is the last.
+// How much of a path D5's groups share.
+const (
+	shareNone = "none"
+	shareHalf = "half"
+	shareMost = "all but the last"
+)
+
+func (s d5Size) shared() int {
+	return map[string]int{shareNone: 0, shareHalf: s.depth / 2, shareMost: s.depth - 1}[s.sharing]
+}
+
+// d5Depths are the depths over which growth is judged.
+var d5Depths = [...]int{4, 8, 16}
+
+// d5Sizes has every depth with every sharing.
 var d5Sizes = func() (all []d5Size) {
-	for _, n := range []int{64, 256, 1024} {
-		for _, depth := range []int{4, 8, 16} {
-			all = append(all, d5Size{n, depth})
+	for _, sharing := range []string{shareNone, shareHalf, shareMost} {
+		for _, depth := range d5Depths {
+			all = append(all, d5Size{64, depth, sharing})
 		}
 	}
 	return all
 }()
 
-// sharedPaths returns n paths of depth levels. Groups of four share the upper half.
-func sharedPaths(n, depth int) []string {
-	paths := make([]string, n)
+// paths returns the paths of the batch. Each begins with the group's directories.
+func (s d5Size) paths() []string {
+	paths := make([]string, s.n)
 	for i := range paths {
-		parts := make([]string, depth)
+		parts := make([]string, s.depth)
 		for level := range parts {
-			if level < depth/2 {
+			if level < s.shared() {
 				parts[level] = fmt.Sprintf("g%d", i/4)
 			} else {
 				parts[level] = fmt.Sprintf("p%d", i)
@@ -48,40 +73,33 @@ func sharedPaths(n, depth int) []string {
 	return paths
 }
 
-// A callCounter counts the system calls of sortedBatch.
-type callCounter struct{ stats, mkdirs int64 }
+// A walkCounter makes directories and counts the calls and the path elements that the kernel
+// walks for them.
+type walkCounter struct{ looks, mkdirs, elements int64 }
 
-func (c *callCounter) exists(path string) bool {
-	c.stats++
+func elementsOf(path string) int64 { return 1 + int64(strings.Count(path, "/")) }
+
+func (c *walkCounter) exists(path string) bool {
+	c.looks++
+	c.elements += elementsOf(path)
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-func (c *callCounter) mkdir(path string) error {
+func (c *walkCounter) mkdir(path string) error {
 	c.mkdirs++
+	c.elements += elementsOf(path)
 	return os.Mkdir(path, dirs.Perm)
 }
 
-// sortedBatch is the published improvement in its plain form: sort the paths, and look up
-// each distinct prefix once.
-func (c *callCounter) sortedBatch(paths []string) error {
-	paths = slices.Clone(paths)
-	slices.Sort(paths)
-	seen := map[string]struct{}{}
-	for _, path := range paths {
-		for i := 1; i <= len(path); i++ {
-			if i < len(path) && path[i] != '/' {
+// eachLevel makes each level of each path, existing or not.
+func (c *walkCounter) eachLevel(paths []string) error {
+	for _, p := range paths {
+		for i := 1; i <= len(p); i++ {
+			if i < len(p) && p[i] != '/' {
 				continue
 			}
-			prefix := path[:i]
-			if _, ok := seen[prefix]; ok {
-				continue
-			}
-			seen[prefix] = struct{}{}
-			if c.exists(prefix) {
-				continue
-			}
-			if err := c.mkdir(prefix); err != nil {
+			if err := c.mkdir(p[:i]); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
 		}
@@ -89,59 +107,122 @@ func (c *callCounter) sortedBatch(paths []string) error {
 	return nil
 }
 
+// mkdirAll calls os.MkdirAll, and counts what that does on a path of which the first levels
+// exist: a look at each level from the last to the first that exists, and a mkdir of each
+// that does not. judgeD5 compares the number of calls with the kernel's.
+func (c *walkCounter) mkdirAll(paths []string) error {
+	made := map[string]bool{}
+	for _, p := range paths {
+		level := p
+		for ; level != "." && !made[level]; level = path.Dir(level) {
+			c.looks, c.mkdirs, c.elements = c.looks+1, c.mkdirs+1, c.elements+2*elementsOf(level)
+			made[level] = true
+		}
+		if level != "." {
+			c.looks, c.elements = c.looks+1, c.elements+elementsOf(level)
+		}
+		if err := os.MkdirAll(p, dirs.Perm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sorted returns each distinct prefix of the sorted paths once, parents first.
+func distinctPrefixes(paths []string) (list []string) {
+	paths = slices.Sorted(slices.Values(paths))
+	seen := map[string]struct{}{}
+	for _, p := range paths {
+		for i := 1; i <= len(p); i++ {
+			if i < len(p) && p[i] != '/' {
+				continue
+			}
+			if _, ok := seen[p[:i]]; !ok {
+				seen[p[:i]] = struct{}{}
+				list = append(list, p[:i])
+			}
+		}
+	}
+	return list
+}
+
+// sortedCoded is the report's batch: for each new prefix a look whether it exists, and
+// Python's makedirs, which looks at the parent before it makes the last level.
+func (c *walkCounter) sortedCoded(paths []string) error {
+	for _, prefix := range distinctPrefixes(paths) {
+		prefix = strings.TrimPrefix(prefix, "/") // the report's code strips it
+		if c.exists(prefix) {
+			continue
+		}
+		if parent := path.Dir(prefix); parent != "." && !c.exists(parent) {
+			return fmt.Errorf("make %s: its parent should have been made before", prefix)
+		}
+		if err := c.mkdir(prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sortedMeant makes each distinct prefix once.
+func (c *walkCounter) sortedMeant(paths []string) error {
+	for _, prefix := range distinctPrefixes(paths) {
+		if err := c.mkdir(prefix); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// What D5 reports of a batch.
+const (
+	d5Elements = "elements_walked"
+	d5Looks    = "look_ups"
+	d5Calls    = "path_calls"
+)
+
 func d5(s d5Size) lab.Experiment {
-	// Each operation makes the batch below a directory of its own.
-	each := func(batch func([]string) error) func(b *lab.B) error {
-		return inDir(func(b *lab.B) error {
-			rel := sharedPaths(s.n, s.depth)
-			batches := make([][]string, b.N)
-			for i := range batches {
-				root := strconv.Itoa(i)
-				if err := os.Mkdir(root, dirs.Perm); err != nil {
-					return err
-				}
-				for _, r := range rel {
-					batches[i] = append(batches[i], root+"/"+r)
-				}
-			}
-			for b.Loop() {
-				if err := batch(batches[b.I()]); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	variant := func(name, doc string, batch func(*walkCounter, []string) error) lab.Variant {
+		return lab.Variant{Name: name, Doc: doc, Promise: kill, Run: inDir(func(b *lab.B) error { return s.run(b, batch) })}
 	}
 	return lab.Experiment{
-		Suite: "claims", Name: "D5", Params: run.Params{"n": strconv.Itoa(s.n), "depth": strconv.Itoa(s.depth)},
-		Question: "How do the calls of a batch grow with its paths and their depth?",
-		Op:       fmt.Sprintf("%d new paths of %d levels, groups of four sharing the upper half", s.n, s.depth),
-		Ops:      1,
-		Variants: []lab.Variant{
-			{
-				Name: variantPathByPath, Doc: "A: os.MkdirAll of each", Promise: kill, Baseline: true,
-				Run: each(func(paths []string) error {
-					for _, p := range paths {
-						if err := os.MkdirAll(p, dirs.Perm); err != nil {
-							return err
-						}
-					}
-					return nil
-				}),
-			},
-			{
-				Name: variantSorted, Doc: "B: sort, then stat and mkdir of each distinct prefix", Promise: kill,
-				Run: func(b *lab.B) error {
-					var c callCounter
-					if err := each(c.sortedBatch)(b); err != nil {
-						return err
-					}
-					b.Report("path_calls_per_op", float64(c.stats+c.mkdirs)/float64(b.N))
-					return nil
-				},
-			},
-		},
+		Suite: "claims", Name: "D5", Params: run.Params{"n": strconv.Itoa(s.n), "depth": strconv.Itoa(s.depth), "shared": s.sharing},
+		Question: "How do the calls of a batch, and the path elements that they walk, grow with the depth?",
+		Op:       fmt.Sprintf("%d new paths of %d levels, groups of four sharing %s of the levels", s.n, s.depth, s.sharing),
+		Ops:      1, MaxRounds: lab.MinRounds, // facts
+		Variants: firstIsBaseline(
+			variant(variantEachLevel, "A: os.Mkdir of each level of each path, as mkdir -p does", (*walkCounter).eachLevel),
+			variant(variantAllOfEach, "A: the standard library", (*walkCounter).mkdirAll),
+			variant(variantSortedCoded, "B as coded: a look at each distinct prefix, one at its parent, and a mkdir; it strips the slash of an absolute path, and takes a file in the way for a directory", (*walkCounter).sortedCoded),
+			variant(variantSorted, "B as meant: a mkdir of each distinct prefix", (*walkCounter).sortedMeant)),
 	}
+}
+
+// run makes the batch in each operation, in a directory of its own.
+func (s d5Size) run(b *lab.B, batch func(*walkCounter, []string) error) error {
+	var c walkCounter
+	paths := s.paths()
+	roots := allPaths(b.N, strconv.Itoa)
+	for _, root := range roots {
+		if err := os.Mkdir(root, dirs.Perm); err != nil {
+			return err
+		}
+	}
+	for b.Loop() {
+		if err := os.Chdir(roots[b.I()]); err != nil {
+			return err
+		}
+		if err := batch(&c, paths); err != nil {
+			return err
+		}
+		if err := os.Chdir(".."); err != nil {
+			return err
+		}
+	}
+	b.Report(d5Elements, float64(c.elements)/float64(b.N))
+	b.Report(d5Looks, float64(c.looks)/float64(b.N))
+	b.Report(d5Calls, float64(c.looks+c.mkdirs)/float64(b.N))
+	return nil
 }
 
 func claimD5() Claim {
@@ -149,42 +230,69 @@ func claimD5() Claim {
 		ID: "D5",
 		Source: reportD.source("3.1",
 			"Sorting paths and remembering what was made turns O(n d^2) into O(N d), with one stat per distinct segment."),
-		Statement:   "a batch of nested paths with shared prefixes: path by path (A); sorted, de-duplicated, each prefix looked up once (B)",
-		Claimed:     "from O(n*d^2) to O(N*d), N = path segments in all: count calls over n and d",
+		Statement:   "a batch of nested paths with shared prefixes: path by path (A); sorted, de-duplicated, each prefix once (B)",
+		Claimed:     "from O(n*d^2) to O(N*d), N = path segments in all, with one look-up for each distinct segment",
 		Promise:     killText,
 		Experiments: experiments(d5, d5Sizes...),
 		judge:       judgeD5,
 	}
 }
 
-// judgeD5 fits calls = c * n^x * d^y to both variants.
+// growsAsSquare is the least exponent that counts as growth with the square.
+const growsAsSquare = 1.8
+
+// judgeD5 fits the elements walked = c * d^x to A, and counts B's look-ups.
 func judgeD5(ev *evidence) judgement {
-	var a, b []point
-	fewer := true
-	for _, s := range d5Sizes {
+	var parts []part
+	for _, sharing := range []string{shareNone, shareHalf, shareMost} {
+		for _, a := range []string{variantEachLevel, variantAllOfEach} {
+			parts = append(parts, ev.growthOf(a, sharing))
+		}
+	}
+	for _, b := range []struct{ name, how string }{{variantSortedCoded, "as coded"}, {variantSorted, "as meant"}} {
+		for _, s := range d5Sizes {
+			if s.depth != d5Depths[len(d5Depths)-1] {
+				continue
+			}
+			distinct := float64(len(distinctPrefixes(s.paths())))
+			looks := ev.metric(idOf(d5(s)), b.name, d5Looks)
+			parts = append(parts, fact("B makes at most one look-up for each distinct prefix", looks.Median <= distinct, fmt.Sprintf("%.0f for %.0f prefixes", looks.Median, distinct)).
+				under(b.how+", shared: "+s.sharing))
+		}
+	}
+	last := d5Size{64, d5Depths[len(d5Depths)-1], shareHalf}
+	id := idOf(d5(last))
+	parts = append(parts, figureOf(fmt.Sprintf("B as meant against os.MkdirAll, %d paths of %d levels, half shared", last.n, last.depth), factor(ev.pairedTimes(id, variantAllOfEach, variantSorted))))
+	return ruling(fmt.Sprintf("Growth with the square is an exponent of the depth of %.1f or more, from %d to %d levels. N is n d, so the two orders that were published are the same.", growsAsSquare, d5Depths[0], d5Depths[len(d5Depths)-1]), parts...)
+}
+
+// growthOf returns the part that asks how the elements that A walks grow with the depth.
+func (ev *evidence) growthOf(a, sharing string) part {
+	var points []point
+	lack := ""
+	for _, depth := range d5Depths {
+		s := d5Size{64, depth, sharing}
 		id := idOf(d5(s))
-		pa := point{float64(s.n), float64(s.depth), ev.calls(id, variantPathByPath, slices.Concat(statCalls, mkdirCalls)...)}
-		pb := point{float64(s.n), float64(s.depth), ev.metric(id, variantSorted, "path_calls_per_op").Median}
-		a, b = append(a, pa), append(b, pb)
-		fewer = fewer && pb.calls < pa.calls
+		points = append(points, point{float64(depth), ev.metric(id, a, d5Elements).Median})
+		lack = cmp.Or(lack, ev.otherCalls(id, a))
 	}
-	ga, gb := fitGrowth(a), fitGrowth(b)
-	last := len(d5Sizes) - 1
-	largest := d5Sizes[last]
-	j := judgement{measured: fmt.Sprintf("A grows as %s, B as %s; %d paths of %d levels: A %.0f calls, B %.0f, %s the speed.", ga, gb,
-		largest.n, largest.depth, a[last].calls, b[last].calls, factor(ev.speedup(idOf(d5(largest)), variantSorted)))}
-	const note = " N is n*d, so the claimed O(N*d) of B would be the same as the claimed O(n*d^2) of A."
-	switch {
-	case max(ga.residual, gb.residual) > 0.2:
-		j.verdict, j.why = CannotTest, fmt.Sprintf("cannot tell: the counts follow no such law; they are off by up to %.0f %%.", 100*max(ga.residual, gb.residual))
-	case ga.d > 1.75 && fewer:
-		j.verdict, j.why = Holds, "A's calls grow with the square of the depth, and B needs fewer at every size."+note
-	case ga.d > 1.75:
-		j.verdict, j.why = DoesNotHold, "A's calls grow with the square of the depth, but B does not need fewer at every size."+note
-	case ga.d < 1.5:
-		j.verdict, j.why = DoesNotHold, "A's calls grow with the depth, not with its square: a level is looked up once and made once."+note
-	default:
-		j.verdict, j.why = Depends, "on the depth: A's growth lies between the depth and its square."+note
+	x := fitGrowth(points)
+	p := fact("path elements that A walks grow with the square of the depth", x >= growsAsSquare, fmt.Sprintf("as d^%.2f", x)).under(a + ", shared: " + sharing)
+	return p.needs(lack)
+}
+
+// otherCalls returns what is missing where the kernel counted other calls than D5 supposes.
+func (ev *evidence) otherCalls(id, name string) string {
+	supposed := ev.metric(id, name, d5Calls).Median
+	v := ev.variant(id, name)
+	if v == nil || name != variantAllOfEach {
+		return ""
 	}
-	return j
+	if v.Syscalls == nil {
+		return "counted system calls: " + cmp.Or(report.Reason(v.Missing["syscalls"]), "they were not counted")
+	}
+	if n := ev.calls(id, name, slices.Concat(statCalls, mkdirCalls)...); n < 0.98*supposed || n > 1.02*supposed {
+		return fmt.Sprintf("an os.MkdirAll that looks at each missing level once: the kernel counted %.0f calls, that would be %.0f", n, supposed)
+	}
+	return ""
 }

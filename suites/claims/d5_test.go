@@ -2,6 +2,8 @@ package claims
 
 import (
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/lab"
@@ -11,41 +13,68 @@ import (
 
 func TestJudgeD5(t *testing.T) {
 	c := claimD5()
-	of := func(a, b func(n, d float64) float64) run.Claim {
+	made := func(exponent func(variant, sharing string) float64, coded, meant float64) *made {
 		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 100 })
-		m.each(func(r *run.Result, v *run.VariantResult) {
-			n, d := float64(suitetest.Int(t, r.Params["n"])), float64(suitetest.Int(t, r.Params["depth"]))
-			v.Syscalls["newfstatat"] = a(n, d)
-			v.Metrics["path_calls_per_op"] = suitetest.About(b(n, d))
+		return m.each(func(r *run.Result, v *run.VariantResult) {
+			depth := float64(suitetest.Int(t, r.Params["depth"]))
+			s := d5Size{64, int(depth), r.Params["shared"]}
+			v.Metrics[d5Elements] = suitetest.About(100 * math.Pow(depth, exponent(v.Name, s.sharing)))
+			looks := map[string]float64{variantSortedCoded: coded, variantSorted: meant}[v.Name]
+			v.Metrics[d5Looks] = suitetest.About(looks * float64(len(distinctPrefixes(s.paths()))))
+			v.Metrics[d5Calls] = suitetest.About(500)
+			v.Syscalls["newfstatat"] = 500
 		})
-		return judge(t, &c, m)
 	}
-	linear := func(k float64) func(n, d float64) float64 {
-		return func(n, d float64) float64 { return k * n * d }
-	}
-	square := func(n, d float64) float64 { return n * d * d }
-	expect(t, "squares and fewer", of(square, linear(1)), Holds)
-	expect(t, "squares and not fewer", of(square, linear(100)), DoesNotHold)
-	expect(t, "linear", of(linear(2), linear(1)), DoesNotHold)
-	expect(t, "between", of(func(n, d float64) float64 { return 20 * n * math.Pow(d, 1.6) }, linear(1)), Depends)
-	expect(t, "no law", of(func(n, d float64) float64 {
-		if n == 256 {
-			return 100 * n * d
+	is := func(x float64) func(string, string) float64 { return func(string, string) float64 { return x } }
+	expect(t, "squares, and one look-up", judge(t, &c, made(is(2), 1, 0)), Holds)
+	expect(t, "linear", judge(t, &c, made(is(1.1), 1, 0)), DoesNotHold)
+	expect(t, "two look-ups always", judge(t, &c, made(is(2), 2, 2)), DoesNotHold)
+	expect(t, "two look-ups as coded", judge(t, &c, made(is(2), 2, 0)), Depends)
+	expect(t, "linear where most is shared", judge(t, &c, made(func(v, sharing string) float64 {
+		if v == variantAllOfEach && sharing == shareMost {
+			return 1.1
 		}
-		return n * d
-	}, linear(1)), CannotTest)
+		return 1.9
+	}, 1, 0)), Depends)
+	other := made(is(2), 1, 0).each(func(_ *run.Result, v *run.VariantResult) { v.Syscalls["newfstatat"] = 900 })
+	if got := judge(t, &c, other); !strings.Contains(got.Why, "the kernel counted 900 calls") {
+		t.Errorf("other calls than supposed: %s: %s", got.Verdict, got.Why)
+	}
 }
 
-// checkD5 checks that all prefixes were made, and that the sorted batch asked for each once.
+// checkD5 checks that all prefixes were made, and what was counted.
 func checkD5(t *testing.T, e *lab.Experiment, dir string, ops int64, b run.Block) {
 	t.Helper()
-	n, depth := suitetest.Int(t, e.Params["n"]), suitetest.Int(t, e.Params["depth"])
-	distinct := int64(len(suitetest.Prefixes(sharedPaths(n, depth))))
-	// A stat and a mkdir for each distinct prefix, and a stat that finds the root.
-	if got := b.Metrics["path_calls_per_op"]; b.Variant == variantSorted && got != float64(2*distinct+1) {
-		t.Errorf("%s: %v calls, want %d", e.ID(), got, 2*distinct+1)
+	s := d5Size{suitetest.Int(t, e.Params["n"]), suitetest.Int(t, e.Params["depth"]), e.Params["shared"]}
+	distinct := len(suitetest.Prefixes(s.paths()))
+	want := map[string]int{variantSorted: distinct, variantEachLevel: s.n * s.depth}
+	if n, ok := want[b.Variant]; ok && b.Metrics[d5Calls] != float64(n) {
+		t.Errorf("%s %s: %v calls, want %d", e.ID(), b.Variant, b.Metrics[d5Calls], n)
 	}
-	if got := int64(len(suitetest.Tree(t, dir))) - 1; got != ops*(distinct+1) {
-		t.Errorf("%s %s made %d directories, want %d", e.ID(), b.Variant, got, ops*(distinct+1))
+	if got, want := int64(len(suitetest.Tree(t, dir)))-1, ops*int64(distinct+1); got != want {
+		t.Errorf("%s %s made %d directories, want %d", e.ID(), b.Variant, got, want)
+	}
+}
+
+// A walk of a path has as many elements as the path; a mkdir of each level walks them again.
+func TestWalkCounter(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var c walkCounter
+	if err := c.eachLevel([]string{"a/b/c", "a/b/d"}); err != nil {
+		t.Fatal(err)
+	}
+	if c.mkdirs != 6 || c.elements != 12 || c.looks != 0 {
+		t.Errorf("mkdir -p of two paths: %+v", c)
+	}
+	c = walkCounter{}
+	if err := c.mkdirAll([]string{"x/y", "x/z"}); err != nil {
+		t.Fatal(err)
+	}
+	// x/y: looks at x/y and x, makes both; x/z: looks at x/z and x, makes x/z.
+	if c.looks != 4 || c.mkdirs != 3 || c.elements != 2+1+2+1+2+1+2 {
+		t.Errorf("os.MkdirAll of two paths: %+v", c)
+	}
+	if _, err := os.Stat("x/z"); err != nil {
+		t.Error(err)
 	}
 }

@@ -12,33 +12,26 @@ import (
 func TestJudgeD7(t *testing.T) {
 	c := claimD7()
 	// Throughput grows with the jobs up to a knee.
-	at := func(fs string, knee map[string]float64, share float64) *made {
-		m := in("d", fs).all(&c, func(e *lab.Experiment, v string) float64 {
-			return 1e6 / math.Min(float64(suitetest.Int(t, e.Params["jobs"])), knee[v])
+	at := func(fs string, each float64, share float64, knee ...float64) *made {
+		m := in(fs, fs).onImage("/images").all(&c, func(e *lab.Experiment, v string) float64 {
+			k := knee[0]
+			if v == variantWriteSync {
+				k = knee[len(knee)-1]
+			}
+			return each / math.Min(float64(suitetest.Int(t, e.Params["jobs"])), k)
 		})
 		return m.each(func(_ *run.Result, v *run.VariantResult) { v.Time = suitetest.Wide(v.Time.Median, share) })
 	}
-	both := func(k float64) map[string]float64 {
-		return map[string]float64{variantAIO: k, variantGoroutines: k}
-	}
-	expect(t, "ext4 as claimed", judge(t, &c, at("ext4", both(4), 0.01)), Holds)
-	expect(t, "ext4 at 16", judge(t, &c, at("ext4", both(16), 0.01)), DoesNotHold)
-	expect(t, "XFS at 16", judge(t, &c, at("xfs", both(16), 0.01)), Holds)
-	expect(t, "never stops", judge(t, &c, at("xfs", both(64), 0.01)), DoesNotHold)
-	expect(t, "one of two", judge(t, &c, at("ext4", map[string]float64{variantAIO: 4, variantGoroutines: 16}, 0.01)), Depends)
-	expect(t, "wide intervals", judge(t, &c, at("ext4", both(4), 0.4)), CannotTell)
-	expect(t, "tmpfs", judge(t, &c, at("tmpfs", both(4), 0.01)), CannotTest)
-
-	// One verdict a place.
-	ext4, xfs := at("ext4", both(4), 0.01), at("xfs", both(4), 0.01)
-	ext4.place.Name, xfs.place.Name = "e", "x"
-	for _, m := range []*made{ext4, xfs} {
-		for _, r := range m.results {
-			r.Place = m.place.Name
-		}
-	}
-	got := c.Judge(append(ext4.results, xfs.results...), []run.Place{ext4.place, xfs.place})
-	if len(got) != 2 || got[0].Verdict != Holds || got[0].Place != "e" || got[1].Verdict != DoesNotHold || got[1].Place != "x" {
-		t.Errorf("two places: %+v", got)
-	}
+	// With knees at 4 and 16 XFS writes 4 times as much where a write takes as long.
+	ext4, xfs := at("ext4", 1e6, 0.01, 4), at("xfs", 1e6, 0.01, 16)
+	expect(t, "as claimed", judge(t, &c, ext4, xfs), Holds)
+	expect(t, "within a factor 2", judge(t, &c, at("ext4", 1e6, 0.01, 2), at("xfs", 1e6, 0.01, 8)), Holds)
+	expect(t, "ext4 at 16", judge(t, &c, at("ext4", 3e6, 0.01, 16), xfs), DoesNotHold)
+	expect(t, "never stops", judge(t, &c, ext4, at("xfs", 1e6, 0.01, 64)), Holds) // 32 is within a factor 2 of 16
+	expect(t, "ext4 never stops", judge(t, &c, at("ext4", 9e6, 0.01, 64), xfs), DoesNotHold)
+	expect(t, "XFS no faster", judge(t, &c, ext4, at("xfs", 4e6, 0.01, 16)), DoesNotHold)
+	expect(t, "as coded only", judge(t, &c, at("ext4", 1e6, 0.01, 4, 16), at("xfs", 1e5, 0.01, 16)), Depends)
+	expect(t, "wide intervals", judge(t, &c, at("ext4", 1e6, 0.4, 4), xfs), CannotTell)
+	expect(t, "ext4 alone, its knee as claimed", judge(t, &c, ext4), Holds)
+	expect(t, "tmpfs", judge(t, &c, at("tmpfs", 1e6, 0.01, 4)), CannotTest)
 }

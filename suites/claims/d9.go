@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/stele-go/stele/lab"
@@ -15,16 +14,18 @@ import (
 )
 
 // d9Lengths are the lengths of the operations that are timed, in nanoseconds.
-var d9Lengths = []int{20, 50, 100, 300, 1000}
+var d9Lengths = []int{50, 100, 300, 1000, 10_000}
 
 const variantTimed = "one operation, timed three ways"
 
 // Ways of timing, by their names in metrics.
 const (
-	subtractThree    = "three_empty_rounds_subtracted"
-	subtractThousand = "thousand_empty_rounds_subtracted"
-	chainedReadings  = "chained_readings"
+	uncorrected      = "uncorrected"
+	subtractThree    = "median_of_three_subtracted"
+	subtractThousand = "median_of_thousand_subtracted"
 )
+
+var d9Ways = []string{uncorrected, subtractThree, subtractThousand}
 
 // chain does steps multiplications, each of which needs the one before. No processor can
 // do two at once, so its time is linear in steps.
@@ -80,55 +81,35 @@ func (s *stopwatch) single() time.Duration {
 	return time.Since(start)
 }
 
-// empty returns the mean of n empty rounds.
+// empty returns the median of n empty rounds.
 func (s *stopwatch) empty(n int) float64 {
-	var sum time.Duration
-	for range n {
-		sum += s.emptyRound()
+	list := make([]float64, n)
+	for i := range list {
+		list[i] = float64(s.emptyRound())
 	}
-	return float64(sum) / float64(n)
+	return median(list)
 }
 
-// runTimed times an operation in all three ways in each operation of the block: side by
-// side they have the same clock frequency. The true time comes from the same operation in
-// a row of 20 us or more, before and after, where the clock costs a thousandth.
+// runTimed times an operation by itself, and corrects each reading in all ways: side by side
+// they have the same clock frequency. The true time comes from the same operation in a row
+// of 200 us or more, before and after, where the clock costs a thousandth. It reports the mean
+// error of each way as a share of the true time, by size.
 func runTimed(b *lab.B, length time.Duration) error {
 	s := newStopwatch(length)
-	three := s.empty(3)
+	corrections := map[string]float64{uncorrected: 0, subtractThree: s.empty(3), subtractThousand: s.empty(1000)}
 	inRow := max(16, int(200*time.Microsecond/length))
-	batch := max(1, int(20*time.Microsecond/length))
-	errs := map[string][]float64{}
-	for _, name := range []string{subtractThree, subtractThousand, chainedReadings} {
-		errs[name] = make([]float64, 0, b.N)
-	}
-	truths := make([]float64, 0, b.N)
+	var reading, truth float64
 	for b.Loop() {
-		thousand := s.empty(1000)
 		before := s.row(inRow)
-		single := float64(s.single())
-		// Chained readings: the one that ends a batch starts the next.
-		var chained [3]float64
-		last := time.Now()
-		for i := range chained {
-			for range batch {
-				s.op()
-			}
-			now := time.Now()
-			chained[i] = float64(now.Sub(last)) / float64(batch)
-			last = now
-		}
+		one := float64(s.single())
 		after := s.row(inRow)
-		truth := min(before, after)
-		truths = append(truths, truth)
-		errs[subtractThree] = append(errs[subtractThree], (single-three)/truth-1)
-		errs[subtractThousand] = append(errs[subtractThousand], (single-thousand)/truth-1)
-		errs[chainedReadings] = append(errs[chainedReadings], median(chained[:])/truth-1)
+		reading, truth = reading+one, truth+min(before, after)
 	}
-	b.Report("truth_ns", median(truths))
-	for name, e := range errs {
-		slices.Sort(e)
-		b.Report(name+"_error", median(e))
-		b.Report(name+"_spread", e[len(e)*3/4]-e[len(e)/4])
+	n := float64(b.N)
+	b.Report("truth_ns", truth/n)
+	b.Report("reading_ns", reading/n)
+	for way, cost := range corrections {
+		b.Report(way+"_error", math.Abs((reading/n-cost)/(truth/n)-1))
 	}
 	return nil
 }
@@ -144,10 +125,10 @@ func d9(length int) lab.Experiment {
 		Suite: "claims", Name: "D9", Params: run.Params{"ns": strconv.Itoa(length)},
 		Question: "How accurate are short timings, with and without the timer's cost subtracted?",
 		Op:       fmt.Sprintf("an operation of about %d ns, timed three ways", length),
-		Ops:      500, Stateless: true,
+		Ops:      400, MaxRounds: 12, Stateless: true,
 		Variants: []lab.Variant{{
 			Name: variantTimed, Promise: job.NothingWritten(), Baseline: true,
-			Doc: "subtracting three empty rounds, subtracting a thousand, chained readings of a batch",
+			Doc: "uncorrected; less the median of three empty readings, taken once; less that of a thousand, taken anew in each block",
 			Run: func(b *lab.B) error { return runTimed(b, time.Duration(length)) },
 		}},
 	}
@@ -166,30 +147,24 @@ func claimD9() Claim {
 	}
 }
 
-// rightEnough is the largest error, as a share, of a timing that counts as right.
-const rightEnough = 0.05
+// rightEnough is the largest mean error, as a share, of timings that count as right.
+const rightEnough = 0.10
 
 func judgeD9(ev *evidence) judgement {
-	var text strings.Builder
-	var answers []answer
-	var right []string
+	var parts []part
 	for _, length := range d9Lengths {
-		id := idOf(d9(length))
-		bias := func(way string) run.Estimate { return ev.metric(id, variantTimed, way+"_error") }
-		three := bias(subtractThree)
-		a := within(three, -rightEnough, rightEnough)
-		answers = append(answers, a)
-		if a == yes {
-			right = append(right, strconv.Itoa(length)+" ns")
+		id, cond := idOf(d9(length)), strconv.Itoa(length)+" ns"
+		off := func(way string) run.Estimate { return ev.metric(id, variantTimed, way+"_error") }
+		// All ways are in one block, so that rounds pair them.
+		gain, ok := overRounds(overOf, ev.byRound(id, variantTimed, blockMetric(uncorrected+"_error")), ev.byRound(id, variantTimed, blockMetric(subtractThree+"_error")))
+		if !ok {
+			gain = quotient(off(uncorrected), off(subtractThree))
 		}
-		fmt.Fprintf(&text, "The time of an operation of %.0f ns is off by %+.1f %% %s with three rounds subtracted (half of the readings lie %.0f %% apart), %+.1f %% with a thousand, %+.1f %% by chained readings. ",
-			ev.metric(id, variantTimed, "truth_ns").Median,
-			100*three.Median, interval(scaled(three, 100), "%+.1f"), 100*ev.metric(id, variantTimed, subtractThree+"_spread").Median,
-			100*bias(subtractThousand).Median, 100*bias(chainedReadings).Median)
+		parts = append(parts,
+			most("mean error less the median of three empty readings", off(subtractThree), rightEnough, shareText).under(cond),
+			direction("error uncorrected against less the median of three", gain).under(cond),
+			figureOf("work of "+cond, fmt.Sprintf("true %s, read as %s; off by %s uncorrected, by %s less the median of a thousand", nanos(ev.metric(id, variantTimed, "truth_ns")),
+				nanos(ev.metric(id, variantTimed, "reading_ns")), shareText(off(uncorrected)), shareText(off(subtractThousand)))))
 	}
-	on := "the length of the operation"
-	if len(right) > 0 {
-		on += ": right for " + strings.Join(right, ", ")
-	}
-	return decide(text.String(), fmt.Sprintf("The median reading had to be within %.0f %% of the true time: that of the same operation many times between two readings.", 100*rightEnough), on, answers...)
+	return ruling("The true time is that of the same work many times between two readings of the clock.", parts...)
 }

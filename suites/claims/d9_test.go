@@ -12,27 +12,24 @@ import (
 
 func TestJudgeD9(t *testing.T) {
 	c := claimD9()
-	of := func(bias func(ns int) run.Estimate) run.Claim {
-		m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 })
-		m.each(func(r *run.Result, v *run.VariantResult) {
-			for _, way := range []string{subtractThree, subtractThousand, chainedReadings} {
-				v.Metrics[way+"_error"] = suitetest.About(0)
-				v.Metrics[way+"_spread"] = suitetest.About(0.1)
-			}
+	of := func(raw, three func(ns int) run.Estimate) run.Claim {
+		return judge(t, &c, in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1 }).each(func(r *run.Result, v *run.VariantResult) {
 			ns := suitetest.Int(t, r.Params["ns"])
-			v.Metrics["truth_ns"] = suitetest.About(float64(ns))
-			v.Metrics[subtractThree+"_error"] = bias(ns)
-		})
-		return judge(t, &c, m)
+			v.Metrics["truth_ns"], v.Metrics["reading_ns"] = suitetest.About(float64(ns)), suitetest.About(float64(ns+40))
+			v.Metrics[uncorrected+"_error"], v.Metrics[subtractThree+"_error"] = raw(ns), three(ns)
+			v.Metrics[subtractThousand+"_error"] = suitetest.About(0.01)
+		}))
 	}
-	expect(t, "right", of(func(int) run.Estimate { return suitetest.About(0.02) }), Holds)
-	expect(t, "wrong", of(func(int) run.Estimate { return suitetest.About(-0.3) }), DoesNotHold)
-	got := of(func(ns int) run.Estimate { return suitetest.About(10 / float64(ns)) })
+	is := func(x float64) func(int) run.Estimate { return func(int) run.Estimate { return suitetest.About(x) } }
+	expect(t, "right, and better than uncorrected", of(is(0.5), is(0.02)), Holds)
+	expect(t, "wrong", of(is(0.5), is(0.3)), DoesNotHold)
+	expect(t, "right, and no better than uncorrected", of(is(0.02), is(0.03)), DoesNotHold)
+	got := of(is(0.5), func(ns int) run.Estimate { return suitetest.About(10 / float64(ns)) })
 	expect(t, "right for long ones", got, Depends)
-	if !strings.Contains(got.Why, "right for 300 ns, 1000 ns") {
+	if !strings.Contains(got.Why, "300 ns") || !strings.Contains(got.Why, "1000 ns") {
 		t.Errorf("want the lengths: %s", got.Why)
 	}
-	expect(t, "wide", of(func(int) run.Estimate { return suitetest.Wide(0.04, 0.5) }), CannotTell)
+	expect(t, "wide", of(is(0.5), func(int) run.Estimate { return suitetest.Wide(0.1, 0.5) }), CannotTell)
 }
 
 // nearTruth reports whether D9's operation took about the requested time.
@@ -55,7 +52,7 @@ func checkD9(t *testing.T, e *lab.Experiment, dir string, ops int64, b run.Block
 	if !nearTruth(t, e, b) {
 		t.Errorf("%s: the operation took %.1f ns", e.ID(), b.Metrics["truth_ns"])
 	}
-	for _, way := range []string{subtractThree, subtractThousand, chainedReadings} {
+	for _, way := range d9Ways {
 		if x, ok := b.Metrics[way+"_error"]; !ok || math.IsNaN(x) {
 			t.Errorf("%s reports no error of %s", e.ID(), way)
 		}

@@ -15,19 +15,29 @@ type treeCheck func(t *testing.T, e *lab.Experiment, dir string, ops int64, b ru
 
 // treeChecks has the check of an experiment by its name.
 var treeChecks = map[string]treeCheck{
-	"D1-fresh": leavesEntries("tmp"),
-	"D1-depth": leavesEntries("tmp"),
-	"D1-existing": func(t *testing.T, _ *lab.Experiment, dir string, _ int64, _ run.Block) {
-		wantEntries(t, filepath.Join(dir, "tmp"), 1)
+	"D1-fresh":    leavesEntries("tmp"),
+	"D1-half":     leavesEntries("tmp"),
+	"D1-existing": leavesEntries("tmp"),
+	"D1-depth": func(t *testing.T, e *lab.Experiment, dir string, ops int64, b run.Block) {
+		leavesEntries(map[bool]string{true: ".", false: "tmp"}[e.Params["depth"] == "1"])(t, e, dir, ops, b)
 	},
-	"D3": leavesEntries("."),
-	"D4-many": func(t *testing.T, e *lab.Experiment, dir string, ops int64, b run.Block) {
-		path := map[string]string{variantFile4: "a/b/c", variantMkdir3: "a/b", variantLevels3: "."}[b.Variant]
+	"D1-wrong": func(t *testing.T, _ *lab.Experiment, _ string, _ int64, b run.Block) {
+		for metric, want := range map[string]bool{d1Misplaced: b.Variant == variantLoopCoded, d1FilePass: b.Variant != variantAll} {
+			if got := b.Metrics[metric] == 1; got != want {
+				t.Errorf("%s: %s is %v", b.Variant, metric, got)
+			}
+		}
+	},
+	"D3":        leavesEntries("."),
+	"D3-strace": leavesEntries("."),
+	"D4-warm": func(t *testing.T, e *lab.Experiment, dir string, ops int64, b run.Block) {
+		path := map[string]string{variantFile4: "a/b/c", variantFileHere: "a/b/c", variantMkdir3: "a/b", variantMkdirHere: "a/b"}[b.Variant]
 		leavesEntries(path)(t, e, dir, ops, b)
 	},
-	"D5": checkD5,
-	"D8": checkD8,
-	"D9": checkD9,
+	"D4-cold": leavesEntries("."),
+	"D5":      checkD5,
+	"D8":      checkD8,
+	"D9":      checkD9,
 }
 
 // leavesEntries checks that each operation left an entry in a directory.
@@ -42,13 +52,13 @@ func leavesEntries(path string) treeCheck {
 func TestClaimsRun(t *testing.T) {
 	done := map[string]bool{}
 	for _, c := range Directories() {
-		// Each experiment once; the small batches do for D5's grid, and 4 jobs for D7.
+		// Each experiment once; 4 jobs do for D7, 16 goroutines for D6.
 		c.Experiments = slices.DeleteFunc(c.Experiments, func(e lab.Experiment) bool {
 			had := done[e.ID()]
 			done[e.ID()] = true
-			return had || cmp.Or(e.Params["n"], "64") != "64" || cmp.Or(e.Params["jobs"], "4") != "4"
+			return had || cmp.Or(e.Params["jobs"], "4") != "4" || cmp.Or(e.Params["goroutines"], "16") != "16"
 		})
-		ops := cmp.Or(map[string]int64{"D6": 10_000}[c.ID], 3)
+		const ops = 3
 		runClaims(t, []Claim{c}, ops, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {
 			if check := treeChecks[e.Name]; check != nil {
 				check(t, e, dir, ops, b)

@@ -76,27 +76,32 @@ func direction(what string, e run.Estimate) part {
 // least returns the part of a figure that had to be want or more, in its own unit; write
 // writes it.
 func least(what string, e run.Estimate, want float64, write func(run.Estimate) string) part {
-	return inRange(what, e, want, math.Inf(1), write(e), "want "+limitText(want, write)+" or more")
+	return inRange(what, e, want, math.Inf(1), write(e), "want "+write(exactly(want))+" or more")
 }
 
 // most is least for a figure that had to be want or less.
 func most(what string, e run.Estimate, want float64, write func(run.Estimate) string) part {
-	return inRange(what, e, math.Inf(-1), want, write(e), "want "+limitText(want, write)+" or less")
+	return inRange(what, e, math.Inf(-1), want, write(e), "want "+write(exactly(want))+" or less")
 }
 
 // fact returns the part of something that needs no interval: a number of calls, a mode, an
 // errno. figure is what was found.
 func fact(what string, is bool, figure string) part {
-	return part{what: what, answer: answerIf(is), figure: figure}
+	return part{what: what, answer: answerIf(is), figure: figure}.measured()
+}
+
+// measured makes the part untested if its figure is of something that is missing.
+func (p part) measured() part {
+	if strings.Contains(p.figure, "NaN") {
+		p.answer, p.figure = untested, ""
+	}
+	return p
 }
 
 // figureOf returns a part that only shows a figure. One of something that was not measured
 // is left out.
 func figureOf(what, figure string) part {
-	if strings.Contains(figure, "NaN") {
-		figure = ""
-	}
-	return part{what: what, role: shown, figure: figure}
+	return part{what: what, role: shown, figure: figure}.measured()
 }
 
 // lacking returns the part of a question that cannot be asked here, and why.
@@ -179,12 +184,6 @@ func (ev *evidence) processors(want int) string {
 
 // times writes a ratio: "1.90x".
 func times(k float64) string { return fmt.Sprintf("%.2fx", k) }
-
-// limitText writes a limit as a figure is written, without an interval.
-func limitText(x float64, write func(run.Estimate) string) string {
-	text, _, _ := strings.Cut(write(run.Estimate{Median: x, Lo: x, Hi: x}), " [")
-	return text
-}
 
 // exactly returns the estimate of a figure that is known.
 func exactly(x float64) run.Estimate { return run.Estimate{Median: x, Lo: x, Hi: x} }

@@ -68,3 +68,14 @@ func lastingIn(e run.Estimate) string {
 	}
 	return micros(e)
 }
+
+// eitherText returns the text of a figure that is 1 or 0, or "NaN" if it is missing.
+func eitherText(e run.Estimate, one, zero string) string {
+	switch {
+	case math.IsNaN(e.Median):
+		return "NaN"
+	case e.Median == 1:
+		return one
+	}
+	return zero
+}

@@ -44,10 +44,11 @@ func onJournaledExt4(c *Claim) *made {
 // Each variant creates its files, and asks for waits.
 func TestWaitClaimsRun(t *testing.T) {
 	const ops = 1500
-	runClaims(t, creationWaitClaims(), ops, func(t *testing.T, e *lab.Experiment, dir string, _ run.Block) {
+	runClaims(t, creationWaitClaims(), ops, func(t *testing.T, e *lab.Experiment, dir string, b run.Block) {
 		if !e.Waits {
 			t.Errorf("%s does not ask for waits", e.ID())
 		}
-		wantEntries(t, dir, cmp.Or(map[string]int64{"C2-coded": 26}[e.Name], ops))
+		names := map[string]int64{"C2-coded": 26, variantOneName: 1, variantOwnNames: 1000}
+		wantEntries(t, dir, cmp.Or(names[e.Name], names[b.Variant], ops))
 	})
 }

@@ -27,10 +27,10 @@ const scaleFiles = 10_000
 // batchFiles is the number of files of one operation of experiment batch.
 const batchFiles = 1000
 
-// LeftOversQuick and LeftOversMany are the numbers of files that the directory of
+// leftOversQuick and LeftOversMany are the numbers of files that the directory of
 // experiment left-overs holds before the experiment adds more.
 const (
-	LeftOversQuick = 100_000
+	leftOversQuick = 100_000
 	LeftOversMany  = 2_800_000
 )
 
@@ -64,7 +64,7 @@ func others() []job.Job[Files] {
 	for _, goroutines := range []int{1, 16, 1000} {
 		list = append(list, queue(goroutines))
 	}
-	return append(list, batch(), besideLeftOvers(LeftOversQuick), besideLeftOvers(LeftOversMany))
+	return append(list, batch(), besideLeftOvers(leftOversQuick), besideLeftOvers(LeftOversMany))
 }
 
 // newJob returns a job of empty files.
@@ -164,10 +164,10 @@ func besideLeftOvers(left int) job.Job[Files] {
 	}, 16)
 	j.Ways = leftOverWays()
 	j.Site = func(b *lab.B) (job.Site, func() error, error) {
-		dir, restore, err := LeftOvers(b)
+		dir, restore, err := restoredLeftOvers(b)
 		return job.Site{Dir: dir, Ops: b.N}, restore, err
 	}
-	if left > LeftOversQuick {
+	if left > leftOversQuick {
 		j.MaxRounds = 8 // a round takes seconds, because all left-overs are listed too
 	}
 	return j

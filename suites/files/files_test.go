@@ -81,7 +81,7 @@ func intOrZero(t *testing.T, s string) int {
 
 // A shared directory is left as it was found, by all ways.
 func TestLeftOversStay(t *testing.T) {
-	e := suitetest.Smaller(besideLeftOvers(LeftOversQuick).Build())
+	e := suitetest.Smaller(besideLeftOvers(leftOversQuick).Build())
 	dir := t.TempDir() // RunOnce shares below the block's directory, so this one is for all
 	shared := filepath.Join(dir, "shared", leftOverPrefix+"50")
 	for i := range e.Variants {

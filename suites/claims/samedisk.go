@@ -1,0 +1,52 @@
+package claims
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/stele-go/stele/lab/run"
+)
+
+// sameDisk returns what two places of a claim that compares file systems on one device lack,
+// or "": partitions of one disk, or images in one directory.
+func sameDisk(a, b run.Environment) string {
+	const want = "both file systems on one device"
+	switch {
+	case a.Backing != "" && b.Backing != "":
+		// An image lies in a directory of its own.
+		if filepath.Dir(filepath.Dir(a.Backing)) == filepath.Dir(filepath.Dir(b.Backing)) {
+			return ""
+		}
+	case a.Backing == "" && b.Backing == "" && a.Device != "" && wholeDisk(a.Device) == wholeDisk(b.Device):
+		return ""
+	}
+	return want + "; here " + diskName(a) + " and " + diskName(b)
+}
+
+func diskName(e run.Environment) string {
+	switch {
+	case e.Backing != "":
+		return "an image " + e.Backing
+	case e.Device != "":
+		return e.Device
+	}
+	return "no device"
+}
+
+// wholeDisk returns the disk of a partition: "/dev/sda" of "/dev/sda2", "/dev/nvme0n1" of
+// "/dev/nvme0n1p3".
+func wholeDisk(device string) string {
+	base := strings.TrimRight(device, "0123456789")
+	if base == device {
+		return device
+	}
+	if disk, ok := strings.CutSuffix(base, "p"); ok && disk != "" && isDigit(disk[len(disk)-1]) {
+		return disk
+	}
+	if strings.HasPrefix(filepath.Base(device), "sd") || strings.HasPrefix(filepath.Base(device), "vd") || strings.HasPrefix(filepath.Base(device), "xvd") {
+		return base
+	}
+	return device
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
