@@ -34,6 +34,14 @@ func timeFigure(v *run.VariantResult, write func(run.Estimate) string) figure {
 	return figure{Text: write(v.Time)}
 }
 
+// speedHead heads a column of speeds.
+func speedHead(res *run.Result) string {
+	if parallel(res) {
+		return "ops/s"
+	}
+	return "time/op"
+}
+
 // speedFigure is the time of an operation with how far it may be off, or the operations
 // a second where goroutines share them.
 func speedFigure(res *run.Result, v *run.VariantResult) figure {

@@ -90,11 +90,11 @@ type gapView struct {
 func newResultView(r *run.Run, res *run.Result, anchor string, multi bool) *resultView {
 	v := &resultView{
 		Anchor: anchor, Verdict: Verdict(r, res), Tally: tallies(res), Boxes: boxStrips(res), Forest: forestStrips(res), ECDF: latencyCharts(res),
-		Timelines: newTimelines(res), Batch: batchNote(res), SpeedTitle: "Time per operation", SpeedLabel: "time",
+		Timelines: newTimelines(res), Batch: batchNote(res), SpeedTitle: upperFirst(speedWords(res)), SpeedLabel: "time",
 		Method: methodNotes(r, res), Waits: waitViews(res),
 	}
 	if parallel(res) {
-		v.SpeedTitle, v.SpeedLabel = "Operations a second", "throughput"
+		v.SpeedLabel = "throughput"
 	}
 	if s := holmNote(res); s != "" {
 		v.Cautions = append(v.Cautions, s)

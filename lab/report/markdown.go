@@ -181,7 +181,7 @@ func (m *markdown) matrix(g *group) {
 func (m *markdown) result(measured *run.Run, res *run.Result) {
 	m.printf("**%s**\n\n", escapeMarkdown(Verdict(measured, res)))
 	m.heats(res)
-	m.row("variant", "survives", "time/op", "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op")
+	m.row("variant", "survives", speedHead(res), "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op")
 	m.row("---", "---", "---:", "---:", "---", "---:", "---:", "---:", "---:", "---:")
 	gp := &gaps{all: len(res.Variants)}
 	for _, t := range tiers(res) {
@@ -189,7 +189,7 @@ func (m *markdown) result(measured *run.Run, res *run.Result) {
 		for _, r := range t.Rows {
 			// The text table's cells, with the whole interval of the time.
 			cells := rowCells(res, r, gp)
-			out := []string{escapeMarkdown(r.V.Name), promise, escapeMarkdown(timeFigure(r.V, Time).Text)}
+			out := []string{escapeMarkdown(r.V.Name), promise, escapeMarkdown(wholeSpeed(res, r.V).Text)}
 			for _, c := range cells[2:] {
 				out = append(out, escapeMarkdown(c.text))
 			}

@@ -24,7 +24,10 @@ type placeRow struct {
 }
 
 // A placeCell is a way in one place: its speed, and its ratio to the baseline there.
-type placeCell struct{ Speed, Ratio, Word, Class string }
+type placeCell struct {
+	Speed, Ratio, Word, Class string
+	Kept                      string // what it survives there, where that is less than promised
+}
 
 // placeTables has a table for each experiment that was run in two places or more.
 func placeTables(r *run.Run) []placeTable {
@@ -77,6 +80,9 @@ func newPlaceCell(res *run.Result, variant string) placeCell {
 			c := placeCell{Speed: notAvailable, Word: word, Class: verdictClass(word)}
 			if row.V.Time.N > 0 && known(row.V.Time.Median) {
 				c.Speed = speed(res, row.V)
+			}
+			if left := here(row.V); left != row.V.Promise {
+				c.Kept = clean(left.Survives())
 			}
 			if ratioKnown(row.Comparison) {
 				c.Ratio = times(row.Comparison.Ratio.Median) + " " + verdictSign(row.Comparison.Verdict)

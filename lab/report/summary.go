@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -282,8 +281,20 @@ func settleCommand(r *run.Run, s *run.Settle) string {
 	}
 	const step = 30 * time.Second
 	budget := (time.Duration(s.Took)*6/5 + step - 1).Truncate(step) // pilots and more are not in it
-	args = append(args, "--rounds", fmt.Sprint(s.Rounds), "--budget", strings.TrimSuffix(max(budget, step).String(), "0s"))
+	args = append(args, "--rounds", fmt.Sprint(s.Rounds), "--budget", shortDuration(max(budget, step)))
 	return strings.Join(args, " ")
+}
+
+// shortDuration is a flag's value without needless zeros: "1h30m", "2m30s".
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
 }
 
 // filterOf is a regular expression for the unclear experiments, "" where these are all.
@@ -311,5 +322,5 @@ func shellWord(s string) string {
 
 // ratioKnown reports whether a comparison has a ratio to show.
 func ratioKnown(c *run.Comparison) bool {
-	return c != nil && known(c.Ratio.Median) && !math.IsNaN(c.Ratio.Median)
+	return c != nil && known(c.Ratio.Median)
 }

@@ -26,7 +26,7 @@ const (
 func SVG(w io.Writer, r *run.Run, res *run.Result) error {
 	s := &sheet{y: 16}
 	s.paragraph("title", 24, 66, res.Question)
-	s.paragraph("muted", 16, 104, "One operation: "+res.Op+". Less time is better.")
+	s.paragraph("muted", 16, 104, "One operation: "+res.Op+". "+lessOrMore(res))
 	strips := boxStrips(res)
 	for i, t := range drawnTiers(res) {
 		s.tier(t, strips[i], res)
@@ -51,6 +51,21 @@ func SVG(w io.Writer, r *run.Run, res *run.Result) error {
 %s</svg>
 `, sheetWidth, num(s.y), sheetWidth, num(s.y), esc(res.Question), esc(Verdict(r, res)), css, sheetWidth-1, num(s.y-1), s.b.String())
 	return err
+}
+
+// speedWords name the figure of a result.
+func speedWords(res *run.Result) string {
+	if parallel(res) {
+		return "operations a second"
+	}
+	return "time per operation"
+}
+
+func lessOrMore(res *run.Result) string {
+	if parallel(res) {
+		return "More operations a second are better; a ratio is one of time."
+	}
+	return "Less time is better."
 }
 
 // A sheet is a picture that is written from top to bottom.
@@ -84,7 +99,7 @@ func (s *sheet) plot(k key, from, y, height float64, p any) {
 func (s *sheet) tier(t *tier, strips stripTier, res *run.Result) {
 	s.y += 32
 	s.text("tier", sheetMargin, s.y, strips.Promise+": "+strips.Survives)
-	s.text("small end", figureRight, s.y, "time per operation, ratio")
+	s.text("small end", figureRight, s.y, speedWords(res)+", ratio")
 	s.text("small end", sheetWidth-sheetMargin, s.y, "verdict")
 	s.y += 10
 	from := float64(nameEnd(t))
@@ -95,7 +110,7 @@ func (s *sheet) tier(t *tier, strips stripTier, res *run.Result) {
 	}
 	s.rule("rule strong")
 	s.plot(key{}, from, s.y, 20, strips.Axis)
-	axis := "time per operation"
+	axis := speedWords(res)
 	if strips.Log {
 		axis += ", logarithmic"
 	}

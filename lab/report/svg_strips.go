@@ -55,30 +55,49 @@ const (
 	forestHeight = 42
 )
 
+// A gauge is the figure that an axis shows: the time of an operation, or operations a
+// second where goroutines share them.
+type gauge struct {
+	of    func(perOp float64) float64
+	label func(float64) string // of the axis
+	write func(float64) string // of one figure
+}
+
+func gaugeOf(res *run.Result) gauge {
+	if parallel(res) {
+		return gauge{
+			of:    func(perOp float64) float64 { return 1e9 / perOp },
+			label: func(x float64) string { return axisCount(x) + "/s" },
+			write: perSecond,
+		}
+	}
+	return gauge{of: func(perOp float64) float64 { return perOp }, label: axisTime, write: duration}
+}
+
 // boxStrips draws every timed block as a dot, the quartiles as a box, the
 // median as a line, and its interval as a bar.
 func boxStrips(res *run.Result) []stripTier {
 	data := timedBlocks(res)
+	g := gaugeOf(res)
 	var out []stripTier
 	for _, t := range drawnTiers(res) {
 		st := stripTier{Promise: t.Promise.String(), Survives: t.survives()}
 		var all []float64
 		for _, r := range t.Rows {
 			for _, b := range data[r.V.Name] {
-				all = append(all, b.PerOp())
+				all = append(all, g.of(b.PerOp()))
 			}
 			if r.V.Time.N > 0 {
-				all = append(all, r.V.Time.Lo, r.V.Time.Hi)
+				all = append(all, g.of(r.V.Time.Lo), g.of(r.V.Time.Hi))
 			}
 		}
 		s := newScale(all)
 		st.Log = s.log
 		for _, r := range t.Rows {
-			f := timeFigure(r.V, plusMinus)
-			st.Strips = append(st.Strips, strip{Key: key{r.Index}, Name: clean(r.V.Name), Promise: t.Promise.String(), Value: f.Text,
-				Picture: boxPicture(r.V, data[r.V.Name], s, t.Promise.String())})
+			st.Strips = append(st.Strips, strip{Key: key{r.Index}, Name: clean(r.V.Name), Promise: t.Promise.String(), Value: speedFigure(res, r.V).Text,
+				Picture: boxPicture(r.V, data[r.V.Name], s, g, t.Promise.String())})
 		}
-		st.Axis = axisPicture(s, axisTime)
+		st.Axis = axisPicture(s, g.label)
 		out = append(out, st)
 	}
 	return out
@@ -109,27 +128,29 @@ func timedBlocks(res *run.Result) map[string][]*run.Block {
 	return out
 }
 
-func boxPicture(v *run.VariantResult, blocks []*run.Block, s scale, promise string) template.HTML {
+func boxPicture(v *run.VariantResult, blocks []*run.Block, s scale, g gauge, promise string) template.HTML {
 	title := fmt.Sprintf("%s (%s): median %s an operation over %s, %s", v.Name, promise, Time(v.Time), units.Count(len(blocks), "block"), units.Count(len(v.Outliers), "outlier"))
 	p := newPicture("plot box", boxHeight, title, "")
 	p.xAxis(s, 0, boxHeight, 5, nil)
+	at := func(perOp float64) float64 { return s.at(g.of(perOp)) }
+	span := func(class string, a, b, y, h float64) { p.rect(class, min(at(a), at(b)), max(at(a), at(b)), y, h) }
 	first, third := run.Quartiles(blocks)
-	p.rect("iqr", s.at(first), s.at(third), 7, 28)
+	span("iqr", first, third, 7, 28)
 	for i, b := range blocks {
 		// From the first block at the top to the last at the bottom, so that
 		// a drift shows as a slant.
 		y := 10 + 22*(float64(i)+.5)/float64(len(blocks))
-		class, r, tip := "dot", 2.6, fmt.Sprintf("round %d: %s", b.Round, duration(b.PerOp()))
+		class, r, tip := "dot", 2.6, fmt.Sprintf("round %d: %s", b.Round, g.write(g.of(b.PerOp())))
 		if slices.Contains(v.Outliers, b.Round) {
 			class, r, tip = "dot out", 4, tip+", outlier"
 		}
-		p.dot(class, s.at(b.PerOp()), y, r, tip)
+		p.dot(class, at(b.PerOp()), y, r, tip)
 	}
 	if hasInterval(v.Time) {
-		p.rect("ci", s.at(v.Time.Lo), s.at(v.Time.Hi), 39, 4)
+		span("ci", v.Time.Lo, v.Time.Hi, 39, 4)
 	}
 	if known(v.Time.Median) {
-		p.vline("median", s.at(v.Time.Median), 4, 43)
+		p.vline("median", at(v.Time.Median), 4, 43)
 	}
 	return p.done()
 }

@@ -150,7 +150,7 @@ func (p *printer) group(r *run.Run, g *group) {
 	}
 	p.heats(g)
 	t := &table{
-		head: []string{"variant", "time/op", "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op"},
+		head: []string{"variant", speedHead(first), "ratio", "verdict", "p (Holm)", "p50", "p99", "allocs/op", "calls/op"},
 		left: []bool{true, false, false, true, false, false, false, false, false},
 	}
 	gp := &gaps{all: len(first.Variants)}
@@ -254,7 +254,7 @@ func rowCells(res *run.Result, r row, gp *gaps) []cell {
 		}
 		return cell{text: f.Text}
 	}
-	cells := []cell{{text: "  " + clean(v.Name)}, show("time/op", speedFigure(res, v)), {}, {}, {}}
+	cells := []cell{{text: "  " + clean(v.Name)}, show(speedHead(res), speedFigure(res, v)), {}, {}, {}}
 	word := r.verdictWord(res)
 	cells[3] = cell{clean(word), wordStyle(word)}
 	if c := r.Comparison; c != nil {

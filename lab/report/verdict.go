@@ -110,6 +110,9 @@ func comparison(res *run.Result, variant, baseline string) *run.Comparison {
 	return &run.Comparison{Ratio: run.Estimate{Median: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}}
 }
 
+// mostRoundsTold is the largest number of rounds that is worth a sentence.
+const mostRoundsTold = 400
+
 // unclearText says among which variants there is no verdict, what would have been seen,
 // and what would settle it.
 func unclearText(res *run.Result, f *run.Finding) string {
@@ -131,7 +134,7 @@ func unclearText(res *run.Result, f *run.Finding) string {
 	default:
 		text += ": there are too few rounds for an interval"
 	}
-	if f.RoundsNeeded > 0 {
+	if f.RoundsNeeded > 0 && f.RoundsNeeded <= mostRoundsTold {
 		text += fmt.Sprintf(", and %d rounds would probably settle it", f.RoundsNeeded)
 	}
 	return text

@@ -111,7 +111,7 @@ func TestVerdictSentenceIsShort(t *testing.T) {
 	r := exactRun(8, named(killPrefix, "old", "x", "y", "z"), map[string]float64{"old": 100, "x": 100, "y": 95, "z": 101})
 	slowLater(r, "x", "y", "z")
 	r.Analyse()
-	want := "Cannot tell which is fastest of old, x and 2 more: a difference of 1.2x would have been seen, and 1173 rounds would probably settle it; each survives kill -9, not a power cut."
+	want := "Cannot tell which is fastest of old, x and 2 more: a difference of 1.2x would have been seen; each survives kill -9, not a power cut."
 	if got := Verdict(r, r.Results[0]); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}

@@ -95,7 +95,7 @@ type Settle struct {
 // Limits of Settle: more than that is no advice.
 const (
 	mostSettleRounds = 400
-	mostSettleTime   = Nanos(3600e9)
+	mostSettleTime   = Nanos(1800e9)
 )
 
 // Summary derives the outcome of a run from its findings.
