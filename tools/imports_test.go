@@ -57,6 +57,7 @@ var mayImport = map[string][]string{
 	"lab":           {"durability", "internal/measure", "lab/run"},
 	"lab/run":       {"durability", "lab/stats", "lab/internal/buckets"},
 	"lab/report":    {"durability", "lab/run"},
+	"lab/gobench":   {"lab", "lab/run"},
 	"suites":        {"*"},
 	"cmd/stele":     {"*"},
 	"proofs":        {"*"},
