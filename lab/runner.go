@@ -73,6 +73,9 @@ type Options struct {
 	// InProcess runs the blocks in this process, for experiments that cannot run in
 	// another one. Blocks then share a heap and the state of the page cache.
 	InProcess bool
+	// CPUs are the processors that the processes of the blocks run on, in ascending
+	// order; nil is all that this process may use. Linux only. ParseCPUs makes a list.
+	CPUs []int
 	// Progress is called between blocks only, so that it does not disturb a
 	// measurement.
 	Progress func(Event)
@@ -150,6 +153,14 @@ func Measure(ctx context.Context, o Options, experiments ...Experiment) (*run.Ru
 	// inherits belong to the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if len(o.CPUs) > 0 {
+		unpin, err := pin(o.CPUs)
+		if err != nil {
+			return nil, err
+		}
+		defer unpin()
+		r.notePinned(siblings(o.CPUs, cpuDir))
+	}
 	for i := range experiments {
 		r.all = append(r.all, r.open(i, &experiments[i]))
 	}
@@ -208,6 +219,7 @@ func validate(o Options, experiments []Experiment) error {
 		setting.AtLeast("lab: Options.Rounds", o.Rounds, 1),
 		setting.InRange("lab: Options.BlockTime", o.BlockTime, time.Millisecond, time.Hour),
 		settings.Validate(),
+		checkCPUs(o),
 	))
 	return errors.Join(errs...)
 }

@@ -33,6 +33,7 @@ func testExperiments() []Experiment {
 		}
 	}
 	return []Experiment{
+		seenCPUs(),
 		{
 			Suite: "test", Name: "spin", Question: "Is twice as long slower?", Op: "one spin", Stateless: true,
 			Variants: []Variant{

@@ -69,6 +69,7 @@ type benchFlags struct {
 	blockTime time.Duration
 	budget    time.Duration
 	seed      uint64
+	cpus      cpuFlag
 	progress  string
 	noNoise   bool
 	noCalls   bool
@@ -93,6 +94,7 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&b.allRounds, "fixed-rounds", false, "run all --rounds, clear or not: for runs that 'stele compare' is to compare")
 	f.DurationVar(&b.blockTime, "block-time", 250*time.Millisecond, "target `TIME` of a block")
 	f.DurationVar(&b.budget, "budget", 0, "end within about this `TIME` (default 2m30s for the quick set): six rounds of every experiment, the cheapest first, then more where they settle most; blocks are made shorter if need be")
+	f.Var(&b.cpus, "cpus", "run the blocks on these processors only, a `LIST` such as 0,2-3 (default all that this process may use)")
 	f.Uint64Var(&b.seed, "seed", 0, "`SEED` of the order of blocks, of their work and of the bootstrap; 0 draws one, which the report names")
 	progressFlag(f, &b.progress)
 	f.BoolVar(&b.noNoise, "no-calibration", false, "skip the A/A blocks, and with them the noise floor")
@@ -154,7 +156,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	}
 	beside := watchBeside(stderr, "bench")
 	measured, err := lab.Measure(ctx, lab.Options{
-		Places: places, Rounds: b.rounds, FixedRounds: b.allRounds, BlockTime: b.blockTime,
+		CPUs: b.cpus, Places: places, Rounds: b.rounds, FixedRounds: b.allRounds, BlockTime: b.blockTime,
 		Budget: b.budget, Seed: b.seed,
 		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
 		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits, Trace: b.trace, Against: b.against,

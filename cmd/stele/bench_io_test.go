@@ -110,6 +110,7 @@ func TestBenchIOBadCalls(t *testing.T) {
 		"--job 'a: --rate 5' --job 'b:'": "b: rate: 0; want a rate for all jobs, or for none",
 		"--ops 5 --time 1s":              "--ops and --time: want one of them",
 		"--time 1ms":                     "--time: 1ms; want 20ms or more",
+		"--cpus 0-":                      `--cpus: "0-"; want numbers and ranges such as 0,2-3`,
 		"--overwrite":                    "--overwrite: want --file with it",
 		"--file x --dir y":               "--file and --dir: want one of them",
 		"--file nowhere":                 "nowhere",

@@ -49,6 +49,7 @@ func (t *factTable) machine(e *run.Environment) {
 	t.row("host", e.Hostname)
 	t.row("system", strings.TrimSpace(e.OS+"/"+e.Arch+" "+e.Kernel))
 	t.row("processors", fmt.Sprintf("%d x %s", e.CPUs, cmp.Or(e.CPU, "(model not known)")))
+	t.row("pinned to", e.Pinned)
 	t.row("governor", e.Governor)
 	if e.Memory > 0 {
 		t.row("memory", size(float64(e.Memory)))

@@ -50,7 +50,7 @@ func TestPlaceWarnings(t *testing.T) {
 	e := run.Environment{Dir: "/data", Mount: "/data", FS: "overlay", BackingFS: "tmpfs", Device: "/dev/loop0", Virtual: "kvm", Governor: "powersave", CPUs: 2}
 	for _, code := range []string{
 		run.WarnNoJournal, run.WarnNoBarrier, run.WarnTmpfs, run.WarnMemoryDisk, run.WarnOverlay, run.WarnNetwork, run.WarnFuse, run.WarnLoop,
-		run.WarnWriteThrough, run.WarnLowSpace, run.WarnBusy, run.WarnDiskBusy, run.WarnStolen, run.WarnThrottled, run.WarnGovernor, run.WarnVirtual, run.WarnFewCPUs, run.WarnBeside,
+		run.WarnWriteThrough, run.WarnLowSpace, run.WarnBusy, run.WarnDiskBusy, run.WarnStolen, run.WarnThrottled, run.WarnGovernor, run.WarnVirtual, run.WarnFewCPUs, run.WarnSiblings, run.WarnBeside,
 	} {
 		text := PlaceWarning(&e, &run.Warning{Code: code})
 		if len(text) < 60 || !strings.HasSuffix(text, ".") || strings.Contains(text, "%!") {

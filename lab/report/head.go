@@ -79,6 +79,9 @@ func device(e run.Environment) string {
 func machineLine(p run.Place) string {
 	e := p.Environment
 	s := fmt.Sprintf("%s, %s/%s %s, %s, %d CPUs, GOMAXPROCS %d", e.Go, e.OS, e.Arch, e.Kernel, orUnknown(e.CPU, e.Unknown["cpu"]), e.CPUs, e.GOMAXPROCS)
+	if e.Pinned != "" {
+		s += ", blocks pinned to CPU " + e.Pinned
+	}
 	if e.Virtual != "" {
 		s += ", virtual (" + e.Virtual + ")"
 	}

@@ -157,6 +157,8 @@ func machineWarning(e *run.Environment, w *run.Warning) string {
 		return fmt.Sprintf("This machine is not bare (%s): neighbours, limits and the host's cache add noise that cannot be seen from here. Trust differences well above the noise floor, and repeat the run at another time.", e.Virtual)
 	case run.WarnBeside:
 		return fmt.Sprintf("Measurements by other processes ran on this machine at the same time (%d): each slowed the other. Measure again, one at a time.", w.N)
+	case run.WarnSiblings:
+		return "The blocks are pinned to processors that share a core (" + w.Text + "): each slows the other while both work. Pin them to one processor of each core."
 	case run.WarnFewCPUs:
 		return "Go has one processor here: the garbage collector and the kernel's own work interrupt the measurement. Measure with two or more."
 	}

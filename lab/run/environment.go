@@ -27,6 +27,7 @@ type Environment struct {
 	// The Go side.
 	Go         string            `json:"go"`
 	GOMAXPROCS int               `json:"gomaxprocs"`
+	Pinned     string            `json:"pinned_cpus,omitempty"` // processors of the blocks, "0,2-3"; empty for all
 	GoSettings map[string]string `json:"go_settings,omitempty"` // GOGC, GOMEMLIMIT, GODEBUG where set
 	// The directory.
 	Dir        string `json:"dir"`
@@ -93,8 +94,9 @@ const (
 	WarnGovernor     = "governor"
 	WarnVirtual      = "virtual"
 	WarnFewCPUs      = "few-cpus"
-	WarnVolume       = "volume" // the device is limited as Text says
-	WarnBeside       = "beside" // N other processes measured on this machine at the same time
+	WarnSiblings     = "smt-siblings" // blocks are pinned to processors of one core: Text
+	WarnVolume       = "volume"       // the device is limited as Text says
+	WarnBeside       = "beside"       // N other processes measured on this machine at the same time
 )
 
 // GoSettingsText returns the settings of Go that were set, ordered by name:

@@ -58,6 +58,7 @@ var compared = []comparedField{
 	{"governor", true, func(e *Environment) string { return e.Governor }, nil},
 	{"virtual", true, func(e *Environment) string { return e.Virtual }, nil},
 	{"go", true, func(e *Environment) string { return e.Go }, nil},
+	{"pinned_cpus", true, func(e *Environment) string { return e.Pinned }, nil},
 	{"gomaxprocs", true, func(e *Environment) string { return strconv.Itoa(e.GOMAXPROCS) }, nil},
 	{"go_settings", true, (*Environment).GoSettingsText, nil},
 	{"fs", true, func(e *Environment) string { return e.FS }, nil},
