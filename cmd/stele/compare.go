@@ -20,6 +20,7 @@ import (
 const compareUsage = `Usage: stele compare OLD.json NEW.json [flags]
        stele compare [flags] OLD.json ... -- NEW.json ...
        stele compare RUN.json [flags]
+       stele compare --history DIR [flags]
 
 Compares new runs with old ones, all written by 'stele bench --json': a gate for
 CI. RUN.json is a run of 'stele bench --against', which holds both builds.
@@ -36,6 +37,11 @@ Differences between two runs other than those that all variants share are in the
 interval only with several runs a side: three or more each, before and after --.
 'stele bench --against' measures two builds in one run and needs none of this.
 
+--history reads all runs of a directory (*.json) in the order of their times, and
+shows each variant's ratio to its baseline over them, with the places where it
+changes: from eight runs on, and in 5 % of histories without a change at most. It
+is no gate: exit code 0, or 3 if a file cannot be read.
+
 Exit codes: 0 no figure is worse by more than its tolerance; 1 at least one is;
 2 the data cannot tell; 3 the call is wrong, or the runs cannot be compared: they
 are unreadable, incomplete, or of different experiments, promises, environments
@@ -46,13 +52,15 @@ Examples:
   stele compare old.json new.json --tolerance time=0.03,p99=0.2,allocs_per_op=0
   stele compare old.json new.json --absolute --markdown comment.md
   stele compare --force main-1.json main-2.json -- new-1.json new-2.json
+  stele compare --history runs --svg history.svg --markdown history.md
 `
 
-// gateFlags are the flags of a gate, of compare and of bench --against.
+// gateFlags are the flags of compare.
 type gateFlags struct {
 	tolerances         []string
 	force, absolute    bool
 	jsonFile, markdown string
+	history, svg       string
 }
 
 func (g *gateFlags) flags(f *pflag.FlagSet) {
@@ -61,6 +69,8 @@ func (g *gateFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&g.force, "force", false, "compare even if experiments, promises or environments differ, and list the differences")
 	f.StringVar(&g.jsonFile, "json", "", "write the comparison as JSON to `FILE` instead; - is standard output")
 	f.StringVar(&g.markdown, "markdown", "", "write it as Markdown, for a comment on a pull request, to `FILE` too; - is standard output")
+	f.StringVar(&g.history, "history", "", "show the history of the runs in `DIR` instead")
+	f.StringVar(&g.svg, "svg", "", "draw the history as a picture, in SVG, to `FILE` too; - is standard output")
 }
 
 func compare(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -74,13 +84,23 @@ func compare(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	limits, err := parseTolerances(g.tolerances)
 	var old, new []string
 	if err == nil {
+		err = g.check(f)
+	}
+	if err == nil && g.history == "" {
 		old, new, err = sides(f)
 	}
 	if err == nil {
-		_, err = checkOutputs(output{"--json", g.jsonFile}, output{"--markdown", g.markdown})
+		_, err = checkOutputs(output{"--json", g.jsonFile}, output{"--markdown", g.markdown}, output{"--svg", g.svg})
 	}
 	if err != nil {
 		return usageError(stderr, "compare", broken, err)
+	}
+	if g.history != "" {
+		if err := g.showHistory(ctx, stdout); err != nil {
+			complain(stderr, "compare", err)
+			return broken
+		}
+		return exitOK
 	}
 	oldRuns, errOld := readRuns(ctx, old, stdin)
 	newRuns, errNew := readRuns(ctx, new, stdin)

@@ -51,7 +51,10 @@ func measured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"old.json", "new.json", "main-1.json", "main-2.json", "new-1.json", "new-2.json"} {
+	if err := os.Mkdir("runs", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"runs/one.json", "old.json", "new.json", "main-1.json", "main-2.json", "new-1.json", "new-2.json"} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -299,6 +302,10 @@ func TestBadCalls(t *testing.T) {
 		{"compare one.json", "stele compare: open one.json: ", 3},
 		{"compare one.json -- --force", "NEW.json: \"--force\"; want flags before --", 3},
 		{"compare -- one.json", "want at least one file on each side of --", 3},
+		{"compare --history ./none", "no such file", 3},
+		{"compare --history . x.json", "no file besides", 3},
+		{"compare --history . --force", "--force: want none", 3},
+		{"compare a.json b.json --svg x.svg", "--svg: want --history", 3},
 		{"compare a b c", "or several as OLD.json ... -- NEW.json ...", 3},
 		{"bench --against ./none --rounds 0", "--rounds", 3},
 		{"compare one.json two.json", "\nstele compare: open two.json: ", 3},

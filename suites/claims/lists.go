@@ -79,3 +79,10 @@ func creationWayClaims() []Claim {
 
 // creationWaitClaims returns the claims on where goroutines wait.
 func creationWaitClaims() []Claim { return []Claim{claimC2(), claimC13()} }
+
+// inMemory are the claims whose ways touch no file system.
+var inMemory = []string{"C6", "C11", "C12", "D6", "D9", "H3", "H4", "H6", "H8", "L2", "L4", "L7", "L9", "R6"}
+
+// InMemory reports whether the claim's ways touch no file system, so that its verdict in one
+// place is that in all.
+func (c *Claim) InMemory() bool { return slices.Contains(inMemory, c.ID) }

@@ -76,12 +76,12 @@ func direction(what string, e run.Estimate) part {
 // least returns the part of a figure that had to be want or more, in its own unit; write
 // writes it.
 func least(what string, e run.Estimate, want float64, write func(run.Estimate) string) part {
-	return inRange(what, e, want, math.Inf(1), write(e), "want "+write(exactly(want))+" or more")
+	return inRange(what, e, want, math.Inf(1), write(e), "want "+limitText(want, write)+" or more")
 }
 
 // most is least for a figure that had to be want or less.
 func most(what string, e run.Estimate, want float64, write func(run.Estimate) string) part {
-	return inRange(what, e, math.Inf(-1), want, write(e), "want "+write(exactly(want))+" or less")
+	return inRange(what, e, math.Inf(-1), want, write(e), "want "+limitText(want, write)+" or less")
 }
 
 // fact returns the part of something that needs no interval: a number of calls, a mode, an
@@ -184,6 +184,12 @@ func (ev *evidence) processors(want int) string {
 
 // times writes a ratio: "1.90x".
 func times(k float64) string { return fmt.Sprintf("%.2fx", k) }
+
+// limitText writes a limit as a figure is written, without an interval.
+func limitText(x float64, write func(run.Estimate) string) string {
+	text, _, _ := strings.Cut(write(run.Estimate{Median: x, Lo: x, Hi: x}), " [")
+	return text
+}
 
 // exactly returns the estimate of a figure that is known.
 func exactly(x float64) run.Estimate { return run.Estimate{Median: x, Lo: x, Hi: x} }
