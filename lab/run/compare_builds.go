@@ -73,9 +73,9 @@ func (c *comparer) builds(res resultOf, v *VariantResult) {
 		is, isNot := res.source(v.Name, "", m, RoleTimed)
 		row.Old, row.New = medianOfAll([]source{was}), medianOfAll([]source{is})
 		if !row.missing(wasNot, isNot) {
-			if e, why := res.pairedRatio(v.Name, m); why == (Reason{}) {
+			if e, ratios, why := res.pairedRatio(v.Name, m); why == (Reason{}) {
 				row.Ratio = Ratio(estimate(e))
-				c.judge(&row, e)
+				c.judge(&row, e, ratios)
 			} else {
 				row.missing(Reason{}, why)
 			}
@@ -85,29 +85,28 @@ func (c *comparer) builds(res resultOf, v *VariantResult) {
 }
 
 // pairedRatio is the ratio of a figure of a variant in this program to that in the
-// other one, over the rounds in which both ran it.
-func (res resultOf) pairedRatio(name string, m Metric) (stats.Estimate, Reason) {
+// other one, over the rounds in which both ran it, with the ratios of these rounds.
+func (res resultOf) pairedRatio(name string, m Metric) (e stats.Estimate, ratios []float64, why Reason) {
 	rng := res.random(res.run.Seed, "against", name, m.Name)
 	if p, ok := percentileNamed(m.Name); ok {
 		s, why := res.latencyRatio(res.latencies(name, RoleTimed), res.latencies(name, RoleAgainst), p)
 		if why != (Reason{}) {
-			return stats.Estimate{}, why
+			return e, nil, why
 		}
-		return stats.Bootstrap(s, confidence, rng, tailResamples), Reason{}
+		return stats.Bootstrap(s, confidence, rng, tailResamples), nil, Reason{}
 	}
 	is, why := res.figures(name, RoleTimed, m)
 	if why != (Reason{}) {
-		return stats.Estimate{}, why
+		return e, nil, why
 	}
 	was, why := res.figures(name, RoleAgainst, m)
 	if why != (Reason{}) {
-		return stats.Estimate{}, why
+		return e, nil, why
 	}
-	ratios, why := quotients(is, was)
+	ratios, why = quotients(is, was)
 	if why != (Reason{}) {
-		return stats.Estimate{}, why
+		return e, nil, why
 	}
-	var e stats.Estimate
 	if slices.ContainsFunc(ratios, func(f float64) bool { return f == 0 || math.IsInf(f, 1) }) {
 		e = stats.Bootstrap(stats.MedianOf(ratios), confidence, rng, resamples)
 	} else {
@@ -116,5 +115,5 @@ func (res resultOf) pairedRatio(name string, m Metric) (stats.Estimate, Reason) 
 	if m.Name == MetricSyscalls {
 		e.Lo, e.Hi, e.Warning = e.Value, e.Value, nil // counted, not sampled
 	}
-	return e, Reason{}
+	return e, ratios, Reason{}
 }

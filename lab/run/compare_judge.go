@@ -48,7 +48,7 @@ func (c *comparer) row(place, name string, olds, news []resultOf, m Metric) Comp
 	if relative && row.Baseline == "" {
 		return row // the ratio is shown, and decides nothing
 	}
-	c.judge(&row, e)
+	c.judge(&row, e, dataOf(was), dataOf(is))
 	if same {
 		row.Why = WhySame
 	}
@@ -56,8 +56,9 @@ func (c *comparer) row(place, name string, olds, news []resultOf, m Metric) Comp
 }
 
 // judge gives a row its outcome from the estimate of its ratio, and says how far the
-// data reach.
-func (c *comparer) judge(row *CompareRow, e stats.Estimate) {
+// data reach. samples are those that the estimate was made from, of each run; nil where
+// it was not made from samples of single rounds.
+func (c *comparer) judge(row *CompareRow, e stats.Estimate, samples ...[]float64) {
 	row.Outcome, row.Why = gate(e, row.Better, row.Tolerance)
 	if e.Warning != nil {
 		row.Reason = Reason{Code: ReasonFewBlocks, N: int64(e.N), Of: int64(stats.MinSamples(0.5, confidence))}
@@ -65,6 +66,7 @@ func (c *comparer) judge(row *CompareRow, e stats.Estimate) {
 	least, most := bounds(row.Better, row.Tolerance)
 	several := c.report.OldRuns+c.report.NewRuns > 2
 	if !several && e.Warning == nil && e.Value > 0 && e.Hi > e.Lo {
+		e = steadier(e, samples)
 		unchanged := e
 		unchanged.Value, unchanged.Lo, unchanged.Hi = 1, e.Lo/e.Value, e.Hi/e.Value
 		c.report.PassRounds = max(c.report.PassRounds, nameable(stats.RoundsNeeded(unchanged, least, most)))
@@ -82,6 +84,39 @@ func (c *comparer) judge(row *CompareRow, e stats.Estimate) {
 	} else {
 		row.Rounds = n
 	}
+}
+
+// steadier returns an estimate with the interval of a median of normally distributed
+// logarithms, whose spread is told by their median deviation. It is for a number of
+// rounds: the bootstrap's interval of a dozen rounds varies twofold by chance, and
+// fourfold the number, which goes by its square.
+func steadier(e stats.Estimate, samples [][]float64) stats.Estimate {
+	variance := 0.0
+	for _, x := range samples {
+		var logs, off []float64
+		for _, v := range x {
+			logs = append(logs, math.Log(v))
+		}
+		m := median(logs)
+		for _, l := range logs {
+			off = append(off, math.Abs(l-m))
+		}
+		const sigma, ofMedian = 1.4826, 1.2533 // by the median deviation; of a median, by the root of n
+		d := ofMedian * sigma * median(off)
+		variance += d * d / float64(len(x))
+	}
+	if half := 1.96 * math.Sqrt(variance); half > 0 && !math.IsInf(half, 1) {
+		e.Lo, e.Hi = e.Value*math.Exp(-half), e.Value*math.Exp(half)
+	}
+	return e
+}
+
+// dataOf returns the samples of a single run, or nil.
+func dataOf(list []source) []float64 {
+	if len(list) != 1 || len(list[0].data) != list[0].N {
+		return nil
+	}
+	return list[0].data
 }
 
 // nameable is a number of rounds or runs that a user could ask for, else 0.

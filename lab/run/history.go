@@ -56,19 +56,16 @@ type HistoryChange struct {
 type HistoryOptions struct {
 	// Absolute takes the time of an operation in place of its ratio to the baseline's.
 	Absolute bool
-	// Alpha is the probability with which a history without a change marks one, all of
-	// its series together. 0 is 0.05.
-	Alpha float64
 }
 
 // NewHistory makes a history of runs, each with the name of its file. The figure of a
 // run is the median of the ratios of a variant's time to its baseline's, as in
 // Comparison.Ratio, so that a faster machine is no change; baselines have no series
 // then. A change is marked where stats.ChangePoints finds one, which takes eight runs
-// or more: it is for looking back, and Compare for the newest run. names and runs have
+// or more: it is for looking back, and Compare for the newest run. A history without a
+// change has a mark in 5 % of the cases at most, all of its series together. names and runs have
 // the same length.
 func NewHistory(names []string, runs []*Run, o HistoryOptions) *History {
-	o.Alpha = cmp.Or(o.Alpha, alpha)
 	order := make([]int, len(runs))
 	for i := range order {
 		order[i] = i
@@ -86,7 +83,7 @@ func NewHistory(names []string, runs []*Run, o HistoryOptions) *History {
 	}
 	h.sortSeries()
 	for i := range h.Series {
-		h.Series[i].findChanges(o.Alpha / float64(len(h.Series)))
+		h.Series[i].findChanges(alpha / float64(len(h.Series)))
 	}
 	return h
 }
