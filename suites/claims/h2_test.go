@@ -22,13 +22,29 @@ func TestJudgeH2(t *testing.T) {
 	guest := run.Environment{Device: "/dev/vda", Rotational: "no", Virtual: "virtual machine (KVM)"}
 
 	expect(t, "as claimed", judge(t, &c, at("n", nvme, 137e3), at("s", ssd, 486e3), at("d", disk, 14.9e6)), Holds)
-	expect(t, "two as claimed", judge(t, &c, at("n", nvme, 10e3), at("d", disk, 10e3*14900/137)), Holds)
+	got := judge(t, &c, at("n", nvme, 10e3), at("d", disk, 10e3*14900/137))
+	expect(t, "two as claimed", got, Holds)
+	if !strings.Contains(got.Why, "one on a SATA SSD") {
+		t.Errorf("what was not tested is not named: %s", got.Why)
+	}
+	expect(t, "more than claimed", judge(t, &c, at("n", nvme, 10e3), at("d", disk, 10e6)), Holds)
 	expect(t, "alike", judge(t, &c, at("n", nvme, 1e6), at("d", disk, 1e6)), DoesNotHold)
-	expect(t, "one of three", judge(t, &c, at("n", nvme, 137e3), at("s", ssd, 486e3), at("d", disk, 1e6)), Depends)
+	expect(t, "one of two", judge(t, &c, at("n", nvme, 137e3), at("s", ssd, 486e3), at("d", disk, 1e6)), DoesNotHold)
+	wide := at("d", disk, 0)
+	wide.each(func(r *run.Result, v *run.VariantResult) {
+		for i := range r.Blocks {
+			h := run.NewHistogram()
+			for range 300 {
+				h.Record(int64(1e6 * (1 + 3*i)))
+			}
+			r.Blocks[i].Latency = h
+		}
+	})
+	expect(t, "the disk's p99 far apart", judge(t, &c, at("n", nvme, 137e3), wide), CannotTell)
 	expect(t, "one kind", judge(t, &c, at("n", nvme, 137e3)), CannotTest)
-	got := judge(t, &c, at("n", nvme, 137e3), at("v", guest, 14.9e6))
+	got = judge(t, &c, at("n", nvme, 137e3), at("v", guest, 14.9e6))
 	expect(t, "a guest", got, CannotTest)
-	if !strings.Contains(got.Measured, "virtual machine") || !strings.Contains(got.Why, kindDisk) {
+	if !strings.Contains(got.Measured, "14.") || !strings.Contains(got.Why, "virtual machine") || !strings.Contains(got.Why, kindDisk) {
 		t.Errorf("not mentioned: %s: %s", got.Measured, got.Why)
 	}
 }

@@ -1,8 +1,10 @@
 package claims
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/stele-go/stele/crashtest/power"
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
 	"github.com/stele-go/stele/suites/internal/suitetest"
@@ -10,24 +12,37 @@ import (
 
 func TestJudgeH5(t *testing.T) {
 	c := claimH5()
-	of := func(over map[string]float64, spread float64) run.Claim {
+	falling := map[string]float64{h5OSync: 400, h5ODSync: 200, h5Batched: 100}
+	made := func(over map[string]float64, lost float64) *made {
 		m := in("d", "ext4").all(&c, func(e *lab.Experiment, v string) float64 {
 			if e.Name == "H5-overwrite" {
 				return over[v]
 			}
-			return map[string]float64{h5OSync: 400, h5ODSync: 200, h5Batched: 100}[v]
+			return falling[v]
 		})
-		for _, r := range m.results {
-			for i := range r.Comparisons {
-				r.Comparisons[i].Ratio = suitetest.Wide(r.Comparisons[i].Ratio.Median, spread)
+		return m.each(func(r *run.Result, v *run.VariantResult) {
+			if r.Name == "R11-cut" {
+				v.Metrics[lostMetric(power.Appended)], v.Metrics[cutsMetric(power.Appended)] = exactly(lost), exactly(r11Cuts)
 			}
-		}
-		return judge(t, &c, m)
+		})
 	}
-	falling := map[string]float64{h5OSync: 400, h5ODSync: 200, h5Batched: 100}
-	expect(t, "in that order", of(falling, 0.01), Holds)
-	expect(t, "not where it is written over", of(map[string]float64{h5OSync: 1, h5ODSync: 2, h5Batched: 3}, 0.01), Depends)
-	expect(t, "wide", of(falling, 0.9), CannotTell)
-	none := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 100 })
-	expect(t, "all alike", judge(t, &c, none), DoesNotHold)
+	expect(t, "as claimed", judge(t, &c, made(falling, 12)), Holds)
+	got := judge(t, &c, made(falling, 0))
+	expect(t, "O_DSYNC keeps the size", got, DoesNotHold)
+	if !strings.Contains(got.Why, "lost in 0 of 30 cuts") {
+		t.Errorf("the reason: %s", got.Why)
+	}
+	expect(t, "not where it is written over", judge(t, &c, made(map[string]float64{h5OSync: 1, h5ODSync: 2, h5Batched: 3}, 12)), Depends)
+	m := made(falling, 12)
+	m.each(func(_ *run.Result, v *run.VariantResult) { v.Time = suitetest.Wide(v.Time.Median, 0.9) })
+	expect(t, "wide", judge(t, &c, m), CannotTell)
+	m = made(falling, 0)
+	for _, r := range m.results[2:] {
+		r.Variants[0].Error = "power cuts need root, to mount"
+	}
+	got = judge(t, &c, m)
+	expect(t, "no power cuts", got, Holds)
+	if !strings.Contains(got.Why, "need root") {
+		t.Errorf("what was not tested is not named: %s", got.Why)
+	}
 }

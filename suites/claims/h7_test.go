@@ -1,30 +1,45 @@
 package claims
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stele-go/stele/lab"
 	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/internal/suitetest"
 )
 
 func TestJudgeH7(t *testing.T) {
 	c := claimH7()
-	of := func(each float64, commit func(n int64) float64) run.Claim {
-		return judge(t, &c, in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 {
-			for _, n := range h7Sizes {
-				if v == h7Commit(n) {
-					return commit(n)
-				}
+	of := func(each, commit float64) run.Claim {
+		m := in("d", "ext4").all(&c, func(_ *lab.Experiment, v string) float64 {
+			switch v {
+			case h7Buffered:
+				return 100
+			case h7Commit(1000):
+				return commit
 			}
-			if v == h7SyncEach {
-				return each
-			}
-			return 100
-		}))
+			return each
+		})
+		return judge(t, &c, m.each(func(_ *run.Result, v *run.VariantResult) { v.Metrics[h7Lost] = suitetest.About(2) }))
 	}
-	is := func(x float64) func(int64) float64 { return func(int64) float64 { return x } }
-	expect(t, "as claimed", of(5000, is(130)), Holds)
-	expect(t, "syncs cost nothing, commits much", of(120, is(1000)), DoesNotHold)
-	expect(t, "large commits only", of(5000, func(n int64) float64 { return 100 + 1e5/float64(n) }), Depends)
-	expect(t, "on the limit", of(5000, is(100*1.1/0.8*(1+slack))), CannotTell)
+	expect(t, "as claimed", of(5000, 125), Holds)
+	expect(t, "syncs cost nothing, commits much", of(120, 1000), DoesNotHold)
+	expect(t, "commits cost much", of(5000, 1000), DoesNotHold)
+	expect(t, "on the limit", of(100*125/3.2*(1-slack), 125), CannotTell)
+	if got := of(5000, 125); !strings.Contains(got.Measured, "a commit every 1): 0.02x") || !strings.Contains(got.Measured, "not the same job") {
+		t.Errorf("not mentioned: %s", got.Measured)
+	}
+}
+
+// As coded records get lost; as meant none.
+func TestH7CodedLosesRecords(t *testing.T) {
+	e := h7()
+	b, err := lab.RunOnce(t.Context(), &e, e.Variant(h7Coded), t.TempDir(), 500, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lost := b.Metrics[h7Lost] * 500; lost < headerLen || lost > 500*headerLen {
+		t.Errorf("%v bytes of 500 records are lost, want some", lost)
+	}
 }

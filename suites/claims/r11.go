@@ -131,48 +131,71 @@ func claimR11() Claim {
 	}
 }
 
-// judgeR11 requires that no cut loses a change that is claimed to be durable, and that the
-// client that drops the flag loses data.
+// judgeR11 asks whether any cut loses a change that is claimed to be durable, and what the
+// clients lose.
 func judgeR11(ev *evidence) judgement {
-	var text strings.Builder
-	var answers []answer
-	require := func(is bool) { answers = append(answers, answerIf(is)) }
-	for _, fs := range r11Systems {
-		id := idOf(r11Local(fs))
-		for _, way := range []string{syncs.WayOSync, syncs.WayODsync} {
-			fmt.Fprintf(&text, "%s, %s:", fs, way)
-			sep := " "
-			for k := range power.SyncKinds {
-				lost, cuts := ev.metric(id, way, lostMetric(k)).Median, ev.metric(id, way, cutsMetric(k)).Median
-				if math.IsNaN(lost) || math.IsNaN(cuts) {
-					continue
-				}
-				fmt.Fprintf(&text, "%s%v ", sep, k)
-				sep = ", "
-				if lost == 0 {
-					fmt.Fprintf(&text, "kept in all %.0f cuts", cuts)
-				} else {
-					fmt.Fprintf(&text, "lost in %.0f of %.0f", lost, cuts)
-				}
-				// A new name is metadata of its directory, not of the file.
-				if k <= power.HoleFilled || way == syncs.WayOSync && k != power.NewName {
-					require(lost == 0)
-				}
-			}
-			text.WriteString(". ")
+	var parts []part
+	for _, way := range []string{syncs.WayOSync, syncs.WayODsync} {
+		for _, fs := range r11Systems {
+			parts = append(parts, ev.r11Cut(way, fs)...)
 		}
 	}
-	fuse := r11Fuse()
-	lost := map[string]float64{}
-	for _, v := range fuse.Variants {
-		lost[v.Name] = ev.metric(fuse.ID(), v.Name, r11LostBlocks).Median
-		fmt.Fprintf(&text, "FUSE, %s: %.0f of %d acknowledged blocks lost. ", v.Name, lost[v.Name], r11Blocks)
+	fuse := idOf(r11Fuse())
+	for _, v := range []struct {
+		name, what string
+		keeps      bool
+	}{
+		{r11SyncPassed, "a client that passes O_SYNC on keeps what it acknowledged", true},
+		{r11DsyncPassed, "a client that passes O_DSYNC on keeps what it acknowledged", true},
+		{r11SyncDropped, "a client that drops O_SYNC loses acknowledged data", false},
+		{r11DsyncDropped, "a client that drops O_DSYNC loses acknowledged data", false},
+	} {
+		if why := ev.failed(fuse); why != "" {
+			parts = append(parts, lacking(v.what, why))
+			continue
+		}
+		lost := ev.metric(fuse, v.name, r11LostBlocks).Median
+		parts = append(parts, fact(v.what, v.keeps == (lost == 0), fmt.Sprintf("%.0f of %d blocks lost", lost, r11Blocks)))
 	}
-	for _, name := range []string{r11SyncPassed, r11DsyncPassed, r11Fsync} {
-		require(lost[name] == 0)
+	if ev.failed(fuse) == "" {
+		parts = append(parts, figureOf("a client that drops the flags, with an fsync after each write", fmt.Sprintf("%.0f of %d blocks lost", ev.metric(fuse, r11Fsync, r11LostBlocks).Median, r11Blocks)))
 	}
-	require(lost[r11SyncDropped] > 0)
-	require(lost[r11DsyncDropped] > 0)
-	why := fmt.Sprintf("Shown by dropped writes: the local file systems are mounted on a device that logs every write and flush, and checked after %d power cuts for each kind of change. The FUSE clients have a disk that loses unflushed data and no page cache, so that the kernel leaves the flag to them. Metadata is that of the file: size, block map, times, mode and owner. The name belongs to the directory and does not count. O_DSYNC may keep more than it must.", r11Cuts)
-	return decide(text.String(), why, "the file system or the client", answers...)
+	for _, fs := range []string{"CephFS, version 17 or newer", "JuiceFS"} {
+		parts = append(parts, lacking("the flags keep what is said on "+fs, "a mount of "+fs))
+	}
+	return ruling(fmt.Sprintf("Shown by dropped writes: the local file systems are mounted on a device that logs every write and flush, and checked after %d power cuts for each kind of change. The FUSE clients have a disk that loses unflushed data and no page cache, so that the kernel leaves the flag to them. Metadata is that of the file: size, block map, times, mode and owner. The name belongs to the directory and does not count. O_DSYNC may keep more than it must. The report's Sync after a write with O_SYNC adds nothing to it.", r11Cuts), parts...)
+}
+
+// r11Cut asks whether a flag keeps on a file system what is said. A new name is metadata of
+// its directory, not of the file.
+func (ev *evidence) r11Cut(way, fs string) []part {
+	id := idOf(r11Local(fs))
+	what := way + " keeps data and the metadata needed to read it"
+	if way == syncs.WayOSync {
+		what = way + " keeps data and all metadata of the file"
+	}
+	if why := ev.failed(id); why != "" {
+		return []part{lacking(what, fs+": "+why).under(fs)}
+	}
+	kept, shown, isKept := "", "", true
+	for k := range power.SyncKinds {
+		lost, cuts := ev.metric(id, way, lostMetric(k)).Median, ev.metric(id, way, cutsMetric(k)).Median
+		if math.IsNaN(lost) || math.IsNaN(cuts) {
+			continue
+		}
+		text := fmt.Sprintf("%v kept in all %.0f cuts, ", k, cuts)
+		if lost > 0 {
+			text = fmt.Sprintf("%v lost in %.0f of %.0f, ", k, lost, cuts)
+		}
+		if k <= power.HoleFilled || way == syncs.WayOSync && k != power.NewName {
+			kept, isKept = kept+text, isKept && lost == 0
+		} else {
+			shown += text
+		}
+	}
+	parts := []part{figureOf(way+", of which that is not said", strings.TrimSuffix(shown, ", ")).under(fs)}
+	if kept == "" {
+		return append(parts, lacking(what, "power cuts on "+fs).under(fs))
+	}
+	return append(parts, fact(what, isKept, strings.TrimSuffix(kept, ", ")).under(fs))
 }

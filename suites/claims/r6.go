@@ -91,39 +91,29 @@ func claimR6() Claim {
 
 // judgeR6 compares the formula with the vendor's published limits.
 func judgeR6(ev *evidence, id string, published []gp3Limits) judgement {
-	var text strings.Builder
-	var wrong []string
+	var parts []part
 	for _, l := range published {
 		var off []string
 		for _, iops := range r6IOPS {
 			got, most := r6Formula(iops), l.most(iops)
 			if math.Abs(got-most) > r6Same*most {
-				off = append(off, fmt.Sprintf("%.0f IOPS: %.0f, at most %.0f can be bought", iops, got, most))
+				off = append(off, fmt.Sprintf("at %.0f IOPS %.0f MiB/s, %.0f can be bought", iops, got, most))
 			}
 		}
+		figure := "as the formula says"
 		if len(off) > 0 {
-			wrong = append(wrong, l.when)
-			fmt.Fprintf(&text, "By the limits %s (%.0f MiB/s with every volume, more is bought by itself, at most %.2g MiB/s for each of the IOPS and %.0f in all) the formula is off at %s. ",
-				l.when, l.baseMiBps, l.perIOPS, l.mostMiBps, strings.Join(off, "; "))
-		} else {
-			fmt.Fprintf(&text, "By the limits %s the formula is what can be bought at most. ", l.when)
+			figure = strings.Join(off, "; ")
 		}
+		parts = append(parts, fact(fmt.Sprintf("the formula is the most that can be bought, within %.0f %%", 100*r6Same), len(off) == 0, figure).
+			under("limits "+l.when).note(fmt.Sprintf("%.0f MiB/s with every volume, at most %.2g MiB/s for each of the IOPS and %.0f in all", l.baseMiBps, l.perIOPS, l.mostMiBps)))
 	}
-	// Shown if it was measured: a missing result must not change the verdict.
 	if r := ev.results[id]; r != nil {
 		for _, v := range r.Variants {
 			if v.Name == r6Way && v.Error == "" && v.Time.N > 0 {
-				fmt.Fprintf(&text, "One stream of direct writes moves %.0f MiB/s here, which says nothing about a gp3.", r6Write/v.Time.Median*1e9/(1<<20))
+				parts = append(parts, figureOf("one stream of direct writes here, which says nothing about a gp3", fmt.Sprintf("%.0f MiB/s", r6Write/v.Time.Median*1e9/(1<<20))))
 			}
 		}
 	}
-	why := fmt.Sprintf("Judged by arithmetic against the vendor's published limits (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html, today's maxima as reported in November 2026, the earlier ones as of the announcement of September 2025), to within %.0f %% at %.0f to %.0f IOPS: a formula must hold in its whole range. IOPS and throughput are bought apart, so no formula gives one from the other; it can only give the most that can be bought. A volume that we throttle ourselves proves nothing about the vendor's.",
-		100*r6Same, r6IOPS[0], r6IOPS[len(r6IOPS)-1])
-	switch {
-	case len(wrong) == 0:
-		return ruled(strings.TrimSpace(text.String()), Holds, why)
-	case len(wrong) < len(published):
-		return ruled(strings.TrimSpace(text.String()), Depends, "on the year: it is off by the limits "+strings.Join(wrong, ", ")+". "+why)
-	}
-	return ruled(strings.TrimSpace(text.String()), DoesNotHold, why)
+	return ruling(fmt.Sprintf("Judged by arithmetic against the vendor's published limits (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html, today's maxima as reported in November 2026, the earlier ones as of the announcement of September 2025) at %.0f to %.0f IOPS: a formula must hold in its whole range. IOPS and throughput are bought apart, so no formula gives one from the other; it can only give the most that can be bought. The report's table has 500 MiB/s at 3,000 IOPS, where its formula gives 875. A volume that we throttle ourselves proves nothing about the vendor's.",
+		r6IOPS[0], r6IOPS[len(r6IOPS)-1]), parts...)
 }

@@ -13,7 +13,7 @@ func TestJudgeR6(t *testing.T) {
 	m := in("d", "ext4").all(&c, func(*lab.Experiment, string) float64 { return 1e6 })
 	got := judge(t, &c, m)
 	expect(t, "the vendor's limits", got, DoesNotHold)
-	for _, want := range []string{"3000 IOPS: 875, at most 750", "250 MiB/s here", "until September 2025"} {
+	for _, want := range []string{"at 3000 IOPS 875 MiB/s, 750 can be bought", "says nothing about a gp3: 250 MiB/s", "until September 2025"} {
 		if !strings.Contains(got.Measured, want) {
 			t.Errorf("no %q in %s", want, got.Measured)
 		}
@@ -22,19 +22,20 @@ func TestJudgeR6(t *testing.T) {
 	expect(t, "no results", judge(t, &c, in("d", "ext4")), DoesNotHold)
 
 	// The rule itself, with limits made up.
-	f := &evidence{}
-	as := gp3Limits{when: "then", baseMiBps: 125, mostMiBps: 1000, perIOPS: 1}
-	if got := judgeR6(f, "", []gp3Limits{as}); got.verdict != DoesNotHold {
-		t.Errorf("1 MiB/s for each IOPS: %s", got.verdict)
+	rule := func(published ...gp3Limits) (verdict, why string) {
+		return verdictOf(judgeR6(&evidence{}, "", published).parts)
+	}
+	if got, _ := rule(gp3Limits{when: "then", baseMiBps: 125, mostMiBps: 1000, perIOPS: 1}); got != DoesNotHold {
+		t.Errorf("1 MiB/s for each IOPS: %s", got)
 	}
 	was := r6IOPS
 	defer func() { r6IOPS = was }()
 	r6IOPS = []float64{4000, 16_000}
-	if got := judgeR6(f, "", r6Published[1:]); got.verdict != Holds {
-		t.Errorf("where they agree: %s: %s", got.verdict, got.measured)
+	if got, why := rule(r6Published[1]); got != Holds {
+		t.Errorf("where they agree: %s: %s", got, why)
 	}
-	if got := judgeR6(f, "", r6Published[:]); got.verdict != Depends || !strings.Contains(got.why, "by the limits today") {
-		t.Errorf("where only the former ones agree: %s: %s", got.verdict, got.why)
+	if got, why := rule(r6Published[:]...); got != Depends || !strings.Contains(why, "no with limits today") {
+		t.Errorf("where only the former ones agree: %s: %s", got, why)
 	}
 }
 

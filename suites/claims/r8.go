@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 	"syscall"
 
 	"github.com/stele-go/stele/internal/measure/fileop"
@@ -23,12 +22,12 @@ const (
 	r8File   = datafile.MiB
 )
 
-// r8Tries are transfers that are misaligned to a page in one way: the address of the buffer,
-// the length, or the offset in the file, by some bytes. The file system and the device
+// r8Tries are transfers that are off a page in one way: the address of the buffer, the
+// length, or the offset in the file, by some bytes. Those off by a page are aligned. The file system and the device
 // decide about alignment (open(2), O_DIRECT; statx(2), STATX_DIOALIGN).
 var r8Tries = func() (tries []r8Try) {
 	for _, what := range []string{"buffer", "length", "offset"} {
-		for _, by := range []int{1, 4, 512} {
+		for _, by := range []int{1, 512, datafile.PageSize} {
 			tries = append(tries, r8Try{what, by})
 		}
 	}
@@ -44,7 +43,7 @@ type r8Try struct {
 // bytes in one way.
 var r8Misaligned = map[string]func(memory []byte, by int) (buf []byte, off int64){
 	"buffer": func(m []byte, by int) ([]byte, int64) { return m[by : by+datafile.PageSize], 0 },
-	"length": func(m []byte, by int) ([]byte, int64) { return m[:datafile.PageSize-by], 0 },
+	"length": func(m []byte, by int) ([]byte, int64) { return m[:datafile.PageSize+by], 0 },
 	"offset": func(m []byte, by int) ([]byte, int64) { return m[:datafile.PageSize], int64(by) },
 }
 
@@ -170,7 +169,7 @@ func reportCacheOf(b *lab.B, direct *os.File) error {
 func claimR8() Claim {
 	e := lab.Experiment{
 		Suite: "claims", Name: "R8", Question: "What does O_DIRECT refuse, and does it leave the page cache alone?",
-		Op:  "direct reads and writes of 4 KiB, misaligned in one way by 1, 4 and 512 bytes",
+		Op:  "direct reads and writes of 4 KiB, off a page in one way by 1, 512 and 4,096 bytes",
 		Ops: 1, MaxRounds: lab.MinRounds,
 		Variants: []lab.Variant{{
 			Name: r8Direct, Doc: "one call each, and the state of the page cache by cachestat(2)", Promise: job.NothingWritten(), Baseline: true,
@@ -195,46 +194,78 @@ func claimR8() Claim {
 	}
 }
 
-// judgeR8 requires EINVAL for each misaligned transfer, and a page cache that has neither
-// more nor less of the file than before.
+// judgeR8 asks of the reads whether each that is off a page fails with EINVAL, and whether
+// the page cache has nothing of the file after an aligned one. Writes and offsets, of which
+// the claim says nothing, are shown.
 func judgeR8(ev *evidence, id string) judgement {
-	figure := func(name string) run.Estimate { return ev.metric(id, r8Direct, name) }
-	var answers []answer
-	var found [2]string // of reads and of writes
-	for i, write := range []bool{false, true} {
-		what := ""
-		for _, t := range r8Tries {
-			got := figure(t.metric(write))
-			answers = append(answers, within(got, r8EINVAL, r8EINVAL))
-			if t.what != what {
-				what = t.what
-				found[i] += "; " + what + " off"
+	if why := ev.failed(id); why != "" {
+		return ruling("", lacking("direct reads", why))
+	}
+	var parts []part
+	for _, what := range []string{"buffer", "length", "offset"} {
+		for _, write := range []bool{false, true} {
+			found, all := ev.r8Found(id, what, write)
+			question := fmt.Sprintf("EINVAL for a read whose %s is no multiple of 4,096", what)
+			switch {
+			case write || what == "offset":
+				kind := map[bool]string{false: "a read", true: "a write"}[write]
+				parts = append(parts, figureOf(kind+", "+what, found))
+			case found == "":
+				parts = append(parts, lacking(question, "an answer to each try"))
+			default:
+				parts = append(parts, fact(question, all, found))
 			}
-			found[i] += fmt.Sprintf(" by %d: %s,", t.by, map[float64]string{
-				r8EINVAL: "EINVAL", r8Accepted: "taken", r8Other: "another error",
-			}[got.Median])
 		}
-		found[i] = strings.TrimPrefix(strings.ReplaceAll(found[i], ",;", ";"), "; ")
-		found[i] = strings.TrimSuffix(found[i], ",") + ". "
 	}
-	text := "Reads and writes: " + found[0]
-	if found[0] != found[1] {
-		text = "Reads: " + found[0] + "Writes: " + found[1]
+	const cache = "the page cache has nothing of the file after a direct read"
+	switch cached, why := ev.known(id, r8Direct, r8ColdRead); {
+	case why == "":
+		parts = append(parts, fact(cache, cached.Hi == 0, fmt.Sprintf("%s of %d KiB", units.Decimal(cached.Median), r8File>>10)))
+	default:
+		parts = append(parts, lacking(cache, why))
 	}
+	for _, m := range []struct{ metric, what string }{
+		{r8ColdWrite, "the page cache gets by a direct write"}, {r8WarmRead, "where it had all of the file it loses by a direct read"}, {r8WarmWrite, "where it had all of the file it loses by a direct write"},
+	} {
+		if x, why := ev.known(id, r8Direct, m.metric); why == "" {
+			parts = append(parts, figureOf(m.what, units.Decimal(x.Median)))
+		}
+	}
+	parts = append(parts, ev.r8Required(id))
+	return ruling("The file system and the device decide about alignment: ask statx (STATX_DIOALIGN) instead of guessing. A file system that accepts a transfer that is not aligned does it through the page cache.", parts...)
+}
+
+// r8Found lists the answers to the tries of one way, and reports whether all that are off a
+// page failed with EINVAL.
+func (ev *evidence) r8Found(id, what string, write bool) (found string, all bool) {
+	all = true
+	for _, t := range r8Tries {
+		if t.what != what {
+			continue
+		}
+		got := ev.metric(id, r8Direct, t.metric(write))
+		word, ok := map[float64]string{r8EINVAL: "EINVAL", r8Accepted: "taken", r8Other: "another error"}[got.Median]
+		if !ok {
+			return "", false
+		}
+		if t.by%datafile.PageSize != 0 {
+			all = all && got.Lo == r8EINVAL && got.Hi == r8EINVAL
+		}
+		if found != "" {
+			found += ", "
+		}
+		found += fmt.Sprintf("off by %d: %s", t.by, word)
+	}
+	return found, all
+}
+
+// r8Required shows what statx says of alignment.
+func (ev *evidence) r8Required(id string) part {
+	const what = "the alignment that statx requires"
 	memory, missing := ev.known(id, r8Direct, "dio_mem_align")
-	if missing == "" {
-		offset, _ := ev.known(id, r8Direct, "dio_offset_align")
-		text += fmt.Sprintf("statx requires buffers at multiples of %.0f bytes and offsets and lengths of %.0f (0: no direct I/O). ", memory.Median, offset.Median)
-	} else {
-		text += "The required alignment " + missing + ". "
+	if missing != "" {
+		return figureOf(what, missing)
 	}
-	text += fmt.Sprintf("Of a file of %d KiB the page cache gets", r8File>>10)
-	coldRead, coldWrite, warmRead, warmWrite := figure(r8ColdRead), figure(r8ColdWrite), figure(r8WarmRead), figure(r8WarmWrite)
-	text += fmt.Sprintf(" %s by a direct read and %s by a direct write; where it had all of it, it loses %s by the read and %s by the write.",
-		units.Decimal(coldRead.Median), units.Decimal(coldWrite.Median), units.Decimal(warmRead.Median), units.Decimal(warmWrite.Median))
-	for _, e := range []run.Estimate{coldRead, coldWrite, warmRead, warmWrite} {
-		answers = append(answers, within(e, 0, 0))
-	}
-	return decide(text, "Each try had to fail with EINVAL, and the page cache had to have as much of the file after aligned direct I/O as before. The file system and the device decide about alignment: ask statx (STATX_DIOALIGN) instead of guessing. A file system that accepts a misaligned transfer does it through the page cache. A direct write drops the pages that it overwrites from the cache, since readers would see old bytes.",
-		"what is misaligned and by how much, on the file system, and on whether the file was in the page cache", answers...)
+	offset, _ := ev.known(id, r8Direct, "dio_offset_align")
+	return figureOf(what, fmt.Sprintf("buffers at multiples of %.0f bytes, offsets and lengths of %.0f (0: no direct I/O)", memory.Median, offset.Median))
 }

@@ -12,8 +12,8 @@ import (
 // jumps is how many times the jitter of every lower rate is a jump.
 const jumps = 2
 
-// JitterRule returns the sentence that defines a jump, for a report.
-func JitterRule() string {
+// jitterRule returns the sentence that defines a jump, for a report.
+func jitterRule() string {
 	return fmt.Sprintf("Jitter is the standard deviation of the operations of a block. It jumps at the first rate from which on it is at least %d times what it is at every lower one, by its interval.", jumps)
 }
 
@@ -84,7 +84,7 @@ func Notes(results []*run.Result) []string {
 	}
 	for _, s := range order {
 		if n := jitterNote(of[s]); n != "" {
-			notes = append(notes, fmt.Sprintf("sync/frequency, file=%s, in %s: %s. %s", s.file, s.place, n, JitterRule()))
+			notes = append(notes, fmt.Sprintf("sync/frequency, file=%s, in %s: %s. %s", s.file, s.place, n, jitterRule()))
 		}
 	}
 	return notes

@@ -50,8 +50,8 @@ const (
 	wayDirectDsync = "O_DIRECT + RWF_DSYNC"
 )
 
-// Rates returns the rates of experiment frequency, in operations a second, ascending.
-func Rates() []int { return []int{1, 5, 10, 20, 40, 80, 120, 200} }
+// rates returns the rates of experiment frequency, in operations a second, ascending.
+func rates() []int { return []int{1, 5, 10, 20, 40, 80, 120, 200} }
 
 // Full returns the experiments of the suite.
 func Full() []lab.Experiment {
@@ -61,7 +61,7 @@ func Full() []lab.Experiment {
 		for _, writers := range []int{1, 4, 16, 64} {
 			list = append(list, byWriters(file, writers))
 		}
-		for _, hz := range Rates() {
+		for _, hz := range rates() {
 			list = append(list, Frequency(file, hz))
 		}
 	}

@@ -151,7 +151,7 @@ func TestJumpText(t *testing.T) {
 
 func TestNotesNameTheJump(t *testing.T) {
 	var results []*run.Result
-	for _, hz := range Rates() {
+	for _, hz := range rates() {
 		sd := 1e5
 		if hz >= 80 {
 			sd = 1e6
@@ -168,7 +168,7 @@ func TestNotesNameTheJump(t *testing.T) {
 	if len(notes) != 1 {
 		t.Fatalf("%d notes, want 1: %q", len(notes), notes)
 	}
-	for _, want := range []string{"file=append, in here", WayFsync + ": jump at 80 a second", WayODsync + ": no jump up to 200", JitterRule()} {
+	for _, want := range []string{"file=append, in here", WayFsync + ": jump at 80 a second", WayODsync + ": no jump up to 200", jitterRule()} {
 		if !strings.Contains(notes[0], want) {
 			t.Errorf("no %q in %q", want, notes[0])
 		}
