@@ -85,7 +85,7 @@ func (b *benchFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&b.dirs, "dir", nil, "measure in this `DIR` (default the current directory); repeat it to measure several disks side by side")
 	f.StringSliceVar(&b.fs, "fs", nil, "measure on fresh images of these file systems, a `LIST` of "+strings.Join(scratch.Systems(), ", ")+"; needs root")
 	f.StringVar(&b.imageSize, "image-size", "8G", "`SIZE` of each image of --fs; an image occupies only the bytes that are written to it")
-	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (default ext4) to the rates of a cloud volume: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root and cgroup v1")
+	f.StringVar(&b.volume, "volume", "", "limit the images of --fs (default ext4) to the rates of a cloud volume: `KIND` is "+strings.Join(pace.Names(), ", ")+", with size= in GiB, or iops=N,mbps=N; needs root, and the controller io of cgroup v2 or blkio of v1")
 	f.StringVar(&b.corpus, "corpus", os.Getenv(logs.CorpusEnv), "suite log reads its lines from the logs (*.log) in this `DIR` instead of generating them")
 	f.StringVar(&b.filter, "filter", "", "run only experiments with an ID that matches this `REGEXP`")
 	f.BoolVar(&b.list, "list", false, "list suites, experiments and claims; measure nothing")

@@ -42,6 +42,9 @@ func (b *benchFlags) noteVolume(measured *run.Run) {
 	if profile.IOSize > 0 {
 		text += fmt.Sprintf(" The volume counts a request once for every %d KiB of it, the kernel once as the device gets it.", profile.IOSize>>10)
 	}
+	if scratch.LimitedByGroup() {
+		text += " It is a limit of cgroup v2 (io.max), which the kernel threads that write the log of XFS escape: a sync there may be faster than the volume allows."
+	}
 	for i := range measured.Places {
 		if strings.HasSuffix(measured.Places[i].Name, b.volumePlace("")) {
 			e := &measured.Places[i].Environment

@@ -10,7 +10,8 @@
 //	    work/     the directory to measure in (Dir)
 //	    image     the sparse file under the loop device (Image, not tmpfs)
 //	    mnt/      the mount point; mnt/work is the directory to measure in (Image)
-//	    blkio/    the mounted controller that limits the device (Image with a Limit)
+//	    blkio/    the mounted controller that limits the device (Image with a Limit, cgroup v1)
+//	    cgroup    names the group that limits the device (Image with a Limit, cgroup v2)
 //
 // A killed process leaves its scratch directories behind. The kernel drops its
 // lock on owner, by which Sweep recognises them later.

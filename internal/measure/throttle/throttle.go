@@ -1,4 +1,5 @@
-// Package throttle limits the rate of block devices by cgroup v1's controller blkio.
+// Package throttle limits the rate of block devices by the controller io of cgroup v2
+// (io.max), and by the controller blkio of cgroup v1.
 package throttle
 
 // A Limit is a rate of a block device. It holds for reads and for writes

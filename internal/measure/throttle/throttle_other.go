@@ -21,3 +21,23 @@ func Set(group, device string, l Limit) error {
 func JoinRoot(group string) error {
 	return fmt.Errorf("limit of a device: %w", errors.ErrUnsupported)
 }
+
+// Unified is not offered here.
+func Unified() (string, error) {
+	return "", fmt.Errorf("limit of a device: %w", errors.ErrUnsupported)
+}
+
+// SetMax is not offered here.
+func SetMax(group, device string, l Limit) error {
+	return fmt.Errorf("limit of a device: %w", errors.ErrUnsupported)
+}
+
+// OwnGroup is not offered here.
+func OwnGroup(root string) (string, error) {
+	return "", fmt.Errorf("limit of a device: %w", errors.ErrUnsupported)
+}
+
+// JoinJournal does nothing here.
+func JoinJournal(group, device string) {}
+
+func ended(error) bool { return false }
