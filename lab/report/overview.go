@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
@@ -23,6 +24,7 @@ type overviewRow struct {
 	Way, Much, Speed     string
 	Key                  *key // of the way that won
 	Lanes                []lane
+	More                 int // ways that are not drawn
 	Picture              template.HTML
 }
 
@@ -38,6 +40,8 @@ const (
 	laneHeight = 19.0
 	// laneSide is the part of the plot beyond which a label stands left of its interval.
 	laneSide = 0.5
+	// mostLanes is how many ways of an experiment are drawn; of more the fastest are.
+	mostLanes = 12
 )
 
 // newOverview returns nil where the run has nothing but results behind claims.
@@ -125,6 +129,10 @@ func (row *overviewRow) draw(l summaryLine, s scale) {
 	comparisons := rowComparisons(l)
 	if len(comparisons) == 0 {
 		return
+	}
+	if row.More = len(comparisons) + 1 - mostLanes; row.More > 0 {
+		slices.SortStableFunc(comparisons, func(a, b *run.Comparison) int { return cmp.Compare(a.Ratio.Median, b.Ratio.Median) })
+		comparisons = comparisons[:mostLanes-1]
 	}
 	height := laneHeight*float64(len(comparisons)+1) + 4
 	p := newPicture("plot lanes", height, fmt.Sprintf("%s: ratios to %s", l.Label, comparisons[0].Baseline), "")

@@ -85,6 +85,9 @@ func newSummaryLine(res *run.Result, row *run.SummaryRow) summaryLine {
 		}
 	case run.FoundSame:
 		l.Way, l.Much, l.Word = some(row.Same), "same as "+row.Way, run.Same
+		if row.Tolerance > farTolerance {
+			l.Much += " within " + percent(row.Tolerance)
+		}
 	case run.FoundAlone:
 		l.Much, l.Word = "the only way", ""
 	case run.FoundKnee:
@@ -97,6 +100,10 @@ func newSummaryLine(res *run.Result, row *run.SummaryRow) summaryLine {
 	l.Way, l.Much = clean(l.Way), clean(l.Much)
 	return l
 }
+
+// farTolerance is where the same is no more what readers take for the same: the noise of
+// the run has widened the tolerance, and the row says by how much.
+const farTolerance = 0.10
 
 // tied names the winner and those that may be as fast.
 func tied(row *run.SummaryRow) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -72,7 +73,13 @@ func TestSummaryWords(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, lines)
 		}
 	}
-	r := exactRun(8, named(killPrefix, "old", "x"), ns{"old": 100, "x": 100})
+	r := exactRun(8, named(killPrefix, "old", "x"), ns{"old": 100, "x": 110})
+	r.Settings.Tolerance = 0.2
+	r.Analyse()
+	if l := summaryLines(r, r.Summary())[0]; l.Much != "same as old within 20 %" {
+		t.Errorf("%+v", l)
+	}
+	r = exactRun(8, named(killPrefix, "old", "x"), ns{"old": 100, "x": 100})
 	slowLater(r, "x")
 	r.Analyse()
 	if l := summaryLines(r, r.Summary())[0]; l.Way != run.CannotTell || l.Much != "could have seen 1.2x" {
@@ -125,6 +132,29 @@ func TestSettleCommand(t *testing.T) {
 		if got := shortDuration(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
+	}
+}
+
+// Of many ways the overview draws the fastest, and says how many it leaves out.
+func TestOverviewOfManyWays(t *testing.T) {
+	vs, ns := named(killPrefix, "old"), map[string]float64{"old": 100}
+	for i := range 20 {
+		name := fmt.Sprintf("way %d", i)
+		vs = append(vs, named(killPrefix, name)...)
+		ns[name] = float64(150 - 4*i)
+	}
+	r := exactRun(8, vs, ns)
+	r.Analyse()
+	o := newOverview(r, nil)
+	if len(o.Rows) != 1 || len(o.Rows[0].Lanes) != mostLanes || o.Rows[0].More != 21-mostLanes {
+		t.Fatalf("%+v", o)
+	}
+	names := ""
+	for _, l := range o.Rows[0].Lanes {
+		names += l.Name + ", "
+	}
+	if !strings.Contains(names, "old, ") || !strings.Contains(names, "way 19, ") || strings.Contains(names, "way 0, ") {
+		t.Error(names)
 	}
 }
 
