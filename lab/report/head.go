@@ -35,7 +35,7 @@ func settingsLine(r *run.Run) string {
 // shortSettings is what a reader has to know of the settings to read the tables.
 func shortSettings(r *run.Run) string {
 	s := r.Settings
-	text := fmt.Sprintf("Up to %d rounds of blocks of about %s, took %s. Less is better; ± and brackets are 95 %% intervals, %s is the same.",
+	text := fmt.Sprintf("Up to %d rounds of blocks of about %s, took %s. Less time is better; ± and brackets are 95 %% intervals, %s is the same.",
 		s.Rounds, duration(float64(s.BlockTime)), wall(r.Duration), "±"+percent(s.Tolerance))
 	if s.InProcess {
 		text += " Blocks shared one process, so they are less independent."

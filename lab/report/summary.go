@@ -89,7 +89,7 @@ func newSummaryLine(res *run.Result, row *run.SummaryRow) summaryLine {
 			l.Much += " within " + percent(row.Tolerance)
 		}
 	case run.FoundAlone:
-		l.Much, l.Word = "the only way", ""
+		l.Much, l.Word = "not compared", ""
 	case run.FoundKnee:
 		l.Way, l.Much, l.Speed, l.Word = kneeWay(res, row.Way), "knee of "+kneeOf(res, row.Way), perSecond(row.OpsPerSecond.Median), ""
 	case run.FoundNothing:
