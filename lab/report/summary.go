@@ -134,7 +134,13 @@ func couldHaveSeen(row *run.SummaryRow) string {
 
 // seenTimes writes a difference as a ratio: "1.2x" for 0.2.
 func seenTimes(visible float64) string {
-	x := 1 + visible
+	if visible < 0.1 {
+		return times(1 + visible)
+	}
+	x, err := strconv.ParseFloat(strconv.FormatFloat(1+visible, 'e', 1, 64), 64)
+	if err != nil {
+		x = 1 + visible
+	}
 	return strconv.FormatFloat(x, 'f', decimals(x, 2), 64) + "x"
 }
 

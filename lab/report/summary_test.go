@@ -173,6 +173,31 @@ func TestClaimsComeFirst(t *testing.T) {
 	}
 }
 
+func TestSeenTimes(t *testing.T) {
+	for visible, want := range map[float64]string{0.2: "1.2x", 0.04: "1.04x", 8.96: "10x", 0.996: "2.0x", 22.6: "24x", 105: "110x"} {
+		if got := seenTimes(visible); got != want {
+			t.Errorf("%v: %s, want %s", visible, got, want)
+		}
+	}
+}
+
+// What is left of a promise may take long to say: the heading is wrapped.
+func TestHeadingIsWrapped(t *testing.T) {
+	r := exactRun(8, named(powerPrefix, "old", "x"), map[string]float64{"old": 100, "x": 50})
+	r.Places[0].Environment = run.Environment{FS: "ext4", Journal: "none"}
+	r.Analyse()
+	r.Results[0].Variants[0].Here, r.Results[0].Variants[0].Capped = killPrefix, []string{run.CapNoJournal, run.CapWriteback}
+	out := text(t, r, TextOptions{Width: 80})
+	if !strings.Contains(out, "no journal") {
+		t.Fatal(out)
+	}
+	for _, l := range strings.Split(out, "\n") {
+		if runes(l) > 80 {
+			t.Errorf("%d columns: %s", runes(l), l)
+		}
+	}
+}
+
 func TestEllipsis(t *testing.T) {
 	for in, want := range map[string]string{"abc": "abc", "abcdef": "abcdef", "abcdefg": "abcde…", "ab, cdefg": "ab, c…", "abcd, fg": "abcd…"} {
 		if got := ellipsis(in, 6); got != want {

@@ -124,8 +124,7 @@ func (p *printer) compact(r *run.Run, g *group) {
 		title += " in " + g.Place
 	}
 	p.line("")
-	p.para("", bold, title)
-	p.para("", dim, first.Question)
+	p.heading(title, clean(first.Question))
 	switch {
 	case len(first.Surfaces) > 0:
 		for _, res := range g.Results {
@@ -148,6 +147,16 @@ func (p *printer) compact(r *run.Run, g *group) {
 	}
 	p.waits(g)
 	p.trace(g)
+}
+
+// heading writes a title and, on the same line where there is room, what it asks.
+func (p *printer) heading(title, question string) {
+	if runes(title)+2+runes(question) <= p.width {
+		p.line(strings.TrimRight(p.paint(bold, title)+"  "+p.paint(dim, question), " "))
+		return
+	}
+	p.para("", bold, title)
+	p.para("", dim, question)
 }
 
 // compactTable has a line for each variant of a result, below what it survives.

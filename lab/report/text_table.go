@@ -75,10 +75,15 @@ func (t *table) dropEmpty() *table {
 	return t
 }
 
-// leastColumn is how narrow fit makes a column at most.
-const leastColumn = 12
+// fit leaves a column at least leastColumn wide, and one of names narrowColumn before it
+// wraps figures.
+const (
+	leastColumn  = 12
+	narrowColumn = 16
+)
 
-// fit wraps the widest of the given columns until the table fits.
+// fit wraps cells until the table fits: the widest of the given columns, and the last of
+// them only where the others are narrow.
 func (t *table) fit(width int, columns ...int) {
 	t.limit = nil
 	w := t.widths()
@@ -86,17 +91,24 @@ func (t *table) fit(width int, columns ...int) {
 	for _, n := range w {
 		total += n + columnGap
 	}
-	for ; total > width; total-- {
-		widest := columns[0]
-		for _, i := range columns {
-			if w[i] > w[widest] {
-				widest = i
+	widest := func(of []int) int {
+		best := of[0]
+		for _, i := range of {
+			if w[i] > w[best] {
+				best = i
 			}
 		}
-		if w[widest] <= leastColumn {
+		return best
+	}
+	for ; total > width; total-- {
+		at := widest(columns)
+		if n := len(columns) - 1; n > 0 && w[widest(columns[:n])] > narrowColumn {
+			at = widest(columns[:n])
+		}
+		if w[at] <= leastColumn {
 			break
 		}
-		w[widest]--
+		w[at]--
 	}
 	t.limit = w
 }
@@ -156,7 +168,8 @@ func (t *table) write(p *printer) {
 	}
 	for _, l := range t.lines {
 		if l.cells == nil {
-			p.line(p.paint(l.style, l.heading))
+			body := strings.TrimLeft(l.heading, " ")
+			p.para(strings.Repeat(" ", len(l.heading)-len(body)), l.style, body)
 			continue
 		}
 		t.row(p, w, l.cells)
