@@ -32,7 +32,7 @@ func commands() []command {
 		{"sweep", "remove the temporary files of killed processes", sweepCommand},
 		{"inspect", "show and verify a log store, its segments, or a write-ahead log", inspect},
 		{"tune", "find the settings that suit a disk, and write them to a profile", tune},
-		{"probe", "show the machine, the file system and the device under a directory", probe},
+		{"probe", "show the file system and the device under a directory, and test its syncs", probe},
 		{"version", "print the version", versionCommand},
 	}
 }
@@ -96,6 +96,6 @@ Examples:
 
 'stele help COMMAND' shows its flags. Exit codes: 0 done; 1 something failed, or
 a check found something, and standard error has the reason; 2 wrong call, nothing
-was done; 130 interrupted. compare has its own: see 'stele help compare'.
+was done; 130 interrupted. compare and probe have more: see their help.
 `)
 }

@@ -77,15 +77,16 @@ func TestCapsOfMounts(t *testing.T) {
 	}
 	below := of(store)
 	for name, c := range map[string]struct {
-		dir  func(t *testing.T) string
-		want string // of the mount itself
+		dir     func(t *testing.T) string
+		want    string // of the mount itself
+		verdict string // on its syncs
 	}{
-		"tmpfs":                {func(t *testing.T) string { return mount(t, "tmpfs", "tmpfs", "size=1m") }, run.CapMemory},
-		"image in memory":      {func(t *testing.T) string { return ext4On(t, mount(t, "tmpfs", "tmpfs", "size=64m"), "") }, run.CapMemory},
-		"ext4":                 {func(t *testing.T) string { return ext4On(t, t.TempDir(), "") }, ""},
-		"ext4, no journal":     {func(t *testing.T) string { return ext4On(t, t.TempDir(), "", "-O", "^has_journal") }, run.CapNoJournal},
-		"ext4, data=writeback": {func(t *testing.T) string { return ext4On(t, t.TempDir(), "data=writeback") }, run.CapWriteback},
-		"ext4, nobarrier":      {func(t *testing.T) string { return ext4On(t, t.TempDir(), "nobarrier") }, run.CapNoBarrier},
+		"tmpfs":                {func(t *testing.T) string { return mount(t, "tmpfs", "tmpfs", "size=1m") }, run.CapMemory, env.NotHonest},
+		"image in memory":      {func(t *testing.T) string { return ext4On(t, mount(t, "tmpfs", "tmpfs", "size=64m"), "") }, run.CapMemory, env.NotHonest},
+		"ext4":                 {func(t *testing.T) string { return ext4On(t, t.TempDir(), "") }, "", env.Honest},
+		"ext4, no journal":     {func(t *testing.T) string { return ext4On(t, t.TempDir(), "", "-O", "^has_journal") }, run.CapNoJournal, env.Honest},
+		"ext4, data=writeback": {func(t *testing.T) string { return ext4On(t, t.TempDir(), "data=writeback") }, run.CapWriteback, env.Honest},
+		"ext4, nobarrier":      {func(t *testing.T) string { return ext4On(t, t.TempDir(), "nobarrier") }, run.CapNoBarrier, env.NotHonest},
 		"volatile overlay": {func(t *testing.T) string {
 			on := ext4On(t, t.TempDir(), "")
 			for _, d := range []string{"lower", "upper", "work"} {
@@ -94,10 +95,11 @@ func TestCapsOfMounts(t *testing.T) {
 				}
 			}
 			return mount(t, "overlay", "overlay", "volatile,lowerdir="+on+"/lower,upperdir="+on+"/upper,workdir="+on+"/work")
-		}, run.CapVolatile},
+		}, run.CapVolatile, env.NotHonest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := of(c.dir(t))
+			dir := c.dir(t)
+			got := of(dir)
 			var want []string
 			if c.want != "" {
 				want = append(want, c.want)
@@ -112,6 +114,58 @@ func TestCapsOfMounts(t *testing.T) {
 			if strings.Join(got, " ") != strings.Join(want, " ") {
 				t.Errorf("caps %q, want %q", got, want)
 			}
+			e := env.Read(dir)
+			syncs, err := env.ProbeSyncs(dir, &e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantVerdict := c.verdict
+			if wantVerdict == env.Honest && !onADisk(below, syncs) {
+				wantVerdict = syncs.Verdict // as the store's own
+			}
+			if syncs.Verdict != wantVerdict || len(syncs.Ways) != 5 {
+				t.Errorf("%s: %+v", syncs.VerdictLine(), syncs.Ways)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 1 { // lost+found
+				t.Errorf("left: %v, %v", left, err)
+			}
 		})
+	}
+}
+
+// onADisk reports whether the store is one whose syncs can be honest: neither in memory
+// nor kept by another.
+func onADisk(caps []string, s *env.Syncs) bool {
+	for _, c := range caps {
+		if c != run.CapNoJournal && c != run.CapWriteback {
+			return false
+		}
+	}
+	return len(s.Ways[0].Devices) > 1 // the image and a disk
+}
+
+func TestProbeTree(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := env.ProbeTree(dir)
+	if err != nil || tree.Entries != 3 || tree.More || len(tree.Mounts) > 0 || len(tree.Warnings) > 0 {
+		t.Errorf("%+v, %v", tree, err)
+	}
+	at := mount(t, "tmpfs", "tmpfs", "size=1m")
+	if tree, err = env.ProbeTree(filepath.Dir(at)); err != nil {
+		t.Fatal(err)
+	}
+	if len(tree.Mounts) != 1 || tree.Mounts[0].Path != at || tree.Mounts[0].FS != "tmpfs" || len(tree.Mounts[0].Caps) != 1 || len(tree.Warnings) != 1 {
+		t.Errorf("%+v", tree)
+	}
+	if tree, err = env.ProbeTree(at); err != nil || len(tree.Mounts) != 0 {
+		t.Errorf("the mount itself is below itself: %+v, %v", tree, err)
+	}
+	if _, err := env.ProbeTree(filepath.Join(dir, "gone")); err == nil {
+		t.Error("a directory that is not there is counted")
 	}
 }

@@ -22,6 +22,8 @@ type Capabilities struct {
 	Schema       string          `json:"schema"`
 	Environment  run.Environment `json:"environment"`
 	Capabilities []Capability    `json:"capabilities"`
+	Syncs        *Syncs          `json:"syncs,omitempty"` // what ProbeSyncs found
+	Tree         *Tree           `json:"tree,omitempty"`  // what ProbeTree found
 }
 
 // Answers of a Capability.

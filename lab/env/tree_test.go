@@ -37,9 +37,9 @@ func machine(t *testing.T, files map[string]string) system {
 }
 
 // stats answers for the paths it knows.
-type stats map[string]sys.Statx
+type statsOf map[string]sys.Statx
 
-func (s stats) stat(path string) (sys.Statx, error) {
+func (s statsOf) stat(path string) (sys.Statx, error) {
 	if st, ok := s[path]; ok {
 		return st, nil
 	}
@@ -112,7 +112,7 @@ func TestDescribe(t *testing.T) {
 	fastDisk := disks("/dev/nvme0n1")
 	onStore := []run.Layer{{FS: "ext4", Mount: "/store", Options: "rw", Journal: "ordered", Device: "/dev/nvme0n1p2", WriteCache: "write back", Disks: fastDisk}}
 	const store = "40 1 259:2 / /store rw - ext4 /dev/nvme0n1p2 rw"
-	st := stats{
+	st := statsOf{
 		"/dev/sda1":      {Rdev: "8:1"},
 		"/dev/zero":      {Rdev: "0:0"},
 		"/store/a b":     {Dev: "259:2"},

@@ -62,6 +62,25 @@ func Under(dir string) (*Disk, error) {
 	return d, err
 }
 
+// Named returns the block device of that name in /dev, "/dev/sda" for example.
+func Named(name string) (*Disk, error) {
+	dir, err := filepath.EvalSymlinks("/sys/class/block/" + strings.ReplaceAll(strings.TrimPrefix(name, "/dev/"), "/", "!"))
+	if err != nil {
+		return nil, fmt.Errorf("find block device %s in sysfs: %w", name, err)
+	}
+	return diskIn(dir)
+}
+
+// WriteCache is what the device says of its write cache: "write back", "write through", or
+// "" where it says nothing.
+func (d *Disk) WriteCache() string {
+	b, err := os.ReadFile(filepath.Join(d.whole, "queue/write_cache"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
 func openDisk(number string) (*Disk, error) {
 	dir, err := filepath.EvalSymlinks("/sys/dev/block/" + number)
 	if err != nil {

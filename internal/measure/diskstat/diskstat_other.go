@@ -12,3 +12,9 @@ func Under(dir string) (*Disk, error) { return nil, sys.Unavailable() }
 
 // Stat is not offered here.
 func (d *Disk) Stat() (Stat, error) { return Stat{}, sys.Unavailable() }
+
+// Named is not offered here.
+func Named(name string) (*Disk, error) { return nil, sys.Unavailable() }
+
+// WriteCache is not known here.
+func (d *Disk) WriteCache() string { return "" }
