@@ -132,6 +132,7 @@ const (
 type threeLevels struct {
 	f       *os.File
 	asCoded bool // only full pages are synced, and only once the ring is empty
+	sync    func(*os.File) error
 	mu      sync.Mutex
 	// ringed: bytes were added to the ring, or the log was closed; moves: bytes were moved
 	// to the pages; syncs: pages were synced.
@@ -149,7 +150,7 @@ type threeLevels struct {
 }
 
 func newThreeLevels(f *os.File, asCoded bool) *threeLevels {
-	t := &threeLevels{f: f, asCoded: asCoded}
+	t := &threeLevels{f: f, asCoded: asCoded, sync: sys.SyncData}
 	t.ringed.L, t.moves.L, t.syncs.L = &t.mu, &t.mu, &t.mu
 	t.ended.Go(t.mover)
 	t.ended.Go(t.syncer)
@@ -263,10 +264,11 @@ func (t *threeLevels) syncer() {
 			part := t.pages[at:min(at+to-off, int64(len(t.pages)))]
 			buf, off = append(buf, part...), off+int64(len(part))
 		}
+		sync := t.sync
 		t.mu.Unlock()
 		_, err := t.f.WriteAt(buf, from)
 		if err == nil {
-			err = sys.SyncData(t.f)
+			err = sync(t.f)
 		}
 		t.mu.Lock()
 		if t.err = err; err == nil {
