@@ -54,13 +54,17 @@ func greet(experiments []Experiment) greeting {
 // begins its own work instead.
 const greetingTime = 20 * time.Second
 
-// askProgram asks another program which blocks it runs.
-func askProgram(ctx context.Context, program string) (*greeting, error) {
+// askProgram asks another program which blocks it runs. It gets the environment of the
+// blocks of the experiments: it may have an experiment from there.
+func askProgram(ctx context.Context, program string, experiments []Experiment) (*greeting, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, greetingTime, fmt.Errorf("no answer within %v; want a program that asks lab.IsBlock first and then calls lab.RunBlock", greetingTime))
 	defer cancel()
 	cmd, err := blockCommand(ctx, program, blockSpec{Greet: true})
 	if err != nil {
 		return nil, err
+	}
+	for i := range experiments {
+		cmd.Env = append(cmd.Env, experiments[i].Env...)
 	}
 	var out, diag bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &diag
@@ -94,7 +98,7 @@ func (r *runner) openAgainst(ctx context.Context, experiments []Experiment) erro
 	if err != nil {
 		return fmt.Errorf("lab: Options.Against: %s: %w", r.o.Against, err)
 	}
-	g, err := askProgram(ctx, program)
+	g, err := askProgram(ctx, program, experiments)
 	if err != nil {
 		return fmt.Errorf("lab: Options.Against: %s: %w", r.o.Against, err)
 	}

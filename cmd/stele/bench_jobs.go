@@ -33,7 +33,7 @@ func describedExperiments() ([]lab.Experiment, error) {
 
 // jobFlags are the flags that bench io and bench cmd share with bench.
 var jobFlags = []string{
-	"dir", "fs", "image-size", "volume", "rounds", "budget", "cpus", "seed", "progress", "no-calibration", "no-counting",
+	"dir", "fs", "image-size", "volume", "rounds", "budget", "cpus", "seed", "progress", "no-calibration", "no-counting", "against",
 	"tolerance", "test", "mix-levels", "json", "gobench", "markdown", "html",
 }
 
@@ -103,7 +103,7 @@ func (d *described) run(ctx context.Context, toStdout bool, stdout, stderr io.Wr
 	beside := watchBeside(stderr, d.name)
 	measured, err := lab.Measure(ctx, lab.Options{
 		CPUs: b.cpus, Places: places, Rounds: b.rounds, BlockTime: b.blockTime, Budget: b.budget, Seed: b.seed,
-		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels, NoCalibration: b.noNoise, NoCounting: b.noCalls,
+		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels, NoCalibration: b.noNoise, NoCounting: b.noCalls, Against: b.against,
 		Progress: beside.during(showRun(show)), Command: append([]string{"stele"}, d.args...),
 	}, e)
 	show.end()

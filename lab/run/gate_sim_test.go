@@ -1,6 +1,9 @@
 package run
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+)
 
 // twoBuilds is a run of two builds in the same rounds, in the newer of which variant b
 // takes ratio times as long.
@@ -95,5 +98,31 @@ func TestAgainstUnderDrift(t *testing.T) {
 	t.Logf("of %d: %d covered, %d alarms", trials, covered, alarms)
 	if covered < trials*9/10 || alarms > trials/100 {
 		t.Errorf("of %d unchanged builds %d are covered, and %d called slower; want 95 %% and none", trials, covered, alarms)
+	}
+}
+
+// A run of two builds is read as it was written, with its verdict, and the verdict is
+// derived anew from the blocks.
+func TestGateInJSON(t *testing.T) {
+	r := twoBuilds(1, 8, 0.01, 1.5)
+	r.Results[0].Blocks[0].Ops = 0 // a variant without a figure
+	r.Build = &Build{Revision: "0123456789abcdef", Modified: true}
+	r.Analyse()
+	if r.Gate == nil || r.Gate.Outcome != Broken || len(r.Gate.Rows) != 2 || r.Gate.Rows[1].Outcome != Regression {
+		t.Fatalf("the gate: %+v", r.Gate)
+	}
+	var file bytes.Buffer
+	if err := r.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Gate == nil || got.Gate.Rows[1].Ratio != r.Gate.Rows[1].Ratio || got.Build.Short() != "0123456789ab, modified" || got.Against.Program != "old" {
+		t.Errorf("read: %+v, %+v, %+v", got.Gate, got.Build, got.Against)
+	}
+	if got.Analyse(); got.Gate.Rows[1].Ratio != r.Gate.Rows[1].Ratio || got.Gate.Outcome != Broken {
+		t.Errorf("derived anew: %+v", got.Gate)
 	}
 }

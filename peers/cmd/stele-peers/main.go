@@ -65,6 +65,12 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	case r.Partial != nil:
 		return 130
+	case r.Gate != nil:
+		if err := report.Comparison(stdout, r.Gate); err != nil {
+			fmt.Fprintln(stderr, "stele-peers:", err)
+			return run.Broken.ExitCode()
+		}
+		return r.Gate.Outcome.ExitCode()
 	}
 	for _, res := range r.Results {
 		for _, v := range res.Variants {
@@ -79,6 +85,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // options are the flags.
 type options struct {
 	dir, fs, json string
+	against       string
 	filter        *regexp.Regexp
 	list, mix     bool
 	rounds        int
@@ -100,6 +107,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.IntVar(&o.rounds, "rounds", 20, "timed blocks of each variant")
 	f.BoolVar(&o.mix, "mix-levels", false, "compare variants that promise different things too, and mark it")
 	f.Uint64Var(&o.seed, "seed", 0, "of the order of blocks and their work; 0 draws one")
+	f.StringVar(&o.against, "against", "", "measure each way also with this other build of stele-peers, in the same rounds, and judge new to old; exit codes as of stele compare")
 	f.StringVar(&o.json, "json", "", "write the run to this file")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -131,7 +139,7 @@ func measure(ctx context.Context, o options, args []string, stderr io.Writer, ch
 		where = lab.PlaceSpec{Name: o.fs, Dir: image.Path, Discarded: true}
 	}
 	return lab.Measure(ctx, lab.Options{
-		Places: []lab.PlaceSpec{where}, Rounds: o.rounds, Seed: o.seed, MixLevels: o.mix,
+		Places: []lab.PlaceSpec{where}, Rounds: o.rounds, Seed: o.seed, MixLevels: o.mix, Against: o.against,
 		Progress: func(e lab.Event) {
 			if e.Kind == "pilot" {
 				fmt.Fprintf(stderr, "%d of %d  %s  %s\n", e.Index, e.Of, e.Experiment, e.Variant)
