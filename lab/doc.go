@@ -14,6 +14,8 @@
 // Because a block is the running program started again, a program that
 // measures asks IsBlock first; see the example.
 //
+// Package gobench makes a variant of an existing function for testing.B.
+//
 // # Where goroutines wait
 //
 // An experiment that sets Waits, or a run with Options.Waits, has blocks of its own

@@ -162,7 +162,11 @@ func noteCommands(ctx context.Context, measured *run.Run, spec cmdjob.Spec, w io
 		for i := range res.Variants {
 			v := &res.Variants[i]
 			if v.Error == "" {
-				rows = append(rows, append([]string{v.Name}, append(commandFigures(v), spec.Commands[i].Kept.Text)...))
+				text := spec.Commands[i].Kept.Text
+				if len(v.Capped) > 0 {
+					text += "; " + survivesHere(v)
+				}
+				rows = append(rows, append([]string{v.Name}, append(commandFigures(v), text)...))
 			}
 		}
 		if len(rows) > 1 {

@@ -341,7 +341,7 @@ func ioFigures(v *run.VariantResult) []string {
 	for _, p := range []float64{50, 99, 99.9} {
 		out = append(out, latencyText(v, p))
 	}
-	return append(out, v.Promise.Survives())
+	return append(out, survivesHere(v))
 }
 
 // shortTime writes nanoseconds with three digits.

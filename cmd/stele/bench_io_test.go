@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stele-go/stele/durability"
 	"github.com/stele-go/stele/lab/run"
 )
 
@@ -61,6 +62,20 @@ func TestBenchIO(t *testing.T) {
 	}
 	if left, err := filepath.Glob("stele-bench-*"); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// The figures say what survives in the place, not only what the job promises.
+func TestSurvivesHere(t *testing.T) {
+	power, kill := run.Writes(durability.Power, durability.Torn), run.Writes(durability.Kill, durability.Torn)
+	for want, v := range map[string]run.VariantResult{
+		"survives a power cut":                   {Promise: power, Here: power},
+		"survives kill -9, not a power cut here": {Promise: power, Here: kill, Capped: []string{run.CapNoJournal}},
+		"writes nothing":                         {Promise: run.WritesNothing(), Here: run.WritesNothing()},
+	} {
+		if got := survivesHere(&v); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

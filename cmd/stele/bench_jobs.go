@@ -122,6 +122,15 @@ func (d *described) run(ctx context.Context, toStdout bool, stdout, stderr io.Wr
 	return b.finish(measured, selection{}, toStdout, stdout, stderr)
 }
 
+// survivesHere words what the place leaves of the promise of a variant; the report has
+// the reason.
+func survivesHere(v *run.VariantResult) string {
+	if len(v.Capped) > 0 {
+		return v.Here.Survives() + " here"
+	}
+	return v.Promise.Survives()
+}
+
 // noCleanup is the cleanup of a prepare that made nothing.
 func noCleanup() error { return nil }
 
