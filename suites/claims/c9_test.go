@@ -49,6 +49,18 @@ func TestJudgeC9(t *testing.T) {
 		return small(rate, size)
 	}), Depends)
 	expect(t, "on the limit", of(1.05, 1.85, small), CannotTell)
+
+	// Overflow that some blocks have and others have not decides nothing.
+	now := run.Estimate{Median: 0.001, Lo: 0, Hi: 0.01, N: 10}
+	none, always := run.Estimate{N: 10}, run.Estimate{Median: 0.3, Lo: 0.2, Hi: 0.4, N: 10}
+	for _, o := range []struct {
+		a, b, c run.Estimate
+		want    answer
+	}{{always, none, none, yes}, {always, always, none, no}, {none, none, none, no}, {always, now, none, cannotTell}, {now, none, none, cannotTell}, {always, none, now, cannotTell}} {
+		if p := onlyFirstOverflows(o.a, o.b, o.c); p.answer != o.want {
+			t.Errorf("%v, %v, %v: %v, want %v", o.a, o.b, o.c, p.answer, o.want)
+		}
+	}
 }
 
 // A flooded ring overflows, and still makes all files.

@@ -27,7 +27,7 @@ const publishedDepth = 8
 
 // d1Paths is how many paths a block of D1 makes. The published 100,000 are 700,000 directories,
 // more than many a file system has room for; the time of one hardly depends on their number.
-const d1Paths = 2000
+const d1Paths = 500
 
 // makeAsCoded is the report's loop. It splits and joins the path anew for each level, loses the
 // empty first element of an absolute path, so that the tree is made below the working
@@ -134,7 +134,7 @@ func d1Half() lab.Experiment {
 	return lab.Experiment{
 		Suite: "claims", Name: "D1-half", Question: d1Question,
 		Op:  "one relative path of 8 components, of which the last 4 are new",
-		Ops: 500, MaxRounds: 12, Env: asPublished(), Variants: d1Case{publishedDepth, publishedDepth / 2}.variants(),
+		Ops: 300, MaxRounds: 12, Env: asPublished(), Variants: d1Case{publishedDepth, publishedDepth / 2}.variants(),
 	}
 }
 
@@ -145,7 +145,7 @@ func d1Depth(depth int) lab.Experiment {
 	}
 	return lab.Experiment{
 		Suite: "claims", Name: "D1-depth", Params: run.Params{"depth": strconv.Itoa(depth)}, Question: d1Question,
-		Op: op, Ops: 500, MaxRounds: 12, Env: asPublished(), Variants: d1Case{depth, 0}.variants(),
+		Op: op, Ops: 200, MaxRounds: 12, Env: asPublished(), Variants: d1Case{depth, 0}.variants(),
 	}
 }
 
