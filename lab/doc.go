@@ -53,7 +53,8 @@
 //   - Files outside B.Dir. Only B.Dir is on the file system that is measured, and is
 //     empty for each block.
 //   - Claiming in Variant.Promise what the operation does not do. The lab measures
-//     time; it does not check a promise. Packages crashtest/states and crashtest/power
+//     time; it does not check a promise. It only names a variant that promises to
+//     survive a power cut, changes files and never asks for a sync. Packages crashtest/states and crashtest/power
 //     do.
 //   - Forgetting IsBlock: each block would start a whole measurement. It comes before
 //     the program reads its arguments.

@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 	"suites":        {"*"},
 	"cmd/stele":     {"*"},
 	"proofs":        {"*"},
-	"tools":         {"lab", "internal"},
+	"tools":         {"lab", "internal", "durability"},
 }
 
 // ground are packages that every package of ours may import, except each other:

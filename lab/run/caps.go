@@ -167,11 +167,12 @@ func (l Layer) caps() []Cap {
 
 // dropsSyncs reports whether the file system answers a sync without doing it:
 //   - rclone's mount: Fsync does nothing (cmd/mount/file.go, cmd/cmount/fs.go).
+//   - goofys: fsync is ignored on purpose (kahing/goofys#154).
 //   - SMB with nostrictsync: the client sends no flush (mount.cifs(8)).
 //   - f2fs with checkpoint=disable: fsync returns at once (fs/f2fs/file.c).
 func (l Layer) dropsSyncs(has func(options ...string) bool) bool {
 	switch l.FS {
-	case "fuse.rclone":
+	case "fuse.rclone", "fuse.goofys":
 		return true
 	case "cifs", "smb3":
 		return has("nostrictsync")
