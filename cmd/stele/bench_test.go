@@ -150,7 +150,7 @@ func TestBenchWaits(t *testing.T) {
 // --trace shows where the time was spent, or why that is not known.
 func TestBenchTrace(t *testing.T) {
 	t.Chdir(t.TempDir())
-	code, out, diag := stele(t, "bench", "D8", "--filter", "perm=0755", "--trace", "--rounds", "1", "--block-time", "5ms", "--no-calibration", "--no-counting", "--html", "x.html", "--progress", "none")
+	code, out, diag := stele(t, "bench", "D8", "--trace", "--rounds", "1", "--block-time", "5ms", "--no-calibration", "--no-counting", "--html", "x.html", "--progress", "none")
 	if code != exitOK || !strings.Contains(out, "Where goroutines are") || !strings.Contains(out, "Chains of waits") {
 		t.Fatalf("exit code %d: %s\n%s", code, diag, out)
 	}
