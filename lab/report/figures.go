@@ -72,6 +72,17 @@ func percentileFigure(v *run.VariantResult, p float64) figure {
 	return missing(Reason(v.Missing["latency"]), failure(v))
 }
 
+// tailFigure is a percentile with how far it may be off, where it has an interval.
+func tailFigure(v *run.VariantResult, p float64) figure {
+	f := percentileFigure(v, p)
+	for _, l := range v.Latency {
+		if l.P == p && l.Lo > 0 && v.Batch <= 1 && f.Why == "" {
+			f.Text += " " + offBy(run.Estimate{Median: l.NS, Lo: l.Lo, Hi: l.Hi})
+		}
+	}
+	return f
+}
+
 func metricFigure(v *run.VariantResult, m run.Metric) figure {
 	if e, ok := v.Metrics[m.Name]; ok && known(e.Median) {
 		return figure{Text: quantity(e.Median, m.Unit)}

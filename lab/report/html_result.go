@@ -248,7 +248,7 @@ func percentileRows(res *run.Result, order []int, gp *gaps) []metricRow {
 		row := metricRow{Title: fmt.Sprintf("p%v", p)}
 		for _, i := range order {
 			v := &res.Variants[i]
-			row.Cells = append(row.Cells, noted(gp, row.Title, v, percentileFigure(v, p)))
+			row.Cells = append(row.Cells, noted(gp, row.Title, v, tailFigure(v, p)))
 		}
 		out = row.appendTo(out)
 	}

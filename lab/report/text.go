@@ -263,7 +263,7 @@ func rowCells(res *run.Result, r row, gp *gaps) []cell {
 	}
 	return append(cells,
 		show("p50", percentileFigure(v, 50)),
-		show("p99", percentileFigure(v, 99)),
+		show("p99", tailFigure(v, 99)),
 		show("allocs/op", metricFigure(v, run.Metric{Name: allocsPerOp, Unit: "1"})),
 		show("calls/op", metricFigure(v, run.Metric{Name: syscallsPerOp, Unit: "1"})))
 }

@@ -46,3 +46,17 @@ func TestScaleTicks(t *testing.T) {
 		}
 	}
 }
+
+// A percentile with an interval says how far it may be off; one of groups has none.
+func TestTailFigure(t *testing.T) {
+	v := &run.VariantResult{Batch: 1, Latency: []run.Percentile{{P: 50, NS: 500}, {P: 99, NS: 1000, Lo: 900, Hi: 1200}}}
+	if got := tailFigure(v, 99).Text; got != "1.00 us ±20%" {
+		t.Errorf("with an interval: %q", got)
+	}
+	if got := tailFigure(v, 50).Text; got != "500 ns" {
+		t.Errorf("without one: %q", got)
+	}
+	if v.Batch = 8; tailFigure(v, 99).Text != percentileFigure(v, 99).Text {
+		t.Errorf("of groups: %q", tailFigure(v, 99).Text)
+	}
+}
