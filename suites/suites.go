@@ -97,7 +97,7 @@ func ListOf(corpus string) []Suite {
 			Question: "Which way of making writes durable is fastest here, and how even is it?",
 			Full:     syncs.Full(),
 			Quick:    syncs.Quick(),
-			Claims:   claims.Sync(),
+			Claims:   claims.InOrder(claims.Sync(), claims.PowerCuts()),
 		},
 		{
 			Name:     "wal",

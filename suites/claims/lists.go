@@ -57,6 +57,9 @@ func WAL() []Claim { return []Claim{claimL10()} }
 // Store returns the claims on a log store and its parts.
 func Store() []Claim { return []Claim{claimL1(), claimL7(), claimL9()} }
 
+// PowerCuts returns the statements that a power cut decides, P1 and P2.
+func PowerCuts() []Claim { return []Claim{claimP1(), claimP2()} }
+
 // claimNumber returns the 12 of "C12".
 func claimNumber(id string) int {
 	n, err := strconv.Atoi(id[1:])

@@ -23,5 +23,5 @@ func TestMain(m *testing.M) {
 }
 
 func allClaims() []Claim {
-	return slices.Concat(Directories(), Creation(), Headers(), Reading(1), RW(), Sync(), Log(1), WAL(), Store())
+	return slices.Concat(Directories(), Creation(), Headers(), Reading(1), RW(), Sync(), Log(1), WAL(), Store(), PowerCuts())
 }

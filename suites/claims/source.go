@@ -22,6 +22,8 @@ var (
 	reportR = publication{"002", "[Reading and writing across disks and cloud volumes]"}
 	reportH = publication{"003", "Writing at the head of a file in Go, 100,000 writes: bufio, fsync, sync.Pool"}
 	reportL = publication{"004", "A log system of ten-million scale rebuilt: QPS 8k to 42k, P99 142 to 9 ms, seven changes"}
+	// Two statements that more than one report makes.
+	reportP = publication{"several", "[What a power cut leaves]"}
 )
 
 func (r publication) source(section, statement string) Source {

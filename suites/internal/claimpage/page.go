@@ -17,7 +17,7 @@ func Systems() []string { return []string{"ext4", "xfs", "btrfs", "tmpfs"} }
 // All returns every claim, in the order of reports and numbers.
 func All() []claims.Claim {
 	return claims.InOrder(claims.Directories(), claims.Creation(), claims.Headers(), claims.Reading(1), claims.RW(),
-		claims.Sync(), claims.Log(1), claims.WAL(), claims.Store())
+		claims.Sync(), claims.Log(1), claims.WAL(), claims.Store(), claims.PowerCuts())
 }
 
 // Page returns the page of verdicts from the runs of the store.
