@@ -153,9 +153,10 @@ func (p part) wrong(how string) part {
 	return p
 }
 
-// note adds a remark: "not the same job".
+// note adds a remark: "not the same job". One with a figure that was not measured is left
+// out.
 func (p part) note(text string) part {
-	if text != "" {
+	if text != "" && !strings.Contains(text, "NaN") {
 		p.notes = append(p.notes[:len(p.notes):len(p.notes)], text)
 	}
 	return p

@@ -8,8 +8,15 @@ import (
 	"github.com/stele-go/stele/lab/run"
 )
 
-// factor writes "1.32x [1.28, 1.37]".
+// factor writes "1.32x [1.28, 1.37]". A ratio to nothing has no upper limit: "at least
+// 17.00x".
 func factor(e run.Estimate) string {
+	switch {
+	case math.IsInf(e.Median, 1) && math.IsInf(e.Lo, 1):
+		return "some against none"
+	case math.IsInf(e.Median, 1) && !math.IsNaN(e.Lo):
+		return fmt.Sprintf("at least %.2fx", e.Lo)
+	}
 	return fmt.Sprintf("%.2fx %s", e.Median, interval(e, "%.2f"))
 }
 
