@@ -28,7 +28,7 @@ const (
 const (
 	// h1Fresh is how many fresh files a block writes; the published 100,000 would take
 	// minutes a block.
-	h1Fresh = 5_000
+	h1Fresh = 2_000
 	// h1Grow is how many headers the growing file gets: each takes longer than the one before.
 	h1Grow = 1_000
 	// h1Synced is how many headers a block with fsync writes. A p99 with an interval needs

@@ -24,7 +24,7 @@ const (
 
 // r10Each is how often each of the most goroutines does the load in a block. The report has
 // a thousand times, which would take half a minute a block.
-const r10Each = 20
+const r10Each = 10
 
 // r10 runs the load in goroutines. The block's directory stands for the report's /tmp.
 func r10(goroutines int) lab.Experiment {
