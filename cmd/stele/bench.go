@@ -154,7 +154,7 @@ func bench(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	if chosen.quick && b.budget == 0 {
 		b.budget = 150 * time.Second
 	}
-	beside := watchBeside(stderr, "bench")
+	beside := watchBeside(show, "bench")
 	measured, err := lab.Measure(ctx, lab.Options{
 		CPUs: b.cpus, Places: places, Rounds: b.rounds, FixedRounds: b.allRounds, BlockTime: b.blockTime,
 		Budget: b.budget, Seed: b.seed,

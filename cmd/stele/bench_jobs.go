@@ -100,7 +100,7 @@ func (d *described) run(ctx context.Context, toStdout bool, stdout, stderr io.Wr
 		}
 		return exitFailed
 	}
-	beside := watchBeside(stderr, d.name)
+	beside := watchBeside(show, d.name)
 	measured, err := lab.Measure(ctx, lab.Options{
 		CPUs: b.cpus, Places: places, Rounds: b.rounds, BlockTime: b.blockTime, Budget: b.budget, Seed: b.seed,
 		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels, NoCalibration: b.noNoise, NoCounting: b.noCalls, Against: b.against,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/stele-go/stele/lab"
@@ -13,13 +12,14 @@ import (
 type besides struct {
 	sign sign
 	met  []string // names of the others
-	w    io.Writer
+	show *meter
 	name string // of the command
 }
 
-// watchBeside announces this measurement, and warns on w of others.
-func watchBeside(w io.Writer, name string) *besides {
-	b := &besides{sign: hangOut(), w: w, name: name}
+// watchBeside announces this measurement, and warns of others where show shows
+// progress.
+func watchBeside(show *meter, name string) *besides {
+	b := &besides{sign: hangOut(), show: show, name: name}
 	b.look()
 	return b
 }
@@ -29,7 +29,7 @@ func (b *besides) look() {
 	for _, other := range b.sign.others() {
 		if !slices.Contains(b.met, other) {
 			b.met = append(b.met, other)
-			complain(b.w, b.name, fmt.Errorf("process %s measures on this machine too: each slows the other. End one, or doubt the figures", pidOf(other)))
+			b.show.warn(b.name, fmt.Errorf("process %s measures on this machine too: each slows the other. End one, or doubt the figures", pidOf(other)))
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestMeasurementsNoticeEachOther(t *testing.T) {
 		t.Errorf("exit code %d\n%s\n%s\nwant %q once, and a warning in the text", code, diag, out, want)
 	}
 	var late strings.Builder
-	first := watchBeside(&late, "bench")
+	first := watchBeside(&meter{w: &late}, "bench")
 	defer first.end(nil)
 	had := late.Len()
 	second := hangOut()

@@ -75,6 +75,16 @@ func (m *meter) note(event any, line string) {
 	}
 }
 
+// warn prints a warning of a command. In mode json it is an event.
+func (m *meter) warn(name string, err error) {
+	if m.mode == "json" {
+		json.NewEncoder(m.w).Encode(map[string]string{"event": "warning", "text": err.Error()})
+		return
+	}
+	m.end()
+	complain(m.w, name, err)
+}
+
 // end leaves the cursor at the start of an empty line.
 func (m *meter) end() {
 	if m.mode == "line" {

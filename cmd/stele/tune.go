@@ -176,7 +176,7 @@ func (o *tuneFlags) measure(ctx context.Context, choices []tuning.Choice, show *
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.budget, errBudget)
 	defer cancel()
-	beside := watchBeside(stderr, "tune")
+	beside := watchBeside(show, "tune")
 	measured, err := lab.Measure(limited, lab.Options{
 		Places: []lab.PlaceSpec{{Dir: o.dir}}, BlockTime: tuneBlock,
 		Budget: o.budget * 9 / 10, Seed: o.seed,
