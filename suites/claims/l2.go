@@ -2,6 +2,7 @@ package claims
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,34 +174,22 @@ func claimL2() Claim {
 
 func judgeL2(ev *evidence) judgement {
 	const speed, misses = 1200. / 86, 18.7 / 2.3
-	var answers []answer
-	text, uncounted := "", ""
+	lack := ev.processors(2) // one for each side
+	var parts []part
 	for _, handed := range []bool{true, false} {
 		for _, n := range l2Goroutines {
 			id := idOf(l2(n, handed))
-			buffered, each := ev.speedup(id, l2Ring), ev.times(id, l2Unbuffered, l2Ring)
-			answers = append(answers, claimedFactor(buffered, speed), claimedFactor(each, speed))
-			text += fmt.Sprintf("%s by %d: write under a lock %s, buffer under a lock %s, ring %s, %s and %s as fast. ",
-				map[bool]string{true: "Handed over", false: "Until in the file"}[handed], n,
-				nanos(ev.time(id, l2Unbuffered)), nanos(ev.time(id, l2Lock)), nanos(ev.time(id, l2Ring)), factor(each), factor(buffered))
+			condition := fmt.Sprintf("%s, %d producers, 1 consumer", map[bool]string{true: "handed over", false: "until in the file"}[handed], n)
+			parts = append(parts, claimed("time, lock against ring", ev.speedup(id, l2Ring), speed).under(condition).needs(lack))
 			locked, why := ev.known(id, l2Lock, "cache_misses_per_op")
 			ring, _ := ev.known(id, l2Ring, "cache_misses_per_op")
 			if why != "" {
-				uncounted = why
-				continue
+				why = "cache misses: " + why
 			}
-			fewer := quotient(locked, ring)
-			answers = append(answers, claimedFactor(fewer, misses))
-			text += fmt.Sprintf("Cache misses a line: %.2f and %.2f. ", locked.Median, ring.Median)
+			parts = append(parts, claimed("cache misses, lock against ring", quotient(locked, ring), misses).under(condition).needs(cmp.Or(lack, why)),
+				figureOf("times, "+condition, fmt.Sprintf("lock %s, ring %s; a write(2) each under the lock %s (%s)",
+					nanos(ev.time(id, l2Lock)), nanos(ev.time(id, l2Ring)), nanos(ev.time(id, l2Unbuffered)), notSameJob)))
 		}
 	}
-	if uncounted != "" {
-		text += "Cache misses: " + uncounted + ". "
-	}
-	why := fmt.Sprintf("The ring had to be at least %.1fx as fast as a lock around a buffer and as one around a write(2) (the claim less %.0f %%), until a line is handed over, as coded, and until it is in the file. A line handed over to the ring is only in memory, and the write under a lock promises more than the other two.",
-		speed*(1-slack), 100*slack)
-	if uncounted != "" {
-		why += " The share of cache misses needs a hardware counter."
-	}
-	return decide(text, why, "what the lock guards, when a write counts as done, and how many goroutines contend", answers...)
+	return ruling("As meant for logs: many producers, one consumer. The published ring has one producer and many consumers, and as told its range of filled slots is empty. A line handed over to the ring is only in memory.", parts...)
 }
