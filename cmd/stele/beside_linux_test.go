@@ -16,7 +16,7 @@ func TestMeasurementsNoticeEachOther(t *testing.T) {
 	}
 	code, out, diag := stele(t, quickly("--html", "run.html")...)
 	want := fmt.Sprintf("process %d measures on this machine too", os.Getpid()) // the sign is this process's
-	if code != exitOK || strings.Count(diag, want) != 1 || !strings.Contains(out, "beside: ") {
+	if code != exitOK || strings.Count(diag, want) != 1 || !strings.Contains(out, "Measurements by other processes") {
 		t.Errorf("exit code %d\n%s\n%s\nwant %q once, and a warning in the text", code, diag, out, want)
 	}
 	var late strings.Builder
