@@ -109,7 +109,7 @@ func jitterNote(byRate map[int]*run.Result) string {
 			if i < 0 {
 				break
 			}
-			e, ok := r.Variants[i].Metrics[JitterMetric]
+			e, ok := r.Variants[i].Metrics[jitterMetric]
 			if !ok {
 				break
 			}

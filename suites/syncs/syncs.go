@@ -232,9 +232,9 @@ func runSyncWriters(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 	})
 }
 
-// JitterMetric is the standard deviation of the operations of a block, in
+// jitterMetric is the standard deviation of the operations of a block, in
 // nanoseconds.
-const JitterMetric = "jitter_sd_ns"
+const jitterMetric = "jitter_sd_ns"
 
 func runPaced(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 	hz, err := job.Int(b, "hz", 1, 10_000)
@@ -257,10 +257,10 @@ func runPaced(b *lab.B, _ job.Site, w power.SyncWay) (err error) {
 		v.add(float64(time.Since(start)))
 	}
 	if v.n < 2 {
-		b.ReportMissing(JitterMetric, "a single operation has no deviation")
+		b.ReportMissing(jitterMetric, "a single operation has no deviation")
 		return nil
 	}
-	b.Report(JitterMetric, v.deviation())
+	b.Report(jitterMetric, v.deviation())
 	return nil
 }
 

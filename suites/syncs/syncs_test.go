@@ -61,7 +61,7 @@ func TestSyncWaysWrite(t *testing.T) {
 				t.Errorf("%s, %s: %d bytes, want %d", e.ID(), v.Name, sum, ops*PageSize)
 			}
 			if e.Params["hz"] != "" {
-				if sd, ok := b.Metrics[JitterMetric]; !ok || sd <= 0 {
+				if sd, ok := b.Metrics[jitterMetric]; !ok || sd <= 0 {
 					t.Errorf("%s, %s: jitter %v, %v", e.ID(), v.Name, sd, ok)
 				}
 			}
@@ -158,8 +158,8 @@ func TestNotesNameTheJump(t *testing.T) {
 		}
 		r := &run.Result{Suite: "sync", Name: "frequency", Place: "here", Params: run.Params{"hz": fmt.Sprint(hz), "file": FileAppend}}
 		r.Variants = []run.VariantResult{
-			{Name: WayFsync, Metrics: map[string]run.Estimate{JitterMetric: suitetest.About(sd)}},
-			{Name: WayODsync, Metrics: map[string]run.Estimate{JitterMetric: suitetest.About(1e5)}},
+			{Name: WayFsync, Metrics: map[string]run.Estimate{jitterMetric: suitetest.About(sd)}},
+			{Name: WayODsync, Metrics: map[string]run.Estimate{jitterMetric: suitetest.About(1e5)}},
 			{Name: WayOSync, Metrics: map[string]run.Estimate{}},
 		}
 		results = append(results, r, &run.Result{Suite: "other", Name: "frequency", Params: r.Params})
