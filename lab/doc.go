@@ -15,6 +15,14 @@
 // measures asks IsBlock first; see the example.
 //
 // Package gobench makes a variant of an existing function for testing.B.
+// # How long a run takes
+//
+// Options.Rounds is the most. An experiment ends sooner once every comparison has a
+// verdict, unless Options.FixedRounds is set. With Options.Budget all experiments have
+// their pilots first; the operations of a block are chosen so that MinRounds of all of
+// them fit, with the time for preparing and removing files; the cheapest are measured
+// first; and what is left of the time goes where it settles most. Event.Left, and
+// run.Run.Forecast, say how long it will take, before the first block.
 //
 // # Where goroutines wait
 //

@@ -31,7 +31,7 @@ const benchUsage = `Usage: stele bench [SUITE|CLAIM ...] [flags]
 
 Measures ways of doing file I/O in a temporary directory below --dir, and says
 which is faster, by how much, and what each survives. Without an argument it
-runs the quick set, about three minutes: one experiment of each suite, with at
+runs the quick set, less than three minutes: one experiment of each suite, with at
 most four ways. A SUITE runs all experiments of that suite, "claims" tests all
 published claims, and "D1 D5" tests these two.
 
@@ -39,7 +39,9 @@ published claims, and "D1 D5" tests these two.
 bench cmd' any commands: see 'stele help bench io' and 'stele help bench cmd'.
 
 Every block is a process of its own on fresh files. The blocks of all ways are
-interleaved and shuffled. Ctrl-C stops cleanly and keeps the measurements.
+interleaved and shuffled. bench says first how long it will take; suites and
+claims can take an hour or more, and --budget sets a limit. An experiment ends
+when its verdicts are clear. Ctrl-C ends at once and keeps the measurements.
 
 Examples:
   stele bench

@@ -14,7 +14,7 @@ import (
 // STELE_LONG=1.
 func trials(sample int) int {
 	if os.Getenv("STELE_LONG") != "" {
-		return 20 * sample
+		return 50 * sample
 	}
 	return sample
 }
