@@ -51,6 +51,12 @@ func (u *measurement) pilot(ctx context.Context, l *lane) {
 	if u.e.MaxOps > 0 {
 		limit = u.e.MaxOps
 	}
+	// Within a budget a pilot is a quarter of a block: the pilots of all experiments
+	// come before the first datum.
+	target := u.o.BlockTime
+	if u.o.Budget > 0 {
+		target /= 4
+	}
 	l.ops, l.batch = 1, 1
 	if u.e.Ops > 0 {
 		l.ops = u.e.Ops
@@ -70,10 +76,13 @@ func (u *measurement) pilot(ctx context.Context, l *lane) {
 		}
 		// One operation says little about the next ones, so approach the
 		// block time in steps of a hundred at most.
-		want := float64(b.Ops) * float64(u.o.BlockTime) / float64(wall)
-		next := int64(max(1, min(want, float64(b.Ops)*100, float64(limit))))
-		l.ops = next
-		if wall >= u.o.BlockTime/4 || b.Ops == limit || next <= b.Ops {
+		within := func(t time.Duration) int64 {
+			want := float64(b.Ops) * float64(t) / float64(wall)
+			return int64(max(1, min(want, float64(b.Ops)*100, float64(limit))))
+		}
+		l.ops = within(target)
+		if wall >= target/4 || b.Ops == limit || l.ops <= b.Ops {
+			l.ops = within(u.o.BlockTime)
 			break
 		}
 	}

@@ -31,7 +31,7 @@ type Options struct {
 	// Budget is the time that the whole run should take; 0 is none. All experiments
 	// have their pilots first and then, the cheapest first, MinRounds. The time that is
 	// left goes to those without a verdict. The run ends sooner where more rounds would
-	// settle nothing, and takes up to 1.12 times its budget for MinRounds; an experiment
+	// settle nothing, and takes up to 1.1 times its budget for MinRounds; an experiment
 	// that has fewer then has run.Result.Cut. A small budget also lowers the operations
 	// of a block.
 	Budget time.Duration

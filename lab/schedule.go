@@ -13,7 +13,7 @@ import (
 
 // overrun is the share of its budget that a run may take for MinRounds, without which
 // there is no verdict, and for the blocks that are not timed.
-const overrun = 1.12
+const overrun = 1.1
 
 // pilotShare is the share of the budget after which no more experiments have pilots.
 const pilotShare = 0.4
@@ -40,7 +40,7 @@ func (r *runner) withinBudget(ctx context.Context) {
 			u.end(run.StoppedBudget)
 		}
 	}
-	sizeBlocks(ready, time.Duration(0.9*float64(r.o.Budget))-time.Since(r.begun))
+	sizeBlocks(ready, time.Duration(spare*float64(r.o.Budget))-time.Since(r.begun))
 	slices.SortStableFunc(ready, func(a, b *measurement) int { return cmp.Compare(a.least(), b.least()) })
 	r.run.Forecast.Pilots = run.Nanos(time.Since(r.begun) + r.left())
 	r.tell(Event{Kind: "piloted"})
@@ -65,20 +65,31 @@ func (u *measurement) least() time.Duration {
 	return time.Duration(max(0, min(u.wanted, MinRounds)-u.rounds))*u.roundTime() + u.extraTime()
 }
 
-// firstPass runs MinRounds of each experiment and its extras. An experiment that turns
-// out to be slower than its pilots foretold leaves the later ones half of what they
-// need.
+// spare is the share of the budget that blocks are sized for.
+const spare = 0.9
+
+// firstPass runs MinRounds of each experiment, and then the extras of all. Where blocks
+// take longer than the pilots foretold, on a disk that others use too, the experiments to
+// come get smaller ones; and an experiment that takes longer than that leaves the later
+// ones half of what they need.
 func (r *runner) firstPass(ctx context.Context, ready []*measurement) {
 	most := time.Duration(overrun * float64(r.o.Budget))
+	var foretold, took, extras time.Duration
 	for i, u := range ready {
+		slower := 1.0
+		if took > foretold {
+			slower = float64(took) / float64(foretold)
+		}
+		left := time.Duration(spare*float64(r.o.Budget)) - time.Since(r.begun) - extras
+		sizeBlocks(ready[i:], time.Duration(float64(left)/slower))
 		var later time.Duration
 		for _, o := range ready[i+1:] {
 			later += o.least()
 		}
-		begun, foretold := time.Now(), u.least()
+		begun, should := time.Now(), time.Duration(u.planned-u.rounds)*u.roundTime()
 		for u.rounds < u.planned && ctx.Err() == nil {
-			end := time.Since(r.begun) + u.roundTime() + u.extraTime()
-			if u.rounds > 0 && (end > most || time.Since(begun) > foretold && end > most-later/2) {
+			end := time.Since(r.begun) + u.roundTime()
+			if u.rounds > 0 && (end > most || time.Since(begun) > should && end > most-later/2) {
 				break
 			}
 			u.round(ctx)
@@ -86,6 +97,9 @@ func (r *runner) firstPass(ctx context.Context, ready []*measurement) {
 		if u.look(); u.rounds < u.planned {
 			u.ended = true // and so has no part in the next pass
 		}
+		foretold, took, extras = foretold+should, took+time.Since(begun), extras+u.extraTime()
+	}
+	for _, u := range ready {
 		u.runExtras(ctx)
 	}
 }
