@@ -223,9 +223,10 @@ func sizeBlocks(us []*measurement, within time.Duration) {
 	}
 }
 
-// leastTimed is the share of Options.BlockTime that a block is to last however small
-// the budget: shorter ones are mostly noise.
-const leastTimed = 0.05
+// leastTimed is the share of Options.BlockTime that the longest block of an experiment is
+// to last, however small the budget: shorter ones are mostly noise, and save little
+// beside the start of a process.
+const leastTimed = 0.3
 
 // shrink lowers the operations of every lane by one factor until the experiment takes
 // that time, as long as its blocks are not too short.
@@ -237,19 +238,21 @@ func (u *measurement) shrink(to time.Duration) {
 	for i, l := range u.lanes {
 		full[i] = l.ops
 	}
-	for factor := 0.8; u.least() > to; factor *= 0.8 {
+	least := time.Duration(leastTimed * float64(u.o.BlockTime))
+	for factor := 0.9; u.least() > to; factor *= 0.9 {
 		var longest time.Duration
-		single := true
+		smaller := make([]int64, len(u.lanes))
 		for i, l := range u.lanes {
-			l.ops = max(1, int64(factor*float64(full[i])))
-			l.batch = min(l.batch, l.ops)
+			smaller[i] = max(1, int64(factor*float64(full[i])))
 			if !l.failed {
-				longest = max(longest, time.Duration(l.ops)*l.perOp)
-				single = single && l.ops == 1
+				longest = max(longest, time.Duration(smaller[i])*l.perOp)
 			}
 		}
-		if single || longest < time.Duration(leastTimed*float64(u.o.BlockTime)) {
+		if longest < least || slices.Max(smaller) <= 1 {
 			return
+		}
+		for i, l := range u.lanes {
+			l.ops, l.batch = smaller[i], min(l.batch, smaller[i])
 		}
 	}
 }
