@@ -33,6 +33,7 @@ type blockSpec struct {
 	Shared     string    `json:"shared,omitempty"` // see B.Shared
 	Chains     bool      `json:"chains,omitempty"` // role waits: follow chains of waits
 	NoBPF      bool      `json:"no_bpf,omitempty"` // role traced: the runner times the calls, from outside
+	Remove     string    `json:"remove,omitempty"` // run nothing: remove this scratch directory
 	Greet      bool      `json:"greet,omitempty"`  // run nothing: say which blocks this program runs
 }
 
@@ -76,6 +77,9 @@ func answerFrom(ctx context.Context, r io.Reader, experiments []Experiment) (any
 	}
 	if spec.Greet {
 		return greet(experiments), nil
+	}
+	if spec.Remove != "" {
+		return struct{}{}, removeAbandoned(spec.Remove)
 	}
 	return runSpecified(ctx, spec, experiments)
 }

@@ -36,11 +36,10 @@ func (r *runner) block(ctx context.Context, e *Experiment, l *lane, spec blockSp
 		b = run.Block{Variant: l.v.Name, Role: spec.Role, Round: spec.Round, Batch: spec.Batch, Error: err.Error()}
 	}
 	b.Start = start
-	err = os.RemoveAll(spec.Dir)
-	if ctx.Err() == nil { // else there is no next block
-		err = errors.Join(err, settle(p.dir))
+	if r.ctx.Err() != nil {
+		return b, time.Since(begin) // there is no next block, and closePlaces removes all
 	}
-	if err != nil && b.Error == "" {
+	if err := errors.Join(os.RemoveAll(spec.Dir), settle(p.dir)); err != nil && b.Error == "" {
 		b.Error = fmt.Sprintf("clean up after the block: %v", err)
 	}
 	return b, time.Since(begin)

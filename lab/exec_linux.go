@@ -14,6 +14,9 @@ func endWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// outliveParent puts a process into a session of its own, which no terminal ends.
+func outliveParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
 // settle writes everything of the file system under dir that waits to be written
 // (syncfs(2)).
 func settle(dir string) error { return fileop.Syncfs(dir) }

@@ -81,6 +81,10 @@ func (u *measurement) pilot(ctx context.Context, l *lane) {
 			return int64(max(1, min(want, float64(b.Ops)*100, float64(limit))))
 		}
 		l.ops = within(target)
+		if b.Ops == 1 && limit > 1 && wall < u.o.BlockTime/2 {
+			l.ops = max(l.ops, 2) // the first operation prepares what the others use
+			continue
+		}
 		if wall >= target/4 || b.Ops == limit || l.ops <= b.Ops {
 			l.ops = within(u.o.BlockTime)
 			break

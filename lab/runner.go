@@ -116,7 +116,8 @@ type Event struct {
 
 // Measure runs the experiments in all places and returns the analysed run. When
 // ctx is done it stops at once, ends its processes, removes its files and returns
-// the blocks measured so far, marked Partial, with a nil error. An error means
+// the blocks measured so far, marked Partial, with a nil error. Files that take longer to
+// remove than a moment are left to a process in the background. An error means
 // that nothing could be measured. A variant that fails is reported in its result
 // and does not affect the others.
 func Measure(ctx context.Context, o Options, experiments ...Experiment) (*run.Run, error) {
@@ -133,7 +134,7 @@ func Measure(ctx context.Context, o Options, experiments ...Experiment) (*run.Ru
 	if err := validate(o, experiments); err != nil {
 		return nil, err
 	}
-	r := &runner{o: o, rng: rand.New(rand.NewPCG(o.Seed, 1)), start: time.Now()}
+	r := &runner{ctx: ctx, o: o, rng: rand.New(rand.NewPCG(o.Seed, 1)), start: time.Now()}
 	r.run = &run.Run{
 		Schema: run.Schema, Version: Version(), Build: build(), Command: o.Command, Started: r.start, Seed: o.Seed,
 		Clock: measureClock(),
@@ -145,7 +146,7 @@ func Measure(ctx context.Context, o Options, experiments ...Experiment) (*run.Ru
 	if err := r.openAgainst(ctx, experiments); err != nil {
 		return nil, err
 	}
-	defer r.closePlaces()
+	defer r.closePlaces(ctx)
 	if err := r.openPlaces(); err != nil {
 		return nil, err
 	}
@@ -229,6 +230,7 @@ type runner struct {
 	o       Options
 	rng     *rand.Rand
 	run     *run.Run
+	ctx     context.Context // of Measure: done when the run is interrupted
 	start   time.Time
 	begun   time.Time // with the first pilot: the budget counts from here
 	places  []openPlace
@@ -281,9 +283,13 @@ func (r *runner) openPlaces() error {
 
 // closePlaces removes the private directories. One that could not be removed is
 // noted in Run.Left: the figures are good all the same.
-func (r *runner) closePlaces() {
+func (r *runner) closePlaces(ctx context.Context) {
 	for _, p := range r.places {
-		if err := p.close(); err != nil {
+		closing := p.close
+		if ctx.Err() != nil && !r.o.InProcess {
+			closing = func() error { return p.closeSoon(patience) }
+		}
+		if err := closing(); err != nil {
 			r.run.Left = append(r.run.Left, run.LeftDir{Dir: p.dir, Error: err.Error()})
 		}
 	}
