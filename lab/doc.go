@@ -15,6 +15,7 @@
 // measures asks IsBlock first; see the example.
 //
 // Package gobench makes a variant of an existing function for testing.B.
+//
 // # How long a run takes
 //
 // Options.Rounds is the most. An experiment ends sooner once every comparison has a
