@@ -10,7 +10,7 @@ import (
 
 // A child does its operations in a process of its own, and reports them.
 func TestChildRunsAVariant(t *testing.T) {
-	e := testExperiments()[0]
+	e := testExperiment(t, "spin")
 	cmd, err := Child(t.Context(), &e, "once", t.TempDir(), 5, 7)
 	if err != nil {
 		t.Fatal(err)
