@@ -54,7 +54,7 @@ type barsTold struct {
 }
 
 func (j *barsJob) file() (*logFile, error) {
-	l, err := NewLines(1, j.Corpus)
+	l, err := newLines(1, j.Corpus)
 	if err != nil {
 		return nil, err
 	}

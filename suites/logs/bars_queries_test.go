@@ -53,10 +53,10 @@ func runQuery(job barsJob) (any, error) {
 		*figure = timesOf(all)
 	}
 	ask(&f.Rare, rareOf, func(i int) (logstore.Query, int) {
-		return logstore.Query{Filter: logstore.Word(RareWord(i))}, RareEach
+		return logstore.Query{Filter: logstore.Word(rareWordOf(i))}, rareEach
 	})
 	ask(&f.Part, rareOf, func(i int) (logstore.Query, int) {
-		return logstore.Query{Filter: logstore.Contains(RareWord(i)[2:])}, RareEach
+		return logstore.Query{Filter: logstore.Contains(rareWordOf(i)[2:])}, rareEach
 	})
 	counts, e := s.Count(ctx, logstore.Query{}, 0)
 	err = errors.Join(err, e)
@@ -183,7 +183,7 @@ func askInTurn(ctx context.Context, s *logstore.Store, lines *logFile, perSecond
 		q, want := logstore.Query{Order: logstore.Backward, Limit: logLast}, logLast
 		switch i % 4 {
 		case 0:
-			q, want = logstore.Query{Filter: logstore.Word(RareWord(i / 4 % rareOf))}, RareEach
+			q, want = logstore.Query{Filter: logstore.Word(rareWordOf(i / 4 % rareOf))}, rareEach
 		case 1:
 			q, want = lastOf(lines.streams[i/4%len(lines.streams)], logLast), -1
 		case 2:

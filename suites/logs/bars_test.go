@@ -104,12 +104,12 @@ func openBars(t *testing.T) *bars {
 }
 
 func (b *bars) makeLines(t *testing.T) {
-	l, err := NewLines(1, *barsCorpus)
+	l, err := newLines(1, *barsCorpus)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for word, at := range RareWords(*barsLines) {
-		if err := l.Plant(word, at); err != nil {
+	for word, at := range rareWords(*barsLines) {
+		if err := l.plantWord(word, at); err != nil {
 			t.Fatal(err)
 		}
 	}

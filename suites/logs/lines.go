@@ -77,9 +77,9 @@ const (
 	logError
 )
 
-// NewLines makes lines of the built-in systems, or of the files *.log in the
+// newLines makes lines of the built-in systems, or of the files *.log in the
 // directory corpus, each of which is a system.
-func NewLines(seed uint64, corpus string) (*Lines, error) {
+func newLines(seed uint64, corpus string) (*Lines, error) {
 	var b logBuilder
 	var err error
 	if corpus == "" {
@@ -163,9 +163,9 @@ type logPlant struct {
 	word string
 }
 
-// Plant puts a word of its own into the line-th line, counted from 0, which
+// plantWord puts a word of its own into the line-th line, counted from 0, which
 // must not have been made yet.
-func (l *Lines) Plant(word string, line int64) error {
+func (l *Lines) plantWord(word string, line int64) error {
 	if line < l.count {
 		return fmt.Errorf("line %d has been made already", line)
 	}

@@ -14,7 +14,7 @@ import (
 
 func mustLogLines(t testing.TB, seed uint64, corpus string) *Lines {
 	t.Helper()
-	l, err := NewLines(seed, corpus)
+	l, err := newLines(seed, corpus)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestLogLinesPlant(t *testing.T) {
 	l := mustLogLines(t, 4, "")
 	where := map[int64]string{0: "quetzal", 17: "quetzal", 18: "quetzal axolotl", 9_999: "axolotl"}
 	for _, p := range []logPlant{{18, "quetzal"}, {9_999, "axolotl"}, {0, "quetzal"}, {18, "axolotl"}, {17, "quetzal"}} {
-		if err := l.Plant(p.word, p.line); err != nil {
+		if err := l.plantWord(p.word, p.line); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,7 +167,7 @@ func TestLogLinesPlant(t *testing.T) {
 			t.Errorf("no JSON: %s", e.Line)
 		}
 	}
-	if err := l.Plant("late", 9_999); err == nil {
+	if err := l.plantWord("late", 9_999); err == nil {
 		t.Error("a word was planted into a line that had been made")
 	}
 }

@@ -45,7 +45,7 @@ func Full(s job.Scale, corpus string) []lab.Experiment {
 // survive a power cut, and batches that survive kill -9.
 func Quick(s job.Scale, corpus string) []lab.Experiment {
 	l := logSuite{scale: s, corpus: corpus}
-	return []lab.Experiment{job.Only(l.append(100, 16).Build(), WayGobPower, WayStorePower, WayGob, WayStoreKill)}
+	return []lab.Experiment{job.Only(l.append(100, 16).Build(), wayGobPower, wayStorePower, wayGob, wayStoreKill)}
 }
 
 // A logSuite makes the experiments of suite log.
@@ -73,13 +73,13 @@ func (l logSuite) experiment(name string, p run.Params) lab.Experiment {
 // shared returns the lines that all blocks share: see logFile. They have the words of
 // RareWords.
 func (l logSuite) shared(b *lab.B) (*logFile, error) {
-	source, err := NewLines(1, l.corpus)
+	source, err := newLines(1, l.corpus)
 	if err != nil {
 		return nil, err
 	}
 	dir, err := b.Shared(fmt.Sprint("log-lines-", l.lines()), func(dir string) error {
-		for word, at := range RareWords(l.lines()) {
-			if err := source.Plant(word, at); err != nil {
+		for word, at := range rareWords(l.lines()) {
+			if err := source.plantWord(word, at); err != nil {
 				return err
 			}
 		}
@@ -92,7 +92,7 @@ func (l logSuite) shared(b *lab.B) (*logFile, error) {
 }
 
 // append makes the experiment in which appenders add batches as fast as they can.
-func (l logSuite) append(batch, appenders int) job.Job[Store] {
+func (l logSuite) append(batch, appenders int) job.Job[store] {
 	e := l.experiment("append", run.Params{"batch": strconv.Itoa(batch), "appenders": strconv.Itoa(appenders)})
 	lines := "a line"
 	if batch > 1 {
@@ -102,10 +102,10 @@ func (l logSuite) append(batch, appenders int) job.Job[Store] {
 	e.Op = fmt.Sprintf("%s of about 140 bytes in some 400 streams, until acknowledged", lines)
 	e.MaxOps = l.lines() / int64(batch)
 	e.Stateless = true
-	return job.Job[Store]{
+	return job.Job[store]{
 		Experiment: e, Ways: ways(),
 		Run:   l.runAppend,
-		Close: func(s Store) error { return s.Close() },
+		Close: func(s store) error { return s.close() },
 	}
 }
 
@@ -123,7 +123,7 @@ func appendParams(b *lab.B) (batch, appenders int, err error) {
 
 // runAppend is a block of append. The figures of CPU time include some 40 ns a line
 // for reading the lines from a file.
-func (l logSuite) runAppend(b *lab.B, _ job.Site, s Store) error {
+func (l logSuite) runAppend(b *lab.B, _ job.Site, s store) error {
 	batch, appenders, err := appendParams(b)
 	if err != nil {
 		return err
@@ -158,8 +158,8 @@ func (l logSuite) runAppend(b *lab.B, _ job.Site, s Store) error {
 	if err := cpu("cpu_ns_per_line"); err != nil {
 		return err
 	}
-	if s.Engine != nil {
-		if err := s.Engine.Compact(b.Context()); err != nil {
+	if s.engine != nil {
+		if err := s.engine.Compact(b.Context()); err != nil {
 			return err
 		}
 		if err := cpu("cpu_ns_per_line_merged"); err != nil {
@@ -171,15 +171,15 @@ func (l logSuite) runAppend(b *lab.B, _ job.Site, s Store) error {
 		return err
 	}
 	b.Report("stored_share", float64(size)/float64(raw))
-	if s.Engine == nil {
+	if s.engine == nil {
 		return nil
 	}
-	return reportVisible(b, s.Engine, lines.streams)
+	return reportVisible(b, s.engine, lines.streams)
 }
 
 // appendBatches does the operations of the block from a goroutine for each reader. It
 // returns the bytes of the lines.
-func appendBatches(b *lab.B, s Store, readers []*logReader, batch int) (int64, error) {
+func appendBatches(b *lab.B, s store, readers []*logReader, batch int) (int64, error) {
 	raw := make([]int64, len(readers))
 	err := b.Parallel(len(readers), func(w *lab.Worker) error {
 		for w.Loop() {
@@ -187,7 +187,7 @@ func appendBatches(b *lab.B, s Store, readers []*logReader, batch int) (int64, e
 			if err != nil {
 				return err
 			}
-			if err := s.Append(entries); err != nil {
+			if err := s.append(entries); err != nil {
 				return err
 			}
 			raw[w.ID] += rawBytes(entries)

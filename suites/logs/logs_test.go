@@ -103,31 +103,31 @@ func checkBatch(t *testing.T, b logstore.Batch, n int, left map[string]int) {
 func TestLogWaysKeepLines(t *testing.T) {
 	source := mustLogLines(t, 1, "")
 	const lines = 5_000
-	for word, at := range RareWords(lines) {
-		if err := source.Plant(word, at); err != nil {
+	for word, at := range rareWords(lines) {
+		if err := source.plantWord(word, at); err != nil {
 			t.Fatal(err)
 		}
 	}
-	batch := LinesOf(source, source.Labels(), lines)
+	batch := linesOf(source, source.Labels(), lines)
 	for _, w := range ways() {
 		k, err := w.Open(job.Site{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := 0; i < lines; i += 500 {
-			if err := k.Append(batch[i : i+500]); err != nil {
+			if err := k.append(batch[i : i+500]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for i := range 10 {
-			if n, err := k.Find(RareWord(i)); n != RareEach || err != nil {
-				t.Errorf("%s: %d lines with %s, %v", w.Name, n, RareWord(i), err)
+			if n, err := k.find(rareWordOf(i)); n != rareEach || err != nil {
+				t.Errorf("%s: %d lines with %s, %v", w.Name, n, rareWordOf(i), err)
 			}
 		}
-		if n, err := k.Find("wordthatnolinehas"); n != 0 || err != nil {
+		if n, err := k.find("wordthatnolinehas"); n != 0 || err != nil {
 			t.Errorf("%s: %d lines with a word that no line has, %v", w.Name, n, err)
 		}
-		if err := k.Close(); err != nil {
+		if err := k.close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -169,7 +169,7 @@ func runVariants(t *testing.T, e lab.Experiment, ops int64, metrics ...string) {
 				t.Fatal(err)
 			}
 			want := metrics
-			if strings.HasPrefix(v.Name, WayStorePower) {
+			if strings.HasPrefix(v.Name, wayStorePower) {
 				want = append(slices.Clone(metrics), "cpu_ns_per_line_merged", "visible_mean_ns")
 			}
 			for _, name := range want {

@@ -25,25 +25,25 @@ import (
 // rareOf is the number of rare words.
 const rareOf = 100
 
-// RareEach is the number of lines that have a rare word, for each of the words.
-const RareEach = 3
+// rareEach is the number of lines that have a rare word, for each of the words.
+const rareEach = 3
 
-// RareWord returns the word of number i, counted modulo the number of words.
-func RareWord(i int) string { return fmt.Sprintf("stelemark%03d", i%rareOf) }
+// rareWordOf returns the word of number i, counted modulo the number of words.
+func rareWordOf(i int) string { return fmt.Sprintf("stelemark%03d", i%rareOf) }
 
-// RareWords returns an iterator over the planted words and, for each, the number of
+// rareWords returns an iterator over the planted words and, for each, the number of
 // a line, from 0 to lines-1, that has it.
-func RareWords(lines int64) iter.Seq2[string, int64] {
+func rareWords(lines int64) iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		taken := map[int64]bool{}
-		for i := range rareOf * RareEach {
+		for i := range rareOf * rareEach {
 			at := rng.Int64N(lines)
 			for taken[at] {
 				at = rng.Int64N(lines)
 			}
 			taken[at] = true
-			if !yield(RareWord(i/RareEach), at) {
+			if !yield(rareWordOf(i/rareEach), at) {
 				return
 			}
 		}
@@ -114,7 +114,7 @@ func (a *asking) stream(i int64) logstore.Labels {
 // A wordOf returns the word of operation i.
 type wordOf func(a *asking, i int64) string
 
-func rareWord(_ *asking, i int64) string { return RareWord(int(i)) }
+func rareWord(_ *asking, i int64) string { return rareWordOf(int(i)) }
 
 func commonWord(a *asking, _ int64) string { return a.common }
 
@@ -289,7 +289,7 @@ func appendLines(ctx context.Context, s *logstore.Store, lines *logFile) error {
 
 // appendMeanwhile appends lines of now until end is called.
 func (l logSuite) appendMeanwhile(s *logstore.Store) (end func() error, err error) {
-	source, err := NewLines(2, l.corpus)
+	source, err := newLines(2, l.corpus)
 	if err != nil {
 		return nil, err
 	}

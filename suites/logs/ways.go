@@ -21,8 +21,8 @@ import (
 	"github.com/stele-go/stele/suites/wals"
 )
 
-// LinesOf returns a batch of the next n lines, one a stream entry.
-func LinesOf(source *Lines, labels []logstore.Labels, n int) logstore.Batch {
+// linesOf returns a batch of the next n lines, one a stream entry.
+func linesOf(source *Lines, labels []logstore.Labels, n int) logstore.Batch {
 	batch := make(logstore.Batch, n)
 	var e Line
 	for i := range batch {
@@ -32,61 +32,61 @@ func LinesOf(source *Lines, labels []logstore.Labels, n int) logstore.Batch {
 	return batch
 }
 
-// A Way is a way of keeping log lines. It makes its store in the directory "store" of
+// A storeWay is a way of keeping log lines. It makes its store in the directory "store" of
 // the site, which must not exist. A crash leaves a prefix of the lines.
-type Way = job.Way[Store]
+type storeWay = job.Way[store]
 
-// A Store is an open store of lines. Append and Find are called from many goroutines.
-type Store struct {
-	// Append adds a batch of lines.
-	Append func(logstore.Batch) error
-	// Find returns the number of lines that contain the word.
-	Find func(word string) (int, error)
+// A store is an open store of lines. append and find are called from many goroutines.
+type store struct {
+	// append adds a batch of lines.
+	append func(logstore.Batch) error
+	// find returns the number of lines that contain the word.
+	find func(word string) (int, error)
 	// size returns the bytes that the lines take on disk, once they are sealed and
 	// compacted.
 	size   func() (int64, error)
-	Close  func() error
-	Engine *logstore.Store // or nil
+	close  func() error
+	engine *logstore.Store // or nil
 }
 
 // The names of the ways.
 const (
-	WayGob        = "gob under a lock"
-	WayGobPower   = "gob under a lock, fdatasync"
-	WayStorePower = "logstore"
-	WayStoreKill  = "logstore kill"
+	wayGob        = "gob under a lock"
+	wayGobPower   = "gob under a lock, fdatasync"
+	wayStorePower = "logstore"
+	wayStoreKill  = "logstore kill"
 	wayStoreEvery = "logstore kill, synced every 100ms"
 )
 
 // ways returns all ways, the baseline of each level first.
-func ways() []Way {
-	return []Way{
-		gobWay(WayGobPower, "each line a gob record in one file, under a mutex; the file is synced before a batch is acknowledged", durability.Power),
-		engineWay(WayStorePower, "as it comes: one record a batch in a log with group commit, sealed into segments meanwhile",
+func ways() []storeWay {
+	return []storeWay{
+		gobWay(wayGobPower, "each line a gob record in one file, under a mutex; the file is synced before a batch is acknowledged", durability.Power),
+		engineWay(wayStorePower, "as it comes: one record a batch in a log with group commit, sealed into segments meanwhile",
 			logstore.Options{}),
-		gobWay(WayGob, "each line a gob record in one file, under a mutex; what most write first", durability.Kill),
-		engineWay(WayStoreKill, "acknowledged when written, synced when sealed",
+		gobWay(wayGob, "each line a gob record in one file, under a mutex; what most write first", durability.Kill),
+		engineWay(wayStoreKill, "acknowledged when written, synced when sealed",
 			logstore.Options{Level: durability.Kill}),
 		engineWay(wayStoreEvery, "acknowledged when written, synced at least so often",
 			logstore.Options{Level: durability.Kill, SyncEvery: 100 * time.Millisecond}),
 	}
 }
 
-func gobWay(name, doc string, level durability.Level) Way {
-	return Way{
+func gobWay(name, doc string, level durability.Level) storeWay {
+	return storeWay{
 		Name: name, Doc: doc, Promise: job.Promise(level, durability.Prefix), Baseline: true,
-		Open: func(at job.Site) (Store, error) { return openGob(storeDir(at), level == durability.Power) },
+		Open: func(at job.Site) (store, error) { return openGob(storeDir(at), level == durability.Power) },
 	}
 }
 
-func engineWay(name, doc string, o logstore.Options) Way {
-	return Way{Name: name, Doc: doc, Promise: job.Promise(o.Level, durability.Prefix), Open: openStore(o)}
+func engineWay(name, doc string, o logstore.Options) storeWay {
+	return storeWay{Name: name, Doc: doc, Promise: job.Promise(o.Level, durability.Prefix), Open: openStore(o)}
 }
 
 func storeDir(at job.Site) string { return filepath.Join(at.Dir, "store") }
 
-// WayNamed returns the way of that name.
-func WayNamed(name string) Way {
+// wayNamed returns the way of that name.
+func wayNamed(name string) storeWay {
 	for _, w := range ways() {
 		if w.Name == name {
 			return w
@@ -95,18 +95,18 @@ func WayNamed(name string) Way {
 	panic("suites: there is no way of keeping lines called " + name)
 }
 
-func openStore(o logstore.Options) func(job.Site) (Store, error) {
-	return func(at job.Site) (Store, error) {
+func openStore(o logstore.Options) func(job.Site) (store, error) {
+	return func(at job.Site) (store, error) {
 		dir := storeDir(at)
 		s, err := logstore.Open(dir, o)
 		if err != nil {
-			return Store{}, err
+			return store{}, err
 		}
 		<-s.Ready()
 		ctx := context.Background()
-		return Store{
-			Append: func(b logstore.Batch) error { return s.Append(ctx, b) },
-			Find: func(word string) (int, error) {
+		return store{
+			append: func(b logstore.Batch) error { return s.Append(ctx, b) },
+			find: func(word string) (int, error) {
 				n, _, err := find(ctx, s, logstore.Query{Filter: logstore.Word(word)})
 				return n, err
 			},
@@ -114,7 +114,7 @@ func openStore(o logstore.Options) func(job.Site) (Store, error) {
 				_, size, err := dirSize(filepath.Join(dir, "segments"))
 				return size, err
 			},
-			Close: s.Close, Engine: s,
+			close: s.Close, engine: s,
 		}, nil
 	}
 }
@@ -212,18 +212,18 @@ type gobLine struct {
 	Line   []byte
 }
 
-func openGob(dir string, sync bool) (Store, error) {
+func openGob(dir string, sync bool) (store, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
-		return Store{}, err
+		return store{}, err
 	}
 	f, err := wals.NewFile(dir, 0)
 	if err != nil {
-		return Store{}, err
+		return store{}, err
 	}
 	g := &gobStore{sync: sync, f: f}
 	g.enc = gob.NewEncoder(g)
-	return Store{
-		Append: g.append, Find: g.find, Close: f.Close,
+	return store{
+		append: g.append, find: g.find, close: f.Close,
 		size: func() (int64, error) {
 			info, err := f.Stat()
 			if err != nil {
