@@ -32,9 +32,11 @@ func serve(t *testing.T, store string, node func(*fs.LoopbackRoot) fs.InodeEmbed
 		t.Skip(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(data) })
+	//lint:ignore SA1019 its successor is newer than the version that go.mod requires
 	root := &fs.LoopbackRoot{Path: data, NewNode: func(r *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
 		return node(r)
 	}}
+	//lint:ignore SA1019 as above
 	root.RootNode = root.NewNode(root, nil, "", nil)
 	second := time.Second
 	at := t.TempDir()

@@ -149,7 +149,7 @@ func sides(f *pflag.FlagSet) (old, new []string, err error) {
 	n := f.ArgsLenAtDash()
 	if n < 0 {
 		if err := argCount(f, name, 1, 2); err != nil {
-			return nil, nil, fmt.Errorf("%w, or several as OLD.json ... -- NEW.json ...", err)
+			return nil, nil, fmt.Errorf("%w, or several files on each side of --", err)
 		}
 		n = len(args) - 1
 	} else if n == 0 || n == len(args) {

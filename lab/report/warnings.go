@@ -78,12 +78,6 @@ func refusals(res *run.Result) []string {
 	return out
 }
 
-// cutText says that a budget had no room for a verdict.
-func cutText(c *run.Cut) string {
-	return fmt.Sprintf("Too few rounds: the budget had room for %d of the %d rounds that a verdict takes; with their pilots they took %s. A longer budget brings a verdict.",
-		c.Rounds, c.Needed, wall(c.Took))
-}
-
 // Partial says why a run is not complete; "" where it is.
 func Partial(p *run.Partial) string {
 	switch {

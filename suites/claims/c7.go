@@ -157,11 +157,10 @@ func c7UnderLimit(b *lab.B, d dealer) (err error) {
 	load := newC7Load(b.Rand)
 	load.others = newC7Others(b.Rand)
 	defer func() { err = errors.Join(err, load.endAll(d)) }()
-	failed, err := load.fill(d)
-	if err != nil {
+	if _, err := load.fill(d); err != nil {
 		return err
 	}
-	failed = 0 // those of the beginning are no arrivals
+	failed := 0 // those of the beginning are no arrivals
 	for b.Loop() {
 		if err := load.endUntil(load.next, d); err != nil {
 			return err

@@ -198,19 +198,3 @@ func (ev *evidence) fewerOps(id, variant string) string {
 	}
 	return ""
 }
-
-// p99 returns the 99th percentile in nanoseconds, or the reason why it is missing.
-func p99(v *run.VariantResult) (ns float64, why string) {
-	if v != nil {
-		for _, p := range v.Latency {
-			if p.P != 99 {
-				continue
-			}
-			if err := p.Err(); err != nil {
-				return 0, err.Error()
-			}
-			return p.NS, ""
-		}
-	}
-	return 0, "not measured"
-}

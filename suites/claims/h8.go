@@ -84,6 +84,7 @@ func firstBurst(pool *sync.Pool, burst int, held bool, head []byte) time.Duratio
 				have.Done()
 				have.Wait()
 			}
+			//lint:ignore SA6002 as the report codes it: each Put allocates
 			pool.Put(buf[:0])
 		})
 	}

@@ -55,9 +55,6 @@ func micros(e run.Estimate) string {
 	return fmt.Sprintf("%.1f us %s", e.Median, interval(e, "%.1f"))
 }
 
-// millis writes a time of many milliseconds.
-func millis(e run.Estimate) string { return fmt.Sprintf("%.0f ms", e.Median/1e6) }
-
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // megabytes writes the rate of operations of so many bytes, in MB a second.

@@ -207,7 +207,7 @@ func (s Spec) block(b *lab.B, c *Command) (err error) {
 
 // usage is the resources of the runs of a block.
 type usage struct {
-	n, maxRSS                            int64
+	n                                    int64
 	user, system                         time.Duration
 	minor, major, voluntary, involuntary int64
 	complete                             bool

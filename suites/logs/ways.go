@@ -85,16 +85,6 @@ func engineWay(name, doc string, o logstore.Options) storeWay {
 
 func storeDir(at job.Site) string { return filepath.Join(at.Dir, "store") }
 
-// wayNamed returns the way of that name.
-func wayNamed(name string) storeWay {
-	for _, w := range ways() {
-		if w.Name == name {
-			return w
-		}
-	}
-	panic("suites: there is no way of keeping lines called " + name)
-}
-
 func openStore(o logstore.Options) func(job.Site) (store, error) {
 	return func(at job.Site) (store, error) {
 		dir := storeDir(at)
