@@ -4,6 +4,7 @@ go 1.26.0
 
 replace (
 	github.com/stele-go/stele => ..
+	github.com/stele-go/stele/cmd/stele => ../cmd/stele
 	github.com/stele-go/stele/crashtest => ../crashtest
 	github.com/stele-go/stele/fileio/pace => ../fileio/pace
 	github.com/stele-go/stele/lab => ../lab
@@ -22,6 +23,7 @@ require (
 	github.com/natefinch/atomic v1.0.1
 	github.com/prometheus/client_golang v1.23.2
 	github.com/stele-go/stele v0.1.0
+	github.com/stele-go/stele/cmd/stele v0.1.0
 	github.com/stele-go/stele/crashtest v0.1.0
 	github.com/stele-go/stele/lab v0.1.0
 	github.com/stele-go/stele/suites v0.1.0
@@ -31,6 +33,11 @@ require (
 	go.etcd.io/raft/v3 v3.7.0
 	go.uber.org/zap v1.27.1
 	golang.org/x/sys v0.49.0
+)
+
+require (
+	github.com/spf13/pflag v1.0.10 // indirect
+	golang.org/x/term v0.47.0 // indirect
 )
 
 require (

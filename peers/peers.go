@@ -48,6 +48,29 @@ func add[S any](all map[string][]lab.Variant, jobs []job.Job[S], ways []job.Way[
 	}
 }
 
+// Suites returns Experiments by suite.
+func Suites() []suites.Suite {
+	var list []suites.Suite
+	for _, e := range Experiments() {
+		i := slices.IndexFunc(list, func(s suites.Suite) bool { return s.Name == e.Suite })
+		if i < 0 {
+			i = len(list)
+			list = append(list, suites.Suite{Name: e.Suite, Question: questionOf(e.Suite)})
+		}
+		list[i].Full = append(list[i].Full, e)
+	}
+	return list
+}
+
+func questionOf(suite string) string {
+	for _, s := range suites.List() {
+		if s.Name == suite {
+			return s.Question
+		}
+	}
+	return "How do the peers do beside Stele?"
+}
+
 // Experiments returns the experiments of the full sets that have a peer, and those of
 // BesideRenameio and BesidePeers.
 func Experiments() []lab.Experiment {

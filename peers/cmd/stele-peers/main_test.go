@@ -22,9 +22,9 @@ func TestMain(m *testing.M) {
 }
 
 func TestWrongCalls(t *testing.T) {
-	for _, args := range [][]string{{"--filter", "("}, {"--filter", "nothing-is-called-so"}, {"mkdir"}, {"--no-such-flag"}, {"--fs", "fat"}} {
+	for _, args := range [][]string{{"--filter", "("}, {"--filter", "nothing-is-called-so"}, {"mkdri"}, {"--quick"}, {"--no-such-flag"}, {"--fs", "fat"}} {
 		var out, errs bytes.Buffer
-		if code := execute(t.Context(), args, &out, &errs); code != 2 || errs.Len() == 0 || out.Len() != 0 {
+		if code := bench().Run(t.Context(), args, &out, &errs); code != 2 || errs.Len() == 0 || out.Len() != 0 {
 			t.Errorf("%q: exit code %d, want 2 with a message; output %q, message %q", args, code, out.String(), errs.String())
 		}
 	}
@@ -42,7 +42,7 @@ func TestMeasuresThePeerBesideStele(t *testing.T) {
 	defer os.RemoveAll(dir)
 	file := filepath.Join(t.TempDir(), "run.json")
 	var out, errs bytes.Buffer
-	if code := execute(t.Context(), []string{"--dir", dir, "--filter", "existing", "--rounds", "1", "--json", file}, &out, &errs); code != 0 {
+	if code := bench().Run(t.Context(), []string{"--dir", dir, "--filter", "existing", "--rounds", "1", "--json", file, "--html", filepath.Join(t.TempDir(), "run.html")}, &out, &errs); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
 	f, err := os.Open(file)

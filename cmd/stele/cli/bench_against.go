@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/stele-go/stele/lab/report"
+	"github.com/stele-go/stele/lab/run"
+)
+
+// benchCodes returns the exit codes of a wrong call and of a failure. With --against,
+// bench is a gate, and has the codes of compare.
+func benchCodes(args []string) (usage, failure int) {
+	for _, a := range args {
+		if a == "--against" || strings.HasPrefix(a, "--against=") {
+			return run.Broken.ExitCode(), run.Broken.ExitCode()
+		}
+	}
+	return exitUsage, exitFailed
+}
+
+// finishAgainst writes every output of a run with two builds: the verdict of the gate is
+// the text and the Markdown; the JSON has the whole run.
+func (b *benchFlags) finishAgainst(measured *run.Run, text, stdout, stderr io.Writer) int {
+	others := b.outputs
+	others.markdown = ""
+	written := others.write(measured, stdout)
+	if b.markdown != "" {
+		written = errors.Join(written, writeFile(b.markdown, stdout, func(w io.Writer) error { return report.ComparisonMarkdown(w, measured.Gate) }))
+	}
+	if written != nil {
+		written = rescue(measured, written)
+	}
+	b.page(measured, written == nil, text, stderr)
+	fmt.Fprintf(text, "old: %s\nnew: this program, %s\n\n", measured.Against, measured.Version)
+	shown := report.Comparison(text, measured.Gate)
+	if err := errors.Join(written, shown); err != nil {
+		complain(stderr, "stele bench", err)
+		return run.Broken.ExitCode()
+	}
+	if measured.Partial != nil {
+		return exitInterrupted
+	}
+	return measured.Gate.Outcome.ExitCode()
+}

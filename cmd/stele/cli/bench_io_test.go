@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/durability"
+	"github.com/stele-go/stele/lab/run"
+)
+
+// jobFile writes jobs.ini as the help of bench io shows it.
+func jobFile(t *testing.T) {
+	t.Helper()
+	_, text, _ := strings.Cut(benchIOUsage, "  [global]\n")
+	text, _, _ = strings.Cut(text, "\nExamples:")
+	if err := os.WriteFile("jobs.ini", []byte("[global]\n"+text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Jobs from a file are measured side by side; the run has what each survives, the
+// figures are shown, and nothing stays behind.
+func TestBenchIO(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the page cache is dropped on Linux only")
+	}
+	t.Chdir(t.TempDir())
+	const text = "[global]\nsize = 1M\nrw = randwrite\n[never]\n[each]\nfsync = 1\n[tenth]\nfsync = 10\n[reads]\nrw = randread\n"
+	if err := os.WriteFile("x.ini", []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, out, diag := stele(t, "bench", "io", "x.ini", "--rounds", "6", "--ops", "20", "--json", "run.json", "--html", "run.html", "--progress", "plain")
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, diag)
+	}
+	for _, want := range []string{"ops/s", "p99.9", "each", "tenth"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the text lacks %q:\n%s", want, out)
+		}
+	}
+	if !strings.Contains(diag, "writes the file of the jobs") {
+		t.Errorf("no progress of the preparation: %s", diag)
+	}
+	r, err := readRunFrom("run.json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := r.Results[0]
+	for name, want := range map[string]string{"never": "kill", "each": "power", "tenth": "kill"} {
+		if got := res.Variant(name).Promise.String(); !strings.HasPrefix(got, want+", ") {
+			t.Errorf("%s promises %q, want %s", name, got, want)
+		}
+	}
+	for _, b := range res.Blocks {
+		if b.Role == run.RoleTimed && (b.Ops != 20 || b.Metrics["bytes_per_second"] <= 0) {
+			t.Errorf("a block of %s: %d operations, %v bytes a second", b.Variant, b.Ops, b.Metrics["bytes_per_second"])
+		}
+	}
+	if left, err := filepath.Glob("stele-bench-*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// The figures say what survives in the place, not only what the job promises.
+func TestSurvivesHere(t *testing.T) {
+	power, kill := run.Writes(durability.Power, durability.Torn), run.Writes(durability.Kill, durability.Torn)
+	for want, v := range map[string]run.VariantResult{
+		"survives a power cut":                   {Promise: power, Here: power},
+		"survives kill -9, not a power cut here": {Promise: power, Here: kill, Capped: []string{run.CapNoJournal}},
+		"writes nothing":                         {Promise: run.WritesNothing(), Here: run.WritesNothing()},
+	} {
+		if got := survivesHere(&v); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A file of the user is not written without leave.
+func TestBenchIOSparesFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	content := strings.Repeat("precious", 8<<10)
+	if err := os.WriteFile("mine", []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	same := func() bool {
+		data, err := os.ReadFile("mine")
+		return err == nil && string(data) == content
+	}
+	run := func(args ...string) (int, string) {
+		code, _, diag := stele(t, append([]string{"bench", "io", "--file", "mine", "--rounds", "2", "--ops", "9", "--html", "run.html", "--progress", "none"}, args...)...)
+		return code, diag
+	}
+	if code, diag := run("--rw", "randwrite"); code != exitUsage || !strings.Contains(diag, "would write to mine; want --overwrite") || !same() {
+		t.Errorf("exit code %d: %s; the file is as it was: %v", code, diag, same())
+	}
+	if code, diag := run("--rw", "randread", "--size", "1M"); code != exitUsage || !strings.Contains(diag, "--size: 1048576 bytes; want at most the 64 KiB of mine") {
+		t.Errorf("exit code %d: %s", code, diag)
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	if code, diag := run("--rw", "randread"); code != exitOK || !same() {
+		t.Errorf("exit code %d: %s; the file is as it was: %v", code, diag, same())
+	}
+	if code, diag := run("--rw", "randwrite", "--overwrite"); code != exitOK || same() {
+		t.Errorf("exit code %d: %s; the file is as it was: %v", code, diag, same())
+	}
+	if st, err := os.Stat("mine"); err != nil || st.Size() != int64(len(content)) {
+		t.Errorf("%v, %v; want its size as it was", st, err)
+	}
+}
+
+func TestBenchIOBadCalls(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for call, want := range map[string]string{
+		"--rw randtrim":                  `--rw: "randtrim"; want read, write, randread`,
+		"--depth 4 --engine sync":        "depth: 4; want 1 with engine sync",
+		"--job 'a: --depth x'":           `--depth: "x"; want a whole number`,
+		"--job 'a: deep'":                `argument: "deep"; want flags of a job`,
+		"--job 'a:' --job 'a:'":          `job: "a"; want each name once`,
+		"--job 'a: --rate 5' --job 'b:'": "b: rate: 0; want a rate for all jobs, or for none",
+		"--ops 5 --time 1s":              "--ops and --time: want one of them",
+		"--time 1ms":                     "--time: 1ms; want 20ms or more",
+		"--cpus 0-":                      `--cpus: "0-"; want numbers and ranges such as 0,2-3`,
+		"--overwrite":                    "--overwrite: want --file with it",
+		"--file x --dir y":               "--file and --dir: want one of them",
+		"--file nowhere":                 "nowhere",
+		"nowhere.ini":                    "nowhere.ini",
+		"a b":                            "JOBFILE: 2 arguments; want 0 or 1",
+		"--rounds 0":                     "--rounds: 0; want 1 or more",
+	} {
+		code, _, diag := stele(t, append([]string{"bench", "io"}, words(call)...)...)
+		if code != exitUsage || !strings.Contains(diag, want) {
+			t.Errorf("%s: exit code %d, %q; want %q in it", call, code, diag, want)
+		}
+	}
+	code, _, diag := stele(t, "bench", "io", "--size", "900000T", "--html", "x.html", "--progress", "none")
+	if runtime.GOOS == "linux" && (code == exitOK || !strings.Contains(diag, "free")) {
+		t.Errorf("a file larger than the disk: exit code %d, %s", code, diag)
+	}
+	if _, err := os.Stat("x.html"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a report of nothing: %v", err)
+	}
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stele-go/stele/internal/setting"
+	"github.com/stele-go/stele/lab"
+	"github.com/stele-go/stele/lab/run"
+	"github.com/stele-go/stele/suites/cmdjob"
+	"github.com/stele-go/stele/suites/iojob"
+)
+
+// describedExperiments returns the experiments that the command line described, in
+// the process of a block: it has them from its environment.
+func describedExperiments() ([]lab.Experiment, error) {
+	var all []lab.Experiment
+	for _, from := range []func() (lab.Experiment, bool, error){iojob.FromEnv, cmdjob.FromEnv} {
+		e, ok, err := from()
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+// jobFlags are the flags that bench io and bench cmd share with bench.
+var jobFlags = []string{
+	"dir", "fs", "image-size", "volume", "rounds", "budget", "cpus", "seed", "progress", "no-calibration", "no-counting", "against",
+	"tolerance", "test", "mix-levels", "json", "gobench", "markdown", "html",
+}
+
+// take adds those of the flags of bench to f that it names.
+func (b *benchFlags) take(f *pflag.FlagSet, names ...string) {
+	all := newFlags("stele bench", "")
+	b.flags(all)
+	for _, name := range names {
+		f.AddFlag(all.Lookup(name))
+	}
+}
+
+// A described is an experiment that the command line described.
+type described struct {
+	name  string // of the command: "stele bench io"
+	args  []string
+	flags *benchFlags
+	time  time.Duration // of all blocks of a variant
+	// prepare makes the experiment for the places. cleanup is called in any case.
+	prepare func(ctx context.Context, places []lab.PlaceSpec, show *meter) (e lab.Experiment, cleanup func() error, err error)
+	// after may add to the run, and writes figures above the report.
+	after func(measured *run.Run, w io.Writer)
+}
+
+// check refuses wrong values of the shared flags. It reports whether an output goes to
+// standard output.
+func (d *described) check() (toStdout bool, err error) {
+	d.flags.Name = d.name
+	if toStdout, err = checkOutputs(d.flags.outputs.all()...); err != nil {
+		return toStdout, err
+	}
+	if err := d.flags.analysis.check(); err != nil {
+		return toStdout, err
+	}
+	if err := setting.AtLeast("--time", d.time, 20*time.Millisecond); err != nil {
+		return toStdout, err
+	}
+	d.flags.blockTime = max(d.time/time.Duration(max(d.flags.rounds, 1)), time.Millisecond)
+	return toStdout, d.flags.check()
+}
+
+// run measures and reports, and returns the exit code.
+func (d *described) run(ctx context.Context, toStdout bool, stdout, stderr io.Writer) int {
+	b := d.flags
+	show, err := newMeter(b.progress, stderr)
+	if err != nil {
+		return usageError(stderr, d.name, exitUsage, err)
+	}
+	places, closePlaces, err := b.places(ctx, stderr)
+	defer closePlaces()
+	if err != nil {
+		return failed(stderr, d.name, err)
+	}
+	e, cleanup, err := d.prepare(ctx, places, show)
+	defer func() {
+		if err := cleanup(); err != nil {
+			complain(stderr, d.name, err)
+		}
+	}()
+	if err != nil {
+		show.end()
+		complain(stderr, d.name, err)
+		if ctx.Err() != nil {
+			return exitInterrupted
+		}
+		return exitFailed
+	}
+	beside := watchBeside(show, d.name)
+	measured, err := lab.Measure(ctx, lab.Options{
+		CPUs: b.cpus, Places: places, Rounds: b.rounds, BlockTime: b.blockTime, Budget: b.budget, Seed: b.seed,
+		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels, NoCalibration: b.noNoise, NoCounting: b.noCalls, Against: b.against,
+		Progress: beside.during(showRun(show)), Command: append([]string{"stele"}, d.args...),
+	}, e)
+	show.end()
+	beside.end(measured)
+	if err != nil {
+		return failed(stderr, d.name, err)
+	}
+	b.noteVolume(measured)
+	if hasData(measured) {
+		text := stdout
+		if toStdout {
+			text = stderr
+		}
+		d.after(measured, text)
+	}
+	return b.finish(measured, selection{}, toStdout, stdout, stderr)
+}
+
+// survivesHere words what the place leaves of the promise of a variant; the report has
+// the reason.
+func survivesHere(v *run.VariantResult) string {
+	if len(v.Capped) > 0 {
+		return v.Here.Survives() + " here"
+	}
+	return v.Promise.Survives()
+}
+
+// noCleanup is the cleanup of a prepare that made nothing.
+func noCleanup() error { return nil }
+
+// joinCleanups returns a function that calls all, the last one first.
+func joinCleanups(all []func() error) func() error {
+	return func() error {
+		var errs []error
+		for i := len(all) - 1; i >= 0; i-- {
+			errs = append(errs, all[i]())
+		}
+		return errors.Join(errs...)
+	}
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"errors"
+	"time"
+
+	"github.com/stele-go/stele/logstore"
+	"github.com/stele-go/stele/wal"
+)
+
+func (p *inspectJSON) store(in *logstore.Inspection) error {
+	line := struct {
+		Schema   string       `json:"schema"`
+		Kind     string       `json:"kind"`
+		Dir      string       `json:"dir"`
+		Segments int          `json:"segments"`
+		Streams  int          `json:"streams"`
+		Names    int          `json:"names"`
+		Values   int          `json:"values"`
+		Items    int64        `json:"items"`
+		Log      string       `json:"log"`
+		LogID    string       `json:"log_id,omitempty"`
+		LogFirst wal.Position `json:"log_first"`
+		Error    string       `json:"error,omitempty"` // of the log
+	}{p.schema(), "store", in.Dir, len(in.Segments), in.Index.Streams, in.Index.Names, in.Index.Values, in.Index.Items, in.LogDir, "", 0, text(in.LogErr)}
+	if in.Log != nil {
+		line.LogID, line.LogFirst = in.Log.ID, in.Log.First
+	}
+	return p.enc.Encode(line)
+}
+
+func (p *inspectJSON) sealed(s logstore.SegmentInfo) error {
+	created := ""
+	if !s.Created.IsZero() {
+		created = s.Created.UTC().Format(time.RFC3339Nano)
+	}
+	return p.enc.Encode(struct {
+		Schema     string `json:"schema,omitempty"`
+		Kind       string `json:"kind"`
+		File       string `json:"file"`
+		Size       int64  `json:"size"`
+		After      uint64 `json:"after"`
+		Upto       uint64 `json:"upto"`
+		Generation uint32 `json:"generation"`
+		Created    string `json:"created,omitempty"`
+		From       string `json:"from,omitempty"` // times as text: a float has no room for nanoseconds
+		To         string `json:"to,omitempty"`
+		Entries    int64  `json:"entries"`
+		Raw        int64  `json:"raw"`
+		Streams    int    `json:"streams"`
+		Blocks     int    `json:"blocks"`
+		BlockBytes int64  `json:"block_bytes"`
+		Filters    int64  `json:"filter_bytes"`
+		Leftover   bool   `json:"leftover"`
+		Error      string `json:"error,omitempty"`
+	}{p.schema(), "sealed", s.File, s.Size, s.After, s.Upto, s.Generation, created, clock(s.MinTime, s.Rows), clock(s.MaxTime, s.Rows),
+		s.Rows, s.Raw, s.Streams, s.Blocks, s.BlockBytes, s.FilterBytes, s.Leftover, text(s.Err)})
+}
+
+func (p *inspectJSON) stream(s logstore.StreamInfo) error {
+	labels := map[string]string{}
+	for name, value := range s.Labels.All() {
+		labels[name] = value
+	}
+	return p.enc.Encode(struct {
+		Kind    string            `json:"kind"`
+		File    string            `json:"file"`
+		Labels  map[string]string `json:"labels"`
+		From    string            `json:"from"`
+		To      string            `json:"to"`
+		Entries int64             `json:"entries"`
+		Raw     int64             `json:"raw"`
+		Runs    int               `json:"runs"`
+	}{"stream", s.File, labels, clock(s.MinTime, s.Rows), clock(s.MaxTime, s.Rows), s.Rows, s.Raw, s.Runs})
+}
+
+func (p *inspectJSON) block(b logstore.BlockInfo) error {
+	return p.enc.Encode(struct {
+		Kind         string `json:"kind"`
+		File         string `json:"file"`
+		Number       int    `json:"number"`
+		Offset       int64  `json:"offset"`
+		Bytes        int64  `json:"bytes"`
+		FilterOffset int64  `json:"filter_offset"`
+		FilterBytes  int64  `json:"filter_bytes"`
+		From         string `json:"from"`
+		To           string `json:"to"`
+		Entries      int64  `json:"entries"`
+		Raw          int64  `json:"raw"`
+		Streams      int    `json:"streams"`
+	}{"block", b.File, b.Number, b.Offset, b.Bytes, b.FilterOffset, b.FilterBytes, clock(b.MinTime, b.Rows), clock(b.MaxTime, b.Rows), b.Rows, b.Raw, b.Streams})
+}
+
+func (p *inspectJSON) quarantined(q logstore.QuarantinedFile) error {
+	return p.enc.Encode(struct {
+		Kind   string `json:"kind"`
+		File   string `json:"file"`
+		Size   int64  `json:"size"`
+		Report string `json:"report,omitempty"`
+	}{"quarantined", q.File, q.Size, q.Report})
+}
+
+func (p *inspectJSON) lost(err error) error { return p.place("lost", err) }
+
+func (p *inspectJSON) damage(err error) error { return p.place("damage", err) }
+
+// place prints an error of a place in a file.
+func (p *inspectJSON) place(kind string, err error) error {
+	line := struct {
+		Kind   string `json:"kind"`
+		File   string `json:"file,omitempty"`
+		Offset int64  `json:"offset"`
+		Error  string `json:"error"`
+	}{Kind: kind, Error: err.Error()}
+	if c, ok := errors.AsType[*logstore.CorruptError](err); ok {
+		line.File, line.Offset = c.File, c.Offset
+	} else if c, ok := errors.AsType[*wal.CorruptError](err); ok {
+		line.File, line.Offset = c.File, c.Offset
+	}
+	return p.enc.Encode(line)
+}
+
+func (p *inspectJSON) storeVerdict(v *logstore.Verification) error {
+	t := totalOf(v)
+	return p.enc.Encode(struct {
+		Kind     string       `json:"kind"`
+		Sound    bool         `json:"sound"`
+		Segments int          `json:"segments"`
+		Blocks   int          `json:"blocks"`
+		Entries  int64        `json:"entries"`
+		Verified int64        `json:"verified"` // bytes of segments and log
+		Damaged  int          `json:"damaged"`
+		First    wal.Position `json:"log_first"`
+		Next     wal.Position `json:"log_next"`
+		Torn     *inspectTorn `json:"torn,omitempty"`
+	}{"verdict", t.damaged == 0, len(v.Segments), t.blocks, t.rows, t.bytes + v.Log.Verified, t.damaged, v.Log.First, v.Log.Next, tornJSON(v.Log.Torn)})
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+// sealedFile is the segment of aStore.
+const sealedFile = "store/segments/0000000000000000-0000000000000003-00000000.seg"
+
+// aStore makes the store that the examples of inspect look at, in the directory
+// store: three batches of two streams, sealed into one segment.
+func aStore(t *testing.T) {
+	t.Helper()
+	s, err := logstore.Open("store", logstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		var b logstore.Batch
+		for _, app := range []string{"api", "web"} {
+			b = append(b, logstore.Stream{Labels: logstore.MustLabels("app", app, "level", "info"), Entries: []logstore.Entry{
+				{Time: 1_700_000_000_000_000_000 + int64(i), Line: fmt.Appendf(nil, "request %d of %s took 17 ms", i, app)},
+			}})
+		}
+		if err := s.Append(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(s.Seal(t.Context()), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInspectStore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	code, out, diag := stele(t, "inspect", "store", "--streams", "--blocks")
+	if code != exitOK || diag != "" {
+		t.Errorf("exit code %d: %s", code, diag)
+	}
+	for _, want := range []string{
+		"store in store\n1 segments, 1 blocks, 6 entries, ", "index: 2 streams, 2 names and 3 values of labels, 2 items", "in store/wal begins at position 4",
+		filepath.Base(sealedFile) + "  1-3  ", "2023-11-14T22:13:20.000000002Z", `{app="web", level="info"}`, "blocks of 0000",
+		"sound: 1 segments, 1 blocks, 6 entries, ", "log: positions 4 to before 4",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+
+	for _, c := range []struct {
+		path string
+		want map[string]int
+	}{
+		{"store", map[string]int{"store": 1, "sealed": 1, "stream": 2, "block": 1, "verdict": 1}},
+		{sealedFile, map[string]int{"sealed": 1, "stream": 2, "block": 1, "verdict": 1}},
+	} {
+		code, out, _ := stele(t, "inspect", c.path, "--streams", "--blocks", "--json", "-")
+		if code != exitOK {
+			t.Errorf("%s: exit code %d", c.path, code)
+		}
+		kinds := map[string]int{}
+		first := true
+		for line := range strings.Lines(out) {
+			var l struct {
+				Schema, Kind  string
+				Entries, Runs int
+				Sound         bool
+				Labels        map[string]string
+			}
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			kinds[l.Kind]++
+			switch {
+			case first != (l.Schema == inspectSchema),
+				(l.Kind == "sealed" || l.Kind == "block") && l.Entries != 6,
+				l.Kind == "stream" && (l.Entries != 3 || l.Runs != 1 || l.Labels["level"] != "info"),
+				l.Kind == "verdict" && (!l.Sound || l.Entries != 6):
+				t.Errorf("%s", line)
+			}
+			first = false
+		}
+		if fmt.Sprint(kinds) != fmt.Sprint(c.want) {
+			t.Errorf("%s: %v in\n%s", c.path, kinds, out)
+		}
+	}
+}
+
+func TestInspectTellsDamageOfAStore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	intact, err := os.ReadFile(sealedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at   int
+		want string
+		lost bool // the index is damaged, so blocks may be missing
+	}{
+		{len(intact) - 1, "the footer is not as it was written", true},
+		{4, "the header is not as it was written", false},
+		{150, "block 0: ", false},
+	} {
+		p := append([]byte(nil), intact...)
+		p[c.at] ^= 1
+		if err := os.WriteFile(sealedFile, p, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"store"}, {sealedFile}, {"store", "--streams", "--blocks", "--json", "-"}} {
+			code, out, diag := stele(t, append([]string{"inspect"}, args...)...)
+			if code != exitFailed || !strings.Contains(diag, c.want) || !strings.Contains(out, c.want) {
+				t.Errorf("%v, damaged at %d: exit code %d: %s%s", args, c.at, code, out, diag)
+			}
+			lost := strings.Contains(out, "\nlost: ") || strings.Contains(out, `{"kind":"lost",`)
+			if lost != c.lost || lost && !strings.Contains(out, "blocks at the end of the file may be missing") {
+				t.Errorf("%v, damaged at %d: lost %v; want %v\n%s", args, c.at, lost, c.lost, out)
+			}
+		}
+	}
+}
+
+func TestInspectStoreIsInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	aStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, path := range []string{"store", sealedFile} {
+		if code := inspect(ctx, []string{path}, nil, io.Discard, io.Discard); code != exitInterrupted {
+			t.Errorf("%s: exit code %d", path, code)
+		}
+	}
+}

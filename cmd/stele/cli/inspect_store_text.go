@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/stele-go/stele/logstore"
+)
+
+func (p *inspectText) store(in *logstore.Inspection) error {
+	var rows, raw, size, blocks int64
+	for _, s := range in.Segments {
+		if !s.Leftover {
+			rows, raw, size, blocks = rows+s.Rows, raw+s.Raw, size+s.Size, blocks+int64(s.Blocks)
+		}
+	}
+	fmt.Fprintf(p.w, "store in %s\n%d segments, %d blocks, %d entries, %d bytes of lines in %d\n", in.Dir, len(in.Segments), blocks, rows, raw, size)
+	fmt.Fprintf(p.w, "index: %d streams, %d names and %d values of labels, %d items\n", in.Index.Streams, in.Index.Names, in.Index.Values, in.Index.Items)
+	if in.LogErr != nil {
+		_, err := fmt.Fprintf(p.w, "log: %v\n", in.LogErr)
+		return err
+	}
+	_, err := fmt.Fprintf(p.w, "log %s in %s begins at position %d\n", in.Log.ID, in.LogDir, in.Log.First)
+	return err
+}
+
+func (p *inspectText) sealed(s logstore.SegmentInfo) error {
+	var notes []string
+	if s.Leftover {
+		notes = append(notes, "leftover of a compaction")
+	}
+	if s.Err != nil {
+		notes = append(notes, s.Err.Error())
+	}
+	positions := "" // unknown if the segment cannot be read
+	if s.Size > 0 {
+		positions = fmt.Sprintf("%d-%d", s.After+1, s.Upto)
+	}
+	return p.row("sealed", "segment\tpositions\tgeneration\tfrom\tto\tentries\tstreams\tblocks\tlines\tsize\tratio\tfilters\t",
+		"%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s", filepath.Base(s.File), positions, s.Generation, clock(s.MinTime, s.Rows), clock(s.MaxTime, s.Rows),
+		s.Rows, s.Streams, s.Blocks, s.Raw, s.Size, packed(s.Raw, s.Size), s.FilterBytes, strings.Join(notes, ", "))
+}
+
+func (p *inspectText) stream(s logstore.StreamInfo) error {
+	return p.row("streams of "+s.File, "streams of "+filepath.Base(s.File)+"\tfrom\tto\tentries\tlines\truns",
+		"%s\t%s\t%s\t%d\t%d\t%d", s.Labels, clock(s.MinTime, s.Rows), clock(s.MaxTime, s.Rows), s.Rows, s.Raw, s.Runs)
+}
+
+func (p *inspectText) block(b logstore.BlockInfo) error {
+	return p.row("blocks of "+b.File, "blocks of "+filepath.Base(b.File)+"\toffset\tfrom\tto\tentries\tstreams\tlines\tsize\tratio\tfilter",
+		"%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d", b.Number, b.Offset, clock(b.MinTime, b.Rows), clock(b.MaxTime, b.Rows), b.Rows, b.Streams,
+		b.Raw, b.Bytes, packed(b.Raw, b.Bytes), b.FilterBytes)
+}
+
+func (p *inspectText) quarantined(q logstore.QuarantinedFile) error {
+	report := "no report"
+	if q.Report != "" {
+		report = filepath.Base(q.Report)
+	}
+	return p.row("quarantine", "in quarantine\tsize\treport", "%s\t%d\t%s", filepath.Base(q.File), q.Size, report)
+}
+
+func (p *inspectText) lost(err error) error { return p.place("lost", err) }
+
+func (p *inspectText) damage(err error) error { return p.place("damaged", err) }
+
+// place prints an error of a place in a file.
+func (p *inspectText) place(what string, err error) error {
+	if err := p.end(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.w, "\n%s: %v\n", what, err)
+	return err
+}
+
+func (p *inspectText) storeVerdict(v *logstore.Verification) error {
+	if err := p.end(); err != nil {
+		return err
+	}
+	t := totalOf(v)
+	if t.damaged > 0 {
+		_, err := fmt.Fprintf(p.w, "\ndamaged: %d places, in %d of %d segments\n", t.damaged, t.bad, len(v.Segments))
+		return err
+	}
+	_, err := fmt.Fprintf(p.w, "\nsound: %d segments, %d blocks, %d entries, %d bytes verified\n", len(v.Segments), t.blocks, t.rows, t.bytes)
+	if v.Log.Next > 0 {
+		fmt.Fprintf(p.w, "log: positions %d to before %d, %d bytes verified\n", v.Log.First, v.Log.Next, v.Log.Verified)
+	}
+	if torn := v.Log.Torn; torn != nil {
+		fmt.Fprintf(p.w, "torn: %s from offset %d on, %d bytes; opening the store cuts it\n", torn.File, torn.Offset, torn.Bytes)
+	}
+	return err
+}
+
+// verifyTotal has the sums of a verification over all segments.
+type verifyTotal struct {
+	bytes, rows  int64
+	blocks       int
+	damaged, bad int // places, and segments that have them
+}
+
+func totalOf(v *logstore.Verification) (t verifyTotal) {
+	for _, s := range v.Segments {
+		t.bytes += s.Size
+		t.rows += s.Rows
+		t.blocks += s.Blocks
+		t.damaged += len(s.Damage)
+		if len(s.Damage) > 0 {
+			t.bad++
+		}
+	}
+	if v.LogErr != nil {
+		t.damaged++
+	}
+	return t
+}
+
+// clock formats a time of entries, "" if there are none.
+func clock(ns, entries int64) string {
+	if entries == 0 {
+		return ""
+	}
+	return time.Unix(0, ns).UTC().Format(time.RFC3339Nano)
+}
+
+// packed formats the compression ratio.
+func packed(raw, size int64) string {
+	if size == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", float64(raw)/float64(size))
+}
