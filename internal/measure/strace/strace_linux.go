@@ -64,19 +64,28 @@ func run(ctx context.Context, c Command) (Report, error) {
 		}
 		return Report{}, err
 	}
+	pid := p.Pid      // Release forgets it
 	defer p.Release() // waited for by number
-	t := &tracer{root: p.Pid, threads: map[int]*thread{}, files: newFiles(c.Files, c.Stdout, c.Stderr), report: Report{Calls: map[string]int64{}}}
+	t := &tracer{root: pid, threads: map[int]*thread{}, files: newFiles(c.Files, c.Stdout, c.Stderr), report: Report{Calls: map[string]int64{}}}
 	defer t.files.close()
-	stop := context.AfterFunc(ctx, func() { unix.Kill(-p.Pid, unix.SIGKILL) })
-	defer stop()
+	killed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		unix.Kill(-pid, unix.SIGKILL)
+		close(killed)
+	})
+	defer func() {
+		if !stop() {
+			<-killed
+		}
+	}()
 	if err := t.begin(); err != nil {
-		unix.Kill(-p.Pid, unix.SIGKILL)
+		unix.Kill(-pid, unix.SIGKILL)
 		var ws unix.WaitStatus
-		unix.Wait4(p.Pid, &ws, unix.WALL, nil)
+		unix.Wait4(pid, &ws, unix.WALL, nil)
 		return Report{}, err
 	}
 	if err := t.follow(); err != nil {
-		unix.Kill(-p.Pid, unix.SIGKILL)
+		unix.Kill(-pid, unix.SIGKILL)
 		return Report{}, err
 	}
 	if err := ctx.Err(); err != nil {
