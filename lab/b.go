@@ -204,7 +204,7 @@ type Worker struct {
 	inner int64 // of left, those that run before the clock is read again
 	batch int64
 	last  time.Duration // since b.start
-	own   int64         // latency that Took gave for the operation under way, in ns; 0 is none
+	own   int64         // latency that Took gave for the operation under way, in ns; 0 if it gave none
 	sum   int64         // of the latencies that Took gave
 	hist  *run.Histogram
 	win   run.Window

@@ -49,7 +49,7 @@ func (b *B) Timed(f func() (time.Duration, error)) error {
 func (b *B) Counting() bool { return b.own.role == run.RoleCounted }
 
 // SetSyscalls gives the number of system calls of all operations, by name, in place
-// of those that the lab counted in this process. It is for a block that is Counting.
+// of the calls that the lab counted in this process. It is for a block that is Counting.
 func (b *B) SetSyscalls(calls map[string]int64) { b.own.counted = calls }
 
 // fillOwn writes the figures that the variant took itself.

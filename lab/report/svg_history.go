@@ -31,19 +31,7 @@ func HistorySVG(w io.Writer, h *run.History) error {
 		s.paragraph("small", 15, 126, line)
 	}
 	s.y += 14
-	css, err := styles("colors.css", "picture.css")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%s" viewBox="0 0 %d %s" role="img">
-<title>%s</title>
-<desc>%s</desc>
-<style>
-%s</style>
-<rect class="paper" x="0.5" y="0.5" width="%d" height="%s" rx="8"/>
-%s</svg>
-`, sheetWidth, num(s.y), sheetWidth, num(s.y), esc(historyVerdict(h)), esc(historyText(h)), css, sheetWidth-1, num(s.y-1), s.b.String())
-	return err
+	return s.write(w, historyVerdict(h), historyText(h))
 }
 
 // historyText says in words what the picture shows.

@@ -38,19 +38,7 @@ func SVG(w io.Writer, r *run.Run, res *run.Result) error {
 		s.paragraph("small", 15, 126, line)
 	}
 	s.y += 14
-	css, err := styles("colors.css", "picture.css")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%s" viewBox="0 0 %d %s" role="img">
-<title>%s</title>
-<desc>%s</desc>
-<style>
-%s</style>
-<rect class="paper" x="0.5" y="0.5" width="%d" height="%s" rx="8"/>
-%s</svg>
-`, sheetWidth, num(s.y), sheetWidth, num(s.y), esc(res.Question), esc(Verdict(r, res)), css, sheetWidth-1, num(s.y-1), s.b.String())
-	return err
+	return s.write(w, res.Question, Verdict(r, res))
 }
 
 // speedWords name the figure of a result.
@@ -72,6 +60,23 @@ func lessOrMore(res *run.Result) string {
 type sheet struct {
 	b strings.Builder
 	y float64 // where the next part begins
+}
+
+// write writes the sheet as a picture with a title and a description in words.
+func (s *sheet) write(w io.Writer, title, desc string) error {
+	css, err := styles("colors.css", "picture.css")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%s" viewBox="0 0 %d %s" role="img">
+<title>%s</title>
+<desc>%s</desc>
+<style>
+%s</style>
+<rect class="paper" x="0.5" y="0.5" width="%d" height="%s" rx="8"/>
+%s</svg>
+`, sheetWidth, num(s.y), sheetWidth, num(s.y), esc(title), esc(desc), css, sheetWidth-1, num(s.y-1), s.b.String())
+	return err
 }
 
 func (s *sheet) text(class string, x, y float64, text string) {

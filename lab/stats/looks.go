@@ -60,10 +60,7 @@ func RatioLook(test, base []float64, confidence float64) Estimate {
 	if n == 0 {
 		return noInterval(math.NaN(), 0, ErrNoSamples)
 	}
-	d := make([]float64, n)
-	for i := range d {
-		d[i] = math.Log(test[i] / base[i])
-	}
+	d := logRatios(test, base)
 	slices.Sort(d)
 	value := math.Exp(weightedMedian(d, once(n)))
 	if n < firstLook {

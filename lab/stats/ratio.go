@@ -36,10 +36,7 @@ func RatioPaired(test, base []float64, confidence float64, rng *rand.Rand, resam
 	if n == 0 {
 		return noInterval(math.NaN(), 0, ErrNoSamples)
 	}
-	d := make([]float64, n)
-	for i := range d {
-		d[i] = math.Log(test[i] / base[i])
-	}
+	d := logRatios(test, base)
 	slices.Sort(d)
 	count := once(n)
 	value := math.Exp(weightedMedian(d, count))
@@ -53,6 +50,15 @@ func RatioPaired(test, base []float64, confidence float64, rng *rand.Rand, resam
 	}
 	lo, hi := percentiles(reps, expandedTail(confidence, n))
 	return Estimate{Value: value, Lo: math.Exp(lo), Hi: math.Exp(hi), Confidence: confidence, N: n}
+}
+
+// logRatios returns the logarithms of the pairs' ratios.
+func logRatios(test, base []float64) []float64 {
+	d := make([]float64, len(test))
+	for i := range d {
+		d[i] = math.Log(test[i] / base[i])
+	}
+	return d
 }
 
 func quotient(a, b float64) float64 {

@@ -18,10 +18,7 @@ func RatioRough(test, base []float64, confidence float64) Estimate {
 	if n == 0 {
 		return noInterval(math.NaN(), 0, ErrNoSamples)
 	}
-	d := make([]float64, n)
-	for i := range d {
-		d[i] = math.Log(test[i] / base[i])
-	}
+	d := logRatios(test, base)
 	mean := dist.Mean(d)
 	if n < 2 {
 		return noInterval(math.Exp(mean), n, &FewError{p: 50, Have: 1, Need: 2})

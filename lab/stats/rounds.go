@@ -5,7 +5,7 @@ import "math"
 // RoundsNeeded returns how many rounds would probably settle whether a ratio lies
 // between least and most or outside: the number with which its whole interval is
 // expected to lie on one side of each bound, in four measurements of five. A bound
-// of 0 or +Inf is none.
+// of 0 or +Inf is no bound.
 //
 // e is the estimate from the rounds so far. Its value is taken for the true ratio,
 // and its interval is taken to shrink with the square root of the rounds. For a

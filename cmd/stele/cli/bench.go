@@ -165,16 +165,7 @@ func (p Bench) Run(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if chosen.quick && b.budget == 0 {
 		b.budget = 150 * time.Second
 	}
-	beside := watchBeside(show, p.Name)
-	measured, err := lab.Measure(ctx, lab.Options{
-		CPUs: b.cpus, Places: places, Rounds: b.rounds, FixedRounds: b.allRounds, BlockTime: b.blockTime,
-		Budget: b.budget, Seed: b.seed,
-		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
-		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits, Trace: b.trace, Against: b.against,
-		Progress: beside.during(showRun(show)), Command: slices.Concat(strings.Fields(p.Name), args), Quick: chosen.quick,
-	}, chosen.experiments...)
-	show.end()
-	beside.end(measured)
+	measured, err := b.measure(ctx, show, places, slices.Concat(strings.Fields(p.Name), args), chosen.quick, chosen.experiments...)
 	if err != nil {
 		complain(stderr, p.Name, err)
 		return failure
@@ -183,6 +174,21 @@ func (p Bench) Run(ctx context.Context, args []string, stdout, stderr io.Writer)
 	b.noteVolume(measured)
 	judge(measured, chosen.claims)
 	return b.finish(measured, chosen, toStdout, stdout, stderr)
+}
+
+// measure runs the experiments as the flags ask for, and shows the progress.
+func (b *benchFlags) measure(ctx context.Context, show *meter, places []lab.PlaceSpec, command []string, quick bool, es ...lab.Experiment) (*run.Run, error) {
+	beside := watchBeside(show, b.Name)
+	measured, err := lab.Measure(ctx, lab.Options{
+		CPUs: b.cpus, Places: places, Rounds: b.rounds, FixedRounds: b.allRounds, BlockTime: b.blockTime,
+		Budget: b.budget, Seed: b.seed,
+		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels,
+		NoCalibration: b.noNoise, NoCounting: b.noCalls, Waits: b.waits, Trace: b.trace, Against: b.against,
+		Progress: beside.during(showRun(show)), Command: command, Quick: quick,
+	}, es...)
+	show.end()
+	beside.end(measured)
+	return measured, err
 }
 
 // check refuses wrong flags before anything is set up.

@@ -101,14 +101,7 @@ func (d *described) run(ctx context.Context, toStdout bool, stdout, stderr io.Wr
 		}
 		return exitFailed
 	}
-	beside := watchBeside(show, d.name)
-	measured, err := lab.Measure(ctx, lab.Options{
-		CPUs: b.cpus, Places: places, Rounds: b.rounds, BlockTime: b.blockTime, Budget: b.budget, Seed: b.seed,
-		Tolerance: b.tolerance, Test: b.test, MixLevels: b.mixLevels, NoCalibration: b.noNoise, NoCounting: b.noCalls, Against: b.against,
-		Progress: beside.during(showRun(show)), Command: append([]string{"stele"}, d.args...),
-	}, e)
-	show.end()
-	beside.end(measured)
+	measured, err := b.measure(ctx, show, places, append([]string{"stele"}, d.args...), false, e)
 	if err != nil {
 		return failed(stderr, d.name, err)
 	}

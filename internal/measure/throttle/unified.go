@@ -81,7 +81,7 @@ func setMax(group, dev string, l Limit) error {
 }
 
 // readMax returns the limits of io.max by device, those without any left out. A limit
-// of 0 is none.
+// of 0 stands for no limit.
 func readMax(path string) (map[string][len(maxKeys)]int64, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -368,7 +368,7 @@ func (r *Ring) submit(entries, wait int) unix.Errno {
 type entry struct {
 	at           uint32 // entries from here on lack a descriptor
 	submit, wait int
-	timeout      time.Duration // of the wait; 0 is none
+	timeout      time.Duration // of the wait; 0 is no timeout
 	ts           unix.Timespec // it
 	arg          eventsArg     // has the address of ts
 	file         *os.File      // of the entry before at, and its descriptor
