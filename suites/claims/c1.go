@@ -51,7 +51,7 @@ func judgeC1(ev *evidence, coded, distinct string) judgement {
 	lack := ev.processors(c1Processors)
 	var parts []part
 	for _, c := range []struct{ how, id string }{{"as titled", distinct}, {"as coded", coded}} {
-		p := claimed("1,000 goroutines against one", ev.pairedTimes(c.id, nameMany, nameOne), slower).under(c.how)
+		p := claimed("1,000 goroutines against one", ev.ratio(c.id, nameMany, nameOne), slower).under(c.how)
 		if c.id == coded {
 			p = p.wrong("26 files are made, and all other calls truncate one of them")
 		}

@@ -272,8 +272,8 @@ func claimC10() Claim {
 }
 
 func judgeC10(ev *evidence, rate, latency, emptyRate, emptyLatency string) judgement {
-	faster := func(id, v string) run.Estimate { return ev.pairedTimes(id, variantTempHere, v) }
-	sooner := func(id, v string) run.Estimate { return ev.pairedMetric(id, variantTempHere, v, "file_mean_ns") }
+	faster := func(id, v string) run.Estimate { return ev.ratio(id, variantTempHere, v) }
+	sooner := func(id, v string) run.Estimate { return ev.ratioOf(id, "file_mean_ns", variantTempHere, v) }
 	const noFile = notSameJob + ": no file is made"
 	const dropped = "it hands out duplicates of descriptor 0, and what is written is lost"
 	parts := []part{

@@ -74,7 +74,7 @@ const fewCalls = 0.05
 func judgeC15(ev *evidence, rate, latency, emptyLatency string) judgement {
 	const note = notSameJob + ": no other process can open such a file, and it survives nothing"
 	mean := func(id string) run.Estimate {
-		return ev.pairedMetric(id, variantTempHere, variantMemFS, "file_mean_ns")
+		return ev.ratioOf(id, "file_mean_ns", variantTempHere, variantMemFS)
 	}
 	calls, why := ev.known(rate, variantMemFS, "syscalls_per_op")
 	named, _ := ev.known(rate, variantTempHere, "syscalls_per_op")
@@ -86,6 +86,6 @@ func judgeC15(ev *evidence, rate, latency, emptyLatency string) judgement {
 		claimed("mean latency of A against B", mean(latency), 47/0.3).note(note),
 		fact("B makes no system call", calls.Median <= fewCalls, text).needs(why),
 		figureOf("mean of a file", fmt.Sprintf("A %s, B %s", lasting(ev.metric(latency, variantTempHere, "file_mean_ns")), lasting(ev.metric(latency, variantMemFS, "file_mean_ns")))),
-		figureOf("rate of B against A, without a pause", factor(ev.pairedTimes(rate, variantTempHere, variantMemFS))),
+		figureOf("rate of B against A, without a pause", factor(ev.ratio(rate, variantTempHere, variantMemFS))),
 		figureOf("mean latency of an empty folder against B", factor(mean(emptyLatency))))
 }

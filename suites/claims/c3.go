@@ -142,7 +142,7 @@ func judgeC3(ev *evidence, unnamed, check string) judgement {
 	const what = "O_TMPFILE against os.Create, 1,000 files of 1,000 goroutines"
 	lack := ev.processors(c1Processors)
 	against := func(v, how string) part {
-		return claimed(what, ev.pairedTimes(unnamed, variantNamed, v), 210/14.5).under(how).needs(lack).note(notSameJob + ": no name is made")
+		return claimed(what, ev.ratio(unnamed, variantNamed, v), 210/14.5).under(how).needs(lack).note(notSameJob + ": no name is made")
 	}
 	parts := []part{
 		against(variantUnnamed, "in the same folder"), against(variantInShm, "on tmpfs"),

@@ -122,10 +122,10 @@ func claimC4() Claim {
 func judgeC4(ev *evidence, id string) judgement {
 	lack := ev.processors(c1Processors)
 	return ruling("A collection empties a sync.Pool and closes its files. "+onFS(ev),
-		claimed("Get and Put of open files against os.Create, 1,000 of 1,000 goroutines", ev.pairedTimes(id, variantNamed, variantSyncPool), 210/9.2).needs(lack).
+		claimed("Get and Put of open files against os.Create, 1,000 of 1,000 goroutines", ev.ratio(id, variantNamed, variantSyncPool), 210/9.2).needs(lack).
 			note(notSameJob+": no file is made"),
 		figureOf("files that the pool had to make anew", fmt.Sprintf("%.0f", ev.metric(id, variantSyncPool, "files_made").Median)),
-		figureOf("truncated for the next user", factor(ev.pairedTimes(id, variantNamed, variantTruncated))),
-		figureOf("Stele's pool of unnamed files, empty at first", factor(ev.pairedTimes(id, variantNamed, variantPool))),
+		figureOf("truncated for the next user", factor(ev.ratio(id, variantNamed, variantTruncated))),
+		figureOf("Stele's pool of unnamed files, empty at first", factor(ev.ratio(id, variantNamed, variantPool))),
 		figureOf("1,000 files", fmt.Sprintf("os.Create %s, sync.Pool %s", total(ev.time(id, variantNamed)), total(ev.time(id, variantSyncPool)))))
 }

@@ -145,7 +145,7 @@ func judgeC5(all []*evidence, write, create string) judgement {
 			}
 		}
 	}
-	return ruling("A p99 is that of the single operations of a block, the median of all blocks. The file systems are measured in turn, so an interval is the widest that both allow.", parts...)
+	return ruling("A p99 is that of the single operations of all blocks together. The file systems are measured in turn, so an interval is the widest that both allow.", parts...)
 }
 
 // c5Parts returns the parts on one file system against ext4. XFS is claimed to be faster than

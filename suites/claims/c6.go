@@ -177,8 +177,8 @@ func judgeC6(ev *evidence, done, first string) judgement {
 	var parts []part
 	for _, c := range []struct{ how, id string }{{"a Once that is done", done}, {"first calls, released together", first}} {
 		parts = append(parts,
-			claimed("mean of 16 goroutines against one", ev.pairedMetric(c.id, c6AtOnce, c6One, c6Mean), 147.6/8.2).under(c.how).needs(lack),
-			claimed("p99 of 16 goroutines against one", ev.pairedMetric(c.id, c6AtOnce, c6One, c6Tail), 428.1/12.5).under(c.how).needs(lack),
+			claimed("mean of 16 goroutines against one", ev.ratioOf(c.id, c6Mean, c6AtOnce, c6One), 147.6/8.2).under(c.how).needs(lack),
+			claimed("p99 of 16 goroutines against one", ev.ratioOf(c.id, c6Tail, c6AtOnce, c6One), 428.1/12.5).under(c.how).needs(lack),
 			figureOf("a call ("+c.how+")", fmt.Sprintf("alone %s, p99 %s; of 16 %s, p99 %s", nanos(ev.metric(c.id, c6One, c6Mean)), nanos(ev.metric(c.id, c6One, c6Tail)),
 				nanos(ev.metric(c.id, c6AtOnce, c6Mean)), nanos(ev.metric(c.id, c6AtOnce, c6Tail)))))
 	}

@@ -199,7 +199,7 @@ const leastFailures = 0.001
 func judgeC7(ev *evidence, paced string, limited []lab.Experiment) judgement {
 	var parts []part
 	for _, v := range []struct{ name, how string }{{c7Coded, "as coded"}, {c7Meant, "as meant"}} {
-		parts = append(parts, claimed("time of a connection, A against B", ev.pairedMetric(paced, c7OpenEach, v.name, c7Latency), 42./19).under(v.how))
+		parts = append(parts, claimed("time of a connection, A against B", ev.ratioOf(paced, c7Latency, c7OpenEach, v.name), 42./19).under(v.how))
 	}
 	parts = append(parts, figureOf("mean at 10,000 a second", fmt.Sprintf("A %s, B as coded %s, B as meant %s", nanos(ev.metric(paced, c7OpenEach, c7Latency)),
 		nanos(ev.metric(paced, c7Coded, c7Latency)), nanos(ev.metric(paced, c7Meant, c7Latency)))))
@@ -212,7 +212,7 @@ func judgeC7(ev *evidence, paced string, limited []lab.Experiment) judgement {
 		}
 		for _, v := range []struct{ name, how string }{{c7Coded, "as coded"}, {c7Meant, "as meant"}} {
 			share := ev.metric(id, v.name, c7Failed)
-			p := most("failures of B as a share of A's", ev.pairedMetric(id, v.name, c7OpenEach, c7Failed), 0.1, factor)
+			p := most("failures of B as a share of A's", ev.ratioOf(id, c7Failed, v.name, c7OpenEach), 0.1, factor)
 			parts = append(parts, p.under(v.how+", pool of "+pool).needs(lack).
 				note(fmt.Sprintf("A %s, B %s", shareText(fails), shareText(share))))
 		}

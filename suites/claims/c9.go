@@ -289,7 +289,7 @@ func judgeC9(ev *evidence, open []lab.Experiment, callers, flood string) judgeme
 // c9Parts returns the parts on the rings of one kind under one load.
 func (ev *evidence) c9Parts(id, cond string, name func(int) string, lack string) []part {
 	ratio := func(above, below int, metric string) run.Estimate {
-		return ev.pairedMetric(id, name(ringSizes[above]), name(ringSizes[below]), metric)
+		return ev.ratioOf(id, metric, name(ringSizes[above]), name(ringSizes[below]))
 	}
 	over := func(i int) run.Estimate { return ev.metric(id, name(ringSizes[i]), overflowShare) }
 	return []part{

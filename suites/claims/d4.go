@@ -123,10 +123,10 @@ func judgeD4(ev *evidence, cold, warm string) judgement {
 	var parts []part
 	for _, c := range []struct{ how, id string }{{"first of its parents", cold}, {"in a row", warm}} {
 		parts = append(parts, figureOf("times ("+c.how+")", fmt.Sprintf("mkdir %s, touch %s", nanos(ev.time(c.id, variantMkdir3)), nanos(ev.time(c.id, variantFile4)))))
-		cost := ev.pairedTimes(c.id, variantMkdir3, variantFile4)
+		cost := ev.ratio(c.id, variantMkdir3, variantFile4)
 		parts = append(parts, inRange("a directory against a file", cost, 1.2, 1.5, factor(cost), "want 1.20x to 1.50x (claimed 1.35x)").under(c.how))
 		for _, k := range []struct{ what, path, here string }{{"directory", variantMkdir3, variantMkdirHere}, {"file", variantFile4, variantFileHere}} {
-			left := ev.pairedTimes(c.id, k.here, k.path)
+			left := ev.ratio(c.id, k.here, k.path)
 			parts = append(parts, most("what is left of the call without the path's walk, "+k.what, left, 0.5, factor).under(c.how))
 		}
 	}

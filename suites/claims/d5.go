@@ -262,7 +262,7 @@ func judgeD5(ev *evidence) judgement {
 	}
 	last := d5Size{64, d5Depths[len(d5Depths)-1], shareHalf}
 	id := idOf(d5(last))
-	parts = append(parts, figureOf(fmt.Sprintf("B as meant against os.MkdirAll, %d paths of %d levels, half shared", last.n, last.depth), factor(ev.pairedTimes(id, variantAllOfEach, variantSorted))))
+	parts = append(parts, figureOf(fmt.Sprintf("B as meant against os.MkdirAll, %d paths of %d levels, half shared", last.n, last.depth), factor(ev.ratio(id, variantAllOfEach, variantSorted))))
 	return ruling(fmt.Sprintf("Growth with the square is an exponent of the depth of %.1f or more, from %d to %d levels. N is n d, so the two orders that were published are the same.", growsAsSquare, d5Depths[0], d5Depths[len(d5Depths)-1]), parts...)
 }
 

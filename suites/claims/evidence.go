@@ -136,28 +136,6 @@ var (
 	mkdirCalls = []string{"mkdir", "mkdirat"}
 )
 
-// tail returns the median of the blocks' 99th percentiles, or the reason why it is
-// missing. Unlike the percentile of all operations together it has an interval.
-func (ev *evidence) tail(id, name string) (e run.Estimate, why string) {
-	if ev.variant(id, name) == nil {
-		return noEstimate, "not measured"
-	}
-	var of []float64
-	for _, b := range ev.results[id].Blocks {
-		if b.Variant != name || b.Role != run.RoleTimed || b.Latency == nil {
-			continue
-		}
-		if err := stats.CheckPercentile(99, b.Latency.Count(), 0.95); err != nil {
-			return noEstimate, err.Error()
-		}
-		of = append(of, b.Latency.Quantile(0.99))
-	}
-	if len(of) == 0 {
-		return noEstimate, "not measured"
-	}
-	return medianOf(of), ""
-}
-
 // medianOf returns the median of x with its interval.
 func medianOf(x []float64) run.Estimate {
 	e := stats.Median(x, 0.95)

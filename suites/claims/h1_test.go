@@ -67,7 +67,7 @@ func TestJudgeH1(t *testing.T) {
 	})
 	got = judge(t, &c, m)
 	expect(t, "totals only", got, Holds)
-	if !strings.Contains(got.Why, "p99: not measured") || !strings.Contains(got.Why, "collections: none") {
+	if !strings.Contains(got.Why, "p99: no latencies were recorded") || !strings.Contains(got.Why, "collections: none") {
 		t.Errorf("what was not tested is not named: %s", got.Why)
 	}
 	m.each(func(_ *run.Result, v *run.VariantResult) { v.Time = suitetest.Wide(v.Time.Median, 0.9) })

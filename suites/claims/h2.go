@@ -148,5 +148,5 @@ func judgeH2(all []*evidence, id string) judgement {
 		}
 		parts = append(parts, claimed(what, quotient(of, base), c.p99/nvme.p99))
 	}
-	return ruling(fmt.Sprintf("A p99 is that of a block of %d appends. The report measured a database's synced writes, and the database is in its figures. A disk sd* counts as one on SATA, and as an SSD if it does not rotate.", h2Appends), parts...)
+	return ruling(fmt.Sprintf("A p99 is that of the appends of all blocks together, %d each. The report measured a database's synced writes, and the database is in its figures. A disk sd* counts as one on SATA, and as an SSD if it does not rotate.", h2Appends), parts...)
 }

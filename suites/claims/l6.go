@@ -345,7 +345,10 @@ func judgeL6(ev *evidence, id string, size int64) judgement {
 	for _, one := range []struct{ how, name string }{{"one read at a time by the one process", l6One}, {"ten at a time by the one process", l6Goroutines}} {
 		parts = append(parts, claimed("mean, one process against ten", ev.ratioOf(id, "read_mean_ns", one.name, l6Shared), faster).under(one.how))
 		_, noHits := ev.known(id, l6Shared, "hit_share")
-		fewer := ev.paired(id, one.name, l6Shared, func(b *run.Block) float64 { return 1 - b.Metrics["hit_share"] })
+		fewer := ev.paired(id, one.name, l6Shared, func(b *run.Block) (float64, bool) {
+			hits, ok := b.Metrics["hit_share"]
+			return 1 - hits, ok
+		})
 		if misses := func(v string) run.Estimate { return complement(ev.metric(id, v, "hit_share")) }; fewer.N == 0 && noHits == "" {
 			fewer = quotient(misses(one.name), misses(l6Shared))
 		}

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -53,13 +54,40 @@ func (m *made) each(f func(r *run.Result, v *run.VariantResult)) *made {
 // tails gives each variant ten blocks, all of whose operations took its p99.
 func (m *made) tails(ns func(r *run.Result, v *run.VariantResult) float64) *made {
 	return m.each(func(r *run.Result, v *run.VariantResult) {
-		for range 10 {
+		for i := range 10 {
 			h := run.NewHistogram()
 			for range 300 {
 				h.Record(int64(ns(r, v)))
 			}
-			r.Blocks = append(r.Blocks, run.Block{Variant: v.Name, Role: run.RoleTimed, Latency: h})
+			r.Blocks = append(r.Blocks, run.Block{Variant: v.Name, Role: run.RoleTimed, Round: i + 1, Ops: 300, Batch: 1, Wall: run.Nanos(300 * v.Time.Median), Latency: h})
 		}
+	})
+}
+
+// pool gives each variant the p99 of all its blocks together, with the range of the
+// blocks' as its interval.
+func (m *made) pool() {
+	m.each(func(r *run.Result, v *run.VariantResult) {
+		all, blocks := run.NewHistogram(), 0
+		p := run.Percentile{P: 99, Lo: math.Inf(1)}
+		for i := range r.Blocks {
+			b := &r.Blocks[i]
+			if b.Variant != v.Name || b.Latency == nil {
+				continue
+			}
+			blocks++
+			all.Merge(b.Latency)
+			q := b.Latency.Quantile(0.99)
+			p.Lo, p.Hi = min(p.Lo, q), max(p.Hi, q)
+		}
+		if blocks == 0 {
+			return
+		}
+		p.NS = all.Quantile(0.99)
+		if n := all.Count(); n < 299 {
+			p = run.Percentile{P: 99, Few: n, None: n == 0}
+		}
+		v.Latency = []run.Percentile{p}
 	})
 }
 
@@ -86,6 +114,7 @@ func judge(t *testing.T, c *Claim, ms ...*made) run.Claim {
 	var results []*run.Result
 	var places []run.Place
 	for _, m := range ms {
+		m.pool()
 		results, places = append(results, m.results...), append(places, m.place)
 	}
 	got := c.Judge(results, places)

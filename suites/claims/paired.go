@@ -1,10 +1,10 @@
 package claims
 
 import (
-	"slices"
+	"math"
 
+	"github.com/stele-go/stele/lab/report"
 	"github.com/stele-go/stele/lab/run"
-	"github.com/stele-go/stele/lab/stats"
 )
 
 // ratioOf returns the ratio of a metric of variant over to that of variant under, paired by
@@ -12,7 +12,7 @@ import (
 // of their medians, with the widest interval.
 func (ev *evidence) ratioOf(id, metric, over, under string) run.Estimate {
 	a, b := ev.metric(id, over, metric), ev.metric(id, under, metric)
-	if r := ev.paired(id, over, under, func(b *run.Block) float64 { return b.Metrics[metric] }); r.N > 0 {
+	if r := ev.paired(id, over, under, blockMetric(metric)); r.N > 0 {
 		return r
 	}
 	return quotient(a, b)
@@ -23,67 +23,103 @@ func (ev *evidence) ratioOf(id, metric, over, under string) run.Estimate {
 // where neither is the baseline.
 func (ev *evidence) ratio(id, over, under string) run.Estimate {
 	a, b := ev.time(id, over), ev.time(id, under)
-	perOp := func(b *run.Block) float64 {
-		if b.Ops == 0 {
-			return 0
-		}
-		return float64(b.Wall) / float64(b.Ops)
-	}
-	if r := ev.paired(id, over, under, perOp); r.N > 0 {
+	if r := ev.paired(id, over, under, blockTime); r.N > 0 {
 		return r
 	}
 	return quotient(a, b)
 }
 
-// tailRatio returns the ratio of the p99 of operations of variant over to that of variant
-// under, paired by round, or the reason why it is missing.
-func (ev *evidence) tailRatio(id, over, under string) (e run.Estimate, why string) {
-	for _, name := range []string{over, under} {
-		if _, why := ev.tail(id, name); why != "" {
-			return noEstimate, why
-		}
-	}
-	return ev.paired(id, over, under, func(b *run.Block) float64 {
-		if b.Latency == nil || stats.CheckPercentile(99, b.Latency.Count(), 0.95) != nil {
-			return 0
-		}
-		return b.Latency.Quantile(0.99)
-	}), ""
+// paired returns the median of the rounds' ratios of a figure of two variants.
+func (ev *evidence) paired(id, over, under string, figure func(*run.Block) (float64, bool)) run.Estimate {
+	e, _ := overRounds(overOf, ev.byRound(id, over, figure), ev.byRound(id, under, figure))
+	return e
 }
 
-// paired returns the median of the rounds' ratios of a figure of two variants. Rounds in
-// which a figure is not more than 0 do not count.
-func (ev *evidence) paired(id, over, under string, figure func(*run.Block) float64) run.Estimate {
-	r := ev.results[id]
-	if r == nil {
-		return noEstimate
+// tail returns the 99th percentile of the latency of single operations, all blocks together,
+// or the reason why it is missing.
+func (ev *evidence) tail(id, name string) (e run.Estimate, why string) {
+	v := ev.variant(id, name)
+	if v == nil {
+		return noEstimate, "not measured"
 	}
-	timed := func(name string) (of []*run.Block) {
-		for i := range r.Blocks {
-			if b := &r.Blocks[i]; b.Role == run.RoleTimed && b.Variant == name {
-				of = append(of, b)
-			}
+	for _, p := range v.Latency {
+		if p.P != 99 {
+			continue
 		}
-		slices.SortStableFunc(of, func(a, b *run.Block) int { return a.Round - b.Round })
-		return of
-	}
-	a, b := timed(over), timed(under)
-	var ratios []float64
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0].Round < b[0].Round:
-			a = a[1:]
-		case b[0].Round < a[0].Round:
-			b = b[1:]
-		default:
-			if x, y := figure(a[0]), figure(b[0]); x > 0 && y > 0 {
-				ratios = append(ratios, x/y)
-			}
-			a, b = a[1:], b[1:]
+		if err := p.Err(); err != nil {
+			return noEstimate, err.Error()
 		}
+		e = run.Estimate{Median: p.NS, Lo: p.Lo, Hi: p.Hi, Confidence: 0.95, N: v.Time.N}
+		if p.Lo == 0 {
+			e.Lo, e.Hi = math.NaN(), math.NaN()
+		}
+		return e, ""
 	}
-	if len(ratios) == 0 {
-		return noEstimate
-	}
-	return medianOf(ratios)
+	return noEstimate, "not measured"
 }
+
+// tailRatio returns the ratio of the 99th percentiles of the latency of single operations of
+// two variants, of the rounds that both have, or the reason why it is missing.
+func (ev *evidence) tailRatio(id, over, under string) (e run.Estimate, why string) {
+	if ev.variant(id, over) == nil || ev.variant(id, under) == nil {
+		return noEstimate, "not measured"
+	}
+	e, missing := ev.results[id].LatencyRatio(over, under, 99, 1)
+	return e, report.Reason(missing)
+}
+
+// ofRound is a figure of a block, by round.
+type ofRound map[int]float64
+
+// byRound returns a figure of each timed block of a variant that has it.
+func (ev *evidence) byRound(id, name string, figure func(*run.Block) (float64, bool)) ofRound {
+	of := ofRound{}
+	if r := ev.results[id]; r != nil {
+		for i := range r.Blocks {
+			b := &r.Blocks[i]
+			if b.Variant != name || b.Role != run.RoleTimed || b.Error != "" {
+				continue
+			}
+			if x, ok := figure(b); ok {
+				of[b.Round] = x
+			}
+		}
+	}
+	return of
+}
+
+// blockMetric returns a metric of a block.
+func blockMetric(name string) func(*run.Block) (float64, bool) {
+	return func(b *run.Block) (float64, bool) { x, ok := b.Metrics[name]; return x, ok }
+}
+
+// blockTime returns the time of an operation of a block.
+func blockTime(b *run.Block) (float64, bool) {
+	return float64(b.Wall) / float64(b.Ops), b.Ops > 0 && b.Wall > 0
+}
+
+// overRounds returns f of the figures of each round that has all of them, as the median with
+// its interval. There is none if no round has all.
+func overRounds(f func(x []float64) float64, of ...ofRound) (e run.Estimate, ok bool) {
+	var data []float64
+	for round := range of[0] {
+		x := make([]float64, 0, len(of))
+		for _, o := range of {
+			if v, ok := o[round]; ok {
+				x = append(x, v)
+			}
+		}
+		if len(x) < len(of) {
+			continue
+		}
+		if y := f(x); !math.IsNaN(y) && !math.IsInf(y, 0) {
+			data = append(data, y)
+		}
+	}
+	if len(data) == 0 {
+		return noEstimate, false
+	}
+	return medianOf(data), true
+}
+
+func overOf(x []float64) float64 { return x[0] / x[1] }
