@@ -100,14 +100,8 @@ func (ev *evidence) speedup(id, name string) run.Estimate {
 	return noEstimate
 }
 
-// times returns how many times as fast as another a variant is that has a different
-// promise, so that the lab does not compare the two. They ran in the same rounds but are
-// not paired: the interval is the widest that theirs allow.
-func (ev *evidence) times(id, slow, fast string) run.Estimate {
-	return quotient(ev.time(id, slow), ev.time(id, fast))
-}
-
-// timesAcross is times for variants of two experiments.
+// timesAcross returns how many times as long as a variant of another experiment one takes.
+// The two are not paired: the interval is the widest that theirs allow.
 func (ev *evidence) timesAcross(slowID, slow, fastID, fast string) run.Estimate {
 	return quotient(ev.time(slowID, slow), ev.time(fastID, fast))
 }

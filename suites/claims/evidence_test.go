@@ -55,7 +55,7 @@ func TestFailedNamesTheFirstError(t *testing.T) {
 	if got := ev.failed("c"); !strings.Contains(got, "c") {
 		t.Errorf("got %q", got)
 	}
-	if e := ev.times("b", "x", "y"); !math.IsNaN(e.Median) {
+	if e := ev.ratio("b", "x", "y"); !math.IsNaN(e.Median) {
 		t.Errorf("a figure of nothing: %v", e)
 	}
 }
