@@ -144,11 +144,16 @@ func missingOf(all []*evidence) string {
 // ofParts returns the judgement with the verdict that its parts make, and what was measured
 // part by part.
 func (j judgement) ofParts(all []*evidence) judgement {
-	if missing := missingOf(all); missing != "" {
-		for i := range j.parts {
-			if p := &j.parts[i]; p.answer == untested && p.lacks == "" {
-				p.lacks = missing
-			}
+	missing := missingOf(all)
+	early := slices.ContainsFunc(all, func(ev *evidence) bool { return ev.early })
+	for i := range j.parts {
+		p := &j.parts[i]
+		switch {
+		case p.answer != untested || p.lacks != "":
+		case missing != "":
+			p.lacks = missing
+		case early: // the time was up, or the run was ended: too few rounds are not a lack
+			p.answer = cannotTell
 		}
 	}
 	for i := range j.parts {

@@ -17,6 +17,7 @@ type evidence struct {
 	place   run.Place
 	results map[string]*run.Result // by ID
 	missing []string               // that a rule asked for
+	early   bool                   // a rule asked for a figure of a variant without a round
 }
 
 // miss notes a missing result, once.
@@ -58,8 +59,8 @@ func (ev *evidence) time(id, name string) run.Estimate {
 	if v == nil {
 		return noEstimate
 	}
+	ev.early = ev.early || v.Time.N == 0
 	if v.Time.N == 0 {
-		ev.miss("no timed block of %q in %s", name, id)
 		return noEstimate
 	}
 	return v.Time
@@ -83,14 +84,20 @@ func (ev *evidence) known(id, name, metric string) (e run.Estimate, why string) 
 	if e, ok := v.Metrics[metric]; ok {
 		return e, ""
 	}
+	if v.Time.N == 0 && len(v.Missing) == 0 {
+		ev.early = true
+		return noEstimate, ""
+	}
 	return noEstimate, cmp.Or(report.Reason(v.Missing[metric]), "not reported")
 }
 
 // speedup returns how many times as fast as its baseline a variant is.
 func (ev *evidence) speedup(id, name string) run.Estimate {
-	if ev.variant(id, name) == nil {
+	v := ev.variant(id, name)
+	if v == nil {
 		return noEstimate
 	}
+	ev.early = ev.early || v.Time.N == 0
 	for _, c := range ev.results[id].Comparisons {
 		if c.Variant == name {
 			return inverse(c.Ratio)

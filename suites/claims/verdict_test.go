@@ -150,3 +150,22 @@ func TestClaimOfParts(t *testing.T) {
 		t.Errorf("why: %s", got.Why)
 	}
 }
+
+// A run that was out of time before the first round of a way cannot tell: nothing that the
+// claim needs is missing.
+func TestNoRoundIsNoLack(t *testing.T) {
+	c := claimL4()
+	m := in("d", "ext4").all(&c, byVariant(nil)).each(func(_ *run.Result, v *run.VariantResult) {
+		v.Time, v.Metrics, v.Latency = noEstimate, nil, nil
+	})
+	for _, r := range m.results {
+		for i := range r.Comparisons {
+			r.Comparisons[i].Ratio = noEstimate
+		}
+	}
+	got := judge(t, &c, m)
+	expect(t, "no round", got, CannotTell)
+	if !strings.Contains(got.Why, "0 rounds, an interval takes 6") {
+		t.Errorf("the reason is %q", got.Why)
+	}
+}
