@@ -44,18 +44,24 @@ func (f *File) Warm() error {
 	return err
 }
 
+// warmTries is how often read reads a file: the kernel may drop pages of it for another
+// program meanwhile.
+const warmTries = 5
+
 // read brings the whole file into the page cache, from which the kernel may drop it.
 func (f *File) read() error {
 	cached, err := pagecache.Cached(f.File)
-	if err == nil && cached >= f.Size {
-		return nil
-	}
-	if _, err := io.Copy(struct{ io.Writer }{io.Discard}, io.NewSectionReader(f, 0, f.Size)); err != nil {
-		return err
-	}
-	cached, err = pagecache.Cached(f.File)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil // an old kernel does not tell, and what was read just now is there
+	for range warmTries {
+		if err == nil && cached >= f.Size {
+			return nil
+		}
+		if _, err := io.Copy(struct{ io.Writer }{io.Discard}, io.NewSectionReader(f, 0, f.Size)); err != nil {
+			return err
+		}
+		cached, err = pagecache.Cached(f.File)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return nil // an old kernel does not tell, and what was read just now is there
+		}
 	}
 	if err == nil && cached < f.Size {
 		err = job.Unsupported("no file of %s can be warm here: %s of it stay in the page cache", units.Decimal(float64(f.Size)), units.Decimal(float64(cached)))
