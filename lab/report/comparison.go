@@ -106,7 +106,7 @@ func comparisonNotes(r *run.CompareReport) (notes []string) {
 		notes = append(notes, units.Count(baselines, "figure")+" of baselines not judged: whether a baseline or the machine has changed, the runs do not show; --absolute judges them too")
 	}
 	if unclear > 0 && r.PassRounds > 0 {
-		notes = append(notes, fmt.Sprintf("with %d rounds a run, figures as noisy as these that have not changed pass, four times in five", r.PassRounds))
+		notes = append(notes, fmt.Sprintf("with %d rounds a run (--rounds %[1]d --fixed-rounds), figures as noisy as these that have not changed pass, four times in five", r.PassRounds))
 	}
 	return notes
 }

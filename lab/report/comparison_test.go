@@ -36,7 +36,7 @@ func TestComparisonText(t *testing.T) {
 		"s/job, slow, time: regression: worse by more than the tolerance of 5 %\n",
 		"  inconclusive: could have seen 1.11x, needs 90 rounds\n",
 		"1 figure of baselines not judged",
-		"with 40 rounds a run, figures as noisy as these that have not changed pass",
+		"with 40 rounds a run (--rounds 40 --fixed-rounds), figures as noisy as these that have not changed pass",
 		"(1.20x [1.10, 1.30])  not judged\n",
 	} {
 		if !strings.Contains(out, want) {
