@@ -118,7 +118,9 @@ func (r *runner) left() time.Duration {
 		}
 	}
 	if r.o.Budget > 0 { // which the others get what is left of
-		return max(ready, min(ready+others, r.o.Budget-time.Since(r.begun)))
+		spent := time.Since(r.begun)
+		most := time.Duration(overrun*float64(r.o.Budget)) - spent
+		return max(0, min(most, max(ready, min(ready+others, r.o.Budget-spent))))
 	}
 	return ready + others
 }

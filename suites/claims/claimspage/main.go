@@ -3,7 +3,7 @@
 // from the raw runs. It goes claim by claim: after an interruption it continues where it
 // was. It needs Linux and root.
 //
-//	sudo go run ./suites/claims/claimspage                 # what is missing, about 75 s a claim
+//	sudo go run ./suites/claims/claimspage                 # what is missing; all claims take 90 minutes
 //	sudo go run ./suites/claims/claimspage -again D1 D8    # these two once more
 //	go run ./suites/claims/claimspage -write               # the page from the runs alone
 package main
@@ -50,7 +50,7 @@ func main() {
 type job struct {
 	dir     string // of the page; the runs are in runs below it
 	systems []string
-	budget  time.Duration
+	each    time.Duration // for a variant on a file system
 	again   bool
 	write   bool
 	ids     []string
@@ -62,15 +62,15 @@ func command(ctx context.Context, args []string, progress io.Writer) error {
 	f := flag.NewFlagSet("claimspage", flag.ContinueOnError)
 	f.StringVar(&j.dir, "dir", "suites/claims", "the page is README.md in this `DIR`, the raw runs are in runs below it")
 	f.StringVar(&systems, "fs", strings.Join(claimpage.Systems(), ","), "measure on fresh images of these file systems, a `LIST`")
-	f.DurationVar(&j.budget, "budget", 75*time.Second, "`TIME` of a claim on all file systems together; large set-ups take more")
+	f.DurationVar(&j.each, "each", 2500*time.Millisecond, "`TIME` for each variant on each file system; large set-ups take more")
 	f.BoolVar(&j.again, "again", false, "measure claims again that have a run")
 	f.BoolVar(&j.write, "write", false, "measure nothing, write the page")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	j.systems, j.ids = strings.Split(systems, ","), f.Args()
-	if j.budget <= 0 {
-		return fmt.Errorf("-budget: %v; want more than 0", j.budget)
+	if j.each <= 0 {
+		return fmt.Errorf("-each: %v; want more than 0", j.each)
 	}
 	for _, fs := range j.systems {
 		if !slices.Contains(scratch.Systems(), fs) {
@@ -97,18 +97,17 @@ func (j *job) run(ctx context.Context, all []claims.Claim, progress io.Writer) e
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(progress, "%d of %d claims to measure, about %v\n", len(todo), len(all),
-			(time.Duration(len(todo)) * j.budget).Round(time.Second))
-		begun := time.Now()
+		var left time.Duration
+		for _, c := range todo {
+			left += j.budget(&c)
+		}
+		fmt.Fprintf(progress, "%d of %d claims to measure, about %v\n", len(todo), len(all), left.Round(time.Second))
 		for i, c := range todo {
-			left := time.Duration(len(todo)-i) * j.budget
-			if i > 0 {
-				left = time.Since(begun) / time.Duration(i) * time.Duration(len(todo)-i)
-			}
 			fmt.Fprintf(progress, "claim %d of %d, %s: %s; about %v left\n", i+1, len(todo), c.ID, c.Statement, left.Round(time.Second))
 			if err := j.measure(ctx, &c, store, progress); err != nil {
 				return fmt.Errorf("%s: %w", c.ID, err)
 			}
+			left -= j.budget(&c)
 			if err := j.writePage(all, store); err != nil {
 				return err
 			}
@@ -134,16 +133,30 @@ func (j *job) todo(all []claims.Claim, store claimpage.Store) (todo []claims.Cla
 	return todo, nil
 }
 
+// places returns the file systems that a claim is measured on.
+func (j *job) places(c *claims.Claim) []string {
+	if c.InMemory() {
+		return j.systems[:1]
+	}
+	return j.systems
+}
+
+// budget is the time of a claim.
+func (j *job) budget(c *claims.Claim) time.Duration {
+	var variants int
+	for _, e := range c.Experiments {
+		variants += len(e.Variants)
+	}
+	return time.Duration(variants*len(j.places(c))) * j.each
+}
+
 // imageSize is that of each image; it takes only what is written.
 const imageSize = 8 << 30
 
 // measure runs the experiments of a claim on fresh images and keeps the run.
 func (j *job) measure(ctx context.Context, c *claims.Claim, store claimpage.Store, progress io.Writer) (err error) {
 	var places []lab.PlaceSpec
-	systems := j.systems
-	if c.InMemory() {
-		systems = systems[:1]
-	}
+	systems := j.places(c)
 	for _, fs := range systems {
 		image, err := scratch.Image(ctx, scratch.Options{FS: fs, Size: imageSize})
 		if err != nil {
@@ -153,8 +166,8 @@ func (j *job) measure(ctx context.Context, c *claims.Claim, store claimpage.Stor
 		places = append(places, lab.PlaceSpec{Name: fs, Dir: image.Path, Discarded: true})
 	}
 	measured, err := lab.Measure(ctx, lab.Options{
-		Places: places, Budget: j.budget / time.Duration(max(1, len(c.Experiments))),
-		Command:  []string{"stele", "bench", c.ID, "--fs", strings.Join(systems, ",")},
+		Places: places, Budget: j.budget(c),
+		Command:  []string{"stele", "bench", c.ID, "--fs", strings.Join(systems, ","), "--budget", j.budget(c).String()},
 		Progress: shower(c.ID, progress),
 	}, c.Experiments...)
 	if err != nil {

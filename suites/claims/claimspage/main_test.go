@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 func TestFlags(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"-fs zfs", `"zfs"`}, {"-budget 0s", "want more than 0"}, {"X9", "X9 is no claim"},
+		{"-fs zfs", `"zfs"`}, {"-each 0s", "want more than 0"}, {"X9", "X9 is no claim"},
 	} {
 		var said strings.Builder
 		if err := command(t.Context(), strings.Fields(c.args), &said); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -42,7 +42,7 @@ func TestResumes(t *testing.T) {
 	dir := t.TempDir()
 	call := func(ctx context.Context, args ...string) (string, error) {
 		var said strings.Builder
-		err := command(ctx, append([]string{"-dir", dir, "-fs", "tmpfs", "-budget", "1s"}, args...), &said)
+		err := command(ctx, append([]string{"-dir", dir, "-fs", "tmpfs", "-each", "1s"}, args...), &said)
 		return said.String(), err
 	}
 	if said, err := call(t.Context(), "D8"); err != nil || !strings.Contains(said, "1 of ") {
