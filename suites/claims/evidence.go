@@ -84,11 +84,14 @@ func (ev *evidence) known(id, name, metric string) (e run.Estimate, why string) 
 	if e, ok := v.Metrics[metric]; ok {
 		return e, ""
 	}
-	if v.Time.N == 0 && len(v.Missing) == 0 {
+	if reason, ok := v.Missing[metric]; ok {
+		return noEstimate, report.Reason(reason)
+	}
+	if v.Time.N == 0 { // no block had the chance to report it
 		ev.early = true
 		return noEstimate, ""
 	}
-	return noEstimate, cmp.Or(report.Reason(v.Missing[metric]), "not reported")
+	return noEstimate, "not reported"
 }
 
 // speedup returns how many times as fast as its baseline a variant is.
@@ -117,6 +120,10 @@ func (ev *evidence) timesAcross(slowID, slow, fastID, fast string) run.Estimate 
 func (ev *evidence) calls(id, name string, calls ...string) float64 {
 	v := ev.variant(id, name)
 	if v == nil {
+		return math.NaN()
+	}
+	if v.Syscalls == nil && v.Time.N == 0 {
+		ev.early = true
 		return math.NaN()
 	}
 	if v.Syscalls == nil {

@@ -58,7 +58,7 @@ Put claims to the test on your own disk; the verdicts below are of the machines 
 
 The page is made from the raw runs beside it, claim by claim: ` + "`sudo go run ./suites/claims/claimspage`" + `
 measures the claims that have no run yet and can be interrupted. Each row is measured by the same as
-` + "`sudo stele bench ID --fs ext4,xfs,btrfs,tmpfs`" + `, on fresh images side by side. Claims whose ways
+` + "`sudo stele bench ID --fs ext4,xfs,btrfs,tmpfs --budget TIME`" + `, on fresh images side by side, in the time that its raw run names. Claims whose ways
 touch no file are measured in one place, and their verdict stands for all. A raw run is JSON for stele report:
 ` + "`gzip -dc suites/claims/runs/D1.json.gz >D1.json && stele report D1.json`" + `. A test keeps page and runs
 together; ` + "`go test ./suites/claims -run Index -update`" + ` writes the page from the runs.
