@@ -15,8 +15,9 @@ import (
 // there is no verdict, and for the blocks that are not timed.
 const overrun = 1.1
 
-// pilotShare is the share of the budget after which no more experiments have pilots.
-const pilotShare = 0.4
+// pilotShare is the share of the budget that pilots may take. One experiment takes at most
+// half of what is left of it to the others: MinRounds take more than twice its pilots.
+const pilotShare = 0.5
 
 // errBudget ends the block that runs when the budget is overrun.
 var errBudget = errors.New("the budget is spent")
@@ -28,18 +29,7 @@ var errBudget = errors.New("the budget is spent")
 func (r *runner) withinBudget(ctx context.Context) {
 	limited, cancel := context.WithDeadlineCause(ctx, r.begun.Add(time.Duration(overrun*float64(r.o.Budget))), errBudget)
 	defer cancel()
-	var ready []*measurement
-	for i, u := range r.all {
-		if limited.Err() == nil && (i == 0 || time.Since(r.begun) < time.Duration(pilotShare*float64(r.o.Budget))) {
-			u.planned = min(u.wanted, MinRounds)
-			u.prepare(limited)
-		}
-		if u.ready {
-			ready = append(ready, u)
-		} else {
-			u.end(run.StoppedBudget)
-		}
-	}
+	ready := r.pilots(limited)
 	sizeBlocks(ready, time.Duration(spare*float64(r.o.Budget))-time.Since(r.begun))
 	slices.SortStableFunc(ready, func(a, b *measurement) int { return cmp.Compare(a.least(), b.least()) })
 	r.run.Forecast.Pilots = run.Nanos(time.Since(r.begun) + r.left())
@@ -58,6 +48,39 @@ func (r *runner) withinBudget(ctx context.Context) {
 		}
 		u.end(run.StoppedBudget)
 	}
+}
+
+// pilots runs the pilots of all experiments and returns those that are ready. One that
+// takes too long, such as to create millions of files, leaves the later ones their share.
+func (r *runner) pilots(ctx context.Context) (ready []*measurement) {
+	end := r.begun.Add(time.Duration(pilotShare * float64(r.o.Budget)))
+	for i, u := range r.all {
+		switch left := time.Until(end); {
+		case len(r.all) == 1:
+			u.pilots(ctx, r.o.Budget)
+		case i == len(r.all)-1:
+			u.pilots(ctx, left)
+		default:
+			u.pilots(ctx, left/2)
+		}
+		if u.ready {
+			ready = append(ready, u)
+		} else {
+			u.end(run.StoppedBudget)
+		}
+	}
+	return ready
+}
+
+// pilots prepares the experiment for MinRounds within that time.
+func (u *measurement) pilots(ctx context.Context, within time.Duration) {
+	if within <= 0 || ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, within, errBudget)
+	defer cancel()
+	u.planned = min(u.wanted, MinRounds)
+	u.prepare(ctx)
 }
 
 // least estimates the time of what every experiment is to have.

@@ -173,6 +173,29 @@ func TestBudgetIsShared(t *testing.T) {
 	})
 }
 
+// An experiment whose preparation takes longer than the budget leaves another one, behind
+// it, its rounds.
+func TestSlowPilotLeavesTheOthersTheirShare(t *testing.T) {
+	slow := Experiment{Suite: "test", Name: "slow", Question: "?", Op: "one wait", Variants: []Variant{{
+		Name: "waits", Promise: kill, Baseline: true, Run: func(b *B) error {
+			<-b.Context().Done()
+			return b.Context().Err()
+		},
+	}}}
+	got, err := Measure(t.Context(), Options{
+		Places: []PlaceSpec{{Dir: t.TempDir()}}, BlockTime: time.Millisecond, Budget: 2 * time.Second, InProcess: true,
+	}, slow, testExperiment(t, "spin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := got.Results[0]; first.Stopped != run.StoppedBudget || first.Cut == nil || first.Variants[0].Error != "" {
+		t.Errorf("the slow one: %s, %+v, error %q", first.Stopped, first.Cut, first.Variants[0].Error)
+	}
+	if second := got.Results[1]; second.Rounds < MinRounds {
+		t.Errorf("the other one: %d rounds, %s", second.Rounds, second.Stopped)
+	}
+}
+
 // A difference of ten times is clear at the first look, which the run that is read again
 // confirms.
 func TestClearRunsEndEarly(t *testing.T) {
