@@ -182,18 +182,21 @@ func TestSlowPilotLeavesTheOthersTheirShare(t *testing.T) {
 			return b.Context().Err()
 		},
 	}}}
-	got, err := Measure(t.Context(), Options{
-		Places: []PlaceSpec{{Dir: t.TempDir()}}, BlockTime: time.Millisecond, Budget: 2 * time.Second, InProcess: true,
-	}, slow, testExperiment(t, "spin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first := got.Results[0]; first.Stopped != run.StoppedBudget || first.Cut == nil || first.Variants[0].Error != "" {
-		t.Errorf("the slow one: %s, %+v, error %q", first.Stopped, first.Cut, first.Variants[0].Error)
-	}
-	if second := got.Results[1]; second.Rounds < MinRounds {
-		t.Errorf("the other one: %d rounds, %s", second.Rounds, second.Stopped)
-	}
+	oneOfFive(t, func() error { // a busy machine can leave a budget too little
+		got, err := Measure(t.Context(), Options{
+			Places: []PlaceSpec{{Dir: t.TempDir()}}, BlockTime: time.Millisecond, Budget: 2 * time.Second, InProcess: true,
+		}, slow, testExperiment(t, "spin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := got.Results[0]; first.Stopped != run.StoppedBudget || first.Cut == nil || first.Variants[0].Error != "" {
+			t.Fatalf("the slow one: %s, %+v, error %q", first.Stopped, first.Cut, first.Variants[0].Error)
+		}
+		if second := got.Results[1]; second.Rounds < MinRounds {
+			return fmt.Errorf("the other one: %d rounds, %s", second.Rounds, second.Stopped)
+		}
+		return nil
+	})
 }
 
 // A difference of ten times is clear at the first look, which the run that is read again
